@@ -1,0 +1,126 @@
+# fish completion for flock(1).
+
+# The words after the options and before the cursor: "none" if the lock file is
+# still to come, "file" if it is there, "command" if a command has begun.
+function __fish_flock_place
+    set -l words (commandline -opc)
+    set -e words[1]
+    set -l place none
+    set -l fd 0
+    set -l value 0
+    for word in $words
+        if test $value = 1
+            set value 0
+            continue
+        end
+        if test $place != none
+            set place command
+            continue
+        end
+        switch $word
+            case --
+                set place (test $fd = 1; and echo file; or echo dashes)
+            case -c --command
+                test $fd = 1; and set place command
+            case --fd
+                set fd 1
+                set value 1
+            case '--fd=*'
+                set fd 1
+            case --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown
+                set value 1
+            case '--*'
+            case '-*w' '-*E'
+                set value 1
+            case '-?*'
+            case '*'
+                set place (test $fd = 1; and echo command; or echo file)
+        end
+        if test $place = dashes
+            # Options are over, the lock file is not there yet.
+            set place none
+        end
+    end
+    if test $place = none -a $fd = 1
+        set place fd
+    end
+    echo $place
+end
+
+function __fish_flock_is
+    contains -- (__fish_flock_place) $argv
+end
+
+# Complete the command behind the lock file as if it stood alone.
+function __fish_flock_subcommand
+    set -l words (commandline -opc)
+    set -l token (commandline -ct)
+    set -e words[1]
+    set -l fd 0
+    while set -q words[1]
+        set -l word $words[1]
+        switch $word
+            case --fd
+                set fd 1
+                set -e words[1]
+            case '--fd=*'
+                set fd 1
+            case --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown
+                set -e words[1]
+            case '--*'
+            case '-*w' '-*E'
+                set -e words[1]
+            case '-?*'
+                test "$word" = -c; and break
+            case '*'
+                break
+        end
+        set -e words[1]
+        test "$word" = --; and break
+    end
+    test $fd = 0; and set -e words[1]
+    if contains -- "$words[1]" -c --command
+        set -q words[2]; and return
+        complete -C "$token"
+        return
+    end
+    complete -C (string join ' ' -- (string escape -- $words) $token)
+end
+
+function __fish_flock_descriptors
+    if test -d /proc/$fish_pid/fd
+        command ls /proc/$fish_pid/fd
+    else
+        seq 3 9
+    end
+end
+
+for command in flock flock-go
+    set -l options -c $command -n '__fish_flock_is none fd'
+    complete -c $command -f
+    complete -c $command -n '__fish_flock_is none' -F
+    complete $options -s s -l shared -d 'Take a shared lock'
+    complete $options -s x -l exclusive -d 'Take an exclusive lock (default)'
+    complete $options -s e -d 'Take an exclusive lock (default)'
+    complete $options -s u -l unlock -d 'Release the lock of a descriptor'
+    complete $options -s n -l nonblocking -d 'Fail rather than wait'
+    complete $options -s w -l timeout -x -d 'Wait at most so many seconds'
+    complete $options -l wait -x -d 'Wait at most so many seconds'
+    complete $options -s E -l conflict-exit-code -x -d 'Exit status when the lock is not got'
+    complete $options -s o -l close -d 'Close the descriptor before running the command'
+    complete $options -s F -l no-fork -d 'Become the command instead of running it'
+    complete $options -l fd -x -a '(__fish_flock_descriptors)' -d 'Lock an open descriptor while a command runs'
+    complete $options -l fcntl -d 'Use open file description locks'
+    complete $options -l start -x -d 'Lock from this byte on'
+    complete $options -l length -x -d 'Lock so many bytes'
+    complete $options -l backend -x -d 'Choose the way of locking' \
+        -a "auto\t'flock(2), else fcntl, else directory' native\t'Auto without directory' flock\t'flock(2)' fcntl\t'Open file description locks' directory\t'A directory beside the file'"
+    complete $options -l permits -x -d 'Let so many holders in at once'
+    complete $options -l cooldown -x -d 'Keep the lock shut for so many seconds afterwards'
+    complete $options -l holders -d 'List who holds the lock and who waits'
+    complete $options -l verbose -d 'Say what is done'
+    complete $options -s h -l help -d 'Show the options'
+    complete $options -s V -l version -d 'Show the version'
+    complete -c $command -n '__fish_flock_is file fd' -s c -l command -d 'Run a string with the shell'
+    complete -c $command -n '__fish_flock_is file fd command' -x -a '(__fish_flock_subcommand)'
+end

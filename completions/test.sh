@@ -1,0 +1,121 @@
+#!/bin/sh
+# Asks each shell that is installed what it would complete, and checks it.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/bin" "$dir/play" "$dir/play/adir"
+: >"$dir/play/a lock"
+: >"$dir/play/zlock"
+printf '#!/bin/sh\n' >"$dir/bin/zzcommand"
+chmod +x "$dir/bin/zzcommand"
+PATH=$dir/bin:$PATH
+export PATH here dir
+cd "$dir/play"
+failed=0
+
+# One function per shell: the line before the cursor in, one candidate a line out.
+ask_bash() {
+	bash --norc -c '
+		. "$here/flock.bash"
+		line=$1; eval "COMP_WORDS=($line)"
+		[[ $line == *" " ]] && COMP_WORDS+=("")
+		# As the line editor does, break --name=value into three words.
+		words=()
+		for w in "${COMP_WORDS[@]}"; do
+			if [[ $w == --*=* ]]; then
+				words+=("${w%%=*}" =); [[ ${w#*=} ]] && words+=("${w#*=}")
+			else words+=("$w"); fi
+		done
+		COMP_WORDS=("${words[@]}") COMP_CWORD=$((${#words[@]} - 1))
+		_flock 2>/dev/null
+		printf "%s\n" "${COMPREPLY[@]}"' bash "$1"
+}
+
+ask_fish() {
+	HOME=$dir fish --no-config -c '
+		source $here/flock.fish
+		complete -C $argv[1]' "$1"
+}
+
+# zsh has no such question, so one on a pseudo-terminal is given the key, with
+# compadd replaced by one that prints what it is handed.
+cat >"$dir/ask.zsh" <<'END'
+PS1=
+fpath=($here $fpath)
+autoload -U compinit
+compinit -u -D
+compadd() {
+	if (( ! ${@[(I)-[OAD]]} )); then
+		local -a found
+		builtin compadd -O found "$@"
+		print -rl -- MATCH:$^found
+	fi
+	builtin compadd "$@"
+}
+finish() {
+	zle complete-word
+	print -r -- 'DO''NE'
+	exit
+}
+zle -N finish
+bindkey '^X' finish
+END
+ask_zsh() {
+	zsh -f -c '
+		zmodload zsh/zpty
+		zpty z "stty -onlcr -echo; exec zsh -f -i"
+		zpty -w z "source $dir/ask.zsh; print REA\"\"DY"
+		zpty -r -m z chunk "*READY*"
+		zpty -w -n z "$1"$'"'\\x18'"'
+		while zpty -r z chunk; do
+			print -r -- "$chunk"
+			[[ $chunk == *DONE* ]] && break
+		done
+		zpty -d z' zsh "$1" | tr -d '\r' | sed -n 's/.*MATCH://p'
+}
+
+# expect SHELL LINE [!]CANDIDATE...: each is offered (or, with !, is not).
+expect() {
+	shell=$1 line=$2
+	shift 2
+	answer=$("ask_$shell" "$line" | sed 's/	.*//')
+	for want; do
+		case $want in
+		!*) printf '%s\n' "$answer" | grep -qxF -e "${want#!}" && is=offered || continue ;;
+		*) printf '%s\n' "$answer" | grep -qxF -e "$want" && continue || is=missing ;;
+		esac
+		echo "$shell: '$line': '${want#!}' is $is" >&2
+		failed=1
+	done
+}
+
+for shell in bash zsh fish; do
+	if ! command -v "$shell" >/dev/null; then
+		echo "$shell: skipped, not installed"
+		continue
+	fi
+	expect $shell 'flock --' --shared --exclusive --unlock --nonblocking --timeout \
+		--wait --conflict-exit-code --close --no-fork --fd --fcntl --start --length \
+		--backend --permits --cooldown --holders --verbose --help --version
+	expect $shell 'flock -n --c' --close --conflict-exit-code --cooldown !--shared
+	expect $shell 'flock --backend ' auto native flock fcntl directory !zlock
+	expect $shell 'flock --backend d' directory !auto
+	expect $shell 'flock --fd ' 0 1 2 !zlock
+	expect $shell 'flock -w ' !zlock
+	expect $shell 'flock -n zl' zlock
+	expect $shell 'flock -w 5 zl' zlock
+	expect $shell 'flock -- zl' zlock
+	expect $shell 'flock --timeout=5 zl' zlock
+	expect $shell 'flock --holders zl' zlock
+	expect $shell 'flock -n zlock zzc' zzcommand
+	expect $shell 'flock -nxw 5 zlock zzc' zzcommand
+	expect $shell 'flock zlock -' -c --command !--shared
+	expect $shell 'flock zlock -c zzc' zzcommand
+	expect $shell 'flock --fd 9 zzc' zzcommand
+	expect $shell 'flock --fd=9 -n zzc' zzcommand
+	expect $shell 'flock --fd 9 -c zzc' zzcommand
+	expect $shell 'flock zlock ls zl' zlock
+	[ $failed = 1 ] || echo "$shell: ok"
+done
+exit $failed
