@@ -1,0 +1,39 @@
+#!/bin/sh
+# apk.sh VERSION ARCH BINARY OUTDIR: make OUTDIR/flock-go-VERSION-ARCH.tar.gz, laid
+# out as an Alpine package is (paths from the root, .PKGINFO first), unsigned.
+# Unpack it with: tar -xzf FILE -C / --exclude .PKGINFO
+# ARCH is Go's name or Alpine's.  Reproducible as deb.sh is; needs GNU tar.
+set -eu
+umask 022
+[ $# = 4 ] || { echo "usage: apk.sh VERSION ARCH BINARY OUTDIR" >&2; exit 64; }
+here=$(cd "$(dirname "$0")" && pwd)
+version=${1#v} binary=$3 outdir=$4
+case $2 in
+amd64) arch=x86_64 ;;
+arm64) arch=aarch64 ;;
+386) arch=x86 ;;
+arm) arch=armhf ;;
+loong64) arch=loongarch64 ;;
+*) arch=$2 ;;
+esac
+: "${SOURCE_DATE_EPOCH:=$(git -C "$here" log -1 --format=%ct)}"
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+mkdir "$tmp/root"
+"$here/stage.sh" "$tmp/root" "$binary" \
+	/usr/share/zsh/site-functions /usr/share/fish/vendor_completions.d
+size=$(find "$tmp/root/usr" -type f -exec cat {} + | wc -c)
+cat >"$tmp/root/.PKGINFO" <<END
+pkgname = flock-go
+pkgver = $version-r0
+pkgdesc = flock(1) with permits, cooldowns and a fallback without kernel locks
+builddate = $SOURCE_DATE_EPOCH
+size = $((size))
+arch = $arch
+license = MIT
+END
+mkdir -p "$outdir"
+"${TAR:-tar}" -C "$tmp/root" --format=ustar --sort=name --mtime="@$SOURCE_DATE_EPOCH" \
+	--owner=0 --group=0 --numeric-owner -cf "$tmp/tar" .PKGINFO usr
+gzip -9nc "$tmp/tar" >"$outdir/flock-go-$version-$arch.tar.gz"

@@ -1,0 +1,45 @@
+#!/bin/sh
+# dist.sh VERSION BINDIR OUTDIR OS/ARCH...: pack BINDIR/flock-OS-ARCH (.exe for
+# Windows) with man page, completions, README and LICENSE into
+# OUTDIR/flock-VERSION-OS-ARCH.tar.gz (.zip for Windows), and write SHA256SUMS.
+# The same input and SOURCE_DATE_EPOCH (else: the date of the last commit) give
+# the same bytes.  Needs GNU tar (TAR=gtar elsewhere), GNU touch, and zip.
+set -eu
+umask 022
+[ $# -gt 3 ] || { echo "usage: dist.sh VERSION BINDIR OUTDIR OS/ARCH..." >&2; exit 64; }
+top=$(cd "$(dirname "$0")/.." && pwd)
+version=${1#v} bindir=$2
+mkdir -p "$3"
+outdir=$(cd "$3" && pwd)
+shift 3
+: "${SOURCE_DATE_EPOCH:=$(git -C "$top" log -1 --format=%ct)}"
+export LC_ALL=C TZ=UTC
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+rm -f "$outdir/SHA256SUMS"
+for target; do
+	os=${target%/*} arch=${target#*/}
+	name=flock-$version-$os-$arch
+	exe=
+	[ "$os" != windows ] || exe=.exe
+	mkdir -p "$tmp/$name/man" "$tmp/$name/completions"
+	install -m 755 "$bindir/flock-$os-$arch$exe" "$tmp/$name/flock$exe"
+	install -m 644 "$top/README.md" "$top/LICENSE" "$tmp/$name"
+	install -m 644 "$top/man/flock.1" "$tmp/$name/man"
+	install -m 644 "$top/completions/flock.bash" "$top/completions/_flock" \
+		"$top/completions/flock.fish" "$tmp/$name/completions"
+	find "$tmp/$name" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
+	if [ "$os" = windows ]; then
+		file=$name.zip
+		rm -f "$outdir/$file"
+		(cd "$tmp" && find "$name" | sort | zip -qX9 "$outdir/$file" -@)
+	else
+		file=$name.tar.gz
+		"${TAR:-tar}" -C "$tmp" --format=ustar --sort=name --owner=0 --group=0 \
+			--numeric-owner -cf "$tmp/tar" "$name"
+		gzip -9nc "$tmp/tar" >"$outdir/$file"
+	fi
+	(cd "$outdir" && sha256sum "$file") >>"$tmp/SHA256SUMS"
+done
+sort -k 2 "$tmp/SHA256SUMS" >"$outdir/SHA256SUMS"
