@@ -1,0 +1,103 @@
+package fallback
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// A state directory is born whole: made, with its token inside, as NAME.new/ID and then renamed to NAME. A rename onto
+// a directory that is not empty fails, so one maker wins, and there is no moment at which a directory without a token
+// could be met by somebody who would have to guess whether it is new or broken.
+//
+// What makers that were killed leave is in NAME.new, where the next contender sees it without reading the directory
+// around it, which may be long.
+
+// nursery is where the state directory dir is made.
+func nursery(dir string) string { return dir + ".new" }
+
+// makeDir makes the state directory, or lets somebody else do it.
+func makeDir(dir string) error {
+	parent, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	maker, err := self()
+	if err != nil {
+		return err
+	}
+	base := filepath.Base(dir)
+	for {
+		err := bear(parent, base, nursery(base), filepath.Join(nursery(base), maker.renewed().id()))
+		if _, e := parent.Lstat(base); e == nil {
+			err = nil
+		}
+		if e := clean(dir); err == nil {
+			err = e
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		// Somebody removed the nursery as we went in: again, as long as there is a directory to do it in.
+		if _, e := parent.Stat("."); e != nil {
+			return e
+		}
+	}
+}
+
+// bear makes the directory base by way of the temporary one called temp in nursery.
+func bear(parent *os.Root, base, nursery, temp string) error {
+	if err := parent.Mkdir(nursery, 0777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := parent.Mkdir(temp, 0777); err != nil {
+		return err
+	}
+	token := filepath.Join(temp, free)
+	f, err := parent.OpenFile(token, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0666)
+	if err == nil {
+		if err = f.Close(); err == nil {
+			err = parent.Rename(temp, base)
+		}
+	}
+	if err != nil {
+		parent.Remove(token)
+		parent.Remove(temp)
+	}
+	return err
+}
+
+// clean removes what makers of the state directory dir that died have left.
+func clean(dir string) error {
+	root, err := openDir(nursery(dir))
+	if err != nil {
+		return ignoreAbsent(err)
+	}
+	defer root.Close()
+	f, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	names, err := f.Readdirnames(-1)
+	f.Close()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		maker, ok := parseID(name)
+		if !ok || judge(here(), maker) != dead {
+			continue
+		}
+		if err := ignoreAbsent(root.Remove(filepath.Join(name, free))); err != nil {
+			return err
+		}
+		if err := ignoreAbsent(root.Remove(name)); err != nil {
+			return err
+		}
+	}
+	// It stays while another maker is in it, who removes it then.
+	os.Remove(nursery(dir))
+	return nil
+}

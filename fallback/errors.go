@@ -1,0 +1,87 @@
+package fallback
+
+import (
+	"errors"
+	"io/fs"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// ConflictError says that the lock is held by others.
+type ConflictError struct {
+	Dir     string   // the state directory
+	Holders []Holder // at least one
+}
+
+// Error names the holders, as in "held by process 123".
+func (e *ConflictError) Error() string {
+	s := "held by "
+	for i, h := range e.Holders {
+		switch {
+		case i == 4 && len(e.Holders) > 5:
+			return s + " and " + strconv.Itoa(len(e.Holders)-i) + " others"
+		case i > 0 && i == len(e.Holders)-1:
+			s += " and "
+		case i > 0:
+			s += ", "
+		}
+		s += "process " + strconv.Itoa(h.PID)
+		if h.Unreachable {
+			if h.Boot != "" && h.Boot == here().Boot {
+				s += " of another pid namespace"
+			}
+			s += " on host " + h.Host + " (remove " + h.File + " if that is gone)"
+		}
+	}
+	return s
+}
+
+// A stateError says what is wrong with a state directory.
+type stateError string
+
+func (e stateError) Error() string { return string(e) }
+
+// A dirError says what could not be done to which state directory.
+type dirError struct {
+	op, dir string
+	err     error
+}
+
+func (e *dirError) Unwrap() error { return e.err }
+
+func (e *dirError) Error() string {
+	s := e.op + ": state directory " + e.dir + ": "
+	var errno syscall.Errno
+	if !errors.As(e.err, &errno) {
+		return s + e.err.Error()
+	}
+	s += errno.Error()
+	if errors.Is(errno, fs.ErrPermission) || strings.HasPrefix(errno.Error(), "read-only") {
+		s += " (FLOCK_DIR can name a directory to keep it in)"
+	}
+	return s
+}
+
+func (p *place) explain(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var done *dirError
+	if errors.As(err, &done) {
+		return err
+	}
+	return &dirError{op, p.dir, err}
+}
+
+func (p *place) public(rs []record) []Holder {
+	var hs []Holder
+	for _, r := range rs {
+		h := Holder{Owner: r.owner, Mode: r.kind.mode(), File: p.dir, Unreachable: p.Fate(r.owner) == unknown}
+		if r.kind == kindShared || r.kind == kindPermit {
+			h.File += "/" + r.name
+		}
+		hs = append(hs, h)
+	}
+	return hs
+}

@@ -1,0 +1,143 @@
+package fallback
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// Owner is the process whose life a lock follows, as the name of its record tells it.
+type Owner struct {
+	// PID is the process id, in the pid namespace Namespace.
+	PID int
+	// Start is the system's own start time of the process, an opaque word; "" where it cannot be known.
+	Start string
+	// Host is the name of the machine, for people to read.
+	Host string
+	// Boot tells one run of the kernel from every other; Namespace is where process ids are counted.
+	// Both are "" on systems that have none.
+	Boot, Namespace string
+	// Tag is a word of the caller's that tells several locks of one process apart. It may be "".
+	Tag string
+
+	machine string // outlives a reboot, "" where there is none; see Boot
+	nonce   string
+}
+
+// The longest parts of a name, escaped. With the word in front, process id, start, boot, namespaces, machine and
+// nonce (at most 7+11+21+33+22+14+14 bytes with their commas) a name stays under 255 bytes, the limit of nearly
+// every filesystem.
+const (
+	maxHost = 64
+	maxTag  = 32
+	maxWord = 36
+)
+
+// String names the owner as the records do, without the nonce.
+func (o Owner) String() string {
+	return strings.Join([]string{strconv.Itoa(o.PID), word(o.Start, 20), word(o.Host, maxHost), word(o.machine, 13),
+		word(o.Boot, maxWord), word(o.Namespace, 22), word(o.Tag, maxTag)}, ",")
+}
+
+func (o Owner) id() string { return o.String() + "," + o.nonce }
+
+// same reports whether both are the same owner, whatever acquisition their records stem from.
+func (o Owner) same(p Owner) bool { return o.PID == p.PID && o.String() == p.String() }
+
+// renewed returns the owner with a nonce of its own. 64 random bits have to be unique among the acquisitions of one
+// owner only, a process that is gone for good when its id comes again.
+func (o Owner) renewed() Owner {
+	o.nonce = strconv.FormatUint(rand.Uint64(), 36)
+	return o
+}
+
+// parseID reads what id wrote.
+func parseID(s string) (o Owner, ok bool) {
+	f := strings.Split(s, ",")
+	if len(f) != 8 || f[7] == "" {
+		return o, false
+	}
+	pid, err := strconv.Atoi(f[0])
+	if err != nil || pid <= 0 || strconv.Itoa(pid) != f[0] {
+		return o, false
+	}
+	for i := 1; i < len(f); i++ {
+		if f[i], ok = unescape(f[i]); !ok {
+			return o, false
+		}
+	}
+	return Owner{PID: pid, Start: f[1], Host: f[2], machine: f[3], Boot: f[4], Namespace: f[5], Tag: f[6], nonce: f[7]}, true
+}
+
+// word escapes s, and where the result is longer than max bytes replaces its end by a hash of the whole.
+func word(s string, max int) string {
+	e := escape(s, "")
+	if len(e) <= max {
+		return e
+	}
+	if max < 16 {
+		return digest(s)
+	}
+	e = e[:max-14]
+	if i := strings.LastIndexByte(e, '%'); i > len(e)-3 && i >= 0 {
+		e = e[:i]
+	}
+	return e + "~" + digest(s)
+}
+
+// digest is at most 13 letters and digits that differ for different s.
+func digest(s string) string {
+	h := fnv.New64a()
+	h.Write([]byte(s))
+	return strconv.FormatUint(h.Sum64(), 36)
+}
+
+const hex = "0123456789ABCDEF"
+
+// escape writes every byte that is not a letter, a digit, one of "._-~" or one of more as %XX.
+func escape(s, more string) string {
+	plain := func(c byte) bool {
+		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
+			c == '.' || c == '_' || c == '-' || c == '~' || strings.IndexByte(more, c) >= 0
+	}
+	n := 0
+	for n < len(s) && plain(s[n]) {
+		n++
+	}
+	if n == len(s) {
+		return s
+	}
+	b := append(make([]byte, 0, len(s)+16), s[:n]...)
+	for i := n; i < len(s); i++ {
+		if c := s[i]; plain(c) {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return string(b)
+}
+
+func unescape(s string) (string, bool) {
+	if strings.IndexByte(s, '%') < 0 {
+		return s, true
+	}
+	var b []byte
+	for i := 0; i < len(s); i++ {
+		if s[i] != '%' {
+			b = append(b, s[i])
+			continue
+		}
+		if i+2 >= len(s) {
+			return "", false
+		}
+		hi, lo := strings.IndexByte(hex, s[i+1]), strings.IndexByte(hex, s[i+2])
+		if hi < 0 || lo < 0 {
+			return "", false
+		}
+		b = append(b, byte(hi<<4|lo))
+		i += 2
+	}
+	return string(b), true
+}

@@ -1,0 +1,129 @@
+package fallback
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// A place is a state directory as a space: file system calls, the clock, and the process table.
+//
+// All names are resolved beneath one open directory, so that nobody can put a symbolic link into the path between two
+// moves.
+type place struct {
+	dir  string
+	make bool // whether to make the directory when it is not there
+	root *os.Root
+}
+
+// openPlace opens the state directory dir. Without make, one that is not there is fs.ErrNotExist.
+func openPlace(dir string, make bool) (*place, error) {
+	p := &place{dir: dir, make: make}
+	if make {
+		if err := clean(dir); err != nil {
+			return nil, p.explain("cannot clean up", err)
+		}
+	}
+	if err := p.open(); err != nil {
+		return nil, p.explain("cannot open", err)
+	}
+	return p, nil
+}
+
+func (p *place) open() error {
+	for {
+		root, err := openDir(p.dir)
+		if err == nil {
+			if p.root != nil {
+				p.root.Close()
+			}
+			p.root = root
+			return nil
+		}
+		if !p.make || !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := makeDir(p.dir); err != nil {
+			return err
+		}
+	}
+}
+
+// openDir opens a directory that is no symbolic link, nor was one when it was opened.
+func openDir(dir string) (*os.Root, error) {
+	named, err := os.Lstat(dir)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case named.Mode()&fs.ModeSymlink != 0:
+		return nil, stateError("it is a symbolic link, which nobody who locks makes; remove it")
+	case !named.IsDir():
+		return nil, stateError("it is not a directory; remove it")
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := root.Stat(".")
+	if err == nil && !os.SameFile(named, opened) {
+		err = stateError("it was replaced while being opened")
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return root, nil
+}
+
+func (p *place) close() error { return p.root.Close() }
+
+func (p *place) List() ([]string, error) {
+	names, err := p.list()
+	if err == nil && len(names) == 0 {
+		// There always is a token. That there is nothing at all may mean that somebody removed the directory and
+		// we have the old one open.
+		if err = p.open(); err == nil {
+			names, err = p.list()
+		}
+	}
+	return names, err
+}
+
+func (p *place) list() ([]string, error) {
+	// Opened anew each time: that is when an NFS client asks the server whether the directory has changed.
+	f, err := p.root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+func (p *place) Exists(name string) (bool, error) {
+	_, err := p.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (p *place) Rename(old, new string) error { return p.root.Rename(old, new) }
+
+func (p *place) Create(name string) error {
+	f, err := p.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0666)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // the name is ours alone: the second answer of an NFS server that did it the first time
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func (p *place) Remove(name string) error { return p.root.Remove(name) }
+
+func (p *place) Fate(o Owner) fate     { return judge(here(), o) }
+func (p *place) Now() time.Time        { return time.Now() }
+func (p *place) Pause(d time.Duration) { time.Sleep(d) }
