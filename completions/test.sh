@@ -1,7 +1,10 @@
 #!/bin/sh
-# Asks each shell that is installed what it would complete, and checks it.
+# test.sh [BINARY]: ask each shell that is installed what it would complete, and
+# check it.  With a BINARY also check that the long options in its --help and
+# those in the man page and in the completions are the same.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
+binary=${1+$(cd "$(dirname "$1")" && pwd)/${1##*/}}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/bin" "$dir/play" "$dir/play/adir"
@@ -118,4 +121,28 @@ for shell in bash zsh fish; do
 	expect $shell 'flock zlock ls zl' zlock
 	[ $failed = 1 ] || echo "$shell: ok"
 done
+
+# The help of a command, the options in a man page or a completion, one a line.
+long_options() { grep -oE -e '--[a-z][a-z-]+' | sort -u; }
+if [ $# -gt 0 ]; then
+	"$binary" --help | long_options >"$dir/help"
+	# Names that the help has no room for.
+	known="--command --nonblock --nb --wait --timeout"
+	for file in man/flock.1 completions/flock.bash completions/_flock completions/flock.fish; do
+		case $file in
+		*.1) sed -n 's/^\.It Fl/Fl/p' "$here/../$file" | grep -oE 'Fl -[a-z-]+|, -[a-z-]+' |
+			sed 's/.* /-/; s/^--*/--/' ;;
+		*.fish) sed -n 's/.* -l \([a-z-]*\) .*/--\1/p' "$here/../$file" ;;
+		*) cat "$here/../$file" ;;
+		esac | long_options >"$dir/here"
+		for option in $(cat "$dir/help"); do
+			grep -qx -e "$option" "$dir/here" || { echo "$file: $option is missing" >&2; failed=1; }
+		done
+		[ "$file" = man/flock.1 ] || continue
+		for option in $(cat "$dir/here"); do
+			case " $known " in *" $option "*) continue ;; esac
+			grep -qx -e "$option" "$dir/help" || { echo "--help: $option is missing" >&2; failed=1; }
+		done
+	done
+fi
 exit $failed
