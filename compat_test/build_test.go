@@ -1,0 +1,83 @@
+package compat_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+var (
+	bashPath, pythonPath string
+	referencePath        string // empty where no util-linux is installed
+	referenceRelease     string
+	oursPath             string // empty if there is none to test, for the reason in oursMissing
+	oursMissing          string
+)
+
+// findPrograms looks for what the cases run on, and builds ours, once, into base.
+func findPrograms(base string) error {
+	var err error
+	if bashPath, err = exec.LookPath("bash"); err != nil {
+		return err
+	}
+	// What stands on PATH may be a shim that starts slowly or leaves descriptors open.
+	if out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output(); err == nil {
+		pythonPath = strings.TrimSpace(string(out))
+	}
+	for _, path := range []string{"/usr/bin/flock", "/bin/flock"} {
+		out, err := exec.Command(path, "--version").Output()
+		// a version line that says util-linux may still be ours, installed as flock
+		words := strings.Fields(string(out))
+		if err == nil && len(words) == 4 && words[2] == "util-linux" {
+			referencePath, referenceRelease = path, words[3]
+			break
+		}
+	}
+	oursPath, oursMissing = buildOurs(base)
+	return nil
+}
+
+// buildOurs gives a copy of the program that FLOCK_UNDER_TEST names, or builds it as the Makefile does. A copy, because
+// cases run it as other users too.
+func buildOurs(base string) (path, missing string) {
+	path = filepath.Join(base, "flock")
+	if given := os.Getenv("FLOCK_UNDER_TEST"); given != "" {
+		text, err := os.ReadFile(given)
+		if err == nil {
+			err = os.WriteFile(path, text, 0o755)
+		}
+		if err != nil {
+			return "", err.Error()
+		}
+		return path, ""
+	}
+	build := exec.Command("go", "build", "-trimpath", "-tags", "flock_linkname", "-ldflags", "-s -w -checklinkname=0", "-o", path, ".")
+	build.Dir = ".."
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Sprintf("%v\n%s", err, out)
+	}
+	return path, ""
+}
+
+// referenceKnows says whether the installed reference is one that gives the expected answer to c.
+func referenceKnows(c compatCase) bool {
+	return c.since == "" || compareReleases(referenceRelease, c.since) >= 0
+}
+
+func compareReleases(a, b string) int {
+	for a != "" || b != "" {
+		var x, y int
+		var one, two string
+		one, a, _ = strings.Cut(a, ".")
+		two, b, _ = strings.Cut(b, ".")
+		fmt.Sscan(one, &x)
+		fmt.Sscan(two, &y)
+		if x != y {
+			return x - y
+		}
+	}
+	return 0
+}

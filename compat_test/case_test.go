@@ -1,0 +1,96 @@
+package compat_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A compatCase is one user's script and what must be known to run it.
+type compatCase struct {
+	file   string // base name of the case file without its suffix; the transcript file has the same
+	name   string
+	script string
+
+	needs     []string // what the machine must have, see needs_test.go
+	since     string   // first release of the reference that gives this answer
+	derived   string   // the transcript was not recorded but follows from this fact
+	kernel    string   // why this is by nature about kernel locks
+	differs   string   // why ours is meant to answer otherwise
+	unordered string   // why the lines of standard output come in no fixed order
+}
+
+// readCases reads cases/*.sh. A case is a line "### name", directive lines "# key: value", and a bash script up to
+// the next "###".
+func readCases() ([]compatCase, error) {
+	files, err := filepath.Glob("cases/*.sh")
+	if err != nil {
+		return nil, err
+	}
+	var all []compatCase
+	seen := map[string]string{}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		file := strings.TrimSuffix(filepath.Base(path), ".sh")
+		for _, block := range splitBlocks(string(text)) {
+			c, err := parseCase(block)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			if seen[c.name] != "" {
+				return nil, fmt.Errorf("%s: case %s is also in %s", path, c.name, seen[c.name])
+			}
+			seen[c.name] = path
+			c.file = file
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// splitBlocks cuts a case or transcript file at its "### " lines; what stands before the first is for the reader.
+func splitBlocks(text string) []string {
+	blocks := strings.Split("\n"+text, "\n### ")
+	return blocks[1:]
+}
+
+func parseCase(block string) (compatCase, error) {
+	name, rest, _ := strings.Cut(block, "\n")
+	c := compatCase{name: name}
+	for strings.HasPrefix(rest, "# ") {
+		line, after, _ := strings.Cut(rest, "\n")
+		key, value, ok := strings.Cut(line[2:], ": ")
+		if !ok {
+			return c, fmt.Errorf("case %s: not a directive: %s", name, line)
+		}
+		switch key {
+		case "needs":
+			c.needs = strings.Fields(value)
+		case "since":
+			c.since = value
+		case "derived":
+			c.derived = value
+		case "kernel":
+			c.kernel = value
+		case "differs":
+			c.differs = value
+		case "unordered":
+			c.unordered = value
+		default:
+			return c, fmt.Errorf("case %s: unknown directive %q", name, key)
+		}
+		rest = after
+	}
+	c.script = strings.Trim(rest, "\n") + "\n"
+	if c.script == "\n" {
+		return c, fmt.Errorf("case %s: no script", name)
+	}
+	if c.derived != "" && c.since == "" {
+		return c, fmt.Errorf("case %s: derived, though the installed reference can be asked", name)
+	}
+	return c, nil
+}

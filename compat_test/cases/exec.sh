@@ -1,0 +1,289 @@
+Finding and starting the command, and what becomes of its end.
+
+### status-0
+flock f true; echo $?
+
+### status-1
+flock f false; echo $?
+
+### status-every
+for s in 0 1 2 42 63 64 65 66 69 71 73 99 125 126 127 128 129 137 200 254 255; do
+	flock f sh -c "exit $s"; [ $? = $s ] || echo "$s became $?"
+done
+
+### status-c
+flock f -c 'exit 19'; echo $?
+
+### status-no-fork
+flock -F f sh -c 'exit 19'; echo $?
+
+### status-close
+flock -o f sh -c 'exit 19'; echo $?
+
+### status-not-E
+flock -n -E 5 f sh -c 'exit 19'; echo $?
+
+### status-of-a-killed-command
+for s in HUP INT QUIT KILL USR1 SEGV USR2 PIPE ALRM TERM; do
+	(ulimit -c 0; flock f sh -c "kill -$s \$\$"; echo "$s $?")
+done
+
+### status-of-a-real-time-signal
+# needs: linux
+flock f sh -c 'kill -34 $$'; echo $?
+flock f bash -c 'kill -64 $$'; echo $?
+
+### status-killed-no-fork-is-a-signal
+# needs: python3
+python3 -c "import subprocess
+print(subprocess.call(['flock', '-F', 'f', 'sh', '-c', 'kill -USR1 \$\$']))"
+
+### status-killed-is-an-exit-otherwise
+# needs: python3
+python3 -c "import subprocess
+print(subprocess.call(['flock', 'f', 'sh', '-c', 'kill -USR1 \$\$']))"
+
+### status-command-dumps-core
+(ulimit -c 0; flock f sh -c 'kill -ABRT $$'; echo $?)
+
+### status-of-a-stopped-command-is-awaited
+# needs: proc
+flock f sh -c 'echo $$ >pid; kill -STOP $$; exit 5' &
+await '[ -s pid ] && grep -q ^State:.T /proc/$(cat pid)/status'
+flock -n f true; echo $?
+kill -CONT "$(cat pid)"
+wait $!; echo $?
+
+### not-found
+flock f no-such-command; echo $?
+
+### not-found-c-is-the-shells-business
+flock f -c no-such-command 2>/dev/null; echo $?
+
+### not-found-with-slash
+flock f ./no-such-command; echo $?
+
+### not-found-in-missing-directory
+flock f no/such/command; echo $?
+
+### not-found-no-fork
+flock -F f no-such-command; echo $?
+
+### not-found-verbose
+flock --verbose f no-such-command; echo $?
+
+### not-found-releases
+flock f no-such-command 2>/dev/null
+flock -n f echo in; echo $?
+
+### not-found-still-makes-the-file
+flock f no-such-command 2>/dev/null
+ls
+
+### empty-command-name
+flock f ''; echo $?
+
+### command-is-a-directory
+mkdir d
+flock f ./d; echo $?
+flock f /; echo $?
+
+### command-is-a-directory-on-path
+mkdir -p bin/thing
+PATH=$PWD/bin:$PATH flock f thing; echo $?
+
+### command-not-executable
+echo 'echo hi' >cmd
+flock f ./cmd; echo $?
+
+### command-not-executable-on-path
+mkdir bin
+echo 'echo hi' >bin/thing
+PATH=$PWD/bin:$PATH flock f thing; echo $?
+
+### path-goes-on-past-not-executable
+mkdir a b
+echo 'echo a' >a/thing
+printf '#!/bin/sh\necho b\n' >b/thing; chmod +x b/thing
+PATH=$PWD/a:$PWD/b:$PATH flock f thing; echo $?
+
+### path-goes-on-past-directory
+mkdir -p a/thing b
+printf '#!/bin/sh\necho b\n' >b/thing; chmod +x b/thing
+PATH=$PWD/a:$PWD/b:$PATH flock f thing; echo $?
+
+### path-goes-on-past-a-file
+touch a
+mkdir b
+printf '#!/bin/sh\necho b\n' >b/thing; chmod +x b/thing
+PATH=$PWD/a:$PWD/b:$PATH flock f thing; echo $?
+
+### path-goes-on-past-a-loop
+ln -s a a
+mkdir b
+printf '#!/bin/sh\necho b\n' >b/thing; chmod +x b/thing
+PATH=$PWD/a:$PWD/b:$PATH flock f thing; echo $?
+
+### path-goes-on-past-a-name-too-long
+mkdir b
+printf '#!/bin/sh\necho b\n' >b/thing; chmod +x b/thing
+PATH=/$(printf '%0300d' 0):$PWD/b:$PATH flock f thing; echo $?
+
+### path-first-wins
+mkdir a b
+printf '#!/bin/sh\necho a\n' >a/thing; chmod +x a/thing
+printf '#!/bin/sh\necho b\n' >b/thing; chmod +x b/thing
+PATH=$PWD/a:$PWD/b:$PATH flock f thing
+
+### path-relative-component
+mkdir a
+printf '#!/bin/sh\necho a\n' >a/thing; chmod +x a/thing
+PATH=a:$PATH flock f thing
+
+### path-empty-component-first
+printf '#!/bin/sh\necho here\n' >thing; chmod +x thing
+PATH=:$PATH flock f thing; echo $?
+
+### path-empty-component-last
+printf '#!/bin/sh\necho here\n' >thing; chmod +x thing
+PATH=$PATH: flock f thing; echo $?
+
+### path-empty-component-between
+printf '#!/bin/sh\necho here\n' >thing; chmod +x thing
+PATH=/nowhere::$PATH flock f thing; echo $?
+
+### path-dot
+printf '#!/bin/sh\necho here\n' >thing; chmod +x thing
+PATH=.:$PATH flock f thing; echo $?
+
+### path-empty
+printf '#!/bin/sh\necho here\n' >thing; chmod +x thing
+lock=$(command -v flock)
+PATH= "$lock" f thing; echo $?
+PATH= "$lock" f ls; echo $?
+
+### path-unset
+lock=$(command -v flock)
+env -u PATH "$lock" f sh -c 'echo found'; echo $?
+printf '#!/bin/sh\necho here\n' >thing; chmod +x thing
+env -u PATH "$lock" f thing; echo $?
+
+### path-not-for-a-name-with-slash
+mkdir -p bin/sub
+printf '#!/bin/sh\necho found\n' >bin/sub/thing; chmod +x bin/sub/thing
+PATH=$PWD/bin:$PATH flock f sub/thing; echo $?
+
+### path-current-directory-not-searched
+printf '#!/bin/sh\necho here\n' >thing; chmod +x thing
+flock f thing; echo $?
+
+### path-permission-denied-is-reported-at-the-end
+mkdir a b
+echo 'echo a' >a/thing
+PATH=$PWD/a:$PWD/b:$PATH flock f thing; echo $?
+
+### path-unsearchable-directory
+# needs: root setpriv
+mkdir a b
+chmod 700 a
+printf '#!/bin/sh\necho b\n' >b/thing; chmod +x b/thing
+PATH=$PWD/a:$PWD/b:$PATH setpriv --reuid 65534 --regid 65534 --clear-groups flock f thing; echo $?
+
+### path-unsearchable-directory-only
+# needs: root setpriv
+mkdir a
+chmod 700 a
+PATH=$PWD/a:$PATH setpriv --reuid 65534 --regid 65534 --clear-groups flock f thing; echo $?
+
+### script-without-interpreter-line
+echo 'echo "script $0 $*"' >s; chmod +x s
+flock f ./s a 'b c'; echo $?
+
+### script-without-interpreter-line-on-path
+mkdir bin
+echo 'echo "script $*"' >bin/s; chmod +x bin/s
+PATH=$PWD/bin:$PATH flock f s a; echo $?
+
+### script-without-interpreter-line-runs-in-sh
+echo 'echo "${BASH_VERSION:-sh}"; tr "\0" " " </proc/$$/cmdline' >s; chmod +x s
+SHELL=$(command -v bash) flock f ./s a b; echo
+
+### script-without-interpreter-line-and-status
+echo 'exit 23' >s; chmod +x s
+flock f ./s; echo $?
+flock -F f ./s; echo $?
+
+### script-empty
+: >s; chmod +x s
+flock f ./s; echo $?
+
+### script-with-missing-interpreter
+printf '#!/no/such/interpreter\n' >s; chmod +x s
+flock f ./s; echo $?
+
+### script-with-missing-interpreter-on-path
+mkdir a b
+printf '#!/no/such/interpreter\n' >a/s; chmod +x a/s
+printf '#!/bin/sh\necho b\n' >b/s; chmod +x b/s
+PATH=$PWD/a:$PWD/b:$PATH flock f s; echo $?
+
+### script-binary-rubbish
+head -c 64 /dev/zero >s; chmod +x s
+flock f ./s >/dev/null 2>&1; echo $?
+
+### script-truncated-elf
+head -c 100 "$(command -v ls)" >s; chmod +x s
+flock f ./s 2>/dev/null; echo $?
+
+### argv0-of-the-command
+# needs: proc
+flock f sh -c 'tr "\0" "\n" </proc/$$/cmdline' x y
+
+### argv0-is-as-typed
+# needs: proc
+cp "$(command -v sleep)" ./mysleep
+flock f ./mysleep 30 &
+await 'grep -q mysleep /proc/[0-9]*/cmdline 2>/dev/null && p=$(cat /proc/$!/task/$!/children) && [ -n "$p" ] && grep -q mysleep /proc/${p% }/cmdline'
+tr '\0' ' ' </proc/${p% }/cmdline; echo
+kill ${p% }
+wait $!; echo $?
+
+### no-fork-is-the-same-process
+flock -F f sh -c 'echo $PPID' >ppid
+[ "$(cat ppid)" = $$ ]; echo $?
+
+### fork-is-a-child
+# needs: proc
+flock f sh -c 'cat /proc/$PPID/comm'
+
+### no-fork-holds
+flock -F f sh -c 'flock -n f echo in; echo $?'
+flock -n f echo in; echo $?
+
+### no-fork-c
+flock -F f -c 'echo hi; exit 4'; echo $?
+
+### no-fork-conflict
+hold f
+flock -F -n -E 4 f echo in; echo $?
+release
+
+### no-fork-directory
+mkdir d
+flock -F d sh -c 'flock -n d echo in; echo $?'
+
+### command-reads-stdin
+echo input | flock f cat
+
+### command-writes-both
+flock f sh -c 'echo out; echo err >&2' 2>err
+cat err
+
+### command-in-background-does-not-delay
+# needs: proc
+flock f sh -c 'until [ -e go ]; do sleep .01; done & exit 3'; echo $?
+echo >go
+
+### child-of-the-caller-is-not-awaited
+bash -c 'until [ -e go ]; do sleep .01; done & exec flock f sh -c "exit 6"'; echo $?
+echo >go

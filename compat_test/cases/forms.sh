@@ -1,0 +1,291 @@
+The three forms: a file and a command, a file and -c, a descriptor number.
+
+### file-and-command
+flock f echo one 'two  words' ''
+
+### file-and-command-arguments-kept
+flock f printf '[%s]' '' 'a b' '*' '$x' '\n' -- -x; echo
+
+### file-and-c
+flock f -c 'echo hi; echo there >&2'
+
+### file-and-command-long
+flock f --command 'echo hi'
+
+### c-after-file-after-options
+flock -x -w 5 f -c 'echo hi'
+
+### c-runs-the-shell-with-c
+flock f -c 'echo "$0 $#"'
+
+### c-empty-command
+flock f -c ''; echo $?
+
+### c-several-commands
+flock f -c 'false; true'; echo $?
+flock f -c 'true; exit 7'; echo $?
+
+### c-syntax-error
+flock f -c 'if' 2>/dev/null; echo $?
+
+### c-pipes-and-quotes
+flock f -c 'printf "%s\n" b a "c d" | sort | tr a-z A-Z'
+
+### c-command-begins-with-dash
+flock f -c '-n' 2>/dev/null; echo $?
+
+### c-shell-from-environment
+printf '%s\n' '#!/bin/sh' 'echo my shell: "$@"' >mysh
+chmod +x mysh
+SHELL=$PWD/mysh flock f -c 'echo hi'
+
+### c-shell-unset
+printf '%s\n' '#!/bin/sh' 'echo wrong' >mysh
+env -u SHELL flock f -c 'echo hi $0'
+
+### c-shell-empty
+SHELL= flock f -c 'echo hi'; echo $?
+
+### c-shell-nonexistent
+SHELL=/no/such/shell flock f -c 'echo hi'; echo $?
+
+### c-shell-without-slash-is-searched
+mkdir bin
+printf '%s\n' '#!/bin/sh' 'echo found "$@"' >bin/mysh
+chmod +x bin/mysh
+PATH=$PWD/bin:$PATH SHELL=mysh flock f -c 'echo hi'; echo $?
+
+### c-shell-relative
+printf '%s\n' '#!/bin/sh' 'echo relative "$@"' >mysh
+chmod +x mysh
+SHELL=./mysh flock f -c 'echo hi'
+
+### c-shell-not-executable
+echo 'echo no' >mysh
+SHELL=$PWD/mysh flock f -c 'echo hi'; echo $?
+
+### c-shell-with-arguments-is-a-file-name
+SHELL='/bin/sh -x' flock f -c 'echo hi'; echo $?
+
+### c-shell-bash-with-exported-function
+greet() { echo "hello $1"; }
+export -f greet
+SHELL=$(command -v bash) flock f -c 'greet world'
+
+### c-shell-sh-is-not-bash
+SHELL=/bin/sh flock f -c 'echo "${BASH_VERSION:-none}"'
+SHELL=$(command -v bash) flock f -c 'echo "${BASH_VERSION:+bash}"'
+
+### c-argv0-of-the-shell
+printf '%s\n' '#!/bin/sh' 'tr "\0" "\n" </proc/$$/cmdline' >mysh
+chmod +x mysh
+SHELL=$PWD/mysh flock f -c 'echo hi'
+
+### c-not-attached
+flock f -ctrue; echo $?
+
+### c-in-a-cluster-after-file
+flock f -nc 'echo hi'; echo $?
+
+### c-two-arguments
+flock f -c 'echo a' b; echo $?
+
+### c-dashdash-then-file
+flock -- f -c 'echo hi'
+
+### c-is-an-argument-later
+flock f echo -c hi
+
+### c-with-a-space-in-the-option
+flock f '-c ' hi; echo $?
+
+### command-dashdash
+flock f --command; echo $?
+
+### command-long-with-equals-is-a-command
+flock f '--command=echo hi'; echo $?
+
+### command-long-abbreviated-is-a-command
+flock f --comm 'echo hi'; echo $?
+
+### descriptor
+exec 9>f
+flock 9; echo $?
+flock -n f echo in; echo $?
+
+### descriptor-unlock
+exec 9>f
+flock 9
+flock -u 9; echo $?
+flock -n f echo in
+
+### descriptor-read-only
+touch f
+exec 9<f
+flock 9; echo $?
+flock -n f echo in; echo $?
+
+### descriptor-read-only-shared
+touch f
+exec 9<f
+flock -s 9; echo $?
+flock -ns f echo in; echo $?
+flock -n f echo in; echo $?
+
+### descriptor-write-only-shared
+exec 9>f
+flock -s 9; echo $?
+flock -ns f echo in; echo $?
+
+### descriptor-of-a-directory
+mkdir d
+exec 9<d
+flock 9; echo $?
+flock -n d echo in; echo $?
+
+### descriptor-zero
+touch f
+flock 0 <f; echo $?
+
+### descriptor-zero-stays-locked
+touch f
+{ flock 0; flock -n f echo in; echo $?; } <f
+
+### descriptor-one
+flock 1 >f; echo $?
+
+### descriptor-ten
+exec 10>f
+flock 10; echo $?
+flock -n f echo in; echo $?
+
+### descriptor-conflict-n
+exec 8>f 9>f
+flock 8
+flock -n 9; echo $?
+flock -n -E 3 9; echo $?
+
+### descriptor-conflict-w
+exec 8>f 9>f
+flock 8
+flock -w .05 9; echo $?
+flock -w .05 -E 3 9; echo $?
+
+### descriptor-duplicate-shares-the-lock
+# kernel: two descriptors of one open file are one holder
+exec 8>f
+exec 9>&8
+flock 8
+flock -n 9; echo $?
+flock -u 9
+flock -n f echo free
+
+### descriptor-closed-releases
+# needs: proc
+exec 9>f
+flock 9
+exec 9>&-
+flock -n f echo free; echo $?
+
+### descriptor-subshell-shares-the-lock
+exec 9>f
+flock 9
+( flock -n 9; echo $? )
+flock -n f echo in; echo $?
+
+### descriptor-unlocked-in-a-subshell
+# kernel: an unlock in a child process is one for all that share the open file
+exec 9>f
+flock 9
+( flock -u 9 )
+flock -n f echo free; echo $?
+
+### descriptor-unlock-not-held
+exec 9>f
+flock -u 9; echo $?
+
+### descriptor-unlock-held-by-another
+hold f
+exec 9>f
+flock -u 9; echo $?
+flock -n f echo in; echo $?
+release
+
+### descriptor-of-a-pipe
+# kernel: a pipe has a lock of its own and no name
+echo x | { flock 0; echo $?; }
+
+### descriptor-of-a-device
+# needs: full
+# kernel: a device is locked in the kernel only
+flock -s 0 </dev/null; echo $?
+
+### descriptor-of-a-deleted-file
+# kernel: a deleted file has no name
+exec 9>f
+rm f
+flock 9; echo $?
+flock -n 9; echo $?
+
+### descriptor-two-of-different-files
+exec 8>e 9>f
+flock 8; flock 9
+flock -n e echo e; flock -n f echo f
+flock -u 8
+flock -n e echo e; flock -n f echo f
+
+### number-as-file
+flock 9 echo hi
+ls
+
+### descriptor-position-kept
+printf 'one\ntwo\n' >f
+exec 9<f
+read -r line <&9
+flock 9
+read -r line <&9
+echo "$line"
+
+### file-in-a-directory
+mkdir d
+flock d/f echo hi
+ls d
+
+### directory
+mkdir d
+flock d echo hi; echo $?
+ls d
+
+### directory-conflict
+mkdir d
+hold d
+flock -n d echo in; echo $?
+release
+flock -n d echo in; echo $?
+
+### directory-dot
+hold .
+flock -n . echo in; echo $?
+flock -n "$PWD" echo in; echo $?
+release
+
+### directory-shared
+mkdir d
+hold -s d
+flock -ns d echo in; echo $?
+flock -n d echo in; echo $?
+release
+
+### directory-trailing-slash
+mkdir d
+flock d/ echo hi; echo $?
+
+### directory-and-its-file-are-two
+mkdir d
+hold d
+flock -n d/f echo in; echo $?
+release
+
+### directory-c
+mkdir d
+flock d -c 'echo hi'

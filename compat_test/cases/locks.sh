@@ -1,0 +1,528 @@
+Who excludes whom, who waits, and for how long.
+
+### exclusive-excludes-exclusive
+hold f
+flock -n f echo in; echo $?
+release
+
+### exclusive-excludes-shared
+hold f
+flock -ns f echo in; echo $?
+release
+
+### shared-excludes-exclusive
+hold -s f
+flock -n f echo in; echo $?
+release
+
+### shared-admits-shared
+hold -s f
+flock -ns f echo in; echo $?
+release
+
+### shared-many
+hold -s f; hold -s f; hold -s f
+flock -ns f echo in; echo $?
+flock -n f echo in; echo $?
+release
+flock -n f echo in; echo $?
+
+### released-with-the-command
+flock f true
+flock -n f echo in; echo $?
+
+### held-while-the-command-runs
+flock f sh -c 'flock -n f echo in; echo $?'
+
+### held-by-c
+flock f -c 'flock -n f echo in; echo $?'
+
+### held-by-a-background-child
+# needs: proc
+flock f sh -c 'until [ -e go ]; do sleep .01; done &'
+flock -n f echo in; echo $?
+echo >go
+await 'flock -n f true'
+echo free
+
+### other-file-is-another-lock
+hold f
+flock -n g echo in; echo $?
+release
+
+### hard-link-is-the-same-lock
+# kernel: a hard link is another name, and the directory lock goes by names
+touch f
+ln f g
+hold f
+flock -n g echo in; echo $?
+release
+
+### symlink-is-the-same-lock
+touch f
+ln -s f g
+hold f
+flock -n g echo in; echo $?
+release
+
+### same-file-by-other-paths
+mkdir d
+hold f
+flock -n ./f echo in; echo $?
+flock -n d/../f echo in; echo $?
+flock -n "$PWD/f" echo in; echo $?
+release
+
+### replaced-file-is-another-lock
+# kernel: a lock of the kernel's stays with the old file, the directory lock with the name
+hold f
+mv f g
+flock -n f echo in; echo $?
+release
+
+### waits-for-exclusive
+hold f
+flock f echo second &
+await 'waiting f'
+echo first
+release
+wait
+
+### waits-for-shared
+hold -s f
+flock f echo second &
+await 'waiting f'
+echo first
+release
+wait
+
+### shared-waits-for-exclusive
+hold f
+flock -s f echo second &
+await 'waiting f'
+echo first
+release
+wait
+
+### several-shared-enter-together
+hold f
+for i in 1 2 3; do
+	flock -s f sh -c "echo >in.$i; until [ -e in.1 ] && [ -e in.2 ] && [ -e in.3 ]; do sleep .01; done; echo together" &
+done
+await 'waiting f 3'
+release
+wait
+
+### waiters-enter-one-by-one
+hold f
+for i in 1 2 3 4 5 6; do
+	flock f bash -c 'mkdir place || echo two; rmdir place; echo in' &
+done
+await 'waiting f 6'
+echo none yet
+release
+wait
+
+### waits-on-descriptor
+hold f
+exec 9>f
+{ flock 9; echo second; } &
+await 'waiting f'
+echo first
+release
+wait
+
+### waits-with-c
+hold f
+flock f -c 'echo second' &
+await 'waiting f'
+echo first
+release
+wait
+
+### waits-no-fork
+hold f
+flock -F f echo second &
+await 'waiting f'
+echo first
+release
+wait
+
+### waits-on-directory
+mkdir d
+hold d
+flock d echo second &
+await 'waiting d'
+echo first
+release
+wait
+
+### w-gets-it-in-time
+hold f
+flock -w 25 f echo second &
+await 'waiting f'
+echo first
+release
+wait $!; echo $?
+
+### w-time-over
+hold f
+flock -w .05 f echo in; echo $?
+release
+
+### w-time-over-E
+hold f
+flock -w .05 -E 66 f echo in; echo $?
+release
+
+### w-is-not-early
+# needs: python3
+hold f
+python3 -c "import subprocess, time
+for t in '.2', '0.35':
+    start = time.monotonic()
+    status = subprocess.call(['flock', '-w', t, 'f', 'true'])
+    print(status, time.monotonic() - start >= float(t))"
+release
+
+### w-is-not-late-by-seconds
+# needs: python3
+hold f
+python3 -c "import subprocess, time
+start = time.monotonic()
+status = subprocess.call(['flock', '-w', '.1', 'f', 'true'])
+print(status, time.monotonic() - start < 5)"
+release
+
+### w-0-is-nonblock
+hold f
+flock -w 0 f echo in; echo $?
+flock -w 0 -E 9 f echo in; echo $?
+release
+flock -w 0 f echo in; echo $?
+
+### w-0-verbose-says-what-n-says
+hold f
+flock --verbose -w 0 f echo in; echo $?
+release
+
+### w-zeroes
+hold f
+for t in 0.0 .0 0. 0e5 0x0 -0 +0 00 1e-9 0.0000001; do
+	flock --verbose -w $t f echo in; echo "$t $?"
+done
+release
+
+### w-number-forms
+for t in .5 1. 1e3 0x10 ' 1' +1 1e+1 1E2 0x1p3 0x.8 007; do
+	flock -w "$t" f echo "$t"
+done
+
+### w-number-forms-on-a-held-lock
+hold f
+for t in .03 3e-2 0x.08 ' .03' +.03 0.03 030e-3; do
+	flock -w "$t" f echo in; echo "$t $?"
+done
+release
+
+### w-1-microsecond
+hold f
+flock --verbose -w .000001 f echo in; echo $?
+release
+
+### w-bad-numbers
+for t in abc '' 1,5 1s 1n . - + 1e 0x '1 ' 1.2.3 '1 2' 1m --; do
+	flock -w "$t" f echo in 2>/dev/null; echo "[$t] $?"
+done
+ls
+
+### w-with-u
+exec 9>f
+flock 9
+flock -w 1 -u 9; echo $?
+flock -n f echo free
+
+### w-with-n-conflict-verbose
+hold f
+flock --verbose -n -w 5 f echo in; echo $?
+release
+
+### w-leaves-no-timer-behind
+flock -w .3 f sh -c 'until [ -e late ]; do sleep .01; done; echo finished' &
+sleep .5
+echo >late
+wait $!; echo $?
+
+### w-leaves-no-timer-behind-no-fork
+flock -F -w .3 f sh -c 'until [ -e late ]; do sleep .01; done; echo finished' &
+sleep .5
+echo >late
+wait $!; echo $?
+
+### n-on-a-free-file
+flock -n f echo in; echo $?
+
+### n-does-not-run-the-command
+hold f
+flock -n f touch ran; echo $?
+release
+ls
+
+### n-on-descriptor-of-the-holder
+exec 9>f
+flock -n 9; echo $?
+flock -n 9; echo $?
+
+### u-then-others-enter
+exec 9>f
+flock 9
+flock f echo second &
+await 'waiting f'
+echo first
+flock -u 9
+wait $!
+
+### convert-down
+exec 9>f
+flock 9
+flock -ns f echo in; echo $?
+flock -s 9; echo $?
+flock -ns f echo in; echo $?
+flock -n f echo in; echo $?
+
+### convert-up
+exec 9>f
+flock -s 9
+flock -ns f echo in; echo $?
+flock 9; echo $?
+flock -ns f echo in; echo $?
+
+### convert-up-refused
+# kernel: a refused conversion of flock(2) loses the lock it had
+exec 8>f 9>f
+flock -s 8; flock -s 9
+flock -n -x 9; echo $?
+flock -u 8
+flock -n f echo lost; echo $?
+
+### convert-up-waits
+exec 9>f
+hold -s f
+flock -s 9
+flock -x 9 &
+await 'waiting f'
+release
+wait $!; echo $?
+flock -ns f echo in; echo $?
+
+### convert-down-lets-the-waiter-in
+exec 9>f
+flock 9
+flock -s f echo reader &
+await 'waiting f'
+echo writer
+flock -s 9
+wait $!
+
+### relock-same-mode
+exec 9>f
+flock -s 9; flock -s 9; echo $?
+flock -x 9; flock -x 9; echo $?
+flock -u 9; flock -u 9; echo $?
+
+### nested-different-files
+flock a flock b flock c sh -c 'for f in a b c; do flock -n $f true; echo $?; done'
+
+### nested-same-file-n
+flock f flock -n f echo in; echo $?
+
+### nested-shared
+flock -s f flock -s f echo in; echo $?
+
+### ours-waits-for-the-reference
+# needs: reflock
+# kernel: the holder is another locker
+rehold f
+flock f echo second &
+await 'waiting f'
+flock -n f echo in; echo $?
+echo first
+release
+wait
+
+### reference-waits-for-ours
+# needs: reflock
+# kernel: the waiter is another locker
+hold f
+reflock f echo second &
+await 'waiting f'
+reflock -n f echo in; echo $?
+echo first
+release
+wait
+
+### shared-with-the-reference
+# needs: reflock
+# kernel: the holder is another locker
+rehold -s f
+flock -ns f echo in; echo $?
+flock -n f echo in; echo $?
+release
+hold -s f
+reflock -ns f echo in; echo $?
+reflock -n f echo in; echo $?
+release
+
+### descriptor-with-the-reference
+# needs: reflock
+# kernel: the other is another locker
+exec 8>f 9>f
+flock 9
+reflock -n 8; echo $?
+reflock -u 9
+reflock -n 8; echo $?
+flock -n 9; echo $?
+flock -u 8
+flock -n 9; echo $?
+
+### mixed-queue
+# needs: reflock
+# kernel: half of the lockers are another program
+hold f
+for i in 1 2 3; do
+	flock f bash -c 'mkdir place || echo two; rmdir place; echo in' &
+	reflock f bash -c 'mkdir place || echo two; rmdir place; echo in' &
+done
+await 'waiting f 6'
+release
+wait
+
+### python-flock-holds
+# needs: python3
+# kernel: the holder is another locker
+python3 -c "import fcntl, os, time
+f = open('f', 'w')
+fcntl.flock(f, fcntl.LOCK_EX)
+open('held', 'w')
+while not os.path.exists('go'): time.sleep(.01)" &
+await '[ -e held ]'
+flock -n f echo in; echo $?
+flock f echo second &
+await 'waiting f'
+echo >go
+wait
+
+### python-flock-shared-holds
+# needs: python3
+# kernel: the holder is another locker
+python3 -c "import fcntl, os, time
+f = open('f', 'w')
+fcntl.flock(f, fcntl.LOCK_SH)
+open('held', 'w')
+while not os.path.exists('go'): time.sleep(.01)" &
+await '[ -e held ]'
+flock -ns f echo in; echo $?
+flock -n f echo in; echo $?
+echo >go
+wait
+
+### python-flock-refused
+# needs: python3
+# kernel: the other is another locker
+cat >try.py <<'END'
+import fcntl
+f = open('f', 'w')
+for mode in fcntl.LOCK_SH, fcntl.LOCK_EX:
+    try:
+        fcntl.flock(f, mode | fcntl.LOCK_NB)
+        print('in')
+    except OSError as e:
+        print(e.strerror)
+END
+flock f python3 try.py
+flock -s f python3 try.py
+
+### python-lockf-is-independent
+# needs: python3
+# kernel: flock(2) and fcntl(2) locks do not meet
+flock f python3 -c "import fcntl
+f = open('f', 'w')
+fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+print('in')"
+
+### python-takes-over-the-descriptor
+# needs: python3
+# kernel: the other is another locker
+exec 9>f
+flock 9
+python3 -c "import fcntl
+fcntl.flock(9, fcntl.LOCK_UN)"
+flock -n f echo free; echo $?
+
+### proc-locks-exclusive
+# needs: locks
+# kernel: /proc/locks
+flock f sh -c 'grep ":$(stat -c %i f) " /proc/locks | tr -s " " | cut -d" " -f2-4,7-'
+
+### proc-locks-shared
+# needs: locks
+# kernel: /proc/locks
+flock -s f sh -c 'grep ":$(stat -c %i f) " /proc/locks | tr -s " " | cut -d" " -f2-4,7-'
+
+### proc-locks-owner-is-flock
+# needs: locks
+# kernel: /proc/locks
+flock f sh -c 'grep ":$(stat -c %i f) " /proc/locks | tr -s " " | grep -c " $PPID "'
+
+### proc-locks-owner-no-fork
+# needs: locks
+# kernel: /proc/locks
+flock -F f sh -c 'grep ":$(stat -c %i f) " /proc/locks | tr -s " " | grep -c " $$ "'
+
+### proc-locks-waiter
+# needs: locks
+# kernel: /proc/locks
+hold f
+flock -s f true &
+await 'waiting f'
+grep ":$(stat -c %i f) " /proc/locks | tr -s " " | cut -d" " -f2-5 | sed 's/ [0-9]*$//'
+release
+wait
+
+### proc-locks-nothing-after-u
+# needs: locks
+# kernel: /proc/locks
+exec 9>f
+flock 9; flock -u 9
+grep -c ":$(stat -c %i f) " /proc/locks
+
+### lslocks-shows-it
+# needs: lslocks
+# kernel: lslocks
+hold f
+lslocks -n -o TYPE,MODE,M,START,END,PATH | grep "$PWD/f\$" | tr -s ' '
+release
+
+### waits-without-waking
+# needs: proc locks
+# kernel: the directory lock polls
+hold f
+flock f true &
+await 'waiting f'
+await 'grep -q ^State:.S /proc/$!/status'
+before=$(cat /proc/$!/task/*/status | awk '/voluntary_ctxt/ { n += $2 } END { print n }')
+for i in 1 2 3 4 5 6 7 8 9 10; do sleep .02; done
+after=$(cat /proc/$!/task/*/status | awk '/voluntary_ctxt/ { n += $2 } END { print n }')
+echo $((after - before))
+release
+wait
+
+### queue-of-eight
+echo 0 >count
+for i in 1 2 3 4 5 6 7 8; do
+	for j in 1 2 3; do
+		flock f bash -c 'read n <count; echo $((n + 1)) >count'
+	done &
+done
+wait
+cat count

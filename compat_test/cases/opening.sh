@@ -1,0 +1,289 @@
+How the lock file is opened, made and left alone.
+
+### makes-the-file-empty
+flock f true
+wc -c <f
+
+### mode-under-umask-022
+# needs: linux
+umask 022; flock f true; stat -c %a f
+
+### mode-under-umask-077
+# needs: linux
+umask 077; flock f true; stat -c %a f
+
+### mode-under-umask-0
+# needs: linux
+umask 0; flock f true; stat -c %a f
+
+### mode-of-an-old-file-kept
+# needs: linux
+touch f; chmod 640 f
+flock f true; stat -c %a f
+
+### content-kept
+echo text >f
+flock f true
+flock -s f true
+cat f
+
+### content-kept-on-conflict
+echo text >f
+hold f
+flock -n f true
+cat f
+release
+cat f
+
+### times-kept
+# needs: linux
+touch -d '2001-02-03 04:05:06 UTC' f
+flock f true
+TZ=UTC stat -c %y f
+
+### executable-file-kept
+# needs: linux
+printf '#!/bin/sh\necho me\n' >f; chmod 755 f
+flock f ./f; stat -c %a f
+
+### file-stays-after-the-command
+flock f true; ls
+
+### nothing-else-is-left
+flock f true; flock -s g -c true; ls
+
+### opened-read-only
+# needs: proc
+flock f sh -c 'grep flags /proc/self/fdinfo/3' | sed 's/0100000/read-only/'
+
+### opened-read-only-shared
+# needs: proc
+flock -s f sh -c 'grep flags /proc/self/fdinfo/3' | sed 's/0100000/read-only/'
+
+### lowest-free-number
+# needs: proc
+exec 3</dev/null 5</dev/null
+flock f sh -c 'readlink /proc/self/fd/4 | sed "s,.*/,,"'
+
+### lowest-free-number-is-3
+# needs: proc
+flock f sh -c 'readlink /proc/self/fd/3 | sed "s,.*/,,"'
+
+### directory-opened-read-only
+# needs: proc
+mkdir d
+flock d sh -c 'grep flags /proc/self/fdinfo/3' | sed 's/0100000/read-only/'
+
+### missing-directory
+flock no/f true; echo $?
+
+### missing-directory-trailing-slash
+flock no/ true; echo $?
+
+### file-as-directory
+touch d
+flock d/f true; echo $?
+
+### file-with-trailing-slash
+touch f
+flock f/ true; echo $?
+
+### loop-of-symlinks
+ln -s a b; ln -s b a
+flock a true; echo $?
+
+### symlink-to-itself
+ln -s a a
+flock a true; echo $?
+
+### name-too-long
+name=$(printf '%0256d' 0)
+flock "$name" true 2>err; echo $?
+sed 's/0000*/NAME/' err
+
+### name-of-255-bytes
+# kernel: the name of the state directory would be too long
+name=$(printf '%0255d' 0)
+flock "$name" echo hi; echo $?
+ls | wc -c
+
+### name-of-200-bytes
+name=$(printf '%0200d' 0)
+flock "$name" echo hi; echo $?
+ls | wc -c
+
+### path-too-long
+name=$(printf '%0200d/' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22)
+flock "$name" true 2>err; echo $?
+sed 's,[0-9/]*/,PATH,' err
+
+### name-with-blanks
+flock 'a b  c' echo hi
+ls
+
+### name-with-newline
+flock $'a\nb' echo hi
+ls | od -c | head -1
+
+### name-not-utf8
+flock $'\xff\xfe' echo hi
+ls | od -An -tx1
+
+### name-with-control-in-message
+flock $'no/a\001b' true 2>&1 | cat -v
+
+### name-not-utf8-in-message
+flock $'no/\xff' true 2>&1 | cat -v
+
+### name-with-percent
+flock '%s%n%d' echo hi
+ls
+flock 'no/%s%n%d' true; echo $?
+
+### name-with-leading-dash
+flock ./-n echo hi
+ls
+
+### symlink-to-a-file
+touch f; ln -s f l
+flock l echo hi
+ls
+
+### symlink-dangling-makes-its-target
+ln -s f l
+flock l echo hi
+ls
+
+### symlink-dangling-into-nowhere
+ln -s no/f l
+flock l echo hi; echo $?
+
+### symlink-to-a-directory
+mkdir d; ln -s d l
+flock l echo hi; echo $?
+ls d
+
+### fifo
+# kernel: a fifo as lock file
+mkfifo p
+exec 9<>p
+flock p echo hi; echo $?
+
+### fifo-without-writer-waits-in-open
+# needs: proc
+# kernel: a fifo as lock file
+mkfifo p
+flock p echo hi &
+await 'grep -q -e pipe -e fifo -e open /proc/$!/wchan || grep -q ^State:.S /proc/$!/status'
+echo waiting
+: >p
+wait $!; echo $?
+
+### device
+# needs: full
+# kernel: a device is locked in the kernel only
+flock -s /dev/null echo hi; echo $?
+
+### device-tty-none
+flock /dev/tty echo hi; echo $?
+
+### socket
+# needs: python3
+python3 -c "import socket; socket.socket(socket.AF_UNIX).bind('s')"
+flock s echo hi; echo $?
+
+### permission-denied-reading
+# needs: root setpriv
+touch f; chmod 200 f
+setpriv --reuid 65534 --regid 65534 --clear-groups flock f echo hi; echo $?
+
+### permission-denied-making
+# needs: root setpriv
+mkdir d; chmod 755 d
+setpriv --reuid 65534 --regid 65534 --clear-groups flock d/f echo hi; echo $?
+
+### permission-denied-searching
+# needs: root setpriv
+mkdir d; touch d/f; chmod 600 d
+setpriv --reuid 65534 --regid 65534 --clear-groups flock d/f echo hi; echo $?
+
+### permission-read-only-file-is-enough
+# needs: root setpriv
+# kernel: the directory lock needs a place to write to
+mkdir d; touch d/f; chmod 444 d/f; chmod 755 d
+setpriv --reuid 65534 --regid 65534 --clear-groups flock d/f echo hi; echo $?
+
+### permission-of-another-users-file
+# needs: root setpriv
+# kernel: the directory lock needs a place to write to
+mkdir d; touch d/f; chmod 644 d/f
+hold d/f
+setpriv --reuid 65534 --regid 65534 --clear-groups flock -n d/f echo hi; echo $?
+release
+
+### permission-in-a-sticky-directory
+# needs: root setpriv linux
+# kernel: the directory lock needs a place to write to
+mkdir d; chmod 1777 d; touch d/f
+setpriv --reuid 65534 --regid 65534 --clear-groups flock d/f echo hi 2>err; echo $?
+setpriv --reuid 65534 --regid 65534 --clear-groups flock d/g echo hi; stat -c %u d/g
+
+### read-only-filesystem-missing-file
+# needs: root mount
+unshare -m sh -c 'mkdir m; mount -t tmpfs -o ro none m; flock m/f echo hi; echo $?'
+
+### read-only-filesystem-old-file
+# needs: root mount
+# kernel: the directory lock needs a place to write to
+unshare -m sh -c 'mkdir m; mount -t tmpfs none m; touch m/f; mount -o remount,ro m; flock m/f echo hi; echo $?'
+
+### read-only-filesystem-directory
+# needs: root mount
+# kernel: the directory lock needs a place to write to
+unshare -m sh -c 'mkdir m; mount -t tmpfs -o ro none m; flock m echo hi; echo $?'
+
+### no-space-for-the-file
+# needs: root mount
+unshare -m sh -c 'mkdir m; mount -t tmpfs -o nr_inodes=2 none m; : >m/a; flock m/f echo hi; echo $?'
+
+### no-space-does-not-matter-for-an-old-file
+# needs: root mount
+# kernel: the directory lock needs a place to write to
+unshare -m sh -c 'mkdir m; mount -t tmpfs -o nr_inodes=2 none m; : >m/f; flock m/f echo hi; echo $?'
+
+### no-descriptor-needed-for-a-number
+# needs: linux
+bash -c 'exec 5>f; ulimit -n 6; exec flock 5'; echo $?
+
+### immutable-dev-full
+# needs: full
+# kernel: a device is locked in the kernel only
+flock -n /dev/full echo hi; echo $?
+
+### working-directory-removed
+mkdir gone; cd gone; rmdir "$PWD"
+flock f echo hi; echo $?
+flock ../f echo hi; echo $?
+
+### absolute-path
+flock "$PWD/f" echo hi
+ls
+
+### path-of-a-descriptor
+# needs: proc
+exec 9>f
+flock -n /proc/self/fd/9 echo hi; echo $?
+
+### file-removed-while-held
+# kernel: a lock of the kernel's goes with the file, the directory lock with the name
+hold f
+rm f
+flock -n f echo in; echo $?
+release
+
+### same-file-opened-anew-each-time
+# needs: proc
+exec 9>f
+flock f sh -c 'flock -n 9; echo $?'
+flock 9
+flock -n f true; echo $?

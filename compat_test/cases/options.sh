@@ -1,0 +1,624 @@
+The command line: what getopt_long takes, short and long, abbreviated, in any order.
+
+### plain
+flock f echo hi
+
+### cluster-xn
+flock -xn f echo hi
+
+### cluster-sn
+flock -sn f echo hi
+
+### cluster-conflict
+hold f
+flock -sn f echo no; echo $?
+flock -xnE7 f echo no; echo $?
+release
+
+### cluster-with-value-attached
+hold f
+flock -nE9 f echo no; echo $?
+flock -nxE 9 f echo no; echo $?
+release
+
+### cluster-ns-value-next-word
+hold -s f
+flock -nsE 4 f echo in; echo $?
+release
+
+### w-attached
+flock -w5 f echo hi
+
+### w-separate
+flock -w 5 f echo hi
+
+### E-attached
+hold f
+flock -n -E33 f echo no; echo $?
+release
+
+### E-separate
+hold f
+flock -n -E 33 f echo no; echo $?
+release
+
+### E-0
+hold f
+flock -n -E 0 f echo no; echo $?
+release
+
+### E-255
+hold f
+flock -n -E 255 f echo no; echo $?
+release
+
+### E-blank-and-sign
+hold f
+flock -n -E ' 7' f echo no; echo $?
+flock -n -E +8 f echo no; echo $?
+release
+
+### E-leading-zero-is-decimal
+hold f
+flock -n -E 010 f echo no; echo $?
+release
+
+### E-last-wins
+hold f
+flock -n -E 3 -E 4 f echo no; echo $?
+release
+
+### E-without-conflict
+flock -E 9 f true; echo $?
+flock -n -E 9 f false; echo $?
+
+### long-shared
+hold -s f
+flock -n --shared f echo in; echo $?
+release
+
+### long-exclusive
+hold -s f
+flock -n --exclusive f echo in; echo $?
+release
+
+### long-nonblock
+hold f
+flock --nonblock f echo in; echo $?
+release
+
+### long-nb
+hold f
+flock --nb f echo in; echo $?
+release
+
+### long-timeout-eq
+hold f
+flock --timeout=.05 f echo in; echo $?
+release
+
+### long-timeout-separate
+hold f
+flock --timeout .05 f echo in; echo $?
+release
+
+### long-wait-eq
+hold f
+flock --wait=.05 f echo in; echo $?
+release
+
+### long-wait-separate
+hold f
+flock --wait .05 f echo in; echo $?
+release
+
+### long-conflict-eq
+hold f
+flock -n --conflict-exit-code=17 f echo in; echo $?
+release
+
+### long-conflict-separate
+hold f
+flock -n --conflict-exit-code 17 f echo in; echo $?
+release
+
+### long-close
+# needs: proc
+flock --close f sh -c 'test -e /proc/self/fd/3; echo $?'
+
+### long-no-fork
+flock --no-fork f sh -c 'echo $PPID' >ppid
+[ "$(cat ppid)" = $$ ]; echo $?
+
+### long-unlock
+exec 9>f
+flock 9
+flock --unlock 9
+flock -n f echo free
+
+### long-verbose-goes-where
+flock --verbose f true >out 2>err
+wc -l <out
+wc -c <err
+
+### abbrev-sh
+hold -s f
+flock -n --sh f echo in; echo $?
+release
+
+### abbrev-sha
+hold -s f
+flock -n --sha f echo in; echo $?
+release
+
+### abbrev-shar
+hold -s f
+flock -n --shar f echo in; echo $?
+release
+
+### abbrev-share
+hold -s f
+flock -n --share f echo in; echo $?
+release
+
+### abbrev-e
+hold -s f
+flock -ns --e f echo in; echo $?
+release
+
+### abbrev-ex
+hold -s f
+flock -ns --ex f echo in; echo $?
+release
+
+### abbrev-exc
+hold -s f
+flock -ns --exc f echo in; echo $?
+release
+
+### abbrev-exclu
+hold -s f
+flock -ns --exclu f echo in; echo $?
+release
+
+### abbrev-exclusiv
+hold -s f
+flock -ns --exclusiv f echo in; echo $?
+release
+
+### abbrev-u
+exec 9>f
+flock 9
+flock --u 9; echo $?
+flock -n f echo free; echo $?
+
+### abbrev-un
+exec 9>f
+flock 9
+flock --un 9; echo $?
+flock -n f echo free; echo $?
+
+### abbrev-unl
+exec 9>f
+flock 9
+flock --unl 9; echo $?
+flock -n f echo free; echo $?
+
+### abbrev-unloc
+exec 9>f
+flock 9
+flock --unloc 9; echo $?
+flock -n f echo free; echo $?
+
+### abbrev-non
+hold f
+flock --non f echo in; echo $?
+release
+
+### abbrev-nonb
+hold f
+flock --nonb f echo in; echo $?
+release
+
+### abbrev-nonbl
+hold f
+flock --nonbl f echo in; echo $?
+release
+
+### abbrev-nonbloc
+hold f
+flock --nonbloc f echo in; echo $?
+release
+
+### abbrev-t
+hold f
+flock --t .05 f echo in; echo $?
+release
+
+### abbrev-ti
+hold f
+flock --ti .05 f echo in; echo $?
+release
+
+### abbrev-time
+hold f
+flock --time .05 f echo in; echo $?
+release
+
+### abbrev-timeou
+hold f
+flock --timeou .05 f echo in; echo $?
+release
+
+### abbrev-t-eq.05
+hold f
+flock --t=.05 f echo in; echo $?
+release
+
+### abbrev-timeo-eq.05
+hold f
+flock --timeo=.05 f echo in; echo $?
+release
+
+### abbrev-w-eq.05
+hold f
+flock --w=.05 f echo in; echo $?
+release
+
+### abbrev-wai-eq.05
+hold f
+flock --wai=.05 f echo in; echo $?
+release
+
+### abbrev-w
+hold f
+flock --w .05 f echo in; echo $?
+release
+
+### abbrev-wa
+hold f
+flock --wa .05 f echo in; echo $?
+release
+
+### abbrev-wai
+hold f
+flock --wai .05 f echo in; echo $?
+release
+
+### abbrev-con
+hold f
+flock -n --con 44 f echo in; echo $?
+release
+
+### abbrev-conf
+hold f
+flock -n --conf 44 f echo in; echo $?
+release
+
+### abbrev-conflict
+hold f
+flock -n --conflict 44 f echo in; echo $?
+release
+
+### abbrev-conflict-
+hold f
+flock -n --conflict- 44 f echo in; echo $?
+release
+
+### abbrev-conflict-exit
+hold f
+flock -n --conflict-exit 44 f echo in; echo $?
+release
+
+### abbrev-conflict-exit-cod
+hold f
+flock -n --conflict-exit-cod 44 f echo in; echo $?
+release
+
+### abbrev-cl
+flock --cl f sh -c 'flock -n f echo in; echo $?'
+
+### abbrev-clo
+flock --clo f sh -c 'flock -n f echo in; echo $?'
+
+### abbrev-clos
+flock --clos f sh -c 'flock -n f echo in; echo $?'
+
+### abbrev-no-
+flock --no- f sh -c 'echo $PPID' >ppid
+[ "$(cat ppid)" = $$ ]; echo $?
+
+### abbrev-no-f
+flock --no-f f sh -c 'echo $PPID' >ppid
+[ "$(cat ppid)" = $$ ]; echo $?
+
+### abbrev-no-for
+flock --no-for f sh -c 'echo $PPID' >ppid
+[ "$(cat ppid)" = $$ ]; echo $?
+
+### abbrev-verb-live
+flock --verb f true
+
+### abbrev-verbos
+flock --verbos f true
+
+### abbrev-h
+flock --h >out; echo $?
+grep -c -- --conflict-exit-code out
+
+### abbrev-he
+flock --he >out; echo $?
+grep -c -- --conflict-exit-code out
+
+### abbrev-hel
+flock --hel >out; echo $?
+grep -c -- --conflict-exit-code out
+
+### abbrev-vers
+flock --vers >out; echo $?
+grep -c util-linux out
+
+### abbrev-versio
+flock --versio >out; echo $?
+grep -c util-linux out
+
+### nonblock-differs-from-nonblocking
+hold f
+flock --nonblocking f echo in; echo $?
+flock --nonblocki f echo in; echo $?
+release
+
+### dashdash-ends-options
+flock -- f echo hi
+
+### dashdash-then-dashed-file
+flock -- -n echo hi
+ls
+
+### dashdash-after-options
+hold f
+flock -n -- f echo no; echo $?
+release
+
+### dashdash-after-file-is-the-command
+flock f -- echo hi; echo $?
+
+### stops-at-first-non-option
+flock f echo -n -E 5 --bogus
+
+### options-after-file-belong-to-the-command
+flock f -n true; echo $?
+flock f --shared true; echo $?
+
+### single-dash-is-a-file
+flock - echo hi
+ls
+
+### empty-file-name
+flock '' echo hi; echo $?
+
+### last-of-s-and-x-is-x
+hold -s f
+flock -n -s -x f echo in; echo $?
+release
+
+### last-of-x-and-s-is-s
+hold -s f
+flock -n -x -s f echo in; echo $?
+release
+
+### last-of-s-and-e-is-e
+hold -s f
+flock -nse f echo in; echo $?
+release
+
+### e-is-exclusive
+hold -s f
+flock -n -e f echo in; echo $?
+release
+
+### last-of-x-and-u-is-u
+exec 9>f
+flock 9
+flock -x -u 9
+flock -n f echo free; echo $?
+
+### last-of-u-and-x-is-x
+exec 9>f
+flock -u -x 9
+flock -n f echo free; echo $?
+
+### last-of-u-and-s-is-s
+exec 9>f
+flock -us 9
+flock -n f echo free; echo $?
+flock -ns f echo shared; echo $?
+
+### u-with-a-file-runs-unlocked
+hold f
+flock -u f echo in; echo $?
+release
+
+### u-does-not-wait-under-n
+hold f
+flock -un f echo in; echo $?
+release
+
+### repeated-flags
+flock -n -n -x -x f echo hi
+
+### w-last-wins
+hold f
+flock -w 100 -w .05 f echo in; echo $?
+release
+
+### n-after-w
+hold f
+flock -w 100 -n f echo in; echo $?
+release
+
+### n-before-w
+hold f
+flock -n -w .05 f echo in; echo $?
+release
+
+### help-where-it-stands
+flock -h --bogus >out; echo $?
+head -c 6 out | tr -d '\n'
+
+### help-after-an-error
+flock --bogus -h >out 2>err; echo $?
+wc -c <out
+
+### help-after-bad-value
+flock -w abc -h >out 2>err; echo $?
+wc -c <out
+
+### help-before-bad-value
+flock -h -w abc >out; echo $?
+[ -s out ]; echo $?
+
+### help-in-a-cluster
+flock -nh >out; echo $?
+[ -s out ]; echo $?
+
+### help-then-rubbish-in-a-cluster
+flock -hz >out; echo $?
+[ -s out ]; echo $?
+
+### version-where-it-stands
+flock -V --bogus >out; echo $?
+grep -c util-linux out
+
+### version-after-an-error
+flock --bogus -V 2>err; echo $?
+
+### version-before-help
+flock -V -h >out; echo $?
+wc -l <out
+
+### version-in-a-cluster
+flock -xV >out; echo $?
+grep -c util-linux out
+
+### version-line
+flock --version >out 2>err; echo $?
+wc -l <out
+grep -c '^flock.*util-linux' out
+wc -c <err
+
+### version-names-argv0
+flock -V | cut -d' ' -f1
+
+### help-to-stdout-only
+flock --help >out 2>err; echo $?
+wc -c <err
+
+### help-usage-first
+flock --help | grep -m 1 .
+
+### help-names-every-option
+flock --help >out
+for o in -s --shared -x --exclusive -u --unlock -n --nonblock -w --timeout -E --conflict-exit-code -o --close \
+	-c --command -F --no-fork --verbose -h --help -V --version; do
+	grep -qw -e "$o" -e "$o.*" out || echo "no $o"
+done
+
+### help-names-the-new-options
+# since: 2.43
+# derived: new options of 2.43
+flock --help >out
+for o in --fcntl --start --length --fd --nonblocking --wait; do
+	grep -q -e "$o" out || echo "no $o"
+done
+
+### help-shows-three-forms
+flock --help | grep -c '^ flock'  | sed 's/[3-9]/three or more/'
+
+### help-needs-no-file
+cd /
+flock -h >/dev/null; echo $?
+
+### one-argument-is-a-descriptor
+exec 9>f
+flock 9; echo $?
+flock -n f echo in; echo $?
+
+### descriptor-with-blank-and-sign
+exec 9>f
+flock ' 9'; echo $?
+flock +9; echo $?
+
+### descriptor-with-leading-zero
+exec 8>f
+flock 08; echo $?
+flock -n f echo in; echo $?
+
+### descriptor-not-open
+flock 77; echo $?
+
+### descriptor-not-open-u
+flock -u 77; echo $?
+
+### descriptor-not-open-n
+flock -n -E 5 77; echo $?
+
+### descriptor-and-command-is-a-file
+exec 9>g
+flock 9 echo hi
+ls
+
+### number-as-file-with-c
+flock 9 -c 'echo hi'
+ls
+
+### F-and-o
+flock -o -F f true; echo $?
+flock -Fo f true; echo $?
+
+### F-and-o-with-n
+hold f
+flock -n -F -o f true; echo $?
+release
+
+### F-without-a-command
+exec 9>f
+flock -F 9; echo $?
+flock -n f echo in; echo $?
+
+### o-without-a-command
+exec 9>f
+flock -o 9; echo $?
+flock -n f echo in; echo $?
+
+### errors-come-before-the-file-is-made
+flock -w abc f true 2>err; echo $?
+flock -E 300 f true 2>err; echo $?
+flock --bogus f true 2>err; echo $?
+ls
+
+### errors-come-before-the-command
+flock -w x f echo no 2>err; echo $?
+flock f -c echo no 2>err; echo $?
+
+### message-names-basename-of-argv0
+bash -c 'exec -a /some/where/lockit flock f nothing-here'; echo $?
+
+### message-with-odd-argv0
+bash -c 'exec -a "a b" flock f nothing-here'; echo $?
+
+### try-line-names-basename-of-argv0
+bash -c 'exec -a /opt/lockit flock' ; echo $?
+
+### started-by-path
+ln -s "$(command -v flock)" other-name
+./other-name f nothing-here; echo $?
+./other-name -V | cut -d' ' -f1
+
+### posixly-correct-changes-nothing
+POSIXLY_CORRECT=1 flock -n f echo -n hi; echo $?
+
+### word-with-equals-is-not-an-option
+flock a=b echo hi
+ls
+

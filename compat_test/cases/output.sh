@@ -1,0 +1,183 @@
+What flock says, where it says it, and what it does when it cannot.
+
+### silent
+flock f true
+flock -n f true
+flock -w 1 f true
+
+### silent-on-conflict
+hold f
+flock -n f true; echo $?
+flock -w .05 f true; echo $?
+release
+
+### verbose-and-the-output-of-the-command
+flock --verbose f echo hi
+
+### verbose-on-a-terminal
+# needs: script
+script -qec 'flock --verbose f echo hi' /dev/null </dev/null | tr -d '\r'
+
+### verbose-on-a-terminal-no-fork
+# needs: script
+script -qec 'flock -F --verbose f echo hi' /dev/null </dev/null | tr -d '\r'
+
+### verbose-c
+flock --verbose f -c true
+
+### verbose-c-with-another-shell
+SHELL=/bin/bash flock --verbose f -c true
+
+### verbose-names-the-command-only
+flock --verbose f true one two
+
+### verbose-with-n
+flock --verbose -n f true
+
+### verbose-with-w
+flock --verbose -w 5 f true
+
+### verbose-no-fork
+flock --verbose -F f true
+
+### verbose-close
+flock --verbose -o f true
+
+### verbose-shared
+flock --verbose -s f true
+
+### verbose-directory
+mkdir d; flock --verbose d true
+
+### verbose-descriptor
+exec 9>f; flock --verbose 9; echo $?
+
+### verbose-unlock
+exec 9>f; flock 9; flock --verbose -u 9; echo $?
+
+### verbose-conflict-E
+hold f
+flock --verbose -n -E 4 f true; echo $?
+release
+
+### verbose-timeout-E
+hold f
+flock --verbose -w .05 -E 4 f true; echo $?
+release
+
+### verbose-descriptor-conflict
+hold f
+exec 9>f
+flock --verbose -n 9; echo $?
+flock --verbose -w .05 9; echo $?
+release
+
+### verbose-twice
+flock --verbose --verbose f true
+
+### verbose-order-on-one-stream
+flock --verbose f sh -c 'echo out; echo err >&2' 2>&1
+
+### verbose-name-is-argv0
+bash -c 'exec -a /x/lockit flock --verbose f true'
+
+### verbose-duration-has-six-digits
+# needs: python3
+flock --verbose f true | python3 -c "import re, sys
+print(bool(re.match(r'flock: getting lock took [0-9]+\.[0-9]{6} seconds\n', sys.stdin.read())))"
+
+### verbose-duration-is-the-wait
+hold f
+flock --verbose f true >out &
+await 'waiting f'
+sleep .3
+release
+wait $!
+sed -n 's/.*took \(.*\) seconds/\1/p' out | awk '{ print ($1 >= .25 && $1 < 25) }'
+
+### full-help
+# needs: full
+flock --help >/dev/full; echo $?
+
+### full-version
+# needs: full
+flock --version >/dev/full; echo $?
+
+### full-verbose
+# needs: full
+flock --verbose f true >/dev/full; echo $?
+
+### full-verbose-status-of-the-command
+# needs: full
+flock --verbose f sh -c 'exit 5' >/dev/full; echo $?
+
+### full-verbose-still-runs-the-command
+# needs: full
+flock --verbose f touch ran >/dev/full; echo $?
+ls
+
+### full-verbose-no-fork
+# needs: full
+flock -F --verbose f touch ran >/dev/full; echo $?
+ls
+
+### full-verbose-descriptor
+# needs: full
+exec 9>f
+flock --verbose 9 >/dev/full; echo $?
+flock -n f echo in; echo $?
+
+### full-nothing-to-write
+# needs: full
+flock f true >/dev/full; echo $?
+
+### full-command-fails-to-write
+# needs: full
+flock f sh -c 'echo hi 2>/dev/null; exit 9' >/dev/full; echo $?
+
+### full-stderr
+# needs: full
+flock f nothing-here 2>/dev/full; echo $?
+flock --bogus 2>/dev/full; echo $?
+
+### full-stderr-conflict
+# needs: full
+hold f
+flock --verbose -n f true 2>/dev/full; echo $?
+release
+
+### closed-stdout-help
+flock --help >&-; echo $?
+
+### closed-stdout-version
+flock --version >&-; echo $?
+
+### pipe-without-reader-help
+(trap '' PIPE; { await '[ -e gone ]'; flock --help; echo $? >&2; } | { exec <&-; echo >gone; })
+
+### pipe-without-reader-verbose
+(trap '' PIPE; { await '[ -e gone ]'; flock --verbose f true; echo $? >&2; } | { exec <&-; echo >gone; })
+
+### pipe-without-reader-kills
+# needs: sigenv
+{ await '[ -e gone ]'; env --default-signal=PIPE flock --help; echo $? >&2; } | { exec <&-; echo >gone; }
+
+### pipe-without-reader-verbose-kills
+# needs: sigenv
+{ await '[ -e gone ]'; env --default-signal=PIPE flock --verbose f true; echo $? >&2; } | { exec <&-; echo >gone; }
+
+### file-size-limit-verbose
+# needs: proc sigenv
+(ulimit -c 0; ulimit -f 0; env --default-signal=XFSZ flock --verbose f true >out 2>/dev/null; echo $?) 2>/dev/null | cat
+
+### usage-errors-go-to-stderr
+flock >out; echo $?
+wc -c <out
+flock --bogus >out; echo $?
+wc -c <out
+
+### languages-are-not-taken-up
+LC_ALL=de_DE.UTF-8 LANGUAGE=de flock f nothing-here; echo $?
+
+### help-is-the-same-on-a-second-run
+flock --help >a; flock -h >b; cmp a b && echo same

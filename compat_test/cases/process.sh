@@ -1,0 +1,398 @@
+What the command gets from whoever started flock: descriptors, signals, limits, environment, place.
+
+### descriptors-of-the-command
+# needs: proc
+flock f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
+
+### descriptors-of-the-command-close
+# needs: proc
+flock -o f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
+
+### descriptors-of-the-command-no-fork
+# needs: proc
+flock -F f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
+
+### descriptors-of-the-caller-arrive
+# needs: proc
+exec 5</dev/null 7</dev/null
+flock f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
+
+### descriptors-high
+# needs: proc
+exec 200</dev/null
+flock f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
+
+### descriptors-of-flock-itself
+# needs: proc
+hold f
+ls /proc/${holders[0]}/fd | tr '\n' ' '
+release
+
+### descriptor-flags-in-the-command
+# needs: proc
+flock f sh -c 'grep flags /proc/self/fdinfo/3'
+
+### lock-descriptor-in-the-command
+# needs: proc
+flock f sh -c 'readlink /proc/self/fd/3 | sed "s,.*/,,"'
+
+### lock-descriptor-in-a-grandchild
+# needs: proc
+flock f sh -c 'sh -c "readlink /proc/self/fd/3; true" | sed "s,.*/,,"'
+
+### lock-descriptor-keeps-the-lock
+flock f sh -c 'until [ -e go ]; do sleep .01; done' &
+await '! flock -n f true'
+echo held
+echo >go
+wait
+
+### close-releases-with-flock-only
+flock -o f sh -c 'until [ -e go ]; do sleep .01; done & exit 0'
+flock -n f echo in; echo $?
+echo >go
+
+### close-holds-while-the-command-runs
+flock -o f sh -c 'flock -n f echo in; echo $?'
+
+### close-c
+# needs: proc
+flock -o f -c 'test -e /proc/self/fd/3; echo $?'
+
+### close-directory
+# needs: proc
+mkdir d
+flock -o d sh -c 'test -e /proc/self/fd/3; echo $?; flock -n d true; echo $?'
+
+### close-leaves-others-open
+# needs: proc
+exec 4</dev/null
+flock -o f sh -c 'test -e /proc/self/fd/4; echo $?; test -e /proc/self/fd/3; echo $?'
+
+### stdin-nonblocking-stays
+# needs: python3 proc
+python3 -c "import os, subprocess
+r, w = os.pipe()
+os.set_blocking(r, False)
+print(subprocess.call(['flock', 'f', 'grep', 'flags', '/proc/self/fdinfo/0'], stdin=r))
+print(os.get_blocking(r))" | tr '\n' ' '
+
+### stdin-blocking-stays
+# needs: python3 proc
+python3 -c "import os, subprocess
+r, w = os.pipe()
+print(subprocess.call(['flock', 'f', 'grep', 'flags', '/proc/self/fdinfo/0'], stdin=r))
+print(os.get_blocking(r))" | tr '\n' ' '
+
+### stdin-nonblocking-and-lowest-number
+# needs: python3 proc
+python3 -c "import os, subprocess
+r, w = os.pipe()
+os.set_blocking(r, False)
+subprocess.call(['flock', 'f', 'ls', '/proc/self/fd'], stdin=r)" | tr '\n' ' '
+
+### outputs-nonblocking-stay
+# needs: python3 proc
+python3 -c "import os, subprocess
+r, w = os.pipe()
+os.set_blocking(w, False)
+subprocess.call(['flock', '--verbose', 'f', 'sh', '-c', 'grep flags /proc/self/fdinfo/1'], stdout=w)
+print(os.get_blocking(w))
+print(os.read(r, 1000).decode().splitlines()[-1])"
+
+### socket-descriptors-untouched
+# needs: python3 proc
+python3 -c "import os, socket, subprocess
+a, b = socket.socketpair()
+a.setblocking(False)
+subprocess.call(['flock', 'f', 'grep', 'flags', '/proc/self/fdinfo/0'], stdin=a)
+print(a.getblocking())"
+
+### numbered-descriptor-flags-untouched
+# needs: python3
+# kernel: the lock is on an open file of another process's
+python3 -c "import fcntl, os, subprocess
+f = os.open('f', os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK)
+os.set_inheritable(f, True)
+before = fcntl.fcntl(f, fcntl.F_GETFL)
+print(subprocess.call(['flock', str(f)], close_fds=False))
+print(fcntl.fcntl(f, fcntl.F_GETFL) == before)"
+
+### closed-stdin
+flock f echo hi <&-; echo $?
+
+### closed-stdin-of-the-command
+# needs: proc
+# differs: the Go runtime opens /dev/null on a standard descriptor that is closed, so the lock is not descriptor 0
+flock f readlink /proc/self/fd/0 <&- | sed 's,.*/,,'
+
+### closed-stdout
+flock f true >&-; echo $?
+
+### closed-stdout-and-a-writing-command
+flock f sh -c 'echo out; echo err >&2' >&- 2>err; echo $?
+grep -c err err
+
+### closed-stdout-verbose
+flock --verbose f true >&-; echo $?
+
+### closed-stdout-does-not-write-into-the-lock-file
+flock --verbose f echo hi >&- 2>/dev/null
+wc -c <f
+
+### closed-stderr
+flock f true 2>&-; echo $?
+
+### closed-stderr-does-not-write-into-the-lock-file
+flock f nothing-here 2>&-; echo $?
+wc -c <f
+
+### closed-all
+flock f true <&- >&- 2>&-; echo $?
+
+### closed-all-holds
+flock f sh -c 'echo >held; until [ -e go ]; do sleep .01; done' <&- >&- 2>&- &
+await '[ -e held ]'
+flock -n f echo in; echo $?
+echo >go
+wait $!; echo $?
+
+### closed-all-but-conflict
+hold f
+flock -n f true <&- >&- 2>&-; echo $?
+release
+
+### signals-ignored-arrive
+# needs: proc
+(trap '' TERM PIPE USR1 USR2 ALRM HUP QUIT WINCH TSTP; flock f grep SigIgn /proc/self/status)
+
+### signals-ignored-none
+# needs: proc
+flock f grep SigIgn /proc/self/status
+
+### signals-ignored-pipe-only
+# needs: proc sigenv
+env --ignore-signal=PIPE flock f grep SigIgn /proc/self/status
+
+### signals-ignored-each
+# needs: proc sigenv
+for s in HUP INT QUIT TRAP ABRT BUS FPE USR1 SEGV USR2 PIPE ALRM TERM STKFLT CONT TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS; do
+	printf '%s ' $s
+	env --ignore-signal=$s flock f grep SigIgn /proc/self/status
+done
+
+### signals-ignored-real-time
+# needs: proc
+(trap '' RTMIN RTMIN+1 RTMIN+15 RTMAX; flock f grep SigIgn /proc/self/status)
+
+### signals-ignored-no-fork
+# needs: proc
+(trap '' TERM PIPE USR1 INT RTMAX; flock -F f grep SigIgn /proc/self/status)
+
+### signals-ignored-c
+# needs: proc
+(trap '' TERM PIPE USR1 INT; flock f -c 'grep SigIgn /proc/self/status')
+
+### signals-ignored-close
+# needs: proc
+(trap '' TERM PIPE USR1 INT; flock -o f grep SigIgn /proc/self/status)
+
+### signals-ignored-after-waiting
+# needs: proc
+hold f
+(trap '' TERM PIPE USR1; flock -w 20 f grep SigIgn /proc/self/status) &
+await 'waiting f'
+release
+wait $!
+
+### signals-ignored-chld
+# needs: proc
+(trap '' CHLD; flock f grep SigIgn /proc/self/status; echo $?)
+
+### signals-ignored-chld-status
+# needs: sigenv
+env --ignore-signal=CHLD flock f sh -c 'exit 3'; echo $?
+
+### signals-of-a-background-job
+# needs: proc
+flock f grep SigIgn /proc/self/status &
+wait $!
+
+### signals-under-nohup
+# needs: proc
+nohup flock f grep SigIgn /proc/self/status 2>/dev/null
+
+### signals-caught-by-flock
+# needs: proc
+# differs: the Go runtime has handlers for most signals in flock itself; none of them reaches the command
+hold f
+grep SigCgt /proc/${holders[0]}/status
+release
+
+### signals-caught-none-in-the-command
+# needs: proc
+flock f grep SigCgt /proc/self/status
+
+### signals-caught-none-in-the-command-after-w
+# needs: proc
+flock -w 5 f grep -e SigCgt -e SigIgn -e SigBlk /proc/self/status
+
+### signals-blocked-none
+# needs: proc
+flock f grep SigBlk /proc/self/status
+
+### signals-blocked-arrive
+# needs: proc sigenv
+env --block-signal=USR1 --block-signal=TERM --block-signal=RTMAX flock f grep SigBlk /proc/self/status
+
+### signals-blocked-no-fork
+# needs: proc sigenv
+env --block-signal=USR1 --block-signal=INT flock -F f grep SigBlk /proc/self/status
+
+### signals-blocked-and-ignored
+# needs: proc python3
+python3 -c "import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP, signal.SIGCHLD, 40])
+signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+os.execvp('flock', ['flock', 'f', 'grep', '-e', 'SigBlk', '-e', 'SigIgn', '/proc/self/status'])"
+
+### signals-blocked-chld-still-ends
+# needs: sigenv
+env --block-signal=CHLD flock f sh -c 'exit 3'; echo $?
+
+### signals-blocked-alrm-and-w
+# needs: sigenv
+env --block-signal=ALRM flock -w 5 f echo in; echo $?
+
+### signals-pending-stay-blocked
+# needs: proc python3
+python3 -c "import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+os.kill(os.getpid(), signal.SIGUSR1)
+os.execvp('flock', ['flock', '-F', 'f', 'grep', '-e', 'SigBlk', '-e', 'ShdPnd', '/proc/self/status'])"
+
+### umask-arrives
+umask 027; flock f sh -c umask
+
+### working-directory-arrives
+mkdir d; cd d
+flock ../f pwd
+
+### working-directory-by-symlink
+mkdir d; ln -s d l; cd l
+flock f sh -c 'pwd; pwd -P'
+
+### limits-open-files-soft
+# needs: rlimits
+ulimit -Sn 100; flock f sh -c 'ulimit -Sn'
+
+### limits-open-files-both
+# needs: rlimits
+ulimit -Sn 100; ulimit -Hn 512
+flock f sh -c 'ulimit -Sn; ulimit -Hn'
+
+### limits-open-files-no-fork
+# needs: rlimits
+ulimit -Sn 100; ulimit -Hn 512
+flock -F f sh -c 'ulimit -Sn; ulimit -Hn'
+
+### limits-open-files-c
+# needs: rlimits
+ulimit -Sn 64; ulimit -Hn 600
+flock f -c 'ulimit -Sn; ulimit -Hn'
+
+### limits-all
+# needs: proc
+cat /proc/self/limits >before
+flock f cat /proc/self/limits | diff before - && echo same
+
+### limits-lowered-all
+# needs: proc
+ulimit -c 0; ulimit -t 1000; ulimit -f 10000; ulimit -Sn 200; ulimit -s 4096
+cat /proc/self/limits >before
+flock f cat /proc/self/limits | diff before - && echo same
+
+### nice-arrives
+nice -n 5 flock f nice
+
+### environment-arrives
+export ODD='a=b
+c' EMPTY= x1=2
+env | grep -v ^_= | sort >before
+flock f env | grep -v ^_= | sort | diff before - && echo same
+
+### environment-nothing-added
+env -i A=1 "$(command -v flock)" f /usr/bin/env
+
+### environment-empty
+env -i "$(command -v flock)" f /usr/bin/env; echo $?
+
+### environment-byte-for-byte
+# needs: python3 proc
+python3 - <<'END'
+import ctypes, os, sys
+lock = next(p for p in (d + '/flock' for d in os.environ['PATH'].split(':')) if os.path.exists(p))
+entries = [b'B=2', b'A=1', b'A=again', b'=odd', b'noequals', b'\xff=\xfe', b'E=', b'B=2']
+argv = [lock.encode(), b'f', b'/bin/cat', b'/proc/self/environ']
+def vector(items):
+    return (ctypes.c_char_p * (len(items) + 1))(*items, None)
+sys.stdout.flush()
+out = os.open('out', os.O_WRONLY | os.O_CREAT)
+os.dup2(out, 1)
+ctypes.CDLL(None).execve(argv[0], vector(argv), vector(entries))
+END
+tr '\0' '\n' <out | od -An -c
+
+### environment-of-c-keeps-shell
+SHELL=/bin/sh flock f -c 'echo "$SHELL"'
+
+### environment-underscore-is-not-set-by-flock
+# needs: proc
+flock f grep -z '^_=' /proc/self/environ | tr '\0' '\n'
+
+### process-group-kept
+# needs: proc
+flock f sh -c 'cut -d" " -f5 /proc/$$/stat' >group
+[ "$(cat group)" = "$(cut -d' ' -f5 /proc/$$/stat)" ]; echo $?
+
+### session-kept
+# needs: proc
+flock f sh -c 'cut -d" " -f6 /proc/$$/stat' >session
+[ "$(cat session)" = "$(cut -d' ' -f6 /proc/$$/stat)" ]; echo $?
+
+### parent-of-the-command-is-flock
+# needs: proc
+flock f sh -c 'cat /proc/$PPID/comm; tr "\0" " " </proc/$PPID/cmdline' | head -1
+
+### user-and-groups-kept
+# needs: root setpriv
+chmod 777 .
+setpriv --reuid 1234 --regid 2345 --groups 5,6 flock f id -u
+setpriv --reuid 1234 --regid 2345 --groups 5,6 flock f id -g
+setpriv --reuid 1234 --regid 2345 --groups 5,6 flock f id -G
+
+### controlling-terminal-none-needed
+setsid flock f echo hi </dev/null; echo $?
+
+### no-new-privileges-kept
+# needs: setpriv proc
+setpriv --no-new-privs flock f grep NoNewPrivs /proc/self/status
+
+### dumpable-and-death-signal-untouched
+# needs: setpriv
+setpriv --pdeathsig KILL flock -F f setpriv --dump | grep -i 'parent death'
+
+### cpu-affinity-kept
+# needs: taskset
+taskset -c 0 flock f sh -c 'taskset -cp $$' | sed 's/.*: //'
+
+### timer-slack-kept
+# needs: proc
+cat /proc/self/timerslack_ns
+flock f cat /proc/self/timerslack_ns
+
+### oom-score-kept
+# needs: proc
+echo 123 >/proc/self/oom_score_adj
+flock f cat /proc/self/oom_score_adj

@@ -1,0 +1,326 @@
+Scripts as people write them.
+
+### cron-overlap
+cat >job.sh <<'END'
+#!/bin/sh
+echo started >>log
+until [ -e go ]; do sleep .01; done
+echo finished >>log
+END
+chmod +x job.sh
+flock -n job.lock ./job.sh &
+await '[ -s log ]'
+flock -n job.lock ./job.sh; echo "second: $?"
+echo >go
+wait $!; echo "first: $?"
+cat log
+
+### cron-overlap-c
+flock -n job.lock -c 'echo started; echo >held; until [ -e go ]; do sleep .01; done; echo finished' &
+await '[ -e held ]'
+flock -n job.lock -c 'echo never'; echo "second: $?"
+echo >go
+wait $!; echo "first: $?"
+flock -n job.lock -c 'echo third'
+
+### cron-overlap-with-or
+hold job.lock
+flock -n job.lock echo never || echo "already running"
+release
+flock -n job.lock echo now || echo "already running"
+
+### cron-conflict-told-from-failure
+flock -n -E 75 job.lock false; echo $?
+hold job.lock
+flock -n -E 75 job.lock false; echo $?
+release
+
+### flocker-header
+cat >job.sh <<'END'
+#!/bin/sh
+[ "${FLOCKER}" != "$0" ] && exec env FLOCKER="$0" flock -en "$0" "$0" "$@" || :
+echo "running with $*"
+[ -z "$1" ] || until [ -e go ]; do sleep .01; done
+END
+chmod +x job.sh
+./job.sh a b >out &
+await '[ -s out ]'
+./job.sh c; echo "second: $?"
+echo >go
+wait $!; echo "first: $?"
+cat out
+./job.sh; echo "third: $?"
+
+### self-lock-with-a-descriptor
+cat >job.sh <<'END'
+#!/bin/bash
+exec 9<"$0"
+flock -n 9 || { echo "already running"; exit 1; }
+echo started
+until [ -e go ]; do sleep .01; done
+END
+chmod +x job.sh
+./job.sh >out &
+await '[ -s out ]'
+./job.sh; echo "second: $?"
+echo >go
+wait $!; echo "first: $?"
+./job.sh; echo "third: $?"
+
+### self-lock-by-bash-source
+cat >job.sh <<'END'
+exec {fd}<"${BASH_SOURCE[0]}"
+flock -n "$fd" || exit 3
+[ -e nested ] || { touch nested; bash job.sh; echo "nested: $?"; }
+END
+bash job.sh
+
+### critical-section
+(
+	flock -n 9 || exit 1
+	echo inside
+	flock -n lock true; echo $?
+) 9>lock
+flock -n lock echo after
+
+### critical-section-refused
+hold lock
+(
+	flock -n 9 || exit 17
+	echo inside
+) 9>lock
+echo $?
+release
+
+### critical-section-waits
+exec 9>lock
+flock 9
+(
+	flock -x -w 20 8 || exit 1
+	echo second
+) 8>lock &
+await 'waiting lock'
+echo first
+flock -u 9
+wait $!
+
+### critical-section-counter
+echo 0 >count
+worker() {
+	for i in 1 2 3 4 5; do
+		(
+			flock 9
+			read -r n <count
+			echo $((n + 1)) >count
+		) 9>lock
+	done
+}
+worker & worker & worker & worker &
+wait
+cat count
+
+### function-with-a-lock
+with_lock() (
+	exec 9>"$1"
+	shift
+	flock -w 20 9 || return 1
+	"$@"
+)
+with_lock l echo hi
+with_lock l sh -c 'flock -n l true'; echo $?
+
+### queue-of-four-workers
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do echo "task $i"; done >queue
+worker() {
+	exec 9>queue.lock
+	while :; do
+		flock 9
+		IFS= read -r task <queue || break
+		tail -n +2 queue >queue.new && mv queue.new queue
+		flock -u 9
+		echo "$task" >>done.$1
+	done
+	flock -u 9
+}
+worker 1 & worker 2 & worker 3 & worker 4 &
+wait
+sort -V done.* | uniq -c | awk '{ print $1, $2, $3 }'
+
+### readers-and-a-writer
+echo old >data
+(
+	flock -s 8
+	cat data
+	flock -n -x lock true; echo $?
+	flock -n -s lock cat data
+) 8>lock
+flock -x lock sh -c 'echo new >data'
+flock -s lock cat data
+
+### upgrade-then-write
+exec 9>lock
+flock -s 9
+[ -e cache ] || { flock -x 9; echo built >cache; }
+flock -u 9
+cat cache
+
+### exported-function
+work() { echo "working on $1"; flock -n lock true; echo $?; }
+export -f work
+flock lock bash -c 'work "$1"' _ one
+SHELL=/bin/bash flock lock -c 'work two'
+
+### server-started-with-o
+cat >server.sh <<'END'
+echo up >up
+until [ -e go ]; do sleep .01; done
+END
+flock -o -n lock sh -c 'sh server.sh & until [ -e up ]; do sleep .01; done'; echo $?
+flock -n lock echo "lock is free"; echo $?
+echo >go
+
+### server-started-without-o
+# needs: proc
+cat >server.sh <<'END'
+echo up >up
+until [ -e go ]; do sleep .01; done
+END
+flock -n lock sh -c 'sh server.sh & until [ -e up ]; do sleep .01; done'; echo $?
+flock -n lock echo "lock is free"; echo $?
+echo >go
+await 'flock -n lock true'
+echo "free at last"
+
+### server-closes-the-descriptor-itself
+# needs: proc
+# kernel: a child process closes its copy of the descriptor
+flock -n lock sh -c '{ until [ -e go ]; do sleep .01; done; } 3>&- &'; echo $?
+flock -n lock echo "lock is free"; echo $?
+echo >go
+
+### pid-in-the-lock-file
+exec 9>>lock
+flock -n 9 && echo $$ >lock
+[ "$(cat lock)" = $$ ]; echo $?
+flock -n lock true; echo $?
+
+### lock-directory-while-syncing
+mkdir tree
+flock tree sh -c 'echo one >tree/a; flock -n tree true; echo $?'
+ls tree
+
+### timeout-and-message
+hold lock
+if flock -w .05 lock true; then echo got it; else echo "gave up: $?"; fi
+release
+
+### trap-removes-the-lock-file
+bash -c 'exec 9>lock; flock -n 9 || exit 1; trap "rm -f lock" EXIT; echo working'
+ls
+
+### find-exec
+touch a.txt b.txt c.txt
+find . -name '*.txt' -exec flock lock basename {} \; | sort
+
+### xargs-parallel
+seq 1 8 | xargs -P 4 -I{} flock lock bash -c 'mkdir place || echo two; echo {} >>out; rmdir place'
+sort -n out | tr '\n' ' '
+
+### make-like-log
+for i in 1 2 3; do
+	{ for j in 1 2 3 4; do flock log.lock sh -c "echo begin $i.$j >>log; echo end $i.$j >>log"; done; } &
+done
+wait
+paste - - <log | awk '$2 != $4' | wc -l
+wc -l <log
+
+### set-e
+bash -c 'set -e; flock -n lock true; echo one; flock -n lock false; echo two'; echo $?
+
+### pipeline
+printf 'c\na\nb\n' | flock lock sort | tr '\n' ' '
+
+### here-document
+flock lock cat <<END
+one
+two
+END
+
+### while-read
+printf '1\n2\n3\n' | while read -r n; do flock lock echo "n=$n"; done
+
+### nohup-background
+nohup flock -n lock sh -c 'echo >held; until [ -e go ]; do sleep .01; done' >/dev/null 2>&1 &
+await '[ -e held ]'
+flock -n lock true; echo $?
+echo >go
+wait $!; echo $?
+
+### setsid-daemon
+setsid flock -n lock sh -c 'echo >held; until [ -e go ]; do sleep .01; done' &
+await '[ -e held ]'
+flock -n lock true; echo $?
+echo >go
+await 'flock -n lock true'
+echo free
+
+### coproc-locker
+coproc flock lock sh -c 'echo locked; read line; echo "bye $line"'
+pid=$COPROC_PID
+read -r answer <&"${COPROC[0]}"; echo "$answer"
+flock -n lock true; echo $?
+echo now >&"${COPROC[1]}"
+read -r answer <&"${COPROC[0]}"; echo "$answer"
+wait "$pid"
+flock -n lock echo free
+
+### dpkg-like-two-locks
+exec 8>frontend 9>backend
+flock -n 8 && flock -n 9 && echo both
+flock -n frontend true || flock -n backend true || echo neither
+
+### sudo-like-wrapper
+cat >wrapper <<'END'
+#!/bin/sh
+exec flock -F lock "$@"
+END
+chmod +x wrapper
+./wrapper sh -c 'flock -n lock true; echo $?'
+./wrapper sh -c 'exit 12'; echo $?
+
+### ssh-like-stdin-kept
+printf 'one\ntwo\n' | { flock lock head -c 4 >/dev/null; cat; }
+
+### time-limited-command
+flock lock timeout .2 sh -c 'until [ -e never ]; do sleep .01; done'; echo $?
+await 'flock -n lock true'
+echo free
+
+### timeout-around-flock
+timeout 20 flock lock sh -c 'exit 9'; echo $?
+
+### exec-flock-from-a-script
+bash -c 'exec flock lock sh -c "exit 21"'; echo $?
+
+### lock-then-exec
+bash -c 'exec 9>lock; flock -n 9; exec sh -c "flock -n lock true; echo \$?"'
+
+### background-job-holds-descriptor
+# needs: proc
+exec 9>lock
+flock 9
+sh -c 'until [ -e go ]; do sleep .01; done' &
+exec 9>&-
+flock -n lock true; echo $?
+echo >go
+wait
+flock -n lock true; echo $?
+
+### shell-loop-trylock
+hold lock
+tries=0
+until flock -n lock echo got it; do
+	tries=$((tries + 1))
+	[ $tries -lt 3 ] || release
+done
+echo "$tries"

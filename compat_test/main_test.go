@@ -1,0 +1,150 @@
+package compat_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+var (
+	update     = flag.Bool("update", false, "record the transcripts from the installed util-linux")
+	updateOurs = flag.Bool("update-ours", false, "record what ours answers where a difference is intended")
+
+	workDir  string
+	cases    []compatCase
+	expected map[string]result // by case, from the reference
+	intended map[string]result // by case, from ours, where the two are meant to differ
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "without-kernel-locks" {
+		hideLocks(os.Args[2:])
+	}
+	flag.Parse()
+	// The scripts wait more than they compute.
+	flag.Set("test.parallel", "6")
+	// A signal that the caller ignores would be ignored by every case; one that is caught here is not.
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+	// Nor may a descriptor of the caller's reach the cases, which look at their descriptors.
+	for fd := 3; fd < 1024; fd++ {
+		syscall.CloseOnExec(fd)
+	}
+	syscall.Umask(0o022)
+	status, err := runAll(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "compat_test:", err)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+func runAll(m *testing.M) (status int, err error) {
+	if cases, err = readCases(); err != nil {
+		return 1, err
+	}
+	if expected, err = readTranscripts(cases, false); err != nil {
+		return 1, err
+	}
+	if intended, err = readTranscripts(cases, true); err != nil {
+		return 1, err
+	}
+	if workDir, err = os.MkdirTemp("", "flock-compat-"); err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(workDir)
+	// cases run as other users too
+	if err = os.Chmod(workDir, 0o755); err != nil {
+		return 1, err
+	}
+	if err = findPrograms(workDir); err != nil {
+		return 1, err
+	}
+	status = m.Run()
+	printTable()
+	return status, nil
+}
+
+// A tally is one line of the table.
+type tally struct {
+	mode                string
+	equal               int
+	different, intended []string
+	skipped, kernel     map[string][]string // by reason
+	diffs               []string
+	mu                  sync.Mutex
+}
+
+var tallies []*tally
+
+func newTally(mode string) *tally {
+	t := &tally{mode: mode, skipped: map[string][]string{}, kernel: map[string][]string{}}
+	tallies = append(tallies, t)
+	return t
+}
+
+func (t *tally) add(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f()
+}
+
+func count(byReason map[string][]string) (n int) {
+	for _, names := range byReason {
+		n += len(names)
+	}
+	return n
+}
+
+// printTable is what make compat is for: how many cases there are in each mode and how they came out, then every
+// difference, and why a case did not run.
+func printTable() {
+	if len(tallies) == 0 {
+		return
+	}
+	fmt.Printf("%-10s %6s %6s %10s %9s %8s %8s\n", "mode", "cases", "equal", "different", "intended", "kernel", "skipped")
+	for _, t := range tallies {
+		kernel, skipped := count(t.kernel), count(t.skipped)
+		fmt.Printf("%-10s %6d %6d %10d %9d %8d %8d\n", t.mode, t.equal+len(t.different)+len(t.intended)+kernel+skipped,
+			t.equal, len(t.different), len(t.intended), kernel, skipped)
+	}
+	for _, t := range tallies {
+		slices.Sort(t.diffs)
+		for _, d := range t.diffs {
+			fmt.Printf("\n%s: different: %s", t.mode, d)
+		}
+		printReasons(t.mode+": not run without kernel locks", t.kernel)
+		printReasons(t.mode+": skipped", t.skipped)
+	}
+	var shown = map[string]bool{}
+	for _, t := range tallies {
+		for _, c := range cases {
+			if slices.Contains(t.intended, c.name) && !shown[c.name] {
+				shown[c.name] = true
+				fmt.Printf("\nintended difference: %s: %s\n", c.name, c.differs)
+			}
+		}
+	}
+}
+
+func printReasons(what string, byReason map[string][]string) {
+	var reasons []string
+	for reason := range byReason {
+		reasons = append(reasons, reason)
+	}
+	slices.Sort(reasons)
+	for _, reason := range reasons {
+		names := byReason[reason]
+		slices.Sort(names)
+		fmt.Printf("\n%s: %s: %s\n", what, reason, strings.Join(names, " "))
+	}
+}

@@ -1,0 +1,188 @@
+package compat_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+)
+
+// newModeWorld is a world for program with everything that cases may find on their PATH beside it.
+func newModeWorld(t *testing.T, mode, program string) *world {
+	links := map[string]string{}
+	if pythonPath != "" {
+		links["python3"] = pythonPath
+	}
+	if referencePath != "" {
+		links["reflock"] = referencePath
+	}
+	w, err := newWorld(workDir, mode, program, links)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// eachCase runs f for all cases that this machine can run, several at a time.
+func eachCase(t *testing.T, table *tally, f func(t *testing.T, c compatCase)) {
+	t.Run("cases", func(t *testing.T) {
+		for _, c := range cases {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				if need := missing(c); need != "" {
+					table.add(func() { table.skipped["needs "+need] = append(table.skipped["needs "+need], c.name) })
+					t.Skip("needs " + need)
+				}
+				f(t, c)
+			})
+		}
+	})
+}
+
+// compare judges one run against the transcript.
+func compare(t *testing.T, table *tally, c compatCase, want, got result) {
+	if d := diff(want, got); d != "" {
+		table.add(func() {
+			table.different = append(table.different, c.name)
+			table.diffs = append(table.diffs, fmt.Sprintf("%s (cases/%s.sh)\n%s", c.name, c.file, d))
+		})
+		t.Errorf("different:\n%s", d)
+		return
+	}
+	table.add(func() { table.equal++ })
+}
+
+// TestTranscripts runs the installed reference live: it must say what its transcripts say. With -update it writes them.
+func TestTranscripts(t *testing.T) {
+	if referencePath == "" {
+		if *update {
+			t.Fatal("the installed flock is not that of util-linux: no transcripts can be recorded from it")
+		}
+		t.Skip("no util-linux flock is installed")
+	}
+	w := newModeWorld(t, "reference", referencePath)
+	table := newTally("reference")
+	recorded := map[string]result{}
+	var mu sync.Mutex
+	eachCase(t, table, func(t *testing.T, c compatCase) {
+		if !referenceKnows(c) {
+			reason := "util-linux " + referenceRelease + " does not know it"
+			table.add(func() { table.skipped[reason] = append(table.skipped[reason], c.name) })
+			t.Skip(reason)
+		}
+		got, err := w.run(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *update {
+			mu.Lock()
+			recorded[c.name] = got
+			mu.Unlock()
+			return
+		}
+		want, ok := expected[c.name]
+		if !ok {
+			t.Fatal("no transcript; record it with -update")
+		}
+		compare(t, table, c, want, got)
+	})
+	if *update {
+		for name, r := range expected {
+			if _, ok := recorded[name]; !ok {
+				recorded[name] = r
+			}
+		}
+		if err := writeTranscripts(cases, recorded, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// checkOurs runs all cases under ours in the given world.
+func checkOurs(t *testing.T, w *world, kernelLocks bool) {
+	table := newTally(t.Name()[len("Test"):])
+	recorded := map[string]result{}
+	var mu sync.Mutex
+	eachCase(t, table, func(t *testing.T, c compatCase) {
+		if c.kernel != "" && !kernelLocks {
+			table.add(func() { table.kernel[c.kernel] = append(table.kernel[c.kernel], c.name) })
+			t.Skip("needs kernel locks: " + c.kernel)
+		}
+		got, err := w.run(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, ok := expected[c.name]
+		if !ok {
+			t.Fatal("no transcript; record it with -update")
+		}
+		if c.differs == "" {
+			compare(t, table, c, want, got)
+			return
+		}
+		mu.Lock()
+		recorded[c.name] = got
+		mu.Unlock()
+		if got == want {
+			t.Errorf("said to differ (%s), but it does not", c.differs)
+		}
+		if *updateOurs {
+			return
+		}
+		if d := diff(intended[c.name], got); d != "" {
+			compare(t, table, c, intended[c.name], got)
+			return
+		}
+		table.add(func() { table.intended = append(table.intended, c.name) })
+	})
+	if *updateOurs {
+		if err := writeTranscripts(cases, recorded, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func needOurs(t *testing.T) {
+	if oursPath == "" {
+		t.Fatal("cannot build the flock to be tested: ", oursMissing)
+	}
+}
+
+func TestNative(t *testing.T) {
+	needOurs(t)
+	checkOurs(t, newModeWorld(t, "native", oursPath), true)
+}
+
+func needDirectoryLock(t *testing.T) {
+	needOurs(t)
+	try := exec.Command(oursPath, "--backend", "directory", "f", "true")
+	try.Dir = t.TempDir()
+	if out, err := try.CombinedOutput(); err != nil {
+		t.Skipf("no directory lock: %s%v", out, err)
+	}
+}
+
+// TestDirectory runs the same scripts on the directory lock.
+func TestDirectory(t *testing.T) {
+	needDirectoryLock(t)
+	w := newModeWorld(t, "directory", oursPath)
+	w.env = []string{"FLOCK_BACKEND=directory", "NO_KERNEL_LOCKS=1"}
+	checkOurs(t, w, false)
+}
+
+// TestAbsent runs the same scripts where the kernel has no locks, with nothing said about it in the environment.
+func TestAbsent(t *testing.T) {
+	if !canHideLocks {
+		t.Skip("system calls cannot be filtered here")
+	}
+	needDirectoryLock(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newModeWorld(t, "absent", oursPath)
+	w.under = []string{self, "without-kernel-locks"}
+	w.env = []string{"NO_KERNEL_LOCKS=1"}
+	checkOurs(t, w, false)
+}

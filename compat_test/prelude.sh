@@ -1,0 +1,60 @@
+# What the cases may use beside what every user has:
+#
+#   await 'CONDITION'     until the condition is true; a case that waits in vain says so and ends with status 99
+#   hold [OPTION]... FILE  start a holder of the lock in the background; on return it has it
+#   rehold ...            the same with the reference
+#   release               let all holders end, and wait for them
+#   waiting FILE [N]      true once N (1) processes wait for a lock on FILE
+#   exclusive NAME CMD... run CMD, and say so if another process is at the same place meanwhile
+#
+# Where the kernel does not show who waits (no /proc/locks, or a lock that is not the kernel's), waiting is true after
+# a moment: a case must come out the same when the waiter comes late.
+await() {
+	local tries=0
+	until eval "$1"; do
+		if [ $((tries += 1)) -gt "${AWAIT_TRIES:-1500}" ]; then
+			echo "waited in vain for: $1"
+			exit 99
+		fi
+		sleep .01
+	done
+}
+hold_with() {
+	local program=$1 mark
+	shift
+	mark=held.$((holders_made += 1))
+	"$program" "$@" sh -c 'echo >"$0"; until [ -e go ]; do sleep .01; done' "$mark" &
+	holders+=($!)
+	await "[ -e $mark ]"
+	rm "$mark"
+}
+hold() { hold_with flock "$@"; }
+rehold() { hold_with reflock "$@"; }
+release() {
+	echo >go
+	wait "${holders[@]}"
+	rm go
+	holders=()
+}
+waiting() {
+	local inode n
+	if [ -n "$NO_KERNEL_LOCKS" ] || ! [ -r /proc/locks ]; then
+		sleep .1
+		return 0
+	fi
+	inode=$(ls -diL -- "$1")
+	inode=${inode#"${inode%%[0-9]*}"}
+	inode=${inode%% *}
+	n=$(grep -c -e "-> .*:$inode [0-9]* [0-9EOF]*\$" /proc/locks)
+	[ "$n" -ge "${2:-1}" ]
+}
+exclusive() {
+	local place=$1 status
+	shift
+	mkdir "$place" 2>/dev/null || echo "two at the same place: $place"
+	"$@"
+	status=$?
+	rmdir "$place" 2>/dev/null
+	return $status
+}
+holders=()

@@ -1,0 +1,157 @@
+package compat_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A world is one way of running the cases: a flock on PATH, and what surrounds it.
+type world struct {
+	dir     string   // holds bin/ and a directory for every run
+	env     []string // beside the fixed ones
+	under   []string // command that runs the script's bash, for what an environment cannot say
+	limit   time.Duration
+	prelude string
+}
+
+// newWorld makes the directory bin/ that stands first on the PATH of the scripts: flock is a link to program, the
+// others are the same in every world.
+func newWorld(base, name, program string, links map[string]string) (*world, error) {
+	prelude, err := os.ReadFile("prelude.sh")
+	if err != nil {
+		return nil, err
+	}
+	w := &world{dir: filepath.Join(base, name), limit: 30 * time.Second, prelude: string(prelude)}
+	bin := filepath.Join(w.dir, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.Symlink(program, filepath.Join(bin, "flock")); err != nil {
+		return nil, err
+	}
+	for name, target := range links {
+		if err := os.Symlink(target, filepath.Join(bin, name)); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+var (
+	duration = regexp.MustCompile(`took [0-9]+\.[0-9]{6} seconds`)
+	// bash tells of a job that a signal ended when it comes round to it: before, after or between other lines
+	jobNotice = regexp.MustCompile(`(?m)^(script: line [0-9]+: +[0-9]+ |\[[0-9]+\][+-]? ).*\n`)
+)
+
+// run gives what the script of c shows in this world.
+func (w *world) run(c compatCase) (result, error) {
+	top, err := os.MkdirTemp(w.dir, "run-")
+	if err != nil {
+		return result{}, err
+	}
+	defer os.RemoveAll(top)
+	dir := filepath.Join(top, "dir")
+	script := filepath.Join(top, "script")
+	if err := errors.Join(os.Chmod(top, 0o755), os.Mkdir(dir, 0o777), os.Chmod(dir, 0o777),
+		os.WriteFile(script, []byte(w.prelude+c.script), 0o644)); err != nil {
+		return result{}, err
+	}
+
+	argv := append(slices.Clone(w.under), bashPath, script)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append([]string{
+		"PATH=" + filepath.Join(w.dir, "bin") + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+		"HOME=" + dir, "LC_ALL=C", "SHELL=/bin/sh", "TZ=UTC",
+	}, w.env...)
+	// Files, not pipes: what a script leaves running must not keep the harness waiting. A session, because a script
+	// with job control makes process groups of its own.
+	outs := [2]*os.File{}
+	for i, name := range []string{"stdout", "stderr"} {
+		f, err := os.OpenFile(filepath.Join(top, name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
+		if err != nil {
+			return result{}, err
+		}
+		defer f.Close()
+		outs[i] = f
+	}
+	cmd.Stdout, cmd.Stderr = outs[0], outs[1]
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return result{}, err
+	}
+	late := time.AfterFunc(w.limit, func() { killSession(cmd.Process.Pid) })
+	cmd.Wait()
+	hung := !late.Stop()
+	killSession(cmd.Process.Pid)
+
+	r := result{exit: strconv.Itoa(cmd.ProcessState.ExitCode())}
+	if hung {
+		r.exit = "hung"
+	} else if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
+		r.exit = fmt.Sprintf("by signal %d", status.Signal())
+	}
+	for i, out := range []*string{&r.stdout, &r.stderr} {
+		text, err := os.ReadFile(outs[i].Name())
+		if err != nil {
+			return result{}, err
+		}
+		*out = normalise(string(text), w, top)
+	}
+	if c.unordered != "" {
+		r.stdout = sortLines(r.stdout)
+	}
+	return r, nil
+}
+
+// normalise takes out what differs from run to run by nature.
+func normalise(text string, w *world, top string) string {
+	text = strings.ReplaceAll(text, filepath.Join(top, "script"), "script")
+	text = strings.ReplaceAll(text, filepath.Join(top, "dir"), "$DIR")
+	text = strings.ReplaceAll(text, filepath.Join(w.dir, "bin"), "$BIN")
+	text = duration.ReplaceAllString(text, "took N seconds")
+	return jobNotice.ReplaceAllString(text, "")
+}
+
+func sortLines(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+// killSession ends everything that a script has left running. Process groups are not enough where there is /proc to
+// look further: job control gives each job its own.
+func killSession(leader int) {
+	syscall.Kill(-leader, syscall.SIGKILL)
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		_, after, ok := cutLast(string(text), ") ")
+		fields := strings.Fields(after)
+		if !ok || len(fields) < 4 || fields[3] != strconv.Itoa(leader) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}

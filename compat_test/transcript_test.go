@@ -1,0 +1,173 @@
+package compat_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// A result is what a user sees of a case: the script's exit status and its two outputs, normalised.
+type result struct {
+	exit           string // decimal, or "hung"
+	stdout, stderr string
+}
+
+const noNewline = `\ no newline at end`
+
+// format writes a result as it stands in a transcript file, after the script.
+func (r result) format() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "exit %s\n", r.exit)
+	for _, out := range []struct{ name, text string }{{"stdout", r.stdout}, {"stderr", r.stderr}} {
+		if out.text == "" {
+			continue
+		}
+		fmt.Fprintln(&b, out.name)
+		body, whole := strings.CutSuffix(out.text, "\n")
+		for _, line := range strings.Split(body, "\n") {
+			fmt.Fprintf(&b, "  %s\n", line)
+		}
+		if !whole {
+			fmt.Fprintln(&b, noNewline)
+		}
+	}
+	return b.String()
+}
+
+func parseResult(text string) (result, error) {
+	var r result
+	first, rest, _ := strings.Cut(text, "\n")
+	exit, ok := strings.CutPrefix(first, "exit ")
+	if !ok {
+		return r, fmt.Errorf("no exit status but %q", first)
+	}
+	r.exit = exit
+	var out *string
+	for _, line := range strings.Split(strings.TrimRight(rest, "\n"), "\n") {
+		switch {
+		case line == "stdout":
+			out = &r.stdout
+		case line == "stderr":
+			out = &r.stderr
+		case line == "":
+		case out == nil:
+			return r, fmt.Errorf("neither stdout nor stderr: %q", line)
+		case line == noNewline:
+			*out = strings.TrimSuffix(*out, "\n")
+		case strings.HasPrefix(line, "  "):
+			*out += line[2:] + "\n"
+		default:
+			return r, fmt.Errorf("line not indented: %q", line)
+		}
+	}
+	return r, nil
+}
+
+// transcriptFile is where the answer to a case is kept: what the reference says, or, for an intended difference, what
+// ours says.
+func transcriptFile(c compatCase, ours bool) string {
+	if ours {
+		return filepath.Join("transcripts", "ours.txt")
+	}
+	return filepath.Join("transcripts", c.file+".txt")
+}
+
+// readTranscripts gives the transcript of every case that has one.
+func readTranscripts(cases []compatCase, ours bool) (map[string]result, error) {
+	blocks := map[string]map[string]string{}
+	found := map[string]result{}
+	for _, c := range cases {
+		path := transcriptFile(c, ours)
+		if blocks[path] == nil {
+			blocks[path] = map[string]string{}
+			text, err := os.ReadFile(path)
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				return nil, err
+			}
+			for _, block := range splitBlocks(string(text)) {
+				name, rest, _ := strings.Cut(block, "\n")
+				blocks[path][name] = rest
+			}
+		}
+		block, ok := blocks[path][c.name]
+		if !ok {
+			continue
+		}
+		text, ok := strings.CutPrefix(block, c.script)
+		if !ok {
+			continue // the script has changed since: the same as none
+		}
+		r, err := parseResult(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", path, c.name, err)
+		}
+		found[c.name] = r
+	}
+	return found, nil
+}
+
+func writeTranscripts(cases []compatCase, results map[string]result, ours bool) error {
+	texts := map[string]*strings.Builder{}
+	var order []string
+	for _, c := range cases {
+		r, ok := results[c.name]
+		if !ok {
+			continue
+		}
+		if strings.ContainsFunc(r.stdout+r.stderr, func(c rune) bool { return c != '\n' && c != '\t' && !strconv.IsPrint(c) }) {
+			return fmt.Errorf("case %s: output is not text; send it through od or cat -v", c.name)
+		}
+		path := transcriptFile(c, ours)
+		if texts[path] == nil {
+			texts[path] = &strings.Builder{}
+			order = append(order, path)
+		} else {
+			texts[path].WriteString("\n")
+		}
+		fmt.Fprintf(texts[path], "### %s\n%s%s", c.name, c.script, r.format())
+	}
+	for _, path := range order {
+		if err := os.WriteFile(path, []byte(texts[path].String()), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// diff shows where two results part, in the form of a transcript; empty if they do not.
+func diff(want, got result) string {
+	if want == got {
+		return ""
+	}
+	w, g := strings.Split(want.format(), "\n"), strings.Split(got.format(), "\n")
+	head := 0
+	for head < len(w) && head < len(g) && w[head] == g[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(w)-head && tail < len(g)-head && w[len(w)-1-tail] == g[len(g)-1-tail] {
+		tail++
+	}
+	var b strings.Builder
+	line := func(mark, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "    %s %s\n", mark, text)
+		}
+	}
+	for _, text := range w[:head] {
+		line(" ", text)
+	}
+	for _, text := range w[head : len(w)-tail] {
+		line("-", text)
+	}
+	for _, text := range g[head : len(g)-tail] {
+		line("+", text)
+	}
+	for _, text := range w[len(w)-tail:] {
+		line(" ", text)
+	}
+	return b.String()
+}
