@@ -1,0 +1,57 @@
+# What a person can do here. `make help` prints the list.
+
+PREFIX  = /usr/local
+BINDIR  = $(PREFIX)/bin
+DATADIR = $(PREFIX)/share
+
+VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# The tag and -checklinkname=0 go together: runtime_linkname.go says why.
+GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags flock_linkname \
+	-ldflags '-s -w -checklinkname=0 -X main.version=$(VERSION)'
+
+SYSTEMS = \
+	linux/amd64 linux/arm64 linux/arm linux/386 linux/riscv64 linux/ppc64le \
+	linux/s390x linux/loong64 linux/mips64le android/arm64 \
+	darwin/amd64 darwin/arm64 freebsd/amd64 freebsd/arm64 openbsd/amd64 \
+	openbsd/arm64 netbsd/amd64 netbsd/arm64 dragonfly/amd64 solaris/amd64 \
+	illumos/amd64 aix/ppc64 windows/amd64 windows/arm64 plan9/amd64
+
+all: flock                    ## build the one static binary, ./flock
+
+flock: $(wildcard *.go fallback/*.go) go.mod go.sum
+	$(GOBUILD) -o $@ .
+
+demo: flock                   ## build, and show the main job at work
+	sh compat_test/demo.sh ./flock
+
+test: flock                   ## run all tests
+	go vet ./...
+	go test -timeout 20m ./...
+
+compat: flock                 ## compare with util-linux flock, script by script
+	go test ./compat_test -count=1 -args -table
+
+install: flock                ## install binary, manual page and completions (DESTDIR, PREFIX)
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/man/man1 \
+		$(DESTDIR)$(DATADIR)/bash-completion/completions \
+		$(DESTDIR)$(DATADIR)/zsh/site-functions \
+		$(DESTDIR)$(DATADIR)/fish/vendor_completions.d
+	install -m 755 flock $(DESTDIR)$(BINDIR)/flock
+	install -m 644 man/flock.1 $(DESTDIR)$(DATADIR)/man/man1/flock.1
+	install -m 644 completions/flock.bash $(DESTDIR)$(DATADIR)/bash-completion/completions/flock
+	install -m 644 completions/_flock $(DESTDIR)$(DATADIR)/zsh/site-functions/_flock
+	install -m 644 completions/flock.fish $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/flock.fish
+
+uninstall:                    ## remove what install put there
+	rm -f $(DESTDIR)$(BINDIR)/flock $(DESTDIR)$(DATADIR)/man/man1/flock.1 \
+		$(DESTDIR)$(DATADIR)/bash-completion/completions/flock \
+		$(DESTDIR)$(DATADIR)/zsh/site-functions/_flock \
+		$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/flock.fish
+
+clean:                        ## remove what was built
+	rm -rf flock build dist
+
+help:                         ## print this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
+
+.PHONY: all demo test compat install uninstall clean help

@@ -1,0 +1,123 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+)
+
+// runCommand runs the command and returns its exit status, or 128 plus the
+// number of the signal that killed it.
+func runCommand(command []string) (int, error) {
+	defaultAction(syscall.SIGCHLD) // if ignored, there would be no status to wait for
+	pid, err := spawn(command)
+	if err != nil {
+		return 0, err
+	}
+	var status syscall.WaitStatus
+	for {
+		_, err := syscall.Wait4(pid, &status, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+			continue
+		case err != nil:
+			return 0, &stepError{waiting, command[0], err}
+		case status.Signaled():
+			return 128 + int(status.Signal()), nil
+		}
+		return status.ExitStatus(), nil
+	}
+}
+
+// spawn starts the command in a child and returns its process id.
+func spawn(command []string) (pid int, err error) {
+	restoreMask()
+	attr := &syscall.ProcAttr{Env: environ(), Files: []uintptr{0, 1, 2}}
+	err = search(command, func(path string, argv []string) (err error) {
+		if err := syscall.Access(path, 0); err != nil {
+			return err // without a fork
+		}
+		pid, err = syscall.ForkExec(path, argv, attr)
+		return err
+	})
+	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		err = &stepError{forking, command[0], errors.Unwrap(err)}
+	}
+	return pid, err
+}
+
+// become turns this process into the command. It returns only if that fails.
+func become(command []string) error {
+	restoreMask()
+	env := environ()
+	return search(command, func(path string, argv []string) error {
+		return syscall.Exec(path, argv, env)
+	})
+}
+
+// search finds the command as execvp(3) does, and starts it: a name without a
+// slash is looked for in each directory of PATH, an empty one being the
+// current; what may not be executed is passed over, and told if nothing else
+// is found; a file of no known format is a script for /bin/sh.
+func search(command []string, start func(path string, argv []string) error) error {
+	name := command[0]
+	try := func(path string) error {
+		err := start(path, command)
+		if err == syscall.ENOEXEC {
+			err = start("/bin/sh", append([]string{name, path}, command[1:]...))
+		}
+		return err
+	}
+	result := error(syscall.ENOENT)
+	switch {
+	case strings.Contains(name, "/"):
+		result = try(name)
+	case name != "":
+		result = tryPath(name, try)
+	}
+	if result == nil {
+		return nil
+	}
+	return &stepError{executing, name, result}
+}
+
+func tryPath(name string, try func(path string) error) error {
+	dirs, set := getenv("PATH")
+	if !set {
+		dirs = "/bin:/usr/bin"
+	}
+	result := error(syscall.ENOENT)
+	for dir := range strings.SplitSeq(dirs, ":") {
+		if dir != "" {
+			dir += "/"
+		}
+		switch err := try(dir + name); err {
+		case syscall.EACCES:
+			result = err
+		case syscall.ENOENT, syscall.ENOTDIR, syscall.ESTALE, syscall.ENODEV, syscall.ETIMEDOUT:
+		default:
+			return err
+		}
+	}
+	return result
+}
+
+// getenv looks a variable up without the map that os.Getenv makes first.
+func getenv(name string) (value string, set bool) {
+	for _, entry := range environ() {
+		if key, value, ok := strings.Cut(entry, "="); ok && key == name {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// shell returns the user's shell.
+func shell() string {
+	if s, _ := getenv("SHELL"); s != "" {
+		return s
+	}
+	return "/bin/sh"
+}

@@ -1,0 +1,84 @@
+//go:build unix
+
+package main
+
+import (
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Native locks: one call to the kernel, on a descriptor. The lock belongs to
+// the open file, so it lasts until the last descriptor of that open file, in
+// whatever process, is closed.
+//
+// Each kind has a file per family of systems: fdlock_flock*.go has flock(2),
+// fdlock_ofd*.go the open file description locks of fcntl(2).
+
+// lockFile is the open file that is locked.
+type lockFile struct {
+	name  string // as the user gave it, for messages
+	fd    int
+	named bool // opened by us, under its name
+	mode  int  // what it was opened for, if named: O_RDONLY ...
+}
+
+// openLockFile opens the lock file, or takes the descriptor that was given.
+//
+// The call is the plain one: the command inherits the descriptor, which is the
+// lowest free number, and nothing else about the open file may change.
+func openLockFile(o *options) (*lockFile, error) {
+	if !o.hasFile {
+		return &lockFile{name: strconv.Itoa(o.fd), fd: o.fd}, nil
+	}
+	f := &lockFile{name: o.file, named: true, mode: syscall.O_RDONLY}
+	if o.fcntl && o.op == exclusive {
+		f.mode = syscall.O_WRONLY // F_WRLCK wants a descriptor open for writing
+	}
+	return f, f.open()
+}
+
+func (f *lockFile) open() (err error) {
+	flags := f.mode | syscall.O_CREAT | syscall.O_NOCTTY
+	f.fd, err = openRetry(f.name, flags)
+	if err == syscall.EISDIR {
+		// Linux refuses O_CREAT for a directory, whatever the access mode.
+		f.fd, err = openRetry(f.name, flags&^syscall.O_CREAT)
+	}
+	if err != nil {
+		return &stepError{opening, f.name, err}
+	}
+	return nil
+}
+
+// reopen opens the file for reading and writing, under the same number. Linux
+// makes flock(2) on NFSv4 from a byte lock, which for an exclusive lock wants
+// a descriptor open for writing, and says EBADF or EIO.
+func (f *lockFile) reopen() bool {
+	if !f.named || f.mode == syscall.O_RDWR {
+		return false
+	}
+	fd, err := openRetry(f.name, syscall.O_RDWR|syscall.O_NOCTTY)
+	if err != nil {
+		return false
+	}
+	syscall.Close(f.fd)
+	again, err := unix.FcntlInt(uintptr(fd), syscall.F_DUPFD, f.fd)
+	if err != nil {
+		again = fd
+	} else {
+		syscall.Close(fd)
+	}
+	f.fd, f.mode = again, syscall.O_RDWR
+	return true
+}
+
+func openRetry(name string, flags int) (int, error) {
+	for {
+		fd, err := syscall.Open(name, flags, 0o666)
+		if err != syscall.EINTR {
+			return fd, err
+		}
+	}
+}

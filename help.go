@@ -1,0 +1,50 @@
+package main
+
+import "runtime/debug"
+
+// version is set by the Makefile.
+var version string
+
+func versionText(name string) string {
+	v := version
+	if v == "" {
+		if info, ok := debug.ReadBuildInfo(); ok {
+			v = info.Main.Version
+		}
+	}
+	return name + " " + v + " (in Go; compatible with flock from util-linux 2.43)\n"
+}
+
+func helpText(name string) string {
+	return `
+Usage:
+ ` + name + ` [options] <file>|<directory> <command> [<argument>...]
+ ` + name + ` [options] <file>|<directory> -c <command>
+ ` + name + ` [options] --fd <number> <command> [<argument>...]
+ ` + name + ` [options] <file descriptor number>
+
+Lock a file around a command, or an open file in a shell script.
+
+Options:
+ -s, --shared             get a shared lock
+ -x, --exclusive          get an exclusive lock (default)
+ -u, --unlock             remove a lock
+ -n, --nonblocking        fail rather than wait
+ -w, --timeout <secs>     wait for a limited amount of time
+     --wait <secs>        same as --timeout
+ -E, --conflict-exit-code <number>  exit code after conflict or timeout
+ -o, --close              close file descriptor before running command
+ -c, --command <command>  run a single command string through the shell
+ -F, --no-fork            execute command without forking
+     --fcntl              use fcntl(F_OFD_SETLK) rather than flock()
+     --start <offset>     first byte to lock (implies --fcntl)
+     --length <number>    number of bytes to lock, 0 to the end (implies --fcntl)
+     --fd <number>        lock an open file descriptor around a command
+     --verbose            increase verbosity
+
+ -h, --help               display this help
+ -V, --version            display version
+
+For more details see flock(1).
+`
+}

@@ -1,0 +1,96 @@
+// The runtime would hold the files open that give the CPU limit of a
+// container, and the lock file would not get the lowest free number.
+//
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
+// Flock takes a lock on a file, a directory or an open descriptor, and runs a
+// command under it. It is a drop-in for the flock(1) of util-linux.
+package main
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	p := &printer{name: os.Args[0][strings.LastIndexByte(os.Args[0], '/')+1:]}
+	code := run(p, os.Args)
+	os.Exit(p.status(code))
+}
+
+// run is the whole program. It returns the exit status, or does not return:
+// with --no-fork the command takes this process over.
+func run(p *printer, args []string) int {
+	o, err := parseOptions(args)
+	if err != nil {
+		return fail(p, err)
+	}
+	if o.show != nil {
+		p.out(o.show(p.name))
+		return 0
+	}
+	f, err := openLockFile(o)
+	if err != nil {
+		return fail(p, err)
+	}
+
+	started := time.Now()
+	if err := lock(f, o); err != nil {
+		return refused(p, o, err)
+	}
+	if o.verbose {
+		p.out(p.name + ": getting lock took " + seconds(time.Since(started)) + " seconds\n")
+	}
+	if len(o.command) == 0 {
+		return 0
+	}
+
+	if o.verbose {
+		p.out(p.name + ": executing " + o.command[0] + "\n")
+	}
+	if o.closeFd {
+		syscall.CloseOnExec(f.fd)
+	}
+	if o.noFork {
+		return fail(p, become(o.command))
+	}
+	code, err := runCommand(o.command)
+	if err != nil {
+		return fail(p, err)
+	}
+	return code
+}
+
+// refused tells why there is no lock. That somebody else has it is an answer
+// rather than an error, and told only to who wants to know.
+func refused(p *printer, o *options, err error) int {
+	switch err {
+	case errConflict:
+		if o.verbose {
+			p.warn("failed to get lock")
+		}
+		return o.conflictExit
+	case errTimeout:
+		if o.verbose {
+			p.warn("timeout while waiting to get lock")
+		}
+		return o.conflictExit
+	}
+	return fail(p, err)
+}
+
+// fail tells of an error and returns the exit status that goes with it.
+func fail(p *printer, err error) int {
+	if usage, ok := err.(*usageError); ok {
+		p.warn(usage.text)
+		if usage.try {
+			p.hint("Try '" + p.name + " --help' for more information.\n")
+		}
+		return exUsage
+	}
+	p.warn(err.Error())
+	return exitStatus(err)
+}

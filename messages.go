@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Everything said to the user goes through this file, straight to the
+// descriptors: os.Stdout would handle SIGPIPE in its own way.
+
+// printer says things in the program's name.
+type printer struct {
+	name   string // base name of argv[0]
+	outErr error  // of the first failed write to standard output
+	errErr error  // and to standard error
+}
+
+// warn writes a line, after the program's name, to standard error.
+func (p *printer) warn(words ...string) {
+	p.hint(p.name + ": " + strings.Join(words, "") + "\n")
+}
+
+// hint writes to standard error as it stands.
+func (p *printer) hint(text string) {
+	if err := writeAll(2, text); err != nil {
+		p.errErr = err
+	}
+}
+
+// out writes to standard output. A failure is told at the end, by status.
+func (p *printer) out(text string) {
+	if err := writeAll(1, text); err != nil && p.outErr == nil {
+		p.outErr = err
+	}
+}
+
+// status returns the exit status to end with: 1 instead of code if something
+// was not written. As in the reference it is no failure that standard output
+// is closed, or a pipe that nobody reads.
+func (p *printer) status(code int) int {
+	if err := p.outErr; err != nil && !errors.Is(err, syscall.EBADF) && !errors.Is(err, syscall.EPIPE) {
+		p.warn("write error: ", reason(err))
+		return 1
+	}
+	if p.errErr != nil {
+		return 1
+	}
+	return code
+}
+
+func writeAll(fd int, text string) error {
+	for b := []byte(text); len(b) > 0; {
+		n, err := syscall.Write(fd, b)
+		if err != nil && err != syscall.EINTR {
+			return err
+		}
+		b = b[max(n, 0):]
+	}
+	return nil
+}
+
+// seconds writes a duration as S.UUUUUU.
+func seconds(d time.Duration) string {
+	micro := strconv.FormatInt(int64(d/time.Microsecond%1e6)+1e6, 10)
+	return strconv.FormatInt(int64(d/time.Second), 10) + "." + micro[1:]
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/pborman/getopt/v2"
+)
+
+// operation is what is to be done with the lock.
+type operation uint8
+
+const (
+	exclusive operation = iota
+	shared
+	unlock
+)
+
+// options is the command line, checked.
+type options struct {
+	show func(name string) string // --help and --version: what to print; nil otherwise
+
+	op           operation
+	nonblock     bool
+	limited      bool          // --timeout was given: wait no longer than
+	timeout      time.Duration // this
+	conflictExit int
+
+	file    string // lock file or directory, if hasFile
+	hasFile bool
+	fd      int      // descriptor number; -1 with a file
+	command []string // nil with a descriptor number alone
+	closeFd bool
+	noFork  bool
+	verbose bool
+	fcntl   bool
+	start   int64 // bytes
+	length  int64 // bytes; 0: to the end of the file
+}
+
+// option is one line of the table below. It implements getopt.Value.
+type option struct {
+	short rune
+	long  string
+	set   func(value string) error
+	value bool // takes a value
+	own   bool // not the reference's: comes second for abbreviations
+}
+
+func (opt *option) Set(value string, _ getopt.Option) error { return opt.set(value) }
+func (opt *option) String() string                          { return "" }
+
+// parseOptions reads the command line as GNU getopt_long reads it, up to the
+// first word that is not an option.
+func parseOptions(args []string) (*options, error) {
+	if len(args) < 2 {
+		return nil, &usageError{"not enough arguments", true}
+	}
+	o := &options{fd: -1, conflictExit: 1}
+	rest, err := o.parse(args)
+	if err != nil || o.show != nil {
+		return o, err
+	}
+	return o, o.operands(rest)
+}
+
+// parse sets o from the leading options of args and returns the words after
+// them. -c is not an option here, but ends the options like a first operand.
+func (o *options) parse(args []string) (rest []string, err error) {
+	set := getopt.New()
+	declare(set, o.table(), args[1:])
+	set.FlagLong(&option{set: func(string) error { return nil }}, "command", 'c').SetFlag()
+
+	unrecognized := false
+	err = set.Getopt(args, func(opt getopt.Option) bool {
+		word := set.Args()[0]
+		isCommand := opt.LongName() == "command"
+		long := strings.HasPrefix(word, "--")
+		unrecognized = opt.IsFlag() && long && strings.Contains(word, "=") ||
+			isCommand && !long && word != "-c"
+		return !unrecognized && !isCommand && o.show == nil
+	})
+	if err == nil && !unrecognized {
+		return set.Args(), nil
+	}
+	if bad, ok := err.(*getopt.Error); ok {
+		switch bad.ErrorCode {
+		case getopt.Invalid:
+			return nil, bad.Err
+		case getopt.MissingParameter:
+			return nil, &usageError{"option '" + set.Args()[0] + "' requires an argument", true}
+		}
+	}
+	return nil, &usageError{"unrecognized option '" + set.Args()[0] + "'", true}
+}
+
+// declare tells set of the options in table, and of those abbreviations of
+// long names that occur in words: getopt/v2 knows none.
+func declare(set *getopt.Set, table []option, words []string) {
+	add := func(opt *option, long string, short rune) {
+		if declared := set.FlagLong(opt, long, short); !opt.value {
+			declared.SetFlag()
+		}
+	}
+	for i := range table {
+		add(&table[i], table[i].long, table[i].short)
+	}
+	for _, word := range words {
+		if word == "--" {
+			return
+		}
+		name, isLong := strings.CutPrefix(word, "--")
+		name, _, _ = strings.Cut(name, "=")
+		if !isLong || name == "" || set.Lookup(name) != nil {
+			continue
+		}
+		if opt := abbreviated(table, name); opt != nil {
+			add(opt, name, 0)
+		} else if len(name) == 1 {
+			add(never(word), name, 0) // getopt/v2 would take --n for -n
+		}
+	}
+}
+
+// abbreviated returns the only option whose long name begins with prefix, or
+// nil. The reference's names win over our own.
+func abbreviated(table []option, prefix string) (found *option) {
+	for _, own := range []bool{false, true} {
+		matches := 0
+		for i := range table {
+			if table[i].own == own && strings.HasPrefix(table[i].long, prefix) {
+				found = &table[i]
+				matches++
+			}
+		}
+		if matches > 0 {
+			if matches > 1 {
+				return nil
+			}
+			return found
+		}
+	}
+	return nil
+}
+
+// never is an option that is there only to be an error.
+func never(word string) *option {
+	return &option{set: func(string) error {
+		return &usageError{"unrecognized option '" + word + "'", true}
+	}}
+}
+
+// operands sorts out what follows the options: the lock file or a descriptor
+// number, and the command.
+func (o *options) operands(words []string) error {
+	if o.noFork && o.closeFd {
+		return &usageError{text: "the --no-fork and --close options are incompatible"}
+	}
+	isC := func(words []string) bool {
+		return len(words) > 0 && (words[0] == "-c" || words[0] == "--command")
+	}
+	byOption := o.fd != -1
+	if !byOption && len(words) > 0 && !isC(words) {
+		if len(words) == 1 {
+			fd, err := parseDescriptor(words[0])
+			if err != nil {
+				return err
+			}
+			o.fd = fd
+		} else {
+			o.file, o.hasFile = words[0], true
+		}
+		words = words[1:]
+	}
+	if isC(words) {
+		if len(words) != 2 {
+			return &usageError{text: words[0] + " requires exactly one command argument"}
+		}
+		words = []string{shell(), "-c", words[1]}
+	}
+	if !o.hasFile && o.fd < 0 {
+		return &usageError{text: "missing file descriptor, file or directory"}
+	}
+	if byOption && len(words) == 0 {
+		return &usageError{text: "missing command"}
+	}
+	o.command = words
+	return nil
+}
+
+// table lists the options. The reference's own names stand first: an
+// abbreviation is looked for among those, and only then among the rest.
+func (o *options) table() []option {
+	flag := func(short rune, long string, set func()) option {
+		return option{short, long, func(string) error { set(); return nil }, false, false}
+	}
+	value := func(short rune, long string, set func(string) error) option {
+		return option{short, long, set, true, false}
+	}
+	timeout := func(s string) (err error) {
+		o.timeout, err = parseSeconds(s, "invalid timeout")
+		if o.limited = o.timeout > 0; !o.limited {
+			o.nonblock = true
+		}
+		return err
+	}
+	nonblock := func() { o.nonblock = true }
+	return []option{
+		flag('s', "shared", func() { o.op = shared }),
+		flag('x', "exclusive", func() { o.op = exclusive }),
+		flag('e', "", func() { o.op = exclusive }),
+		flag('u', "unlock", func() { o.op = unlock }),
+		flag('n', "nonblocking", nonblock),
+		flag(0, "nb", nonblock),
+		value('w', "timeout", timeout),
+		value(0, "wait", timeout),
+		value('E', "conflict-exit-code", func(s string) (err error) {
+			const invalid = "invalid exit code (allowed values: 0-255)"
+			o.conflictExit, err = parseInt(s, 0, 255, invalid)
+			return err
+		}),
+		flag('o', "close", func() { o.closeFd = true }),
+		flag('F', "no-fork", func() { o.noFork = true }),
+		flag(0, "verbose", func() { o.verbose = true }),
+		flag(0, "fcntl", func() { o.fcntl = true }),
+		value(0, "start", func(s string) (err error) {
+			o.fcntl = true
+			o.start, err = parseSize(s, "invalid as start offset")
+			return err
+		}),
+		value(0, "length", func(s string) (err error) {
+			o.fcntl = true
+			o.length, err = parseSize(s, "invalid as length of lock range")
+			return err
+		}),
+		value(0, "fd", func(s string) (err error) {
+			o.fd, err = parseDescriptor(s)
+			return err
+		}),
+		flag('h', "help", func() { o.show = helpText }),
+		flag('V', "version", func() { o.show = versionText }),
+	}
+}

@@ -1,0 +1,46 @@
+//go:build unix && flock_linkname
+
+package main
+
+import (
+	"syscall"
+	_ "unsafe" // for linkname
+)
+
+// What the Go runtime does to a process at its start, and a C program does
+// not, would reach the command or the user. Here it is prevented, with
+// variables of the runtime that want -ldflags=-checklinkname=0; a build
+// without the tag flock_linkname does without (runtime_plain.go).
+
+// islibrary says that this is a C shared library, set like runtime/cgo sets
+// runtime.iscgo. In a library the runtime installs no signal handlers: the
+// command gets every disposition as flock got it, and flock dies of signals
+// like a C program. Nor does it open /dev/null in the place of closed standard
+// descriptors. It also would not call main, so that init must unsay it.
+//
+//go:linkname islibrary runtime.islibrary
+var islibrary = true
+
+func init() { islibrary = false }
+
+// pollServerOnce is a sync.Once that has been done: without it, a standard
+// descriptor in non-blocking mode has package os open an epoll or kqueue
+// descriptor, and the lock file would not get the lowest free number.
+//
+//go:linkname pollServerOnce internal/poll.serverInit
+var pollServerOnce = struct {
+	done  uint32
+	mutex struct{ state, sema uint32 }
+}{done: 1}
+
+// environ is the environment as it is. syscall.Environ drops duplicates.
+func environ() []string { return runtimeEnvs() }
+
+//go:linkname runtimeEnvs syscall.runtime_envs
+func runtimeEnvs() []string
+
+// defaultAction sets sig to SIG_DFL.
+func defaultAction(sig syscall.Signal) { setsig(uint32(sig), 0) }
+
+//go:linkname setsig runtime.setsig
+func setsig(sig uint32, handler uintptr)

@@ -1,0 +1,11 @@
+//go:build unix && !flock_linkname
+
+package main
+
+import "syscall"
+
+// The Go runtime as it is: it has handlers for all signals.
+
+func environ() []string { return syscall.Environ() }
+
+func defaultAction(syscall.Signal) {}
