@@ -97,7 +97,9 @@ func (o *options) parse(args []string) (rest []string, err error) {
 // declare tells set of the options in table, and of those abbreviations of
 // long names that occur in words: getopt/v2 knows none.
 func declare(set *getopt.Set, table []option, words []string) {
+	known := map[string]bool{}
 	add := func(opt *option, long string, short rune) {
+		known[long] = true
 		if declared := set.FlagLong(opt, long, short); !opt.value {
 			declared.SetFlag()
 		}
@@ -111,7 +113,7 @@ func declare(set *getopt.Set, table []option, words []string) {
 		}
 		name, isLong := strings.CutPrefix(word, "--")
 		name, _, _ = strings.Cut(name, "=")
-		if !isLong || name == "" || set.Lookup(name) != nil {
+		if !isLong || name == "" || known[name] {
 			continue
 		}
 		if opt := abbreviated(table, name); opt != nil {
@@ -159,8 +161,7 @@ func (o *options) operands(words []string) error {
 	isC := func(words []string) bool {
 		return len(words) > 0 && (words[0] == "-c" || words[0] == "--command")
 	}
-	byOption := o.fd != -1
-	if !byOption && len(words) > 0 && !isC(words) {
+	if !o.fdOption && len(words) > 0 && !isC(words) {
 		if len(words) == 1 {
 			fd, err := parseDescriptor(words[0])
 			if err != nil {
@@ -181,7 +182,7 @@ func (o *options) operands(words []string) error {
 	if !o.hasFile && o.fd < 0 {
 		return &usageError{text: "missing file descriptor, file or directory"}
 	}
-	if byOption && len(words) == 0 {
+	if o.fdOption && len(words) == 0 {
 		return &usageError{text: "missing command"}
 	}
 	o.command = words
@@ -234,6 +235,7 @@ func (o *options) table() []option {
 			return err
 		}),
 		value(0, "fd", func(s string) (err error) {
+			o.fdOption = true
 			o.fd, err = parseDescriptor(s)
 			return err
 		}),

@@ -3,9 +3,9 @@ package fallback
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // ConflictError says that the lock is held by others.
@@ -51,13 +51,17 @@ type dirError struct {
 func (e *dirError) Unwrap() error { return e.err }
 
 func (e *dirError) Error() string {
-	s := e.op + ": state directory " + e.dir + ": "
-	var errno syscall.Errno
-	if !errors.As(e.err, &errno) {
-		return s + e.err.Error()
+	err := e.err
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		err = path.Err
+	case errors.As(err, &link):
+		err = link.Err
 	}
-	s += errno.Error()
-	if errors.Is(errno, fs.ErrPermission) || strings.HasPrefix(errno.Error(), "read-only") {
+	s := e.op + ": state directory " + e.dir + ": " + err.Error()
+	if errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "read-only") {
 		s += " (FLOCK_DIR can name a directory to keep it in)"
 	}
 	return s

@@ -45,12 +45,15 @@ func (o Owner) id() string { return o.String() + "," + o.nonce }
 // same reports whether both are the same owner, whatever acquisition their records stem from.
 func (o Owner) same(p Owner) bool { return o.PID == p.PID && o.String() == p.String() }
 
-// renewed returns the owner with a nonce of its own. 64 random bits have to be unique among the acquisitions of one
-// owner only, a process that is gone for good when its id comes again.
+// renewed returns the owner with a nonce of its own.
 func (o Owner) renewed() Owner {
-	o.nonce = strconv.FormatUint(rand.Uint64(), 36)
+	o.nonce = nonce()
 	return o
 }
+
+// nonce returns 64 random bits. They have to be unique among the acquisitions of one owner only, that is of one process
+// in the life of one kernel. The test that runs every interleaving replaces it.
+var nonce = func() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
 // parseID reads what id wrote.
 func parseID(s string) (o Owner, ok bool) {

@@ -21,7 +21,6 @@ type Lock struct {
 
 	dir   string
 	owner Owner
-	held  string
 	place *place
 }
 
@@ -62,18 +61,13 @@ func (l *Lock) lock(r Request, deadline time.Time) error {
 	if err != nil {
 		return err
 	}
-	c := l.call(l.place)
-	c.request = r
-	c.busy = string(kindBusy) + "," + actor.renewed().id()
-	holders, err := c.acquire(deadline)
+	holders, err := l.call(l.place).acquire(r, actor, deadline)
 	if err != nil {
 		return l.place.explain("cannot lock", err)
 	}
 	if holders != nil {
-		l.held = ""
 		return &ConflictError{Dir: l.dir, Holders: l.place.public(holders)}
 	}
-	l.held = c.held
 	return nil
 }
 
@@ -82,7 +76,6 @@ func (l *Lock) Unlock() error {
 	if err := l.open(false); err != nil {
 		return ignoreAbsent(err)
 	}
-	l.held = ""
 	return l.place.explain("cannot unlock", l.call(l.place).release())
 }
 

@@ -1,10 +1,10 @@
 package fallback
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"sync"
-	"syscall"
 )
 
 // Process returns the Owner for a process of this machine. The error says that there is none with that id.
@@ -14,7 +14,7 @@ func Process(pid int) (Owner, error) {
 		start, exists = processStart(pid)
 	}
 	if !exists {
-		return Owner{}, &os.SyscallError{Syscall: "process " + strconv.Itoa(pid), Err: syscall.ESRCH}
+		return Owner{}, errors.New("there is no process " + strconv.Itoa(pid))
 	}
 	o := here()
 	o.PID, o.Start = pid, start

@@ -45,7 +45,6 @@ type call struct {
 	owner   Owner            // with the nonce of this call
 	ours    func(Owner) bool // whether a record of this owner is our own
 	gone    func(Owner) bool // whether a living owner has let go all the same; may be nil
-	held    string           // the name of the record acquired
 }
 
 // How often and how long a listing without exactly one token is looked at again before it is believed.
@@ -133,7 +132,6 @@ func (c *call) attempt() ([]record, error) {
 			}
 		case t.kind == kindExcl && c.ours(t.owner):
 			if c.request.Mode == Exclusive {
-				c.held = t.name
 				return nil, nil
 			}
 			// The exclusive token stays until the new record stands: being killed halfway loses nothing.
@@ -181,9 +179,7 @@ func (c *call) enter(v view) (held bool, wait []record, err error) {
 		held, err = c.join(c.busy, own)
 		return held, nil, err
 	}
-	r := newRecord(kindExcl, c.heir(own))
-	if held, err = c.move(c.busy, r.name); held {
-		c.held = r.name
+	if held, err = c.move(c.busy, newRecord(kindExcl, c.heir(own)).name); held {
 		err = c.remove(own...)
 	}
 	return held, nil, err
@@ -212,7 +208,6 @@ func (c *call) join(token string, own []record) (held bool, err error) {
 	}
 	held, err = c.move(token, free)
 	if held {
-		c.held = mine.name
 		return true, c.remove(other...)
 	}
 	if created {

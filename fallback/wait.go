@@ -16,7 +16,8 @@ const (
 )
 
 // acquire attempts until the lock is ours (nil, nil) or the deadline has passed: then it returns who has it.
-func (c *call) acquire(deadline time.Time) ([]record, error) {
+func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, error) {
+	c.request, c.busy = r, newRecord(kindBusy, actor.renewed()).name
 	// Mostly the lock is free. A rename that fails costs less than a look.
 	if _, err := c.move(free, c.busy); err != nil {
 		return nil, err

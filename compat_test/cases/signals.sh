@@ -418,7 +418,6 @@ for s in 'HUP INT QUIT USR1 USR2 ALRM TERM PIPE KILL'.split():
     p.send_signal(getattr(signal, 'SIG' + s))
     print(s, p.wait())
     os.kill(child, 9)
-    while os.path.exists('/proc/%d' % child): time.sleep(.01)
 END
 
 ### death-while-waiting-is-a-signal-not-a-status
@@ -430,7 +429,7 @@ import os, resource, signal, subprocess, time
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 inode = ':%d ' % os.stat('f').st_ino
 for s in 'HUP INT QUIT USR1 USR2 ALRM TERM PIPE KILL'.split():
-    p = subprocess.Popen(['flock', '-w', '20', 'f', 'echo', 'in'])
+    p = subprocess.Popen(['flock', 'f', 'echo', 'in'])
     while not any('->' in line and inode in line for line in open('/proc/locks')): time.sleep(.01)
     p.send_signal(getattr(signal, 'SIG' + s))
     print(s, p.wait())
@@ -750,3 +749,13 @@ kill -TERM $!
 echo >go
 await '[ -e done ]'
 
+
+### ALRM-of-another-does-not-end-the-wait-of-w
+hold f
+flock -w 20 f echo second &
+await 'waiting f'
+kill -ALRM $!
+await 'waiting f'
+echo first
+release
+wait $!; echo $?
