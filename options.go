@@ -26,16 +26,17 @@ type options struct {
 	timeout      time.Duration // this
 	conflictExit int
 
-	file    string // lock file or directory, if hasFile
-	hasFile bool
-	fd      int      // descriptor number; -1 with a file
-	command []string // nil with a descriptor number alone
-	closeFd bool
-	noFork  bool
-	verbose bool
-	fcntl   bool
-	start   int64 // bytes
-	length  int64 // bytes; 0: to the end of the file
+	file     string // lock file or directory, if hasFile
+	hasFile  bool
+	fd       int      // descriptor number; -1 with a file
+	fdOption bool     // the number came with --fd
+	command  []string // nil with a descriptor number alone
+	closeFd  bool
+	noFork   bool
+	verbose  bool
+	fcntl    bool
+	start    int64 // bytes
+	length   int64 // bytes; 0: to the end of the file
 }
 
 // option is one line of the table below. It implements getopt.Value.
