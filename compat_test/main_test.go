@@ -16,6 +16,8 @@ var (
 	update     = flag.Bool("update", false, "record the transcripts from the installed util-linux")
 	updateOurs = flag.Bool("update-ours", false, "record what ours answers where a difference is intended")
 
+	draft = flag.Bool("draft", false, "write what ours answers to derived cases that have no transcript, to be read by a person")
+
 	workDir  string
 	cases    []compatCase
 	expected map[string]result // by case, from the reference

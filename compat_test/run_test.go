@@ -106,6 +106,9 @@ func (w *world) run(c compatCase) (result, error) {
 			return result{}, err
 		}
 		*out = normalise(string(text), w, top)
+		if out == &r.stderr {
+			*out = jobNotice.ReplaceAllString(*out, "")
+		}
 	}
 	if c.unordered != "" {
 		r.stdout = sortLines(r.stdout)
@@ -118,8 +121,7 @@ func normalise(text string, w *world, top string) string {
 	text = strings.ReplaceAll(text, filepath.Join(top, "script"), "script")
 	text = strings.ReplaceAll(text, filepath.Join(top, "dir"), "$DIR")
 	text = strings.ReplaceAll(text, filepath.Join(w.dir, "bin"), "$BIN")
-	text = duration.ReplaceAllString(text, "took N seconds")
-	return jobNotice.ReplaceAllString(text, "")
+	return duration.ReplaceAllString(text, "took N seconds")
 }
 
 func sortLines(text string) string {

@@ -464,7 +464,7 @@ release
 
 ### help-where-it-stands
 flock -h --bogus >out; echo $?
-head -c 6 out | tr -d '\n'
+grep -o Usage out
 
 ### help-after-an-error
 flock --bogus -h >out 2>err; echo $?

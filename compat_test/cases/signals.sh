@@ -696,12 +696,12 @@ release
 
 ### group-INT-ends-both
 set -m
-flock f sh -c 'trap "echo got it; exit 7" INT; echo >held; until [ -e go ]; do sleep .01; done' &
+flock f sh -c 'trap "echo got it >got; exit 7" INT; echo >held; until [ -e go ]; do sleep .01; done' &
 await '[ -e held ]'
 kill -INT -- -$!
 { wait $!; } 2>/dev/null; echo $?
 await 'flock -n f true'
-echo free
+cat got
 
 ### group-TERM-ends-both
 set -m
