@@ -16,6 +16,13 @@ const (
 	exCantCreat   = 73
 )
 
+// The answers of a lock that are no errors.
+var (
+	errConflict = errors.New("somebody else holds the lock")
+	errTimeout  = errors.New("somebody else still holds the lock")
+	errNoLocks  = errors.New("there are no such locks here")
+)
+
 // usageError is a command line that means nothing.
 type usageError struct {
 	text string
@@ -33,6 +40,7 @@ const (
 	executing
 	forking
 	waiting
+	keeping // a lock in a directory
 )
 
 // stepError says what was done to what, and what went wrong.
@@ -54,6 +62,8 @@ func (e *stepError) Error() string {
 		return "fork failed: " + reason(e.err)
 	case waiting:
 		return "waitpid failed: " + reason(e.err)
+	case keeping:
+		return e.object + ": " + e.err.Error()
 	default:
 		return e.object + ": " + reason(e.err)
 	}
@@ -65,27 +75,29 @@ func exitStatus(err error) int {
 	if !errors.As(err, &at) {
 		return exOSErr
 	}
-	is := func(errnos ...syscall.Errno) bool {
-		for _, e := range errnos {
-			if errors.Is(err, e) {
-				return true
-			}
-		}
-		return false
-	}
 	switch {
-	case is(syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOLCK):
+	case is(err, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOLCK):
 		return exOSErr
-	case at.step == opening && is(syscall.EROFS, syscall.ENOSPC):
+	case (at.step == opening || at.step == keeping) && is(err, syscall.EROFS, syscall.ENOSPC):
 		return exCantCreat
-	case at.step == opening:
+	case at.step == opening, at.step == keeping && is(err, syscall.EACCES, syscall.EPERM):
 		return exNoInput
-	case at.step == locking:
+	case at.step == locking, at.step == keeping:
 		return exDataErr
 	case at.step == executing:
 		return exUnavailable
 	}
 	return exOSErr
+}
+
+// is reports whether err is one of the errnos.
+func is(err error, errnos ...syscall.Errno) bool {
+	for _, e := range errnos {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // reason is the C library's text for an error: Go's begins in lower case.

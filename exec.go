@@ -3,7 +3,7 @@
 package main
 
 import (
-	"errors"
+	"os"
 	"strings"
 	"syscall"
 )
@@ -11,11 +11,53 @@ import (
 // runCommand runs the command and returns its exit status, or 128 plus the
 // number of the signal that killed it.
 func runCommand(command []string) (int, error) {
-	defaultAction(syscall.SIGCHLD) // if ignored, there would be no status to wait for
-	pid, err := spawn(command)
+	prepareFork()
+	env := environ()
+	var pid int
+	err := search(command, func(path string, argv []string) (err error) {
+		if err := syscall.Access(path, 0); err != nil {
+			return err // without a fork
+		}
+		pid, err = spawn(path, argv, env)
+		return err
+	})
 	if err != nil {
 		return 0, err
 	}
+	return await(pid)
+}
+
+// runSelf runs flock once more, and returns its exit status.
+func runSelf(args []string) (int, error) {
+	prepareFork()
+	exe, err := os.Executable()
+	if err != nil {
+		return 0, &stepError{executing, args[0], err}
+	}
+	pid, err := spawn(exe, args, environ())
+	if err != nil {
+		return 0, &stepError{executing, exe, err}
+	}
+	return await(pid)
+}
+
+// prepareFork has the signals reach a child as flock got them, but for an
+// ignored SIGCHLD: then there would be no exit status to wait for.
+func prepareFork() {
+	defaultAction(syscall.SIGCHLD)
+	restoreMask()
+}
+
+func spawn(path string, argv, env []string) (pid int, err error) {
+	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}})
+	if err == syscall.EAGAIN || err == syscall.EMFILE || err == syscall.ENFILE {
+		return 0, &stepError{forking, path, err}
+	}
+	return pid, err
+}
+
+// await returns the exit status of a child.
+func await(pid int) (int, error) {
 	var status syscall.WaitStatus
 	for {
 		_, err := syscall.Wait4(pid, &status, 0, nil)
@@ -23,29 +65,12 @@ func runCommand(command []string) (int, error) {
 		case err == syscall.EINTR:
 			continue
 		case err != nil:
-			return 0, &stepError{waiting, command[0], err}
+			return 0, &stepError{waiting, "", err}
 		case status.Signaled():
 			return 128 + int(status.Signal()), nil
 		}
 		return status.ExitStatus(), nil
 	}
-}
-
-// spawn starts the command in a child and returns its process id.
-func spawn(command []string) (pid int, err error) {
-	restoreMask()
-	attr := &syscall.ProcAttr{Env: environ(), Files: []uintptr{0, 1, 2}}
-	err = search(command, func(path string, argv []string) (err error) {
-		if err := syscall.Access(path, 0); err != nil {
-			return err // without a fork
-		}
-		pid, err = syscall.ForkExec(path, argv, attr)
-		return err
-	})
-	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-		err = &stepError{forking, command[0], errors.Unwrap(err)}
-	}
-	return pid, err
 }
 
 // become turns this process into the command. It returns only if that fails.
@@ -77,8 +102,8 @@ func search(command []string, start func(path string, argv []string) error) erro
 	case name != "":
 		result = tryPath(name, try)
 	}
-	if result == nil {
-		return nil
+	if _, told := result.(*stepError); told || result == nil {
+		return result
 	}
 	return &stepError{executing, name, result}
 }

@@ -33,7 +33,7 @@ func openLockFile(o *options) (*lockFile, error) {
 		return &lockFile{name: strconv.Itoa(o.fd), fd: o.fd}, nil
 	}
 	f := &lockFile{name: o.file, named: true, mode: syscall.O_RDONLY}
-	if o.fcntl && o.op == exclusive {
+	if o.backend == byFcntl && o.op == exclusive {
 		f.mode = syscall.O_WRONLY // F_WRLCK wants a descriptor open for writing
 	}
 	return f, f.open()

@@ -3,25 +3,45 @@
 package main
 
 import (
-	"errors"
 	"syscall"
-)
-
-var (
-	errConflict = errors.New("somebody else holds the lock")
-	errTimeout  = errors.New("somebody else still holds the lock")
 )
 
 // lockCall asks the kernel for a lock once, or asks and waits.
 type lockCall func(f *lockFile, o *options, wait bool) error
 
-// lock does what o says to the lock on f: the error is errConflict or
-// errTimeout if somebody else has it.
-func lock(f *lockFile, o *options) error {
-	call := lockCall(flockCall)
-	if o.fcntl {
-		call = ofdCall
+// lockNative does what o says to the kernel's lock on f, by the first of the
+// ways that o allows which this system and the filesystem have. The error is
+// errConflict or errTimeout if somebody else has the lock, and errNoLocks if
+// there is no such way.
+//
+// All contenders must come to the same choice, so that only those answers move
+// it on that every contender gets alike.
+func lockNative(p *printer, f *lockFile, o *options) error {
+	err := error(syscall.ENOSYS)
+	if o.backend != byFcntl {
+		err = asked(flockCall, f, o)
+		if o.backend == byFlock || !absent(err, f) {
+			return err
+		}
 	}
+	second := asked(ofdCall, f, o)
+	tolerant := o.backend == auto || o.backend == native
+	switch {
+	case !tolerant:
+		return second
+	case is(second, syscall.EINVAL) || absent(second, f): // EINVAL: before Linux 3.15
+		if o.backend == auto {
+			return errNoLocks
+		}
+		return err
+	case o.verbose:
+		p.warn("using fcntl(2) locks")
+	}
+	return second
+}
+
+// asked makes the lock call as o says, and once more if that may help.
+func asked(call lockCall, f *lockFile, o *options) error {
 	err := attempt(call, f, o)
 	if (err == syscall.EBADF || err == syscall.EIO) && f.reopen() {
 		err = attempt(call, f, o)
@@ -46,4 +66,12 @@ func attempt(call lockCall, f *lockFile, o *options) error {
 			return err
 		}
 	}
+}
+
+// absent reports whether err says that the system or the filesystem does not
+// have such locks. ENOLCK does so on a network filesystem, that there is no
+// lock service; elsewhere the kernel is out of memory for a moment.
+func absent(err error, f *lockFile) bool {
+	return is(err, syscall.ENOSYS, syscall.EOPNOTSUPP, syscall.ENOTSUP) ||
+		is(err, syscall.ENOLCK) && onNetwork(f.fd)
 }

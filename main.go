@@ -38,7 +38,21 @@ func run(p *printer, args []string) int {
 	}
 
 	started := time.Now()
-	if err := lock(f, o); err != nil {
+	err = errNoLocks
+	if o.backend != directory {
+		err = lockNative(p, f, o)
+	}
+	if err == errNoLocks && needsSupervisor(f, o) {
+		code, err := supervise(f, o, args)
+		if err != nil {
+			return fail(p, err)
+		}
+		return code
+	}
+	if err == errNoLocks {
+		err = lockDirectory(p, f, o)
+	}
+	if err != nil {
 		return refused(p, o, err)
 	}
 	if o.verbose {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -37,6 +38,10 @@ type options struct {
 	fcntl    bool
 	start    int64 // bytes
 	length   int64 // bytes; 0: to the end of the file
+
+	backendName string
+	backend     backend
+	supervisor  int // process id of the flock that has started this one; 0: none
 }
 
 // option is one line of the table below. It implements getopt.Value.
@@ -162,6 +167,9 @@ func (o *options) operands(words []string) error {
 	isC := func(words []string) bool {
 		return len(words) > 0 && (words[0] == "-c" || words[0] == "--command")
 	}
+	if err := o.chooseBackend(); err != nil {
+		return err
+	}
 	if !o.fdOption && len(words) > 0 && !isC(words) {
 		if len(words) == 1 {
 			fd, err := parseDescriptor(words[0])
@@ -199,6 +207,7 @@ func (o *options) table() []option {
 	value := func(short rune, long string, set func(string) error) option {
 		return option{short, long, set, true, false}
 	}
+	own := func(opt option) option { opt.own = true; return opt }
 	timeout := func(s string) (err error) {
 		o.timeout, err = parseSeconds(s, "invalid timeout")
 		if o.limited = o.timeout > 0; !o.limited {
@@ -240,6 +249,15 @@ func (o *options) table() []option {
 			o.fd, err = parseDescriptor(s)
 			return err
 		}),
+		own(value(0, "backend", func(s string) error {
+			o.backendName = s
+			return nil
+		})),
+		own(value(0, "supervisor", func(s string) (err error) {
+			o.noFork = true
+			o.supervisor, err = parseInt(s, 1, math.MaxInt32, "invalid process id")
+			return err
+		})),
 		flag('h', "help", func() { o.show = helpText }),
 		flag('V', "version", func() { o.show = versionText }),
 	}

@@ -18,16 +18,24 @@ type Lock struct {
 	// Gone says of an owner that lives on this machine whether it has let go of the lock all the same, for instance
 	// by closing the descriptor. Like death it must be for good. nil: never.
 	Gone func(Owner) bool
+	// Quit is asked while Lock waits, and ends that with ErrQuit. nil: never.
+	Quit func() bool
 
 	dir   string
 	owner Owner
 	place *place
 }
 
+// ErrQuit is the error of a Lock that was told to wait no longer.
+var ErrQuit = errors.New("fallback: told to wait no longer")
+
 // New returns the lock with the given state directory (see StateDir) for an owner (see Process). It does no I/O.
 func New(dir string, owner Owner) *Lock {
 	return &Lock{dir: dir, owner: owner.canonical()}
 }
+
+// Dir returns the state directory.
+func (l *Lock) Dir() string { return l.dir }
 
 // A Request says how a lock is wanted.
 type Request struct {
@@ -135,7 +143,7 @@ func (l *Lock) open(make bool) (err error) {
 }
 
 func (l *Lock) call(s space) *call {
-	return &call{space: s, owner: l.owner.renewed(), gone: l.Gone, ours: func(o Owner) bool {
+	return &call{space: s, owner: l.owner.renewed(), gone: l.Gone, quit: l.Quit, ours: func(o Owner) bool {
 		return o.same(l.owner) || l.Mine != nil && s.Fate(o) == alive && l.Mine(o)
 	}}
 }

@@ -45,6 +45,7 @@ type call struct {
 	owner   Owner            // with the nonce of this call
 	ours    func(Owner) bool // whether a record of this owner is our own
 	gone    func(Owner) bool // whether a living owner has let go all the same; may be nil
+	quit    func() bool      // asked while waiting; may be nil
 }
 
 // How often and how long a listing without exactly one token is looked at again before it is believed.

@@ -10,7 +10,7 @@ const (
 	longestPause  = 50 * time.Millisecond
 	// lookEvery is how often a waiter does more than see whether the name that keeps it out still stands: that it
 	// asks whether its owner lives, and has a network filesystem read the directory anew.
-	lookEvery = 40 * time.Millisecond
+	lookEvery2 = 40 * time.Millisecond
 	// stuck is how long a busy token must stay the same to be a conflict.
 	stuck = time.Second
 )
@@ -41,6 +41,9 @@ func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, er
 			d = min(d, left)
 		}
 		c.Pause(d)
+		if c.quit != nil && c.quit() {
+			return nil, ErrQuit
+		}
 		pause = min(pause+pause/4, longestPause)
 		now = c.Now()
 		if now.Sub(looked) < lookEvery && (deadline.IsZero() || now.Before(deadline)) {

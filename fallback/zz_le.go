@@ -1,0 +1,3 @@
+package fallback
+import "time"
+var lookEvery = 40*time.Millisecond
