@@ -18,6 +18,11 @@ type space interface {
 	Create(name string) error
 	Remove(name string) error
 
+	// Queue makes it seen that we wait, and returns how many do; Leave ends that. Nothing but the length of pauses
+	// depends on it.
+	Queue(Owner) int
+	Leave()
+
 	Fate(Owner) fate
 	Now() time.Time
 	Pause(time.Duration)
@@ -70,7 +75,7 @@ func (c *call) look() (view, error) {
 			return v, stateError(complaint)
 		}
 		c.Pause(pause)
-		pause = min(2*pause, longestPause)
+		pause = min(2*pause, 50*time.Millisecond)
 	}
 }
 

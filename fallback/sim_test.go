@@ -229,6 +229,9 @@ func (a *actor) Fate(o Owner) fate {
 // Now passes only in pauses, and fast enough that each is followed by a whole attempt.
 func (a *actor) Now() time.Time { return a.now }
 
+func (a *actor) Queue(Owner) int { return 1 }
+func (a *actor) Leave()          {}
+
 // Pause ends when something has changed. What a contender has seen before does not matter to it after a pause between
 // two attempts, so that this is forgotten.
 func (a *actor) Pause(time.Duration) {

@@ -7,10 +7,14 @@ import (
 
 const (
 	shortestPause = time.Millisecond
-	longestPause  = 50 * time.Millisecond
+	longestPause  = 500 * time.Millisecond
+	// All waiters together look about once in this time, however many they are: that is how long a hand-over takes
+	// and how much load they make. A single one may take longer, see lonePause.
+	pausePerWaiter = 4 * time.Millisecond
+	lonePause      = 16 * time.Millisecond
 	// lookEvery is how often a waiter does more than see whether the name that keeps it out still stands: that it
 	// asks whether its owner lives, and has a network filesystem read the directory anew.
-	lookEvery2 = 40 * time.Millisecond
+	lookEvery = 40 * time.Millisecond
 	// stuck is how long a busy token must stay the same to be a conflict.
 	stuck = time.Second
 )
@@ -18,6 +22,7 @@ const (
 // acquire attempts until the lock is ours (nil, nil) or the deadline has passed: then it returns who has it.
 func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, error) {
 	c.request, c.busy = r, newRecord(kindBusy, actor.renewed()).name
+	defer c.Leave()
 	// Mostly the lock is free. A rename that fails costs less than a look.
 	if _, err := c.move(free, c.busy); err != nil {
 		return nil, err
@@ -25,6 +30,7 @@ func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, er
 	wait, err := c.attempt()
 	looked := c.Now()
 	now, busy, since := looked, "", looked
+	crowd := time.Duration(1)
 	for pause := shortestPause; wait != nil && err == nil; {
 		transient := wait[0].kind == kindBusy
 		if transient && wait[0].name != busy {
@@ -32,6 +38,9 @@ func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, er
 		}
 		if transient = transient && now.Sub(since) < stuck; !transient && !deadline.IsZero() && !now.Before(deadline) {
 			return c.everybody(wait), nil
+		}
+		if pause >= lonePause/2 {
+			crowd = time.Duration(c.Queue(actor))
 		}
 		d := pause/2 + rand.N(pause)
 		if transient {
@@ -44,7 +53,7 @@ func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, er
 		if c.quit != nil && c.quit() {
 			return nil, ErrQuit
 		}
-		pause = min(pause+pause/4, longestPause)
+		pause = min(pause+pause/4, max(lonePause, min(crowd*pausePerWaiter, longestPause)))
 		now = c.Now()
 		if now.Sub(looked) < lookEvery && (deadline.IsZero() || now.Before(deadline)) {
 			if stand, err := c.stand(wait); stand || err != nil {

@@ -1,3 +1,0 @@
-package fallback
-import "time"
-var lookEvery = 40*time.Millisecond
