@@ -91,7 +91,7 @@ func search(command []string, start func(path string, argv []string) error) erro
 	try := func(path string) error {
 		err := start(path, command)
 		if err == syscall.ENOEXEC {
-			err = start("/bin/sh", append([]string{name, path}, command[1:]...))
+			err = start("/bin/sh", append([]string{"/bin/sh", path}, command[1:]...))
 		}
 		return err
 	}

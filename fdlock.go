@@ -44,7 +44,8 @@ func (f *lockFile) open() (err error) {
 	f.fd, err = openRetry(f.name, flags)
 	if err == syscall.EISDIR {
 		// Linux refuses O_CREAT for a directory, whatever the access mode.
-		f.fd, err = openRetry(f.name, flags&^syscall.O_CREAT)
+		f.mode = syscall.O_RDONLY
+		f.fd, err = openRetry(f.name, syscall.O_RDONLY|syscall.O_NOCTTY)
 	}
 	if err != nil {
 		return &stepError{opening, f.name, err}
@@ -55,13 +56,10 @@ func (f *lockFile) open() (err error) {
 // reopen opens the file for reading and writing, under the same number. Linux
 // makes flock(2) on NFSv4 from a byte lock, which for an exclusive lock wants
 // a descriptor open for writing, and says EBADF or EIO.
-func (f *lockFile) reopen() bool {
-	if !f.named || f.mode == syscall.O_RDWR {
-		return false
-	}
+func (f *lockFile) reopen() error {
 	fd, err := openRetry(f.name, syscall.O_RDWR|syscall.O_NOCTTY)
 	if err != nil {
-		return false
+		return err
 	}
 	syscall.Close(f.fd)
 	again, err := unix.FcntlInt(uintptr(fd), syscall.F_DUPFD, f.fd)
@@ -71,7 +69,7 @@ func (f *lockFile) reopen() bool {
 		syscall.Close(fd)
 	}
 	f.fd, f.mode = again, syscall.O_RDWR
-	return true
+	return nil
 }
 
 func openRetry(name string, flags int) (int, error) {

@@ -43,8 +43,10 @@ func lockNative(p *printer, f *lockFile, o *options) error {
 // asked makes the lock call as o says, and once more if that may help.
 func asked(call lockCall, f *lockFile, o *options) error {
 	err := attempt(call, f, o)
-	if (err == syscall.EBADF || err == syscall.EIO) && f.reopen() {
-		err = attempt(call, f, o)
+	if (err == syscall.EBADF || err == syscall.EIO) && o.op == exclusive && f.named && f.mode != syscall.O_RDWR {
+		if err = f.reopen(); err == nil {
+			err = attempt(call, f, o)
+		}
 	}
 	if err == nil || err == errConflict || err == errTimeout {
 		return err

@@ -73,7 +73,8 @@ func run(p *printer, args []string) int {
 	}
 	code, err := runCommand(o.command)
 	if err != nil {
-		return fail(p, err)
+		// In a C program the child tells this; whether it could is not asked.
+		return fail(&printer{name: p.name}, err)
 	}
 	return code
 }
