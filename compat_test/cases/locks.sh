@@ -510,10 +510,12 @@ hold f
 flock f true &
 await 'waiting f'
 await 'grep -q ^State:.S /proc/$!/status'
-before=$(cat /proc/$!/task/*/status | awk '/voluntary_ctxt/ { n += $2 } END { print n }')
-for i in 1 2 3 4 5 6 7 8 9 10; do sleep .02; done
-after=$(cat /proc/$!/task/*/status | awk '/voluntary_ctxt/ { n += $2 } END { print n }')
-echo $((after - before))
+switches() { cat /proc/$1/task/*/status | awk '/voluntary_ctxt/ { n += $2 } END { print n }'; }
+for try in 1 2 3 4 5 6; do
+	before=$(switches $!)
+	sleep .25
+	[ "$(switches $!)" != "$before" ] || { echo asleep; break; }
+done
 release
 wait
 
