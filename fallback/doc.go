@@ -1,3 +1,73 @@
 // Package fallback locks files where there is neither flock(2) nor fcntl(2) locks: exclusively, shared, or with a
-// limited number of permits, and follows the life of the holder as those do.
+// limited number of permits, each following the life of a process as those do.
+//
+// # What it promises
+//
+// As long as every contender uses it and sees the same directory: an exclusive holder is alone, there are never more
+// holders of permits than allowed, and a lock whose owner has died, at whatever moment, is free for the next contender
+// without a timeout and for exactly one of them. Nothing is judged by its age.
+//
+// It does not promise an order among waiters, nor that a stream of shared holders ever lets an exclusive one in; flock(2)
+// promises neither. A conversion is not atomic: an upgrade that has to wait gives up its shared lock first.
+//
+// # What it needs
+//
+//   - A directory beside the locked file, or elsewhere (StateDir), that every contender may read, write and search.
+//     Who may write there may also break the lock.
+//   - mkdir, rename, readdir and unlink, with rename atomic: of two processes that rename the same name, one succeeds.
+//     Any local filesystem will do, and NFS.
+//   - File names of up to 255 bytes, in which "%", "," and "~" may stand. Most are under 130.
+//
+// # Where it must not be used
+//
+//   - On directories that are synchronized between machines rather than shared (Dropbox, rsync, Syncthing), where both
+//     sides can rename the same name, and on overlay filesystems whose layers are written to elsewhere at the same time.
+//   - Between contenders that use it and others that use the kernel's locks. All have to do the same.
+//   - Where several machines that are copies of one snapshot, with the same boot id, share a filesystem: they take each
+//     other's processes for their own.
+//
+// # How it works
+//
+// In the state directory is always exactly one token, an empty file whose name is the state: "free", "busy,ID" while ID
+// changes who holds the lock, "excl,ID" while ID holds it exclusively. Beside it stands "shared,ID" or "permit,ID" for
+// every holder of that kind. An ID (process id, start time, machine, boot, a random number) never comes twice, and so a
+// rename of a name with an ID is a compare-and-swap: it fails if anything has happened to the token since it was looked
+// at. To take over from the dead is to rename their token, by name. The usual recipes for stale locks remove a name that
+// can stand for another lock by then.
+//
+//	take       free -> busy,ME
+//	steal      busy,X or excl,X -> busy,ME, X being dead
+//	exclusive  take or steal, no living holder: busy,ME -> excl,ME; otherwise busy,ME -> free, wait
+//	shared     take or steal, create shared,ME, busy,ME -> free; if that fails, remove shared,ME
+//	release    excl,ME -> free, or remove shared,ME
+//	downgrade  create shared,ME, excl,ME -> free
+//	upgrade    exclusive, and then remove shared,ME
+//
+// The ID of a busy token names the process that makes the moves; those of the other names the owner of the lock, which
+// may be another process.
+//
+// # Who is alive
+//
+// An owner is judged from the machine that it runs on only. One on another machine, or in another pid namespace, counts
+// as alive, and errors say so. An earlier boot of the same machine is recognised, and its processes are dead, where the
+// machine has an identity besides its name.
+//
+//	system                 start time of a process        boot id              identity of the machine
+//	Linux                  /proc/PID/stat, a zombie       boot_id              machine-id(5)
+//	                       counts as dead
+//	macOS                  kinfo_proc, likewise           kern.bootsessionuuid none
+//	Windows                creation time                  not needed           MachineGuid
+//	other Unix, Plan 9     none: the id alone             none                 none
+//	anything else          none: all count as alive       none                 none
+//
+// With the id alone, a lock left by a dead process looks held for as long as another process has the same id: it can
+// block, it cannot let two in. So it is on Linux without a /proc of one's own pid namespace.
+//
+// Without an identity of the machine, a lock left by an earlier boot looks held by another machine of the same name, and
+// somebody has to remove it. To take it over would be to trust that no two machines are called "localhost".
+//
+// # Waiting
+//
+// A waiter looks after 1 ms, and then less and less often: every 16 ms if it is alone, and all waiters together about
+// every 4 ms if there are many, each at least twice a second. For that they count each other by files "wait,ID".
 package fallback

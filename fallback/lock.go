@@ -18,6 +18,9 @@ type Lock struct {
 	// Gone says of an owner that lives on this machine whether it has let go of the lock all the same, for instance
 	// by closing the descriptor. Like death it must be for good. nil: never.
 	Gone func(Owner) bool
+	// Kept says of an owner that is dead whether its lock lasts all the same, as somebody who lives still has to do
+	// with it. All contenders must come to the same answer. nil: never.
+	Kept func(Owner) bool
 	// Quit is asked while Lock waits, and ends that with ErrQuit. nil: never.
 	Quit func() bool
 
@@ -84,7 +87,7 @@ func (l *Lock) Unlock() error {
 	if err := l.open(false); err != nil {
 		return ignoreAbsent(err)
 	}
-	return l.place.explain("cannot unlock", l.call(l.place).release())
+	return l.place.explain("cannot unlock", ignoreAbsent(l.call(l.place).release()))
 }
 
 // Sweep frees what dead owners left, as a parent does after the command that it started has ended. It is never
@@ -93,7 +96,7 @@ func (l *Lock) Sweep() error {
 	if err := l.open(false); err != nil {
 		return ignoreAbsent(err)
 	}
-	return l.place.explain("cannot clean", l.call(l.place).sweep())
+	return l.place.explain("cannot clean up", ignoreAbsent(l.call(l.place).sweep()))
 }
 
 // A Holder is somebody who has the lock.
@@ -107,14 +110,12 @@ type Holder struct {
 	Unreachable bool
 }
 
-// Holders returns the living holders of the lock with the state directory dir, those on other machines included.
-// A state directory that is not there has none. gone is as Lock.Gone, and may be nil.
-func Holders(dir string, gone func(Owner) bool) ([]Holder, error) {
-	l := &Lock{dir: dir, Gone: gone}
+// Holders returns the living holders of the lock, those on other machines included. A state directory that is not
+// there has none.
+func (l *Lock) Holders() ([]Holder, error) {
 	if err := l.open(false); err != nil {
 		return nil, ignoreAbsent(err)
 	}
-	defer l.place.close()
 	c := l.call(l.place)
 	v, err := c.look()
 	if err != nil {
@@ -136,6 +137,7 @@ func (l *Lock) Close() error {
 
 func (l *Lock) open(make bool) (err error) {
 	if l.place != nil {
+		l.place.make = make
 		return nil
 	}
 	l.place, err = openPlace(l.dir, make)
@@ -143,7 +145,7 @@ func (l *Lock) open(make bool) (err error) {
 }
 
 func (l *Lock) call(s space) *call {
-	return &call{space: s, owner: l.owner.renewed(), gone: l.Gone, quit: l.Quit, ours: func(o Owner) bool {
+	return &call{space: s, owner: l.owner.renewed(), gone: l.Gone, kept: l.Kept, quit: l.Quit, ours: func(o Owner) bool {
 		return o.same(l.owner) || l.Mine != nil && s.Fate(o) == alive && l.Mine(o)
 	}}
 }

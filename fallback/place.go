@@ -26,7 +26,7 @@ func openPlace(dir string, make bool) (*place, error) {
 	p := &place{dir: dir, make: make}
 	if make {
 		if err := clean(dir); err != nil {
-			return nil, p.explain("cannot clean up", err)
+			return nil, (&place{dir: nursery(dir)}).explain("cannot clean up", err)
 		}
 	}
 	if err := p.open(); err != nil {
@@ -85,7 +85,7 @@ func (p *place) close() error { return p.root.Close() }
 
 func (p *place) List() ([]string, error) {
 	names, err := p.list()
-	if err == nil && len(names) == 0 {
+	if err == nil && len(names) == 0 || errors.Is(err, fs.ErrNotExist) {
 		// There always is a token. That there is nothing at all may mean that somebody removed the directory and
 		// we have the old one open.
 		if err = p.open(); err == nil {

@@ -3,6 +3,7 @@ package fallback
 import (
 	"errors"
 	"io/fs"
+	"strings"
 	"time"
 )
 
@@ -50,6 +51,7 @@ type call struct {
 	owner   Owner            // with the nonce of this call
 	ours    func(Owner) bool // whether a record of this owner is our own
 	gone    func(Owner) bool // whether a living owner has let go all the same; may be nil
+	kept    func(Owner) bool // whether a dead owner's lock lasts all the same; may be nil
 	quit    func() bool      // asked while waiting; may be nil
 }
 
@@ -72,7 +74,10 @@ func (c *call) look() (view, error) {
 			n, last = 0, complaint
 		}
 		if n == looks {
-			return v, stateError(complaint)
+			if c.busy != "" { // free until we came, and again when we are gone
+				complaint = strings.Replace(complaint, c.busy, free, 1)
+			}
+			return v, stateError(complaint + "; when nobody uses the lock, remove the directory")
 		}
 		c.Pause(pause)
 		pause = min(2*pause, 50*time.Millisecond)
@@ -102,7 +107,7 @@ func (c *call) remove(rs ...record) error {
 func (c *call) lives(r record) bool {
 	switch c.Fate(r.owner) {
 	case dead:
-		return false
+		return r.kind != kindBusy && c.kept != nil && c.kept(r.owner)
 	case unknown:
 		return true
 	}

@@ -15,6 +15,8 @@ const (
 	// lookEvery is how often a waiter does more than see whether the name that keeps it out still stands: that it
 	// asks whether its owner lives, and has a network filesystem read the directory anew.
 	lookEvery = 40 * time.Millisecond
+	// With many waiters one of them does so every lookPerWaiter.
+	lookPerWaiter = 10 * time.Millisecond
 	// stuck is how long a busy token must stay the same to be a conflict.
 	stuck = time.Second
 )
@@ -55,7 +57,7 @@ func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, er
 		}
 		pause = min(pause+pause/4, max(lonePause, min(crowd*pausePerWaiter, longestPause)))
 		now = c.Now()
-		if now.Sub(looked) < lookEvery && (deadline.IsZero() || now.Before(deadline)) {
+		if now.Sub(looked) < max(lookEvery, crowd*lookPerWaiter) && (deadline.IsZero() || now.Before(deadline)) {
 			if stand, err := c.stand(wait); stand || err != nil {
 				if err != nil {
 					return nil, err

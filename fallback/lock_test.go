@@ -1,0 +1,220 @@
+//go:build linux
+
+package fallback
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestConversions(t *testing.T) {
+	dir := lockFile(t)
+	a, b := New(dir, me("a")), New(dir, me("b"))
+	x, s := Request{Mode: Exclusive}, Request{Mode: Shared}
+	try := func(l *Lock, r Request, want bool) {
+		t.Helper()
+		err := l.TryLock(r)
+		var conflict *ConflictError
+		if err != nil && !errors.As(err, &conflict) {
+			t.Fatal(err)
+		}
+		if (err == nil) != want {
+			t.Fatalf("TryLock %v: %v", r.Mode, err)
+		}
+	}
+	try(a, x, true)
+	try(a, x, true)
+	try(b, s, false)
+	try(a, s, true)
+	try(b, s, true)
+	try(a, x, false) // and loses the shared one
+	try(b, x, true)
+	try(a, s, false)
+	must(b.Unlock())
+	must(b.Unlock())
+	try(a, Request{Mode: Permit, Permits: 1}, true)
+	try(b, Request{Mode: Permit, Permits: 1}, false)
+	try(b, Request{Mode: Permit, Permits: 2}, true)
+	try(b, x, false)
+	try(a, x, true)
+	must(a.Unlock())
+	settled(t, dir)
+}
+
+func TestDeadline(t *testing.T) {
+	dir := lockFile(t)
+	must(New(dir, me("a")).TryLock(Request{Mode: Exclusive}))
+	start := time.Now()
+	err := New(dir, me("b")).Lock(Request{Mode: Shared}, start.Add(300*time.Millisecond))
+	var conflict *ConflictError
+	if !errors.As(err, &conflict) || conflict.Holders[0].PID != os.Getpid() || conflict.Holders[0].Mode != Exclusive {
+		t.Fatal(err)
+	}
+	if d := time.Since(start); d < 300*time.Millisecond {
+		t.Fatal("gave up after", d)
+	}
+	holders, err := (&Lock{dir: dir}).Holders()
+	if err != nil || len(holders) != 1 || holders[0].Tag != "a" {
+		t.Fatal(holders, err)
+	}
+	holders, err = (&Lock{dir: dir, Gone: func(o Owner) bool { return o.Tag == "a" }}).Holders()
+	if err != nil || len(holders) != 0 {
+		t.Fatal(holders, err)
+	}
+}
+
+func TestAnotherMachineCountsAsAlive(t *testing.T) {
+	dir := lockFile(t)
+	for _, change := range []func(*Owner){
+		func(o *Owner) { o.Host, o.Boot = "b", "1" },
+		func(o *Owner) { o.machine, o.Boot = "m", "1" },
+		func(o *Owner) { o.Namespace = "1" },
+	} {
+		settled(t, dir)
+		o := deadOwner(t)
+		change(&o)
+		must(New(dir, o).TryLock(Request{Mode: Shared}))
+		err := New(dir, me("")).TryLock(Request{Mode: Exclusive})
+		var conflict *ConflictError
+		if !errors.As(err, &conflict) || !conflict.Holders[0].Unreachable {
+			t.Fatal(err)
+		}
+		t.Log(err)
+		must(os.Remove(conflict.Holders[0].File)) // as it says
+	}
+	o := me("")
+	o.Boot = "earlier"
+	if o.machine == "" {
+		o.machine = "m"
+	}
+	if f := judge(o, me("")); f != dead {
+		t.Fatal("of an earlier boot, but", f)
+	}
+}
+
+func TestHostilePlaces(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(dir string)
+		says    string // "": works all the same
+	}{
+		"link":         {func(d string) { os.Mkdir(d+"2", 0777); os.Symlink(d+"2", d) }, "symbolic link"},
+		"dangling":     {func(d string) { os.Symlink(d+"2", d) }, "symbolic link"},
+		"file":         {func(d string) { os.WriteFile(d, nil, 0666) }, "not a directory"},
+		"nursery link": {func(d string) { os.Symlink(".", nursery(d)) }, "symbolic link"},
+		"empty":        {func(d string) { os.Mkdir(d, 0777) }, "token is missing"},
+		"no token":     {func(d string) { os.Mkdir(d, 0777); os.WriteFile(d+"/README", nil, 0666) }, "token is missing"},
+		"two tokens": {func(d string) {
+			os.Mkdir(d, 0777)
+			os.WriteFile(d+"/free", nil, 0666)
+			os.WriteFile(d+"/excl,"+me("").renewed().id(), nil, 0666)
+		}, "more than one token"},
+		"odd token": {func(d string) {
+			os.Mkdir(d, 0777)
+			os.WriteFile(d+"/free", nil, 0666)
+			os.WriteFile(d+"/shared,x", nil, 0666)
+		}, `cannot make out "shared,x"`},
+		"foreign names": {func(d string) {
+			os.Mkdir(d, 0777)
+			os.WriteFile(d+"/free", nil, 0666)
+			os.WriteFile(d+"/.nfs0001", nil, 0666)
+			os.WriteFile(d+"/a,b\n\xff", nil, 0666)
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := lockFile(t)
+			c.prepare(dir)
+			err := New(dir, me("")).TryLock(Request{Mode: Exclusive})
+			if c.says == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), dir) ||
+				strings.Contains(err.Error(), "\n") {
+				t.Fatal(err)
+			}
+			t.Log(err)
+		})
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, name := range []string{"a b", "a\nb", "\xff\xfe", strings.Repeat("x", 255), strings.Repeat("ü", 127), "-n", "%41", "a,b"} {
+		file := filepath.Join(t.TempDir(), name)
+		must(os.WriteFile(file, nil, 0666))
+		for _, base := range []string{"", t.TempDir()} {
+			dir, err := StateDir(file, base)
+			must(err)
+			if len(filepath.Base(nursery(dir))) > maxName {
+				t.Fatalf("too long: %q", dir)
+			}
+			settled(t, dir)
+		}
+	}
+}
+
+func TestNamesOfDifferentFilesDiffer(t *testing.T) {
+	d := t.TempDir()
+	seen := map[string]string{}
+	long := strings.Repeat("x", 254)
+	for _, name := range []string{"a", "A", "d+b", "d/b", "d%2Bb", "a b", long + "1", long + "2"} {
+		file := filepath.Join(d, name)
+		must(os.MkdirAll(filepath.Dir(file), 0777))
+		must(os.WriteFile(file, nil, 0666))
+		dir, err := StateDir(file, d)
+		must(err)
+		if seen[dir] != "" {
+			t.Fatalf("%q and %q share %q", name, seen[dir], dir)
+		}
+		seen[dir] = name
+	}
+}
+
+func TestIDRoundTrip(t *testing.T) {
+	for _, o := range []Owner{
+		{PID: 1},
+		{PID: 1 << 30, Start: "123.456", Host: "my host,\n%\xff", Boot: "b", Namespace: "n", Tag: "fd9", machine: "m"},
+		{PID: 7, Host: strings.Repeat("host%", 100), Tag: strings.Repeat("\n", 300), Boot: strings.Repeat("0", 36)},
+	} {
+		o = o.canonical().renewed()
+		name := newRecord(kindShared, o).name
+		v, complaint := parse([]string{free, name})
+		if complaint != "" || len(v.holders) != 1 || v.holders[0].owner != o || len(name) > maxName {
+			t.Errorf("%q became %+v %s", name, v, complaint)
+		}
+	}
+}
+
+func TestMissingFile(t *testing.T) {
+	if _, err := StateDir(filepath.Join(t.TempDir(), "none"), ""); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "no", "parent")
+	if err := New(dir, me("")).TryLock(Request{Mode: Shared}); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if err := New(dir, me("")).Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if hs, err := (&Lock{dir: dir}).Holders(); err != nil || hs != nil {
+		t.Fatal(hs, err)
+	}
+}
+
+func TestStateDirectoryRemovedMeanwhile(t *testing.T) {
+	dir := lockFile(t)
+	l := New(dir, me(""))
+	must(l.TryLock(Request{Mode: Shared}))
+	must(os.RemoveAll(dir))
+	must(l.Unlock())
+	must(l.TryLock(Request{Mode: Exclusive}))
+	if list(t, dir)[0][:4] != "excl" {
+		t.Fatal(list(t, dir))
+	}
+}

@@ -1,0 +1,311 @@
+//go:build linux
+
+package fallback
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The test binary is also the contender processes: roles run in a child that has FALLBACK_ROLE.
+var roles = map[string]func(dir string, n int){
+	"killed at a step": killedAtStep,
+	"tortured":         tortured,
+	"contend":          contend,
+	"exit":             func(string, int) {},
+}
+
+func TestMain(m *testing.M) {
+	if role := roles[os.Getenv("FALLBACK_ROLE")]; role != nil {
+		n, _ := strconv.Atoi(os.Getenv("FALLBACK_N"))
+		role(os.Getenv("FALLBACK_PLACE"), n)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func child(t *testing.T, role, dir string, n int) *exec.Cmd {
+	t.Helper()
+	c := exec.Command("/proc/self/exe")
+	c.Env = append(os.Environ(), "FALLBACK_ROLE="+role, "FALLBACK_PLACE="+dir, "FALLBACK_N="+strconv.Itoa(n))
+	c.Stderr = os.Stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func me(tag string) Owner {
+	o, err := Process(os.Getpid())
+	must(err)
+	o.Tag = tag
+	return o
+}
+
+// lockFile makes a lock file in a directory of its own and returns its state directory.
+func lockFile(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "f")
+	must(os.WriteFile(file, nil, 0666))
+	dir, err := StateDir(file, "")
+	must(err)
+	return dir
+}
+
+// settled asserts that the next contender gets in at once, and leaves nothing but a free lock.
+func settled(t *testing.T, dir string) {
+	t.Helper()
+	l := New(dir, me("settled"))
+	defer l.Close()
+	if err := l.TryLock(Request{Mode: Exclusive}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if names := list(t, dir); !slices.Equal(names, []string{free}) {
+		t.Fatalf("left in the state directory: %q", names)
+	}
+	for _, name := range list(t, filepath.Dir(dir)) {
+		if strings.HasPrefix(name, ".") && name != filepath.Base(dir) {
+			t.Fatalf("left beside the lock file: %q", name)
+		}
+	}
+}
+
+func list(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// mortal kills its process before the operation that is its turn.
+type mortal struct {
+	*place
+	left int
+}
+
+func (m *mortal) tick() {
+	if m.left--; m.left < 0 {
+		unix.Kill(os.Getpid(), unix.SIGKILL)
+		select {}
+	}
+}
+
+func (m *mortal) List() ([]string, error)  { m.tick(); return m.place.List() }
+func (m *mortal) Rename(a, b string) error { m.tick(); return m.place.Rename(a, b) }
+func (m *mortal) Create(name string) error { m.tick(); return m.place.Create(name) }
+func (m *mortal) Remove(name string) error { m.tick(); return m.place.Remove(name) }
+func (m *mortal) Queue(o Owner) int        { m.tick(); return m.place.Queue(o) }
+
+func killedAtStep(dir string, n int) {
+	l := New(dir, me(""))
+	must(l.open(true))
+	m := &mortal{l.place, n}
+	m.Queue(me(""))
+	for _, mode := range []Mode{Exclusive, Shared, Permit, Exclusive, Permit, Shared, Exclusive} {
+		_, err := l.call(m).acquire(Request{mode, 1}, me(""), time.Unix(0, 0))
+		must(err)
+	}
+	must(l.call(m).release())
+}
+
+func TestKilledAtEveryStep(t *testing.T) {
+	dir := lockFile(t)
+	for n := 0; ; n++ {
+		err := child(t, "killed at a step", dir, n).Wait()
+		settled(t, dir)
+		if err == nil {
+			t.Logf("%d steps", n)
+			if n < 20 {
+				t.Fatal("that was not every step")
+			}
+			return
+		}
+	}
+}
+
+// deadOwner is a process that has been.
+func deadOwner(t *testing.T) Owner {
+	c := exec.Command("/bin/cat")
+	in, err := c.StdinPipe()
+	must(err)
+	must(c.Start())
+	o, err := Process(c.Process.Pid)
+	must(err)
+	in.Close()
+	c.Wait()
+	return o
+}
+
+func TestKilledWhileMakingTheStateDirectory(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		for steps := range 4 {
+			dir := lockFile(t)
+			if !before { // another maker has won meanwhile
+				settled(t, dir)
+			}
+			temp := filepath.Join(nursery(dir), deadOwner(t).renewed().id())
+			if steps > 0 {
+				must(os.Mkdir(nursery(dir), 0777))
+			}
+			if steps > 1 {
+				must(os.Mkdir(temp, 0777))
+			}
+			if steps > 2 {
+				must(os.WriteFile(filepath.Join(temp, free), nil, 0666))
+			}
+			settled(t, dir)
+		}
+	}
+}
+
+func TestZombieIsDead(t *testing.T) {
+	dir := lockFile(t)
+	c := exec.Command("/bin/cat")
+	in, err := c.StdinPipe()
+	must(err)
+	must(c.Start())
+	o, err := Process(c.Process.Pid)
+	must(err)
+	if err := New(dir, o).TryLock(Request{Mode: Exclusive}); err != nil {
+		t.Fatal(err)
+	}
+	if err := New(dir, me("")).TryLock(Request{Mode: Shared}); err == nil {
+		t.Fatal("two inside")
+	}
+	in.Close()
+	l := New(dir, me(""))
+	if err := l.Lock(Request{Mode: Shared}, time.Now().Add(20*time.Second)); err != nil {
+		t.Fatal(err) // not reaped yet
+	}
+	c.Wait()
+	l.Unlock()
+	settled(t, dir)
+}
+
+func contend(dir string, n int) {
+	l := New(dir, me(""))
+	for range n {
+		must(l.Lock(Request{Mode: Exclusive}, time.Time{}))
+		guard(dir, unix.LOCK_EX)()
+		must(l.Unlock())
+	}
+}
+
+// guard takes the kernel's lock on another file, which nobody can have who is locked out.
+func guard(dir string, how int) (done func()) {
+	fd, err := unix.Open(dir+".guard", unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0666)
+	must(err)
+	if err := unix.Flock(fd, how|unix.LOCK_NB); err != nil {
+		names, _ := os.ReadDir(dir)
+		f, _ := os.OpenFile(filepath.Dir(dir)+"/violation", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0666)
+		fmt.Fprintln(f, "two inside:", names)
+		f.Close()
+	}
+	return func() { unix.Close(fd) }
+}
+
+func noViolation(t *testing.T, dir string) {
+	t.Helper()
+	if b, err := os.ReadFile(filepath.Dir(dir) + "/violation"); err == nil {
+		t.Fatalf("%s", b)
+	}
+	os.Remove(dir + ".guard")
+}
+
+func TestManyMakeTheStateDirectory(t *testing.T) {
+	for range 5 {
+		dir := lockFile(t)
+		var cs []*exec.Cmd
+		for range 12 {
+			cs = append(cs, child(t, "contend", dir, 3))
+		}
+		for _, c := range cs {
+			if err := c.Wait(); err != nil {
+				t.Error(err)
+			}
+		}
+		noViolation(t, dir)
+		settled(t, dir)
+	}
+}
+
+func tortured(dir string, n int) {
+	l := New(dir, me(""))
+	for {
+		mode := Mode(1 + rand.N(3))
+		must(l.Lock(Request{mode, 2}, time.Time{}))
+		how := unix.LOCK_SH
+		if mode == Exclusive {
+			how = unix.LOCK_EX
+		}
+		done := guard(dir, how)
+		time.Sleep(time.Duration(rand.N(2000)) * time.Microsecond)
+		done()
+		if rand.N(3) > 0 { // otherwise the next one converts
+			must(l.Unlock())
+		}
+	}
+}
+
+func TestTorture(t *testing.T) {
+	long := 3 * time.Second
+	if s := os.Getenv("FALLBACK_TORTURE"); s != "" {
+		var err error
+		if long, err = time.ParseDuration(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := lockFile(t)
+	var stop = make(chan struct{})
+	var wg sync.WaitGroup
+	kills := make([]int, 6)
+	for i := range kills {
+		wg.Go(func() {
+			for {
+				c := child(t, "tortured", dir, 0)
+				for range rand.N(3) {
+					time.Sleep(time.Duration(rand.N(30)) * time.Millisecond)
+					c.Process.Signal(unix.SIGSTOP)
+					time.Sleep(time.Duration(rand.N(10)) * time.Millisecond)
+					c.Process.Signal(unix.SIGCONT)
+				}
+				time.Sleep(time.Duration(rand.N(60)) * time.Millisecond)
+				c.Process.Kill()
+				c.Wait()
+				kills[i]++
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	time.Sleep(long)
+	close(stop)
+	wg.Wait()
+	noViolation(t, dir)
+	settled(t, dir)
+	n := 0
+	for _, k := range kills {
+		n += k
+	}
+	t.Logf("%d killed in %v", n, long)
+}

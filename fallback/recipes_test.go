@@ -1,0 +1,107 @@
+package fallback
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+)
+
+// The ways in which scripts usually take over a stale lock, with everything in their favour: the clock and the process
+// table never mislead them, "old" means that the maker really is dead. Each still lets two in, since between judging a
+// lock and removing it the name comes to stand for another one.
+func TestStaleLockRecipesLetTwoIn(t *testing.T) {
+	for name, recipe := range map[string]func(a *actor) bool{
+		"mkdir, and rm of an old one": func(a *actor) bool {
+			if a.Create("lock") == nil {
+				return true
+			}
+			if a.old("lock") {
+				a.Remove("lock")
+			}
+			return false
+		},
+		"mkdir, and an old one moved aside": func(a *actor) bool {
+			if a.Create("lock") == nil {
+				return true
+			}
+			if a.old("lock") && a.Rename("lock", "stale."+a.name()) == nil {
+				a.Remove("stale." + a.name())
+			}
+			return false
+		},
+		"a symbolic link with a time in it": func(a *actor) bool {
+			if a.write("lock", a.name()) == nil { // ln -s is atomic, text and all
+				return true
+			}
+			if maker, ok := a.read("lock"); ok && a.deadMaker(maker) {
+				a.Remove("lock")
+			}
+			return false
+		},
+		"a pid file with kill -0": func(a *actor) bool {
+			if maker, ok := a.read("lock"); ok {
+				if !a.deadMaker(maker) {
+					return false
+				}
+				a.Remove("lock")
+			}
+			return a.write("lock", a.name()) == nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			script := func(a *actor, _ string) {
+				for range 4 {
+					if recipe(a) {
+						a.held["excl,"] = true
+						a.sim.tell(a, "is inside")
+						a.sim.check()
+						a.step("leaves")
+						delete(a.held, "excl,")
+						a.Remove("lock")
+						return
+					}
+				}
+			}
+			states, story := explore(rules{crashes: 1, script: script}, "", "", "")
+			if !strings.Contains(story, "inside at once") {
+				t.Fatalf("not found to be broken in %d states: %s", states, story)
+			}
+			t.Logf("broken, found after %d states:\n%s", states, story)
+		})
+	}
+}
+
+// old reports whether the lock is older than anybody holds one.
+func (a *actor) old(name string) bool {
+	a.step("looks how old " + name + " is")
+	_, there := a.sim.names[name]
+	old := there && a.sim.actors[a.sim.maker[name]].dead
+	a.saw(yesno(old))
+	return old
+}
+
+func (a *actor) deadMaker(maker string) bool {
+	a.step("asks whether " + maker + " lives")
+	d := a.sim.actors[maker[0]-'A'].dead
+	a.saw(yesno(!d))
+	return d
+}
+
+func (a *actor) write(name, text string) error {
+	a.step("makes " + name)
+	if _, there := a.sim.names[name]; there {
+		a.saw("exists")
+		return fs.ErrExist
+	}
+	a.sim.names[name] = text
+	a.changed()
+	a.saw("done")
+	return nil
+}
+
+func (a *actor) read(name string) (string, bool) {
+	a.step("reads " + name)
+	text, there := a.sim.names[name]
+	a.saw(text)
+	return text, there
+}
