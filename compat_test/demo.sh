@@ -1,85 +1,73 @@
 #!/bin/sh
-# Shows the main job: usage is demo.sh FLOCK, the binary to show it with.
-set -eu
-command -v bash >/dev/null || { echo "demo: needs bash for the script header" >&2; exit 1; }
-bin=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-mkdir "$dir/bin"
-ln -s "$bin" "$dir/bin/flock"
-PATH=$dir/bin:$PATH
-cd "$dir"
+# The jobs that flock is for, done by the binary given as the first argument, told as they go.
+set -u
+flock=$(realpath "${1:-./flock}")
+dir=$(mktemp -d) && cd "$dir" || exit 1
+trap 'cd /; rm -rf "$dir"' EXIT
+ln -s "$flock" flock
+PATH=$dir:$PATH
+await() { until eval "$1"; do sleep .01; done; }
 
-say() { printf '\n== %s\n' "$*"; }
-await() { until [ -e "$1" ]; do sleep 0.01; done; }
-
-say "$(flock --version)"
-
-say 'Two runs from a crontab: flock -n LOCK ./script.sh'
-mkfifo finish
-cat > script.sh <<'END'
+echo "A cron job that is started again while it still runs:"
+cat >script.sh <<'END'
 #!/bin/sh
-echo "script.sh runs as process $$"
-touch started
-read line < finish
+echo "  script.sh runs"; : >running
+until [ -e finish ]; do sleep .01; done
 END
 chmod +x script.sh
-flock -n lock ./script.sh & first=$!
-await started
-status=0
-flock -n lock ./script.sh || status=$?
-echo "the second run, while the first still runs: exit status $status"
-echo done > finish
-wait $first
-echo "the first run: exit status $?"
+flock -n job.lock ./script.sh & first=$!
+await '[ -e running ]'
+flock -n job.lock ./script.sh; echo "  second start: exit status $?"
+: >finish
+wait $first; echo "  first start: exit status $?"
+rm running finish
 
-say 'A script that locks itself with the FLOCKER header, started twice'
-cat > self.sh <<'END'
-#!/bin/bash
-[ "${FLOCKER}" != "$0" ] && exec env FLOCKER="$0" flock -en "$0" "$0" "$@" || :
-echo "self.sh runs as process $$"
-touch self-started
-read line < finish
+echo "A script that locks itself (the FLOCKER header):"
+cat >self.sh <<'END'
+#!/bin/sh
+[ "${FLOCKER:-}" != "$0" ] && exec env FLOCKER="$0" flock -en "$0" "$0" "$@" || :
+echo "  self.sh runs"; : >running
+until [ -e finish ]; do sleep .01; done
 END
 chmod +x self.sh
 ./self.sh & first=$!
-await self-started
-status=0
-./self.sh || status=$?
-echo "the second run: exit status $status"
-echo done > finish
-wait $first
+await '[ -e running ]'
+./self.sh; echo "  second start: exit status $?"
+: >finish
+wait $first; echo "  first start: exit status $?"
+rm running finish
 
-say 'A script that locks itself with exec 9<"$0"; flock -n 9'
-cat > number.sh <<'END'
-#!/bin/bash
+echo "The same by a descriptor (exec 9<\"\$0\"; flock -n 9):"
+cat >descriptor.sh <<'END'
+#!/bin/sh
 exec 9<"$0"
-flock -n 9 || { echo "another one is running"; exit 1; }
-echo "number.sh runs as process $$"
-[ "${1-}" = inner ] || "$0" inner || echo "the second run: exit status $?"
+flock -n 9 || { echo "  already running"; exit 1; }
+echo "  descriptor.sh runs"; : >running
+until [ -e finish ]; do sleep .01; done
 END
-chmod +x number.sh
-./number.sh
+chmod +x descriptor.sh
+./descriptor.sh & first=$!
+await '[ -e running ]'
+./descriptor.sh; echo "  second start: exit status $?"
+: >finish
+wait $first; echo "  first start: exit status $?"
 
-say 'Four workers drain a queue of 40 tasks with flock 9 and flock -u 9'
-seq 40 > queue
-cat > worker.sh <<'END'
-exec 9>>queue.lock
-while :; do
-	flock 9
-	task=$(head -n 1 queue)
-	sed -i 1d queue
+echo "Four workers drain a queue of 40 tasks (flock 9 ... flock -u 9):"
+seq 40 >queue
+worker() {
+	exec 9>queue.lock
+	while flock 9 && IFS= read -r task <queue; do
+		tail -n +2 queue >queue.new && mv queue.new queue
+		flock -u 9
+		echo "$task" >>"done.$1"
+	done
 	flock -u 9
-	[ -n "$task" ] || exit 0
-	echo "$task $1" >> taken
-done
-END
-pids=
-for i in 1 2 3 4; do sh worker.sh $i & pids="$pids $!"; done
-for pid in $pids; do wait $pid; done
-cut -d' ' -f2 taken | sort | uniq -c | while read -r n worker; do echo "worker $worker took $n tasks"; done
-echo "tasks taken: $(wc -l < taken), different ones: $(cut -d' ' -f1 taken | sort -u | wc -l)"
-[ "$(cut -d' ' -f1 taken | sort -n | tr '\n' ' ')" = "$(seq 40 | tr '\n' ' ')" ] || {
-	echo "demo: a task was lost or taken twice" >&2
-	exit 1
 }
+for n in 1 2 3 4; do worker $n & done
+wait
+for n in 1 2 3 4; do
+	[ ! -e done.$n ] || echo "  worker $n did $(wc -l <done.$n)"
+done
+twice=$(sort done.* | uniq -d | wc -l) all=$(cat done.* | wc -l)
+echo "  $all done, $twice twice"
+[ "$all" = 40 ] && [ "$twice" = 0 ]

@@ -18,6 +18,8 @@ var (
 
 	draft = flag.Bool("draft", false, "write what ours answers to derived cases that have no transcript, to be read by a person")
 
+	_ = flag.Bool("table", true, "print the table, as is always done")
+
 	workDir  string
 	cases    []compatCase
 	expected map[string]result // by case, from the reference

@@ -20,6 +20,7 @@ type world struct {
 	env     []string // beside the fixed ones
 	under   []string // command that runs the script's bash, for what an environment cannot say
 	limit   time.Duration
+	drop    *regexp.Regexp // lines that this world adds by intention
 	prelude string
 }
 
@@ -121,6 +122,9 @@ func normalise(text string, w *world, top string) string {
 	text = strings.ReplaceAll(text, filepath.Join(top, "script"), "script")
 	text = strings.ReplaceAll(text, filepath.Join(top, "dir"), "$DIR")
 	text = strings.ReplaceAll(text, filepath.Join(w.dir, "bin"), "$BIN")
+	if w.drop != nil {
+		text = w.drop.ReplaceAllString(text, "")
+	}
 	return duration.ReplaceAllString(text, "took N seconds")
 }
 

@@ -252,6 +252,7 @@ unshare -m sh -c 'mkdir m; mount -t tmpfs -o nr_inodes=2 none m; : >m/a; flock m
 unshare -m sh -c 'mkdir m; mount -t tmpfs -o nr_inodes=2 none m; : >m/f; flock m/f echo hi; echo $?'
 
 ### no-descriptor-needed-for-a-number
+# kernel: the directory lock opens its directory
 # needs: linux
 bash -c 'exec 5>f; ulimit -n 6; exec flock 5'; echo $?
 

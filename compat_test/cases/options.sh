@@ -138,8 +138,8 @@ flock -n f echo free
 
 ### long-verbose-goes-where
 flock --verbose f true >out 2>err
-wc -l <out
-wc -c <err
+grep -c -e getting -e executing out
+grep -c -e getting -e executing err
 
 ### abbrev-sh
 hold -s f

@@ -23,6 +23,7 @@ exec 200</dev/null
 flock f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
 
 ### descriptors-of-flock-itself
+# kernel: flock has a descriptor of its own only for a lock of the kernel's
 # needs: proc
 hold f
 ls /proc/${holders[0]}/fd | tr '\n' ' '
@@ -41,6 +42,7 @@ flock f sh -c 'readlink /proc/self/fd/3 | sed "s,.*/,,"'
 flock f sh -c 'sh -c "readlink /proc/self/fd/3; true" | sed "s,.*/,,"'
 
 ### lock-descriptor-keeps-the-lock
+# kernel: the directory lock follows the process that owns it, not the descriptors that others inherit
 flock f sh -c 'until [ -e go ]; do sleep .01; done' &
 await '! flock -n f true'
 echo held

@@ -180,6 +180,7 @@ flock -n lock echo "lock is free"; echo $?
 echo >go
 
 ### server-started-without-o
+# kernel: the directory lock follows the process that owns it, not the descriptors that others inherit
 # needs: proc
 cat >server.sh <<'END'
 echo up >up
@@ -267,10 +268,11 @@ echo free
 ### coproc-locker
 coproc flock lock sh -c 'echo locked; read line; echo "bye $line"'
 pid=$COPROC_PID
-read -r answer <&"${COPROC[0]}"; echo "$answer"
+exec 5<&"${COPROC[0]}" 6>&"${COPROC[1]}"
+read -r answer <&5; echo "$answer"
 flock -n lock true; echo $?
-echo now >&"${COPROC[1]}"
-read -r answer <&"${COPROC[0]}"; echo "$answer"
+echo now >&6
+read -r answer <&5; echo "$answer"
 wait "$pid"
 flock -n lock echo free
 
@@ -306,6 +308,7 @@ bash -c 'exec flock lock sh -c "exit 21"'; echo $?
 bash -c 'exec 9>lock; flock -n 9; exec sh -c "flock -n lock true; echo \$?"'
 
 ### background-job-holds-descriptor
+# kernel: the directory lock follows the process that owns it, not the descriptors that others inherit
 # needs: proc
 exec 9>lock
 flock 9
