@@ -4,8 +4,6 @@ package main
 
 import (
 	"errors"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -17,20 +15,21 @@ import (
 //
 // A lock around a command belongs to the command, whose process flock must
 // therefore be when it takes the lock; then it becomes the command. So flock
-// starts itself once more (supervise), and that one works as with --no-fork.
-// A lock by descriptor number belongs to the caller.
+// starts itself once more (supervise.go), and that one works as with
+// --no-fork. A lock by descriptor number belongs to the caller.
 
 // lockDirectory does what o says to the directory lock of f.
 func lockDirectory(p *printer, f *lockFile, o *options) error {
 	if o.op == unlock && f.named {
 		return nil // just opened, it holds no lock
 	}
-	l, err := newDirectoryLock(f, o)
+	l, err := openDirectoryLock(f, o)
 	if err == nil {
 		if o.verbose {
 			p.warn("using the directory lock " + l.Dir())
 		}
-		err = useDirectoryLock(l, o)
+		f.release = func() { l.Unlock() }
+		err = useDirectoryLock(p, l, o)
 	}
 	if o.supervisor != 0 && (errors.Is(err, fallback.ErrQuit) || err == nil && l.Quit()) {
 		l.Unlock() // whoever wanted the command is gone
@@ -51,7 +50,8 @@ func lockDirectory(p *printer, f *lockFile, o *options) error {
 	return &stepError{keeping, f.name, err}
 }
 
-func newDirectoryLock(f *lockFile, o *options) (*fallback.Lock, error) {
+// openDirectoryLock returns the directory lock of f for its future owner.
+func openDirectoryLock(f *lockFile, o *options) (*fallback.Lock, error) {
 	path := f.name
 	if !f.named {
 		var err error
@@ -64,36 +64,30 @@ func newDirectoryLock(f *lockFile, o *options) (*fallback.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	pid, tag := syscall.Getpid(), ""
-	switch number := strconv.Itoa(f.fd); {
-	case !forCommand(f, o):
-		pid, tag = descriptorOwner(f.fd), "fd"+number
-	case !o.closeFd:
-		tag = "cmd" + number
-	}
-	owner, err := fallback.Process(pid)
+	owner, err := ownerFor(f, o)
 	if err != nil {
 		return nil, err
 	}
-	owner.Tag = tag
 	l := fallback.New(dir, owner)
 	l.Mine = func(o fallback.Owner) bool {
-		number, ok := taggedDescriptor(o, "fd", "cmd")
-		return ok && !f.named && sameDescriptor(o.PID, number, f.fd)
+		return !f.named && tagOf(o).sharesDescriptor(o.PID, f.fd)
 	}
 	l.Gone = func(o fallback.Owner) bool {
-		number, ok := taggedDescriptor(o, "fd")
-		return ok && hasClosed(o.PID, number, f.fd)
+		return tagOf(o).hasClosed(o.PID, f.fd)
 	}
+	l.Kept = func(o fallback.Owner) bool { return tagOf(o).supervised() }
 	if o.supervisor != 0 {
 		l.Quit = func() bool { return syscall.Getppid() != o.supervisor }
 	}
 	return l, nil
 }
 
-func useDirectoryLock(l *fallback.Lock, o *options) error {
-	request := fallback.Request{Mode: fallback.Exclusive}
-	if o.op == shared {
+func useDirectoryLock(p *printer, l *fallback.Lock, o *options) error {
+	request := fallback.Request{Mode: fallback.Exclusive, Permits: o.permits}
+	switch {
+	case o.permits > 0:
+		request.Mode = fallback.Permit
+	case o.op == shared:
 		request.Mode = fallback.Shared
 	}
 	switch {
@@ -101,47 +95,34 @@ func useDirectoryLock(l *fallback.Lock, o *options) error {
 		return l.Unlock()
 	case o.nonblock:
 		return l.TryLock(request)
-	case o.limited:
-		return l.Lock(request, time.Now().Add(o.timeout))
 	}
-	return l.Lock(request, time.Time{})
-}
-
-// forCommand reports whether the lock is there for the command, or flock
-// itself with --close, rather than for the caller's open descriptor.
-func forCommand(f *lockFile, o *options) bool {
-	return f.named || len(o.command) > 0 && !sameDescriptor(syscall.Getppid(), f.fd, f.fd)
-}
-
-// taggedDescriptor returns the descriptor number from an owner's tag.
-func taggedDescriptor(o fallback.Owner, prefixes ...string) (number int, ok bool) {
-	for _, prefix := range prefixes {
-		if digits, found := strings.CutPrefix(o.Tag, prefix); found {
-			number, err := strconv.Atoi(digits)
-			return number, err == nil
+	// A holder that nobody here can find dead may be waited for in vain, so
+	// that it is to be said soon.
+	soon, deadline := time.Now().Add(time.Second), time.Time{}
+	if o.limited {
+		deadline = o.deadline
+		if deadline.Before(soon) {
+			return l.Lock(request, deadline)
 		}
 	}
-	return 0, false
+	err := l.Lock(request, soon)
+	held, conflict := err.(*fallback.ConflictError)
+	if !conflict {
+		return err
+	}
+	if held.Unreachable() {
+		p.warn("waiting: " + held.Error())
+	}
+	return l.Lock(request, deadline)
 }
 
-// needsSupervisor reports whether the lock is to be taken by a second flock,
-// which becomes the command.
-func needsSupervisor(f *lockFile, o *options) bool {
-	return len(o.command) > 0 && !o.closeFd && !o.noFork && o.op != unlock && forCommand(f, o)
-}
-
-// supervise starts flock once more, to take the lock and become the command,
-// waits for it, and frees the lock. It returns the exit status.
-func supervise(f *lockFile, o *options, args []string) (int, error) {
-	l, err := newDirectoryLock(f, o)
-	if err != nil {
-		return 0, &stepError{keeping, f.name, err}
+// hadLock reports whether process pid, dead by now, died with the lock.
+func hadLock(l *fallback.Lock, pid int) bool {
+	holders, _ := l.Holders()
+	for _, h := range holders {
+		if h.PID == pid {
+			return true
+		}
 	}
-	if f.named {
-		syscall.Close(f.fd) // the second flock opens it again, under the same number
-	}
-	supervisor := "--supervisor=" + strconv.Itoa(syscall.Getpid())
-	code, err := runSelf(append([]string{args[0], supervisor}, args[1:]...))
-	l.Sweep() // if that fails, the next contender does it
-	return code, err
+	return false
 }

@@ -21,6 +21,8 @@ var (
 	errConflict = errors.New("somebody else holds the lock")
 	errTimeout  = errors.New("somebody else still holds the lock")
 	errNoLocks  = errors.New("there are no such locks here")
+
+	errSupervise = errors.New("the directory lock needs a process of its own")
 )
 
 // usageError is a command line that means nothing.
@@ -40,7 +42,10 @@ const (
 	executing
 	forking
 	waiting
-	keeping // a lock in a directory
+	keeping    // a lock in a directory
+	permitting // by number of a descriptor
+	cooling
+	seeing // who holds a lock
 )
 
 // stepError says what was done to what, and what went wrong.
@@ -62,6 +67,12 @@ func (e *stepError) Error() string {
 		return "fork failed: " + reason(e.err)
 	case waiting:
 		return "waitpid failed: " + reason(e.err)
+	case permitting:
+		return e.object + ": --permits needs a descriptor that is open for writing"
+	case seeing:
+		return "cannot tell who holds " + e.object + ": " + e.err.Error()
+	case cooling:
+		return "cannot set the cooldown of " + e.object + ": " + reason(e.err)
 	case keeping:
 		return e.object + ": " + e.err.Error()
 	default:
@@ -82,7 +93,7 @@ func exitStatus(err error) int {
 		return exCantCreat
 	case at.step == opening, at.step == keeping && is(err, syscall.EACCES, syscall.EPERM):
 		return exNoInput
-	case at.step == locking, at.step == keeping:
+	case at.step == locking, at.step == keeping, at.step == permitting:
 		return exDataErr
 	case at.step == executing:
 		return exUnavailable

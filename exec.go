@@ -27,18 +27,17 @@ func runCommand(command []string) (int, error) {
 	return await(pid)
 }
 
-// runSelf runs flock once more, and returns its exit status.
-func runSelf(args []string) (int, error) {
+// startSelf starts flock once more and returns its process id.
+func startSelf(args []string) (pid int, err error) {
 	prepareFork()
 	exe, err := os.Executable()
 	if err != nil {
 		return 0, &stepError{executing, args[0], err}
 	}
-	pid, err := spawn(exe, args, environ())
-	if err != nil {
+	if pid, err = spawn(exe, args, environ()); err != nil {
 		return 0, &stepError{executing, exe, err}
 	}
-	return await(pid)
+	return pid, nil
 }
 
 // prepareFork has the signals reach a child as flock got them, but for an

@@ -22,6 +22,33 @@ type lockFile struct {
 	fd    int
 	named bool // opened by us, under its name
 	mode  int  // what it was opened for, if named: O_RDONLY ...
+
+	release func() // the lock, once it is there
+}
+
+// statLockFile takes a look at the lock file without opening it.
+func statLockFile(o *options) (*lockFile, error) {
+	f := &lockFile{name: o.file, named: o.hasFile, fd: o.fd}
+	if !f.named {
+		f.name = strconv.Itoa(o.fd)
+	}
+	if err := f.stat(new(unix.Stat_t)); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *lockFile) stat(stat *unix.Stat_t) error {
+	if !f.named {
+		if err := unix.Fstat(f.fd, stat); err != nil {
+			return &stepError{locking, f.name, err}
+		}
+		return nil
+	}
+	if err := unix.Stat(f.name, stat); err != nil {
+		return &stepError{opening, f.name, err}
+	}
+	return nil
 }
 
 // openLockFile opens the lock file, or takes the descriptor that was given.
@@ -36,13 +63,16 @@ func openLockFile(o *options) (*lockFile, error) {
 	if o.backend == byFcntl && o.op == exclusive {
 		f.mode = syscall.O_WRONLY // F_WRLCK wants a descriptor open for writing
 	}
+	if o.permits > 0 {
+		f.mode = syscall.O_RDWR
+	}
 	return f, f.open()
 }
 
 func (f *lockFile) open() (err error) {
 	flags := f.mode | syscall.O_CREAT | syscall.O_NOCTTY
 	f.fd, err = openRetry(f.name, flags)
-	if err == syscall.EISDIR {
+	if err == syscall.EISDIR && f.mode != syscall.O_RDWR {
 		// Linux refuses O_CREAT for a directory, whatever the access mode.
 		f.mode = syscall.O_RDONLY
 		f.fd, err = openRetry(f.name, syscall.O_RDONLY|syscall.O_NOCTTY)

@@ -2,6 +2,12 @@
 
 package main
 
-import "syscall"
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 func ofdCall(*lockFile, *options, bool) error { return syscall.ENOSYS }
+
+func ofdSet(int, bool, *unix.Flock_t) error { return syscall.ENOSYS }

@@ -20,9 +20,13 @@ func ofdCall(f *lockFile, o *options, wait bool) error {
 	case unlock:
 		lock.Type = unix.F_UNLCK
 	}
+	return ofdSet(f.fd, wait, &lock)
+}
+
+func ofdSet(fd int, wait bool, lock *unix.Flock_t) error {
 	cmd := ofdSetlk
 	if wait {
 		cmd = ofdSetlkw
 	}
-	return unix.FcntlFlock(uintptr(f.fd), cmd, &lock)
+	return unix.FcntlFlock(uintptr(fd), cmd, lock)
 }

@@ -22,6 +22,7 @@ Usage:
  ` + name + ` [options] <file>|<directory> -c <command>
  ` + name + ` [options] --fd <number> <command> [<argument>...]
  ` + name + ` [options] <file descriptor number>
+ ` + name + ` --holders <file>|<directory>|<file descriptor number>
 
 Lock a file around a command, or an open file in a shell script.
 
@@ -41,6 +42,11 @@ Options:
      --length <number>    number of bytes to lock, 0 to the end (implies --fcntl)
      --fd <number>        lock an open file descriptor around a command
      --verbose            increase verbosity
+
+     --permits <number>   let so many holders in at once
+     --cooldown <secs>    keep the lock shut for so long after its holder is done
+     --holders            list who holds the lock, or waits for it
+     --backend <name>     auto, native, flock, fcntl or directory
 
  -h, --help               display this help
  -V, --version            display version

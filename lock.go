@@ -9,14 +9,35 @@ import (
 // lockCall asks the kernel for a lock once, or asks and waits.
 type lockCall func(f *lockFile, o *options, wait bool) error
 
+// lock does what o says to the lock on f. The error is errConflict or
+// errTimeout if somebody else has the lock, and errSupervise if the directory
+// lock is to be taken by a flock that becomes the command.
+func lock(p *printer, f *lockFile, o *options) error {
+	if o.backend != directory {
+		if err := lockNative(p, f, o); err != errNoLocks {
+			return err
+		}
+	}
+	if needsSupervisor(f, o) {
+		return errSupervise
+	}
+	return lockDirectory(p, f, o)
+}
+
 // lockNative does what o says to the kernel's lock on f, by the first of the
 // ways that o allows which this system and the filesystem have. The error is
-// errConflict or errTimeout if somebody else has the lock, and errNoLocks if
-// there is no such way.
+// errNoLocks if there is no such way, and the directory lock is one.
 //
 // All contenders must come to the same choice, so that only those answers move
 // it on that every contender gets alike.
 func lockNative(p *printer, f *lockFile, o *options) error {
+	f.release = func() { unlockNative(f, o) }
+	if o.permits > 0 {
+		return lockPermit(f, o)
+	}
+	if o.op == unlock {
+		freePermit(f)
+	}
 	err := error(syscall.ENOSYS)
 	if o.backend != byFcntl {
 		err = asked(flockCall, f, o)
@@ -25,19 +46,24 @@ func lockNative(p *printer, f *lockFile, o *options) error {
 		}
 	}
 	second := asked(ofdCall, f, o)
-	tolerant := o.backend == auto || o.backend == native
+	moved := o.backend == auto || o.backend == native
 	switch {
-	case !tolerant:
-		return second
-	case is(second, syscall.EINVAL) || absent(second, f): // EINVAL: before Linux 3.15
+	case moved && (is(second, syscall.EINVAL) || absent(second, f)): // EINVAL: before Linux 3.15
 		if o.backend == auto {
 			return errNoLocks
 		}
 		return err
-	case o.verbose:
+	case o.verbose && !o.fcntl:
 		p.warn("using fcntl(2) locks")
 	}
 	return second
+}
+
+// unlockNative undoes lockNative.
+func unlockNative(f *lockFile, o *options) {
+	undo := *o
+	undo.op, undo.permits, undo.verbose = unlock, 0, false
+	lockNative(&printer{}, f, &undo)
 }
 
 // asked makes the lock call as o says, and once more if that may help.
@@ -59,12 +85,24 @@ func attempt(call lockCall, f *lockFile, o *options) error {
 	if o.limited && !o.nonblock {
 		return attemptWithin(call, f, o)
 	}
+	if o.nonblock {
+		return attemptOnce(call, f, o, errConflict)
+	}
 	for {
-		err := call(f, o, !o.nonblock)
-		if o.nonblock && (err == syscall.EAGAIN || err == syscall.EACCES) {
-			return errConflict
+		if err := call(f, o, true); err != syscall.EINTR {
+			return err
 		}
-		if err != syscall.EINTR {
+	}
+}
+
+// attemptOnce asks without waiting, and answers held if somebody else has it.
+func attemptOnce(call lockCall, f *lockFile, o *options, held error) error {
+	for {
+		switch err := call(f, o, false); err {
+		case syscall.EINTR:
+		case syscall.EAGAIN, syscall.EACCES:
+			return held
+		default:
 			return err
 		}
 	}

@@ -32,27 +32,23 @@ func run(p *printer, args []string) int {
 		p.out(o.show(p.name))
 		return 0
 	}
+	if o.holders {
+		code, err := showHolders(p, o)
+		if err != nil {
+			return fail(p, err)
+		}
+		return code
+	}
 	f, err := openLockFile(o)
 	if err != nil {
 		return fail(p, err)
 	}
 
 	started := time.Now()
-	err = errNoLocks
-	if o.backend != directory {
-		err = lockNative(p, f, o)
-	}
-	if err == errNoLocks && needsSupervisor(f, o) {
-		code, err := supervise(f, o, args)
-		if err != nil {
-			return fail(p, err)
-		}
-		return code
-	}
-	if err == errNoLocks {
-		err = lockDirectory(p, f, o)
-	}
-	if err != nil {
+	o.deadline = started.Add(o.timeout)
+	if err := acquire(p, f, o); err == errSupervise {
+		return supervise(p, f, o, args)
+	} else if err != nil {
 		return refused(p, o, err)
 	}
 	if o.verbose {
@@ -75,6 +71,11 @@ func run(p *printer, args []string) int {
 	if err != nil {
 		// In a C program the child tells this; whether it could is not asked.
 		return fail(&printer{name: p.name}, err)
+	}
+	if o.cooldown > 0 {
+		if err := f.startCooldown(o); err != nil {
+			fail(p, err) // that of the beginning still stands
+		}
 	}
 	return code
 }

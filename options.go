@@ -26,6 +26,7 @@ type options struct {
 	limited      bool          // --timeout was given: wait no longer than
 	timeout      time.Duration // this
 	conflictExit int
+	deadline     time.Time // if limited, set when the work begins
 
 	file     string // lock file or directory, if hasFile
 	hasFile  bool
@@ -38,6 +39,10 @@ type options struct {
 	fcntl    bool
 	start    int64 // bytes
 	length   int64 // bytes; 0: to the end of the file
+
+	permits  int           // 0: not given
+	cooldown time.Duration // 0: not given
+	holders  bool
 
 	backendName string
 	backend     backend
@@ -164,11 +169,20 @@ func (o *options) operands(words []string) error {
 	if o.noFork && o.closeFd {
 		return &usageError{text: "the --no-fork and --close options are incompatible"}
 	}
+	if o.permits > 0 && o.op != exclusive {
+		return &usageError{text: "--permits does not go with --shared or --unlock"}
+	}
+	if o.permits > 0 && o.fcntl {
+		return &usageError{text: "--permits does not go with --fcntl, --start or --length"}
+	}
 	isC := func(words []string) bool {
 		return len(words) > 0 && (words[0] == "-c" || words[0] == "--command")
 	}
 	if err := o.chooseBackend(); err != nil {
 		return err
+	}
+	if o.holders {
+		return o.whose(words)
 	}
 	if !o.fdOption && len(words) > 0 && !isC(words) {
 		if len(words) == 1 {
@@ -253,6 +267,16 @@ func (o *options) table() []option {
 			o.backendName = s
 			return nil
 		})),
+		own(value(0, "permits", func(s string) (err error) {
+			const invalid = "invalid number of permits (1 or more)"
+			o.permits, err = parseInt(s, 1, math.MaxInt32, invalid)
+			return err
+		})),
+		own(value(0, "cooldown", func(s string) (err error) {
+			o.cooldown, err = parseSeconds(s, "invalid cooldown")
+			return err
+		})),
+		own(flag(0, "holders", func() { o.holders = true })),
 		own(value(0, "supervisor", func(s string) (err error) {
 			o.noFork = true
 			o.supervisor, err = parseInt(s, 1, math.MaxInt32, "invalid process id")
@@ -261,4 +285,22 @@ func (o *options) table() []option {
 		flag('h', "help", func() { o.show = helpText }),
 		flag('V', "version", func() { o.show = versionText }),
 	}
+}
+
+// whose sorts out the operands of --holders: a file or directory, or a number
+// that is a descriptor.
+func (o *options) whose(words []string) error {
+	if o.fdOption && len(words) == 0 {
+		return nil
+	}
+	if o.fdOption || len(words) != 1 {
+		return &usageError{text: "--holders wants one file, directory or descriptor number"}
+	}
+	fd, err := parseDescriptor(words[0])
+	if err == nil && fd >= 0 {
+		o.fd = fd
+		return nil
+	}
+	o.file, o.hasFile = words[0], true
+	return nil
 }

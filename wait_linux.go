@@ -9,11 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attemptWithin waits for at most o.timeout, in one system call that a timer's
+// attemptWithin waits until o.deadline, in one system call that a timer's
 // signal interrupts.
 func attemptWithin(call lockCall, f *lockFile, o *options) error {
-	deadline := time.Now().Add(o.timeout)
-	stop, err := startAlarm(o.timeout)
+	left := time.Until(o.deadline)
+	if left <= 0 {
+		return attemptOnce(call, f, o, errTimeout)
+	}
+	stop, err := startAlarm(left)
 	if err != nil {
 		return err
 	}
@@ -23,7 +26,7 @@ func attemptWithin(call lockCall, f *lockFile, o *options) error {
 		if err != syscall.EINTR {
 			return err
 		}
-		if !time.Now().Before(deadline) {
+		if !time.Now().Before(o.deadline) {
 			return errTimeout
 		}
 	}

@@ -37,6 +37,16 @@ func (e *ConflictError) Error() string {
 	return s
 }
 
+// Unreachable reports whether there is a holder of which this machine cannot tell whether it lives.
+func (e *ConflictError) Unreachable() bool {
+	for _, h := range e.Holders {
+		if h.Unreachable {
+			return true
+		}
+	}
+	return false
+}
+
 // A stateError says what is wrong with a state directory.
 type stateError string
 

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package main
+
+import "errors"
+
+// kernelHolders cannot be told here.
+func kernelHolders(f *lockFile, o *options) ([]holding, error) {
+	if o.backend == directory {
+		return nil, nil
+	}
+	return nil, &stepError{seeing, f.name, errors.New("this system does not tell who holds a kernel lock")}
+}
+
+func processUser(int) string    { return "-" }
+func processCommand(int) string { return "-" }

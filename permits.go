@@ -1,0 +1,99 @@
+//go:build unix
+
+package main
+
+import (
+	"io"
+	"math"
+	"math/rand/v2"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A permit is a shared flock(2), which an exclusive one waits for, and one of
+// the first --permits bytes from permitBase on, locked exclusively with an open
+// file description lock. Both are the kernel's, so a killed holder's permit is
+// free at once, and a child that has the descriptor keeps it.
+
+// permitBase is so far out that flock -u, which frees the permit that the
+// descriptor may have, does not meet what --fcntl --start has locked on it.
+const permitBase = 1 << 62
+
+// lockPermit gets a permit. The error is errNoLocks if the kernel has no such
+// byte locks; then the shared lock, which it may have, is kept.
+func lockPermit(f *lockFile, o *options) error {
+	share := *o
+	share.op = shared
+	if o.backend != byFcntl {
+		if err := asked(flockCall, f, &share); err != nil && !absent(err, f) {
+			return err
+		}
+	}
+	err := waitForPermit(f, o)
+	switch {
+	case err == nil:
+		return nil
+	case err == errConflict || err == errTimeout:
+		f.release()
+		return err
+	case err == syscall.EBADF:
+		return &stepError{permitting, f.name, err}
+	case o.backend == auto && (err == syscall.EINVAL || absent(err, f)):
+		return errNoLocks
+	}
+	return &stepError{locking, f.name, err}
+}
+
+// waitForPermit looks for a free byte until there is one. The kernel can wait
+// for one certain byte only, so this polls.
+func waitForPermit(f *lockFile, o *options) error {
+	for pause := time.Millisecond; ; pause = min(pause*3/2, 12*time.Millisecond) {
+		err := tryPermits(f, o.permits)
+		if err != syscall.EAGAIN && err != syscall.EACCES {
+			return err
+		}
+		if o.nonblock {
+			return errConflict
+		}
+		d := pause/2 + rand.N(pause)
+		if o.limited {
+			left := time.Until(o.deadline)
+			if left <= 0 {
+				return errTimeout
+			}
+			d = min(d, left)
+		}
+		time.Sleep(d)
+	}
+}
+
+// tryPermits locks one of n bytes, and gives up any other that the descriptor
+// had: to itself those are free.
+func tryPermits(f *lockFile, n int) (err error) {
+	for i := range int64(n) {
+		if err = setByteLock(f, unix.F_WRLCK, permitBase+i, 1); err == nil {
+			if i > 0 {
+				setByteLock(f, unix.F_UNLCK, permitBase, i)
+			}
+			return setByteLock(f, unix.F_UNLCK, permitBase+i+1, math.MaxInt32)
+		}
+		if err != syscall.EAGAIN && err != syscall.EACCES {
+			return err
+		}
+	}
+	return err
+}
+
+// freePermit gives up the permit that f may have.
+func freePermit(f *lockFile) { setByteLock(f, unix.F_UNLCK, permitBase, math.MaxInt32) }
+
+func setByteLock(f *lockFile, kind int16, start, length int64) error {
+	lock := unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: start, Len: length}
+	for {
+		if err := ofdSet(f.fd, false, &lock); err != syscall.EINTR {
+			return err
+		}
+	}
+}

@@ -1,0 +1,56 @@
+//go:build unix
+
+package main
+
+import (
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// needsSupervisor reports whether the directory lock is to be taken by a
+// second flock, which becomes the command.
+func needsSupervisor(f *lockFile, o *options) bool {
+	return len(o.command) > 0 && !o.closeFd && !o.noFork && o.op != unlock && forCommand(f, o)
+}
+
+// supervise starts flock once more, to take the lock and become the command,
+// waits for it, and frees the lock. It returns the exit status.
+func supervise(p *printer, f *lockFile, o *options, args []string) int {
+	l, err := openDirectoryLock(f, o)
+	if err != nil {
+		return fail(p, &stepError{keeping, f.name, err})
+	}
+	if f.named {
+		f.makeWay()
+	}
+	supervisor := "--supervisor=" + strconv.Itoa(syscall.Getpid())
+	pid, err := startSelf(append([]string{args[0], supervisor}, args[1:]...))
+	if err != nil {
+		return fail(p, err)
+	}
+	code, err := await(pid)
+	if err != nil {
+		return fail(p, err)
+	}
+	if o.cooldown > 0 && hadLock(l, pid) {
+		if err := f.startCooldown(o); err != nil {
+			fail(p, err) // that of the beginning still stands
+		}
+	}
+	l.Kept = nil
+	l.Sweep() // if that fails, the next contender does it
+	return code
+}
+
+// makeWay moves the descriptor out of the way: the second flock opens the file
+// again, under the same number.
+func (f *lockFile) makeWay() {
+	fd, err := unix.FcntlInt(uintptr(f.fd), syscall.F_DUPFD, f.fd+10)
+	syscall.Close(f.fd)
+	if err == nil {
+		syscall.CloseOnExec(fd)
+		f.fd = fd
+	}
+}
