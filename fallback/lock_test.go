@@ -97,53 +97,6 @@ func TestAnotherMachineCountsAsAlive(t *testing.T) {
 	}
 }
 
-func TestHostilePlaces(t *testing.T) {
-	for name, c := range map[string]struct {
-		prepare func(dir string)
-		says    string // "": works all the same
-	}{
-		"link":         {func(d string) { os.Mkdir(d+"2", 0777); os.Symlink(d+"2", d) }, "symbolic link"},
-		"dangling":     {func(d string) { os.Symlink(d+"2", d) }, "symbolic link"},
-		"file":         {func(d string) { os.WriteFile(d, nil, 0666) }, "not a directory"},
-		"nursery link": {func(d string) { os.Symlink(".", nursery(d)) }, "symbolic link"},
-		"empty":        {func(d string) { os.Mkdir(d, 0777) }, "token is missing"},
-		"no token":     {func(d string) { os.Mkdir(d, 0777); os.WriteFile(d+"/README", nil, 0666) }, "token is missing"},
-		"two tokens": {func(d string) {
-			os.Mkdir(d, 0777)
-			os.WriteFile(d+"/free", nil, 0666)
-			os.WriteFile(d+"/excl,"+me("").renewed().id(), nil, 0666)
-		}, "more than one token"},
-		"odd token": {func(d string) {
-			os.Mkdir(d, 0777)
-			os.WriteFile(d+"/free", nil, 0666)
-			os.WriteFile(d+"/shared,x", nil, 0666)
-		}, `cannot make out "shared,x"`},
-		"foreign names": {func(d string) {
-			os.Mkdir(d, 0777)
-			os.WriteFile(d+"/free", nil, 0666)
-			os.WriteFile(d+"/.nfs0001", nil, 0666)
-			os.WriteFile(d+"/a,b\n\xff", nil, 0666)
-		}, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := lockFile(t)
-			c.prepare(dir)
-			err := New(dir, me("")).TryLock(Request{Mode: Exclusive})
-			if c.says == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), dir) ||
-				strings.Contains(err.Error(), "\n") {
-				t.Fatal(err)
-			}
-			t.Log(err)
-		})
-	}
-}
-
 func TestNames(t *testing.T) {
 	for _, name := range []string{"a b", "a\nb", "\xff\xfe", strings.Repeat("x", 255), strings.Repeat("ü", 127), "-n", "%41", "a,b"} {
 		file := filepath.Join(t.TempDir(), name)

@@ -23,7 +23,7 @@ var roles = map[string]func(dir string, n int){
 	"killed at a step": killedAtStep,
 	"tortured":         tortured,
 	"contend":          contend,
-	"exit":             func(string, int) {},
+	"nobody":           nobody,
 }
 
 func TestMain(m *testing.M) {
