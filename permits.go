@@ -23,41 +23,33 @@ const permitBase = 1 << 62
 
 // lockPermit gets a permit. The error is errNoLocks if the kernel has no such
 // byte locks; then the shared lock, which it may have, is kept.
+//
+// The kernel can wait for one certain byte only, so this polls. Between two
+// looks it has no lock: an exclusive flock waits for holders, not for waiters.
 func lockPermit(f *lockFile, o *options) error {
 	share := *o
 	share.op = shared
-	if o.backend != byFcntl {
-		if err := asked(flockCall, f, &share); err != nil && !absent(err, f) {
-			return err
-		}
-	}
-	err := waitForPermit(f, o)
-	switch {
-	case err == nil:
-		return nil
-	case err == errConflict || err == errTimeout:
-		f.release()
-		return err
-	case err == syscall.EBADF:
-		return &stepError{permitting, f.name, err}
-	case o.backend == auto && (err == syscall.EINVAL || absent(err, f)):
-		return errNoLocks
-	}
-	return &stepError{locking, f.name, err}
-}
-
-// waitForPermit looks for a free byte until there is one. The kernel can wait
-// for one certain byte only, so this polls.
-func waitForPermit(f *lockFile, o *options) error {
 	for pause := time.Millisecond; ; pause = min(pause*3/2, 12*time.Millisecond) {
-		err := tryPermits(f, o.permits)
-		if err != syscall.EAGAIN && err != syscall.EACCES {
-			return err
+		if o.backend != byFcntl {
+			if err := asked(flockCall, f, &share); err != nil && !absent(err, f) {
+				return err
+			}
 		}
+		switch err := tryPermits(f, o.permits); {
+		case err == nil:
+			return nil
+		case err == syscall.EBADF:
+			return &stepError{permitting, f.name, err}
+		case o.backend == auto && (err == syscall.EINVAL || absent(err, f)):
+			return errNoLocks
+		case err != syscall.EAGAIN && err != syscall.EACCES:
+			return &stepError{locking, f.name, err}
+		}
+		f.release()
+		d := pause/2 + rand.N(pause)
 		if o.nonblock {
 			return errConflict
 		}
-		d := pause/2 + rand.N(pause)
 		if o.limited {
 			left := time.Until(o.deadline)
 			if left <= 0 {
