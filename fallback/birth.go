@@ -78,12 +78,12 @@ func clean(dir string) error {
 	defer root.Close()
 	f, err := root.Open(".")
 	if err != nil {
-		return err
+		return ignoreAbsent(err) // the last maker left and removed it
 	}
 	names, err := f.Readdirnames(-1)
 	f.Close()
 	if err != nil {
-		return err
+		return ignoreAbsent(err)
 	}
 	for _, name := range names {
 		maker, ok := parseID(name)

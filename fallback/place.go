@@ -55,7 +55,19 @@ func (p *place) open() error {
 }
 
 // openDir opens a directory that is no symbolic link, nor was one when it was opened.
-func openDir(dir string) (*os.Root, error) {
+func openDir(dir string) (root *os.Root, err error) {
+	// A nursery can be removed and made again in between.
+	for range 10 {
+		if root, err = openOnce(dir); err != errReplaced {
+			break
+		}
+	}
+	return root, err
+}
+
+const errReplaced = stateError("it was replaced while being opened")
+
+func openOnce(dir string) (*os.Root, error) {
 	named, err := os.Lstat(dir)
 	if err != nil {
 		return nil, err
@@ -72,7 +84,7 @@ func openDir(dir string) (*os.Root, error) {
 	}
 	opened, err := root.Stat(".")
 	if err == nil && !os.SameFile(named, opened) {
-		err = stateError("it was replaced while being opened")
+		err = errReplaced
 	}
 	if err != nil {
 		root.Close()

@@ -230,7 +230,7 @@ func noViolation(t *testing.T, dir string) {
 }
 
 func TestManyMakeTheStateDirectory(t *testing.T) {
-	for range 5 {
+	for range 10 {
 		dir := lockFile(t)
 		var cs []*exec.Cmd
 		for range 12 {
