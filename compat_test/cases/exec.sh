@@ -243,7 +243,7 @@ flock f sh -c 'tr "\0" "\n" </proc/$$/cmdline' x y
 # needs: proc
 cp "$(command -v sleep)" ./mysleep
 flock f ./mysleep 30 &
-await 'grep -q mysleep /proc/[0-9]*/cmdline 2>/dev/null && p=$(cat /proc/$!/task/$!/children) && [ -n "$p" ] && grep -q mysleep /proc/${p% }/cmdline'
+await 'p=$(cat /proc/$!/task/$!/children) && [ -n "$p" ] && tr "\0" " " </proc/${p% }/cmdline | grep -q ^./mysleep'
 tr '\0' ' ' </proc/${p% }/cmdline; echo
 kill ${p% }
 wait $!; echo $?
