@@ -38,3 +38,18 @@ func (o *options) chooseBackend() error {
 	}
 	return nil
 }
+
+// lock does what o says to the lock on f. The error is errConflict or
+// errTimeout if somebody else has the lock, and errSupervise if the directory
+// lock is to be taken by a flock that becomes the command.
+func lock(p *printer, f *lockFile, o *options) error {
+	if o.backend != directory {
+		if err := lockNative(p, f, o); err != errNoLocks {
+			return err
+		}
+	}
+	if needsSupervisor(f, o) {
+		return errSupervise
+	}
+	return lockDirectory(p, f, o)
+}

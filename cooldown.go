@@ -1,12 +1,6 @@
-//go:build unix
-
 package main
 
-import (
-	"time"
-
-	"golang.org/x/sys/unix"
-)
+import "time"
 
 // The cooldown of a lock lasts until the modification time of its file, while
 // that is in the future.
@@ -64,16 +58,16 @@ func waitCooldown(left time.Duration, o *options) error {
 
 // cooldownLeft returns the time until the cooldown is over.
 func (f *lockFile) cooldownLeft() (time.Duration, error) {
-	var stat unix.Stat_t
-	if err := unix.Fstat(f.fd, &stat); err != nil {
+	end, err := f.modTime()
+	if err != nil {
 		return 0, &stepError{cooling, f.name, err}
 	}
-	return time.Until(modTime(&stat)), nil
+	return time.Until(end), nil
 }
 
 // startCooldown sets when the cooldown ends, counted from now.
 func (f *lockFile) startCooldown(o *options) error {
-	if err := setModTime(f.fd, time.Now().Add(o.cooldown)); err != nil {
+	if err := f.setModTime(time.Now().Add(o.cooldown)); err != nil {
 		return &stepError{cooling, f.name, err}
 	}
 	return nil

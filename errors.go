@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"strings"
-	"syscall"
 )
 
 // The exit statuses of our own, named as in sysexits.h.
@@ -87,11 +85,11 @@ func exitStatus(err error) int {
 		return exOSErr
 	}
 	switch {
-	case is(err, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOLCK):
+	case lacksResources(err):
 		return exOSErr
-	case (at.step == opening || at.step == keeping) && is(err, syscall.EROFS, syscall.ENOSPC):
+	case (at.step == opening || at.step == keeping) && cannotCreate(err):
 		return exCantCreat
-	case at.step == opening, at.step == keeping && is(err, syscall.EACCES, syscall.EPERM):
+	case at.step == opening, at.step == keeping && lacksPermission(err):
 		return exNoInput
 	case at.step == locking, at.step == keeping, at.step == permitting:
 		return exDataErr
@@ -99,24 +97,4 @@ func exitStatus(err error) int {
 		return exUnavailable
 	}
 	return exOSErr
-}
-
-// is reports whether err is one of the errnos.
-func is(err error, errnos ...syscall.Errno) bool {
-	for _, e := range errnos {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
-// reason is the C library's text for an error: Go's begins in lower case.
-func reason(err error) string {
-	text := err.Error()
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
-		text = errno.Error()
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
 }

@@ -138,10 +138,17 @@ func getenv(name string) (value string, set bool) {
 	return "", false
 }
 
-// shell returns the user's shell.
-func shell() string {
-	if s, _ := getenv("SHELL"); s != "" {
-		return s
+// shellCommand is the command that -c means: the user's shell with the text.
+func shellCommand(text string) []string {
+	shell, _ := getenv("SHELL")
+	if shell == "" {
+		shell = "/bin/sh"
 	}
-	return "/bin/sh"
+	return []string{shell, "-c", text}
 }
+
+// commandProcess returns our own process id, which the command will have.
+func commandProcess([]string) int { return syscall.Getpid() }
+
+// programName is our name for messages.
+func programName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

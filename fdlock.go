@@ -110,3 +110,16 @@ func openRetry(name string, flags int) (int, error) {
 		}
 	}
 }
+
+// makeWay moves the descriptor out of the way: the second flock opens the file
+// again, under the same number.
+func (f *lockFile) makeWay() {
+	fd, err := unix.FcntlInt(uintptr(f.fd), syscall.F_DUPFD, f.fd+10)
+	syscall.Close(f.fd)
+	if err == nil {
+		syscall.CloseOnExec(fd)
+		f.fd = fd
+	}
+}
+
+func (f *lockFile) closeOnExec() { syscall.CloseOnExec(f.fd) }

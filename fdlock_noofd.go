@@ -1,4 +1,4 @@
-//go:build unix && !(darwin || illumos || linux || solaris)
+//go:build unix && !(aix || darwin || illumos || linux || solaris)
 
 package main
 

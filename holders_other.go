@@ -2,15 +2,7 @@
 
 package main
 
-import "errors"
-
-// kernelHolders cannot be told here.
-func kernelHolders(f *lockFile, o *options) ([]holding, error) {
-	if o.backend == directory {
-		return nil, nil
-	}
-	return nil, &stepError{seeing, f.name, errors.New("this system does not tell who holds a kernel lock")}
-}
+// Of other processes nothing is known here but the id.
 
 func processUser(int) string    { return "-" }
 func processCommand(int) string { return "-" }

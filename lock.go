@@ -9,21 +9,6 @@ import (
 // lockCall asks the kernel for a lock once, or asks and waits.
 type lockCall func(f *lockFile, o *options, wait bool) error
 
-// lock does what o says to the lock on f. The error is errConflict or
-// errTimeout if somebody else has the lock, and errSupervise if the directory
-// lock is to be taken by a flock that becomes the command.
-func lock(p *printer, f *lockFile, o *options) error {
-	if o.backend != directory {
-		if err := lockNative(p, f, o); err != errNoLocks {
-			return err
-		}
-	}
-	if needsSupervisor(f, o) {
-		return errSupervise
-	}
-	return lockDirectory(p, f, o)
-}
-
 // lockNative does what o says to the kernel's lock on f, by the first of the
 // ways that o allows which this system and the filesystem have. The error is
 // errNoLocks if there is no such way, and the directory lock is one.

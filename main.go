@@ -10,13 +10,11 @@ package main
 
 import (
 	"os"
-	"strings"
-	"syscall"
 	"time"
 )
 
 func main() {
-	p := &printer{name: os.Args[0][strings.LastIndexByte(os.Args[0], '/')+1:]}
+	p := &printer{name: programName(os.Args[0])}
 	code := run(p, os.Args)
 	os.Exit(p.status(code))
 }
@@ -62,7 +60,7 @@ func run(p *printer, args []string) int {
 		p.out(p.name + ": executing " + o.command[0] + "\n")
 	}
 	if o.closeFd {
-		syscall.CloseOnExec(f.fd)
+		f.closeOnExec()
 	}
 	if o.noFork {
 		return fail(p, become(o.command))

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"errors"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
-// Everything said to the user goes through this file, straight to the
-// descriptors: os.Stdout would handle SIGPIPE in its own way.
+// Everything said to the user goes through this file.
 
 // printer says things in the program's name.
 type printer struct {
@@ -41,7 +38,7 @@ func (p *printer) out(text string) {
 // was not written. As in the reference it is no failure that standard output
 // is closed, or a pipe that nobody reads.
 func (p *printer) status(code int) int {
-	if err := p.outErr; err != nil && !errors.Is(err, syscall.EBADF) && !errors.Is(err, syscall.EPIPE) {
+	if err := p.outErr; err != nil && !nobodyReads(err) {
 		p.warn("write error: ", reason(err))
 		return 1
 	}
@@ -49,17 +46,6 @@ func (p *printer) status(code int) int {
 		return 1
 	}
 	return code
-}
-
-func writeAll(fd int, text string) error {
-	for b := []byte(text); len(b) > 0; {
-		n, err := syscall.Write(fd, b)
-		if err != nil && err != syscall.EINTR {
-			return err
-		}
-		b = b[max(n, 0):]
-	}
-	return nil
 }
 
 // seconds writes a duration as S.UUUUUU.

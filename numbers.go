@@ -6,7 +6,6 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -15,11 +14,11 @@ import (
 
 const blanks = " \t\n\v\f\r"
 
-// invalid is the usage error for a number that is none, or, with an errno,
+// invalid is the usage error for a number that is none, or, with a reason why,
 // not an acceptable one.
-func invalid(what, s string, errno ...syscall.Errno) error {
+func invalid(what, s string, why ...error) error {
 	text := what + ": '" + s + "'"
-	for _, e := range errno {
+	for _, e := range why {
 		text += ": " + reason(e)
 	}
 	return &usageError{text: text}
@@ -52,7 +51,7 @@ func parseInt(s string, min, max int64, what string) (int, error) {
 		return 0, invalid(what, s)
 	}
 	if err != nil || n < min || n > max {
-		return 0, invalid(what, s, syscall.ERANGE)
+		return 0, invalid(what, s, errRange)
 	}
 	return int(n), nil
 }
@@ -75,20 +74,20 @@ func parseSize(s, what string) (int64, error) {
 	factor, fits, ok := sizeFactor(suffix)
 	whole, fraction, hasFraction := strings.Cut(number, ".")
 	if !ok || strings.Contains(number, "_") || strings.HasPrefix(number, "-") || hasFraction && suffix == "" {
-		return 0, invalid(what, s, syscall.EINVAL)
+		return 0, invalid(what, s, errInvalid)
 	}
 	n, err := strconv.ParseUint(strings.TrimPrefix(whole, "+"), 0, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0, invalid(what, s, syscall.EINVAL)
+		return 0, invalid(what, s, errInvalid)
 	}
 	high, size := bits.Mul64(n, factor)
 	if err != nil || high != 0 || !fits {
-		return 0, invalid(what, s, syscall.ERANGE)
+		return 0, invalid(what, s, errRange)
 	}
 	if hasFraction {
 		part, err := strconv.ParseFloat("0."+fraction, 64)
 		if err != nil {
-			return 0, invalid(what, s, syscall.EINVAL)
+			return 0, invalid(what, s, errInvalid)
 		}
 		size += uint64(part * float64(factor))
 	}

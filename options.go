@@ -72,7 +72,10 @@ func parseOptions(args []string) (*options, error) {
 	if err != nil || o.show != nil {
 		return o, err
 	}
-	return o, o.operands(rest)
+	if err := o.operands(rest); err != nil {
+		return o, err
+	}
+	return o, supported(o)
 }
 
 // parse sets o from the leading options of args and returns the words after
@@ -200,7 +203,7 @@ func (o *options) operands(words []string) error {
 		if len(words) != 2 {
 			return &usageError{text: words[0] + " requires exactly one command argument"}
 		}
-		words = []string{shell(), "-c", words[1]}
+		words = shellCommand(words[1])
 	}
 	if !o.hasFile && o.fd < 0 {
 		return &usageError{text: "missing file descriptor, file or directory"}

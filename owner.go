@@ -1,5 +1,3 @@
-//go:build unix
-
 package main
 
 import (
@@ -17,12 +15,13 @@ func ownerFor(f *lockFile, o *options) (fallback.Owner, error) {
 	case !forCommand(f, o):
 		pid, tag = descriptorOwner(f.fd), ownerTag{byNumber, f.fd, fallback.Owner{}}
 	case !o.closeFd:
+		pid = commandProcess(o.command)
 		tag = ownerTag{byCommand, f.fd, fallback.Owner{}}
 	}
-	if o.cooldown > 0 && o.supervisor != 0 {
+	if keeper := supervisorOf(o); keeper != 0 && o.cooldown > 0 {
 		// Between the end of the command and the setting of its cooldown,
 		// which its supervisor does, nobody else may get in.
-		tag.keeper, _ = fallback.Process(o.supervisor)
+		tag.keeper, _ = fallback.Process(keeper)
 	}
 	owner, err := fallback.Process(pid)
 	owner.Tag = tag.String()

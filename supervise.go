@@ -1,12 +1,10 @@
-//go:build unix
+//go:build !windows
 
 package main
 
 import (
 	"strconv"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // needsSupervisor reports whether the directory lock is to be taken by a
@@ -14,6 +12,9 @@ import (
 func needsSupervisor(f *lockFile, o *options) bool {
 	return len(o.command) > 0 && !o.closeFd && !o.noFork && o.op != unlock && forCommand(f, o)
 }
+
+// supervisorOf returns the process that waits for the command; 0 if none does.
+func supervisorOf(o *options) int { return o.supervisor }
 
 // supervise starts flock once more, to take the lock and become the command,
 // waits for it, and frees the lock. It returns the exit status.
@@ -42,15 +43,4 @@ func supervise(p *printer, f *lockFile, o *options, args []string) int {
 	l.Kept = nil
 	l.Sweep() // if that fails, the next contender does it
 	return code
-}
-
-// makeWay moves the descriptor out of the way: the second flock opens the file
-// again, under the same number.
-func (f *lockFile) makeWay() {
-	fd, err := unix.FcntlInt(uintptr(f.fd), syscall.F_DUPFD, f.fd+10)
-	syscall.Close(f.fd)
-	if err == nil {
-		syscall.CloseOnExec(fd)
-		f.fd = fd
-	}
 }

@@ -2,10 +2,7 @@
 
 package main
 
-import (
-	"syscall"
-	"time"
-)
+import "time"
 
 // attemptWithin asks again at short intervals. Only on Linux can a timer's
 // signal be sent to the one thread that waits in the system call.

@@ -1,0 +1,17 @@
+//go:build unix
+
+package main
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func (f *lockFile) modTime() (time.Time, error) {
+	var stat unix.Stat_t
+	err := unix.Fstat(f.fd, &stat)
+	return modTime(&stat), err
+}
+
+func (f *lockFile) setModTime(t time.Time) error { return setModTime(f.fd, t) }
