@@ -45,7 +45,7 @@ func parseKernelLock(line string) (l kernelLock, ok bool) {
 
 func (l kernelLock) mode() string {
 	switch {
-	case l.kind == "OFDLCK" && l.write && len(l.start) == len(strconv.Itoa(permitBase)) && l.start >= strconv.Itoa(permitBase):
+	case l.kind == "OFDLCK" && l.write && len(l.start) == len(strconv.FormatInt(permitBase, 10)) && l.start >= strconv.FormatInt(permitBase, 10):
 		return "permit"
 	case l.write:
 		return "exclusive"
