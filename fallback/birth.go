@@ -63,8 +63,8 @@ func bear(parent *os.Root, base, nursery, temp string) error {
 		}
 	}
 	if err != nil {
-		parent.Remove(token)
-		parent.Remove(temp)
+		removeIn(parent, token)
+		removeIn(parent, temp)
 	}
 	return err
 }
@@ -90,14 +90,15 @@ func clean(dir string) error {
 		if !ok || judge(here(), maker) != dead {
 			continue
 		}
-		if err := ignoreAbsent(root.Remove(filepath.Join(name, free))); err != nil {
+		if err := ignoreAbsent(removeIn(root, filepath.Join(name, free))); err != nil {
 			return err
 		}
-		if err := ignoreAbsent(root.Remove(name)); err != nil {
+		if err := ignoreAbsent(removeIn(root, name)); err != nil {
 			return err
 		}
 	}
-	// It stays while another maker is in it, who removes it then.
+	// It stays while another maker is in it, who removes it then. Some systems do not remove what is open.
+	root.Close()
 	os.Remove(nursery(dir))
 	return nil
 }

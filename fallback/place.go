@@ -128,7 +128,7 @@ func (p *place) Exists(name string) (bool, error) {
 	return err == nil, err
 }
 
-func (p *place) Rename(old, new string) error { return p.root.Rename(old, new) }
+func (p *place) Rename(old, new string) error { return moveIn(p.root, old, new) }
 
 func (p *place) Create(name string) error {
 	f, err := p.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0666)
@@ -141,7 +141,7 @@ func (p *place) Create(name string) error {
 	return f.Close()
 }
 
-func (p *place) Remove(name string) error { return p.root.Remove(name) }
+func (p *place) Remove(name string) error { return removeIn(p.root, name) }
 
 func (p *place) Fate(o Owner) fate     { return judge(here(), o) }
 func (p *place) Now() time.Time        { return time.Now() }
