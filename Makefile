@@ -31,6 +31,21 @@ test: flock                   ## run all tests
 compat: flock                 ## compare with util-linux flock, script by script
 	go test ./compat_test -count=1 -args -table
 
+cross:                        ## build and vet for every system, into build/OS_ARCH
+	@for system in $(SYSTEMS); do \
+		export GOOS=$${system%/*} GOARCH=$${system#*/}; \
+		program=build/$${GOOS}_$$GOARCH/flock; \
+		[ $$GOOS != windows ] || program=$$program.exe; \
+		echo $$program; \
+		$(GOBUILD) -o $$program . && go vet ./... && go vet -tags flock_linkname ./... || exit 1; \
+	done
+
+test-qemu:                    ## run the tests on linux/arm64 and linux/386, under qemu-user
+	sh compat_test/qemu/run.sh
+
+test-wine:                    ## test the Windows program under Wine
+	sh compat_test/wine/run.sh
+
 install: flock                ## install binary, manual page and completions (DESTDIR, PREFIX)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/man/man1 \
 		$(DESTDIR)$(DATADIR)/bash-completion/completions \
@@ -54,4 +69,4 @@ clean:                        ## remove what was built
 help:                         ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
 
-.PHONY: all demo test compat install uninstall clean help
+.PHONY: all demo test compat cross test-qemu test-wine install uninstall clean help

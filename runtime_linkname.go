@@ -1,4 +1,4 @@
-//go:build unix && flock_linkname
+//go:build unix && !aix && flock_linkname
 
 package main
 
@@ -11,6 +11,9 @@ import (
 // not, would reach the command or the user. Here it is prevented, with
 // variables of the runtime that want -ldflags=-checklinkname=0; a build
 // without the tag flock_linkname does without (runtime_plain.go).
+//
+// So does AIX, where the runtime, with no poll server, would write a byte to
+// descriptor 0 (netpoll_aix.go).
 
 // islibrary says that this is a C shared library, set like runtime/cgo sets
 // runtime.iscgo. In a library the runtime installs no signal handlers: the

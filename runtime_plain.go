@@ -1,4 +1,4 @@
-//go:build unix && !flock_linkname
+//go:build unix && (aix || !flock_linkname)
 
 package main
 

@@ -1,0 +1,103 @@
+//go:build linux
+
+// Command qemu runs a command, and what that starts, where the programs of
+// another architecture are run by qemu-user: usage is
+//
+//	qemu GOARCH QEMU COMMAND [ARGUMENT]...
+//
+// with the path of a static qemu. The kernel is told so by binfmt_misc, in a
+// user namespace (Linux 6.7) of the command's own, so that nothing outside of
+// it changes.
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+// elf is what the file header says: class, machine.
+var elf = map[string]struct {
+	class   byte
+	machine [2]byte
+}{
+	"386":     {1, [2]byte{0x03, 0}},
+	"arm":     {1, [2]byte{0x28, 0}},
+	"arm64":   {2, [2]byte{0xb7, 0}},
+	"riscv64": {2, [2]byte{0xf3, 0}},
+}
+
+func main() {
+	if len(os.Args) < 4 {
+		fail("usage: qemu GOARCH QEMU COMMAND [ARGUMENT]...")
+	}
+	if os.Getenv("FLOCK_TEST_QEMU") != os.Args[1] {
+		os.Exit(again())
+	}
+	const dir = "/proc/sys/fs/binfmt_misc"
+	if err := syscall.Mount("none", dir, "binfmt_misc", 0, ""); err != nil {
+		fail("cannot mount binfmt_misc in a user namespace (it takes Linux 6.7): ", err)
+	}
+	if err := os.WriteFile(dir+"/register", []byte(rule(os.Args[1], os.Args[2])), 0); err != nil {
+		fail(err)
+	}
+	path, err := exec.LookPath(os.Args[3])
+	if err == nil {
+		err = syscall.Exec(path, os.Args[3:], os.Environ())
+	}
+	fail(os.Args[3], ": ", err)
+}
+
+// rule is for binfmt_misc: to have the interpreter opened now (F) and given
+// argv[0] (P).
+func rule(arch, qemu string) string {
+	header, known := elf[arch]
+	if !known {
+		fail("unknown architecture: ", arch)
+	}
+	magic := append([]byte("\x7fELF"), header.class, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0)
+	magic = append(magic, header.machine[:]...)
+	mask := []byte("\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff")
+	escape := func(bytes []byte) string {
+		var b strings.Builder
+		for _, c := range bytes {
+			fmt.Fprintf(&b, `\x%02x`, c)
+		}
+		return b.String()
+	}
+	return ":qemu-" + arch + ":M::" + escape(magic) + ":" + escape(mask) + ":" + qemu + ":FP"
+}
+
+// again runs this program in a new user and mount namespace. All users are who
+// they were, if root says so; else there is only the one, as root.
+func again() int {
+	uids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1 << 16}}
+	gids := uids
+	root := os.Geteuid() == 0
+	if !root {
+		uids = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		gids = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Env = append(os.Environ(), "FLOCK_TEST_QEMU="+os.Args[1])
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:                 syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings:                uids,
+		GidMappings:                gids,
+		GidMappingsEnableSetgroups: root,
+		Pdeathsig:                  syscall.SIGKILL,
+	}
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		fail("cannot make a user namespace: ", err)
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+func fail(words ...any) {
+	fmt.Fprintln(os.Stderr, "qemu:", fmt.Sprint(words...))
+	os.Exit(1)
+}

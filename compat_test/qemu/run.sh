@@ -1,0 +1,28 @@
+#!/bin/sh
+# Runs all tests on linux/arm64 and linux/386, under qemu-user.
+set -eu
+qemu_arm64=qemu-aarch64-static
+qemu_386=qemu-i386-static
+missing=
+for program in $qemu_arm64 $qemu_386; do
+	command -v $program >/dev/null || missing="$missing $program"
+done
+if [ -n "$missing" ]; then
+	echo "test-qemu: missing:$missing (in Debian's package qemu-user-static)" >&2
+	exit 1
+fi
+
+mkdir -p build
+go build -o build/qemu ./compat_test/qemu
+status=0
+for arch in arm64 386; do
+	eval qemu="\$(command -v \$qemu_$arch)"
+	echo "== linux/$arch: $("$qemu" --version | head -n 1)"
+	GOARCH=$arch CGO_ENABLED=0 go build -trimpath -tags flock_linkname -ldflags '-s -w -checklinkname=0' \
+		-o build/linux_$arch/flock .
+	GOARCH=$arch CGO_ENABLED=0 build/qemu $arch "$qemu" go test -count=1 . ./fallback || status=1
+	FLOCK_UNDER_TEST=$PWD/build/linux_$arch/flock \
+		build/qemu $arch "$qemu" go test -count=1 -timeout 20m ./compat_test \
+		-run 'TestNative|TestDirectory|TestAbsent' || status=1
+done
+exit $status
