@@ -18,42 +18,47 @@ func acquire(p *printer, f *lockFile, o *options) error {
 		return lock(p, f, o)
 	}
 	for {
+		// Before, so that only those take the lock whose turn it can be.
+		if err := waitCooldown(f, o); err != nil {
+			return err
+		}
 		if err := lock(p, f, o); err != nil {
 			return err
 		}
 		left, err := f.cooldownLeft()
 		if err == nil && left <= 0 {
-			err = f.startCooldown(o)
-			if err == nil {
+			if err = f.startCooldown(o); err == nil {
 				return nil
 			}
 		}
 		f.release()
-		if err == nil {
-			err = waitCooldown(left, o)
-		}
 		if err != nil {
 			return err
 		}
 	}
 }
 
-// waitCooldown waits for the rest of a cooldown, or for a while: somebody may
-// move its end.
-func waitCooldown(left time.Duration, o *options) error {
-	if o.nonblock {
-		return errConflict
-	}
-	left = min(left, 100*time.Millisecond)
-	if o.limited {
-		time := time.Until(o.deadline)
-		if time <= 0 {
-			return errTimeout
+// waitCooldown waits for the end of the cooldown. It looks again and again, as
+// somebody may move the end.
+func waitCooldown(f *lockFile, o *options) error {
+	for {
+		left, err := f.cooldownLeft()
+		switch {
+		case err != nil || left <= 0:
+			return err
+		case o.nonblock:
+			return errConflict
 		}
-		left = min(left, time)
+		pause := min(left, 100*time.Millisecond)
+		if o.limited {
+			rest := time.Until(o.deadline)
+			if rest <= 0 {
+				return errTimeout
+			}
+			pause = min(pause, rest)
+		}
+		time.Sleep(pause)
 	}
-	time.Sleep(left)
-	return nil
 }
 
 // cooldownLeft returns the time until the cooldown is over.

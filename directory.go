@@ -45,20 +45,28 @@ func lockDirectory(p *printer, f *lockFile, o *options) error {
 		}
 		return errTimeout
 	}
+	if badDescriptor(err) {
+		return &stepError{locking, f.name, err}
+	}
 	return &stepError{keeping, f.name, err}
 }
 
 // openDirectoryLock returns the directory lock of f for its future owner.
 func openDirectoryLock(f *lockFile, o *options) (*fallback.Lock, error) {
-	path := f.name
+	base, _ := getenv("FLOCK_DIR")
+	path, err := f.name, error(nil)
 	if !f.named {
-		var err error
-		if path, err = descriptorPath(f.fd); err != nil {
-			return nil, err
+		path, err = descriptorPath(f.fd)
+	}
+	if err != nil {
+		return nil, err
+	}
+	dir, err := fallback.StateDir(path, base)
+	if err != nil && f.named { // the working directory may have been removed
+		if path, err = descriptorPath(f.fd); err == nil {
+			dir, err = fallback.StateDir(path, base)
 		}
 	}
-	base, _ := getenv("FLOCK_DIR")
-	dir, err := fallback.StateDir(path, base)
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +101,9 @@ func useDirectoryLock(p *printer, l *fallback.Lock, o *options) error {
 		return l.Unlock()
 	case o.nonblock:
 		return l.TryLock(request)
+	}
+	if o.limited {
+		outlastAlarm() // with a kernel lock it would not end the wait either
 	}
 	// A holder that nobody here can find dead may be waited for in vain, so
 	// that it is to be said soon.

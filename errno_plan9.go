@@ -15,6 +15,8 @@ func cannotCreate(err error) bool { return says(err, "read only", "read-only", "
 
 func lacksPermission(err error) bool { return says(err, "permission denied") }
 
+func badDescriptor(error) bool { return false } // there are none to be locked
+
 // nobodyReads reports whether a write failed as standard output is closed, or
 // a pipe that nobody reads.
 func nobodyReads(err error) bool { return says(err, "hungup", "closed pipe", "fd out of range") }

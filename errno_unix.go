@@ -18,6 +18,8 @@ func cannotCreate(err error) bool { return is(err, syscall.EROFS, syscall.ENOSPC
 
 func lacksPermission(err error) bool { return is(err, syscall.EACCES, syscall.EPERM) }
 
+func badDescriptor(err error) bool { return is(err, syscall.EBADF) }
+
 // nobodyReads reports whether a write failed as standard output is closed, or
 // a pipe that nobody reads.
 func nobodyReads(err error) bool { return is(err, syscall.EBADF, syscall.EPIPE) }

@@ -22,6 +22,8 @@ func lacksPermission(err error) bool {
 	return is(err, windows.ERROR_ACCESS_DENIED, windows.ERROR_PRIVILEGE_NOT_HELD)
 }
 
+func badDescriptor(error) bool { return false } // there are none to be locked
+
 // nobodyReads reports whether a write failed as standard output is closed, or
 // a pipe that nobody reads.
 func nobodyReads(err error) bool {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // runCommand runs the command and returns its exit status, or 128 plus the
@@ -48,11 +50,23 @@ func prepareFork() {
 }
 
 func spawn(path string, argv, env []string) (pid int, err error) {
-	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}})
+	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: standardFiles()})
 	if err == syscall.EAGAIN || err == syscall.EMFILE || err == syscall.ENFILE {
 		return 0, &stepError{forking, path, err}
 	}
 	return pid, err
+}
+
+// standardFiles hands on what flock has as descriptors 0, 1 and 2. A closed one
+// stays so: ForkExec would put the pipe in its place that it uses itself.
+func standardFiles() []uintptr {
+	files := []uintptr{0, 1, 2}
+	for i, fd := range files {
+		if _, err := unix.FcntlInt(fd, syscall.F_GETFD, 0); err != nil {
+			files[i] = ^uintptr(0)
+		}
+	}
+	return files
 }
 
 // await returns the exit status of a child.

@@ -57,7 +57,8 @@ func (f *lockFile) stat(stat *unix.Stat_t) error {
 // lowest free number, and nothing else about the open file may change.
 func openLockFile(o *options) (*lockFile, error) {
 	if !o.hasFile {
-		return &lockFile{name: strconv.Itoa(o.fd), fd: o.fd}, nil
+		f := &lockFile{name: strconv.Itoa(o.fd), fd: o.fd}
+		return f, f.permitted(o)
 	}
 	f := &lockFile{name: o.file, named: true, mode: syscall.O_RDONLY}
 	if o.backend == byFcntl && o.op == exclusive {
@@ -67,6 +68,22 @@ func openLockFile(o *options) (*lockFile, error) {
 		f.mode = syscall.O_RDWR
 	}
 	return f, f.open()
+}
+
+// permitted refuses a descriptor that cannot have a permit: its byte can be
+// locked only if it is open for writing.
+func (f *lockFile) permitted(o *options) error {
+	if o.permits == 0 {
+		return nil
+	}
+	flags, err := unix.FcntlInt(uintptr(f.fd), syscall.F_GETFL, 0)
+	if err != nil {
+		return &stepError{locking, f.name, err}
+	}
+	if flags&syscall.O_ACCMODE == syscall.O_RDONLY {
+		return &stepError{permitting, f.name, syscall.EBADF}
+	}
+	return nil
 }
 
 func (f *lockFile) open() (err error) {
@@ -115,11 +132,12 @@ func openRetry(name string, flags int) (int, error) {
 // again, under the same number.
 func (f *lockFile) makeWay() {
 	fd, err := unix.FcntlInt(uintptr(f.fd), syscall.F_DUPFD, f.fd+10)
-	syscall.Close(f.fd)
-	if err == nil {
-		syscall.CloseOnExec(fd)
-		f.fd = fd
+	if err != nil {
+		fd = -1 // a number that is not ours must not be looked at
 	}
+	syscall.Close(f.fd)
+	syscall.CloseOnExec(fd)
+	f.fd = fd
 }
 
 func (f *lockFile) closeOnExec() { syscall.CloseOnExec(f.fd) }

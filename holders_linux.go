@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -88,7 +90,7 @@ func kernelHolders(f *lockFile, o *options) ([]holding, error) {
 		case !ok || !files[l.file]:
 		case l.waiting:
 			waiters = append(waiters, holding{pid: l.waiter(openers), mode: l.mode(), waiting: true})
-		case l.pid > 0 && modes[l.pid] == "" && !readable(l.pid):
+		case l.pid > 0 && modes[l.pid] == "" && hidden(l.pid):
 			modes[l.pid] = l.mode() // whose fdinfo is not for us to read
 		}
 	}
@@ -149,10 +151,10 @@ func stronger(a, b string) string {
 	return b
 }
 
-// readable reports whether we may look at the descriptors of a process.
-func readable(pid int) bool {
+// hidden reports whether a process lives whose descriptors are not for us.
+func hidden(pid int) bool {
 	_, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/fd")
-	return err == nil
+	return errors.Is(err, fs.ErrPermission)
 }
 
 // fileID names a file as /proc/locks does.

@@ -20,7 +20,7 @@ func lockNative(p *printer, f *lockFile, o *options) error {
 	if o.permits > 0 {
 		return lockPermit(f, o)
 	}
-	if o.op == unlock {
+	if !f.named || o.op == unlock {
 		freePermit(f)
 	}
 	err := error(syscall.ENOSYS)

@@ -62,12 +62,15 @@ func run(p *printer, args []string) int {
 	if o.closeFd {
 		f.closeOnExec()
 	}
-	if o.noFork {
+	switch {
+	case o.supervisor != 0 && p.outErr == nil:
+		// In a C program the child would tell; whether it could is not asked.
+		return fail(&printer{name: p.name}, become(o.command))
+	case o.noFork && o.supervisor == 0:
 		return fail(p, become(o.command))
 	}
 	code, err := runCommand(o.command)
 	if err != nil {
-		// In a C program the child tells this; whether it could is not asked.
 		return fail(&printer{name: p.name}, err)
 	}
 	if o.cooldown > 0 {

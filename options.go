@@ -81,6 +81,9 @@ func parseOptions(args []string) (*options, error) {
 // parse sets o from the leading options of args and returns the words after
 // them. -c is not an option here, but ends the options like a first operand.
 func (o *options) parse(args []string) (rest []string, err error) {
+	if !strings.HasPrefix(args[1], "-") {
+		return args[1:], nil
+	}
 	set := getopt.New()
 	declare(set, o.table(), args[1:])
 	set.FlagLong(&option{set: func(string) error { return nil }}, "command", 'c').SetFlag()
@@ -108,26 +111,34 @@ func (o *options) parse(args []string) (rest []string, err error) {
 	return nil, &usageError{"unrecognized option '" + set.Args()[0] + "'", true}
 }
 
-// declare tells set of the options in table, and of those abbreviations of
-// long names that occur in words: getopt/v2 knows none.
+// declare tells set of those options in table that occur in words: to declare
+// one takes longer than all the rest of a short run. Among them are those that
+// are abbreviated: getopt/v2 knows no abbreviations.
 func declare(set *getopt.Set, table []option, words []string) {
 	known := map[string]bool{}
 	add := func(opt *option, long string, short rune) {
-		known[long] = true
-		if declared := set.FlagLong(opt, long, short); !opt.value {
-			declared.SetFlag()
+		if name := "-" + string(short) + long; !known[name] {
+			known[name] = true
+			if declared := set.FlagLong(opt, long, short); !opt.value {
+				declared.SetFlag()
+			}
 		}
-	}
-	for i := range table {
-		add(&table[i], table[i].long, table[i].short)
 	}
 	for _, word := range words {
 		if word == "--" {
 			return
 		}
+		if letters, ok := strings.CutPrefix(word, "-"); ok && !strings.HasPrefix(letters, "-") {
+			for i := range table {
+				if short := table[i].short; short != 0 && strings.ContainsRune(letters, short) {
+					add(&table[i], "", short)
+				}
+			}
+			continue
+		}
 		name, isLong := strings.CutPrefix(word, "--")
 		name, _, _ = strings.Cut(name, "=")
-		if !isLong || name == "" || known[name] {
+		if !isLong || name == "" {
 			continue
 		}
 		if opt := abbreviated(table, name); opt != nil {
@@ -138,9 +149,14 @@ func declare(set *getopt.Set, table []option, words []string) {
 	}
 }
 
-// abbreviated returns the only option whose long name begins with prefix, or
-// nil. The reference's names win over our own.
+// abbreviated returns the option with that long name, or the only one whose
+// long name begins with it, or nil. The reference's names win over our own.
 func abbreviated(table []option, prefix string) (found *option) {
+	for i := range table {
+		if table[i].long == prefix {
+			return &table[i]
+		}
+	}
 	for _, own := range []bool{false, true} {
 		matches := 0
 		for i := range table {

@@ -38,8 +38,6 @@ func lockPermit(f *lockFile, o *options) error {
 		switch err := tryPermits(f, o.permits); {
 		case err == nil:
 			return nil
-		case err == syscall.EBADF:
-			return &stepError{permitting, f.name, err}
 		case o.backend == auto && (err == syscall.EINVAL || absent(err, f)):
 			return errNoLocks
 		case err != syscall.EAGAIN && err != syscall.EACCES:
@@ -79,7 +77,7 @@ func tryPermits(f *lockFile, n int) (err error) {
 }
 
 // freePermit gives up the permit that f may have.
-func freePermit(f *lockFile) { setByteLock(f, unix.F_UNLCK, permitBase, math.MaxInt32) }
+func freePermit(f *lockFile) error { return setByteLock(f, unix.F_UNLCK, permitBase, math.MaxInt32) }
 
 func setByteLock(f *lockFile, kind int16, start, length int64) error {
 	lock := unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: start, Len: length}

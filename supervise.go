@@ -19,10 +19,6 @@ func supervisorOf(o *options) int { return o.supervisor }
 // supervise starts flock once more, to take the lock and become the command,
 // waits for it, and frees the lock. It returns the exit status.
 func supervise(p *printer, f *lockFile, o *options, args []string) int {
-	l, err := openDirectoryLock(f, o)
-	if err != nil {
-		return fail(p, &stepError{keeping, f.name, err})
-	}
 	if f.named {
 		f.makeWay()
 	}
@@ -31,9 +27,13 @@ func supervise(p *printer, f *lockFile, o *options, args []string) int {
 	if err != nil {
 		return fail(p, err)
 	}
+	l, failed := openDirectoryLock(f, o) // while the other starts
 	code, err := await(pid)
 	if err != nil {
 		return fail(p, err)
+	}
+	if failed != nil {
+		return code // the other has told why
 	}
 	if o.cooldown > 0 && hadLock(l, pid) {
 		if err := f.startCooldown(o); err != nil {

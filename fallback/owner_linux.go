@@ -50,8 +50,11 @@ func processStart(pid int) (string, bool) {
 	if !procfs() {
 		return "", exists(pid)
 	}
-	dir := "/proc/" + strconv.Itoa(pid)
-	stat := readSmall(dir + "/stat")
+	number := strconv.Itoa(pid)
+	dir := "/proc/" + number
+	// The first thread's stat, which says the same: for /proc/PID/stat of its own process, qemu-user makes one up with
+	// another start time, and all others would take the process for dead.
+	stat := readSmall(dir + "/task/" + number + "/stat")
 	// The second field is the command in parentheses, and may itself contain any byte.
 	i := bytes.LastIndexByte(stat, ')')
 	if i < 0 {
