@@ -27,6 +27,9 @@ var needResults sync.Map
 
 // missing names the first need of a case that this machine does not meet.
 func missing(c compatCase) string {
+	if need := hiddenByQemu(c); need != "" {
+		return need
+	}
 	for _, need := range c.needs {
 		met, _ := needResults.LoadOrStore(need, sync.OnceValue(func() bool {
 			if check, ok := needChecks[need]; ok {
