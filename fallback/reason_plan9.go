@@ -1,0 +1,3 @@
+package fallback
+
+func reason(err error) string { return err.Error() }
