@@ -25,11 +25,20 @@ demo: flock                   ## build, and show the main job at work
 	sh compat_test/demo.sh ./flock
 
 test: flock                   ## run all tests
+	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go vet ./...
-	go test -timeout 20m ./...
+	go vet -tags flock_linkname ./...
+	go test -timeout 30m -count=1 ./...
+	sh completions/test.sh ./flock
+	if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/flock.1; \
+		else echo 'mandoc is missing: manual page not checked'; fi
 
 compat: flock                 ## compare with util-linux flock, script by script
-	go test ./compat_test -count=1 -args -table
+	cd compat_test && go test -count=1 -timeout 30m \
+		-run 'TestTranscripts|TestNative|TestDirectory|TestAbsent'
+
+bench: flock                  ## measure beside util-linux flock and other lockers
+	go run ./compat_test/bench $(BENCHFLAGS) ./flock
 
 cross:                        ## build and vet for every system, into build/OS_ARCH
 	@for system in $(SYSTEMS); do \
@@ -63,10 +72,18 @@ uninstall:                    ## remove what install put there
 		$(DESTDIR)$(DATADIR)/zsh/site-functions/_flock \
 		$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/flock.fish
 
+dist: cross                   ## tarballs, packages and SHA256SUMS of every system, into dist
+	for system in $(SYSTEMS); do \
+		from=build/$$(echo $$system | tr / _)/flock; to=build/flock-$$(echo $$system | tr / -); \
+		case $$system in windows/*) cp $$from.exe $$to.exe;; *) cp $$from $$to;; esac; done
+	packaging/dist.sh $(VERSION) build dist $(SYSTEMS)
+	packaging/deb.sh $(VERSION) amd64 build/flock-linux-amd64 dist
+	packaging/apk.sh $(VERSION) x86_64 build/flock-linux-amd64 dist
+
 clean:                        ## remove what was built
 	rm -rf flock build dist
 
 help:                         ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
 
-.PHONY: all demo test compat cross test-qemu test-wine install uninstall clean help
+.PHONY: all demo test compat torture bench cross test-qemu test-wine install uninstall dist clean help

@@ -129,7 +129,7 @@ func useDirectoryLock(p *printer, l *fallback.Lock, o *options) error {
 func hadLock(l *fallback.Lock, pid int) bool {
 	holders, _ := l.Holders()
 	for _, h := range holders {
-		if h.PID == pid {
+		if h.PID == pid && !h.Waiting {
 			return true
 		}
 	}

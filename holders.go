@@ -100,7 +100,7 @@ func directoryHolders(f *lockFile, o *options) ([]holding, error) {
 }
 
 func holdingOf(h fallback.Holder) holding {
-	line := holding{pid: h.PID, mode: h.Mode.String()}
+	line := holding{pid: h.PID, mode: h.Mode.String(), waiting: h.Waiting}
 	if h.Unreachable {
 		line.note = "on host " + h.Host + ": remove " + h.File + " if that is gone"
 	}

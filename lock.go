@@ -21,7 +21,7 @@ func lockNative(p *printer, f *lockFile, o *options) error {
 		return lockPermit(f, o)
 	}
 	if !f.named || o.op == unlock {
-		freePermit(f)
+		freePermit(f, o)
 	}
 	err := error(syscall.ENOSYS)
 	if o.backend != byFcntl {

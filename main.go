@@ -10,8 +10,13 @@ package main
 
 import (
 	"os"
+	"runtime"
 	"time"
 )
+
+// The command is to be started by the main thread: some of what it inherits
+// belongs to a thread, such as the signal to get when the parent dies.
+func init() { runtime.LockOSThread() }
 
 func main() {
 	p := &printer{name: programName(os.Args[0])}

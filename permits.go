@@ -76,8 +76,16 @@ func tryPermits(f *lockFile, n int) (err error) {
 	return err
 }
 
-// freePermit gives up the permit that f may have.
-func freePermit(f *lockFile) error { return setByteLock(f, unix.F_UNLCK, permitBase, math.MaxInt32) }
+// freePermit gives up the permit that f may have, be it a byte or, for want of
+// byte locks, one of the directory lock.
+func freePermit(f *lockFile, o *options) {
+	err := setByteLock(f, unix.F_UNLCK, permitBase, math.MaxInt32)
+	if o.backend == auto && !f.named && (err == syscall.EINVAL || absent(err, f)) {
+		if l, err := openDirectoryLock(f, o); err == nil {
+			l.Unlock()
+		}
+	}
+}
 
 func setByteLock(f *lockFile, kind int16, start, length int64) error {
 	lock := unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: start, Len: length}

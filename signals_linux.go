@@ -3,7 +3,6 @@
 package main
 
 import (
-	"runtime"
 	"syscall"
 	"unsafe"
 
@@ -20,10 +19,8 @@ func catch(sig syscall.Signal) {
 }
 
 // restoreMask blocks the signals that were blocked when flock was started: the
-// runtime unblocks SIGSEGV, SIGURG and some others. It binds the goroutine to
-// its thread.
+// runtime unblocks SIGSEGV, SIGURG and some others.
 func restoreMask() {
-	runtime.LockOSThread()
 	mask := unix.Sigset_t{}
 	*(*[2]uint32)(unsafe.Pointer(&mask)) = initSigmask
 	unix.PthreadSigmask(unix.SIG_SETMASK, &mask, nil)

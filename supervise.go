@@ -22,6 +22,9 @@ func supervise(p *printer, f *lockFile, o *options, args []string) int {
 	if f.named {
 		f.makeWay()
 	}
+	if o.limited {
+		outlastAlarm()
+	}
 	supervisor := "--supervisor=" + strconv.Itoa(syscall.Getpid())
 	pid, err := startSelf(append([]string{args[0], supervisor}, args[1:]...))
 	if err != nil {

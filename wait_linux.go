@@ -1,7 +1,6 @@
 package main
 
 import (
-	"runtime"
 	"syscall"
 	"time"
 	"unsafe"
@@ -35,7 +34,6 @@ func attemptWithin(call lockCall, f *lockFile, o *options) error {
 // startAlarm has SIGALRM sent to this thread after d, and then every 10 ms,
 // lest the first come just before the call that it is to interrupt.
 func startAlarm(d time.Duration) (stop func(), err error) {
-	runtime.LockOSThread()
 	if err := interruptBy(unix.SIGALRM); err != nil {
 		return nil, err
 	}
@@ -55,7 +53,6 @@ func startAlarm(d time.Duration) (stop func(), err error) {
 	}
 	return func() {
 		unix.Syscall(unix.SYS_TIMER_DELETE, uintptr(timer), 0, 0)
-		runtime.UnlockOSThread()
 	}, nil
 }
 

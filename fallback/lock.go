@@ -108,10 +108,12 @@ type Holder struct {
 	File string
 	// Unreachable says that this machine cannot tell whether the holder lives.
 	Unreachable bool
+	// Waiting says that it has not got the lock yet.
+	Waiting bool
 }
 
-// Holders returns the living holders of the lock, those on other machines included. A state directory that is not
-// there has none.
+// Holders returns the living holders of the lock, those on other machines included, and then who has been waiting for
+// more than some milliseconds. A state directory that is not there has none.
 func (l *Lock) Holders() ([]Holder, error) {
 	if err := l.open(false); err != nil {
 		return nil, ignoreAbsent(err)
@@ -121,7 +123,7 @@ func (l *Lock) Holders() ([]Holder, error) {
 	if err != nil {
 		return nil, l.place.explain("cannot read", err)
 	}
-	return l.place.public(c.living(v)), nil
+	return append(l.place.public(c.living(v)), l.place.Waiting()...), nil
 }
 
 // Close lets go of the file descriptor that a Lock keeps on its directory between calls. It releases nothing, and the

@@ -40,6 +40,25 @@ func (p *place) Leave() {
 	p.waiters = nil
 }
 
+// Waiting returns the living ones that the last listing showed.
+func (p *place) Waiting() (hs []Holder) {
+	for _, name := range p.waiters {
+		o, ok := parseID(strings.TrimPrefix(name, waitPrefix))
+		fate := p.Fate(o)
+		if !ok || fate == dead {
+			continue
+		}
+		h := Holder{Owner: o, Waiting: true, File: p.dir + "/" + name, Unreachable: fate == unknown}
+		for _, m := range []Mode{Exclusive, Shared, Permit} {
+			if o.Tag == m.String() {
+				h.Mode = m
+			}
+		}
+		hs = append(hs, h)
+	}
+	return hs
+}
+
 // dismiss removes the dead among n waiters, chosen at random: to judge all each time would be much work for nothing.
 func (p *place) dismiss(n int) {
 	ws := p.waiters

@@ -24,6 +24,7 @@ const (
 // acquire attempts until the lock is ours (nil, nil) or the deadline has passed: then it returns who has it.
 func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, error) {
 	c.request, c.busy = r, newRecord(kindBusy, actor.renewed()).name
+	actor.Tag = r.Mode.String() // for those who ask who waits
 	defer c.Leave()
 	// Mostly the lock is free. A rename that fails costs less than a look.
 	if _, err := c.move(free, c.busy); err != nil {

@@ -227,6 +227,7 @@ done
 release
 
 ### w-1-microsecond
+# differs: a microsecond is one; the reference rounds it down to none
 hold f
 flock --verbose -w .000001 f echo in; echo $?
 release

@@ -12,6 +12,7 @@ flock -w .05 f true; echo $?
 release
 
 ### verbose-and-the-output-of-the-command
+# differs: said at once: in a file or pipe the reference says it after the output of the command
 flock --verbose f echo hi
 
 ### verbose-on-a-terminal
@@ -38,6 +39,7 @@ flock --verbose -n f true
 flock --verbose -w 5 f true
 
 ### verbose-no-fork
+# differs: said at once: in a file or pipe the reference loses it with --no-fork
 flock --verbose -F f true
 
 ### verbose-close
@@ -76,6 +78,7 @@ release
 flock --verbose --verbose f true
 
 ### verbose-order-on-one-stream
+# differs: said at once: in a file or pipe the reference says it after the output of the command
 flock --verbose f sh -c 'echo out; echo err >&2' 2>&1
 
 ### verbose-name-is-argv0

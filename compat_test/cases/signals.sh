@@ -685,11 +685,11 @@ wait $!; echo $?
 ### time-over-while-stopped
 # needs: proc
 hold f
-flock -w .1 f echo in &
+flock -w .5 f echo in &
 await 'waiting f'
 kill -STOP $!
 await 'grep -q ^State:.T /proc/$!/status || ! kill -0 $!'
-sleep .2
+sleep .7
 kill -CONT $! 2>/dev/null
 wait $!; echo $?
 release

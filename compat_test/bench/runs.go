@@ -1,0 +1,90 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// wholeRuns times whole processes, from fork to wait, the lockers in turns.
+func wholeRuns(all []locker, rounds int) {
+	type series struct {
+		title string
+		words func(l locker) []string
+	}
+	for _, s := range []series{
+		{"with a command (`LOCK true`)", func(l locker) []string { return append(slices.Clone(l.run), "./true") }},
+		{"with a command, no fork (`-F LOCK true`)", func(l locker) []string { return append(slices.Clone(l.noFork), "./true") }},
+		{"a descriptor number (`flock 9`)", func(l locker) []string { return l.number }},
+	} {
+		var who []locker
+		for _, l := range all {
+			if words := s.words(l); len(words) > 1 && words[0] != "./true" {
+				who = append(who, l)
+			}
+		}
+		times := make([][]time.Duration, len(who))
+		file, err := os.OpenFile("lock", os.O_RDWR|os.O_CREATE, 0o666)
+		check(err)
+		for range rounds {
+			for i, l := range who {
+				times[i] = append(times[i], timeRun(s.words(l), l.environ(), file))
+			}
+		}
+		file.Close()
+		fmt.Printf("\n| whole process, %s | median, µs | beside util-linux |\n|---|---:|---:|\n", s.title)
+		base := 0.0
+		for i, l := range who {
+			if l.name == reference {
+				base = micros(median(times[i]))
+			}
+		}
+		for i, l := range who {
+			m := micros(median(times[i]))
+			fmt.Printf("| %s | %.0f | %s |\n", l.name, m, ratio(m, base))
+		}
+	}
+}
+
+// timeRun runs the words with file as descriptor 9 and waits for their end.
+func timeRun(words, env []string, file *os.File) time.Duration {
+	files := []uintptr{0, 1, 2}
+	for range 6 {
+		files = append(files, ^uintptr(0))
+	}
+	files = append(files, file.Fd())
+	started := time.Now()
+	pid, err := syscall.ForkExec(words[0], words, &syscall.ProcAttr{Env: env, Files: files})
+	check(err)
+	var status syscall.WaitStatus
+	for {
+		if _, err = syscall.Wait4(pid, &status, 0, nil); err != syscall.EINTR {
+			break
+		}
+	}
+	took := time.Since(started)
+	check(err)
+	if status != 0 {
+		check(fmt.Errorf("%q ended with status %d", words, status))
+	}
+	return took
+}
+
+func median(d []time.Duration) time.Duration {
+	d = slices.Clone(d)
+	slices.Sort(d)
+	return d[len(d)/2]
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+func ratio(x, base float64) string {
+	if base == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", x/base)
+}

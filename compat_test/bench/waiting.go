@@ -1,0 +1,201 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// start starts n runs of a command under the locker's lock, in a process group
+// each, with out as standard output.
+func start(l locker, n int, out *os.File, command ...string) (cmds []*exec.Cmd) {
+	for range n {
+		cmd := exec.Command(l.run[0], append(l.run[1:], command...)...)
+		cmd.Env = l.environ()
+		cmd.Stdout = out
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		check(cmd.Start())
+		cmds = append(cmds, cmd)
+	}
+	return cmds
+}
+
+func kill(cmds []*exec.Cmd) {
+	for _, cmd := range cmds {
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		cmd.Wait()
+	}
+}
+
+// holder starts a run that has the lock until it is killed, which is returned.
+func holder(l locker) func() {
+	r, w, err := os.Pipe()
+	check(err)
+	cmds := start(l, 1, w, "/bin/sh", "-c", "echo; exec sleep 1000")
+	w.Close()
+	_, err = r.Read(make([]byte, 1))
+	check(err)
+	r.Close()
+	return func() { kill(cmds) }
+}
+
+// waiting tells what one waiter costs: memory, threads, wake-ups.
+func waiting(all []locker) {
+	fmt.Printf("\n| while one waits | resident, KiB | threads | wake-ups a second |\n|---|---:|---:|---:|\n")
+	for _, l := range all {
+		if l.run == nil || strings.Contains(l.name, "(in sh)") {
+			continue
+		}
+		free := holder(l)
+		waiter := start(l, 1, nil, "./true")
+		time.Sleep(2 * time.Second) // to settle: the end of a start cannot be seen
+		const long = 5 * time.Second
+		before := tree(waiter[0].Process.Pid)
+		time.Sleep(long)
+		after := tree(waiter[0].Process.Pid)
+		fmt.Printf("| %s | %d | %d | %.1f |\n", l.name, after.resident, after.threads,
+			float64(after.switches-before.switches)/long.Seconds())
+		kill(waiter)
+		free()
+	}
+}
+
+// usage is what a process and its children use.
+type usage struct {
+	resident, threads, switches int
+	ticks                       int // of processor time, 100 a second
+}
+
+func tree(pid int) (u usage) {
+	task := "/proc/" + strconv.Itoa(pid) + "/task"
+	threads, _ := os.ReadDir(task)
+	for _, t := range threads {
+		for line := range strings.Lines(read(task + "/" + t.Name() + "/status")) {
+			name, value, _ := strings.Cut(line, ":")
+			n, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
+			switch name {
+			case "VmRSS":
+				u.resident = n
+			case "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches":
+				u.switches += n
+			}
+		}
+		u.threads++
+		for child := range strings.FieldsSeq(read(task + "/" + t.Name() + "/children")) {
+			n, _ := strconv.Atoi(child)
+			c := tree(n)
+			u.resident += c.resident
+			u.threads += c.threads
+			u.switches += c.switches
+			u.ticks += c.ticks
+		}
+	}
+	stat := read("/proc/" + strconv.Itoa(pid) + "/stat")
+	if fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]); len(fields) > 12 {
+		user, _ := strconv.Atoi(fields[11])
+		system, _ := strconv.Atoi(fields[12])
+		u.ticks += user + system
+	}
+	return u
+}
+
+func read(path string) string {
+	text, _ := os.ReadFile(path)
+	return string(text)
+}
+
+// handOver measures the time from one holder to the next, with so many waiters.
+func handOver(all []locker) {
+	fmt.Printf("\n| hand-over with waiters (median, µs) | 2 | 8 | 64 | 512 |\n|---|---:|---:|---:|---:|\n")
+	total := "\n| lock, run, unlock, with waiters (per second) | 2 | 8 | 64 | 512 |\n|---|---:|---:|---:|---:|\n"
+	for _, l := range all {
+		if l.run == nil || strings.HasPrefix(l.name, "sem") || strings.Contains(l.name, "(in sh)") {
+			continue
+		}
+		fmt.Printf("| %s ", l.name)
+		total += "| " + l.name + " "
+		for _, n := range []int{2, 8, 64, 512} {
+			gaps, all := drain(l, n)
+			fmt.Printf("| %.0f ", micros(median(gaps)))
+			total += fmt.Sprintf("| %.0f ", float64(n)/all.Seconds())
+		}
+		fmt.Println("|")
+		total += "|\n"
+	}
+	fmt.Print(total)
+}
+
+// drain lets n waiters through, and returns the times between them and in all.
+func drain(l locker, n int) (gaps []time.Duration, all time.Duration) {
+	free := holder(l)
+	r, w, err := os.Pipe()
+	check(err)
+	cmds := start(l, n, w, "./stamp")
+	w.Close()
+	settle(cmds)
+	free()
+	started := time.Now()
+	last := started
+	for range n {
+		_, err := r.Read(make([]byte, 1))
+		check(err)
+		now := time.Now()
+		gaps = append(gaps, now.Sub(last))
+		last = now
+	}
+	r.Close()
+	for _, cmd := range cmds {
+		cmd.Wait()
+	}
+	return gaps, last.Sub(started)
+}
+
+// settle waits until the processes do no more than waiting takes: until they
+// have used hardly any processor time for a second.
+func settle(cmds []*exec.Cmd) {
+	ticks := func() (sum int) {
+		for _, cmd := range cmds {
+			sum += tree(cmd.Process.Pid).ticks
+		}
+		return sum
+	}
+	for range 20 {
+		before := ticks()
+		time.Sleep(time.Second)
+		if ticks()-before < 40 {
+			return
+		}
+	}
+}
+
+// crowd measures the load that many waiters make.
+func crowd(all []locker) {
+	const n, long = 200, 5 * time.Second
+	fmt.Printf("\n| %d waiters | load, %% of one core |\n|---|---:|\n", n)
+	for _, l := range all {
+		if l.name != us && l.name != directory && l.name != reference {
+			continue
+		}
+		free := holder(l)
+		cmds := start(l, n, nil, "./true")
+		settle(cmds)
+		sum := func() (ticks int) {
+			for _, cmd := range cmds {
+				ticks += tree(cmd.Process.Pid).ticks
+			}
+			return ticks
+		}
+		before, started := sum(), time.Now()
+		time.Sleep(long)
+		load := float64(sum()-before) / time.Since(started).Seconds()
+		fmt.Printf("| %s | %.1f |\n", l.name, load)
+		kill(cmds)
+		free()
+	}
+}
