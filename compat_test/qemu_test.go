@@ -12,7 +12,9 @@ import (
 // of the program that it runs, and the cases that see it.
 var qemuShows = []struct{ need, cases string }{
 	{"signal dispositions as they are: qemu-user handles all signals, so that none stays ignored",
-		"signals-ignored* signals-blocked-and-ignored signals-caught-by-flock signals-of-a-background-job signals-under-nohup"},
+		"signals-ignored* signals-blocked-and-ignored signals-caught-by-flock signals-of-a-background-job signals-under-nohup " +
+			"pipe-without-reader-verbose ALRM-of-another-does-not-end-the-wait-of-w"},
+	{"a flock that starts in some milliseconds", "verbose-duration-is-the-wait"},
 	{"deaths without a message: qemu-user tells of core dumps",
 		"dies-*-of-QUIT dies-*-of-SEGV dies-*-of-ABRT dies-*-of-BUS dies-*-of-FPE dies-*-of-ILL dies-*-of-TRAP " +
 			"no-message-on-death death-while-waiting-is-a-signal-not-a-status"},

@@ -1,5 +1,7 @@
 #!/bin/sh
-# Runs all tests on linux/arm64 and linux/386, under qemu-user.
+# Runs all tests on linux/arm64 and linux/386, under qemu-user. Programs for 386
+# are run by the kernel where it can: under qemu-i386 (7.2) any Go program that
+# is sent a signal while in a system call may crash.
 set -eu
 qemu_arm64=qemu-aarch64-static
 qemu_386=qemu-i386-static
@@ -20,9 +22,14 @@ for arch in arm64 386; do
 	echo "== linux/$arch: $("$qemu" --version | head -n 1)"
 	GOARCH=$arch CGO_ENABLED=0 go build -trimpath -tags flock_linkname -ldflags '-s -w -checklinkname=0' \
 		-o build/linux_$arch/flock .
-	GOARCH=$arch CGO_ENABLED=0 build/qemu $arch "$qemu" go test -count=1 . ./fallback || status=1
-	FLOCK_UNDER_TEST=$PWD/build/linux_$arch/flock \
-		build/qemu $arch "$qemu" go test -count=1 -timeout 20m ./compat_test \
+	under="build/qemu $arch $qemu"
+	if [ $arch = 386 ] && build/linux_386/flock --version >/dev/null 2>&1; then
+		echo "== run by the kernel"
+		under=
+	fi
+	GOARCH=$arch CGO_ENABLED=0 $under go test -count=1 . ./fallback || status=1
+	FLOCK_UNDER_TEST=$PWD/build/linux_$arch/flock $under \
+		go test -count=1 -timeout 20m ./compat_test \
 		-run 'TestNative|TestDirectory|TestAbsent' || status=1
 done
 exit $status
