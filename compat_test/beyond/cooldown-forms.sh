@@ -1,0 +1,191 @@
+--cooldown in the other forms, under kill -9, and when it cannot be set.
+
+### cooldown-string
+flock --cooldown 600 f -c 'echo in'
+#> in
+flock -n --cooldown 600 f -c 'echo in'; echo $?
+#> 1
+
+### cooldown-close
+flock -o --cooldown 600 f sh -c 'stat -c %.Y f; sleep .02' >start
+[ "$(cat start)" != "$(stat -c %.Y f)" ] && echo set again
+#> set again
+flock -n -o --cooldown 600 f echo in; echo $?
+#> 1
+
+### cooldown-shared
+flock -s --cooldown 600 f echo in
+#> in
+flock -s -n --cooldown 600 f echo in; echo $?
+#> 1
+
+### cooldown-of-a-directory
+mkdir d
+flock --cooldown 600 d echo in; echo $?
+#> in
+#> 0
+[ $(stat -c %Y d) -gt $(date +%s) ] && echo set
+#> set
+flock -n --cooldown 600 d echo in; echo $?
+#> 1
+
+### cooldown-no-fork
+
+# set only when the lock is got
+flock -F --cooldown 600 f sh -c 'stat -c %.Y f; sleep .02' >start
+[ "$(cat start)" = "$(stat -c %.Y f)" ] && echo set once
+#> set once
+flock -n -F --cooldown 600 f echo in; echo $?
+#> 1
+
+### cooldown-number
+exec 9>>f
+flock --cooldown 600 9; echo $?
+#> 0
+stat -c %.Y f >start
+[ $(stat -c %Y f) -gt $(date +%s) ] && echo set
+#> set
+flock -u 9
+[ "$(cat start)" = "$(stat -c %.Y f)" ] && echo as it was
+#> as it was
+flock -n --cooldown 600 9; echo $?
+#> 1
+flock -n 9; echo $?
+#> 0
+
+### cooldown-number-of-a-file-open-for-reading
+: >f; touch -d '-1 minute' f
+exec 9<f
+flock --cooldown 600 9; echo $?
+#> 0
+flock -n --cooldown 600 f echo in; echo $?
+#> 1
+
+### cooldown-number-unlock
+exec 9>>f
+touch -d '-1 minute' f
+flock 9
+flock -u --cooldown 600 9; echo $?
+#> 0
+flock -n f echo free
+#> free
+[ $(stat -c %Y f) -gt $(date +%s) ] && echo set
+#> set
+flock -n --cooldown 600 f echo in; echo $?
+#> 1
+
+### cooldown-number-refused-leaves-nothing-locked
+exec 9>>f
+touch -d '+1 hour' f
+flock -n --cooldown 600 9; echo $?
+#> 1
+flock -w .05 --cooldown 600 9; echo $?
+#> 1
+flock -n f echo free
+#> free
+
+### cooldown-fd-option
+exec 9>>f
+touch -d '-1 minute' f
+flock --cooldown 600 --fd 9 sh -c 'stat -c %.Y f; sleep .02' >start
+[ "$(cat start)" != "$(stat -c %.Y f)" ] && echo set again
+#> set again
+flock -u 9
+flock -n --cooldown 600 f echo in; echo $?
+#> 1
+
+### cooldown-flock-killed
+
+# The command goes on under the lock. Who is dead cannot set the time at the end; that of the start stands.
+flock --cooldown 600 f sh -c ': >has; until [ -e go ]; do sleep .01; done' &
+await '[ -e has ]'
+kill -9 $!; wait $!
+flock -n f echo in; echo $?
+#> 1
+: >go
+await 'flock -n f true'
+flock -n --cooldown 600 f echo in; echo $?
+#> 1
+
+### cooldown-command-killed
+flock --cooldown 600 f sh -c 'echo $$ >pid; exec sleep 100' &
+await '[ -s pid ]'
+kill -9 $(cat pid)
+wait $!; echo $?
+#> 137
+flock -n f echo the lock is free
+#> the lock is free
+flock -n --cooldown 600 f echo in; echo $?
+#> 1
+
+### cooldown-both-killed
+flock --cooldown 600 f sh -c 'echo $$ >pid; exec sleep 100' &
+await '[ -s pid ]'
+kill -9 $! $(cat pid); wait $!
+await 'flock -n f true'
+flock -n --cooldown 600 f echo in; echo $?
+#> 1
+touch f
+flock -n --cooldown 600 f echo in
+#> in
+
+### cooldown-clock-set-back
+
+# which is the same as an end further away: it does not end early
+flock --cooldown 1 f true
+touch -d '+2 hours' f
+flock -n --cooldown 1 f echo in; echo $?
+#> 1
+touch f
+flock -n --cooldown 1 f echo in
+#> in
+
+### cooldown-far-future
+: >f; touch -d '2200-01-01' f
+flock -n --cooldown 1 f echo in; echo $?
+#> 1
+flock -w .05 --cooldown 1 f echo in; echo $?
+#> 1
+stat -c %y f
+#> 2200-01-01 00:00:00.000000000 +0000
+
+### cooldown-of-somebody-elses-file
+# needs: root setpriv
+: >f; chmod 666 f; touch -d '2001-02-03' f
+setpriv --reuid 65534 --clear-groups flock --cooldown 600 f echo in; echo $?
+#> flock: cannot set the cooldown of f: Operation not permitted
+#> 71
+stat -c %y f
+#> 2001-02-03 00:00:00.000000000 +0000
+flock -n f echo free
+#> free
+
+### cooldown-of-a-file-given-away-meanwhile
+# needs: root setpriv
+: >f; chown 65534 f; touch -d '-1 minute' f
+setpriv --reuid 65534 --clear-groups flock --cooldown 600 f sh -c 'echo in; : >has; until [ -e go ]; do sleep .01; done; exit 5' &
+await '[ -e has ]'
+chown 0 f; chmod 644 f
+stat -c %.Y f >start
+: >go
+wait $!; echo $?
+#> in
+#> flock: cannot set the cooldown of f: Operation not permitted
+#> 5
+[ "$(cat start)" = "$(stat -c %.Y f)" ] && echo that of the start still stands
+#> that of the start still stands
+
+### cooldown-the-lock-is-not-held-while-waiting
+
+# whoever does not ask for the cooldown finds the lock free at any moment
+flock --cooldown 600 f true
+for i in 1 2 3 4 5 6 7 8; do flock --cooldown 600 f true & done
+for i in $(seq 150); do flock -n f true || echo "taken at $i"; done
+kill $(jobs -p)
+
+### cooldown-command-not-found
+flock --cooldown 600 f ./missing; echo $?
+#> flock: failed to execute ./missing: No such file or directory
+#> 69
+flock -n --cooldown 600 f echo in; echo $?
+#> 1

@@ -1,0 +1,184 @@
+--cooldown SECONDS: after its holder is done, the lock stays shut to everyone who gives --cooldown.
+
+### cooldown-at-most-once
+flock -n --cooldown 600 f echo first; echo $?
+#> first
+#> 0
+flock -n --cooldown 600 f echo second; echo $?
+#> 1
+flock -n -E 75 --cooldown 600 f echo third; echo $?
+#> 75
+flock -n --cooldown .001 f echo 'the time of whoever was in counts'; echo $?
+#> 1
+
+### cooldown-is-the-modification-time
+before=$(date +%s)
+flock --cooldown 600 f true
+after=$(date +%s) end=$(stat -c %Y f)
+[ $((before + 600)) -le $end ] && [ $end -le $((after + 600)) ] && echo right
+#> right
+
+### cooldown-fraction
+flock --cooldown 1000.75 f true
+left=$(python3 -c 'import os, time; print(os.stat("f").st_mtime - time.time())')
+case $left in 1000.[0-7]*|99?.*) echo right;; *) echo "$left";; esac
+#> right
+
+### cooldown-set-on-acquiring-and-at-the-end
+flock --cooldown 600 f sh -c 'stat -c %.Y f; sleep .02' >start
+stat -c %.Y f | sort -c - && [ "$(cat start)" != "$(stat -c %.Y f)" ] && echo later
+#> later
+[ "$(printf '%s\n' "$(cat start)" "$(stat -c %.Y f)" | sort -n | head -1)" = "$(cat start)" ] && echo moved on
+#> moved on
+[ "$(cut -d. -f1 start)" -gt "$(date +%s)" ] && echo set while it ran
+#> set while it ran
+
+### cooldown-also-after-a-failure
+flock --cooldown 600 f sh -c 'exit 3'; echo $?
+#> 3
+flock -n --cooldown 600 f echo in; echo $?
+#> 1
+
+### cooldown-without-it-nobody-waits
+flock --cooldown 600 f true
+flock -n f echo plain
+#> plain
+flock -n -s f echo shared
+#> shared
+flock -n --permits 2 f echo permit
+#> permit
+flock -n --cooldown 600 f echo in; echo $?
+#> 1
+
+### cooldown-without-it-nobody-sets-it
+: >f; touch -d '2001-02-03 04:05:06' f
+flock f true
+flock --permits 1 f true
+stat -c %y f
+#> 2001-02-03 04:05:06.000000000 +0000
+
+### cooldown-waits-for-its-end
+flock --cooldown .3 f true
+end=$(stat -c %.9Y f)
+flock -w 20 --cooldown .3 f date +%s.%N >in; echo $?
+#> 0
+printf '%s\n' "$end" "$(cat in)" | sort -c -n && echo in order
+#> in order
+
+### cooldown-and-lock-both
+
+# the lock being free is not enough, nor is the cooldown being over
+hold f
+touch -d '-1 minute' f
+flock -n --cooldown 600 f echo in; echo $?
+#> 1
+release
+flock -n --cooldown 600 f echo in
+#> in
+
+### cooldown-timeout
+flock --cooldown 600 f true
+start=$(date +%s%N)
+flock -w .2 -E 9 --cooldown 600 f echo in; echo $?
+#> 9
+took=$(( ($(date +%s%N) - start) / 1000000 ))
+[ $took -ge 200 ] && [ $took -lt 10000 ] && echo in time
+#> in time
+flock --verbose -n --cooldown 600 f true 2>&1 | grep -v 'directory lock'
+#> flock: failed to get lock
+flock --verbose -w .02 --cooldown 600 f true 2>&1 | grep -v 'directory lock'
+#> flock: timeout while waiting to get lock
+
+### cooldown-timeout-longer-than-it
+flock --cooldown .1 f true
+flock -w 20 --cooldown .1 f echo in; echo $?
+#> in
+#> 0
+
+### cooldown-touch-ends-it
+flock --cooldown 600 f true
+touch f
+flock -n --cooldown 600 f echo in
+#> in
+
+### cooldown-touch-ends-it-for-one-who-waits
+flock --cooldown 600 f true
+flock --cooldown 600 f echo in &
+touch f
+wait
+#> in
+
+### cooldown-touch-extends-it
+flock --cooldown .001 f true
+touch -d '+1 hour' f
+flock -n --cooldown .001 f echo in; echo $?
+#> 1
+flock -w .05 --cooldown .001 f echo in; echo $?
+#> 1
+
+### cooldown-touch-extends-it-for-one-who-waits
+flock --cooldown .5 f true
+flock -w 1.5 --cooldown .5 f echo in & waiter=$!
+touch -d '+1 hour' f
+wait $waiter; echo $?
+#> 1
+
+### cooldown-touch-in-the-command
+
+# the end of the command sets it anew
+flock --cooldown 600 f touch -d '2001-02-03' f
+flock -n --cooldown 600 f echo in; echo $?
+#> 1
+flock --cooldown .001 f true 2>/dev/null & waiter=$!
+touch f; wait $waiter
+flock --cooldown 600 f touch -d '+10 hours' f
+[ $(stat -c %Y f) -lt $(date -d '+1 hour' +%s) ] && echo from the end of the command
+#native> from the end of the command
+#directory> from the end of the command
+
+### cooldown-a-file-whose-time-is-long-past
+: >f; touch -d '1971-01-01' f
+flock -n --cooldown 600 f echo in
+#> in
+
+### cooldown-with-permits
+
+# one end for all: N hold at once only when nobody starts later than the first
+flock --permits 2 --cooldown 600 f echo in
+#> in
+flock -n --permits 2 --cooldown 600 f echo in; echo $?
+#> 1
+touch f
+flock -n --permits 2 --cooldown 600 f echo in
+#> in
+
+### cooldown-numbers
+for n in -1 x '' 1x; do
+	flock --cooldown "$n" f echo in; echo $?
+done
+#> flock: invalid cooldown: '-1'
+#> 64
+#> flock: invalid cooldown: 'x'
+#> 64
+#> flock: invalid cooldown: ''
+#> 64
+#> flock: invalid cooldown: '1x'
+#> 64
+flock --cooldown; echo $?
+#> flock: option '--cooldown' requires an argument
+#> Try 'flock --help' for more information.
+#> 64
+ls
+
+### cooldown-huge
+for n in 1e30 inf; do
+	rm -f f
+	flock --cooldown $n f echo in; echo $?
+	flock -n --cooldown 1 f echo again; echo $?
+done
+#> in
+#> 0
+#> 1
+#> in
+#> 0
+#> 1

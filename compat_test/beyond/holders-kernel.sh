@@ -1,0 +1,123 @@
+--holders beside the other tools that tell of kernel locks, and where file systems make that hard.
+
+### holders-as-fuser
+# needs: fuser
+# kernel: fuser tells of open files
+hold -s f; hold -s f
+flock f true & waiter=$!
+await 'waiting f'
+# whoever has the file open holds the lock or waits for it; the sleeps of the holders come and go
+same() { [ "$(flock --holders f | awk '{print $1}' | sort -un | xargs)" = "$(fuser f 2>/dev/null | xargs -n1 | sort -un | xargs)" ]; }
+await same; echo same
+#> same
+release; wait
+
+### holders-as-lslocks
+# needs: lslocks
+# kernel: lslocks tells of the kernel's locks
+flock f sleep 100 & a=$!
+flock -s g sleep 100 & b=$!
+python3 -c 'import fcntl, time; h = open("h", "w"); fcntl.lockf(h, fcntl.LOCK_EX); open("has", "w"); time.sleep(100)' & c=$!
+await '[ -e has ] && flock --holders f >/dev/null && flock --holders g >/dev/null'
+for name in f g h; do
+	pid=$(lslocks -n -r -o PID,PATH,MODE | awk -v path="$PWD/$name" '$2 == path {print $1}')
+	mode=$(lslocks -n -r -o PID,PATH,MODE | awk -v path="$PWD/$name" '$2 == path {print $3}')
+	echo $name $mode $(flock --holders $name | awk -v pid=$pid '$1 == pid {print $2}')
+done
+#> f WRITE exclusive
+#> g READ shared
+#> h WRITE exclusive
+pkill -P $a; pkill -P $b; kill $c; wait
+
+### holders-fcntl
+# kernel: open file description locks
+flock --fcntl f sh -c 'echo $$ >pid; exec sleep 100' &
+await '[ -s pid ]'
+flock --holders f | sed "s/^$(cat pid) /COMMAND /; s/  */ /g" | grep COMMAND | cut -d' ' -f 1-3
+#> COMMAND exclusive root
+kill $(cat pid); wait
+flock --fcntl -s --start 10 --length 5 f sh -c 'echo $$ >pid2; exec sleep 100' &
+await '[ -s pid2 ]'
+flock --holders f | sed "s/^$(cat pid2) /COMMAND /; s/  */ /g" | grep COMMAND | cut -d' ' -f 1-3
+#> COMMAND shared root
+flock --fcntl f true & waiter=$!
+await 'waiting f'
+flock --holders f | sed "s/^$waiter /WAITER /; s/  */ /g" | grep -e waiting | cut -d' ' -f 1-3
+#> WAITER exclusive (waiting)
+kill $(cat pid2); wait
+
+### holders-posix
+# needs: python3
+# kernel: POSIX locks
+python3 -c 'import fcntl, time; f = open("f", "w"); fcntl.lockf(f, fcntl.LOCK_EX); open("has", "w"); time.sleep(100)' & holder=$!
+await '[ -e has ]'
+flock --holders f | sed "s/^$holder /HOLDER /; s/  */ /g" | cut -d' ' -f 1-3
+#> HOLDER exclusive root
+python3 -c 'import fcntl; f = open("f", "r"); fcntl.lockf(f, fcntl.LOCK_SH)' & waiter=$!
+await 'waiting f'
+flock --holders f | sed "s/^$waiter /WAITER /; s/  */ /g" | grep waiting | cut -d' ' -f 1-3
+#> WAITER shared (waiting)
+kill $holder; wait
+
+### holders-every-process-with-the-descriptor
+# kernel: children share the descriptor
+flock f sh -c 'sleep 100 & sleep 100 & echo $! >pid; wait' &
+await '[ -s pid ]'
+flock --holders f | awk '{print $2}' | sort | uniq -c | sed 's/^ *//'
+#> 4 exclusive
+kill -9 $! $(flock --holders f | awk '{print $1}') 2>/dev/null; wait
+
+### holders-on-tmpfs-and-overlayfs
+# needs: mount root
+# kernel: device numbers of the kernel's locks
+cat >look.sh <<'END'
+cd "$1"
+flock f sh -c 'echo $$ >pid; exec sleep 100' & flock=$!
+until [ -s pid ] && grep -qa ^sleep /proc/$(cat pid)/cmdline; do sleep .01; done
+flock --holders f | sed "s/^$(cat pid) /COMMAND /; s/^$flock /FLOCK /; s/  */ /g" | cut -d' ' -f 1-3 | sort
+flock -s f true & waiter=$!
+until grep -q -e '->.*FLOCK.*READ *'$waiter' ' /proc/locks; do sleep .01; done
+flock --holders f | sed "s/^$waiter /WAITER /; s/  */ /g" | grep WAITER | cut -d' ' -f 1-3
+kill $(cat pid); wait
+flock --holders f; echo $?
+END
+unshare -m sh -c 'mount -t tmpfs none /mnt && sh look.sh /mnt'
+#> COMMAND exclusive root
+#> FLOCK exclusive root
+#> WAITER shared (waiting)
+#> 1
+unshare -m sh -c 'mount -t tmpfs none /mnt && mkdir /mnt/lower /mnt/upper /mnt/work /mnt/merged && : >/mnt/lower/f &&
+	mount -t overlay -o lowerdir=/mnt/lower,upperdir=/mnt/upper,workdir=/mnt/work none /mnt/merged && sh look.sh /mnt/merged'
+#> COMMAND exclusive root
+#> FLOCK exclusive root
+#> WAITER shared (waiting)
+#> 1
+
+### holders-another-file-of-the-same-name-or-number
+# needs: mount root
+# kernel: device numbers of the kernel's locks
+
+# the same inode number on another filesystem is another file
+unshare -m sh -c 'mkdir a b; mount -t tmpfs none a && mount -t tmpfs none b && : >a/f && : >b/f &&
+	[ $(stat -c %i a/f) = $(stat -c %i b/f) ] && flock a/f flock --holders b/f; echo $?'
+#> 1
+
+### holders-hard-link
+# kernel: a kernel lock is on the file, not on its name
+: >f; ln f g
+flock f flock --holders g >/dev/null; echo $?
+#> 0
+
+### holders-by-backend
+# kernel: both kinds side by side
+flock f sh -c ': >has; exec sleep 100' & flock=$!
+await '[ -e has ]'
+flock --backend directory --holders f; echo $?
+#> 1
+flock --backend native --holders f >/dev/null; echo $?
+#> 0
+flock --backend directory -F f sh -c 'echo $$ >pid; exec sleep 100' &
+await '[ -s pid ] && flock --backend directory --holders f >/dev/null'
+flock --backend directory --holders f | wc -l
+#> 1
+pkill -P $flock; kill $(cat pid); wait

@@ -1,0 +1,218 @@
+--holders: who has the lock, and who waits.
+
+Each process is called by its part here: FLOCK is flock itself, COMMAND what it runs, WAITER who waits. A kernel lock
+has all who have the descriptor, a directory lock its one owner.
+
+### holders-exclusive
+flock f sh -c 'echo $$ >pid; exec sleep 100' & flock=$!
+await '[ -s pid ] && grep -qa ^sleep /proc/$(cat pid)/cmdline'
+flock --holders f | sed "s/^$flock /FLOCK /; s/^$(cat pid) /COMMAND /; s/^\([A-Z]*\) */\1 /" | sort
+#> COMMAND exclusive root sleep 100
+#native> FLOCK exclusive root flock f sh -c echo $$ >pid; exec sleep 100
+flock --holders f >/dev/null; echo $?
+#> 0
+kill $(cat pid); wait
+flock --holders f; echo $?
+#> 1
+
+### holders-modes
+names() { sed "s/^$1 /COMMAND /; s/  */ /g" | grep ^COMMAND | cut -d' ' -f 1-3; }
+for options in -x -s '--permits 2' '-s -o' '-F -s' '-F --permits 1'; do
+	rm -f pid
+	flock $options f sh -c 'echo $$ >pid; exec sleep 100' & flock=$!
+	await '[ -s pid ]'
+	pid=$(cat pid)
+	case $options in *-o*) flock --holders f | names $flock;; *) flock --holders f | names $pid;; esac
+	kill $pid; wait
+done
+#> COMMAND exclusive root
+#> COMMAND shared root
+#> COMMAND permit root
+#> COMMAND shared root
+#> COMMAND shared root
+#> COMMAND permit root
+
+### holders-several
+hold -s f; hold -s f; hold --permits 2 f
+flock --holders f | awk '{print $2}' | sort -u
+#> permit
+#> shared
+[ $(flock --holders f | wc -l) -ge 3 ] && echo three or more
+#> three or more
+release
+
+### holders-waiting
+
+# who waits for a directory lock is the flock that will become the command
+flock f sh -c ': >has; exec sleep 100' & flock=$!
+await '[ -e has ]'
+flock f true & exclusive=$!
+flock -s f true & shared=$!
+await '[ $(flock --holders f | grep -c waiting) = 2 ]'
+flock --holders f | grep waiting | sed "s/^$exclusive /FLOCK /; s/^$shared /FLOCK /; s/^[0-9]* /INNER /; s/=[0-9]* /=FLOCK /; s/  */ /g" | sort
+#native> FLOCK exclusive (waiting) root flock f true
+#native> FLOCK shared (waiting) root flock -s f true
+#directory> INNER exclusive (waiting) root flock --supervisor=FLOCK f true
+#directory> INNER shared (waiting) root flock --supervisor=FLOCK -s f true
+kill $exclusive $shared
+await '! flock --holders f | grep -q waiting'
+flock --holders f >/dev/null; echo $?
+#> 0
+pkill -P $flock sleep
+wait
+flock --holders f; echo $?
+#> 1
+
+### holders-no-holder-but-a-file
+: >f
+flock --holders f; echo $?
+#> 1
+exec 9<f
+flock --holders f; echo $?
+#> 1
+
+### holders-looks-and-leaves-everything-alone
+mkdir d; : >d/f; touch -d '2001-02-03' d/f
+flock --holders d/f; flock --holders d
+ls -A d; stat -c %y d/f
+#> f
+#> 2001-02-03 00:00:00.000000000 +0000
+
+### holders-missing-file
+flock --holders missing; echo $?
+#> flock: cannot open lock file missing: No such file or directory
+#> 66
+ls
+
+### holders-of-a-file-that-may-not-be-read
+# needs: root setpriv
+
+# looking takes no permission on the file
+: >f; chmod 600 f
+setpriv --reuid 65534 --clear-groups flock --holders f; echo $?
+#> 1
+
+### holders-wrong-use
+flock --holders 2>&1 | head -1
+#> flock: --holders wants one file, directory or descriptor number
+flock --holders f g; echo $?
+#> flock: --holders wants one file, directory or descriptor number
+#> 64
+flock --holders f -c true; echo $?
+#> flock: --holders wants one file, directory or descriptor number
+#> 64
+
+### holders-descriptor-not-open
+flock --holders 9; echo $?
+#> flock: 9: Bad file descriptor
+#> 65
+
+### holders-of-a-directory
+mkdir d
+flock d sleep 100 & flock=$!
+await 'flock --holders d >/dev/null'
+flock --holders d | grep -c 'exclusive.*sleep 100$'
+#native> 2
+#directory> 1
+pkill -P $flock sleep; wait
+flock --holders d; echo $?
+#> 1
+
+### holders-of-a-descriptor
+exec 9>>f
+flock --holders 9; echo $?
+#> 1
+flock 9
+script() { sed "s/^$$ /SCRIPT /; s/  */ /g; s,[^ ]*bash .*,bash," | grep ^SCRIPT; }
+flock --holders 9 | script 9>&-
+#> SCRIPT exclusive root bash
+flock --holders f | script 9>&-
+#> SCRIPT exclusive root bash
+flock -s 9
+flock --holders --fd 9 | script 9>&-
+#> SCRIPT shared root bash
+flock -u 9
+flock --holders 9; echo $?
+#> 1
+
+### holders-number-that-is-no-descriptor-but-a-file
+
+# with a number alone the descriptor is meant, as in the other forms
+: >8
+hold 8
+flock --holders 8; echo $?
+#> flock: 8: Bad file descriptor
+#> 65
+flock --holders ./8 >/dev/null; echo $?
+#> 0
+release
+
+### holders-killed
+flock f sh -c 'echo $$ >pid; exec sleep 100' & flock=$!
+await '[ -s pid ]'
+kill -9 $flock; wait $flock
+flock --holders f | sed "s/^$(cat pid) /COMMAND /; s/  */ /g" | cut -d' ' -f 1-3
+#> COMMAND exclusive root
+kill -9 $(cat pid)
+await '! flock --holders f'
+
+### holders-heading-on-a-terminal
+# needs: script
+: >f
+flock f sleep 100 & flock=$!
+await 'flock --holders f >/dev/null'
+script -qec 'flock --holders f' /dev/null </dev/null | tr -d '\r' | sed 's/  */ /g' | head -1
+#> PID MODE USER COMMAND
+flock --holders f | grep -c PID
+#> 0
+pkill -P $flock sleep; wait
+script -qec 'flock --holders f; echo $?' /dev/null </dev/null | tr -d '\r' | sed 's/  */ /g' | grep -v PID
+#> 1
+
+### holders-command-lines-are-one-line
+flock f sleep 100 '' 2>/dev/null
+flock f sh -c ': >has; exec sleep "$0"' 100 & flock=$!
+await '[ -e has ]'
+flock -F g sh -c ': >too; exec -a "$(printf "a\nb\033[1m")" sleep 100' 2>/dev/null & odd=$!
+flock -F h bash -c ': >has2; exec -a "$(printf "a\nb\033[1m")" sleep 100' & odd=$!
+await '[ -e has2 ] && ! grep -qa ^bash /proc/$odd/cmdline'
+flock --holders h | sed "s/^$odd /COMMAND /" 
+#> COMMAND exclusive root a?b?[1m 100
+kill $odd; pkill -P $flock sleep; wait
+
+### holders-conflict-options-mean-nothing
+
+# -n, -w and -E are for those who lock
+flock --holders -n -E 9 -w 1 f 2>&1 | grep -c 'No such file'
+#> 1
+
+### holders-output-cannot-be-written
+# needs: full
+hold f
+flock --holders f >/dev/full; echo $?
+#> flock: write error: No space left on device
+#> 1
+release
+
+### holders-of-another-user
+# needs: root setpriv
+: >f; chmod 666 f; chmod 777 .
+setpriv --reuid 65534 --clear-groups flock f sh -c 'echo $$ >pid; exec sleep 100' &
+await '[ -s pid ]'
+flock --holders f | sed "s/^$(cat pid) /COMMAND /; s/  */ /g" | grep COMMAND | cut -d' ' -f 1-3
+#> COMMAND exclusive nobody
+kill $(cat pid); wait
+
+### holders-seen-by-another-user
+# needs: root setpriv
+
+# who may not look into the holder learns at least that there is one, and its process id
+: >f; chmod 666 f
+flock -F f sh -c 'echo $$ >pid; exec sleep 100' &
+await '[ -s pid ] && grep -qa ^sleep /proc/$(cat pid)/cmdline'
+setpriv --reuid 65534 --clear-groups flock --holders f | sed "s/^$(cat pid) /COMMAND /; s/  */ /g" | cut -d' ' -f 1-3; echo ${PIPESTATUS[0]}
+#> COMMAND exclusive root
+#> 0
+kill $(cat pid); wait
+setpriv --reuid 65534 --clear-groups flock --holders f; echo $?
+#> 1

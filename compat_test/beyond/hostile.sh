@@ -1,0 +1,250 @@
+State directories that are not what they should be. One clear line, the right status, nothing guessed, nothing changed.
+
+### hostile-link
+# directory: only
+tree() { find . -printf '%p %y %m %s %i %l\n' | sort; }
+: >f; mkdir elsewhere; : >elsewhere/free; ln -s elsewhere .f.flock
+before=$(tree)
+flock f echo in; echo $?
+#> flock: f: cannot open: state directory $DIR/.f.flock: it is a symbolic link, which nobody who locks makes; remove it
+#> 65
+[ "$before" = "$(tree)" ] && echo unchanged
+#> unchanged
+
+### hostile-link-to-nothing
+# directory: only
+tree() { find . -printf '%p %y %m %s %i %l\n' | sort; }
+: >f; ln -s elsewhere .f.flock
+before=$(tree)
+flock f echo in; echo $?
+#> flock: f: cannot open: state directory $DIR/.f.flock: it is a symbolic link, which nobody who locks makes; remove it
+#> 65
+[ "$before" = "$(tree)" ] && echo unchanged
+#> unchanged
+
+### hostile-file
+# directory: only
+tree() { find . -printf '%p %y %m %s %i %l\n' | sort; }
+: >f; echo mine >.f.flock
+before=$(tree)
+flock f echo in; echo $?
+#> flock: f: cannot open: state directory $DIR/.f.flock: it is not a directory; remove it
+#> 65
+flock -n -s f echo in; echo $?
+#> flock: f: cannot open: state directory $DIR/.f.flock: it is not a directory; remove it
+#> 65
+[ "$before" = "$(tree)" ] && echo unchanged
+#> unchanged
+
+### hostile-in-every-form
+# directory: only
+: >f; : >.f.flock
+exec 9<f
+for words in '9' '-u 9' '-n 9' '-w .01 9' '--fd 9 echo in' '-F f echo in' '-o f echo in' '-s f echo in' '--permits 2 f echo in' '--holders f' '--cooldown 9 f echo in'; do
+	echo "$(flock $words 2>&1 | wc -l) $(flock $words >/dev/null 2>&1; echo $?)"
+done | uniq -c | sed 's/^ *//'
+#> 11 1 65
+flock f -c 'echo in'; echo $?
+#> flock: f: cannot open: state directory $DIR/.f.flock: it is not a directory; remove it
+#> 65
+
+### hostile-unreadable
+# directory: only
+# needs: root setpriv
+: >f; chmod 666 f; chmod 777 .
+flock f true
+chmod 700 .f.flock
+before=$(find . -printf '%p %m\n')
+setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
+#> flock: f: cannot open: state directory $DIR/.f.flock: Permission denied (FLOCK_DIR can name a directory to keep it in)
+#> 66
+[ "$before" = "$(find . -printf '%p %m\n')" ] && echo unchanged
+#> unchanged
+
+### hostile-unwritable
+# directory: only
+# needs: root setpriv
+: >f; chmod 666 f; chmod 777 .
+flock f true
+before=$(find . -printf '%p %m\n')
+setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
+#> flock: f: cannot lock: state directory $DIR/.f.flock: Permission denied (FLOCK_DIR can name a directory to keep it in)
+#> 66
+[ "$before" = "$(find . -printf '%p %m\n')" ] && echo unchanged
+#> unchanged
+
+### hostile-directory-of-the-file-unwritable
+# directory: only
+# needs: root setpriv
+: >f; chmod 666 f; chmod 755 .
+setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
+#> flock: f: cannot open: state directory $DIR/.f.flock: Permission denied (FLOCK_DIR can name a directory to keep it in)
+#> 66
+ls -A
+#> f
+mkdir state; chmod 777 state
+FLOCK_DIR=$PWD/state setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
+#> in
+#> 0
+
+### hostile-flock-dir-missing
+# directory: only
+: >f
+FLOCK_DIR=$PWD/missing flock f echo in 2>&1 | sed "s,/[^ ]*+dir+f,DIR+f,"; echo ${PIPESTATUS[0]}
+#> flock: f: cannot open: state directory DIR+f.flock: No such file or directory
+#> 65
+ls -A
+#> f
+
+### hostile-read-only
+# directory: only
+# needs: mount root
+: >f
+unshare -m sh -c 'mount --bind . /mnt && mount -o remount,bind,ro /mnt && cd /mnt && flock f echo in; echo $?'
+#> flock: f: cannot open: state directory /mnt/.f.flock: Read-only file system (FLOCK_DIR can name a directory to keep it in)
+#> 73
+ls -A
+#> f
+mkdir state
+unshare -m sh -c 'mount --bind . /mnt && mount --bind state /media && mount -o remount,bind,ro /mnt && cd /mnt && FLOCK_DIR=/media flock f echo in; echo $?'
+#> in
+#> 0
+
+### hostile-read-only-with-a-state
+# directory: only
+# needs: mount root
+flock f true
+unshare -m sh -c 'mount --bind . /mnt && mount -o remount,bind,ro /mnt && cd /mnt && flock f echo in; echo $?'
+#> flock: f: cannot lock: state directory /mnt/.f.flock: Read-only file system (FLOCK_DIR can name a directory to keep it in)
+#> 73
+ls .f.flock
+#> free
+
+### hostile-disk-full
+# directory: only
+# needs: mount root
+cat >full.sh <<'END'
+# f and the root take two inodes
+mount -t tmpfs -o nr_inodes=2 none /mnt && cd /mnt && : >f || exit
+flock f echo in; echo $?; ls -A
+mount -o remount,nr_inodes=3 /mnt
+flock f echo in; echo $?; ls -A
+mount -o remount,nr_inodes=4 /mnt
+flock f echo in; echo $?; ls -A
+mount -o remount,nr_inodes=5 /mnt
+flock f echo in; echo $?; ls -A
+# an exclusive lock takes nothing more of a full disk, a shared one a record
+flock -s f echo in; echo $?; ls -A .f.flock
+mount -o remount,nr_inodes=4 /mnt
+flock f echo in; echo $?; ls -A .f.flock
+flock -s f echo in; echo $?; ls -A .f.flock
+END
+unshare -m sh full.sh
+#> flock: f: cannot open: state directory /mnt/.f.flock: No space left on device
+#> 73
+#> f
+#> flock: f: cannot open: state directory /mnt/.f.flock: No space left on device
+#> 73
+#> f
+#> flock: f: cannot open: state directory /mnt/.f.flock: No space left on device
+#> 73
+#> f
+#> in
+#> 0
+#> .f.flock
+#> f
+#> in
+#> 0
+#> free
+#> in
+#> 0
+#> free
+#> flock: f: cannot lock: state directory /mnt/.f.flock: No space left on device
+#> 73
+#> free
+
+### hostile-token-missing
+# directory: only
+: >f; mkdir .f.flock
+for o in '' -n -s '-w .01'; do flock $o f echo in; echo $?; done
+#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing; when nobody uses the lock, remove the directory
+#> 65
+#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing; when nobody uses the lock, remove the directory
+#> 65
+#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing; when nobody uses the lock, remove the directory
+#> 65
+#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing; when nobody uses the lock, remove the directory
+#> 65
+ls -A .f.flock
+
+### hostile-token-doubled
+# directory: only
+flock f sh -c 'ls .f.flock >id'
+: >".f.flock/$(cat id)"
+ls .f.flock | sed 's/,.*/,ID/'
+#> excl,ID
+#> free
+flock f echo in 2>&1 | sed 's/excl,[^ ;]*/excl,ID/'; echo ${PIPESTATUS[0]}
+#> flock: f: cannot lock: state directory $DIR/.f.flock: it has more than one token: free and excl,ID; when nobody uses the lock, remove the directory
+#> 65
+ls .f.flock | sed 's/,.*/,ID/'
+#> excl,ID
+#> free
+rm -r .f.flock; flock f echo in
+#> in
+
+### hostile-names-that-cannot-be-read
+# directory: only
+flock f true
+: >.f.flock/shared,x
+flock f echo in; echo $?
+#> flock: f: cannot lock: state directory $DIR/.f.flock: cannot make out "shared,x"; when nobody uses the lock, remove the directory
+#> 65
+ls .f.flock
+#> free
+#> shared,x
+
+### hostile-foreign-files
+# directory: only
+flock f true
+: >.f.flock/README; mkdir .f.flock/sub; : >.f.flock/.nfs001; : >".f.flock/a,b
+c"
+flock f echo in; echo $?
+#> in
+#> 0
+flock -s f flock -n f true; echo $?
+#> 1
+echo $(ls -A .f.flock)
+#> .nfs001 README a,b c free sub
+
+### hostile-nursery-is-a-link
+# directory: only
+: >f; mkdir elsewhere; ln -s elsewhere .f.flock.new
+flock f echo in; echo $?
+#> flock: f: cannot clean up: state directory $DIR/.f.flock.new: it is a symbolic link, which nobody who locks makes; remove it
+#> 65
+echo $(ls -A . elsewhere)
+#> .: .f.flock.new elsewhere f elsewhere:
+
+### hostile-directory-of-a-directory-unwritable
+# directory: only
+# needs: root setpriv
+mkdir d
+setpriv --reuid 65534 --clear-groups flock d echo in; echo $?
+#> flock: d: cannot open: state directory $DIR/d/.flock: Permission denied (FLOCK_DIR can name a directory to keep it in)
+#> 66
+ls -A d
+
+### hostile-removed-while-held
+# directory: only
+
+# somebody removes the state of a lock that is held: the holder ends as ever, and the next one starts anew
+hold f
+rm -r .f.flock
+release; echo $?
+#> 0
+flock -n f echo in; echo $?
+#> in
+#> 0
+ls -A .f.flock
+#> free

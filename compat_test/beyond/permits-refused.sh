@@ -1,0 +1,91 @@
+What --permits refuses, and how clearly.
+
+### permits-numbers
+for n in 0 -1 1.5 x '' 99999999999999999999; do
+	flock --permits "$n" f echo in; echo $?
+done 2>&1 | sed 's/: .*permits.*/: (permits)/'
+#> flock: (permits)
+#> 64
+#> flock: (permits)
+#> 64
+#> flock: (permits)
+#> 64
+#> flock: (permits)
+#> 64
+#> flock: (permits)
+#> 64
+#> flock: (permits)
+#> 64
+ls
+# nothing was made
+
+### permits-number-missing
+flock --permits; echo $?
+#> flock: option '--permits' requires an argument
+#> Try 'flock --help' for more information.
+#> 64
+
+### permits-with-other-modes
+for o in -s --shared -u --unlock '-s -n' --fcntl '--start 1' '--length 1'; do
+	flock --permits 2 $o f echo in; echo $?
+	flock $o --permits 2 f echo in; echo $?
+done 2>&1 | sed 's/: .*permits.*/: (permits)/' | uniq -c | sed 's/^ *//' | head -2
+#> 1 flock: (permits)
+#> 1 64
+exec 9>>f
+flock -u --permits 2 9; echo $?
+#> flock: --permits does not go with --shared or --unlock
+#> 64
+
+### permits-shared-then-exclusive-is-allowed
+
+# of -s, -x and -u the last one counts
+flock -s -x --permits 2 f echo in
+#> in
+
+### permits-descriptor-not-writable
+: >f
+exec 9<f
+flock --permits 2 9; echo $?
+#> flock: 9: --permits needs a descriptor that is open for writing
+#> 65
+flock --permits 2 --fd 9 echo in; echo $?
+#> flock: 9: --permits needs a descriptor that is open for writing
+#> 65
+flock -n f echo not locked
+#> not locked
+
+### permits-of-a-directory
+mkdir d
+flock --permits 2 d echo in; echo $?
+#> flock: cannot open lock file d: Is a directory
+#> 66
+exec 9<d
+flock --permits 2 9 2>/dev/null; echo $?
+#> 65
+ls -A d
+
+### permits-descriptor-not-open
+flock --permits 2 9; echo $?
+#> flock: 9: Bad file descriptor
+#> 65
+
+### permits-file-not-writable
+# needs: root setpriv
+: >f; chmod 644 f
+setpriv --reuid 65534 --clear-groups flock --permits 2 f echo in; echo $?
+#> flock: cannot open lock file f: Permission denied
+#> 66
+
+### permits-file-is-made
+umask 022
+flock --permits 2 f true
+stat -c '%a %s' f
+#> 644 0
+
+### permits-content-stays
+echo content >f
+flock --permits 2 f cat f
+#> content
+cat f
+#> content

@@ -1,0 +1,192 @@
+//go:build unix
+
+package compat_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What the reference does not have is tested by beyond/*.sh: scripts as in cases/, but what a script must say, on
+// standard output and error together, stands in it. A line "#> text" is a line to be said; "#native> text" and
+// "#directory> text" are for one way of locking. $LOCKS tells the script which of the two it is.
+//
+// A case with the directive kernel is for kernel locks only; with the directive directory, for the directory lock.
+
+// A beyondCase is a script with its answer, by the way of locking.
+type beyondCase struct {
+	compatCase
+	says map[string]string
+}
+
+func readBeyond(t *testing.T) (all []beyondCase) {
+	t.Helper()
+	files, err := filepath.Glob("beyond/*.sh")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no cases: ", err)
+	}
+	seen := map[string]bool{}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range splitBlocks(string(text)) {
+			c := beyondCase{says: map[string]string{"native": "", "directory": ""}}
+			head, rest, only := strings.Cut(block, "\n# directory: only\n")
+			if only {
+				block = head + "\n" + rest
+				delete(c.says, "native")
+			}
+			if c.compatCase, err = parseCase(block); err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			if c.kernel != "" {
+				delete(c.says, "directory")
+			}
+			if seen[c.name] {
+				t.Fatalf("%s: there are two cases %s", path, c.name)
+			}
+			seen[c.name] = true
+			c.file = strings.TrimSuffix(filepath.Base(path), ".sh")
+			c.expect()
+			c.script = "exec 2>&1\n" + c.script
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// expect collects what the script says that it will say.
+func (c *beyondCase) expect() {
+	for line := range strings.Lines(c.script) {
+		for locks := range c.says {
+			for _, mark := range []string{"#>", "#" + locks + ">"} {
+				if text, ok := strings.CutPrefix(line, mark); ok {
+					c.says[locks] += strings.TrimPrefix(text, " ")
+				}
+			}
+		}
+	}
+}
+
+// runBeyond runs all cases that are for the given way of locking.
+func runBeyond(t *testing.T, w *world, locks string) {
+	w.env = append(w.env, "LOCKS="+locks)
+	for _, c := range readBeyond(t) {
+		want, ok := c.says[locks]
+		if !ok {
+			continue
+		}
+		t.Run(c.file+"/"+c.name, func(t *testing.T) {
+			t.Parallel()
+			if need := missing(c.compatCase); need != "" {
+				t.Skip("needs " + need)
+			}
+			got, err := w.run(c.compatCase)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := jobNotice.ReplaceAllString(got.stdout, "")
+			if said != want || got.exit == "hung" {
+				t.Errorf("beyond/%s.sh: %s: exit %s\nwant:\n%s\ngot:\n%s", c.file, c.name, got.exit, want, said)
+			}
+		})
+	}
+}
+
+// beyondWorld is a world in which the scripts can also find the test binary, as $SELF, for what a shell cannot do.
+func beyondWorld(t *testing.T, name string) *world {
+	t.Helper()
+	needOurs(t)
+	w := newModeWorld(t, name, oursPath)
+	self := filepath.Join(w.dir, "self")
+	exe, err := os.Executable()
+	if err == nil {
+		var text []byte
+		if text, err = os.ReadFile(exe); err == nil { // a copy: other users may not reach the original
+			err = os.WriteFile(self, text, 0o755)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.env = []string{"SELF=" + self}
+	return w
+}
+
+func TestBeyondNative(t *testing.T) {
+	runBeyond(t, beyondWorld(t, "beyond-native"), "native")
+}
+
+func TestBeyondDirectory(t *testing.T) {
+	needDirectoryLock(t)
+	w := beyondWorld(t, "beyond-directory")
+	w.env = append(w.env, "FLOCK_BACKEND=directory", "NO_KERNEL_LOCKS=1")
+	runBeyond(t, w, "directory")
+}
+
+// TestBeyondAbsent runs them where the kernel has no locks and nobody says so.
+func TestBeyondAbsent(t *testing.T) {
+	if !canHideLocks {
+		t.Skip("system calls cannot be filtered here")
+	}
+	needDirectoryLock(t)
+	w := beyondWorld(t, "beyond-absent")
+	w.under = []string{filepath.Join(w.dir, "self"), "without-kernel-locks"}
+	w.env = append(w.env, "NO_KERNEL_LOCKS=1")
+	runBeyond(t, w, "directory")
+}
+
+// TestVerboseLines compares what ours and the reference say under --verbose, for every way to end.
+func TestVerboseLines(t *testing.T) {
+	needOurs(t)
+	if referencePath == "" {
+		t.Skip("no util-linux flock is installed")
+	}
+	dir := t.TempDir()
+	say := func(program string, args ...string) string {
+		c := exec.Command(program, args...)
+		c.Args[0] = "flock"
+		c.Dir = dir
+		c.Env = append(os.Environ(), "LC_ALL=C")
+		var out, errs strings.Builder
+		c.Stdout, c.Stderr = &out, &errs
+		var exit *exec.ExitError
+		if err := c.Run(); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf("%s--\n%s--\nexit %d\n", &out, &errs, c.ProcessState.ExitCode())
+		return duration.ReplaceAllString(text, "took N seconds")
+	}
+	for _, args := range [][]string{
+		{"--verbose", "f", "true"},
+		{"--verbose", "f", "false"},
+		{"--verbose", "f", "-c", "exit 3"},
+		{"--verbose", "-s", "f", "true"},
+		{"--verbose", "f", "./missing"},
+		{"--verbose", "/missing/f", "true"},
+		{"--verbose", "9"},
+		{"--verbose", "-u", "9"},
+		{"--verbose", "f", referencePath, "--verbose", "-n", "f", "true"},
+		{"--verbose", "f", referencePath, "--verbose", "-w", ".01", "f", "true"},
+		{"--verbose", "f", oursPath, "--verbose", "-n", "f", "true"},
+		{"--verbose", "f", oursPath, "--verbose", "-w", ".01", "f", "true"},
+	} {
+		if want, got := say(referencePath, args...), say(oursPath, args...); got != want {
+			t.Errorf("flock %q\nthe reference:\n%s\nours:\n%s", args, want, got)
+		}
+	}
+	// and with our own options the lines are the same
+	want := say(oursPath, "--verbose", "f", "true")
+	for _, own := range []string{"--permits=2", "--cooldown=.001", "--backend=flock", "--backend=native"} {
+		if got := say(oursPath, own, "--verbose", "f", "true"); got != want {
+			t.Errorf("with %s\n%s\nwithout\n%s", own, got, want)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+//go:build unix
+
+package compat_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// eachWay runs a test under the kernel's locks and under the directory lock.
+func eachWay(t *testing.T, f func(t *testing.T, dir string, env []string)) {
+	needOurs(t)
+	for _, way := range []string{"native", "directory"} {
+		t.Run(way, func(t *testing.T) {
+			if way == "directory" {
+				needDirectoryLock(t)
+			}
+			env := append(os.Environ(), "FLOCK_BACKEND="+way, "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
+			f(t, t.TempDir(), env)
+		})
+	}
+}
+
+// script starts sh in dir. What it leaves running is ended with the test.
+func script(t *testing.T, dir string, env []string, text string, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.Command("sh", append([]string{"-c", text, "sh"}, args...)...)
+	c.Dir, c.Env = dir, env
+	c.Stdout = new(bytes.Buffer)
+	c.Stderr = c.Stdout
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// finished waits for a script, which must say nothing.
+func finished(t *testing.T, c *exec.Cmd) {
+	t.Helper()
+	err := c.Wait()
+	if out := fmt.Sprint(c.Stdout); err != nil || out != "" {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestPermitHandOver measures how long a permit that comes free stays unused while eight wait for one. The bound is
+// for a machine that is busy with other things.
+func TestPermitHandOver(t *testing.T) {
+	eachWay(t, func(t *testing.T, dir string, env []string) {
+		// The holder writes when it is done, the next one when it begins.
+		const worker = `exec 9>>f
+for i in 1 2 3 4 5; do
+	flock --permits 2 9 || exit
+	: >"in.$1.$i"
+	sleep .02
+	: >"out.$1.$i"
+	flock -u 9
+done`
+		var workers []*exec.Cmd
+		for i := range 10 { // two are in, eight wait
+			workers = append(workers, script(t, dir, env, worker, fmt.Sprint(i)))
+		}
+		for _, w := range workers {
+			finished(t, w)
+		}
+		var ins, outs []time.Time
+		for _, prefix := range []string{"in.", "out."} {
+			names, _ := filepath.Glob(filepath.Join(dir, prefix+"*"))
+			for _, name := range names {
+				info, err := os.Stat(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if prefix == "in." {
+					ins = append(ins, info.ModTime())
+				} else {
+					outs = append(outs, info.ModTime())
+				}
+			}
+		}
+		// the permit of the n-th to leave goes to the n-th after the first two to come
+		slices.SortFunc(ins, time.Time.Compare)
+		slices.SortFunc(outs, time.Time.Compare)
+		if len(ins) != 50 || len(outs) != 50 {
+			t.Fatalf("%d in, %d out", len(ins), len(outs))
+		}
+		var pauses []time.Duration
+		for i := 2; i < 42; i++ { // at the end fewer than eight wait
+			pauses = append(pauses, ins[i].Sub(outs[i-2]))
+		}
+		slices.Sort(pauses)
+		t.Logf("hand-over of a permit, eight waiting: median %v, longest %v", pauses[len(pauses)/2], pauses[len(pauses)-1])
+		if median := pauses[len(pauses)/2]; median > 250*time.Millisecond {
+			t.Errorf("a free permit was unused for %v", median)
+		}
+	})
+}
+
+// TestCooldownHasNoGap has many try to slip in between the end of a command and the setting of its cooldown. Each
+// command writes when it begins and when it ends: the next one must begin a cooldown after that. The command takes
+// longer than the cooldown, so that the one set at the start is over when it ends.
+func TestCooldownHasNoGap(t *testing.T) {
+	const cooldown = 30 * time.Millisecond
+	eachWay(t, func(t *testing.T, dir string, env []string) {
+		const worker = `while [ ! -e stop ]; do
+	flock -w .5 --cooldown .03 f sh -c 'date +%s%N >>log; sleep .04; date +%s%N >>log' || [ $? = 1 ] || exit
+done`
+		var workers []*exec.Cmd
+		for range 6 {
+			workers = append(workers, script(t, dir, env, worker))
+		}
+		time.Sleep(3 * time.Second)
+		if err := os.WriteFile(filepath.Join(dir, "stop"), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range workers {
+			finished(t, w)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Fields(string(text))
+		if len(lines) < 20 || len(lines)%2 != 0 {
+			t.Fatalf("%d lines", len(lines))
+		}
+		shortest := time.Hour
+		for i := 2; i < len(lines); i += 2 {
+			var begin, end time.Duration
+			fmt.Sscan(lines[i], &begin)
+			fmt.Sscan(lines[i-1], &end)
+			shortest = min(shortest, begin-end)
+		}
+		t.Logf("%d commands, shortest pause %v", len(lines)/2, shortest)
+		if shortest < cooldown {
+			t.Errorf("one began %v after another, in spite of a cooldown of %v", shortest, cooldown)
+		}
+	})
+}
+
+// TestCooldownHeldNowhere asserts that those who wait for a cooldown are in nobody's way.
+func TestCooldownHeldNowhere(t *testing.T) {
+	eachWay(t, func(t *testing.T, dir string, env []string) {
+		const start = `flock --cooldown 600 f true
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+	flock --cooldown 600 f true & waiters="$waiters $!"
+done
+trap 'kill $waiters; wait' EXIT
+for i in $(seq 250); do flock -n f true || { echo "taken, try $i"; exit 1; }; done`
+		finished(t, script(t, dir, env, start))
+	})
+}
+
+// TestPermitsAfterKills counts the permits after many holders and waiters have been killed at random.
+func TestPermitsAfterKills(t *testing.T) {
+	const permits = 3
+	eachWay(t, func(t *testing.T, dir string, env []string) {
+		var wg sync.WaitGroup
+		for i := range 6 {
+			wg.Go(func() {
+				for n := range 12 {
+					c := exec.Command(oursPath, fmt.Sprint("--permits=", permits), "f", "sleep", ".02")
+					if i%2 == 0 {
+						c.Args = slices.Insert(c.Args, 1, "--no-fork")
+					}
+					c.Dir, c.Env = dir, env
+					if err := c.Start(); err != nil {
+						t.Error(err)
+						return
+					}
+					time.Sleep(time.Duration((i*31+n*17)%60) * time.Millisecond)
+					c.Process.Kill()
+					c.Wait()
+				}
+			})
+		}
+		wg.Wait()
+		// exclusive first: that waits for the commands that go on without their flock
+		finished(t, script(t, dir, env, `flock -w 30 f true`))
+		const all = `for i in 1 2 3; do flock -w 30 --permits 3 f sh -c ": >in.$i; until [ -e go ]; do sleep .01; done" & done
+trap ': >go; wait' EXIT
+until [ -e in.1 ] && [ -e in.2 ] && [ -e in.3 ]; do
+	[ $((tries += 1)) -lt 1500 ] || { echo "not all permits are there"; flock --holders f; exit 1; }
+	sleep .01
+done
+flock -n --permits 3 f echo "one too many" || [ $? = 1 ]`
+		finished(t, script(t, dir, env, all))
+	})
+}
