@@ -42,17 +42,20 @@ func showHolders(p *printer, o *options) (int, error) {
 		mode := h.mode
 		if h.waiting {
 			mode += " (waiting)"
-		} else {
-			status = 0
 		}
 		row := [4]string{"-", mode, "-", h.note}
 		if h.pid != 0 {
 			row[0] = strconv.Itoa(h.pid)
 		}
-		if h.note == "" {
-			row[2], row[3] = processUser(h.pid), processCommand(h.pid)
+		if h.note == "" && h.pid != 0 {
+			if row[2], row[3] = processUser(h.pid), processCommand(h.pid); row[3] == "" {
+				continue // it has ended meanwhile
+			}
 		}
 		rows = append(rows, row)
+		if !h.waiting {
+			status = 0
+		}
 	}
 	p.out(table(rows))
 	return status, nil

@@ -180,13 +180,16 @@ func processUser(pid int) string {
 	return userName(strconv.Itoa(int(stat.Uid)))
 }
 
-// processCommand returns the command line, or the name in brackets where there
-// is none.
+// processCommand returns the command line, the name in brackets where there is
+// none, or nothing for a process that is gone.
 func processCommand(pid int) string {
 	dir := "/proc/" + strconv.Itoa(pid)
 	text, _ := os.ReadFile(dir + "/cmdline")
 	if len(text) == 0 {
-		name, _ := os.ReadFile(dir + "/comm")
+		name, err := os.ReadFile(dir + "/comm")
+		if err != nil {
+			return ""
+		}
 		return "[" + printable(strings.TrimSpace(string(name))) + "]"
 	}
 	return printable(strings.ReplaceAll(strings.TrimSuffix(string(text), "\x00"), "\x00", " "))

@@ -71,3 +71,18 @@ done
 twice=$(sort done.* | uniq -d | wc -l) all=$(cat done.* | wc -l)
 echo "  $all done, $twice twice"
 [ "$all" = 40 ] && [ "$twice" = 0 ]
+
+echo 'Six jobs, two at a time (flock --permits 2 LOCK job):'
+cat > job.sh <<'END'
+printf '+\n' >> log
+until [ -e go ]; do sleep 0.01 3>&-; done
+printf -- '-\n' >> log
+END
+pids=
+for i in 1 2 3 4 5 6; do flock --permits 2 permits sh job.sh & pids="$pids $!"; done
+until [ "$(grep -c + log 2>/dev/null)" = 2 ]; do sleep 0.01; done
+echo '  flock --holders LOCK says:'
+flock --holders permits | sed -n '/flock --permits/!s/^/    /p'
+touch go
+for pid in $pids; do wait $pid; done
+awk '$1 == "+" && ++n > most { most = n } $1 == "-" { n-- } END { print "  most at once: " most; exit most != 2 }' log
