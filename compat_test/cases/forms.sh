@@ -172,7 +172,6 @@ flock -w .05 9; echo $?
 flock -w .05 -E 3 9; echo $?
 
 ### descriptor-duplicate-shares-the-lock
-# kernel: two descriptors of one open file are one holder
 exec 8>f
 exec 9>&8
 flock 8
@@ -194,7 +193,6 @@ flock 9
 flock -n f echo in; echo $?
 
 ### descriptor-unlocked-in-a-subshell
-# kernel: an unlock in a child process is one for all that share the open file
 exec 9>f
 flock 9
 ( flock -u 9 )

@@ -300,7 +300,6 @@ flock 9; echo $?
 flock -ns f echo in; echo $?
 
 ### convert-up-refused
-# kernel: a refused conversion of flock(2) loses the lock it had
 exec 8>f 9>f
 flock -s 8; flock -s 9
 flock -n -x 9; echo $?

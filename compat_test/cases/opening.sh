@@ -102,7 +102,6 @@ flock "$name" true 2>err; echo $?
 sed 's/0000*/NAME/' err
 
 ### name-of-255-bytes
-# kernel: the name of the state directory would be too long
 name=$(printf '%0255d' 0)
 flock "$name" echo hi; echo $?
 ls | wc -c
@@ -164,14 +163,13 @@ flock l echo hi; echo $?
 ls d
 
 ### fifo
-# kernel: a fifo as lock file
 mkfifo p
 exec 9<>p
 flock p echo hi; echo $?
 
 ### fifo-without-writer-waits-in-open
 # needs: proc
-# kernel: a fifo as lock file
+# kernel: the directory lock opens the file twice, and the first opening took the writer
 mkfifo p
 flock p echo hi &
 await 'grep -q -e pipe -e fifo -e open /proc/$!/wchan || grep -q ^State:.S /proc/$!/status'
@@ -252,8 +250,8 @@ unshare -m sh -c 'mkdir m; mount -t tmpfs -o nr_inodes=2 none m; : >m/a; flock m
 unshare -m sh -c 'mkdir m; mount -t tmpfs -o nr_inodes=2 none m; : >m/f; flock m/f echo hi; echo $?'
 
 ### no-descriptor-needed-for-a-number
-# kernel: the directory lock opens its directory
 # needs: linux
+# kernel: the directory lock opens its directory
 bash -c 'exec 5>f; ulimit -n 6; exec flock 5'; echo $?
 
 ### immutable-dev-full

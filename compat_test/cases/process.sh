@@ -23,8 +23,8 @@ exec 200</dev/null
 flock f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
 
 ### descriptors-of-flock-itself
-# kernel: flock has a descriptor of its own only for a lock of the kernel's
 # needs: proc
+# kernel: flock has a descriptor of its own only for a lock of the kernel's
 hold f
 ls /proc/${holders[0]}/fd | tr '\n' ' '
 release

@@ -194,7 +194,6 @@ echo "free at last"
 
 ### server-closes-the-descriptor-itself
 # needs: proc
-# kernel: a child process closes its copy of the descriptor
 flock -n lock sh -c '{ echo >up; until [ -e go ]; do sleep .01; done; } 3>&- & until [ -e up ]; do sleep .01; done'; echo $?
 flock -n lock echo "lock is free"; echo $?
 echo >go
