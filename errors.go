@@ -44,6 +44,7 @@ const (
 	permitting // by number of a descriptor
 	cooling
 	seeing // who holds a lock
+	timing
 )
 
 // stepError says what was done to what, and what went wrong.
@@ -67,6 +68,8 @@ func (e *stepError) Error() string {
 		return "waitpid failed: " + reason(e.err)
 	case permitting:
 		return e.object + ": --permits needs a descriptor that is open for writing"
+	case timing:
+		return "cannot set up timer: " + reason(e.err)
 	case seeing:
 		return "cannot tell who holds " + e.object + ": " + e.err.Error()
 	case cooling:

@@ -17,7 +17,7 @@ func runCommand(command []string) (int, error) {
 	env := environ()
 	var pid int
 	err := search(command, func(path string, argv []string) (err error) {
-		if err := syscall.Access(path, 0); err != nil {
+		if err := unix.Stat(path, new(unix.Stat_t)); err != nil {
 			return err // without a fork
 		}
 		pid, err = spawn(path, argv, env)
@@ -50,23 +50,39 @@ func prepareFork() {
 }
 
 func spawn(path string, argv, env []string) (pid int, err error) {
-	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: standardFiles()})
+	files, done := standardFiles()
+	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files})
+	done()
 	if err == syscall.EAGAIN || err == syscall.EMFILE || err == syscall.ENFILE {
 		return 0, &stepError{forking, path, err}
 	}
 	return pid, err
 }
 
-// standardFiles hands on what flock has as descriptors 0, 1 and 2. A closed one
-// stays so: ForkExec would put the pipe in its place that it uses itself.
-func standardFiles() []uintptr {
-	files := []uintptr{0, 1, 2}
-	for i, fd := range files {
-		if _, err := unix.FcntlInt(fd, syscall.F_GETFD, 0); err != nil {
-			files[i] = ^uintptr(0)
+// standardFiles hands on what flock has as descriptors 0, 1 and 2: a closed one
+// stays closed, as does the lock file's with --close. The function returned is
+// to be called after the fork.
+func standardFiles() (files []uintptr, done func()) {
+	var placeholders []int
+	for fd := range uintptr(3) {
+		flags, err := unix.FcntlInt(fd, syscall.F_GETFD, 0)
+		if err != nil || flags&syscall.FD_CLOEXEC != 0 {
+			files = append(files, ^uintptr(0))
+		} else {
+			files = append(files, fd)
+		}
+		if err != nil {
+			// Lest ForkExec get such a number for its own pipe.
+			if null, err := syscall.Open("/dev/null", syscall.O_RDONLY|syscall.O_CLOEXEC, 0); err == nil {
+				placeholders = append(placeholders, null)
+			}
 		}
 	}
-	return files
+	return files, func() {
+		for _, fd := range placeholders {
+			syscall.Close(fd)
+		}
+	}
 }
 
 // await returns the exit status of a child.
@@ -88,6 +104,7 @@ func await(pid int) (int, error) {
 
 // become turns this process into the command. It returns only if that fails.
 func become(command []string) error {
+	defaultAction(syscall.SIGCHLD) // so does the reference
 	restoreMask()
 	env := environ()
 	return search(command, func(path string, argv []string) error {
@@ -121,6 +138,9 @@ func search(command []string, start func(path string, argv []string) error) erro
 	return &stepError{executing, name, result}
 }
 
+// maxPath is PATH_MAX; the C library passes over longer parts of PATH.
+const maxPath = 4096
+
 func tryPath(name string, try func(path string) error) error {
 	dirs, set := getenv("PATH")
 	if !set {
@@ -128,6 +148,9 @@ func tryPath(name string, try func(path string) error) error {
 	}
 	result := error(syscall.ENOENT)
 	for dir := range strings.SplitSeq(dirs, ":") {
+		if len(dir) >= maxPath {
+			continue
+		}
 		if dir != "" {
 			dir += "/"
 		}

@@ -59,7 +59,7 @@ func asked(call lockCall, f *lockFile, o *options) error {
 			err = attempt(call, f, o)
 		}
 	}
-	if err == nil || err == errConflict || err == errTimeout {
+	if _, told := err.(*stepError); told || err == nil || err == errConflict || err == errTimeout {
 		return err
 	}
 	return &stepError{locking, f.name, err}

@@ -200,6 +200,9 @@ func (o *options) operands(words []string) error {
 	if err := o.chooseBackend(); err != nil {
 		return err
 	}
+	if o.limited && o.timeout == 0 {
+		o.nonblock = true
+	}
 	if o.holders {
 		return o.whose(words)
 	}
@@ -243,9 +246,7 @@ func (o *options) table() []option {
 	own := func(opt option) option { opt.own = true; return opt }
 	timeout := func(s string) (err error) {
 		o.timeout, err = parseSeconds(s, "invalid timeout")
-		if o.limited = o.timeout > 0; !o.limited {
-			o.nonblock = true
-		}
+		o.limited = true
 		return err
 	}
 	nonblock := func() { o.nonblock = true }

@@ -17,7 +17,7 @@ func attemptWithin(call lockCall, f *lockFile, o *options) error {
 	}
 	stop, err := startAlarm(left)
 	if err != nil {
-		return err
+		return &stepError{timing, "", err}
 	}
 	defer stop()
 	for {

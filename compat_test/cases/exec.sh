@@ -287,3 +287,11 @@ echo >go
 ### child-of-the-caller-is-not-awaited
 bash -c 'until [ -e go ]; do sleep .01; done & exec flock f sh -c "exit 6"'; echo $?
 echo >go
+
+### found-with-the-effective-user
+# needs: setpriv
+mkdir -m 700 private; cp "$(command -v true)" private/cmd
+setpriv --ruid 65534 --clear-groups flock f ./private/cmd; echo $?
+
+### path-with-a-part-too-long
+PATH=/$(printf %05000d 0):$PATH flock f echo found

@@ -529,3 +529,15 @@ for i in 1 2 3 4 5 6 7 8; do
 done
 wait
 cat count
+
+### w-0-and-then-another-w
+hold f
+flock -w 0 -w 20 f echo got &
+await 'waiting f'
+release
+wait $!; echo $?
+
+### w-and-then-w-0
+hold f
+flock -w 20 -w 0 f echo got; echo $?
+release

@@ -396,3 +396,18 @@ flock f cat /proc/self/timerslack_ns
 # needs: proc
 echo 123 >/proc/self/oom_score_adj
 flock f cat /proc/self/oom_score_adj
+
+### signals-ignored-chld-no-fork
+# needs: proc
+trap '' CHLD
+flock -F f grep SigIgn /proc/self/status
+
+### closed-stdin-and-o
+# needs: proc
+flock -o f sh -c '[ -e /proc/$$/fd/0 ] || echo closed' <&-
+
+### closed-all-and-another-descriptor
+# needs: proc
+exec 4</dev/zero
+flock f sh -c 'readlink /proc/$$/fd/4 >out' <&- >&- 2>&-
+cat out
