@@ -189,3 +189,27 @@ flock --cooldown 600 f ./missing; echo $?
 #> 69
 flock -n --cooldown 600 f echo in; echo $?
 #> 1
+
+### cooldown-kept-until-it-is-set
+# needs: proc
+
+# between the end of the command and the setting of the cooldown nobody gets in, whoever else comes and goes
+flock --cooldown .01 f sh -c 'echo $$ >pid; exec sleep 100' & flock=$!
+await '[ -s pid ]'
+kill -STOP $flock
+await 'grep -q "^State:.T" /proc/$flock/status'
+kill $(cat pid)
+await 'grep -q "^State:.Z" /proc/$(cat pid)/status'
+await '[ $(stat -c %.9Y f | tr -d .) -lt $(date +%s%N) ]'
+flock -n f echo in; echo $?
+#> 1
+flock -n --cooldown 600 f echo in; echo $?
+#> 1
+flock -w .1 f echo in; echo $?
+#> 1
+flock -n f echo in; echo $?
+#> 1
+kill -CONT $flock; wait $flock; echo $?
+#> 143
+flock -n f echo in
+#> in

@@ -154,7 +154,7 @@ kill -9 $flock; wait $flock
 flock --holders f | sed "s/^$(cat pid) /COMMAND /; s/  */ /g" | cut -d' ' -f 1-3
 #> COMMAND exclusive root
 kill -9 $(cat pid)
-await '! flock --holders f'
+await '! flock --holders f >/dev/null'
 
 ### holders-heading-on-a-terminal
 # needs: script

@@ -55,6 +55,8 @@ flock -n --permits 1 f echo in; echo $?
 #native> 1
 #directory> in
 #directory> 0
+#half> in
+#half> 0
 kill -9 $(cat pid)
 flock -w 20 --permits 1 f echo in
 #> in

@@ -89,3 +89,10 @@ flock --permits 2 f cat f
 #> content
 cat f
 #> content
+
+### permits-what-is-left-beside-the-file
+flock --permits 1 f sh -c 'flock -n f true; echo $?; ls -A .'
+#> 1
+#directory> .f.flock
+#half> .f.flock
+#> f

@@ -1,0 +1,57 @@
+//go:build linux && (amd64 || arm64)
+
+package compat_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	if len(os.Args) > 2 && os.Args[1] == "without-byte-locks" {
+		hideByteLocks(os.Args[2:])
+	}
+}
+
+// hideByteLocks becomes argv in a system that has flock(2) and no open file description locks.
+func hideByteLocks(argv []string) {
+	load := func(offset uint32) unix.SockFilter { // from struct seccomp_data
+		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
+	}
+	jump := func(k uint32, yes, no uint8) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: yes, Jf: no, K: k}
+	}
+	answer := func(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
+	filter := []unix.SockFilter{
+		load(0), jump(unix.SYS_FCNTL, 0, 4), // the number
+		load(24), jump(unix.F_OFD_SETLK, 1, 0), jump(unix.F_OFD_SETLKW, 0, 1), // the second argument
+		answer(unix.SECCOMP_RET_ERRNO | uint32(unix.EINVAL)),
+		answer(unix.SECCOMP_RET_ALLOW),
+	}
+	runtime.LockOSThread()
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	if err == nil {
+		err = unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
+	}
+	if err == nil {
+		err = syscall.Exec(argv[0], argv, os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, "cannot run without byte locks:", err)
+	os.Exit(126)
+}
+
+// TestPermitsHalf runs the cases of --permits where a permit is one of the directory lock, and the shared lock that
+// keeps exclusive ones out is the kernel's.
+func TestPermitsHalf(t *testing.T) {
+	w := beyondWorld(t, "beyond-half")
+	w.under = []string{filepath.Join(w.dir, "self"), "without-byte-locks"}
+	runBeyond(t, w, "half")
+}
