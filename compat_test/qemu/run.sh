@@ -23,13 +23,15 @@ for arch in arm64 386; do
 	GOARCH=$arch CGO_ENABLED=0 go build -trimpath -tags flock_linkname -ldflags '-s -w -checklinkname=0' \
 		-o build/linux_$arch/flock .
 	under="build/qemu $arch $qemu"
+	skip='^$'
 	if [ $arch = 386 ] && build/linux_386/flock --version >/dev/null 2>&1; then
 		echo "== run by the kernel"
 		under=
+		skip='/cases/open-call-arguments' # with O_LARGEFILE, as of all 32-bit programs
 	fi
 	GOARCH=$arch CGO_ENABLED=0 $under go test -count=1 . ./fallback || status=1
 	FLOCK_UNDER_TEST=$PWD/build/linux_$arch/flock $under \
 		go test -count=1 -timeout 20m ./compat_test \
-		-run 'TestNative|TestDirectory|TestAbsent' || status=1
+		-run 'TestNative|TestDirectory|TestAbsent' -skip "$skip" || status=1
 done
 exit $status
