@@ -110,6 +110,7 @@ func runBeyond(t *testing.T, w *world, locks string) {
 func beyondWorld(t *testing.T, name string) *world {
 	t.Helper()
 	needOurs(t)
+	os.RemoveAll(filepath.Join(workDir, name)) // there from before, with -count
 	w := newModeWorld(t, name, oursPath)
 	self := filepath.Join(w.dir, "self")
 	exe, err := os.Executable()
