@@ -48,7 +48,7 @@ func lock(p *printer, f *lockFile, o *options) error {
 			return err
 		}
 	}
-	if needsSupervisor(f, o) {
+	if needsSupervisor(o) {
 		return errSupervise
 	}
 	return lockDirectory(p, f, o)

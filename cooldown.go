@@ -49,6 +49,9 @@ func waitCooldown(f *lockFile, o *options) error {
 		case o.nonblock:
 			return errConflict
 		}
+		if o.abandoned() {
+			return errConflict
+		}
 		pause := min(left, 100*time.Millisecond)
 		if o.limited {
 			rest := time.Until(o.deadline)

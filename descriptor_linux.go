@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"hash/fnv"
 	"os"
 	"strconv"
 	"strings"
@@ -29,55 +30,97 @@ func descriptorPath(fd int) (string, error) {
 	return path, nil
 }
 
-// descriptorOwner returns the process that a lock on our descriptor fd is for:
-// the caller, or the eldest of its ancestors that has the same open file under
-// the same number, since with a kernel lock it would be locked there too.
-func descriptorOwner(fd int) int {
-	owner := syscall.Getppid()
-	for pid := owner; pid > 1 && sameDescriptor(pid, fd, fd); pid = parent(pid) {
-		owner = pid
+// descriptorOwners returns the processes that a lock on our descriptor fd is
+// for: the caller, and the eldest of its ancestors that has the same open file
+// under the same number. With a kernel lock it would last for both, be the
+// caller a passing subshell or the ancestor a script that ends before it.
+//
+// If not even the caller has it, nobody will when we are done: the lock is our
+// own.
+func descriptorOwners(caller, fd int) (eldest, keeper int) {
+	if !callerHas(caller, fd) {
+		return syscall.Getpid(), 0
 	}
-	return owner
+	eldest = caller
+	for pid := parent(caller); pid > 1 && sameDescriptor(pid, fd, fd); pid = parent(pid) {
+		eldest = pid
+	}
+	return eldest, caller
 }
 
-// sameDescriptor reports whether descriptor number of process pid is the same
-// open file as our fd; where the kernel does not tell, whether it looks so.
+// callerHas reports whether the caller has our descriptor fd, too. Where that
+// cannot be known, it has.
+func callerHas(caller, fd int) bool {
+	if same, known := compareDescriptors(caller, fd, fd); known {
+		return same
+	}
+	return !hasClosed(caller, fd, fileIdentity(fd))
+}
+
+// sameDescriptor reports whether descriptor number of process pid is, for
+// certain, the same open file as our fd. Without kcmp(2), which some container
+// runtimes forbid, nothing is certain.
 func sameDescriptor(pid, number, fd int) bool {
+	same, _ := compareDescriptors(pid, number, fd)
+	return same
+}
+
+func compareDescriptors(pid, number, fd int) (same, known bool) {
 	const kcmpFile = 0
 	order, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(pid), uintptr(syscall.Getpid()), kcmpFile,
 		uintptr(number), uintptr(fd), 0)
 	switch errno {
 	case 0:
-		return order == 0
+		return order == 0, true
 	case unix.EBADF, unix.ESRCH:
-		return false
+		return false, true
 	}
-	return number == fd && isAncestor(pid) && !hasClosed(pid, number, fd)
+	return false, false
 }
 
-// hasClosed reports whether descriptor number of process pid is, for certain,
-// not the file of our fd any more.
-func hasClosed(pid, number, fd int) bool {
-	var theirs, ours unix.Stat_t
-	switch unix.Stat("/proc/"+strconv.Itoa(pid)+"/fd/"+strconv.Itoa(number), &theirs) {
-	case nil:
-		return unix.Fstat(fd, &ours) == nil && !sameFile(&theirs, &ours)
-	case unix.ENOENT:
-		return unix.Access("/proc/"+strconv.Itoa(pid)+"/fd", unix.X_OK) == nil
+// hasClosed reports whether process pid has, for certain, no descriptor of the
+// file any more. That which it locked has number, but a shell moves it out of
+// the way while a function runs with another one there.
+func hasClosed(pid, number int, file string) bool {
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
+	var stat unix.Stat_t
+	if unix.Stat(dir+strconv.Itoa(number), &stat) == nil && identity(&stat) == file {
+		return false
 	}
-	return false
+	// More than once: it may be moved to and fro while we look.
+	for range 3 {
+		descriptors, err := os.ReadDir(dir)
+		if err != nil || len(descriptors) == 0 {
+			return false // not for us to see; or the first thread has ended before others
+		}
+		for _, d := range descriptors {
+			err := unix.Stat(dir+d.Name(), &stat)
+			if err == nil && identity(&stat) == file || err != nil && err != unix.ENOENT {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (f *lockFile) identity() string { return fileIdentity(f.fd) }
+
+func fileIdentity(fd int) string {
+	var stat unix.Stat_t
+	if unix.Fstat(fd, &stat) != nil {
+		return ""
+	}
+	return identity(&stat)
+}
+
+// identity tells a file from every other one, in a word for an owner's tag.
+func identity(stat *unix.Stat_t) string {
+	h := fnv.New64a()
+	h.Write([]byte(strconv.FormatUint(uint64(stat.Dev), 36) + " " + strconv.FormatUint(stat.Ino, 36)))
+	return strconv.FormatUint(h.Sum64(), 36)
 }
 
 func sameFile(a, b *unix.Stat_t) bool { return a.Dev == b.Dev && a.Ino == b.Ino }
-
-func isAncestor(pid int) bool {
-	for p := syscall.Getppid(); p > 1; p = parent(p) {
-		if p == pid {
-			return true
-		}
-	}
-	return false
-}
 
 // parent returns the parent of a process from proc_pid_stat(5), 0 if that
 // cannot be read.

@@ -29,7 +29,7 @@ func lockDirectory(p *printer, f *lockFile, o *options) error {
 		f.release = func() { l.Unlock() }
 		err = useDirectoryLock(p, l, o)
 	}
-	if o.supervisor != 0 && (errors.Is(err, fallback.ErrQuit) || err == nil && l.Quit()) {
+	if errors.Is(err, fallback.ErrQuit) || err == nil && o.abandoned() {
 		l.Unlock() // whoever wanted the command is gone
 		return errConflict
 	}
@@ -76,15 +76,11 @@ func openDirectoryLock(f *lockFile, o *options) (*fallback.Lock, error) {
 	}
 	l := fallback.New(dir, owner)
 	l.Mine = func(o fallback.Owner) bool {
-		return !f.named && tagOf(o).sharesDescriptor(o.PID, f.fd)
+		return !f.named && tagOf(o).sharedBy(o.PID, f.fd)
 	}
-	l.Gone = func(o fallback.Owner) bool {
-		return tagOf(o).hasClosed(o.PID, f.fd)
-	}
-	l.Kept = func(o fallback.Owner) bool { return tagOf(o).supervised() }
-	if o.supervisor != 0 {
-		l.Quit = func() bool { return syscall.Getppid() != o.supervisor }
-	}
+	l.Gone = func(o fallback.Owner) bool { return tagOf(o).gone(o.PID) }
+	l.Kept = func(o fallback.Owner) bool { return tagOf(o).kept() }
+	l.Quit = o.abandoned
 	return l, nil
 }
 
@@ -135,3 +131,7 @@ func hadLock(l *fallback.Lock, pid int) bool {
 	}
 	return false
 }
+
+// abandoned reports whether our supervisor is gone, and with it whoever wanted
+// the command.
+func (o *options) abandoned() bool { return o.supervisor != 0 && syscall.Getppid() != o.supervisor }

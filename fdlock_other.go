@@ -59,8 +59,12 @@ func lockNative(*printer, *lockFile, *options) error { return errNoLocks }
 
 func descriptorPath(int) (string, error) { return "", errNoLocks }
 
-func descriptorOwner(int) int { return os.Getppid() }
+func descriptorOwners(caller, fd int) (owner, keeper int) { return caller, 0 }
+
+func callerHas(caller, fd int) bool { return false }
 
 func sameDescriptor(pid, number, fd int) bool { return false }
 
-func hasClosed(pid, number, fd int) bool { return false }
+func hasClosed(pid, number int, file string) bool { return false }
+
+func (*lockFile) identity() string { return "" }

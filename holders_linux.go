@@ -124,6 +124,17 @@ func locksOf(pid int, target *unix.Stat_t) (locks []kernelLock, open bool) {
 	return locks, open
 }
 
+// hasNoPermit reports whether the descriptor has, for certain, no permit.
+func (f *lockFile) hasNoPermit() bool {
+	text, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(f.fd))
+	for line := range strings.Lines(string(text)) {
+		if l, ok := parseKernelLock(strings.TrimPrefix(line, "lock:")); ok && l.mode() == "permit" {
+			return false
+		}
+	}
+	return err == nil
+}
+
 // waiter returns the process that waits for the lock: open file description
 // locks do not say, but whoever has the file open and sleeps in fcntl(2) does.
 func (l kernelLock) waiter(openers map[int]bool) int {

@@ -12,3 +12,5 @@ func kernelHolders(f *lockFile, o *options) ([]holding, error) {
 	}
 	return nil, nil
 }
+
+func (*lockFile) hasNoPermit() bool { return false }

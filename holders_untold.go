@@ -11,3 +11,5 @@ func kernelHolders(f *lockFile, o *options) ([]holding, error) {
 	}
 	return nil, &stepError{seeing, f.name, errors.New("this system does not tell who holds a kernel lock")}
 }
+
+func (*lockFile) hasNoPermit() bool { return false }

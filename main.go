@@ -19,6 +19,7 @@ import (
 func init() { runtime.LockOSThread() }
 
 func main() {
+	tameRuntime()
 	p := &printer{name: programName(os.Args[0])}
 	code := run(p, os.Args)
 	os.Exit(p.status(code))
@@ -49,6 +50,9 @@ func run(p *printer, args []string) int {
 
 	started := time.Now()
 	o.deadline = started.Add(o.timeout)
+	if o.supervisor != 0 {
+		o.deadline = started.Add(o.left)
+	}
 	if err := acquire(p, f, o); err == errSupervise {
 		return supervise(p, f, o, args)
 	} else if err != nil {
@@ -67,16 +71,15 @@ func run(p *printer, args []string) int {
 	if o.closeFd {
 		f.closeOnExec()
 	}
-	switch {
-	case o.supervisor != 0 && p.outErr == nil:
-		// In a C program the child would tell; whether it could is not asked.
-		return fail(&printer{name: p.name}, become(o.command))
-	case o.noFork && o.supervisor == 0:
-		return fail(p, become(o.command))
+	if o.noFork {
+		p.flush()
+		if o.supervisor == 0 || p.outErr == nil {
+			return notExecuted(p, become(o.command))
+		} // else there would be nobody to tell of the write error
 	}
 	code, err := runCommand(o.command)
 	if err != nil {
-		return fail(&printer{name: p.name}, err)
+		return notExecuted(&printer{name: p.name}, err)
 	}
 	if o.cooldown > 0 {
 		if err := f.startCooldown(o); err != nil {
@@ -102,6 +105,14 @@ func refused(p *printer, o *options, err error) int {
 		return o.conflictExit
 	}
 	return fail(p, err)
+}
+
+// notExecuted tells that the command could not be executed. In a C program the
+// child does so, and whether it could is not asked.
+func notExecuted(p *printer, err error) int {
+	code := fail(p, err)
+	p.outErr, p.errErr = nil, nil
+	return code
 }
 
 // fail tells of an error and returns the exit status that goes with it.

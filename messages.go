@@ -13,6 +13,8 @@ type printer struct {
 	name   string // base name of argv[0]
 	outErr error  // of the first failed write to standard output
 	errErr error  // and to standard error
+
+	unwritten string // to standard output
 }
 
 // warn writes a line, after the program's name, to standard error.
@@ -27,17 +29,30 @@ func (p *printer) hint(text string) {
 	}
 }
 
-// out writes to standard output. A failure is told at the end, by status.
+// out writes to standard output as the C library does: to a terminal at once,
+// to anything else at the end. A failure is told at the end, too.
 func (p *printer) out(text string) {
-	if err := writeAll(1, text); err != nil && p.outErr == nil {
+	p.unwritten += text
+	if isTerminal(1) {
+		p.flush()
+	}
+}
+
+func (p *printer) flush() {
+	if p.unwritten == "" {
+		return
+	}
+	if err := writeAll(1, p.unwritten); err != nil && p.outErr == nil {
 		p.outErr = err
 	}
+	p.unwritten = ""
 }
 
 // status returns the exit status to end with: 1 instead of code if something
 // was not written. As in the reference it is no failure that standard output
 // is closed, or a pipe that nobody reads.
 func (p *printer) status(code int) int {
+	p.flush()
 	if err := p.outErr; err != nil && !nobodyReads(err) {
 		p.warn("write error: ", reason(err))
 		return 1

@@ -46,7 +46,9 @@ type options struct {
 
 	backendName string
 	backend     backend
-	supervisor  int // process id of the flock that has started this one; 0: none
+	supervisor  int           // process id of the flock that has started this one; 0: none
+	caller      int           // of that one
+	left        time.Duration // how much of the timeout that one had left
 }
 
 // option is one line of the table below. It implements getopt.Value.
@@ -191,6 +193,10 @@ func (o *options) operands(words []string) error {
 	if o.permits > 0 && o.op != exclusive {
 		return &usageError{text: "--permits does not go with --shared or --unlock"}
 	}
+	if o.cooldown > 0 && (o.permits > 0 || o.op == shared) {
+		// Two could look at the time, and then set it, at once.
+		return &usageError{text: "--cooldown does not go with --shared or --permits"}
+	}
 	if o.permits > 0 && o.fcntl {
 		return &usageError{text: "--permits does not go with --fcntl, --start or --length"}
 	}
@@ -298,8 +304,15 @@ func (o *options) table() []option {
 		})),
 		own(flag(0, "holders", func() { o.holders = true })),
 		own(value(0, "supervisor", func(s string) (err error) {
+			const invalid = "invalid supervisor"
+			part := strings.Split(s+"++", "+")
 			o.noFork = true
-			o.supervisor, err = parseInt(s, 1, math.MaxInt32, "invalid process id")
+			if o.supervisor, err = parseInt(part[0], 1, math.MaxInt32, invalid); err != nil {
+				return err
+			}
+			if o.caller, err = parseInt(part[1], 0, math.MaxInt32, invalid); err == nil && part[2] != "" {
+				o.left, err = time.ParseDuration(part[2] + "ns")
+			}
 			return err
 		})),
 		flag('h', "help", func() { o.show = helpText }),

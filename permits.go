@@ -79,6 +79,9 @@ func tryPermits(f *lockFile, n int) (err error) {
 // freePermit gives up the permit that f may have, be it a byte or, for want of
 // byte locks, one of the directory lock.
 func freePermit(f *lockFile, o *options) {
+	if f.hasNoPermit() {
+		return // a byte of a lock that --fcntl has on all of the file is not ours to free
+	}
 	err := setByteLock(f, unix.F_UNLCK, permitBase, math.MaxInt32)
 	if o.backend == auto && !f.named && (err == syscall.EINVAL || absent(err, f)) {
 		if l, err := openDirectoryLock(f, o); err == nil {

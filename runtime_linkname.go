@@ -19,12 +19,16 @@ import (
 // runtime.iscgo. In a library the runtime installs no signal handlers: the
 // command gets every disposition as flock got it, and flock dies of signals
 // like a C program. Nor does it open /dev/null in the place of closed standard
-// descriptors. It also would not call main, so that init must unsay it.
+// descriptors, nor unblock most signals that flock found blocked, in the first
+// thread or a later one. It also would not call main: init unsays it for as long
+// as that takes.
 //
 //go:linkname islibrary runtime.islibrary
 var islibrary = true
 
 func init() { islibrary = false }
+
+func tameRuntime() { islibrary = true }
 
 // pollServerOnce is a sync.Once that has been done: without it, a standard
 // descriptor in non-blocking mode has package os open an epoll or kqueue

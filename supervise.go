@@ -5,12 +5,15 @@ package main
 import (
 	"strconv"
 	"syscall"
+	"time"
+
+	"example.org/flock/fallback"
 )
 
 // needsSupervisor reports whether the directory lock is to be taken by a
 // second flock, which becomes the command.
-func needsSupervisor(f *lockFile, o *options) bool {
-	return len(o.command) > 0 && !o.closeFd && !o.noFork && o.op != unlock && forCommand(f, o)
+func needsSupervisor(o *options) bool {
+	return len(o.command) > 0 && !o.closeFd && !o.noFork && o.op != unlock
 }
 
 // supervisorOf returns the process that waits for the command; 0 if none does.
@@ -25,7 +28,10 @@ func supervise(p *printer, f *lockFile, o *options, args []string) int {
 	if o.limited {
 		outlastAlarm()
 	}
-	supervisor := "--supervisor=" + strconv.Itoa(syscall.Getpid())
+	supervisor := "--supervisor=" + strconv.Itoa(syscall.Getpid()) + "+" + strconv.Itoa(syscall.Getppid())
+	if o.limited { // some of the time may be over
+		supervisor += "+" + strconv.FormatInt(time.Until(o.deadline).Nanoseconds(), 10)
+	}
 	pid, err := startSelf(append([]string{args[0], supervisor}, args[1:]...))
 	if err != nil {
 		return fail(p, err)
@@ -43,7 +49,10 @@ func supervise(p *printer, f *lockFile, o *options, args []string) int {
 			fail(p, err) // that of the beginning still stands
 		}
 	}
-	l.Kept = nil
+	l.Kept = func(o fallback.Owner) bool { // not by us any more
+		t := tagOf(o)
+		return t.keeper.PID != syscall.Getpid() && t.kept()
+	}
 	l.Sweep() // if that fails, the next contender does it
 	return code
 }

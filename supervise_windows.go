@@ -5,7 +5,7 @@ import "os"
 // The command's process is there before the lock is taken, so that nobody has
 // to take its place meanwhile (exec_windows.go).
 
-func needsSupervisor(*lockFile, *options) bool { return false }
+func needsSupervisor(*options) bool { return false }
 
 func supervise(*printer, *lockFile, *options, []string) int { panic("unreachable") }
 

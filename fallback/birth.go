@@ -49,10 +49,10 @@ func makeDir(dir string) error {
 
 // bear makes the directory base by way of the temporary one called temp in nursery.
 func bear(parent *os.Root, base, nursery, temp string) error {
-	if err := parent.Mkdir(nursery, 0777); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := mkdir(parent, nursery); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := parent.Mkdir(temp, 0777); err != nil {
+	if err := mkdir(parent, temp); err != nil {
 		return err
 	}
 	token := filepath.Join(temp, free)
@@ -65,6 +65,19 @@ func bear(parent *os.Root, base, nursery, temp string) error {
 	if err != nil {
 		removeIn(parent, token)
 		removeIn(parent, temp)
+	}
+	return err
+}
+
+// mkdir makes a directory with the permissions that the umask leaves, and those of its owner in any case: with a umask
+// like 0177 nobody could use it, nor remove what is in it.
+func mkdir(parent *os.Root, name string) error {
+	if err := parent.Mkdir(name, 0777); err != nil {
+		return err
+	}
+	info, err := parent.Lstat(name)
+	if err == nil && info.Mode()&0700 != 0700 {
+		err = parent.Chmod(name, info.Mode().Perm()|0700)
 	}
 	return err
 }

@@ -30,7 +30,7 @@ type Owner struct {
 // every filesystem.
 const (
 	maxHost = 64
-	maxTag  = 32
+	maxTag  = 48
 	maxWord = 36
 )
 

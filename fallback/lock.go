@@ -148,7 +148,7 @@ func (l *Lock) open(make bool) (err error) {
 
 func (l *Lock) call(s space) *call {
 	return &call{space: s, owner: l.owner.renewed(), gone: l.Gone, kept: l.Kept, quit: l.Quit, ours: func(o Owner) bool {
-		return o.same(l.owner) || l.Mine != nil && s.Fate(o) == alive && l.Mine(o)
+		return o.same(l.owner) || l.Mine != nil && l.Mine(o) && (s.Fate(o) == alive || l.Kept != nil && l.Kept(o))
 	}}
 }
 

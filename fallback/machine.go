@@ -9,6 +9,9 @@ import (
 
 // Process returns the Owner for a process of this machine. The error says that there is none with that id.
 func Process(pid int) (Owner, error) {
+	if err := canTell(); err != nil {
+		return Owner{}, err
+	}
 	start, exists := "", false
 	if pid > 0 {
 		start, exists = processStart(pid)

@@ -2,6 +2,8 @@ package fallback
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -44,37 +46,58 @@ var procfs = sync.OnceValue(func() bool {
 	return err == nil && link == strconv.Itoa(os.Getpid())
 })
 
+// canTell says why there can be no directory lock, if so: without a /proc of its own a process cannot even be told
+// from one with the same id in another pid namespace.
+func canTell() error {
+	if !procfs() {
+		return errors.New("without a /proc of this pid namespace processes cannot be told apart")
+	}
+	return nil
+}
+
 // processStart returns the start time from proc_pid_stat(5), field 22, in clock ticks since boot, and whether the
 // process exists. A zombie does not.
-func processStart(pid int) (string, bool) {
-	if !procfs() {
-		return "", exists(pid)
+func processStart(pid int) (start string, alive bool) {
+	// When a thread other than the first one calls execve(2), the first is a zombie for a moment, and then the other
+	// one in its place. A zombie that stays one does so more than once.
+	for range 5 {
+		var state byte
+		if state, start = processStat(pid); state == 0 {
+			// With the mount option hidepid=2 the processes of other users are not there to be seen, and yet live.
+			return "", exists(pid)
+		}
+		if state != 'X' && state != 'Z' || threads(pid) > 1 {
+			return start, true
+		}
 	}
+	return "", false
+}
+
+// threads returns how many threads a process has, among them a first one that has ended before the others.
+func threads(pid int) int {
+	tasks, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
+		return 2 // cannot be told
+	}
+	return len(tasks)
+}
+
+// processStat returns the state and the start time of a process, or 0 if they cannot be read.
+func processStat(pid int) (state byte, start string) {
 	number := strconv.Itoa(pid)
-	dir := "/proc/" + number
 	// The first thread's stat, which says the same: for /proc/PID/stat of its own process, qemu-user makes one up with
 	// another start time, and all others would take the process for dead.
-	stat := readSmall(dir + "/task/" + number + "/stat")
+	stat := readSmall("/proc/" + number + "/task/" + number + "/stat")
 	// The second field is the command in parentheses, and may itself contain any byte.
 	i := bytes.LastIndexByte(stat, ')')
 	if i < 0 {
-		// With the mount option hidepid=2 the processes of other users are not there to be seen, and yet live.
-		return "", exists(pid)
+		return 0, ""
 	}
 	fields := bytes.Fields(stat[i+1:]) // from field 3, the state
 	if len(fields) < 20 {
-		return "", exists(pid)
+		return 0, ""
 	}
-	switch fields[0][0] {
-	case 'X':
-		return "", false
-	case 'Z':
-		// Also the state of a process whose first thread has ended while others run.
-		if tasks, err := os.ReadDir(dir + "/task"); err != nil || len(tasks) < 2 {
-			return "", false
-		}
-	}
-	return string(fields[19]), true
+	return fields[0][0], string(fields[19])
 }
 
 func exists(pid int) bool {

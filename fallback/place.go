@@ -25,9 +25,7 @@ type place struct {
 func openPlace(dir string, make bool) (*place, error) {
 	p := &place{dir: dir, make: make}
 	if make {
-		if err := clean(dir); err != nil {
-			return nil, (&place{dir: nursery(dir)}).explain("cannot clean up", err)
-		}
+		clean(dir) // what we may not remove does not keep us from locking
 	}
 	if err := p.open(); err != nil {
 		return nil, p.explain("cannot open", err)

@@ -143,7 +143,15 @@ func (c *call) attempt() ([]record, error) {
 			}
 		case t.kind == kindExcl && c.ours(t.owner):
 			if c.request.Mode == Exclusive {
-				return nil, nil
+				// By a new name: somebody may take the owner for gone, and be about to steal the old one.
+				renewed := newRecord(kindExcl, c.heir([]record{t})).name
+				if t.name == renewed {
+					return nil, nil
+				}
+				if held, err := c.move(t.name, renewed); held || err != nil {
+					return nil, err
+				}
+				continue
 			}
 			// The exclusive token stays until the new record stands: being killed halfway loses nothing.
 			if held, err := c.join(t.name, append(c.own(v), t)); held || err != nil {
@@ -197,36 +205,27 @@ func (c *call) enter(v view) (held bool, wait []record, err error) {
 }
 
 // join sets our record beside the token and frees the token. Only the second makes the record count: when the token
-// is not there any more, the record goes again.
+// is not there any more, the record goes again. It is a new record, whatever we have already: somebody may take the
+// owner for gone, and be about to remove the old one.
 func (c *call) join(token string, own []record) (held bool, err error) {
-	var mine record
-	var other []record
-	for _, r := range own {
-		switch {
-		case r.name == token:
-		case r.kind == kindOf(c.request.Mode) && mine.name == "":
-			mine = r
-		default:
-			other = append(other, r)
-		}
-	}
-	created := mine.name == ""
-	if created {
-		mine = newRecord(kindOf(c.request.Mode), c.heir(own))
-		if err := c.Create(mine.name); err != nil {
-			return false, err
-		}
+	mine := newRecord(kindOf(c.request.Mode), c.heir(own))
+	if err := c.Create(mine.name); err != nil {
+		return false, err
 	}
 	held, err = c.move(token, free)
-	if held {
-		return true, c.remove(other...)
-	}
-	if created {
+	if !held {
 		if e := c.remove(mine); err == nil {
 			err = e
 		}
+		return false, err
 	}
-	return false, err
+	var old []record
+	for _, r := range own {
+		if r.name != token && r.name != mine.name {
+			old = append(old, r)
+		}
+	}
+	return true, c.remove(old...)
 }
 
 // heir is the owner for a new record. A conversion keeps the owner of what it converts, which may be an ancestor

@@ -60,12 +60,13 @@ func (p *place) Waiting() (hs []Holder) {
 }
 
 // dismiss removes the dead among n waiters, chosen at random: to judge all each time would be much work for nothing.
+// Those of whom nobody here will ever know go too. If they live they are not counted, that is all.
 func (p *place) dismiss(n int) {
 	ws := p.waiters
 	for ; n > 0 && len(ws) > 0; n-- {
 		i := rand.N(len(ws))
 		o, ok := parseID(strings.TrimPrefix(ws[i], waitPrefix))
-		if ws[i] != p.waiting && (!ok || p.Fate(o) == dead) {
+		if ws[i] != p.waiting && (!ok || p.Fate(o) != alive) {
 			p.Remove(ws[i])
 		}
 		ws[i] = ws[len(ws)-1]

@@ -15,8 +15,9 @@ const (
 	// lookEvery is how often a waiter does more than see whether the name that keeps it out still stands: that it
 	// asks whether its owner lives, and has a network filesystem read the directory anew.
 	lookEvery = 40 * time.Millisecond
-	// With many waiters one of them does so every lookPerWaiter.
+	// With many waiters one of them does so every lookPerWaiter, but none more seldom than lookAtLeast.
 	lookPerWaiter = 10 * time.Millisecond
+	lookAtLeast   = 2 * time.Second
 	// stuck is how long a busy token must stay the same to be a conflict.
 	stuck = time.Second
 )
@@ -58,7 +59,7 @@ func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, er
 		}
 		pause = min(pause+pause/4, max(lonePause, min(crowd*pausePerWaiter, longestPause)))
 		now = c.Now()
-		if now.Sub(looked) < max(lookEvery, crowd*lookPerWaiter) && (deadline.IsZero() || now.Before(deadline)) {
+		if now.Sub(looked) < max(lookEvery, min(crowd*lookPerWaiter, lookAtLeast)) && (deadline.IsZero() || now.Before(deadline)) {
 			if stand, err := c.stand(wait); stand || err != nil {
 				if err != nil {
 					return nil, err

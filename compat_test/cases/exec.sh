@@ -295,3 +295,6 @@ setpriv --ruid 65534 --clear-groups flock f ./private/cmd; echo $?
 
 ### path-with-a-part-too-long
 PATH=/$(printf %05000d 0):$PATH flock f echo found
+
+### no-fork-not-found-with-stderr-full
+flock -F f nothing 2>/dev/full; echo $?

@@ -12,7 +12,7 @@ flock -w .05 f true; echo $?
 release
 
 ### verbose-and-the-output-of-the-command
-# differs: said at once: in a file or pipe the reference says it after the output of the command
+# kernel: a command that flock itself becomes leaves nobody to say it afterwards, so it is said before
 flock --verbose f echo hi
 
 ### verbose-on-a-terminal
@@ -78,7 +78,7 @@ release
 flock --verbose --verbose f true
 
 ### verbose-order-on-one-stream
-# differs: said at once: in a file or pipe the reference says it after the output of the command
+# kernel: a command that flock itself becomes leaves nobody to say it afterwards, so it is said before
 flock --verbose f sh -c 'echo out; echo err >&2' 2>&1
 
 ### verbose-name-is-argv0
@@ -184,3 +184,11 @@ LC_ALL=de_DE.UTF-8 LANGUAGE=de flock f nothing-here; echo $?
 
 ### help-is-the-same-on-a-second-run
 flock --help >a; flock -h >b; cmp a b && echo same
+
+### verbose-into-a-pipe-that-nobody-reads
+mkfifo pipe
+{ read -r x; } <pipe & exec 3>pipe
+echo >&3; wait $!
+env --default-signal=PIPE flock --verbose f touch ran >&3; echo $?
+exec 3>&-
+ls ran
