@@ -37,6 +37,11 @@ compat: flock                 ## compare with util-linux flock, script by script
 	cd compat_test && go test -count=1 -timeout 30m \
 		-run 'TestTranscripts|TestNative|TestDirectory|TestAbsent'
 
+torture: flock                ## kill holders at random for a long time (FLOCK_TORTURE=5m)
+	FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test ./compat_test -count=1 -v -timeout 60m \
+		-run 'TestTorture$$|TestKilledAtEverySystemCall'
+	FALLBACK_TORTURE=$${FLOCK_TORTURE:-5m} FALLBACK_LONG=1 go test ./fallback -count=1 -v -timeout 60m
+
 bench: flock                  ## measure beside util-linux flock and other lockers
 	go run ./compat_test/bench $(BENCHFLAGS) ./flock
 
