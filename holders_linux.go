@@ -126,6 +126,10 @@ func locksOf(pid int, target *unix.Stat_t) (locks []kernelLock, open bool) {
 
 // hasNoPermit reports whether the descriptor has, for certain, no permit.
 func (f *lockFile) hasNoPermit() bool {
+	anybody := unix.Flock_t{Type: unix.F_WRLCK, Start: permitBase, Len: 1}
+	if unix.FcntlFlock(uintptr(f.fd), unix.F_OFD_GETLK, &anybody) != nil {
+		return false // no byte locks here: it may be one of the directory lock
+	}
 	text, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(f.fd))
 	for line := range strings.Lines(string(text)) {
 		if l, ok := parseKernelLock(strings.TrimPrefix(line, "lock:")); ok && l.mode() == "permit" {

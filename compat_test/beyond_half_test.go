@@ -30,8 +30,9 @@ func hideByteLocks(argv []string) {
 	}
 	answer := func(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
 	filter := []unix.SockFilter{
-		load(0), jump(unix.SYS_FCNTL, 0, 4), // the number
-		load(24), jump(unix.F_OFD_SETLK, 1, 0), jump(unix.F_OFD_SETLKW, 0, 1), // the second argument
+		load(0), jump(unix.SYS_FCNTL, 0, 5), // the number
+		load(24), // the second argument
+		jump(unix.F_OFD_GETLK, 2, 0), jump(unix.F_OFD_SETLK, 1, 0), jump(unix.F_OFD_SETLKW, 0, 1),
 		answer(unix.SECCOMP_RET_ERRNO | uint32(unix.EINVAL)),
 		answer(unix.SECCOMP_RET_ALLOW),
 	}

@@ -24,12 +24,19 @@ type place struct {
 // openPlace opens the state directory dir. Without make, one that is not there is fs.ErrNotExist.
 func openPlace(dir string, make bool) (*place, error) {
 	p := &place{dir: dir, make: make}
+	var unclean error
 	if make {
-		clean(dir) // what we may not remove does not keep us from locking
+		// What we may not remove keeps us from making a state directory, but not from using one.
+		unclean = clean(dir)
+		p.make = unclean == nil
 	}
 	if err := p.open(); err != nil {
+		if unclean != nil && errors.Is(err, fs.ErrNotExist) {
+			return nil, (&place{dir: nursery(dir)}).explain("cannot clean up", unclean)
+		}
 		return nil, p.explain("cannot open", err)
 	}
+	p.make = make
 	return p, nil
 }
 

@@ -14,10 +14,10 @@ flock -n -o --cooldown 600 f echo in; echo $?
 #> 1
 
 ### cooldown-shared
-flock -s --cooldown 600 f echo in
-#> in
-flock -s -n --cooldown 600 f echo in; echo $?
-#> 1
+flock -s --cooldown 600 f echo in; echo $?
+#> flock: --cooldown does not go with --shared or --permits
+#> 64
+ls
 
 ### cooldown-of-a-directory
 mkdir d

@@ -49,7 +49,7 @@ await '[ -e has ]'
 flock f true & exclusive=$!
 flock -s f true & shared=$!
 await '[ $(flock --holders f | grep -c waiting) = 2 ]'
-flock --holders f | grep waiting | sed "s/^$exclusive /FLOCK /; s/^$shared /FLOCK /; s/^[0-9]* /INNER /; s/=[0-9]* /=FLOCK /; s/  */ /g" | sort
+flock --holders f | grep waiting | sed "s/^$exclusive /FLOCK /; s/^$shared /FLOCK /; s/^[0-9]* /INNER /; s/=[0-9+]* /=FLOCK /; s/  */ /g" | sort
 #native> FLOCK exclusive (waiting) root flock f true
 #native> FLOCK shared (waiting) root flock -s f true
 #directory> INNER exclusive (waiting) root flock --supervisor=FLOCK f true
