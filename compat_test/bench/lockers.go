@@ -42,7 +42,7 @@ func lockers(ours string) []locker {
 		{"flock (toybox)", "toybox", nil, []string{"flock", "9"}},
 		{"lckdo", "lckdo", []string{"-w", "lock"}, nil},
 		{"setlock (daemontools)", "setlock", []string{"lock"}, nil},
-		{"chpst (runit)", "chpst", []string{"-L", "lock"}, nil},
+		{"chpst (runit)", "chpst", []string{"-l", "lock"}, nil},
 		{"s6-setlock", "s6-setlock", []string{"lock"}, nil},
 		{"sem (parallel)", "sem", []string{"--fg", "--id", "bench"}, nil},
 	}

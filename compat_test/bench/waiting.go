@@ -12,6 +12,12 @@ import (
 	"time"
 )
 
+// waits reports whether the locker waits in the kernel or by looking, with its
+// command's output as it comes: GNU parallel keeps that back.
+func (l locker) waits() bool {
+	return l.run != nil && !strings.HasPrefix(l.name, "sem") && !strings.Contains(l.name, "(in sh)")
+}
+
 // start starts n runs of a command under the locker's lock, in a process group
 // each, with out as standard output.
 func start(l locker, n int, out *os.File, command ...string) (cmds []*exec.Cmd) {
@@ -49,7 +55,7 @@ func holder(l locker) func() {
 func waiting(all []locker) {
 	fmt.Printf("\n| while one waits | resident, KiB | threads | wake-ups a second |\n|---|---:|---:|---:|\n")
 	for _, l := range all {
-		if l.run == nil || strings.Contains(l.name, "(in sh)") {
+		if !l.waits() {
 			continue
 		}
 		free := holder(l)
@@ -115,7 +121,7 @@ func handOver(all []locker) {
 	fmt.Printf("\n| hand-over with waiters (median, µs) | 2 | 8 | 64 | 512 |\n|---|---:|---:|---:|---:|\n")
 	total := "\n| lock, run, unlock, with waiters (per second) | 2 | 8 | 64 | 512 |\n|---|---:|---:|---:|---:|\n"
 	for _, l := range all {
-		if l.run == nil || strings.HasPrefix(l.name, "sem") || strings.Contains(l.name, "(in sh)") {
+		if !l.waits() {
 			continue
 		}
 		fmt.Printf("| %s ", l.name)
