@@ -83,6 +83,14 @@ func parseOptions(args []string) (*options, error) {
 // parse sets o from the leading options of args and returns the words after
 // them. -c is not an option here, but ends the options like a first operand.
 func (o *options) parse(args []string) (rest []string, err error) {
+	if supervisor, ok := strings.CutPrefix(args[1], supervisorOption); ok {
+		if err := o.supervised(supervisor); err != nil {
+			return nil, err
+		}
+		if args = args[1:]; len(args) < 2 {
+			return nil, nil
+		}
+	}
 	if !strings.HasPrefix(args[1], "-") {
 		return args[1:], nil
 	}
@@ -111,6 +119,24 @@ func (o *options) parse(args []string) (rest []string, err error) {
 		}
 	}
 	return nil, &usageError{"unrecognized option '" + set.Args()[0] + "'", true}
+}
+
+// supervisorOption stands first in the words with which flock starts itself.
+const supervisorOption = "--supervisor="
+
+// supervised reads what a supervisor says of itself: its process id, that of
+// its caller, and how many nanoseconds of the timeout are left.
+func (o *options) supervised(s string) (err error) {
+	const invalid = "invalid supervisor"
+	part := strings.Split(s+"++", "+")
+	o.noFork = true
+	if o.supervisor, err = parseInt(part[0], 1, math.MaxInt32, invalid); err != nil {
+		return err
+	}
+	if o.caller, err = parseInt(part[1], 0, math.MaxInt32, invalid); err == nil && part[2] != "" {
+		o.left, err = time.ParseDuration(part[2] + "ns")
+	}
+	return err
 }
 
 // declare tells set of those options in table that occur in words: to declare
@@ -303,18 +329,6 @@ func (o *options) table() []option {
 			return err
 		})),
 		own(flag(0, "holders", func() { o.holders = true })),
-		own(value(0, "supervisor", func(s string) (err error) {
-			const invalid = "invalid supervisor"
-			part := strings.Split(s+"++", "+")
-			o.noFork = true
-			if o.supervisor, err = parseInt(part[0], 1, math.MaxInt32, invalid); err != nil {
-				return err
-			}
-			if o.caller, err = parseInt(part[1], 0, math.MaxInt32, invalid); err == nil && part[2] != "" {
-				o.left, err = time.ParseDuration(part[2] + "ns")
-			}
-			return err
-		})),
 		flag('h', "help", func() { o.show = helpText }),
 		flag('V', "version", func() { o.show = versionText }),
 	}

@@ -28,7 +28,7 @@ func supervise(p *printer, f *lockFile, o *options, args []string) int {
 	if o.limited {
 		outlastAlarm()
 	}
-	supervisor := "--supervisor=" + strconv.Itoa(syscall.Getpid()) + "+" + strconv.Itoa(syscall.Getppid())
+	supervisor := supervisorOption + strconv.Itoa(syscall.Getpid()) + "+" + strconv.Itoa(syscall.Getppid())
 	if o.limited { // some of the time may be over
 		supervisor += "+" + strconv.FormatInt(time.Until(o.deadline).Nanoseconds(), 10)
 	}
