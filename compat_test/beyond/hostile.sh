@@ -248,3 +248,11 @@ flock -n f echo in; echo $?
 #> 0
 ls -A .f.flock
 #> free
+
+### hostile-killed-with-a-descriptor-of-its-own
+# directory: only
+flock --fd 9 sh -c ': >has; exec sleep 100' 9>lock & flock=$!
+await '[ -e has ]'
+kill -9 $flock
+flock -n lock echo in; echo $?
+#> 1

@@ -326,3 +326,27 @@ until flock -n lock echo got it; do
 	[ $tries -lt 3 ] || release
 done
 echo "$tries"
+
+### descriptor-moved-while-a-function-has-another
+exec 9>lock
+flock 9
+f() { flock -n lock echo in; echo $?; }
+f 9>&-
+{ flock -n lock echo in; echo $?; } 9>other
+flock -u 9
+flock -n lock echo free
+
+### locked-in-a-subshell-that-outlives-the-script
+bash -c 'exec 9>lock; ( flock -n 9; echo >held; until [ -e go ]; do sleep .01; done; flock -u 9; echo >done ) & exit'
+await '[ -e held ]'
+flock -n lock echo in; echo $?
+echo >go
+await '[ -e done ]'
+flock -n lock echo free
+
+### locked-twice-by-one-shell
+exec 9>lock
+flock 9; flock 9; flock -s 9; flock -s 9; flock 9
+flock -n lock echo in; echo $?
+flock -u 9
+flock -n lock echo free
