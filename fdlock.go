@@ -3,6 +3,7 @@
 package main
 
 import (
+	"io"
 	"strconv"
 	"syscall"
 
@@ -126,6 +127,20 @@ func openRetry(name string, flags int) (int, error) {
 			return fd, err
 		}
 	}
+}
+
+// rangeLock is what fcntl(2) wants to know of the byte range of o.
+func rangeLock(o *options) unix.Flock_t {
+	lock := unix.Flock_t{Whence: io.SeekStart, Start: o.start, Len: o.length}
+	switch o.op {
+	case exclusive:
+		lock.Type = unix.F_WRLCK
+	case shared:
+		lock.Type = unix.F_RDLCK
+	case unlock:
+		lock.Type = unix.F_UNLCK
+	}
+	return lock
 }
 
 // makeWay moves the descriptor out of the way: the second flock opens the file

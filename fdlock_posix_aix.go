@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -14,15 +13,7 @@ func ofdCall(f *lockFile, o *options, wait bool) error {
 	if o.backend != byFcntl {
 		return syscall.ENOSYS
 	}
-	lock := unix.Flock_t{Whence: io.SeekStart, Start: o.start, Len: o.length}
-	switch o.op {
-	case exclusive:
-		lock.Type = unix.F_WRLCK
-	case shared:
-		lock.Type = unix.F_RDLCK
-	case unlock:
-		lock.Type = unix.F_UNLCK
-	}
+	lock := rangeLock(o)
 	cmd := unix.F_SETLK
 	if wait {
 		cmd = unix.F_SETLKW

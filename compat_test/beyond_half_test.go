@@ -3,13 +3,9 @@
 package compat_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
-	"syscall"
 	"testing"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,17 +32,7 @@ func hideByteLocks(argv []string) {
 		answer(unix.SECCOMP_RET_ERRNO | uint32(unix.EINVAL)),
 		answer(unix.SECCOMP_RET_ALLOW),
 	}
-	runtime.LockOSThread()
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-	if err == nil {
-		err = unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
-	}
-	if err == nil {
-		err = syscall.Exec(argv[0], argv, os.Environ())
-	}
-	fmt.Fprintln(os.Stderr, "cannot run without byte locks:", err)
-	os.Exit(126)
+	filtered(filter, argv)
 }
 
 // TestPermitsHalf runs the cases of --permits where a permit is one of the directory lock, and the shared lock that

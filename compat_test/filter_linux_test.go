@@ -52,6 +52,11 @@ func hideLocks(argv []string) {
 	}
 	filter = append(filter, allow)
 
+	filtered(filter, argv)
+}
+
+// filtered becomes argv under a seccomp filter.
+func filtered(filter []unix.SockFilter, argv []string) {
 	runtime.LockOSThread()
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -61,6 +66,6 @@ func hideLocks(argv []string) {
 	if err == nil {
 		err = syscall.Exec(argv[0], argv, os.Environ())
 	}
-	fmt.Fprintln(os.Stderr, "cannot run without kernel locks:", err)
+	fmt.Fprintln(os.Stderr, "cannot run with fewer locks:", err)
 	os.Exit(126)
 }
