@@ -14,7 +14,7 @@ import (
 // A lock around a command belongs to the command, whose process flock must
 // therefore be when it takes the lock; then it becomes the command. So flock
 // starts itself once more (supervise.go), and that one works as with
-// --no-fork. A lock by descriptor number belongs to the caller.
+// --no-fork. A lock by descriptor number belongs to the caller (owner.go).
 
 // lockDirectory does what o says to the directory lock of f.
 func lockDirectory(p *printer, f *lockFile, o *options) error {

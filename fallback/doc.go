@@ -40,6 +40,7 @@
 //	exclusive  take or steal, no living holder: busy,ME -> excl,ME; otherwise busy,ME -> free, wait
 //	shared     take or steal, create shared,ME, busy,ME -> free; if that fails, remove shared,ME
 //	release    excl,ME -> free, or remove shared,ME
+//	again      excl,ME -> excl,ME' when we have it already: somebody may be about to steal the old name
 //	downgrade  create shared,ME, excl,ME -> free
 //	upgrade    exclusive, and then remove shared,ME
 //
@@ -61,7 +62,8 @@
 //	anything else          none: all count as alive       none                 none
 //
 // With the id alone, a lock left by a dead process looks held for as long as another process has the same id: it can
-// block, it cannot let two in. So it is on Linux without a /proc of one's own pid namespace.
+// block, it cannot let two in. On Linux without a /proc of one's own pid namespace not even the id says anything, and
+// Process answers an error.
 //
 // Without an identity of the machine, a lock left by an earlier boot looks held by another machine of the same name, and
 // somebody has to remove it. To take it over would be to trust that no two machines are called "localhost".
