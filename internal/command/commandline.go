@@ -1,0 +1,110 @@
+package command
+
+import (
+	"errors"
+	"strings"
+)
+
+// A command on Windows is one string, which each program takes apart for
+// itself: most as the C runtime does, cmd.exe and its batch files not at all
+// like that.
+
+// commandLine joins argv for a program that takes it apart as the C runtime
+// does.
+func commandLine(argv []string) string {
+	// The first word ends at a blank or a quote, and backslashes are nothing
+	// special in it.
+	line := argv[0]
+	if line == "" || strings.ContainsAny(line, " \t") {
+		line = `"` + line + `"`
+	}
+	for _, arg := range argv[1:] {
+		line += " " + quoteArgument(arg)
+	}
+	return line
+}
+
+func quoteArgument(arg string) string {
+	if arg != "" && !strings.ContainsAny(arg, " \t\n\v\"") {
+		return arg
+	}
+	quoted := []byte{'"'}
+	backslashes := 0
+	for i := range len(arg) {
+		switch arg[i] {
+		case '\\':
+			backslashes++
+		case '"':
+			quoted = append(quoted, strings.Repeat(`\`, backslashes+1)...)
+			backslashes = 0
+		default:
+			backslashes = 0
+		}
+		quoted = append(quoted, arg[i])
+	}
+	quoted = append(quoted, strings.Repeat(`\`, backslashes)...)
+	return string(append(quoted, '"'))
+}
+
+// shellLine gives cmd.exe a string to carry out, with /s and /c: then it takes
+// off the first quote and the last, and leaves those between them alone.
+func shellLine(argv []string) (line string, ok bool) {
+	n := len(argv)
+	if n < 4 || !strings.EqualFold(argv[n-3], "/s") || !strings.EqualFold(argv[n-2], "/c") {
+		return "", false
+	}
+	return commandLine(argv[:n-1]) + ` "` + argv[n-1] + `"`, true
+}
+
+// batchLine has cmd.exe run a batch file. cmd.exe gives a meaning to characters
+// that the caller took for plain ones, "& del *" for instance, unless they
+// stand in quotes; and to % even there. As %cd:~,% is an empty part of a
+// variable that is always set, %%cd:~,% comes out as a lone %.
+func batchLine(shell, path string, args []string) (string, error) {
+	line := commandLine([]string{shell}) + ` /d /e:on /v:off /c ""` +
+		strings.ReplaceAll(path, "%", "%%cd:~,%") + `"`
+	for _, arg := range args {
+		quoted, err := quoteBatchArgument(arg)
+		if err != nil {
+			return "", err
+		}
+		line += " " + quoted
+	}
+	return line + `"`, nil
+}
+
+var errBatchArgument = errors.New("a batch file cannot be given a line break or a NUL")
+
+func quoteBatchArgument(arg string) (string, error) {
+	if strings.ContainsAny(arg, "\r\n\x00") {
+		return "", errBatchArgument
+	}
+	plain := arg != "" && !strings.HasSuffix(arg, `\`)
+	for _, c := range arg {
+		plain = plain && c < 0x80 && (c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' ||
+			strings.ContainsRune(`#$*+-./:?@\_`, c))
+	}
+	if plain {
+		return arg, nil
+	}
+	quoted := []byte{'"'}
+	backslashes := 0
+	for i := range len(arg) {
+		switch arg[i] {
+		case '\\':
+			backslashes++
+		case '"':
+			quoted = append(quoted, strings.Repeat(`\`, backslashes)...)
+			quoted = append(quoted, '"')
+			backslashes = 0
+		case '%':
+			quoted = append(quoted, "%%cd:~,"...)
+			backslashes = 0
+		default:
+			backslashes = 0
+		}
+		quoted = append(quoted, arg[i])
+	}
+	quoted = append(quoted, strings.Repeat(`\`, backslashes)...)
+	return string(append(quoted, '"')), nil
+}

@@ -1,0 +1,18 @@
+// Package cstart makes the process start like a C program. What the Go runtime changes at its start, and a C program does
+// not, would reach the command or the user: signal handlers and the signal mask, closed standard descriptors, the
+// environment.
+//
+// It sets variables of the runtime, for which the linker needs -checklinkname=0 and the build the tag flock_linkname. A
+// build without them leaves the runtime as it is (plain.go), and README.md beside the compatibility tests lists what
+// then differs. So does AIX, where a runtime without a poll server would write a byte to descriptor 0 (netpoll_aix.go),
+// and so do the systems that are no Unix.
+//
+// Every family of systems defines the same functions:
+//
+//	Start()                 main calls it first
+//	Environ() []string      the environment as it is; syscall.Environ drops duplicates
+//	Getenv(name)            without the map that os.Getenv makes first
+//	DefaultAction(signal)   sets SIG_DFL
+//	RestoreMask()           blocks the signals that were blocked at the start
+//	Catch(signal)           installs a handler that does nothing, so that the signal does not end the process
+package cstart

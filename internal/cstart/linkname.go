@@ -1,0 +1,43 @@
+//go:build unix && !aix && flock_linkname
+
+package cstart
+
+import (
+	"syscall"
+	_ "unsafe" // for linkname
+)
+
+// islibrary says that this is a C shared library. It is set at link time, as runtime/cgo sets runtime.iscgo. In a library
+// the runtime installs no signal handlers: the command gets every disposition as flock got it, and a signal kills flock
+// as it kills a C program. It does not open /dev/null in the place of closed standard descriptors either, nor unblock most
+// of the signals that were blocked, in the first thread or a later one. It would not call main.main, but it looks at the
+// variable again before that, after the initializers: init clears it, and Start sets it again.
+//
+//go:linkname islibrary runtime.islibrary
+var islibrary = true
+
+func init() { islibrary = false }
+
+// Start completes what the linker began.
+func Start() { islibrary = true }
+
+// pollServerOnce is a sync.Once that is done already. Otherwise a standard descriptor in non-blocking mode makes package
+// os open an epoll or kqueue descriptor, and the lock file does not get the lowest free number.
+//
+//go:linkname pollServerOnce internal/poll.serverInit
+var pollServerOnce = struct {
+	done  uint32
+	mutex struct{ state, sema uint32 }
+}{done: 1}
+
+// Environ returns the environment as it is. syscall.Environ drops duplicates.
+func Environ() []string { return runtimeEnvs() }
+
+//go:linkname runtimeEnvs syscall.runtime_envs
+func runtimeEnvs() []string
+
+// DefaultAction sets the disposition of a signal to SIG_DFL.
+func DefaultAction(sig syscall.Signal) { setsig(uint32(sig), 0) }
+
+//go:linkname setsig runtime.setsig
+func setsig(sig uint32, handler uintptr)

@@ -1,0 +1,37 @@
+//go:build flock_linkname
+
+package cstart
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Catch installs the runtime's own handler for sig. The handler does nothing while os/signal.Notify is not used.
+func Catch(sig syscall.Signal) {
+	handled := (*uint32)(unsafe.Add(unsafe.Pointer(&handlingSig), 4*int(sig)))
+	*handled = 1
+	handler := sighandler
+	setsig(uint32(sig), **(**uintptr)(unsafe.Pointer(&handler)))
+}
+
+// RestoreMask blocks the signals that were blocked when flock was started. The runtime unblocks SIGSEGV, SIGURG and
+// some others.
+func RestoreMask() {
+	mask := unix.Sigset_t{}
+	*(*[2]uint32)(unsafe.Pointer(&mask)) = initSigmask
+	unix.PthreadSigmask(unix.SIG_SETMASK, &mask, nil)
+}
+
+// handlingSig has one element for each signal. The runtime's definition is longer, so the linker takes that one.
+//
+//go:linkname handlingSig runtime.handlingSig
+var handlingSig [1]uint32
+
+//go:linkname initSigmask runtime.initSigmask
+var initSigmask [2]uint32
+
+//go:linkname sighandler runtime.sighandler
+func sighandler(sig uint32, info, context, gp unsafe.Pointer)

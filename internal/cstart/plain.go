@@ -1,0 +1,17 @@
+//go:build unix && (aix || !flock_linkname)
+
+package cstart
+
+import "syscall"
+
+// The Go runtime as it is. It has a handler for every signal.
+
+func Start() {}
+
+func Environ() []string { return syscall.Environ() }
+
+func DefaultAction(syscall.Signal) {}
+
+func RestoreMask() {}
+
+func Catch(syscall.Signal) {}

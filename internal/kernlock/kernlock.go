@@ -1,0 +1,67 @@
+// Package kernlock takes the locks of the kernel on an open descriptor.
+//
+// A lock of flock(2) or an open file description lock of fcntl(2) belongs to the open file: it lasts until the last
+// descriptor of that open file, in whatever process, is closed. A POSIX record lock belongs to a process.
+//
+// Every family of systems defines:
+//
+//	HasFlock, HasOFD     whether flock(2) and open file description locks exist in the system's interface; a kernel or
+//	                     a filesystem can still answer that it has none (IsAbsent)
+//	OwnedByProcess       whether Record takes POSIX record locks, for want of others
+//	Flock, Record        the lock calls
+package kernlock
+
+import (
+	"errors"
+	"time"
+)
+
+// Op is what is to be done with a lock.
+type Op uint8
+
+const (
+	Exclusive Op = iota
+	Shared
+	Unlock
+)
+
+// A Range is a range of bytes of a file. Length 0 is to the end of the file, however far it grows.
+type Range struct{ Start, Length int64 }
+
+// A Call makes one lock call, which waits if wait is true.
+type Call func(fd int, op Op, wait bool) error
+
+// The answers of a lock that are no failures.
+var (
+	ErrConflict = errors.New("another process holds the lock")
+	ErrTimeout  = errors.New("another process still holds the lock")
+)
+
+// A Limit says how long to wait for a lock. The zero Limit waits for ever.
+type Limit struct {
+	Nonblock bool
+	Deadline time.Time // zero: none
+}
+
+// Wait sleeps for d, but not beyond the deadline. It answers ErrConflict if there must be no wait, and ErrTimeout if the
+// deadline has passed.
+func (l Limit) Wait(d time.Duration) error {
+	if l.Nonblock {
+		return ErrConflict
+	}
+	if !l.Deadline.IsZero() {
+		left := time.Until(l.Deadline)
+		if left <= 0 {
+			return ErrTimeout
+		}
+		d = min(d, left)
+	}
+	time.Sleep(d)
+	return nil
+}
+
+// A TimerError says that the wait could not be limited.
+type TimerError struct{ Err error }
+
+func (e *TimerError) Error() string { return "cannot set up timer: " + e.Err.Error() }
+func (e *TimerError) Unwrap() error { return e.Err }

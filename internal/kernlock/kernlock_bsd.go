@@ -1,0 +1,12 @@
+//go:build dragonfly || freebsd || netbsd || openbsd
+
+package kernlock
+
+import "syscall"
+
+const HasOFD = false
+
+// Record answers that there are no open file description locks here.
+func Record(Range) Call {
+	return func(int, Op, bool) error { return syscall.ENOSYS }
+}

@@ -1,0 +1,23 @@
+//go:build plan9 || windows
+
+package kernlock
+
+import "errors"
+
+const (
+	HasFlock       = false
+	HasOFD         = false
+	OwnedByProcess = false
+)
+
+func Flock(int, Op, bool) error { return errors.ErrUnsupported }
+
+func Record(Range) Call { return Flock }
+
+func Acquire(Call, int, Op, Limit) error { return errors.ErrUnsupported }
+
+func LockPermit(fd, n int, withoutFlock bool, limit Limit) error { return errors.ErrUnsupported }
+
+func FreePermit(fd int) error { return errors.ErrUnsupported }
+
+func IsAbsent(err error) bool { return err == errors.ErrUnsupported }

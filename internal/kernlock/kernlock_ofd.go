@@ -1,0 +1,12 @@
+//go:build illumos || linux || solaris
+
+package kernlock
+
+import "golang.org/x/sys/unix"
+
+const HasOFD = true
+
+const (
+	setLock     = unix.F_OFD_SETLK
+	setLockWait = unix.F_OFD_SETLKW
+)

@@ -1,0 +1,40 @@
+//go:build unix
+
+package kernlock
+
+import "syscall"
+
+// Acquire makes a lock call, and waits within limit while another process holds the lock.
+func Acquire(call Call, fd int, op Op, limit Limit) error {
+	switch {
+	case limit.Nonblock:
+		return try(call, fd, op)
+	case !limit.Deadline.IsZero():
+		return acquireUntil(call, fd, op, limit)
+	}
+	for {
+		if err := call(fd, op, true); err != syscall.EINTR {
+			return err
+		}
+	}
+}
+
+// try makes a lock call that does not wait, and answers ErrConflict if another process holds the lock.
+func try(call Call, fd int, op Op) error {
+	for {
+		switch err := call(fd, op, false); err {
+		case syscall.EINTR:
+		case syscall.EAGAIN, syscall.EACCES:
+			return ErrConflict
+		default:
+			return err
+		}
+	}
+}
+
+// IsAbsent reports whether the answer of a lock call says that the system or the filesystem has no such locks. Every
+// contender gets this answer alike. ENOLCK does not belong here: it can be the trouble of one client of a network
+// filesystem (no lock service) or of a moment (no memory).
+func IsAbsent(err error) bool {
+	return err == syscall.ENOSYS || err == syscall.EOPNOTSUPP || err == syscall.ENOTSUP
+}

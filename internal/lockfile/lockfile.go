@@ -1,0 +1,25 @@
+// Package lockfile opens the file that is locked.
+//
+// The descriptor is a plain one: opened without O_CLOEXEC and O_NONBLOCK and without an os.File, it has the lowest free
+// number and the command inherits it, as from a C program. A descriptor that was passed by number belongs to the caller,
+// so nothing about its open file changes.
+//
+// Where a system cannot lock descriptors, the lock file is only a name, and its descriptor is -1.
+package lockfile
+
+// A File is the lock file.
+type File struct {
+	Name   string // as the user gave it, for messages; the number of a descriptor
+	FD     int    // -1 where the system cannot lock descriptors
+	ByName bool   // opened under Name by this process, rather than passed by number
+	access Access // what it was opened for, if ByName
+}
+
+// Access says what a lock needs its file to be open for.
+type Access uint8
+
+const (
+	Read Access = iota
+	Write
+	ReadWrite
+)

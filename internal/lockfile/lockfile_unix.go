@@ -1,0 +1,84 @@
+//go:build unix
+
+package lockfile
+
+import (
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+var openFlags = map[Access]int{Read: syscall.O_RDONLY, Write: syscall.O_WRONLY, ReadWrite: syscall.O_RDWR}
+
+// Open opens the lock file or directory. It creates a file that does not exist.
+func Open(name string, access Access) (*File, error) {
+	f := &File{Name: name, ByName: true, access: access}
+	var err error
+	f.FD, err = open(name, openFlags[access]|syscall.O_CREAT)
+	if err == syscall.EISDIR && access != ReadWrite {
+		// Linux refuses O_CREAT for a directory, whatever the access mode.
+		f.access = Read
+		f.FD, err = open(name, syscall.O_RDONLY)
+	}
+	return f, err
+}
+
+func open(name string, flags int) (int, error) {
+	for {
+		fd, err := syscall.Open(name, flags|syscall.O_NOCTTY, 0o666)
+		if err != syscall.EINTR {
+			return fd, err
+		}
+	}
+}
+
+// Descriptor returns the file that is open as descriptor n.
+func Descriptor(n int) *File { return &File{Name: strconv.Itoa(n), FD: n} }
+
+// CanReopen reports whether Reopen may help.
+func (f *File) CanReopen() bool { return f.ByName && f.access != ReadWrite }
+
+// Reopen opens the file for reading and writing, under the same number.
+func (f *File) Reopen() error {
+	fd, err := open(f.Name, syscall.O_RDWR)
+	if err != nil {
+		return err
+	}
+	number := f.FD
+	syscall.Close(number)
+	f.FD, f.access = fd, ReadWrite
+	if again, err := unix.FcntlInt(uintptr(fd), syscall.F_DUPFD, number); err == nil {
+		syscall.Close(fd)
+		f.FD = again
+	}
+	return nil
+}
+
+// Writable reports whether the descriptor is open for writing.
+func (f *File) Writable() (bool, error) {
+	flags, err := unix.FcntlInt(uintptr(f.FD), syscall.F_GETFL, 0)
+	return flags&syscall.O_ACCMODE != syscall.O_RDONLY, err
+}
+
+// Move moves the descriptor to another number, so that another process image can open the file under this one.
+func (f *File) Move() {
+	fd, err := unix.FcntlInt(uintptr(f.FD), syscall.F_DUPFD, f.FD+10)
+	if err != nil {
+		fd = -1 // the old number will be another file's
+	}
+	syscall.Close(f.FD)
+	f.FD = fd
+	f.CloseOnExec()
+}
+
+// CloseOnExec keeps the descriptor from the command.
+func (f *File) CloseOnExec() { syscall.CloseOnExec(f.FD) }
+
+// ModTime returns the modification time.
+func (f *File) ModTime() (time.Time, error) {
+	var stat unix.Stat_t
+	err := unix.Fstat(f.FD, &stat)
+	return time.Unix(stat.Mtim.Unix()), err
+}

@@ -1,0 +1,15 @@
+// Package sys says what the errors of this system mean and how they read, and writes to the user's terminal. The rest of
+// the program does not know on which system it runs.
+//
+// Every family of systems has one file, and all of them define the same functions:
+//
+//	Text(err) string            the system's own text of an error, as its C library prints it
+//	LacksResources(err) bool    out of memory, descriptors or locks
+//	CannotCreate(err) bool      a read-only or full filesystem
+//	LacksPermission(err) bool   a permission is missing
+//	BadDescriptor(err) bool     the descriptor is not open
+//	NobodyReads(err) bool       the output is closed, or a pipe without a reader
+//	IsTerminal(fd) bool
+//	Write(fd, text) error       all of text, to standard output (1) or standard error (2)
+//	ErrRange, ErrInvalid        a number out of range, a word that is no number
+package sys

@@ -1,0 +1,65 @@
+//go:build unix
+
+package sys
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+var (
+	ErrRange   error = syscall.ERANGE
+	ErrInvalid error = syscall.EINVAL
+)
+
+// Text returns the C library's text of an error. Go's begins in lower case.
+func Text(err error) string {
+	text := err.Error()
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		text = errno.Error()
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+func LacksResources(err error) bool {
+	return Is(err, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOLCK)
+}
+
+func CannotCreate(err error) bool { return Is(err, syscall.EROFS, syscall.ENOSPC) }
+
+func LacksPermission(err error) bool { return Is(err, syscall.EACCES, syscall.EPERM) }
+
+func BadDescriptor(err error) bool { return Is(err, syscall.EBADF) }
+
+func NobodyReads(err error) bool { return Is(err, syscall.EBADF, syscall.EPIPE) }
+
+// Is reports whether err is one of the errnos.
+func Is(err error, errnos ...syscall.Errno) bool {
+	for _, e := range errnos {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+func IsTerminal(fd int) bool {
+	_, err := unix.IoctlGetTermios(fd, getTermios)
+	return err == nil
+}
+
+// Write makes the system call itself, because os.Stdout handles SIGPIPE in its own way.
+func Write(fd int, text string) error {
+	for b := []byte(text); len(b) > 0; {
+		n, err := syscall.Write(fd, b)
+		if err != nil && err != syscall.EINTR {
+			return err
+		}
+		b = b[max(n, 0):]
+	}
+	return nil
+}

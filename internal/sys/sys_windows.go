@@ -1,0 +1,61 @@
+package sys
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/windows"
+)
+
+var (
+	ErrRange   error = syscall.ERANGE
+	ErrInvalid error = syscall.EINVAL
+)
+
+// Text returns the system's text of an error.
+func Text(err error) string {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno.Error()
+	}
+	return err.Error()
+}
+
+func LacksResources(err error) bool {
+	return is(err, windows.ERROR_NOT_ENOUGH_MEMORY, windows.ERROR_OUTOFMEMORY, windows.ERROR_TOO_MANY_OPEN_FILES,
+		windows.ERROR_NO_SYSTEM_RESOURCES, windows.ERROR_COMMITMENT_LIMIT)
+}
+
+func CannotCreate(err error) bool {
+	return is(err, windows.ERROR_WRITE_PROTECT, windows.ERROR_DISK_FULL, windows.ERROR_HANDLE_DISK_FULL)
+}
+
+func LacksPermission(err error) bool {
+	return is(err, windows.ERROR_ACCESS_DENIED, windows.ERROR_PRIVILEGE_NOT_HELD)
+}
+
+// BadDescriptor is never true: no descriptor can be locked here.
+func BadDescriptor(error) bool { return false }
+
+func NobodyReads(err error) bool {
+	return is(err, windows.ERROR_INVALID_HANDLE, windows.ERROR_BROKEN_PIPE, windows.ERROR_NO_DATA)
+}
+
+// is compares the numbers themselves: errors.Is takes ERROR_ACCESS_DENIED and EACCES, for example, for the same error.
+func is(err error, errnos ...syscall.Errno) bool {
+	var errno syscall.Errno
+	return errors.As(err, &errno) && slices.Contains(errnos, errno)
+}
+
+func IsTerminal(fd int) bool {
+	var mode uint32
+	handle := map[int]windows.Handle{0: windows.Stdin, 1: windows.Stdout, 2: windows.Stderr}[fd]
+	return windows.GetConsoleMode(handle, &mode) == nil
+}
+
+func Write(fd int, text string) error {
+	_, err := map[int]*os.File{1: os.Stdout, 2: os.Stderr}[fd].WriteString(text)
+	return err
+}
