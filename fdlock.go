@@ -1,158 +1,217 @@
-//go:build unix
-
 package main
 
 import (
-	"io"
-	"strconv"
-	"syscall"
+	"errors"
+	"time"
 
-	"golang.org/x/sys/unix"
+	"example.org/flock/internal/cli"
+	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/sys"
 )
 
-// Native locks: one call to the kernel, on a descriptor. The lock belongs to
-// the open file, so it lasts until the last descriptor of that open file, in
-// whatever process, is closed.
-//
-// Each kind has a file per family of systems: fdlock_flock*.go has flock(2),
-// fdlock_ofd*.go the open file description locks of fcntl(2).
-
-// lockFile is the open file that is locked.
-type lockFile struct {
-	name  string // as the user gave it, for messages
-	fd    int
-	named bool // opened by us, under its name
-	mode  int  // what it was opened for, if named: O_RDONLY ...
-
-	release func() // the lock, once it is there
-}
-
-// statLockFile takes a look at the lock file without opening it.
-func statLockFile(o *options) (*lockFile, error) {
-	f := &lockFile{name: o.file, named: o.hasFile, fd: o.fd}
-	if !f.named {
-		f.name = strconv.Itoa(o.fd)
+// openLockFile opens the lock file, or takes the descriptor that was passed.
+func openLockFile(o *cli.Options) (*lockfile.File, error) {
+	if o.FD >= 0 {
+		f := lockfile.Descriptor(o.FD)
+		if o.Permits > 0 {
+			// The byte of a permit can be locked only by a descriptor that is open for writing.
+			writable, err := f.Writable()
+			switch {
+			case err != nil:
+				return nil, &fileError{locking, f.Name, err}
+			case !writable:
+				return nil, &fileError{lockingPermit, f.Name, sys.ErrInvalid}
+			}
+		}
+		return f, nil
 	}
-	if err := f.stat(new(unix.Stat_t)); err != nil {
-		return nil, err
+	access := lockfile.Read
+	switch {
+	case o.Permits > 0:
+		access = lockfile.ReadWrite
+	case o.Backend == cli.ByFcntl && o.Op == kernlock.Exclusive:
+		access = lockfile.Write // F_WRLCK needs a descriptor that is open for writing
+	}
+	f, err := lockfile.Open(o.File, access)
+	if err != nil {
+		return nil, &fileError{opening, o.File, err}
 	}
 	return f, nil
 }
 
-func (f *lockFile) stat(stat *unix.Stat_t) error {
-	if !f.named {
-		if err := unix.Fstat(f.fd, stat); err != nil {
-			return &stepError{locking, f.name, err}
+// A request says what is asked of a lock.
+type request struct {
+	op       kernlock.Op
+	backend  cli.Backend
+	span     kernlock.Range
+	permits  int           // 0: none
+	cooldown time.Duration // 0: none
+	limit    kernlock.Limit
+}
+
+func newRequest(o *cli.Options, deadline time.Time) request {
+	return request{o.Op, o.Backend, o.Range, o.Permits, o.Cooldown, kernlock.Limit{Nonblock: o.Nonblock, Deadline: deadline}}
+}
+
+var (
+	errNoLocks   = errors.New("neither the system nor the filesystem has such locks")
+	errSupervise = errors.New("the directory lock needs a process that becomes the command")
+)
+
+// acquire carries out the request. A lock with a cooldown is taken when the cooldown of the last holder is over, and begins
+// the next one. It is not held while acquire waits for that.
+func acquire(p *printer, f *lockfile.File, r request, c contender) error {
+	switch {
+	case r.cooldown == 0:
+		_, err := lock(p, f, r, c)
+		return err
+	case r.op == kernlock.Unlock:
+		if err := startCooldown(f, r.cooldown); err != nil {
+			return err
 		}
-		return nil
-	}
-	if err := unix.Stat(f.name, stat); err != nil {
-		return &stepError{opening, f.name, err}
-	}
-	return nil
-}
-
-// openLockFile opens the lock file, or takes the descriptor that was given.
-//
-// The call is the plain one: the command inherits the descriptor, which is the
-// lowest free number, and nothing else about the open file may change.
-func openLockFile(o *options) (*lockFile, error) {
-	if !o.hasFile {
-		f := &lockFile{name: strconv.Itoa(o.fd), fd: o.fd}
-		return f, f.permitted(o)
-	}
-	f := &lockFile{name: o.file, named: true, mode: syscall.O_RDONLY}
-	if o.backend == byFcntl && o.op == exclusive {
-		f.mode = syscall.O_WRONLY // F_WRLCK wants a descriptor open for writing
-	}
-	if o.permits > 0 {
-		f.mode = syscall.O_RDWR
-	}
-	return f, f.open()
-}
-
-// permitted refuses a descriptor that cannot have a permit: its byte can be
-// locked only if it is open for writing.
-func (f *lockFile) permitted(o *options) error {
-	if o.permits == 0 {
-		return nil
-	}
-	flags, err := unix.FcntlInt(uintptr(f.fd), syscall.F_GETFL, 0)
-	if err != nil {
-		return &stepError{locking, f.name, err}
-	}
-	if flags&syscall.O_ACCMODE == syscall.O_RDONLY {
-		return &stepError{permitting, f.name, syscall.EBADF}
-	}
-	return nil
-}
-
-func (f *lockFile) open() (err error) {
-	flags := f.mode | syscall.O_CREAT | syscall.O_NOCTTY
-	f.fd, err = openRetry(f.name, flags)
-	if err == syscall.EISDIR && f.mode != syscall.O_RDWR {
-		// Linux refuses O_CREAT for a directory, whatever the access mode.
-		f.mode = syscall.O_RDONLY
-		f.fd, err = openRetry(f.name, syscall.O_RDONLY|syscall.O_NOCTTY)
-	}
-	if err != nil {
-		return &stepError{opening, f.name, err}
-	}
-	return nil
-}
-
-// reopen opens the file for reading and writing, under the same number. Linux
-// makes flock(2) on NFSv4 from a byte lock, which for an exclusive lock wants
-// a descriptor open for writing, and says EBADF or EIO.
-func (f *lockFile) reopen() error {
-	fd, err := openRetry(f.name, syscall.O_RDWR|syscall.O_NOCTTY)
-	if err != nil {
+		_, err := lock(p, f, r, c)
 		return err
 	}
-	syscall.Close(f.fd)
-	again, err := unix.FcntlInt(uintptr(fd), syscall.F_DUPFD, f.fd)
-	if err != nil {
-		again = fd
-	} else {
-		syscall.Close(fd)
-	}
-	f.fd, f.mode = again, syscall.O_RDWR
-	return nil
-}
-
-func openRetry(name string, flags int) (int, error) {
 	for {
-		fd, err := syscall.Open(name, flags, 0o666)
-		if err != syscall.EINTR {
-			return fd, err
+		// Before the lock, so that nobody holds it only to look at the time.
+		if err := waitCooldown(f, r.limit, c.supervisor); err != nil {
+			return err
+		}
+		release, err := lock(p, f, r, c)
+		if err != nil {
+			return err
+		}
+		left, err := cooldownLeft(f)
+		if err == nil && left <= 0 {
+			if err = startCooldown(f, r.cooldown); err == nil {
+				return nil
+			}
+		}
+		release()
+		if err != nil {
+			return err
 		}
 	}
 }
 
-// rangeLock is what fcntl(2) wants to know of the byte range of o.
-func rangeLock(o *options) unix.Flock_t {
-	lock := unix.Flock_t{Whence: io.SeekStart, Start: o.start, Len: o.length}
-	switch o.op {
-	case exclusive:
-		lock.Type = unix.F_WRLCK
-	case shared:
-		lock.Type = unix.F_RDLCK
-	case unlock:
-		lock.Type = unix.F_UNLCK
+// lock carries out the request for c, and returns a function that releases the lock again. The error is
+// kernlock.ErrConflict or ErrTimeout if another process holds the lock, and errSupervise if the directory lock must be taken
+// by a flock that becomes the command.
+func lock(p *printer, f *lockfile.File, r request, c contender) (release func(), err error) {
+	if r.backend != cli.Directory {
+		if release, err = lockNative(p, f, r, c); err != errNoLocks {
+			return release, err
+		}
 	}
-	return lock
+	if r.op != kernlock.Unlock && c.needsSupervisor() {
+		return nil, errSupervise
+	}
+	return lockDirectory(p, f, r, c)
 }
 
-// makeWay moves the descriptor out of the way: the second flock opens the file
-// again, under the same number.
-func (f *lockFile) makeWay() {
-	fd, err := unix.FcntlInt(uintptr(f.fd), syscall.F_DUPFD, f.fd+10)
+// lockNative carries out the request by the first way of locking that the backend allows and that the kernel and the
+// filesystem have. The error is errNoLocks if they have none and the directory lock is next.
+//
+// All contenders must come to the same choice. So only those answers of the lock call itself move it on which every
+// contender gets alike.
+func lockNative(p *printer, f *lockfile.File, r request, c contender) (release func(), err error) {
+	if r.permits > 0 {
+		err := kernlock.LockPermit(f.FD, r.permits, r.backend == cli.ByFcntl, r.limit)
+		if kernlock.IsAbsentRecord(err) && r.backend == cli.Auto {
+			return nil, errNoLocks
+		}
+		return func() { kernlock.ReleasePermit(f.FD) }, lockError(f, err)
+	}
+	if !f.ByName || r.op == kernlock.Unlock {
+		freePermit(f, r, c)
+	}
+
+	if r.backend != cli.ByFcntl {
+		release, err = attempt(kernlock.Flock, f, r)
+		if r.backend == cli.ByFlock || !kernlock.IsAbsent(err) {
+			return release, lockError(f, err)
+		}
+		if kernlock.OwnedByProcess {
+			return nil, errNoLocks
+		}
+	}
+	release, second := attempt(kernlock.Record(r.span), f, r)
+	if r.backend != cli.ByFcntl {
+		switch {
+		case kernlock.IsAbsentRecord(second) && r.backend == cli.Auto:
+			return nil, errNoLocks
+		case kernlock.IsAbsentRecord(second):
+			return nil, lockError(f, err)
+		}
+		p.warnVerbose("using fcntl(2) locks")
+	}
+	return release, lockError(f, second)
+}
+
+// attempt makes a lock call. If that may help, it makes the call again with the file open for writing.
+func attempt(call kernlock.Call, f *lockfile.File, r request) (release func(), err error) {
+	err = kernlock.Acquire(call, f.FD, r.op, r.limit)
+	if r.op == kernlock.Exclusive && f.CanReopen() && kernlock.NeedsWriting(err) {
+		if err := f.CheckReopen(); err != nil {
+			return nil, &fileError{locking, f.Name, err}
+		}
+		if err := f.Reopen(); err != nil {
+			return nil, &fileError{opening, f.Name, err}
+		}
+		err = kernlock.Acquire(call, f.FD, r.op, r.limit)
+	}
+	return func() { call(f.FD, kernlock.Unlock, false) }, err
+}
+
+// lockError adds to the answer of a lock call which file it is about.
+func lockError(f *lockfile.File, err error) error {
+	if kernlock.IsOwn(err) {
+		return &fileError{locking, f.Name, err}
+	}
+	return err
+}
+
+// freePermit gives back the permit that a descriptor may have: a byte or, where the kernel has no byte locks, a permit of
+// the directory lock.
+func freePermit(f *lockfile.File, r request, c contender) {
+	err := kernlock.FreePermit(f.FD)
+	if kernlock.IsAbsentRecord(err) && r.backend == cli.Auto && !f.ByName {
+		if l, err := openDirectoryLock(f, c); err == nil {
+			l.Unlock()
+		}
+	}
+}
+
+// waitCooldown waits for the end of the cooldown. It looks again and again, because somebody may move the end.
+func waitCooldown(f *lockfile.File, limit kernlock.Limit, s supervisor) error {
+	for {
+		left, err := cooldownLeft(f)
+		switch {
+		case err != nil || left <= 0:
+			return err
+		case s.isGone():
+			return kernlock.ErrConflict
+		}
+		if err := limit.Wait(min(left, 100*time.Millisecond)); err != nil {
+			return err
+		}
+	}
+}
+
+// cooldownLeft returns the time until the cooldown is over. The cooldown ends at the modification time of the file.
+func cooldownLeft(f *lockfile.File) (time.Duration, error) {
+	end, err := f.ModTime()
 	if err != nil {
-		fd = -1 // a number that is not ours must not be looked at
+		return 0, &fileError{settingCooldown, f.Name, err}
 	}
-	syscall.Close(f.fd)
-	syscall.CloseOnExec(fd)
-	f.fd = fd
+	return time.Until(end), nil
 }
 
-func (f *lockFile) closeOnExec() { syscall.CloseOnExec(f.fd) }
+// startCooldown sets the end of the cooldown, counted from now.
+func startCooldown(f *lockfile.File, cooldown time.Duration) error {
+	if err := f.SetModTime(time.Now().Add(cooldown)); err != nil {
+		return &fileError{settingCooldown, f.Name, err}
+	}
+	return nil
+}

@@ -11,119 +11,77 @@ package main
 import (
 	"os"
 	"runtime"
+	"runtime/debug"
 	"time"
+
+	"example.org/flock/internal/cli"
+	"example.org/flock/internal/command"
+	"example.org/flock/internal/cstart"
 )
 
-// The command is to be started by the main thread: some of what it inherits
-// belongs to a thread, such as the signal to get when the parent dies.
+// version is set by the Makefile.
+var version string
+
+// The main thread must start the command: some of what the command inherits belongs to a thread, such as the signal that
+// it gets when its parent dies.
 func init() { runtime.LockOSThread() }
 
 func main() {
-	tameRuntime()
-	p := &printer{name: programName(os.Args[0])}
+	cstart.Start()
+	p := &printer{name: command.BaseName(os.Args[0])}
 	code := run(p, os.Args)
 	os.Exit(p.status(code))
 }
 
-// run is the whole program. It returns the exit status, or does not return:
-// with --no-fork the command takes this process over.
+// run is the whole program. It returns the exit status, or does not return: with --no-fork the command replaces this
+// process.
 func run(p *printer, args []string) int {
-	o, err := parseOptions(args)
+	s, args, err := readSupervisor(args)
 	if err != nil {
-		return fail(p, err)
+		return p.fail(err)
 	}
-	if o.show != nil {
-		p.out(o.show(p.name))
+	o, err := cli.Parse(args, cstart.Getenv, command.Shell)
+	if err != nil {
+		return p.fail(err)
+	}
+	p.verbose = o.Verbose
+	switch o.Action {
+	case cli.Help:
+		p.print(cli.HelpText(p.name))
 		return 0
+	case cli.Version:
+		p.print(cli.VersionText(p.name, versionOrModule()))
+		return 0
+	case cli.Holders:
+		return showHolders(p, o)
 	}
-	if o.holders {
-		code, err := showHolders(p, o)
-		if err != nil {
-			return fail(p, err)
-		}
-		return code
-	}
+
 	f, err := openLockFile(o)
 	if err != nil {
-		return fail(p, err)
+		return p.fail(err)
 	}
-
-	started := time.Now()
-	o.deadline = started.Add(o.timeout)
-	if o.supervisor != 0 {
-		o.deadline = started.Add(o.left)
+	began := time.Now()
+	r := newRequest(o, s.deadline(o, began))
+	switch err := acquire(p, f, r, newContender(o, s)); err {
+	case nil:
+	case errSupervise:
+		return supervise(p, f, o, r, args)
+	default:
+		return p.refuse(err, o.ConflictExit)
 	}
-	if err := acquire(p, f, o); err == errSupervise {
-		return supervise(p, f, o, args)
-	} else if err != nil {
-		return refused(p, o, err)
-	}
-	if o.verbose {
-		p.out(p.name + ": getting lock took " + seconds(time.Since(started)) + " seconds\n")
-	}
-	if len(o.command) == 0 {
+	p.printVerbose("getting lock took " + formatSeconds(time.Since(began)) + " seconds")
+	if len(o.Command) == 0 {
 		return 0
 	}
-
-	if o.verbose {
-		p.out(p.name + ": executing " + o.command[0] + "\n")
-	}
-	if o.closeFd {
-		f.closeOnExec()
-	}
-	if o.noFork {
-		p.flush()
-		if o.supervisor == 0 || p.outErr == nil {
-			return notExecuted(p, become(o.command))
-		} // else there would be nobody to tell of the write error
-	}
-	code, err := runCommand(o.command)
-	if err != nil {
-		return notExecuted(&printer{name: p.name}, err)
-	}
-	if o.cooldown > 0 {
-		if err := f.startCooldown(o); err != nil {
-			fail(p, err) // that of the beginning still stands
-		}
-	}
-	return code
+	return execute(p, f, o, s)
 }
 
-// refused tells why there is no lock. That somebody else has it is an answer
-// rather than an error, and told only to who wants to know.
-func refused(p *printer, o *options, err error) int {
-	switch err {
-	case errConflict:
-		if o.verbose {
-			p.warn("failed to get lock")
+// versionOrModule returns the version that the Makefile set, or that of the module where go install built the program.
+func versionOrModule() string {
+	if version == "" {
+		if info, ok := debug.ReadBuildInfo(); ok {
+			return info.Main.Version
 		}
-		return o.conflictExit
-	case errTimeout:
-		if o.verbose {
-			p.warn("timeout while waiting to get lock")
-		}
-		return o.conflictExit
 	}
-	return fail(p, err)
-}
-
-// notExecuted tells that the command could not be executed. In a C program the
-// child does so, and whether it could is not asked.
-func notExecuted(p *printer, err error) int {
-	code := fail(p, err)
-	p.outErr, p.errErr = nil, nil
-	return code
-}
-
-// fail tells of an error and returns the exit status that goes with it.
-func fail(p *printer, err error) int {
-	if usage, ok := err.(*usageError); ok {
-		p.warn(usage.text)
-		if usage.try {
-			p.hint("Try '" + p.name + " --help' for more information.\n")
-		}
-		return exUsage
-	}
-	p.warn(err.Error())
-	return exitStatus(err)
+	return version
 }

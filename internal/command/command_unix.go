@@ -8,15 +8,21 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/cstart"
 )
 
-// runCommand runs the command and returns its exit status, or 128 plus the
-// number of the signal that killed it.
-func runCommand(command []string) (int, error) {
-	prepareFork()
-	env := environ()
+const CanBecome = true
+
+// Prepare returns our own process id, which the command will have.
+func Prepare([]string) int { return syscall.Getpid() }
+
+// Run runs a command and returns its exit status, or 128 plus the number of the signal that killed it.
+func Run(argv []string) (int, error) {
+	restoreSignals()
+	env := cstart.Environ()
 	var pid int
-	err := search(command, func(path string, argv []string) (err error) {
+	err := search(argv, func(path string, argv []string) (err error) {
 		if err := unix.Stat(path, new(unix.Stat_t)); err != nil {
 			return err // without a fork
 		}
@@ -26,27 +32,35 @@ func runCommand(command []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return await(pid)
+	return Wait(pid)
 }
 
-// startSelf starts flock once more and returns its process id.
-func startSelf(args []string) (pid int, err error) {
-	prepareFork()
+func StartSelf(args []string) (pid int, err error) {
+	restoreSignals()
 	exe, err := os.Executable()
 	if err != nil {
-		return 0, &stepError{executing, args[0], err}
+		return 0, &StartError{args[0], err}
 	}
-	if pid, err = spawn(exe, args, environ()); err != nil {
-		return 0, &stepError{executing, exe, err}
+	if pid, err = spawn(exe, args, cstart.Environ()); err != nil {
+		return 0, &StartError{exe, err}
 	}
 	return pid, nil
 }
 
-// prepareFork has the signals reach a child as flock got them, but for an
-// ignored SIGCHLD: then there would be no exit status to wait for.
-func prepareFork() {
-	defaultAction(syscall.SIGCHLD)
-	restoreMask()
+// Become replaces this process by the command.
+func Become(argv []string) error {
+	restoreSignals()
+	env := cstart.Environ()
+	return search(argv, func(path string, argv []string) error {
+		return syscall.Exec(path, argv, env)
+	})
+}
+
+// restoreSignals gives a program that is started the signals as flock got them, but for an ignored SIGCHLD: with that
+// there is no exit status to wait for, and the reference sets it to its default too.
+func restoreSignals() {
+	cstart.DefaultAction(syscall.SIGCHLD)
+	cstart.RestoreMask()
 }
 
 func spawn(path string, argv, env []string) (pid int, err error) {
@@ -54,14 +68,13 @@ func spawn(path string, argv, env []string) (pid int, err error) {
 	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files})
 	done()
 	if err == syscall.EAGAIN || err == syscall.EMFILE || err == syscall.ENFILE {
-		return 0, &stepError{forking, path, err}
+		return 0, &ForkError{err}
 	}
 	return pid, err
 }
 
-// standardFiles hands on what flock has as descriptors 0, 1 and 2: a closed one
-// stays closed, as does the lock file's with --close. The function returned is
-// to be called after the fork.
+// standardFiles hands on what flock has as descriptors 0, 1 and 2: a closed one stays closed, as does the lock file's with
+// --close. The function returned must be called after the fork.
 func standardFiles() (files []uintptr, done func()) {
 	var placeholders []int
 	for fd := range uintptr(3) {
@@ -72,7 +85,7 @@ func standardFiles() (files []uintptr, done func()) {
 			files = append(files, fd)
 		}
 		if err != nil {
-			// Lest ForkExec get such a number for its own pipe.
+			// Otherwise ForkExec could get such a number for its own pipe.
 			if null, err := syscall.Open("/dev/null", syscall.O_RDONLY|syscall.O_CLOEXEC, 0); err == nil {
 				placeholders = append(placeholders, null)
 			}
@@ -85,8 +98,8 @@ func standardFiles() (files []uintptr, done func()) {
 	}
 }
 
-// await returns the exit status of a child.
-func await(pid int) (int, error) {
+// Wait waits for a child and returns its exit status, or 128 plus the number of the signal that killed it.
+func Wait(pid int) (int, error) {
 	var status syscall.WaitStatus
 	for {
 		_, err := syscall.Wait4(pid, &status, 0, nil)
@@ -94,7 +107,7 @@ func await(pid int) (int, error) {
 		case err == syscall.EINTR:
 			continue
 		case err != nil:
-			return 0, &stepError{waiting, "", err}
+			return 0, &WaitError{err}
 		case status.Signaled():
 			return 128 + int(status.Signal()), nil
 		}
@@ -102,26 +115,15 @@ func await(pid int) (int, error) {
 	}
 }
 
-// become turns this process into the command. It returns only if that fails.
-func become(command []string) error {
-	defaultAction(syscall.SIGCHLD) // so does the reference
-	restoreMask()
-	env := environ()
-	return search(command, func(path string, argv []string) error {
-		return syscall.Exec(path, argv, env)
-	})
-}
-
-// search finds the command as execvp(3) does, and starts it: a name without a
-// slash is looked for in each directory of PATH, an empty one being the
-// current; what may not be executed is passed over, and told if nothing else
-// is found; a file of no known format is a script for /bin/sh.
-func search(command []string, start func(path string, argv []string) error) error {
-	name := command[0]
+// search finds the command as execvp(3) does, and starts it. A name without a slash is looked for in each directory of
+// PATH, an empty one being the current directory. A file that may not be executed is passed over, and reported if no
+// other is found. A file of no known format is a script for /bin/sh.
+func search(argv []string, start func(path string, argv []string) error) error {
+	name := argv[0]
 	try := func(path string) error {
-		err := start(path, command)
+		err := start(path, argv)
 		if err == syscall.ENOEXEC {
-			err = start("/bin/sh", append([]string{"/bin/sh", path}, command[1:]...))
+			err = start("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...))
 		}
 		return err
 	}
@@ -130,19 +132,19 @@ func search(command []string, start func(path string, argv []string) error) erro
 	case strings.Contains(name, "/"):
 		result = try(name)
 	case name != "":
-		result = tryPath(name, try)
+		result = searchPath(name, try)
 	}
-	if _, told := result.(*stepError); told || result == nil {
+	if _, ok := result.(*ForkError); ok || result == nil {
 		return result
 	}
-	return &stepError{executing, name, result}
+	return &StartError{name, result}
 }
 
-// maxPath is PATH_MAX; the C library passes over longer parts of PATH.
+// maxPath is PATH_MAX. The C library passes over longer parts of PATH.
 const maxPath = 4096
 
-func tryPath(name string, try func(path string) error) error {
-	dirs, set := getenv("PATH")
+func searchPath(name string, try func(path string) error) error {
+	dirs, set := cstart.Getenv("PATH")
 	if !set {
 		dirs = "/bin:/usr/bin"
 	}
@@ -165,27 +167,14 @@ func tryPath(name string, try func(path string) error) error {
 	return result
 }
 
-// getenv looks a variable up without the map that os.Getenv makes first.
-func getenv(name string) (value string, set bool) {
-	for _, entry := range environ() {
-		if key, value, ok := strings.Cut(entry, "="); ok && key == name {
-			return value, true
-		}
-	}
-	return "", false
-}
-
-// shellCommand is the command that -c means: the user's shell with the text.
-func shellCommand(text string) []string {
-	shell, _ := getenv("SHELL")
+// Shell returns the command that -c means: the user's shell with the text.
+func Shell(text string) []string {
+	shell, _ := cstart.Getenv("SHELL")
 	if shell == "" {
 		shell = "/bin/sh"
 	}
 	return []string{shell, "-c", text}
 }
 
-// commandProcess returns our own process id, which the command will have.
-func commandProcess([]string) int { return syscall.Getpid() }
-
-// programName is our name for messages.
-func programName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+// BaseName returns the name of a program without its directory.
+func BaseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -1,118 +1,123 @@
 package command
 
 import (
+	"errors"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
+
+	"example.org/flock/internal/cstart"
 )
 
-// No process can become another here. So that the lock can belong to the
-// command, the command is started before the lock is taken, suspended, and
-// resumed afterwards.
+// No process can become another here. The lock can still belong to the command: it is started suspended before the lock is
+// taken, and resumed afterwards.
 
-// command is the command that was started; the zero value if it was not.
-var command struct {
+const CanBecome = false
+
+// child is the command that was started; the zero value if there is none.
+var child struct {
 	windows.ProcessInformation
 	job windows.Handle
 	err error
 }
 
-// commandProcess starts the command suspended, if that has not been done, and
-// returns its process id. If there is no command, or it cannot be started, which
-// is told by runCommand, it returns our own.
-func commandProcess(argv []string) int {
-	if len(argv) == 0 || !start(argv) {
+// Prepare starts the command suspended and returns its process id. If there is no command, or it cannot be started, which
+// Run reports, it returns our own.
+func Prepare(argv []string) int {
+	if len(argv) == 0 || !startOnce(argv) {
 		return os.Getpid()
 	}
-	return int(command.ProcessId)
+	return int(child.ProcessId)
 }
 
-// start starts the command suspended, if that has not been tried.
-func start(argv []string) bool {
-	if command.Process == 0 && command.err == nil {
-		command.err = startSuspended(argv)
+// startOnce starts the command suspended, unless that has been tried.
+func startOnce(argv []string) bool {
+	if child.Process == 0 && child.err == nil {
+		child.err = startSuspended(argv)
 	}
-	return command.err == nil
+	return child.err == nil
 }
 
-// runCommand runs the command and returns its exit status.
-func runCommand(argv []string) (int, error) {
-	if !start(argv) {
-		return 0, command.err
+func Run(argv []string) (int, error) {
+	if !startOnce(argv) {
+		return 0, child.err
 	}
 	// Ctrl-C reaches the command too. We wait for what it makes of that.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
-	if _, err := windows.ResumeThread(command.Thread); err != nil {
-		return 0, &stepError{executing, argv[0], err}
+	if _, err := windows.ResumeThread(child.Thread); err != nil {
+		return 0, &StartError{argv[0], err}
 	}
-	// Not before it runs: or, were we killed between the two, the command
-	// would be suspended for ever, and keep the lock.
-	if err := killWithUs(false); err != nil {
-		return 0, &stepError{executing, argv[0], err}
+	// Only now that the command runs: if we were killed before that, it would be suspended for ever and keep the lock.
+	if err := setKillWithUs(false); err != nil {
+		return 0, &StartError{argv[0], err}
 	}
-	if _, err := windows.WaitForSingleObject(command.Process, windows.INFINITE); err != nil {
-		return 0, &stepError{waiting, "", err}
+	if _, err := windows.WaitForSingleObject(child.Process, windows.INFINITE); err != nil {
+		return 0, &WaitError{err}
 	}
 	var status uint32
-	if err := windows.GetExitCodeProcess(command.Process, &status); err != nil {
-		return 0, &stepError{waiting, "", err}
+	if err := windows.GetExitCodeProcess(child.Process, &status); err != nil {
+		return 0, &WaitError{err}
 	}
 	return int(status), nil
 }
 
-// become runs the command in place of becoming it.
-func become(argv []string) error {
-	status, err := runCommand(argv)
+// Become runs the command and exits with its status.
+func Become(argv []string) error {
+	status, err := Run(argv)
 	if err == nil {
 		os.Exit(status)
 	}
 	return err
 }
 
-// killWithUs sets whether the command ends when our last handle on its job is
-// closed, by our end at the latest.
-func killWithUs(kill bool) error {
+// StartSelf and Wait are for systems on which a second flock becomes the child.
+
+func StartSelf(args []string) (int, error) { return 0, &StartError{args[0], errors.ErrUnsupported} }
+
+func Wait(int) (int, error) { return 0, &WaitError{errors.ErrUnsupported} }
+
+// setKillWithUs sets whether the command ends when our last handle on its job is closed, by our end at the latest.
+func setKillWithUs(kill bool) error {
 	var limits windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
 	if kill {
 		limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
 	}
-	_, err := windows.SetInformationJobObject(command.job, windows.JobObjectExtendedLimitInformation,
+	_, err := windows.SetInformationJobObject(child.job, windows.JobObjectExtendedLimitInformation,
 		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
 	return err
 }
 
-// startSuspended creates the process of the command within a job that ends
-// with us.
+// startSuspended creates the process of the command within a job that ends with us.
 func startSuspended(argv []string) error {
 	path, line, err := programAndLine(argv)
 	if err == nil {
 		err = createSuspended(path, line)
 	}
 	if err != nil {
-		return &stepError{executing, argv[0], err}
+		return &StartError{argv[0], err}
 	}
 	return nil
 }
 
 func createSuspended(path, line string) (err error) {
-	if command.job, err = windows.CreateJobObject(nil, nil); err != nil {
+	if child.job, err = windows.CreateJobObject(nil, nil); err != nil {
 		return err
 	}
-	if err := killWithUs(true); err != nil {
+	if err := setKillWithUs(true); err != nil {
 		return err
 	}
-	// Born in the job: were it put there afterwards, a kill of us between the
-	// two would leave it suspended.
+	// The process is created in the job. If it were put there afterwards, a kill of us in between would leave it
+	// suspended.
 	const procThreadAttributeJobList = 0x2000D
 	attributes, err := windows.NewProcThreadAttributeList(1)
 	if err != nil {
 		return err
 	}
 	defer attributes.Delete()
-	err = attributes.Update(procThreadAttributeJobList, unsafe.Pointer(&command.job), unsafe.Sizeof(command.job))
+	err = attributes.Update(procThreadAttributeJobList, unsafe.Pointer(&child.job), unsafe.Sizeof(child.job))
 	if err != nil {
 		return err
 	}
@@ -133,13 +138,13 @@ func createSuspended(path, line string) (err error) {
 	}
 	return windows.CreateProcess(app, text, nil, nil, true,
 		windows.CREATE_SUSPENDED|windows.EXTENDED_STARTUPINFO_PRESENT, nil, nil,
-		&startup.StartupInfo, &command.ProcessInformation)
+		&startup.StartupInfo, &child.ProcessInformation)
 }
 
 // programAndLine finds the program that argv means, and writes its command
 // line.
 func programAndLine(argv []string) (path, line string, err error) {
-	path, err = findCommand(argv[0])
+	path, err = find(argv[0])
 	if err != nil {
 		return "", "", err
 	}
@@ -155,10 +160,10 @@ func programAndLine(argv []string) (path, line string, err error) {
 	return path, commandLine(argv), nil
 }
 
-func findCommand(name string) (path string, err error) {
-	dirs, _ := getenv("PATH")
-	extensions, _ := getenv("PATHEXT")
-	_, notHere := getenv("NoDefaultCurrentDirectoryInExePath") // as cmd.exe has it
+func find(name string) (path string, err error) {
+	dirs, _ := cstart.Getenv("PATH")
+	extensions, _ := cstart.Getenv("PATHEXT")
+	_, notHere := cstart.Getenv("NoDefaultCurrentDirectoryInExePath") // as cmd.exe has it
 	for _, file := range commandFiles(filepath.FromSlash(name), dirs, extensions, !notHere) {
 		if info, err := os.Stat(file); err == nil && !info.IsDir() {
 			return file, nil
@@ -167,10 +172,10 @@ func findCommand(name string) (path string, err error) {
 	return "", windows.ERROR_FILE_NOT_FOUND
 }
 
-// shellCommand is the command that -c means. SHELL, if it is set, is a path of
+// Shell returns the command that -c means. SHELL, if it is set, is a path of
 // the sh that set it, and not one of the system's.
-func shellCommand(text string) []string {
-	if sh, err := findCommand("sh"); err == nil {
+func Shell(text string) []string {
+	if sh, err := find("sh"); err == nil {
 		return []string{sh, "-c", text}
 	}
 	return []string{commandShell(), "/d", "/s", "/c", text}
@@ -178,7 +183,7 @@ func shellCommand(text string) []string {
 
 // commandShell returns the path of cmd.exe.
 func commandShell() string {
-	if path, _ := getenv("ComSpec"); path != "" {
+	if path, _ := cstart.Getenv("ComSpec"); path != "" {
 		return path
 	}
 	system, err := windows.GetSystemDirectory()
@@ -188,7 +193,5 @@ func commandShell() string {
 	return system + `\cmd.exe`
 }
 
-func getenv(name string) (value string, set bool) { return os.LookupEnv(name) }
-
-// programName is our name for messages.
-func programName(path string) string { return windowsName(path) }
+// BaseName returns the name of a program without directory and extension.
+func BaseName(path string) string { return windowsName(path) }

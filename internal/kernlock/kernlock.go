@@ -3,6 +3,8 @@
 // A lock of flock(2) or an open file description lock of fcntl(2) belongs to the open file: it lasts until the last
 // descriptor of that open file, in whatever process, is closed. A POSIX record lock belongs to a process.
 //
+// Lock calls answer with bare errnos, so that an error of anything else is not taken for one.
+//
 // Every family of systems defines:
 //
 //	HasFlock, HasOFD     whether flock(2) and open file description locks exist in the system's interface; a kernel or
@@ -14,6 +16,8 @@ package kernlock
 import (
 	"errors"
 	"time"
+
+	"example.org/flock/internal/sys"
 )
 
 // Op is what is to be done with a lock.
@@ -63,5 +67,5 @@ func (l Limit) Wait(d time.Duration) error {
 // A TimerError says that the wait could not be limited.
 type TimerError struct{ Err error }
 
-func (e *TimerError) Error() string { return "cannot set up timer: " + e.Err.Error() }
+func (e *TimerError) Error() string { return "cannot set up timer: " + sys.Text(e.Err) }
 func (e *TimerError) Unwrap() error { return e.Err }

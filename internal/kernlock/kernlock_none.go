@@ -20,4 +20,14 @@ func LockPermit(fd, n int, withoutFlock bool, limit Limit) error { return errors
 
 func FreePermit(fd int) error { return errors.ErrUnsupported }
 
+func ReleasePermit(fd int) {}
+
+func IsPermit(int64) bool { return false }
+
+func IsAbsentRecord(err error) bool { return IsAbsent(err) }
+
+func NeedsWriting(error) bool { return false }
+
+func IsOwn(err error) bool { return IsAbsent(err) }
+
 func IsAbsent(err error) bool { return err == errors.ErrUnsupported }

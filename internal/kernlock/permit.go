@@ -3,22 +3,31 @@
 package kernlock
 
 import (
+	"io"
 	"math"
 	"math/rand/v2"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// A permit is a shared flock(2), which an exclusive one waits for, and one of the first n bytes from PermitBase on, locked
+// A permit is a shared flock(2), which an exclusive one waits for, and one of the first n bytes from permitBase on, locked
 // exclusively with an open file description lock. The kernel frees both when their last holder dies, and a child that
 // has the descriptor keeps them.
 
-// PermitBase is the first byte that stands for a permit. It is so far out that freeing a permit does not touch what
+// permitBase is the first byte that stands for a permit. It is so far out that freeing a permit does not touch what
 // --fcntl --start has locked on the same descriptor.
-const PermitBase = 1 << 62
+const (
+	permitBase = 1 << 62
+	permitEnd  = permitBase + math.MaxInt32
+)
 
-// LockPermit takes one of n permits, with a shared flock(2) unless withoutFlock is set. An error for which IsAbsent
-// holds says that the kernel has no byte locks here; then the shared lock, which it may have, is kept.
+// IsPermit reports whether a write lock that begins at start is a permit.
+func IsPermit(start int64) bool { return start >= permitBase && start < permitEnd }
+
+// LockPermit takes one of n permits, with a shared flock(2) unless withoutFlock is set. An error for which
+// IsAbsentRecord holds says that the kernel has no byte locks here; then the shared lock, which it may have, is kept.
 //
 // The kernel can wait for one given byte only, so LockPermit polls. Between two attempts it holds no lock: an exclusive
 // lock waits for holders, not for waiters.
@@ -33,34 +42,76 @@ func LockPermit(fd, n int, withoutFlock bool, limit Limit) error {
 		if err != ErrConflict {
 			return err
 		}
-		if !withoutFlock {
-			Flock(fd, Unlock, false)
-		}
+		ReleasePermit(fd)
 		if err := limit.Wait(pause/2 + rand.N(pause)); err != nil {
 			return err
 		}
 	}
 }
 
+// ReleasePermit undoes LockPermit.
+func ReleasePermit(fd int) {
+	FreePermit(fd)
+	Flock(fd, Unlock, false)
+}
+
 // tryPermits locks one of n bytes and unlocks the others. One that the descriptor had before is free to itself.
 func tryPermits(fd, n int) error {
 	for i := range int64(n) {
-		switch err := setBytes(fd, Exclusive, PermitBase+i, 1); err {
-		case nil:
-			if i > 0 {
-				setBytes(fd, Unlock, PermitBase, i)
-			}
-			return setBytes(fd, Unlock, PermitBase+i+1, math.MaxInt32)
-		case ErrConflict:
-		default:
-			return err
+		err := setBytes(fd, Exclusive, permitBase+i, 1)
+		if err == ErrConflict {
+			continue
 		}
+		if err == nil {
+			_, err = freeBytes(fd, permitBase, permitBase+i)
+		}
+		if err == nil {
+			_, err = freeBytes(fd, permitBase+i+1, permitEnd)
+		}
+		return err
 	}
 	return ErrConflict
 }
 
-// FreePermit gives back the permit of a descriptor.
-func FreePermit(fd int) error { return setBytes(fd, Unlock, PermitBase, math.MaxInt32) }
+// FreePermit gives back the permit of a descriptor, if it has one. An error for which IsAbsentRecord holds says that the
+// kernel has no byte locks here.
+func FreePermit(fd int) error {
+	none, err := freeBytes(fd, permitBase, permitEnd)
+	if none && err == nil {
+		// There may be none because there are no byte locks at all.
+		err = setBytes(fd, Unlock, permitBase, permitEnd-permitBase)
+	}
+	return err
+}
+
+// freeBytes unlocks the permits that the descriptor has from start to end, and reports whether nobody has any. A lock that
+// reaches beyond the bytes for permits is one that --fcntl has on all of the file, and stays whole.
+//
+// F_GETLK shows the locks of all open files, this one among them. To unlock another's byte does nothing.
+func freeBytes(fd int, start, end int64) (none bool, err error) {
+	if start >= end {
+		return true, nil
+	}
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: start, Len: end - start}
+	if err := unix.FcntlFlock(uintptr(fd), unix.F_GETLK, &lock); err != nil || lock.Type == unix.F_UNLCK {
+		return true, err
+	}
+	lockEnd := lock.Start + lock.Len
+	if lock.Len == 0 {
+		lockEnd = math.MaxInt64 // to the end of the file
+	}
+	from, to := max(start, lock.Start), min(end, lockEnd)
+	if lock.Start >= permitBase && lockEnd <= permitEnd {
+		if err := setBytes(fd, Unlock, from, to-from); err != nil {
+			return false, err
+		}
+	}
+	if _, err := freeBytes(fd, start, from); err != nil {
+		return false, err
+	}
+	_, err = freeBytes(fd, to, end)
+	return false, err
+}
 
 func setBytes(fd int, op Op, start, length int64) error {
 	if !HasOFD {

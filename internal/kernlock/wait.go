@@ -38,3 +38,16 @@ func try(call Call, fd int, op Op) error {
 func IsAbsent(err error) bool {
 	return err == syscall.ENOSYS || err == syscall.EOPNOTSUPP || err == syscall.ENOTSUP
 }
+
+// IsAbsentRecord is IsAbsent for Record. A kernel that is too old for it, Linux before 3.15, answers EINVAL.
+func IsAbsentRecord(err error) bool { return err == syscall.EINVAL || IsAbsent(err) }
+
+// NeedsWriting reports whether the answer of an exclusive lock call can mean that the descriptor must be open for writing.
+// Linux makes flock(2) on NFSv4 from a byte lock, and answers EBADF or EIO.
+func NeedsWriting(err error) bool { return err == syscall.EBADF || err == syscall.EIO }
+
+// IsOwn reports whether err is the answer of a lock call itself.
+func IsOwn(err error) bool {
+	_, ok := err.(syscall.Errno)
+	return ok
+}

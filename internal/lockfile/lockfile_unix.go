@@ -37,8 +37,21 @@ func open(name string, flags int) (int, error) {
 // Descriptor returns the file that is open as descriptor n.
 func Descriptor(n int) *File { return &File{Name: strconv.Itoa(n), FD: n} }
 
-// CanReopen reports whether Reopen may help.
+// CanReopen reports whether the file can be opened again under its name, for more than it is open for.
 func (f *File) CanReopen() bool { return f.ByName && f.access != ReadWrite }
+
+// CheckReopen says why Reopen would be refused: of a directory, open(2) says EISDIR even where it cannot be written.
+func (f *File) CheckReopen() error {
+	err := unix.Access(f.Name, unix.R_OK|unix.W_OK)
+	if err != nil {
+		return err
+	}
+	var stat unix.Stat_t
+	if unix.Fstat(f.FD, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return syscall.EISDIR
+	}
+	return nil
+}
 
 // Reopen opens the file for reading and writing, under the same number.
 func (f *File) Reopen() error {

@@ -1,21 +1,12 @@
-package main
+package cli
 
-import "runtime/debug"
-
-// version is set by the Makefile.
-var version string
-
-func versionText(name string) string {
-	v := version
-	if v == "" {
-		if info, ok := debug.ReadBuildInfo(); ok {
-			v = info.Main.Version
-		}
-	}
-	return name + " " + v + " (in Go; compatible with flock from util-linux 2.43)\n"
+// VersionText is what --version prints, for the program called name.
+func VersionText(name, version string) string {
+	return name + " " + version + " (in Go; compatible with flock from util-linux 2.43)\n"
 }
 
-func helpText(name string) string {
+// HelpText is what --help prints, for the program called name.
+func HelpText(name string) string {
 	return `
 Usage:
  ` + name + ` [options] <file>|<directory> <command> [<argument>...]
@@ -43,8 +34,8 @@ Options:
      --fd <number>        lock an open file descriptor around a command
      --verbose            increase verbosity
 
-     --permits <number>   let so many holders in at once
-     --cooldown <secs>    keep the lock shut for so long after its holder is done
+     --permits <number>   allow up to that many holders at once
+     --cooldown <secs>    refuse the lock for that long after its holder is done
      --holders            list who holds the lock, or waits for it
      --backend <name>     auto, native, flock, fcntl or directory
 

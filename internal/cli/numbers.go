@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"example.org/flock/internal/sys"
 )
 
 // The numbers on the command line, read as the C library's strtod(3) and
@@ -19,9 +21,9 @@ const blanks = " \t\n\v\f\r"
 func invalid(what, s string, why ...error) error {
 	text := what + ": '" + s + "'"
 	for _, e := range why {
-		text += ": " + reason(e)
+		text += ": " + sys.Text(e)
 	}
-	return &usageError{text: text}
+	return &UsageError{Text: text}
 }
 
 // parseSeconds reads a duration in seconds, to the microsecond. One too long
@@ -51,7 +53,7 @@ func parseInt(s string, min, max int64, what string) (int, error) {
 		return 0, invalid(what, s)
 	}
 	if err != nil || n < min || n > max {
-		return 0, invalid(what, s, errRange)
+		return 0, invalid(what, s, sys.ErrRange)
 	}
 	return int(n), nil
 }
@@ -74,20 +76,20 @@ func parseSize(s, what string) (int64, error) {
 	factor, fits, ok := sizeFactor(suffix)
 	whole, fraction, hasFraction := strings.Cut(number, ".")
 	if !ok || strings.Contains(number, "_") || strings.HasPrefix(number, "-") || hasFraction && suffix == "" {
-		return 0, invalid(what, s, errInvalid)
+		return 0, invalid(what, s, sys.ErrInvalid)
 	}
 	n, err := strconv.ParseUint(strings.TrimPrefix(whole, "+"), 0, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0, invalid(what, s, errInvalid)
+		return 0, invalid(what, s, sys.ErrInvalid)
 	}
 	high, size := bits.Mul64(n, factor)
 	if err != nil || high != 0 || !fits {
-		return 0, invalid(what, s, errRange)
+		return 0, invalid(what, s, sys.ErrRange)
 	}
 	if hasFraction {
 		part, err := strconv.ParseFloat("0."+fraction, 64)
 		if err != nil {
-			return 0, invalid(what, s, errInvalid)
+			return 0, invalid(what, s, sys.ErrInvalid)
 		}
 		size += uint64(part * float64(factor))
 	}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"example.org/flock/internal/cli"
+	"example.org/flock/internal/command"
+	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/lockfile"
+)
+
+// execute runs the command while the lock is held, and returns the exit status. It does not return if this process becomes
+// the command.
+func execute(p *printer, f *lockfile.File, o *cli.Options, s supervisor) int {
+	p.printVerbose("executing " + o.Command[0])
+	if o.Close {
+		f.CloseOnExec()
+	}
+	if becomesCommand(o, s) {
+		p.flush()
+		if !s.exists() || p.outErr == nil {
+			return failInChild(p, command.Become(o.Command))
+		} // else nobody would be left to report the write error
+	}
+	code, err := command.Run(o.Command)
+	if err != nil {
+		return failInChild(&printer{name: p.name}, err)
+	}
+	if o.Cooldown > 0 {
+		if err := startCooldown(f, o.Cooldown); err != nil {
+			p.fail(err) // the cooldown that began with the command goes on
+		}
+	}
+	return code
+}
+
+// becomesCommand reports whether this process becomes the command rather than its parent.
+func becomesCommand(o *cli.Options, s supervisor) bool {
+	if o.NoFork || s.exists() {
+		return true
+	}
+	// Such a lock does not pass to a child, but stays across exec.
+	return kernlock.OwnedByProcess && o.Backend == cli.ByFcntl && !o.Close
+}
+
+// failInChild reports that the command cannot be executed. In the reference the child reports it, and whether its output
+// can be written has no effect on the exit status.
+func failInChild(p *printer, err error) int {
+	code := p.fail(err)
+	p.outErr, p.errErr = nil, nil
+	return code
+}

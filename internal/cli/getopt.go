@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"math"
+	"strings"
+
+	"github.com/pborman/getopt/v2"
+
+	"example.org/flock/internal/kernlock"
+)
+
+// option is one line of the table below. It implements getopt.Value.
+type option struct {
+	short rune
+	long  string
+	set   func(value string) error
+	value bool // takes a value
+	own   bool // unknown to the reference, whose names win an abbreviation
+}
+
+func (opt *option) Set(value string, _ getopt.Option) error { return opt.set(value) }
+func (opt *option) String() string                          { return "" }
+
+// table lists the options and says what each one sets.
+func (p *parser) table() []option {
+	o := &p.o
+	flag := func(short rune, long string, set func()) option {
+		return option{short, long, func(string) error { set(); return nil }, false, false}
+	}
+	value := func(short rune, long string, set func(string) error) option {
+		return option{short, long, set, true, false}
+	}
+	own := func(opt option) option { opt.own = true; return opt }
+	timeout := func(s string) (err error) {
+		o.Timeout, err = parseSeconds(s, "invalid timeout")
+		o.Limited = true
+		return err
+	}
+	nonblock := func() { o.Nonblock = true }
+	return []option{
+		flag('s', "shared", func() { o.Op = kernlock.Shared }),
+		flag('x', "exclusive", func() { o.Op = kernlock.Exclusive }),
+		flag('e', "", func() { o.Op = kernlock.Exclusive }),
+		flag('u', "unlock", func() { o.Op = kernlock.Unlock }),
+		flag('n', "nonblocking", nonblock),
+		flag(0, "nb", nonblock),
+		value('w', "timeout", timeout),
+		value(0, "wait", timeout),
+		value('E', "conflict-exit-code", func(s string) (err error) {
+			const invalid = "invalid exit code (allowed values: 0-255)"
+			o.ConflictExit, err = parseInt(s, 0, 255, invalid)
+			return err
+		}),
+		flag('o', "close", func() { o.Close = true }),
+		flag('F', "no-fork", func() { o.NoFork = true }),
+		flag(0, "verbose", func() { o.Verbose = true }),
+		flag(0, "fcntl", func() { p.fcntl = true }),
+		value(0, "start", func(s string) (err error) {
+			p.fcntl = true
+			o.Range.Start, err = parseSize(s, "invalid as start offset")
+			return err
+		}),
+		value(0, "length", func(s string) (err error) {
+			p.fcntl = true
+			o.Range.Length, err = parseSize(s, "invalid as length of lock range")
+			return err
+		}),
+		value(0, "fd", func(s string) (err error) {
+			p.fdOption = true
+			o.FD, err = parseDescriptor(s)
+			return err
+		}),
+		own(value(0, "backend", func(s string) error {
+			p.backendName = s
+			return nil
+		})),
+		own(value(0, "permits", func(s string) (err error) {
+			const invalid = "invalid number of permits (1 or more)"
+			o.Permits, err = parseInt(s, 1, math.MaxInt32, invalid)
+			return err
+		})),
+		own(value(0, "cooldown", func(s string) (err error) {
+			o.Cooldown, err = parseSeconds(s, "invalid cooldown")
+			return err
+		})),
+		own(flag(0, "holders", func() { o.Action = Holders })),
+		flag('h', "help", func() { o.Action = Help }),
+		flag('V', "version", func() { o.Action = Version }),
+	}
+}
+
+// parseOptions reads the leading options as GNU getopt_long reads them, and returns the words after them. -c ends the
+// options, like the first operand.
+func (p *parser) parseOptions(args []string) (rest []string, err error) {
+	if !strings.HasPrefix(args[1], "-") {
+		return args[1:], nil
+	}
+	set := getopt.New()
+	declare(set, p.table(), args[1:])
+	set.FlagLong(&option{set: func(string) error { return nil }}, "command", 'c').SetFlag()
+
+	unrecognized := false
+	err = set.Getopt(args, func(opt getopt.Option) bool {
+		word := set.Args()[0]
+		isCommand := opt.LongName() == "command"
+		long := strings.HasPrefix(word, "--")
+		unrecognized = opt.IsFlag() && long && strings.Contains(word, "=") ||
+			isCommand && !long && word != "-c"
+		return !unrecognized && !isCommand && p.o.Action != Help && p.o.Action != Version
+	})
+	if err == nil && !unrecognized {
+		return set.Args(), nil
+	}
+	if bad, ok := err.(*getopt.Error); ok {
+		switch bad.ErrorCode {
+		case getopt.Invalid:
+			return nil, bad.Err
+		case getopt.MissingParameter:
+			return nil, &UsageError{"option '" + set.Args()[0] + "' requires an argument", true}
+		}
+	}
+	return nil, &UsageError{"unrecognized option '" + set.Args()[0] + "'", true}
+}
+
+// declare gives set those options of table that occur in words, under the names that stand there: getopt/v2 knows no
+// abbreviations, and to declare one option takes longer than all the rest of a short run.
+func declare(set *getopt.Set, table []option, words []string) {
+	known := map[string]bool{}
+	add := func(opt *option, long string, short rune) {
+		if name := "-" + string(short) + long; !known[name] {
+			known[name] = true
+			if declared := set.FlagLong(opt, long, short); !opt.value {
+				declared.SetFlag()
+			}
+		}
+	}
+	for _, word := range words {
+		if word == "--" {
+			return
+		}
+		if letters, ok := strings.CutPrefix(word, "-"); ok && !strings.HasPrefix(letters, "-") {
+			for i := range table {
+				if short := table[i].short; short != 0 && strings.ContainsRune(letters, short) {
+					add(&table[i], "", short)
+				}
+			}
+			continue
+		}
+		name, isLong := strings.CutPrefix(word, "--")
+		name, _, _ = strings.Cut(name, "=")
+		if !isLong || name == "" {
+			continue
+		}
+		if opt := findOption(table, name); opt != nil {
+			add(opt, name, 0)
+		} else if len(name) == 1 {
+			add(unrecognizedOption(word), name, 0) // getopt/v2 would take --n for -n
+		}
+	}
+}
+
+// findOption returns the option with that long name, or the only one whose long name begins with it, or nil. The
+// reference's names win over our own.
+func findOption(table []option, prefix string) (found *option) {
+	for i := range table {
+		if table[i].long == prefix {
+			return &table[i]
+		}
+	}
+	for _, own := range []bool{false, true} {
+		matches := 0
+		for i := range table {
+			if table[i].own == own && strings.HasPrefix(table[i].long, prefix) {
+				found = &table[i]
+				matches++
+			}
+		}
+		if matches > 0 {
+			if matches > 1 {
+				return nil
+			}
+			return found
+		}
+	}
+	return nil
+}
+
+// unrecognizedOption returns an option that is an error wherever it occurs.
+func unrecognizedOption(word string) *option {
+	return &option{set: func(string) error {
+		return &UsageError{"unrecognized option '" + word + "'", true}
+	}}
+}

@@ -1,0 +1,215 @@
+// Package cli reads the command line of flock: argv becomes Options, which are checked and do not change afterwards. Every
+// error is a *UsageError.
+package cli
+
+import (
+	"time"
+
+	"example.org/flock/internal/kernlock"
+)
+
+// Options is the command line, checked.
+type Options struct {
+	Action Action
+
+	Op           kernlock.Op
+	Nonblock     bool
+	Limited      bool          // wait no longer than Timeout
+	Timeout      time.Duration // counted from when the file is open
+	ConflictExit int           // exit status when another process holds the lock
+
+	File    string   // the lock file or directory, where FD is negative
+	FD      int      // descriptor number; negative with a file
+	Command []string // nil with a descriptor number alone
+
+	Close   bool
+	NoFork  bool
+	Verbose bool
+	Backend Backend
+	Range   kernlock.Range // for ByFcntl
+
+	Permits  int           // 0: not given
+	Cooldown time.Duration // 0: not given
+}
+
+// Action is what flock is asked to do.
+type Action uint8
+
+const (
+	Lock    Action = iota // or unlock, and run the command if there is one
+	Holders               // list who holds the lock
+	Help
+	Version
+)
+
+// Backend is a way of locking, or of choosing one.
+type Backend uint8
+
+const (
+	Auto      Backend = iota // ByFlock, else ByFcntl, else Directory
+	Native                   // ByFlock, else ByFcntl
+	ByFlock                  // flock(2)
+	ByFcntl                  // open file description locks of fcntl(2)
+	Directory                // package fallback
+)
+
+var backends = map[string]Backend{
+	"auto": Auto, "native": Native, "flock": ByFlock, "fcntl": ByFcntl, "directory": Directory,
+}
+
+// A UsageError says what is wrong with the command line.
+type UsageError struct {
+	Text string
+	Try  bool // point at --help
+}
+
+func (e *UsageError) Error() string { return e.Text }
+
+// Parse reads args, of which the first is the program. getenv looks up FLOCK_BACKEND, and shell makes the command of -c.
+func Parse(args []string, getenv func(string) (string, bool), shell func(text string) []string) (*Options, error) {
+	if len(args) < 2 {
+		return nil, &UsageError{"not enough arguments", true}
+	}
+	p := &parser{o: Options{FD: -1, ConflictExit: 1}}
+	words, err := p.parseOptions(args)
+	if err != nil || p.o.Action == Help || p.o.Action == Version {
+		return &p.o, err
+	}
+	if err := p.check(getenv); err != nil {
+		return nil, err
+	}
+	if err := p.parseOperands(words, shell); err != nil {
+		return nil, err
+	}
+	return &p.o, p.checkSystem()
+}
+
+// A parser collects what the command line says.
+type parser struct {
+	o           Options
+	fcntl       bool   // --fcntl, --start or --length was given
+	fdOption    bool   // the number came with --fd
+	backendName string // of --backend; empty: not given
+}
+
+// check refuses options that cannot be combined, and chooses the backend.
+func (p *parser) check(getenv func(string) (string, bool)) error {
+	o := &p.o
+	switch {
+	case o.NoFork && o.Close:
+		return &UsageError{Text: "the --no-fork and --close options are incompatible"}
+	case o.Permits > 0 && o.Op != kernlock.Exclusive:
+		return &UsageError{Text: "--permits cannot be combined with --shared or --unlock"}
+	case o.Cooldown > 0 && (o.Permits > 0 || o.Op == kernlock.Shared):
+		// Two holders could look at the time, and then set it, at once.
+		return &UsageError{Text: "--cooldown cannot be combined with --shared or --permits"}
+	case o.Permits > 0 && p.fcntl:
+		return &UsageError{Text: "--permits cannot be combined with --fcntl, --start or --length"}
+	}
+	if o.Limited && o.Timeout == 0 {
+		o.Nonblock = true
+	}
+	name, source := p.backendName, "--backend"
+	if name == "" {
+		name, _ = getenv("FLOCK_BACKEND")
+		source = "FLOCK_BACKEND"
+	}
+	if name == "" {
+		name = "auto"
+	}
+	var known bool
+	if o.Backend, known = backends[name]; !known {
+		return &UsageError{Text: "invalid backend in " + source + ": '" + name +
+			"' (auto, native, flock, fcntl or directory)"}
+	}
+	if p.fcntl && (o.Backend == ByFlock || o.Backend == Directory) {
+		return &UsageError{Text: "--fcntl, --start and --length cannot be combined with the backend " + name}
+	}
+	if p.fcntl {
+		o.Backend = ByFcntl
+	}
+	return nil
+}
+
+// parseOperands reads what follows the options: the lock file or a descriptor number, and the command.
+func (p *parser) parseOperands(words []string, shell func(string) []string) error {
+	o := &p.o
+	if o.Action == Holders {
+		return p.parseHoldersOperand(words)
+	}
+	isC := func(words []string) bool {
+		return len(words) > 0 && (words[0] == "-c" || words[0] == "--command")
+	}
+	hasFile := false
+	if !p.fdOption && len(words) > 0 && !isC(words) {
+		if len(words) == 1 {
+			fd, err := parseDescriptor(words[0])
+			if err != nil {
+				return err
+			}
+			o.FD = fd
+		} else {
+			o.File, hasFile = words[0], true
+		}
+		words = words[1:]
+	}
+	if isC(words) {
+		if len(words) != 2 {
+			return &UsageError{Text: words[0] + " requires exactly one command argument"}
+		}
+		words = shell(words[1])
+	}
+	if !hasFile && o.FD < 0 {
+		return &UsageError{Text: "missing file descriptor, file or directory"}
+	}
+	if p.fdOption && len(words) == 0 {
+		return &UsageError{Text: "missing command"}
+	}
+	o.Command = words
+	return nil
+}
+
+// parseHoldersOperand reads the operand of --holders: a file or directory, or a descriptor number.
+func (p *parser) parseHoldersOperand(words []string) error {
+	if p.fdOption && len(words) == 0 {
+		return nil
+	}
+	if p.fdOption || len(words) != 1 {
+		return &UsageError{Text: "--holders takes one file, directory or descriptor number"}
+	}
+	fd, err := parseDescriptor(words[0])
+	if err == nil && fd >= 0 {
+		p.o.FD = fd
+	} else {
+		p.o.File = words[0]
+	}
+	return nil
+}
+
+// checkSystem refuses what this system does not have.
+func (p *parser) checkSystem() error {
+	o := &p.o
+	if kernlock.HasFlock {
+		return nil // where one is missing, its lock call says so
+	}
+	if kernlock.OwnedByProcess {
+		const reason = "the locks of this system belong to a process, not to an open file"
+		switch {
+		case o.Backend == Native || o.Backend == ByFlock:
+			return &UsageError{Text: reason + ": the backend can only be auto, fcntl or directory"}
+		case o.Backend == ByFcntl && o.FD >= 0:
+			return &UsageError{Text: "a descriptor number cannot be locked with fcntl: " + reason}
+		}
+		return nil
+	}
+	switch {
+	case p.fcntl:
+		return &UsageError{Text: "--fcntl, --start and --length are for native locks, which this system does not have"}
+	case o.Backend != Auto && o.Backend != Directory:
+		return &UsageError{Text: "this system has no native locks: the backend can only be auto or directory"}
+	case o.FD >= 0:
+		return &UsageError{Text: "a descriptor number cannot be locked: this system does not tell " +
+			"when its process is done with it; give a file and a command"}
+	}
+	return nil
+}

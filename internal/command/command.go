@@ -1,0 +1,39 @@
+// Package command finds programs and starts them as the system's own C library or shell does: as execvp(3) on Unix, by
+// PATH and PATHEXT on Windows.
+//
+// Every family of systems defines:
+//
+//	Run(argv)        runs a command and returns its exit status
+//	Become(argv)     replaces this process by a command; returns only an error
+//	Prepare(argv)    makes sure that the process which Run or Become will use exists, and returns its id
+//	StartSelf(args)  starts this program once more
+//	Wait(pid)        waits for a child and returns its exit status
+//	Shell(text)      the command that -c means
+//	BaseName(path)   a program's name for messages
+//	CanBecome        whether a process can become another program
+//
+// Their errors are *StartError, *ForkError and *WaitError.
+package command
+
+import "example.org/flock/internal/sys"
+
+// A StartError says that a program cannot be executed.
+type StartError struct {
+	Name string
+	Err  error
+}
+
+func (e *StartError) Error() string { return "failed to execute " + e.Name + ": " + sys.Text(e.Err) }
+func (e *StartError) Unwrap() error { return e.Err }
+
+// A ForkError says that no process could be made.
+type ForkError struct{ Err error }
+
+func (e *ForkError) Error() string { return "fork failed: " + sys.Text(e.Err) }
+func (e *ForkError) Unwrap() error { return e.Err }
+
+// A WaitError says that the end of a child cannot be learned.
+type WaitError struct{ Err error }
+
+func (e *WaitError) Error() string { return "waitpid failed: " + sys.Text(e.Err) }
+func (e *WaitError) Unwrap() error { return e.Err }
