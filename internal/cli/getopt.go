@@ -89,8 +89,7 @@ func (p *parser) table() []option {
 	}
 }
 
-// parseOptions reads the leading options as GNU getopt_long reads them, and returns the words after them. -c ends the
-// options, like the first operand.
+// parseOptions reads the leading options as GNU getopt_long reads them, and returns the words after them.
 func (p *parser) parseOptions(args []string) (rest []string, err error) {
 	if !strings.HasPrefix(args[1], "-") {
 		return args[1:], nil
@@ -106,7 +105,10 @@ func (p *parser) parseOptions(args []string) (rest []string, err error) {
 		long := strings.HasPrefix(word, "--")
 		unrecognized = opt.IsFlag() && long && strings.Contains(word, "=") ||
 			isCommand && !long && word != "-c"
-		return !unrecognized && !isCommand && p.o.Action != Help && p.o.Action != Version
+		if isCommand {
+			p.shellOption = word
+		}
+		return !unrecognized && p.o.Action != Help && p.o.Action != Version
 	})
 	if err == nil && !unrecognized {
 		return set.Args(), nil

@@ -88,6 +88,7 @@ func Parse(args []string, getenv func(string) (string, bool), shell func(text st
 type parser struct {
 	o           Options
 	fcntl       bool   // --fcntl, --start or --length was given
+	shellOption string // -c or --command, if it stands among the options: it is for --fd
 	fdOption    bool   // the number came with --fd
 	backendName string // of --backend; empty: not given
 }
@@ -137,11 +138,8 @@ func (p *parser) parseOperands(words []string, shell func(string) []string) erro
 	if o.Action == Holders {
 		return p.parseHoldersOperand(words)
 	}
-	isC := func(words []string) bool {
-		return len(words) > 0 && (words[0] == "-c" || words[0] == "--command")
-	}
 	hasFile := false
-	if !p.fdOption && len(words) > 0 && !isC(words) {
+	if p.shellOption == "" && !p.fdOption && len(words) > 0 {
 		if len(words) == 1 {
 			fd, err := parseDescriptor(words[0])
 			if err != nil {
@@ -153,17 +151,21 @@ func (p *parser) parseOperands(words []string, shell func(string) []string) erro
 		}
 		words = words[1:]
 	}
-	if isC(words) {
-		if len(words) != 2 {
-			return &UsageError{Text: words[0] + " requires exactly one command argument"}
+	shellOption := p.shellOption
+	if hasFile && (words[0] == "-c" || words[0] == "--command") {
+		shellOption, words = words[0], words[1:]
+	}
+	if shellOption != "" {
+		if len(words) != 1 {
+			return &UsageError{Text: shellOption + " requires exactly one command argument"}
 		}
-		words = shell(words[1])
+		words = shell(words[0])
 	}
-	if !hasFile && o.FD < 0 {
-		return &UsageError{Text: "missing file descriptor, file or directory"}
-	}
-	if p.fdOption && len(words) == 0 {
+	switch {
+	case p.fdOption && len(words) == 0:
 		return &UsageError{Text: "missing command"}
+	case !hasFile && o.FD < 0:
+		return &UsageError{Text: "missing file descriptor, file or directory"}
 	}
 	o.Command = words
 	return nil
@@ -171,10 +173,10 @@ func (p *parser) parseOperands(words []string, shell func(string) []string) erro
 
 // parseHoldersOperand reads the operand of --holders: a file or directory, or a descriptor number.
 func (p *parser) parseHoldersOperand(words []string) error {
-	if p.fdOption && len(words) == 0 {
+	if p.fdOption && len(words) == 0 && p.shellOption == "" {
 		return nil
 	}
-	if p.fdOption || len(words) != 1 {
+	if p.fdOption || len(words) != 1 || p.shellOption != "" {
 		return &UsageError{Text: "--holders takes one file, directory or descriptor number"}
 	}
 	fd, err := parseDescriptor(words[0])

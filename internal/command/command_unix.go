@@ -41,10 +41,11 @@ func StartSelf(args []string) (pid int, err error) {
 	if err != nil {
 		return 0, &StartError{args[0], err}
 	}
-	if pid, err = spawn(exe, args, cstart.Environ()); err != nil {
-		return 0, &StartError{exe, err}
+	pid, err = spawn(exe, args, cstart.Environ())
+	if _, ok := err.(*ForkError); ok || err == nil {
+		return pid, err
 	}
-	return pid, nil
+	return 0, &StartError{exe, err}
 }
 
 // Become replaces this process by the command.
@@ -65,12 +66,8 @@ func restoreSignals() {
 
 func spawn(path string, argv, env []string) (pid int, err error) {
 	files, done := standardFiles()
-	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files})
-	done()
-	if err == syscall.EAGAIN || err == syscall.EMFILE || err == syscall.ENFILE {
-		return 0, &ForkError{err}
-	}
-	return pid, err
+	defer done()
+	return forkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files})
 }
 
 // standardFiles hands on what flock has as descriptors 0, 1 and 2: a closed one stays closed, as does the lock file's with
@@ -117,7 +114,7 @@ func Wait(pid int) (int, error) {
 
 // search finds the command as execvp(3) does, and starts it. A name without a slash is looked for in each directory of
 // PATH, an empty one being the current directory. A file that may not be executed is passed over, and reported if no
-// other is found. A file of no known format is a script for /bin/sh.
+// other is found; otherwise the last error is. A file of no known format is a script for /bin/sh.
 func search(argv []string, start func(path string, argv []string) error) error {
 	name := argv[0]
 	try := func(path string) error {
@@ -148,7 +145,7 @@ func searchPath(name string, try func(path string) error) error {
 	if !set {
 		dirs = "/bin:/usr/bin"
 	}
-	result := error(syscall.ENOENT)
+	last, denied := error(syscall.ENOENT), false
 	for dir := range strings.SplitSeq(dirs, ":") {
 		if len(dir) >= maxPath {
 			continue
@@ -156,15 +153,18 @@ func searchPath(name string, try func(path string) error) error {
 		if dir != "" {
 			dir += "/"
 		}
-		switch err := try(dir + name); err {
+		switch last = try(dir + name); last {
 		case syscall.EACCES:
-			result = err
+			denied = true
 		case syscall.ENOENT, syscall.ENOTDIR, syscall.ESTALE, syscall.ENODEV, syscall.ETIMEDOUT:
 		default:
-			return err
+			return last
 		}
 	}
-	return result
+	if denied {
+		return syscall.EACCES
+	}
+	return last
 }
 
 // Shell returns the command that -c means: the user's shell with the text.

@@ -3,8 +3,11 @@
 package cstart
 
 import (
+	"sync"
 	"syscall"
-	_ "unsafe" // for linkname
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // islibrary says that this is a C shared library. It is set at link time, as runtime/cgo sets runtime.iscgo. In a library
@@ -30,11 +33,23 @@ var pollServerOnce = struct {
 	mutex struct{ state, sema uint32 }
 }{done: 1}
 
-// Environ returns the environment as it is. syscall.Environ drops duplicates.
-func Environ() []string { return runtimeEnvs() }
+// Environ returns the environment as the kernel laid it behind the arguments. syscall.Environ drops duplicates, and the
+// runtime sets GOTRACEBACK where the effective user is not the caller.
+var Environ = sync.OnceValue(func() (env []string) {
+	for at := int(argc) + 1; ; at++ {
+		entry := *(**byte)(unsafe.Add(unsafe.Pointer(argv), at*int(unsafe.Sizeof(argv))))
+		if entry == nil {
+			return env
+		}
+		env = append(env, unix.BytePtrToString(entry))
+	}
+})
 
-//go:linkname runtimeEnvs syscall.runtime_envs
-func runtimeEnvs() []string
+//go:linkname argc runtime.argc
+var argc int32
+
+//go:linkname argv runtime.argv
+var argv **byte
 
 // DefaultAction sets the disposition of a signal to SIG_DFL.
 func DefaultAction(sig syscall.Signal) { setsig(uint32(sig), 0) }

@@ -4,6 +4,7 @@
 // Every family of systems has one file, and all of them define the same functions:
 //
 //	Text(err) string            the system's own text of an error, as its C library prints it
+//	LacksMemory(err) bool       out of memory
 //	LacksResources(err) bool    out of memory, descriptors or locks
 //	CannotCreate(err) bool      a read-only or full filesystem
 //	LacksPermission(err) bool   a permission is missing

@@ -23,7 +23,9 @@ func Text(err error) string {
 
 // Errors are texts here, and each file server has its own.
 
-func LacksResources(err error) bool { return says(err, "memory", "no free file descriptors") }
+func LacksMemory(err error) bool { return says(err, "memory") }
+
+func LacksResources(err error) bool { return LacksMemory(err) || says(err, "no free file descriptors") }
 
 func CannotCreate(err error) bool { return says(err, "read only", "read-only", "full") }
 

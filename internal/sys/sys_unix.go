@@ -25,8 +25,10 @@ func Text(err error) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
+func LacksMemory(err error) bool { return Is(err, syscall.ENOMEM) }
+
 func LacksResources(err error) bool {
-	return Is(err, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOLCK)
+	return LacksMemory(err) || Is(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOLCK)
 }
 
 func CannotCreate(err error) bool { return Is(err, syscall.EROFS, syscall.ENOSPC) }

@@ -23,9 +23,13 @@ func Text(err error) string {
 	return err.Error()
 }
 
-func LacksResources(err error) bool {
-	return is(err, windows.ERROR_NOT_ENOUGH_MEMORY, windows.ERROR_OUTOFMEMORY, windows.ERROR_TOO_MANY_OPEN_FILES,
+func LacksMemory(err error) bool {
+	return is(err, windows.ERROR_NOT_ENOUGH_MEMORY, windows.ERROR_OUTOFMEMORY,
 		windows.ERROR_NO_SYSTEM_RESOURCES, windows.ERROR_COMMITMENT_LIMIT)
+}
+
+func LacksResources(err error) bool {
+	return LacksMemory(err) || is(err, windows.ERROR_TOO_MANY_OPEN_FILES)
 }
 
 func CannotCreate(err error) bool {

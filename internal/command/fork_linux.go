@@ -1,0 +1,29 @@
+package command
+
+import (
+	"syscall"
+
+	"example.org/flock/internal/sys"
+)
+
+// forkExec starts a program in a child. A fork that failed is a *ForkError; other errors are those of a child that cannot
+// execute the program.
+func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+	pid, err = syscall.ForkExec(path, argv, attr)
+	if !sys.Is(err, syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOSYS, syscall.EPERM) {
+		return pid, err
+	}
+	// It may be either. The second time, the variable for the child's pidfd is set, if only to -1, if and only if there
+	// was a child.
+	const noChild = -2
+	child := noChild
+	attr.Sys = &syscall.SysProcAttr{PidFD: &child}
+	pid, err = syscall.ForkExec(path, argv, attr)
+	switch {
+	case child == noChild:
+		return 0, &ForkError{err}
+	case err == nil && child >= 0:
+		syscall.Close(child)
+	}
+	return pid, err
+}
