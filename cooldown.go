@@ -19,13 +19,13 @@ func acquire(p *printer, f *lockFile, o *options) error {
 	}
 	for {
 		// Before, so that only those take the lock whose turn it can be.
-		if err := waitCooldown(f, o); err != nil {
+		if err := waitCooldown(p, f, o); err != nil {
 			return err
 		}
 		if err := lock(p, f, o); err != nil {
 			return err
 		}
-		left, err := f.cooldownLeft()
+		_, left, err := f.cooldownLeft()
 		if err == nil && left <= 0 {
 			if err = f.startCooldown(o); err == nil {
 				return nil
@@ -40,13 +40,19 @@ func acquire(p *printer, f *lockFile, o *options) error {
 
 // waitCooldown waits for the end of the cooldown. It looks again and again, as
 // somebody may move the end.
-func waitCooldown(f *lockFile, o *options) error {
+func waitCooldown(p *printer, f *lockFile, o *options) error {
+	tell := func(end time.Time) {
+		if o.verbose {
+			p.warn("cooldown until " + clock(end))
+		}
+	}
 	for {
-		left, err := f.cooldownLeft()
+		end, left, err := f.cooldownLeft()
 		switch {
 		case err != nil || left <= 0:
 			return err
 		case o.nonblock:
+			tell(end)
 			return errConflict
 		}
 		if o.abandoned() {
@@ -56,6 +62,7 @@ func waitCooldown(f *lockFile, o *options) error {
 		if o.limited {
 			rest := time.Until(o.deadline)
 			if rest <= 0 {
+				tell(end)
 				return errTimeout
 			}
 			pause = min(pause, rest)
@@ -64,13 +71,13 @@ func waitCooldown(f *lockFile, o *options) error {
 	}
 }
 
-// cooldownLeft returns the time until the cooldown is over.
-func (f *lockFile) cooldownLeft() (time.Duration, error) {
+// cooldownLeft returns when the cooldown is over, and the time until then.
+func (f *lockFile) cooldownLeft() (time.Time, time.Duration, error) {
 	end, err := f.modTime()
 	if err != nil {
-		return 0, &stepError{cooling, f.name, err}
+		return end, 0, &stepError{cooling, f.name, err}
 	}
-	return time.Until(end), nil
+	return end, time.Until(end), nil
 }
 
 // startCooldown sets when the cooldown ends, counted from now.

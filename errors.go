@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+
+	"example.org/flock/internal/sys"
 )
 
 // The exit statuses of our own, named as in sysexits.h.
@@ -71,11 +73,11 @@ func (e *stepError) Error() string {
 	case timing:
 		return "cannot set up timer: " + reason(e.err)
 	case seeing:
-		return "cannot tell who holds " + e.object + ": " + e.err.Error()
+		return "cannot tell who holds " + e.object + ": " + sys.Printable(e.err.Error())
 	case cooling:
 		return "cannot set the cooldown of " + e.object + ": " + reason(e.err)
 	case keeping:
-		return e.object + ": " + e.err.Error()
+		return e.object + ": " + sys.Printable(e.err.Error())
 	default:
 		return e.object + ": " + reason(e.err)
 	}
@@ -96,7 +98,7 @@ func exitStatus(err error) int {
 		return exNoInput
 	case at.step == locking, at.step == keeping, at.step == permitting:
 		return exDataErr
-	case at.step == executing:
+	case at.step == executing, at.step == seeing:
 		return exUnavailable
 	}
 	return exOSErr

@@ -14,6 +14,8 @@ type printer struct {
 	outErr error  // of the first failed write to standard output
 	errErr error  // and to standard error
 
+	unwrittenStatus int // exit status if that happens; 0: 1
+
 	unwritten string // to standard output
 }
 
@@ -55,12 +57,17 @@ func (p *printer) status(code int) int {
 	p.flush()
 	if err := p.outErr; err != nil && !nobodyReads(err) {
 		p.warn("write error: ", reason(err))
-		return 1
+		return max(p.unwrittenStatus, 1)
 	}
 	if p.errErr != nil {
-		return 1
+		return max(p.unwrittenStatus, 1)
 	}
 	return code
+}
+
+// clock writes a time of day, not too early.
+func clock(t time.Time) string {
+	return t.Add(time.Second - 1).Format("2006-01-02 15:04:05 -0700")
 }
 
 // seconds writes a duration as S.UUUUUU.

@@ -10,6 +10,10 @@ import (
 
 func (f *lockFile) modTime() (time.Time, error) {
 	var stat unix.Stat_t
+	if f.fd < 0 { // not opened
+		err := f.stat(&stat)
+		return modTime(&stat), err
+	}
 	err := unix.Fstat(f.fd, &stat)
 	return modTime(&stat), err
 }

@@ -120,7 +120,7 @@ func parse(names []string) (v view, complaint string) {
 	case 1:
 		return v, ""
 	case 0:
-		return v, "its token is missing, as if a cleaner of old files had removed it"
+		return v, "its token is missing, perhaps removed by a cleaner of old files"
 	}
 	sort.Strings(tokens)
 	return v, "it has more than one token: " + strings.Join(tokens, " and ")
