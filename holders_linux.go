@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"example.org/flock/internal/sys"
 )
 
 // What /proc knows of locks. For a held lock it is the fdinfo of each
@@ -248,7 +246,7 @@ func processCommand(pid int) string {
 		if err != nil {
 			return ""
 		}
-		return "[" + sys.Printable(strings.TrimSpace(string(name))) + "]"
+		return "[" + strings.TrimSpace(string(name)) + "]"
 	}
-	return sys.Printable(strings.ReplaceAll(strings.TrimSuffix(string(text), "\x00"), "\x00", " "))
+	return strings.ReplaceAll(strings.TrimSuffix(string(text), "\x00"), "\x00", " ")
 }

@@ -276,7 +276,7 @@ setpriv --reuid 65534 --clear-groups flock --holders f; echo $?
 ### holders-strangers-text
 flock -F f bash -c 'exec -a "$(printf "a\\033[1mb\\302\\233c\\342\\200\\256d\\233e\\nf")" sleep 100' & odd=$!
 await '[ -e f ] && flock --holders f >/dev/null && ! grep -qa ^bash /proc/$odd/cmdline'
-flock --holders f | sed "s/^$odd /COMMAND /; s/root/USER/"
+flock --holders f | sed "s/^$odd /COMMAND /; s/exclusive [^ ]* /exclusive USER /"
 #> COMMAND exclusive USER a?[1mb?c?d?e?f 100
 kill $odd; wait
 
