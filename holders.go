@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os/user"
 	"strconv"
 	"strings"
+	"time"
 
 	"example.org/flock/fallback"
+	"example.org/flock/internal/sys"
 )
 
 // holding is a process that has the lock or waits for it: a line of --holders.
@@ -13,25 +17,42 @@ type holding struct {
 	pid     int // 0: not to be known
 	mode    string
 	waiting bool
+	free    bool   // a cooldown: that nobody has it
 	note    string // instead of user and command, for a process that cannot be seen
 }
 
 // showHolders lists who holds the lock and who waits, and returns the exit
-// status: 0 if somebody holds it, 1 if nobody does.
+// status: 0 if somebody holds it, 1 if nobody does. All that is not one of these
+// answers has another status.
 func showHolders(p *printer, o *options) (int, error) {
-	f, err := statLockFile(o)
-	if err != nil {
-		return 0, err
-	}
-	list, err := kernelHolders(f, o)
-	if err != nil {
-		return 0, err
+	p.unwrittenStatus = exOSErr
+	var list []holding
+	f, missing := statLockFile(o)
+	if missing != nil {
+		if !o.hasFile || !errors.Is(missing, fs.ErrNotExist) {
+			return 0, missing
+		}
+		// No kernel lock is on it. A directory lock outlasts its file.
+		f = &lockFile{name: o.file, named: true, fd: -1}
+	} else {
+		var err error
+		if list, err = kernelHolders(f, o); err != nil {
+			return 0, err
+		}
 	}
 	more, err := directoryHolders(f, o)
-	if err != nil {
+	if err != nil && (missing == nil || !errors.Is(err, fs.ErrNotExist)) {
 		return 0, err
 	}
 	list = append(list, more...)
+	if missing != nil && len(list) == 0 {
+		p.warn(missing.Error()) // nobody has it, but the name may be mistyped
+	}
+	if missing == nil {
+		if end, err := f.modTime(); err == nil && time.Until(end) > 0 {
+			list = append(list, holding{mode: "cooldown", note: "until " + clock(end), free: true})
+		}
+	}
 
 	status := 1
 	rows := [][4]string{}
@@ -52,8 +73,11 @@ func showHolders(p *printer, o *options) (int, error) {
 				continue // it has ended meanwhile
 			}
 		}
+		for i := range row {
+			row[i] = sys.Printable(row[i])
+		}
 		rows = append(rows, row)
-		if !h.waiting {
+		if !h.waiting && !h.free {
 			status = 0
 		}
 	}
@@ -87,11 +111,14 @@ func directoryHolders(f *lockFile, o *options) ([]holding, error) {
 	if o.backend != auto && o.backend != directory {
 		return nil, nil
 	}
-	var holders []fallback.Holder
 	l, err := openDirectoryLock(f, o)
-	if err == nil {
-		holders, err = l.Holders()
+	if _, usage := err.(*usageError); usage {
+		return nil, err
 	}
+	if err != nil {
+		return nil, &stepError{seeing, f.name, err}
+	}
+	holders, err := l.Holders()
 	if err != nil {
 		return nil, &stepError{keeping, f.name, err}
 	}
@@ -105,7 +132,7 @@ func directoryHolders(f *lockFile, o *options) ([]holding, error) {
 func holdingOf(h fallback.Holder) holding {
 	line := holding{pid: h.PID, mode: h.Mode.String(), waiting: h.Waiting}
 	if h.Unreachable {
-		line.note = "on host " + h.Host + ": remove " + h.File + " if that is gone"
+		line.note = h.Where() + ": remove " + h.File + " if that is gone"
 	}
 	return line
 }
@@ -116,14 +143,4 @@ func userName(uid string) string {
 		return u.Username
 	}
 	return uid
-}
-
-// printable replaces what could confuse a terminal or a reader of lines.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return '?'
-		}
-		return r
-	}, s)
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -64,42 +63,77 @@ func kernelHolders(f *lockFile, o *options) ([]holding, error) {
 	if err := f.stat(&target); err != nil {
 		return nil, err
 	}
-	processes, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil, &stepError{seeing, f.name, err}
-	}
 	files := map[string]bool{fileID(&target): true} // as the kernel's locks name it
 	openers := map[int]bool{}                       // who has the file open
 	modes := map[int]string{}
-	for _, entry := range processes {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || pid == syscall.Getpid() {
-			continue
+	var list, waiters []holding
+	for again := range 2 {
+		seen := map[kernelLock]bool{}
+		if err := eachProcess(func(pid int) {
+			locks, open := locksOf(pid, &target)
+			openers[pid] = open
+			for _, l := range locks {
+				files[l.file], seen[l] = true, true
+				modes[pid] = stronger(modes[pid], l.mode())
+			}
+		}); err != nil {
+			return nil, &stepError{seeing, f.name, unread(err)}
 		}
-		locks, open := locksOf(pid, &target)
-		openers[pid] = open
-		for _, l := range locks {
-			files[l.file] = true
-			modes[pid] = stronger(modes[pid], l.mode())
+		text, err := os.ReadFile("/proc/locks")
+		if err != nil {
+			return nil, &stepError{seeing, f.name, unread(err)}
 		}
+		list, waiters = nil, nil
+		for line := range strings.Lines(string(text)) {
+			l, ok := parseKernelLock(line)
+			switch {
+			case !ok || !files[l.file]:
+			case l.waiting:
+				waiters = append(waiters, holding{pid: l.waiter(openers), mode: l.mode(), waiting: true})
+			case seen[l]:
+			case l.pid > 0 && hidden(l.pid):
+				if modes[l.pid] == "" {
+					modes[l.pid] = l.mode() // whose fdinfo is not for us to read
+				}
+			default:
+				list = append(list, holding{mode: l.mode(), note: "a process that this user may not see"})
+			}
+		}
+		if len(list) == 0 || again > 0 {
+			break
+		}
+		// Unless it came or went in between.
+		clear(modes)
 	}
-	var waiters []holding
-	for _, line := range lines("/proc/locks") {
-		l, ok := parseKernelLock(line)
-		switch {
-		case !ok || !files[l.file]:
-		case l.waiting:
-			waiters = append(waiters, holding{pid: l.waiter(openers), mode: l.mode(), waiting: true})
-		case l.pid > 0 && modes[l.pid] == "" && hidden(l.pid):
-			modes[l.pid] = l.mode() // whose fdinfo is not for us to read
-		}
-	}
-	var list []holding
 	for pid, mode := range modes {
 		list = append(list, holding{pid: pid, mode: mode})
 	}
 	slices.SortFunc(list, func(a, b holding) int { return a.pid - b.pid })
 	return append(list, waiters...), nil
+}
+
+// unread says which file of /proc is not there, or not for us.
+func unread(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return errors.New("cannot read " + path.Path + ": " + reason(path.Err))
+	}
+	return err
+}
+
+// eachProcess calls f for all processes but our own.
+func eachProcess(f func(pid int)) error {
+	own, err := os.Readlink("/proc/self") // there may be a /proc with nothing in it
+	if err != nil {
+		return err
+	}
+	processes, err := os.ReadDir("/proc")
+	for _, entry := range processes {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil && entry.Name() != own {
+			f(pid)
+		}
+	}
+	return err
 }
 
 // locksOf returns the locks that process pid has on the file by its open
@@ -172,6 +206,13 @@ func hidden(pid int) bool {
 	return errors.Is(err, fs.ErrPermission)
 }
 
+// concealed reports whether a process lives whose descriptors are not for us,
+// be it that not even the process is.
+func concealed(pid int) bool {
+	_, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/fd")
+	return err != nil && unix.Kill(pid, 0) != unix.ESRCH
+}
+
 // fileID names a file as /proc/locks does.
 func fileID(stat *unix.Stat_t) string {
 	hex := func(n uint32) string {
@@ -205,7 +246,7 @@ func processCommand(pid int) string {
 		if err != nil {
 			return ""
 		}
-		return "[" + printable(strings.TrimSpace(string(name))) + "]"
+		return "[" + strings.TrimSpace(string(name)) + "]"
 	}
-	return printable(strings.ReplaceAll(strings.TrimSuffix(string(text), "\x00"), "\x00", " "))
+	return strings.ReplaceAll(strings.TrimSuffix(string(text), "\x00"), "\x00", " ")
 }

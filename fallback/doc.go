@@ -10,10 +10,18 @@
 // It does not promise an order among waiters, nor that a stream of shared holders ever lets an exclusive one in; flock(2)
 // promises neither. A conversion is not atomic: an upgrade that has to wait gives up its shared lock first.
 //
+// Within one process each Lock is a holder of its own, whatever its owner: goroutines with a Lock each exclude each
+// other, and an Unlock frees what this Lock has. Locks of different processes that have the same owner, Tag included,
+// are one holder: what one of them has locked the other converts and unlocks, as flock(1) does for the shell that calls
+// it.
+//
 // # What it needs
 //
 //   - A directory beside the locked file, or elsewhere (StateDir), that every contender may read, write and search.
-//     Who may write there may also break the lock.
+//     Who may write there, or rename it, may also hold the lock for ever, or break it.
+//   - That nothing else removes files there. Cleaners of old files, as run on /tmp, do: once they have removed the token
+//     every call is an error until the directory is removed, and once they have removed the directory, too, a second
+//     owner gets in.
 //   - mkdir, rename, readdir and unlink, with rename atomic: of two processes that rename the same name, one succeeds.
 //     Any local filesystem will do, and NFS.
 //   - File names of up to 255 bytes, in which "%", "," and "~" may stand. Most are under 130.
@@ -50,8 +58,9 @@
 // # Who is alive
 //
 // An owner is judged from the machine that it runs on only. One on another machine, or in another pid namespace, counts
-// as alive, and errors say so. An earlier boot of the same machine is recognised, and its processes are dead, where the
-// machine has an identity besides its name.
+// as alive, and errors say so. The processes of an earlier boot of this machine are dead. It is recognised where name and
+// identity of the machine are known and the same, and both the owner and who looks run outside of containers, in the
+// initial pid namespace.
 //
 //	system                 start time of a process        boot id              identity of the machine
 //	Linux                  /proc/PID/stat, a zombie       boot_id              machine-id(5)
@@ -65,8 +74,9 @@
 // block, it cannot let two in. On Linux without a /proc of one's own pid namespace not even the id says anything, and
 // Process answers an error.
 //
-// Without an identity of the machine, a lock left by an earlier boot looks held by another machine of the same name, and
-// somebody has to remove it. To take it over would be to trust that no two machines are called "localhost".
+// In all other cases, such as after a restart under another name, in a container, or without an identity of the machine,
+// a lock left by an earlier boot looks held by another machine, and somebody has to remove it. To take it over would be
+// to trust that no two machines are called "localhost", or were copied from one disk.
 //
 // # Waiting
 //

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"example.org/flock/internal/sys"
 )
 
 // ConflictError says that the lock is held by others.
@@ -27,14 +29,27 @@ func (e *ConflictError) Error() string {
 			s += ", "
 		}
 		s += "process " + strconv.Itoa(h.PID)
+		if h.Mode == Busy {
+			s += ", which is taking or releasing it"
+		}
 		if h.Unreachable {
-			if h.Boot != "" && h.Boot == here().Boot {
-				s += " of another pid namespace"
-			}
-			s += " on host " + h.Host + " (remove " + h.File + " if that is gone)"
+			s += " " + h.Where() + " (remove " + h.File + " if that is gone)"
 		}
 	}
-	return s
+	return sys.Printable(s)
+}
+
+// Where says, of a holder that is Unreachable, what is known of where it runs: "on host b", for instance. What other
+// machines have written there is printable.
+func (h Holder) Where() string {
+	s := "on host " + h.Host
+	switch local := here(); {
+	case h.Boot != "" && h.Boot == local.Boot:
+		s = "of another pid namespace " + s
+	case h.Host == local.Host && h.Boot != "":
+		s = "of another boot " + s
+	}
+	return sys.Printable(s)
 }
 
 // Unreachable reports whether there is a holder of which this machine cannot tell whether it lives.
@@ -50,7 +65,7 @@ func (e *ConflictError) Unreachable() bool {
 // A stateError says what is wrong with a state directory.
 type stateError string
 
-func (e stateError) Error() string { return string(e) }
+func (e stateError) Error() string { return sys.Printable(string(e)) }
 
 // A dirError says what could not be done to which state directory.
 type dirError struct {
@@ -74,7 +89,7 @@ func (e *dirError) Error() string {
 	if errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "read-only") {
 		s += " (FLOCK_DIR can name a directory to keep it in)"
 	}
-	return s
+	return sys.Printable(s)
 }
 
 func (p *place) explain(op string, err error) error {

@@ -5,11 +5,14 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 )
 
 // A Lock is one owner's access to the lock whose state is one directory. Its methods are not for concurrent use;
-// processes, and several Locks within one, may do as they like.
+// processes, and several Locks within one, may do as they like. The Locks of one process exclude each other, even with
+// the same owner; those of two processes with the same owner are one, so that a lock can be converted and released by
+// another process than took it.
 type Lock struct {
 	// Mine says of a living process other than the owner whether its lock is ours too, as with a descriptor that is
 	// shared with an ancestor: such records never conflict, and are converted and released as our own. nil: never.
@@ -24,9 +27,10 @@ type Lock struct {
 	// Quit is asked while Lock waits, and ends that with ErrQuit. nil: never.
 	Quit func() bool
 
-	dir   string
-	owner Owner
-	place *place
+	dir    string
+	owner  Owner
+	place  *place
+	nonces []string // of the records that may be there, see claim.go
 }
 
 // ErrQuit is the error of a Lock that was told to wait no longer.
@@ -72,13 +76,20 @@ func (l *Lock) lock(r Request, deadline time.Time) error {
 	if err != nil {
 		return err
 	}
-	holders, err := l.call(l.place).acquire(r, actor, deadline)
-	if err != nil {
-		return l.place.explain("cannot lock", err)
-	}
-	if holders != nil {
+	c := l.call(l.place)
+	l.claim(c.owner.nonce)
+	holders, err := c.acquire(r, actor, deadline)
+	switch {
+	case err == ErrQuit:
+		l.disclaim("")
+		return err
+	case err != nil:
+		return l.place.explain("cannot lock", err) // any of the records may be there
+	case holders != nil:
+		l.disclaim("")
 		return &ConflictError{Dir: l.dir, Holders: l.place.public(holders)}
 	}
+	l.disclaim(c.owner.nonce)
 	return nil
 }
 
@@ -87,7 +98,11 @@ func (l *Lock) Unlock() error {
 	if err := l.open(false); err != nil {
 		return ignoreAbsent(err)
 	}
-	return l.place.explain("cannot unlock", ignoreAbsent(l.call(l.place).release()))
+	err := ignoreAbsent(l.call(l.place).release())
+	if err == nil {
+		l.disclaim("")
+	}
+	return l.place.explain("cannot unlock", err)
 }
 
 // Sweep frees what dead owners left, as a parent does after the command that it started has ended. It is never
@@ -119,11 +134,27 @@ func (l *Lock) Holders() ([]Holder, error) {
 		return nil, ignoreAbsent(err)
 	}
 	c := l.call(l.place)
-	v, err := c.look()
+	v, err := c.lookBusy()
 	if err != nil {
 		return nil, l.place.explain("cannot read", err)
 	}
-	return append(l.place.public(c.living(v)), l.place.Waiting()...), nil
+	holders := c.living(v)
+	if v.token.kind == kindBusy && c.lives(v.token) {
+		holders = append(holders, v.token)
+	}
+	return append(l.place.public(holders), l.place.Waiting()...), nil
+}
+
+// lookBusy looks until nobody is taking or releasing the lock, or has been for as long as makes it a conflict.
+func (c *call) lookBusy() (view, error) {
+	start := c.Now()
+	for {
+		v, err := c.look()
+		if err != nil || v.token.kind != kindBusy || !c.lives(v.token) || c.Now().Sub(start) >= stuck {
+			return v, err
+		}
+		c.Pause(shortestPause)
+	}
 }
 
 // Close lets go of the file descriptor that a Lock keeps on its directory between calls. It releases nothing, and the
@@ -148,7 +179,7 @@ func (l *Lock) open(make bool) (err error) {
 
 func (l *Lock) call(s space) *call {
 	return &call{space: s, owner: l.owner.renewed(), gone: l.Gone, kept: l.Kept, quit: l.Quit, ours: func(o Owner) bool {
-		return o.same(l.owner) || l.Mine != nil && l.Mine(o) && (s.Fate(o) == alive || l.Kept != nil && l.Kept(o))
+		return !l.claimedByOther(o.nonce) && (o.same(l.owner) || l.Mine != nil && l.Mine(o) && (s.Fate(o) == alive || l.Kept != nil && l.Kept(o)))
 	}}
 }
 
@@ -160,13 +191,4 @@ func ignoreAbsent(err error) error {
 }
 
 // self is this process as an actor. Its identity cannot change, and finding it takes some system calls.
-func self() (Owner, error) {
-	if own.PID == 0 {
-		o, err := Process(os.Getpid())
-		if err != nil {
-			return o, err
-		}
-		own = o
-	}
-	return own, nil
-}
+var self = sync.OnceValues(func() (Owner, error) { return Process(os.Getpid()) })

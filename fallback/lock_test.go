@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 func TestConversions(t *testing.T) {
@@ -87,13 +88,95 @@ func TestAnotherMachineCountsAsAlive(t *testing.T) {
 		t.Log(err)
 		must(os.Remove(conflict.Holders[0].File)) // as it says
 	}
-	o := me("")
-	o.Boot = "earlier"
-	if o.machine == "" {
-		o.machine = "m"
+}
+
+// TestEarlierBoot: after a restart the dead are dead only where it is certain that it was this machine.
+func TestEarlierBoot(t *testing.T) {
+	const initial = "4026531836.4026531834"
+	now := Owner{Host: "h", machine: "m", Boot: "2", Namespace: initial}
+	before := func(change func(here, o *Owner)) (Owner, Owner) {
+		here, o := now, now
+		o.PID, o.Boot = 1, "1"
+		change(&here, &o)
+		return here, o
 	}
-	if f := judge(o, me("")); f != dead {
-		t.Fatal("of an earlier boot, but", f)
+	if f := judge(before(func(here, o *Owner) {})); f != dead {
+		t.Error("an earlier boot of the same machine:", f)
+	}
+	if f := judge(before(func(here, o *Owner) { o.Namespace = "4026531836.1" })); f != dead {
+		t.Error("the same in another time namespace:", f)
+	}
+	for name, change := range map[string]func(here, o *Owner){
+		"another host name":             func(here, o *Owner) { o.Host = "i" },
+		"host name unknown":             func(here, o *Owner) { here.Host, o.Host = "", "" },
+		"another machine":               func(here, o *Owner) { o.machine = "n" },
+		"machine unknown":               func(here, o *Owner) { here.machine, o.machine = "", "" },
+		"boot unknown":                  func(here, o *Owner) { o.Boot = "" },
+		"it ran in a container":         func(here, o *Owner) { o.Namespace = "4026532198.4026531834" },
+		"who looks is in a container":   func(here, o *Owner) { here.Namespace = "4026532198.4026531834" },
+		"both are in the same one":      func(here, o *Owner) { o.Namespace, here.Namespace = "4026532198.1", "4026532198.1" },
+		"nothing known of namespaces":   func(here, o *Owner) { o.Namespace, here.Namespace = "", "" },
+		"a number that only looks like": func(here, o *Owner) { o.Namespace, here.Namespace = "40265318361.1", "40265318361.1" },
+	} {
+		if f := judge(before(change)); f != unknown {
+			t.Errorf("%s: %v", name, f)
+		}
+	}
+	link, err := os.Readlink("/proc/self/ns/pid")
+	must(err)
+	if !strings.HasPrefix(me("").Namespace+".", strings.Trim(link, "pid:[]")+".") {
+		t.Errorf("outermost looks at the first part of %q, which should be that of %q", me("").Namespace, link)
+	}
+}
+
+// TestStoppedInTheMiddle: who has the token for longer than any move takes is named as what keeps others out.
+func TestStoppedInTheMiddle(t *testing.T) {
+	dir := lockFile(t)
+	settled(t, dir)
+	busy := newRecord(kindBusy, me("").renewed()).name
+	must(os.Rename(filepath.Join(dir, free), filepath.Join(dir, busy)))
+	holders, err := New(dir, Owner{}).Holders()
+	if err != nil || len(holders) != 1 || holders[0].Mode != Busy || holders[0].PID != os.Getpid() {
+		t.Fatal(holders, err)
+	}
+	err = New(dir, me("")).TryLock(Request{Mode: Shared})
+	if err == nil || !strings.Contains(err.Error(), "taking or releasing") {
+		t.Fatal(err)
+	}
+	t.Log(err)
+
+	// one that goes on within that time is no holder
+	go func() {
+		time.Sleep(stuck / 4)
+		must(os.Rename(filepath.Join(dir, busy), filepath.Join(dir, free)))
+	}()
+	if holders, err := New(dir, Owner{}).Holders(); err != nil || len(holders) != 0 {
+		t.Fatal(holders, err)
+	}
+
+	// nor is one that has died
+	must(os.Rename(filepath.Join(dir, free), filepath.Join(dir, newRecord(kindBusy, deadOwner(t).renewed()).name)))
+	start := time.Now()
+	if holders, err := New(dir, Owner{}).Holders(); err != nil || len(holders) != 0 || time.Since(start) > stuck {
+		t.Fatal(holders, err, time.Since(start))
+	}
+	settled(t, dir)
+}
+
+// TestErrorsAreOneLine: what others have written reaches no terminal as it is.
+func TestErrorsAreOneLine(t *testing.T) {
+	evil := "\x1b[31m\n\u009b\u202e\x9b"
+	for _, err := range []error{
+		&ConflictError{Holders: []Holder{{Owner: Owner{PID: 1, Host: evil}, File: evil, Unreachable: true}}},
+		&dirError{"cannot lock", evil, stateError(evil)},
+		stateError(evil),
+	} {
+		if s := err.Error(); strings.ContainsAny(s, "\x1b\n\u009b\u202e") || !utf8.ValidString(s) {
+			t.Errorf("%q", s)
+		}
+	}
+	if s := (Holder{Owner: Owner{Host: evil}}).Where(); s != "on host ?[31m????" {
+		t.Errorf("%q", s)
 	}
 }
 
@@ -129,6 +212,14 @@ func TestNamesOfDifferentFilesDiffer(t *testing.T) {
 	}
 }
 
+func TestRelativeBase(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(os.WriteFile("f", nil, 0666))
+	if dir, err := StateDir("f", "."); err == nil {
+		t.Fatalf("%q is another place for each working directory", dir)
+	}
+}
+
 func TestIDRoundTrip(t *testing.T) {
 	for _, o := range []Owner{
 		{PID: 1},
@@ -145,8 +236,19 @@ func TestIDRoundTrip(t *testing.T) {
 }
 
 func TestMissingFile(t *testing.T) {
-	if _, err := StateDir(filepath.Join(t.TempDir(), "none"), ""); !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
+	file := filepath.Join(t.TempDir(), "none")
+	before, err := StateDir(file, "")
+	must(err)
+	must(os.WriteFile(file, nil, 0666))
+	if after, err := StateDir(file, ""); err != nil || after != before {
+		t.Fatalf("%q before the file is there, then %q, %v", before, after, err)
+	}
+	must(os.Remove(file))
+	must(os.Symlink("nothing", file))
+	for _, path := range []string{file, filepath.Join(file, "f")} {
+		if _, err := StateDir(path, ""); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(path, err)
+		}
 	}
 	dir := filepath.Join(t.TempDir(), "no", "parent")
 	if err := New(dir, me("")).TryLock(Request{Mode: Shared}); !errors.Is(err, fs.ErrNotExist) {

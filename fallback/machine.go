@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -24,15 +25,16 @@ func Process(pid int) (Owner, error) {
 	return o, nil
 }
 
-// own caches self.
-var own Owner
-
 // here is this machine: an Owner without a process.
 var here = sync.OnceValue(func() Owner {
 	o := machine()
 	o.Host, _ = os.Hostname()
 	return o.canonical()
 })
+
+// outermost reports whether an Owner's Namespace is that of the machine itself, rather than of a container: the inode
+// number of the initial pid namespace is PROC_PID_INIT_INO, include/linux/proc_ns.h, on every Linux.
+func outermost(namespace string) bool { return strings.HasPrefix(namespace, "4026531836.") }
 
 // canonical returns the owner as its own names give it back: with parts too long for a file name shortened.
 func (o Owner) canonical() Owner {
@@ -51,15 +53,18 @@ func (o Owner) canonical() Owner {
 // judge tells the fate of a process, given what here says of this machine.
 //
 // The same boot is the same kernel, whatever the machine is called by now. Another boot is an earlier one of this
-// machine, and all its processes dead, only where the machine is known by more than its name: whole clusters are
-// called "localhost". Everything else is unknown.
+// machine, and all its processes dead, only where its name and its identity are both known and the same, and neither the
+// process nor we are in a container: whole clusters are called "localhost", copies of a disk share an identity, and what
+// a container shows of either can be another machine's. Everything else is unknown.
 func judge(here, o Owner) fate {
 	switch {
 	case o.Boot == here.Boot && o.Boot != "":
 	case o.Host != here.Host || o.machine != here.machine:
 		return unknown
 	case o.Boot == here.Boot:
-	case o.Boot == "" || here.Boot == "" || here.machine == "":
+	case o.Boot == "" || here.Boot == "" || here.machine == "" || here.Host == "":
+		return unknown
+	case !outermost(o.Namespace) || !outermost(here.Namespace):
 		return unknown
 	default:
 		return dead

@@ -24,6 +24,7 @@ var roles = map[string]func(dir string, n int){
 	"tortured":         tortured,
 	"contend":          contend,
 	"nobody":           nobody,
+	"lock for parent":  lockForParent,
 }
 
 func TestMain(m *testing.M) {

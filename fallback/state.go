@@ -16,6 +16,9 @@ const (
 	Shared
 	// Permit is Shared for at most Request.Permits holders of a permit at once.
 	Permit
+	// Busy is the mode of a Holder that has been taking or releasing the lock for a second, as it was stopped there:
+	// until it goes on or dies nobody else can. Nobody asks for it.
+	Busy
 )
 
 func (m Mode) String() string {
@@ -26,6 +29,8 @@ func (m Mode) String() string {
 		return "shared"
 	case Permit:
 		return "permit"
+	case Busy:
+		return "busy"
 	}
 	return "mode " + strconv.Itoa(int(m))
 }
@@ -60,6 +65,8 @@ func (k kind) mode() Mode {
 		return Shared
 	case kindPermit:
 		return Permit
+	case kindBusy:
+		return Busy
 	}
 	return Exclusive
 }
@@ -113,7 +120,7 @@ func parse(names []string) (v view, complaint string) {
 	case 1:
 		return v, ""
 	case 0:
-		return v, "its token is missing"
+		return v, "its token is missing, perhaps removed by a cleaner of old files"
 	}
 	sort.Strings(tokens)
 	return v, "it has more than one token: " + strings.Join(tokens, " and ")

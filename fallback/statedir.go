@@ -1,7 +1,9 @@
 package fallback
 
 import (
+	"errors"
 	"hash/fnv"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,32 +15,42 @@ const maxName = 255
 
 // StateDir returns where the state of the lock on path is kept: for a file dir/name in dir/.name.flock, for a directory
 // d in d/.flock; with base in a directory below base whose name follows from that of the file. In all three, symbolic
-// links in path are resolved first. The file must be there, and so must base.
+// links in path are resolved first. A file that is not there is looked for as if it were; base must be there, and be
+// absolute: relative it is another place for each working directory.
 //
 // A file with several hard links has a lock per link.
 func StateDir(path, base string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
+		path, err = resolve(path)
 	}
 	if err != nil {
 		return "", err
 	}
 	if base != "" {
-		if base, err = filepath.Abs(base); err != nil {
-			return "", err
+		if !filepath.IsAbs(base) {
+			return "", errors.New("not an absolute path: " + base)
 		}
 		return filepath.Join(base, fit(plusses(filepath.ToSlash(path)))), nil
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	if info.IsDir() {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return filepath.Join(path, ".flock"), nil
 	}
 	dir, name := filepath.Split(path)
 	return dir + fit("."+name), nil
+}
+
+// resolve follows the symbolic links in path, the last part of which need not be there.
+func resolve(path string) (string, error) {
+	resolved, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return resolved, err
+	}
+	if _, e := os.Lstat(path); !errors.Is(e, fs.ErrNotExist) {
+		return "", err // a link to nothing
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	return filepath.Join(dir, filepath.Base(path)), err
 }
 
 // plusses makes a file name of a path: /var/lock/a b becomes +var+lock+a%20b.

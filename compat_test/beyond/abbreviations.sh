@@ -30,7 +30,7 @@ flock --b auto f echo backend
 flock --back=x f true; echo $?
 #> flock: invalid backend in --backend: 'x' (auto, native, flock, fcntl or directory)
 #> 64
-flock --ho f; echo $?
+flock --ho f >/dev/null; echo $?
 #> 1
 
 ### abbreviations-that-stay-ambiguous

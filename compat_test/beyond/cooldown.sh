@@ -84,10 +84,20 @@ flock -w .2 -E 9 --cooldown 600 f echo in; echo $?
 took=$(( ($(date +%s%N) - start) / 1000000 ))
 [ $took -ge 200 ] && [ $took -lt 10000 ] && echo in time
 #> in time
+touch -d '2100-01-02 03:04:05 UTC' f
 flock --verbose -n --cooldown 600 f true 2>&1 | grep -v 'directory lock'
+#> flock: cooldown until 2100-01-02 03:04:05 +0000
 #> flock: failed to get lock
 flock --verbose -w .02 --cooldown 600 f true 2>&1 | grep -v 'directory lock'
+#> flock: cooldown until 2100-01-02 03:04:05 +0000
 #> flock: timeout while waiting to get lock
+touch f
+
+# nor is every conflict one with --cooldown
+hold f
+flock --verbose -n --cooldown 600 f true 2>&1 | grep -v -e 'directory lock' -e 'held by'
+#> flock: failed to get lock
+release
 
 ### cooldown-timeout-longer-than-it
 flock --cooldown .1 f true

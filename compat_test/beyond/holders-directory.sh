@@ -20,7 +20,7 @@ flock -n f echo in
 # directory: only
 mkdir .f.flock; : >f
 flock --holders f; echo $?
-#> flock: f: cannot read: state directory $DIR/.f.flock: its token is missing; when nobody uses the lock, remove the directory
+#> flock: f: cannot read: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
 #> 65
 
 ### holders-shows-only-the-living
@@ -44,3 +44,72 @@ flock --holders f; echo $?
 ls -A
 #> f
 #> state
+
+### holders-of-a-file-that-was-removed
+# directory: only
+
+# the lock is on the name
+flock -F f sh -c ': >has; exec sleep 100' & holder=$!
+await '[ -e has ]'
+rm f has
+flock --holders f | sed "s/^$holder /COMMAND /" | cut -d' ' -f 1-2; echo ${PIPESTATUS[0]}
+#> COMMAND exclusive
+#> 0
+ls -A
+#> .f.flock
+kill $holder; wait
+flock --holders f; echo $?
+#> flock: cannot open lock file f: No such file or directory
+#> 1
+
+### holders-stopped-in-the-middle
+# directory: only
+
+# The state as a process leaves it that is stopped while it takes the lock: it keeps all others out.
+flock -F other sh -c ': >has; exec sleep 100' & stopped=$!
+await '[ -e has ]'
+flock f true
+mv .f.flock/free ".f.flock/$(ls .other.flock | sed 's/^excl/busy/')"
+flock --holders f | sed "s/^$stopped /STOPPED /" | cut -d' ' -f 1-2; echo ${PIPESTATUS[0]}
+#> STOPPED busy
+#> 0
+flock -n --verbose f echo in 2>&1 | grep 'held by' | sed "s/process $stopped\>/STOPPED/"
+#> flock: held by STOPPED, which is taking or releasing it
+flock -w 2.5 f echo in 2>&1 | sed "s/process $stopped\>/STOPPED/"; echo ${PIPESTATUS[0]}
+#> flock: waiting: held by STOPPED, which is taking or releasing it
+#> 1
+kill $stopped; wait
+flock --holders f; echo $?
+#> 1
+flock f echo in
+#> in
+
+### holders-strangers-text-in-names
+# directory: only
+flock f true
+mv .f.flock/free ".f.flock/$(printf 'excl,77,5,a%%1B[31m%%0Ab%%C2%%9Bc%%E2%%80%%AEd%%FFe,m,b,n,,z')"
+flock --holders f | sed 's;remove .*/dir;remove $DIR;'
+#> 77 exclusive - on host a?[31m?b?c?d?e: remove $DIR/.f.flock if that is gone
+flock -n --verbose f true 2>&1 | grep held
+#> flock: held by process 77 on host a?[31m?b?c?d?e (remove $DIR/.f.flock if that is gone)
+flock -w 1.3 f true
+#> flock: waiting: held by process 77 on host a?[31m?b?c?d?e (remove $DIR/.f.flock if that is gone)
+: >"$(printf '.f.flock/busy,7,5\033[31m\302\233\342\200\256\377,h,m,b,n,,z')"
+flock f true 2>&1 | grep -o '[^/]*busy,7[^;]*'
+#> .f.flock: it has more than one token: busy,7,5?[31m???,h,m,b,n,,z and excl,77,5,a%1B[31m%0Ab%C2%9Bc%E2%80%AEd%FFe,m,b,n,,z
+
+### holders-of-an-earlier-boot
+# directory: only
+# needs: mount root
+
+# Another boot id beside the same host name and machine-id: outside of containers that is this machine, started anew.
+# In one, it may be a copy of another that runs: it counts as alive, and who waits is told what to remove.
+echo 11111111-2222-3333-4444-555555555555 >boot
+anew() { unshare -m "$@" sh -c 'mount --bind boot /proc/sys/kernel/random/boot_id && flock -n --verbose f echo in; echo $?'; }
+flock -F f sh -c ': >has; exec sleep 100' & holder=$!
+await '[ -e has ]'
+anew -pf --mount-proc 2>&1 | sed "/using/d; s/process $holder /HOLDER /; s/host [^ ]*/host NAME/; s;/[^ ]*/dir/;\$DIR/;"
+#> flock: held by HOLDER of another boot on host NAME (remove $DIR/.f.flock if that is gone)
+#> flock: failed to get lock
+#> 1
+kill $holder; wait

@@ -121,3 +121,28 @@ await '[ -s pid ] && flock --backend directory --holders f >/dev/null'
 flock --backend directory --holders f | wc -l
 #> 1
 pkill -P $flock; kill $(cat pid); wait
+
+### holders-that-another-user-cannot-name
+# kernel: /proc/locks has no process for these
+# needs: root setpriv
+: >f; chmod 666 f
+asked() { setpriv --reuid 65534 --clear-groups flock --holders f; echo $?; }
+asked
+#> 1
+flock --fcntl -F f sh -c ': >has; exec sleep 100' & holder=$!
+await '[ -e has ]'
+asked
+#> - exclusive - a process that this user may not see
+#> 0
+kill $holder; wait
+# flock was killed, and the command it ran has the lock
+flock -s f sh -c 'echo $$ >pid; exec sleep 100' & holder=$!
+await '[ -s pid ]'
+kill -9 $holder; wait $holder
+asked
+#> - shared - a process that this user may not see
+#> 0
+kill $(cat pid)
+await '! flock --holders f >/dev/null'
+asked
+#> 1

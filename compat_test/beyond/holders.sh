@@ -81,8 +81,20 @@ ls -A d; stat -c %y d/f
 ### holders-missing-file
 flock --holders missing; echo $?
 #> flock: cannot open lock file missing: No such file or directory
+#> 1
+flock --holders no/such/directory; echo $?
+#> flock: cannot open lock file no/such/directory: No such file or directory
+#> 1
+ln -s nothing link
+flock --holders link; echo $?
+#> flock: cannot open lock file link: No such file or directory
+#> 1
+: >f
+flock --holders f/g; echo $?
+#> flock: cannot open lock file f/g: Not a directory
 #> 66
-ls
+echo $(ls -A)
+#> f link
 
 ### holders-of-a-file-that-may-not-be-read
 # needs: root setpriv
@@ -191,8 +203,52 @@ flock --holders -n -E 9 -w 1 f 2>&1 | grep -c 'No such file'
 hold f
 flock --holders f >/dev/full; echo $?
 #> flock: write error: No space left on device
-#> 1
+#> 71
 release
+# nobody reads: that is no error, and the answer stays
+flock --holders f >&-; echo $?
+#> 1
+
+### holders-that-cannot-be-told
+# needs: mount root
+
+# without /proc, with one that is not of this system, and with one of another pid namespace
+: >f
+unshare -m sh -c 'mount -t tmpfs none /proc && flock --holders f; echo $?' 2>&1 | sed 's/holds f: .*/holds f: .../'
+#> flock: cannot tell who holds f: ...
+#> 69
+unshare -m sh -c 'mount -t tmpfs none /proc && ln -s 1 /proc/self && flock --holders f; echo $?' 2>&1 | sed 's/holds f: .*/holds f: .../'
+#> flock: cannot tell who holds f: ...
+#> 69
+unshare -pf --mount sh -c 'flock --backend directory --holders f; echo $?'
+#> flock: cannot tell who holds f: without a /proc of this pid namespace processes cannot be told apart
+#> 69
+unshare -pf --mount-proc sh -c 'flock --holders f; echo $?'
+#> 1
+
+### holders-recipe-says-nobody-for-nobody-only
+# needs: mount root
+
+# the recipe of README and manual
+recipe() { flock --holders "$1" || [ $? -ne 1 ] || echo nobody; }
+: >f
+recipe f
+#> nobody
+recipe . 2>/dev/null
+#> nobody
+hold f
+recipe f | grep -c nobody
+#> 0
+release
+recipe f/g 2>&1
+#> flock: cannot open lock file f/g: Not a directory
+unshare -m bash -c "$(declare -f recipe); mount -t tmpfs none /proc && recipe f 2>&1 | sed 's/: .*/: .../'"
+#> flock: ...
+hold f
+recipe f >/dev/full
+#> flock: write error: No space left on device
+release
+
 
 ### holders-of-another-user
 # needs: root setpriv
@@ -215,4 +271,37 @@ setpriv --reuid 65534 --clear-groups flock --holders f | sed "s/^$(cat pid) /COM
 #> 0
 kill $(cat pid); wait
 setpriv --reuid 65534 --clear-groups flock --holders f; echo $?
+#> 1
+
+### holders-strangers-text
+flock -F f bash -c 'exec -a "$(printf "a\\033[1mb\\302\\233c\\342\\200\\256d\\233e\\nf")" sleep 100' & odd=$!
+await '[ -e f ] && flock --holders f >/dev/null && ! grep -qa ^bash /proc/$odd/cmdline'
+flock --holders f | sed "s/^$odd /COMMAND /; s/exclusive [^ ]* /exclusive USER /"
+#> COMMAND exclusive USER a?[1mb?c?d?e?f 100
+kill $odd; wait
+
+### holders-shows-a-cooldown
+
+# it is nobody's, so that the answer stays; whoever has set the time, --cooldown obeys it
+flock --cooldown 600 f true
+flock --holders f | sed 's/[0-9]/N/g'; echo ${PIPESTATUS[0]}
+#> - cooldown - until NNNN-NN-NN NN:NN:NN +NNNN
+#> 1
+touch -d '2100-01-02 03:04:05 UTC' f
+flock --holders f
+#> - cooldown - until 2100-01-02 03:04:05 +0000
+touch -d '2100-01-02 03:04:05.1 UTC' f
+flock --holders f
+#> - cooldown - until 2100-01-02 03:04:06 +0000
+hold f
+flock --holders f | awk '{print $2}' | uniq; flock --holders f >/dev/null; echo $?
+#> exclusive
+#> cooldown
+#> 0
+release
+exec 9<f
+flock --holders 9
+#> - cooldown - until 2100-01-02 03:04:06 +0000
+touch f
+flock --holders f; echo $?
 #> 1

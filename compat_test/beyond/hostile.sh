@@ -167,13 +167,13 @@ unshare -m sh full.sh
 # directory: only
 : >f; mkdir .f.flock
 for o in '' -n -s '-w .01'; do flock $o f echo in; echo $?; done
-#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing; when nobody uses the lock, remove the directory
+#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
 #> 65
-#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing; when nobody uses the lock, remove the directory
+#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
 #> 65
-#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing; when nobody uses the lock, remove the directory
+#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
 #> 65
-#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing; when nobody uses the lock, remove the directory
+#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
 #> 65
 ls -A .f.flock
 
@@ -256,3 +256,44 @@ await '[ -e has ]'
 kill -9 $flock
 flock -n lock echo in; echo $?
 #> 1
+
+### hostile-flock-dir-relative
+# directory: only
+
+# it would be another place for who stands elsewhere
+: >f; mkdir state
+for words in 'f echo in' '-n f echo in' '-o f echo in' '-F f echo in' '--holders f' '--fd 9 echo in' '9' '-u 9'; do
+	FLOCK_DIR=state flock $words 9<f 2>&1; echo $?
+done | sort | uniq -c | sed 's/^ *//'
+#> 8 64
+#> 8 flock: FLOCK_DIR must be an absolute path, else it is another place in each directory: 'state'
+echo $(ls -A . state)
+#> .: f state state:
+
+### hostile-token-removed-by-a-cleaner
+# directory: only
+flock f true
+touch -d '2001-02-03' .f.flock/free
+find .f.flock -type f -mtime +9 -delete
+flock f echo in; echo $?
+#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
+#> 65
+rm -r .f.flock
+flock f echo in
+#> in
+
+### hostile-holder-that-cannot-be-looked-into
+# directory: only
+# needs: root setpriv
+
+# Another user cannot see that the descriptor was closed, and is told for whom it waits.
+: >f; chmod 666 f; chmod 777 .
+umask 0
+bash -c 'exec 9>>f; flock 9; exec 9>&-; : >closed; exec sleep 100' & holder=$!
+await '[ -e closed ]'
+setpriv --reuid 65534 --clear-groups flock -w 1.3 f echo in 2>&1 | sed "s/$holder/N/g"; echo ${PIPESTATUS[0]}
+#> flock: waiting: held by process N; whether process N still has the file open, this user may not see
+#> 1
+flock -w 20 f echo in
+#> in
+kill $holder; wait
