@@ -48,6 +48,9 @@ func run(p *printer, args []string) int {
 		return fail(p, err)
 	}
 
+	if o.limited && o.timeout > 0 {
+		outlastAlarm() // and the command gets its default action, as with the reference
+	}
 	started := time.Now()
 	o.deadline = started.Add(o.timeout)
 	if o.supervisor != 0 {
