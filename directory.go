@@ -75,11 +75,12 @@ func openDirectoryLock(f *lockFile, o *options) (*fallback.Lock, error) {
 		return nil, err
 	}
 	l := fallback.New(dir, owner)
-	l.Mine = func(o fallback.Owner) bool {
-		return !f.named && tagOf(o).sharedBy(o.PID, f.fd)
+	l.Mine = func(p fallback.Owner) bool { return isOurs(p, owner, f, path, o.op) }
+	locking := -1 // our descriptor, if we are the one who locks
+	if !f.named && !o.holders && !needsSupervisor(o) {
+		locking = f.fd
 	}
-	l.Gone = func(o fallback.Owner) bool { return tagOf(o).gone(o.PID) }
-	l.Kept = func(o fallback.Owner) bool { return tagOf(o).kept() }
+	l.Gone = func(p fallback.Owner) bool { return isGone(p, path, locking) }
 	l.Quit = o.abandoned
 	return l, nil
 }
@@ -121,11 +122,11 @@ func useDirectoryLock(p *printer, l *fallback.Lock, o *options) error {
 	return l.Lock(request, deadline)
 }
 
-// hadLock reports whether process pid, dead by now, died with the lock.
-func hadLock(l *fallback.Lock, pid int) bool {
+// hadLock reports whether process p, dead by now, died with the lock.
+func hadLock(l *fallback.Lock, p fallback.Owner) bool {
 	holders, _ := l.Holders()
 	for _, h := range holders {
-		if h.PID == pid && !h.Waiting {
+		if h.SameProcess(p) && !h.Waiting {
 			return true
 		}
 	}

@@ -59,12 +59,12 @@ func lockNative(*printer, *lockFile, *options) error { return errNoLocks }
 
 func descriptorPath(int) (string, error) { return "", errNoLocks }
 
-func descriptorOwners(caller, fd int) (owner, keeper int) { return caller, 0 }
-
-func callerHas(caller, fd int) bool { return false }
+func descriptorOwners(caller, fd int) (owner, keeper, number int) { return 0, 0, 0 }
 
 func sameDescriptor(pid, number, fd int) bool { return false }
 
-func hasClosed(pid, number int, file string) bool { return false }
+func hasDescriptor(pid, fd int) bool { return false }
+
+func hasClosed(pid int, t ownerTag, path string, fd int) bool { return false }
 
 func (*lockFile) identity() string { return "" }
