@@ -66,11 +66,11 @@ func callerNumber(caller, fd int) (number int, has bool) {
 	if _, err := fallback.Process(caller); err != nil {
 		return 0, false // it has ended
 	}
-	file := openedFile{id: fileIdentity(fd), fd: -1}
-	if file.closedBy(caller, fd) {
+	id := fileIdentity(fd)
+	if (openedFile{fd: -1}).closedBy(caller, fd, id) {
 		return 0, false
 	}
-	numbers, _ := file.numbers(caller)
+	numbers, _ := numbersOf([]string{id}, caller)
 	if len(numbers) == 0 || slices.Contains(numbers, fd) {
 		return fd, true
 	}
@@ -114,9 +114,14 @@ func hasDescriptor(pid, fd int) bool {
 }
 
 func compareDescriptors(pid, number, fd int) (same, known bool) {
+	return compareOpenFiles(pid, number, syscall.Getpid(), fd)
+}
+
+// compareOpenFiles reports whether descriptor n of process p and m of q are one
+// open file, and whether kcmp(2) could tell.
+func compareOpenFiles(p, n, q, m int) (same, known bool) {
 	const kcmpFile = 0
-	order, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(pid), uintptr(syscall.Getpid()), kcmpFile,
-		uintptr(number), uintptr(fd), 0)
+	order, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(p), uintptr(q), kcmpFile, uintptr(n), uintptr(m), 0)
 	switch errno {
 	case 0:
 		return order == 0, true
@@ -126,45 +131,49 @@ func compareDescriptors(pid, number, fd int) (same, known bool) {
 	return false, false
 }
 
-// openedFile is a lock file that is looked for among the descriptors of other
-// processes.
-type openedFile struct {
-	id   string // its identity when it was locked
-	path string // and its name: when overlayfs copies a file up its identity can change
-	fd   int    // our descriptor of it, or -1
-}
-
 // closedBy reports whether process pid has, for certain, no descriptor of the
-// file any more, except for the open file that is ours. That which it locked
-// has number, but a shell moves it out of the way while a function runs with
-// another one there.
-func (f openedFile) closedBy(pid, number int) bool {
+// file any more, except for open files that have no lock: ours, and those by
+// which others wait. That which it locked has number, but a shell moves it out
+// of the way while a function runs with another one there. id is the identity
+// that the file had then.
+func (f openedFile) closedBy(pid, number int, id string) bool {
 	return notSeen(pid, func() bool {
-		ids := f.ids()
+		ids := f.identities(id)
 		if isOneOf(ids, pid, number) && !f.isOurs(pid, number) {
 			return true
 		}
-		numbers, ok := f.numbers(pid)
-		return !ok || slices.ContainsFunc(numbers, func(n int) bool { return !f.isOurs(pid, n) })
+		numbers, ok := numbersOf(ids, pid)
+		return !ok || slices.ContainsFunc(numbers, func(n int) bool {
+			return !f.isOurs(pid, n) && !f.isAwaited(ids, pid, n)
+		})
 	})
 }
 
-// hasClosed reports whether process pid has closed the descriptor that t tells.
-func hasClosed(pid int, t ownerTag, path string, fd int) bool {
-	return openedFile{t.file, path, fd}.closedBy(pid, t.number)
+// isAwaited reports whether somebody waits for the lock by the open file that is
+// descriptor number of process pid. A waiter with several does not tell which.
+func (f openedFile) isAwaited(ids []string, pid, number int) bool {
+	return f.waiters != nil && slices.ContainsFunc(f.waiters(), func(waiter int) bool {
+		numbers, ok := numbersOf(ids, waiter)
+		return ok && len(numbers) > 0 && !slices.ContainsFunc(numbers, func(n int) bool {
+			same, _ := compareOpenFiles(waiter, n, pid, number)
+			return !same
+		})
+	})
 }
 
 func (f openedFile) isOurs(pid, number int) bool {
 	return f.fd >= 0 && sameDescriptor(pid, number, f.fd)
 }
 
-// ids returns the identities that the file can have.
-func (f openedFile) ids() []string {
+// identities returns those that the file can have: what it had when it was
+// locked, and what its name has now. When overlayfs copies a file up its device
+// and inode number can change, and those of an open descriptor with them.
+func (f openedFile) identities(locked string) []string {
 	var stat unix.Stat_t
 	if f.path == "" || unix.Stat(f.path, &stat) != nil {
-		return []string{f.id}
+		return []string{locked}
 	}
-	return []string{f.id, identity(&stat)}
+	return []string{locked, identity(&stat)}
 }
 
 // isOneOf reports whether descriptor number of process pid is, or may be, one
@@ -177,10 +186,10 @@ func isOneOf(ids []string, pid, number int) bool {
 	return slices.Contains(ids, identity(&stat))
 }
 
-// numbers returns the descriptors of the file, and of what may be the file,
-// that process pid has. ok is false if its descriptors cannot be seen.
-func (f openedFile) numbers(pid int) (numbers []int, ok bool) {
-	ids := f.ids()
+// numbersOf returns the descriptors of a file with one of these identities, and
+// of what may be one, that process pid has. ok is false if its descriptors
+// cannot be seen.
+func numbersOf(ids []string, pid int) (numbers []int, ok bool) {
 	all, ok := descriptors(pid)
 	for _, n := range all {
 		if isOneOf(ids, pid, n) {

@@ -75,12 +75,12 @@ func openDirectoryLock(f *lockFile, o *options) (*fallback.Lock, error) {
 		return nil, err
 	}
 	l := fallback.New(dir, owner)
-	l.Mine = func(p fallback.Owner) bool { return isOurs(p, owner, f, path, o.op) }
-	locking := -1 // our descriptor, if we are the one who locks
+	file := openedFile{path: path, fd: -1, waiters: func() []int { return waitersFor(dir) }}
 	if !f.named && !o.holders && !needsSupervisor(o) {
-		locking = f.fd
+		file.fd = f.fd
 	}
-	l.Gone = func(p fallback.Owner) bool { return isGone(p, path, locking) }
+	l.Mine = func(p fallback.Owner) bool { return isOurs(p, owner, f, file, o.op) }
+	l.Gone = func(p fallback.Owner) bool { return isGone(p, file) }
 	l.Quit = o.abandoned
 	return l, nil
 }
@@ -120,6 +120,19 @@ func useDirectoryLock(p *printer, l *fallback.Lock, o *options) error {
 		p.warn("waiting: " + held.Error())
 	}
 	return l.Lock(request, deadline)
+}
+
+// waitersFor returns the processes that wait for the lock in dir.
+func waitersFor(dir string) (pids []int) {
+	l := fallback.New(dir, fallback.Owner{})
+	defer l.Close()
+	holders, _ := l.Holders()
+	for _, h := range holders {
+		if h.Waiting && !h.Unreachable {
+			pids = append(pids, h.PID)
+		}
+	}
+	return pids
 }
 
 // hadLock reports whether process p, dead by now, died with the lock.

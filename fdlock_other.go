@@ -65,6 +65,6 @@ func sameDescriptor(pid, number, fd int) bool { return false }
 
 func hasDescriptor(pid, fd int) bool { return false }
 
-func hasClosed(pid int, t ownerTag, path string, fd int) bool { return false }
+func (openedFile) closedBy(pid, number int, id string) bool { return false }
 
 func (*lockFile) identity() string { return "" }

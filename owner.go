@@ -90,12 +90,24 @@ func tagOf(o fallback.Owner) (t ownerTag) {
 	return t
 }
 
+// openedFile is what is to be known of the lock file to look for it among the
+// descriptors of other processes.
+type openedFile struct {
+	path string
+	// fd is our descriptor of it if we are the one who locks, else -1. If its
+	// open file is all that a process has of the file, then either that process
+	// has closed the one that it locked, or its lock is ours.
+	fd int
+	// waiters returns the processes that wait for the lock. nil: none.
+	waiters func() []int
+}
+
 // isOurs reports whether process p of a lock has it by the open file that is
 // our descriptor, or is the process for which we would lock, by the same number.
 //
 // The number is that of the locked open file; p may have others of the file.
 // To let go of a lock it is enough if p has ours and no other one.
-func isOurs(p, owner fallback.Owner, f *lockFile, path string, op operation) bool {
+func isOurs(p, owner fallback.Owner, f *lockFile, file openedFile, op operation) bool {
 	t := tagOf(p)
 	switch {
 	case f.named || t.kind == "" || t.kind == byCommand && isKeeper(p):
@@ -107,16 +119,15 @@ func isOurs(p, owner fallback.Owner, f *lockFile, path string, op operation) boo
 	case owner.PID == p.PID && owner.Start == p.Start && tagOf(owner).number == t.number:
 		return true
 	}
-	return op == unlock && hasDescriptor(p.PID, f.fd) && hasClosed(p.PID, t, path, f.fd)
+	file.fd = f.fd
+	return op == unlock && hasDescriptor(p.PID, f.fd) && file.closedBy(p.PID, t.number, t.file)
 }
 
 // isGone reports whether process p of a lock, which lives, has closed the
-// descriptor that it locked, for certain. If we lock descriptor fd, and the open
-// file that this is, is all that p has open of the file, then either that is so
-// or the lock is ours.
-func isGone(p fallback.Owner, path string, fd int) bool {
+// descriptor that it locked, for certain.
+func isGone(p fallback.Owner, file openedFile) bool {
 	t := tagOf(p)
-	return t.kind == byNumber && hasClosed(p.PID, t, path, fd)
+	return t.kind == byNumber && file.closedBy(p.PID, t.number, t.file)
 }
 
 // isKeeper reports whether p, a process of a lock, is its keeper.
