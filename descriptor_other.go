@@ -6,12 +6,12 @@ import "syscall"
 
 // Of other processes' descriptors nothing is known here.
 
-func descriptorOwners(caller, fd int) (owner, keeper int) { return caller, 0 }
-
-func callerHas(caller, fd int) bool { return true }
+func descriptorOwners(caller, fd int) (owner, keeper, number int) { return caller, 0, fd }
 
 func sameDescriptor(pid, number, fd int) bool { return number == fd && pid == syscall.Getppid() }
 
-func hasClosed(pid, number int, file string) bool { return false }
+func hasDescriptor(pid, fd int) bool { return false }
+
+func (openedFile) closedBy(pid, number int, id string) bool { return false }
 
 func (*lockFile) identity() string { return "" }

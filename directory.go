@@ -2,13 +2,10 @@ package main
 
 import (
 	"errors"
-	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
 	"example.org/flock/fallback"
-	"example.org/flock/internal/sys"
 )
 
 // The directory lock, for where the kernel has none: package fallback keeps
@@ -27,7 +24,7 @@ func lockDirectory(p *printer, f *lockFile, o *options) error {
 	l, err := openDirectoryLock(f, o)
 	if err == nil {
 		if o.verbose {
-			p.warn("using the directory lock " + sys.Printable(l.Dir()))
+			p.warn("using the directory lock " + l.Dir())
 		}
 		f.release = func() { l.Unlock() }
 		err = useDirectoryLock(p, l, o)
@@ -39,8 +36,6 @@ func lockDirectory(p *printer, f *lockFile, o *options) error {
 	switch held := err.(type) {
 	case nil:
 		return nil
-	case *usageError:
-		return held
 	case *fallback.ConflictError:
 		if o.verbose {
 			p.warn(held.Error())
@@ -59,9 +54,6 @@ func lockDirectory(p *printer, f *lockFile, o *options) error {
 // openDirectoryLock returns the directory lock of f for its future owner.
 func openDirectoryLock(f *lockFile, o *options) (*fallback.Lock, error) {
 	base, _ := getenv("FLOCK_DIR")
-	if base != "" && !filepath.IsAbs(base) {
-		return nil, &usageError{text: "FLOCK_DIR must be an absolute path, else it is another place in each directory: '" + base + "'"}
-	}
 	path, err := f.name, error(nil)
 	if !f.named {
 		path, err = descriptorPath(f.fd)
@@ -70,7 +62,7 @@ func openDirectoryLock(f *lockFile, o *options) (*fallback.Lock, error) {
 		return nil, err
 	}
 	dir, err := fallback.StateDir(path, base)
-	if err != nil && f.named && f.fd >= 0 { // the working directory may have been removed
+	if err != nil && f.named { // the working directory may have been removed
 		if path, err = descriptorPath(f.fd); err == nil {
 			dir, err = fallback.StateDir(path, base)
 		}
@@ -83,11 +75,12 @@ func openDirectoryLock(f *lockFile, o *options) (*fallback.Lock, error) {
 		return nil, err
 	}
 	l := fallback.New(dir, owner)
-	l.Mine = func(o fallback.Owner) bool {
-		return !f.named && tagOf(o).sharedBy(o.PID, f.fd)
+	file := openedFile{path: path, fd: -1, waiters: func() []int { return waitersFor(dir) }}
+	if !f.named && !o.holders && !needsSupervisor(o) {
+		file.fd = f.fd
 	}
-	l.Gone = func(o fallback.Owner) bool { return tagOf(o).gone(o.PID) }
-	l.Kept = func(o fallback.Owner) bool { return tagOf(o).kept() }
+	l.Mine = func(p fallback.Owner) bool { return isOurs(p, owner, f, file, o.op) }
+	l.Gone = func(p fallback.Owner) bool { return isGone(p, file) }
 	l.Quit = o.abandoned
 	return l, nil
 }
@@ -109,8 +102,8 @@ func useDirectoryLock(p *printer, l *fallback.Lock, o *options) error {
 	if o.limited {
 		outlastAlarm() // with a kernel lock it would not end the wait either
 	}
-	// A holder may be waited for in vain, if nobody here can find it dead, or see
-	// that it has closed the file. That is to be said soon.
+	// A holder that nobody here can find dead may be waited for in vain, so
+	// that it is to be said soon.
 	soon, deadline := time.Now().Add(time.Second), time.Time{}
 	if o.limited {
 		deadline = o.deadline
@@ -123,30 +116,30 @@ func useDirectoryLock(p *printer, l *fallback.Lock, o *options) error {
 	if !conflict {
 		return err
 	}
-	if why, vain := inVain(held); vain {
-		p.warn("waiting: " + held.Error() + why)
+	if held.Unreachable() {
+		p.warn("waiting: " + held.Error())
 	}
 	return l.Lock(request, deadline)
 }
 
-// inVain reports whether those who hold the lock may have done with it, or may
-// never be, with nobody here being told, and why where they do not say it.
-func inVain(held *fallback.ConflictError) (why string, vain bool) {
-	vain = held.Unreachable()
-	for _, h := range held.Holders {
-		vain = vain || h.Mode == fallback.Busy
-		if !h.Unreachable && tagOf(h.Owner).kind == byNumber && concealed(h.PID) {
-			return "; whether process " + strconv.Itoa(h.PID) + " still has the file open, this user may not see", true
-		}
-	}
-	return "", vain
-}
-
-// hadLock reports whether process pid, dead by now, died with the lock.
-func hadLock(l *fallback.Lock, pid int) bool {
+// waitersFor returns the processes that wait for the lock in dir.
+func waitersFor(dir string) (pids []int) {
+	l := fallback.New(dir, fallback.Owner{})
+	defer l.Close()
 	holders, _ := l.Holders()
 	for _, h := range holders {
-		if h.PID == pid && !h.Waiting {
+		if h.Waiting && !h.Unreachable {
+			pids = append(pids, h.PID)
+		}
+	}
+	return pids
+}
+
+// hadLock reports whether process p, dead by now, died with the lock.
+func hadLock(l *fallback.Lock, p fallback.Owner) bool {
+	holders, _ := l.Holders()
+	for _, h := range holders {
+		if h.SameProcess(p) && !h.Waiting {
 			return true
 		}
 	}

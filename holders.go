@@ -131,6 +131,9 @@ func directoryHolders(f *lockFile, o *options) ([]holding, error) {
 
 func holdingOf(h fallback.Holder) holding {
 	line := holding{pid: h.PID, mode: h.Mode.String(), waiting: h.Waiting}
+	if h.Keeper.PID != 0 && processCommand(h.PID) == "" {
+		line.pid = h.Keeper.PID // the owner has ended
+	}
 	if h.Unreachable {
 		line.note = h.Where() + ": remove " + h.File + " if that is gone"
 	}

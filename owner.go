@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"syscall"
@@ -8,18 +9,27 @@ import (
 	"example.org/flock/fallback"
 )
 
-// ownerFor returns the process that the directory lock of f is for. Two may
-// have to do with it: then the other one, its keeper, is in the owner's tag.
+// ownerFor returns the process that the directory lock of f is for, and its
+// keeper if the lock is for two.
 func ownerFor(f *lockFile, o *options) (fallback.Owner, error) {
 	pid, keeper := syscall.Getpid(), 0
 	tag := ownerTag{number: f.fd, file: f.identity()}
-	switch {
-	case !forCommand(f, o):
-		tag.kind = byNumber
-		pid, keeper = descriptorOwners(o.callerProcess(), f.fd)
-		if len(o.command) > 0 && !o.closeFd {
-			pid, keeper = commandProcess(o.command), pid
+	eldest, caller, number := 0, 0, 0
+	if !f.named {
+		if o.callerProcess() == 0 && !o.holders {
+			return fallback.Owner{}, errors.New("cannot lock for a caller outside of this pid namespace")
 		}
+		eldest, caller, number = descriptorOwners(o.callerProcess(), f.fd)
+	}
+	switch {
+	case eldest != 0 && len(o.command) > 0 && !o.closeFd:
+		tag.kind = byNumber
+		pid, keeper = commandProcess(o.command), eldest
+	case eldest != 0:
+		tag.kind, tag.number = byNumber, number
+		pid, keeper = eldest, caller
+	case len(o.command) == 0:
+		tag.kind = byNumber // which nobody has when we are done
 	case !o.closeFd:
 		tag.kind = byCommand
 		pid = commandProcess(o.command)
@@ -29,22 +39,18 @@ func ownerFor(f *lockFile, o *options) (fallback.Owner, error) {
 			keeper = supervisorOf(o)
 		}
 	}
-	if keeper != 0 && keeper != pid {
-		tag.keeper, _ = fallback.Process(keeper)
-	}
 	owner, err := fallback.Process(pid)
 	owner.Tag = tag.String()
+	if keeper != 0 && keeper != pid {
+		if k, err := fallback.Process(keeper); err == nil {
+			owner.Keeper = fallback.Keeper{PID: k.PID, Start: k.Start}
+		}
+	}
 	return owner, err
 }
 
-// forCommand reports whether the lock is there for the command, or for flock
-// itself with --close, rather than for the caller's open descriptor.
-func forCommand(f *lockFile, o *options) bool {
-	return f.named || len(o.command) > 0 && !callerHas(o.callerProcess(), f.fd)
-}
-
 // callerProcess returns the process that called flock, be it by way of its
-// supervisor.
+// supervisor. It is 0 if that cannot be seen from our pid namespace.
 func (o *options) callerProcess() int {
 	if o.supervisor != 0 {
 		return o.caller
@@ -52,13 +58,12 @@ func (o *options) callerProcess() int {
 	return syscall.Getppid()
 }
 
-// ownerTag is what the owner of a directory lock says besides its process:
-// "fd9_FILE" or "cmd3_FILE", and after that "_PID_START" of its keeper.
+// ownerTag is what the owner of a directory lock says besides its processes:
+// "fd9_FILE" or "cmd3_FILE".
 type ownerTag struct {
 	kind   string
 	number int
-	file   string         // identity of the locked file
-	keeper fallback.Owner // the lock lasts while this one lives, too
+	file   string // identity of the locked file
 }
 
 const (
@@ -70,48 +75,60 @@ func (t ownerTag) String() string {
 	if t.kind == "" {
 		return ""
 	}
-	s := t.kind + strconv.Itoa(t.number) + "_" + t.file
-	if t.keeper.PID != 0 {
-		s += "_" + strconv.Itoa(t.keeper.PID) + "_" + t.keeper.Start
-	}
-	return s
+	return t.kind + strconv.Itoa(t.number) + "_" + t.file
 }
 
 func tagOf(o fallback.Owner) (t ownerTag) {
-	part := strings.SplitN(o.Tag+"___", "_", 5)
+	name, file, _ := strings.Cut(o.Tag, "_")
 	for _, kind := range []string{byNumber, byCommand} {
-		if digits, ok := strings.CutPrefix(part[0], kind); ok {
+		if digits, ok := strings.CutPrefix(name, kind); ok {
 			if n, err := strconv.Atoi(digits); err == nil {
-				t.kind, t.number = kind, n
+				t.kind, t.number, t.file = kind, n, file
 			}
 		}
 	}
-	t.file, t.keeper.Start = part[1], part[3]
-	t.keeper.PID, _ = strconv.Atoi(part[2])
 	return t
 }
 
-// sharedBy reports whether the owner, process pid, or its keeper has the lock by
-// the open file that is our descriptor fd.
-func (t ownerTag) sharedBy(pid, fd int) bool {
-	return t.kind != "" && (sameDescriptor(pid, t.number, fd) ||
-		t.kind == byNumber && t.keeper.PID != 0 && sameDescriptor(t.keeper.PID, t.number, fd))
+// openedFile is what is to be known of the lock file to look for it among the
+// descriptors of other processes.
+type openedFile struct {
+	path string
+	// fd is our descriptor of it if we are the one who locks, else -1. If its
+	// open file is all that a process has of the file, then either that process
+	// has closed the one that it locked, or its lock is ours.
+	fd int
+	// waiters returns the processes that wait for the lock. nil: none.
+	waiters func() []int
 }
 
-// gone reports whether nobody has the lock any more although the owner, process
-// pid, lives: neither it nor its keeper has the locked file open.
-func (t ownerTag) gone(pid int) bool {
-	return t.kind == byNumber && hasClosed(pid, t.number, t.file) && !t.kept()
+// isOurs reports whether process p of a lock has it by the open file that is
+// our descriptor, or is the process for which we would lock, by the same number.
+//
+// The number is that of the locked open file; p may have others of the file.
+// To let go of a lock it is enough if p has ours and no other one.
+func isOurs(p, owner fallback.Owner, f *lockFile, file openedFile, op operation) bool {
+	t := tagOf(p)
+	switch {
+	case f.named || t.kind == "" || t.kind == byCommand && isKeeper(p):
+		return false
+	case sameDescriptor(p.PID, t.number, f.fd):
+		return true
+	case t.kind != byNumber:
+		return false
+	case owner.PID == p.PID && owner.Start == p.Start && tagOf(owner).number == t.number:
+		return true
+	}
+	file.fd = f.fd
+	return op == unlock && hasDescriptor(p.PID, f.fd) && file.closedBy(p.PID, t.number, t.file)
 }
 
-// kept reports whether there is a keeper for whom the lock lasts.
-func (t ownerTag) kept() bool {
-	if t.keeper.PID == 0 {
-		return false
-	}
-	keeper, err := fallback.Process(t.keeper.PID)
-	if err != nil || keeper.Start != t.keeper.Start && keeper.Start != "" && t.keeper.Start != "" {
-		return false
-	}
-	return t.kind != byNumber || !hasClosed(t.keeper.PID, t.number, t.file)
+// isGone reports whether process p of a lock, which lives, has closed the
+// descriptor that it locked, for certain.
+func isGone(p fallback.Owner, file openedFile) bool {
+	t := tagOf(p)
+	return t.kind == byNumber && file.closedBy(p.PID, t.number, t.file)
 }
+
+// isKeeper reports whether p, a process of a lock, is its keeper.
+func isKeeper(p fallback.Owner) bool { return p.Keeper == fallback.Keeper{PID: p.PID, Start: p.Start} }

@@ -36,6 +36,7 @@ func supervise(p *printer, f *lockFile, o *options, args []string) int {
 	if err != nil {
 		return fail(p, err)
 	}
+	child, ended := fallback.Process(pid)
 	l, failed := openDirectoryLock(f, o) // while the other starts
 	code, err := await(pid)
 	if err != nil {
@@ -44,14 +45,14 @@ func supervise(p *printer, f *lockFile, o *options, args []string) int {
 	if failed != nil {
 		return code // the other has told why
 	}
-	if o.cooldown > 0 && hadLock(l, pid) {
+	if o.cooldown > 0 && ended == nil && hadLock(l, child) {
 		if err := f.startCooldown(o); err != nil {
 			fail(p, err) // that of the beginning still stands
 		}
 	}
-	l.Kept = func(o fallback.Owner) bool { // not by us any more
-		t := tagOf(o)
-		return t.keeper.PID != syscall.Getpid() && t.kept()
+	gone := l.Gone
+	l.Gone = func(p fallback.Owner) bool { // we keep it no longer
+		return p.PID == syscall.Getpid() || gone(p)
 	}
 	l.Sweep() // if that fails, the next contender does it
 	return code

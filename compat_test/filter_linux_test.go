@@ -55,6 +55,25 @@ func hideLocks(argv []string) {
 	filtered(filter, argv)
 }
 
+func init() {
+	if len(os.Args) > 2 && os.Args[1] == "without-kcmp" {
+		forbidKcmp(os.Args[2:])
+	}
+}
+
+// forbidKcmp becomes argv in a system that forbids kcmp(2), as container runtimes do.
+func forbidKcmp(argv []string) {
+	filtered([]unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_KCMP},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}, argv)
+}
+
+// canForbidKcmp reports whether this test binary can do that, which then runs a program that there is everywhere.
+func canForbidKcmp() bool { return succeeds("/proc/self/exe", "without-kcmp", "/bin/true") }
+
 // filtered becomes argv under a seccomp filter.
 func filtered(filter []unix.SockFilter, argv []string) {
 	runtime.LockOSThread()

@@ -5,3 +5,5 @@ package compat_test
 const canHideLocks = false
 
 func hideLocks([]string) { panic("no filter for system calls here") }
+
+func canForbidKcmp() bool { return false }

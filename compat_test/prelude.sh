@@ -6,6 +6,8 @@
 #   release               let all holders end, and wait for them
 #   waiting FILE [N]      true once N (1) processes wait for a lock on FILE
 #   exclusive NAME CMD... run CMD, and say so if another process is at the same place meanwhile
+#   moving SHELL N        a script of SHELL has the lock of f by a descriptor and moves that to and fro while N others try
+#   without_kcmp CMD...   CMD in a system that forbids kcmp(2)
 #
 # Where the kernel does not show who waits (no /proc/locks, or a lock that is not the kernel's), waiting is true after
 # a moment: a case must come out the same when the waiter comes late.
@@ -48,6 +50,21 @@ waiting() {
 	n=$(grep -c -e "-> .*:$inode [0-9]* [0-9EOF]*\$" /proc/locks)
 	[ "$n" -ge "${2:-1}" ]
 }
+moving() {
+	local mover try
+	cat >mover <<-'END'
+		exec 9>f; flock 9; : >has
+		f() { :; }
+		until [ -e stop ]; do f 9>&-; f 9>&-; f 9>&-; f 9>&-; f 9>&-; f 9>&-; done
+	END
+	$1 mover & mover=$!
+	await '[ -e has ]'
+	for ((try = 0; try < $2; try++)); do flock -n f echo "in by try $try"; done
+	echo never in
+	: >stop; wait $mover
+	flock -n f echo in
+}
+without_kcmp() { "$SELF" without-kcmp "$(type -P "$1")" "${@:2}"; }
 exclusive() {
 	local place=$1 status
 	shift

@@ -18,26 +18,58 @@ type Owner struct {
 	// Boot tells one run of the kernel from every other; Namespace is where process ids are counted.
 	// Both are "" on systems that have none.
 	Boot, Namespace string
-	// Tag is a word of the caller's that tells several locks of one process apart. It may be "".
+	// Keeper is a second process, of the same machine and namespace: the lock lasts while either lives.
+	Keeper Keeper
+	// Tag is a word of the caller's that tells several locks of one process apart. It may be "". One that takes more
+	// than 28 bytes in a file name, where only letters, digits and "._-~" take one byte each, is an error of Lock.
 	Tag string
 
 	machine string // outlives a reboot, "" where there is none; see Boot
 	nonce   string
 }
 
-// The longest parts of a name, escaped. With the word in front, process id, start, boot, namespaces, machine and
-// nonce (at most 7+11+21+33+22+14+14 bytes with their commas) a name stays under 255 bytes, the limit of nearly
-// every filesystem.
+// A Keeper is a process, as in Owner. Without one, PID is 0.
+type Keeper struct {
+	PID   int
+	Start string
+}
+
+// The longest parts of a name, escaped. With the word in front (7 bytes), two process ids and the nonce (11, 11 and 13
+// with their commas) a name stays under 255 bytes, the limit of nearly every filesystem.
 const (
-	maxHost = 64
-	maxTag  = 48
-	maxWord = 36
+	maxStart     = 20
+	maxHost      = 64
+	maxMachine   = 13
+	maxBoot      = 36
+	maxNamespace = 22
+	maxTag       = 28
 )
 
 // String names the owner as the records do, without the nonce.
 func (o Owner) String() string {
-	return strings.Join([]string{strconv.Itoa(o.PID), word(o.Start, 20), word(o.Host, maxHost), word(o.machine, 13),
-		word(o.Boot, maxWord), word(o.Namespace, 22), word(o.Tag, maxTag)}, ",")
+	keeper := ""
+	if o.Keeper.PID != 0 {
+		keeper = strconv.Itoa(o.Keeper.PID)
+	}
+	return strings.Join([]string{strconv.Itoa(o.PID), word(o.Start, maxStart), word(o.Host, maxHost),
+		word(o.machine, maxMachine), word(o.Boot, maxBoot), word(o.Namespace, maxNamespace),
+		keeper, word(o.Keeper.Start, maxStart), word(o.Tag, maxTag)}, ",")
+}
+
+// processes returns the owner as each of its processes: itself, and with the PID and Start of its keeper.
+func (o Owner) processes() []Owner {
+	if o.Keeper.PID == 0 {
+		return []Owner{o}
+	}
+	keeper := o
+	keeper.PID, keeper.Start = o.Keeper.PID, o.Keeper.Start
+	return []Owner{o, keeper}
+}
+
+// SameProcess reports whether both are the same process, whatever their locks.
+func (o Owner) SameProcess(p Owner) bool {
+	p.Keeper, p.Tag = o.Keeper, o.Tag
+	return o.same(p)
 }
 
 func (o Owner) id() string { return o.String() + "," + o.nonce }
@@ -58,19 +90,31 @@ var nonce = func() string { return strconv.FormatUint(rand.Uint64(), 36) }
 // parseID reads what id wrote.
 func parseID(s string) (o Owner, ok bool) {
 	f := strings.Split(s, ",")
-	if len(f) != 8 || f[7] == "" {
+	if len(f) != 10 || f[9] == "" {
 		return o, false
 	}
-	pid, err := strconv.Atoi(f[0])
-	if err != nil || pid <= 0 || strconv.Itoa(pid) != f[0] {
+	pid, ok := parsePID(f[0])
+	if !ok {
 		return o, false
+	}
+	keeper := 0
+	if f[6] != "" {
+		if keeper, ok = parsePID(f[6]); !ok {
+			return o, false
+		}
 	}
 	for i := 1; i < len(f); i++ {
 		if f[i], ok = unescape(f[i]); !ok {
 			return o, false
 		}
 	}
-	return Owner{PID: pid, Start: f[1], Host: f[2], machine: f[3], Boot: f[4], Namespace: f[5], Tag: f[6], nonce: f[7]}, true
+	return Owner{PID: pid, Start: f[1], Host: f[2], machine: f[3], Boot: f[4], Namespace: f[5],
+		Keeper: Keeper{keeper, f[7]}, Tag: f[8], nonce: f[9]}, true
+}
+
+func parsePID(s string) (int, bool) {
+	pid, err := strconv.Atoi(s)
+	return pid, err == nil && pid > 0 && strconv.Itoa(pid) == s
 }
 
 // word escapes s, and where the result is longer than max bytes replaces its end by a hash of the whole.

@@ -14,21 +14,23 @@ import (
 // the same owner; those of two processes with the same owner are one, so that a lock can be converted and released by
 // another process than took it.
 type Lock struct {
-	// Mine says of a living process other than the owner whether its lock is ours too, as with a descriptor that is
-	// shared with an ancestor: such records never conflict, and are converted and released as our own. nil: never.
-	// A conversion leaves the lock with the process that had it.
+	// Mine and Gone are called for each process of a lock, its owner and its keeper, with its PID and Start in the
+	// Owner, and only while that process lives on this machine. nil: never.
+
+	// Mine reports whether the lock of this process is ours, too, as with a descriptor that both have: then it does
+	// not conflict, and is converted and released as our own. It must be certain. A conversion leaves the lock with
+	// the process that had it.
 	Mine func(Owner) bool
-	// Gone says of an owner that lives on this machine whether it has let go of the lock all the same, for instance
-	// by closing the descriptor. Like death it must be for good. nil: never.
+	// Gone reports whether this process has let go of the lock, for instance by closing the descriptor. When all
+	// living processes of a lock have, it is free. It must be certain, and for good, as death is: when in doubt the
+	// answer is false. It may take some time to find out.
 	Gone func(Owner) bool
-	// Kept says of an owner that is dead whether its lock lasts all the same, as somebody who lives still has to do
-	// with it. All contenders must come to the same answer. nil: never.
-	Kept func(Owner) bool
 	// Quit is asked while Lock waits, and ends that with ErrQuit. nil: never.
 	Quit func() bool
 
 	dir    string
 	owner  Owner
+	bad    error // what is wrong with the owner
 	place  *place
 	nonces []string // of the records that may be there, see claim.go
 }
@@ -38,7 +40,11 @@ var ErrQuit = errors.New("fallback: told to wait no longer")
 
 // New returns the lock with the given state directory (see StateDir) for an owner (see Process). It does no I/O.
 func New(dir string, owner Owner) *Lock {
-	return &Lock{dir: dir, owner: owner.canonical()}
+	l := &Lock{dir: dir, owner: owner.canonical()}
+	if l.owner.Tag != owner.Tag {
+		l.bad = errors.New("fallback: the tag is too long: " + strconv.Quote(owner.Tag))
+	}
+	return l
 }
 
 // Dir returns the state directory.
@@ -68,6 +74,9 @@ func (l *Lock) Lock(r Request, deadline time.Time) error {
 func (l *Lock) lock(r Request, deadline time.Time) error {
 	if r.Mode < Exclusive || r.Mode > Permit || r.Mode == Permit && r.Permits < 1 {
 		return errors.New("fallback: bad request: " + r.Mode.String() + ", " + strconv.Itoa(r.Permits) + " permits")
+	}
+	if l.bad != nil {
+		return l.bad
 	}
 	if err := l.open(true); err != nil {
 		return err
@@ -178,8 +187,19 @@ func (l *Lock) open(make bool) (err error) {
 }
 
 func (l *Lock) call(s space) *call {
-	return &call{space: s, owner: l.owner.renewed(), gone: l.Gone, kept: l.Kept, quit: l.Quit, ours: func(o Owner) bool {
-		return !l.claimedByOther(o.nonce) && (o.same(l.owner) || l.Mine != nil && l.Mine(o) && (s.Fate(o) == alive || l.Kept != nil && l.Kept(o)))
+	return &call{space: s, owner: l.owner.renewed(), gone: l.Gone, quit: l.Quit, ours: func(o Owner) bool {
+		if l.claimedByOther(o.nonce) {
+			return false
+		}
+		if o.same(l.owner) || l.Mine == nil {
+			return o.same(l.owner)
+		}
+		for _, process := range o.processes() {
+			if s.Fate(process) == alive && l.Mine(process) {
+				return true
+			}
+		}
+		return false
 	}}
 }
 

@@ -5,6 +5,7 @@ package fallback
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -223,8 +224,11 @@ func TestRelativeBase(t *testing.T) {
 func TestIDRoundTrip(t *testing.T) {
 	for _, o := range []Owner{
 		{PID: 1},
-		{PID: 1 << 30, Start: "123.456", Host: "my host,\n%\xff", Boot: "b", Namespace: "n", Tag: "fd9", machine: "m"},
-		{PID: 7, Host: strings.Repeat("host%", 100), Tag: strings.Repeat("\n", 300), Boot: strings.Repeat("0", 36)},
+		{PID: 1 << 30, Start: "123.456", Host: "my host,\n%\xff", Boot: "b", Namespace: "n", Tag: "fd9", machine: "m",
+			Keeper: Keeper{7, "89.1"}},
+		{PID: math.MaxInt32, Start: strings.Repeat("9", 20), Host: strings.Repeat("host%", 100), Tag: strings.Repeat("\n", 300),
+			Boot: strings.Repeat("0", 36), Namespace: strings.Repeat("n", 22), machine: strings.Repeat("m", 13),
+			Keeper: Keeper{math.MaxInt32, strings.Repeat("9", 20)}},
 	} {
 		o = o.canonical().renewed()
 		name := newRecord(kindShared, o).name

@@ -50,8 +50,7 @@ type call struct {
 	busy    string           // the token while this call has it
 	owner   Owner            // with the nonce of this call
 	ours    func(Owner) bool // whether a record of this owner is our own
-	gone    func(Owner) bool // whether a living owner has let go all the same; may be nil
-	kept    func(Owner) bool // whether a dead owner's lock lasts all the same; may be nil
+	gone    func(Owner) bool // whether a living process has let go all the same; may be nil
 	quit    func() bool      // asked while waiting; may be nil
 }
 
@@ -105,13 +104,17 @@ func (c *call) remove(rs ...record) error {
 }
 
 func (c *call) lives(r record) bool {
-	switch c.Fate(r.owner) {
-	case dead:
-		return r.kind != kindBusy && c.kept != nil && c.kept(r.owner)
-	case unknown:
-		return true
+	for _, process := range r.owner.processes() {
+		switch c.Fate(process) {
+		case unknown:
+			return true
+		case alive:
+			if r.kind == kindBusy || c.gone == nil || !c.gone(process) {
+				return true
+			}
+		}
 	}
-	return r.kind == kindBusy || c.gone == nil || !c.gone(r.owner)
+	return false
 }
 
 // attempt goes through the moves until the lock is ours (nil, nil) or held by others: then it returns the records of

@@ -83,11 +83,11 @@ func (a *actor) changed() {
 
 func (a *actor) unaware() bool { return a.version != a.sim.version }
 
-// readable shortens names for people: excl,1,,here,,,,,o1 is A's.
+// readable shortens names for people: excl,1,,here,,,,,,,o1 is A's.
 func readable(s string) string {
 	for i := range 3 {
 		for _, pid := range []int{i + 1, i + 101} {
-			s = strings.ReplaceAll(s, fmt.Sprintf(",%d,,here,,,,,", pid), "-"+string(rune('A'+i)))
+			s = strings.ReplaceAll(s, fmt.Sprintf(",%d,,here,,,,,,,", pid), "-"+string(rune('A'+i)))
 		}
 	}
 	return s

@@ -1,0 +1,265 @@
+Whose a directory lock is: the open file's, in the processes that have it, under whatever number.
+
+### owner-has-another-number
+# directory: only
+# needs: linux
+exec 8>f
+flock 9 9>&8; flock -n f echo in; echo $?
+#> 1
+flock -u 9 9>&8; flock -n f echo in; echo $?
+#> in
+#> 0
+flock 0 <&8; flock -n f echo in; echo $?
+#> 1
+# a subshell that passes, under a number of its own
+flock -u 8; (flock 7) 7>&8; flock -n f echo in; echo $?
+#> 1
+flock -u 8; flock -n f echo in; echo $?
+#> in
+#> 0
+
+### owner-has-another-number-and-another-opening
+# directory: only
+# needs: linux
+exec 7>f 8>f
+flock 9 9>&8
+flock -n 7; echo $?
+#> 1
+flock -n 8; echo $?
+#> 0
+flock -u 7; flock -n f echo in; echo $?
+#> 1
+flock -u 8; flock -n f echo in; echo $?
+#> in
+#> 0
+
+### owner-python
+# directory: only
+# needs: linux python3
+cat >hold.py <<'END'
+import subprocess
+with open("f", "w") as f:
+	print(subprocess.call(["flock", "-n", "0"], stdin=f))
+	print(subprocess.call(["flock", "-n", "f", "echo", "in"]))
+print(subprocess.call(["flock", "-n", "f", "true"]))
+END
+python3 -u hold.py
+#> 0
+#> 1
+#> 0
+
+### owner-perl
+# directory: only
+# needs: linux perl
+perl -e '$| = 1; $^F = 100; open(F, ">f"); my $n = fileno(F);
+print system("flock -n 9 9>&$n"), "\n", system("flock -n f echo in") >> 8, "\n";
+close(F); print system("flock -n f true"), "\n"'
+#> 0
+#> 1
+#> 0
+
+### owner-node
+# directory: only
+# needs: linux node
+cat >hold.js <<'END'
+const {spawnSync} = require("child_process"), fs = require("fs");
+const run = (words, files) => fs.writeSync(1, spawnSync("flock", words, {stdio: files}).status + "\n");
+const f = fs.openSync("f", "w");
+run(["-n", "4"], ["ignore", 1, 2, "ignore", f]);
+run(["-n", "f", "true"], "inherit");
+fs.closeSync(f);
+run(["-n", "f", "true"], "inherit");
+END
+node hold.js
+#> 0
+#> 1
+#> 0
+
+### owner-moves-it-dash
+# directory: only
+# needs: linux dash
+moving dash 200
+#> never in
+#> in
+
+### owner-moves-it-bash
+# directory: only
+# needs: linux bash
+moving bash 200
+#> never in
+#> in
+
+### owner-moves-it-busybox
+# directory: only
+# needs: linux busybox
+moving 'busybox sh' 200
+#> never in
+#> in
+
+### owner-moves-it-zsh
+# directory: only
+# needs: linux zsh
+moving zsh 200
+#> never in
+#> in
+
+### owner-moves-it-dup2
+# directory: only
+# needs: linux python3
+cat >move.py <<'END'
+import os, subprocess
+os.dup2(os.open("f", os.O_RDWR | os.O_CREAT), 9)
+subprocess.check_call(["flock", "9"], pass_fds=[9])
+open("has", "w")
+while not os.path.exists("stop"):
+	for _ in range(2000):
+		os.dup2(9, 20); os.close(9); os.dup2(20, 9); os.close(20)
+END
+python3 move.py & mover=$!
+await '[ -e has ]'
+for try in $(seq 100); do flock -n f echo in; done
+: >stop; wait $mover
+
+### owner-moves-it-while-a-function-runs
+# directory: only
+# needs: linux
+sh -c 'exec 9>f; flock 9; f() { : >has; until [ -e go ]; do sleep .01; done; }; f 9>&-; flock -n f echo in' & script=$!
+await '[ -e has ]'
+for try in 1 2 3 4 5; do flock -n f echo in; done
+: >go; wait $script; echo $?
+#> 1
+
+### owner-closed-it-and-works-on
+# directory: only
+# needs: linux
+sh -c 'exec 9>f; flock 9; exec 9>&-; : >has; while :; do :; done' & script=$!
+await '[ -e has ]'
+flock -n f echo in
+#> in
+kill -9 $script
+
+### owner-closed-it-and-sleeps
+# directory: only
+# needs: linux
+sh -c 'exec 9>f; flock 9; exec 9>&-; : >has; exec sleep 100' & script=$!
+await '[ -e has ]'
+flock -n f echo in
+#> in
+kill -9 $script
+
+### owner-asks-again-by-another-opening
+# directory: only
+# needs: linux timeout
+timeout 20 sh -c 'exec 8>f; flock 8; exec 9>f; exec 8>&-; flock 9 && echo again; flock -n f echo in; echo $?
+exec 8>f; flock -n 8; echo $?; flock -u 9; flock -n 8; echo $?'
+#> again
+#> 1
+#> 1
+#> 0
+
+### owner-has-it-still-when-asked-by-another-opening
+# directory: only
+# needs: linux
+exec 8>f; flock 8; exec 9>f
+flock -n 9; echo $?
+#> 1
+f() { flock -n 9; }
+for try in 1 2 3 4 5; do f 8>&-; echo $?; done | uniq
+#> 1
+
+### owner-has-threads
+# directory: only
+# needs: linux python3
+cat >threads.py <<'END'
+import subprocess, threading
+inside, done = threading.Lock(), []
+files = [open("f", "w") for _ in range(4)]
+def work(f):
+	subprocess.check_call(["flock", str(f.fileno())], pass_fds=[f.fileno()])
+	if not inside.acquire(blocking=False):
+		print("two inside")
+	threading.Event().wait(.02)
+	done.append(f)
+	inside.release()
+	f.close()
+threads = [threading.Thread(target=work, args=[f], daemon=True) for f in files]
+for t in threads: t.start()
+for t in threads: t.join(20)
+print(len(done))
+END
+python3 threads.py
+#> 4
+
+### owner-on-overlayfs
+# directory: only
+# needs: linux root mount
+cat >overlay.sh <<'END'
+mount -t tmpfs none /mnt && cd /mnt && mkdir lower upper work merged && : >lower/f && ln lower/f lower/g &&
+mount -t overlay none -o lowerdir=lower,upperdir=upper,workdir=work merged && cd merged || exit
+exec 9<f
+flock 9; flock -n f echo in; echo $?
+before=$(stat -c '%d %i' f)
+echo copied up >>f
+[ "$before" != "$(stat -c '%d %i' f)" ] || echo 'it is the same inode'
+flock -n f echo in; echo $?
+flock -u 9; flock -n f echo in; echo $?
+END
+unshare -m sh overlay.sh
+#> 1
+#> 1
+#> in
+#> 0
+
+### owner-outside-of-the-pid-namespace
+# directory: only
+# needs: linux root pidns
+exec 9>f
+unshare -pf --mount-proc flock 9; echo $?
+#> flock: 9: cannot lock for a caller outside of this pid namespace
+#> 65
+unshare -pf --mount-proc flock --fd 9 echo in; echo $?
+#> flock: 9: cannot lock for a caller outside of this pid namespace
+#> 65
+unshare -pf --mount-proc flock f echo in
+#> in
+unshare -pf --mount-proc sh -c 'flock 9 && flock -u 9; echo $?'
+#> 0
+flock -n f echo in
+#> in
+
+### owner-first-of-its-pid-namespace
+# directory: only
+# needs: linux root pidns
+unshare -pf --mount-proc sh -c 'exec 9>f; (flock 9); flock -n f echo in; echo $?'
+#> 1
+
+### owner-with-the-same-number-in-another-pid-namespace
+# directory: only
+# needs: linux root pidns
+unshare -pf --mount-proc flock --cooldown .01 f sh -c ': >has; until [ -e go ]; do sleep .01; done' & holder=$!
+await '[ -e has ]'
+until [ $(stat -c %Y f) -lt $(date +%s) ]; do sleep .1; done
+before=$(stat -c %.Y f)
+unshare -pf --mount-proc flock -n --cooldown 30 f echo in; echo $?
+#> 1
+[ "$before" = "$(stat -c %.Y f)" ] && echo as it was
+#> as it was
+: >go; wait $holder
+
+### owner-without-kcmp
+# directory: only
+# needs: linux kcmpless
+exec 8>f
+without_kcmp flock 9 9>&8; flock -n f echo in; without_kcmp flock -n f echo in; echo $?
+#> 1
+without_kcmp flock -n 9 9>&8; echo $?
+#> 0
+without_kcmp flock -u 9 9>&8; without_kcmp flock -n f echo in
+#> in
+
+### owner-without-kcmp-asks-by-another-opening
+# directory: only
+# needs: linux kcmpless
+exec 8>f 9>f
+without_kcmp flock 8; without_kcmp flock -n 9; echo $?
+#> 1
