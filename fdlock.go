@@ -75,14 +75,14 @@ func acquire(p *printer, f *lockfile.File, r request, c contender) error {
 	}
 	for {
 		// Before the lock, so that nobody holds it only to look at the time.
-		if err := waitCooldown(f, r.limit, c.supervisor); err != nil {
+		if err := waitCooldown(p, f, r.limit, c.supervisor); err != nil {
 			return err
 		}
 		release, err := lock(p, f, r, c)
 		if err != nil {
 			return err
 		}
-		left, err := cooldownLeft(f)
+		_, left, err := cooldownLeft(f)
 		if err == nil && left <= 0 {
 			if err = startCooldown(f, r.cooldown); err == nil {
 				return nil
@@ -177,16 +177,16 @@ func lockError(f *lockfile.File, err error) error {
 func freePermit(f *lockfile.File, r request, c contender) {
 	err := kernlock.FreePermit(f.FD)
 	if kernlock.IsAbsentRecord(err) && r.backend == cli.Auto && !f.ByName {
-		if l, err := openDirectoryLock(f, c); err == nil {
+		if l, err := openDirectoryLock(f, kernlock.Unlock, c); err == nil {
 			l.Unlock()
 		}
 	}
 }
 
 // waitCooldown waits for the end of the cooldown. It looks again and again, because somebody may move the end.
-func waitCooldown(f *lockfile.File, limit kernlock.Limit, s supervisor) error {
+func waitCooldown(p *printer, f *lockfile.File, limit kernlock.Limit, s supervisor) error {
 	for {
-		left, err := cooldownLeft(f)
+		end, left, err := cooldownLeft(f)
 		switch {
 		case err != nil || left <= 0:
 			return err
@@ -194,18 +194,19 @@ func waitCooldown(f *lockfile.File, limit kernlock.Limit, s supervisor) error {
 			return kernlock.ErrConflict
 		}
 		if err := limit.Wait(min(left, 100*time.Millisecond)); err != nil {
+			p.warnVerbose("cooldown until " + formatClock(end))
 			return err
 		}
 	}
 }
 
-// cooldownLeft returns the time until the cooldown is over. The cooldown ends at the modification time of the file.
-func cooldownLeft(f *lockfile.File) (time.Duration, error) {
-	end, err := f.ModTime()
+// cooldownLeft returns when the cooldown ends, which is the modification time of the file, and the time until then.
+func cooldownLeft(f *lockfile.File) (end time.Time, left time.Duration, err error) {
+	end, err = f.ModTime()
 	if err != nil {
-		return 0, &fileError{settingCooldown, f.Name, err}
+		return end, 0, &fileError{settingCooldown, f.Name, err}
 	}
-	return time.Until(end), nil
+	return end, time.Until(end), nil
 }
 
 // startCooldown sets the end of the cooldown, counted from now.

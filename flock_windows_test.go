@@ -18,13 +18,15 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/windows"
+
+	"example.org/flock/internal/command"
 )
 
 // This test program is also flock itself, as a copy of that name, and the
 // commands that flock runs.
 func TestMain(m *testing.M) {
 	switch {
-	case windowsName(os.Args[0]) == "flock":
+	case command.BaseName(os.Args[0]) == "flock":
 		main()
 	case len(os.Args) > 2 && os.Args[1] == "helper":
 		os.Exit(helper(os.Args[2], os.Args[3:]))

@@ -8,85 +8,167 @@ import (
 	"strings"
 	"time"
 
-	"example.org/flock/fallback"
+	"example.org/flock/internal/cli"
+	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 )
 
-// holding is a process that has the lock or waits for it: a line of --holders.
-type holding struct {
-	pid     int // 0: not to be known
+// A listing is a line of --holders: a process that holds the lock or waits for it, or a cooldown.
+type listing struct {
+	pid     int // 0: unknown
 	mode    string
 	waiting bool
-	free    bool   // a cooldown: that nobody has it
-	note    string // instead of user and command, for a process that cannot be seen
+	free    bool   // nobody holds the lock because of it
+	note    string // instead of user and command, where there is no process that can be seen
 }
 
-// showHolders lists who holds the lock and who waits, and returns the exit
-// status: 0 if somebody holds it, 1 if nobody does. All that is not one of these
-// answers has another status.
-func showHolders(p *printer, o *options) (int, error) {
+// showHolders lists who holds the lock and who waits, and returns the exit status: 0 if somebody holds it, 1 if nobody does.
+// Anything that is not one of these answers has another status.
+func showHolders(p *printer, o *cli.Options) int {
 	p.unwrittenStatus = exOSErr
-	var list []holding
-	f, missing := statLockFile(o)
-	if missing != nil {
-		if !o.hasFile || !errors.Is(missing, fs.ErrNotExist) {
-			return 0, missing
-		}
-		// No kernel lock is on it. A directory lock outlasts its file.
-		f = &lockFile{name: o.file, named: true, fd: -1}
-	} else {
-		var err error
-		if list, err = kernelHolders(f, o); err != nil {
-			return 0, err
-		}
+	list, err := listHolders(p, o)
+	if err != nil {
+		return p.fail(err)
 	}
-	more, err := directoryHolders(f, o)
-	if err != nil && (missing == nil || !errors.Is(err, fs.ErrNotExist)) {
-		return 0, err
-	}
-	list = append(list, more...)
-	if missing != nil && len(list) == 0 {
-		p.warn(missing.Error()) // nobody has it, but the name may be mistyped
-	}
-	if missing == nil {
-		if end, err := f.modTime(); err == nil && time.Until(end) > 0 {
-			list = append(list, holding{mode: "cooldown", note: "until " + clock(end), free: true})
-		}
-	}
-
 	status := 1
-	rows := [][4]string{}
-	if isTerminal(1) {
+	var rows [][4]string
+	if sys.IsTerminal(1) {
 		rows = append(rows, [4]string{"PID", "MODE", "USER", "COMMAND"})
 	}
-	for _, h := range list {
-		mode := h.mode
-		if h.waiting {
-			mode += " (waiting)"
-		}
-		row := [4]string{"-", mode, "-", h.note}
-		if h.pid != 0 {
-			row[0] = strconv.Itoa(h.pid)
-		}
-		if h.note == "" && h.pid != 0 {
-			if row[2], row[3] = processUser(h.pid), processCommand(h.pid); row[3] == "" {
-				continue // it has ended meanwhile
-			}
-		}
-		for i := range row {
-			row[i] = sys.Printable(row[i])
+	for _, l := range list {
+		row, ok := l.row()
+		if !ok {
+			continue // it has ended meanwhile
 		}
 		rows = append(rows, row)
-		if !h.waiting && !h.free {
+		if !l.waiting && !l.free {
 			status = 0
 		}
 	}
-	p.out(table(rows))
-	return status, nil
+	p.print(formatTable(rows))
+	return status
 }
 
-// table lays rows out in columns.
-func table(rows [][4]string) string {
+// listHolders returns the holders of kernel locks, those of the directory lock, and the cooldown.
+func listHolders(p *printer, o *cli.Options) (list []listing, err error) {
+	f := lockfile.Unopened(o.File)
+	if o.FD >= 0 {
+		f = lockfile.Descriptor(o.FD)
+	}
+	cooldownEnd, missing := f.ModTime()
+	switch {
+	case missing == nil:
+		if list, err = kernelHolders(f, o); err != nil {
+			return nil, err
+		}
+	case !f.ByName:
+		return nil, &fileError{locking, f.Name, missing}
+	case !errors.Is(missing, fs.ErrNotExist):
+		return nil, &fileError{opening, f.Name, missing}
+	}
+	// A directory lock can outlast its file.
+	more, err := directoryHolders(f, o)
+	if err != nil && (missing == nil || !errors.Is(err, fs.ErrNotExist)) {
+		return nil, err
+	}
+	list = append(list, more...)
+	switch {
+	case missing == nil && time.Until(cooldownEnd) > 0:
+		list = append(list, listing{mode: "cooldown", note: "until " + formatClock(cooldownEnd), free: true})
+	case missing != nil && len(list) == 0:
+		p.warn((&fileError{opening, f.Name, missing}).Error()) // nobody holds it, but the name may be mistyped
+	}
+	return list, nil
+}
+
+// kernelHolders returns who has a kernel lock.
+func kernelHolders(f *lockfile.File, o *cli.Options) (list []listing, err error) {
+	if o.Backend == cli.Directory || !kernlock.HasFlock && o.Backend != cli.ByFcntl {
+		return nil, nil // here the lock is a directory's
+	}
+	name, fd := f.Name, -1
+	if !f.ByName {
+		fd = f.FD
+	}
+	holders, err := proc.KernelLocks(name, fd)
+	if err != nil {
+		return nil, &fileError{listingHolders, f.Name, err}
+	}
+	for _, h := range holders {
+		l := listing{pid: h.PID, mode: h.Mode, waiting: h.Waiting}
+		if h.PID == 0 && !h.Waiting {
+			l.note = "a process that this user may not see"
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+// directoryHolders returns who has the directory lock.
+func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err error) {
+	if o.Backend != cli.Auto && o.Backend != cli.Directory {
+		return nil, nil
+	}
+	l, err := openDirectoryLock(f, o.Op, newContender(o, supervisor{}))
+	if _, usage := err.(*cli.UsageError); usage {
+		return nil, err
+	}
+	if err != nil {
+		return nil, &fileError{listingHolders, f.Name, err}
+	}
+	holders, err := l.Holders()
+	if err != nil {
+		return nil, &fileError{lockingDirectory, f.Name, err}
+	}
+	for _, h := range holders {
+		line := listing{pid: h.PID, mode: h.Mode.String(), waiting: h.Waiting}
+		switch {
+		case h.Unreachable:
+			line.note = h.Where() + ": remove " + h.File + " if that is gone"
+		case h.Keeper.PID != 0 && proc.Command(h.PID) == "":
+			line.pid = h.Keeper.PID // the owner has ended
+		}
+		list = append(list, line)
+	}
+	return list, nil
+}
+
+// row returns the columns, and false for a process that has ended.
+func (l listing) row() (row [4]string, ok bool) {
+	row = [4]string{"-", l.mode, "-", l.note}
+	if l.waiting {
+		row[1] += " (waiting)"
+	}
+	if l.pid != 0 {
+		row[0] = strconv.Itoa(l.pid)
+	}
+	if l.note == "" && l.pid != 0 {
+		if row[2], row[3] = userOf(l.pid), proc.Command(l.pid); row[3] == "" {
+			return row, false
+		}
+	}
+	for i := range row {
+		row[i] = sys.Printable(row[i])
+	}
+	return row, true
+}
+
+// userOf returns the name of the user whose process it is, or the user's number.
+func userOf(pid int) string {
+	uid := proc.UserID(pid)
+	if uid == "" {
+		return "-"
+	}
+	if u, err := user.LookupId(uid); err == nil {
+		return u.Username
+	}
+	return uid
+}
+
+// formatTable lays rows out in columns.
+func formatTable(rows [][4]string) string {
 	var width [4]int
 	for _, row := range rows {
 		for i, cell := range row {
@@ -104,46 +186,4 @@ func table(rows [][4]string) string {
 		b.WriteByte('\n')
 	}
 	return b.String()
-}
-
-// directoryHolders returns who has the directory lock.
-func directoryHolders(f *lockFile, o *options) ([]holding, error) {
-	if o.backend != auto && o.backend != directory {
-		return nil, nil
-	}
-	l, err := openDirectoryLock(f, o)
-	if _, usage := err.(*usageError); usage {
-		return nil, err
-	}
-	if err != nil {
-		return nil, &stepError{seeing, f.name, err}
-	}
-	holders, err := l.Holders()
-	if err != nil {
-		return nil, &stepError{keeping, f.name, err}
-	}
-	var list []holding
-	for _, h := range holders {
-		list = append(list, holdingOf(h))
-	}
-	return list, nil
-}
-
-func holdingOf(h fallback.Holder) holding {
-	line := holding{pid: h.PID, mode: h.Mode.String(), waiting: h.Waiting}
-	if h.Keeper.PID != 0 && processCommand(h.PID) == "" {
-		line.pid = h.Keeper.PID // the owner has ended
-	}
-	if h.Unreachable {
-		line.note = h.Where() + ": remove " + h.File + " if that is gone"
-	}
-	return line
-}
-
-// userName returns the name of a user, or the number.
-func userName(uid string) string {
-	if u, err := user.LookupId(uid); err == nil {
-		return u.Username
-	}
-	return uid
 }

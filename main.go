@@ -60,12 +60,15 @@ func run(p *printer, args []string) int {
 	if err != nil {
 		return p.fail(err)
 	}
+	if o.Limited && o.Timeout > 0 {
+		cstart.OutlastAlarm()
+	}
 	began := time.Now()
-	r := newRequest(o, s.deadline(o, began))
-	switch err := acquire(p, f, r, newContender(o, s)); err {
+	r, c := newRequest(o, s.deadline(o, began)), newContender(o, s)
+	switch err := acquire(p, f, r, c); err {
 	case nil:
 	case errSupervise:
-		return supervise(p, f, o, r, args)
+		return supervise(p, f, r, c, args)
 	default:
 		return p.refuse(err, o.ConflictExit)
 	}

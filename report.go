@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
 	"example.org/flock/internal/cli"
@@ -50,13 +49,13 @@ func (e *fileError) Error() string {
 	case opening:
 		return "cannot open lock file " + e.file + ": " + sys.Text(e.err)
 	case lockingDirectory:
-		return e.file + ": " + e.err.Error()
+		return e.file + ": " + sys.Printable(e.err.Error())
 	case lockingPermit:
 		return e.file + ": --permits needs a descriptor that is open for writing"
 	case settingCooldown:
 		return "cannot set the cooldown of " + e.file + ": " + sys.Text(e.err)
 	case listingHolders:
-		return "cannot tell who holds " + e.file + ": " + e.err.Error()
+		return "cannot tell who holds " + e.file + ": " + sys.Printable(e.err.Error())
 	}
 	return e.file + ": " + sys.Text(e.err)
 }
@@ -69,7 +68,7 @@ func exitStatus(err error) int {
 	switch {
 	case errors.As(err, &usage):
 		return exUsage
-	case errors.As(err, &start):
+	case errors.As(err, &start) && !sys.LacksMemory(err):
 		return exUnavailable
 	case !errors.As(err, &file), sys.LacksResources(err):
 		return exOSErr
@@ -90,6 +89,8 @@ func exitStatus(err error) int {
 		return exDataErr
 	case locking, lockingPermit:
 		return exDataErr
+	case listingHolders:
+		return exUnavailable
 	}
 	return exOSErr
 }
@@ -102,6 +103,8 @@ type printer struct {
 	outErr    error  // of the first failed write to standard output
 	errErr    error  // and to standard error
 	unwritten string // to standard output
+
+	unwrittenStatus int // exit status if that cannot be written; 0 means 1
 }
 
 // warn prints a line, after the program's name, to standard error.
@@ -176,10 +179,10 @@ func (p *printer) status(code int) int {
 	p.flush()
 	if err := p.outErr; err != nil && !sys.NobodyReads(err) {
 		p.warn("write error: " + sys.Text(err))
-		return 1
+		return max(p.unwrittenStatus, 1)
 	}
 	if p.errErr != nil {
-		return 1
+		return max(p.unwrittenStatus, 1)
 	}
 	return code
 }
@@ -190,12 +193,7 @@ func formatSeconds(d time.Duration) string {
 	return strconv.FormatInt(int64(d/time.Second), 10) + "." + micro[1:]
 }
 
-// printable replaces what could confuse a terminal or a reader of lines.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return '?'
-		}
-		return r
-	}, s)
+// formatClock writes a time of day, not too early.
+func formatClock(t time.Time) string {
+	return t.Add(time.Second - 1).Format("2006-01-02 15:04:05 -0700")
 }

@@ -85,7 +85,7 @@ func (e *dirError) Error() string {
 	case errors.As(err, &link):
 		err = link.Err
 	}
-	s := e.op + ": state directory " + e.dir + ": " + reason(err)
+	s := e.op + ": state directory " + e.dir + ": " + sys.Text(err)
 	if errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "read-only") {
 		s += " (FLOCK_DIR can name a directory to keep it in)"
 	}

@@ -154,6 +154,17 @@ func (l *Lock) Holders() ([]Holder, error) {
 	return append(l.place.public(holders), l.place.Waiting()...), nil
 }
 
+// Waiters returns who has been waiting for the lock for more than some milliseconds.
+func (l *Lock) Waiters() ([]Holder, error) {
+	if err := l.open(false); err != nil {
+		return nil, ignoreAbsent(err)
+	}
+	if _, err := l.place.List(); err != nil {
+		return nil, l.place.explain("cannot read", err)
+	}
+	return l.place.Waiting(), nil
+}
+
 // lookBusy looks until nobody is taking or releasing the lock, or has been for as long as makes it a conflict.
 func (c *call) lookBusy() (view, error) {
 	start := c.Now()

@@ -6,16 +6,18 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"example.org/flock/internal/proc"
 )
 
 // Process returns the Owner for a process of this machine. The error says that there is none with that id.
 func Process(pid int) (Owner, error) {
-	if err := canTell(); err != nil {
+	if err := proc.CanTell(); err != nil {
 		return Owner{}, err
 	}
 	start, exists := "", false
 	if pid > 0 {
-		start, exists = processStart(pid)
+		start, exists = proc.Start(pid)
 	}
 	if !exists {
 		return Owner{}, errors.New("there is no process " + strconv.Itoa(pid))
@@ -27,7 +29,11 @@ func Process(pid int) (Owner, error) {
 
 // here is this machine: an Owner without a process.
 var here = sync.OnceValue(func() Owner {
-	o := machine()
+	m := proc.ThisMachine()
+	o := Owner{Boot: m.Boot, Namespace: m.Namespace}
+	if m.ID != "" {
+		o.machine = digest(m.ID) // machine-id(5) must not be shown to others
+	}
 	o.Host, _ = os.Hostname()
 	return o.canonical()
 })
@@ -72,7 +78,7 @@ func judge(here, o Owner) fate {
 	if o.Namespace != here.Namespace {
 		return unknown
 	}
-	start, exists := processStart(o.PID)
+	start, exists := proc.Start(o.PID)
 	if !exists || start != o.Start && start != "" && o.Start != "" {
 		return dead
 	}

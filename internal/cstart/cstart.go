@@ -14,5 +14,5 @@
 //	Getenv(name)            without the map that os.Getenv makes first
 //	DefaultAction(signal)   sets SIG_DFL
 //	RestoreMask()           blocks the signals that were blocked at the start
-//	Catch(signal)           installs a handler that does nothing, so that the signal does not end the process
+//	OutlastAlarm()          keeps a SIGALRM from ending the wait; the command gets its default action
 package cstart

@@ -9,7 +9,7 @@ import (
 // InterruptBy makes a signal end a blocked system call with EINTR. With the handlers of the runtime the call would be
 // resumed.
 func InterruptBy(sig unix.Signal) error {
-	Catch(sig)
+	catch(sig)
 	var action sigaction
 	if err := rtSigaction(sig, nil, &action); err != nil {
 		return err

@@ -9,8 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Catch installs the runtime's own handler for sig. The handler does nothing while os/signal.Notify is not used.
-func Catch(sig syscall.Signal) {
+// OutlastAlarm keeps a SIGALRM from ending the wait. The command gets the default action, as with the reference.
+func OutlastAlarm() { catch(syscall.SIGALRM) }
+
+// catch installs the runtime's own handler for sig. The handler does nothing while os/signal.Notify is not used.
+func catch(sig syscall.Signal) {
 	handled := (*uint32)(unsafe.Add(unsafe.Pointer(&handlingSig), 4*int(sig)))
 	*handled = 1
 	handler := sighandler

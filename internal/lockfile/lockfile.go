@@ -23,3 +23,6 @@ const (
 	Write
 	ReadWrite
 )
+
+// Unopened returns the file called name without opening it, for ModTime.
+func Unopened(name string) *File { return &File{Name: name, FD: -1, ByName: true} }

@@ -92,6 +92,11 @@ func (f *File) CloseOnExec() { syscall.CloseOnExec(f.FD) }
 // ModTime returns the modification time.
 func (f *File) ModTime() (time.Time, error) {
 	var stat unix.Stat_t
-	err := unix.Fstat(f.FD, &stat)
+	var err error
+	if f.FD >= 0 {
+		err = unix.Fstat(f.FD, &stat)
+	} else {
+		err = unix.Stat(f.Name, &stat)
+	}
 	return time.Unix(stat.Mtim.Unix()), err
 }

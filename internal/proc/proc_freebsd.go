@@ -1,4 +1,4 @@
-package main
+package proc
 
 import (
 	"encoding/binary"
@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptorPath returns the name under which a descriptor's file was opened,
-// from the struct kinfo_file that fcntl(2) gives for F_KINFO (FreeBSD 13.2).
-func descriptorPath(fd int) (string, error) {
+// Path returns the name under which a descriptor's file was opened, from the struct kinfo_file that fcntl(2) gives for
+// F_KINFO (FreeBSD 13.2).
+func Path(fd int) (string, error) {
 	const (
 		fKinfo   = 22
 		size     = 1392 // KINFO_FILE_SIZE

@@ -1,4 +1,4 @@
-package fallback
+package proc
 
 import (
 	"strconv"
@@ -7,22 +7,24 @@ import (
 	"golang.org/x/sys/windows/registry"
 )
 
-func machine() (o Owner) {
+func ThisMachine() (m Machine) {
 	k, err := registry.OpenKey(registry.LOCAL_MACHINE, `SOFTWARE\Microsoft\Cryptography`,
 		registry.QUERY_VALUE|registry.WOW64_64KEY)
 	if err != nil {
-		return o
+		return m
 	}
 	defer k.Close()
 	if id, _, err := k.GetStringValue("MachineGuid"); err == nil {
-		o.machine = digest(id)
+		m.ID = id
 	}
-	return o
+	return m
 }
 
-// processStart returns the creation time, in units of 100 ns since 1601. It does not come twice even across boots,
-// so that there is no need for Owner.Boot.
-func processStart(pid int) (string, bool) {
+func CanTell() error { return nil }
+
+// Start returns the creation time, in units of 100 ns since 1601. It does not come twice even across boots,
+// so that there is no need for Machine.Boot.
+func Start(pid int) (start string, alive bool) {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION|windows.SYNCHRONIZE, false, uint32(pid))
 	if err != nil {
 		// ERROR_INVALID_PARAMETER: there is none. Anything else, such as ERROR_ACCESS_DENIED, is no proof of that.

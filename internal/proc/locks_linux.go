@@ -1,4 +1,4 @@
-package main
+package proc
 
 import (
 	"errors"
@@ -9,16 +9,16 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/sys"
 )
 
-// What /proc knows of locks. For a held lock it is the fdinfo of each
-// descriptor of the locked open file: that names every process which has the
-// lock, where /proc/locks names the one that asked for it, if that; and a
-// descriptor leads to its file by stat(2), where /proc/locks has device
-// numbers that on btrfs and overlayfs are not those of stat(2).
+// Who holds a lock is found in the fdinfo of each descriptor of the locked open file. That names every process which has the
+// lock; /proc/locks names only the one that asked for it, or none. And a descriptor leads to its file by stat(2); the device
+// numbers in /proc/locks are other ones than those of stat(2) on btrfs and overlayfs.
 //
-// Who waits stands in /proc/locks only, by the same device and inode number
-// as the holders' locks in their fdinfo.
+// Who waits is found in /proc/locks only, by the same device and inode number as in the fdinfo of the holders.
 
 // kernelLock is a line of /proc/locks, or of fdinfo without the arrow.
 type kernelLock struct {
@@ -46,7 +46,7 @@ func parseKernelLock(line string) (l kernelLock, ok bool) {
 
 func (l kernelLock) mode() string {
 	switch {
-	case l.kind == "OFDLCK" && l.write && len(l.start) == len(strconv.FormatInt(permitBase, 10)) && l.start >= strconv.FormatInt(permitBase, 10):
+	case l.kind == "OFDLCK" && l.write && l.isPermit():
 		return "permit"
 	case l.write:
 		return "exclusive"
@@ -54,19 +54,28 @@ func (l kernelLock) mode() string {
 	return "shared"
 }
 
-// kernelHolders returns who has a kernel lock on f, or waits for one.
-func kernelHolders(f *lockFile, o *options) ([]holding, error) {
-	if o.backend == directory {
-		return nil, nil
-	}
+func (l kernelLock) isPermit() bool {
+	start, err := strconv.ParseInt(l.start, 10, 64)
+	return err == nil && kernlock.IsPermit(start)
+}
+
+// KernelLocks returns who holds a kernel lock on a file, and then who waits for one. The file is the one that is open as
+// descriptor fd, or, with a negative fd, the one called name. An error is about /proc.
+func KernelLocks(name string, fd int) ([]LockHolder, error) {
 	var target unix.Stat_t
-	if err := f.stat(&target); err != nil {
+	err := error(nil)
+	if fd >= 0 {
+		err = unix.Fstat(fd, &target)
+	} else {
+		err = unix.Stat(name, &target)
+	}
+	if err != nil {
 		return nil, err
 	}
 	files := map[string]bool{fileID(&target): true} // as the kernel's locks name it
 	openers := map[int]bool{}                       // who has the file open
 	modes := map[int]string{}
-	var list, waiters []holding
+	var list, waiters []LockHolder
 	for again := range 2 {
 		seen := map[kernelLock]bool{}
 		if err := eachProcess(func(pid int) {
@@ -77,11 +86,11 @@ func kernelHolders(f *lockFile, o *options) ([]holding, error) {
 				modes[pid] = stronger(modes[pid], l.mode())
 			}
 		}); err != nil {
-			return nil, &stepError{seeing, f.name, unread(err)}
+			return nil, unread(err)
 		}
 		text, err := os.ReadFile("/proc/locks")
 		if err != nil {
-			return nil, &stepError{seeing, f.name, unread(err)}
+			return nil, unread(err)
 		}
 		list, waiters = nil, nil
 		for line := range strings.Lines(string(text)) {
@@ -89,34 +98,34 @@ func kernelHolders(f *lockFile, o *options) ([]holding, error) {
 			switch {
 			case !ok || !files[l.file]:
 			case l.waiting:
-				waiters = append(waiters, holding{pid: l.waiter(openers), mode: l.mode(), waiting: true})
+				waiters = append(waiters, LockHolder{PID: l.waiter(openers), Mode: l.mode(), Waiting: true})
 			case seen[l]:
 			case l.pid > 0 && hidden(l.pid):
 				if modes[l.pid] == "" {
-					modes[l.pid] = l.mode() // whose fdinfo is not for us to read
+					modes[l.pid] = l.mode() // this user may not read its fdinfo
 				}
 			default:
-				list = append(list, holding{mode: l.mode(), note: "a process that this user may not see"})
+				list = append(list, LockHolder{Mode: l.mode()})
 			}
 		}
 		if len(list) == 0 || again > 0 {
 			break
 		}
-		// Unless it came or went in between.
+		// A lock whose process was not seen may have come or gone in between: look once more.
 		clear(modes)
 	}
 	for pid, mode := range modes {
-		list = append(list, holding{pid: pid, mode: mode})
+		list = append(list, LockHolder{PID: pid, Mode: mode})
 	}
-	slices.SortFunc(list, func(a, b holding) int { return a.pid - b.pid })
+	slices.SortFunc(list, func(a, b LockHolder) int { return a.PID - b.PID })
 	return append(list, waiters...), nil
 }
 
-// unread says which file of /proc is not there, or not for us.
+// unread says which file of /proc cannot be read.
 func unread(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		return errors.New("cannot read " + path.Path + ": " + reason(path.Err))
+		return errors.New("cannot read " + path.Path + ": " + sys.Text(path.Err))
 	}
 	return err
 }
@@ -158,21 +167,6 @@ func locksOf(pid int, target *unix.Stat_t) (locks []kernelLock, open bool) {
 	return locks, open
 }
 
-// hasNoPermit reports whether the descriptor has, for certain, no permit.
-func (f *lockFile) hasNoPermit() bool {
-	anybody := unix.Flock_t{Type: unix.F_WRLCK, Start: permitBase, Len: 1}
-	if unix.FcntlFlock(uintptr(f.fd), unix.F_OFD_GETLK, &anybody) != nil {
-		return false // no byte locks here: it may be one of the directory lock
-	}
-	text, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(f.fd))
-	for line := range strings.Lines(string(text)) {
-		if l, ok := parseKernelLock(strings.TrimPrefix(line, "lock:")); ok && l.mode() == "permit" {
-			return false
-		}
-	}
-	return err == nil
-}
-
 // waiter returns the process that waits for the lock: open file description
 // locks do not say, but whoever has the file open and sleeps in fcntl(2) does.
 func (l kernelLock) waiter(openers map[int]bool) int {
@@ -200,15 +194,14 @@ func stronger(a, b string) string {
 	return b
 }
 
-// hidden reports whether a process lives whose descriptors are not for us.
+// hidden reports whether a process lives whose descriptors this user may not see.
 func hidden(pid int) bool {
 	_, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/fd")
 	return errors.Is(err, fs.ErrPermission)
 }
 
-// concealed reports whether a process lives whose descriptors are not for us,
-// be it that not even the process is.
-func concealed(pid int) bool {
+// ConcealsDescriptors reports whether a process lives whose descriptors, or which itself, this user may not see.
+func ConcealsDescriptors(pid int) bool {
 	_, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/fd")
 	return err != nil && unix.Kill(pid, 0) != unix.ESRCH
 }
@@ -226,27 +219,4 @@ func fileID(stat *unix.Stat_t) string {
 func lines(path string) []string {
 	text, _ := os.ReadFile(path)
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-}
-
-func processUser(pid int) string {
-	var stat unix.Stat_t
-	if unix.Stat("/proc/"+strconv.Itoa(pid), &stat) != nil {
-		return "-"
-	}
-	return userName(strconv.Itoa(int(stat.Uid)))
-}
-
-// processCommand returns the command line, the name in brackets where there is
-// none, or nothing for a process that is gone.
-func processCommand(pid int) string {
-	dir := "/proc/" + strconv.Itoa(pid)
-	text, _ := os.ReadFile(dir + "/cmdline")
-	if len(text) == 0 {
-		name, err := os.ReadFile(dir + "/comm")
-		if err != nil {
-			return ""
-		}
-		return "[" + strings.TrimSpace(string(name)) + "]"
-	}
-	return strings.ReplaceAll(strings.TrimSuffix(string(text), "\x00"), "\x00", " ")
 }

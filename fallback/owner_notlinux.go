@@ -1,5 +1,0 @@
-//go:build !linux
-
-package fallback
-
-func canTell() error { return nil }

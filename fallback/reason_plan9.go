@@ -1,3 +1,0 @@
-package fallback
-
-func reason(err error) string { return err.Error() }

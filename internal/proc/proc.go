@@ -1,0 +1,40 @@
+// Package proc asks the system about processes: when one was started, what it has open, which locks it has.
+//
+// Every family of systems defines:
+//
+//	ThisMachine() Machine       the machine and this run of its kernel
+//	CanTell() error             why processes cannot be told apart here, nil if they can
+//	Start(pid)                  the start time of a process, and whether it is alive
+//	Path(fd)                    the name under which a descriptor's file was opened
+//
+// What only Linux tells, the other systems share in untold.go, with the answers that are safe:
+//
+//	Parent(pid)                 the parent of a process, 0 if that is unknown
+//	UserID(pid), Command(pid)   for people to read
+//	ConcealsDescriptors(pid)    whether a process lives whose descriptors this user may not see
+//	FileID(fd)                  the identity of an open file, FindDescriptor, SameOpenFile, OpenedFile.ClosedBy
+//	KernelLocks(...)            who holds a kernel lock on a file, and who waits for one
+package proc
+
+// A Machine is this machine, and this run of its kernel. What a system does not tell is "".
+type Machine struct {
+	Boot      string // this run of the kernel
+	Namespace string // where process ids are counted
+	ID        string // outlives a reboot
+}
+
+// An OpenedFile is what must be known of a locked file to look for it among the descriptors of a process.
+type OpenedFile struct {
+	Path string
+	// FD is our own descriptor of the file, which does not count, or -1.
+	FD int
+	// Waiters returns processes that wait for the lock. The open files by which they wait do not count. nil: none.
+	Waiters func() []int
+}
+
+// A LockHolder is a process that holds a kernel lock, or waits for one.
+type LockHolder struct {
+	PID     int    // 0: this user may not see it
+	Mode    string // exclusive, shared or permit
+	Waiting bool
+}

@@ -1,0 +1,182 @@
+package proc
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/sys"
+)
+
+func ThisMachine() Machine {
+	m := Machine{
+		Boot: strings.ReplaceAll(firstLine("/proc/sys/kernel/random/boot_id"), "-", ""),
+		// Start times are counted in a namespace, too: time_namespaces(7) shift them.
+		Namespace: namespace("pid") + "." + namespace("time"),
+	}
+	for _, file := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} { // machine-id(5)
+		if id := firstLine(file); len(id) == 32 && m.ID == "" {
+			m.ID = id
+		}
+	}
+	return m
+}
+
+// namespace returns the inode number from a link like "pid:[4026531836]".
+func namespace(kind string) string {
+	link, err := os.Readlink("/proc/self/ns/" + kind)
+	if err != nil {
+		return ""
+	}
+	_, number, _ := strings.Cut(link, "[")
+	return strings.TrimSuffix(number, "]")
+}
+
+// CanTell reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it anew,
+// /proc shows the processes of the old one, and every look into it would be at another process.
+func CanTell() error {
+	if !hasOwnProc() {
+		return errors.New("without a /proc of this pid namespace processes cannot be told apart")
+	}
+	return nil
+}
+
+var hasOwnProc = sync.OnceValue(func() bool {
+	link, err := os.Readlink("/proc/self")
+	return err == nil && link == strconv.Itoa(os.Getpid())
+})
+
+// Start returns the start time in clock ticks since boot, and whether the process is alive. A zombie is not.
+func Start(pid int) (start string, alive bool) {
+	// When a thread other than the first one calls execve(2), the first is a zombie for a moment, and then the other
+	// one is in its place. Only a zombie that stays one is dead.
+	for range 5 {
+		s, ok := readStat(pid)
+		if !ok {
+			// With the mount option hidepid=2 other users' processes cannot be seen, but they exist.
+			return "", exists(pid)
+		}
+		start = s.start
+		if s.state != 'X' && s.state != 'Z' || countThreads(pid) > 1 {
+			return start, true
+		}
+	}
+	return "", false
+}
+
+// Parent returns the parent of a process, 0 if that is unknown.
+func Parent(pid int) int {
+	s, _ := readStat(pid)
+	return s.parent
+}
+
+// stat is what is read from proc_pid_stat(5).
+type stat struct {
+	state  byte   // field 3
+	parent int    // field 4
+	start  string // field 22
+}
+
+// readStat reads the stat file of the first thread, which says the same as that of the process: qemu-user makes up
+// /proc/PID/stat of its own process with another start time, and everybody else would take the process for dead.
+func readStat(pid int) (s stat, ok bool) {
+	number := strconv.Itoa(pid)
+	text := readSmall("/proc/" + number + "/task/" + number + "/stat")
+	// The second field is the command in parentheses, and can contain any byte.
+	i := bytes.LastIndexByte(text, ')')
+	if i < 0 {
+		return s, false
+	}
+	fields := bytes.Fields(text[i+1:]) // from field 3 on
+	if len(fields) < 20 {
+		return s, false
+	}
+	s.state, s.start = fields[0][0], string(fields[19])
+	s.parent, _ = strconv.Atoi(string(fields[1]))
+	return s, true
+}
+
+// countThreads counts the threads of a process, among them a first one that has ended before the others.
+func countThreads(pid int) int {
+	tasks, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
+		return 2 // unknown
+	}
+	return len(tasks)
+}
+
+func exists(pid int) bool {
+	err := unix.Kill(pid, 0)
+	return err == nil || err == unix.EPERM
+}
+
+// UserID returns the number of the user whose process it is, or "" if that is unknown.
+func UserID(pid int) string {
+	var stat unix.Stat_t
+	if unix.Stat("/proc/"+strconv.Itoa(pid), &stat) != nil {
+		return ""
+	}
+	return strconv.Itoa(int(stat.Uid))
+}
+
+// Command returns the command line, the name in brackets where there is none, or "" for a process that has ended.
+func Command(pid int) string {
+	dir := "/proc/" + strconv.Itoa(pid)
+	text, _ := os.ReadFile(dir + "/cmdline")
+	if len(text) == 0 {
+		name, err := os.ReadFile(dir + "/comm")
+		if err != nil {
+			return ""
+		}
+		return "[" + strings.TrimSpace(string(name)) + "]"
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(string(text), "\x00"), "\x00", " ")
+}
+
+// Path returns the name under which a descriptor's file was opened.
+func Path(fd int) (string, error) {
+	path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+	if err != nil {
+		if errors.Is(unix.Fstat(fd, new(unix.Stat_t)), syscall.EBADF) {
+			return "", syscall.EBADF
+		}
+		return "", errors.New("cannot find the name of its file: " + sys.Text(err))
+	}
+	var byName, byNumber unix.Stat_t
+	if unix.Stat(path, &byName) != nil || unix.Fstat(fd, &byNumber) != nil || !sameFile(&byName, &byNumber) {
+		return "", errors.New("its file has no name any more")
+	}
+	return path, nil
+}
+
+func sameFile(a, b *unix.Stat_t) bool { return a.Dev == b.Dev && a.Ino == b.Ino }
+
+func firstLine(path string) string {
+	line, _, _ := strings.Cut(string(readSmall(path)), "\n")
+	return line
+}
+
+// readSmall reads the beginning of a file, which is all there is of those in /proc that are read with it, without the
+// preparations that os.File makes for files one may have to wait for. It returns nil if there is an error.
+func readSmall(path string) []byte {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	var b [1024]byte
+	for {
+		n, err := unix.Read(fd, b[:])
+		if err == unix.EINTR {
+			continue
+		}
+		return append([]byte(nil), b[:max(n, 0)]...)
+	}
+}
