@@ -15,13 +15,13 @@ var (
 	ErrInvalid error = syscall.EINVAL
 )
 
-// Text returns the C library's text of an error. Go's begins in lower case.
+// Text returns the text of an error, that of the C library for an errno: Go's begins in lower case.
 func Text(err error) string {
-	text := err.Error()
 	var errno syscall.Errno
-	if errors.As(err, &errno) {
-		text = errno.Error()
+	if !errors.As(err, &errno) {
+		return err.Error()
 	}
+	text := errno.Error()
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
