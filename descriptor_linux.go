@@ -217,10 +217,11 @@ func fdDir(pid int) string { return "/proc/" + strconv.Itoa(pid) + "/fd/" }
 
 // notSeen looks for something among the descriptors of process pid, and reports
 // whether it is, for certain, not there. One look is no proof: the descriptor
-// may be moved to a number that has been passed, and back. It is proof if no
-// thread of the process ran during the look, but for the moment in which a
-// thread that falls asleep is not yet counted as switched: hence two of those.
-// If the process runs all the time, it takes many looks at random times.
+// can be moved to a number that the look has passed, and back. A look during
+// which no thread of the process ran is proof, but for a rare mistake: a thread
+// that is about to sleep looks asleep before its switch is counted. Hence three
+// of those. For a process that runs all the time it takes many looks, at random
+// times: 1 of 10 misses a descriptor that is moved without a pause.
 func notSeen(pid int, look func() bool) bool {
 	if look() {
 		return false
@@ -232,7 +233,7 @@ func notSeen(pid int, look func() bool) bool {
 			return false
 		}
 		if before != "" && before == switches(pid) {
-			if idle++; idle == 2 {
+			if idle++; idle == 3 {
 				return true
 			}
 			continue
