@@ -149,16 +149,25 @@ func (f openedFile) closedBy(pid, number int, id string) bool {
 	})
 }
 
-// isAwaited reports whether somebody waits for the lock by the open file that is
-// descriptor number of process pid. A waiter with several does not tell which.
+// isAwaited reports whether another flock waits for the lock by the open file
+// that is descriptor number of process pid. Of one that has several open files
+// of the lock it is not known by which it waits. Another program can wait for
+// the lock without an open file.
 func (f openedFile) isAwaited(ids []string, pid, number int) bool {
 	return f.waiters != nil && slices.ContainsFunc(f.waiters(), func(waiter int) bool {
 		numbers, ok := numbersOf(ids, waiter)
-		return ok && len(numbers) > 0 && !slices.ContainsFunc(numbers, func(n int) bool {
+		return ok && isFlock(waiter) && len(numbers) > 0 && !slices.ContainsFunc(numbers, func(n int) bool {
 			same, _ := compareOpenFiles(waiter, n, pid, number)
 			return !same
 		})
 	})
+}
+
+// isFlock reports whether process pid runs this program.
+func isFlock(pid int) bool {
+	var its, our unix.Stat_t
+	return unix.Stat("/proc/"+strconv.Itoa(pid)+"/exe", &its) == nil && unix.Stat("/proc/self/exe", &our) == nil &&
+		sameFile(&its, &our)
 }
 
 func (f openedFile) isOurs(pid, number int) bool {

@@ -11,18 +11,18 @@ import (
 
 // A need that is not named here is a program that must be on PATH.
 var needChecks = map[string]func() bool{
-	"linux":    func() bool { return runtime.GOOS == "linux" },
-	"root":     func() bool { return os.Geteuid() == 0 },
-	"proc":     func() bool { return exists("/proc/self/fdinfo") },
-	"locks":    func() bool { return exists("/proc/locks") },
-	"full":     func() bool { return exists("/dev/full") },
-	"python3":  func() bool { return pythonPath != "" },
-	"reflock":  func() bool { return referencePath != "" },
-	"mount":    func() bool { return succeeds("unshare", "-m", "sh", "-c", "mount -t tmpfs none /mnt") },
-	"pidns":    func() bool { return succeeds("unshare", "-pf", "--mount-proc", "true") },
-	"kcmpless": canForbidKcmp,
-	"sigenv":   func() bool { return succeeds("env", "--ignore-signal=PIPE", "--block-signal=USR1", "true") },
-	"rlimits":  func() bool { return succeeds("sh", "-c", "ulimit -Sn 100 && ulimit -Hn 512") },
+	"linux":   func() bool { return runtime.GOOS == "linux" },
+	"root":    func() bool { return os.Geteuid() == 0 },
+	"proc":    func() bool { return exists("/proc/self/fdinfo") },
+	"locks":   func() bool { return exists("/proc/locks") },
+	"full":    func() bool { return exists("/dev/full") },
+	"python3": func() bool { return pythonPath != "" },
+	"reflock": func() bool { return referencePath != "" },
+	"mount":   func() bool { return succeeds("unshare", "-m", "sh", "-c", "mount -t tmpfs none /mnt") },
+	"pidns":   func() bool { return succeeds("unshare", "-pf", "--mount-proc", "true") },
+	"nokcmp":  canForbidKcmp,
+	"sigenv":  func() bool { return succeeds("env", "--ignore-signal=PIPE", "--block-signal=USR1", "true") },
+	"rlimits": func() bool { return succeeds("sh", "-c", "ulimit -Sn 100 && ulimit -Hn 512") },
 }
 
 var needResults sync.Map

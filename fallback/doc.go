@@ -53,6 +53,8 @@
 // as alive, and errors say so. An earlier boot of the same machine is recognised, and its processes are dead, where the
 // machine has an identity besides its name.
 //
+// A lock may be for two processes, an owner and its keeper. It lasts while either lives.
+//
 //	system                 start time of a process        boot id              identity of the machine
 //	Linux                  /proc/PID/stat, a zombie       boot_id              machine-id(5)
 //	                       counts as dead

@@ -231,7 +231,7 @@ unshare -pf --mount-proc flock -n --cooldown 30 f echo in; echo $?
 
 ### owner-without-kcmp
 # directory: only
-# needs: linux kcmpless
+# needs: linux nokcmp
 exec 8>f
 without_kcmp flock 9 9>&8; flock -n f echo in; without_kcmp flock -n f echo in; echo $?
 #> 1
@@ -242,7 +242,7 @@ without_kcmp flock -u 9 9>&8; without_kcmp flock -n f echo in
 
 ### owner-without-kcmp-asks-by-another-opening
 # directory: only
-# needs: linux kcmpless
+# needs: linux nokcmp
 exec 8>f 9>f
 without_kcmp flock 8; without_kcmp flock -n 9; echo $?
 #> 1
