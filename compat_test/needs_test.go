@@ -19,8 +19,8 @@ var needChecks = map[string]func() bool{
 	"python3": func() bool { return pythonPath != "" },
 	"reflock": func() bool { return referencePath != "" },
 	"mount":   func() bool { return succeeds("unshare", "-m", "sh", "-c", "mount -t tmpfs none /mnt") },
-	"pidns":    func() bool { return succeeds("unshare", "-pf", "--mount-proc", "true") },
-	"kcmpless": canForbidKcmp,
+	"pidns":   func() bool { return succeeds("unshare", "-pf", "--mount-proc", "true") },
+	"nokcmp":  canForbidKcmp,
 	"sigenv":  func() bool { return succeeds("env", "--ignore-signal=PIPE", "--block-signal=USR1", "true") },
 	"rlimits": func() bool { return succeeds("sh", "-c", "ulimit -Sn 100 && ulimit -Hn 512") },
 }

@@ -53,7 +53,7 @@ waiting() {
 moving() {
 	local mover try
 	cat >mover <<-'END'
-		exec 9>f; flock 9; : >has
+		exec 3<. 4<. 5<. 6<. 7<. 8<. 9>f; flock 9; : >has
 		f() { :; }
 		until [ -e stop ]; do f 9>&-; f 9>&-; f 9>&-; f 9>&-; f 9>&-; f 9>&-; done
 	END

@@ -62,6 +62,8 @@
 // identity of the machine are known and the same, and both the owner and who looks run outside of containers, in the
 // initial pid namespace.
 //
+// A lock may be for two processes, an owner and its keeper. It lasts while either lives.
+//
 //	system                 start time of a process        boot id              identity of the machine
 //	Linux                  /proc/PID/stat, a zombie       boot_id              machine-id(5)
 //	                       counts as dead
