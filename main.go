@@ -48,7 +48,7 @@ func run(p *printer, args []string) int {
 		return fail(p, err)
 	}
 
-	if o.limited && o.timeout > 0 {
+	if o.limited {
 		outlastAlarm() // and the command gets its default action, as with the reference
 	}
 	started := time.Now()

@@ -234,7 +234,7 @@ func (o *options) operands(words []string) error {
 		return err
 	}
 	if o.limited && o.timeout == 0 {
-		o.nonblock = true
+		o.nonblock, o.limited = true, false
 	}
 	if o.holders {
 		return o.whose(words)
