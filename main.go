@@ -60,7 +60,7 @@ func run(p *printer, args []string) int {
 	if err != nil {
 		return p.fail(err)
 	}
-	if o.Limited && o.Timeout > 0 {
+	if o.Limited {
 		cstart.OutlastAlarm()
 	}
 	began := time.Now()

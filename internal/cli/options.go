@@ -108,7 +108,7 @@ func (p *parser) check(getenv func(string) (string, bool)) error {
 		return &UsageError{Text: "--permits cannot be combined with --fcntl, --start or --length"}
 	}
 	if o.Limited && o.Timeout == 0 {
-		o.Nonblock = true
+		o.Nonblock, o.Limited = true, false
 	}
 	name, source := p.backendName, "--backend"
 	if name == "" {

@@ -77,16 +77,24 @@ func (f OpenedFile) Descriptors(pid int, id string) []int {
 	return numbers
 }
 
-// isAwaited reports whether somebody waits for the lock by the open file that is
-// descriptor number of process pid. A waiter with several does not tell which.
+// isAwaited reports whether another flock waits for the lock by the open file that is descriptor number of process pid. Of
+// one that has several open files of the lock it is unknown by which it waits. Another program can wait for the lock without
+// an open file.
 func (f OpenedFile) isAwaited(ids []string, pid, number int) bool {
 	return f.Waiters != nil && slices.ContainsFunc(f.Waiters(), func(waiter int) bool {
 		numbers, ok := numbersOf(ids, waiter)
-		return ok && len(numbers) > 0 && !slices.ContainsFunc(numbers, func(n int) bool {
+		return ok && isFlock(waiter) && len(numbers) > 0 && !slices.ContainsFunc(numbers, func(n int) bool {
 			same, _ := compareOpenFiles(waiter, n, pid, number)
 			return !same
 		})
 	})
+}
+
+// isFlock reports whether process pid runs this program.
+func isFlock(pid int) bool {
+	var its, our unix.Stat_t
+	return unix.Stat("/proc/"+strconv.Itoa(pid)+"/exe", &its) == nil && unix.Stat("/proc/self/exe", &our) == nil &&
+		sameFile(&its, &our)
 }
 
 func (f OpenedFile) isOurs(pid, number int) bool {
@@ -147,12 +155,10 @@ func descriptors(pid int) (numbers []int, ok bool) {
 
 func fdDir(pid int) string { return "/proc/" + strconv.Itoa(pid) + "/fd/" }
 
-// isAbsent looks for something among the descriptors of process pid, and reports
-// whether it is, for certain, not there. One look is no proof: the descriptor
-// can be moved to a number that the look has passed, and back. A look during
-// which no thread of the process ran is proof, but for a rare mistake: a thread
-// that is about to sleep looks asleep before its switch is counted. Hence three
-// of those. For a process that runs all the time it takes many looks, at random
+// isAbsent looks for something among the descriptors of process pid, and reports whether it is, for certain, not there.
+// One look is no proof: the process can move the descriptor to a number that the look has passed, and back. A look during
+// which no thread of the process ran is proof, but for a rare mistake: a thread that is about to sleep looks asleep before
+// its switch is counted. So it takes three of those. For a process that runs all the time it takes many looks, at random
 // times: 1 of 10 misses a descriptor that is moved without a pause.
 func isAbsent(pid int, look func() bool) bool {
 	if look() {

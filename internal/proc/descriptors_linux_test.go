@@ -1,4 +1,4 @@
-package main
+package proc
 
 import (
 	"os"
@@ -49,7 +49,7 @@ func TestMovedDescriptorIsNotClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := fileIdentity(fd)
+	id := FileID(fd)
 	if err := unix.Dup3(fd, low, unix.O_CLOEXEC); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestMovedDescriptorIsNotClosed(t *testing.T) {
 		unix.Close(high)
 	})
 	for end, n := time.Now().Add(2*time.Second), 0; time.Now().Before(end); n++ {
-		if (openedFile{path: path, fd: -1}).closedBy(os.Getpid(), low, id) {
+		if (OpenedFile{Path: path, FD: -1}).ClosedBy(os.Getpid(), low, id) {
 			t.Fatalf("taken for closed at look number %d", n)
 		}
 	}
@@ -74,14 +74,14 @@ func TestClosedDescriptorOfABusyProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := fileIdentity(fd)
+	id := FileID(fd)
 	busyWith(t, func() {})
-	file := openedFile{path: path, fd: -1}
-	if file.closedBy(os.Getpid(), fd, id) {
+	file := OpenedFile{Path: path, FD: -1}
+	if file.ClosedBy(os.Getpid(), fd, id) {
 		t.Fatal("taken for closed")
 	}
 	unix.Close(fd)
-	if !file.closedBy(os.Getpid(), fd, id) {
+	if !file.ClosedBy(os.Getpid(), fd, id) {
 		t.Fatal("not known to be closed")
 	}
 }
