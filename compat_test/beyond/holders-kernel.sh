@@ -1,5 +1,7 @@
 --holders beside the other tools that tell of kernel locks, and where file systems make that hard.
 
+# needs: linux proc locks
+
 ### holders-as-fuser
 # needs: fuser
 # kernel: fuser tells of open files

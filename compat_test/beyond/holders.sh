@@ -3,6 +3,8 @@
 Each process is called by its part here: FLOCK is flock itself, COMMAND what it runs, WAITER who waits. A kernel lock
 has all who have the descriptor, a directory lock its one owner.
 
+# needs: proc
+
 ### holders-exclusive
 flock f sh -c 'echo $$ >pid; exec sleep 100' & flock=$!
 await '[ -s pid ] && grep -qa ^sleep /proc/$(cat pid)/cmdline'

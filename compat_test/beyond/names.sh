@@ -1,6 +1,7 @@
 Lock files with names that are hard to handle.
 
 ### names-odd
+# needs: proc
 cat >all.sh <<'END'
 one() {
 	hold "$1"
