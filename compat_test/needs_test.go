@@ -65,6 +65,14 @@ func succeeds(name string, args ...string) bool {
 	return exec.Command(name, args...).Run() == nil
 }
 
+// notInCheck leaves out of make check what takes long or finds little that the other tests do not.
+func notInCheck(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not in make check, which is go test -short")
+	}
+}
+
 // userName is the name of the user who runs the tests, or the number.
 var userName = func() string {
 	uid := strconv.Itoa(os.Geteuid())
