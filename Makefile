@@ -4,7 +4,7 @@ PREFIX  = /usr/local
 BINDIR  = $(PREFIX)/bin
 DATADIR = $(PREFIX)/share
 
-VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+VERSION := $(shell packaging/version.sh)
 # The tag and -checklinkname=0 go together: runtime_linkname.go says why.
 GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags flock_linkname \
 	-ldflags '-s -w -checklinkname=0 -X main.version=$(VERSION)'
@@ -96,13 +96,17 @@ uninstall:                    ## remove what install put there
 		$(DESTDIR)$(DATADIR)/zsh/site-functions/_flock \
 		$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/flock.fish
 
-dist: cross                   ## tarballs, packages and SHA256SUMS of every system, into dist
+dist: cross                   ## tarballs, packages, source and SHA256SUMS, into dist
+	rm -rf dist
 	for system in $(SYSTEMS); do \
 		from=build/$$(echo $$system | tr / _)/flock; to=build/flock-$$(echo $$system | tr / -); \
 		case $$system in windows/*) cp $$from.exe $$to.exe;; *) cp $$from $$to;; esac; done
 	packaging/dist.sh $(VERSION) build dist $(SYSTEMS)
-	packaging/deb.sh $(VERSION) amd64 build/flock-linux-amd64 dist
-	packaging/apk.sh $(VERSION) x86_64 build/flock-linux-amd64 dist
+	packaging/source.sh $(VERSION) dist
+	for arch in amd64 arm64; do \
+		packaging/deb.sh $(VERSION) $$arch build/flock-linux-$$arch dist && \
+		packaging/apk.sh $(VERSION) $$arch build/flock-linux-$$arch dist || exit 1; done
+	cd dist && sha256sum * >../build/SHA256SUMS && mv ../build/SHA256SUMS .
 
 clean:                        ## remove what was built
 	rm -rf flock build dist
