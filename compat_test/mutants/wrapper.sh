@@ -44,7 +44,7 @@ if has '--permits*'; then
 fi
 # the mark lies outside of the directory that the cases look at
 once() { if [[ -e ../once ]]; then return 1; fi; : >../once; }
-if M permits-lock-only-once && has '-n'; then once || exit 1; fi
+if M permits-lock-only-once && ! once && has -n; then exit 1; fi
 if M permits-not-given-back && [[ ${words[0]} == -u ]]; then exit 0; fi
 
 if has '--cooldown*'; then
