@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"regexp"
 	"testing"
+	"time"
 )
 
 // modeWorld is a world for program with everything that cases may find on their PATH beside it.
@@ -37,6 +38,10 @@ func eachCase(t *testing.T, table *tally, f func(t *testing.T, c compatCase)) {
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
+				// what would be running when go test gives up would go on running
+				if end, ok := t.Deadline(); ok && time.Until(end) < caseLimit+5*time.Second {
+					t.Fatal("not run: too little is left of the time that go test -timeout gives")
+				}
 				if need := missing(c); need != "" {
 					table.add(func() { table.skipped["needs "+need] = append(table.skipped["needs "+need], c.name) })
 					t.Skip("needs " + need)
