@@ -2,7 +2,8 @@
 # run.sh [GOARCH...]: runs the tests under qemu-user: a core of them on arm64 and 386, a short choice on every other
 # Linux architecture that Go and qemu-user have in common. Programs for 386 are run by the kernel where it can: under
 # qemu-i386 (7.2) any Go program that is sent a signal while in a system call may crash.
-# FLOCK_TEST_QEMU_LIMIT is the time for the cases of one architecture, 8m unless set; it takes one or two. What is not done by then has failed.
+# FLOCK_TEST_QEMU_LIMIT is the time for the cases of one architecture, 8m unless set; on an idle machine they take one or
+# two. What is not done by then has failed.
 set -eu
 limit=${FLOCK_TEST_QEMU_LIMIT:-8m}
 [ $# -gt 0 ] || set -- arm64 386 arm riscv64 ppc64le s390x mips64le loong64
