@@ -85,6 +85,7 @@ var userName = func() string {
 // betrays tells by which words a script shows that it needs something, and which needs cover that.
 var betrays = []struct{ words, needs string }{
 	{`/proc/|/proc\b`, "proc locks linux"},
+	{`^#\w*> .*\broot\b`, "root"}, // $USER is whoever runs the tests
 	{`--holders`, "proc locks lslocks fuser linux"},
 	{`/proc/locks`, "locks"},
 	{`/dev/full`, "full"},
