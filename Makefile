@@ -4,7 +4,7 @@ PREFIX  = /usr/local
 BINDIR  = $(PREFIX)/bin
 DATADIR = $(PREFIX)/share
 
-VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+VERSION := $(shell packaging/version.sh)
 # The tag and -checklinkname=0 go together: runtime_linkname.go says why.
 GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags flock_linkname \
 	-ldflags '-s -w -checklinkname=0 -X main.version=$(VERSION)'
@@ -24,23 +24,42 @@ flock: $(wildcard *.go fallback/*.go internal/*/*.go) go.mod go.sum
 demo: flock                   ## build, and show the main job at work
 	sh compat_test/demo.sh ./flock
 
-test: flock                   ## run all tests
+check: flock                  ## what to run after each change (half a minute)
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
+	go vet ./...
+	go test -short -count=1 ./...
+
+test: flock race              ## run all tests (two to three minutes)
+	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
+	go mod tidy -diff
 	go vet ./...
 	go vet -tags flock_linkname ./...
 	go test -timeout 30m -count=1 ./...
 	sh completions/test.sh ./flock
-	if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/flock.1; \
-		else echo 'mandoc is missing: manual page not checked'; fi
+	sh packaging/test.sh ./flock
+	@if command -v mandoc >/dev/null; then for page in man/*.1 packaging/debian/*.8; do \
+		mandoc -T lint -W warning $$page || exit 1; done; \
+		else echo 'mandoc is missing: manual pages not checked'; fi
+
+race:                         ## run the directory lock's tests with the race detector
+	@if out=$$(CGO_ENABLED=1 go test -race -run '^$$' ./fallback 2>&1); then \
+		CGO_ENABLED=1 go test -race -short -count=1 -skip TestEveryInterleaving ./fallback; \
+		else echo "race: not run, as there is no race detector or no C compiler here: $$out"; fi
 
 compat: flock                 ## compare with util-linux flock, script by script
 	cd compat_test && go test -count=1 -timeout 30m \
 		-run 'TestTranscripts|TestNative|TestDirectory|TestAbsent'
 
+record: flock                 ## record the answers of the installed util-linux flock
+	go test ./compat_test -count=1 -timeout 30m -record
+
+mutants:                      ## show that every case can fail (half an hour; FLOCK_MUTANTS=all or a name)
+	cd compat_test && FLOCK_MUTANTS=$${FLOCK_MUTANTS:-first} go test -count=1 -timeout 5h -run 'TestMutants$$'
+
 torture: flock                ## kill holders at random for a long time (FLOCK_TORTURE=5m)
 	FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test ./compat_test -count=1 -v -timeout 60m \
 		-run 'TestTorture$$|TestKilledAtEverySystemCall'
-	FALLBACK_TORTURE=$${FLOCK_TORTURE:-5m} FALLBACK_LONG=1 go test ./fallback -count=1 -v -timeout 60m
+	FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test ./fallback -count=1 -v -timeout 60m
 
 bench: flock                  ## measure beside util-linux flock and other lockers
 	go run ./compat_test/bench $(BENCHFLAGS) ./flock
@@ -54,7 +73,7 @@ cross:                        ## build and vet for every system, into build/OS_A
 		$(GOBUILD) -o $$program . && go vet ./... && go vet -tags flock_linkname ./... || exit 1; \
 	done
 
-test-qemu:                    ## run the tests on linux/arm64 and linux/386, under qemu-user
+test-qemu:                    ## run a core of the tests on the other Linux architectures, under qemu-user
 	sh compat_test/qemu/run.sh
 
 test-wine:                    ## test the Windows program under Wine
@@ -77,13 +96,17 @@ uninstall:                    ## remove what install put there
 		$(DESTDIR)$(DATADIR)/zsh/site-functions/_flock \
 		$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/flock.fish
 
-dist: cross                   ## tarballs, packages and SHA256SUMS of every system, into dist
+dist: cross                   ## tarballs, packages, source and SHA256SUMS, into dist
+	rm -rf dist
 	for system in $(SYSTEMS); do \
 		from=build/$$(echo $$system | tr / _)/flock; to=build/flock-$$(echo $$system | tr / -); \
 		case $$system in windows/*) cp $$from.exe $$to.exe;; *) cp $$from $$to;; esac; done
 	packaging/dist.sh $(VERSION) build dist $(SYSTEMS)
-	packaging/deb.sh $(VERSION) amd64 build/flock-linux-amd64 dist
-	packaging/apk.sh $(VERSION) x86_64 build/flock-linux-amd64 dist
+	packaging/source.sh $(VERSION) dist
+	for arch in amd64 arm64; do \
+		packaging/deb.sh $(VERSION) $$arch build/flock-linux-$$arch dist && \
+		packaging/apk.sh $(VERSION) $$arch build/flock-linux-$$arch dist || exit 1; done
+	cd dist && sha256sum * >../build/SHA256SUMS && mv ../build/SHA256SUMS .
 
 clean:                        ## remove what was built
 	rm -rf flock build dist
@@ -91,4 +114,4 @@ clean:                        ## remove what was built
 help:                         ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
 
-.PHONY: all demo test compat torture bench cross test-qemu test-wine install uninstall dist clean help
+.PHONY: all demo check test race compat record mutants torture bench cross test-qemu test-wine install uninstall dist clean help

@@ -14,7 +14,7 @@ import (
 
 // What the reference does not have is tested by beyond/*.sh: scripts as in cases/, but what a script must say, on
 // standard output and error together, stands in it. A line "#> text" is a line to be said; "#native> text" and
-// "#directory> text" are for one way of locking. $LOCKS tells the script which of the two it is. The third way, half,
+// "#directory> text" are for one way of locking, and $USER in it is the user who runs the tests. $LOCKS tells the script which of the two it is. The third way, half,
 // is for permits only: the kernel has flock(2) and no byte locks.
 //
 // A case with the directive kernel is for kernel locks only; with the directive directory, for the directory lock.
@@ -37,6 +37,7 @@ func readBeyond(t *testing.T) (all []beyondCase) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		needs := fileNeeds(string(text))
 		for _, block := range splitBlocks(string(text)) {
 			c := beyondCase{says: map[string]string{"native": "", "directory": "", "half": ""}}
 			head, rest, only := strings.Cut(block, "\n# directory: only\n")
@@ -47,6 +48,7 @@ func readBeyond(t *testing.T) (all []beyondCase) {
 			if c.compatCase, err = parseCase(block); err != nil {
 				t.Fatalf("%s: %v", path, err)
 			}
+			c.needs = append(c.needs, needs...)
 			if c.kernel != "" {
 				delete(c.says, "directory")
 				delete(c.says, "half")
@@ -74,7 +76,7 @@ func (c *beyondCase) expect() {
 			}
 			for _, mark := range []string{"#>", "#" + locks + ">"} {
 				if text, ok := strings.CutPrefix(line, mark); ok {
-					c.says[locks] += strings.TrimPrefix(text, " ")
+					c.says[locks] += strings.ReplaceAll(strings.TrimPrefix(text, " "), "$USER", userName)
 				}
 			}
 		}
@@ -140,6 +142,7 @@ func TestBeyondDirectory(t *testing.T) {
 
 // TestBeyondAbsent runs them where the kernel has no locks and nobody says so.
 func TestBeyondAbsent(t *testing.T) {
+	notInCheck(t)
 	if !canHideLocks {
 		t.Skip("system calls cannot be filtered here")
 	}

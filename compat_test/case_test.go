@@ -38,11 +38,13 @@ func readCases() ([]compatCase, error) {
 			return nil, err
 		}
 		file := strings.TrimSuffix(filepath.Base(path), ".sh")
+		needs := fileNeeds(string(text))
 		for _, block := range splitBlocks(string(text)) {
 			c, err := parseCase(block)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", path, err)
 			}
+			c.needs = append(c.needs, needs...)
 			if seen[c.name] != "" {
 				return nil, fmt.Errorf("%s: case %s is also in %s", path, c.name, seen[c.name])
 			}
@@ -54,7 +56,16 @@ func readCases() ([]compatCase, error) {
 	return all, nil
 }
 
-// splitBlocks cuts a case or transcript file at its "### " lines; what stands before the first is for the reader.
+// fileNeeds gives what all cases of a file need: the line "# needs: ..." before the first of them.
+func fileNeeds(text string) []string {
+	head, _, _ := strings.Cut("\n"+text, "\n### ")
+	_, needs, _ := strings.Cut(head, "\n# needs: ")
+	needs, _, _ = strings.Cut(needs, "\n")
+	return strings.Fields(needs)
+}
+
+// splitBlocks cuts a case or transcript file at its "### " lines; what stands before the first is for the reader,
+// and for fileNeeds.
 func splitBlocks(text string) []string {
 	blocks := strings.Split("\n"+text, "\n### ")
 	return blocks[1:]

@@ -23,6 +23,7 @@ var changing = []string{"mkdirat", "renameat", "unlinkat", "getdents64", "exit_g
 //
 // With FLOCK_TORTURE set it does so at every system call whatever, which takes many minutes.
 func TestKilledAtEverySystemCall(t *testing.T) {
+	notInCheck(t)
 	needDirectoryLock(t)
 	if !succeeds("strace", "-f", "-o", "/dev/null", "true") {
 		t.Skip("needs strace, and the permission to trace")

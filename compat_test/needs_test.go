@@ -5,8 +5,15 @@ package compat_test
 import (
 	"os"
 	"os/exec"
+	"os/user"
+	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"testing"
 )
 
 // A need that is not named here is a program that must be on PATH.
@@ -22,6 +29,10 @@ var needChecks = map[string]func() bool{
 	"pidns":   func() bool { return succeeds("unshare", "-pf", "--mount-proc", "true") },
 	"nokcmp":  canForbidKcmp,
 	"sigenv":  func() bool { return succeeds("env", "--ignore-signal=PIPE", "--block-signal=USR1", "true") },
+	"timeout": func() bool { return succeeds("timeout", "10", "true") },
+
+	"find-printf": func() bool { return succeeds("find", ".", "-prune", "-printf", "") },
+
 	"rlimits": func() bool { return succeeds("sh", "-c", "ulimit -Sn 100 && ulimit -Hn 512") },
 }
 
@@ -54,4 +65,88 @@ func exists(path string) bool {
 
 func succeeds(name string, args ...string) bool {
 	return exec.Command(name, args...).Run() == nil
+}
+
+// notInCheck leaves out of make check what takes long or finds little that the other tests do not.
+func notInCheck(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not in make check, which is go test -short")
+	}
+}
+
+// userName is the name of the user who runs the tests, or the number.
+var userName = func() string {
+	uid := strconv.Itoa(os.Geteuid())
+	if u, err := user.LookupId(uid); err == nil {
+		return u.Username
+	}
+	return uid
+}()
+
+// betrays tells by which words a script shows that it needs something, and which needs cover that.
+var betrays = []struct{ words, needs string }{
+	{`/proc/|/proc\b`, "proc locks linux"},
+	{`^#\w*> .*\broot\b`, "root"}, // $USER is whoever runs the tests
+	{`--holders`, "proc locks lslocks fuser linux"},
+	{`/proc/locks`, "locks"},
+	{`/dev/full`, "full"},
+	{`(^|[^-\w])stat -`, "linux locks"},
+	{`date [^|;)]*(-d|%N)`, "linux"},
+	{`touch -[a-z]*d`, "linux"},
+	{`-printf`, "find-printf"},
+	{`\bsetsid\b`, "setsid"},
+	{`(^|[^-\w])timeout (-|[0-9.])`, "timeout"},
+	{`\bstrace\b`, "strace"},
+	{`\bsetpriv\b`, "setpriv"},
+	{`\bunshare\b|(^|[^-\w])mount `, "mount"},
+	{`\btaskset\b`, "taskset"},
+	{`\blslocks\b`, "lslocks"},
+	{`(^|[^-\w])fuser `, "fuser"},
+	{`(^|[^-\w])script -`, "script"},
+	{`\bpython3\b`, "python3"},
+	{`\breflock\b|\brehold\b`, "reflock"},
+	{`\benv --(ignore|default|block)-signal`, "sigenv"},
+}
+
+// TestCasesSayWhatTheyNeed finds what only some systems have in cases that do not ask for it: they would fail there.
+func TestCasesSayWhatTheyNeed(t *testing.T) {
+	all := slices.Clone(cases)
+	for _, c := range readBeyond(t) {
+		if _, native := c.says["native"]; !native {
+			c.needs = append(c.needs, "proc") // who has a directory lock is told everywhere
+		}
+		all = append(all, c.compatCase)
+	}
+	for _, c := range all {
+		for _, b := range betrays {
+			found := regexp.MustCompile("(?m)" + b.words).FindString(c.script)
+			met := slices.ContainsFunc(strings.Fields(b.needs), func(need string) bool { return slices.Contains(c.needs, need) })
+			if found != "" && !met {
+				t.Errorf("%s.sh: %s: %q without one of these needs: %s", c.file, c.name, found, b.needs)
+			}
+		}
+	}
+}
+
+// TestEveryAnswerHasACase finds answers in the transcripts that belong to no case.
+func TestEveryAnswerHasACase(t *testing.T) {
+	files, err := filepath.Glob("transcripts/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no transcripts: ", err)
+	}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range splitBlocks(string(text)) {
+			name, _, _ := strings.Cut(block, " ")
+			if !slices.ContainsFunc(cases, func(c compatCase) bool {
+				return c.name == name && path == transcriptFile(c, c.differs != "" && filepath.Base(path) == "ours.txt")
+			}) {
+				t.Errorf("%s: no case for the answer %s", path, name)
+			}
+		}
+	}
 }

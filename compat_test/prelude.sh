@@ -5,6 +5,8 @@
 #   rehold ...            the same with the reference
 #   release               let all holders end, and wait for them
 #   waiting FILE [N]      true once N (1) processes wait for a lock on FILE
+#   mtime FILE             the time at which FILE was last changed, in seconds with nine decimals
+#   touch_in SECONDS FILE  make FILE last changed so many seconds from now, or before now if they are negative
 #   exclusive NAME CMD... run CMD, and say so if another process is at the same place meanwhile
 #   moving SHELL N        a script of SHELL has the lock of f by a descriptor and moves that to and fro while N others try
 #   without_kcmp CMD...   CMD in a system that forbids kcmp(2)
@@ -74,4 +76,13 @@ exclusive() {
 	rmdir "$place" 2>/dev/null
 	return $status
 }
+# GNU's and busybox's stat and date first, those of the BSDs and macOS if there are none
+mtime() {
+	stat -c %.9Y -- "$1" 2>/dev/null || stat -f %.9Fm -- "$1"
+}
+touch_in() {
+	local when=$(($(date +%s) + $1))
+	touch -t "$(date -d "@$when" +%Y%m%d%H%M.%S 2>/dev/null || date -r "$when" +%Y%m%d%H%M.%S)" -- "$2"
+}
+export -f mtime touch_in
 holders=()

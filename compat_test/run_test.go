@@ -26,6 +26,9 @@ type world struct {
 	prelude string
 }
 
+// caseLimit is how long a script may take. None takes more than some seconds.
+const caseLimit = 30 * time.Second
+
 // newWorld makes the directory bin/ that stands first on the PATH of the scripts: flock is a link to program, the
 // others are the same in every world.
 func newWorld(base, name, program string, links map[string]string) (*world, error) {
@@ -33,7 +36,7 @@ func newWorld(base, name, program string, links map[string]string) (*world, erro
 	if err != nil {
 		return nil, err
 	}
-	w := &world{dir: filepath.Join(base, name), limit: 30 * time.Second, prelude: string(prelude)}
+	w := &world{dir: filepath.Join(base, name), limit: caseLimit, prelude: string(prelude)}
 	bin := filepath.Join(w.dir, "bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return nil, err

@@ -135,6 +135,7 @@ func violation(guard, what string) {
 
 // TestTorture runs for some seconds each way, and as long as the environment variable FLOCK_TORTURE says, such as 5m.
 func TestTorture(t *testing.T) {
+	notInCheck(t)
 	needOurs(t)
 	long := 4 * time.Second
 	if s := os.Getenv("FLOCK_TORTURE"); s != "" {

@@ -3,6 +3,7 @@
 package compat_test
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -15,13 +16,25 @@ import (
 type result struct {
 	exit           string // decimal, or "hung"
 	stdout, stderr string
+
+	flaw string // of a recorded answer: why it is not to be believed
 }
+
+// The flaws that a recorded answer can have.
+const (
+	notRecorded = "no answer is recorded: run make record"
+	outdated    = "the script has changed since the answer was recorded: run make record"
+	unread      = "unread: this answer is our own; compare it with what the reference documents, then remove this line"
+)
 
 const noNewline = `\ no newline at end`
 
-// format writes a result as it stands in a transcript file, after the script.
+// format writes a result as it stands in a transcript file.
 func (r result) format() string {
 	var b strings.Builder
+	if r.flaw != "" {
+		fmt.Fprintln(&b, r.flaw)
+	}
 	fmt.Fprintf(&b, "exit %s\n", r.exit)
 	for _, out := range []struct{ name, text string }{{"stdout", r.stdout}, {"stderr", r.stderr}} {
 		if out.text == "" {
@@ -41,6 +54,9 @@ func (r result) format() string {
 
 func parseResult(text string) (result, error) {
 	var r result
+	if rest, ok := strings.CutPrefix(text, unread+"\n"); ok {
+		r.flaw, text = unread, rest
+	}
 	first, rest, _ := strings.Cut(text, "\n")
 	exit, ok := strings.CutPrefix(first, "exit ")
 	if !ok {
@@ -77,34 +93,38 @@ func transcriptFile(c compatCase, ours bool) string {
 	return filepath.Join("transcripts", c.file+".txt")
 }
 
-// readTranscripts gives the transcript of every case that has one.
+// heading is the line of a transcript file that an answer stands under. The script itself is in the case file only: its
+// hash tells whether the answer is to the script as it now is.
+func heading(c compatCase) string {
+	return fmt.Sprintf("%s %.6x", c.name, sha256.Sum256([]byte(c.script)))
+}
+
+// readTranscripts gives the answer to every case.
 func readTranscripts(cases []compatCase, ours bool) (map[string]result, error) {
-	blocks := map[string]map[string]string{}
+	texts := map[string]map[string]string{} // by file, then by heading
 	found := map[string]result{}
 	for _, c := range cases {
 		path := transcriptFile(c, ours)
-		if blocks[path] == nil {
-			blocks[path] = map[string]string{}
+		if texts[path] == nil {
 			text, err := os.ReadFile(path)
 			if err != nil && !errors.Is(err, os.ErrNotExist) {
 				return nil, err
 			}
+			texts[path] = map[string]string{}
 			for _, block := range splitBlocks(string(text)) {
-				name, rest, _ := strings.Cut(block, "\n")
-				blocks[path][name] = rest
+				head, rest, _ := strings.Cut(block, "\n")
+				name, _, _ := strings.Cut(head, " ")
+				texts[path][head], texts[path][name] = rest, rest
 			}
 		}
-		block, ok := blocks[path][c.name]
-		if !ok {
-			continue
-		}
-		text, ok := strings.CutPrefix(block, c.script)
-		if !ok {
-			continue // the script has changed since: the same as none
-		}
-		r, err := parseResult(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", path, c.name, err)
+		r := result{flaw: notRecorded}
+		if text, ok := texts[path][heading(c)]; ok {
+			var err error
+			if r, err = parseResult(text); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", path, c.name, err)
+			}
+		} else if texts[path][c.name] != "" {
+			r.flaw = outdated
 		}
 		found[c.name] = r
 	}
@@ -115,8 +135,8 @@ func writeTranscripts(cases []compatCase, results map[string]result, ours bool) 
 	texts := map[string]*strings.Builder{}
 	var order []string
 	for _, c := range cases {
-		r, ok := results[c.name]
-		if !ok {
+		r := results[c.name]
+		if r.exit == "" || ours && c.differs == "" {
 			continue
 		}
 		if strings.ContainsFunc(r.stdout+r.stderr, func(c rune) bool { return c != '\n' && c != '\t' && !strconv.IsPrint(c) }) {
@@ -129,7 +149,7 @@ func writeTranscripts(cases []compatCase, results map[string]result, ours bool) 
 		} else {
 			texts[path].WriteString("\n")
 		}
-		fmt.Fprintf(texts[path], "### %s\n%s%s", c.name, c.script, r.format())
+		fmt.Fprintf(texts[path], "### %s\n%s", heading(c), r.format())
 	}
 	for _, path := range order {
 		if err := os.WriteFile(path, []byte(texts[path].String()), 0o644); err != nil {

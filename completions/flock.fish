@@ -1,20 +1,22 @@
 # fish completion for flock(1).
 
 # The words after the options and before the cursor: "none" if the lock file is
-# still to come, "file" if it is there, "command" if a command has begun.
+# still to come, "file" if it is there, "command" if a command has begun, "over"
+# if nothing can follow: --holders has its file.
 function __fish_flock_place
     set -l words (commandline -opc)
     set -e words[1]
     set -l place none
     set -l fd 0
     set -l value 0
+    set -l holders 0
     for word in $words
         if test $value = 1
             set value 0
             continue
         end
         if test $place != none
-            set place command
+            test $place = over; or set place command
             continue
         end
         switch $word
@@ -22,6 +24,8 @@ function __fish_flock_place
                 set place (test $fd = 1; and echo file; or echo dashes)
             case -c --command
                 test $fd = 1; and set place command
+            case --holders
+                set holders 1
             case --fd
                 set fd 1
                 set value 1
@@ -40,6 +44,7 @@ function __fish_flock_place
             # Options are over, the lock file is not there yet.
             set place none
         end
+        test $holders = 1 -a $place != none; and set place over
     end
     if test $place = none -a $fd = 1
         set place fd

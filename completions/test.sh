@@ -111,6 +111,8 @@ for shell in bash zsh fish; do
 	expect $shell 'flock -- zl' zlock
 	expect $shell 'flock --timeout=5 zl' zlock
 	expect $shell 'flock --holders zl' zlock
+	expect $shell 'flock --holders zlock zzc' !zzcommand
+	expect $shell 'flock --holders zlock ' !zzcommand !zlock
 	expect $shell 'flock -n zlock zzc' zzcommand
 	expect $shell 'flock -nxw 5 zlock zzc' zzcommand
 	expect $shell 'flock zlock -' -c --command !--shared

@@ -267,7 +267,7 @@ func tortured(dir string, n int) {
 
 func TestTorture(t *testing.T) {
 	long := 3 * time.Second
-	if s := os.Getenv("FALLBACK_TORTURE"); s != "" {
+	if s := os.Getenv("FLOCK_TORTURE"); s != "" {
 		var err error
 		if long, err = time.ParseDuration(s); err != nil {
 			t.Fatal(err)

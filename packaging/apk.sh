@@ -1,13 +1,15 @@
 #!/bin/sh
 # apk.sh VERSION ARCH BINARY OUTDIR: make OUTDIR/flock-go-VERSION-ARCH.tar.gz, laid
 # out as an Alpine package is (paths from the root, .PKGINFO first), unsigned.
-# Unpack it with: tar -xzf FILE -C / --exclude .PKGINFO
+# Unpack it with: tar -xzf FILE -C / usr
 # ARCH is Go's name or Alpine's.  Reproducible as deb.sh is; needs GNU tar.
 set -eu
 umask 022
 [ $# = 4 ] || { echo "usage: apk.sh VERSION ARCH BINARY OUTDIR" >&2; exit 64; }
 here=$(cd "$(dirname "$0")" && pwd)
-version=${1#v} binary=$3 outdir=$4
+# Alpine writes 0_git20261121 where Debian writes 0~git20261121.
+version=$(printf %s "${1#v}" | sed 's/~git\([0-9]*\).*/_git\1/; s/-\([0-9]*\)-g.*/_p\1/')
+binary=$3 outdir=$4
 case $2 in
 amd64) arch=x86_64 ;;
 arm64) arch=aarch64 ;;
@@ -16,7 +18,7 @@ arm) arch=armhf ;;
 loong64) arch=loongarch64 ;;
 *) arch=$2 ;;
 esac
-: "${SOURCE_DATE_EPOCH:=$(git -C "$here" log -1 --format=%ct)}"
+SOURCE_DATE_EPOCH=$("$here/version.sh" date)
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT

@@ -1,9 +1,8 @@
 #!/bin/sh
 # dist.sh VERSION BINDIR OUTDIR OS/ARCH...: pack BINDIR/flock-OS-ARCH (.exe for
 # Windows) with man page, completions, README and LICENSE into
-# OUTDIR/flock-VERSION-OS-ARCH.tar.gz (.zip for Windows), and write SHA256SUMS.
-# The same input and SOURCE_DATE_EPOCH (else: the date of the last commit) give
-# the same bytes.  Needs GNU tar (TAR=gtar elsewhere), GNU touch, and zip.
+# OUTDIR/flock-VERSION-OS-ARCH.tar.gz (.zip for Windows).  The same input and
+# SOURCE_DATE_EPOCH (else: the date of the source) give the same bytes.  Needs GNU tar (TAR=gtar elsewhere), GNU touch, and zip.
 set -eu
 umask 022
 [ $# -gt 3 ] || { echo "usage: dist.sh VERSION BINDIR OUTDIR OS/ARCH..." >&2; exit 64; }
@@ -12,12 +11,11 @@ version=${1#v} bindir=$2
 mkdir -p "$3"
 outdir=$(cd "$3" && pwd)
 shift 3
-: "${SOURCE_DATE_EPOCH:=$(git -C "$top" log -1 --format=%ct)}"
+SOURCE_DATE_EPOCH=$("$top/packaging/version.sh" date)
 export LC_ALL=C TZ=UTC
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-rm -f "$outdir/SHA256SUMS"
 for target; do
 	os=${target%/*} arch=${target#*/}
 	name=flock-$version-$os-$arch
@@ -40,6 +38,4 @@ for target; do
 			--numeric-owner -cf "$tmp/tar" "$name"
 		gzip -9nc "$tmp/tar" >"$outdir/$file"
 	fi
-	(cd "$outdir" && sha256sum "$file") >>"$tmp/SHA256SUMS"
 done
-sort -k 2 "$tmp/SHA256SUMS" >"$outdir/SHA256SUMS"

@@ -14,21 +14,23 @@ flock -n --cooldown .001 f echo 'the time of whoever was in counts'; echo $?
 ### cooldown-is-the-modification-time
 before=$(date +%s)
 flock --cooldown 600 f true
-after=$(date +%s) end=$(stat -c %Y f)
+after=$(date +%s) end=$(mtime f)
+end=${end%.*}
 [ $((before + 600)) -le $end ] && [ $end -le $((after + 600)) ] && echo right
 #> right
 
 ### cooldown-fraction
+# needs: python3
 flock --cooldown 1000.75 f true
 left=$(python3 -c 'import os, time; print(os.stat("f").st_mtime - time.time())')
 case $left in 1000.[0-7]*|99?.*) echo right;; *) echo "$left";; esac
 #> right
 
 ### cooldown-set-on-acquiring-and-at-the-end
-flock --cooldown 600 f sh -c 'stat -c %.Y f; sleep .02' >start
-stat -c %.Y f | sort -c - && [ "$(cat start)" != "$(stat -c %.Y f)" ] && echo later
+flock --cooldown 600 f bash -c 'mtime f; sleep .02' >start
+[ "$(cat start)" != "$(mtime f)" ] && echo later
 #> later
-[ "$(printf '%s\n' "$(cat start)" "$(stat -c %.Y f)" | sort -n | head -1)" = "$(cat start)" ] && echo moved on
+[ "$(printf '%s\n' "$(cat start)" "$(mtime f)" | sort -n | head -1)" = "$(cat start)" ] && echo moved on
 #> moved on
 [ "$(cut -d. -f1 start)" -gt "$(date +%s)" ] && echo set while it ran
 #> set while it ran
@@ -51,16 +53,16 @@ flock -n --cooldown 600 f echo in; echo $?
 #> 1
 
 ### cooldown-without-it-nobody-sets-it
-: >f; touch -d '2001-02-03 04:05:06' f
+: >f; touch -t 200102030405.06 f
 flock f true
 flock --permits 1 f true
-stat -c %y f
-#> 2001-02-03 04:05:06.000000000 +0000
+mtime f
+#> 981173106.000000000
 
 ### cooldown-waits-for-its-end
 flock --cooldown .3 f true
-end=$(stat -c %.9Y f)
-flock -w 20 --cooldown .3 f date +%s.%N >in; echo $?
+end=$(mtime f)
+flock -w 20 --cooldown .3 f bash -c 'echo $EPOCHREALTIME' >in; echo $?
 #> 0
 printf '%s\n' "$end" "$(cat in)" | sort -c -n && echo in order
 #> in order
@@ -69,7 +71,7 @@ printf '%s\n' "$end" "$(cat in)" | sort -c -n && echo in order
 
 # the lock being free is not enough, nor is the cooldown being over
 hold f
-touch -d '-1 minute' f
+touch_in -60 f
 flock -n --cooldown 600 f echo in; echo $?
 #> 1
 release
@@ -78,10 +80,10 @@ flock -n --cooldown 600 f echo in
 
 ### cooldown-timeout
 flock --cooldown 600 f true
-start=$(date +%s%N)
+start=${EPOCHREALTIME/./}
 flock -w .2 -E 9 --cooldown 600 f echo in; echo $?
 #> 9
-took=$(( ($(date +%s%N) - start) / 1000000 ))
+took=$(( (${EPOCHREALTIME/./} - start) / 1000 ))
 [ $took -ge 200 ] && [ $took -lt 10000 ] && echo in time
 #> in time
 touch -d '2100-01-02 03:04:05 UTC' f
@@ -120,7 +122,7 @@ wait
 
 ### cooldown-touch-extends-it
 flock --cooldown .001 f true
-touch -d '+1 hour' f
+touch_in 3600 f
 flock -n --cooldown .001 f echo in; echo $?
 #> 1
 flock -w .05 --cooldown .001 f echo in; echo $?
@@ -129,25 +131,26 @@ flock -w .05 --cooldown .001 f echo in; echo $?
 ### cooldown-touch-extends-it-for-one-who-waits
 flock --cooldown .5 f true
 flock -w 1.5 --cooldown .5 f echo in & waiter=$!
-touch -d '+1 hour' f
+touch_in 3600 f
 wait $waiter; echo $?
 #> 1
 
 ### cooldown-touch-in-the-command
 
 # the end of the command sets it anew
-flock --cooldown 600 f touch -d '2001-02-03' f
+flock --cooldown 600 f touch -t 200102030000 f
 flock -n --cooldown 600 f echo in; echo $?
 #> 1
 flock --cooldown .001 f true 2>/dev/null & waiter=$!
 touch f; wait $waiter
-flock --cooldown 600 f touch -d '+10 hours' f
-[ $(stat -c %Y f) -lt $(date -d '+1 hour' +%s) ] && echo from the end of the command
+flock --cooldown 600 f bash -c 'touch_in 36000 f'
+end=$(mtime f)
+[ ${end%.*} -lt $(($(date +%s) + 3600)) ] && echo from the end of the command
 #native> from the end of the command
 #directory> from the end of the command
 
 ### cooldown-a-file-whose-time-is-long-past
-: >f; touch -d '1971-01-01' f
+: >f; touch -t 197101010000 f
 flock -n --cooldown 600 f echo in
 #> in
 

@@ -1,5 +1,7 @@
 --holders beside the other tools that tell of kernel locks, and where file systems make that hard.
 
+# needs: linux proc locks
+
 ### holders-as-fuser
 # needs: fuser
 # kernel: fuser tells of open files
@@ -13,7 +15,7 @@ await same; echo same
 release; wait
 
 ### holders-as-lslocks
-# needs: lslocks
+# needs: lslocks python3
 # kernel: lslocks tells of the kernel's locks
 flock f sleep 100 & a=$!
 flock -s g sleep 100 & b=$!
@@ -34,12 +36,12 @@ pkill -P $a; pkill -P $b; kill $c; wait
 flock --fcntl f sh -c 'echo $$ >pid; exec sleep 100' &
 await '[ -s pid ]'
 flock --holders f | sed "s/^$(cat pid) /COMMAND /; s/  */ /g" | grep COMMAND | cut -d' ' -f 1-3
-#> COMMAND exclusive root
+#> COMMAND exclusive $USER
 kill $(cat pid); wait
 flock --fcntl -s --start 10 --length 5 f sh -c 'echo $$ >pid2; exec sleep 100' &
 await '[ -s pid2 ]'
 flock --holders f | sed "s/^$(cat pid2) /COMMAND /; s/  */ /g" | grep COMMAND | cut -d' ' -f 1-3
-#> COMMAND shared root
+#> COMMAND shared $USER
 flock --fcntl f true & waiter=$!
 await 'waiting f'
 flock --holders f | sed "s/^$waiter /WAITER /; s/  */ /g" | grep -e waiting | cut -d' ' -f 1-3
@@ -52,7 +54,7 @@ kill $(cat pid2); wait
 python3 -c 'import fcntl, time; f = open("f", "w"); fcntl.lockf(f, fcntl.LOCK_EX); open("has", "w"); time.sleep(100)' & holder=$!
 await '[ -e has ]'
 flock --holders f | sed "s/^$holder /HOLDER /; s/  */ /g" | cut -d' ' -f 1-3
-#> HOLDER exclusive root
+#> HOLDER exclusive $USER
 python3 -c 'import fcntl; f = open("f", "r"); fcntl.lockf(f, fcntl.LOCK_SH)' & waiter=$!
 await 'waiting f'
 flock --holders f | sed "s/^$waiter /WAITER /; s/  */ /g" | grep waiting | cut -d' ' -f 1-3
@@ -82,14 +84,14 @@ kill $(cat pid); wait
 flock --holders f; echo $?
 END
 unshare -m sh -c 'mount -t tmpfs none /mnt && sh look.sh /mnt'
-#> COMMAND exclusive root
-#> FLOCK exclusive root
+#> COMMAND exclusive $USER
+#> FLOCK exclusive $USER
 #> WAITER shared (waiting)
 #> 1
 unshare -m sh -c 'mount -t tmpfs none /mnt && mkdir /mnt/lower /mnt/upper /mnt/work /mnt/merged && : >/mnt/lower/f &&
 	mount -t overlay -o lowerdir=/mnt/lower,upperdir=/mnt/upper,workdir=/mnt/work none /mnt/merged && sh look.sh /mnt/merged'
-#> COMMAND exclusive root
-#> FLOCK exclusive root
+#> COMMAND exclusive $USER
+#> FLOCK exclusive $USER
 #> WAITER shared (waiting)
 #> 1
 

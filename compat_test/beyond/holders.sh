@@ -3,12 +3,14 @@
 Each process is called by its part here: FLOCK is flock itself, COMMAND what it runs, WAITER who waits. A kernel lock
 has all who have the descriptor, a directory lock its one owner.
 
+# needs: proc
+
 ### holders-exclusive
 flock f sh -c 'echo $$ >pid; exec sleep 100' & flock=$!
 await '[ -s pid ] && grep -qa ^sleep /proc/$(cat pid)/cmdline'
 flock --holders f | sed "s/^$flock /FLOCK /; s/^$(cat pid) /COMMAND /; s/^\([A-Z]*\) */\1 /" | sort
-#> COMMAND exclusive root sleep 100
-#native> FLOCK exclusive root flock f sh -c echo $$ >pid; exec sleep 100
+#> COMMAND exclusive $USER sleep 100
+#native> FLOCK exclusive $USER flock f sh -c echo $$ >pid; exec sleep 100
 flock --holders f >/dev/null; echo $?
 #> 0
 kill $(cat pid); wait
@@ -25,12 +27,12 @@ for options in -x -s '--permits 2' '-s -o' '-F -s' '-F --permits 1'; do
 	case $options in *-o*) flock --holders f | names $flock;; *) flock --holders f | names $pid;; esac
 	kill $pid; wait
 done
-#> COMMAND exclusive root
-#> COMMAND shared root
-#> COMMAND permit root
-#> COMMAND shared root
-#> COMMAND shared root
-#> COMMAND permit root
+#> COMMAND exclusive $USER
+#> COMMAND shared $USER
+#> COMMAND permit $USER
+#> COMMAND shared $USER
+#> COMMAND shared $USER
+#> COMMAND permit $USER
 
 ### holders-several
 hold -s f; hold -s f; hold --permits 2 f
@@ -50,10 +52,10 @@ flock f true & exclusive=$!
 flock -s f true & shared=$!
 await '[ $(flock --holders f | grep -c waiting) = 2 ]'
 flock --holders f | grep waiting | sed "s/^$exclusive /FLOCK /; s/^$shared /FLOCK /; s/^[0-9]* /INNER /; s/=[0-9+]* /=FLOCK /; s/  */ /g" | sort
-#native> FLOCK exclusive (waiting) root flock f true
-#native> FLOCK shared (waiting) root flock -s f true
-#directory> INNER exclusive (waiting) root flock --supervisor=FLOCK f true
-#directory> INNER shared (waiting) root flock --supervisor=FLOCK -s f true
+#native> FLOCK exclusive (waiting) $USER flock f true
+#native> FLOCK shared (waiting) $USER flock -s f true
+#directory> INNER exclusive (waiting) $USER flock --supervisor=FLOCK f true
+#directory> INNER shared (waiting) $USER flock --supervisor=FLOCK -s f true
 kill $exclusive $shared
 await '! flock --holders f | grep -q waiting'
 flock --holders f >/dev/null; echo $?
@@ -72,11 +74,11 @@ flock --holders f; echo $?
 #> 1
 
 ### holders-looks-and-leaves-everything-alone
-mkdir d; : >d/f; touch -d '2001-02-03' d/f
+mkdir d; : >d/f; touch -t 200102030000 d/f
 flock --holders d/f; flock --holders d
-ls -A d; stat -c %y d/f
+ls -A d; mtime d/f
 #> f
-#> 2001-02-03 00:00:00.000000000 +0000
+#> 981158400.000000000
 
 ### holders-missing-file
 flock --holders missing; echo $?
@@ -137,12 +139,12 @@ flock --holders 9; echo $?
 flock 9
 script() { sed "s/^$$ /SCRIPT /; s/  */ /g; s,[^ ]*bash .*,bash," | grep ^SCRIPT; }
 flock --holders 9 | script 9>&-
-#> SCRIPT exclusive root bash
+#> SCRIPT exclusive $USER bash
 flock --holders f | script 9>&-
-#> SCRIPT exclusive root bash
+#> SCRIPT exclusive $USER bash
 flock -s 9
 flock --holders --fd 9 | script 9>&-
-#> SCRIPT shared root bash
+#> SCRIPT shared $USER bash
 flock -u 9
 flock --holders 9; echo $?
 #> 1
@@ -164,7 +166,7 @@ flock f sh -c 'echo $$ >pid; exec sleep 100' & flock=$!
 await '[ -s pid ]'
 kill -9 $flock; wait $flock
 flock --holders f | sed "s/^$(cat pid) /COMMAND /; s/  */ /g" | cut -d' ' -f 1-3
-#> COMMAND exclusive root
+#> COMMAND exclusive $USER
 kill -9 $(cat pid)
 await '! flock --holders f >/dev/null'
 
@@ -189,7 +191,7 @@ flock -F g sh -c ': >too; exec -a "$(printf "a\nb\033[1m")" sleep 100' 2>/dev/nu
 flock -F h bash -c ': >has2; exec -a "$(printf "a\nb\033[1m")" sleep 100' & odd=$!
 await '[ -e has2 ] && ! grep -qa ^bash /proc/$odd/cmdline'
 flock --holders h | sed "s/^$odd /COMMAND /" 
-#> COMMAND exclusive root a?b?[1m 100
+#> COMMAND exclusive $USER a?b?[1m 100
 kill $odd; pkill -P $flock sleep; wait
 
 ### holders-conflict-options-mean-nothing
@@ -267,7 +269,7 @@ kill $(cat pid); wait
 flock -F f sh -c 'echo $$ >pid; exec sleep 100' &
 await '[ -s pid ] && grep -qa ^sleep /proc/$(cat pid)/cmdline'
 setpriv --reuid 65534 --clear-groups flock --holders f | sed "s/^$(cat pid) /COMMAND /; s/  */ /g" | cut -d' ' -f 1-3; echo ${PIPESTATUS[0]}
-#> COMMAND exclusive root
+#> COMMAND exclusive $USER
 #> 0
 kill $(cat pid); wait
 setpriv --reuid 65534 --clear-groups flock --holders f; echo $?

@@ -1,6 +1,7 @@
 State directories that are not what they should be. One clear line, the right status, nothing guessed, nothing changed.
 
 ### hostile-link
+# needs: find-printf
 # directory: only
 tree() { find . -printf '%p %y %m %s %i %l\n' | sort; }
 : >f; mkdir elsewhere; : >elsewhere/free; ln -s elsewhere .f.flock
@@ -12,6 +13,7 @@ flock f echo in; echo $?
 #> unchanged
 
 ### hostile-link-to-nothing
+# needs: find-printf
 # directory: only
 tree() { find . -printf '%p %y %m %s %i %l\n' | sort; }
 : >f; ln -s elsewhere .f.flock
@@ -23,6 +25,7 @@ flock f echo in; echo $?
 #> unchanged
 
 ### hostile-file
+# needs: find-printf
 # directory: only
 tree() { find . -printf '%p %y %m %s %i %l\n' | sort; }
 : >f; echo mine >.f.flock
@@ -50,7 +53,7 @@ flock f -c 'echo in'; echo $?
 
 ### hostile-unreadable
 # directory: only
-# needs: root setpriv
+# needs: find-printf root setpriv
 : >f; chmod 666 f; chmod 777 .
 flock f true
 chmod 700 .f.flock
@@ -63,7 +66,7 @@ setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
 
 ### hostile-unwritable
 # directory: only
-# needs: root setpriv
+# needs: find-printf root setpriv
 : >f; chmod 666 f; chmod 777 .
 flock f true
 before=$(find . -printf '%p %m\n')

@@ -1,6 +1,7 @@
 Lock files with names that are hard to handle.
 
 ### names-odd
+# needs: proc
 cat >all.sh <<'END'
 one() {
 	hold "$1"
@@ -15,7 +16,7 @@ for name in 'a b' $'new\nline' '*' "it's" $'tab\t' '$HOME' '\' ' ' . '.f.flock' 
 	mkdir -p dir; cd dir
 	[ "$name" = . ] || : >"$name"
 	one "$name" | tr '\n' ' ' | grep -v '^1 0 0 $' | cat -v
-	[ "$LOCKS" = native ] || [ "$(find . -printf . | wc -c)" = 4 ] || [ "$name" = . ] || ls -A | cat -v
+	[ "$LOCKS" = native ] || [ "$(find . -exec printf . ';' | wc -c)" = 4 ] || [ "$name" = . ] || ls -A | cat -v
 	cd ..; rm -r dir
 done
 echo done

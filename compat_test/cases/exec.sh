@@ -205,6 +205,7 @@ echo 'echo "script $*"' >bin/s; chmod +x bin/s
 PATH=$PWD/bin:$PATH flock f s a; echo $?
 
 ### script-without-interpreter-line-runs-in-sh
+# needs: proc
 echo 'echo "${BASH_VERSION:-sh}"; tr "\0" " " </proc/$$/cmdline' >s; chmod +x s
 SHELL=$(command -v bash) flock f ./s a b; echo
 
@@ -289,14 +290,15 @@ bash -c 'until [ -e go ]; do sleep .01; done & exec flock f sh -c "exit 6"'; ech
 echo >go
 
 ### found-with-the-effective-user
-# needs: setpriv
-mkdir -m 700 private; cp "$(command -v true)" private/cmd
-setpriv --ruid 65534 --clear-groups flock f ./private/cmd; echo $?
+# needs: setpriv root
+mkdir -m 700 private; cp "$(type -P bash)" private/cmd
+setpriv --ruid 65534 --clear-groups flock f ./private/cmd -c 'echo ran'; echo $?
 
 ### path-with-a-part-too-long
 PATH=/$(printf %05000d 0):$PATH flock f echo found
 
 ### no-fork-not-found-with-stderr-full
+# needs: full
 flock -F f nothing 2>/dev/full; echo $?
 
 ### path-of-files-says-so

@@ -77,6 +77,7 @@ SHELL=/bin/sh flock f -c 'echo "${BASH_VERSION:-none}"'
 SHELL=$(command -v bash) flock f -c 'echo "${BASH_VERSION:+bash}"'
 
 ### c-argv0-of-the-shell
+# needs: proc
 printf '%s\n' '#!/bin/sh' 'tr "\0" "\n" </proc/$$/cmdline' >mysh
 chmod +x mysh
 SHELL=$PWD/mysh flock f -c 'echo hi'

@@ -501,7 +501,7 @@ grep -c ":$(stat -c %i f) " /proc/locks
 # needs: lslocks
 # kernel: lslocks
 hold f
-lslocks -n -o TYPE,MODE,M,START,END,PATH | grep "$PWD/f\$" | tr -s ' '
+lslocks -n -o TYPE,MODE,M,START,END,PATH | grep "$PWD/f\$" | tr -s ' ' | sed 's/^ //'
 release
 
 ### waits-without-waking

@@ -5,21 +5,17 @@ flock f true
 wc -c <f
 
 ### mode-under-umask-022
-# needs: linux
-umask 022; flock f true; stat -c %a f
+umask 022; flock f true; ls -l f | cut -c 1-10
 
 ### mode-under-umask-077
-# needs: linux
-umask 077; flock f true; stat -c %a f
+umask 077; flock f true; ls -l f | cut -c 1-10
 
 ### mode-under-umask-0
-# needs: linux
-umask 0; flock f true; stat -c %a f
+umask 0; flock f true; ls -l f | cut -c 1-10
 
 ### mode-of-an-old-file-kept
-# needs: linux
 touch f; chmod 640 f
-flock f true; stat -c %a f
+flock f true; ls -l f | cut -c 1-10
 
 ### content-kept
 echo text >f
@@ -36,15 +32,13 @@ release
 cat f
 
 ### times-kept
-# needs: linux
-touch -d '2001-02-03 04:05:06 UTC' f
+touch -t 200102030405.06 f
 flock f true
-TZ=UTC stat -c %y f
+mtime f
 
 ### executable-file-kept
-# needs: linux
 printf '#!/bin/sh\necho me\n' >f; chmod 755 f
-flock f ./f; stat -c %a f
+flock f ./f; ls -l f | cut -c 1-10
 
 ### file-stays-after-the-command
 flock f true; ls

@@ -186,6 +186,7 @@ LC_ALL=de_DE.UTF-8 LANGUAGE=de flock f nothing-here; echo $?
 flock --help >a; flock -h >b; cmp a b && echo same
 
 ### verbose-into-a-pipe-that-nobody-reads
+# needs: sigenv
 # kernel: a command that flock itself becomes leaves nobody to say it afterwards, so it is said before
 mkfifo pipe
 { read -r x; } <pipe & exec 3>pipe

@@ -314,7 +314,7 @@ cat /proc/self/limits >before
 flock f cat /proc/self/limits | diff before - && echo same
 
 ### nice-arrives
-nice -n 5 flock f nice
+[ "$(nice -n 5 flock f nice)" = "$(nice -n 5 nice)" ]; echo $?
 
 ### environment-arrives
 export ODD='a=b
@@ -373,6 +373,7 @@ setpriv --reuid 1234 --regid 2345 --groups 5,6 flock f id -g
 setpriv --reuid 1234 --regid 2345 --groups 5,6 flock f id -G
 
 ### controlling-terminal-none-needed
+# needs: setsid
 setsid flock f echo hi </dev/null; echo $?
 
 ### no-new-privileges-kept

@@ -257,6 +257,7 @@ echo >go
 wait $!; echo $?
 
 ### setsid-daemon
+# needs: setsid
 setsid flock -n lock sh -c 'echo >held; until [ -e go ]; do sleep .01; done' &
 await '[ -e held ]'
 flock -n lock true; echo $?
@@ -293,11 +294,13 @@ chmod +x wrapper
 printf 'one\ntwo\n' | { flock lock head -c 4 >/dev/null; cat; }
 
 ### time-limited-command
+# needs: timeout
 flock lock timeout .2 sh -c 'until [ -e never ]; do sleep .01; done'; echo $?
 await 'flock -n lock true'
 echo free
 
 ### timeout-around-flock
+# needs: timeout
 timeout 20 flock lock sh -c 'exit 9'; echo $?
 
 ### exec-flock-from-a-script

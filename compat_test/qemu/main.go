@@ -18,15 +18,20 @@ import (
 	"syscall"
 )
 
-// elf is what the file header says: class, machine.
+// elf is what the file header says: class (32 or 64 bits), byte order (little or big), type (a program) and machine.
 var elf = map[string]struct {
-	class   byte
-	machine [2]byte
+	class, order byte
+	program      [2]byte
+	machine      [2]byte
 }{
-	"386":     {1, [2]byte{0x03, 0}},
-	"arm":     {1, [2]byte{0x28, 0}},
-	"arm64":   {2, [2]byte{0xb7, 0}},
-	"riscv64": {2, [2]byte{0xf3, 0}},
+	"386":      {1, 1, [2]byte{2, 0}, [2]byte{0x03, 0}},
+	"arm":      {1, 1, [2]byte{2, 0}, [2]byte{0x28, 0}},
+	"arm64":    {2, 1, [2]byte{2, 0}, [2]byte{0xb7, 0}},
+	"loong64":  {2, 1, [2]byte{2, 0}, [2]byte{0x02, 1}},
+	"mips64le": {2, 1, [2]byte{2, 0}, [2]byte{0x08, 0}},
+	"ppc64le":  {2, 1, [2]byte{2, 0}, [2]byte{0x15, 0}},
+	"riscv64":  {2, 1, [2]byte{2, 0}, [2]byte{0xf3, 0}},
+	"s390x":    {2, 2, [2]byte{0, 2}, [2]byte{0, 0x16}},
 }
 
 func main() {
@@ -57,9 +62,9 @@ func rule(arch, qemu string) string {
 	if !known {
 		fail("unknown architecture: ", arch)
 	}
-	magic := append([]byte("\x7fELF"), header.class, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0)
-	magic = append(magic, header.machine[:]...)
-	mask := []byte("\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff")
+	magic := append([]byte("\x7fELF"), header.class, header.order, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	magic = append(append(magic, header.program[:]...), header.machine[:]...)
+	mask := []byte("\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")
 	escape := func(bytes []byte) string {
 		var b strings.Builder
 		for _, c := range bytes {

@@ -1,0 +1,98 @@
+# Our flock with one fault, to show that the scripts of beyond/ see it. A fault is named where it is tested for: M name.
+# The file that is called flock sets MUTANT and REAL, and reads this with the arguments of flock.
+M() { [[ $MUTANT == "$1" ]]; }
+
+real() { # the program, in place of this shell
+	exec -a flock "$REAL" "$@"
+}
+
+# change OPTION 'COMMANDS': run the commands for the value of OPTION; without $value the option goes, and $instead is there
+words=("$@") value= instead= found=
+change() {
+	local i option=$1 new=() word
+	for ((i = 0; i < ${#words[@]}; i++)); do
+		word=${words[i]}
+		if [[ -z $found && ($word == "$option" || $word == "$option="*) ]]; then
+			found=yes
+			if [[ $word == *=* ]]; then value=${word#*=}; else value=${words[++i]}; fi
+			eval "$2"
+			[[ -z $value ]] || new+=("$option=$value")
+			[[ -z $instead ]] || new+=("$instead")
+		else
+			new+=("$word")
+		fi
+	done
+	words=("${new[@]}")
+}
+has() {
+	local word
+	for word in "${words[@]}"; do [[ $word == $1 ]] && return; done
+	return 1
+}
+
+if has '--permits*'; then
+	M permits-one-more && change --permits '[[ $value == *[!0-9]* ]] || value=$((value + 1))'
+	M permits-one-fewer && change --permits '[[ $value -lt 2 ]] || value=$((value - 1))'
+	M permits-exclusive && change --permits 'value='
+	M permits-shared && change --permits 'value= instead=--shared'
+	M permits-never-wait && words=(-n "${words[@]}")
+	M permits-any-number && change --permits '[[ $value == [1-9]* ]] || value=1'
+	M permits-change-the-mode && [[ -e f ]] && chmod 640 f
+	M permits-write-into-the-file && echo permit >f
+	M permits-leave-something && : >f.permit
+	if M permits-conflict-is-0; then "$REAL" "${words[@]}"; exit 0; fi
+fi
+# the mark lies outside of the directory that the cases look at
+once() { if [[ -e ../once ]]; then return 1; fi; : >../once; }
+if M permits-lock-only-once && ! once && has -n; then exit 1; fi
+if M permits-not-given-back && [[ ${words[0]} == -u ]]; then exit 0; fi
+
+if has '--cooldown*'; then
+	M cooldown-ignored && change --cooldown 'value='
+	M cooldown-in-milliseconds && change --cooldown '[[ $value == *[!0-9]* ]] || value=.000$value'
+	M cooldown-in-hours && change --cooldown 'case $value in *[!0-9.]*) ;; .*) value=${value}e3 ;; *) value=${value}00 ;; esac'
+	if M cooldown-never-ends || M cooldown-of-new-files-only; then
+		M cooldown-never-ends && once && real "${words[@]}"
+		M cooldown-of-new-files-only && [[ ! -e f ]] && real "${words[@]}"
+		exit 1
+	fi
+	M cooldown-never-waits && words=(-n "${words[@]}")
+	M cooldown-any-number && change --cooldown '[[ $value == [0-9.i]* ]] || value=1'
+	if M cooldown-over-at-the-end || M cooldown-set-when-refused || M cooldown-fails-with-1; then
+		"$REAL" "${words[@]}"
+		status=$?
+		file=f
+		M cooldown-over-at-the-end && [[ -e $file ]] && touch "$file"
+		M cooldown-set-when-refused && [[ $status == 1 && -e $file ]] && touch -t 204001010000 "$file"
+		M cooldown-fails-with-1 && [[ $status != 0 ]] && status=1
+		exit $status
+	fi
+elif M cooldown-for-everybody && ! has '--holders' && ! has -s && ! has -u && ! has '--permits*'; then
+	words=(--cooldown .001 "${words[@]}")
+fi
+
+if has --holders && [[ $MUTANT == holders-* ]]; then
+	M holders-nobody && exit 1
+	M holders-touches-the-file && touch -- "${words[-1]}"
+	M holders-makes-the-file && [[ ! -e ${words[-1]} ]] && : >"${words[-1]}"
+	"$REAL" "${words[@]}" >.listed
+	status=$?
+	case $MUTANT in
+	holders-only-the-first) sed 1q .listed ;;
+	holders-only-the-last) sed -n '$p' .listed ;;
+	holders-without-waiters) grep -v '(waiting)' .listed ;;
+	holders-waiters-hold) sed 's/ (waiting)//' .listed ;;
+	holders-other-process) sed 's/^\( *\)[0-9]/\19&/' .listed ;;
+	holders-always-exclusive) sed 's/shared/exclusive/; s/permit/exclusive/' .listed ;;
+	holders-of-nobody) sed "s/ $(id -un) / - /" .listed ;;
+	holders-without-command) cut -c 1-30 .listed ;;
+	holders-says-it-twice) cat .listed .listed ;;
+	holders-twice-the-name) sed 's/sleep/sleeper/' .listed ;;
+	*) cat .listed ;;
+	esac
+	rm .listed
+	M holders-always-0 && exit 0
+	M holders-always-1 && exit 1
+	exit $status
+fi
+real "${words[@]}"

@@ -1,0 +1,69 @@
+//go:build unix
+
+package compat_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// recordTranscripts writes transcripts/*.txt anew (make record):
+//
+//   - the installed reference answers the cases that its release knows;
+//   - an answer of another release stays as it is, as long as the script does;
+//   - where there is none, ours answers, and the answer is marked as unread: its test fails until a person has removed
+//     the mark;
+//   - transcripts/ours.txt has what ours answers where a difference is intended.
+//
+// A case that this machine cannot run keeps the answer that it has. Read the result with git diff.
+func recordTranscripts() error {
+	if oursPath == "" {
+		return fmt.Errorf("cannot build the flock to be tested: %s", oursMissing)
+	}
+	ours, err := modeWorld("ours", oursPath)
+	if err != nil {
+		return err
+	}
+	reference, err := modeWorld("reference", referencePath)
+	if err != nil {
+		return err
+	}
+	var (
+		mu    sync.Mutex
+		group sync.WaitGroup
+		slots = make(chan bool, 6)
+		errs  []error
+	)
+	answer := func(w *world, c compatCase, to map[string]result, flaw string) {
+		r, err := w.run(c)
+		r.flaw = flaw
+		mu.Lock()
+		defer mu.Unlock()
+		to[c.name] = r
+		errs = append(errs, err)
+	}
+	for _, c := range cases {
+		if need := missing(c); need != "" {
+			fmt.Printf("not recorded: %s needs %s\n", c.name, need)
+			continue
+		}
+		mu.Lock()
+		known := expected[c.name].exit != ""
+		mu.Unlock()
+		slots <- true
+		group.Go(func() {
+			defer func() { <-slots }()
+			if referencePath != "" && referenceKnows(c) {
+				answer(reference, c, expected, "")
+			} else if !known {
+				answer(ours, c, expected, unread)
+			}
+			if c.differs != "" {
+				answer(ours, c, intended, "")
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(append(errs, writeTranscripts(cases, expected, false), writeTranscripts(cases, intended, true))...)
+}

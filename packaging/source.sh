@@ -1,0 +1,27 @@
+#!/bin/sh
+# source.sh VERSION OUTDIR: pack the source, with a file VERSION, into
+# OUTDIR/flock-VERSION.tar.gz.  Reproducible as dist.sh is; needs GNU tar.
+set -eu
+umask 022
+[ $# = 2 ] || { echo "usage: source.sh VERSION OUTDIR" >&2; exit 64; }
+top=$(cd "$(dirname "$0")/.." && pwd)
+version=${1#v}
+name=flock-$version
+mkdir -p "$2"
+outdir=$(cd "$2" && pwd)
+date=$("$top/packaging/version.sh" date)
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+cd "$top"
+if [ -e .git ]; then
+	git ls-files -z >"$tmp/files"
+else
+	find . \( -path ./build -o -path ./dist -o -path ./flock -o -path ./VERSION \) -prune -o -type f -printf '%P\0' >"$tmp/files"
+fi
+mkdir "$tmp/$name"
+"${TAR:-tar}" -cf - --null --files-from "$tmp/files" | "${TAR:-tar}" -C "$tmp/$name" -xf -
+echo "$version" >"$tmp/$name/VERSION"
+"${TAR:-tar}" -C "$tmp" --format=ustar --sort=name --mtime="@$date" --mode=u+rw,go+r,go-w \
+	--owner=0 --group=0 --numeric-owner -cf "$tmp/tar" "$name"
+gzip -9nc "$tmp/tar" >"$outdir/$name.tar.gz"
