@@ -5,7 +5,7 @@ BINDIR  = $(PREFIX)/bin
 DATADIR = $(PREFIX)/share
 
 VERSION := $(shell packaging/version.sh)
-# The tag and -checklinkname=0 go together: runtime_linkname.go says why.
+# The tag and -checklinkname=0 go together: internal/cstart says why.
 GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags flock_linkname \
 	-ldflags '-s -w -checklinkname=0 -X main.version=$(VERSION)'
 

@@ -15,7 +15,7 @@ flock -n -o --cooldown 600 f echo in; echo $?
 
 ### cooldown-shared
 flock -s --cooldown 600 f echo in; echo $?
-#> flock: --cooldown does not go with --shared or --permits
+#> flock: --cooldown cannot be combined with --shared or --permits
 #> 64
 ls
 

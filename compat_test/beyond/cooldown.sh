@@ -158,7 +158,7 @@ flock -n --cooldown 600 f echo in
 
 # two could look at the time, and then set it, at once
 flock --permits 2 --cooldown 600 f echo in; echo $?
-#> flock: --cooldown does not go with --shared or --permits
+#> flock: --cooldown cannot be combined with --shared or --permits
 #> 64
 ls
 

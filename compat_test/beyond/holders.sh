@@ -108,12 +108,12 @@ setpriv --reuid 65534 --clear-groups flock --holders f; echo $?
 
 ### holders-wrong-use
 flock --holders 2>&1 | head -1
-#> flock: --holders wants one file, directory or descriptor number
+#> flock: --holders takes one file, directory or descriptor number
 flock --holders f g; echo $?
-#> flock: --holders wants one file, directory or descriptor number
+#> flock: --holders takes one file, directory or descriptor number
 #> 64
 flock --holders f -c true; echo $?
-#> flock: --holders wants one file, directory or descriptor number
+#> flock: --holders takes one file, directory or descriptor number
 #> 64
 
 ### holders-descriptor-not-open

@@ -34,7 +34,7 @@ done 2>&1 | sed 's/: .*permits.*/: (permits)/' | uniq -c | sed 's/^ *//' | head 
 #> 1 64
 exec 9>>f
 flock -u --permits 2 9; echo $?
-#> flock: --permits does not go with --shared or --unlock
+#> flock: --permits cannot be combined with --shared or --unlock
 #> 64
 
 ### permits-shared-then-exclusive-is-allowed
