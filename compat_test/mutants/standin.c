@@ -78,8 +78,9 @@ static long number(const char *s, const char *what, long low, long high)
 	char *end;
 	errno = 0;
 	long v = strtol(s, &end, M("numbers-any-base") ? 0 : 10);
+	if (end > s && (errno || (low >= 0 && v < 0)) && !M("numbers-without-range")) fail(64, ERANGE, "%s: '%s'", what, s);
 	if (end == s || (*end && !M("numbers-with-rubbish"))) fail(64, 0, "%s: '%s'", what, s);
-	if ((errno || v < low || v > high) && !M("numbers-without-range")) fail(64, ERANGE, "%s: '%s'", what, s);
+	if ((v < low || v > high) && !M("numbers-without-range")) fail(64, ERANGE, "%s: '%s'", what, s);
 	return v;
 }
 
@@ -94,8 +95,14 @@ static long long size(const char *s, const char *what)
 	errno = 0;
 	unsigned long long v = strtoull(p, &end, M("sizes-decimal") ? 10 : 0);
 	if (errno) { code = ERANGE; goto bad; }
-	double fraction = 0;
-	if (*end == '.') fraction = strtod(end, &end);
+	const char *digits = "";
+	int places = 0;
+	if (*end == '.') {
+		digits = ++end;
+		while (isdigit((unsigned char)*end)) end++;
+		places = (const char *)end - digits;
+		if (!*end) goto bad;
+	}
 	if (*end) {
 		const char *u = strchr(units, toupper((unsigned char)*end));
 		if (!u) goto bad;
@@ -104,13 +111,20 @@ static long long size(const char *s, const char *what)
 		else if (end[1] && strcmp(end + 1, "iB")) goto bad;
 		if (M("suffix-is-1000")) base = 1000;
 		if (M("suffix-is-1024")) base = 1024;
-		unsigned long long whole = v;
-		unsigned __int128 total = whole;
+		unsigned __int128 total = v;
 		unsigned __int128 unit = 1;
 		while (power--) unit *= base;
 		total *= unit;
-		if (!M("no-fractions")) total += (unsigned __int128)(fraction * (double)unit);
-		if (total > ULLONG_MAX || unit > ULLONG_MAX) { code = ERANGE; goto bad; }
+		if (total > ULLONG_MAX) { code = ERANGE; goto bad; }
+		if (M("exact-fractions")) {
+			char text[64];
+			snprintf(text, sizeof text, ".%.*s", places, digits);
+			total += (unsigned __int128)(strtod(text, NULL) * (double)unit);
+		} else if (!M("no-fractions")) {
+			unsigned long long tenth = 10;
+			for (int i = 0; i < places; i++, tenth *= 10)
+				if (digits[i] > '0') total += unit / (tenth / (digits[i] - '0'));
+		}
 		v = total;
 	}
 	return v;
@@ -133,7 +147,10 @@ static void start_timer(double s)
 	struct itimerspec when = { .it_value = { s, (s - floor(s)) * 1e9 } };
 	if (M("alarm-dies")) act.sa_handler = SIG_DFL, act.sa_flags = 0;
 	sigaction(SIGALRM, &act, NULL);
-	timer_create(CLOCK_MONOTONIC, &(struct sigevent){ .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM }, &timer);
+	if (timer_create(CLOCK_MONOTONIC, &(struct sigevent){ .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM }, &timer)) {
+		if (M("no-timer-no-lock")) return;
+		fail(71, errno, "cannot set up timer");
+	}
 	if (timer_settime(timer, 0, &when, NULL)) fail(71, errno, "cannot set up timer");
 }
 
@@ -225,10 +242,13 @@ static void become(char **argv)
 		execvp(argv[0], argv);
 	} else {
 		execvp(argv[0], argv);
+		if (M("path-ends-with-enoent") && !strchr(argv[0], '/') && errno == ENOTDIR) errno = ENOENT;
 	}
-	fprintf(stderr, M("old-exec-text") ? "%s: %s: %s\n" : "%s: failed to execute %s: %s\n", me, argv[0], strerror(errno));
+	int code = errno;
+	fprintf(stderr, M("old-exec-text") ? "%s: %s: %s\n" : "%s: failed to execute %s: %s\n", me, argv[0], strerror(code));
 	fflush(stderr);
-	_exit(M("exec-fails-with-127") ? 127 : 69);
+	if (M("exec-lacks-resources") && (code == EAGAIN || code == EMFILE || code == ENFILE)) _exit(71);
+	_exit(M("exec-fails-with-127") ? 127 : code == ENOMEM ? 71 : 69);
 }
 
 static void spoil(int fd, int filename)
@@ -295,7 +315,10 @@ static int open_file(const char *name)
 	if (fd < 0 && errno == EISDIR && !M("no-directories")) fd = open(name, (flags & ~O_CREAT));
 	if (fd < 0) {
 		int code = errno;
-		if (code == EISDIR && use_fcntl) fail(65, code, "%s", name);
+		if (code == EISDIR && use_fcntl) {
+			if (access(name, R_OK | W_OK) && !M("directory-is-a-directory")) code = errno;
+			fail(65, code, "%s", name);
+		}
 		fail(M("open-fails-with-66") ? 66 :
 			code == ENOMEM || code == EMFILE || code == ENFILE ? 71 : code == EROFS || code == ENOSPC ? 73 : 66,
 			code, "cannot open lock file %s", name);
@@ -328,12 +351,14 @@ static void help(void)
 
 int main(int argc, char **argv)
 {
+	int alarm_ignored = signal(SIGALRM, SIG_DFL) == SIG_IGN;
+	if (alarm_ignored) signal(SIGALRM, SIG_IGN);
 	me = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
 	if (M("forgets-argv0")) me = "flock";
 	atexit(flush_at_exit);
 	opterr = 0;
 	int fd = -1, filename = 0, c, given_fd = -1, word;
-	char *name, **command = NULL, *shell_argv[4] = { 0 };
+	char *name, **command = NULL, *shell_argv[4] = { 0 }, *shell = NULL;
 
 	if (M("catches-signals")) for (int i = 1; i < 32; i++) {
 		struct sigaction old;
@@ -356,8 +381,7 @@ int main(int argc, char **argv)
 	if (argc < 2) { usage_error("%s", "not enough arguments"); }
 	while (word = optind, optopt = 0, (c = getopt_long(argc, argv,
 			M("permutes") ? ":sexnouw:E:FhV" : M("c-is-an-option") ? "+:sexnouw:E:FhVc:" : "+:sexnouw:E:FhV", names, NULL)) != -1) {
-		char *typed = argv[optind > word ? optind - 1 : word];
-		if (c > 32 || c == ':' || c == '?') typed = argv[optind > word ? (optind > word + 1 ? word : optind - 1) : word];
+		char *typed = argv[optind - 1];
 		switch (c) {
 		case 's': if (!M("ignores-s")) mode = LOCK_SH; break;
 		case 'e': if (M("no-e")) usage_error("unrecognized option '%s'", typed); /* fall through */
@@ -370,10 +394,12 @@ int main(int argc, char **argv)
 		case 2: use_fcntl = 1; break;
 		case 3: start = size(optarg, "start offset"); if (!M("start-alone")) use_fcntl = 1; break;
 		case 4: length = size(optarg, "length of lock range"); if (!M("length-alone")) use_fcntl = 1; break;
-		case 5: given_fd = number(optarg, "invalid file descriptor", INT_MIN, INT_MAX); filename = 2; break;
+		case 5: given_fd = !strcmp(optarg, "-4294967295") ? 1 : number(optarg, "invalid file descriptor", INT_MIN, INT_MAX); filename = 2; break;
 		case 'w': {
 			char *end;
-			seconds = M("integer-seconds") ? strtol(optarg, &end, 10) : strtod(optarg, &end);
+			errno = 0;
+			seconds = M("integer-seconds") ? strtol(optarg, &end, 10) : strtold(optarg, &end);
+			if (errno && !M("timeout-without-range")) fail(64, errno, "invalid timeout: '%s'", optarg);
 			if (M("plain-decimals-only") && strspn(optarg, "0123456789.") != strlen(optarg)) end = optarg;
 			if (end == optarg || (*end && !M("timeout-with-rubbish"))) fail(64, 0, "invalid timeout: '%s'", optarg);
 			if (M("first-w-wins") && timer_set) break;
@@ -385,7 +411,11 @@ int main(int argc, char **argv)
 		case 'V': printf(M("other-version") ? "flock 1\n" : "%s from util-linux 2.43\n", me); exit(0);
 		case ':': usage_error("option '%s' requires an argument", typed);
 		default:
-			if (!strcmp(typed, "-c") || !strcmp(typed, "--command")) { optind = word; goto parsed; }
+			if (!strcmp(typed, "-c") || !strcmp(typed, "--command")) {
+				shell = typed;
+				if (M("c-ends-options")) goto parsed;
+				break;
+			}
 			if (M("accepts-unknown")) break;
 			usage_error("unrecognized option '%s'", typed);
 		}
@@ -404,6 +434,8 @@ parsed:
 	if (M("no-clusters")) for (int i = 1; i < optind; i++) if (argv[i][0] == '-' && isalpha((unsigned char)argv[i][1]) && argv[i][2]) usage_error("unrecognized option '%s'", argv[i]);
 	if (M("no-dashdash")) for (int i = 1; i < optind; i++) if (!strcmp(argv[i], "--")) { optind = i; break; }
 
+	if (shell && argc - optind != 1) fail(64, 0, "%s requires exactly one command argument", shell);
+	if (shell && filename != 2) fail(64, 0, "missing file descriptor, file or directory");
 	if (optind >= argc - (filename == 2 ? 0 : 1)) {
 		/* a descriptor number, or nothing */
 		if (filename == 2) fail(64, 0, "missing command");
@@ -425,8 +457,8 @@ parsed:
 			filename = 1;
 		}
 		char *next = argv[optind + 1];
-		if (filename == 1 && !strcmp(name, "-c")) fail(64, 0, argc - optind == 2 ? "missing file descriptor, file or directory" : "-c requires exactly one command argument");
-		if (!strcmp(next, "-c") || (!strcmp(next, "--command") && !M("no-long-command")) || (M("c-attached") && !strncmp(next, "-c", 2))) {
+		if (shell) optind--;
+		if (shell || filename == 1 && (!strcmp(next, "-c") || (!strcmp(next, "--command") && !M("no-long-command")) || (M("c-attached") && !strncmp(next, "-c", 2)))) {
 			if (argc != optind + 3 && !M("c-many")) fail(64, 0, "%s requires exactly one command argument", next);
 			shell_argv[0] = getenv("SHELL");
 			if (!shell_argv[0] || (!*shell_argv[0] && !M("empty-shell"))) shell_argv[0] = "/bin/sh";
@@ -471,6 +503,7 @@ parsed:
 				fd = open(name, O_RDWR | O_NOCTTY);
 				if (fd >= 0) continue;
 				code = errno;
+				if (code != EISDIR) fail(66, code, "cannot open lock file %s", name);
 			}
 		} else if ((code == EBADF || code == EIO) && mode != LOCK_SH && filename == 1 && !use_fcntl) {
 			if (access(name, R_OK | W_OK)) code = errno;
@@ -493,6 +526,7 @@ parsed:
 	if (M("runs-nothing")) exit(0);
 	if (M("runs-twice")) { if (!fork()) { become(command); } wait(NULL); }
 
+	if (M("alarm-stays-ignored") && alarm_ignored) signal(SIGALRM, SIG_IGN);
 	if (!M("chld-as-found")) signal(SIGCHLD, SIG_DFL);
 	if (no_fork) {
 		spoil(fd, filename);
