@@ -24,7 +24,7 @@ flock: $(wildcard *.go fallback/*.go internal/*/*.go) go.mod go.sum
 demo: flock                   ## build, and show the main job at work
 	sh compat_test/demo.sh ./flock
 
-check: flock                  ## what to run after each change (half a minute)
+check: flock                  ## what to run after each change (less than a minute)
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go vet ./...
 	go test -short -count=1 ./...

@@ -99,7 +99,7 @@ var betrays = []struct{ words, needs string }{
 	{`(^|[^-\w])timeout (-|[0-9.])`, "timeout"},
 	{`\bstrace\b`, "strace"},
 	{`\bsetpriv\b`, "setpriv"},
-	{`\bunshare\b|(^|[^-\w])mount `, "mount"},
+	{`\bunshare\b|(^|[^-\w])mount `, "mount pidns"},
 	{`\btaskset\b`, "taskset"},
 	{`\blslocks\b`, "lslocks"},
 	{`(^|[^-\w])fuser `, "fuser"},

@@ -63,7 +63,9 @@ func TestMineByKeeper(t *testing.T) {
 	dir := lockFile(t)
 	o := deadOwner(t)
 	o.Keeper = Keeper{os.Getpid(), me("").Start}
-	must(New(dir, o).TryLock(Request{Mode: Exclusive}))
+	held := New(dir, o)
+	must(held.TryLock(Request{Mode: Exclusive}))
+	held.disclaim("") // as if another process had locked
 	l := New(dir, me("other"))
 	if err := l.TryLock(Request{Mode: Exclusive}); err == nil {
 		t.Fatal("two inside")

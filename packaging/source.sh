@@ -14,10 +14,9 @@ date=$("$top/packaging/version.sh" date)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$top"
-if [ -e .git ]; then
-	git ls-files -z >"$tmp/files"
-else
-	find . \( -path ./build -o -path ./dist -o -path ./flock -o -path ./VERSION \) -prune -o -type f -printf '%P\0' >"$tmp/files"
+if ! { [ -e .git ] && git ls-files -z >"$tmp/files" 2>/dev/null; }; then
+	find . \( -path ./build -o -path ./dist -o -path ./flock -o -path ./VERSION -o -path ./.git \) -prune \
+		-o -type f -printf '%P\0' >"$tmp/files"
 fi
 mkdir "$tmp/$name"
 "${TAR:-tar}" -cf - --null --files-from "$tmp/files" | "${TAR:-tar}" -C "$tmp/$name" -xf -

@@ -4,18 +4,23 @@
 # source tarball, which has no git: the file VERSION, and its date.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
+
+# The git of this tree, not of one that it lies in.
+ours() {
+	[ -e "$top/.git" ] && git -C "$top" "$@" 2>/dev/null
+}
+
 if [ "${1-}" = date ]; then
 	if [ -n "${SOURCE_DATE_EPOCH-}" ]; then
 		echo "$SOURCE_DATE_EPOCH"
-	elif [ -e "$top/.git" ]; then
-		git -C "$top" log -1 --format=%ct
-	else
-		date -r "$top/VERSION" +%s
+	elif ! ours log -1 --format=%ct; then
+		[ -e "$top/VERSION" ] && date -r "$top/VERSION" +%s || date -r "$top/go.mod" +%s
 	fi
-elif [ -e "$top/.git" ]; then
-	git -C "$top" describe --tags --dirty 2>/dev/null ||
-		echo "0~git$(TZ=UTC0 git -C "$top" log -1 --date=format-local:%Y%m%d --format=%cd.%h)$(
-			git -C "$top" diff --quiet HEAD -- || echo .dirty)"
+elif ours describe --tags --dirty; then
+	:
+elif commit=$(TZ=UTC0 ours log -1 --date=format-local:%Y%m%d --format=%cd.%h); then
+	ours diff --quiet HEAD -- || commit=$commit.dirty
+	echo "0~git$commit"
 elif [ -e "$top/VERSION" ]; then
 	cat "$top/VERSION"
 else

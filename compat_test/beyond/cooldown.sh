@@ -79,6 +79,7 @@ flock -n --cooldown 600 f echo in
 #> in
 
 ### cooldown-timeout
+# needs: linux
 flock --cooldown 600 f true
 start=${EPOCHREALTIME/./}
 flock -w .2 -E 9 --cooldown 600 f echo in; echo $?

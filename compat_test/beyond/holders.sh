@@ -229,7 +229,7 @@ unshare -pf --mount-proc sh -c 'flock --holders f; echo $?'
 #> 1
 
 ### holders-recipe-says-nobody-for-nobody-only
-# needs: mount root
+# needs: mount root full
 
 # the recipe of README and manual
 recipe() { flock --holders "$1" || [ $? -ne 1 ] || echo nobody; }
@@ -283,6 +283,7 @@ flock --holders f | sed "s/^$odd /COMMAND /; s/exclusive [^ ]* /exclusive USER /
 kill $odd; wait
 
 ### holders-shows-a-cooldown
+# needs: linux
 
 # it is nobody's, so that the answer stays; whoever has set the time, --cooldown obeys it
 flock --cooldown 600 f true

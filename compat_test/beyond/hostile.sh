@@ -275,6 +275,7 @@ echo $(ls -A . state)
 
 ### hostile-token-removed-by-a-cleaner
 # directory: only
+# needs: linux
 flock f true
 touch -d '2001-02-03' .f.flock/free
 find .f.flock -type f -mtime +9 -delete
