@@ -188,7 +188,7 @@ func TestNames(t *testing.T) {
 		for _, base := range []string{"", t.TempDir()} {
 			dir, err := StateDir(file, base)
 			must(err)
-			if len(filepath.Base(nursery(dir))) > maxName {
+			if len(filepath.Base(stagingDir(dir))) > maxName {
 				t.Fatalf("too long: %q", dir)
 			}
 			settled(t, dir)

@@ -27,12 +27,12 @@ func openPlace(dir string, make bool) (*place, error) {
 	var unclean error
 	if make {
 		// What we may not remove keeps us from making a state directory, but not from using one.
-		unclean = clean(dir)
+		unclean = cleanStaging(dir)
 		p.make = unclean == nil
 	}
 	if err := p.open(); err != nil {
 		if unclean != nil && errors.Is(err, fs.ErrNotExist) {
-			return nil, (&place{dir: nursery(dir)}).explain("cannot clean up", unclean)
+			return nil, (&place{dir: stagingDir(dir)}).explain("cannot clean up", unclean)
 		}
 		return nil, p.explain("cannot open", err)
 	}
@@ -61,7 +61,7 @@ func (p *place) open() error {
 
 // openDir opens a directory that is no symbolic link, nor was one when it was opened.
 func openDir(dir string) (root *os.Root, err error) {
-	// A nursery can be removed and made again in between.
+	// A staging directory can be removed and made again in between.
 	for range 10 {
 		if root, err = openOnce(dir); err != errReplaced {
 			break
@@ -79,7 +79,7 @@ func openOnce(dir string) (*os.Root, error) {
 	}
 	switch {
 	case named.Mode()&fs.ModeSymlink != 0:
-		return nil, stateError("it is a symbolic link, which nobody who locks makes; remove it")
+		return nil, stateError("it is a symbolic link, which flock never makes; remove it")
 	case !named.IsDir():
 		return nil, stateError("it is not a directory; remove it")
 	}

@@ -161,9 +161,9 @@ func TestKilledWhileMakingTheStateDirectory(t *testing.T) {
 			if !before { // another maker has won meanwhile
 				settled(t, dir)
 			}
-			temp := filepath.Join(nursery(dir), deadOwner(t).renewed().id())
+			temp := filepath.Join(stagingDir(dir), deadOwner(t).renewed().id())
 			if steps > 0 {
-				must(os.Mkdir(nursery(dir), 0777))
+				must(os.Mkdir(stagingDir(dir), 0777))
 			}
 			if steps > 1 {
 				must(os.Mkdir(temp, 0777))

@@ -147,7 +147,7 @@ func (c *call) attempt() ([]record, error) {
 		case t.kind == kindExcl && c.ours(t.owner):
 			if c.request.Mode == Exclusive {
 				// By a new name: somebody may take the owner for gone, and be about to steal the old one.
-				renewed := newRecord(kindExcl, c.heir([]record{t})).name
+				renewed := newRecord(kindExcl, c.ownerAfter([]record{t})).name
 				if t.name == renewed {
 					return nil, nil
 				}
@@ -201,7 +201,7 @@ func (c *call) enter(v view) (held bool, wait []record, err error) {
 		held, err = c.join(c.busy, own)
 		return held, nil, err
 	}
-	if held, err = c.move(c.busy, newRecord(kindExcl, c.heir(own)).name); held {
+	if held, err = c.move(c.busy, newRecord(kindExcl, c.ownerAfter(own)).name); held {
 		err = c.remove(own...)
 	}
 	return held, nil, err
@@ -211,7 +211,7 @@ func (c *call) enter(v view) (held bool, wait []record, err error) {
 // is not there any more, the record goes again. It is a new record, whatever we have already: somebody may take the
 // owner for gone, and be about to remove the old one.
 func (c *call) join(token string, own []record) (held bool, err error) {
-	mine := newRecord(kindOf(c.request.Mode), c.heir(own))
+	mine := newRecord(kindOf(c.request.Mode), c.ownerAfter(own))
 	if err := c.Create(mine.name); err != nil {
 		return false, err
 	}
@@ -231,9 +231,9 @@ func (c *call) join(token string, own []record) (held bool, err error) {
 	return true, c.remove(old...)
 }
 
-// heir is the owner for a new record. A conversion keeps the owner of what it converts, which may be an ancestor
+// ownerAfter returns the owner for a new record. A conversion keeps the owner of what it converts, which may be an ancestor
 // that the lock would otherwise not outlive us with.
-func (c *call) heir(own []record) Owner {
+func (c *call) ownerAfter(own []record) Owner {
 	if len(own) == 0 {
 		return c.owner
 	}
