@@ -153,8 +153,13 @@ func (p *printer) flush() {
 func (p *printer) fail(err error) int {
 	p.warn(err.Error())
 	var usage *cli.UsageError
-	if errors.As(err, &usage) && usage.Try {
-		p.writeError("Try '" + p.name + " --help' for more information.\n")
+	if errors.As(err, &usage) {
+		if usage.Try {
+			p.writeError("Try '" + p.name + " --help' for more information.\n")
+		}
+		if usage.Hint != "" {
+			p.warn(usage.Hint)
+		}
 	}
 	return exitStatus(err)
 }
