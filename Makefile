@@ -5,9 +5,12 @@ BINDIR  = $(PREFIX)/bin
 DATADIR = $(PREFIX)/share
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-# The tag and -checklinkname=0 go together: runtime_linkname.go says why.
+# The tag and -checklinkname=0 go together: runtime_linkname.go says why. -E is
+# the entry point for the run without the Go runtime: internal/early/doc.go.
+ENTRY = $$(case $$(go env GOOS)/$$(go env GOARCH) in \
+	linux/amd64|linux/arm64) echo -E flock_entry;; esac)
 GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags flock_linkname \
-	-ldflags '-s -w -checklinkname=0 -X main.version=$(VERSION)'
+	-ldflags "-s -w -checklinkname=0 $(ENTRY) -X main.version=$(VERSION)"
 
 SYSTEMS = \
 	linux/amd64 linux/arm64 linux/arm linux/386 linux/riscv64 linux/ppc64le \
@@ -18,7 +21,7 @@ SYSTEMS = \
 
 all: flock                    ## build the one static binary, ./flock
 
-flock: $(wildcard *.go fallback/*.go) go.mod go.sum
+flock: $(wildcard *.go fallback/*.go internal/*/*) go.mod go.sum
 	$(GOBUILD) -o $@ .
 
 demo: flock                   ## build, and show the main job at work

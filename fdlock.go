@@ -23,6 +23,7 @@ type lockFile struct {
 	fd    int
 	named bool // opened by us, under its name
 	mode  int  // what it was opened for, if named: O_RDONLY ...
+	asked bool // for a lock
 
 	release func() // the lock, once it is there
 }
@@ -88,6 +89,9 @@ func (f *lockFile) permitted(o *options) error {
 }
 
 func (f *lockFile) open() (err error) {
+	if done, err := f.openedEarly(); done {
+		return err
+	}
 	flags := f.mode | syscall.O_CREAT | syscall.O_NOCTTY
 	f.fd, err = openRetry(f.name, flags)
 	if err == syscall.EISDIR && f.mode != syscall.O_RDWR {

@@ -53,7 +53,10 @@ func unlockNative(f *lockFile, o *options) {
 
 // asked makes the lock call as o says, and once more if that may help.
 func asked(call lockCall, f *lockFile, o *options) error {
-	err := attempt(call, f, o)
+	err := f.lockedEarly()
+	if err == nil {
+		err = attempt(call, f, o)
+	}
 	if (err == syscall.EBADF || err == syscall.EIO) && o.op == exclusive && f.named && f.mode != syscall.O_RDWR {
 		if err = f.reopen(); err == nil {
 			err = attempt(call, f, o)

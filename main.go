@@ -43,12 +43,15 @@ func run(p *printer, args []string) int {
 		}
 		return code
 	}
+	if err := earlyFailure(o); err != nil {
+		return notExecuted(p, err)
+	}
 	f, err := openLockFile(o)
 	if err != nil {
 		return fail(p, err)
 	}
 
-	started := time.Now()
+	started := begin()
 	o.deadline = started.Add(o.timeout)
 	if o.supervisor != 0 {
 		o.deadline = started.Add(o.left)

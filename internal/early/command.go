@@ -1,0 +1,159 @@
+//go:build linux && (amd64 || arm64)
+
+package early
+
+import (
+	"syscall"
+	"unsafe"
+
+	"example.org/flock/internal/pathsearch"
+)
+
+// execute runs the command and ends with its exit status, or, with --no-fork,
+// becomes it. It returns if that fails; with a fork, in the child.
+func (p *process) execute(fd int, o *options) {
+	var standard sigaction
+	setAction(syscall.SIGCHLD, &standard, nil) // else there may be no status to wait for
+	if !o.noFork {
+		pid, errno := call(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0)
+		if errno != 0 {
+			p.reportFork(errno)
+			exit(exitOSErr)
+		}
+		if pid != 0 {
+			giveUp(Waiting, await(pid))
+			return
+		}
+		if o.closeFd {
+			closeFd(fd)
+		}
+	}
+	giveUp(Executing, p.become(o))
+}
+
+// await ends with the exit status of the child, or with 128 and the number of
+// the signal that killed it. It returns the error if there is no status.
+func await(pid uintptr) syscall.Errno {
+	var status uint32
+	for {
+		_, errno := call(syscall.SYS_WAIT4, pid, address(unsafe.Pointer(&status)), 0, 0)
+		if errno == syscall.EINTR {
+			continue
+		}
+		if errno != 0 {
+			return errno
+		}
+		if signal := status & 0x7f; signal != 0 {
+			exit(128 + int(signal))
+		}
+		exit(int(status >> 8 & 0xff))
+	}
+}
+
+var (
+	defaultShell = [...]byte{'/', 'b', 'i', 'n', '/', 's', 'h', 0}
+	dashC        = [...]byte{'-', 'c', 0}
+)
+
+// become turns the process into the command, and returns the error if that
+// fails. The words of the command are those of the command line. There is at
+// least one word before them besides our own name, and what -c means needs one
+// more than that.
+func (p *process) become(o *options) syscall.Errno {
+	first := o.command
+	if !o.shell {
+		return p.execvp(first)
+	}
+	shell := unsafe.Pointer(&defaultShell)
+	if p.shell >= 0 {
+		value := unsafe.Add(at(p.environment, p.shell), len("SHELL="))
+		if *(*byte)(value) != 0 {
+			shell = value
+		}
+	}
+	before, option := at(p.argv, first-1), at(p.argv, first)
+	set(p.argv, first-1, shell)
+	set(p.argv, first, unsafe.Pointer(&dashC))
+	errno := p.execvp(first - 1)
+	set(p.argv, first-1, before)
+	set(p.argv, first, option)
+	return errno
+}
+
+// execvp executes the command that begins at that word, as execvp(3) does.
+func (p *process) execvp(first int) syscall.Errno {
+	name := text(at(p.argv, first))
+	for i := range len(name) {
+		if name[i] == '/' {
+			return p.exec(at(p.argv, first), first)
+		}
+	}
+	path := pathsearch.Default
+	if p.path >= 0 {
+		path = text(unsafe.Add(at(p.environment, p.path), len("PATH=")))
+	}
+	candidate := (*[pathsearch.Size]byte)(unsafe.Pointer(&buffer))
+	search := pathsearch.Begin(name, path)
+	for search.Next(candidate) > 0 {
+		search.Failed(p.exec(unsafe.Pointer(candidate), first))
+	}
+	return search.Result()
+}
+
+// exec executes the file with the words from first on. If its format is not
+// known, it is a script for /bin/sh.
+func (p *process) exec(file unsafe.Pointer, first int) syscall.Errno {
+	errno := p.execve(file, first)
+	if errno != syscall.ENOEXEC {
+		return errno
+	}
+	before, name := at(p.argv, first-1), at(p.argv, first)
+	set(p.argv, first-1, unsafe.Pointer(&defaultShell))
+	set(p.argv, first, file)
+	errno = p.execve(unsafe.Pointer(&defaultShell), first-1)
+	set(p.argv, first-1, before)
+	set(p.argv, first, name)
+	return errno
+}
+
+func (p *process) execve(file unsafe.Pointer, first int) syscall.Errno {
+	_, errno := call(syscall.SYS_EXECVE, address(file), address(slot(p.argv, first)), address(p.environment), 0)
+	return errno
+}
+
+const exitOSErr = 71 // EX_OSERR
+
+// reportFork tells why there is no child, in the words of the ordinary way.
+func (p *process) reportFork(errno syscall.Errno) {
+	name := text(at(p.argv, 0))
+	for i := len(name) - 1; i >= 0; i-- {
+		if name[i] == '/' {
+			name = name[i+1:]
+			break
+		}
+	}
+	why := "Resource temporarily unavailable"
+	switch errno {
+	case syscall.ENOMEM:
+		why = "Cannot allocate memory"
+	case syscall.EPERM:
+		why = "Operation not permitted"
+	case syscall.ENOSYS:
+		why = "Function not implemented"
+	}
+	n := write(0, name)
+	n = write(n, ": fork failed: ")
+	n = write(n, why)
+	n = write(n, "\n")
+	call(syscall.SYS_WRITE, 2, address(unsafe.Pointer(&buffer)), uintptr(n), 0)
+}
+
+// write puts as much of s into buffer from n on as there is room for, and
+// returns where that ends.
+func write(n int, s string) int {
+	for i := 0; i < len(s) && n < len(buffer); i++ {
+		buffer[n] = s[i]
+		n++
+	}
+	return n
+}
