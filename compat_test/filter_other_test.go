@@ -5,3 +5,7 @@ package compat_test
 const canHideLocks = false
 
 func hideLocks([]string) { panic("no filter for system calls here") }
+
+func hasEarlyRun() bool { return false }
+
+func becomeWithoutThreads([]string) { panic("no filter for system calls here") }

@@ -103,7 +103,11 @@ func checkOurs(t *testing.T, w *world, kernelLocks bool) {
 	table := newTally(t.Name()[len("Test"):])
 	recorded := map[string]result{}
 	var mu sync.Mutex
+	early := hasEarlyRun()
 	eachCase(t, table, func(t *testing.T, c compatCase) {
+		if c.runtime != "" && !early {
+			c.differs = c.runtime
+		}
 		if c.kernel != "" && !kernelLocks {
 			table.add(func() { table.kernel[c.kernel] = append(table.kernel[c.kernel], c.name) })
 			t.Skip("needs kernel locks: " + c.kernel)

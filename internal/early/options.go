@@ -203,24 +203,26 @@ func seconds(s string) (int64, bool) {
 	for point < len(s) && s[point] != '.' {
 		point++
 	}
-	whole, ok := number(s[:point])
-	if !ok {
-		return 0, false
-	}
-	ns := int64(whole) * 1e9
 	if point == len(s) {
-		return ns, true
+		whole, ok := number(s)
+		return int64(whole) * 1e9, ok
 	}
 	decimals := s[point+1:]
 	fraction, ok := number(decimals)
 	if !ok || len(decimals) > 6 {
 		return 0, false
 	}
+	whole := 0 // as in .5
+	if point > 0 {
+		if whole, ok = number(s[:point]); !ok {
+			return 0, false
+		}
+	}
 	unit := int64(1e9)
 	for range len(decimals) {
 		unit /= 10
 	}
-	ns += int64(fraction) * unit
+	ns := int64(whole)*1e9 + int64(fraction)*unit
 	return ns, ns == 0 || ns >= 1e6
 }
 
