@@ -98,6 +98,8 @@ func exitStatus(err error) int {
 		return exDataErr
 	case at.step == executing:
 		return exUnavailable
+	case at.step == waiting:
+		return 1 // as the reference
 	}
 	return exOSErr
 }

@@ -100,6 +100,9 @@ func attemptOnce(call lockCall, f *lockFile, o *options, held error) error {
 // have such locks. ENOLCK does so on a network filesystem, that there is no
 // lock service; elsewhere the kernel is out of memory for a moment.
 func absent(err error, f *lockFile) bool {
+	if at, ok := err.(*stepError); ok && at.step == timing {
+		return false // that was not the lock call
+	}
 	return is(err, syscall.ENOSYS, syscall.EOPNOTSUPP, syscall.ENOTSUP) ||
 		is(err, syscall.ENOLCK) && onNetwork(f.fd)
 }

@@ -52,7 +52,8 @@ var needRuntime = []struct{ reason, cases string }{
 	{"a descriptor with a byte lock, which may be a permit", "fcntl-fd-rw new-fcntl-fd-convert new-fcntl-fd-unlock"},
 	{"words that begin with a dash", "c-command-begins-with-dash dashdash-then-dashed-file single-dash-is-a-file"},
 	{"the lock call fails, so the file is opened again", "lock-E*-reopens-for-writing"},
-	{"the message cannot be seen, or only in part", "closed-std*-does-not-write-into-the-lock-file " +
+	{"a set-user-id program, which the filter keeps from being one", "program-with-rights-of-another-user"},
+	{"the message cannot be seen, or only in part", "execve-fails-and-a-closed-standard-error closed-std*-does-not-write-into-the-lock-file " +
 		"errors-come-before-the-* full-stderr* no-fork-not-found-with-stderr-full message-with-odd-argv0"},
 	{"--help, --version and --verbose write to standard output", "closed-stdout-* help-* version-* file-size-limit-verbose " +
 		"full-* long-verbose-goes-where pipe-without-reader-* verbose-*"},

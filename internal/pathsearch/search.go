@@ -7,10 +7,10 @@ import "syscall"
 
 const (
 	maxPath = 4096 // PATH_MAX; the C library passes over longer parts of PATH
-	maxName = 255  // NAME_MAX
+	maxName = 255  // NAME_MAX, more than which no file has
 
 	// Size is the length of the longest path that Next makes, and a NUL.
-	Size = maxPath + maxName + 1
+	Size = maxPath + maxName + 2
 
 	// Default is what is searched where there is no PATH.
 	Default = "/bin:/usr/bin"
@@ -26,14 +26,10 @@ type Search struct {
 // Begin returns the search for name, which has no slash, in the directories of
 // path.
 func Begin(name, path string) Search {
-	s := Search{name: name, rest: path, result: syscall.ENOENT}
-	switch {
-	case name == "":
-		s.done = true
-	case len(name) > maxName:
-		s.done, s.result = true, syscall.ENAMETOOLONG
+	if len(name) > maxName+1 {
+		name = name[:maxName+1] // too long as well
 	}
-	return s
+	return Search{name: name, rest: path, done: name == "", result: syscall.ENOENT}
 }
 
 // Next writes the next path to try into buf, with a NUL behind it, and returns
