@@ -20,7 +20,7 @@ type compatCase struct {
 	derived   string   // the transcript was not recorded but follows from this fact
 	kernel    string   // why this is by nature about kernel locks
 	differs   string   // why ours is meant to answer otherwise
-	runtime   string   // why ours answers otherwise where it starts the Go runtime
+	runtime   string   // why ours must do it without the Go runtime
 	unordered string   // why the lines of standard output come in no fixed order
 }
 

@@ -106,7 +106,8 @@ func checkOurs(t *testing.T, w *world, kernelLocks bool) {
 	early := hasEarlyRun()
 	eachCase(t, table, func(t *testing.T, c compatCase) {
 		if c.runtime != "" && !early {
-			c.differs = c.runtime
+			table.add(func() { table.skipped[c.runtime] = append(table.skipped[c.runtime], c.name) })
+			t.Skip("this flock starts the Go runtime: " + c.runtime)
 		}
 		if c.kernel != "" && !kernelLocks {
 			table.add(func() { table.kernel[c.kernel] = append(table.kernel[c.kernel], c.name) })
