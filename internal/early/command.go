@@ -50,9 +50,9 @@ func await(pid uintptr) syscall.Errno {
 	}
 }
 
-var (
-	defaultShell = [...]byte{'/', 'b', 'i', 'n', '/', 's', 'h', 0}
-	dashC        = [...]byte{'-', 'c', 0}
+const (
+	defaultShell = "/bin/sh\x00"
+	dashC        = "-c\x00"
 )
 
 // become turns the process into the command, and returns the error if that
@@ -64,7 +64,7 @@ func (p *process) become(o *options) syscall.Errno {
 	if !o.shell {
 		return p.execvp(first)
 	}
-	shell := unsafe.Pointer(&defaultShell)
+	shell := cString(defaultShell)
 	if p.shell >= 0 {
 		value := unsafe.Add(at(p.environment, p.shell), len("SHELL="))
 		if *(*byte)(value) != 0 {
@@ -73,7 +73,7 @@ func (p *process) become(o *options) syscall.Errno {
 	}
 	before, option := at(p.argv, first-1), at(p.argv, first)
 	set(p.argv, first-1, shell)
-	set(p.argv, first, unsafe.Pointer(&dashC))
+	set(p.argv, first, cString(dashC))
 	errno := p.execvp(first - 1)
 	set(p.argv, first-1, before)
 	set(p.argv, first, option)
@@ -108,9 +108,9 @@ func (p *process) exec(file unsafe.Pointer, first int) syscall.Errno {
 		return errno
 	}
 	before, name := at(p.argv, first-1), at(p.argv, first)
-	set(p.argv, first-1, unsafe.Pointer(&defaultShell))
+	set(p.argv, first-1, cString(defaultShell))
 	set(p.argv, first, file)
-	errno = p.execve(unsafe.Pointer(&defaultShell), first-1)
+	errno = p.execve(cString(defaultShell), first-1)
 	set(p.argv, first-1, before)
 	set(p.argv, first, name)
 	return errno

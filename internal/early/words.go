@@ -32,6 +32,9 @@ func text(p unsafe.Pointer) string {
 	return *(*string)(unsafe.Pointer(&header))
 }
 
+// cString is a Go string that ends in a NUL as a C string.
+func cString(s string) unsafe.Pointer { return unsafe.Pointer(unsafe.StringData(s)) }
+
 // equal is a == b, for which the compiler may call the runtime.
 func equal(a, b string) bool { return len(a) == len(b) && hasPrefix(a, b) }
 

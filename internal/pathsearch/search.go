@@ -18,9 +18,11 @@ const (
 
 // A Search goes through the paths under which a command may stand.
 type Search struct {
-	name, rest string
+	name, path string
+	next       int // where in path the next part begins
 	done       bool
 	result     syscall.Errno
+	_          [0]func() // not comparable: else the compiler makes a function that calls the runtime
 }
 
 // Begin returns the search for name, which has no slash, in the directories of
@@ -29,7 +31,7 @@ func Begin(name, path string) Search {
 	if len(name) > maxName+1 {
 		name = name[:maxName+1] // too long as well
 	}
-	return Search{name: name, rest: path, done: name == "", result: syscall.ENOENT}
+	return Search{name: name, path: path, done: name == "", result: syscall.ENOENT}
 }
 
 // Next writes the next path to try into buf, with a NUL behind it, and returns
@@ -37,14 +39,13 @@ func Begin(name, path string) Search {
 // directory.
 func (s *Search) Next(buf *[Size]byte) int {
 	for !s.done {
-		end := 0
-		for end < len(s.rest) && s.rest[end] != ':' {
+		end := s.next
+		for end < len(s.path) && s.path[end] != ':' {
 			end++
 		}
-		dir := s.rest[:end]
-		if s.done = end == len(s.rest); !s.done {
-			s.rest = s.rest[end+1:]
-		}
+		dir := s.path[s.next:end]
+		s.next = end + 1
+		s.done = end == len(s.path)
 		if len(dir) >= maxPath {
 			continue
 		}
