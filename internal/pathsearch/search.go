@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package pathsearch is the search of execvp(3) for a command in the
 // directories of PATH, without the execve(2). It allocates nothing and has no
 // initializer, so that it can run before the Go runtime does.
