@@ -46,6 +46,12 @@ func quoteArgument(arg string) string {
 	return string(append(quoted, '"'))
 }
 
+// isCommandShell reports whether path names the program that shell does,
+// cmd.exe, in whatever case.
+func isCommandShell(path, shell string) bool {
+	return strings.EqualFold(windowsName(path), windowsName(shell))
+}
+
 // shellLine gives cmd.exe a string to carry out, with /s and /c: then it takes
 // off the first quote and the last, and leaves those between them alone.
 func shellLine(argv []string) (line string, ok bool) {

@@ -26,6 +26,22 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
+func TestIsCommandShell(t *testing.T) {
+	const shell = `C:\Windows\system32\cmd.exe`
+	for path, want := range map[string]bool{
+		`C:\Windows\system32\cmd.exe`: true,
+		`c:\windows\SYSTEM32\CMD.EXE`: true,
+		`CMD`:                         true,
+		`Cmd.Exe`:                     true,
+		`C:\tools\cmdx.exe`:           false,
+		`C:\tools\cmd.com`:            false,
+	} {
+		if isCommandShell(path, shell) != want {
+			t.Errorf("isCommandShell(%q) = %v", path, !want)
+		}
+	}
+}
+
 func TestShellLine(t *testing.T) {
 	tests := []struct {
 		argv []string

@@ -9,7 +9,9 @@ import (
 // What this system's errors mean for the exit status. They are texts, and each
 // file server has its own.
 
-func lacksResources(err error) bool { return says(err, "memory", "no free file descriptors") }
+func lacksMemory(err error) bool { return says(err, "memory") }
+
+func lacksResources(err error) bool { return lacksMemory(err) || says(err, "no free file descriptors") }
 
 func cannotCreate(err error) bool { return says(err, "read only", "read-only", "full") }
 

@@ -10,8 +10,10 @@ import (
 
 // What this system's errors mean for the exit status.
 
+func lacksMemory(err error) bool { return is(err, syscall.ENOMEM) }
+
 func lacksResources(err error) bool {
-	return is(err, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOLCK)
+	return lacksMemory(err) || is(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOLCK)
 }
 
 func cannotCreate(err error) bool { return is(err, syscall.EROFS, syscall.ENOSPC) }

@@ -9,9 +9,13 @@ import (
 
 // What this system's errors mean for the exit status.
 
-func lacksResources(err error) bool {
-	return is(err, windows.ERROR_NOT_ENOUGH_MEMORY, windows.ERROR_OUTOFMEMORY, windows.ERROR_TOO_MANY_OPEN_FILES,
+func lacksMemory(err error) bool {
+	return is(err, windows.ERROR_NOT_ENOUGH_MEMORY, windows.ERROR_OUTOFMEMORY,
 		windows.ERROR_NO_SYSTEM_RESOURCES, windows.ERROR_COMMITMENT_LIMIT)
+}
+
+func lacksResources(err error) bool {
+	return lacksMemory(err) || is(err, windows.ERROR_TOO_MANY_OPEN_FILES)
 }
 
 func cannotCreate(err error) bool {

@@ -88,6 +88,8 @@ func exitStatus(err error) int {
 		return exOSErr
 	}
 	switch {
+	case at.step == executing && !lacksMemory(err):
+		return exUnavailable
 	case lacksResources(err):
 		return exOSErr
 	case (at.step == opening || at.step == keeping) && cannotCreate(err):
@@ -96,8 +98,6 @@ func exitStatus(err error) int {
 		return exNoInput
 	case at.step == locking, at.step == keeping, at.step == permitting:
 		return exDataErr
-	case at.step == executing:
-		return exUnavailable
 	case at.step == waiting:
 		return 1 // as the reference
 	}

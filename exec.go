@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/pathsearch"
 )
 
 // runCommand runs the command and returns its exit status, or 128 plus the
@@ -36,10 +38,11 @@ func startSelf(args []string) (pid int, err error) {
 	if err != nil {
 		return 0, &stepError{executing, args[0], err}
 	}
-	if pid, err = spawn(exe, args, environ()); err != nil {
-		return 0, &stepError{executing, exe, err}
+	pid, err = spawn(exe, args, environ())
+	if _, told := err.(*stepError); told || err == nil {
+		return pid, err
 	}
-	return pid, nil
+	return 0, &stepError{executing, exe, err}
 }
 
 // prepareFork has the signals reach a child as flock got them, but for an
@@ -51,12 +54,8 @@ func prepareFork() {
 
 func spawn(path string, argv, env []string) (pid int, err error) {
 	files, done := standardFiles()
-	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files})
-	done()
-	if err == syscall.EAGAIN || err == syscall.EMFILE || err == syscall.ENFILE {
-		return 0, &stepError{forking, path, err}
-	}
-	return pid, err
+	defer done()
+	return forkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files})
 }
 
 // standardFiles hands on what flock has as descriptors 0, 1 and 2: a closed one
@@ -115,7 +114,8 @@ func become(command []string) error {
 // search finds the command as execvp(3) does, and starts it: a name without a
 // slash is looked for in each directory of PATH, an empty one being the
 // current; what may not be executed is passed over, and told if nothing else
-// is found; a file of no known format is a script for /bin/sh.
+// is found, or else the last error is; a file of no known format is a script
+// for /bin/sh.
 func search(command []string, start func(path string, argv []string) error) error {
 	name := command[0]
 	try := func(path string) error {
@@ -138,31 +138,22 @@ func search(command []string, start func(path string, argv []string) error) erro
 	return &stepError{executing, name, result}
 }
 
-// maxPath is PATH_MAX; the C library passes over longer parts of PATH.
-const maxPath = 4096
-
 func tryPath(name string, try func(path string) error) error {
 	dirs, set := getenv("PATH")
 	if !set {
-		dirs = "/bin:/usr/bin"
+		dirs = pathsearch.Default
 	}
-	result := error(syscall.ENOENT)
-	for dir := range strings.SplitSeq(dirs, ":") {
-		if len(dir) >= maxPath {
-			continue
-		}
-		if dir != "" {
-			dir += "/"
-		}
-		switch err := try(dir + name); err {
-		case syscall.EACCES:
-			result = err
-		case syscall.ENOENT, syscall.ENOTDIR, syscall.ESTALE, syscall.ENODEV, syscall.ETIMEDOUT:
-		default:
+	var path [pathsearch.Size]byte
+	search := pathsearch.Begin(name, dirs)
+	for n := search.Next(&path); n > 0; n = search.Next(&path) {
+		err := try(string(path[:n]))
+		errno, failed := err.(syscall.Errno)
+		if !failed {
 			return err
 		}
+		search.Failed(errno)
 	}
-	return result
+	return search.Result()
 }
 
 // getenv looks a variable up without the map that os.Getenv makes first.

@@ -147,7 +147,7 @@ func programAndLine(argv []string) (path, line string, err error) {
 		line, err = batchLine(commandShell(), path, argv[1:])
 		return commandShell(), line, err
 	}
-	if windowsName(path) == windowsName(commandShell()) {
+	if isCommandShell(path, commandShell()) {
 		if line, ok := shellLine(argv); ok {
 			return path, line, nil
 		}

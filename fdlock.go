@@ -107,11 +107,17 @@ func (f *lockFile) open() (err error) {
 
 // reopen opens the file for reading and writing, under the same number. Linux
 // makes flock(2) on NFSv4 from a byte lock, which for an exclusive lock wants
-// a descriptor open for writing, and says EBADF or EIO.
+// a descriptor open for writing, and says EBADF or EIO. Whether the file may be
+// written is asked first, as of a directory open(2) says nothing but EISDIR.
 func (f *lockFile) reopen() error {
+	if err := unix.Access(f.name, unix.R_OK|unix.W_OK); err != nil {
+		return &stepError{locking, f.name, err}
+	}
 	fd, err := openRetry(f.name, syscall.O_RDWR|syscall.O_NOCTTY)
-	if err != nil {
-		return err
+	if err == syscall.EISDIR {
+		return &stepError{locking, f.name, err}
+	} else if err != nil {
+		return &stepError{opening, f.name, err}
 	}
 	syscall.Close(f.fd)
 	again, err := unix.FcntlInt(uintptr(fd), syscall.F_DUPFD, f.fd)

@@ -13,8 +13,8 @@ type lockCall func(f *lockFile, o *options, wait bool) error
 // ways that o allows which this system and the filesystem have. The error is
 // errNoLocks if there is no such way, and the directory lock is one.
 //
-// All contenders must come to the same choice, so that only those answers move
-// it on that every contender gets alike.
+// All contenders must come to the same choice, so that only those answers of
+// the lock call itself move it on that every contender gets alike.
 func lockNative(p *printer, f *lockFile, o *options) error {
 	f.release = func() { unlockNative(f, o) }
 	if o.permits > 0 {
@@ -26,22 +26,22 @@ func lockNative(p *printer, f *lockFile, o *options) error {
 	err := error(syscall.ENOSYS)
 	if o.backend != byFcntl {
 		err = asked(flockCall, f, o)
-		if o.backend == byFlock || !absent(err, f) {
-			return err
+		if o.backend == byFlock || !absent(err) {
+			return f.lockError(err)
 		}
 	}
 	second := asked(ofdCall, f, o)
 	moved := o.backend == auto || o.backend == native
 	switch {
-	case moved && (is(second, syscall.EINVAL) || absent(second, f)): // EINVAL: before Linux 3.15
+	case moved && (second == syscall.EINVAL || absent(second)): // EINVAL: before Linux 3.15
 		if o.backend == auto {
 			return errNoLocks
 		}
-		return err
+		return f.lockError(err)
 	case o.verbose && !o.fcntl:
 		p.warn("using fcntl(2) locks")
 	}
-	return second
+	return f.lockError(second)
 }
 
 // unlockNative undoes lockNative.
@@ -51,21 +51,28 @@ func unlockNative(f *lockFile, o *options) {
 	lockNative(&printer{}, f, &undo)
 }
 
-// asked makes the lock call as o says, and once more if that may help.
+// asked makes the lock call as o says, and once more if that may help. Of the
+// errors it returns, the lock call's own are the bare errnos.
 func asked(call lockCall, f *lockFile, o *options) error {
 	err := f.lockedEarly()
 	if err == nil {
 		err = attempt(call, f, o)
 	}
 	if (err == syscall.EBADF || err == syscall.EIO) && o.op == exclusive && f.named && f.mode != syscall.O_RDWR {
-		if err = f.reopen(); err == nil {
-			err = attempt(call, f, o)
+		if err := f.reopen(); err != nil {
+			return err
 		}
+		return attempt(call, f, o)
 	}
-	if _, told := err.(*stepError); told || err == nil || err == errConflict || err == errTimeout {
-		return err
+	return err
+}
+
+// lockError says of a lock call's own error what it was about.
+func (f *lockFile) lockError(err error) error {
+	if errno, own := err.(syscall.Errno); own {
+		return &stepError{locking, f.name, errno}
 	}
-	return &stepError{locking, f.name, err}
+	return err
 }
 
 // attempt asks once, waits for ever, or waits for a limited time.
@@ -96,13 +103,9 @@ func attemptOnce(call lockCall, f *lockFile, o *options, held error) error {
 	}
 }
 
-// absent reports whether err says that the system or the filesystem does not
-// have such locks. ENOLCK does so on a network filesystem, that there is no
-// lock service; elsewhere the kernel is out of memory for a moment.
-func absent(err error, f *lockFile) bool {
-	if at, ok := err.(*stepError); ok && at.step == timing {
-		return false // that was not the lock call
-	}
-	return is(err, syscall.ENOSYS, syscall.EOPNOTSUPP, syscall.ENOTSUP) ||
-		is(err, syscall.ENOLCK) && onNetwork(f.fd)
+// absent reports whether err is the lock call's own answer that the system or
+// the filesystem does not have such locks. ENOLCK is no such answer: it may be
+// the trouble of this client, or of this moment.
+func absent(err error) bool {
+	return err == syscall.ENOSYS || err == syscall.EOPNOTSUPP || err == syscall.ENOTSUP
 }

@@ -51,6 +51,9 @@ func run(p *printer, args []string) int {
 		return fail(p, err)
 	}
 
+	if o.limited {
+		outlastAlarm() // and the command gets its default action, as with the reference
+	}
 	started := begin()
 	o.deadline = started.Add(o.timeout)
 	if o.supervisor != 0 {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"math"
-	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +33,9 @@ func parseSeconds(s, what string) (time.Duration, error) {
 	if strings.ContainsAny(number, "xX") && !strings.ContainsAny(number, "pP") {
 		number += "p0" // Go wants an exponent in 0x10, C does not
 	}
+	if exceedsLongDouble(number) {
+		return 0, invalid(what, s, errRange)
+	}
 	seconds, err := strconv.ParseFloat(number, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || !(seconds >= 0) {
 		return 0, invalid(what, s)
@@ -44,13 +46,51 @@ func parseSeconds(s, what string) (time.Duration, error) {
 	return time.Duration(seconds*1e6) * time.Microsecond, nil
 }
 
+// exceedsLongDouble reports whether a number with an exponent is too large or
+// too small for a long double of x86: 1e5000 is an error, and not infinite.
+func exceedsLongDouble(number string) bool {
+	marks, base := "eE", 10.0
+	if strings.ContainsAny(number, "xX") {
+		marks, base = "pP", 2
+	}
+	at := strings.IndexAny(number, marks)
+	if at < 0 {
+		return false
+	}
+	zero := number[at:at+1] + "0"
+	mantissa, err := strconv.ParseFloat(number[:at]+zero, 64)
+	if err != nil || mantissa == 0 {
+		return false
+	}
+	exponent, err := strconv.ParseFloat(number[at+1:], 64)
+	if err != nil || strings.ContainsAny(number[at+1:], ".eExXpPiInN") {
+		return false // an exponent is an integer
+	}
+	size := math.Log10(math.Abs(mantissa)) + exponent*math.Log10(base)
+	return size > 4932.075 || size < -4931.474
+}
+
 // parseInt reads a decimal integer from min to max.
 func parseInt(s string, min, max int64, what string) (int, error) {
-	n, err := strconv.ParseInt(strings.TrimLeft(s, blanks), 10, 64)
+	number := strings.TrimLeft(s, blanks)
+	digits := number
+	if strings.HasPrefix(number, "-") || strings.HasPrefix(number, "+") {
+		digits = number[1:]
+	}
+	end := len(number) - len(strings.TrimLeft(digits, "0123456789"))
+	n, err := strconv.ParseInt(number[:end], 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, invalid(what, s)
 	}
-	if err != nil || n < min || n > max {
+	// The C library tells of an overflow before anybody looks at what follows
+	// the digits, and so does util-linux of a sign where none may be.
+	if err != nil || n < 0 && min >= 0 {
+		return 0, invalid(what, s, errRange)
+	}
+	if end < len(number) {
+		return 0, invalid(what, s)
+	}
+	if n < min || n > max {
 		return 0, invalid(what, s, errRange)
 	}
 	return int(n), nil
@@ -61,67 +101,114 @@ func parseDescriptor(s string) (int, error) {
 	return parseInt(s, math.MinInt32, math.MaxInt32, "invalid file descriptor")
 }
 
-// parseSize reads a number of bytes: decimal, 0x or 0 for octal, with a suffix
-// K M G T P E (powers of 1024; KiB too; KB is 1000), then also with a fraction.
-// What exceeds an int64 comes out negative, for the lock call to refuse.
+// parseSize reads a number of bytes as util-linux does: decimal, 0x or 0 for
+// octal, with a suffix K M G T P E Z Y (powers of 1024; KiB too; KB is 1000),
+// then also with a fraction. What exceeds an int64 comes out negative, for the
+// lock call to refuse.
 func parseSize(s, what string) (int64, error) {
-	number := strings.TrimLeft(s, blanks)
-	end := strings.LastIndexFunc(number, isDigit)
-	if strings.HasPrefix(number, "0x") || strings.HasPrefix(number, "0X") {
-		end = strings.LastIndexFunc(number, isHexDigit)
-	}
-	number, suffix := number[:end+1], number[end+1:]
-	factor, fits, ok := sizeFactor(suffix)
-	whole, fraction, hasFraction := strings.Cut(number, ".")
-	if !ok || strings.Contains(number, "_") || strings.HasPrefix(number, "-") || hasFraction && suffix == "" {
-		return 0, invalid(what, s, errInvalid)
-	}
-	n, err := strconv.ParseUint(strings.TrimPrefix(whole, "+"), 0, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0, invalid(what, s, errInvalid)
-	}
-	high, size := bits.Mul64(n, factor)
-	if err != nil || high != 0 || !fits {
-		return 0, invalid(what, s, errRange)
-	}
-	if hasFraction {
-		part, err := strconv.ParseFloat("0."+fraction, 64)
-		if err != nil {
-			return 0, invalid(what, s, errInvalid)
-		}
-		size += uint64(part * float64(factor))
+	size, err := sizeOf(strings.TrimLeft(s, blanks))
+	if err != nil {
+		return 0, invalid(what, s, err)
 	}
 	return int64(size), nil
 }
 
-// sizeFactor returns what a suffix multiplies by, and whether that fits into
-// 64 bits, as Z and Y do not.
-func sizeFactor(suffix string) (factor uint64, fits, ok bool) {
-	if suffix == "" {
-		return 1, true, true
+func sizeOf(number string) (uint64, error) {
+	whole, rest := cutInteger(strings.TrimPrefix(number, "+"))
+	size, err := strconv.ParseUint(whole, 0, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, errRange
+	} else if err != nil {
+		return 0, errInvalid
 	}
-	base := uint64(1024)
-	switch strings.ToLower(suffix[1:]) {
-	case "", "ib":
-	case "b":
-		base = 1000
-	default:
-		return 0, false, false
+	if rest == "" {
+		return size, nil
 	}
-	power := strings.IndexByte("KMGTPEZY", strings.ToUpper(suffix)[0])
-	if power < 0 {
-		return 0, false, false
+	var fraction string
+	for strings.HasPrefix(rest, ".") && strings.Trim(fraction, "0") == "" { // 1..5K is 1.5K
+		end := len(rest) - len(strings.TrimLeft(rest[1:], decimalDigits))
+		fraction, rest = fraction+rest[1:end], rest[end:]
 	}
-	factor = 1
-	for i := 0; i <= power; i++ {
-		high, low := bits.Mul64(factor, base)
-		if high != 0 {
-			return 0, false, true
+	power, base, ok := sizeSuffix(rest)
+	if !ok {
+		return 0, errInvalid
+	}
+	unit := uint64(1)
+	for range power {
+		if size > math.MaxUint64/base {
+			return 0, errRange
 		}
-		factor = low
+		size *= base
+		if unit <= math.MaxUint64/base {
+			unit *= base
+		}
 	}
-	return factor, true, true
+	part, err := sizeFraction(fraction, unit)
+	return size + part, err
 }
 
-func isDigit(r rune) bool    { return '0' <= r && r <= '9' }
-func isHexDigit(r rune) bool { return isDigit(r) || strings.ContainsRune("abcdefABCDEF", r) }
+const decimalDigits = "0123456789"
+
+// cutInteger cuts a number after the digits that strtoumax(3) takes.
+func cutInteger(number string) (integer, rest string) {
+	digits, prefix := decimalDigits, ""
+	if len(number) > 2 && (number[:2] == "0x" || number[:2] == "0X") && strings.IndexByte(hexDigits, number[2]) >= 0 {
+		digits, prefix = hexDigits, number[:2]
+	} else if strings.HasPrefix(number, "0") {
+		digits = "01234567"
+	}
+	rest = strings.TrimLeft(number[len(prefix):], digits)
+	return number[:len(number)-len(rest)], rest
+}
+
+const hexDigits = decimalDigits + "abcdefABCDEF"
+
+// sizeSuffix returns what a suffix stands for.
+func sizeSuffix(suffix string) (power int, base uint64, ok bool) {
+	if suffix == "" {
+		return 0, 0, false
+	}
+	power = 1 + strings.IndexByte("KMGTPEZY", strings.ToUpper(suffix)[0])
+	switch suffix[1:] {
+	case "", "iB", "ib":
+		return power, 1024, power > 0
+	case "B", "b":
+		return power, 1000, power > 0
+	}
+	return 0, 0, false
+}
+
+// sizeFraction returns what the digits after the point are of unit. As all
+// contenders must lock the same bytes, it rounds as util-linux does: a digit d
+// at the place n stands for one part in 10^n/d, in integers. So .7K is as much
+// as 1K; and .10 is as much as 1, because 10 is not below 10.
+func sizeFraction(digits string, unit uint64) (size uint64, err error) {
+	significant := strings.TrimLeft(digits, "0")
+	if significant == "" {
+		return 0, nil
+	}
+	fraction, err := strconv.ParseUint(significant, 10, 64)
+	if err != nil {
+		return 0, errRange
+	}
+	place := uint64(10)
+	for place < fraction {
+		if place > math.MaxUint64/10 {
+			fraction /= 10
+		} else {
+			place *= 10
+		}
+	}
+	for range len(digits) - len(significant) {
+		if place > math.MaxUint64/10 {
+			return 0, nil
+		}
+		place *= 10
+	}
+	for ; fraction > 0; fraction, place = fraction/10, place/10 {
+		if d := fraction % 10; d > 0 && place >= d {
+			size += unit / (place / d)
+		}
+	}
+	return size, nil
+}

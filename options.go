@@ -33,6 +33,7 @@ type options struct {
 	fd       int      // descriptor number; -1 with a file
 	fdOption bool     // the number came with --fd
 	command  []string // nil with a descriptor number alone
+	shell    string   // -c or --command, if it stands among the options
 	closeFd  bool
 	noFork   bool
 	verbose  bool
@@ -81,7 +82,7 @@ func parseOptions(args []string) (*options, error) {
 }
 
 // parse sets o from the leading options of args and returns the words after
-// them. -c is not an option here, but ends the options like a first operand.
+// them. -c or --command among them, a word of its own, is for --fd.
 func (o *options) parse(args []string) (rest []string, err error) {
 	if supervisor, ok := strings.CutPrefix(args[1], supervisorOption); ok {
 		if err := o.supervised(supervisor); err != nil {
@@ -105,7 +106,10 @@ func (o *options) parse(args []string) (rest []string, err error) {
 		long := strings.HasPrefix(word, "--")
 		unrecognized = opt.IsFlag() && long && strings.Contains(word, "=") ||
 			isCommand && !long && word != "-c"
-		return !unrecognized && !isCommand && o.show == nil
+		if isCommand {
+			o.shell = word
+		}
+		return !unrecognized && o.show == nil
 	})
 	if err == nil && !unrecognized {
 		return set.Args(), nil
@@ -226,19 +230,16 @@ func (o *options) operands(words []string) error {
 	if o.permits > 0 && o.fcntl {
 		return &usageError{text: "--permits does not go with --fcntl, --start or --length"}
 	}
-	isC := func(words []string) bool {
-		return len(words) > 0 && (words[0] == "-c" || words[0] == "--command")
-	}
 	if err := o.chooseBackend(); err != nil {
 		return err
 	}
 	if o.limited && o.timeout == 0 {
-		o.nonblock = true
+		o.nonblock, o.limited = true, false
 	}
 	if o.holders {
 		return o.whose(words)
 	}
-	if !o.fdOption && len(words) > 0 && !isC(words) {
+	if o.shell == "" && !o.fdOption && len(words) > 0 {
 		if len(words) == 1 {
 			fd, err := parseDescriptor(words[0])
 			if err != nil {
@@ -250,17 +251,20 @@ func (o *options) operands(words []string) error {
 		}
 		words = words[1:]
 	}
-	if isC(words) {
-		if len(words) != 2 {
-			return &usageError{text: words[0] + " requires exactly one command argument"}
-		}
-		words = shellCommand(words[1])
+	if o.hasFile && (words[0] == "-c" || words[0] == "--command") {
+		o.shell, words = words[0], words[1:]
 	}
-	if !o.hasFile && o.fd < 0 {
-		return &usageError{text: "missing file descriptor, file or directory"}
+	if o.shell != "" {
+		if len(words) != 1 {
+			return &usageError{text: o.shell + " requires exactly one command argument"}
+		}
+		words = shellCommand(words[0])
 	}
 	if o.fdOption && len(words) == 0 {
 		return &usageError{text: "missing command"}
+	}
+	if !o.hasFile && o.fd < 0 {
+		return &usageError{text: "missing file descriptor, file or directory"}
 	}
 	o.command = words
 	return nil
@@ -337,10 +341,10 @@ func (o *options) table() []option {
 // whose sorts out the operands of --holders: a file or directory, or a number
 // that is a descriptor.
 func (o *options) whose(words []string) error {
-	if o.fdOption && len(words) == 0 {
+	if o.fdOption && len(words) == 0 && o.shell == "" {
 		return nil
 	}
-	if o.fdOption || len(words) != 1 {
+	if o.fdOption || len(words) != 1 || o.shell != "" {
 		return &usageError{text: "--holders wants one file, directory or descriptor number"}
 	}
 	fd, err := parseDescriptor(words[0])

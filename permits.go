@@ -19,7 +19,10 @@ import (
 
 // permitBase is so far out that flock -u, which frees the permit that the
 // descriptor may have, does not meet what --fcntl --start has locked on it.
-const permitBase = 1 << 62
+const (
+	permitBase = 1 << 62
+	permitEnd  = permitBase + math.MaxInt32
+)
 
 // lockPermit gets a permit. The error is errNoLocks if the kernel has no such
 // byte locks; then the shared lock, which it may have, is kept.
@@ -31,17 +34,17 @@ func lockPermit(f *lockFile, o *options) error {
 	share.op = shared
 	for pause := time.Millisecond; ; pause = min(pause*3/2, 12*time.Millisecond) {
 		if o.backend != byFcntl {
-			if err := asked(flockCall, f, &share); err != nil && !absent(err, f) {
-				return err
+			if err := asked(flockCall, f, &share); err != nil && !absent(err) {
+				return f.lockError(err)
 			}
 		}
 		switch err := tryPermits(f, o.permits); {
 		case err == nil:
 			return nil
-		case o.backend == auto && (err == syscall.EINVAL || absent(err, f)):
+		case o.backend == auto && (err == syscall.EINVAL || absent(err)):
 			return errNoLocks
 		case err != syscall.EAGAIN && err != syscall.EACCES:
-			return &stepError{locking, f.name, err}
+			return f.lockError(err)
 		}
 		f.release()
 		d := pause/2 + rand.N(pause)
@@ -64,10 +67,10 @@ func lockPermit(f *lockFile, o *options) error {
 func tryPermits(f *lockFile, n int) (err error) {
 	for i := range int64(n) {
 		if err = setByteLock(f, unix.F_WRLCK, permitBase+i, 1); err == nil {
-			if i > 0 {
-				setByteLock(f, unix.F_UNLCK, permitBase, i)
+			if _, err = freeBytes(f, permitBase, permitBase+i); err == nil {
+				_, err = freeBytes(f, permitBase+i+1, permitEnd)
 			}
-			return setByteLock(f, unix.F_UNLCK, permitBase+i+1, math.MaxInt32)
+			return f.lockError(err)
 		}
 		if err != syscall.EAGAIN && err != syscall.EACCES {
 			return err
@@ -79,15 +82,50 @@ func tryPermits(f *lockFile, n int) (err error) {
 // freePermit gives up the permit that f may have, be it a byte or, for want of
 // byte locks, one of the directory lock.
 func freePermit(f *lockFile, o *options) {
-	if f.hasNoPermit() {
-		return // a byte of a lock that --fcntl has on all of the file is not ours to free
+	none, err := freeBytes(f, permitBase, permitEnd)
+	if o.backend != auto || f.named {
+		return
 	}
-	err := setByteLock(f, unix.F_UNLCK, permitBase, math.MaxInt32)
-	if o.backend == auto && !f.named && (err == syscall.EINVAL || absent(err, f)) {
+	if none && err == nil {
+		// There may be none as there are no byte locks at all.
+		err = setByteLock(f, unix.F_UNLCK, permitBase, permitEnd-permitBase)
+	}
+	if err == syscall.EINVAL || absent(err) {
 		if l, err := openDirectoryLock(f, o); err == nil {
 			l.Unlock()
 		}
 	}
+}
+
+// freeBytes gives up the permits that f has from start to end, and reports
+// whether nobody has any. A lock that reaches out of the bytes for permits is
+// one that --fcntl has on all of the file, and stays whole.
+//
+// F_GETLK shows the locks of all open files, that of f among them; to unlock
+// another's byte does nothing.
+func freeBytes(f *lockFile, start, end int64) (none bool, err error) {
+	if start >= end {
+		return true, nil
+	}
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: start, Len: end - start}
+	if err := unix.FcntlFlock(uintptr(f.fd), unix.F_GETLK, &lock); err != nil || lock.Type == unix.F_UNLCK {
+		return true, err
+	}
+	lockEnd := lock.Start + lock.Len
+	if lock.Len == 0 {
+		lockEnd = math.MaxInt64 // to the end of the file
+	}
+	from, to := max(start, lock.Start), min(end, lockEnd)
+	if lock.Start >= permitBase && lockEnd <= permitEnd {
+		if err := setByteLock(f, unix.F_UNLCK, from, to-from); err != nil {
+			return false, err
+		}
+	}
+	if _, err := freeBytes(f, start, from); err != nil {
+		return false, err
+	}
+	_, err = freeBytes(f, to, end)
+	return false, err
 }
 
 func setByteLock(f *lockFile, kind int16, start, length int64) error {

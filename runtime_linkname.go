@@ -3,8 +3,11 @@
 package main
 
 import (
+	"sync"
 	"syscall"
-	_ "unsafe" // for linkname
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // What the Go runtime does to a process at its start, and a C program does
@@ -40,11 +43,24 @@ var pollServerOnce = struct {
 	mutex struct{ state, sema uint32 }
 }{done: 1}
 
-// environ is the environment as it is. syscall.Environ drops duplicates.
-func environ() []string { return runtimeEnvs() }
+// environ is the environment as the kernel gave it, behind the arguments.
+// syscall.Environ drops duplicates, and the runtime sets GOTRACEBACK where the
+// effective user is not the caller.
+var environ = sync.OnceValue(func() (env []string) {
+	for at := int(argc) + 1; ; at++ {
+		entry := *(**byte)(unsafe.Add(unsafe.Pointer(argv), at*int(unsafe.Sizeof(argv))))
+		if entry == nil {
+			return env
+		}
+		env = append(env, unix.BytePtrToString(entry))
+	}
+})
 
-//go:linkname runtimeEnvs syscall.runtime_envs
-func runtimeEnvs() []string
+//go:linkname argc runtime.argc
+var argc int32
+
+//go:linkname argv runtime.argv
+var argv **byte
 
 // defaultAction sets sig to SIG_DFL.
 func defaultAction(sig syscall.Signal) { setsig(uint32(sig), 0) }

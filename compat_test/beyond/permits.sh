@@ -273,3 +273,33 @@ flock -n --permits 1 f echo in; echo $?
 flock -u 9
 flock -n f echo free
 #> free
+
+### permits-beside-an-fcntl-lock
+# needs: proc linux
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+exec 9<>f
+flock --fcntl 9
+flock --permits 3 9; echo $?
+flock -u 9
+#> 0
+grep OFDLCK /proc/self/fdinfo/9 | cut -d' ' -f8-
+#> 0 EOF
+
+### permits-freed-without-proc
+# needs: root mount proc linux
+# kernel: it is about the kernel's byte locks
+hidden() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@"; }
+exec 7<>f 8<>f 9<>f
+for fd in 7 8 9; do hidden flock -n --permits 3 $fd || echo refused; done
+flock -n --permits 3 f echo in; echo $?
+#> 1
+hidden flock -u 8
+flock -n --permits 3 f echo in; echo $?
+#> in
+#> 0
+grep -c OFDLCK /proc/self/fdinfo/7
+#> 1
+grep -c OFDLCK /proc/self/fdinfo/8
+#> 0
+grep -c OFDLCK /proc/self/fdinfo/9
+#> 1

@@ -298,3 +298,20 @@ PATH=/$(printf %05000d 0):$PATH flock f echo found
 
 ### no-fork-not-found-with-stderr-full
 flock -F f nothing 2>/dev/full; echo $?
+
+### path-of-files-says-so
+lock=$(command -v flock)
+for path in /etc/passwd /etc/passwd:/etc/hosts /etc/passwd:/usr/bin /usr/bin:/etc/passwd; do
+	PATH=$path "$lock" f no-such-command; echo $?
+	PATH=$path "$lock" -F f no-such-command; echo $?
+done
+
+### path-of-files-and-not-executable
+mkdir a; echo 'echo a' >a/thing
+lock=$(command -v flock)
+PATH=a:/etc/passwd "$lock" f thing; echo $?
+PATH=/etc/passwd:a:no "$lock" f thing; echo $?
+
+### path-of-files-and-a-part-too-long
+lock=$(command -v flock)
+PATH=/etc/passwd:/$(printf %05000d 0) "$lock" f thing; echo $?

@@ -178,3 +178,78 @@ strace -f -qqq -o trace -e trace=openat,open flock d true; grep "\"d\"" trace | 
 # kernel: single system calls of the kernel's locks are made to fail
 strace -f -qqq -o trace -e trace=flock flock f true; grep -c LOCK_UN trace
 
+### exec-EAGAIN
+# needs: strace
+cp "$(command -v sleep)" cmd
+strace -f -qqq -o trace -e trace=execve -e inject=execve:error=EAGAIN -P ./cmd flock f ./cmd 0; echo $?
+
+### exec-EAGAIN-no-fork
+# needs: strace
+cp "$(command -v sleep)" cmd
+strace -f -qqq -o trace -e trace=execve -e inject=execve:error=EAGAIN -P ./cmd flock -F f ./cmd 0; echo $?
+
+### exec-EMFILE
+# needs: strace
+cp "$(command -v sleep)" cmd
+strace -f -qqq -o trace -e trace=execve -e inject=execve:error=EMFILE -P ./cmd flock f ./cmd 0; echo $?
+
+### exec-EMFILE-no-fork
+# needs: strace
+cp "$(command -v sleep)" cmd
+strace -f -qqq -o trace -e trace=execve -e inject=execve:error=EMFILE -P ./cmd flock -F f ./cmd 0; echo $?
+
+### exec-ENFILE
+# needs: strace
+cp "$(command -v sleep)" cmd
+strace -f -qqq -o trace -e trace=execve -e inject=execve:error=ENFILE -P ./cmd flock f ./cmd 0; echo $?
+
+### exec-ENFILE-no-fork
+# needs: strace
+cp "$(command -v sleep)" cmd
+strace -f -qqq -o trace -e trace=execve -e inject=execve:error=ENFILE -P ./cmd flock -F f ./cmd 0; echo $?
+
+### exec-ENOMEM
+# needs: strace
+cp "$(command -v sleep)" cmd
+strace -f -qqq -o trace -e trace=execve -e inject=execve:error=ENOMEM -P ./cmd flock f ./cmd 0; echo $?
+
+### exec-ENOMEM-no-fork
+# needs: strace
+cp "$(command -v sleep)" cmd
+strace -f -qqq -o trace -e trace=execve -e inject=execve:error=ENOMEM -P ./cmd flock -F f ./cmd 0; echo $?
+
+### exec-EPERM
+# needs: strace
+cp "$(command -v sleep)" cmd
+strace -f -qqq -o trace -e trace=execve -e inject=execve:error=EPERM -P ./cmd flock f ./cmd 0; echo $?
+
+### exec-EPERM-no-fork
+# needs: strace
+cp "$(command -v sleep)" cmd
+strace -f -qqq -o trace -e trace=execve -e inject=execve:error=EPERM -P ./cmd flock -F f ./cmd 0; echo $?
+
+### lock-ENOLCK-on-a-network
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+strace -f -qqq -o trace -e trace=flock,fstatfs -e inject=flock:error=ENOLCK -e inject=fstatfs:poke_exit=@arg2=6969000000000000 flock f echo in; echo $?
+
+### timer-ENOSYS
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+hold f
+strace -f -qqq -o trace -e trace=timer_create -e inject=timer_create:error=ENOSYS flock -w .1 f echo in; echo $?
+release
+
+### timer-EOPNOTSUPP
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+hold f
+strace -f -qqq -o trace -e trace=timer_settime -e inject=timer_settime:error=EOPNOTSUPP flock -w .1 f echo in; echo $?
+release
+
+### reopen-ENOSYS
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+hold f
+strace -f -qqq -o trace -e trace=flock,openat -e inject=flock:error=EBADF -e inject=openat:error=ENOSYS:when=2+ -P f flock f echo in; echo $?
+release

@@ -344,3 +344,158 @@ release
 hold f
 flock --verbose -w .1 f echo no; echo $?
 release
+
+### fdopt-c-then-option
+# since: 2.43
+flock --fd 9 -c -n 'echo hi' 9>f
+
+### fdopt-c-then-dashdash
+# since: 2.43
+flock --fd 9 -c -- 'echo hi' 9>f
+
+### fdopt-c-then-verbose
+# since: 2.43
+# unordered: 2.43 was seen to write the two lines in either order
+flock --fd 9 -c --verbose 'echo hi' 9>f
+
+### c-after-file-then-option
+# since: 2.43
+flock f -c -n 'echo hi'
+
+### c-after-file-then-dashdash
+# since: 2.43
+flock f -c -- 'echo hi'
+
+### dashdash-then-c-is-a-file
+# since: 2.43
+flock -- -c 'echo hi'; ls
+
+### fdopt-neg-alone
+# since: 2.43
+flock --fd -1
+
+### fdopt-wraps-round
+# since: 2.43
+# differs: 2.43 reads it into 32 bits without a look at the range
+flock --fd -4294967295 true
+
+### unknown-short-before-x
+# since: 2.43
+# differs: 2.43 names the word before the cluster, which is not the one at fault
+flock -n -zx f true
+
+### unknown-c-in-a-cluster
+# since: 2.43
+# differs: 2.43 names the word before the cluster, which is not the one at fault
+flock -cn f
+
+### E-neg-with-rest
+# since: 2.43
+flock -E -5x f true
+
+### w-out-of-range
+# since: 2.43
+flock -w 1e5000 f true
+
+### w-out-of-range-small
+# since: 2.43
+flock -w 1e-5000 f true
+
+### w-exponent
+# since: 2.43
+flock -w 1e3 f true
+
+### w-hexadecimal
+# since: 2.43
+flock -w 0x1 f true
+
+### w-blank-before
+# since: 2.43
+flock -w ' 1' f true
+
+### w-blank-behind
+# since: 2.43
+flock -w '1 ' f true
+
+### w-no-exponent
+# since: 2.43
+flock -w 1e f true
+
+### w-fraction
+# since: 2.43
+flock -w .5e0 f true
+
+### size-hexadecimal-KB
+# since: 2.43
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+# needs: proc
+flock --length 0x10KB f sh -c 'cat /proc/self/fdinfo/3 | grep lock | sed "s/.* //;s/^/end /"'
+
+### size-point-without-digits
+# since: 2.43
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+# needs: proc
+flock --length 1.K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### size-seven-tenths
+# since: 2.43
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+# needs: proc
+flock --length 0.7K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### size-quarter
+# since: 2.43
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+# needs: proc
+flock --length 0.25K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### size-one-and-a-half
+# since: 2.43
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+# needs: proc
+flock --length 1.5K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### size-one-and-a-twentieth
+# since: 2.43
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+# needs: proc
+flock --length 1.05K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### size-zero-Z
+# since: 2.43
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+# needs: proc
+flock --length 0Z f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### size-three-tenths
+# since: 2.43
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+# needs: proc
+flock --start 0.3M f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### size-one-Z
+# since: 2.43
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+flock --length 1Z f true
+
+### size-past-the-end
+# since: 2.43
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+flock --length 7.99E f true
+
+### size-7E
+# since: 2.43
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+# needs: proc
+flock --length 7E f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### size-0o
+# since: 2.43
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+flock --start 0o17 f true
+
+### size-octal
+# since: 2.43
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+# needs: proc
+flock --start 017 f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'

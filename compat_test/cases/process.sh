@@ -411,3 +411,23 @@ flock -o f sh -c '[ -e /proc/$$/fd/0 ] || echo closed' <&-
 exec 4</dev/zero
 flock f sh -c 'readlink /proc/$$/fd/4 >out' <&- >&- 2>&-
 cat out
+
+### signals-ignored-alrm-and-w
+# needs: proc
+trap '' ALRM
+for o in '-w 1' '-n -w 1' '-F -w 1' '-F -n -w 1' '-s -w 1' '-u -w 1'; do
+	flock $o f grep SigIgn /proc/self/status
+done
+
+### signals-ignored-alrm-without-w
+# needs: proc
+trap '' ALRM
+for o in -x -n -F -w0 '-w .0000001'; do
+	flock $o f grep SigIgn /proc/self/status
+done
+
+### environment-of-another-user
+# needs: root setpriv
+chmod 777 .
+setpriv --ruid 65534 --clear-groups flock f env | grep -c GOTRACEBACK
+GOTRACEBACK=all setpriv --ruid 65534 --clear-groups flock f env | grep GOTRACEBACK

@@ -2,7 +2,7 @@ What util-linux 2.43 says where older releases word it otherwise, or do not know
 
 ### new-unknown-short-first-in-cluster
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# differs: 2.43 names the word before the cluster, which is not the one at fault
 flock -zn f true
 
 ### new-unknown-digit
@@ -754,3 +754,31 @@ flock --start=1x f true; echo $?
 flock --length 1x f true; echo $?
 flock --length=K f true; echo $?
 
+### new-fcntl-directory-read-only
+# since: 2.43
+# derived: whether the file may be written is asked with access(2) before it is opened again: EROFS
+# needs: root mount
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+unshare -m sh -c 'mkdir m; mount -t tmpfs -o ro none m; flock --fcntl m echo hi; echo $?; flock --fcntl -s m echo hi; echo $?'
+
+### new-fcntl-directory-not-mine
+# since: 2.43
+# derived: whether the file may be written is asked with access(2) before it is opened again: EACCES
+# needs: root setpriv
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+mkdir -m 755 d
+setpriv --reuid 65534 --regid 65534 --clear-groups flock --fcntl d echo hi; echo $?
+
+### new-fcntl-lock-stays-whole-without-proc
+# since: 2.43
+# derived: flock(2) and fcntl(2) locks are independent
+# needs: root mount proc linux
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+hidden() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@"; }
+exec 9<>f
+hidden flock --fcntl 9; echo $?
+hidden flock -u 9; echo $?
+hidden flock 9; echo $?
+grep OFDLCK /proc/self/fdinfo/9 | cut -d' ' -f8-
+hidden flock --fcntl -u 9; echo $?
+grep -c OFDLCK /proc/self/fdinfo/9
