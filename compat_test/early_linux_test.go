@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -108,4 +110,162 @@ func TestEarly(t *testing.T) {
 		}
 		compare(t, table, c, want, got)
 	})
+}
+
+func needEarlyRun(t *testing.T) {
+	needOurs(t)
+	if !hasEarlyRun() {
+		t.Skip("this flock has no run without the Go runtime, or qemu-user shows its own threads")
+	}
+}
+
+// TestEarlyWaits looks at flock while it waits: for the lock, and for its command.
+func TestEarlyWaits(t *testing.T) {
+	needEarlyRun(t)
+	for _, form := range []struct{ name, script string }{
+		{"without limit", `exec flock f true`},
+		{"with a limit", `exec flock -w 60 f true`},
+		{"long options", `exec flock --exclusive --timeout 60 --close --conflict-exit-code 5 f true`},
+		{"by number", `exec 9>>f; exec flock -w 60 9`},
+		{"fcntl", `exec flock --fcntl f true`},
+		{"with --fd and -c", `exec 9>>f; exec flock --fd 9 -c true`},
+		{"for the command", `exec flock g sh -c 'until [ -e go ]; do sleep .01; done'`},
+	} {
+		t.Run(form.name, func(t *testing.T) {
+			dir := t.TempDir()
+			lock, err := os.OpenFile(filepath.Join(dir, "f"), os.O_CREATE|os.O_RDWR, 0o666)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer lock.Close()
+			all := unix.Flock_t{Type: unix.F_WRLCK}
+			if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.FcntlFlock(lock.Fd(), unix.F_OFD_SETLK, &all); err != nil {
+				t.Fatal(err)
+			}
+			waiter := exec.Command("sh", "-c", form.script)
+			waiter.Dir = dir
+			waiter.Env = append(os.Environ(), "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
+			if err := waiter.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer waiter.Wait()
+			defer os.WriteFile(filepath.Join(dir, "go"), nil, 0o666)
+			defer waiter.Process.Kill()
+			proc := "/proc/" + strconv.Itoa(waiter.Process.Pid)
+			sleeps := regexp.MustCompile(`flock_lock|locks_lock|do_wait|fcntl_setlk`)
+			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+				comm, _ := os.ReadFile(proc + "/comm")
+				where, err := os.ReadFile(proc + "/wchan")
+				if err != nil || len(where) == 0 || string(where) == "0" {
+					t.Skip("the kernel does not show where a process sleeps")
+				}
+				if string(comm) == "flock\n" && sleeps.Match(where) {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("it does not wait: %s in %s", comm, where)
+				}
+			}
+			before := statusOf(t, proc)
+			if before["Threads"] != 1 {
+				t.Errorf("%d threads", before["Threads"])
+			}
+			if before["VmHWM"] > 400 {
+				t.Errorf("%d KiB resident", before["VmHWM"])
+			}
+			if form.name == "for the command" {
+				return // what counts is the wait for the lock
+			}
+			time.Sleep(200 * time.Millisecond)
+			if after := statusOf(t, proc); after["voluntary_ctxt_switches"] != before["voluntary_ctxt_switches"] {
+				t.Error("it wakes up while it waits")
+			}
+		})
+	}
+}
+
+// statusOf returns the numbers of proc_pid_status(5).
+func statusOf(t *testing.T, proc string) map[string]int {
+	text, err := os.ReadFile(proc + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		numbers[name], _ = strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
+	}
+	return numbers
+}
+
+// TestEarlyAndOrdinary makes lock calls fail, in a flock that begins without
+// the Go runtime, and in one that FLOCK_BACKEND keeps from it: they must end
+// alike.
+func TestEarlyAndOrdinary(t *testing.T) {
+	needEarlyRun(t)
+	if !succeeds("strace", "-f", "-o", "/dev/null", "true") {
+		t.Skip("needs strace, and the permission to trace")
+	}
+	for _, form := range []string{
+		"f sh -c 'exit 3'", "-s f true", "-n f true", "-w 5 f true", "-F f true", "-u f true", "d true", "9", "-s 9", "-u 9", "-w 5 9",
+		"8", "--fd 9 true", "-n -E 7 --fd 8 true",
+		"--fcntl f true", "--fcntl -s f true", "--fcntl -n d true", "--fcntl 9", "--fcntl -w 5 -s 8",
+	} {
+		t.Run(form, func(t *testing.T) {
+			t.Parallel()
+			call := "flock"
+			if strings.Contains(form, "fcntl") {
+				call = "fcntl"
+			}
+			for _, errno := range strings.Fields("ENOLCK EIO EBADF EINVAL ENOSYS EOPNOTSUPP EPERM ENOMEM EAGAIN EACCES EDEADLK EINTR") {
+				for _, when := range []string{"", ":when=1"} {
+					if errno == "EINTR" && when == "" || call == "fcntl" && when != "" {
+						continue // it would never end; the Go runtime makes the first call
+					}
+					script := `mkdir d; exec 9>>f 8<f
+						strace -f -qqq -o /dev/null -e trace=` + call + ` -e inject=` + call + `:error=` + errno + when + ` flock ` + form + `
+						echo $?; ls -A | grep -v '^[.]'`
+					early, ordinary := runIn(t, script), runIn(t, script, "FLOCK_BACKEND=auto")
+					if early != ordinary {
+						t.Errorf("%s%s: %sbut in the ordinary way: %s", errno, when, early, ordinary)
+					}
+				}
+			}
+		})
+	}
+}
+
+// runIn runs a script in an empty directory and returns what it writes.
+func runIn(t *testing.T, script string, env ...string) string {
+	c := exec.Command("sh", "-c", script)
+	c.Dir = t.TempDir()
+	c.Env = append(append(os.Environ(), "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH")), env...)
+	out, err := c.CombinedOutput()
+	if err != nil && c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// TestEarlyGivesUp asserts that the Go runtime runs where it is needed.
+func TestEarlyGivesUp(t *testing.T) {
+	needEarlyRun(t)
+	const probe = `sh -c 'grep Threads /proc/$PPID/status'`
+	for name, script := range map[string]string{
+		"FLOCK_BACKEND":      `FLOCK_BACKEND=flock flock f ` + probe,
+		"abbreviated option": `flock --sha f ` + probe,
+		"permits":            `flock --permits 2 f ` + probe,
+		"a permit":           `exec 9>>f; flock --permits 2 9; flock --fd 9 ` + probe + `; grep OFDLCK /proc/$$/fdinfo/9`,
+		"a byte lock":        `exec 9>>f; flock --fcntl 9; flock --fd 9 ` + probe,
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := strings.Fields(runIn(t, script))
+			if len(out) != 2 || out[0] != "Threads:" || out[1] == "1" {
+				t.Errorf("it says %q", out)
+			}
+		})
+	}
 }

@@ -20,7 +20,9 @@ status=0
 for arch in arm64 386; do
 	eval qemu="\$(command -v \$qemu_$arch)"
 	echo "== linux/$arch: $("$qemu" --version | head -n 1)"
-	GOARCH=$arch CGO_ENABLED=0 go build -trimpath -tags flock_linkname -ldflags '-s -w -checklinkname=0' \
+	entry=
+	[ $arch != arm64 ] || entry='-E flock_entry'
+	GOARCH=$arch CGO_ENABLED=0 go build -trimpath -tags flock_linkname -ldflags "-s -w -checklinkname=0 $entry" \
 		-o build/linux_$arch/flock .
 	under="build/qemu $arch $qemu"
 	skip='^$'
