@@ -46,7 +46,7 @@ torture: flock                ## kill holders at random for a long time (FLOCK_T
 	FALLBACK_TORTURE=$${FLOCK_TORTURE:-5m} FALLBACK_LONG=1 go test ./fallback -count=1 -v -timeout 60m
 
 bench: flock                  ## measure beside util-linux flock and other lockers
-	go run ./compat_test/bench $(BENCHFLAGS) ./flock
+	go run ./compat_test/bench -svg compat_test/bench/bench.svg $(BENCHFLAGS) ./flock
 
 cross:                        ## build and vet for every system, into build/OS_ARCH
 	@for system in $(SYSTEMS); do \

@@ -31,8 +31,9 @@ func begin() time.Time {
 	started := time.Now()
 	if r := early.Result(); r.Started != 0 {
 		var now unix.Timespec
-		unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
-		started = started.Add(time.Duration(r.Started - now.Nano()))
+		if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) == nil {
+			started = started.Add(time.Duration(r.Started - now.Nano()))
+		}
 	}
 	return started
 }
@@ -61,7 +62,9 @@ func (f *lockFile) lockedEarly() error {
 	case early.Timing:
 		return &stepError{timing, "", r.Errno}
 	case early.Locking:
-		return r.Errno
+		if r.Errno != 0 {
+			return r.Errno
+		}
 	}
 	return nil
 }

@@ -80,6 +80,15 @@ hold f
 strace -qqq -o trace -e trace=flock -e inject=flock:delay_enter=300000 flock -w .1 -E 7 f echo in; echo $?
 release
 
+### timer-and-no-clock
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+strace -qqq -o trace -e trace=clock_gettime -e inject=clock_gettime:error=ENOSYS flock -w 5 f echo in; echo $?
+hold f
+strace -qqq -o trace -e trace=clock_gettime -e inject=clock_gettime:error=ENOSYS flock -w .1 -E 7 f echo in; echo $?
+strace -qqq -o trace -e trace=clock_gettime -e inject=clock_gettime:error=ENOSYS:when=2+ flock -w .1 -E 7 f echo in; echo $?
+release
+
 ### alarm-at-every-call-of-w
 # needs: strace
 # kernel: single system calls of the kernel's locks are made to fail

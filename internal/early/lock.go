@@ -48,7 +48,11 @@ func (p *process) lock(fd, mode int, o *options) outcome {
 		}
 		return how
 	}
-	started := now()
+	started, ok := now()
+	if !ok {
+		giveUpLocking(Locking, 0, fd, mode, 0)
+		return failed
+	}
 	var timer int32
 	var before sigaction
 	step := Timing
@@ -83,7 +87,12 @@ func attempt(fd int, o *options, deadline int64) (outcome, syscall.Errno) {
 		case errno == 0:
 			return locked, 0
 		case errno == syscall.EINTR:
-			if deadline != 0 && now() >= deadline {
+			if deadline == 0 {
+				continue
+			}
+			if time, ok := now(); !ok {
+				return failed, 0
+			} else if time >= deadline {
 				return conflict, 0
 			}
 		case o.nonblock && (errno == syscall.EAGAIN || errno == syscall.EACCES):

@@ -19,7 +19,7 @@ const (
 // A Record is what run has done when it gives up.
 type Record struct {
 	Failed  Step
-	Errno   syscall.Errno // of the call that failed
+	Errno   syscall.Errno // of the call that failed; 0 at Locking: it has yet to be made
 	Fd      int           // the lock file's, at Timing and Locking
 	Mode    int           // for what it was opened: O_RDONLY or O_WRONLY
 	Started int64         // when the wait with --timeout began, by CLOCK_MONOTONIC, in nanoseconds; else 0
