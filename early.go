@@ -18,6 +18,8 @@ import (
 // the child.
 func earlyFailure(o *options) error {
 	switch r := early.Result(); r.Failed {
+	case early.Forking:
+		return &stepError{forking, o.command[0], r.Errno}
 	case early.Executing:
 		return &stepError{executing, o.command[0], r.Errno}
 	case early.Waiting:

@@ -41,7 +41,7 @@ setpriv --reuid 4711 --regid 4711 --clear-groups bash -c 'ulimit -u 1; exec floc
 setpriv --reuid 4711 --regid 4711 --clear-groups bash -c 'ulimit -u 1; exec flock -o f echo in' 2>err; echo $?; grep 'fork failed' err
 setpriv --reuid 4711 --regid 4711 --clear-groups bash -c 'ulimit -u 1; exec flock -F f echo in' 2>err; echo $?
 
-### fork-ENOMEM-EPERM-ENOSYS
+### fork-ENOMEM-and-others
 # runtime: the Go runtime makes threads before it makes a child, and where it cannot it dies with its own message
 # needs: strace
 # kernel: single system calls of the kernel's locks are made to fail
@@ -49,6 +49,7 @@ for e in ENOMEM EPERM ENOSYS; do
 	strace -f -qqq -o trace -e trace=clone,clone3,fork,vfork -e inject=clone,clone3,fork,vfork:error=$e flock f echo in 2>err; echo $?
 	grep 'fork failed' err
 done
+strace -f -qqq -o trace -e trace=clone,clone3,fork,vfork -e inject=clone,clone3,fork,vfork:error=EACCES:when=1 flock f echo in; echo $?
 
 ### runtime-settings-in-the-environment
 # runtime: the Go runtime obeys them

@@ -18,7 +18,8 @@ func (p *process) execute(fd int, o *options) {
 		pid, errno := call(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0)
 		if errno != 0 {
 			p.reportFork(errno)
-			exit(exitOSErr)
+			giveUp(Forking, errno)
+			return
 		}
 		if pid != 0 {
 			giveUp(Waiting, await(pid))
@@ -80,6 +81,9 @@ func (p *process) become(o *options) syscall.Errno {
 	return errno
 }
 
+// buffer is for a path or a message.
+var buffer [pathsearch.Size]byte
+
 // execvp executes the command that begins at that word, as execvp(3) does.
 func (p *process) execvp(first int) syscall.Errno {
 	name := text(at(p.argv, first))
@@ -92,10 +96,9 @@ func (p *process) execvp(first int) syscall.Errno {
 	if p.path >= 0 {
 		path = text(unsafe.Add(at(p.environment, p.path), len("PATH=")))
 	}
-	candidate := (*[pathsearch.Size]byte)(unsafe.Pointer(&buffer))
 	search := pathsearch.Begin(name, path)
-	for search.Next(candidate) > 0 {
-		search.Failed(p.exec(unsafe.Pointer(candidate), first))
+	for search.Next(&buffer) > 0 {
+		search.Failed(p.exec(unsafe.Pointer(&buffer), first))
 	}
 	return search.Result()
 }
@@ -123,8 +126,22 @@ func (p *process) execve(file unsafe.Pointer, first int) syscall.Errno {
 
 const exitOSErr = 71 // EX_OSERR
 
-// reportFork tells why there is no child, in the words of the ordinary way.
+// reportFork tells why there is no child, in the words of the ordinary way, and
+// ends. It returns if the reason is none of the usual ones.
 func (p *process) reportFork(errno syscall.Errno) {
+	why := ""
+	switch errno {
+	case syscall.EAGAIN:
+		why = "Resource temporarily unavailable"
+	case syscall.ENOMEM:
+		why = "Cannot allocate memory"
+	case syscall.EPERM:
+		why = "Operation not permitted"
+	case syscall.ENOSYS:
+		why = "Function not implemented"
+	default:
+		return
+	}
 	name := text(at(p.argv, 0))
 	for i := len(name) - 1; i >= 0; i-- {
 		if name[i] == '/' {
@@ -132,20 +149,12 @@ func (p *process) reportFork(errno syscall.Errno) {
 			break
 		}
 	}
-	why := "Resource temporarily unavailable"
-	switch errno {
-	case syscall.ENOMEM:
-		why = "Cannot allocate memory"
-	case syscall.EPERM:
-		why = "Operation not permitted"
-	case syscall.ENOSYS:
-		why = "Function not implemented"
-	}
 	n := write(0, name)
 	n = write(n, ": fork failed: ")
 	n = write(n, why)
 	n = write(n, "\n")
 	call(syscall.SYS_WRITE, 2, address(unsafe.Pointer(&buffer)), uintptr(n), 0)
+	exit(exitOSErr)
 }
 
 // write puts as much of s into buffer from n on as there is room for, and

@@ -163,13 +163,10 @@ func startTimer(after int64) (timer int32, errno syscall.Errno) {
 // permitBase is the first of the bytes of permits (permits.go).
 const permitBase = 1 << 62
 
-// buffer is for what must lie in memory and is too large for the stack.
-var buffer [4096 + 512]byte
-
-// hasNoPermit reports whether the descriptor, given by number, has no permit,
-// which locking or unlocking would have to give back. A permit needs a
-// descriptor that is open for writing. It is a byte lock, which
-// /proc/self/fdinfo shows; without byte locks it is not the kernel's.
+// hasNoPermit reports whether the descriptor, given by number, has for certain
+// no permit, which locking or unlocking would have to give back. A permit needs
+// a descriptor that is open for writing. It is an open file description lock;
+// without those it is not the kernel's.
 func hasNoPermit(fd int) bool {
 	flags, errno := call(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0, 0)
 	if errno != 0 {
@@ -182,44 +179,9 @@ func hasNoPermit(fd int) bool {
 	if _, errno := call(syscall.SYS_FCNTL, uintptr(fd), ofdGetlk, address(unsafe.Pointer(&permit)), 0); errno != 0 {
 		return false
 	}
-	const dir = "/proc/self/fdinfo/"
-	for i := range len(dir) {
-		buffer[i] = dir[i]
-	}
-	end := len(dir)
-	for n := fd; n > 0 || end == len(dir); n /= 10 {
-		end++
-	}
-	buffer[end] = 0
-	for n, i := fd, end-1; i >= len(dir); n, i = n/10, i-1 {
-		buffer[i] = '0' + byte(n%10)
-	}
-	info, errno := open(unsafe.Pointer(&buffer), syscall.O_RDONLY|syscall.O_CLOEXEC)
-	if errno != 0 {
-		return false
-	}
-	n, errno := call(syscall.SYS_READ, uintptr(info), address(unsafe.Pointer(&buffer)), uintptr(len(buffer)), 0)
-	closeFd(info)
-	if errno != 0 || n == 0 || n >= uintptr(len(buffer)) {
-		return false
-	}
-	// A lock is a line like "lock:\t1: OFDLCK ADVISORY WRITE -1 00:1f:52 0 EOF".
-	for i := range int(n) - 6 {
-		if line := buffer[i:]; matches(line, "OFDLCK") || matches(line, "POSIX") {
-			return false
-		}
-	}
-	return true
-}
-
-func matches(b []byte, s string) bool {
-	if len(b) < len(s) {
-		return false
-	}
-	for i := range len(s) {
-		if b[i] != s[i] {
-			return false
-		}
-	}
-	return true
+	// F_GETLK asks for a lock of the process: any lock of an open file is in its
+	// way, even one on this descriptor. Whose it is, the ordinary way finds out.
+	anybody := byteRange{kind: syscall.F_WRLCK, start: permitBase}
+	_, errno = call(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETLK, address(unsafe.Pointer(&anybody)), 0)
+	return errno == 0 && anybody.kind == syscall.F_UNLCK
 }

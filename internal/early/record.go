@@ -11,7 +11,8 @@ const (
 	Nothing   Step = iota // it has done nothing, or was not called
 	Opening               // the lock file
 	Timing                // setting up the timer of --timeout
-	Locking               //
+	Locking               // or unlocking
+	Forking               // for the command
 	Executing             // the command; if without --no-fork, in the child
 	Waiting               // for the command
 )
