@@ -47,9 +47,9 @@ func giveUp(step Step, errno syscall.Errno) {
 	result.Failed, result.Errno = step, errno
 }
 
-// readEnvironment looks the variables up that matter. It returns false if one
-// asks for the ordinary way, or if the program runs with another user's rights:
-// then nothing is done that is not done for others.
+// readEnvironment looks up the variables that matter. It returns false if one
+// asks for the ordinary way, or if the program has more rights than its caller,
+// as a set-user-id program has: the Go runtime is careful about those.
 func (p *process) readEnvironment() bool {
 	i := 0
 	for ; at(p.environment, i) != nil; i++ {
