@@ -25,7 +25,8 @@ type bar struct {
 // 1, which is util-linux. What takes more than twice as long is cut off there.
 func draw(groups []group) string {
 	const (
-		wide, gap = 24, 28       // of a bar, and between groups
+		wide, gap = 24, 20       // of a bar, and between groups
+		least     = 76           // width of a group, for its name
 		unit      = 150          // height of 1
 		top, left = 40, 50       // of the bars' area
 		most      = 2.0          // the highest bar
@@ -36,11 +37,10 @@ func draw(groups []group) string {
 	var b strings.Builder
 	x := left + gap/2
 	for _, g := range groups {
-		start := x
-		for _, bar := range g.bars {
-			if bar.name == reference || bar.value > 10 {
-				continue
-			}
+		bars := slices.DeleteFunc(slices.Clone(g.bars), func(b bar) bool { return b.name == reference || b.value > 10 })
+		start, width := x, max(len(bars)*wide, least)
+		x += (width - len(bars)*wide) / 2
+		for _, bar := range bars {
 			i := slices.Index(names, bar.name)
 			if i < 0 {
 				i = len(names)
@@ -52,14 +52,15 @@ func draw(groups []group) string {
 			fmt.Fprintf(&b, `<text x="%d" y="%.0f" class="n">%.2f</text>`+"\n", x+wide/2-1, bottom-height-4, bar.value)
 			x += wide
 		}
-		fmt.Fprintf(&b, `<text x="%d" y="%d" class="g">%s</text>`+"\n", (start+x)/2, bottom+18, html.EscapeString(g.name))
-		x += gap
+		fmt.Fprintf(&b, `<text x="%d" y="%d" class="g">%s</text>`+"\n", start+width/2, bottom+18, html.EscapeString(g.name))
+		x = start + width + gap
 	}
 	right := x - gap/2
 	fmt.Fprintf(&b, `<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#212529"/>`+"\n", left, bottom, right, bottom)
 	fmt.Fprintf(&b, `<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#212529" stroke-dasharray="6 4"/>`+"\n",
 		left, bottom-unit, right, bottom-unit)
-	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">1</text>`+"\n", left-6, bottom-unit+4)
+	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">1</text><text x="%d" y="%d">util-linux</text>`+"\n",
+		left-6, bottom-unit+4, left+4, bottom-unit-6)
 	y := bottom + 44
 	for i, name := range names {
 		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="12" height="12" fill="%s"/><text x="%d" y="%d">%s</text>`+"\n",
