@@ -64,12 +64,15 @@ func (e *fileError) Error() string {
 func exitStatus(err error) int {
 	var usage *cli.UsageError
 	var start *command.StartError
+	var wait *command.WaitError
 	var file *fileError
 	switch {
 	case errors.As(err, &usage):
 		return exUsage
 	case errors.As(err, &start) && !sys.LacksMemory(err):
 		return exUnavailable
+	case errors.As(err, &wait):
+		return 1
 	case !errors.As(err, &file), sys.LacksResources(err):
 		return exOSErr
 	}

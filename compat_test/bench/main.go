@@ -4,7 +4,7 @@
 // installed, all in one run, taking turns, since machines are noisy: what
 // counts is the ratio of two medians of one run. It prints tables in Markdown.
 //
-// Usage: bench [-rounds N] FLOCK
+// Usage: bench [-rounds N] [-svg FILE] FLOCK
 package main
 
 import (
@@ -16,13 +16,19 @@ import (
 
 func main() {
 	rounds := flag.Int("rounds", 500, "runs of each command")
+	svg := flag.String("svg", "", "draw the whole processes into this `file`")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: bench [-rounds N] FLOCK")
+		fmt.Fprintln(os.Stderr, "usage: bench [-rounds N] [-svg FILE] FLOCK")
 		os.Exit(64)
 	}
 	ours, err := filepath.Abs(flag.Arg(0))
 	check(err)
+	picture := ""
+	if *svg != "" {
+		picture, err = filepath.Abs(*svg)
+		check(err)
+	}
 	dir, err := os.MkdirTemp(benchDir(), "flock-bench")
 	check(err)
 	defer os.RemoveAll(dir)
@@ -32,7 +38,10 @@ func main() {
 	check(os.WriteFile("script", []byte("#!/bin/sh\n"), 0o755))
 
 	all := lockers(ours)
-	wholeRuns(all, *rounds)
+	groups := wholeRuns(all, *rounds)
+	if picture != "" {
+		check(os.WriteFile(picture, []byte(draw(groups)), 0o666))
+	}
 	waiting(all)
 	handOver(all)
 	crowd(all)
