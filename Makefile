@@ -8,7 +8,7 @@ VERSION := $(shell packaging/version.sh)
 # The tag and -checklinkname=0 go together: internal/cstart says why. -E names
 # the entry point of the run without the Go runtime: internal/early says how.
 ENTRY = $$(case $$(go env GOOS)/$$(go env GOARCH) in \
-	linux/amd64|linux/arm64) echo -E flock_entry;; esac)
+	(linux/amd64|linux/arm64) echo -E flock_entry;; esac)
 GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags flock_linkname \
 	-ldflags "-s -w -checklinkname=0 $(ENTRY) -X main.version=$(VERSION)"
 

@@ -86,4 +86,5 @@ func isUtilLinux(path string) bool {
 	return err == nil && filepath.Base(real) != "busybox" && strings.Contains(string(out), "from util-linux 2")
 }
 
-func (l locker) environ() []string { return append(os.Environ(), l.env...) }
+// environ has no locale: where there is one, util-linux reads files for it.
+func (l locker) environ() []string { return append(append(os.Environ(), "LC_ALL=C"), l.env...) }

@@ -4,28 +4,23 @@
 // by -E. It calls run, and then has the Go runtime start as if nothing had
 // happened.
 TEXT flock_entry(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
-	// Go code reads g from the thread's local storage, 8 bytes below FS.
+	MOVQ	SP, BX			// argc, argv, environment
+	SUBQ	$64, SP			// two arguments, a pointer to g, and the g, on this stack
+	LEAQ	24(SP), SI
+	MOVQ	SI, 16(SP)		// Go code looks for the pointer 8 bytes below FS
+	MOVQ	$0, 40(SP)		// g.stackguard0: no function finds its stack too small
 	MOVL	$158, AX		// arch_prctl
 	MOVL	$0x1002, DI		// ARCH_SET_FS
-	LEAQ	flock_tls<>+8(SB), SI
 	SYSCALL
 	TESTQ	AX, AX
-	JNE	runtime			// a kernel or filter without it
-	MOVQ	SP, AX			// argc, argv, environment
-	SUBQ	$16, SP			// room for the arguments
-	MOVQ	AX, 0(SP)
+	JNE	runtime			// a filter forbids it
+	MOVQ	BX, 0(SP)
 	LEAQ	flock_catch<>(SB), AX
 	MOVQ	AX, 8(SP)
 	CALL	·run(SB)
-	ADDQ	$16, SP			// as the kernel left it
 runtime:
+	ADDQ	$64, SP			// as the kernel left it
 	JMP	_rt0_amd64_linux(SB)
-
-// flock_tls is the pointer to g, and g itself, of which only stackguard0 is
-// ever read: with a limit of 0 no function finds its stack too small. Nobody
-// writes to it.
-DATA flock_tls<>+0(SB)/8, $flock_tls<>+8(SB)
-GLOBL flock_tls<>(SB), RODATA, $64
 
 // flock_catch is a struct sigaction: a handler that does nothing, no
 // SA_RESTART, so that the system call that the signal interrupts returns EINTR.

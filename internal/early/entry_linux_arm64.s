@@ -4,19 +4,16 @@
 // by -E. It calls run, and then has the Go runtime start as if nothing had
 // happened.
 TEXT flock_entry(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
-	MOVD	$flock_g<>(SB), g
 	MOVD	RSP, R0			// argc, argv, environment
-	SUB	$32, RSP		// room for a link register and the arguments
+	SUB	$64, RSP		// a link register, two arguments, and the g, on this stack
+	ADD	$24, RSP, g
+	MOVD	ZR, 40(RSP)		// g.stackguard0: no function finds its stack too small
 	MOVD	R0, 8(RSP)
 	MOVD	$flock_catch<>(SB), R0
 	MOVD	R0, 16(RSP)
 	BL	·run(SB)
-	ADD	$32, RSP		// as the kernel left it
+	ADD	$64, RSP		// as the kernel left it
 	B	_rt0_arm64_linux(SB)
-
-// flock_g is the g, of which only stackguard0 is ever read: with a limit of 0
-// no function finds its stack too small. Nobody writes to it.
-GLOBL flock_g<>(SB), RODATA, $64
 
 // flock_catch is a struct sigaction: a handler that does nothing, no
 // SA_RESTART, so that the system call that the signal interrupts returns EINTR.

@@ -4,7 +4,9 @@ package early
 
 import (
 	"fmt"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"unsafe"
 )
@@ -87,5 +89,39 @@ func TestParse(t *testing.T) {
 		if new(options).parse(len(words), vector(words)) {
 			t.Errorf("%q: to be left to the ordinary way", words)
 		}
+	}
+}
+
+// TestShowsNoByteLock looks at descriptors with each kind of lock, some with long
+// numbers.
+func TestShowsNoByteLock(t *testing.T) {
+	for _, least := range []uintptr{0, 10, 99, 100, 205} {
+		file, err := os.CreateTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		number, _, errno := syscall.Syscall(syscall.SYS_FCNTL, file.Fd(), syscall.F_DUPFD_CLOEXEC, least)
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+		fd := int(number)
+		defer syscall.Close(fd)
+		if err := syscall.Flock(fd, syscall.LOCK_EX); err != nil {
+			t.Fatal(err)
+		}
+		if !showsNoByteLock(fd) {
+			t.Errorf("descriptor %d: a byte lock is seen where there is none", fd)
+		}
+		all := syscall.Flock_t{Type: syscall.F_WRLCK}
+		if err := syscall.FcntlFlock(uintptr(fd), ofdSetlk, &all); err != nil {
+			t.Fatal(err)
+		}
+		if showsNoByteLock(fd) {
+			t.Errorf("descriptor %d: its byte lock is not seen", fd)
+		}
+		file.Close()
+	}
+	if showsNoByteLock(12345) {
+		t.Error("a descriptor that is not open is shown")
 	}
 }
