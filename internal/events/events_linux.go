@@ -1,0 +1,188 @@
+package events
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Watcher knows what to wait for. It is not for concurrent use. Close it when done.
+type Watcher struct {
+	inotify   int // a descriptor, 0 if there is none
+	dir       *os.File
+	processes []process
+	pipe      int // a descriptor, 0 if there is none
+}
+
+// A process that is watched. A pidfd stays with its process: the number may be another one's by now.
+type process struct{ pid, fd int }
+
+// Directory has Wait end when the open directory changes. It replaces another one. It reports whether that is new: what
+// has happened before is not told.
+func (w *Watcher) Directory(dir *os.File) (added bool, err error) {
+	if w.inotify != 0 && w.dir == dir {
+		return false, nil
+	}
+	w.NoDirectory()
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return false, err
+	}
+	const changes = unix.IN_MOVED_TO | unix.IN_DELETE | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR
+	name := "/proc/self/fd/" + strconv.Itoa(int(dir.Fd())) // what is open, whatever its name leads to now
+	if _, err = unix.InotifyAddWatch(fd, name, changes); err != nil {
+		unix.Close(fd)
+		return false, err
+	}
+	w.inotify, w.dir = fd, dir
+	return true, nil
+}
+
+// NoDirectory undoes Directory.
+func (w *Watcher) NoDirectory() {
+	if w.inotify != 0 {
+		unix.Close(w.inotify)
+	}
+	w.inotify, w.dir = 0, nil
+}
+
+// Processes has Wait end when one of these processes ends, and of no others. It reports whether any of them is new:
+// whether it is the one that was meant is to be looked at now. The error says that at least one is not watched; for one
+// that does not exist that is no error, but new.
+func (w *Watcher) Processes(pids []int) (added bool, err error) {
+	kept := w.processes[:0]
+	for _, p := range w.processes {
+		if slices.Contains(pids, p.pid) {
+			kept = append(kept, p)
+		} else {
+			unix.Close(p.fd)
+		}
+	}
+	w.processes = kept
+	for _, pid := range pids {
+		if w.watches(pid) {
+			continue
+		}
+		fd, e := unix.PidfdOpen(pid, 0)
+		switch {
+		case e == unix.ESRCH:
+			added = true
+		case e != nil:
+			err = e
+		case len(w.processes) == maxProcesses:
+			unix.Close(fd)
+			err = unix.EMFILE
+		default:
+			w.processes = append(w.processes, process{pid, fd})
+			added = true
+		}
+	}
+	return added, err
+}
+
+func (w *Watcher) watches(pid int) bool {
+	return slices.ContainsFunc(w.processes, func(p process) bool { return p.pid == pid })
+}
+
+// Pipe has Wait end when nobody has the pipe, whose reading end fd is, open for writing any more. It replaces another
+// one. The descriptor becomes the Watcher's; 0 stands for none.
+func (w *Watcher) Pipe(fd int) {
+	if w.pipe != 0 {
+		unix.Close(w.pipe)
+	}
+	w.pipe = fd
+}
+
+// Close ends all watching. The Watcher may be used again.
+func (w *Watcher) Close() {
+	w.NoDirectory()
+	w.Processes(nil)
+	w.Pipe(0)
+}
+
+// Wait waits until something happens that is watched, the look sees something, or the time is over.
+func (w *Watcher) Wait(d time.Duration, look Look) Event {
+	if d <= 0 {
+		return Timeout
+	}
+	q := new(quietWait)
+	add := func(fd int, events int16) {
+		q.fds[q.count] = unix.PollFd{Fd: int32(fd), Events: events}
+		q.count++
+	}
+	for _, p := range w.processes {
+		add(p.fd, unix.POLLIN)
+	}
+	if w.pipe != 0 {
+		add(w.pipe, 0) // POLLHUP always counts
+	}
+	if w.inotify != 0 {
+		add(w.inotify, unix.POLLIN)
+	}
+	q.expect(d, look)
+	q.wait()
+	if q.seen {
+		return Seen
+	}
+	event := Timeout
+	for _, p := range q.fds[:q.count] {
+		switch {
+		case p.Revents == 0:
+		case int(p.Fd) == w.inotify:
+			w.drain()
+			event = max(event, Changed)
+		default:
+			w.drop(int(p.Fd))
+			event = Ended
+		}
+	}
+	return event
+}
+
+// drop forgets what has happened and will not happen again.
+func (w *Watcher) drop(fd int) {
+	if fd == w.pipe {
+		w.Pipe(0)
+		return
+	}
+	for i, p := range w.processes {
+		if p.fd == fd {
+			unix.Close(fd)
+			w.processes = slices.Delete(w.processes, i, i+1)
+			return
+		}
+	}
+}
+
+// drain reads all events. When the directory is not there any more neither is its watch.
+func (w *Watcher) drain() {
+	var b [4096]byte
+	for {
+		n, err := unix.Read(w.inotify, b[:])
+		if err == unix.EINTR {
+			continue
+		}
+		if n < unix.SizeofInotifyEvent {
+			return
+		}
+		if ended(b[:n]) {
+			w.NoDirectory()
+			return
+		}
+	}
+}
+
+// ended reports whether one of the events, see inotify(7), is the last one of a watch.
+func ended(b []byte) bool {
+	for len(b) >= unix.SizeofInotifyEvent {
+		event := toEvent(b)
+		if event.Mask&(unix.IN_IGNORED|unix.IN_DELETE_SELF|unix.IN_MOVE_SELF|unix.IN_UNMOUNT) != 0 {
+			return true
+		}
+		b = b[min(len(b), unix.SizeofInotifyEvent+int(event.Len)):]
+	}
+	return false
+}
