@@ -80,7 +80,8 @@ func openDirectoryLock(f *lockFile, o *options) (*fallback.Lock, error) {
 	}
 	l.Gone = func(o fallback.Owner) bool { return tagOf(o).gone(o.PID) }
 	l.Kept = func(o fallback.Owner) bool { return tagOf(o).kept() }
-	l.Quit = o.abandoned
+	l.Quit, l.Parent = o.abandoned, o.supervisor
+	l.Signs = signsOf
 	return l, nil
 }
 
@@ -98,26 +99,13 @@ func useDirectoryLock(p *printer, l *fallback.Lock, o *options) error {
 	case o.nonblock:
 		return l.TryLock(request)
 	}
+	deadline := time.Time{}
 	if o.limited {
 		outlastAlarm() // with a kernel lock it would not end the wait either
-	}
-	// A holder that nobody here can find dead may be waited for in vain, so
-	// that it is to be said soon.
-	soon, deadline := time.Now().Add(time.Second), time.Time{}
-	if o.limited {
 		deadline = o.deadline
-		if deadline.Before(soon) {
-			return l.Lock(request, deadline)
-		}
 	}
-	err := l.Lock(request, soon)
-	held, conflict := err.(*fallback.ConflictError)
-	if !conflict {
-		return err
-	}
-	if held.Unreachable() {
-		p.warn("waiting: " + held.Error())
-	}
+	// A holder that nobody here can find dead may be waited for in vain, so that it is to be said soon.
+	l.Notice = func(held *fallback.ConflictError) { p.warn("waiting: " + held.Error()) }
 	return l.Lock(request, deadline)
 }
 

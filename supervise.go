@@ -53,6 +53,6 @@ func supervise(p *printer, f *lockFile, o *options, args []string) int {
 		t := tagOf(o)
 		return t.keeper.PID != syscall.Getpid() && t.kept()
 	}
-	l.Sweep() // if that fails, the next contender does it
+	l.Sweep(pid) // if that fails, the next contender does it
 	return code
 }

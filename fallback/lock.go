@@ -21,8 +21,16 @@ type Lock struct {
 	// Kept says of an owner that is dead whether its lock lasts all the same, as somebody who lives still has to do
 	// with it. All contenders must come to the same answer. nil: never.
 	Kept func(Owner) bool
-	// Quit is asked while Lock waits, and ends that with ErrQuit. nil: never.
-	Quit func() bool
+	// Quit is asked while Lock waits, and ends that with ErrQuit. nil: never. It is asked when the process Parent ends,
+	// and else seldom.
+	Quit   func() bool
+	Parent int
+	// Signs says what tells that a living owner has let go of the lock, besides its end: when to ask Gone and Kept.
+	// nil: nothing does.
+	Signs func(Owner) Signs
+	// Notice is called once when Lock has waited for a second for holders of whom this machine cannot tell whether they
+	// live. nil: never.
+	Notice func(*ConflictError)
 
 	dir   string
 	owner Owner
@@ -72,7 +80,12 @@ func (l *Lock) lock(r Request, deadline time.Time) error {
 	if err != nil {
 		return err
 	}
-	holders, err := l.call(l.place).acquire(r, actor, deadline)
+	l.place.parent = l.Parent
+	c := l.call(l.place)
+	if l.Notice != nil {
+		c.notice = func(wait []record) { l.Notice(&ConflictError{Dir: l.dir, Holders: l.place.public(wait)}) }
+	}
+	holders, err := c.acquire(r, actor, deadline)
 	if err != nil {
 		return l.place.explain("cannot lock", err)
 	}
@@ -90,13 +103,13 @@ func (l *Lock) Unlock() error {
 	return l.place.explain("cannot unlock", ignoreAbsent(l.call(l.place).release()))
 }
 
-// Sweep frees what dead owners left, as a parent does after the command that it started has ended. It is never
-// necessary: whoever locks next does the same.
-func (l *Lock) Sweep() error {
+// Sweep frees what process pid left, now that it is dead, as a parent does after the command that it started has ended.
+// It is never necessary: whoever locks next does the same.
+func (l *Lock) Sweep(pid int) error {
 	if err := l.open(false); err != nil {
 		return ignoreAbsent(err)
 	}
-	return l.place.explain("cannot clean up", ignoreAbsent(l.call(l.place).sweep()))
+	return l.place.explain("cannot clean up", ignoreAbsent(l.call(l.place).sweep(pid)))
 }
 
 // A Holder is somebody who has the lock.
@@ -147,7 +160,7 @@ func (l *Lock) open(make bool) (err error) {
 }
 
 func (l *Lock) call(s space) *call {
-	return &call{space: s, owner: l.owner.renewed(), gone: l.Gone, kept: l.Kept, quit: l.Quit, ours: func(o Owner) bool {
+	return &call{space: s, owner: l.owner.renewed(), gone: l.Gone, kept: l.Kept, quit: l.Quit, signs: l.Signs, ours: func(o Owner) bool {
 		return o.same(l.owner) || l.Mine != nil && l.Mine(o) && (s.Fate(o) == alive || l.Kept != nil && l.Kept(o))
 	}}
 }

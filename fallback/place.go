@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"example.org/flock/internal/events"
 )
 
 // A place is a state directory as a space: file system calls, the clock, and the process table.
@@ -16,9 +18,20 @@ type place struct {
 	make bool // whether to make the directory when it is not there
 	root *os.Root
 
-	waiting string   // our name while we wait, see queue.go
-	waiters []string // such names in the last listing that have not been judged
+	waiters []string // names of waiters in the last listing, see queue.go
 	crowd   int      // how many there were
+
+	// While we wait:
+	waiting   string         // our name
+	entry     int            // and what we have open of it, see createEntry
+	rank      int            // how many are before us
+	before    string         // the one of them whose leaving is waited for
+	piped     bool           // by way of what it has open
+	directory *os.File       // the directory
+	opened    *os.Root       // when it was this one
+	watcher   events.Watcher // what is waited for, see watch.go
+	look      events.Look
+	parent    int // Lock.Parent
 }
 
 // openPlace opens the state directory dir. Without make, one that is not there is fs.ErrNotExist.
@@ -148,6 +161,5 @@ func (p *place) Create(name string) error {
 
 func (p *place) Remove(name string) error { return removeIn(p.root, name) }
 
-func (p *place) Fate(o Owner) fate     { return judge(here(), o) }
-func (p *place) Now() time.Time        { return time.Now() }
-func (p *place) Pause(d time.Duration) { time.Sleep(d) }
+func (p *place) Fate(o Owner) fate { return judge(here(), o) }
+func (p *place) Now() time.Time    { return time.Now() }

@@ -3,6 +3,7 @@ package fallback
 import (
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"strings"
 	"time"
 )
@@ -19,14 +20,17 @@ type space interface {
 	Create(name string) error
 	Remove(name string) error
 
-	// Queue makes it seen that we wait, and returns how many do; Leave ends that. Nothing but the length of pauses
-	// depends on it.
+	// Queue makes it seen that we wait, and returns how many do; Leave ends that. Watch has Pause end when one of these
+	// records is gone or something happens to its owner. It reports whether that is new, so that one has to look now,
+	// and for how long a pause may be, 0 if no events are to be had. Pause reports whether something has happened that
+	// the records do not show. Nothing but the length of pauses depends on all this.
 	Queue(Owner) int
+	Watch([]record, func(Owner) Signs) (news bool, longest time.Duration)
+	Pause(time.Duration) (happened bool)
 	Leave()
 
 	Fate(Owner) fate
 	Now() time.Time
-	Pause(time.Duration)
 }
 
 // fate is what this process can tell about another.
@@ -53,6 +57,8 @@ type call struct {
 	gone    func(Owner) bool // whether a living owner has let go all the same; may be nil
 	kept    func(Owner) bool // whether a dead owner's lock lasts all the same; may be nil
 	quit    func() bool      // asked while waiting; may be nil
+	signs   func(Owner) Signs
+	notice  func([]record) // told of unreachable holders that are waited for; may be nil
 }
 
 // How often and how long a listing without exactly one token is looked at again before it is believed.
@@ -173,15 +179,18 @@ func (c *call) attempt() ([]record, error) {
 // us, by somebody who thought us dead.
 func (c *call) enter(v view) (held bool, wait []record, err error) {
 	var own []record
-	for _, r := range v.holders {
+	chosen := c.choose(len(v.holders))
+	for i, r := range v.holders {
+		excludes := c.excludes(r)
 		switch {
 		case c.ours(r.owner):
 			own = append(own, r)
+		case !excludes && !chosen(i):
 		case !c.lives(r):
 			if err := c.remove(r); err != nil {
 				return false, nil, err
 			}
-		case c.excludes(r):
+		case excludes:
 			wait = append(wait, r)
 		}
 	}
@@ -298,15 +307,30 @@ func (c *call) release() error {
 	}
 }
 
-// sweep removes what dead owners left. It needs no token for that: their names cannot come again.
-func (c *call) sweep() error {
+// chores is how many records that do not matter to it a call judges, lest those of the dead pile up. Were it all, the
+// work of many shared holders would grow with the square of their number.
+const chores = 4
+
+// choose returns which of n records to judge of those that do not matter.
+func (c *call) choose(n int) func(i int) bool {
+	if n <= chores {
+		return func(int) bool { return true }
+	}
+	first := rand.N(n)
+	return func(i int) bool { return (i-first+n)%n < chores }
+}
+
+// sweep removes what process pid left, and some of what other dead owners did. It needs no token for that: their names
+// cannot come again.
+func (c *call) sweep(pid int) error {
 	for {
 		v, err := c.look()
 		if err != nil {
 			return err
 		}
-		for _, r := range v.holders {
-			if !c.lives(r) {
+		chosen := c.choose(len(v.holders))
+		for i, r := range v.holders {
+			if (r.owner.PID == pid || chosen(i)) && !c.lives(r) {
 				if err := c.remove(r); err != nil {
 					return err
 				}

@@ -27,8 +27,10 @@ const (
 	Timeout Event = iota
 	// Changed: a name in the directory was renamed or removed, or the directory itself; on some systems also made.
 	Changed
-	// Ended: a process has ended, or all writers of the pipe have closed it. It is not watched any more.
+	// Ended: a process has ended. It is not watched any more.
 	Ended
+	// Closed: all writers of the pipe have closed it. It is not watched any more.
+	Closed
 	// Seen: the look at intervals found that a name is not as it should be.
 	Seen
 )

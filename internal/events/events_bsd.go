@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Supported says whether there are events on this system.
+const Supported = true
+
 // A Watcher knows what to wait for. It is not for concurrent use. Close it when done.
 type Watcher struct {
 	queue     int // a descriptor, 0 if there is none

@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Supported says whether there are events on this system.
+const Supported = true
+
 // A Watcher knows what to wait for. It is not for concurrent use. Close it when done.
 type Watcher struct {
 	inotify   int // a descriptor, 0 if there is none
@@ -134,20 +137,19 @@ func (w *Watcher) Wait(d time.Duration, look Look) Event {
 		case int(p.Fd) == w.inotify:
 			w.drain()
 			event = max(event, Changed)
+		case int(p.Fd) == w.pipe:
+			w.Pipe(0)
+			event = max(event, Closed)
 		default:
 			w.drop(int(p.Fd))
-			event = Ended
+			event = max(event, Ended)
 		}
 	}
 	return event
 }
 
-// drop forgets what has happened and will not happen again.
+// drop forgets a process that has ended.
 func (w *Watcher) drop(fd int) {
-	if fd == w.pipe {
-		w.Pipe(0)
-		return
-	}
 	for i, p := range w.processes {
 		if p.fd == fd {
 			unix.Close(fd)

@@ -26,7 +26,7 @@ func TestPipeCloses(t *testing.T) {
 		w.Pipe(reader)
 		expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
 		time.AfterFunc(20*time.Millisecond, func() { unix.Close(writer) })
-		expect(t, &w, long, Look{}, Ended)
+		expect(t, &w, long, Look{}, Closed)
 		expect(t, &w, 20*time.Millisecond, Look{}, Timeout) // told once
 	}
 }

@@ -10,6 +10,9 @@ import (
 
 var errNone = errors.New("events: none on this system")
 
+// Supported says whether there are events on this system.
+const Supported = false
+
 // A Watcher knows what to wait for. It is not for concurrent use. Close it when done.
 type Watcher struct{}
 

@@ -8,6 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// Supported says whether there are events on this system.
+const Supported = true
+
 // A Watcher knows what to wait for. It is not for concurrent use. Close it when done.
 type Watcher struct {
 	change    windows.Handle // 0 if there is none

@@ -1,0 +1,111 @@
+package fallback
+
+import (
+	"time"
+
+	"example.org/flock/internal/events"
+)
+
+// Signs are what tells that an owner that lives may have let go of the lock, or one that is dead had a keeper.
+type Signs struct {
+	// Process is another process on whose life the lock depends; 0: none.
+	Process int
+	// File is a name, as in /proc/PID/fd, and the lock lasts while it leads to the same file; "": none.
+	File string
+	// Ask says that nothing tells, and that Gone is to be asked again and again.
+	Ask bool
+}
+
+const (
+	// slowLook is how often the eldest waiters look for what no event tells, and the others at one name: on a network
+	// filesystem it is how long a hand-over takes.
+	slowLook = 2 * time.Second
+	// slowAsk is how often is looked whether a living owner has let go.
+	slowAsk = time.Second
+	// longestWait is how often a waiter that has all events does everything anew.
+	longestWait = 5 * time.Minute
+	// turn is how much longer than the one before it a waiter waits after an event, for that one to go first.
+	turn = time.Millisecond
+	// mostWatched is how many holders are watched; there can be more where permits are waited for.
+	mostWatched = 32
+)
+
+// loseEvent is for tests: it reports whether the event that has just come is to be lost.
+var loseEvent func() bool
+
+func (p *place) Watch(wait []record, signs func(Owner) Signs) (news bool, longest time.Duration) {
+	if !events.Supported || p.waiting == "" || p.file() == nil {
+		return false, 0
+	}
+	longest = longestWait
+	p.look = events.Look{Every: slowLook, Directory: p.file()}
+	var pids []int
+	if p.parent != 0 {
+		pids = append(pids, p.parent)
+	}
+	if pid := p.stepUp(); pid != 0 {
+		pids = append(pids, pid)
+	}
+	if p.rank >= eldest {
+		p.watcher.NoDirectory()
+		p.look.Stand = append(p.look.Stand, p.before)
+		// The eldest may all be stopped.
+		if k := wait[0].kind; k == kindBusy || k == kindExcl {
+			p.look.Absent = free
+		} else {
+			p.look.Stand = append(p.look.Stand, wait[0].name)
+		}
+	} else {
+		added, err := p.watcher.Directory(p.file())
+		if err != nil {
+			return false, 0
+		}
+		news = added
+		for i, r := range wait {
+			p.look.Stand = append(p.look.Stand, r.name)
+			if i >= mostWatched {
+				continue
+			}
+			if p.Fate(r.owner) == alive {
+				pids = append(pids, r.owner.PID)
+			}
+			if signs == nil || r.kind == kindBusy {
+				continue
+			}
+			s := signs(r.owner)
+			if s.Process != 0 {
+				pids = append(pids, s.Process)
+			}
+			if s.File != "" && p.look.File == "" {
+				p.look.File = s.File
+				p.look.Every = slowAsk
+			} else if s.File != "" || s.Ask {
+				longest = slowAsk
+			}
+		}
+	}
+	added, err := p.watcher.Processes(pids)
+	if err != nil {
+		longest = slowAsk
+	}
+	return news || added, longest
+}
+
+func (p *place) Pause(d time.Duration) (happened bool) {
+	for end := p.Now().Add(d); ; d = end.Sub(p.Now()) {
+		event := p.watcher.Wait(d, p.look)
+		if event != events.Timeout && event != events.Seen && loseEvent != nil && loseEvent() {
+			continue
+		}
+		switch event {
+		case events.Closed:
+			p.before = ""
+		case events.Changed, events.Ended:
+			// Those who came before us first. Meanwhile nothing is missed, and often several events come at once.
+			if p.rank > 0 {
+				new(events.Watcher).Wait(time.Duration(p.rank)*turn, events.Look{})
+			}
+		}
+		return event != events.Timeout && event != events.Changed
+	}
+}
