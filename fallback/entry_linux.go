@@ -6,12 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// createEntry makes the name of a waiter. Where the filesystem allows it is a FIFO, which others open for reading: when
-// we close it, or are killed, poll(2) tells them. No limit of the system is in the way of that. Others get no more from
-// it: nobody writes.
+// createEntry makes the name of a waiter. Where the filesystem allows it is a FIFO. Who releases the lock writes to it,
+// and who comes later opens it for reading: when we close it, or are killed, poll(2) tells them. No limit of the system is
+// in the way of that, and, other than an inotify descriptor, it is closed at once.
 func (p *place) createEntry(name string) (fd int, err error) {
-	if dir := p.file(); dir != nil && unix.Mkfifoat(int(dir.Fd()), name, 0o666) == nil {
-		// For reading, too: else there would have to be a reader first.
+	if dir, err := p.file(); err == nil && unix.Mkfifoat(int(dir.Fd()), name, 0o666) == nil {
 		fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
 			fd = 0
@@ -19,6 +18,23 @@ func (p *place) createEntry(name string) (fd int, err error) {
 		return fd, nil
 	}
 	return 0, p.Create(name)
+}
+
+// ringEntry wakes another waiter. It reports whether that one has heard all earlier calls: a stopped one does not.
+func ringEntry(dir *os.File, name string) (heard bool) {
+	// For reading, too, or a SIGPIPE could come.
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var stat unix.Stat_t
+	if unix.Fstat(fd, &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return false
+	}
+	unheard, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
+	unix.Write(fd, []byte{'\n'})
+	return err == nil && unheard == 0
 }
 
 // openEntry opens the entry of another waiter. The descriptor is 0 if it is no FIFO or not for us to read.
@@ -38,5 +54,56 @@ func openEntry(dir *os.File, name string) (fd int, err error) {
 func closeEntry(fd int) {
 	if fd != 0 {
 		unix.Close(fd)
+	}
+}
+
+// Ring wakes those who wait longest; but for one that is stopped it is two of them, of whom the elder goes first. With
+// anew the line is read once more: whoever is not in it yet will look after us.
+func (p *place) Ring(anew bool) {
+	if anew {
+		if _, err := p.list(); err != nil {
+			return
+		}
+	}
+	if len(p.waiters) == 0 {
+		return
+	}
+	dir, err := p.file()
+	if err != nil {
+		return
+	}
+	_, names := p.line("", eldest, false)
+	heard := 0
+	for _, name := range names {
+		if name != p.waiting && ringEntry(dir, name) {
+			if heard++; heard == 2 {
+				return
+			}
+		}
+	}
+}
+
+// names lists the directory as os.File.Readdirnames does, with fewer system calls.
+func (p *place) names() (names []string, err error) {
+	dir, err := p.file()
+	if err != nil {
+		return nil, err
+	}
+	// Opened anew each time: that is when an NFS client asks the server whether the directory has changed.
+	fd, err := unix.Openat(int(dir.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	b := make([]byte, 8192)
+	for {
+		n, err := unix.ReadDirent(fd, b)
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 {
+			return names, err
+		}
+		_, _, names = unix.ParseDirent(b[:n], -1, names)
 	}
 }

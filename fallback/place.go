@@ -18,20 +18,23 @@ type place struct {
 	make bool // whether to make the directory when it is not there
 	root *os.Root
 
+	directory *os.File // file
+	opened    *os.Root // when it was this one
+
 	waiters []string // names of waiters in the last listing, see queue.go
 	crowd   int      // how many there were
 
 	// While we wait:
-	waiting   string         // our name
-	entry     int            // and what we have open of it, see createEntry
-	rank      int            // how many are before us
-	before    string         // the one of them whose leaving is waited for
-	piped     bool           // by way of what it has open
-	directory *os.File       // the directory
-	opened    *os.Root       // when it was this one
-	watcher   events.Watcher // what is waited for, see watch.go
-	look      events.Look
-	parent    int // Lock.Parent
+	waiting string         // our name
+	lined   *os.Root       // where it is
+	entry   int            // what we have open of it, see createEntry
+	belled  bool           // and listen to
+	rank    int            // how many are before us
+	before  string         // the one of them whose leaving is waited for
+	piped   bool           // by way of what it has open
+	watcher events.Watcher // what is waited for, see watch.go
+	look    events.Look
+	parent  int // Lock.Parent
 }
 
 // openPlace opens the state directory dir. Without make, one that is not there is fs.ErrNotExist.
@@ -111,7 +114,12 @@ func openOnce(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-func (p *place) close() error { return p.root.Close() }
+func (p *place) close() error {
+	if p.directory != nil {
+		p.directory.Close()
+	}
+	return p.root.Close()
+}
 
 func (p *place) List() ([]string, error) {
 	names, err := p.list()
@@ -126,13 +134,7 @@ func (p *place) List() ([]string, error) {
 }
 
 func (p *place) list() ([]string, error) {
-	// Opened anew each time: that is when an NFS client asks the server whether the directory has changed.
-	f, err := p.root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
+	names, err := p.names()
 	p.waiters = waiters(names)
 	p.crowd = len(p.waiters)
 	return names, err

@@ -28,6 +28,8 @@ type space interface {
 	Watch([]record, func(Owner) Signs) (news bool, longest time.Duration)
 	Pause(time.Duration) (happened bool)
 	Leave()
+	// Ring wakes waiters, as the lock may be free for one. Without anew only those that the last listing showed.
+	Ring(anew bool)
 
 	Fate(Owner) fate
 	Now() time.Time
@@ -145,7 +147,12 @@ func (c *call) attempt() ([]record, error) {
 			continue
 		case t.kind == kindFree:
 			if wait := c.obstacles(v); wait != nil {
-				return wait, c.remove(c.own(v)...)
+				own := c.own(v)
+				err := c.remove(own...)
+				if len(own) > 0 {
+					c.Ring(true)
+				}
+				return wait, err
 			}
 		case t.kind == kindExcl && c.ours(t.owner):
 			if c.request.Mode == Exclusive {
@@ -201,6 +208,7 @@ func (c *call) enter(v view) (held bool, wait []record, err error) {
 			return false, nil, err
 		}
 		_, err := c.move(c.busy, free)
+		c.Ring(len(own) > 0)
 		return false, wait[:limit], err
 	}
 	if c.request.Mode != Exclusive {
@@ -234,7 +242,9 @@ func (c *call) join(token string, own []record) (held bool, err error) {
 			old = append(old, r)
 		}
 	}
-	return true, c.remove(old...)
+	err = c.remove(old...)
+	c.Ring(len(own) > 0)
+	return true, err
 }
 
 // heir is the owner for a new record. A conversion keeps the owner of what it converts, which may be an ancestor
@@ -290,6 +300,7 @@ func (c *call) obstacles(v view) (wait []record) {
 
 // release gives up all that is ours.
 func (c *call) release() error {
+	defer c.Ring(true)
 	for {
 		v, err := c.look()
 		if err != nil {
@@ -323,6 +334,7 @@ func (c *call) choose(n int) func(i int) bool {
 // sweep removes what process pid left, and some of what other dead owners did. It needs no token for that: their names
 // cannot come again.
 func (c *call) sweep(pid int) error {
+	defer c.Ring(true)
 	for {
 		v, err := c.look()
 		if err != nil {

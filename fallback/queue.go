@@ -1,7 +1,6 @@
 package fallback
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -18,14 +17,14 @@ import (
 // knows nothing of these: they tell who waits, and in which order. An order that is wrong costs a little time or load,
 // nothing else.
 //
-// The eldest waiters of a machine hold events and list the directory. Each of the others waits until a certain one
-// before it has left the line: then it is among the eldest itself.
+// The eldest waiters of a machine are told of each release, watch the holders, and list the directory. Each of the others
+// waits until a certain one before it has left the line: then it is among the eldest itself.
 
 const (
 	waitPrefix = "wait,"
-	// eldest is how many waiters hold events. More than one, lest one that is stopped stop the line; few, as inotify
-	// gives a user 128 instances, and as each wakes at each event.
-	eldest = 8
+	// eldest is how many waiters hold events. More than one, lest one that is stopped stop the line; few, as each wakes
+	// at each event, and as inotify, where it is used, gives a user 128 instances.
+	eldest = 4
 )
 
 func waiters(names []string) (ws []string) {
@@ -48,11 +47,15 @@ func arrivalOf(name string) string { return name[strings.LastIndexByte(name, ','
 
 // Queue puts us into the line, and returns how many wait.
 func (p *place) Queue(o Owner) int {
+	if p.waiting != "" && p.lined != p.root { // somebody removed the directory
+		closeEntry(p.entry)
+		p.waiting, p.entry = "", 0
+	}
 	if p.waiting == "" {
 		o.nonce = arrival()
 		name := waitPrefix + o.id()
 		if fd, err := p.createEntry(name); err == nil {
-			p.waiting, p.entry = name, fd
+			p.waiting, p.entry, p.lined, p.belled = name, fd, p.root, false
 		}
 	}
 	p.dismiss(1)
@@ -60,16 +63,12 @@ func (p *place) Queue(o Owner) int {
 }
 
 func (p *place) Leave() {
-	p.watcher.Close()
 	if p.waiting != "" {
 		p.Remove(p.waiting)
 		closeEntry(p.entry)
+		p.watcher.Close()
+		p.waiting, p.entry, p.before, p.rank, p.look = "", 0, "", 0, events.Look{}
 	}
-	if p.directory != nil {
-		p.directory.Close()
-	}
-	p.waiting, p.entry, p.before, p.directory, p.opened, p.rank = "", 0, "", nil, nil, 0
-	p.look = events.Look{}
 	n := 16
 	if len(p.waiters) > n {
 		n = 2 // those in the line find each other
@@ -78,34 +77,47 @@ func (p *place) Leave() {
 	p.waiters = nil
 }
 
-// file returns the directory as a file, for those calls that want one, or nil.
-func (p *place) file() *os.File {
+// file returns the directory as a file, for those calls that want one.
+func (p *place) file() (*os.File, error) {
 	if p.directory == nil || p.opened != p.root {
+		f, err := p.root.Open(".")
+		if err != nil {
+			return nil, err
+		}
 		if p.directory != nil {
 			p.watcher.NoDirectory()
 			p.directory.Close()
-			p.directory = nil
-		}
-		f, err := p.root.Open(".")
-		if err != nil {
-			return nil
 		}
 		p.directory, p.opened = f, p.root
 	}
-	return p.directory
+	return p.directory, nil
 }
 
-// elders returns those of the last listing that wait on this machine, came before us and live as far as one knows, the
-// eldest first.
-func (p *place) elders() (names []string) {
-	ours, machine := arrivalOf(p.waiting), here().machinePart()
+// line returns the arrivals on this machine that the last listing showed: how many there were before a certain one, and
+// of these the n eldest, or the n youngest, the eldest first. The arrival "" comes after all.
+func (p *place) line(before string, n int, youngest bool) (count int, names []string) {
+	machine := here().machinePart()
 	for _, name := range p.waiters {
-		if arrivalOf(name) < ours && strings.Contains(name, machine) {
-			names = append(names, name)
+		came := arrivalOf(name)
+		if before != "" && came >= before || !strings.Contains(name, machine) {
+			continue
+		}
+		count++
+		i := len(names)
+		for i > 0 && came < arrivalOf(names[i-1]) {
+			i--
+		}
+		if len(names) < n {
+			names = slices.Insert(names, i, name)
+		} else if youngest && i > 0 {
+			copy(names, names[1:i])
+			names[i-1] = name
+		} else if !youngest && i < n {
+			copy(names[i+1:], names[i:])
+			names[i] = name
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(arrivalOf(a), arrivalOf(b)) })
-	return names
+	return count, names
 }
 
 // machinePart is what the names of all owners of this machine, in whatever pid namespace, contain and others do not.
@@ -118,38 +130,32 @@ func (o Owner) machinePart() string {
 
 // stepUp finds out how many are before us, and watches the one whose leaving changes most for us. It returns that one's
 // process if it has to be watched instead.
-func (p *place) stepUp() (pid int) {
-	names := p.elders()
+func (p *place) stepUp(dir *os.File) (pid int) {
 	for {
-		p.rank = len(names)
-		before := ""
-		switch {
-		case p.rank >= eldest:
-			before = names[p.rank-eldest]
-		case p.rank > 0:
-			before = names[p.rank-1]
-		}
-		if before == "" {
+		var names []string
+		p.rank, names = p.line(arrivalOf(p.waiting), eldest, true)
+		if p.rank == 0 {
 			p.before = ""
 			p.watcher.Pipe(0)
 			return 0
 		}
+		before := names[0]
+		if p.rank < eldest {
+			before = names[p.rank-1]
+		}
 		o, ok := parseID(strings.TrimPrefix(before, waitPrefix))
-		watched := before == p.before && p.piped
 		if before != p.before {
-			fd, err := openEntry(p.file(), before)
+			fd, err := openEntry(dir, before)
 			p.watcher.Pipe(fd)
+			p.before, p.piped = before, fd != 0
 			// Judged only now: had it died before, its end would not be told.
 			if errors.Is(err, fs.ErrNotExist) || !ok || p.Fate(o) == dead {
 				p.Remove(before)
-				names = slices.DeleteFunc(names, func(n string) bool { return n == before })
+				p.waiters = slices.DeleteFunc(p.waiters, func(n string) bool { return n == before })
 				continue
 			}
-			p.before = before
-			p.piped = fd != 0
-			watched = p.piped
 		}
-		if watched || !ok || o.Namespace != here().Namespace || o.PID == os.Getpid() {
+		if p.piped || o.Namespace != here().Namespace || o.PID == os.Getpid() {
 			return 0
 		}
 		return o.PID

@@ -9,7 +9,7 @@ const (
 	// busyPauses is how often, after pauses of some milliseconds, a busy token is looked at again before we line up.
 	busyPauses = 3
 	// busyPause is how long we wait for the event of a busy token before we look whether its owner has died.
-	busyPause = 50 * time.Millisecond
+	busyPause = 10 * time.Millisecond
 	// mostNews is how many attempts follow each other because of something new to watch.
 	mostNews = 3
 	// noticeAfter is how long Lock waits before it calls Notice.
@@ -69,6 +69,11 @@ func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, er
 			}
 		}
 		w.news = 0
+		if k := wait[0].kind; k == kindBusy || k == kindExcl { // and free now, mostly
+			if _, err := c.move(free, c.busy); err != nil {
+				return nil, err
+			}
+		}
 		wait, err = c.attempt()
 		w.fresh(c.Now())
 	}

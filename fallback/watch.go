@@ -34,33 +34,40 @@ const (
 var loseEvent func() bool
 
 func (p *place) Watch(wait []record, signs func(Owner) Signs) (news bool, longest time.Duration) {
-	if !events.Supported || p.waiting == "" || p.file() == nil {
+	dir, err := p.file()
+	if !events.Supported || p.waiting == "" || err != nil {
 		return false, 0
 	}
-	longest = longestWait
-	p.look = events.Look{Every: slowLook, Directory: p.file()}
+	p.look = events.Look{Every: slowLook, Directory: dir}
 	var pids []int
 	if p.parent != 0 {
 		pids = append(pids, p.parent)
 	}
-	if pid := p.stepUp(); pid != 0 {
+	if pid := p.stepUp(dir); pid != 0 {
 		pids = append(pids, pid)
 	}
+	longest = longestWait
+	if p.rank > 0 { // those before us may all be stopped
+		longest = slowLook * time.Duration(2+p.rank/eldest)
+	}
+	// Who has listed the directory before we stood in line did not call us.
+	news, p.belled = !p.belled, true
 	if p.rank >= eldest {
 		p.watcher.NoDirectory()
 		p.look.Stand = append(p.look.Stand, p.before)
-		// The eldest may all be stopped.
 		if k := wait[0].kind; k == kindBusy || k == kindExcl {
 			p.look.Absent = free
 		} else {
 			p.look.Stand = append(p.look.Stand, wait[0].name)
 		}
 	} else {
-		added, err := p.watcher.Directory(p.file())
-		if err != nil {
+		if p.entry != 0 {
+			p.watcher.Bell(p.entry)
+		} else if added, err := p.watcher.Directory(dir); err != nil {
 			return false, 0
+		} else if added {
+			news = true
 		}
-		news = added
 		for i, r := range wait {
 			p.look.Stand = append(p.look.Stand, r.name)
 			if i >= mostWatched {
@@ -92,20 +99,20 @@ func (p *place) Watch(wait []record, signs func(Owner) Signs) (news bool, longes
 }
 
 func (p *place) Pause(d time.Duration) (happened bool) {
-	for end := p.Now().Add(d); ; d = end.Sub(p.Now()) {
-		event := p.watcher.Wait(d, p.look)
-		if event != events.Timeout && event != events.Seen && loseEvent != nil && loseEvent() {
-			continue
-		}
-		switch event {
-		case events.Closed:
-			p.before = ""
-		case events.Changed, events.Ended:
-			// Those who came before us first. Meanwhile nothing is missed, and often several events come at once.
-			if p.rank > 0 {
-				new(events.Watcher).Wait(time.Duration(p.rank)*turn, events.Look{})
-			}
-		}
-		return event != events.Timeout && event != events.Changed
+	event := p.watcher.Wait(d, p.look)
+	if event != events.Timeout && event != events.Seen && loseEvent != nil && loseEvent() {
+		// As if it had not been watched.
+		new(events.Watcher).Wait(min(d, slowLook), events.Look{})
+		event = events.Seen
 	}
+	switch event {
+	case events.Closed:
+		p.before = ""
+	case events.Changed, events.Ended:
+		// Those who came before us first. Meanwhile nothing is missed, and often several events come at once.
+		if p.rank > 0 {
+			new(events.Watcher).Wait(time.Duration(p.rank)*turn, events.Look{})
+		}
+	}
+	return event != events.Timeout && event != events.Changed
 }

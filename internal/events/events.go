@@ -25,7 +25,8 @@ type Event uint8
 const (
 	// Timeout: the time is over, or a signal came.
 	Timeout Event = iota
-	// Changed: a name in the directory was renamed or removed, or the directory itself; on some systems also made.
+	// Changed: a name in the directory was renamed or removed, or the directory itself; on some systems also made. Or
+	// the bell was rung.
 	Changed
 	// Ended: a process has ended. It is not watched any more.
 	Ended

@@ -95,6 +95,9 @@ func (w *Watcher) change(ident, filter, flags int, what uint32) error {
 // Pipe is for systems that can wait for it.
 func (w *Watcher) Pipe(int) {}
 
+// Bell is, too.
+func (w *Watcher) Bell(int) {}
+
 // Close ends all watching. The Watcher may be used again.
 func (w *Watcher) Close() {
 	if w.queue != 0 {

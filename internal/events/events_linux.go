@@ -18,6 +18,7 @@ type Watcher struct {
 	dir       *os.File
 	processes []process
 	pipe      int // a descriptor, 0 if there is none
+	bell      int // a descriptor, 0 if there is none
 }
 
 // A process that is watched. A pidfd stays with its process: the number may be another one's by now.
@@ -25,6 +26,8 @@ type process struct{ pid, fd int }
 
 // Directory has Wait end when the open directory changes. It replaces another one. It reports whether that is new: what
 // has happened before is not told.
+//
+// To end this watching, as by Close or the end of the process, takes the kernel some 15 ms.
 func (w *Watcher) Directory(dir *os.File) (added bool, err error) {
 	if w.inotify != 0 && w.dir == dir {
 		return false, nil
@@ -99,11 +102,16 @@ func (w *Watcher) Pipe(fd int) {
 	w.pipe = fd
 }
 
+// Bell has Wait end when somebody writes to the pipe whose reading end fd is, and reads it empty. It replaces another
+// one. The descriptor stays the caller's; 0 stands for none.
+func (w *Watcher) Bell(fd int) { w.bell = fd }
+
 // Close ends all watching. The Watcher may be used again.
 func (w *Watcher) Close() {
 	w.NoDirectory()
 	w.Processes(nil)
 	w.Pipe(0)
+	w.Bell(0)
 }
 
 // Wait waits until something happens that is watched, the look sees something, or the time is over.
@@ -122,6 +130,9 @@ func (w *Watcher) Wait(d time.Duration, look Look) Event {
 	if w.pipe != 0 {
 		add(w.pipe, 0) // POLLHUP always counts
 	}
+	if w.bell != 0 {
+		add(w.bell, unix.POLLIN)
+	}
 	if w.inotify != 0 {
 		add(w.inotify, unix.POLLIN)
 	}
@@ -136,6 +147,9 @@ func (w *Watcher) Wait(d time.Duration, look Look) Event {
 		case p.Revents == 0:
 		case int(p.Fd) == w.inotify:
 			w.drain()
+			event = max(event, Changed)
+		case int(p.Fd) == w.bell:
+			unix.Read(w.bell, make([]byte, 64))
 			event = max(event, Changed)
 		case int(p.Fd) == w.pipe:
 			w.Pipe(0)
@@ -159,21 +173,12 @@ func (w *Watcher) drop(fd int) {
 	}
 }
 
-// drain reads all events. When the directory is not there any more neither is its watch.
+// drain reads events; the next Wait ends at once if there are more. When the directory is not there any more neither is
+// its watch.
 func (w *Watcher) drain() {
 	var b [4096]byte
-	for {
-		n, err := unix.Read(w.inotify, b[:])
-		if err == unix.EINTR {
-			continue
-		}
-		if n < unix.SizeofInotifyEvent {
-			return
-		}
-		if ended(b[:n]) {
-			w.NoDirectory()
-			return
-		}
+	if n, _ := unix.Read(w.inotify, b[:]); n > 0 && ended(b[:n]) {
+		w.NoDirectory()
 	}
 }
 

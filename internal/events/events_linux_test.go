@@ -31,6 +31,21 @@ func TestPipeCloses(t *testing.T) {
 	}
 }
 
+func TestBell(t *testing.T) {
+	var w Watcher
+	defer w.Close()
+	name := filepath.Join(t.TempDir(), "fifo")
+	must(unix.Mkfifo(name, 0o600))
+	bell, err := unix.Open(name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	must(err)
+	defer unix.Close(bell)
+	w.Bell(bell)
+	expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
+	unix.Write(bell, []byte("12"))
+	expect(t, &w, long, Look{}, Changed)
+	expect(t, &w, 20*time.Millisecond, Look{}, Timeout) // told once
+}
+
 // waitQuietly is what TestFewWakeUps looks at.
 func waitQuietly() {
 	runtime.LockOSThread()

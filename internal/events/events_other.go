@@ -33,6 +33,9 @@ func (w *Watcher) Processes(pids []int) (added bool, err error) {
 // Pipe would have Wait end when a pipe is closed.
 func (w *Watcher) Pipe(int) {}
 
+// Bell would have Wait end when somebody writes to a pipe.
+func (w *Watcher) Bell(int) {}
+
 // Close ends all watching.
 func (w *Watcher) Close() {}
 

@@ -92,6 +92,9 @@ func (w *Watcher) watches(pid int) bool {
 // Pipe is for systems that can wait for it.
 func (w *Watcher) Pipe(int) {}
 
+// Bell is, too.
+func (w *Watcher) Bell(int) {}
+
 // Close ends all watching. The Watcher may be used again.
 func (w *Watcher) Close() {
 	w.NoDirectory()

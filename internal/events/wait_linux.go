@@ -18,7 +18,7 @@ const maxProcesses = 40
 
 // quietWait is a wait of several system calls. It is allocated as a whole before the first of them.
 type quietWait struct {
-	fds   [maxProcesses + 2]unix.PollFd
+	fds   [maxProcesses + 3]unix.PollFd
 	count uintptr
 
 	every, last unix.Timespec // the time between two looks, and after the last one
