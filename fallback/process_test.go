@@ -22,8 +22,12 @@ import (
 var roles = map[string]func(dir string, n int){
 	"killed at a step": killedAtStep,
 	"tortured":         tortured,
-	"contend":          contend,
-	"nobody":           nobody,
+	"tortured, deaf": func(dir string, n int) {
+		loseEvent = func() time.Duration { return max(0, rand.N(200*time.Millisecond)-100*time.Millisecond) }
+		tortured(dir, n)
+	},
+	"contend": contend,
+	"nobody":  nobody,
 }
 
 func TestMain(m *testing.M) {
@@ -264,7 +268,12 @@ func tortured(dir string, n int) {
 	}
 }
 
-func TestTorture(t *testing.T) {
+func TestTorture(t *testing.T) { torture(t, "tortured") }
+
+// Exclusion owes nothing to events: here each second one is lost.
+func TestTortureWithEventsLost(t *testing.T) { torture(t, "tortured, deaf") }
+
+func torture(t *testing.T, role string) {
 	long := 3 * time.Second
 	if s := os.Getenv("FALLBACK_TORTURE"); s != "" {
 		var err error
@@ -279,7 +288,7 @@ func TestTorture(t *testing.T) {
 	for i := range kills {
 		wg.Go(func() {
 			for {
-				c := child(t, "tortured", dir, 0)
+				c := child(t, role, dir, 0)
 				for range rand.N(3) {
 					time.Sleep(time.Duration(rand.N(30)) * time.Millisecond)
 					c.Process.Signal(unix.SIGSTOP)

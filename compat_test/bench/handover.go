@@ -75,10 +75,10 @@ func releases(all []locker) {
 			killed bool
 			rounds int
 		}{
-			{`exec "$0" lock sh -c 'echo; read line'`, false, 11},
-			{`exec "$0" lock sh -c 'echo; read line'`, true, 11},
-			{`exec 9>lock; "$0" 9; echo; read line; "$0" -u 9; read line`, false, 11},
-			{`exec 9>lock; "$0" 9; echo; read line; exec 9>&-; read line`, false, 11},
+			{`exec "$0" lock sh -c 'echo; read line'`, false, 21},
+			{`exec "$0" lock sh -c 'echo; read line'`, true, 21},
+			{`exec 9>lock; "$0" 9; echo; read line; "$0" -u 9; read line`, false, 21},
+			{`exec 9>lock; "$0" 9; echo; read line; exec 9>&-; read line`, false, 21},
 		} {
 			var times []time.Duration
 			for range way.rounds {
@@ -105,7 +105,7 @@ func release(l locker, script string, killed bool) time.Duration {
 	check(err)
 	waiter := start(l, 1, w, "./stamp")
 	w.Close()
-	time.Sleep(500 * time.Millisecond) // to settle: the end of a start cannot be seen
+	time.Sleep(150 * time.Millisecond) // to settle: the end of a start cannot be seen
 	if killed {
 		syscall.Kill(-holder.Process.Pid, syscall.SIGKILL)
 	} else {
