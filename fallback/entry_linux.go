@@ -1,13 +1,14 @@
 package fallback
 
 import (
+	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
 // createEntry makes the name of a waiter. Where the filesystem allows it is a FIFO. Who releases the lock writes to it,
-// and who comes later opens it for reading: when we close it, or are killed, poll(2) tells them. No limit of the system is
+// and who comes later opens it for writing: when we, its only reader, close it or are killed, poll(2) tells them. No limit of the system is
 // in the way of that, and, other than an inotify descriptor, it is closed at once.
 func (p *place) createEntry(name string) (fd int, err error) {
 	if dir, err := p.file(); err == nil && unix.Mkfifoat(int(dir.Fd()), name, 0o666) == nil {
@@ -37,10 +38,15 @@ func ringEntry(dir *os.File, name string) (heard bool) {
 	return err == nil && unheard == 0
 }
 
-// openEntry opens the entry of another waiter. The descriptor is 0 if it is no FIFO or not for us to read.
+// openEntry opens the entry of another waiter for writing, which is possible while that one has it. The descriptor is 0 if
+// it is no FIFO or not for us to open.
 func openEntry(dir *os.File, name string) (fd int, err error) {
-	fd, err = unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
+	fd, err = unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	switch err {
+	case unix.ENOENT, unix.ENXIO:
+		return 0, errLeft
+	case nil:
+	default:
 		return 0, err
 	}
 	var stat unix.Stat_t
@@ -49,6 +55,22 @@ func openEntry(dir *os.File, name string) (fd int, err error) {
 		return 0, nil
 	}
 	return fd, nil
+}
+
+// canOpen reports whether as many descriptors as anything else takes are left.
+func canOpen() bool {
+	var fds []int
+	for range 4 {
+		fd, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			break
+		}
+		fds = append(fds, fd)
+	}
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+	return len(fds) == 4
 }
 
 func closeEntry(fd int) {
@@ -91,10 +113,14 @@ func (p *place) names() (names []string, err error) {
 	}
 	// Opened anew each time: that is when an NFS client asks the server whether the directory has changed.
 	fd, err := unix.Openat(int(dir.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		defer unix.Close(fd)
+	} else if fd = int(dir.Fd()); err == unix.EMFILE {
+		_, err = unix.Seek(fd, 0, io.SeekStart)
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
 	b := make([]byte, 8192)
 	for {
 		n, err := unix.ReadDirent(fd, b)

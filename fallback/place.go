@@ -29,6 +29,7 @@ type place struct {
 	lined   *os.Root       // where it is
 	entry   int            // what we have open of it, see createEntry
 	belled  bool           // and listen to
+	deaf    bool           // there are no descriptors for that
 	rank    int            // how many are before us
 	before  string         // the one of them whose leaving is waited for
 	piped   bool           // by way of what it has open

@@ -2,7 +2,6 @@ package fallback
 
 import (
 	"errors"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -67,7 +66,7 @@ func (p *place) Leave() {
 		p.Remove(p.waiting)
 		closeEntry(p.entry)
 		p.watcher.Close()
-		p.waiting, p.entry, p.before, p.rank, p.look = "", 0, "", 0, events.Look{}
+		p.waiting, p.entry, p.before, p.rank, p.deaf, p.look = "", 0, "", 0, false, events.Look{}
 	}
 	n := 16
 	if len(p.waiters) > n {
@@ -128,6 +127,9 @@ func (o Owner) machinePart() string {
 	return "," + word(o.Host, maxHost) + "," + word(o.machine, 13) + ","
 }
 
+// errLeft is the error of openEntry for one who does not wait any more.
+var errLeft = errors.New("it has left")
+
 // stepUp finds out how many are before us, and watches the one whose leaving changes most for us. It returns that one's
 // process if it has to be watched instead.
 func (p *place) stepUp(dir *os.File) (pid int) {
@@ -149,8 +151,11 @@ func (p *place) stepUp(dir *os.File) (pid int) {
 			p.watcher.Pipe(fd)
 			p.before, p.piped = before, fd != 0
 			// Judged only now: had it died before, its end would not be told.
-			if errors.Is(err, fs.ErrNotExist) || !ok || p.Fate(o) == dead {
+			dead := !ok || p.Fate(o) == dead
+			if dead {
 				p.Remove(before)
+			}
+			if dead || err == errLeft {
 				p.waiters = slices.DeleteFunc(p.waiters, func(n string) bool { return n == before })
 				continue
 			}

@@ -36,9 +36,17 @@ var loseEvent func() time.Duration
 
 func (p *place) Watch(wait []record, signs func(Owner) Signs) (news bool, longest time.Duration) {
 	dir, err := p.file()
-	if !events.Supported || p.waiting == "" || err != nil {
+	if !events.Supported || p.waiting == "" || p.deaf || err != nil {
 		return false, 0
 	}
+	defer func() {
+		if news && !canOpen() { // leave the descriptors to those who cannot do without
+			p.watcher.Close()
+			closeEntry(p.entry)
+			p.entry, p.deaf, p.look = 0, true, events.Look{}
+			news, longest = false, 0
+		}
+	}()
 	p.look = events.Look{Every: slowLook, Directory: dir}
 	var pids []int
 	if p.parent != 0 {
@@ -53,6 +61,8 @@ func (p *place) Watch(wait []record, signs func(Owner) Signs) (news bool, longes
 	}
 	// Who has listed the directory before we stood in line did not call us.
 	news, p.belled = !p.belled, true
+	// Others too: with one that is stopped before them they can be among the eldest and not know.
+	p.watcher.Bell(p.entry)
 	if p.rank >= eldest {
 		p.watcher.NoDirectory()
 		p.look.Stand = append(p.look.Stand, p.before)
@@ -62,12 +72,12 @@ func (p *place) Watch(wait []record, signs func(Owner) Signs) (news bool, longes
 			p.look.Stand = append(p.look.Stand, wait[0].name)
 		}
 	} else {
-		if p.entry != 0 {
-			p.watcher.Bell(p.entry)
-		} else if added, err := p.watcher.Directory(dir); err != nil {
-			return false, 0
-		} else if added {
-			news = true
+		if p.entry == 0 {
+			added, err := p.watcher.Directory(dir)
+			if err != nil {
+				return false, 0
+			}
+			news = news || added
 		}
 		for i, r := range wait {
 			p.look.Stand = append(p.look.Stand, r.name)
@@ -112,7 +122,7 @@ func (p *place) Pause(d time.Duration) (happened bool) {
 		p.before = ""
 	case events.Changed, events.Ended:
 		// Those who came before us first. Meanwhile nothing is missed, and often several events come at once.
-		if p.rank > 0 {
+		if p.rank > 0 && p.rank < eldest {
 			new(events.Watcher).Wait(time.Duration(p.rank)*turn, events.Look{})
 		}
 	}

@@ -30,7 +30,7 @@ const (
 	Changed
 	// Ended: a process has ended. It is not watched any more.
 	Ended
-	// Closed: all writers of the pipe have closed it. It is not watched any more.
+	// Closed: all readers of the pipe have closed it. It is not watched any more.
 	Closed
 	// Seen: the look at intervals found that a name is not as it should be.
 	Seen

@@ -93,7 +93,7 @@ func (w *Watcher) watches(pid int) bool {
 	return slices.ContainsFunc(w.processes, func(p process) bool { return p.pid == pid })
 }
 
-// Pipe has Wait end when nobody has the pipe, whose reading end fd is, open for writing any more. It replaces another
+// Pipe has Wait end when nobody has the pipe, whose writing end fd is, open for reading any more. It replaces another
 // one. The descriptor becomes the Watcher's; 0 stands for none.
 func (w *Watcher) Pipe(fd int) {
 	if w.pipe != 0 {
@@ -128,7 +128,7 @@ func (w *Watcher) Wait(d time.Duration, look Look) Event {
 		add(p.fd, unix.POLLIN)
 	}
 	if w.pipe != 0 {
-		add(w.pipe, 0) // POLLHUP always counts
+		add(w.pipe, 0) // POLLERR always counts
 	}
 	if w.bell != 0 {
 		add(w.bell, unix.POLLIN)

@@ -19,13 +19,13 @@ func TestPipeCloses(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "fifo")
 	must(unix.Mkfifo(name, 0o600))
 	for range 2 {
-		writer, err := unix.Open(name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		reader, err := unix.Open(name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		must(err)
-		reader, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		writer, err := unix.Open(name, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		must(err)
-		w.Pipe(reader)
+		w.Pipe(writer)
 		expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
-		time.AfterFunc(20*time.Millisecond, func() { unix.Close(writer) })
+		time.AfterFunc(20*time.Millisecond, func() { unix.Close(reader) })
 		expect(t, &w, long, Look{}, Closed)
 		expect(t, &w, 20*time.Millisecond, Look{}, Timeout) // told once
 	}
