@@ -7,11 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// makeFIFO is replaced by a test.
+var makeFIFO = unix.Mkfifoat
+
 // createEntry makes the name of a waiter. Where the filesystem allows it is a FIFO. Who releases the lock writes to it,
 // and who comes later opens it for writing: when we, its only reader, close it or are killed, poll(2) tells them. No limit of the system is
 // in the way of that, and, other than an inotify descriptor, it is closed at once.
 func (p *place) createEntry(name string) (fd int, err error) {
-	if dir, err := p.file(); err == nil && unix.Mkfifoat(int(dir.Fd()), name, 0o666) == nil {
+	if dir, err := p.file(); err == nil && makeFIFO(int(dir.Fd()), name, 0o666) == nil {
 		fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
 			fd = 0
@@ -94,7 +97,7 @@ func (p *place) Ring(anew bool) {
 	if err != nil {
 		return
 	}
-	_, names := p.line("", eldest, false)
+	_, names := p.line("", 4*eldest, false)
 	heard := 0
 	for _, name := range names {
 		if name != p.waiting && ringEntry(dir, name) {

@@ -273,6 +273,9 @@ func TestTorture(t *testing.T) { torture(t, "tortured") }
 // Exclusion owes nothing to events: here each second one is lost.
 func TestTortureWithEventsLost(t *testing.T) { torture(t, "tortured, deaf") }
 
+// Some filesystems have no FIFOs.
+func TestTortureWithoutFIFO(t *testing.T) { torture(t, "tortured, no FIFO") }
+
 func torture(t *testing.T, role string) {
 	long := 3 * time.Second
 	if s := os.Getenv("FALLBACK_TORTURE"); s != "" {
