@@ -55,20 +55,24 @@ func (o Owner) renewed() Owner {
 // in the life of one kernel. The test that runs every interleaving replaces it.
 var nonce = func() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
-// parseID reads what id wrote.
+// parseID reads what id wrote. It is done for every name of a listing, hence without allocating.
 func parseID(s string) (o Owner, ok bool) {
-	f := strings.Split(s, ",")
-	if len(f) != 8 || f[7] == "" {
-		return o, false
-	}
-	pid, err := strconv.Atoi(f[0])
-	if err != nil || pid <= 0 || strconv.Itoa(pid) != f[0] {
-		return o, false
-	}
-	for i := 1; i < len(f); i++ {
-		if f[i], ok = unescape(f[i]); !ok {
+	var f [8]string
+	escaped := strings.IndexByte(s, '%') >= 0
+	for i := range f {
+		var more bool
+		if f[i], s, more = strings.Cut(s, ","); more != (i < len(f)-1) {
 			return o, false
 		}
+		if escaped && i > 0 {
+			if f[i], ok = unescape(f[i]); !ok {
+				return o, false
+			}
+		}
+	}
+	pid, err := strconv.Atoi(f[0])
+	if err != nil || pid <= 0 || f[0][0] < '1' || f[0][0] > '9' || f[7] == "" {
+		return o, false
 	}
 	return Owner{PID: pid, Start: f[1], Host: f[2], machine: f[3], Boot: f[4], Namespace: f[5], Tag: f[6], nonce: f[7]}, true
 }

@@ -300,19 +300,27 @@ func (c *call) obstacles(v view) (wait []record) {
 
 // release gives up all that is ours.
 func (c *call) release() error {
-	defer c.Ring(true)
+	freed := false
+	defer func() {
+		if freed {
+			c.Ring(true)
+		}
+	}()
 	for {
 		v, err := c.look()
 		if err != nil {
 			return err
 		}
-		if err := c.remove(c.own(v)...); err != nil {
+		own := c.own(v)
+		freed = freed || len(own) > 0
+		if err := c.remove(own...); err != nil {
 			return err
 		}
 		if v.token.kind != kindExcl || !c.ours(v.token.owner) {
 			return nil
 		}
 		if held, err := c.move(v.token.name, free); held || err != nil {
+			freed = freed || held
 			return err
 		}
 	}
@@ -334,7 +342,12 @@ func (c *call) choose(n int) func(i int) bool {
 // sweep removes what process pid left, and some of what other dead owners did. It needs no token for that: their names
 // cannot come again.
 func (c *call) sweep(pid int) error {
-	defer c.Ring(true)
+	freed := false
+	defer func() {
+		if freed {
+			c.Ring(true)
+		}
+	}()
 	for {
 		v, err := c.look()
 		if err != nil {
@@ -343,6 +356,7 @@ func (c *call) sweep(pid int) error {
 		chosen := c.choose(len(v.holders))
 		for i, r := range v.holders {
 			if (r.owner.PID == pid || chosen(i)) && !c.lives(r) {
+				freed = true
 				if err := c.remove(r); err != nil {
 					return err
 				}
@@ -352,6 +366,7 @@ func (c *call) sweep(pid int) error {
 			return nil
 		}
 		if swept, err := c.move(v.token.name, free); swept || err != nil {
+			freed = freed || swept
 			return err
 		}
 	}
