@@ -26,16 +26,17 @@ func (p *place) createEntry(name string) (fd int, err error) {
 
 // ringEntry wakes another waiter. It reports whether that one has heard all earlier calls: a stopped one does not.
 func ringEntry(dir *os.File, name string) (heard bool) {
-	// For reading, too, or a SIGPIPE could come.
+	is, _ := openEntry(dir, name)
+	if is == 0 {
+		return false
+	}
+	defer unix.Close(is)
+	// For reading, too, or a SIGPIPE could come when that one has left meanwhile.
 	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
 	defer unix.Close(fd)
-	var stat unix.Stat_t
-	if unix.Fstat(fd, &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFIFO {
-		return false
-	}
 	unheard, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
 	unix.Write(fd, []byte{'\n'})
 	return err == nil && unheard == 0

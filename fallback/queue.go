@@ -146,7 +146,7 @@ func (p *place) stepUp(dir *os.File) (pid int) {
 			before = names[p.rank-1]
 		}
 		o, ok := parseID(strings.TrimPrefix(before, waitPrefix))
-		if before != p.before {
+		if before != p.before || !p.piped {
 			fd, err := openEntry(dir, before)
 			p.watcher.Pipe(fd)
 			p.before, p.piped = before, fd != 0

@@ -79,6 +79,9 @@ func (p *place) Watch(wait []record, signs func(Owner) Signs) (news bool, longes
 			}
 			news = news || added
 		}
+		if len(wait) > events.MaxNames {
+			longest = slowLook
+		}
 		for i, r := range wait {
 			p.look.Stand = append(p.look.Stand, r.name)
 			if i >= mostWatched {

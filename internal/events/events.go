@@ -49,8 +49,8 @@ type Look struct {
 	File string
 }
 
-// maxNames is how many names a Look looks at; more are left out.
-const maxNames = 8
+// MaxNames is how many names a Look looks at; more are left out.
+const MaxNames = 8
 
 // interval returns Every, shortened at random: waiters that were started at once do not look at once.
 func (l Look) interval() time.Duration {
@@ -66,7 +66,7 @@ func (l Look) asExpected(first *os.FileInfo) bool {
 		_, err := os.Lstat(filepath.Join(l.Directory.Name(), name))
 		return err == nil
 	}
-	for _, name := range l.Stand[:min(maxNames, len(l.Stand))] {
+	for _, name := range l.Stand[:min(MaxNames, len(l.Stand))] {
 		if !stands(name) {
 			return false
 		}

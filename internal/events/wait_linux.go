@@ -26,7 +26,7 @@ type quietWait struct {
 	left        unix.Timespec
 
 	dir    uintptr
-	names  [maxNames]*byte
+	names  [MaxNames]*byte
 	absent *byte
 	file   *byte
 	first  unix.Statx_t // of file
@@ -47,7 +47,7 @@ func (q *quietWait) expect(d time.Duration, look Look) {
 	q.looks = int(d / every)
 	q.last = unix.NsecToTimespec(int64(d % every))
 	q.dir = look.Directory.Fd()
-	for i, name := range look.Stand[:min(maxNames, len(look.Stand))] {
+	for i, name := range look.Stand[:min(MaxNames, len(look.Stand))] {
 		q.names[i], _ = unix.BytePtrFromString(name)
 	}
 	if look.Absent != "" {
@@ -109,7 +109,7 @@ func (q *quietWait) look() bool {
 	if errno == 0 {
 		unix.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)
 	}
-	for i := 0; i < maxNames && q.names[i] != nil; i++ {
+	for i := 0; i < MaxNames && q.names[i] != nil; i++ {
 		if q.statx(q.dir, q.names[i], unix.AT_SYMLINK_NOFOLLOW) != 0 {
 			return true
 		}
