@@ -21,11 +21,10 @@ type space interface {
 	Remove(name string) error
 
 	// Queue makes it seen that we wait, and returns how many do; Leave ends that. Watch has Pause end when one of these
-	// records is gone or something happens to its owner. It reports whether that is new, so that one has to look now,
-	// and for how long a pause may be, 0 if no events are to be had. Pause reports whether something has happened that
-	// the records do not show. Nothing but the length of pauses depends on all this.
+	// records is gone or something happens to its owner. Pause reports whether something has happened that the records
+	// do not show. Nothing but the length of pauses depends on all this.
 	Queue(Owner) int
-	Watch([]record, func(Owner) Signs) (news bool, longest time.Duration)
+	Watch([]record, func(Owner) Signs) watched
 	Pause(time.Duration) (happened bool)
 	Leave()
 	// Ring wakes waiters, as the lock may be free for one. Without anew only those that the last listing showed.

@@ -233,7 +233,7 @@ func (a *actor) Queue(Owner) int { return 1 }
 func (a *actor) Leave()          {}
 func (a *actor) Ring(bool)       {}
 
-func (a *actor) Watch([]record, func(Owner) Signs) (bool, time.Duration) { return false, 0 }
+func (a *actor) Watch([]record, func(Owner) Signs) watched { return watched{} }
 
 // Pause ends when something has changed. What a contender has seen before does not matter to it after a pause between
 // two attempts, so that this is forgotten.

@@ -93,9 +93,9 @@ type waiting struct {
 	pauses  int
 	pause   time.Duration
 	crowd   time.Duration // how many wait
-	longest time.Duration // how long events make a pause, 0: there are none
-	watched bool          // since the last attempt
-	news    int           // attempts without a pause, because there was something new to watch
+	events  watched
+	watched bool // since the last attempt
+	news    int  // attempts without a pause, because there was something new to watch
 	told    bool
 }
 
@@ -121,17 +121,16 @@ func (w *waiting) prepare(wait []record, transient bool, now time.Time) bool {
 		return false
 	}
 	w.crowd = time.Duration(w.Queue(w.actor))
-	var news bool
-	news, w.longest = w.Watch(wait, w.signs)
+	w.events = w.Watch(wait, w.signs)
 	w.watched = true
 	w.news++
-	return news && w.news <= mostNews
+	return w.events.news && w.news <= mostNews
 }
 
 // next returns how long to pause.
 func (w *waiting) next(wait []record, transient bool, now time.Time) time.Duration {
 	w.pauses++
-	d := w.longest
+	d := w.events.longest
 	switch {
 	case !w.watched || d == 0:
 		d = w.pause/2 + rand.N(w.pause)
@@ -139,7 +138,7 @@ func (w *waiting) next(wait []record, transient bool, now time.Time) time.Durati
 		if transient && w.pauses <= busyPauses {
 			d = min(d, time.Duration(w.pauses)*shortestPause)
 		}
-	case transient:
+	case transient && w.events.near:
 		d = busyPause
 	case w.news > mostNews: // something was new again
 		d = shortestPause
@@ -161,7 +160,7 @@ func (w *waiting) next(wait []record, transient bool, now time.Time) time.Durati
 
 // due reports whether it is time for an attempt even if all seems to be as it was.
 func (w *waiting) due(now time.Time) bool {
-	every := w.longest
+	every := w.events.longest
 	if every == 0 {
 		every = max(lookEvery, min(w.crowd*lookPerWaiter, lookAtLeast))
 	}

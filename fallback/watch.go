@@ -16,6 +16,13 @@ type Signs struct {
 	Ask bool
 }
 
+// watched is what a Watch comes to.
+type watched struct {
+	news    bool          // something is watched that was not before: what has happened before has to be looked at now
+	near    bool          // we are among the eldest
+	longest time.Duration // how long a pause may be; 0: no events are to be had
+}
+
 const (
 	// slowLook is how often the eldest waiters look for what no event tells, and the others at one name: on a network
 	// filesystem it is how long a hand-over takes.
@@ -34,17 +41,17 @@ const (
 // not been watched, or 0.
 var loseEvent func() time.Duration
 
-func (p *place) Watch(wait []record, signs func(Owner) Signs) (news bool, longest time.Duration) {
+func (p *place) Watch(wait []record, signs func(Owner) Signs) (w watched) {
 	dir, err := p.file()
 	if !events.Supported || p.waiting == "" || p.deaf || err != nil {
-		return false, 0
+		return watched{}
 	}
 	defer func() {
-		if news && !canOpen() { // leave the descriptors to those who cannot do without
+		if w.news && !canOpen() { // leave the descriptors to those who cannot do without
 			p.watcher.Close()
 			closeEntry(p.entry)
 			p.entry, p.deaf, p.look = 0, true, events.Look{}
-			news, longest = false, 0
+			w = watched{}
 		}
 	}()
 	p.look = events.Look{Every: slowLook, Directory: dir}
@@ -55,15 +62,16 @@ func (p *place) Watch(wait []record, signs func(Owner) Signs) (news bool, longes
 	if pid := p.stepUp(dir); pid != 0 {
 		pids = append(pids, pid)
 	}
-	longest = longestWait
+	w.near = p.rank < eldest
+	w.longest = longestWait
 	if p.rank > 0 { // those before us may all be stopped
-		longest = slowLook * time.Duration(2+p.rank/eldest)
+		w.longest = slowLook * time.Duration(2+p.rank/eldest)
 	}
 	// Who has listed the directory before we stood in line did not call us.
-	news, p.belled = !p.belled, true
+	w.news, p.belled = !p.belled, true
 	// Others too: with one that is stopped before them they can be among the eldest and not know.
 	p.watcher.Bell(p.entry)
-	if p.rank >= eldest {
+	if !w.near {
 		p.watcher.NoDirectory()
 		p.look.Stand = append(p.look.Stand, p.before)
 		if k := wait[0].kind; k == kindBusy || k == kindExcl {
@@ -75,12 +83,12 @@ func (p *place) Watch(wait []record, signs func(Owner) Signs) (news bool, longes
 		if p.entry == 0 {
 			added, err := p.watcher.Directory(dir)
 			if err != nil {
-				return false, 0
+				return watched{}
 			}
-			news = news || added
+			w.news = w.news || added
 		}
 		if len(wait) > events.MaxNames {
-			longest = slowLook
+			w.longest = slowLook
 		}
 		for i, r := range wait {
 			p.look.Stand = append(p.look.Stand, r.name)
@@ -101,15 +109,16 @@ func (p *place) Watch(wait []record, signs func(Owner) Signs) (news bool, longes
 				p.look.File = s.File
 				p.look.Every = slowAsk
 			} else if s.File != "" || s.Ask {
-				longest = slowAsk
+				w.longest = slowAsk
 			}
 		}
 	}
 	added, err := p.watcher.Processes(pids)
 	if err != nil {
-		longest = slowAsk
+		w.longest = slowAsk
 	}
-	return news || added, longest
+	w.news = w.news || added
+	return w
 }
 
 func (p *place) Pause(d time.Duration) (happened bool) {
