@@ -18,7 +18,7 @@ SYSTEMS = \
 
 all: flock                    ## build the one static binary, ./flock
 
-flock: $(wildcard *.go fallback/*.go) go.mod go.sum
+flock: $(wildcard *.go fallback/*.go internal/*/*.go) go.mod go.sum
 	$(GOBUILD) -o $@ .
 
 demo: flock                   ## build, and show the main job at work
