@@ -23,7 +23,7 @@ const (
 	waitPrefix = "wait,"
 	// eldest is how many waiters hold events. More than one, lest one that is stopped stop the line; few, as each wakes
 	// at each event, and as inotify, where it is used, gives a user 128 instances.
-	eldest = 4
+	eldest = 3
 )
 
 func waiters(names []string) (ws []string) {

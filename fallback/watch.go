@@ -117,7 +117,8 @@ func (p *place) Watch(wait []record, signs func(Owner) Signs) (w watched) {
 	if err != nil {
 		w.longest = slowAsk
 	}
-	w.news = w.news || added
+	// For the others the eldest looks; and they do before long.
+	w.news = w.news || added && p.rank == 0
 	return w
 }
 
