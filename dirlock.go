@@ -102,21 +102,12 @@ func useDirectoryLock(p *printer, l *fallback.Lock, r request) error {
 	case r.limit.Nonblock:
 		return l.TryLock(request)
 	}
-	// A holder that this machine cannot find dead, or cannot see to have closed the file, may be waited for in vain. The
-	// user is told soon.
-	soon, deadline := time.Now().Add(time.Second), r.limit.Deadline
-	if !deadline.IsZero() && deadline.Before(soon) {
-		return l.Lock(request, deadline)
+	l.Notice = func(held *fallback.ConflictError) {
+		if why, vain := isVain(held); vain {
+			p.warn("waiting: " + held.Error() + why)
+		}
 	}
-	err := l.Lock(request, soon)
-	held, conflict := err.(*fallback.ConflictError)
-	if !conflict {
-		return err
-	}
-	if why, vain := isVain(held); vain {
-		p.warn("waiting: " + held.Error() + why)
-	}
-	return l.Lock(request, deadline)
+	return l.Lock(request, r.limit.Deadline)
 }
 
 // isVain reports whether to wait for these holders may be in vain without this machine being able to tell, and why where
@@ -170,7 +161,8 @@ func openDirectoryLock(f *lockfile.File, op kernlock.Op, c contender) (*fallback
 	}
 	l.Mine = func(p fallback.Owner) bool { return isOurs(p, owner, f, file, op) }
 	l.Gone = func(p fallback.Owner) bool { return hasClosed(p, file) }
-	l.Quit = c.supervisor.isGone
+	l.Quit, l.Parent = c.supervisor.isGone, c.supervisor.pid
+	l.Sign = signOf
 	return l, nil
 }
 
@@ -337,6 +329,16 @@ func hasClosed(p fallback.Owner, file proc.OpenedFile) bool {
 	return t.kind == byNumber && file.ClosedBy(p.PID, t.number, t.file)
 }
 
+// signOf says how to notice that process p of a lock has closed the descriptor that it locked.
+func signOf(p fallback.Owner) fallback.Sign {
+	t := parseTag(p.Tag)
+	if t.kind != byNumber {
+		return fallback.Sign{}
+	}
+	name, visible := proc.DescriptorName(p.PID, t.number, t.file)
+	return fallback.Sign{File: name, Ask: visible && name == ""}
+}
+
 // isKeeper reports whether p, a process of a lock, is its keeper.
 func isKeeper(p fallback.Owner) bool { return p.Keeper == fallback.Keeper{PID: p.PID, Start: p.Start} }
 
@@ -421,7 +423,7 @@ func supervise(p *printer, f *lockfile.File, r request, c contender, args []stri
 	l.Gone = func(p fallback.Owner) bool { // this process keeps it no longer
 		return p.PID == os.Getpid() || gone(p)
 	}
-	l.Sweep() // if that fails, the next contender does it
+	l.Sweep(pid) // if that fails, the next contender does it
 	return code
 }
 

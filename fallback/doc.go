@@ -7,8 +7,9 @@
 // holders of permits than allowed, and a lock whose owner has died, at whatever moment, is free for the next contender
 // without a timeout and for exactly one of them. Nothing is judged by its age.
 //
-// It does not promise an order among waiters, nor that a stream of shared holders ever lets an exclusive one in; flock(2)
-// promises neither. A conversion is not atomic: an upgrade that has to wait gives up its shared lock first.
+// It does not promise an order among waiters, though mostly who came first gets it first, nor that a stream of shared
+// holders ever lets an exclusive one in; flock(2) promises neither. A conversion is not atomic: an upgrade that has to
+// wait gives up its shared lock first.
 //
 // Within one process each Lock is a holder of its own, whatever its owner: goroutines with a Lock each exclude each
 // other, and an Unlock frees what this Lock has. Locks of different processes that have the same owner, Tag included,
@@ -82,6 +83,25 @@
 //
 // # Waiting
 //
-// A waiter looks after 1 ms, and then less and less often: every 16 ms if it is alone, and all waiters together about
-// every 4 ms if there are many, each at least twice a second. For that they count each other by files "wait,ID".
+// A waiter sleeps until something happens. Whoever waits has a name "wait,ID" in the state directory, whose last part
+// tells when it came; by it the waiters of one machine know their order. The eldest three watch the processes of the holders
+// and list the directory when something has happened, each a millisecond after the one before it; each of the others waits
+// until the third before it has left the line. A lock that comes free goes to the eldest, unless somebody comes at that
+// moment, or the eldest is stopped.
+//
+//	                  somebody releases         a holder ends      one before us leaves
+//	Linux             writes to our "wait,ID",  pidfd_open(2)      its "wait,ID" has no reader
+//	                  which is a FIFO                              any more
+//	without FIFOs     inotify(7)                pidfd_open(2)      its process ends
+//	macOS, BSD        kqueue(2)                 kqueue(2)          its process ends
+//	Windows           change notification       process handle     its process ends
+//	others            looks                     looks              looks
+//
+// Without events, or when their limits are used up, a waiter looks after 1 ms, and then less and less often: every 16 ms
+// if it is alone, and all waiters together about every 4 ms if there are many, each at least twice a second.
+//
+// What no event tells, such as the release by another machine, is found by a look every two seconds; that an owner has
+// let go otherwise (Lock.Gone), every second.
+//
+// All this is a matter of speed. Whether somebody has the lock is decided by the token only.
 package fallback

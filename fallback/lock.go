@@ -25,8 +25,15 @@ type Lock struct {
 	// living processes of a lock have, it is free. It must be certain, and for good, as death is: when in doubt the
 	// answer is false. It may take some time to find out.
 	Gone func(Owner) bool
-	// Quit is asked while Lock waits, and ends that with ErrQuit. nil: never.
-	Quit func() bool
+	// Quit is asked while Lock waits, and ends that with ErrQuit. nil: never. It is asked when the process Parent ends,
+	// and otherwise seldom.
+	Quit   func() bool
+	Parent int
+	// Sign says how to notice that a process of a lock has let go of it, besides by its end: when to ask Gone. nil: it
+	// cannot be noticed.
+	Sign func(Owner) Sign
+	// Notice is called once when Lock has waited for a second. nil: never.
+	Notice func(*ConflictError)
 
 	dir    string
 	owner  Owner
@@ -85,7 +92,11 @@ func (l *Lock) lock(r Request, deadline time.Time) error {
 	if err != nil {
 		return err
 	}
+	l.place.parent = l.Parent
 	c := l.call(l.place)
+	if l.Notice != nil {
+		c.notice = func(wait []record) { l.Notice(&ConflictError{Dir: l.dir, Holders: l.place.public(wait)}) }
+	}
 	l.claim(c.owner.nonce)
 	holders, err := c.acquire(r, actor, deadline)
 	switch {
@@ -114,13 +125,13 @@ func (l *Lock) Unlock() error {
 	return l.place.explain("cannot unlock", err)
 }
 
-// Sweep frees what dead owners left, as a parent does after the command that it started has ended. It is never
-// necessary: whoever locks next does the same.
-func (l *Lock) Sweep() error {
+// Sweep frees what process pid left, now that it is dead, as a parent does after the command that it started has ended.
+// It is never necessary: whoever locks next does the same.
+func (l *Lock) Sweep(pid int) error {
 	if err := l.open(false); err != nil {
 		return ignoreAbsent(err)
 	}
-	return l.place.explain("cannot clean up", ignoreAbsent(l.call(l.place).sweep()))
+	return l.place.explain("cannot clean up", ignoreAbsent(l.call(l.place).sweep(pid)))
 }
 
 // A Holder is somebody who has the lock.
@@ -198,7 +209,7 @@ func (l *Lock) open(make bool) (err error) {
 }
 
 func (l *Lock) call(s space) *call {
-	return &call{space: s, owner: l.owner.renewed(), gone: l.Gone, quit: l.Quit, ours: func(o Owner) bool {
+	return &call{space: s, owner: l.owner.renewed(), gone: l.Gone, quit: l.Quit, sign: l.Sign, ours: func(o Owner) bool {
 		if l.claimedByOther(o.nonce) {
 			return false
 		}

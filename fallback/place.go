@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"example.org/flock/internal/events"
 )
 
 // A place is a state directory as a space: file system calls, the clock, and the process table.
@@ -16,9 +18,24 @@ type place struct {
 	make bool // whether to make the directory when it is not there
 	root *os.Root
 
-	waiting string   // our name while we wait, see queue.go
-	waiters []string // such names in the last listing that have not been judged
+	directory *os.File // file
+	opened    *os.Root // when it was this one
+
+	waiters []string // names of waiters in the last listing, see queue.go
 	crowd   int      // how many there were
+
+	// While we wait:
+	waiting string         // our name
+	lined   *os.Root       // where it is
+	entry   int            // what we have open of it, see createEntry
+	belled  bool           // and listen to
+	deaf    bool           // there are no descriptors for that
+	rank    int            // how many are before us
+	before  string         // the one of them whose leaving is waited for
+	piped   bool           // by way of what it has open
+	watcher events.Watcher // what is waited for, see watch.go
+	look    events.Look
+	parent  int // Lock.Parent
 }
 
 // openPlace opens the state directory dir. Without make, one that is not there is fs.ErrNotExist.
@@ -98,7 +115,12 @@ func openOnce(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-func (p *place) close() error { return p.root.Close() }
+func (p *place) close() error {
+	if p.directory != nil {
+		p.directory.Close()
+	}
+	return p.root.Close()
+}
 
 func (p *place) List() ([]string, error) {
 	names, err := p.list()
@@ -113,13 +135,7 @@ func (p *place) List() ([]string, error) {
 }
 
 func (p *place) list() ([]string, error) {
-	// Opened anew each time: that is when an NFS client asks the server whether the directory has changed.
-	f, err := p.root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
+	names, err := p.names()
 	p.waiters = waiters(names)
 	p.crowd = len(p.waiters)
 	return names, err
@@ -148,6 +164,5 @@ func (p *place) Create(name string) error {
 
 func (p *place) Remove(name string) error { return removeIn(p.root, name) }
 
-func (p *place) Fate(o Owner) fate     { return judge(here(), o) }
-func (p *place) Now() time.Time        { return time.Now() }
-func (p *place) Pause(d time.Duration) { time.Sleep(d) }
+func (p *place) Fate(o Owner) fate { return judge(here(), o) }
+func (p *place) Now() time.Time    { return time.Now() }

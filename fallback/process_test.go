@@ -22,15 +22,23 @@ import (
 var roles = map[string]func(dir string, n int){
 	"killed at a step": killedAtStep,
 	"tortured":         tortured,
-	"contend":          contend,
-	"nobody":           nobody,
-	"lock for parent":  lockForParent,
+	"tortured, deaf": func(dir string, n int) {
+		loseEvent = func() time.Duration { return max(0, rand.N(200*time.Millisecond)-100*time.Millisecond) }
+		tortured(dir, n)
+	},
+	"tortured, no FIFO": func(dir string, n int) {
+		makeFIFO = func(int, string, uint32) error { return unix.EPERM }
+		tortured(dir, n)
+	},
+	"contend":         contend,
+	"nobody":          nobody,
+	"lock for parent": lockForParent,
 }
 
 func TestMain(m *testing.M) {
-	if role := roles[os.Getenv("FALLBACK_ROLE")]; role != nil {
+	if name, isChild := os.LookupEnv("FALLBACK_ROLE"); isChild {
 		n, _ := strconv.Atoi(os.Getenv("FALLBACK_N"))
-		role(os.Getenv("FALLBACK_PLACE"), n)
+		roles[name](os.Getenv("FALLBACK_PLACE"), n) // a panic where there is no such role
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -265,7 +273,15 @@ func tortured(dir string, n int) {
 	}
 }
 
-func TestTorture(t *testing.T) {
+func TestTorture(t *testing.T) { torture(t, "tortured") }
+
+// Exclusion owes nothing to events: here each second one is lost.
+func TestTortureWithEventsLost(t *testing.T) { torture(t, "tortured, deaf") }
+
+// Some filesystems have no FIFOs.
+func TestTortureWithoutFIFO(t *testing.T) { torture(t, "tortured, no FIFO") }
+
+func torture(t *testing.T, role string) {
 	long := 3 * time.Second
 	if s := os.Getenv("FLOCK_TORTURE"); s != "" {
 		var err error
@@ -280,7 +296,7 @@ func TestTorture(t *testing.T) {
 	for i := range kills {
 		wg.Go(func() {
 			for {
-				c := child(t, "tortured", dir, 0)
+				c := child(t, role, dir, 0)
 				for range rand.N(3) {
 					time.Sleep(time.Duration(rand.N(30)) * time.Millisecond)
 					c.Process.Signal(unix.SIGSTOP)

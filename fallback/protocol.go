@@ -3,6 +3,7 @@ package fallback
 import (
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"strings"
 	"time"
 )
@@ -19,14 +20,18 @@ type space interface {
 	Create(name string) error
 	Remove(name string) error
 
-	// Queue makes it seen that we wait, and returns how many do; Leave ends that. Nothing but the length of pauses
-	// depends on it.
+	// Queue makes it seen that we wait, and returns how many do; Leave ends that. Watch has Pause end when one of these
+	// records is gone or something happens to its owner. Pause reports whether something has happened that the records
+	// do not show. Nothing but the length of pauses depends on all this.
 	Queue(Owner) int
+	Watch([]record, func(Owner) Sign) watched
+	Pause(time.Duration) (happened bool)
 	Leave()
+	// Ring wakes waiters, as the lock may be free for one. Without anew only those that the last listing showed.
+	Ring(anew bool)
 
 	Fate(Owner) fate
 	Now() time.Time
-	Pause(time.Duration)
 }
 
 // fate is what this process can tell about another.
@@ -52,6 +57,8 @@ type call struct {
 	ours    func(Owner) bool // whether a record of this owner is our own
 	gone    func(Owner) bool // whether a living process has let go all the same; may be nil
 	quit    func() bool      // asked while waiting; may be nil
+	sign    func(Owner) Sign
+	notice  func([]record) // called once after a while; may be nil
 }
 
 // How often and how long a listing without exactly one token is looked at again before it is believed.
@@ -142,7 +149,12 @@ func (c *call) attempt() ([]record, error) {
 			continue
 		case t.kind == kindFree:
 			if wait := c.obstacles(v); wait != nil {
-				return wait, c.remove(c.own(v)...)
+				own := c.own(v)
+				err := c.remove(own...)
+				if len(own) > 0 {
+					c.Ring(true)
+				}
+				return wait, err
 			}
 		case t.kind == kindExcl && c.ours(t.owner):
 			if c.request.Mode == Exclusive {
@@ -176,15 +188,18 @@ func (c *call) attempt() ([]record, error) {
 // us, by somebody who thought us dead.
 func (c *call) enter(v view) (held bool, wait []record, err error) {
 	var own []record
-	for _, r := range v.holders {
+	chosen := c.choose(len(v.holders))
+	for i, r := range v.holders {
+		excludes := c.excludes(r)
 		switch {
 		case c.ours(r.owner):
 			own = append(own, r)
+		case !excludes && !chosen(i):
 		case !c.lives(r):
 			if err := c.remove(r); err != nil {
 				return false, nil, err
 			}
-		case c.excludes(r):
+		case excludes:
 			wait = append(wait, r)
 		}
 	}
@@ -195,6 +210,7 @@ func (c *call) enter(v view) (held bool, wait []record, err error) {
 			return false, nil, err
 		}
 		_, err := c.move(c.busy, free)
+		c.Ring(len(own) > 0)
 		return false, wait[:limit], err
 	}
 	if c.request.Mode != Exclusive {
@@ -228,7 +244,9 @@ func (c *call) join(token string, own []record) (held bool, err error) {
 			old = append(old, r)
 		}
 	}
-	return true, c.remove(old...)
+	err = c.remove(old...)
+	c.Ring(len(own) > 0)
+	return true, err
 }
 
 // ownerAfter returns the owner for a new record. A conversion keeps the owner of what it converts, which may be an ancestor
@@ -284,32 +302,63 @@ func (c *call) obstacles(v view) (wait []record) {
 
 // release gives up all that is ours.
 func (c *call) release() error {
+	freed := false
+	defer func() {
+		if freed {
+			c.Ring(true)
+		}
+	}()
 	for {
 		v, err := c.look()
 		if err != nil {
 			return err
 		}
-		if err := c.remove(c.own(v)...); err != nil {
+		own := c.own(v)
+		freed = freed || len(own) > 0
+		if err := c.remove(own...); err != nil {
 			return err
 		}
 		if v.token.kind != kindExcl || !c.ours(v.token.owner) {
 			return nil
 		}
 		if held, err := c.move(v.token.name, free); held || err != nil {
+			freed = freed || held
 			return err
 		}
 	}
 }
 
-// sweep removes what dead owners left. It needs no token for that: their names cannot come again.
-func (c *call) sweep() error {
+// chores is how many records that do not matter to it a call judges, lest those of the dead pile up. Were it all, the
+// work of many shared holders would grow with the square of their number.
+const chores = 4
+
+// choose returns which of n records to judge of those that do not matter.
+func (c *call) choose(n int) func(i int) bool {
+	if n <= chores {
+		return func(int) bool { return true }
+	}
+	first := rand.N(n)
+	return func(i int) bool { return (i-first+n)%n < chores }
+}
+
+// sweep removes what process pid left, and some of what other dead owners did. It needs no token for that: their names
+// cannot come again.
+func (c *call) sweep(pid int) error {
+	freed := false
+	defer func() {
+		if freed {
+			c.Ring(true)
+		}
+	}()
 	for {
 		v, err := c.look()
 		if err != nil {
 			return err
 		}
-		for _, r := range v.holders {
-			if !c.lives(r) {
+		chosen := c.choose(len(v.holders))
+		for i, r := range v.holders {
+			if (r.owner.PID == pid || chosen(i)) && !c.lives(r) {
+				freed = true
 				if err := c.remove(r); err != nil {
 					return err
 				}
@@ -319,6 +368,7 @@ func (c *call) sweep() error {
 			return nil
 		}
 		if swept, err := c.move(v.token.name, free); swept || err != nil {
+			freed = freed || swept
 			return err
 		}
 	}

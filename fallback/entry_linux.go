@@ -1,0 +1,139 @@
+package fallback
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// makeFIFO is replaced by a test.
+var makeFIFO = unix.Mkfifoat
+
+// createEntry makes the name of a waiter. Where the filesystem allows it is a FIFO. Who releases the lock writes to it,
+// and who comes later opens it for writing: when we, its only reader, close it or are killed, poll(2) tells them. No limit of the system is
+// in the way of that, and, other than an inotify descriptor, it is closed at once.
+func (p *place) createEntry(name string) (fd int, err error) {
+	if dir, err := p.file(); err == nil && makeFIFO(int(dir.Fd()), name, 0o666) == nil {
+		fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			fd = 0
+		}
+		return fd, nil
+	}
+	return 0, p.Create(name)
+}
+
+// ringEntry wakes another waiter. It reports whether that one has heard all earlier calls: a stopped one does not.
+func ringEntry(dir *os.File, name string) (heard bool) {
+	is, _ := openEntry(dir, name)
+	if is == 0 {
+		return false
+	}
+	defer unix.Close(is)
+	// For reading, too, or a SIGPIPE could come when that one has left meanwhile.
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	unheard, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
+	unix.Write(fd, []byte{'\n'})
+	return err == nil && unheard == 0
+}
+
+// openEntry opens the entry of another waiter for writing, which is possible while that one has it. The descriptor is 0 if
+// it is no FIFO or not for us to open.
+func openEntry(dir *os.File, name string) (fd int, err error) {
+	fd, err = unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	switch err {
+	case unix.ENOENT, unix.ENXIO:
+		return 0, errLeft
+	case nil:
+	default:
+		return 0, err
+	}
+	var stat unix.Stat_t
+	if unix.Fstat(fd, &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFIFO {
+		unix.Close(fd)
+		return 0, nil
+	}
+	return fd, nil
+}
+
+// canOpen reports whether as many descriptors as anything else takes are left.
+func canOpen() bool {
+	var fds []int
+	for range 4 {
+		fd, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			break
+		}
+		fds = append(fds, fd)
+	}
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+	return len(fds) == 4
+}
+
+func closeEntry(fd int) {
+	if fd != 0 {
+		unix.Close(fd)
+	}
+}
+
+// Ring wakes those who wait longest; but for one that is stopped it is two of them, of whom the elder goes first. With
+// anew the line is read once more: whoever is not in it yet will look after us.
+func (p *place) Ring(anew bool) {
+	if anew {
+		if _, err := p.list(); err != nil {
+			return
+		}
+	}
+	if len(p.waiters) == 0 {
+		return
+	}
+	dir, err := p.file()
+	if err != nil {
+		return
+	}
+	_, names := p.line("", 4*eldest, false)
+	heard := 0
+	for _, name := range names {
+		if name != p.waiting && ringEntry(dir, name) {
+			if heard++; heard == 2 {
+				return
+			}
+		}
+	}
+}
+
+// names lists the directory as os.File.Readdirnames does, with fewer system calls.
+func (p *place) names() (names []string, err error) {
+	dir, err := p.file()
+	if err != nil {
+		return nil, err
+	}
+	// Opened anew each time: that is when an NFS client asks the server whether the directory has changed.
+	fd, err := unix.Openat(int(dir.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		defer unix.Close(fd)
+	} else if fd = int(dir.Fd()); err == unix.EMFILE {
+		_, err = unix.Seek(fd, 0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, 8192)
+	for {
+		n, err := unix.ReadDirent(fd, b)
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 {
+			return names, err
+		}
+		_, _, names = unix.ParseDirent(b[:n], -1, names)
+	}
+}
