@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -62,8 +63,8 @@ func lockDirectory(p *printer, f *lockfile.File, r request, c contender) (releas
 		return nil, directoryError(f, err)
 	}
 	p.warnVerbose("using the directory lock " + sys.Printable(l.Dir()))
-	err = useDirectoryLock(p, l, r)
-	if errors.Is(err, fallback.ErrQuit) || err == nil && c.supervisor.isGone() {
+	err = useDirectoryLock(p, l, r, c.supervisor)
+	if err == context.Canceled || err == nil && c.supervisor.isGone() {
 		l.Unlock() // nobody waits for the command any more
 		return nil, kernlock.ErrConflict
 	}
@@ -88,7 +89,7 @@ func directoryError(f *lockfile.File, err error) error {
 	return &fileError{lockingDirectory, f.Name, err}
 }
 
-func useDirectoryLock(p *printer, l *fallback.Lock, r request) error {
+func useDirectoryLock(p *printer, l *fallback.Lock, r request, s supervisor) error {
 	request := fallback.Request{Mode: fallback.Exclusive, Permits: r.permits}
 	switch {
 	case r.permits > 0:
@@ -107,7 +108,23 @@ func useDirectoryLock(p *printer, l *fallback.Lock, r request) error {
 			p.warn("waiting: " + held.Error() + why)
 		}
 	}
-	return l.Lock(request, r.limit.Deadline)
+	return l.Lock(waitContext{context.Background(), r.limit.Deadline, s}, request)
+}
+
+// A waitContext ends a wait at a deadline, or when the supervisor has ended. It needs no timer and no goroutine.
+type waitContext struct {
+	context.Context
+	deadline   time.Time // zero: none
+	supervisor supervisor
+}
+
+func (c waitContext) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }
+
+func (c waitContext) Err() error {
+	if c.supervisor.isGone() {
+		return context.Canceled
+	}
+	return nil
 }
 
 // isVain reports whether to wait for these holders may be in vain without this machine being able to tell, and why where
@@ -161,7 +178,7 @@ func openDirectoryLock(f *lockfile.File, op kernlock.Op, c contender) (*fallback
 	}
 	l.Mine = func(p fallback.Owner) bool { return isOurs(p, owner, f, file, op) }
 	l.Gone = func(p fallback.Owner) bool { return hasClosed(p, file) }
-	l.Quit, l.Parent = c.supervisor.isGone, c.supervisor.pid
+	l.Parent = c.supervisor.pid
 	l.Sign = signOf
 	return l, nil
 }

@@ -3,6 +3,7 @@
 package fallback
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -200,7 +201,7 @@ func TestZombieIsDead(t *testing.T) {
 	}
 	in.Close()
 	l := New(dir, me(""))
-	if err := l.Lock(Request{Mode: Shared}, time.Now().Add(20*time.Second)); err != nil {
+	if err := l.Lock(until(time.Now().Add(20*time.Second)), Request{Mode: Shared}); err != nil {
 		t.Fatal(err) // not reaped yet
 	}
 	c.Wait()
@@ -211,7 +212,7 @@ func TestZombieIsDead(t *testing.T) {
 func contend(dir string, n int) {
 	l := New(dir, me(""))
 	for range n {
-		must(l.Lock(Request{Mode: Exclusive}, time.Time{}))
+		must(l.Lock(context.Background(), Request{Mode: Exclusive}))
 		guard(dir, unix.LOCK_EX)()
 		must(l.Unlock())
 	}
@@ -259,7 +260,7 @@ func tortured(dir string, n int) {
 	l := New(dir, me(""))
 	for {
 		mode := Mode(1 + rand.N(3))
-		must(l.Lock(Request{mode, 2}, time.Time{}))
+		must(l.Lock(context.Background(), Request{mode, 2}))
 		how := unix.LOCK_SH
 		if mode == Exclusive {
 			how = unix.LOCK_EX

@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -56,7 +57,7 @@ type call struct {
 	owner   Owner            // with the nonce of this call
 	ours    func(Owner) bool // whether a record of this owner is our own
 	gone    func(Owner) bool // whether a living process has let go all the same; may be nil
-	quit    func() bool      // asked while waiting; may be nil
+	ctx     context.Context  // whose error ends the wait; may be nil
 	sign    func(Owner) Sign
 	notice  func([]record) // called once after a while; may be nil
 }

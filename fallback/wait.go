@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"context"
 	"math/rand/v2"
 	"time"
 )
@@ -12,6 +13,8 @@ const (
 	busyPause = 10 * time.Millisecond
 	// mostNews is how many attempts follow each other because of something new to watch.
 	mostNews = 3
+	// cancelPause is how long it can take until Lock notices that its context is cancelled.
+	cancelPause = 50 * time.Millisecond
 	// noticeAfter is how long Lock waits before it calls Notice.
 	noticeAfter = time.Second
 
@@ -57,8 +60,8 @@ func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, er
 			continue
 		}
 		happened := c.Pause(w.next(wait, transient, now))
-		if c.quit != nil && c.quit() {
-			return nil, ErrQuit
+		if err := c.cancelled(); err != nil {
+			return nil, err
 		}
 		now = c.Now()
 		if !happened && !w.due(now) && !w.over(now) {
@@ -78,6 +81,14 @@ func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, er
 		w.fresh(c.Now())
 	}
 	return nil, err
+}
+
+// cancelled returns the error of the context, unless that is its deadline, which acquire looks at itself.
+func (c *call) cancelled() error {
+	if c.ctx == nil || c.ctx.Err() == context.DeadlineExceeded {
+		return nil
+	}
+	return c.ctx.Err()
 }
 
 // waiting is what one acquire remembers from pause to pause.
@@ -145,6 +156,9 @@ func (w *waiting) next(wait []record, transient bool, now time.Time) time.Durati
 	}
 	if left := w.deadline.Sub(now); left > 0 {
 		d = min(d, left)
+	}
+	if w.ctx != nil && w.ctx.Done() != nil { // no event tells that it is cancelled
+		d = min(d, cancelPause)
 	}
 	if w.notice != nil && !w.told {
 		left := w.started.Add(noticeAfter).Sub(now)
