@@ -10,9 +10,9 @@ import (
 // makeFIFO is replaced by a test.
 var makeFIFO = unix.Mkfifoat
 
-// createEntry makes the name of a waiter. Where the filesystem allows it is a FIFO. Who releases the lock writes to it,
-// and who comes later opens it for writing: when we, its only reader, close it or are killed, poll(2) tells them. No limit of the system is
-// in the way of that, and, other than an inotify descriptor, it is closed at once.
+// createEntry makes the name of a waiter, as a FIFO where the filesystem allows. A process that releases the lock writes to
+// it. A waiter that comes later opens it for writing: when we, its only reader, close it or are killed, poll(2) tells that
+// waiter. Unlike inotify, FIFOs have no limit in the system, and closing them takes no time.
 func (p *place) createEntry(name string) (fd int, err error) {
 	if dir, err := p.file(); err == nil && makeFIFO(int(dir.Fd()), name, 0o666) == nil {
 		fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -24,26 +24,26 @@ func (p *place) createEntry(name string) (fd int, err error) {
 	return 0, p.Create(name)
 }
 
-// ringEntry wakes another waiter. It reports whether that one has heard all earlier calls: a stopped one does not.
-func ringEntry(dir *os.File, name string) (heard bool) {
+// wakeEntry wakes another waiter. It reports whether that one has read all earlier calls, which a stopped one does not.
+func wakeEntry(dir *os.File, name string) (awake bool) {
 	is, _ := openEntry(dir, name)
 	if is == 0 {
 		return false
 	}
 	defer unix.Close(is)
-	// For reading, too, or a SIGPIPE could come when that one has left meanwhile.
+	// Also for reading: otherwise a SIGPIPE comes if that one has left meanwhile.
 	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
 	defer unix.Close(fd)
-	unheard, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
+	unread, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
 	unix.Write(fd, []byte{'\n'})
-	return err == nil && unheard == 0
+	return err == nil && unread == 0
 }
 
-// openEntry opens the entry of another waiter for writing, which is possible while that one has it. The descriptor is 0 if
-// it is no FIFO or not for us to open.
+// openEntry opens the entry of another waiter for writing, which is possible while that one has it open. The descriptor is 0
+// if the entry is no FIFO or must not be opened by this user.
 func openEntry(dir *os.File, name string) (fd int, err error) {
 	fd, err = unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	switch err {
@@ -61,7 +61,7 @@ func openEntry(dir *os.File, name string) (fd int, err error) {
 	return fd, nil
 }
 
-// canOpen reports whether as many descriptors as anything else takes are left.
+// canOpen reports whether there are as many free descriptors as the other system calls need.
 func canOpen() bool {
 	var fds []int
 	for range 4 {
@@ -83,9 +83,9 @@ func closeEntry(fd int) {
 	}
 }
 
-// Ring wakes those who wait longest; but for one that is stopped it is two of them, of whom the elder goes first. With
+// Wake wakes those who wait longest; but for one that is stopped it is two of them, of whom the elder goes first. With
 // anew the line is read once more: whoever is not in it yet will look after us.
-func (p *place) Ring(anew bool) {
+func (p *place) Wake(anew bool) {
 	if anew {
 		if _, err := p.list(); err != nil {
 			return
@@ -98,11 +98,11 @@ func (p *place) Ring(anew bool) {
 	if err != nil {
 		return
 	}
-	_, names := p.line("", 4*eldest, false)
-	heard := 0
+	_, names := p.arrivals("", 4*eldest, false)
+	awake := 0
 	for _, name := range names {
-		if name != p.waiting && ringEntry(dir, name) {
-			if heard++; heard == 2 {
+		if name != p.waiting && wakeEntry(dir, name) {
+			if awake++; awake == 2 {
 				return
 			}
 		}

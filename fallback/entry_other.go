@@ -12,8 +12,8 @@ func canOpen() bool { return true }
 
 func closeEntry(int) {}
 
-// Ring does nothing: the directory is watched.
-func (p *place) Ring(bool) {}
+// Wake does nothing: the directory is watched.
+func (p *place) Wake(bool) {}
 
 func (p *place) names() ([]string, error) {
 	// Opened anew each time: that is when an NFS client asks the server whether the directory has changed.

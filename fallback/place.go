@@ -21,21 +21,21 @@ type place struct {
 	directory *os.File // file
 	opened    *os.Root // when it was this one
 
-	waiters []string // names of waiters in the last listing, see queue.go
-	crowd   int      // how many there were
+	waiters     []string // names of waiters in the last listing, see queue.go
+	waiterCount int      // how many there were
 
 	// While we wait:
-	waiting string         // our name
-	lined   *os.Root       // where it is
-	entry   int            // what we have open of it, see createEntry
-	belled  bool           // and listen to
-	deaf    bool           // there are no descriptors for that
-	rank    int            // how many are before us
-	before  string         // the one of them whose leaving is waited for
-	piped   bool           // by way of what it has open
-	watcher events.Watcher // what is waited for, see watch.go
-	look    events.Look
-	parent  int // Lock.Parent
+	waiting       string         // our name
+	queuedIn      *os.Root       // where it is
+	entry         int            // what we have open of it, see createEntry
+	listening     bool           // and listen to
+	noDescriptors bool           // there are no descriptors for that
+	rank          int            // how many are before us
+	before        string         // the one of them whose leaving is waited for
+	piped         bool           // by way of what it has open
+	watcher       events.Watcher // what is waited for, see watch.go
+	look          events.Look
+	parent        int // Lock.Parent
 }
 
 // openPlace opens the state directory dir. Without make, one that is not there is fs.ErrNotExist.
@@ -137,7 +137,7 @@ func (p *place) List() ([]string, error) {
 func (p *place) list() ([]string, error) {
 	names, err := p.names()
 	p.waiters = waiters(names)
-	p.crowd = len(p.waiters)
+	p.waiterCount = len(p.waiters)
 	return names, err
 }
 

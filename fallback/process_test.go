@@ -23,7 +23,7 @@ import (
 var roles = map[string]func(dir string, n int){
 	"killed at a step": killedAtStep,
 	"tortured":         tortured,
-	"tortured, deaf": func(dir string, n int) {
+	"tortured, events lost": func(dir string, n int) {
 		loseEvent = func() time.Duration { return max(0, rand.N(200*time.Millisecond)-100*time.Millisecond) }
 		tortured(dir, n)
 	},
@@ -277,7 +277,7 @@ func tortured(dir string, n int) {
 func TestTorture(t *testing.T) { torture(t, "tortured") }
 
 // Exclusion owes nothing to events: here each second one is lost.
-func TestTortureWithEventsLost(t *testing.T) { torture(t, "tortured, deaf") }
+func TestTortureWithEventsLost(t *testing.T) { torture(t, "tortured, events lost") }
 
 // Some filesystems have no FIFOs.
 func TestTortureWithoutFIFO(t *testing.T) { torture(t, "tortured, no FIFO") }

@@ -28,8 +28,8 @@ type space interface {
 	Watch([]record, func(Owner) Sign) watched
 	Pause(time.Duration) (happened bool)
 	Leave()
-	// Ring wakes waiters, as the lock may be free for one. Without anew only those that the last listing showed.
-	Ring(anew bool)
+	// Wake wakes waiters, as the lock may be free for one. Without anew only those that the last listing showed.
+	Wake(anew bool)
 
 	Fate(Owner) fate
 	Now() time.Time
@@ -153,7 +153,7 @@ func (c *call) attempt() ([]record, error) {
 				own := c.own(v)
 				err := c.remove(own...)
 				if len(own) > 0 {
-					c.Ring(true)
+					c.Wake(true)
 				}
 				return wait, err
 			}
@@ -189,13 +189,13 @@ func (c *call) attempt() ([]record, error) {
 // us, by somebody who thought us dead.
 func (c *call) enter(v view) (held bool, wait []record, err error) {
 	var own []record
-	chosen := c.choose(len(v.holders))
+	sampled := c.sample(len(v.holders))
 	for i, r := range v.holders {
 		excludes := c.excludes(r)
 		switch {
 		case c.ours(r.owner):
 			own = append(own, r)
-		case !excludes && !chosen(i):
+		case !excludes && !sampled(i):
 		case !c.lives(r):
 			if err := c.remove(r); err != nil {
 				return false, nil, err
@@ -211,7 +211,7 @@ func (c *call) enter(v view) (held bool, wait []record, err error) {
 			return false, nil, err
 		}
 		_, err := c.move(c.busy, free)
-		c.Ring(len(own) > 0)
+		c.Wake(len(own) > 0)
 		return false, wait[:limit], err
 	}
 	if c.request.Mode != Exclusive {
@@ -246,7 +246,7 @@ func (c *call) join(token string, own []record) (held bool, err error) {
 		}
 	}
 	err = c.remove(old...)
-	c.Ring(len(own) > 0)
+	c.Wake(len(own) > 0)
 	return true, err
 }
 
@@ -306,7 +306,7 @@ func (c *call) release() error {
 	freed := false
 	defer func() {
 		if freed {
-			c.Ring(true)
+			c.Wake(true)
 		}
 	}()
 	for {
@@ -329,17 +329,17 @@ func (c *call) release() error {
 	}
 }
 
-// chores is how many records that do not matter to it a call judges, lest those of the dead pile up. Were it all, the
+// sampleSize is how many records that do not matter to it a call judges, lest those of the dead pile up. Were it all, the
 // work of many shared holders would grow with the square of their number.
-const chores = 4
+const sampleSize = 4
 
-// choose returns which of n records to judge of those that do not matter.
-func (c *call) choose(n int) func(i int) bool {
-	if n <= chores {
+// sample returns which of n records to judge of those that do not matter.
+func (c *call) sample(n int) func(i int) bool {
+	if n <= sampleSize {
 		return func(int) bool { return true }
 	}
 	first := rand.N(n)
-	return func(i int) bool { return (i-first+n)%n < chores }
+	return func(i int) bool { return (i-first+n)%n < sampleSize }
 }
 
 // sweep removes what process pid left, and some of what other dead owners did. It needs no token for that: their names
@@ -348,7 +348,7 @@ func (c *call) sweep(pid int) error {
 	freed := false
 	defer func() {
 		if freed {
-			c.Ring(true)
+			c.Wake(true)
 		}
 	}()
 	for {
@@ -356,9 +356,9 @@ func (c *call) sweep(pid int) error {
 		if err != nil {
 			return err
 		}
-		chosen := c.choose(len(v.holders))
+		sampled := c.sample(len(v.holders))
 		for i, r := range v.holders {
-			if (r.owner.PID == pid || chosen(i)) && !c.lives(r) {
+			if (r.owner.PID == pid || sampled(i)) && !c.lives(r) {
 				freed = true
 				if err := c.remove(r); err != nil {
 					return err

@@ -12,17 +12,17 @@ import (
 	"example.org/flock/internal/events"
 )
 
-// Who waits for the lock has a name "wait,ID" in the state directory, on Linux a FIFO that it has open. The protocol
-// knows nothing of these: they tell who waits, and in which order. An order that is wrong costs a little time or load,
+// A process that waits for the lock has a name "wait,ID" in the state directory, on Linux a FIFO that it has open. The
+// protocol knows nothing of these names: they show who waits, and in which order. A wrong order costs a little time or load,
 // nothing else.
 //
-// The eldest waiters of a machine are told of each release, watch the holders, and list the directory. Each of the others
-// waits until a certain one before it has left the line: then it is among the eldest itself.
+// The eldest waiters of a machine are woken by each release, watch the holders, and list the directory. Each of the others
+// waits until a certain one before it has left the queue. Then it is among the eldest itself.
 
 const (
 	waitPrefix = "wait,"
-	// eldest is how many waiters hold events. More than one, lest one that is stopped stop the line; few, as each wakes
-	// at each event, and as inotify, where it is used, gives a user 128 instances.
+	// eldest is how many waiters watch events. They are more than one, so that a stopped one does not stop the queue. They
+	// are few, because each wakes at each event, and where inotify is used a user has only 128 instances.
 	eldest = 3
 )
 
@@ -35,7 +35,7 @@ func waiters(names []string) (ws []string) {
 	return ws
 }
 
-// arrival is the last part of a waiter's name: when it came, in microseconds since 1970, such that strings compare as
+// arrival returns the last part of a waiter's name: the time in microseconds since 1970, written so that strings compare as
 // times do, and a random part.
 func arrival() string {
 	digits := strconv.FormatInt(time.Now().UnixMicro(), 36)
@@ -44,9 +44,9 @@ func arrival() string {
 
 func arrivalOf(name string) string { return name[strings.LastIndexByte(name, ',')+1:] }
 
-// Queue puts us into the line, and returns how many wait.
+// Queue puts us into the queue, and returns how many wait.
 func (p *place) Queue(o Owner) int {
-	if p.waiting != "" && p.lined != p.root { // somebody removed the directory
+	if p.waiting != "" && p.queuedIn != p.root { // somebody removed the directory
 		closeEntry(p.entry)
 		p.waiting, p.entry = "", 0
 	}
@@ -54,11 +54,11 @@ func (p *place) Queue(o Owner) int {
 		o.nonce = arrival()
 		name := waitPrefix + o.id()
 		if fd, err := p.createEntry(name); err == nil {
-			p.waiting, p.entry, p.lined, p.belled = name, fd, p.root, false
+			p.waiting, p.entry, p.queuedIn, p.listening = name, fd, p.root, false
 		}
 	}
-	p.dismiss(1)
-	return max(p.crowd, 1)
+	p.removeDead(1)
+	return max(p.waiterCount, 1)
 }
 
 func (p *place) Leave() {
@@ -66,17 +66,17 @@ func (p *place) Leave() {
 		p.Remove(p.waiting)
 		closeEntry(p.entry)
 		p.watcher.Close()
-		p.waiting, p.entry, p.before, p.rank, p.deaf, p.look = "", 0, "", 0, false, events.Look{}
+		p.waiting, p.entry, p.before, p.rank, p.noDescriptors, p.look = "", 0, "", 0, false, events.Look{}
 	}
 	n := 16
 	if len(p.waiters) > n {
-		n = 2 // those in the line find each other
+		n = 2 // those in the queue find each other
 	}
-	p.dismiss(n)
+	p.removeDead(n)
 	p.waiters = nil
 }
 
-// file returns the directory as a file, for those calls that want one.
+// file returns the directory as a file, for the calls that need one.
 func (p *place) file() (*os.File, error) {
 	if p.directory == nil || p.opened != p.root {
 		f, err := p.root.Open(".")
@@ -92,9 +92,9 @@ func (p *place) file() (*os.File, error) {
 	return p.directory, nil
 }
 
-// line returns the arrivals on this machine that the last listing showed: how many there were before a certain one, and
-// of these the n eldest, or the n youngest, the eldest first. The arrival "" comes after all.
-func (p *place) line(before string, n int, youngest bool) (count int, names []string) {
+// arrivals counts the waiters of this machine in the last listing that came before a certain arrival, and returns the n
+// eldest of them, or the n youngest, the eldest first. The arrival "" comes after all.
+func (p *place) arrivals(before string, n int, youngest bool) (count int, names []string) {
 	machine := here().machinePart()
 	for _, name := range p.waiters {
 		came := arrivalOf(name)
@@ -119,7 +119,7 @@ func (p *place) line(before string, n int, youngest bool) (count int, names []st
 	return count, names
 }
 
-// machinePart is what the names of all owners of this machine, in whatever pid namespace, contain and others do not.
+// machinePart returns the part that the names of all owners of this machine have in common, in whatever pid namespace.
 func (o Owner) machinePart() string {
 	if o.Boot != "" {
 		return "," + word(o.Boot, maxBoot) + ","
@@ -127,15 +127,15 @@ func (o Owner) machinePart() string {
 	return "," + word(o.Host, maxHost) + "," + word(o.machine, maxMachine) + ","
 }
 
-// errLeft is the error of openEntry for one who does not wait any more.
-var errLeft = errors.New("it has left")
+// errLeft is the error of openEntry for a process that does not wait any more.
+var errLeft = errors.New("it has left the queue")
 
-// stepUp finds out how many are before us, and watches the one whose leaving changes most for us. It returns that one's
-// process if it has to be watched instead.
-func (p *place) stepUp(dir *os.File) (pid int) {
+// watchPredecessor counts the waiters before us, and watches the one whose leaving makes us one of the eldest, or the one just
+// before us. It returns the process of that one if the process must be watched instead.
+func (p *place) watchPredecessor(dir *os.File) (pid int) {
 	for {
 		var names []string
-		p.rank, names = p.line(arrivalOf(p.waiting), eldest, true)
+		p.rank, names = p.arrivals(arrivalOf(p.waiting), eldest, true)
 		if p.rank == 0 {
 			p.before = ""
 			p.watcher.Pipe(0)
@@ -150,12 +150,12 @@ func (p *place) stepUp(dir *os.File) (pid int) {
 			fd, err := openEntry(dir, before)
 			p.watcher.Pipe(fd)
 			p.before, p.piped = before, fd != 0
-			// Judged only now: had it died before, its end would not be told.
-			dead := !ok || p.Fate(o) == dead
-			if dead {
+			// Only now that it is watched: if it died before, no event tells.
+			isDead := !ok || p.Fate(o) == dead
+			if isDead {
 				p.Remove(before)
 			}
-			if dead || err == errLeft {
+			if isDead || err == errLeft {
 				p.waiters = slices.DeleteFunc(p.waiters, func(n string) bool { return n == before })
 				continue
 			}
@@ -186,9 +186,9 @@ func (p *place) Waiting() (hs []Holder) {
 	return hs
 }
 
-// dismiss removes the dead among n waiters, chosen at random: to judge all each time would be much work for nothing.
+// removeDead removes the dead among n waiters, sampled at random: to judge all each time would be much work for nothing.
 // Those of whom nobody here will ever know go too. If they live they are not counted, that is all.
-func (p *place) dismiss(n int) {
+func (p *place) removeDead(n int) {
 	ws := slices.Clone(p.waiters)
 	for ; n > 0 && len(ws) > 0; n-- {
 		i := rand.N(len(ws))

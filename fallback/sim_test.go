@@ -231,7 +231,7 @@ func (a *actor) Now() time.Time { return a.now }
 
 func (a *actor) Queue(Owner) int { return 1 }
 func (a *actor) Leave()          {}
-func (a *actor) Ring(bool)       {}
+func (a *actor) Wake(bool)       {}
 
 func (a *actor) Watch([]record, func(Owner) Sign) watched { return watched{} }
 

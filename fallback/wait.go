@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// busyPauses is how often, after pauses of some milliseconds, a busy token is looked at again before we line up.
+	// busyPauses is how many times a busy token is looked at again, after pauses of some milliseconds, before we queue.
 	busyPauses = 3
-	// busyPause is how long we wait for the event of a busy token before we look whether its owner has died.
+	// busyPause is how long we wait for an event of a busy token before we check whether its owner has died.
 	busyPause = 10 * time.Millisecond
-	// mostNews is how many attempts follow each other because of something new to watch.
-	mostNews = 3
+	// maxRetries is how many attempts follow each other without a pause because there was something new to watch.
+	maxRetries = 3
 	// cancelPause is how long it can take until Lock notices that its context is cancelled.
 	cancelPause = 50 * time.Millisecond
 	// noticeAfter is how long Lock waits before it calls Notice.
@@ -21,14 +21,14 @@ const (
 	// Where there are no events:
 	shortestPause = time.Millisecond
 	longestPause  = 500 * time.Millisecond
-	// All waiters together look about once in this time, however many they are: that is how long a hand-over takes
-	// and how much load they make. A single one may take longer, see lonePause.
+	// All waiters together look about once in this time, however many they are. This is how long a hand-over takes
+	// and how much load they make. A single waiter may take longer, see lonePause.
 	pausePerWaiter = 4 * time.Millisecond
 	lonePause      = 16 * time.Millisecond
-	// lookEvery is how often a waiter does more than see whether the name that keeps it out still stands: that it
-	// asks whether its owner lives, and has a network filesystem read the directory anew.
+	// lookEvery is how often a waiter does more than check that the name which keeps it out is still there: it checks
+	// whether the owner is alive, and makes a network filesystem read the directory anew.
 	lookEvery = 40 * time.Millisecond
-	// With many waiters one of them does so every lookPerWaiter, but none more seldom than lookAtLeast.
+	// With many waiters, one of them does so every lookPerWaiter, and each at least every lookAtLeast.
 	lookPerWaiter = 10 * time.Millisecond
 	lookAtLeast   = 2 * time.Second
 
@@ -51,12 +51,12 @@ func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, er
 	for wait != nil && err == nil {
 		now := c.Now()
 		transient := w.transient(wait, now)
-		if !transient && w.over(now) {
+		if !transient && w.expired(now) {
 			return c.everybody(wait), nil
 		}
 		if w.prepare(wait, transient, now) {
 			wait, err = c.attempt()
-			w.fresh(c.Now())
+			w.lookedAt(c.Now())
 			continue
 		}
 		happened := c.Pause(w.next(wait, transient, now))
@@ -64,21 +64,21 @@ func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, er
 			return nil, err
 		}
 		now = c.Now()
-		if !happened && !w.due(now) && !w.over(now) {
+		if !happened && !w.due(now) && !w.expired(now) {
 			if stand, err := c.stand(wait); err != nil {
 				return nil, err
 			} else if stand {
 				continue
 			}
 		}
-		w.news = 0
+		w.retries = 0
 		if k := wait[0].kind; k == kindBusy || k == kindExcl { // and free now, mostly
 			if _, err := c.move(free, c.busy); err != nil {
 				return nil, err
 			}
 		}
 		wait, err = c.attempt()
-		w.fresh(c.Now())
+		w.lookedAt(c.Now())
 	}
 	return nil, err
 }
@@ -91,7 +91,7 @@ func (c *call) cancelled() error {
 	return c.ctx.Err()
 }
 
-// waiting is what one acquire remembers from pause to pause.
+// waiting is the state of one acquire that waits.
 type waiting struct {
 	*call
 	actor    Owner
@@ -99,22 +99,22 @@ type waiting struct {
 	started  time.Time
 	looked   time.Time // when the last attempt was
 
-	busy    string    // the busy token that was last seen
-	since   time.Time // and when first
-	pauses  int
-	pause   time.Duration
-	crowd   time.Duration // how many wait
-	events  watched
-	watched bool // since the last attempt
-	news    int  // attempts without a pause, because there was something new to watch
-	told    bool
+	busy        string    // the busy token that was seen last
+	since       time.Time // when it was seen first
+	pauses      int
+	pause       time.Duration
+	waiterCount time.Duration // how many wait
+	events      watched
+	watched     bool // since the last attempt
+	retries     int  // attempts without a pause because there was something new to watch
+	noticed     bool
 }
 
-func (w *waiting) fresh(now time.Time) { w.looked, w.watched = now, false }
+func (w *waiting) lookedAt(now time.Time) { w.looked, w.watched = now, false }
 
-func (w *waiting) over(now time.Time) bool { return !w.deadline.IsZero() && !now.Before(w.deadline) }
+func (w *waiting) expired(now time.Time) bool { return !w.deadline.IsZero() && !now.Before(w.deadline) }
 
-// transient reports whether it is a busy token that keeps us out, and not for long.
+// transient reports whether a busy token keeps us out that has not been the same for long.
 func (w *waiting) transient(wait []record, now time.Time) bool {
 	if wait[0].kind != kindBusy {
 		return false
@@ -125,17 +125,17 @@ func (w *waiting) transient(wait []record, now time.Time) bool {
 	return now.Sub(w.since) < stuck
 }
 
-// prepare lines us up and watches what keeps us out. It reports whether there is something new to watch, so that an
-// attempt has to follow: what has happened before would not be told.
+// prepare puts us into the queue and watches what keeps us out. It reports whether there is something new to watch: then an
+// attempt must follow, because no event tells what happened before the watch.
 func (w *waiting) prepare(wait []record, transient bool, now time.Time) bool {
-	if w.watched || transient && (w.pauses < busyPauses || w.over(now)) {
+	if w.watched || transient && (w.pauses < busyPauses || w.expired(now)) {
 		return false
 	}
-	w.crowd = time.Duration(w.Queue(w.actor))
+	w.waiterCount = time.Duration(w.Queue(w.actor))
 	w.events = w.Watch(wait, w.sign)
 	w.watched = true
-	w.news++
-	return w.events.news && w.news <= mostNews
+	w.retries++
+	return w.events.added && w.retries <= maxRetries
 }
 
 // next returns how long to pause.
@@ -145,13 +145,13 @@ func (w *waiting) next(wait []record, transient bool, now time.Time) time.Durati
 	switch {
 	case !w.watched || d == 0:
 		d = w.pause/2 + rand.N(w.pause)
-		w.pause = min(w.pause+w.pause/4, max(lonePause, min(w.crowd*pausePerWaiter, longestPause)))
+		w.pause = min(w.pause+w.pause/4, max(lonePause, min(w.waiterCount*pausePerWaiter, longestPause)))
 		if transient && w.pauses <= busyPauses {
 			d = min(d, time.Duration(w.pauses)*shortestPause)
 		}
-	case transient && w.events.near:
+	case transient && w.events.eldest:
 		d = busyPause
-	case w.news > mostNews: // something was new again
+	case w.retries > maxRetries: // something was new again
 		d = shortestPause
 	}
 	if left := w.deadline.Sub(now); left > 0 {
@@ -160,10 +160,10 @@ func (w *waiting) next(wait []record, transient bool, now time.Time) time.Durati
 	if w.ctx != nil && w.ctx.Done() != nil { // no event tells that it is cancelled
 		d = min(d, cancelPause)
 	}
-	if w.notice != nil && !w.told {
+	if w.notice != nil && !w.noticed {
 		left := w.started.Add(noticeAfter).Sub(now)
 		if left <= 0 {
-			w.told = true
+			w.noticed = true
 			w.notice(wait)
 		} else {
 			d = min(d, left)
@@ -176,9 +176,9 @@ func (w *waiting) next(wait []record, transient bool, now time.Time) time.Durati
 func (w *waiting) due(now time.Time) bool {
 	every := w.events.longest
 	if every == 0 {
-		every = max(lookEvery, min(w.crowd*lookPerWaiter, lookAtLeast))
+		every = max(lookEvery, min(w.waiterCount*lookPerWaiter, lookAtLeast))
 	}
-	if w.news > mostNews {
+	if w.retries > maxRetries {
 		every = 0
 	}
 	return now.Sub(w.looked) >= every

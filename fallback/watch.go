@@ -14,41 +14,41 @@ type Sign struct {
 	Ask bool
 }
 
-// watched is what a Watch comes to.
+// watched is the result of Watch.
 type watched struct {
-	news    bool          // something is watched that was not before: what has happened before has to be looked at now
-	near    bool          // we are among the eldest
+	added   bool          // something is watched that was not before: what happened to it before must be looked at now
+	eldest  bool          // we are among the eldest
 	longest time.Duration // how long a pause may be; 0: no events are to be had
 }
 
 const (
-	// slowLook is how often the eldest waiters look for what no event tells, and the others at one name: on a network
+	// slowLook is how often the eldest waiters look for what no event tells, and the others at one name. On a network
 	// filesystem it is how long a hand-over takes.
 	slowLook = 2 * time.Second
-	// slowAsk is how often is looked whether a living owner has let go.
+	// slowAsk is how often a waiter checks whether a living owner has let go.
 	slowAsk = time.Second
-	// longestWait is how often a waiter that has all events does everything anew.
+	// longestWait is how often a waiter that has all events makes an attempt all the same.
 	longestWait = 5 * time.Minute
-	// turn is how much longer than the one before it a waiter waits after an event, for that one to go first.
+	// turn is how much longer a waiter waits after an event than the one before it, so that the elder goes first.
 	turn = time.Millisecond
 	// mostWatched is how many holders are watched; there can be more where permits are waited for.
 	mostWatched = 32
 )
 
-// loseEvent is for tests: it returns after how long the event that has just come is found by a slow look, as if it had
-// not been watched, or 0.
+// loseEvent is for tests. It returns how long after an event a slow look finds what happened, as if the event had been lost;
+// 0 if it is not lost.
 var loseEvent func() time.Duration
 
 func (p *place) Watch(wait []record, sign func(Owner) Sign) (w watched) {
 	dir, err := p.file()
-	if !events.Supported || p.waiting == "" || p.deaf || err != nil {
+	if !events.Supported || p.waiting == "" || p.noDescriptors || err != nil {
 		return watched{}
 	}
 	defer func() {
-		if w.news && !canOpen() { // leave the descriptors to those who cannot do without
+		if w.added && !canOpen() { // leave the descriptors to what cannot do without
 			p.watcher.Close()
 			closeEntry(p.entry)
-			p.entry, p.deaf, p.look = 0, true, events.Look{}
+			p.entry, p.noDescriptors, p.look = 0, true, events.Look{}
 			w = watched{}
 		}
 	}()
@@ -57,19 +57,27 @@ func (p *place) Watch(wait []record, sign func(Owner) Sign) (w watched) {
 	if p.parent != 0 {
 		pids = append(pids, p.parent)
 	}
-	if pid := p.stepUp(dir); pid != 0 {
+	if pid := p.watchPredecessor(dir); pid != 0 {
 		pids = append(pids, pid)
 	}
-	w.near = p.rank < eldest
-	w.longest = longestWait
-	if p.rank > 0 { // those before us may all be stopped
+	w.eldest, w.longest = p.rank < eldest, longestWait
+	if p.rank > 0 { // all waiters before us may be stopped
 		w.longest = slowLook * time.Duration(2+p.rank/eldest)
 	}
-	// Who has listed the directory before we stood in line did not call us.
-	w.news, p.belled = !p.belled, true
-	// Others too: with one that is stopped before them they can be among the eldest and not know.
+	// A process that listed the directory before we were in the queue did not wake us.
+	w.added, p.listening = !p.listening, true
+	// The younger waiters listen too: if those before them are stopped, they are among the eldest without knowing it.
 	p.watcher.Bell(p.entry)
-	if !w.near {
+	if w.eldest {
+		if p.entry == 0 {
+			added, err := p.watcher.Directory(dir)
+			if err != nil {
+				return watched{}
+			}
+			w.added = w.added || added
+		}
+		pids = append(pids, p.watchHolders(wait, sign, &w)...)
+	} else {
 		p.watcher.NoDirectory()
 		p.look.Stand = append(p.look.Stand, p.before)
 		if k := wait[0].kind; k == kindBusy || k == kindExcl {
@@ -77,47 +85,43 @@ func (p *place) Watch(wait []record, sign func(Owner) Sign) (w watched) {
 		} else {
 			p.look.Stand = append(p.look.Stand, wait[0].name)
 		}
-	} else {
-		if p.entry == 0 {
-			added, err := p.watcher.Directory(dir)
-			if err != nil {
-				return watched{}
-			}
-			w.news = w.news || added
-		}
-		if len(wait) > events.MaxNames {
-			w.longest = slowLook
-		}
-		for i, r := range wait {
-			p.look.Stand = append(p.look.Stand, r.name)
-			if i >= mostWatched {
-				continue
-			}
-			for _, process := range r.owner.processes() {
-				if p.Fate(process) != alive {
-					continue
-				}
-				pids = append(pids, process.PID)
-				if sign == nil || r.kind == kindBusy {
-					continue
-				}
-				s := sign(process)
-				if s.File != "" && p.look.File == "" {
-					p.look.File = s.File
-					p.look.Every = slowAsk
-				} else if s.File != "" || s.Ask {
-					w.longest = slowAsk
-				}
-			}
-		}
 	}
 	added, err := p.watcher.Processes(pids)
 	if err != nil {
 		w.longest = slowAsk
 	}
-	// For the others the eldest looks; and they do before long.
-	w.news = w.news || added && p.rank == 0
+	// Only the first one looks at once: it looks for the others too, who look soon anyway.
+	w.added = w.added || added && p.rank == 0
 	return w
+}
+
+// watchHolders makes Pause look at the records that keep us out, and returns the processes to watch.
+func (p *place) watchHolders(wait []record, sign func(Owner) Sign, w *watched) (pids []int) {
+	if len(wait) > events.MaxNames {
+		w.longest = slowLook
+	}
+	for i, r := range wait {
+		p.look.Stand = append(p.look.Stand, r.name)
+		if i >= mostWatched {
+			continue
+		}
+		for _, process := range r.owner.processes() {
+			if p.Fate(process) != alive {
+				continue
+			}
+			pids = append(pids, process.PID)
+			if sign == nil || r.kind == kindBusy {
+				continue
+			}
+			switch s := sign(process); {
+			case s.File != "" && p.look.File == "":
+				p.look.File, p.look.Every = s.File, slowAsk
+			case s.File != "" || s.Ask:
+				w.longest = slowAsk
+			}
+		}
+	}
+	return pids
 }
 
 func (p *place) Pause(d time.Duration) (happened bool) {
@@ -132,7 +136,7 @@ func (p *place) Pause(d time.Duration) (happened bool) {
 	case events.Closed:
 		p.before = ""
 	case events.Changed, events.Ended:
-		// Those who came before us first. Meanwhile nothing is missed, and often several events come at once.
+		// Those who came before us go first. Nothing is missed meanwhile, and often several events come at once.
 		if p.rank > 0 && p.rank < eldest {
 			new(events.Watcher).Wait(time.Duration(p.rank)*turn, events.Look{})
 		}
