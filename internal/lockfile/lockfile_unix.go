@@ -17,10 +17,15 @@ func Open(name string, access Access) (*File, error) {
 	f := &File{Name: name, ByName: true, access: access}
 	var err error
 	f.FD, err = open(name, openFlags[access]|syscall.O_CREAT)
-	if err == syscall.EISDIR && access != ReadWrite {
+	switch {
+	case err == syscall.EISDIR && access != ReadWrite:
 		// Linux refuses O_CREAT for a directory, whatever the access mode.
 		f.access = Read
 		f.FD, err = open(name, syscall.O_RDONLY)
+	case err == syscall.EACCES && access == Read:
+		if fd, failed := openProtected(name); failed == nil {
+			f.FD, err = fd, nil
+		}
 	}
 	return f, err
 }
