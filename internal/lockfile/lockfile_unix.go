@@ -30,6 +30,22 @@ func Open(name string, access Access) (*File, error) {
 	return f, err
 }
 
+// OpenAgain closes the file and opens what its name is now.
+func (f *File) OpenAgain() error {
+	f.Close()
+	again, err := Open(f.Name, f.access)
+	*f = *again
+	return err
+}
+
+// Close closes the file.
+func (f *File) Close() {
+	if f.FD >= 0 {
+		syscall.Close(f.FD)
+	}
+	f.FD = -1
+}
+
 func open(name string, flags int) (int, error) {
 	for {
 		fd, err := syscall.Open(name, flags|syscall.O_NOCTTY, 0o666)
@@ -51,11 +67,16 @@ func (f *File) CheckReopen() error {
 	if err != nil {
 		return err
 	}
-	var stat unix.Stat_t
-	if unix.Fstat(f.FD, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR {
+	if f.IsDirectory() {
 		return syscall.EISDIR
 	}
 	return nil
+}
+
+// IsDirectory reports whether the file is a directory.
+func (f *File) IsDirectory() bool {
+	var stat unix.Stat_t
+	return unix.Fstat(f.FD, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
 // Reopen opens the file for reading and writing, under the same number.
