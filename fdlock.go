@@ -107,10 +107,14 @@ func acquire(p *printer, f *lockfile.File, r request, c contender) (release func
 // is open. Otherwise the next one would make a new file and lock that.
 func lockNamed(p *printer, f *lockfile.File, r request, c contender) (release func(), err error) {
 	for {
-		if release, err = lock(p, f, r, c); err != nil || f.IsNamed() {
+		release, err = lock(p, f, r, c)
+		_, failed := err.(*fileError) // the directory lock cannot follow a link whose file is gone
+		if err != nil && !failed || f.IsNamed() {
 			return release, err
 		}
-		release()
+		if err == nil {
+			release()
+		}
 		if err := f.OpenAgain(); err != nil {
 			return nil, &fileError{opening, f.Name, err}
 		}
