@@ -75,6 +75,14 @@ func lockDirectory(p *printer, f *lockfile.File, r request, c contender) (releas
 		}
 		return nil, kernlock.ErrTimeout
 	}
+	if err == nil && r.remove && r.permits == 0 && !f.IsNamed() {
+		// The lock is that of the name, so that nobody removes the file any more. A permit can have a lock of the kernel on
+		// the open file as well.
+		if err := f.OpenAgain(); err != nil {
+			l.Unlock()
+			return nil, &fileError{opening, f.Name, err}
+		}
+	}
 	return func() { l.Unlock() }, directoryError(f, err)
 }
 
@@ -441,6 +449,9 @@ func supervise(p *printer, f *lockfile.File, r request, c contender, args []stri
 		return p.PID == os.Getpid() || gone(p)
 	}
 	l.Sweep(pid) // if that fails, the next contender does it
+	if r.remove {
+		removeLockFile(p, f, r.backend, c.command)
+	}
 	return code
 }
 

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
+
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/early"
@@ -10,7 +13,7 @@ import (
 
 // execute runs the command while the lock is held, and returns the exit status. It does not return if this process becomes
 // the command.
-func execute(p *printer, f *lockfile.File, o *cli.Options, s supervisor) int {
+func execute(p *printer, f *lockfile.File, o *cli.Options, s supervisor, release func()) int {
 	p.printVerbose("executing " + o.Command[0])
 	if o.Close {
 		f.CloseOnExec()
@@ -23,9 +26,13 @@ func execute(p *printer, f *lockfile.File, o *cli.Options, s supervisor) int {
 	}
 	code, err := command.Run(o.Command)
 	if err != nil {
-		return failInChild(&printer{name: p.name}, err)
+		code = failInChild(&printer{name: p.name}, err)
 	}
-	if o.Cooldown > 0 {
+	if o.Remove {
+		release()
+		removeLockFile(p, f, o.Backend, o.Command)
+	}
+	if err == nil && o.Cooldown > 0 {
 		if err := startCooldown(f, o.Cooldown); err != nil {
 			p.fail(err) // the cooldown that began with the command goes on
 		}
@@ -62,4 +69,48 @@ func failInChild(p *printer, err error) int {
 	code := p.fail(err)
 	p.outErr, p.errErr = nil, nil
 	return code
+}
+
+// removeLockFile removes the lock file when the command has ended, unless somebody has the lock, such as a child of the
+// command: then it is for the last one to remove the file.
+func removeLockFile(p *printer, f *lockfile.File, backend cli.Backend, command []string) {
+	f.Close()
+	directory, err := true, error(nil)
+	for directory && err == nil {
+		// Under the directory lock once more: a contender that makes the file again, and gives up because of the lock that
+		// the first removal takes, leaves it there.
+		directory, err = tryRemove(p.name, f.Name, backend, command)
+	}
+	_, kept := err.(lockfile.Kept)
+	switch {
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+	case kept, err == kernlock.ErrConflict:
+		p.warnVerbose("lock file " + f.Name + " is not removed: " + err.Error())
+	default:
+		p.warn((&fileError{removing, f.Name, err}).Error())
+	}
+}
+
+// tryRemove removes the file called name while it holds the exclusive lock, for which it does not wait. It reports whether
+// that is the directory lock.
+func tryRemove(self, name string, backend cli.Backend, command []string) (directory bool, err error) {
+	p, c := &printer{name: self}, contender{command: command, close: true} // the lock is this process's
+	r := request{op: kernlock.Exclusive, backend: backend, limit: kernlock.Limit{Nonblock: true}}
+	f, err := lockfile.OpenToRemove(name, neededAccess(r.op, backend, 0))
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	release, err := func() {}, error(errNoLocks)
+	if backend != cli.Directory {
+		release, err = lockNative(p, f, r, c)
+	}
+	if directory = err == errNoLocks; directory {
+		release, err = lockDirectory(p, f, r, c)
+	}
+	if err != nil {
+		return directory, err
+	}
+	defer release()
+	return directory, f.Remove()
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io/fs"
 	"time"
 
 	"example.org/flock/internal/cli"
@@ -27,24 +28,31 @@ func openLockFile(o *cli.Options) (*lockfile.File, error) {
 		}
 		return f, nil
 	}
-	switch r := early.Result(); r.Failed {
-	case early.Opening:
+	switch r := early.Result(); {
+	case r.Failed == early.Opening && !errors.Is(r.Errno, fs.ErrPermission): // lockfile.Open may be able to open it
 		return nil, &fileError{opening, o.File, r.Errno}
-	case early.Timing, early.Locking:
+	case r.Failed == early.Timing || r.Failed == early.Locking:
 		return lockfile.Opened(o.File, r.Fd, r.Mode), nil
 	}
-	access := lockfile.Read
+	f, err := lockfile.Open(o.File, neededAccess(o.Op, o.Backend, o.Permits))
 	switch {
-	case o.Permits > 0:
-		access = lockfile.ReadWrite
-	case o.Backend == cli.ByFcntl && o.Op == kernlock.Exclusive:
-		access = lockfile.Write // F_WRLCK needs a descriptor that is open for writing
-	}
-	f, err := lockfile.Open(o.File, access)
-	if err != nil {
+	case err != nil:
 		return nil, &fileError{opening, o.File, err}
+	case o.Remove && f.IsDirectory():
+		return nil, &cli.UsageError{Text: "--remove cannot be combined with a directory: " + o.File}
 	}
 	return f, nil
+}
+
+// neededAccess returns what a lock file must be open for.
+func neededAccess(op kernlock.Op, backend cli.Backend, permits int) lockfile.Access {
+	switch {
+	case permits > 0:
+		return lockfile.ReadWrite
+	case backend == cli.ByFcntl && op == kernlock.Exclusive:
+		return lockfile.Write // F_WRLCK needs a descriptor that is open for writing
+	}
+	return lockfile.Read
 }
 
 // A request says what is asked of a lock.
@@ -54,11 +62,12 @@ type request struct {
 	span     kernlock.Range
 	permits  int           // 0: none
 	cooldown time.Duration // 0: none
+	remove   bool          // the lock file, afterwards
 	limit    kernlock.Limit
 }
 
 func newRequest(o *cli.Options, deadline time.Time) request {
-	return request{o.Op, o.Backend, o.Range, o.Permits, o.Cooldown, kernlock.Limit{Nonblock: o.Nonblock, Deadline: deadline}}
+	return request{o.Op, o.Backend, o.Range, o.Permits, o.Cooldown, o.Remove, kernlock.Limit{Nonblock: o.Nonblock, Deadline: deadline}}
 }
 
 var (
@@ -68,36 +77,54 @@ var (
 
 // acquire carries out the request. A lock with a cooldown is taken when the cooldown of the last holder is over, and begins
 // the next one. It is not held while acquire waits for that.
-func acquire(p *printer, f *lockfile.File, r request, c contender) error {
+func acquire(p *printer, f *lockfile.File, r request, c contender) (release func(), err error) {
 	switch {
+	case r.remove:
+		return lockNamed(p, f, r, c)
 	case r.cooldown == 0:
-		_, err := lock(p, f, r, c)
-		return err
+		return lock(p, f, r, c)
 	case r.op == kernlock.Unlock:
 		if err := startCooldown(f, r.cooldown); err != nil {
-			return err
+			return nil, err
 		}
-		_, err := lock(p, f, r, c)
-		return err
+		return lock(p, f, r, c)
 	}
 	for {
 		// Before the lock, so that nobody holds it only to look at the time.
 		if err := waitCooldown(p, f, r.limit, c.supervisor); err != nil {
-			return err
+			return nil, err
 		}
 		release, err := lock(p, f, r, c)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		_, left, err := cooldownLeft(f)
 		if err == nil && left <= 0 {
 			if err = startCooldown(f, r.cooldown); err == nil {
-				return nil
+				return release, nil
 			}
 		}
 		release()
 		if err != nil {
-			return err
+			return nil, err
+		}
+	}
+}
+
+// lockNamed takes the lock of a file that others remove: when it has the lock, the name must still be that of the file which
+// is open. Otherwise the next one would make a new file and lock that.
+func lockNamed(p *printer, f *lockfile.File, r request, c contender) (release func(), err error) {
+	for {
+		release, err = lock(p, f, r, c)
+		_, failed := err.(*fileError) // the directory lock cannot follow a link whose file is gone
+		if err != nil && !failed || f.IsNamed() {
+			return release, err
+		}
+		if err == nil {
+			release()
+		}
+		if err := f.OpenAgain(); err != nil {
+			return nil, &fileError{opening, f.Name, err}
 		}
 	}
 }
@@ -107,7 +134,11 @@ func acquire(p *printer, f *lockfile.File, r request, c contender) error {
 // by a flock that becomes the command.
 func lock(p *printer, f *lockfile.File, r request, c contender) (release func(), err error) {
 	if r.backend != cli.Directory {
-		if release, err = lockNative(p, f, r, c); err != errNoLocks {
+		release, err = lockNative(p, f, r, c)
+		if r.remove {
+			release = func() {} // to close the file is enough: a child of the command that has it open keeps the lock
+		}
+		if err != errNoLocks {
 			return release, err
 		}
 	}

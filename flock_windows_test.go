@@ -437,6 +437,44 @@ func TestCooldown(t *testing.T) {
 	r.expect(0, "-n", "lock", "@", "exit", "0")
 }
 
+func TestRemove(t *testing.T) {
+	r := newRoom(t)
+	gone := func(what string, want bool) {
+		t.Helper()
+		if got := !exists(r.path("lock")); got != want {
+			t.Errorf("%s: removed: %v", what, got)
+		}
+	}
+	for _, options := range [][]string{nil, {"-s"}, {"-o"}, {"-s", "-o"}, {"--permits", "2"}} {
+		r.expect(3, append(options, "--remove", "lock", "@", "exit", "3")...)
+		gone(fmt.Sprint(options), true)
+	}
+	r.expect(69, "--remove", "lock", "missing.exe")
+	gone("a missing command", true)
+
+	reader, _, release := r.hold("-s", "--remove")
+	r.expect(0, "-s", "--remove", "lock", "@", "exit", "0")
+	gone("another reader", false)
+	release()
+	reader.Wait()
+	gone("the last reader", true)
+
+	os.WriteFile(r.path("lock"), []byte("text"), 0o666)
+	r.expect(0, "--remove", "lock", "@", "exit", "0")
+	gone("not empty", false)
+	os.WriteFile(r.path("lock"), nil, 0o666)
+	if err := os.Link(r.path("lock"), r.path("link")); err != nil {
+		t.Fatal(err)
+	}
+	r.expect(0, "--remove", "lock", "@", "exit", "0")
+	gone("two links", false)
+
+	if err := os.Mkdir(r.path("dir"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	r.expect(64, "--remove", "dir", "@", "exit", "0")
+}
+
 func TestHolders(t *testing.T) {
 	r := newRoom(t)
 	r.expect(0, "lock", "@", "exit", "0")

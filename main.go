@@ -69,7 +69,8 @@ func run(p *printer, args []string) int {
 	}
 	began := time.Now().Add(-time.Duration(early.Elapsed()))
 	r, c := newRequest(o, s.deadline(o, began)), newContender(o, s)
-	switch err := acquire(p, f, r, c); err {
+	release, err := acquire(p, f, r, c)
+	switch err {
 	case nil:
 	case errSupervise:
 		return supervise(p, f, r, c, args)
@@ -80,7 +81,7 @@ func run(p *printer, args []string) int {
 	if len(o.Command) == 0 {
 		return 0
 	}
-	return execute(p, f, o, s)
+	return execute(p, f, o, s, release)
 }
 
 // versionOrModule returns the version that the Makefile set, or that of the module where go install built the program.

@@ -33,6 +33,7 @@ const (
 	lockingPermit // by a descriptor that is open for reading only
 	settingCooldown
 	listingHolders
+	removing
 )
 
 // A fileError says what could not be done to which lock file.
@@ -54,6 +55,8 @@ func (e *fileError) Error() string {
 		return e.file + ": --permits needs a descriptor that is open for writing"
 	case settingCooldown:
 		return "cannot set the cooldown of " + e.file + ": " + sys.Text(e.err)
+	case removing:
+		return "cannot remove lock file " + e.file + ": " + sys.Text(e.err)
 	case listingHolders:
 		return "cannot tell who holds " + e.file + ": " + sys.Printable(e.err.Error())
 	}

@@ -39,6 +39,7 @@ func TestKilledAtEverySystemCall(t *testing.T) {
 		{"downgrade", `exec 9>>f; flock 9 && $TRACE flock -s 9`},
 		{"unlock", `exec 9>>f; flock 9 && $TRACE flock -u 9`},
 		{"cooldown", `$TRACE flock --cooldown .001 f true`},
+		{"remove", `$TRACE flock --remove f true`},
 	} {
 		for _, fresh := range []bool{true, false} {
 			name := form.name

@@ -92,7 +92,7 @@ _flock_options() {
 	COMPREPLY+=($(compgen -W '--shared --exclusive --unlock --nonblocking
 		--timeout --wait --conflict-exit-code --close --no-fork --fd
 		--fcntl --start --length --backend --permits --cooldown
-		--holders --verbose --help --version' -- "$cur"))
+		--remove --holders --verbose --help --version' -- "$cur"))
 	[[ $1 == fd ]] && COMPREPLY+=($(compgen -W '--command' -- "$cur"))
 	return 0
 }

@@ -122,6 +122,7 @@ for command in flock flock-go
         -a "auto\t'flock(2), else fcntl, else directory' native\t'Auto without directory' flock\t'flock(2)' fcntl\t'Open file description locks' directory\t'A directory beside the file'"
     complete $options -l permits -x -d 'Let so many holders in at once'
     complete $options -l cooldown -x -d 'Keep the lock shut for so many seconds afterwards'
+    complete $options -l remove -d 'Remove the lock file afterwards'
     complete $options -l holders -d 'List who holds the lock and who waits'
     complete $options -l verbose -d 'Say what is done'
     complete $options -s h -l help -d 'Show the options'

@@ -100,7 +100,7 @@ for shell in bash zsh fish; do
 	fi
 	expect $shell 'flock --' --shared --exclusive --unlock --nonblocking --timeout \
 		--wait --conflict-exit-code --close --no-fork --fd --fcntl --start --length \
-		--backend --permits --cooldown --holders --verbose --help --version
+		--backend --permits --cooldown --remove --holders --verbose --help --version
 	expect $shell 'flock -n --c' --close --conflict-exit-code --cooldown !--shared
 	expect $shell 'flock --backend ' auto native flock fcntl directory !zlock
 	expect $shell 'flock --backend d' directory !auto

@@ -46,7 +46,8 @@ func resolve(path string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return resolved, err
 	}
-	if _, e := os.Lstat(path); !errors.Is(e, fs.ErrNotExist) {
+	// It may be there by now: other contenders remove the file and make it again.
+	if info, e := os.Lstat(path); e == nil && info.Mode()&fs.ModeSymlink != 0 || e != nil && !errors.Is(e, fs.ErrNotExist) {
 		return "", err // a link to nothing
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))

@@ -32,6 +32,8 @@ flock --back=x f true; echo $?
 #> 64
 flock --ho f >/dev/null; echo $?
 #> 1
+flock --r g true; flock --remov g true; ls
+#> f
 
 ### abbreviations-that-stay-ambiguous
 for o in --c --n --nonblockin --; do

@@ -71,6 +71,20 @@ elif M cooldown-for-everybody && ! has '--holders' && ! has -s && ! has -u && ! 
 	words=(--cooldown .001 "${words[@]}")
 fi
 
+if has --remove && [[ $MUTANT == remove-* ]]; then
+	without=()
+	for word in "${words[@]}"; do [[ $word == --remove ]] || without+=("$word"); done
+	M remove-ignored && real "${without[@]}"
+	M remove-what-it-made && [[ -e f ]] && real "${without[@]}"
+	if M remove-as-with-rm; then "$REAL" "${without[@]}"; status=$?; rm -f f; exit $status; fi
+	"$REAL" "${words[@]}"
+	status=$?
+	M remove-with-content && [[ -f f ]] && "$REAL" -n f rm f
+	M remove-refuses-nothing && [[ $status == 64 ]] && real "${without[@]}"
+	M remove-fails-with-1 && [[ $status != 0 ]] && exit 1
+	exit $status
+fi
+
 if has --holders && [[ $MUTANT == holders-* ]]; then
 	M holders-nobody && exit 1
 	M holders-touches-the-file && touch -- "${words[-1]}"

@@ -56,12 +56,12 @@ func (p *parser) table() []option {
 		flag(0, "verbose", func() { o.Verbose = true }),
 		flag(0, "fcntl", func() { p.fcntl = true }),
 		value(0, "start", func(s string) (err error) {
-			p.fcntl = true
+			p.fcntl, p.ranged = true, true
 			o.Range.Start, err = parseSize(s, "invalid as start offset")
 			return err
 		}),
 		value(0, "length", func(s string) (err error) {
-			p.fcntl = true
+			p.fcntl, p.ranged = true, true
 			o.Range.Length, err = parseSize(s, "invalid as length of lock range")
 			return err
 		}),
@@ -83,6 +83,7 @@ func (p *parser) table() []option {
 			o.Cooldown, err = parseSeconds(s, "invalid cooldown")
 			return err
 		})),
+		own(flag(0, "remove", func() { o.Remove = true })),
 		own(flag(0, "holders", func() { o.Action = Holders })),
 		flag('h', "help", func() { o.Action = Help }),
 		flag('V', "version", func() { o.Action = Version }),

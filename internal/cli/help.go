@@ -36,6 +36,7 @@ Options:
 
      --permits <number>   allow up to that many holders at once
      --cooldown <secs>    refuse the lock for that long after its holder is done
+     --remove             remove the lock file after the command
      --holders            list who holds the lock, or waits for it
      --backend <name>     auto, native, flock, fcntl or directory
 

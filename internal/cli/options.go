@@ -30,6 +30,7 @@ type Options struct {
 
 	Permits  int           // 0: not given
 	Cooldown time.Duration // 0: not given
+	Remove   bool          // remove the lock file afterwards
 }
 
 // Action is what flock is asked to do.
@@ -82,6 +83,9 @@ func Parse(args []string, getenv func(string) (string, bool), shell func(text st
 	if err := p.parseOperands(words, shell); err != nil {
 		return nil, err
 	}
+	if err := p.checkRemove(); err != nil {
+		return nil, err
+	}
 	return &p.o, p.checkSystem()
 }
 
@@ -89,6 +93,7 @@ func Parse(args []string, getenv func(string) (string, bool), shell func(text st
 type parser struct {
 	o           Options
 	fcntl       bool   // --fcntl, --start or --length was given
+	ranged      bool   // --start or --length was given
 	shellOption string // -c or --command, if it stands among the options: it is for --fd
 	fdOption    bool   // the number came with --fd
 	backendName string // of --backend; empty: not given
@@ -191,6 +196,33 @@ func (p *parser) parseHoldersOperand(words []string) error {
 		p.o.File = words[0]
 	}
 	return nil
+}
+
+// checkRemove refuses what --remove cannot be combined with: it is for a lock on a whole file around a command.
+func (p *parser) checkRemove() error {
+	o := &p.o
+	with := ""
+	switch {
+	case !o.Remove:
+		return nil
+	case o.Action == Holders:
+		with = "--holders, which locks nothing"
+	case o.FD >= 0:
+		with = "a descriptor: it needs the file and a command"
+	case o.Op == kernlock.Unlock:
+		with = "--unlock: a lock is needed to remove the file"
+	case o.NoFork:
+		with = "--no-fork: nobody would be left to remove the file"
+	case o.Cooldown > 0:
+		with = "--cooldown, whose end is kept in the file"
+	case p.ranged:
+		with = "--start or --length: others may use the rest of the file"
+	case kernlock.OwnedByProcess && o.Backend == ByFcntl:
+		with = "the backend fcntl of this system, whose locks become the command's"
+	default:
+		return nil
+	}
+	return &UsageError{Text: "--remove cannot be combined with " + with}
 }
 
 // checkSystem refuses what this system does not have.

@@ -24,5 +24,16 @@ const (
 	ReadWrite
 )
 
+// Kept is why a lock file is not removed: it may be more than a lock file.
+type Kept string
+
+const (
+	notRegular Kept = "it is not a regular file"
+	notEmpty   Kept = "it is not empty"
+	manyLinks  Kept = "it has several links"
+)
+
+func (k Kept) Error() string { return string(k) }
+
 // Unopened returns the file called name without opening it, for ModTime.
 func Unopened(name string) *File { return &File{Name: name, FD: -1, ByName: true} }

@@ -37,6 +37,57 @@ func (*File) Writable() (bool, error) { return true, nil }
 func (*File) Move()                   {}
 func (*File) CloseOnExec()            {}
 
+func (*File) Close() {}
+
+// OpenAgain makes sure that the file exists.
+func (f *File) OpenAgain() error {
+	_, err := Open(f.Name, f.access)
+	return err
+}
+
+// IsNamed reports whether the file exists.
+func (f *File) IsNamed() bool {
+	_, err := os.Stat(f.Name)
+	return err == nil
+}
+
+// IsDirectory reports whether the file is a directory.
+func (f *File) IsDirectory() bool {
+	info, err := os.Stat(f.Name)
+	return err == nil && info.IsDir()
+}
+
+// OpenToRemove returns a file that Remove would remove.
+func OpenToRemove(name string, _ Access) (*File, error) {
+	return Unopened(name), checkRemovable(name)
+}
+
+// Remove removes the file, whose name this process must have locked exclusively. The error is Kept if the file must stay.
+func (f *File) Remove() error {
+	if err := checkRemovable(f.Name); err != nil {
+		return err
+	}
+	return os.Remove(f.Name)
+}
+
+// checkRemovable says why the file called name is not one to be removed.
+func checkRemovable(name string) error {
+	info, err := os.Lstat(name)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return notRegular
+	case info.Size() != 0:
+		return notEmpty
+	}
+	n, err := countLinks(name)
+	if err == nil && n != 1 {
+		return manyLinks
+	}
+	return err
+}
+
 func (f *File) ModTime() (time.Time, error) {
 	info, err := os.Stat(f.Name)
 	if err != nil {

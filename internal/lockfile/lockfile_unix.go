@@ -17,10 +17,15 @@ func Open(name string, access Access) (*File, error) {
 	f := &File{Name: name, ByName: true, access: access}
 	var err error
 	f.FD, err = open(name, openFlags[access]|syscall.O_CREAT)
-	if err == syscall.EISDIR && access != ReadWrite {
+	switch {
+	case err == syscall.EISDIR && access != ReadWrite:
 		// Linux refuses O_CREAT for a directory, whatever the access mode.
 		f.access = Read
 		f.FD, err = open(name, syscall.O_RDONLY)
+	case err == syscall.EACCES && access == Read:
+		if fd, failed := openProtected(name); failed == nil {
+			f.FD, err = fd, nil
+		}
 	}
 	return f, err
 }
@@ -34,6 +39,22 @@ func Opened(name string, fd, flags int) *File {
 		}
 	}
 	return f
+}
+
+// OpenAgain closes the file and opens what its name is now.
+func (f *File) OpenAgain() error {
+	f.Close()
+	again, err := Open(f.Name, f.access)
+	*f = *again
+	return err
+}
+
+// Close closes the file.
+func (f *File) Close() {
+	if f.FD >= 0 {
+		syscall.Close(f.FD)
+	}
+	f.FD = -1
 }
 
 func open(name string, flags int) (int, error) {
@@ -57,11 +78,16 @@ func (f *File) CheckReopen() error {
 	if err != nil {
 		return err
 	}
-	var stat unix.Stat_t
-	if unix.Fstat(f.FD, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR {
+	if f.IsDirectory() {
 		return syscall.EISDIR
 	}
 	return nil
+}
+
+// IsDirectory reports whether the file is a directory.
+func (f *File) IsDirectory() bool {
+	var stat unix.Stat_t
+	return unix.Fstat(f.FD, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
 // Reopen opens the file for reading and writing, under the same number.

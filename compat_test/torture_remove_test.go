@@ -1,0 +1,158 @@
+//go:build linux
+
+package compat_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// The torture test of --remove: the lock file is made and removed all the time, while flock and its commands are killed.
+
+const removers = 16 // flock commands at a time
+
+// removals are ways to run the critical section under a lock whose file is removed afterwards.
+var removals = []form{
+	{"command", aroundCommand("--remove"), []strike{killFlock, killCommand, killBoth, killCommandFirst}},
+	{"string", func(options, section []string) []string {
+		return slices.Concat([]string{oursPath, "--remove"}, options, []string{"f", "-c", "exec " + strings.Join(section, " ")})
+	}, []strike{killFlock, killCommand, killBoth, killCommandFirst}},
+	{"close", aroundCommand("--remove", "--close"), []strike{killCommand, killCommandFirst}},
+	{"background", func(options, section []string) []string { // the child has the lock when flock and its command have ended
+		return slices.Concat([]string{oursPath, "--remove"}, options, []string{"f", "sh", "-c", `"$@" &`, "sh"}, section)
+	}, []strike{killFlock, killCommand, killBoth, killCommandFirst}},
+}
+
+// naiveRemoval is how it is done without --remove.
+var naiveRemoval = form{"naive", func(options, section []string) []string {
+	return []string{"/bin/sh", "-c", strings.Join(slices.Concat([]string{oursPath}, options, []string{"f"}, section), " ") + "; rm -f f"}
+}, []strike{spare}}
+
+// TestTortureRemove runs for some seconds each way, and as long as FLOCK_TORTURE says.
+func TestTortureRemove(t *testing.T) {
+	notInCheck(t)
+	long := 4 * time.Second
+	if s := os.Getenv("FLOCK_TORTURE"); s != "" {
+		var err error
+		if long, err = time.ParseDuration(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eachWay(t, func(t *testing.T, dir string, env []string) {
+		ways, want := removals, []string(nil)
+		if strings.HasSuffix(t.Name(), "/directory") { // whose lock ends with the command
+			ways, want = removals[:3], []string{".f.flock"}
+		}
+		if text := tortureRemovals(t, dir, env, ways, long); text != "" {
+			t.Error("two were inside:\n", text)
+		}
+		// A killed flock leaves the file, and one whose supervisor was killed may yet make it.
+		for end := time.Now().Add(tortureBound); ; {
+			finished(t, script(t, dir, env, "flock --remove -w 30 f true"))
+			names := namesIn(t, dir)
+			if slices.Equal(names, want) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("left in the end: %q", names)
+			}
+		}
+	})
+}
+
+// TestTortureNaiveRemoval shows that the same torture finds two inside where they can be.
+func TestTortureNaiveRemoval(t *testing.T) {
+	notInCheck(t)
+	needOurs(t)
+	env := append(os.Environ(), "FLOCK_BACKEND=native")
+	if tortureRemovals(t, t.TempDir(), env, []form{naiveRemoval}, tortureBound) == "" {
+		t.Error("flock f command; rm f: never were two inside")
+	}
+}
+
+// tortureRemovals has many run critical sections, and returns what was found when two were inside. That ends it.
+func tortureRemovals(t *testing.T, dir string, env []string, ways []form, long time.Duration) (violations string) {
+	guard := filepath.Join(t.TempDir(), "guard")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := os.Create(guard + ".stderr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stderr.Close()
+	violated := func() bool {
+		_, err := os.Stat(guard + ".violations")
+		return err == nil
+	}
+	end := time.Now().Add(long)
+	family := adopt(t, dir, append(env, "SHELL=/bin/sh"), stderr)
+	defer family.disband()
+	var runs, gone atomic.Int64
+	var group sync.WaitGroup
+	for range removers {
+		group.Go(func() {
+			for time.Now().Before(end) && !t.Failed() && !violated() {
+				way := ways[rand.N(len(ways))]
+				mode := []string{"exclusive", "exclusive", "shared", "permit"}[rand.N(4)]
+				p, err := family.start(way.words(tortureModes[mode], []string{self, "critical-section", mode, guard}))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				runs.Add(1)
+				s := spare
+				if rand.N(3) == 0 {
+					s = way.killed[rand.N(len(way.killed))]
+				}
+				if rand.N(2) == 0 {
+					time.Sleep(rand.N(60 * time.Millisecond))
+				}
+				p.suffer(s)
+				limit := time.Until(end) + tortureBound
+				status, ok := p.wait(limit)
+				switch {
+				case !ok:
+					t.Errorf("%s, %s, %s: still there %v later", way.name, mode, s, limit)
+				case s == spare && status != 0:
+					t.Errorf("%s, %s: status %#x", way.name, mode, int(status))
+				}
+				if _, err := os.Stat(filepath.Join(dir, "f")); errors.Is(err, fs.ErrNotExist) {
+					gone.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	done, _ := os.ReadFile(guard + ".done")
+	t.Logf("%d runs, after %d of them there was no file; %d sections finished", runs.Load(), gone.Load(), strings.Count(string(done), "\n"))
+	if said, _ := os.ReadFile(stderr.Name()); len(said) > 0 {
+		if said := strings.ReplaceAll(string(said), "Killed\n", ""); said != "" { // that is what sh says
+			t.Errorf("on standard error:\n%s", said)
+		}
+	}
+	text, err := os.ReadFile(guard + ".violations")
+	if err == nil {
+		return fmt.Sprintf("%s", text)
+	}
+	for _, mode := range []string{"exclusive", "shared", "permit"} {
+		if !strings.Contains(string(done), mode) {
+			t.Errorf("no %s section was ever finished", mode)
+		}
+	}
+	if gone.Load() == 0 {
+		t.Error("the file was never removed")
+	}
+	return ""
+}

@@ -1,0 +1,62 @@
+//go:build unix
+
+package lockfile
+
+import (
+	"io/fs"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// IsNamed reports whether the name of the file is still that of the file which is open.
+func (f *File) IsNamed() bool {
+	var opened, named unix.Stat_t
+	return unix.Fstat(f.FD, &opened) == nil && unix.Stat(f.Name, &named) == nil && same(&opened, &named)
+}
+
+// OpenToRemove opens a file that Remove would remove, without making one. The command does not inherit the descriptor.
+func OpenToRemove(name string, access Access) (*File, error) {
+	if err := checkRemovable(name, new(unix.Stat_t)); err != nil {
+		return nil, err
+	}
+	// It may have become a link or a fifo meanwhile.
+	fd, err := open(name, openFlags[access]|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	return &File{Name: name, FD: fd, ByName: true, access: access}, nil
+}
+
+// Remove removes the file, which this process must have locked exclusively. The error is Kept if the file must stay, and
+// fs.ErrNotExist if it has no name any more.
+func (f *File) Remove() error {
+	var opened, named unix.Stat_t
+	if err := unix.Fstat(f.FD, &opened); err != nil {
+		return err
+	}
+	if err := checkRemovable(f.Name, &named); err != nil {
+		return err
+	}
+	if !same(&opened, &named) {
+		return fs.ErrNotExist
+	}
+	return unix.Unlink(f.Name)
+}
+
+// checkRemovable looks at the file called name, and says why it is not one to be removed.
+func checkRemovable(name string, stat *unix.Stat_t) error {
+	switch err := unix.Lstat(name, stat); {
+	case err != nil:
+		return err
+	case stat.Mode&unix.S_IFMT != unix.S_IFREG:
+		return notRegular
+	case stat.Size != 0:
+		return notEmpty
+	case stat.Nlink != 1:
+		return manyLinks
+	}
+	return nil
+}
+
+func same(a, b *unix.Stat_t) bool { return a.Dev == b.Dev && a.Ino == b.Ino }
