@@ -3,7 +3,13 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
+	"example.org/flock/fallback"
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/early"
@@ -113,4 +119,98 @@ func tryRemove(self, name string, backend cli.Backend, command []string) (direct
 	}
 	defer release()
 	return directory, f.Remove()
+}
+
+// A supervisor is the flock that started this one to take the directory lock and become the command. The zero supervisor is
+// none.
+type supervisor struct {
+	pid    int
+	caller int           // the process that called it
+	left   time.Duration // of --timeout, when it started this one
+}
+
+// supervisorOption stands first in the words with which flock starts itself. Its value is PID+CALLER+NANOSECONDS.
+const supervisorOption = "--supervisor="
+
+// readSupervisor takes the supervisor's word out of args.
+func readSupervisor(args []string) (s supervisor, rest []string, err error) {
+	if len(args) < 2 || !strings.HasPrefix(args[1], supervisorOption) {
+		return s, args, nil
+	}
+	value := strings.TrimPrefix(args[1], supervisorOption)
+	var numbers [3]int64
+	words := strings.Split(value, "+")
+	ok := len(words) == len(numbers)
+	for i := 0; ok && i < len(numbers); i++ {
+		numbers[i], err = strconv.ParseInt(words[i], 10, 64)
+		ok = err == nil
+	}
+	if !ok || numbers[0] <= 0 {
+		return s, nil, &cli.UsageError{Text: "invalid supervisor: '" + value + "'"}
+	}
+	s = supervisor{int(numbers[0]), int(numbers[1]), time.Duration(numbers[2])}
+	return s, append([]string{args[0]}, args[2:]...), nil
+}
+
+func (s supervisor) exists() bool { return s.pid != 0 }
+
+// isGone reports whether the supervisor has ended, and nobody waits for the command any more.
+func (s supervisor) isGone() bool { return s.exists() && os.Getppid() != s.pid }
+
+// deadline returns when the wait for the lock ends, zero if it has no limit. The supervisor has used up some of the time.
+func (s supervisor) deadline(o *cli.Options, began time.Time) time.Time {
+	switch {
+	case !o.Limited:
+		return time.Time{}
+	case s.exists():
+		return began.Add(s.left)
+	}
+	return began.Add(o.Timeout)
+}
+
+// supervise starts flock once more, to take the lock and become the command, waits for it, and frees the lock. It returns
+// the exit status.
+func supervise(p *printer, f *lockfile.File, r request, c contender, args []string) int {
+	if f.ByName {
+		f.Move()
+	}
+	var left time.Duration
+	if !r.limit.Deadline.IsZero() {
+		left = time.Until(r.limit.Deadline)
+	}
+	self := supervisorOption + strconv.Itoa(os.Getpid()) + "+" + strconv.Itoa(os.Getppid()) + "+" +
+		strconv.FormatInt(left.Nanoseconds(), 10)
+	pid, err := command.StartSelf(append([]string{args[0], self}, args[1:]...))
+	if err != nil {
+		return p.fail(err)
+	}
+	child, ended := fallback.Process(pid)
+	l, failed := openDirectoryLock(f, r.op, c) // while the other one starts
+	code, err := command.Wait(pid)
+	if err != nil {
+		return p.fail(err)
+	}
+	if failed != nil {
+		return code // the other one has reported it
+	}
+	if r.cooldown > 0 && ended == nil && hadLock(l, child) {
+		if err := startCooldown(f, r.cooldown); err != nil {
+			p.fail(err) // the cooldown that began with the command goes on
+		}
+	}
+	gone := l.Gone
+	l.Gone = func(p fallback.Owner) bool { // this process keeps it no longer
+		return p.PID == os.Getpid() || gone(p)
+	}
+	l.Sweep(pid) // if that fails, the next contender does it
+	if r.remove {
+		removeLockFile(p, f, r.backend, c.command)
+	}
+	return code
+}
+
+// hadLock reports whether process p, which is dead, died with the lock.
+func hadLock(l *fallback.Lock, p fallback.Owner) bool {
+	holders, _ := l.Holders()
+	return slices.ContainsFunc(holders, func(h fallback.Holder) bool { return h.SameProcess(p) && !h.Waiting })
 }
