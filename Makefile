@@ -5,9 +5,12 @@ BINDIR  = $(PREFIX)/bin
 DATADIR = $(PREFIX)/share
 
 VERSION := $(shell packaging/version.sh)
-# The tag and -checklinkname=0 go together: internal/cstart says why.
+# The tag and -checklinkname=0 go together: internal/cstart says why. -E names
+# the entry point of the run without the Go runtime: internal/early says how.
+ENTRY = $$(case $$(go env GOOS)/$$(go env GOARCH) in \
+	(linux/amd64|linux/arm64) echo -E flock_entry;; esac)
 GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags flock_linkname \
-	-ldflags '-s -w -checklinkname=0 -X main.version=$(VERSION)'
+	-ldflags "-s -w -checklinkname=0 $(ENTRY) -X main.version=$(VERSION)"
 
 SYSTEMS = \
 	linux/amd64 linux/arm64 linux/arm linux/386 linux/riscv64 linux/ppc64le \
@@ -18,7 +21,7 @@ SYSTEMS = \
 
 all: flock                    ## build the one static binary, ./flock
 
-flock: $(wildcard *.go fallback/*.go internal/*/*.go) go.mod go.sum
+flock: $(wildcard *.go fallback/*.go internal/*/*) go.mod go.sum
 	$(GOBUILD) -o $@ .
 
 demo: flock                   ## build, and show the main job at work
@@ -62,7 +65,7 @@ torture: flock                ## kill holders at random for a long time (FLOCK_T
 	FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test ./fallback -count=1 -v -timeout 60m
 
 bench: flock                  ## measure beside util-linux flock and other lockers
-	go run ./compat_test/bench $(BENCHFLAGS) ./flock
+	go run ./compat_test/bench -svg compat_test/bench/bench.svg $(BENCHFLAGS) ./flock
 
 cross:                        ## build and vet for every system, into build/OS_ARCH
 	@for system in $(SYSTEMS); do \

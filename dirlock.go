@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -62,8 +63,8 @@ func lockDirectory(p *printer, f *lockfile.File, r request, c contender) (releas
 		return nil, directoryError(f, err)
 	}
 	p.warnVerbose("using the directory lock " + sys.Printable(l.Dir()))
-	err = useDirectoryLock(p, l, r)
-	if errors.Is(err, fallback.ErrQuit) || err == nil && c.supervisor.isGone() {
+	err = useDirectoryLock(p, l, r, c.supervisor)
+	if err == context.Canceled || err == nil && c.supervisor.isGone() {
 		l.Unlock() // nobody waits for the command any more
 		return nil, kernlock.ErrConflict
 	}
@@ -96,7 +97,7 @@ func directoryError(f *lockfile.File, err error) error {
 	return &fileError{lockingDirectory, f.Name, err}
 }
 
-func useDirectoryLock(p *printer, l *fallback.Lock, r request) error {
+func useDirectoryLock(p *printer, l *fallback.Lock, r request, s supervisor) error {
 	request := fallback.Request{Mode: fallback.Exclusive, Permits: r.permits}
 	switch {
 	case r.permits > 0:
@@ -110,21 +111,28 @@ func useDirectoryLock(p *printer, l *fallback.Lock, r request) error {
 	case r.limit.Nonblock:
 		return l.TryLock(request)
 	}
-	// A holder that this machine cannot find dead, or cannot see to have closed the file, may be waited for in vain. The
-	// user is told soon.
-	soon, deadline := time.Now().Add(time.Second), r.limit.Deadline
-	if !deadline.IsZero() && deadline.Before(soon) {
-		return l.Lock(request, deadline)
+	l.Notice = func(held *fallback.ConflictError) {
+		if why, vain := isVain(held); vain {
+			p.warn("waiting: " + held.Error() + why)
+		}
 	}
-	err := l.Lock(request, soon)
-	held, conflict := err.(*fallback.ConflictError)
-	if !conflict {
-		return err
+	return l.Lock(waitContext{context.Background(), r.limit.Deadline, s}, request)
+}
+
+// A waitContext ends a wait at a deadline, or when the supervisor has ended. It needs no timer and no goroutine.
+type waitContext struct {
+	context.Context
+	deadline   time.Time // zero: none
+	supervisor supervisor
+}
+
+func (c waitContext) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }
+
+func (c waitContext) Err() error {
+	if c.supervisor.isGone() {
+		return context.Canceled
 	}
-	if why, vain := isVain(held); vain {
-		p.warn("waiting: " + held.Error() + why)
-	}
-	return l.Lock(request, deadline)
+	return nil
 }
 
 // isVain reports whether to wait for these holders may be in vain without this machine being able to tell, and why where
@@ -178,7 +186,8 @@ func openDirectoryLock(f *lockfile.File, op kernlock.Op, c contender) (*fallback
 	}
 	l.Mine = func(p fallback.Owner) bool { return isOurs(p, owner, f, file, op) }
 	l.Gone = func(p fallback.Owner) bool { return hasClosed(p, file) }
-	l.Quit = c.supervisor.isGone
+	l.Parent = c.supervisor.pid
+	l.Sign = signOf
 	return l, nil
 }
 
@@ -345,6 +354,16 @@ func hasClosed(p fallback.Owner, file proc.OpenedFile) bool {
 	return t.kind == byNumber && file.ClosedBy(p.PID, t.number, t.file)
 }
 
+// signOf says how to notice that process p of a lock has closed the descriptor that it locked.
+func signOf(p fallback.Owner) fallback.Sign {
+	t := parseTag(p.Tag)
+	if t.kind != byNumber {
+		return fallback.Sign{}
+	}
+	name, visible := proc.DescriptorName(p.PID, t.number, t.file)
+	return fallback.Sign{File: name, Ask: visible && name == ""}
+}
+
 // isKeeper reports whether p, a process of a lock, is its keeper.
 func isKeeper(p fallback.Owner) bool { return p.Keeper == fallback.Keeper{PID: p.PID, Start: p.Start} }
 
@@ -429,7 +448,7 @@ func supervise(p *printer, f *lockfile.File, r request, c contender, args []stri
 	l.Gone = func(p fallback.Owner) bool { // this process keeps it no longer
 		return p.PID == os.Getpid() || gone(p)
 	}
-	l.Sweep() // if that fails, the next contender does it
+	l.Sweep(pid) // if that fails, the next contender does it
 	if r.remove {
 		removeLockFile(p, f, r.backend, c.command)
 	}

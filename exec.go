@@ -6,6 +6,7 @@ import (
 
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
+	"example.org/flock/internal/early"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
 )
@@ -37,6 +38,20 @@ func execute(p *printer, f *lockfile.File, o *cli.Options, s supervisor, release
 		}
 	}
 	return code
+}
+
+// earlyFailure returns why the run without the Go runtime could not execute the command, or not wait for it. Where the
+// command could not be executed, this process is the child.
+func earlyFailure(o *cli.Options) error {
+	switch r := early.Result(); r.Failed {
+	case early.Forking:
+		return &command.ForkError{Err: r.Errno}
+	case early.Executing:
+		return &command.StartError{Name: o.Command[0], Err: r.Errno}
+	case early.Waiting:
+		return &command.WaitError{Err: r.Errno}
+	}
+	return nil
 }
 
 // becomesCommand reports whether this process becomes the command rather than its parent.

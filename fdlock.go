@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.org/flock/internal/cli"
+	"example.org/flock/internal/early"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/sys"
@@ -25,6 +26,12 @@ func openLockFile(o *cli.Options) (*lockfile.File, error) {
 			}
 		}
 		return f, nil
+	}
+	switch r := early.Result(); {
+	case r.Failed == early.Opening && !sys.LacksPermission(r.Errno): // else Open may know another way
+		return nil, &fileError{opening, o.File, r.Errno}
+	case r.Failed == early.Timing, r.Failed == early.Locking:
+		return lockfile.Opened(o.File, r.Fd, r.Mode), nil
 	}
 	f, err := lockfile.Open(o.File, neededAccess(o.Op, o.Backend, o.Permits))
 	switch {
@@ -181,7 +188,9 @@ func lockNative(p *printer, f *lockfile.File, r request, c contender) (release f
 
 // attempt makes a lock call. If that may help, it makes the call again with the file open for writing.
 func attempt(call kernlock.Call, f *lockfile.File, r request) (release func(), err error) {
-	err = kernlock.Acquire(call, f.FD, r.op, r.limit)
+	if err = earlyAnswer(); err == nil {
+		err = kernlock.Acquire(call, f.FD, r.op, r.limit)
+	}
 	if r.op == kernlock.Exclusive && f.CanReopen() && kernlock.NeedsWriting(err) {
 		if err := f.CheckReopen(); err != nil {
 			return nil, &fileError{locking, f.Name, err}
@@ -192,6 +201,18 @@ func attempt(call kernlock.Call, f *lockfile.File, r request) (release func(), e
 		err = kernlock.Acquire(call, f.FD, r.op, r.limit)
 	}
 	return func() { call(f.FD, kernlock.Unlock, false) }, err
+}
+
+// earlyAnswer returns the answer of the lock call that the run without the Go runtime made, once; nil if it made none.
+func earlyAnswer() error {
+	defer early.Forget()
+	switch r := early.Result(); {
+	case r.Failed == early.Timing:
+		return &kernlock.TimerError{Err: r.Errno}
+	case r.Failed == early.Locking && r.Errno != 0:
+		return r.Errno
+	}
+	return nil
 }
 
 // lockError adds to the answer of a lock call which file it is about.

@@ -17,6 +17,7 @@ import (
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/early"
 )
 
 // version is set by the Makefile.
@@ -55,6 +56,9 @@ func run(p *printer, args []string) int {
 	case cli.Holders:
 		return showHolders(p, o)
 	}
+	if err := earlyFailure(o); err != nil {
+		return failInChild(p, err)
+	}
 
 	f, err := openLockFile(o)
 	if err != nil {
@@ -63,7 +67,7 @@ func run(p *printer, args []string) int {
 	if o.Limited {
 		cstart.OutlastAlarm()
 	}
-	began := time.Now()
+	began := time.Now().Add(-time.Duration(early.Elapsed()))
 	r, c := newRequest(o, s.deadline(o, began)), newContender(o, s)
 	release, err := acquire(p, f, r, c)
 	switch err {

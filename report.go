@@ -67,12 +67,15 @@ func (e *fileError) Error() string {
 func exitStatus(err error) int {
 	var usage *cli.UsageError
 	var start *command.StartError
+	var wait *command.WaitError
 	var file *fileError
 	switch {
 	case errors.As(err, &usage):
 		return exUsage
 	case errors.As(err, &start) && !sys.LacksMemory(err):
 		return exUnavailable
+	case errors.As(err, &wait):
+		return 1
 	case !errors.As(err, &file), sys.LacksResources(err):
 		return exOSErr
 	}
@@ -156,8 +159,13 @@ func (p *printer) flush() {
 func (p *printer) fail(err error) int {
 	p.warn(err.Error())
 	var usage *cli.UsageError
-	if errors.As(err, &usage) && usage.Try {
-		p.writeError("Try '" + p.name + " --help' for more information.\n")
+	if errors.As(err, &usage) {
+		if usage.Try {
+			p.writeError("Try '" + p.name + " --help' for more information.\n")
+		}
+		if usage.Hint != "" {
+			p.warn(usage.Hint)
+		}
 	}
 	return exitStatus(err)
 }

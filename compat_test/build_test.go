@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -59,7 +60,11 @@ func buildOurs(base string) (path, missing string) {
 		}
 		return path, ""
 	}
-	build := exec.Command("go", "build", "-trimpath", "-tags", "flock_linkname", "-ldflags", "-s -w -checklinkname=0", "-o", path, ".")
+	flags := "-s -w -checklinkname=0"
+	if runtime.GOOS == "linux" && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64") {
+		flags += " -E flock_entry"
+	}
+	build := exec.Command("go", "build", "-trimpath", "-tags", "flock_linkname", "-ldflags", flags, "-o", path, ".")
 	build.Dir = ".."
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -20,6 +20,7 @@ type compatCase struct {
 	derived   string   // the transcript was not recorded but follows from this fact
 	kernel    string   // why this is by nature about kernel locks
 	differs   string   // why ours is meant to answer otherwise
+	runtime   string   // why ours must do it without the Go runtime
 	unordered string   // why the lines of standard output come in no fixed order
 }
 
@@ -91,6 +92,8 @@ func parseCase(block string) (compatCase, error) {
 			c.kernel = value
 		case "differs":
 			c.differs = value
+		case "runtime":
+			c.runtime = value
 		case "unordered":
 			c.unordered = value
 		default:

@@ -7,3 +7,7 @@ const canHideLocks = false
 func hideLocks([]string) { panic("no filter for system calls here") }
 
 func canForbidKcmp() bool { return false }
+
+func hasEarlyRun() bool { return false }
+
+func becomeWithoutThreads([]string) { panic("no filter for system calls here") }

@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "without-kernel-locks" {
 		hideLocks(os.Args[2:])
 	}
+	if len(os.Args) > 2 && os.Args[1] == "without-threads" {
+		becomeWithoutThreads(os.Args[2:])
+	}
 	flag.Parse()
 	// The scripts wait more than they compute.
 	flag.Set("test.parallel", "6")

@@ -94,7 +94,12 @@ func TestTranscripts(t *testing.T) {
 // checkOurs runs all cases under ours in the given world.
 func checkOurs(t *testing.T, w *world, kernelLocks bool) {
 	table := newTally(t.Name()[len("Test"):])
+	early := hasEarlyRun()
 	eachCase(t, table, func(t *testing.T, c compatCase) {
+		if c.runtime != "" && !early {
+			table.add(func() { table.skipped[c.runtime] = append(table.skipped[c.runtime], c.name) })
+			t.Skip("this flock starts the Go runtime: " + c.runtime)
+		}
 		if c.kernel != "" && !kernelLocks {
 			table.add(func() { table.kernel[c.kernel] = append(table.kernel[c.kernel], c.name) })
 			t.Skip("needs kernel locks: " + c.kernel)

@@ -21,7 +21,8 @@ var qemuShows = []struct{ need, cases string }{
 	{"children in the list of the first thread: qemu-user forks in any", "argv0-is-as-typed death-is-a-signal-not-a-status"},
 	{"signal numbers as they are: qemu-user moves the real-time signals", "status-of-a-real-time-signal"},
 	{"a death signal that exec keeps: qemu-user has its own process", "dumpable-and-death-signal-untouched"},
-	{"the environment as it is: qemu-user drops what setenv(3) cannot set", "environment-byte-for-byte"},
+	{"the environment as it is: qemu-user drops what setenv(3) cannot set", "environment-byte-for-byte environment-with-duplicates"},
+	{"a set-user-id program: to the kernel the program is qemu-user", "program-with-rights-of-another-user"},
 }
 
 // hiddenByQemu returns what a case needs and qemu-user does not show; empty if

@@ -1,36 +1,44 @@
-// Package fallback locks files where there is neither flock(2) nor fcntl(2) locks: exclusively, shared, or with a
-// limited number of permits, each following the life of a process as those do.
+// Package fallback locks files on systems and filesystems that have no locks of their own: exclusively, shared, or with a
+// limited number of permits, each lock following the life of a process.
+//
+// You may use it if everybody who locks the file uses it, may rename files in the same directory beside the file, and that
+// directory is on a local filesystem or on NFS. Then an exclusive holder is alone, and a lock whose owner has died, at
+// whatever moment, is free for the next contender and for exactly one of them, without a timeout.
+//
+// You must not use it beside kernel locks of the same file, on directories that are synchronized rather than shared, where
+// a cleaner of old files runs, or where nobody can remove by hand what a machine that never comes back has held.
+//
+// Open, Lock and Unlock are all that most programs need; see the example.
 //
 // # What it promises
 //
 // As long as every contender uses it and sees the same directory: an exclusive holder is alone, there are never more
-// holders of permits than allowed, and a lock whose owner has died, at whatever moment, is free for the next contender
-// without a timeout and for exactly one of them. Nothing is judged by its age.
+// holders of permits than allowed, and a lock whose owner has died is free for exactly one next contender. No lock is judged
+// by its age.
 //
-// It does not promise an order among waiters, nor that a stream of shared holders ever lets an exclusive one in; flock(2)
-// promises neither. A conversion is not atomic: an upgrade that has to wait gives up its shared lock first.
+// It does not promise an order among waiters, though mostly the first to come is the first to get it, nor that a stream of
+// shared holders ever lets an exclusive one in; flock(2) promises neither. A conversion is not atomic: an upgrade that has to
+// wait gives up its shared lock first.
 //
-// Within one process each Lock is a holder of its own, whatever its owner: goroutines with a Lock each exclude each
-// other, and an Unlock frees what this Lock has. Locks of different processes that have the same owner, Tag included,
-// are one holder: what one of them has locked the other converts and unlocks, as flock(1) does for the shell that calls
-// it.
+// Within one process each Lock is a holder of its own, whatever its owner: goroutines with a Lock each exclude each other,
+// and an Unlock frees what this Lock has. Locks of different processes that have the same owner, Tag included, are one
+// holder: what one of them has locked the other converts and unlocks, as flock(1) does for the shell that calls it.
 //
 // # What it needs
 //
-//   - A directory beside the locked file, or elsewhere (StateDir), that every contender may read, write and search.
-//     Who may write there, or rename it, may also hold the lock for ever, or break it.
-//   - That nothing else removes files there. Cleaners of old files, as run on /tmp, do: once they have removed the token
-//     every call is an error until the directory is removed, and once they have removed the directory, too, a second
-//     owner gets in.
-//   - mkdir, rename, readdir and unlink, with rename atomic: of two processes that rename the same name, one succeeds.
-//     Any local filesystem will do, and NFS.
-//   - File names of up to 255 bytes, in which "%", "," and "~" may stand. Most are under 130.
+//   - A directory beside the locked file, or elsewhere (StateDir), that every contender may read, write and search. Whoever
+//     may write there, or rename it, can also hold the lock for ever, or break it.
+//   - That nothing else removes files there, as cleaners of old files do in /tmp. Once the token is removed, every call
+//     returns an error until the directory is removed. Once the directory is removed too, a second owner gets in.
+//   - mkdir, rename, readdir and unlink, with rename atomic: of two processes that rename the same name, one succeeds. Any
+//     local filesystem will do, and NFS.
+//   - File names of up to 255 bytes, in which "%", "," and "~" may occur. Most are under 130.
 //
 // # Where it must not be used
 //
 //   - On directories that are synchronized between machines rather than shared (Dropbox, rsync, Syncthing), where both
 //     sides can rename the same name, and on overlay filesystems whose layers are written to elsewhere at the same time.
-//   - Between contenders that use it and others that use the kernel's locks. All have to do the same.
+//   - Between contenders that use it and others that use the kernel's locks. All must do the same.
 //   - Where several machines that are copies of one snapshot, with the same boot id, share a filesystem: they take each
 //     other's processes for their own.
 //
@@ -82,6 +90,25 @@
 //
 // # Waiting
 //
-// A waiter looks after 1 ms, and then less and less often: every 16 ms if it is alone, and all waiters together about
-// every 4 ms if there are many, each at least twice a second. For that they count each other by files "wait,ID".
+// A waiter sleeps until something happens. Whoever waits has a name "wait,ID" in the state directory, whose last part
+// tells when it came; by it the waiters of one machine know their order. The eldest three watch the processes of the holders
+// and list the directory when something has happened, each a millisecond after the one before it; each of the others waits
+// until the third before it has left the line. A lock that comes free goes to the eldest, unless somebody comes at that
+// moment, or the eldest is stopped.
+//
+//	                  somebody releases         a holder ends      one before us leaves
+//	Linux             writes to our "wait,ID",  pidfd_open(2)      its "wait,ID" has no reader
+//	                  which is a FIFO                              any more
+//	without FIFOs     inotify(7)                pidfd_open(2)      its process ends
+//	macOS, BSD        kqueue(2)                 kqueue(2)          its process ends
+//	Windows           change notification       process handle     its process ends
+//	others            looks                     looks              looks
+//
+// Without events, or when their limits are used up, a waiter looks after 1 ms, and then less and less often: every 16 ms
+// if it is alone, and all waiters together about every 4 ms if there are many, each at least twice a second.
+//
+// What no event tells, such as the release by another machine, is found by a look every two seconds; that an owner has
+// let go otherwise (Lock.Gone), every second.
+//
+// All this is a matter of speed. Whether somebody has the lock is decided by the token only.
 package fallback

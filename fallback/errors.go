@@ -14,7 +14,11 @@ import (
 type ConflictError struct {
 	Dir     string   // the state directory
 	Holders []Holder // at least one
+
+	cause error // context.DeadlineExceeded from Lock, nil from TryLock
 }
+
+func (e *ConflictError) Unwrap() error { return e.cause }
 
 // Error names the holders, as in "held by process 123".
 func (e *ConflictError) Error() string {

@@ -87,24 +87,28 @@ func (o Owner) renewed() Owner {
 // in the life of one kernel. The test that runs every interleaving replaces it.
 var nonce = func() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
-// parseID reads what id wrote.
+// parseID reads what id wrote. It is done for every name of a listing, hence without allocating.
 func parseID(s string) (o Owner, ok bool) {
-	f := strings.Split(s, ",")
-	if len(f) != 10 || f[9] == "" {
-		return o, false
+	var f [10]string
+	escaped := strings.IndexByte(s, '%') >= 0
+	for i := range f {
+		var more bool
+		if f[i], s, more = strings.Cut(s, ","); more != (i < len(f)-1) {
+			return o, false
+		}
+		if escaped && i > 0 {
+			if f[i], ok = unescape(f[i]); !ok {
+				return o, false
+			}
+		}
 	}
 	pid, ok := parsePID(f[0])
-	if !ok {
+	if !ok || f[9] == "" {
 		return o, false
 	}
 	keeper := 0
 	if f[6] != "" {
 		if keeper, ok = parsePID(f[6]); !ok {
-			return o, false
-		}
-	}
-	for i := 1; i < len(f); i++ {
-		if f[i], ok = unescape(f[i]); !ok {
 			return o, false
 		}
 	}
@@ -114,7 +118,7 @@ func parseID(s string) (o Owner, ok bool) {
 
 func parsePID(s string) (int, bool) {
 	pid, err := strconv.Atoi(s)
-	return pid, err == nil && pid > 0 && strconv.Itoa(pid) == s
+	return pid, err == nil && pid > 0 && s[0] >= '1' && s[0] <= '9'
 }
 
 // word escapes s, and where the result is longer than max bytes replaces its end by a hash of the whole.

@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,24 +10,30 @@ import (
 	"time"
 )
 
-// A Lock is one owner's access to the lock whose state is one directory. Its methods are not for concurrent use;
-// processes, and several Locks within one, may do as they like. The Locks of one process exclude each other, even with
-// the same owner; those of two processes with the same owner are one, so that a lock can be converted and released by
-// another process than took it.
+// A Lock is one owner's access to the lock whose state is one directory. Its methods must not be called concurrently, but
+// processes, and several Locks of one process, need no other coordination. The Locks of one process exclude each other, even
+// with the same owner; those of two processes with the same owner are one holder, so that another process than the one that
+// locked can convert and release the lock.
+//
+// A program that locks for itself needs none of the fields. They serve flock(1), which locks for other processes. Mine, Gone
+// and Sign are called with one process of a lock at a time, its owner or its keeper: PID and Start of the Owner are those of
+// that process, which is alive and runs on this machine.
 type Lock struct {
-	// Mine and Gone are called for each process of a lock, its owner and its keeper, with its PID and Start in the
-	// Owner, and only while that process lives on this machine. nil: never.
-
-	// Mine reports whether the lock of this process is ours, too, as with a descriptor that both have: then it does
-	// not conflict, and is converted and released as our own. It must be certain. A conversion leaves the lock with
-	// the process that had it.
+	// Mine reports whether the lock of this process is ours too, as with a descriptor that both have. Such a lock does not
+	// conflict with ours, and is converted and released as our own; a conversion leaves it with the process that had it.
+	// The answer must be certain: true for somebody else's lock lets two in. nil: never.
 	Mine func(Owner) bool
-	// Gone reports whether this process has let go of the lock, for instance by closing the descriptor. When all
-	// living processes of a lock have, it is free. It must be certain, and for good, as death is: when in doubt the
-	// answer is false. It may take some time to find out.
+	// Gone reports whether this process has let go of the lock, for instance by closing the descriptor. A lock of which all
+	// living processes have let go is free. The answer true must be certain, and for good, as death is; when in doubt the
+	// answer is false. It may take some time. nil: never.
 	Gone func(Owner) bool
-	// Quit is asked while Lock waits, and ends that with ErrQuit. nil: never.
-	Quit func() bool
+	// Sign says how to notice that this process has let go, that is, when to call Gone again. It is about speed only.
+	// nil: it cannot be noticed.
+	Sign func(Owner) Sign
+	// Notice is called once, when Lock has waited for a second. nil: never.
+	Notice func(*ConflictError)
+	// Parent is a process whose end makes Lock look at the error of its context at once. 0: none.
+	Parent int
 
 	dir    string
 	owner  Owner
@@ -35,8 +42,18 @@ type Lock struct {
 	nonces []string // of the records that may be there, see claim.go
 }
 
-// ErrQuit is the error of a Lock that was told to wait no longer.
-var ErrQuit = errors.New("fallback: told to wait no longer")
+// Open returns the lock on the file called path for this process, with its state beside the file. The file must exist.
+func Open(path string) (*Lock, error) {
+	dir, err := StateDir(path, "")
+	if err != nil {
+		return nil, err
+	}
+	owner, err := self()
+	if err != nil {
+		return nil, err
+	}
+	return New(dir, owner), nil
+}
 
 // New returns the lock with the given state directory (see StateDir) for an owner (see Process). It does no I/O.
 func New(dir string, owner Owner) *Lock {
@@ -56,22 +73,24 @@ type Request struct {
 	Permits int // for Mode Permit: how many holders of a permit there may be at once, ours included
 }
 
-// TryLock acquires the lock or answers a *ConflictError at once. Where the owner has the lock already, it is converted,
+// TryLock acquires the lock or returns a *ConflictError at once. Where the owner has the lock already, it is converted,
 // and an upgrade that fails loses what there was, as with flock(2) and LOCK_NB.
 //
-// That somebody is in the middle of acquiring or releasing is no conflict, so TryLock may take some milliseconds; and a
-// second, when a process was stopped there.
+// That another process is acquiring or releasing the lock is no conflict, so TryLock may take some milliseconds; and a
+// second, if that process is stopped.
 func (l *Lock) TryLock(r Request) error {
-	return l.lock(r, time.Unix(0, 0))
+	return l.lock(context.Background(), r, time.Unix(0, 0))
 }
 
-// Lock waits until the lock is acquired, or until the deadline and then answers a *ConflictError. The zero deadline
-// waits for ever.
-func (l *Lock) Lock(r Request, deadline time.Time) error {
-	return l.lock(r, deadline)
+// Lock waits until it has acquired the lock. If the deadline of ctx passes first, it returns a *ConflictError that wraps
+// context.DeadlineExceeded; if ctx is cancelled, the error of ctx, within 50 ms.
+func (l *Lock) Lock(ctx context.Context, r Request) error {
+	deadline, _ := ctx.Deadline()
+	return l.lock(ctx, r, deadline)
 }
 
-func (l *Lock) lock(r Request, deadline time.Time) error {
+// lock acquires the lock until the deadline; zero: without limit.
+func (l *Lock) lock(ctx context.Context, r Request, deadline time.Time) error {
 	if r.Mode < Exclusive || r.Mode > Permit || r.Mode == Permit && r.Permits < 1 {
 		return errors.New("fallback: bad request: " + r.Mode.String() + ", " + strconv.Itoa(r.Permits) + " permits")
 	}
@@ -85,24 +104,33 @@ func (l *Lock) lock(r Request, deadline time.Time) error {
 	if err != nil {
 		return err
 	}
+	l.place.parent = l.Parent
 	c := l.call(l.place)
+	c.ctx = ctx
+	if l.Notice != nil {
+		c.notice = func(wait []record) { l.Notice(&ConflictError{Dir: l.dir, Holders: l.place.public(wait)}) }
+	}
 	l.claim(c.owner.nonce)
 	holders, err := c.acquire(r, actor, deadline)
 	switch {
-	case err == ErrQuit:
+	case err != nil && err == ctx.Err():
 		l.disclaim("")
 		return err
 	case err != nil:
 		return l.place.explain("cannot lock", err) // any of the records may be there
 	case holders != nil:
 		l.disclaim("")
-		return &ConflictError{Dir: l.dir, Holders: l.place.public(holders)}
+		conflict := &ConflictError{Dir: l.dir, Holders: l.place.public(holders)}
+		if _, ok := ctx.Deadline(); ok {
+			conflict.cause = context.DeadlineExceeded
+		}
+		return conflict
 	}
 	l.disclaim(c.owner.nonce)
 	return nil
 }
 
-// Unlock releases what is ours, in whatever mode. To hold nothing is no error.
+// Unlock releases what is ours, in whatever mode. It is no error to hold nothing.
 func (l *Lock) Unlock() error {
 	if err := l.open(false); err != nil {
 		return ignoreAbsent(err)
@@ -114,30 +142,30 @@ func (l *Lock) Unlock() error {
 	return l.place.explain("cannot unlock", err)
 }
 
-// Sweep frees what dead owners left, as a parent does after the command that it started has ended. It is never
-// necessary: whoever locks next does the same.
-func (l *Lock) Sweep() error {
+// Sweep frees what process pid left, now that it is dead, as a parent does after the command that it started has ended.
+// It is never necessary: whoever locks next does the same.
+func (l *Lock) Sweep(pid int) error {
 	if err := l.open(false); err != nil {
 		return ignoreAbsent(err)
 	}
-	return l.place.explain("cannot clean up", ignoreAbsent(l.call(l.place).sweep()))
+	return l.place.explain("cannot clean up", ignoreAbsent(l.call(l.place).sweep(pid)))
 }
 
-// A Holder is somebody who has the lock.
+// A Holder holds the lock, or waits for it.
 type Holder struct {
 	Owner
 	Mode Mode
-	// File is the path to remove if the holder is known to be gone and cannot be seen from here, being on another
-	// machine: its record, or the whole state directory where the record is the token.
+	// File is the path to remove if the holder is Unreachable and known to be gone: its record, or the whole state
+	// directory where the record is the token.
 	File string
 	// Unreachable says that this machine cannot tell whether the holder lives.
 	Unreachable bool
-	// Waiting says that it has not got the lock yet.
+	// Waiting says that it does not hold the lock yet.
 	Waiting bool
 }
 
-// Holders returns the living holders of the lock, those on other machines included, and then who has been waiting for
-// more than some milliseconds. A state directory that is not there has none.
+// Holders returns the living holders of the lock, those on other machines included, and then those who have been waiting
+// for more than some milliseconds. A state directory that does not exist has none.
 func (l *Lock) Holders() ([]Holder, error) {
 	if err := l.open(false); err != nil {
 		return nil, ignoreAbsent(err)
@@ -154,7 +182,7 @@ func (l *Lock) Holders() ([]Holder, error) {
 	return append(l.place.public(holders), l.place.Waiting()...), nil
 }
 
-// Waiters returns who has been waiting for the lock for more than some milliseconds.
+// Waiters returns those who have been waiting for the lock for more than some milliseconds.
 func (l *Lock) Waiters() ([]Holder, error) {
 	if err := l.open(false); err != nil {
 		return nil, ignoreAbsent(err)
@@ -165,7 +193,7 @@ func (l *Lock) Waiters() ([]Holder, error) {
 	return l.place.Waiting(), nil
 }
 
-// lookBusy looks until nobody is taking or releasing the lock, or has been for as long as makes it a conflict.
+// lookBusy looks until no process is taking or releasing the lock, or one has been for so long that it is a conflict.
 func (c *call) lookBusy() (view, error) {
 	start := c.Now()
 	for {
@@ -177,8 +205,8 @@ func (c *call) lookBusy() (view, error) {
 	}
 }
 
-// Close lets go of the file descriptor that a Lock keeps on its directory between calls. It releases nothing, and the
-// Lock may be used again.
+// Close closes the file descriptor that a Lock keeps on its directory between calls. It releases nothing, and the Lock may
+// be used again.
 func (l *Lock) Close() error {
 	if l.place == nil {
 		return nil
@@ -198,7 +226,7 @@ func (l *Lock) open(make bool) (err error) {
 }
 
 func (l *Lock) call(s space) *call {
-	return &call{space: s, owner: l.owner.renewed(), gone: l.Gone, quit: l.Quit, ours: func(o Owner) bool {
+	return &call{space: s, owner: l.owner.renewed(), gone: l.Gone, sign: l.Sign, ours: func(o Owner) bool {
 		if l.claimedByOther(o.nonce) {
 			return false
 		}

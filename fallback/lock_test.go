@@ -3,6 +3,7 @@
 package fallback
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"math"
@@ -48,11 +49,45 @@ func TestConversions(t *testing.T) {
 	settled(t, dir)
 }
 
+// TestCancel cancels a Lock that waits.
+func TestCancel(t *testing.T) {
+	dir := lockFile(t)
+	must(New(dir, me("a")).TryLock(Request{Mode: Exclusive}))
+	waiter := New(dir, me("b"))
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- waiter.Lock(ctx, Request{Mode: Exclusive}) }()
+	for l := New(dir, me("c")); ; time.Sleep(time.Millisecond) {
+		if waiters, err := l.Waiters(); err != nil {
+			t.Fatal(err)
+		} else if len(waiters) > 0 {
+			break
+		}
+	}
+	cancel()
+	if err := <-ended; err != context.Canceled {
+		t.Error(err)
+	}
+	if err := waiter.TryLock(Request{Mode: Shared}); err == nil {
+		t.Error("two inside")
+	}
+}
+
+// until returns a context with a deadline.
+func until(deadline time.Time) context.Context {
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	time.AfterFunc(time.Until(deadline)+time.Second, cancel)
+	return ctx
+}
+
 func TestDeadline(t *testing.T) {
 	dir := lockFile(t)
 	must(New(dir, me("a")).TryLock(Request{Mode: Exclusive}))
 	start := time.Now()
-	err := New(dir, me("b")).Lock(Request{Mode: Shared}, start.Add(300*time.Millisecond))
+	err := New(dir, me("b")).Lock(until(start.Add(300*time.Millisecond)), Request{Mode: Shared})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
 	var conflict *ConflictError
 	if !errors.As(err, &conflict) || conflict.Holders[0].PID != os.Getpid() || conflict.Holders[0].Mode != Exclusive {
 		t.Fatal(err)
@@ -188,7 +223,7 @@ func TestNames(t *testing.T) {
 		for _, base := range []string{"", t.TempDir()} {
 			dir, err := StateDir(file, base)
 			must(err)
-			if len(filepath.Base(nursery(dir))) > maxName {
+			if len(filepath.Base(stagingDir(dir))) > maxName {
 				t.Fatalf("too long: %q", dir)
 			}
 			settled(t, dir)

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"example.org/flock/internal/events"
 )
 
 // A place is a state directory as a space: file system calls, the clock, and the process table.
@@ -16,9 +18,24 @@ type place struct {
 	make bool // whether to make the directory when it is not there
 	root *os.Root
 
-	waiting string   // our name while we wait, see queue.go
-	waiters []string // such names in the last listing that have not been judged
-	crowd   int      // how many there were
+	directory *os.File // file
+	opened    *os.Root // when it was this one
+
+	waiters     []string // names of waiters in the last listing, see queue.go
+	waiterCount int      // how many there were
+
+	// While we wait:
+	waiting       string         // our name
+	queuedIn      *os.Root       // where it is
+	entry         int            // what we have open of it, see createEntry
+	listening     bool           // and listen to
+	noDescriptors bool           // there are no descriptors for that
+	rank          int            // how many are before us
+	before        string         // the one of them whose leaving is waited for
+	piped         bool           // by way of what it has open
+	watcher       events.Watcher // what is waited for, see watch.go
+	look          events.Look
+	parent        int // Lock.Parent
 }
 
 // openPlace opens the state directory dir. Without make, one that is not there is fs.ErrNotExist.
@@ -27,12 +44,12 @@ func openPlace(dir string, make bool) (*place, error) {
 	var unclean error
 	if make {
 		// What we may not remove keeps us from making a state directory, but not from using one.
-		unclean = clean(dir)
+		unclean = cleanStaging(dir)
 		p.make = unclean == nil
 	}
 	if err := p.open(); err != nil {
 		if unclean != nil && errors.Is(err, fs.ErrNotExist) {
-			return nil, (&place{dir: nursery(dir)}).explain("cannot clean up", unclean)
+			return nil, (&place{dir: stagingDir(dir)}).explain("cannot clean up", unclean)
 		}
 		return nil, p.explain("cannot open", err)
 	}
@@ -61,7 +78,7 @@ func (p *place) open() error {
 
 // openDir opens a directory that is no symbolic link, nor was one when it was opened.
 func openDir(dir string) (root *os.Root, err error) {
-	// A nursery can be removed and made again in between.
+	// A staging directory can be removed and made again in between.
 	for range 10 {
 		if root, err = openOnce(dir); err != errReplaced {
 			break
@@ -79,7 +96,7 @@ func openOnce(dir string) (*os.Root, error) {
 	}
 	switch {
 	case named.Mode()&fs.ModeSymlink != 0:
-		return nil, stateError("it is a symbolic link, which nobody who locks makes; remove it")
+		return nil, stateError("it is a symbolic link, which flock never makes; remove it")
 	case !named.IsDir():
 		return nil, stateError("it is not a directory; remove it")
 	}
@@ -98,7 +115,12 @@ func openOnce(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-func (p *place) close() error { return p.root.Close() }
+func (p *place) close() error {
+	if p.directory != nil {
+		p.directory.Close()
+	}
+	return p.root.Close()
+}
 
 func (p *place) List() ([]string, error) {
 	names, err := p.list()
@@ -113,15 +135,9 @@ func (p *place) List() ([]string, error) {
 }
 
 func (p *place) list() ([]string, error) {
-	// Opened anew each time: that is when an NFS client asks the server whether the directory has changed.
-	f, err := p.root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
+	names, err := p.names()
 	p.waiters = waiters(names)
-	p.crowd = len(p.waiters)
+	p.waiterCount = len(p.waiters)
 	return names, err
 }
 
@@ -148,6 +164,5 @@ func (p *place) Create(name string) error {
 
 func (p *place) Remove(name string) error { return removeIn(p.root, name) }
 
-func (p *place) Fate(o Owner) fate     { return judge(here(), o) }
-func (p *place) Now() time.Time        { return time.Now() }
-func (p *place) Pause(d time.Duration) { time.Sleep(d) }
+func (p *place) Fate(o Owner) fate { return judge(here(), o) }
+func (p *place) Now() time.Time    { return time.Now() }

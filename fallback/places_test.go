@@ -25,7 +25,7 @@ func TestHostilePlaces(t *testing.T) {
 		"link":         {func(d string) { os.Mkdir(d+"2", 0777); os.Symlink(d+"2", d) }, "symbolic link"},
 		"dangling":     {func(d string) { os.Symlink(d+"2", d) }, "symbolic link"},
 		"file":         {func(d string) { os.WriteFile(d, nil, 0666) }, "not a directory"},
-		"nursery link": {func(d string) { os.Symlink(".", nursery(d)) }, "symbolic link"},
+		"staging link": {func(d string) { os.Symlink(".", stagingDir(d)) }, "symbolic link"},
 		"empty":        {func(d string) { os.Mkdir(d, 0777) }, "token is missing"},
 		"no token":     {func(d string) { os.Mkdir(d, 0777); os.WriteFile(d+"/README", nil, 0666) }, "token is missing"},
 		"two tokens": {func(d string) {
@@ -76,10 +76,10 @@ func TestPermissionDenied(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to become somebody else")
 	}
-	for _, born := range []bool{false, true} {
+	for _, made := range []bool{false, true} {
 		dir := lockFile(t)
 		must(os.Chmod(filepath.Dir(filepath.Dir(dir)), 0755))
-		if born {
+		if made {
 			settled(t, dir)
 		}
 		c := exec.Command("/proc/self/exe")

@@ -3,6 +3,7 @@
 package fallback
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -22,15 +23,23 @@ import (
 var roles = map[string]func(dir string, n int){
 	"killed at a step": killedAtStep,
 	"tortured":         tortured,
-	"contend":          contend,
-	"nobody":           nobody,
-	"lock for parent":  lockForParent,
+	"tortured, events lost": func(dir string, n int) {
+		loseEvent = func() time.Duration { return max(0, rand.N(200*time.Millisecond)-100*time.Millisecond) }
+		tortured(dir, n)
+	},
+	"tortured, no FIFO": func(dir string, n int) {
+		makeFIFO = func(int, string, uint32) error { return unix.EPERM }
+		tortured(dir, n)
+	},
+	"contend":         contend,
+	"nobody":          nobody,
+	"lock for parent": lockForParent,
 }
 
 func TestMain(m *testing.M) {
-	if role := roles[os.Getenv("FALLBACK_ROLE")]; role != nil {
+	if name, isChild := os.LookupEnv("FALLBACK_ROLE"); isChild {
 		n, _ := strconv.Atoi(os.Getenv("FALLBACK_N"))
-		role(os.Getenv("FALLBACK_PLACE"), n)
+		roles[name](os.Getenv("FALLBACK_PLACE"), n) // a panic where there is no such role
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -161,9 +170,9 @@ func TestKilledWhileMakingTheStateDirectory(t *testing.T) {
 			if !before { // another maker has won meanwhile
 				settled(t, dir)
 			}
-			temp := filepath.Join(nursery(dir), deadOwner(t).renewed().id())
+			temp := filepath.Join(stagingDir(dir), deadOwner(t).renewed().id())
 			if steps > 0 {
-				must(os.Mkdir(nursery(dir), 0777))
+				must(os.Mkdir(stagingDir(dir), 0777))
 			}
 			if steps > 1 {
 				must(os.Mkdir(temp, 0777))
@@ -192,7 +201,7 @@ func TestZombieIsDead(t *testing.T) {
 	}
 	in.Close()
 	l := New(dir, me(""))
-	if err := l.Lock(Request{Mode: Shared}, time.Now().Add(20*time.Second)); err != nil {
+	if err := l.Lock(until(time.Now().Add(20*time.Second)), Request{Mode: Shared}); err != nil {
 		t.Fatal(err) // not reaped yet
 	}
 	c.Wait()
@@ -203,7 +212,7 @@ func TestZombieIsDead(t *testing.T) {
 func contend(dir string, n int) {
 	l := New(dir, me(""))
 	for range n {
-		must(l.Lock(Request{Mode: Exclusive}, time.Time{}))
+		must(l.Lock(context.Background(), Request{Mode: Exclusive}))
 		guard(dir, unix.LOCK_EX)()
 		must(l.Unlock())
 	}
@@ -251,7 +260,7 @@ func tortured(dir string, n int) {
 	l := New(dir, me(""))
 	for {
 		mode := Mode(1 + rand.N(3))
-		must(l.Lock(Request{mode, 2}, time.Time{}))
+		must(l.Lock(context.Background(), Request{mode, 2}))
 		how := unix.LOCK_SH
 		if mode == Exclusive {
 			how = unix.LOCK_EX
@@ -265,7 +274,15 @@ func tortured(dir string, n int) {
 	}
 }
 
-func TestTorture(t *testing.T) {
+func TestTorture(t *testing.T) { torture(t, "tortured") }
+
+// Exclusion owes nothing to events: here each second one is lost.
+func TestTortureWithEventsLost(t *testing.T) { torture(t, "tortured, events lost") }
+
+// Some filesystems have no FIFOs.
+func TestTortureWithoutFIFO(t *testing.T) { torture(t, "tortured, no FIFO") }
+
+func torture(t *testing.T, role string) {
 	long := 3 * time.Second
 	if s := os.Getenv("FLOCK_TORTURE"); s != "" {
 		var err error
@@ -280,7 +297,7 @@ func TestTorture(t *testing.T) {
 	for i := range kills {
 		wg.Go(func() {
 			for {
-				c := child(t, "tortured", dir, 0)
+				c := child(t, role, dir, 0)
 				for range rand.N(3) {
 					time.Sleep(time.Duration(rand.N(30)) * time.Millisecond)
 					c.Process.Signal(unix.SIGSTOP)

@@ -1,8 +1,10 @@
 package fallback
 
 import (
+	"context"
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"strings"
 	"time"
 )
@@ -19,14 +21,18 @@ type space interface {
 	Create(name string) error
 	Remove(name string) error
 
-	// Queue makes it seen that we wait, and returns how many do; Leave ends that. Nothing but the length of pauses
-	// depends on it.
+	// Queue makes it seen that we wait, and returns how many do; Leave ends that. Watch has Pause end when one of these
+	// records is gone or something happens to its owner. Pause reports whether something has happened that the records
+	// do not show. Nothing but the length of pauses depends on all this.
 	Queue(Owner) int
+	Watch([]record, func(Owner) Sign) watched
+	Pause(time.Duration) (happened bool)
 	Leave()
+	// Wake wakes waiters, as the lock may be free for one. Without anew only those that the last listing showed.
+	Wake(anew bool)
 
 	Fate(Owner) fate
 	Now() time.Time
-	Pause(time.Duration)
 }
 
 // fate is what this process can tell about another.
@@ -51,7 +57,9 @@ type call struct {
 	owner   Owner            // with the nonce of this call
 	ours    func(Owner) bool // whether a record of this owner is our own
 	gone    func(Owner) bool // whether a living process has let go all the same; may be nil
-	quit    func() bool      // asked while waiting; may be nil
+	ctx     context.Context  // whose error ends the wait; may be nil
+	sign    func(Owner) Sign
+	notice  func([]record) // called once after a while; may be nil
 }
 
 // How often and how long a listing without exactly one token is looked at again before it is believed.
@@ -142,12 +150,17 @@ func (c *call) attempt() ([]record, error) {
 			continue
 		case t.kind == kindFree:
 			if wait := c.obstacles(v); wait != nil {
-				return wait, c.remove(c.own(v)...)
+				own := c.own(v)
+				err := c.remove(own...)
+				if len(own) > 0 {
+					c.Wake(true)
+				}
+				return wait, err
 			}
 		case t.kind == kindExcl && c.ours(t.owner):
 			if c.request.Mode == Exclusive {
 				// By a new name: somebody may take the owner for gone, and be about to steal the old one.
-				renewed := newRecord(kindExcl, c.heir([]record{t})).name
+				renewed := newRecord(kindExcl, c.ownerAfter([]record{t})).name
 				if t.name == renewed {
 					return nil, nil
 				}
@@ -176,15 +189,18 @@ func (c *call) attempt() ([]record, error) {
 // us, by somebody who thought us dead.
 func (c *call) enter(v view) (held bool, wait []record, err error) {
 	var own []record
-	for _, r := range v.holders {
+	sampled := c.sample(len(v.holders))
+	for i, r := range v.holders {
+		excludes := c.excludes(r)
 		switch {
 		case c.ours(r.owner):
 			own = append(own, r)
+		case !excludes && !sampled(i):
 		case !c.lives(r):
 			if err := c.remove(r); err != nil {
 				return false, nil, err
 			}
-		case c.excludes(r):
+		case excludes:
 			wait = append(wait, r)
 		}
 	}
@@ -195,13 +211,14 @@ func (c *call) enter(v view) (held bool, wait []record, err error) {
 			return false, nil, err
 		}
 		_, err := c.move(c.busy, free)
+		c.Wake(len(own) > 0)
 		return false, wait[:limit], err
 	}
 	if c.request.Mode != Exclusive {
 		held, err = c.join(c.busy, own)
 		return held, nil, err
 	}
-	if held, err = c.move(c.busy, newRecord(kindExcl, c.heir(own)).name); held {
+	if held, err = c.move(c.busy, newRecord(kindExcl, c.ownerAfter(own)).name); held {
 		err = c.remove(own...)
 	}
 	return held, nil, err
@@ -211,7 +228,7 @@ func (c *call) enter(v view) (held bool, wait []record, err error) {
 // is not there any more, the record goes again. It is a new record, whatever we have already: somebody may take the
 // owner for gone, and be about to remove the old one.
 func (c *call) join(token string, own []record) (held bool, err error) {
-	mine := newRecord(kindOf(c.request.Mode), c.heir(own))
+	mine := newRecord(kindOf(c.request.Mode), c.ownerAfter(own))
 	if err := c.Create(mine.name); err != nil {
 		return false, err
 	}
@@ -228,12 +245,14 @@ func (c *call) join(token string, own []record) (held bool, err error) {
 			old = append(old, r)
 		}
 	}
-	return true, c.remove(old...)
+	err = c.remove(old...)
+	c.Wake(len(own) > 0)
+	return true, err
 }
 
-// heir is the owner for a new record. A conversion keeps the owner of what it converts, which may be an ancestor
+// ownerAfter returns the owner for a new record. A conversion keeps the owner of what it converts, which may be an ancestor
 // that the lock would otherwise not outlive us with.
-func (c *call) heir(own []record) Owner {
+func (c *call) ownerAfter(own []record) Owner {
 	if len(own) == 0 {
 		return c.owner
 	}
@@ -284,32 +303,63 @@ func (c *call) obstacles(v view) (wait []record) {
 
 // release gives up all that is ours.
 func (c *call) release() error {
+	freed := false
+	defer func() {
+		if freed {
+			c.Wake(true)
+		}
+	}()
 	for {
 		v, err := c.look()
 		if err != nil {
 			return err
 		}
-		if err := c.remove(c.own(v)...); err != nil {
+		own := c.own(v)
+		freed = freed || len(own) > 0
+		if err := c.remove(own...); err != nil {
 			return err
 		}
 		if v.token.kind != kindExcl || !c.ours(v.token.owner) {
 			return nil
 		}
 		if held, err := c.move(v.token.name, free); held || err != nil {
+			freed = freed || held
 			return err
 		}
 	}
 }
 
-// sweep removes what dead owners left. It needs no token for that: their names cannot come again.
-func (c *call) sweep() error {
+// sampleSize is how many records that do not matter to it a call judges, lest those of the dead pile up. Were it all, the
+// work of many shared holders would grow with the square of their number.
+const sampleSize = 4
+
+// sample returns which of n records to judge of those that do not matter.
+func (c *call) sample(n int) func(i int) bool {
+	if n <= sampleSize {
+		return func(int) bool { return true }
+	}
+	first := rand.N(n)
+	return func(i int) bool { return (i-first+n)%n < sampleSize }
+}
+
+// sweep removes what process pid left, and some of what other dead owners did. It needs no token for that: their names
+// cannot come again.
+func (c *call) sweep(pid int) error {
+	freed := false
+	defer func() {
+		if freed {
+			c.Wake(true)
+		}
+	}()
 	for {
 		v, err := c.look()
 		if err != nil {
 			return err
 		}
-		for _, r := range v.holders {
-			if !c.lives(r) {
+		sampled := c.sample(len(v.holders))
+		for i, r := range v.holders {
+			if (r.owner.PID == pid || sampled(i)) && !c.lives(r) {
+				freed = true
 				if err := c.remove(r); err != nil {
 					return err
 				}
@@ -319,6 +369,7 @@ func (c *call) sweep() error {
 			return nil
 		}
 		if swept, err := c.move(v.token.name, free); swept || err != nil {
+			freed = freed || swept
 			return err
 		}
 	}

@@ -231,21 +231,25 @@ func (a *actor) Now() time.Time { return a.now }
 
 func (a *actor) Queue(Owner) int { return 1 }
 func (a *actor) Leave()          {}
+func (a *actor) Wake(bool)       {}
+
+func (a *actor) Watch([]record, func(Owner) Sign) watched { return watched{} }
 
 // Pause ends when something has changed. What a contender has seen before does not matter to it after a pause between
 // two attempts, so that this is forgotten.
-func (a *actor) Pause(time.Duration) {
+func (a *actor) Pause(time.Duration) bool {
 	a.now = a.now.Add(lookEvery)
 	if !a.reset {
 		a.step("pauses")
 		a.saw("looks again")
-		return
+		return false
 	}
 	a.pausing = true
 	a.step("waits")
 	a.pausing = false
 	a.seen = uint64(a.phase)
 	a.sim.tell(a, "wakes")
+	return false
 }
 
 // play does a script: X, S and P lock, x, s and p try to, u unlocks.

@@ -109,6 +109,9 @@ func parse(names []string) (v view, complaint string) {
 			}
 			r := record{k, o, name}
 			if k == kindShared || k == kindPermit {
+				if v.holders == nil {
+					v.holders = make([]record, 0, len(names))
+				}
 				v.holders = append(v.holders, r)
 			} else {
 				v.token = r

@@ -65,11 +65,11 @@ func plusses(path string) string {
 	return string(b)
 }
 
-// fit appends ".flock". Where that, and the name of the nursery, would be too long for a file name, the end of the
+// fit appends ".flock". Where that, and the name of the staging directory, would be too long for a file name, the end of the
 // name gives way to a hash of it, without cutting a character in two: some filesystems take only UTF-8.
 func fit(name string) string {
 	const suffix = ".flock"
-	room := maxName - len(nursery("")) - len(suffix)
+	room := maxName - len(stagingDir("")) - len(suffix)
 	if len(name) <= room {
 		return name + suffix
 	}

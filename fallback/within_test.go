@@ -3,6 +3,7 @@
 package fallback
 
 import (
+	"context"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -25,7 +26,7 @@ func TestLocksOfOneProcessExcludeEachOther(t *testing.T) {
 					defer l.Close()
 					for range 30 {
 						mode := Mode(1 + rand.N(3))
-						must(l.Lock(Request{mode, 2}, time.Time{}))
+						must(l.Lock(context.Background(), Request{mode, 2}))
 						if mode == Exclusive {
 							inside++
 							rounds++
@@ -37,7 +38,7 @@ func TestLocksOfOneProcessExcludeEachOther(t *testing.T) {
 						if mode == Exclusive {
 							inside--
 							if rand.N(2) == 0 { // a conversion
-								must(l.Lock(Request{Shared, 2}, time.Time{}))
+								must(l.Lock(context.Background(), Request{Shared, 2}))
 							}
 						}
 						must(l.Unlock())

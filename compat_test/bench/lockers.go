@@ -17,6 +17,7 @@ type locker struct {
 	run    []string // the words before the command
 	noFork []string // the same with exec instead of fork; nil: not had
 	number []string // locks descriptor 9; nil: not had
+	flock  bool     // has the options of flock(1)
 }
 
 const (
@@ -28,7 +29,7 @@ const (
 // lockers returns ours, the reference, and what else is installed.
 func lockers(ours string) []locker {
 	flock := func(name, path string, env ...string) locker {
-		return locker{name, env, []string{path, "lock"}, []string{path, "-F", "lock"}, []string{path, "9"}}
+		return locker{name, env, []string{path, "lock"}, []string{path, "-F", "lock"}, []string{path, "9"}, true}
 	}
 	all := []locker{flock(us, ours), flock(directory, ours, "FLOCK_BACKEND=directory")}
 	if path, err := exec.LookPath("flock"); err == nil && isUtilLinux(path) {
@@ -86,4 +87,5 @@ func isUtilLinux(path string) bool {
 	return err == nil && filepath.Base(real) != "busybox" && strings.Contains(string(out), "from util-linux 2")
 }
 
-func (l locker) environ() []string { return append(os.Environ(), l.env...) }
+// environ has no locale: where there is one, util-linux reads files for it.
+func (l locker) environ() []string { return append(append(os.Environ(), "LC_ALL=C"), l.env...) }

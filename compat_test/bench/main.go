@@ -4,7 +4,7 @@
 // installed, all in one run, taking turns, since machines are noisy: what
 // counts is the ratio of two medians of one run. It prints tables in Markdown.
 //
-// Usage: bench [-rounds N] FLOCK
+// Usage: bench [-rounds N] [-parts PART,...] [-svg FILE] FLOCK
 package main
 
 import (
@@ -12,30 +12,60 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 func main() {
 	rounds := flag.Int("rounds", 500, "runs of each command")
+	svg := flag.String("svg", "", "draw the whole processes into this `file`")
+	which := flag.String("parts", "runs,waiting,handover,releases,order,idle,readers", "what to measure, in that order")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: bench [-rounds N] FLOCK")
+		fmt.Fprintln(os.Stderr, "usage: bench [-rounds N] [-parts PART,...] [-svg FILE] FLOCK")
 		os.Exit(64)
 	}
 	ours, err := filepath.Abs(flag.Arg(0))
 	check(err)
+	// A copy, like an installed program: the linker writes its file through a
+	// mapping, which leaves it in memory in small pieces, and slower to map.
+	copied, err := os.MkdirTemp("", "flock-bench")
+	check(err)
+	defer os.RemoveAll(copied)
+	program, err := os.ReadFile(ours)
+	check(err)
+	ours = filepath.Join(copied, "flock")
+	check(os.WriteFile(ours, program, 0o755))
+	picture := ""
+	if *svg != "" {
+		picture, err = filepath.Abs(*svg)
+		check(err)
+	}
 	dir, err := os.MkdirTemp(benchDir(), "flock-bench")
 	check(err)
 	defer os.RemoveAll(dir)
 	check(os.Chdir(dir))
-	check(os.WriteFile("true", tinyProgram(false), 0o755))
-	check(os.WriteFile("stamp", tinyProgram(true), 0o755))
+	check(os.WriteFile("true", tinyProgram(false, false), 0o755))
+	check(os.WriteFile("stamp", tinyProgram(true, false), 0o755))
+	check(os.WriteFile("stamp-read", tinyProgram(true, true), 0o755))
 	check(os.WriteFile("script", []byte("#!/bin/sh\n"), 0o755))
 
 	all := lockers(ours)
-	wholeRuns(all, *rounds)
-	waiting(all)
-	handOver(all)
-	crowd(all)
+	runs := func(all []locker) {
+		groups := wholeRuns(all, *rounds)
+		if picture != "" {
+			check(os.WriteFile(picture, []byte(draw(groups)), 0o666))
+		}
+	}
+	parts := map[string]func([]locker){
+		"runs": runs, "waiting": waiting, "handover": handOver,
+		"releases": releases, "order": order, "idle": idle, "readers": readers,
+	}
+	for name := range strings.SplitSeq(*which, ",") {
+		if parts[name] == nil {
+			check(fmt.Errorf("no part is called %q", name))
+		}
+		parts[name](all)
+	}
 }
 
 // benchDir is where files cost least, so that the lockers show.

@@ -7,20 +7,37 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
 
-// wholeRuns times whole processes, from fork to wait, the lockers in turns.
-func wholeRuns(all []locker, rounds int) {
+// wholeRuns times whole processes, from fork to wait, the lockers in turns, and
+// returns the medians for the picture.
+func wholeRuns(all []locker, rounds int) (groups []group) {
 	type series struct {
-		title string
-		words func(l locker) []string
+		title, short string
+		words        func(l locker) []string
+	}
+	// Those that take all of util-linux's options.
+	flocks := func(words string) func(l locker) []string {
+		return func(l locker) []string {
+			if l.noFork == nil {
+				return nil
+			}
+			return append([]string{l.run[0]}, strings.Fields(words)...)
+		}
 	}
 	for _, s := range []series{
-		{"with a command (`LOCK true`)", func(l locker) []string { return append(slices.Clone(l.run), "./true") }},
-		{"with a command, no fork (`-F LOCK true`)", func(l locker) []string { return append(slices.Clone(l.noFork), "./true") }},
-		{"a descriptor number (`flock 9`)", func(l locker) []string { return l.number }},
+		{"with a command (`LOCK true`)", "command",
+			func(l locker) []string { return append(slices.Clone(l.run), "./true") }},
+		{"with a command, no fork (`-F LOCK true`)", "-F",
+			func(l locker) []string { return append(slices.Clone(l.noFork), "./true") }},
+		{"with a limit (`-w 5 -o LOCK true`)", "-w 5 -o", flocks("-w 5 -o lock ./true")},
+		{"long options (`--exclusive --timeout 5 --close LOCK true`)", "long options",
+			flocks("--exclusive --timeout 5 --close lock ./true")},
+		{"a descriptor number (`flock 9`)", "9", func(l locker) []string { return l.number }},
+		{"unlocking a number (`flock -u 9`)", "-u 9", flocks("-u 9")},
 	} {
 		var who []locker
 		for _, l := range all {
@@ -37,6 +54,7 @@ func wholeRuns(all []locker, rounds int) {
 			}
 		}
 		file.Close()
+		drawn := group{name: s.short}
 		fmt.Printf("\n| whole process, %s | median, µs | beside util-linux |\n|---|---:|---:|\n", s.title)
 		base := 0.0
 		for i, l := range who {
@@ -47,8 +65,13 @@ func wholeRuns(all []locker, rounds int) {
 		for i, l := range who {
 			m := micros(median(times[i]))
 			fmt.Printf("| %s | %.0f | %s |\n", l.name, m, ratio(m, base))
+			if base > 0 && l.name != directory {
+				drawn.bars = append(drawn.bars, bar{l.name, m / base})
+			}
 		}
+		groups = append(groups, drawn)
 	}
+	return groups
 }
 
 // timeRun runs the words with file as descriptor 9 and waits for their end.

@@ -11,8 +11,8 @@ import (
 
 // tinyProgram is the smallest static program there is: a header, and a few
 // instructions that exit with 0, after writing a byte to descriptor 1 if stamp
-// is true.
-func tinyProgram(stamp bool) []byte {
+// is true, and then waiting for the end of descriptor 0 if wait is.
+func tinyProgram(stamp, wait bool) []byte {
 	var code []byte
 	var machine uint16
 	switch runtime.GOARCH {
@@ -26,6 +26,14 @@ func tinyProgram(stamp bool) []byte {
 				0xb8, 1, 0, 0, 0, 0x0f, 0x05, // mov eax,1 (write); syscall
 			}
 		}
+		if wait {
+			code = append(code,
+				0x31, 0xff, // xor edi,edi
+				0x48, 0x8d, 0x74, 0x24, 0xf0, // lea rsi,[rsp-16]
+				0xba, 1, 0, 0, 0, // mov edx,1
+				0x31, 0xc0, 0x0f, 0x05, // xor eax,eax (read); syscall
+			)
+		}
 		code = append(code, 0x31, 0xff, 0xb8, 60, 0, 0, 0, 0x0f, 0x05) // xor edi,edi; mov eax,60 (exit); syscall
 	case "arm64":
 		machine = 183
@@ -36,6 +44,14 @@ func tinyProgram(stamp bool) []byte {
 				0x10ffffe1, // adr x1, .-4
 				0xd2800022, // mov x2, #1
 				0xd2800808, // mov x8, #64 (write)
+				0xd4000001) // svc #0
+		}
+		if wait {
+			words = append(words,
+				0xd2800000, // mov x0, #0
+				0xd10043e1, // sub x1, sp, #16
+				0xd2800022, // mov x2, #1
+				0xd28007e8, // mov x8, #63 (read)
 				0xd4000001) // svc #0
 		}
 		words = append(words, 0xd2800000, 0xd2800ba8, 0xd4000001) // mov x0, #0; mov x8, #93 (exit); svc #0

@@ -72,10 +72,10 @@ func waiting(all []locker) {
 	}
 }
 
-// usage is what a process and its children use.
+// usage is what a process and its descendants use.
 type usage struct {
 	resident, threads, switches int
-	ticks                       int // of processor time, 100 a second
+	running                     time.Duration // processor time
 }
 
 func tree(pid int) (u usage) {
@@ -92,6 +92,10 @@ func tree(pid int) (u usage) {
 				u.switches += n
 			}
 		}
+		if fields := strings.Fields(read(task + "/" + t.Name() + "/schedstat")); len(fields) > 0 {
+			n, _ := strconv.Atoi(fields[0])
+			u.running += time.Duration(n)
+		}
 		u.threads++
 		for child := range strings.FieldsSeq(read(task + "/" + t.Name() + "/children")) {
 			n, _ := strconv.Atoi(child)
@@ -99,16 +103,17 @@ func tree(pid int) (u usage) {
 			u.resident += c.resident
 			u.threads += c.threads
 			u.switches += c.switches
-			u.ticks += c.ticks
+			u.running += c.running
 		}
 	}
-	stat := read("/proc/" + strconv.Itoa(pid) + "/stat")
-	if fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]); len(fields) > 12 {
-		user, _ := strconv.Atoi(fields[11])
-		system, _ := strconv.Atoi(fields[12])
-		u.ticks += user + system
-	}
 	return u
+}
+
+func running(cmds []*exec.Cmd) (sum time.Duration) {
+	for _, cmd := range cmds {
+		sum += tree(cmd.Process.Pid).running
+	}
+	return sum
 }
 
 func read(path string) string {
@@ -116,90 +121,32 @@ func read(path string) string {
 	return string(text)
 }
 
-// handOver measures the time from one holder to the next, with so many waiters.
-func handOver(all []locker) {
-	fmt.Printf("\n| hand-over with waiters (median, µs) | 2 | 8 | 64 | 512 |\n|---|---:|---:|---:|---:|\n")
-	total := "\n| lock, run, unlock, with waiters (per second) | 2 | 8 | 64 | 512 |\n|---|---:|---:|---:|---:|\n"
-	for _, l := range all {
-		if !l.waits() {
-			continue
-		}
-		fmt.Printf("| %s ", l.name)
-		total += "| " + l.name + " "
-		for _, n := range []int{2, 8, 64, 512} {
-			gaps, all := drain(l, n)
-			fmt.Printf("| %.0f ", micros(median(gaps)))
-			total += fmt.Sprintf("| %.0f ", float64(n)/all.Seconds())
-		}
-		fmt.Println("|")
-		total += "|\n"
-	}
-	fmt.Print(total)
-}
-
-// drain lets n waiters through, and returns the times between them and in all.
-func drain(l locker, n int) (gaps []time.Duration, all time.Duration) {
-	free := holder(l)
-	r, w, err := os.Pipe()
-	check(err)
-	cmds := start(l, n, w, "./stamp")
-	w.Close()
-	settle(cmds)
-	free()
-	started := time.Now()
-	last := started
-	for range n {
-		_, err := r.Read(make([]byte, 1))
-		check(err)
-		now := time.Now()
-		gaps = append(gaps, now.Sub(last))
-		last = now
-	}
-	r.Close()
-	for _, cmd := range cmds {
-		cmd.Wait()
-	}
-	return gaps, last.Sub(started)
-}
-
 // settle waits until the processes do no more than waiting takes: until they
 // have used hardly any processor time for a second.
 func settle(cmds []*exec.Cmd) {
-	ticks := func() (sum int) {
-		for _, cmd := range cmds {
-			sum += tree(cmd.Process.Pid).ticks
-		}
-		return sum
-	}
 	for range 20 {
-		before := ticks()
+		before := running(cmds)
 		time.Sleep(time.Second)
-		if ticks()-before < 40 {
+		if running(cmds)-before < 200*time.Millisecond {
 			return
 		}
 	}
 }
 
-// crowd measures the load that many waiters make.
-func crowd(all []locker) {
-	const n, long = 200, 5 * time.Second
+// idle measures the load that many waiters make.
+func idle(all []locker) {
+	const n, long = 512, 10 * time.Second
 	fmt.Printf("\n| %d waiters | load, %% of one core |\n|---|---:|\n", n)
 	for _, l := range all {
-		if l.name != us && l.name != directory && l.name != reference {
+		if !l.flock {
 			continue
 		}
 		free := holder(l)
 		cmds := start(l, n, nil, "./true")
 		settle(cmds)
-		sum := func() (ticks int) {
-			for _, cmd := range cmds {
-				ticks += tree(cmd.Process.Pid).ticks
-			}
-			return ticks
-		}
-		before, started := sum(), time.Now()
+		before, started := running(cmds), time.Now()
 		time.Sleep(long)
-		load := float64(sum()-before) / time.Since(started).Seconds()
+		load := 100 * (running(cmds) - before).Seconds() / time.Since(started).Seconds()
 		fmt.Printf("| %s | %.1f |\n", l.name, load)
 		kill(cmds)
 		free()

@@ -7,7 +7,7 @@ tree() { find . -printf '%p %y %m %s %i %l\n' | sort; }
 : >f; mkdir elsewhere; : >elsewhere/free; ln -s elsewhere .f.flock
 before=$(tree)
 flock f echo in; echo $?
-#> flock: f: cannot open: state directory $DIR/.f.flock: it is a symbolic link, which nobody who locks makes; remove it
+#> flock: f: cannot open: state directory $DIR/.f.flock: it is a symbolic link, which flock never makes; remove it
 #> 65
 [ "$before" = "$(tree)" ] && echo unchanged
 #> unchanged
@@ -19,7 +19,7 @@ tree() { find . -printf '%p %y %m %s %i %l\n' | sort; }
 : >f; ln -s elsewhere .f.flock
 before=$(tree)
 flock f echo in; echo $?
-#> flock: f: cannot open: state directory $DIR/.f.flock: it is a symbolic link, which nobody who locks makes; remove it
+#> flock: f: cannot open: state directory $DIR/.f.flock: it is a symbolic link, which flock never makes; remove it
 #> 65
 [ "$before" = "$(tree)" ] && echo unchanged
 #> unchanged
@@ -224,7 +224,7 @@ echo $(ls -A .f.flock)
 # directory: only
 : >f; mkdir elsewhere; ln -s elsewhere .f.flock.new
 flock f echo in; echo $?
-#> flock: f: cannot clean up: state directory $DIR/.f.flock.new: it is a symbolic link, which nobody who locks makes; remove it
+#> flock: f: cannot clean up: state directory $DIR/.f.flock.new: it is a symbolic link, which flock never makes; remove it
 #> 65
 echo $(ls -A . elsewhere)
 #> .: .f.flock.new elsewhere f elsewhere:

@@ -135,7 +135,7 @@ exec 9>f
 strace -f -qqq -o trace -e trace=flock -e inject=flock:error=ENOLCK flock -u 9; echo $?
 
 ### fork-EAGAIN
-# differs: the Go runtime makes threads before it makes a child, and where it cannot it dies with its own message
+# runtime: the Go runtime makes threads before it makes a child, and where it cannot it dies with its own message
 # needs: strace
 # kernel: single system calls of the kernel's locks are made to fail
 strace -f -qqq -o trace -e trace=clone,clone3,fork,vfork -e inject=clone,clone3,fork,vfork:error=EAGAIN flock f echo in 2>err; echo $?

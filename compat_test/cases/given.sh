@@ -88,6 +88,7 @@ flock -c 'echo hi'
 
 ### c-before-file2
 # since: 2.43
+# differs: it also says where -c goes
 flock -c 'echo hi' f
 
 ### nc-cluster

@@ -506,7 +506,6 @@ release
 
 ### waits-without-waking
 # needs: proc locks
-# kernel: the directory lock polls
 hold f
 flock f true &
 await 'waiting f'

@@ -119,10 +119,10 @@ func (p *parser) parseOptions(args []string) (rest []string, err error) {
 		case getopt.Invalid:
 			return nil, bad.Err
 		case getopt.MissingParameter:
-			return nil, &UsageError{"option '" + set.Args()[0] + "' requires an argument", true}
+			return nil, &UsageError{Text: "option '" + set.Args()[0] + "' requires an argument", Try: true}
 		}
 	}
-	return nil, &UsageError{"unrecognized option '" + set.Args()[0] + "'", true}
+	return nil, &UsageError{Text: "unrecognized option '" + set.Args()[0] + "'", Try: true}
 }
 
 // declare gives set those options of table that occur in words, under the names that stand there: getopt/v2 knows no
@@ -191,6 +191,6 @@ func findOption(table []option, prefix string) (found *option) {
 // unrecognizedOption returns an option that is an error wherever it occurs.
 func unrecognizedOption(word string) *option {
 	return &option{set: func(string) error {
-		return &UsageError{"unrecognized option '" + word + "'", true}
+		return &UsageError{Text: "unrecognized option '" + word + "'", Try: true}
 	}}
 }

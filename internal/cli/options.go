@@ -61,7 +61,8 @@ var backends = map[string]Backend{
 // A UsageError says what is wrong with the command line.
 type UsageError struct {
 	Text string
-	Try  bool // point at --help
+	Try  bool   // point at --help
+	Hint string // what to do instead; may be empty
 }
 
 func (e *UsageError) Error() string { return e.Text }
@@ -69,7 +70,7 @@ func (e *UsageError) Error() string { return e.Text }
 // Parse reads args, of which the first is the program. getenv looks up FLOCK_BACKEND, and shell makes the command of -c.
 func Parse(args []string, getenv func(string) (string, bool), shell func(text string) []string) (*Options, error) {
 	if len(args) < 2 {
-		return nil, &UsageError{"not enough arguments", true}
+		return nil, &UsageError{Text: "not enough arguments", Try: true}
 	}
 	p := &parser{o: Options{FD: -1, ConflictExit: 1}}
 	words, err := p.parseOptions(args)
@@ -162,7 +163,11 @@ func (p *parser) parseOperands(words []string, shell func(string) []string) erro
 	}
 	if shellOption != "" {
 		if len(words) != 1 {
-			return &UsageError{Text: shellOption + " requires exactly one command argument"}
+			err := &UsageError{Text: shellOption + " requires exactly one command argument"}
+			if !hasFile && !p.fdOption {
+				err.Hint = shellOption + " goes after the file: flock <file> " + shellOption + " <command>"
+			}
+			return err
 		}
 		words = shell(words[0])
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/pathsearch"
 )
 
 const CanBecome = true
@@ -137,34 +138,22 @@ func search(argv []string, start func(path string, argv []string) error) error {
 	return &StartError{name, result}
 }
 
-// maxPath is PATH_MAX. The C library passes over longer parts of PATH.
-const maxPath = 4096
-
 func searchPath(name string, try func(path string) error) error {
 	dirs, set := cstart.Getenv("PATH")
 	if !set {
-		dirs = "/bin:/usr/bin"
+		dirs = pathsearch.Default
 	}
-	last, denied := error(syscall.ENOENT), false
-	for dir := range strings.SplitSeq(dirs, ":") {
-		if len(dir) >= maxPath {
-			continue
+	var path [pathsearch.Size]byte
+	search := pathsearch.Begin(name, dirs)
+	for n := search.Next(&path); n > 0; n = search.Next(&path) {
+		err := try(string(path[:n]))
+		errno, failed := err.(syscall.Errno)
+		if !failed {
+			return err
 		}
-		if dir != "" {
-			dir += "/"
-		}
-		switch last = try(dir + name); last {
-		case syscall.EACCES:
-			denied = true
-		case syscall.ENOENT, syscall.ENOTDIR, syscall.ESTALE, syscall.ENODEV, syscall.ETIMEDOUT:
-		default:
-			return last
-		}
+		search.Failed(errno)
 	}
-	if denied {
-		return syscall.EACCES
-	}
-	return last
+	return search.Result()
 }
 
 // Shell returns the command that -c means: the user's shell with the text.

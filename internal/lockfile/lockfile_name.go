@@ -24,6 +24,9 @@ func Open(name string, _ Access) (*File, error) {
 	return &File{Name: name, FD: -1, ByName: true}, file.Close()
 }
 
+// Opened returns the file as Open does.
+func Opened(name string, fd, flags int) *File { return Unopened(name) }
+
 // Descriptor returns a file that cannot be locked.
 func Descriptor(n int) *File { return &File{Name: strconv.Itoa(n), FD: -1} }
 

@@ -46,6 +46,17 @@ func (f *File) Close() {
 	f.FD = -1
 }
 
+// Opened returns the file that this process has opened already, with the access mode among flags.
+func Opened(name string, fd, flags int) *File {
+	f := &File{Name: name, FD: fd, ByName: true}
+	for access, flag := range openFlags {
+		if flags&syscall.O_ACCMODE == flag {
+			f.access = access
+		}
+	}
+	return f
+}
+
 func open(name string, flags int) (int, error) {
 	for {
 		fd, err := syscall.Open(name, flags|syscall.O_NOCTTY, 0o666)

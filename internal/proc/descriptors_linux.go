@@ -77,6 +77,22 @@ func (f OpenedFile) Descriptors(pid int, id string) []int {
 	return numbers
 }
 
+// DescriptorName returns the name in /proc of a descriptor of process pid if that has the identity id, else "", and whether
+// the descriptors of the process can be seen at all.
+func DescriptorName(pid, number int, id string) (name string, visible bool) {
+	name = fdDir(pid) + strconv.Itoa(number)
+	var stat unix.Stat_t
+	if unix.Stat(name, &stat) == nil && identity(&stat) == id {
+		return name, true
+	}
+	dir, err := os.Open(fdDir(pid))
+	if err != nil {
+		return "", false
+	}
+	dir.Close()
+	return "", true
+}
+
 // isAwaited reports whether another flock waits for the lock by the open file that is descriptor number of process pid. Of
 // one that has several open files of the lock it is unknown by which it waits. Another program can wait for the lock without
 // an open file.

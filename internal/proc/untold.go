@@ -36,6 +36,8 @@ func (OpenedFile) Descriptors(int, string) []int { return nil }
 // ClosedBy is never certain.
 func (OpenedFile) ClosedBy(pid, number int, id string) bool { return false }
 
+func DescriptorName(pid, number int, id string) (name string, visible bool) { return "", false }
+
 func KernelLocks(name string, fd int) ([]LockHolder, error) {
 	return nil, errors.New("this system does not tell who holds a kernel lock")
 }

@@ -7,17 +7,17 @@ import (
 	"path/filepath"
 )
 
-// A state directory is born whole: made, with its token inside, as NAME.new/ID and then renamed to NAME. A rename onto
-// a directory that is not empty fails, so one maker wins, and there is no moment at which a directory without a token
-// could be met by somebody who would have to guess whether it is new or broken.
+// A state directory is made with its token inside, as NAME.new/ID, and then renamed to NAME. A rename onto a directory that
+// is not empty fails, so one maker wins, and nobody ever finds a directory without a token and has to guess whether it is
+// new or broken.
 //
-// What makers that were killed leave is in NAME.new, where the next contender sees it without reading the directory
-// around it, which may be long.
+// What makers that were killed leave is in NAME.new, the staging directory. The next contender finds it there without
+// reading the directory around it, which may be long.
 
-// nursery is where the state directory dir is made.
-func nursery(dir string) string { return dir + ".new" }
+// stagingDir returns the directory in which the state directory dir is made.
+func stagingDir(dir string) string { return dir + ".new" }
 
-// makeDir makes the state directory, or lets somebody else do it.
+// makeDir makes the state directory, unless another process does.
 func makeDir(dir string) error {
 	parent, err := os.OpenRoot(filepath.Dir(dir))
 	if err != nil {
@@ -30,26 +30,26 @@ func makeDir(dir string) error {
 	}
 	base := filepath.Base(dir)
 	for {
-		err := bear(parent, base, nursery(base), filepath.Join(nursery(base), maker.renewed().id()))
+		err := makeIn(parent, base, stagingDir(base), filepath.Join(stagingDir(base), maker.renewed().id()))
 		if _, e := parent.Lstat(base); e == nil {
 			err = nil
 		}
-		if e := clean(dir); err == nil {
+		if e := cleanStaging(dir); err == nil {
 			err = e
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		// Somebody removed the nursery as we went in: again, as long as there is a directory to do it in.
+		// Somebody removed the staging directory meanwhile: again, as long as there is a directory to do it in.
 		if _, e := parent.Stat("."); e != nil {
 			return e
 		}
 	}
 }
 
-// bear makes the directory base by way of the temporary one called temp in nursery.
-func bear(parent *os.Root, base, nursery, temp string) error {
-	if err := mkdir(parent, nursery); err != nil && !errors.Is(err, fs.ErrExist) {
+// makeIn makes the directory base by way of the temporary one called temp in staging.
+func makeIn(parent *os.Root, base, staging, temp string) error {
+	if err := mkdir(parent, staging); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if err := mkdir(parent, temp); err != nil {
@@ -69,8 +69,8 @@ func bear(parent *os.Root, base, nursery, temp string) error {
 	return err
 }
 
-// mkdir makes a directory with the permissions that the umask leaves, and those of its owner in any case: with a umask
-// like 0177 nobody could use it, nor remove what is in it.
+// mkdir makes a directory with the permissions that the umask leaves, and all of those of its owner: with a umask like 0177
+// nobody could use it, nor remove what is in it.
 func mkdir(parent *os.Root, name string) error {
 	if err := parent.Mkdir(name, 0777); err != nil {
 		return err
@@ -82,16 +82,16 @@ func mkdir(parent *os.Root, name string) error {
 	return err
 }
 
-// clean removes what makers of the state directory dir that died have left.
-func clean(dir string) error {
-	root, err := openDir(nursery(dir))
+// cleanStaging removes what makers of the state directory dir that died have left.
+func cleanStaging(dir string) error {
+	root, err := openDir(stagingDir(dir))
 	if err != nil {
 		return ignoreAbsent(err)
 	}
 	defer root.Close()
 	f, err := root.Open(".")
 	if err != nil {
-		return ignoreAbsent(err) // the last maker left and removed it
+		return ignoreAbsent(err) // the last maker has removed it
 	}
 	names, err := f.Readdirnames(-1)
 	f.Close()
@@ -112,6 +112,6 @@ func clean(dir string) error {
 	}
 	// It stays while another maker is in it, who removes it then. Some systems do not remove what is open.
 	root.Close()
-	os.Remove(nursery(dir))
+	os.Remove(stagingDir(dir))
 	return nil
 }

@@ -1,0 +1,211 @@
+What a small C program needs nothing of, and the errors of the calls that it makes: ours must do these without the Go
+runtime, or have the runtime tell of them.
+
+### limit-data
+# runtime: the Go runtime needs memory, descriptors and threads of its own, and dies where they are refused
+# kernel: the directory lock needs the Go runtime, and that more memory
+exec 9>f
+for form in 'g true' '-F g true' '9' '-u 9' '-n 9' '-w 5 -o g true' 'g -c true' '-s -E 4 g true'; do
+	(ulimit -d 1000; exec flock $form) 2>/dev/null; echo "$form: $?"
+done
+
+### limit-address-space
+# runtime: the Go runtime needs memory, descriptors and threads of its own, and dies where they are refused
+# kernel: the directory lock needs the Go runtime, and that more memory
+exec 9>f
+for form in 'g true' '-F g true' '9' '-u 9' '-n 9' '-w 5 -o g true' 'g -c true' '-s -E 4 g true'; do
+	(ulimit -v 6000; exec flock $form) 2>/dev/null; echo "$form: $?"
+done
+
+### limit-address-space-and-conflict
+# runtime: the Go runtime needs memory, descriptors and threads of its own, and dies where they are refused
+# kernel: the directory lock needs the Go runtime, and that more memory
+hold f
+(ulimit -v 6000; flock -n -E 5 f true; echo $?; flock -w .1 -E 6 f true; echo $?) 2>/dev/null
+release
+
+### limit-open-files
+# runtime: the Go runtime needs memory, descriptors and threads of its own, and dies where they are refused
+# kernel: the directory lock needs the Go runtime, and that more descriptors
+exec 3>f
+(ulimit -n 5; flock 3; echo $?; flock -u 3; echo $?; flock -n -s 3; echo $?; flock -w 5 3; echo $?) 2>/dev/null
+exec 3>&-
+(ulimit -n 5; flock f sh -c 'exit 7'; echo $?; flock -F f sh -c 'exit 7'; echo $?; flock -o f sh -c 'exit 7'; echo $?) 2>/dev/null
+
+### fork-refused
+# runtime: the Go runtime needs memory, descriptors and threads of its own, and dies where they are refused
+# needs: root setpriv
+# kernel: the directory lock needs the Go runtime, and that threads
+chmod 777 .
+setpriv --reuid 4711 --regid 4711 --clear-groups bash -c 'ulimit -u 1; exec flock f echo in' 2>err; echo $?; grep 'fork failed' err
+setpriv --reuid 4711 --regid 4711 --clear-groups bash -c 'ulimit -u 1; exec flock -o f echo in' 2>err; echo $?; grep 'fork failed' err
+setpriv --reuid 4711 --regid 4711 --clear-groups bash -c 'ulimit -u 1; exec flock -F f echo in' 2>err; echo $?
+
+### fork-ENOMEM-and-others
+# runtime: the Go runtime makes threads before it makes a child, and where it cannot it dies with its own message
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+for e in ENOMEM EPERM ENOSYS; do
+	strace -f -qqq -o trace -e trace=clone,clone3,fork,vfork -e inject=clone,clone3,fork,vfork:error=$e flock f echo in 2>err; echo $?
+	grep 'fork failed' err
+done
+strace -f -qqq -o trace -e trace=clone,clone3,fork,vfork -e inject=clone,clone3,fork,vfork:error=EACCES:when=1 flock f echo in; echo $?
+
+### runtime-settings-in-the-environment
+# runtime: the Go runtime obeys them
+# kernel: the directory lock needs the Go runtime, which obeys
+GOMAXPROCS=0x GODEBUG=schedtrace=1,inittrace=1 GOMEMLIMIT=1 GOGC=off GOTRACEBACK=crash GOCOVERDIR=/nowhere flock f echo in 2>err; echo $?
+[ -s err ]; echo $?
+
+### timer-cannot-be-made
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+for e in EAGAIN ENOSYS ENOMEM; do
+	strace -qqq -o trace -e trace=timer_create -e inject=timer_create:error=$e flock -w 5 f echo in; echo $?
+done
+
+### timer-cannot-be-set
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+strace -qqq -o trace -e trace=timer_settime -e inject=timer_settime:error=EINVAL flock -w 5 f echo in; echo $?
+
+### timer-cannot-be-deleted
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+strace -qqq -o trace -e trace=timer_delete -e inject=timer_delete:error=EINVAL flock -w 5 f echo in; echo $?
+
+### timer-signal-before-the-lock-call
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+hold f
+strace -qqq -o trace -e trace=flock -e inject=flock:delay_enter=300000 flock -w .1 -E 7 f echo in; echo $?
+release
+
+### timer-and-no-clock
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+strace -qqq -o trace -e trace=clock_gettime -e inject=clock_gettime:error=ENOSYS flock -w 5 f echo in; echo $?
+hold f
+strace -qqq -o trace -e trace=clock_gettime -e inject=clock_gettime:error=ENOSYS flock -w .1 -E 7 f echo in; echo $?
+strace -qqq -o trace -e trace=clock_gettime -e inject=clock_gettime:error=ENOSYS:when=2+ flock -w .1 -E 7 f echo in; echo $?
+release
+
+### alarm-at-every-call-of-w
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+for call in timer_create timer_settime flock timer_delete wait4; do
+	strace -qqq -o trace -e trace=$call -e inject=$call:signal=ALRM:when=1 flock -w 5 f sh -c 'exit 6'; echo "$call $?"
+done
+
+### waitpid-fails
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+strace -qqq -o trace -e trace=wait4 -e inject=wait4:error=ECHILD flock f true; echo $?
+strace -qqq -o trace -e trace=wait4 -e inject=wait4:error=EINTR:when=1..3 flock f sh -c 'exit 6'; echo $?
+
+### execve-fails
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+for e in E2BIG ENOMEM ETXTBSY ELOOP EIO EINVAL EISDIR EPERM ENOEXEC ENOENT EACCES; do
+	for form in '' -F -o; do
+		strace -f -qqq -o trace -e trace=execve -e inject=execve:error=$e -P /bin/true -P /bin/sh flock $form f /bin/true 2>err; echo "$e $form $?"
+		grep -v ^strace: err
+	done
+done
+
+### execve-fails-on-path
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+mkdir a b; cp /bin/true a/thing; printf '#!/bin/sh\necho b\n' >b/thing; chmod +x b/thing
+for e in ESTALE ENODEV ETIMEDOUT ENOTDIR EACCES EIO ELOOP; do
+	PATH=a:b:$PATH strace -f -qqq -o trace -e trace=execve -e inject=execve:error=$e -P a/thing flock f thing 2>err; echo "$e $?"
+	grep -v ^strace: err
+done
+
+### execve-fails-in-the-shell-of-c
+for form in '' -F -o; do
+	SHELL=/no/such/shell flock $form f -c 'echo in'; echo $?
+	echo 'echo "$# $1 $2"' >shell; chmod +x shell
+	SHELL=./shell flock $form f -c 'a  b'; echo $?
+	SHELL=shell PATH=.:$PATH flock $form f -c 'a  b'; echo $?
+	chmod -x shell
+	SHELL=./shell flock $form f -c 'a  b'; echo $?
+	SHELL= flock $form f -c 'echo $0 in'; echo $?
+done
+
+### execve-fails-and-a-closed-standard-error
+exec 9>f
+flock f nothing 2>&-; echo $?
+flock -F f nothing 2>&-; echo $?
+flock f nothing <&- >&- 2>&-; echo $?
+
+### empty-argument-vector
+# needs: python3
+python3 - <<'END'
+import ctypes, os
+lock = next(p for p in (d + '/flock' for d in os.environ['PATH'].split(':')) if os.path.exists(p))
+none = (ctypes.c_char_p * 1)(None)
+if os.fork() == 0:
+    ctypes.CDLL(None).execve(lock.encode(), none, none)
+    os._exit(99)
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+END
+
+### empty-program-name
+# needs: python3
+python3 - <<'END'
+import os, subprocess
+lock = next(p for p in (d + '/flock' for d in os.environ['PATH'].split(':')) if os.path.exists(p))
+for words in (['', 'f', 'true'], ['', 'f', 'nothing'], ['a/', 'f', 'nothing'], ['/x/y', '77']):
+    print(subprocess.call(words, executable=lock))
+END
+
+### environment-with-duplicates
+# needs: python3
+mkdir a b; printf '#!/bin/sh\necho a\n' >a/thing; printf '#!/bin/sh\necho b\n' >b/thing; chmod +x ?/thing
+python3 - <<'END'
+import ctypes, os
+lock = next(p for p in (d + '/flock' for d in os.environ['PATH'].split(':')) if os.path.exists(p))
+def run(argv, entries):
+    vector = lambda items: (ctypes.c_char_p * (len(items) + 1))(*items, None)
+    if os.fork() == 0:
+        ctypes.CDLL(None).execve(lock.encode(), vector(argv), vector(entries))
+        os._exit(99)
+    print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+run([b'flock', b'f', b'thing'], [b'PATH=a', b'PATH=b'])
+run([b'flock', b'f', b'thing'], [b'PATH', b'PATHS=a', b'PATH=b', b'PATH=a'])
+run([b'flock', b'f', b'thing'], [b'XPATH=a'])
+run([b'flock', b'f', b'-c', b'echo $0'], [b'SHELL=', b'SHELL=/no/shell'])
+run([b'flock', b'f', b'-c', b'echo $0'], [b'SHELLS=/no/shell', b'SHELL=sh', b'PATH=/bin'])
+run([b'flock', b'f', b'-c', b'echo $0'], [b''])
+END
+
+### environment-of-the-largest-size
+# needs: python3
+python3 - <<'END'
+import os, subprocess
+env = {'PATH': os.environ['PATH']}
+env.update(('V%d' % i, 'x' * 100000) for i in range(14))
+print(subprocess.call(['flock', 'f', 'sh', '-c', 'echo ${#V13}'], env=env))
+print(subprocess.call(['flock', 'f', 'sh', '-c', 'exit $#'] + ['w'] * 50000, env=env))
+END
+
+### path-of-the-largest-size
+long=$(printf '%0250d' 0)
+path=
+for i in $(seq 400); do path=$path/$long:; done
+PATH=$path$PATH flock f echo found; echo $?
+lock=$(command -v flock)
+PATH=$path "$lock" f nothing; echo $?
+
+### command-with-a-name-too-long
+flock f "$(printf '%0255d' 0)" 2>&1 | sed s/0000*/N/; echo ${PIPESTATUS[0]}
+flock f "$(printf '%0256d' 0)" 2>&1 | sed s/0000*/N/; echo ${PIPESTATUS[0]}
+lock=$(command -v flock)
+PATH=/no/such/directory "$lock" f "$(printf '%0256d' 0)" 2>&1 | sed s/0000*/N/; echo ${PIPESTATUS[0]}
+
+### program-with-rights-of-another-user
+# needs: root setpriv
+# kernel: the directory lock cannot be made in a directory of another user
+mkdir bin; cp -L "$(command -v flock)" bin/flock; chmod 4755 bin/flock; chmod 755 .
+setpriv --reuid 4711 --regid 4711 --clear-groups bin/flock f id -un; echo $?

@@ -1,0 +1,271 @@
+package compat_test
+
+import (
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// becomeWithoutThreads becomes argv in a system where clone(2) makes no thread,
+// so that no Go runtime starts. The C library makes threads by clone3(2).
+func becomeWithoutThreads(argv []string) {
+	// offsets in struct seccomp_data, little-endian: number 0, low half of the first argument 16
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_CLONE, Jf: 3},
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 16},
+		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.CLONE_THREAD, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EAGAIN)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	filtered(filter, argv)
+}
+
+// hasEarlyRun reports whether the flock to be tested has the run without the Go
+// runtime: it depends on the system and on how it was built.
+func hasEarlyRun() bool {
+	if oursPath == "" {
+		return false
+	}
+	out, err := exec.Command(oursPath, filepath.Join(workDir, "probe"), "sh", "-c", "grep Threads /proc/$PPID/status").Output()
+	return err == nil && strings.Join(strings.Fields(string(out)), " ") == "Threads: 1"
+}
+
+// message is what flock itself says, which is the part of the Go runtime.
+var message = regexp.MustCompile(`(?m)^[^ \n]*: (.*getting lock took|executing|failed to|.*timeout while|cannot|invalid|unrecognized|option|not enough|missing|write error|flock: )|^flock: |^Usage:|from util-linux`)
+
+// The cases that need the Go runtime though no message is seen. For each there
+// is a reason why the run without it gives up.
+var needRuntime = []struct{ reason, cases string }{
+	{"abbreviated options", "abbrev-* nonblock-differs-from-nonblocking new-range-abbreviated"},
+	{"numbers with blanks and signs, and exponents", "E-blank-and-sign descriptor-with-blank-and-sign " +
+		"new-fdopt-blank w-bad-numbers w-number-forms* w-blank-before w-exponent w-fraction w-hexadecimal signals-ignored-alrm-without-w"},
+	{"--start and --length", "fcntl-length-only fcntl-range-* new-*range* new-suffix-* new-start-* new-length-* " +
+		"new-fcntl-unlock-part size-*"},
+	{"a descriptor with a byte lock, which may be a permit", "fcntl-fd-rw new-fcntl-fd-convert new-fcntl-fd-unlock " +
+		"new-fcntl-lock-stays-whole-without-proc"},
+	{"words that begin with a dash", "c-command-begins-with-dash fdopt-c-then-* dashdash-then-dashed-file single-dash-is-a-file"},
+	{"a clock that the vDSO reads only", "timer-and-no-clock"},
+	{"the lock call fails, so the file is opened again", "lock-E*-reopens-for-writing"},
+	{"more rights than the caller", "program-with-rights-of-another-user environment-of-another-user found-with-the-effective-user"},
+	{"the message cannot be seen, or only in part", "execve-fails-and-a-closed-standard-error closed-std*-does-not-write-into-the-lock-file " +
+		"errors-come-before-the-* full-stderr* no-fork-not-found-with-stderr-full message-with-odd-argv0"},
+	{"--help, --version and --verbose write to standard output", "closed-stdout-* help-* version-* file-size-limit-verbose " +
+		"full-* long-verbose-goes-where pipe-without-reader-* verbose-*"},
+}
+
+// needsRuntime returns why a case cannot do without the Go runtime; empty if it
+// can.
+func needsRuntime(c compatCase) string {
+	for _, need := range needRuntime {
+		for pattern := range strings.FieldsSeq(need.cases) {
+			if match, _ := path.Match(pattern, c.name); match {
+				return need.reason
+			}
+		}
+	}
+	return ""
+}
+
+// TestEarly runs the cases where no Go runtime starts: all in which flock says
+// nothing, but for those named above.
+func TestEarly(t *testing.T) {
+	needOurs(t)
+	if os.Getenv("FLOCK_TEST_QEMU") != "" {
+		t.Skip("qemu-user needs threads itself")
+	}
+	if !hasEarlyRun() {
+		if supported := runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64"; supported && os.Getenv("FLOCK_UNDER_TEST") == "" {
+			t.Fatal("flock does not run without the Go runtime")
+		}
+		t.Skip("this flock has no run without the Go runtime")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newModeWorld(t, "early", oursPath)
+	w.under = []string{self, "without-threads"}
+	table := newTally("Early")
+	eachCase(t, table, func(t *testing.T, c compatCase) {
+		reason := needsRuntime(c)
+		if c.differs != "" {
+			reason = "meant to differ"
+		}
+		want := expected[c.name]
+		if message.MatchString(want.stdout) || message.MatchString(want.stderr) {
+			reason = "flock has something to say"
+		}
+		if reason != "" {
+			table.add(func() { table.skipped[reason] = append(table.skipped[reason], c.name) })
+			t.Skip(reason)
+		}
+		got, err := w.run(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, table, c, want, got)
+	})
+}
+
+func needEarlyRun(t *testing.T) {
+	needOurs(t)
+	if !hasEarlyRun() {
+		t.Skip("this flock has no run without the Go runtime, or qemu-user shows its own threads")
+	}
+}
+
+// TestEarlyWaits looks at flock while it waits: for the lock, and for its command.
+func TestEarlyWaits(t *testing.T) {
+	needEarlyRun(t)
+	for _, form := range []struct{ name, script string }{
+		{"without limit", `exec flock f true`},
+		{"with a limit", `exec flock -w 60 f true`},
+		{"long options", `exec flock --exclusive --timeout 60 --close --conflict-exit-code 5 f true`},
+		{"by number", `exec 9>>f; exec flock -w 60 9`},
+		{"fcntl", `exec flock --fcntl f true`},
+		{"with --fd and -c", `exec 9>>f; exec flock --fd 9 -c true`},
+		{"for the command", `exec flock g sh -c 'until [ -e go ]; do sleep .01; done'`},
+	} {
+		t.Run(form.name, func(t *testing.T) {
+			dir := t.TempDir()
+			lock, err := os.OpenFile(filepath.Join(dir, "f"), os.O_CREATE|os.O_RDWR, 0o666)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer lock.Close()
+			all := unix.Flock_t{Type: unix.F_WRLCK}
+			if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.FcntlFlock(lock.Fd(), unix.F_OFD_SETLK, &all); err != nil {
+				t.Fatal(err)
+			}
+			waiter := exec.Command("sh", "-c", form.script)
+			waiter.Dir = dir
+			waiter.Env = append(os.Environ(), "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
+			if err := waiter.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer waiter.Wait()
+			defer os.WriteFile(filepath.Join(dir, "go"), nil, 0o666)
+			defer waiter.Process.Kill()
+			proc := "/proc/" + strconv.Itoa(waiter.Process.Pid)
+			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+				text, _ := os.ReadFile(proc + "/stat")
+				if strings.Contains(string(text), "(flock) S ") {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("it does not wait: %s", text)
+				}
+			}
+			before := statusOf(t, proc)
+			if before["Threads"] != 1 {
+				t.Errorf("%d threads", before["Threads"])
+			}
+			if before["VmHWM"] > 400 {
+				t.Errorf("%d KiB resident", before["VmHWM"])
+			}
+			if form.name == "for the command" {
+				return // what counts is the wait for the lock
+			}
+			time.Sleep(200 * time.Millisecond)
+			if after := statusOf(t, proc); after["voluntary_ctxt_switches"] != before["voluntary_ctxt_switches"] {
+				t.Error("it wakes up while it waits")
+			}
+		})
+	}
+}
+
+// statusOf returns the numbers of proc_pid_status(5).
+func statusOf(t *testing.T, proc string) map[string]int {
+	text, err := os.ReadFile(proc + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		numbers[name], _ = strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
+	}
+	return numbers
+}
+
+// TestEarlyAndOrdinary makes lock calls fail, in a flock that begins without
+// the Go runtime, and in one that FLOCK_BACKEND keeps from it: they must end
+// alike.
+func TestEarlyAndOrdinary(t *testing.T) {
+	needEarlyRun(t)
+	if !succeeds("strace", "-f", "-o", "/dev/null", "true") {
+		t.Skip("needs strace, and the permission to trace")
+	}
+	for _, form := range []string{
+		"f sh -c 'exit 3'", "-s f true", "-n f true", "-w 5 f true", "-F f true", "-u f true", "d true", "9", "-s 9", "-u 9", "-w 5 9",
+		"8", "--fd 9 true", "-n -E 7 --fd 8 true",
+		"--fcntl f true", "--fcntl -s f true", "--fcntl -n d true", "--fcntl 9", "--fcntl -w 5 -s 8",
+	} {
+		t.Run(form, func(t *testing.T) {
+			t.Parallel()
+			call := "flock"
+			if strings.Contains(form, "fcntl") {
+				call = "fcntl"
+			}
+			for _, errno := range strings.Fields("ENOLCK EIO EBADF EINVAL ENOSYS EAGAIN EACCES EINTR") {
+				for _, when := range []string{"", ":when=1"} {
+					if errno == "EINTR" && when == "" || call == "fcntl" && when != "" {
+						continue // it would never end; the Go runtime makes the first call
+					}
+					script := `mkdir d; exec 9>>f 8<f
+						strace -f -qqq -o /dev/null -e trace=` + call + ` -e inject=` + call + `:error=` + errno + when + ` flock ` + form + `
+						echo $?; ls -A | grep -v '^[.]'`
+					early, ordinary := runIn(t, script), runIn(t, script, "FLOCK_BACKEND=auto")
+					if early != ordinary {
+						t.Errorf("%s%s: %sbut in the ordinary way: %s", errno, when, early, ordinary)
+					}
+				}
+			}
+		})
+	}
+}
+
+// runIn runs a script in an empty directory and returns what it writes.
+func runIn(t *testing.T, script string, env ...string) string {
+	c := exec.Command("sh", "-c", script)
+	c.Dir = t.TempDir()
+	c.Env = append(append(os.Environ(), "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH")), env...)
+	out, err := c.CombinedOutput()
+	if err != nil && c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// TestEarlyGivesUp asserts that the Go runtime runs where it is needed.
+func TestEarlyGivesUp(t *testing.T) {
+	needEarlyRun(t)
+	const probe = `sh -c 'grep Threads /proc/$PPID/status'`
+	for name, script := range map[string]string{
+		"FLOCK_BACKEND":      `FLOCK_BACKEND=flock flock f ` + probe,
+		"abbreviated option": `flock --sha f ` + probe,
+		"permits":            `flock --permits 2 f ` + probe,
+		"a permit":           `exec 9>>f; flock --permits 2 9; flock --fd 9 ` + probe + `; grep OFDLCK /proc/$$/fdinfo/9`,
+		"a byte lock":        `exec 9>>f; flock --fcntl 9; flock --fd 9 ` + probe,
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := strings.Fields(runIn(t, script))
+			if len(out) != 2 || out[0] != "Threads:" || out[1] == "1" {
+				t.Errorf("it says %q", out)
+			}
+		})
+	}
+}

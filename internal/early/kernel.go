@@ -1,0 +1,72 @@
+//go:build linux && (amd64 || arm64)
+
+package early
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// Errno is an error of a system call.
+type Errno = syscall.Errno
+
+// call makes a system call with up to four arguments.
+func call(number, a, b, c, d uintptr) (uintptr, syscall.Errno) {
+	r, _, errno := syscall.RawSyscall6(number, a, b, c, d, 0, 0)
+	return r, errno
+}
+
+func address(p unsafe.Pointer) uintptr { return uintptr(p) }
+
+// open opens a file, and once more if a signal interrupts that.
+func open(name unsafe.Pointer, flags int) (int, syscall.Errno) {
+	const here = ^uintptr(99) // AT_FDCWD, -100
+	for {
+		fd, errno := call(syscall.SYS_OPENAT, here, address(name), uintptr(flags), 0o666)
+		if errno != syscall.EINTR {
+			return int(fd), errno
+		}
+	}
+}
+
+func closeFd(fd int) { call(syscall.SYS_CLOSE, uintptr(fd), 0, 0, 0) }
+
+// exit ends the process.
+func exit(status int) {
+	for {
+		call(syscall.SYS_EXIT_GROUP, uintptr(status), 0, 0, 0)
+	}
+}
+
+// now is the time by CLOCK_MONOTONIC in nanoseconds. It fails where a filter
+// allows that call in the vDSO only.
+func now() (ns int64, ok bool) {
+	const monotonic = 1
+	var t syscall.Timespec
+	_, errno := call(syscall.SYS_CLOCK_GETTIME, monotonic, address(unsafe.Pointer(&t)), 0, 0)
+	return t.Sec*1e9 + t.Nsec, errno == 0
+}
+
+// sigaction is the kernel's struct sigaction, on amd64 and arm64.
+type sigaction struct {
+	handler, flags, restorer, mask uintptr
+}
+
+// setAction sets the disposition of a signal. new and old may be nil.
+func setAction(signal syscall.Signal, new, old *sigaction) syscall.Errno {
+	_, errno := call(syscall.SYS_RT_SIGACTION, uintptr(signal), address(unsafe.Pointer(new)),
+		address(unsafe.Pointer(old)), unsafe.Sizeof(old.mask))
+	return errno
+}
+
+// Elapsed returns the nanoseconds since the wait with --timeout began; 0 if it has not.
+func Elapsed() int64 {
+	if result.Started == 0 {
+		return 0
+	}
+	t, ok := now()
+	if !ok {
+		return 0
+	}
+	return t - result.Started
+}

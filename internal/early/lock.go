@@ -1,0 +1,219 @@
+//go:build linux && (amd64 || arm64)
+
+package early
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// openLockFile opens the lock file as fdlock.go does, or takes the descriptor
+// that was given.
+func (p *process) openLockFile(o *options) (fd, mode int, ok bool) {
+	if o.fd >= 0 {
+		return o.fd, 0, true
+	}
+	mode = syscall.O_RDONLY
+	if o.fcntl && o.op == lockExclusive {
+		mode = syscall.O_WRONLY
+	}
+	fd, errno := open(at(p.argv, o.file), mode|syscall.O_CREAT|syscall.O_NOCTTY)
+	if errno == syscall.EISDIR {
+		mode = syscall.O_RDONLY
+		fd, errno = open(at(p.argv, o.file), mode|syscall.O_NOCTTY)
+	}
+	if errno != 0 {
+		giveUp(Opening, errno)
+		return 0, 0, false
+	}
+	return fd, mode, true
+}
+
+// outcome is how an attempt to lock ended.
+type outcome uint8
+
+const (
+	locked outcome = iota
+	conflict
+	failed
+)
+
+// lock takes or frees the lock. If it fails, it leaves no timer and the
+// disposition of SIGALRM as it was.
+func (p *process) lock(fd, mode int, o *options) outcome {
+	if !o.limited {
+		how, errno := attempt(fd, o, 0)
+		if how == failed {
+			giveUpLocking(Locking, errno, fd, mode, 0)
+		}
+		return how
+	}
+	started, ok := now()
+	if !ok {
+		giveUpLocking(Locking, 0, fd, mode, 0)
+		return failed
+	}
+	var timer int32
+	var before sigaction
+	step := Timing
+	errno := setAction(syscall.SIGALRM, p.catch, &before)
+	if errno != 0 {
+		giveUpLocking(step, errno, fd, mode, started)
+		return failed
+	}
+	how := failed
+	if timer, errno = startTimer(o.timeout); errno == 0 {
+		step = Locking
+		how, errno = attempt(fd, o, started+o.timeout)
+		call(syscall.SYS_TIMER_DELETE, uintptr(timer), 0, 0, 0)
+	}
+	if how == failed {
+		setAction(syscall.SIGALRM, &before, nil)
+		giveUpLocking(step, errno, fd, mode, started)
+	}
+	return how
+}
+
+func giveUpLocking(step Step, errno syscall.Errno, fd, mode int, started int64) {
+	giveUp(step, errno)
+	result.Fd, result.Mode, result.Started = fd, mode, started
+}
+
+// attempt asks for the lock, and waits for it, until the time deadline if that
+// is not 0.
+func attempt(fd int, o *options, deadline int64) (outcome, syscall.Errno) {
+	for {
+		switch errno := lockCall(fd, o); {
+		case errno == 0:
+			return locked, 0
+		case errno == syscall.EINTR:
+			if deadline == 0 {
+				continue
+			}
+			if time, ok := now(); !ok {
+				return failed, 0
+			} else if time >= deadline {
+				return conflict, 0
+			}
+		case o.nonblock && (errno == syscall.EAGAIN || errno == syscall.EACCES):
+			return conflict, 0
+		default:
+			return failed, errno
+		}
+	}
+}
+
+// byteRange is the kernel's struct flock.
+type byteRange struct {
+	kind, whence  int16
+	start, length int64
+	pid           int32
+	_             int32
+}
+
+// From <fcntl.h>.
+const (
+	ofdGetlk  = 36
+	ofdSetlk  = 37
+	ofdSetlkw = 38
+)
+
+// lockCall makes one flock(2) call, or one fcntl(2) call for the whole file.
+func lockCall(fd int, o *options) syscall.Errno {
+	if !o.fcntl {
+		how := o.op
+		if o.nonblock {
+			how |= lockNonblock
+		}
+		_, errno := call(syscall.SYS_FLOCK, uintptr(fd), how, 0, 0)
+		return errno
+	}
+	all := byteRange{kind: syscall.F_UNLCK}
+	switch o.op {
+	case lockShared:
+		all.kind = syscall.F_RDLCK
+	case lockExclusive:
+		all.kind = syscall.F_WRLCK
+	}
+	cmd := uintptr(ofdSetlkw)
+	if o.nonblock {
+		cmd = ofdSetlk
+	}
+	_, errno := call(syscall.SYS_FCNTL, uintptr(fd), cmd, address(unsafe.Pointer(&all)), 0)
+	return errno
+}
+
+// startTimer has SIGALRM sent after some nanoseconds, and then every 10 ms: the
+// first could come just before the call that it is to interrupt.
+func startTimer(after int64) (timer int32, errno syscall.Errno) {
+	const monotonic = 1
+	if _, errno := call(syscall.SYS_TIMER_CREATE, monotonic, 0, address(unsafe.Pointer(&timer)), 0); errno != 0 {
+		return 0, errno
+	}
+	var spec struct{ interval, value syscall.Timespec }
+	spec.interval.Nsec = 10e6
+	spec.value.Sec, spec.value.Nsec = after/1e9, after%1e9
+	_, errno = call(syscall.SYS_TIMER_SETTIME, uintptr(timer), 0, address(unsafe.Pointer(&spec)), 0)
+	if errno != 0 {
+		call(syscall.SYS_TIMER_DELETE, uintptr(timer), 0, 0, 0)
+	}
+	return timer, errno
+}
+
+// permitBase is the first of the bytes of permits (permits.go).
+const permitBase = 1 << 62
+
+// hasNoPermit reports whether the descriptor, given by number, has for certain
+// no permit, which locking or unlocking would have to give back. A permit needs
+// a descriptor that is open for writing. It is an open file description lock;
+// without those it is not the kernel's.
+func hasNoPermit(fd int) bool {
+	flags, errno := call(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0, 0)
+	if errno != 0 {
+		return true // no such descriptor: the lock call says so
+	}
+	if flags&syscall.O_ACCMODE == syscall.O_RDONLY {
+		return true
+	}
+	permit := byteRange{kind: syscall.F_WRLCK, start: permitBase, length: 1}
+	if _, errno := call(syscall.SYS_FCNTL, uintptr(fd), ofdGetlk, address(unsafe.Pointer(&permit)), 0); errno != 0 {
+		return false
+	}
+	// F_GETLK asks for a lock of the process: any lock of an open file is in its
+	// way, even one on this descriptor. It is quicker than to look into /proc.
+	anybody := byteRange{kind: syscall.F_WRLCK, start: permitBase}
+	_, errno = call(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETLK, address(unsafe.Pointer(&anybody)), 0)
+	return errno == 0 && anybody.kind == syscall.F_UNLCK || showsNoByteLock(fd)
+}
+
+// showsNoByteLock reports whether /proc/self/fdinfo shows the descriptor, and no
+// byte lock of it.
+func showsNoByteLock(fd int) bool {
+	first := write(0, "/proc/self/fdinfo/")
+	end := first + 1
+	for n := fd / 10; n > 0; n /= 10 {
+		end++
+	}
+	buffer[end] = 0
+	for n, i := fd, end-1; i >= first; n, i = n/10, i-1 {
+		buffer[i] = '0' + byte(n%10)
+	}
+	info, errno := open(unsafe.Pointer(&buffer), syscall.O_RDONLY|syscall.O_CLOEXEC)
+	if errno != 0 {
+		return false
+	}
+	n, errno := call(syscall.SYS_READ, uintptr(info), address(unsafe.Pointer(&buffer)), uintptr(len(buffer)), 0)
+	closeFd(info)
+	if errno != 0 || n == 0 || n >= uintptr(len(buffer)) {
+		return false
+	}
+	// A lock is a line like "lock:\t1: OFDLCK ADVISORY WRITE -1 00:1f:52 0 EOF".
+	buffer[n] = 0
+	shown := text(unsafe.Pointer(&buffer))
+	for i := range len(shown) {
+		if hasPrefix(shown[i:], "OFDLCK") || hasPrefix(shown[i:], "POSIX") {
+			return false
+		}
+	}
+	return true
+}

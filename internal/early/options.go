@@ -1,0 +1,259 @@
+//go:build linux && (amd64 || arm64)
+
+package early
+
+import "unsafe"
+
+// options is a command line that run can handle.
+type options struct {
+	op           uintptr // lockShared, lockExclusive or lockUnlock
+	nonblock     bool
+	limited      bool  // wait no longer than
+	timeout      int64 // nanoseconds
+	conflictExit int
+	closeFd      bool
+	noFork       bool
+	fcntl        bool
+
+	fd      int  // descriptor number; -1 with a file
+	file    int  // index of the word that names the file
+	command int  // index of the first word of the command, or of -c; 0: none
+	shell   bool // it is -c
+}
+
+// From <sys/file.h>.
+const (
+	lockShared    = 1
+	lockExclusive = 2
+	lockNonblock  = 4
+	lockUnlock    = 8
+)
+
+// parse reads the command line. It returns false unless it is certain that
+// the ordinary way reads it alike.
+func (o *options) parse(argc int, argv unsafe.Pointer) bool {
+	o.op, o.conflictExit, o.fd = lockExclusive, 1, -1
+	i := 1
+	for ; i < argc; i++ {
+		word := text(at(argv, i))
+		if len(word) == 0 || word[0] != '-' {
+			break
+		}
+		if len(word) == 1 {
+			return false
+		}
+		if word[1] != '-' {
+			if isCommand(word) {
+				break
+			}
+			used, ok := o.short(word, i+1 < argc, argv, i+1)
+			if !ok {
+				return false
+			}
+			i += used
+			continue
+		}
+		if len(word) == 2 {
+			// A command behind it may be meant, or -c.
+			if i++; i < argc && hasPrefix(text(at(argv, i)), "-") {
+				return false
+			}
+			break
+		}
+		if isCommand(word) {
+			break
+		}
+		used, ok := o.long(word[2:], i+1 < argc, argv, i+1)
+		if !ok {
+			return false
+		}
+		i += used
+	}
+	return !(o.noFork && o.closeFd) && o.operands(i, argc, argv)
+}
+
+// isCommand tells whether the word is -c, which is not an option here: it ends
+// the options as an operand does.
+func isCommand(word string) bool { return equal(word, "-c") || equal(word, "--command") }
+
+// short reads a word of one-letter options. If the last one takes its value
+// from the next word, used is 1.
+func (o *options) short(word string, hasNext bool, argv unsafe.Pointer, next int) (used int, ok bool) {
+	for i := 1; i < len(word); i++ {
+		letter := word[i]
+		if letter != 'w' && letter != 'E' {
+			if !o.flag(letter) {
+				return 0, false
+			}
+			continue
+		}
+		value := word[i+1:]
+		if len(value) == 0 {
+			if !hasNext {
+				return 0, false
+			}
+			value, used = text(at(argv, next)), 1
+		}
+		return used, o.value(letter, value)
+	}
+	return 0, true
+}
+
+// long reads a long option, spelled out, with =VALUE or the value in the next
+// word.
+func (o *options) long(word string, hasNext bool, argv unsafe.Pointer, next int) (used int, ok bool) {
+	if letter := longFlag(word); letter != 0 {
+		return 0, o.flag(letter)
+	}
+	end := 0
+	for end < len(word) && word[end] != '=' {
+		end++
+	}
+	letter := longValue(word[:end])
+	switch {
+	case letter == 0:
+		return 0, false
+	case end < len(word):
+		return 0, o.value(letter, word[end+1:])
+	case hasNext:
+		return 1, o.value(letter, text(at(argv, next)))
+	}
+	return 0, false
+}
+
+// An option without a letter has one here that nobody can type.
+const (
+	letterFcntl = 1
+	letterFd    = 2
+)
+
+func longFlag(name string) byte {
+	switch {
+	case equal(name, "shared"):
+		return 's'
+	case equal(name, "exclusive"):
+		return 'x'
+	case equal(name, "unlock"):
+		return 'u'
+	case equal(name, "nonblock"), equal(name, "nonblocking"), equal(name, "nb"):
+		return 'n'
+	case equal(name, "close"):
+		return 'o'
+	case equal(name, "no-fork"):
+		return 'F'
+	case equal(name, "fcntl"):
+		return letterFcntl
+	}
+	return 0
+}
+
+func longValue(name string) byte {
+	switch {
+	case equal(name, "timeout"), equal(name, "wait"):
+		return 'w'
+	case equal(name, "conflict-exit-code"):
+		return 'E'
+	case equal(name, "fd"):
+		return letterFd
+	}
+	return 0
+}
+
+func (o *options) flag(letter byte) bool {
+	switch letter {
+	case 's':
+		o.op = lockShared
+	case 'x', 'e':
+		o.op = lockExclusive
+	case 'u':
+		o.op = lockUnlock
+	case 'n':
+		o.nonblock = true
+	case 'o':
+		o.closeFd = true
+	case 'F':
+		o.noFork = true
+	case letterFcntl:
+		o.fcntl = true
+	default:
+		return false
+	}
+	return true
+}
+
+func (o *options) value(letter byte, value string) (ok bool) {
+	switch letter {
+	case 'w':
+		o.limited = true
+		o.timeout, ok = seconds(value)
+	case 'E':
+		o.conflictExit, ok = number(value)
+		ok = ok && o.conflictExit <= 255
+	case letterFd:
+		o.fd, ok = number(value)
+	}
+	return ok
+}
+
+// seconds reads a number of seconds with at most six decimals, and returns it
+// in nanoseconds: none, or a millisecond and more. For less it matters how
+// numbers are rounded.
+func seconds(s string) (int64, bool) {
+	point := 0
+	for point < len(s) && s[point] != '.' {
+		point++
+	}
+	if point == len(s) {
+		whole, ok := number(s)
+		return int64(whole) * 1e9, ok
+	}
+	decimals := s[point+1:]
+	fraction, ok := number(decimals)
+	if !ok || len(decimals) > 6 {
+		return 0, false
+	}
+	whole := 0 // as in .5
+	if point > 0 {
+		if whole, ok = number(s[:point]); !ok {
+			return 0, false
+		}
+	}
+	unit := int64(1e9)
+	for range len(decimals) {
+		unit /= 10
+	}
+	ns := int64(whole)*1e9 + int64(fraction)*unit
+	return ns, ns == 0 || ns >= 1e6
+}
+
+// operands sorts out what follows the options: the lock file or a descriptor
+// number, and the command.
+func (o *options) operands(i, argc int, argv unsafe.Pointer) bool {
+	if o.limited && o.timeout == 0 {
+		o.nonblock, o.limited = true, false
+	}
+	if o.fd < 0 {
+		if i >= argc {
+			return false
+		}
+		word := text(at(argv, i))
+		if isCommand(word) {
+			return false
+		}
+		if i++; i == argc {
+			n, ok := number(word)
+			o.fd = n
+			return ok
+		}
+		o.file = i - 1
+	}
+	if i >= argc {
+		return false
+	}
+	o.command = i
+	word := text(at(argv, i))
+	if o.shell = isCommand(word); o.shell {
+		return i+2 == argc && !hasPrefix(text(at(argv, i+1)), "-")
+	}
+	return len(word) > 0
+}

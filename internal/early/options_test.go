@@ -1,0 +1,127 @@
+//go:build linux && (amd64 || arm64)
+
+package early
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// vector lays words out as the kernel does.
+func vector(words []string) unsafe.Pointer {
+	pointers := make([]unsafe.Pointer, len(words)+1)
+	for i, word := range words {
+		pointers[i] = unsafe.Pointer(&append([]byte(word), 0)[0])
+	}
+	return unsafe.Pointer(&pointers[0])
+}
+
+// TestParse reads command lines. What is not certain must be left to the
+// ordinary way, which the compat cases compare with util-linux: there the two
+// ways must answer alike.
+func TestParse(t *testing.T) {
+	none := options{op: lockExclusive, conflictExit: 1, fd: -1}
+	with := func(set func(o *options)) *options { o := none; set(&o); return &o }
+	file := func(i, command int, set func(o *options)) *options {
+		return with(func(o *options) {
+			o.file, o.command = i, command
+			if set != nil {
+				set(o)
+			}
+		})
+	}
+	for line, want := range map[string]*options{
+		"f true":                    file(1, 2, nil),
+		"f true -n":                 file(1, 2, nil),
+		"f -c text":                 file(1, 2, func(o *options) { o.shell = true }),
+		"f --command text":          file(1, 2, func(o *options) { o.shell = true }),
+		"9":                         with(func(o *options) { o.fd = 9 }),
+		"-u 9":                      with(func(o *options) { o.fd, o.op = 9, lockUnlock }),
+		"-xsu 9":                    with(func(o *options) { o.fd, o.op = 9, lockUnlock }),
+		"-us -e 9":                  with(func(o *options) { o.fd = 9 }),
+		"-ns 9":                     with(func(o *options) { o.fd, o.op, o.nonblock = 9, lockShared, true }),
+		"9 true":                    file(1, 2, nil),
+		"--fd 9 true":               with(func(o *options) { o.fd, o.command = 9, 3 }),
+		"--fd=9 -c text":            with(func(o *options) { o.fd, o.command, o.shell = 9, 2, true }),
+		"-o -- f true":              file(3, 4, func(o *options) { o.closeFd = true }),
+		"-F f true":                 file(2, 3, func(o *options) { o.noFork = true }),
+		"--no-fork --fcntl f true":  file(3, 4, func(o *options) { o.noFork, o.fcntl = true, true }),
+		"-w5 f true":                file(2, 3, func(o *options) { o.limited, o.timeout = true, 5e9 }),
+		"-nw 5 f true":              file(3, 4, func(o *options) { o.limited, o.timeout, o.nonblock = true, 5e9, true }),
+		"--timeout=.25 f true":      file(2, 3, func(o *options) { o.limited, o.timeout = true, 25e7 }),
+		"--wait 1.000001 f true":    file(3, 4, func(o *options) { o.limited, o.timeout = true, 1000001000 }),
+		"-w 3 -w 0.0 f true":        file(5, 6, func(o *options) { o.nonblock = true }),
+		"-E 0 f true":               file(3, 4, func(o *options) { o.conflictExit = 0 }),
+		"-nE255 f true":             file(2, 3, func(o *options) { o.conflictExit, o.nonblock = 255, true }),
+		"--conflict-exit-code 7 9":  with(func(o *options) { o.fd, o.conflictExit = 9, 7 }),
+		"--nonblocking --close f t": file(3, 4, func(o *options) { o.nonblock, o.closeFd = true, true }),
+		"--shared --exclusive 9":    with(func(o *options) { o.fd = 9 }),
+		"--unlock --nb --fd 0 t":    with(func(o *options) { o.fd, o.op, o.nonblock, o.command = 0, lockUnlock, true, 5 }),
+
+		"": nil, "-n": nil, "--": nil, "f": nil, "-1": nil, "-- -1": nil, "+9": nil, "0x9": nil, "9x": nil,
+		"1234567890": nil, "-": nil, "- true": nil, "-c text": nil, "-c f text": nil, "-nc text": nil, "-cn f": nil,
+		"f -c": nil, "f -c a b": nil, "f -c -n": nil, "f -c -n text": nil, "-- -c text": nil, "-- -f true": nil,
+		"--fd 9": nil, "--fd": nil, "--fd= true": nil, "--fd -1 true": nil, "--fd 9 -c": nil, "--fd 9 -c -n text": nil,
+		"-F -o f true": nil, "-h": nil, "-V": nil, "-nV f true": nil, "--help": nil, "--verbose f true": nil, "-z f true": nil,
+		"--start 1 f true": nil, "--length 1 f true": nil, "--backend auto f true": nil, "--permits 1 f true": nil,
+		"--cooldown 1 f true": nil, "--holders f": nil, "--supervisor=1 f true": nil,
+		"--sh f true": nil, "--shared=1 f true": nil, "--n f true": nil, "--tim 5 f true": nil, "---shared f true": nil,
+		"-w": nil, "-w f": nil, "-w -1 f true": nil, "-w 1e3 f true": nil, "-w 0x10 f true": nil, "-w 1s f true": nil,
+		"-w .0009 f true": nil, "-w . f true": nil, "-w 1. f true": nil, "-w .1234567 f true": nil, "-w inf f true": nil,
+		"-w=5 f true": nil, "-w5n f true": nil, "--timeout= f true": nil, "--timeout": nil,
+		"-E 256 f true": nil, "-E -1 f true": nil, "-E abc f true": nil, "-E": nil, "-E1234567890 f true": nil,
+	} {
+		words := append([]string{"flock"}, strings.Fields(line)...)
+		var got options
+		ok := got.parse(len(words), vector(words))
+		if want == nil && ok {
+			t.Errorf("%q: read as %+v, to be left to the ordinary way", line, got)
+		}
+		if want != nil && (!ok || fmt.Sprint(got) != fmt.Sprint(*want)) {
+			t.Errorf("%q: %v, %+v; want %+v", line, ok, got, *want)
+		}
+	}
+	for _, words := range [][]string{{"flock", "f", ""}, {"flock", ""}, {"flock", "-w", "", "f", "true"}, {"flock", "-w", " 5", "f", "true"}} {
+		if new(options).parse(len(words), vector(words)) {
+			t.Errorf("%q: to be left to the ordinary way", words)
+		}
+	}
+}
+
+// TestShowsNoByteLock looks at descriptors with each kind of lock, some with long
+// numbers.
+func TestShowsNoByteLock(t *testing.T) {
+	for _, least := range []uintptr{0, 10, 99, 100, 205} {
+		file, err := os.CreateTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		number, _, errno := syscall.Syscall(syscall.SYS_FCNTL, file.Fd(), syscall.F_DUPFD_CLOEXEC, least)
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+		fd := int(number)
+		defer syscall.Close(fd)
+		if err := syscall.Flock(fd, syscall.LOCK_EX); err != nil {
+			t.Fatal(err)
+		}
+		if !showsNoByteLock(fd) {
+			t.Errorf("descriptor %d: a byte lock is seen where there is none", fd)
+		}
+		all := syscall.Flock_t{Type: syscall.F_WRLCK}
+		if err := syscall.FcntlFlock(uintptr(fd), ofdSetlk, &all); err != nil {
+			t.Fatal(err)
+		}
+		if showsNoByteLock(fd) {
+			t.Errorf("descriptor %d: its byte lock is not seen", fd)
+		}
+		file.Close()
+	}
+	if showsNoByteLock(12345) {
+		t.Error("a descriptor that is not open is shown")
+	}
+}

@@ -1,0 +1,95 @@
+//go:build linux && (amd64 || arm64)
+
+package early
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// A process is what the kernel gave the program. argv and environment are
+// vectors.
+type process struct {
+	argc              int
+	argv, environment unsafe.Pointer
+	path, shell       int        // index of PATH=... and SHELL=... in the environment; -1: none
+	catch             *sigaction // of flock_handler
+}
+
+// run is the whole program for most runs. It returns only to have the Go
+// runtime started: in the state that it leaves, and with what it leaves in
+// result. stack points to argc.
+func run(stack unsafe.Pointer, catch *sigaction) {
+	p := process{argc: *(*int)(stack), argv: unsafe.Add(stack, 8), path: -1, shell: -1, catch: catch}
+	p.environment = slot(p.argv, p.argc+1)
+	var o options
+	if p.argc < 2 || !o.parse(p.argc, p.argv) || !p.readEnvironment() {
+		return
+	}
+	fd, mode, ok := p.openLockFile(&o)
+	if !ok || o.fd >= 0 && !hasNoPermit(fd) {
+		return
+	}
+	switch p.lock(fd, mode, &o) {
+	case failed:
+		return
+	case conflict:
+		exit(o.conflictExit)
+	}
+	if o.command == 0 {
+		exit(0)
+	}
+	p.execute(fd, &o)
+}
+
+// giveUp tells main at which step which error came.
+func giveUp(step Step, errno syscall.Errno) {
+	result.Failed, result.Errno = step, errno
+}
+
+// readEnvironment looks up the variables that matter. It returns false if one
+// asks for the ordinary way, or if the program has more rights than its caller,
+// as a set-user-id program has: the Go runtime is careful about those.
+func (p *process) readEnvironment() bool {
+	i := 0
+	for ; at(p.environment, i) != nil; i++ {
+		entry := at(p.environment, i)
+		// Only the first entry of a name counts, as for getenv(3).
+		switch *(*byte)(entry) {
+		case 'P':
+			if p.path < 0 && begins(entry, "PATH=") {
+				p.path = i
+			}
+		case 'S':
+			if p.shell < 0 && begins(entry, "SHELL=") {
+				p.shell = i
+			}
+		case 'F':
+			if begins(entry, "FLOCK_BACKEND=") {
+				return false
+			}
+		}
+	}
+	// The auxiliary vector: pairs of a type and a value.
+	const atNull, atSecure = 0, 23
+	for at := slot(p.environment, i+1); ; at = unsafe.Add(at, 16) {
+		switch *(*uintptr)(at) {
+		case atNull:
+			return true
+		case atSecure:
+			if *(*uintptr)(unsafe.Add(at, 8)) != 0 {
+				return false
+			}
+		}
+	}
+}
+
+// begins reports whether the C string begins with prefix.
+func begins(p unsafe.Pointer, prefix string) bool {
+	for i := range len(prefix) {
+		if *(*byte)(unsafe.Add(p, i)) != prefix[i] {
+			return false
+		}
+	}
+	return true
+}

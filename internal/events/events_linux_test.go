@@ -1,0 +1,120 @@
+package events
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestPipeCloses(t *testing.T) {
+	var w Watcher
+	defer w.Close()
+	name := filepath.Join(t.TempDir(), "fifo")
+	must(unix.Mkfifo(name, 0o600))
+	for range 2 {
+		reader, err := unix.Open(name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		must(err)
+		writer, err := unix.Open(name, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		must(err)
+		w.Pipe(writer)
+		expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
+		time.AfterFunc(20*time.Millisecond, func() { unix.Close(reader) })
+		expect(t, &w, long, Look{}, Closed)
+		expect(t, &w, 20*time.Millisecond, Look{}, Timeout) // told once
+	}
+}
+
+func TestBell(t *testing.T) {
+	var w Watcher
+	defer w.Close()
+	name := filepath.Join(t.TempDir(), "fifo")
+	must(unix.Mkfifo(name, 0o600))
+	bell, err := unix.Open(name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	must(err)
+	defer unix.Close(bell)
+	w.Bell(bell)
+	expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
+	unix.Write(bell, []byte("12"))
+	expect(t, &w, long, Look{}, Changed)
+	expect(t, &w, 20*time.Millisecond, Look{}, Timeout) // told once
+}
+
+// waitQuietly is what TestFewWakeUps looks at.
+func waitQuietly() {
+	runtime.LockOSThread()
+	dir, err := os.Open(os.Getenv("EVENTS_DIR"))
+	must(err)
+	var w Watcher
+	_, err = w.Directory(dir)
+	must(err)
+	_, err = w.Processes([]int{os.Getppid()})
+	must(err)
+	fmt.Println("ready")
+	w.Wait(time.Hour, Look{Every: time.Second, Directory: dir, Stand: []string{"a"}, Absent: "free"})
+}
+
+// A look at intervals costs one wake-up and not those of the Go runtime's monitor.
+func TestFewWakeUps(t *testing.T) {
+	dir := t.TempDir()
+	must(os.WriteFile(filepath.Join(dir, "a"), nil, 0o666))
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), "EVENTS_ROLE=wait", "EVENTS_DIR="+dir)
+	out, err := c.StdoutPipe()
+	must(err)
+	must(c.Start())
+	out.Read(make([]byte, 10))
+	const seconds = 5
+	last := 0
+	// The monitor sleeps some time after the wait begins: until then once more.
+	for range 5 {
+		before := switches(c.Process.Pid)
+		time.Sleep(seconds * time.Second)
+		last = switches(c.Process.Pid) - before
+		if last <= 2*seconds {
+			break
+		}
+	}
+	c.Process.Kill()
+	c.Wait()
+	if last > 2*seconds || last < seconds/2 {
+		t.Errorf("%d wake-ups in %d seconds", last, seconds)
+	}
+}
+
+// switches returns how often the threads of a process have waited.
+func switches(pid int) (sum int) {
+	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	for _, path := range paths {
+		text, _ := os.ReadFile(path)
+		_, value, _ := strings.Cut(string(text), "\nvoluntary_ctxt_switches:\t")
+		n := 0
+		fmt.Sscan(value, &n)
+		sum += n
+	}
+	return sum
+}
+
+// Without descriptors to be had it answers errors, and waits all the same.
+func TestLimits(t *testing.T) {
+	dir := openDir(t)
+	pid, _ := sleeper(t)
+	var limit unix.Rlimit
+	must(unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
+	must(unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: limit.Max}))
+	var w Watcher
+	if added, err := w.Directory(dir); added || err != unix.EMFILE {
+		t.Error(added, err)
+	}
+	if added, err := w.Processes([]int{pid}); added || err != unix.EMFILE {
+		t.Error(added, err)
+	}
+	expect(t, &w, 50*time.Millisecond, Look{Every: 10 * time.Millisecond}, Timeout)
+}

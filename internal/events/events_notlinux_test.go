@@ -1,0 +1,5 @@
+//go:build !(linux || plan9 || solaris || illumos || aix)
+
+package events
+
+func waitQuietly() {}

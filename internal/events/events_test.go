@@ -1,0 +1,193 @@
+//go:build !(plan9 || solaris || illumos || aix)
+
+package events
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// long is longer than any wait that an event ends.
+const long = 20 * time.Second
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// openDir makes a directory and opens it. Wine has no os.RemoveAll, and t.TempDir wants that.
+func openDir(t *testing.T) *os.File {
+	name, err := os.MkdirTemp("", "events")
+	must(err)
+	dir, err := os.Open(name)
+	must(err)
+	t.Cleanup(func() {
+		dir.Close()
+		removeDir(name)
+	})
+	return dir
+}
+
+func removeDir(name string) error {
+	entries, _ := os.ReadDir(name)
+	for _, e := range entries {
+		os.Remove(filepath.Join(name, e.Name()))
+	}
+	return os.Remove(name)
+}
+
+// sleeper is a process that ends when its standard input does, which end does.
+func sleeper(t *testing.T) (pid int, end func()) {
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), "EVENTS_ROLE=sleep")
+	in, err := c.StdinPipe()
+	must(err)
+	must(c.Start())
+	t.Cleanup(func() { in.Close(); c.Wait() })
+	return c.Process.Pid, func() { in.Close() }
+}
+
+func TestMain(m *testing.M) {
+	switch os.Getenv("EVENTS_ROLE") {
+	case "sleep":
+		os.Stdin.Read(make([]byte, 1))
+		os.Exit(0)
+	case "wait":
+		waitQuietly()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// expect asserts what a Wait answers, and that it does not take until the time is over unless that is the answer.
+func expect(t *testing.T, w *Watcher, d time.Duration, look Look, want Event) {
+	t.Helper()
+	started := time.Now()
+	got := w.Wait(d, look)
+	took := time.Since(started)
+	if got != want || (took >= d) != (want == Timeout) {
+		t.Fatalf("%v after %v, not %v", got, took, want)
+	}
+}
+
+func TestDirectoryChanges(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(name string) error
+	}{
+		{"renamed", func(n string) error { return os.Rename(n, n+"2") }},
+		{"removed", os.Remove},
+		{"directory gone", func(n string) error { return removeDir(filepath.Dir(n)) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.name == "directory gone" && runtime.GOOS == "windows" {
+				t.Skip("an open directory cannot be removed")
+			}
+			dir := openDir(t)
+			name := filepath.Join(dir.Name(), "a")
+			must(os.WriteFile(name, nil, 0o666))
+			var w Watcher
+			defer w.Close()
+			if added, err := w.Directory(dir); !added || err != nil {
+				t.Fatal(added, err)
+			}
+			if added, err := w.Directory(dir); added || err != nil {
+				t.Fatal(added, err)
+			}
+			expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
+			must(c.change(name)) // before the wait: no change may be lost
+			expect(t, &w, long, Look{}, Changed)
+			time.AfterFunc(20*time.Millisecond, func() {
+				os.Mkdir(dir.Name(), 0o777)
+				os.WriteFile(name, nil, 0o666)
+				c.change(name)
+			})
+			if c.name != "directory gone" { // for then it is not watched any more
+				expect(t, &w, long, Look{}, Changed)
+			}
+			w.NoDirectory()
+			removeDir(dir.Name())
+			expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
+		})
+	}
+}
+
+func TestProcessEnds(t *testing.T) {
+	var w Watcher
+	defer w.Close()
+	first, end := sleeper(t)
+	second, endSecond := sleeper(t)
+	third, endThird := sleeper(t)
+	if added, err := w.Processes([]int{first, second}); !added || err != nil {
+		t.Fatal(added, err)
+	}
+	if added, err := w.Processes([]int{second, first}); added || err != nil {
+		t.Fatal(added, err)
+	}
+	expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
+	end()
+	expect(t, &w, long, Look{}, Ended)
+	expect(t, &w, 20*time.Millisecond, Look{}, Timeout) // told once
+	if added, err := w.Processes([]int{third}); !added || err != nil {
+		t.Fatal(added, err)
+	}
+	endSecond() // not of interest any more
+	expect(t, &w, 100*time.Millisecond, Look{}, Timeout)
+	time.AfterFunc(20*time.Millisecond, endThird)
+	expect(t, &w, long, Look{}, Ended)
+}
+
+func TestProcessThatIsGone(t *testing.T) {
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), "EVENTS_ROLE=sleep")
+	must(c.Run())
+	var w Watcher
+	defer w.Close()
+	if added, err := w.Processes([]int{c.Process.Pid}); !added || err != nil {
+		t.Fatal(added, err)
+	}
+	if runtime.GOOS == "windows" { // c still has a handle on it
+		expect(t, &w, long, Look{}, Ended)
+	}
+	expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
+}
+
+func TestLook(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(dir string) error
+	}{
+		{"name gone", func(d string) error { return os.Rename(d+"/a", d+"/c") }},
+		{"other name gone", func(d string) error { return os.Remove(d + "/b") }},
+		{"name there", func(d string) error { return os.WriteFile(d+"/free", nil, 0o666) }},
+		{"other file", func(d string) error { return os.Rename(d+"/b2", d+"/file") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := openDir(t)
+			for _, name := range []string{"a", "b", "b2", "file"} {
+				must(os.WriteFile(filepath.Join(dir.Name(), name), nil, 0o666))
+			}
+			look := Look{Every: 40 * time.Millisecond, Directory: dir, Stand: []string{"a", "b"}, Absent: "free",
+				File: dir.Name() + "/file"}
+			var w Watcher
+			expect(t, &w, 200*time.Millisecond, look, Timeout)
+			time.AfterFunc(100*time.Millisecond, func() { must(c.change(dir.Name())) })
+			expect(t, &w, long, look, Seen)
+		})
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	var w Watcher
+	for _, d := range []time.Duration{-1, 0, 1, time.Millisecond, 1100 * time.Millisecond} {
+		started := time.Now()
+		if e := w.Wait(d, Look{}); e != Timeout || time.Since(started) < d {
+			t.Fatal(d, e, time.Since(started))
+		}
+	}
+}
