@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io/fs"
 	"time"
 
 	"example.org/flock/internal/cli"
@@ -29,9 +28,9 @@ func openLockFile(o *cli.Options) (*lockfile.File, error) {
 		return f, nil
 	}
 	switch r := early.Result(); {
-	case r.Failed == early.Opening && !errors.Is(r.Errno, fs.ErrPermission): // lockfile.Open may be able to open it
+	case r.Failed == early.Opening && !sys.LacksPermission(r.Errno): // otherwise Open may know another way
 		return nil, &fileError{opening, o.File, r.Errno}
-	case r.Failed == early.Timing || r.Failed == early.Locking:
+	case r.Failed == early.Timing, r.Failed == early.Locking:
 		return lockfile.Opened(o.File, r.Fd, r.Mode), nil
 	}
 	f, err := lockfile.Open(o.File, neededAccess(o.Op, o.Backend, o.Permits))
