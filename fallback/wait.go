@@ -69,7 +69,9 @@ func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, er
 			}
 		}
 		w.news = 0
-		if k := wait[0].kind; k == kindBusy || k == kindExcl { // and free now, mostly
+		// What was an exclusive lock is free now, mostly. After a busy token there can be shared holders: two who each
+		// took the token to find that out would wake each other for ever.
+		if wait[0].kind == kindExcl {
 			if _, err := c.move(free, c.busy); err != nil {
 				return nil, err
 			}
