@@ -37,6 +37,7 @@ func TestKilledAtEverySystemCall(t *testing.T) {
 		{"upgrade", `exec 9>>f; flock -s 9 && $TRACE flock 9`},
 		{"downgrade", `exec 9>>f; flock 9 && $TRACE flock -s 9`},
 		{"unlock", `exec 9>>f; flock 9 && $TRACE flock -u 9`},
+		{"waiting", `flock f sh -c ': >in; sleep .1' & until [ -e in ]; do sleep .01; done; rm in; $TRACE flock f true; s=$?; wait; exit $s`},
 		{"cooldown", `$TRACE flock --cooldown .001 f true`},
 	} {
 		for _, fresh := range []bool{true, false} {
@@ -72,6 +73,9 @@ func killedAtEvery(t *testing.T, script string, fresh bool) {
 		}
 	}
 	calls := changing
+	if strings.Contains(script, "wait;") {
+		calls = append(slices.Clone(calls), "mknodat", "ppoll")
+	}
 	if fresh && strings.Contains(script, "-s f") {
 		calls = append(slices.Clone(calls), "openat") // most of which only read
 	}
