@@ -38,6 +38,7 @@ func TestKilledAtEverySystemCall(t *testing.T) {
 		{"upgrade", `exec 9>>f; flock -s 9 && $TRACE flock 9`},
 		{"downgrade", `exec 9>>f; flock 9 && $TRACE flock -s 9`},
 		{"unlock", `exec 9>>f; flock 9 && $TRACE flock -u 9`},
+		{"waiting", `flock f sh -c ': >in; sleep .1' & until [ -e in ]; do sleep .01; done; rm in; $TRACE flock f true; s=$?; wait; exit $s`},
 		{"cooldown", `$TRACE flock --cooldown .001 f true`},
 		{"remove", `$TRACE flock --remove f true`},
 	} {
@@ -74,6 +75,9 @@ func killedAtEvery(t *testing.T, script string, fresh bool) {
 		}
 	}
 	calls := changing
+	if strings.Contains(script, "wait;") {
+		calls = append(slices.Clone(calls), "mknodat", "ppoll")
+	}
 	if fresh && strings.Contains(script, "-s f") {
 		calls = append(slices.Clone(calls), "openat") // most of which only read
 	}

@@ -72,7 +72,9 @@ func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, er
 			}
 		}
 		w.retries = 0
-		if k := wait[0].kind; k == kindBusy || k == kindExcl { // and free now, mostly
+		// Mostly an exclusive lock is free now. After a busy token there may be shared holders: two waiters that each
+		// take the token to find that out would wake each other for ever.
+		if wait[0].kind == kindExcl {
 			if _, err := c.move(free, c.busy); err != nil {
 				return nil, err
 			}
