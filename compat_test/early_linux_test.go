@@ -178,7 +178,7 @@ func TestEarlyWaits(t *testing.T) {
 				t.Errorf("%d KiB resident", before["VmHWM"])
 			}
 			if form.name == "for the command" {
-				return // its status changes when the command looks again, which need not be the same
+				return // the check below is for the wait for the lock
 			}
 			time.Sleep(200 * time.Millisecond)
 			if after := statusOf(t, proc); after["voluntary_ctxt_switches"] != before["voluntary_ctxt_switches"] {

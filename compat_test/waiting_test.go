@@ -238,8 +238,8 @@ func TestWaitingWithFewDescriptors(t *testing.T) {
 			q.in.Close()
 			q.finish(append(w, q.holder)...)
 			for _, c := range w {
-				if said := fmt.Sprint(c.Stdout); said != "" {
-					t.Errorf("said %q", said)
+				if output := fmt.Sprint(c.Stdout); output != "" {
+					t.Errorf("output %q", output)
 				}
 			}
 		})
