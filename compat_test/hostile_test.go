@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// stateCalls are the system calls that change what others see of a lock, or look at it. To kill flock before any other
-// call has the same effect as to kill it before the next one of these.
+// stateCalls are the system calls that change what others see of a lock, or look at it. Killing flock before any other
+// call has the same effect as killing it before the next one of these.
 var stateCalls = []string{"mkdirat", "renameat", "unlinkat", "getdents64", "exit_group"}
 
 // TestKilledAtEverySystemCall kills flock, with strace, at the first, second, ... call of each kind, until it succeeds.

@@ -120,7 +120,7 @@ func buildStandin(t *testing.T, mutant string) string {
 }
 
 // TestMutants shows that the cases can fail: each case must pass without a fault, and fail with at least one fault. That
-// takes many minutes. FLOCK_MUTANTS (make mutants) selects how much it does: with "first" it stops to run a case after the
+// takes many minutes. FLOCK_MUTANTS (make mutants) selects how much it does: with "first" it stops running a case after the
 // first fault that the case sees; with "all" it runs every case with every fault, and every fault must be seen. Any other
 // value is a pattern for path.Match that selects faults by name.
 func TestMutants(t *testing.T) {

@@ -150,7 +150,7 @@ func sortLines(text string) string {
 	return strings.Join(lines, "")
 }
 
-// killSession kills everything that a script has left running. To kill the process group is not enough, because job
+// killSession kills everything that a script has left running. Killing the process group is not enough, because job
 // control gives each job a group of its own. /proc, where there is one, shows all processes of the session.
 func killSession(leader int) {
 	syscall.Kill(-leader, syscall.SIGKILL)

@@ -52,12 +52,12 @@ flock -u 9
 var forms = []form{
 	{"command", aroundCommand(), []fault{killFlock, killCommand, killBoth, killCommandFirst}},
 	{"no-fork", aroundCommand("--no-fork"), []fault{killFlock}},
-	// With --close flock itself is the owner: to kill it alone would release the lock while its command runs.
+	// With --close flock itself is the owner: killing it alone would release the lock while its command runs.
 	{"close", aroundCommand("--close"), []fault{killCommand, killCommandFirst}},
 	{"string", func(options, section []string) []string {
 		return slices.Concat([]string{oursPath}, options, []string{"f", "-c", "exec " + strings.Join(section, " ")})
 	}, []fault{killFlock, killCommand, killBoth, killCommandFirst}},
-	// To kill the script alone would release the directory lock while the section runs. Here flock is the child of the
+	// Killing the script alone would release the directory lock while the section runs. Here flock is the child of the
 	// script.
 	{"number", func(options, section []string) []string {
 		return slices.Concat([]string{"/bin/sh", "-c", byNumber, "sh", strings.Join(options, " ")}, section)

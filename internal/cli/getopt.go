@@ -125,7 +125,7 @@ func (p *parser) parseOptions(args []string) (rest []string, err error) {
 }
 
 // declare adds to set those options of table that occur in words, by the names used there. getopt/v2 does not know
-// abbreviations, and to declare an option takes more time than all other work of a short run.
+// abbreviations, and declaring an option takes more time than all other work of a short run.
 func declare(set *getopt.Set, table []option, words []string) {
 	known := map[string]bool{}
 	add := func(opt *option, long string, short rune) {

@@ -6,8 +6,8 @@
 // Before main the Go runtime creates threads, reserves address space, reads files
 // and installs signal handlers. That takes longer than everything that flock does,
 // and most of the memory of a waiting flock belongs to the runtime. If a limit
-// forbids it, the program does not start. To lock a file and to start a command,
-// none of it is needed.
+// forbids it, the program does not start. Locking a file and starting a command need
+// none of it.
 //
 // # How
 //

@@ -27,7 +27,7 @@ type process struct{ pid, fd int }
 // Directory makes Wait end when the open directory changes. It replaces the directory of an earlier call. It reports
 // whether the directory is new: no event reports changes that were made before.
 //
-// To end the watching, with Close or by the end of the process, takes the kernel about 15 ms.
+// Ending the watch, with Close or by the end of the process, takes the kernel about 15 ms.
 func (w *Watcher) Directory(dir *os.File) (added bool, err error) {
 	if w.inotify != 0 && w.dir == dir {
 		return false, nil
