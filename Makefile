@@ -1,12 +1,12 @@
-# What a person can do here. `make help` prints the list.
+# The main tasks of development. `make help` lists them.
 
 PREFIX  = /usr/local
 BINDIR  = $(PREFIX)/bin
 DATADIR = $(PREFIX)/share
 
 VERSION := $(shell packaging/version.sh)
-# The tag and -checklinkname=0 go together: internal/cstart says why. -E names
-# the entry point of the run without the Go runtime: internal/early says how.
+# The tag needs -checklinkname=0: internal/cstart explains both. -E names the entry
+# point of the run without the Go runtime: see internal/early.
 ENTRY = $$(case $$(go env GOOS)/$$(go env GOARCH) in \
 	(linux/amd64|linux/arm64) echo -E flock_entry;; esac)
 GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags flock_linkname \
@@ -24,7 +24,7 @@ all: flock                    ## build the one static binary, ./flock
 flock: $(wildcard *.go fallback/*.go internal/*/*) go.mod go.sum
 	$(GOBUILD) -o $@ .
 
-demo: flock                   ## build, and show the main job at work
+demo: flock                   ## build, and show the main uses
 	sh compat_test/demo.sh ./flock
 
 check: flock                  ## what to run after each change (less than a minute)
@@ -47,7 +47,7 @@ test: flock race              ## run all tests (two to three minutes)
 race:                         ## run the directory lock's tests with the race detector
 	@if out=$$(CGO_ENABLED=1 go test -race -run '^$$' ./fallback 2>&1); then \
 		CGO_ENABLED=1 go test -race -short -count=1 -skip TestEveryInterleaving ./fallback; \
-		else echo "race: not run, as there is no race detector or no C compiler here: $$out"; fi
+		else echo "race: not run: there is no race detector or no C compiler here: $$out"; fi
 
 compat: flock                 ## compare with util-linux flock, script by script
 	cd compat_test && go test -count=1 -timeout 30m \

@@ -16,7 +16,7 @@ func init() {
 	}
 }
 
-// hideByteLocks becomes argv in a system that has flock(2) and no open file description locks.
+// hideByteLocks executes argv under a filter that leaves flock(2) and hides open file description locks.
 func hideByteLocks(argv []string) {
 	load := func(offset uint32) unix.SockFilter { // from struct seccomp_data
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
@@ -32,13 +32,13 @@ func hideByteLocks(argv []string) {
 		answer(unix.SECCOMP_RET_ERRNO | uint32(unix.EINVAL)),
 		answer(unix.SECCOMP_RET_ALLOW),
 	}
-	filtered(filter, argv)
+	execFiltered(filter, argv)
 }
 
-// TestPermitsHalf runs the cases of --permits where a permit is one of the directory lock, and the shared lock that
-// keeps exclusive ones out is the kernel's.
+// TestPermitsHalf runs the cases of --permits where the permit comes from the directory lock, and the shared lock that
+// excludes exclusive locks comes from the kernel.
 func TestPermitsHalf(t *testing.T) {
-	w := beyondWorld(t, "beyond-half")
+	w := newBeyondWorld(t, "beyond-half")
 	w.under = []string{filepath.Join(w.dir, "self"), "without-byte-locks"}
 	runBeyond(t, w, "half")
 }

@@ -12,17 +12,18 @@ import (
 	"testing"
 )
 
-// What the reference does not have is tested by beyond/*.sh: scripts as in cases/, but what a script must say, on
-// standard output and error together, stands in it. A line "#> text" is a line to be said; "#native> text" and
-// "#directory> text" are for one way of locking, and $USER in it is the user who runs the tests. $LOCKS tells the script which of the two it is. The third way, half,
-// is for permits only: the kernel has flock(2) and no byte locks.
+// beyond/*.sh tests what the reference does not have. The scripts are like those in cases/, but each contains the output
+// that is expected of it, standard output and error together. A line "#> text" is a line of output; "#native> text" and
+// "#directory> text" are for one way of locking only. $USER stands for the user who runs the tests. The variable LOCKS
+// tells the script which way it is. The third way, half, is for permits only: the kernel has flock(2) and no byte locks.
 //
-// A case with the directive kernel is for kernel locks only; with the directive directory, for the directory lock.
+// A case with the directive kernel runs with kernel locks only, one with the directive directory with the directory lock
+// only.
 
-// A beyondCase is a script with its answer, by the way of locking.
+// A beyondCase is a script with its expected output, by the way of locking.
 type beyondCase struct {
 	compatCase
-	says map[string]string
+	output map[string]string
 }
 
 func readBeyond(t *testing.T) (all []beyondCase) {
@@ -39,26 +40,26 @@ func readBeyond(t *testing.T) (all []beyondCase) {
 		}
 		needs := fileNeeds(string(text))
 		for _, block := range splitBlocks(string(text)) {
-			c := beyondCase{says: map[string]string{"native": "", "directory": "", "half": ""}}
+			c := beyondCase{output: map[string]string{"native": "", "directory": "", "half": ""}}
 			head, rest, only := strings.Cut(block, "\n# directory: only\n")
 			if only {
 				block = head + "\n" + rest
-				delete(c.says, "native")
+				delete(c.output, "native")
 			}
 			if c.compatCase, err = parseCase(block); err != nil {
 				t.Fatalf("%s: %v", path, err)
 			}
 			c.needs = append(c.needs, needs...)
 			if c.kernel != "" {
-				delete(c.says, "directory")
-				delete(c.says, "half")
+				delete(c.output, "directory")
+				delete(c.output, "half")
 			}
 			if seen[c.name] {
 				t.Fatalf("%s: there are two cases %s", path, c.name)
 			}
 			seen[c.name] = true
 			c.file = strings.TrimSuffix(filepath.Base(path), ".sh")
-			c.expect()
+			c.readOutput()
 			c.script = "exec 2>&1\n" + c.script
 			all = append(all, c)
 		}
@@ -66,53 +67,53 @@ func readBeyond(t *testing.T) (all []beyondCase) {
 	return all
 }
 
-// expect collects what the script says that it will say.
-func (c *beyondCase) expect() {
+// readOutput reads the expected output from the script.
+func (c *beyondCase) readOutput() {
 	for line := range strings.Lines(c.script) {
-		for locks := range c.says {
+		for locks := range c.output {
 			if locks == "half" && !strings.HasPrefix(c.name, "permits-") {
-				delete(c.says, locks)
+				delete(c.output, locks)
 				continue
 			}
 			for _, mark := range []string{"#>", "#" + locks + ">"} {
 				if text, ok := strings.CutPrefix(line, mark); ok {
-					c.says[locks] += strings.ReplaceAll(strings.TrimPrefix(text, " "), "$USER", userName)
+					c.output[locks] += strings.ReplaceAll(strings.TrimPrefix(text, " "), "$USER", userName)
 				}
 			}
 		}
 	}
 }
 
-// runBeyond runs all cases that are for the given way of locking.
+// runBeyond runs all cases for the given way of locking.
 func runBeyond(t *testing.T, w *world, locks string) {
 	w.env = append(w.env, "LOCKS="+locks)
 	for _, c := range readBeyond(t) {
-		want, ok := c.says[locks]
+		want, ok := c.output[locks]
 		if !ok {
 			continue
 		}
 		t.Run(c.file+"/"+c.name, func(t *testing.T) {
 			t.Parallel()
-			if need := missing(c.compatCase); need != "" {
+			if need := unmetNeed(c.compatCase); need != "" {
 				t.Skip("needs " + need)
 			}
 			got, err := w.run(c.compatCase)
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := jobNotice.ReplaceAllString(got.stdout, "")
-			if said != want || got.exit == "hung" {
-				t.Errorf("beyond/%s.sh: %s: exit %s\nwant:\n%s\ngot:\n%s", c.file, c.name, got.exit, want, said)
+			output := jobNotice.ReplaceAllString(got.stdout, "")
+			if output != want || got.exit == "hung" {
+				t.Errorf("beyond/%s.sh: %s: exit %s\nwant:\n%s\ngot:\n%s", c.file, c.name, got.exit, want, output)
 			}
 		})
 	}
 }
 
-// beyondWorld is a world in which the scripts can also find the test binary, as $SELF, for what a shell cannot do.
-func beyondWorld(t *testing.T, name string) *world {
+// newBeyondWorld makes a world in which the variable SELF is the path of the test binary, which does what a shell cannot.
+func newBeyondWorld(t *testing.T, name string) *world {
 	t.Helper()
 	needOurs(t)
-	os.RemoveAll(filepath.Join(workDir, name)) // there from before, with -count
+	os.RemoveAll(filepath.Join(workDir, name)) // left by an earlier run with -count
 	w := newModeWorld(t, name, oursPath)
 	self := filepath.Join(w.dir, "self")
 	exe, err := os.Executable()
@@ -130,30 +131,30 @@ func beyondWorld(t *testing.T, name string) *world {
 }
 
 func TestBeyondNative(t *testing.T) {
-	runBeyond(t, beyondWorld(t, "beyond-native"), "native")
+	runBeyond(t, newBeyondWorld(t, "beyond-native"), "native")
 }
 
 func TestBeyondDirectory(t *testing.T) {
 	needDirectoryLock(t)
-	w := beyondWorld(t, "beyond-directory")
+	w := newBeyondWorld(t, "beyond-directory")
 	w.env = append(w.env, "FLOCK_BACKEND=directory", "NO_KERNEL_LOCKS=1")
 	runBeyond(t, w, "directory")
 }
 
-// TestBeyondAbsent runs them where the kernel has no locks and nobody says so.
+// TestBeyondAbsent runs them where the kernel has no locks, and FLOCK_BACKEND is not set.
 func TestBeyondAbsent(t *testing.T) {
-	notInCheck(t)
+	skipInCheck(t)
 	if !canHideLocks {
 		t.Skip("system calls cannot be filtered here")
 	}
 	needDirectoryLock(t)
-	w := beyondWorld(t, "beyond-absent")
+	w := newBeyondWorld(t, "beyond-absent")
 	w.under = []string{filepath.Join(w.dir, "self"), "without-kernel-locks"}
 	w.env = append(w.env, "NO_KERNEL_LOCKS=1")
 	runBeyond(t, w, "directory")
 }
 
-// TestVerboseLines compares what ours and the reference say under --verbose, for every way to end.
+// TestVerboseLines compares what ours and the reference print with --verbose, for every way to end.
 func TestVerboseLines(t *testing.T) {
 	needOurs(t)
 	if referencePath == "" {
@@ -192,7 +193,7 @@ func TestVerboseLines(t *testing.T) {
 			t.Errorf("flock %q\nthe reference:\n%s\nours:\n%s", args, want, got)
 		}
 	}
-	// and with our own options the lines are the same
+	// our own options do not change the lines
 	want := say(oursPath, "--verbose", "f", "true")
 	for _, own := range []string{"--permits=2", "--cooldown=.001", "--backend=flock", "--backend=native"} {
 		if got := say(oursPath, own, "--verbose", "f", "true"); got != want {

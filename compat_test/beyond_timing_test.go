@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// eachWay runs a test under the kernel's locks and under the directory lock.
-func eachWay(t *testing.T, f func(t *testing.T, dir string, env []string)) {
+// runEachBackend runs a test with the kernel's locks and with the directory lock.
+func runEachBackend(t *testing.T, f func(t *testing.T, dir string, env []string)) {
 	needOurs(t)
 	for _, way := range []string{"native", "directory"} {
 		t.Run(way, func(t *testing.T) {
@@ -29,8 +29,8 @@ func eachWay(t *testing.T, f func(t *testing.T, dir string, env []string)) {
 	}
 }
 
-// script starts sh in dir. What it leaves running is ended with the test.
-func script(t *testing.T, dir string, env []string, text string, args ...string) *exec.Cmd {
+// startScript starts sh in dir.
+func startScript(t *testing.T, dir string, env []string, text string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.Command("sh", append([]string{"-c", text, "sh"}, args...)...)
 	c.Dir, c.Env = dir, env
@@ -42,8 +42,8 @@ func script(t *testing.T, dir string, env []string, text string, args ...string)
 	return c
 }
 
-// finished waits for a script, which must say nothing.
-func finished(t *testing.T, c *exec.Cmd) {
+// waitForScript waits for a script, which must succeed and print nothing.
+func waitForScript(t *testing.T, c *exec.Cmd) {
 	t.Helper()
 	err := c.Wait()
 	if out := fmt.Sprint(c.Stdout); err != nil || out != "" {
@@ -51,12 +51,12 @@ func finished(t *testing.T, c *exec.Cmd) {
 	}
 }
 
-// TestPermitHandOver measures how long a permit that comes free stays unused while eight wait for one. The bound is
-// for a machine that is busy with other things.
+// TestPermitHandOver measures how long a released permit stays unused while eight processes wait for one. The limit allows
+// for a busy machine.
 func TestPermitHandOver(t *testing.T) {
-	notInCheck(t)
-	eachWay(t, func(t *testing.T, dir string, env []string) {
-		// The holder writes when it is done, the next one when it begins.
+	skipInCheck(t)
+	runEachBackend(t, func(t *testing.T, dir string, env []string) {
+		// A worker makes one file when it gets its permit, and one before it releases it.
 		const worker = `exec 9>>f
 for i in 1 2 3 4 5; do
 	flock --permits 2 9 || exit
@@ -66,11 +66,11 @@ for i in 1 2 3 4 5; do
 	flock -u 9
 done`
 		var workers []*exec.Cmd
-		for i := range 10 { // two are in, eight wait
-			workers = append(workers, script(t, dir, env, worker, fmt.Sprint(i)))
+		for i := range 10 { // two hold a permit, eight wait
+			workers = append(workers, startScript(t, dir, env, worker, fmt.Sprint(i)))
 		}
 		for _, w := range workers {
-			finished(t, w)
+			waitForScript(t, w)
 		}
 		var ins, outs []time.Time
 		for _, prefix := range []string{"in.", "out."} {
@@ -87,14 +87,14 @@ done`
 				}
 			}
 		}
-		// the permit of the n-th to leave goes to the n-th after the first two to come
+		// the permit that the n-th holder releases goes to holder n+2
 		slices.SortFunc(ins, time.Time.Compare)
 		slices.SortFunc(outs, time.Time.Compare)
 		if len(ins) != 50 || len(outs) != 50 {
 			t.Fatalf("%d in, %d out", len(ins), len(outs))
 		}
 		var pauses []time.Duration
-		for i := 2; i < 42; i++ { // at the end fewer than eight wait
+		for i := 2; i < 42; i++ { // near the end fewer than eight wait
 			pauses = append(pauses, ins[i].Sub(outs[i-2]))
 		}
 		slices.Sort(pauses)
@@ -105,26 +105,27 @@ done`
 	})
 }
 
-// TestCooldownHasNoGap has many try to slip in between the end of a command and the setting of its cooldown. Each
-// command writes when it begins and when it ends: the next one must begin a cooldown after that. The command takes
-// longer than the cooldown, so that the one set at the start is over when it ends.
+// TestCooldownHasNoGap starts many contenders that try to get the lock between the end of a command and the moment at
+// which its cooldown is set. Each command records when it begins and when it ends: between the end of one and the
+// beginning of the next there must be a whole cooldown. The command takes longer than the cooldown, so the cooldown that
+// is set at its start is over when it ends.
 func TestCooldownHasNoGap(t *testing.T) {
-	notInCheck(t)
+	skipInCheck(t)
 	const cooldown = 30 * time.Millisecond
-	eachWay(t, func(t *testing.T, dir string, env []string) {
+	runEachBackend(t, func(t *testing.T, dir string, env []string) {
 		const worker = `while [ ! -e stop ]; do
 	flock -w .5 --cooldown .03 f bash -c 'echo ${EPOCHREALTIME/./}000 >>log; sleep .04; echo ${EPOCHREALTIME/./}000 >>log' || [ $? = 1 ] || exit
 done`
 		var workers []*exec.Cmd
 		for range 6 {
-			workers = append(workers, script(t, dir, env, worker))
+			workers = append(workers, startScript(t, dir, env, worker))
 		}
 		time.Sleep(3 * time.Second)
 		if err := os.WriteFile(filepath.Join(dir, "stop"), nil, 0o666); err != nil {
 			t.Fatal(err)
 		}
 		for _, w := range workers {
-			finished(t, w)
+			waitForScript(t, w)
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "log"))
 		if err != nil {
@@ -143,30 +144,30 @@ done`
 		}
 		t.Logf("%d commands, shortest pause %v", len(lines)/2, shortest)
 		if shortest < cooldown {
-			t.Errorf("one began %v after another, in spite of a cooldown of %v", shortest, cooldown)
+			t.Errorf("a command began %v after the end of another, with a cooldown of %v", shortest, cooldown)
 		}
 	})
 }
 
-// TestCooldownHeldNowhere asserts that those who wait for a cooldown are in nobody's way.
-func TestCooldownHeldNowhere(t *testing.T) {
-	notInCheck(t)
-	eachWay(t, func(t *testing.T, dir string, env []string) {
+// TestCooldownWaitersHoldNoLock asserts that processes that wait for a cooldown do not keep the lock from others.
+func TestCooldownWaitersHoldNoLock(t *testing.T) {
+	skipInCheck(t)
+	runEachBackend(t, func(t *testing.T, dir string, env []string) {
 		const start = `flock --cooldown 600 f true
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
 	flock --cooldown 600 f true & waiters="$waiters $!"
 done
 trap 'kill $waiters; wait' EXIT
 for i in $(seq 250); do flock -n f true || { echo "taken, try $i"; exit 1; }; done`
-		finished(t, script(t, dir, env, start))
+		waitForScript(t, startScript(t, dir, env, start))
 	})
 }
 
 // TestPermitsAfterKills counts the permits after many holders and waiters have been killed at random.
 func TestPermitsAfterKills(t *testing.T) {
-	notInCheck(t)
+	skipInCheck(t)
 	const permits = 3
-	eachWay(t, func(t *testing.T, dir string, env []string) {
+	runEachBackend(t, func(t *testing.T, dir string, env []string) {
 		var wg sync.WaitGroup
 		for i := range 6 {
 			wg.Go(func() {
@@ -187,15 +188,15 @@ func TestPermitsAfterKills(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		// exclusive first: that waits for the commands that go on without their flock
-		finished(t, script(t, dir, env, `flock -w 30 f true`))
+		// an exclusive lock first: it waits for the commands whose flock was killed
+		waitForScript(t, startScript(t, dir, env, `flock -w 30 f true`))
 		const all = `for i in 1 2 3; do flock -w 30 --permits 3 f sh -c ": >in.$i; until [ -e go ]; do sleep .01; done" & done
 trap ': >go; wait' EXIT
 until [ -e in.1 ] && [ -e in.2 ] && [ -e in.3 ]; do
-	[ $((tries += 1)) -lt 1500 ] || { echo "not all permits are there"; flock --holders f; exit 1; }
+	[ $((tries += 1)) -lt 1500 ] || { echo "a permit is lost"; flock --holders f; exit 1; }
 	sleep .01
 done
 flock -n --permits 3 f echo "one too many" || [ $? = 1 ]`
-		finished(t, script(t, dir, env, all))
+		waitForScript(t, startScript(t, dir, env, all))
 	})
 }

@@ -13,13 +13,13 @@ import (
 
 var (
 	bashPath, pythonPath string
-	referencePath        string // empty where no util-linux is installed
+	referencePath        string // empty if util-linux flock is not installed
 	referenceRelease     string
-	oursPath             string // empty if there is none to test, for the reason in oursMissing
+	oursPath             string // empty if it cannot be built; oursMissing says why
 	oursMissing          string
 )
 
-// findPrograms looks for what the cases run on, and builds ours, once, into base.
+// findPrograms looks for the programs that the cases need, and builds ours into base.
 func findPrograms(base string) error {
 	var err error
 	if bashPath, err = exec.LookPath("bash"); err != nil {
@@ -29,13 +29,13 @@ func findPrograms(base string) error {
 	if err := exec.Command(bashPath, "-c", "((BASH_VERSINFO[0] >= 5))").Run(); err != nil {
 		return fmt.Errorf("the cases need bash 5 or later, and %s is older", bashPath)
 	}
-	// What stands on PATH may be a shim that starts slowly or leaves descriptors open.
+	// python3 in PATH may be a wrapper that starts slowly or leaves descriptors open.
 	if out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output(); err == nil {
 		pythonPath = strings.TrimSpace(string(out))
 	}
 	for _, path := range []string{"/usr/bin/flock", "/bin/flock"} {
 		out, err := exec.Command(path, "--version").Output()
-		// a version line that says util-linux may still be ours, installed as flock
+		// our own version line also contains "util-linux", but has other words around it
 		words := strings.Fields(string(out))
 		if err == nil && len(words) == 4 && words[2] == "util-linux" {
 			referencePath, referenceRelease = path, words[3]
@@ -46,8 +46,8 @@ func findPrograms(base string) error {
 	return nil
 }
 
-// buildOurs gives a copy of the program that FLOCK_UNDER_TEST names, or builds it as the Makefile does. A copy, because
-// cases run it as other users too.
+// buildOurs copies the program that FLOCK_UNDER_TEST names, or builds ours as the Makefile does. It makes a copy, because
+// some cases run it as another user.
 func buildOurs(base string) (path, missing string) {
 	path = filepath.Join(base, "flock")
 	if given := os.Getenv("FLOCK_UNDER_TEST"); given != "" {
@@ -73,7 +73,7 @@ func buildOurs(base string) (path, missing string) {
 	return path, ""
 }
 
-// referenceKnows says whether the installed reference is one that gives the expected answer to c.
+// referenceKnows reports whether the installed release of the reference gives the expected answer to c.
 func referenceKnows(c compatCase) bool {
 	return c.since == "" || compareReleases(referenceRelease, c.since) >= 0
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A compatCase is one user's script and what must be known to run it.
+// A compatCase is a script as users write it, and what the harness must know to run it.
 type compatCase struct {
 	file   string // base name of the case file without its suffix; the transcript file has the same
 	name   string
@@ -18,10 +18,10 @@ type compatCase struct {
 	needs     []string // what the machine must have, see needs_test.go
 	since     string   // first release of the reference that gives this answer
 	derived   string   // the transcript was not recorded but follows from this fact
-	kernel    string   // why this is by nature about kernel locks
-	differs   string   // why ours is meant to answer otherwise
-	runtime   string   // why ours must do it without the Go runtime
-	unordered string   // why the lines of standard output come in no fixed order
+	kernel    string   // why this works with kernel locks only
+	differs   string   // why ours intentionally gives another answer
+	runtime   string   // why this passes only where flock runs without the Go runtime
+	unordered string   // why the lines of standard output have no fixed order
 }
 
 // readCases reads cases/*.sh. A case is a line "### name", directive lines "# key: value", and a bash script up to
@@ -57,7 +57,7 @@ func readCases() ([]compatCase, error) {
 	return all, nil
 }
 
-// fileNeeds gives what all cases of a file need: the line "# needs: ..." before the first of them.
+// fileNeeds returns what all cases of a file need: the line "# needs: ..." before the first of them.
 func fileNeeds(text string) []string {
 	head, _, _ := strings.Cut("\n"+text, "\n### ")
 	_, needs, _ := strings.Cut(head, "\n# needs: ")
@@ -65,8 +65,8 @@ func fileNeeds(text string) []string {
 	return strings.Fields(needs)
 }
 
-// splitBlocks cuts a case or transcript file at its "### " lines; what stands before the first is for the reader,
-// and for fileNeeds.
+// splitBlocks cuts a case or transcript file at its "### " lines. The text before the first one is a comment; only
+// fileNeeds reads it.
 func splitBlocks(text string) []string {
 	blocks := strings.Split("\n"+text, "\n### ")
 	return blocks[1:]
@@ -106,7 +106,7 @@ func parseCase(block string) (compatCase, error) {
 		return c, fmt.Errorf("case %s: no script", name)
 	}
 	if c.derived != "" && c.since == "" {
-		return c, fmt.Errorf("case %s: derived, though the installed reference can be asked", name)
+		return c, fmt.Errorf("case %s: derived, but the installed reference can answer it", name)
 	}
 	return c, nil
 }

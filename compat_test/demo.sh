@@ -1,5 +1,5 @@
 #!/bin/sh
-# The jobs that flock is for, done by the binary given as the first argument, told as they go.
+# Shows the main uses of flock. The first argument is the binary.
 set -u
 flock=$(realpath "${1:-./flock}")
 dir=$(mktemp -d) && cd "$dir" || exit 1

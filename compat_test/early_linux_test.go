@@ -15,9 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// becomeWithoutThreads becomes argv in a system where clone(2) makes no thread,
-// so that no Go runtime starts. The C library makes threads by clone3(2).
-func becomeWithoutThreads(argv []string) {
+// execWithoutThreads executes argv under a filter that lets clone(2) make no
+// thread, so no Go runtime can start. The C library makes threads with clone3(2),
+// which is allowed.
+func execWithoutThreads(argv []string) {
 	// offsets in struct seccomp_data, little-endian: number 0, low half of the first argument 16
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
@@ -27,11 +28,11 @@ func becomeWithoutThreads(argv []string) {
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EAGAIN)},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	}
-	filtered(filter, argv)
+	execFiltered(filter, argv)
 }
 
-// hasEarlyRun reports whether the flock to be tested has the run without the Go
-// runtime: it depends on the system and on how it was built.
+// hasEarlyRun reports whether the flock under test can run without the Go
+// runtime, which depends on the system and on how it was built.
 func hasEarlyRun() bool {
 	if oursPath == "" {
 		return false
@@ -40,11 +41,11 @@ func hasEarlyRun() bool {
 	return err == nil && strings.Join(strings.Fields(string(out)), " ") == "Threads: 1"
 }
 
-// message is what flock itself says, which is the part of the Go runtime.
+// message matches what flock itself prints. It needs the Go runtime for that.
 var message = regexp.MustCompile(`(?m)^[^ \n]*: (.*getting lock took|executing|failed to|.*timeout while|cannot|invalid|unrecognized|option|not enough|missing|write error|flock: )|^flock: |^Usage:|from util-linux`)
 
-// The cases that need the Go runtime though no message is seen. For each there
-// is a reason why the run without it gives up.
+// needRuntime lists the cases that need the Go runtime although flock prints no
+// message, and why the run without it gives up.
 var needRuntime = []struct{ reason, cases string }{
 	{"abbreviated options", "abbrev-* nonblock-differs-from-nonblocking new-range-abbreviated"},
 	{"numbers with blanks and signs, and exponents", "E-blank-and-sign descriptor-with-blank-and-sign " +
@@ -54,17 +55,16 @@ var needRuntime = []struct{ reason, cases string }{
 	{"a descriptor with a byte lock, which may be a permit", "fcntl-fd-rw new-fcntl-fd-convert new-fcntl-fd-unlock " +
 		"new-fcntl-lock-stays-whole-without-proc"},
 	{"words that begin with a dash", "c-command-begins-with-dash fdopt-c-then-* dashdash-then-dashed-file single-dash-is-a-file"},
-	{"a clock that the vDSO reads only", "timer-and-no-clock"},
+	{"a clock that only the vDSO may read", "timer-and-no-clock"},
 	{"the lock call fails, so the file is opened again", "lock-E*-reopens-for-writing"},
-	{"more rights than the caller", "program-with-rights-of-another-user environment-of-another-user found-with-the-effective-user"},
-	{"the message cannot be seen, or only in part", "execve-fails-and-a-closed-standard-error closed-std*-does-not-write-into-the-lock-file " +
+	{"more privileges than the caller", "program-with-rights-of-another-user environment-of-another-user found-with-the-effective-user"},
+	{"the message is not in the output, or not all of it", "execve-fails-and-a-closed-standard-error closed-std*-does-not-write-into-the-lock-file " +
 		"errors-come-before-the-* full-stderr* no-fork-not-found-with-stderr-full message-with-odd-argv0"},
 	{"--help, --version and --verbose write to standard output", "closed-stdout-* help-* version-* file-size-limit-verbose " +
 		"full-* long-verbose-goes-where pipe-without-reader-* verbose-*"},
 }
 
-// needsRuntime returns why a case cannot do without the Go runtime; empty if it
-// can.
+// needsRuntime returns why a case needs the Go runtime, or "" if it does not.
 func needsRuntime(c compatCase) string {
 	for _, need := range needRuntime {
 		for pattern := range strings.FieldsSeq(need.cases) {
@@ -76,8 +76,8 @@ func needsRuntime(c compatCase) string {
 	return ""
 }
 
-// TestEarly runs the cases where no Go runtime starts: all in which flock says
-// nothing, but for those named above.
+// TestEarly runs the cases where no Go runtime can start: all cases in which
+// flock prints nothing, except those in needRuntime.
 func TestEarly(t *testing.T) {
 	needOurs(t)
 	if os.Getenv("FLOCK_TEST_QEMU") != "" {
@@ -96,14 +96,14 @@ func TestEarly(t *testing.T) {
 	w := newModeWorld(t, "early", oursPath)
 	w.under = []string{self, "without-threads"}
 	table := newTally("Early")
-	eachCase(t, table, func(t *testing.T, c compatCase) {
+	runEachCase(t, table, func(t *testing.T, c compatCase) {
 		reason := needsRuntime(c)
 		if c.differs != "" {
-			reason = "meant to differ"
+			reason = "an intended difference"
 		}
 		want := expected[c.name]
 		if message.MatchString(want.stdout) || message.MatchString(want.stderr) {
-			reason = "flock has something to say"
+			reason = "flock prints a message"
 		}
 		if reason != "" {
 			table.add(func() { table.skipped[reason] = append(table.skipped[reason], c.name) })
@@ -124,7 +124,8 @@ func needEarlyRun(t *testing.T) {
 	}
 }
 
-// TestEarlyWaits looks at flock while it waits: for the lock, and for its command.
+// TestEarlyWaits checks threads, memory and wake-ups of a flock that waits for
+// the lock, or for its command.
 func TestEarlyWaits(t *testing.T) {
 	needEarlyRun(t)
 	for _, form := range []struct{ name, script string }{
@@ -177,7 +178,7 @@ func TestEarlyWaits(t *testing.T) {
 				t.Errorf("%d KiB resident", before["VmHWM"])
 			}
 			if form.name == "for the command" {
-				return // what counts is the wait for the lock
+				return // the check below is for the wait for the lock
 			}
 			time.Sleep(200 * time.Millisecond)
 			if after := statusOf(t, proc); after["voluntary_ctxt_switches"] != before["voluntary_ctxt_switches"] {
@@ -201,9 +202,9 @@ func statusOf(t *testing.T, proc string) map[string]int {
 	return numbers
 }
 
-// TestEarlyAndOrdinary makes lock calls fail, in a flock that begins without
-// the Go runtime, and in one that FLOCK_BACKEND keeps from it: they must end
-// alike.
+// TestEarlyAndOrdinary makes lock calls fail in a flock that begins without the
+// Go runtime, and in one that begins with it because FLOCK_BACKEND is set. Both
+// must end alike.
 func TestEarlyAndOrdinary(t *testing.T) {
 	needEarlyRun(t)
 	if !succeeds("strace", "-f", "-o", "/dev/null", "true") {
@@ -223,14 +224,14 @@ func TestEarlyAndOrdinary(t *testing.T) {
 			for _, errno := range strings.Fields("ENOLCK EIO EBADF EINVAL ENOSYS EAGAIN EACCES EINTR") {
 				for _, when := range []string{"", ":when=1"} {
 					if errno == "EINTR" && when == "" || call == "fcntl" && when != "" {
-						continue // it would never end; the Go runtime makes the first call
+						continue // the first would never end; in the second the Go runtime itself makes the first call
 					}
 					script := `mkdir d; exec 9>>f 8<f
 						strace -f -qqq -o /dev/null -e trace=` + call + ` -e inject=` + call + `:error=` + errno + when + ` flock ` + form + `
 						echo $?; ls -A | grep -v '^[.]'`
-					early, ordinary := runIn(t, script), runIn(t, script, "FLOCK_BACKEND=auto")
+					early, ordinary := runScript(t, script), runScript(t, script, "FLOCK_BACKEND=auto")
 					if early != ordinary {
-						t.Errorf("%s%s: %sbut in the ordinary way: %s", errno, when, early, ordinary)
+						t.Errorf("%s%s: %sbut with the Go runtime: %s", errno, when, early, ordinary)
 					}
 				}
 			}
@@ -238,8 +239,8 @@ func TestEarlyAndOrdinary(t *testing.T) {
 	}
 }
 
-// runIn runs a script in an empty directory and returns what it writes.
-func runIn(t *testing.T, script string, env ...string) string {
+// runScript runs a script in an empty directory and returns its output.
+func runScript(t *testing.T, script string, env ...string) string {
 	c := exec.Command("sh", "-c", script)
 	c.Dir = t.TempDir()
 	c.Env = append(append(os.Environ(), "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH")), env...)
@@ -250,7 +251,7 @@ func runIn(t *testing.T, script string, env ...string) string {
 	return string(out)
 }
 
-// TestEarlyGivesUp asserts that the Go runtime runs where it is needed.
+// TestEarlyGivesUp asserts that the Go runtime starts where it is needed.
 func TestEarlyGivesUp(t *testing.T) {
 	needEarlyRun(t)
 	const probe = `sh -c 'grep Threads /proc/$PPID/status'`
@@ -262,9 +263,9 @@ func TestEarlyGivesUp(t *testing.T) {
 		"a byte lock":        `exec 9>>f; flock --fcntl 9; flock --fd 9 ` + probe,
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := strings.Fields(runIn(t, script))
+			out := strings.Fields(runScript(t, script))
 			if len(out) != 2 || out[0] != "Threads:" || out[1] == "1" {
-				t.Errorf("it says %q", out)
+				t.Errorf("output %q", out)
 			}
 		})
 	}

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The system calls for locks by architecture (arch/*/include/.../unistd.h). All of them stand in one filter, because a
-// kernel runs the programs of more than one.
+// lockCalls are the system calls for locks by architecture (arch/*/include/.../unistd.h). One filter contains all of
+// them, because one kernel can run programs of several architectures.
 var lockCalls = []struct {
 	arch, flock uint32
 	fcntl       []uint32
@@ -25,8 +25,8 @@ var lockCalls = []struct {
 
 const canHideLocks = true
 
-// hideLocks becomes argv in a system that has neither flock(2) nor open file description locks: the one answers
-// ENOSYS, the others EINVAL.
+// hideLocks executes argv under a filter that hides the kernel's locks: flock(2) fails with ENOSYS, open file description
+// locks fail with EINVAL.
 func hideLocks(argv []string) {
 	// offsets in struct seccomp_data, little-endian: number 0, architecture 4, low half of the second argument 24
 	load := func(offset uint32) unix.SockFilter {
@@ -52,7 +52,7 @@ func hideLocks(argv []string) {
 	}
 	filter = append(filter, allow)
 
-	filtered(filter, argv)
+	execFiltered(filter, argv)
 }
 
 func init() {
@@ -61,9 +61,9 @@ func init() {
 	}
 }
 
-// forbidKcmp becomes argv in a system that forbids kcmp(2), as container runtimes do.
+// forbidKcmp executes argv under a filter that forbids kcmp(2), as container runtimes do.
 func forbidKcmp(argv []string) {
-	filtered([]unix.SockFilter{
+	execFiltered([]unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_KCMP},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
@@ -71,11 +71,11 @@ func forbidKcmp(argv []string) {
 	}, argv)
 }
 
-// canForbidKcmp reports whether this test binary can do that, which then runs a program that there is everywhere.
+// canForbidKcmp reports whether forbidKcmp works here: it runs a program that every system has.
 func canForbidKcmp() bool { return succeeds("/proc/self/exe", "without-kcmp", "/bin/true") }
 
-// filtered becomes argv under a seccomp filter.
-func filtered(filter []unix.SockFilter, argv []string) {
+// execFiltered executes argv under a seccomp filter, in place of this process.
+func execFiltered(filter []unix.SockFilter, argv []string) {
 	runtime.LockOSThread()
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

@@ -10,4 +10,4 @@ func canForbidKcmp() bool { return false }
 
 func hasEarlyRun() bool { return false }
 
-func becomeWithoutThreads([]string) { panic("no filter for system calls here") }
+func execWithoutThreads([]string) { panic("no filter for system calls here") }

@@ -17,14 +17,14 @@ func init() {
 	}
 }
 
-// refuseFork becomes argv in a system that makes threads but no child: clone(2) with a signal for the parent, in the low
-// byte of its first argument, answers EAGAIN.
+// refuseFork executes argv under a filter that allows new threads but no child: clone(2) fails with EAGAIN if the low byte
+// of its first argument names a signal for the parent.
 func refuseFork(argv []string) {
 	statement := func(code uint16, k uint32) unix.SockFilter { return unix.SockFilter{Code: code, K: k} }
 	equals := func(k uint32, yes, no uint8) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: yes, Jf: no, K: k}
 	}
-	filtered([]unix.SockFilter{
+	execFiltered([]unix.SockFilter{
 		statement(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, 0), // the number, see struct seccomp_data
 		equals(unix.SYS_CLONE, 0, 4),
 		statement(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, 16), // the first argument
@@ -35,8 +35,8 @@ func refuseFork(argv []string) {
 	}, argv)
 }
 
-// TestForkRefused has no child made: with a command that is to be executed this is "fork failed", not "failed to
-// execute", and with --no-fork no error.
+// TestForkRefused runs flock where no child can be created: flock reports "fork failed", not "failed to execute". With
+// --no-fork it needs no child and succeeds.
 func TestForkRefused(t *testing.T) {
 	needOurs(t)
 	self, err := os.Executable()

@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// changing are the system calls that change what others see of a lock, or look at it in between: being killed before
-// any other call is the same as before the next one of these.
-var changing = []string{"mkdirat", "renameat", "unlinkat", "getdents64", "exit_group"}
+// stateCalls are the system calls that change what others see of a lock, or look at it. Killing flock before any other
+// call has the same effect as killing it before the next one of these.
+var stateCalls = []string{"mkdirat", "renameat", "unlinkat", "getdents64", "exit_group"}
 
-// TestKilledAtEverySystemCall kills flock, with strace, at the first, second, ... call of each kind, until it gets
-// through. After each, the next contender must get the lock and leave nothing behind.
+// TestKilledAtEverySystemCall kills flock, with strace, at the first, second, ... call of each kind, until it succeeds.
+// After each kill the next contender must get the lock and leave nothing behind.
 //
-// With FLOCK_TORTURE set it does so at every system call whatever, which takes many minutes.
+// With FLOCK_TORTURE set it does so at every system call, which takes many minutes.
 func TestKilledAtEverySystemCall(t *testing.T) {
-	notInCheck(t)
+	skipInCheck(t)
 	needDirectoryLock(t)
 	if !succeeds("strace", "-f", "-o", "/dev/null", "true") {
 		t.Skip("needs strace, and the permission to trace")
@@ -45,17 +45,17 @@ func TestKilledAtEverySystemCall(t *testing.T) {
 		for _, fresh := range []bool{true, false} {
 			name := form.name
 			if fresh {
-				name += ", first ever"
+				name += ", no state yet"
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				killedAtEvery(t, form.script, fresh)
+				killAtEachCall(t, form.script, fresh)
 			})
 		}
 	}
 }
 
-func killedAtEvery(t *testing.T, script string, fresh bool) {
+func killAtEachCall(t *testing.T, script string, fresh bool) {
 	dir := t.TempDir()
 	run := func(text string, env ...string) (string, int) {
 		c := exec.Command("sh", "-c", text)
@@ -74,7 +74,7 @@ func killedAtEvery(t *testing.T, script string, fresh bool) {
 			t.Fatalf("status %d, %s", status, out)
 		}
 	}
-	calls := changing
+	calls := stateCalls
 	if strings.Contains(script, "wait;") {
 		calls = append(slices.Clone(calls), "mknodat", "ppoll")
 	}
@@ -94,31 +94,31 @@ func killedAtEvery(t *testing.T, script string, fresh bool) {
 	kills := map[string]int{}
 	for _, call := range calls {
 		if strings.Contains(call, "-") || call == "syscall" || call == "total" {
-			continue // of the table's frame
+			continue // a line of the table's frame
 		}
 		for {
 			prepare()
-			// strace counts for each kind of call, and for each thread: the moves are all made by the first
+			// strace counts per kind of call and per thread; the first thread makes all moves
 			n := kills[call] + 1
 			trace := "TRACE=strace -f -qq -o /dev/null -e trace=%s -e inject=%[1]s:signal=KILL:when=%d"
 			_, status := run(script, fmt.Sprintf(trace, call, n))
-			recovered(t, run, dir, fmt.Sprintf("killed at %s number %d", call, n))
+			expectRecovery(t, run, dir, fmt.Sprintf("killed at %s number %d", call, n))
 			if status == 0 {
 				break
 			}
 			if kills[call]++; n > 500 {
-				t.Fatal("it never gets through")
+				t.Fatal("it never succeeds")
 			}
 		}
 	}
 	if kills["renameat"] == 0 || kills["getdents64"] == 0 {
-		t.Errorf("hardly ever killed: %v", kills)
+		t.Errorf("too few kills: %v", kills)
 	}
 	t.Logf("killed at each of %v", kills)
 }
 
-// recovered asserts that the next contender gets the lock and leaves nothing behind.
-func recovered(t *testing.T, run func(string, ...string) (string, int), dir, after string) {
+// expectRecovery asserts that the next contender gets the lock and leaves nothing behind.
+func expectRecovery(t *testing.T, run func(string, ...string) (string, int), dir, after string) {
 	t.Helper()
 	if out, status := run("flock -w 30 f true"); status != 0 || out != "" {
 		t.Fatalf("%s: the next contender: status %d, %s", after, status, out)

@@ -15,12 +15,12 @@ import (
 )
 
 var (
-	record = flag.Bool("record", false, "record the transcripts anew instead of testing (see record_test.go)")
+	record = flag.Bool("record", false, "record the transcripts again instead of testing (see record_test.go)")
 
 	workDir  string
 	cases    []compatCase
-	expected map[string]result // by case, from the reference
-	intended map[string]result // by case, from ours, where the two are meant to differ
+	expected map[string]result // by case name: what the reference answers
+	intended map[string]result // by case name: what ours answers, where a difference is intended
 )
 
 func TestMain(m *testing.M) {
@@ -28,18 +28,18 @@ func TestMain(m *testing.M) {
 		hideLocks(os.Args[2:])
 	}
 	if len(os.Args) > 2 && os.Args[1] == "without-threads" {
-		becomeWithoutThreads(os.Args[2:])
+		execWithoutThreads(os.Args[2:])
 	}
 	flag.Parse()
-	// The scripts wait more than they compute.
+	// The scripts mostly wait, so more of them can run than there are cores.
 	flag.Set("test.parallel", "6")
-	// A signal that the caller ignores would be ignored by every case; one that is caught here is not.
+	// If the caller ignores a signal, every case would inherit that. A signal that is caught here is not inherited.
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(s) {
 			signal.Notify(make(chan os.Signal, 1), s)
 		}
 	}
-	// Nor may a descriptor of the caller's reach the cases, which look at their descriptors.
+	// Some cases list their descriptors, so they must not inherit any from the caller.
 	for fd := 3; fd < 1024; fd++ {
 		syscall.CloseOnExec(fd)
 	}
@@ -66,7 +66,7 @@ func runAll(m *testing.M) (status int, err error) {
 		return 1, err
 	}
 	defer os.RemoveAll(workDir)
-	// cases run as other users too
+	// some cases run as other users
 	if err = os.Chmod(workDir, 0o755); err != nil {
 		return 1, err
 	}
@@ -81,7 +81,7 @@ func runAll(m *testing.M) (status int, err error) {
 	return status, nil
 }
 
-// A tally is one line of the table.
+// A tally counts the results of one mode: one line of the table.
 type tally struct {
 	mode                string
 	equal               int
@@ -112,8 +112,8 @@ func count(byReason map[string][]string) (n int) {
 	return n
 }
 
-// printTable is what make compat is for: how many cases there are in each mode and how they came out, then every
-// difference, and why a case did not run.
+// printTable prints the result of make compat: for each mode the number of cases by result, then every difference, and
+// why a case did not run.
 func printTable() {
 	if len(tallies) == 0 {
 		return

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// modeWorld is a world for program with everything that cases may find on their PATH beside it.
-func modeWorld(mode, program string) (*world, error) {
+// makeModeWorld makes a world for program, and the other programs that the cases may use.
+func makeModeWorld(mode, program string) (*world, error) {
 	links := map[string]string{}
 	if pythonPath != "" {
 		links["python3"] = pythonPath
@@ -25,24 +25,24 @@ func modeWorld(mode, program string) (*world, error) {
 
 func newModeWorld(t *testing.T, mode, program string) *world {
 	t.Helper()
-	w, err := modeWorld(mode, program)
+	w, err := makeModeWorld(mode, program)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
-// eachCase runs f for all cases that this machine can run, several at a time.
-func eachCase(t *testing.T, table *tally, f func(t *testing.T, c compatCase)) {
+// runEachCase runs f for all cases that this machine can run, several at a time.
+func runEachCase(t *testing.T, table *tally, f func(t *testing.T, c compatCase)) {
 	t.Run("cases", func(t *testing.T) {
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				// what would be running when go test gives up would go on running
+				// processes of a case that still runs when go test times out would not be killed
 				if end, ok := t.Deadline(); ok && time.Until(end) < caseLimit+5*time.Second {
-					t.Fatal("not run: too little is left of the time that go test -timeout gives")
+					t.Fatal("not run: the time of go test -timeout is almost over")
 				}
-				if need := missing(c); need != "" {
+				if need := unmetNeed(c); need != "" {
 					table.add(func() { table.skipped["needs "+need] = append(table.skipped["needs "+need], c.name) })
 					t.Skip("needs " + need)
 				}
@@ -52,7 +52,7 @@ func eachCase(t *testing.T, table *tally, f func(t *testing.T, c compatCase)) {
 	})
 }
 
-// compare judges one run against the transcript.
+// compare compares one run with the transcript and counts the result.
 func compare(t *testing.T, table *tally, c compatCase, want, got result) {
 	d := diff(want, got)
 	if want.flaw != "" {
@@ -69,15 +69,15 @@ func compare(t *testing.T, table *tally, c compatCase, want, got result) {
 	table.add(func() { table.equal++ })
 }
 
-// TestTranscripts runs the installed reference live: it must say what its transcripts say.
+// TestTranscripts runs the installed reference: its answers must be those in the transcripts.
 func TestTranscripts(t *testing.T) {
-	notInCheck(t)
+	skipInCheck(t)
 	if referencePath == "" {
 		t.Skip("no util-linux flock is installed")
 	}
 	w := newModeWorld(t, "reference", referencePath)
 	table := newTally("reference")
-	eachCase(t, table, func(t *testing.T, c compatCase) {
+	runEachCase(t, table, func(t *testing.T, c compatCase) {
 		if !referenceKnows(c) {
 			reason := "util-linux " + referenceRelease + " does not know it"
 			table.add(func() { table.skipped[reason] = append(table.skipped[reason], c.name) })
@@ -95,7 +95,7 @@ func TestTranscripts(t *testing.T) {
 func checkOurs(t *testing.T, w *world, kernelLocks bool) {
 	table := newTally(t.Name()[len("Test"):])
 	early := hasEarlyRun()
-	eachCase(t, table, func(t *testing.T, c compatCase) {
+	runEachCase(t, table, func(t *testing.T, c compatCase) {
 		if c.runtime != "" && !early {
 			table.add(func() { table.skipped[c.runtime] = append(table.skipped[c.runtime], c.name) })
 			t.Skip("this flock starts the Go runtime: " + c.runtime)
@@ -114,7 +114,7 @@ func checkOurs(t *testing.T, w *world, kernelLocks bool) {
 			return
 		}
 		if got == want {
-			t.Errorf("said to differ (%s), but it does not", c.differs)
+			t.Errorf("an intended difference (%s), but there is none", c.differs)
 		}
 		if want = intended[c.name]; want != got {
 			compare(t, table, c, want, got)
@@ -144,11 +144,11 @@ func needDirectoryLock(t *testing.T) {
 	}
 }
 
-// With --verbose, ours says on standard error which way of locking it took when that is not flock(2), and who holds a
-// directory lock.
+// directoryLines are what ours prints to standard error with --verbose if it does not use flock(2): the backend, and who
+// holds a directory lock.
 var directoryLines = regexp.MustCompile(`(?m)^[^ \n]+: (using the directory lock|held by process) .*\n`)
 
-// TestDirectory runs the same scripts on the directory lock.
+// TestDirectory runs the same scripts with the directory lock.
 func TestDirectory(t *testing.T) {
 	needDirectoryLock(t)
 	w := newModeWorld(t, "directory", oursPath)
@@ -157,9 +157,9 @@ func TestDirectory(t *testing.T) {
 	checkOurs(t, w, false)
 }
 
-// TestAbsent runs the same scripts where the kernel has no locks, with nothing said about it in the environment.
+// TestAbsent runs the same scripts where the kernel has no locks, and FLOCK_BACKEND is not set.
 func TestAbsent(t *testing.T) {
-	notInCheck(t)
+	skipInCheck(t)
 	if !canHideLocks {
 		t.Skip("system calls cannot be filtered here")
 	}

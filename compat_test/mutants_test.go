@@ -16,59 +16,60 @@ import (
 	"time"
 )
 
-// A fault stands where it is tested for: M("name") in standin.c, M name or a pattern in wrapper.sh.
+// The names of the faults are read from the places that test for them: M("name") in standin.c, M name or a pattern in
+// wrapper.sh.
 var (
 	mutantName  = regexp.MustCompile(`\bM\("([a-zA-Z0-9-]+)"\)`)
 	wrapperName = regexp.MustCompile(`\bM ([a-z]+-[a-z0-9-]+)|^\t(holders-[a-z-]+)\)`)
 )
 
-// A faulty is a kind of program that can be told to have a fault, and what is run to see it.
-type faulty struct {
+// A mutantKind is a program that can be built with a fault, and the cases that should see the fault.
+type mutantKind struct {
 	source string
 	names  *regexp.Regexp
 	build  func(t *testing.T, mutant string) string
 	cases  []compatCase
-	says   func(compatCase) (want result)
+	want   func(compatCase) result
 	run    func(*world, compatCase) (result, error)
-	all    bool // every case has to see a fault
+	all    bool // every case must see a fault
 }
 
-// standins are a C program that does as the reference does.
-func standins(t *testing.T) faulty {
+// newStandins returns the faults of standin.c, a C program that behaves like the reference.
+func newStandins(t *testing.T) mutantKind {
 	if !succeeds("cc", "--version") {
 		t.Skip("needs a C compiler, cc")
 	}
-	return faulty{
+	return mutantKind{
 		source: "mutants/standin.c", names: mutantName, build: buildStandin, cases: cases, all: true,
-		says: func(c compatCase) result { return expected[c.name] },
+		want: func(c compatCase) result { return expected[c.name] },
 		run:  (*world).run,
 	}
 }
 
-// wrapped are ours with a fault of the options that the reference does not have.
-func wrapped(t *testing.T) faulty {
+// newWrappers returns the faults of wrapper.sh, which runs ours with a fault in an option that the reference does not have.
+func newWrappers(t *testing.T) mutantKind {
 	needOurs(t)
-	says := map[string]string{}
-	f := faulty{source: "mutants/wrapper.sh", names: wrapperName, build: buildWrapper}
+	outputs := map[string]string{}
+	k := mutantKind{source: "mutants/wrapper.sh", names: wrapperName, build: buildWrapper}
 	for _, c := range readBeyond(t) {
-		if want, ok := c.says["native"]; ok && slices.Contains([]string{"permits", "cooldown", "holders", "remove"}, strings.SplitN(c.name, "-", 2)[0]) {
-			f.cases = append(f.cases, c.compatCase)
-			says[c.name] = want
+		if want, ok := c.output["native"]; ok && slices.Contains([]string{"permits", "cooldown", "holders", "remove"}, strings.SplitN(c.name, "-", 2)[0]) {
+			k.cases = append(k.cases, c.compatCase)
+			outputs[c.name] = want
 		}
 	}
-	f.says = func(c compatCase) result { return result{stdout: says[c.name]} }
-	f.run = func(w *world, c compatCase) (result, error) {
+	k.want = func(c compatCase) result { return result{stdout: outputs[c.name]} }
+	k.run = func(w *world, c compatCase) (result, error) {
 		got, err := w.run(c)
-		said := result{stdout: jobNotice.ReplaceAllString(got.stdout, "")}
+		r := result{stdout: jobNotice.ReplaceAllString(got.stdout, "")}
 		if got.exit == "hung" {
-			said.exit = got.exit
+			r.exit = got.exit
 		}
-		return said, err
+		return r, err
 	}
-	return f
+	return k
 }
 
-// buildWrapper writes a script that is ours with one fault, or with none.
+// buildWrapper writes a script that runs ours with one fault, or with none.
 func buildWrapper(t *testing.T, mutant string) string {
 	wrapper, err := filepath.Abs("mutants/wrapper.sh")
 	path := filepath.Join(workDir, "wrapper-"+mutant)
@@ -82,13 +83,14 @@ func buildWrapper(t *testing.T, mutant string) string {
 	return path
 }
 
-func (f faulty) mutants(t *testing.T) (names []string) {
-	source, err := os.ReadFile(f.source)
+// mutants returns the names of the faults.
+func (k mutantKind) mutants(t *testing.T) (names []string) {
+	source, err := os.ReadFile(k.source)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(source)) {
-		for _, m := range f.names.FindAllStringSubmatch(line, -1) {
+		for _, m := range k.names.FindAllStringSubmatch(line, -1) {
 			if name := strings.Join(m[1:], ""); !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -97,10 +99,10 @@ func (f faulty) mutants(t *testing.T) (names []string) {
 	return names
 }
 
-// world is one with a fault in its flock. Faults that make a case wait in vain are many: the limits are short, and the
-// program without a fault must do with the same.
-func (f faulty) world(t *testing.T, mutant string) *world {
-	w := newModeWorld(t, "mutant-world-"+mutant, f.build(t, mutant))
+// newWorld makes a world whose flock has a fault. Many faults make a case wait until its limit, so the limits are short.
+// They are the same without a fault.
+func (k mutantKind) newWorld(t *testing.T, mutant string) *world {
+	w := newModeWorld(t, "mutant-world-"+mutant, k.build(t, mutant))
 	t.Cleanup(func() { os.RemoveAll(w.dir) })
 	w.limit = 8 * time.Second
 	w.env = []string{"AWAIT_TRIES=150", "LOCKS=native"}
@@ -117,22 +119,22 @@ func buildStandin(t *testing.T, mutant string) string {
 	return path
 }
 
-// TestMutants shows that the cases can fail: for each there must be a fault that it sees, while it passes without one.
-// That takes many minutes. FLOCK_MUTANTS (make mutants) says how far to go: with "first" a case is done with the first
-// fault that it sees; with "all" every case is run with every fault, and every fault must be seen; anything else is a
-// pattern, as of path.Match, for the names of the faults to be tried.
+// TestMutants shows that the cases can fail: each case must pass without a fault, and fail with at least one fault. That
+// takes many minutes. FLOCK_MUTANTS (make mutants) selects how much it does: with "first" it stops running a case after the
+// first fault that the case sees; with "all" it runs every case with every fault, and every fault must be seen. Any other
+// value is a pattern for path.Match that selects faults by name.
 func TestMutants(t *testing.T) {
 	mode := os.Getenv("FLOCK_MUTANTS")
 	if mode == "" {
 		t.Skip("takes many minutes: make mutants; TestSomeMutants is a sample")
 	}
-	t.Run("standin", func(t *testing.T) { standins(t).try(t, mode) })
-	t.Run("ours", func(t *testing.T) { wrapped(t).try(t, mode) })
+	t.Run("standin", func(t *testing.T) { newStandins(t).test(t, mode) })
+	t.Run("ours", func(t *testing.T) { newWrappers(t).test(t, mode) })
 }
 
-// TestSomeMutants is a sample: each of these faults is seen by the case beside it.
+// TestSomeMutants is a sample: the case beside each of these faults sees it.
 func TestSomeMutants(t *testing.T) {
-	notInCheck(t)
+	skipInCheck(t)
 	pairs := map[string]string{
 		// of standin.c
 		"always-exits-0":      "status-1",
@@ -168,27 +170,27 @@ func TestSomeMutants(t *testing.T) {
 		"remove-what-it-made":     "remove-a-file-that-was-there",
 		"remove-refuses-nothing":  "remove-refused-directory",
 	}
-	for name, family := range map[string]func(*testing.T) faulty{"standin": standins, "ours": wrapped} {
+	for name, newKind := range map[string]func(*testing.T) mutantKind{"standin": newStandins, "ours": newWrappers} {
 		t.Run(name, func(t *testing.T) {
-			f := family(t)
-			sound := f.world(t, "")
+			k := newKind(t)
+			faultless := k.newWorld(t, "")
 			tried := 0
-			for _, mutant := range f.mutants(t) {
-				i := slices.IndexFunc(f.cases, func(c compatCase) bool { return c.name == pairs[mutant] })
+			for _, mutant := range k.mutants(t) {
+				i := slices.IndexFunc(k.cases, func(c compatCase) bool { return c.name == pairs[mutant] })
 				if i < 0 {
 					continue
 				}
 				tried++
-				c := f.cases[i]
+				c := k.cases[i]
 				t.Run(mutant, func(t *testing.T) {
 					t.Parallel()
-					if need := missing(c); need != "" {
+					if need := unmetNeed(c); need != "" {
 						t.Skip("needs " + need)
 					}
-					if got, err := f.run(sound, c); err != nil || got != f.says(c) {
-						t.Errorf("%s is different without a fault: %v\n%s", c.name, err, diff(f.says(c), got))
+					if got, err := k.run(faultless, c); err != nil || got != k.want(c) {
+						t.Errorf("%s is different without a fault: %v\n%s", c.name, err, diff(k.want(c), got))
 					}
-					if got, err := f.run(f.world(t, mutant), c); err != nil || got == f.says(c) {
+					if got, err := k.run(k.newWorld(t, mutant), c); err != nil || got == k.want(c) {
 						t.Errorf("%s does not see the fault: %v", c.name, err)
 					}
 				})
@@ -200,32 +202,32 @@ func TestSomeMutants(t *testing.T) {
 	}
 }
 
-// try runs the cases of f with its faults.
-func (f faulty) try(t *testing.T, mode string) {
+// test runs the cases with the faults.
+func (k mutantKind) test(t *testing.T, mode string) {
 	var mu sync.Mutex
-	caught := map[string][]string{} // faults seen, by case
-	seen := map[string]int{}        // cases that see it, by fault
-	unfit := map[string]bool{}      // cases that the program fails without a fault
+	caught := map[string][]string{} // by case: the faults that it sees
+	seen := map[string]int{}        // by fault: the number of cases that see it
+	unusable := map[string]bool{}   // cases that fail without a fault
 	run := func(mutant string) {
-		w := f.world(t, mutant)
+		w := k.newWorld(t, mutant)
 		var group sync.WaitGroup
 		slots := make(chan bool, 6)
-		for _, c := range f.cases {
+		for _, c := range k.cases {
 			mu.Lock()
-			done := mode == "first" && f.all && len(caught[c.name]) > 0 || unfit[c.name]
+			done := mode == "first" && k.all && len(caught[c.name]) > 0 || unusable[c.name]
 			mu.Unlock()
-			if done || missing(c) != "" {
+			if done || unmetNeed(c) != "" {
 				continue
 			}
 			slots <- true
 			group.Go(func() {
 				defer func() { <-slots }()
-				got, err := f.run(w, c)
+				got, err := k.run(w, c)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				want := f.says(c)
+				want := k.want(c)
 				if got == want {
 					return
 				}
@@ -236,18 +238,18 @@ func (f faulty) try(t *testing.T, mode string) {
 					seen[mutant]++
 					return
 				}
-				unfit[c.name] = true
-				if f.all {
+				unusable[c.name] = true
+				if k.all {
 					t.Errorf("the stand-in itself is different: %s\n%s", c.name, diff(want, got))
 				} else {
-					t.Logf("cannot be run behind the wrapper: %s\n%s", c.name, diff(want, got))
+					t.Logf("fails behind the wrapper without a fault: %s\n%s", c.name, diff(want, got))
 				}
 			})
 		}
 		group.Wait()
 	}
 	run("")
-	mutants := f.mutants(t)
+	mutants := k.mutants(t)
 	if mode != "first" && mode != "all" {
 		mutants = slices.DeleteFunc(mutants, func(name string) bool { ok, _ := path.Match(mode, name); return !ok })
 		t.Logf("faults: %q", mutants)
@@ -257,8 +259,8 @@ func (f faulty) try(t *testing.T, mode string) {
 	}
 
 	var survivors []string
-	for _, c := range f.cases {
-		if missing(c) != "" || unfit[c.name] {
+	for _, c := range k.cases {
+		if unmetNeed(c) != "" || unusable[c.name] {
 			continue
 		}
 		t.Logf("%-55s %3d %s", c.name, len(caught[c.name]), strings.Join(caught[c.name], " "))
@@ -267,16 +269,16 @@ func (f faulty) try(t *testing.T, mode string) {
 		}
 	}
 	for _, mutant := range mutants {
-		if (mode != "first" || !f.all) && seen[mutant] == 0 {
+		if (mode != "first" || !k.all) && seen[mutant] == 0 {
 			t.Errorf("no case sees the fault %s", mutant)
 		}
 	}
 	fmt.Printf("%s: %d cases, %d faults; cases that see none of them: %d %s\n",
-		f.source, len(f.cases), len(mutants), len(survivors), strings.Join(survivors, " "))
-	if f.all && (mode == "first" || mode == "all") && len(survivors) > 0 {
+		k.source, len(k.cases), len(mutants), len(survivors), strings.Join(survivors, " "))
+	if k.all && (mode == "first" || mode == "all") && len(survivors) > 0 {
 		t.Errorf("cases that cannot fail: %s", strings.Join(survivors, " "))
 	}
-	if len(unfit)*10 > len(f.cases) {
-		t.Errorf("%d of %d cases cannot be run behind the wrapper", len(unfit), len(f.cases))
+	if len(unusable)*10 > len(k.cases) {
+		t.Errorf("%d of %d cases fail behind the wrapper without a fault", len(unusable), len(k.cases))
 	}
 }

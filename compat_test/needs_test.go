@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// A need that is not named here is a program that must be on PATH.
+// needChecks tells how to check a need. A need that is not listed here is the name of a program that must be on PATH.
 var needChecks = map[string]func() bool{
 	"linux":   func() bool { return runtime.GOOS == "linux" },
 	"root":    func() bool { return os.Geteuid() == 0 },
@@ -38,8 +38,8 @@ var needChecks = map[string]func() bool{
 
 var needResults sync.Map
 
-// missing names the first need of a case that this machine does not meet.
-func missing(c compatCase) string {
+// unmetNeed returns the first need of a case that this machine does not meet, or "".
+func unmetNeed(c compatCase) string {
 	if need := hiddenByQemu(c); need != "" {
 		return need
 	}
@@ -67,8 +67,8 @@ func succeeds(name string, args ...string) bool {
 	return exec.Command(name, args...).Run() == nil
 }
 
-// notInCheck leaves out of make check what takes long or finds little that the other tests do not.
-func notInCheck(t *testing.T) {
+// skipInCheck skips a test in make check, because it takes long or finds little that the other tests do not find.
+func skipInCheck(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("not in make check, which is go test -short")
@@ -84,10 +84,11 @@ var userName = func() string {
 	return uid
 }()
 
-// betrays tells by which words a script shows that it needs something, and which needs cover that.
-var betrays = []struct{ words, needs string }{
+// needPatterns lists words in a script that show that it needs something, and the needs that cover it. One of them is
+// enough.
+var needPatterns = []struct{ words, needs string }{
 	{`/proc/|/proc\b`, "proc locks linux"},
-	{`^#\w*> .*\broot\b`, "root"}, // $USER is whoever runs the tests
+	{`^#\w*> .*\broot\b`, "root"}, // $USER is the user who runs the tests
 	{`--holders`, "proc locks lslocks fuser linux"},
 	{`/proc/locks`, "locks"},
 	{`/dev/full`, "full"},
@@ -109,27 +110,28 @@ var betrays = []struct{ words, needs string }{
 	{`\benv --(ignore|default|block)-signal`, "sigenv"},
 }
 
-// TestCasesSayWhatTheyNeed finds what only some systems have in cases that do not ask for it: they would fail there.
+// TestCasesSayWhatTheyNeed finds cases that use something that only some systems have, and do not list it as a need: they
+// would fail on the other systems.
 func TestCasesSayWhatTheyNeed(t *testing.T) {
 	all := slices.Clone(cases)
 	for _, c := range readBeyond(t) {
-		if _, native := c.says["native"]; !native {
-			c.needs = append(c.needs, "proc") // who has a directory lock is told everywhere
+		if _, native := c.output["native"]; !native {
+			c.needs = append(c.needs, "proc") // every system shows the holders of a directory lock
 		}
 		all = append(all, c.compatCase)
 	}
 	for _, c := range all {
-		for _, b := range betrays {
-			found := regexp.MustCompile("(?m)" + b.words).FindString(c.script)
-			met := slices.ContainsFunc(strings.Fields(b.needs), func(need string) bool { return slices.Contains(c.needs, need) })
+		for _, p := range needPatterns {
+			found := regexp.MustCompile("(?m)" + p.words).FindString(c.script)
+			met := slices.ContainsFunc(strings.Fields(p.needs), func(need string) bool { return slices.Contains(c.needs, need) })
 			if found != "" && !met {
-				t.Errorf("%s.sh: %s: %q without one of these needs: %s", c.file, c.name, found, b.needs)
+				t.Errorf("%s.sh: %s: %q without one of these needs: %s", c.file, c.name, found, p.needs)
 			}
 		}
 	}
 }
 
-// TestEveryAnswerHasACase finds answers in the transcripts that belong to no case.
+// TestEveryAnswerHasACase finds answers in the transcripts that no case belongs to.
 func TestEveryAnswerHasACase(t *testing.T) {
 	files, err := filepath.Glob("transcripts/*.txt")
 	if err != nil || len(files) == 0 {

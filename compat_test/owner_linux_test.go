@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLockOfAnExtraFile locks a file of this process that is another number in flock: exec.Cmd gives ExtraFiles the
-// numbers from 3 on.
+// TestLockOfAnExtraFile locks a file that has one descriptor number in this process and another one in flock: exec.Cmd
+// numbers ExtraFiles from 3.
 func TestLockOfAnExtraFile(t *testing.T) {
 	needDirectoryLock(t)
 	path := filepath.Join(t.TempDir(), "f")
@@ -39,9 +39,9 @@ func TestLockOfAnExtraFile(t *testing.T) {
 	expect("another one", 1, flock(nil, "-n", path, "true"))
 	expect("again, as another number", 0, flock([]*os.File{f}, "-n", "3"))
 	expect("unlock", 0, flock([]*os.File{null, null, f}, "-u", "5"))
-	expect("another one, when it is unlocked", 0, flock(nil, "-n", path, "true"))
+	expect("another one, after the unlock", 0, flock(nil, "-n", path, "true"))
 	expect("lock again", 0, flock([]*os.File{f}, "-n", "3"))
 	expect("another one", 1, flock(nil, "-n", path, "true"))
 	f.Close()
-	expect("another one, when it is closed", 0, flock(nil, "-n", path, "true"))
+	expect("another one, after the close", 0, flock(nil, "-n", path, "true"))
 }

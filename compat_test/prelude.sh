@@ -1,18 +1,18 @@
-# What the cases may use beside what every user has:
+# Functions for the cases:
 #
-#   await 'CONDITION'     until the condition is true; a case that waits in vain says so and ends with status 99
-#   hold [OPTION]... FILE  start a holder of the lock in the background; on return it has it
+#   await 'CONDITION'     wait until the condition is true; after a limit print that and exit with status 99
+#   hold [OPTION]... FILE  start a holder of the lock in the background, and wait until it has the lock
 #   rehold ...            the same with the reference
-#   release               let all holders end, and wait for them
-#   waiting FILE [N]      true once N (1) processes wait for a lock on FILE
+#   release               let all holders end, and wait until they have
+#   waiting FILE [N]      true if N (1) or more processes wait for a lock on FILE
 #   mtime FILE             the time at which FILE was last changed, in seconds with nine decimals
-#   touch_in SECONDS FILE  make FILE last changed so many seconds from now, or before now if they are negative
-#   exclusive NAME CMD... run CMD, and say so if another process is at the same place meanwhile
-#   moving SHELL N        a script of SHELL has the lock of f by a descriptor and moves that to and fro while N others try
-#   without_kcmp CMD...   CMD in a system that forbids kcmp(2)
+#   touch_in SECONDS FILE  set the modification time of FILE to SECONDS from now; SECONDS may be negative
+#   exclusive NAME CMD... run CMD, and print a line if another process runs "exclusive NAME" at the same time
+#   moving SHELL N        a script of SHELL locks f by a descriptor and moves the descriptor while N others try to lock
+#   without_kcmp CMD...   run CMD where kcmp(2) is forbidden
 #
-# Where the kernel does not show who waits (no /proc/locks, or a lock that is not the kernel's), waiting is true after
-# a moment: a case must come out the same when the waiter comes late.
+# Where the kernel does not show who waits (no /proc/locks, or a directory lock), waiting is true after a short time: a
+# case must give the same answer if the waiter is late.
 await() {
 	local tries=0
 	until eval "$1"; do
@@ -76,7 +76,7 @@ exclusive() {
 	rmdir "$place" 2>/dev/null
 	return $status
 }
-# GNU's and busybox's stat and date first, those of the BSDs and macOS if there are none
+# stat and date as in GNU and busybox, else as in the BSDs and macOS
 mtime() {
 	stat -c %.9Y -- "$1" 2>/dev/null || stat -f %.9Fm -- "$1"
 }

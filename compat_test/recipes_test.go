@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestRecipes reads the recipes of README and manual for what does not work everywhere.
+// TestRecipes finds recipes in README and manual that do not work on every system.
 func TestRecipes(t *testing.T) {
 	cron := regexp.MustCompile(`^ *(\S+ \* \* \* \*|@reboot) (\S+)`)
 	gnu := regexp.MustCompile(`touch -d|Nm touch Fl d|stat -c|Nm stat Fl c|date -d|--exclude`)

@@ -8,24 +8,24 @@ import (
 	"sync"
 )
 
-// recordTranscripts writes transcripts/*.txt anew (make record):
+// recordTranscripts writes transcripts/*.txt again (make record):
 //
 //   - the installed reference answers the cases that its release knows;
-//   - an answer of another release stays as it is, as long as the script does;
-//   - where there is none, ours answers, and the answer is marked as unread: its test fails until a person has removed
-//     the mark;
+//   - an answer of another release is kept while its script does not change;
+//   - where there is no answer, ours answers, and the answer is marked as unread: its test fails until a person has
+//     removed the mark;
 //   - transcripts/ours.txt has what ours answers where a difference is intended.
 //
-// A case that this machine cannot run keeps the answer that it has. Read the result with git diff.
+// A case that this machine cannot run keeps its answer. Review the result with git diff.
 func recordTranscripts() error {
 	if oursPath == "" {
 		return fmt.Errorf("cannot build the flock to be tested: %s", oursMissing)
 	}
-	ours, err := modeWorld("ours", oursPath)
+	ours, err := makeModeWorld("ours", oursPath)
 	if err != nil {
 		return err
 	}
-	reference, err := modeWorld("reference", referencePath)
+	reference, err := makeModeWorld("reference", referencePath)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func recordTranscripts() error {
 		errs = append(errs, err)
 	}
 	for _, c := range cases {
-		if need := missing(c); need != "" {
+		if need := unmetNeed(c); need != "" {
 			fmt.Printf("not recorded: %s needs %s\n", c.name, need)
 			continue
 		}

@@ -16,21 +16,21 @@ import (
 	"time"
 )
 
-// A world is one way of running the cases: a flock on PATH, and what surrounds it.
+// A world is one environment in which the cases run: a flock on PATH, variables, limits.
 type world struct {
 	dir     string   // holds bin/ and a directory for every run
-	env     []string // beside the fixed ones
-	under   []string // command that runs the script's bash, for what an environment cannot say
+	env     []string // in addition to the fixed variables
+	under   []string // command that runs the script's bash, for example under a system call filter
 	limit   time.Duration
-	drop    *regexp.Regexp // lines that this world adds by intention
+	drop    *regexp.Regexp // lines that flock prints in this world only, and that are not compared
 	prelude string
 }
 
-// caseLimit is how long a script may take. None takes more than some seconds.
+// caseLimit is how long a script may take. Scripts take a few seconds at most.
 const caseLimit = 30 * time.Second
 
-// newWorld makes the directory bin/ that stands first on the PATH of the scripts: flock is a link to program, the
-// others are the same in every world.
+// newWorld makes the directory bin/ that comes first in the PATH of the scripts: flock is a link to program, and links
+// names the other programs.
 func newWorld(base, name, program string, links map[string]string) (*world, error) {
 	prelude, err := os.ReadFile("prelude.sh")
 	if err != nil {
@@ -54,11 +54,11 @@ func newWorld(base, name, program string, links map[string]string) (*world, erro
 
 var (
 	duration = regexp.MustCompile(`took [0-9]+\.[0-9]{6} seconds`)
-	// bash tells of a job that a signal ended when it comes round to it: before, after or between other lines
+	// bash reports a job that a signal ended at any time: before, after or between other lines
 	jobNotice = regexp.MustCompile(`(?m)^(script: line [0-9]+: +[0-9]+ |\[[0-9]+\][+-]? ).*\n`)
 )
 
-// run gives what the script of c shows in this world.
+// run runs the script of c in this world and returns what a user sees of it.
 func (w *world) run(c compatCase) (result, error) {
 	top, err := os.MkdirTemp(w.dir, "run-")
 	if err != nil {
@@ -79,8 +79,8 @@ func (w *world) run(c compatCase) (result, error) {
 		"PATH=" + filepath.Join(w.dir, "bin") + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
 		"HOME=" + dir, "LC_ALL=C", "SHELL=/bin/sh", "TZ=UTC",
 	}, w.env...)
-	// Files, not pipes: what a script leaves running must not keep the harness waiting. A session, because a script
-	// with job control makes process groups of its own.
+	// Files, not pipes: the harness must not wait for processes that a script leaves running. The script gets a session,
+	// because with job control it makes process groups of its own.
 	outs := [2]*os.File{}
 	for i, name := range []string{"stdout", "stderr"} {
 		f, err := os.OpenFile(filepath.Join(top, name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
@@ -122,7 +122,7 @@ func (w *world) run(c compatCase) (result, error) {
 	return r, nil
 }
 
-// normalise takes out what differs from run to run by nature.
+// normalise removes what differs from run to run: paths, durations, and signals of the C library.
 func normalise(text string, w *world, top string) string {
 	text = strings.ReplaceAll(text, filepath.Join(top, "script"), "script")
 	text = strings.ReplaceAll(text, filepath.Join(top, "dir"), "$DIR")
@@ -138,8 +138,8 @@ func normalise(text string, w *world, top string) string {
 	return duration.ReplaceAllString(text, "took N seconds")
 }
 
-// The C library keeps signals 32 and 33 to itself, and leaves them ignored in
-// what it starts by posix_spawn(3): so does make, if that runs the tests.
+// The C library uses signals 32 and 33 itself, and a program that it starts with
+// posix_spawn(3) ignores them. make starts the tests that way.
 const libcSignals = 1<<31 | 1<<32
 
 var signalMask = regexp.MustCompile(`Sig(Ign|Blk|Cgt):\t[0-9a-f]{16}\b`)
@@ -150,8 +150,8 @@ func sortLines(text string) string {
 	return strings.Join(lines, "")
 }
 
-// killSession ends everything that a script has left running. Process groups are not enough where there is /proc to
-// look further: job control gives each job its own.
+// killSession kills everything that a script has left running. Killing the process group is not enough, because job
+// control gives each job a group of its own. /proc, where there is one, shows all processes of the session.
 func killSession(leader int) {
 	syscall.Kill(-leader, syscall.SIGKILL)
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")

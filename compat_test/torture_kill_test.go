@@ -16,61 +16,63 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A strike is what happens to a flock under torture.
-type strike int
+// A fault is what the torture test does to a flock.
+type fault int
 
 const (
-	spare strike = iota
+	noFault fault = iota
 	stopFlock
 	stopCommand
 	stopBoth
 	killFlock
 	killCommand
 	killBoth
-	killCommandFirst // both, flock when its command is dead
-	strikes
+	killCommandFirst // both, flock after its command is dead
+	faults
 )
 
-func (s strike) String() string {
-	return []string{"spared", "flock stopped", "command stopped", "both stopped", "flock killed", "command killed",
+func (s fault) String() string {
+	return []string{"left alone", "flock stopped", "command stopped", "both stopped", "flock killed", "command killed",
 		"both killed", "both killed, command first"}[s]
 }
 
-// A family starts processes and buries them, and their orphans: an init that does not would fill the process table.
-type family struct {
+// A reaper starts processes and waits for them and for their orphans. Not every init process waits for orphans, and those
+// that nobody waits for would fill the process table.
+type reaper struct {
 	dir  string
 	env  []string
 	err  *os.File // standard error
 	mu   sync.Mutex
-	live map[int]chan syscall.WaitStatus // whom wait waits for
-	over bool
+	live map[int]chan syscall.WaitStatus // by process id: where the status goes
+	over bool                            // stop was called
 	done chan bool
 }
 
-// adopt makes this process the one that orphans go to. Until disband, nobody else can wait for a child.
-func adopt(t *testing.T, dir string, env []string, stderr *os.File) *family {
+// startReaper makes this process the parent of orphans (PR_SET_CHILD_SUBREAPER). Until stop, nothing else in this process
+// may wait for a child.
+func startReaper(t *testing.T, dir string, env []string, stderr *os.File) *reaper {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	f := &family{dir: dir, env: env, err: stderr, live: map[int]chan syscall.WaitStatus{}, done: make(chan bool)}
-	go f.bury()
-	return f
+	r := &reaper{dir: dir, env: env, err: stderr, live: map[int]chan syscall.WaitStatus{}, done: make(chan bool)}
+	go r.reap()
+	return r
 }
 
-func (f *family) bury() {
-	defer close(f.done)
+func (r *reaper) reap() {
+	defer close(r.done)
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
-		f.mu.Lock()
+		r.mu.Lock()
 		if err == nil {
-			if mourner := f.live[pid]; mourner != nil {
-				mourner <- status
-				delete(f.live, pid)
+			if waiter := r.live[pid]; waiter != nil {
+				waiter <- status
+				delete(r.live, pid)
 			}
 		}
-		over := f.over
-		f.mu.Unlock()
+		over := r.over
+		r.mu.Unlock()
 		if err == syscall.ECHILD {
 			if over {
 				return
@@ -80,17 +82,17 @@ func (f *family) bury() {
 	}
 }
 
-// disband ends the family: all of it must have ended or be killed now.
-func (f *family) disband() {
-	f.mu.Lock()
-	f.over = true
-	f.mu.Unlock()
+// stop kills what still runs and returns when every child has been waited for.
+func (r *reaper) stop() {
+	r.mu.Lock()
+	r.over = true
+	r.mu.Unlock()
 	for {
 		for _, pid := range children(os.Getpid()) {
 			kill(pid, os.Getpid(), unix.SIGKILL)
 		}
 		select {
-		case <-f.done:
+		case <-r.done:
 			unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 			return
 		case <-time.After(20 * time.Millisecond):
@@ -98,18 +100,18 @@ func (f *family) disband() {
 	}
 }
 
-// A process is a child, whose id cannot have been given to another.
+// A process is a child. The pidfd stays with it, while the id could go to another process.
 type process struct {
 	pid, fd int
 	status  chan syscall.WaitStatus
 }
 
-func (f *family) start(words []string) (*process, error) {
+func (r *reaper) start(words []string) (*process, error) {
 	p := &process{fd: -1, status: make(chan syscall.WaitStatus, 1)}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	pid, err := syscall.ForkExec(words[0], words, &syscall.ProcAttr{
-		Dir: f.dir, Env: f.env, Files: []uintptr{0, 1, f.err.Fd()}, Sys: &syscall.SysProcAttr{PidFD: &p.fd}})
+		Dir: r.dir, Env: r.env, Files: []uintptr{0, 1, r.err.Fd()}, Sys: &syscall.SysProcAttr{PidFD: &p.fd}})
 	if err != nil {
 		return nil, err
 	}
@@ -117,11 +119,11 @@ func (f *family) start(words []string) (*process, error) {
 		return nil, fmt.Errorf("no pidfd for %q", words)
 	}
 	p.pid = pid
-	f.live[pid] = p.status
+	r.live[pid] = p.status
 	return p, nil
 }
 
-// wait waits for the end of p, and no longer than limit. Then p is killed.
+// wait waits until p ends. After limit it kills p.
 func (p *process) wait(limit time.Duration) (syscall.WaitStatus, bool) {
 	defer unix.Close(p.fd)
 	select {
@@ -135,11 +137,11 @@ func (p *process) wait(limit time.Duration) (syscall.WaitStatus, bool) {
 
 func (p *process) signal(s unix.Signal) { unix.PidfdSendSignal(p.fd, s, nil, 0) }
 
-// suffer does s to p, or to its children, who are the commands.
-func (p *process) suffer(s strike) {
+// inject applies a fault to p, or to its children, which are the commands.
+func (p *process) inject(s fault) {
 	switch s {
 	case stopFlock, stopCommand, stopBoth:
-		// now and then for longer than contenders believe in a move that goes on
+		// sometimes longer than the time after which contenders check an unfinished move
 		pause := time.Duration(rand.N(20)) * time.Millisecond
 		if rand.N(30) == 0 {
 			pause = 1200 * time.Millisecond
@@ -164,12 +166,12 @@ func (p *process) suffer(s strike) {
 		p.killChildren()
 	case killBoth:
 		for _, pid := range children(p.pid) {
-			defer open(pid, p.pid).kill()
+			defer openChild(pid, p.pid).kill()
 		}
 		p.signal(unix.SIGKILL)
 	case killCommandFirst:
 		p.signal(unix.SIGSTOP)
-		p.stopped()
+		p.waitStopped()
 		p.killChildren()
 		p.signal(unix.SIGKILL)
 	}
@@ -178,15 +180,15 @@ func (p *process) suffer(s strike) {
 // killChildren kills the children of p and waits until each is dead.
 func (p *process) killChildren() {
 	for _, pid := range children(p.pid) {
-		c := open(pid, p.pid)
+		c := openChild(pid, p.pid)
 		c.signal(unix.SIGKILL)
-		c.dead()
+		c.waitDead()
 		unix.Close(c.fd)
 	}
 }
 
-// stopped waits until p is stopped, so that it starts no more children, or dead.
-func (p *process) stopped() {
+// waitStopped waits until p is stopped, and can start no more children, or is dead.
+func (p *process) waitStopped() {
 	for {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 		_, state, _ := strings.Cut(string(text), "\nState:\t")
@@ -209,8 +211,8 @@ func (p *process) threadsStopped() bool {
 	return true
 }
 
-// inside waits until p, or a child of p, runs the critical section, or for a second.
-func (p *process) inside() {
+// waitInside waits until p, or a child of p, runs the critical section, but no longer than a second.
+func (p *process) waitInside() {
 	for range 500 {
 		for _, pid := range append(children(p.pid), p.pid) {
 			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -222,14 +224,14 @@ func (p *process) inside() {
 	}
 }
 
-// open takes hold of a child of parent. The descriptor is -1 if it is not there any more.
-func open(pid, parent int) *process {
+// openChild opens a pidfd of a child of parent. The descriptor is -1 if the child does not exist any more.
+func openChild(pid, parent int) *process {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return &process{pid: pid, fd: -1}
 	}
 	for _, child := range children(parent) {
-		if child == pid { // and so it was when it was opened: dead children keep their id until they are waited for
+		if child == pid { // the pidfd is of this child: a dead child keeps its id until it is waited for
 			return &process{pid: pid, fd: fd}
 		}
 	}
@@ -242,8 +244,8 @@ func (p *process) kill() {
 	unix.Close(p.fd)
 }
 
-// dead waits until all threads of p have ended, waited for or not.
-func (p *process) dead() {
+// waitDead waits until all threads of p have ended.
+func (p *process) waitDead() {
 	if p.fd >= 0 {
 		unix.Poll([]unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}, int(tortureBound/time.Millisecond))
 	}
@@ -251,13 +253,13 @@ func (p *process) dead() {
 
 // kill sends a signal to a child of parent.
 func kill(pid, parent int, s unix.Signal) {
-	if p := open(pid, parent); p.fd >= 0 {
+	if p := openChild(pid, parent); p.fd >= 0 {
 		p.signal(s)
 		unix.Close(p.fd)
 	}
 }
 
-// children lists the children of a process, whichever of its threads has started them.
+// children returns the children of a process, of all its threads.
 func children(pid int) (pids []int) {
 	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, path := range paths {

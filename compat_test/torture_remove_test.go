@@ -23,24 +23,24 @@ const removers = 16 // flock commands at a time
 
 // removals are ways to run the critical section under a lock whose file is removed afterwards.
 var removals = []form{
-	{"command", aroundCommand("--remove"), []strike{killFlock, killCommand, killBoth, killCommandFirst}},
+	{"command", aroundCommand("--remove"), []fault{killFlock, killCommand, killBoth, killCommandFirst}},
 	{"string", func(options, section []string) []string {
 		return slices.Concat([]string{oursPath, "--remove"}, options, []string{"f", "-c", "exec " + strings.Join(section, " ")})
-	}, []strike{killFlock, killCommand, killBoth, killCommandFirst}},
-	{"close", aroundCommand("--remove", "--close"), []strike{killCommand, killCommandFirst}},
+	}, []fault{killFlock, killCommand, killBoth, killCommandFirst}},
+	{"close", aroundCommand("--remove", "--close"), []fault{killCommand, killCommandFirst}},
 	{"background", func(options, section []string) []string { // the child has the lock when flock and its command have ended
 		return slices.Concat([]string{oursPath, "--remove"}, options, []string{"f", "sh", "-c", `"$@" &`, "sh"}, section)
-	}, []strike{killFlock, killCommand, killBoth, killCommandFirst}},
+	}, []fault{killFlock, killCommand, killBoth, killCommandFirst}},
 }
 
 // naiveRemoval is how it is done without --remove.
 var naiveRemoval = form{"naive", func(options, section []string) []string {
 	return []string{"/bin/sh", "-c", strings.Join(slices.Concat([]string{oursPath}, options, []string{"f"}, section), " ") + "; rm -f f"}
-}, []strike{spare}}
+}, []fault{noFault}}
 
 // TestTortureRemove runs for some seconds each way, and as long as FLOCK_TORTURE says.
 func TestTortureRemove(t *testing.T) {
-	notInCheck(t)
+	skipInCheck(t)
 	long := 4 * time.Second
 	if s := os.Getenv("FLOCK_TORTURE"); s != "" {
 		var err error
@@ -48,7 +48,7 @@ func TestTortureRemove(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eachWay(t, func(t *testing.T, dir string, env []string) {
+	runEachBackend(t, func(t *testing.T, dir string, env []string) {
 		ways, want := removals, []string(nil)
 		if strings.HasSuffix(t.Name(), "/directory") { // whose lock ends with the command
 			ways, want = removals[:3], []string{".f.flock"}
@@ -58,7 +58,7 @@ func TestTortureRemove(t *testing.T) {
 		}
 		// A killed flock leaves the file, and one whose supervisor was killed may yet make it.
 		for end := time.Now().Add(tortureBound); ; {
-			finished(t, script(t, dir, env, "flock --remove -w 30 f true"))
+			waitForScript(t, startScript(t, dir, env, "flock --remove -w 30 f true"))
 			names := namesIn(t, dir)
 			if slices.Equal(names, want) {
 				return
@@ -72,7 +72,7 @@ func TestTortureRemove(t *testing.T) {
 
 // TestTortureNaiveRemoval shows that the same torture finds two inside where they can be.
 func TestTortureNaiveRemoval(t *testing.T) {
-	notInCheck(t)
+	skipInCheck(t)
 	needOurs(t)
 	env := append(os.Environ(), "FLOCK_BACKEND=native")
 	if tortureRemovals(t, t.TempDir(), env, []form{naiveRemoval}, tortureBound) == "" {
@@ -97,8 +97,8 @@ func tortureRemovals(t *testing.T, dir string, env []string, ways []form, long t
 		return err == nil
 	}
 	end := time.Now().Add(long)
-	family := adopt(t, dir, append(env, "SHELL=/bin/sh"), stderr)
-	defer family.disband()
+	reaper := startReaper(t, dir, append(env, "SHELL=/bin/sh"), stderr)
+	defer reaper.stop()
 	var runs, gone atomic.Int64
 	var group sync.WaitGroup
 	for range removers {
@@ -106,26 +106,26 @@ func tortureRemovals(t *testing.T, dir string, env []string, ways []form, long t
 			for time.Now().Before(end) && !t.Failed() && !violated() {
 				way := ways[rand.N(len(ways))]
 				mode := []string{"exclusive", "exclusive", "shared", "permit"}[rand.N(4)]
-				p, err := family.start(way.words(tortureModes[mode], []string{self, "critical-section", mode, guard}))
+				p, err := reaper.start(way.words(tortureModes[mode], []string{self, "critical-section", mode, guard}))
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				runs.Add(1)
-				s := spare
+				s := noFault
 				if rand.N(3) == 0 {
-					s = way.killed[rand.N(len(way.killed))]
+					s = way.faults[rand.N(len(way.faults))]
 				}
 				if rand.N(2) == 0 {
 					time.Sleep(rand.N(60 * time.Millisecond))
 				}
-				p.suffer(s)
+				p.inject(s)
 				limit := time.Until(end) + tortureBound
 				status, ok := p.wait(limit)
 				switch {
 				case !ok:
 					t.Errorf("%s, %s, %s: still there %v later", way.name, mode, s, limit)
-				case s == spare && status != 0:
+				case s == noFault && status != 0:
 					t.Errorf("%s, %s: status %#x", way.name, mode, int(status))
 				}
 				if _, err := os.Stat(filepath.Join(dir, "f")); errors.Is(err, fs.ErrNotExist) {

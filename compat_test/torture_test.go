@@ -18,20 +18,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The torture test: many flock commands for one lock, in all forms and modes, while signals kill, stop and continue
-// flock, its command, or both. What runs under the lock asks the kernel whether it is alone there.
+// The torture test: many flock commands take one lock, in all forms and modes, while signals kill, stop and continue
+// flock, its command, or both. The command asks the kernel whether any other command runs under the lock.
 
 const (
-	tortured       = 9                // flock commands at a time
-	torturePermits = 2                // of --permits
-	tortureBound   = 60 * time.Second // by when all must be done once nobody is killed any more
+	tortureProcesses = 9                // flock commands at a time
+	torturePermits   = 2                // of --permits
+	tortureBound     = 60 * time.Second // by when all must have ended after the last kill
 )
 
-// A form is a way to run the critical section under a lock, given as "$0 MODE".
+// A form is a way to run the critical section under a lock.
 type form struct {
 	name   string
 	words  func(options []string, section []string) []string
-	killed []strike // what may happen to it without letting go of a lock that is in use
+	faults []fault // those that do not release the lock while the section still runs
 }
 
 func aroundCommand(more ...string) func(options, section []string) []string {
@@ -40,8 +40,8 @@ func aroundCommand(more ...string) func(options, section []string) []string {
 	}
 }
 
-// byNumber is a script with a lock on a descriptor, OPTIONS in $1. With a number the lock belongs to the script's
-// descriptor or process, so what fails must end it.
+// byNumber is a script that locks a descriptor, with the options in $1. The lock belongs to the descriptor or the process
+// of the script, so the script must end if flock fails.
 const byNumber = `options=$1; shift
 exec 9>>f
 flock $options 9 || exit 0
@@ -50,17 +50,18 @@ flock -u 9
 `
 
 var forms = []form{
-	{"command", aroundCommand(), []strike{killFlock, killCommand, killBoth, killCommandFirst}},
-	{"no-fork", aroundCommand("--no-fork"), []strike{killFlock}},
-	// With --close flock itself is the owner: killing it alone frees the lock while its command runs.
-	{"close", aroundCommand("--close"), []strike{killCommand, killCommandFirst}},
+	{"command", aroundCommand(), []fault{killFlock, killCommand, killBoth, killCommandFirst}},
+	{"no-fork", aroundCommand("--no-fork"), []fault{killFlock}},
+	// With --close flock itself is the owner: killing it alone would release the lock while its command runs.
+	{"close", aroundCommand("--close"), []fault{killCommand, killCommandFirst}},
 	{"string", func(options, section []string) []string {
 		return slices.Concat([]string{oursPath}, options, []string{"f", "-c", "exec " + strings.Join(section, " ")})
-	}, []strike{killFlock, killCommand, killBoth, killCommandFirst}},
-	// Killing the script alone frees the directory lock while the section runs. What flock is here, is its child.
+	}, []fault{killFlock, killCommand, killBoth, killCommandFirst}},
+	// Killing the script alone would release the directory lock while the section runs. Here flock is the child of the
+	// script.
 	{"number", func(options, section []string) []string {
 		return slices.Concat([]string{"/bin/sh", "-c", byNumber, "sh", strings.Join(options, " ")}, section)
-	}, []strike{killCommand, killCommandFirst}},
+	}, []fault{killCommand, killCommandFirst}},
 }
 
 // tortureModes are the options of flock, by the mode of the critical section.
@@ -77,12 +78,12 @@ func init() {
 	}
 }
 
-// criticalSection is what runs under the lock. Its guard is a POSIX lock on another file: the kernel gives those up
-// before it closes the descriptors of a dying process, so that no guard outlasts the lock that it guards.
+// criticalSection runs under the lock. It takes a second lock, the guard: a POSIX lock on another file. When a process
+// dies, the kernel releases its POSIX locks before it closes its descriptors, so the guard ends before the lock does.
 func criticalSection(mode, guard string) {
 	fd, err := unix.Open(guard, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o666)
 	if err != nil {
-		violation(guard, err.Error())
+		reportViolation(guard, err.Error())
 		return
 	}
 	set := func(kind int16, start, length int64) bool {
@@ -102,7 +103,7 @@ func criticalSection(mode, guard string) {
 		ok = set(unix.F_RDLCK, 0, 1)
 	case "permit":
 		ok = set(unix.F_RDLCK, 0, 1)
-		// While one is passed over, another that was passed over can become free; not again and again.
+		// A byte that was taken can become free while this looks at the next one, so look again, a few times.
 		for i, got := int64(0), !ok; !got; i++ {
 			got = set(unix.F_WRLCK, 1+i%torturePermits, 1)
 			ok = got
@@ -112,10 +113,10 @@ func criticalSection(mode, guard string) {
 		}
 	}
 	if !ok {
-		violation(guard, mode)
+		reportViolation(guard, mode)
 	}
 	longest := 4 * time.Millisecond
-	if rand.N(4) == 0 { // long enough that others look several times whether the owner lives
+	if rand.N(4) == 0 { // long enough for others to check several times whether the owner lives
 		longest = 150 * time.Millisecond
 	}
 	time.Sleep(rand.N(longest))
@@ -126,16 +127,16 @@ func criticalSection(mode, guard string) {
 	unix.Close(fd)
 }
 
-func violation(guard, what string) {
+func reportViolation(guard, what string) {
 	f, _ := os.OpenFile(guard+".violations", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 	locks, _ := os.ReadFile("/proc/locks")
 	fmt.Fprintf(f, "process %d, %s: not alone\n%s", os.Getpid(), what, locks)
 	f.Close()
 }
 
-// TestTorture runs for some seconds each way, and as long as the environment variable FLOCK_TORTURE says, such as 5m.
+// TestTorture runs some seconds for each backend, or as long as the environment variable FLOCK_TORTURE says, such as 5m.
 func TestTorture(t *testing.T) {
-	notInCheck(t)
+	skipInCheck(t)
 	needOurs(t)
 	long := 4 * time.Second
 	if s := os.Getenv("FLOCK_TORTURE"); s != "" {
@@ -168,36 +169,36 @@ func torture(t *testing.T, way string, long time.Duration) {
 	env := append(os.Environ(), "FLOCK_BACKEND="+way, "SHELL=/bin/sh",
 		"PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
 	end := time.Now().Add(long)
-	family := adopt(t, dir, env, stderr)
-	defer family.disband()
+	reaper := startReaper(t, dir, env, stderr)
+	defer reaper.stop()
 
-	var counts [strikes]atomic.Int64
+	var counts [faults]atomic.Int64
 	var runs atomic.Int64
 	var group sync.WaitGroup
-	for range tortured {
+	for range tortureProcesses {
 		group.Go(func() {
 			for time.Now().Before(end) && !t.Failed() {
 				f := forms[rand.N(len(forms))]
-				// most often a permit: for these more than one must be there to get in
+				// permits most often: only two at once show whether more than one holder is allowed
 				mode := []string{"exclusive", "exclusive", "shared", "permit", "permit", "permit"}[rand.N(6)]
-				p, err := family.start(f.words(tortureModes[mode], []string{self, "critical-section", mode, guard}))
+				p, err := reaper.start(f.words(tortureModes[mode], []string{self, "critical-section", mode, guard}))
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				runs.Add(1)
-				s := spare
+				s := noFault
 				if r := rand.N(10); r < 5 {
-					s = f.killed[rand.N(len(f.killed))]
+					s = f.faults[rand.N(len(f.faults))]
 				} else if r < 8 {
-					s = []strike{stopFlock, stopCommand, stopBoth}[rand.N(3)]
+					s = []fault{stopFlock, stopCommand, stopBoth}[rand.N(3)]
 				}
 				counts[s].Add(1)
 				if rand.N(2) == 0 {
-					p.inside() // most of the time it waits
+					p.waitInside() // without this, most faults would hit a process that waits for the lock
 				}
 				time.Sleep(rand.N(30 * time.Millisecond))
-				p.suffer(s)
+				p.inject(s)
 				limit := time.Until(end) + tortureBound
 				status, ok := p.wait(limit)
 				switch {
@@ -211,15 +212,15 @@ func torture(t *testing.T, way string, long time.Duration) {
 	}
 	group.Wait()
 
-	var told strings.Builder
-	for s := range strikes {
-		fmt.Fprintf(&told, ", %s %d", s, counts[s].Load())
+	var summary strings.Builder
+	for s := range faults {
+		fmt.Fprintf(&summary, ", %s %d", s, counts[s].Load())
 	}
 	done, _ := os.ReadFile(guard + ".done")
-	t.Logf("%d runs%s; %d sections finished", runs.Load(), &told, strings.Count(string(done), "\n"))
-	said, _ := os.ReadFile(stderr.Name())
-	if said := strings.ReplaceAll(string(said), "Killed\n", ""); said != "" { // that is what sh says
-		t.Errorf("on standard error:\n%s", said)
+	t.Logf("%d runs%s; %d sections finished", runs.Load(), &summary, strings.Count(string(done), "\n"))
+	messages, _ := os.ReadFile(stderr.Name())
+	if text := strings.ReplaceAll(string(messages), "Killed\n", ""); text != "" { // sh prints "Killed"
+		t.Errorf("on standard error:\n%s", text)
 	}
 	if text, err := os.ReadFile(guard + ".violations"); err == nil {
 		t.Errorf("the lock was broken:\n%s", text)
@@ -229,29 +230,29 @@ func torture(t *testing.T, way string, long time.Duration) {
 			t.Errorf("no %s section was ever finished", mode)
 		}
 	}
-	settled(t, family, dir, way)
+	expectNothingLeft(t, reaper, dir, way)
 }
 
-// settled asserts that nobody is stuck, the lock is free, and nothing is left but the state directory.
-func settled(t *testing.T, family *family, dir, way string) {
+// expectNothingLeft asserts that the lock is free, and that nothing is left but the state directory.
+func expectNothingLeft(t *testing.T, reaper *reaper, dir, way string) {
 	run := func(words ...string) syscall.WaitStatus {
-		p, err := family.start(append([]string{oursPath}, words...))
+		p, err := reaper.start(append([]string{oursPath}, words...))
 		if err != nil {
 			t.Fatal(err)
 		}
 		status, ok := p.wait(tortureBound)
 		if !ok {
 			t.Errorf("flock %q does not end", words)
-			p.suffer(killBoth)
+			p.inject(killBoth)
 		}
 		return status
 	}
-	// commands that have lost their flock may go on for a moment
+	// commands whose flock was killed may still run for a moment
 	if status := run("-w", "30", "f", "true"); status != 0 {
-		t.Errorf("the lock is not free in the end: status %#x", int(status))
+		t.Errorf("the lock is not free at the end: status %#x", int(status))
 	}
 	if status := run("-n", "f", "true"); status != 0 {
-		t.Errorf("the free lock is not to be had: status %#x", int(status))
+		t.Errorf("the free lock cannot be taken: status %#x", int(status))
 	}
 	want := []string{"f"}
 	if way == "directory" {

@@ -17,7 +17,7 @@ type result struct {
 	exit           string // decimal, or "hung"
 	stdout, stderr string
 
-	flaw string // of a recorded answer: why it is not to be believed
+	flaw string // why a recorded answer is not valid; empty if it is
 }
 
 // The flaws that a recorded answer can have.
@@ -29,7 +29,7 @@ const (
 
 const noNewline = `\ no newline at end`
 
-// format writes a result as it stands in a transcript file.
+// format returns a result in the form of a transcript file.
 func (r result) format() string {
 	var b strings.Builder
 	if r.flaw != "" {
@@ -84,8 +84,8 @@ func parseResult(text string) (result, error) {
 	return r, nil
 }
 
-// transcriptFile is where the answer to a case is kept: what the reference says, or, for an intended difference, what
-// ours says.
+// transcriptFile returns the file that holds the answer to a case: that of the reference, or, for an intended difference,
+// ours.
 func transcriptFile(c compatCase, ours bool) string {
 	if ours {
 		return filepath.Join("transcripts", "ours.txt")
@@ -93,13 +93,13 @@ func transcriptFile(c compatCase, ours bool) string {
 	return filepath.Join("transcripts", c.file+".txt")
 }
 
-// heading is the line of a transcript file that an answer stands under. The script itself is in the case file only: its
-// hash tells whether the answer is to the script as it now is.
+// heading returns the line of a transcript file above an answer: the name of the case and the hash of its script. The
+// script itself is only in the case file. If the hash differs, the script has changed since the answer was recorded.
 func heading(c compatCase) string {
 	return fmt.Sprintf("%s %.6x", c.name, sha256.Sum256([]byte(c.script)))
 }
 
-// readTranscripts gives the answer to every case.
+// readTranscripts returns the answer to every case, by name.
 func readTranscripts(cases []compatCase, ours bool) (map[string]result, error) {
 	texts := map[string]map[string]string{} // by file, then by heading
 	found := map[string]result{}
@@ -159,7 +159,7 @@ func writeTranscripts(cases []compatCase, results map[string]result, ours bool) 
 	return nil
 }
 
-// diff shows where two results part, in the form of a transcript; empty if they do not.
+// diff shows where two results differ, in the form of a transcript; it returns "" if they are equal.
 func diff(want, got result) string {
 	if want == got {
 		return ""

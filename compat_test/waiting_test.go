@@ -16,19 +16,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Waiting for the directory lock. The bounds are for a machine that is busy with other things.
+// Waiting for the directory lock. The limits allow for a busy machine.
 
-// A line is some flock commands that wait for the directory lock f while a holder has it.
-type line struct {
+// A waitQueue is a holder of the directory lock f, and flock commands that wait for the lock.
+type waitQueue struct {
 	t      *testing.T
 	dir    string
 	holder *exec.Cmd
-	in     *os.File // the holder's input: it ends with that
+	in     *os.File // the holder ends when this is closed
 }
 
-func newLine(t *testing.T, dir string, holder ...string) *line {
+func newWaitQueue(t *testing.T, dir string, holder ...string) *waitQueue {
 	needDirectoryLock(t)
-	l := &line{t: t, dir: dir}
+	q := &waitQueue{t: t, dir: dir}
 	if holder == nil {
 		holder = []string{oursPath, "f", "cat"}
 	}
@@ -36,18 +36,18 @@ func newLine(t *testing.T, dir string, holder ...string) *line {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.in, l.holder = w, l.command(holder...)
-	l.holder.Stdin = r
-	l.start(l.holder)
+	q.in, q.holder = w, q.command(holder...)
+	q.holder.Stdin = r
+	q.start(q.holder)
 	r.Close()
 	t.Cleanup(func() { w.Close() })
-	l.await("a holder", func() bool { return len(l.names("excl,")) > 0 })
-	return l
+	q.await("a holder", func() bool { return len(q.names("excl,")) > 0 })
+	return q
 }
 
-func (l *line) command(words ...string) *exec.Cmd {
+func (q *waitQueue) command(words ...string) *exec.Cmd {
 	c := exec.Command(words[0], words[1:]...)
-	c.Dir = l.dir
+	c.Dir = q.dir
 	c.Env = append(os.Environ(), "FLOCK_BACKEND=directory", "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
 	c.Stdout = new(bytes.Buffer)
 	c.Stderr = c.Stdout
@@ -55,30 +55,30 @@ func (l *line) command(words ...string) *exec.Cmd {
 	return c
 }
 
-// start starts a command, all of whose processes are killed with the test.
-func (l *line) start(c *exec.Cmd) {
-	l.t.Helper()
+// start starts a command. At the end of the test its process group is killed.
+func (q *waitQueue) start(c *exec.Cmd) {
+	q.t.Helper()
 	if err := c.Start(); err != nil {
-		l.t.Fatal(err)
+		q.t.Fatal(err)
 	}
-	l.t.Cleanup(func() { unix.Kill(-c.Process.Pid, unix.SIGKILL) })
+	q.t.Cleanup(func() { unix.Kill(-c.Process.Pid, unix.SIGKILL) })
 }
 
-// join starts n more waiters, each when the one before it is in the line.
-func (l *line) join(n int, words ...string) (cs []*exec.Cmd) {
-	l.t.Helper()
+// addWaiters starts n more waiters, each after the one before it has joined the queue.
+func (q *waitQueue) addWaiters(n int, words ...string) (cs []*exec.Cmd) {
+	q.t.Helper()
 	for range n {
-		before := len(l.names("wait,"))
-		c := l.command(words...)
-		l.start(c)
-		l.await("a waiter", func() bool { return len(l.names("wait,")) > before })
+		before := len(q.names("wait,"))
+		c := q.command(words...)
+		q.start(c)
+		q.await("a waiter", func() bool { return len(q.names("wait,")) > before })
 		cs = append(cs, c)
 	}
 	return cs
 }
 
-func (l *line) names(prefix string) (names []string) {
-	entries, _ := os.ReadDir(filepath.Join(l.dir, ".f.flock"))
+func (q *waitQueue) names(prefix string) (names []string) {
+	entries, _ := os.ReadDir(filepath.Join(q.dir, ".f.flock"))
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), prefix) {
 			names = append(names, e.Name())
@@ -87,31 +87,31 @@ func (l *line) names(prefix string) (names []string) {
 	return names
 }
 
-func (l *line) await(what string, f func() bool) {
-	l.t.Helper()
+func (q *waitQueue) await(what string, f func() bool) {
+	q.t.Helper()
 	for end := time.Now().Add(tortureBound); !f(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			l.t.Fatal("still not there: ", what)
+			q.t.Fatal("still not there: ", what)
 		}
 	}
 }
 
 // finish waits for commands, which must succeed, and returns how long that took.
-func (l *line) finish(cs ...*exec.Cmd) time.Duration {
-	l.t.Helper()
+func (q *waitQueue) finish(cs ...*exec.Cmd) time.Duration {
+	q.t.Helper()
 	started := time.Now()
 	for _, c := range cs {
 		late := time.AfterFunc(tortureBound, func() { c.Process.Kill() })
 		if err := c.Wait(); err != nil {
-			l.t.Errorf("%q: %v %s", c.Args, err, c.Stdout)
+			q.t.Errorf("%q: %v %s", c.Args, err, c.Stdout)
 		}
 		late.Stop()
 	}
 	return time.Since(started)
 }
 
-// waits counts how often the threads of a process and of its descendants have gone to sleep.
-func waits(pid int) (sum int) {
+// countSleeps returns how often the threads of a process and of its descendants have gone to sleep.
+func countSleeps(pid int) (sum int) {
 	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 	for _, path := range paths {
 		text, _ := os.ReadFile(path)
@@ -121,7 +121,7 @@ func waits(pid int) (sum int) {
 		sum += n
 	}
 	for _, child := range children(pid) {
-		sum += waits(child)
+		sum += countSleeps(child)
 	}
 	return sum
 }
@@ -139,19 +139,19 @@ func TestWaitingCostsNothing(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			l := newLine(t, t.TempDir(), c.holder...)
-			w := l.join(1, c.waiter...)[0]
+			q := newWaitQueue(t, t.TempDir(), c.holder...)
+			w := q.addWaiters(1, c.waiter...)[0]
 			for _, who := range []struct {
 				name      string
 				pid       int
 				perSecond float64
-			}{{"waiter", w.Process.Pid, c.perSecond}, {"holder", l.holder.Process.Pid, 0.2}} {
+			}{{"waiter", w.Process.Pid, c.perSecond}, {"holder", q.holder.Process.Pid, 0.2}} {
 				const seconds = 5
 				n := 0
-				for range 4 { // after a while all is settled
-					before := waits(who.pid)
+				for range 4 { // shortly after the start there are more wake-ups
+					before := countSleeps(who.pid)
 					time.Sleep(seconds * time.Second)
-					if n = waits(who.pid) - before; float64(n) <= who.perSecond*seconds {
+					if n = countSleeps(who.pid) - before; float64(n) <= who.perSecond*seconds {
 						break
 					}
 				}
@@ -159,55 +159,57 @@ func TestWaitingCostsNothing(t *testing.T) {
 					t.Errorf("the %s wakes %d times in %d seconds", who.name, n, seconds)
 				}
 			}
-			l.in.Close()
-			l.finish(l.holder, w)
+			q.in.Close()
+			q.finish(q.holder, w)
 		})
 	}
 }
 
-// Waiters that are stopped or killed do not keep the others from getting through.
-func TestEldestWaiterStopped(t *testing.T) {
-	for _, stopped := range []int{1, 3, 5} { // of which up to three would have been told
+// TestOldestWaiterStopped asserts that waiters that are stopped do not keep the others from the lock.
+func TestOldestWaiterStopped(t *testing.T) {
+	for _, stopped := range []int{1, 3, 5} { // a release wakes the three oldest waiters
 		t.Run(fmt.Sprint(stopped), func(t *testing.T) {
 			t.Parallel()
-			l := newLine(t, t.TempDir())
-			elders := l.join(stopped, oursPath, "f", "true")
-			for _, c := range elders {
+			q := newWaitQueue(t, t.TempDir())
+			oldest := q.addWaiters(stopped, oursPath, "f", "true")
+			for _, c := range oldest {
 				unix.Kill(-c.Process.Pid, unix.SIGSTOP)
 			}
-			others := l.join(4, oursPath, "f", "true")
-			l.in.Close()
-			t.Logf("the others were through after %v", l.finish(append(others, l.holder)...))
-			for _, c := range elders {
+			others := q.addWaiters(4, oursPath, "f", "true")
+			q.in.Close()
+			t.Logf("the others ended after %v", q.finish(append(others, q.holder)...))
+			for _, c := range oldest {
 				unix.Kill(-c.Process.Pid, unix.SIGCONT)
 			}
-			l.finish(elders...)
-			if names := l.names(""); len(names) != 1 || names[0] != "free" {
+			q.finish(oldest...)
+			if names := q.names(""); len(names) != 1 || names[0] != "free" {
 				t.Errorf("left: %q", names)
 			}
 		})
 	}
 }
 
-func TestEldestWaiterKilled(t *testing.T) {
-	l := newLine(t, t.TempDir())
-	elders := l.join(6, oursPath, "f", "true")
-	others := l.join(3, oursPath, "f", "true")
-	for _, c := range elders {
+// TestOldestWaiterKilled asserts the same of waiters that are killed.
+func TestOldestWaiterKilled(t *testing.T) {
+	q := newWaitQueue(t, t.TempDir())
+	oldest := q.addWaiters(6, oursPath, "f", "true")
+	others := q.addWaiters(3, oursPath, "f", "true")
+	for _, c := range oldest {
 		unix.Kill(-c.Process.Pid, unix.SIGKILL)
 		c.Wait()
 	}
-	l.in.Close()
-	t.Logf("the others were through after %v", l.finish(append(others, l.holder)...))
-	if names := l.names(""); len(names) != 1 || names[0] != "free" {
+	q.in.Close()
+	t.Logf("the others ended after %v", q.finish(append(others, q.holder)...))
+	if names := q.names(""); len(names) != 1 || names[0] != "free" {
 		t.Errorf("left: %q", names)
 	}
 }
 
+// TestWaiterWithoutSupervisorEnds asserts that a waiter ends when its supervisor is killed.
 func TestWaiterWithoutSupervisorEnds(t *testing.T) {
-	l := newLine(t, t.TempDir())
-	for range 6 { // the eldest and others
-		c := l.join(1, oursPath, "f", "true")[0]
+	q := newWaitQueue(t, t.TempDir())
+	for range 6 { // the oldest waiters and others
+		c := q.addWaiters(1, oursPath, "f", "true")[0]
 		waiter := children(c.Process.Pid)[0]
 		fd, err := unix.PidfdOpen(waiter, 0)
 		if err != nil {
@@ -222,32 +224,32 @@ func TestWaiterWithoutSupervisorEnds(t *testing.T) {
 		}
 		unix.Close(fd)
 		c.Wait()
-		l.join(1, oursPath, "f", "true")
+		q.addWaiters(1, oursPath, "f", "true")
 	}
 }
 
-// Where there are too few descriptors for events it works all the same, and says nothing.
+// TestWaitingWithFewDescriptors asserts that waiting works, without a message, where descriptors for events are missing.
 func TestWaitingWithFewDescriptors(t *testing.T) {
 	for limit := 7; limit < 16; limit++ {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			t.Parallel()
-			l := newLine(t, t.TempDir())
-			w := l.join(6, "sh", "-c", fmt.Sprintf("ulimit -n %d; exec flock f true", limit))
-			l.in.Close()
-			l.finish(append(w, l.holder)...)
+			q := newWaitQueue(t, t.TempDir())
+			w := q.addWaiters(6, "sh", "-c", fmt.Sprintf("ulimit -n %d; exec flock f true", limit))
+			q.in.Close()
+			q.finish(append(w, q.holder)...)
 			for _, c := range w {
-				if said := fmt.Sprint(c.Stdout); said != "" {
-					t.Errorf("said %q", said)
+				if output := fmt.Sprint(c.Stdout); output != "" {
+					t.Errorf("output %q", output)
 				}
 			}
 		})
 	}
 }
 
-// Many readers of a free lock do not wait for each other, nor do they when a writer lets them in.
+// TestManyReaders asserts that many readers get the lock at once: when it is free, and when a writer releases it.
 func TestManyReaders(t *testing.T) {
 	const readers = 40
-	inside := func(l *line) []*exec.Cmd {
+	startReaders := func(q *waitQueue) []*exec.Cmd {
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
@@ -256,43 +258,43 @@ func TestManyReaders(t *testing.T) {
 		defer r.Close()
 		var cs []*exec.Cmd
 		for i := range readers {
-			c := l.command(oursPath, "-s", "f", "sh", "-c", fmt.Sprintf(": >in.%d; exec cat", i))
+			c := q.command(oursPath, "-s", "f", "sh", "-c", fmt.Sprintf(": >in.%d; exec cat", i))
 			c.Stdin = r
-			l.start(c)
+			q.start(c)
 			cs = append(cs, c)
 		}
-		if l.in != nil {
-			l.await("all waiters", func() bool { return len(l.names("wait,")) == readers })
-			l.in.Close()
+		if q.in != nil {
+			q.await("all waiters", func() bool { return len(q.names("wait,")) == readers })
+			q.in.Close()
 		}
-		l.await("all readers", func() bool {
-			names, _ := filepath.Glob(filepath.Join(l.dir, "in.*"))
+		q.await("all readers", func() bool {
+			names, _ := filepath.Glob(filepath.Join(q.dir, "in.*"))
 			return len(names) == readers
 		})
 		return cs
 	}
 	t.Run("free", func(t *testing.T) {
 		needDirectoryLock(t)
-		l := &line{t: t, dir: t.TempDir()}
-		l.finish(inside(l)...)
+		q := &waitQueue{t: t, dir: t.TempDir()}
+		q.finish(startReaders(q)...)
 	})
 	t.Run("after a writer", func(t *testing.T) {
-		l := newLine(t, t.TempDir())
-		l.finish(append(inside(l), l.holder)...)
+		q := newWaitQueue(t, t.TempDir())
+		q.finish(append(startReaders(q), q.holder)...)
 	})
 }
 
-// Exclusion owes nothing to events.
+// TestTortureWithEventsLost asserts that exclusion does not depend on events.
 func TestTortureWithEventsLost(t *testing.T) {
 	needDirectoryLock(t)
-	deaf := filepath.Join(t.TempDir(), "flock")
-	build := exec.Command("go", "build", "-tags", "flock_linkname flock_lose_events", "-ldflags", "-checklinkname=0", "-o", deaf, ".")
+	program := filepath.Join(t.TempDir(), "flock")
+	build := exec.Command("go", "build", "-tags", "flock_linkname flock_lose_events", "-ldflags", "-checklinkname=0", "-o", program, ".")
 	build.Dir = ".."
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Skipf("cannot build: %v\n%s", err, out)
 	}
 	defer func(path string) { oursPath = path }(oursPath)
-	oursPath = deaf
+	oursPath = program
 	torture(t, "directory", 4*time.Second)
 }

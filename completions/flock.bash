@@ -4,9 +4,9 @@ _flock() {
 	local cur=${COMP_WORDS[COMP_CWORD]} i word place='' want='' IFS=$' \t\n'
 	COMPREPLY=()
 
-	# Walk over the words before the cursor: is the file known yet, is there
-	# a command, does the last option still want its value?  bash breaks
-	# --name=value into three words.
+	# Read the words before the cursor: is there a file, is there a command,
+	# does the last option still need its value?  bash splits --name=value
+	# into three words.
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
 		if [[ $want ]]; then
@@ -97,14 +97,14 @@ _flock_options() {
 	return 0
 }
 
-# The descriptors that this shell has open.
+# Complete the descriptors that this shell has open.
 _flock_descriptors() {
 	local fds
 	fds=$(cd "/proc/$$/fd" 2>/dev/null && echo *) || fds='3 4 5 6 7 8 9'
 	COMPREPLY+=($(compgen -W "$fds" -- "$1"))
 }
 
-# Complete the command that starts at word $1 as if it stood alone.
+# Complete the command that starts at word $1 as if it were the whole line.
 _flock_command() {
 	if declare -F _command_offset >/dev/null; then
 		_command_offset "$1"

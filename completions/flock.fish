@@ -1,8 +1,8 @@
 # fish completion for flock(1).
 
-# The words after the options and before the cursor: "none" if the lock file is
-# still to come, "file" if it is there, "command" if a command has begun, "over"
-# if nothing can follow: --holders has its file.
+# Print what the words before the cursor contain: "none" if there is no lock file
+# yet, "file" if there is one, "fd" after --fd, "command" if a command has begun,
+# "over" if nothing can follow because --holders has its file.
 function __fish_flock_place
     set -l words (commandline -opc)
     set -e words[1]
@@ -41,7 +41,7 @@ function __fish_flock_place
                 set place (test $fd = 1; and echo command; or echo file)
         end
         if test $place = dashes
-            # Options are over, the lock file is not there yet.
+            # The options have ended, the lock file is still missing.
             set place none
         end
         test $holders = 1 -a $place != none; and set place over
@@ -56,7 +56,7 @@ function __fish_flock_is
     contains -- (__fish_flock_place) $argv
 end
 
-# Complete the command behind the lock file as if it stood alone.
+# Complete the command after the lock file as if it were the whole line.
 function __fish_flock_subcommand
     set -l words (commandline -opc)
     set -l token (commandline -ct)
@@ -109,22 +109,22 @@ for command in flock flock-go
     complete $options -s e -d 'Take an exclusive lock (default)'
     complete $options -s u -l unlock -d 'Release the lock of a descriptor'
     complete $options -s n -l nonblocking -d 'Fail rather than wait'
-    complete $options -s w -l timeout -x -d 'Wait at most so many seconds'
-    complete $options -l wait -x -d 'Wait at most so many seconds'
-    complete $options -s E -l conflict-exit-code -x -d 'Exit status when the lock is not got'
+    complete $options -s w -l timeout -x -d 'Wait at most that many seconds'
+    complete $options -l wait -x -d 'Wait at most that many seconds'
+    complete $options -s E -l conflict-exit-code -x -d 'Exit status after a conflict or timeout'
     complete $options -s o -l close -d 'Close the descriptor before running the command'
     complete $options -s F -l no-fork -d 'Become the command instead of running it'
     complete $options -l fd -x -a '(__fish_flock_descriptors)' -d 'Lock an open descriptor while a command runs'
     complete $options -l fcntl -d 'Use open file description locks'
     complete $options -l start -x -d 'Lock from this byte on'
-    complete $options -l length -x -d 'Lock so many bytes'
+    complete $options -l length -x -d 'Lock that many bytes'
     complete $options -l backend -x -d 'Choose the way of locking' \
         -a "auto\t'flock(2), else fcntl, else directory' native\t'Auto without directory' flock\t'flock(2)' fcntl\t'Open file description locks' directory\t'A directory beside the file'"
-    complete $options -l permits -x -d 'Let so many holders in at once'
-    complete $options -l cooldown -x -d 'Keep the lock shut for so many seconds afterwards'
+    complete $options -l permits -x -d 'Allow up to that many holders at once'
+    complete $options -l cooldown -x -d 'Refuse the lock for that many seconds after its holder is done'
     complete $options -l remove -d 'Remove the lock file afterwards'
     complete $options -l holders -d 'List who holds the lock and who waits'
-    complete $options -l verbose -d 'Say what is done'
+    complete $options -l verbose -d 'Print what is done'
     complete $options -s h -l help -d 'Show the options'
     complete $options -s V -l version -d 'Show the version'
     complete -c $command -n '__fish_flock_is file fd' -s c -l command -d 'Run a string with the shell'

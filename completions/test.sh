@@ -1,7 +1,7 @@
 #!/bin/sh
-# test.sh [BINARY]: ask each shell that is installed what it would complete, and
-# check it.  With a BINARY also check that the long options in its --help and
-# those in the man page and in the completions are the same.
+# test.sh [BINARY]: check what each installed shell completes.  With a BINARY also
+# check that the long options in its --help are the same as in the man page and
+# the completions.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 binary=${1+$(cd "$(dirname "$1")" && pwd)/${1##*/}}
@@ -17,13 +17,14 @@ export PATH here dir
 cd "$dir/play"
 failed=0
 
-# One function per shell: the line before the cursor in, one candidate a line out.
+# One function per shell: $1 is the line before the cursor; they print one
+# candidate a line.
 ask_bash() {
 	bash --norc -c '
 		. "$here/flock.bash"
 		line=$1; eval "COMP_WORDS=($line)"
 		[[ $line == *" " ]] && COMP_WORDS+=("")
-		# As the line editor does, break --name=value into three words.
+		# Split --name=value into three words, as the line editor does.
 		words=()
 		for w in "${COMP_WORDS[@]}"; do
 			if [[ $w == --*=* ]]; then
@@ -41,8 +42,8 @@ ask_fish() {
 		complete -C $argv[1]' "$1"
 }
 
-# zsh has no such question, so one on a pseudo-terminal is given the key, with
-# compadd replaced by one that prints what it is handed.
+# zsh has no command for this.  So run one on a pseudo-terminal, replace compadd by
+# a function that prints the candidates, and send the key.
 cat >"$dir/ask.zsh" <<'END'
 PS1=
 fpath=($here $fpath)
@@ -78,7 +79,8 @@ ask_zsh() {
 		zpty -d z' zsh "$1" | tr -d '\r' | sed -n 's/.*MATCH://p'
 }
 
-# expect SHELL LINE [!]CANDIDATE...: each is offered (or, with !, is not).
+# expect SHELL LINE [!]CANDIDATE...: check that each candidate is offered, or, with
+# !, is not.
 expect() {
 	shell=$1 line=$2
 	shift 2
@@ -124,11 +126,11 @@ for shell in bash zsh fish; do
 	[ $failed = 1 ] || echo "$shell: ok"
 done
 
-# The help of a command, the options in a man page or a completion, one a line.
+# Print the long options in standard input, one a line.
 long_options() { grep -oE -e '--[a-z][a-z-]+' | sort -u; }
 if [ $# -gt 0 ]; then
 	"$binary" --help | long_options >"$dir/help"
-	# Names that the help has no room for.
+	# Names that need not be in --help.
 	known="--command --nonblock --nb --wait --timeout"
 	for file in man/flock.1 completions/flock.bash completions/_flock completions/flock.fish; do
 		case $file in

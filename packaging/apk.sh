@@ -2,7 +2,8 @@
 # apk.sh VERSION ARCH BINARY OUTDIR: make OUTDIR/flock-go-VERSION-ARCH.tar.gz, laid
 # out as an Alpine package is (paths from the root, .PKGINFO first), unsigned.
 # Unpack it with: tar -xzf FILE -C / usr
-# ARCH is Go's name or Alpine's.  Reproducible as deb.sh is; needs GNU tar.
+# ARCH is Go's name or Alpine's.  As with deb.sh, the same input gives the same
+# bytes.  Needs GNU tar.
 set -eu
 umask 022
 [ $# = 4 ] || { echo "usage: apk.sh VERSION ARCH BINARY OUTDIR" >&2; exit 64; }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # deb.sh VERSION ARCH BINARY OUTDIR: make OUTDIR/flock-go_VERSION_ARCH.deb of a
 # static BINARY.  ARCH is Go's name or Debian's.  The same input and
-# SOURCE_DATE_EPOCH (else: the date of the source) give the same bytes.
+# SOURCE_DATE_EPOCH (default: the date of the source) give the same bytes.
 set -eu
 umask 022
 [ $# = 4 ] || { echo "usage: deb.sh VERSION ARCH BINARY OUTDIR" >&2; exit 64; }

@@ -2,7 +2,7 @@
 # dist.sh VERSION BINDIR OUTDIR OS/ARCH...: pack BINDIR/flock-OS-ARCH (.exe for
 # Windows) with man page, completions, README and LICENSE into
 # OUTDIR/flock-VERSION-OS-ARCH.tar.gz (.zip for Windows).  The same input and
-# SOURCE_DATE_EPOCH (else: the date of the source) give the same bytes.  Needs GNU tar (TAR=gtar elsewhere), GNU touch, and zip.
+# SOURCE_DATE_EPOCH (default: the date of the source) give the same bytes.  Needs GNU tar (TAR=gtar elsewhere), GNU touch, and zip.
 set -eu
 umask 022
 [ $# -gt 3 ] || { echo "usage: dist.sh VERSION BINDIR OUTDIR OS/ARCH..." >&2; exit 64; }

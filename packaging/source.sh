@@ -1,6 +1,7 @@
 #!/bin/sh
 # source.sh VERSION OUTDIR: pack the source, with a file VERSION, into
-# OUTDIR/flock-VERSION.tar.gz.  Reproducible as dist.sh is; needs GNU tar.
+# OUTDIR/flock-VERSION.tar.gz.  As with dist.sh, the same input gives
+# the same bytes.  Needs GNU tar.
 set -eu
 umask 022
 [ $# = 2 ] || { echo "usage: source.sh VERSION OUTDIR" >&2; exit 64; }

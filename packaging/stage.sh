@@ -1,6 +1,6 @@
 #!/bin/sh
-# stage.sh ROOT BINARY ZSHDIR FISHDIR: lay out below ROOT what a package holds.
-# Everything is called flock-go, so that it can live beside another flock.
+# stage.sh ROOT BINARY ZSHDIR FISHDIR: install the files of a package below ROOT.
+# All are called flock-go, so they can be installed together with another flock.
 set -eu
 umask 022
 root=$1 binary=$2 share=$1/usr/share zshdir=$3 fishdir=$4

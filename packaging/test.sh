@@ -29,7 +29,7 @@ make_all() {
 make_all one
 make_all two
 (cd one && sha256sum *) >sums
-(cd two && sha256sum --quiet -c ../sums) || fail 'the same source gives other bytes'
+(cd two && sha256sum --quiet -c ../sums) || fail 'the same source gives different bytes'
 [ "$(wc -l <sums)" = 4 ] || fail "files: $(ls one)"
 
 case $version in
@@ -52,12 +52,12 @@ tar -xzf one/flock-go-*.tar.gz -C root usr
 [ "$(ls -A root)" = usr ] || fail "the Alpine package also has: $(ls -A root)"
 root/usr/bin/flock-go lock true || fail 'the packed program does not run'
 
-# Without git the source has the same version and date, and packs itself alike.
+# Without git the source has the same version and date, and gives the same bytes.
 tar -xzf "one/flock-${version#v}.tar.gz"
 cd "flock-${version#v}"
 [ "$(packaging/version.sh)" = "${version#v}" ] || fail "version without git: $(packaging/version.sh)"
 [ "$(env -u SOURCE_DATE_EPOCH packaging/version.sh date)" = "$SOURCE_DATE_EPOCH" ] || fail 'date without git'
 packaging/source.sh "$version" ..
-cmp "../flock-${version#v}.tar.gz" "../one/flock-${version#v}.tar.gz" || fail 'the source packs itself otherwise'
+cmp "../flock-${version#v}.tar.gz" "../one/flock-${version#v}.tar.gz" || fail 'the source tarball made from the source tarball is different'
 [ $failed = 1 ] || echo "packaging: ok"
 exit $failed

@@ -5,7 +5,7 @@
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 
-# The git of this tree, not of one that it lies in.
+# Run git only if this tree itself is a repository, not if it is inside of one.
 ours() {
 	[ -e "$top/.git" ] && git -C "$top" "$@" 2>/dev/null
 }

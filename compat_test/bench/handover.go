@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// handOver measures the time from one holder to the next, with so many waiters.
-func handOver(all []locker) {
+// measureHandOver measures the time from one holder to the next, with 2 to 512
+// waiters.
+func measureHandOver(all []locker) {
 	fmt.Printf("\n| hand-over with waiters (median, µs) | 2 | 8 | 64 | 512 |\n|---|---:|---:|---:|---:|\n")
 	total := "\n| lock, run, unlock, with waiters (per second) | 2 | 8 | 64 | 512 |\n|---|---:|---:|---:|---:|\n"
 	for _, l := range all {
@@ -33,15 +34,16 @@ func handOver(all []locker) {
 	fmt.Print(total)
 }
 
-// drain lets n waiters through, and returns the times between them and in all.
+// drain releases the lock to n waiters, and returns the time from one to the next,
+// and the time until all have had it.
 func drain(l locker, n int) (gaps []time.Duration, all time.Duration) {
-	free := holder(l)
+	release := startHolder(l)
 	r, w, err := os.Pipe()
 	check(err)
 	cmds := start(l, n, w, "./stamp")
 	w.Close()
-	settle(cmds)
-	free()
+	waitUntilIdle(cmds)
+	release()
 	started := time.Now()
 	last := started
 	for range n {
@@ -58,9 +60,9 @@ func drain(l locker, n int) (gaps []time.Duration, all time.Duration) {
 	return gaps, last.Sub(started)
 }
 
-// releases measures how long one waiter takes to notice each way of losing the
-// lock.
-func releases(all []locker) {
+// measureReleases measures how long one waiter takes to get the lock after each
+// way to release it.
+func measureReleases(all []locker) {
 	fmt.Printf("\n| hand-over to one waiter (median, µs) | command ends | killed with -9 | `flock -u` | descriptor closed |\n" +
 		"|---|---:|---:|---:|---:|\n")
 	for _, l := range all {
@@ -68,8 +70,8 @@ func releases(all []locker) {
 			continue
 		}
 		fmt.Printf("| %s ", l.name)
-		// The scripts write a byte when they have the lock, and after another
-		// has been read give it up.
+		// The scripts write a byte when they have the lock, and release it when they
+		// have read a byte.
 		for _, way := range []struct {
 			script string
 			killed bool
@@ -82,7 +84,7 @@ func releases(all []locker) {
 		} {
 			var times []time.Duration
 			for range way.rounds {
-				times = append(times, release(l, way.script, way.killed))
+				times = append(times, timeRelease(l, way.script, way.killed))
 			}
 			fmt.Printf("| %.0f ", micros(median(times)))
 		}
@@ -90,7 +92,9 @@ func releases(all []locker) {
 	}
 }
 
-func release(l locker, script string, killed bool) time.Duration {
+// timeRelease returns the time from the release of the lock by script to the next
+// holder.
+func timeRelease(l locker, script string, killed bool) time.Duration {
 	holder := exec.Command("/bin/sh", "-c", script, l.run[0])
 	holder.Env = l.environ()
 	holder.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -105,7 +109,7 @@ func release(l locker, script string, killed bool) time.Duration {
 	check(err)
 	waiter := start(l, 1, w, "./stamp")
 	w.Close()
-	time.Sleep(150 * time.Millisecond) // to settle: the end of a start cannot be seen
+	time.Sleep(150 * time.Millisecond) // nothing shows when it has started to wait
 	if killed {
 		syscall.Kill(-holder.Process.Pid, syscall.SIGKILL)
 	} else {
@@ -122,8 +126,9 @@ func release(l locker, script string, killed bool) time.Duration {
 	return took
 }
 
-// order has many take the lock again and again, and compares how long they wait.
-func order(all []locker) {
+// measureFairness runs many processes that take the lock again and again, and
+// compares how long they wait.
+func measureFairness(all []locker) {
 	const n, long = 64, 6 * time.Second
 	fmt.Printf("\n| %d that come again and again | runs a second | wait, median, ms | longest, ms | longest / median |\n"+
 		"|---|---:|---:|---:|---:|\n", n)
@@ -156,9 +161,9 @@ func order(all []locker) {
 	}
 }
 
-// readers has many take a free lock shared at once and hold it until all are in,
-// beside as many that do so one after the other.
-func readers(all []locker) {
+// measureReaders measures how long many readers take to get a free lock and hold
+// it together: started at once, and started one after the other.
+func measureReaders(all []locker) {
 	fmt.Printf("\n| readers of a free lock | number | one after the other: all in, ms | processor, ms | " +
 		"at once: all in, ms | processor, ms | ratios |\n|---|---:|---:|---:|---:|---:|---|\n")
 	for _, l := range all {
@@ -175,6 +180,9 @@ func readers(all []locker) {
 	}
 }
 
+// enter starts n readers that hold the lock until all have it. With turns, each
+// starts after the one before it has the lock. It returns the time until all
+// have it, and the processor time.
 func enter(l locker, n int, turns bool) (all, processor time.Duration) {
 	r, w, err := os.Pipe()
 	check(err)
@@ -203,7 +211,7 @@ func enter(l locker, n int, turns bool) (all, processor time.Duration) {
 	}
 	all = time.Since(started)
 	for _, cmd := range cmds {
-		processor += tree(cmd.Process.Pid).running
+		processor += treeUsage(cmd.Process.Pid).running
 	}
 	end.Close()
 	for _, cmd := range cmds {
@@ -215,8 +223,8 @@ func enter(l locker, n int, turns bool) (all, processor time.Duration) {
 	return all, childTime() - before
 }
 
-// childTime is the processor time of all children that were waited for, and of
-// those that these have waited for.
+// childTime returns the processor time of all descendants that have ended and were
+// waited for.
 func childTime() time.Duration {
 	var u syscall.Rusage
 	check(syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u))

@@ -10,28 +10,28 @@ import (
 	"strings"
 )
 
-// locker is a program that runs a command under a lock.
+// A locker is a program that runs a command under a lock.
 type locker struct {
 	name   string
 	env    []string
 	run    []string // the words before the command
-	noFork []string // the same with exec instead of fork; nil: not had
-	number []string // locks descriptor 9; nil: not had
+	noFork []string // the same with exec instead of fork; nil if it cannot do that
+	number []string // the words that lock descriptor 9; nil if it cannot do that
 	flock  bool     // has the options of flock(1)
 }
 
 const (
-	us        = "flock (this one)"
+	thisFlock = "flock (this one)"
 	reference = "flock (util-linux)"
 	directory = "flock (this one), directory"
 )
 
-// lockers returns ours, the reference, and what else is installed.
-func lockers(ours string) []locker {
+// findLockers returns ours, the reference, and the other lockers that are installed.
+func findLockers(ours string) []locker {
 	flock := func(name, path string, env ...string) locker {
 		return locker{name, env, []string{path, "lock"}, []string{path, "-F", "lock"}, []string{path, "9"}, true}
 	}
-	all := []locker{flock(us, ours), flock(directory, ours, "FLOCK_BACKEND=directory")}
+	all := []locker{flock(thisFlock, ours), flock(directory, ours, "FLOCK_BACKEND=directory")}
 	if path, err := exec.LookPath("flock"); err == nil && isUtilLinux(path) {
 		all = append(all, flock(reference, path))
 	}
@@ -75,8 +75,8 @@ func lockers(ours string) []locker {
 	return all
 }
 
-// works reports whether the program is what its name says: many a busybox is
-// built without flock.
+// works reports whether the program can run a command under a lock: busybox, for
+// example, is often built without flock.
 func (l locker) works() bool {
 	return l.run == nil || exec.Command(l.run[0], append(slices.Clone(l.run[1:]), "./true")...).Run() == nil
 }
@@ -87,5 +87,6 @@ func isUtilLinux(path string) bool {
 	return err == nil && filepath.Base(real) != "busybox" && strings.Contains(string(out), "from util-linux 2")
 }
 
-// environ has no locale: where there is one, util-linux reads files for it.
+// environ returns an environment without a locale. With one, util-linux reads
+// more files.
 func (l locker) environ() []string { return append(append(os.Environ(), "LC_ALL=C"), l.env...) }

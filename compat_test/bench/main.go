@@ -1,7 +1,7 @@
 //go:build linux
 
-// Bench measures this flock beside util-linux's and whatever other lockers are
-// installed, all in one run, taking turns, since machines are noisy: what
+// Bench compares this flock with that of util-linux and with other lockers that
+// are installed. They take turns in one run, because machines are noisy: what
 // counts is the ratio of two medians of one run. It prints tables in Markdown.
 //
 // Usage: bench [-rounds N] [-parts PART,...] [-svg FILE] FLOCK
@@ -17,7 +17,7 @@ import (
 
 func main() {
 	rounds := flag.Int("rounds", 500, "runs of each command")
-	svg := flag.String("svg", "", "draw the whole processes into this `file`")
+	svg := flag.String("svg", "", "write a picture of the times of whole runs to this `file`")
 	which := flag.String("parts", "runs,waiting,handover,releases,order,idle,readers", "what to measure, in that order")
 	flag.Parse()
 	if flag.NArg() != 1 {
@@ -26,8 +26,9 @@ func main() {
 	}
 	ours, err := filepath.Abs(flag.Arg(0))
 	check(err)
-	// A copy, like an installed program: the linker writes its file through a
-	// mapping, which leaves it in memory in small pieces, and slower to map.
+	// Measure a copy, as an installed program is one. The linker writes its output
+	// through a memory mapping; the kernel then keeps it in small pieces, which
+	// are slower to map.
 	copied, err := os.MkdirTemp("", "flock-bench")
 	check(err)
 	defer os.RemoveAll(copied)
@@ -49,16 +50,16 @@ func main() {
 	check(os.WriteFile("stamp-read", tinyProgram(true, true), 0o755))
 	check(os.WriteFile("script", []byte("#!/bin/sh\n"), 0o755))
 
-	all := lockers(ours)
-	runs := func(all []locker) {
-		groups := wholeRuns(all, *rounds)
+	all := findLockers(ours)
+	measureRuns := func(all []locker) {
+		groups := timeRuns(all, *rounds)
 		if picture != "" {
 			check(os.WriteFile(picture, []byte(draw(groups)), 0o666))
 		}
 	}
 	parts := map[string]func([]locker){
-		"runs": runs, "waiting": waiting, "handover": handOver,
-		"releases": releases, "order": order, "idle": idle, "readers": readers,
+		"runs": measureRuns, "waiting": measureWaiting, "handover": measureHandOver,
+		"releases": measureReleases, "order": measureFairness, "idle": measureLoad, "readers": measureReaders,
 	}
 	for name := range strings.SplitSeq(*which, ",") {
 		if parts[name] == nil {
@@ -68,7 +69,8 @@ func main() {
 	}
 }
 
-// benchDir is where files cost least, so that the lockers show.
+// benchDir returns a directory in memory, where file operations take the least
+// time, or "" for the default.
 func benchDir() string {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		return "/dev/shm"

@@ -15,14 +15,14 @@ type group struct {
 	bars []bar
 }
 
-// A bar is as high as the locker takes long beside util-linux.
+// A bar is one locker: value is its time divided by that of util-linux.
 type bar struct {
 	name  string
 	value float64
 }
 
-// draw returns a picture in SVG of the groups beside each other, with a line at
-// 1, which is util-linux. What takes more than twice as long is cut off there.
+// draw returns a bar chart in SVG of the groups, with a line at 1, which is
+// util-linux. Bars are cut off at 2.
 func draw(groups []group) string {
 	const (
 		wide, gap = 24, 20       // of a bar, and between groups

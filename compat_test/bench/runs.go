@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// wholeRuns times whole processes, from fork to wait, the lockers in turns, and
+// timeRuns times whole processes, from fork to wait. The lockers take turns. It
 // returns the medians for the picture.
-func wholeRuns(all []locker, rounds int) (groups []group) {
+func timeRuns(all []locker, rounds int) (groups []group) {
 	type series struct {
 		title, short string
 		words        func(l locker) []string
 	}
-	// Those that take all of util-linux's options.
+	// words for those lockers that have all options of util-linux
 	flocks := func(words string) func(l locker) []string {
 		return func(l locker) []string {
 			if l.noFork == nil {
@@ -49,12 +49,12 @@ func wholeRuns(all []locker, rounds int) (groups []group) {
 		file, err := os.OpenFile("lock", os.O_RDWR|os.O_CREATE, 0o666)
 		check(err)
 		for range rounds {
-			for _, i := range rand.Perm(len(who)) { // lest one always follow the slowest
+			for _, i := range rand.Perm(len(who)) { // in random order: none always follows the slowest
 				times[i] = append(times[i], timeRun(s.words(who[i]), who[i].environ(), file))
 			}
 		}
 		file.Close()
-		drawn := group{name: s.short}
+		g := group{name: s.short}
 		fmt.Printf("\n| whole process, %s | median, µs | beside util-linux |\n|---|---:|---:|\n", s.title)
 		base := 0.0
 		for i, l := range who {
@@ -66,15 +66,15 @@ func wholeRuns(all []locker, rounds int) (groups []group) {
 			m := micros(median(times[i]))
 			fmt.Printf("| %s | %.0f | %s |\n", l.name, m, ratio(m, base))
 			if base > 0 && l.name != directory {
-				drawn.bars = append(drawn.bars, bar{l.name, m / base})
+				g.bars = append(g.bars, bar{l.name, m / base})
 			}
 		}
-		groups = append(groups, drawn)
+		groups = append(groups, g)
 	}
 	return groups
 }
 
-// timeRun runs the words with file as descriptor 9 and waits for their end.
+// timeRun runs a command with file as descriptor 9 and returns how long it takes.
 func timeRun(words, env []string, file *os.File) time.Duration {
 	files := []uintptr{0, 1, 2}
 	for range 6 {

@@ -9,9 +9,9 @@ import (
 	"runtime"
 )
 
-// tinyProgram is the smallest static program there is: a header, and a few
-// instructions that exit with 0, after writing a byte to descriptor 1 if stamp
-// is true, and then waiting for the end of descriptor 0 if wait is.
+// tinyProgram returns a very small static program: a header and a few
+// instructions. It exits with 0. With stamp it first writes a byte to descriptor
+// 1; with wait it then waits for the end of file on descriptor 0.
 func tinyProgram(stamp, wait bool) []byte {
 	var code []byte
 	var machine uint16

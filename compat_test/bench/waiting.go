@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// waits reports whether the locker waits in the kernel or by looking, with its
-// command's output as it comes: GNU parallel keeps that back.
+// waits reports whether the locker can wait for a lock, and passes the output of
+// its command on at once. GNU parallel delays the output.
 func (l locker) waits() bool {
 	return l.run != nil && !strings.HasPrefix(l.name, "sem") && !strings.Contains(l.name, "(in sh)")
 }
 
-// start starts n runs of a command under the locker's lock, in a process group
-// each, with out as standard output.
+// start starts n runs of a command under the locker's lock, each in a process
+// group of its own, with out as standard output.
 func start(l locker, n int, out *os.File, command ...string) (cmds []*exec.Cmd) {
 	for range n {
 		cmd := exec.Command(l.run[0], append(l.run[1:], command...)...)
@@ -39,8 +39,9 @@ func kill(cmds []*exec.Cmd) {
 	}
 }
 
-// holder starts a run that has the lock until it is killed, which is returned.
-func holder(l locker) func() {
+// startHolder starts a run that holds the lock, and returns the function that
+// kills it.
+func startHolder(l locker) func() {
 	r, w, err := os.Pipe()
 	check(err)
 	cmds := start(l, 1, w, "/bin/sh", "-c", "echo; exec sleep 1000")
@@ -51,24 +52,24 @@ func holder(l locker) func() {
 	return func() { kill(cmds) }
 }
 
-// waiting tells what one waiter costs: memory, threads, wake-ups.
-func waiting(all []locker) {
+// measureWaiting prints what one waiter costs: memory, threads, wake-ups.
+func measureWaiting(all []locker) {
 	fmt.Printf("\n| while one waits | resident, KiB | threads | wake-ups a second |\n|---|---:|---:|---:|\n")
 	for _, l := range all {
 		if !l.waits() {
 			continue
 		}
-		free := holder(l)
+		release := startHolder(l)
 		waiter := start(l, 1, nil, "./true")
-		time.Sleep(2 * time.Second) // to settle: the end of a start cannot be seen
+		time.Sleep(2 * time.Second) // nothing shows when it has started to wait
 		const long = 5 * time.Second
-		before := tree(waiter[0].Process.Pid)
+		before := treeUsage(waiter[0].Process.Pid)
 		time.Sleep(long)
-		after := tree(waiter[0].Process.Pid)
+		after := treeUsage(waiter[0].Process.Pid)
 		fmt.Printf("| %s | %d | %d | %.1f |\n", l.name, after.resident, after.threads,
 			float64(after.switches-before.switches)/long.Seconds())
 		kill(waiter)
-		free()
+		release()
 	}
 }
 
@@ -78,11 +79,12 @@ type usage struct {
 	running                     time.Duration // processor time
 }
 
-func tree(pid int) (u usage) {
+// treeUsage returns the usage of a process and its descendants.
+func treeUsage(pid int) (u usage) {
 	task := "/proc/" + strconv.Itoa(pid) + "/task"
 	threads, _ := os.ReadDir(task)
 	for _, t := range threads {
-		for line := range strings.Lines(read(task + "/" + t.Name() + "/status")) {
+		for line := range strings.Lines(readFile(task + "/" + t.Name() + "/status")) {
 			name, value, _ := strings.Cut(line, ":")
 			n, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
 			switch name {
@@ -92,14 +94,14 @@ func tree(pid int) (u usage) {
 				u.switches += n
 			}
 		}
-		if fields := strings.Fields(read(task + "/" + t.Name() + "/schedstat")); len(fields) > 0 {
+		if fields := strings.Fields(readFile(task + "/" + t.Name() + "/schedstat")); len(fields) > 0 {
 			n, _ := strconv.Atoi(fields[0])
 			u.running += time.Duration(n)
 		}
 		u.threads++
-		for child := range strings.FieldsSeq(read(task + "/" + t.Name() + "/children")) {
+		for child := range strings.FieldsSeq(readFile(task + "/" + t.Name() + "/children")) {
 			n, _ := strconv.Atoi(child)
-			c := tree(n)
+			c := treeUsage(n)
 			u.resident += c.resident
 			u.threads += c.threads
 			u.switches += c.switches
@@ -109,46 +111,48 @@ func tree(pid int) (u usage) {
 	return u
 }
 
-func running(cmds []*exec.Cmd) (sum time.Duration) {
+// processorTime returns the processor time of all commands and their descendants.
+func processorTime(cmds []*exec.Cmd) (sum time.Duration) {
 	for _, cmd := range cmds {
-		sum += tree(cmd.Process.Pid).running
+		sum += treeUsage(cmd.Process.Pid).running
 	}
 	return sum
 }
 
-func read(path string) string {
+// readFile returns the text of a file, or "" if it cannot be read.
+func readFile(path string) string {
 	text, _ := os.ReadFile(path)
 	return string(text)
 }
 
-// settle waits until the processes do no more than waiting takes: until they
-// have used hardly any processor time for a second.
-func settle(cmds []*exec.Cmd) {
+// waitUntilIdle waits until the commands have used hardly any processor time for
+// a second, because all of them wait for the lock.
+func waitUntilIdle(cmds []*exec.Cmd) {
 	for range 20 {
-		before := running(cmds)
+		before := processorTime(cmds)
 		time.Sleep(time.Second)
-		if running(cmds)-before < 200*time.Millisecond {
+		if processorTime(cmds)-before < 200*time.Millisecond {
 			return
 		}
 	}
 }
 
-// idle measures the load that many waiters make.
-func idle(all []locker) {
+// measureLoad measures the processor load of many waiters.
+func measureLoad(all []locker) {
 	const n, long = 512, 10 * time.Second
 	fmt.Printf("\n| %d waiters | load, %% of one core |\n|---|---:|\n", n)
 	for _, l := range all {
 		if !l.flock {
 			continue
 		}
-		free := holder(l)
+		release := startHolder(l)
 		cmds := start(l, n, nil, "./true")
-		settle(cmds)
-		before, started := running(cmds), time.Now()
+		waitUntilIdle(cmds)
+		before, started := processorTime(cmds), time.Now()
 		time.Sleep(long)
-		load := 100 * (running(cmds) - before).Seconds() / time.Since(started).Seconds()
+		load := 100 * (processorTime(cmds) - before).Seconds() / time.Since(started).Seconds()
 		fmt.Printf("| %s | %.1f |\n", l.name, load)
 		kill(cmds)
-		free()
+		release()
 	}
 }

@@ -1,10 +1,10 @@
---holders beside the other tools that tell of kernel locks, and where file systems make that hard.
+--holders compared with other tools that show kernel locks, and on file systems where holders are hard to find.
 
 # needs: linux proc locks
 
 ### holders-as-fuser
 # needs: fuser
-# kernel: fuser tells of open files
+# kernel: fuser shows open files
 hold -s f; hold -s f
 flock f true & waiter=$!
 await 'waiting f'
@@ -16,7 +16,7 @@ release; wait
 
 ### holders-as-lslocks
 # needs: lslocks python3
-# kernel: lslocks tells of the kernel's locks
+# kernel: lslocks shows kernel locks
 flock f sleep 100 & a=$!
 flock -s g sleep 100 & b=$!
 python3 -c 'import fcntl, time; h = open("h", "w"); fcntl.lockf(h, fcntl.LOCK_EX); open("has", "w"); time.sleep(100)' & c=$!

@@ -1,7 +1,7 @@
 --holders: who has the lock, and who waits.
 
-Each process is called by its part here: FLOCK is flock itself, COMMAND what it runs, WAITER who waits. A kernel lock
-has all who have the descriptor, a directory lock its one owner.
+The output names each process by its role: FLOCK is flock itself, COMMAND its command, WAITER a process that waits. The
+holders of a kernel lock are all processes with the descriptor; a directory lock has one owner.
 
 # needs: proc
 

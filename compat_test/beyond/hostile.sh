@@ -1,4 +1,4 @@
-State directories that are not what they should be. One clear line, the right status, nothing guessed, nothing changed.
+State directories that are damaged or prepared by an attacker: one clear line, the right status, nothing changed.
 
 ### hostile-link
 # needs: find-printf

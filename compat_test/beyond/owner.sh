@@ -1,4 +1,4 @@
-Whose a directory lock is: the open file's, in the processes that have it, under whatever number.
+Who owns a directory lock: the processes that have the open file, under any descriptor number.
 
 ### owner-has-another-number
 # directory: only

@@ -1,4 +1,4 @@
-Whoever holds a permit can be killed at any time.
+The holder of a permit can be killed at any time.
 
 ### permits-flock-killed
 

@@ -1,4 +1,4 @@
-What --permits refuses, and how clearly.
+What --permits refuses, and with which message.
 
 ### permits-numbers
 for n in 0 -1 1.5 x '' 99999999999999999999; do

@@ -276,7 +276,7 @@ flock -n f echo free
 
 ### permits-beside-an-fcntl-lock
 # needs: proc linux
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 exec 9<>f
 flock --fcntl 9
 flock --permits 3 9; echo $?
@@ -287,7 +287,7 @@ grep OFDLCK /proc/self/fdinfo/9 | cut -d' ' -f8-
 
 ### permits-freed-without-proc
 # needs: root mount proc linux
-# kernel: it is about the kernel's byte locks
+# kernel: about byte locks of the kernel
 hidden() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@"; }
 exec 7<>f 8<>f 9<>f
 for fd in 7 8 9; do hidden flock -n --permits 3 $fd || echo refused; done

@@ -1,50 +1,50 @@
-What a small C program needs nothing of, and the errors of the calls that it makes: ours must do these without the Go
-runtime, or have the runtime tell of them.
+Little memory, few descriptors, no threads, which are enough for a small C program; and errors of single system calls.
+Ours must do this without the Go runtime, or start the runtime to report the error.
 
 ### limit-data
-# runtime: the Go runtime needs memory, descriptors and threads of its own, and dies where they are refused
-# kernel: the directory lock needs the Go runtime, and that more memory
+# runtime: the Go runtime needs memory, descriptors and threads, and dies if it cannot have them
+# kernel: the directory lock needs the Go runtime, which needs more memory
 exec 9>f
 for form in 'g true' '-F g true' '9' '-u 9' '-n 9' '-w 5 -o g true' 'g -c true' '-s -E 4 g true'; do
 	(ulimit -d 1000; exec flock $form) 2>/dev/null; echo "$form: $?"
 done
 
 ### limit-address-space
-# runtime: the Go runtime needs memory, descriptors and threads of its own, and dies where they are refused
-# kernel: the directory lock needs the Go runtime, and that more memory
+# runtime: the Go runtime needs memory, descriptors and threads, and dies if it cannot have them
+# kernel: the directory lock needs the Go runtime, which needs more memory
 exec 9>f
 for form in 'g true' '-F g true' '9' '-u 9' '-n 9' '-w 5 -o g true' 'g -c true' '-s -E 4 g true'; do
 	(ulimit -v 6000; exec flock $form) 2>/dev/null; echo "$form: $?"
 done
 
 ### limit-address-space-and-conflict
-# runtime: the Go runtime needs memory, descriptors and threads of its own, and dies where they are refused
-# kernel: the directory lock needs the Go runtime, and that more memory
+# runtime: the Go runtime needs memory, descriptors and threads, and dies if it cannot have them
+# kernel: the directory lock needs the Go runtime, which needs more memory
 hold f
 (ulimit -v 6000; flock -n -E 5 f true; echo $?; flock -w .1 -E 6 f true; echo $?) 2>/dev/null
 release
 
 ### limit-open-files
-# runtime: the Go runtime needs memory, descriptors and threads of its own, and dies where they are refused
-# kernel: the directory lock needs the Go runtime, and that more descriptors
+# runtime: the Go runtime needs memory, descriptors and threads, and dies if it cannot have them
+# kernel: the directory lock needs the Go runtime, which needs more descriptors
 exec 3>f
 (ulimit -n 5; flock 3; echo $?; flock -u 3; echo $?; flock -n -s 3; echo $?; flock -w 5 3; echo $?) 2>/dev/null
 exec 3>&-
 (ulimit -n 5; flock f sh -c 'exit 7'; echo $?; flock -F f sh -c 'exit 7'; echo $?; flock -o f sh -c 'exit 7'; echo $?) 2>/dev/null
 
 ### fork-refused
-# runtime: the Go runtime needs memory, descriptors and threads of its own, and dies where they are refused
+# runtime: the Go runtime needs memory, descriptors and threads, and dies if it cannot have them
 # needs: root setpriv
-# kernel: the directory lock needs the Go runtime, and that threads
+# kernel: the directory lock needs the Go runtime, which needs threads
 chmod 777 .
 setpriv --reuid 4711 --regid 4711 --clear-groups bash -c 'ulimit -u 1; exec flock f echo in' 2>err; echo $?; grep 'fork failed' err
 setpriv --reuid 4711 --regid 4711 --clear-groups bash -c 'ulimit -u 1; exec flock -o f echo in' 2>err; echo $?; grep 'fork failed' err
 setpriv --reuid 4711 --regid 4711 --clear-groups bash -c 'ulimit -u 1; exec flock -F f echo in' 2>err; echo $?
 
 ### fork-ENOMEM-and-others
-# runtime: the Go runtime makes threads before it makes a child, and where it cannot it dies with its own message
+# runtime: the Go runtime creates threads before a child, and if it cannot, it dies with a message of its own
 # needs: strace
-# kernel: single system calls of the kernel's locks are made to fail
+# kernel: the system calls that fail are those of kernel locks
 for e in ENOMEM EPERM ENOSYS; do
 	strace -f -qqq -o trace -e trace=clone,clone3,fork,vfork -e inject=clone,clone3,fork,vfork:error=$e flock f echo in 2>err; echo $?
 	grep 'fork failed' err
@@ -52,38 +52,38 @@ done
 strace -f -qqq -o trace -e trace=clone,clone3,fork,vfork -e inject=clone,clone3,fork,vfork:error=EACCES:when=1 flock f echo in; echo $?
 
 ### runtime-settings-in-the-environment
-# runtime: the Go runtime obeys them
-# kernel: the directory lock needs the Go runtime, which obeys
+# runtime: the Go runtime uses these variables
+# kernel: the directory lock needs the Go runtime, which uses these variables
 GOMAXPROCS=0x GODEBUG=schedtrace=1,inittrace=1 GOMEMLIMIT=1 GOGC=off GOTRACEBACK=crash GOCOVERDIR=/nowhere flock f echo in 2>err; echo $?
 [ -s err ]; echo $?
 
 ### timer-cannot-be-made
 # needs: strace
-# kernel: single system calls of the kernel's locks are made to fail
+# kernel: the system calls that fail are those of kernel locks
 for e in EAGAIN ENOSYS ENOMEM; do
 	strace -qqq -o trace -e trace=timer_create -e inject=timer_create:error=$e flock -w 5 f echo in; echo $?
 done
 
 ### timer-cannot-be-set
 # needs: strace
-# kernel: single system calls of the kernel's locks are made to fail
+# kernel: the system calls that fail are those of kernel locks
 strace -qqq -o trace -e trace=timer_settime -e inject=timer_settime:error=EINVAL flock -w 5 f echo in; echo $?
 
 ### timer-cannot-be-deleted
 # needs: strace
-# kernel: single system calls of the kernel's locks are made to fail
+# kernel: the system calls that fail are those of kernel locks
 strace -qqq -o trace -e trace=timer_delete -e inject=timer_delete:error=EINVAL flock -w 5 f echo in; echo $?
 
 ### timer-signal-before-the-lock-call
 # needs: strace
-# kernel: single system calls of the kernel's locks are made to fail
+# kernel: the system calls that fail are those of kernel locks
 hold f
 strace -qqq -o trace -e trace=flock -e inject=flock:delay_enter=300000 flock -w .1 -E 7 f echo in; echo $?
 release
 
 ### timer-and-no-clock
 # needs: strace
-# kernel: single system calls of the kernel's locks are made to fail
+# kernel: the system calls that fail are those of kernel locks
 strace -qqq -o trace -e trace=clock_gettime -e inject=clock_gettime:error=ENOSYS flock -w 5 f echo in; echo $?
 hold f
 strace -qqq -o trace -e trace=clock_gettime -e inject=clock_gettime:error=ENOSYS flock -w .1 -E 7 f echo in; echo $?
@@ -92,20 +92,20 @@ release
 
 ### alarm-at-every-call-of-w
 # needs: strace
-# kernel: single system calls of the kernel's locks are made to fail
+# kernel: the system calls that fail are those of kernel locks
 for call in timer_create timer_settime flock timer_delete wait4; do
 	strace -qqq -o trace -e trace=$call -e inject=$call:signal=ALRM:when=1 flock -w 5 f sh -c 'exit 6'; echo "$call $?"
 done
 
 ### waitpid-fails
 # needs: strace
-# kernel: single system calls of the kernel's locks are made to fail
+# kernel: the system calls that fail are those of kernel locks
 strace -qqq -o trace -e trace=wait4 -e inject=wait4:error=ECHILD flock f true; echo $?
 strace -qqq -o trace -e trace=wait4 -e inject=wait4:error=EINTR:when=1..3 flock f sh -c 'exit 6'; echo $?
 
 ### execve-fails
 # needs: strace
-# kernel: single system calls of the kernel's locks are made to fail
+# kernel: the system calls that fail are those of kernel locks
 for e in E2BIG ENOMEM ETXTBSY ELOOP EIO EINVAL EISDIR EPERM ENOEXEC ENOENT EACCES; do
 	for form in '' -F -o; do
 		strace -f -qqq -o trace -e trace=execve -e inject=execve:error=$e -P /bin/true -P /bin/sh flock $form f /bin/true 2>err; echo "$e $form $?"
@@ -115,7 +115,7 @@ done
 
 ### execve-fails-on-path
 # needs: strace
-# kernel: single system calls of the kernel's locks are made to fail
+# kernel: the system calls that fail are those of kernel locks
 mkdir a b; cp /bin/true a/thing; printf '#!/bin/sh\necho b\n' >b/thing; chmod +x b/thing
 for e in ESTALE ENODEV ETIMEDOUT ENOTDIR EACCES EIO ELOOP; do
 	PATH=a:b:$PATH strace -f -qqq -o trace -e trace=execve -e inject=execve:error=$e -P a/thing flock f thing 2>err; echo "$e $?"

@@ -1,4 +1,4 @@
-Finding and starting the command, and what becomes of its end.
+How the command is found and started, and what its end means for the exit status.
 
 ### status-0
 flock f true; echo $?

@@ -216,7 +216,7 @@ echo x | { flock 0; echo $?; }
 
 ### descriptor-of-a-device
 # needs: full
-# kernel: a device is locked in the kernel only
+# kernel: only the kernel can lock a device
 flock -s 0 </dev/null; echo $?
 
 ### descriptor-of-a-deleted-file

@@ -1,4 +1,4 @@
-Transcripts of util-linux 2.43 exist for all of these; those that older releases answer alike are asked live, too.
+For all of these there are transcripts of util-linux 2.43. Cases without "since" also run under the installed release.
 
 ### noargs
 flock
@@ -88,7 +88,7 @@ flock -c 'echo hi'
 
 ### c-before-file2
 # since: 2.43
-# differs: it also says where -c goes
+# differs: it also prints where to write -c
 flock -c 'echo hi' f
 
 ### nc-cluster
@@ -116,7 +116,7 @@ flock --co f true
 flock --ver f true
 
 ### abbrev-verb
-# unordered: 2.43 was seen to write the two lines in either order
+# unordered: 2.43 can print the two lines in either order
 flock --verb f true
 
 ### flag-eq
@@ -149,51 +149,51 @@ flock -F -o f true
 
 ### fcntl-basic
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 flock --fcntl f echo ok
 
 ### fcntl-conflict
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --fcntl f
 flock --fcntl -n f echo no; echo $?
 release
 
 ### fcntl-shared
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --fcntl -s f
 flock --fcntl -n -s f echo yes; flock --fcntl -n f echo no; echo $?
 release
 
 ### fcntl-vs-flock
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --fcntl f
 flock -n f echo independent; echo $?
 release
 
 ### fcntl-w-verbose
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --fcntl f
 flock --verbose --fcntl -w .1 f echo no; echo $?
 release
 
 ### fcntl-fd-ro-ex
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 touch f; exec 9<f; flock --fcntl 9; echo $?
 
 ### fcntl-fd-wo-sh
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 exec 9>f
 flock --fcntl -s 9; echo $?
 
 ### fcntl-fd-rw
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 exec 9<>f
 flock --fcntl 9; echo $?
 flock --fcntl -n f echo no; echo $?
@@ -201,43 +201,43 @@ flock --fcntl -u 9; flock --fcntl -n f echo yes
 
 ### fcntl-dir-ex
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 mkdir d; flock --fcntl d echo ok
 
 ### fcntl-dir-sh
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 mkdir d; flock --fcntl -s d echo ok
 
 ### fcntl-open-flags
 # since: 2.43
 # needs: proc
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 flock --fcntl f sh -c 'grep flags /proc/self/fdinfo/3'
 
 ### fcntl-open-flags-s
 # since: 2.43
 # needs: proc
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 flock --fcntl -s f sh -c 'grep flags /proc/self/fdinfo/3'
 
 ### fcntl-range-disjoint
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --start 0 --length 10 f
 flock -n --start 10 --length 5 f echo yes; echo $?
 release
 
 ### fcntl-range-overlap
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --start 0 --length 10 f
 flock -n --start 9 --length 5 f echo no; echo $?
 release
 
 ### fcntl-length-only
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --length 10 f
 flock -n --start 10 f echo yes; echo $?
 flock -n --start 9 f echo no; echo $?
@@ -245,23 +245,23 @@ release
 
 ### fcntl-suffixes
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 for s in 1 1K 1k 1KiB 1KB 1kB 1M 1MiB 1G 1T 1P 1E 1.5K .5K 0x10 010 1Z 1Y 1Q 1b 1B ' 1' '1 ' -1 '' abc 1KiBB 99999999999999999999; do flock --start "$s" f true; echo "[$s] $?"; done
 
 ### fcntl-length-bad
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 for s in 0 -1 abc '' 8E 9E 16E 7E; do flock --length "$s" f true; echo "[$s] $?"; done
 
 ### fcntl-start-overflow
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 flock --start 7E --length 7E f true; echo $?
 
 ### fcntl-vs-posix-python
 # since: 2.43
 # needs: python3
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 python3 -c "import fcntl,os,time
 f = open('f', 'w')
 fcntl.lockf(f, fcntl.LOCK_EX)
@@ -328,12 +328,12 @@ flock 9; flock -u --fd 9 echo hi; flock -n f echo free
 
 ### fdopt-verbose
 # since: 2.43
-# unordered: 2.43 was seen to write the two lines in either order
+# unordered: 2.43 can print the two lines in either order
 exec 9<>f
 flock --verbose --fd 9 true
 
 ### verbose-ok
-# unordered: 2.43 was seen to write the two lines in either order
+# unordered: 2.43 can print the two lines in either order
 flock --verbose f true
 
 ### verbose-n
@@ -356,7 +356,7 @@ flock --fd 9 -c -- 'echo hi' 9>f
 
 ### fdopt-c-then-verbose
 # since: 2.43
-# unordered: 2.43 was seen to write the two lines in either order
+# unordered: 2.43 can print the two lines in either order
 flock --fd 9 -c --verbose 'echo hi' 9>f
 
 ### c-after-file-then-option
@@ -377,17 +377,17 @@ flock --fd -1
 
 ### fdopt-wraps-round
 # since: 2.43
-# differs: 2.43 reads it into 32 bits without a look at the range
+# differs: 2.43 stores it in 32 bits without a check of the range
 flock --fd -4294967295 true
 
 ### unknown-short-before-x
 # since: 2.43
-# differs: 2.43 names the word before the cluster, which is not the one at fault
+# differs: 2.43 names the word before the cluster, which is not wrong
 flock -n -zx f true
 
 ### unknown-c-in-a-cluster
 # since: 2.43
-# differs: 2.43 names the word before the cluster, which is not the one at fault
+# differs: 2.43 names the word before the cluster, which is not wrong
 flock -cn f
 
 ### E-neg-with-rest
@@ -428,75 +428,75 @@ flock -w .5e0 f true
 
 ### size-hexadecimal-KB
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 # needs: proc
 flock --length 0x10KB f sh -c 'cat /proc/self/fdinfo/3 | grep lock | sed "s/.* //;s/^/end /"'
 
 ### size-point-without-digits
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 # needs: proc
 flock --length 1.K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-seven-tenths
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 # needs: proc
 flock --length 0.7K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-quarter
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 # needs: proc
 flock --length 0.25K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-one-and-a-half
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 # needs: proc
 flock --length 1.5K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-one-and-a-twentieth
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 # needs: proc
 flock --length 1.05K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-zero-Z
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 # needs: proc
 flock --length 0Z f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-three-tenths
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 # needs: proc
 flock --start 0.3M f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-one-Z
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 flock --length 1Z f true
 
 ### size-past-the-end
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 flock --length 7.99E f true
 
 ### size-7E
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 # needs: proc
 flock --length 7E f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-0o
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 flock --start 0o17 f true
 
 ### size-octal
 # since: 2.43
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 # needs: proc
 flock --start 017 f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'

@@ -1,4 +1,4 @@
-Who excludes whom, who waits, and for how long.
+Which locks exclude each other, which processes wait, and for how long.
 
 ### exclusive-excludes-exclusive
 hold f
@@ -52,7 +52,7 @@ flock -n g echo in; echo $?
 release
 
 ### hard-link-is-the-same-lock
-# kernel: a hard link is another name, and the directory lock goes by names
+# kernel: a hard link is another name, and the directory lock is on the name
 touch f
 ln f g
 hold f
@@ -75,7 +75,7 @@ flock -n "$PWD/f" echo in; echo $?
 release
 
 ### replaced-file-is-another-lock
-# kernel: a lock of the kernel's stays with the old file, the directory lock with the name
+# kernel: a kernel lock stays with the old file, the directory lock with the name
 hold f
 mv f g
 flock -n f echo in; echo $?
@@ -227,7 +227,7 @@ done
 release
 
 ### w-1-microsecond
-# differs: a microsecond is one; the reference rounds it down to none
+# differs: it waits for a microsecond; the reference rounds it down to zero
 hold f
 flock --verbose -w .000001 f echo in; echo $?
 release
@@ -342,7 +342,7 @@ flock -s f flock -s f echo in; echo $?
 
 ### ours-waits-for-the-reference
 # needs: reflock
-# kernel: the holder is another locker
+# kernel: the holder is another program, which uses kernel locks
 rehold f
 flock f echo second &
 await 'waiting f'
@@ -353,7 +353,7 @@ wait
 
 ### reference-waits-for-ours
 # needs: reflock
-# kernel: the waiter is another locker
+# kernel: the waiter is another program, which uses kernel locks
 hold f
 reflock f echo second &
 await 'waiting f'
@@ -364,7 +364,7 @@ wait
 
 ### shared-with-the-reference
 # needs: reflock
-# kernel: the holder is another locker
+# kernel: the holder is another program, which uses kernel locks
 rehold -s f
 flock -ns f echo in; echo $?
 flock -n f echo in; echo $?
@@ -376,7 +376,7 @@ release
 
 ### descriptor-with-the-reference
 # needs: reflock
-# kernel: the other is another locker
+# kernel: the other is another program, which uses kernel locks
 exec 8>f 9>f
 flock 9
 reflock -n 8; echo $?
@@ -388,7 +388,7 @@ flock -n 9; echo $?
 
 ### mixed-queue
 # needs: reflock
-# kernel: half of the lockers are another program
+# kernel: half of the lockers are another program, which uses kernel locks
 hold f
 for i in 1 2 3; do
 	flock f bash -c 'mkdir place || echo two; rmdir place; echo in' &
@@ -400,7 +400,7 @@ wait
 
 ### python-flock-holds
 # needs: python3
-# kernel: the holder is another locker
+# kernel: the holder is another program, which uses kernel locks
 python3 -c "import fcntl, os, time
 f = open('f', 'w')
 fcntl.flock(f, fcntl.LOCK_EX)
@@ -415,7 +415,7 @@ wait
 
 ### python-flock-shared-holds
 # needs: python3
-# kernel: the holder is another locker
+# kernel: the holder is another program, which uses kernel locks
 python3 -c "import fcntl, os, time
 f = open('f', 'w')
 fcntl.flock(f, fcntl.LOCK_SH)
@@ -429,7 +429,7 @@ wait
 
 ### python-flock-refused
 # needs: python3
-# kernel: the other is another locker
+# kernel: the other is another program, which uses kernel locks
 cat >try.py <<'END'
 import fcntl
 f = open('f', 'w')
@@ -445,7 +445,7 @@ flock -s f python3 try.py
 
 ### python-lockf-is-independent
 # needs: python3
-# kernel: flock(2) and fcntl(2) locks do not meet
+# kernel: flock(2) and fcntl(2) locks do not see each other
 flock f python3 -c "import fcntl
 f = open('f', 'w')
 fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -453,7 +453,7 @@ print('in')"
 
 ### python-takes-over-the-descriptor
 # needs: python3
-# kernel: the other is another locker
+# kernel: the other is another program, which uses kernel locks
 exec 9>f
 flock 9
 python3 -c "import fcntl

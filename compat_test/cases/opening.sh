@@ -1,4 +1,4 @@
-How the lock file is opened, made and left alone.
+How the lock file is opened and made, and what stays unchanged.
 
 ### makes-the-file-empty
 flock f true
@@ -163,7 +163,7 @@ flock p echo hi; echo $?
 
 ### fifo-without-writer-waits-in-open
 # needs: proc
-# kernel: the directory lock opens the file twice, and the first opening took the writer
+# kernel: the directory lock opens a fifo twice, and the first open uses up the writer
 mkfifo p
 flock p echo hi &
 await 'grep -q -e pipe -e fifo -e open /proc/$!/wchan || grep -q ^State:.S /proc/$!/status'
@@ -173,7 +173,7 @@ wait $!; echo $?
 
 ### device
 # needs: full
-# kernel: a device is locked in the kernel only
+# kernel: only the kernel can lock a device
 flock -s /dev/null echo hi; echo $?
 
 ### device-tty-none
@@ -250,7 +250,7 @@ bash -c 'exec 5>f; ulimit -n 6; exec flock 5'; echo $?
 
 ### immutable-dev-full
 # needs: full
-# kernel: a device is locked in the kernel only
+# kernel: only the kernel can lock a device
 flock -n /dev/full echo hi; echo $?
 
 ### working-directory-removed
@@ -268,7 +268,7 @@ exec 9>f
 flock -n /proc/self/fd/9 echo hi; echo $?
 
 ### file-removed-while-held
-# kernel: a lock of the kernel's goes with the file, the directory lock with the name
+# kernel: a kernel lock follows the file, the directory lock the name
 hold f
 rm f
 flock -n f echo in; echo $?

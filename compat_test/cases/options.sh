@@ -1,4 +1,4 @@
-The command line: what getopt_long takes, short and long, abbreviated, in any order.
+The command line as getopt_long reads it: short and long options, abbreviations, any order.
 
 ### plain
 flock f echo hi

@@ -1,4 +1,4 @@
-What flock says, where it says it, and what it does when it cannot.
+What flock prints, where it prints it, and what it does when it cannot print.
 
 ### silent
 flock f true
@@ -12,7 +12,7 @@ flock -w .05 f true; echo $?
 release
 
 ### verbose-and-the-output-of-the-command
-# kernel: a command that flock itself becomes leaves nobody to say it afterwards, so it is said before
+# kernel: with the directory lock flock itself becomes the command, so --verbose prints before the command runs
 flock --verbose f echo hi
 
 ### verbose-on-a-terminal
@@ -39,7 +39,7 @@ flock --verbose -n f true
 flock --verbose -w 5 f true
 
 ### verbose-no-fork
-# differs: said at once: in a file or pipe the reference loses it with --no-fork
+# differs: the lines are written at once; with --no-fork into a file or pipe the reference loses them
 flock --verbose -F f true
 
 ### verbose-close
@@ -78,7 +78,7 @@ release
 flock --verbose --verbose f true
 
 ### verbose-order-on-one-stream
-# kernel: a command that flock itself becomes leaves nobody to say it afterwards, so it is said before
+# kernel: with the directory lock flock itself becomes the command, so --verbose prints before the command runs
 flock --verbose f sh -c 'echo out; echo err >&2' 2>&1
 
 ### verbose-name-is-argv0
@@ -187,7 +187,7 @@ flock --help >a; flock -h >b; cmp a b && echo same
 
 ### verbose-into-a-pipe-that-nobody-reads
 # needs: sigenv
-# kernel: a command that flock itself becomes leaves nobody to say it afterwards, so it is said before
+# kernel: with the directory lock flock itself becomes the command, so --verbose prints before the command runs
 mkfifo pipe
 { read -r x; } <pipe & exec 3>pipe
 echo >&3; wait $!

@@ -1,4 +1,4 @@
-What the command gets from whoever started flock: descriptors, signals, limits, environment, place.
+What the command inherits from the caller of flock: descriptors, signals, limits, environment, directory.
 
 ### descriptors-of-the-command
 # needs: proc
@@ -24,7 +24,7 @@ flock f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
 
 ### descriptors-of-flock-itself
 # needs: proc
-# kernel: flock has a descriptor of its own only for a lock of the kernel's
+# kernel: flock has a descriptor for the lock only with a kernel lock
 hold f
 ls /proc/${holders[0]}/fd | tr '\n' ' '
 release
@@ -112,7 +112,7 @@ print(a.getblocking())"
 
 ### numbered-descriptor-flags-untouched
 # needs: python3
-# kernel: the lock is on an open file of another process's
+# kernel: the lock is on an open file of another process
 python3 -c "import fcntl, os, subprocess
 f = os.open('f', os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK)
 os.set_inheritable(f, True)

@@ -1,4 +1,4 @@
-Scripts as people write them.
+Scripts as users write them.
 
 ### cron-overlap
 cat >job.sh <<'END'

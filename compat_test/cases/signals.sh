@@ -1,4 +1,4 @@
-Signals to flock itself: it dies of them as a C program does, and the lock goes or stays with its holders.
+Signals to flock itself: they kill it as they kill a C program, and the lock is released or stays with its other holders.
 
 ### dies-waiting-of-HUP
 # needs: sigenv linux
@@ -422,7 +422,7 @@ END
 
 ### death-while-waiting-is-a-signal-not-a-status
 # needs: python3 locks
-# kernel: /proc/locks tells when it waits
+# kernel: /proc/locks shows when it waits
 hold f
 python3 - <<'END'
 import os, resource, signal, subprocess, time

@@ -1,278 +1,278 @@
-What util-linux 2.43 says where older releases word it otherwise, or do not know the option.
+Messages of util-linux 2.43 that older releases word differently, and options that they do not know.
 
 ### new-unknown-short-first-in-cluster
 # since: 2.43
-# differs: 2.43 names the word before the cluster, which is not the one at fault
+# differs: 2.43 names the word before the cluster, which is not wrong
 flock -zn f true
 
 ### new-unknown-digit
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock -5 f true
 
 ### new-unknown-short-after-good
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock -n -z f true
 
 ### new-unknown-long-after-good
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock -n --zap f true
 
 ### new-unknown-long-empty-value
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock --bogus= f true
 
 ### new-ambiguous-s
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock --s f true
 
 ### new-ambiguous-f
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock --f f true
 
 ### new-ambiguous-v
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock --v
 
 ### new-ambiguous-ve
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock --ve f true
 
 ### new-ambiguous-with-value
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock --c=3 f true
 
 ### new-value-for-exclusive
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock --exclusive=1 f true
 
 ### new-value-for-nonblocking
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock --nonblocking=yes f true
 
 ### new-value-for-nb
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock --nb= f true
 
 ### new-value-for-abbreviation
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock --sh=1 f true
 
 ### new-value-for-fcntl
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock --fcntl=1 f true
 
 ### new-value-for-help
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock --help=me
 
 ### new-value-for-version
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock --version=2
 
 ### new-value-for-close
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock --close=3 f true
 
 ### new-value-for-verbose
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock --verbose=1 f true
 
 ### new-command-is-no-long-option
 # since: 2.43
-# derived: every unknown, ambiguous or misused option is worded alike
+# derived: the same message for every unknown, ambiguous or misused option
 flock --comm "echo hi" f
 
 ### new-missing-E
 # since: 2.43
-# derived: a missing value is worded alike for all
+# derived: the same message for every missing value
 flock -E
 
 ### new-missing-E-in-cluster
 # since: 2.43
-# derived: a missing value is worded alike for all
+# derived: the same message for every missing value
 flock -xnE
 
 ### new-missing-conflict
 # since: 2.43
-# derived: a missing value is worded alike for all
+# derived: the same message for every missing value
 flock --conflict-exit-code
 
 ### new-missing-wait
 # since: 2.43
-# derived: a missing value is worded alike for all
+# derived: the same message for every missing value
 flock --wait
 
 ### new-missing-start
 # since: 2.43
-# derived: a missing value is worded alike for all
+# derived: the same message for every missing value
 flock --start
 
 ### new-missing-length
 # since: 2.43
-# derived: a missing value is worded alike for all
+# derived: the same message for every missing value
 flock --length
 
 ### new-missing-start-abbrev
 # since: 2.43
-# derived: a missing value is worded alike for all
+# derived: the same message for every missing value
 flock --st
 
 ### new-timeout-two-numbers
 # since: 2.43
-# derived: anything left over after the number is an error, worded: invalid timeout
+# derived: any text after the number is an error: invalid timeout
 flock -w '1 2' f true
 
 ### new-timeout-x
 # since: 2.43
-# derived: anything left over after the number is an error, worded: invalid timeout
+# derived: any text after the number is an error: invalid timeout
 flock -w 'x' f true
 
 ### new-timeout-0x
 # since: 2.43
-# derived: anything left over after the number is an error, worded: invalid timeout
+# derived: any text after the number is an error: invalid timeout
 flock -w '0xg' f true
 
 ### new-timeout-dot
 # since: 2.43
-# derived: anything left over after the number is an error, worded: invalid timeout
+# derived: any text after the number is an error: invalid timeout
 flock -w '.' f true
 
 ### new-timeout-sign
 # since: 2.43
-# derived: anything left over after the number is an error, worded: invalid timeout
+# derived: any text after the number is an error: invalid timeout
 flock -w '-' f true
 
 ### new-timeout-dashes
 # since: 2.43
-# derived: anything left over after the number is an error, worded: invalid timeout
+# derived: any text after the number is an error: invalid timeout
 flock -w '--' f true
 
 ### new-timeout-blank
 # since: 2.43
-# derived: anything left over after the number is an error, worded: invalid timeout
+# derived: any text after the number is an error: invalid timeout
 flock -w ' ' f true
 
 ### new-timeout-trailing-blank
 # since: 2.43
-# derived: anything left over after the number is an error, worded: invalid timeout
+# derived: any text after the number is an error: invalid timeout
 flock -w '1 ' f true
 
 ### new-timeout-e
 # since: 2.43
-# derived: anything left over after the number is an error, worded: invalid timeout
+# derived: any text after the number is an error: invalid timeout
 flock -w '1e' f true
 
 ### new-timeout-newline-free
 # since: 2.43
-# derived: anything left over after the number is an error, worded: invalid timeout
+# derived: any text after the number is an error: invalid timeout
 flock -w '1:2' f true
 
 ### new-timeout-long-abc
 # since: 2.43
-# derived: anything left over after the number is an error, worded: invalid timeout
+# derived: any text after the number is an error: invalid timeout
 flock --timeout=abc f true
 
 ### new-timeout-wait-abc
 # since: 2.43
-# derived: anything left over after the number is an error, worded: invalid timeout
+# derived: any text after the number is an error: invalid timeout
 flock --wait=abc f true
 
 ### new-timeout-long-empty
 # since: 2.43
-# derived: anything left over after the number is an error, worded: invalid timeout
+# derived: any text after the number is an error: invalid timeout
 flock --timeout= f true
 
 ### new-E-empty
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, 0-255, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, 0-255, range errors have a message of their own
 flock -E '' f true
 
 ### new-E-trailing-blank
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, 0-255, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, 0-255, range errors have a message of their own
 flock -E '5 ' f true
 
 ### new-E-hex
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, 0-255, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, 0-255, range errors have a message of their own
 flock -E '0x5' f true
 
 ### new-E-fraction
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, 0-255, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, 0-255, range errors have a message of their own
 flock -E '1.5' f true
 
 ### new-E-sign
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, 0-255, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, 0-255, range errors have a message of their own
 flock -E '+' f true
 
 ### new-E-minus-huge
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, 0-255, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, 0-255, range errors have a message of their own
 flock -E '-99999999999999999999' f true
 
 ### new-E-just-past-int
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, 0-255, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, 0-255, range errors have a message of their own
 flock -E '2147483648' f true
 
 ### new-E-word
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, 0-255, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, 0-255, range errors have a message of their own
 flock -E 'one' f true
 
 ### new-E-long-256
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, 0-255, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, 0-255, range errors have a message of their own
 flock --conflict-exit-code=256 f true
 
 ### new-fd-hex
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
 flock -- '0x9'
 
 ### new-fd-fraction
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
 flock -- '9.0'
 
 ### new-fd-empty
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
 flock -- ''
 
 ### new-fd-letters
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
 flock -- '9x'
 
 ### new-fd-sign
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
 flock -- '+'
 
 ### new-fd-just-past-long
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
 flock -- '9223372036854775808'
 
 ### new-fd-2147483647
@@ -282,27 +282,27 @@ flock 2147483647
 
 ### new-fdopt-abc
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
 flock --fd abc true
 
 ### new-fdopt-empty
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
 flock --fd '' true
 
 ### new-fdopt-huge
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
 flock --fd 99999999999 true
 
 ### new-fdopt-trailing
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
 flock --fd '9 ' true
 
 ### new-fdopt-blank
 # since: 2.43
-# derived: base 10 as strtol reads it, nothing after it, range errors told apart
+# derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
 exec 9<>f
 flock --fd ' 9' echo hi
 
@@ -348,7 +348,7 @@ flock --fd 9 sh -c "kill -TERM \$\$"; echo $?
 # since: 2.43
 # derived: --fd: there is no file name, the first non-option word is the command
 # needs: reflock
-# kernel: the holder is another locker
+# kernel: the holder is another program, which uses kernel locks
 rehold f
 exec 9<>f
 flock -n -E 8 --fd 9 echo no; echo $?
@@ -419,23 +419,23 @@ wait
 
 ### new-fcntl-open-flags-fd-number
 # since: 2.43
-# derived: the file is opened as ever, only write-only
+# derived: the file is opened as without --fcntl, but write-only
 # needs: proc
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 flock --fcntl f sh -c "readlink /proc/self/fd/3" | sed "s,.*/,,"
 
 ### new-fcntl-makes-the-file
 # since: 2.43
 # derived: O_WRONLY|O_CREAT, mode 0666 less the umask
 # needs: linux
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 umask 0
 flock --fcntl f true; stat -c "%a %s" f
 
 ### new-fcntl-content-kept
 # since: 2.43
 # derived: O_WRONLY|O_CREAT|O_NOCTTY: no O_TRUNC
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 echo text >f
 flock --fcntl f true
 flock --fcntl -s f true
@@ -444,13 +444,13 @@ cat f
 ### new-fcntl-status
 # since: 2.43
 # derived: the command's status
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 flock --fcntl f sh -c "exit 6"; echo $?
 
 ### new-fcntl-E
 # since: 2.43
 # derived: conflict with -n
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --fcntl f
 flock --fcntl -n -E 12 f echo in; echo $?
 release
@@ -458,7 +458,7 @@ release
 ### new-fcntl-shared-twice-exclusive-not
 # since: 2.43
 # derived: shared and exclusive exclude each other
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --fcntl -s f
 hold --fcntl -s f
 flock --fcntl -n f echo in; echo $?
@@ -466,8 +466,8 @@ release
 
 ### new-fcntl-waits
 # since: 2.43
-# derived: a wait ends when the holder does
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# derived: a wait ends when the holder ends
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --fcntl f
 flock --fcntl f echo second &
 await "waiting f"
@@ -479,7 +479,7 @@ wait
 # since: 2.43
 # derived: F_OFD_SETLK: an OFDLCK over the whole file
 # needs: locks
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --fcntl f
 grep ":$(stat -c %i f) " /proc/locks | tr -s " " | cut -d" " -f2-4,7-
 release
@@ -488,7 +488,7 @@ release
 # since: 2.43
 # derived: start and length of F_OFD_SETLK
 # needs: locks
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --start 1K --length 16 f
 grep ":$(stat -c %i f) " /proc/locks | tr -s " " | cut -d" " -f2-4,7-
 release
@@ -496,7 +496,7 @@ release
 ### new-start-implies-fcntl
 # since: 2.43
 # derived: --start implies --fcntl, which is independent of flock(2)
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold f
 flock -n --start 0 f echo in; echo $?
 release
@@ -504,7 +504,7 @@ release
 ### new-length-implies-fcntl
 # since: 2.43
 # derived: --length implies --fcntl, which is independent of flock(2)
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold f
 flock -n --length 0 f echo in; echo $?
 release
@@ -512,7 +512,7 @@ release
 ### new-length-zero-is-to-the-end
 # since: 2.43
 # derived: length 0 is to the end of the file
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --start 10 --length 0 f
 flock -n --start 99999 --length 1 f echo in; echo $?
 flock -n --length 10 f echo in; echo $?
@@ -521,7 +521,7 @@ release
 ### new-range-eq
 # since: 2.43
 # derived: --name=value
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --start=10 --length=10 f
 flock -n --start=20 --length=1 f echo in; echo $?
 flock -n --start=19 --length=1 f echo in; echo $?
@@ -530,7 +530,7 @@ release
 ### new-range-abbreviated
 # since: 2.43
 # derived: unique abbreviations
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --st 10 --l 10 f
 flock -n --sta 20 --len 1 f echo in; echo $?
 flock -n --sta 19 --leng 1 f echo in; echo $?
@@ -539,7 +539,7 @@ release
 ### new-range-shared
 # since: 2.43
 # derived: shared and exclusive exclude each other
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold -s --length 10 f
 flock -ns --length 10 f echo in; echo $?
 flock -n --length 10 f echo in; echo $?
@@ -548,7 +548,7 @@ release
 ### new-range-queue
 # since: 2.43
 # derived: ranges that overlap wait, others do not
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --length 1 f
 flock --length 2 f echo second &
 await "waiting f"
@@ -560,7 +560,7 @@ wait
 ### new-suffix-means-1024
 # since: 2.43
 # derived: powers of 1024
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --start 1K --length 1 f
 flock -n --start 1024 --length 1 f echo in; echo $?
 flock -n --start 1000 --length 1 f echo in; echo $?
@@ -569,7 +569,7 @@ release
 ### new-suffix-KB-means-1000
 # since: 2.43
 # derived: KB is 1000
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --start 1KB --length 1 f
 flock -n --start 1000 --length 1 f echo in; echo $?
 flock -n --start 1024 --length 1 f echo in; echo $?
@@ -578,7 +578,7 @@ release
 ### new-suffix-KiB-means-1024
 # since: 2.43
 # derived: KiB is 1024
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --start 1KiB --length 1 f
 flock -n --start 1024 --length 1 f echo in; echo $?
 release
@@ -586,7 +586,7 @@ release
 ### new-suffix-M
 # since: 2.43
 # derived: powers of 1024
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --start 1M --length 1 f
 flock -n --start 1048576 --length 1 f echo in; echo $?
 release
@@ -594,7 +594,7 @@ release
 ### new-suffix-fraction
 # since: 2.43
 # derived: fractions with a suffix
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --start 1.5K --length 1 f
 flock -n --start 1536 --length 1 f echo in; echo $?
 flock -n --start 1535 --length 1 f echo in; echo $?
@@ -603,7 +603,7 @@ release
 ### new-start-hexadecimal
 # since: 2.43
 # derived: hexadecimal by prefix
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --start 0x10 --length 1 f
 flock -n --start 16 --length 1 f echo in; echo $?
 flock -n --start 10 --length 1 f echo in; echo $?
@@ -612,7 +612,7 @@ release
 ### new-start-octal
 # since: 2.43
 # derived: octal by prefix
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --start 010 --length 1 f
 flock -n --start 8 --length 1 f echo in; echo $?
 flock -n --start 10 --length 1 f echo in; echo $?
@@ -622,7 +622,7 @@ release
 # since: 2.43
 # derived: F_OFD_SETLK and F_SETLK exclude each other
 # needs: python3
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --fcntl f
 python3 -c "import fcntl
 f = open('f', 'r+')
@@ -637,7 +637,7 @@ release
 # since: 2.43
 # derived: F_OFD_SETLK and F_SETLK exclude each other, byte by byte
 # needs: python3
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 python3 -c "import fcntl, os, time
 f = open('f', 'w')
 fcntl.lockf(f, fcntl.LOCK_EX, 10, 100)
@@ -654,7 +654,7 @@ wait
 ### new-fcntl-killed-with-its-command
 # since: 2.43
 # derived: the kernel releases when the holder dies
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 flock --fcntl -F f sh -c 'echo >held; until [ -e go ]; do sleep .01; done' &
 await '[ -e held ]'
 flock --fcntl -n f echo in; echo $?
@@ -665,7 +665,7 @@ echo free
 ### new-fcntl-survives-a-killed-flock
 # since: 2.43
 # derived: an open file description lock lives as long as the description
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 flock --fcntl f sh -c 'echo >held; until [ -e go ]; do sleep .01; done; echo >done' &
 await '[ -e held ]'
 { kill -KILL $!; wait $!; } 2>/dev/null
@@ -679,20 +679,20 @@ echo free
 # since: 2.43
 # derived: --close: flock keeps the lock, the command has no descriptor
 # needs: proc
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 flock --fcntl -o f sh -c 'test -e /proc/self/fd/3; echo $?; flock --fcntl -n f echo in; echo $?'
 
 ### new-fcntl-missing-directory
 # since: 2.43
 # derived: 66: missing directory
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 flock --fcntl no/f true; echo $?
 
 ### new-fcntl-write-only-file
 # since: 2.43
 # derived: exclusive opens write-only, shared read-only
 # needs: root setpriv
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 umask 0
 flock --fcntl f true
 chmod 444 f
@@ -702,7 +702,7 @@ setpriv --reuid 65534 --regid 65534 --clear-groups flock --fcntl -s f echo in; e
 ### new-fcntl-verbose
 # since: 2.43
 # derived: texts of --verbose
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hold --fcntl f
 flock --verbose --fcntl -n f echo no; echo $?
 release
@@ -710,7 +710,7 @@ release
 ### new-fcntl-fd-unlock
 # since: 2.43
 # derived: one lock per open file description
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 exec 8<>f 9<>f
 flock --fcntl 9
 flock --fcntl -n 8; echo $?
@@ -719,8 +719,8 @@ flock --fcntl -n 8; echo $?
 
 ### new-fcntl-fd-convert
 # since: 2.43
-# derived: a lock replaces that of the same description
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# derived: a lock replaces the earlier lock of the same open file description
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 exec 8<>f 9<>f
 flock --fcntl -s 9
 flock --fcntl -s 8; echo $?
@@ -734,7 +734,7 @@ flock --fcntl -ns 8; echo $?
 ### new-fcntl-unlock-part
 # since: 2.43
 # derived: a lock can be split
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 exec 8<>f 9<>f
 flock --fcntl 9
 flock -u --start 10 --length 10 9
@@ -744,28 +744,28 @@ flock -n --start 20 --length 1 8; echo $?
 
 ### new-start-bad-value-names-itself
 # since: 2.43
-# derived: worded: invalid as start offset
+# derived: the message is: invalid as start offset
 flock --start -5 f true; echo $?
 flock --start=1x f true; echo $?
 
 ### new-length-bad-value-names-itself
 # since: 2.43
-# derived: worded: invalid as length of lock range
+# derived: the message is: invalid as length of lock range
 flock --length 1x f true; echo $?
 flock --length=K f true; echo $?
 
 ### new-fcntl-directory-read-only
 # since: 2.43
-# derived: whether the file may be written is asked with access(2) before it is opened again: EROFS
+# derived: access(2) checks whether the file may be written before it is opened again: EROFS
 # needs: root mount
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 unshare -m sh -c 'mkdir m; mount -t tmpfs -o ro none m; flock --fcntl m echo hi; echo $?; flock --fcntl -s m echo hi; echo $?'
 
 ### new-fcntl-directory-not-mine
 # since: 2.43
-# derived: whether the file may be written is asked with access(2) before it is opened again: EACCES
+# derived: access(2) checks whether the file may be written before it is opened again: EACCES
 # needs: root setpriv
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 mkdir -m 755 d
 setpriv --reuid 65534 --regid 65534 --clear-groups flock --fcntl d echo hi; echo $?
 
@@ -773,7 +773,7 @@ setpriv --reuid 65534 --regid 65534 --clear-groups flock --fcntl d echo hi; echo
 # since: 2.43
 # derived: flock(2) and fcntl(2) locks are independent
 # needs: root mount proc linux
-# kernel: fcntl(2) locks and byte ranges are the kernel's
+# kernel: only the kernel has fcntl(2) locks and byte ranges
 hidden() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@"; }
 exec 9<>f
 hidden flock --fcntl 9; echo $?

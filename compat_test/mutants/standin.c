@@ -1,6 +1,6 @@
 /*
- * A small flock with the reference's behaviour that can be told, when it is compiled, to be wrong in one way:
- * -DMUTANT='"never-waits"'. It exists to show that the cases see such faults, and serves nothing else.
+ * A small flock that behaves like the reference. It can be compiled with one fault: -DMUTANT='"never-waits"'. Its only
+ * purpose is to show that the cases see such faults.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -253,7 +253,7 @@ static void become(char **argv)
 
 static void spoil(int fd, int filename)
 {
-	/* what a command gets, wrong in one way each */
+	/* each of these changes something that the command inherits */
 	sigset_t set;
 	sigemptyset(&set);
 	if (M("resets-ignored")) for (int i = 1; i < 65; i++) signal(i, SIG_DFL);
@@ -437,7 +437,7 @@ parsed:
 	if (shell && argc - optind != 1) fail(64, 0, "%s requires exactly one command argument", shell);
 	if (shell && filename != 2) fail(64, 0, "missing file descriptor, file or directory");
 	if (optind >= argc - (filename == 2 ? 0 : 1)) {
-		/* a descriptor number, or nothing */
+		/* a descriptor number, or no operand */
 		if (filename == 2) fail(64, 0, "missing command");
 		if (optind == argc) fail(64, 0, "missing file descriptor, file or directory");
 		fd = number(argv[optind], "invalid file descriptor", INT_MIN, INT_MAX);
@@ -538,7 +538,7 @@ parsed:
 	if (child == 0) {
 		if (close_it || M("always-closes")) close(fd);
 		spoil(close_it ? -1 : fd, filename);
-		/* the parent's unwritten output is not the child's */
+		/* the child must not write the parent's buffered output again */
 		__fpurge(stdout);
 		become(command);
 	}

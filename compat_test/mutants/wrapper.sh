@@ -1,12 +1,12 @@
-# Our flock with one fault, to show that the scripts of beyond/ see it. A fault is named where it is tested for: M name.
-# The file that is called flock sets MUTANT and REAL, and reads this with the arguments of flock.
+# Our flock with one fault, to show that the scripts of beyond/ see it. The test for a fault is: M NAME.
+# The file that is called flock sets MUTANT and REAL, and sources this file with the arguments of flock.
 M() { [[ $MUTANT == "$1" ]]; }
 
 real() { # the program, in place of this shell
 	exec -a flock "$REAL" "$@"
 }
 
-# change OPTION 'COMMANDS': run the commands for the value of OPTION; without $value the option goes, and $instead is there
+# change OPTION 'COMMANDS': the commands change $value, the value of OPTION; if it is empty, $instead replaces the option
 words=("$@") value= instead= found=
 change() {
 	local i option=$1 new=() word
@@ -42,7 +42,7 @@ if has '--permits*'; then
 	M permits-leave-something && : >f.permit
 	if M permits-conflict-is-0; then "$REAL" "${words[@]}"; exit 0; fi
 fi
-# the mark lies outside of the directory that the cases look at
+# once succeeds the first time only; its mark is outside of the directory that the cases look at
 once() { if [[ -e ../once ]]; then return 1; fi; : >../once; }
 if M permits-lock-only-once && ! once && has -n; then exit 1; fi
 if M permits-not-given-back && [[ ${words[0]} == -u ]]; then exit 0; fi

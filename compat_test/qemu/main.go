@@ -1,13 +1,12 @@
 //go:build linux
 
-// Command qemu runs a command, and what that starts, where the programs of
-// another architecture are run by qemu-user: usage is
+// Command qemu runs a command. Programs of another architecture that the command
+// starts run under qemu-user. Usage:
 //
 //	qemu GOARCH QEMU COMMAND [ARGUMENT]...
 //
-// with the path of a static qemu. The kernel is told so by binfmt_misc, in a
-// user namespace (Linux 6.7) of the command's own, so that nothing outside of
-// it changes.
+// QEMU is the path of a static qemu. The command registers it with binfmt_misc, in
+// a new user namespace (which needs Linux 6.7), so nothing outside of it changes.
 package main
 
 import (
@@ -18,7 +17,7 @@ import (
 	"syscall"
 )
 
-// elf is what the file header says: class (32 or 64 bits), byte order (little or big), type (a program) and machine.
+// elf lists the fields of the file header: class (32 or 64 bits), byte order (little or big), type (a program), machine.
 var elf = map[string]struct {
 	class, order byte
 	program      [2]byte
@@ -39,7 +38,7 @@ func main() {
 		fail("usage: qemu GOARCH QEMU COMMAND [ARGUMENT]...")
 	}
 	if os.Getenv("FLOCK_TEST_QEMU") != os.Args[1] {
-		os.Exit(again())
+		os.Exit(runInNamespace())
 	}
 	const dir = "/proc/sys/fs/binfmt_misc"
 	if err := syscall.Mount("none", dir, "binfmt_misc", 0, ""); err != nil {
@@ -55,8 +54,8 @@ func main() {
 	fail(os.Args[3], ": ", err)
 }
 
-// rule is for binfmt_misc: to have the interpreter opened now (F) and given
-// argv[0] (P).
+// rule returns the line to register with binfmt_misc. The flag F makes the kernel
+// open the interpreter now, P makes it pass argv[0].
 func rule(arch, qemu string) string {
 	header, known := elf[arch]
 	if !known {
@@ -75,9 +74,10 @@ func rule(arch, qemu string) string {
 	return ":qemu-" + arch + ":M::" + escape(magic) + ":" + escape(mask) + ":" + qemu + ":FP"
 }
 
-// again runs this program in a new user and mount namespace. All users are who
-// they were, if root says so; else there is only the one, as root.
-func again() int {
+// runInNamespace runs this program again in a new user and mount namespace. If
+// root runs it, all user ids stay as they are; otherwise there is only the one
+// user, as root.
+func runInNamespace() int {
 	uids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1 << 16}}
 	gids := uids
 	root := os.Geteuid() == 0

@@ -1,14 +1,14 @@
 #!/bin/sh
 # run.sh [GOARCH...]: runs the tests under qemu-user: a core of them on arm64 and 386, a short choice on every other
-# Linux architecture that Go and qemu-user have in common. Programs for 386 are run by the kernel where it can: under
-# qemu-i386 (7.2) any Go program that is sent a signal while in a system call may crash.
-# FLOCK_TEST_QEMU_LIMIT is the time for the cases of one architecture, 8m unless set; on an idle machine they take one or
-# two. What is not done by then has failed.
+# Linux architecture that both Go and qemu-user support. If the kernel can run programs for 386, it does: under qemu-i386
+# (7.2) a Go program may crash when it gets a signal during a system call.
+# FLOCK_TEST_QEMU_LIMIT is the time limit for the cases of one architecture, by default 8m; on an idle machine they take
+# one or two minutes. What has not ended by then fails.
 set -eu
 limit=${FLOCK_TEST_QEMU_LIMIT:-8m}
 [ $# -gt 0 ] || set -- arm64 386 arm riscv64 ppc64le s390x mips64le loong64
 
-# Cases that between them make every kind of call: locks, waiting, timers, signals, exec, and what the command gets.
+# Together these cases make every kind of call: locks, waiting, timers, signals, exec, and what the command inherits.
 short='exclusive-.*|shared-admits-shared|waits-.*|w-[ig].*|w-leaves.*|convert-.*|u-then-.*|n-on-.*|status-.*|not-found.*'
 short="$short|lowest-.*|mode-.*|symlink-.*|name-not-utf8|killed-.*|dies-waiting-of-(TERM|ALRM|INT)|self-lock-.*|.*-fork"
 core="$short|[cdfpu].*"
@@ -46,10 +46,10 @@ for arch; do
 	fi
 	echo "== linux/$arch, run by $by"
 	tried=$((tried + 1))
-	# go test -exec: only the tests run under qemu, not the compiler
+	# with go test -exec only the tests run under qemu, not the compiler
 	GOARCH=$arch CGO_ENABLED=0 go test -count=1 -short -timeout "$limit" -exec "$under" \
 		-skip 'TestEveryInterleaving|TestTorture' $unit || status=1
-	# where the package is the current directory, go test shows the table of the modes
+	# go test prints the table of the modes only for the package in the current directory
 	(cd compat_test && FLOCK_UNDER_TEST=$flock $under go test -count=1 -timeout "$limit" \
 		-run "^(TestNative|TestDirectory)\$/^cases\$/^($cases)\$" -skip "$skip") >build/qemu.log 2>&1 || status=1
 	sed -n '/^mode /,/^$/p; /: different: /,/^$/p; /^ok/p; /^panic/p; /^FAIL/p' build/qemu.log

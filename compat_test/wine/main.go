@@ -1,7 +1,7 @@
-// Command wine writes, to standard output, the bcryptprimitives.dll that every
-// Go program on Windows needs for its random numbers, and that Wine before 8.9
-// does not have: a library for x86-64 whose only function, ProcessPrng, is
-// another library's function of the same meaning.
+// Command wine writes bcryptprimitives.dll to standard output. Every Go program on
+// Windows needs it for random numbers, and Wine before 8.9 does not have it. It is
+// a library for x86-64 with one function, ProcessPrng, which it forwards to the
+// equivalent function of another library.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 			binary.Write(&b, binary.LittleEndian, field)
 		}
 	}
-	// the DOS header: only its magic number and the offset of what follows
+	// the DOS header: only its magic number and the offset of the PE header
 	b.WriteString("MZ")
 	b.Write(make([]byte, 58))
 	put(uint32(64))
@@ -53,8 +53,8 @@ func main() {
 	}
 }
 
-// exports is an export directory with one function, which is forwarded: its
-// address lies within the directory and is that of the other's name.
+// exports returns an export directory with one forwarded function: the address of
+// the function is that of the target's name, inside the directory.
 func exports(library, function, target string) []byte {
 	const tables = 40
 	addresses, names, ordinals := uint32(sectionRVA+tables), uint32(sectionRVA+tables+4), uint32(sectionRVA+tables+8)

@@ -15,7 +15,7 @@ go test -c -o "$build/fallback_test.exe" ./fallback
 go test -c -o "$build/events_test.exe" ./internal/events
 unset GOOS GOARCH
 
-# a Wine of our own, without windows and sound
+# a separate Wine directory; no display, no sound
 export WINEPREFIX=$PWD/build/wine WINEDEBUG=-all WINEDLLOVERRIDES='mscoree,mshtml='
 unset DISPLAY
 [ -d "$WINEPREFIX/drive_c" ] || wine wineboot --init

@@ -9,13 +9,13 @@ import (
 	"example.org/flock/internal/kernlock"
 )
 
-// option is one line of the table below. It implements getopt.Value.
+// An option is one line of the table below. It implements getopt.Value.
 type option struct {
 	short rune
 	long  string
 	set   func(value string) error
 	value bool // takes a value
-	own   bool // unknown to the reference, whose names win an abbreviation
+	own   bool // the reference does not have it; its names win when an abbreviation is ambiguous
 }
 
 func (opt *option) Set(value string, _ getopt.Option) error { return opt.set(value) }
@@ -125,8 +125,8 @@ func (p *parser) parseOptions(args []string) (rest []string, err error) {
 	return nil, &UsageError{Text: "unrecognized option '" + set.Args()[0] + "'", Try: true}
 }
 
-// declare gives set those options of table that occur in words, under the names that stand there: getopt/v2 knows no
-// abbreviations, and to declare one option takes longer than all the rest of a short run.
+// declare adds to set those options of table that occur in words, by the names used there. getopt/v2 does not know
+// abbreviations, and declaring an option takes more time than all other work of a short run.
 func declare(set *getopt.Set, table []option, words []string) {
 	known := map[string]bool{}
 	add := func(opt *option, long string, short rune) {
@@ -157,13 +157,13 @@ func declare(set *getopt.Set, table []option, words []string) {
 		if opt := findOption(table, name); opt != nil {
 			add(opt, name, 0)
 		} else if len(name) == 1 {
-			add(unrecognizedOption(word), name, 0) // getopt/v2 would take --n for -n
+			add(unrecognizedOption(word), name, 0) // getopt/v2 would read --n as -n
 		}
 	}
 }
 
-// findOption returns the option with that long name, or the only one whose long name begins with it, or nil. The
-// reference's names win over our own.
+// findOption returns the option with the long name prefix, or else the only one whose long name begins with it, or nil. If
+// both an option of the reference and one of ours begin with prefix, that of the reference wins.
 func findOption(table []option, prefix string) (found *option) {
 	for i := range table {
 		if table[i].long == prefix {
@@ -188,7 +188,7 @@ func findOption(table []option, prefix string) (found *option) {
 	return nil
 }
 
-// unrecognizedOption returns an option that is an error wherever it occurs.
+// unrecognizedOption returns an option that always causes the error "unrecognized option".
 func unrecognizedOption(word string) *option {
 	return &option{set: func(string) error {
 		return &UsageError{Text: "unrecognized option '" + word + "'", Try: true}

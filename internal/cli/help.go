@@ -1,11 +1,11 @@
 package cli
 
-// VersionText is what --version prints, for the program called name.
+// VersionText returns what --version prints, for the program called name.
 func VersionText(name, version string) string {
 	return name + " " + version + " (in Go; compatible with flock from util-linux 2.43)\n"
 }
 
-// HelpText is what --help prints, for the program called name.
+// HelpText returns what --help prints, for the program called name.
 func HelpText(name string) string {
 	return `
 Usage:

@@ -10,13 +10,13 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// The numbers on the command line, read as the C library's strtod(3) and
-// strtol(3) read them: blanks and a sign may stand in front, nothing behind.
+// The numbers on the command line are read as strtod(3) and strtol(3) of the C
+// library read them: blanks and a sign may come before them, nothing after them.
 
 const blanks = " \t\n\v\f\r"
 
-// invalid is the usage error for a number that is none, or, with a reason why,
-// not an acceptable one.
+// invalid returns the usage error for a word that is not a number, or, with why,
+// for a number that is not accepted.
 func invalid(what, s string, why ...error) error {
 	text := what + ": '" + s + "'"
 	for _, e := range why {
@@ -25,15 +25,15 @@ func invalid(what, s string, why ...error) error {
 	return &UsageError{Text: text}
 }
 
-// parseSeconds reads a duration in seconds, to the microsecond. One too long
-// for a time.Duration, some 292 years, is the longest there is.
+// parseSeconds reads a duration in seconds and truncates it to microseconds. If it
+// is too long for a time.Duration (about 292 years), it returns the longest one.
 func parseSeconds(s, what string) (time.Duration, error) {
 	number := strings.TrimLeft(s, blanks)
 	if strings.Contains(number, "_") {
 		return 0, invalid(what, s)
 	}
 	if strings.ContainsAny(number, "xX") && !strings.ContainsAny(number, "pP") {
-		number += "p0" // Go wants an exponent in 0x10, C does not
+		number += "p0" // Go requires an exponent in 0x10, C does not
 	}
 	if exceedsLongDouble(number) {
 		return 0, invalid(what, s, sys.ErrRange)
@@ -48,8 +48,8 @@ func parseSeconds(s, what string) (time.Duration, error) {
 	return time.Duration(seconds*1e6) * time.Microsecond, nil
 }
 
-// exceedsLongDouble reports whether a number with an exponent is too large or
-// too small for a long double of x86: 1e5000 is an error, and not infinite.
+// exceedsLongDouble reports whether a number with an exponent is too large or too
+// small for a long double of x86: 1e5000 is an error, not infinity.
 func exceedsLongDouble(number string) bool {
 	marks, base := "eE", 10.0
 	if strings.ContainsAny(number, "xX") {
@@ -84,8 +84,8 @@ func parseInt(s string, min, max int64, what string) (int, error) {
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, invalid(what, s)
 	}
-	// The C library tells of an overflow before anybody looks at what follows
-	// the digits, and so does util-linux of a sign where none may be.
+	// The C library reports an overflow without looking at what follows the
+	// digits. util-linux does the same with a sign that is not allowed.
 	if err != nil || n < 0 && min >= 0 {
 		return 0, invalid(what, s, sys.ErrRange)
 	}
@@ -98,15 +98,16 @@ func parseInt(s string, min, max int64, what string) (int, error) {
 	return int(n), nil
 }
 
-// parseDescriptor reads a descriptor number. A negative one is no error yet.
+// parseDescriptor reads a descriptor number. It accepts negative ones: the caller
+// reports them.
 func parseDescriptor(s string) (int, error) {
 	return parseInt(s, math.MinInt32, math.MaxInt32, "invalid file descriptor")
 }
 
 // parseSize reads a number of bytes as util-linux does: decimal, 0x or 0 for
-// octal, with a suffix K M G T P E Z Y (powers of 1024; KiB too; KB is 1000),
-// then also with a fraction. What exceeds an int64 comes out negative, for the
-// lock call to refuse.
+// octal. It may have a suffix K M G T P E Z Y (powers of 1024; KiB is the same; KB
+// is 1000), and before a suffix a fraction. A number that exceeds an int64 becomes
+// negative, and the lock call refuses it.
 func parseSize(s, what string) (int64, error) {
 	size, err := sizeOf(strings.TrimLeft(s, blanks))
 	if err != nil {
@@ -151,7 +152,7 @@ func sizeOf(number string) (uint64, error) {
 
 const decimalDigits = "0123456789"
 
-// cutInteger cuts a number after the digits that strtoumax(3) takes.
+// cutInteger cuts a number after the digits that strtoumax(3) reads.
 func cutInteger(number string) (integer, rest string) {
 	digits, prefix := decimalDigits, ""
 	if len(number) > 2 && (number[:2] == "0x" || number[:2] == "0X") && strings.IndexByte(hexDigits, number[2]) >= 0 {
@@ -165,7 +166,7 @@ func cutInteger(number string) (integer, rest string) {
 
 const hexDigits = decimalDigits + "abcdefABCDEF"
 
-// sizeSuffix returns what a suffix stands for.
+// sizeSuffix returns the meaning of a suffix: base to the power.
 func sizeSuffix(suffix string) (power int, base uint64, ok bool) {
 	if suffix == "" {
 		return 0, 0, false
@@ -180,10 +181,10 @@ func sizeSuffix(suffix string) (power int, base uint64, ok bool) {
 	return 0, 0, false
 }
 
-// sizeFraction returns what the digits after the point are of unit. As all
-// contenders must lock the same bytes, it rounds as util-linux does: a digit d
-// at the place n stands for one part in 10^n/d, in integers. So .7K is as much
-// as 1K; and .10 is as much as 1, because 10 is not below 10.
+// sizeFraction returns how much of unit the digits after the point are. All
+// contenders must lock the same bytes, so it rounds as util-linux does: a digit d
+// at place n adds unit / (10^n / d), in integers. So .7K is the same as 1K. And
+// .10 is the same as 1: its place is 10, not 100, because 10 is not less than 10.
 func sizeFraction(digits string, unit uint64) (size uint64, err error) {
 	significant := strings.TrimLeft(digits, "0")
 	if significant == "" {

@@ -15,10 +15,10 @@ type Options struct {
 	Op           kernlock.Op
 	Nonblock     bool
 	Limited      bool          // wait no longer than Timeout
-	Timeout      time.Duration // counted from when the file is open
+	Timeout      time.Duration // it begins when the file is open
 	ConflictExit int           // exit status when another process holds the lock
 
-	File    string   // the lock file or directory, where FD is negative
+	File    string   // the lock file or directory, if FD is negative
 	FD      int      // descriptor number; negative with a file
 	Command []string // nil with a descriptor number alone
 
@@ -33,7 +33,7 @@ type Options struct {
 	Remove   bool          // remove the lock file afterwards
 }
 
-// Action is what flock is asked to do.
+// Action is what flock should do.
 type Action uint8
 
 const (
@@ -61,13 +61,14 @@ var backends = map[string]Backend{
 // A UsageError says what is wrong with the command line.
 type UsageError struct {
 	Text string
-	Try  bool   // point at --help
+	Try  bool   // add the line that refers to --help
 	Hint string // what to do instead; may be empty
 }
 
 func (e *UsageError) Error() string { return e.Text }
 
-// Parse reads args, of which the first is the program. getenv looks up FLOCK_BACKEND, and shell makes the command of -c.
+// Parse reads args; the first of them is the program. getenv looks up FLOCK_BACKEND. shell returns the command for the text
+// of -c.
 func Parse(args []string, getenv func(string) (string, bool), shell func(text string) []string) (*Options, error) {
 	if len(args) < 2 {
 		return nil, &UsageError{Text: "not enough arguments", Try: true}
@@ -94,7 +95,7 @@ type parser struct {
 	o           Options
 	fcntl       bool   // --fcntl, --start or --length was given
 	ranged      bool   // --start or --length was given
-	shellOption string // -c or --command, if it stands among the options: it is for --fd
+	shellOption string // -c or --command, if it is among the options, which is allowed with --fd
 	fdOption    bool   // the number came with --fd
 	backendName string // of --backend; empty: not given
 }
@@ -108,7 +109,7 @@ func (p *parser) check(getenv func(string) (string, bool)) error {
 	case o.Permits > 0 && o.Op != kernlock.Exclusive:
 		return &UsageError{Text: "--permits cannot be combined with --shared or --unlock"}
 	case o.Cooldown > 0 && (o.Permits > 0 || o.Op == kernlock.Shared):
-		// Two holders could look at the time, and then set it, at once.
+		// Two holders could read the time at once, and then both set it.
 		return &UsageError{Text: "--cooldown cannot be combined with --shared or --permits"}
 	case o.Permits > 0 && p.fcntl:
 		return &UsageError{Text: "--permits cannot be combined with --fcntl, --start or --length"}
@@ -225,11 +226,11 @@ func (p *parser) checkRemove() error {
 	return &UsageError{Text: "--remove cannot be combined with " + with}
 }
 
-// checkSystem refuses what this system does not have.
+// checkSystem refuses options that this system does not support.
 func (p *parser) checkSystem() error {
 	o := &p.o
 	if kernlock.HasFlock {
-		return nil // where one is missing, its lock call says so
+		return nil // if a kind of lock is missing, its lock call reports that
 	}
 	if kernlock.OwnedByProcess {
 		const reason = "the locks of this system belong to a process, not to an open file"

@@ -8,9 +8,9 @@
 //	Prepare(argv)    makes sure that the process which Run or Become will use exists, and returns its id
 //	StartSelf(args)  starts this program once more
 //	Wait(pid)        waits for a child and returns its exit status
-//	Shell(text)      the command that -c means
-//	BaseName(path)   a program's name for messages
-//	CanBecome        whether a process can become another program
+//	Shell(text)      returns the command that runs text in the shell, for -c
+//	BaseName(path)   returns a program's name for messages
+//	CanBecome        whether a process can replace its program by another one
 //
 // Their errors are *StartError, *ForkError and *WaitError.
 package command
@@ -26,13 +26,13 @@ type StartError struct {
 func (e *StartError) Error() string { return "failed to execute " + e.Name + ": " + sys.Text(e.Err) }
 func (e *StartError) Unwrap() error { return e.Err }
 
-// A ForkError says that no process could be made.
+// A ForkError says that no process could be created.
 type ForkError struct{ Err error }
 
 func (e *ForkError) Error() string { return "fork failed: " + sys.Text(e.Err) }
 func (e *ForkError) Unwrap() error { return e.Err }
 
-// A WaitError says that the end of a child cannot be learned.
+// A WaitError says that the exit status of a child cannot be obtained.
 type WaitError struct{ Err error }
 
 func (e *WaitError) Error() string { return "waitpid failed: " + sys.Text(e.Err) }

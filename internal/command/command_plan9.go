@@ -49,8 +49,8 @@ func Wait(pid int) (int, error) {
 	return exitNumber(message.Msg), nil
 }
 
-// exitNumber makes an exit status of what wait(2) gives, "name pid: text". The text is a number if the program was written
-// for a system that has exit numbers.
+// exitNumber converts the message of wait(2), "name pid: text", to an exit status. The text is a number if the program was
+// written for a system with numbers as exit statuses.
 func exitNumber(msg string) int {
 	if msg == "" {
 		return 0
@@ -81,7 +81,7 @@ func find(name string) (string, error) {
 	return path, nil
 }
 
-// Shell returns the command that -c means.
+// Shell returns the command that runs text in the shell.
 func Shell(text string) []string { return []string{"/bin/rc", "-c", text} }
 
 // BaseName returns the name of a program without its directory.

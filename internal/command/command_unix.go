@@ -25,7 +25,7 @@ func Run(argv []string) (int, error) {
 	var pid int
 	err := search(argv, func(path string, argv []string) (err error) {
 		if err := unix.Stat(path, new(unix.Stat_t)); err != nil {
-			return err // without a fork
+			return err // saves a fork
 		}
 		pid, err = spawn(path, argv, env)
 		return err
@@ -58,8 +58,9 @@ func Become(argv []string) error {
 	})
 }
 
-// restoreSignals gives a program that is started the signals as flock got them, but for an ignored SIGCHLD: with that
-// there is no exit status to wait for, and the reference sets it to its default too.
+// restoreSignals restores the signal dispositions and the mask that flock got, for the program that it starts. The exception
+// is SIGCHLD, which gets its default disposition: if it were ignored, there would be no exit status to wait for. The
+// reference does the same.
 func restoreSignals() {
 	cstart.DefaultAction(syscall.SIGCHLD)
 	cstart.RestoreMask()
@@ -71,8 +72,8 @@ func spawn(path string, argv, env []string) (pid int, err error) {
 	return forkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files})
 }
 
-// standardFiles hands on what flock has as descriptors 0, 1 and 2: a closed one stays closed, as does the lock file's with
-// --close. The function returned must be called after the fork.
+// standardFiles returns descriptors 0, 1 and 2 for the child. One that is closed, or is marked close-on-exec (the lock
+// file's with --close), is closed in the child. The caller must call done after the fork.
 func standardFiles() (files []uintptr, done func()) {
 	var placeholders []int
 	for fd := range uintptr(3) {
@@ -83,7 +84,7 @@ func standardFiles() (files []uintptr, done func()) {
 			files = append(files, fd)
 		}
 		if err != nil {
-			// Otherwise ForkExec could get such a number for its own pipe.
+			// Without this, ForkExec could get the number for its own pipe.
 			if null, err := syscall.Open("/dev/null", syscall.O_RDONLY|syscall.O_CLOEXEC, 0); err == nil {
 				placeholders = append(placeholders, null)
 			}
@@ -113,9 +114,9 @@ func Wait(pid int) (int, error) {
 	}
 }
 
-// search finds the command as execvp(3) does, and starts it. A name without a slash is looked for in each directory of
-// PATH, an empty one being the current directory. A file that may not be executed is passed over, and reported if no
-// other is found; otherwise the last error is. A file of no known format is a script for /bin/sh.
+// search finds the command as execvp(3) does, and starts it. It looks for a name without a slash in each directory of PATH;
+// an empty part of PATH is the current directory. It skips files that may not be executed, and reports that error if it
+// finds no other file; otherwise it reports the last error. /bin/sh runs a file of unknown format as a script.
 func search(argv []string, start func(path string, argv []string) error) error {
 	name := argv[0]
 	try := func(path string) error {
@@ -156,7 +157,7 @@ func searchPath(name string, try func(path string) error) error {
 	return search.Result()
 }
 
-// Shell returns the command that -c means: the user's shell with the text.
+// Shell returns the command that runs text in the user's shell.
 func Shell(text string) []string {
 	shell, _ := cstart.Getenv("SHELL")
 	if shell == "" {

@@ -12,20 +12,20 @@ import (
 	"example.org/flock/internal/cstart"
 )
 
-// No process can become another here. The lock can still belong to the command: it is started suspended before the lock is
-// taken, and resumed afterwards.
+// On Windows a process cannot replace its program by another one. The lock can still belong to the command: flock starts
+// the command suspended, takes the lock for it, and resumes it.
 
 const CanBecome = false
 
-// child is the command that was started; the zero value if there is none.
+// child is the command that was started, or the zero value.
 var child struct {
 	windows.ProcessInformation
 	job windows.Handle
 	err error
 }
 
-// Prepare starts the command suspended and returns its process id. If there is no command, or it cannot be started, which
-// Run reports, it returns our own.
+// Prepare starts the command suspended and returns its process id. It returns our own id if there is no command, or if the
+// command cannot be started, which Run reports.
 func Prepare(argv []string) int {
 	if len(argv) == 0 || !startOnce(argv) {
 		return os.Getpid()
@@ -33,7 +33,7 @@ func Prepare(argv []string) int {
 	return int(child.ProcessId)
 }
 
-// startOnce starts the command suspended, unless that has been tried.
+// startOnce starts the command suspended, unless an earlier call did or tried to.
 func startOnce(argv []string) bool {
 	if child.Process == 0 && child.err == nil {
 		child.err = startSuspended(argv)
@@ -45,12 +45,12 @@ func Run(argv []string) (int, error) {
 	if !startOnce(argv) {
 		return 0, child.err
 	}
-	// Ctrl-C reaches the command too. We wait for what it makes of that.
+	// Ctrl-C reaches the command too. We ignore it and wait until the command ends.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	if _, err := windows.ResumeThread(child.Thread); err != nil {
 		return 0, &StartError{argv[0], err}
 	}
-	// Only now that the command runs: if we were killed before that, it would be suspended for ever and keep the lock.
+	// Not before the command runs: if we were killed earlier, it would stay suspended for ever and keep the lock.
 	if err := setKillWithUs(false); err != nil {
 		return 0, &StartError{argv[0], err}
 	}
@@ -79,7 +79,8 @@ func StartSelf(args []string) (int, error) { return 0, &StartError{args[0], erro
 
 func Wait(int) (int, error) { return 0, &WaitError{errors.ErrUnsupported} }
 
-// setKillWithUs sets whether the command ends when our last handle on its job is closed, by our end at the latest.
+// setKillWithUs sets whether the command is killed when our last handle on its job is closed, which also happens when we
+// end.
 func setKillWithUs(kill bool) error {
 	var limits windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
 	if kill {
@@ -90,7 +91,7 @@ func setKillWithUs(kill bool) error {
 	return err
 }
 
-// startSuspended creates the process of the command within a job that ends with us.
+// startSuspended creates the process of the command in a job that ends when we end.
 func startSuspended(argv []string) error {
 	path, line, err := programAndLine(argv)
 	if err == nil {
@@ -109,8 +110,7 @@ func createSuspended(path, line string) (err error) {
 	if err := setKillWithUs(true); err != nil {
 		return err
 	}
-	// The process is created in the job. If it were put there afterwards, a kill of us in between would leave it
-	// suspended.
+	// Create the process in the job. If it joined the job later and we were killed in between, it would stay suspended.
 	const procThreadAttributeJobList = 0x2000D
 	attributes, err := windows.NewProcThreadAttributeList(1)
 	if err != nil {
@@ -141,7 +141,7 @@ func createSuspended(path, line string) (err error) {
 		&startup.StartupInfo, &child.ProcessInformation)
 }
 
-// programAndLine finds the program that argv means, and writes its command
+// programAndLine finds the program for argv and returns its path and its command
 // line.
 func programAndLine(argv []string) (path, line string, err error) {
 	path, err = find(argv[0])
@@ -172,8 +172,8 @@ func find(name string) (path string, err error) {
 	return "", windows.ERROR_FILE_NOT_FOUND
 }
 
-// Shell returns the command that -c means. SHELL, if it is set, is a path of
-// the sh that set it, and not one of the system's.
+// Shell returns the command that runs text in the shell. It does not use SHELL: if
+// that is set, its value is a path as that shell sees it, not one of Windows.
 func Shell(text string) []string {
 	if sh, err := find("sh"); err == nil {
 		return []string{sh, "-c", text}

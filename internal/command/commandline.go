@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// A command on Windows is one string, which each program takes apart for
-// itself: most as the C runtime does, cmd.exe and its batch files not at all
-// like that.
+// On Windows a command line is one string, and each program splits it into words
+// itself. Most programs do that as the C runtime does. cmd.exe and its batch files
+// have different rules.
 
-// commandLine joins argv for a program that takes it apart as the C runtime
-// does.
+// commandLine joins argv for a program that splits it as the C runtime does.
 func commandLine(argv []string) string {
-	// The first word ends at a blank or a quote, and backslashes are nothing
-	// special in it.
+	// The first word ends at a blank or a quote. Backslashes have no special
+	// meaning in it.
 	line := argv[0]
 	if line == "" || strings.ContainsAny(line, " \t") {
 		line = `"` + line + `"`
@@ -46,14 +45,15 @@ func quoteArgument(arg string) string {
 	return string(append(quoted, '"'))
 }
 
-// isCommandShell reports whether path names the program that shell does,
-// cmd.exe, in whatever case.
+// isCommandShell reports whether path and shell have the same base name, which is
+// that of cmd.exe. Upper and lower case are the same.
 func isCommandShell(path, shell string) bool {
 	return strings.EqualFold(windowsName(path), windowsName(shell))
 }
 
-// shellLine gives cmd.exe a string to carry out, with /s and /c: then it takes
-// off the first quote and the last, and leaves those between them alone.
+// shellLine returns a line that makes cmd.exe run a string. With /s and /c it
+// removes the first and the last quote, and does not change the quotes between
+// them. ok is false if argv does not end with /s /c STRING.
 func shellLine(argv []string) (line string, ok bool) {
 	n := len(argv)
 	if n < 4 || !strings.EqualFold(argv[n-3], "/s") || !strings.EqualFold(argv[n-2], "/c") {
@@ -62,10 +62,10 @@ func shellLine(argv []string) (line string, ok bool) {
 	return commandLine(argv[:n-1]) + ` "` + argv[n-1] + `"`, true
 }
 
-// batchLine has cmd.exe run a batch file. cmd.exe gives a meaning to characters
-// that the caller took for plain ones, "& del *" for instance, unless they
-// stand in quotes; and to % even there. As %cd:~,% is an empty part of a
-// variable that is always set, %%cd:~,% comes out as a lone %.
+// batchLine returns a line that makes cmd.exe run a batch file. Some characters
+// have a special meaning for cmd.exe, for instance in "& del *", unless they are
+// in quotes; % has one even there. %cd:~,% expands to an empty part of a variable
+// that is always set, so %%cd:~,% becomes a single %.
 func batchLine(shell, path string, args []string) (string, error) {
 	line := commandLine([]string{shell}) + ` /d /e:on /v:off /c ""` +
 		strings.ReplaceAll(path, "%", "%%cd:~,%") + `"`

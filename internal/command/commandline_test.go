@@ -45,7 +45,7 @@ func TestIsCommandShell(t *testing.T) {
 func TestShellLine(t *testing.T) {
 	tests := []struct {
 		argv []string
-		want string // empty: none for cmd.exe to carry out
+		want string // empty: argv does not end with /s /c STRING
 	}{
 		{[]string{"cmd", "/d", "/s", "/c", `echo "a b" & exit 3`}, `cmd /d /s /c "echo "a b" & exit 3"`},
 		{[]string{`C:\My Windows\cmd.exe`, "/S", "/C", "dir"}, `"C:\My Windows\cmd.exe" /S /C "dir"`},

@@ -2,13 +2,13 @@ package command
 
 import "strings"
 
-// How a command is found on Windows: by PATH, in the current directory first,
-// and by the extensions in PATHEXT.
+// On Windows a command is searched for in the current directory, then in PATH, with
+// the extensions in PATHEXT.
 
 const defaultPathExt = ".COM;.EXE;.BAT;.CMD"
 
-// commandFiles returns the files that name may mean, in the order in which
-// they are to be tried. With here, the current directory comes before path.
+// commandFiles returns the files that name can mean, in the order in which the
+// caller should try them. With here, the current directory comes before path.
 func commandFiles(name, path, pathext string, here bool) []string {
 	if name == "" {
 		return nil
@@ -48,7 +48,7 @@ func commandFiles(name, path, pathext string, here bool) []string {
 	return files
 }
 
-// splitPath splits at semicolons that do not stand in quotes.
+// splitPath splits at semicolons that are not in quotes.
 func splitPath(path string) (dirs []string) {
 	dir, quoted := "", false
 	for i := range len(path) + 1 {
@@ -67,13 +67,13 @@ func splitPath(path string) (dirs []string) {
 	return dirs
 }
 
-// isBatch reports whether a file is one for cmd.exe to run.
+// isBatch reports whether a file is a batch file, which cmd.exe runs.
 func isBatch(path string) bool {
 	ext := strings.ToLower(path[max(strings.LastIndexByte(path, '.'), 0):])
 	return ext == ".bat" || ext == ".cmd"
 }
 
-// windowsName is the base name of a program without its extension.
+// windowsName returns the base name of a program without the extension .exe.
 func windowsName(path string) string {
 	name := path[strings.LastIndexAny(path, `/\:`)+1:]
 	if n := len(name) - len(".exe"); n > 0 && strings.EqualFold(name[n:], ".exe") {

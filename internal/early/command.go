@@ -9,11 +9,12 @@ import (
 	"example.org/flock/internal/pathsearch"
 )
 
-// execute runs the command and ends with its exit status, or, with --no-fork,
-// becomes it. It returns if that fails; with a fork, in the child.
+// execute runs the command and exits with its status; with --no-fork it replaces
+// this process by the command. It returns only after an error: if the command
+// cannot be executed after a fork, it returns in the child.
 func (p *process) execute(fd int, o *options) {
 	var standard sigaction
-	setAction(syscall.SIGCHLD, &standard, nil) // else there may be no status to wait for
+	setAction(syscall.SIGCHLD, &standard, nil) // if SIGCHLD were ignored, there would be no status to wait for
 	if !o.noFork {
 		pid, errno := call(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0)
 		if errno != 0 {
@@ -32,8 +33,9 @@ func (p *process) execute(fd int, o *options) {
 	giveUp(Executing, p.become(o))
 }
 
-// await ends with the exit status of the child, or with 128 and the number of
-// the signal that killed it. It returns the error if there is no status.
+// await waits for the child and exits with its status, or with 128 plus the number
+// of the signal that killed it. It returns only if there is no status, with the
+// error.
 func await(pid uintptr) syscall.Errno {
 	var status uint32
 	for {
@@ -56,10 +58,9 @@ const (
 	dashC        = "-c\x00"
 )
 
-// become turns the process into the command, and returns the error if that
-// fails. The words of the command are those of the command line. There is at
-// least one word before them besides our own name, and what -c means needs one
-// more than that.
+// become replaces this process by the command. It returns only after an error.
+// The arguments of the command are the end of argv. For -c, the shell and "-c"
+// overwrite the two words before the text; they are restored after an error.
 func (p *process) become(o *options) syscall.Errno {
 	first := o.command
 	if !o.shell {
@@ -81,10 +82,11 @@ func (p *process) become(o *options) syscall.Errno {
 	return errno
 }
 
-// buffer is for a path or a message.
+// buffer holds a path, a message or what was read from /proc.
 var buffer [pathsearch.Size]byte
 
-// execvp executes the command that begins at that word, as execvp(3) does.
+// execvp executes the command that begins with word number first, as execvp(3)
+// does.
 func (p *process) execvp(first int) syscall.Errno {
 	name := text(at(p.argv, first))
 	for i := range len(name) {
@@ -103,8 +105,8 @@ func (p *process) execvp(first int) syscall.Errno {
 	return search.Result()
 }
 
-// exec executes the file with the words from first on. If its format is not
-// known, it is a script for /bin/sh.
+// exec executes the file with the words from first on. If the kernel does not know
+// its format, /bin/sh runs it as a script.
 func (p *process) exec(file unsafe.Pointer, first int) syscall.Errno {
 	errno := p.execve(file, first)
 	if errno != syscall.ENOEXEC {
@@ -126,8 +128,8 @@ func (p *process) execve(file unsafe.Pointer, first int) syscall.Errno {
 
 const exitOSErr = 71 // EX_OSERR
 
-// reportFork tells why there is no child, in the words of the ordinary way, and
-// ends. It returns if the reason is none of the usual ones.
+// reportFork prints the error of a fork, with the same text as package command,
+// and exits. It returns if it does not know the text of the error.
 func (p *process) reportFork(errno syscall.Errno) {
 	why := ""
 	switch errno {
@@ -157,8 +159,8 @@ func (p *process) reportFork(errno syscall.Errno) {
 	exit(exitOSErr)
 }
 
-// write puts as much of s into buffer from n on as there is room for, and
-// returns where that ends.
+// write copies s into buffer from n on, as far as there is room, and returns where
+// it ends.
 func write(n int, s string) int {
 	for i := 0; i < len(s) && n < len(buffer); i++ {
 		buffer[n] = s[i]

@@ -1,19 +1,19 @@
 #include "textflag.h"
 
-// flock_entry is where the kernel starts the program, if the linker is told so
-// by -E. It calls run, and then has the Go runtime start as if nothing had
-// happened.
+// flock_entry is the entry point of the program if the linker gets -E flock_entry.
+// It calls run. If run returns, it jumps to the entry point of the Go runtime,
+// which starts as usual.
 TEXT flock_entry(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
 	MOVQ	SP, BX			// argc, argv, environment
 	SUBQ	$64, SP			// two arguments, a pointer to g, and the g, on this stack
 	LEAQ	24(SP), SI
-	MOVQ	SI, 16(SP)		// Go code looks for the pointer 8 bytes below FS
+	MOVQ	SI, 16(SP)		// Go code reads the pointer 8 bytes below FS
 	MOVQ	$0, 40(SP)		// g.stackguard0: no function finds its stack too small
 	MOVL	$158, AX		// arch_prctl
 	MOVL	$0x1002, DI		// ARCH_SET_FS
 	SYSCALL
 	TESTQ	AX, AX
-	JNE	runtime			// a filter forbids it
+	JNE	runtime			// a system call filter forbids it
 	MOVQ	BX, 0(SP)
 	LEAQ	flock_catch<>(SB), AX
 	MOVQ	AX, 8(SP)
@@ -22,10 +22,10 @@ runtime:
 	ADDQ	$64, SP			// as the kernel left it
 	JMP	_rt0_amd64_linux(SB)
 
-// flock_catch is a struct sigaction: a handler that does nothing, no
-// SA_RESTART, so that the system call that the signal interrupts returns EINTR.
+// flock_catch is a struct sigaction: a handler that does nothing. Without
+// SA_RESTART a system call that the signal interrupts returns EINTR.
 DATA flock_catch<>+0(SB)/8, $flock_handler<>(SB)
-DATA flock_catch<>+8(SB)/8, $0x04000000	// SA_RESTORER, which amd64 wants
+DATA flock_catch<>+8(SB)/8, $0x04000000	// SA_RESTORER, required on amd64
 DATA flock_catch<>+16(SB)/8, $flock_restorer<>(SB)
 GLOBL flock_catch<>(SB), RODATA, $32
 

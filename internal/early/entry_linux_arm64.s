@@ -1,8 +1,8 @@
 #include "textflag.h"
 
-// flock_entry is where the kernel starts the program, if the linker is told so
-// by -E. It calls run, and then has the Go runtime start as if nothing had
-// happened.
+// flock_entry is the entry point of the program if the linker gets -E flock_entry.
+// It calls run. If run returns, it jumps to the entry point of the Go runtime,
+// which starts as usual.
 TEXT flock_entry(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
 	MOVD	RSP, R0			// argc, argv, environment
 	SUB	$64, RSP		// a link register, two arguments, and the g, on this stack
@@ -15,8 +15,8 @@ TEXT flock_entry(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
 	ADD	$64, RSP		// as the kernel left it
 	B	_rt0_arm64_linux(SB)
 
-// flock_catch is a struct sigaction: a handler that does nothing, no
-// SA_RESTART, so that the system call that the signal interrupts returns EINTR.
+// flock_catch is a struct sigaction: a handler that does nothing. Without
+// SA_RESTART a system call that the signal interrupts returns EINTR.
 DATA flock_catch<>+0(SB)/8, $flock_handler<>(SB)
 GLOBL flock_catch<>(SB), RODATA, $32
 

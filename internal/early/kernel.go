@@ -18,7 +18,7 @@ func call(number, a, b, c, d uintptr) (uintptr, syscall.Errno) {
 
 func address(p unsafe.Pointer) uintptr { return uintptr(p) }
 
-// open opens a file, and once more if a signal interrupts that.
+// open opens a file. It tries again if a signal interrupts the call.
 func open(name unsafe.Pointer, flags int) (int, syscall.Errno) {
 	const here = ^uintptr(99) // AT_FDCWD, -100
 	for {
@@ -38,8 +38,8 @@ func exit(status int) {
 	}
 }
 
-// now is the time by CLOCK_MONOTONIC in nanoseconds. It fails where a filter
-// allows that call in the vDSO only.
+// now returns the time of CLOCK_MONOTONIC in nanoseconds. It fails where a system
+// call filter forbids clock_gettime(2), which the vDSO could still do.
 func now() (ns int64, ok bool) {
 	const monotonic = 1
 	var t syscall.Timespec
@@ -59,7 +59,7 @@ func setAction(signal syscall.Signal, new, old *sigaction) syscall.Errno {
 	return errno
 }
 
-// Elapsed returns the nanoseconds since the wait with --timeout began; 0 if it has not.
+// Elapsed returns the nanoseconds since the wait with --timeout began, or 0 if none has begun.
 func Elapsed() int64 {
 	if result.Started == 0 {
 		return 0

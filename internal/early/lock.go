@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// openLockFile opens the lock file as fdlock.go does, or takes the descriptor
-// that was given.
+// openLockFile opens the lock file as package lockfile does, or returns the
+// descriptor that the command line names.
 func (p *process) openLockFile(o *options) (fd, mode int, ok bool) {
 	if o.fd >= 0 {
 		return o.fd, 0, true
@@ -38,8 +38,8 @@ const (
 	failed
 )
 
-// lock takes or frees the lock. If it fails, it leaves no timer and the
-// disposition of SIGALRM as it was.
+// lock takes or releases the lock. If it fails, it deletes its timer and restores
+// the disposition of SIGALRM.
 func (p *process) lock(fd, mode int, o *options) outcome {
 	if !o.limited {
 		how, errno := attempt(fd, o, 0)
@@ -79,8 +79,8 @@ func giveUpLocking(step Step, errno syscall.Errno, fd, mode int, started int64) 
 	result.Fd, result.Mode, result.Started = fd, mode, started
 }
 
-// attempt asks for the lock, and waits for it, until the time deadline if that
-// is not 0.
+// attempt makes the lock call and repeats it after signals, until the deadline if
+// that is not 0.
 func attempt(fd int, o *options, deadline int64) (outcome, syscall.Errno) {
 	for {
 		switch errno := lockCall(fd, o); {
@@ -143,8 +143,9 @@ func lockCall(fd int, o *options) syscall.Errno {
 	return errno
 }
 
-// startTimer has SIGALRM sent after some nanoseconds, and then every 10 ms: the
-// first could come just before the call that it is to interrupt.
+// startTimer makes the kernel send SIGALRM after some nanoseconds, and then every
+// 10 ms, because the first one may arrive before the lock call that it should
+// interrupt.
 func startTimer(after int64) (timer int32, errno syscall.Errno) {
 	const monotonic = 1
 	if _, errno := call(syscall.SYS_TIMER_CREATE, monotonic, 0, address(unsafe.Pointer(&timer)), 0); errno != 0 {
@@ -160,13 +161,13 @@ func startTimer(after int64) (timer int32, errno syscall.Errno) {
 	return timer, errno
 }
 
-// permitBase is the first of the bytes of permits (permits.go).
+// permitBase is the first byte of the permits, as in package kernlock.
 const permitBase = 1 << 62
 
-// hasNoPermit reports whether the descriptor, given by number, has for certain
-// no permit, which locking or unlocking would have to give back. A permit needs
-// a descriptor that is open for writing. It is an open file description lock;
-// without those it is not the kernel's.
+// hasNoPermit reports whether the descriptor certainly has no permit. If it may
+// have one, lock and unlock must give it back, and main does that. A permit is an
+// open file description lock and needs a descriptor that is open for writing.
+// Without such locks in the kernel, permits belong to the directory lock.
 func hasNoPermit(fd int) bool {
 	flags, errno := call(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0, 0)
 	if errno != 0 {
@@ -179,15 +180,16 @@ func hasNoPermit(fd int) bool {
 	if _, errno := call(syscall.SYS_FCNTL, uintptr(fd), ofdGetlk, address(unsafe.Pointer(&permit)), 0); errno != 0 {
 		return false
 	}
-	// F_GETLK asks for a lock of the process: any lock of an open file is in its
-	// way, even one on this descriptor. It is quicker than to look into /proc.
+	// F_GETLK asks whether a lock of this process would conflict: any open file
+	// description lock conflicts, even one on this descriptor. This is faster than
+	// reading /proc.
 	anybody := byteRange{kind: syscall.F_WRLCK, start: permitBase}
 	_, errno = call(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETLK, address(unsafe.Pointer(&anybody)), 0)
 	return errno == 0 && anybody.kind == syscall.F_UNLCK || showsNoByteLock(fd)
 }
 
-// showsNoByteLock reports whether /proc/self/fdinfo shows the descriptor, and no
-// byte lock of it.
+// showsNoByteLock reports whether /proc/self/fdinfo shows the descriptor without a
+// byte lock.
 func showsNoByteLock(fd int) bool {
 	first := write(0, "/proc/self/fdinfo/")
 	end := first + 1

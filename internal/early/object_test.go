@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// allowed is what the compiled packages may refer to beside themselves.
+// allowed lists what the compiled packages may refer to.
 var allowed = []string{
 	`example.org/flock/internal/(early|pathsearch)\.`,
 	`go:string\.`,           // the text of a constant
@@ -23,9 +23,9 @@ var (
 	position   = regexp.MustCompile(`([+-][0-9-]+)?$`)
 )
 
-// TestObject reads the compiled packages. Whatever the compiler has made of an
-// innocent line that wants the runtime, which is not there, shows in what they
-// refer to.
+// TestObject reads the compiled packages and fails if they refer to the runtime.
+// The compiler can turn a line that looks harmless into a call of the runtime,
+// which has not started.
 func TestObject(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
 		for _, pkg := range []string{"early", "pathsearch"} {
@@ -65,9 +65,9 @@ func isAllowed(symbol string) bool {
 	return false
 }
 
-// TestObjectSees compiles lines that may not be, and asserts that TestObject
-// would tell.
-func TestObjectSees(t *testing.T) {
+// TestObjectFindsCalls compiles lines that are not allowed, and asserts that
+// TestObject would find them.
+func TestObjectFindsCalls(t *testing.T) {
 	dir := t.TempDir()
 	for name, line := range map[string]string{
 		"allocation":    `func F(n int) []byte { return make([]byte, n) }`,
@@ -98,7 +98,7 @@ func TestObjectSees(t *testing.T) {
 	}
 }
 
-// compile returns the path of the object of a package, or of one of a single
+// compile compiles a package, or a single file, and returns the path of the object
 // file.
 func compile(t *testing.T, arch, pkg string) string {
 	object := filepath.Join(t.TempDir(), "package.a")

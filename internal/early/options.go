@@ -8,7 +8,7 @@ import "unsafe"
 type options struct {
 	op           uintptr // lockShared, lockExclusive or lockUnlock
 	nonblock     bool
-	limited      bool  // wait no longer than
+	limited      bool  // wait no longer than timeout
 	timeout      int64 // nanoseconds
 	conflictExit int
 	closeFd      bool
@@ -18,7 +18,7 @@ type options struct {
 	fd      int  // descriptor number; -1 with a file
 	file    int  // index of the word that names the file
 	command int  // index of the first word of the command, or of -c; 0: none
-	shell   bool // it is -c
+	shell   bool // the word at command is -c
 }
 
 // From <sys/file.h>.
@@ -29,8 +29,8 @@ const (
 	lockUnlock    = 8
 )
 
-// parse reads the command line. It returns false unless it is certain that
-// the ordinary way reads it alike.
+// parse reads the command line. It returns false unless it is certain that package
+// cli reads it the same way.
 func (o *options) parse(argc int, argv unsafe.Pointer) bool {
 	o.op, o.conflictExit, o.fd = lockExclusive, 1, -1
 	i := 1
@@ -46,7 +46,7 @@ func (o *options) parse(argc int, argv unsafe.Pointer) bool {
 			if isCommand(word) {
 				break
 			}
-			used, ok := o.short(word, i+1 < argc, argv, i+1)
+			used, ok := o.parseShort(word, i+1 < argc, argv, i+1)
 			if !ok {
 				return false
 			}
@@ -54,7 +54,7 @@ func (o *options) parse(argc int, argv unsafe.Pointer) bool {
 			continue
 		}
 		if len(word) == 2 {
-			// A command behind it may be meant, or -c.
+			// A command that begins with a dash, or -c, is left to package cli.
 			if i++; i < argc && hasPrefix(text(at(argv, i)), "-") {
 				return false
 			}
@@ -63,26 +63,26 @@ func (o *options) parse(argc int, argv unsafe.Pointer) bool {
 		if isCommand(word) {
 			break
 		}
-		used, ok := o.long(word[2:], i+1 < argc, argv, i+1)
+		used, ok := o.parseLong(word[2:], i+1 < argc, argv, i+1)
 		if !ok {
 			return false
 		}
 		i += used
 	}
-	return !(o.noFork && o.closeFd) && o.operands(i, argc, argv)
+	return !(o.noFork && o.closeFd) && o.parseOperands(i, argc, argv)
 }
 
-// isCommand tells whether the word is -c, which is not an option here: it ends
-// the options as an operand does.
+// isCommand reports whether the word is -c or --command. It is not an option here:
+// it ends the options as an operand does.
 func isCommand(word string) bool { return equal(word, "-c") || equal(word, "--command") }
 
-// short reads a word of one-letter options. If the last one takes its value
+// parseShort reads a word of one-letter options. If the last one takes its value
 // from the next word, used is 1.
-func (o *options) short(word string, hasNext bool, argv unsafe.Pointer, next int) (used int, ok bool) {
+func (o *options) parseShort(word string, hasNext bool, argv unsafe.Pointer, next int) (used int, ok bool) {
 	for i := 1; i < len(word); i++ {
 		letter := word[i]
 		if letter != 'w' && letter != 'E' {
-			if !o.flag(letter) {
+			if !o.setFlag(letter) {
 				return 0, false
 			}
 			continue
@@ -94,16 +94,16 @@ func (o *options) short(word string, hasNext bool, argv unsafe.Pointer, next int
 			}
 			value, used = text(at(argv, next)), 1
 		}
-		return used, o.value(letter, value)
+		return used, o.setValue(letter, value)
 	}
 	return 0, true
 }
 
-// long reads a long option, spelled out, with =VALUE or the value in the next
-// word.
-func (o *options) long(word string, hasNext bool, argv unsafe.Pointer, next int) (used int, ok bool) {
+// parseLong reads an unabbreviated long option, with =VALUE or the value in the
+// next word.
+func (o *options) parseLong(word string, hasNext bool, argv unsafe.Pointer, next int) (used int, ok bool) {
 	if letter := longFlag(word); letter != 0 {
-		return 0, o.flag(letter)
+		return 0, o.setFlag(letter)
 	}
 	end := 0
 	for end < len(word) && word[end] != '=' {
@@ -114,19 +114,20 @@ func (o *options) long(word string, hasNext bool, argv unsafe.Pointer, next int)
 	case letter == 0:
 		return 0, false
 	case end < len(word):
-		return 0, o.value(letter, word[end+1:])
+		return 0, o.setValue(letter, word[end+1:])
 	case hasNext:
-		return 1, o.value(letter, text(at(argv, next)))
+		return 1, o.setValue(letter, text(at(argv, next)))
 	}
 	return 0, false
 }
 
-// An option without a letter has one here that nobody can type.
+// These stand for options that have no letter.
 const (
 	letterFcntl = 1
 	letterFd    = 2
 )
 
+// longFlag returns the letter of an option without a value, or 0.
 func longFlag(name string) byte {
 	switch {
 	case equal(name, "shared"):
@@ -147,6 +148,7 @@ func longFlag(name string) byte {
 	return 0
 }
 
+// longValue returns the letter of an option with a value, or 0.
 func longValue(name string) byte {
 	switch {
 	case equal(name, "timeout"), equal(name, "wait"):
@@ -159,7 +161,9 @@ func longValue(name string) byte {
 	return 0
 }
 
-func (o *options) flag(letter byte) bool {
+// setFlag sets an option without a value. It returns false if there is none with
+// this letter.
+func (o *options) setFlag(letter byte) bool {
 	switch letter {
 	case 's':
 		o.op = lockShared
@@ -181,40 +185,41 @@ func (o *options) flag(letter byte) bool {
 	return true
 }
 
-func (o *options) value(letter byte, value string) (ok bool) {
+// setValue sets an option with a value.
+func (o *options) setValue(letter byte, value string) (ok bool) {
 	switch letter {
 	case 'w':
 		o.limited = true
-		o.timeout, ok = seconds(value)
+		o.timeout, ok = parseSeconds(value)
 	case 'E':
-		o.conflictExit, ok = number(value)
+		o.conflictExit, ok = parseNumber(value)
 		ok = ok && o.conflictExit <= 255
 	case letterFd:
-		o.fd, ok = number(value)
+		o.fd, ok = parseNumber(value)
 	}
 	return ok
 }
 
-// seconds reads a number of seconds with at most six decimals, and returns it
-// in nanoseconds: none, or a millisecond and more. For less it matters how
-// numbers are rounded.
-func seconds(s string) (int64, bool) {
+// parseSeconds reads a number of seconds with at most six decimals, and returns it
+// in nanoseconds. It accepts 0, and a millisecond or more: for smaller numbers it
+// would matter how they are rounded.
+func parseSeconds(s string) (int64, bool) {
 	point := 0
 	for point < len(s) && s[point] != '.' {
 		point++
 	}
 	if point == len(s) {
-		whole, ok := number(s)
+		whole, ok := parseNumber(s)
 		return int64(whole) * 1e9, ok
 	}
 	decimals := s[point+1:]
-	fraction, ok := number(decimals)
+	fraction, ok := parseNumber(decimals)
 	if !ok || len(decimals) > 6 {
 		return 0, false
 	}
 	whole := 0 // as in .5
 	if point > 0 {
-		if whole, ok = number(s[:point]); !ok {
+		if whole, ok = parseNumber(s[:point]); !ok {
 			return 0, false
 		}
 	}
@@ -226,9 +231,9 @@ func seconds(s string) (int64, bool) {
 	return ns, ns == 0 || ns >= 1e6
 }
 
-// operands sorts out what follows the options: the lock file or a descriptor
+// parseOperands reads what follows the options: the lock file or a descriptor
 // number, and the command.
-func (o *options) operands(i, argc int, argv unsafe.Pointer) bool {
+func (o *options) parseOperands(i, argc int, argv unsafe.Pointer) bool {
 	if o.limited && o.timeout == 0 {
 		o.nonblock, o.limited = true, false
 	}
@@ -241,7 +246,7 @@ func (o *options) operands(i, argc int, argv unsafe.Pointer) bool {
 			return false
 		}
 		if i++; i == argc {
-			n, ok := number(word)
+			n, ok := parseNumber(word)
 			o.fd = n
 			return ok
 		}

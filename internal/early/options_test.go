@@ -20,9 +20,8 @@ func vector(words []string) unsafe.Pointer {
 	return unsafe.Pointer(&pointers[0])
 }
 
-// TestParse reads command lines. What is not certain must be left to the
-// ordinary way, which the compat cases compare with util-linux: there the two
-// ways must answer alike.
+// TestParse parses command lines. Those for which parse returns false are left to
+// package cli. The compat cases compare both with util-linux.
 func TestParse(t *testing.T) {
 	none := options{op: lockExclusive, conflictExit: 1, fd: -1}
 	with := func(set func(o *options)) *options { o := none; set(&o); return &o }
@@ -79,7 +78,7 @@ func TestParse(t *testing.T) {
 		var got options
 		ok := got.parse(len(words), vector(words))
 		if want == nil && ok {
-			t.Errorf("%q: read as %+v, to be left to the ordinary way", line, got)
+			t.Errorf("%q: read as %+v, should be left to package cli", line, got)
 		}
 		if want != nil && (!ok || fmt.Sprint(got) != fmt.Sprint(*want)) {
 			t.Errorf("%q: %v, %+v; want %+v", line, ok, got, *want)
@@ -87,7 +86,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, words := range [][]string{{"flock", "f", ""}, {"flock", ""}, {"flock", "-w", "", "f", "true"}, {"flock", "-w", " 5", "f", "true"}} {
 		if new(options).parse(len(words), vector(words)) {
-			t.Errorf("%q: to be left to the ordinary way", words)
+			t.Errorf("%q: should be left to package cli", words)
 		}
 	}
 }

@@ -9,5 +9,5 @@ type Errno uintptr
 
 func (Errno) Error() string { return "" }
 
-// Elapsed returns 0.
+// Elapsed returns 0: no wait with --timeout has begun.
 func Elapsed() int64 { return 0 }

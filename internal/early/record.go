@@ -9,17 +9,17 @@ const (
 	Timing                // setting up the timer of --timeout
 	Locking               // or unlocking
 	Forking               // for the command
-	Executing             // the command; if without --no-fork, in the child
+	Executing             // the command; without --no-fork this is in the child
 	Waiting               // for the command
 )
 
 // A Record is what run has done when it gives up.
 type Record struct {
 	Failed  Step
-	Errno   Errno // of the call that failed; 0 at Locking: it has yet to be made
+	Errno   Errno // of the call that failed; 0 at Locking: the call has not been made
 	Fd      int   // the lock file's, at Timing and Locking
-	Mode    int   // for what it was opened: O_RDONLY or O_WRONLY
-	Started int64 // when the wait with --timeout began, by CLOCK_MONOTONIC, in nanoseconds; else 0
+	Mode    int   // how it was opened: O_RDONLY or O_WRONLY
+	Started int64 // when the wait with --timeout began (CLOCK_MONOTONIC, nanoseconds), or 0
 }
 
 // result lies in memory that the Go runtime does not clear at its start.
@@ -28,5 +28,5 @@ var result Record
 // Result returns what the run without the Go runtime has done.
 func Result() Record { return result }
 
-// Forget clears Result, so that what it says is not taken over twice.
+// Forget clears Result, so that main does not use it twice.
 func Forget() { result = Record{} }

@@ -16,9 +16,8 @@ type process struct {
 	catch             *sigaction // of flock_handler
 }
 
-// run is the whole program for most runs. It returns only to have the Go
-// runtime started: in the state that it leaves, and with what it leaves in
-// result. stack points to argc.
+// run is the whole program for most runs. If it returns, the Go runtime starts,
+// and result tells main what run has done. stack points to argc.
 func run(stack unsafe.Pointer, catch *sigaction) {
 	p := process{argc: *(*int)(stack), argv: unsafe.Add(stack, 8), path: -1, shell: -1, catch: catch}
 	p.environment = slot(p.argv, p.argc+1)
@@ -42,14 +41,14 @@ func run(stack unsafe.Pointer, catch *sigaction) {
 	p.execute(fd, &o)
 }
 
-// giveUp tells main at which step which error came.
+// giveUp records for main which step failed, and with which error.
 func giveUp(step Step, errno syscall.Errno) {
 	result.Failed, result.Errno = step, errno
 }
 
-// readEnvironment looks up the variables that matter. It returns false if one
-// asks for the ordinary way, or if the program has more rights than its caller,
-// as a set-user-id program has: the Go runtime is careful about those.
+// readEnvironment finds PATH and SHELL. It returns false if the Go runtime is
+// needed: because FLOCK_BACKEND is set, or because the program has more privileges
+// than its caller, as a set-user-id program has.
 func (p *process) readEnvironment() bool {
 	i := 0
 	for ; at(p.environment, i) != nil; i++ {

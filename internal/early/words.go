@@ -4,8 +4,8 @@ package early
 
 import "unsafe"
 
-// A vector is an array of C strings, with a null pointer behind it, as the
-// kernel lays it out. It is no type with methods: for those the compiler makes
+// A vector is an array of C strings that ends with a null pointer, as the kernel
+// lays it out. It is not a type with methods: for those the compiler generates
 // wrappers that call the runtime.
 
 func slot(vector unsafe.Pointer, i int) unsafe.Pointer {
@@ -14,12 +14,12 @@ func slot(vector unsafe.Pointer, i int) unsafe.Pointer {
 
 func at(vector unsafe.Pointer, i int) unsafe.Pointer { return *(*unsafe.Pointer)(slot(vector, i)) }
 
-// set is not a plain store of a pointer, which would have a write barrier.
+// set stores a pointer as an integer: a plain store would have a write barrier.
 func set(vector unsafe.Pointer, i int, word unsafe.Pointer) {
 	*(*uintptr)(slot(vector, i)) = uintptr(word)
 }
 
-// text is the C string at p as a Go string, in the same memory.
+// text returns the C string at p as a Go string, in the same memory.
 func text(p unsafe.Pointer) string {
 	n := 0
 	for *(*byte)(unsafe.Add(p, n)) != 0 {
@@ -32,10 +32,11 @@ func text(p unsafe.Pointer) string {
 	return *(*string)(unsafe.Pointer(&header))
 }
 
-// cString is a Go string that ends in a NUL as a C string.
+// cString returns a Go string that ends with a NUL as a C string.
 func cString(s string) unsafe.Pointer { return unsafe.Pointer(unsafe.StringData(s)) }
 
-// equal is a == b, for which the compiler may call the runtime.
+// equal reports whether a and b are equal. For a == b the compiler may call the
+// runtime.
 func equal(a, b string) bool { return len(a) == len(b) && hasPrefix(a, b) }
 
 func hasPrefix(s, prefix string) bool {
@@ -50,8 +51,8 @@ func hasPrefix(s, prefix string) bool {
 	return true
 }
 
-// number reads decimal digits, at most nine, and nothing else.
-func number(s string) (n int, ok bool) {
+// parseNumber reads decimal digits, at most nine, and nothing else.
+func parseNumber(s string) (n int, ok bool) {
 	if len(s) == 0 || len(s) > 9 {
 		return 0, false
 	}

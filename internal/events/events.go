@@ -1,9 +1,8 @@
-// Package events waits until a directory changes, a process ends, a pipe is closed, or a time is over, whichever comes
-// first.
+// Package events waits until a directory changes, a process ends, a pipe is closed, or a time is over.
 //
 // It starts no goroutine and no thread, installs no signal handler and uses no timer of the Go runtime: a wait is a
-// blocked system call. Where a system has no such events, or the caller's limits are used up, the methods of Watcher
-// say so, and Wait still looks at names at intervals.
+// blocked system call. Where a system has no such events, or the process has no descriptors left, the methods of Watcher
+// return an error, and Wait still looks at names at intervals.
 //
 //	system       directory                  process            pipe
 //	Linux        inotify(7)                 pidfd_open(2)      poll(2)
@@ -25,34 +24,34 @@ type Event uint8
 const (
 	// Timeout: the time is over, or a signal came.
 	Timeout Event = iota
-	// Changed: a name in the directory was renamed or removed, or the directory itself; on some systems also made. Or
-	// the bell was rung.
+	// Changed: a name in the directory, or the directory itself, was renamed or removed; on some systems also if a name
+	// was created. Or somebody wrote to the bell.
 	Changed
 	// Ended: a process has ended. It is not watched any more.
 	Ended
 	// Closed: all readers of the pipe have closed it. It is not watched any more.
 	Closed
-	// Seen: the look at intervals found that a name is not as it should be.
+	// Seen: a look found a name that is not as expected.
 	Seen
 )
 
-// A Look is what Wait looks at by itself, for what no event tells.
+// A Look is what Wait checks at intervals, for changes that cause no event.
 type Look struct {
-	// Every is how often, at least; 0: never.
+	// Every is the longest time between two checks; 0: never check.
 	Every time.Duration
-	// Directory is where the names are. It is opened anew each time, so that a network filesystem asks its server.
+	// Directory contains the names. Each check opens it again, which makes a network filesystem ask its server.
 	Directory *os.File
-	// Stand are names that should be there, and Absent one that should not, or "".
+	// Stand are names that should exist. Absent is a name that should not exist, or "".
 	Stand  []string
 	Absent string
-	// File is a name, as in /proc/PID/fd, that should lead to the same file as at the beginning of the Wait, or "".
+	// File is a name, as in /proc/PID/fd, that should lead to the same file as at the beginning of Wait, or "".
 	File string
 }
 
-// MaxNames is how many names a Look looks at; more are left out.
+// MaxNames is how many names of Stand are checked; the others are ignored.
 const MaxNames = 8
 
-// interval returns Every, shortened at random: waiters that were started at once do not look at once.
+// interval returns Every, shortened at random, so that waiters that start together do not check at the same moment.
 func (l Look) interval() time.Duration {
 	if l.Every <= 0 {
 		return 0
@@ -60,18 +59,18 @@ func (l Look) interval() time.Duration {
 	return l.Every*3/4 + rand.N(l.Every/4+1)
 }
 
-// asExpected looks at the names. The first file that File leads to is kept in first.
+// asExpected reports whether all names are as expected. It stores the first file that File leads to in first.
 func (l Look) asExpected(first *os.FileInfo) bool {
-	stands := func(name string) bool {
+	exists := func(name string) bool {
 		_, err := os.Lstat(filepath.Join(l.Directory.Name(), name))
 		return err == nil
 	}
 	for _, name := range l.Stand[:min(MaxNames, len(l.Stand))] {
-		if !stands(name) {
+		if !exists(name) {
 			return false
 		}
 	}
-	if l.Absent != "" && stands(l.Absent) {
+	if l.Absent != "" && exists(l.Absent) {
 		return false
 	}
 	if l.File == "" {
@@ -84,8 +83,8 @@ func (l Look) asExpected(first *os.FileInfo) bool {
 	return err == nil && os.SameFile(*first, info)
 }
 
-// waitLooking is Wait for systems that look in between by ordinary means.
-func waitLooking(d time.Duration, look Look, wait func(time.Duration) Event) Event {
+// waitAndLook implements Wait on all systems but Linux: it waits for events and checks the names at intervals.
+func waitAndLook(d time.Duration, look Look, wait func(time.Duration) Event) Event {
 	var first os.FileInfo
 	end := time.Now().Add(d)
 	for {

@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Supported says whether there are events on this system.
+// Supported reports whether this system has events.
 const Supported = true
 
-// A Watcher knows what to wait for. It is not for concurrent use. Close it when done.
+// A Watcher is the set of things to wait for. It is not for concurrent use. Close it when done.
 type Watcher struct {
 	queue     int // a descriptor, 0 if there is none
 	dir       *os.File
 	processes []int
 }
 
-// Directory has Wait end when the open directory changes. It replaces another one. It reports whether that is new: what
-// has happened before is not told.
+// Directory makes Wait end when the open directory changes. It replaces the directory of an earlier call. It reports
+// whether the directory is new: no event reports changes that were made before.
 func (w *Watcher) Directory(dir *os.File) (added bool, err error) {
 	if w.dir == dir {
 		return false, nil
@@ -36,7 +36,7 @@ func (w *Watcher) Directory(dir *os.File) (added bool, err error) {
 	return true, nil
 }
 
-// NoDirectory undoes Directory.
+// NoDirectory ends the watching of the directory.
 func (w *Watcher) NoDirectory() {
 	if w.dir != nil {
 		w.change(int(w.dir.Fd()), unix.EVFILT_VNODE, unix.EV_DELETE, 0)
@@ -44,9 +44,9 @@ func (w *Watcher) NoDirectory() {
 	}
 }
 
-// Processes has Wait end when one of these processes ends, and of no others. It reports whether any of them is new:
-// whether it is the one that was meant is to be looked at now. The error says that at least one is not watched; for one
-// that does not exist that is no error, but new.
+// Processes makes Wait end when one of these processes ends. It replaces the processes of an earlier call. It reports
+// whether any of them is new: the caller must then check that the id still is that of the process it means. An error says
+// that at least one of them cannot be watched. A process that does not exist is new and is not an error.
 func (w *Watcher) Processes(pids []int) (added bool, err error) {
 	var kept []int
 	for _, pid := range w.processes {
@@ -92,10 +92,10 @@ func (w *Watcher) change(ident, filter, flags int, what uint32) error {
 	}
 }
 
-// Pipe is for systems that can wait for it.
+// Pipe does nothing here. Only Linux has it.
 func (w *Watcher) Pipe(int) {}
 
-// Bell is, too.
+// Bell does nothing here. Only Linux has it.
 func (w *Watcher) Bell(int) {}
 
 // Close ends all watching. The Watcher may be used again.
@@ -106,9 +106,9 @@ func (w *Watcher) Close() {
 	*w = Watcher{}
 }
 
-// Wait waits until something happens that is watched, the look sees something, or the time is over.
+// Wait waits until an event happens, a check of look fails, or the time is over.
 func (w *Watcher) Wait(d time.Duration, look Look) Event {
-	return waitLooking(d, look, w.wait)
+	return waitAndLook(d, look, w.wait)
 }
 
 func (w *Watcher) wait(d time.Duration) Event {

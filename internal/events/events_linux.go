@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Supported says whether there are events on this system.
+// Supported reports whether this system has events.
 const Supported = true
 
-// A Watcher knows what to wait for. It is not for concurrent use. Close it when done.
+// A Watcher is the set of things to wait for. It is not for concurrent use. Close it when done.
 type Watcher struct {
 	inotify   int // a descriptor, 0 if there is none
 	dir       *os.File
@@ -21,13 +21,13 @@ type Watcher struct {
 	bell      int // a descriptor, 0 if there is none
 }
 
-// A process that is watched. A pidfd stays with its process: the number may be another one's by now.
+// A process is one that is watched. The pidfd stays with its process; another process could get the number.
 type process struct{ pid, fd int }
 
-// Directory has Wait end when the open directory changes. It replaces another one. It reports whether that is new: what
-// has happened before is not told.
+// Directory makes Wait end when the open directory changes. It replaces the directory of an earlier call. It reports
+// whether the directory is new: no event reports changes that were made before.
 //
-// To end this watching, as by Close or the end of the process, takes the kernel some 15 ms.
+// Ending the watch, with Close or by the end of the process, takes the kernel about 15 ms.
 func (w *Watcher) Directory(dir *os.File) (added bool, err error) {
 	if w.inotify != 0 && w.dir == dir {
 		return false, nil
@@ -38,7 +38,7 @@ func (w *Watcher) Directory(dir *os.File) (added bool, err error) {
 		return false, err
 	}
 	const changes = unix.IN_MOVED_TO | unix.IN_DELETE | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR
-	name := "/proc/self/fd/" + strconv.Itoa(int(dir.Fd())) // what is open, whatever its name leads to now
+	name := "/proc/self/fd/" + strconv.Itoa(int(dir.Fd())) // the open directory, even if its name now leads to another one
 	if _, err = unix.InotifyAddWatch(fd, name, changes); err != nil {
 		unix.Close(fd)
 		return false, err
@@ -47,7 +47,7 @@ func (w *Watcher) Directory(dir *os.File) (added bool, err error) {
 	return true, nil
 }
 
-// NoDirectory undoes Directory.
+// NoDirectory ends the watching of the directory.
 func (w *Watcher) NoDirectory() {
 	if w.inotify != 0 {
 		unix.Close(w.inotify)
@@ -55,9 +55,9 @@ func (w *Watcher) NoDirectory() {
 	w.inotify, w.dir = 0, nil
 }
 
-// Processes has Wait end when one of these processes ends, and of no others. It reports whether any of them is new:
-// whether it is the one that was meant is to be looked at now. The error says that at least one is not watched; for one
-// that does not exist that is no error, but new.
+// Processes makes Wait end when one of these processes ends. It replaces the processes of an earlier call. It reports
+// whether any of them is new: the caller must then check that the id still is that of the process it means. An error says
+// that at least one of them cannot be watched. A process that does not exist is new and is not an error.
 func (w *Watcher) Processes(pids []int) (added bool, err error) {
 	kept := w.processes[:0]
 	for _, p := range w.processes {
@@ -93,8 +93,8 @@ func (w *Watcher) watches(pid int) bool {
 	return slices.ContainsFunc(w.processes, func(p process) bool { return p.pid == pid })
 }
 
-// Pipe has Wait end when nobody has the pipe, whose writing end fd is, open for reading any more. It replaces another
-// one. The descriptor becomes the Watcher's; 0 stands for none.
+// Pipe makes Wait end when nobody has a pipe open for reading any more. fd is the writing end. It replaces the pipe of an
+// earlier call. The Watcher closes the descriptor; 0 means none.
 func (w *Watcher) Pipe(fd int) {
 	if w.pipe != 0 {
 		unix.Close(w.pipe)
@@ -102,8 +102,8 @@ func (w *Watcher) Pipe(fd int) {
 	w.pipe = fd
 }
 
-// Bell has Wait end when somebody writes to the pipe whose reading end fd is, and reads it empty. It replaces another
-// one. The descriptor stays the caller's; 0 stands for none.
+// Bell makes Wait end when somebody writes to a pipe. fd is the reading end, and Wait reads what was written. It replaces
+// the bell of an earlier call. The caller closes the descriptor; 0 means none.
 func (w *Watcher) Bell(fd int) { w.bell = fd }
 
 // Close ends all watching. The Watcher may be used again.
@@ -114,7 +114,7 @@ func (w *Watcher) Close() {
 	w.Bell(0)
 }
 
-// Wait waits until something happens that is watched, the look sees something, or the time is over.
+// Wait waits until an event happens, a check of look fails, or the time is over.
 func (w *Watcher) Wait(d time.Duration, look Look) Event {
 	if d <= 0 {
 		return Timeout
@@ -136,7 +136,7 @@ func (w *Watcher) Wait(d time.Duration, look Look) Event {
 	if w.inotify != 0 {
 		add(w.inotify, unix.POLLIN)
 	}
-	q.expect(d, look)
+	q.prepare(d, look)
 	q.wait()
 	if q.seen {
 		return Seen
@@ -162,7 +162,7 @@ func (w *Watcher) Wait(d time.Duration, look Look) Event {
 	return event
 }
 
-// drop forgets a process that has ended.
+// drop removes a process that has ended.
 func (w *Watcher) drop(fd int) {
 	for i, p := range w.processes {
 		if p.fd == fd {
@@ -173,8 +173,8 @@ func (w *Watcher) drop(fd int) {
 	}
 }
 
-// drain reads events; the next Wait ends at once if there are more. When the directory is not there any more neither is
-// its watch.
+// drain reads events; if there are more, the next Wait ends at once. It ends the watching if the directory was removed or
+// renamed.
 func (w *Watcher) drain() {
 	var b [4096]byte
 	if n, _ := unix.Read(w.inotify, b[:]); n > 0 && ended(b[:n]) {
@@ -182,7 +182,7 @@ func (w *Watcher) drain() {
 	}
 }
 
-// ended reports whether one of the events, see inotify(7), is the last one of a watch.
+// ended reports whether one of the events is the last one of its watch, see inotify(7).
 func ended(b []byte) bool {
 	for len(b) >= unix.SizeofInotifyEvent {
 		event := toEvent(b)

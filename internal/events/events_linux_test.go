@@ -27,7 +27,7 @@ func TestPipeCloses(t *testing.T) {
 		expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
 		time.AfterFunc(20*time.Millisecond, func() { unix.Close(reader) })
 		expect(t, &w, long, Look{}, Closed)
-		expect(t, &w, 20*time.Millisecond, Look{}, Timeout) // told once
+		expect(t, &w, 20*time.Millisecond, Look{}, Timeout) // reported once
 	}
 }
 
@@ -43,10 +43,10 @@ func TestBell(t *testing.T) {
 	expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
 	unix.Write(bell, []byte("12"))
 	expect(t, &w, long, Look{}, Changed)
-	expect(t, &w, 20*time.Millisecond, Look{}, Timeout) // told once
+	expect(t, &w, 20*time.Millisecond, Look{}, Timeout) // reported once
 }
 
-// waitQuietly is what TestFewWakeUps looks at.
+// waitQuietly is the process that TestFewWakeUps observes.
 func waitQuietly() {
 	runtime.LockOSThread()
 	dir, err := os.Open(os.Getenv("EVENTS_DIR"))
@@ -60,7 +60,7 @@ func waitQuietly() {
 	w.Wait(time.Hour, Look{Every: time.Second, Directory: dir, Stand: []string{"a"}, Absent: "free"})
 }
 
-// A look at intervals costs one wake-up and not those of the Go runtime's monitor.
+// TestFewWakeUps asserts that a look costs one wake-up and does not wake the monitor thread of the Go runtime.
 func TestFewWakeUps(t *testing.T) {
 	dir := t.TempDir()
 	must(os.WriteFile(filepath.Join(dir, "a"), nil, 0o666))
@@ -72,7 +72,7 @@ func TestFewWakeUps(t *testing.T) {
 	out.Read(make([]byte, 10))
 	const seconds = 5
 	last := 0
-	// The monitor sleeps some time after the wait begins: until then once more.
+	// The monitor thread goes to sleep some time after the wait begins: until then, measure again.
 	for range 5 {
 		before := switches(c.Process.Pid)
 		time.Sleep(seconds * time.Second)
@@ -101,10 +101,10 @@ func switches(pid int) (sum int) {
 	return sum
 }
 
-// Without descriptors to be had it answers errors, and waits all the same.
+// TestLimits asserts that without free descriptors the methods return errors, and Wait still works.
 func TestLimits(t *testing.T) {
 	dir := openDir(t)
-	pid, _ := sleeper(t)
+	pid, _ := startSleeper(t)
 	var limit unix.Rlimit
 	must(unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)

@@ -10,19 +10,19 @@ import (
 
 var errNone = errors.New("events: none on this system")
 
-// Supported says whether there are events on this system.
+// Supported reports whether this system has events.
 const Supported = false
 
-// A Watcher knows what to wait for. It is not for concurrent use. Close it when done.
+// A Watcher is the set of things to wait for. It is not for concurrent use. Close it when done.
 type Watcher struct{}
 
-// Directory would have Wait end when the open directory changes.
+// Directory returns an error: this system has no such event.
 func (w *Watcher) Directory(*os.File) (added bool, err error) { return false, errNone }
 
-// NoDirectory undoes Directory.
+// NoDirectory ends the watching of the directory.
 func (w *Watcher) NoDirectory() {}
 
-// Processes would have Wait end when one of these processes ends.
+// Processes returns an error unless pids is empty: this system has no such event.
 func (w *Watcher) Processes(pids []int) (added bool, err error) {
 	if len(pids) == 0 {
 		return false, nil
@@ -30,18 +30,18 @@ func (w *Watcher) Processes(pids []int) (added bool, err error) {
 	return false, errNone
 }
 
-// Pipe would have Wait end when a pipe is closed.
+// Pipe does nothing: this system has no such event.
 func (w *Watcher) Pipe(int) {}
 
-// Bell would have Wait end when somebody writes to a pipe.
+// Bell does nothing: this system has no such event.
 func (w *Watcher) Bell(int) {}
 
 // Close ends all watching.
 func (w *Watcher) Close() {}
 
-// Wait waits until the look sees something, or the time is over.
+// Wait waits until a check of look fails, or the time is over.
 func (w *Watcher) Wait(d time.Duration, look Look) Event {
-	return waitLooking(d, look, func(d time.Duration) Event {
+	return waitAndLook(d, look, func(d time.Duration) Event {
 		time.Sleep(d)
 		return Timeout
 	})

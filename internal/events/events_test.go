@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// long is longer than any wait that an event ends.
+// long is longer than any wait that an event ends takes.
 const long = 20 * time.Second
 
 func must(err error) {
@@ -20,7 +20,7 @@ func must(err error) {
 	}
 }
 
-// openDir makes a directory and opens it. Wine has no os.RemoveAll, and t.TempDir wants that.
+// openDir makes a directory and opens it. os.RemoveAll, which t.TempDir uses, does not work under Wine.
 func openDir(t *testing.T) *os.File {
 	name, err := os.MkdirTemp("", "events")
 	must(err)
@@ -41,8 +41,8 @@ func removeDir(name string) error {
 	return os.Remove(name)
 }
 
-// sleeper is a process that ends when its standard input does, which end does.
-func sleeper(t *testing.T) (pid int, end func()) {
+// startSleeper starts a process that ends when end is called: it reads standard input, and end closes that.
+func startSleeper(t *testing.T) (pid int, end func()) {
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), "EVENTS_ROLE=sleep")
 	in, err := c.StdinPipe()
@@ -64,7 +64,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// expect asserts what a Wait answers, and that it does not take until the time is over unless that is the answer.
+// expect asserts that Wait returns want, and that it returns before the time is over unless want is Timeout.
 func expect(t *testing.T, w *Watcher, d time.Duration, look Look, want Event) {
 	t.Helper()
 	started := time.Now()
@@ -107,7 +107,7 @@ func TestDirectoryChanges(t *testing.T) {
 				os.WriteFile(name, nil, 0o666)
 				c.change(name)
 			})
-			if c.name != "directory gone" { // for then it is not watched any more
+			if c.name != "directory gone" { // then it is not watched any more
 				expect(t, &w, long, Look{}, Changed)
 			}
 			w.NoDirectory()
@@ -120,9 +120,9 @@ func TestDirectoryChanges(t *testing.T) {
 func TestProcessEnds(t *testing.T) {
 	var w Watcher
 	defer w.Close()
-	first, end := sleeper(t)
-	second, endSecond := sleeper(t)
-	third, endThird := sleeper(t)
+	first, end := startSleeper(t)
+	second, endSecond := startSleeper(t)
+	third, endThird := startSleeper(t)
 	if added, err := w.Processes([]int{first, second}); !added || err != nil {
 		t.Fatal(added, err)
 	}
@@ -132,11 +132,11 @@ func TestProcessEnds(t *testing.T) {
 	expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
 	end()
 	expect(t, &w, long, Look{}, Ended)
-	expect(t, &w, 20*time.Millisecond, Look{}, Timeout) // told once
+	expect(t, &w, 20*time.Millisecond, Look{}, Timeout) // reported once
 	if added, err := w.Processes([]int{third}); !added || err != nil {
 		t.Fatal(added, err)
 	}
-	endSecond() // not of interest any more
+	endSecond() // not watched any more
 	expect(t, &w, 100*time.Millisecond, Look{}, Timeout)
 	time.AfterFunc(20*time.Millisecond, endThird)
 	expect(t, &w, long, Look{}, Ended)

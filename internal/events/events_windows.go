@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Supported says whether there are events on this system.
+// Supported reports whether this system has events.
 const Supported = true
 
-// A Watcher knows what to wait for. It is not for concurrent use. Close it when done.
+// A Watcher is the set of things to wait for. It is not for concurrent use. Close it when done.
 type Watcher struct {
 	change    windows.Handle // 0 if there is none
 	dir       *os.File
 	processes []process
 }
 
-// A process that is watched. A handle stays with its process: the number may be another one's by now.
+// A process is one that is watched. The handle stays with its process; another process could get the number.
 type process struct {
 	pid    int
 	handle windows.Handle
@@ -27,8 +27,8 @@ type process struct {
 // maxHandles is MAXIMUM_WAIT_OBJECTS.
 const maxHandles = 64
 
-// Directory has Wait end when the open directory changes. It replaces another one. It reports whether that is new: what
-// has happened before is not told.
+// Directory makes Wait end when the open directory changes. It replaces the directory of an earlier call. It reports
+// whether the directory is new: no event reports changes that were made before.
 func (w *Watcher) Directory(dir *os.File) (added bool, err error) {
 	if w.dir == dir {
 		return false, nil
@@ -43,7 +43,7 @@ func (w *Watcher) Directory(dir *os.File) (added bool, err error) {
 	return true, nil
 }
 
-// NoDirectory undoes Directory.
+// NoDirectory ends the watching of the directory.
 func (w *Watcher) NoDirectory() {
 	if w.change != 0 {
 		windows.FindCloseChangeNotification(w.change)
@@ -51,9 +51,9 @@ func (w *Watcher) NoDirectory() {
 	w.change, w.dir = 0, nil
 }
 
-// Processes has Wait end when one of these processes ends, and of no others. It reports whether any of them is new:
-// whether it is the one that was meant is to be looked at now. The error says that at least one is not watched; for one
-// that does not exist that is no error, but new.
+// Processes makes Wait end when one of these processes ends. It replaces the processes of an earlier call. It reports
+// whether any of them is new: the caller must then check that the id still is that of the process it means. An error says
+// that at least one of them cannot be watched. A process that does not exist is new and is not an error.
 func (w *Watcher) Processes(pids []int) (added bool, err error) {
 	var kept []process
 	for _, p := range w.processes {
@@ -70,7 +70,7 @@ func (w *Watcher) Processes(pids []int) (added bool, err error) {
 		}
 		handle, e := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
 		switch {
-		case e == windows.ERROR_INVALID_PARAMETER: // there is none
+		case e == windows.ERROR_INVALID_PARAMETER: // there is no such process
 			added = true
 		case e != nil:
 			err = e
@@ -89,10 +89,10 @@ func (w *Watcher) watches(pid int) bool {
 	return slices.ContainsFunc(w.processes, func(p process) bool { return p.pid == pid })
 }
 
-// Pipe is for systems that can wait for it.
+// Pipe does nothing here. Only Linux has it.
 func (w *Watcher) Pipe(int) {}
 
-// Bell is, too.
+// Bell does nothing here. Only Linux has it.
 func (w *Watcher) Bell(int) {}
 
 // Close ends all watching. The Watcher may be used again.
@@ -101,9 +101,9 @@ func (w *Watcher) Close() {
 	w.Processes(nil)
 }
 
-// Wait waits until something happens that is watched, the look sees something, or the time is over.
+// Wait waits until an event happens, a check of look fails, or the time is over.
 func (w *Watcher) Wait(d time.Duration, look Look) Event {
-	return waitLooking(d, look, w.wait)
+	return waitAndLook(d, look, w.wait)
 }
 
 func (w *Watcher) wait(d time.Duration) Event {

@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// While a system call blocks, the monitor thread of the Go runtime sleeps; it wakes some sixty times after each system
-// call that blocks for more than a moment. So a wait with a look at intervals is one system call to the runtime: between
-// entersyscall and exitsyscall only plain system calls are made, and no Go code that the runtime would have to know of.
+// While a system call blocks, the monitor thread of the Go runtime sleeps. But after each system call that blocks for more
+// than a moment it wakes about sixty times. So for the runtime, a wait with looks at intervals is a single system call:
+// between entersyscall and exitsyscall there are only raw system calls, and no Go code that needs the runtime.
 
-// maxProcesses is how many processes can be watched.
+// maxProcesses is the number of processes that can be watched.
 const maxProcesses = 40
 
-// quietWait is a wait of several system calls. It is allocated as a whole before the first of them.
+// A quietWait is a wait of several system calls. All its memory is allocated before the first of them.
 type quietWait struct {
 	fds   [maxProcesses + 3]unix.PollFd
 	count uintptr
 
-	every, last unix.Timespec // the time between two looks, and after the last one
-	looks       int           // how many
+	every, last unix.Timespec // the time between two looks, and after the last look
+	looks       int           // how many looks are left
 	left        unix.Timespec
 
 	dir    uintptr
@@ -36,8 +36,8 @@ type quietWait struct {
 
 var dot = [2]byte{'.', 0}
 
-// expect says how long to wait and what to look at.
-func (q *quietWait) expect(d time.Duration, look Look) {
+// prepare sets how long to wait and what to look at.
+func (q *quietWait) prepare(d time.Duration, look Look) {
 	q.last = unix.NsecToTimespec(int64(d))
 	every := look.interval()
 	if every == 0 {
@@ -85,7 +85,7 @@ func (q *quietWait) waitInSystemCall() {
 	exitsyscall()
 }
 
-// poll waits for an event. Linux leaves in q.left how much of the time is left when a signal interrupts it.
+// poll waits for an event. When a signal interrupts it, Linux stores the remaining time in q.left.
 //
 //go:nosplit
 //go:norace

@@ -1,43 +1,43 @@
 //go:build unix
 
-// Package pathsearch is the search of execvp(3) for a command in the
-// directories of PATH, without the execve(2). It allocates nothing and has no
-// initializer, so that it can run before the Go runtime does.
+// Package pathsearch searches the directories of PATH for a command as execvp(3)
+// does. The caller makes the execve(2) calls. The package allocates nothing and has
+// no initializer, so it can run before the Go runtime starts.
 package pathsearch
 
 import "syscall"
 
 const (
-	maxPath = 4096 // PATH_MAX; the C library passes over longer parts of PATH
-	maxName = 255  // NAME_MAX, more than which no file has
+	maxPath = 4096 // PATH_MAX; the C library skips longer parts of PATH
+	maxName = 255  // NAME_MAX; no file name is longer
 
-	// Size is the length of the longest path that Next makes, and a NUL.
+	// Size is the length of the longest path that Next writes, with its NUL.
 	Size = maxPath + maxName + 2
 
-	// Default is what is searched where there is no PATH.
+	// Default is the path to search if PATH is not set.
 	Default = "/bin:/usr/bin"
 )
 
-// A Search goes through the paths under which a command may stand.
+// A Search is a list of the paths at which a command may be.
 type Search struct {
 	name, path string
 	next       int // where in path the next part begins
 	done       bool
 	result     syscall.Errno
-	_          [0]func() // not comparable: else the compiler makes a function that calls the runtime
+	_          [0]func() // makes it not comparable: for comparison the compiler would generate a call of the runtime
 }
 
 // Begin returns the search for name, which has no slash, in the directories of
 // path.
 func Begin(name, path string) Search {
 	if len(name) > maxName+1 {
-		name = name[:maxName+1] // too long as well
+		name = name[:maxName+1] // still too long
 	}
 	return Search{name: name, path: path, done: name == "", result: syscall.ENOENT}
 }
 
-// Next writes the next path to try into buf, with a NUL behind it, and returns
-// its length, or 0 if there is none left. An empty part of PATH is the current
+// Next writes the next path to try into buf, with a NUL after it, and returns its
+// length, or 0 if no path is left. An empty part of PATH is the current
 // directory.
 func (s *Search) Next(buf *[Size]byte) int {
 	for !s.done {
@@ -70,8 +70,8 @@ func (s *Search) Next(buf *[Size]byte) int {
 	return 0
 }
 
-// Failed takes the error of trying the last path, and ends the search unless
-// another path may do.
+// Failed takes the error for the last path. It ends the search if execvp(3) does
+// not try another path after this error.
 func (s *Search) Failed(err syscall.Errno) {
 	switch err {
 	case syscall.EACCES:
@@ -85,6 +85,6 @@ func (s *Search) Failed(err syscall.Errno) {
 	}
 }
 
-// Result is the error to report if nothing could be executed: that something
-// was found and may not be, else the last.
+// Result returns the error to report if nothing could be executed: EACCES if a
+// file was found that may not be executed, otherwise the last error.
 func (s *Search) Result() syscall.Errno { return s.result }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestSearch gives an error to each path, the last one to all that follow.
+// TestSearch calls Failed with an error for each path; the last error in errs is for all the paths that follow.
 func TestSearch(t *testing.T) {
 	long := strings.Repeat("d", 4096)
 	for _, c := range []struct {
