@@ -28,7 +28,6 @@ var version string
 func init() { runtime.LockOSThread() }
 
 func main() {
-	cstart.Start()
 	p := &printer{name: command.BaseName(os.Args[0])}
 	code := run(p, os.Args)
 	os.Exit(p.status(code))

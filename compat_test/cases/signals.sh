@@ -759,3 +759,19 @@ await 'waiting f'
 echo first
 release
 wait $!; echo $?
+
+### blocked-signal-while-waiting
+# needs: sigenv linux
+# runtime: the Go runtime unblocks such signals
+hold f
+for try in 1 2 3 4 5 6 7 8 9 10 11 12; do
+	env --block-signal=TERM --block-signal=HUP flock --verbose -s f true >/dev/null &
+	pids+=($!)
+done
+await 'waiting f 12'
+kill -TERM "${pids[@]}"
+kill -HUP "${pids[@]}"
+release
+for pid in "${pids[@]}"; do
+	{ wait $pid; } 2>/dev/null; echo $?
+done

@@ -6,8 +6,6 @@ import "os"
 
 // These systems have no signal dispositions and no closed standard descriptors that a command could inherit.
 
-func Start() {}
-
 func Environ() []string { return os.Environ() }
 
 func Getenv(name string) (value string, set bool) { return os.LookupEnv(name) }

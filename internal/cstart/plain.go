@@ -6,8 +6,6 @@ import "syscall"
 
 // The Go runtime as it is. It has a handler for every signal.
 
-func Start() {}
-
 func Environ() []string { return syscall.Environ() }
 
 func DefaultAction(syscall.Signal) {}
