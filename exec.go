@@ -23,6 +23,9 @@ func execute(p *printer, f *lockfile.File, o *cli.Options, s supervisor) int {
 	}
 	code, err := command.Run(o.Command)
 	if err != nil {
+		if _, ok := err.(*command.StartError); ok && o.Close && f.FD == 2 {
+			return exitStatus(err) // in the reference the child reports it, which has closed its standard error
+		}
 		return failInChild(&printer{name: p.name}, err)
 	}
 	if o.Cooldown > 0 {
