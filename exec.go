@@ -32,7 +32,11 @@ func execute(p *printer, f *lockfile.File, o *cli.Options, s supervisor, release
 	}
 	code, err := command.Run(o.Command)
 	if err != nil {
-		code = failInChild(&printer{name: p.name}, err)
+		if _, ok := err.(*command.StartError); ok && o.Close && f.FD == 2 {
+			code = exitStatus(err) // in the reference the child reports it, which has closed its standard error
+		} else {
+			code = failInChild(&printer{name: p.name}, err)
+		}
 	}
 	if o.Remove {
 		release()

@@ -23,12 +23,16 @@ import (
 // version is set by the Makefile.
 var version string
 
-// The main thread must start the command: some of what the command inherits belongs to a thread, such as the signal that
-// it gets when its parent dies.
-func init() { runtime.LockOSThread() }
+func init() {
+	// The main thread must start the command: some of what the command inherits belongs to a thread, such as the signal
+	// that it gets when its parent dies.
+	runtime.LockOSThread()
+	if cstart.IsLibrary {
+		main() // which the runtime does not call
+	}
+}
 
 func main() {
-	cstart.Start()
 	p := &printer{name: command.BaseName(os.Args[0])}
 	code := run(p, os.Args)
 	os.Exit(p.status(code))

@@ -80,6 +80,13 @@ strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EPERM flock f echo 
 # kernel: the system calls that fail are those of kernel locks
 strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EINTR:when=1 flock f echo in; echo $?
 
+### lock-EAGAIN-without-n
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+for form in '' '-w 5' --verbose '--verbose -w 5'; do
+	strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EAGAIN flock $form -E 5 f echo in; echo $?
+done
+
 ### lock-n-EWOULDBLOCK
 # needs: strace
 # kernel: the system calls that fail are those of kernel locks

@@ -759,3 +759,22 @@ await 'waiting f'
 echo first
 release
 wait $!; echo $?
+
+### blocked-signal-while-waiting
+# needs: sigenv linux
+# runtime: the Go runtime unblocks such signals
+hold f
+: >pids
+env --block-signal=TERM --block-signal=HUP bash -c 'for try in 1 2 3 4 5 6 7 8 9 10 11 12; do
+	flock --verbose -s f true >/dev/null &
+	echo $! >>pids
+done
+for pid in $(cat pids); do
+	{ wait $pid; } 2>/dev/null; echo $?
+done' &
+await '[ $(wc -l <pids) = 12 ]'
+await 'waiting f 12'
+kill -TERM $(cat pids)
+kill -HUP $(cat pids)
+release
+wait

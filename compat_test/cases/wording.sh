@@ -782,3 +782,13 @@ hidden flock 9; echo $?
 grep OFDLCK /proc/self/fdinfo/9 | cut -d' ' -f8-
 hidden flock --fcntl -u 9; echo $?
 grep -c OFDLCK /proc/self/fdinfo/9
+
+### new-close-standard-error
+# since: 2.43
+# derived: flock -o --fd 2 nonexistent: status 69 and no message
+# kernel: fcntl(2) locks and byte ranges are the kernel's
+exec 2>err
+flock --verbose -o --fd 2 nothing >/dev/null; echo $?
+cat err
+flock --verbose --fcntl -o f nothing >/dev/null 2>&-; echo $?
+cat f

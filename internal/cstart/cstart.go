@@ -9,7 +9,7 @@
 //
 // Every family of systems defines the same functions:
 //
-//	Start()                 main calls it first
+//	IsLibrary               the runtime does not call main.main
 //	Environ() []string      the environment as it is; syscall.Environ drops duplicates
 //	Getenv(name)            without the map that os.Getenv makes first
 //	DefaultAction(signal)   sets SIG_DFL

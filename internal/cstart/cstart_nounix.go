@@ -6,7 +6,7 @@ import "os"
 
 // These systems have no signal dispositions and no closed standard descriptors that a command could inherit.
 
-func Start() {}
+const IsLibrary = false
 
 func Environ() []string { return os.Environ() }
 

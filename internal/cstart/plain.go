@@ -6,7 +6,7 @@ import "syscall"
 
 // The Go runtime as it is. It has a handler for every signal.
 
-func Start() {}
+const IsLibrary = false
 
 func Environ() []string { return syscall.Environ() }
 

@@ -95,7 +95,7 @@ func attempt(fd int, o *options, deadline int64) (outcome, syscall.Errno) {
 			} else if time >= deadline {
 				return conflict, 0
 			}
-		case o.nonblock && (errno == syscall.EAGAIN || errno == syscall.EACCES):
+		case errno == syscall.EAGAIN, errno == syscall.EACCES && o.nonblock:
 			return conflict, 0
 		default:
 			return failed, errno

@@ -14,9 +14,17 @@ func Acquire(call Call, fd int, op Op, limit Limit) error {
 	}
 	for {
 		if err := call(fd, op, true); err != syscall.EINTR {
-			return err
+			return waitAnswer(err)
 		}
 	}
+}
+
+// waitAnswer returns the error for the answer of a lock call that waits: some filesystems do not wait, and answer EAGAIN.
+func waitAnswer(err error) error {
+	if err == syscall.EAGAIN {
+		return ErrConflict
+	}
+	return err
 }
 
 // try makes a lock call that does not wait, and answers ErrConflict if another process holds the lock.
