@@ -17,11 +17,29 @@ func (p *place) createEntry(name string) (fd int, err error) {
 	if dir, err := p.file(); err == nil && makeFIFO(int(dir.Fd()), name, 0o666) == nil {
 		fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
-			fd = 0
+			return 0, nil
 		}
+		letRing(int(dir.Fd()), fd)
 		return fd, nil
 	}
 	return 0, p.Create(name)
+}
+
+// letRing lets all who may write in the directory, and so lock and release, write to the FIFO of a waiter, whatever the
+// waiter's umask is. If that fails they find each other later.
+func letRing(dir, fifo int) {
+	var in, is unix.Stat_t
+	if unix.Fstat(dir, &in) != nil || unix.Fstat(fifo, &is) != nil {
+		return
+	}
+	writers := in.Mode & 0o022
+	mode := is.Mode&0o777 | writers | writers<<1
+	if in.Mode&0o020 != 0 && is.Gid != in.Gid {
+		unix.Fchown(fifo, -1, int(in.Gid))
+	}
+	if mode != is.Mode&0o777 {
+		unix.Fchmod(fifo, mode)
+	}
 }
 
 // ringEntry wakes another waiter. It reports whether that one has heard all earlier calls: a stopped one does not.
@@ -83,8 +101,8 @@ func closeEntry(fd int) {
 	}
 }
 
-// Ring wakes those who wait longest; but for one that is stopped it is two of them, of whom the elder goes first. With
-// anew the line is read once more: whoever is not in it yet will look after us.
+// Ring wakes those who wait longest for each mode; but for one that is stopped it is two of them, of whom the elder goes
+// first. With anew the line is read once more: whoever is not in it yet will look after us.
 func (p *place) Ring(anew bool) {
 	if anew {
 		if _, err := p.list(); err != nil {
@@ -98,12 +116,14 @@ func (p *place) Ring(anew bool) {
 	if err != nil {
 		return
 	}
-	_, names := p.line("", 4*eldest, false)
-	heard := 0
-	for _, name := range names {
-		if name != p.waiting && ringEntry(dir, name) {
-			if heard++; heard == 2 {
-				return
+	for _, mode := range []Mode{Exclusive, Shared, Permit} {
+		_, names := p.line("", mode.String(), 4*eldest, false)
+		heard := 0
+		for _, name := range names {
+			if name != p.waiting && ringEntry(dir, name) {
+				if heard++; heard == 2 {
+					break
+				}
 			}
 		}
 	}

@@ -16,8 +16,9 @@ import (
 // knows nothing of these: they tell who waits, and in which order. An order that is wrong costs a little time or load,
 // nothing else.
 //
-// The eldest waiters of a machine are told of each release, watch the holders, and list the directory. Each of the others
-// waits until a certain one before it has left the line: then it is among the eldest itself.
+// The eldest waiters of a machine for each mode are told of each release, watch the holders, and list the directory. Each
+// of the others waits until a certain one before it, for the same mode, has left the line: then it is among the eldest
+// itself. What keeps a waiter for one mode out may be none of the business of those for another.
 
 const (
 	waitPrefix = "wait,"
@@ -43,6 +44,12 @@ func arrival() string {
 }
 
 func arrivalOf(name string) string { return name[strings.LastIndexByte(name, ',')+1:] }
+
+// tagOf returns the last part but one of a waiter's name: the mode that it waits for.
+func tagOf(name string) string {
+	rest := name[:strings.LastIndexByte(name, ',')]
+	return rest[strings.LastIndexByte(rest, ',')+1:]
+}
 
 // Queue puts us into the line, and returns how many wait.
 func (p *place) Queue(o Owner) int {
@@ -92,13 +99,13 @@ func (p *place) file() (*os.File, error) {
 	return p.directory, nil
 }
 
-// line returns the arrivals on this machine that the last listing showed: how many there were before a certain one, and
-// of these the n eldest, or the n youngest, the eldest first. The arrival "" comes after all.
-func (p *place) line(before string, n int, youngest bool) (count int, names []string) {
+// line returns the waiters on this machine for one mode that the last listing showed: how many there were before a certain
+// arrival, and of these the n eldest, or the n youngest, the eldest first. The arrival "" comes after all, the mode "" is any.
+func (p *place) line(before, mode string, n int, youngest bool) (count int, names []string) {
 	machine := here().machinePart()
 	for _, name := range p.waiters {
 		came := arrivalOf(name)
-		if before != "" && came >= before || !strings.Contains(name, machine) {
+		if before != "" && came >= before || !strings.Contains(name, machine) || mode != "" && tagOf(name) != mode {
 			continue
 		}
 		count++
@@ -135,7 +142,8 @@ var errLeft = errors.New("it has left")
 func (p *place) stepUp(dir *os.File) (pid int) {
 	for {
 		var names []string
-		p.rank, names = p.line(arrivalOf(p.waiting), eldest, true)
+		p.ahead, _ = p.line(arrivalOf(p.waiting), "", 0, false)
+		p.rank, names = p.line(arrivalOf(p.waiting), tagOf(p.waiting), eldest, true)
 		if p.rank == 0 {
 			p.before = ""
 			p.watcher.Pipe(0)
