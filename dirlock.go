@@ -156,7 +156,7 @@ func openDirectoryLock(f *lockfile.File, op kernlock.Op, c contender) (*fallback
 	}
 	l := fallback.New(dir, owner)
 	file := proc.OpenedFile{Path: path, FD: -1, Waiters: func() []int { return waitersFor(dir) }}
-	if !f.ByName && !c.listing && !c.needsSupervisor() {
+	if !c.listing && !c.needsSupervisor() {
 		file.FD = f.FD
 	}
 	l.Mine = func(p fallback.Owner) bool { return isOurs(p, owner, f, file, op) }
@@ -393,7 +393,13 @@ func (s supervisor) deadline(o *cli.Options, began time.Time) time.Time {
 // the exit status.
 func supervise(p *printer, f *lockfile.File, r request, c contender, args []string) int {
 	if f.ByName {
-		f.Move()
+		// This process may be the owner of a lock from before, as a shell that became flock, and has closed that: what it
+		// has open of the file would look like it.
+		if r.cooldown == 0 {
+			f.Close()
+		} else {
+			f.Move()
+		}
 	}
 	var left time.Duration
 	if !r.limit.Deadline.IsZero() {

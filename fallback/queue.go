@@ -195,16 +195,29 @@ func (p *place) Waiting() (hs []Holder) {
 }
 
 // dismiss removes the dead among n waiters, chosen at random: to judge all each time would be much work for nothing.
-// Those of whom nobody here will ever know go too. If they live they are not counted, that is all.
+// Those of whom nobody here will ever know go too, unless they have their FIFO open: in another container somebody waits.
+// If they live they are not counted and not called, that is all.
 func (p *place) dismiss(n int) {
 	ws := slices.Clone(p.waiters)
 	for ; n > 0 && len(ws) > 0; n-- {
 		i := rand.N(len(ws))
 		o, ok := parseID(strings.TrimPrefix(ws[i], waitPrefix))
-		if ws[i] != p.waiting && (!ok || p.Fate(o) != alive) {
+		fate := p.Fate(o)
+		if ws[i] != p.waiting && (!ok || fate == dead || fate == unknown && !p.listens(ws[i])) {
 			p.Remove(ws[i])
 		}
 		ws[i] = ws[len(ws)-1]
 		ws = ws[:len(ws)-1]
 	}
+}
+
+// listens reports whether somebody of this kernel, in whatever pid namespace, has the FIFO of a waiter open.
+func (p *place) listens(name string) bool {
+	dir, err := p.file()
+	if err != nil {
+		return false
+	}
+	fd, _ := openEntry(dir, name)
+	closeEntry(fd)
+	return fd != 0
 }

@@ -35,6 +35,7 @@ func (*File) CheckReopen() error      { return errors.ErrUnsupported }
 func (*File) Reopen() error           { return errors.ErrUnsupported }
 func (*File) Writable() (bool, error) { return true, nil }
 func (*File) Move()                   {}
+func (*File) Close()                  {}
 func (*File) CloseOnExec()            {}
 
 func (f *File) ModTime() (time.Time, error) {

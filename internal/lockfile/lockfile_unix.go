@@ -97,6 +97,12 @@ func (f *File) Move() {
 	f.CloseOnExec()
 }
 
+// Close closes the descriptor.
+func (f *File) Close() {
+	syscall.Close(f.FD)
+	f.FD = -1
+}
+
 // CloseOnExec keeps the descriptor from the command.
 func (f *File) CloseOnExec() { syscall.CloseOnExec(f.FD) }
 
