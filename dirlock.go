@@ -181,7 +181,7 @@ func openDirectoryLock(f *lockfile.File, op kernlock.Op, c contender) (*fallback
 	}
 	l := fallback.New(dir, owner)
 	file := proc.OpenedFile{Path: path, FD: -1, Waiters: func() []int { return waitersFor(dir) }}
-	if !f.ByName && !c.listing && !c.needsSupervisor() {
+	if !c.listing && !c.needsSupervisor() {
 		file.FD = f.FD
 	}
 	l.Mine = func(p fallback.Owner) bool { return isOurs(p, owner, f, file, op) }

@@ -176,7 +176,13 @@ func (s supervisor) deadline(o *cli.Options, began time.Time) time.Time {
 // the exit status.
 func supervise(p *printer, f *lockfile.File, r request, c contender, args []string) int {
 	if f.ByName {
-		f.Move()
+		// This process may own a lock from before, as a shell that became flock does, and have closed that descriptor: what
+		// it has open of the file would look like that descriptor.
+		if r.cooldown == 0 {
+			f.Close()
+		} else {
+			f.Move()
+		}
 	}
 	var left time.Duration
 	if !r.limit.Deadline.IsZero() {

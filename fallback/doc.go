@@ -91,10 +91,10 @@
 // # Waiting
 //
 // A waiter sleeps until something happens. Whoever waits has a name "wait,ID" in the state directory, whose last part
-// tells when it came; by it the waiters of one machine know their order. The eldest three watch the processes of the holders
-// and list the directory when something has happened, each a millisecond after the one before it; each of the others waits
-// until the third before it has left the line. A lock that comes free goes to the eldest, unless somebody comes at that
-// moment, or the eldest is stopped.
+// tells when it came; by it the waiters of one machine know their order. The eldest three for each mode watch the processes
+// of the holders and list the directory when something has happened, each a millisecond after the one before it; each of
+// the others waits until the third before it has left the line. A lock that comes free goes to the eldest, unless somebody
+// comes at that moment, or the eldest is stopped.
 //
 //	                  somebody releases         a holder ends      one before us leaves
 //	Linux             writes to our "wait,ID",  pidfd_open(2)      its "wait,ID" has no reader

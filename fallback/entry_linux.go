@@ -17,11 +17,29 @@ func (p *place) createEntry(name string) (fd int, err error) {
 	if dir, err := p.file(); err == nil && makeFIFO(int(dir.Fd()), name, 0o666) == nil {
 		fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
-			fd = 0
+			return 0, nil
 		}
+		letWake(int(dir.Fd()), fd)
 		return fd, nil
 	}
 	return 0, p.Create(name)
+}
+
+// letWake allows everybody who may write in the directory, and so lock and release, to write to the FIFO of a waiter,
+// whatever the waiter's umask is. If that fails, the waiter notices the release later.
+func letWake(dir, fifo int) {
+	var in, is unix.Stat_t
+	if unix.Fstat(dir, &in) != nil || unix.Fstat(fifo, &is) != nil {
+		return
+	}
+	writers := in.Mode & 0o022
+	mode := is.Mode&0o777 | writers | writers<<1
+	if in.Mode&0o020 != 0 && is.Gid != in.Gid {
+		unix.Fchown(fifo, -1, int(in.Gid))
+	}
+	if mode != is.Mode&0o777 {
+		unix.Fchmod(fifo, mode)
+	}
 }
 
 // wakeEntry wakes another waiter. It reports whether that one has read all earlier calls, which a stopped one does not.
@@ -83,8 +101,8 @@ func closeEntry(fd int) {
 	}
 }
 
-// Wake wakes those who wait longest; but for one that is stopped it is two of them, of whom the elder goes first. With
-// anew the line is read once more: whoever is not in it yet will look after us.
+// Wake wakes the two eldest waiters for each mode that are not stopped. With anew it reads the queue once more: a process that
+// is not in it yet looks after we have released.
 func (p *place) Wake(anew bool) {
 	if anew {
 		if _, err := p.list(); err != nil {
@@ -98,12 +116,14 @@ func (p *place) Wake(anew bool) {
 	if err != nil {
 		return
 	}
-	_, names := p.arrivals("", 4*eldest, false)
-	awake := 0
-	for _, name := range names {
-		if name != p.waiting && wakeEntry(dir, name) {
-			if awake++; awake == 2 {
-				return
+	for _, mode := range []Mode{Exclusive, Shared, Permit} {
+		_, names := p.arrivals("", mode.String(), 4*eldest, false)
+		awake := 0
+		for _, name := range names {
+			if name != p.waiting && wakeEntry(dir, name) {
+				if awake++; awake == 2 {
+					break
+				}
 			}
 		}
 	}

@@ -312,3 +312,17 @@ func TestStateDirectoryRemovedMeanwhile(t *testing.T) {
 		t.Fatal(list(t, dir))
 	}
 }
+
+// TestRefusedUpgradeBesideABusyToken stops a process in the middle of a move: the upgrade fails and loses the shared lock.
+func TestRefusedUpgradeBesideABusyToken(t *testing.T) {
+	dir := lockFile(t)
+	l := New(dir, me("a"))
+	must(l.TryLock(Request{Mode: Shared}))
+	busy := newRecord(kindBusy, me("").renewed()).name // this process, which does not go on
+	must(os.Rename(filepath.Join(dir, free), filepath.Join(dir, busy)))
+	if err := l.TryLock(Request{Mode: Exclusive}); err == nil {
+		t.Fatal("locked beside a busy token")
+	}
+	must(os.Rename(filepath.Join(dir, busy), filepath.Join(dir, free)))
+	must(New(dir, me("b")).TryLock(Request{Mode: Exclusive}))
+}

@@ -30,7 +30,8 @@ type place struct {
 	entry         int            // what we have open of it, see createEntry
 	listening     bool           // and listen to
 	noDescriptors bool           // there are no descriptors for that
-	rank          int            // how many are before us
+	rank          int            // how many that wait for the same mode are before us
+	ahead         int            // and how many in all
 	before        string         // the one of them whose leaving is waited for
 	piped         bool           // by way of what it has open
 	watcher       events.Watcher // what is waited for, see watch.go

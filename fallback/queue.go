@@ -16,8 +16,9 @@ import (
 // protocol knows nothing of these names: they show who waits, and in which order. A wrong order costs a little time or load,
 // nothing else.
 //
-// The eldest waiters of a machine are woken by each release, watch the holders, and list the directory. Each of the others
-// waits until a certain one before it has left the queue. Then it is among the eldest itself.
+// For each mode, the eldest waiters of a machine are woken by each release, watch the holders, and list the directory. Each
+// of the others waits until a certain one before it, for the same mode, has left the queue. Then it is among the eldest
+// itself. The modes are apart because what keeps a waiter for one mode out need not concern those for another.
 
 const (
 	waitPrefix = "wait,"
@@ -43,6 +44,12 @@ func arrival() string {
 }
 
 func arrivalOf(name string) string { return name[strings.LastIndexByte(name, ',')+1:] }
+
+// modeOf returns the last part but one of a waiter's name: the mode that it waits for.
+func modeOf(name string) string {
+	rest := name[:strings.LastIndexByte(name, ',')]
+	return rest[strings.LastIndexByte(rest, ',')+1:]
+}
 
 // Queue puts us into the queue, and returns how many wait.
 func (p *place) Queue(o Owner) int {
@@ -92,13 +99,13 @@ func (p *place) file() (*os.File, error) {
 	return p.directory, nil
 }
 
-// arrivals counts the waiters of this machine in the last listing that came before a certain arrival, and returns the n
-// eldest of them, or the n youngest, the eldest first. The arrival "" comes after all.
-func (p *place) arrivals(before string, n int, youngest bool) (count int, names []string) {
+// arrivals counts the waiters of this machine for one mode in the last listing that came before a certain arrival, and returns
+// the n eldest of them, or the n youngest, the eldest first. The arrival "" comes after all; the mode "" is any.
+func (p *place) arrivals(before, mode string, n int, youngest bool) (count int, names []string) {
 	machine := here().machinePart()
 	for _, name := range p.waiters {
 		came := arrivalOf(name)
-		if before != "" && came >= before || !strings.Contains(name, machine) {
+		if before != "" && came >= before || !strings.Contains(name, machine) || mode != "" && modeOf(name) != mode {
 			continue
 		}
 		count++
@@ -135,7 +142,8 @@ var errLeft = errors.New("it has left the queue")
 func (p *place) watchPredecessor(dir *os.File) (pid int) {
 	for {
 		var names []string
-		p.rank, names = p.arrivals(arrivalOf(p.waiting), eldest, true)
+		p.ahead, _ = p.arrivals(arrivalOf(p.waiting), "", 0, false)
+		p.rank, names = p.arrivals(arrivalOf(p.waiting), modeOf(p.waiting), eldest, true)
 		if p.rank == 0 {
 			p.before = ""
 			p.watcher.Pipe(0)
@@ -186,17 +194,30 @@ func (p *place) Waiting() (hs []Holder) {
 	return hs
 }
 
-// removeDead removes the dead among n waiters, sampled at random: to judge all each time would be much work for nothing.
-// Those of whom nobody here will ever know go too. If they live they are not counted, that is all.
+// removeDead removes the dead among n waiters, chosen at random, because to judge all each time would be much work. It also
+// removes those that this machine can never judge, unless they have their FIFO open, as a waiter in another container has. If
+// such a waiter is alive it is not counted and not woken, nothing else.
 func (p *place) removeDead(n int) {
 	ws := slices.Clone(p.waiters)
 	for ; n > 0 && len(ws) > 0; n-- {
 		i := rand.N(len(ws))
 		o, ok := parseID(strings.TrimPrefix(ws[i], waitPrefix))
-		if ws[i] != p.waiting && (!ok || p.Fate(o) != alive) {
+		fate := p.Fate(o)
+		if ws[i] != p.waiting && (!ok || fate == dead || fate == unknown && !p.listens(ws[i])) {
 			p.Remove(ws[i])
 		}
 		ws[i] = ws[len(ws)-1]
 		ws = ws[:len(ws)-1]
 	}
+}
+
+// listens reports whether a process of this kernel, in whatever pid namespace, has the FIFO of a waiter open.
+func (p *place) listens(name string) bool {
+	dir, err := p.file()
+	if err != nil {
+		return false
+	}
+	fd, _ := openEntry(dir, name)
+	closeEntry(fd)
+	return fd != 0
 }

@@ -52,7 +52,7 @@ func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, er
 		now := c.Now()
 		transient := w.transient(wait, now)
 		if !transient && w.expired(now) {
-			return c.everybody(wait), nil
+			return c.everybody(wait), c.dropOwn(wait)
 		}
 		if w.prepare(wait, transient, now) {
 			wait, err = c.attempt()
@@ -83,6 +83,24 @@ func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, er
 		w.lookedAt(c.Now())
 	}
 	return nil, err
+}
+
+// dropOwn removes our records where a stuck busy token keeps us out: an upgrade that fails loses what there was. Where other
+// records keep us out, attempt has removed ours.
+func (c *call) dropOwn(wait []record) error {
+	if wait[0].kind != kindBusy {
+		return nil
+	}
+	v, err := c.look()
+	if err != nil {
+		return err
+	}
+	own := c.own(v)
+	err = c.remove(own...)
+	if len(own) > 0 {
+		c.Wake(true)
+	}
+	return err
 }
 
 // cancelled returns the error of the context, unless that is its deadline, which acquire looks at itself.

@@ -137,8 +137,8 @@ func (p *place) Pause(d time.Duration) (happened bool) {
 		p.before = ""
 	case events.Changed, events.Ended:
 		// Those who came before us go first. Nothing is missed meanwhile, and often several events come at once.
-		if p.rank > 0 && p.rank < eldest {
-			new(events.Watcher).Wait(time.Duration(p.rank)*turn, events.Look{})
+		if p.ahead > 0 && p.rank < eldest {
+			new(events.Watcher).Wait(time.Duration(min(p.ahead, eldest))*turn, events.Look{})
 		}
 	}
 	return event != events.Timeout && event != events.Changed

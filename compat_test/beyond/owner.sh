@@ -246,3 +246,20 @@ without_kcmp flock -u 9 9>&8; without_kcmp flock -n f echo in
 exec 8>f 9>f
 without_kcmp flock 8; without_kcmp flock -n 9; echo $?
 #> 1
+
+### owner-becomes-flock
+# directory: only
+# needs: linux
+for how in '-n' '-n -F' '-n -o' '-w 20'; do
+	sh -c "exec 9>f; flock 9; exec 9>&-; exec flock $how f echo in"; echo $?
+done
+#> in
+#> 0
+#> in
+#> 0
+#> in
+#> 0
+#> in
+#> 0
+sh -c "exec 9>f; flock 9; exec flock -n f echo in"; echo $?
+#> 1

@@ -118,3 +118,24 @@ func TestLimits(t *testing.T) {
 	}
 	expect(t, &w, 50*time.Millisecond, Look{Every: 10 * time.Millisecond}, Timeout)
 }
+
+// With a limit of descriptors below the number of those that are watched poll(2) is an error. A Wait takes its time then.
+func TestLimitLoweredWhileWaiting(t *testing.T) {
+	var w Watcher
+	defer w.Close()
+	if _, err := w.Processes([]int{os.Getpid()}); err != nil {
+		t.Fatal(err)
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
+	start := time.Now()
+	if event := w.Wait(50*time.Millisecond, Look{}); event != Timeout || time.Since(start) < 50*time.Millisecond {
+		t.Errorf("event %d after %v", event, time.Since(start))
+	}
+}

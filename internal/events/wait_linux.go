@@ -93,8 +93,11 @@ func (q *quietWait) poll() bool {
 	for {
 		n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&q.fds)), q.count,
 			uintptr(unsafe.Pointer(&q.left)), 0, 0, 0)
-		if errno != unix.EINTR {
-			return errno != 0 || n > 0
+		switch {
+		case errno == 0:
+			return n > 0
+		case errno != unix.EINTR: // the limit of descriptors was lowered meanwhile: wait without events
+			q.count = 0
 		}
 	}
 }

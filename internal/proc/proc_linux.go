@@ -112,7 +112,13 @@ func countThreads(pid int) int {
 	return len(tasks)
 }
 
+// exists reports whether a process that cannot be seen in /proc is alive. A pidfd is readable when all threads have ended.
 func exists(pid int) bool {
+	if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+		defer unix.Close(fd)
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		return n == 0 || err != nil
+	}
 	err := unix.Kill(pid, 0)
 	return err == nil || err == unix.EPERM
 }
