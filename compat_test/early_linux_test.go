@@ -59,9 +59,9 @@ var needRuntime = []struct{ reason, cases string }{
 	{"the lock call fails, so the file is opened again", "lock-E*-reopens-for-writing"},
 	{"more privileges than the caller", "program-with-rights-of-another-user environment-of-another-user found-with-the-effective-user"},
 	{"the message is not in the output, or not all of it", "execve-fails-and-a-closed-standard-error closed-std*-does-not-write-into-the-lock-file " +
-		"errors-come-before-the-* full-stderr* no-fork-not-found-with-stderr-full message-with-odd-argv0"},
+		"errors-come-before-the-* full-stderr* no-fork-not-found-with-stderr-full message-with-odd-argv0 new-close-standard-error"},
 	{"--help, --version and --verbose write to standard output", "closed-stdout-* help-* version-* file-size-limit-verbose " +
-		"full-* long-verbose-goes-where pipe-without-reader-* verbose-*"},
+		"full-* long-verbose-goes-where pipe-without-reader-* verbose-* blocked-signal-while-waiting"},
 }
 
 // needsRuntime returns why a case needs the Go runtime, or "" if it does not.
