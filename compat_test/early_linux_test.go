@@ -79,6 +79,7 @@ func needsRuntime(c compatCase) string {
 // TestEarly runs the cases where no Go runtime can start: all cases in which
 // flock prints nothing, except those in needRuntime.
 func TestEarly(t *testing.T) {
+	skipInCheck(t)
 	needOurs(t)
 	if os.Getenv("FLOCK_TEST_QEMU") != "" {
 		t.Skip("qemu-user needs threads itself")
@@ -206,6 +207,7 @@ func statusOf(t *testing.T, proc string) map[string]int {
 // Go runtime, and in one that begins with it because FLOCK_BACKEND is set. Both
 // must end alike.
 func TestEarlyAndOrdinary(t *testing.T) {
+	skipInCheck(t)
 	needEarlyRun(t)
 	if !succeeds("strace", "-f", "-o", "/dev/null", "true") {
 		t.Skip("needs strace, and the permission to trace")

@@ -127,6 +127,7 @@ func countSleeps(pid int) (sum int) {
 }
 
 func TestWaitingCostsNothing(t *testing.T) {
+	skipInCheck(t)
 	for _, c := range []struct {
 		name           string
 		holder, waiter []string
@@ -286,6 +287,7 @@ func TestManyReaders(t *testing.T) {
 
 // TestTortureWithEventsLost asserts that exclusion does not depend on events.
 func TestTortureWithEventsLost(t *testing.T) {
+	skipInCheck(t)
 	needDirectoryLock(t)
 	program := filepath.Join(t.TempDir(), "flock")
 	build := exec.Command("go", "build", "-tags", "flock_linkname flock_lose_events", "-ldflags", "-checklinkname=0", "-o", program, ".")
