@@ -284,6 +284,9 @@ func TestTortureWithoutFIFO(t *testing.T) { torture(t, "tortured, no FIFO") }
 
 func torture(t *testing.T, role string) {
 	long := 3 * time.Second
+	if testing.Short() {
+		long = time.Second
+	}
 	if s := os.Getenv("FLOCK_TORTURE"); s != "" {
 		var err error
 		if long, err = time.ParseDuration(s); err != nil {
