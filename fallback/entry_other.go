@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build aix || darwin || dragonfly || freebsd || illumos || netbsd || openbsd || plan9 || solaris || windows
 
 package fallback
 
