@@ -41,13 +41,7 @@ var naiveRemoval = form{"naive", func(options, section []string) []string {
 // TestTortureRemove runs for some seconds each way, and as long as FLOCK_TORTURE says.
 func TestTortureRemove(t *testing.T) {
 	skipInCheck(t)
-	long := 4 * time.Second
-	if s := os.Getenv("FLOCK_TORTURE"); s != "" {
-		var err error
-		if long, err = time.ParseDuration(s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	long := tortureDuration(t)
 	runEachBackend(t, func(t *testing.T, dir string, env []string) {
 		ways, want := removals, []string(nil)
 		if strings.HasSuffix(t.Name(), "/directory") { // whose lock ends with the command

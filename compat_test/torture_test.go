@@ -134,17 +134,25 @@ func reportViolation(guard, what string) {
 	f.Close()
 }
 
+// tortureDuration returns how long to run for each backend: some seconds, or what the environment variable FLOCK_TORTURE
+// says, such as 5m.
+func tortureDuration(t *testing.T) time.Duration {
+	s := os.Getenv("FLOCK_TORTURE")
+	if s == "" {
+		return 4 * time.Second
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // TestTorture runs some seconds for each backend, or as long as the environment variable FLOCK_TORTURE says, such as 5m.
 func TestTorture(t *testing.T) {
 	skipInCheck(t)
 	needOurs(t)
-	long := 4 * time.Second
-	if s := os.Getenv("FLOCK_TORTURE"); s != "" {
-		var err error
-		if long, err = time.ParseDuration(s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	long := tortureDuration(t)
 	for _, way := range []string{"native", "directory"} {
 		t.Run(way, func(t *testing.T) {
 			if way == "directory" {

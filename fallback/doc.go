@@ -78,7 +78,6 @@
 //	macOS                  kinfo_proc, likewise           kern.bootsessionuuid none
 //	Windows                creation time                  not needed           MachineGuid
 //	other Unix, Plan 9     none: the id alone             none                 none
-//	anything else          none: all count as alive       none                 none
 //
 // With the id alone, a lock left by a dead process looks held for as long as another process has the same id: it can
 // block, it cannot let two in. On Linux without a /proc of one's own pid namespace not even the id says anything, and
