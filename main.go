@@ -49,6 +49,9 @@ func run(p *printer, args []string) int {
 	if err != nil {
 		return p.fail(err)
 	}
+	if o.Backend == cli.Other {
+		return p.fail(o.InvalidBackend(""))
+	}
 	p.verbose = o.Verbose
 	switch o.Action {
 	case cli.Help:

@@ -70,10 +70,7 @@ func (p *parser) table() []option {
 			o.FD, err = parseDescriptor(s)
 			return err
 		}),
-		own(value(0, "backend", func(s string) error {
-			p.backendName = s
-			return nil
-		})),
+		own(value(0, "backend", p.setBackend)),
 		own(value(0, "permits", func(s string) (err error) {
 			const invalid = "invalid number of permits (1 or more)"
 			o.Permits, err = parseInt(s, 1, math.MaxInt32, invalid)
@@ -109,7 +106,7 @@ func (p *parser) parseOptions(args []string) (rest []string, err error) {
 		if isCommand {
 			p.shellOption = word
 		}
-		return !unrecognized && p.o.Action != Help && p.o.Action != Version
+		return !unrecognized && !p.isAnswered()
 	})
 	if err == nil && !unrecognized {
 		return set.Args(), nil

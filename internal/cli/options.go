@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"strings"
 	"time"
 
 	"example.org/flock/internal/kernlock"
@@ -28,6 +29,9 @@ type Options struct {
 	Backend Backend
 	Range   kernlock.Range // for ByFcntl
 
+	BackendName   string // as it was given; empty if it was not
+	BackendSource string // --backend or FLOCK_BACKEND
+
 	Permits  int           // 0: not given
 	Cooldown time.Duration // 0: not given
 	Remove   bool          // remove the lock file afterwards
@@ -52,10 +56,11 @@ const (
 	ByFlock                  // flock(2)
 	ByFcntl                  // open file description locks of fcntl(2)
 	Directory                // package fallback
+	Other                    // a program of its own, flock-BackendName
 )
 
 var backends = map[string]Backend{
-	"auto": Auto, "native": Native, "flock": ByFlock, "fcntl": ByFcntl, "directory": Directory,
+	"": Auto, "auto": Auto, "native": Native, "flock": ByFlock, "fcntl": ByFcntl, "directory": Directory,
 }
 
 // A UsageError says what is wrong with the command line.
@@ -67,18 +72,50 @@ type UsageError struct {
 
 func (e *UsageError) Error() string { return e.Text }
 
+// InvalidBackend returns the error for a backend that flock does not know. why ends the sentence in brackets; it may be empty.
+func (o *Options) InvalidBackend(why string) *UsageError {
+	return &UsageError{Text: "invalid backend in " + o.BackendSource + ": '" + o.BackendName +
+		"' (auto, native, flock, fcntl or directory" + why + ")"}
+}
+
 // Parse reads args; the first of them is the program. getenv looks up FLOCK_BACKEND. shell returns the command for the text
 // of -c.
+//
+// For --backend NAME with the name of a program, Backend is Other and nothing after it is read: that is for the program,
+// which may have options of its own.
 func Parse(args []string, getenv func(string) (string, bool), shell func(text string) []string) (*Options, error) {
+	p := &parser{getenv: getenv}
+	return p.parse(args, shell)
+}
+
+// ParseFor reads args for the program of a backend. It is Parse, but the backend is Other, and --backend may only say so. It
+// is for the program to refuse what it does not support, such as descriptor numbers and --no-fork.
+func ParseFor(backend string, args []string, shell func(text string) []string) (*Options, error) {
+	p := &parser{program: backend, getenv: func(string) (string, bool) { return backend, true }}
+	return p.parse(args, shell)
+}
+
+// A parser collects what the command line says.
+type parser struct {
+	o           Options
+	program     string // the backend whose program this is; empty: flock itself
+	getenv      func(string) (string, bool)
+	fcntl       bool   // --fcntl, --start or --length was given
+	ranged      bool   // --start or --length was given
+	shellOption string // -c or --command, if it is among the options, which is allowed with --fd
+	fdOption    bool   // the number came with --fd
+}
+
+func (p *parser) parse(args []string, shell func(string) []string) (*Options, error) {
+	p.o.FD, p.o.ConflictExit = -1, 1
 	if len(args) < 2 {
 		return nil, &UsageError{Text: "not enough arguments", Try: true}
 	}
-	p := &parser{o: Options{FD: -1, ConflictExit: 1}}
 	words, err := p.parseOptions(args)
-	if err != nil || p.o.Action == Help || p.o.Action == Version {
+	if err != nil || p.isAnswered() {
 		return &p.o, err
 	}
-	if err := p.check(getenv); err != nil {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	if err := p.parseOperands(words, shell); err != nil {
@@ -90,18 +127,32 @@ func Parse(args []string, getenv func(string) (string, bool), shell func(text st
 	return &p.o, p.checkSystem()
 }
 
-// A parser collects what the command line says.
-type parser struct {
-	o           Options
-	fcntl       bool   // --fcntl, --start or --length was given
-	ranged      bool   // --start or --length was given
-	shellOption string // -c or --command, if it is among the options, which is allowed with --fd
-	fdOption    bool   // the number came with --fd
-	backendName string // of --backend; empty: not given
+// isAnswered reports whether an option was read after which nothing else counts.
+func (p *parser) isAnswered() bool {
+	return p.o.Action == Help || p.o.Action == Version || p.o.Backend == Other
+}
+
+// setBackend takes the value of --backend.
+func (p *parser) setBackend(name string) error {
+	o := &p.o
+	o.BackendName, o.BackendSource = name, "--backend"
+	switch {
+	case p.program == "" && isProgram(name):
+		o.Backend = Other
+	case p.program != "" && name != p.program:
+		return &UsageError{Text: "invalid backend in --backend: '" + name + "' (this program is the backend " + p.program + ")"}
+	}
+	return nil
+}
+
+// isProgram reports whether a backend of this name can only be a program.
+func isProgram(name string) bool {
+	_, known := backends[name]
+	return !known && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
 // check refuses options that cannot be combined, and chooses the backend.
-func (p *parser) check(getenv func(string) (string, bool)) error {
+func (p *parser) check() error {
 	o := &p.o
 	switch {
 	case o.NoFork && o.Close:
@@ -117,21 +168,19 @@ func (p *parser) check(getenv func(string) (string, bool)) error {
 	if o.Limited && o.Timeout == 0 {
 		o.Nonblock, o.Limited = true, false
 	}
-	name, source := p.backendName, "--backend"
-	if name == "" {
-		name, _ = getenv("FLOCK_BACKEND")
-		source = "FLOCK_BACKEND"
+	if o.BackendName == "" {
+		o.BackendName, _ = p.getenv("FLOCK_BACKEND")
+		o.BackendSource = "FLOCK_BACKEND"
 	}
-	if name == "" {
-		name = "auto"
+	known := false
+	if o.Backend, known = backends[o.BackendName]; !known {
+		if !isProgram(o.BackendName) {
+			return o.InvalidBackend("")
+		}
+		o.Backend = Other
 	}
-	var known bool
-	if o.Backend, known = backends[name]; !known {
-		return &UsageError{Text: "invalid backend in " + source + ": '" + name +
-			"' (auto, native, flock, fcntl or directory)"}
-	}
-	if p.fcntl && (o.Backend == ByFlock || o.Backend == Directory) {
-		return &UsageError{Text: "--fcntl, --start and --length cannot be combined with the backend " + name}
+	if p.fcntl && (o.Backend == ByFlock || o.Backend == Directory || o.Backend == Other) {
+		return &UsageError{Text: "--fcntl, --start and --length cannot be combined with the backend " + o.BackendName}
 	}
 	if p.fcntl {
 		o.Backend = ByFcntl
@@ -229,7 +278,7 @@ func (p *parser) checkRemove() error {
 // checkSystem refuses options that this system does not support.
 func (p *parser) checkSystem() error {
 	o := &p.o
-	if kernlock.HasFlock {
+	if kernlock.HasFlock || o.Backend == Other {
 		return nil // if a kind of lock is missing, its lock call reports that
 	}
 	if kernlock.OwnedByProcess {
