@@ -16,6 +16,7 @@ import (
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/output"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 )
@@ -54,7 +55,7 @@ func (c contender) caller() int {
 }
 
 // lockDirectory carries out the request with the directory lock.
-func lockDirectory(p *printer, f *lockfile.File, r request, c contender) (release func(), err error) {
+func lockDirectory(p *output.Printer, f *lockfile.File, r request, c contender) (release func(), err error) {
 	if r.op == kernlock.Unlock && f.ByName {
 		return nil, nil // just opened, it has no lock
 	}
@@ -62,14 +63,14 @@ func lockDirectory(p *printer, f *lockfile.File, r request, c contender) (releas
 	if err != nil {
 		return nil, directoryError(f, err)
 	}
-	p.warnVerbose("using the directory lock " + sys.Printable(l.Dir()))
+	p.WarnVerbose("using the directory lock " + sys.Printable(l.Dir()))
 	err = useDirectoryLock(p, l, r, c.supervisor)
 	if err == context.Canceled || err == nil && c.supervisor.isGone() {
 		l.Unlock() // nobody waits for the command any more
 		return nil, kernlock.ErrConflict
 	}
 	if held, ok := err.(*fallback.ConflictError); ok {
-		p.warnVerbose(held.Error())
+		p.WarnVerbose(held.Error())
 		if r.limit.Nonblock {
 			return nil, kernlock.ErrConflict
 		}
@@ -97,7 +98,7 @@ func directoryError(f *lockfile.File, err error) error {
 	return &fileError{lockingDirectory, f.Name, err}
 }
 
-func useDirectoryLock(p *printer, l *fallback.Lock, r request, s supervisor) error {
+func useDirectoryLock(p *output.Printer, l *fallback.Lock, r request, s supervisor) error {
 	request := fallback.Request{Mode: fallback.Exclusive, Permits: r.permits}
 	switch {
 	case r.permits > 0:
@@ -113,7 +114,7 @@ func useDirectoryLock(p *printer, l *fallback.Lock, r request, s supervisor) err
 	}
 	l.Notice = func(held *fallback.ConflictError) {
 		if why, vain := isVain(held); vain {
-			p.warn("waiting: " + held.Error() + why)
+			p.Warn("waiting: " + held.Error() + why)
 		}
 	}
 	return l.Lock(waitContext{context.Background(), r.limit.Deadline, s}, request)

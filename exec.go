@@ -15,18 +15,18 @@ import (
 	"example.org/flock/internal/early"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/output"
 )
 
 // execute runs the command while the lock is held, and returns the exit status. It does not return if this process becomes
 // the command.
-func execute(p *printer, f *lockfile.File, o *cli.Options, s supervisor, release func()) int {
-	p.printVerbose("executing " + o.Command[0])
+func execute(p *output.Printer, f *lockfile.File, o *cli.Options, s supervisor, release func()) int {
+	p.PrintVerbose("executing " + o.Command[0])
 	if o.Close {
 		f.CloseOnExec()
 	}
 	if becomesCommand(o, s) {
-		p.flush()
-		if !s.exists() || p.outErr == nil {
+		if unwritten := p.Flush(); unwritten == nil || !s.exists() {
 			return failInChild(p, command.Become(o.Command))
 		} // else nobody would be left to report the write error
 	}
@@ -35,7 +35,7 @@ func execute(p *printer, f *lockfile.File, o *cli.Options, s supervisor, release
 		if _, ok := err.(*command.StartError); ok && o.Close && f.FD == 2 {
 			code = exitStatus(err) // in the reference the child reports it, which has closed its standard error
 		} else {
-			code = failInChild(&printer{name: p.name}, err)
+			code = failInChild(&output.Printer{Name: p.Name}, err)
 		}
 	}
 	if o.Remove {
@@ -44,7 +44,7 @@ func execute(p *printer, f *lockfile.File, o *cli.Options, s supervisor, release
 	}
 	if err == nil && o.Cooldown > 0 {
 		if err := startCooldown(f, o.Cooldown); err != nil {
-			p.fail(err) // the cooldown that began with the command goes on
+			fail(p, err) // the cooldown that began with the command goes on
 		}
 	}
 	return code
@@ -75,36 +75,36 @@ func becomesCommand(o *cli.Options, s supervisor) bool {
 
 // failInChild reports that the command cannot be executed. In the reference the child reports it, and whether its output
 // can be written has no effect on the exit status.
-func failInChild(p *printer, err error) int {
-	code := p.fail(err)
-	p.outErr, p.errErr = nil, nil
+func failInChild(p *output.Printer, err error) int {
+	code := fail(p, err)
+	p.ForgetFailures()
 	return code
 }
 
 // removeLockFile removes the lock file when the command has ended, unless somebody has the lock, such as a child of the
 // command: then it is for the last one to remove the file.
-func removeLockFile(p *printer, f *lockfile.File, backend cli.Backend, command []string) {
+func removeLockFile(p *output.Printer, f *lockfile.File, backend cli.Backend, command []string) {
 	f.Close()
 	directory, err := true, error(nil)
 	for directory && err == nil {
 		// Under the directory lock once more: a contender that makes the file again, and gives up because of the lock that
 		// the first removal takes, leaves it there.
-		directory, err = tryRemove(p.name, f.Name, backend, command)
+		directory, err = tryRemove(p.Name, f.Name, backend, command)
 	}
 	_, kept := err.(lockfile.Kept)
 	switch {
 	case err == nil, errors.Is(err, fs.ErrNotExist):
 	case kept, err == kernlock.ErrConflict:
-		p.warnVerbose("lock file " + f.Name + " is not removed: " + err.Error())
+		p.WarnVerbose("lock file " + f.Name + " is not removed: " + err.Error())
 	default:
-		p.warn((&fileError{removing, f.Name, err}).Error())
+		p.Warn((&fileError{removing, f.Name, err}).Error())
 	}
 }
 
 // tryRemove removes the file called name while it holds the exclusive lock, for which it does not wait. It reports whether
 // that is the directory lock.
 func tryRemove(self, name string, backend cli.Backend, command []string) (directory bool, err error) {
-	p, c := &printer{name: self}, contender{command: command, close: true} // the lock is this process's
+	p, c := &output.Printer{Name: self}, contender{command: command, close: true} // the lock is this process's
 	r := request{op: kernlock.Exclusive, backend: backend, limit: kernlock.Limit{Nonblock: true}}
 	f, err := lockfile.OpenToRemove(name, neededAccess(r.op, backend, 0))
 	if err != nil {
@@ -174,7 +174,7 @@ func (s supervisor) deadline(o *cli.Options, began time.Time) time.Time {
 
 // supervise starts flock once more, to take the lock and become the command, waits for it, and frees the lock. It returns
 // the exit status.
-func supervise(p *printer, f *lockfile.File, r request, c contender, args []string) int {
+func supervise(p *output.Printer, f *lockfile.File, r request, c contender, args []string) int {
 	if f.ByName {
 		// This process may own a lock from before, as a shell that became flock does, and have closed that descriptor: what
 		// it has open of the file would look like that descriptor.
@@ -192,20 +192,20 @@ func supervise(p *printer, f *lockfile.File, r request, c contender, args []stri
 		strconv.FormatInt(left.Nanoseconds(), 10)
 	pid, err := command.StartSelf(append([]string{args[0], self}, args[1:]...))
 	if err != nil {
-		return p.fail(err)
+		return fail(p, err)
 	}
 	child, ended := fallback.Process(pid)
 	l, failed := openDirectoryLock(f, r.op, c) // while the other one starts
 	code, err := command.Wait(pid)
 	if err != nil {
-		return p.fail(err)
+		return fail(p, err)
 	}
 	if failed != nil {
 		return code // the other one has reported it
 	}
 	if r.cooldown > 0 && ended == nil && hadLock(l, child) {
 		if err := startCooldown(f, r.cooldown); err != nil {
-			p.fail(err) // the cooldown that began with the command goes on
+			fail(p, err) // the cooldown that began with the command goes on
 		}
 	}
 	gone := l.Gone

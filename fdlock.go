@@ -8,6 +8,7 @@ import (
 	"example.org/flock/internal/early"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
 )
 
@@ -76,7 +77,7 @@ var (
 
 // acquire carries out the request. A lock with a cooldown is taken when the cooldown of the last holder is over, and begins
 // the next one. It is not held while acquire waits for that.
-func acquire(p *printer, f *lockfile.File, r request, c contender) (release func(), err error) {
+func acquire(p *output.Printer, f *lockfile.File, r request, c contender) (release func(), err error) {
 	switch {
 	case r.remove:
 		return lockNamed(p, f, r, c)
@@ -112,7 +113,7 @@ func acquire(p *printer, f *lockfile.File, r request, c contender) (release func
 
 // lockNamed takes the lock of a file that others remove: when it has the lock, the name must still be that of the file which
 // is open. Otherwise the next one would make a new file and lock that.
-func lockNamed(p *printer, f *lockfile.File, r request, c contender) (release func(), err error) {
+func lockNamed(p *output.Printer, f *lockfile.File, r request, c contender) (release func(), err error) {
 	for {
 		release, err = lock(p, f, r, c)
 		_, failed := err.(*fileError) // the directory lock cannot follow a link whose file is gone
@@ -131,7 +132,7 @@ func lockNamed(p *printer, f *lockfile.File, r request, c contender) (release fu
 // lock carries out the request for c, and returns a function that releases the lock again. The error is
 // kernlock.ErrConflict or ErrTimeout if another process holds the lock, and errSupervise if the directory lock must be taken
 // by a flock that becomes the command.
-func lock(p *printer, f *lockfile.File, r request, c contender) (release func(), err error) {
+func lock(p *output.Printer, f *lockfile.File, r request, c contender) (release func(), err error) {
 	if r.backend != cli.Directory {
 		release, err = lockNative(p, f, r, c)
 		if r.remove {
@@ -152,7 +153,7 @@ func lock(p *printer, f *lockfile.File, r request, c contender) (release func(),
 //
 // All contenders must come to the same choice. So only those answers of the lock call itself move it on which every
 // contender gets alike.
-func lockNative(p *printer, f *lockfile.File, r request, c contender) (release func(), err error) {
+func lockNative(p *output.Printer, f *lockfile.File, r request, c contender) (release func(), err error) {
 	if r.permits > 0 {
 		err := kernlock.LockPermit(f.FD, r.permits, r.backend == cli.ByFcntl, r.limit)
 		if kernlock.IsAbsentRecord(err) && r.backend == cli.Auto {
@@ -181,7 +182,7 @@ func lockNative(p *printer, f *lockfile.File, r request, c contender) (release f
 		case kernlock.IsAbsentRecord(second):
 			return nil, lockError(f, err)
 		}
-		p.warnVerbose("using fcntl(2) locks")
+		p.WarnVerbose("using fcntl(2) locks")
 	}
 	return release, lockError(f, second)
 }
@@ -235,7 +236,7 @@ func freePermit(f *lockfile.File, r request, c contender) {
 }
 
 // waitCooldown waits for the end of the cooldown. It looks again and again, because somebody may move the end.
-func waitCooldown(p *printer, f *lockfile.File, limit kernlock.Limit, s supervisor) error {
+func waitCooldown(p *output.Printer, f *lockfile.File, limit kernlock.Limit, s supervisor) error {
 	for {
 		end, left, err := cooldownLeft(f)
 		switch {
@@ -245,7 +246,7 @@ func waitCooldown(p *printer, f *lockfile.File, limit kernlock.Limit, s supervis
 			return kernlock.ErrConflict
 		}
 		if err := limit.Wait(min(left, 100*time.Millisecond)); err != nil {
-			p.warnVerbose("cooldown until " + formatClock(end))
+			p.WarnVerbose("cooldown until " + formatClock(end))
 			return err
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"io/fs"
 	"os/user"
 	"strconv"
-	"strings"
 	"time"
 
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/output"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 )
@@ -26,16 +26,16 @@ type listing struct {
 
 // showHolders lists who holds the lock and who waits, and returns the exit status: 0 if somebody holds it, 1 if nobody does.
 // Anything that is not one of these answers has another status.
-func showHolders(p *printer, o *cli.Options) int {
-	p.unwrittenStatus = exOSErr
+func showHolders(p *output.Printer, o *cli.Options) int {
+	p.UnwrittenStatus = exOSErr
 	list, err := listHolders(p, o)
 	if err != nil {
-		return p.fail(err)
+		return fail(p, err)
 	}
 	status := 1
-	var rows [][4]string
+	var rows [][]string
 	if sys.IsTerminal(1) {
-		rows = append(rows, [4]string{"PID", "MODE", "USER", "COMMAND"})
+		rows = append(rows, []string{"PID", "MODE", "USER", "COMMAND"})
 	}
 	for _, l := range list {
 		row, ok := l.row()
@@ -47,12 +47,12 @@ func showHolders(p *printer, o *cli.Options) int {
 			status = 0
 		}
 	}
-	p.print(formatTable(rows))
+	p.Print(output.FormatTable(rows))
 	return status
 }
 
 // listHolders returns the holders of kernel locks, those of the directory lock, and the cooldown.
-func listHolders(p *printer, o *cli.Options) (list []listing, err error) {
+func listHolders(p *output.Printer, o *cli.Options) (list []listing, err error) {
 	f := lockfile.Unopened(o.File)
 	if o.FD >= 0 {
 		f = lockfile.Descriptor(o.FD)
@@ -78,7 +78,7 @@ func listHolders(p *printer, o *cli.Options) (list []listing, err error) {
 	case missing == nil && time.Until(cooldownEnd) > 0:
 		list = append(list, listing{mode: "cooldown", note: "until " + formatClock(cooldownEnd), free: true})
 	case missing != nil && len(list) == 0:
-		p.warn((&fileError{opening, f.Name, missing}).Error()) // nobody holds it, but the name may be mistyped
+		p.Warn((&fileError{opening, f.Name, missing}).Error()) // nobody holds it, but the name may be mistyped
 	}
 	return list, nil
 }
@@ -136,8 +136,8 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 }
 
 // row returns the columns, and false for a process that has ended.
-func (l listing) row() (row [4]string, ok bool) {
-	row = [4]string{"-", l.mode, "-", l.note}
+func (l listing) row() (row []string, ok bool) {
+	row = []string{"-", l.mode, "-", l.note}
 	if l.waiting {
 		row[1] += " (waiting)"
 	}
@@ -165,25 +165,4 @@ func userOf(pid int) string {
 		return u.Username
 	}
 	return uid
-}
-
-// formatTable lays rows out in columns.
-func formatTable(rows [][4]string) string {
-	var width [4]int
-	for _, row := range rows {
-		for i, cell := range row {
-			width[i] = max(width[i], len(cell))
-		}
-	}
-	var b strings.Builder
-	for _, row := range rows {
-		for i, cell := range row {
-			b.WriteString(cell)
-			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", width[i]-len(cell)+1))
-			}
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
 }

@@ -18,6 +18,7 @@ import (
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/early"
+	"example.org/flock/internal/output"
 )
 
 // version is set by the Makefile.
@@ -33,32 +34,32 @@ func init() {
 }
 
 func main() {
-	p := &printer{name: command.BaseName(os.Args[0])}
+	p := &output.Printer{Name: command.BaseName(os.Args[0])}
 	code := run(p, os.Args)
-	os.Exit(p.status(code))
+	os.Exit(p.Status(code))
 }
 
 // run is the whole program. It returns the exit status, or does not return: with --no-fork the command replaces this
 // process.
-func run(p *printer, args []string) int {
+func run(p *output.Printer, args []string) int {
 	s, args, err := readSupervisor(args)
 	if err != nil {
-		return p.fail(err)
+		return fail(p, err)
 	}
 	o, err := cli.Parse(args, cstart.Getenv, command.Shell)
 	if err != nil {
-		return p.fail(err)
+		return fail(p, err)
 	}
 	if o.Backend == cli.Other {
-		return p.fail(o.InvalidBackend(""))
+		return fail(p, o.InvalidBackend(""))
 	}
-	p.verbose = o.Verbose
+	p.Verbose = o.Verbose
 	switch o.Action {
 	case cli.Help:
-		p.print(cli.HelpText(p.name))
+		p.Print(cli.HelpText(p.Name))
 		return 0
 	case cli.Version:
-		p.print(cli.VersionText(p.name, versionOrModule()))
+		p.Print(cli.VersionText(p.Name, versionOrModule()))
 		return 0
 	case cli.Holders:
 		return showHolders(p, o)
@@ -69,7 +70,7 @@ func run(p *printer, args []string) int {
 
 	f, err := openLockFile(o)
 	if err != nil {
-		return p.fail(err)
+		return fail(p, err)
 	}
 	if o.Limited {
 		cstart.OutlastAlarm()
@@ -82,9 +83,9 @@ func run(p *printer, args []string) int {
 	case errSupervise:
 		return supervise(p, f, r, c, args)
 	default:
-		return p.refuse(err, o.ConflictExit)
+		return refuse(p, err, o.ConflictExit)
 	}
-	p.printVerbose("getting lock took " + formatSeconds(time.Since(began)) + " seconds")
+	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
 	if len(o.Command) == 0 {
 		return 0
 	}

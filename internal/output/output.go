@@ -1,0 +1,130 @@
+// Package output prints to the user in the program's name, for flock and for the programs of backends. Everything that they
+// say goes through it.
+package output
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.org/flock/internal/cli"
+	"example.org/flock/internal/sys"
+)
+
+// A Printer prints in the name of a program.
+type Printer struct {
+	Name    string // of the program, without its directory
+	Verbose bool
+
+	// UnwrittenStatus is the exit status if standard output cannot be written; 0 means 1.
+	UnwrittenStatus int
+
+	outErr    error  // of the first failed write to standard output
+	errErr    error  // and to standard error
+	unwritten string // to standard output
+}
+
+// Warn prints a line, after the program's name, to standard error.
+func (p *Printer) Warn(text string) { p.writeError(p.Name + ": " + text + "\n") }
+
+// WarnVerbose does so with --verbose only.
+func (p *Printer) WarnVerbose(text string) {
+	if p.Verbose {
+		p.Warn(text)
+	}
+}
+
+// WarnError prints an error to standard error, and after a *cli.UsageError where to find help.
+func (p *Printer) WarnError(err error) {
+	p.Warn(err.Error())
+	var usage *cli.UsageError
+	if errors.As(err, &usage) {
+		if usage.Try {
+			p.writeError("Try '" + p.Name + " --help' for more information.\n")
+		}
+		if usage.Hint != "" {
+			p.Warn(usage.Hint)
+		}
+	}
+}
+
+func (p *Printer) writeError(text string) {
+	if err := sys.Write(2, text); err != nil {
+		p.errErr = err
+	}
+}
+
+// Print prints to standard output as the C library does: to a terminal at once, to anything else at the end. A failure is
+// reported at the end, too.
+func (p *Printer) Print(text string) {
+	p.unwritten += text
+	if sys.IsTerminal(1) {
+		p.Flush()
+	}
+}
+
+// PrintVerbose prints a line, after the program's name, with --verbose only.
+func (p *Printer) PrintVerbose(text string) {
+	if p.Verbose {
+		p.Print(p.Name + ": " + text + "\n")
+	}
+}
+
+// Flush writes what is to be printed. It returns the error of the first write to standard output that failed, this one or
+// an earlier one.
+func (p *Printer) Flush() error {
+	if p.unwritten != "" {
+		if err := sys.Write(1, p.unwritten); err != nil && p.outErr == nil {
+			p.outErr = err
+		}
+		p.unwritten = ""
+	}
+	return p.outErr
+}
+
+// ForgetFailures makes failed writes have no effect on the exit status.
+func (p *Printer) ForgetFailures() { p.outErr, p.errErr = nil, nil }
+
+// Status flushes, and returns the exit status to end with: 1 instead of code if something could not be written. As in the
+// reference, a closed standard output or a pipe without a reader is no failure.
+func (p *Printer) Status(code int) int {
+	if err := p.Flush(); err != nil && !sys.NobodyReads(err) {
+		p.Warn("write error: " + sys.Text(err))
+		return max(p.UnwrittenStatus, 1)
+	}
+	if p.errErr != nil {
+		return max(p.UnwrittenStatus, 1)
+	}
+	return code
+}
+
+// FormatSeconds writes a duration as S.UUUUUU.
+func FormatSeconds(d time.Duration) string {
+	micro := strconv.FormatInt(int64(d/time.Microsecond%1e6)+1e6, 10)
+	return strconv.FormatInt(int64(d/time.Second), 10) + "." + micro[1:]
+}
+
+// FormatTable lays rows out in columns. All rows have the same number of cells.
+func FormatTable(rows [][]string) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	width := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			width[i] = max(width[i], len(cell))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		for i, cell := range row {
+			b.WriteString(cell)
+			if i < len(row)-1 {
+				b.WriteString(strings.Repeat(" ", width[i]-len(cell)+1))
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
