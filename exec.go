@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
+	"example.org/flock/internal/proc"
+	"example.org/flock/internal/sys"
 )
 
 // execute runs the command while the lock is held, and returns the exit status. It does not return if this process becomes
@@ -48,6 +51,25 @@ func execute(p *output.Printer, f *lockfile.File, o *cli.Options, s supervisor, 
 		}
 	}
 	return code
+}
+
+// becomeBackend replaces this process by the program of a backend that flock does not know, with the same words. It returns
+// only an error.
+func becomeBackend(o *cli.Options, args []string) error {
+	program := "flock-" + o.BackendName
+	if proc.IsSetUserID() {
+		return o.InvalidBackend("; a set-user-id or set-group-id flock runs no " + program)
+	}
+	dir, places := "", "PATH"
+	if self, err := os.Executable(); err == nil {
+		dir = filepath.Dir(self)
+		places = sys.Printable(dir) + " or in PATH"
+	}
+	path := command.Find(program, dir)
+	if path == "" {
+		return o.InvalidBackend("; there is no " + program + " in " + places)
+	}
+	return command.Become(append([]string{path}, args[1:]...))
 }
 
 // earlyFailure returns why the run without the Go runtime could not execute the command, or not wait for it. Where the

@@ -51,7 +51,7 @@ func run(p *output.Printer, args []string) int {
 		return fail(p, err)
 	}
 	if o.Backend == cli.Other {
-		return fail(p, o.InvalidBackend(""))
+		return fail(p, becomeBackend(o, args))
 	}
 	p.Verbose = o.Verbose
 	switch o.Action {

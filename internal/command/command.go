@@ -6,6 +6,7 @@
 //	Run(argv)        runs a command and returns its exit status
 //	Become(argv)     replaces this process by a command; returns only an error
 //	Prepare(argv)    makes sure that the process which Run or Become will use exists, and returns its id
+//	Find(name, dir)  returns the path of a program in a directory or else in PATH, "" if there is none
 //	StartSelf(args)  starts this program once more
 //	Wait(pid)        waits for a child and returns its exit status
 //	Shell(text)      returns the command that runs text in the shell, for -c

@@ -3,6 +3,7 @@ package command
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -68,6 +69,16 @@ func Become(argv []string) error {
 		err = &StartError{argv[0], syscall.Exec(path, argv, os.Environ())}
 	}
 	return err
+}
+
+// Find returns the path of the program called name in dir, or else in $path; "" if there is none.
+func Find(name, dir string) string {
+	path := filepath.Join(dir, name)
+	if info, err := os.Stat(path); dir != "" && err == nil && !info.IsDir() {
+		return path
+	}
+	path, _ = find(name)
+	return path
 }
 
 func find(name string) (string, error) {

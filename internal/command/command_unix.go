@@ -4,6 +4,7 @@ package command
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -64,6 +65,32 @@ func Become(argv []string) error {
 func restoreSignals() {
 	cstart.DefaultAction(syscall.SIGCHLD)
 	cstart.RestoreMask()
+}
+
+// Find returns the path of the program called name in dir, or else in PATH; "" if there is none. A file that may not be
+// executed is found only if there is no other, as by execvp(3).
+func Find(name, dir string) (path string) {
+	try := func(file string) error {
+		info, err := os.Stat(file)
+		if err != nil || !info.Mode().IsRegular() {
+			return syscall.ENOENT
+		}
+		err = unix.Access(file, unix.X_OK)
+		if err == nil || path == "" {
+			path = file
+		}
+		if err != nil {
+			err = syscall.EACCES
+		}
+		return err
+	}
+	if dir == "" || try(filepath.Join(dir, name)) != nil {
+		searchPath(name, try)
+	}
+	if path != "" && !strings.Contains(path, "/") {
+		path = "./" + path // else it would be searched for in PATH again
+	}
+	return path
 }
 
 func spawn(path string, argv, env []string) (pid int, err error) {

@@ -162,14 +162,30 @@ func programAndLine(argv []string) (path, line string, err error) {
 
 func find(name string) (path string, err error) {
 	dirs, _ := cstart.Getenv("PATH")
-	extensions, _ := cstart.Getenv("PATHEXT")
 	_, notHere := cstart.Getenv("NoDefaultCurrentDirectoryInExePath") // as cmd.exe has it
-	for _, file := range commandFiles(filepath.FromSlash(name), dirs, extensions, !notHere) {
+	path = search(filepath.FromSlash(name), dirs, !notHere)
+	if path == "" {
+		return "", windows.ERROR_FILE_NOT_FOUND
+	}
+	return path, nil
+}
+
+// Find returns the path of the program called name in dir, or else in PATH; "" if there is none. Unlike a command, it is
+// not searched for in the current directory.
+func Find(name, dir string) string {
+	dirs, _ := cstart.Getenv("PATH")
+	return search(name, `"`+dir+`";`+dirs, false)
+}
+
+// search returns the first file that name can mean, or "".
+func search(name, dirs string, here bool) string {
+	extensions, _ := cstart.Getenv("PATHEXT")
+	for _, file := range commandFiles(name, dirs, extensions, here) {
 		if info, err := os.Stat(file); err == nil && !info.IsDir() {
-			return file, nil
+			return file
 		}
 	}
-	return "", windows.ERROR_FILE_NOT_FOUND
+	return ""
 }
 
 // Shell returns the command that runs text in the shell. It does not use SHELL: if

@@ -4,8 +4,12 @@ package proc
 
 import (
 	"errors"
+	"os"
 	"syscall"
 )
+
+// IsSetUserID reports whether this process has more rights than its caller, as a set-user-id or set-group-id program.
+func IsSetUserID() bool { return os.Getuid() != os.Geteuid() || os.Getgid() != os.Getegid() }
 
 // Of other processes' parents, users, commands, descriptors and locks nothing is known on these systems.
 
