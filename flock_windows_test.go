@@ -389,6 +389,24 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+func TestBackendProgram(t *testing.T) {
+	r := newRoom(t)
+	program := "@\"" + r.self + "\" helper print %*\r\n@exit /b 6\r\n"
+	for _, path := range []string{filepath.Join(filepath.Dir(r.flock), "flock-probe.cmd"), r.path("flock-here.cmd")} {
+		if err := os.WriteFile(path, []byte(program), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := r.expect(6, "--backend", "probe", "lock", "a b"); out != "\"--backend\"\n\"probe\"\n\"lock\"\n\"a b\"\n" {
+		r.Errorf("the words come out as %s", out)
+	}
+	for _, name := range []string{"nosuch", "here"} { // the current directory does not count
+		if out := r.expect(exUsage, "--backend", name, "lock", "@", "exit", "0"); !strings.Contains(out, "there is no flock-"+name+" in ") {
+			r.Errorf("without a program it says %s", out)
+		}
+	}
+}
+
 func TestStandardInput(t *testing.T) {
 	r := newRoom(t)
 	cmd := r.command("lock", "@", "copy")

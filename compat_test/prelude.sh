@@ -9,6 +9,7 @@
 #   touch_in SECONDS FILE  set the modification time of FILE to SECONDS from now; SECONDS may be negative
 #   exclusive NAME CMD... run CMD, and print a line if another process runs "exclusive NAME" at the same time
 #   moving SHELL N        a script of SHELL locks f by a descriptor and moves the descriptor while N others try to lock
+#   backend_program DIRECTORY NAME  make the program flock-NAME, which prints its words and exits with 7
 #   without_kcmp CMD...   run CMD where kcmp(2) is forbidden
 #
 # Where the kernel does not show who waits (no /proc/locks, or a directory lock), waiting is true after a short time: a
@@ -65,6 +66,11 @@ moving() {
 	echo never in
 	: >stop; wait $mover
 	flock -n f echo in
+}
+backend_program() {
+	mkdir -p "$1"
+	printf '#!/bin/sh\nprintf "<%%s>" "$0" "$@"; echo\nexit 7\n' >"$1/flock-$2"
+	chmod +x "$1/flock-$2"
 }
 without_kcmp() { "$SELF" without-kcmp "$(type -P "$1")" "${@:2}"; }
 exclusive() {

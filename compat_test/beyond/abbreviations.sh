@@ -27,8 +27,8 @@ flock --perm=0 f echo permits 2>/dev/null; echo $?
 #> 64
 flock --b auto f echo backend
 #> backend
-flock --back=x f true; echo $?
-#> flock: invalid backend in --backend: 'x' (auto, native, flock, fcntl or directory)
+flock --back=X f true; echo $?
+#> flock: invalid backend in --backend: 'X' (auto, native, flock, fcntl or directory)
 #> 64
 flock --ho f >/dev/null; echo $?
 #> 1
