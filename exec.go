@@ -66,8 +66,11 @@ func becomeBackend(o *cli.Options, args []string) error {
 		places = sys.Printable(dir) + " or in PATH"
 	}
 	path := command.Find(program, dir)
-	if path == "" {
+	switch path {
+	case "":
 		return o.InvalidBackend("; there is no " + program + " in " + places)
+	case args[0]: // flock has become it already, and would do so for ever
+		return o.InvalidBackend("; " + program + " is flock itself")
 	}
 	return command.Become(append([]string{path}, args[1:]...))
 }

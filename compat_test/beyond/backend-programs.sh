@@ -139,6 +139,18 @@ ls
 #> bin
 #> flock-here
 
+### backend-program-that-is-flock-itself
+mkdir bin path; cp -L "$(command -v flock)" bin/flock-go; ln -s flock-go bin/flock; ln -s ../bin/flock path/flock-link
+PATH=$PWD/path:$PATH
+for program in bin/flock bin/flock-go; do $program --backend go f true; echo $?; done
+#> flock-go: invalid backend in --backend: 'go' (auto, native, flock, fcntl or directory; flock-go is flock itself)
+#> 64
+#> flock-go: invalid backend in --backend: 'go' (auto, native, flock, fcntl or directory; flock-go is flock itself)
+#> 64
+FLOCK_BACKEND=link bin/flock f true; echo $?
+#> flock-link: invalid backend in FLOCK_BACKEND: 'link' (auto, native, flock, fcntl or directory; flock-link is flock itself)
+#> 64
+
 ### backend-program-that-cannot-be-executed
 mkdir a b; PATH=$PWD/a:$PWD/b:$PATH
 echo 'echo text' >a/flock-one
