@@ -40,7 +40,7 @@ _flock() {
 	if [[ $want ]]; then
 		[[ $cur == '=' ]] && cur=''
 		case $want in
-		--backend) COMPREPLY=($(compgen -W 'auto native flock fcntl directory' -- "$cur")) ;;
+		--backend) COMPREPLY=($(compgen -W "auto native flock fcntl directory $(_flock_programs)" -- "$cur")) ;;
 		--fd) _flock_descriptors "$cur" ;;
 		esac
 		return
@@ -96,6 +96,9 @@ _flock_options() {
 	[[ $1 == fd ]] && COMPREPLY+=($(compgen -W '--command' -- "$cur"))
 	return 0
 }
+
+# Print the backends that are programs, flock-NAME. flock-go is flock itself.
+_flock_programs() { compgen -c flock- | sed -n '/^flock-go$/d; s/^flock-\([a-z0-9]*\)$/\1/p'; }
 
 # Complete the descriptors that this shell has open.
 _flock_descriptors() {

@@ -100,6 +100,11 @@ function __fish_flock_descriptors
     end
 end
 
+# Print the backends that are programs, flock-NAME. flock-go is flock itself.
+function __fish_flock_programs
+    complete -C flock- | string replace -rf '^flock-([a-z0-9]+)(\t.*)?$' '$1' | string match -v go
+end
+
 for command in flock flock-go
     set -l options -c $command -n '__fish_flock_is none fd'
     complete -c $command -f
@@ -119,7 +124,7 @@ for command in flock flock-go
     complete $options -l start -x -d 'Lock from this byte on'
     complete $options -l length -x -d 'Lock that many bytes'
     complete $options -l backend -x -d 'Choose the way of locking' \
-        -a "auto\t'flock(2), else fcntl, else directory' native\t'Auto without directory' flock\t'flock(2)' fcntl\t'Open file description locks' directory\t'A directory beside the file'"
+        -a "auto\t'flock(2), else fcntl, else directory' native\t'Auto without directory' flock\t'flock(2)' fcntl\t'Open file description locks' directory\t'A directory beside the file' (__fish_flock_programs)"
     complete $options -l permits -x -d 'Allow up to that many holders at once'
     complete $options -l cooldown -x -d 'Refuse the lock for that many seconds after its holder is done'
     complete $options -l remove -d 'Remove the lock file afterwards'

@@ -11,7 +11,8 @@ mkdir "$dir/bin" "$dir/play" "$dir/play/adir"
 : >"$dir/play/a lock"
 : >"$dir/play/zlock"
 printf '#!/bin/sh\n' >"$dir/bin/zzcommand"
-chmod +x "$dir/bin/zzcommand"
+for name in flock-probe flock-go flock-no-name; do cp "$dir/bin/zzcommand" "$dir/bin/$name"; done
+chmod +x "$dir/bin/"*
 PATH=$dir/bin:$PATH
 export PATH here dir
 cd "$dir/play"
@@ -104,7 +105,8 @@ for shell in bash zsh fish; do
 		--wait --conflict-exit-code --close --no-fork --fd --fcntl --start --length \
 		--backend --permits --cooldown --remove --holders --verbose --help --version
 	expect $shell 'flock -n --c' --close --conflict-exit-code --cooldown !--shared
-	expect $shell 'flock --backend ' auto native flock fcntl directory !zlock
+	expect $shell 'flock --backend ' auto native flock fcntl directory probe !go !no-name !zlock
+	expect $shell 'flock --backend p' probe !auto
 	expect $shell 'flock --backend d' directory !auto
 	expect $shell 'flock --fd ' 0 1 2 !zlock
 	expect $shell 'flock -w ' !zlock

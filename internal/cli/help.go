@@ -38,7 +38,8 @@ Options:
      --cooldown <secs>    refuse the lock for that long after its holder is done
      --remove             remove the lock file after the command
      --holders            list who holds the lock, or waits for it
-     --backend <name>     auto, native, flock, fcntl or directory
+     --backend <name>     auto, native, flock, fcntl or directory,
+                          or a program flock-<name>
 
  -h, --help               display this help
  -V, --version            display version
