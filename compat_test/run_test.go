@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A world is one environment in which the cases run: a flock on PATH, variables, limits.
@@ -151,29 +153,17 @@ func sortLines(text string) string {
 }
 
 // killSession kills everything that a script has left running. Killing the process group is not enough, because job
-// control gives each job a group of its own. /proc, where there is one, shows all processes of the session.
+// control gives each job a group of its own. /proc, where there is one, lists all processes.
 func killSession(leader int) {
 	syscall.Kill(-leader, syscall.SIGKILL)
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		text, err := os.ReadFile(path)
+	entries, _ := os.ReadDir("/proc")
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
 		if err != nil {
 			continue
 		}
-		_, after, ok := cutLast(string(text), ") ")
-		fields := strings.Fields(after)
-		if !ok || len(fields) < 4 || fields[3] != strconv.Itoa(leader) {
-			continue
-		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+		if session, err := unix.Getsid(pid); err == nil && session == leader {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }

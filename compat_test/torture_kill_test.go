@@ -261,9 +261,10 @@ func kill(pid, parent int, s unix.Signal) {
 
 // children returns the children of a process, of all its threads.
 func children(pid int) (pids []int) {
-	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, path := range paths {
-		text, _ := os.ReadFile(path)
+	threads := fmt.Sprintf("/proc/%d/task", pid)
+	entries, _ := os.ReadDir(threads)
+	for _, entry := range entries {
+		text, _ := os.ReadFile(filepath.Join(threads, entry.Name(), "children"))
 		for _, word := range strings.Fields(string(text)) {
 			var child int
 			fmt.Sscan(word, &child)
