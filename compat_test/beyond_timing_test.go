@@ -110,9 +110,12 @@ done`
 // beginning of the next there must be a whole cooldown. The command takes longer than the cooldown, so the cooldown that
 // is set at its start is over when it ends.
 func TestCooldownHasNoGap(t *testing.T) {
+	t.Parallel()
 	skipInCheck(t)
 	const cooldown = 30 * time.Millisecond
+	const commands = 45
 	runEachBackend(t, func(t *testing.T, dir string, env []string) {
+		t.Parallel()
 		const worker = `while [ ! -e stop ]; do
 	flock -w .5 --cooldown .03 f bash -c 'echo ${EPOCHREALTIME/./}000 >>log; sleep .04; echo ${EPOCHREALTIME/./}000 >>log' || [ $? = 1 ] || exit
 done`
@@ -120,19 +123,21 @@ done`
 		for range 6 {
 			workers = append(workers, startScript(t, dir, env, worker))
 		}
-		time.Sleep(3 * time.Second)
+		log := func() []string {
+			text, _ := os.ReadFile(filepath.Join(dir, "log"))
+			return strings.Fields(string(text))
+		}
+		for end := time.Now().Add(time.Minute); len(log()) < 2*commands && time.Now().Before(end); {
+			time.Sleep(20 * time.Millisecond)
+		}
 		if err := os.WriteFile(filepath.Join(dir, "stop"), nil, 0o666); err != nil {
 			t.Fatal(err)
 		}
 		for _, w := range workers {
 			waitForScript(t, w)
 		}
-		text, err := os.ReadFile(filepath.Join(dir, "log"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Fields(string(text))
-		if len(lines) < 20 || len(lines)%2 != 0 {
+		lines := log()
+		if len(lines) < 2*commands || len(lines)%2 != 0 {
 			t.Fatalf("%d lines", len(lines))
 		}
 		shortest := time.Hour

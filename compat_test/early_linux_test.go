@@ -207,6 +207,7 @@ func statusOf(t *testing.T, proc string) map[string]int {
 // Go runtime, and in one that begins with it because FLOCK_BACKEND is set. Both
 // must end alike.
 func TestEarlyAndOrdinary(t *testing.T) {
+	t.Parallel()
 	skipInCheck(t)
 	needEarlyRun(t)
 	if !succeeds("strace", "-f", "-o", "/dev/null", "true") {

@@ -102,7 +102,7 @@ func (k mutantKind) mutants(t *testing.T) (names []string) {
 // newWorld makes a world whose flock has a fault. Many faults make a case wait until its limit, so the limits are short.
 // They are the same without a fault.
 func (k mutantKind) newWorld(t *testing.T, mutant string) *world {
-	w := newModeWorld(t, "mutant-world-"+mutant, k.build(t, mutant))
+	w := newModeWorld(t, filepath.Base(k.source)+"-"+mutant, k.build(t, mutant))
 	t.Cleanup(func() { os.RemoveAll(w.dir) })
 	w.limit = 8 * time.Second
 	w.env = []string{"AWAIT_TRIES=150", "LOCKS=native"}
@@ -134,6 +134,7 @@ func TestMutants(t *testing.T) {
 
 // TestSomeMutants is a sample: the case beside each of these faults sees it.
 func TestSomeMutants(t *testing.T) {
+	t.Parallel()
 	skipInCheck(t)
 	pairs := map[string]string{
 		// of standin.c
@@ -172,6 +173,7 @@ func TestSomeMutants(t *testing.T) {
 	}
 	for name, newKind := range map[string]func(*testing.T) mutantKind{"standin": newStandins, "ours": newWrappers} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			k := newKind(t)
 			faultless := k.newWorld(t, "")
 			tried := 0

@@ -134,12 +134,12 @@ func reportViolation(guard, what string) {
 	f.Close()
 }
 
-// tortureDuration returns how long to run for each backend: some seconds, or what the environment variable FLOCK_TORTURE
-// says, such as 5m.
+// tortureDuration returns how long to run for each backend: what the environment variable FLOCK_TORTURE says, such as 5m, or
+// two seconds. Forms, modes and faults are drawn at random, so each run tries others.
 func tortureDuration(t *testing.T) time.Duration {
 	s := os.Getenv("FLOCK_TORTURE")
 	if s == "" {
-		return 4 * time.Second
+		return 2 * time.Second
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil {
@@ -148,7 +148,7 @@ func tortureDuration(t *testing.T) time.Duration {
 	return d
 }
 
-// TestTorture runs some seconds for each backend, or as long as the environment variable FLOCK_TORTURE says, such as 5m.
+// TestTorture runs for tortureDuration with each backend.
 func TestTorture(t *testing.T) {
 	skipInCheck(t)
 	needOurs(t)

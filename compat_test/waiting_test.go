@@ -127,6 +127,7 @@ func countSleeps(pid int) (sum int) {
 }
 
 func TestWaitingCostsNothing(t *testing.T) {
+	t.Parallel()
 	skipInCheck(t)
 	for _, c := range []struct {
 		name           string
@@ -295,5 +296,5 @@ func TestTortureWithEventsLost(t *testing.T) {
 	}
 	defer func(path string) { oursPath = path }(oursPath)
 	oursPath = program
-	torture(t, "directory", 4*time.Second)
+	torture(t, "directory", tortureDuration(t))
 }
