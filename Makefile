@@ -38,7 +38,7 @@ test: flock                   ## run all tests (less than three minutes)
 test-go:
 	go test -timeout 30m -count=1 ./...
 
-# What runs beside the tests, which leave a core idle for much of the time. It is nice, so that it does not slow them down.
+# What runs beside the tests, which mostly wait. It is nice, so that it does not slow them down.
 test-beside:
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go mod tidy -diff
