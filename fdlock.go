@@ -246,7 +246,7 @@ func waitCooldown(p *output.Printer, f *lockfile.File, limit kernlock.Limit, s s
 			return kernlock.ErrConflict
 		}
 		if err := limit.Wait(min(left, 100*time.Millisecond)); err != nil {
-			p.WarnVerbose("cooldown until " + formatClock(end))
+			p.WarnVerbose("cooldown until " + output.FormatClock(end))
 			return err
 		}
 	}

@@ -76,7 +76,7 @@ func listHolders(p *output.Printer, o *cli.Options) (list []listing, err error) 
 	list = append(list, more...)
 	switch {
 	case missing == nil && time.Until(cooldownEnd) > 0:
-		list = append(list, listing{mode: "cooldown", note: "until " + formatClock(cooldownEnd), free: true})
+		list = append(list, listing{mode: "cooldown", note: "until " + output.FormatClock(cooldownEnd), free: true})
 	case missing != nil && len(list) == 0:
 		p.Warn((&fileError{opening, f.Name, missing}).Error()) // nobody holds it, but the name may be mistyped
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"time"
 
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
@@ -120,9 +119,4 @@ func refuse(p *output.Printer, err error, conflictExit int) int {
 		return fail(p, err)
 	}
 	return conflictExit
-}
-
-// formatClock writes a time of day, not too early.
-func formatClock(t time.Time) string {
-	return t.Add(time.Second - 1).Format("2006-01-02 15:04:05 -0700")
 }

@@ -198,7 +198,10 @@ func (p *parser) parseOperands(words []string, shell func(string) []string) erro
 	if p.shellOption == "" && !p.fdOption && len(words) > 0 {
 		if len(words) == 1 {
 			fd, err := parseDescriptor(words[0])
-			if err != nil {
+			switch {
+			case err != nil && p.program != "":
+				return &UsageError{Text: "missing command"}
+			case err != nil:
 				return err
 			}
 			o.FD = fd

@@ -97,7 +97,7 @@ func TestParseFor(t *testing.T) {
 		{"--start 0 lock true", Options{}, "", "--fcntl, --start and --length cannot be combined with the backend etcd"},
 		{"--backend etcd --length 1 l true", Options{}, "", "--fcntl, --start and --length cannot be combined with the backend etcd"},
 		{"-o -F lock true", Options{}, "", "the --no-fork and --close options are incompatible"},
-		{"lock", Options{}, "", "invalid file descriptor: 'lock'"},
+		{"lock", Options{}, "", "missing command"},
 	} {
 		o, err := ParseFor("etcd", append([]string{"flock-etcd"}, strings.Fields(c.args)...), shell)
 		if c.text != "" {

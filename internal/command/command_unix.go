@@ -21,20 +21,24 @@ func Prepare([]string) int { return syscall.Getpid() }
 
 // Run runs a command and returns its exit status, or 128 plus the number of the signal that killed it.
 func Run(argv []string) (int, error) {
-	restoreSignals()
-	env := cstart.Environ()
-	var pid int
-	err := search(argv, func(path string, argv []string) (err error) {
-		if err := unix.Stat(path, new(unix.Stat_t)); err != nil {
-			return err // saves a fork
-		}
-		pid, err = spawn(path, argv, env)
-		return err
-	})
+	pid, err := Start(argv, cstart.Environ(), syscall.SysProcAttr{})
 	if err != nil {
 		return 0, err
 	}
 	return Wait(pid)
+}
+
+// Start starts a command with the environment env and attributes of the system, and returns its process id.
+func Start(argv, env []string, attr syscall.SysProcAttr) (pid int, err error) {
+	restoreSignals()
+	err = search(argv, func(path string, argv []string) (err error) {
+		if err := unix.Stat(path, new(unix.Stat_t)); err != nil {
+			return err // saves a fork
+		}
+		pid, err = spawn(path, argv, env, attr)
+		return err
+	})
+	return pid, err
 }
 
 func StartSelf(args []string) (pid int, err error) {
@@ -43,7 +47,7 @@ func StartSelf(args []string) (pid int, err error) {
 	if err != nil {
 		return 0, &StartError{args[0], err}
 	}
-	pid, err = spawn(exe, args, cstart.Environ())
+	pid, err = spawn(exe, args, cstart.Environ(), syscall.SysProcAttr{})
 	if _, ok := err.(*ForkError); ok || err == nil {
 		return pid, err
 	}
@@ -93,10 +97,10 @@ func Find(name, dir string) (path string) {
 	return path
 }
 
-func spawn(path string, argv, env []string) (pid int, err error) {
+func spawn(path string, argv, env []string, attr syscall.SysProcAttr) (pid int, err error) {
 	files, done := standardFiles()
 	defer done()
-	return forkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files})
+	return forkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files, Sys: &attr})
 }
 
 // standardFiles returns descriptors 0, 1 and 2 for the child. One that is closed, or is marked close-on-exec (the lock

@@ -17,7 +17,7 @@ func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err 
 	// child's pidfd, to -1 if there is no pidfd, if and only if there was a child.
 	const noChild = -2
 	child := noChild
-	attr.Sys = &syscall.SysProcAttr{PidFD: &child}
+	attr.Sys.PidFD = &child
 	pid, err = syscall.ForkExec(path, argv, attr)
 	switch {
 	case child == noChild:

@@ -105,6 +105,12 @@ func FormatSeconds(d time.Duration) string {
 	return strconv.FormatInt(int64(d/time.Second), 10) + "." + micro[1:]
 }
 
+// Clock is how a time of day is written.
+const Clock = "2006-01-02 15:04:05 -0700"
+
+// FormatClock writes a time of day, not too early.
+func FormatClock(t time.Time) string { return t.Add(time.Second - 1).Format(Clock) }
+
 // FormatTable lays rows out in columns. All rows have the same number of cells.
 func FormatTable(rows [][]string) string {
 	if len(rows) == 0 {
