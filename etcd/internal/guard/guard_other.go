@@ -1,0 +1,131 @@
+//go:build unix && (!linux || guard_goroutine)
+
+package guard
+
+import (
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Now counts from the start of this process. Whether the clock goes on while the machine sleeps differs from system to
+// system.
+func Now() time.Duration { return time.Since(began) }
+
+var began = time.Now()
+
+// A Guard runs the command. The Reports are closed when it is done.
+type Guard struct {
+	Reports <-chan Report
+	orders  chan order
+	close   func()
+	done    chan struct{} // closed when the guard has ended
+}
+
+// Start makes the guard of a command, which does not run yet.
+func Start(argv []string) (*Guard, error) {
+	reports := make(chan Report, 4) // all that there can be: nobody may wait for their reader
+	closed := make(chan struct{})
+	me := &Guard{reports, make(chan order), sync.OnceFunc(func() { close(closed) }), make(chan struct{})}
+	g := &guard{state{argv: argv, timer: timer{time.NewTimer(time.Hour)}}, me.orders, closed, make(chan os.Signal, 1), reports}
+	signal.Notify(g.changed, syscall.SIGCHLD)
+	go func() {
+		defer close(reports)
+		defer close(me.done)
+		g.run()
+	}()
+	return me, nil
+}
+
+func (g *Guard) give(o order) {
+	select {
+	case g.orders <- o:
+	case <-g.done:
+	}
+}
+
+// Move moves the deadline.
+func (g *Guard) Move(l Limits) { g.give(order{orderHeader: orderHeader{Limits: l}}) }
+
+// Run starts the command with an additional variable, NAME=VALUE, in its environment if that is not empty.
+func (g *Guard) Run(l Limits, variable string) {
+	g.give(order{orderHeader{Limits: l, Run: true}, variable})
+}
+
+// Signal sends a signal to the command.
+func (g *Guard) Signal(s syscall.Signal) { g.give(order{orderHeader: orderHeader{Signal: int32(s)}}) }
+
+// Abort has the command killed at once.
+func (g *Guard) Abort() { g.give(order{orderHeader: orderHeader{Abort: true}}) }
+
+// Kill is for a guard that is stopped, which this one cannot be without us.
+func (g *Guard) Kill() {}
+
+// Close ends the guard of a command that does not run, or has ended.
+func (g *Guard) Close() { g.close() }
+
+// KillOrphans has nothing to do: the guard is this process.
+func KillOrphans() (survivor int) { return 0 }
+
+// guard is the guard itself.
+type guard struct {
+	state
+	orders  <-chan order
+	closed  <-chan struct{} // nil: it was closed
+	changed chan os.Signal  // a child has ended
+	reports chan<- Report
+}
+
+// wait waits for an order, for the timer or for the end of a child. It returns false when nobody gives orders any more.
+func (g *guard) wait() (o order, open bool) {
+	select {
+	case o = <-g.orders:
+	case <-g.closed:
+		g.closed = nil
+	case <-g.timer.C:
+	case <-g.changed:
+	}
+	return o, g.closed != nil
+}
+
+func (g *guard) moved() {}
+
+func (g *guard) send(r Report) { g.reports <- r }
+
+func (g *guard) attributes() syscall.SysProcAttr { return syscall.SysProcAttr{Setpgid: g.grouped} }
+
+func (g *guard) leaveSession() {}
+
+func (g *guard) signal(s syscall.Signal) {
+	if g.grouped {
+		unix.Kill(-g.pid, s)
+	} else {
+		unix.Kill(g.pid, s)
+	}
+}
+
+func (g *guard) reap() {
+	if g.alive() {
+		var w syscall.WaitStatus
+		if pid, _ := syscall.Wait4(g.pid, &w, unix.WNOHANG, nil); pid == g.pid {
+			g.noteEnd(pid, w)
+		}
+	}
+}
+
+func (g *guard) kill() (survivor int) {
+	for g.alive() {
+		g.signal(syscall.SIGKILL)
+		<-g.changed
+		g.reap()
+	}
+	return 0
+}
+
+type timer struct{ *time.Timer }
+
+func (t timer) set(at time.Duration) { t.Reset(at - Now()) }

@@ -1,0 +1,145 @@
+//go:build unix
+
+package guard
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The guard is this test's program, started once more, or a goroutine of it.
+
+var farAway = Limits{1 << 61, 1 << 61, 1 << 61}
+
+// start starts a guard for a shell script, which finds a temporary directory in $0.
+func start(t *testing.T, script string) (g *Guard, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	g, err := Start([]string{"sh", "-c", script, dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	return g, dir
+}
+
+// last returns the last report.
+func last(t *testing.T, g *Guard) (r Report) {
+	t.Helper()
+	limit := time.After(time.Minute)
+	for {
+		select {
+		case next, ok := <-g.Reports:
+			if !ok {
+				t.Fatalf("the guard is gone; before that %+v", r)
+			}
+			if r = next; r.Ended {
+				return r
+			}
+		case <-limit:
+			t.Fatalf("no end; last %+v", r)
+		}
+	}
+}
+
+// await waits until a file exists.
+func await(t *testing.T, file string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(file); err == nil {
+			return
+		} else if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestStatus(t *testing.T) {
+	for script, want := range map[string]int{"exit 0": 0, "exit 3": 3, "kill -9 $$": 137, `test "$COLOUR" = green`: 0} {
+		g, _ := start(t, script)
+		g.Run(farAway, "COLOUR=green")
+		if r := last(t, g); int(r.Status) != want || r.Terminated || r.Failure != "" {
+			t.Errorf("%s: %+v", script, r)
+		}
+		g.Close()
+		g.Close() // as flock-etcd does
+	}
+}
+
+func TestFailure(t *testing.T) {
+	for _, name := range []string{"/nonexistent", "/" + strings.Repeat("\x01", 20000)} {
+		g, err := Start([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Run(farAway, "")
+		if r := last(t, g); !strings.HasPrefix(r.Failure, "failed to execute /") || r.Lacking {
+			t.Errorf("%+v", r)
+		}
+		g.Close()
+	}
+}
+
+func TestSignal(t *testing.T) {
+	g, dir := start(t, `trap "exit 4" USR1; >$0/ready; while :; do sleep .01; done`)
+	g.Run(farAway, "")
+	await(t, dir+"/ready")
+	g.Signal(syscall.SIGUSR1)
+	if r := last(t, g); r.Status != 4 || r.Terminated {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestTooLate(t *testing.T) {
+	g, dir := start(t, ">$0/began")
+	g.Run(Limits{Now(), Now() + time.Hour, Now() + time.Hour}, "")
+	if r := last(t, g); !r.Terminated {
+		t.Errorf("%+v", r)
+	}
+	if _, err := os.Stat(dir + "/began"); err == nil {
+		t.Error("the command was started")
+	}
+}
+
+// A command that ends at SIGTERM.
+func TestTerm(t *testing.T) {
+	g, dir := start(t, `trap "exit 5" TERM; >$0/ready; while :; do sleep .01; done`)
+	g.Run(farAway, "")
+	await(t, dir+"/ready")
+	g.Move(Limits{Now(), farAway.Kill, farAway.End})
+	if r := last(t, g); r.Status != 5 || !r.Terminated {
+		t.Errorf("%+v", r)
+	}
+}
+
+// One that does not, with a child that does not either.
+func TestKill(t *testing.T) {
+	for _, abort := range []bool{false, true} {
+		g, dir := start(t, `trap "" TERM; sh -c 'echo $$ >$0/new; mv $0/new $0/child; while :; do sleep .01; done' $0 & wait; while :; do sleep .01; done`)
+		g.Run(farAway, "")
+		await(t, dir+"/child")
+		if abort {
+			g.Abort()
+		} else {
+			g.Move(Limits{Now(), Now() + 50*time.Millisecond, farAway.End})
+		}
+		if r := last(t, g); r.Status != 137 || !r.Terminated {
+			t.Errorf("%+v", r)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "child"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		child := strings.TrimSpace(string(text))
+		for end := time.Now().Add(time.Minute); exec.Command("kill", "-0", child).Run() == nil; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("its child lives")
+			}
+		}
+	}
+}
