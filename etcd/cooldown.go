@@ -1,0 +1,108 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/output"
+)
+
+// errCooling says that the cooldown of another holder is not over.
+var errCooling = errors.New("cooldown")
+
+// awaitCooldown waits for the end of the cooldown, outside of the line.
+func (s *store) awaitCooldown(ctx context.Context, p *output.Printer, nonblock bool) error {
+	var w watcher
+	defer w.stop()
+	for {
+		first, cancel := s.begin(ctx)
+		r, err := ask(first, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.GetResponse, error) {
+			return c.Get(ctx, s.cooldown)
+		})
+		cancel()
+		switch {
+		case err != nil:
+			return err
+		case len(r.Kvs) == 0:
+			return nil
+		}
+		if !nonblock {
+			w.see(ctx, s, view{revision: r.Header.Revision, watch: s.cooldown})
+			w.wait(ctx, time.Duration(s.ttl)*time.Second)
+			err = context.Cause(ctx)
+		} else {
+			err = kernlock.ErrConflict
+		}
+		if err != nil {
+			if left, ok := s.timeToLive(clientv3.LeaseID(r.Kvs[0].Lease)); ok {
+				p.WarnVerbose("cooldown until " + output.FormatClock(time.Now().Add(left)))
+			}
+			return err
+		}
+	}
+}
+
+// timeToLive asks how long a lease will live.
+func (s *store) timeToLive(id clientv3.LeaseID) (left time.Duration, ok bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.LeaseTimeToLiveResponse, error) {
+		return c.TimeToLive(ctx, id)
+	})
+	if err != nil || r.TTL <= 0 {
+		return 0, false
+	}
+	return time.Duration(r.TTL) * time.Second, true
+}
+
+// startCooldown begins the cooldown together with the command, for the case that this process does not live to begin it
+// anew. The error is errCooling if the cooldown of another holder is not over.
+func (l *place) startCooldown(ctx context.Context, s *store) error {
+	return l.putCooldown(ctx, s, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
+}
+
+// prolongCooldown begins the cooldown anew. If that fails, the one that began with the command goes on.
+func (l *place) prolongCooldown(ctx context.Context, s *store) error {
+	before := l.cooling
+	if err := l.putCooldown(ctx, s); err != nil {
+		return errors.New("cannot set the cooldown of " + s.name + ": " + err.Error())
+	}
+	releasePromptly(s, before)
+	return nil
+}
+
+// putCooldown makes the key of the cooldown with a lease of its own, if this place has the lock and the condition holds.
+func (l *place) putCooldown(ctx context.Context, s *store, condition ...clientv3.Cmp) error {
+	lease, err := s.grant(ctx, int64(math.Ceil(l.cooldown.Seconds())))
+	if err != nil {
+		return err
+	}
+	own := clientv3.Compare(clientv3.CreateRevision(l.key), "=", l.revision)
+	put := clientv3.OpPut(s.cooldown, describeSelf(true), clientv3.WithLease(lease.id))
+	r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
+		return c.Txn(ctx).If(append(condition, own)...).Then(put).
+			Else(clientv3.OpGet(l.key), clientv3.OpGet(s.cooldown)).Commit()
+	})
+	if err == nil && !r.Succeeded {
+		cooldown := r.Responses[1].GetResponseRange().Kvs
+		switch {
+		case r.Responses[0].GetResponseRange().Count == 0:
+			err = errLost
+		case len(cooldown) == 0 || cooldown[0].Lease != int64(lease.id): // else an earlier attempt has done it
+			err = errCooling
+		}
+	}
+	if err != nil {
+		releasePromptly(s, lease)
+		return err
+	}
+	l.cooling = lease
+	return nil
+}

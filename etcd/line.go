@@ -1,0 +1,402 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/user"
+	"strconv"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"example.org/flock/etcd/internal/guard"
+	"example.org/flock/internal/cli"
+	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/output"
+)
+
+// Contenders stand in line by the revisions at which their keys were made. Nobody overtakes:
+//
+//	an exclusive one has the lock when nobody is before it,
+//	a shared one when no exclusive one is before it,
+//	one of N permits when no exclusive one and fewer than N for permits are before it, who all have theirs.
+
+// mode is how a contender wants the lock: the part of its key after the line.
+type mode string
+
+const (
+	exclusive mode = "x/"
+	shared    mode = "s/"
+	permit    mode = "p/"
+)
+
+func (m mode) String() string {
+	return map[mode]string{exclusive: "exclusive", shared: "shared", permit: "permit"}[m]
+}
+
+// A request says what a contender asks for.
+type request struct {
+	mode     mode
+	permits  int64         // of mode permit
+	cooldown time.Duration // 0: none
+	nonblock bool
+}
+
+func newRequest(o *cli.Options) request {
+	q := request{exclusive, int64(o.Permits), o.Cooldown, o.Nonblock}
+	switch {
+	case o.Op == kernlock.Shared:
+		q.mode = shared
+	case o.Permits > 0:
+		q.mode = permit
+	}
+	return q
+}
+
+// A contender is the value of a key: for people, but for Has.
+type contender struct {
+	Host  string `json:"host"`
+	PID   int    `json:"pid"`
+	User  string `json:"user"`
+	Since int64  `json:"since"` // Unix time at which it came or, with Has, got the lock
+	Has   bool   `json:"has"`   // it has the lock; its being first in the line may say so, too
+}
+
+// describeSelf returns the value for this process.
+func describeSelf(has bool) string {
+	c := contender{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Has: has}
+	c.Host, _ = os.Hostname()
+	if u, err := user.Current(); err == nil {
+		c.User = u.Username
+	}
+	text, _ := json.Marshal(c)
+	return string(text)
+}
+
+// A place is a place in the line.
+type place struct {
+	*lease
+	request
+	key      string
+	revision int64         // at which the key was made: of two contenders, the lower one comes first
+	seen     time.Duration // when etcd was heard of last, on the clock of guard.Now
+
+	cooling *lease // of the cooldown that began with the command; may be nil
+}
+
+// acquire returns a place in the line that has the lock. The error is kernlock.ErrConflict or kernlock.ErrTimeout if others
+// have it.
+func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*place, error) {
+	if q.nonblock {
+		var cancel context.CancelFunc
+		ctx, cancel = s.begin(ctx)
+		defer cancel()
+	}
+	for {
+		if q.cooldown > 0 {
+			if err := s.awaitCooldown(ctx, p, q.nonblock); err != nil {
+				return nil, err
+			}
+		}
+		l, err := s.stand(ctx, q)
+		if l == nil {
+			return nil, err
+		}
+		if err == nil {
+			err = l.await(ctx, s)
+		}
+		if err == nil && q.mode == permit && !q.nonblock {
+			err = l.announce(ctx, s) // the next one waits for that
+		}
+		if err == nil && q.cooldown > 0 {
+			err = l.startCooldown(ctx, s)
+		}
+		if err == nil {
+			return l, nil
+		}
+		releasePromptly(s, l)
+		if !errors.Is(err, errLost) && !errors.Is(err, errCooling) {
+			return nil, err
+		}
+		// In the first case it was away for longer than the lease. In the second another one was faster.
+	}
+}
+
+// stand makes a place in the line: at its end or, with nonblock, only if it has the lock at once.
+func (s *store) stand(ctx context.Context, q request) (*place, error) {
+	ctx, cancel := s.begin(ctx)
+	defer cancel()
+	if q.nonblock {
+		return s.standFirst(ctx, q)
+	}
+	lease, err := s.grant(ctx, s.ttl)
+	if err != nil {
+		return nil, err
+	}
+	l := s.newPlace(lease, q)
+	return l, s.put(ctx, l, clientv3.Compare(clientv3.CreateRevision(l.key), "=", 0))
+}
+
+func (s *store) newPlace(l *lease, q request) *place {
+	return &place{lease: l, request: q, key: s.line + string(q.mode) + l.String()}
+}
+
+var errTaken = errors.New("another one was faster")
+
+// put makes the key of a place, if the conditions hold, and finds out its revision. The error is errTaken if they do not.
+func (s *store) put(ctx context.Context, l *place, conditions ...clientv3.Cmp) error {
+	value := describeSelf(l.nonblock)
+	r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
+		return c.Txn(ctx).If(conditions...).
+			Then(clientv3.OpPut(l.key, value, clientv3.WithLease(l.id))).
+			Else(clientv3.OpGet(l.key)).Commit()
+	})
+	switch {
+	case err != nil:
+		return err
+	case r.Succeeded:
+		l.revision = r.Header.Revision
+	default:
+		// It is there already if an earlier attempt had its effect, but no answer.
+		keys := r.Responses[0].GetResponseRange().Kvs
+		if len(keys) == 0 {
+			return errTaken
+		}
+		l.revision = keys[0].CreateRevision
+	}
+	return nil
+}
+
+// standFirst takes the lock if it is free. The line is read first: no write is needed to say that it is not.
+func (s *store) standFirst(ctx context.Context, q request) (*place, error) {
+	var l *place
+	for {
+		v, err := s.see(ctx, q, nil)
+		if err != nil {
+			return nil, err
+		}
+		if v.watch != "" || v.cooling && q.cooldown > 0 {
+			if l != nil {
+				releasePromptly(s, l)
+			}
+			return nil, kernlock.ErrConflict
+		}
+		if l == nil {
+			lease, err := s.grant(ctx, s.ttl)
+			if err != nil {
+				return nil, err
+			}
+			l = s.newPlace(lease, q)
+		}
+		// Only if nobody has come since.
+		conditions := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(s.line).WithPrefix(), "<", v.revision+1)}
+		if q.cooldown > 0 {
+			conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
+		}
+		if err := s.put(ctx, l, conditions...); err != errTaken {
+			return l, err
+		}
+	}
+}
+
+// A view is what a contender sees of the line.
+type view struct {
+	term     uint64
+	revision int64  // of etcd
+	watch    string // the key, or with a slash at its end the keys, whose change it must wait for; empty: it has the lock
+	changes  bool   // and not only their deletion
+	holder   bool   // that is one who has the lock
+	cooling  bool
+}
+
+// see reads what matters of the line to a contender: to one that stands in it what is before it, to any other
+// (nil) everything. The error is errLost if its own key is gone. The answer is from a majority of the members.
+func (s *store) see(ctx context.Context, q request, l *place) (view, error) {
+	return ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (view, error) { return s.look(ctx, c, q, l) })
+}
+
+// look is one attempt to see.
+func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *place) (v view, err error) {
+	var own []clientv3.Cmp
+	var before []clientv3.OpOption
+	if l != nil {
+		own = append(own, clientv3.Compare(clientv3.CreateRevision(l.key), "=", l.revision))
+		before = append(before, clientv3.WithMaxCreateRev(l.revision-1))
+	}
+	last := func(prefix string) clientv3.Op {
+		return clientv3.OpGet(prefix, append(clientv3.WithLastCreate(), before...)...)
+	}
+	ops := []clientv3.Op{clientv3.OpGet(s.cooldown, clientv3.WithKeysOnly())}
+	switch q.mode {
+	case exclusive:
+		ops = append(ops, last(s.line))
+	case shared:
+		ops = append(ops, last(s.line+string(exclusive)))
+	case permit:
+		ops = append(ops, last(s.line+string(exclusive)), last(s.line+string(permit)),
+			clientv3.OpGet(s.line+string(permit), append(before, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(q.permits))...))
+	}
+	r, err := c.Txn(ctx).If(own...).Then(ops...).Commit()
+	if err != nil {
+		return v, err
+	}
+	if !r.Succeeded {
+		return v, errLost
+	}
+	v = view{term: r.Header.RaftTerm, revision: r.Header.Revision, cooling: r.Responses[0].GetResponseRange().Count > 0}
+	var ahead contender
+	if keys := r.Responses[1].GetResponseRange().Kvs; len(keys) > 0 {
+		json.Unmarshal(keys[0].Value, &ahead)
+		v.watch, v.holder = string(keys[0].Key), ahead.Has
+		return v, nil
+	}
+	if q.mode != permit {
+		return v, nil
+	}
+	if keys := r.Responses[2].GetResponseRange().Kvs; len(keys) > 0 {
+		json.Unmarshal(keys[0].Value, &ahead)
+		switch {
+		case !ahead.Has:
+			v.watch, v.changes = string(keys[0].Key), true // for it to get its permit, or to go
+		case int64(len(r.Responses[3].GetResponseRange().Kvs)) >= q.permits:
+			v.watch, v.holder = s.line+string(permit), true // this is the first who waits: for any permit
+		}
+	}
+	return v, nil
+}
+
+// await waits until the place has the lock. The error is errLost if etcd has dropped the place.
+func (l *place) await(ctx context.Context, s *store) error {
+	var w watcher
+	defer w.stop()
+	for {
+		v, err := s.see(ctx, l.request, l)
+		if err != nil {
+			return l.outcome(ctx, err)
+		}
+		l.seen = guard.Now()
+		if v.watch == "" && l.seen < l.limits().Term-l.ttl/5 {
+			return nil
+		}
+		if v.watch != "" {
+			w.see(ctx, s, v)
+			w.wait(ctx, min(l.patience(v), l.ttl/3-(guard.Now()-l.since())))
+		}
+		if guard.Now()-l.since() >= l.ttl/3 {
+			err := s.do(ctx, func(ctx context.Context, c *clientv3.Client) error { return l.renew(ctx, c, s) })
+			if err != nil {
+				return l.outcome(ctx, err)
+			}
+		}
+	}
+}
+
+// patience is how long to rely on a watch, whose member may be frozen. Who is next looks more often than the others. Any
+// number of shared ones can be next.
+func (l *place) patience(v view) time.Duration {
+	switch {
+	case !v.holder:
+		return l.ttl / 3
+	case l.mode == shared:
+		return l.ttl / 10
+	}
+	return l.ttl / 40
+}
+
+// outcome returns the error of a wait that has ended. When its time is over, others have the lock, if etcd has been heard
+// of lately.
+func (l *place) outcome(ctx context.Context, err error) error {
+	if context.Cause(ctx) == kernlock.ErrTimeout && guard.Now()-l.seen < l.ttl/2 {
+		return kernlock.ErrTimeout
+	}
+	return err
+}
+
+// A watcher tells of changes of what a view depends on.
+type watcher struct {
+	of      view
+	changes clientv3.WatchChan
+	cancel  context.CancelFunc // nil: there is no watch
+}
+
+// see begins to watch, if the view depends on something else than the last one.
+func (w *watcher) see(ctx context.Context, s *store, v view) {
+	if w.cancel != nil && w.of.watch == v.watch && w.of.changes == v.changes {
+		return
+	}
+	before := w.cancel
+	options := []clientv3.OpOption{clientv3.WithRev(v.revision + 1)}
+	if !v.changes {
+		options = append(options, clientv3.WithFilterPut())
+	}
+	if v.watch[len(v.watch)-1] == '/' {
+		options = append(options, clientv3.WithPrefix())
+	}
+	w.of = v
+	ctx, w.cancel = context.WithCancel(clientv3.WithRequireLeader(ctx))
+	w.changes = s.client.Watch(ctx, v.watch, options...)
+	if before != nil {
+		before() // now, because the stream ends with its last watch, and for a new one etcd checks the password
+	}
+}
+
+func (w *watcher) stop() {
+	if w.cancel != nil {
+		w.cancel()
+		w.cancel = nil
+	}
+}
+
+// wait waits for a change, no longer than limit.
+func (w *watcher) wait(ctx context.Context, limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case r, open := <-w.changes:
+		if open && r.Err() == nil {
+			return
+		}
+		// This member has no leader, or has forgotten the revision. The next view has a newer one.
+		w.stop()
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// announce writes into the key that its place has the lock.
+func (l *place) announce(ctx context.Context, s *store) error {
+	value := describeSelf(true)
+	return s.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
+		r, err := c.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(l.key), "=", l.revision)).
+			Then(clientv3.OpPut(l.key, value, clientv3.WithLease(l.id))).Commit()
+		if err == nil && !r.Succeeded {
+			return errLost
+		}
+		return err
+	})
+}
+
+// release gives the place up. If etcd cannot be reached until the context ends, it ends with the lease.
+//
+// To delete the key is faster than to revoke the lease. A lease without keys ends by itself a little later; but not if that
+// is long, or if there may be a request under way that makes the key again.
+func (l *place) release(ctx context.Context, s *store) {
+	if l.ttl > time.Minute || s.repeated.Load() {
+		l.lease.release(ctx, s)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.since()+l.ttl-guard.Now())
+	defer cancel()
+	s.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.Delete(ctx, l.key)
+		return err
+	})
+}

@@ -1,0 +1,182 @@
+//go:build unix
+
+// The runtime would read the limits of a container at every start.
+//
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
+// Flock-etcd runs a command under a lock that all machines of a fleet share: a key in etcd. It is the backend etcd of flock,
+// with the same options, messages and exit statuses.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"path"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc/grpclog"
+
+	"example.org/flock/etcd/internal/guard"
+	"example.org/flock/internal/cli"
+	"example.org/flock/internal/command"
+	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/output"
+	"example.org/flock/internal/sys"
+)
+
+// version is set by the Makefile.
+var version string
+
+func main() {
+	p := &output.Printer{Name: path.Base(os.Args[0])}
+	os.Exit(p.Status(run(p, os.Args)))
+}
+
+// run is the whole program. It returns the exit status.
+func run(p *output.Printer, args []string) int {
+	o, err := cli.ParseFor("etcd", args, command.Shell)
+	if err != nil {
+		return fail(p, err)
+	}
+	p.Verbose = o.Verbose
+	switch o.Action {
+	case cli.Help:
+		p.Print(helpText(p.Name))
+		return 0
+	case cli.Version:
+		p.Print(p.Name + " " + versionOrModule() + " (the backend etcd of flock)\n")
+		return 0
+	}
+	if err := checkOptions(o); err != nil {
+		return fail(p, err)
+	}
+	conf, err := readConfig(os.Getenv)
+	if err != nil {
+		return fail(p, err)
+	}
+	s := newStore(conf, o.File)
+	if o.Action == cli.Holders {
+		return showHolders(p, s)
+	}
+	return lockAndRun(p, s, o)
+}
+
+// checkOptions refuses what the lock of a fleet cannot do.
+func checkOptions(o *cli.Options) error {
+	refuse := func(what, why string) error {
+		return &cli.UsageError{Text: what + " cannot be combined with the backend etcd: " + why}
+	}
+	switch name := o.File; {
+	case o.Op == kernlock.Unlock:
+		return refuse("--unlock", "the lock ends with the command that has it")
+	case o.FD >= 0:
+		return refuse("a descriptor number", "the lock has no file; give a name and a command")
+	case o.NoFork:
+		return refuse("--no-fork", "the lease of the lock must be kept alive while the command runs")
+	case name == "" || name == "." || name == "..":
+		return &cli.UsageError{Text: "invalid name of a lock: '" + sys.Printable(name) + "'"}
+	case strings.Contains(name, "/") && !strings.HasPrefix(name, "/"):
+		return &cli.UsageError{Text: "a relative path means another lock on each machine: '" + sys.Printable(name) +
+			"' (give a name without a slash, or an absolute path)"}
+	}
+	return nil
+}
+
+// lockAndRun takes the lock, runs the command, releases the lock, and returns the exit status.
+func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
+	began := time.Now()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	if o.Limited {
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadlineCause(ctx, began.Add(o.Timeout), kernlock.ErrTimeout)
+		defer stop()
+	}
+	os.Unsetenv(tokenVariable) // of a lock around this one: the command would take it for its own
+	signals := catchSignals()
+	var l *place
+	held := make(chan error, 1)
+	go func() {
+		var err error
+		l, err = acquire(ctx, p, s, newRequest(o))
+		held <- err
+	}()
+	g, err := guard.Start(o.Command) // meanwhile
+	if err != nil {
+		cancel(err)
+		if <-held == nil {
+			releasePromptly(s, l)
+		}
+		return fail(p, err)
+	}
+	defer g.Close()
+	select {
+	case err = <-held:
+	case sig := <-signals:
+		err = &killed{sig.(syscall.Signal)}
+		cancel(err)
+		if <-held == nil {
+			releasePromptly(s, l)
+		}
+	}
+	if k := (*killed)(nil); errors.As(err, &k) {
+		g.Close()
+		return k.die()
+	}
+	if err != nil {
+		return refuse(p, s, err, o.ConflictExit)
+	}
+	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
+	p.PrintVerbose("executing " + o.Command[0])
+	return hold(p, s, l, g, signals)
+}
+
+// A killed is the error of a wait that a signal ended.
+type killed struct{ sig syscall.Signal }
+
+func (k *killed) Error() string { return k.sig.String() }
+
+// die dies by the signal, as a program does that did not catch it. For SIGQUIT the Go runtime would print its stacks.
+func (k *killed) die() int {
+	if k.sig == syscall.SIGQUIT {
+		return 128 + int(k.sig)
+	}
+	signal.Reset(k.sig)
+	syscall.Kill(os.Getpid(), k.sig)
+	select {}
+}
+
+// catchSignals returns the signals that are meant for the command. One that is ignored stays ignored.
+func catchSignals() <-chan os.Signal {
+	c := make(chan os.Signal, 8)
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+		if !signal.Ignored(s) {
+			signal.Notify(c, s)
+		}
+	}
+	return c
+}
+
+func versionOrModule() string {
+	if version == "" {
+		if info, ok := debug.ReadBuildInfo(); ok {
+			return info.Main.Version
+		}
+	}
+	return version
+}
+
+func init() {
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(discard{}, discard{}, discard{}))
+}
+
+// discard takes what grpc would say to the user.
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
