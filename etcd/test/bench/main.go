@@ -1,0 +1,200 @@
+//go:build linux
+
+// Bench measures flock-etcd beside etcdctl lock, over a cluster of three local members.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"example.org/flock/etcd/test/cluster"
+)
+
+// A locker is a program under measurement.
+type locker struct {
+	title string
+	words []string // before the name of the lock
+	line  string   // prefix of the keys of a lock, with its name as %s
+}
+
+var (
+	rounds  = flag.Int("rounds", 100, "how often to run uncontended")
+	only    = flag.String("only", "", "measure this one alone: flock-etcd or etcdctl")
+	members *cluster.Cluster
+	dir     string
+	names   int
+)
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		if members != nil {
+			members.Stop()
+		}
+		os.RemoveAll(dir)
+		os.Exit(1)
+	}
+}
+
+func main() {
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: bench [options] FLOCK-ETCD\nThe members keep their data below TMPDIR.")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() != 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	ours, err := filepath.Abs(flag.Arg(0))
+	check(err)
+	etcdctl, err := cluster.Program(cluster.Etcdctl)
+	check(err)
+	dir, err = os.MkdirTemp("", "bench")
+	check(err)
+	members, err = cluster.Start(cluster.Options{})
+	check(err)
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		check(fmt.Errorf("%v", <-interrupted))
+	}()
+	var all []locker
+	for _, l := range []locker{
+		{"flock-etcd", []string{ours}, "/flock/%s/line/"},
+		{"etcdctl lock", []string{etcdctl, "lock", "--"}, "%s/"},
+	} {
+		if *only == "" || strings.HasPrefix(l.title, *only) {
+			all = append(all, l)
+		}
+	}
+	fmt.Printf("Three members of etcd, data on %s; medians.\n\n| | %s |\n|---|%s\n", filesystem(), titles(all), strings.Repeat("---:|", len(all)+1))
+	row("whole process, `NAME true`, ms", all, measure(all, *rounds, func(l locker) []time.Duration { return []time.Duration{uncontended(l)} }))
+	for _, c := range []struct{ waiters, rounds int }{{1, 40}, {8, 8}, {64, 4}} {
+		results := measure(all, c.rounds, func(l locker) []time.Duration { return handOver(l, c.waiters) })
+		row(fmt.Sprintf("hand-over, waiters: %d, ms", c.waiters), all, results)
+	}
+	members.Stop()
+	os.RemoveAll(dir)
+}
+
+func titles(all []locker) string {
+	var list []string
+	for _, l := range all {
+		list = append(list, l.title)
+	}
+	return strings.Join(append(list, "beside etcdctl lock"), " | ")
+}
+
+// filesystem returns the type of the filesystem of the data.
+func filesystem() string {
+	out, err := exec.Command("stat", "-f", "-c", "%T", dir).Output()
+	check(err)
+	return strings.TrimSpace(string(out))
+}
+
+// measure lets the lockers take turns in random order.
+func measure(all []locker, rounds int, once func(locker) []time.Duration) map[string][]time.Duration {
+	results := map[string][]time.Duration{}
+	for range rounds {
+		for _, i := range rand.Perm(len(all)) {
+			results[all[i].title] = append(results[all[i].title], once(all[i])...)
+		}
+	}
+	return results
+}
+
+func median(list []time.Duration) float64 {
+	slices.Sort(list)
+	return float64(list[len(list)/2].Microseconds()) / 1000
+}
+
+func row(what string, all []locker, results map[string][]time.Duration) {
+	fmt.Printf("| %s |", what)
+	for _, l := range all {
+		fmt.Printf(" %.1f |", median(results[l.title]))
+	}
+	if len(all) == 2 {
+		fmt.Printf(" %.2f |", median(results[all[0].title])/median(results[all[1].title]))
+	}
+	fmt.Println()
+}
+
+func newName() string {
+	names++
+	return fmt.Sprintf("bench%d", names)
+}
+
+func (l locker) command(name string, words ...string) *exec.Cmd {
+	cmd := exec.Command(l.words[0], append(append(l.words[1:len(l.words):len(l.words)], name), words...)...)
+	cmd.Env = append(os.Environ(), "ETCDCTL_ENDPOINTS="+strings.Join(members.Endpoints(), ","))
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// uncontended runs a command under a free lock.
+func uncontended(l locker) time.Duration {
+	cmd := l.command(newName(), "true")
+	began := time.Now()
+	check(cluster.StartMortal(cmd))
+	check(cmd.Wait())
+	return time.Since(began)
+}
+
+// handOver has so many waiters behind a holder, and returns the times from one to the next.
+func handOver(l locker, waiters int) (gaps []time.Duration) {
+	name := newName()
+	fifo := filepath.Join(dir, name)
+	check(syscall.Mkfifo(fifo, 0o600))
+	holder := l.command(name, "sh", "-c", `read line <"$0" || :`, fifo)
+	check(cluster.StartMortal(holder))
+	release, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits until the command runs
+	check(err)
+	r, w, err := os.Pipe()
+	check(err)
+	cmds := []*exec.Cmd{holder}
+	for range waiters {
+		cmd := l.command(name, "echo")
+		cmd.Stdout = w
+		check(cluster.StartMortal(cmd))
+		cmds = append(cmds, cmd)
+	}
+	w.Close()
+	prefix := fmt.Sprintf(l.line, name)
+	for {
+		r, err := members.Client().Get(context.Background(), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+		check(err)
+		if r.Count == int64(waiters)+1 {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	time.Sleep(300 * time.Millisecond) // nothing shows when the last one watches
+	last := time.Now()
+	release.Close()
+	for range waiters {
+		_, err := io.ReadFull(r, make([]byte, 1))
+		check(err)
+		now := time.Now()
+		gaps = append(gaps, now.Sub(last))
+		last = now
+	}
+	r.Close()
+	for _, cmd := range cmds {
+		cmd.Wait()
+	}
+	return gaps
+}

@@ -1,0 +1,688 @@
+//go:build linux
+
+package test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"example.org/flock/etcd/test/cluster"
+)
+
+// ours returns an environment for the shared cluster.
+func ours(t *testing.T, more ...string) environment {
+	t.Helper()
+	return reach(strings.Join(sharedCluster(t).Endpoints(), ","), more...)
+}
+
+// A holding is a flock-etcd that has the lock until its command is told to end.
+type holding struct {
+	*process
+	input io.WriteCloser
+}
+
+// hold starts a flock-etcd with options, whose command writes a word when it runs and ends with its input.
+func (e environment) hold(t *testing.T, words ...string) *holding {
+	t.Helper()
+	h := e.queue(t, words...)
+	awaitOutput(t, h.process)
+	return h
+}
+
+// queue starts the same, which may have to wait.
+func (e environment) queue(t *testing.T, words ...string) *holding {
+	t.Helper()
+	p := e.prepare(append(append([]string{flockEtcd}, words...), "sh", "-c", `echo "$FLOCK_TOKEN."; read line; exit 3`)...)
+	in, err := p.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.launch(t)
+	return &holding{p, in}
+}
+
+// awaitOutput waits until the command of a flock-etcd runs.
+func awaitOutput(t *testing.T, p *process) {
+	t.Helper()
+	await(t, "the output of the command", func() bool {
+		select {
+		case <-p.ended:
+			t.Fatalf("%q ended with %d: %s%s", p.Args, p.status, &p.out, &p.err)
+		default:
+		}
+		return p.out.String() != ""
+	})
+}
+
+// release ends the command.
+func (h *holding) release(t *testing.T) {
+	t.Helper()
+	h.input.Close()
+	h.wait(t)
+	if h.status != 3 {
+		t.Errorf("%q ended with %d: %s", h.Args, h.status, &h.err)
+	}
+}
+
+func TestStatuses(t *testing.T) {
+	t.Parallel()
+	const run = "flock-etcd: failed to execute "
+	for _, c := range []struct {
+		words    []string
+		status   int
+		out, err string
+	}{
+		{[]string{"NAME", "sh", "-c", "echo out; echo err >&2; exit 7"}, 7, "out\n", "err\n"},
+		{[]string{"NAME", "-c", "echo a  b | tr a-z A-Z; exit 126"}, 126, "A B\n", ""},
+		{[]string{"NAME", "sh", "-c", "exit 127"}, 127, "", ""},
+		{[]string{"NAME", "/nonexistent"}, 69, "", run + "/nonexistent: No such file or directory\n"},
+		{[]string{"NAME", "nonexistent"}, 69, "", run + "nonexistent: No such file or directory\n"},
+		{[]string{"NAME", "/"}, 69, "", run + "/: Permission denied\n"},
+		{[]string{"NAME", "sh", "-c", "kill -9 $$"}, 137, "", ""},
+		{[]string{"NAME", "sh", "-c", "kill -TERM $$"}, 143, "", ""},
+		{[]string{"-o", "--remove", "--close", "NAME", "sh", "-c", "exit 5"}, 5, "", ""},
+		{[]string{"--backend", "etcd", "-x", "-n", "NAME", "true"}, 0, "", ""},
+		{[]string{"-w", "5", "-s", "NAME", "true"}, 0, "", ""},
+	} {
+		t.Run(strings.Join(c.words, " "), func(t *testing.T) {
+			t.Parallel()
+			words := append([]string{flockEtcd}, c.words...)
+			for i := range words {
+				words[i] = strings.ReplaceAll(words[i], "NAME", uniqueName(t))
+			}
+			p := ours(t).run(t, words...)
+			p.check(t, c.status, c.out, c.err)
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	const with = " cannot be combined with the backend etcd: "
+	for _, c := range []struct {
+		words string
+		err   string
+	}{
+		{"", "not enough arguments\nTry 'flock-etcd --help' for more information."},
+		{"-u name true", "--unlock" + with + "the lock ends with the command that has it"},
+		{"-F name true", "--no-fork" + with + "the lease of the lock must be kept alive while the command runs"},
+		{"9", "a descriptor number" + with + "the lock has no file; give a name and a command"},
+		{"--holders 9", "a descriptor number" + with + "the lock has no file; give a name and a command"},
+		{"./a true", "a relative path means another lock on each machine: './a' (give a name without a slash, or an absolute path)"},
+		{"a/b true", "a relative path means another lock on each machine: 'a/b' (give a name without a slash, or an absolute path)"},
+		{". true", "invalid name of a lock: '.'"},
+		{".. true", "invalid name of a lock: '..'"},
+		{"-w x name true", "invalid timeout: 'x'"},
+		{"--fcntl name true", "--fcntl, --start and --length cannot be combined with the backend etcd"},
+		{"--backend flock name true", "invalid backend in --backend: 'flock' (this program is the backend etcd)"},
+		{"--cooldown 5 --permits 2 name true", "--cooldown cannot be combined with --shared or --permits"},
+		{"--permits 2 -s name true", "--permits cannot be combined with --shared or --unlock"},
+		{"FLOCK_ETCD_TTL=1 name true", "invalid FLOCK_ETCD_TTL: '1' (seconds, from 2 to 86400)"},
+		{"FLOCK_ETCD_TTL=x name true", "invalid FLOCK_ETCD_TTL: 'x' (seconds, from 2 to 86400)"},
+		{"ETCDCTL_DIAL_TIMEOUT=5 name true", "invalid ETCDCTL_DIAL_TIMEOUT: '5' (a number with its unit, such as 2s)"},
+		{"ETCDCTL_ENDPOINTS=, name true", "invalid ETCDCTL_ENDPOINTS: ',' (the addresses of etcd's members, with commas between)"},
+		{"ETCDCTL_USER=root name true", "ETCDCTL_USER needs a password: ETCDCTL_PASSWORD, or after a colon"},
+		{"ETCDCTL_CACERT=/nonexistent name true",
+			"invalid ETCDCTL_CACERT, ETCDCTL_CERT or ETCDCTL_KEY: open /nonexistent: no such file or directory"},
+	} {
+		t.Run(c.words, func(t *testing.T) {
+			t.Parallel()
+			words := strings.Fields(c.words)
+			e := ours(t)
+			for len(words) > 0 && strings.Contains(words[0], "=") {
+				e, words = append(e, words[0]), words[1:]
+			}
+			e.run(t, append([]string{flockEtcd}, words...)...).check(t, 64, "", "flock-etcd: "+c.err+"\n")
+		})
+	}
+}
+
+func TestConflict(t *testing.T) {
+	t.Parallel()
+	name := uniqueName(t)
+	e := ours(t)
+	h := e.hold(t, name)
+	e.run(t, flockEtcd, "-n", name, "echo", "ran").check(t, 1, "", "")
+	e.run(t, flockEtcd, "-n", "-E", "77", name, "echo", "ran").check(t, 77, "", "")
+	e.run(t, flockEtcd, "-s", "-n", "--verbose", name, "echo", "ran").check(t, 1, "", "flock-etcd: failed to get lock\n")
+	e.run(t, flockEtcd, "--permits", "3", "-n", name, "echo", "ran").check(t, 1, "", "")
+	began := time.Now()
+	e.run(t, flockEtcd, "-w", "0.7", "-E", "5", "--verbose", name, "echo", "ran").
+		check(t, 5, "", "flock-etcd: timeout while waiting to get lock\n")
+	if d := time.Since(began); d < 700*time.Millisecond || d > 700*time.Millisecond+allowance {
+		t.Errorf("-w 0.7 waited for %v", d)
+	}
+	if keys := line(t, sharedCluster(t), name); len(keys) != 1 {
+		t.Errorf("those who did not get the lock are still in the line: %q", keys)
+	}
+	waiter := e.queue(t, "--verbose", name)
+	awaitLine(t, sharedCluster(t), name, 2)
+	h.release(t)
+	await(t, "the waiter", func() bool { return strings.HasSuffix(waiter.out.String(), ".\n") })
+	waiter.release(t)
+	if !regexp.MustCompile(`^flock-etcd: getting lock took \d+\.\d{6} seconds\nflock-etcd: executing sh\n\d+\.\n$`).MatchString(waiter.out.String()) {
+		t.Errorf("with --verbose: %q", waiter.out.String())
+	}
+	if keys := line(t, sharedCluster(t), name); len(keys) != 0 {
+		t.Errorf("still in the line: %q", keys)
+	}
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	name := uniqueName(t)
+	e := ours(t)
+	c := sharedCluster(t)
+
+	reader, reader2 := e.hold(t, "-s", name), e.hold(t, "-s", name)
+	e.run(t, flockEtcd, "-n", name, "true").check(t, 1, "", "")
+	writer := e.queue(t, "-x", name)
+	awaitLine(t, c, name, 3)
+	late := e.queue(t, "-s", name) // does not overtake the writer
+	awaitLine(t, c, name, 4)
+	e.run(t, flockEtcd, "-s", "-n", name, "true").check(t, 1, "", "")
+	reader.release(t)
+	reader2.release(t)
+	await(t, "the writer", func() bool { return writer.out.String() != "" })
+	if late.out.String() != "" {
+		t.Error("a shared one is beside an exclusive one")
+	}
+	writer.release(t)
+	await(t, "the late reader", func() bool { return late.out.String() != "" })
+	if late.out.String() != ".\n" {
+		t.Error("a shared one has a token")
+	}
+	late.release(t)
+
+	a, b := e.hold(t, "--permits", "2", name), e.hold(t, "--permits", "2", name)
+	e.run(t, flockEtcd, "--permits", "2", "-n", name, "true").check(t, 1, "", "")
+	e.run(t, flockEtcd, "--permits", "3", "-n", name, "true").check(t, 0, "", "")
+	e.run(t, flockEtcd, "-n", name, "true").check(t, 1, "", "")
+	third := e.queue(t, "--permits", "2", name)
+	awaitLine(t, c, name, 3)
+	fourth := e.queue(t, "--permits", "2", name)
+	awaitLine(t, c, name, 4)
+	for _, x := range []*holding{b, third} {
+		await(t, "a permit", func() bool { return x.out.String() != "" })
+		x.release(t)
+	}
+	await(t, "the last permit", func() bool { return fourth.out.String() != "" })
+	fourth.release(t)
+	a.release(t)
+}
+
+func TestCooldown(t *testing.T) {
+	t.Parallel()
+	e := ours(t, "FLOCK_ETCD_TTL=2")
+	t.Run("after the end", func(t *testing.T) {
+		t.Parallel()
+		name := uniqueName(t)
+		e.run(t, flockEtcd, "--cooldown", "4", name, "sleep", "1").check(t, 0, "", "")
+		ended := time.Now()
+		p := e.run(t, flockEtcd, "-n", "--cooldown", "4", "--verbose", name, "true")
+		if p.status != 1 || !regexp.MustCompile(`^flock-etcd: cooldown until 20.*\nflock-etcd: failed to get lock\n$`).MatchString(p.err.String()) {
+			t.Errorf("%d %q", p.status, &p.err)
+		}
+		p = e.run(t, flockEtcd, "--holders", name)
+		if p.status != 1 || !strings.HasPrefix(p.out.String(), "- - cooldown - until 20") {
+			t.Errorf("%d %q", p.status, &p.out)
+		}
+		e.run(t, flockEtcd, "-w", "0.3", "--cooldown", "4", name, "true").check(t, 1, "", "")
+		e.run(t, flockEtcd, "-n", name, "true").check(t, 0, "", "") // it does not ask for it
+		e.run(t, flockEtcd, "--cooldown", "4", name, "true").check(t, 0, "", "")
+		if d := time.Since(ended); d < 3900*time.Millisecond {
+			t.Errorf("the cooldown of 4 s was over after %v", d)
+		}
+	})
+	t.Run("of a holder that was killed", func(t *testing.T) {
+		t.Parallel()
+		name := uniqueName(t)
+		h := e.hold(t, "--cooldown", "6", name)
+		began := time.Now()
+		kill(h.Process.Pid, syscall.SIGKILL)
+		awaitLine(t, sharedCluster(t), name, 0)
+		if time.Since(began) < 5*time.Second {
+			e.run(t, flockEtcd, "-n", "--cooldown", "6", name, "true").check(t, 1, "", "")
+		} else {
+			t.Log("not checked: the key stayed for too long")
+		}
+		e.run(t, flockEtcd, "--cooldown", "6", name, "true").check(t, 0, "", "")
+		if d := time.Since(began); d < 5900*time.Millisecond {
+			t.Errorf("the cooldown of 6 s was over %v after its beginning", d)
+		}
+	})
+}
+
+func TestHolders(t *testing.T) {
+	t.Parallel()
+	name := uniqueName(t)
+	e := ours(t)
+	e.run(t, flockEtcd, "--holders", name).check(t, 1, "", "")
+	h := e.hold(t, name)
+	w := e.queue(t, "-s", name)
+	awaitLine(t, sharedCluster(t), name, 2)
+	host, _ := os.Hostname()
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := e.run(t, flockEtcd, "--holders", name)
+	const at = ` 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}\n`
+	expected := fmt.Sprintf(`^%s +%d +exclusive +%s%s%s +%d +shared \(waiting\) +%s%s$`,
+		regexp.QuoteMeta(host), h.Process.Pid, regexp.QuoteMeta(u.Username), at,
+		regexp.QuoteMeta(host), w.Process.Pid, regexp.QuoteMeta(u.Username), at)
+	if p.status != 0 || !regexp.MustCompile(expected).MatchString(p.out.String()) {
+		t.Errorf("status %d: %s", p.status, &p.out)
+	}
+	h.release(t)
+	await(t, "the reader", func() bool { return w.out.String() != "" })
+	w.release(t)
+	a, b := e.hold(t, "--permits", "1", name), e.queue(t, "--permits", "1", name)
+	awaitLine(t, sharedCluster(t), name, 2)
+	p = e.run(t, flockEtcd, "--holders", name)
+	if got := regexp.MustCompile(` permit( \(waiting\))?`).FindAllString(p.out.String(), -1); fmt.Sprint(got) != "[ permit  permit (waiting)]" {
+		t.Errorf("permits: %s", &p.out)
+	}
+	a.release(t)
+	await(t, "the permit", func() bool { return b.out.String() != "" })
+	b.release(t)
+	e.run(t, flockEtcd, "--holders", name).check(t, 1, "", "")
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	base := uniqueName(t)
+	e := ours(t)
+	var all []*holding
+	names := []string{base, base + "x", "/" + base, "/" + base + "/line/x", "/" + base + "/", base + " ü%2F\n", base + "%2F", "-" + base, base + ":*?"}
+	for _, name := range names {
+		words := []string{"-n", "--", name}
+		p := e.prepare(append([]string{flockEtcd}, append(words, "sh", "-c", "echo; read line; exit 3")...)...)
+		in, err := p.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.launch(t)
+		await(t, "the lock "+name, func() bool { return p.out.String() != "" || p.ProcessState != nil })
+		all = append(all, &holding{p, in})
+	}
+	for _, name := range names {
+		e.run(t, flockEtcd, "-n", "--", name, "true").check(t, 1, "", "")
+		if p := e.run(t, flockEtcd, "--holders", "--", name); p.status != 0 || strings.Count(p.out.String(), "\n") != 1 {
+			t.Errorf("--holders of %q: %d %s", name, p.status, &p.out)
+		}
+	}
+	for _, h := range all {
+		h.release(t)
+	}
+	e.run(t, flockEtcd, "-n", base, "true").check(t, 0, "", "")
+	other := ours(t, "FLOCK_ETCD_PREFIX=/elsewhere/")
+	h := other.hold(t, base)
+	e.run(t, flockEtcd, "-n", base, "true").check(t, 0, "", "")
+	other.run(t, flockEtcd, "-n", base, "true").check(t, 1, "", "")
+	h.release(t)
+}
+
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+		t.Run("to a waiter: "+sig.String(), func(t *testing.T) {
+			t.Parallel()
+			name := uniqueName(t)
+			e := ours(t, "FLOCK_ETCD_TTL=60")
+			h := e.hold(t, name)
+			w := e.queue(t, name)
+			awaitLine(t, sharedCluster(t), name, 2)
+			kill(w.Process.Pid, sig)
+			w.wait(t)
+			if w.signal != sig && !(sig == syscall.SIGQUIT && w.status == 131) || w.err.String() != "" {
+				t.Errorf("status %d, signal %v, %s", w.status, w.signal, &w.err)
+			}
+			if keys := line(t, sharedCluster(t), name); len(keys) != 1 {
+				t.Errorf("in the line: %q", keys)
+			}
+			h.release(t)
+		})
+		t.Run("to a holder: "+sig.String(), func(t *testing.T) {
+			t.Parallel()
+			name := uniqueName(t)
+			e := ours(t, "FLOCK_ETCD_TTL=60")
+			h := e.start(t, flockEtcd, name, "sh", "-c",
+				"exec 2>/dev/null; trap 'echo got it; exit 9' TERM INT HUP QUIT; echo ready; while :; do sleep 0.05; done")
+			await(t, "the command", func() bool { return h.out.String() != "" })
+			kill(h.Process.Pid, sig)
+			h.wait(t)
+			h.check(t, 9, "ready\ngot it\n", "")
+			e.run(t, flockEtcd, "-n", name, "true").check(t, 0, "", "")
+			h = e.start(t, flockEtcd, name, "sh", "-c", "echo ready; exec sleep 100")
+			await(t, "the command", func() bool { return h.out.String() != "" })
+			kill(h.Process.Pid, sig)
+			h.wait(t)
+			h.check(t, 128+int(sig), "ready\n", "")
+			e.run(t, flockEtcd, "-n", name, "true").check(t, 0, "", "")
+		})
+		if sig == syscall.SIGTERM || sig == syscall.SIGQUIT {
+			continue // the Go runtime forgets that these were ignored, as the manual says
+		}
+		t.Run("ignored: "+sig.String(), func(t *testing.T) {
+			t.Parallel()
+			name := uniqueName(t)
+			e := ours(t)
+			h := e.start(t, "sh", "-c", fmt.Sprintf(`trap '' %d; exec "$@"`, sig), "sh", flockEtcd, name, "sh", "-c",
+				`grep SigIgn /proc/$$/status; read line; exit 3`)
+			in := regexp.MustCompile(`SigIgn:\s*([0-9a-f]+)`)
+			await(t, "the command", func() bool { return in.MatchString(h.out.String()) })
+			mask, _ := strconv.ParseUint(in.FindStringSubmatch(h.out.String())[1], 16, 64)
+			if mask&(1<<(sig-1)) == 0 {
+				t.Errorf("the command does not ignore it: %s", &h.out)
+			}
+			h.wait(t)
+		})
+	}
+}
+
+func TestInherited(t *testing.T) {
+	t.Parallel()
+	name := uniqueName(t)
+	e := ours(t, "PASSED=on")
+	dir := t.TempDir()
+	p := e.prepare(flockEtcd, name, "sh", "-c", `cat; echo "$PASSED $PWD $(umask)"; cat <&7; ls /proc/self/fd | tr '\n' ' '; grep -E 'Sig(Blk|Ign)' /proc/self/status`)
+	p.Dir, p.Stdin = dir, strings.NewReader("input\n")
+	f, err := os.Create(filepath.Join(dir, "seven"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.WriteString("seven\n")
+	f.Seek(0, 0)
+	p.ExtraFiles = []*os.File{nil, nil, nil, nil, f}
+	p.launch(t)
+	p.wait(t)
+	direct := exec.Command("sh", "-c", "umask; ls /proc/self/fd | tr '\n' ' '; grep -E 'Sig(Blk|Ign)' /proc/self/status")
+	direct.ExtraFiles = p.ExtraFiles
+	f.Seek(0, 0)
+	out, err := direct.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mask, rest, _ := strings.Cut(string(out), "\n")
+	p.check(t, 0, fmt.Sprintf("input\non %s %s\nseven\n%s", dir, mask, rest), "")
+}
+
+func TestBackground(t *testing.T) {
+	t.Parallel()
+	name := uniqueName(t)
+	e := ours(t)
+	p := e.run(t, flockEtcd, name, "sh", "-c", "sleep 50 </dev/null >/dev/null 2>&1 & echo $!; setsid sleep 50 </dev/null >/dev/null 2>&1 & echo $!")
+	pids := strings.Fields(p.out.String())
+	if p.status != 0 || len(pids) != 2 {
+		t.Fatalf("%d %s %s", p.status, &p.out, &p.err)
+	}
+	e.run(t, flockEtcd, "-n", name, "true").check(t, 0, "", "")
+	for _, word := range pids {
+		pid, _ := strconv.Atoi(word)
+		if !strings.Contains(read("/proc/"+word+"/cmdline"), "sleep") {
+			t.Errorf("a child of the command that it left behind at its normal end is dead")
+		}
+		kill(pid, syscall.SIGKILL)
+	}
+}
+
+func TestScriptHeader(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	script := filepath.Join(dir, "script")
+	text := "#!/bin/sh\n[ \"$FLOCKER\" != \"$0\" ] && exec env FLOCKER=\"$0\" " + flockEtcd + " -n \"$0\" \"$0\" \"$@\" || :\necho \"$1 $FLOCK_TOKEN\"; read line\n"
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	e := ours(t)
+	first := e.prepare(script, "first")
+	in, err := first.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.launch(t)
+	await(t, "the script", func() bool { return strings.HasPrefix(first.out.String(), "first ") })
+	e.run(t, script, "second").check(t, 1, "", "")
+	in.Close()
+	first.wait(t)
+	if p := e.run(t, script, "third"); !strings.HasPrefix(p.out.String(), "third ") {
+		t.Errorf("%d %s %s", p.status, &p.out, &p.err)
+	}
+}
+
+// TestByFlock runs flock, which becomes flock-etcd.
+func TestByFlock(t *testing.T) {
+	t.Parallel()
+	name := uniqueName(t)
+	e := ours(t)
+	h := e.hold(t, name)
+	e.run(t, flock, "--backend", "etcd", "-n", "-E", "9", name, "echo", "ran").check(t, 9, "", "")
+	append(e, "FLOCK_BACKEND=etcd").run(t, flock, "-n", name, "-c", "echo ran").check(t, 1, "", "")
+	if p := e.run(t, flock, "--backend=etcd", "--holders", name); p.status != 0 || !strings.Contains(p.out.String(), " exclusive ") {
+		t.Errorf("%d %s %s", p.status, &p.out, &p.err)
+	}
+	h.release(t)
+	e.run(t, flock, "--backend", "etcd", "-n", name, "sh", "-c", "echo ran; exit 4").check(t, 4, "ran\n", "")
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	name := uniqueName(t)
+	e := ours(t)
+	last := int64(0)
+	for range 5 {
+		p := e.run(t, flockEtcd, name, "sh", "-c", "echo $FLOCK_TOKEN")
+		token, err := strconv.ParseInt(strings.TrimSpace(p.out.String()), 10, 64)
+		if err != nil || token <= last {
+			t.Errorf("token %q after %d", &p.out, last)
+		}
+		last = token
+	}
+	// A value from outside is not passed on to one who has no token of his own.
+	e = append(e, "FLOCK_TOKEN=9999999")
+	p := e.run(t, flockEtcd, name, "env")
+	if n := strings.Count(p.out.String(), "FLOCK_TOKEN="); n != 1 || strings.Contains(p.out.String(), "9999999") {
+		t.Errorf("the environment of an exclusive holder: %s", &p.out)
+	}
+	e.run(t, flockEtcd, "-s", name, "sh", "-c", "echo $FLOCK_TOKEN").check(t, 0, "\n", "")
+}
+
+func TestDroppedByHand(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		drop func(t *testing.T, key *clientv3.GetResponse)
+	}{
+		{"key deleted", func(t *testing.T, r *clientv3.GetResponse) {
+			if _, err := sharedCluster(t).Client().Delete(context.Background(), string(r.Kvs[0].Key)); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"lease revoked", func(t *testing.T, r *clientv3.GetResponse) {
+			if _, err := sharedCluster(t).Client().Revoke(context.Background(), clientv3.LeaseID(r.Kvs[0].Lease)); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			name := uniqueName(t)
+			e := ours(t, "FLOCK_ETCD_TTL=60")
+			h := e.start(t, flockEtcd, name, "sh", "-c", "trap '' TERM; setsid sleep 70 & echo $!; while :; do sleep 0.1; done")
+			await(t, "the command", func() bool { return strings.HasSuffix(h.out.String(), "\n") })
+			r, err := sharedCluster(t).Client().Get(context.Background(), line(t, sharedCluster(t), name)[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			c.drop(t, r)
+			h.wait(t)
+			if d := h.at.Sub(began); d > allowance {
+				t.Errorf("dead after %v", d)
+			}
+			child := strings.TrimSpace(h.out.String())
+			if strings.Contains(read("/proc/"+child+"/cmdline"), "sleep") {
+				t.Error("a child lives on")
+			}
+			h.check(t, 75, h.out.String(), "flock-etcd: lost the lock "+name+": etcd has dropped its key or its lease; the command was killed\n")
+		})
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	nobody := "127.0.0.1:1" // refuses connections
+	silent, err := sharedCluster(t).Network()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(silent.Close)
+	silent.BlackHole()
+	for _, c := range []struct {
+		what, endpoints string
+		more            string
+		words           []string
+		least, most     time.Duration
+	}{
+		{"refused, -n", nobody, "A=B", []string{"-n"}, 0, 5 * time.Second},
+		{"silent, -n", silent.Endpoints(), "A=B", []string{"-n"}, 0, 5 * time.Second},
+		{"refused, -w", nobody, "A=B", []string{"-w", "1"}, time.Second, time.Second},
+		{"silent, -w", silent.Endpoints(), "A=B", []string{"-w", "1"}, time.Second, time.Second},
+		{"refused, plain", nobody, "ETCDCTL_DIAL_TIMEOUT=3s", nil, 3 * time.Second, 3 * time.Second},
+		{"silent, plain", silent.Endpoints(), "ETCDCTL_DIAL_TIMEOUT=3s", nil, 3 * time.Second, 3 * time.Second},
+		{"silent, --holders", silent.Endpoints(), "ETCDCTL_DIAL_TIMEOUT=2s", []string{"--holders"}, 2 * time.Second, 2 * time.Second},
+		{"no such host", "nonexistent.invalid:2379", "ETCDCTL_DIAL_TIMEOUT=1s", nil, 0, time.Second},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			words := append(append([]string{flockEtcd}, c.words...), "name")
+			if c.what != "silent, --holders" {
+				words = append(words, "echo", "ran")
+			}
+			began := time.Now()
+			p := reach(c.endpoints, c.more).run(t, words...)
+			if d := p.at.Sub(began); d < c.least || d > c.most+3*time.Second {
+				t.Errorf("after %v, expected after %v to %v", d, c.least, c.most)
+			}
+			if p.status != 75 || p.out.String() != "" || !strings.HasPrefix(p.err.String(), "flock-etcd: cannot reach etcd at ") ||
+				strings.Count(p.err.String(), "\n") != 1 {
+				t.Errorf("status %d, %q, %q", p.status, &p.out, &p.err)
+			}
+			t.Log(strings.TrimSpace(p.err.String()))
+		})
+	}
+}
+
+// TestSecure has a cluster with certificates and one with users.
+func TestSecure(t *testing.T) {
+	t.Parallel()
+	t.Run("certificates", func(t *testing.T) {
+		t.Parallel()
+		files, err := cluster.NewTLS(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := cluster.NewTLS(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := ownCluster(t, cluster.Options{Members: 1, TLS: files})
+		at := strings.Join(c.Endpoints(), ",")
+		good := reach(at, "ETCDCTL_DIAL_TIMEOUT=2s", "ETCDCTL_CACERT="+files.CA, "ETCDCTL_CERT="+files.ClientCert, "ETCDCTL_KEY="+files.ClientKey)
+		h := good.hold(t, "name")
+		good.run(t, flockEtcd, "-n", "name", "true").check(t, 1, "", "")
+		append(good, "ETCDCTL_ENDPOINTS=https://"+at).run(t, flockEtcd, "-n", "name", "true").check(t, 1, "", "")
+		h.release(t)
+		for what, more := range map[string]string{"wrong CA": "ETCDCTL_CACERT=" + other.CA, "plain text": "ETCDCTL_ENDPOINTS=http://" + at} {
+			p := append(append(environment{}, good...), more).run(t, flockEtcd, "name", "echo", "ran")
+			t.Logf("%s: %d %s", what, p.status, &p.err)
+			if p.status != 75 || p.out.String() != "" || strings.Count(p.err.String(), "\n") != 1 {
+				t.Errorf("%s: %d %s %s", what, p.status, &p.out, &p.err)
+			}
+		}
+		p := reach(at, "ETCDCTL_DIAL_TIMEOUT=2s", "ETCDCTL_CACERT="+files.CA).run(t, flockEtcd, "name", "echo", "ran")
+		t.Logf("no certificate: %d %s", p.status, &p.err)
+		if p.status != 75 || strings.Count(p.err.String(), "\n") != 1 {
+			t.Errorf("no certificate: %d %s %s", p.status, &p.out, &p.err)
+		}
+	})
+	t.Run("users", func(t *testing.T) {
+		t.Parallel()
+		c := ownCluster(t, cluster.Options{Members: 1, Flags: []string{"--auth-token-ttl", "2", "--bcrypt-cost", "4"}})
+		ctx := context.Background()
+		root := c.Client()
+		check := func(_ any, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		const secret = "geheim"
+		check(root.UserAdd(ctx, "root", secret))
+		check(root.UserGrantRole(ctx, "root", "root"))
+		check(root.RoleAdd(ctx, "locker"))
+		check(root.RoleGrantPermission(ctx, "locker", "/flock/", clientv3.GetPrefixRangeEnd("/flock/"), clientv3.PermissionType(clientv3.PermReadWrite)))
+		for _, name := range []string{"cron", "nobody"} {
+			check(root.UserAdd(ctx, name, secret+"2"))
+		}
+		check(root.UserGrantRole(ctx, "cron", "locker"))
+		check(root.AuthEnable(ctx))
+		at := strings.Join(c.Endpoints(), ",")
+		cron := reach(at, "FLOCK_ETCD_TTL=3", "ETCDCTL_USER=cron", "ETCDCTL_PASSWORD="+secret+"2")
+		h := cron.hold(t, "name")
+		conflict := reach(at, "ETCDCTL_USER=cron:"+secret+"2")
+		w := conflict.queue(t, "name")
+		began := time.Now()
+		awaitOut := func() bool {
+			return strings.Contains(conflict.run(t, flockEtcd, "--holders", "name").out.String(), "(waiting)")
+		}
+		await(t, "the waiter", awaitOut)
+		// No process of the tree has the secret among its arguments, and the list does not show it.
+		for _, pid := range append(children(h.Process.Pid), h.Process.Pid, w.Process.Pid) {
+			if words := read(fmt.Sprintf("/proc/%d/cmdline", pid)); words == "" || strings.Contains(words, secret) {
+				t.Errorf("arguments of process %d: %q", pid, words)
+			}
+		}
+		if out := conflict.run(t, flockEtcd, "--holders", "name").out.String(); strings.Contains(out, secret) {
+			t.Error(out)
+		}
+		// The tokens of the client end several times meanwhile.
+		time.Sleep(time.Until(began.Add(7 * time.Second)))
+		h.release(t)
+		awaitOutput(t, w.process)
+		w.release(t)
+		cron.run(t, flockEtcd, "--cooldown", "3", "name", "true").check(t, 0, "", "")
+		for _, x := range []struct {
+			what string
+			e    environment
+		}{
+			{"wrong password", reach(at, "ETCDCTL_USER=cron", "ETCDCTL_PASSWORD="+secret)},
+			{"no permission", reach(at, "ETCDCTL_USER=nobody", "ETCDCTL_PASSWORD="+secret+"2")},
+			{"another prefix", append(append(environment{}, cron...), "FLOCK_ETCD_PREFIX=/other")},
+			{"no user", reach(at)},
+		} {
+			for _, options := range [][]string{nil, {"-n"}} {
+				began := time.Now()
+				p := x.e.run(t, append(append([]string{flockEtcd}, options...), "name", "echo", "ran")...)
+				t.Logf("%s %v: %d after %v: %s", x.what, options, p.status, p.at.Sub(began).Round(time.Millisecond), strings.TrimSpace(p.err.String()))
+				if p.status != 66 || p.out.String() != "" || strings.Count(p.err.String(), "\n") != 1 || strings.Contains(p.err.String(), secret) {
+					t.Errorf("%s: %d %q %q", x.what, p.status, &p.out, &p.err)
+				}
+			}
+		}
+	})
+}

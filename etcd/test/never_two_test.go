@@ -1,0 +1,367 @@
+//go:build linux
+
+package test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"example.org/flock/etcd/test/cluster"
+)
+
+// What cannot be tried here: a machine that sleeps, since CLOCK_BOOTTIME of a time namespace can be set only before its first
+// process.
+
+// A scene is a holder, whose command has descendants that only SIGKILL ends, and a waiter behind it. Both reach the cluster
+// by networks of their own.
+type scene struct {
+	*testing.T
+	cluster        *cluster.Cluster
+	network        cluster.Network // of the holder
+	holder, waiter *process
+	guard          int
+	dir, name      string
+	ttl            time.Duration
+
+	fault time.Time
+	dead  chan time.Time // when all processes under the lock are dead
+	gone  chan time.Time // when the key is gone, as one sees it who is not disturbed
+}
+
+func newScene(t *testing.T, c *cluster.Cluster, seconds int) *scene {
+	t.Helper()
+	s := &scene{T: t, cluster: c, dir: t.TempDir(), name: uniqueName(t), ttl: time.Duration(seconds) * time.Second,
+		dead: make(chan time.Time, 1), gone: make(chan time.Time, 1)}
+	var networks [2]cluster.Network
+	for i := range networks {
+		n, err := c.Network()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(n.Close)
+		networks[i] = n
+	}
+	s.network = networks[0]
+	ttl := "FLOCK_ETCD_TTL=" + strconv.Itoa(seconds)
+	t.Cleanup(func() {
+		for _, pid := range strings.Fields(read(s.dir + "/ready")) {
+			if n, err := strconv.Atoi(pid); err == nil {
+				syscall.Kill(n, syscall.SIGKILL)
+			}
+		}
+	})
+	s.holder = reach(s.network.Endpoints(), ttl).start(t, flockEtcd, s.name, section, "family", s.dir)
+	await(t, "the family", func() bool { return strings.Count(read(s.dir+"/ready"), "\n") == 3 })
+	key := line(t, c, s.name)[0]
+	s.waiter = reach(networks[1].Endpoints(), ttl).start(t, flockEtcd, s.name, section, "alone", s.dir)
+	awaitLine(t, c, s.name, 2)
+	s.guard = guardOf(t, s.holder.Process.Pid)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	watch := c.Client().Watch(ctx, key)
+	go func() {
+		for r := range watch {
+			for _, e := range r.Events {
+				if e.Type == clientv3.EventTypeDelete {
+					s.gone <- time.Now()
+				}
+			}
+		}
+	}()
+	f, err := os.Open(s.dir + "/lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer f.Close()
+		for syscall.Flock(int(f.Fd()), syscall.LOCK_EX) == syscall.EINTR {
+		}
+		s.dead <- time.Now()
+	}()
+	// Not in the first moments of the lease, which would be the easiest.
+	time.Sleep(s.ttl / 2)
+	select {
+	case <-s.dead:
+		t.Fatalf("the command has ended before anything happened: %s", &s.holder.err)
+	default:
+	}
+	return s
+}
+
+// holderIs checks the end of the holder.
+func (s *scene) holderIs(status int, text string) {
+	s.Helper()
+	s.holder.wait(s.T)
+	if s.holder.status != status || !strings.Contains(s.holder.err.String(), text) {
+		s.Errorf("the holder ended with %d and %q, expected %d and %q", s.holder.status, &s.holder.err, status, text)
+	}
+}
+
+// check finds out whether all are dead before anybody else can have the lock, and whether the next one comes in good time.
+func (s *scene) check(election time.Duration) {
+	s.Helper()
+	var dead time.Time
+	select {
+	case dead = <-s.dead:
+	case <-time.After(s.ttl + allowance):
+		s.Fatalf("the command or a descendant lives on: %s", processes(s.dir))
+	}
+	s.waiter.wait(s.T)
+	if s.waiter.status != 0 {
+		s.Errorf("the next one ended with %d: %s", s.waiter.status, &s.waiter.err)
+	}
+	if text := read(s.dir + "/violations"); text != "" {
+		s.Error(text)
+	}
+	n, _ := strconv.ParseInt(read(s.dir+"/entered"), 10, 64)
+	entered := time.Unix(0, n)
+	report := fmt.Sprintf("dead after %v", dead.Sub(s.fault).Round(time.Millisecond))
+	select {
+	case gone := <-s.gone:
+		report += fmt.Sprintf(", %v before its key was gone", gone.Sub(dead).Round(time.Millisecond))
+		if gone.Before(dead) {
+			s.Error("the key was gone before the command was dead")
+		}
+	case <-time.After(time.Second):
+		s.Log("the end of the key was not seen")
+	}
+	report += fmt.Sprintf("; the next one after %v", entered.Sub(s.fault).Round(time.Millisecond))
+	s.Log(report)
+	if dead.Sub(s.fault) > s.ttl {
+		s.Errorf("the command was dead too late: the lease was kept alive before, for no longer than %v", s.ttl)
+	}
+	if limit := s.ttl + time.Second + election; entered.Sub(s.fault) > limit {
+		s.Errorf("the next one had to wait for longer than %v", limit)
+	}
+}
+
+// processes describes those that a family has left.
+func processes(dir string) string {
+	var list []string
+	for _, pid := range strings.Fields(read(dir + "/ready")) {
+		if words := strings.ReplaceAll(read("/proc/"+pid+"/cmdline"), "\x00", " "); words != "" {
+			state := strings.Fields(read("/proc/" + pid + "/stat"))
+			list = append(list, fmt.Sprintf("process %s (state %s, child of %s): %s", pid, state[2], state[3], words))
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+// TestNeverTwo disturbs a holder, but no member.
+func TestNeverTwo(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		fault func(s *scene)
+		ended func(s *scene)
+	}{
+		{"black hole", func(s *scene) { s.network.BlackHole() },
+			func(s *scene) { s.holderIs(75, "its lease was not kept alive in time; the command was killed") }},
+		{"connections cut", func(s *scene) { s.network.Cut() },
+			func(s *scene) { s.holderIs(75, "its lease was not kept alive in time; the command was killed") }},
+		// The kernel continues those that are stopped in time to kill.
+		{"flock-etcd stopped", func(s *scene) { kill(s.holder.Process.Pid, syscall.SIGSTOP) },
+			func(s *scene) { s.holderIs(75, "; the command was killed") }},
+		{"flock-etcd killed", func(s *scene) { kill(s.holder.Process.Pid, syscall.SIGKILL) },
+			func(s *scene) { s.holderIs(128+9, "") }},
+		{"guard stopped", func(s *scene) { kill(s.guard, syscall.SIGSTOP) },
+			func(s *scene) { s.holderIs(75, "; the command was killed") }},
+		{"guard killed", func(s *scene) { kill(s.guard, syscall.SIGKILL) },
+			func(s *scene) { s.holderIs(75, "its guard was killed; the command was killed") }},
+		{"both stopped", func(s *scene) { kill(s.holder.Process.Pid, syscall.SIGSTOP); kill(s.guard, syscall.SIGSTOP) },
+			func(s *scene) { s.holderIs(75, "; the command was killed") }},
+		{"flock-etcd stopped and guard killed", func(s *scene) { kill(s.holder.Process.Pid, syscall.SIGSTOP); kill(s.guard, syscall.SIGKILL) },
+			func(s *scene) { s.holderIs(75, "; the command was killed") }},
+		{"flock-etcd killed and guard stopped", func(s *scene) { kill(s.guard, syscall.SIGSTOP); kill(s.holder.Process.Pid, syscall.SIGKILL) },
+			func(s *scene) { s.holderIs(128+9, "") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, sharedCluster(t), 2)
+			s.fault = time.Now()
+			c.fault(s)
+			if c.name == "guard stopped" && s.goesOn() {
+				return
+			}
+			s.check(0)
+			c.ended(s)
+		})
+	}
+}
+
+// election is how much longer a lease may live when the leader dies: until a follower misses it, which is one to two
+// election timeouts, and one that the new leader gives to all leases.
+func (s *scene) election() time.Duration { return 3 * s.cluster.Election }
+
+// TestBothKilled kills flock-etcd and its guard at once. For the command itself the kernel keeps the promise; for descendants
+// of it nobody can.
+func TestBothKilled(t *testing.T) {
+	t.Parallel()
+	name := uniqueName(t)
+	h := ours(t, "FLOCK_ETCD_TTL=2").start(t, flockEtcd, name, "sh", "-c", "trap '' TERM HUP; echo $$; exec sleep 80")
+	awaitOutput(t, h)
+	command := strings.TrimSpace(h.out.String())
+	guard := guardOf(t, h.Process.Pid)
+	began := time.Now()
+	kill(guard, syscall.SIGSTOP) // so that it does nothing between
+	kill(h.Process.Pid, syscall.SIGKILL)
+	kill(guard, syscall.SIGKILL)
+	await(t, "the end of the command", func() bool { return !strings.Contains(read("/proc/"+command+"/cmdline"), "sleep") })
+	if d := time.Since(began); d > 2*time.Second {
+		t.Errorf("the command was dead after %v", d)
+	}
+	awaitLine(t, sharedCluster(t), name, 0)
+}
+
+// TestGoesOn loses a leader, and later the connection to each member in turn, while a holder with the default lease has the
+// lock. Its command must not notice.
+func TestGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		lose func(*cluster.Member)
+		part time.Duration // the leader is back after a lease divided by this
+	}{
+		{"leader killed", (*cluster.Member).Kill, 1},
+		{"leader frozen", (*cluster.Member).Freeze, 2}, // after a whole lease it may end those that are alive: etcd issue 15247
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, ownCluster(t, cluster.Options{}), 10)
+			leader, err := s.cluster.Leader()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.lose(leader)
+			time.Sleep(s.ttl / c.part) // there is nothing to wait for: this time must pass without an event
+			if err := leader.Restore(); err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range s.network {
+				p.BlackHole()
+				time.Sleep(s.ttl / 5)
+				p.Restore()
+			}
+			select {
+			case <-s.dead:
+				t.Errorf("the command is dead: %s", &s.holder.err)
+			case <-s.gone:
+				t.Error("the key is gone")
+			default:
+			}
+			kill(s.holder.Process.Pid, syscall.SIGKILL)
+			s.fault = time.Now()
+			s.check(0)
+		})
+	}
+}
+
+// goesOn finds out whether the command lives on although its guard was stopped, which may be: the kernel has continued the
+// guard, and the lease was kept alive. Then the guard must do its work again.
+func (s *scene) goesOn() bool {
+	select {
+	case dead := <-s.dead:
+		s.dead <- dead
+		return false
+	case <-time.After(s.ttl * 3 / 2):
+	}
+	if keys := line(s.T, s.cluster, s.name); len(keys) != 2 {
+		s.Errorf("the command lives on, but in the line there are %q", keys)
+	}
+	s.fault = time.Now()
+	kill(s.holder.Process.Pid, syscall.SIGKILL)
+	s.check(0)
+	return true
+}
+
+func kill(pid int, sig syscall.Signal) { syscall.Kill(pid, sig) }
+
+// TestNeverTwoMembers disturbs the members themselves. What is disturbed is restored when the command is dead, or has had its
+// time to die.
+func TestNeverTwoMembers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		fault   func(s *scene, leader *cluster.Member, others []*cluster.Member)
+		restore bool
+	}{
+		{"all frozen", func(s *scene, leader *cluster.Member, others []*cluster.Member) {
+			leader.Freeze()
+			others[0].Freeze()
+			others[1].Freeze()
+		}, true},
+		{"leader and another frozen", func(s *scene, leader *cluster.Member, others []*cluster.Member) {
+			leader.Freeze()
+			others[0].Freeze()
+		}, true},
+		{"quorum lost by freezing", func(s *scene, leader *cluster.Member, others []*cluster.Member) {
+			others[0].Freeze()
+			others[1].Freeze()
+		}, true},
+		{"quorum lost by killing", func(s *scene, leader *cluster.Member, others []*cluster.Member) {
+			others[0].Kill()
+			others[1].Kill()
+		}, true},
+		{"leader killed with flock-etcd", func(s *scene, leader *cluster.Member, others []*cluster.Member) {
+			leader.Kill()
+			kill(s.holder.Process.Pid, syscall.SIGKILL)
+		}, false},
+		{"leader frozen with flock-etcd", func(s *scene, leader *cluster.Member, others []*cluster.Member) {
+			leader.Freeze()
+			kill(s.holder.Process.Pid, syscall.SIGSTOP)
+		}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, ownCluster(t, cluster.Options{}), 3)
+			leader, err := s.cluster.Leader()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var others []*cluster.Member
+			for _, m := range s.cluster.Members {
+				if m != leader {
+					others = append(others, m)
+				}
+			}
+			s.fault = time.Now()
+			c.fault(s, leader, others)
+			if !c.restore {
+				s.check(s.election())
+				return
+			}
+			var dead time.Time
+			select {
+			case dead = <-s.dead:
+			case <-time.After(s.ttl + allowance):
+				t.Fatalf("the command or a descendant lives on: %s", processes(s.dir))
+			}
+			s.dead <- dead
+			if dead.Sub(s.fault) > s.ttl {
+				t.Errorf("dead after %v", dead.Sub(s.fault))
+			}
+			for _, m := range s.cluster.Members {
+				if err := m.Restore(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			restored := time.Now()
+			if err := s.cluster.Await(allowance); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("dead after %v, restored after %v, writes after %v", dead.Sub(s.fault), restored.Sub(s.fault), time.Since(s.fault))
+			s.fault = restored // since when the lease may have its whole time again
+			s.holderIs(75, "its lease was not kept alive in time; the command was killed")
+			s.check(s.election())
+		})
+	}
+}
