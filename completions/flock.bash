@@ -51,7 +51,7 @@ _flock() {
 			_flock_options "$place"
 			return
 		elif [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W '-s -x -e -u -n -w -E -o -F -h -V' -- "$cur"))
+			COMPREPLY=($(compgen -W "-s -x -e -n -w -E -h -V $(_flock_of_files -u -o -F)" -- "$cur"))
 			[[ $place ]] && COMPREPLY+=($(compgen -W '-c' -- "$cur"))
 			[[ $cur == - ]] && _flock_options "$place"
 			return
@@ -59,7 +59,7 @@ _flock() {
 		;;
 	holders)
 		if [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W '--backend' -- "$cur"))
+			COMPREPLY=($(compgen -W "$(_flock_of_files --backend)" -- "$cur"))
 			return
 		fi
 		;;
@@ -89,13 +89,16 @@ _flock() {
 }
 
 _flock_options() {
-	COMPREPLY+=($(compgen -W '--shared --exclusive --unlock --nonblocking
-		--timeout --wait --conflict-exit-code --close --no-fork --fd
-		--fcntl --start --length --backend --permits --cooldown
-		--remove --holders --verbose --help --version' -- "$cur"))
+	COMPREPLY+=($(compgen -W "--shared --exclusive --nonblocking
+		--timeout --wait --conflict-exit-code --permits --cooldown
+		--holders --verbose --help --version
+		$(_flock_of_files --unlock --close --no-fork --fd --fcntl --start --length --backend --remove)" -- "$cur"))
 	[[ $1 == fd ]] && COMPREPLY+=($(compgen -W '--command' -- "$cur"))
 	return 0
 }
+
+# Print the options $@, which are for files, unless it is for flock-etcd.
+_flock_of_files() { [[ ${COMP_WORDS[0]##*/} == flock-etcd ]] || echo "$@"; }
 
 # Print the backends that are programs, flock-NAME. flock-go is flock itself.
 _flock_programs() { compgen -c flock- | sed -n '/^flock-go$/d; s/^flock-\([a-z0-9]*\)$/\1/p'; }
@@ -122,4 +125,4 @@ _flock_command() {
 	fi
 }
 
-complete -F _flock flock flock-go
+complete -F _flock flock flock-go flock-etcd

@@ -105,31 +105,33 @@ function __fish_flock_programs
     complete -C flock- | string replace -rf '^flock-([a-z0-9]+)(\t.*)?$' '$1' | string match -v go
 end
 
-for command in flock flock-go
+for command in flock flock-go flock-etcd
     set -l options -c $command -n '__fish_flock_is none fd'
     complete -c $command -f
     complete -c $command -n '__fish_flock_is none' -F
     complete $options -s s -l shared -d 'Take a shared lock'
     complete $options -s x -l exclusive -d 'Take an exclusive lock (default)'
     complete $options -s e -d 'Take an exclusive lock (default)'
-    complete $options -s u -l unlock -d 'Release the lock of a descriptor'
     complete $options -s n -l nonblocking -d 'Fail rather than wait'
     complete $options -s w -l timeout -x -d 'Wait at most that many seconds'
     complete $options -l wait -x -d 'Wait at most that many seconds'
     complete $options -s E -l conflict-exit-code -x -d 'Exit status after a conflict or timeout'
-    complete $options -s o -l close -d 'Close the descriptor before running the command'
-    complete $options -s F -l no-fork -d 'Become the command instead of running it'
-    complete $options -l fd -x -a '(__fish_flock_descriptors)' -d 'Lock an open descriptor while a command runs'
-    complete $options -l fcntl -d 'Use open file description locks'
-    complete $options -l start -x -d 'Lock from this byte on'
-    complete $options -l length -x -d 'Lock that many bytes'
-    complete $options -l backend -x -d 'Choose the way of locking' \
-        -a "auto\t'flock(2), else fcntl, else directory' native\t'Auto without directory' flock\t'flock(2)' fcntl\t'Open file description locks' directory\t'A directory beside the file' (__fish_flock_programs)"
     complete $options -l permits -x -d 'Allow up to that many holders at once'
     complete $options -l cooldown -x -d 'Refuse the lock for that many seconds after its holder is done'
-    complete $options -l remove -d 'Remove the lock file afterwards'
     complete $options -l holders -d 'List who holds the lock and who waits'
     complete $options -l verbose -d 'Print what is done'
+    if test $command != flock-etcd # which opens no file
+        complete $options -s u -l unlock -d 'Release the lock of a descriptor'
+        complete $options -s F -l no-fork -d 'Become the command instead of running it'
+        complete $options -l fd -x -a '(__fish_flock_descriptors)' -d 'Lock an open descriptor while a command runs'
+        complete $options -l fcntl -d 'Use open file description locks'
+        complete $options -l start -x -d 'Lock from this byte on'
+        complete $options -l length -x -d 'Lock that many bytes'
+        complete $options -s o -l close -d 'Close the descriptor before running the command'
+        complete $options -l backend -x -d 'Choose the way of locking' \
+            -a "auto\t'flock(2), else fcntl, else directory' native\t'Auto without directory' flock\t'flock(2)' fcntl\t'Open file description locks' directory\t'A directory beside the file' (__fish_flock_programs)"
+        complete $options -l remove -d 'Remove the lock file afterwards'
+    end
     complete $options -s h -l help -d 'Show the options'
     complete $options -s V -l version -d 'Show the version'
     complete -c $command -n '__fish_flock_is file fd' -s c -l command -d 'Run a string with the shell'

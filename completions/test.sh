@@ -1,10 +1,11 @@
 #!/bin/sh
-# test.sh [BINARY]: check what each installed shell completes.  With a BINARY also
-# check that the long options in its --help are the same as in the man page and
-# the completions.
+# test.sh [FLOCK [FLOCK-ETCD]]: check what each installed shell completes.  With
+# FLOCK also check that the long options in its --help are the same as in the man
+# page and the completions; with FLOCK-ETCD, that its options are in its man page.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 binary=${1+$(cd "$(dirname "$1")" && pwd)/${1##*/}}
+etcd=${2+$(cd "$(dirname "$2")" && pwd)/${2##*/}}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/bin" "$dir/play" "$dir/play/adir"
@@ -125,12 +126,22 @@ for shell in bash zsh fish; do
 	expect $shell 'flock --fd=9 -n zzc' zzcommand
 	expect $shell 'flock --fd 9 -c zzc' zzcommand
 	expect $shell 'flock zlock ls zl' zlock
+	expect $shell 'flock-etcd --' --shared --nonblocking --timeout --permits --cooldown --holders \
+		!--unlock !--no-fork !--fd !--fcntl !--start !--length !--close !--backend !--remove
+	expect $shell 'flock-etcd -' -s -n !-u !-F !-o
+	expect $shell 'flock-etcd -n nightly zzc' zzcommand
 	[ $failed = 1 ] || echo "$shell: ok"
 done
 
 # Print the long options in standard input, one a line.
 long_options() { grep -oE -e '--[a-z][a-z-]+' | sort -u; }
-if [ $# -gt 0 ]; then
+if [ "$etcd" ]; then
+	for option in $("$etcd" --help | long_options); do
+		grep -q -e "Fl -${option#--}\( \|$\)" "$here/../etcd/man/flock-etcd.1" ||
+			{ echo "etcd/man/flock-etcd.1: $option is missing" >&2; failed=1; }
+	done
+fi
+if [ "$binary" ]; then
 	"$binary" --help | long_options >"$dir/help"
 	# Names that need not be in --help.
 	known="--command --nonblock --nb --wait --timeout"
