@@ -19,13 +19,23 @@ SYSTEMS = \
 	openbsd/arm64 netbsd/amd64 netbsd/arm64 dragonfly/amd64 solaris/amd64 \
 	illumos/amd64 aix/ppc64 windows/amd64 windows/arm64 plan9/amd64
 
+# flock-etcd is a module of its own. It is for Unix, and the client of etcd does not compile for AIX.
+ETCDBUILD = cd etcd && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)"
+ETCD_SYSTEMS = $(filter-out aix/% windows/% plan9/%,$(SYSTEMS))
+
 all: flock                    ## build the one static binary, ./flock
 
 flock: $(wildcard *.go fallback/*.go internal/*/*) go.mod go.sum
 	$(GOBUILD) -o $@ .
 
+flock-etcd: $(wildcard etcd/*.go etcd/internal/*/* internal/*/*) etcd/go.mod etcd/go.sum  ## build the lock for many machines
+	$(ETCDBUILD) -o ../$@ .
+
 demo: flock                   ## build, and show the main uses
 	sh compat_test/demo.sh ./flock
+
+demo-etcd: flock-etcd         ## build, and start three members of etcd to try it with, until Ctrl-C
+	@sh etcd/members.sh
 
 check: flock                  ## what to run after each change (less than a minute)
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
@@ -47,9 +57,17 @@ test-beside:
 	nice $(MAKE) --no-print-directory race
 	nice sh completions/test.sh ./flock
 	nice sh packaging/test.sh ./flock
-	@if command -v mandoc >/dev/null; then for page in man/*.1 packaging/debian/*.8; do \
+	@if command -v mandoc >/dev/null; then for page in man/*.1 etcd/man/*.1 packaging/debian/*.8; do \
 		mandoc -T lint -W warning $$page || exit 1; done; \
 		else echo 'mandoc is missing: manual pages not checked'; fi
+
+# The servers and etcdctl are built from their modules. Nothing but loopback is used.
+test-etcd: flock flock-etcd         ## run the tests of flock-etcd over etcd servers (two minutes)
+	@test -z "$$(gofmt -l etcd)" || { gofmt -d etcd; exit 1; }
+	cd etcd && go mod tidy -diff && go vet ./... && go test -count=1 ./... && go test -count=1 -tags guard_goroutine ./internal/guard
+	cd etcd/test && go mod tidy -diff && go vet ./... && go test -timeout 10m -count=1 -parallel 6 ./...
+	sh completions/test.sh ./flock ./flock-etcd
+	sh packaging/test.sh ./flock ./flock-etcd
 
 race:                         ## run the directory lock's tests with the race detector
 	@if out=$$(CGO_ENABLED=1 go test -race -run '^$$' ./fallback 2>&1); then \
@@ -71,8 +89,14 @@ torture: flock                ## kill holders at random for a long time (FLOCK_T
 		-run 'TestTorture|TestKilledAtEverySystemCall'
 	FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test ./fallback -count=1 -v -timeout 60m
 
+torture-etcd: flock-etcd      ## kill flock-etcd, its command and etcd's members at random (FLOCK_TORTURE=5m)
+	cd etcd/test && FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test -count=1 -v -timeout 60m -run 'TestTorture$$' .
+
 bench: flock                  ## measure beside util-linux flock and other lockers
 	go run ./compat_test/bench -svg compat_test/bench/bench.svg $(BENCHFLAGS) ./flock
+
+bench-etcd: flock-etcd        ## measure beside etcdctl lock
+	cd etcd/test && go run ./bench $(BENCHFLAGS) ../../flock-etcd
 
 cross:                        ## build and vet for every system, into build/OS_ARCH
 	@for system in $(SYSTEMS); do \
@@ -81,6 +105,12 @@ cross:                        ## build and vet for every system, into build/OS_A
 		[ $$GOOS != windows ] || program=$$program.exe; \
 		echo $$program; \
 		$(GOBUILD) -o $$program . && go vet ./... && go vet -tags flock_linkname ./... || exit 1; \
+	done
+	@for system in $(ETCD_SYSTEMS); do \
+		export GOOS=$${system%/*} GOARCH=$${system#*/}; \
+		program=build/$${GOOS}_$$GOARCH/flock-etcd; \
+		echo $$program; \
+		($(ETCDBUILD) -o ../$$program . && go vet ./...) || exit 1; \
 	done
 
 test-qemu:                    ## run a core of the tests on the other Linux architectures, under qemu-user
@@ -100,7 +130,22 @@ install: flock                ## install binary, manual page and completions (DE
 	install -m 644 completions/_flock $(DESTDIR)$(DATADIR)/zsh/site-functions/_flock
 	install -m 644 completions/flock.fish $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/flock.fish
 
-uninstall:                    ## remove what install put there
+install-etcd: flock-etcd      ## install flock-etcd in the same way
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/man/man1 \
+		$(DESTDIR)$(DATADIR)/bash-completion/completions \
+		$(DESTDIR)$(DATADIR)/zsh/site-functions \
+		$(DESTDIR)$(DATADIR)/fish/vendor_completions.d
+	install -m 755 flock-etcd $(DESTDIR)$(BINDIR)/flock-etcd
+	install -m 644 etcd/man/flock-etcd.1 $(DESTDIR)$(DATADIR)/man/man1/flock-etcd.1
+	install -m 644 completions/flock.bash $(DESTDIR)$(DATADIR)/bash-completion/completions/flock-etcd
+	install -m 644 completions/_flock $(DESTDIR)$(DATADIR)/zsh/site-functions/_flock-etcd
+	install -m 644 completions/flock.fish $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/flock-etcd.fish
+
+uninstall:                    ## remove what install and install-etcd put there
+	rm -f $(DESTDIR)$(BINDIR)/flock-etcd $(DESTDIR)$(DATADIR)/man/man1/flock-etcd.1 \
+		$(DESTDIR)$(DATADIR)/bash-completion/completions/flock-etcd \
+		$(DESTDIR)$(DATADIR)/zsh/site-functions/_flock-etcd \
+		$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/flock-etcd.fish
 	rm -f $(DESTDIR)$(BINDIR)/flock $(DESTDIR)$(DATADIR)/man/man1/flock.1 \
 		$(DESTDIR)$(DATADIR)/bash-completion/completions/flock \
 		$(DESTDIR)$(DATADIR)/zsh/site-functions/_flock \
@@ -111,17 +156,21 @@ dist: cross                   ## tarballs, packages, source and SHA256SUMS, into
 	for system in $(SYSTEMS); do \
 		from=build/$$(echo $$system | tr / _)/flock; to=build/flock-$$(echo $$system | tr / -); \
 		case $$system in windows/*) cp $$from.exe $$to.exe;; *) cp $$from $$to;; esac; done
-	packaging/dist.sh $(VERSION) build dist $(SYSTEMS)
+	for system in $(ETCD_SYSTEMS); do system=$$(echo $$system | tr / _); \
+		cp build/$$system/flock-etcd build/flock-etcd-$$(echo $$system | tr _ -); done
+	packaging/dist.sh flock $(VERSION) build dist $(SYSTEMS)
+	packaging/dist.sh flock-etcd $(VERSION) build dist $(ETCD_SYSTEMS)
 	packaging/source.sh $(VERSION) dist
-	for arch in amd64 arm64; do \
-		packaging/deb.sh $(VERSION) $$arch build/flock-linux-$$arch dist && \
-		packaging/apk.sh $(VERSION) $$arch build/flock-linux-$$arch dist || exit 1; done
+	for arch in amd64 arm64; do for package in flock-go flock-etcd; do \
+		binary=build/$${package%-go}-linux-$$arch; \
+		packaging/deb.sh $$package $(VERSION) $$arch $$binary dist && \
+		packaging/apk.sh $$package $(VERSION) $$arch $$binary dist || exit 1; done; done
 	cd dist && sha256sum * >../build/SHA256SUMS && mv ../build/SHA256SUMS .
 
 clean:                        ## remove what was built
-	rm -rf flock build dist
+	rm -rf flock flock-etcd build dist
 
 help:                         ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
 
-.PHONY: all demo check test test-go test-beside race compat record mutants torture bench cross test-qemu test-wine install uninstall dist clean help
+.PHONY: all demo demo-etcd check test test-go test-beside test-etcd race compat record mutants torture torture-etcd bench bench-etcd cross test-qemu test-wine install install-etcd uninstall dist clean help

@@ -1,12 +1,14 @@
 #!/bin/sh
-# deb.sh VERSION ARCH BINARY OUTDIR: make OUTDIR/flock-go_VERSION_ARCH.deb of a
-# static BINARY.  ARCH is Go's name or Debian's.  The same input and
+# deb.sh PACKAGE VERSION ARCH BINARY OUTDIR: make OUTDIR/PACKAGE_VERSION_ARCH.deb of
+# flock-go or flock-etcd, a static BINARY.  ARCH is Go's name or Debian's.  The same input and
 # SOURCE_DATE_EPOCH (default: the date of the source) give the same bytes.
 set -eu
 umask 022
-[ $# = 4 ] || { echo "usage: deb.sh VERSION ARCH BINARY OUTDIR" >&2; exit 64; }
+[ $# = 5 ] || { echo "usage: deb.sh PACKAGE VERSION ARCH BINARY OUTDIR" >&2; exit 64; }
+package=$1
+shift
 here=$(cd "$(dirname "$0")" && pwd)
-binary=$3 outdir=$4
+goarch=$2 binary=$3 outdir=$4
 case $2 in
 386) arch=i386 ;;
 arm) arch=armhf ;;
@@ -23,23 +25,31 @@ export SOURCE_DATE_EPOCH
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 mkdir "$tmp/root" "$tmp/root/DEBIAN"
-"$here/stage.sh" "$tmp/root" "$binary" \
+"$here/stage.sh" "$package" "$tmp/root" "$binary" \
 	/usr/share/zsh/vendor-completions /usr/share/fish/vendor_completions.d
 share=$tmp/root/usr/share
-mkdir -p "$tmp/root/usr/sbin" "$share/man/man8" "$share/lintian/overrides"
-gzip -9nc "$here/debian/flock-go-divert.8" >"$share/man/man8/flock-go-divert.8.gz"
-install -m 644 "$here/debian/lintian-overrides" "$share/lintian/overrides/flock-go"
+case $package in
+flock-go)
+	mkdir -p "$tmp/root/usr/sbin" "$share/man/man8"
+	gzip -9nc "$here/debian/flock-go-divert.8" >"$share/man/man8/flock-go-divert.8.gz"
+	install -m 755 "$here/debian/flock-go-divert" "$tmp/root/usr/sbin/flock-go-divert"
+	install -m 755 "$here/debian/prerm" "$tmp/root/DEBIAN/prerm"
+	;;
+flock-etcd)
+	GOOS=linux GOARCH=$goarch "$here/licenses.sh" debian >"$share/doc/flock-etcd/copyright"
+	;;
+esac
+mkdir -p "$share/lintian/overrides"
+sed "s/@PACKAGE@/$package/" "$here/debian/lintian-overrides" >"$share/lintian/overrides/$package"
 {
-	echo "flock-go ($version) unstable; urgency=medium"
+	echo "$package ($version) unstable; urgency=medium"
 	printf '\n  * The changes are in the log of the source.\n\n'
 	echo " -- the flock authors <flock@example.org>  $(LC_ALL=C date -Ru -d "@$SOURCE_DATE_EPOCH")"
-} | gzip -9nc >"$share/doc/flock-go/changelog.gz"
-install -m 755 "$here/debian/flock-go-divert" "$tmp/root/usr/sbin/flock-go-divert"
-install -m 755 "$here/debian/prerm" "$tmp/root/DEBIAN/prerm"
+} | gzip -9nc >"$share/doc/$package/changelog.gz"
 # Counted from the bytes of the files: disk usage differs between filesystems.
 size=$(find "$tmp/root/usr" -type f -exec cat {} + | wc -c)
 sed -e "s/@VERSION@/$version/" -e "s/@ARCH@/$arch/" -e "s/@SIZE@/$(((size + 1023) / 1024))/" \
-	"$here/debian/control.in" >"$tmp/root/DEBIAN/control"
+	"$here/debian/$package.control.in" >"$tmp/root/DEBIAN/control"
 find "$tmp/root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 mkdir -p "$outdir"
-dpkg-deb --root-owner-group -Zxz --build "$tmp/root" "$outdir/flock-go_${version}_$arch.deb"
+dpkg-deb --root-owner-group -Zxz --build "$tmp/root" "$outdir/${package}_${version}_$arch.deb"

@@ -1,11 +1,13 @@
 #!/bin/sh
-# dist.sh VERSION BINDIR OUTDIR OS/ARCH...: pack BINDIR/flock-OS-ARCH (.exe for
-# Windows) with man page, completions, README and LICENSE into
-# OUTDIR/flock-VERSION-OS-ARCH.tar.gz (.zip for Windows).  The same input and
+# dist.sh PROGRAM VERSION BINDIR OUTDIR OS/ARCH...: pack BINDIR/PROGRAM-OS-ARCH (.exe for
+# Windows) of flock or flock-etcd with man page, completions, README and LICENSE into
+# OUTDIR/PROGRAM-VERSION-OS-ARCH.tar.gz (.zip for Windows).  The same input and
 # SOURCE_DATE_EPOCH (default: the date of the source) give the same bytes.  Needs GNU tar (TAR=gtar elsewhere), GNU touch, and zip.
 set -eu
 umask 022
-[ $# -gt 3 ] || { echo "usage: dist.sh VERSION BINDIR OUTDIR OS/ARCH..." >&2; exit 64; }
+[ $# -gt 4 ] || { echo "usage: dist.sh PROGRAM VERSION BINDIR OUTDIR OS/ARCH..." >&2; exit 64; }
+program=$1
+shift
 top=$(cd "$(dirname "$0")/.." && pwd)
 version=${1#v} bindir=$2
 mkdir -p "$3"
@@ -18,13 +20,20 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 for target; do
 	os=${target%/*} arch=${target#*/}
-	name=flock-$version-$os-$arch
+	name=$program-$version-$os-$arch
 	exe=
 	[ "$os" != windows ] || exe=.exe
 	mkdir -p "$tmp/$name/man" "$tmp/$name/completions"
-	install -m 755 "$bindir/flock-$os-$arch$exe" "$tmp/$name/flock$exe"
-	install -m 644 "$top/README.md" "$top/LICENSE" "$tmp/$name"
-	install -m 644 "$top/man/flock.1" "$tmp/$name/man"
+	install -m 755 "$bindir/$program-$os-$arch$exe" "$tmp/$name/$program$exe"
+	source=$top
+	[ "$program" = flock ] || source=$top/etcd
+	install -m 644 "$source/README.md" "$tmp/$name"
+	install -m 644 "$source/man/$program.1" "$tmp/$name/man"
+	if [ "$program" = flock ]; then
+		install -m 644 "$top/LICENSE" "$tmp/$name"
+	else
+		GOOS=$os GOARCH=$arch "$top/packaging/licenses.sh" >"$tmp/$name/LICENSE"
+	fi
 	install -m 644 "$top/completions/flock.bash" "$top/completions/_flock" \
 		"$top/completions/flock.fish" "$tmp/$name/completions"
 	find "$tmp/$name" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +

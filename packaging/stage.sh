@@ -1,19 +1,29 @@
 #!/bin/sh
-# stage.sh ROOT BINARY ZSHDIR FISHDIR: install the files of a package below ROOT.
-# All are called flock-go, so they can be installed together with another flock.
+# stage.sh PACKAGE ROOT BINARY ZSHDIR FISHDIR: install the files of flock-go or flock-etcd below ROOT. All of flock-go are
+# called flock-go, so they can be installed together with another flock.
 set -eu
 umask 022
-root=$1 binary=$2 share=$1/usr/share zshdir=$3 fishdir=$4
+package=$1 root=$2 binary=$3 share=$2/usr/share zshdir=$4 fishdir=$5
 top=$(cd "$(dirname "$0")/.." && pwd)
 
 mkdir -p "$root/usr/bin" "$share/man/man1" "$share/bash-completion/completions" \
-	"$root$zshdir" "$root$fishdir" "$share/doc/flock-go"
-install -m 755 "$binary" "$root/usr/bin/flock-go"
-gzip -9nc "$top/man/flock.1" >"$share/man/man1/flock-go.1.gz"
-gzip -9nc "$top/README.md" >"$share/doc/flock-go/README.md.gz"
-install -m 644 "$top/LICENSE" "$share/doc/flock-go/copyright"
-sed 's/^\(complete -F _flock\) .*/\1 flock-go/' "$top/completions/flock.bash" \
-	>"$share/bash-completion/completions/flock-go"
-sed 's/^#compdef .*/#compdef flock-go/' "$top/completions/_flock" >"$root$zshdir/_flock-go"
-sed 's/^for command in flock flock-go/for command in flock-go/' "$top/completions/flock.fish" \
-	>"$root$fishdir/flock-go.fish"
+	"$root$zshdir" "$root$fishdir" "$share/doc/$package"
+install -m 755 "$binary" "$root/usr/bin/$package"
+case $package in
+flock-go)
+	gzip -9nc "$top/man/flock.1" >"$share/man/man1/flock-go.1.gz"
+	gzip -9nc "$top/README.md" >"$share/doc/flock-go/README.md.gz"
+	install -m 644 "$top/LICENSE" "$share/doc/flock-go/copyright"
+	;;
+flock-etcd)
+	gzip -9nc "$top/etcd/man/flock-etcd.1" >"$share/man/man1/flock-etcd.1.gz"
+	gzip -9nc "$top/etcd/README.md" >"$share/doc/flock-etcd/README.md.gz"
+	# deb.sh replaces it by one for Debian.
+	"$top/packaging/licenses.sh" >"$share/doc/flock-etcd/copyright"
+	;;
+esac
+sed "s/^\(complete -F _flock\) .*/\1 $package/" "$top/completions/flock.bash" \
+	>"$share/bash-completion/completions/$package"
+sed "s/^#compdef .*/#compdef $package/" "$top/completions/_flock" >"$root$zshdir/_$package"
+sed "s/^for command in flock .*/for command in $package/" "$top/completions/flock.fish" \
+	>"$root$fishdir/$package.fish"

@@ -1,8 +1,11 @@
 #!/bin/sh
-# test.sh BINARY: make the packages of this system, and check them.
+# test.sh FLOCK [FLOCK-ETCD]: make the packages of this system, and check them.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
-binary=$(cd "$(dirname "$1")" && pwd)/${1##*/}
+absolute() { echo "$(cd "$(dirname "$1")" && pwd)/${1##*/}"; }
+flock=$(absolute "$1")
+etcd=${2:+$(absolute "$2")}
+packages="flock-go${etcd:+ flock-etcd}"
 for program in dpkg-deb zip sha256sum; do
 	command -v $program >/dev/null || { echo "packaging: not checked: no $program"; exit 0; }
 done
@@ -20,37 +23,64 @@ export SOURCE_DATE_EPOCH
 
 make_all() {
 	mkdir -p build "$1"
-	cp "$binary" build/flock-linux-amd64
-	"$top/packaging/dist.sh" "$version" build "$1" linux/amd64
 	"$top/packaging/source.sh" "$version" "$1"
-	"$top/packaging/deb.sh" "$version" amd64 "$binary" "$1" >/dev/null
-	"$top/packaging/apk.sh" "$version" amd64 "$binary" "$1"
+	for package in $packages; do
+		program=${package%-go}
+		binary=$flock
+		[ $program = flock ] || binary=$etcd
+		cp "$binary" build/$program-linux-amd64
+		"$top/packaging/dist.sh" $program "$version" build "$1" linux/amd64
+		"$top/packaging/deb.sh" $package "$version" amd64 "$binary" "$1" >/dev/null
+		"$top/packaging/apk.sh" $package "$version" amd64 "$binary" "$1"
+	done
 }
 make_all one
 make_all two
 (cd one && sha256sum *) >sums
 (cd two && sha256sum --quiet -c ../sums) || fail 'the same source gives different bytes'
-[ "$(wc -l <sums)" = 4 ] || fail "files: $(ls one)"
+set -- $packages
+[ "$(wc -l <sums)" = $((1 + 3 * $#)) ] || fail "files: $(ls one)"
 
 case $version in
 [0-9v]*) ;;
 *) fail "version $version" ;;
 esac
-[ "$(dpkg-deb -f one/*.deb Version)" = "$(printf %s "${version#v}" | tr - +)" ] || fail 'version of the .deb'
-dpkg-deb -c one/*.deb >list
-for file in bin/flock-go sbin/flock-go-divert share/man/man1/flock-go.1.gz share/man/man8/flock-go-divert.8.gz \
-	share/doc/flock-go/changelog.gz share/doc/flock-go/copyright; do
-	grep -q " ./usr/$file\$" list || fail "the .deb has no /usr/$file"
-done
-if command -v lintian >/dev/null; then
-	lintian --allow-root --fail-on error,warning one/*.deb || fail lintian
-else
-	echo 'packaging: lintian is missing: .deb not checked with it'
+# check_packages PACKAGE FILE...: the .deb has these files, and the Alpine package a program that runs.
+check_packages() {
+	package=$1
+	shift
+	deb=$(echo one/${package}_*.deb)
+	[ "$(dpkg-deb -f "$deb" Version)" = "$(printf %s "${version#v}" | tr - +)" ] || fail "version of $deb"
+	dpkg-deb -c "$deb" >list
+	for file in bin/$package share/man/man1/$package.1.gz share/doc/$package/changelog.gz share/doc/$package/copyright \
+		share/bash-completion/completions/$package "$@"; do
+		grep -q " ./usr/$file\$" list || fail "$deb has no /usr/$file"
+	done
+	if command -v lintian >/dev/null; then
+		lintian --allow-root --fail-on error,warning "$deb" || fail "lintian $deb"
+	else
+		echo "packaging: lintian is missing: $deb not checked with it"
+	fi
+	rm -rf root
+	mkdir root
+	tar -xzf one/$package-*-x86_64.tar.gz -C root usr
+	[ "$(ls -A root)" = usr ] || fail "the Alpine package also has: $(ls -A root)"
+	root/usr/bin/$package --version | grep -q "^$package " || fail "the packed $package does not run"
+}
+check_packages flock-go sbin/flock-go-divert share/man/man8/flock-go-divert.8.gz
+root/usr/bin/flock-go lock true || fail 'the packed program does not lock'
+if [ "$etcd" ]; then
+	check_packages flock-etcd
+	tar -xzf one/flock-etcd-*-linux-amd64.tar.gz
+	# Each module that the program says it is made of has its licence in both.
+	go version -m "$etcd" | awk '$1 == "dep" && $3 !~ /^v0\.0\.0$/ { print $2 }' | grep -v ^example.org/flock >modules
+	grep -q go.etcd.io modules || fail "modules of $etcd"
+	for license in root/usr/share/doc/flock-etcd/copyright flock-etcd-*-linux-amd64/LICENSE; do
+		while read -r module; do
+			grep -q "^It contains $module v.*: .*[A-Z]" "$license" || fail "$license does not have the licence of $module"
+		done <modules
+	done
 fi
-mkdir root
-tar -xzf one/flock-go-*.tar.gz -C root usr
-[ "$(ls -A root)" = usr ] || fail "the Alpine package also has: $(ls -A root)"
-root/usr/bin/flock-go lock true || fail 'the packed program does not run'
 
 # Without git the source has the same version and date, and gives the same bytes.
 tar -xzf "one/flock-${version#v}.tar.gz"
