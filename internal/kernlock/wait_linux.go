@@ -3,11 +3,11 @@ package kernlock
 import (
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/sys"
 )
 
 // acquireUntil waits until the deadline in one system call, which the signal of a timer interrupts.
@@ -42,32 +42,9 @@ func startAlarm(d time.Duration) (stop func(), err error) {
 	if err := cstart.InterruptBy(unix.SIGALRM); err != nil {
 		return nil, err
 	}
-	event := sigevent{signo: int32(unix.SIGALRM), notify: sigevThreadID, tid: int32(unix.Gettid())}
-	var timer int32
-	if _, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC,
-		uintptr(unsafe.Pointer(&event)), uintptr(unsafe.Pointer(&timer))); errno != 0 {
-		return nil, errno
+	timer, err := sys.NewTimer(unix.CLOCK_MONOTONIC, unix.SIGALRM, unix.Gettid())
+	if err != nil {
+		return nil, err
 	}
-	spec := unix.ItimerSpec{
-		Value:    unix.NsecToTimespec(int64(d)),
-		Interval: unix.NsecToTimespec(int64(10 * time.Millisecond)),
-	}
-	if _, _, errno := unix.Syscall6(unix.SYS_TIMER_SETTIME, uintptr(timer), 0,
-		uintptr(unsafe.Pointer(&spec)), 0, 0, 0); errno != 0 {
-		return nil, errno
-	}
-	return func() {
-		unix.Syscall(unix.SYS_TIMER_DELETE, uintptr(timer), 0, 0)
-	}, nil
+	return timer.Delete, timer.SetAfter(d, 10*time.Millisecond)
 }
-
-// sigevent is the kernel's struct sigevent, sigevThreadID its SIGEV_THREAD_ID.
-type sigevent struct {
-	value  uintptr
-	signo  int32
-	notify int32
-	tid    int32
-	_      [64]byte
-}
-
-const sigevThreadID = 4

@@ -15,6 +15,8 @@
 //	FileID(fd)                  the identity of an open file, FindDescriptor, SameOpenFile, OpenedFile.ClosedBy
 //	IsSetUserID()               whether this process has more rights than its caller
 //	KernelLocks(...)            who holds a kernel lock on a file, and who waits for one
+//
+// Linux alone has Descendants, which only code for Linux calls.
 package proc
 
 // A Machine is this machine, and this run of its kernel. What a system does not tell is "".

@@ -3,7 +3,7 @@
 // Package guard runs a command that may live only until a deadline, which is moved on again and again. When the deadline
 // comes, or whoever moved it is gone, the command gets SIGTERM and then, with all its descendants, SIGKILL.
 //
-// On Linux, if it is not built with the tag guard_goroutine, the command is the child of a process of its own, the guard, because the process that moves the deadline may be
+// On Linux the command is the child of a process of its own, the guard, because the process that moves the deadline may be
 // stopped, starved or killed:
 //
 //	flock-etcd          moves the deadline
@@ -13,7 +13,8 @@
 // Timers of the kernel continue the first two at Limits.Kill, should they be stopped, and kill flock-etcd at Limits.End. They
 // do not kill the guard: when a frozen container goes on, or the machine wakes, somebody must be there to kill the rest.
 //
-// Elsewhere the guard is a goroutine, and only the command's process group is killed.
+// Elsewhere the guard is a goroutine, and only the command's process group is killed. The build tag guard_goroutine tries
+// that on Linux.
 //
 // Every family of systems defines:
 //

@@ -40,7 +40,7 @@ type Guard struct {
 	pid    int
 
 	// Both are for this process, which may be stopped.
-	wake, kill kernelTimer
+	wake, kill sys.Timer
 }
 
 // option stands first in the words with which flock-etcd starts itself as a guard. Its value is the number of a socket.
@@ -51,11 +51,11 @@ func Start(argv []string) (*Guard, error) {
 	if err := proc.CanTell(); err != nil {
 		return nil, err // the descendants of the command could not be found
 	}
-	wake, err := newKernelTimer(unix.SIGCONT)
+	wake, err := sys.NewTimer(unix.CLOCK_BOOTTIME, unix.SIGCONT, 0)
 	if err != nil {
 		return nil, errors.New("cannot make a timer: " + sys.Text(err))
 	}
-	kill, err := newKernelTimer(unix.SIGKILL)
+	kill, err := sys.NewTimer(unix.CLOCK_BOOTTIME, unix.SIGKILL, 0)
 	if err != nil {
 		return nil, errors.New("cannot make a timer: " + sys.Text(err))
 	}
@@ -103,8 +103,8 @@ func (g *Guard) Run(l Limits, variable string) {
 }
 
 func (g *Guard) setTimers(l Limits) {
-	g.wake.set(l.Kill, again)
-	g.kill.set(l.End, 0)
+	g.wake.SetAt(l.Kill, again)
+	g.kill.SetAt(l.End, 0)
 }
 
 // again is how often a stopped process is continued that has to kill.
@@ -126,8 +126,8 @@ func (g *Guard) Kill() { unix.Kill(g.pid, unix.SIGKILL) }
 
 // Close ends the guard of a command that does not run, or has ended, and the watch over this process.
 func (g *Guard) Close() {
-	g.wake.set(0, 0)
-	g.kill.set(0, 0)
+	g.wake.SetAt(0, 0)
+	g.kill.SetAt(0, 0)
 	unix.Shutdown(g.socket, unix.SHUT_RDWR)
 }
 
@@ -135,7 +135,7 @@ func (g *Guard) Close() {
 // from a program that became flock-etcd.
 func adoptOrphans() {
 	if unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) != unix.ECHILD {
-		before, _ := descendants(os.Getpid())
+		before, _ := descendants()
 		for _, pid := range before {
 			earlier[pid] = true
 		}
@@ -155,9 +155,9 @@ func KillOrphans() (survivor int) {
 // guard is the guard itself.
 type guard struct {
 	state
-	socket  int         // -1: closed
-	wake    kernelTimer // continues this process when it is to kill, should it be stopped
-	command int         // pidfd of the command
+	socket  int       // -1: closed
+	wake    sys.Timer // continues this process when it is to kill, should it be stopped
+	command int       // pidfd of the command
 }
 
 // The guard begins and ends in the initialization of this package, before most of what flock-etcd needs is initialized.
@@ -186,7 +186,7 @@ func beGuard(socket int, argv []string) {
 	if err != nil {
 		return
 	}
-	wake, err := newKernelTimer(unix.SIGCONT)
+	wake, err := sys.NewTimer(unix.CLOCK_BOOTTIME, unix.SIGCONT, 0)
 	if err != nil {
 		return
 	}
@@ -251,7 +251,7 @@ func (g *guard) signal(s syscall.Signal) {
 		return
 	}
 	group, err := unix.Getpgid(g.pid)
-	list, _ := descendants(os.Getpid())
+	list, _ := descendants()
 	for _, pid := range list {
 		if its, err2 := unix.Getpgid(pid); err == nil && err2 == nil && its == group {
 			unix.Kill(pid, s)
@@ -269,7 +269,7 @@ func (g *guard) kill() (survivor int) {
 }
 
 // moved tells the kernel the new limits.
-func (g *guard) moved() { g.wake.set(g.limits.Kill, again) }
+func (g *guard) moved() { g.wake.SetAt(g.limits.Kill, again) }
 
 func (g *guard) send(r Report) { send(g.socket, &r.ReportHeader, r.Failure) }
 
@@ -280,7 +280,7 @@ func killDescendants(limit time.Duration, ended func(int, syscall.WaitStatus)) (
 	gone := 0
 	for pause := 1; ; pause = min(2*pause, 16) {
 		survivor = 0
-		list, err := descendants(os.Getpid())
+		list, err := descendants()
 		killed := false
 		for _, pid := range list {
 			if err := unix.Kill(pid, unix.SIGKILL); err == unix.EPERM {
@@ -331,26 +331,21 @@ func reapChildren(ended func(pid int, w syscall.WaitStatus)) (more bool) {
 	}
 }
 
-// descendants returns the descendants of a process, without the earlier ones and theirs.
-func descendants(root int) (list []int, err error) {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil, err
-	}
-	names, err := dir.Readdirnames(-1)
-	dir.Close()
-	children := map[int][]int{}
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil && !earlier[pid] {
-			parent := proc.Parent(pid)
-			children[parent] = append(children[parent], pid)
-		}
-	}
-	list = children[root]
-	for i := 0; i < len(list); i++ {
-		list = append(list, children[list[i]]...)
-	}
-	return list, err
+// descendants returns the descendants of this process, without the earlier ones and theirs.
+func descendants() ([]int, error) { return proc.Descendants(os.Getpid(), earlier) }
+
+// A timer is readable when a time on the clock of Now has come.
+type timer int
+
+func newTimer() (timer, error) {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_CLOEXEC)
+	return timer(fd), err
+}
+
+// set sets another time. Until then the timer is not readable.
+func (t timer) set(at time.Duration) {
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(int64(at), 1))}
+	unix.TimerfdSettime(int(t), unix.TFD_TIMER_ABSTIME, &spec, nil)
 }
 
 // send sends a message, or drops it if the receiver is gone or is stopped with a full buffer.
