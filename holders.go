@@ -27,7 +27,7 @@ type listing struct {
 // showHolders lists who holds the lock and who waits, and returns the exit status: 0 if somebody holds it, 1 if nobody does.
 // Anything that is not one of these answers has another status.
 func showHolders(p *output.Printer, o *cli.Options) int {
-	p.UnwrittenStatus = exOSErr
+	p.UnwrittenStatus = output.ExOSErr
 	list, err := listHolders(p, o)
 	if err != nil {
 		return fail(p, err)

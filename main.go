@@ -11,7 +11,6 @@ package main
 import (
 	"os"
 	"runtime"
-	"runtime/debug"
 	"time"
 
 	"example.org/flock/internal/cli"
@@ -59,7 +58,7 @@ func run(p *output.Printer, args []string) int {
 		p.Print(cli.HelpText(p.Name))
 		return 0
 	case cli.Version:
-		p.Print(cli.VersionText(p.Name, versionOrModule()))
+		p.Print(cli.VersionText(p.Name, cli.ProgramVersion(version)))
 		return 0
 	case cli.Holders:
 		return showHolders(p, o)
@@ -90,14 +89,4 @@ func run(p *output.Printer, args []string) int {
 		return 0
 	}
 	return execute(p, f, o, s, release)
-}
-
-// versionOrModule returns the version that the Makefile set, or that of the module where go install built the program.
-func versionOrModule() string {
-	if version == "" {
-		if info, ok := debug.ReadBuildInfo(); ok {
-			return info.Main.Version
-		}
-	}
-	return version
 }

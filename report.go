@@ -5,23 +5,12 @@ import (
 
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
-	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
 )
 
 // What is said about the lock file comes from this file, and every exit status of our own from its table. Package output
 // prints it.
-
-// The exit statuses, named as in sysexits.h.
-const (
-	exUsage       = 64
-	exDataErr     = 65
-	exNoInput     = 66
-	exUnavailable = 69
-	exOSErr       = 71
-	exCantCreat   = 73
-)
 
 // An action is what the program was doing to the lock file when it failed.
 type action uint8
@@ -71,34 +60,34 @@ func exitStatus(err error) int {
 	var file *fileError
 	switch {
 	case errors.As(err, &usage):
-		return exUsage
+		return output.ExUsage
 	case errors.As(err, &start) && !sys.LacksMemory(err):
-		return exUnavailable
+		return output.ExUnavailable
 	case errors.As(err, &wait):
 		return 1
 	case !errors.As(err, &file), sys.LacksResources(err):
-		return exOSErr
+		return output.ExOSErr
 	}
 	switch file.action {
 	case opening:
 		if sys.CannotCreate(err) {
-			return exCantCreat
+			return output.ExCantCreat
 		}
-		return exNoInput
+		return output.ExNoInput
 	case lockingDirectory:
 		switch {
 		case sys.CannotCreate(err):
-			return exCantCreat
+			return output.ExCantCreat
 		case sys.LacksPermission(err):
-			return exNoInput
+			return output.ExNoInput
 		}
-		return exDataErr
+		return output.ExDataErr
 	case locking, lockingPermit:
-		return exDataErr
+		return output.ExDataErr
 	case listingHolders:
-		return exUnavailable
+		return output.ExUnavailable
 	}
-	return exOSErr
+	return output.ExOSErr
 }
 
 // fail reports an error and returns its exit status.
@@ -107,16 +96,10 @@ func fail(p *output.Printer, err error) int {
 	return exitStatus(err)
 }
 
-// refuse returns the exit status where there is no lock. That another process holds it is an answer rather than an error,
-// and reported with --verbose only.
+// refuse returns the exit status where there is no lock.
 func refuse(p *output.Printer, err error, conflictExit int) int {
-	switch err {
-	case kernlock.ErrConflict:
-		p.WarnVerbose("failed to get lock")
-	case kernlock.ErrTimeout:
-		p.WarnVerbose("timeout while waiting to get lock")
-	default:
-		return fail(p, err)
+	if p.WarnConflict(err) {
+		return conflictExit
 	}
-	return conflictExit
+	return fail(p, err)
 }

@@ -68,9 +68,9 @@ func hold(p *output.Printer, s *store, l *place, g *guard.Guard, signals <-chan 
 				l.giveUp(s)
 				p.Warn(r.Failure)
 				if r.Lacking {
-					return exOSErr
+					return output.ExOSErr
 				}
-				return exUnavailable
+				return output.ExUnavailable
 			case !ok || r.Terminated:
 				if r.Survivor != 0 {
 					fate = "process " + strconv.Itoa(int(r.Survivor)) + " of the command may not be killed and goes on"
@@ -119,7 +119,7 @@ func lose(p *output.Printer, s *store, l *place, why, fate string) int {
 		releasePromptly(s, l)
 	}
 	p.Warn("lost the lock " + s.name + ": " + why + "; " + fate)
-	return exTempFail
+	return output.ExTempFail
 }
 
 // giveUp releases the lock and the cooldown of a command that was not started: somebody else may be able to start it.

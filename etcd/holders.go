@@ -17,7 +17,7 @@ import (
 
 // showHolders lists who has the lock and who waits, and returns the exit status: 0 if somebody has it, 1 if nobody does.
 func showHolders(p *output.Printer, s *store) int {
-	p.UnwrittenStatus = exOSErr
+	p.UnwrittenStatus = output.ExOSErr
 	ctx, cancel := s.begin(context.Background())
 	defer cancel()
 	r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {

@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/signal"
 	"path"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -50,7 +49,7 @@ func run(p *output.Printer, args []string) int {
 		p.Print(helpText(p.Name))
 		return 0
 	case cli.Version:
-		p.Print(p.Name + " " + versionOrModule() + " (the backend etcd of flock)\n")
+		p.Print(p.Name + " " + cli.ProgramVersion(version) + " (the backend etcd of flock)\n")
 		return 0
 	}
 	if err := checkOptions(o); err != nil {
@@ -130,7 +129,10 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 		return k.die()
 	}
 	if err != nil {
-		return refuse(p, s, err, o.ConflictExit)
+		if p.WarnConflict(err) {
+			return o.ConflictExit
+		}
+		return fail(p, err)
 	}
 	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
 	p.PrintVerbose("executing " + o.Command[0])
@@ -161,15 +163,6 @@ func catchSignals() <-chan os.Signal {
 		}
 	}
 	return c
-}
-
-func versionOrModule() string {
-	if version == "" {
-		if info, ok := debug.ReadBuildInfo(); ok {
-			return info.Main.Version
-		}
-	}
-	return version
 }
 
 func init() {

@@ -1,5 +1,15 @@
 package cli
 
+import "runtime/debug"
+
+// ProgramVersion returns the version that the Makefile set or, if that is empty, the one of the module that go install built.
+func ProgramVersion(set string) string {
+	if info, ok := debug.ReadBuildInfo(); ok && set == "" {
+		return info.Main.Version
+	}
+	return set
+}
+
 // VersionText returns what --version prints, for the program called name.
 func VersionText(name, version string) string {
 	return name + " " + version + " (in Go; compatible with flock from util-linux 2.43)\n"
