@@ -4,7 +4,6 @@ package compat_test
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -76,32 +75,18 @@ func TestTortureNaiveRemoval(t *testing.T) {
 
 // tortureRemovals has many run critical sections, and returns what was found when two were inside. That ends it.
 func tortureRemovals(t *testing.T, dir string, env []string, ways []form, long time.Duration) (violations string) {
-	guard := filepath.Join(t.TempDir(), "guard")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stderr, err := os.Create(guard + ".stderr")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stderr.Close()
-	violated := func() bool {
-		_, err := os.Stat(guard + ".violations")
-		return err == nil
-	}
+	ground := newTortureGround(t, dir, env)
+	defer ground.reaper.stop()
 	end := time.Now().Add(long)
-	reaper := startReaper(t, dir, append(env, "SHELL=/bin/sh"), stderr)
-	defer reaper.stop()
 	var runs, removed atomic.Int64
 	var file atomic.Pointer[os.FileInfo] // the lock file when it was last seen
 	var group sync.WaitGroup
 	for range removers {
 		group.Go(func() {
-			for time.Now().Before(end) && !t.Failed() && !violated() {
+			for time.Now().Before(end) && !t.Failed() && ground.violations() == "" {
 				way := ways[rand.N(len(ways))]
 				mode := []string{"exclusive", "exclusive", "shared", "permit"}[rand.N(4)]
-				p, err := reaper.start(way.words(tortureModes[mode], []string{self, "critical-section", mode, guard}))
+				p, err := ground.start(way, mode)
 				if err != nil {
 					t.Error(err)
 					return
@@ -133,22 +118,12 @@ func tortureRemovals(t *testing.T, dir string, env []string, ways []form, long t
 		})
 	}
 	group.Wait()
-	done, _ := os.ReadFile(guard + ".done")
-	t.Logf("%d runs, after %d of them no file or another one; %d sections finished", runs.Load(), removed.Load(), strings.Count(string(done), "\n"))
-	if said, _ := os.ReadFile(stderr.Name()); len(said) > 0 {
-		if said := strings.ReplaceAll(string(said), "Killed\n", ""); said != "" { // that is what sh says
-			t.Errorf("on standard error:\n%s", said)
-		}
+	t.Logf("%d runs, after %d of them no file or another one; %d sections finished", runs.Load(), removed.Load(), ground.finished())
+	ground.checkOutput(t)
+	if text := ground.violations(); text != "" {
+		return text
 	}
-	text, err := os.ReadFile(guard + ".violations")
-	if err == nil {
-		return fmt.Sprintf("%s", text)
-	}
-	for _, mode := range []string{"exclusive", "shared", "permit"} {
-		if !strings.Contains(string(done), mode) {
-			t.Errorf("no %s section was ever finished", mode)
-		}
-	}
+	ground.checkModes(t)
 	if removed.Load() == 0 {
 		t.Error("the file was never removed")
 	}

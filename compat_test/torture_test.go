@@ -163,22 +163,68 @@ func TestTorture(t *testing.T) {
 	}
 }
 
+// A tortureGround is where critical sections run, and what they note.
+type tortureGround struct {
+	dir, guard, self string
+	reaper           *reaper
+}
+
+// newTortureGround has the sections run in the directory dir. Until its reaper is stopped, no other child can be waited for.
+func newTortureGround(t *testing.T, dir string, env []string) *tortureGround {
+	t.Helper()
+	g := &tortureGround{dir: dir, guard: filepath.Join(t.TempDir(), "guard")}
+	var err error
+	if g.self, err = os.Executable(); err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := os.Create(g.guard + ".stderr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stderr.Close() })
+	g.reaper = startReaper(t, dir, append(env, "SHELL=/bin/sh"), stderr)
+	return g
+}
+
+// start starts a critical section under a lock.
+func (g *tortureGround) start(way form, mode string) (*process, error) {
+	return g.reaper.start(way.words(tortureModes[mode], []string{g.self, "critical-section", mode, g.guard}))
+}
+
+// violations returns what the sections noted that were not alone.
+func (g *tortureGround) violations() string { return g.noted(".violations") }
+
+// finished counts the sections that came to their end.
+func (g *tortureGround) finished() int { return strings.Count(g.noted(".done"), "\n") }
+
+func (g *tortureGround) noted(name string) string {
+	text, _ := os.ReadFile(g.guard + name)
+	return string(text)
+}
+
+// checkOutput finds fault with what was printed.
+func (g *tortureGround) checkOutput(t *testing.T) {
+	t.Helper()
+	if text := strings.ReplaceAll(g.noted(".stderr"), "Killed\n", ""); text != "" { // that is what sh prints
+		t.Errorf("on standard error:\n%s", text)
+	}
+}
+
+// checkModes finds fault with a mode of which no section came to its end.
+func (g *tortureGround) checkModes(t *testing.T) {
+	t.Helper()
+	for _, mode := range []string{"exclusive", "shared", "permit"} {
+		if !strings.Contains(g.noted(".done"), mode) {
+			t.Errorf("no %s section was ever finished", mode)
+		}
+	}
+}
+
 func torture(t *testing.T, way string, long time.Duration) {
-	dir, guard := t.TempDir(), filepath.Join(t.TempDir(), "guard")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stderr, err := os.Create(guard + ".stderr")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stderr.Close()
-	env := append(os.Environ(), "FLOCK_BACKEND="+way, "SHELL=/bin/sh",
-		"PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
+	env := append(os.Environ(), "FLOCK_BACKEND="+way, "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
+	ground := newTortureGround(t, t.TempDir(), env)
+	defer ground.reaper.stop()
 	end := time.Now().Add(long)
-	reaper := startReaper(t, dir, env, stderr)
-	defer reaper.stop()
 
 	var counts [faults]atomic.Int64
 	var runs atomic.Int64
@@ -189,7 +235,7 @@ func torture(t *testing.T, way string, long time.Duration) {
 				f := forms[rand.N(len(forms))]
 				// permits most often: only two at once show whether more than one holder is allowed
 				mode := []string{"exclusive", "exclusive", "shared", "permit", "permit", "permit"}[rand.N(6)]
-				p, err := reaper.start(f.words(tortureModes[mode], []string{self, "critical-section", mode, guard}))
+				p, err := ground.start(f, mode)
 				if err != nil {
 					t.Error(err)
 					return
@@ -224,21 +270,13 @@ func torture(t *testing.T, way string, long time.Duration) {
 	for s := range faults {
 		fmt.Fprintf(&summary, ", %s %d", s, counts[s].Load())
 	}
-	done, _ := os.ReadFile(guard + ".done")
-	t.Logf("%d runs%s; %d sections finished", runs.Load(), &summary, strings.Count(string(done), "\n"))
-	messages, _ := os.ReadFile(stderr.Name())
-	if text := strings.ReplaceAll(string(messages), "Killed\n", ""); text != "" { // sh prints "Killed"
-		t.Errorf("on standard error:\n%s", text)
-	}
-	if text, err := os.ReadFile(guard + ".violations"); err == nil {
+	t.Logf("%d runs%s; %d sections finished", runs.Load(), &summary, ground.finished())
+	if text := ground.violations(); text != "" {
 		t.Errorf("the lock was broken:\n%s", text)
 	}
-	for _, mode := range []string{"exclusive", "shared", "permit"} {
-		if !strings.Contains(string(done), mode) {
-			t.Errorf("no %s section was ever finished", mode)
-		}
-	}
-	expectNothingLeft(t, reaper, dir, way)
+	ground.checkOutput(t)
+	ground.checkModes(t)
+	expectNothingLeft(t, ground.reaper, ground.dir, way)
 }
 
 // expectNothingLeft asserts that the lock is free, and that nothing is left but the state directory.
