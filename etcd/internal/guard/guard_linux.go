@@ -22,12 +22,10 @@ import (
 )
 
 // Now reads CLOCK_BOOTTIME.
-func Now() time.Duration { return clock(unix.CLOCK_BOOTTIME) }
-
-func clock(id int32) time.Duration {
+func Now() time.Duration {
 	var t unix.Timespec
-	if err := unix.ClockGettime(id, &t); err != nil {
-		panic(err) // every kernel since 2.6.39 has both clocks that are used here
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		panic(err) // every kernel since 2.6.39 has this clock
 	}
 	return time.Duration(t.Nano())
 }
@@ -277,6 +275,7 @@ func (g *guard) send(r Report) { send(g.socket, &r.ReportHeader, r.Failure) }
 // become its children. It returns a descendant that may not be killed if no others are left, or any one after the limit.
 func killDescendants(limit time.Duration, ended func(int, syscall.WaitStatus)) (survivor int) {
 	unix.Close(spare)
+	spare = -1
 	gone := 0
 	for pause := 1; ; pause = min(2*pause, 16) {
 		survivor = 0
