@@ -365,3 +365,49 @@ func TestNeverTwoMembers(t *testing.T) {
 		})
 	}
 }
+
+// TestEarlierChildren kills the guard of a flock-etcd that has children of its own, since a shell has become it. They live on;
+// what the command has started does not.
+func TestEarlierChildren(t *testing.T) {
+	t.Parallel()
+	name := uniqueName(t)
+	h := ours(t).start(t, "sh", "-c", `sleep 81 & echo $!; exec "$@"`, "sh", flockEtcd, name,
+		"sh", "-c", `setsid sh -c 'trap "" TERM; echo $$; exec sleep 82' & wait`)
+	await(t, "both children", func() bool { return strings.Count(h.out.String(), "\n") == 2 })
+	pids := strings.Fields(h.out.String())
+	for _, child := range children(h.Process.Pid) {
+		if strconv.Itoa(child) != pids[0] {
+			kill(child, syscall.SIGKILL)
+		}
+	}
+	if h.wait(t); h.status != 75 || !strings.Contains(h.err.String(), "its guard was killed") {
+		t.Errorf("status %d, %s", h.status, &h.err)
+	}
+	if strings.Contains(read("/proc/"+pids[1]+"/cmdline"), "sleep") {
+		t.Error("the command's child lives on")
+	}
+	earlier, _ := strconv.Atoi(pids[0])
+	if !strings.Contains(read("/proc/"+pids[0]+"/cmdline"), "sleep") {
+		t.Error("the earlier child was killed")
+	}
+	kill(earlier, syscall.SIGKILL)
+}
+
+// TestNoDescriptors has the guard look for descendants when the limit of open files is reached.
+func TestNoDescriptors(t *testing.T) {
+	t.Parallel()
+	name := uniqueName(t)
+	h := ours(t).start(t, "sh", "-c", `ulimit -n 10; exec "$@"`, "sh", flockEtcd, name,
+		"sh", "-c", `setsid sh -c 'trap "" TERM; echo $$; exec sleep 83' & wait`)
+	await(t, "the command's child", func() bool { return strings.Contains(h.out.String(), "\n") })
+	child := strings.TrimSpace(h.out.String())
+	if _, err := sharedCluster(t).Client().Delete(t.Context(), awaitLine(t, sharedCluster(t), name, 1)[0]); err != nil {
+		t.Fatal(err)
+	}
+	if h.wait(t); h.status != 75 || !strings.Contains(h.err.String(), "the command was killed") {
+		t.Errorf("status %d, %s", h.status, &h.err)
+	}
+	if strings.Contains(read("/proc/"+child+"/cmdline"), "sleep") {
+		t.Error("the command's child lives on")
+	}
+}
