@@ -1,14 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"example.org/flock/fallback"
 	"example.org/flock/internal/cli"
@@ -16,354 +12,171 @@ import (
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
-	"example.org/flock/internal/output"
+	"example.org/flock/internal/openfile"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 )
 
-// Package fallback has the directory lock. This file says for whom it is.
-//
-// A lock around a command belongs to the command. Only the process that becomes the command can take it, so flock starts
-// itself once more: the second flock takes the lock and becomes the command, the first one is its supervisor. A lock by
-// descriptor number belongs to the processes that have the open file.
+// Package fallback has the directory lock. This file says for whom it is: where the system can mark open files, for the open
+// file of the descriptor, as a lock of the kernel is. Elsewhere it is for a process: the command, or the caller whose
+// descriptor it is.
 
-// A contender is whoever asks for a lock.
-type contender struct {
-	command    []string // nil: the caller's open descriptor is locked
-	close      bool     // --close
-	noFork     bool     // --no-fork
-	cooldown   bool
-	listing    bool // --holders: nothing is locked
-	supervisor supervisor
+// A directoryLock is a lock of package fallback that is held.
+type directoryLock struct {
+	*fallback.Lock
+	byName bool
 }
 
-func newContender(o *cli.Options, s supervisor) contender {
-	return contender{o.Command, o.Close, o.NoFork, o.Cooldown > 0, o.Action == cli.Holders, s}
-}
-
-// needsSupervisor reports whether a second flock must take the directory lock.
-func (c contender) needsSupervisor() bool {
-	return command.CanBecome && len(c.command) > 0 && !c.close && !c.noFork && !c.supervisor.exists()
-}
-
-// caller returns the process that called flock. It is 0 if that is outside of our pid namespace.
-func (c contender) caller() int {
-	if c.supervisor.exists() {
-		return c.supervisor.caller
+// Leave releases the lock of a file that was opened by name, for which nobody else would. The lock of a descriptor stays with
+// the caller. If the release fails, the next contender does it.
+func (l directoryLock) Leave() {
+	if l.byName {
+		l.Unlock()
 	}
-	return os.Getppid()
 }
 
-// lockDirectory carries out the request with the directory lock.
-func lockDirectory(p *output.Printer, f *lockfile.File, r request, c contender) (release func(), err error) {
-	if r.op == kernlock.Unlock && f.ByName {
-		return nil, nil // just opened, it has no lock
+// noLock is that of a file which was opened to be unlocked.
+type noLock struct{}
+
+func (noLock) Unlock() error { return nil }
+func (noLock) Started(int)   {}
+func (noLock) Leave()        {}
+
+// lockDirectory takes or releases the directory lock.
+func (a *attempt) lockDirectory() (heldLock, error) {
+	if a.Op == kernlock.Unlock && a.file.ByName {
+		return noLock{}, nil
 	}
-	l, err := openDirectoryLock(f, r.op, c)
+	l, err := a.openDirectoryLock()
 	if err != nil {
-		return nil, directoryError(f, err)
+		return nil, a.directoryError(err)
 	}
-	p.WarnVerbose("using the directory lock " + sys.Printable(l.Dir()))
-	err = useDirectoryLock(p, l, r, c.supervisor)
-	if err == context.Canceled || err == nil && c.supervisor.isGone() {
-		l.Unlock() // nobody waits for the command any more
-		return nil, kernlock.ErrConflict
+	a.out.WarnVerbose("using the directory lock " + sys.Printable(l.Dir()))
+	if a.Op == kernlock.Unlock {
+		return noLock{}, a.directoryError(l.Unlock())
 	}
-	if held, ok := err.(*fallback.ConflictError); ok {
-		p.WarnVerbose(held.Error())
-		if r.limit.Nonblock {
-			return nil, kernlock.ErrConflict
-		}
-		return nil, kernlock.ErrTimeout
+	l.Waiting = func(held *fallback.LockedError) { a.reportVain(held) }
+	r := fallback.Request{Mode: fallback.Exclusive, Permits: a.Permits, Try: a.Nonblock, Deadline: a.deadline}
+	switch {
+	case a.Permits > 0:
+		r.Mode = fallback.Permit
+	case a.Op == kernlock.Shared:
+		r.Mode = fallback.Shared
 	}
-	if err == nil && r.remove && r.permits == 0 && !f.IsNamed() {
-		// The lock is that of the name, so that nobody removes the file any more. A permit can have a lock of the kernel on
-		// the open file as well.
-		if err := f.OpenAgain(); err != nil {
-			l.Unlock()
-			return nil, &fileError{opening, f.Name, err}
-		}
+	err = l.Acquire(r)
+	var held *fallback.LockedError
+	if err != nil && a.child != nil {
+		a.child.Abandon()
+		a.child = nil
 	}
-	return func() { l.Unlock() }, directoryError(f, err)
+	switch {
+	case !errors.As(err, &held):
+		return directoryLock{l, a.file.ByName}, a.directoryError(err)
+	case a.Nonblock:
+		err = kernlock.ErrConflict
+	default:
+		err = kernlock.ErrTimeout
+	}
+	a.out.WarnVerbose(held.Error())
+	return nil, err
 }
 
-func directoryError(f *lockfile.File, err error) error {
-	_, usage := err.(*cli.UsageError)
+func (a *attempt) directoryError(err error) error {
+	var usage *cli.UsageError
 	switch {
-	case err == nil, usage:
+	case err == nil, errors.As(err, &usage):
 		return err
 	case sys.BadDescriptor(err):
-		return &fileError{locking, f.Name, err}
+		return &fileError{locking, a.file.Name, err}
 	}
-	return &fileError{lockingDirectory, f.Name, err}
+	return &fileError{lockingDirectory, a.file.Name, err}
 }
 
-func useDirectoryLock(p *output.Printer, l *fallback.Lock, r request, s supervisor) error {
-	request := fallback.Request{Mode: fallback.Exclusive, Permits: r.permits}
-	switch {
-	case r.permits > 0:
-		request.Mode = fallback.Permit
-	case r.op == kernlock.Shared:
-		request.Mode = fallback.Shared
-	}
-	switch {
-	case r.op == kernlock.Unlock:
-		return l.Unlock()
-	case r.limit.Nonblock:
-		return l.TryLock(request)
-	}
-	l.Notice = func(held *fallback.ConflictError) {
-		if why, vain := isVain(held); vain {
-			p.Warn("waiting: " + held.Error() + why)
-		}
-	}
-	return l.Lock(waitContext{context.Background(), r.limit.Deadline, s}, request)
-}
-
-// A waitContext ends a wait at a deadline, or when the supervisor has ended. It needs no timer and no goroutine.
-type waitContext struct {
-	context.Context
-	deadline   time.Time // zero: none
-	supervisor supervisor
-}
-
-func (c waitContext) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }
-
-func (c waitContext) Err() error {
-	if c.supervisor.isGone() {
-		return context.Canceled
-	}
-	return nil
-}
-
-// isVain reports whether to wait for these holders may be in vain without this machine being able to tell, and why where
-// the error does not say it.
-func isVain(held *fallback.ConflictError) (why string, vain bool) {
-	vain = held.Unreachable()
+// reportVain warns if to wait for these holders may be in vain without this machine being able to tell.
+func (a *attempt) reportVain(held *fallback.LockedError) {
+	why, vain := "", false
 	for _, h := range held.Holders {
-		vain = vain || h.Mode == fallback.Busy
-		if h.Unreachable || parseTag(h.Tag).kind != byNumber {
-			continue
-		}
-		for _, pid := range []int{h.PID, h.Keeper.PID} {
-			if pid != 0 && proc.ConcealsDescriptors(pid) {
-				return "; whether process " + strconv.Itoa(pid) + " still has the file open, this user may not see", true
-			}
+		vain = vain || h.Unreachable || h.Concealed || h.Mode == fallback.Busy
+		if h.Concealed && why == "" {
+			why = "; process " + strconv.Itoa(h.PID) + " may still have the file open; you may not inspect it"
 		}
 	}
-	return "", vain
+	if vain {
+		a.out.Warn("waiting: " + held.Error() + why)
+	}
 }
 
-// openDirectoryLock returns the directory lock of f, on which c will carry out op.
-func openDirectoryLock(f *lockfile.File, op kernlock.Op, c contender) (*fallback.Lock, error) {
-	base, _ := cstart.Getenv("FLOCK_DIR")
-	if base != "" && !filepath.IsAbs(base) {
-		return nil, &cli.UsageError{Text: "FLOCK_DIR must be an absolute path, else it is another place in each directory: '" + base + "'"}
-	}
-	path, err := f.Name, error(nil)
-	if !f.ByName {
-		path, err = proc.Path(f.FD)
-	}
+// openDirectoryLock returns the directory lock of the file, for its owner.
+func (a *attempt) openDirectoryLock() (*fallback.Lock, error) {
+	dir, path, err := stateDir(a.file)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := fallback.StateDir(path, base)
+	f := a.file
+	canBeOfFile := fallback.CanBeOfFile(f.FD)
+	if f.ByName {
+		switch {
+		case canBeOfFile:
+			return fallback.OfFile(dir, path, f.FD, os.Getpid(), f.FD, true)
+		case a.needsChild():
+			if a.child, err = command.Prepare(a.Command); err == nil {
+				return fallback.OfProcess(dir, path, a.child.PID, -1)
+			} // else running it fails, too
+		}
+		return fallback.OfProcess(dir, path, os.Getpid(), -1)
+	}
+	caller := os.Getppid()
+	if caller == 0 {
+		return nil, errors.New("cannot lock for a caller outside of this pid namespace")
+	}
+	if canBeOfFile {
+		pid, number := findOwner(f.FD)
+		return fallback.OfFile(dir, path, f.FD, pid, number, false)
+	}
+	return fallback.OfProcess(dir, path, caller, f.FD)
+}
+
+// stateDir returns the state directory of a file and the path of the file.
+func stateDir(f *lockfile.File) (dir, path string, err error) {
+	base, _ := cstart.Getenv("FLOCK_DIR")
+	if base != "" && !filepath.IsAbs(base) {
+		return "", "", &cli.UsageError{Text: "FLOCK_DIR must be an absolute path: a relative path would mean a different place " +
+			"in each directory: '" + base + "'"}
+	}
+	path = f.Name
+	if !f.ByName {
+		if path, err = proc.Path(f.FD); err != nil {
+			return "", "", err
+		}
+	}
+	dir, err = fallback.StateDir(path, base)
 	if err != nil && f.ByName && f.FD >= 0 { // the working directory may have been removed
 		if path, err = proc.Path(f.FD); err == nil {
 			dir, err = fallback.StateDir(path, base)
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	owner, err := ownerFor(f, c)
-	if err != nil {
-		return nil, err
-	}
-	l := fallback.New(dir, owner)
-	file := proc.OpenedFile{Path: path, FD: -1, Waiters: func() []int { return waitersFor(dir) }}
-	if !c.listing && !c.needsSupervisor() {
-		file.FD = f.FD
-	}
-	l.Mine = func(p fallback.Owner) bool { return isOurs(p, owner, f, file, op) }
-	l.Gone = func(p fallback.Owner) bool { return hasClosed(p, file) }
-	l.Parent = c.supervisor.pid
-	l.Sign = signOf
-	return l, nil
+	return dir, path, err
 }
 
-// waitersFor returns the processes that wait for the lock in dir.
-func waitersFor(dir string) (pids []int) {
-	l := fallback.New(dir, fallback.Owner{})
-	defer l.Close()
-	waiters, _ := l.Waiters()
-	for _, w := range waiters {
-		if !w.Unreachable {
-			pids = append(pids, w.PID)
-		}
-	}
-	return pids
+// needsChild reports whether the lock is the command's, so that its process must be there before it runs. With --cooldown it
+// is flock's, which sets the cooldown when the command has ended: nobody may get in before that.
+func (a *attempt) needsChild() bool {
+	return len(a.Command) > 0 && !a.Close && a.Cooldown == 0 && (!a.NoFork || !command.CanBecome)
 }
 
-// ownerFor returns the process for which the directory lock of f is, and its keeper if the lock is for two.
-func ownerFor(f *lockfile.File, c contender) (fallback.Owner, error) {
-	pid, keeper := os.Getpid(), 0
-	tag := ownerTag{number: f.FD, file: proc.FileID(f.FD)}
-	eldest, caller, number := 0, 0, 0
-	if !f.ByName {
-		if c.caller() == 0 && !c.listing {
-			return fallback.Owner{}, errors.New("cannot lock for a caller outside of this pid namespace")
+// findOwner returns a process that has the open file of our descriptor, and the number there: the eldest of our ancestors up
+// to which all have it, or this process. It may have ended, and whoever has adopted us then is not the caller.
+func findOwner(fd int) (pid, number int) {
+	pid, number = os.Getpid(), fd
+	for ancestor := os.Getppid(); ancestor > 0; ancestor = proc.Parent(ancestor) {
+		n, state := openfile.Find(ancestor, fd)
+		if state == openfile.Hidden && pid == os.Getpid() && proc.IsCaller(ancestor) {
+			return ancestor, fd
 		}
-		eldest, caller, number = findOwners(c.caller(), f.FD)
-	}
-	switch {
-	case eldest != 0 && len(c.command) > 0 && !c.close:
-		tag.kind = byNumber
-		pid, keeper = command.Prepare(c.command), eldest
-	case eldest != 0:
-		tag.kind, tag.number = byNumber, number
-		pid, keeper = eldest, caller
-	case len(c.command) == 0:
-		tag.kind = byNumber // nobody has the descriptor when we end
-	case !c.close:
-		tag.kind = byCommand
-		pid = command.Prepare(c.command)
-		if c.cooldown {
-			// The parent of the command sets the cooldown when the command has ended. Nobody may get in before that.
-			keeper = c.commandParent()
-		}
-	}
-	owner, err := fallback.Process(pid)
-	owner.Tag = tag.String()
-	if keeper != 0 && keeper != pid {
-		if k, err := fallback.Process(keeper); err == nil {
-			owner.Keeper = fallback.Keeper{PID: k.PID, Start: k.Start}
-		}
-	}
-	return owner, err
-}
-
-// commandParent returns the process that waits for the command, 0 if none does.
-func (c contender) commandParent() int {
-	if command.CanBecome {
-		return c.supervisor.pid
-	}
-	return os.Getpid()
-}
-
-// findOwners returns the processes for which a lock on our descriptor fd is: the caller, and the eldest of its ancestors
-// that has the same open file, under whatever number; number is that of the eldest. A kernel lock would last for both: the
-// caller may be a subshell that ends soon, the ancestor a script that ends before it. All are 0 if the caller does not have
-// the open file.
-func findOwners(caller, fd int) (eldest, keeper, number int) {
-	number, has := findCallerNumber(caller, fd)
-	if !has {
-		return 0, 0, 0
-	}
-	eldest = caller
-	for pid := proc.Parent(caller); pid > 0; pid = proc.Parent(pid) {
-		n, found, _ := proc.FindDescriptor(pid, fd)
-		if !found {
+		if state != openfile.Found {
 			break
 		}
-		eldest, number = pid, n
+		pid, number = ancestor, n
 	}
-	return eldest, caller, number
+	return pid, number
 }
-
-// findCallerNumber returns the number under which the caller has the open file that is our descriptor fd, and whether it
-// has it. Where that is unknown, it has it if it has the file open at all.
-func findCallerNumber(caller, fd int) (number int, has bool) {
-	number, found, known := proc.FindDescriptor(caller, fd)
-	if known {
-		return number, found
-	}
-	if _, err := fallback.Process(caller); err != nil {
-		return 0, false // it has ended
-	}
-	file, id := proc.OpenedFile{FD: -1}, proc.FileID(fd)
-	if file.ClosedBy(caller, fd, id) {
-		return 0, false
-	}
-	numbers := file.Descriptors(caller, id)
-	if len(numbers) == 0 || slices.Contains(numbers, fd) {
-		return fd, true
-	}
-	return numbers[0], true
-}
-
-// An ownerTag is what the owner of a directory lock says besides its processes: "fd9_FILE" or "cmd3_FILE".
-type ownerTag struct {
-	kind   string
-	number int
-	file   string // identity of the locked file
-}
-
-const (
-	byNumber  = "fd"  // the owner locked this descriptor, and may close it
-	byCommand = "cmd" // the owner is a command that has this descriptor
-)
-
-func (t ownerTag) String() string {
-	if t.kind == "" {
-		return ""
-	}
-	return t.kind + strconv.Itoa(t.number) + "_" + t.file
-}
-
-func parseTag(tag string) (t ownerTag) {
-	name, file, _ := strings.Cut(tag, "_")
-	for _, kind := range []string{byNumber, byCommand} {
-		if digits, ok := strings.CutPrefix(name, kind); ok {
-			if n, err := strconv.Atoi(digits); err == nil {
-				t = ownerTag{kind, n, file}
-			}
-		}
-	}
-	return t
-}
-
-// isOurs reports whether process p of a lock has it by the open file that is our descriptor, or is the process for which we
-// would lock, by the same number.
-//
-// The number is that of the locked open file; p may have others of the file. To release a lock it is enough that p has ours
-// and no other one.
-func isOurs(p, owner fallback.Owner, f *lockfile.File, file proc.OpenedFile, op kernlock.Op) bool {
-	t := parseTag(p.Tag)
-	if f.ByName || t.kind == "" || t.kind == byCommand && isKeeper(p) {
-		return false
-	}
-	if same, _ := proc.SameOpenFile(p.PID, t.number, f.FD); same {
-		return true
-	}
-	switch {
-	case t.kind != byNumber:
-		return false
-	case owner.PID == p.PID && owner.Start == p.Start && parseTag(owner.Tag).number == t.number:
-		return true
-	case op != kernlock.Unlock:
-		return false
-	}
-	file.FD = f.FD
-	_, has, _ := proc.FindDescriptor(p.PID, f.FD)
-	return has && file.ClosedBy(p.PID, t.number, t.file)
-}
-
-// hasClosed reports whether process p of a lock, which lives, has closed the descriptor that it locked, for certain.
-func hasClosed(p fallback.Owner, file proc.OpenedFile) bool {
-	t := parseTag(p.Tag)
-	return t.kind == byNumber && file.ClosedBy(p.PID, t.number, t.file)
-}
-
-// signOf says how to notice that process p of a lock has closed the descriptor that it locked.
-func signOf(p fallback.Owner) fallback.Sign {
-	t := parseTag(p.Tag)
-	if t.kind != byNumber {
-		return fallback.Sign{}
-	}
-	name, visible := proc.DescriptorName(p.PID, t.number, t.file)
-	return fallback.Sign{File: name, Ask: visible && name == ""}
-}
-
-// isKeeper reports whether p, a process of a lock, is its keeper.
-func isKeeper(p fallback.Owner) bool { return p.Keeper == fallback.Keeper{PID: p.PID, Start: p.Start} }

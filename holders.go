@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"os/user"
 	"strconv"
 	"time"
 
+	"example.org/flock/fallback"
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
@@ -111,9 +113,13 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 	if o.Backend != cli.Auto && o.Backend != cli.Directory {
 		return nil, nil
 	}
-	l, err := openDirectoryLock(f, o.Op, newContender(o, supervisor{}))
+	dir, path, err := stateDir(f)
 	if _, usage := err.(*cli.UsageError); usage {
 		return nil, err
+	}
+	var l *fallback.Lock
+	if err == nil {
+		l, err = fallback.OfProcess(dir, path, os.Getpid(), -1)
 	}
 	if err != nil {
 		return nil, &fileError{listingHolders, f.Name, err}
@@ -124,11 +130,8 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 	}
 	for _, h := range holders {
 		line := listing{pid: h.PID, mode: h.Mode.String(), waiting: h.Waiting}
-		switch {
-		case h.Unreachable:
-			line.note = h.Where() + ": remove " + h.File + " if that is gone"
-		case h.Keeper.PID != 0 && proc.Command(h.PID) == "":
-			line.pid = h.Keeper.PID // the owner has ended
+		if h.Unreachable {
+			line.note = h.Where() + ": remove " + h.Path + " if that is gone"
 		}
 		list = append(list, line)
 	}

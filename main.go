@@ -16,7 +16,6 @@ import (
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
-	"example.org/flock/internal/early"
 	"example.org/flock/internal/output"
 )
 
@@ -38,12 +37,14 @@ func main() {
 	os.Exit(p.Status(code))
 }
 
-// run is the whole program. It returns the exit status, or does not return: with --no-fork the command replaces this
-// process.
+// run is the whole program, unless package early has done all of it or a part: then run goes on from there. It returns the
+// exit status, or does not return: with --no-fork the command replaces this process.
 func run(p *output.Printer, args []string) int {
-	s, args, err := readSupervisor(args)
-	if err != nil {
-		return fail(p, err)
+	if told, err := command.BecomeWhenTold(args); told {
+		if err != nil {
+			return failInChild(p, err)
+		}
+		return 0
 	}
 	o, err := cli.Parse(args, cstart.Getenv, command.Shell)
 	if err != nil {
@@ -63,30 +64,27 @@ func run(p *output.Printer, args []string) int {
 	case cli.Holders:
 		return showHolders(p, o)
 	}
-	if err := earlyFailure(o); err != nil {
-		return failInChild(p, err)
-	}
 
-	f, err := openLockFile(o)
+	before := resume(o)
+	if before.commandFailed != nil {
+		return failInChild(p, before.commandFailed)
+	}
+	f, err := before.openLockFile(o)
 	if err != nil {
 		return fail(p, err)
 	}
+	a := &attempt{Options: o, out: p, file: f, answer: before.answer}
 	if o.Limited {
 		cstart.OutlastAlarm()
+		a.deadline = before.began.Add(o.Timeout)
 	}
-	began := time.Now().Add(-time.Duration(early.Elapsed()))
-	r, c := newRequest(o, s.deadline(o, began)), newContender(o, s)
-	release, err := acquire(p, f, r, c)
-	switch err {
-	case nil:
-	case errSupervise:
-		return supervise(p, f, r, c, args)
-	default:
+	l, err := a.acquire()
+	if err != nil {
 		return refuse(p, err, o.ConflictExit)
 	}
-	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
+	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(before.began)) + " seconds")
 	if len(o.Command) == 0 {
 		return 0
 	}
-	return execute(p, f, o, s, release)
+	return a.execute(l)
 }

@@ -3,15 +3,19 @@
 package compat_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 var (
@@ -78,7 +82,30 @@ func runAll(m *testing.M) (status int, err error) {
 	}
 	status = m.Run()
 	printTable()
+	if left := leftovers(); left != "" {
+		return 1, errors.New("left running by a test:\n" + left)
+	}
 	return status, nil
+}
+
+// leftovers returns the processes that the tests have left, on systems with a /proc that tells: workDir is in their PATH or
+// their command line.
+func leftovers() (list string) {
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(50 * time.Millisecond) { // some are just ending
+		list = ""
+		paths, _ := filepath.Glob("/proc/[0-9]*/environ")
+		for _, path := range paths {
+			text, _ := os.ReadFile(path)
+			line, _ := os.ReadFile(filepath.Dir(path) + "/cmdline")
+			pid := filepath.Base(filepath.Dir(path))
+			if strings.Contains(string(text)+string(line), workDir) && pid != strconv.Itoa(os.Getpid()) {
+				list += fmt.Sprintf("%s: %q\n", pid, line)
+			}
+		}
+		if list == "" || time.Now().After(end) {
+			return list
+		}
+	}
 }
 
 // A tally counts the results of one mode: one line of the table.

@@ -32,10 +32,13 @@ func newModeWorld(t *testing.T, mode, program string) *world {
 	return w
 }
 
-// runEachCase runs f for all cases that this machine can run, several at a time.
-func runEachCase(t *testing.T, table *tally, f func(t *testing.T, c compatCase)) {
+// runEachCase runs f for all cases that this machine can run, several at a time; with a file, only for the cases in that.
+func runEachCase(t *testing.T, table *tally, file string, f func(t *testing.T, c compatCase)) {
 	t.Run("cases", func(t *testing.T) {
 		for _, c := range cases {
+			if file != "" && c.file != file {
+				continue
+			}
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				// processes of a case that still runs when go test times out would not be killed
@@ -77,7 +80,7 @@ func TestTranscripts(t *testing.T) {
 	}
 	w := newModeWorld(t, "reference", referencePath)
 	table := newTally("reference")
-	runEachCase(t, table, func(t *testing.T, c compatCase) {
+	runEachCase(t, table, "", func(t *testing.T, c compatCase) {
 		if !referenceKnows(c) {
 			reason := "util-linux " + referenceRelease + " does not know it"
 			table.add(func() { table.skipped[reason] = append(table.skipped[reason], c.name) })
@@ -91,11 +94,11 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// checkOurs runs all cases under ours in the given world.
-func checkOurs(t *testing.T, w *world, kernelLocks bool) {
+// checkOurs runs all cases, or those in a file, under ours in the given world.
+func checkOurs(t *testing.T, w *world, file string, kernelLocks bool) {
 	table := newTally(t.Name()[len("Test"):])
 	early := hasEarlyRun()
-	runEachCase(t, table, func(t *testing.T, c compatCase) {
+	runEachCase(t, table, file, func(t *testing.T, c compatCase) {
 		if c.runtime != "" && !early {
 			table.add(func() { table.skipped[c.runtime] = append(table.skipped[c.runtime], c.name) })
 			t.Skip("this flock starts the Go runtime: " + c.runtime)
@@ -132,7 +135,7 @@ func needOurs(t *testing.T) {
 
 func TestNative(t *testing.T) {
 	needOurs(t)
-	checkOurs(t, newModeWorld(t, "native", oursPath), true)
+	checkOurs(t, newModeWorld(t, "native", oursPath), "", true)
 }
 
 func needDirectoryLock(t *testing.T) {
@@ -154,7 +157,25 @@ func TestDirectory(t *testing.T) {
 	w := newModeWorld(t, "directory", oursPath)
 	w.env = []string{"FLOCK_BACKEND=directory", "NO_KERNEL_LOCKS=1"}
 	w.drop = directoryLines
-	checkOurs(t, w, false)
+	checkOurs(t, w, "", false)
+}
+
+// TestDirectoryWithoutKcmp runs those scripts with the directory lock in which it matters who has the open file, where
+// kcmp(2) is forbidden.
+func TestDirectoryWithoutKcmp(t *testing.T) {
+	if !canForbidKcmp() {
+		t.Skip("kcmp(2) cannot be forbidden here")
+	}
+	needDirectoryLock(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newModeWorld(t, "without-kcmp", oursPath)
+	w.under = []string{self, "without-kcmp"}
+	w.env = []string{"FLOCK_BACKEND=directory", "NO_KERNEL_LOCKS=1"}
+	w.drop = directoryLines
+	checkOurs(t, w, "openfile", false)
 }
 
 // TestAbsent runs the same scripts where the kernel has no locks, and FLOCK_BACKEND is not set.
@@ -172,5 +193,5 @@ func TestAbsent(t *testing.T) {
 	w.under = []string{self, "without-kernel-locks"}
 	w.env = []string{"NO_KERNEL_LOCKS=1"}
 	w.drop = directoryLines
-	checkOurs(t, w, false)
+	checkOurs(t, w, "", false)
 }

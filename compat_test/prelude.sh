@@ -8,6 +8,10 @@
 #   mtime FILE             the time at which FILE was last changed, in seconds with nine decimals
 #   touch_in SECONDS FILE  set the modification time of FILE to SECONDS from now; SECONDS may be negative
 #   exclusive NAME CMD... run CMD, and print a line if another process runs "exclusive NAME" at the same time
+#   each_shell SCRIPT [AFTER] [MEANWHILE]  run SCRIPT in bash, dash, zsh and busybox, each in a directory of its own; then AFTER
+#                         here; with MEANWHILE, which runs here, too, SCRIPT runs in the background as $shell
+#   work                  in SCRIPT: make the file "has", wait for "go", make "over"; also the script ../work
+#   busy_until_go         see that the lock is held until the work is over
 #   moving SHELL N        a script of SHELL locks f by a descriptor and moves the descriptor while N others try to lock
 #   backend_program DIRECTORY NAME  make the program flock-NAME, which prints its words and exits with 7
 #   without_kcmp CMD...   run CMD where kcmp(2) is forbidden
@@ -83,6 +87,35 @@ exclusive() {
 	return $status
 }
 # stat and date as in GNU and busybox, else as in the BSDs and macOS
+each_shell() {
+	local name
+	cat >work <<-'END'
+		: >has; until [ -e go ]; do sleep .01; done; : >over
+	END
+	for name in bash dash zsh 'busybox sh'; do
+		echo "-- $name"
+		mkdir "in.${name%% *}"
+		cd "in.${name%% *}"
+		echo "work() { . ../work; }" >script
+		echo "$1" >>script
+		if [ -n "$3" ]; then
+			$name script & shell=$!
+			eval "$3"
+			wait $shell
+		else
+			$name script
+		fi
+		eval "$2"
+		cd ..
+	done
+}
+busy_until_go() {
+	await '[ -e has ]'
+	flock -n lock echo in; echo $?
+	: >go
+	await '[ -e over ]'
+	flock -w 20 lock echo over
+}
 mtime() {
 	stat -c %.9Y -- "$1" 2>/dev/null || stat -f %.9Fm -- "$1"
 }

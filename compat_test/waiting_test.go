@@ -204,29 +204,6 @@ func TestOldestWaiterKilled(t *testing.T) {
 	}
 }
 
-// TestWaiterWithoutSupervisorEnds asserts that a waiter ends when its supervisor is killed.
-func TestWaiterWithoutSupervisorEnds(t *testing.T) {
-	q := newWaitQueue(t, t.TempDir())
-	for range 6 { // the oldest waiters and others
-		c := q.addWaiters(1, oursPath, "f", "true")[0]
-		waiter := children(c.Process.Pid)[0]
-		fd, err := unix.PidfdOpen(waiter, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Process.Kill()
-		for err = unix.EINTR; err == unix.EINTR; {
-			var n int
-			if n, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10000); n == 0 {
-				t.Fatal("it still waits")
-			}
-		}
-		unix.Close(fd)
-		c.Wait()
-		q.addWaiters(1, oursPath, "f", "true")
-	}
-}
-
 // TestWaitingWithFewDescriptors asserts that waiting works, without a message, where descriptors for events are missing.
 func TestWaitingWithFewDescriptors(t *testing.T) {
 	for limit := 7; limit < 16; limit++ {

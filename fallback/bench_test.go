@@ -7,19 +7,15 @@ import (
 )
 
 func BenchmarkUncontended(b *testing.B) {
-	for _, mode := range []Mode{Exclusive, Shared} {
-		b.Run(mode.String(), func(b *testing.B) {
+	for name, lock := range map[string]func(*Lock) error{"exclusive": (*Lock).TryLock, "shared": (*Lock).TryRLock} {
+		b.Run(name, func(b *testing.B) {
 			file := filepath.Join(b.TempDir(), "f")
 			must(os.WriteFile(file, nil, 0666))
-			dir, err := StateDir(file, "")
-			must(err)
-			owner, err := Process(os.Getpid())
+			l, err := Open(file)
 			must(err)
 			for b.Loop() {
-				l := New(dir, owner)
-				must(l.TryLock(Request{Mode: mode}))
+				must(lock(l))
 				must(l.Unlock())
-				must(l.Close())
 			}
 		})
 	}

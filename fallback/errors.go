@@ -5,23 +5,27 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
-	"strings"
 
 	"example.org/flock/internal/sys"
 )
 
-// ConflictError says that the lock is held by others.
-type ConflictError struct {
+// ErrLocked is what errors.Is finds in the error of a lock that others hold. That error is a *LockedError.
+var ErrLocked = errors.New("locked by another process")
+
+// A LockedError says who holds the lock. errors.Is finds ErrLocked in it and, if the deadline of a context has passed,
+// context.DeadlineExceeded.
+type LockedError struct {
 	Dir     string   // the state directory
 	Holders []Holder // at least one
 
-	cause error // context.DeadlineExceeded from Lock, nil from TryLock
+	cause error // nil, or context.DeadlineExceeded
 }
 
-func (e *ConflictError) Unwrap() error { return e.cause }
+func (e *LockedError) Is(target error) bool { return target == ErrLocked }
+func (e *LockedError) Unwrap() error        { return e.cause }
 
 // Error names the holders, as in "held by process 123".
-func (e *ConflictError) Error() string {
+func (e *LockedError) Error() string {
 	s := "held by "
 	for i, h := range e.Holders {
 		switch {
@@ -37,7 +41,7 @@ func (e *ConflictError) Error() string {
 			s += ", which is taking or releasing it"
 		}
 		if h.Unreachable {
-			s += " " + h.Where() + " (remove " + h.File + " if that is gone)"
+			s += " " + h.Where() + " (remove " + h.Path + " if that is gone)"
 		}
 	}
 	return sys.Printable(s)
@@ -48,22 +52,12 @@ func (e *ConflictError) Error() string {
 func (h Holder) Where() string {
 	s := "on host " + h.Host
 	switch local := here(); {
-	case h.Boot != "" && h.Boot == local.Boot:
+	case h.machine.boot != "" && h.machine.boot == local.boot:
 		s = "of another pid namespace " + s
-	case h.Host == local.Host && h.Boot != "":
+	case h.Host == local.host && h.machine.boot != "":
 		s = "of another boot " + s
 	}
 	return sys.Printable(s)
-}
-
-// Unreachable reports whether there is a holder of which this machine cannot tell whether it lives.
-func (e *ConflictError) Unreachable() bool {
-	for _, h := range e.Holders {
-		if h.Unreachable {
-			return true
-		}
-	}
-	return false
 }
 
 // A stateError says what is wrong with a state directory.
@@ -71,15 +65,20 @@ type stateError string
 
 func (e stateError) Error() string { return sys.Printable(string(e)) }
 
-// A dirError says what could not be done to which state directory.
-type dirError struct {
+const (
+	errIsLink      = stateError("it is a symbolic link, which is never made here; remove it")
+	errNoDirectory = stateError("it is not a directory; remove it")
+)
+
+// A stateDirError says what could not be done to which state directory.
+type stateDirError struct {
 	op, dir string
 	err     error
 }
 
-func (e *dirError) Unwrap() error { return e.err }
+func (e *stateDirError) Unwrap() error { return e.err }
 
-func (e *dirError) Error() string {
+func (e *stateDirError) Error() string {
 	err := e.err
 	var path *fs.PathError
 	var link *os.LinkError
@@ -89,32 +88,5 @@ func (e *dirError) Error() string {
 	case errors.As(err, &link):
 		err = link.Err
 	}
-	s := e.op + ": state directory " + e.dir + ": " + sys.Text(err)
-	if errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "read-only") {
-		s += " (FLOCK_DIR can name a directory to keep it in)"
-	}
-	return sys.Printable(s)
-}
-
-func (p *place) explain(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var done *dirError
-	if errors.As(err, &done) {
-		return err
-	}
-	return &dirError{op, p.dir, err}
-}
-
-func (p *place) public(rs []record) []Holder {
-	var hs []Holder
-	for _, r := range rs {
-		h := Holder{Owner: r.owner, Mode: r.kind.mode(), File: p.dir, Unreachable: p.Fate(r.owner) == unknown}
-		if r.kind == kindShared || r.kind == kindPermit {
-			h.File += "/" + r.name
-		}
-		hs = append(hs, h)
-	}
-	return hs
+	return sys.Printable(e.op + ": state directory " + e.dir + ": " + sys.Text(err))
 }

@@ -28,13 +28,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer lock.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	err = lock.Lock(ctx, fallback.Request{Mode: fallback.Exclusive})
-	var conflict *fallback.ConflictError
-	if errors.As(err, &conflict) {
-		log.Fatal("after a minute it is still ", conflict) // held by process 123
+	err = lock.Lock(ctx)
+	if errors.Is(err, fallback.ErrLocked) {
+		log.Fatal("after a minute it is still ", err) // held by process 123
 	} else if err != nil {
 		log.Fatal(err)
 	}

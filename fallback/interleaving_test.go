@@ -1,15 +1,14 @@
 package fallback
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"strings"
 	"testing"
+
+	"example.org/flock/internal/openfile"
 )
 
-// The scripts are those of actor.play: X, S and P lock exclusively, shared and for a permit, x, s and p try to, u
-// unlocks. Two locks in a row convert.
+// The scripts are those of parseScript, one in a line.
 func TestEveryInterleaving(t *testing.T) {
 	total := 0
 	for _, c := range []struct {
@@ -18,40 +17,76 @@ func TestEveryInterleaving(t *testing.T) {
 		rules   rules
 		scripts string
 	}{
-		{false, "exclusive", rules{crashes: 3}, "Xu Xu Xu"},
-		{false, "two exclusive, one shared", rules{crashes: 3}, "Xu Xu Su"},
-		{true, "one exclusive, two shared", rules{crashes: 3}, "Xu Su Su"},
-		{true, "two permits for three", rules{crashes: 3, permits: 2}, "Pu Pu Pu"},
-		{true, "one permit, one shared, one exclusive", rules{crashes: 3, permits: 1}, "Pu Su Xu"},
-		{false, "one permit for two, and one exclusive", rules{crashes: 2, permits: 1}, "Pu Pu Xu"},
-		{true, "trying", rules{crashes: 3}, "xu xu su"},
-		{true, "one comes again", rules{crashes: 2}, "XuXu Xu Xu"},
-		{true, "two upgrades", rules{crashes: 2}, "SXu SXu Xu"},
-		{false, "two upgrades alone", rules{crashes: 2}, "SXu SXu"},
-		{true, "upgrades tried", rules{crashes: 1}, "Sxu Sxu Su"},
-		{true, "upgrade beside shared", rules{crashes: 2}, "SXu Su Su"},
-		{false, "upgrade beside one shared", rules{crashes: 2}, "SXu Su"},
-		{false, "downgrade", rules{crashes: 1}, "XSu Xu Su"},
-		{true, "there and back", rules{crashes: 1}, "XSXu Xu Su"},
-		{true, "to a permit and back", rules{crashes: 2, permits: 1}, "SPXu Pu Xu"},
-		{true, "to a permit", rules{permits: 1}, "SPu Pu Xu"},
-		{false, "torn listings", rules{crashes: 1, torn: true}, "Xu Su Xu"},
-		{true, "torn listings and conversions", rules{torn: true}, "XSu Xu SXu"},
-		{true, "locking for a shell", rules{crashes: 1, shells: true}, "Xu Xu Su"},
-		{false, "locking for a shell without unlocking", rules{crashes: 2, shells: true}, "X X S"},
-		{true, "converting for a shell", rules{crashes: 1, shells: true}, "XSu SXu Xu"},
-		// The protocol does not rest on the verdict about a busy token: exclusion holds even though A is thought dead
-		// while having it.
-		{false, "thought dead", rules{lies: 2}, "Xu Xu Su"},
-		{true, "thought dead, shared", rules{lies: 1}, "Su Xu Su"},
-		{true, "thought dead, permits", rules{permits: 1, lies: 1}, "Pu Pu Xu"},
-		{true, "thought dead, converting", rules{lies: 1}, "XSu SXu Xu"},
+		// Programs that lock for themselves.
+		{false, "exclusive", rules{crashes: 3}, "X u|X u|X u"},
+		{false, "two exclusive, one shared", rules{crashes: 3}, "X u|X u|S u"},
+		{true, "one exclusive, two shared", rules{crashes: 3}, "X u|S u|S u"},
+		{true, "two permits for three", rules{crashes: 3, permits: 2}, "P u|P u|P u"},
+		{true, "one permit, one shared, one exclusive", rules{crashes: 3, permits: 1}, "P u|S u|X u"},
+		{true, "one permit for two, and one exclusive", rules{crashes: 2, permits: 1}, "P u|P u|X u"},
+		{true, "trying", rules{crashes: 3}, "x u|x u|s u"},
+		{true, "one comes again", rules{crashes: 2}, "X u X u|X u|X u"},
+		{true, "two upgrades", rules{crashes: 2}, "S X u|S X u|X u"},
+		{false, "two upgrades alone", rules{crashes: 2}, "S X u|S X u"},
+		{true, "upgrades tried", rules{crashes: 1}, "S x u|S x u|S u"},
+		{true, "upgrade beside shared", rules{crashes: 2}, "S X u|S u|S u"},
+		{false, "upgrade beside one shared", rules{crashes: 2}, "S X u|S u"},
+		{true, "downgrade", rules{crashes: 1}, "X S u|X u|S u"},
+		{false, "downgrade beside one", rules{crashes: 1}, "X S u|X u"},
+		{true, "there and back", rules{crashes: 1}, "X S X u|X u|S u"},
+		{true, "to a permit and back", rules{crashes: 2, permits: 1}, "S P X u|P u|X u"},
+		{true, "to a permit", rules{permits: 1}, "S P u|P u|X u"},
+		{true, "torn listings", rules{crashes: 1, torn: true}, "X u|S u|X u"},
+		{false, "torn listings of two", rules{crashes: 1, torn: true}, "X S u|X u"},
+		{true, "torn listings and conversions", rules{torn: true}, "X S u|X u|S X u"},
+		// The protocol does not rest on the verdict about a busy token: exclusion holds even if one who has it is thought
+		// dead.
+		{true, "thought dead", rules{lies: 2}, "X u|X u|S u"},
+		{false, "thought dead, two", rules{lies: 2}, "X u X u|X u"},
+		{true, "thought dead, shared", rules{lies: 1}, "S u|X u|S u"},
+		{true, "thought dead, permits", rules{permits: 1, lies: 1}, "P u|P u|X u"},
+		{true, "thought dead, converting", rules{lies: 1}, "X S u|S X u|X u"},
+		// Open files of shells and commands.
+		{false, "two shells", rules{}, "open9 X9 work u9|open9 X9 work u9"},
+		{true, "two shells, one killed", rules{crashes: 1}, "open9 X9 work u9|open9 X9 work u9"},
+		{true, "exclusive and shared by number", rules{crashes: 1}, "open9 X9 work u9|open9 S9 work u9"},
+		{false, "two commands, one killed", rules{crashes: 1}, "X(work)|X(work)"},
+		{true, "two commands, two killed", rules{crashes: 2}, "X(work)|X(work)"},
+		{false, "a child locks, its parent ends", rules{}, "open9 &(X9 work) work|X(work)"},
+		{true, "a child locks, one is killed", rules{crashes: 1}, "open9 &(X9 work) work|X(work)"},
+		{false, "a child locks once more", rules{}, "open9 X9 &(X9 work) work|X(work)"},
+		{true, "a child locks once more, one is killed", rules{crashes: 1}, "open9 X9 &(X9 work) work|X(work)"},
+		{true, "a child upgrades", rules{}, "open9 S9 &(X9 work) work|S(work)"},
+		{false, "another file under the number", rules{}, "open9 X9 move9-7 open9 x9! close9 move7-9 work|X(work)"},
+		{false, "another file under the number, unlocked", rules{}, "open9 X9 move9-7 open9 u9 close9 move7-9 work|X(work)"},
+		{false, "a child of a command keeps the lock", rules{}, "X(&(work) work)|X(work)"},
+		{true, "a child of a command keeps the lock, one is killed", rules{crashes: 1}, "X(&(work) work)|X(work)"},
+		{false, "a child of a shell keeps the lock", rules{}, "open9 X9 &(work) work|X(work)"},
+		{false, "from child to child", rules{}, "open9 X9 &(&(&(work) work) work) work|X(work)"},
+		{false, "closed and opened again", rules{}, "open9 X9 close9 open8 x8 work"},
+		{true, "two permits of one shell", rules{permits: 2}, "open8 open9 P8 P9 close8 work|P(work)"},
+		{true, "upgrade by number", rules{}, "open9 S9 X9 work u9|S(work)"},
+		{true, "upgrade by number, one killed", rules{crashes: 1}, "open9 S9 X9 work u9|S(work)"},
+		{true, "downgrade by number", rules{}, "open9 X9 S9 work u9|X(work)"},
+		// Where the file is somebody else's, and the mark O_NONBLOCK.
+		{true, "somebody else's file: a child locks once more", rules{foreign: true}, "open9 X9 &(X9 work) work|X(work)"},
+		{true, "somebody else's file: a command", rules{foreign: true, crashes: 1}, "X(&(work) work)|X(work)"},
+		// Where nothing tells that two descriptors are one open file.
+		{false, "no kcmp: two shells", rules{noKcmp: true}, "open9 X9 work u9|open9 X9 work u9"},
+		{true, "no kcmp: a child locks", rules{noKcmp: true}, "open9 &(X9 work) work|X(work)"},
+		{true, "no kcmp: a child locks once more", rules{noKcmp: true}, "open9 X9 &(X9 work) work|X(work)"},
+		{false, "no kcmp: another file under the number", rules{noKcmp: true},
+			"open9 X9 move9-7 open9 x9! close9 move7-9 work|X(work)"},
+		{false, "no kcmp: another file under the number, unlocked", rules{noKcmp: true},
+			"open9 X9 move9-7 open9 u9 close9 move7-9 work|X(work)"},
+		{true, "no kcmp: a child of a command keeps the lock", rules{noKcmp: true}, "X(&(work) work)|X(work)"},
+		{true, "no kcmp: upgrade by number", rules{noKcmp: true}, "open9 S9 X9 work u9|S(work)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.long && os.Getenv("FLOCK_TORTURE") == "" {
 				t.Skip("long: in make torture")
 			}
-			states, story := explore(c.rules, strings.Fields(c.scripts)...)
+			states, story := explore(c.rules, strings.Split(c.scripts, "|")...)
 			if story != "" {
 				t.Fatal("\n" + story)
 			}
@@ -68,67 +103,73 @@ func TestEveryInterleavingFindsMutants(t *testing.T) {
 		name    string
 		rules   rules
 		scripts string
-		wrap    func(*actor) space
+		wrap    func(*simFlock) contender
 	}{
-		{"a thief takes whatever token there is", rules{crashes: 1}, "Xu Xu Xu",
-			func(a *actor) space { return anyToken{a} }},
-		{"who is robbed of the token goes on, exclusive", rules{lies: 1}, "Xu Xu Xu",
-			func(a *actor) space { return stubborn{a} }},
-		{"who is robbed of the token goes on, shared", rules{lies: 1}, "Su Xu Xu",
-			func(a *actor) space { return stubborn{a} }},
-		{"the record comes after the token is free", rules{}, "Su Xu Xu",
-			func(a *actor) space { return &tardy{actor: a} }},
-		{"nobody looks for the dead", rules{crashes: 1}, "Xu Xu Xu",
-			func(a *actor) space { return optimist{a} }},
-		{"a downgrade frees the token first", rules{crashes: 1, shells: true}, "XS X X",
-			func(a *actor) space { return &tardy{actor: a} }},
+		{"a thief takes whatever token there is", rules{crashes: 1}, "X u|X u|X u",
+			func(s *simFlock) contender { return anyToken{s} }},
+		{"who is robbed of the token goes on, exclusive", rules{lies: 1}, "X u|X u|X u",
+			func(s *simFlock) contender { return stubborn{s} }},
+		{"who is robbed of the token goes on, shared", rules{lies: 1}, "S u|X u|X u",
+			func(s *simFlock) contender { return stubborn{s} }},
+		{"the record comes after the token is free", rules{}, "S u|X u|X u",
+			func(s *simFlock) contender { return &tardy{simFlock: s} }},
+		{"nobody looks for the dead", rules{crashes: 1}, "X u|X u|X u",
+			func(s *simFlock) contender { return optimist{s} }},
+		{"a downgrade frees the token first", rules{crashes: 1}, "open9 X9 S9 work|X(work)",
+			func(s *simFlock) contender { return &tardy{simFlock: s} }},
+		// The lock as one of two processes, the caller of flock and its eldest ancestor that has the file open.
+		{"a process's lock: a child locks, its parent ends", rules{}, "open9 &(X9 work) work|X(work)", ofProcess},
+		{"a process's lock: a child locks once more", rules{}, "open9 X9 &(X9 work) work|X(work)", ofProcess},
+		{"a process's lock: a child upgrades", rules{}, "open9 S9 &(X9 work) work|S(work)", ofProcess},
+		{"a process's lock: another file under the number", rules{}, "open9 X9 move9-7 open9 x9! close9 move7-9 work|X(work)",
+			ofProcess},
+		{"a process's lock: another file under the number, unlocked", rules{},
+			"open9 X9 move9-7 open9 u9 close9 move7-9 work|X(work)", ofProcess},
+		{"a process's lock: a child keeps it", rules{}, "open9 X9 &(work) work|X(work)", ofProcess},
+		{"a process's lock: a command's child keeps it", rules{}, "X(&(work) work)|X(work)", ofProcess},
+		{"processes that are made while a scan passes are not looked at", rules{}, "open9 X9 &(&(&(work) work) work) work|X(work)",
+			func(s *simFlock) contender { return hasty{s} }},
+		{"whatever has the mark is ours", rules{}, "open9 S9 work|open9 S9 X9 work",
+			func(s *simFlock) contender { return greedy{s} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.rules.wrap = c.wrap
-			states, story := explore(c.rules, strings.Fields(c.scripts)...)
-			if story == "" {
-				t.Fatalf("not found in %d states", states)
+			states, story := explore(c.rules, strings.Split(c.scripts, "|")...)
+			if !strings.Contains(story, "inside") && !strings.Contains(story, "get in") && !strings.Contains(story, "ever") {
+				t.Fatalf("not found in %d states: %s", states, story)
 			}
 			t.Logf("found after %d states:\n%s", states, story)
 		})
 	}
 }
 
-type anyToken struct{ *actor }
+type anyToken struct{ *simFlock }
 
 func (m anyToken) Rename(old, new string) error {
-	err := m.actor.Rename(old, new)
-	if err != nil && old != free && strings.HasPrefix(new, "busy") {
-		for n := range m.sim.names {
+	err := m.simFlock.Rename(old, new)
+	if err != nil && old != free && strings.HasPrefix(new, busy) {
+		for n := range m.world.names {
 			if isToken(n) {
-				return m.actor.Rename(n, new)
+				return m.simFlock.Rename(n, new)
 			}
 		}
 	}
 	return err
 }
 
-type stubborn struct{ *actor }
+type stubborn struct{ *simFlock }
 
 func (m stubborn) Rename(old, new string) error {
-	err := m.actor.Rename(old, new)
-	if errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(old, "busy") {
-		if new != free {
-			m.held[new] = true
-			return nil
-		}
-		for n := range m.sim.names {
-			if !isToken(n) && strings.Contains(n, ","+m.owner().String()+",") {
-				m.held[n] = true
-				return nil
-			}
-		}
+	err := m.simFlock.Rename(old, new)
+	if err != nil && strings.HasPrefix(old, busy) {
+		return nil
 	}
 	return err
 }
 
+// A tardy one makes its record only when the token is free.
 type tardy struct {
-	*actor
+	*simFlock
 	name string
 }
 
@@ -138,18 +179,52 @@ func (m *tardy) Create(name string) error {
 }
 
 func (m *tardy) Rename(old, new string) error {
-	err := m.actor.Rename(old, new)
+	err := m.simFlock.Rename(old, new)
 	if m.name != "" && new == free {
 		if err == nil {
-			m.held[m.name] = true
-			m.sim.check()
-			m.actor.Create(m.name)
+			m.simFlock.Create(m.name)
 		}
 		m.name = ""
 	}
 	return err
 }
 
-type optimist struct{ *actor }
+type optimist struct{ *simFlock }
 
-func (optimist) Fate(Owner) fate { return alive }
+func (optimist) Fate(owner) fate { return alive }
+
+// ofProcess has the lock belong to the process that its record names as long as that has the file open.
+func ofProcess(s *simFlock) contender { return processLock{s} }
+
+type processLock struct{ *simFlock }
+
+func (m processLock) At(search openfile.Search, p place) openfile.State {
+	search.Mark = openfile.None
+	if m.simFlock.At(search, p) == openfile.Found {
+		return openfile.Found
+	}
+	for n := range 20 {
+		if m.simFlock.At(search, place{p.pid, n}) == openfile.Found {
+			return openfile.Found
+		}
+	}
+	return openfile.Absent
+}
+
+func (m processLock) In(openfile.Search, int) ([]int, bool) { return nil, true }
+func (m processLock) Has(openfile.Mark) bool                { return true }
+func (m processLock) Processes() ([]int, error)             { return nil, nil }
+func (m processLock) Last() (int, error)                    { return 1, nil }
+func (m processLock) IsOurs(p place, _ openfile.Mark) (bool, bool) {
+	return m.table[p.number] != nil && (p.pid == m.pid || p.pid == m.parent), true
+}
+
+// A hasty one does not notice that processes are made.
+type hasty struct{ *simFlock }
+
+func (hasty) Last() (int, error) { return 1, nil }
+
+// A greedy one takes every open file with a mark for its own.
+type greedy struct{ *simFlock }
+
+func (greedy) IsOurs(place, openfile.Mark) (bool, bool) { return true, true }

@@ -9,21 +9,23 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"example.org/flock/internal/openfile"
 )
 
 func TestConversions(t *testing.T) {
 	dir := lockFile(t)
-	a, b := New(dir, me("a")), New(dir, me("b"))
+	a, b := newLock(dir), newLock(dir)
 	x, s := Request{Mode: Exclusive}, Request{Mode: Shared}
 	try := func(l *Lock, r Request, want bool) {
 		t.Helper()
-		err := l.TryLock(r)
-		var conflict *ConflictError
-		if err != nil && !errors.As(err, &conflict) {
+		err := l.try(r)
+		if err != nil && !errors.Is(err, ErrLocked) {
 			t.Fatal(err)
 		}
 		if (err == nil) != want {
@@ -52,15 +54,15 @@ func TestConversions(t *testing.T) {
 // TestCancel cancels a Lock that waits.
 func TestCancel(t *testing.T) {
 	dir := lockFile(t)
-	must(New(dir, me("a")).TryLock(Request{Mode: Exclusive}))
-	waiter := New(dir, me("b"))
+	must(newLock(dir).TryLock())
+	waiter := newLock(dir)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- waiter.Lock(ctx, Request{Mode: Exclusive}) }()
-	for l := New(dir, me("c")); ; time.Sleep(time.Millisecond) {
-		if waiters, err := l.Waiters(); err != nil {
-			t.Fatal(err)
-		} else if len(waiters) > 0 {
+	go func() { ended <- waiter.Lock(ctx) }()
+	for l := newLock(dir); ; time.Sleep(time.Millisecond) {
+		holders, err := l.Holders()
+		must(err)
+		if slices.ContainsFunc(holders, func(h Holder) bool { return h.Waiting }) {
 			break
 		}
 	}
@@ -68,7 +70,7 @@ func TestCancel(t *testing.T) {
 	if err := <-ended; err != context.Canceled {
 		t.Error(err)
 	}
-	if err := waiter.TryLock(Request{Mode: Shared}); err == nil {
+	if err := waiter.TryRLock(); err == nil {
 		t.Error("two inside")
 	}
 }
@@ -82,86 +84,92 @@ func until(deadline time.Time) context.Context {
 
 func TestDeadline(t *testing.T) {
 	dir := lockFile(t)
-	must(New(dir, me("a")).TryLock(Request{Mode: Exclusive}))
+	must(newLock(dir).TryLock())
 	start := time.Now()
-	err := New(dir, me("b")).Lock(until(start.Add(300*time.Millisecond)), Request{Mode: Shared})
-	if !errors.Is(err, context.DeadlineExceeded) {
+	err := newLock(dir).RLock(until(start.Add(300 * time.Millisecond)))
+	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrLocked) {
 		t.Error(err)
 	}
-	var conflict *ConflictError
+	var conflict *LockedError
 	if !errors.As(err, &conflict) || conflict.Holders[0].PID != os.Getpid() || conflict.Holders[0].Mode != Exclusive {
 		t.Fatal(err)
 	}
 	if d := time.Since(start); d < 300*time.Millisecond {
 		t.Fatal("gave up after", d)
 	}
-	holders, err := (&Lock{dir: dir}).Holders()
-	if err != nil || len(holders) != 1 || holders[0].Tag != "a" {
+	holders, err := newLock(dir).Holders()
+	if err != nil || len(holders) != 1 || holders[0].PID != os.Getpid() {
 		t.Fatal(holders, err)
 	}
-	holders, err = (&Lock{dir: dir, Gone: func(o Owner) bool { return o.Tag == "a" }}).Holders()
-	if err != nil || len(holders) != 0 {
-		t.Fatal(holders, err)
+}
+
+// TestZero: a Lock that was not made by Open is an error.
+func TestZero(t *testing.T) {
+	var l Lock
+	if l.TryLock() == nil || l.Lock(context.Background()) == nil || l.Unlock() == nil {
+		t.Error("no error")
+	}
+	if _, err := l.Holders(); err == nil {
+		t.Error("no error")
 	}
 }
 
 func TestAnotherMachineCountsAsAlive(t *testing.T) {
 	dir := lockFile(t)
-	for _, change := range []func(*Owner){
-		func(o *Owner) { o.Host, o.Boot = "b", "1" },
-		func(o *Owner) { o.machine, o.Boot = "m", "1" },
-		func(o *Owner) { o.Namespace = "1" },
+	for _, change := range []func(*owner){
+		func(o *owner) { o.host, o.boot = "b", "1" },
+		func(o *owner) { o.id, o.boot = "m", "1" },
+		func(o *owner) { o.namespace = "1" },
 	} {
 		settled(t, dir)
 		o := deadOwner(t)
 		change(&o)
-		must(New(dir, o).TryLock(Request{Mode: Shared}))
-		err := New(dir, me("")).TryLock(Request{Mode: Exclusive})
-		var conflict *ConflictError
+		must((&Lock{dir: dir, owner: o, file: openFile{fd: -1}}).TryRLock())
+		err := newLock(dir).TryLock()
+		var conflict *LockedError
 		if !errors.As(err, &conflict) || !conflict.Holders[0].Unreachable {
 			t.Fatal(err)
 		}
 		t.Log(err)
-		must(os.Remove(conflict.Holders[0].File)) // as it says
+		must(os.Remove(conflict.Holders[0].Path)) // as it says
 	}
 }
 
 // TestEarlierBoot: after a restart the dead are dead only where it is certain that it was this machine.
 func TestEarlierBoot(t *testing.T) {
-	const initial = "4026531836.4026531834"
-	now := Owner{Host: "h", machine: "m", Boot: "2", Namespace: initial}
-	before := func(change func(here, o *Owner)) (Owner, Owner) {
-		here, o := now, now
-		o.PID, o.Boot = 1, "1"
-		change(&here, &o)
-		return here, o
+	now := machine{host: "h", id: "m", boot: "2", namespace: "4026531836.4026531834"}
+	before := func(change func(here, m *machine)) fate {
+		here, m := now, now
+		m.boot = "1"
+		change(&here, &m)
+		return here.reach(m)
 	}
-	if f := judge(before(func(here, o *Owner) {})); f != dead {
+	if f := before(func(here, m *machine) {}); f != dead {
 		t.Error("an earlier boot of the same machine:", f)
 	}
-	if f := judge(before(func(here, o *Owner) { o.Namespace = "4026531836.1" })); f != dead {
+	if f := before(func(here, m *machine) { m.namespace = "4026531836.1" }); f != dead {
 		t.Error("the same in another time namespace:", f)
 	}
-	for name, change := range map[string]func(here, o *Owner){
-		"another host name":             func(here, o *Owner) { o.Host = "i" },
-		"host name unknown":             func(here, o *Owner) { here.Host, o.Host = "", "" },
-		"another machine":               func(here, o *Owner) { o.machine = "n" },
-		"machine unknown":               func(here, o *Owner) { here.machine, o.machine = "", "" },
-		"boot unknown":                  func(here, o *Owner) { o.Boot = "" },
-		"it ran in a container":         func(here, o *Owner) { o.Namespace = "4026532198.4026531834" },
-		"who looks is in a container":   func(here, o *Owner) { here.Namespace = "4026532198.4026531834" },
-		"both are in the same one":      func(here, o *Owner) { o.Namespace, here.Namespace = "4026532198.1", "4026532198.1" },
-		"nothing known of namespaces":   func(here, o *Owner) { o.Namespace, here.Namespace = "", "" },
-		"a number that only looks like": func(here, o *Owner) { o.Namespace, here.Namespace = "40265318361.1", "40265318361.1" },
+	for name, change := range map[string]func(here, m *machine){
+		"another host name":             func(here, m *machine) { m.host = "i" },
+		"host name unknown":             func(here, m *machine) { here.host, m.host = "", "" },
+		"another machine":               func(here, m *machine) { m.id = "n" },
+		"machine unknown":               func(here, m *machine) { here.id, m.id = "", "" },
+		"boot unknown":                  func(here, m *machine) { m.boot = "" },
+		"it ran in a container":         func(here, m *machine) { m.namespace = "4026532198.4026531834" },
+		"who looks is in a container":   func(here, m *machine) { here.namespace = "4026532198.4026531834" },
+		"both are in the same one":      func(here, m *machine) { m.namespace, here.namespace = "4026532198.1", "4026532198.1" },
+		"nothing known of namespaces":   func(here, m *machine) { m.namespace, here.namespace = "", "" },
+		"a number that only looks like": func(here, m *machine) { m.namespace, here.namespace = "40265318361.1", "40265318361.1" },
 	} {
-		if f := judge(before(change)); f != unknown {
+		if f := before(change); f != unknown {
 			t.Errorf("%s: %v", name, f)
 		}
 	}
 	link, err := os.Readlink("/proc/self/ns/pid")
 	must(err)
-	if !strings.HasPrefix(me("").Namespace+".", strings.Trim(link, "pid:[]")+".") {
-		t.Errorf("outermost looks at the first part of %q, which should be that of %q", me("").Namespace, link)
+	if !strings.HasPrefix(here().namespace+".", strings.Trim(link, "pid:[]")+".") {
+		t.Errorf("isOutermost looks at the first part of %q, which should be that of %q", here().namespace, link)
 	}
 }
 
@@ -169,13 +177,13 @@ func TestEarlierBoot(t *testing.T) {
 func TestStoppedInTheMiddle(t *testing.T) {
 	dir := lockFile(t)
 	settled(t, dir)
-	busy := newRecord(kindBusy, me("").renewed()).name
-	must(os.Rename(filepath.Join(dir, free), filepath.Join(dir, busy)))
-	holders, err := New(dir, Owner{}).Holders()
+	busyName := newRecord(busy, me().renewed()).name
+	must(os.Rename(filepath.Join(dir, free), filepath.Join(dir, busyName)))
+	holders, err := newLock(dir).Holders()
 	if err != nil || len(holders) != 1 || holders[0].Mode != Busy || holders[0].PID != os.Getpid() {
 		t.Fatal(holders, err)
 	}
-	err = New(dir, me("")).TryLock(Request{Mode: Shared})
+	err = newLock(dir).TryRLock()
 	if err == nil || !strings.Contains(err.Error(), "taking or releasing") {
 		t.Fatal(err)
 	}
@@ -184,16 +192,16 @@ func TestStoppedInTheMiddle(t *testing.T) {
 	// one that goes on within that time is no holder
 	go func() {
 		time.Sleep(stuck / 4)
-		must(os.Rename(filepath.Join(dir, busy), filepath.Join(dir, free)))
+		must(os.Rename(filepath.Join(dir, busyName), filepath.Join(dir, free)))
 	}()
-	if holders, err := New(dir, Owner{}).Holders(); err != nil || len(holders) != 0 {
+	if holders, err := newLock(dir).Holders(); err != nil || len(holders) != 0 {
 		t.Fatal(holders, err)
 	}
 
 	// nor is one that has died
-	must(os.Rename(filepath.Join(dir, free), filepath.Join(dir, newRecord(kindBusy, deadOwner(t).renewed()).name)))
+	must(os.Rename(filepath.Join(dir, free), filepath.Join(dir, newRecord(busy, deadOwner(t).renewed()).name)))
 	start := time.Now()
-	if holders, err := New(dir, Owner{}).Holders(); err != nil || len(holders) != 0 || time.Since(start) > stuck {
+	if holders, err := newLock(dir).Holders(); err != nil || len(holders) != 0 || time.Since(start) > stuck {
 		t.Fatal(holders, err, time.Since(start))
 	}
 	settled(t, dir)
@@ -203,15 +211,15 @@ func TestStoppedInTheMiddle(t *testing.T) {
 func TestErrorsAreOneLine(t *testing.T) {
 	evil := "\x1b[31m\n\u009b\u202e\x9b"
 	for _, err := range []error{
-		&ConflictError{Holders: []Holder{{Owner: Owner{PID: 1, Host: evil}, File: evil, Unreachable: true}}},
-		&dirError{"cannot lock", evil, stateError(evil)},
+		&LockedError{Holders: []Holder{{PID: 1, Host: evil, Path: evil, Unreachable: true}}},
+		&stateDirError{"cannot lock", evil, stateError(evil)},
 		stateError(evil),
 	} {
 		if s := err.Error(); strings.ContainsAny(s, "\x1b\n\u009b\u202e") || !utf8.ValidString(s) {
 			t.Errorf("%q", s)
 		}
 	}
-	if s := (Holder{Owner: Owner{Host: evil}}).Where(); s != "on host ?[31m????" {
+	if s := (Holder{Host: evil}).Where(); s != "on host ?[31m????" {
 		t.Errorf("%q", s)
 	}
 }
@@ -223,7 +231,7 @@ func TestNames(t *testing.T) {
 		for _, base := range []string{"", t.TempDir()} {
 			dir, err := StateDir(file, base)
 			must(err)
-			if len(filepath.Base(stagingDir(dir))) > maxName {
+			if len(filepath.Base(stagingName(dir))) > maxName {
 				t.Fatalf("too long: %q", dir)
 			}
 			settled(t, dir)
@@ -256,20 +264,30 @@ func TestRelativeBase(t *testing.T) {
 	}
 }
 
-func TestIDRoundTrip(t *testing.T) {
-	for _, o := range []Owner{
-		{PID: 1},
-		{PID: 1 << 30, Start: "123.456", Host: "my host,\n%\xff", Boot: "b", Namespace: "n", Tag: "fd9", machine: "m",
-			Keeper: Keeper{7, "89.1"}},
-		{PID: math.MaxInt32, Start: strings.Repeat("9", 20), Host: strings.Repeat("host%", 100), Tag: strings.Repeat("\n", 300),
-			Boot: strings.Repeat("0", 36), Namespace: strings.Repeat("n", 22), machine: strings.Repeat("m", 13),
-			Keeper: Keeper{math.MaxInt32, strings.Repeat("9", 20)}},
+func TestNamesOfRecords(t *testing.T) {
+	for _, o := range []owner{
+		{pid: 1, number: -1, nonce: "x"},
+		{pid: 7, number: 9, mark: openfile.NonBlock, file: "f", nonce: "x"},
+		{pid: 7, number: 0, nonce: "x"},
+		{pid: 1 << 30, start: "123.456", machine: machine{host: "my host,\n%\xff", id: "m", boot: "b", namespace: "n"}, nonce: "x"},
+		{pid: math.MaxInt32, start: strings.Repeat("9", 20), machine: machine{host: strings.Repeat("h", 64),
+			id: strings.Repeat("m", 13), boot: strings.Repeat("0", 36), namespace: strings.Repeat("n", 22)},
+			number: math.MaxInt32, mark: openfile.NoAtime, file: strings.Repeat("f", 13), nonce: strings.Repeat("z", 13)},
 	} {
-		o = o.canonical().renewed()
-		name := newRecord(kindShared, o).name
-		v, complaint := parse([]string{free, name})
-		if complaint != "" || len(v.holders) != 1 || v.holders[0].owner != o || len(name) > maxName {
-			t.Errorf("%q became %+v %s", name, v, complaint)
+		name := newRecord(shared, o).name
+		s, complaint := parse([]string{free, name})
+		if complaint != "" || len(s.holders) != 1 || s.holders[0].owner != o || len(name) > maxName {
+			t.Errorf("%q became %+v %s", name, s, complaint)
+		}
+	}
+	long := owner{pid: 1, machine: machine{host: strings.Repeat("host%", 100)}, number: -1, nonce: "x"}
+	if name := newRecord(shared, long).name; len(name) > maxName || !strings.Contains(name, "~") {
+		t.Errorf("%q", name)
+	}
+	good := newRecord(shared, owner{pid: 1, number: 9, mark: openfile.NoAtime, file: "f", nonce: "x"}).name
+	for _, bad := range []string{",9b,", ",a,", ",09a,", ",-1,", ",9aa,", ",4294967296a,"} {
+		if _, complaint := parse([]string{free, strings.Replace(good, ",9a,", bad, 1)}); complaint == "" {
+			t.Errorf("understood: %s", bad)
 		}
 	}
 }
@@ -289,26 +307,57 @@ func TestMissingFile(t *testing.T) {
 			t.Fatal(path, err)
 		}
 	}
-	dir := filepath.Join(t.TempDir(), "no", "parent")
-	if err := New(dir, me("")).TryLock(Request{Mode: Shared}); !errors.Is(err, fs.ErrNotExist) {
+	l := newLock(filepath.Join(t.TempDir(), "no", "parent"))
+	if err := l.TryRLock(); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	if err := New(dir, me("")).Unlock(); err != nil {
+	if err := l.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	if hs, err := (&Lock{dir: dir}).Holders(); err != nil || hs != nil {
+	if hs, err := l.Holders(); err != nil || hs != nil {
 		t.Fatal(hs, err)
 	}
 }
 
+// TestNoPlaceForTheState: where no directory can be made, or it is gone each time, there is an error and no endless loop.
+func TestNoPlaceForTheState(t *testing.T) {
+	dir, err := StateDir("/proc/version", "")
+	must(err)
+	if err := newLock(dir).TryLock(); err == nil {
+		t.Error("locked in /proc")
+	}
+	removed := filepath.Join(t.TempDir(), "d")
+	must(os.Mkdir(removed, 0o777))
+	file := filepath.Join(removed, "f")
+	stop := make(chan bool)
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				os.RemoveAll(stagingName(filepath.Join(removed, ".f.flock")))
+			}
+		}
+	}()
+	l, err := Open(file)
+	must(err)
+	err = l.Lock(until(time.Now().Add(10 * time.Second)))
+	t.Log("with the staging directory removed all the time:", err)
+	close(stop)
+	<-done
+}
+
 func TestStateDirectoryRemovedMeanwhile(t *testing.T) {
 	dir := lockFile(t)
-	l := New(dir, me(""))
-	must(l.TryLock(Request{Mode: Shared}))
+	l := newLock(dir)
+	must(l.TryRLock())
 	must(os.RemoveAll(dir))
 	must(l.Unlock())
-	must(l.TryLock(Request{Mode: Exclusive}))
-	if list(t, dir)[0][:4] != "excl" {
+	must(l.TryLock())
+	if list(t, dir)[0][:4] != excl {
 		t.Fatal(list(t, dir))
 	}
 }
@@ -316,13 +365,13 @@ func TestStateDirectoryRemovedMeanwhile(t *testing.T) {
 // TestRefusedUpgradeBesideABusyToken stops a process in the middle of a move: the upgrade fails and loses the shared lock.
 func TestRefusedUpgradeBesideABusyToken(t *testing.T) {
 	dir := lockFile(t)
-	l := New(dir, me("a"))
-	must(l.TryLock(Request{Mode: Shared}))
-	busy := newRecord(kindBusy, me("").renewed()).name // this process, which does not go on
-	must(os.Rename(filepath.Join(dir, free), filepath.Join(dir, busy)))
-	if err := l.TryLock(Request{Mode: Exclusive}); err == nil {
+	l := newLock(dir)
+	must(l.TryRLock())
+	busyName := newRecord(busy, me().renewed()).name // this process, which does not go on
+	must(os.Rename(filepath.Join(dir, free), filepath.Join(dir, busyName)))
+	if err := l.TryLock(); err == nil {
 		t.Fatal("locked beside a busy token")
 	}
-	must(os.Rename(filepath.Join(dir, busy), filepath.Join(dir, free)))
-	must(New(dir, me("b")).TryLock(Request{Mode: Exclusive}))
+	must(os.Rename(filepath.Join(dir, busyName), filepath.Join(dir, free)))
+	must(newLock(dir).TryLock())
 }

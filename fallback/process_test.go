@@ -56,10 +56,18 @@ func child(t *testing.T, role, dir string, n int) *exec.Cmd {
 	return c
 }
 
-func me(tag string) Owner {
-	o, err := Process(os.Getpid())
+// newLock returns a lock of this process.
+func newLock(dir string) *Lock { return lockOf(dir, os.Getpid()) }
+
+func lockOf(dir string, pid int) *Lock {
+	l, err := OfProcess(dir, "", pid, -1)
 	must(err)
-	o.Tag = tag
+	return l
+}
+
+func me() owner {
+	o, err := self()
+	must(err)
 	return o
 }
 
@@ -76,9 +84,8 @@ func lockFile(t *testing.T) string {
 // settled asserts that the next contender gets in at once, and leaves nothing but a free lock.
 func settled(t *testing.T, dir string) {
 	t.Helper()
-	l := New(dir, me("settled"))
-	defer l.Close()
-	if err := l.TryLock(Request{Mode: Exclusive}); err != nil {
+	l := newLock(dir)
+	if err := l.TryLock(); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Unlock(); err != nil {
@@ -106,7 +113,7 @@ func list(t *testing.T, dir string) (names []string) {
 
 // mortal kills its process before the operation that is its turn.
 type mortal struct {
-	*place
+	*stateDir
 	left int
 }
 
@@ -117,22 +124,30 @@ func (m *mortal) tick() {
 	}
 }
 
-func (m *mortal) List() ([]string, error)  { m.tick(); return m.place.List() }
-func (m *mortal) Rename(a, b string) error { m.tick(); return m.place.Rename(a, b) }
-func (m *mortal) Create(name string) error { m.tick(); return m.place.Create(name) }
-func (m *mortal) Remove(name string) error { m.tick(); return m.place.Remove(name) }
-func (m *mortal) Queue(o Owner) int        { m.tick(); return m.place.Queue(o) }
+func (m *mortal) List() ([]string, error)  { m.tick(); return m.stateDir.List() }
+func (m *mortal) Rename(a, b string) error { m.tick(); return m.stateDir.Rename(a, b) }
+func (m *mortal) Create(name string) error { m.tick(); return m.stateDir.Create(name) }
+func (m *mortal) Remove(name string) error { m.tick(); return m.stateDir.Remove(name) }
 
 func killedAtStep(dir string, n int) {
-	l := New(dir, me(""))
-	must(l.open(true))
-	m := &mortal{l.place, n}
-	m.Queue(me(""))
+	l := newLock(dir)
+	state, err := openState(dir, true)
+	must(err)
+	m := &mortal{state, n}
+	call := func(r Request) *call {
+		r.Deadline = time.Unix(0, 0)
+		c := newCall(l, r, me(), m, thisSystem{-1})
+		c.state, c.line, c.wake = state, &line{state: state}, func(bool) {}
+		m.tick()
+		c.line.join(me(), Exclusive)
+		return c
+	}
 	for _, mode := range []Mode{Exclusive, Shared, Permit, Exclusive, Permit, Shared, Exclusive} {
-		_, err := l.call(m).acquire(Request{mode, 1}, me(""), time.Unix(0, 0))
+		c := call(Request{Mode: mode, Permits: 1})
+		_, err := c.acquire(newWaiting(context.Background(), c))
 		must(err)
 	}
-	must(l.call(m).release())
+	must(call(Request{}).release())
 }
 
 func TestKilledAtEveryStep(t *testing.T) {
@@ -151,12 +166,12 @@ func TestKilledAtEveryStep(t *testing.T) {
 }
 
 // deadOwner is a process that has been.
-func deadOwner(t *testing.T) Owner {
+func deadOwner(t *testing.T) owner {
 	c := exec.Command("/bin/cat")
 	in, err := c.StdinPipe()
 	must(err)
 	must(c.Start())
-	o, err := Process(c.Process.Pid)
+	o, err := process(c.Process.Pid)
 	must(err)
 	in.Close()
 	c.Wait()
@@ -170,9 +185,9 @@ func TestKilledWhileMakingTheStateDirectory(t *testing.T) {
 			if !before { // another maker has won meanwhile
 				settled(t, dir)
 			}
-			temp := filepath.Join(stagingDir(dir), deadOwner(t).renewed().id())
+			temp := filepath.Join(stagingName(dir), deadOwner(t).renewed().String())
 			if steps > 0 {
-				must(os.Mkdir(stagingDir(dir), 0777))
+				must(os.Mkdir(stagingName(dir), 0777))
 			}
 			if steps > 1 {
 				must(os.Mkdir(temp, 0777))
@@ -191,17 +206,15 @@ func TestZombieIsDead(t *testing.T) {
 	in, err := c.StdinPipe()
 	must(err)
 	must(c.Start())
-	o, err := Process(c.Process.Pid)
-	must(err)
-	if err := New(dir, o).TryLock(Request{Mode: Exclusive}); err != nil {
+	if err := lockOf(dir, c.Process.Pid).TryLock(); err != nil {
 		t.Fatal(err)
 	}
-	if err := New(dir, me("")).TryLock(Request{Mode: Shared}); err == nil {
+	l := newLock(dir)
+	if err := l.TryRLock(); err == nil {
 		t.Fatal("two inside")
 	}
 	in.Close()
-	l := New(dir, me(""))
-	if err := l.Lock(until(time.Now().Add(20*time.Second)), Request{Mode: Shared}); err != nil {
+	if err := l.RLock(until(time.Now().Add(20 * time.Second))); err != nil {
 		t.Fatal(err) // not reaped yet
 	}
 	c.Wait()
@@ -210,9 +223,9 @@ func TestZombieIsDead(t *testing.T) {
 }
 
 func contend(dir string, n int) {
-	l := New(dir, me(""))
+	l := newLock(dir)
 	for range n {
-		must(l.Lock(context.Background(), Request{Mode: Exclusive}))
+		must(l.Lock(context.Background()))
 		guard(dir, unix.LOCK_EX)()
 		must(l.Unlock())
 	}
@@ -257,10 +270,10 @@ func TestManyMakeTheStateDirectory(t *testing.T) {
 }
 
 func tortured(dir string, n int) {
-	l := New(dir, me(""))
+	l := newLock(dir)
 	for {
 		mode := Mode(1 + rand.N(3))
-		must(l.Lock(context.Background(), Request{mode, 2}))
+		must(l.lock(context.Background(), Request{Mode: mode, Permits: 2}))
 		how := unix.LOCK_SH
 		if mode == Exclusive {
 			how = unix.LOCK_EX

@@ -1,81 +1,68 @@
 package fallback
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
+
+	"example.org/flock/internal/openfile"
 )
 
-// A space is all that the protocol asks of the world. The shipped one is a directory and the system's clock and
-// process table; the test that runs every interleaving has another.
-type space interface {
-	// List returns the names in the directory. While another process renames, it may miss both names or show both.
-	List() ([]string, error)
-	// Exists reports whether a name stands.
-	Exists(name string) (bool, error)
-	// Rename, Create and Remove are atomic. Rename and Remove of a name that is not there answer fs.ErrNotExist.
-	Rename(old, new string) error
-	Create(name string) error
-	Remove(name string) error
-
-	// Queue makes it seen that we wait, and returns how many do; Leave ends that. Watch has Pause end when one of these
-	// records is gone or something happens to its owner. Pause reports whether something has happened that the records
-	// do not show. Nothing but the length of pauses depends on all this.
-	Queue(Owner) int
-	Watch([]record, func(Owner) Sign) watched
-	Pause(time.Duration) (happened bool)
-	Leave()
-	// Wake wakes waiters, as the lock may be free for one. Without anew only those that the last listing showed.
-	Wake(anew bool)
-
-	Fate(Owner) fate
-	Now() time.Time
-}
-
-// fate is what this process can tell about another.
-type fate uint8
-
-const (
-	alive   fate = iota
-	dead         // for good: an ID never comes twice
-	unknown      // on another machine or in another pid namespace; counts as alive
-)
-
-// A call is one lock or unlock operation.
+// A call is one lock or unlock operation: the moves of the protocol, see doc.go.
 //
-// Two processes figure in it. The owner is the process whose life the lock follows; the actor is the one that carries
-// out the moves, and it is the actor that a busy token names. They differ where flock(1) locks a descriptor of the
-// shell that called it: were the token to name the shell, a flock killed between two moves would leave a token that
-// looks alive for as long as the shell runs.
+// A busy token names the process that carries out the moves; the other records name the owner of the lock, who may be
+// another one. Were the busy token to name the shell for which flock(1) locks a descriptor, a flock that is killed between
+// two moves would leave a token that looks alive for as long as the shell runs.
 type call struct {
-	space
-	request Request
-	busy    string           // the token while this call has it
-	owner   Owner            // with the nonce of this call
-	ours    func(Owner) bool // whether a record of this owner is our own
-	gone    func(Owner) bool // whether a living process has let go all the same; may be nil
-	ctx     context.Context  // whose error ends the wait; may be nil
-	sign    func(Owner) Sign
-	notice  func([]record) // called once after a while; may be nil
+	storage
+	system
+	lock *Lock
+	Request
+	busy   string    // the token while this call has it
+	mine   owner     // for the record that this call makes
+	file   string    // identity of the locked file, as it is now
+	listed snapshot  // by the last look
+	state  *stateDir // nil in the test that runs every interleaving, as is line
+	line   *line
+	// wake wakes those who wait, as the lock may be free for one: those who were listed, or with anew all that there are now.
+	wake func(anew bool)
+	// Waiters of other machines that were there before us, and since when we have let one go first; see elder.
+	elders   []string
+	yielding time.Time
+	noYield  bool
+	// inDoubt says that something could not be seen, and a record counted as held because of that.
+	inDoubt bool
 }
 
-// How often and how long a listing without exactly one token is looked at again before it is believed.
+// newCall returns a call for a lock. actor is this process.
+func newCall(l *Lock, r Request, actor owner, st storage, sy system) *call {
+	c := &call{storage: st, system: sy, lock: l, Request: r, mine: l.owner.renewed()}
+	c.busy = newRecord(busy, actor.renewed()).name
+	c.file = l.owner.file
+	if l.file.fd < 0 {
+		c.file = openfile.IdentityOf(l.path)
+	}
+	return c
+}
+
+// How often a listing without exactly one token is looked at again before it is believed.
 const looks = 12
 
 // look lists the directory until it makes sense.
-func (c *call) look() (view, error) {
+func (c *call) look() (snapshot, error) {
 	last := ""
 	for n, pause := 0, time.Millisecond; ; n++ {
 		names, err := c.List()
 		if err != nil {
-			return view{}, err
+			return snapshot{}, err
 		}
-		v, complaint := parse(names)
+		s, complaint := parse(names)
 		if complaint == "" {
-			return v, nil
+			c.listed = s
+			return s, nil
 		}
 		if complaint != last {
 			n, last = 0, complaint
@@ -84,9 +71,9 @@ func (c *call) look() (view, error) {
 			if c.busy != "" { // free until we came, and again when we are gone
 				complaint = strings.Replace(complaint, c.busy, free, 1)
 			}
-			return v, stateError(complaint + "; when nobody uses the lock, remove the directory")
+			return s, stateError(complaint + "; when nobody uses the lock, remove the directory")
 		}
-		c.Pause(pause)
+		c.Sleep(pause)
 		pause = min(2*pause, 50*time.Millisecond)
 	}
 }
@@ -111,71 +98,45 @@ func (c *call) remove(rs ...record) error {
 	return nil
 }
 
-func (c *call) lives(r record) bool {
-	for _, process := range r.owner.processes() {
-		switch c.Fate(process) {
-		case unknown:
-			return true
-		case alive:
-			if r.kind == kindBusy || c.gone == nil || !c.gone(process) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // attempt goes through the moves until the lock is ours (nil, nil) or held by others: then it returns the records of
 // which each one has to stand for that to be so.
-func (c *call) attempt() ([]record, error) {
+func (c *call) attempt() (wait []record, err error) {
+	c.inDoubt = false
 	for n := 0; ; n++ {
 		if n > 20 { // on a filesystem that shows old listings: at least do not spin
-			c.Pause(time.Millisecond)
+			c.Sleep(time.Millisecond)
 		}
-		v, err := c.look()
+		s, err := c.look()
 		if err != nil {
 			c.move(c.busy, free)
 			return nil, err
 		}
-		t := v.token
+		t := s.token
 		switch {
 		case t.name == c.busy:
-			held, wait, err := c.enter(v)
+			done, wait, err := c.enter(s)
 			if err != nil {
 				c.move(c.busy, free)
 			}
-			if held || wait != nil || err != nil {
+			if done || wait != nil || err != nil {
 				return wait, err
 			}
 			continue
-		case t.kind == kindFree:
-			if wait := c.obstacles(v); wait != nil {
-				own := c.own(v)
-				err := c.remove(own...)
-				if len(own) > 0 {
-					c.Wake(true)
-				}
-				return wait, err
+		case t.word == free:
+			if wait := c.reached(s); wait != nil {
+				return wait, nil
 			}
-		case t.kind == kindExcl && c.ours(t.owner):
-			if c.request.Mode == Exclusive {
-				// By a new name: somebody may take the owner for gone, and be about to steal the old one.
-				renewed := newRecord(kindExcl, c.ownerAfter([]record{t})).name
-				if t.name == renewed {
-					return nil, nil
-				}
-				if held, err := c.move(t.name, renewed); held || err != nil {
+		default:
+			j := c.judge(s, t)[0]
+			switch {
+			case j.verdict == ours && t.word == excl:
+				if done, err := c.convert(s, j.record); done || err != nil {
 					return nil, err
 				}
 				continue
+			case j.verdict != gone:
+				return []record{c.follow(j)}, nil
 			}
-			// The exclusive token stays until the new record stands: being killed halfway loses nothing.
-			if held, err := c.join(t.name, append(c.own(v), t)); held || err != nil {
-				return nil, err
-			}
-			continue
-		case c.lives(t):
-			return []record{t}, nil
 		}
 		// free, or left by a dead process: names that will not come again, so that this rename cannot take
 		// from anybody who got the token since the look.
@@ -185,55 +146,91 @@ func (c *call) attempt() ([]record, error) {
 	}
 }
 
-// enter is what the one who has the token does with it. Neither held nor wait nor an error: the token was taken from
+// convert makes another lock of the exclusive one that is ours.
+func (c *call) convert(s snapshot, token record) (done bool, err error) {
+	if c.Mode != Exclusive {
+		// The exclusive token stays until the new record stands: being killed halfway loses nothing.
+		own, _ := c.own(s)
+		return c.join(token.name, own, token.owner.mark)
+	}
+	// By a new name: somebody may take the owner for gone, and be about to steal the old one.
+	c.mine.mark = token.owner.mark
+	renewed := newRecord(excl, c.mine).name
+	if token.name == renewed { // the answer to the rename got lost
+		return true, nil
+	}
+	return c.move(token.name, renewed)
+}
+
+// follow returns the record under the name that says where its open file was found, so that others need not search.
+func (c *call) follow(j judged) record {
+	if j.moved == nil {
+		return j.record
+	}
+	o, err := c.Owner(j.moved.pid)
+	if err != nil {
+		return j.record
+	}
+	o.number, o.mark, o.file = j.moved.number, j.owner.mark, j.owner.file
+	r := newRecord(j.word, o.renewed())
+	if moved, err := c.move(j.name, r.name); !moved || err != nil {
+		return j.record
+	}
+	return r
+}
+
+// enter is what the one who has the token does with it. Neither done nor wait nor an error: the token was taken from
 // us, by somebody who thought us dead.
-func (c *call) enter(v view) (held bool, wait []record, err error) {
-	var own []record
-	sampled := c.sample(len(v.holders))
-	for i, r := range v.holders {
-		excludes := c.excludes(r)
-		switch {
-		case c.ours(r.owner):
-			own = append(own, r)
-		case !excludes && !sampled(i):
-		case !c.lives(r):
-			if err := c.remove(r); err != nil {
-				return false, nil, err
-			}
-		case excludes:
+func (c *call) enter(s snapshot) (done bool, wait []record, err error) {
+	own, others, dead := c.sort(s)
+	if err := c.remove(dead...); err != nil {
+		return false, nil, err
+	}
+	for _, j := range others {
+		if r := c.follow(j); c.excludes(r) {
 			wait = append(wait, r)
 		}
 	}
-	if limit := c.limit(); len(wait) >= limit {
+	limit := c.limit()
+	if elder := c.elder(s); elder != nil {
+		wait, limit = elder, len(elder)
+	}
+	if len(wait) >= limit {
 		// As with flock(2), an upgrade that has to wait loses what it had: two that kept it would wait for each
 		// other for ever.
+		c.unmark(own)
 		if err := c.remove(own...); err != nil {
 			return false, nil, err
 		}
 		_, err := c.move(c.busy, free)
-		c.Wake(len(own) > 0)
+		c.wake(len(own) > 0)
 		return false, wait[:limit], err
 	}
-	if c.request.Mode != Exclusive {
-		held, err = c.join(c.busy, own)
-		return held, nil, err
+	mark := c.mark(own)
+	if c.Mode != Exclusive {
+		if done, err = c.join(c.busy, own, mark); err != nil && len(own) == 0 {
+			c.Clear(mark)
+		}
+		return done, nil, err
 	}
-	if held, err = c.move(c.busy, newRecord(kindExcl, c.ownerAfter(own)).name); held {
+	c.mine.mark = mark
+	if done, err = c.move(c.busy, newRecord(excl, c.mine).name); done {
 		err = c.remove(own...)
 	}
-	return held, nil, err
+	return done, nil, err
 }
 
 // join sets our record beside the token and frees the token. Only the second makes the record count: when the token
 // is not there any more, the record goes again. It is a new record, whatever we have already: somebody may take the
 // owner for gone, and be about to remove the old one.
-func (c *call) join(token string, own []record) (held bool, err error) {
-	mine := newRecord(kindOf(c.request.Mode), c.ownerAfter(own))
+func (c *call) join(token string, own []record, mark openfile.Mark) (done bool, err error) {
+	c.mine.mark = mark
+	mine := newRecord(wordOf(c.Mode), c.mine)
 	if err := c.Create(mine.name); err != nil {
 		return false, err
 	}
-	held, err = c.move(token, free)
-	if !held {
+	done, err = c.move(token, free)
+	if !done {
 		if e := c.remove(mine); err == nil {
 			err = e
 		}
@@ -246,131 +243,182 @@ func (c *call) join(token string, own []record) (held bool, err error) {
 		}
 	}
 	err = c.remove(old...)
-	c.Wake(len(own) > 0)
+	c.wake(len(own) > 0)
 	return true, err
 }
 
-// ownerAfter returns the owner for a new record. A conversion keeps the owner of what it converts, which may be an ancestor
-// that the lock would otherwise not outlive us with.
-func (c *call) ownerAfter(own []record) Owner {
-	if len(own) == 0 {
-		return c.owner
+// mark marks our open file, if the lock is one's. Its flags may be read, changed and written only by the one who has the
+// busy token: others can have the same open file.
+func (c *call) mark(own []record) openfile.Mark {
+	if !c.lock.file.marked {
+		return openfile.None
 	}
-	o := own[0].owner
-	o.nonce = c.owner.nonce
-	return o
-}
-
-func (c *call) own(v view) (own []record) {
-	for _, r := range v.holders {
-		if c.ours(r.owner) {
-			own = append(own, r)
+	for _, r := range own {
+		if r.owner.mark != openfile.None {
+			return r.owner.mark
 		}
 	}
-	return own
+	return c.Set()
+}
+
+// unmark removes the marks of our records from our open file.
+func (c *call) unmark(own []record) {
+	for _, r := range own {
+		if r.owner.mark != openfile.None {
+			c.Clear(r.owner.mark)
+		}
+	}
+}
+
+// mayHave reports whether a record may be ours.
+func (c *call) mayHave() bool {
+	l := c.lock
+	switch {
+	case len(l.nonces) > 1:
+		return true
+	case l.file.marked:
+		return !l.file.alone && (c.Has(openfile.NoAtime) || c.Has(openfile.NonBlock))
+	}
+	return !l.ofSelf
 }
 
 // excludes reports whether a living record of somebody else's counts against the request, and limit how many of those
 // it takes to refuse it.
 func (c *call) excludes(r record) bool {
-	switch c.request.Mode {
+	switch c.Mode {
 	case Exclusive:
 		return true
 	case Permit:
-		return r.kind == kindPermit
+		return r.word == permit
 	}
 	return false
 }
 
 func (c *call) limit() int {
-	if c.request.Mode == Permit {
-		return c.request.Permits
+	if c.Mode == Permit {
+		return c.Permits
 	}
 	return 1
 }
 
-// obstacles returns living holders that keep us out while each of them stands, or nil.
-func (c *call) obstacles(v view) (wait []record) {
-	for _, r := range v.holders {
-		if c.excludes(r) && !c.ours(r.owner) && c.lives(r) {
-			if wait = append(wait, r); len(wait) == c.limit() {
-				return wait
-			}
+// reached returns holders that keep us out while each of them stands, nil if there may be too few of them, or one may be
+// ours. It is for a free token, which whoever is kept out does not take.
+func (c *call) reached(s snapshot) (wait []record) {
+	if c.mayHave() || len(s.holders) < c.limit() {
+		return nil
+	}
+	js, isEnough := c.glanceAt(s.holders, c.limit())
+	if !isEnough {
+		return nil
+	}
+	for _, j := range js {
+		if j.verdict == held && c.excludes(j.record) {
+			wait = append(wait, j.record)
 		}
 	}
-	return nil
+	return wait
+}
+
+// sort judges the holders beside the token: all of them if one may be ours, otherwise those that count, and one of the
+// others, so that records of the dead do not pile up.
+func (c *call) sort(s snapshot) (own []record, others []judged, dead []record) {
+	var rs []record
+	odd := -1
+	if len(s.holders) > 0 {
+		odd = rand.N(len(s.holders))
+	}
+	mayHave, enough := c.mayHave(), c.limit()
+	if mayHave {
+		enough = 0
+	}
+	for i, r := range s.holders {
+		if mayHave || i == odd || c.excludes(r) {
+			rs = append(rs, r)
+		}
+	}
+	js, _ := c.judgeEnough(s, rs, enough)
+	for _, j := range js {
+		switch j.verdict {
+		case ours:
+			own = append(own, j.record)
+		case held:
+			others = append(others, j)
+		case gone:
+			dead = append(dead, j.record)
+		}
+	}
+	return own, others, dead
 }
 
 // release gives up all that is ours.
 func (c *call) release() error {
-	freed := false
-	defer func() {
-		if freed {
-			c.Wake(true)
-		}
-	}()
-	for {
-		v, err := c.look()
+	for began := c.Now(); ; {
+		s, err := c.look()
 		if err != nil {
 			return err
 		}
-		own := c.own(v)
-		freed = freed || len(own) > 0
-		if err := c.remove(own...); err != nil {
-			return err
-		}
-		if v.token.kind != kindExcl || !c.ours(v.token.owner) {
+		own, token := c.own(s)
+		hasToken := s.token.name == c.busy
+		// A flock that was killed before it had the lock has left its mark.
+		isStale := len(own) == 0 && token == gone && c.lock.file.marked && c.Has(openfile.NoAtime)
+		isExcl := s.token.word == excl
+		switch {
+		case len(own) == 0 && !hasToken && !isStale:
 			return nil
-		}
-		if held, err := c.move(v.token.name, free); held || err != nil {
-			freed = freed || held
-			return err
-		}
-	}
-}
-
-// sampleSize is how many records that do not matter to it a call judges, lest those of the dead pile up. Were it all, the
-// work of many shared holders would grow with the square of their number.
-const sampleSize = 4
-
-// sample returns which of n records to judge of those that do not matter.
-func (c *call) sample(n int) func(i int) bool {
-	if n <= sampleSize {
-		return func(int) bool { return true }
-	}
-	first := rand.N(n)
-	return func(i int) bool { return (i-first+n)%n < sampleSize }
-}
-
-// sweep removes what process pid left, and some of what other dead owners did. It needs no token for that: their names
-// cannot come again.
-func (c *call) sweep(pid int) error {
-	freed := false
-	defer func() {
-		if freed {
-			c.Wake(true)
-		}
-	}()
-	for {
-		v, err := c.look()
-		if err != nil {
-			return err
-		}
-		sampled := c.sample(len(v.holders))
-		for i, r := range v.holders {
-			if (r.owner.PID == pid || sampled(i)) && !c.lives(r) {
-				freed = true
-				if err := c.remove(r); err != nil {
-					return err
-				}
+		case hasToken, !c.lock.file.marked, c.lock.file.alone, isExcl && token == held, c.Now().Sub(began) > stuck:
+			done, err := c.drop(s.token, own, isStale)
+			if done || err != nil {
+				return err
+			}
+		case token == held: // by somebody who is taking or releasing the lock
+			c.Sleep(shortestPause)
+		default:
+			if _, err := c.move(s.token.name, c.busy); err != nil {
+				return err
 			}
 		}
-		if v.token.kind == kindFree || c.lives(v.token) {
-			return nil
+	}
+}
+
+// own returns the records that are ours, among them the exclusive token, and the verdict on the token; that on a free one is
+// gone.
+func (c *call) own(s snapshot) (own []record, token verdict) {
+	token = gone
+	rs := s.holders
+	if s.token.word != free && s.token.name != c.busy {
+		rs = append(slices.Clip(rs), s.token)
+	}
+	for _, j := range c.judge(s, rs...) {
+		if j.isToken() {
+			token = j.verdict
 		}
-		if swept, err := c.move(v.token.name, free); swept || err != nil {
-			freed = freed || swept
-			return err
+		if j.verdict == ours && j.word != busy {
+			own = append(own, j.record)
 		}
 	}
+	return own, token
+}
+
+// drop removes our records, and frees the token if it is ours. It reports whether that was all.
+func (c *call) drop(token record, own []record, isStale bool) (done bool, err error) {
+	c.unmark(own)
+	if isStale {
+		c.Clear(openfile.NoAtime)
+	}
+	done = true
+	for _, r := range own {
+		if r.isToken() {
+			done, err = c.move(r.name, free)
+		} else {
+			err = c.remove(r)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if token.name == c.busy {
+		_, err = c.move(c.busy, free)
+	}
+	c.wake(true)
+	return done, err
 }

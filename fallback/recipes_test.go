@@ -49,14 +49,13 @@ func TestStaleLockRecipesLetTwoIn(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			script := func(a *actor, _ string) {
+			script := func(a *actor) {
 				for range 4 {
 					if recipe(a) {
-						a.held["excl,"] = true
-						a.sim.tell(a, "is inside")
-						a.sim.check()
+						a.table[1] = &simFile{lock: Exclusive}
+						a.world.tell(a, "is inside")
 						a.step("leaves")
-						delete(a.held, "excl,")
+						a.table[1].lock = 0
 						a.Remove("lock")
 						return
 					}
@@ -74,26 +73,26 @@ func TestStaleLockRecipesLetTwoIn(t *testing.T) {
 // old reports whether the lock is older than anybody holds one.
 func (a *actor) old(name string) bool {
 	a.step("looks how old " + name + " is")
-	_, there := a.sim.names[name]
-	old := there && a.sim.actors[a.sim.maker[name]].dead
+	_, there := a.world.names[name]
+	old := there && !a.world.process(a.world.maker[name]).alive
 	a.saw(yesno(old))
 	return old
 }
 
 func (a *actor) deadMaker(maker string) bool {
 	a.step("asks whether " + maker + " lives")
-	d := a.sim.actors[maker[0]-'A'].dead
+	d := !a.world.process(int(maker[0] - 'A' + 1)).alive
 	a.saw(yesno(!d))
 	return d
 }
 
 func (a *actor) write(name, text string) error {
 	a.step("makes " + name)
-	if _, there := a.sim.names[name]; there {
+	if _, there := a.world.names[name]; there {
 		a.saw("exists")
 		return fs.ErrExist
 	}
-	a.sim.names[name] = text
+	a.world.names[name] = text
 	a.changed()
 	a.saw("done")
 	return nil
@@ -101,7 +100,7 @@ func (a *actor) write(name, text string) error {
 
 func (a *actor) read(name string) (string, bool) {
 	a.step("reads " + name)
-	text, there := a.sim.names[name]
+	text, there := a.world.names[name]
 	a.saw(text)
 	return text, there
 }

@@ -4,53 +4,180 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 )
 
-// The runner: contenders run the shipped protocol over a directory in memory, one operation at a time, in every order
-// there is, and each may be killed before each of its operations. Orders that lead to the same directory with every
-// contender having seen the same things are followed once.
+// The runner: shells and flocks run the shipped protocol over a directory, processes and open files in memory, one
+// operation at a time, in every order there is, and each may be killed before each of its operations. Orders that lead to
+// the same world with everybody having seen the same things are followed once. That a process is stopped is one of these
+// orders: it is the one in which the others go on.
 
-// An actor is a contender: a coroutine that stops before each operation on the world.
+// A world is one run.
+type world struct {
+	rules     rules
+	names     map[string]string // name -> what is written in it
+	maker     map[string]int    // name -> who created it, for the recipes that look at its age
+	processes []*simProcess     // the process id is the index and 1
+	actors    []*actor
+	files     int
+	version   int // counts changes, to wake those who wait
+	crashes   int
+	lies      int
+	broken    string
+	telling   bool
+	story     []string
+}
+
+// rules are what differs between scenarios.
+type rules struct {
+	permits int
+	crashes int  // how many processes may be killed
+	lies    int  // how often the first to have the busy token is thought dead though it lives
+	torn    bool // whether a listing may show some names as they were and others as they are
+	noKcmp  bool // whether nothing tells that two descriptors are one open file
+	foreign bool // whether the file is somebody else's, and O_NONBLOCK the mark
+	wrap    func(*simFlock) contender
+	script  func(*actor) // instead of the protocol
+}
+
+// A contender is what a call needs of the world.
+type contender interface {
+	storage
+	system
+	pauser
+}
+
+// A simProcess has open files. The kernel keeps an open file as long as a process has it.
+type simProcess struct {
+	pid, parent int
+	table       map[int]*simFile
+	alive       bool
+}
+
+// A simFile is an open file of the file that is locked.
+type simFile struct {
+	id    int
+	flags simFlags
+	lock  Mode // what the kernel's lock would be, 0: none
+}
+
+// simFlags are the status flags.
+type simFlags struct{ noAtime, nonBlock bool }
+
+// An actor is a process that runs: a coroutine that stops before each operation on the world.
 type actor struct {
-	sim     *simulation
-	index   int
+	*simProcess
+	world   *world
 	next    func() (string, bool)
 	stop    func()
 	yield   func(string) bool
 	about   string // the operation it is about to do
-	dead    bool
-	done    bool
-	orphan  bool // rules.shells: the actor is done or killed, and its shell has ended too
-	seen    uint64
+	done    bool   // it has ended
+	failed  bool   // without success
+	waits   *actor // for this child to end
+	pausing bool
+	listed  bool   // its last listing made sense
+	seen    uint64 // what the operations since the last pause have answered
 	phase   int
 	nonces  int
+	version int // of the world when it last listed
 	now     time.Time
-	pausing bool
-	reset   bool // the pause is one between two attempts
-	version int
-	held    map[string]bool
 }
 
 var seed = maphash.MakeSeed()
 
 type killed struct{}
 
-func (a *actor) name() string { return string(rune('A' + a.index)) }
-
-func (a *actor) process() Owner { return Owner{PID: a.index + 1, Host: "here"} }
-
-func (a *actor) owner() Owner {
-	o := a.process()
-	if a.sim.rules.shells {
-		o.PID += 100
+func must(err error) {
+	if err != nil {
+		panic(err)
 	}
-	return o
 }
 
-// step announces an operation, waits until it is this actor's turn, and tells the story.
+func newWorld(r rules, scripts []string, path []byte, telling bool) *world {
+	w := &world{rules: r, telling: telling, names: map[string]string{}, maker: map[string]int{}, crashes: r.crashes}
+	if r.script == nil {
+		w.names[free] = ""
+	}
+	for _, script := range scripts {
+		w.start(nil, func(a *actor) {
+			if r.script != nil {
+				r.script(a)
+			} else {
+				a.play(parseScript(script))
+			}
+		})
+	}
+	for _, c := range path {
+		w.do(c)
+	}
+	return w
+}
+
+// start makes a process with the open files of its parent, and an actor that runs in it.
+func (w *world) start(parent *actor, run func(*actor)) *actor {
+	p := &simProcess{pid: len(w.processes) + 1, table: map[int]*simFile{}, alive: true}
+	if parent != nil {
+		p.parent, p.table = parent.pid, maps.Clone(parent.table)
+	}
+	w.processes = append(w.processes, p)
+	a := &actor{simProcess: p, world: w, now: time.Unix(1, 0)}
+	w.actors = append(w.actors, a)
+	a.next, a.stop = iter.Pull(func(yield func(string) bool) {
+		defer func() {
+			if e := recover(); e != nil && e != (killed{}) {
+				panic(e)
+			}
+		}()
+		a.yield = yield
+		growStack()
+		run(a)
+	})
+	w.version++
+	a.run()
+	return a
+}
+
+// growStack makes room for the calls that follow: to grow a deep stack takes time.
+//
+//go:noinline
+func growStack() byte {
+	var room [6 << 10]byte
+	return room[len(os.Args)]
+}
+
+func (a *actor) name() string { return string(rune('A' + a.pid - 1)) }
+
+func (w *world) fail(what string) {
+	if w.broken == "" {
+		w.broken = what
+	}
+}
+
+// tell adds to the story, which is only kept when a run that failed is repeated for it.
+func (w *world) tell(a *actor, what string) {
+	if w.telling {
+		w.story = append(w.story, a.name()+" "+readable(what))
+	}
+}
+
+// readable shortens names for people: excl,1,...,9a,f,o1 is A's, by descriptor 9.
+func readable(s string) string {
+	m := owner{pid: 1, machine: here(), number: -1, nonce: "x"}.String()
+	m = strings.TrimSuffix(strings.TrimPrefix(m, "1,"), ",,,x")
+	for i := range 20 {
+		s = strings.ReplaceAll(s, fmt.Sprintf(",%d,%s,", i+1, m), "-"+string(rune('A'+i))+",")
+	}
+	return strings.ReplaceAll(s, ",f,", ",")
+}
+
+// step announces an operation, and waits until it is this actor's turn.
 func (a *actor) step(what string) {
 	if !a.yield(what) {
 		panic(killed{})
@@ -59,7 +186,7 @@ func (a *actor) step(what string) {
 
 // saw records what an operation answered; together these answers make the actor's state.
 func (a *actor) saw(answer string) {
-	a.sim.tell(a, a.about+": "+answer)
+	a.world.tell(a, a.about+": "+answer)
 	var h maphash.Hash
 	h.SetSeed(seed)
 	maphash.WriteComparable(&h, a.seen)
@@ -68,47 +195,238 @@ func (a *actor) saw(answer string) {
 	a.seen = h.Sum64()
 }
 
-// tell adds to the story, which is only kept when a run that failed is repeated for it.
-func (s *simulation) tell(a *actor, what string) {
-	if s.telling {
-		s.story = append(s.story, a.name()+" "+readable(what))
-	}
-}
-
 // changed counts a change. Those that others make after an actor has begun to look are what ends its pauses.
 func (a *actor) changed() {
-	a.sim.version++
+	a.world.version++
 	a.version++
 }
 
-func (a *actor) unaware() bool { return a.version != a.sim.version }
+// run lets the actor do what it is about to do and go on to its next operation.
+func (a *actor) run() {
+	nonce = func() string {
+		a.nonces++
+		return fmt.Sprintf("%d.%d", a.phase, a.nonces)
+	}
+	about, more := a.next()
+	if a.about = about; !more {
+		a.end()
+	}
+}
 
-// readable shortens names for people: excl,1,,here,,,,,,,o1 is A's.
-func readable(s string) string {
-	for i := range 3 {
-		for _, pid := range []int{i + 1, i + 101} {
-			s = strings.ReplaceAll(s, fmt.Sprintf(",%d,,here,,,,,,,", pid), "-"+string(rune('A'+i)))
+// end closes what the process has open.
+func (a *actor) end() {
+	a.done, a.alive, a.pausing = true, false, false
+	for n := range a.table {
+		a.close(n)
+	}
+	a.world.version++
+}
+
+// close closes a descriptor. The last one of an open file releases its lock.
+func (a *actor) close(number int) {
+	f := a.table[number]
+	delete(a.table, number)
+	if f != nil && !a.world.isOpen(f) {
+		f.lock = 0
+	}
+}
+
+func (w *world) isOpen(f *simFile) bool {
+	for _, p := range w.processes {
+		for _, other := range p.table {
+			if other == f {
+				return true
+			}
 		}
 	}
-	return s
+	return false
 }
+
+func (a *actor) kill() {
+	a.world.tell(a, "is killed before it "+a.about)
+	a.stop()
+	a.failed = true
+	a.end()
+}
+
+// canRun reports whether the actor has something to do.
+func (a *actor) canRun() bool {
+	return !a.done && (a.waits == nil || a.waits.done) && !(a.pausing && a.version == a.world.version)
+}
+
+// choices are the steps that can come next: actor i goes on, or is killed (+100).
+func (w *world) choices() (cs []byte) {
+	for i, a := range w.actors {
+		if a.canRun() {
+			cs = append(cs, byte(i))
+		}
+	}
+	for i, a := range w.actors {
+		if !a.done && w.crashes > 0 {
+			cs = append(cs, byte(i+100))
+		}
+	}
+	return cs
+}
+
+func (w *world) do(choice byte) {
+	a := w.actors[choice%100]
+	if choice < 100 {
+		a.waits = nil
+		a.run()
+	} else {
+		w.crashes--
+		a.kill()
+	}
+	w.check()
+}
+
+// check asserts exclusion.
+func (w *world) check() {
+	var locked [8]*simFile
+	var inside []place
+	permits, exclusive, all := 0, 0, 0
+	for _, p := range w.processes {
+		for number, f := range p.table {
+			if f.lock == 0 {
+				continue
+			}
+			inside = append(inside, place{p.pid, number})
+			if slices.Contains(locked[:all], f) {
+				continue
+			}
+			locked[all] = f
+			all++
+			switch f.lock {
+			case Exclusive:
+				exclusive++
+			case Permit:
+				permits++
+			}
+		}
+	}
+	if exclusive > 0 && all > 1 || w.rules.permits > 0 && permits > w.rules.permits {
+		w.fail(fmt.Sprint("inside at once: ", inside))
+	}
+}
+
+func (w *world) key() uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	maphash.WriteComparable(&h, [2]int{w.lies, w.crashes})
+	for _, n := range slices.Sorted(maps.Keys(w.names)) {
+		h.WriteString(n + "=" + w.names[n] + ";")
+	}
+	for _, a := range w.actors {
+		for _, n := range slices.Sorted(maps.Keys(a.table)) {
+			f := a.table[n]
+			maphash.WriteComparable(&h, [3]int{n, f.id, int(f.lock)})
+			maphash.WriteComparable(&h, f.flags)
+		}
+		maphash.WriteComparable(&h, [4]bool{a.alive, a.done, a.failed, a.version != w.version})
+		if !a.done {
+			maphash.WriteComparable(&h, a.seen)
+			h.WriteString(a.about)
+		}
+	}
+	return h.Sum64()
+}
+
+func (w *world) stopAll() {
+	for _, a := range w.actors {
+		a.stop()
+	}
+}
+
+// finish asserts, when nobody can go on, that nobody still wants to, that the next contender gets in at once, and that
+// nothing is left when it is done.
+func (w *world) finish() {
+	for _, a := range w.actors {
+		if !a.done {
+			w.fail(a.name() + " waits for ever")
+			return
+		}
+	}
+	if w.rules.script != nil || w.broken != "" {
+		return
+	}
+	first := len(w.actors)
+	w.rules.lies, w.rules.wrap = 0, nil
+	w.start(nil, func(a *actor) { a.play(parseScript("open9 X9 u9")) })
+	for w.broken == "" {
+		i := slices.IndexFunc(w.actors[first:], func(a *actor) bool { return a.canRun() })
+		if i < 0 {
+			break
+		}
+		w.do(byte(first + i))
+	}
+	for _, a := range w.actors[first:] {
+		if !a.done || a.failed {
+			w.fail("the next contender does not get in")
+			return
+		}
+	}
+	if names := slices.Sorted(maps.Keys(w.names)); w.broken == "" && !slices.Equal(names, []string{free}) {
+		w.fail("left over: " + strings.Join(names, " "))
+	}
+}
+
+// explore runs every interleaving. It returns how many states there are and the story of the first failure, or "".
+func explore(r rules, scripts ...string) (states int, story string) {
+	defer func(f func() string) { nonce = f }(nonce)
+	defer debug.SetGCPercent(debug.SetGCPercent(1000))
+	seen := map[uint64]bool{}
+	for todo := [][]byte{nil}; len(todo) > 0; {
+		path := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for w := newWorld(r, scripts, path, false); ; {
+			k := w.key()
+			cs := w.choices()
+			if len(cs) == 0 {
+				w.finish()
+			}
+			if w.broken != "" {
+				w.stopAll()
+				return len(seen), tellStory(r, scripts, path)
+			}
+			if seen[k] || len(cs) == 0 {
+				seen[k] = true
+				w.stopAll()
+				break
+			}
+			seen[k] = true
+			for _, c := range cs[1:] {
+				todo = append(todo, append(path[:len(path):len(path)], c))
+			}
+			path = append(path[:len(path):len(path)], cs[0])
+			w.do(cs[0])
+		}
+	}
+	return len(seen), ""
+}
+
+// tellStory repeats a run that failed, for its story.
+func tellStory(r rules, scripts []string, path []byte) string {
+	w := newWorld(r, scripts, path, true)
+	defer w.stopAll()
+	if w.broken == "" {
+		w.finish()
+	}
+	return strings.Join(w.story, "\n") + "\n=> " + w.broken
+}
+
+// The storage of an actor.
 
 func (a *actor) List() ([]string, error) {
 	a.step("lists")
-	a.version = a.sim.version
-	old := sortedNames(a.sim.names)
+	a.version = a.world.version
+	old := slices.Sorted(maps.Keys(a.world.names))
 	names := old
-	if a.sim.rules.torn {
-		// Token names as of the first moment, the others as of a later one, or the other way round.
+	if a.world.rules.torn {
+		// Token names as of the first moment, the others as of a later one.
 		a.step("lists on")
-		names = nil
-		later := sortedNames(a.sim.names)
-		for _, n := range old {
-			if isToken(n) {
-				names = append(names, n)
-			}
-		}
-		for _, n := range later {
+		names = slices.DeleteFunc(slices.Clone(old), func(n string) bool { return !isToken(n) })
+		for _, n := range slices.Sorted(maps.Keys(a.world.names)) {
 			if !isToken(n) {
 				names = append(names, n)
 			}
@@ -116,8 +434,20 @@ func (a *actor) List() ([]string, error) {
 	}
 	a.saw(strings.Join(names, " "))
 	_, complaint := parse(names)
-	a.reset = complaint == ""
+	a.listed = complaint == ""
 	return names, nil
+}
+
+func isToken(name string) bool {
+	word, _, _ := strings.Cut(name, ",")
+	return record{word: word}.isToken()
+}
+
+func (a *actor) Exists(name string) (bool, error) {
+	a.step("looks for " + name)
+	_, ok := a.world.names[name]
+	a.saw(yesno(ok))
+	return ok, nil
 }
 
 func yesno(yes bool) string {
@@ -127,65 +457,31 @@ func yesno(yes bool) string {
 	return "no"
 }
 
-func isToken(n string) bool {
-	return n == free || strings.HasPrefix(n, "busy") || strings.HasPrefix(n, "excl")
-}
-
-func sortedNames(m map[string]string) (names []string) {
-	for n := range m {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
-}
-
-func (a *actor) Exists(name string) (bool, error) {
-	a.step("looks for " + name)
-	_, ok := a.sim.names[name]
-	a.saw(yesno(ok))
-	return ok, nil
-}
-
 func (a *actor) Rename(old, new string) error {
 	a.step("renames " + old + " to " + new)
-	text, ok := a.sim.names[old]
+	text, ok := a.world.names[old]
 	if !ok {
 		a.saw("not there")
-		if a.held[old] {
-			a.sim.fail(a.name() + " was robbed of " + readable(old))
-		}
 		return fs.ErrNotExist
 	}
-	if _, ok := a.sim.names[new]; ok {
-		a.sim.fail("a rename onto " + readable(new))
+	if _, ok := a.world.names[new]; ok {
+		a.world.fail("a rename onto " + readable(new))
 	}
-	delete(a.sim.names, old)
-	a.sim.names[new] = text
+	delete(a.world.names, old)
+	a.world.names[new] = text
 	a.changed()
 	a.saw("done")
-	delete(a.held, old)
-	mine := "," + a.owner().String() + ","
-	if strings.HasPrefix(new, "excl") {
-		a.held[new] = true
-	}
-	if new == free && !strings.HasPrefix(old, "free") {
-		for n := range a.sim.names {
-			if !isToken(n) && strings.Contains(n, mine) {
-				a.held[n] = true
-			}
-		}
-	}
 	return nil
 }
 
 func (a *actor) Create(name string) error {
 	a.step("creates " + name)
-	if _, ok := a.sim.names[name]; ok {
+	if _, ok := a.world.names[name]; ok {
 		a.saw("exists")
 		return fs.ErrExist
 	}
-	a.sim.names[name] = ""
-	a.sim.maker[name] = a.index
+	a.world.names[name] = ""
+	a.world.maker[name] = a.pid
 	a.changed()
 	a.saw("done")
 	return nil
@@ -193,95 +489,12 @@ func (a *actor) Create(name string) error {
 
 func (a *actor) Remove(name string) error {
 	a.step("removes " + name)
-	if _, ok := a.sim.names[name]; !ok {
+	if _, ok := a.world.names[name]; !ok {
 		a.saw("not there")
 		return fs.ErrNotExist
 	}
-	delete(a.sim.names, name)
-	delete(a.held, name)
+	delete(a.world.names, name)
 	a.changed()
 	a.saw("done")
 	return nil
-}
-
-func (a *actor) Fate(o Owner) fate {
-	i := o.PID - 1
-	if a.sim.rules.shells && i >= 100 {
-		i -= 100
-	}
-	who := a.sim.actors[i]
-	a.step("asks whether " + who.name() + " lives")
-	gone := who.dead
-	if o.PID > 100 {
-		gone = who.orphan
-	}
-	if o.PID == 1 && o.nonce[0] == 'b' && a.sim.lies < a.sim.rules.lies {
-		a.sim.lies++
-		gone = true
-	}
-	a.saw(yesno(!gone))
-	if gone {
-		return dead
-	}
-	return alive
-}
-
-// Now passes only in pauses, and fast enough that each is followed by a whole attempt.
-func (a *actor) Now() time.Time { return a.now }
-
-func (a *actor) Queue(Owner) int { return 1 }
-func (a *actor) Leave()          {}
-func (a *actor) Wake(bool)       {}
-
-func (a *actor) Watch([]record, func(Owner) Sign) watched { return watched{} }
-
-// Pause ends when something has changed. What a contender has seen before does not matter to it after a pause between
-// two attempts, so that this is forgotten.
-func (a *actor) Pause(time.Duration) bool {
-	a.now = a.now.Add(lookEvery)
-	if !a.reset {
-		a.step("pauses")
-		a.saw("looks again")
-		return false
-	}
-	a.pausing = true
-	a.step("waits")
-	a.pausing = false
-	a.seen = uint64(a.phase)
-	a.sim.tell(a, "wakes")
-	return false
-}
-
-// play does a script: X, S and P lock, x, s and p try to, u unlocks.
-func (a *actor) play(script string) {
-	l := New("", a.owner())
-	s := space(a)
-	if a.sim.rules.wrap != nil {
-		s = a.sim.rules.wrap(a)
-	}
-	for _, step := range script {
-		// Nothing but what it holds goes from one call to the next.
-		a.phase++
-		a.seen, a.nonces = uint64(a.phase), 0
-		if step == 'u' {
-			must(l.call(s).release())
-			if len(a.held) > 0 {
-				a.sim.fail(a.name() + " still holds a lock after releasing it")
-			}
-			continue
-		}
-		r := Request{Mode: Mode(strings.IndexRune("XSP", step&^0x20) + 1), Permits: a.sim.rules.permits}
-		var deadline time.Time
-		if step&0x20 != 0 {
-			deadline = a.now
-		}
-		wait, err := l.call(s).acquire(r, a.process(), deadline)
-		must(err)
-		if wait == nil && len(a.held) != 1 {
-			a.sim.fail(fmt.Sprintf("%s thinks that it has the lock: %v", a.name(), a.held))
-		}
-		if wait != nil && len(a.held) > 0 {
-			a.sim.fail(a.name() + " holds a lock after failing to convert it")
-		}
-	}
 }

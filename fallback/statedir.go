@@ -16,7 +16,7 @@ const maxName = 255
 // StateDir returns where the state of the lock on path is kept: for a file dir/name in dir/.name.flock, for a directory
 // d in d/.flock; with base in a directory below base whose name follows from that of the file. In all three, symbolic
 // links in path are resolved first. A file that is not there is looked for as if it were; base must be there, and be
-// absolute: relative it is another place for each working directory.
+// absolute: a relative one would mean a different place in each working directory.
 //
 // A file with several hard links has a lock per link.
 func StateDir(path, base string) (string, error) {
@@ -69,7 +69,7 @@ func plusses(path string) string {
 // name gives way to a hash of it, without cutting a character in two: some filesystems take only UTF-8.
 func fit(name string) string {
 	const suffix = ".flock"
-	room := maxName - len(stagingDir("")) - len(suffix)
+	room := maxName - len(stagingName("")) - len(suffix)
 	if len(name) <= room {
 		return name + suffix
 	}
@@ -86,4 +86,192 @@ func fit(name string) string {
 		cut--
 	}
 	return name[:cut] + hash + suffix
+}
+
+// A stateDir is the state directory of a lock, open.
+type stateDir struct {
+	path string
+	make bool // whether to make the directory when it is not there
+	dir  *directory
+}
+
+// maxMakes is how many times a state directory is made that is gone again when it is to be opened.
+const maxMakes = 20
+
+// openState opens the state directory at path. Without make, one that is not there is fs.ErrNotExist.
+func openState(path string, make bool) (*stateDir, error) {
+	s := &stateDir{path: path, make: make}
+	var unclean error
+	if make {
+		// What we may not remove keeps us from making a state directory, but not from using one.
+		unclean = cleanStaging(path)
+		s.make = unclean == nil
+	}
+	if err := s.open(); err != nil {
+		if unclean != nil && errors.Is(err, fs.ErrNotExist) {
+			return nil, &stateDirError{"cannot clean up", stagingName(path), unclean}
+		}
+		return nil, s.explain("cannot open", err)
+	}
+	s.make = make
+	return s, nil
+}
+
+func (s *stateDir) open() error {
+	for n := 0; ; n++ {
+		dir, err := openDirectory(s.path)
+		if err == nil {
+			s.close()
+			s.dir = dir
+			return nil
+		}
+		if !s.make || !errors.Is(err, fs.ErrNotExist) || n == maxMakes {
+			return err
+		}
+		if err := makeState(s.path); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *stateDir) close() {
+	if s.dir != nil {
+		s.dir.close()
+		s.dir = nil
+	}
+}
+
+func (s *stateDir) explain(op string, err error) error {
+	var done *stateDirError
+	if err == nil || errors.As(err, &done) {
+		return err
+	}
+	return &stateDirError{op, s.path, err}
+}
+
+func (s *stateDir) List() ([]string, error) {
+	names, err := s.dir.names()
+	if err == nil && len(names) == 0 || errors.Is(err, fs.ErrNotExist) {
+		// There always is a token. That there is nothing at all may mean that somebody removed the directory and
+		// we have the old one open.
+		if err = s.open(); err == nil {
+			names, err = s.dir.names()
+		}
+	}
+	return names, err
+}
+
+func (s *stateDir) Exists(name string) (bool, error) { return s.dir.exists(name) }
+func (s *stateDir) Rename(old, new string) error     { return s.dir.rename(old, s.dir, new) }
+func (s *stateDir) Create(name string) error         { return s.dir.create(name) }
+func (s *stateDir) Remove(name string) error         { return s.dir.remove(name) }
+
+// A state directory is made with its token inside, as NAME.new/OWNER, and then renamed to NAME. A rename onto a directory
+// that is not empty fails, so one maker wins, and nobody ever finds a directory without a token and has to guess whether it
+// is new or broken.
+//
+// What makers that were killed leave is in NAME.new, the staging directory. The next contender finds it there without
+// reading the directory around it, which may be long.
+
+// stagingName returns the name of the directory in which a state directory is made.
+func stagingName(dir string) string { return dir + ".new" }
+
+// makeState makes the state directory, unless another process does.
+func makeState(path string) error {
+	parent, err := openDirectory(filepath.Dir(path) + string(filepath.Separator) + ".") // which may be reached by a link
+	if err != nil {
+		return err
+	}
+	defer parent.close()
+	maker, err := self()
+	if err != nil {
+		return err
+	}
+	base := filepath.Base(path)
+	for n := 0; ; n++ {
+		err := makeIn(parent, base, maker.renewed().String())
+		if there, _ := parent.exists(base); there {
+			err = nil
+		}
+		if e := cleanStaging(path); err == nil {
+			err = e
+		}
+		// Not there: somebody has removed the staging directory meanwhile, or the directory around it.
+		if !errors.Is(err, fs.ErrNotExist) || n == maxMakes {
+			return err
+		}
+	}
+}
+
+// makeIn makes the directory called base in parent, by way of one called temp in the staging directory.
+func makeIn(parent *directory, base, temp string) error {
+	if err := parent.mkdir(stagingName(base)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	staging, err := parent.open(stagingName(base))
+	if err != nil {
+		return err
+	}
+	defer staging.close()
+	if err := staging.mkdir(temp); err != nil {
+		return err
+	}
+	state, err := staging.open(temp)
+	if err == nil {
+		err = state.create(free)
+		state.close()
+	}
+	if err == nil {
+		err = staging.rename(temp, parent, base)
+	}
+	if err != nil {
+		removeStaged(staging, temp)
+	}
+	return err
+}
+
+// removeStaged removes a state directory that was not finished.
+func removeStaged(staging *directory, name string) error {
+	state, err := staging.open(name)
+	if err != nil {
+		return ignoreAbsent(err)
+	}
+	err = ignoreAbsent(state.remove(free))
+	state.close()
+	if err != nil {
+		return err
+	}
+	return ignoreAbsent(staging.remove(name))
+}
+
+// cleanStaging removes what makers of the state directory at path that died have left.
+func cleanStaging(path string) error {
+	staging, err := openDirectory(stagingName(path))
+	if err != nil {
+		return ignoreAbsent(err)
+	}
+	names, err := staging.names()
+	for _, name := range names {
+		maker, ok := parseOwner(name)
+		if ok && err == nil && here().judge(maker) == dead {
+			err = removeStaged(staging, name)
+		}
+	}
+	staging.close() // some systems do not remove what is open
+	if err = ignoreAbsent(err); err == nil {
+		os.Remove(stagingName(path)) // it stays while another maker is in it, who removes it then
+	}
+	return err
+}
+
+func ignoreAbsent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }

@@ -3,11 +3,17 @@ package fallback
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
+
+	"example.org/flock/internal/events"
+	"example.org/flock/internal/openfile"
+	"example.org/flock/internal/proc"
 )
 
 const (
-	// busyPauses is how many times a busy token is looked at again, after pauses of some milliseconds, before we queue.
+	// busyPauses is how many times a busy token is looked at again, after pauses of some milliseconds, before we join the
+	// line.
 	busyPauses = 3
 	// busyPause is how long we wait for an event of a busy token before we check whether its owner has died.
 	busyPause = 10 * time.Millisecond
@@ -15,223 +21,255 @@ const (
 	maxRetries = 3
 	// cancelPause is how long it can take until Lock notices that its context is cancelled.
 	cancelPause = 50 * time.Millisecond
-	// noticeAfter is how long Lock waits before it calls Notice.
-	noticeAfter = time.Second
+	// waitingAfter is how long a method waits before it calls Lock.Waiting.
+	waitingAfter = time.Second
+	// turn is how much longer a waiter waits after an event than the one before it, so that the elder goes first.
+	turn = time.Millisecond
+	// mostWatched is how many holders are watched; there can be more where permits are waited for.
+	mostWatched = 32
 
-	// Where there are no events:
-	shortestPause = time.Millisecond
-	longestPause  = 500 * time.Millisecond
-	// All waiters together look about once in this time, however many they are. This is how long a hand-over takes
-	// and how much load they make. A single waiter may take longer, see lonePause.
+	// slowLook is how often a waiter looks for what no event tells: whether the names that keep it out still stand, and
+	// whether the waiter before it still runs.
+	slowLook = 1700 * time.Millisecond
+	// fullLook is how often a waiter that has all events makes an attempt all the same.
+	fullLook = 5 * time.Minute
+	// poorLook is how often one does that lacks an event.
+	poorLook = time.Second
+	// closeAfter is after how long with the same holder we watch whether it closes its file.
+	closeAfter = 20 * time.Millisecond
+	// doubtPause is after how long we look again where not all could be seen.
+	doubtPause = 50 * time.Millisecond
+
+	// Where there are no events at all, pauses get longer up to longestPause. All waiters together look about once in
+	// pausePerWaiter, however many they are: this is how long a hand-over takes and how much load they make. A single
+	// waiter may take longer, up to lonePause.
+	longestPause   = 500 * time.Millisecond
 	pausePerWaiter = 4 * time.Millisecond
 	lonePause      = 16 * time.Millisecond
-	// lookEvery is how often a waiter does more than check that the name which keeps it out is still there: it checks
-	// whether the owner is alive, and makes a network filesystem read the directory anew.
-	lookEvery = 40 * time.Millisecond
-	// With many waiters, one of them does so every lookPerWaiter, and each at least every lookAtLeast.
-	lookPerWaiter = 10 * time.Millisecond
-	lookAtLeast   = 2 * time.Second
-
-	// stuck is how long a busy token must stay the same to be a conflict.
-	stuck = time.Second
 )
 
-// acquire attempts until the lock is ours (nil, nil) or the deadline has passed: then it returns who has it.
-func (c *call) acquire(r Request, actor Owner, deadline time.Time) ([]record, error) {
-	c.request, c.busy = r, newRecord(kindBusy, actor.renewed()).name
-	actor.Tag = r.Mode.String() // for those who ask who waits
-	defer c.Leave()
-	// Mostly the lock is free. A rename that fails costs less than a look.
-	if _, err := c.move(free, c.busy); err != nil {
-		return nil, err
-	}
-	wait, err := c.attempt()
-	started := c.Now()
-	w := waiting{call: c, actor: actor, deadline: deadline, started: started, looked: started, pause: shortestPause}
-	for wait != nil && err == nil {
-		now := c.Now()
-		transient := w.transient(wait, now)
-		if !transient && w.expired(now) {
-			return c.everybody(wait), c.dropOwn(wait)
-		}
-		if w.prepare(wait, transient, now) {
-			wait, err = c.attempt()
-			w.lookedAt(c.Now())
-			continue
-		}
-		happened := c.Pause(w.next(wait, transient, now))
-		if err := c.cancelled(); err != nil {
-			return nil, err
-		}
-		now = c.Now()
-		if !happened && !w.due(now) && !w.expired(now) {
-			if stand, err := c.stand(wait); err != nil {
-				return nil, err
-			} else if stand {
-				continue
-			}
-		}
-		w.retries = 0
-		// Mostly an exclusive lock is free now. After a busy token there may be shared holders: two waiters that each
-		// take the token to find that out would wake each other for ever.
-		if wait[0].kind == kindExcl {
-			if _, err := c.move(free, c.busy); err != nil {
-				return nil, err
-			}
-		}
-		wait, err = c.attempt()
-		w.lookedAt(c.Now())
-	}
-	return nil, err
-}
+// loseEvent is for tests. It returns how long after an event a slow look finds what happened, as if the event had been lost;
+// 0 if it is not lost.
+var loseEvent func() time.Duration
 
-// dropOwn removes our records where a stuck busy token keeps us out: an upgrade that fails loses what there was. Where other
-// records keep us out, attempt has removed ours.
-func (c *call) dropOwn(wait []record) error {
-	if wait[0].kind != kindBusy {
-		return nil
-	}
-	v, err := c.look()
-	if err != nil {
-		return err
-	}
-	own := c.own(v)
-	err = c.remove(own...)
-	if len(own) > 0 {
-		c.Wake(true)
-	}
-	return err
-}
-
-// cancelled returns the error of the context, unless that is its deadline, which acquire looks at itself.
-func (c *call) cancelled() error {
-	if c.ctx == nil || c.ctx.Err() == context.DeadlineExceeded {
-		return nil
-	}
-	return c.ctx.Err()
-}
-
-// waiting is the state of one acquire that waits.
+// A waiting is the wait of one acquire: a pauser.
 type waiting struct {
 	*call
-	actor    Owner
-	deadline time.Time // zero: none
-	started  time.Time
-	looked   time.Time // when the last attempt was
+	ctx     context.Context
+	actor   owner
+	watcher *events.Watcher
+	started time.Time
+	told    bool // Lock.Waiting was called
 
-	busy        string    // the busy token that was seen last
-	since       time.Time // when it was seen first
-	pauses      int
-	pause       time.Duration
-	waiterCount time.Duration // how many wait
-	events      watched
-	watched     bool // since the last attempt
-	retries     int  // attempts without a pause because there was something new to watch
-	noticed     bool
+	busyPauses int
+	retries    int    // attempts without a pause because there was something new to watch
+	blocker    string // that keeps us out
+	since      time.Time
+	pauseTime  time.Duration // where there are no events
+	exhausted  bool          // there are no descriptors for events
 }
 
-func (w *waiting) lookedAt(now time.Time) { w.looked, w.watched = now, false }
-
-func (w *waiting) expired(now time.Time) bool { return !w.deadline.IsZero() && !now.Before(w.deadline) }
-
-// transient reports whether a busy token keeps us out that has not been the same for long.
-func (w *waiting) transient(wait []record, now time.Time) bool {
-	if wait[0].kind != kindBusy {
-		return false
-	}
-	if wait[0].name != w.busy {
-		w.busy, w.since = wait[0].name, now
-	}
-	return now.Sub(w.since) < stuck
+func newWaiting(ctx context.Context, c *call) *waiting {
+	actor, _ := self() // its error is that of begin
+	return &waiting{call: c, ctx: ctx, actor: actor, watcher: &c.lock.watcher, started: c.Now(), pauseTime: shortestPause}
 }
 
-// prepare puts us into the queue and watches what keeps us out. It reports whether there is something new to watch: then an
-// attempt must follow, because no event tells what happened before the watch.
-func (w *waiting) prepare(wait []record, transient bool, now time.Time) bool {
-	if w.watched || transient && (w.pauses < busyPauses || w.expired(now)) {
-		return false
-	}
-	w.waiterCount = time.Duration(w.Queue(w.actor))
-	w.events = w.Watch(wait, w.sign)
-	w.watched = true
-	w.retries++
-	return w.events.added && w.retries <= maxRetries
+// A watched says what Pause waits for.
+type watched struct {
+	look    events.Look
+	longest time.Duration // how long a pause may be; 0: no events are to be had
+	turns   int           // waiters that go before us after an event
+	isNew   bool          // what happened to it before must be looked at now
 }
 
-// next returns how long to pause.
-func (w *waiting) next(wait []record, transient bool, now time.Time) time.Duration {
-	w.pauses++
-	d := w.events.longest
+func (w *waiting) pause(blockers []record, passing bool) error {
+	if blockers[0].name != w.blocker {
+		w.blocker, w.since = blockers[0].name, w.Now()
+	}
+	if passing && w.busyPauses < busyPauses {
+		w.busyPauses++
+		w.sleep(time.Duration(w.busyPauses) * shortestPause)
+		return nil
+	}
+	joined := w.line.name == ""
+	if joined {
+		w.line.join(w.actor, w.Mode)
+	}
+	w.line.removeDead(w.listed.waiters, w.listed.token.name, 1)
+	e := w.watch(blockers)
+	// A process that listed the directory before we were in the line did not wake us, and no event tells what happened
+	// before it was watched.
+	if (joined || e.isNew) && w.retries < maxRetries {
+		w.retries++
+		return nil
+	}
+	w.retries = 0
+	return w.await(e, blockers, passing)
+}
+
+// await waits until there may be something to see, and calls Lock.Waiting at its time.
+func (w *waiting) await(e watched, blockers []record, passing bool) error {
+	for {
+		now := w.Now()
+		if !passing && !w.told && now.Sub(w.started) >= waitingAfter {
+			w.told = true
+			if w.lock.Waiting != nil {
+				w.lock.Waiting(&LockedError{Dir: w.lock.dir, Holders: w.holders(blockers)})
+			}
+		}
+		d, isLast := w.next(e, now, passing)
+		event := w.wait(d, e.look)
+		if err := w.ctx.Err(); err != nil && err != context.DeadlineExceeded {
+			return err
+		}
+		if event == events.Changed || event == events.Ended {
+			// Those who came before us go first. Nothing is missed meanwhile, and often several events come at once.
+			w.sleep(time.Duration(e.turns) * turn)
+		}
+		if event != events.Timeout || isLast {
+			return nil
+		}
+	}
+}
+
+// next returns how long to wait, and whether an attempt follows even if nothing happens.
+func (w *waiting) next(e watched, now time.Time, passing bool) (d time.Duration, isLast bool) {
+	d, isLast = e.longest, true
 	switch {
-	case !w.watched || d == 0:
-		d = w.pause/2 + rand.N(w.pause)
-		w.pause = min(w.pause+w.pause/4, max(lonePause, min(w.waiterCount*pausePerWaiter, longestPause)))
-		if transient && w.pauses <= busyPauses {
-			d = min(d, time.Duration(w.pauses)*shortestPause)
-		}
-	case transient && w.events.eldest:
-		d = busyPause
-	case w.retries > maxRetries: // something was new again
+	case d == 0:
+		d = w.pauseTime/2 + rand.N(w.pauseTime)
+		many := time.Duration(len(w.listed.waiters)) * pausePerWaiter
+		w.pauseTime = min(w.pauseTime+w.pauseTime/4, max(lonePause, min(many, longestPause)))
+	case e.isNew:
 		d = shortestPause
+	case w.inDoubt:
+		d = doubtPause
+	case passing:
+		d = busyPause
+	case now.Sub(w.since) < closeAfter:
+		d = closeAfter
 	}
-	if left := w.deadline.Sub(now); left > 0 {
-		d = min(d, left)
+	shorten := func(left time.Duration, last bool) {
+		if left < d {
+			d, isLast = max(left, 0), last
+		}
 	}
-	if w.ctx != nil && w.ctx.Done() != nil { // no event tells that it is cancelled
-		d = min(d, cancelPause)
+	if !w.Deadline.IsZero() {
+		shorten(w.Deadline.Sub(now), true)
 	}
-	if w.notice != nil && !w.noticed {
-		left := w.started.Add(noticeAfter).Sub(now)
-		if left <= 0 {
-			w.noticed = true
-			w.notice(wait)
+	if w.ctx.Done() != nil { // no event tells that it is cancelled
+		shorten(cancelPause, false)
+	}
+	if !w.told {
+		shorten(w.started.Add(waitingAfter).Sub(now), passing)
+	}
+	return d, isLast
+}
+
+func (w *waiting) sleep(d time.Duration) { new(events.Watcher).Wait(d, events.Look{}) }
+
+func (w *waiting) wait(d time.Duration, look events.Look) events.Event {
+	event := w.watcher.Wait(d, look)
+	if (event == events.Changed || event == events.Ended) && loseEvent != nil {
+		if late := loseEvent(); late > 0 {
+			w.sleep(min(d, late))
+			event = events.Seen
+		}
+	}
+	return event
+}
+
+// watch watches what keeps us out or, if we are not among the eldest, the waiter whose place we are to take.
+func (w *waiting) watch(blockers []record) (e watched) {
+	if !events.Supported || w.line.name == "" || w.exhausted {
+		return watched{}
+	}
+	defer func() {
+		if e.isNew && !canOpen() { // leave the descriptors to what cannot do without
+			w.watcher.Close()
+			closeEntry(w.line.bell)
+			w.line.bell, w.exhausted = 0, true
+			e = watched{}
+		}
+	}()
+	e = watched{longest: fullLook, look: events.Look{Every: slowLook, Directory: w.state.handle()}}
+	// The younger waiters listen, too: if those before them are stopped, they are among the eldest without knowing it.
+	w.watcher.Bell(w.line.bell)
+	if !w.watchPredecessor(&e) {
+		w.watchHolders(blockers, &e)
+	}
+	if w.isDistant(blockers) {
+		w.line.beat()
+		e.longest = slowLook
+	}
+	return e
+}
+
+// watchPredecessor watches the waiter that must leave the line before we are among the eldest. It returns false if we are.
+func (w *waiting) watchPredecessor(e *watched) bool {
+	for {
+		ahead, predecessor := w.line.before(w.listed.waiters)
+		e.turns = min(ahead, eldest)
+		if predecessor == "" {
+			return false
+		}
+		o, _, ok := parseWaiter(predecessor)
+		_, err := w.watcher.Processes([]int{o.pid})
+		// Only now that it is watched: if it died before, no event tells.
+		switch fate := w.Fate(o); {
+		case !ok || fate == dead:
+			w.state.Remove(predecessor)
+			w.listed.waiters = slices.DeleteFunc(w.listed.waiters, func(name string) bool { return name == predecessor })
+		case err != nil || fate == unknown || proc.IsStopped(o.pid):
+			return false
+		default:
+			w.watcher.NoDirectory()
+			e.look.Names, e.look.Running = []string{predecessor}, o.pid
+			return true
+		}
+	}
+}
+
+// watchHolders watches those who keep us out.
+func (w *waiting) watchHolders(blockers []record, e *watched) {
+	note := func(added bool, err error) {
+		e.isNew = e.isNew || added
+		if err != nil {
+			e.longest = poorLook
+		}
+	}
+	var pids []int
+	mayClose := false
+	for i, r := range blockers {
+		e.look.Names = append(e.look.Names, r.name)
+		if i < mostWatched && here().reach(r.owner.machine) == alive {
+			pids = append(pids, r.owner.pid)
+			mayClose = mayClose || r.owner.mark != openfile.None
+		}
+	}
+	if len(blockers) > events.MaxNames {
+		e.longest = poorLook
+	}
+	note(w.watcher.Processes(pids))
+	if w.line.bell == 0 {
+		note(w.watcher.Directory(w.state.handle()))
+	}
+	if mayClose && w.Now().Sub(w.since) >= closeAfter {
+		if w.lock.file.fd < 0 || w.lock.file.isDirectory {
+			e.longest = poorLook // there is no such event, or too many
 		} else {
-			d = min(d, left)
+			note(w.watcher.CloseOf(w.lock.file.fd))
 		}
 	}
-	return d
 }
 
-// due reports whether it is time for an attempt even if all seems to be as it was.
-func (w *waiting) due(now time.Time) bool {
-	every := w.events.longest
-	if every == 0 {
-		every = max(lookEvery, min(w.waiterCount*lookPerWaiter, lookAtLeast))
+func (w *waiting) done() {
+	w.line.leave()
+	n := 16
+	if len(w.listed.waiters) > n {
+		n = 2 // those in the line find each other
 	}
-	if w.retries > maxRetries {
-		every = 0
-	}
-	return now.Sub(w.looked) >= every
-}
-
-// stand reports whether each of the records that keep us out is still there.
-func (c *call) stand(wait []record) (bool, error) {
-	for _, r := range wait {
-		if ok, err := c.Exists(r.name); !ok || err != nil {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// everybody returns all who have the lock, for the error; wait names only as many as it takes to keep us out.
-func (c *call) everybody(wait []record) []record {
-	if v, err := c.look(); err == nil {
-		if all := c.living(v); len(all) > len(wait) {
-			return all
-		}
-	}
-	return wait
-}
-
-func (c *call) living(v view) (rs []record) {
-	if v.token.kind == kindExcl && c.lives(v.token) {
-		rs = append(rs, v.token)
-	}
-	for _, r := range v.holders {
-		if c.lives(r) {
-			rs = append(rs, r)
-		}
-	}
-	return rs
+	w.line.removeDead(w.listed.waiters, w.listed.token.name, n)
+	w.watcher.Bell(0)
+	w.watcher.Processes(nil)
 }

@@ -14,7 +14,7 @@ import (
 // Several Locks of one process, with one owner.
 
 func TestLocksOfOneProcessExcludeEachOther(t *testing.T) {
-	for name, owner := range map[string]Owner{"own process": me(""), "another process": parentProcess()} {
+	for name, pid := range map[string]int{"own process": os.Getpid(), "another process": os.Getppid()} {
 		t.Run(name, func(t *testing.T) {
 			dir := lockFile(t)
 			var wg sync.WaitGroup
@@ -22,11 +22,10 @@ func TestLocksOfOneProcessExcludeEachOther(t *testing.T) {
 			inside, rounds := 0, 0
 			for range 8 {
 				wg.Go(func() {
-					l := New(dir, owner)
-					defer l.Close()
+					l := lockOf(dir, pid)
 					for range 30 {
 						mode := Mode(1 + rand.N(3))
-						must(l.Lock(context.Background(), Request{mode, 2}))
+						must(l.lock(context.Background(), Request{Mode: mode, Permits: 2}))
 						if mode == Exclusive {
 							inside++
 							rounds++
@@ -38,7 +37,7 @@ func TestLocksOfOneProcessExcludeEachOther(t *testing.T) {
 						if mode == Exclusive {
 							inside--
 							if rand.N(2) == 0 { // a conversion
-								must(l.Lock(context.Background(), Request{Shared, 2}))
+								must(l.RLock(context.Background()))
 							}
 						}
 						must(l.Unlock())
@@ -56,20 +55,20 @@ func TestLocksOfOneProcessExcludeEachOther(t *testing.T) {
 
 func TestUnlockFreesTheLockOfItsOwnLockOnly(t *testing.T) {
 	dir := lockFile(t)
-	a, b := New(dir, me("")), New(dir, me(""))
+	a, b := newLock(dir), newLock(dir)
 	for _, mode := range []Mode{Exclusive, Shared, Permit} {
-		must(a.TryLock(Request{mode, 1}))
+		must(a.try(Request{Mode: mode, Permits: 1}))
 		must(b.Unlock())
-		if err := b.TryLock(Request{Mode: Exclusive}); err == nil {
+		if err := b.TryLock(); err == nil {
 			t.Fatalf("two inside, the first with mode %v", mode)
 		}
 		must(b.Unlock())
-		must(a.TryLock(Request{mode, 1}))
+		must(a.try(Request{Mode: mode, Permits: 1}))
 	}
 	must(a.Unlock())
-	must(b.TryLock(Request{Mode: Exclusive}))
+	must(b.TryLock())
 	must(a.Unlock())
-	if err := a.TryLock(Request{Mode: Shared}); err == nil {
+	if err := a.TryRLock(); err == nil {
 		t.Fatal("two inside")
 	}
 	must(b.Unlock())
@@ -81,34 +80,28 @@ func TestUnlockFreesTheLockOfItsOwnLockOnly(t *testing.T) {
 	}
 }
 
-func parentProcess() Owner {
-	o, err := Process(os.Getppid())
-	must(err)
-	return o
-}
-
-// lockForParent does what flock(1) does for the shell that calls it.
+// lockForParent does what flock(1) does for the shell that calls it, where open files cannot be marked.
 func lockForParent(dir string, n int) {
-	l := New(dir, parentProcess())
+	l := lockOf(dir, os.Getppid())
 	if n == 0 {
 		must(l.Unlock())
 		return
 	}
-	must(l.TryLock(Request{Mode: Mode(n)}))
+	must(l.try(Request{Mode: Mode(n)}))
 }
 
 func TestAnotherProcessConvertsAndUnlocksForTheSameOwner(t *testing.T) {
 	dir := lockFile(t)
-	l := New(dir, me(""))
+	l := newLock(dir)
 	by := func(mode Mode) {
 		t.Helper()
 		if err := child(t, "lock for parent", dir, int(mode)).Wait(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	free := func(mode Mode) bool { return New(dir, me("other")).TryLock(Request{Mode: mode}) == nil }
+	free := func(mode Mode) bool { return lockOf(dir, os.Getppid()).try(Request{Mode: mode}) == nil }
 	by(Exclusive)
-	must(l.TryLock(Request{Mode: Shared})) // what the child took
+	must(l.TryRLock()) // what the child took
 	if free(Exclusive) {
 		t.Fatal("two inside")
 	}
@@ -117,7 +110,7 @@ func TestAnotherProcessConvertsAndUnlocksForTheSameOwner(t *testing.T) {
 		t.Fatal("two inside")
 	}
 	must(l.Unlock())
-	must(l.TryLock(Request{Mode: Exclusive}))
+	must(l.TryLock())
 	by(0)
 	settled(t, dir)
 }

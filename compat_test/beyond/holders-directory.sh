@@ -87,16 +87,16 @@ flock f echo in
 ### holders-strangers-text-in-names
 # directory: only
 flock f true
-mv .f.flock/free ".f.flock/$(printf 'excl,77,5,a%%1B[31m%%0Ab%%C2%%9Bc%%E2%%80%%AEd%%FFe,m,b,n,,,,z')"
+mv .f.flock/free ".f.flock/$(printf 'excl,77,5,a%%1B[31m%%0Ab%%C2%%9Bc%%E2%%80%%AEd%%FFe,m,b,n,,,z')"
 flock --holders f | sed 's;remove .*/dir;remove $DIR;'
 #> 77 exclusive - on host a?[31m?b?c?d?e: remove $DIR/.f.flock if that is gone
 flock -n --verbose f true 2>&1 | grep held
 #> flock: held by process 77 on host a?[31m?b?c?d?e (remove $DIR/.f.flock if that is gone)
 flock -w 1.3 f true
 #> flock: waiting: held by process 77 on host a?[31m?b?c?d?e (remove $DIR/.f.flock if that is gone)
-: >"$(printf '.f.flock/busy,7,5\033[31m\302\233\342\200\256\377,h,m,b,n,,,,z')"
+: >"$(printf '.f.flock/busy,7,5\033[31m\302\233\342\200\256\377,h,m,b,n,,,z')"
 flock f true 2>&1 | grep -o '[^/]*busy,7[^;]*'
-#> .f.flock: it has more than one token: busy,7,5?[31m???,h,m,b,n,,,,z and excl,77,5,a%1B[31m%0Ab%C2%9Bc%E2%80%AEd%FFe,m,b,n,,,,z
+#> .f.flock: it has more than one token: busy,7,5?[31m???,h,m,b,n,,,z and excl,77,5,a%1B[31m%0Ab%C2%9Bc%E2%80%AEd%FFe,m,b,n,,,z
 
 ### holders-of-an-earlier-boot
 # directory: only

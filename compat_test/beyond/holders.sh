@@ -1,7 +1,7 @@
 --holders: who has the lock, and who waits.
 
-The output names each process by its role: FLOCK is flock itself, COMMAND its command, WAITER a process that waits. The
-holders of a kernel lock are all processes with the descriptor; a directory lock has one owner.
+The output names each process by its role: FLOCK is flock itself, COMMAND its command. The holders are all processes that
+have the locked open file.
 
 # needs: proc
 
@@ -10,7 +10,7 @@ flock f sh -c 'echo $$ >pid; exec sleep 100' & flock=$!
 await '[ -s pid ] && grep -qa ^sleep /proc/$(cat pid)/cmdline'
 flock --holders f | sed "s/^$flock /FLOCK /; s/^$(cat pid) /COMMAND /; s/^\([A-Z]*\) */\1 /" | sort
 #> COMMAND exclusive $USER sleep 100
-#native> FLOCK exclusive $USER flock f sh -c echo $$ >pid; exec sleep 100
+#> FLOCK exclusive $USER flock f sh -c echo $$ >pid; exec sleep 100
 flock --holders f >/dev/null; echo $?
 #> 0
 kill $(cat pid); wait
@@ -45,17 +45,14 @@ release
 
 ### holders-waiting
 
-# who waits for a directory lock is the flock that will become the command
 flock f sh -c ': >has; exec sleep 100' & flock=$!
 await '[ -e has ]'
 flock f true & exclusive=$!
 flock -s f true & shared=$!
 await '[ $(flock --holders f | grep -c waiting) = 2 ]'
-flock --holders f | grep waiting | sed "s/^$exclusive /FLOCK /; s/^$shared /FLOCK /; s/^[0-9]* /INNER /; s/=[0-9+]* /=FLOCK /; s/  */ /g" | sort
-#native> FLOCK exclusive (waiting) $USER flock f true
-#native> FLOCK shared (waiting) $USER flock -s f true
-#directory> INNER exclusive (waiting) $USER flock --supervisor=FLOCK f true
-#directory> INNER shared (waiting) $USER flock --supervisor=FLOCK -s f true
+flock --holders f | grep waiting | sed "s/^$exclusive /FLOCK /; s/^$shared /FLOCK /; s/  */ /g" | sort
+#> FLOCK exclusive (waiting) $USER flock f true
+#> FLOCK shared (waiting) $USER flock -s f true
 kill $exclusive $shared
 await '! flock --holders f | grep -q waiting'
 flock --holders f >/dev/null; echo $?
@@ -126,8 +123,7 @@ mkdir d
 flock d sleep 100 & flock=$!
 await 'flock --holders d >/dev/null'
 flock --holders d | grep -c 'exclusive.*sleep 100$'
-#native> 2
-#directory> 1
+#> 2
 pkill -P $flock sleep; wait
 flock --holders d; echo $?
 #> 1

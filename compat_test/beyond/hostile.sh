@@ -7,7 +7,7 @@ tree() { find . -printf '%p %y %m %s %i %l\n' | sort; }
 : >f; mkdir elsewhere; : >elsewhere/free; ln -s elsewhere .f.flock
 before=$(tree)
 flock f echo in; echo $?
-#> flock: f: cannot open: state directory $DIR/.f.flock: it is a symbolic link, which flock never makes; remove it
+#> flock: f: cannot open: state directory $DIR/.f.flock: it is a symbolic link, which is never made here; remove it
 #> 65
 [ "$before" = "$(tree)" ] && echo unchanged
 #> unchanged
@@ -19,7 +19,7 @@ tree() { find . -printf '%p %y %m %s %i %l\n' | sort; }
 : >f; ln -s elsewhere .f.flock
 before=$(tree)
 flock f echo in; echo $?
-#> flock: f: cannot open: state directory $DIR/.f.flock: it is a symbolic link, which flock never makes; remove it
+#> flock: f: cannot open: state directory $DIR/.f.flock: it is a symbolic link, which is never made here; remove it
 #> 65
 [ "$before" = "$(tree)" ] && echo unchanged
 #> unchanged
@@ -220,11 +220,11 @@ flock -s f flock -n f true; echo $?
 echo $(ls -A .f.flock)
 #> .nfs001 README a,b c free sub
 
-### hostile-nursery-is-a-link
+### hostile-staging-is-a-link
 # directory: only
 : >f; mkdir elsewhere; ln -s elsewhere .f.flock.new
 flock f echo in; echo $?
-#> flock: f: cannot clean up: state directory $DIR/.f.flock.new: it is a symbolic link, which flock never makes; remove it
+#> flock: f: cannot clean up: state directory $DIR/.f.flock.new: it is a symbolic link, which is never made here; remove it
 #> 65
 echo $(ls -A . elsewhere)
 #> .: .f.flock.new elsewhere f elsewhere:
@@ -269,7 +269,7 @@ for words in 'f echo in' '-n f echo in' '-o f echo in' '-F f echo in' '--holders
 	FLOCK_DIR=state flock $words 9<f 2>&1; echo $?
 done | sort | uniq -c | sed 's/^ *//'
 #> 8 64
-#> 8 flock: FLOCK_DIR must be an absolute path, else it is another place in each directory: 'state'
+#> 8 flock: FLOCK_DIR must be an absolute path: a relative path would mean a different place in each directory: 'state'
 echo $(ls -A . state)
 #> .: f state state:
 
@@ -296,7 +296,7 @@ umask 0
 bash -c 'exec 9>>f; flock 9; exec 9>&-; : >closed; exec sleep 100' & holder=$!
 await '[ -e closed ]'
 setpriv --reuid 65534 --clear-groups flock -w 1.3 f echo in 2>&1 | sed "s/$holder/N/g"; echo ${PIPESTATUS[0]}
-#> flock: waiting: held by process N; whether process N still has the file open, this user may not see
+#> flock: waiting: held by process N; process N may still have the file open; you may not inspect it
 #> 1
 flock -w 20 f echo in
 #> in

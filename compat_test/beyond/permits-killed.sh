@@ -49,14 +49,9 @@ kill -9 $(cat pid)
 
 ### permits-a-child-keeps-it
 
-# A directory lock follows the command, a kernel lock the descriptor.
 flock --permits 1 f sh -c 'sleep 100 & echo $! >pid'
 flock -n --permits 1 f echo in; echo $?
-#native> 1
-#directory> in
-#directory> 0
-#half> in
-#half> 0
+#> 1
 kill -9 $(cat pid)
 flock -w 20 --permits 1 f echo in
 #> in

@@ -38,7 +38,6 @@ flock f sh -c 'flock -n f echo in; echo $?'
 flock f -c 'flock -n f echo in; echo $?'
 
 ### held-by-a-background-child
-# kernel: the directory lock follows the process that owns it, not the descriptors that others inherit
 # needs: proc
 flock f sh -c 'until [ -e go ]; do sleep .01; done &'
 flock -n f echo in; echo $?

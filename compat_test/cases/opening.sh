@@ -47,10 +47,12 @@ flock f true; ls
 flock f true; flock -s g -c true; ls
 
 ### opened-read-only
+# kernel: the directory lock marks the open file
 # needs: proc
 flock f sh -c 'grep flags /proc/self/fdinfo/3' | sed 's/0100000/read-only/'
 
 ### opened-read-only-shared
+# kernel: the directory lock marks the open file
 # needs: proc
 flock -s f sh -c 'grep flags /proc/self/fdinfo/3' | sed 's/0100000/read-only/'
 
@@ -64,6 +66,7 @@ flock f sh -c 'readlink /proc/self/fd/4 | sed "s,.*/,,"'
 flock f sh -c 'readlink /proc/self/fd/3 | sed "s,.*/,,"'
 
 ### directory-opened-read-only
+# kernel: the directory lock marks the open file
 # needs: proc
 mkdir d
 flock d sh -c 'grep flags /proc/self/fdinfo/3' | sed 's/0100000/read-only/'

@@ -12,7 +12,6 @@ flock -w .05 f true; echo $?
 release
 
 ### verbose-and-the-output-of-the-command
-# kernel: with the directory lock flock itself becomes the command, so --verbose prints before the command runs
 flock --verbose f echo hi
 
 ### verbose-on-a-terminal
@@ -78,7 +77,6 @@ release
 flock --verbose --verbose f true
 
 ### verbose-order-on-one-stream
-# kernel: with the directory lock flock itself becomes the command, so --verbose prints before the command runs
 flock --verbose f sh -c 'echo out; echo err >&2' 2>&1
 
 ### verbose-name-is-argv0
@@ -187,7 +185,6 @@ flock --help >a; flock -h >b; cmp a b && echo same
 
 ### verbose-into-a-pipe-that-nobody-reads
 # needs: sigenv
-# kernel: with the directory lock flock itself becomes the command, so --verbose prints before the command runs
 mkfifo pipe
 { read -r x; } <pipe & exec 3>pipe
 echo >&3; wait $!

@@ -30,6 +30,7 @@ ls /proc/${holders[0]}/fd | tr '\n' ' '
 release
 
 ### descriptor-flags-in-the-command
+# kernel: the directory lock marks the open file
 # needs: proc
 flock f sh -c 'grep flags /proc/self/fdinfo/3'
 
@@ -42,7 +43,6 @@ flock f sh -c 'readlink /proc/self/fd/3 | sed "s,.*/,,"'
 flock f sh -c 'sh -c "readlink /proc/self/fd/3; true" | sed "s,.*/,,"'
 
 ### lock-descriptor-keeps-the-lock
-# kernel: the directory lock follows the process that owns it, not the descriptors that others inherit
 flock f sh -c 'until [ -e go ]; do sleep .01; done' &
 await '! flock -n f true'
 echo held
@@ -111,8 +111,8 @@ subprocess.call(['flock', 'f', 'grep', 'flags', '/proc/self/fdinfo/0'], stdin=a)
 print(a.getblocking())"
 
 ### numbered-descriptor-flags-untouched
+# kernel: the directory lock marks the open file
 # needs: python3
-# kernel: the lock is on an open file of another process
 python3 -c "import fcntl, os, subprocess
 f = os.open('f', os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK)
 os.set_inheritable(f, True)

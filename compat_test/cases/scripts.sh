@@ -180,7 +180,6 @@ flock -n lock echo "lock is free"; echo $?
 echo >go
 
 ### server-started-without-o
-# kernel: the directory lock follows the process that owns it, not the descriptors that others inherit
 # needs: proc
 cat >server.sh <<'END'
 echo up >up
@@ -310,7 +309,6 @@ bash -c 'exec flock lock sh -c "exit 21"'; echo $?
 bash -c 'exec 9>lock; flock -n 9; exec sh -c "flock -n lock true; echo \$?"'
 
 ### background-job-holds-descriptor
-# kernel: the directory lock follows the process that owns it, not the descriptors that others inherit
 # needs: proc
 exec 9>lock
 flock 9

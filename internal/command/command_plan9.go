@@ -11,10 +11,7 @@ import (
 
 const CanBecome = true
 
-// Prepare returns our own process id, which the command will have.
-func Prepare([]string) int { return os.Getpid() }
-
-func Run(argv []string) (int, error) {
+func Run(argv []string, started func(pid int)) (int, error) {
 	path, err := find(argv[0])
 	if err != nil {
 		return 0, err
@@ -23,19 +20,30 @@ func Run(argv []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	started(pid)
 	return Wait(pid)
 }
 
-func StartSelf(args []string) (pid int, err error) {
-	path, err := os.Executable()
+// startWithPipe starts this program once more, with words that name a descriptor of the child's, the reading end of a pipe.
+func startWithPipe(words func(fd int) []string) (pid int, writing *os.File, err error) {
+	r, w, err := os.Pipe()
 	if err != nil {
-		return 0, &StartError{args[0], err}
+		return 0, nil, &ForkError{err}
 	}
-	return start(path, args)
+	defer r.Close()
+	path, err := os.Executable()
+	if err == nil {
+		pid, err = start(path, words(3), r)
+	}
+	if err != nil {
+		w.Close()
+	}
+	return pid, w, err
 }
 
-func start(path string, argv []string) (pid int, err error) {
-	process, err := os.StartProcess(path, argv, &os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}})
+func start(path string, argv []string, more ...*os.File) (pid int, err error) {
+	files := append([]*os.File{os.Stdin, os.Stdout, os.Stderr}, more...)
+	process, err := os.StartProcess(path, argv, &os.ProcAttr{Files: files})
 	if err != nil {
 		return 0, &StartError{argv[0], err}
 	}

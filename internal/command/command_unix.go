@@ -16,15 +16,13 @@ import (
 
 const CanBecome = true
 
-// Prepare returns our own process id, which the command will have.
-func Prepare([]string) int { return syscall.Getpid() }
-
 // Run runs a command and returns its exit status, or 128 plus the number of the signal that killed it.
-func Run(argv []string) (int, error) {
+func Run(argv []string, started func(pid int)) (int, error) {
 	pid, err := Start(argv, cstart.Environ(), syscall.SysProcAttr{})
 	if err != nil {
 		return 0, err
 	}
+	started(pid)
 	return Wait(pid)
 }
 
@@ -52,6 +50,21 @@ func StartSelf(args []string) (pid int, err error) {
 		return pid, err
 	}
 	return 0, &StartError{exe, err}
+}
+
+// startWithPipe starts this program once more, with words that name a descriptor of the child's, the reading end of a pipe.
+func startWithPipe(words func(fd int) []string) (pid int, writing *os.File, err error) {
+	var pipe [2]int
+	if err := syscall.Pipe(pipe[:]); err != nil {
+		return 0, nil, &ForkError{err}
+	}
+	defer syscall.Close(pipe[0])
+	syscall.CloseOnExec(pipe[1])
+	writing = os.NewFile(uintptr(pipe[1]), "|1")
+	if pid, err = StartSelf(words(pipe[0])); err != nil {
+		writing.Close()
+	}
+	return pid, writing, err
 }
 
 // Become replaces this process by the command.

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -12,53 +11,58 @@ import (
 	"example.org/flock/internal/cstart"
 )
 
-// On Windows a process cannot replace its program by another one. The lock can still belong to the command: flock starts
-// the command suspended, takes the lock for it, and resumes it.
+// On Windows a process cannot replace its program by another one.
 
 const CanBecome = false
 
-// child is the command that was started, or the zero value.
-var child struct {
-	windows.ProcessInformation
-	job windows.Handle
-	err error
+// A Child is the process of a command that does not run yet: it was created suspended, in a job that ends when we end.
+type Child struct {
+	PID     int
+	name    string
+	job     windows.Handle
+	process windows.ProcessInformation
 }
 
-// Prepare starts the command suspended and returns its process id. It returns our own id if there is no command, or if the
-// command cannot be started, which Run reports.
-func Prepare(argv []string) int {
-	if len(argv) == 0 || !startOnce(argv) {
-		return os.Getpid()
+func Prepare(argv []string) (*Child, error) {
+	c := &Child{name: argv[0]}
+	path, line, err := programAndLine(argv)
+	if err == nil {
+		err = c.create(path, line)
 	}
-	return int(child.ProcessId)
+	if err != nil {
+		return nil, &StartError{argv[0], err}
+	}
+	c.PID = int(c.process.ProcessId)
+	return c, nil
 }
 
-// startOnce starts the command suspended, unless an earlier call did or tried to.
-func startOnce(argv []string) bool {
-	if child.Process == 0 && child.err == nil {
-		child.err = startSuspended(argv)
+// Abandon ends the process.
+func (c *Child) Abandon() { windows.TerminateProcess(c.process.Process, 1) }
+
+func Run(argv []string, started func(pid int)) (int, error) {
+	c, err := Prepare(argv)
+	if err != nil {
+		return 0, err
 	}
-	return child.err == nil
+	started(c.PID)
+	return c.Run()
 }
 
-func Run(argv []string) (int, error) {
-	if !startOnce(argv) {
-		return 0, child.err
-	}
+func (c *Child) Run() (int, error) {
 	// Ctrl-C reaches the command too. We ignore it and wait until the command ends.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
-	if _, err := windows.ResumeThread(child.Thread); err != nil {
-		return 0, &StartError{argv[0], err}
+	if _, err := windows.ResumeThread(c.process.Thread); err != nil {
+		return 0, &StartError{c.name, err}
 	}
 	// Not before the command runs: if we were killed earlier, it would stay suspended for ever and keep the lock.
-	if err := setKillWithUs(false); err != nil {
-		return 0, &StartError{argv[0], err}
+	if err := c.setKillWithUs(false); err != nil {
+		return 0, &StartError{c.name, err}
 	}
-	if _, err := windows.WaitForSingleObject(child.Process, windows.INFINITE); err != nil {
+	if _, err := windows.WaitForSingleObject(c.process.Process, windows.INFINITE); err != nil {
 		return 0, &WaitError{err}
 	}
 	var status uint32
-	if err := windows.GetExitCodeProcess(child.Process, &status); err != nil {
+	if err := windows.GetExitCodeProcess(c.process.Process, &status); err != nil {
 		return 0, &WaitError{err}
 	}
 	return int(status), nil
@@ -66,48 +70,33 @@ func Run(argv []string) (int, error) {
 
 // Become runs the command and exits with its status.
 func Become(argv []string) error {
-	status, err := Run(argv)
+	status, err := Run(argv, func(int) {})
 	if err == nil {
 		os.Exit(status)
 	}
 	return err
 }
 
-// StartSelf and Wait are for systems on which a second flock becomes the child.
-
-func StartSelf(args []string) (int, error) { return 0, &StartError{args[0], errors.ErrUnsupported} }
-
-func Wait(int) (int, error) { return 0, &WaitError{errors.ErrUnsupported} }
+// BecomeWhenTold is for systems on which a second flock becomes the command.
+func BecomeWhenTold([]string) (told bool, err error) { return false, nil }
 
 // setKillWithUs sets whether the command is killed when our last handle on its job is closed, which also happens when we
 // end.
-func setKillWithUs(kill bool) error {
+func (c *Child) setKillWithUs(kill bool) error {
 	var limits windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
 	if kill {
 		limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
 	}
-	_, err := windows.SetInformationJobObject(child.job, windows.JobObjectExtendedLimitInformation,
+	_, err := windows.SetInformationJobObject(c.job, windows.JobObjectExtendedLimitInformation,
 		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
 	return err
 }
 
-// startSuspended creates the process of the command in a job that ends when we end.
-func startSuspended(argv []string) error {
-	path, line, err := programAndLine(argv)
-	if err == nil {
-		err = createSuspended(path, line)
-	}
-	if err != nil {
-		return &StartError{argv[0], err}
-	}
-	return nil
-}
-
-func createSuspended(path, line string) (err error) {
-	if child.job, err = windows.CreateJobObject(nil, nil); err != nil {
+func (c *Child) create(path, line string) (err error) {
+	if c.job, err = windows.CreateJobObject(nil, nil); err != nil {
 		return err
 	}
-	if err := setKillWithUs(true); err != nil {
+	if err := c.setKillWithUs(true); err != nil {
 		return err
 	}
 	// Create the process in the job. If it joined the job later and we were killed in between, it would stay suspended.
@@ -117,7 +106,7 @@ func createSuspended(path, line string) (err error) {
 		return err
 	}
 	defer attributes.Delete()
-	err = attributes.Update(procThreadAttributeJobList, unsafe.Pointer(&child.job), unsafe.Sizeof(child.job))
+	err = attributes.Update(procThreadAttributeJobList, unsafe.Pointer(&c.job), unsafe.Sizeof(c.job))
 	if err != nil {
 		return err
 	}
@@ -138,7 +127,7 @@ func createSuspended(path, line string) (err error) {
 	}
 	return windows.CreateProcess(app, text, nil, nil, true,
 		windows.CREATE_SUSPENDED|windows.EXTENDED_STARTUPINFO_PRESENT, nil, nil,
-		&startup.StartupInfo, &child.ProcessInformation)
+		&startup.StartupInfo, &c.process)
 }
 
 // programAndLine finds the program for argv and returns its path and its command

@@ -9,15 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OutlastAlarm keeps a SIGALRM from ending the wait. The command gets the default action, as with the reference.
-func OutlastAlarm() { catch(syscall.SIGALRM) }
-
-// catch installs the runtime's own handler for sig. The handler does nothing while os/signal.Notify is not used.
-func catch(sig syscall.Signal) {
-	handled := (*uint32)(unsafe.Add(unsafe.Pointer(&handlingSig), 4*int(sig)))
+// OutlastAlarm keeps a SIGALRM from ending the wait. The command gets the default action, as with the reference. The
+// handler is the runtime's own, which does nothing while os/signal.Notify is not used.
+func OutlastAlarm() {
+	handled := (*uint32)(unsafe.Add(unsafe.Pointer(&handlingSig), 4*int(syscall.SIGALRM)))
 	*handled = 1
 	handler := sighandler
-	setsig(uint32(sig), **(**uintptr)(unsafe.Pointer(&handler)))
+	setsig(uint32(syscall.SIGALRM), **(**uintptr)(unsafe.Pointer(&handler)))
 }
 
 // RestoreMask blocks the signals that were blocked when flock was started. The runtime unblocks SIGSEGV, SIGURG and

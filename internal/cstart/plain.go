@@ -16,5 +16,3 @@ func RestoreMask() {}
 
 // OutlastAlarm has nothing to do: the runtime handles SIGALRM.
 func OutlastAlarm() {}
-
-func catch(syscall.Signal) {}

@@ -13,8 +13,7 @@ import (
 // this process by the command. It returns only after an error: if the command
 // cannot be executed after a fork, it returns in the child.
 func (p *process) execute(fd int, o *options) {
-	var standard sigaction
-	setAction(syscall.SIGCHLD, &standard, nil) // if SIGCHLD were ignored, there would be no status to wait for
+	unignoreChildren()
 	if !o.noFork {
 		pid, errno := call(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0)
 		if errno != 0 {

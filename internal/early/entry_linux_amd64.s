@@ -5,7 +5,7 @@
 // which starts as usual.
 TEXT flock_entry(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
 	MOVQ	SP, BX			// argc, argv, environment
-	SUBQ	$64, SP			// two arguments, a pointer to g, and the g, on this stack
+	SUBQ	$64, SP			// an argument, a pointer to g, and the g, on this stack
 	LEAQ	24(SP), SI
 	MOVQ	SI, 16(SP)		// Go code reads the pointer 8 bytes below FS
 	MOVQ	$0, 40(SP)		// g.stackguard0: no function finds its stack too small
@@ -15,23 +15,7 @@ TEXT flock_entry(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
 	TESTQ	AX, AX
 	JNE	runtime			// a system call filter forbids it
 	MOVQ	BX, 0(SP)
-	LEAQ	flock_catch<>(SB), AX
-	MOVQ	AX, 8(SP)
 	CALL	·run(SB)
 runtime:
 	ADDQ	$64, SP			// as the kernel left it
 	JMP	_rt0_amd64_linux(SB)
-
-// flock_catch is a struct sigaction: a handler that does nothing. Without
-// SA_RESTART a system call that the signal interrupts returns EINTR.
-DATA flock_catch<>+0(SB)/8, $flock_handler<>(SB)
-DATA flock_catch<>+8(SB)/8, $0x04000000	// SA_RESTORER, required on amd64
-DATA flock_catch<>+16(SB)/8, $flock_restorer<>(SB)
-GLOBL flock_catch<>(SB), RODATA, $32
-
-TEXT flock_handler<>(SB), NOSPLIT|NOFRAME, $0
-	RET
-
-TEXT flock_restorer<>(SB), NOSPLIT|NOFRAME, $0
-	MOVL	$15, AX			// rt_sigreturn
-	SYSCALL

@@ -47,16 +47,10 @@ func now() (ns int64, ok bool) {
 	return t.Sec*1e9 + t.Nsec, errno == 0
 }
 
-// sigaction is the kernel's struct sigaction, on amd64 and arm64.
-type sigaction struct {
-	handler, flags, restorer, mask uintptr
-}
-
-// setAction sets the disposition of a signal. new and old may be nil.
-func setAction(signal syscall.Signal, new, old *sigaction) syscall.Errno {
-	_, errno := call(syscall.SYS_RT_SIGACTION, uintptr(signal), address(unsafe.Pointer(new)),
-		address(unsafe.Pointer(old)), unsafe.Sizeof(old.mask))
-	return errno
+// unignoreChildren sets the default disposition of SIGCHLD: if it were ignored, there would be no status to wait for.
+func unignoreChildren() {
+	var standard struct{ handler, flags, restorer, mask uintptr }
+	call(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGCHLD), address(unsafe.Pointer(&standard)), 0, unsafe.Sizeof(standard.mask))
 }
 
 // Elapsed returns the nanoseconds since the wait with --timeout began, or 0 if none has begun.

@@ -5,6 +5,8 @@ package early
 import (
 	"syscall"
 	"unsafe"
+
+	"example.org/flock/internal/alarm"
 )
 
 // openLockFile opens the lock file as package lockfile does, or returns the
@@ -53,23 +55,16 @@ func (p *process) lock(fd, mode int, o *options) outcome {
 		giveUpLocking(Locking, 0, fd, mode, 0)
 		return failed
 	}
-	var timer int32
-	var before sigaction
-	step := Timing
-	errno := setAction(syscall.SIGALRM, p.catch, &before)
-	if errno != 0 {
-		giveUpLocking(step, errno, fd, mode, started)
+	var limit alarm.Alarm
+	if errno := limit.Start(o.timeout); errno != 0 {
+		giveUpLocking(Timing, errno, fd, mode, started)
 		return failed
 	}
-	how := failed
-	if timer, errno = startTimer(o.timeout); errno == 0 {
-		step = Locking
-		how, errno = attempt(fd, o, started+o.timeout)
-		call(syscall.SYS_TIMER_DELETE, uintptr(timer), 0, 0, 0)
-	}
+	how, errno := attempt(fd, o, started+o.timeout)
+	limit.Stop()
 	if how == failed {
-		setAction(syscall.SIGALRM, &before, nil)
-		giveUpLocking(step, errno, fd, mode, started)
+		limit.Restore()
+		giveUpLocking(Locking, errno, fd, mode, started)
 	}
 	return how
 }
@@ -141,24 +136,6 @@ func lockCall(fd int, o *options) syscall.Errno {
 	}
 	_, errno := call(syscall.SYS_FCNTL, uintptr(fd), cmd, address(unsafe.Pointer(&all)), 0)
 	return errno
-}
-
-// startTimer makes the kernel send SIGALRM after some nanoseconds, and then every
-// 10 ms, because the first one may arrive before the lock call that it should
-// interrupt.
-func startTimer(after int64) (timer int32, errno syscall.Errno) {
-	const monotonic = 1
-	if _, errno := call(syscall.SYS_TIMER_CREATE, monotonic, 0, address(unsafe.Pointer(&timer)), 0); errno != 0 {
-		return 0, errno
-	}
-	var spec struct{ interval, value syscall.Timespec }
-	spec.interval.Nsec = 10e6
-	spec.value.Sec, spec.value.Nsec = after/1e9, after%1e9
-	_, errno = call(syscall.SYS_TIMER_SETTIME, uintptr(timer), 0, address(unsafe.Pointer(&spec)), 0)
-	if errno != 0 {
-		call(syscall.SYS_TIMER_DELETE, uintptr(timer), 0, 0, 0)
-	}
-	return timer, errno
 }
 
 // permitBase is the first byte of the permits, as in package kernlock.

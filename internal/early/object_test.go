@@ -11,7 +11,7 @@ import (
 
 // allowed lists what the compiled packages may refer to.
 var allowed = []string{
-	`example.org/flock/internal/(early|pathsearch)\.`,
+	`example.org/flock/internal/(alarm|early|pathsearch)\.`,
 	`go:string\.`,           // the text of a constant
 	`syscall\.RawSyscall6$`, // does nothing but the system call
 	`runtime\.panic(Bounds|Index|Slice[A-Za-z]*)(U|<1>)?$`, // never called: a crash
@@ -28,7 +28,7 @@ var (
 // which has not started.
 func TestObject(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
-		for _, pkg := range []string{"early", "pathsearch"} {
+		for _, pkg := range []string{"alarm", "early", "pathsearch"} {
 			t.Run(arch+" "+pkg, func(t *testing.T) {
 				object := compile(t, arch, "example.org/flock/internal/"+pkg)
 				text := tool(t, "objdump", object)

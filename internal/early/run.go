@@ -12,14 +12,13 @@ import (
 type process struct {
 	argc              int
 	argv, environment unsafe.Pointer
-	path, shell       int        // index of PATH=... and SHELL=... in the environment; -1: none
-	catch             *sigaction // of flock_handler
+	path, shell       int // index of PATH=... and SHELL=... in the environment; -1: none
 }
 
 // run is the whole program for most runs. If it returns, the Go runtime starts,
 // and result tells main what run has done. stack points to argc.
-func run(stack unsafe.Pointer, catch *sigaction) {
-	p := process{argc: *(*int)(stack), argv: unsafe.Add(stack, 8), path: -1, shell: -1, catch: catch}
+func run(stack unsafe.Pointer) {
+	p := process{argc: *(*int)(stack), argv: unsafe.Add(stack, 8), path: -1, shell: -1}
 	p.environment = slot(p.argv, p.argc+1)
 	var o options
 	if p.argc < 2 || !o.parse(p.argc, p.argv) || !p.readEnvironment() {

@@ -3,8 +3,7 @@
 package events
 
 import (
-	"os"
-	"slices"
+	"errors"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,67 +12,50 @@ import (
 // Supported reports whether this system has events.
 const Supported = true
 
-// A Watcher is the set of things to wait for. It is not for concurrent use. Close it when done.
-type Watcher struct {
-	queue     int // a descriptor, 0 if there is none
-	dir       *os.File
-	processes []int
+// maxProcesses is the number of processes that can be watched.
+const maxProcesses = 40
+
+type process struct{ pid int }
+
+type watches struct {
+	queue int // a descriptor, 0 if there is none
+	dir   Directory
 }
 
-// Directory makes Wait end when the open directory changes. It replaces the directory of an earlier call. It reports
-// whether the directory is new: no event reports changes that were made before.
-func (w *Watcher) Directory(dir *os.File) (added bool, err error) {
-	if w.dir == dir {
+func (w *watches) directory(d Directory) (added bool, err error) {
+	if w.dir == d {
 		return false, nil
 	}
-	w.NoDirectory()
-	err = w.change(int(dir.Fd()), unix.EVFILT_VNODE, unix.EV_ADD|unix.EV_CLEAR,
+	w.noDirectory()
+	err = w.change(d.FD, unix.EVFILT_VNODE, unix.EV_ADD|unix.EV_CLEAR,
 		unix.NOTE_WRITE|unix.NOTE_DELETE|unix.NOTE_RENAME|unix.NOTE_REVOKE)
 	if err != nil {
 		return false, err
 	}
-	w.dir = dir
+	w.dir = d
 	return true, nil
 }
 
-// NoDirectory ends the watching of the directory.
-func (w *Watcher) NoDirectory() {
-	if w.dir != nil {
-		w.change(int(w.dir.Fd()), unix.EVFILT_VNODE, unix.EV_DELETE, 0)
-		w.dir = nil
+func (w *watches) noDirectory() {
+	if w.dir != (Directory{}) {
+		w.change(w.dir.FD, unix.EVFILT_VNODE, unix.EV_DELETE, 0)
+		w.dir = Directory{}
 	}
 }
 
-// Processes makes Wait end when one of these processes ends. It replaces the processes of an earlier call. It reports
-// whether any of them is new: the caller must then check that the id still is that of the process it means. An error says
-// that at least one of them cannot be watched. A process that does not exist is new and is not an error.
-func (w *Watcher) Processes(pids []int) (added bool, err error) {
-	var kept []int
-	for _, pid := range w.processes {
-		if slices.Contains(pids, pid) {
-			kept = append(kept, pid)
-		} else {
-			w.change(pid, unix.EVFILT_PROC, unix.EV_DELETE, 0)
-		}
+func (*watches) closeOf(int) (added bool, err error) { return false, errors.ErrUnsupported }
+
+func (w *watches) add(pid int) (process, error) {
+	err := w.change(pid, unix.EVFILT_PROC, unix.EV_ADD|unix.EV_ONESHOT, unix.NOTE_EXIT)
+	if err == unix.ESRCH {
+		err = errGone
 	}
-	for _, pid := range pids {
-		if slices.Contains(kept, pid) {
-			continue
-		}
-		switch e := w.change(pid, unix.EVFILT_PROC, unix.EV_ADD|unix.EV_ONESHOT, unix.NOTE_EXIT); e {
-		case nil:
-			kept, added = append(kept, pid), true
-		case unix.ESRCH:
-			added = true
-		default:
-			err = e
-		}
-	}
-	w.processes = kept
-	return added, err
+	return process{pid}, err
 }
 
-func (w *Watcher) change(ident, filter, flags int, what uint32) error {
+func (w *watches) remove(p process) { w.change(p.pid, unix.EVFILT_PROC, unix.EV_DELETE, 0) }
+
+func (w *watches) change(ident, filter, flags int, what uint32) error {
 	if w.queue == 0 {
 		queue, err := unix.Kqueue()
 		if err != nil {
@@ -92,45 +74,37 @@ func (w *Watcher) change(ident, filter, flags int, what uint32) error {
 	}
 }
 
-// Pipe does nothing here. Only Linux has it.
-func (w *Watcher) Pipe(int) {}
+func (*watches) bell(int) {}
 
-// Bell does nothing here. Only Linux has it.
-func (w *Watcher) Bell(int) {}
-
-// Close ends all watching. The Watcher may be used again.
-func (w *Watcher) Close() {
+func (w *watches) close() {
 	if w.queue != 0 {
 		unix.Close(w.queue)
 	}
-	*w = Watcher{}
+	*w = watches{}
 }
 
-// Wait waits until an event happens, a check of look fails, or the time is over.
-func (w *Watcher) Wait(d time.Duration, look Look) Event {
-	return waitAndLook(d, look, w.wait)
+func (w *watches) wait(d time.Duration, look Look, _ []process) (Event, []int) {
+	return waitAndLook(d, look, w.waitOnce)
 }
 
-func (w *Watcher) wait(d time.Duration) Event {
+func (w *watches) waitOnce(d time.Duration) (event Event, ended []int) {
 	if w.queue == 0 {
 		time.Sleep(d)
-		return Timeout
+		return Timeout, nil
 	}
 	var happened [8]unix.Kevent_t
 	timeout := unix.NsecToTimespec(int64(d))
 	n, _ := unix.Kevent(w.queue, nil, happened[:], &timeout)
-	event := Timeout
 	for _, k := range happened[:max(n, 0)] {
 		switch k.Filter {
 		case unix.EVFILT_VNODE:
 			if k.Fflags&(unix.NOTE_DELETE|unix.NOTE_RENAME|unix.NOTE_REVOKE) != 0 {
-				w.NoDirectory()
+				w.noDirectory()
 			}
 			event = max(event, Changed)
 		case unix.EVFILT_PROC:
-			w.processes = slices.DeleteFunc(w.processes, func(pid int) bool { return pid == int(k.Ident) })
-			event = Ended
+			event, ended = Ended, append(ended, int(k.Ident))
 		}
 	}
-	return event
+	return event, ended
 }

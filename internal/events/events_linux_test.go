@@ -13,22 +13,42 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestPipeCloses(t *testing.T) {
+// TestFileCloses asserts that the close of the last descriptor of an open file is an event, and that of another is not.
+func TestFileCloses(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	open := func() int {
+		fd, err := unix.Open(name, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+		must(err)
+		return fd
+	}
+	own := open()
+	defer unix.Close(own)
 	var w Watcher
 	defer w.Close()
-	name := filepath.Join(t.TempDir(), "fifo")
-	must(unix.Mkfifo(name, 0o600))
 	for range 2 {
-		reader, err := unix.Open(name, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		other := open()
+		copied, err := unix.Dup(other)
 		must(err)
-		writer, err := unix.Open(name, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		must(err)
-		w.Pipe(writer)
+		if _, err := w.CloseOf(own); err != nil {
+			t.Fatal(err)
+		}
+		unix.Close(other)
 		expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
-		time.AfterFunc(20*time.Millisecond, func() { unix.Close(reader) })
-		expect(t, &w, long, Look{}, Closed)
-		expect(t, &w, 20*time.Millisecond, Look{}, Timeout) // reported once
+		time.AfterFunc(20*time.Millisecond, func() { unix.Close(copied) })
+		expect(t, &w, long, Look{}, Changed)
 	}
+}
+
+// TestProcessStops looks for a process that does not run.
+func TestProcessStops(t *testing.T) {
+	pid, end := startSleeper(t)
+	defer end()
+	look := Look{Every: 20 * time.Millisecond, Running: pid}
+	var w Watcher
+	expect(t, &w, 100*time.Millisecond, look, Timeout)
+	time.AfterFunc(100*time.Millisecond, func() { unix.Kill(pid, unix.SIGSTOP) })
+	expect(t, &w, long, look, Seen)
+	unix.Kill(pid, unix.SIGCONT)
 }
 
 func TestBell(t *testing.T) {
@@ -52,12 +72,13 @@ func waitQuietly() {
 	dir, err := os.Open(os.Getenv("EVENTS_DIR"))
 	must(err)
 	var w Watcher
-	_, err = w.Directory(dir)
+	d := Directory{FD: int(dir.Fd()), Name: dir.Name()}
+	_, err = w.Directory(d)
 	must(err)
 	_, err = w.Processes([]int{os.Getppid()})
 	must(err)
 	fmt.Println("ready")
-	w.Wait(time.Hour, Look{Every: time.Second, Directory: dir, Stand: []string{"a"}, Absent: "free"})
+	w.Wait(time.Hour, Look{Every: time.Second, Directory: d, Names: []string{"a"}, Running: os.Getppid()})
 }
 
 // TestFewWakeUps asserts that a look costs one wake-up and does not wake the monitor thread of the Go runtime.

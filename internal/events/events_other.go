@@ -4,45 +4,35 @@ package events
 
 import (
 	"errors"
-	"os"
 	"time"
 )
-
-var errNone = errors.New("events: none on this system")
 
 // Supported reports whether this system has events.
 const Supported = false
 
-// A Watcher is the set of things to wait for. It is not for concurrent use. Close it when done.
-type Watcher struct{}
+const maxProcesses = 0
 
-// Directory returns an error: this system has no such event.
-func (w *Watcher) Directory(*os.File) (added bool, err error) { return false, errNone }
+type process struct{ pid int }
 
-// NoDirectory ends the watching of the directory.
-func (w *Watcher) NoDirectory() {}
+type watches struct{}
 
-// Processes returns an error unless pids is empty: this system has no such event.
-func (w *Watcher) Processes(pids []int) (added bool, err error) {
-	if len(pids) == 0 {
-		return false, nil
-	}
-	return false, errNone
-}
+func (*watches) directory(Directory) (added bool, err error) { return false, errors.ErrUnsupported }
 
-// Pipe does nothing: this system has no such event.
-func (w *Watcher) Pipe(int) {}
+func (*watches) noDirectory() {}
 
-// Bell does nothing: this system has no such event.
-func (w *Watcher) Bell(int) {}
+func (*watches) closeOf(int) (added bool, err error) { return false, errors.ErrUnsupported }
 
-// Close ends all watching.
-func (w *Watcher) Close() {}
+func (*watches) add(int) (process, error) { return process{}, errors.ErrUnsupported }
 
-// Wait waits until a check of look fails, or the time is over.
-func (w *Watcher) Wait(d time.Duration, look Look) Event {
-	return waitAndLook(d, look, func(d time.Duration) Event {
+func (*watches) remove(process) {}
+
+func (*watches) bell(int) {}
+
+func (*watches) close() {}
+
+func (*watches) wait(d time.Duration, look Look, _ []process) (Event, []int) {
+	return waitAndLook(d, look, func(d time.Duration) (Event, []int) {
 		time.Sleep(d)
-		return Timeout
+		return Timeout, nil
 	})
 }

@@ -1,8 +1,7 @@
 package events
 
 import (
-	"os"
-	"slices"
+	"errors"
 	"time"
 
 	"golang.org/x/sys/windows"
@@ -11,12 +10,8 @@ import (
 // Supported reports whether this system has events.
 const Supported = true
 
-// A Watcher is the set of things to wait for. It is not for concurrent use. Close it when done.
-type Watcher struct {
-	change    windows.Handle // 0 if there is none
-	dir       *os.File
-	processes []process
-}
+// maxProcesses is MAXIMUM_WAIT_OBJECTS, less one for the directory.
+const maxProcesses = 63
 
 // A process is one that is watched. The handle stays with its process; another process could get the number.
 type process struct {
@@ -24,91 +19,55 @@ type process struct {
 	handle windows.Handle
 }
 
-// maxHandles is MAXIMUM_WAIT_OBJECTS.
-const maxHandles = 64
+type watches struct {
+	change windows.Handle // 0 if there is none
+	dir    Directory
+}
 
-// Directory makes Wait end when the open directory changes. It replaces the directory of an earlier call. It reports
-// whether the directory is new: no event reports changes that were made before.
-func (w *Watcher) Directory(dir *os.File) (added bool, err error) {
-	if w.dir == dir {
+func (w *watches) directory(d Directory) (added bool, err error) {
+	if w.dir == d {
 		return false, nil
 	}
-	w.NoDirectory()
-	w.change, err = windows.FindFirstChangeNotification(dir.Name(), false, windows.FILE_NOTIFY_CHANGE_FILE_NAME)
+	w.noDirectory()
+	w.change, err = windows.FindFirstChangeNotification(d.Name, false, windows.FILE_NOTIFY_CHANGE_FILE_NAME)
 	if err != nil {
 		w.change = 0
 		return false, err
 	}
-	w.dir = dir
+	w.dir = d
 	return true, nil
 }
 
-// NoDirectory ends the watching of the directory.
-func (w *Watcher) NoDirectory() {
+func (w *watches) noDirectory() {
 	if w.change != 0 {
 		windows.FindCloseChangeNotification(w.change)
 	}
-	w.change, w.dir = 0, nil
+	w.change, w.dir = 0, Directory{}
 }
 
-// Processes makes Wait end when one of these processes ends. It replaces the processes of an earlier call. It reports
-// whether any of them is new: the caller must then check that the id still is that of the process it means. An error says
-// that at least one of them cannot be watched. A process that does not exist is new and is not an error.
-func (w *Watcher) Processes(pids []int) (added bool, err error) {
-	var kept []process
-	for _, p := range w.processes {
-		if slices.Contains(pids, p.pid) {
-			kept = append(kept, p)
-		} else {
-			windows.CloseHandle(p.handle)
-		}
+func (*watches) closeOf(int) (added bool, err error) { return false, errors.ErrUnsupported }
+
+func (*watches) add(pid int) (process, error) {
+	handle, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
+	if err == windows.ERROR_INVALID_PARAMETER {
+		err = errGone
 	}
-	w.processes = kept
-	for _, pid := range pids {
-		if w.watches(pid) {
-			continue
-		}
-		handle, e := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
-		switch {
-		case e == windows.ERROR_INVALID_PARAMETER: // there is no such process
-			added = true
-		case e != nil:
-			err = e
-		case len(w.processes) == maxHandles-1:
-			windows.CloseHandle(handle)
-			err = windows.ERROR_TOO_MANY_OPEN_FILES
-		default:
-			w.processes = append(w.processes, process{pid, handle})
-			added = true
-		}
-	}
-	return added, err
+	return process{pid, handle}, err
 }
 
-func (w *Watcher) watches(pid int) bool {
-	return slices.ContainsFunc(w.processes, func(p process) bool { return p.pid == pid })
+func (*watches) remove(p process) { windows.CloseHandle(p.handle) }
+
+func (*watches) bell(int) {}
+
+func (w *watches) close() { w.noDirectory() }
+
+func (w *watches) wait(d time.Duration, look Look, processes []process) (Event, []int) {
+	return waitAndLook(d, look, func(d time.Duration) (Event, []int) { return w.waitOnce(d, processes) })
 }
 
-// Pipe does nothing here. Only Linux has it.
-func (w *Watcher) Pipe(int) {}
-
-// Bell does nothing here. Only Linux has it.
-func (w *Watcher) Bell(int) {}
-
-// Close ends all watching. The Watcher may be used again.
-func (w *Watcher) Close() {
-	w.NoDirectory()
-	w.Processes(nil)
-}
-
-// Wait waits until an event happens, a check of look fails, or the time is over.
-func (w *Watcher) Wait(d time.Duration, look Look) Event {
-	return waitAndLook(d, look, w.wait)
-}
-
-func (w *Watcher) wait(d time.Duration) Event {
+func (w *watches) waitOnce(d time.Duration, processes []process) (event Event, ended []int) {
 	var handles []windows.Handle
-	for _, p := range w.processes {
+	for _, p := range processes {
 		handles = append(handles, p.handle)
 	}
 	if w.change != 0 {
@@ -116,7 +75,7 @@ func (w *Watcher) wait(d time.Duration) Event {
 	}
 	if len(handles) == 0 {
 		time.Sleep(d)
-		return Timeout
+		return Timeout, nil
 	}
 	// Rounded up: with 0 it would return at once.
 	n, err := windows.WaitForMultipleObjects(handles, false, uint32((d+time.Millisecond-1)/time.Millisecond))
@@ -124,16 +83,14 @@ func (w *Watcher) wait(d time.Duration) Event {
 	switch {
 	case err != nil:
 		time.Sleep(min(d, 10*time.Millisecond))
-		return Timeout
+		return Timeout, nil
 	case i < 0 || i >= len(handles):
-		return Timeout
-	case i < len(w.processes):
-		windows.CloseHandle(w.processes[i].handle)
-		w.processes = slices.Delete(w.processes, i, i+1)
-		return Ended
+		return Timeout, nil
+	case i < len(processes):
+		return Ended, []int{processes[i].pid}
 	}
 	if windows.FindNextChangeNotification(w.change) != nil {
-		w.NoDirectory()
+		w.noDirectory()
 	}
-	return Changed
+	return Changed, nil
 }

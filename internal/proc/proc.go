@@ -26,15 +26,6 @@ type Machine struct {
 	ID        string // outlives a reboot
 }
 
-// An OpenedFile is what must be known of a locked file to look for it among the descriptors of a process.
-type OpenedFile struct {
-	Path string
-	// FD is our own descriptor of the file, which does not count, or -1.
-	FD int
-	// Waiters returns processes that wait for the lock. The open files by which they wait do not count. nil: none.
-	Waiters func() []int
-}
-
 // A LockHolder is a process that holds a kernel lock, or waits for one.
 type LockHolder struct {
 	PID     int    // 0: this user may not see it

@@ -214,3 +214,17 @@ func readSmall(path string) []byte {
 		return append([]byte(nil), b[:max(n, 0)]...)
 	}
 }
+
+// IsStopped reports whether a process is stopped by a signal.
+func IsStopped(pid int) bool {
+	s, _ := readStat(pid)
+	return s.state == 'T' || s.state == 't'
+}
+
+// IsCaller reports whether a parent into which we may not look seems to be the one that called us, rather than one that has
+// adopted us because the caller has ended: it is of our session, and not process 1.
+func IsCaller(parent int) bool {
+	its, err := unix.Getsid(parent)
+	our, _ := unix.Getsid(0)
+	return parent != 1 && err == nil && its == our
+}

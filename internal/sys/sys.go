@@ -7,6 +7,7 @@
 //	LacksMemory(err) bool       out of memory
 //	LacksResources(err) bool    out of memory, descriptors or locks
 //	CannotCreate(err) bool      a read-only or full filesystem
+//	IsReadOnly(err) bool        a read-only filesystem
 //	LacksPermission(err) bool   a permission is missing
 //	BadDescriptor(err) bool     the descriptor is not open
 //	NobodyReads(err) bool       the output is closed, or a pipe without a reader

@@ -29,6 +29,8 @@ func LacksResources(err error) bool { return LacksMemory(err) || says(err, "no f
 
 func CannotCreate(err error) bool { return says(err, "read only", "read-only", "full") }
 
+func IsReadOnly(err error) bool { return says(err, "read only", "read-only") }
+
 func LacksPermission(err error) bool { return says(err, "permission denied") }
 
 // BadDescriptor is never true: no descriptor can be locked here.

@@ -33,6 +33,8 @@ func LacksResources(err error) bool {
 
 func CannotCreate(err error) bool { return Is(err, syscall.EROFS, syscall.ENOSPC) }
 
+func IsReadOnly(err error) bool { return Is(err, syscall.EROFS) }
+
 func LacksPermission(err error) bool { return Is(err, syscall.EACCES, syscall.EPERM) }
 
 func BadDescriptor(err error) bool { return Is(err, syscall.EBADF) }

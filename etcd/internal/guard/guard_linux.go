@@ -38,7 +38,7 @@ type Guard struct {
 	pid    int
 
 	// Both are for this process, which may be stopped.
-	wake, kill sys.Timer
+	wake, kill kernelTimer
 }
 
 // option stands first in the words with which flock-etcd starts itself as a guard. Its value is the number of a socket.
@@ -49,11 +49,11 @@ func Start(argv []string) (*Guard, error) {
 	if err := proc.CanTell(); err != nil {
 		return nil, err // the descendants of the command could not be found
 	}
-	wake, err := sys.NewTimer(unix.CLOCK_BOOTTIME, unix.SIGCONT, 0)
+	wake, err := newKernelTimer(unix.SIGCONT)
 	if err != nil {
 		return nil, errors.New("cannot make a timer: " + sys.Text(err))
 	}
-	kill, err := sys.NewTimer(unix.CLOCK_BOOTTIME, unix.SIGKILL, 0)
+	kill, err := newKernelTimer(unix.SIGKILL)
 	if err != nil {
 		return nil, errors.New("cannot make a timer: " + sys.Text(err))
 	}
@@ -101,8 +101,8 @@ func (g *Guard) Run(l Limits, variable string) {
 }
 
 func (g *Guard) setTimers(l Limits) {
-	g.wake.SetAt(l.Kill, again)
-	g.kill.SetAt(l.End, 0)
+	g.wake.setAt(l.Kill, again)
+	g.kill.setAt(l.End, 0)
 }
 
 // again is how often a stopped process is continued that has to kill.
@@ -124,8 +124,8 @@ func (g *Guard) Kill() { unix.Kill(g.pid, unix.SIGKILL) }
 
 // Close ends the guard of a command that does not run, or has ended, and the watch over this process.
 func (g *Guard) Close() {
-	g.wake.SetAt(0, 0)
-	g.kill.SetAt(0, 0)
+	g.wake.setAt(0, 0)
+	g.kill.setAt(0, 0)
 	unix.Shutdown(g.socket, unix.SHUT_RDWR)
 }
 
@@ -153,9 +153,9 @@ func KillOrphans() (survivor int) {
 // guard is the guard itself.
 type guard struct {
 	state
-	socket  int       // -1: closed
-	wake    sys.Timer // continues this process when it is to kill, should it be stopped
-	command int       // pidfd of the command
+	socket  int         // -1: closed
+	wake    kernelTimer // continues this process when it is to kill, should it be stopped
+	command int         // pidfd of the command
 }
 
 // The guard begins and ends in the initialization of this package, before most of what flock-etcd needs is initialized.
@@ -184,7 +184,7 @@ func beGuard(socket int, argv []string) {
 	if err != nil {
 		return
 	}
-	wake, err := sys.NewTimer(unix.CLOCK_BOOTTIME, unix.SIGCONT, 0)
+	wake, err := newKernelTimer(unix.SIGCONT)
 	if err != nil {
 		return
 	}
@@ -267,7 +267,7 @@ func (g *guard) kill() (survivor int) {
 }
 
 // moved tells the kernel the new limits.
-func (g *guard) moved() { g.wake.SetAt(g.limits.Kill, again) }
+func (g *guard) moved() { g.wake.setAt(g.limits.Kill, again) }
 
 func (g *guard) send(r Report) { send(g.socket, &r.ReportHeader, r.Failure) }
 

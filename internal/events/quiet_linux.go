@@ -2,6 +2,7 @@ package events
 
 import (
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 	"unsafe"
@@ -13,28 +14,29 @@ import (
 // than a moment it wakes about sixty times. So for the runtime, a wait with looks at intervals is a single system call:
 // between entersyscall and exitsyscall there are only raw system calls, and no Go code that needs the runtime.
 
-// maxProcesses is the number of processes that can be watched.
-const maxProcesses = 40
-
 // A quietWait is a wait of several system calls. All its memory is allocated before the first of them.
 type quietWait struct {
-	fds   [maxProcesses + 3]unix.PollFd
+	fds   [maxProcesses + 2]unix.PollFd
 	count uintptr
 
 	every, last unix.Timespec // the time between two looks, and after the last look
 	looks       int           // how many looks are left
 	left        unix.Timespec
 
-	dir    uintptr
-	names  [MaxNames]*byte
-	absent *byte
-	file   *byte
-	first  unix.Statx_t // of file
-	stat   unix.Statx_t
-	seen   bool
+	dir     uintptr
+	names   [MaxNames]*byte
+	running *byte // the stat file of the process in /proc
+	text    [512]byte
+	stat    unix.Statx_t
+	seen    bool
 }
 
 var dot = [2]byte{'.', 0}
+
+func (q *quietWait) add(fd int) {
+	q.fds[q.count] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+	q.count++
+}
 
 // prepare sets how long to wait and what to look at.
 func (q *quietWait) prepare(d time.Duration, look Look) {
@@ -46,16 +48,12 @@ func (q *quietWait) prepare(d time.Duration, look Look) {
 	q.every = unix.NsecToTimespec(int64(every))
 	q.looks = int(d / every)
 	q.last = unix.NsecToTimespec(int64(d % every))
-	q.dir = look.Directory.Fd()
-	for i, name := range look.Stand[:min(MaxNames, len(look.Stand))] {
+	q.dir = uintptr(look.Directory.FD)
+	for i, name := range look.Names[:min(MaxNames, len(look.Names))] {
 		q.names[i], _ = unix.BytePtrFromString(name)
 	}
-	if look.Absent != "" {
-		q.absent, _ = unix.BytePtrFromString(look.Absent)
-	}
-	if look.File != "" {
-		q.file, _ = unix.BytePtrFromString(look.File)
-		unix.Statx(unix.AT_FDCWD, look.File, 0, unix.STATX_INO, &q.first)
+	if look.Running != 0 {
+		q.running, _ = unix.BytePtrFromString("/proc/" + strconv.Itoa(look.Running) + "/stat")
 	}
 }
 
@@ -77,7 +75,7 @@ func (q *quietWait) waitInSystemCall() {
 			break
 		}
 		q.looks--
-		if q.look() {
+		if q.namesMissing() || q.isStopped() {
 			q.seen = true
 			break
 		}
@@ -102,34 +100,59 @@ func (q *quietWait) poll() bool {
 	}
 }
 
-// look reports whether something is not as expected.
+// namesMissing reports whether a name does not exist.
 //
 //go:nosplit
 //go:norace
-func (q *quietWait) look() bool {
-	fd, _, errno := unix.RawSyscall6(unix.SYS_OPENAT, q.dir, uintptr(unsafe.Pointer(&dot)),
-		unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0, 0, 0)
+func (q *quietWait) namesMissing() bool {
+	if q.names[0] == nil {
+		return false
+	}
+	fd, errno := open(q.dir, &dot[0], unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC)
 	if errno == 0 {
 		unix.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)
 	}
 	for i := 0; i < MaxNames && q.names[i] != nil; i++ {
-		if q.statx(q.dir, q.names[i], unix.AT_SYMLINK_NOFOLLOW) != 0 {
+		_, _, errno := unix.RawSyscall6(unix.SYS_STATX, q.dir, uintptr(unsafe.Pointer(q.names[i])), unix.AT_SYMLINK_NOFOLLOW,
+			unix.STATX_INO, uintptr(unsafe.Pointer(&q.stat)), 0)
+		if errno != 0 {
 			return true
 		}
 	}
-	if q.absent != nil && q.statx(q.dir, q.absent, unix.AT_SYMLINK_NOFOLLOW) != unix.ENOENT {
-		return true
+	return false
+}
+
+// isStopped reports whether the process that should run is stopped: the state follows the last parenthesis of
+// proc_pid_stat(5).
+//
+//go:nosplit
+//go:norace
+func (q *quietWait) isStopped() bool {
+	if q.running == nil {
+		return false
 	}
-	return q.file != nil && (q.statx(0, q.file, 0) != 0 || q.stat.Ino != q.first.Ino ||
-		q.stat.Dev_major != q.first.Dev_major || q.stat.Dev_minor != q.first.Dev_minor)
+	fd, errno := open(0, q.running, unix.O_RDONLY|unix.O_CLOEXEC)
+	if errno != 0 {
+		return false // if it has ended, there is an event
+	}
+	n, _, errno := unix.RawSyscall(unix.SYS_READ, fd, uintptr(unsafe.Pointer(&q.text)), unsafe.Sizeof(q.text))
+	unix.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)
+	if errno != 0 {
+		return false
+	}
+	for i := int(n) - 3; i >= 0 && i < len(q.text)-2; i-- {
+		if q.text[i] == ')' {
+			return q.text[i+2] == 'T' || q.text[i+2] == 't'
+		}
+	}
+	return false
 }
 
 //go:nosplit
 //go:norace
-func (q *quietWait) statx(dir uintptr, name *byte, flags uintptr) syscall.Errno {
-	_, _, errno := unix.RawSyscall6(unix.SYS_STATX, dir, uintptr(unsafe.Pointer(name)), flags, unix.STATX_INO,
-		uintptr(unsafe.Pointer(&q.stat)), 0)
-	return errno
+func open(dir uintptr, name *byte, flags uintptr) (uintptr, syscall.Errno) {
+	fd, _, errno := unix.RawSyscall6(unix.SYS_OPENAT, dir, uintptr(unsafe.Pointer(name)), flags, 0, 0, 0)
+	return fd, errno
 }
 
 func toEvent(b []byte) unix.InotifyEvent { return *(*unix.InotifyEvent)(unsafe.Pointer(&b[0])) }

@@ -35,9 +35,9 @@ func (l *Lock) disclaim(but string) {
 	})
 }
 
-func (l *Lock) claimedByOther(nonce string) bool {
+// claimant returns the Lock of this process that claims a nonce, or nil.
+func claimant(nonce string) *Lock {
 	claims.Lock()
 	defer claims.Unlock()
-	other := claims.by[nonce]
-	return other != nil && other != l
+	return claims.by[nonce]
 }

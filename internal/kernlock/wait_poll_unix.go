@@ -1,11 +1,10 @@
-//go:build unix && !linux
+//go:build unix && !(linux && (amd64 || arm64))
 
 package kernlock
 
 import "time"
 
-// acquireUntil asks again at short intervals. Only on Linux can a timer's signal be sent to the one thread that waits in
-// the system call.
+// acquireUntil asks again at short intervals. Only package alarm can make the system call end in time.
 func acquireUntil(call Call, fd int, op Op, limit Limit) error {
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		if err := try(call, fd, op); err != ErrConflict {

@@ -15,23 +15,27 @@ import (
 // token under the name "free", one rename it and take the lock, and the other, later, rename it once more and take it
 // away from the first. So whoever is to rename a file opens it without sharing: from there on its name is what it was.
 
-// moveIn renames within a directory.
-func moveIn(root *os.Root, old, new string) error {
-	dir, err := root.Open(".")
+func (d *directory) rename(old string, to *directory, name string) error {
+	from, err := d.root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	dir, err := to.root.Open(".")
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	h, err := openAlone(windows.Handle(dir.Fd()), old)
+	h, err := openAlone(windows.Handle(from.Fd()), old)
 	if err == nil {
-		err = setName(h, windows.Handle(dir.Fd()), new)
+		err = setName(h, windows.Handle(dir.Fd()), name)
 		windows.CloseHandle(h)
 	}
 	if status, ok := err.(windows.NTStatus); ok {
 		err = status.Errno()
 	}
 	if err != nil {
-		return &os.LinkError{Op: "rename", Old: old, New: new, Err: err}
+		return &os.LinkError{Op: "rename", Old: old, New: name, Err: err}
 	}
 	return nil
 }
@@ -75,12 +79,11 @@ func setName(h, dir windows.Handle, name string) error {
 		uint32(unsafe.Sizeof(info)), windows.FileRenameInformation)
 }
 
-// removeIn removes what is in a directory or below.
-func removeIn(root *os.Root, name string) error {
-	err := root.Remove(name)
+func (d *directory) remove(name string) error {
+	err := d.root.Remove(name)
 	if errors.Is(err, syscall.Errno(windows.ERROR_INVALID_FUNCTION)) {
 		// Wine 8 does not have the call.
-		err = os.Remove(filepath.Join(root.Name(), name))
+		err = os.Remove(filepath.Join(d.root.Name(), name))
 	}
 	return err
 }

@@ -39,7 +39,11 @@ func (e *fileError) Error() string {
 	case opening:
 		return "cannot open lock file " + e.file + ": " + sys.Text(e.err)
 	case lockingDirectory:
-		return e.file + ": " + sys.Printable(e.err.Error())
+		text := e.file + ": " + sys.Printable(e.err.Error())
+		if sys.LacksPermission(e.err) || sys.IsReadOnly(e.err) {
+			text += " (FLOCK_DIR can name a directory to keep it in)"
+		}
+		return text
 	case lockingPermit:
 		return e.file + ": --permits needs a descriptor that is open for writing"
 	case settingCooldown:

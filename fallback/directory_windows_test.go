@@ -19,17 +19,17 @@ func TestMoveTakesOnlyWhatItNames(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "free"), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	root, err := os.OpenRoot(dir)
+	d, err := openDirectory(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	handle, err := root.Open(".")
+	handle, err := d.root.Open(".")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
 		handle.Close()
-		root.Close()
+		d.close()
 		os.Remove(filepath.Join(dir, "first"))
 		os.Remove(dir)
 	}()
@@ -39,7 +39,7 @@ func TestMoveTakesOnlyWhatItNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := make(chan error)
-	go func() { second <- moveIn(root, "free", "second") }()
+	go func() { second <- d.rename("free", d, "second") }()
 	for range 20 {
 		select {
 		case err := <-second:
@@ -55,7 +55,7 @@ func TestMoveTakesOnlyWhatItNames(t *testing.T) {
 	if err := <-second; !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the second move: %v, want %v", err, fs.ErrNotExist)
 	}
-	if _, err := root.Lstat("first"); err != nil {
+	if _, err := d.root.Lstat("first"); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,0 +1,171 @@
+package fallback
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// stuck is how long a busy token must stay the same to be a conflict, and how long a record must be in doubt.
+	stuck = time.Second
+	// shortestPause is how long to wait for somebody who is taking or releasing the lock.
+	shortestPause = time.Millisecond
+)
+
+// A pauser is how an acquire waits. The test that runs every interleaving has its own.
+type pauser interface {
+	// pause returns when the lock may have become free for us, or at the deadline. passing says that what keeps us out
+	// may be over in a moment: somebody is taking or releasing the lock, or not all could be seen.
+	pause(blockers []record, passing bool) error
+	// done ends the wait.
+	done()
+}
+
+// acquire attempts until the lock is ours (nil, nil) or the deadline has passed: then it returns who has it.
+func (c *call) acquire(p pauser) (blockers []record, err error) {
+	defer p.done()
+	// Mostly the lock is free. A rename that fails costs less than a look.
+	if _, err := c.move(free, c.busy); err != nil {
+		return nil, err
+	}
+	var since time.Time // when the record that keeps us out was seen first
+	name := ""
+	for {
+		blockers, err = c.attempt()
+		if err != nil || blockers == nil {
+			return nil, err
+		}
+		now := c.Now()
+		if blockers[0].name != name {
+			name, since = blockers[0].name, now
+		}
+		passing := (blockers[0].word == busy || c.inDoubt) && now.Sub(since) < stuck
+		isOver := !c.Deadline.IsZero() && !now.Before(c.Deadline)
+		if isOver && blockers[0].word == wait && !c.noYield {
+			c.noYield = true
+			continue
+		}
+		if isOver && !passing {
+			return c.everybody(blockers), c.giveUp(blockers)
+		}
+		if err := p.pause(blockers, passing); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// giveUp removes our records where a busy token that is stuck keeps us out: an upgrade that fails loses what there was.
+// Where other records keep us out, enter has removed ours.
+func (c *call) giveUp(blockers []record) error {
+	if blockers[0].word != busy {
+		return nil
+	}
+	s, err := c.look()
+	if err != nil {
+		return err
+	}
+	own, _ := c.own(s)
+	if len(own) == 0 {
+		return nil
+	}
+	_, err = c.drop(s.token, own, false)
+	return err
+}
+
+// everybody returns all who have the lock, for the error; blockers are only as many as it takes to keep us out.
+func (c *call) everybody(blockers []record) []record {
+	if s, err := c.look(); err == nil {
+		if all := c.living(s); len(all) > len(blockers) {
+			return all
+		}
+	}
+	return blockers
+}
+
+// living returns the records in which somebody holds the lock, or is taking or releasing it, with owners that say where
+// their open files are.
+func (c *call) living(s snapshot) (rs []record) {
+	all := s.holders
+	if s.token.word != free {
+		all = append([]record{s.token}, all...)
+	}
+	for _, j := range c.judge(s, all...) {
+		if j.verdict == gone {
+			continue
+		}
+		if j.moved != nil {
+			j.owner.pid, j.owner.number = j.moved.pid, j.moved.number
+		}
+		rs = append(rs, j.record)
+	}
+	return rs
+}
+
+// settle looks until no process is taking or releasing the lock and nothing is in doubt, or that has lasted for long. It
+// returns the records of those who have the lock.
+func (c *call) settle() (s snapshot, rs []record, err error) {
+	for start := c.Now(); ; c.Sleep(shortestPause) {
+		c.inDoubt = false
+		if s, err = c.look(); err != nil {
+			return s, nil, err
+		}
+		rs = c.living(s)
+		isBusy := slices.ContainsFunc(rs, func(r record) bool { return r.word == busy })
+		if !isBusy && !c.inDoubt || c.Now().Sub(start) >= stuck {
+			return s, rs, nil
+		}
+	}
+}
+
+// leave looks whether somebody else has our open file, as a process has that our command has left behind. Then the lock is
+// theirs, and our record says so.
+func (c *call) leave() (left bool, err error) {
+	f := c.lock.file
+	if f.heir == 0 || !f.alone {
+		return false, nil
+	}
+	s, err := c.look()
+	if err != nil {
+		return false, err
+	}
+	own, _ := c.own(s)
+	for _, r := range own {
+		p, isOpen := c.elsewhere(r.owner)
+		if isOpen && p != nil {
+			c.follow(judged{record: r, moved: p})
+		}
+		left = left || isOpen
+	}
+	return left, nil
+}
+
+// sure is how long it takes, at the least, until all process ids have been given out and come again.
+const sure = 500 * time.Millisecond
+
+// elsewhere looks for our open file, the one that answers for the owner o, in the processes that were started since we
+// started one. isOpen is true if somebody has it or may have it, and p is where it was found.
+func (c *call) elsewhere(o owner) (p *place, isOpen bool) {
+	look := func(pid int) bool {
+		numbers, _ := c.In(c.searchFor(o), pid)
+		for _, n := range numbers {
+			if same, known := c.IsOurs(place{pid, n}, o.mark); same || !known {
+				p = &place{pid, n}
+				return true
+			}
+		}
+		return false
+	}
+	f := c.lock.file
+	certain := false
+	if c.Now().Sub(f.started) < sure {
+		if isOpen, certain = c.scanNew(f.heir, look); isOpen {
+			return p, true
+		}
+	}
+	if !certain {
+		isOpen, certain = c.scan(func(pid int) bool {
+			return pid != c.lock.owner.pid && c.StartedSince(pid, c.lock.owner) && look(pid)
+		})
+	}
+	return p, isOpen || !certain
+}

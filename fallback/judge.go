@@ -1,0 +1,306 @@
+package fallback
+
+import (
+	"slices"
+
+	"example.org/flock/internal/openfile"
+)
+
+// A record whose owner has a number stands for an open file: the lock lasts as long as somebody has that open, whoever it
+// is. The open file has a mark, which the kernel keeps exactly as long. This file finds the open file that answers for a
+// record.
+//
+// One open file answers for at most one record. First each record takes the open file at its place, the number of the
+// process that its owner names. Each record that is left then takes one that no other has taken: in its own process (a
+// shell moves descriptors), then in any. A record for which none is left is nobody's. When in doubt, somebody has the lock.
+//
+// Not all records need an answer each time. A record that is not asked about may leave its open file to another record,
+// which then counts as held though it is nobody's, but never the other way round.
+
+// A verdict is what is known of a record.
+type verdict uint8
+
+const (
+	undecided verdict = iota
+	gone              // nobody has this lock any more, for good
+	held              // somebody else has it, or may have it
+	ours
+)
+
+// A judged record has a verdict and, where its open file was found at another place than its owner says, that place.
+type judged struct {
+	record
+	verdict
+	moved *place
+}
+
+// A place is a descriptor of a process.
+type place struct{ pid, number int }
+
+func (o owner) place() place { return place{o.pid, o.number} }
+
+// judge judges the records rs of the snapshot s.
+func (c *call) judge(s snapshot, rs ...record) []judged {
+	js, _ := c.judgeEnough(s, rs, 0)
+	return js
+}
+
+// judgeEnough judges the records rs of the snapshot s; see glanceAt.
+func (c *call) judgeEnough(s snapshot, rs []record, enough int) (js []judged, isEnough bool) {
+	js, isEnough = c.glanceAt(rs, enough)
+	if !isEnough && slices.ContainsFunc(js, func(j judged) bool { return j.verdict == undecided }) {
+		c.search(s, js)
+	}
+	return js, isEnough
+}
+
+// glanceAt judges the records rs by their own processes. If it is not 0, enough is how many that keep us out are enough: the
+// other records are not judged then. Those of permits come first: a permit too few would let one more in, while a shared lock
+// too few lets nobody in beside those that are left.
+func (c *call) glanceAt(rs []record, enough int) (js []judged, isEnough bool) {
+	var at []place
+	n := 0
+	for _, isPermit := range []bool{true, false} {
+		for _, r := range rs {
+			if (r.word == permit) != isPermit {
+				continue
+			}
+			j := judged{record: r, verdict: c.glance(r)}
+			if j.verdict == held && r.owner.mark != openfile.None {
+				if slices.Contains(at, r.owner.place()) {
+					j.verdict = undecided // the open file there answers for another record
+				}
+				at = append(at, r.owner.place())
+			}
+			js = append(js, j)
+			if j.verdict == held && c.excludes(r) {
+				if n++; n == enough {
+					return js, true
+				}
+			}
+		}
+	}
+	return js, false
+}
+
+// glance judges a record by its own process, which mostly is enough.
+func (c *call) glance(r record) verdict {
+	o := r.owner
+	if claimant(o.nonce) == c.lock {
+		return ours
+	}
+	switch here().reach(o.machine) {
+	case unknown:
+		return held
+	case dead:
+		return gone
+	}
+	if r.word == busy || o.number < 0 {
+		return c.judgeProcess(o)
+	}
+	switch c.At(c.searchFor(o), o.place()) {
+	case openfile.Found:
+		return c.whose(o, o.place())
+	case openfile.Hidden:
+		if v := c.judgeProcess(o); v != gone || o.mark == openfile.None {
+			return v
+		}
+	}
+	if o.mark == openfile.None {
+		return gone
+	}
+	return undecided
+}
+
+// judgeProcess judges an owner by the life of its process.
+func (c *call) judgeProcess(o owner) verdict {
+	switch {
+	case c.Fate(o) == dead:
+		return gone
+	case o.same(c.lock.owner) && claimant(o.nonce) == nil:
+		return ours // another process has locked for the same owner
+	}
+	return held
+}
+
+// whose judges an owner for which the open file at p answers.
+func (c *call) whose(o owner, p place) verdict {
+	if o.mark == openfile.None {
+		if same, known := c.IsOurs(p, o.mark); same || !known && o.same(c.lock.owner) {
+			return ours
+		}
+	} else if c.Has(o.mark) {
+		if same, _ := c.IsOurs(p, o.mark); same {
+			return ours
+		}
+	}
+	return held
+}
+
+// searchFor returns what to look for to find the open file of an owner.
+func (c *call) searchFor(o owner) openfile.Search {
+	files := []string{o.file}
+	if c.file != "" && c.file != o.file {
+		files = append(files, c.file)
+	}
+	return openfile.Search{Files: files, Mark: o.mark}
+}
+
+// search judges the records of js that are undecided: those whose open file is not at its place.
+func (c *call) search(s snapshot, js []judged) {
+	taken := c.takenPlaces(s, js)
+	for i := range js {
+		j := &js[i]
+		if j.verdict != undecided {
+			continue
+		}
+		numbers, _ := c.In(c.searchFor(j.owner), j.owner.pid)
+		for _, n := range numbers {
+			if p := (place{j.owner.pid, n}); !c.isOneOf(p, taken) {
+				j.verdict, j.moved = c.whose(j.owner, p), &p
+				taken = append(taken, p)
+				break
+			}
+		}
+	}
+	for _, mark := range []openfile.Mark{openfile.NoAtime, openfile.NonBlock} {
+		var left []*judged
+		for i := range js {
+			if js[i].verdict == undecided && js[i].owner.mark == mark {
+				left = append(left, &js[i])
+			}
+		}
+		if len(left) > 0 {
+			c.searchEverywhere(mark, left, taken)
+		}
+	}
+}
+
+// takenPlaces returns the places of the open files that answer for a record of s. That of an undecided one is not known
+// yet.
+func (c *call) takenPlaces(s snapshot, js []judged) (taken []place) {
+	for _, r := range append(slices.Clip(s.holders), s.token) {
+		if r.owner.mark == openfile.None || here().reach(r.owner.machine) != alive {
+			continue
+		}
+		i := slices.IndexFunc(js, func(j judged) bool { return j.name == r.name })
+		if i < 0 && c.At(c.searchFor(r.owner), r.owner.place()) == openfile.Found || i >= 0 && js[i].verdict != undecided {
+			taken = append(taken, r.owner.place())
+		}
+	}
+	return taken
+}
+
+// isOneOf reports whether p is the same open file as one of the others.
+func (c *call) isOneOf(p place, others []place) bool {
+	return slices.ContainsFunc(others, func(q place) bool {
+		same, known := c.Same(p, q)
+		return p == q || same && known
+	})
+}
+
+// searchEverywhere judges the records that are left by the open files of all processes.
+func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []place) {
+	files := openfile.Search{Mark: mark}
+	for _, j := range left {
+		files.Files = append(files.Files, c.searchFor(j.owner).Files...)
+	}
+	enough := len(left)
+	if c.Has(mark) {
+		enough++ // where one of them may be ours, it matters whether there are more
+	}
+	var found []place
+	_, certain := c.scan(func(pid int) bool {
+		numbers, _ := c.In(files, pid)
+		for _, n := range numbers {
+			if p := (place{pid, n}); !c.isOneOf(p, taken) && !c.isOneOf(p, found) {
+				found = append(found, p)
+			}
+		}
+		return len(found) >= enough
+	})
+	c.inDoubt = c.inDoubt || !certain
+	take := func(j *judged, n int) {
+		if j.verdict == undecided && n >= 0 && n < len(found) {
+			p := found[n]
+			j.verdict, j.moved = c.whose(j.owner, p), &p
+			found = slices.Delete(found, n, n+1)
+		}
+	}
+	for _, j := range left {
+		take(j, slices.IndexFunc(found, func(p place) bool { return p.number == j.owner.number }))
+	}
+	for _, j := range left {
+		take(j, 0)
+		switch {
+		case j.verdict == undecided && (!certain || c.isBare(files, j.owner)):
+			j.verdict = held
+		case j.verdict == undecided:
+			j.verdict = gone
+		}
+	}
+	for _, j := range left {
+		if j.verdict == ours && (!certain || len(found) > 0) {
+			j.verdict = held // it may be the open file of another record
+		}
+	}
+}
+
+// isBare reports whether the open file of an owner may have lost its mark: some programs clear O_NONBLOCK on their standard
+// input and output.
+func (c *call) isBare(s openfile.Search, o owner) bool {
+	return s.Mark == openfile.NonBlock && o.number <= 2 && c.Unmarked(s, o.place())
+}
+
+const (
+	// maxRounds is how often a scan follows the process ids that were given out meanwhile.
+	maxRounds = 200
+	// maxNew is how many of those it looks at in a round.
+	maxNew = 20000
+)
+
+// scan looks into all processes, until look reports that it is done. certain is false if it may have missed one.
+//
+// A descriptor can be handed on from child to child while the scan passes: the child has an id that the scan has passed,
+// and the parent ends. So the scan also looks into all processes that have been made meanwhile, until there is no new one;
+// and it does all of that twice. A descriptor that is in flight in a socket is not found.
+func (c *call) scan(look func(pid int) (done bool)) (done, certain bool) {
+	for range 2 {
+		last, err := c.Last()
+		if err != nil {
+			return false, false
+		}
+		pids, err := c.Processes()
+		if err != nil {
+			return false, false
+		}
+		if slices.ContainsFunc(pids, look) {
+			return true, true
+		}
+		if done, ok := c.scanNew(last, look); done || !ok {
+			return done, ok
+		}
+	}
+	return false, true
+}
+
+// scanNew looks into each process that was made after the one with the id last, until there is no new one or look reports
+// that it is done. certain is false if too many were made.
+func (c *call) scanNew(last int, look func(pid int) (done bool)) (done, certain bool) {
+	for range maxRounds {
+		now, err := c.Last()
+		if err != nil || now < last || now-last > maxNew { // or the ids have begun again
+			return false, false
+		}
+		if now == last {
+			return false, true
+		}
+		for last < now {
+			last++
+			if c.IsProcess(last) && look(last) {
+				return true, true
+			}
+		}
+	}
+	return false, false
+}

@@ -1,0 +1,74 @@
+package fallback
+
+import (
+	"context"
+	"time"
+
+	"example.org/flock/internal/openfile"
+)
+
+// What flock(1) needs besides the methods of Lock: it locks for other processes than itself, and for open files that
+// others have.
+
+// OfProcess returns the lock on the file called path whose state directory is dir (see StateDir), for the process pid. number
+// tells several locks of one process apart, as the number of a descriptor does; -1 is none. Locks of different processes
+// for the same pid and number are one holder: what one of them has locked, the other converts and unlocks.
+func OfProcess(dir, path string, pid, number int) (*Lock, error) {
+	owner, err := process(pid)
+	if err != nil {
+		return nil, err
+	}
+	owner.number = number
+	return &Lock{dir: dir, path: path, owner: owner, file: openFile{fd: -1}}, nil
+}
+
+// CanBeOfFile reports whether the lock can be that of an open file: this system can mark the open file of descriptor fd.
+func CanBeOfFile(fd int) bool { return openfile.CanMark(fd) }
+
+// OfFile returns the lock on the open file that is our descriptor fd. It lasts until the last descriptor of that open file
+// is closed, in whatever process; who has the open file converts and unlocks it. dir and path are as in OfProcess.
+//
+// Process pid has the open file under a number. That is where others look for it first, and all that other unprivileged
+// users know of it: for them the lock lasts at least as long as that process.
+//
+// alone says that only this process has the open file.
+func OfFile(dir, path string, fd, pid, number int, alone bool) (*Lock, error) {
+	l, err := OfProcess(dir, path, pid, number)
+	if err == nil {
+		l.file = openFile{fd: fd, marked: true, alone: alone, isDirectory: isDirectory(path)}
+		l.owner.file = openfile.Identity(fd)
+	}
+	return l, err
+}
+
+// An openFile is the open file whose lock it is.
+type openFile struct {
+	fd     int // our descriptor; -1: none, the lock is a process's
+	marked bool
+	alone  bool // whether only this process, and those that it starts, have it
+
+	isDirectory bool
+
+	// The first process that we have started with it, and when.
+	heir    int
+	started time.Time
+}
+
+// Acquire takes the lock as the request says. The other methods are made from it. What waiting has opened stays open until
+// Started: closing it takes the system some milliseconds.
+func (l *Lock) Acquire(r Request) error { return l.acquire(context.Background(), r) }
+
+// A Request says how a lock is wanted.
+type Request struct {
+	Mode     Mode
+	Permits  int       // for Mode Permit: how many holders of a permit there may be at once, ours included
+	Try      bool      // do not wait
+	Deadline time.Time // when to give up; zero: never
+}
+
+// Started says that process pid was started and has the open file. If somebody else has it when Unlock is called, the lock
+// stays.
+func (l *Lock) Started(pid int) {
+	l.file.heir, l.file.started = pid, time.Now()
+	l.watcher.Close()
+}

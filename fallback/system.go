@@ -1,0 +1,88 @@
+package fallback
+
+import (
+	"time"
+
+	"example.org/flock/internal/openfile"
+	"example.org/flock/internal/proc"
+)
+
+// storage is a state directory as the protocol uses it.
+type storage interface {
+	// List returns the names in the directory. While another process renames, it may miss both names or show both.
+	List() ([]string, error)
+	// Exists reports whether a name stands.
+	Exists(name string) (bool, error)
+	// Rename, Create and Remove are atomic. Rename and Remove of a name that is not there answer fs.ErrNotExist.
+	Rename(old, new string) error
+	Create(name string) error
+	Remove(name string) error
+}
+
+// system is what the protocol asks about processes and their open files, and the clock. The test that runs every
+// interleaving has another one.
+type system interface {
+	Fate(owner) fate
+	// Owner returns the owner for a process of this machine.
+	Owner(pid int) (owner, error)
+	Now() time.Time
+	Sleep(time.Duration)
+
+	// Set, Clear and Has are about the mark of our own open file.
+	Set() openfile.Mark
+	Clear(openfile.Mark)
+	Has(openfile.Mark) bool
+	// At, In and Unmarked look at the descriptors of a process.
+	At(s openfile.Search, p place) openfile.State
+	In(s openfile.Search, pid int) (numbers []int, visible bool)
+	Unmarked(s openfile.Search, p place) bool
+	// Same reports whether two descriptors are one open file, and whether that is known; IsOurs whether one is ours, which
+	// has the mark.
+	Same(p, q place) (same, known bool)
+	IsOurs(p place, m openfile.Mark) (same, known bool)
+	// Processes returns the ids of all processes in ascending order, and Last the id that was given out last, to a process
+	// or to something else (IsProcess).
+	Processes() ([]int, error)
+	Last() (int, error)
+	IsProcess(pid int) bool
+	// StartedSince reports whether a process was started when the process of an owner was, or later.
+	StartedSince(pid int, o owner) bool
+}
+
+// thisSystem is the machine, for a contender with a descriptor of the locked file, or with none (-1).
+type thisSystem struct{ fd int }
+
+func (thisSystem) Fate(o owner) fate            { return here().judge(o) }
+func (thisSystem) Owner(pid int) (owner, error) { return process(pid) }
+func (thisSystem) Now() time.Time               { return time.Now() }
+func (thisSystem) Sleep(d time.Duration)        { time.Sleep(d) }
+
+func (s thisSystem) Set() openfile.Mark {
+	if s.fd < 0 || !openfile.CanMark(s.fd) {
+		return openfile.None
+	}
+	return openfile.Set(s.fd)
+}
+
+func (s thisSystem) Clear(m openfile.Mark)    { openfile.Clear(s.fd, m) }
+func (s thisSystem) Has(m openfile.Mark) bool { return s.fd >= 0 && openfile.Has(s.fd, m) }
+
+func (thisSystem) At(s openfile.Search, p place) openfile.State { return s.At(p.pid, p.number) }
+func (thisSystem) In(s openfile.Search, pid int) ([]int, bool)  { return s.In(pid) }
+func (thisSystem) Unmarked(s openfile.Search, p place) bool     { return s.Unmarked(p.pid, p.number) }
+func (thisSystem) Same(p, q place) (same, known bool) {
+	return openfile.Same(p.pid, p.number, q.pid, q.number)
+}
+
+func (s thisSystem) IsOurs(p place, m openfile.Mark) (same, known bool) {
+	return openfile.IsOurs(p.pid, p.number, s.fd, m)
+}
+
+func (thisSystem) Processes() ([]int, error) { return proc.Processes() }
+func (thisSystem) Last() (int, error)        { return proc.Last() }
+func (thisSystem) IsProcess(pid int) bool    { return proc.IsProcess(pid) }
+
+func (thisSystem) StartedSince(pid int, o owner) bool {
+	start, _ := proc.Start(pid)
+	return len(start) > len(o.start) || len(start) == len(o.start) && start >= o.start || start == ""
+}

@@ -1,0 +1,67 @@
+//go:build amd64 || arm64
+
+package alarm
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// An Alarm is a timer that sends SIGALRM, and the disposition that SIGALRM had before.
+type Alarm struct {
+	timer  int32
+	before sigaction
+}
+
+// sigaction is the kernel's struct sigaction, on amd64 and arm64.
+type sigaction struct{ handler, flags, restorer, mask uintptr }
+
+// On the signal stack of the thread, if it has one: those of goroutines are too small.
+const onStack = 0x08000000 // SA_ONSTACK; without SA_RESTART a call that is interrupted returns EINTR
+
+// handler returns the address of a signal handler that does nothing, and restorer that of the function that ends it, where
+// the architecture requires one.
+func handler() uintptr
+func restorer() (address, flag uintptr)
+
+// Start catches SIGALRM and makes the kernel send it after some nanoseconds, and then every 10 ms, because the first one may
+// come before the call that it should interrupt.
+func (a *Alarm) Start(after int64) syscall.Errno {
+	catch := sigaction{handler: handler()}
+	catch.restorer, catch.flags = restorer()
+	catch.flags |= onStack
+	if errno := setAction(&catch, &a.before); errno != 0 {
+		return errno
+	}
+	const monotonic = 1
+	errno := call(syscall.SYS_TIMER_CREATE, monotonic, 0, unsafe.Pointer(&a.timer))
+	if errno == 0 {
+		var spec struct{ interval, value syscall.Timespec }
+		spec.interval.Nsec = 10e6
+		spec.value.Sec, spec.value.Nsec = after/1e9, after%1e9
+		if errno = call(syscall.SYS_TIMER_SETTIME, uintptr(a.timer), 0, unsafe.Pointer(&spec)); errno != 0 {
+			a.Stop()
+		}
+	}
+	if errno != 0 {
+		a.Restore()
+	}
+	return errno
+}
+
+// Stop deletes the timer. SIGALRM stays caught.
+func (a *Alarm) Stop() { call(syscall.SYS_TIMER_DELETE, uintptr(a.timer), 0, nil) }
+
+// Restore restores the disposition of SIGALRM.
+func (a *Alarm) Restore() { setAction(&a.before, nil) }
+
+func setAction(new, old *sigaction) syscall.Errno {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGALRM), uintptr(unsafe.Pointer(new)),
+		uintptr(unsafe.Pointer(old)), unsafe.Sizeof(new.mask), 0, 0)
+	return errno
+}
+
+func call(number, a, b uintptr, c unsafe.Pointer) syscall.Errno {
+	_, _, errno := syscall.RawSyscall6(number, a, b, uintptr(c), 0, 0, 0)
+	return errno
+}

@@ -1,0 +1,37 @@
+//go:build amd64 || arm64
+
+package kernlock
+
+import (
+	"syscall"
+	"time"
+
+	"example.org/flock/internal/alarm"
+)
+
+// acquireUntil waits until the deadline in one system call, which the signal of a timer ends.
+func acquireUntil(call Call, fd int, op Op, limit Limit) error {
+	left := time.Until(limit.Deadline)
+	if left <= 0 {
+		err := try(call, fd, op)
+		if err == ErrConflict {
+			err = ErrTimeout
+		}
+		return err
+	}
+	var alarm alarm.Alarm
+	if errno := alarm.Start(int64(left)); errno != 0 {
+		return &TimerError{errno}
+	}
+	defer alarm.Restore()
+	defer alarm.Stop()
+	for {
+		err := call(fd, op, true)
+		if err != syscall.EINTR {
+			return waitAnswer(err)
+		}
+		if !time.Now().Before(limit.Deadline) {
+			return ErrTimeout
+		}
+	}
+}

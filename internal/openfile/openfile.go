@@ -1,0 +1,43 @@
+// Package openfile marks open files, and finds them in other processes.
+//
+// An open file (the open file description of open(2)) can be shared by several descriptors and processes. The kernel
+// keeps its status flags exactly as long as somebody has it open: they follow it through fork, dup, exec and SCM_RIGHTS.
+// On Linux every process of the same user can read them in /proc/PID/fdinfo. So a flag that has no effect on regular
+// files and directories can mark an open file, and tell later whether somebody still has it.
+//
+// Only Linux shows the flags of other processes' open files. On other systems CanMark reports false, and nothing is
+// found.
+package openfile
+
+// A Mark is a status flag that marks an open file.
+type Mark byte
+
+const (
+	// None is no mark.
+	None Mark = 0
+	// NoAtime is O_NOATIME. Only the owner of the file and the superuser may set it, and no program clears it.
+	NoAtime Mark = 'a'
+	// NonBlock is O_NONBLOCK, which some programs clear on their standard input and output.
+	NonBlock Mark = 'n'
+)
+
+// A State is what a process has under a descriptor number.
+type State uint8
+
+const (
+	// Absent is something else, or nothing.
+	Absent State = iota
+	// Found is an open file that was searched for.
+	Found
+	// Hidden is unknown: this user may not look into the process.
+	Hidden
+)
+
+// A Search says what to look for: open files of one file that have the mark.
+type Search struct {
+	// Files are the identities that the file may have (Identity). It can have two: when overlayfs copies a file, those
+	// who have it open see another one from then on.
+	Files []string
+	// Mark is the mark; with None, open files without a mark are found.
+	Mark Mark
+}

@@ -1,0 +1,360 @@
+package openfile
+
+import (
+	"bytes"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/proc"
+)
+
+// flag returns the status flag of a mark.
+func (m Mark) flag() int {
+	switch m {
+	case NoAtime:
+		return unix.O_NOATIME
+	case NonBlock:
+		return unix.O_NONBLOCK
+	}
+	return 0
+}
+
+// CanMark reports whether the open file of a descriptor can be marked: it is a regular file or a directory, and /proc
+// shows its flags.
+func CanMark(fd int) bool {
+	var stat unix.Stat_t
+	if unix.Fstat(fd, &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG && stat.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return false
+	}
+	flags, err := flagsOf(fd)
+	shown, seen := flagsShown("/proc/self/", fd)
+	return err == nil && seen == Found && shown&^unix.O_CLOEXEC == flags
+}
+
+// Set marks the open file of a descriptor, and returns the mark. It is None where no flag is to be had: the file is
+// somebody else's, and O_NONBLOCK was there before.
+func Set(fd int) Mark {
+	flags, err := flagsOf(fd)
+	switch {
+	case err != nil:
+		return None
+	case flags&unix.O_NOATIME != 0, setFlags(fd, flags|unix.O_NOATIME) == nil:
+		return NoAtime
+	case flags&unix.O_NONBLOCK == 0 && setFlags(fd, flags|unix.O_NONBLOCK) == nil:
+		return NonBlock
+	}
+	return None
+}
+
+// Clear removes a mark.
+func Clear(fd int, m Mark) {
+	if flags, err := flagsOf(fd); err == nil && flags&m.flag() != 0 {
+		setFlags(fd, flags&^m.flag())
+	}
+}
+
+// Has reports whether the open file of a descriptor has the mark.
+func Has(fd int, m Mark) bool {
+	flags, err := flagsOf(fd)
+	return err == nil && m != None && flags&m.flag() != 0
+}
+
+func flagsOf(fd int) (int, error) { return unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0) }
+
+func setFlags(fd, flags int) error {
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags)
+	return err
+}
+
+// Identity returns a word that tells the file of a descriptor from every other one, "" if it is not open.
+func Identity(fd int) string {
+	var stat unix.Stat_t
+	if unix.Fstat(fd, &stat) != nil {
+		return ""
+	}
+	return identity(&stat)
+}
+
+// IdentityOf is Identity for the name of a file.
+func IdentityOf(path string) string {
+	var stat unix.Stat_t
+	if unix.Stat(path, &stat) != nil {
+		return ""
+	}
+	return identity(&stat)
+}
+
+func identity(stat *unix.Stat_t) string {
+	h := fnv.New64a()
+	b := strconv.AppendUint(nil, uint64(stat.Dev), 36)
+	h.Write(strconv.AppendUint(append(b, ' '), stat.Ino, 36))
+	return strconv.FormatUint(h.Sum64(), 36)
+}
+
+// At looks at descriptor number of process pid.
+func (s Search) At(pid, number int) State {
+	state := s.at(procDir(pid), number)
+	if state != Absent {
+		return state
+	}
+	for _, dir := range otherTables(pid) {
+		if state := s.at(dir, number); state != Absent {
+			return state
+		}
+	}
+	if isConcealed(pid) {
+		return Hidden
+	}
+	return Absent
+}
+
+// at looks at a descriptor in a directory of /proc. The mark comes first: a stat(2) of an open file can hang if its
+// server is gone.
+func (s Search) at(dir string, number int) State {
+	if s.Mark != None {
+		flags, state := flagsShown(dir, number)
+		switch {
+		case state != Found:
+			return state
+		case flags&s.Mark.flag() == 0:
+			return Absent
+		}
+	}
+	return s.compare(dir, number)
+}
+
+// Unmarked reports whether descriptor number of process pid is an open file without the mark.
+func (s Search) Unmarked(pid, number int) bool {
+	flags, state := flagsShown(procDir(pid), number)
+	return state == Found && flags&s.Mark.flag() == 0 && s.compare(procDir(pid), number) != Absent
+}
+
+// compare looks which file a descriptor is.
+func (s Search) compare(dir string, number int) State {
+	var stat unix.Stat_t
+	switch err := unix.Stat(dir+"fd/"+strconv.Itoa(number), &stat); {
+	case err == unix.ENOENT || err == unix.ESRCH:
+		return Absent
+	case err != nil:
+		return Hidden
+	case slices.Contains(s.Files, identity(&stat)):
+		return Found
+	}
+	return Absent
+}
+
+// In returns the descriptors of process pid that are open files to be found, in ascending order, and whether this user
+// may look into the process.
+func (s Search) In(pid int) (numbers []int, visible bool) {
+	numbers, visible = s.in(procDir(pid))
+	if len(numbers) == 0 && visible {
+		for _, dir := range otherTables(pid) {
+			more, _ := s.in(dir)
+			numbers = append(numbers, more...)
+		}
+		visible = len(numbers) > 0 || !isConcealed(pid)
+	}
+	return numbers, visible
+}
+
+// in looks through a table of descriptors. A shell moves descriptors while a function runs, and a look that passes the old
+// number and the new one at the wrong moments sees neither. So where nothing is found while the table changes, in looks again.
+func (s Search) in(dir string) (numbers []int, visible bool) {
+	fd, err := unix.Open(dir+"fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err == unix.ENOENT || err == unix.ESRCH
+	}
+	defer unix.Close(fd)
+	before, err := proc.Names(fd)
+	for tries := 30; err == nil; tries-- {
+		if len(before) > 200 { // a table that long always changes
+			tries -= 10
+		}
+		var changed bool
+		numbers, changed = s.pass(fd, dir, before)
+		if len(numbers) > 0 || tries <= 0 {
+			break
+		}
+		var after []string
+		if _, err = unix.Seek(fd, 0, io.SeekStart); err == nil {
+			after, err = proc.Names(fd)
+		}
+		if err == nil && !changed && slices.Equal(before, after) {
+			break
+		}
+		before = after
+	}
+	slices.Sort(numbers)
+	return numbers, err == nil || err == unix.ENOENT || err == unix.ESRCH
+}
+
+// pass looks at the descriptors with these names once, and reports whether one of them was not there any more.
+func (s Search) pass(fd int, dir string, names []string) (numbers []int, changed bool) {
+	var link [64]byte
+	for _, name := range names {
+		number, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		// Sockets, pipes and the like have no path. To read the link is faster than to read the flags.
+		n, err := unix.Readlinkat(fd, name, link[:])
+		if err == unix.ENOENT {
+			changed = true
+		}
+		if err != nil || link[0] != '/' || string(link[:n]) == "/dev/null" {
+			continue
+		}
+		if s.at(dir, number) == Found {
+			numbers = append(numbers, number)
+		} else if _, err = unix.Readlinkat(fd, name, link[:]); err != nil {
+			changed = true
+		}
+	}
+	return numbers, changed
+}
+
+// Find returns the number under which process pid has the open file that is our descriptor fd. Where kcmp(2) is not to be
+// had, it is that of any open file of the same file, preferably the same number.
+func Find(pid, fd int) (number int, state State) {
+	s := Search{Files: []string{Identity(fd)}}
+	isIt := func(n int) bool {
+		same, known := Same(pid, n, os.Getpid(), fd)
+		return same || !known
+	}
+	if state = s.At(pid, fd); state == Hidden || state == Found && isIt(fd) {
+		return fd, state
+	}
+	numbers, visible := s.In(pid)
+	if !visible {
+		return 0, Hidden
+	}
+	if i := slices.IndexFunc(numbers, isIt); i >= 0 {
+		return numbers[i], Found
+	}
+	return 0, Absent
+}
+
+// Same reports whether two descriptors of two processes are one open file, and whether that is known: some container
+// runtimes forbid kcmp(2), and some kernels lack it.
+func Same(pid, number, pid2, number2 int) (same, known bool) {
+	const kcmpFile = 0
+	order, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(pid), uintptr(pid2), kcmpFile, uintptr(number), uintptr(number2), 0)
+	switch errno {
+	case 0:
+		return order == 0, true
+	case unix.EBADF, unix.ESRCH:
+		return false, true
+	}
+	return false, false
+}
+
+// IsOurs is Same for our descriptor fd, whose open file has the mark m. Without kcmp(2) it sets and clears another flag of
+// ours in a random order, and looks whether that of the other descriptor follows.
+func IsOurs(pid, number, fd int, m Mark) (same, known bool) {
+	if same, known = Same(pid, number, os.Getpid(), fd); known {
+		return same, true
+	}
+	flag := unix.O_NONBLOCK
+	if m == NonBlock {
+		flag = unix.O_NOATIME
+	}
+	for range 5 { // somebody who has the same open file may be doing the same
+		flags, err := flagsOf(fd)
+		if err != nil {
+			return false, false
+		}
+		same, known = follows(procDir(pid), number, fd, flags, flag)
+		setFlags(fd, flags)
+		if same || !known {
+			break
+		}
+		time.Sleep(rand.N(time.Millisecond))
+	}
+	return same, known
+}
+
+func follows(dir string, number, fd, flags, flag int) (same, known bool) {
+	for pattern, rounds := rand.Uint32(), 0; rounds < 20; pattern, rounds = pattern>>1, rounds+1 {
+		want := 0
+		if pattern&1 != 0 {
+			want = flag
+		}
+		if err := setFlags(fd, flags&^flag|want); err != nil {
+			return false, false
+		}
+		shown, state := flagsShown(dir, number)
+		switch {
+		case state == Hidden:
+			return false, false
+		case state == Absent || shown&flag != want:
+			return false, true
+		}
+	}
+	return true, true
+}
+
+// flagsShown reads the status flags of a descriptor in a directory of /proc.
+func flagsShown(dir string, number int) (flags int, state State) {
+	fd, err := unix.Open(dir+"fdinfo/"+strconv.Itoa(number), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err == unix.ENOENT || err == unix.ESRCH {
+		return 0, Absent
+	}
+	if err != nil {
+		return 0, Hidden
+	}
+	defer unix.Close(fd)
+	var text [256]byte
+	n, err := unix.Read(fd, text[:])
+	if err == unix.ENOENT || err == unix.ESRCH { // closed meanwhile
+		return 0, Absent
+	}
+	_, rest, _ := bytes.Cut(text[:max(n, 0)], []byte("flags:\t"))
+	digits, _, found := bytes.Cut(rest, []byte("\n"))
+	value, err := strconv.ParseUint(string(digits), 8, 32)
+	if !found || err != nil {
+		return 0, Hidden
+	}
+	return int(value), Found
+}
+
+func procDir(pid int) string { return "/proc/" + strconv.Itoa(pid) + "/" }
+
+// otherTables returns the directories in /proc of the threads of a process whose first thread has ended. That one has no
+// descriptors any more; the others have.
+func otherTables(pid int) (dirs []string) {
+	task := procDir(pid) + "task"
+	var stat unix.Stat_t
+	if unix.Stat(task, &stat) != nil || stat.Nlink <= 3 { // two, and one for each thread
+		return nil
+	}
+	fd, err := unix.Open(task, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	names, _ := proc.Names(fd)
+	for _, name := range names {
+		if thread, err := strconv.Atoi(name); err == nil && thread != pid {
+			dirs = append(dirs, task+"/"+name+"/")
+		}
+	}
+	return dirs
+}
+
+// isConcealed reports whether a process lives of which this user may not see the descriptors, or which /proc does not show
+// at all (the mount option hidepid).
+func isConcealed(pid int) bool {
+	fd, err := unix.Open(procDir(pid)+"fdinfo", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		unix.Close(fd)
+		return false
+	}
+	return unix.Kill(pid, 0) != unix.ESRCH
+}

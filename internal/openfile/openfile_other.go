@@ -1,0 +1,29 @@
+//go:build aix || darwin || dragonfly || freebsd || illumos || netbsd || openbsd || plan9 || solaris || windows
+
+package openfile
+
+// These systems do not show the flags of open files. The answers are those that are safe.
+
+func CanMark(int) bool { return false }
+
+func Set(int) Mark { return None }
+
+func Clear(int, Mark) {}
+
+func Has(int, Mark) bool { return false }
+
+func Identity(int) string { return "" }
+
+func IdentityOf(string) string { return "" }
+
+func (Search) At(pid, number int) State { return Hidden }
+
+func (Search) In(pid int) (numbers []int, visible bool) { return nil, false }
+
+func (Search) Unmarked(pid, number int) bool { return false }
+
+func Same(pid, number, pid2, number2 int) (same, known bool) { return false, false }
+
+func IsOurs(pid, number, fd int, m Mark) (same, known bool) { return false, false }
+
+func Find(pid, fd int) (number int, state State) { return 0, Hidden }
