@@ -112,28 +112,23 @@ func (a *attempt) openDirectoryLock() (*fallback.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := a.file
-	canBeOfFile := fallback.CanBeOfFile(f.FD)
-	if f.ByName {
-		switch {
-		case canBeOfFile:
-			return fallback.OfFile(dir, path, f.FD, os.Getpid(), f.FD, true)
-		case a.needsChild():
-			if a.child, err = command.Prepare(a.Command); err == nil {
-				return fallback.OfProcess(dir, path, a.child.PID, -1)
-			} // else running it fails, too
-		}
-		return fallback.OfProcess(dir, path, os.Getpid(), -1)
-	}
 	caller := os.Getppid()
-	if caller == 0 {
+	if caller == 0 && !a.file.ByName {
 		return nil, errors.New("cannot lock for a caller outside of this pid namespace")
 	}
-	if canBeOfFile {
-		pid, number := findOwner(f.FD)
-		return fallback.OfFile(dir, path, f.FD, pid, number, false)
+	fd := a.file.FD
+	l, err := fallback.OfFile(dir, path, fd, a.file.ByName, func() (pid, number int) { return findOwner(fd) })
+	switch {
+	case l != nil || err != nil:
+		return l, err
+	case !a.file.ByName:
+		return fallback.OfProcess(dir, path, caller, fd)
+	case a.needsChild():
+		if a.child, err = command.Prepare(a.Command); err == nil {
+			return fallback.OfProcess(dir, path, a.child.PID, -1)
+		} // else running it fails, too
 	}
-	return fallback.OfProcess(dir, path, caller, f.FD)
+	return fallback.OfProcess(dir, path, os.Getpid(), -1)
 }
 
 // stateDir returns the state directory of a file and the path of the file.
@@ -143,14 +138,11 @@ func stateDir(f *lockfile.File) (dir, path string, err error) {
 		return "", "", &cli.UsageError{Text: "FLOCK_DIR must be an absolute path: a relative path would mean a different place " +
 			"in each directory: '" + base + "'"}
 	}
-	path = f.Name
-	if !f.ByName {
-		if path, err = proc.Path(f.FD); err != nil {
-			return "", "", err
-		}
+	if f.ByName {
+		path = f.Name
+		dir, err = fallback.StateDir(path, base)
 	}
-	dir, err = fallback.StateDir(path, base)
-	if err != nil && f.ByName && f.FD >= 0 { // the working directory may have been removed
+	if !f.ByName || err != nil && f.FD >= 0 { // the working directory may have been removed
 		if path, err = proc.Path(f.FD); err == nil {
 			dir, err = fallback.StateDir(path, base)
 		}
@@ -169,7 +161,7 @@ func (a *attempt) needsChild() bool {
 func findOwner(fd int) (pid, number int) {
 	pid, number = os.Getpid(), fd
 	for ancestor := os.Getppid(); ancestor > 0; ancestor = proc.Parent(ancestor) {
-		n, state := openfile.Find(ancestor, fd)
+		n, state := openfile.Find(ancestor, number, fd, pid == os.Getpid())
 		if state == openfile.Hidden && pid == os.Getpid() && proc.IsCaller(ancestor) {
 			return ancestor, fd
 		}

@@ -1,6 +1,8 @@
 package fallback
 
 import (
+	"errors"
+	"io/fs"
 	"slices"
 	"time"
 )
@@ -117,36 +119,45 @@ func (c *call) settle() (s snapshot, rs []record, err error) {
 	}
 }
 
-// leave looks whether somebody else has our open file, as a process has that our command has left behind. Then the lock is
-// theirs, and our record says so.
-func (c *call) leave() (left bool, err error) {
-	f := c.lock.file
-	if f.heir == 0 || !f.alone {
-		return false, nil
+// unlock gives up what the lock has. If somebody else has our open file, as a process has that our command has left behind,
+// the lock is theirs, and our record says so.
+func (c *call) unlock() error {
+	l := c.lock
+	if l.held.name == "" || l.file.marked && !l.file.alone {
+		return c.release()
 	}
-	s, err := c.look()
-	if err != nil {
-		return false, err
-	}
-	own, _ := c.own(s)
-	for _, r := range own {
-		p, isOpen := c.elsewhere(r.owner)
+	if l.file.heir != 0 {
+		p, isOpen := c.elsewhere(l.held.owner)
 		if isOpen && p != nil {
-			c.follow(judged{record: r, moved: p})
+			c.follow(judged{record: l.held, moved: p})
 		}
-		left = left || isOpen
+		if isOpen {
+			return nil
+		}
 	}
-	return left, nil
+	// Mostly our record stands as we have made it.
+	c.unmark([]record{l.held})
+	err := error(nil)
+	if l.held.isToken() {
+		err = c.Rename(l.held.name, free)
+	} else {
+		err = c.Remove(l.held.name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return c.release()
+	}
+	c.wake(true)
+	return err
 }
 
-// sure is how long it takes, at the least, until all process ids have been given out and come again.
+// sure is less than it takes until all process ids have been given out and come again.
 const sure = 500 * time.Millisecond
 
 // elsewhere looks for our open file, the one that answers for the owner o, in the processes that were started since we
 // started one. isOpen is true if somebody has it or may have it, and p is where it was found.
 func (c *call) elsewhere(o owner) (p *place, isOpen bool) {
-	look := func(pid int) bool {
-		numbers, _ := c.In(c.searchFor(o), pid)
+	look := func(pid int, careful bool) bool {
+		numbers, _ := c.In(c.searchFor(o), pid, careful)
 		for _, n := range numbers {
 			if same, known := c.IsOurs(place{pid, n}, o.mark); same || !known {
 				p = &place{pid, n}
@@ -163,8 +174,8 @@ func (c *call) elsewhere(o owner) (p *place, isOpen bool) {
 		}
 	}
 	if !certain {
-		isOpen, certain = c.scan(func(pid int) bool {
-			return pid != c.lock.owner.pid && c.StartedSince(pid, c.lock.owner) && look(pid)
+		isOpen, certain = c.scan(func(pid int, careful bool) bool {
+			return pid != c.lock.owner.pid && c.StartedSince(pid, c.lock.owner) && look(pid, careful)
 		})
 	}
 	return p, isOpen || !certain

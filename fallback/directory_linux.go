@@ -4,12 +4,10 @@ import (
 	"io"
 
 	"golang.org/x/sys/unix"
-
-	"example.org/flock/internal/proc"
 )
 
 // names lists the directory with fewer system calls than os.File.
-func (d *directory) names() ([]string, error) {
+func (d *directory) names() (names []string, err error) {
 	// Opened anew each time: that is when an NFS client asks the server whether the directory has changed.
 	fd, err := unix.Openat(d.fd, ".", directoryFlags, 0)
 	if err == nil {
@@ -20,7 +18,17 @@ func (d *directory) names() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return proc.Names(fd)
+	b := make([]byte, 8192)
+	for {
+		n, err := unix.ReadDirent(fd, b)
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 {
+			return names, err
+		}
+		_, _, names = unix.ParseDirent(b[:n], -1, names)
+	}
 }
 
 // touch sets the modification time to now, by the clock of the server.

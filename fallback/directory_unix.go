@@ -28,7 +28,7 @@ func openAt(fd int, name string) (*directory, error) {
 		return &directory{opened}, nil
 	}
 	var stat unix.Stat_t
-	if unix.Fstatat(fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW) == nil {
+	if err != unix.ENOENT && unix.Fstatat(fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW) == nil {
 		switch stat.Mode & unix.S_IFMT {
 		case unix.S_IFLNK:
 			err = errIsLink

@@ -56,8 +56,8 @@ func (c *call) everyone(rs []record) []Holder {
 		if files.Files == nil {
 			continue
 		}
-		c.scan(func(pid int) bool {
-			numbers, _ := c.In(files, pid)
+		c.scan(func(pid int, careful bool) bool {
+			numbers, _ := c.In(files, pid, careful)
 			for _, n := range numbers {
 				for i, r := range rs {
 					if r.owner.mark == mark && r.owner.pid != pid && c.isOneOf(place{pid, n}, []place{r.owner.place()}) {

@@ -135,7 +135,8 @@ func TestEveryInterleavingFindsMutants(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.rules.wrap = c.wrap
 			states, story := explore(c.rules, strings.Split(c.scripts, "|")...)
-			if !strings.Contains(story, "inside") && !strings.Contains(story, "get in") && !strings.Contains(story, "ever") {
+			if !strings.Contains(story, "inside") && !strings.Contains(story, "get in") && !strings.Contains(story, "ever") &&
+				!strings.Contains(story, "releases") {
 				t.Fatalf("not found in %d states: %s", states, story)
 			}
 			t.Logf("found after %d states:\n%s", states, story)
@@ -211,10 +212,10 @@ func (m processLock) At(search openfile.Search, p place) openfile.State {
 	return openfile.Absent
 }
 
-func (m processLock) In(openfile.Search, int) ([]int, bool) { return nil, true }
-func (m processLock) Has(openfile.Mark) bool                { return true }
-func (m processLock) Processes() ([]int, error)             { return nil, nil }
-func (m processLock) Last() (int, error)                    { return 1, nil }
+func (m processLock) In(openfile.Search, int, bool) ([]int, bool) { return nil, true }
+func (m processLock) Has(openfile.Mark) bool                      { return true }
+func (m processLock) Processes() ([]int, error)                   { return nil, nil }
+func (m processLock) Last() (int, error)                          { return 1, nil }
 func (m processLock) IsOurs(p place, _ openfile.Mark) (bool, bool) {
 	return m.table[p.number] != nil && (p.pid == m.pid || p.pid == m.parent), true
 }

@@ -31,7 +31,8 @@ const (
 type judged struct {
 	record
 	verdict
-	moved *place
+	isGone bool // the process
+	moved  *place
 }
 
 // A place is a descriptor of a process.
@@ -65,7 +66,8 @@ func (c *call) glanceAt(rs []record, enough int) (js []judged, isEnough bool) {
 			if (r.word == permit) != isPermit {
 				continue
 			}
-			j := judged{record: r, verdict: c.glance(r)}
+			j := judged{record: r}
+			j.verdict, j.isGone = c.glance(r)
 			if j.verdict == held && r.owner.mark != openfile.None {
 				if slices.Contains(at, r.owner.place()) {
 					j.verdict = undecided // the open file there answers for another record
@@ -83,33 +85,35 @@ func (c *call) glanceAt(rs []record, enough int) (js []judged, isEnough bool) {
 	return js, false
 }
 
-// glance judges a record by its own process, which mostly is enough.
-func (c *call) glance(r record) verdict {
+// glance judges a record by its own process, which mostly is enough. It also reports whether that is gone.
+func (c *call) glance(r record) (v verdict, isGone bool) {
 	o := r.owner
 	if claimant(o.nonce) == c.lock {
-		return ours
+		return ours, false
 	}
 	switch here().reach(o.machine) {
 	case unknown:
-		return held
+		return held, false
 	case dead:
-		return gone
+		return gone, true
 	}
 	if r.word == busy || o.number < 0 {
-		return c.judgeProcess(o)
+		return c.judgeProcess(o), false
 	}
 	switch c.At(c.searchFor(o), o.place()) {
 	case openfile.Found:
-		return c.whose(o, o.place())
+		return c.whose(o, o.place()), false
+	case openfile.Gone:
+		isGone = true
 	case openfile.Hidden:
 		if v := c.judgeProcess(o); v != gone || o.mark == openfile.None {
-			return v
+			return v, false
 		}
 	}
 	if o.mark == openfile.None {
-		return gone
+		return gone, isGone
 	}
-	return undecided
+	return undecided, isGone
 }
 
 // judgeProcess judges an owner by the life of its process.
@@ -151,10 +155,10 @@ func (c *call) search(s snapshot, js []judged) {
 	taken := c.takenPlaces(s, js)
 	for i := range js {
 		j := &js[i]
-		if j.verdict != undecided {
+		if j.verdict != undecided || j.isGone {
 			continue
 		}
-		numbers, _ := c.In(c.searchFor(j.owner), j.owner.pid)
+		numbers, _ := c.In(c.searchFor(j.owner), j.owner.pid, true)
 		for _, n := range numbers {
 			if p := (place{j.owner.pid, n}); !c.isOneOf(p, taken) {
 				j.verdict, j.moved = c.whose(j.owner, p), &p
@@ -206,19 +210,30 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []plac
 		files.Files = append(files.Files, c.searchFor(j.owner).Files...)
 	}
 	enough := len(left)
-	if c.Has(mark) {
+	var found []place
+	hasMark := c.Has(mark)
+	if hasMark {
 		enough++ // where one of them may be ours, it matters whether there are more
 	}
-	var found []place
-	_, certain := c.scan(func(pid int) bool {
-		numbers, _ := c.In(files, pid)
+	look := func(pid int, careful bool) (done bool) {
+		if pid == c.actor.pid && !hasMark {
+			return false
+		}
+		numbers, _ := c.In(files, pid, careful)
 		for _, n := range numbers {
 			if p := (place{pid, n}); !c.isOneOf(p, taken) && !c.isOneOf(p, found) {
 				found = append(found, p)
 			}
 		}
 		return len(found) >= enough
-	})
+	}
+	certain := false
+	if o := left[0].owner; len(left) == 1 && o.opened && c.Age(o) < sure {
+		_, certain = c.scanNew(o.pid, look)
+	}
+	if !certain {
+		_, certain = c.scan(look)
+	}
 	c.inDoubt = c.inDoubt || !certain
 	take := func(j *judged, n int) {
 		if j.verdict == undecided && n >= 0 && n < len(found) {
@@ -264,8 +279,8 @@ const (
 // A descriptor can be handed on from child to child while the scan passes: the child has an id that the scan has passed,
 // and the parent ends. So the scan also looks into all processes that have been made meanwhile, until there is no new one;
 // and it does all of that twice. A descriptor that is in flight in a socket is not found.
-func (c *call) scan(look func(pid int) (done bool)) (done, certain bool) {
-	for range 2 {
+func (c *call) scan(look func(pid int, careful bool) (done bool)) (done, certain bool) {
+	for _, careful := range []bool{false, true} {
 		last, err := c.Last()
 		if err != nil {
 			return false, false
@@ -274,7 +289,7 @@ func (c *call) scan(look func(pid int) (done bool)) (done, certain bool) {
 		if err != nil {
 			return false, false
 		}
-		if slices.ContainsFunc(pids, look) {
+		if slices.ContainsFunc(pids, func(pid int) bool { return look(pid, careful) }) {
 			return true, true
 		}
 		if done, ok := c.scanNew(last, look); done || !ok {
@@ -286,7 +301,7 @@ func (c *call) scan(look func(pid int) (done bool)) (done, certain bool) {
 
 // scanNew looks into each process that was made after the one with the id last, until there is no new one or look reports
 // that it is done. certain is false if too many were made.
-func (c *call) scanNew(last int, look func(pid int) (done bool)) (done, certain bool) {
+func (c *call) scanNew(last int, look func(pid int, careful bool) (done bool)) (done, certain bool) {
 	for range maxRounds {
 		now, err := c.Last()
 		if err != nil || now < last || now-last > maxNew { // or the ids have begun again
@@ -297,7 +312,7 @@ func (c *call) scanNew(last int, look func(pid int) (done bool)) (done, certain 
 		}
 		for last < now {
 			last++
-			if c.IsProcess(last) && look(last) {
+			if c.IsProcess(last) && look(last, true) {
 				return true, true
 			}
 		}

@@ -20,6 +20,7 @@ type Lock struct {
 	owner  owner    // for whom the lock is
 	ofSelf bool     // whether that is this process, and no other locks for it
 	file   openFile // whose lock it is, if it is not a process's
+	held   record   // what the last call that locked has made
 	nonces []string // of the records that may be there, see claims.go
 
 	watcher events.Watcher // what waiting has left open
@@ -86,14 +87,12 @@ func (l *Lock) Unlock() error {
 		return ignoreAbsent(err)
 	}
 	defer c.state.close()
-	left, err := c.leave()
-	if err == nil && !left {
-		err = ignoreAbsent(c.release())
+	if err := ignoreAbsent(c.unlock()); err != nil {
+		return c.state.explain("cannot unlock", err)
 	}
-	if err == nil {
-		l.disclaim("")
-	}
-	return c.state.explain("cannot unlock", err)
+	l.held = record{}
+	l.disclaim("")
+	return nil
 }
 
 // Holders returns the holders of the lock, those on other machines included, and then those who wait for it. Where the lock
@@ -146,6 +145,7 @@ func (l *Lock) acquire(ctx context.Context, r Request) error {
 		}
 		return locked
 	}
+	l.held = newRecord(wordOf(r.Mode), c.mine)
 	l.disclaim(c.mine.nonce)
 	return nil
 }

@@ -22,23 +22,32 @@ func OfProcess(dir, path string, pid, number int) (*Lock, error) {
 	return &Lock{dir: dir, path: path, owner: owner, file: openFile{fd: -1}}, nil
 }
 
-// CanBeOfFile reports whether the lock can be that of an open file: this system can mark the open file of descriptor fd.
-func CanBeOfFile(fd int) bool { return openfile.CanMark(fd) }
-
 // OfFile returns the lock on the open file that is our descriptor fd. It lasts until the last descriptor of that open file
-// is closed, in whatever process; who has the open file converts and unlocks it. dir and path are as in OfProcess.
+// is closed, in whatever process; who has the open file converts and unlocks it. dir and path are as in OfProcess. It
+// returns nil where this system cannot mark the open file.
 //
-// Process pid has the open file under a number. That is where others look for it first, and all that other unprivileged
-// users know of it: for them the lock lasts at least as long as that process.
-//
-// alone says that only this process has the open file.
-func OfFile(dir, path string, fd, pid, number int, alone bool) (*Lock, error) {
-	l, err := OfProcess(dir, path, pid, number)
-	if err == nil {
-		l.file = openFile{fd: fd, marked: true, alone: alone, isDirectory: isDirectory(path)}
-		l.owner.file = openfile.Identity(fd)
+// alone says that this process has opened the file, and no other has it. Otherwise holder returns a process that has the
+// open file, and under which number: that is where others look for it first, and all that other unprivileged users know of
+// it. For them the lock lasts at least as long as that process.
+func OfFile(dir, path string, fd int, alone bool, holder func() (pid, number int)) (*Lock, error) {
+	kind, identity := openfile.Stat(fd)
+	if kind == openfile.Other || !openfile.CanMark(fd) {
+		return nil, nil
 	}
-	return l, err
+	owner, err := self()
+	number := fd
+	if !alone && err == nil {
+		var pid int
+		if pid, number = holder(); pid != owner.pid {
+			owner, err = process(pid)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	owner.number, owner.file, owner.opened = number, identity, alone
+	f := openFile{fd: fd, marked: true, alone: alone, isDirectory: kind == openfile.Directory}
+	return &Lock{dir: dir, path: path, owner: owner, file: f}, nil
 }
 
 // An openFile is the open file whose lock it is.

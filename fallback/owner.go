@@ -21,6 +21,7 @@ type owner struct {
 
 	number int           // of the descriptor; -1: the lock is the process's
 	mark   openfile.Mark // of the open file
+	opened bool          // whether the process opened the file itself: only processes that were made later can have it
 	file   string        // identity of the locked file; of a waiter, the mode that it waits for
 	nonce  string        // makes the name unique in history
 }
@@ -79,7 +80,9 @@ func (o owner) String() string {
 	number := ""
 	if o.number >= 0 {
 		number = strconv.Itoa(o.number)
-		if o.mark != openfile.None {
+		if o.mark != openfile.None && o.opened {
+			number += strings.ToUpper(string(o.mark))
+		} else if o.mark != openfile.None {
 			number += string(o.mark)
 		}
 	}
@@ -109,7 +112,8 @@ func parseOwner(s string) (o owner, ok bool) {
 	}
 	if digits := f[6]; digits != "" {
 		if last := digits[len(digits)-1]; last > '9' {
-			o.mark, digits = openfile.Mark(last), digits[:len(digits)-1]
+			o.opened = last < 'a'
+			o.mark, digits = openfile.Mark(last|0x20), digits[:len(digits)-1]
 		}
 		o.number, ok = parseNumber(digits)
 		ok = ok && (o.mark == openfile.None || o.mark == openfile.NoAtime || o.mark == openfile.NonBlock)

@@ -21,6 +21,7 @@ type call struct {
 	system
 	lock *Lock
 	Request
+	actor  owner     // this process
 	busy   string    // the token while this call has it
 	mine   owner     // for the record that this call makes
 	file   string    // identity of the locked file, as it is now
@@ -39,7 +40,7 @@ type call struct {
 
 // newCall returns a call for a lock. actor is this process.
 func newCall(l *Lock, r Request, actor owner, st storage, sy system) *call {
-	c := &call{storage: st, system: sy, lock: l, Request: r, mine: l.owner.renewed()}
+	c := &call{storage: st, system: sy, lock: l, Request: r, actor: actor, mine: l.owner.renewed()}
 	c.busy = newRecord(busy, actor.renewed()).name
 	c.file = l.owner.file
 	if l.file.fd < 0 {
@@ -112,16 +113,9 @@ func (c *call) attempt() (wait []record, err error) {
 			return nil, err
 		}
 		t := s.token
+		hasToken := t.name == c.busy
 		switch {
-		case t.name == c.busy:
-			done, wait, err := c.enter(s)
-			if err != nil {
-				c.move(c.busy, free)
-			}
-			if done || wait != nil || err != nil {
-				return wait, err
-			}
-			continue
+		case hasToken:
 		case t.word == free:
 			if wait := c.reached(s); wait != nil {
 				return wait, nil
@@ -138,10 +132,24 @@ func (c *call) attempt() (wait []record, err error) {
 				return []record{c.follow(j)}, nil
 			}
 		}
-		// free, or left by a dead process: names that will not come again, so that this rename cannot take
-		// from anybody who got the token since the look.
-		if _, err := c.move(t.name, c.busy); err != nil {
-			return nil, err
+		if !hasToken {
+			// free, or left by a dead process: names that will not come again, so that this rename cannot take from anybody
+			// who got the token since the look. And what was seen with such a name is still so: nobody has had the token.
+			moved, err := c.move(t.name, c.busy)
+			if err != nil {
+				return nil, err
+			}
+			if !moved || t.word == free {
+				continue
+			}
+			s.token = record{word: busy, name: c.busy}
+		}
+		done, wait, err := c.enter(s)
+		if err != nil {
+			c.move(c.busy, free)
+		}
+		if done || wait != nil || err != nil {
+			return wait, err
 		}
 	}
 }
@@ -171,7 +179,7 @@ func (c *call) follow(j judged) record {
 	if err != nil {
 		return j.record
 	}
-	o.number, o.mark, o.file = j.moved.number, j.owner.mark, j.owner.file
+	o.number, o.mark, o.file, o.opened = j.moved.number, j.owner.mark, j.owner.file, false
 	r := newRecord(j.word, o.renewed())
 	if moved, err := c.move(j.name, r.name); !moved || err != nil {
 		return j.record
@@ -352,6 +360,9 @@ func (c *call) sort(s snapshot) (own []record, others []judged, dead []record) {
 
 // release gives up all that is ours.
 func (c *call) release() error {
+	if c.lock.file.marked && !c.mayHave() {
+		return nil
+	}
 	for began := c.Now(); ; {
 		s, err := c.look()
 		if err != nil {

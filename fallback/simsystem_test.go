@@ -12,7 +12,8 @@ import (
 // A simFlock is what a flock process knows of the world: the system of its call.
 type simFlock struct {
 	*actor
-	fd int // its descriptor of the locked file
+	fd    int  // its descriptor of the locked file
+	alone bool // whether it has opened that itself
 }
 
 // judgesBusy reports whether the owner that is asked about has the busy token.
@@ -149,6 +150,12 @@ func (s *simFlock) Clear(m openfile.Mark) {
 	if f := s.flags(); f.has(m) {
 		s.setFlags(f.with(m, false))
 	}
+	if s.alone { // it thinks that nobody else has the open file
+		if s.isShared() {
+			s.world.fail(s.name() + " releases a lock that somebody else has, too")
+		}
+		s.table[s.fd].lock = 0
+	}
 }
 
 func (s *simFlock) Has(m openfile.Mark) bool { return s.flags().has(m) }
@@ -158,13 +165,16 @@ func (s *simFlock) At(search openfile.Search, p place) openfile.State {
 	f := s.world.at(p)
 	found := f != nil && (search.Mark == openfile.None || f.flags.has(search.Mark))
 	s.saw(yesno(found))
-	if found {
+	switch {
+	case found:
 		return openfile.Found
+	case !s.world.process(p.pid).alive:
+		return openfile.Gone
 	}
 	return openfile.Absent
 }
 
-func (s *simFlock) In(search openfile.Search, pid int) (numbers []int, visible bool) {
+func (s *simFlock) In(search openfile.Search, pid int, _ bool) (numbers []int, visible bool) {
 	s.lookAt(pid, fmt.Sprintf("looks into %c", 'A'+pid-1))
 	for n := range 20 {
 		if f := s.world.at(place{pid, n}); f != nil && f.flags.has(search.Mark) {
@@ -234,6 +244,8 @@ func (s *simFlock) Last() (int, error) {
 }
 
 func (s *simFlock) IsProcess(int) bool { return true }
+
+func (s *simFlock) Age(owner) time.Duration { return 0 }
 
 func (s *simFlock) StartedSince(pid int, o owner) bool { return pid >= o.pid }
 
@@ -369,11 +381,11 @@ func (a *actor) wait(child *actor) bool {
 // lockOf returns the Lock of a flock for a descriptor, and its system.
 func (a *actor) lockOf(fd int, alone bool) (*Lock, contender) {
 	o := ownerOf(a.pid)
-	o.number, o.file = fd, "f"
+	o.number, o.file, o.opened = fd, "f", alone
 	for p := a.world.process(a.parent); !alone && p.alive && p.table[fd] == a.table[fd]; p = a.world.process(p.parent) {
 		o.pid = p.pid // the eldest ancestor that has the open file
 	}
-	s := &simFlock{a, fd}
+	s := &simFlock{a, fd, alone}
 	l := &Lock{dir: "dir", owner: o, file: openFile{fd: fd, marked: true, alone: alone}}
 	if a.world.rules.wrap != nil {
 		return l, a.world.rules.wrap(s)
@@ -404,8 +416,10 @@ func (a *actor) acquire(l *Lock, s contender, mode Mode, try bool) bool {
 	if try {
 		r.Deadline = time.Unix(0, 0)
 	}
-	blockers, err := a.callOf(l, s, r).acquire(s)
+	c := a.callOf(l, s, r)
+	blockers, err := c.acquire(s)
 	must(err)
+	l.held = newRecord(wordOf(mode), c.mine)
 	if f.lock = 0; blockers == nil {
 		f.lock = mode
 	}
@@ -419,7 +433,7 @@ func (a *actor) lockSelf(verb string) {
 	if a.table[fd] == nil {
 		a.table[fd] = &simFile{id: -a.pid}
 	}
-	var s contender = &simFlock{a, fd}
+	var s contender = &simFlock{a, fd, false}
 	if a.world.rules.wrap != nil {
 		s = a.world.rules.wrap(s.(*simFlock))
 	}
@@ -466,14 +480,6 @@ func (a *actor) runCommand(mode Mode, command []simWord) bool {
 	a.wait(child)
 	a.phase++
 	a.seen, a.nonces = uint64(a.phase), 0
-	c := a.callOf(l, s, Request{})
-	left, err := c.leave()
-	must(err)
-	if !left {
-		if !(&simFlock{a, fd}).isShared() {
-			a.table[fd].lock = 0
-		}
-		must(c.release())
-	}
+	must(a.callOf(l, s, Request{}).unlock())
 	return true
 }

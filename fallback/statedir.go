@@ -33,7 +33,7 @@ func StateDir(path, base string) (string, error) {
 		}
 		return filepath.Join(base, fit(plusses(filepath.ToSlash(path)))), nil
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if isDirectory(path) {
 		return filepath.Join(path, ".flock"), nil
 	}
 	dir, name := filepath.Split(path)

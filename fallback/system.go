@@ -34,7 +34,7 @@ type system interface {
 	Has(openfile.Mark) bool
 	// At, In and Unmarked look at the descriptors of a process.
 	At(s openfile.Search, p place) openfile.State
-	In(s openfile.Search, pid int) (numbers []int, visible bool)
+	In(s openfile.Search, pid int, careful bool) (numbers []int, visible bool)
 	Unmarked(s openfile.Search, p place) bool
 	// Same reports whether two descriptors are one open file, and whether that is known; IsOurs whether one is ours, which
 	// has the mark.
@@ -45,6 +45,8 @@ type system interface {
 	Processes() ([]int, error)
 	Last() (int, error)
 	IsProcess(pid int) bool
+	// Age returns how long ago the process of an owner was started.
+	Age(owner) time.Duration
 	// StartedSince reports whether a process was started when the process of an owner was, or later.
 	StartedSince(pid int, o owner) bool
 }
@@ -57,19 +59,16 @@ func (thisSystem) Owner(pid int) (owner, error) { return process(pid) }
 func (thisSystem) Now() time.Time               { return time.Now() }
 func (thisSystem) Sleep(d time.Duration)        { time.Sleep(d) }
 
-func (s thisSystem) Set() openfile.Mark {
-	if s.fd < 0 || !openfile.CanMark(s.fd) {
-		return openfile.None
-	}
-	return openfile.Set(s.fd)
-}
+func (s thisSystem) Set() openfile.Mark { return openfile.Set(s.fd) }
 
 func (s thisSystem) Clear(m openfile.Mark)    { openfile.Clear(s.fd, m) }
 func (s thisSystem) Has(m openfile.Mark) bool { return s.fd >= 0 && openfile.Has(s.fd, m) }
 
 func (thisSystem) At(s openfile.Search, p place) openfile.State { return s.At(p.pid, p.number) }
-func (thisSystem) In(s openfile.Search, pid int) ([]int, bool)  { return s.In(pid) }
-func (thisSystem) Unmarked(s openfile.Search, p place) bool     { return s.Unmarked(p.pid, p.number) }
+func (thisSystem) In(s openfile.Search, pid int, careful bool) ([]int, bool) {
+	return s.In(pid, careful)
+}
+func (thisSystem) Unmarked(s openfile.Search, p place) bool { return s.Unmarked(p.pid, p.number) }
 func (thisSystem) Same(p, q place) (same, known bool) {
 	return openfile.Same(p.pid, p.number, q.pid, q.number)
 }
@@ -81,6 +80,8 @@ func (s thisSystem) IsOurs(p place, m openfile.Mark) (same, known bool) {
 func (thisSystem) Processes() ([]int, error) { return proc.Processes() }
 func (thisSystem) Last() (int, error)        { return proc.Last() }
 func (thisSystem) IsProcess(pid int) bool    { return proc.IsProcess(pid) }
+
+func (thisSystem) Age(o owner) time.Duration { return proc.Age(o.start) }
 
 func (thisSystem) StartedSince(pid int, o owner) bool {
 	start, _ := proc.Start(pid)

@@ -21,6 +21,15 @@ const (
 	NonBlock Mark = 'n'
 )
 
+// A Kind is one of file.
+type Kind uint8
+
+const (
+	Other Kind = iota
+	Regular
+	Directory
+)
+
 // A State is what a process has under a descriptor number.
 type State uint8
 
@@ -31,11 +40,13 @@ const (
 	Found
 	// Hidden is unknown: this user may not look into the process.
 	Hidden
+	// Gone is that there is no such process.
+	Gone
 )
 
 // A Search says what to look for: open files of one file that have the mark.
 type Search struct {
-	// Files are the identities that the file may have (Identity). It can have two: when overlayfs copies a file, those
+	// Files are the identities that the file may have (Stat). It can have two: when overlayfs copies a file, those
 	// who have it open see another one from then on.
 	Files []string
 	// Mark is the mark; with None, open files without a mark are found.

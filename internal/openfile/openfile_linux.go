@@ -3,7 +3,6 @@ package openfile
 import (
 	"bytes"
 	"hash/fnv"
-	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -26,13 +25,24 @@ func (m Mark) flag() int {
 	return 0
 }
 
-// CanMark reports whether the open file of a descriptor can be marked: it is a regular file or a directory, and /proc
-// shows its flags.
-func CanMark(fd int) bool {
+// Stat returns the kind of a descriptor's file, and its identity: a word that tells it from every other file, "" if it is
+// not open.
+func Stat(fd int) (k Kind, identity string) {
 	var stat unix.Stat_t
-	if unix.Fstat(fd, &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG && stat.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return false
+	if unix.Fstat(fd, &stat) != nil {
+		return Other, ""
 	}
+	switch stat.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		k = Regular
+	case unix.S_IFDIR:
+		k = Directory
+	}
+	return k, identityOf(&stat)
+}
+
+// CanMark reports whether the open file of a descriptor can be marked: /proc shows its flags.
+func CanMark(fd int) bool {
 	flags, err := flagsOf(fd)
 	shown, seen := flagsShown("/proc/self/", fd)
 	return err == nil && seen == Found && shown&^unix.O_CLOEXEC == flags
@@ -73,25 +83,16 @@ func setFlags(fd, flags int) error {
 	return err
 }
 
-// Identity returns a word that tells the file of a descriptor from every other one, "" if it is not open.
-func Identity(fd int) string {
-	var stat unix.Stat_t
-	if unix.Fstat(fd, &stat) != nil {
-		return ""
-	}
-	return identity(&stat)
-}
-
-// IdentityOf is Identity for the name of a file.
+// IdentityOf returns the identity of the file called path.
 func IdentityOf(path string) string {
 	var stat unix.Stat_t
 	if unix.Stat(path, &stat) != nil {
 		return ""
 	}
-	return identity(&stat)
+	return identityOf(&stat)
 }
 
-func identity(stat *unix.Stat_t) string {
+func identityOf(stat *unix.Stat_t) string {
 	h := fnv.New64a()
 	b := strconv.AppendUint(nil, uint64(stat.Dev), 36)
 	h.Write(strconv.AppendUint(append(b, ' '), stat.Ino, 36))
@@ -101,16 +102,18 @@ func identity(stat *unix.Stat_t) string {
 // At looks at descriptor number of process pid.
 func (s Search) At(pid, number int) State {
 	state := s.at(procDir(pid), number)
-	if state != Absent {
+	switch {
+	case state != Absent:
 		return state
+	case unix.Kill(pid, 0) == unix.ESRCH:
+		return Gone
+	case !isVisible(pid):
+		return Hidden
 	}
 	for _, dir := range otherTables(pid) {
 		if state := s.at(dir, number); state != Absent {
 			return state
 		}
-	}
-	if isConcealed(pid) {
-		return Hidden
 	}
 	return Absent
 }
@@ -144,7 +147,7 @@ func (s Search) compare(dir string, number int) State {
 		return Absent
 	case err != nil:
 		return Hidden
-	case slices.Contains(s.Files, identity(&stat)):
+	case slices.Contains(s.Files, identityOf(&stat)):
 		return Found
 	}
 	return Absent
@@ -152,86 +155,111 @@ func (s Search) compare(dir string, number int) State {
 
 // In returns the descriptors of process pid that are open files to be found, in ascending order, and whether this user
 // may look into the process.
-func (s Search) In(pid int) (numbers []int, visible bool) {
-	numbers, visible = s.in(procDir(pid))
-	if len(numbers) == 0 && visible {
-		for _, dir := range otherTables(pid) {
-			more, _ := s.in(dir)
-			numbers = append(numbers, more...)
+//
+// A shell moves descriptors while a function runs, and a look that passes the old number and the new one at the wrong moments
+// sees neither. So where nothing is found while the table changes, In looks again; and if it is to be careful, so it does
+// while the process runs.
+func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
+	const most = 30
+	dirs := []string{procDir(pid)}
+	for tries := 0; tries < most; tries++ {
+		runs := ""
+		if careful {
+			runs = runsOf(pid)
 		}
-		visible = len(numbers) > 0 || !isConcealed(pid)
-	}
-	return numbers, visible
-}
-
-// in looks through a table of descriptors. A shell moves descriptors while a function runs, and a look that passes the old
-// number and the new one at the wrong moments sees neither. So where nothing is found while the table changes, in looks again.
-func (s Search) in(dir string) (numbers []int, visible bool) {
-	fd, err := unix.Open(dir+"fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err == unix.ENOENT || err == unix.ESRCH
-	}
-	defer unix.Close(fd)
-	before, err := proc.Names(fd)
-	for tries := 30; err == nil; tries-- {
-		if len(before) > 200 { // a table that long always changes
-			tries -= 10
+		all, changed := 0, false
+		for _, dir := range dirs {
+			found, n, moved, err := s.pass(dir)
+			switch {
+			case err == unix.ENOENT || err == unix.ESRCH:
+				return nil, isVisible(pid)
+			case err != nil:
+				return nil, false
+			}
+			numbers, all, changed = append(numbers, found...), all+n, changed || moved
 		}
-		var changed bool
-		numbers, changed = s.pass(fd, dir, before)
-		if len(numbers) > 0 || tries <= 0 {
+		switch {
+		case all == 0 && len(dirs) == 1:
+			dirs = otherTables(pid)
+			changed = len(dirs) > 0
+		case careful && !changed:
+			changed = runs == "" || runs != runsOf(pid)
+		}
+		if len(numbers) > 0 || !changed {
 			break
 		}
-		var after []string
-		if _, err = unix.Seek(fd, 0, io.SeekStart); err == nil {
-			after, err = proc.Names(fd)
+		tries += all / 20 // a long table always changes
+		if careful {
+			time.Sleep(rand.N(50 * time.Microsecond))
 		}
-		if err == nil && !changed && slices.Equal(before, after) {
-			break
-		}
-		before = after
 	}
 	slices.Sort(numbers)
-	return numbers, err == nil || err == unix.ENOENT || err == unix.ESRCH
+	return numbers, true
 }
 
-// pass looks at the descriptors with these names once, and reports whether one of them was not there any more.
-func (s Search) pass(fd int, dir string, names []string) (numbers []int, changed bool) {
-	var link [64]byte
+// pass looks through the table of descriptors in a directory of /proc once. It returns the descriptors that are to be found,
+// how many there are in all, and whether the table has changed meanwhile.
+func (s Search) pass(dir string) (numbers []int, all int, changed bool, err error) {
+	fd, err := unix.Open(dir+"fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	defer unix.Close(fd)
+	names, err := proc.Names(fd)
 	for _, name := range names {
-		number, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
 		// Sockets, pipes and the like have no path. To read the link is faster than to read the flags.
+		var link [64]byte
 		n, err := unix.Readlinkat(fd, name, link[:])
-		if err == unix.ENOENT {
-			changed = true
+		if err == unix.EACCES || err == unix.EPERM {
+			return nil, 0, false, err
 		}
-		if err != nil || link[0] != '/' || string(link[:n]) == "/dev/null" {
+		if err == nil && (link[0] != '/' || string(link[:n]) == "/dev/null") {
 			continue
 		}
+		number, _ := strconv.Atoi(name)
 		if s.at(dir, number) == Found {
 			numbers = append(numbers, number)
 		} else if _, err = unix.Readlinkat(fd, name, link[:]); err != nil {
 			changed = true
 		}
 	}
-	return numbers, changed
+	return numbers, len(names), changed, err
 }
 
-// Find returns the number under which process pid has the open file that is our descriptor fd. Where kcmp(2) is not to be
-// had, it is that of any open file of the same file, preferably the same number.
-func Find(pid, fd int) (number int, state State) {
-	s := Search{Files: []string{Identity(fd)}}
+// runsOf returns a word that changes when a process runs; "" while it runs. It knows the first thread only: programs with more
+// do not move descriptors.
+func runsOf(pid int) string {
+	fd, err := unix.Open(procDir(pid)+"status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(fd)
+	var text [4096]byte
+	n, _ := unix.Read(fd, text[:])
+	_, rest, _ := bytes.Cut(text[:max(n, 0)], []byte("\nState:\t"))
+	_, switches, found := bytes.Cut(rest, []byte("\nvoluntary_ctxt_switches:"))
+	if !found || rest[0] == 'R' {
+		return ""
+	}
+	return string(switches)
+}
+
+// Find returns the number under which process pid has the open file that is our descriptor fd; number is looked at first,
+// and with elsewhere the others, too. Where kcmp(2) is not to be had, any open file of the same file will do.
+func Find(pid, number, fd int, elsewhere bool) (found int, state State) {
+	_, identity := Stat(fd)
+	s := Search{Files: []string{identity}}
 	isIt := func(n int) bool {
 		same, known := Same(pid, n, os.Getpid(), fd)
 		return same || !known
 	}
-	if state = s.At(pid, fd); state == Hidden || state == Found && isIt(fd) {
-		return fd, state
+	if state = s.At(pid, number); state == Found && !isIt(number) {
+		state = Absent
 	}
-	numbers, visible := s.In(pid)
+	if state != Absent || !elsewhere {
+		return number, state
+	}
+	numbers, visible := s.In(pid, false)
 	if !visible {
 		return 0, Hidden
 	}
@@ -348,13 +376,13 @@ func otherTables(pid int) (dirs []string) {
 	return dirs
 }
 
-// isConcealed reports whether a process lives of which this user may not see the descriptors, or which /proc does not show
-// at all (the mount option hidepid).
-func isConcealed(pid int) bool {
+// isVisible reports whether this user may see the descriptors of a process, or there is none. With the mount option hidepid
+// /proc does not show other users' processes at all.
+func isVisible(pid int) bool {
 	fd, err := unix.Open(procDir(pid)+"fdinfo", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err == nil {
 		unix.Close(fd)
-		return false
+		return true
 	}
-	return unix.Kill(pid, 0) != unix.ESRCH
+	return unix.Kill(pid, 0) == unix.ESRCH
 }

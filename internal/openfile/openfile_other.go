@@ -12,13 +12,13 @@ func Clear(int, Mark) {}
 
 func Has(int, Mark) bool { return false }
 
-func Identity(int) string { return "" }
+func Stat(int) (Kind, string) { return Other, "" }
 
 func IdentityOf(string) string { return "" }
 
 func (Search) At(pid, number int) State { return Hidden }
 
-func (Search) In(pid int) (numbers []int, visible bool) { return nil, false }
+func (Search) In(pid int, careful bool) (numbers []int, visible bool) { return nil, false }
 
 func (Search) Unmarked(pid, number int) bool { return false }
 
@@ -26,4 +26,4 @@ func Same(pid, number, pid2, number2 int) (same, known bool) { return false, fal
 
 func IsOurs(pid, number, fd int, m Mark) (same, known bool) { return false, false }
 
-func Find(pid, fd int) (number int, state State) { return 0, Hidden }
+func Find(pid, number, fd int, elsewhere bool) (found int, state State) { return 0, Hidden }

@@ -2,10 +2,12 @@ package proc
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,8 +49,10 @@ func Last() (int, error) {
 	return pid, err
 }
 
-// Names reads the names in an open directory, from where it was read last. It needs fewer system calls than os.File.
+// Names reads the names in an open directory of /proc. There, unlike elsewhere, a call that does not fill the buffer has
+// reached the end.
 func Names(dir int) (names []string, err error) {
+	const longest = 24 + 256 // bytes that an entry takes
 	b := make([]byte, 8192)
 	for {
 		n, err := unix.ReadDirent(dir, b)
@@ -59,6 +63,9 @@ func Names(dir int) (names []string, err error) {
 			return names, err
 		}
 		_, _, names = unix.ParseDirent(b[:n], -1, names)
+		if n < len(b)-longest {
+			return names, nil
+		}
 	}
 }
 
@@ -75,4 +82,15 @@ func IsProcess(pid int) bool {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	_, group, _ := bytes.Cut(status, []byte("\nTgid:\t"))
 	return err == nil && bytes.HasPrefix(group, []byte(strconv.Itoa(pid)+"\n"))
+}
+
+// Age returns how long ago a process with this start time was started, see Start.
+func Age(start string) time.Duration {
+	const tick = 10 * time.Millisecond // sysconf(_SC_CLK_TCK) is 100 on every Linux
+	ticks, err := strconv.ParseInt(start, 10, 64)
+	var now unix.Timespec
+	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+		return math.MaxInt64
+	}
+	return time.Duration(now.Nano()) - time.Duration(ticks)*tick
 }

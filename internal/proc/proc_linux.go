@@ -22,8 +22,9 @@ func ThisMachine() Machine {
 		Namespace: namespace("pid") + "." + namespace("time"),
 	}
 	for _, file := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} { // machine-id(5)
-		if id := firstLine(file); len(id) == 32 && m.ID == "" {
+		if id := firstLine(file); len(id) == 32 {
 			m.ID = id
+			break
 		}
 	}
 	return m

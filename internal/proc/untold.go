@@ -4,7 +4,9 @@ package proc
 
 import (
 	"errors"
+	"math"
 	"os"
+	"time"
 )
 
 // IsSetUserID reports whether this process has more rights than its caller, as a set-user-id or set-group-id program.
@@ -27,6 +29,8 @@ func Processes() ([]int, error) { return nil, errors.ErrUnsupported }
 func Last() (int, error) { return 0, errors.ErrUnsupported }
 
 func IsProcess(int) bool { return false }
+
+func Age(string) time.Duration { return math.MaxInt64 }
 
 func KernelLocks(name string, fd int) ([]LockHolder, error) {
 	return nil, errors.New("this system does not tell who holds a kernel lock")
