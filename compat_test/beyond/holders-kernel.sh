@@ -22,8 +22,9 @@ flock -s g sleep 100 & b=$!
 python3 -c 'import fcntl, time; h = open("h", "w"); fcntl.lockf(h, fcntl.LOCK_EX); open("has", "w"); time.sleep(100)' & c=$!
 await '[ -e has ] && flock --holders f >/dev/null && flock --holders g >/dev/null'
 for name in f g h; do
-	pid=$(lslocks -n -r -o PID,PATH,MODE | awk -v path="$PWD/$name" '$2 == path {print $1}')
-	mode=$(lslocks -n -r -o PID,PATH,MODE | awk -v path="$PWD/$name" '$2 == path {print $3}')
+	# While other locks come and go, lslocks shows a lock twice, or not at all.
+	await 'lslocks -n -r -o PID,MODE,PATH | grep " $PWD/$name\$" >line'
+	read pid mode rest <line
 	echo $name $mode $(flock --holders $name | awk -v pid=$pid '$1 == pid {print $2}')
 done
 #> f WRITE exclusive
