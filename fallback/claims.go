@@ -8,9 +8,6 @@ import (
 // Several Locks of one process may have the same owner, and then only the nonces tell whose record is whose. Each Lock
 // claims the nonce of a record before it makes the record, and disclaims it when that is gone. A nonce that nobody in
 // this process claims is that of another process, which has locked for the same owner.
-//
-// The mutex also orders memory as that of a sync.Mutex does: it is locked before a record goes, as that is judged, and
-// after one stands, so that what a holder has written is there for the next.
 var claims = struct {
 	sync.Mutex
 	by map[string]*Lock // nonce

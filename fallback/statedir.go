@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -149,7 +150,12 @@ func (s *stateDir) explain(op string, err error) error {
 	return &stateDirError{op, s.path, err}
 }
 
+// changes orders memory as a sync.Mutex does, for several Locks of one process: what a holder has written before it changes
+// the directory is there for whoever sees the change.
+var changes atomic.Int64
+
 func (s *stateDir) List() ([]string, error) {
+	defer changes.Load()
 	names, err := s.dir.names()
 	if err == nil && len(names) == 0 || errors.Is(err, fs.ErrNotExist) {
 		// There always is a token. That there is nothing at all may mean that somebody removed the directory and
@@ -162,9 +168,22 @@ func (s *stateDir) List() ([]string, error) {
 }
 
 func (s *stateDir) Exists(name string) (bool, error) { return s.dir.exists(name) }
-func (s *stateDir) Rename(old, new string) error     { return s.dir.rename(old, s.dir, new) }
-func (s *stateDir) Create(name string) error         { return s.dir.create(name) }
-func (s *stateDir) Remove(name string) error         { return s.dir.remove(name) }
+
+func (s *stateDir) Rename(old, new string) error {
+	changes.Add(1)
+	defer changes.Load()
+	return s.dir.rename(old, s.dir, new)
+}
+
+func (s *stateDir) Create(name string) error {
+	changes.Add(1)
+	return s.dir.create(name)
+}
+
+func (s *stateDir) Remove(name string) error {
+	changes.Add(1)
+	return s.dir.remove(name)
+}
 
 // A state directory is made with its token inside, as NAME.new/OWNER, and then renamed to NAME. A rename onto a directory
 // that is not empty fails, so one maker wins, and nobody ever finds a directory without a token and has to guess whether it

@@ -5,6 +5,7 @@ import (
 
 	"example.org/flock/internal/openfile"
 	"example.org/flock/internal/proc"
+	"example.org/flock/internal/sys"
 )
 
 // storage is a state directory as the protocol uses it.
@@ -57,7 +58,7 @@ type thisSystem struct{ fd int }
 func (thisSystem) Fate(o owner) fate            { return here().judge(o) }
 func (thisSystem) Owner(pid int) (owner, error) { return process(pid) }
 func (thisSystem) Now() time.Time               { return time.Now() }
-func (thisSystem) Sleep(d time.Duration)        { time.Sleep(d) }
+func (thisSystem) Sleep(d time.Duration)        { sys.Sleep(d) }
 
 func (s thisSystem) Set() openfile.Mark { return openfile.Set(s.fd) }
 

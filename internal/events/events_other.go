@@ -5,6 +5,8 @@ package events
 import (
 	"errors"
 	"time"
+
+	"example.org/flock/internal/sys"
 )
 
 // Supported reports whether this system has events.
@@ -32,7 +34,7 @@ func (*watches) close() {}
 
 func (*watches) wait(d time.Duration, look Look, _ []process) (Event, []int) {
 	return waitAndLook(d, look, func(d time.Duration) (Event, []int) {
-		time.Sleep(d)
+		sys.Sleep(d)
 		return Timeout, nil
 	})
 }

@@ -60,7 +60,7 @@ func (l Limit) Wait(d time.Duration) error {
 		}
 		d = min(d, left)
 	}
-	time.Sleep(d)
+	sys.Sleep(d)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/proc"
+	"example.org/flock/internal/sys"
 )
 
 // flag returns the status flag of a mark.
@@ -190,7 +191,7 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 		}
 		tries += all / 20 // a long table always changes
 		if careful {
-			time.Sleep(rand.N(50 * time.Microsecond))
+			sys.Sleep(rand.N(50 * time.Microsecond))
 		}
 	}
 	slices.Sort(numbers)
@@ -303,7 +304,7 @@ func IsOurs(pid, number, fd int, m Mark) (same, known bool) {
 		if same || !known {
 			break
 		}
-		time.Sleep(rand.N(time.Millisecond))
+		sys.Sleep(rand.N(time.Millisecond))
 	}
 	return same, known
 }

@@ -5,12 +5,15 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 )
 
 var (
 	ErrRange   = errors.New("out of range")
 	ErrInvalid = errors.New("invalid argument")
 )
+
+func Sleep(d time.Duration) { time.Sleep(d) }
 
 // Text returns the system's text of an error.
 func Text(err error) string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,6 +15,12 @@ var (
 	ErrRange   error = syscall.ERANGE
 	ErrInvalid error = syscall.EINVAL
 )
+
+// Sleep pauses for d. It is not time.Sleep, which opens descriptors at its first call and ends the process if there are none.
+func Sleep(d time.Duration) {
+	t := unix.NsecToTimeval(int64(d))
+	unix.Select(0, nil, nil, nil, &t)
+}
 
 // Text returns the text of an error, that of the C library for an errno: Go's begins in lower case.
 func Text(err error) string {

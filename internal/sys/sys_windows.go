@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/windows"
 )
@@ -13,6 +14,8 @@ var (
 	ErrRange   error = syscall.ERANGE
 	ErrInvalid error = syscall.EINVAL
 )
+
+func Sleep(d time.Duration) { time.Sleep(d) }
 
 // Text returns the system's text of an error.
 func Text(err error) string {
