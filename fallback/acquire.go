@@ -53,6 +53,7 @@ func (c *call) acquire(p pauser) (blockers []record, err error) {
 		if err := p.pause(blockers, passing); err != nil {
 			return nil, err
 		}
+		c.renewBusy() // whoever sees the same busy token for a second takes it for stuck
 	}
 }
 

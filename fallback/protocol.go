@@ -41,13 +41,16 @@ type call struct {
 // newCall returns a call for a lock. actor is this process.
 func newCall(l *Lock, r Request, actor owner, st storage, sy system) *call {
 	c := &call{storage: st, system: sy, lock: l, Request: r, actor: actor, mine: l.owner.renewed()}
-	c.busy = newRecord(busy, actor.renewed()).name
+	c.renewBusy()
 	c.file = l.owner.file
 	if l.file.fd < 0 {
 		c.file = openfile.IdentityOf(l.path)
 	}
 	return c
 }
+
+// renewBusy makes a new name for the busy token.
+func (c *call) renewBusy() { c.busy = newRecord(busy, c.actor.renewed()).name }
 
 // How often a listing without exactly one token is looked at again before it is believed.
 const looks = 12

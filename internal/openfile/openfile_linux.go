@@ -116,6 +116,9 @@ func (s Search) At(pid, number int) State {
 			return state
 		}
 	}
+	if proc.IsEnding(pid) {
+		return Hidden
+	}
 	return Absent
 }
 

@@ -40,8 +40,6 @@ func namespace(kind string) string {
 	return strings.TrimSuffix(number, "]")
 }
 
-// CanTell reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it anew,
-// /proc shows the processes of the old one, and every look into it would be at another process.
 // IsSetUserID reports whether this process has more rights than its caller, as a set-user-id or set-group-id program or one
 // with capabilities. The kernel says so in the auxiliary vector, getauxval(3).
 func IsSetUserID() bool {
@@ -54,6 +52,8 @@ func IsSetUserID() bool {
 	return secure
 }
 
+// CanTell reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it anew,
+// /proc shows the processes of the old one, and every look into it would be at another process.
 func CanTell() error {
 	if !hasOwnProc() {
 		return errors.New("without a /proc of this pid namespace processes cannot be told apart")
@@ -90,10 +90,19 @@ func Parent(pid int) int {
 	return s.parent
 }
 
+// IsEnding reports whether a process has begun to end and is not a zombie yet. It shows no descriptors any more, but the
+// kernel may still be closing them, and its kernel locks last until it has.
+func IsEnding(pid int) bool {
+	const exiting = 4 // PF_EXITING in include/linux/sched.h
+	s, ok := readStat(pid)
+	return ok && s.state != 'X' && s.state != 'Z' && s.flags&exiting != 0
+}
+
 // stat is what is read from proc_pid_stat(5).
 type stat struct {
 	state  byte   // field 3
 	parent int    // field 4
+	flags  int    // field 9
 	start  string // field 22
 }
 
@@ -113,6 +122,7 @@ func readStat(pid int) (s stat, ok bool) {
 	}
 	s.state, s.start = fields[0][0], string(fields[19])
 	s.parent, _ = strconv.Atoi(string(fields[1]))
+	s.flags, _ = strconv.Atoi(string(fields[6]))
 	return s, true
 }
 
