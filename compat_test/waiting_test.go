@@ -164,27 +164,32 @@ func TestWaitingCostsNothing(t *testing.T) {
 	}
 }
 
+// closing is a holder that gives the lock up by closing its descriptor, and lives on until the lock has come round.
+var closing = []string{"sh", "-c", "exec 9>f; flock 9; read line; exec 9>&-; flock f true"}
+
 // TestOldestWaiterStopped asserts that waiters that are stopped do not keep the others from the lock.
 func TestOldestWaiterStopped(t *testing.T) {
-	for _, stopped := range []int{1, 3, 5} { // a release wakes the three oldest waiters
-		t.Run(fmt.Sprint(stopped), func(t *testing.T) {
-			t.Parallel()
-			q := newWaitQueue(t, t.TempDir())
-			oldest := q.addWaiters(stopped, oursPath, "f", "true")
-			for _, c := range oldest {
-				unix.Kill(-c.Process.Pid, unix.SIGSTOP)
-			}
-			others := q.addWaiters(4, oursPath, "f", "true")
-			q.in.Close()
-			t.Logf("the others ended after %v", q.finish(append(others, q.holder)...))
-			for _, c := range oldest {
-				unix.Kill(-c.Process.Pid, unix.SIGCONT)
-			}
-			q.finish(oldest...)
-			if names := q.names(""); len(names) != 1 || names[0] != "free" {
-				t.Errorf("left: %q", names)
-			}
-		})
+	for _, stopped := range []int{1, 3, 12, 20} {
+		for name, holder := range map[string][]string{"ends": nil, "closes": closing} {
+			t.Run(fmt.Sprint(stopped, ", holder ", name), func(t *testing.T) {
+				t.Parallel()
+				q := newWaitQueue(t, t.TempDir(), holder...)
+				oldest := q.addWaiters(stopped, oursPath, "f", "true")
+				for _, c := range oldest {
+					unix.Kill(-c.Process.Pid, unix.SIGSTOP)
+				}
+				others := q.addWaiters(4, oursPath, "f", "true")
+				q.in.Close()
+				t.Logf("the others ended after %v", q.finish(append(others, q.holder)...))
+				for _, c := range oldest {
+					unix.Kill(-c.Process.Pid, unix.SIGCONT)
+				}
+				q.finish(oldest...)
+				if names := q.names(""); len(names) != 1 || names[0] != "free" {
+					t.Errorf("left: %q", names)
+				}
+			})
+		}
 	}
 }
 

@@ -161,10 +161,10 @@ func (s Search) compare(dir string, number int) State {
 // may look into the process.
 //
 // A shell moves descriptors while a function runs, and a look that passes the old number and the new one at the wrong moments
-// sees neither. So where nothing is found while the table changes, In looks again; and if it is to be careful, so it does
-// while the process runs.
+// sees neither: one look in 300 where a shell does nothing else. So where nothing is found while the table changes, In looks
+// again, and if it is to be careful, it does so a few times while the process runs.
 func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
-	const most = 30
+	const most, mostRunning = 30, 6
 	dirs := []string{procDir(pid)}
 	for tries := 0; tries < most; tries++ {
 		runs := ""
@@ -186,16 +186,13 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 		case all == 0 && len(dirs) == 1:
 			dirs = otherTables(pid)
 			changed = len(dirs) > 0
-		case careful && !changed:
+		case careful && !changed && tries < mostRunning:
 			changed = runs == "" || runs != runsOf(pid)
 		}
 		if len(numbers) > 0 || !changed {
 			break
 		}
 		tries += all / 20 // a long table always changes
-		if careful {
-			sys.Sleep(rand.N(50 * time.Microsecond))
-		}
 	}
 	slices.Sort(numbers)
 	return numbers, true

@@ -1,0 +1,151 @@
+//go:build linux
+
+package compat_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestHolderEndsAtEverySystemCall stops a waiter after its first, second, ... system call, lets the holder go meanwhile, and
+// asserts that the waiter then gets the lock: no event is lost, whenever it comes. It takes about one call in eight, at random;
+// with FLOCK_TORTURE set, all.
+func TestHolderEndsAtEverySystemCall(t *testing.T) {
+	t.Parallel()
+	skipInCheck(t)
+	step := 15
+	if os.Getenv("FLOCK_TORTURE") != "" {
+		step = 1
+	}
+	for name, holder := range map[string][]string{
+		"killed": {oursPath, "-F", "f", "cat"},
+		"closes": {"sh", "-c", "exec 9>f; flock 9; read line; exec 9>&-; while [ -e held ]; do sleep .1; done"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var worst time.Duration
+			stops := 0
+			for n := 1; ; n += 1 + rand.N(step) {
+				took, stopped := endHolderAt(t, n, name == "killed", holder)
+				if took > 20*time.Second { // a lost event is noticed after minutes
+					t.Errorf("the waiter, stopped after %d calls, got the lock %v after the holder was gone", n, took)
+				}
+				if !stopped {
+					break
+				}
+				stops++
+				worst = max(worst, took)
+			}
+			if stops < 10 {
+				t.Errorf("only %d stops", stops)
+			}
+			t.Logf("%d stops, and the waiter in at most %v later", stops, worst)
+		})
+	}
+}
+
+// endHolderAt lets the holder go while a waiter is stopped after n system calls. It returns how long it then took until the
+// waiter had had the lock, and whether the waiter was stopped before it slept.
+func endHolderAt(t *testing.T, n int, kill bool, holder []string) (took time.Duration, stopped bool) {
+	q := newWaitQueue(t, t.TempDir(), holder...)
+	held := filepath.Join(q.dir, "held")
+	os.WriteFile(held, nil, 0o666)
+	w := q.command(oursPath, "f", "true")
+	runtime.LockOSThread()
+	w.SysProcAttr.Ptrace = true
+	q.start(w)
+	stopped, err := stopAfter(w.Process.Pid, n)
+	runtime.UnlockOSThread()
+	if err != nil {
+		t.Skip("needs the permission to trace: ", err)
+	}
+	q.await("a waiter that is stopped or waits", func() bool {
+		return isInState(w.Process.Pid, "T") || !stopped && len(q.names("wait,")) > 0
+	})
+	if kill {
+		q.holder.Process.Kill()
+		q.holder.Wait()
+	}
+	q.in.Close()
+	if !kill {
+		q.await("a closed descriptor", func() bool {
+			_, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/9", q.holder.Process.Pid))
+			return err != nil
+		})
+	}
+	unix.Kill(w.Process.Pid, unix.SIGCONT)
+	took = q.finish(w)
+	os.Remove(held)
+	if !kill {
+		q.finish(q.holder)
+	}
+	return took, stopped
+}
+
+// stopAfter lets a traced process that has just been started make n system calls, and then stops it and no longer traces it.
+// It returns false if the process has gone to sleep before.
+func stopAfter(pid, n int) (stopped bool, err error) {
+	var status syscall.WaitStatus
+	if _, err = syscall.Wait4(pid, &status, 0, nil); err != nil {
+		return false, err
+	}
+	if err = syscall.PtraceSetOptions(pid, unix.PTRACE_O_TRACESYSGOOD); err != nil {
+		return false, err
+	}
+	const isCall = 0x80
+	for stops := 0; stops < 2*n; { // one before each call and one after it
+		signal := 0
+		if s := status.StopSignal(); s != unix.SIGTRAP && s != unix.SIGTRAP|isCall {
+			signal = int(s)
+		}
+		if err = syscall.PtraceSyscall(pid, signal); err != nil {
+			return false, err
+		}
+		for asleep := 0; ; {
+			got, err := syscall.Wait4(pid, &status, syscall.WNOHANG, nil)
+			if err != nil {
+				return false, err
+			}
+			if got == pid {
+				break
+			}
+			if asleep++; !isInState(pid, "S") {
+				asleep = 0
+			}
+			if asleep > 200 { // for a tenth of a second and more: longer than it pauses
+				unix.Kill(pid, unix.SIGCONT) // a process that does not stop cannot be detached from
+				if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
+					return false, err
+				}
+				return false, detach(pid, 0)
+			}
+			time.Sleep(500 * time.Microsecond)
+		}
+		if status.StopSignal() == unix.SIGTRAP|isCall {
+			stops++
+		}
+	}
+	return true, detach(pid, unix.SIGSTOP)
+}
+
+func detach(pid int, signal unix.Signal) error {
+	_, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(pid), 0, uintptr(signal), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func isInState(pid int, state string) bool {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return strings.Contains(string(text), "\nState:\t"+state)
+}
