@@ -164,7 +164,7 @@ func (s Search) compare(dir string, number int) State {
 // sees neither: one look in 300 where a shell does nothing else. So where nothing is found while the table changes, In looks
 // again, and if it is to be careful, it does so a few times while the process runs.
 func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
-	const most, mostRunning = 30, 6
+	const most, mostRunning = 30, 3
 	dirs := []string{procDir(pid)}
 	for tries := 0; tries < most; tries++ {
 		runs := ""
