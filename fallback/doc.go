@@ -1,5 +1,5 @@
 // Package fallback locks files on systems and filesystems that have no locks of their own: exclusively, shared, or with a
-// limited number of permits, each lock following the life of a process.
+// limited number of permits, each lock following the life of a process or of an open file.
 //
 // You may use it if everybody who locks the file uses it, may rename files in the same directory beside the file, and that
 // directory is on a local filesystem or on NFS. Then an exclusive holder is alone, and a lock whose owner has died, at
@@ -20,9 +20,8 @@
 // shared holders ever lets an exclusive one in; flock(2) promises neither. A conversion is not atomic: an upgrade that has to
 // wait gives up its shared lock first.
 //
-// Within one process each Lock is a holder of its own, whatever its owner: goroutines with a Lock each exclude each other,
-// and an Unlock frees what this Lock has. Locks of different processes that have the same owner, Tag included, are one
-// holder: what one of them has locked the other converts and unlocks, as flock(1) does for the shell that calls it.
+// Within one process each Lock is a holder of its own: goroutines with a Lock each exclude each other, and an Unlock frees
+// what this Lock has.
 //
 // # What it needs
 //
@@ -60,17 +59,23 @@
 //	downgrade  create shared,ME, excl,ME -> free
 //	upgrade    exclusive, and then remove shared,ME
 //
-// The ID of a busy token names the process that makes the moves; those of the other names the owner of the lock, which
-// may be another process.
+// The ID of a busy token names the process that makes the moves; those of the other names the owner of the lock.
+//
+// # Whose lock it is
+//
+// The owner of a lock is a process, as for a Lock that Open makes, or an open file (OfFile): then the lock lasts until the last
+// process that has the open file closes it. The open file carries a mark, a status flag that Linux keeps exactly that long, and
+// shows in /proc/PID/fdinfo; see package openfile. The ID of such a lock names the mark, and a process and descriptor number at
+// which others look first. If the open file is not there, they look into all processes, and the first who finds it renames the
+// record for the place where it is. One open file answers for at most one ID. A flag that has another reason can make a lock look
+// held, never free.
 //
 // # Who is alive
 //
-// An owner is judged from the machine that it runs on only. One on another machine, or in another pid namespace, counts
+// A process is judged from the machine that it runs on only. One on another machine, or in another pid namespace, counts
 // as alive, and errors say so. The processes of an earlier boot of this machine are dead. It is recognised where name and
 // identity of the machine are known and the same, and both the owner and who looks run outside of containers, in the
 // initial pid namespace.
-//
-// A lock may be for two processes, an owner and its keeper. It lasts while either lives.
 //
 //	system                 start time of a process        boot id              identity of the machine
 //	Linux                  /proc/PID/stat, a zombie       boot_id              machine-id(5)
@@ -81,7 +86,7 @@
 //
 // With the id alone, a lock left by a dead process looks held for as long as another process has the same id: it can
 // block, it cannot let two in. On Linux without a /proc of one's own pid namespace not even the id says anything, and
-// Process answers an error.
+// Open answers an error.
 //
 // In all other cases, such as after a restart under another name, in a container, or without an identity of the machine,
 // a lock left by an earlier boot looks held by another machine, and somebody has to remove it. To take it over would be
@@ -95,19 +100,19 @@
 // the others waits until the third before it has left the line. A lock that comes free goes to the eldest, unless somebody
 // comes at that moment, or the eldest is stopped.
 //
-//	                  somebody releases         a holder ends      one before us leaves
-//	Linux             writes to our "wait,ID",  pidfd_open(2)      its "wait,ID" has no reader
-//	                  which is a FIFO                              any more
-//	without FIFOs     inotify(7)                pidfd_open(2)      its process ends
-//	macOS, BSD        kqueue(2)                 kqueue(2)          its process ends
-//	Windows           change notification       process handle     its process ends
-//	others            looks                     looks              looks
+//	                  somebody releases         a holder ends      it closes the file
+//	Linux             writes to our "wait,ID",  pidfd_open(2)      inotify(7)
+//	                  which is a FIFO
+//	without FIFOs     inotify(7)                pidfd_open(2)      inotify(7)
+//	macOS, BSD        kqueue(2)                 kqueue(2)
+//	Windows           change notification       process handle
+//	others            looks                     looks
 //
 // Without events, or when their limits are used up, a waiter looks after 1 ms, and then less and less often: every 16 ms
 // if it is alone, and all waiters together about every 4 ms if there are many, each at least twice a second.
 //
-// What no event tells, such as the release by another machine, is found by a look every two seconds; that an owner has
-// let go otherwise (Lock.Gone), every second.
+// What no event tells, such as the release by another machine, is found by a look every two seconds. While machines wait for
+// each other, whoever sees an older waiter of another machine lets it go first.
 //
 // All this is a matter of speed. Whether somebody has the lock is decided by the token only.
 package fallback

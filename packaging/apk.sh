@@ -11,8 +11,8 @@ umask 022
 package=$1
 shift
 here=$(cd "$(dirname "$0")" && pwd)
-# Alpine writes 0_git20261121 where Debian writes 0~git20261121.
-version=$(printf %s "${1#v}" | sed 's/~git\([0-9]*\).*/_git\1/; s/-\([0-9]*\)-g.*/_p\1/')
+# Alpine writes 1.0.0_git20261121 where Debian writes 1.0.0~git20261121.
+version=$(printf %s "$1" | sed 's/~git\([0-9]*\).*/_git\1/')
 binary=$3 outdir=$4
 case $2 in
 amd64) arch=x86_64 ;;

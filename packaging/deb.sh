@@ -16,9 +16,7 @@ ppc64le) arch=ppc64el ;;
 mips64le) arch=mips64el ;;
 *) arch=$2 ;;
 esac
-# A Debian version begins with a digit, and a hyphen would end the upstream part.
-version=$(printf %s "${1#v}" | tr - +)
-case $version in [0-9]*) ;; *) version=0~$version ;; esac
+version=$1
 SOURCE_DATE_EPOCH=$("$here/version.sh" date)
 export SOURCE_DATE_EPOCH
 

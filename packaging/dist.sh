@@ -9,7 +9,7 @@ umask 022
 program=$1
 shift
 top=$(cd "$(dirname "$0")/.." && pwd)
-version=${1#v} bindir=$2
+version=$1 bindir=$2
 mkdir -p "$3"
 outdir=$(cd "$3" && pwd)
 shift 3

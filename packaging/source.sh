@@ -6,7 +6,7 @@ set -eu
 umask 022
 [ $# = 2 ] || { echo "usage: source.sh VERSION OUTDIR" >&2; exit 64; }
 top=$(cd "$(dirname "$0")/.." && pwd)
-version=${1#v}
+version=$1
 name=flock-$version
 mkdir -p "$2"
 outdir=$(cd "$2" && pwd)

@@ -42,7 +42,7 @@ set -- $packages
 [ "$(wc -l <sums)" = $((1 + 3 * $#)) ] || fail "files: $(ls one)"
 
 case $version in
-[0-9v]*) ;;
+"$(cat "$top/VERSION")" | "$(cat "$top/VERSION")~git"*) ;;
 *) fail "version $version" ;;
 esac
 # check_packages PACKAGE FILE...: the .deb has these files, and the Alpine package a program that runs.
@@ -50,7 +50,7 @@ check_packages() {
 	package=$1
 	shift
 	deb=$(echo one/${package}_*.deb)
-	[ "$(dpkg-deb -f "$deb" Version)" = "$(printf %s "${version#v}" | tr - +)" ] || fail "version of $deb"
+	[ "$(dpkg-deb -f "$deb" Version)" = "$version" ] || fail "version of $deb"
 	dpkg-deb -c "$deb" >list
 	for file in bin/$package share/man/man1/$package.1.gz share/doc/$package/changelog.gz share/doc/$package/copyright \
 		share/bash-completion/completions/$package "$@"; do
@@ -83,11 +83,11 @@ if [ "$etcd" ]; then
 fi
 
 # Without git the source has the same version and date, and gives the same bytes.
-tar -xzf "one/flock-${version#v}.tar.gz"
-cd "flock-${version#v}"
-[ "$(packaging/version.sh)" = "${version#v}" ] || fail "version without git: $(packaging/version.sh)"
+tar -xzf "one/flock-$version.tar.gz"
+cd "flock-$version"
+[ "$(packaging/version.sh)" = "$version" ] || fail "version without git: $(packaging/version.sh)"
 [ "$(env -u SOURCE_DATE_EPOCH packaging/version.sh date)" = "$SOURCE_DATE_EPOCH" ] || fail 'date without git'
 packaging/source.sh "$version" ..
-cmp "../flock-${version#v}.tar.gz" "../one/flock-${version#v}.tar.gz" || fail 'the source tarball made from the source tarball is different'
+cmp "../flock-$version.tar.gz" "../one/flock-$version.tar.gz" || fail 'the source tarball made from the source tarball is different'
 [ $failed = 1 ] || echo "packaging: ok"
 exit $failed

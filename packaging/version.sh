@@ -1,7 +1,8 @@
 #!/bin/sh
 # version.sh: the version of this source.  version.sh date: its date, in seconds
-# since 1970.  From git: the tag, or 0~gitDATE.COMMIT where there is none.  In a
-# source tarball, which has no git: the file VERSION, and its date.
+# since 1970.  The file VERSION has the release that this source is, or is to
+# become.  Where git knows that it is not that release, which is tagged, this
+# adds ~gitDATE.COMMIT, which sorts before it.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -10,19 +11,19 @@ ours() {
 	[ -e "$top/.git" ] && git -C "$top" "$@" 2>/dev/null
 }
 
+release=$(cat "$top/VERSION")
 if [ "${1-}" = date ]; then
 	if [ -n "${SOURCE_DATE_EPOCH-}" ]; then
 		echo "$SOURCE_DATE_EPOCH"
-	elif ! ours log -1 --format=%ct; then
-		[ -e "$top/VERSION" ] && date -r "$top/VERSION" +%s || date -r "$top/go.mod" +%s
+	else
+		ours log -1 --format=%ct || date -r "$top/VERSION" +%s
 	fi
-elif ours describe --tags --dirty; then
-	:
-elif commit=$(TZ=UTC0 ours log -1 --date=format-local:%Y%m%d --format=%cd.%h); then
-	ours diff --quiet HEAD -- || commit=$commit.dirty
-	echo "0~git$commit"
-elif [ -e "$top/VERSION" ]; then
-	cat "$top/VERSION"
+elif ! commit=$(TZ=UTC0 ours log -1 --date=format-local:%Y%m%d --format=%cd.%h); then
+	echo "$release"
+elif ! ours diff --quiet HEAD --; then
+	echo "$release~git$commit.dirty"
+elif [ "$(ours describe --tags --exact-match --match "v$release")" = "v$release" ]; then
+	echo "$release"
 else
-	echo 0~unknown
+	echo "$release~git$commit"
 fi

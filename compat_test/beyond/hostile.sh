@@ -263,7 +263,7 @@ flock -n lock echo in; echo $?
 ### hostile-flock-dir-relative
 # directory: only
 
-# it would be another place for who stands elsewhere
+# a relative path would mean a different place in each directory
 : >f; mkdir state
 for words in 'f echo in' '-n f echo in' '-o f echo in' '-F f echo in' '--holders f' '--fd 9 echo in' '9' '-u 9'; do
 	FLOCK_DIR=state flock $words 9<f 2>&1; echo $?
