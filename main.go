@@ -17,6 +17,7 @@ import (
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/output"
+	_ "example.org/flock/internal/stack"
 )
 
 // version is set by the Makefile.
@@ -24,11 +25,11 @@ var version string
 
 func init() {
 	// The main thread must start the command: some of what the command inherits belongs to a thread, such as the signal
-	// that it gets when its parent dies.
-	runtime.LockOSThread()
+	// that it gets when its parent dies. All init functions run on that thread.
 	if cstart.IsLibrary {
 		main() // which the runtime does not call
 	}
+	runtime.LockOSThread()
 }
 
 func main() {

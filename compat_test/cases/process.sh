@@ -328,6 +328,11 @@ env -i A=1 "$(command -v flock)" f /usr/bin/env
 ### environment-empty
 env -i "$(command -v flock)" f /usr/bin/env; echo $?
 
+### verbose-adds-nothing-to-the-environment
+# needs: proc
+env -i A=1 GOMAXPROCS=7 "$(command -v flock)" --verbose f /bin/cp /proc/self/environ out >/dev/null; echo $?; tr '\0' '\n' <out
+env -i "$(command -v flock)" --verbose f /bin/cp /proc/self/environ out >/dev/null; echo $?; tr '\0' '\n' <out
+
 ### environment-byte-for-byte
 # needs: python3 proc
 python3 - <<'END'

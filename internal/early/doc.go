@@ -19,9 +19,10 @@
 // auxiliary vector are there.
 //
 // run either does all the work and ends the process, or it returns. Then
-// flock_entry restores the stack pointer and jumps to the entry point of the Go
-// runtime. Nothing of the runtime has been changed, so it starts as usual and
-// calls main.
+// flock_entry jumps to the entry point of the Go runtime, with the stack pointer
+// where run has put GOMAXPROCS=1 before the environment. Nothing else has been
+// changed, so the runtime starts as usual and calls main. The command gets the
+// environment without that (package cstart).
 //
 // Without the flag, flock_entry is not in the program, nothing here is called,
 // and the program does the same, only slower.

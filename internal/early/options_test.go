@@ -15,10 +15,12 @@ import (
 func vector(words []string) unsafe.Pointer {
 	pointers := make([]unsafe.Pointer, len(words)+1)
 	for i, word := range words {
-		pointers[i] = unsafe.Pointer(&append([]byte(word), 0)[0])
+		pointers[i] = newCString(word)
 	}
 	return unsafe.Pointer(&pointers[0])
 }
+
+func newCString(word string) unsafe.Pointer { return unsafe.Pointer(&append([]byte(word), 0)[0]) }
 
 // TestParse parses command lines. Those for which parse returns false are left to
 // package cli. The compat cases compare both with util-linux.

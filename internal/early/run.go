@@ -15,11 +15,17 @@ type process struct {
 	path, shell       int // index of PATH=... and SHELL=... in the environment; -1: none
 }
 
-// run is the whole program for most runs. If it returns, the Go runtime starts,
-// and result tells main what run has done. stack points to argc.
+// run is the whole program for most runs. If it returns, the Go runtime starts with
+// argc and argv where run has moved them, and result tells main what run has done.
+// stack points to argc.
 func run(stack unsafe.Pointer) {
 	p := process{argc: *(*int)(stack), argv: unsafe.Add(stack, 8), path: -1, shell: -1}
 	p.environment = slot(p.argv, p.argc+1)
+	p.lockAndExecute()
+	p.useOneProcessor()
+}
+
+func (p *process) lockAndExecute() {
 	var o options
 	if p.argc < 2 || !o.parse(p.argc, p.argv) || !p.readEnvironment() {
 		return
@@ -39,6 +45,21 @@ func run(stack unsafe.Pointer) {
 	}
 	p.execute(fd, &o)
 }
+
+// useOneProcessor puts GOMAXPROCS=1 before the environment, for the Go runtime: with
+// more, it makes more threads and uses more memory, for which flock has no use.
+// It moves argc and argv down on the stack, by two words because the stack must stay
+// aligned to 16 bytes, so the entry is there twice. The first entry of a name counts.
+func (p *process) useOneProcessor() {
+	for i := -1; i <= p.argc; i++ {
+		set(p.argv, i-2, at(p.argv, i))
+	}
+	set(p.argv, p.argc-1, cString(oneProcessor))
+	set(p.argv, p.argc, cString(oneProcessor))
+	added = 2
+}
+
+const oneProcessor = "GOMAXPROCS=1\x00"
 
 // giveUp records for main which step failed, and with which error.
 func giveUp(step Step, errno syscall.Errno) {
