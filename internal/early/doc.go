@@ -53,7 +53,8 @@
 // append, use a map, build strings or compare them with ==, convert to an
 // interface, defer, panic, start goroutines, store a pointer where the compiler
 // adds a write barrier, or read a variable that an initializer sets. It calls the
-// kernel with syscall.RawSyscall6 only. If a bounds check fails, it crashes.
+// kernel with syscall.RawSyscall6 only. If a bounds check fails, it crashes. Of
+// packages that need the runtime it uses constants only.
 //
 // TestObject reads the compiled packages, and fails if they refer to anything else
 // in the runtime.

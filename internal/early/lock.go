@@ -6,7 +6,10 @@ import (
 	"syscall"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"example.org/flock/internal/alarm"
+	"example.org/flock/internal/kernlock"
 )
 
 // openLockFile opens the lock file as package lockfile does, or returns the
@@ -16,7 +19,7 @@ func (p *process) openLockFile(o *options) (fd, mode int, ok bool) {
 		return o.fd, 0, true
 	}
 	mode = syscall.O_RDONLY
-	if o.fcntl && o.op == lockExclusive {
+	if o.fcntl && o.op == syscall.LOCK_EX {
 		mode = syscall.O_WRONLY
 	}
 	fd, errno := open(at(p.argv, o.file), mode|syscall.O_CREAT|syscall.O_NOCTTY)
@@ -98,48 +101,30 @@ func attempt(fd int, o *options, deadline int64) (outcome, syscall.Errno) {
 	}
 }
 
-// byteRange is the kernel's struct flock.
-type byteRange struct {
-	kind, whence  int16
-	start, length int64
-	pid           int32
-	_             int32
-}
-
-// From <fcntl.h>.
-const (
-	ofdGetlk  = 36
-	ofdSetlk  = 37
-	ofdSetlkw = 38
-)
-
 // lockCall makes one flock(2) call, or one fcntl(2) call for the whole file.
 func lockCall(fd int, o *options) syscall.Errno {
 	if !o.fcntl {
 		how := o.op
 		if o.nonblock {
-			how |= lockNonblock
+			how |= syscall.LOCK_NB
 		}
 		_, errno := call(syscall.SYS_FLOCK, uintptr(fd), how, 0, 0)
 		return errno
 	}
-	all := byteRange{kind: syscall.F_UNLCK}
+	all := syscall.Flock_t{Type: syscall.F_UNLCK}
 	switch o.op {
-	case lockShared:
-		all.kind = syscall.F_RDLCK
-	case lockExclusive:
-		all.kind = syscall.F_WRLCK
+	case syscall.LOCK_SH:
+		all.Type = syscall.F_RDLCK
+	case syscall.LOCK_EX:
+		all.Type = syscall.F_WRLCK
 	}
-	cmd := uintptr(ofdSetlkw)
+	cmd := uintptr(unix.F_OFD_SETLKW)
 	if o.nonblock {
-		cmd = ofdSetlk
+		cmd = unix.F_OFD_SETLK
 	}
 	_, errno := call(syscall.SYS_FCNTL, uintptr(fd), cmd, address(unsafe.Pointer(&all)), 0)
 	return errno
 }
-
-// permitBase is the first byte of the permits, as in package kernlock.
-const permitBase = 1 << 62
 
 // hasNoPermit reports whether the descriptor certainly has no permit. If it may
 // have one, lock and unlock must give it back, and main does that. A permit is an
@@ -153,16 +138,16 @@ func hasNoPermit(fd int) bool {
 	if flags&syscall.O_ACCMODE == syscall.O_RDONLY {
 		return true
 	}
-	permit := byteRange{kind: syscall.F_WRLCK, start: permitBase, length: 1}
-	if _, errno := call(syscall.SYS_FCNTL, uintptr(fd), ofdGetlk, address(unsafe.Pointer(&permit)), 0); errno != 0 {
+	permit := syscall.Flock_t{Type: syscall.F_WRLCK, Start: kernlock.PermitBase, Len: 1}
+	if _, errno := call(syscall.SYS_FCNTL, uintptr(fd), unix.F_OFD_GETLK, address(unsafe.Pointer(&permit)), 0); errno != 0 {
 		return false
 	}
 	// F_GETLK asks whether a lock of this process would conflict: any open file
 	// description lock conflicts, even one on this descriptor. This is faster than
 	// reading /proc.
-	anybody := byteRange{kind: syscall.F_WRLCK, start: permitBase}
+	anybody := syscall.Flock_t{Type: syscall.F_WRLCK, Start: kernlock.PermitBase}
 	_, errno = call(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETLK, address(unsafe.Pointer(&anybody)), 0)
-	return errno == 0 && anybody.kind == syscall.F_UNLCK || showsNoByteLock(fd)
+	return errno == 0 && anybody.Type == syscall.F_UNLCK || showsNoByteLock(fd)
 }
 
 // showsNoByteLock reports whether /proc/self/fdinfo shows the descriptor without a

@@ -2,11 +2,14 @@
 
 package early
 
-import "unsafe"
+import (
+	"syscall"
+	"unsafe"
+)
 
 // options is a command line that run can handle.
 type options struct {
-	op           uintptr // lockShared, lockExclusive or lockUnlock
+	op           uintptr // LOCK_SH, LOCK_EX or LOCK_UN
 	nonblock     bool
 	limited      bool  // wait no longer than timeout
 	timeout      int64 // nanoseconds
@@ -21,18 +24,10 @@ type options struct {
 	shell   bool // the word at command is -c
 }
 
-// From <sys/file.h>.
-const (
-	lockShared    = 1
-	lockExclusive = 2
-	lockNonblock  = 4
-	lockUnlock    = 8
-)
-
 // parse reads the command line. It returns false unless it is certain that package
 // cli reads it the same way.
 func (o *options) parse(argc int, argv unsafe.Pointer) bool {
-	o.op, o.conflictExit, o.fd = lockExclusive, 1, -1
+	o.op, o.conflictExit, o.fd = syscall.LOCK_EX, 1, -1
 	i := 1
 	for ; i < argc; i++ {
 		word := text(at(argv, i))
@@ -166,11 +161,11 @@ func longValue(name string) byte {
 func (o *options) setFlag(letter byte) bool {
 	switch letter {
 	case 's':
-		o.op = lockShared
+		o.op = syscall.LOCK_SH
 	case 'x', 'e':
-		o.op = lockExclusive
+		o.op = syscall.LOCK_EX
 	case 'u':
-		o.op = lockUnlock
+		o.op = syscall.LOCK_UN
 	case 'n':
 		o.nonblock = true
 	case 'o':
