@@ -43,7 +43,7 @@ func main() {
 func run(p *output.Printer, args []string) int {
 	if told, err := command.BecomeWhenTold(args); told {
 		if err != nil {
-			return failInChild(p, err)
+			return failCommand(p, err)
 		}
 		return 0
 	}
@@ -67,8 +67,11 @@ func run(p *output.Printer, args []string) int {
 	}
 
 	before := resume(o)
-	if before.commandFailed != nil {
-		return failInChild(p, before.commandFailed)
+	switch {
+	case before.commandFailed != nil:
+		return failCommand(p, before.commandFailed)
+	case before.timerFailed != nil:
+		return fail(p, before.timerFailed)
 	}
 	f, err := before.openLockFile(o)
 	if err != nil {

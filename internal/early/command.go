@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"example.org/flock/internal/pathsearch"
 )
 
@@ -125,22 +127,15 @@ func (p *process) execve(file unsafe.Pointer, first int) syscall.Errno {
 	return errno
 }
 
-const exitOSErr = 71 // EX_OSERR
+const (
+	exitUnwritten = 1
+	exitOSErr     = 71 // EX_OSERR
+)
 
 // reportFork prints the error of a fork, with the same text as package command,
-// and exits. It returns if it does not know the text of the error.
+// and exits. It returns if the error has no text: then Error would allocate.
 func (p *process) reportFork(errno syscall.Errno) {
-	why := ""
-	switch errno {
-	case syscall.EAGAIN:
-		why = "Resource temporarily unavailable"
-	case syscall.ENOMEM:
-		why = "Cannot allocate memory"
-	case syscall.EPERM:
-		why = "Operation not permitted"
-	case syscall.ENOSYS:
-		why = "Function not implemented"
-	default:
+	if errno > unix.EHWPOISON || errno == 41 || errno == 58 {
 		return
 	}
 	name := text(at(p.argv, 0))
@@ -152,9 +147,16 @@ func (p *process) reportFork(errno syscall.Errno) {
 	}
 	n := write(0, name)
 	n = write(n, ": fork failed: ")
-	n = write(n, why)
+	first := n
+	n = write(n, errno.Error())
+	if first < n && 'a' <= buffer[first] && buffer[first] <= 'z' {
+		buffer[first] -= 'a' - 'A'
+	}
 	n = write(n, "\n")
-	call(syscall.SYS_WRITE, 2, address(unsafe.Pointer(&buffer)), uintptr(n), 0)
+	_, errno = call(syscall.SYS_WRITE, 2, address(unsafe.Pointer(&buffer)), uintptr(n), 0)
+	if errno != 0 {
+		exit(exitUnwritten)
+	}
 	exit(exitOSErr)
 }
 

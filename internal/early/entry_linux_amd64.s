@@ -15,11 +15,12 @@ TEXT flock_entry(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
 	MOVL	$0x1002, DI		// ARCH_SET_FS
 	SYSCALL
 	TESTQ	AX, AX
-	JNE	runtime			// a system call filter forbids it
+	JNE	refused			// by a system call filter
 	MOVQ	BX, 0(SP)
 	CALL	·run(SB)
 	ADDQ	$64, SP			// argc, argv, environment
 	JMP	_rt0_amd64_linux(SB)
-runtime:
-	ADDQ	$80, SP			// as the kernel left it
-	JMP	_rt0_amd64_linux(SB)
+refused:
+	MOVL	$231, AX		// exit_group: neither the Go runtime nor a C library can start
+	MOVL	$127, DI
+	SYSCALL

@@ -49,31 +49,31 @@ func (p *process) lock(fd, mode int, o *options) outcome {
 	if !o.limited {
 		how, errno := attempt(fd, o, 0)
 		if how == failed {
-			giveUpLocking(Locking, errno, fd, mode, 0)
+			giveUpLocking(errno, fd, mode, 0)
 		}
 		return how
 	}
 	started, ok := now()
 	if !ok {
-		giveUpLocking(Locking, 0, fd, mode, 0)
+		giveUpLocking(0, fd, mode, 0)
 		return failed
 	}
 	var limit alarm.Alarm
 	if errno := limit.Start(o.timeout); errno != 0 {
-		giveUpLocking(Timing, errno, fd, mode, started)
+		giveUp(Timing, errno)
 		return failed
 	}
 	how, errno := attempt(fd, o, started+o.timeout)
 	limit.Stop()
 	if how == failed {
 		limit.Restore()
-		giveUpLocking(Locking, errno, fd, mode, started)
+		giveUpLocking(errno, fd, mode, started)
 	}
 	return how
 }
 
-func giveUpLocking(step Step, errno syscall.Errno, fd, mode int, started int64) {
-	giveUp(step, errno)
+func giveUpLocking(errno syscall.Errno, fd, mode int, started int64) {
+	giveUp(Locking, errno)
 	result.Fd, result.Mode, result.Started = fd, mode, started
 }
 
@@ -93,7 +93,7 @@ func attempt(fd int, o *options, deadline int64) (outcome, syscall.Errno) {
 			} else if time >= deadline {
 				return conflict, 0
 			}
-		case errno == syscall.EAGAIN, errno == syscall.EACCES && o.nonblock:
+		case errno == syscall.EAGAIN, errno == syscall.EACCES:
 			return conflict, 0
 		default:
 			return failed, errno

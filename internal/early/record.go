@@ -17,7 +17,7 @@ const (
 type Record struct {
 	Failed  Step
 	Errno   Errno // of the call that failed; 0 at Locking: the call has not been made
-	Fd      int   // the lock file's, at Timing and Locking
+	Fd      int   // the lock file's, at Locking
 	Mode    int   // how it was opened: O_RDONLY or O_WRONLY
 	Started int64 // when the wait with --timeout began (CLOCK_MONOTONIC, nanoseconds), or 0
 }
