@@ -8,10 +8,10 @@ import (
 
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
+	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
-	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 )
 
@@ -71,7 +71,7 @@ func (a *attempt) runCommand(l heldLock) (int, error) {
 // only an error.
 func becomeBackend(o *cli.Options, args []string) error {
 	program := "flock-" + o.BackendName
-	if proc.IsSetUserID() {
+	if cstart.IsSetUserID() {
 		return o.InvalidBackend("; a set-user-id or set-group-id flock runs no " + program)
 	}
 	dir, places := "", "PATH"

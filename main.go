@@ -41,6 +41,9 @@ func main() {
 // run is the whole program, unless package early has done all of it or a part: then run goes on from there. It returns the
 // exit status, or does not return: with --no-fork the command replaces this process.
 func run(p *output.Printer, args []string) int {
+	if err := cstart.FillStandardFiles(); err != nil {
+		return fail(p, err)
+	}
 	if told, err := command.BecomeWhenTold(args); told {
 		if err != nil {
 			return failCommand(p, err)

@@ -40,7 +40,7 @@ var Environ = sync.OnceValue(func() (env []string) {
 	for at := int(argc) + 1 + early.Added(); ; at++ {
 		entry := *(**byte)(unsafe.Add(unsafe.Pointer(argv), at*int(unsafe.Sizeof(argv))))
 		if entry == nil {
-			return env
+			return trusted(env)
 		}
 		env = append(env, unix.BytePtrToString(entry))
 	}
