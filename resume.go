@@ -27,7 +27,7 @@ type beginning struct {
 // resume returns what has been done.
 func resume(o *cli.Options) (b beginning) {
 	r := early.Result()
-	b.began = time.Now().Add(-time.Duration(early.Elapsed()))
+	b.began = time.Now().Add(-time.Duration(r.Waited))
 	switch r.Failed {
 	case early.Opening:
 		b.openFailed = r.Errno

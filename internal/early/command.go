@@ -11,9 +11,8 @@ import (
 	"example.org/flock/internal/pathsearch"
 )
 
-// execute runs the command and exits with its status; with --no-fork it replaces
-// this process by the command. It returns only after an error: if the command
-// cannot be executed after a fork, it returns in the child.
+// execute runs the command and exits with its status; with --no-fork it replaces this process by the command. It
+// returns only after an error: if the command cannot be executed after a fork, it returns in the child.
 func (p *process) execute(fd int, o *options) {
 	unignoreChildren()
 	if !o.noFork {
@@ -34,9 +33,8 @@ func (p *process) execute(fd int, o *options) {
 	giveUp(Executing, p.become(o))
 }
 
-// await waits for the child and exits with its status, or with 128 plus the number
-// of the signal that killed it. It returns only if there is no status, with the
-// error.
+// await waits for the child and exits with its status, or with 128 plus the number of the signal that killed it. It
+// returns only if there is no status, with the error.
 func await(pid uintptr) syscall.Errno {
 	var status uint32
 	for {
@@ -59,9 +57,8 @@ const (
 	dashC        = "-c\x00"
 )
 
-// become replaces this process by the command. It returns only after an error.
-// The arguments of the command are the end of argv. For -c, the shell and "-c"
-// overwrite the two words before the text; they are restored after an error.
+// become replaces this process by the command. It returns only after an error. The arguments of the command are the end
+// of argv. For -c, the shell and "-c" overwrite the two words before the text; they are restored after an error.
 func (p *process) become(o *options) syscall.Errno {
 	first := o.command
 	if !o.shell {
@@ -86,8 +83,7 @@ func (p *process) become(o *options) syscall.Errno {
 // buffer holds a path, a message or what was read from /proc.
 var buffer [pathsearch.Size]byte
 
-// execvp executes the command that begins with word number first, as execvp(3)
-// does.
+// execvp executes the command that begins with word number first, as execvp(3) does.
 func (p *process) execvp(first int) syscall.Errno {
 	name := text(at(p.argv, first))
 	for i := range len(name) {
@@ -106,8 +102,8 @@ func (p *process) execvp(first int) syscall.Errno {
 	return search.Result()
 }
 
-// exec executes the file with the words from first on. If the kernel does not know
-// its format, /bin/sh runs it as a script.
+// exec executes the file with the words from first on. If the kernel does not know its format, /bin/sh runs it as a
+// script.
 func (p *process) exec(file unsafe.Pointer, first int) syscall.Errno {
 	errno := p.execve(file, first)
 	if errno != syscall.ENOEXEC {
@@ -132,8 +128,8 @@ const (
 	exitOSErr     = 71 // EX_OSERR
 )
 
-// reportFork prints the error of a fork, with the same text as package command,
-// and exits. It returns if the error has no text: then Error would allocate.
+// reportFork prints the error of a fork, with the same text as package command, and exits. It returns if the error has
+// no text: then Error would allocate.
 func (p *process) reportFork(errno syscall.Errno) {
 	if errno > unix.EHWPOISON || errno == 41 || errno == 58 {
 		return
@@ -160,8 +156,7 @@ func (p *process) reportFork(errno syscall.Errno) {
 	exit(exitOSErr)
 }
 
-// write copies s into buffer from n on, as far as there is room, and returns where
-// it ends.
+// write copies s into buffer from n on, as far as there is room, and returns where it ends.
 func write(n int, s string) int {
 	for i := 0; i < len(s) && n < len(buffer); i++ {
 		buffer[n] = s[i]

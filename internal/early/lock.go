@@ -12,8 +12,7 @@ import (
 	"example.org/flock/internal/kernlock"
 )
 
-// openLockFile opens the lock file as package lockfile does, or returns the
-// descriptor that the command line names.
+// openLockFile opens the lock file as package lockfile does, or returns the descriptor that the command line names.
 func (p *process) openLockFile(o *options) (fd, mode int, ok bool) {
 	if o.fd >= 0 {
 		return o.fd, 0, true
@@ -43,8 +42,7 @@ const (
 	failed
 )
 
-// lock takes or releases the lock. If it fails, it deletes its timer and restores
-// the disposition of SIGALRM.
+// lock takes or releases the lock. If it fails, it deletes its timer and restores the disposition of SIGALRM.
 func (p *process) lock(fd, mode int, o *options) outcome {
 	if !o.limited {
 		how, errno := attempt(fd, o, 0)
@@ -74,11 +72,13 @@ func (p *process) lock(fd, mode int, o *options) outcome {
 
 func giveUpLocking(errno syscall.Errno, fd, mode int, started int64) {
 	giveUp(Locking, errno)
-	result.Fd, result.Mode, result.Started = fd, mode, started
+	result.Fd, result.Mode = fd, mode
+	if time, ok := now(); ok && started != 0 {
+		result.Waited = time - started
+	}
 }
 
-// attempt makes the lock call and repeats it after signals, until the deadline if
-// that is not 0.
+// attempt makes the lock call and repeats it after signals, until the deadline if that is not 0.
 func attempt(fd int, o *options, deadline int64) (outcome, syscall.Errno) {
 	for {
 		switch errno := lockCall(fd, o); {
@@ -126,9 +126,8 @@ func lockCall(fd int, o *options) syscall.Errno {
 	return errno
 }
 
-// hasNoPermit reports whether the descriptor certainly has no permit. If it may
-// have one, lock and unlock must give it back, and main does that. A permit is an
-// open file description lock and needs a descriptor that is open for writing.
+// hasNoPermit reports whether the descriptor certainly has no permit. If it may have one, lock and unlock must give it
+// back, and main does that. A permit is an open file description lock and needs a descriptor that is open for writing.
 // Without such locks in the kernel, permits belong to the directory lock.
 func hasNoPermit(fd int) bool {
 	flags, errno := call(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0, 0)
@@ -142,16 +141,14 @@ func hasNoPermit(fd int) bool {
 	if _, errno := call(syscall.SYS_FCNTL, uintptr(fd), unix.F_OFD_GETLK, address(unsafe.Pointer(&permit)), 0); errno != 0 {
 		return false
 	}
-	// F_GETLK asks whether a lock of this process would conflict: any open file
-	// description lock conflicts, even one on this descriptor. This is faster than
-	// reading /proc.
+	// F_GETLK asks whether a lock of this process would conflict: any open file description lock conflicts, even one on
+	// this descriptor. This is faster than reading /proc.
 	anybody := syscall.Flock_t{Type: syscall.F_WRLCK, Start: kernlock.PermitBase}
 	_, errno = call(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETLK, address(unsafe.Pointer(&anybody)), 0)
 	return errno == 0 && anybody.Type == syscall.F_UNLCK || showsNoByteLock(fd)
 }
 
-// showsNoByteLock reports whether /proc/self/fdinfo shows the descriptor without a
-// byte lock.
+// showsNoByteLock reports whether /proc/self/fdinfo shows the descriptor without a byte lock.
 func showsNoByteLock(fd int) bool {
 	first := write(0, "/proc/self/fdinfo/")
 	end := first + 1

@@ -15,11 +15,11 @@ const (
 
 // A Record is what run has done when it gives up.
 type Record struct {
-	Failed  Step
-	Errno   Errno // of the call that failed; 0 at Locking: the call has not been made
-	Fd      int   // the lock file's, at Locking
-	Mode    int   // how it was opened: O_RDONLY or O_WRONLY
-	Started int64 // when the wait with --timeout began (CLOCK_MONOTONIC, nanoseconds), or 0
+	Failed Step
+	Errno  Errno // of the call that failed; 0 at Locking: the call has not been made
+	Fd     int   // the lock file's, at Locking
+	Mode   int   // how it was opened: O_RDONLY or O_WRONLY
+	Waited int64 // for how many nanoseconds, with --timeout
 }
 
 // result lies in memory that the Go runtime does not clear at its start.
