@@ -8,10 +8,10 @@ import (
 
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
+	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
-	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 )
 
@@ -24,15 +24,17 @@ func (a *attempt) execute(l heldLock) int {
 	}
 	if a.becomesCommand() {
 		a.out.Flush()
-		return failInChild(a.out, command.Become(a.Command))
+		return failCommand(a.out, command.Become(a.Command))
 	}
 	code, err := a.runCommand(l)
-	if err != nil {
-		if _, ok := err.(*command.StartError); ok && a.Close && a.file.FD == 2 {
-			code = exitStatus(err) // in the reference the child reports it, which has closed its standard error
-		} else {
-			code = failInChild(&output.Printer{Name: a.out.Name}, err)
+	if _, ok := err.(*command.StartError); ok {
+		// As in the reference, the child reports it: its standard error may be closed, or end it by a signal.
+		if child, failed := command.Prepare(a.Command); failed == nil {
+			code, err = child.Run()
 		}
+	}
+	if err != nil {
+		code = failCommand(a.out, err)
 	}
 	if err == nil && a.Cooldown > 0 {
 		if err := a.startCooldown(); err != nil {
@@ -69,7 +71,7 @@ func (a *attempt) runCommand(l heldLock) (int, error) {
 // only an error.
 func becomeBackend(o *cli.Options, args []string) error {
 	program := "flock-" + o.BackendName
-	if proc.IsSetUserID() {
+	if cstart.IsSetUserID() {
 		return o.InvalidBackend("; a set-user-id or set-group-id flock runs no " + program)
 	}
 	dir, places := "", "PATH"
@@ -87,11 +89,13 @@ func becomeBackend(o *cli.Options, args []string) error {
 	return command.Become(append([]string{path}, args[1:]...))
 }
 
-// failInChild reports that the command cannot be executed. In the reference the child reports it, and whether its output
-// can be written has no effect on the exit status.
-func failInChild(p *output.Printer, err error) int {
+// failCommand reports why the command cannot be started or waited for. If it cannot be executed, the child reports it in the
+// reference, and whether that can be written has no effect on the exit status.
+func failCommand(p *output.Printer, err error) int {
 	code := fail(p, err)
-	p.ForgetFailures()
+	if _, ok := err.(*command.StartError); ok {
+		p.ForgetFailures()
+	}
 	return code
 }
 

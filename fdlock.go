@@ -135,7 +135,7 @@ func (a *attempt) lockNative() (heldLock, error) {
 		switch {
 		case kernlock.IsAbsentRecord(err) && a.Backend == cli.Auto:
 			return nil, errNoLocks
-		case kernlock.IsAbsentRecord(err):
+		case kernlock.IsAbsentRecord(err), err != nil && a.file.IsDirectory(): // it cannot be opened for writing
 			return nil, a.lockError(absent)
 		}
 		a.out.WarnVerbose("using fcntl(2) locks")

@@ -17,6 +17,7 @@ import (
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/output"
+	_ "example.org/flock/internal/stack"
 )
 
 // version is set by the Makefile.
@@ -24,11 +25,11 @@ var version string
 
 func init() {
 	// The main thread must start the command: some of what the command inherits belongs to a thread, such as the signal
-	// that it gets when its parent dies.
-	runtime.LockOSThread()
+	// that it gets when its parent dies. All init functions run on that thread.
 	if cstart.IsLibrary {
 		main() // which the runtime does not call
 	}
+	runtime.LockOSThread()
 }
 
 func main() {
@@ -40,9 +41,12 @@ func main() {
 // run is the whole program, unless package early has done all of it or a part: then run goes on from there. It returns the
 // exit status, or does not return: with --no-fork the command replaces this process.
 func run(p *output.Printer, args []string) int {
+	if err := cstart.FillStandardFiles(); err != nil {
+		return fail(p, err)
+	}
 	if told, err := command.BecomeWhenTold(args); told {
 		if err != nil {
-			return failInChild(p, err)
+			return failCommand(p, err)
 		}
 		return 0
 	}
@@ -66,8 +70,11 @@ func run(p *output.Printer, args []string) int {
 	}
 
 	before := resume(o)
-	if before.commandFailed != nil {
-		return failInChild(p, before.commandFailed)
+	switch {
+	case before.commandFailed != nil:
+		return failCommand(p, before.commandFailed)
+	case before.timerFailed != nil:
+		return fail(p, before.timerFailed)
 	}
 	f, err := before.openLockFile(o)
 	if err != nil {

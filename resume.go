@@ -18,6 +18,7 @@ type beginning struct {
 	// child.
 	commandFailed error
 	openFailed    error          // why the lock file could not be opened
+	timerFailed   error          // why the wait could not be limited
 	file          *lockfile.File // nil: not open
 	began         time.Time      // when the wait with a limit began, now if it has not
 	answer        error          // of the first lock call, nil: it was not made
@@ -26,12 +27,12 @@ type beginning struct {
 // resume returns what has been done.
 func resume(o *cli.Options) (b beginning) {
 	r := early.Result()
-	b.began = time.Now().Add(-time.Duration(early.Elapsed()))
+	b.began = time.Now().Add(-time.Duration(r.Waited))
 	switch r.Failed {
 	case early.Opening:
 		b.openFailed = r.Errno
 	case early.Timing:
-		b.answer = &kernlock.TimerError{Err: r.Errno}
+		b.timerFailed = &kernlock.TimerError{Err: r.Errno}
 	case early.Locking:
 		if r.Errno != 0 {
 			b.answer = r.Errno
@@ -43,7 +44,7 @@ func resume(o *cli.Options) (b beginning) {
 	case early.Waiting:
 		b.commandFailed = &command.WaitError{Err: r.Errno}
 	}
-	if o.FD < 0 && (r.Failed == early.Timing || r.Failed == early.Locking) {
+	if o.FD < 0 && r.Failed == early.Locking {
 		b.file = lockfile.Opened(o.File, r.Fd, r.Mode)
 	}
 	return b

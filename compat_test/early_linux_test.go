@@ -58,7 +58,7 @@ var needRuntime = []struct{ reason, cases string }{
 	{"words that begin with a dash", "c-command-begins-with-dash fdopt-c-then-* dashdash-then-dashed-file single-dash-is-a-file"},
 	{"a clock that only the vDSO may read", "timer-and-no-clock"},
 	{"the lock call fails, so the file is opened again", "lock-E*-reopens-for-writing"},
-	{"more privileges than the caller", "program-with-rights-of-another-user environment-of-another-user found-with-the-effective-user"},
+	{"more privileges than the caller", "program-with-rights-of-another-user environment-of-another-user* standard-descriptors-of-another-user found-with-the-effective-user"},
 	{"the message is not in the output, or not all of it", "execve-fails-and-a-closed-standard-error closed-std*-does-not-write-into-the-lock-file " +
 		"errors-come-before-the-* full-stderr* no-fork-not-found-with-stderr-full message-with-odd-argv0 new-close-standard-error"},
 	{"--help, --version and --verbose write to standard output", "closed-stdout-* help-* version-* file-size-limit-verbose " +

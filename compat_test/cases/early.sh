@@ -32,6 +32,30 @@ exec 3>f
 exec 3>&-
 (ulimit -n 5; flock f sh -c 'exit 7'; echo $?; flock -F f sh -c 'exit 7'; echo $?; flock -o f sh -c 'exit 7'; echo $?) 2>/dev/null
 
+### limits-of-a-service
+# runtime: the Go runtime needs memory, descriptors and threads, and dies if it cannot have them
+# needs: root setpriv mount proc
+# kernel: the directory lock needs the Go runtime, which needs threads
+chmod 777 .; : >f; chmod 666 f
+cat >service <<-'END'
+	mount -t tmpfs none /proc
+	while read form; do
+		setpriv --reuid 4712 --regid 4712 --clear-groups unshare -U \
+			bash -c 'ulimit -u 2 -v 8192 -n 8; exec 5<f; exec flock "$@"' bash $form
+		echo "$form: $?"
+	done
+END
+unshare -m bash service <<-'END' 2>err
+	f true
+	-F f true
+	-s -w 5 -o f true
+	-n -E 4 5
+	-w 5 5
+	-u 5
+	g -c :
+END
+cat err
+
 ### fork-refused
 # runtime: the Go runtime needs memory, descriptors and threads, and dies if it cannot have them
 # needs: root setpriv
@@ -45,11 +69,19 @@ setpriv --reuid 4711 --regid 4711 --clear-groups bash -c 'ulimit -u 1; exec floc
 # runtime: the Go runtime creates threads before a child, and if it cannot, it dies with a message of its own
 # needs: strace
 # kernel: the system calls that fail are those of kernel locks
-for e in ENOMEM EPERM ENOSYS; do
+for e in ENOMEM EPERM ENOSYS ENOSPC EINVAL EUSERS EIO; do
 	strace -f -qqq -o trace -e trace=clone,clone3,fork,vfork -e inject=clone,clone3,fork,vfork:error=$e flock f echo in 2>err; echo $?
 	grep 'fork failed' err
 done
 strace -f -qqq -o trace -e trace=clone,clone3,fork,vfork -e inject=clone,clone3,fork,vfork:error=EACCES:when=1 flock f echo in; echo $?
+
+### fork-fails-and-nobody-can-be-told
+# runtime: the Go runtime creates threads before a child, and if it cannot, it dies with a message of its own
+# needs: strace full
+# kernel: the system calls that fail are those of kernel locks
+fails() { strace -f -qqq -o trace -e trace=clone,clone3,fork,vfork -e inject=clone,clone3,fork,vfork:error=EAGAIN flock f echo in; }
+fails 2>/dev/full; echo $?
+fails 2>&-; echo $?
 
 ### runtime-settings-in-the-environment
 # runtime: the Go runtime uses these variables
@@ -68,6 +100,11 @@ done
 # needs: strace
 # kernel: the system calls that fail are those of kernel locks
 strace -qqq -o trace -e trace=timer_settime -e inject=timer_settime:error=EINVAL flock -w 5 f echo in; echo $?
+
+### timer-without-a-signal-handler
+# needs: strace
+# kernel: the system calls that fail are those of kernel locks
+strace -qqq -o trace -e trace=rt_sigaction -e inject=rt_sigaction:error=EPERM flock -w 5 f echo in; echo $?
 
 ### timer-cannot-be-deleted
 # needs: strace

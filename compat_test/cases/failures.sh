@@ -87,6 +87,28 @@ for form in '' '-w 5' --verbose '--verbose -w 5'; do
 	strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EAGAIN flock $form -E 5 f echo in; echo $?
 done
 
+### lock-EACCES
+# needs: strace
+# since: 2.43
+# derived: it takes EACCES for a conflict, whether the call waits or not
+# kernel: single system calls of the kernel's locks are made to fail
+for form in '' '-w 5' --verbose '--verbose -w 5' '-s -n'; do
+	strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EACCES flock $form -E 5 f echo in; echo $?
+done
+
+### lock-errors-without-a-name
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+strace -f -qqq -o trace -e trace=flock -e inject=flock:error=512 flock f echo in; echo $?
+
+### lock-ENOSYS-of-a-directory
+# needs: strace
+# kernel: single system calls of the kernel's locks are made to fail
+mkdir d
+for e in ENOSYS EOPNOTSUPP; do
+	strace -f -qqq -o trace -e trace=flock -e inject=flock:error=$e flock d echo in; echo $?
+done
+
 ### lock-n-EWOULDBLOCK
 # needs: strace
 # kernel: the system calls that fail are those of kernel locks

@@ -390,6 +390,12 @@ flock -n -zx f true
 # differs: 2.43 names the word before the cluster, which is not wrong
 flock -cn f
 
+### unknown-short-after-c
+# since: 2.43
+# derived: while a cluster is read, it takes the word before for the unknown option, here -c
+# differs: 2.43 names the word before the cluster, which is not wrong
+flock -c -1w1 f true
+
 ### E-neg-with-rest
 # since: 2.43
 flock -E -5x f true

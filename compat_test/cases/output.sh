@@ -167,6 +167,18 @@ flock --version >&-; echo $?
 # needs: sigenv
 { await '[ -e gone ]'; env --default-signal=PIPE flock --verbose f true; echo $? >&2; } | { exec <&-; echo >gone; }
 
+### pipe-without-reader-kills-the-child
+# needs: python3
+python3 - <<'END'
+import os, subprocess
+for form in '', '--clos', '-F':
+    r, w = os.pipe()
+    os.close(r)
+    argv = ['flock'] + form.split() + ['f', './missing']
+    print(form, subprocess.call(argv, stdout=subprocess.DEVNULL, stderr=w))
+    os.close(w)
+END
+
 ### file-size-limit-verbose
 # needs: proc sigenv
 (ulimit -c 0; ulimit -f 0; env --default-signal=XFSZ flock --verbose f true >out 2>/dev/null; echo $?) 2>/dev/null | cat

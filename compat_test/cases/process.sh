@@ -328,6 +328,11 @@ env -i A=1 "$(command -v flock)" f /usr/bin/env
 ### environment-empty
 env -i "$(command -v flock)" f /usr/bin/env; echo $?
 
+### verbose-adds-nothing-to-the-environment
+# needs: proc
+env -i A=1 GOMAXPROCS=7 "$(command -v flock)" --verbose f /bin/cp /proc/self/environ out >/dev/null; echo $?; tr '\0' '\n' <out
+env -i "$(command -v flock)" --verbose f /bin/cp /proc/self/environ out >/dev/null; echo $?; tr '\0' '\n' <out
+
 ### environment-byte-for-byte
 # needs: python3 proc
 python3 - <<'END'
@@ -426,6 +431,28 @@ trap '' ALRM
 for o in -x -n -F -w0 '-w .0000001'; do
 	flock $o f grep SigIgn /proc/self/status
 done
+
+### standard-descriptors-of-another-user
+# needs: root setpriv proc
+# kernel: the directory lock marks the open file
+cat >show <<-'END'
+	for n in 0 1 2 3; do
+		echo $n $(readlink /proc/$$/fd/$n) $(grep flags /proc/$$/fdinfo/$n | tail -c 2) >>out
+	done
+END
+for closed in '<&-' '>&-' '2>&-' '<&- >&- 2>&-'; do
+	eval setpriv --ruid 65534 --clear-groups flock f bash -p show $closed
+	grep -e full -e null -e "$PWD/f" out | sed "s:$PWD/::"
+	rm out
+done
+
+### environment-of-another-users-program
+# needs: root setpriv
+chmod 777 .
+names='LD_LIBRARY_PATH TMPDIR LOCPATH NLSPATH GCONV_PATH GETCONF_DIR HOSTALIASES LOCALDOMAIN MALLOC_CHECK_ MALLOC_TRACE
+	NIS_PATH RESOLV_HOST_CONF RES_OPTIONS TZDIR TZ LDA A'
+for n in $names; do export $n=/none; done
+setpriv --ruid 65534 --clear-groups flock f env | grep =/none
 
 ### environment-of-another-user
 # needs: root setpriv

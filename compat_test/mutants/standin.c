@@ -490,7 +490,7 @@ parsed:
 			if (M("eintr-fails")) fail(65, EINTR, "%s", name);
 			continue;
 		}
-		if (errno == EAGAIN || (errno == EACCES && nonblock)) {
+		if (errno == EAGAIN || errno == EACCES) {
 			if (verbose) fprintf(stderr, "%s: failed to get lock\n", me);
 			if (M("runs-anyway")) break;
 			exit(M("conflict-is-0") ? 0 : conflict);

@@ -10,13 +10,12 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// The numbers on the command line are read as strtod(3) and strtol(3) of the C
-// library read them: blanks and a sign may come before them, nothing after them.
+// The numbers on the command line are read as strtod(3) and strtol(3) of the C library read them: blanks and a sign may
+// come before them, nothing after them.
 
 const blanks = " \t\n\v\f\r"
 
-// invalid returns the usage error for a word that is not a number, or, with why,
-// for a number that is not accepted.
+// invalid returns the usage error for a word that is not a number, or, with why, for a number that is not accepted.
 func invalid(what, s string, why ...error) error {
 	text := what + ": '" + s + "'"
 	for _, e := range why {
@@ -25,8 +24,8 @@ func invalid(what, s string, why ...error) error {
 	return &UsageError{Text: text}
 }
 
-// parseSeconds reads a duration in seconds and truncates it to microseconds. If it
-// is too long for a time.Duration (about 292 years), it returns the longest one.
+// parseSeconds reads a duration in seconds and truncates it to microseconds. If it is too long for a time.Duration
+// (about 292 years), it returns the longest one.
 func parseSeconds(s, what string) (time.Duration, error) {
 	number := strings.TrimLeft(s, blanks)
 	if strings.Contains(number, "_") {
@@ -48,8 +47,8 @@ func parseSeconds(s, what string) (time.Duration, error) {
 	return time.Duration(seconds*1e6) * time.Microsecond, nil
 }
 
-// exceedsLongDouble reports whether a number with an exponent is too large or too
-// small for a long double of x86: 1e5000 is an error, not infinity.
+// exceedsLongDouble reports whether a number with an exponent is too large or too small for a long double of x86:
+// 1e5000 is an error, not infinity.
 func exceedsLongDouble(number string) bool {
 	marks, base := "eE", 10.0
 	if strings.ContainsAny(number, "xX") {
@@ -84,8 +83,8 @@ func parseInt(s string, min, max int64, what string) (int, error) {
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, invalid(what, s)
 	}
-	// The C library reports an overflow without looking at what follows the
-	// digits. util-linux does the same with a sign that is not allowed.
+	// The C library reports an overflow without looking at what follows the digits. util-linux does the same with a
+	// sign that is not allowed.
 	if err != nil || n < 0 && min >= 0 {
 		return 0, invalid(what, s, sys.ErrRange)
 	}
@@ -98,16 +97,14 @@ func parseInt(s string, min, max int64, what string) (int, error) {
 	return int(n), nil
 }
 
-// parseDescriptor reads a descriptor number. It accepts negative ones: the caller
-// reports them.
+// parseDescriptor reads a descriptor number. It accepts negative ones: the caller reports them.
 func parseDescriptor(s string) (int, error) {
 	return parseInt(s, math.MinInt32, math.MaxInt32, "invalid file descriptor")
 }
 
-// parseSize reads a number of bytes as util-linux does: decimal, 0x or 0 for
-// octal. It may have a suffix K M G T P E Z Y (powers of 1024; KiB is the same; KB
-// is 1000), and before a suffix a fraction. A number that exceeds an int64 becomes
-// negative, and the lock call refuses it.
+// parseSize reads a number of bytes as util-linux does: decimal, 0x or 0 for octal. It may have a suffix K M G T P E Z
+// Y (powers of 1024; KiB is the same; KB is 1000), and before a suffix a fraction. A number that exceeds an int64
+// becomes negative, and the lock call refuses it.
 func parseSize(s, what string) (int64, error) {
 	size, err := sizeOf(strings.TrimLeft(s, blanks))
 	if err != nil {
@@ -181,9 +178,8 @@ func sizeSuffix(suffix string) (power int, base uint64, ok bool) {
 	return 0, 0, false
 }
 
-// sizeFraction returns how much of unit the digits after the point are. All
-// contenders must lock the same bytes, so it rounds as util-linux does: a digit d
-// at place n adds unit / (10^n / d), in integers. So .7K is the same as 1K. And
+// sizeFraction returns how much of unit the digits after the point are. All contenders must lock the same bytes, so it
+// rounds as util-linux does: a digit d at place n adds unit / (10^n / d), in integers. So .7K is the same as 1K. And
 // .10 is the same as 1: its place is 10, not 100, because 10 is not less than 10.
 func sizeFraction(digits string, unit uint64) (size uint64, err error) {
 	significant := strings.TrimLeft(digits, "0")

@@ -1,19 +1,15 @@
 package command
 
-import (
-	"syscall"
-
-	"example.org/flock/internal/sys"
-)
+import "syscall"
 
 // forkExec starts a program in a child. If the fork fails, the error is a *ForkError. Any other error means that the child
 // cannot execute the program.
 func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	pid, err = syscall.ForkExec(path, argv, attr)
-	if !sys.Is(err, syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOSYS, syscall.EPERM) {
-		return pid, err
+	if err == nil {
+		return pid, nil
 	}
-	// These errors can come from the fork or from the child. The second attempt tells: ForkExec sets the variable for the
+	// The error can come from the fork or from the child. The second attempt tells: ForkExec sets the variable for the
 	// child's pidfd, to -1 if there is no pidfd, if and only if there was a child.
 	const noChild = -2
 	child := noChild

@@ -9,6 +9,8 @@
 //
 // Every family of systems defines the same functions:
 //
+//	IsSetUserID()           whether this process has more rights than its caller
+//	FillStandardFiles()     in a set-user-id program, opens the standard descriptors that are closed
 //	IsLibrary               the runtime does not call main.main
 //	Environ() []string      the environment as it is; syscall.Environ drops duplicates
 //	Getenv(name)            without the map that os.Getenv makes first

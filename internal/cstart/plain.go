@@ -8,7 +8,7 @@ import "syscall"
 
 const IsLibrary = false
 
-func Environ() []string { return syscall.Environ() }
+func Environ() []string { return trusted(syscall.Environ()) }
 
 func DefaultAction(syscall.Signal) {}
 

@@ -6,12 +6,13 @@ import (
 	"syscall"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"example.org/flock/internal/pathsearch"
 )
 
-// execute runs the command and exits with its status; with --no-fork it replaces
-// this process by the command. It returns only after an error: if the command
-// cannot be executed after a fork, it returns in the child.
+// execute runs the command and exits with its status; with --no-fork it replaces this process by the command. It
+// returns only after an error: if the command cannot be executed after a fork, it returns in the child.
 func (p *process) execute(fd int, o *options) {
 	unignoreChildren()
 	if !o.noFork {
@@ -32,9 +33,8 @@ func (p *process) execute(fd int, o *options) {
 	giveUp(Executing, p.become(o))
 }
 
-// await waits for the child and exits with its status, or with 128 plus the number
-// of the signal that killed it. It returns only if there is no status, with the
-// error.
+// await waits for the child and exits with its status, or with 128 plus the number of the signal that killed it. It
+// returns only if there is no status, with the error.
 func await(pid uintptr) syscall.Errno {
 	var status uint32
 	for {
@@ -57,9 +57,8 @@ const (
 	dashC        = "-c\x00"
 )
 
-// become replaces this process by the command. It returns only after an error.
-// The arguments of the command are the end of argv. For -c, the shell and "-c"
-// overwrite the two words before the text; they are restored after an error.
+// become replaces this process by the command. It returns only after an error. The arguments of the command are the end
+// of argv. For -c, the shell and "-c" overwrite the two words before the text; they are restored after an error.
 func (p *process) become(o *options) syscall.Errno {
 	first := o.command
 	if !o.shell {
@@ -84,8 +83,7 @@ func (p *process) become(o *options) syscall.Errno {
 // buffer holds a path, a message or what was read from /proc.
 var buffer [pathsearch.Size]byte
 
-// execvp executes the command that begins with word number first, as execvp(3)
-// does.
+// execvp executes the command that begins with word number first, as execvp(3) does.
 func (p *process) execvp(first int) syscall.Errno {
 	name := text(at(p.argv, first))
 	for i := range len(name) {
@@ -104,8 +102,8 @@ func (p *process) execvp(first int) syscall.Errno {
 	return search.Result()
 }
 
-// exec executes the file with the words from first on. If the kernel does not know
-// its format, /bin/sh runs it as a script.
+// exec executes the file with the words from first on. If the kernel does not know its format, /bin/sh runs it as a
+// script.
 func (p *process) exec(file unsafe.Pointer, first int) syscall.Errno {
 	errno := p.execve(file, first)
 	if errno != syscall.ENOEXEC {
@@ -125,22 +123,15 @@ func (p *process) execve(file unsafe.Pointer, first int) syscall.Errno {
 	return errno
 }
 
-const exitOSErr = 71 // EX_OSERR
+const (
+	exitUnwritten = 1
+	exitOSErr     = 71 // EX_OSERR
+)
 
-// reportFork prints the error of a fork, with the same text as package command,
-// and exits. It returns if it does not know the text of the error.
+// reportFork prints the error of a fork, with the same text as package command, and exits. It returns if the error has
+// no text: then Error would allocate.
 func (p *process) reportFork(errno syscall.Errno) {
-	why := ""
-	switch errno {
-	case syscall.EAGAIN:
-		why = "Resource temporarily unavailable"
-	case syscall.ENOMEM:
-		why = "Cannot allocate memory"
-	case syscall.EPERM:
-		why = "Operation not permitted"
-	case syscall.ENOSYS:
-		why = "Function not implemented"
-	default:
+	if errno > unix.EHWPOISON || errno == 41 || errno == 58 {
 		return
 	}
 	name := text(at(p.argv, 0))
@@ -152,14 +143,20 @@ func (p *process) reportFork(errno syscall.Errno) {
 	}
 	n := write(0, name)
 	n = write(n, ": fork failed: ")
-	n = write(n, why)
+	first := n
+	n = write(n, errno.Error())
+	if first < n && 'a' <= buffer[first] && buffer[first] <= 'z' {
+		buffer[first] -= 'a' - 'A'
+	}
 	n = write(n, "\n")
-	call(syscall.SYS_WRITE, 2, address(unsafe.Pointer(&buffer)), uintptr(n), 0)
+	_, errno = call(syscall.SYS_WRITE, 2, address(unsafe.Pointer(&buffer)), uintptr(n), 0)
+	if errno != 0 {
+		exit(exitUnwritten)
+	}
 	exit(exitOSErr)
 }
 
-// write copies s into buffer from n on, as far as there is room, and returns where
-// it ends.
+// write copies s into buffer from n on, as far as there is room, and returns where it ends.
 func write(n int, s string) int {
 	for i := 0; i < len(s) && n < len(buffer); i++ {
 		buffer[n] = s[i]

@@ -38,8 +38,8 @@ func exit(status int) {
 	}
 }
 
-// now returns the time of CLOCK_MONOTONIC in nanoseconds. It fails where a system
-// call filter forbids clock_gettime(2), which the vDSO could still do.
+// now returns the time of CLOCK_MONOTONIC in nanoseconds. It fails where a system call filter forbids clock_gettime(2),
+// which the vDSO could still do.
 func now() (ns int64, ok bool) {
 	const monotonic = 1
 	var t syscall.Timespec
@@ -51,16 +51,4 @@ func now() (ns int64, ok bool) {
 func unignoreChildren() {
 	var standard struct{ handler, flags, restorer, mask uintptr }
 	call(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGCHLD), address(unsafe.Pointer(&standard)), 0, unsafe.Sizeof(standard.mask))
-}
-
-// Elapsed returns the nanoseconds since the wait with --timeout began, or 0 if none has begun.
-func Elapsed() int64 {
-	if result.Started == 0 {
-		return 0
-	}
-	t, ok := now()
-	if !ok {
-		return 0
-	}
-	return t - result.Started
 }

@@ -6,17 +6,19 @@ import (
 	"syscall"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"example.org/flock/internal/alarm"
+	"example.org/flock/internal/kernlock"
 )
 
-// openLockFile opens the lock file as package lockfile does, or returns the
-// descriptor that the command line names.
+// openLockFile opens the lock file as package lockfile does, or returns the descriptor that the command line names.
 func (p *process) openLockFile(o *options) (fd, mode int, ok bool) {
 	if o.fd >= 0 {
 		return o.fd, 0, true
 	}
 	mode = syscall.O_RDONLY
-	if o.fcntl && o.op == lockExclusive {
+	if o.fcntl && o.op == syscall.LOCK_EX {
 		mode = syscall.O_WRONLY
 	}
 	fd, errno := open(at(p.argv, o.file), mode|syscall.O_CREAT|syscall.O_NOCTTY)
@@ -40,42 +42,43 @@ const (
 	failed
 )
 
-// lock takes or releases the lock. If it fails, it deletes its timer and restores
-// the disposition of SIGALRM.
+// lock takes or releases the lock. If it fails, it deletes its timer and restores the disposition of SIGALRM.
 func (p *process) lock(fd, mode int, o *options) outcome {
 	if !o.limited {
 		how, errno := attempt(fd, o, 0)
 		if how == failed {
-			giveUpLocking(Locking, errno, fd, mode, 0)
+			giveUpLocking(errno, fd, mode, 0)
 		}
 		return how
 	}
 	started, ok := now()
 	if !ok {
-		giveUpLocking(Locking, 0, fd, mode, 0)
+		giveUpLocking(0, fd, mode, 0)
 		return failed
 	}
 	var limit alarm.Alarm
 	if errno := limit.Start(o.timeout); errno != 0 {
-		giveUpLocking(Timing, errno, fd, mode, started)
+		giveUp(Timing, errno)
 		return failed
 	}
 	how, errno := attempt(fd, o, started+o.timeout)
 	limit.Stop()
 	if how == failed {
 		limit.Restore()
-		giveUpLocking(Locking, errno, fd, mode, started)
+		giveUpLocking(errno, fd, mode, started)
 	}
 	return how
 }
 
-func giveUpLocking(step Step, errno syscall.Errno, fd, mode int, started int64) {
-	giveUp(step, errno)
-	result.Fd, result.Mode, result.Started = fd, mode, started
+func giveUpLocking(errno syscall.Errno, fd, mode int, started int64) {
+	giveUp(Locking, errno)
+	result.Fd, result.Mode = fd, mode
+	if time, ok := now(); ok && started != 0 {
+		result.Waited = time - started
+	}
 }
 
-// attempt makes the lock call and repeats it after signals, until the deadline if
-// that is not 0.
+// attempt makes the lock call and repeats it after signals, until the deadline if that is not 0.
 func attempt(fd int, o *options, deadline int64) (outcome, syscall.Errno) {
 	for {
 		switch errno := lockCall(fd, o); {
@@ -90,7 +93,7 @@ func attempt(fd int, o *options, deadline int64) (outcome, syscall.Errno) {
 			} else if time >= deadline {
 				return conflict, 0
 			}
-		case errno == syscall.EAGAIN, errno == syscall.EACCES && o.nonblock:
+		case errno == syscall.EAGAIN, errno == syscall.EACCES:
 			return conflict, 0
 		default:
 			return failed, errno
@@ -98,52 +101,33 @@ func attempt(fd int, o *options, deadline int64) (outcome, syscall.Errno) {
 	}
 }
 
-// byteRange is the kernel's struct flock.
-type byteRange struct {
-	kind, whence  int16
-	start, length int64
-	pid           int32
-	_             int32
-}
-
-// From <fcntl.h>.
-const (
-	ofdGetlk  = 36
-	ofdSetlk  = 37
-	ofdSetlkw = 38
-)
-
 // lockCall makes one flock(2) call, or one fcntl(2) call for the whole file.
 func lockCall(fd int, o *options) syscall.Errno {
 	if !o.fcntl {
 		how := o.op
 		if o.nonblock {
-			how |= lockNonblock
+			how |= syscall.LOCK_NB
 		}
 		_, errno := call(syscall.SYS_FLOCK, uintptr(fd), how, 0, 0)
 		return errno
 	}
-	all := byteRange{kind: syscall.F_UNLCK}
+	all := syscall.Flock_t{Type: syscall.F_UNLCK}
 	switch o.op {
-	case lockShared:
-		all.kind = syscall.F_RDLCK
-	case lockExclusive:
-		all.kind = syscall.F_WRLCK
+	case syscall.LOCK_SH:
+		all.Type = syscall.F_RDLCK
+	case syscall.LOCK_EX:
+		all.Type = syscall.F_WRLCK
 	}
-	cmd := uintptr(ofdSetlkw)
+	cmd := uintptr(unix.F_OFD_SETLKW)
 	if o.nonblock {
-		cmd = ofdSetlk
+		cmd = unix.F_OFD_SETLK
 	}
 	_, errno := call(syscall.SYS_FCNTL, uintptr(fd), cmd, address(unsafe.Pointer(&all)), 0)
 	return errno
 }
 
-// permitBase is the first byte of the permits, as in package kernlock.
-const permitBase = 1 << 62
-
-// hasNoPermit reports whether the descriptor certainly has no permit. If it may
-// have one, lock and unlock must give it back, and main does that. A permit is an
-// open file description lock and needs a descriptor that is open for writing.
+// hasNoPermit reports whether the descriptor certainly has no permit. If it may have one, lock and unlock must give it
+// back, and main does that. A permit is an open file description lock and needs a descriptor that is open for writing.
 // Without such locks in the kernel, permits belong to the directory lock.
 func hasNoPermit(fd int) bool {
 	flags, errno := call(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0, 0)
@@ -153,20 +137,18 @@ func hasNoPermit(fd int) bool {
 	if flags&syscall.O_ACCMODE == syscall.O_RDONLY {
 		return true
 	}
-	permit := byteRange{kind: syscall.F_WRLCK, start: permitBase, length: 1}
-	if _, errno := call(syscall.SYS_FCNTL, uintptr(fd), ofdGetlk, address(unsafe.Pointer(&permit)), 0); errno != 0 {
+	permit := syscall.Flock_t{Type: syscall.F_WRLCK, Start: kernlock.PermitBase, Len: 1}
+	if _, errno := call(syscall.SYS_FCNTL, uintptr(fd), unix.F_OFD_GETLK, address(unsafe.Pointer(&permit)), 0); errno != 0 {
 		return false
 	}
-	// F_GETLK asks whether a lock of this process would conflict: any open file
-	// description lock conflicts, even one on this descriptor. This is faster than
-	// reading /proc.
-	anybody := byteRange{kind: syscall.F_WRLCK, start: permitBase}
+	// F_GETLK asks whether a lock of this process would conflict: any open file description lock conflicts, even one on
+	// this descriptor. This is faster than reading /proc.
+	anybody := syscall.Flock_t{Type: syscall.F_WRLCK, Start: kernlock.PermitBase}
 	_, errno = call(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETLK, address(unsafe.Pointer(&anybody)), 0)
-	return errno == 0 && anybody.kind == syscall.F_UNLCK || showsNoByteLock(fd)
+	return errno == 0 && anybody.Type == syscall.F_UNLCK || showsNoByteLock(fd)
 }
 
-// showsNoByteLock reports whether /proc/self/fdinfo shows the descriptor without a
-// byte lock.
+// showsNoByteLock reports whether /proc/self/fdinfo shows the descriptor without a byte lock.
 func showsNoByteLock(fd int) bool {
 	first := write(0, "/proc/self/fdinfo/")
 	end := first + 1

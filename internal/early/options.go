@@ -2,11 +2,14 @@
 
 package early
 
-import "unsafe"
+import (
+	"syscall"
+	"unsafe"
+)
 
 // options is a command line that run can handle.
 type options struct {
-	op           uintptr // lockShared, lockExclusive or lockUnlock
+	op           uintptr // LOCK_SH, LOCK_EX or LOCK_UN
 	nonblock     bool
 	limited      bool  // wait no longer than timeout
 	timeout      int64 // nanoseconds
@@ -21,18 +24,9 @@ type options struct {
 	shell   bool // the word at command is -c
 }
 
-// From <sys/file.h>.
-const (
-	lockShared    = 1
-	lockExclusive = 2
-	lockNonblock  = 4
-	lockUnlock    = 8
-)
-
-// parse reads the command line. It returns false unless it is certain that package
-// cli reads it the same way.
+// parse reads the command line. It returns false unless it is certain that package cli reads it the same way.
 func (o *options) parse(argc int, argv unsafe.Pointer) bool {
-	o.op, o.conflictExit, o.fd = lockExclusive, 1, -1
+	o.op, o.conflictExit, o.fd = syscall.LOCK_EX, 1, -1
 	i := 1
 	for ; i < argc; i++ {
 		word := text(at(argv, i))
@@ -72,12 +66,11 @@ func (o *options) parse(argc int, argv unsafe.Pointer) bool {
 	return !(o.noFork && o.closeFd) && o.parseOperands(i, argc, argv)
 }
 
-// isCommand reports whether the word is -c or --command. It is not an option here:
-// it ends the options as an operand does.
+// isCommand reports whether the word is -c or --command. It is not an option here: it ends the options as an operand
+// does.
 func isCommand(word string) bool { return equal(word, "-c") || equal(word, "--command") }
 
-// parseShort reads a word of one-letter options. If the last one takes its value
-// from the next word, used is 1.
+// parseShort reads a word of one-letter options. If the last one takes its value from the next word, used is 1.
 func (o *options) parseShort(word string, hasNext bool, argv unsafe.Pointer, next int) (used int, ok bool) {
 	for i := 1; i < len(word); i++ {
 		letter := word[i]
@@ -99,20 +92,18 @@ func (o *options) parseShort(word string, hasNext bool, argv unsafe.Pointer, nex
 	return 0, true
 }
 
-// parseLong reads an unabbreviated long option, with =VALUE or the value in the
-// next word.
+// parseLong reads an unabbreviated long option, with =VALUE or the value in the next word.
 func (o *options) parseLong(word string, hasNext bool, argv unsafe.Pointer, next int) (used int, ok bool) {
-	if letter := longFlag(word); letter != 0 {
-		return 0, o.setFlag(letter)
-	}
 	end := 0
 	for end < len(word) && word[end] != '=' {
 		end++
 	}
-	letter := longValue(word[:end])
+	letter, takesValue := longOption(word[:end])
 	switch {
 	case letter == 0:
 		return 0, false
+	case !takesValue:
+		return 0, end == len(word) && o.setFlag(letter)
 	case end < len(word):
 		return 0, o.setValue(letter, word[end+1:])
 	case hasNext:
@@ -127,50 +118,42 @@ const (
 	letterFd    = 2
 )
 
-// longFlag returns the letter of an option without a value, or 0.
-func longFlag(name string) byte {
+// longOption returns the letter of a long option, or 0, and whether it takes a value.
+func longOption(name string) (letter byte, takesValue bool) {
 	switch {
 	case equal(name, "shared"):
-		return 's'
+		return 's', false
 	case equal(name, "exclusive"):
-		return 'x'
+		return 'x', false
 	case equal(name, "unlock"):
-		return 'u'
+		return 'u', false
 	case equal(name, "nonblock"), equal(name, "nonblocking"), equal(name, "nb"):
-		return 'n'
+		return 'n', false
 	case equal(name, "close"):
-		return 'o'
+		return 'o', false
 	case equal(name, "no-fork"):
-		return 'F'
+		return 'F', false
 	case equal(name, "fcntl"):
-		return letterFcntl
-	}
-	return 0
-}
-
-// longValue returns the letter of an option with a value, or 0.
-func longValue(name string) byte {
-	switch {
+		return letterFcntl, false
 	case equal(name, "timeout"), equal(name, "wait"):
-		return 'w'
+		return 'w', true
 	case equal(name, "conflict-exit-code"):
-		return 'E'
+		return 'E', true
 	case equal(name, "fd"):
-		return letterFd
+		return letterFd, true
 	}
-	return 0
+	return 0, false
 }
 
-// setFlag sets an option without a value. It returns false if there is none with
-// this letter.
+// setFlag sets an option without a value. It returns false if there is none with this letter.
 func (o *options) setFlag(letter byte) bool {
 	switch letter {
 	case 's':
-		o.op = lockShared
+		o.op = syscall.LOCK_SH
 	case 'x', 'e':
-		o.op = lockExclusive
+		o.op = syscall.LOCK_EX
 	case 'u':
-		o.op = lockUnlock
+		o.op = syscall.LOCK_UN
 	case 'n':
 		o.nonblock = true
 	case 'o':
@@ -200,9 +183,8 @@ func (o *options) setValue(letter byte, value string) (ok bool) {
 	return ok
 }
 
-// parseSeconds reads a number of seconds with at most six decimals, and returns it
-// in nanoseconds. It accepts 0, and a millisecond or more: for smaller numbers it
-// would matter how they are rounded.
+// parseSeconds reads a number of seconds with at most six decimals, and returns it in nanoseconds. It accepts 0, and a
+// millisecond or more: for smaller numbers it would matter how they are rounded.
 func parseSeconds(s string) (int64, bool) {
 	point := 0
 	for point < len(s) && s[point] != '.' {
@@ -231,8 +213,7 @@ func parseSeconds(s string) (int64, bool) {
 	return ns, ns == 0 || ns >= 1e6
 }
 
-// parseOperands reads what follows the options: the lock file or a descriptor
-// number, and the command.
+// parseOperands reads what follows the options: the lock file or a descriptor number, and the command.
 func (o *options) parseOperands(i, argc int, argv unsafe.Pointer) bool {
 	if o.limited && o.timeout == 0 {
 		o.nonblock, o.limited = true, false

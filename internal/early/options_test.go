@@ -9,21 +9,25 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // vector lays words out as the kernel does.
 func vector(words []string) unsafe.Pointer {
 	pointers := make([]unsafe.Pointer, len(words)+1)
 	for i, word := range words {
-		pointers[i] = unsafe.Pointer(&append([]byte(word), 0)[0])
+		pointers[i] = newCString(word)
 	}
 	return unsafe.Pointer(&pointers[0])
 }
 
+func newCString(word string) unsafe.Pointer { return unsafe.Pointer(&append([]byte(word), 0)[0]) }
+
 // TestParse parses command lines. Those for which parse returns false are left to
 // package cli. The compat cases compare both with util-linux.
 func TestParse(t *testing.T) {
-	none := options{op: lockExclusive, conflictExit: 1, fd: -1}
+	none := options{op: syscall.LOCK_EX, conflictExit: 1, fd: -1}
 	with := func(set func(o *options)) *options { o := none; set(&o); return &o }
 	file := func(i, command int, set func(o *options)) *options {
 		return with(func(o *options) {
@@ -39,10 +43,10 @@ func TestParse(t *testing.T) {
 		"f -c text":                 file(1, 2, func(o *options) { o.shell = true }),
 		"f --command text":          file(1, 2, func(o *options) { o.shell = true }),
 		"9":                         with(func(o *options) { o.fd = 9 }),
-		"-u 9":                      with(func(o *options) { o.fd, o.op = 9, lockUnlock }),
-		"-xsu 9":                    with(func(o *options) { o.fd, o.op = 9, lockUnlock }),
+		"-u 9":                      with(func(o *options) { o.fd, o.op = 9, syscall.LOCK_UN }),
+		"-xsu 9":                    with(func(o *options) { o.fd, o.op = 9, syscall.LOCK_UN }),
 		"-us -e 9":                  with(func(o *options) { o.fd = 9 }),
-		"-ns 9":                     with(func(o *options) { o.fd, o.op, o.nonblock = 9, lockShared, true }),
+		"-ns 9":                     with(func(o *options) { o.fd, o.op, o.nonblock = 9, syscall.LOCK_SH, true }),
 		"9 true":                    file(1, 2, nil),
 		"--fd 9 true":               with(func(o *options) { o.fd, o.command = 9, 3 }),
 		"--fd=9 -c text":            with(func(o *options) { o.fd, o.command, o.shell = 9, 2, true }),
@@ -59,7 +63,7 @@ func TestParse(t *testing.T) {
 		"--conflict-exit-code 7 9":  with(func(o *options) { o.fd, o.conflictExit = 9, 7 }),
 		"--nonblocking --close f t": file(3, 4, func(o *options) { o.nonblock, o.closeFd = true, true }),
 		"--shared --exclusive 9":    with(func(o *options) { o.fd = 9 }),
-		"--unlock --nb --fd 0 t":    with(func(o *options) { o.fd, o.op, o.nonblock, o.command = 0, lockUnlock, true, 5 }),
+		"--unlock --nb --fd 0 t":    with(func(o *options) { o.fd, o.op, o.nonblock, o.command = 0, syscall.LOCK_UN, true, 5 }),
 
 		"": nil, "-n": nil, "--": nil, "f": nil, "-1": nil, "-- -1": nil, "+9": nil, "0x9": nil, "9x": nil,
 		"1234567890": nil, "-": nil, "- true": nil, "-c text": nil, "-c f text": nil, "-nc text": nil, "-cn f": nil,
@@ -112,7 +116,7 @@ func TestShowsNoByteLock(t *testing.T) {
 			t.Errorf("descriptor %d: a byte lock is seen where there is none", fd)
 		}
 		all := syscall.Flock_t{Type: syscall.F_WRLCK}
-		if err := syscall.FcntlFlock(uintptr(fd), ofdSetlk, &all); err != nil {
+		if err := syscall.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &all); err != nil {
 			t.Fatal(err)
 		}
 		if showsNoByteLock(fd) {

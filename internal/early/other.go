@@ -8,6 +8,3 @@ package early
 type Errno uintptr
 
 func (Errno) Error() string { return "" }
-
-// Elapsed returns 0: no wait with --timeout has begun.
-func Elapsed() int64 { return 0 }

@@ -15,11 +15,11 @@ const (
 
 // A Record is what run has done when it gives up.
 type Record struct {
-	Failed  Step
-	Errno   Errno // of the call that failed; 0 at Locking: the call has not been made
-	Fd      int   // the lock file's, at Timing and Locking
-	Mode    int   // how it was opened: O_RDONLY or O_WRONLY
-	Started int64 // when the wait with --timeout began (CLOCK_MONOTONIC, nanoseconds), or 0
+	Failed Step
+	Errno  Errno // of the call that failed; 0 at Locking: the call has not been made
+	Fd     int   // the lock file's, at Locking
+	Mode   int   // how it was opened: O_RDONLY or O_WRONLY
+	Waited int64 // for how many nanoseconds, with --timeout
 }
 
 // result lies in memory that the Go runtime does not clear at its start.
@@ -28,5 +28,8 @@ var result Record
 // Result returns what the run without the Go runtime has done.
 func Result() Record { return result }
 
-// Forget clears Result, so that main does not use it twice.
-func Forget() { result = Record{} }
+// added lies there, too.
+var added int
+
+// Added returns how many entries the Go runtime finds before those of the environment.
+func Added() int { return added }

@@ -7,19 +7,23 @@ import (
 	"unsafe"
 )
 
-// A process is what the kernel gave the program. argv and environment are
-// vectors.
+// A process is what the kernel gave the program. argv and environment are vectors.
 type process struct {
 	argc              int
 	argv, environment unsafe.Pointer
 	path, shell       int // index of PATH=... and SHELL=... in the environment; -1: none
 }
 
-// run is the whole program for most runs. If it returns, the Go runtime starts,
-// and result tells main what run has done. stack points to argc.
+// run is the whole program for most runs. If it returns, the Go runtime starts with argc and argv where run has moved
+// them, and result tells main what run has done. stack points to argc.
 func run(stack unsafe.Pointer) {
 	p := process{argc: *(*int)(stack), argv: unsafe.Add(stack, 8), path: -1, shell: -1}
 	p.environment = slot(p.argv, p.argc+1)
+	p.lockAndExecute()
+	p.useOneProcessor()
+}
+
+func (p *process) lockAndExecute() {
 	var o options
 	if p.argc < 2 || !o.parse(p.argc, p.argv) || !p.readEnvironment() {
 		return
@@ -40,14 +44,27 @@ func run(stack unsafe.Pointer) {
 	p.execute(fd, &o)
 }
 
+// useOneProcessor puts GOMAXPROCS=1 before the environment, for the Go runtime: with more, it makes more threads and
+// uses more memory, for which flock has no use. It moves argc and argv down on the stack, by two words because the
+// stack must stay aligned to 16 bytes, so the entry is there twice. The first entry of a name counts.
+func (p *process) useOneProcessor() {
+	for i := -1; i <= p.argc; i++ {
+		set(p.argv, i-2, at(p.argv, i))
+	}
+	set(p.argv, p.argc-1, cString(oneProcessor))
+	set(p.argv, p.argc, cString(oneProcessor))
+	added = 2
+}
+
+const oneProcessor = "GOMAXPROCS=1\x00"
+
 // giveUp records for main which step failed, and with which error.
 func giveUp(step Step, errno syscall.Errno) {
 	result.Failed, result.Errno = step, errno
 }
 
-// readEnvironment finds PATH and SHELL. It returns false if the Go runtime is
-// needed: because FLOCK_BACKEND is set, or because the program has more privileges
-// than its caller, as a set-user-id program has.
+// readEnvironment finds PATH and SHELL. It returns false if the Go runtime is needed: because FLOCK_BACKEND is set, or
+// because the program has more privileges than its caller, as a set-user-id program has.
 func (p *process) readEnvironment() bool {
 	i := 0
 	for ; at(p.environment, i) != nil; i++ {
@@ -55,15 +72,15 @@ func (p *process) readEnvironment() bool {
 		// Only the first entry of a name counts, as for getenv(3).
 		switch *(*byte)(entry) {
 		case 'P':
-			if p.path < 0 && begins(entry, "PATH=") {
+			if p.path < 0 && hasPrefix(text(entry), "PATH=") {
 				p.path = i
 			}
 		case 'S':
-			if p.shell < 0 && begins(entry, "SHELL=") {
+			if p.shell < 0 && hasPrefix(text(entry), "SHELL=") {
 				p.shell = i
 			}
 		case 'F':
-			if begins(entry, "FLOCK_BACKEND=") {
+			if hasPrefix(text(entry), "FLOCK_BACKEND=") {
 				return false
 			}
 		}
@@ -80,14 +97,4 @@ func (p *process) readEnvironment() bool {
 			}
 		}
 	}
-}
-
-// begins reports whether the C string begins with prefix.
-func begins(p unsafe.Pointer, prefix string) bool {
-	for i := range len(prefix) {
-		if *(*byte)(unsafe.Add(p, i)) != prefix[i] {
-			return false
-		}
-	}
-	return true
 }

@@ -4,9 +4,8 @@ package early
 
 import "unsafe"
 
-// A vector is an array of C strings that ends with a null pointer, as the kernel
-// lays it out. It is not a type with methods: for those the compiler generates
-// wrappers that call the runtime.
+// A vector is an array of C strings that ends with a null pointer, as the kernel lays it out. It is not a type with
+// methods: for those the compiler generates wrappers that call the runtime.
 
 func slot(vector unsafe.Pointer, i int) unsafe.Pointer {
 	return unsafe.Add(vector, i*int(unsafe.Sizeof(uintptr(0))))
@@ -35,8 +34,7 @@ func text(p unsafe.Pointer) string {
 // cString returns a Go string that ends with a NUL as a C string.
 func cString(s string) unsafe.Pointer { return unsafe.Pointer(unsafe.StringData(s)) }
 
-// equal reports whether a and b are equal. For a == b the compiler may call the
-// runtime.
+// equal reports whether a and b are equal. For a == b the compiler may call the runtime.
 func equal(a, b string) bool { return len(a) == len(b) && hasPrefix(a, b) }
 
 func hasPrefix(s, prefix string) bool {

@@ -12,19 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A permit is a shared flock(2), which an exclusive one waits for, and one of the first n bytes from permitBase on, locked
+// A permit is a shared flock(2), which an exclusive one waits for, and one of the first n bytes from PermitBase on, locked
 // exclusively with an open file description lock. The kernel frees both when their last holder dies, and a child that
 // has the descriptor keeps them.
 
-// permitBase is the first byte that stands for a permit. It is so far out that freeing a permit does not touch what
+// PermitBase is the first byte that stands for a permit. It is so far out that freeing a permit does not touch what
 // --fcntl --start has locked on the same descriptor.
 const (
-	permitBase = 1 << 62
-	permitEnd  = permitBase + math.MaxInt32
+	PermitBase = 1 << 62
+	permitEnd  = PermitBase + math.MaxInt32
 )
 
 // IsPermit reports whether a write lock that begins at start is a permit.
-func IsPermit(start int64) bool { return start >= permitBase && start < permitEnd }
+func IsPermit(start int64) bool { return start >= PermitBase && start < permitEnd }
 
 // LockPermit takes one of n permits, with a shared flock(2) unless withoutFlock is set. An error for which
 // IsAbsentRecord holds says that the kernel has no byte locks here; then the shared lock, which it may have, is kept.
@@ -58,15 +58,15 @@ func ReleasePermit(fd int) {
 // tryPermits locks one of n bytes and unlocks the others. One that the descriptor had before is free to itself.
 func tryPermits(fd, n int) error {
 	for i := range int64(n) {
-		err := setBytes(fd, Exclusive, permitBase+i, 1)
+		err := setBytes(fd, Exclusive, PermitBase+i, 1)
 		if err == ErrConflict {
 			continue
 		}
 		if err == nil {
-			_, err = freeBytes(fd, permitBase, permitBase+i)
+			_, err = freeBytes(fd, PermitBase, PermitBase+i)
 		}
 		if err == nil {
-			_, err = freeBytes(fd, permitBase+i+1, permitEnd)
+			_, err = freeBytes(fd, PermitBase+i+1, permitEnd)
 		}
 		return err
 	}
@@ -76,10 +76,10 @@ func tryPermits(fd, n int) error {
 // FreePermit gives back the permit of a descriptor, if it has one. An error for which IsAbsentRecord holds says that the
 // kernel has no byte locks here.
 func FreePermit(fd int) error {
-	none, err := freeBytes(fd, permitBase, permitEnd)
+	none, err := freeBytes(fd, PermitBase, permitEnd)
 	if none && err == nil {
 		// There may be none because there are no byte locks at all.
-		err = setBytes(fd, Unlock, permitBase, permitEnd-permitBase)
+		err = setBytes(fd, Unlock, PermitBase, permitEnd-PermitBase)
 	}
 	return err
 }
@@ -101,7 +101,7 @@ func freeBytes(fd int, start, end int64) (none bool, err error) {
 		lockEnd = math.MaxInt64 // to the end of the file
 	}
 	from, to := max(start, lock.Start), min(end, lockEnd)
-	if lock.Start >= permitBase && lockEnd <= permitEnd {
+	if lock.Start >= PermitBase && lockEnd <= permitEnd {
 		if err := setBytes(fd, Unlock, from, to-from); err != nil {
 			return false, err
 		}

@@ -14,14 +14,15 @@ func Acquire(call Call, fd int, op Op, limit Limit) error {
 	}
 	for {
 		if err := call(fd, op, true); err != syscall.EINTR {
-			return waitAnswer(err)
+			return answer(err)
 		}
 	}
 }
 
-// waitAnswer returns the error for the answer of a lock call that waits: some filesystems do not wait, and answer EAGAIN.
-func waitAnswer(err error) error {
-	if err == syscall.EAGAIN {
+// answer returns the error for the answer of a lock call: ErrConflict if another process holds the lock, which some
+// filesystems answer even to a call that waits.
+func answer(err error) error {
+	if err == syscall.EAGAIN || err == syscall.EACCES {
 		return ErrConflict
 	}
 	return err
@@ -30,12 +31,8 @@ func waitAnswer(err error) error {
 // try makes a lock call that does not wait, and answers ErrConflict if another process holds the lock.
 func try(call Call, fd int, op Op) error {
 	for {
-		switch err := call(fd, op, false); err {
-		case syscall.EINTR:
-		case syscall.EAGAIN, syscall.EACCES:
-			return ErrConflict
-		default:
-			return err
+		if err := call(fd, op, false); err != syscall.EINTR {
+			return answer(err)
 		}
 	}
 }

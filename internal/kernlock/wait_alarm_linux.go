@@ -28,7 +28,7 @@ func acquireUntil(call Call, fd int, op Op, limit Limit) error {
 	for {
 		err := call(fd, op, true)
 		if err != syscall.EINTR {
-			return waitAnswer(err)
+			return answer(err)
 		}
 		if !time.Now().Before(limit.Deadline) {
 			return ErrTimeout

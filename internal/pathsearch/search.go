@@ -1,8 +1,7 @@
 //go:build unix
 
-// Package pathsearch searches the directories of PATH for a command as execvp(3)
-// does. The caller makes the execve(2) calls. The package allocates nothing and has
-// no initializer, so it can run before the Go runtime starts.
+// Package pathsearch searches the directories of PATH for a command as execvp(3) does. The caller makes the execve(2)
+// calls. The package allocates nothing and has no initializer, so it can run before the Go runtime starts.
 package pathsearch
 
 import "syscall"
@@ -27,8 +26,7 @@ type Search struct {
 	_          [0]func() // makes it not comparable: for comparison the compiler would generate a call of the runtime
 }
 
-// Begin returns the search for name, which has no slash, in the directories of
-// path.
+// Begin returns the search for name, which has no slash, in the directories of path.
 func Begin(name, path string) Search {
 	if len(name) > maxName+1 {
 		name = name[:maxName+1] // still too long
@@ -36,9 +34,8 @@ func Begin(name, path string) Search {
 	return Search{name: name, path: path, done: name == "", result: syscall.ENOENT}
 }
 
-// Next writes the next path to try into buf, with a NUL after it, and returns its
-// length, or 0 if no path is left. An empty part of PATH is the current
-// directory.
+// Next writes the next path to try into buf, with a NUL after it, and returns its length, or 0 if no path is left. An
+// empty part of PATH is the current directory.
 func (s *Search) Next(buf *[Size]byte) int {
 	for !s.done {
 		end := s.next
@@ -70,8 +67,7 @@ func (s *Search) Next(buf *[Size]byte) int {
 	return 0
 }
 
-// Failed takes the error for the last path. It ends the search if execvp(3) does
-// not try another path after this error.
+// Failed takes the error for the last path. It ends the search if execvp(3) does not try another path after this error.
 func (s *Search) Failed(err syscall.Errno) {
 	switch err {
 	case syscall.EACCES:
@@ -85,6 +81,6 @@ func (s *Search) Failed(err syscall.Errno) {
 	}
 }
 
-// Result returns the error to report if nothing could be executed: EACCES if a
-// file was found that may not be executed, otherwise the last error.
+// Result returns the error to report if nothing could be executed: EACCES if a file was found that may not be executed,
+// otherwise the last error.
 func (s *Search) Result() syscall.Errno { return s.result }

@@ -13,7 +13,6 @@
 //	UserID(pid), Command(pid)   for people to read
 //	ConcealsDescriptors(pid)    whether a process lives whose descriptors this user may not see
 //	FileID(fd)                  the identity of an open file, FindDescriptor, SameOpenFile, OpenedFile.ClosedBy
-//	IsSetUserID()               whether this process has more rights than its caller
 //	KernelLocks(...)            who holds a kernel lock on a file, and who waits for one
 //
 // Linux alone has Descendants, which only code for Linux calls.

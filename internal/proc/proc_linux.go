@@ -40,18 +40,6 @@ func namespace(kind string) string {
 	return strings.TrimSuffix(number, "]")
 }
 
-// IsSetUserID reports whether this process has more rights than its caller, as a set-user-id or set-group-id program or one
-// with capabilities. The kernel says so in the auxiliary vector, getauxval(3).
-func IsSetUserID() bool {
-	const atSecure = 23 // AT_SECURE
-	vector, err := unix.Auxv()
-	secure := err != nil
-	for _, entry := range vector {
-		secure = secure || entry[0] == atSecure && entry[1] != 0
-	}
-	return secure
-}
-
 // CanTell reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it anew,
 // /proc shows the processes of the old one, and every look into it would be at another process.
 func CanTell() error {

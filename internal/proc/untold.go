@@ -5,12 +5,8 @@ package proc
 import (
 	"errors"
 	"math"
-	"os"
 	"time"
 )
-
-// IsSetUserID reports whether this process has more rights than its caller, as a set-user-id or set-group-id program.
-func IsSetUserID() bool { return os.Getuid() != os.Geteuid() || os.Getgid() != os.Getegid() }
 
 // Of other processes' parents, users, commands, descriptors and locks nothing is known on these systems.
 

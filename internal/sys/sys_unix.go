@@ -29,6 +29,9 @@ func Text(err error) string {
 		return err.Error()
 	}
 	text := errno.Error()
+	if number, unknown := strings.CutPrefix(text, "errno "); unknown {
+		return "Unknown error " + number
+	}
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 

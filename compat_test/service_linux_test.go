@@ -1,0 +1,76 @@
+//go:build amd64 || arm64
+
+package compat_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	if len(os.Args) > 2 && os.Args[1] == "few-calls" {
+		allowFewCalls(os.Args[2:])
+	}
+}
+
+// allowFewCalls executes argv under a filter that refuses all system calls but those that flock makes without the Go runtime.
+// systemd.exec(5) has all of them in @system-service. The kernel makes no thread: clone(2) has no CLONE_THREAD.
+func allowFewCalls(argv []string) {
+	allow := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
+	refuse := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number, see struct seccomp_data
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_CLONE, Jf: 4},
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 16}, // the low half of the first argument
+		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.CLONE_THREAD, Jf: 1},
+		refuse, allow,
+	}
+	const archPrctl = 158 // on amd64
+	for _, call := range []uint32{archPrctl, unix.SYS_EXECVE, unix.SYS_EXIT_GROUP, unix.SYS_OPENAT, unix.SYS_CLOSE, unix.SYS_FLOCK,
+		unix.SYS_FCNTL, unix.SYS_WAIT4, unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGRETURN, unix.SYS_CLOCK_GETTIME,
+		unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE} {
+		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: call, Jf: 1}, allow)
+	}
+	execFiltered(append(filter, refuse), argv)
+}
+
+// TestInService runs the main forms where a service may make few system calls and no threads.
+func TestInService(t *testing.T) {
+	needEarlyRun(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := oursPath + " -u 0" // the smallest there is
+	for _, form := range []struct {
+		words  string
+		status int
+	}{
+		{"f " + command, 0}, {"-F f " + command, 0}, {"-w 5 -o f " + command, 0}, {"-s -n f " + command, 0},
+		{"--fcntl f " + command, 0}, {"f " + oursPath + " -n -E 7 held " + command, 7}, {"-w .1 -E 8 held " + command, 8},
+		{"0", 0}, {"-w 5 0", 0}, {"-u 0", 0}, {"--fd 0 " + command, 0},
+	} {
+		t.Run(strings.ReplaceAll(form.words, oursPath, "flock"), func(t *testing.T) {
+			dir := t.TempDir()
+			held, err := os.Create(filepath.Join(dir, "held"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer held.Close()
+			if err := unix.Flock(int(held.Fd()), unix.LOCK_EX); err != nil {
+				t.Fatal(err)
+			}
+			c := exec.Command(self, append([]string{"few-calls", oursPath}, strings.Fields(form.words)...)...)
+			c.Dir = dir
+			out, _ := c.CombinedOutput()
+			if status := c.ProcessState.ExitCode(); status != form.status {
+				t.Errorf("status %d, want %d: %s", status, form.status, out)
+			}
+		})
+	}
+}
