@@ -20,6 +20,8 @@ import (
 // errLost says that etcd has dropped the lease or the key.
 var errLost = errors.New("etcd has dropped it")
 
+var errNewLeader = errors.New("etcd has a new leader")
+
 // A lease keeps keys in etcd for ttl after each time that it was kept alive.
 //
 // Its end is counted by our own clock, from before the request was sent that etcd then answered. So etcd can only think that
@@ -64,19 +66,19 @@ func (l *lease) limits() guard.Limits {
 // The answer alone does not prove that. A member that is no leader any more may answer as well while it cannot write to its
 // disk, and the new leader lets the lease end (etcd issue 15247). So the answer counts only if the key is then read from a
 // majority of the members, in the same term. That also finds a key that somebody has deleted.
-func (l *place) renew(ctx context.Context, c *clientv3.Client, s *store) error {
+func (l *place) renew(ctx context.Context, c *clientv3.Client) error {
 	sent := guard.Now()
-	r, err := s.keepAliveOnce(ctx, c, l.id)
+	r, err := l.keepAliveOnce(ctx, c, l.id)
 	if err != nil {
 		return err
 	}
-	v, err := s.look(ctx, c, l.request, l)
+	v, err := l.look(ctx, c, l.request, l)
 	if err != nil {
 		return err
 	}
 	if v.term != r.Header.RaftTerm {
-		s.dropStreams() // they may be to one that takes itself for the leader
-		return errors.New("etcd has a new leader")
+		l.dropStreams() // they may be to one that takes itself for the leader
+		return errNewLeader
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,21 +86,14 @@ func (l *place) renew(ctx context.Context, c *clientv3.Client, s *store) error {
 	return nil
 }
 
-// release gives the keys of the lease up. If etcd cannot be reached until the context ends, they end with the lease.
-func (l *lease) release(ctx context.Context, s *store) {
+// revoke ends a lease, with its keys.
+func (s *store) revoke(ctx context.Context, l *lease) {
 	ctx, cancel := context.WithTimeout(ctx, l.since()+l.ttl-guard.Now())
 	defer cancel()
 	s.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Revoke(ctx, l.id)
 		return err
 	})
-}
-
-// releasePromptly releases a place or a lease whose end nobody should have to wait for.
-func releasePromptly(s *store, l interface{ release(context.Context, *store) }) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	l.release(ctx, s)
 }
 
 // A keepAliveStream is a connection for requests to keep leases alive.

@@ -79,12 +79,14 @@ func describeSelf(has bool) string {
 
 // A place is a place in the line.
 type place struct {
+	*store
 	*lease
 	request
 	key      string
 	revision int64         // at which the key was made: of two contenders, the lower one comes first
 	seen     time.Duration // when etcd was heard of last, on the clock of guard.Now
 
+	started bool   // the command has run
 	cooling *lease // of the cooldown that began with the command; may be nil
 }
 
@@ -107,18 +109,18 @@ func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 			return nil, err
 		}
 		if err == nil {
-			err = l.await(ctx, s)
+			err = l.await(ctx)
 		}
 		if err == nil && q.mode == permit && !q.nonblock {
-			err = l.announce(ctx, s) // the next one waits for that
+			err = l.announce(ctx) // the next one waits for that
 		}
 		if err == nil && q.cooldown > 0 {
-			err = l.startCooldown(ctx, s)
+			err = l.startCooldown(ctx)
 		}
 		if err == nil {
 			return l, nil
 		}
-		releasePromptly(s, l)
+		l.releaseSoon()
 		if !errors.Is(err, errLost) && !errors.Is(err, errCooling) {
 			return nil, err
 		}
@@ -138,19 +140,19 @@ func (s *store) stand(ctx context.Context, q request) (*place, error) {
 		return nil, err
 	}
 	l := s.newPlace(lease, q)
-	return l, s.put(ctx, l, clientv3.Compare(clientv3.CreateRevision(l.key), "=", 0))
+	return l, l.put(ctx, clientv3.Compare(clientv3.CreateRevision(l.key), "=", 0))
 }
 
 func (s *store) newPlace(l *lease, q request) *place {
-	return &place{lease: l, request: q, key: s.line + string(q.mode) + l.String()}
+	return &place{store: s, lease: l, request: q, key: s.line + string(q.mode) + l.String()}
 }
 
 var errTaken = errors.New("another one was faster")
 
 // put makes the key of a place, if the conditions hold, and finds out its revision. The error is errTaken if they do not.
-func (s *store) put(ctx context.Context, l *place, conditions ...clientv3.Cmp) error {
+func (l *place) put(ctx context.Context, conditions ...clientv3.Cmp) error {
 	value := describeSelf(l.nonblock)
-	r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
+	r, err := ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
 		return c.Txn(ctx).If(conditions...).
 			Then(clientv3.OpPut(l.key, value, clientv3.WithLease(l.id))).
 			Else(clientv3.OpGet(l.key)).Commit()
@@ -181,7 +183,7 @@ func (s *store) standFirst(ctx context.Context, q request) (*place, error) {
 		}
 		if v.watch != "" || v.cooling && q.cooldown > 0 {
 			if l != nil {
-				releasePromptly(s, l)
+				l.releaseSoon()
 			}
 			return nil, kernlock.ErrConflict
 		}
@@ -197,7 +199,7 @@ func (s *store) standFirst(ctx context.Context, q request) (*place, error) {
 		if q.cooldown > 0 {
 			conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
 		}
-		if err := s.put(ctx, l, conditions...); err != errTaken {
+		if err := l.put(ctx, conditions...); err != errTaken {
 			return l, err
 		}
 	}
@@ -270,11 +272,11 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 }
 
 // await waits until the place has the lock. The error is errLost if etcd has dropped the place.
-func (l *place) await(ctx context.Context, s *store) error {
+func (l *place) await(ctx context.Context) error {
 	var w watcher
 	defer w.stop()
 	for {
-		v, err := s.see(ctx, l.request, l)
+		v, err := l.see(ctx, l.request, l)
 		if err != nil {
 			return l.outcome(ctx, err)
 		}
@@ -283,11 +285,11 @@ func (l *place) await(ctx context.Context, s *store) error {
 			return nil
 		}
 		if v.watch != "" {
-			w.see(ctx, s, v)
+			w.see(ctx, l.store, v)
 			w.wait(ctx, min(l.patience(v), l.ttl/3-(guard.Now()-l.since())))
 		}
 		if guard.Now()-l.since() >= l.ttl/3 {
-			err := s.do(ctx, func(ctx context.Context, c *clientv3.Client) error { return l.renew(ctx, c, s) })
+			err := l.do(ctx, l.renew)
 			if err != nil {
 				return l.outcome(ctx, err)
 			}
@@ -372,9 +374,9 @@ func (w *watcher) wait(ctx context.Context, limit time.Duration) {
 }
 
 // announce writes into the key that its place has the lock.
-func (l *place) announce(ctx context.Context, s *store) error {
+func (l *place) announce(ctx context.Context) error {
 	value := describeSelf(true)
-	return s.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
+	return l.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
 		r, err := c.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(l.key), "=", l.revision)).
 			Then(clientv3.OpPut(l.key, value, clientv3.WithLease(l.id))).Commit()
 		if err == nil && !r.Succeeded {
@@ -384,19 +386,30 @@ func (l *place) announce(ctx context.Context, s *store) error {
 	})
 }
 
-// release gives the place up. If etcd cannot be reached until the context ends, it ends with the lease.
+// release gives the place up, and the cooldown of a command that was not started: somebody else may be able to start it. If
+// etcd cannot be reached until the context ends, they end with their leases.
 //
 // To delete the key is faster than to revoke the lease. A lease without keys ends by itself a little later; but not if that
 // is long, or if there may be a request under way that makes the key again.
-func (l *place) release(ctx context.Context, s *store) {
-	if l.ttl > time.Minute || s.repeated.Load() {
-		l.lease.release(ctx, s)
+func (l *place) release(ctx context.Context) {
+	if l.cooling != nil && !l.started {
+		l.revoke(ctx, l.cooling)
+	}
+	if l.ttl > time.Minute || l.repeated.Load() {
+		l.revoke(ctx, l.lease)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.since()+l.ttl-guard.Now())
 	defer cancel()
-	s.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
+	l.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Delete(ctx, l.key)
 		return err
 	})
+}
+
+// releaseSoon releases a place for whose release nobody should have to wait.
+func (l *place) releaseSoon() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	l.release(ctx)
 }

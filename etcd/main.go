@@ -110,7 +110,7 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 	if err != nil {
 		cancel(err)
 		if <-held == nil {
-			releasePromptly(s, l)
+			l.releaseSoon()
 		}
 		return fail(p, err)
 	}
@@ -121,7 +121,7 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 		err = &killed{sig.(syscall.Signal)}
 		cancel(err)
 		if <-held == nil {
-			releasePromptly(s, l)
+			l.releaseSoon()
 		}
 	}
 	if k := (*killed)(nil); errors.As(err, &k) {
@@ -136,7 +136,8 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 	}
 	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
 	p.PrintVerbose("executing " + o.Command[0])
-	return hold(p, s, l, g, signals)
+	h := &hold{place: l, printer: p, guard: g, signals: signals}
+	return h.run()
 }
 
 // A killed is the error of a wait that a signal ended.

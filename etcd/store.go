@@ -95,16 +95,23 @@ func code(err error) codes.Code {
 	return status.Code(err)
 }
 
-// isFinal reports whether another attempt would have the same answer.
+// isFinal reports whether another attempt would have the same answer. What may be tried again is listed; all else is final.
 func isFinal(err error) bool {
-	if errors.Is(err, rpctypes.ErrInvalidAuthToken) || errors.Is(err, rpctypes.ErrAuthOldRevision) {
-		return false // the client gets a new token
+	for _, again := range []error{
+		rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision, // the client gets a new token
+		rpctypes.ErrTooManyRequests,
+		rpctypes.ErrNotLeader, rpctypes.ErrGRPCNotSupportedForLearner, // another member can
+		errNewLeader, context.DeadlineExceeded, context.Canceled,
+	} {
+		if errors.Is(err, again) {
+			return false
+		}
 	}
 	switch code(err) {
-	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated, codes.FailedPrecondition, codes.NotFound, codes.Unimplemented:
-		return true
+	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.Internal:
+		return false // connections, and members that stop
 	}
-	return errors.Is(err, errLost)
+	return true
 }
 
 // connect makes the client. With a user it asks etcd for a token.
