@@ -16,12 +16,13 @@ import (
 
 // A config is what the environment says about etcd.
 type config struct {
-	endpoints      []string
-	tls            *tls.Config // nil: plain text, but for endpoints that begin with https://
-	user, password string
-	reach          time.Duration // how long to try to reach etcd at the beginning
-	prefix         string        // of all keys
-	ttl            int64         // of a holder's lease, in seconds
+	endpoints                       []string
+	tls                             *tls.Config // nil: plain text, but for endpoints that begin with https://
+	user, password                  string
+	reach                           time.Duration // how long to try to reach etcd at the beginning
+	keepAliveTime, keepAliveTimeout time.Duration // to find connections that are frozen or cut
+	prefix                          string        // of all keys
+	ttl                             int64         // of a holder's lease, in seconds
 }
 
 // readConfig reads the variables of etcdctl, and our own. A secret does not appear in an error.
@@ -52,6 +53,7 @@ func readConfig(getenv func(string) string) (c config, err error) {
 	if c.ttl, err = strconv.ParseInt(get("FLOCK_ETCD_TTL", "10"), 10, 64); err != nil || c.ttl < 2 || c.ttl > 86400 {
 		return invalid("FLOCK_ETCD_TTL", "seconds, from 2 to 86400")
 	}
+	c.keepAliveTime, c.keepAliveTimeout = 10*time.Second, 6*time.Second
 	c.prefix = strings.TrimRight(get("FLOCK_ETCD_PREFIX", "/flock"), "/")
 	var given bool
 	if c.user, c.password, given = strings.Cut(getenv("ETCDCTL_USER"), ":"); !given {

@@ -22,11 +22,9 @@ func (s *store) awaitCooldown(ctx context.Context, p *output.Printer, nonblock b
 	var w watcher
 	defer w.stop()
 	for {
-		first, cancel := s.begin(ctx)
-		r, err := ask(first, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.GetResponse, error) {
+		r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.GetResponse, error) {
 			return c.Get(ctx, s.cooldown)
 		})
-		cancel()
 		switch {
 		case err != nil:
 			return err

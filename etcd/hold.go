@@ -139,31 +139,20 @@ func (h *hold) lose(survivor int) int {
 	return output.ExTempFail
 }
 
-// keepAlive keeps the lease alive. It does not wait for the answer of one member before it asks the next one, since it may
-// be frozen.
+// keepAlive keeps the lease alive.
 func (h *hold) keepAlive(ctx context.Context) {
-	tick := time.NewTicker(h.ttl / 10)
-	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(max(h.since()+h.ttl/5-guard.Now(), h.ttl/20)):
 		}
-		h.useAll()
-		if guard.Now()-h.since() < h.ttl/5 {
-			continue
+		switch _, err := h.renew(ctx); {
+		case err == nil:
+			notify(h.renewed)
+		case errors.Is(err, errLost):
+			notify(h.dropped)
 		}
-		go func() {
-			ctx, cancel := context.WithTimeout(ctx, h.ttl)
-			defer cancel()
-			switch err := h.renew(ctx, h.client); {
-			case err == nil:
-				notify(h.renewed)
-			case errors.Is(err, errLost):
-				notify(h.dropped)
-			}
-		}()
 	}
 }
 
@@ -171,7 +160,7 @@ func (h *hold) keepAlive(ctx context.Context) {
 func (h *hold) watchOwn(ctx context.Context) {
 	next := h.revision + 1
 	for ctx.Err() == nil {
-		for r := range h.client.Watch(clientv3.WithRequireLeader(ctx), h.key, clientv3.WithRev(next), clientv3.WithFilterPut()) {
+		for r := range h.watch(ctx, h.key, clientv3.WithRev(next), clientv3.WithFilterPut()) {
 			if len(r.Events) > 0 {
 				notify(h.dropped)
 				return

@@ -18,9 +18,7 @@ import (
 // showHolders lists who has the lock and who waits, and returns the exit status: 0 if somebody has it, 1 if nobody does.
 func showHolders(p *output.Printer, s *store) int {
 	p.UnwrittenStatus = output.ExOSErr
-	ctx, cancel := s.begin(context.Background())
-	defer cancel()
-	r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
+	r, err := ask(context.Background(), s, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
 		oldestFirst := clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend)
 		return c.Txn(ctx).Then(clientv3.OpGet(s.line, clientv3.WithPrefix(), oldestFirst), clientv3.OpGet(s.cooldown)).Commit()
 	})

@@ -93,11 +93,6 @@ type place struct {
 // acquire returns a place in the line that has the lock. The error is kernlock.ErrConflict or kernlock.ErrTimeout if others
 // have it.
 func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*place, error) {
-	if q.nonblock {
-		var cancel context.CancelFunc
-		ctx, cancel = s.begin(ctx)
-		defer cancel()
-	}
 	for {
 		if q.cooldown > 0 {
 			if err := s.awaitCooldown(ctx, p, q.nonblock); err != nil {
@@ -130,8 +125,6 @@ func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 
 // stand makes a place in the line: at its end or, with nonblock, only if it has the lock at once.
 func (s *store) stand(ctx context.Context, q request) (*place, error) {
-	ctx, cancel := s.begin(ctx)
-	defer cancel()
 	if q.nonblock {
 		return s.standFirst(ctx, q)
 	}
@@ -174,28 +167,30 @@ func (l *place) put(ctx context.Context, conditions ...clientv3.Cmp) error {
 }
 
 // standFirst takes the lock if it is free. The line is read first: no write is needed to say that it is not.
+//
+// However many come at once, each needs the same few transactions: only one that would exclude this one makes it look again.
+// Permits are counted again in await.
 func (s *store) standFirst(ctx context.Context, q request) (*place, error) {
+	excluding := s.line // by an exclusive one: everybody; by the others: exclusive ones
+	if q.mode != exclusive {
+		excluding += string(exclusive)
+	}
 	var l *place
 	for {
 		v, err := s.see(ctx, q, nil)
+		if err == nil && (v.watch != "" || v.cooling && q.cooldown > 0) {
+			err = kernlock.ErrConflict
+		}
+		if err == nil && l == nil {
+			var lease *lease
+			if lease, err = s.grant(ctx, s.ttl); err == nil {
+				l = s.newPlace(lease, q)
+			}
+		}
 		if err != nil {
-			return nil, err
+			return l, err
 		}
-		if v.watch != "" || v.cooling && q.cooldown > 0 {
-			if l != nil {
-				l.releaseSoon()
-			}
-			return nil, kernlock.ErrConflict
-		}
-		if l == nil {
-			lease, err := s.grant(ctx, s.ttl)
-			if err != nil {
-				return nil, err
-			}
-			l = s.newPlace(lease, q)
-		}
-		// Only if nobody has come since.
-		conditions := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(s.line).WithPrefix(), "<", v.revision+1)}
+		conditions := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(excluding).WithPrefix(), "<", v.revision+1)}
 		if q.cooldown > 0 {
 			conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
 		}
@@ -211,7 +206,6 @@ type view struct {
 	revision int64  // of etcd
 	watch    string // the key, or with a slash at its end the keys, whose change it must wait for; empty: it has the lock
 	changes  bool   // and not only their deletion
-	holder   bool   // that is one who has the lock
 	cooling  bool
 }
 
@@ -250,69 +244,63 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 		return v, errLost
 	}
 	v = view{term: r.Header.RaftTerm, revision: r.Header.Revision, cooling: r.Responses[0].GetResponseRange().Count > 0}
-	var ahead contender
 	if keys := r.Responses[1].GetResponseRange().Kvs; len(keys) > 0 {
-		json.Unmarshal(keys[0].Value, &ahead)
-		v.watch, v.holder = string(keys[0].Key), ahead.Has
+		v.watch = string(keys[0].Key)
 		return v, nil
 	}
 	if q.mode != permit {
 		return v, nil
 	}
 	if keys := r.Responses[2].GetResponseRange().Kvs; len(keys) > 0 {
+		var ahead contender
 		json.Unmarshal(keys[0].Value, &ahead)
 		switch {
 		case !ahead.Has:
 			v.watch, v.changes = string(keys[0].Key), true // for it to get its permit, or to go
 		case int64(len(r.Responses[3].GetResponseRange().Kvs)) >= q.permits:
-			v.watch, v.holder = s.line+string(permit), true // this is the first who waits: for any permit
+			v.watch = s.line + string(permit) // this is the first who waits: for any permit
 		}
 	}
 	return v, nil
 }
 
 // await waits until the place has the lock. The error is errLost if etcd has dropped the place.
+//
+// A watch tells of changes. Because its member may be frozen, and to keep the lease alive, the waiter also asks: two requests
+// in two fifths of the TTL.
 func (l *place) await(ctx context.Context) error {
 	var w watcher
 	defer w.stop()
 	for {
-		v, err := l.see(ctx, l.request, l)
+		v, err := view{}, error(nil)
+		if guard.Now() < l.due() {
+			v, err = l.see(ctx, l.request, l)
+		} else {
+			v, err = l.renew(ctx)
+		}
 		if err != nil {
 			return l.outcome(ctx, err)
 		}
 		l.seen = guard.Now()
-		if v.watch == "" && l.seen < l.limits().Term-l.ttl/5 {
+		switch {
+		case v.watch == "" && l.seen < l.due():
 			return nil
-		}
-		if v.watch != "" {
+		case v.watch != "" && l.nonblock:
+			return kernlock.ErrConflict
+		case v.watch != "":
 			w.see(ctx, l.store, v)
-			w.wait(ctx, min(l.patience(v), l.ttl/3-(guard.Now()-l.since())))
-		}
-		if guard.Now()-l.since() >= l.ttl/3 {
-			err := l.do(ctx, l.renew)
-			if err != nil {
-				return l.outcome(ctx, err)
-			}
+			w.wait(ctx, l.due()-guard.Now())
 		}
 	}
 }
 
-// patience is how long to rely on a watch, whose member may be frozen. Who is next looks more often than the others. Any
-// number of shared ones can be next.
-func (l *place) patience(v view) time.Duration {
-	switch {
-	case !v.holder:
-		return l.ttl / 3
-	case l.mode == shared:
-		return l.ttl / 10
-	}
-	return l.ttl / 40
-}
+// due is when to keep the lease of a waiter alive. Until then a command may begin.
+func (l *place) due() time.Duration { return l.since() + l.ttl*2/5 }
 
 // outcome returns the error of a wait that has ended. When its time is over, others have the lock, if etcd has been heard
 // of lately.
 func (l *place) outcome(ctx context.Context, err error) error {
-	if context.Cause(ctx) == kernlock.ErrTimeout && guard.Now()-l.seen < l.ttl/2 {
+	if context.Cause(ctx) == kernlock.ErrTimeout && guard.Now()-l.seen < l.ttl {
 		return kernlock.ErrTimeout
 	}
 	return err
@@ -321,16 +309,17 @@ func (l *place) outcome(ctx context.Context, err error) error {
 // A watcher tells of changes of what a view depends on.
 type watcher struct {
 	of      view
+	at      *member
 	changes clientv3.WatchChan
 	cancel  context.CancelFunc // nil: there is no watch
 }
 
-// see begins to watch, if the view depends on something else than the last one.
+// see begins to watch, if the view depends on something else than the last one, or is from another member.
 func (w *watcher) see(ctx context.Context, s *store, v view) {
-	if w.cancel != nil && w.of.watch == v.watch && w.of.changes == v.changes {
+	if w.cancel != nil && w.of.watch == v.watch && w.of.changes == v.changes && w.at == s.current() {
 		return
 	}
-	before := w.cancel
+	w.stop()
 	options := []clientv3.OpOption{clientv3.WithRev(v.revision + 1)}
 	if !v.changes {
 		options = append(options, clientv3.WithFilterPut())
@@ -338,12 +327,9 @@ func (w *watcher) see(ctx context.Context, s *store, v view) {
 	if v.watch[len(v.watch)-1] == '/' {
 		options = append(options, clientv3.WithPrefix())
 	}
-	w.of = v
-	ctx, w.cancel = context.WithCancel(clientv3.WithRequireLeader(ctx))
-	w.changes = s.client.Watch(ctx, v.watch, options...)
-	if before != nil {
-		before() // now, because the stream ends with its last watch, and for a new one etcd checks the password
-	}
+	w.of, w.at = v, s.current()
+	ctx, w.cancel = context.WithCancel(ctx)
+	w.changes = s.watch(ctx, v.watch, options...)
 }
 
 func (w *watcher) stop() {

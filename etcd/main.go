@@ -90,12 +90,14 @@ func checkOptions(o *cli.Options) error {
 // lockAndRun takes the lock, runs the command, releases the lock, and returns the exit status.
 func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 	began := time.Now()
+	s.patient = !o.Nonblock
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	if o.Limited {
 		var stop context.CancelFunc
 		ctx, stop = context.WithDeadlineCause(ctx, began.Add(o.Timeout), kernlock.ErrTimeout)
 		defer stop()
+		s.limit = time.Time{} // instead of it
 	}
 	os.Unsetenv(tokenVariable) // of a lock around this one: the command would take it for its own
 	signals := catchSignals()
