@@ -177,7 +177,7 @@ func (s *store) standFirst(ctx context.Context, q request) (*place, error) {
 	}
 	var l *place
 	for {
-		v, err := s.see(ctx, q, nil)
+		v, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (view, error) { return s.look(ctx, c, q, nil) })
 		if err == nil && (v.watch != "" || v.cooling && q.cooldown > 0) {
 			err = kernlock.ErrConflict
 		}
@@ -209,13 +209,13 @@ type view struct {
 	cooling  bool
 }
 
-// see reads what matters of the line to a contender: to one that stands in it what is before it, to any other
-// (nil) everything. The error is errLost if its own key is gone. The answer is from a majority of the members.
-func (s *store) see(ctx context.Context, q request, l *place) (view, error) {
-	return ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (view, error) { return s.look(ctx, c, q, l) })
+// see reads what is before the place. The error is errLost if its own key is gone.
+func (l *place) see(ctx context.Context) (view, error) {
+	return ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (view, error) { return l.look(ctx, c, l.request, l) })
 }
 
-// look is one attempt to see.
+// look reads what matters of the line to a contender: to one that stands in it what is before it, to any other (nil)
+// everything. The answer is from a majority of the members.
 func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *place) (v view, err error) {
 	var own []clientv3.Cmp
 	var before []clientv3.OpOption
@@ -271,31 +271,28 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 func (l *place) await(ctx context.Context) error {
 	var w watcher
 	defer w.stop()
-	for {
-		v, err := view{}, error(nil)
-		if guard.Now() < l.due() {
-			v, err = l.see(ctx, l.request, l)
-		} else {
-			v, err = l.renew(ctx)
-		}
+	for ask := l.see; ; {
+		v, err := ask(ctx)
 		if err != nil {
 			return l.outcome(ctx, err)
 		}
 		l.seen = guard.Now()
+		due := l.since() + l.ttl*2/5
 		switch {
-		case v.watch == "" && l.seen < l.due():
-			return nil
 		case v.watch != "" && l.nonblock:
 			return kernlock.ErrConflict
 		case v.watch != "":
 			w.see(ctx, l.store, v)
-			w.wait(ctx, l.due()-guard.Now())
+			if changed := w.wait(ctx, due-l.seen); changed {
+				ask = l.see
+				continue
+			}
+		case l.seen < due: // enough of the lease is left to begin
+			return nil
 		}
+		ask = l.renewSlowly
 	}
 }
-
-// due is when to keep the lease of a waiter alive. Until then a command may begin.
-func (l *place) due() time.Duration { return l.since() + l.ttl*2/5 }
 
 // outcome returns the error of a wait that has ended. When its time is over, others have the lock, if etcd has been heard
 // of lately.
@@ -339,24 +336,25 @@ func (w *watcher) stop() {
 	}
 }
 
-// wait waits for a change, no longer than limit.
-func (w *watcher) wait(ctx context.Context, limit time.Duration) {
+// wait waits for a change, no longer than limit. It returns false if there was none.
+func (w *watcher) wait(ctx context.Context, limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case r, open := <-w.changes:
-		if open && r.Err() == nil {
-			return
+		if !open || r.Err() != nil {
+			// This member has no leader or no connection, or has forgotten the revision. The next view has a newer one.
+			w.stop()
+			select {
+			case <-ctx.Done():
+			case <-time.After(jitter(firstPause)):
+			}
 		}
-		// This member has no leader, or has forgotten the revision. The next view has a newer one.
-		w.stop()
-		select {
-		case <-ctx.Done():
-		case <-time.After(50 * time.Millisecond):
-		}
+		return true
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+	return false
 }
 
 // announce writes into the key that its place has the lock.
