@@ -41,38 +41,6 @@ func (s *store) unreachable() error {
 	return &unreachableError{text}
 }
 
-// misconfigured returns an error if no member can ever be connected with these variables.
-func (s *store) misconfigured() error {
-	text := ""
-	for _, m := range s.members {
-		m.mu.Lock()
-		why := remedy(m.err)
-		m.mu.Unlock()
-		if why == "" {
-			return nil
-		}
-		text = "cannot connect to etcd at " + sys.Printable(m.endpoint) + ": " + why
-	}
-	return &cli.UsageError{Text: text}
-}
-
-// remedy says what to change if a connection fails because of the variables.
-func remedy(err error) string {
-	if err == nil {
-		return ""
-	}
-	text := describe(err)
-	for _, known := range []struct{ part, remedy string }{
-		{"first record does not look like a TLS handshake", "it does not speak TLS: its address begins with http://, " +
-			"or unset ETCDCTL_CACERT, ETCDCTL_CERT and ETCDCTL_KEY"},
-	} {
-		if strings.Contains(text, known.part) {
-			return known.remedy
-		}
-	}
-	return ""
-}
-
 // A storeError is an answer of etcd that stays the same however often one asks.
 type storeError struct{ err error }
 
@@ -89,6 +57,9 @@ func describe(err error) string {
 		text = strings.TrimSuffix(inner, `"`)
 	}
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "transport: "), "Error while dialing: ")
+	if strings.HasPrefix(text, "dial ") {
+		text = text[strings.LastIndex(text, ": ")+2:] // without the address, which was said
+	}
 	if strings.HasPrefix(text, "error reading server preface: ") {
 		text = "it is connected, but does not answer"
 	}
@@ -106,6 +77,10 @@ func code(err error) codes.Code {
 
 // mayTryAgain reports whether another attempt may have another answer. All errors for which that is so are listed.
 func mayTryAgain(err error) bool {
+	var wrong *mismatch
+	if errors.As(err, &wrong) {
+		return true // another member may be reached
+	}
 	for _, again := range []error{
 		errNewLeader, context.DeadlineExceeded, context.Canceled,
 		rpctypes.ErrTooManyRequests,

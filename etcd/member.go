@@ -117,7 +117,7 @@ func (t *token) RequireTransportSecurity() bool { return false }
 // one may be frozen, a second one is asked.
 func (s *store) login(ctx context.Context) (*string, error) {
 	if s.user == "" {
-		return nil, nil
+		return nil, nil // there may be a token from elsewhere
 	}
 	if text := s.token.Load(); text != nil {
 		return text, nil

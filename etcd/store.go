@@ -48,6 +48,9 @@ func newStore(c config, name string) *store {
 	s := &store{config: c, name: sys.Printable(name), line: base + "line/", cooldown: base + "cooldown",
 		limit: time.Now().Add(c.reach), loggedIn: make(chan struct{}, 1)}
 	s.loggedIn <- struct{}{}
+	if c.jwt != "" {
+		s.token.Store(&c.jwt)
+	}
 	for _, endpoint := range c.endpoints {
 		s.members = append(s.members, &member{endpoint: endpoint})
 	}
@@ -126,6 +129,9 @@ func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Con
 			var c *clientv3.Client
 			if c, a.err = a.connect(s); a.err == nil {
 				a.answer, a.err = call(ctx, c)
+			}
+			if a.err != nil && !s.reached.Load() && a.state() != connectivity.Ready {
+				a.err = diagnose(ctx, a.endpoint, s.tls, a.err)
 			}
 			select {
 			case ended <- a:

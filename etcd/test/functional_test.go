@@ -607,17 +607,35 @@ func TestSecure(t *testing.T) {
 		good.run(t, flockEtcd, "-n", "name", "true").check(t, 1, "", "")
 		append(good, "ETCDCTL_ENDPOINTS=https://"+at).run(t, flockEtcd, "-n", "name", "true").check(t, 1, "", "")
 		h.release(t)
-		for what, more := range map[string]string{"wrong CA": "ETCDCTL_CACERT=" + other.CA, "plain text": "ETCDCTL_ENDPOINTS=http://" + at} {
-			p := append(append(environment{}, good...), more).run(t, flockEtcd, "name", "echo", "ran")
-			t.Logf("%s: %d %s", what, p.status, &p.err)
-			if p.status != 75 || p.out.String() != "" || strings.Count(p.err.String(), "\n") != 1 {
-				t.Errorf("%s: %d %s %s", what, p.status, &p.out, &p.err)
-			}
-		}
-		p := reach(at, "ETCDCTL_DIAL_TIMEOUT=2s", "ETCDCTL_CACERT="+files.CA).run(t, flockEtcd, "name", "echo", "ran")
-		t.Logf("no certificate: %d %s", p.status, &p.err)
-		if p.status != 75 || strings.Count(p.err.String(), "\n") != 1 {
-			t.Errorf("no certificate: %d %s %s", p.status, &p.out, &p.err)
+		bare := reach(at)
+		append(bare, "ETCDCTL_ENDPOINTS=https://"+at, "ETCDCTL_INSECURE_SKIP_TLS_VERIFY=true", "ETCDCTL_CERT="+files.ClientCert,
+			"ETCDCTL_KEY="+files.ClientKey).run(t, flockEtcd, "-n", "name", "echo", "in").check(t, 0, "in\n", "")
+		plain := strings.Join(sharedCluster(t).Endpoints(), ",")
+		for _, x := range []struct {
+			what string
+			e    environment
+			says string
+		}{
+			{"wrong CA", append(good, "ETCDCTL_CACERT="+other.CA), "ETCDCTL_CACERT"},
+			{"system's CA", append(bare, "ETCDCTL_ENDPOINTS=https://"+at), "ETCDCTL_CACERT"},
+			{"plain text to TLS", append(bare, "ETCDCTL_ENDPOINTS=http://"+at), "https://"},
+			{"nothing said to TLS", bare, "https://"},
+			{"TLS to plain text", append(good, "ETCDCTL_ENDPOINTS="+plain), "http://"},
+			{"https to plain text", append(bare, "ETCDCTL_ENDPOINTS=https://"+strings.ReplaceAll(plain, ",", ",https://")), "http://"},
+			{"no client certificate", append(bare, "ETCDCTL_CACERT="+files.CA), "ETCDCTL_CERT"},
+			{"foreign client certificate", append(good, "ETCDCTL_CERT="+other.ClientCert, "ETCDCTL_KEY="+other.ClientKey), "ETCDCTL_CERT"},
+		} {
+			t.Run(x.what, func(t *testing.T) {
+				began := time.Now()
+				p := append(x.e, "ETCDCTL_DIAL_TIMEOUT=30s").run(t, flockEtcd, "name", "echo", "ran")
+				t.Logf("%d after %v: %s", p.status, p.at.Sub(began).Round(time.Millisecond), strings.TrimSpace(p.err.String()))
+				if p.status != 64 || p.out.String() != "" || strings.Count(p.err.String(), "\n") != 1 || !strings.Contains(p.err.String(), x.says) {
+					t.Errorf("status %d, %q, %q", p.status, &p.out, &p.err)
+				}
+				if d := p.at.Sub(began); d > allowance {
+					t.Errorf("after %v", d)
+				}
+			})
 		}
 	})
 	t.Run("users", func(t *testing.T) {
