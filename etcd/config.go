@@ -93,7 +93,7 @@ func readConfig(environ []string) (c config, err error) {
 	c.endpoints = e.endpoints()
 	c.reach = e.duration("ETCDCTL_DIAL_TIMEOUT", "5s")
 	c.keepAliveTime = e.duration("ETCDCTL_KEEPALIVE_TIME", "10s")
-	c.keepAliveTimeout = e.duration("ETCDCTL_KEEPALIVE_TIMEOUT", "6s")
+	c.keepAliveTimeout = e.duration("ETCDCTL_KEEPALIVE_TIMEOUT", "20s")
 	if c.ttl, err = strconv.ParseInt(e.get("FLOCK_ETCD_TTL", "10"), 10, 64); err != nil || c.ttl < 2 || c.ttl > 86400 {
 		e.invalid("FLOCK_ETCD_TTL", "seconds, from 2 to 86400")
 	}

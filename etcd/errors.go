@@ -47,6 +47,17 @@ type storeError struct{ err error }
 func (e *storeError) Error() string { return "etcd refuses: " + describe(e.err) }
 func (e *storeError) Unwrap() error { return e.err }
 
+// finalError returns the error of an answer that is final.
+func finalError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errLost) || errors.Is(err, rpctypes.ErrLeaseNotFound):
+		return errLost
+	}
+	return &storeError{err}
+}
+
 // describe returns the text of an error as one line, without grpc's words around it.
 func describe(err error) string {
 	text := err.Error()

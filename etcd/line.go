@@ -112,6 +112,9 @@ func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 		if err == nil && q.cooldown > 0 {
 			err = l.startCooldown(ctx)
 		}
+		for err == nil && guard.Now() >= l.due() { // else too little of the lease would be left to begin
+			_, err = l.renew(ctx)
+		}
 		if err == nil {
 			return l, nil
 		}
@@ -277,22 +280,22 @@ func (l *place) await(ctx context.Context) error {
 			return l.outcome(ctx, err)
 		}
 		l.seen = guard.Now()
-		due := l.since() + l.ttl*2/5
 		switch {
-		case v.watch != "" && l.nonblock:
-			return kernlock.ErrConflict
-		case v.watch != "":
-			w.see(ctx, l.store, v)
-			if changed := w.wait(ctx, due-l.seen); changed {
-				ask = l.see
-				continue
-			}
-		case l.seen < due: // enough of the lease is left to begin
+		case v.watch == "":
 			return nil
+		case l.nonblock:
+			return kernlock.ErrConflict
 		}
+		w.see(ctx, l.store, v)
 		ask = l.renewSlowly
+		if changed := w.wait(ctx, l.due()-l.seen); changed {
+			ask = l.see
+		}
 	}
 }
+
+// due is when the lease of a waiter must be kept alive.
+func (l *place) due() time.Duration { return l.since() + l.ttl*2/5 }
 
 // outcome returns the error of a wait that has ended. When its time is over, others have the lock, if etcd has been heard
 // of lately.

@@ -141,6 +141,7 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 		}
 		return fail(p, err)
 	}
+	s.limit = time.Time{} // the lease is the limit now
 	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
 	p.PrintVerbose("executing " + o.Command[0])
 	h := &hold{place: l, printer: p, guard: g, signals: signals}

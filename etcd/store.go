@@ -38,7 +38,7 @@ type store struct {
 	repeated atomic.Bool   // a request was made more than once
 	token    token         // if there is a user
 	reached  atomic.Bool   // etcd has answered
-	limit    time.Time     // when to give up if etcd has not answered; zero: never
+	limit    time.Time     // when to give up if no member is connected; zero: never
 	patient  bool          // the limit counts only until etcd has answered once
 	loggedIn chan struct{} // has one element while nobody asks for a token
 }
@@ -70,7 +70,7 @@ const forever = time.Duration(1<<63 - 1)
 // usualPace is for most questions. A member may be frozen, so it does not wait long; but a slow etcd is not asked twice each
 // time.
 func (s *store) usualPace() pace {
-	second := min(max(250*time.Millisecond, 2*time.Duration(s.slowness.Load())), 5*time.Second)
+	second := min(max(250*time.Millisecond, 2*time.Duration(s.slowness.Load())), time.Second)
 	return pace{second, 3 * second}
 }
 
@@ -105,39 +105,26 @@ const firstPause = 50 * time.Millisecond
 func longer(pause time.Duration) time.Duration { return min(2*pause, time.Second) }
 func jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) }
 
+// An attempt is one request to one member.
+type attempt[T any] struct {
+	*member
+	index  int // of the member
+	began  time.Time
+	cancel context.CancelFunc
+	answer T
+	err    error
+}
+
 // try asks one member after the other, at most two at a time, until there is an answer.
 func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Context, c *clientv3.Client) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	type attempt struct {
-		*member
-		index  int32 // of the member
-		began  time.Time
-		cancel context.CancelFunc
-		answer T
-		err    error
-	}
-	var running []*attempt // the oldest first
-	ended := make(chan *attempt)
-	index := s.first.Load()
+	var running []*attempt[T] // the oldest first
+	ended := make(chan *attempt[T])
+	index := int(s.first.Load())
 	start := func() {
-		ctx, cancel := context.WithCancel(ctx)
-		a := &attempt{member: s.members[index], index: index, began: time.Now(), cancel: cancel}
-		running = append(running, a)
-		index = (index + 1) % int32(len(s.members))
-		go func() {
-			var c *clientv3.Client
-			if c, a.err = a.connect(s); a.err == nil {
-				a.answer, a.err = call(ctx, c)
-			}
-			if a.err != nil && !s.reached.Load() && a.state() != connectivity.Ready {
-				a.err = diagnose(ctx, a.endpoint, s.tls, a.err)
-			}
-			select {
-			case ended <- a:
-			case <-ctx.Done():
-			}
-		}()
+		running = append(running, startAttempt(ctx, s, index, ended, call))
+		index = (index + 1) % len(s.members)
 	}
 	var limit <-chan time.Time
 	if !s.limit.IsZero() && !(s.patient && s.reached.Load()) {
@@ -165,17 +152,8 @@ func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Con
 				continue // it was given up
 			}
 			running = slices.Delete(running, i, i+1)
-			if errors.Is(a.err, rpctypes.ErrLeaseNotFound) {
-				a.err = errLost
-			}
-			if a.note(a.err); a.err == nil || !mayTryAgain(a.err) {
-				s.reached.Store(true)
-				s.first.Store(a.index)
-				s.slowness.Store(int64(time.Since(a.began)))
-				if a.err != nil && !errors.Is(a.err, errLost) {
-					a.err = &storeError{a.err}
-				}
-				return a.answer, a.err
+			if s.settles(a.member, a.index, a.began, a.err) {
+				return a.answer, finalError(a.err)
 			}
 			if err := s.misconfigured(); err != nil {
 				return answer, err
@@ -189,11 +167,43 @@ func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Con
 		}
 		if late { // A member that is connected is slow, not gone: its answer counts.
 			next = nil
-			if !slices.ContainsFunc(running, func(a *attempt) bool { return a.state() == connectivity.Ready }) {
+			if !slices.ContainsFunc(running, func(a *attempt[T]) bool { return a.state() == connectivity.Ready }) {
 				return answer, s.unreachable()
 			}
 		}
 	}
+}
+
+func startAttempt[T any](ctx context.Context, s *store, index int, ended chan<- *attempt[T],
+	call func(ctx context.Context, c *clientv3.Client) (T, error)) *attempt[T] {
+	ctx, cancel := context.WithCancel(ctx)
+	a := &attempt[T]{member: s.members[index], index: index, began: time.Now(), cancel: cancel}
+	go func() {
+		var c *clientv3.Client
+		if c, a.err = a.connect(s); a.err == nil {
+			a.answer, a.err = call(ctx, c)
+		}
+		if a.err != nil && !s.reached.Load() && a.state() != connectivity.Ready {
+			a.err = diagnose(ctx, a.endpoint, s.tls, a.err)
+		}
+		select {
+		case ended <- a:
+		case <-ctx.Done():
+		}
+	}()
+	return a
+}
+
+// settles takes note of what a member has answered, and reports whether it answers the question.
+func (s *store) settles(m *member, index int, began time.Time, err error) bool {
+	m.note(err)
+	if err != nil && mayTryAgain(err) {
+		return false
+	}
+	s.reached.Store(true)
+	s.first.Store(int32(index))
+	s.slowness.Store(int64(time.Since(began)))
+	return true
 }
 
 // do is ask for a request without an answer.

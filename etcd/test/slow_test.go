@@ -84,8 +84,8 @@ const (
 	keepAlives    = `grpc_server_started_total{grpc_method="LeaseKeepAlive"` // each has a stream of its own
 )
 
-// TestPasswords has many check their passwords at once, which costs etcd more time than the dial time-out allows. Each is
-// checked once.
+// TestPasswords has many check their passwords at once, which costs etcd more time than the dial time-out is. Each is checked
+// once, and the limit is that of -w.
 func TestPasswords(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -96,13 +96,13 @@ func TestPasswords(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			members := ownCluster(t, cluster.Options{Members: 1, Flags: []string{"--bcrypt-cost", c.cost}})
-			e := secure(t, members)
+			e := append(secure(t, members), "ETCDCTL_DIAL_TIMEOUT=1s")
 			before := metrics(t, members, startedChecks)
 			n := crowd(t, c.n)
 			began := time.Now()
 			var all []*process
 			for i := range n {
-				all = append(all, e.start(t, flockEtcd, "-n", fmt.Sprint(uniqueName(t), i), "echo", "in"))
+				all = append(all, e.start(t, flockEtcd, "-w", "60", fmt.Sprint(uniqueName(t), i), "echo", "in"))
 			}
 			var last time.Duration
 			for _, p := range all {
@@ -139,7 +139,7 @@ func TestFarAway(t *testing.T) {
 			t.Logf("after %v", p.at.Sub(began).Round(time.Millisecond))
 		})
 	}
-	// Each answer takes almost a third of the TTL, and the lock is held for two TTL.
+	// Each answer takes almost a third of the TTL, and the lock is held for longer than the TTL.
 	t.Run("a third of the TTL", func(t *testing.T) {
 		t.Parallel()
 		n, err := sharedCluster(t).Network()
@@ -148,52 +148,47 @@ func TestFarAway(t *testing.T) {
 		}
 		t.Cleanup(n.Close)
 		name := uniqueName(t)
-		h := reach(n.Endpoints(), "FLOCK_ETCD_TTL=6").hold(t, name)
-		n.Delay(800 * time.Millisecond)
+		h := reach(n.Endpoints(), "FLOCK_ETCD_TTL=12").hold(t, name)
+		n.Delay(1500 * time.Millisecond)
 		select {
 		case <-h.ended:
 			t.Fatalf("status %d: %s", h.status, &h.err)
-		case <-time.After(12 * time.Second): // this time must pass without an event
+		case <-time.After(18 * time.Second): // this time must pass without an event
 		}
 		n.Delay(0)
 		h.release(t)
 	})
 }
 
-// TestQuietWhileItWaits counts the requests of a waiter.
+// TestQuietWhileItWaits counts the requests of waiters.
 func TestQuietWhileItWaits(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t, cluster.Options{Members: 1})
-	name := uniqueName(t)
+	const ttl = 5
 	lease, err := c.Client().Grant(t.Context(), 300)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, mode := range []struct{ key, options string }{{"x", ""}, {"x", "-s"}, {"p", "--permits=1"}} {
-		name := name + mode.options
+	modes := []struct{ key, option string }{{"x", "-x"}, {"x", "-s"}, {"p", "--permits=1"}}
+	for _, mode := range modes {
+		name := uniqueName(t) + mode.option
 		// A holder without a process makes no requests.
 		if _, err := c.Client().Put(t.Context(), "/flock/"+name+"/line/"+mode.key+"/1", `{"has":true}`, clientv3.WithLease(lease.ID)); err != nil {
 			t.Fatal(err)
 		}
-		const ttl = 5
-		words := []string{name}
-		if mode.options != "" {
-			words = []string{mode.options, name}
-		}
-		w := reach(c.Endpoints()[0], fmt.Sprintf("FLOCK_ETCD_TTL=%d", ttl)).queue(t, words...)
+		w := reach(c.Endpoints()[0], fmt.Sprintf("FLOCK_ETCD_TTL=%d", ttl)).queue(t, mode.option, name)
+		defer w.Process.Kill()
 		awaitLine(t, c, name, 2)
-		before := metrics(t, c, startedTxns, keepAlives)
-		time.Sleep(2 * ttl * time.Second) // what happens in this time is counted
-		n := metrics(t, c, startedTxns, keepAlives) - before
-		t.Logf("waiting with %q: %v requests in two TTL", mode.options, n)
-		if n > 10+1 { // one in a fifth of the TTL, and one that had begun
-			t.Errorf("waiting with %q: %v requests in two TTL", mode.options, n)
-		}
-		if n < 3 {
-			t.Errorf("only %v requests: the lease cannot have been kept alive", n)
-		}
-		kill(w.Process.Pid, 15)
-		w.wait(t)
+	}
+	before := metrics(t, c, startedTxns, keepAlives)
+	time.Sleep(2 * ttl * time.Second) // what happens in this time is counted
+	each := (metrics(t, c, startedTxns, keepAlives) - before) / float64(len(modes))
+	t.Logf("%.1f requests of each waiter in two TTL", each)
+	if each > 14 { // one in each fifth of the TTL, and those that a slow machine makes it repeat
+		t.Errorf("%.1f requests of each waiter in two TTL", each)
+	}
+	if each < 3 {
+		t.Errorf("only %.1f requests of each waiter: the leases cannot have been kept alive", each)
 	}
 }
 
