@@ -4,6 +4,10 @@ package main
 
 import (
 	"crypto/tls"
+	"io"
+	"net"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,54 +23,205 @@ type config struct {
 	endpoints      []string
 	tls            *tls.Config // nil: plain text, but for endpoints that begin with https://
 	user, password string
+	jwt            string        // a token that the user has got elsewhere
 	reach          time.Duration // how long to try to reach etcd at the beginning
 	prefix         string        // of all keys
 	ttl            int64         // of a holder's lease, in seconds
+
+	keepAliveTime, keepAliveTimeout time.Duration // to find connections that are frozen or cut
+}
+
+// The variables of etcdctl that mean something here, those that are for its output, and why others are refused.
+var (
+	honoured = []string{"ENDPOINTS", "CACERT", "CERT", "KEY", "USER", "PASSWORD", "AUTH_JWT_TOKEN", "DIAL_TIMEOUT",
+		"KEEPALIVE_TIME", "KEEPALIVE_TIMEOUT", "INSECURE_TRANSPORT", "INSECURE_SKIP_TLS_VERIFY"}
+	meaningless = []string{"DEBUG", "HEX", "WRITE_OUT", "INSECURE_DISCOVERY", "MAX_REQUEST_BYTES", "MAX_RECV_BYTES"}
+	refused     = map[string]string{
+		"COMMAND_TIMEOUT":    "the option -w limits the wait",
+		"DISCOVERY_SRV":      "name the members in ETCDCTL_ENDPOINTS",
+		"DISCOVERY_SRV_NAME": "name the members in ETCDCTL_ENDPOINTS",
+	}
+)
+
+// An environment reads variables. One that is empty counts as unset.
+type environment struct {
+	variables map[string]string
+	err       error // what is wrong with the first of those that are invalid
+}
+
+func (e *environment) get(name, unset string) string {
+	if value := e.variables[name]; value != "" {
+		return value
+	}
+	return unset
+}
+
+func (e *environment) refuse(text string) {
+	if e.err == nil {
+		e.err = &cli.UsageError{Text: text}
+	}
+}
+
+func (e *environment) invalid(name, why string) {
+	e.refuse("invalid " + name + ": '" + sys.Printable(e.variables[name]) + "' (" + why + ")")
+}
+
+func (e *environment) duration(name, unset string) time.Duration {
+	d, err := time.ParseDuration(e.get(name, unset))
+	if err != nil || d <= 0 {
+		e.invalid(name, "a number with its unit, such as 2s")
+	}
+	return d
+}
+
+func (e *environment) boolean(name, unset string) bool {
+	b, err := strconv.ParseBool(e.get(name, unset))
+	if err != nil {
+		e.invalid(name, "true or false")
+	}
+	return b
 }
 
 // readConfig reads the variables of etcdctl, and our own. A secret does not appear in an error.
-func readConfig(getenv func(string) string) (c config, err error) {
-	get := func(name, unset string) string {
-		if value := getenv(name); value != "" {
-			return value
-		}
-		return unset
+func readConfig(environ []string) (c config, err error) {
+	e := &environment{variables: map[string]string{}}
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		e.variables[name] = value
 	}
-	invalid := func(name, why string) (config, error) {
-		return config{}, &cli.UsageError{Text: "invalid " + name + ": '" + sys.Printable(getenv(name)) + "' (" + why + ")"}
+	e.refuseOthers()
+	c.endpoints = e.endpoints()
+	c.reach = e.duration("ETCDCTL_DIAL_TIMEOUT", "5s")
+	c.keepAliveTime = e.duration("ETCDCTL_KEEPALIVE_TIME", "10s")
+	c.keepAliveTimeout = e.duration("ETCDCTL_KEEPALIVE_TIMEOUT", "20s")
+	if c.ttl, err = strconv.ParseInt(e.get("FLOCK_ETCD_TTL", "10"), 10, 64); err != nil || c.ttl < 2 || c.ttl > 86400 {
+		e.invalid("FLOCK_ETCD_TTL", "seconds, from 2 to 86400")
 	}
-	for _, endpoint := range strings.Split(get("ETCDCTL_ENDPOINTS", "127.0.0.1:2379"), ",") {
-		if endpoint = strings.TrimSpace(endpoint); endpoint != "" {
-			if strings.Contains(endpoint, "@") {
-				return config{}, &cli.UsageError{Text: "invalid ETCDCTL_ENDPOINTS: an address has an @ (users go into ETCDCTL_USER)"}
+	c.prefix = strings.TrimRight(e.get("FLOCK_ETCD_PREFIX", "/flock"), "/")
+	c.jwt = e.get("ETCDCTL_AUTH_JWT_TOKEN", "")
+	c.user, c.password = e.user()
+	c.tls = e.tls()
+	return c, e.err
+}
+
+// refuseOthers refuses variables of etcdctl that would have no effect, and those that it does not have.
+func (e *environment) refuseOthers() {
+	for variable, value := range e.variables {
+		name, found := strings.CutPrefix(variable, "ETCDCTL_")
+		switch {
+		case !found || value == "" || slices.Contains(honoured, name) || slices.Contains(meaningless, name):
+		case name == "API":
+			if value != "3" {
+				e.invalid(variable, "only 3 is supported")
 			}
-			c.endpoints = append(c.endpoints, endpoint)
+		case refused[name] != "":
+			e.refuse(variable + " is not supported: " + refused[name])
+		default:
+			e.refuse("there is no variable " + sys.Printable(variable))
 		}
 	}
-	if len(c.endpoints) == 0 {
-		return invalid("ETCDCTL_ENDPOINTS", "the addresses of etcd's members, with commas between")
+}
+
+func (e *environment) endpoints() (list []string) {
+	for _, endpoint := range strings.Split(e.get("ETCDCTL_ENDPOINTS", "127.0.0.1:2379"), ",") {
+		if endpoint = strings.TrimSpace(endpoint); endpoint == "" {
+			continue
+		}
+		if strings.Contains(endpoint, "@") {
+			e.refuse("invalid ETCDCTL_ENDPOINTS: an address has an @ (users go into ETCDCTL_USER)")
+		} else if why := endpointError(endpoint); why != "" {
+			e.refuse("invalid address in ETCDCTL_ENDPOINTS: '" + sys.Printable(endpoint) + "' (" + why + ")")
+		}
+		list = append(list, endpoint)
 	}
-	if c.reach, err = time.ParseDuration(get("ETCDCTL_DIAL_TIMEOUT", "5s")); err != nil || c.reach <= 0 {
-		return invalid("ETCDCTL_DIAL_TIMEOUT", "a number with its unit, such as 2s")
+	if len(list) == 0 {
+		e.invalid("ETCDCTL_ENDPOINTS", "the addresses of etcd's members, with commas between")
 	}
-	if c.ttl, err = strconv.ParseInt(get("FLOCK_ETCD_TTL", "10"), 10, 64); err != nil || c.ttl < 2 || c.ttl > 86400 {
-		return invalid("FLOCK_ETCD_TTL", "seconds, from 2 to 86400")
+	return list
+}
+
+func (e *environment) user() (name, password string) {
+	name, password, given := strings.Cut(e.get("ETCDCTL_USER", ""), ":")
+	if !given {
+		password = e.get("ETCDCTL_PASSWORD", "")
 	}
-	c.prefix = strings.TrimRight(get("FLOCK_ETCD_PREFIX", "/flock"), "/")
-	var given bool
-	if c.user, c.password, given = strings.Cut(getenv("ETCDCTL_USER"), ":"); !given {
-		c.password = getenv("ETCDCTL_PASSWORD")
+	if file := e.get("FLOCK_ETCD_PASSWORD_FILE", ""); file != "" {
+		var err error
+		if password != "" {
+			e.refuse("FLOCK_ETCD_PASSWORD_FILE cannot be combined with a password in ETCDCTL_USER or ETCDCTL_PASSWORD")
+		} else if password, err = readPassword(file); err != nil {
+			e.invalid("FLOCK_ETCD_PASSWORD_FILE", sys.Text(err))
+		}
 	}
-	if c.user != "" && c.password == "" {
-		return config{}, &cli.UsageError{Text: "ETCDCTL_USER needs a password: ETCDCTL_PASSWORD, or after a colon"}
+	switch {
+	case name != "" && password == "":
+		e.refuse("ETCDCTL_USER needs a password: ETCDCTL_PASSWORD, FLOCK_ETCD_PASSWORD_FILE, or after a colon")
+	case name == "" && password != "":
+		e.refuse("ETCDCTL_PASSWORD and FLOCK_ETCD_PASSWORD_FILE need ETCDCTL_USER")
+	case name != "" && e.get("ETCDCTL_AUTH_JWT_TOKEN", "") != "":
+		e.refuse("ETCDCTL_AUTH_JWT_TOKEN cannot be combined with ETCDCTL_USER")
 	}
-	files := transport.TLSInfo{CertFile: getenv("ETCDCTL_CERT"), KeyFile: getenv("ETCDCTL_KEY"), TrustedCAFile: getenv("ETCDCTL_CACERT")}
+	return name, password
+}
+
+func (e *environment) tls() (c *tls.Config) {
+	files := transport.TLSInfo{CertFile: e.get("ETCDCTL_CERT", ""), KeyFile: e.get("ETCDCTL_KEY", ""),
+		TrustedCAFile: e.get("ETCDCTL_CACERT", "")}
+	skip, plain := e.boolean("ETCDCTL_INSECURE_SKIP_TLS_VERIFY", "false"), e.boolean("ETCDCTL_INSECURE_TRANSPORT", "true")
 	if !files.Empty() || files.TrustedCAFile != "" {
-		if c.tls, err = files.ClientConfig(); err != nil {
-			return config{}, &cli.UsageError{Text: "invalid ETCDCTL_CACERT, ETCDCTL_CERT or ETCDCTL_KEY: " + err.Error()}
+		var err error
+		if c, err = files.ClientConfig(); err != nil {
+			e.refuse("invalid ETCDCTL_CACERT, ETCDCTL_CERT or ETCDCTL_KEY: " + err.Error())
+			return nil
 		}
+	} else if skip || !plain {
+		c = &tls.Config{}
 	}
-	return c, nil
+	if c != nil {
+		c.InsecureSkipVerify = skip
+	}
+	return c
+}
+
+// endpointError says what is wrong with an address; empty: nothing.
+func endpointError(endpoint string) string {
+	scheme, address, found := strings.Cut(endpoint, "://")
+	switch {
+	case strings.ContainsAny(endpoint, " \t\n;|"):
+		return "there are commas between addresses"
+	case strings.HasPrefix(endpoint, "unix:") || strings.HasPrefix(endpoint, "unixs:"):
+		return ""
+	case !found:
+		address = endpoint
+	case scheme != "http" && scheme != "https":
+		return "an address begins with http:// or https://, or with neither"
+	}
+	host, port, err := net.SplitHostPort(strings.TrimSuffix(address, "/"))
+	if n, failure := strconv.Atoi(port); err == nil && failure == nil && n > 0 && n < 1<<16 && host != "" {
+		return ""
+	}
+	return "an address is a host, a colon and the number of a port, such as etcd1:2379"
+}
+
+// readPassword reads a file that nobody else may read. A line end is not part of the password.
+func readPassword(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if info.Mode()&0o077 != 0 {
+		return "", &cli.UsageError{Text: "others may use the file: chmod 600 it"}
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 4096))
+	if password := strings.TrimRight(string(text), "\r\n"); password != "" || err != nil {
+		return password, err
+	}
+	return "", &cli.UsageError{Text: "it is empty"}
 }
 
 // addresses returns the endpoints for messages.

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +12,11 @@ import (
 
 func read(t *testing.T, env map[string]string) (config, string) {
 	t.Helper()
-	c, err := readConfig(func(name string) string { return env[name] })
+	var environ []string
+	for name, value := range env {
+		environ = append(environ, name+"="+value)
+	}
+	c, err := readConfig(environ)
 	if err != nil {
 		return c, err.Error()
 	}
@@ -39,6 +45,45 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+func TestConfigTLS(t *testing.T) {
+	for _, c := range []struct {
+		env       map[string]string
+		tls, skip bool
+	}{
+		{map[string]string{"ETCDCTL_API": "3", "ETCDCTL_WRITE_OUT": "json"}, false, false},
+		{map[string]string{"ETCDCTL_INSECURE_SKIP_TLS_VERIFY": "true"}, true, true},
+		{map[string]string{"ETCDCTL_INSECURE_TRANSPORT": "false"}, true, false},
+		{map[string]string{"ETCDCTL_INSECURE_TRANSPORT": "true"}, false, false},
+	} {
+		got, failure := read(t, c.env)
+		if failure != "" || (got.tls != nil) != c.tls || c.tls && got.tls.InsecureSkipVerify != c.skip {
+			t.Errorf("%v: %+v %s", c.env, got.tls, failure)
+		}
+	}
+}
+
+func TestPasswordFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	env := map[string]string{"ETCDCTL_USER": "me", "FLOCK_ETCD_PASSWORD_FILE": file}
+	for _, c := range []struct {
+		text     string
+		mode     os.FileMode
+		password string // empty: it is refused
+	}{{"a:b c\n", 0o600, "a:b c"}, {"secret", 0o400, "secret"}, {"secret\n", 0o640, ""}, {"secret\n", 0o604, ""}, {"\n", 0o600, ""}} {
+		os.Remove(file)
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		got, failure := read(t, env)
+		if (failure == "") != (c.password != "") || failure == "" && got.password != c.password || strings.Contains(failure, "secret") {
+			t.Errorf("%q with mode %o: %q, %q", c.text, c.mode, got.password, failure)
+		}
+	}
+}
+
 // A wrong value is refused with the name of its variable, and no secret is repeated.
 func TestConfigRefused(t *testing.T) {
 	for _, env := range []map[string]string{
@@ -53,6 +98,21 @@ func TestConfigRefused(t *testing.T) {
 		{"ETCDCTL_CACERT": "/nonexistent"},
 		{"ETCDCTL_CERT": "/nonexistent", "ETCDCTL_KEY": "/nonexistent", "ETCDCTL_PASSWORD": "secret"},
 		{"ETCDCTL_CERT": "/nonexistent"},
+		{"ETCDCTL_ENDPOINTS": "etcd1"},
+		{"ETCDCTL_ENDPOINTS": "https://etcd1"},
+		{"ETCDCTL_ENDPOINTS": "etcd1:2379;etcd2:2379"},
+		{"ETCDCTL_ENDPOINTS": "etcd1:2379 etcd2:2379"},
+		{"ETCDCTL_ENDPOINTS": "etcd1:http"},
+		{"ETCDCTL_ENDPOINTS": "ftp://etcd1:2379"},
+		{"ETCDCTL_INSECURE_SKIP_TLS_VERIFY": "maybe"},
+		{"ETCDCTL_DISCOVERY_SRV": "example.org"},
+		{"ETCDCTL_COMMAND_TIMEOUT": "5s"},
+		{"ETCDCTL_API": "2"},
+		{"ETCDCTL_ENDPOINT": "etcd1:2379"},
+		{"ETCDCTL_AUTH_JWT_TOKEN": "secret", "ETCDCTL_USER": "me:secret"},
+		{"ETCDCTL_PASSWORD": "secret"},
+		{"ETCDCTL_USER": "me", "FLOCK_ETCD_PASSWORD_FILE": "/nonexistent"},
+		{"ETCDCTL_USER": "me:secret", "FLOCK_ETCD_PASSWORD_FILE": "/nonexistent"},
 	} {
 		_, failure := read(t, env)
 		named := false

@@ -22,11 +22,9 @@ func (s *store) awaitCooldown(ctx context.Context, p *output.Printer, nonblock b
 	var w watcher
 	defer w.stop()
 	for {
-		first, cancel := s.begin(ctx)
-		r, err := ask(first, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.GetResponse, error) {
+		r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.GetResponse, error) {
 			return c.Get(ctx, s.cooldown)
 		})
-		cancel()
 		switch {
 		case err != nil:
 			return err
@@ -64,31 +62,35 @@ func (s *store) timeToLive(id clientv3.LeaseID) (left time.Duration, ok bool) {
 
 // startCooldown begins the cooldown together with the command, for the case that this process does not live to begin it
 // anew. The error is errCooling if the cooldown of another holder is not over.
-func (l *place) startCooldown(ctx context.Context, s *store) error {
-	return l.putCooldown(ctx, s, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
+func (l *place) startCooldown(ctx context.Context) error {
+	return l.putCooldown(ctx, clientv3.Compare(clientv3.CreateRevision(l.store.cooldown), "=", 0))
 }
 
-// prolongCooldown begins the cooldown anew. If that fails, the one that began with the command goes on.
-func (l *place) prolongCooldown(ctx context.Context, s *store) error {
+// prolongCooldown begins the cooldown anew, if there is one. If that fails, the one that began with the command goes on.
+func (l *place) prolongCooldown(ctx context.Context) error {
 	before := l.cooling
-	if err := l.putCooldown(ctx, s); err != nil {
-		return errors.New("cannot set the cooldown of " + s.name + ": " + err.Error())
+	if before == nil {
+		return nil
 	}
-	releasePromptly(s, before)
+	if err := l.putCooldown(ctx); err != nil {
+		return errors.New("cannot set the cooldown of " + l.name + ": " + err.Error())
+	}
+	l.revoke(ctx, before)
 	return nil
 }
 
 // putCooldown makes the key of the cooldown with a lease of its own, if this place has the lock and the condition holds.
-func (l *place) putCooldown(ctx context.Context, s *store, condition ...clientv3.Cmp) error {
-	lease, err := s.grant(ctx, int64(math.Ceil(l.cooldown.Seconds())))
+func (l *place) putCooldown(ctx context.Context, condition ...clientv3.Cmp) error {
+	lease, err := l.grant(ctx, int64(math.Ceil(l.request.cooldown.Seconds())))
 	if err != nil {
 		return err
 	}
+	key := l.store.cooldown
 	own := clientv3.Compare(clientv3.CreateRevision(l.key), "=", l.revision)
-	put := clientv3.OpPut(s.cooldown, describeSelf(true), clientv3.WithLease(lease.id))
-	r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
+	put := clientv3.OpPut(key, describeSelf(true), clientv3.WithLease(lease.id))
+	r, err := ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
 		return c.Txn(ctx).If(append(condition, own)...).Then(put).
-			Else(clientv3.OpGet(l.key), clientv3.OpGet(s.cooldown)).Commit()
+			Else(clientv3.OpGet(l.key), clientv3.OpGet(key)).Commit()
 	})
 	if err == nil && !r.Succeeded {
 		cooldown := r.Responses[1].GetResponseRange().Kvs
@@ -100,7 +102,7 @@ func (l *place) putCooldown(ctx context.Context, s *store, condition ...clientv3
 		}
 	}
 	if err != nil {
-		releasePromptly(s, lease)
+		l.revoke(ctx, lease)
 		return err
 	}
 	l.cooling = lease

@@ -8,7 +8,7 @@ func helpText(name string) string {
 Usage:
  ` + name + ` [options] <name> <command> [<argument>...]
  ` + name + ` [options] <name> -c <command>
- ` + name + ` --holders <name>
+ ` + name + ` --holders [<name>]
 
 Run a command under a lock in etcd, which all machines of a fleet share.
 It is also run as: flock --backend etcd [options] <name> ...
@@ -23,7 +23,7 @@ Options:
  -c, --command <command>  run a single command string through the shell
      --permits <number>   allow up to that many holders at once
      --cooldown <secs>    refuse the lock for that long after its holder is done
-     --holders            list who holds the lock, or waits for it
+     --holders            list who holds the lock or waits, or all locks
      --verbose            increase verbosity
  -h, --help               display this help
  -V, --version            display version
@@ -32,9 +32,10 @@ The name is a word, or an absolute path; no file is opened.
 
 Environment:
  ETCDCTL_ENDPOINTS, ETCDCTL_CACERT, ETCDCTL_CERT, ETCDCTL_KEY, ETCDCTL_USER,
- ETCDCTL_PASSWORD, ETCDCTL_DIAL_TIMEOUT   as for etcdctl
- FLOCK_ETCD_PREFIX   how the keys of all locks begin (/flock)
- FLOCK_ETCD_TTL      seconds until the lock of a machine that died is free (10)
+ ETCDCTL_PASSWORD, ETCDCTL_DIAL_TIMEOUT and others, as for etcdctl
+ FLOCK_ETCD_PASSWORD_FILE  a file with the password, which only its owner may use
+ FLOCK_ETCD_PREFIX         how the keys of all locks begin (/flock)
+ FLOCK_ETCD_TTL            seconds until the lock of a machine that died is free (10)
 
 For more details see flock-etcd(1).
 `

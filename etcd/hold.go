@@ -20,176 +20,156 @@ import (
 // tokenVariable is set in the environment of an exclusive holder's command, to a number that grows from holder to holder.
 const tokenVariable = "FLOCK_TOKEN"
 
-// hold runs the command while the place has the lock, releases the lock, and returns the exit status.
-func hold(p *output.Printer, s *store, l *place, g *guard.Guard, signals <-chan os.Signal) int {
+// A hold is the time in which a place has the lock and its command runs.
+type hold struct {
+	*place
+	printer *output.Printer
+	guard   *guard.Guard
+	signals <-chan os.Signal
+
+	renewed, dropped chan struct{} // what keepAlive and watchOwn tell
+	latestStart      time.Duration // of the command
+	why              string        // the lock is lost, if it is lost now
+}
+
+// run runs the command, releases the lock, and returns the exit status.
+func (h *hold) run() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	h.renewed, h.dropped = make(chan struct{}, 1), make(chan struct{}, 1)
+	h.why, h.latestStart = "its lease was not kept alive in time", h.limits().Term
 	token := ""
-	if l.mode == exclusive {
-		token = tokenVariable + "=" + strconv.FormatInt(l.revision, 10)
+	if h.mode == exclusive {
+		token = tokenVariable + "=" + strconv.FormatInt(h.revision, 10)
 	}
-	p.Flush() // before the command prints
-	why := "its lease was not kept alive in time"
-	latestStart := l.limits().Term
-	if guard.Now() >= latestStart {
-		return lose(p, s, l, why, notStarted)
-	}
-	g.Run(l.limits(), token)
-	moved, lost := make(chan struct{}, 1), make(chan struct{}, 1)
-	go l.keepAlive(ctx, s, moved, lost)
+	h.printer.Flush() // before the command prints
+	h.guard.Run(h.limits(), token)
+	go h.keepAlive(ctx)
 	// A command that runs for a moment is done before this would be of use.
 	defer time.AfterFunc(100*time.Millisecond, func() {
-		go l.watchOwn(ctx, s, lost)
-		if l.mode != permit { // it has done so
-			l.announce(ctx, s)
+		go h.watchOwn(ctx)
+		if h.mode != permit { // it has done so
+			h.announce(ctx)
 		}
 	}).Stop()
 
-	fate := notStarted
-	late := time.NewTimer(time.Hour)
+	late := time.NewTimer(0)
 	for {
-		late.Reset(l.limits().End - l.ttl/50 - guard.Now())
+		late.Reset(h.limits().End - h.ttl/50 - guard.Now())
 		select {
-		case r, ok := <-g.Reports:
-			switch {
-			case r.Started:
-				fate, latestStart = wasKilled, math.MaxInt64
-				continue
-			case ok && !r.Ended:
-				continue // the command has got SIGTERM
-			case !ok:
-				why = "its guard was killed"
-				r.Survivor = int32(guard.KillOrphans())
+		case r, open := <-h.guard.Reports:
+			if !open {
+				h.why = "its guard was killed"
+				h.guard.Close()
+				return h.lose(guard.KillOrphans())
 			}
-			g.Close()
-			cancel() // the lease is not kept alive any longer
-			switch {
-			case r.Failure != "":
-				l.giveUp(s)
-				p.Warn(r.Failure)
-				if r.Lacking {
-					return output.ExOSErr
-				}
-				return output.ExUnavailable
-			case !ok || r.Terminated:
-				if r.Survivor != 0 {
-					fate = "process " + strconv.Itoa(int(r.Survivor)) + " of the command may not be killed and goes on"
-				}
-				return lose(p, s, l, why, fate)
+			if r.Started {
+				h.started, h.latestStart = true, math.MaxInt64
 			}
-			l.end(p, s, signals)
-			return int(r.Status)
-		case sig := <-signals:
+			if r.Ended {
+				h.guard.Close()
+				cancel() // the lease is not kept alive any longer
+				return h.end(r)
+			}
+		case sig := <-h.signals:
 			if !fromKeyboard(sig) {
-				g.Signal(sig.(syscall.Signal))
+				h.guard.Signal(sig.(syscall.Signal))
 			}
-		case <-moved:
-			g.Move(l.limits())
-			if guard.Now() > latestStart {
-				g.Kill() // somebody has stopped it before the command began
-			}
-		case <-lost:
-			why = "etcd has dropped its key or its lease"
-			g.Abort()
+		case <-h.renewed:
+			h.moveLimits()
+		case <-h.dropped:
+			h.why = "etcd has dropped its key or its lease"
+			h.guard.Abort()
 		case <-late.C:
-			g.Close()
-			cancel()
-			g.Kill() // it has had its time
-			fate = wasKilled
-			if survivor := guard.KillOrphans(); survivor != 0 {
-				fate = "process " + strconv.Itoa(survivor) + " of the command could not be killed in time"
-			}
-			return lose(p, s, l, why, fate)
+			h.guard.Close()
+			h.guard.Kill() // it has had its time
+			h.started = true
+			return h.lose(guard.KillOrphans())
 		}
 	}
 }
 
-// What has become of the command when the lock was lost.
-const (
-	notStarted = "the command was not started"
-	wasKilled  = "the command was killed"
-)
-
-// lose releases a lock that was lost, if the command does not run any more, and reports it. It returns the exit status.
-func lose(p *output.Printer, s *store, l *place, why, fate string) int {
-	switch fate {
-	case notStarted:
-		l.giveUp(s)
-	case wasKilled:
-		releasePromptly(s, l)
+// moveLimits tells the guard that the lease was kept alive.
+func (h *hold) moveLimits() {
+	h.guard.Move(h.limits())
+	if guard.Now() > h.latestStart {
+		h.guard.Kill() // somebody has stopped it before the command began
 	}
-	p.Warn("lost the lock " + s.name + ": " + why + "; " + fate)
+}
+
+// end releases the lock when the guard has done its work, and returns the exit status.
+func (h *hold) end(r guard.Report) int {
+	switch {
+	case r.Failure != "":
+		h.releaseSoon()
+		h.printer.Warn(r.Failure)
+		if r.Lacking {
+			return output.ExOSErr
+		}
+		return output.ExUnavailable
+	case r.Terminated:
+		return h.lose(int(r.Survivor))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), min(h.ttl, 10*time.Second))
+	defer cancel()
+	go func() {
+		<-h.signals // ends the attempt
+		cancel()
+	}()
+	err := h.prolongCooldown(ctx)
+	h.release(ctx)
+	if err != nil {
+		h.printer.Warn(err.Error())
+	}
+	return int(r.Status)
+}
+
+// lose releases a lock that was lost, unless a process of the command survives, and reports it. It returns the exit status.
+func (h *hold) lose(survivor int) int {
+	fate := "the command was killed"
+	if !h.started {
+		fate = "the command was not started"
+	}
+	if survivor != 0 {
+		fate = "process " + strconv.Itoa(survivor) + " of the command cannot be killed and goes on"
+	} else {
+		h.releaseSoon()
+	}
+	h.printer.Warn("lost the lock " + h.name + ": " + h.why + "; " + fate)
 	return output.ExTempFail
 }
 
-// giveUp releases the lock and the cooldown of a command that was not started: somebody else may be able to start it.
-func (l *place) giveUp(s *store) {
-	if l.cooling != nil {
-		releasePromptly(s, l.cooling)
-	}
-	releasePromptly(s, l)
-}
-
-// end releases the lock after the command has ended, and begins the cooldown. A signal ends the attempt.
-func (l *place) end(p *output.Printer, s *store, signals <-chan os.Signal) {
-	ctx, cancel := context.WithTimeout(context.Background(), min(l.ttl, 10*time.Second))
-	defer cancel()
-	go func() {
-		<-signals
-		cancel()
-	}()
-	var err error
-	if l.cooling != nil {
-		err = l.prolongCooldown(ctx, s)
-	}
-	l.release(ctx, s)
-	if err != nil {
-		p.Warn(err.Error())
-	}
-}
-
-// keepAlive keeps the lease alive. It does not wait for the answer of one member before it asks the next one, since it may
-// be frozen.
-func (l *place) keepAlive(ctx context.Context, s *store, moved, lost chan<- struct{}) {
-	tick := time.NewTicker(l.ttl / 10)
-	defer tick.Stop()
+// keepAlive keeps the lease alive.
+func (h *hold) keepAlive(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(max(h.since()+h.ttl/5-guard.Now(), h.ttl/20)):
 		}
-		s.useAll()
-		if guard.Now()-l.since() < l.ttl/5 {
-			continue
+		switch _, err := h.renew(ctx); {
+		case err == nil:
+			notify(h.renewed)
+		case errors.Is(err, errLost):
+			notify(h.dropped)
 		}
-		go func() {
-			ctx, cancel := context.WithTimeout(ctx, l.ttl)
-			defer cancel()
-			switch err := l.renew(ctx, s.client, s); {
-			case err == nil:
-				notify(moved)
-			case errors.Is(err, errLost):
-				notify(lost)
-			}
-		}()
 	}
 }
 
 // watchOwn tells when the key is gone: because somebody deleted it, or etcd thinks that the lease is over.
-func (l *place) watchOwn(ctx context.Context, s *store, lost chan<- struct{}) {
-	next := l.revision + 1
+func (h *hold) watchOwn(ctx context.Context) {
+	next := h.revision + 1
 	for ctx.Err() == nil {
-		for r := range s.client.Watch(clientv3.WithRequireLeader(ctx), l.key, clientv3.WithRev(next), clientv3.WithFilterPut()) {
+		for r := range h.watch(ctx, h.key, clientv3.WithRev(next), clientv3.WithFilterPut()) {
 			if len(r.Events) > 0 {
-				notify(lost)
+				notify(h.dropped)
 				return
 			}
 			next = max(next, r.CompactRevision) // what etcd has forgotten, keepAlive sees
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(l.ttl / 10):
+		case <-time.After(h.ttl / 10):
 		}
 	}
 }

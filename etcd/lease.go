@@ -4,8 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io"
 	"strconv"
 	"sync"
 	"time"
@@ -13,12 +11,10 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 
 	"example.org/flock/etcd/internal/guard"
 )
-
-// errLost says that etcd has dropped the lease or the key.
-var errLost = errors.New("etcd has dropped it")
 
 // A lease keeps keys in etcd for ttl after each time that it was kept alive.
 //
@@ -59,115 +55,77 @@ func (l *lease) limits() guard.Limits {
 	return guard.Limits{Term: sent + l.ttl*6/10, Kill: sent + l.ttl*8/10, End: sent + l.ttl*9/10}
 }
 
-// renew keeps the lease of a place alive, once.
-//
-// The answer alone does not prove that. A member that is no leader any more may answer as well while it cannot write to its
-// disk, and the new leader lets the lease end (etcd issue 15247). So the answer counts only if the key is then read from a
-// majority of the members, in the same term. That also finds a key that somebody has deleted.
-func (l *place) renew(ctx context.Context, c *clientv3.Client, s *store) error {
-	sent := guard.Now()
-	r, err := s.keepAliveOnce(ctx, c, l.id)
-	if err != nil {
-		return err
-	}
-	v, err := s.look(ctx, c, l.request, l)
-	if err != nil {
-		return err
-	}
-	if v.term != r.Header.RaftTerm {
-		s.dropStreams() // they may be to one that takes itself for the leader
-		return errors.New("etcd has a new leader")
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.sent = max(l.sent, sent)
-	return nil
+// renew keeps the lease of a holder alive. A member has a third of the TTL to answer.
+func (l *place) renew(ctx context.Context) (view, error) {
+	return l.renewAt(ctx, pace{l.ttl / 12, l.ttl / 4})
 }
 
-// release gives the keys of the lease up. If etcd cannot be reached until the context ends, they end with the lease.
-func (l *lease) release(ctx context.Context, s *store) {
+// renewSlowly is for a waiter, which has more time.
+func (l *place) renewSlowly(ctx context.Context) (view, error) {
+	return l.renewAt(ctx, pace{l.ttl / 5, l.ttl / 5})
+}
+
+// renewAt keeps the lease of a place alive, and returns what the place sees.
+//
+// The answer to a keep-alive alone does not prove that the lease lives. A member that is no leader any more may answer as well
+// while it cannot write to its disk, and the new leader lets the lease end (etcd issue 15247). So the key is read from a
+// majority of the members, and the answer counts only if that was in the same term: a leader of a later term came into office
+// after both were sent, and then gave the lease all of its time. Reading also finds a key that somebody has deleted.
+func (l *place) renewAt(ctx context.Context, p pace) (view, error) {
+	return askAt(ctx, l.store, p, func(ctx context.Context, c *clientv3.Client) (view, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		sent := guard.Now()
+		type answer struct {
+			term uint64
+			err  error
+		}
+		kept := make(chan answer, 1)
+		go func() {
+			term, err := keepAlive(ctx, c, l.id)
+			kept <- answer{term, err}
+		}()
+		v, err := l.look(ctx, c, l.request, l)
+		if err != nil {
+			return v, err
+		}
+		switch a := <-kept; {
+		case a.err != nil:
+			return v, a.err
+		case a.term != v.term:
+			return v, errNewLeader
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.sent = max(l.sent, sent)
+		return v, nil
+	})
+}
+
+// keepAlive asks a member once to keep a lease alive, and returns the term of its answer. The error is errLost if there is no
+// such lease. KeepAliveOnce of the client would ask without a pause while there is no connection.
+func keepAlive(ctx context.Context, c *clientv3.Client, id clientv3.LeaseID) (term uint64, err error) {
+	stream, err := etcdserverpb.NewLeaseClient(c.ActiveConnection()).LeaseKeepAlive(ctx, grpc.WaitForReady(false))
+	if err != nil {
+		return 0, rpctypes.Error(err)
+	}
+	stream.Send(&etcdserverpb.LeaseKeepAliveRequest{ID: int64(id)}) // if that fails, the reason is received
+	r, err := stream.Recv()
+	switch {
+	case err != nil:
+		return 0, rpctypes.Error(err)
+	case r.TTL <= 0:
+		return 0, errLost
+	}
+	return r.Header.RaftTerm, nil
+}
+
+// revoke ends a lease, with its keys.
+func (s *store) revoke(ctx context.Context, l *lease) {
 	ctx, cancel := context.WithTimeout(ctx, l.since()+l.ttl-guard.Now())
 	defer cancel()
 	s.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Revoke(ctx, l.id)
 		return err
 	})
-}
-
-// releasePromptly releases a place or a lease whose end nobody should have to wait for.
-func releasePromptly(s *store, l interface{ release(context.Context, *store) }) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	l.release(ctx, s)
-}
-
-// A keepAliveStream is a connection for requests to keep leases alive.
-type keepAliveStream struct {
-	etcdserverpb.Lease_LeaseKeepAliveClient
-	cancel context.CancelFunc
-}
-
-// keepAliveOnce asks a member to keep a lease alive. The error is errLost if there is no such lease.
-//
-// It is KeepAliveOnce of the client, which would open a new stream each time, and for that, if there is a user, ask for a
-// new token, whose password costs a member of etcd a tenth of a second of its processor.
-func (s *store) keepAliveOnce(ctx context.Context, c *clientv3.Client, id clientv3.LeaseID) (*etcdserverpb.LeaseKeepAliveResponse, error) {
-	stream, err := s.takeStream(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	undo := context.AfterFunc(ctx, stream.cancel)
-	var r *etcdserverpb.LeaseKeepAliveResponse
-	if err = stream.Send(&etcdserverpb.LeaseKeepAliveRequest{ID: int64(id)}); err == nil || err == io.EOF { // the reason is received
-		r, err = stream.Recv()
-	}
-	if undo() && err == nil {
-		s.putStream(stream)
-	} else {
-		stream.cancel()
-	}
-	if err == nil && r.TTL <= 0 {
-		err = errLost
-	}
-	return r, rpctypes.Error(err)
-}
-
-// takeStream returns a stream that nobody is using, or a new one.
-func (s *store) takeStream(ctx context.Context, c *clientv3.Client) (*keepAliveStream, error) {
-	select {
-	case stream := <-s.streams:
-		return stream, nil
-	default:
-	}
-	open, cancel := context.WithCancel(context.Background())
-	undo := context.AfterFunc(ctx, cancel)
-	stream, err := etcdserverpb.NewLeaseClient(c.ActiveConnection()).LeaseKeepAlive(open)
-	if !undo() && err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		cancel()
-		return nil, rpctypes.Error(err)
-	}
-	return &keepAliveStream{stream, cancel}, nil
-}
-
-func (s *store) putStream(stream *keepAliveStream) {
-	select {
-	case s.streams <- stream:
-	default:
-		stream.cancel()
-	}
-}
-
-// dropStreams closes the streams that nobody is using.
-func (s *store) dropStreams() {
-	for {
-		select {
-		case stream := <-s.streams:
-			stream.cancel()
-		default:
-			return
-		}
-	}
 }

@@ -79,23 +79,20 @@ func describeSelf(has bool) string {
 
 // A place is a place in the line.
 type place struct {
+	*store
 	*lease
 	request
 	key      string
 	revision int64         // at which the key was made: of two contenders, the lower one comes first
 	seen     time.Duration // when etcd was heard of last, on the clock of guard.Now
 
+	started bool   // the command has run
 	cooling *lease // of the cooldown that began with the command; may be nil
 }
 
 // acquire returns a place in the line that has the lock. The error is kernlock.ErrConflict or kernlock.ErrTimeout if others
 // have it.
 func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*place, error) {
-	if q.nonblock {
-		var cancel context.CancelFunc
-		ctx, cancel = s.begin(ctx)
-		defer cancel()
-	}
 	for {
 		if q.cooldown > 0 {
 			if err := s.awaitCooldown(ctx, p, q.nonblock); err != nil {
@@ -107,18 +104,21 @@ func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 			return nil, err
 		}
 		if err == nil {
-			err = l.await(ctx, s)
+			err = l.await(ctx)
 		}
 		if err == nil && q.mode == permit && !q.nonblock {
-			err = l.announce(ctx, s) // the next one waits for that
+			err = l.announce(ctx) // the next one waits for that
 		}
 		if err == nil && q.cooldown > 0 {
-			err = l.startCooldown(ctx, s)
+			err = l.startCooldown(ctx)
+		}
+		for err == nil && guard.Now() >= l.due() { // else too little of the lease would be left to begin
+			_, err = l.renew(ctx)
 		}
 		if err == nil {
 			return l, nil
 		}
-		releasePromptly(s, l)
+		l.releaseSoon()
 		if !errors.Is(err, errLost) && !errors.Is(err, errCooling) {
 			return nil, err
 		}
@@ -128,8 +128,6 @@ func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 
 // stand makes a place in the line: at its end or, with nonblock, only if it has the lock at once.
 func (s *store) stand(ctx context.Context, q request) (*place, error) {
-	ctx, cancel := s.begin(ctx)
-	defer cancel()
 	if q.nonblock {
 		return s.standFirst(ctx, q)
 	}
@@ -138,19 +136,19 @@ func (s *store) stand(ctx context.Context, q request) (*place, error) {
 		return nil, err
 	}
 	l := s.newPlace(lease, q)
-	return l, s.put(ctx, l, clientv3.Compare(clientv3.CreateRevision(l.key), "=", 0))
+	return l, l.put(ctx, clientv3.Compare(clientv3.CreateRevision(l.key), "=", 0))
 }
 
 func (s *store) newPlace(l *lease, q request) *place {
-	return &place{lease: l, request: q, key: s.line + string(q.mode) + l.String()}
+	return &place{store: s, lease: l, request: q, key: s.line + string(q.mode) + l.String()}
 }
 
 var errTaken = errors.New("another one was faster")
 
 // put makes the key of a place, if the conditions hold, and finds out its revision. The error is errTaken if they do not.
-func (s *store) put(ctx context.Context, l *place, conditions ...clientv3.Cmp) error {
+func (l *place) put(ctx context.Context, conditions ...clientv3.Cmp) error {
 	value := describeSelf(l.nonblock)
-	r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
+	r, err := ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
 		return c.Txn(ctx).If(conditions...).
 			Then(clientv3.OpPut(l.key, value, clientv3.WithLease(l.id))).
 			Else(clientv3.OpGet(l.key)).Commit()
@@ -172,32 +170,34 @@ func (s *store) put(ctx context.Context, l *place, conditions ...clientv3.Cmp) e
 }
 
 // standFirst takes the lock if it is free. The line is read first: no write is needed to say that it is not.
+//
+// However many come at once, each needs the same few transactions: only one that would exclude this one makes it look again.
+// Permits are counted again in await.
 func (s *store) standFirst(ctx context.Context, q request) (*place, error) {
+	excluding := s.line // by an exclusive one: everybody; by the others: exclusive ones
+	if q.mode != exclusive {
+		excluding += string(exclusive)
+	}
 	var l *place
 	for {
-		v, err := s.see(ctx, q, nil)
+		v, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (view, error) { return s.look(ctx, c, q, nil) })
+		if err == nil && (v.watch != "" || v.cooling && q.cooldown > 0) {
+			err = kernlock.ErrConflict
+		}
+		if err == nil && l == nil {
+			var lease *lease
+			if lease, err = s.grant(ctx, s.ttl); err == nil {
+				l = s.newPlace(lease, q)
+			}
+		}
 		if err != nil {
-			return nil, err
+			return l, err
 		}
-		if v.watch != "" || v.cooling && q.cooldown > 0 {
-			if l != nil {
-				releasePromptly(s, l)
-			}
-			return nil, kernlock.ErrConflict
-		}
-		if l == nil {
-			lease, err := s.grant(ctx, s.ttl)
-			if err != nil {
-				return nil, err
-			}
-			l = s.newPlace(lease, q)
-		}
-		// Only if nobody has come since.
-		conditions := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(s.line).WithPrefix(), "<", v.revision+1)}
+		conditions := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(excluding).WithPrefix(), "<", v.revision+1)}
 		if q.cooldown > 0 {
 			conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
 		}
-		if err := s.put(ctx, l, conditions...); err != errTaken {
+		if err := l.put(ctx, conditions...); err != errTaken {
 			return l, err
 		}
 	}
@@ -209,17 +209,16 @@ type view struct {
 	revision int64  // of etcd
 	watch    string // the key, or with a slash at its end the keys, whose change it must wait for; empty: it has the lock
 	changes  bool   // and not only their deletion
-	holder   bool   // that is one who has the lock
 	cooling  bool
 }
 
-// see reads what matters of the line to a contender: to one that stands in it what is before it, to any other
-// (nil) everything. The error is errLost if its own key is gone. The answer is from a majority of the members.
-func (s *store) see(ctx context.Context, q request, l *place) (view, error) {
-	return ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (view, error) { return s.look(ctx, c, q, l) })
+// see reads what is before the place. The error is errLost if its own key is gone.
+func (l *place) see(ctx context.Context) (view, error) {
+	return ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (view, error) { return l.look(ctx, c, l.request, l) })
 }
 
-// look is one attempt to see.
+// look reads what matters of the line to a contender: to one that stands in it what is before it, to any other (nil)
+// everything. The answer is from a majority of the members.
 func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *place) (v view, err error) {
 	var own []clientv3.Cmp
 	var before []clientv3.OpOption
@@ -248,69 +247,60 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 		return v, errLost
 	}
 	v = view{term: r.Header.RaftTerm, revision: r.Header.Revision, cooling: r.Responses[0].GetResponseRange().Count > 0}
-	var ahead contender
 	if keys := r.Responses[1].GetResponseRange().Kvs; len(keys) > 0 {
-		json.Unmarshal(keys[0].Value, &ahead)
-		v.watch, v.holder = string(keys[0].Key), ahead.Has
+		v.watch = string(keys[0].Key)
 		return v, nil
 	}
 	if q.mode != permit {
 		return v, nil
 	}
 	if keys := r.Responses[2].GetResponseRange().Kvs; len(keys) > 0 {
+		var ahead contender
 		json.Unmarshal(keys[0].Value, &ahead)
 		switch {
 		case !ahead.Has:
 			v.watch, v.changes = string(keys[0].Key), true // for it to get its permit, or to go
 		case int64(len(r.Responses[3].GetResponseRange().Kvs)) >= q.permits:
-			v.watch, v.holder = s.line+string(permit), true // this is the first who waits: for any permit
+			v.watch = s.line + string(permit) // this is the first who waits: for any permit
 		}
 	}
 	return v, nil
 }
 
 // await waits until the place has the lock. The error is errLost if etcd has dropped the place.
-func (l *place) await(ctx context.Context, s *store) error {
+//
+// A watch tells of changes. Because its member may be frozen, and to keep the lease alive, the waiter also asks: two requests
+// in two fifths of the TTL.
+func (l *place) await(ctx context.Context) error {
 	var w watcher
 	defer w.stop()
-	for {
-		v, err := s.see(ctx, l.request, l)
+	for ask := l.see; ; {
+		v, err := ask(ctx)
 		if err != nil {
 			return l.outcome(ctx, err)
 		}
 		l.seen = guard.Now()
-		if v.watch == "" && l.seen < l.limits().Term-l.ttl/5 {
+		switch {
+		case v.watch == "":
 			return nil
+		case l.nonblock:
+			return kernlock.ErrConflict
 		}
-		if v.watch != "" {
-			w.see(ctx, s, v)
-			w.wait(ctx, min(l.patience(v), l.ttl/3-(guard.Now()-l.since())))
-		}
-		if guard.Now()-l.since() >= l.ttl/3 {
-			err := s.do(ctx, func(ctx context.Context, c *clientv3.Client) error { return l.renew(ctx, c, s) })
-			if err != nil {
-				return l.outcome(ctx, err)
-			}
+		w.see(ctx, l.store, v)
+		ask = l.renewSlowly
+		if changed := w.wait(ctx, l.due()-l.seen); changed {
+			ask = l.see
 		}
 	}
 }
 
-// patience is how long to rely on a watch, whose member may be frozen. Who is next looks more often than the others. Any
-// number of shared ones can be next.
-func (l *place) patience(v view) time.Duration {
-	switch {
-	case !v.holder:
-		return l.ttl / 3
-	case l.mode == shared:
-		return l.ttl / 10
-	}
-	return l.ttl / 40
-}
+// due is when the lease of a waiter must be kept alive.
+func (l *place) due() time.Duration { return l.since() + l.ttl*2/5 }
 
 // outcome returns the error of a wait that has ended. When its time is over, others have the lock, if etcd has been heard
 // of lately.
 func (l *place) outcome(ctx context.Context, err error) error {
-	if context.Cause(ctx) == kernlock.ErrTimeout && guard.Now()-l.seen < l.ttl/2 {
+	if context.Cause(ctx) == kernlock.ErrTimeout && guard.Now()-l.seen < l.ttl {
 		return kernlock.ErrTimeout
 	}
 	return err
@@ -319,16 +309,17 @@ func (l *place) outcome(ctx context.Context, err error) error {
 // A watcher tells of changes of what a view depends on.
 type watcher struct {
 	of      view
+	at      *member
 	changes clientv3.WatchChan
 	cancel  context.CancelFunc // nil: there is no watch
 }
 
-// see begins to watch, if the view depends on something else than the last one.
+// see begins to watch, if the view depends on something else than the last one, or is from another member.
 func (w *watcher) see(ctx context.Context, s *store, v view) {
-	if w.cancel != nil && w.of.watch == v.watch && w.of.changes == v.changes {
+	if w.cancel != nil && w.of.watch == v.watch && w.of.changes == v.changes && w.at == s.current() {
 		return
 	}
-	before := w.cancel
+	w.stop()
 	options := []clientv3.OpOption{clientv3.WithRev(v.revision + 1)}
 	if !v.changes {
 		options = append(options, clientv3.WithFilterPut())
@@ -336,12 +327,9 @@ func (w *watcher) see(ctx context.Context, s *store, v view) {
 	if v.watch[len(v.watch)-1] == '/' {
 		options = append(options, clientv3.WithPrefix())
 	}
-	w.of = v
-	ctx, w.cancel = context.WithCancel(clientv3.WithRequireLeader(ctx))
-	w.changes = s.client.Watch(ctx, v.watch, options...)
-	if before != nil {
-		before() // now, because the stream ends with its last watch, and for a new one etcd checks the password
-	}
+	w.of, w.at = v, s.current()
+	ctx, w.cancel = context.WithCancel(ctx)
+	w.changes = s.watch(ctx, v.watch, options...)
 }
 
 func (w *watcher) stop() {
@@ -351,30 +339,31 @@ func (w *watcher) stop() {
 	}
 }
 
-// wait waits for a change, no longer than limit.
-func (w *watcher) wait(ctx context.Context, limit time.Duration) {
+// wait waits for a change, no longer than limit. It returns false if there was none.
+func (w *watcher) wait(ctx context.Context, limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case r, open := <-w.changes:
-		if open && r.Err() == nil {
-			return
+		if !open || r.Err() != nil {
+			// This member has no leader or no connection, or has forgotten the revision. The next view has a newer one.
+			w.stop()
+			select {
+			case <-ctx.Done():
+			case <-time.After(jitter(firstPause)):
+			}
 		}
-		// This member has no leader, or has forgotten the revision. The next view has a newer one.
-		w.stop()
-		select {
-		case <-ctx.Done():
-		case <-time.After(50 * time.Millisecond):
-		}
+		return true
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+	return false
 }
 
 // announce writes into the key that its place has the lock.
-func (l *place) announce(ctx context.Context, s *store) error {
+func (l *place) announce(ctx context.Context) error {
 	value := describeSelf(true)
-	return s.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
+	return l.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
 		r, err := c.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(l.key), "=", l.revision)).
 			Then(clientv3.OpPut(l.key, value, clientv3.WithLease(l.id))).Commit()
 		if err == nil && !r.Succeeded {
@@ -384,19 +373,30 @@ func (l *place) announce(ctx context.Context, s *store) error {
 	})
 }
 
-// release gives the place up. If etcd cannot be reached until the context ends, it ends with the lease.
+// release gives the place up, and the cooldown of a command that was not started: somebody else may be able to start it. If
+// etcd cannot be reached until the context ends, they end with their leases.
 //
 // To delete the key is faster than to revoke the lease. A lease without keys ends by itself a little later; but not if that
 // is long, or if there may be a request under way that makes the key again.
-func (l *place) release(ctx context.Context, s *store) {
-	if l.ttl > time.Minute || s.repeated.Load() {
-		l.lease.release(ctx, s)
+func (l *place) release(ctx context.Context) {
+	if l.cooling != nil && !l.started {
+		l.revoke(ctx, l.cooling)
+	}
+	if l.ttl > time.Minute || l.repeated.Load() {
+		l.revoke(ctx, l.lease)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.since()+l.ttl-guard.Now())
 	defer cancel()
-	s.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
+	l.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Delete(ctx, l.key)
 		return err
 	})
+}
+
+// releaseSoon releases a place for whose release nobody should have to wait.
+func (l *place) releaseSoon() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	l.release(ctx)
 }

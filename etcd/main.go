@@ -52,10 +52,10 @@ func run(p *output.Printer, args []string) int {
 		p.Print(p.Name + " " + cli.ProgramVersion(version) + " (the backend etcd of flock)\n")
 		return 0
 	}
-	if err := checkOptions(o); err != nil {
+	if err := checkOptions(o, args); err != nil {
 		return fail(p, err)
 	}
-	conf, err := readConfig(os.Getenv)
+	conf, err := readConfig(os.Environ())
 	if err != nil {
 		return fail(p, err)
 	}
@@ -67,17 +67,22 @@ func run(p *output.Printer, args []string) int {
 }
 
 // checkOptions refuses what the lock of a fleet cannot do.
-func checkOptions(o *cli.Options) error {
+func checkOptions(o *cli.Options, args []string) error {
 	refuse := func(what, why string) error {
 		return &cli.UsageError{Text: what + " cannot be combined with the backend etcd: " + why}
 	}
+	const longest = 9_000_000_000 // seconds, of a lease
 	switch name := o.File; {
+	case o.Cooldown > longest*time.Second:
+		return &cli.UsageError{Text: "invalid cooldown: etcd keeps one for 9000000000 seconds at most"}
 	case o.Op == kernlock.Unlock:
 		return refuse("--unlock", "the lock ends with the command that has it")
 	case o.FD >= 0:
 		return refuse("a descriptor number", "the lock has no file; give a name and a command")
 	case o.NoFork:
 		return refuse("--no-fork", "the lease of the lock must be kept alive while the command runs")
+	case o.Action == cli.Holders && name == "" && args[len(args)-1] != "":
+		return nil // all locks
 	case name == "" || name == "." || name == "..":
 		return &cli.UsageError{Text: "invalid name of a lock: '" + sys.Printable(name) + "'"}
 	case strings.Contains(name, "/") && !strings.HasPrefix(name, "/"):
@@ -90,12 +95,14 @@ func checkOptions(o *cli.Options) error {
 // lockAndRun takes the lock, runs the command, releases the lock, and returns the exit status.
 func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 	began := time.Now()
+	s.patient = !o.Nonblock
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	if o.Limited {
 		var stop context.CancelFunc
 		ctx, stop = context.WithDeadlineCause(ctx, began.Add(o.Timeout), kernlock.ErrTimeout)
 		defer stop()
+		s.limit = time.Time{} // instead of it
 	}
 	os.Unsetenv(tokenVariable) // of a lock around this one: the command would take it for its own
 	signals := catchSignals()
@@ -110,7 +117,7 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 	if err != nil {
 		cancel(err)
 		if <-held == nil {
-			releasePromptly(s, l)
+			l.releaseSoon()
 		}
 		return fail(p, err)
 	}
@@ -121,7 +128,7 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 		err = &killed{sig.(syscall.Signal)}
 		cancel(err)
 		if <-held == nil {
-			releasePromptly(s, l)
+			l.releaseSoon()
 		}
 	}
 	if k := (*killed)(nil); errors.As(err, &k) {
@@ -134,9 +141,11 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 		}
 		return fail(p, err)
 	}
+	s.limit = time.Time{} // the lease is the limit now
 	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
 	p.PrintVerbose("executing " + o.Command[0])
-	return hold(p, s, l, g, signals)
+	h := &hold{place: l, printer: p, guard: g, signals: signals}
+	return h.run()
 }
 
 // A killed is the error of a wait that a signal ended.

@@ -17,6 +17,7 @@ trap stop EXIT
 trap 'exit 0' INT
 trap 'exit 143' TERM
 
+# Any etcd from 3.4 on will do; 3.5.13 and 3.4.31 end leases that are alive less often than older ones.
 etcd=$(command -v etcd) || {
 	echo 'There is no etcd in PATH: building it (a minute).' >&2
 	etcd=$dir/etcd
@@ -50,7 +51,7 @@ if [ $status != 1 ]; then
 	exit 1
 fi
 cat <<END
-Three members of etcd are running, until Ctrl-C. In another terminal:
+Three members of etcd are running ($("$etcd" --version | sed -n 1p), $etcd; 3.4 or later is needed), until Ctrl-C. In another terminal:
 
     export ETCDCTL_ENDPOINTS=$ETCDCTL_ENDPOINTS
     ./flock-etcd -n nightly sh -c 'echo token \$FLOCK_TOKEN; sleep 10'

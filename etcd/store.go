@@ -7,18 +7,13 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/url"
-	"strings"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/connectivity"
 
 	"example.org/flock/internal/sys"
 )
@@ -37,174 +32,178 @@ type store struct {
 	line     string // prefix of the contenders' keys
 	cooldown string // key
 
-	reached    atomic.Bool // etcd has answered
-	repeated   atomic.Bool // a request was made more than once
-	connecting sync.Mutex
-	client     *clientv3.Client
-	streams    chan *keepAliveStream // that wait for use
+	members  []*member
+	first    atomic.Int32  // the index of the member to ask first: the one that has answered last
+	slowness atomic.Int64  // how long the last answer took
+	repeated atomic.Bool   // a request was made more than once
+	token    token         // if there is a user
+	reached  atomic.Bool   // etcd has answered
+	limit    time.Time     // when to give up if no member is connected; zero: never
+	patient  bool          // the limit counts only until etcd has answered once
+	loggedIn chan struct{} // has one element while nobody asks for a token
 }
 
 func newStore(c config, name string) *store {
 	base := c.prefix + "/" + url.PathEscape(name) + "/"
-	return &store{config: c, name: sys.Printable(name), line: base + "line/", cooldown: base + "cooldown",
-		streams: make(chan *keepAliveStream, 2)}
+	s := &store{config: c, name: sys.Printable(name), line: base + "line/", cooldown: base + "cooldown",
+		limit: time.Now().Add(c.reach), loggedIn: make(chan struct{}, 1)}
+	s.loggedIn <- struct{}{}
+	if c.jwt != "" {
+		s.token.Store(&c.jwt)
+	}
+	for _, endpoint := range c.endpoints {
+		s.members = append(s.members, &member{endpoint: endpoint})
+	}
+	s.first.Store(rand.Int32N(int32(len(s.members)))) // connections to the others would only slow a short run down
+	return s
 }
 
-// An unreachableError says that etcd did not answer in time.
-type unreachableError struct {
-	addresses string
-	err       error // why, if that is known
+// current returns the member that has answered last.
+func (s *store) current() *member { return s.members[s.first.Load()] }
+
+// A pace is how long to wait for an answer: until a second member is asked, and from then until the first attempt is given up
+// for a third one. So there are never more than two attempts.
+type pace struct{ second, third time.Duration }
+
+const forever = time.Duration(1<<63 - 1)
+
+// usualPace is for most questions. A member may be frozen, so it does not wait long; but a slow etcd is not asked twice each
+// time.
+func (s *store) usualPace() pace {
+	second := min(max(250*time.Millisecond, 2*time.Duration(s.slowness.Load())), time.Second)
+	return pace{second, 3 * second}
 }
 
-func (e *unreachableError) Error() string {
-	text := "cannot reach etcd at " + e.addresses + " in time"
-	if e.err != nil {
-		text += ": " + describe(e.err)
-	}
-	return text
-}
-
-// A storeError is an answer of etcd that stays the same however often one asks.
-type storeError struct{ err error }
-
-func (e *storeError) Error() string { return "etcd refuses: " + describe(e.err) }
-func (e *storeError) Unwrap() error { return e.err }
-
-// describe returns the text of an error as one line, without grpc's words around it.
-func describe(err error) string {
-	text := err.Error()
-	if s, ok := status.FromError(err); ok {
-		text = s.Message()
-	}
-	if inner, wrapped := strings.CutPrefix(text, `connection error: desc = "`); wrapped {
-		text = strings.TrimSuffix(inner, `"`)
-	}
-	text = strings.TrimPrefix(strings.TrimPrefix(text, "transport: "), "Error while dialing: ")
-	if strings.HasPrefix(text, "error reading server preface: ") {
-		text = "it is connected, but does not answer"
-	}
-	return sys.Printable(text)
-}
-
-// code returns the code of an answer of etcd.
-func code(err error) codes.Code {
-	var known rpctypes.EtcdError
-	if errors.As(err, &known) {
-		return known.Code()
-	}
-	return status.Code(err)
-}
-
-// isFinal reports whether another attempt would have the same answer.
-func isFinal(err error) bool {
-	if errors.Is(err, rpctypes.ErrInvalidAuthToken) || errors.Is(err, rpctypes.ErrAuthOldRevision) {
-		return false // the client gets a new token
-	}
-	switch code(err) {
-	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated, codes.FailedPrecondition, codes.NotFound, codes.Unimplemented:
-		return true
-	}
-	return errors.Is(err, errLost)
-}
-
-// connect makes the client. With a user it asks etcd for a token.
-func (s *store) connect() (*clientv3.Client, error) {
-	s.connecting.Lock()
-	defer s.connecting.Unlock()
-	if s.client != nil {
-		return s.client, nil
-	}
-	first := rand.IntN(len(s.endpoints)) // connections to the others would only slow a short run down
-	c, err := clientv3.New(clientv3.Config{
-		Endpoints:            s.endpoints[first : first+1],
-		TLS:                  s.tls,
-		Username:             s.user,
-		Password:             s.password,
-		Logger:               zap.NewNop(),
-		MaxUnaryRetries:      1,                         // ask makes the attempts, and knows why one failed
-		DialTimeout:          min(time.Second, s.reach), // for the token; for nothing else here
-		DialKeepAliveTime:    10 * time.Second,          // finds members that are frozen; a server of etcd allows no less than 5
-		DialKeepAliveTimeout: 3 * time.Second,
-		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
-			// By default a member that was away for a while is not tried again for up to two minutes.
-			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
-			MinConnectTimeout: time.Second,
-		}), grpc.WithChainUnaryInterceptor(failFast)},
-	})
-	if err == nil {
-		s.client = c
-	}
-	return c, err
-}
-
-// failFast makes a request fail when no member can be connected, with the reason. By default it would wait for its deadline,
-// and have that for a reason.
-func failFast(ctx context.Context, method string, request, answer any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
-	return invoke(ctx, method, request, answer, c, append(options, grpc.WaitForReady(false))...)
-}
-
-// ask makes a request until a member answers or the context ends. A member may be frozen, so ask does not wait long for one
-// before it asks the next one, too. The call must have the same effect however often it is made.
+// ask makes a request until a member answers or the context ends. The call must have the same effect however often it is
+// made.
 func ask[T any](ctx context.Context, s *store, call func(ctx context.Context, c *clientv3.Client) (T, error)) (answer T, err error) {
+	return askAt(ctx, s, s.usualPace(), call)
+}
+
+// askAt is ask at another pace.
+func askAt[T any](ctx context.Context, s *store, p pace, call func(ctx context.Context, c *clientv3.Client) (T, error)) (answer T, err error) {
+	for pause := firstPause; ; pause = longer(pause) {
+		used, err := s.login(ctx)
+		if err == nil {
+			answer, err = try(ctx, s, p, call)
+		}
+		if !isBadToken(err) || used == nil && !errors.Is(err, rpctypes.ErrAuthOldRevision) {
+			return answer, err
+		}
+		s.token.CompareAndSwap(used, nil)
+		select {
+		case <-time.After(jitter(pause)):
+		case <-ctx.Done():
+			return answer, s.unreachable()
+		}
+	}
+}
+
+// The pauses after a failed attempt grow, and differ from process to process.
+const firstPause = 50 * time.Millisecond
+
+func longer(pause time.Duration) time.Duration { return min(2*pause, time.Second) }
+func jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) }
+
+// An attempt is one request to one member.
+type attempt[T any] struct {
+	*member
+	index  int // of the member
+	began  time.Time
+	cancel context.CancelFunc
+	answer T
+	err    error
+}
+
+// try asks one member after the other, at most two at a time, until there is an answer.
+func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Context, c *clientv3.Client) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	type result struct {
-		answer T
-		err    error
+	var running []*attempt[T] // the oldest first
+	ended := make(chan *attempt[T])
+	index := int(s.first.Load())
+	start := func() {
+		running = append(running, startAttempt(ctx, s, index, ended, call))
+		index = (index + 1) % len(s.members)
 	}
-	results := make(chan result)
-	attempt := func() {
-		var r result
-		c, err := s.connect()
-		if err == nil {
-			r.answer, err = call(ctx, c)
-		}
-		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-			err = errLost
-		}
-		r.err = err
+	var limit <-chan time.Time
+	if !s.limit.IsZero() && !(s.patient && s.reached.Load()) {
+		limit = time.After(time.Until(s.limit))
+	}
+	start()
+	next, pause, late := time.After(p.second), firstPause, false
+	for {
 		select {
-		case results <- r:
+		case <-next:
+			s.repeated.Store(true)
+			if len(running) == 2 {
+				running[0].cancel()
+				running = running[1:]
+				p.third *= 2
+			}
+			if start(); len(running) == 1 {
+				next = time.After(p.second)
+			} else {
+				next = time.After(p.third)
+			}
+		case a := <-ended:
+			i := slices.Index(running, a)
+			if i < 0 {
+				continue // it was given up
+			}
+			running = slices.Delete(running, i, i+1)
+			if s.settles(a.member, a.index, a.began, a.err) {
+				return a.answer, finalError(a.err)
+			}
+			if err := s.misconfigured(); err != nil {
+				return answer, err
+			}
+			next = time.After(jitter(pause))
+			pause = longer(pause)
+		case <-limit:
+			late = true
 		case <-ctx.Done():
+			return answer, s.unreachable()
 		}
-	}
-	cause, pause := error(nil), 30*time.Millisecond
-	for patience := 250 * time.Millisecond; ; patience = min(2*patience, 4*time.Second) {
-		go attempt()
-		next := time.After(patience)
-		for waiting := true; waiting; {
-			select {
-			case r := <-results:
-				switch {
-				case r.err == nil || errors.Is(r.err, errLost):
-					s.reached.Store(true)
-					return r.answer, r.err
-				case isFinal(r.err):
-					return answer, &storeError{r.err}
-				}
-				cause = r.err
-				next = time.After(pause)
-				pause = min(2*pause, time.Second)
-			case <-next:
-				waiting = false
-				s.repeated.Store(true)
-				s.useAll()
-			case <-ctx.Done():
-				return answer, &unreachableError{s.addresses(), cause}
+		if late { // A member that is connected is slow, not gone: its answer counts.
+			next = nil
+			if !slices.ContainsFunc(running, func(a *attempt[T]) bool { return a.state() == connectivity.Ready }) {
+				return answer, s.unreachable()
 			}
 		}
 	}
 }
 
-// useAll makes requests go to all members, and not only to the first one.
-func (s *store) useAll() {
-	if !s.connecting.TryLock() {
-		return // there is no client yet
+func startAttempt[T any](ctx context.Context, s *store, index int, ended chan<- *attempt[T],
+	call func(ctx context.Context, c *clientv3.Client) (T, error)) *attempt[T] {
+	ctx, cancel := context.WithCancel(ctx)
+	a := &attempt[T]{member: s.members[index], index: index, began: time.Now(), cancel: cancel}
+	go func() {
+		var c *clientv3.Client
+		if c, a.err = a.connect(s); a.err == nil {
+			a.answer, a.err = call(ctx, c)
+		}
+		if a.err != nil && !s.reached.Load() && a.state() != connectivity.Ready {
+			a.err = diagnose(ctx, a.endpoint, s.tls, a.err)
+		}
+		select {
+		case ended <- a:
+		case <-ctx.Done():
+		}
+	}()
+	return a
+}
+
+// settles takes note of what a member has answered, and reports whether it answers the question.
+func (s *store) settles(m *member, index int, began time.Time, err error) bool {
+	m.note(err)
+	if err != nil && mayTryAgain(err) {
+		return false
 	}
-	defer s.connecting.Unlock()
-	if s.client != nil && len(s.client.Endpoints()) < len(s.endpoints) {
-		s.client.SetEndpoints(s.endpoints...)
-	}
+	s.reached.Store(true)
+	s.first.Store(int32(index))
+	s.slowness.Store(int64(time.Since(began)))
+	return true
 }
 
 // do is ask for a request without an answer.
@@ -213,11 +212,15 @@ func (s *store) do(ctx context.Context, call func(ctx context.Context, c *client
 	return err
 }
 
-// begin limits a context to the time in which etcd must be reached at the beginning. Who has reached it once waits until it
-// is back.
-func (s *store) begin(ctx context.Context) (context.Context, context.CancelFunc) {
-	if s.reached.Load() {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, s.reach)
+// watch watches keys at the current member until the context ends. It also ends when the connection to the member does.
+func (s *store) watch(ctx context.Context, key string, options ...clientv3.OpOption) clientv3.WatchChan {
+	c := s.current().client
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	go func() {
+		defer cancel()
+		if conn := c.ActiveConnection(); conn.GetState() == connectivity.Ready {
+			conn.WaitForStateChange(ctx, connectivity.Ready)
+		}
+	}()
+	return c.Watch(ctx, key, options...)
 }

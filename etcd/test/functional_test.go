@@ -121,6 +121,13 @@ func TestRefusals(t *testing.T) {
 		{"-F name true", "--no-fork" + with + "the lease of the lock must be kept alive while the command runs"},
 		{"9", "a descriptor number" + with + "the lock has no file; give a name and a command"},
 		{"--holders 9", "a descriptor number" + with + "the lock has no file; give a name and a command"},
+		{"-u name", "--unlock" + with + "the lock ends with the command that has it"},
+		{"--cooldown 10000000000 name true", "invalid cooldown: etcd keeps one for 9000000000 seconds at most"},
+		{"ETCDCTL_ENDPOINTS=etcd1 name true", "invalid address in ETCDCTL_ENDPOINTS: 'etcd1' " +
+			"(an address is a host, a colon and the number of a port, such as etcd1:2379)"},
+		{"ETCDCTL_ENDPOINTS=etcd1:2379;etcd2:2379 name true", "invalid address in ETCDCTL_ENDPOINTS: 'etcd1:2379;etcd2:2379' " +
+			"(there are commas between addresses)"},
+		{"ETCDCTL_DISCOVERY_SRV=example.org name true", "ETCDCTL_DISCOVERY_SRV is not supported: name the members in ETCDCTL_ENDPOINTS"},
 		{"./a true", "a relative path means another lock on each machine: './a' (give a name without a slash, or an absolute path)"},
 		{"a/b true", "a relative path means another lock on each machine: 'a/b' (give a name without a slash, or an absolute path)"},
 		{". true", "invalid name of a lock: '.'"},
@@ -134,7 +141,7 @@ func TestRefusals(t *testing.T) {
 		{"FLOCK_ETCD_TTL=x name true", "invalid FLOCK_ETCD_TTL: 'x' (seconds, from 2 to 86400)"},
 		{"ETCDCTL_DIAL_TIMEOUT=5 name true", "invalid ETCDCTL_DIAL_TIMEOUT: '5' (a number with its unit, such as 2s)"},
 		{"ETCDCTL_ENDPOINTS=, name true", "invalid ETCDCTL_ENDPOINTS: ',' (the addresses of etcd's members, with commas between)"},
-		{"ETCDCTL_USER=root name true", "ETCDCTL_USER needs a password: ETCDCTL_PASSWORD, or after a colon"},
+		{"ETCDCTL_USER=root name true", "ETCDCTL_USER needs a password: ETCDCTL_PASSWORD, FLOCK_ETCD_PASSWORD_FILE, or after a colon"},
 		{"ETCDCTL_CACERT=/nonexistent name true",
 			"invalid ETCDCTL_CACERT, ETCDCTL_CERT or ETCDCTL_KEY: open /nonexistent: no such file or directory"},
 	} {
@@ -280,10 +287,11 @@ func TestHolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := e.run(t, flockEtcd, "--holders", name)
-	const at = ` 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}\n`
-	expected := fmt.Sprintf(`^%s +%d +exclusive +%s%s%s +%d +shared \(waiting\) +%s%s$`,
-		regexp.QuoteMeta(host), h.Process.Pid, regexp.QuoteMeta(u.Username), at,
-		regexp.QuoteMeta(host), w.Process.Pid, regexp.QuoteMeta(u.Username), at)
+	const at = ` 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4} `
+	keys := line(t, sharedCluster(t), name)
+	expected := fmt.Sprintf(`^%s +%d +exclusive +%s%s%s\n%s +%d +shared \(waiting\) +%s%s%s\n$`,
+		regexp.QuoteMeta(host), h.Process.Pid, regexp.QuoteMeta(u.Username), at, keys[0],
+		regexp.QuoteMeta(host), w.Process.Pid, regexp.QuoteMeta(u.Username), at, keys[1])
 	if p.status != 0 || !regexp.MustCompile(expected).MatchString(p.out.String()) {
 		t.Errorf("status %d: %s", p.status, &p.out)
 	}
@@ -300,6 +308,64 @@ func TestHolders(t *testing.T) {
 	await(t, "the permit", func() bool { return b.out.String() != "" })
 	b.release(t)
 	e.run(t, flockEtcd, "--holders", name).check(t, 1, "", "")
+}
+
+// TestHoldersOfAll lists all locks below a prefix, in the order of their names.
+func TestHoldersOfAll(t *testing.T) {
+	t.Parallel()
+	e := ours(t, "FLOCK_ETCD_PREFIX=/"+uniqueName(t))
+	e.run(t, flockEtcd, "--holders").check(t, 1, "", "")
+	b := e.hold(t, "b")
+	a, w := e.hold(t, "-s", "/a/x"), e.queue(t, "b")
+	e.run(t, flockEtcd, "--cooldown", "60", "c", "true").check(t, 0, "", "")
+	listed := regexp.MustCompile(`(exclusive|shared|cooldown)( \(waiting\))? .*/TestHoldersOfAll/([^/]*)/`)
+	await(t, "the list", func() bool {
+		p := e.run(t, flockEtcd, "--holders")
+		var got []string
+		for _, m := range listed.FindAllStringSubmatch(p.out.String(), -1) {
+			got = append(got, m[3]+" "+m[1]+m[2])
+		}
+		return p.status == 0 && strings.Join(got, ", ") == "%2Fa%2Fx shared, b exclusive, b exclusive (waiting), c cooldown"
+	})
+	e.run(t, flockEtcd, "--holders", "").check(t, 64, "", "flock-etcd: invalid name of a lock: ''\n")
+	b.release(t)
+	awaitOutput(t, w.process)
+	w.release(t)
+	a.release(t)
+	if p := e.run(t, flockEtcd, "--holders"); p.status != 1 || strings.Count(p.out.String(), "\n") != 1 {
+		t.Errorf("with a cooldown alone: %d, %s", p.status, &p.out)
+	}
+}
+
+// TestBreak breaks a lock as the manual says: with etcdctl and the key that --holders prints.
+func TestBreak(t *testing.T) {
+	t.Parallel()
+	etcdctl, err := cluster.Program(cluster.Etcdctl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := uniqueName(t)
+	e := ours(t, "FLOCK_ETCD_TTL=600")
+	h := e.hold(t, name)
+	w := e.queue(t, name)
+	awaitLine(t, sharedCluster(t), name, 2)
+	first, _, _ := strings.Cut(e.run(t, flockEtcd, "--holders", name).out.String(), "\n")
+	words := strings.Fields(first)
+	if p := e.run(t, etcdctl, "del", words[len(words)-1]); p.out.String() != "1\n" {
+		t.Fatalf("etcdctl del of %q: %s%s", words, &p.out, &p.err)
+	}
+	h.wait(t)
+	h.check(t, 75, h.out.String(), "flock-etcd: lost the lock "+name+": etcd has dropped its key or its lease; the command was killed\n")
+	awaitOutput(t, w.process)
+	w.release(t)
+}
+
+// TestTooLarge has a name that is longer than what etcd takes.
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	c := ownCluster(t, cluster.Options{Members: 1, Flags: []string{"--max-request-bytes", "1000"}})
+	p := reach(c.Endpoints()[0]).run(t, flockEtcd, strings.Repeat("x", 2000), "echo", "ran")
+	p.check(t, 65, "", "flock-etcd: etcd refuses: etcdserver: request is too large\n")
 }
 
 func TestNames(t *testing.T) {
@@ -565,6 +631,7 @@ func TestUnreachable(t *testing.T) {
 		{"refused, plain", nobody, "ETCDCTL_DIAL_TIMEOUT=3s", nil, 3 * time.Second, 3 * time.Second},
 		{"silent, plain", silent.Endpoints(), "ETCDCTL_DIAL_TIMEOUT=3s", nil, 3 * time.Second, 3 * time.Second},
 		{"silent, --holders", silent.Endpoints(), "ETCDCTL_DIAL_TIMEOUT=2s", []string{"--holders"}, 2 * time.Second, 2 * time.Second},
+		{"several", nobody + ",127.0.0.1:2", "ETCDCTL_DIAL_TIMEOUT=1s", nil, time.Second, time.Second},
 		{"no such host", "nonexistent.invalid:2379", "ETCDCTL_DIAL_TIMEOUT=1s", nil, 0, time.Second},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -581,6 +648,10 @@ func TestUnreachable(t *testing.T) {
 			if p.status != 75 || p.out.String() != "" || !strings.HasPrefix(p.err.String(), "flock-etcd: cannot reach etcd at ") ||
 				strings.Count(p.err.String(), "\n") != 1 {
 				t.Errorf("status %d, %q, %q", p.status, &p.out, &p.err)
+			}
+			if c.what == "several" {
+				const each = " in time: 127.0.0.1:1: connection refused; 127.0.0.1:2: connection refused\n"
+				p.check(t, 75, "", "flock-etcd: cannot reach etcd at "+c.endpoints+each)
 			}
 			t.Log(strings.TrimSpace(p.err.String()))
 		})
@@ -607,17 +678,35 @@ func TestSecure(t *testing.T) {
 		good.run(t, flockEtcd, "-n", "name", "true").check(t, 1, "", "")
 		append(good, "ETCDCTL_ENDPOINTS=https://"+at).run(t, flockEtcd, "-n", "name", "true").check(t, 1, "", "")
 		h.release(t)
-		for what, more := range map[string]string{"wrong CA": "ETCDCTL_CACERT=" + other.CA, "plain text": "ETCDCTL_ENDPOINTS=http://" + at} {
-			p := append(append(environment{}, good...), more).run(t, flockEtcd, "name", "echo", "ran")
-			t.Logf("%s: %d %s", what, p.status, &p.err)
-			if p.status != 75 || p.out.String() != "" || strings.Count(p.err.String(), "\n") != 1 {
-				t.Errorf("%s: %d %s %s", what, p.status, &p.out, &p.err)
-			}
-		}
-		p := reach(at, "ETCDCTL_DIAL_TIMEOUT=2s", "ETCDCTL_CACERT="+files.CA).run(t, flockEtcd, "name", "echo", "ran")
-		t.Logf("no certificate: %d %s", p.status, &p.err)
-		if p.status != 75 || strings.Count(p.err.String(), "\n") != 1 {
-			t.Errorf("no certificate: %d %s %s", p.status, &p.out, &p.err)
+		bare := reach(at)
+		append(bare, "ETCDCTL_ENDPOINTS=https://"+at, "ETCDCTL_INSECURE_SKIP_TLS_VERIFY=true", "ETCDCTL_CERT="+files.ClientCert,
+			"ETCDCTL_KEY="+files.ClientKey).run(t, flockEtcd, "-n", "name", "echo", "in").check(t, 0, "in\n", "")
+		plain := strings.Join(sharedCluster(t).Endpoints(), ",")
+		for _, x := range []struct {
+			what string
+			e    environment
+			says string
+		}{
+			{"wrong CA", append(good, "ETCDCTL_CACERT="+other.CA), "ETCDCTL_CACERT"},
+			{"system's CA", append(bare, "ETCDCTL_ENDPOINTS=https://"+at), "ETCDCTL_CACERT"},
+			{"plain text to TLS", append(bare, "ETCDCTL_ENDPOINTS=http://"+at), "https://"},
+			{"nothing said to TLS", bare, "https://"},
+			{"TLS to plain text", append(good, "ETCDCTL_ENDPOINTS="+plain), "http://"},
+			{"https to plain text", append(bare, "ETCDCTL_ENDPOINTS=https://"+strings.ReplaceAll(plain, ",", ",https://")), "http://"},
+			{"no client certificate", append(bare, "ETCDCTL_CACERT="+files.CA), "ETCDCTL_CERT"},
+			{"foreign client certificate", append(good, "ETCDCTL_CERT="+other.ClientCert, "ETCDCTL_KEY="+other.ClientKey), "ETCDCTL_CERT"},
+		} {
+			t.Run(x.what, func(t *testing.T) {
+				began := time.Now()
+				p := append(x.e, "ETCDCTL_DIAL_TIMEOUT=30s").run(t, flockEtcd, "name", "echo", "ran")
+				t.Logf("%d after %v: %s", p.status, p.at.Sub(began).Round(time.Millisecond), strings.TrimSpace(p.err.String()))
+				if p.status != 64 || p.out.String() != "" || strings.Count(p.err.String(), "\n") != 1 || !strings.Contains(p.err.String(), x.says) {
+					t.Errorf("status %d, %q, %q", p.status, &p.out, &p.err)
+				}
+				if d := p.at.Sub(began); d > allowance {
+					t.Errorf("after %v", d)
+				}
+			})
 		}
 	})
 	t.Run("users", func(t *testing.T) {
@@ -642,6 +731,14 @@ func TestSecure(t *testing.T) {
 		check(root.UserGrantRole(ctx, "cron", "locker"))
 		check(root.AuthEnable(ctx))
 		at := strings.Join(c.Endpoints(), ",")
+		file := filepath.Join(t.TempDir(), "password")
+		if err := os.WriteFile(file, []byte(secret+"2\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fromFile := reach(at, "ETCDCTL_USER=cron", "FLOCK_ETCD_PASSWORD_FILE="+file)
+		if p := fromFile.run(t, flockEtcd, "name", "env"); p.status != 0 || strings.Contains(p.out.String(), secret) {
+			t.Errorf("status %d, %s, the environment of the command: %s", p.status, &p.err, &p.out)
+		}
 		cron := reach(at, "FLOCK_ETCD_TTL=3", "ETCDCTL_USER=cron", "ETCDCTL_PASSWORD="+secret+"2")
 		h := cron.hold(t, "name")
 		conflict := reach(at, "ETCDCTL_USER=cron:"+secret+"2")

@@ -58,7 +58,7 @@ func newScene(t *testing.T, c *cluster.Cluster, seconds int) *scene {
 			}
 		}
 	})
-	s.holder = reach(s.network.Endpoints(), ttl).start(t, flockEtcd, s.name, section, "family", s.dir)
+	s.holder = reach(s.network.Endpoints(), ttl).start(t, flockEtcd, "-n", s.name, section, "family", s.dir)
 	await(t, "the family", func() bool { return strings.Count(read(s.dir+"/ready"), "\n") == 3 })
 	key := line(t, c, s.name)[0]
 	s.waiter = reach(networks[1].Endpoints(), ttl).start(t, flockEtcd, s.name, section, "alone", s.dir)

@@ -199,6 +199,9 @@ func (p *parser) parseOperands(words []string, shell func(string) []string) erro
 		if len(words) == 1 {
 			fd, err := parseDescriptor(words[0])
 			switch {
+			case err != nil && p.program != "" && o.Op == kernlock.Unlock:
+				o.File = words[0] // the program explains why it does not unlock
+				return nil
 			case err != nil && p.program != "":
 				return &UsageError{Text: "missing command"}
 			case err != nil:
@@ -236,8 +239,8 @@ func (p *parser) parseOperands(words []string, shell func(string) []string) erro
 
 // parseHoldersOperand reads the operand of --holders: a file or directory, or a descriptor number.
 func (p *parser) parseHoldersOperand(words []string) error {
-	if p.fdOption && len(words) == 0 && p.shellOption == "" {
-		return nil
+	if (p.fdOption || p.program != "") && len(words) == 0 && p.shellOption == "" {
+		return nil // without a number or name, the program lists all its locks
 	}
 	if p.fdOption || len(words) != 1 || p.shellOption != "" {
 		return &UsageError{Text: "--holders takes one file, directory or descriptor number"}

@@ -81,9 +81,9 @@ func main() {
 			all = append(all, l)
 		}
 	}
-	fmt.Printf("Three members of etcd, data on %s; medians.\n\n| | %s |\n|---|%s\n", filesystem(), titles(all), strings.Repeat("---:|", len(all)+1))
+	fmt.Printf("Three members of etcd, data on %s; medians, and 90th percentiles.\n\n| | %s |\n|---|%s\n", filesystem(), titles(all), strings.Repeat("---:|", len(all)+2))
 	row("whole process, `NAME true`, ms", all, measure(all, *rounds, func(l locker) []time.Duration { return []time.Duration{uncontended(l)} }))
-	for _, c := range []struct{ waiters, rounds int }{{1, 40}, {8, 8}, {64, 4}} {
+	for _, c := range []struct{ waiters, rounds int }{{1, 40}, {8, 8}, {64, 4}, {200, 2}} {
 		results := measure(all, c.rounds, func(l locker) []time.Duration { return handOver(l, c.waiters) })
 		row(fmt.Sprintf("hand-over, waiters: %d, ms", c.waiters), all, results)
 	}
@@ -96,7 +96,7 @@ func titles(all []locker) string {
 	for _, l := range all {
 		list = append(list, l.title)
 	}
-	return strings.Join(append(list, "beside etcdctl lock"), " | ")
+	return strings.Join(append(list, "median beside etcdctl lock", "90th percentile"), " | ")
 }
 
 // filesystem returns the type of the filesystem of the data.
@@ -117,18 +117,21 @@ func measure(all []locker, rounds int, once func(locker) []time.Duration) map[st
 	return results
 }
 
-func median(list []time.Duration) float64 {
+// percentile returns that of a list, in milliseconds.
+func percentile(list []time.Duration, n int) float64 {
 	slices.Sort(list)
-	return float64(list[len(list)/2].Microseconds()) / 1000
+	return float64(list[min(len(list)*n/100, len(list)-1)].Microseconds()) / 1000
 }
 
 func row(what string, all []locker, results map[string][]time.Duration) {
 	fmt.Printf("| %s |", what)
 	for _, l := range all {
-		fmt.Printf(" %.1f |", median(results[l.title]))
+		fmt.Printf(" %.1f, %.1f |", percentile(results[l.title], 50), percentile(results[l.title], 90))
 	}
 	if len(all) == 2 {
-		fmt.Printf(" %.2f |", median(results[all[0].title])/median(results[all[1].title]))
+		for _, n := range []int{50, 90} {
+			fmt.Printf(" %.2f |", percentile(results[all[0].title], n)/percentile(results[all[1].title], n))
+		}
 	}
 	fmt.Println()
 }

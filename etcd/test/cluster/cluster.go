@@ -315,6 +315,7 @@ type Proxy struct {
 
 	mu    sync.Mutex
 	state state
+	delay time.Duration // of what is forwarded, each way
 	conns map[net.Conn]bool
 	moved *sync.Cond
 }
@@ -373,6 +374,15 @@ func (n Network) BlackHole() { n.each((*Proxy).BlackHole) }
 // Restore forwards again.
 func (n Network) Restore() { n.each((*Proxy).Restore) }
 
+// Delay makes everything take a while, each way; a connection, twice that.
+func (n Network) Delay(oneWay time.Duration) {
+	n.each(func(p *Proxy) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.delay = oneWay
+	})
+}
+
 // Close ends the proxies.
 func (n Network) Close() { n.each((*Proxy).Close) }
 
@@ -398,6 +408,7 @@ func (p *Proxy) handle(c net.Conn) {
 	}
 	defer p.remove(c)
 	p.wait()
+	time.Sleep(2 * p.oneWay())
 	d, err := net.Dial("tcp", p.target)
 	if err != nil {
 		return
@@ -407,21 +418,33 @@ func (p *Proxy) handle(c net.Conn) {
 	}
 	defer p.remove(d)
 	done := make(chan struct{}, 2)
+	type packet struct {
+		data []byte
+		due  time.Time
+	}
 	forward := func(to, from net.Conn) {
-		b := make([]byte, 32<<10)
-		for {
-			n, err := from.Read(b)
-			p.wait()
-			if n > 0 {
-				if _, err := to.Write(b[:n]); err != nil {
-					break
+		packets := make(chan packet, 1000)
+		go func() {
+			defer close(packets)
+			for {
+				b := make([]byte, 32<<10)
+				n, err := from.Read(b)
+				packets <- packet{b[:n], time.Now().Add(p.oneWay())}
+				if err != nil {
+					return
 				}
 			}
-			if err != nil {
+		}()
+		for packet := range packets {
+			time.Sleep(time.Until(packet.due))
+			p.wait()
+			if _, err := to.Write(packet.data); err != nil {
 				break
 			}
 		}
 		done <- struct{}{}
+		for range packets {
+		}
 	}
 	go forward(c, d)
 	go forward(d, c)
@@ -435,6 +458,12 @@ func (p *Proxy) wait() {
 	for p.state == black {
 		p.moved.Wait()
 	}
+}
+
+func (p *Proxy) oneWay() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.delay
 }
 
 func (p *Proxy) add(c net.Conn) bool {

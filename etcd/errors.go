@@ -1,0 +1,143 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"example.org/flock/internal/cli"
+	"example.org/flock/internal/output"
+	"example.org/flock/internal/sys"
+)
+
+var (
+	errLost      = errors.New("etcd has dropped the lease or the key")
+	errNewLeader = errors.New("etcd has a new leader")
+)
+
+// An unreachableError says that etcd did not answer in time.
+type unreachableError struct{ text string }
+
+func (e *unreachableError) Error() string { return e.text }
+
+// unreachable returns the error that says which member has answered what.
+func (s *store) unreachable() error {
+	text := "cannot reach etcd at " + s.addresses() + " in time: "
+	for i, m := range s.members {
+		if i > 0 {
+			text += "; "
+		}
+		if len(s.members) > 1 {
+			text += sys.Printable(m.endpoint) + ": "
+		}
+		text += m.excuse()
+	}
+	return &unreachableError{text}
+}
+
+// A storeError is an answer of etcd that stays the same however often one asks.
+type storeError struct{ err error }
+
+func (e *storeError) Error() string { return "etcd refuses: " + describe(e.err) }
+func (e *storeError) Unwrap() error { return e.err }
+
+// finalError returns the error of an answer that is final.
+func finalError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errLost) || errors.Is(err, rpctypes.ErrLeaseNotFound):
+		return errLost
+	}
+	return &storeError{err}
+}
+
+// describe returns the text of an error as one line, without grpc's words around it.
+func describe(err error) string {
+	text := err.Error()
+	if s, ok := status.FromError(err); ok {
+		text = s.Message()
+	}
+	if inner, wrapped := strings.CutPrefix(text, `connection error: desc = "`); wrapped {
+		text = strings.TrimSuffix(inner, `"`)
+	}
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "transport: "), "Error while dialing: ")
+	if strings.HasPrefix(text, "dial ") {
+		text = text[strings.LastIndex(text, ": ")+2:] // without the address, which was said
+	}
+	if strings.HasPrefix(text, "error reading server preface: ") {
+		text = "it is connected, but does not answer"
+	}
+	return sys.Printable(text)
+}
+
+// code returns the code of an answer of etcd.
+func code(err error) codes.Code {
+	var known rpctypes.EtcdError
+	if errors.As(err, &known) {
+		return known.Code()
+	}
+	return status.Code(err)
+}
+
+// mayTryAgain reports whether another attempt may have another answer. All errors for which that is so are listed.
+func mayTryAgain(err error) bool {
+	var wrong *mismatch
+	if errors.As(err, &wrong) {
+		return true // another member may be reached
+	}
+	for _, again := range []error{
+		errNewLeader, context.DeadlineExceeded, context.Canceled,
+		rpctypes.ErrTooManyRequests,
+		rpctypes.ErrNotLeader, rpctypes.ErrGRPCNotSupportedForLearner, // another member can
+	} {
+		if errors.Is(err, again) {
+			return true
+		}
+	}
+	switch code(err) {
+	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.Internal:
+		return true // connections, and members that stop
+	}
+	return false
+}
+
+// isBadToken reports whether etcd wants another token.
+func isBadToken(err error) bool {
+	return errors.Is(err, rpctypes.ErrInvalidAuthToken) || errors.Is(err, rpctypes.ErrAuthOldRevision) || errors.Is(err, rpctypes.ErrUserEmpty)
+}
+
+// isRefusal reports whether etcd refuses the user, or what the user may do.
+func isRefusal(err error) bool {
+	for _, known := range []error{rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserNotFound} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return code(err) == codes.PermissionDenied || code(err) == codes.Unauthenticated
+}
+
+// fail reports an error and returns its exit status.
+func fail(p *output.Printer, err error) int {
+	p.WarnError(err)
+	var usage *cli.UsageError
+	var unreachable *unreachableError
+	var store *storeError
+	switch {
+	case errors.As(err, &usage):
+		return output.ExUsage
+	case errors.As(err, &unreachable):
+		return output.ExTempFail
+	case isRefusal(err):
+		return output.ExNoInput
+	case errors.As(err, &store):
+		return output.ExDataErr
+	}
+	return output.ExOSErr
+}

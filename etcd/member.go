@@ -1,0 +1,153 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
+)
+
+// A member is one server of etcd. Each has a client of its own, so that whoever asks decides which one is asked, and knows
+// which one has said what.
+type member struct {
+	endpoint string
+
+	mu     sync.Mutex
+	client *clientv3.Client // nil: it was not asked yet
+	err    error            // of the last attempt
+}
+
+// connect returns the client of the member. It does not wait for a connection.
+func (m *member) connect(s *store) (*clientv3.Client, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.client != nil {
+		return m.client, nil
+	}
+	c, err := clientv3.New(clientv3.Config{
+		Endpoints:            []string{m.endpoint},
+		TLS:                  s.tls,
+		Logger:               zap.NewNop(),
+		MaxUnaryRetries:      1, // try makes the attempts, and knows why one failed
+		DialKeepAliveTime:    s.keepAliveTime,
+		DialKeepAliveTimeout: s.keepAliveTimeout,
+		DialOptions: []grpc.DialOption{
+			grpc.WithConnectParams(grpc.ConnectParams{
+				// By default a member that was away for a while is not tried again for up to two minutes.
+				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+				MinConnectTimeout: max(s.reach, 5*time.Second),
+			}),
+			grpc.WithChainUnaryInterceptor(failFast),
+			grpc.WithPerRPCCredentials(&s.token),
+		},
+	})
+	if err == nil {
+		m.client = c
+	}
+	return c, err
+}
+
+// failFast makes a request fail when the member cannot be connected, with the reason. By default it would wait for its
+// deadline, and have that for a reason.
+func failFast(ctx context.Context, method string, request, answer any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	return invoke(ctx, method, request, answer, c, append(options, grpc.WaitForReady(false))...)
+}
+
+func (m *member) note(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.err = err
+}
+
+// state returns that of the connection.
+func (m *member) state() connectivity.State {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.client == nil {
+		return connectivity.Idle
+	}
+	return m.client.ActiveConnection().GetState()
+}
+
+// excuse says why there is no answer of the member.
+func (m *member) excuse() string {
+	state := m.state()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.err != nil:
+		return describe(m.err)
+	case state == connectivity.Ready:
+		return "it is connected, but does not answer"
+	case m.client == nil:
+		return "it was not asked"
+	}
+	return "no connection"
+}
+
+// A token stands for the user and the password in all requests; nil or empty: there is none.
+//
+// The client of etcd would check the password again for each new stream, which costs a member of etcd a tenth of a second of
+// its processor, or much more.
+type token struct{ atomic.Pointer[string] }
+
+func (t *token) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	if text := t.Load(); text != nil && *text != "" {
+		return map[string]string{rpctypes.TokenFieldNameGRPC: *text}, nil
+	}
+	return nil, nil
+}
+
+func (t *token) RequireTransportSecurity() bool { return false }
+
+// login asks etcd for a token, if there is a user and no token yet, and returns the token. Without a user it returns nil.
+//
+// One member is asked, and it has all the time that the check of the password takes. Only where others could answer, and this
+// one may be frozen, a second one is asked.
+func (s *store) login(ctx context.Context) (*string, error) {
+	if s.user == "" {
+		return nil, nil // there may be a token from elsewhere
+	}
+	if text := s.token.Load(); text != nil {
+		return text, nil
+	}
+	select {
+	case <-s.loggedIn:
+		defer func() { s.loggedIn <- struct{}{} }()
+	case <-ctx.Done():
+		return nil, s.unreachable()
+	}
+	if text := s.token.Load(); text != nil {
+		return text, nil
+	}
+	p := pace{forever, forever}
+	if len(s.members) > 1 {
+		p.second = max(s.reach/2, time.Second)
+	}
+	text, err := try(ctx, s, p, func(ctx context.Context, c *clientv3.Client) (*string, error) {
+		r, err := etcdserverpb.NewAuthClient(c.ActiveConnection()).
+			Authenticate(ctx, &etcdserverpb.AuthenticateRequest{Name: s.user, Password: s.password})
+		if err = rpctypes.Error(err); errors.Is(err, rpctypes.ErrAuthNotEnabled) {
+			return new(string), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &r.Token, nil
+	})
+	if err == nil {
+		s.token.Store(text)
+	}
+	return text, err
+}

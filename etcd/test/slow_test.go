@@ -1,0 +1,219 @@
+//go:build linux
+
+package test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"example.org/flock/etcd/test/cluster"
+)
+
+// crowd returns how many processes a test starts at once: n, or the number in FLOCK_CROWD, for machines that have time.
+func crowd(t *testing.T, n int) int {
+	t.Helper()
+	if text := os.Getenv("FLOCK_CROWD"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
+}
+
+// secure gives a cluster the user cron, with a password and all rights, and switches users on.
+func secure(t *testing.T, c *cluster.Cluster) environment {
+	t.Helper()
+	for _, name := range []string{"root", "cron"} {
+		if _, err := c.Client().UserAdd(t.Context(), name, "geheim"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Client().UserGrantRole(t.Context(), name, "root"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Client().AuthEnable(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return reach(strings.Join(c.Endpoints(), ","), "ETCDCTL_USER=cron:geheim")
+}
+
+// metrics returns the sum of those lines of a member's metrics that begin with one of the names.
+func metrics(t *testing.T, c *cluster.Cluster, names ...string) (sum float64) {
+	t.Helper()
+	for _, at := range c.Endpoints() {
+		r, err := http.Get("http://" + at + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r.Body)
+		r.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			found := false
+			for l := range strings.Lines(string(text)) {
+				if strings.HasPrefix(l, name) {
+					f, err := strconv.ParseFloat(strings.TrimSpace(l[strings.LastIndexByte(l, ' '):]), 64)
+					if err != nil {
+						t.Fatal(err)
+					}
+					sum, found = sum+f, true
+				}
+			}
+			if !found {
+				t.Fatalf("the metric %s is missing", name)
+			}
+		}
+	}
+	return sum
+}
+
+const (
+	startedChecks = `grpc_server_started_total{grpc_method="Authenticate"`
+	startedTxns   = `grpc_server_started_total{grpc_method="Txn"`
+	keepAlives    = `grpc_server_started_total{grpc_method="LeaseKeepAlive"` // each has a stream of its own
+)
+
+// TestPasswords has many check their passwords at once, which costs etcd more time than the dial time-out is. Each is checked
+// once, and the limit is that of -w.
+func TestPasswords(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		cost string
+		n    int
+	}{{"default cost", "10", 30}, {"slow", "13", 6}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			members := ownCluster(t, cluster.Options{Members: 1, Flags: []string{"--bcrypt-cost", c.cost}})
+			e := append(secure(t, members), "ETCDCTL_DIAL_TIMEOUT=1s")
+			before := metrics(t, members, startedChecks)
+			n := crowd(t, c.n)
+			began := time.Now()
+			var all []*process
+			for i := range n {
+				all = append(all, e.start(t, flockEtcd, "-w", "60", fmt.Sprint(uniqueName(t), i), "echo", "in"))
+			}
+			var last time.Duration
+			for _, p := range all {
+				p.wait(t).check(t, 0, "in\n", "")
+				last = max(last, p.at.Sub(began))
+			}
+			checks := metrics(t, members, startedChecks) - before
+			t.Logf("%d at once: the last one ended after %v; etcd has checked %v passwords", n, last.Round(time.Millisecond), checks)
+			if checks > float64(n) {
+				t.Errorf("etcd has checked %v passwords of %d", checks, n)
+			}
+		})
+	}
+}
+
+// TestFarAway has members behind a network that needs a while for each packet.
+func TestFarAway(t *testing.T) {
+	t.Parallel()
+	for _, oneWay := range []time.Duration{100 * time.Millisecond, 300 * time.Millisecond} {
+		t.Run(oneWay.String(), func(t *testing.T) {
+			t.Parallel()
+			n, err := sharedCluster(t).Network()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(n.Close)
+			n.Delay(oneWay)
+			e := reach(n.Endpoints())
+			name := uniqueName(t)
+			e.run(t, flockEtcd, "-n", name, "echo", "in").check(t, 0, "in\n", "")
+			began := time.Now()
+			p := e.run(t, flockEtcd, "-w", "20", "--cooldown", "2", name, "echo", "in")
+			p.check(t, 0, "in\n", "")
+			t.Logf("after %v", p.at.Sub(began).Round(time.Millisecond))
+		})
+	}
+	// Each answer takes almost a third of the TTL, and the lock is held for longer than the TTL.
+	t.Run("a third of the TTL", func(t *testing.T) {
+		t.Parallel()
+		n, err := sharedCluster(t).Network()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(n.Close)
+		name := uniqueName(t)
+		h := reach(n.Endpoints(), "FLOCK_ETCD_TTL=12").hold(t, name)
+		n.Delay(1500 * time.Millisecond)
+		select {
+		case <-h.ended:
+			t.Fatalf("status %d: %s", h.status, &h.err)
+		case <-time.After(18 * time.Second): // this time must pass without an event
+		}
+		n.Delay(0)
+		h.release(t)
+	})
+}
+
+// TestQuietWhileItWaits counts the requests of waiters.
+func TestQuietWhileItWaits(t *testing.T) {
+	t.Parallel()
+	c := ownCluster(t, cluster.Options{Members: 1})
+	const ttl = 5
+	lease, err := c.Client().Grant(t.Context(), 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	modes := []struct{ key, option string }{{"x", "-x"}, {"x", "-s"}, {"p", "--permits=1"}}
+	for _, mode := range modes {
+		name := uniqueName(t) + mode.option
+		// A holder without a process makes no requests.
+		if _, err := c.Client().Put(t.Context(), "/flock/"+name+"/line/"+mode.key+"/1", `{"has":true}`, clientv3.WithLease(lease.ID)); err != nil {
+			t.Fatal(err)
+		}
+		w := reach(c.Endpoints()[0], fmt.Sprintf("FLOCK_ETCD_TTL=%d", ttl)).queue(t, mode.option, name)
+		defer w.Process.Kill()
+		awaitLine(t, c, name, 2)
+	}
+	before := metrics(t, c, startedTxns, keepAlives)
+	time.Sleep(2 * ttl * time.Second) // what happens in this time is counted
+	each := (metrics(t, c, startedTxns, keepAlives) - before) / float64(len(modes))
+	t.Logf("%.1f requests of each waiter in two TTL", each)
+	if each > 14 { // one in each fifth of the TTL, and those that a slow machine makes it repeat
+		t.Errorf("%.1f requests of each waiter in two TTL", each)
+	}
+	if each < 3 {
+		t.Errorf("only %.1f requests of each waiter: the leases cannot have been kept alive", each)
+	}
+}
+
+// TestManyAtOnce counts the transactions of many who do not exclude each other and come at once.
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, option := range []string{"-s", "--permits=100"} {
+		t.Run(option, func(t *testing.T) {
+			t.Parallel()
+			c := ownCluster(t, cluster.Options{Members: 1})
+			e := reach(c.Endpoints()[0])
+			before := metrics(t, c, startedTxns)
+			n := crowd(t, 40)
+			var all []*process
+			for range n {
+				all = append(all, e.start(t, flockEtcd, option, "-n", "name", "true"))
+			}
+			for _, p := range all {
+				p.wait(t).check(t, 0, "", "")
+			}
+			each := (metrics(t, c, startedTxns) - before) / float64(n)
+			t.Logf("%.1f transactions each", each)
+			if each > 8 { // three, one that tells who has it, and those that a slow machine makes it repeat
+				t.Errorf("%.1f transactions each", each)
+			}
+		})
+	}
+}
