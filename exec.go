@@ -24,14 +24,14 @@ func (a *attempt) execute(l heldLock) int {
 	}
 	if a.becomesCommand() {
 		a.out.Flush()
-		return failInChild(a.out, command.Become(a.Command))
+		return failInChild(a.out, a.Options, command.Become(a.Command))
 	}
 	code, err := a.runCommand(l)
 	if err != nil {
 		if _, ok := err.(*command.StartError); ok && a.Close && a.file.FD == 2 {
 			code = exitStatus(err) // in the reference the child reports it, which has closed its standard error
 		} else {
-			code = failInChild(&output.Printer{Name: a.out.Name}, err)
+			code = failInChild(&output.Printer{Name: a.out.Name}, a.Options, err)
 		}
 	}
 	if err == nil && a.Cooldown > 0 {
@@ -89,8 +89,12 @@ func becomeBackend(o *cli.Options, args []string) error {
 
 // failInChild reports that the command cannot be executed. In the reference the child reports it, and whether its output
 // can be written has no effect on the exit status.
-func failInChild(p *output.Printer, err error) int {
+func failInChild(p *output.Printer, o *cli.Options, err error) int {
 	code := fail(p, err)
+	var start *command.StartError
+	if errors.As(err, &start) && o.FD < 0 && lockfile.KeepsFromRunning(o.File, start.Name, start.Err) {
+		p.Warn("it is the lock file, which cannot be executed on this filesystem while it is locked: use a separate lock file")
+	}
 	p.ForgetFailures()
 	return code
 }

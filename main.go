@@ -42,7 +42,7 @@ func main() {
 func run(p *output.Printer, args []string) int {
 	if told, err := command.BecomeWhenTold(args); told {
 		if err != nil {
-			return failInChild(p, err)
+			return failInChild(p, new(cli.Options), err)
 		}
 		return 0
 	}
@@ -67,7 +67,7 @@ func run(p *output.Printer, args []string) int {
 
 	before := resume(o)
 	if before.commandFailed != nil {
-		return failInChild(p, before.commandFailed)
+		return failInChild(p, o, before.commandFailed)
 	}
 	f, err := before.openLockFile(o)
 	if err != nil {
