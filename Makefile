@@ -119,6 +119,9 @@ test-qemu:                    ## run a core of the tests on the other Linux arch
 test-wine:                    ## test the Windows program under Wine
 	sh compat_test/wine/run.sh
 
+test-machines: flock          ## boot a server and two clients, and test locks on NFS and SMB (root; half an hour)
+	compat_test/machines/run.sh
+
 install: flock                ## install binary, manual page and completions (DESTDIR, PREFIX)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/man/man1 \
 		$(DESTDIR)$(DATADIR)/bash-completion/completions \
@@ -173,4 +176,4 @@ clean:                        ## remove what was built
 help:                         ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
 
-.PHONY: all demo demo-etcd check test test-go test-beside test-etcd race compat record mutants torture torture-etcd bench bench-etcd cross test-qemu test-wine install install-etcd uninstall dist clean help
+.PHONY: all demo demo-etcd check test test-go test-beside test-etcd race compat record mutants torture torture-etcd bench bench-etcd cross test-qemu test-wine test-machines install install-etcd uninstall dist clean help

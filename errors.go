@@ -19,7 +19,9 @@ const (
 	opening action = iota
 	locking
 	lockingDirectory
-	lockingPermit // by a descriptor that is open for reading only
+	lockingPermit          // by a descriptor that is open for reading only
+	lockingPermitOnNetwork // NFS or SMB
+	lockingOnNFS           // by a descriptor that is not open for what the lock needs there
 	settingCooldown
 	listingHolders
 	removing
@@ -46,6 +48,11 @@ func (e *fileError) Error() string {
 		return text
 	case lockingPermit:
 		return e.file + ": --permits needs a descriptor that is open for writing"
+	case lockingPermitOnNetwork:
+		return e.file + ": on NFS and SMB --permits needs --backend directory, on NFS --backend fcntl will do, for all who use it"
+	case lockingOnNFS:
+		return e.file + ": " + sys.Text(e.err) + " (on NFS the descriptor must be open for writing, for a shared lock for " +
+			"reading: use a separate lock file, as 9>>FILE or 9<>FILE)"
 	case settingCooldown:
 		return "cannot set the cooldown of " + e.file + ": " + sys.Text(e.err)
 	case removing:
@@ -86,7 +93,7 @@ func exitStatus(err error) int {
 			return output.ExNoInput
 		}
 		return output.ExDataErr
-	case locking, lockingPermit:
+	case locking, lockingPermit, lockingPermitOnNetwork, lockingOnNFS:
 		return output.ExDataErr
 	case listingHolders:
 		return output.ExUnavailable

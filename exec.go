@@ -24,7 +24,7 @@ func (a *attempt) execute(l heldLock) int {
 	}
 	if a.becomesCommand() {
 		a.out.Flush()
-		return failCommand(a.out, command.Become(a.Command))
+		return failCommand(a.out, a.Options, command.Become(a.Command))
 	}
 	code, err := a.runCommand(l)
 	if _, ok := err.(*command.StartError); ok {
@@ -34,7 +34,7 @@ func (a *attempt) execute(l heldLock) int {
 		}
 	}
 	if err != nil {
-		code = failCommand(a.out, err)
+		code = failCommand(a.out, a.Options, err)
 	}
 	if err == nil && a.Cooldown > 0 {
 		if err := a.startCooldown(); err != nil {
@@ -91,9 +91,12 @@ func becomeBackend(o *cli.Options, args []string) error {
 
 // failCommand reports why the command cannot be started or waited for. If it cannot be executed, the child reports it in the
 // reference, and whether that can be written has no effect on the exit status.
-func failCommand(p *output.Printer, err error) int {
+func failCommand(p *output.Printer, o *cli.Options, err error) int {
 	code := fail(p, err)
-	if _, ok := err.(*command.StartError); ok {
+	if start, ok := err.(*command.StartError); ok {
+		if o.FD < 0 && lockfile.KeepsFromRunning(o.File, start.Name, start.Err) {
+			p.Warn("it is the lock file, which cannot be executed on this filesystem while it is locked: use a separate lock file")
+		}
 		p.ForgetFailures()
 	}
 	return code

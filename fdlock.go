@@ -9,6 +9,7 @@ import (
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
+	"example.org/flock/internal/sys"
 )
 
 // An attempt is one to get a lock: what the user asked for, on which open file, until when.
@@ -109,6 +110,12 @@ func (a *attempt) lock() (heldLock, error) {
 // contender gets alike.
 func (a *attempt) lockNative() (heldLock, error) {
 	if a.Permits > 0 {
+		// There the shared lock of one holder excludes the bytes of all others. Without it a plain lock does not always
+		// exclude them: a client of NFS 4 that has the file to itself compares locks of one kind only, and on SMB single
+		// bytes let too many in.
+		if fs := a.file.Network(); fs == lockfile.SMB || fs == lockfile.NFS && a.Backend != cli.ByFcntl {
+			return nil, &fileError{lockingPermitOnNetwork, a.file.Name, sys.ErrInvalid}
+		}
 		err := kernlock.LockPermit(a.file.FD, a.Permits, a.Backend == cli.ByFcntl, a.limit())
 		if kernlock.IsAbsentRecord(err) && a.Backend == cli.Auto {
 			return nil, errNoLocks
@@ -164,10 +171,13 @@ func (a *attempt) call(call kernlock.Call) error {
 
 // lockError adds to the answer of a lock call which file it is about.
 func (a *attempt) lockError(err error) error {
-	if kernlock.IsOwn(err) {
-		return &fileError{locking, a.file.Name, err}
+	switch {
+	case !kernlock.IsOwn(err):
+		return err
+	case a.Backend != cli.ByFcntl && kernlock.NeedsWriting(err) && !a.file.ByName && a.file.Network() == lockfile.NFS:
+		return &fileError{lockingOnNFS, a.file.Name, err}
 	}
-	return err
+	return &fileError{locking, a.file.Name, err}
 }
 
 // freePermit gives back the permit that a descriptor may have: a byte or, where the kernel has no byte locks, a permit of

@@ -46,7 +46,7 @@ func run(p *output.Printer, args []string) int {
 	}
 	if told, err := command.BecomeWhenTold(args); told {
 		if err != nil {
-			return failCommand(p, err)
+			return failCommand(p, new(cli.Options), err)
 		}
 		return 0
 	}
@@ -72,7 +72,7 @@ func run(p *output.Printer, args []string) int {
 	before := resume(o)
 	switch {
 	case before.commandFailed != nil:
-		return failCommand(p, before.commandFailed)
+		return failCommand(p, o, before.commandFailed)
 	case before.timerFailed != nil:
 		return fail(p, before.timerFailed)
 	}

@@ -71,6 +71,9 @@ func (b beginning) openLockFile(o *cli.Options) (*lockfile.File, error) {
 		}
 		return f, nil
 	}
+	if o.Cooldown > 0 {
+		lockfile.MakeNow(o.File)
+	}
 	f, err := lockfile.Open(o.File, neededAccess(o))
 	switch {
 	case err != nil:

@@ -2,7 +2,7 @@
 // limited number of permits, each lock following the life of a process or of an open file.
 //
 // You may use it if everybody who locks the file uses it, may rename files in the same directory beside the file, and that
-// directory is on a local filesystem or on NFS. Then an exclusive holder is alone, and a lock whose owner has died, at
+// directory is on a local filesystem, on NFS or on SMB. Then an exclusive holder is alone, and a lock whose owner has died, at
 // whatever moment, is free for the next contender and for exactly one of them, without a timeout.
 //
 // You must not use it beside kernel locks of the same file, on directories that are synchronized rather than shared, where
@@ -30,7 +30,7 @@
 //   - That nothing else removes files there, as cleaners of old files do in /tmp. Once the token is removed, every call
 //     returns an error until the directory is removed. Once the directory is removed too, a second owner gets in.
 //   - mkdir, rename, readdir and unlink, with rename atomic: of two processes that rename the same name, one succeeds. Any
-//     local filesystem will do, and NFS.
+//     local filesystem will do, NFS 3 and 4, SMB, and a share of them that several clients and the server itself use.
 //   - File names of up to 255 bytes, in which "%", "," and "~" may occur. Most are under 130.
 //
 // # Where it must not be used

@@ -7,6 +7,11 @@
 // Where a system cannot lock descriptors, the lock file is only a name, and its descriptor is -1.
 package lockfile
 
+import (
+	"os"
+	"time"
+)
+
 // A File is the lock file.
 type File struct {
 	Name   string // as the user gave it, for messages; the number of a descriptor
@@ -24,6 +29,15 @@ const (
 	ReadWrite
 )
 
+// Network is a kind of network filesystem whose locks differ from those of a local one, by its name.
+type Network string
+
+const (
+	Local Network = "" // or a network filesystem of which nothing is known
+	NFS   Network = "NFS"
+	SMB   Network = "SMB"
+)
+
 // Kept is why a lock file is not removed: it may be more than a lock file.
 type Kept string
 
@@ -34,6 +48,16 @@ const (
 )
 
 func (k Kept) Error() string { return string(k) }
+
+// MakeNow makes the file called name if it is missing. Its modification time is now by our clock: that of a server may be
+// ahead, and what is in the future is a cooldown. If the file cannot be made, Open says so.
+func MakeNow(name string) {
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err == nil {
+		file.Close()
+		os.Chtimes(name, time.Time{}, time.Now())
+	}
+}
 
 // Unopened returns the file called name without opening it, for ModTime.
 func Unopened(name string) *File { return &File{Name: name, FD: -1, ByName: true} }

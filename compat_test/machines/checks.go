@@ -1,0 +1,407 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A row of the table is a check. It is made with each of its programs on each filesystem, in a directory of its own; with
+// all of them together if a machine must be restarted for it.
+type row struct {
+	name, text string
+	programs   []string
+	check      func(...*scene)
+	together   bool
+}
+
+func each(check func(*scene)) func(...*scene) { return func(s ...*scene) { check(s[0]) } }
+
+var (
+	all    = []string{reference, ours, directory}
+	kernel = []string{reference, ours}
+	beyond = []string{ours, directory} // what util-linux does not have
+)
+
+var checks = []row{
+	{"exclusive", "an exclusive lock excludes both clients, and `-n` says so", all, each(exclusive), false},
+	{"shared", "shared locks of both clients go together, and exclude an exclusive one", all, each(shared), false},
+	{"limits", "`-w` and `-E`", all, each(limits), false},
+	{"waiter", "a waiter on the other client gets the lock", all, each(waiter), false},
+	{"descriptor", "a lock by number, `-u`, and the end of the script", all, each(descriptor), false},
+	{"no-fork", "`-F`", all, each(noFork), false},
+	{"kill", "`kill -9` of flock leaves the lock, of its command frees it", all, each(kill), false},
+	{"close", "`-o`: `kill -9` of flock frees the lock", all, each(closed), false},
+	{"fcntl", "`--fcntl` excludes both clients", kernel, each(func(s *scene) { s.flock += " --fcntl"; exclusive(s) }), false},
+	{"mixed", "flock on one client and `--fcntl` on the other exclude each other", kernel, each(mixed), false},
+	{"server-flock", "a process of the server sees it", all, each(onServer), false},
+	{"server-fcntl", "a process of the server sees it, by `--fcntl`", kernel, each(onServerByFcntl), false},
+	{"directory", "an exclusive lock of a directory excludes the other client", all, each(ofDirectory), false},
+	{"recipe-fd", "`exec 9<script; flock -n 9`", all, each(recipeDescriptor), false},
+	{"recipe-self", "`flock -en script script`", all, each(recipeSelf), false},
+	{"permits", "`--permits 2` on both clients, with a plain lock between them", beyond, each(permits), false},
+	{"permits-fcntl", "the same with `--backend fcntl`", []string{ours}, each(permitsFcntl), false},
+	{"cooldown", "`--cooldown`, while the server's clock is an hour ahead", beyond, each(cooldown), false},
+	{"torture", "torture: entries, and how many were killed; never two inside", all, each(tortures), false},
+	{"starvation", "three workers loop on one client; a waiter on the other gets the lock", all, each(starvation), false},
+	{"crash", "the holder's machine crashes; the lock is free", all, crash, true},
+	{"reboot", "the holder's machine is shut down; the lock is free", all, reboot, true},
+	{"server", "the server crashes and restarts: the holder still has the lock", all, serverCrash, true},
+}
+
+// A scene is one check with one program on one filesystem.
+type scene struct {
+	dir, flock string
+	faults     []string
+	result     string // for the table; yes if empty
+}
+
+func (s *scene) expect(ok bool, format string, args ...any) {
+	if !ok {
+		s.faults = append(s.faults, fmt.Sprintf(format, args...))
+	}
+}
+
+// run runs a script in the directory of the scene. In scripts, FLOCK stands for the program.
+func (s *scene) run(m *machine, script string) (string, int) { return m.run(s.script(script)) }
+
+func (s *scene) script(script string) string {
+	return "cd " + s.dir + " || exit 99; " + strings.ReplaceAll(script, "FLOCK", s.flock)
+}
+
+// status checks the exit status of a script.
+func (s *scene) status(m *machine, script string, want int) {
+	if out, got := s.run(m, script); got != want {
+		s.expect(false, "%s: %s: status %d, not %d: %s", m.name, script, got, want, strings.ReplaceAll(out, "\n", " "))
+	}
+}
+
+// hold holds the lock until the function that it returns is called. Without the lock that is a fault.
+func (s *scene) hold(m *machine, script string) *holder {
+	h, err := m.hold(s.script(script))
+	if err != nil {
+		s.expect(false, "%v", err)
+		h, err = m.hold(inside) // something to release
+		check(err)
+	}
+	return h
+}
+
+// free checks that the lock of a process of c1 that has ended is free. Only its own machine can know that of a directory
+// lock, so that goes first.
+func (s *scene) free() {
+	s.status(c1, "FLOCK -w 20 f true", 0)
+	s.status(c2, "FLOCK -w 20 f true", 0)
+}
+
+func exclusive(s *scene) {
+	h := s.hold(c1, "FLOCK f "+inside)
+	s.status(c1, "FLOCK -n f true", 1)
+	s.status(c2, "FLOCK -n f true", 1)
+	h.release()
+	s.status(c2, "FLOCK -n f true", 0)
+	s.status(c1, "FLOCK -n f true", 0)
+}
+
+func shared(s *scene) {
+	h1 := s.hold(c1, "FLOCK -s f "+inside)
+	h2 := s.hold(c2, "FLOCK -n -s f "+inside)
+	s.status(c1, "FLOCK -n f true", 1)
+	s.status(c2, "FLOCK -n f true", 1)
+	h1.release()
+	s.status(c1, "FLOCK -n f true", 1)
+	h2.release()
+	s.status(c1, "FLOCK -n f true", 0)
+}
+
+func limits(s *scene) {
+	h := s.hold(c1, "FLOCK f "+inside)
+	s.status(c2, "FLOCK -n -E 9 f true", 9)
+	// Where the kernel does not let a signal end the wait, it ends with the holder.
+	late := time.AfterFunc(10*time.Second, h.release)
+	began := time.Now()
+	_, status := s.run(c2, "FLOCK -w 1 -E 8 f true")
+	s.expect(time.Since(began) >= time.Second, "-w 1 has waited for %v", time.Since(began))
+	if late.Stop() {
+		s.expect(status == 8, "-w 1: status %d", status)
+		h.release()
+	} else {
+		s.result = "`-w` does not end the wait"
+		s.expect(s.flock != directory, "-w 1 has waited for the holder")
+	}
+}
+
+func waiter(s *scene) {
+	h := s.hold(c1, "FLOCK f "+inside)
+	in := make(chan string)
+	go func() {
+		out, status := s.run(c2, "FLOCK f echo in")
+		in <- fmt.Sprint(out, status)
+	}()
+	for { // until it waits
+		if _, status := c2.run("pgrep -f '[f] echo in'"); status == 0 {
+			break
+		}
+	}
+	time.Sleep(2 * time.Second) // as one that has waited for some time
+	h.release()
+	began := time.Now()
+	got := <-in
+	s.result = "after " + seconds(time.Since(began))
+	s.expect(strings.HasSuffix(got, "in0"), "the waiter got %q", got)
+}
+
+func descriptor(s *scene) {
+	// A plain read, not a command that inherits the descriptor.
+	script := func(middle string) string { return "exec 9>>f; FLOCK 9; " + middle + " echo in $$ $$; read x" }
+	h := s.hold(c1, script(""))
+	s.status(c2, "exec 9>>f; FLOCK -n 9", 1)
+	s.status(c1, "FLOCK -n f true", 1)
+	h.release()
+	s.free()
+	h = s.hold(c1, script("FLOCK -u 9;"))
+	s.status(c2, "FLOCK -n f true", 0)
+	h.release()
+}
+
+func noFork(s *scene) {
+	h := s.hold(c1, "FLOCK -F f "+inside)
+	s.status(c2, "FLOCK -n f true", 1)
+	c1.must("kill -9 " + h.pid)
+	h.release()
+	s.free()
+}
+
+func kill(s *scene) {
+	h := s.hold(c1, "FLOCK f "+inside)
+	c1.must("kill -9 " + h.parent)
+	s.status(c2, "FLOCK -n f true", 1)
+	s.status(c1, "FLOCK -n f true", 1)
+	c1.must("kill -9 " + h.pid)
+	h.release()
+	s.free()
+}
+
+func closed(s *scene) {
+	h := s.hold(c1, "FLOCK -o f "+inside)
+	s.status(c2, "FLOCK -n f true", 1)
+	c1.must("kill -9 " + h.parent)
+	s.free()
+	h.release()
+}
+
+func mixed(s *scene) {
+	h := s.hold(c1, "FLOCK f "+inside)
+	s.status(c2, "FLOCK --fcntl -n f true", 1)
+	h.release()
+	h = s.hold(c1, "FLOCK --fcntl f "+inside)
+	if _, status := s.run(c2, "FLOCK -n f true"); status != 1 {
+		s.result = "not always"
+	}
+	h.release()
+}
+
+func onServer(s *scene)        { seenBy(s, server, "/srv/disk/share", "FLOCK -n f true") }
+func onServerByFcntl(s *scene) { seenBy(s, server, "/srv/disk/share", "FLOCK --fcntl -n f true") }
+func ofDirectory(s *scene) {
+	s.status(c1, "mkdir f", 0)
+	seenBy(s, c2, "", "FLOCK -n f true")
+}
+
+// seenBy finds out whether another machine sees the lock. The share is in its directory root.
+func seenBy(s *scene, m *machine, root, script string) {
+	h := s.hold(c1, "FLOCK f "+inside)
+	defer h.release()
+	there := *s
+	if root != "" {
+		there.dir = root + "/" + path.Base(s.dir)
+	}
+	out, status := there.run(m, script)
+	s.expect(status == 0 || status == 1, "status %d: %s", status, out)
+	if status == 0 {
+		s.result = "no"
+		s.expect(s.flock != directory, "nobody sees the directory lock")
+	}
+}
+
+func recipeDescriptor(s *scene) {
+	out, status := s.run(c1, "echo '#!/bin/sh' >script; exec 9<script; FLOCK -n 9 2>&1")
+	s.result = said(out, status)
+}
+
+func recipeSelf(s *scene) {
+	// Made by the other client, so that this one has nothing in its cache.
+	s.status(c2, "printf '#!/bin/sh\necho in\n' >script; chmod 755 script", 0)
+	out, status := s.run(c1, "FLOCK -en ./script ./script 2>&1")
+	s.result = said(out, status)
+}
+
+// said returns the status and the message of a recipe, as far as util-linux says the same.
+func said(out string, status int) string {
+	if status == 0 {
+		return "yes"
+	}
+	message, _, _ := strings.Cut(out, "\n")
+	message, _, _ = strings.Cut(message, " (")
+	return fmt.Sprintf("%d: %s", status, message[strings.LastIndex(message, ": ")+2:])
+}
+
+func permitsFcntl(s *scene) {
+	s.flock += " --backend fcntl"
+	permits(s)
+}
+
+func permits(s *scene) {
+	if out, status := s.run(c1, "FLOCK --permits 2 f true"); s.flock != directory && status != 0 {
+		s.expect(status == 65 && strings.Contains(out, "--backend"), "status %d: %s", status, out)
+		s.result = "refused at once"
+		return
+	}
+	for _, other := range []*machine{c1, c2} {
+		h1 := s.hold(c1, "FLOCK --permits 2 f "+inside)
+		h2 := s.hold(other, "FLOCK --permits 2 f "+inside)
+		for _, m := range []*machine{c1, c2} {
+			s.status(m, "FLOCK -n --permits 2 f true", 1)
+			s.status(m, "FLOCK -n f true", 1)
+		}
+		h1.release()
+		s.status(c2, "FLOCK -w 20 --permits 2 f true", 0)
+		s.status(c1, "FLOCK -n f true", 1)
+		h2.release()
+		x := s.hold(other, "FLOCK f "+inside)
+		for _, m := range []*machine{c1, c2} {
+			s.status(m, "FLOCK -n --permits 2 f true", 1)
+		}
+		x.release()
+	}
+}
+
+func cooldown(s *scene) {
+	defer server.must("date -s @" + c1.must("date +%s"))
+	server.must("date -s @$(($(date +%s) + 3600))")
+	s.status(c1, "FLOCK -n --cooldown 3 f true", 0)
+	s.status(c1, "FLOCK -n --cooldown 3 f true", 1)
+	s.status(c2, "FLOCK -n --cooldown 3 f true", 1)
+	s.status(c2, "FLOCK -w 60 --cooldown 3 f true", 0)
+}
+
+// tortures judges by a name that only one can make, on the server, and by a counter.
+func tortures(s *scene) {
+	c1.must(s.script("mkdir killed; echo 00000000 >counter"))
+	reports := make(chan string, 2)
+	for _, m := range []*machine{c1, c2} {
+		go func() {
+			out, _ := s.run(m, fmt.Sprintf("/run/machine/torture.sh %.0f 'FLOCK'", torture.Seconds()))
+			reports <- out
+		}()
+	}
+	entered, kills := 0, 0
+	for range 2 {
+		var e, k int
+		out := <-reports
+		_, err := fmt.Sscan(out, &e, &k)
+		s.expect(err == nil, "%s", out)
+		entered, kills = entered+e, kills+k
+	}
+	counter, _ := strconv.Atoi(strings.TrimLeft(c2.must(s.script("cat counter")), "0"))
+	broken, _ := s.run(c1, "cat broken 2>/dev/null")
+	s.expect(broken == "", "two were inside: %s", broken)
+	// One who was killed may have counted without having noted it.
+	s.expect(entered > 0 && entered <= counter && counter <= entered+kills, "%d entered, %d were killed, the counter is %d",
+		entered, kills, counter)
+	s.result = fmt.Sprintf("%d, %d", entered, kills)
+}
+
+func starvation(s *scene) {
+	workers := s.hold(c1, `for i in 1 2 3; do
+			while [ -e /proc/$$ ]; do FLOCK f sleep .05; done &
+		done </dev/null >/dev/null
+		echo in $$ $$; read x`)
+	defer s.run(c1, "FLOCK -w 60 f true") // until the workers are gone
+	defer workers.release()
+	began := time.Now()
+	switch out, status := s.run(c2, "timeout -s KILL 40 FLOCK f true"); status {
+	case 0:
+		s.result = "after " + seconds(time.Since(began))
+	case killed:
+		s.result = "not in 40 s"
+		s.expect(s.flock != directory, "the waiter got no turn in 40 s")
+	default:
+		s.expect(false, "status %d: %s", status, out)
+	}
+}
+
+// killed is the exit status of "timeout -s KILL" after its time.
+const killed = 128 + 9
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+// longestLease is how many seconds a crashed client may keep a lock of NFS 4: the lease and what the server adds to it.
+const longestLease = 40
+
+func crash(scenes ...*scene)  { loseClient(scenes, c1.crash) }
+func reboot(scenes ...*scene) { loseClient(scenes, c1.shutDown) }
+
+// loseClient ends the machine that holds the locks, and finds out when the other client gets them.
+func loseClient(scenes []*scene, end func()) {
+	var held []*scene
+	for _, s := range scenes {
+		if _, err := c1.hold(s.script("FLOCK f " + inside)); err != nil {
+			s.expect(false, "%v", err)
+		} else {
+			held = append(held, s)
+		}
+	}
+	end()
+	got := make(chan bool)
+	began := time.Now()
+	for _, s := range held {
+		go func() {
+			// Not every filesystem lets -w end the wait.
+			_, status := s.run(c2, fmt.Sprintf("timeout -s KILL %d FLOCK f true", longestLease))
+			if status == 0 {
+				s.result = "after " + seconds(time.Since(began))
+			}
+			got <- true
+		}()
+	}
+	for range held {
+		<-got
+	}
+	boot(c1)
+	for _, s := range held {
+		if s.result != "" {
+			continue
+		}
+		if _, status := s.run(c2, "timeout -s KILL 20 FLOCK f true"); status == 0 {
+			s.result = "when it has restarted"
+			continue
+		}
+		s.result = "when it has restarted and asks"
+		s.status(c1, "timeout -s KILL 60 FLOCK f true", 0)
+		s.status(c2, "timeout -s KILL 60 FLOCK f true", 0)
+	}
+}
+
+func serverCrash(scenes ...*scene) {
+	var holders []*holder
+	for _, s := range scenes {
+		holders = append(holders, s.hold(c1, "FLOCK f "+inside))
+	}
+	server.crash()
+	boot(server)
+	time.Sleep(12 * time.Second) // the server's grace period, in which it gives no locks
+	for i, s := range scenes {
+		s.status(c1, "ls", 0)
+		if _, status := s.run(c2, "FLOCK -n f true"); status != 1 {
+			s.result = "no"
+			s.expect(s.flock != directory, "the directory lock is lost")
+		}
+		holders[i].release()
+		s.status(c2, "timeout -s KILL 60 FLOCK f true", 0)
+	}
+}
