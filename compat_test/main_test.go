@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 }
 
 func runAll(m *testing.M) (status int, err error) {
-	if cases, err = readCases(); err != nil {
+	if cases, err = readCases("cases"); err != nil {
 		return 1, err
 	}
 	if expected, err = readTranscripts(cases, false); err != nil {

@@ -34,25 +34,23 @@ func newModeWorld(t *testing.T, mode, program string) *world {
 
 // runEachCase runs f for all cases that this machine can run, several at a time; with a file, only for the cases in that.
 func runEachCase(t *testing.T, table *tally, file string, f func(t *testing.T, c compatCase)) {
-	t.Run("cases", func(t *testing.T) {
-		for _, c := range cases {
-			if file != "" && c.file != file {
-				continue
-			}
-			t.Run(c.name, func(t *testing.T) {
-				t.Parallel()
-				// processes of a case that still runs when go test times out would not be killed
-				if end, ok := t.Deadline(); ok && time.Until(end) < caseLimit+5*time.Second {
-					t.Fatal("not run: the time of go test -timeout is almost over")
-				}
-				if need := unmetNeed(c); need != "" {
-					table.add(func() { table.skipped["needs "+need] = append(table.skipped["needs "+need], c.name) })
-					t.Skip("needs " + need)
-				}
-				f(t, c)
-			})
+	for _, c := range cases {
+		if file != "" && c.file != file {
+			continue
 		}
-	})
+		t.Run(c.file+"/"+c.name, func(t *testing.T) {
+			t.Parallel()
+			// processes of a case that still runs when go test times out would not be killed
+			if end, ok := t.Deadline(); ok && time.Until(end) < caseLimit+5*time.Second {
+				t.Fatal("not run: the time of go test -timeout is almost over")
+			}
+			if need := unmetNeed(c); need != "" {
+				table.add(func() { table.skipped["needs "+need] = append(table.skipped["needs "+need], c.name) })
+				t.Skip("needs " + need)
+			}
+			f(t, c)
+		})
+	}
 }
 
 // compare compares one run with the transcript and counts the result.

@@ -172,13 +172,11 @@ strace -f -qqq -o trace -e trace=flock flock -w 9 f true; sed -n "s/.*\(flock(.*
 # kernel: the system calls that fail are those of kernel locks
 strace -f -qqq -o trace -e trace=openat,open flock f true; grep "\"f\"" trace | sed "s/.*AT_FDCWD, //; s/.*open(//"
 
-
 ### open-call-arguments-directory
 # needs: strace
 # kernel: the system calls that fail are those of kernel locks
 mkdir d
 strace -f -qqq -o trace -e trace=openat,open flock d true; grep "\"d\"" trace | sed "s/.*AT_FDCWD, //; s/.*open(//"
-
 
 ### no-unlock-call-at-the-end
 # needs: strace

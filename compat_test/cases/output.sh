@@ -191,3 +191,17 @@ echo >&3; wait $!
 env --default-signal=PIPE flock --verbose f touch ran >&3; echo $?
 exec 3>&-
 ls ran
+
+### verbose-ok
+# unordered: 2.43 can print the two lines in either order
+flock --verbose f true
+
+### verbose-n
+hold f
+flock --verbose -n f echo no; echo $?
+release
+
+### verbose-w
+hold f
+flock --verbose -w .1 f echo no; echo $?
+release
