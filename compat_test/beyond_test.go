@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -107,6 +108,7 @@ func newBeyondWorld(t *testing.T, name string) *world {
 		t.Fatal(err)
 	}
 	w.env = []string{"SELF=" + self}
+	w.drop = regexp.MustCompile("(?m)^flock: " + busyLine)
 	return w
 }
 
