@@ -115,31 +115,21 @@ func (c *compatCase) parse(block string) (words []string, err error) {
 
 // parseDirectives sets c from the directives with which text begins, and returns the words of each, and the other text.
 func (c *compatCase) parseDirectives(text string) (words []string, rest string, err error) {
+	fields := map[string]*string{"since": &c.since, "derived": &c.derived, "kernel": &c.kernel, "directory": &c.directory,
+		"differs": &c.differs, "runtime": &c.runtime, "unordered": &c.unordered}
 	for strings.HasPrefix(text, "# ") {
 		line, after, _ := strings.Cut(text, "\n")
 		key, value, ok := strings.Cut(line[2:], ": ")
 		if !ok {
 			return nil, "", fmt.Errorf("not a directive: %s", line)
 		}
-		switch key {
-		case "each":
+		switch field := fields[key]; {
+		case key == "each":
 			words = strings.Fields(value)
-		case "needs":
+		case key == "needs":
 			c.needs = append(c.needs, strings.Fields(value)...)
-		case "since":
-			c.since = value
-		case "derived":
-			c.derived = value
-		case "kernel":
-			c.kernel = value
-		case "directory":
-			c.directory = value
-		case "differs":
-			c.differs = value
-		case "runtime":
-			c.runtime = value
-		case "unordered":
-			c.unordered = value
+		case field != nil:
+			*field = value
 		default:
 			return nil, "", fmt.Errorf("unknown directive %q", key)
 		}

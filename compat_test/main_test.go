@@ -28,12 +28,6 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "without-kernel-locks" {
-		hideLocks(os.Args[2:])
-	}
-	if len(os.Args) > 2 && os.Args[1] == "without-threads" {
-		execWithoutThreads(os.Args[2:])
-	}
 	flag.Parse()
 	// The scripts mostly wait, so more of them can run than there are cores.
 	flag.Set("test.parallel", "6")

@@ -213,9 +213,9 @@ wait $!; echo $?
 # needs: proc
 hold f
 flock -w .5 f echo in &
-await 'waiting f'
-kill -STOP $!
-await 'grep -q ^State:.T /proc/$!/status || ! kill -0 $!'
+await 'waiting f || ! kill -0 $! 2>/dev/null'
+kill -STOP $! 2>/dev/null
+await 'grep -qs ^State:.T /proc/$!/status || ! kill -0 $! 2>/dev/null'
 sleep .7
 kill -CONT $! 2>/dev/null
 wait $!; echo $?
