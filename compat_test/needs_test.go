@@ -105,7 +105,7 @@ var needPatterns = []struct{ words, needs string }{
 	{`\blslocks\b`, "lslocks"},
 	{`(^|[^-\w])fuser `, "fuser"},
 	{`(^|[^-\w])script -`, "script"},
-	{`\bpython3\b`, "python3"},
+	{`\bpython3\b|\bpython_holds\b`, "python3"},
 	{`\breflock\b|\brehold\b`, "reflock"},
 	{`\benv --(ignore|default|block)-signal`, "sigenv"},
 }

@@ -3,6 +3,7 @@
 #   await 'CONDITION'     wait until the condition is true; after a limit print that and exit with status 99
 #   hold [OPTION]... FILE  start a holder of the lock in the background, and wait until it has the lock
 #   rehold ...            the same with the reference
+#   python_holds CALL     start a holder in Python, which calls fcntl.CALL for the file f, such as 'flock(f, fcntl.LOCK_EX)'
 #   release               let all holders end, and wait until they have
 #   waiting FILE [N]      true if N (1) or more processes wait for a lock on FILE
 #   asleep [N]            true if N (1) or more flocks have started no command and sleep, as one that waits for a permit does
@@ -40,6 +41,15 @@ hold_with() {
 }
 hold() { hold_with flock "$@"; }
 rehold() { hold_with reflock "$@"; }
+python_holds() {
+	python3 -c "import fcntl, os, time
+f = open('f', 'w')
+fcntl.$1
+open('held', 'w')
+while not os.path.exists('go'): time.sleep(.01)" &
+	holders+=($!)
+	await '[ -e held ]'
+}
 release() {
 	echo >go
 	wait "${holders[@]}"

@@ -80,12 +80,7 @@ flock --start 7E --length 7E f true; echo $?
 
 ### fcntl-vs-posix-python
 # needs: python3
-python3 -c "import fcntl,os,time
-f = open('f', 'w')
-fcntl.lockf(f, fcntl.LOCK_EX)
-open('held', 'w')
-while not os.path.exists('go'): time.sleep(.01)" &
-await '[ -e held ]'
+python_holds 'lockf(f, fcntl.LOCK_EX)'
 flock --fcntl -n f echo no; echo $?
 touch go
 wait
@@ -310,12 +305,7 @@ release
 ### new-fcntl-python-range
 # derived: F_OFD_SETLK and F_SETLK exclude each other, byte by byte
 # needs: python3
-python3 -c "import fcntl, os, time
-f = open('f', 'w')
-fcntl.lockf(f, fcntl.LOCK_EX, 10, 100)
-open('held', 'w')
-while not os.path.exists('go'): time.sleep(.01)" &
-await '[ -e held ]'
+python_holds 'lockf(f, fcntl.LOCK_EX, 10, 100)'
 flock -n --start 90 --length 10 f echo before; echo $?
 flock -n --start 100 --length 1 f echo first; echo $?
 flock -n --start 109 --length 1 f echo last; echo $?
