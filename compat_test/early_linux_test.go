@@ -82,7 +82,7 @@ func TestEarly(t *testing.T) {
 	w := newModeWorld(t, "early", oursPath)
 	w.under = []string{self, "without-threads"}
 	table := newTally("Early")
-	runEachCase(t, table, "", func(t *testing.T, c compatCase) {
+	runEachCase(t, table, everyFile, func(t *testing.T, c compatCase) {
 		reason := needsRuntime(c)
 		if c.differs != "" {
 			reason = "an intended difference"
