@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -28,41 +29,22 @@ type beyondCase struct {
 
 func readBeyond(t *testing.T) (all []beyondCase) {
 	t.Helper()
-	files, err := filepath.Glob("beyond/*.sh")
-	if err != nil || len(files) == 0 {
+	cases, err := readCases("beyond")
+	if err != nil || len(cases) == 0 {
 		t.Fatal("no cases: ", err)
 	}
-	seen := map[string]bool{}
-	for _, path := range files {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
+	for _, c := range cases {
+		b := beyondCase{c, map[string]string{"native": "", "directory": "", "half": ""}}
+		if c.directory != "" {
+			delete(b.output, "native")
 		}
-		needs := fileNeeds(string(text))
-		for _, block := range splitBlocks(string(text)) {
-			c := beyondCase{output: map[string]string{"native": "", "directory": "", "half": ""}}
-			head, rest, only := strings.Cut(block, "\n# directory: only\n")
-			if only {
-				block = head + "\n" + rest
-				delete(c.output, "native")
-			}
-			if c.compatCase, err = parseCase(block); err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
-			c.needs = append(c.needs, needs...)
-			if c.kernel != "" {
-				delete(c.output, "directory")
-				delete(c.output, "half")
-			}
-			if seen[c.name] {
-				t.Fatalf("%s: there are two cases %s", path, c.name)
-			}
-			seen[c.name] = true
-			c.file = strings.TrimSuffix(filepath.Base(path), ".sh")
-			c.readOutput()
-			c.script = "exec 2>&1\n" + c.script
-			all = append(all, c)
+		if c.kernel != "" {
+			delete(b.output, "directory")
+			delete(b.output, "half")
 		}
+		b.readOutput()
+		b.script = "exec 2>&1\n" + b.script
+		all = append(all, b)
 	}
 	return all
 }
@@ -113,7 +95,6 @@ func runBeyond(t *testing.T, w *world, locks string) {
 func newBeyondWorld(t *testing.T, name string) *world {
 	t.Helper()
 	needOurs(t)
-	os.RemoveAll(filepath.Join(workDir, name)) // left by an earlier run with -count
 	w := newModeWorld(t, name, oursPath)
 	self := filepath.Join(w.dir, "self")
 	exe, err := os.Executable()
@@ -127,6 +108,7 @@ func newBeyondWorld(t *testing.T, name string) *world {
 		t.Fatal(err)
 	}
 	w.env = []string{"SELF=" + self}
+	w.drop = regexp.MustCompile("(?m)^flock: " + busyLine)
 	return w
 }
 

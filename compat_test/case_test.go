@@ -3,9 +3,11 @@
 package compat_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -15,98 +17,123 @@ type compatCase struct {
 	name   string
 	script string
 
+	each   string // what the script has in the variable each
+	answer string // the case whose answer this is: with the directive each that for the first word
+
 	needs     []string // what the machine must have, see needs_test.go
 	since     string   // first release of the reference that gives this answer
 	derived   string   // the transcript was not recorded but follows from this fact
 	kernel    string   // why this works with kernel locks only
+	directory string   // why this works with the directory lock only
 	differs   string   // why ours intentionally gives another answer
 	runtime   string   // why this passes only where flock runs without the Go runtime
 	unordered string   // why the lines of standard output have no fixed order
 }
 
-// readCases reads cases/*.sh. A case is a line "### name", directive lines "# key: value", and a bash script up to
-// the next "###".
-func readCases() ([]compatCase, error) {
-	files, err := filepath.Glob("cases/*.sh")
+// readCases reads all files of cases in a directory.
+func readCases(dir string) ([]compatCase, error) {
+	files, err := filepath.Glob(dir + "/*.sh")
 	if err != nil {
 		return nil, err
 	}
 	var all []compatCase
 	seen := map[string]string{}
 	for _, path := range files {
-		text, err := os.ReadFile(path)
+		cases, err := readCaseFile(path)
 		if err != nil {
 			return nil, err
 		}
-		file := strings.TrimSuffix(filepath.Base(path), ".sh")
-		needs := fileNeeds(string(text))
-		for _, block := range splitBlocks(string(text)) {
-			c, err := parseCase(block)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", path, err)
-			}
-			c.needs = append(c.needs, needs...)
+		for _, c := range cases {
 			if seen[c.name] != "" {
 				return nil, fmt.Errorf("%s: case %s is also in %s", path, c.name, seen[c.name])
 			}
 			seen[c.name] = path
-			c.file = file
-			all = append(all, c)
 		}
+		all = append(all, cases...)
 	}
 	return all, nil
 }
 
-// fileNeeds returns what all cases of a file need: the line "# needs: ..." before the first of them.
-func fileNeeds(text string) []string {
-	head, _, _ := strings.Cut("\n"+text, "\n### ")
-	_, needs, _ := strings.Cut(head, "\n# needs: ")
-	needs, _, _ = strings.Cut(needs, "\n")
-	return strings.Fields(needs)
+// readCaseFile reads a file of cases. A case is a line "### name", directive lines "# key: value", and a bash script up
+// to the next "###". A directive before the first case is one of every case. With the directive each, the block is a case
+// for each word of its value.
+func readCaseFile(path string) (cases []compatCase, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	whole := compatCase{file: strings.TrimSuffix(filepath.Base(path), ".sh")}
+	head, _, _ := strings.Cut("\n"+string(text), "\n### ")
+	if _, directives, ok := strings.Cut(head, "\n# "); ok {
+		if _, _, err := whole.parseDirectives("# " + directives + "\n"); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	for _, block := range splitBlocks(string(text)) {
+		c := whole
+		c.needs = slices.Clone(whole.needs)
+		words, err := c.parse(block)
+		if err != nil {
+			return nil, fmt.Errorf("%s: case %s: %w", path, c.name, err)
+		}
+		name := c.name
+		c.answer = strings.ReplaceAll(name, "$each", words[0])
+		for _, c.each = range words {
+			c.name = strings.ReplaceAll(name, "$each", c.each)
+			cases = append(cases, c)
+		}
+	}
+	return cases, nil
 }
 
-// splitBlocks cuts a case or transcript file at its "### " lines. The text before the first one is a comment; only
-// fileNeeds reads it.
+// splitBlocks cuts a case or transcript file at its "### " lines, and drops the text before the first one.
 func splitBlocks(text string) []string {
 	blocks := strings.Split("\n"+text, "\n### ")
 	return blocks[1:]
 }
 
-func parseCase(block string) (compatCase, error) {
-	name, rest, _ := strings.Cut(block, "\n")
-	c := compatCase{name: name}
-	for strings.HasPrefix(rest, "# ") {
-		line, after, _ := strings.Cut(rest, "\n")
-		key, value, ok := strings.Cut(line[2:], ": ")
-		if !ok {
-			return c, fmt.Errorf("case %s: not a directive: %s", name, line)
-		}
-		switch key {
-		case "needs":
-			c.needs = strings.Fields(value)
-		case "since":
-			c.since = value
-		case "derived":
-			c.derived = value
-		case "kernel":
-			c.kernel = value
-		case "differs":
-			c.differs = value
-		case "runtime":
-			c.runtime = value
-		case "unordered":
-			c.unordered = value
-		default:
-			return c, fmt.Errorf("case %s: unknown directive %q", name, key)
-		}
-		rest = after
+// parse sets c from a block and returns the words of its directive each, or an empty word.
+func (c *compatCase) parse(block string) (words []string, err error) {
+	var rest string
+	c.name, rest, _ = strings.Cut(block, "\n")
+	words, rest, err = c.parseDirectives(rest)
+	if err != nil {
+		return nil, err
 	}
 	c.script = strings.Trim(rest, "\n") + "\n"
 	if c.script == "\n" {
-		return c, fmt.Errorf("case %s: no script", name)
+		return nil, errors.New("no script")
 	}
 	if c.derived != "" && c.since == "" {
-		return c, fmt.Errorf("case %s: derived, but the installed reference can answer it", name)
+		return nil, errors.New("derived without since: the installed reference can answer it")
 	}
-	return c, nil
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	return words, nil
+}
+
+// parseDirectives sets c from the directives with which text begins, and returns the words of each, and the other text.
+func (c *compatCase) parseDirectives(text string) (words []string, rest string, err error) {
+	fields := map[string]*string{"since": &c.since, "derived": &c.derived, "kernel": &c.kernel, "directory": &c.directory,
+		"differs": &c.differs, "runtime": &c.runtime, "unordered": &c.unordered}
+	for strings.HasPrefix(text, "# ") {
+		line, after, _ := strings.Cut(text, "\n")
+		key, value, ok := strings.Cut(line[2:], ": ")
+		if !ok {
+			return nil, "", fmt.Errorf("not a directive: %s", line)
+		}
+		switch field := fields[key]; {
+		case key == "each":
+			words = strings.Fields(value)
+		case key == "needs":
+			c.needs = append(c.needs, strings.Fields(value)...)
+		case field != nil:
+			*field = value
+		default:
+			return nil, "", fmt.Errorf("unknown directive %q", key)
+		}
+		text = after
+	}
+	return words, text, nil
 }

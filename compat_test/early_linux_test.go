@@ -16,22 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// execWithoutThreads executes argv under a filter that lets clone(2) make no
-// thread, so no Go runtime can start. The C library makes threads with clone3(2),
-// which is allowed.
-func execWithoutThreads(argv []string) {
-	// offsets in struct seccomp_data, little-endian: number 0, low half of the first argument 16
-	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_CLONE, Jf: 3},
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 16},
-		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.CLONE_THREAD, Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EAGAIN)},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-	}
-	execFiltered(filter, argv)
-}
-
 // hasEarlyRun reports whether the flock under test can run without the Go
 // runtime, which depends on the system and on how it was built.
 func hasEarlyRun() bool {
@@ -98,7 +82,7 @@ func TestEarly(t *testing.T) {
 	w := newModeWorld(t, "early", oursPath)
 	w.under = []string{self, "without-threads"}
 	table := newTally("Early")
-	runEachCase(t, table, "", func(t *testing.T, c compatCase) {
+	runEachCase(t, table, everyFile, func(t *testing.T, c compatCase) {
 		reason := needsRuntime(c)
 		if c.differs != "" {
 			reason = "an intended difference"

@@ -10,6 +10,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// A filter is a program for seccomp. "self WORD COMMAND..." executes the command under the filter of that name.
+var filters = map[string]func() []unix.SockFilter{
+	"without-kernel-locks": withoutKernelLocks,
+	"without-byte-locks":   withoutByteLocks,
+	"without-kcmp":         withoutKcmp,
+	"without-threads":      withoutThreads,
+	"without-fork":         withoutFork,
+}
+
+func init() {
+	if len(os.Args) > 2 && filters[os.Args[1]] != nil {
+		execFiltered(filters[os.Args[1]](), os.Args[2:])
+	}
+}
+
+// Offsets in struct seccomp_data. Of the arguments it is the low half, on a little-endian machine.
+const (
+	callNumber     = 0
+	architecture   = 4
+	firstArgument  = 16
+	secondArgument = 24
+)
+
+func load(offset uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
+}
+
+func jump(k uint32, yes, no int) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: uint8(yes), Jf: uint8(no), K: k}
+}
+
+func and(k uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: k}
+}
+
+func fail(errno syscall.Errno) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)}
+}
+
+var allow = unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
+
 // lockCalls are the system calls for locks by architecture (arch/*/include/.../unistd.h). One filter contains all of
 // them, because one kernel can run programs of several architectures.
 var lockCalls = []struct {
@@ -25,54 +66,56 @@ var lockCalls = []struct {
 
 const canHideLocks = true
 
-// hideLocks executes argv under a filter that hides the kernel's locks: flock(2) fails with ENOSYS, open file description
-// locks fail with EINVAL.
-func hideLocks(argv []string) {
-	// offsets in struct seccomp_data, little-endian: number 0, architecture 4, low half of the second argument 24
-	load := func(offset uint32) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
-	}
-	jump := func(k uint32, yes, no int) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: uint8(yes), Jf: uint8(no), K: k}
-	}
-	answer := func(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
-	allow := answer(unix.SECCOMP_RET_ALLOW)
-
-	var filter []unix.SockFilter
+// withoutKernelLocks hides the kernel's locks: flock(2) fails with ENOSYS, open file description locks fail with EINVAL.
+func withoutKernelLocks() (filter []unix.SockFilter) {
 	for _, calls := range lockCalls {
-		body := []unix.SockFilter{load(0), jump(calls.flock, 0, 1), answer(unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS))}
+		body := []unix.SockFilter{load(callNumber), jump(calls.flock, 0, 1), fail(unix.ENOSYS)}
 		for i, number := range calls.fcntl {
 			body = append(body, jump(number, len(calls.fcntl)-i, 0))
 		}
-		body = append(body, allow, load(24),
+		body = append(body, allow, load(secondArgument),
 			jump(unix.F_OFD_GETLK, 3, 0), jump(unix.F_OFD_SETLK, 2, 0), jump(unix.F_OFD_SETLKW, 1, 0),
-			allow, answer(unix.SECCOMP_RET_ERRNO|uint32(unix.EINVAL)))
-		filter = append(filter, load(4), jump(calls.arch, 0, len(body)))
+			allow, fail(unix.EINVAL))
+		filter = append(filter, load(architecture), jump(calls.arch, 0, len(body)))
 		filter = append(filter, body...)
 	}
-	filter = append(filter, allow)
-
-	execFiltered(filter, argv)
+	return append(filter, allow)
 }
 
-func init() {
-	if len(os.Args) > 2 && os.Args[1] == "without-kcmp" {
-		forbidKcmp(os.Args[2:])
+// withoutByteLocks leaves flock(2) and hides open file description locks.
+func withoutByteLocks() []unix.SockFilter {
+	return []unix.SockFilter{
+		load(callNumber), jump(unix.SYS_FCNTL, 0, 5),
+		load(secondArgument), jump(unix.F_OFD_GETLK, 2, 0), jump(unix.F_OFD_SETLK, 1, 0), jump(unix.F_OFD_SETLKW, 0, 1),
+		fail(unix.EINVAL), allow,
 	}
 }
 
-// forbidKcmp executes argv under a filter that forbids kcmp(2), as container runtimes do.
-func forbidKcmp(argv []string) {
-	execFiltered([]unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_KCMP},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-	}, argv)
+// withoutKcmp forbids kcmp(2), as container runtimes do.
+func withoutKcmp() []unix.SockFilter {
+	return []unix.SockFilter{load(callNumber), jump(unix.SYS_KCMP, 0, 1), fail(unix.EPERM), allow}
 }
 
-// canForbidKcmp reports whether forbidKcmp works here: it runs a program that every system has.
+// canForbidKcmp reports whether that works here: it runs a program that every system has.
 func canForbidKcmp() bool { return succeeds("/proc/self/exe", "without-kcmp", "/bin/true") }
+
+// withoutThreads lets clone(2) make no thread, so no Go runtime can start. The C library makes threads with clone3(2), which
+// is allowed.
+func withoutThreads() []unix.SockFilter {
+	return []unix.SockFilter{
+		load(callNumber), jump(unix.SYS_CLONE, 0, 4),
+		load(firstArgument), and(unix.CLONE_THREAD), jump(0, 1, 0), fail(unix.EAGAIN), allow,
+	}
+}
+
+// withoutFork allows new threads but no child: clone(2) fails if the low byte of its first argument names a signal for the
+// parent.
+func withoutFork() []unix.SockFilter {
+	return []unix.SockFilter{
+		load(callNumber), jump(unix.SYS_CLONE, 0, 4),
+		load(firstArgument), and(0xff), jump(uint32(unix.SIGCHLD), 0, 1), fail(unix.EAGAIN), allow,
+	}
+}
 
 // execFiltered executes argv under a seccomp filter, in place of this process.
 func execFiltered(filter []unix.SockFilter, argv []string) {
@@ -85,6 +128,6 @@ func execFiltered(filter []unix.SockFilter, argv []string) {
 	if err == nil {
 		err = syscall.Exec(argv[0], argv, os.Environ())
 	}
-	fmt.Fprintln(os.Stderr, "cannot run with fewer locks:", err)
+	fmt.Fprintln(os.Stderr, "cannot run with fewer system calls:", err)
 	os.Exit(126)
 }

@@ -28,12 +28,6 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "without-kernel-locks" {
-		hideLocks(os.Args[2:])
-	}
-	if len(os.Args) > 2 && os.Args[1] == "without-threads" {
-		execWithoutThreads(os.Args[2:])
-	}
 	flag.Parse()
 	// The scripts mostly wait, so more of them can run than there are cores.
 	flag.Set("test.parallel", "6")
@@ -57,7 +51,7 @@ func TestMain(m *testing.M) {
 }
 
 func runAll(m *testing.M) (status int, err error) {
-	if cases, err = readCases(); err != nil {
+	if cases, err = readCases("cases"); err != nil {
 		return 1, err
 	}
 	if expected, err = readTranscripts(cases, false); err != nil {
@@ -88,8 +82,8 @@ func runAll(m *testing.M) (status int, err error) {
 	return status, nil
 }
 
-// leftovers returns the processes that the tests have left, on systems with a /proc that tells: workDir is in their PATH or
-// their command line.
+// leftovers returns the processes that the tests have left, on systems with a /proc that tells: workDir is in their PATH,
+// their command line or their working directory.
 func leftovers() (list string) {
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(50 * time.Millisecond) { // some are just ending
 		list = ""
@@ -97,8 +91,9 @@ func leftovers() (list string) {
 		for _, path := range paths {
 			text, _ := os.ReadFile(path)
 			line, _ := os.ReadFile(filepath.Dir(path) + "/cmdline")
+			dir, _ := os.Readlink(filepath.Dir(path) + "/cwd")
 			pid := filepath.Base(filepath.Dir(path))
-			if strings.Contains(string(text)+string(line), workDir) && pid != strconv.Itoa(os.Getpid()) {
+			if strings.Contains(string(text)+string(line)+dir, workDir) && pid != strconv.Itoa(os.Getpid()) {
 				list += fmt.Sprintf("%s: %q\n", pid, line)
 			}
 		}

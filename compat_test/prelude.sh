@@ -3,8 +3,10 @@
 #   await 'CONDITION'     wait until the condition is true; after a limit print that and exit with status 99
 #   hold [OPTION]... FILE  start a holder of the lock in the background, and wait until it has the lock
 #   rehold ...            the same with the reference
+#   python_holds CALL     start a holder in Python, which calls fcntl.CALL for the file f, such as 'flock(f, fcntl.LOCK_EX)'
 #   release               let all holders end, and wait until they have
 #   waiting FILE [N]      true if N (1) or more processes wait for a lock on FILE
+#   asleep [N]            true if N (1) or more flocks have started no command and sleep, as one that waits for a permit does
 #   mtime FILE             the time at which FILE was last changed, in seconds with nine decimals
 #   touch_in SECONDS FILE  set the modification time of FILE to SECONDS from now; SECONDS may be negative
 #   exclusive NAME CMD... run CMD, and print a line if another process runs "exclusive NAME" at the same time
@@ -16,8 +18,8 @@
 #   backend_program DIRECTORY NAME  make the program flock-NAME, which prints its words and exits with 7
 #   without_kcmp CMD...   run CMD where kcmp(2) is forbidden
 #
-# Where the kernel does not show who waits (no /proc/locks, or a directory lock), waiting is true after a short time: a
-# case must give the same answer if the waiter is late.
+# Where the kernel does not show who waits (no /proc/locks, or a directory lock), waiting is true a short time after asleep: a
+# case must give the same answer if a waiter is late. Where there is no /proc/PID/stat, asleep is always true.
 await() {
 	local tries=0
 	until eval "$1"; do
@@ -39,6 +41,15 @@ hold_with() {
 }
 hold() { hold_with flock "$@"; }
 rehold() { hold_with reflock "$@"; }
+python_holds() {
+	python3 -c "import fcntl, os, time
+f = open('f', 'w')
+fcntl.$1
+open('held', 'w')
+while not os.path.exists('go'): time.sleep(.01)" &
+	holders+=($!)
+	await '[ -e held ]'
+}
 release() {
 	echo >go
 	wait "${holders[@]}"
@@ -48,14 +59,19 @@ release() {
 waiting() {
 	local inode n
 	if [ -n "$NO_KERNEL_LOCKS" ] || ! [ -r /proc/locks ]; then
-		sleep .1
-		return 0
+		asleep "$2" && sleep .1
+		return
 	fi
 	inode=$(ls -diL -- "$1")
 	inode=${inode#"${inode%%[0-9]*}"}
 	inode=${inode%% *}
 	n=$(grep -c -e "-> .*:$inode [0-9]* [0-9EOF]*\$" /proc/locks)
 	[ "$n" -ge "${2:-1}" ]
+}
+asleep() {
+	! [ -r /proc/self/stat ] || cat /proc/[0-9]*/stat 2>/dev/null | awk -v session=$$ -v n="${1:-1}" '
+		$6 == session { parent[$4]; if ($2 ~ /^\((flock|qemu-)/ && $3 == "S") asleep[$1] }
+		END { for (pid in asleep) n -= !(pid in parent); exit n > 0 }'
 }
 moving() {
 	local mover try

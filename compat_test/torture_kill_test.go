@@ -135,6 +135,18 @@ func (p *process) wait(limit time.Duration) (syscall.WaitStatus, bool) {
 	}
 }
 
+// mustEnd reports an error if p does not end some time after the end of the torture, or fails although it must succeed.
+func (p *process) mustEnd(t *testing.T, end time.Time, succeed bool, what string) {
+	limit := time.Until(end) + tortureBound
+	status, ok := p.wait(limit)
+	switch {
+	case !ok:
+		t.Errorf("%s: still there %v later", what, limit)
+	case succeed && status != 0:
+		t.Errorf("%s: status %#x", what, int(status))
+	}
+}
+
 func (p *process) signal(s unix.Signal) { unix.PidfdSendSignal(p.fd, s, nil, 0) }
 
 // inject applies a fault to p, or to its children, which are the commands.

@@ -4,6 +4,7 @@ package compat_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -100,14 +101,7 @@ func tortureRemovals(t *testing.T, dir string, env []string, ways []form, long t
 					time.Sleep(rand.N(60 * time.Millisecond))
 				}
 				p.inject(s)
-				limit := time.Until(end) + tortureBound
-				status, ok := p.wait(limit)
-				switch {
-				case !ok:
-					t.Errorf("%s, %s, %s: still there %v later", way.name, mode, s, limit)
-				case s == noFault && status != 0:
-					t.Errorf("%s, %s: status %#x", way.name, mode, int(status))
-				}
+				p.mustEnd(t, end, s == noFault, fmt.Sprintf("%s, %s, %s", way.name, mode, s))
 				info, err := os.Stat(filepath.Join(dir, "f"))
 				if errors.Is(err, fs.ErrNotExist) {
 					removed.Add(1)

@@ -256,14 +256,7 @@ func torture(t *testing.T, way string, long time.Duration) {
 				}
 				time.Sleep(rand.N(30 * time.Millisecond))
 				p.inject(s)
-				limit := time.Until(end) + tortureBound
-				status, ok := p.wait(limit)
-				switch {
-				case !ok:
-					t.Errorf("%s, %s, %s: still there %v later", f.name, mode, s, limit)
-				case s < killFlock && status != 0:
-					t.Errorf("%s, %s, %s: status %#x", f.name, mode, s, int(status))
-				}
+				p.mustEnd(t, end, s < killFlock, fmt.Sprintf("%s, %s, %s", f.name, mode, s))
 			}
 		})
 	}

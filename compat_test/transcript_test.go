@@ -93,10 +93,10 @@ func transcriptFile(c compatCase, ours bool) string {
 	return filepath.Join("transcripts", c.file+".txt")
 }
 
-// heading returns the line of a transcript file above an answer: the name of the case and the hash of its script. The
-// script itself is only in the case file. If the hash differs, the script has changed since the answer was recorded.
+// heading returns the line of a transcript file above an answer: the name of the case that has the answer, and the hash of its
+// script. The script itself is only in the case file. If the hash differs, the script has changed since the answer was recorded.
 func heading(c compatCase) string {
-	return fmt.Sprintf("%s %.6x", c.name, sha256.Sum256([]byte(c.script)))
+	return fmt.Sprintf("%s %.6x", c.answer, sha256.Sum256([]byte(c.script)))
 }
 
 // readTranscripts returns the answer to every case, by name.
@@ -123,7 +123,7 @@ func readTranscripts(cases []compatCase, ours bool) (map[string]result, error) {
 			if r, err = parseResult(text); err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", path, c.name, err)
 			}
-		} else if texts[path][c.name] != "" {
+		} else if texts[path][c.answer] != "" {
 			r.flaw = outdated
 		}
 		found[c.name] = r
@@ -134,11 +134,13 @@ func readTranscripts(cases []compatCase, ours bool) (map[string]result, error) {
 func writeTranscripts(cases []compatCase, results map[string]result, ours bool) error {
 	texts := map[string]*strings.Builder{}
 	var order []string
+	written := map[string]bool{}
 	for _, c := range cases {
 		r := results[c.name]
-		if r.exit == "" || ours && c.differs == "" {
+		if r.exit == "" || ours && c.differs == "" || written[heading(c)] {
 			continue
 		}
+		written[heading(c)] = true
 		if strings.ContainsFunc(r.stdout+r.stderr, func(c rune) bool { return c != '\n' && c != '\t' && !strconv.IsPrint(c) }) {
 			return fmt.Errorf("case %s: output is not text; send it through od or cat -v", c.name)
 		}

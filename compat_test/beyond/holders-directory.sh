@@ -1,7 +1,8 @@
 --holders of a directory lock.
 
-### holders-on-another-machine
 # directory: only
+
+### holders-on-another-machine
 flock f true
 id=$(flock f sh -c 'ls .f.flock' | sed 's/^excl,//')
 # the fourth and fifth parts of an id are the machine and its boot
@@ -17,14 +18,12 @@ flock -n f echo in
 #> in
 
 ### holders-state-that-cannot-be-read
-# directory: only
 mkdir .f.flock; : >f
 flock --holders f; echo $?
 #> flock: f: cannot read: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
 #> 65
 
 ### holders-shows-only-the-living
-# directory: only
 flock -s -F f sh -c ': >has; exec sleep 100' & dead=$!
 await '[ -e has ]'
 flock --holders f | grep -c .
@@ -34,7 +33,6 @@ flock --holders f; echo $?
 #> 1
 
 ### holders-flock-dir
-# directory: only
 mkdir state
 export FLOCK_DIR=$PWD/state
 flock f sh -c 'flock --holders f >/dev/null; echo $?'
@@ -46,7 +44,6 @@ ls -A
 #> state
 
 ### holders-of-a-file-that-was-removed
-# directory: only
 
 # the lock is on the name
 flock -F f sh -c ': >has; exec sleep 100' & holder=$!
@@ -63,7 +60,6 @@ flock --holders f; echo $?
 #> 1
 
 ### holders-stopped-in-the-middle
-# directory: only
 
 # The state as a process leaves it that is stopped while it takes the lock: it keeps all others out.
 flock -F other sh -c ': >has; exec sleep 100' & stopped=$!
@@ -85,7 +81,6 @@ flock f echo in
 #> in
 
 ### holders-strangers-text-in-names
-# directory: only
 flock f true
 mv .f.flock/free ".f.flock/$(printf 'excl,77,5,a%%1B[31m%%0Ab%%C2%%9Bc%%E2%%80%%AEd%%FFe,m,b,n,,,z')"
 flock --holders f | sed 's;remove .*/dir;remove $DIR;'
@@ -99,7 +94,6 @@ flock f true 2>&1 | grep -o '[^/]*busy,7[^;]*'
 #> .f.flock: it has more than one token: busy,7,5?[31m???,h,m,b,n,,,z and excl,77,5,a%1B[31m%0Ab%C2%9Bc%E2%80%AEd%FFe,m,b,n,,,z
 
 ### holders-of-an-earlier-boot
-# directory: only
 # needs: mount root
 
 # Another boot id beside the same host name and machine-id: outside of containers that is this machine, started anew.

@@ -1,8 +1,9 @@
 State directories that are damaged or prepared by an attacker: one clear line, the right status, nothing changed.
 
+# directory: only
+
 ### hostile-link
 # needs: find-printf
-# directory: only
 tree() { find . -printf '%p %y %m %s %i %l\n' | sort; }
 : >f; mkdir elsewhere; : >elsewhere/free; ln -s elsewhere .f.flock
 before=$(tree)
@@ -14,7 +15,6 @@ flock f echo in; echo $?
 
 ### hostile-link-to-nothing
 # needs: find-printf
-# directory: only
 tree() { find . -printf '%p %y %m %s %i %l\n' | sort; }
 : >f; ln -s elsewhere .f.flock
 before=$(tree)
@@ -26,7 +26,6 @@ flock f echo in; echo $?
 
 ### hostile-file
 # needs: find-printf
-# directory: only
 tree() { find . -printf '%p %y %m %s %i %l\n' | sort; }
 : >f; echo mine >.f.flock
 before=$(tree)
@@ -40,7 +39,6 @@ flock -n -s f echo in; echo $?
 #> unchanged
 
 ### hostile-in-every-form
-# directory: only
 : >f; : >.f.flock
 exec 9<f
 for words in '9' '-u 9' '-n 9' '-w .01 9' '--fd 9 echo in' '-F f echo in' '-o f echo in' '-s f echo in' '--permits 2 f echo in' '--holders f' '--cooldown 9 f echo in'; do
@@ -52,7 +50,6 @@ flock f -c 'echo in'; echo $?
 #> 65
 
 ### hostile-unreadable
-# directory: only
 # needs: find-printf root setpriv
 : >f; chmod 666 f; chmod 777 .
 flock f true
@@ -65,7 +62,6 @@ setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
 #> unchanged
 
 ### hostile-unwritable
-# directory: only
 # needs: find-printf root setpriv
 : >f; chmod 666 f; chmod 777 .
 flock f true
@@ -77,7 +73,6 @@ setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
 #> unchanged
 
 ### hostile-directory-of-the-file-unwritable
-# directory: only
 # needs: root setpriv
 : >f; chmod 666 f; chmod 755 .
 setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
@@ -91,7 +86,6 @@ FLOCK_DIR=$PWD/state setpriv --reuid 65534 --clear-groups flock f echo in; echo 
 #> 0
 
 ### hostile-flock-dir-missing
-# directory: only
 : >f
 FLOCK_DIR=$PWD/missing flock f echo in 2>&1 | sed "s,/[^ ]*+dir+f,DIR+f,"; echo ${PIPESTATUS[0]}
 #> flock: f: cannot open: state directory DIR+f.flock: No such file or directory
@@ -100,7 +94,6 @@ ls -A
 #> f
 
 ### hostile-read-only
-# directory: only
 # needs: mount root
 : >f
 unshare -m sh -c 'mount --bind . /mnt && mount -o remount,bind,ro /mnt && cd /mnt && flock f echo in; echo $?'
@@ -114,7 +107,6 @@ unshare -m sh -c 'mount --bind . /mnt && mount --bind state /media && mount -o r
 #> 0
 
 ### hostile-read-only-with-a-state
-# directory: only
 # needs: mount root
 flock f true
 unshare -m sh -c 'mount --bind . /mnt && mount -o remount,bind,ro /mnt && cd /mnt && flock f echo in; echo $?'
@@ -124,7 +116,6 @@ ls .f.flock
 #> free
 
 ### hostile-disk-full
-# directory: only
 # needs: mount root
 cat >full.sh <<'END'
 # f and the root take two inodes
@@ -167,7 +158,6 @@ unshare -m sh full.sh
 #> free
 
 ### hostile-token-missing
-# directory: only
 : >f; mkdir .f.flock
 for o in '' -n -s '-w .01'; do flock $o f echo in; echo $?; done
 #> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
@@ -181,7 +171,6 @@ for o in '' -n -s '-w .01'; do flock $o f echo in; echo $?; done
 ls -A .f.flock
 
 ### hostile-token-doubled
-# directory: only
 flock f sh -c 'ls .f.flock >id'
 : >".f.flock/$(cat id)"
 ls .f.flock | sed 's/,.*/,ID/'
@@ -197,7 +186,6 @@ rm -r .f.flock; flock f echo in
 #> in
 
 ### hostile-names-that-cannot-be-read
-# directory: only
 flock f true
 : >.f.flock/shared,x
 flock f echo in; echo $?
@@ -208,7 +196,6 @@ ls .f.flock
 #> shared,x
 
 ### hostile-foreign-files
-# directory: only
 flock f true
 : >.f.flock/README; mkdir .f.flock/sub; : >.f.flock/.nfs001; : >".f.flock/a,b
 c"
@@ -221,7 +208,6 @@ echo $(ls -A .f.flock)
 #> .nfs001 README a,b c free sub
 
 ### hostile-staging-is-a-link
-# directory: only
 : >f; mkdir elsewhere; ln -s elsewhere .f.flock.new
 flock f echo in; echo $?
 #> flock: f: cannot clean up: state directory $DIR/.f.flock.new: it is a symbolic link, which is never made here; remove it
@@ -230,7 +216,6 @@ echo $(ls -A . elsewhere)
 #> .: .f.flock.new elsewhere f elsewhere:
 
 ### hostile-directory-of-a-directory-unwritable
-# directory: only
 # needs: root setpriv
 mkdir d
 setpriv --reuid 65534 --clear-groups flock d echo in; echo $?
@@ -239,7 +224,6 @@ setpriv --reuid 65534 --clear-groups flock d echo in; echo $?
 ls -A d
 
 ### hostile-removed-while-held
-# directory: only
 
 # somebody removes the state of a lock that is held: the holder ends as ever, and the next one starts anew
 hold f
@@ -253,7 +237,6 @@ ls -A .f.flock
 #> free
 
 ### hostile-killed-with-a-descriptor-of-its-own
-# directory: only
 flock --fd 9 sh -c ': >has; exec sleep 100' 9>lock & flock=$!
 await '[ -e has ]'
 kill -9 $flock
@@ -261,7 +244,6 @@ flock -n lock echo in; echo $?
 #> 1
 
 ### hostile-flock-dir-relative
-# directory: only
 
 # a relative path would mean a different place in each directory
 : >f; mkdir state
@@ -274,7 +256,6 @@ echo $(ls -A . state)
 #> .: f state state:
 
 ### hostile-token-removed-by-a-cleaner
-# directory: only
 # needs: linux
 flock f true
 touch -d '2001-02-03' .f.flock/free
@@ -287,7 +268,6 @@ flock f echo in
 #> in
 
 ### hostile-holder-that-cannot-be-looked-into
-# directory: only
 # needs: root setpriv
 
 # Another user cannot see that the descriptor was closed, and is told for whom it waits.

@@ -1,7 +1,8 @@
 Who owns a directory lock: the processes that have the open file, under any descriptor number.
 
-### owner-has-another-number
 # directory: only
+
+### owner-has-another-number
 # needs: linux
 exec 8>f
 flock 9 9>&8; flock -n f echo in; echo $?
@@ -19,7 +20,6 @@ flock -u 8; flock -n f echo in; echo $?
 #> 0
 
 ### owner-has-another-number-and-another-opening
-# directory: only
 # needs: linux
 exec 7>f 8>f
 flock 9 9>&8
@@ -34,7 +34,6 @@ flock -u 8; flock -n f echo in; echo $?
 #> 0
 
 ### owner-python
-# directory: only
 # needs: linux python3
 cat >hold.py <<'END'
 import subprocess
@@ -49,7 +48,6 @@ python3 -u hold.py
 #> 0
 
 ### owner-perl
-# directory: only
 # needs: linux perl
 perl -e '$| = 1; $^F = 100; open(F, ">f"); my $n = fileno(F);
 print system("flock -n 9 9>&$n"), "\n", system("flock -n f echo in") >> 8, "\n";
@@ -59,7 +57,6 @@ close(F); print system("flock -n f true"), "\n"'
 #> 0
 
 ### owner-node
-# directory: only
 # needs: linux node
 cat >hold.js <<'END'
 const {spawnSync} = require("child_process"), fs = require("fs");
@@ -76,35 +73,30 @@ node hold.js
 #> 0
 
 ### owner-moves-it-dash
-# directory: only
 # needs: linux dash
 moving dash 100
 #> never in
 #> in
 
 ### owner-moves-it-bash
-# directory: only
 # needs: linux bash
 moving bash 100
 #> never in
 #> in
 
 ### owner-moves-it-busybox
-# directory: only
 # needs: linux busybox
 moving 'busybox sh' 100
 #> never in
 #> in
 
 ### owner-moves-it-zsh
-# directory: only
 # needs: linux zsh
 moving zsh 100
 #> never in
 #> in
 
 ### owner-moves-it-while-a-function-runs
-# directory: only
 # needs: linux
 sh -c 'exec 9>f; flock 9; f() { : >has; until [ -e go ]; do sleep .01; done; }; f 9>&-; flock -n f echo in' & script=$!
 await '[ -e has ]'
@@ -113,7 +105,6 @@ for try in 1 2 3 4 5; do flock -n f echo in; done
 #> 1
 
 ### owner-closed-it-and-works-on
-# directory: only
 # needs: linux
 sh -c 'exec 9>f; flock 9; exec 9>&-; : >has; while :; do :; done' & script=$!
 await '[ -e has ]'
@@ -122,7 +113,6 @@ flock -n f echo in
 kill -9 $script
 
 ### owner-closed-it-and-sleeps
-# directory: only
 # needs: linux
 sh -c 'exec 9>f; flock 9; exec 9>&-; : >has; exec sleep 100' & script=$!
 await '[ -e has ]'
@@ -131,7 +121,6 @@ flock -n f echo in
 kill -9 $script
 
 ### owner-asks-again-by-another-opening
-# directory: only
 # needs: linux timeout
 timeout 20 sh -c 'exec 8>f; flock 8; exec 9>f; exec 8>&-; flock 9 && echo again; flock -n f echo in; echo $?
 exec 8>f; flock -n 8; echo $?; flock -u 9; flock -n 8; echo $?'
@@ -141,7 +130,6 @@ exec 8>f; flock -n 8; echo $?; flock -u 9; flock -n 8; echo $?'
 #> 0
 
 ### owner-has-it-still-when-asked-by-another-opening
-# directory: only
 # needs: linux
 exec 8>f; flock 8; exec 9>f
 flock -n 9; echo $?
@@ -151,7 +139,6 @@ for try in 1 2 3 4 5; do f 8>&-; echo $?; done | uniq
 #> 1
 
 ### owner-has-threads
-# directory: only
 # needs: linux python3
 cat >threads.py <<'END'
 import subprocess, threading
@@ -174,7 +161,6 @@ python3 threads.py
 #> 4
 
 ### owner-on-overlayfs
-# directory: only
 # needs: linux root mount
 cat >overlay.sh <<'END'
 mount -t tmpfs none /mnt && cd /mnt && mkdir lower upper work merged && : >lower/f && ln lower/f lower/g &&
@@ -194,7 +180,6 @@ unshare -m sh overlay.sh
 #> 0
 
 ### owner-outside-of-the-pid-namespace
-# directory: only
 # needs: linux root pidns
 exec 9>f
 unshare -pf --mount-proc flock 9; echo $?
@@ -211,13 +196,11 @@ flock -n f echo in
 #> in
 
 ### owner-first-of-its-pid-namespace
-# directory: only
 # needs: linux root pidns
 unshare -pf --mount-proc sh -c 'exec 9>f; (flock 9; :); flock -n f echo in; echo $?'
 #> 1
 
 ### owner-with-the-same-number-in-another-pid-namespace
-# directory: only
 # needs: linux root pidns
 unshare -pf --mount-proc flock --cooldown .01 f sh -c ': >has; until [ -e go ]; do sleep .01; done' & holder=$!
 await '[ -e has ]'
@@ -230,7 +213,6 @@ unshare -pf --mount-proc flock -n --cooldown 30 f echo in; echo $?
 : >go; wait $holder
 
 ### owner-without-kcmp
-# directory: only
 # needs: linux nokcmp
 exec 8>f
 without_kcmp flock 9 9>&8; flock -n f echo in; without_kcmp flock -n f echo in; echo $?
@@ -241,14 +223,12 @@ without_kcmp flock -u 9 9>&8; without_kcmp flock -n f echo in
 #> in
 
 ### owner-without-kcmp-asks-by-another-opening
-# directory: only
 # needs: linux nokcmp
 exec 8>f 9>f
 without_kcmp flock 8; without_kcmp flock -n 9; echo $?
 #> 1
 
 ### owner-becomes-flock
-# directory: only
 # needs: linux
 for how in '-n' '-n -F' '-n -o' '-w 20'; do
 	sh -c "exec 9>f; flock 9; exec 9>&-; exec flock $how f echo in"; echo $?

@@ -92,6 +92,7 @@ flock -n --permits 1 f echo in
 ### permits-waiter-killed
 hold --permits 1 f
 flock --permits 1 f echo never & waiter=$!
+await asleep
 kill -9 $waiter; wait $waiter; echo $?
 #> 137
 release

@@ -49,6 +49,7 @@ release
 hold --permits 1 f
 flock --permits 1 f echo in &
 flock -w 20 --permits 1 f echo in &
+await 'asleep 2'
 release
 wait
 #> in
@@ -100,6 +101,7 @@ release
 # a waiter for a permit holds nothing: once the holder is gone an exclusive lock can be had
 hold --permits 1 f
 flock --permits 1 f true & flock --permits 1 f true &
+await 'asleep 2'
 release
 wait
 flock -n f echo in

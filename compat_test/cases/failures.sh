@@ -194,68 +194,30 @@ strace -f -qqq -o trace -e trace=flock flock -w 9 f true; sed -n "s/.*\(flock(.*
 # kernel: the system calls that fail are those of kernel locks
 strace -f -qqq -o trace -e trace=openat,open flock f true; grep "\"f\"" trace | sed "s/.*AT_FDCWD, //; s/.*open(//"
 
-
 ### open-call-arguments-directory
 # needs: strace
 # kernel: the system calls that fail are those of kernel locks
 mkdir d
 strace -f -qqq -o trace -e trace=openat,open flock d true; grep "\"d\"" trace | sed "s/.*AT_FDCWD, //; s/.*open(//"
 
-
 ### no-unlock-call-at-the-end
 # needs: strace
 # kernel: the system calls that fail are those of kernel locks
 strace -f -qqq -o trace -e trace=flock flock f true; grep -c LOCK_UN trace
 
-### exec-EAGAIN
+### exec-errors
 # needs: strace
 cp "$(command -v sleep)" cmd
-strace -f -qqq -o trace -e trace=execve -e inject=execve:error=EAGAIN -P ./cmd flock f ./cmd 0; echo $?
+for error in EAGAIN EMFILE ENFILE ENOMEM EPERM; do
+	strace -f -qqq -o trace -e trace=execve -e inject=execve:error=$error -P ./cmd flock f ./cmd 0; echo $?
+done
 
-### exec-EAGAIN-no-fork
+### exec-errors-no-fork
 # needs: strace
 cp "$(command -v sleep)" cmd
-strace -f -qqq -o trace -e trace=execve -e inject=execve:error=EAGAIN -P ./cmd flock -F f ./cmd 0; echo $?
-
-### exec-EMFILE
-# needs: strace
-cp "$(command -v sleep)" cmd
-strace -f -qqq -o trace -e trace=execve -e inject=execve:error=EMFILE -P ./cmd flock f ./cmd 0; echo $?
-
-### exec-EMFILE-no-fork
-# needs: strace
-cp "$(command -v sleep)" cmd
-strace -f -qqq -o trace -e trace=execve -e inject=execve:error=EMFILE -P ./cmd flock -F f ./cmd 0; echo $?
-
-### exec-ENFILE
-# needs: strace
-cp "$(command -v sleep)" cmd
-strace -f -qqq -o trace -e trace=execve -e inject=execve:error=ENFILE -P ./cmd flock f ./cmd 0; echo $?
-
-### exec-ENFILE-no-fork
-# needs: strace
-cp "$(command -v sleep)" cmd
-strace -f -qqq -o trace -e trace=execve -e inject=execve:error=ENFILE -P ./cmd flock -F f ./cmd 0; echo $?
-
-### exec-ENOMEM
-# needs: strace
-cp "$(command -v sleep)" cmd
-strace -f -qqq -o trace -e trace=execve -e inject=execve:error=ENOMEM -P ./cmd flock f ./cmd 0; echo $?
-
-### exec-ENOMEM-no-fork
-# needs: strace
-cp "$(command -v sleep)" cmd
-strace -f -qqq -o trace -e trace=execve -e inject=execve:error=ENOMEM -P ./cmd flock -F f ./cmd 0; echo $?
-
-### exec-EPERM
-# needs: strace
-cp "$(command -v sleep)" cmd
-strace -f -qqq -o trace -e trace=execve -e inject=execve:error=EPERM -P ./cmd flock f ./cmd 0; echo $?
-
-### exec-EPERM-no-fork
-# needs: strace
-cp "$(command -v sleep)" cmd
-strace -f -qqq -o trace -e trace=execve -e inject=execve:error=EPERM -P ./cmd flock -F f ./cmd 0; echo $?
+for error in EAGAIN EMFILE ENFILE ENOMEM EPERM; do
+	strace -f -qqq -o trace -e trace=execve -e inject=execve:error=$error -P ./cmd flock -F f ./cmd 0; echo $?
+done
 
 ### lock-ENOLCK-on-a-network
 # needs: strace

@@ -400,12 +400,7 @@ wait
 ### python-flock-holds
 # needs: python3
 # kernel: the holder is another program, which uses kernel locks
-python3 -c "import fcntl, os, time
-f = open('f', 'w')
-fcntl.flock(f, fcntl.LOCK_EX)
-open('held', 'w')
-while not os.path.exists('go'): time.sleep(.01)" &
-await '[ -e held ]'
+python_holds 'flock(f, fcntl.LOCK_EX)'
 flock -n f echo in; echo $?
 flock f echo second &
 await 'waiting f'
@@ -415,12 +410,7 @@ wait
 ### python-flock-shared-holds
 # needs: python3
 # kernel: the holder is another program, which uses kernel locks
-python3 -c "import fcntl, os, time
-f = open('f', 'w')
-fcntl.flock(f, fcntl.LOCK_SH)
-open('held', 'w')
-while not os.path.exists('go'): time.sleep(.01)" &
-await '[ -e held ]'
+python_holds 'flock(f, fcntl.LOCK_SH)'
 flock -ns f echo in; echo $?
 flock -n f echo in; echo $?
 echo >go

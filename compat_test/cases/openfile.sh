@@ -170,7 +170,7 @@ busy_until_go
 
 ### caller-has-ended
 each_shell 'exec 9>lock; ( flock 9 & ); until [ -e seen ]; do sleep .01; done' '
-flock -n lock echo in' 'await "! flock -n lock true"; echo held; : >seen'
+flock -w 20 lock echo in' 'await "! flock -n lock true"; echo held; : >seen'
 
 ### caller-has-ended-of-another-user
 # needs: root setpriv
@@ -183,7 +183,7 @@ setpriv --reuid 65534 --clear-groups sh script & script=$!
 await '[ -e d/has ]'; cd d
 await '! flock -n lock true'; echo held
 : >seen; wait $script
-flock -n lock echo in
+flock -w 20 lock echo in
 
 ### killed-between-lock-and-unlock
 each_shell 'exec 9>lock; : >has; while :; do flock 9; flock -u 9; done' '

@@ -141,199 +141,56 @@ flock --verbose f true >out 2>err
 grep -c -e getting -e executing out
 grep -c -e getting -e executing err
 
-### abbrev-sh
+### abbrev-$each
+# each: sh sha shar share
 hold -s f
-flock -n --sh f echo in; echo $?
+flock -n --$each f echo in; echo $?
 release
 
-### abbrev-sha
+### abbrev-$each
+# each: e ex exc exclu exclusiv
 hold -s f
-flock -n --sha f echo in; echo $?
+flock -ns --$each f echo in; echo $?
 release
 
-### abbrev-shar
-hold -s f
-flock -n --shar f echo in; echo $?
-release
-
-### abbrev-share
-hold -s f
-flock -n --share f echo in; echo $?
-release
-
-### abbrev-e
-hold -s f
-flock -ns --e f echo in; echo $?
-release
-
-### abbrev-ex
-hold -s f
-flock -ns --ex f echo in; echo $?
-release
-
-### abbrev-exc
-hold -s f
-flock -ns --exc f echo in; echo $?
-release
-
-### abbrev-exclu
-hold -s f
-flock -ns --exclu f echo in; echo $?
-release
-
-### abbrev-exclusiv
-hold -s f
-flock -ns --exclusiv f echo in; echo $?
-release
-
-### abbrev-u
+### abbrev-$each
+# each: u un unl unloc
 exec 9>f
 flock 9
-flock --u 9; echo $?
+flock --$each 9; echo $?
 flock -n f echo free; echo $?
 
-### abbrev-un
-exec 9>f
-flock 9
-flock --un 9; echo $?
-flock -n f echo free; echo $?
-
-### abbrev-unl
-exec 9>f
-flock 9
-flock --unl 9; echo $?
-flock -n f echo free; echo $?
-
-### abbrev-unloc
-exec 9>f
-flock 9
-flock --unloc 9; echo $?
-flock -n f echo free; echo $?
-
-### abbrev-non
+### abbrev-$each
+# each: non nonb nonbl nonbloc
 hold f
-flock --non f echo in; echo $?
+flock --$each f echo in; echo $?
 release
 
-### abbrev-nonb
+### abbrev-$each
+# each: t ti time timeou w wa wai
 hold f
-flock --nonb f echo in; echo $?
+flock --$each .05 f echo in; echo $?
 release
 
-### abbrev-nonbl
+### abbrev-$each-eq.05
+# each: t timeo w wai
 hold f
-flock --nonbl f echo in; echo $?
+flock --$each=.05 f echo in; echo $?
 release
 
-### abbrev-nonbloc
+### abbrev-$each
+# each: con conf conflict conflict- conflict-exit conflict-exit-cod
 hold f
-flock --nonbloc f echo in; echo $?
+flock -n --$each 44 f echo in; echo $?
 release
 
-### abbrev-t
-hold f
-flock --t .05 f echo in; echo $?
-release
+### abbrev-$each
+# each: cl clo clos
+flock --$each f sh -c 'flock -n f echo in; echo $?'
 
-### abbrev-ti
-hold f
-flock --ti .05 f echo in; echo $?
-release
-
-### abbrev-time
-hold f
-flock --time .05 f echo in; echo $?
-release
-
-### abbrev-timeou
-hold f
-flock --timeou .05 f echo in; echo $?
-release
-
-### abbrev-t-eq.05
-hold f
-flock --t=.05 f echo in; echo $?
-release
-
-### abbrev-timeo-eq.05
-hold f
-flock --timeo=.05 f echo in; echo $?
-release
-
-### abbrev-w-eq.05
-hold f
-flock --w=.05 f echo in; echo $?
-release
-
-### abbrev-wai-eq.05
-hold f
-flock --wai=.05 f echo in; echo $?
-release
-
-### abbrev-w
-hold f
-flock --w .05 f echo in; echo $?
-release
-
-### abbrev-wa
-hold f
-flock --wa .05 f echo in; echo $?
-release
-
-### abbrev-wai
-hold f
-flock --wai .05 f echo in; echo $?
-release
-
-### abbrev-con
-hold f
-flock -n --con 44 f echo in; echo $?
-release
-
-### abbrev-conf
-hold f
-flock -n --conf 44 f echo in; echo $?
-release
-
-### abbrev-conflict
-hold f
-flock -n --conflict 44 f echo in; echo $?
-release
-
-### abbrev-conflict-
-hold f
-flock -n --conflict- 44 f echo in; echo $?
-release
-
-### abbrev-conflict-exit
-hold f
-flock -n --conflict-exit 44 f echo in; echo $?
-release
-
-### abbrev-conflict-exit-cod
-hold f
-flock -n --conflict-exit-cod 44 f echo in; echo $?
-release
-
-### abbrev-cl
-flock --cl f sh -c 'flock -n f echo in; echo $?'
-
-### abbrev-clo
-flock --clo f sh -c 'flock -n f echo in; echo $?'
-
-### abbrev-clos
-flock --clos f sh -c 'flock -n f echo in; echo $?'
-
-### abbrev-no-
-flock --no- f sh -c 'echo $PPID' >ppid
-[ "$(cat ppid)" = $$ ]; echo $?
-
-### abbrev-no-f
-flock --no-f f sh -c 'echo $PPID' >ppid
-[ "$(cat ppid)" = $$ ]; echo $?
-
-### abbrev-no-for
-flock --no-for f sh -c 'echo $PPID' >ppid
+### abbrev-$each
+# each: no- no-f no-for
+flock --$each f sh -c 'echo $PPID' >ppid
 [ "$(cat ppid)" = $$ ]; echo $?
 
 ### abbrev-verb-live
@@ -342,16 +199,9 @@ flock --verb f true
 ### abbrev-verbos
 flock --verbos f true
 
-### abbrev-h
-flock --h >out; echo $?
-grep -c -- --conflict-exit-code out
-
-### abbrev-he
-flock --he >out; echo $?
-grep -c -- --conflict-exit-code out
-
-### abbrev-hel
-flock --hel >out; echo $?
+### abbrev-$each
+# each: h he hel
+flock --$each >out; echo $?
 grep -c -- --conflict-exit-code out
 
 ### abbrev-vers
@@ -622,3 +472,27 @@ POSIXLY_CORRECT=1 flock -n f echo -n hi; echo $?
 flock a=b echo hi
 ls
 
+### noargs
+flock
+
+### unknown-long
+flock --bogus f true
+
+### unknown-long-eq
+flock --bogus=3 f true
+
+### missing-timeout
+flock --timeout
+
+### c-noarg
+flock f -c
+
+### c-two
+flock f -c a b
+
+### abbrev-verb
+# unordered: 2.43 can print the two lines in either order
+flock --verb f true
+
+### F-o
+flock -F -o f true

@@ -1,404 +1,25 @@
 Signals to flock itself: they kill it as they kill a C program, and the lock is released or stays with its other holders.
 
-### dies-waiting-of-HUP
+### dies-waiting-of-$each
+# each: HUP INT QUIT ILL TRAP ABRT BUS FPE USR1 SEGV USR2 PIPE ALRM TERM STKFLT XCPU XFSZ VTALRM PROF IO PWR SYS RTMIN RTMIN+3 RTMAX
 # needs: sigenv linux
 ulimit -c 0
 hold f
 env --default-signal flock f echo in &
 await 'waiting f'
-kill -HUP $!
-{ wait $!; } 2>/dev/null; echo $?
+kill -$each $!
+{ wait $!; } 2>/dev/null; echo $(($? - $(kill -l $each)))
 release
 flock -n f echo free
 
-### dies-waiting-of-INT
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -INT $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-QUIT
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -QUIT $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-ILL
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -ILL $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-TRAP
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -TRAP $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-ABRT
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -ABRT $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-BUS
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -BUS $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-FPE
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -FPE $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-USR1
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -USR1 $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-SEGV
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -SEGV $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-USR2
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -USR2 $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-PIPE
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -PIPE $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-ALRM
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -ALRM $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-TERM
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -TERM $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-STKFLT
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -STKFLT $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-XCPU
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -XCPU $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-XFSZ
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -XFSZ $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-VTALRM
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -VTALRM $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-PROF
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -PROF $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-IO
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -IO $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-PWR
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -PWR $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-SYS
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -SYS $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-RTMIN
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -RTMIN $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-RTMIN+3
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -RTMIN+3 $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-waiting-of-RTMAX
-# needs: sigenv linux
-ulimit -c 0
-hold f
-env --default-signal flock f echo in &
-await 'waiting f'
-kill -RTMAX $!
-{ wait $!; } 2>/dev/null; echo $?
-release
-flock -n f echo free
-
-### dies-running-of-HUP
+### dies-running-of-$each
+# each: HUP INT QUIT USR1 USR2 ALRM TERM PIPE RTMIN SEGV
 # needs: sigenv linux
 ulimit -c 0
 env --default-signal flock f sh -c 'echo >held; until [ -e go ]; do sleep .01; done; echo >done' &
 await '[ -e held ]'
-kill -HUP $!
-{ wait $!; } 2>/dev/null; echo $?
-flock -n f echo in; echo $?
-echo >go
-await '[ -e done ]'
-await 'flock -n f true'
-echo free
-
-### dies-running-of-INT
-# needs: sigenv linux
-ulimit -c 0
-env --default-signal flock f sh -c 'echo >held; until [ -e go ]; do sleep .01; done; echo >done' &
-await '[ -e held ]'
-kill -INT $!
-{ wait $!; } 2>/dev/null; echo $?
-flock -n f echo in; echo $?
-echo >go
-await '[ -e done ]'
-await 'flock -n f true'
-echo free
-
-### dies-running-of-QUIT
-# needs: sigenv linux
-ulimit -c 0
-env --default-signal flock f sh -c 'echo >held; until [ -e go ]; do sleep .01; done; echo >done' &
-await '[ -e held ]'
-kill -QUIT $!
-{ wait $!; } 2>/dev/null; echo $?
-flock -n f echo in; echo $?
-echo >go
-await '[ -e done ]'
-await 'flock -n f true'
-echo free
-
-### dies-running-of-USR1
-# needs: sigenv linux
-ulimit -c 0
-env --default-signal flock f sh -c 'echo >held; until [ -e go ]; do sleep .01; done; echo >done' &
-await '[ -e held ]'
-kill -USR1 $!
-{ wait $!; } 2>/dev/null; echo $?
-flock -n f echo in; echo $?
-echo >go
-await '[ -e done ]'
-await 'flock -n f true'
-echo free
-
-### dies-running-of-USR2
-# needs: sigenv linux
-ulimit -c 0
-env --default-signal flock f sh -c 'echo >held; until [ -e go ]; do sleep .01; done; echo >done' &
-await '[ -e held ]'
-kill -USR2 $!
-{ wait $!; } 2>/dev/null; echo $?
-flock -n f echo in; echo $?
-echo >go
-await '[ -e done ]'
-await 'flock -n f true'
-echo free
-
-### dies-running-of-ALRM
-# needs: sigenv linux
-ulimit -c 0
-env --default-signal flock f sh -c 'echo >held; until [ -e go ]; do sleep .01; done; echo >done' &
-await '[ -e held ]'
-kill -ALRM $!
-{ wait $!; } 2>/dev/null; echo $?
-flock -n f echo in; echo $?
-echo >go
-await '[ -e done ]'
-await 'flock -n f true'
-echo free
-
-### dies-running-of-TERM
-# needs: sigenv linux
-ulimit -c 0
-env --default-signal flock f sh -c 'echo >held; until [ -e go ]; do sleep .01; done; echo >done' &
-await '[ -e held ]'
-kill -TERM $!
-{ wait $!; } 2>/dev/null; echo $?
-flock -n f echo in; echo $?
-echo >go
-await '[ -e done ]'
-await 'flock -n f true'
-echo free
-
-### dies-running-of-PIPE
-# needs: sigenv linux
-ulimit -c 0
-env --default-signal flock f sh -c 'echo >held; until [ -e go ]; do sleep .01; done; echo >done' &
-await '[ -e held ]'
-kill -PIPE $!
-{ wait $!; } 2>/dev/null; echo $?
-flock -n f echo in; echo $?
-echo >go
-await '[ -e done ]'
-await 'flock -n f true'
-echo free
-
-### dies-running-of-RTMIN
-# needs: sigenv linux
-ulimit -c 0
-env --default-signal flock f sh -c 'echo >held; until [ -e go ]; do sleep .01; done; echo >done' &
-await '[ -e held ]'
-kill -RTMIN $!
-{ wait $!; } 2>/dev/null; echo $?
-flock -n f echo in; echo $?
-echo >go
-await '[ -e done ]'
-await 'flock -n f true'
-echo free
-
-### dies-running-of-SEGV
-# needs: sigenv linux
-ulimit -c 0
-env --default-signal flock f sh -c 'echo >held; until [ -e go ]; do sleep .01; done; echo >done' &
-await '[ -e held ]'
-kill -SEGV $!
-{ wait $!; } 2>/dev/null; echo $?
+kill -$each $!
+{ wait $!; } 2>/dev/null; echo $(($? - $(kill -l $each)))
 flock -n f echo in; echo $?
 echo >go
 await '[ -e done ]'
@@ -447,17 +68,11 @@ await '[ -e done ]'
 await 'flock -n f true'
 echo free
 
-### killed-by-KILL-under-close-frees-the-lock
+### killed-by-$each-under-close-frees-the-lock
+# each: KILL TERM
 flock -o f sh -c 'echo >held; until [ -e go ]; do sleep .01; done; echo >done' &
 await '[ -e held ]'
-{ kill -KILL $!; wait $!; } 2>/dev/null; echo $?
-flock -n f echo in; echo $?
-echo >go
-
-### killed-by-TERM-under-close-frees-the-lock
-flock -o f sh -c 'echo >held; until [ -e go ]; do sleep .01; done; echo >done' &
-await '[ -e held ]'
-{ kill -TERM $!; wait $!; } 2>/dev/null; echo $?
+{ kill -$each $!; wait $!; } 2>/dev/null; echo $(($? - $(kill -l $each)))
 flock -n f echo in; echo $?
 echo >go
 
@@ -494,12 +109,12 @@ await 'waiting f 2'
 release
 wait
 
-### ignored-TERM-is-ignored-while-waiting
+### ignored-$each-is-ignored-while-waiting
+# each: TERM USR1 USR2 PIPE ALRM HUP QUIT RTMIN
 hold f
-(trap '' TERM; exec flock f echo second) &
+(trap '' $each; exec flock f echo second) &
 await 'waiting f'
-kill -TERM $!
-kill -TERM $!
+kill -$each $!; kill -$each $!
 echo first
 release
 wait $!; echo $?
@@ -509,69 +124,6 @@ wait $!; echo $?
 await '[ -e held ]'
 kill -INT $!
 echo >go
-wait $!; echo $?
-
-### ignored-USR1-is-ignored-while-waiting
-hold f
-(trap '' USR1; exec flock f echo second) &
-await 'waiting f'
-kill -USR1 $!
-echo first
-release
-wait $!; echo $?
-
-### ignored-USR2-is-ignored-while-waiting
-hold f
-(trap '' USR2; exec flock f echo second) &
-await 'waiting f'
-kill -USR2 $!
-echo first
-release
-wait $!; echo $?
-
-### ignored-PIPE-is-ignored-while-waiting
-hold f
-(trap '' PIPE; exec flock f echo second) &
-await 'waiting f'
-kill -PIPE $!
-echo first
-release
-wait $!; echo $?
-
-### ignored-ALRM-is-ignored-while-waiting
-hold f
-(trap '' ALRM; exec flock f echo second) &
-await 'waiting f'
-kill -ALRM $!
-echo first
-release
-wait $!; echo $?
-
-### ignored-HUP-is-ignored-while-waiting
-hold f
-(trap '' HUP; exec flock f echo second) &
-await 'waiting f'
-kill -HUP $!
-echo first
-release
-wait $!; echo $?
-
-### ignored-QUIT-is-ignored-while-waiting
-hold f
-(trap '' QUIT; exec flock f echo second) &
-await 'waiting f'
-kill -QUIT $!
-echo first
-release
-wait $!; echo $?
-
-### ignored-RTMIN-is-ignored-while-waiting
-hold f
-(trap '' RTMIN; exec flock f echo second) &
-await 'waiting f'
-kill -RTMIN $!
-echo first
-release
 wait $!; echo $?
 
 ### ignored-ALRM-and-w
@@ -617,39 +169,14 @@ echo first
 release
 wait $!; echo $?
 
-### stopped-by-TSTP-while-waiting
+### stopped-by-$each-while-waiting
+# each: TSTP TTIN TTOU
 # needs: proc
 hold f
 set -m
 flock f echo second &
 await 'waiting f'
-kill -TSTP $!
-await 'grep -q ^State:.T /proc/$!/status'
-echo stopped
-kill -CONT $!
-release
-wait $!; echo $?
-
-### stopped-by-TTIN-while-waiting
-# needs: proc
-hold f
-set -m
-flock f echo second &
-await 'waiting f'
-kill -TTIN $!
-await 'grep -q ^State:.T /proc/$!/status'
-echo stopped
-kill -CONT $!
-release
-wait $!; echo $?
-
-### stopped-by-TTOU-while-waiting
-# needs: proc
-hold f
-set -m
-flock f echo second &
-await 'waiting f'
-kill -TTOU $!
+kill -$each $!
 await 'grep -q ^State:.T /proc/$!/status'
 echo stopped
 kill -CONT $!
@@ -686,9 +213,9 @@ wait $!; echo $?
 # needs: proc
 hold f
 flock -w .5 f echo in &
-await 'waiting f'
-kill -STOP $!
-await 'grep -q ^State:.T /proc/$!/status || ! kill -0 $!'
+await 'waiting f || ! kill -0 $! 2>/dev/null'
+kill -STOP $! 2>/dev/null
+await 'grep -qs ^State:.T /proc/$!/status || ! kill -0 $! 2>/dev/null'
 sleep .7
 kill -CONT $! 2>/dev/null
 wait $!; echo $?
@@ -748,7 +275,6 @@ kill -TERM $!
 { wait $!; } 2>/dev/null; echo $?
 echo >go
 await '[ -e done ]'
-
 
 ### ALRM-of-another-does-not-end-the-wait-of-w
 hold f

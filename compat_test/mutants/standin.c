@@ -512,10 +512,8 @@ parsed:
 		fail((code == ENOLCK || code == ENOMEM) && !M("lock-fails-with-65") ? 71 : 65, code, "%s", name);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &after);
-	if (timer_set && !M("leaves-timer") && !nonblock) {
-		timer_delete(timer);
-		signal(SIGALRM, SIG_DFL);
-	}
+	if (timer_set && !M("leaves-timer") && !nonblock) timer_delete(timer);
+	if (M("alarm-dies-afterwards")) signal(SIGALRM, SIG_DFL);
 	if (verbose) {
 		long us = (after.tv_sec - before.tv_sec) * 1000000 + (after.tv_nsec - before.tv_nsec) / 1000;
 		if (M("no-wait-time")) us = 0;
@@ -548,6 +546,7 @@ parsed:
 	if (M("ignores-int-while-running")) signal(SIGINT, SIG_IGN), signal(SIGQUIT, SIG_IGN);
 	int status = 0, got;
 	do got = waitpid(child, &status, M("stop-is-end") ? WUNTRACED : 0); while (got < 0 && errno == EINTR);
+	if (got < 0 && !M("waitpid-errors-pass")) fail(1, errno, "waitpid failed");
 	if (M("unlock-at-end")) flock(fd, LOCK_UN);
 	if (M("removes-file") && filename == 1) unlink(name);
 	if (M("always-exits-0")) exit(0);

@@ -40,12 +40,14 @@ if has '--permits*'; then
 	M permits-change-the-mode && [[ -e f ]] && chmod 640 f
 	M permits-write-into-the-file && echo permit >f
 	M permits-leave-something && : >f.permit
+	M permits-refuse-any-mode && has '-[sx]' && exit 64
 	if M permits-conflict-is-0; then "$REAL" "${words[@]}"; exit 0; fi
 fi
 # once succeeds the first time only; its mark is outside of the directory that the cases look at
 once() { if [[ -e ../once ]]; then return 1; fi; : >../once; }
-if M permits-lock-only-once && ! once && has -n; then exit 1; fi
+if M permits-lock-only-once && ! once && has '-[nw]'; then exit 1; fi
 if M permits-not-given-back && [[ ${words[0]} == -u ]]; then exit 0; fi
+if M permits-end-with-every-lock && [[ ${words[0]} == -u ]]; then "$REAL" --fcntl "${words[@]}"; fi
 
 if has '--cooldown*'; then
 	M cooldown-ignored && change --cooldown 'value='
@@ -71,6 +73,7 @@ elif M cooldown-for-everybody && ! has '--holders' && ! has -s && ! has -u && ! 
 	words=(--cooldown .001 "${words[@]}")
 fi
 
+if M remove-takes-a-value && has '--remove=*'; then real "${words[@]/#--remove=*/--remove}"; fi
 if has --remove && [[ $MUTANT == remove-* ]]; then
 	without=()
 	for word in "${words[@]}"; do [[ $word == --remove ]] || without+=("$word"); done

@@ -1,0 +1,418 @@
+--fcntl, --start and --length: locks of fcntl(2), of the whole file or of a range of bytes.
+
+# since: 2.43
+# kernel: only the kernel has fcntl(2) locks and byte ranges
+
+### fcntl-basic
+flock --fcntl f echo ok
+
+### fcntl-conflict
+hold --fcntl f
+flock --fcntl -n f echo no; echo $?
+release
+
+### fcntl-shared
+hold --fcntl -s f
+flock --fcntl -n -s f echo yes; flock --fcntl -n f echo no; echo $?
+release
+
+### fcntl-vs-flock
+hold --fcntl f
+flock -n f echo independent; echo $?
+release
+
+### fcntl-w-verbose
+hold --fcntl f
+flock --verbose --fcntl -w .1 f echo no; echo $?
+release
+
+### fcntl-fd-ro-ex
+touch f; exec 9<f; flock --fcntl 9; echo $?
+
+### fcntl-fd-wo-sh
+exec 9>f
+flock --fcntl -s 9; echo $?
+
+### fcntl-fd-rw
+exec 9<>f
+flock --fcntl 9; echo $?
+flock --fcntl -n f echo no; echo $?
+flock --fcntl -u 9; flock --fcntl -n f echo yes
+
+### fcntl-dir-ex
+mkdir d; flock --fcntl d echo ok
+
+### fcntl-dir-sh
+mkdir d; flock --fcntl -s d echo ok
+
+### fcntl-open-flags
+# needs: proc
+flock --fcntl f sh -c 'grep flags /proc/self/fdinfo/3'
+
+### fcntl-open-flags-s
+# needs: proc
+flock --fcntl -s f sh -c 'grep flags /proc/self/fdinfo/3'
+
+### fcntl-range-disjoint
+hold --start 0 --length 10 f
+flock -n --start 10 --length 5 f echo yes; echo $?
+release
+
+### fcntl-range-overlap
+hold --start 0 --length 10 f
+flock -n --start 9 --length 5 f echo no; echo $?
+release
+
+### fcntl-length-only
+hold --length 10 f
+flock -n --start 10 f echo yes; echo $?
+flock -n --start 9 f echo no; echo $?
+release
+
+### fcntl-suffixes
+for s in 1 1K 1k 1KiB 1KB 1kB 1M 1MiB 1G 1T 1P 1E 1.5K .5K 0x10 010 1Z 1Y 1Q 1b 1B ' 1' '1 ' -1 '' abc 1KiBB 99999999999999999999; do flock --start "$s" f true; echo "[$s] $?"; done
+
+### fcntl-length-bad
+for s in 0 -1 abc '' 8E 9E 16E 7E; do flock --length "$s" f true; echo "[$s] $?"; done
+
+### fcntl-start-overflow
+flock --start 7E --length 7E f true; echo $?
+
+### fcntl-vs-posix-python
+# needs: python3
+python_holds 'lockf(f, fcntl.LOCK_EX)'
+flock --fcntl -n f echo no; echo $?
+touch go
+wait
+
+### size-hexadecimal-KB
+# needs: proc
+flock --length 0x10KB f sh -c 'cat /proc/self/fdinfo/3 | grep lock | sed "s/.* //;s/^/end /"'
+
+### size-point-without-digits
+# needs: proc
+flock --length 1.K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### size-seven-tenths
+# needs: proc
+flock --length 0.7K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### size-quarter
+# needs: proc
+flock --length 0.25K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### size-one-and-a-half
+# needs: proc
+flock --length 1.5K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### size-one-and-a-twentieth
+# needs: proc
+flock --length 1.05K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### size-zero-Z
+# needs: proc
+flock --length 0Z f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### size-three-tenths
+# needs: proc
+flock --start 0.3M f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### size-one-Z
+flock --length 1Z f true
+
+### size-past-the-end
+flock --length 7.99E f true
+
+### size-7E
+# needs: proc
+flock --length 7E f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### size-0o
+flock --start 0o17 f true
+
+### size-octal
+# needs: proc
+flock --start 017 f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+
+### new-fcntl-open-flags-fd-number
+# derived: the file is opened as without --fcntl, but write-only
+# needs: proc
+flock --fcntl f sh -c "readlink /proc/self/fd/3" | sed "s,.*/,,"
+
+### new-fcntl-makes-the-file
+# derived: O_WRONLY|O_CREAT, mode 0666 less the umask
+# needs: linux
+umask 0
+flock --fcntl f true; stat -c "%a %s" f
+
+### new-fcntl-content-kept
+# derived: O_WRONLY|O_CREAT|O_NOCTTY: no O_TRUNC
+echo text >f
+flock --fcntl f true
+flock --fcntl -s f true
+cat f
+
+### new-fcntl-status
+# derived: the command's status
+flock --fcntl f sh -c "exit 6"; echo $?
+
+### new-fcntl-E
+# derived: conflict with -n
+hold --fcntl f
+flock --fcntl -n -E 12 f echo in; echo $?
+release
+
+### new-fcntl-shared-twice-exclusive-not
+# derived: shared and exclusive exclude each other
+hold --fcntl -s f
+hold --fcntl -s f
+flock --fcntl -n f echo in; echo $?
+release
+
+### new-fcntl-waits
+# derived: a wait ends when the holder ends
+hold --fcntl f
+flock --fcntl f echo second &
+await "waiting f"
+echo first
+release
+wait
+
+### new-fcntl-kind-of-lock
+# derived: F_OFD_SETLK: an OFDLCK over the whole file
+# needs: locks
+hold --fcntl f
+grep ":$(stat -c %i f) " /proc/locks | tr -s " " | cut -d" " -f2-4,7-
+release
+
+### new-range-in-proc-locks
+# derived: start and length of F_OFD_SETLK
+# needs: locks
+hold --start 1K --length 16 f
+grep ":$(stat -c %i f) " /proc/locks | tr -s " " | cut -d" " -f2-4,7-
+release
+
+### new-start-implies-fcntl
+# derived: --start implies --fcntl, which is independent of flock(2)
+hold f
+flock -n --start 0 f echo in; echo $?
+release
+
+### new-length-implies-fcntl
+# derived: --length implies --fcntl, which is independent of flock(2)
+hold f
+flock -n --length 0 f echo in; echo $?
+release
+
+### new-length-zero-is-to-the-end
+# derived: length 0 is to the end of the file
+hold --start 10 --length 0 f
+flock -n --start 99999 --length 1 f echo in; echo $?
+flock -n --length 10 f echo in; echo $?
+release
+
+### new-range-eq
+# derived: --name=value
+hold --start=10 --length=10 f
+flock -n --start=20 --length=1 f echo in; echo $?
+flock -n --start=19 --length=1 f echo in; echo $?
+release
+
+### new-range-abbreviated
+# derived: unique abbreviations
+hold --st 10 --l 10 f
+flock -n --sta 20 --len 1 f echo in; echo $?
+flock -n --sta 19 --leng 1 f echo in; echo $?
+release
+
+### new-range-shared
+# derived: shared and exclusive exclude each other
+hold -s --length 10 f
+flock -ns --length 10 f echo in; echo $?
+flock -n --length 10 f echo in; echo $?
+release
+
+### new-range-queue
+# derived: ranges that overlap wait, others do not
+hold --length 1 f
+flock --length 2 f echo second &
+await "waiting f"
+flock -n --start 2 f echo other
+echo first
+release
+wait
+
+### new-suffix-means-1024
+# derived: powers of 1024
+hold --start 1K --length 1 f
+flock -n --start 1024 --length 1 f echo in; echo $?
+flock -n --start 1000 --length 1 f echo in; echo $?
+release
+
+### new-suffix-KB-means-1000
+# derived: KB is 1000
+hold --start 1KB --length 1 f
+flock -n --start 1000 --length 1 f echo in; echo $?
+flock -n --start 1024 --length 1 f echo in; echo $?
+release
+
+### new-suffix-KiB-means-1024
+# derived: KiB is 1024
+hold --start 1KiB --length 1 f
+flock -n --start 1024 --length 1 f echo in; echo $?
+release
+
+### new-suffix-M
+# derived: powers of 1024
+hold --start 1M --length 1 f
+flock -n --start 1048576 --length 1 f echo in; echo $?
+release
+
+### new-suffix-fraction
+# derived: fractions with a suffix
+hold --start 1.5K --length 1 f
+flock -n --start 1536 --length 1 f echo in; echo $?
+flock -n --start 1535 --length 1 f echo in; echo $?
+release
+
+### new-start-hexadecimal
+# derived: hexadecimal by prefix
+hold --start 0x10 --length 1 f
+flock -n --start 16 --length 1 f echo in; echo $?
+flock -n --start 10 --length 1 f echo in; echo $?
+release
+
+### new-start-octal
+# derived: octal by prefix
+hold --start 010 --length 1 f
+flock -n --start 8 --length 1 f echo in; echo $?
+flock -n --start 10 --length 1 f echo in; echo $?
+release
+
+### new-fcntl-python-lockf-waits-for-ours
+# derived: F_OFD_SETLK and F_SETLK exclude each other
+# needs: python3
+hold --fcntl f
+python3 -c "import fcntl
+f = open('f', 'r+')
+try:
+    fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    print('in')
+except OSError as e:
+    print(e.strerror)"
+release
+
+### new-fcntl-python-range
+# derived: F_OFD_SETLK and F_SETLK exclude each other, byte by byte
+# needs: python3
+python_holds 'lockf(f, fcntl.LOCK_EX, 10, 100)'
+flock -n --start 90 --length 10 f echo before; echo $?
+flock -n --start 100 --length 1 f echo first; echo $?
+flock -n --start 109 --length 1 f echo last; echo $?
+flock -n --start 110 f echo after; echo $?
+echo >go
+wait
+
+### new-fcntl-killed-with-its-command
+# derived: the kernel releases when the holder dies
+flock --fcntl -F f sh -c 'echo >held; until [ -e go ]; do sleep .01; done' &
+await '[ -e held ]'
+flock --fcntl -n f echo in; echo $?
+{ kill -KILL $!; wait $!; } 2>/dev/null
+await 'flock --fcntl -n f true'
+echo free
+
+### new-fcntl-survives-a-killed-flock
+# derived: an open file description lock lives as long as the description
+flock --fcntl f sh -c 'echo >held; until [ -e go ]; do sleep .01; done; echo >done' &
+await '[ -e held ]'
+{ kill -KILL $!; wait $!; } 2>/dev/null
+flock --fcntl -n f echo in; echo $?
+echo >go
+await '[ -e done ]'
+await 'flock --fcntl -n f true'
+echo free
+
+### new-fcntl-o
+# derived: --close: flock keeps the lock, the command has no descriptor
+# needs: proc
+flock --fcntl -o f sh -c 'test -e /proc/self/fd/3; echo $?; flock --fcntl -n f echo in; echo $?'
+
+### new-fcntl-missing-directory
+# derived: 66: missing directory
+flock --fcntl no/f true; echo $?
+
+### new-fcntl-write-only-file
+# derived: exclusive opens write-only, shared read-only
+# needs: root setpriv
+umask 0
+flock --fcntl f true
+chmod 444 f
+setpriv --reuid 65534 --regid 65534 --clear-groups flock --fcntl f echo in; echo $?
+setpriv --reuid 65534 --regid 65534 --clear-groups flock --fcntl -s f echo in; echo $?
+
+### new-fcntl-verbose
+# derived: texts of --verbose
+hold --fcntl f
+flock --verbose --fcntl -n f echo no; echo $?
+release
+
+### new-fcntl-fd-unlock
+# derived: one lock per open file description
+exec 8<>f 9<>f
+flock --fcntl 9
+flock --fcntl -n 8; echo $?
+flock --fcntl -u 9
+flock --fcntl -n 8; echo $?
+
+### new-fcntl-fd-convert
+# derived: a lock replaces the earlier lock of the same open file description
+exec 8<>f 9<>f
+flock --fcntl -s 9
+flock --fcntl -s 8; echo $?
+flock --fcntl -n 9; echo $?
+flock --fcntl -u 8
+flock --fcntl -n 9; echo $?
+flock --fcntl -ns 8; echo $?
+flock --fcntl -s 9
+flock --fcntl -ns 8; echo $?
+
+### new-fcntl-unlock-part
+# derived: a lock can be split
+exec 8<>f 9<>f
+flock --fcntl 9
+flock -u --start 10 --length 10 9
+flock -n --start 10 --length 10 8; echo $?
+flock -n --start 9 --length 1 8; echo $?
+flock -n --start 20 --length 1 8; echo $?
+
+### new-fcntl-directory-read-only
+# derived: access(2) checks whether the file may be written before it is opened again: EROFS
+# needs: root mount
+unshare -m sh -c 'mkdir m; mount -t tmpfs -o ro none m; flock --fcntl m echo hi; echo $?; flock --fcntl -s m echo hi; echo $?'
+
+### new-fcntl-directory-not-mine
+# derived: access(2) checks whether the file may be written before it is opened again: EACCES
+# needs: root setpriv
+mkdir -m 755 d
+setpriv --reuid 65534 --regid 65534 --clear-groups flock --fcntl d echo hi; echo $?
+
+### new-fcntl-lock-stays-whole-without-proc
+# derived: flock(2) and fcntl(2) locks are independent
+# needs: root mount proc linux
+hidden() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@"; }
+exec 9<>f
+hidden flock --fcntl 9; echo $?
+hidden flock -u 9; echo $?
+hidden flock 9; echo $?
+grep OFDLCK /proc/self/fdinfo/9 | cut -d' ' -f8-
+hidden flock --fcntl -u 9; echo $?
+grep -c OFDLCK /proc/self/fdinfo/9
+
+### new-close-standard-error
+# derived: flock -o --fd 2 nonexistent: status 69 and no message
+exec 2>err
+flock --verbose -o --fd 2 nothing >/dev/null; echo $?
+cat err
+flock --verbose --fcntl -o f nothing >/dev/null 2>&-; echo $?
+cat f
