@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
@@ -217,51 +218,34 @@ func digest(s string) string {
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
-const hex = "0123456789ABCDEF"
-
 // escape writes every byte that is not a letter, a digit, one of "._-~" or one of more as %XX.
 func escape(s, more string) string {
-	plain := func(c byte) bool {
-		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
-			c == '.' || c == '_' || c == '-' || c == '~' || strings.IndexByte(more, c) >= 0
-	}
-	n := 0
-	for n < len(s) && plain(s[n]) {
-		n++
-	}
-	if n == len(s) {
-		return s
-	}
-	b := append(make([]byte, 0, len(s)+16), s[:n]...)
-	for i := n; i < len(s); i++ {
-		if c := s[i]; plain(c) {
-			b = append(b, c)
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("._-~"+more, c) >= 0 {
+			b.WriteByte(c)
 		} else {
-			b = append(b, '%', hex[c>>4], hex[c&15])
+			fmt.Fprintf(&b, "%%%02X", c)
 		}
 	}
-	return string(b)
+	return b.String()
 }
 
-func unescape(s string) (string, bool) {
-	if strings.IndexByte(s, '%') < 0 {
-		return s, true
-	}
-	var b []byte
-	for i := 0; i < len(s); i++ {
-		if s[i] != '%' {
-			b = append(b, s[i])
-			continue
+func unescape(s string) (plain string, ok bool) {
+	for {
+		before, after, found := strings.Cut(s, "%")
+		plain += before
+		if !found {
+			return plain, true
 		}
-		if i+2 >= len(s) {
+		if len(after) < 2 {
 			return "", false
 		}
-		hi, lo := strings.IndexByte(hex, s[i+1]), strings.IndexByte(hex, s[i+2])
-		if hi < 0 || lo < 0 {
+		c, err := strconv.ParseUint(after[:2], 16, 8)
+		if err != nil || after[:2] != strings.ToUpper(after[:2]) {
 			return "", false
 		}
-		b = append(b, byte(hi<<4|lo))
-		i += 2
+		plain, s = plain+string([]byte{byte(c)}), after[2:]
 	}
-	return string(b), true
 }
