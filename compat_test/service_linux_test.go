@@ -18,8 +18,9 @@ func init() {
 	}
 }
 
-// allowFewCalls executes argv under a filter that refuses all system calls but those that flock makes without the Go runtime.
-// systemd.exec(5) has all of them in @system-service. The kernel makes no thread: clone(2) has no CLONE_THREAD.
+// allowFewCalls executes argv under a filter that refuses all system calls but those that flock makes without the Go runtime,
+// and those that this Go program may make before it executes argv. systemd.exec(5) has all of them in @system-service. No Go
+// runtime can start: clone(2) makes no thread.
 func allowFewCalls(argv []string) {
 	allow := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
 	refuse := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}
@@ -33,7 +34,9 @@ func allowFewCalls(argv []string) {
 	const archPrctl = 158 // on amd64
 	for _, call := range []uint32{archPrctl, unix.SYS_EXECVE, unix.SYS_EXIT_GROUP, unix.SYS_OPENAT, unix.SYS_CLOSE, unix.SYS_FLOCK,
 		unix.SYS_FCNTL, unix.SYS_WAIT4, unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGRETURN, unix.SYS_CLOCK_GETTIME,
-		unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE} {
+		unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE,
+		unix.SYS_FUTEX, unix.SYS_WRITE, unix.SYS_RT_SIGPROCMASK, unix.SYS_SIGALTSTACK, unix.SYS_NANOSLEEP, unix.SYS_TGKILL,
+		unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MADVISE, unix.SYS_SCHED_YIELD} {
 		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: call, Jf: 1}, allow)
 	}
 	execFiltered(append(filter, refuse), argv)
@@ -61,12 +64,22 @@ func TestInService(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			own := filepath.Join(dir, "own")
+			if err := os.WriteFile(own, nil, 0o666); err != nil {
+				t.Fatal(err)
+			}
 			defer held.Close()
 			if err := unix.Flock(int(held.Fd()), unix.LOCK_EX); err != nil {
 				t.Fatal(err)
 			}
 			c := exec.Command(self, append([]string{"few-calls", oursPath}, strings.Fields(form.words)...)...)
 			c.Dir = dir
+			stdin, err := os.Open(own)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stdin.Close()
+			c.Stdin = stdin
 			out, _ := c.CombinedOutput()
 			if status := c.ProcessState.ExitCode(); status != form.status {
 				t.Errorf("status %d, want %d: %s", status, form.status, out)
