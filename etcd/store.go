@@ -82,7 +82,7 @@ func ask[T any](ctx context.Context, s *store, call func(ctx context.Context, c 
 
 // askAt is ask at another pace.
 func askAt[T any](ctx context.Context, s *store, p pace, call func(ctx context.Context, c *clientv3.Client) (T, error)) (answer T, err error) {
-	for pause := firstPause; ; pause = longer(pause) {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		used, err := s.login(ctx)
 		if err == nil {
 			answer, err = try(ctx, s, p, call)
@@ -100,9 +100,8 @@ func askAt[T any](ctx context.Context, s *store, p pace, call func(ctx context.C
 }
 
 // The pauses after a failed attempt grow, and differ from process to process.
-const firstPause = 50 * time.Millisecond
+const firstPause, longestPause = 50 * time.Millisecond, time.Second
 
-func longer(pause time.Duration) time.Duration { return min(2*pause, time.Second) }
 func jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) }
 
 // An attempt is one request to one member.
@@ -159,7 +158,7 @@ func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Con
 				return answer, err
 			}
 			next = time.After(jitter(pause))
-			pause = longer(pause)
+			pause = min(2*min(pause, p.second), longestPause)
 		case <-limit:
 			late = true
 		case <-ctx.Done():
