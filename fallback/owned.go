@@ -35,15 +35,15 @@ func OfFile(dir, path string, fd int, alone bool, holder func() (pid, number int
 		return nil, nil
 	}
 	owner, err := self()
-	number := fd
-	if !alone && err == nil {
-		var pid int
-		if pid, number = holder(); pid != owner.pid {
-			owner, err = process(pid)
-		}
-	}
 	if err != nil {
 		return nil, err
+	}
+	number := fd
+	if !alone {
+		pid, n := holder()
+		if o, err := process(pid); err == nil { // otherwise it has just ended
+			owner, number = o, n
+		}
 	}
 	owner.number, owner.file, owner.opened = number, identity, alone
 	f := openFile{fd: fd, marked: true, alone: alone, isDirectory: kind == openfile.Directory}
