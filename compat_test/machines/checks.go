@@ -176,8 +176,9 @@ func noFork(s *scene) {
 	s.free()
 }
 
+// The shell that reads at the end keeps the connection, and so the command its input, when flock is killed.
 func kill(s *scene) {
-	h := s.hold(c1, "FLOCK f "+inside)
+	h := s.hold(c1, "exec 2>/dev/null; FLOCK f "+inside+"; read x")
 	c1.must("kill -9 " + h.parent)
 	s.status(c2, "FLOCK -n f true", 1)
 	s.status(c1, "FLOCK -n f true", 1)
@@ -187,7 +188,7 @@ func kill(s *scene) {
 }
 
 func closed(s *scene) {
-	h := s.hold(c1, "FLOCK -o f "+inside)
+	h := s.hold(c1, "exec 2>/dev/null; FLOCK -o f "+inside+"; read x")
 	s.status(c2, "FLOCK -n f true", 1)
 	c1.must("kill -9 " + h.parent)
 	s.free()
@@ -324,7 +325,7 @@ func starvation(s *scene) {
 	defer s.run(c1, "FLOCK -w 60 f true") // until the workers are gone
 	defer workers.release()
 	began := time.Now()
-	switch out, status := s.run(c2, "timeout -s KILL 40 FLOCK f true"); status {
+	switch out, status := s.run(c2, "timeout -s KILL 40 FLOCK f true; exit $?"); status {
 	case 0:
 		s.result = "after " + seconds(time.Since(began))
 	case killed:
@@ -392,6 +393,7 @@ func serverCrash(scenes ...*scene) {
 	for _, s := range scenes {
 		holders = append(holders, s.hold(c1, "FLOCK f "+inside))
 	}
+	server.must("sync") // Samba answers before its disk has a change
 	server.crash()
 	boot(server)
 	time.Sleep(12 * time.Second) // the server's grace period, in which it gives no locks
