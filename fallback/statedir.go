@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"unicode/utf8"
+
+	"example.org/flock/internal/sys"
 )
 
 // maxName is the longest file name that filesystems agree on.
@@ -126,7 +128,7 @@ func (s *stateDir) open() error {
 			s.dir = dir
 			return nil
 		}
-		if !s.make || !errors.Is(err, fs.ErrNotExist) || n == maxMakes {
+		if !s.make || !isGone(err) || n == maxMakes {
 			return err
 		}
 		if err := makeState(s.path); err != nil {
@@ -157,7 +159,7 @@ var changes atomic.Int64
 func (s *stateDir) List() ([]string, error) {
 	defer changes.Load()
 	names, err := s.dir.names()
-	if err == nil && len(names) == 0 || errors.Is(err, fs.ErrNotExist) {
+	if err == nil && len(names) == 0 || isGone(err) {
 		// There always is a token. That there is nothing at all may mean that somebody removed the directory and
 		// we have the old one open.
 		if err = s.open(); err == nil {
@@ -209,7 +211,7 @@ func makeState(path string) error {
 	base := filepath.Base(path)
 	for n := 0; ; n++ {
 		err := makeIn(parent, base, maker.renewed().String())
-		if there, _ := parent.exists(base); there {
+		if there, _ := parent.exists(base); there || errors.Is(err, fs.ErrExist) { // NFS may not show it yet
 			err = nil
 		}
 		if e := cleanStaging(path); err == nil {
@@ -282,6 +284,9 @@ func cleanStaging(path string) error {
 	}
 	return err
 }
+
+// isGone reports whether a directory is not there any more: an NFS client that still knows it says ESTALE.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || sys.IsStale(err) }
 
 func ignoreAbsent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {

@@ -111,7 +111,8 @@ func (w *waiting) pause(blockers []record, passing bool) error {
 func (w *waiting) await(e watched, blockers []record, passing bool) error {
 	for {
 		now := w.Now()
-		if !passing && !w.told && now.Sub(w.started) >= waitingAfter {
+		isHeld := !passing && blockers[0].word != wait
+		if isHeld && !w.told && now.Sub(w.started) >= waitingAfter {
 			w.told = true
 			if w.lock.Waiting != nil {
 				w.lock.Waiting(&LockedError{Dir: w.lock.dir, Holders: w.holders(blockers)})

@@ -34,6 +34,8 @@ func CannotCreate(err error) bool { return says(err, "read only", "read-only", "
 
 func IsReadOnly(err error) bool { return says(err, "read only", "read-only") }
 
+func IsStale(error) bool { return false }
+
 func LacksPermission(err error) bool { return says(err, "permission denied") }
 
 // BadDescriptor is never true: no descriptor can be locked here.

@@ -45,6 +45,9 @@ func CannotCreate(err error) bool { return Is(err, syscall.EROFS, syscall.ENOSPC
 
 func IsReadOnly(err error) bool { return Is(err, syscall.EROFS) }
 
+// IsStale reports whether a file of a network filesystem was removed while the client still knew it.
+func IsStale(err error) bool { return Is(err, syscall.ESTALE) }
+
 func LacksPermission(err error) bool { return Is(err, syscall.EACCES, syscall.EPERM) }
 
 func BadDescriptor(err error) bool { return Is(err, syscall.EBADF) }

@@ -41,6 +41,8 @@ func CannotCreate(err error) bool {
 
 func IsReadOnly(err error) bool { return is(err, windows.ERROR_WRITE_PROTECT) }
 
+func IsStale(error) bool { return false }
+
 func LacksPermission(err error) bool {
 	return is(err, windows.ERROR_ACCESS_DENIED, windows.ERROR_PRIVILEGE_NOT_HELD)
 }
