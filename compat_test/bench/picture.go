@@ -22,15 +22,15 @@ type bar struct {
 }
 
 // draw returns a bar chart in SVG of the groups, with a line at 1, which is
-// util-linux. Bars are cut off at 2.
+// util-linux. Bars are cut off at 2.7.
 func draw(groups []group) string {
 	const (
-		wide, gap = 24, 20       // of a bar, and between groups
-		least     = 76           // width of a group, for its name
-		unit      = 150          // height of 1
-		top, left = 40, 50       // of the bars' area
-		most      = 2.0          // the highest bar
-		bottom    = top + 2*unit // where the bars stand
+		wide, gap = 24, 20    // of a bar, and between groups
+		least     = 76        // width of a group, for its name
+		unit      = 100       // height of 1
+		top, left = 40, 50    // of the bars' area
+		most      = 2.7       // the highest bar
+		bottom    = top + 270 // where the bars stand
 	)
 	colours := []string{"#0b7285", "#868e96", "#f08c00", "#5c940d", "#862e9c", "#c92a2a", "#1864ab", "#a61e4d"}
 	var names []string

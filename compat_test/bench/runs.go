@@ -65,7 +65,7 @@ func timeRuns(all []locker, rounds int) (groups []group) {
 		for i, l := range who {
 			m := micros(median(times[i]))
 			fmt.Printf("| %s | %.0f | %s |\n", l.name, m, ratio(m, base))
-			if base > 0 && l.name != directory {
+			if base > 0 {
 				g.bars = append(g.bars, bar{l.name, m / base})
 			}
 		}
