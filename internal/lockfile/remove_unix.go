@@ -7,12 +7,14 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/sys"
 )
 
 // IsNamed reports whether the name of the file is still that of the file which is open.
 func (f *File) IsNamed() bool {
 	var opened, named unix.Stat_t
-	return unix.Fstat(f.FD, &opened) == nil && unix.Stat(f.Name, &named) == nil && same(&opened, &named)
+	return unix.Fstat(f.FD, &opened) == nil && unix.Stat(f.Name, &named) == nil && sys.SameFile(&opened, &named)
 }
 
 // OpenToRemove opens a file that Remove would remove, without making one. The command does not inherit the descriptor.
@@ -38,7 +40,7 @@ func (f *File) Remove() error {
 	if err := checkRemovable(f.Name, &named); err != nil {
 		return err
 	}
-	if !same(&opened, &named) {
+	if !sys.SameFile(&opened, &named) {
 		return fs.ErrNotExist
 	}
 	return unix.Unlink(f.Name)
@@ -58,5 +60,3 @@ func checkRemovable(name string, stat *unix.Stat_t) error {
 	}
 	return nil
 }
-
-func same(a, b *unix.Stat_t) bool { return a.Dev == b.Dev && a.Ino == b.Ino }

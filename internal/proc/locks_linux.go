@@ -176,7 +176,7 @@ func locksOf(pid int, target *unix.Stat_t) (locks []kernelLock, open bool) {
 	descriptors, _ := os.ReadDir(dir + "/fd")
 	for _, d := range descriptors {
 		var stat unix.Stat_t
-		if unix.Stat(dir+"/fd/"+d.Name(), &stat) != nil || !sameFile(&stat, target) {
+		if unix.Stat(dir+"/fd/"+d.Name(), &stat) != nil || !sys.SameFile(&stat, target) {
 			continue
 		}
 		open = true
@@ -222,12 +222,6 @@ func stronger(a, b string) string {
 func hidden(pid int) bool {
 	_, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/fd")
 	return errors.Is(err, fs.ErrPermission)
-}
-
-// ConcealsDescriptors reports whether a process lives whose descriptors, or which itself, this user may not see.
-func ConcealsDescriptors(pid int) bool {
-	_, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/fd")
-	return err != nil && unix.Kill(pid, 0) != unix.ESRCH
 }
 
 // fileID names a file as /proc/locks does.

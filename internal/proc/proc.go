@@ -7,15 +7,15 @@
 //	Start(pid)                  the start time of a process, and whether it is alive
 //	Path(fd)                    the name under which a descriptor's file was opened
 //
-// What only Linux tells, the other systems share in untold.go, with the answers that are safe:
+// What only Linux tells, the other systems share in proc_unknown.go, with the answers that are safe:
 //
 //	Parent(pid)                 the parent of a process, 0 if that is unknown
 //	UserID(pid), Command(pid)   for people to read
-//	ConcealsDescriptors(pid)    whether a process lives whose descriptors this user may not see
-//	FileID(fd)                  the identity of an open file, FindDescriptor, SameOpenFile, OpenedFile.ClosedBy
+//	IsCaller, IsStopped, Age    what a process does, and since when
+//	Processes, Last, IsProcess  which processes there are
 //	KernelLocks(...)            who holds a kernel lock on a file, and who waits for one
 //
-// Linux alone has Descendants, which only code for Linux calls.
+// Linux alone has Descendants, IsEnding and Names, which only code for Linux calls.
 package proc
 
 // A Machine is this machine, and this run of its kernel. What a system does not tell is "".

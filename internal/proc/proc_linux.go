@@ -183,13 +183,12 @@ func Path(fd int) (string, error) {
 		return "", errors.New("cannot find the name of its file: " + sys.Text(err))
 	}
 	var byName, byNumber unix.Stat_t
-	if unix.Stat(path, &byName) != nil || unix.Fstat(fd, &byNumber) != nil || !sameFile(&byName, &byNumber) {
+	if unix.Stat(path, &byName) != nil || unix.Fstat(fd, &byNumber) != nil || !sys.SameFile(&byName, &byNumber) {
 		return "", errors.New("its file has no name any more")
 	}
 	return path, nil
 }
 
-func sameFile(a, b *unix.Stat_t) bool { return a.Dev == b.Dev && a.Ino == b.Ino }
 
 func firstLine(path string) string {
 	line, _, _ := strings.Cut(string(readSmall(path)), "\n")
