@@ -189,7 +189,6 @@ func Path(fd int) (string, error) {
 	return path, nil
 }
 
-
 func firstLine(path string) string {
 	line, _, _ := strings.Cut(string(readSmall(path)), "\n")
 	return line
