@@ -79,5 +79,5 @@ type Request struct {
 // stays.
 func (l *Lock) Started(pid int) {
 	l.file.heir, l.file.started = pid, time.Now()
-	l.watcher.Close()
+	go l.watcher.Close() // which can take longer than what was started
 }

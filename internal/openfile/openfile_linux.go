@@ -161,16 +161,16 @@ func (s Search) compare(dir string, number int) State {
 // may look into the process.
 //
 // A shell moves descriptors while a function runs, and a look that passes the old number and the new one at the wrong moments
-// sees neither: one look in 300 where a shell does nothing else. So where nothing is found while the table changes, In looks
-// again, and if it is to be careful, it does so a few times while the process runs.
+// sees neither: one look in four where a shell does nothing else. So where nothing is found while the table changes, In looks
+// again and again, and if it is to be careful, also where the process has run during the first look.
 func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
-	const most, mostRunning = 30, 3
+	const most = 30
 	dirs := []string{procDir(pid)}
+	before, runs := "", false
+	if careful {
+		before = runsOf(pid)
+	}
 	for tries := 0; tries < most; tries++ {
-		runs := ""
-		if careful {
-			runs = runsOf(pid)
-		}
 		all, changed := 0, false
 		for _, dir := range dirs {
 			found, n, moved, err := s.pass(dir)
@@ -182,20 +182,32 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 			}
 			numbers, all, changed = append(numbers, found...), all+n, changed || moved
 		}
-		switch {
-		case all == 0 && len(dirs) == 1:
+		if all == 0 && len(dirs) == 1 {
 			dirs = otherTables(pid)
 			changed = len(dirs) > 0
-		case careful && !changed && tries < mostRunning:
-			changed = runs == "" || runs != runsOf(pid)
 		}
-		if len(numbers) > 0 || !changed {
+		if len(numbers) > 0 {
+			break
+		}
+		if careful && tries == 0 {
+			runs = hasRun(pid, before)
+		}
+		if !changed && !runs {
 			break
 		}
 		tries += all / 20 // a long table always changes
+		if runs {
+			spin(rand.N(40 * time.Microsecond)) // so as not to keep step with the process
+		}
 	}
 	slices.Sort(numbers)
 	return numbers, true
+}
+
+// spin waits without giving up the processor, which would take much longer on a busy machine.
+func spin(d time.Duration) {
+	for start := time.Now(); time.Since(start) < d; {
+	}
 }
 
 // pass looks through the table of descriptors in a directory of /proc once. It returns the descriptors that are to be found,
@@ -227,7 +239,7 @@ func (s Search) pass(dir string) (numbers []int, all int, changed bool, err erro
 	return numbers, len(names), changed, err
 }
 
-// runsOf returns a word that changes when a process runs; "" while it runs. It knows the first thread only: programs with more
+// runsOf returns a word that changes when a process runs, "" while it runs. It knows the first thread only: programs with more
 // do not move descriptors.
 func runsOf(pid int) string {
 	fd, err := unix.Open(procDir(pid)+"status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -243,6 +255,18 @@ func runsOf(pid int) string {
 		return ""
 	}
 	return string(switches)
+}
+
+// hasRun reports whether a process may have run since runsOf returned before. A process that is about to sleep says so a moment
+// before that is counted.
+func hasRun(pid int, before string) bool {
+	for range 2 {
+		if before == "" || before != runsOf(pid) {
+			return true
+		}
+		spin(20 * time.Microsecond)
+	}
+	return false
 }
 
 // Find returns the number under which process pid has the open file that is our descriptor fd; number is looked at first,
