@@ -40,16 +40,20 @@ func kill(cmds []*exec.Cmd) {
 }
 
 // startHolder starts a run that holds the lock, and returns the function that
-// kills it.
+// ends its command.
 func startHolder(l locker) func() {
 	r, w, err := os.Pipe()
 	check(err)
-	cmds := start(l, 1, w, "/bin/sh", "-c", "echo; exec sleep 1000")
+	cmds := start(l, 1, w, "/bin/sh", "-c", "echo $$; exec sleep 1000")
 	w.Close()
-	_, err = r.Read(make([]byte, 1))
+	command := 0
+	_, err = fmt.Fscanln(r, &command)
 	check(err)
 	r.Close()
-	return func() { kill(cmds) }
+	return func() {
+		check(syscall.Kill(command, syscall.SIGKILL))
+		cmds[0].Wait()
+	}
 }
 
 // measureWaiting prints what one waiter costs: memory, threads, wake-ups.
