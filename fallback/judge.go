@@ -55,6 +55,18 @@ func (c *call) judgeEnough(s snapshot, rs []record, enough int) (js []judged, is
 	return js, isEnough
 }
 
+// judgeToken judges the token of the snapshot s. It is undecided if there is another by now: a short command has often ended
+// before its holder is looked at, and a search would be in vain.
+func (c *call) judgeToken(s snapshot) judged {
+	js, _ := c.glanceAt([]record{s.token}, 0)
+	if js[0].verdict == undecided {
+		if there, err := c.Exists(s.token.name); there || err != nil {
+			c.search(s, js)
+		}
+	}
+	return js[0]
+}
+
 // glanceAt judges the records rs by their own processes. If it is not 0, enough is how many that keep us out are enough: the
 // other records are not judged then. Those of permits come first: a permit too few would let one more in, while a shared lock
 // too few lets nobody in beside those that are left.

@@ -124,8 +124,10 @@ func (c *call) attempt() (wait []record, err error) {
 				return wait, nil
 			}
 		default:
-			j := c.judge(s, t)[0]
+			j := c.judgeToken(s)
 			switch {
+			case j.verdict == undecided:
+				continue
 			case j.verdict == ours && t.word == excl:
 				if done, err := c.convert(s, j.record); done || err != nil {
 					return nil, err
