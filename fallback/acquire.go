@@ -154,10 +154,13 @@ func (c *call) unlock() error {
 // sure is less than it takes until all process ids have been given out and come again.
 const sure = 500 * time.Millisecond
 
-// elsewhere looks for our open file, the one that answers for the owner o, in the processes that were started since we
-// started one. isOpen is true if somebody has it or may have it, and p is where it was found.
+// elsewhere looks for our open file, the one that answers for the owner o, in our descendants. isOpen is true if somebody has
+// it or may have it, and p is where it was found.
 func (c *call) elsewhere(o owner) (p *place, isOpen bool) {
 	look := func(pid int, careful bool) bool {
+		if !c.MayDescend(pid) {
+			return false
+		}
 		numbers, _ := c.In(c.searchFor(o), pid, careful)
 		for _, n := range numbers {
 			if same, known := c.IsOurs(place{pid, n}, o.mark); same || !known {
@@ -176,7 +179,7 @@ func (c *call) elsewhere(o owner) (p *place, isOpen bool) {
 	}
 	if !certain {
 		isOpen, certain = c.scan(func(pid int, careful bool) bool {
-			return pid != c.lock.owner.pid && c.StartedSince(pid, c.lock.owner) && look(pid, careful)
+			return pid != c.lock.owner.pid && look(pid, careful)
 		})
 	}
 	return p, isOpen || !certain

@@ -3,7 +3,6 @@ package fallback
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -20,9 +19,6 @@ const (
 	// abandoned is after how long without being renewed such an entry is removed.
 	abandoned = time.Minute
 )
-
-// isOfThisMachine reports whether a waiter is of this machine, in whatever pid namespace.
-func isOfThisMachine(waiter string) bool { return strings.Contains(waiter, here().part()) }
 
 // isDistant reports whether other machines have to do with the lock.
 func (w *waiting) isDistant(blockers []record) bool {

@@ -42,29 +42,27 @@ func (o owner) place() place { return place{o.pid, o.number} }
 
 // judge judges the records rs of the snapshot s.
 func (c *call) judge(s snapshot, rs ...record) []judged {
-	js, _ := c.judgeEnough(s, rs, 0)
+	js, _ := c.glanceAt(rs, 0)
+	c.search(s, js)
 	return js
 }
 
-// judgeEnough judges the records rs of the snapshot s; see glanceAt.
-func (c *call) judgeEnough(s snapshot, rs []record, enough int) (js []judged, isEnough bool) {
-	js, isEnough = c.glanceAt(rs, enough)
-	if !isEnough && slices.ContainsFunc(js, func(j judged) bool { return j.verdict == undecided }) {
-		c.search(s, js)
+// judgeCurrent is judge for an attempt; see glanceAt for enough. If a record that needs a search does not stand any more, as
+// when a short command has ended meanwhile, the snapshot is outdated, and nothing is judged.
+func (c *call) judgeCurrent(s snapshot, rs []record, enough int) (js []judged, isCurrent bool) {
+	js, isEnough := c.glanceAt(rs, enough)
+	if isEnough {
+		return js, true
 	}
-	return js, isEnough
-}
-
-// judgeToken judges the token of the snapshot s. It is undecided if there is another by now: a short command has often ended
-// before its holder is looked at, and a search would be in vain.
-func (c *call) judgeToken(s snapshot) judged {
-	js, _ := c.glanceAt([]record{s.token}, 0)
-	if js[0].verdict == undecided {
-		if there, err := c.Exists(s.token.name); there || err != nil {
-			c.search(s, js)
+	for _, j := range js {
+		if j.verdict == undecided {
+			if there, err := c.Exists(j.name); !there && err == nil {
+				return nil, false
+			}
 		}
 	}
-	return js[0]
+	c.search(s, js)
+	return js, true
 }
 
 // glanceAt judges the records rs by their own processes. If it is not 0, enough is how many that keep us out are enough: the
@@ -164,6 +162,9 @@ func (c *call) searchFor(o owner) openfile.Search {
 
 // search judges the records of js that are undecided: those whose open file is not at its place.
 func (c *call) search(s snapshot, js []judged) {
+	if !slices.ContainsFunc(js, func(j judged) bool { return j.verdict == undecided }) {
+		return
+	}
 	taken := c.takenPlaces(s, js)
 	for i := range js {
 		j := &js[i]

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -66,10 +67,9 @@ func (l *line) leave() {
 // that we are among the eldest, "" if we are.
 func (l *line) before(waiters []string) (ahead int, predecessor string) {
 	came, mode := arrivalOf(l.name), modeOfWaiter(l.name)
-	part := here().part()
 	var names []string
 	for _, name := range waiters {
-		if arrivalOf(name) < came && strings.Contains(name, part) {
+		if arrivalOf(name) < came && isOfThisMachine(name) {
 			ahead++
 			if modeOfWaiter(name) == mode {
 				names = append(names, name)
@@ -98,13 +98,17 @@ func first(names []string, n int, less func(a, b string) bool) (found []string) 
 	return found
 }
 
-// part returns what the names of all owners of a machine have in common.
-func (m machine) part() string {
+// ofThisMachine is what the names of all owners of this machine have in common.
+var ofThisMachine = sync.OnceValue(func() string {
+	m := here()
 	if m.boot != "" {
 		return "," + word(m.boot, maxBoot) + ","
 	}
 	return "," + word(m.host, maxHost) + "," + word(m.id, maxMachine) + ","
-}
+})
+
+// isOfThisMachine reports whether a waiter is of this machine, in whatever pid namespace.
+func isOfThisMachine(waiter string) bool { return strings.Contains(waiter, ofThisMachine()) }
 
 // parseWaiter reads the name of a waiter.
 func parseWaiter(name string) (o owner, m Mode, ok bool) {
@@ -121,9 +125,8 @@ func parseWaiter(name string) (o owner, m Mode, ok bool) {
 // wake wakes the two eldest waiters for each mode that are not stopped, ourselves apart.
 func (l *line) wake(waiters []string) {
 	byMode := map[string][]string{}
-	part := here().part()
 	for _, name := range waiters {
-		if name != l.name && strings.Contains(name, part) {
+		if name != l.name && isOfThisMachine(name) {
 			mode := modeOfWaiter(name)
 			byMode[mode] = append(byMode[mode], name)
 		}

@@ -124,10 +124,11 @@ func (c *call) attempt() (wait []record, err error) {
 				return wait, nil
 			}
 		default:
-			j := c.judgeToken(s)
-			switch {
-			case j.verdict == undecided:
+			js, isCurrent := c.judgeCurrent(s, []record{t}, 0)
+			if !isCurrent {
 				continue
+			}
+			switch j := js[0]; {
 			case j.verdict == ours && t.word == excl:
 				if done, err := c.convert(s, j.record); done || err != nil {
 					return nil, err
@@ -192,10 +193,13 @@ func (c *call) follow(j judged) record {
 	return r
 }
 
-// enter is what the one who has the token does with it. Neither done nor wait nor an error: the token was taken from
-// us, by somebody who thought us dead.
+// enter is what the one who has the token does with it. Neither done nor wait nor an error: the snapshot is outdated, or the
+// token was taken from us, by somebody who thought us dead.
 func (c *call) enter(s snapshot) (done bool, wait []record, err error) {
-	own, others, dead := c.sort(s)
+	own, others, dead, isCurrent := c.sort(s)
+	if !isCurrent {
+		return false, nil, nil
+	}
 	if err := c.remove(dead...); err != nil {
 		return false, nil, err
 	}
@@ -334,7 +338,7 @@ func (c *call) reached(s snapshot) (wait []record) {
 
 // sort judges the holders beside the token: all of them if one may be ours, otherwise those that count, and one of the
 // others, so that records of the dead do not pile up.
-func (c *call) sort(s snapshot) (own []record, others []judged, dead []record) {
+func (c *call) sort(s snapshot) (own []record, others []judged, dead []record, isCurrent bool) {
 	var rs []record
 	odd := -1
 	if len(s.holders) > 0 {
@@ -349,7 +353,7 @@ func (c *call) sort(s snapshot) (own []record, others []judged, dead []record) {
 			rs = append(rs, r)
 		}
 	}
-	js, _ := c.judgeEnough(s, rs, enough)
+	js, isCurrent := c.judgeCurrent(s, rs, enough)
 	for _, j := range js {
 		switch j.verdict {
 		case ours:
@@ -360,7 +364,7 @@ func (c *call) sort(s snapshot) (own []record, others []judged, dead []record) {
 			dead = append(dead, j.record)
 		}
 	}
-	return own, others, dead
+	return own, others, dead, isCurrent
 }
 
 // release gives up all that is ours.

@@ -247,7 +247,14 @@ func (s *simFlock) IsProcess(int) bool { return true }
 
 func (s *simFlock) Age(owner) time.Duration { return 0 }
 
-func (s *simFlock) StartedSince(pid int, o owner) bool { return pid >= o.pid }
+func (s *simFlock) MayDescend(pid int) bool {
+	for p := s.world.process(pid); p.pid > s.pid; p = s.world.process(p.parent) {
+		if p.parent == s.pid {
+			return true
+		}
+	}
+	return false
+}
 
 // The scripts of shells: words, and scripts in brackets.
 //

@@ -48,8 +48,8 @@ type system interface {
 	IsProcess(pid int) bool
 	// Age returns how long ago the process of an owner was started.
 	Age(owner) time.Duration
-	// StartedSince reports whether a process was started when the process of an owner was, or later.
-	StartedSince(pid int, o owner) bool
+	// MayDescend reports whether a process may be a descendant of this one.
+	MayDescend(pid int) bool
 }
 
 // thisSystem is the machine, for a contender with a descriptor of the locked file, or with none (-1).
@@ -84,7 +84,4 @@ func (thisSystem) IsProcess(pid int) bool    { return proc.IsProcess(pid) }
 
 func (thisSystem) Age(o owner) time.Duration { return proc.Age(o.start) }
 
-func (thisSystem) StartedSince(pid int, o owner) bool {
-	start, _ := proc.Start(pid)
-	return len(start) > len(o.start) || len(start) == len(o.start) && start >= o.start || start == ""
-}
+func (thisSystem) MayDescend(pid int) bool { return proc.MayDescend(pid) }

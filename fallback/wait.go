@@ -136,6 +136,7 @@ func (w *waiting) await(e watched, blockers []record, passing bool) error {
 // next returns how long to wait, and whether an attempt follows even if nothing happens.
 func (w *waiting) next(e watched, now time.Time, passing bool) (d time.Duration, isLast bool) {
 	d, isLast = e.longest, true
+	isOver := !w.Deadline.IsZero() && !now.Before(w.Deadline) // and what keeps us out is passing
 	switch {
 	case d == 0:
 		d = w.pauseTime/2 + rand.N(w.pauseTime)
@@ -143,6 +144,9 @@ func (w *waiting) next(e watched, now time.Time, passing bool) (d time.Duration,
 		w.pauseTime = min(w.pauseTime+w.pauseTime/4, max(lonePause, min(many, longestPause)))
 	case e.isNew:
 		d = shortestPause
+	case isOver:
+		d = busyPause
+	case e.look.Running != 0: // we are not among the eldest
 	case w.inDoubt:
 		d = doubtPause
 	case passing:
@@ -155,7 +159,7 @@ func (w *waiting) next(e watched, now time.Time, passing bool) (d time.Duration,
 			d, isLast = max(left, 0), last
 		}
 	}
-	if !w.Deadline.IsZero() {
+	if !w.Deadline.IsZero() && !isOver {
 		shorten(w.Deadline.Sub(now), true)
 	}
 	if w.ctx.Done() != nil { // no event tells that it is cancelled

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -83,6 +84,33 @@ func IsProcess(pid int) bool {
 	_, group, _ := bytes.Cut(status, []byte("\nTgid:\t"))
 	return err == nil && bytes.HasPrefix(group, []byte(strconv.Itoa(pid)+"\n"))
 }
+
+// MayDescend reports whether a process may be a descendant of this one. It was not started earlier then, and the first of its
+// ancestors that was is one of ours, or process 1: they adopt orphans.
+func MayDescend(pid int) bool {
+	start, adopters := lineage()
+	for {
+		s, ok := readStat(pid)
+		switch {
+		case !ok: // it has ended
+			return true
+		case len(s.start) < len(start) || len(s.start) == len(start) && s.start < start:
+			return false
+		case s.parent <= 1 || slices.Contains(adopters, s.parent):
+			return true
+		}
+		pid = s.parent
+	}
+}
+
+// lineage returns when this process was started, itself and its ancestors.
+var lineage = sync.OnceValues(func() (start string, pids []int) {
+	s, _ := readStat(os.Getpid())
+	for pid := os.Getpid(); pid > 0; pid = Parent(pid) {
+		pids = append(pids, pid)
+	}
+	return s.start, pids
+})
 
 // Age returns how long ago a process with this start time was started, see Start.
 func Age(start string) time.Duration {

@@ -13,6 +13,7 @@
 //	UserID(pid), Command(pid)   for people to read
 //	IsCaller, IsStopped, Age    what a process does, and since when
 //	Processes, Last, IsProcess  which processes there are
+//	MayDescend                  which of them may have inherited something from this one
 //	KernelLocks(...)            who holds a kernel lock on a file, and who waits for one
 //
 // Linux alone has Descendants, IsEnding and Names, which only code for Linux calls.

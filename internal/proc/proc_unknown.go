@@ -26,6 +26,8 @@ func Last() (int, error) { return 0, errors.ErrUnsupported }
 
 func IsProcess(int) bool { return false }
 
+func MayDescend(int) bool { return true }
+
 func Age(string) time.Duration { return math.MaxInt64 }
 
 func KernelLocks(name string, fd int) ([]LockHolder, error) {
