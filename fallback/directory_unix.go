@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/events"
+	"example.org/flock/internal/sys"
 )
 
 // A directory is an open directory. All names are resolved beneath it, so that nobody can put a symbolic link into the
@@ -47,8 +48,8 @@ func (s *stateDir) handle() events.Directory {
 	return events.Directory{FD: s.dir.fd, Name: s.path}
 }
 
-// names lists the directory with fewer system calls than os.File.
-func (d *directory) names() (names []string, err error) {
+// names lists the directory.
+func (d *directory) names() ([]string, error) {
 	// Opened anew each time: that is when an NFS client asks the server whether the directory has changed.
 	fd, err := unix.Openat(d.fd, ".", directoryFlags, 0)
 	if err == nil {
@@ -59,17 +60,7 @@ func (d *directory) names() (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b := make([]byte, 8192)
-	for {
-		n, err := unix.ReadDirent(fd, b)
-		if err == unix.EINTR {
-			continue
-		}
-		if n <= 0 {
-			return names, err
-		}
-		_, _, names = unix.ParseDirent(b[:n], -1, names)
-	}
+	return sys.Names(fd)
 }
 
 func (d *directory) exists(name string) (bool, error) {

@@ -218,7 +218,7 @@ func (s Search) pass(dir string) (numbers []int, all int, changed bool, err erro
 		return nil, 0, false, err
 	}
 	defer unix.Close(fd)
-	names, err := proc.Names(fd)
+	names, err := sys.Names(fd)
 	for _, name := range names {
 		// Sockets, pipes and the like have no path. To read the link is faster than to read the flags.
 		var link [64]byte
@@ -392,7 +392,7 @@ func otherTables(pid int) (dirs []string) {
 		return nil
 	}
 	defer unix.Close(fd)
-	names, _ := proc.Names(fd)
+	names, _ := sys.Names(fd)
 	for _, name := range names {
 		if thread, err := strconv.Atoi(name); err == nil && thread != pid {
 			dirs = append(dirs, task+"/"+name+"/")

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/sys"
 )
 
 // Processes returns the ids of all processes, in ascending order.
@@ -20,7 +22,7 @@ func Processes() (pids []int, err error) {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	names, err := Names(fd)
+	names, err := sys.Names(fd)
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
 			pids = append(pids, pid)
@@ -48,26 +50,6 @@ func Last() (int, error) {
 		err = syscall.ENOSYS
 	}
 	return pid, err
-}
-
-// Names reads the names in an open directory of /proc. There, unlike elsewhere, a call that does not fill the buffer has
-// reached the end.
-func Names(dir int) (names []string, err error) {
-	const longest = 24 + 256 // bytes that an entry takes
-	b := make([]byte, 8192)
-	for {
-		n, err := unix.ReadDirent(dir, b)
-		if err == unix.EINTR {
-			continue
-		}
-		if n <= 0 {
-			return names, err
-		}
-		_, _, names = unix.ParseDirent(b[:n], -1, names)
-		if n < len(b)-longest {
-			return names, nil
-		}
-	}
 }
 
 // IsProcess reports whether there is a process with this id, rather than a thread of one or nothing.

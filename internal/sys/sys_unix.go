@@ -25,6 +25,21 @@ func Sleep(d time.Duration) {
 	unix.Select(0, nil, nil, nil, &t)
 }
 
+// Names returns the names in an open directory from its position on, with fewer system calls than os.File.
+func Names(dir int) (names []string, err error) {
+	b := make([]byte, 8192)
+	for {
+		n, err := unix.ReadDirent(dir, b)
+		switch {
+		case err == unix.EINTR:
+		case n <= 0:
+			return names, err
+		default:
+			_, _, names = unix.ParseDirent(b[:n], -1, names)
+		}
+	}
+}
+
 // Text returns the text of an error, that of the C library for an errno: Go's begins in lower case.
 func Text(err error) string {
 	var errno syscall.Errno
