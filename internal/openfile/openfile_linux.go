@@ -201,7 +201,7 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 		}
 	}
 	slices.Sort(numbers)
-	return numbers, true
+	return slices.Compact(numbers), true
 }
 
 // spin waits without giving up the processor, which would take much longer on a busy machine.

@@ -1,0 +1,238 @@
+package openfile
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// mainThread runs what a child of the tests does, on the first thread: init functions run there.
+func init() {
+	if os.Getenv("FLOCK_TEST_OPENFILE") == "first thread ends" {
+		runtime.LockOSThread()
+		started := make(chan bool)
+		go func() {
+			runtime.LockOSThread()
+			started <- true
+			io.Copy(io.Discard, os.Stdin)
+			os.Exit(0)
+		}()
+		<-started
+		unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
+	}
+}
+
+func TestMain(m *testing.M) {
+	switch os.Getenv("FLOCK_TEST_OPENFILE") {
+	case "mark":
+		f, err := os.OpenFile(os.Args[1], os.O_RDWR, 0)
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Printf("%c", max(Set(int(f.Fd())), '-'))
+		f2, _ := os.OpenFile(os.Args[1], os.O_RDWR|unix.O_NONBLOCK, 0)
+		fmt.Printf("%c\n", max(Set(int(f2.Fd())), '-'))
+		os.Exit(0)
+	case "see":
+		var pid int
+		fmt.Sscan(os.Args[1], &pid)
+		numbers, visible := Search{Files: []string{IdentityOf(os.Args[2])}}.In(pid, true)
+		fmt.Println(Search{Files: []string{IdentityOf(os.Args[2])}}.At(pid, 3), numbers, visible)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// open opens a file anew for a test.
+func open(t *testing.T) *os.File {
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// start starts a process that has the file as its descriptor 3, and ends with the test.
+func start(t *testing.T, f *os.File, env, name string, args ...string) (pid int, in io.WriteCloser, out *bufio.Reader) {
+	c := exec.Command(name, args...)
+	c.Env = append(os.Environ(), env)
+	c.ExtraFiles = []*os.File{f}
+	in, err := c.StdinPipe()
+	pipe, err2 := c.StdoutPipe()
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		c.Wait()
+	})
+	return c.Process.Pid, in, bufio.NewReader(pipe)
+}
+
+func line(t *testing.T, r *bufio.Reader) string {
+	text, err := r.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(text)
+}
+
+func TestMarkFollowsTheOpenFile(t *testing.T) {
+	f := open(t)
+	fd := int(f.Fd())
+	_, identity := Stat(fd)
+	mark := Set(fd)
+	if mark == None || !Has(fd, mark) || identity != IdentityOf(f.Name()) {
+		t.Fatalf("mark %c, has it %v", mark, Has(fd, mark))
+	}
+	pid, in, out := start(t, f, "", "sh", "-c", "read x; exec 3>&-; echo closed; read x")
+	other, err := os.OpenFile(f.Name(), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	marked := Search{Files: []string{identity}, Mark: mark}
+	check := func(when string, want State, wantSame bool) {
+		t.Helper()
+		same, known := Same(pid, 3, os.Getpid(), fd)
+		ours, _ := IsOurs(pid, 3, fd, mark)
+		follows, _ := follows(procDir(pid), 3, fd, flags(t, fd), unix.O_NONBLOCK)
+		if got := marked.At(pid, 3); got != want || known && same != wantSame || ours != wantSame || follows != wantSame {
+			t.Errorf("%s: %v %v %v %v, want %v %v", when, got, same, ours, follows, want, wantSame)
+		}
+	}
+	check("in a child", Found, true)
+	if same, _ := IsOurs(pid, 3, int(other.Fd()), mark); same {
+		t.Error("another open file of the same file counts as the same")
+	}
+	if marked.At(os.Getpid(), int(other.Fd())) != Absent {
+		t.Error("the mark is seen at another open file")
+	}
+	fmt.Fprintln(in)
+	line(t, out)
+	check("closed", Absent, false)
+	in.Close()
+	syscall.Wait4(pid, nil, 0, nil)
+	check("ended", Gone, false)
+	Clear(fd, mark)
+	if Has(fd, mark) || marked.At(os.Getpid(), fd) != Absent {
+		t.Error("the mark stays")
+	}
+}
+
+func flags(t *testing.T, fd int) int {
+	flags, err := flagsOf(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flags
+}
+
+// A scan looks several times; each of its looks may miss a shell that does nothing but move descriptors, but seldom.
+func TestShellThatMovesDescriptors(t *testing.T) {
+	f := open(t)
+	_, identity := Stat(int(f.Fd()))
+	pid, _, out := start(t, f, "", "sh", "-c", "exec 7<&3 3<&-; echo; while :; do exec 9<&7 7<&-; exec 7<&9 9<&-; done")
+	t.Cleanup(func() { syscall.Kill(pid, syscall.SIGKILL) })
+	line(t, out)
+	s := Search{Files: []string{identity}}
+	missed := 0
+	for range 500 {
+		if numbers, visible := s.In(pid, true); len(numbers) == 0 || !visible {
+			missed++
+		}
+	}
+	if missed > 5 {
+		t.Errorf("%d of 500 looks missed the open file", missed)
+	}
+}
+
+func TestFirstThreadHasEnded(t *testing.T) {
+	f := open(t)
+	_, identity := Stat(int(f.Fd()))
+	pid, _, _ := start(t, f, "FLOCK_TEST_OPENFILE=first thread ends", os.Args[0])
+	await(t, func() bool {
+		text, _ := os.ReadFile(procDir(pid) + "stat")
+		return strings.Contains(string(text), ") Z ")
+	})
+	s := Search{Files: []string{identity}}
+	numbers, visible := s.In(pid, true)
+	if state := s.At(pid, 3); state != Found || !slices.Equal(numbers, []int{3}) || !visible {
+		t.Error(state, numbers, visible)
+	}
+}
+
+func await(t *testing.T, done func() bool) {
+	t.Helper()
+	for range 1_000_000 {
+		if done() {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Fatal("it does not come")
+}
+
+// asNobody returns the command that runs this test binary as another user, with another value of FLOCK_TEST_OPENFILE.
+func asNobody(t *testing.T, what string) []string {
+	if os.Getuid() != 0 {
+		t.Skip("needs another user: run it as root")
+	}
+	dir, err := os.MkdirTemp("/tmp", "openfile") // the way to t.TempDir is not for other users
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	self := filepath.Join(dir, "self")
+	text, err := os.ReadFile(os.Args[0])
+	if err != nil || os.WriteFile(self, text, 0o755) != nil || os.Chmod(dir, 0o755) != nil {
+		t.Fatal("cannot copy the test")
+	}
+	return []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "FLOCK_TEST_OPENFILE=" + what, self}
+}
+
+// A file of somebody else cannot get O_NOATIME; and O_NONBLOCK that was there before is no mark.
+func TestMarksOfForeignFile(t *testing.T) {
+	args := asNobody(t, "mark")
+	f := filepath.Join(filepath.Dir(args[len(args)-1]), "f")
+	if os.WriteFile(f, nil, 0o666) != nil || os.Chmod(f, 0o666) != nil {
+		t.Fatal("cannot make the file")
+	}
+	out, err := exec.Command(args[0], append(args[1:], f)...).CombinedOutput()
+	if string(out) != "n-\n" || err != nil {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+func TestProcessOfAnotherUserIsHidden(t *testing.T) {
+	args := asNobody(t, "see")
+	f := open(t)
+	pid, _, _ := start(t, f, "", "cat")
+	want := fmt.Sprintln(Hidden, []int{}, false)
+	for _, option := range []string{"hidepid=0", "hidepid=2"} {
+		script := `mount -t proc -o ` + option + ` proc /proc && exec "$@"`
+		c := exec.Command("unshare", append([]string{"-m", "sh", "-c", script, "sh"}, append(args, fmt.Sprint(pid), f.Name())...)...)
+		out, err := c.CombinedOutput()
+		if err != nil && strings.Contains(string(out), "mount:") {
+			t.Skip("cannot mount /proc here: ", string(out))
+		}
+		if string(out) != want || err != nil {
+			t.Errorf("%s: %q, %v; want %q", option, out, err, want)
+		}
+	}
+}
