@@ -166,7 +166,11 @@ func (w *waiting) next(e watched, now time.Time, passing bool) (d time.Duration,
 		shorten(cancelPause, false)
 	}
 	if !w.told {
-		shorten(w.started.Add(waitingAfter).Sub(now), passing)
+		tell := w.started.Add(waitingAfter)
+		if passing && tell.Before(now) {
+			tell = w.since.Add(stuck)
+		}
+		shorten(tell.Sub(now), passing)
 	}
 	return d, isLast
 }
