@@ -75,8 +75,8 @@ type Request struct {
 	Deadline time.Time // when to give up; zero: never
 }
 
-// Started says that process pid was started and has the open file. If somebody else has it when Unlock is called, the lock
-// stays.
+// Started says that process pid was started and has the open file. If a descendant of ours has it when Unlock is called, the
+// lock stays.
 func (l *Lock) Started(pid int) {
 	l.file.heir, l.file.started = pid, time.Now()
 	go l.watcher.Close() // which can take longer than what was started
