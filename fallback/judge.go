@@ -6,7 +6,7 @@ import (
 	"example.org/flock/internal/openfile"
 )
 
-// A record whose owner has a number stands for an open file: the lock lasts as long as somebody has that open, whoever it
+// A record whose owner names a file stands for an open file: the lock lasts as long as somebody has that open, whoever it
 // is. The open file has a mark, which the kernel keeps exactly as long. This file finds the open file that answers for a
 // record.
 //
@@ -107,7 +107,7 @@ func (c *call) glance(r record) (v verdict, isGone bool) {
 	case dead:
 		return gone, true
 	}
-	if r.word == busy || o.number < 0 {
+	if r.word == busy || o.file == "" {
 		return c.judgeProcess(o), false
 	}
 	switch c.At(c.searchFor(o), o.place()) {

@@ -20,10 +20,10 @@ type owner struct {
 	start string // the system's own start time of the process, an opaque word; "" where it cannot be known
 	machine
 
-	number int           // of the descriptor; -1: the lock is the process's
+	number int           // of the descriptor, -1: none
 	mark   openfile.Mark // of the open file
 	opened bool          // whether the process opened the file itself: only processes that were made later can have it
-	file   string        // identity of the locked file; of a waiter, the mode that it waits for
+	file   string        // identity of the locked file, "": the lock is the process's; of a waiter, the mode that it waits for
 	nonce  string        // makes the name unique in history
 }
 
