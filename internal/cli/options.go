@@ -281,6 +281,8 @@ func (p *parser) checkRemove() error {
 		with = "--unlock: a lock is needed to remove the file"
 	case o.NoFork:
 		with = "--no-fork: nobody would be left to remove the file"
+	case o.Queued:
+		with = "--queue, whose places are in the file"
 	case o.Cooldown > 0:
 		with = "--cooldown, whose end is kept in the file"
 	case p.ranged:
@@ -296,6 +298,9 @@ func (p *parser) checkRemove() error {
 // checkSystem refuses options that this system does not support.
 func (p *parser) checkSystem() error {
 	o := &p.o
+	if o.Queued && o.Backend != Directory && kernlock.HasFlock && !kernlock.HasOFD {
+		return &UsageError{Text: "--queue needs --backend directory: this system has no open file description locks"}
+	}
 	if kernlock.HasFlock || o.Backend == Other {
 		return nil // if a kind of lock is missing, its lock call reports that
 	}

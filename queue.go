@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"example.org/flock/fallback"
+	"example.org/flock/internal/cli"
+	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/lockfile"
+)
+
+// --queue N: at most N wait. Each has a place, which goes with its process: natively a byte, locked by an open file of its
+// own; with the directory lock a permit of another directory lock, which is inside of the state directory. A place is given up when
+// the lock is held, before the command starts. So who finds all places taken knows that another command is yet to start.
+
+// acquire takes the lock. Before it waits, it looks whether it must: for a place, and for somebody to report.
+func (a *attempt) acquire() (l heldLock, err error) {
+	if a.Reports {
+		if a.Close && len(a.Command) == 0 {
+			n := strconv.Itoa(a.FD)
+			a.out.Warn("-o does nothing to a descriptor: give " + n + ">&- to what must not keep the lock")
+		}
+		defer func() { a.reportRefusal(err) }()
+	}
+	if a.Nonblock || !a.Queued && !a.Reports {
+		return a.take()
+	}
+	var own *lockfile.File // for the place
+	if a.Queued && a.Backend != cli.Directory && kernlock.HasFlock {
+		if own, err = a.openForQueue(); err != nil {
+			return nil, err
+		}
+		defer own.Close()
+	}
+	deadline := a.deadline
+	a.deadline = time.Unix(0, 0)
+	l, err = a.take()
+	a.deadline = deadline
+	if err != kernlock.ErrTimeout {
+		return l, err
+	}
+	if a.Queued && !a.inDirectory {
+		if err := kernlock.TakePlace(own.FD, a.Queue); err == kernlock.ErrConflict {
+			return nil, err
+		} else if err != nil {
+			return nil, &fileError{queueing, a.file.Name, err}
+		}
+	} else if a.Queued {
+		place, err := a.takeDirectoryPlace()
+		if err != nil {
+			return nil, err
+		}
+		defer place.Unlock()
+	}
+	if a.Reports {
+		defer a.reportLater()()
+	}
+	return a.take()
+}
+
+// openForQueue opens the lock file for a place in its queue.
+func (a *attempt) openForQueue() (*lockfile.File, error) {
+	if a.file.Network() != lockfile.Local {
+		return nil, &fileError{queueingOnNetwork, a.file.Name, nil}
+	}
+	own, err := a.file.Again()
+	if err != nil {
+		return nil, &fileError{queueing, a.file.Name, err}
+	}
+	return own, nil
+}
+
+// takeDirectoryPlace takes a place in the queue for a directory lock.
+func (a *attempt) takeDirectoryPlace() (*fallback.Lock, error) {
+	dir, path, err := stateDir(a.file)
+	if err != nil {
+		return nil, a.directoryError(err)
+	}
+	place, err := fallback.OfProcess(filepath.Join(dir, "queue"), path, os.Getpid(), -1)
+	if err != nil {
+		return nil, a.directoryError(err)
+	}
+	for {
+		err := place.TryPermit(a.Queue)
+		var held *fallback.LockedError
+		switch {
+		case !errors.As(err, &held):
+			return place, a.directoryError(err)
+		case held.Holders[0].Mode != fallback.Busy:
+			a.out.WarnVerbose("the queue: " + held.Error())
+			return nil, kernlock.ErrConflict
+		case !a.deadline.IsZero() && time.Now().After(a.deadline):
+			return nil, kernlock.ErrTimeout
+		}
+		// A process was stopped while it tried to take a place. Whether it has one is not known yet.
+	}
+}
