@@ -44,7 +44,6 @@ func (noLock) Leave()        {}
 
 // lockDirectory takes or releases the directory lock.
 func (a *attempt) lockDirectory() (heldLock, error) {
-	a.inDirectory = true
 	if a.Op == kernlock.Unlock && a.file.ByName {
 		return noLock{}, nil
 	}

@@ -20,8 +20,6 @@ type attempt struct {
 	deadline time.Time // zero: none
 	answer   error     // of the first lock call, if that has been made already
 	child    *command.Child
-
-	inDirectory bool // the lock is the directory lock
 }
 
 // A heldLock is a lock that is held.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
 	"math"
@@ -157,7 +156,7 @@ func (l listing) row() (row []string, ok bool) {
 	if l.pid != 0 {
 		row[0] = strconv.Itoa(l.pid)
 	}
-	if l.note == "" && l.pid != 0 {
+	if l.isSeen() {
 		if row[2], row[3] = userOf(l.pid), proc.Command(l.pid); row[3] == "" {
 			return row, false
 		}
@@ -242,51 +241,55 @@ func targetName(o *cli.Options) string {
 // stateOf says why the lock cannot be had, as far as that is known.
 func stateOf(o *cli.Options) string {
 	list, _, _ := listHolders(namedFile(o), o)
+	cooldown := slices.IndexFunc(list, func(l listing) bool { return l.free })
 	holder, more := eldest(list)
-	if last := len(list) - 1; holder.mode == "" && o.Cooldown > 0 && last >= 0 && list[last].free {
-		return "in its cooldown " + list[last].note
+	if holder.mode == "" && cooldown >= 0 && o.Cooldown > 0 {
+		return "in its cooldown " + list[cooldown].note
 	}
-	age := ""
-	if a := holder.age(); a > 0 {
-		age = ", running for " + output.FormatAge(a)
+	if age := holder.age(); age > 0 {
+		more = ", running for " + output.FormatAge(age) + more
 	}
-	return "held by " + holder.name() + age + more
+	return "held by " + holder.name() + more
 }
 
 // eldest returns the eldest of the processes that hold the lock, the zero listing if there is none, and how many more there
 // are. Children of others, from which they have it, do not count, nor does this process.
-func eldest(list []listing) (l listing, more string) {
-	list = slices.DeleteFunc(list, func(l listing) bool { return l.waiting || l.free || l.pid == os.Getpid() })
-	isChild := func(l listing) bool {
-		parent := 0
-		if l.note == "" && l.pid != 0 {
-			parent = proc.Parent(l.pid)
-		}
-		return parent != 0 && slices.ContainsFunc(list, func(l listing) bool { return l.pid == parent })
-	}
+func eldest(list []listing) (first listing, more string) {
 	var holders []listing
 	for _, l := range list {
-		if !isChild(l) {
+		if !l.waiting && !l.free && l.pid != os.Getpid() && (!l.isSeen() || proc.Command(l.pid) != "") {
 			holders = append(holders, l)
 		}
 	}
-	if len(holders) == 0 {
-		return listing{}, ""
+	n := 0
+	for _, l := range holders {
+		parent := 0
+		if l.isSeen() {
+			parent = proc.Parent(l.pid)
+		}
+		if parent > 0 && slices.ContainsFunc(holders, func(l listing) bool { return l.pid == parent }) {
+			continue
+		}
+		if n++; n == 1 || l.age() > first.age() {
+			first = l
+		}
 	}
-	if n := len(holders) - 1; n > 0 {
-		more = ", and " + strconv.Itoa(n) + " more"
+	if n > 1 {
+		more = ", and " + strconv.Itoa(n-1) + " more"
 	}
-	return slices.MaxFunc(holders, func(a, b listing) int { return cmp.Compare(a.age(), b.age()) }), more
+	return first, more
 }
+
+// isSeen reports whether it is a process of which this machine can tell more.
+func (l listing) isSeen() bool { return l.pid != 0 && l.note == "" }
 
 // age returns how long ago the process was started, 0 if that is unknown.
 func (l listing) age() time.Duration {
-	if l.pid == 0 || l.note != "" {
-		return 0
-	}
-	start, _ := proc.Start(l.pid)
-	if age := proc.Age(start); age < math.MaxInt64 {
-		return age
+	if l.isSeen() {
+		start, _ := proc.Start(l.pid)
+		if age := proc.Age(start); age < math.MaxInt64 {
+			return age
+		}
 	}
 	return 0
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -13,9 +11,9 @@ import (
 	"example.org/flock/internal/lockfile"
 )
 
-// --queue N: at most N wait. Each has a place, which goes with its process: natively a byte, locked by an open file of its
-// own; with the directory lock a permit of another directory lock, which is inside of the state directory. A place is given up when
-// the lock is held, before the command starts. So who finds all places taken knows that another command is yet to start.
+// --queue N: at most N wait. Each has a place, which goes with its process: a byte of the file, locked by an open file of its
+// own; where there are no byte locks, and with the directory lock, a permit of another directory lock. The place is given up
+// when the lock is held, before the command starts: whoever finds all places taken knows that a command is yet to start.
 
 // acquire takes the lock. Before it waits, it looks whether it must: for a place, and for somebody to report.
 func (a *attempt) acquire() (l heldLock, err error) {
@@ -29,8 +27,8 @@ func (a *attempt) acquire() (l heldLock, err error) {
 	if a.Nonblock || !a.Queued && !a.Reports {
 		return a.take()
 	}
-	var own *lockfile.File // for the place
-	if a.Queued && a.Backend != cli.Directory && kernlock.HasFlock {
+	var own *lockfile.File
+	if a.Queued && a.Backend != cli.Directory && kernlock.HasOFD {
 		if own, err = a.openForQueue(); err != nil {
 			return nil, err
 		}
@@ -43,14 +41,8 @@ func (a *attempt) acquire() (l heldLock, err error) {
 	if err != kernlock.ErrTimeout {
 		return l, err
 	}
-	if a.Queued && !a.inDirectory {
-		if err := kernlock.TakePlace(own.FD, a.Queue); err == kernlock.ErrConflict {
-			return nil, err
-		} else if err != nil {
-			return nil, &fileError{queueing, a.file.Name, err}
-		}
-	} else if a.Queued {
-		place, err := a.takeDirectoryPlace()
+	if a.Queued {
+		place, err := a.takePlace(own)
 		if err != nil {
 			return nil, err
 		}
@@ -74,28 +66,38 @@ func (a *attempt) openForQueue() (*lockfile.File, error) {
 	return own, nil
 }
 
-// takeDirectoryPlace takes a place in the queue for a directory lock.
-func (a *attempt) takeDirectoryPlace() (*fallback.Lock, error) {
+// takePlace takes a place in the queue. The error is kernlock.ErrConflict if there is none. own is nil if there are no byte
+// locks.
+func (a *attempt) takePlace(own *lockfile.File) (place interface{ Unlock() error }, err error) {
+	if own != nil {
+		err = kernlock.TakePlace(own.FD, a.Queue)
+		switch {
+		case err == nil || err == kernlock.ErrConflict:
+			return kernelLock{kernlock.Record(kernlock.Range{}), own.FD}, err
+		case !kernlock.IsAbsentRecord(err) || a.Backend != cli.Auto:
+			return nil, &fileError{queueing, a.file.Name, err}
+		}
+	}
 	dir, path, err := stateDir(a.file)
 	if err != nil {
 		return nil, a.directoryError(err)
 	}
-	place, err := fallback.OfProcess(filepath.Join(dir, "queue"), path, os.Getpid(), -1)
+	l, err := fallback.OfQueue(dir, path)
 	if err != nil {
 		return nil, a.directoryError(err)
 	}
 	for {
-		err := place.TryPermit(a.Queue)
+		err := l.TryPermit(a.Queue)
 		var held *fallback.LockedError
 		switch {
 		case !errors.As(err, &held):
-			return place, a.directoryError(err)
+			return l, a.directoryError(err)
 		case held.Holders[0].Mode != fallback.Busy:
 			a.out.WarnVerbose("the queue: " + held.Error())
 			return nil, kernlock.ErrConflict
 		case !a.deadline.IsZero() && time.Now().After(a.deadline):
 			return nil, kernlock.ErrTimeout
 		}
-		// A process was stopped while it tried to take a place. Whether it has one is not known yet.
+		// A process was stopped while it looked for a place. Nobody knows whether it gets one.
 	}
 }
