@@ -56,7 +56,7 @@ func (e *fileError) Error() string {
 		return e.file + ": " + sys.Text(e.err) + " (on NFS the descriptor must be open for writing, for a shared lock for " +
 			"reading: use a separate lock file, as 9>>FILE or 9<>FILE)"
 	case queueing:
-		return e.file + ": --queue needs to open the file for writing and lock bytes of it: " + sys.Text(e.err)
+		return e.file + ": --queue needs flock(2), byte locks, and to open the file for writing: " + sys.Text(e.err)
 	case queueingOnNetwork:
 		return e.file + ": on NFS and SMB --queue needs --backend directory, for all who use it"
 	case settingCooldown:

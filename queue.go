@@ -28,7 +28,7 @@ func (a *attempt) acquire() (l heldLock, err error) {
 		return a.take()
 	}
 	var own *lockfile.File
-	if a.Queued && a.Backend != cli.Directory && kernlock.HasOFD {
+	if a.Queued && a.Backend != cli.Directory && kernlock.HasPlaces {
 		if own, err = a.openForQueue(); err != nil {
 			return nil, err
 		}
@@ -58,6 +58,9 @@ func (a *attempt) acquire() (l heldLock, err error) {
 func (a *attempt) openForQueue() (*lockfile.File, error) {
 	if a.file.Network() != lockfile.Local {
 		return nil, &fileError{queueingOnNetwork, a.file.Name, nil}
+	}
+	if _, err := a.file.ModTime(); err != nil {
+		return nil, &fileError{locking, a.file.Name, err}
 	}
 	own, err := a.file.Again()
 	if err != nil {

@@ -298,8 +298,8 @@ func (p *parser) checkRemove() error {
 // checkSystem refuses options that this system does not support.
 func (p *parser) checkSystem() error {
 	o := &p.o
-	if o.Queued && !kernlock.HasOFD && (o.Backend == Native || o.Backend == ByFlock) {
-		return &UsageError{Text: "--queue needs the backend auto or directory: this system has no open file description locks"}
+	if o.Queued && !kernlock.HasPlaces && (o.Backend == Native || o.Backend == ByFlock) {
+		return &UsageError{Text: "on this system --queue needs the backend auto or directory"}
 	}
 	if kernlock.HasFlock || o.Backend == Other {
 		return nil // if a kind of lock is missing, its lock call reports that

@@ -33,7 +33,6 @@ func Descriptor(n int) *File { return &File{Name: strconv.Itoa(n), FD: -1} }
 func (*File) CanReopen() bool         { return false }
 func (*File) CheckReopen() error      { return errors.ErrUnsupported }
 func (*File) Reopen() error           { return errors.ErrUnsupported }
-func (*File) Again() (*File, error)   { return nil, errors.ErrUnsupported }
 func (*File) Writable() (bool, error) { return true, nil }
 func (*File) Move()                   {}
 func (*File) CloseOnExec()            {}

@@ -8,9 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"example.org/flock/internal/proc"
-	"example.org/flock/internal/sys"
 )
 
 var openFlags = map[Access]int{Read: syscall.O_RDONLY, Write: syscall.O_WRONLY, ReadWrite: syscall.O_RDWR}
@@ -107,30 +104,6 @@ func (f *File) Reopen() error {
 		f.FD = again
 	}
 	return nil
-}
-
-// Again opens the file once more, for reading and writing. The command does not inherit that.
-func (f *File) Again() (*File, error) {
-	again := &File{Name: f.Name, access: ReadWrite}
-	path := "/proc/self/fd/" + strconv.Itoa(f.FD)
-	var err error
-	if again.FD, err = open(path, syscall.O_RDWR|syscall.O_CLOEXEC); err == syscall.ENOENT { // no /proc
-		if path = f.Name; !f.ByName {
-			if path, err = proc.Path(f.FD); err != nil {
-				return nil, err
-			}
-		}
-		again.FD, err = open(path, syscall.O_RDWR|syscall.O_CLOEXEC)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var is, was unix.Stat_t
-	if unix.Fstat(again.FD, &is) != nil || unix.Fstat(f.FD, &was) != nil || !sys.SameFile(&is, &was) {
-		again.Close()
-		return nil, syscall.ESTALE
-	}
-	return again, nil
 }
 
 // Writable reports whether the descriptor is open for writing.
