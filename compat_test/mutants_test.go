@@ -20,7 +20,7 @@ import (
 // wrapper.sh.
 var (
 	mutantName  = regexp.MustCompile(`\bM\("([a-zA-Z0-9-]+)"\)`)
-	wrapperName = regexp.MustCompile(`\bM ([a-z]+-[a-z0-9-]+)|^\t(holders-[a-z-]+)\)`)
+	wrapperName = regexp.MustCompile(`\bM ([a-z]+-[a-z0-9-]+)|^\t((?:holders|report)-[a-z-]+)\)`)
 )
 
 // A mutantKind is a program that can be built with a fault, and the cases that should see the fault.
@@ -52,7 +52,9 @@ func newWrappers(t *testing.T) mutantKind {
 	outputs := map[string]string{}
 	k := mutantKind{source: "mutants/wrapper.sh", names: wrapperName, build: buildWrapper}
 	for _, c := range readBeyond(t) {
-		if want, ok := c.output["native"]; ok && slices.Contains([]string{"permits", "cooldown", "holders", "remove"}, strings.SplitN(c.name, "-", 2)[0]) {
+		option, _, _ := strings.Cut(c.name, "-")
+		isFaulty := slices.Contains([]string{"permits", "cooldown", "queue", "report", "holders", "remove"}, option)
+		if want, ok := c.output["native"]; ok && isFaulty {
 			k.cases = append(k.cases, c.compatCase)
 			outputs[c.name] = want
 		}
