@@ -34,7 +34,7 @@ for try in 1 2 3; do
 	flock -n -E 75 f true; status=$?
 	[ $status -eq 75 ] || break
 	[ $try -lt 2 ] || release
-	sleep "$(awk 'BEGIN { srand(); print .01 + rand() * .1 }')"
+	sleep "$(awk -v seed=$$$try 'BEGIN { srand(seed); print int(rand() * 2) }')"
 done
 echo $try $status
 #> 3 0
