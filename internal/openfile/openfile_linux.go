@@ -2,6 +2,7 @@ package openfile
 
 import (
 	"bytes"
+	"encoding/binary"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
@@ -29,17 +30,8 @@ func (m Mark) flag() int {
 // Stat returns the kind of a descriptor's file, and its identity: a word that tells it from every other file, "" if it is
 // not open.
 func Stat(fd int) (k Kind, identity string) {
-	var stat unix.Stat_t
-	if unix.Fstat(fd, &stat) != nil {
-		return Other, ""
-	}
-	switch stat.Mode & unix.S_IFMT {
-	case unix.S_IFREG:
-		k = Regular
-	case unix.S_IFDIR:
-		k = Directory
-	}
-	return k, identityOf(&stat)
+	k, identity, _ = stat(fd, "", unix.AT_EMPTY_PATH)
+	return k, identity
 }
 
 // CanMark reports whether the open file of a descriptor can be marked: /proc shows its flags.
@@ -86,18 +78,28 @@ func setFlags(fd, flags int) error {
 
 // IdentityOf returns the identity of the file called path.
 func IdentityOf(path string) string {
-	var stat unix.Stat_t
-	if unix.Stat(path, &stat) != nil {
-		return ""
-	}
-	return identityOf(&stat)
+	_, identity, _ := stat(unix.AT_FDCWD, path, 0)
+	return identity
 }
 
-func identityOf(stat *unix.Stat_t) string {
+// stat returns the kind and the identity of a file, with the time of its birth where that is known: a file that is removed
+// can leave its inode number to another.
+func stat(dir int, path string, flags int) (k Kind, identity string, err error) {
+	var s unix.Statx_t
+	if err = unix.Statx(dir, path, flags, unix.STATX_TYPE|unix.STATX_INO|unix.STATX_BTIME, &s); err != nil {
+		return Other, "", err
+	}
+	switch s.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		k = Regular
+	case unix.S_IFDIR:
+		k = Directory
+	}
 	h := fnv.New64a()
-	b := strconv.AppendUint(nil, uint64(stat.Dev), 36)
-	h.Write(strconv.AppendUint(append(b, ' '), stat.Ino, 36))
-	return strconv.FormatUint(h.Sum64(), 36)
+	for _, n := range []uint64{uint64(s.Dev_major), uint64(s.Dev_minor), s.Ino, uint64(s.Btime.Sec), uint64(s.Btime.Nsec)} {
+		h.Write(binary.LittleEndian.AppendUint64(nil, n))
+	}
+	return k, strconv.FormatUint(h.Sum64(), 36), nil
 }
 
 // At looks at descriptor number of process pid.
@@ -145,13 +147,12 @@ func (s Search) Unmarked(pid, number int) bool {
 
 // compare looks which file a descriptor is.
 func (s Search) compare(dir string, number int) State {
-	var stat unix.Stat_t
-	switch err := unix.Stat(dir+"fd/"+strconv.Itoa(number), &stat); {
+	switch _, identity, err := stat(unix.AT_FDCWD, dir+"fd/"+strconv.Itoa(number), 0); {
 	case err == unix.ENOENT || err == unix.ESRCH:
 		return Absent
 	case err != nil:
 		return Hidden
-	case slices.Contains(s.Files, identityOf(&stat)):
+	case slices.Contains(s.Files, identity):
 		return Found
 	}
 	return Absent

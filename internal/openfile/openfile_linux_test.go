@@ -135,6 +135,41 @@ func TestMarkFollowsTheOpenFile(t *testing.T) {
 	}
 }
 
+// A file that is removed can leave its inode number to another, which is made a tick of the clock later at the earliest here.
+func TestIdentityOfReusedInode(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	seen := map[string]string{} // identities by inode number
+	const rounds = 20
+	tick := func() (now unix.Timespec) {
+		if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now); err != nil {
+			t.Fatal(err)
+		}
+		return now
+	}
+	for range rounds {
+		if err := os.WriteFile(name, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var s unix.Statx_t
+		if err := unix.Statx(unix.AT_FDCWD, name, 0, unix.STATX_BTIME, &s); err != nil || s.Mask&unix.STATX_BTIME == 0 {
+			t.Skip("this filesystem does not tell when a file was made: ", err)
+		}
+		number, identity := fmt.Sprint(s.Ino), IdentityOf(name)
+		if seen[number] == identity {
+			t.Fatal("two files have the identity ", identity)
+		}
+		seen[number] = identity
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		last := tick()
+		await(t, func() bool { return tick() != last })
+	}
+	if len(seen) == rounds {
+		t.Skip("this filesystem does not use inode numbers again")
+	}
+}
+
 func flags(t *testing.T, fd int) int {
 	flags, err := flagsOf(fd)
 	if err != nil {

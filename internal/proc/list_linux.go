@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bytes"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -15,11 +16,11 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// Processes returns the ids of all processes, in ascending order.
+// Processes returns the ids of all processes, in ascending order. A /proc without this one is an error.
 func Processes() (pids []int, err error) {
 	fd, err := unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, err
+		return nil, &fs.PathError{Op: "open", Path: "/proc", Err: err}
 	}
 	defer unix.Close(fd)
 	names, err := sys.Names(fd)
@@ -29,6 +30,9 @@ func Processes() (pids []int, err error) {
 		}
 	}
 	slices.Sort(pids)
+	if err == nil && !slices.Contains(pids, os.Getpid()) {
+		err = &fs.PathError{Op: "readlink", Path: "/proc/self", Err: unix.ENOENT}
+	}
 	return pids, err
 }
 

@@ -100,15 +100,20 @@ func KernelLocks(name string, fd int) ([]LockHolder, error) {
 	var list, waiters []LockHolder
 	for again := range 2 {
 		seen := map[kernelLock]bool{}
-		if err := eachProcess(func(pid int) {
+		pids, err := Processes()
+		if err != nil {
+			return nil, unread(err)
+		}
+		for _, pid := range pids {
+			if pid == os.Getpid() {
+				continue
+			}
 			locks, open := locksOf(pid, &target)
 			openers[pid] = open
 			for _, l := range locks {
 				files[l.file], seen[l] = true, true
 				modes[pid] = stronger(modes[pid], l.mode())
 			}
-		}); err != nil {
-			return nil, unread(err)
 		}
 		locks, err := readLocks(files)
 		if err != nil {
@@ -146,21 +151,6 @@ func unread(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		return errors.New("cannot read " + path.Path + ": " + sys.Text(path.Err))
-	}
-	return err
-}
-
-// eachProcess calls f for all processes but our own.
-func eachProcess(f func(pid int)) error {
-	own, err := os.Readlink("/proc/self") // there may be a /proc with nothing in it
-	if err != nil {
-		return err
-	}
-	processes, err := os.ReadDir("/proc")
-	for _, entry := range processes {
-		if pid, err := strconv.Atoi(entry.Name()); err == nil && entry.Name() != own {
-			f(pid)
-		}
 	}
 	return err
 }

@@ -137,12 +137,13 @@ func exists(pid int) bool {
 // Descendants returns the descendants of a process, without those in except and theirs. An error is about /proc.
 func Descendants(root int, except map[int]bool) (list []int, err error) {
 	children := map[int][]int{}
-	err = eachProcess(func(pid int) {
-		if !except[pid] {
+	pids, err := Processes()
+	for _, pid := range pids {
+		if pid != os.Getpid() && !except[pid] {
 			parent := Parent(pid)
 			children[parent] = append(children[parent], pid)
 		}
-	})
+	}
 	list = children[root]
 	for i := 0; i < len(list); i++ {
 		list = append(list, children[list[i]]...)
