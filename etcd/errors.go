@@ -88,8 +88,8 @@ func code(err error) codes.Code {
 
 // mayTryAgain reports whether another attempt may have another answer. All errors for which that is so are listed.
 func mayTryAgain(err error) bool {
-	var wrong *mismatch
-	if errors.As(err, &wrong) {
+	var usage *cli.UsageError
+	if errors.As(err, &usage) {
 		return true // another member may be reached
 	}
 	for _, again := range []error{

@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"example.org/flock/etcd/internal/guard"
 	"example.org/flock/internal/output"
 )
@@ -27,7 +25,7 @@ type hold struct {
 	guard   *guard.Guard
 	signals <-chan os.Signal
 
-	renewed, dropped chan struct{} // what keepAlive and watchOwn tell
+	renewed, dropped chan struct{} // what ask tells
 	begun            bool          // the guard was told to start the command
 	latestStart      time.Duration // of the command
 	why              string        // the lock is lost, if it is lost now
@@ -170,34 +168,31 @@ func (h *hold) keepAlive(ctx context.Context) {
 			return
 		case <-time.After(at - guard.Now()):
 		}
-		go func() {
-			ctx, cancel := context.WithTimeout(ctx, h.ttl*2/5)
-			defer cancel()
-			switch _, err := h.renew(ctx); {
-			case err == nil:
-				notify(h.renewed)
-			case errors.Is(err, errLost):
-				notify(h.dropped)
-			}
-		}()
+		go h.ask(ctx)
 	}
 }
 
-// watchOwn tells when the key is gone: because somebody deleted it, or etcd thinks that the lease is over.
+// ask keeps the lease alive once, and tells what it finds. It returns the revision of etcd; 0: there was no answer.
+func (h *hold) ask(ctx context.Context) (revision int64) {
+	ctx, cancel := context.WithTimeout(ctx, h.ttl*2/5)
+	defer cancel()
+	v, err := h.renew(ctx)
+	switch {
+	case err == nil:
+		notify(h.renewed)
+	case errors.Is(err, errLost):
+		notify(h.dropped)
+	}
+	return v.revision
+}
+
+// watchOwn asks at once when the key is gone: because somebody deleted it, or etcd thinks that the lease is over.
 func (h *hold) watchOwn(ctx context.Context) {
-	next := h.revision + 1
-	for ctx.Err() == nil {
-		for r := range h.watch(ctx, h.key, clientv3.WithRev(next), clientv3.WithFilterPut()) {
-			if len(r.Events) > 0 {
-				notify(h.dropped)
-				return
-			}
-			next = max(next, r.CompactRevision) // what etcd has forgotten, keepAlive sees
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(h.ttl / 10):
-		}
+	var w watcher
+	defer w.stop()
+	for v := (view{revision: h.revision, watch: h.key}); ctx.Err() == nil; v.revision = max(v.revision, h.ask(ctx)) {
+		w.see(ctx, h.store, v)
+		w.wait(ctx, forever)
 	}
 }
 

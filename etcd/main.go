@@ -12,6 +12,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/signal"
 	"path"
@@ -113,23 +114,22 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 		l, err = acquire(ctx, p, s, newRequest(o))
 		held <- err
 	}()
-	g, err := guard.Start(o.Command) // meanwhile
-	if err != nil {
-		cancel(err)
+	giveUp := func(why error) error {
+		cancel(why)
 		if <-held == nil {
 			l.releaseSoon()
 		}
-		return fail(p, err)
+		return why
+	}
+	g, err := guard.Start(o.Command) // meanwhile
+	if err != nil {
+		return fail(p, giveUp(err))
 	}
 	defer g.Close()
 	select {
 	case err = <-held:
 	case sig := <-signals:
-		err = &killed{sig.(syscall.Signal)}
-		cancel(err)
-		if <-held == nil {
-			l.releaseSoon()
-		}
+		err = giveUp(&killed{sig.(syscall.Signal)})
 	}
 	if k := (*killed)(nil); errors.As(err, &k) {
 		g.Close()
@@ -175,10 +175,5 @@ func catchSignals() <-chan os.Signal {
 }
 
 func init() {
-	grpclog.SetLoggerV2(grpclog.NewLoggerV2(discard{}, discard{}, discard{}))
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // what grpc would say to the user
 }
-
-// discard takes what grpc would say to the user.
-type discard struct{}
-
-func (discard) Write(b []byte) (int, error) { return len(b), nil }
