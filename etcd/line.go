@@ -270,7 +270,7 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 // await waits until the place has the lock. The error is errLost if etcd has dropped the place.
 //
 // A watch tells of changes. Because its member may be frozen, and to keep the lease alive, the waiter also asks: two requests
-// in two fifths of the TTL.
+// in half of the TTL.
 func (l *place) await(ctx context.Context) error {
 	var w watcher
 	defer w.stop()
@@ -295,7 +295,7 @@ func (l *place) await(ctx context.Context) error {
 }
 
 // due is when the lease of a waiter must be kept alive.
-func (l *place) due() time.Duration { return l.since() + l.ttl*2/5 }
+func (l *place) due() time.Duration { return l.since() + l.ttl/2 }
 
 // outcome returns the error of a wait that has ended. When its time is over, others have the lock, if etcd has been heard
 // of lately.

@@ -229,3 +229,18 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestArrivals has many come one after the other, faster than they are served. Without a limit they wait.
+func TestArrivals(t *testing.T) {
+	t.Parallel()
+	e, name := ours(t), uniqueName(t)
+	var all []*process
+	for range crowd(t, 40) {
+		all = append(all, e.start(t, flockEtcd, name, "true"))
+		time.Sleep(20 * time.Millisecond) // this is what the test is about
+	}
+	for _, p := range all {
+		<-p.ended
+		p.check(t, 0, "", "")
+	}
+}
