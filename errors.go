@@ -22,6 +22,8 @@ const (
 	lockingPermit          // by a descriptor that is open for reading only
 	lockingPermitOnNetwork // NFS or SMB
 	lockingOnNFS           // by a descriptor that is not open for what the lock needs there
+	queueing
+	queueingOnNetwork // NFS or SMB
 	settingCooldown
 	listingHolders
 	removing
@@ -53,6 +55,10 @@ func (e *fileError) Error() string {
 	case lockingOnNFS:
 		return e.file + ": " + sys.Text(e.err) + " (on NFS the descriptor must be open for writing, for a shared lock for " +
 			"reading: use a separate lock file, as 9>>FILE or 9<>FILE)"
+	case queueing:
+		return e.file + ": --queue needs flock(2), byte locks, and to open the file for writing: " + sys.Text(e.err)
+	case queueingOnNetwork:
+		return e.file + ": on NFS and SMB --queue needs --backend directory, for all who use it"
 	case settingCooldown:
 		return "cannot set the cooldown of " + e.file + ": " + sys.Text(e.err)
 	case removing:
@@ -93,7 +99,7 @@ func exitStatus(err error) int {
 			return output.ExNoInput
 		}
 		return output.ExDataErr
-	case locking, lockingPermit, lockingPermitOnNetwork, lockingOnNFS:
+	case locking, lockingPermit, lockingPermitOnNetwork, lockingOnNFS, queueing, queueingOnNetwork:
 		return output.ExDataErr
 	case listingHolders:
 		return output.ExUnavailable

@@ -41,6 +41,9 @@ func (a *attempt) execute(l heldLock) int {
 			fail(a.out, err) // the cooldown that began with the command goes on
 		}
 	}
+	if a.Reports {
+		a.reportHeirs()
+	}
 	l.Leave()
 	if a.Remove {
 		a.removeLockFile()

@@ -38,9 +38,9 @@ func (a *attempt) limit() kernlock.Limit {
 
 var errNoLocks = errors.New("neither the system nor the filesystem has such locks")
 
-// acquire does what the user asked for. A lock with a cooldown is taken when the cooldown of the last holder is over, and
-// begins the next one. It is not held while acquire waits for that.
-func (a *attempt) acquire() (heldLock, error) {
+// take does what the user asked for. A lock with a cooldown is taken when the cooldown of the last holder is over, and
+// begins the next one. It is not held while take waits for that.
+func (a *attempt) take() (heldLock, error) {
 	switch {
 	case a.Remove:
 		return a.lockNamed()
@@ -144,6 +144,9 @@ func (a *attempt) lockNative() (heldLock, error) {
 			return nil, errNoLocks
 		case kernlock.IsAbsentRecord(err), err != nil && a.file.IsDirectory(): // it cannot be opened for writing
 			return nil, a.lockError(absent)
+		case a.Queued: // the lock covers the bytes that stand for places
+			record(a.file.FD, kernlock.Unlock, false)
+			return nil, &fileError{queueing, a.file.Name, absent}
 		}
 		a.out.WarnVerbose("using fcntl(2) locks")
 	}

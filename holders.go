@@ -3,9 +3,12 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"example.org/flock/fallback"
@@ -30,9 +33,13 @@ type listing struct {
 // Anything that is not one of these answers has another status.
 func showHolders(p *output.Printer, o *cli.Options) int {
 	p.UnwrittenStatus = output.ExOSErr
-	list, err := listHolders(p, o)
+	f := namedFile(o)
+	list, missing, err := listHolders(f, o)
 	if err != nil {
 		return fail(p, err)
+	}
+	if missing != nil && len(list) == 0 {
+		p.Warn((&fileError{opening, f.Name, missing}).Error()) // nobody holds it, but the name may be mistyped
 	}
 	status := 1
 	var rows [][]string
@@ -53,36 +60,38 @@ func showHolders(p *output.Printer, o *cli.Options) int {
 	return status
 }
 
-// listHolders returns the holders of kernel locks, those of the directory lock, and the cooldown.
-func listHolders(p *output.Printer, o *cli.Options) (list []listing, err error) {
-	f := lockfile.Unopened(o.File)
+// namedFile returns the file that the user names.
+func namedFile(o *cli.Options) *lockfile.File {
 	if o.FD >= 0 {
-		f = lockfile.Descriptor(o.FD)
+		return lockfile.Descriptor(o.FD)
 	}
+	return lockfile.Unopened(o.File)
+}
+
+// listHolders returns the holders of kernel locks, those of the directory lock, and the cooldown. missing says that there is
+// no such file.
+func listHolders(f *lockfile.File, o *cli.Options) (list []listing, missing, err error) {
 	cooldownEnd, missing := f.ModTime()
 	switch {
 	case missing == nil:
 		if list, err = kernelHolders(f, o); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	case !f.ByName:
-		return nil, &fileError{locking, f.Name, missing}
+		return nil, nil, &fileError{locking, f.Name, missing}
 	case !errors.Is(missing, fs.ErrNotExist):
-		return nil, &fileError{opening, f.Name, missing}
+		return nil, nil, &fileError{opening, f.Name, missing}
 	}
 	// A directory lock can outlast its file.
 	more, err := directoryHolders(f, o)
 	if err != nil && (missing == nil || !errors.Is(err, fs.ErrNotExist)) {
-		return nil, err
+		return nil, nil, err
 	}
 	list = append(list, more...)
-	switch {
-	case missing == nil && time.Until(cooldownEnd) > 0:
+	if missing == nil && time.Until(cooldownEnd) > 0 {
 		list = append(list, listing{mode: "cooldown", note: "until " + output.FormatClock(cooldownEnd), free: true})
-	case missing != nil && len(list) == 0:
-		p.Warn((&fileError{opening, f.Name, missing}).Error()) // nobody holds it, but the name may be mistyped
 	}
-	return list, nil
+	return list, missing, nil
 }
 
 // kernelHolders returns who has a kernel lock.
@@ -147,7 +156,7 @@ func (l listing) row() (row []string, ok bool) {
 	if l.pid != 0 {
 		row[0] = strconv.Itoa(l.pid)
 	}
-	if l.note == "" && l.pid != 0 {
+	if l.isSeen() {
 		if row[2], row[3] = userOf(l.pid), proc.Command(l.pid); row[3] == "" {
 			return row, false
 		}
@@ -168,4 +177,140 @@ func userOf(pid int) string {
 		return u.Username
 	}
 	return uid
+}
+
+// With --report a line says who has the lock: when flock has waited for long, when the lock is refused, and when a process
+// that the command has left behind keeps it.
+
+// reportLater says who has the lock when the time of the report has come, unless stop is called before. It does so beside
+// the wait: a lock call that is made again is the last one in the kernel's line.
+func (a *attempt) reportLater() (stop func()) {
+	var mu sync.Mutex
+	stopped := false
+	due := time.Now().Add(a.ReportAfter)
+	go func() {
+		for left := a.ReportAfter; left > 0; left = time.Until(due) { // signals end a sleep
+			sys.Sleep(min(left, time.Hour))
+		}
+		line := "waiting for " + targetName(a.Options) + ", " + stateOf(a.Options)
+		mu.Lock()
+		defer mu.Unlock()
+		if !stopped {
+			a.out.Warn(line)
+		}
+	}()
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+	}
+}
+
+// reportRefusal says who has the lock if err says that somebody has it.
+func (a *attempt) reportRefusal(err error) {
+	if err != kernlock.ErrConflict && err != kernlock.ErrTimeout {
+		return
+	}
+	line := targetName(a.Options) + " is " + stateOf(a.Options)
+	if err == kernlock.ErrConflict && a.Queued {
+		line += "; its queue is full"
+	}
+	a.out.Warn(line)
+}
+
+// reportHeirs says who keeps the lock when the command has ended. While this process has it exclusively, too, nobody can but
+// those that have inherited it.
+func (a *attempt) reportHeirs() {
+	if a.Close || !a.file.ByName || a.Op != kernlock.Exclusive || a.Permits > 0 {
+		return
+	}
+	list, _, _ := listHolders(lockfile.Descriptor(a.file.FD), a.Options)
+	if heir, more := eldest(list); heir.pid != 0 {
+		a.out.Warn(a.file.Name + " is still held by " + heir.name() + more + "; -o would prevent that")
+	}
+}
+
+// targetName names what is locked.
+func targetName(o *cli.Options) string {
+	if o.FD >= 0 {
+		return "descriptor " + strconv.Itoa(o.FD)
+	}
+	return o.File
+}
+
+// stateOf says why the lock cannot be had, as far as that is known.
+func stateOf(o *cli.Options) string {
+	list, _, _ := listHolders(namedFile(o), o)
+	cooldown := slices.IndexFunc(list, func(l listing) bool { return l.free })
+	holder, more := eldest(list)
+	if holder.mode == "" && cooldown >= 0 && o.Cooldown > 0 {
+		return "in its cooldown " + list[cooldown].note
+	}
+	if age := holder.age(); age > 0 {
+		more = ", running for " + output.FormatAge(age) + more
+	}
+	return "held by " + holder.name() + more
+}
+
+// eldest returns the eldest of the processes that hold the lock, the zero listing if there is none, and how many more there
+// are. Children of others, from which they have it, do not count, nor does this process.
+func eldest(list []listing) (first listing, more string) {
+	var holders []listing
+	for _, l := range list {
+		if !l.waiting && !l.free && l.pid != os.Getpid() && (!l.isSeen() || proc.Command(l.pid) != "") {
+			holders = append(holders, l)
+		}
+	}
+	n := 0
+	for _, l := range holders {
+		parent := 0
+		if l.isSeen() {
+			parent = proc.Parent(l.pid)
+		}
+		if parent > 0 && slices.ContainsFunc(holders, func(l listing) bool { return l.pid == parent }) {
+			continue
+		}
+		if n++; n == 1 || l.age() > first.age() {
+			first = l
+		}
+	}
+	if n > 1 {
+		more = ", and " + strconv.Itoa(n-1) + " more"
+	}
+	return first, more
+}
+
+// isSeen reports whether it is a process of which this machine can tell more.
+func (l listing) isSeen() bool { return l.pid != 0 && l.note == "" }
+
+// age returns how long ago the process was started, 0 if that is unknown.
+func (l listing) age() time.Duration {
+	if l.isSeen() {
+		start, _ := proc.Start(l.pid)
+		if age := proc.Age(start); age < math.MaxInt64 {
+			return age
+		}
+	}
+	return 0
+}
+
+// name names the process for a message.
+func (l listing) name() string {
+	const longest = 80 // bytes of a command line
+	what := l.note
+	switch {
+	case l.pid == 0 && what == "":
+		return "another process"
+	case l.pid == 0:
+		return what
+	case what == "":
+		if what = proc.Command(l.pid); len(what) > longest {
+			what = what[:longest] + "..."
+		}
+	}
+	name := "process " + strconv.Itoa(l.pid)
+	if what != "" && what != "-" {
+		name += " (" + what + ")"
+	}
+	return sys.Printable(name)
 }

@@ -31,7 +31,7 @@ function __fish_flock_place
                 set value 1
             case '--fd=*'
                 set fd 1
-            case --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown
+            case --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown --queue --report
                 set value 1
             case '--*'
             case '-*w' '-*E'
@@ -70,7 +70,7 @@ function __fish_flock_subcommand
                 set -e words[1]
             case '--fd=*'
                 set fd 1
-            case --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown
+            case --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown --queue --report
                 set -e words[1]
             case '--*'
             case '-*w' '-*E'
@@ -118,6 +118,8 @@ for command in flock flock-go flock-etcd
     complete $options -s E -l conflict-exit-code -x -d 'Exit status after a conflict or timeout'
     complete $options -l permits -x -d 'Allow up to that many holders at once'
     complete $options -l cooldown -x -d 'Refuse the lock for that many seconds after its holder is done'
+    complete $options -l queue -x -d 'Fail if that many wait already'
+    complete $options -l report -x -d 'Say who has the lock after that many seconds'
     complete $options -l holders -d 'List who holds the lock and who waits'
     complete $options -l verbose -d 'Print what is done'
     if test $command != flock-etcd # which opens no file

@@ -2,6 +2,8 @@ package fallback
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"time"
 
 	"example.org/flock/internal/openfile"
@@ -20,6 +22,17 @@ func OfProcess(dir, path string, pid, number int) (*Lock, error) {
 	}
 	owner.number = number
 	return &Lock{dir: dir, path: path, owner: owner, file: openFile{fd: -1}}, nil
+}
+
+// OfQueue returns a lock for this process whose permits are the places of those who wait for the lock with the state directory
+// dir. Its own state is inside that.
+func OfQueue(dir, path string) (*Lock, error) {
+	state, err := openState(dir, true)
+	if err != nil {
+		return nil, err
+	}
+	state.close()
+	return OfProcess(filepath.Join(dir, "queue"), path, os.Getpid(), -1)
 }
 
 // OfFile returns the lock on the open file that is our descriptor fd. It lasts until the last descriptor of that open file

@@ -32,7 +32,7 @@ flock --back=X f true; echo $?
 #> 64
 flock --ho f >/dev/null; echo $?
 #> 1
-flock --r g true; flock --remov g true; ls
+flock --rem g true; flock --remov g true; flock --q 1 g true; flock --rep 0 f true; rm g; ls
 #> f
 
 ### abbreviations-that-stay-ambiguous

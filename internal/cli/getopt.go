@@ -80,6 +80,17 @@ func (p *parser) table() []option {
 			o.Cooldown, err = parseSeconds(s, "invalid cooldown")
 			return err
 		})),
+		own(value(0, "queue", func(s string) (err error) {
+			const invalid = "invalid number of waiting processes (0 or more)"
+			o.Queued = true
+			o.Queue, err = parseInt(s, 0, math.MaxInt32, invalid)
+			return err
+		})),
+		own(value(0, "report", func(s string) (err error) {
+			o.Reports = true
+			o.ReportAfter, err = parseSeconds(s, "invalid time of a report")
+			return err
+		})),
 		own(flag(0, "remove", func() { o.Remove = true })),
 		own(flag(0, "holders", func() { o.Action = Holders })),
 		flag('h', "help", func() { o.Action = Help }),

@@ -35,6 +35,11 @@ type Options struct {
 	Permits  int           // 0: not given
 	Cooldown time.Duration // 0: not given
 	Remove   bool          // remove the lock file afterwards
+
+	Queued      bool          // wait only if fewer than Queue wait already
+	Queue       int           // 1 or more
+	Reports     bool          // say who has the lock
+	ReportAfter time.Duration // of waiting
 }
 
 // Action is what flock should do.
@@ -164,8 +169,10 @@ func (p *parser) check() error {
 		return &UsageError{Text: "--cooldown cannot be combined with --shared or --permits"}
 	case o.Permits > 0 && p.fcntl:
 		return &UsageError{Text: "--permits cannot be combined with --fcntl, --start or --length"}
+	case (o.Queued || o.Reports) && o.Op == kernlock.Unlock:
+		return &UsageError{Text: "--queue and --report cannot be combined with --unlock"}
 	}
-	if o.Limited && o.Timeout == 0 {
+	if o.Limited && o.Timeout == 0 || o.Queued && o.Queue == 0 {
 		o.Nonblock, o.Limited = true, false
 	}
 	if o.BackendName == "" {
@@ -185,6 +192,11 @@ func (p *parser) check() error {
 	if p.fcntl {
 		o.Backend = ByFcntl
 	}
+	if o.Queued && o.Backend == ByFcntl {
+		return &UsageError{Text: "--queue cannot be combined with --fcntl, --start, --length or the backend fcntl: " +
+			"such a lock covers the bytes that stand for those who wait"}
+	}
+	o.Queued = o.Queued && !o.Nonblock
 	return nil
 }
 
@@ -269,6 +281,8 @@ func (p *parser) checkRemove() error {
 		with = "--unlock: a lock is needed to remove the file"
 	case o.NoFork:
 		with = "--no-fork: nobody would be left to remove the file"
+	case o.Queued:
+		with = "--queue, whose places are in the file"
 	case o.Cooldown > 0:
 		with = "--cooldown, whose end is kept in the file"
 	case p.ranged:
@@ -284,6 +298,9 @@ func (p *parser) checkRemove() error {
 // checkSystem refuses options that this system does not support.
 func (p *parser) checkSystem() error {
 	o := &p.o
+	if o.Queued && !kernlock.HasPlaces && (o.Backend == Native || o.Backend == ByFlock) {
+		return &UsageError{Text: "on this system --queue needs the backend auto or directory"}
+	}
 	if kernlock.HasFlock || o.Backend == Other {
 		return nil // if a kind of lock is missing, its lock call reports that
 	}

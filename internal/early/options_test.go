@@ -71,7 +71,7 @@ func TestParse(t *testing.T) {
 		"--fd 9": nil, "--fd": nil, "--fd= true": nil, "--fd -1 true": nil, "--fd 9 -c": nil, "--fd 9 -c -n text": nil,
 		"-F -o f true": nil, "-h": nil, "-V": nil, "-nV f true": nil, "--help": nil, "--verbose f true": nil, "-z f true": nil,
 		"--start 1 f true": nil, "--length 1 f true": nil, "--backend auto f true": nil, "--permits 1 f true": nil,
-		"--cooldown 1 f true": nil, "--holders f": nil, "--supervisor=1 f true": nil,
+		"--cooldown 1 f true": nil, "--queue 1 f true": nil, "--report 1 f true": nil, "--holders f": nil, "--supervisor=1 f true": nil,
 		"--sh f true": nil, "--shared=1 f true": nil, "--n f true": nil, "--tim 5 f true": nil, "---shared f true": nil,
 		"-w": nil, "-w f": nil, "-w -1 f true": nil, "-w 1e3 f true": nil, "-w 0x10 f true": nil, "-w 1s f true": nil,
 		"-w .0009 f true": nil, "-w . f true": nil, "-w 1. f true": nil, "-w .1234567 f true": nil, "-w inf f true": nil,

@@ -15,10 +15,14 @@ package kernlock
 
 import (
 	"errors"
+	"runtime"
 	"time"
 
 	"example.org/flock/internal/sys"
 )
+
+// HasPlaces reports whether TakePlace works. On other systems a lock of flock(2) covers the bytes that fcntl(2) locks.
+const HasPlaces = runtime.GOOS == "linux" || runtime.GOOS == "android"
 
 // Op is what is to be done with a lock.
 type Op uint8

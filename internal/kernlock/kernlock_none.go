@@ -18,6 +18,8 @@ func Acquire(Call, int, Op, Limit) error { return errors.ErrUnsupported }
 
 func LockPermit(fd, n int, withoutFlock bool, limit Limit) error { return errors.ErrUnsupported }
 
+func TakePlace(fd, n int) error { return errors.ErrUnsupported }
+
 func FreePermit(fd int) error { return errors.ErrUnsupported }
 
 func ReleasePermit(fd int) {}

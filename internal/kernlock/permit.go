@@ -26,6 +26,24 @@ const (
 // IsPermit reports whether a write lock that begins at start is a permit.
 func IsPermit(start int64) bool { return start >= PermitBase && start < permitEnd }
 
+// placeBase is the first byte that stands for a place in a queue. It is before those for permits, so that looking for a
+// permit does not find it.
+const placeBase = 1 << 61
+
+// IsPlace reports whether a write lock that begins at start is a place in a queue.
+func IsPlace(start int64) bool { return start >= placeBase && start < placeBase+math.MaxInt32 }
+
+// TakePlace takes one of n places in the queue of those who wait for a lock on the file: it locks one of n bytes. fd is an
+// open file that nobody else has, so that the place goes with its process. The error is ErrConflict if all are taken.
+func TakePlace(fd, n int) error {
+	for i := range int64(n) {
+		if err := setBytes(fd, Exclusive, placeBase+i, 1); err != ErrConflict {
+			return err
+		}
+	}
+	return ErrConflict
+}
+
 // LockPermit takes one of n permits, with a shared flock(2) unless withoutFlock is set. An error for which
 // IsAbsentRecord holds says that the kernel has no byte locks here; then the shared lock, which it may have, is kept.
 //

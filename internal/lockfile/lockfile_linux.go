@@ -1,11 +1,21 @@
 package lockfile
 
 import (
+	"strconv"
+	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
+
+// Again opens the file once more, for reading and writing, whether it still has a name or not. The command does not inherit
+// that.
+func (f *File) Again() (again *File, err error) {
+	again = &File{Name: f.Name, access: ReadWrite}
+	again.FD, err = open("/proc/self/fd/"+strconv.Itoa(f.FD), syscall.O_RDWR|syscall.O_CLOEXEC)
+	return again, err
+}
 
 // SetModTime sets the modification time and leaves the access time alone: utimensat(2) without a name, which x/sys/unix
 // cannot pass.

@@ -2,8 +2,13 @@
 
 package lockfile
 
+import "errors"
+
 // Network returns Local: what network filesystems do with locks is known of Linux only.
 func (*File) Network() Network { return Local }
+
+// Again is for a place in a queue, which is a byte of the file on Linux only.
+func (*File) Again() (*File, error) { return nil, errors.ErrUnsupported }
 
 // KeepsFromRunning returns false, likewise.
 func KeepsFromRunning(name, program string, err error) bool { return false }

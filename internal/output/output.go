@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"example.org/flock/internal/cli"
@@ -20,9 +21,10 @@ type Printer struct {
 	// UnwrittenStatus is the exit status if standard output cannot be written; 0 means 1.
 	UnwrittenStatus int
 
-	outErr    error  // of the first failed write to standard output
-	errErr    error  // and to standard error
-	unwritten string // to standard output
+	mu        sync.Mutex // for lines on standard error, which are written beside a wait, too
+	outErr    error      // of the first failed write to standard output
+	errErr    error      // and to standard error
+	unwritten string     // to standard output
 }
 
 // Warn prints a line, after the program's name, to standard error.
@@ -50,6 +52,8 @@ func (p *Printer) WarnError(err error) {
 }
 
 func (p *Printer) writeError(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if err := sys.Write(2, text); err != nil {
 		p.errErr = err
 	}
@@ -103,6 +107,21 @@ func (p *Printer) Status(code int) int {
 func FormatSeconds(d time.Duration) string {
 	micro := strconv.FormatInt(int64(d/time.Microsecond%1e6)+1e6, 10)
 	return strconv.FormatInt(int64(d/time.Second), 10) + "." + micro[1:]
+}
+
+// FormatAge writes how long something has lasted, in the largest unit of which there are two.
+func FormatAge(d time.Duration) string {
+	n, unit := int64(d/time.Second), "s"
+	for _, larger := range []struct {
+		size int64
+		unit string
+	}{{60, "min"}, {60, "h"}, {24, "days"}} {
+		if n < 2*larger.size {
+			break
+		}
+		n, unit = n/larger.size, larger.unit
+	}
+	return strconv.FormatInt(n, 10) + " " + unit
 }
 
 // Clock is how a time of day is written.

@@ -20,14 +20,14 @@ import (
 //
 // Who waits is found in /proc/locks only, by the same device and inode number as in the fdinfo of the holders.
 
-// kernelLock is a line of /proc/locks, or of fdinfo without the arrow.
+// kernelLock is a line of /proc/locks, or of fdinfo without the arrow. A place in a queue does not count as one.
 type kernelLock struct {
 	waiting bool
 	kind    string // FLOCK, OFDLCK, POSIX
 	write   bool
 	pid     int
 	file    string // device and inode number
-	start   string
+	start   int64
 }
 
 func parseKernelLock(line string) (l kernelLock, ok bool) {
@@ -39,24 +39,20 @@ func parseKernelLock(line string) (l kernelLock, ok bool) {
 	if len(fields) < 8 {
 		return l, false
 	}
-	l.kind, l.write, l.file, l.start = fields[1], fields[3] == "WRITE", fields[5], fields[6]
+	l.kind, l.write, l.file = fields[1], fields[3] == "WRITE", fields[5]
 	l.pid, _ = strconv.Atoi(fields[4])
-	return l, l.kind == "FLOCK" || l.kind == "OFDLCK" || l.kind == "POSIX"
+	l.start, _ = strconv.ParseInt(fields[6], 10, 64)
+	return l, l.kind == "FLOCK" || l.kind == "OFDLCK" && !kernlock.IsPlace(l.start) || l.kind == "POSIX"
 }
 
 func (l kernelLock) mode() string {
 	switch {
-	case l.kind == "OFDLCK" && l.write && l.isPermit():
+	case l.kind == "OFDLCK" && l.write && kernlock.IsPermit(l.start):
 		return "permit"
 	case l.write:
 		return "exclusive"
 	}
 	return "shared"
-}
-
-func (l kernelLock) isPermit() bool {
-	start, err := strconv.ParseInt(l.start, 10, 64)
-	return err == nil && kernlock.IsPermit(start)
 }
 
 // readLocks returns those of the files' locks that are in /proc/locks. The kernel writes it a page at a time, and finds its

@@ -1,0 +1,267 @@
+--queue: at most so many wait.
+
+### queue-one-waits
+hold f
+flock --queue 1 f echo in & waiter=$!
+await 'waiting f'
+flock --queue 1 f echo no; echo $?
+#> 1
+flock --queue 1 -E 7 -w 20 f echo no; echo $?
+#> 7
+release; wait $waiter
+#> in
+flock --queue 1 f echo free
+#> free
+
+### queue-two-wait
+hold f
+flock --queue 2 f sh -c 'echo in >>out' & flock --queue 2 f sh -c 'echo in >>out' & waiters="$waiters $!"
+await 'waiting f 2'
+flock --queue 2 f echo no; echo $?
+#> 1
+flock --queue 1 f echo no; echo $?
+#> 1
+flock --queue 3 f sh -c 'echo in >>out' & await 'waiting f 3'
+release; wait; cat out
+#> in
+#> in
+#> in
+
+### queue-0-waits-for-nobody
+flock --queue 0 f echo in
+#> in
+hold f
+flock --queue 0 -w 20 -E 7 f echo no; echo $?
+#> 7
+release
+
+### queue-counts-only-its-own
+
+# one who waits without the option has no place
+hold f
+flock f true & plain=$!
+await 'waiting f'
+flock --queue 1 f echo in & waiter=$!
+await 'waiting f 2'
+flock --queue 1 f echo no; echo $?
+#> 1
+release; wait
+#> in
+
+### queue-a-killed-waiter-leaves-room
+hold f
+for i in 1 2 3; do
+	flock --queue 1 f echo no & waiter=$!
+	await 'waiting f'
+	flock --queue 1 f echo no; echo $?
+	kill -9 $waiter; wait $waiter
+done
+#> 1
+#> 1
+#> 1
+flock --queue 1 f echo in & waiter=$!
+await 'waiting f'
+release; wait $waiter
+#> in
+
+### queue-a-wait-with-an-end-leaves-room
+hold f
+flock --queue 1 -w .2 f echo no; echo $?
+#> 1
+flock --queue 1 f echo in & waiter=$!
+await 'waiting f'
+release; wait $waiter
+#> in
+
+### queue-has-room-once-the-command-runs
+
+# whoever came before the command began may be refused, and whoever comes later waits
+hold f
+flock --queue 1 f sh -c ': >second; until [ -e end ]; do sleep .01; done' & second=$!
+await 'waiting f'
+flock --queue 1 f echo no; echo $?
+#> 1
+release
+await '[ -e second ]'
+flock --queue 1 f echo third & third=$!
+await 'waiting f'
+: >end; wait $second $third
+#> third
+
+### queue-no-fork-has-room-once-the-command-runs
+hold f
+flock -F --queue 1 f sh -c ': >second; until [ -e end ]; do sleep .01; done' & second=$!
+await 'waiting f'
+release
+await '[ -e second ]'
+flock -F --queue 1 f echo third & third=$!
+await 'waiting f'
+: >end; wait $second $third
+#> third
+
+### queue-by-number
+hold f
+exec 9>>f 8<f
+flock --queue 1 9 & waiter=$!
+await 'waiting f'
+flock --queue 1 -E 7 8; echo $?
+#> 7
+flock --queue 1 -E 7 --fd 8 echo no; echo $?
+#> 7
+release; wait $waiter; echo $?
+#> 0
+flock -n f echo no; echo $?
+#> 1
+# the place is not on the caller's descriptor
+flock --queue 1 f echo in & waiter=$!
+await 'waiting f'
+flock -u 9; wait $waiter
+#> in
+
+### queue-modes
+hold f
+flock --queue 2 -s f sh -c 'echo shared >>out' & waiters=$!
+await 'waiting f'
+flock --queue 2 --permits 3 f sh -c 'echo permit >>out' & waiters="$waiters $!"
+await 'asleep 2'
+await '! flock -E 7 -w .1 --queue 2 f true'
+flock --queue 2 -s f echo no; echo $?
+#> 1
+flock --queue 2 --permits 3 f echo no; echo $?
+#> 1
+release; wait $waiters; sort out
+#> permit
+#> shared
+
+### queue-cooldown
+
+# who waits for the cooldown has a place, too
+: >f; touch_in 100 f
+flock --queue 1 --cooldown 1 f echo in & waiter=$!
+await 'asleep'
+await '! flock -w .1 --queue 1 --cooldown 1 f true'
+flock --queue 1 --cooldown 1 f echo no; echo $?
+#> 1
+flock --queue 1 f echo uses no cooldown; echo $?
+#> uses no cooldown
+#> 0
+touch_in -1 f; wait $waiter
+#> in
+
+### queue-holders-shows-who-waits
+# needs: proc locks
+hold f
+flock --queue 1 f true & waiter=$!
+await 'waiting f'
+flock --holders f | sed "s/^ *$waiter /WAITER /; s/  */ /g" | grep WAITER | cut -d' ' -f 1-4
+#> WAITER exclusive (waiting) $USER
+release; wait
+
+### queue-command-has-no-other-descriptor
+# needs: linux proc
+hold f
+flock --queue 1 f sh -c 'for n in 3 4 5 6 7 8 9 10 11; do [ ! -e /proc/$$/fd/$n ] || readlink /proc/$$/fd/$n | sed s,.*/,,; done' & waiter=$!
+await 'waiting f'
+release; wait $waiter
+#> f
+
+### queue-what-is-left-beside-the-file
+hold f
+flock --queue 1 f true & waiter=$!
+await 'waiting f'
+release; wait; ls -A | grep -v held
+#directory> .f.flock
+#> f
+ls .f.flock 2>/dev/null; ls .f.flock/* 2>/dev/null | grep free
+#directory> free
+#directory> queue
+#directory> .f.flock/free
+#directory> free
+
+### queue-numbers
+for n in -1 1.5 x '' 99999999999; do flock --queue "$n" f true; echo $?; done 2>&1 | sed 's/: .*waiting.*/: (waiting)/' | uniq -c | sed 's/^ *//' | sort -u
+#> 1 64
+#> 1 flock: (waiting)
+ls
+
+### queue-with-other-options
+for o in -u --unlock --fcntl '--start 1' '--length 1' '--backend fcntl' --remove; do
+	flock --queue 1 $o f true; echo $?
+done 2>&1 | sed 's/: --.* cannot be combined.*/: (combined)/' | uniq -c | sed 's/^ *//' | sort -u
+#> 1 64
+#> 1 flock: (combined)
+flock --queue 0 --remove f echo in; ls
+#> in
+
+### queue-of-a-file-that-cannot-be-written
+# needs: root setpriv
+# kernel: no byte can be locked
+: >f; chmod 644 f
+setpriv --reuid 65534 --clear-groups flock --queue 1 f echo no; echo $?
+#> flock: f: --queue needs flock(2), byte locks, and to open the file for writing: Permission denied
+#> 65
+exec 9<f
+setpriv --reuid 65534 --clear-groups flock --queue 1 9; echo $?
+#> flock: 9: --queue needs flock(2), byte locks, and to open the file for writing: Permission denied
+#> 65
+flock -n f echo free
+#> free
+
+### queue-of-a-directory
+# kernel: no byte can be locked
+mkdir d
+flock --queue 1 d echo no; echo $?
+#> flock: d: --queue needs flock(2), byte locks, and to open the file for writing: Is a directory
+#> 65
+flock --backend directory --queue 1 d echo in
+#> in
+
+### queue-of-a-removed-file
+# needs: proc
+# kernel: a directory lock is on the name
+exec 9>f; rm f; exec 8</proc/$$/fd/9
+flock 8
+flock --queue 1 9 & waiter=$!
+await 'asleep'
+await '! flock -w .1 --queue 1 9'
+echo full
+#> full
+flock -u 8; wait $waiter; echo $?
+#> 0
+
+### queue-of-a-descriptor-that-is-not-open
+flock --queue 1 9; echo $?
+#> flock: 9: Bad file descriptor
+#> 65
+
+### queue-of-an-upgrade
+
+# as with -n, who is refused has lost the shared lock
+hold -s f
+flock --queue 1 f true & waiter=$!
+await 'waiting f'
+exec 9>>f
+flock -s 9
+flock --queue 1 9; echo $?
+#> 1
+release; wait $waiter; echo $?
+#> 0
+
+### queue-on-another-machine
+# directory: only
+
+# the place of a waiter of another machine counts until somebody removes it
+hold f
+flock --queue 1 f true & waiter=$!
+await 'waiting f'
+id=$(ls .f.flock/queue | sed -n 's/^permit,//p')
+other=$(echo "$id" | awk -F, -v OFS=, '{$3 = "elsewhere"; $4 = "m"; $5 = "b"; print}')
+mv ".f.flock/queue/permit,$id" ".f.flock/queue/permit,$other"
+kill -9 $waiter; wait $waiter
+flock --queue 1 --verbose f true 2>&1 | grep queue | sed "s/process ${id%%,*}/process PID/; s;remove .*/dir;remove \$DIR;; s/permit,.* if/RECORD if/"
+#> flock: the queue: held by process PID on host elsewhere (remove $DIR/.f.flock/queue/RECORD if that is gone)
+rm .f.flock/queue/permit,*
+flock --queue 1 f echo in & waiter=$!
+await 'waiting f'
+release; wait $waiter
+#> in

@@ -1,0 +1,153 @@
+--report: who has the lock.
+
+### report-refused
+echo ': >has; until [ -e go ]; do sleep .01; done' >job.sh
+flock -F f sh job.sh & holder=$!
+await '[ -e has ]'
+says() { flock "$@" 2>&1 | sed "s/process $holder /process HOLDER /; s/for [0-9]* s/for N s/"; echo ${PIPESTATUS[0]}; }
+says --report 0 -n f true
+#> flock: f is held by process HOLDER (sh job.sh), running for N s
+#> 1
+says --report 100 -n -E 7 f true
+#> flock: f is held by process HOLDER (sh job.sh), running for N s
+#> 7
+says --report=100 -w .2 f true
+#> flock: f is held by process HOLDER (sh job.sh), running for N s
+#> 1
+says --report 0 -n -s f true
+#> flock: f is held by process HOLDER (sh job.sh), running for N s
+#> 1
+says --report 0 -n --permits 2 f true
+#> flock: f is held by process HOLDER (sh job.sh), running for N s
+#> 1
+exec 9>>f
+says --report 0 -n 9
+#> flock: descriptor 9 is held by process HOLDER (sh job.sh), running for N s
+#> 1
+says --report 0 -n --fd 9 true
+#> flock: descriptor 9 is held by process HOLDER (sh job.sh), running for N s
+#> 1
+: >go; wait
+
+### report-while-waiting
+echo ': >has; until [ -e go ]; do sleep .01; done' >job.sh
+flock -F f sh job.sh & holder=$!
+await '[ -e has ]'
+flock --report .3 f echo in >out 2>&1 & waiter=$!
+await '[ -s out ]'
+sed "s/process $holder /process HOLDER /; s/for [0-9]* s/for N s/" out
+#> flock: waiting for f, held by process HOLDER (sh job.sh), running for N s
+exec 9>>f
+flock --report 0 9 >out9 2>&1 & waiter="$waiter $!"
+await '[ -s out9 ]'
+sed "s/process $holder /process HOLDER /; s/for [0-9]* s/for N s/" out9
+#> flock: waiting for descriptor 9, held by process HOLDER (sh job.sh), running for N s
+exec 9>&-
+: >go; wait $holder $waiter
+wc -l <out | tr -d ' '; wc -l <out9 | tr -d ' '
+#> 2
+#> 1
+
+### report-of-a-short-wait
+hold f
+flock --report 100 f echo in & waiter=$!
+await 'waiting f'
+release; wait $waiter
+#> in
+flock --report 0 f echo at once
+#> at once
+
+### report-keeps-the-place
+# kernel: the directory lock knows an order only roughly
+# needs: locks
+
+# who has waited for longer gets the lock first
+hold f
+flock --report .1 f sh -c 'echo first >>order' 2>out & await 'waiting f'
+flock f sh -c 'echo second >>order' & await 'waiting f 2'
+await '[ -s out ]'
+release; wait; cat order
+#> first
+#> second
+
+### report-several
+echo ': >$1; until [ -e go ]; do sleep .01; done' >job.sh
+flock -s -F f sh job.sh a & eldest=$!
+await '[ -e a ]'; sleep .05
+flock -s f sh job.sh b & flock -s f sh job.sh c &
+await '[ -e b ] && [ -e c ]'
+flock --report 0 -n f true 2>&1 | sed "s/process $eldest /process ELDEST /; s/for [0-9]* s/for N s/"
+#> flock: f is held by process ELDEST (sh job.sh a), running for N s, and 2 more
+: >go; wait
+
+### report-a-long-command-line
+long=$(printf %0200d 0)
+flock -F f sh -c ': >has; until [ -e go ]; do sleep .01; done' "$long" & holder=$!
+await '[ -e has ]'
+flock --report 0 -n f true 2>&1 | sed "s/process $holder /process HOLDER /; s/for [0-9]* s/for N s/"
+#> flock: f is held by process HOLDER (sh -c : >has; until [ -e go ]; do sleep .01; done 000000000000000000000000000000...), running for N s
+: >go; wait
+
+### report-cooldown
+: >f; TZ=UTC touch -t 203812311200 f
+TZ=UTC flock --report 0 -n --cooldown 1 f true; echo $?
+#> flock: f is in its cooldown until 2038-12-31 12:00:00 +0000
+#> 1
+flock --report 0 -n f echo in
+#> in
+
+### report-the-queue-is-full
+echo ': >has; until [ -e go ]; do sleep .01; done' >job.sh
+flock -F f sh job.sh & holder=$!
+await '[ -e has ]'
+flock --queue 1 f true & waiter=$!
+await 'waiting f'
+flock --report 5 --queue 1 f true 2>&1 | sed "s/process $holder /process HOLDER /; s/for [0-9]* s/for N s/"
+#> flock: f is held by process HOLDER (sh job.sh), running for N s; its queue is full
+: >go; wait
+
+### report-of-one-that-cannot-be-seen
+# kernel: /proc/locks has no process for it
+# needs: root setpriv
+: >f; chmod 666 f
+flock --fcntl -F f sh -c ': >has; until [ -e go ]; do sleep .01; done' & holder=$!
+await '[ -e has ]'
+setpriv --reuid 65534 --clear-groups flock --fcntl --report 0 -n f true; echo $?
+#> flock: f is held by a process that this user may not see
+#> 1
+: >go; wait
+
+### report-an-heir
+flock --report 100 f sh -c 'sleep 100 & echo $! >pid' 2>out; echo $?
+#> 0
+sed "s/process $(cat pid) /process HEIR /" out
+#> flock: f is still held by process HEIR (sleep 100); -o would prevent that
+flock --report 0 -o g sh -c 'sleep 100 & echo $! >>pid; exit 3'; echo $?
+#> 3
+flock --report 0 -s h sh -c 'sleep 100 & echo $! >>pid'
+kill $(cat pid)
+flock --report 0 g true
+
+### report-close-does-nothing-to-a-descriptor
+exec 9>f
+flock --report 0 -o 9; echo $?
+#> flock: -o does nothing to a descriptor: give 9>&- to what must not keep the lock
+#> 0
+flock --report 0 -o --fd 9 true
+flock -o 9
+
+### report-numbers
+for s in -1 x '' 5s; do flock --report "$s" f true; echo $?; done
+#> flock: invalid time of a report: '-1'
+#> 64
+#> flock: invalid time of a report: 'x'
+#> 64
+#> flock: invalid time of a report: ''
+#> 64
+#> flock: invalid time of a report: '5s'
+#> 64
+flock --report inf f echo in
+#> in
+flock --report 1 -u f true; echo $?
+#> flock: --queue and --report cannot be combined with --unlock
+#> 64
