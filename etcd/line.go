@@ -44,10 +44,12 @@ type request struct {
 	permits  int64         // of mode permit
 	cooldown time.Duration // 0: none
 	nonblock bool
+	queued   bool // wait only if fewer than queue wait
+	queue    int
 }
 
 func newRequest(o *cli.Options) request {
-	q := request{exclusive, int64(o.Permits), o.Cooldown, o.Nonblock}
+	q := request{exclusive, int64(o.Permits), o.Cooldown, o.Nonblock, o.Queued, o.Queue}
 	switch {
 	case o.Op == kernlock.Shared:
 		q.mode = shared
@@ -64,11 +66,12 @@ type contender struct {
 	User  string `json:"user"`
 	Since int64  `json:"since"` // Unix time at which it came or, with Has, got the lock
 	Has   bool   `json:"has"`   // it has the lock; its being first in the line may say so, too
+	Cools bool   `json:"cools"` // but not that of this one, which also waits for the end of a cooldown
 }
 
 // describeSelf returns the value for this process.
-func describeSelf(has bool) string {
-	c := contender{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Has: has}
+func describeSelf(has, cools bool) string {
+	c := contender{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Has: has, Cools: cools}
 	c.Host, _ = os.Hostname()
 	if u, err := user.Current(); err == nil {
 		c.User = u.Username
@@ -94,7 +97,7 @@ type place struct {
 // have it.
 func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*place, error) {
 	for {
-		if q.cooldown > 0 {
+		if q.cooldown > 0 && !q.queued {
 			if err := s.awaitCooldown(ctx, p, q.nonblock); err != nil {
 				return nil, err
 			}
@@ -126,17 +129,17 @@ func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 	}
 }
 
-// stand makes a place in the line: at its end or, with nonblock, only if it has the lock at once.
+// stand makes a place in the line: at its end or, with nonblock or a queue that is full, only if it has the lock at once.
 func (s *store) stand(ctx context.Context, q request) (*place, error) {
-	if q.nonblock {
-		return s.standFirst(ctx, q)
+	if q.nonblock || q.queued {
+		return s.standIf(ctx, q)
 	}
 	lease, err := s.grant(ctx, s.ttl)
 	if err != nil {
 		return nil, err
 	}
 	l := s.newPlace(lease, q)
-	return l, l.put(ctx, clientv3.Compare(clientv3.CreateRevision(l.key), "=", 0))
+	return l, l.put(ctx, false, clientv3.Compare(clientv3.CreateRevision(l.key), "=", 0))
 }
 
 func (s *store) newPlace(l *lease, q request) *place {
@@ -146,8 +149,8 @@ func (s *store) newPlace(l *lease, q request) *place {
 var errTaken = errors.New("another one was faster")
 
 // put makes the key of a place, if the conditions hold, and finds out its revision. The error is errTaken if they do not.
-func (l *place) put(ctx context.Context, conditions ...clientv3.Cmp) error {
-	value := describeSelf(l.nonblock)
+func (l *place) put(ctx context.Context, has bool, conditions ...clientv3.Cmp) error {
+	value := describeSelf(has, l.queued && l.request.cooldown > 0)
 	r, err := ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
 		return c.Txn(ctx).If(conditions...).
 			Then(clientv3.OpPut(l.key, value, clientv3.WithLease(l.id))).
@@ -169,19 +172,21 @@ func (l *place) put(ctx context.Context, conditions ...clientv3.Cmp) error {
 	return nil
 }
 
-// standFirst takes the lock if it is free. The line is read first: no write is needed to say that it is not.
+// standIf makes a place if it has the lock at once or, with a queue, if few enough wait. The line is read first: no write is
+// needed to say that it cannot.
 //
-// However many come at once, each needs the same few transactions: only one that would exclude this one makes it look again.
-// Permits are counted again in await.
-func (s *store) standFirst(ctx context.Context, q request) (*place, error) {
+// However many come at once, each needs the same few transactions: only one that would exclude this one, or any other one if
+// they are counted, makes it look again. Without a queue permits are counted again in await.
+func (s *store) standIf(ctx context.Context, q request) (*place, error) {
 	excluding := s.line // by an exclusive one: everybody; by the others: exclusive ones
-	if q.mode != exclusive {
+	if q.mode != exclusive && !q.queued {
 		excluding += string(exclusive)
 	}
 	var l *place
 	for {
 		v, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (view, error) { return s.look(ctx, c, q, nil) })
-		if err == nil && (v.watch != "" || v.cooling && q.cooldown > 0) {
+		free := v.watch == "" && !(v.cooling && q.cooldown > 0)
+		if err == nil && !free && (q.nonblock || v.waiting >= q.queue) {
 			err = kernlock.ErrConflict
 		}
 		if err == nil && l == nil {
@@ -194,10 +199,10 @@ func (s *store) standFirst(ctx context.Context, q request) (*place, error) {
 			return l, err
 		}
 		conditions := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(excluding).WithPrefix(), "<", v.revision+1)}
-		if q.cooldown > 0 {
+		if free && q.cooldown > 0 {
 			conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
 		}
-		if err := l.put(ctx, conditions...); err != errTaken {
+		if err := l.put(ctx, free, conditions...); err != errTaken {
 			return l, err
 		}
 	}
@@ -210,6 +215,7 @@ type view struct {
 	watch    string // the key, or with a slash at its end the keys, whose change it must wait for; empty: it has the lock
 	changes  bool   // and not only their deletion
 	cooling  bool
+	waiting  int // how many wait, if they are to be counted
 }
 
 // see reads what is before the place. The error is errLost if its own key is gone.
@@ -239,6 +245,10 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 		ops = append(ops, last(s.line+string(exclusive)), last(s.line+string(permit)),
 			clientv3.OpGet(s.line+string(permit), append(before, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(q.permits))...))
 	}
+	counts := q.queued && l == nil
+	if counts {
+		ops = append(ops, clientv3.OpGet(s.line, inOrder...))
+	}
 	r, err := c.Txn(ctx).If(own...).Then(ops...).Commit()
 	if err != nil {
 		return v, err
@@ -247,11 +257,21 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 		return v, errLost
 	}
 	v = view{term: r.Header.RaftTerm, revision: r.Header.Revision, cooling: r.Responses[0].GetResponseRange().Count > 0}
+	if counts {
+		for _, other := range s.listings(r.Responses[len(ops)-1].GetResponseRange().Kvs) {
+			if other.waits {
+				v.waiting++
+			}
+		}
+	}
 	if keys := r.Responses[1].GetResponseRange().Kvs; len(keys) > 0 {
 		v.watch = string(keys[0].Key)
 		return v, nil
 	}
 	if q.mode != permit {
+		if l != nil && q.queued && q.cooldown > 0 && v.cooling {
+			v.watch = s.cooldown
+		}
 		return v, nil
 	}
 	if keys := r.Responses[2].GetResponseRange().Kvs; len(keys) > 0 {
@@ -286,6 +306,7 @@ func (l *place) await(ctx context.Context) error {
 		case l.nonblock:
 			return kernlock.ErrConflict
 		}
+		notify(l.waits)
 		w.see(ctx, l.store, v)
 		ask = l.renewSlowly
 		if changed := w.wait(ctx, l.due()-l.seen); changed {
@@ -362,7 +383,7 @@ func (w *watcher) wait(ctx context.Context, limit time.Duration) bool {
 
 // announce writes into the key that its place has the lock.
 func (l *place) announce(ctx context.Context) error {
-	value := describeSelf(true)
+	value := describeSelf(true, false)
 	return l.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
 		r, err := c.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(l.key), "=", l.revision)).
 			Then(clientv3.OpPut(l.key, value, clientv3.WithLease(l.id))).Commit()

@@ -126,16 +126,35 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 		return fail(p, giveUp(err))
 	}
 	defer g.Close()
-	select {
-	case err = <-held:
-	case sig := <-signals:
-		err = giveUp(&killed{sig.(syscall.Signal)})
+	waits, report := s.waits, (<-chan time.Time)(nil)
+	for waiting := true; waiting; {
+		select {
+		case err = <-held:
+			waiting = false
+		case sig := <-signals:
+			err, waiting = giveUp(&killed{sig.(syscall.Signal)}), false
+		case <-waits:
+			if waits = nil; o.Reports {
+				report = time.After(time.Until(began.Add(o.ReportAfter)))
+			}
+		case <-report:
+			if state := s.state(); len(held) == 0 {
+				p.Warn("waiting for " + s.name + ", " + state)
+			}
+		}
 	}
 	if k := (*killed)(nil); errors.As(err, &k) {
 		g.Close()
 		return k.die()
 	}
 	if err != nil {
+		if o.Reports && (err == kernlock.ErrConflict || err == kernlock.ErrTimeout) {
+			line := s.name + " is " + s.state()
+			if err == kernlock.ErrConflict && o.Queued {
+				line += "; its queue is full"
+			}
+			p.Warn(line)
+		}
 		if p.WarnConflict(err) {
 			return o.ConflictExit
 		}

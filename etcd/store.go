@@ -41,12 +41,13 @@ type store struct {
 	limit    time.Time     // when to give up if no member is connected; zero: never
 	patient  bool          // the limit counts only until etcd has answered once
 	loggedIn chan struct{} // has one element while nobody asks for a token
+	waits    chan struct{} // tells that somebody else has the lock
 }
 
 func newStore(c config, name string) *store {
 	base := c.prefix + "/" + url.PathEscape(name) + "/"
 	s := &store{config: c, name: sys.Printable(name), line: base + "line/", cooldown: base + "cooldown",
-		limit: time.Now().Add(c.reach), loggedIn: make(chan struct{}, 1)}
+		limit: time.Now().Add(c.reach), loggedIn: make(chan struct{}, 1), waits: make(chan struct{}, 1)}
 	s.loggedIn <- struct{}{}
 	if c.jwt != "" {
 		s.token.Store(&c.jwt)

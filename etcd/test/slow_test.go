@@ -156,7 +156,7 @@ func TestFarAway(t *testing.T) {
 		holder, before := e.hold(t, name), ours(t).hold(t, name+"2")
 		waiter := e.queue(t, name+"2")
 		awaitLine(t, c, name+"2", 2)
-		n.Delay(1900 * time.Millisecond)
+		n.Delay(1850 * time.Millisecond)
 		before.release(t)
 		awaitOutput(t, waiter.process)
 		select {
