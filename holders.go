@@ -185,25 +185,16 @@ func userOf(pid int) string {
 // reportLater says who has the lock when the time of the report has come, unless stop is called before. It does so beside
 // the wait: a lock call that is made again is the last one in the kernel's line.
 func (a *attempt) reportLater() (stop func()) {
-	var mu sync.Mutex
-	stopped := false
+	var once sync.Once
 	due := time.Now().Add(a.ReportAfter)
 	go func() {
 		for left := a.ReportAfter; left > 0; left = time.Until(due) { // signals end a sleep
 			sys.Sleep(min(left, time.Hour))
 		}
 		line := "waiting for " + targetName(a.Options) + ", " + stateOf(a.Options)
-		mu.Lock()
-		defer mu.Unlock()
-		if !stopped {
-			a.out.Warn(line)
-		}
+		once.Do(func() { a.out.Warn(line) })
 	}()
-	return func() {
-		mu.Lock()
-		defer mu.Unlock()
-		stopped = true
-	}
+	return func() { once.Do(func() {}) }
 }
 
 // reportRefusal says who has the lock if err says that somebody has it.

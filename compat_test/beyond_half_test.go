@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestPermitsHalf runs the cases of --permits where the permit comes from the directory lock, and the shared lock that
-// excludes exclusive locks comes from the kernel.
-func TestPermitsHalf(t *testing.T) {
+// TestBeyondHalf runs the cases of --permits and --queue where the permit or the place comes from the directory lock, and the
+// lock, or the shared lock that excludes exclusive locks, comes from the kernel.
+func TestBeyondHalf(t *testing.T) {
 	skipInCheck(t)
 	w := newBeyondWorld(t, "beyond-half")
 	w.under = []string{filepath.Join(w.dir, "self"), "without-byte-locks"}

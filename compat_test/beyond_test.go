@@ -16,7 +16,8 @@ import (
 // beyond/*.sh tests what the reference does not have. The scripts are like those in cases/, but each contains the output
 // that is expected of it, standard output and error together. A line "#> text" is a line of output; "#native> text" and
 // "#directory> text" are for one way of locking only. $USER stands for the user who runs the tests. The variable LOCKS
-// tells the script which way it is. The third way, half, is for permits only: the kernel has flock(2) and no byte locks.
+// tells the script which way it is. The third way, half, is for permits and queues only: the kernel has flock(2) and no byte
+// locks.
 //
 // A case with the directive kernel runs with kernel locks only, one with the directive directory with the directory lock
 // only.
@@ -53,7 +54,7 @@ func readBeyond(t *testing.T) (all []beyondCase) {
 func (c *beyondCase) readOutput() {
 	for line := range strings.Lines(c.script) {
 		for locks := range c.output {
-			if locks == "half" && !strings.HasPrefix(c.name, "permits-") {
+			if locks == "half" && !strings.HasPrefix(c.name, "permits-") && !strings.HasPrefix(c.name, "queue-") {
 				delete(c.output, locks)
 				continue
 			}

@@ -20,7 +20,7 @@ import (
 // wrapper.sh.
 var (
 	mutantName  = regexp.MustCompile(`\bM\("([a-zA-Z0-9-]+)"\)`)
-	wrapperName = regexp.MustCompile(`\bM ([a-z]+-[a-z0-9-]+)|^\t(holders-[a-z-]+)\)`)
+	wrapperName = regexp.MustCompile(`\bM ([a-z]+-[a-z0-9-]+)|^\t((?:holders|report)-[a-z-]+)\)`)
 )
 
 // A mutantKind is a program that can be built with a fault, and the cases that should see the fault.
@@ -52,7 +52,9 @@ func newWrappers(t *testing.T) mutantKind {
 	outputs := map[string]string{}
 	k := mutantKind{source: "mutants/wrapper.sh", names: wrapperName, build: buildWrapper}
 	for _, c := range readBeyond(t) {
-		if want, ok := c.output["native"]; ok && slices.Contains([]string{"permits", "cooldown", "holders", "remove"}, strings.SplitN(c.name, "-", 2)[0]) {
+		option, _, _ := strings.Cut(c.name, "-")
+		isFaulty := slices.Contains([]string{"permits", "cooldown", "queue", "report", "holders", "remove"}, option)
+		if want, ok := c.output["native"]; ok && isFaulty {
 			k.cases = append(k.cases, c.compatCase)
 			outputs[c.name] = want
 		}
@@ -165,6 +167,10 @@ func TestSomeMutants(t *testing.T) {
 		"permits-one-more":        "permits-so-many-and-no-more",
 		"permits-exclusive":       "permits-and-shared-go-together",
 		"permits-not-given-back":  "permits-of-a-descriptor",
+		"queue-one-more":          "queue-one-waits",
+		"queue-never-waits":       "queue-a-killed-waiter-leaves-room",
+		"report-ignored":          "report-refused",
+		"report-says-it-twice":    "report-while-waiting",
 		"remove-ignored":          "remove-the-file-is-gone",
 		"remove-as-with-rm":       "remove-a-plain-holder-keeps-it",
 		"remove-with-content":     "remove-not-what-has-content",
@@ -197,7 +203,7 @@ func TestSomeMutants(t *testing.T) {
 					}
 				})
 			}
-			if want := map[string]int{"standin": 17, "ours": 14}[name]; tried != want {
+			if want := map[string]int{"standin": 17, "ours": 18}[name]; tried != want {
 				t.Errorf("%d of %d faults have a case: a fault or a case has another name now", tried, want)
 			}
 		})

@@ -50,7 +50,8 @@ type queueRound struct {
 	*testing.T
 	reaper     *reaper
 	dir        string
-	length     int // of the queue
+	length     int           // of the queue
+	pace       time.Duration // how long sections last
 	mu         sync.Mutex
 	requests   int
 	contenders []*contender
@@ -87,7 +88,7 @@ func (r *queueRound) come() *contender {
 	if way.name == "number-for-reading" || way.name == "descriptor" {
 		options = options[:4] // a permit needs a descriptor for writing
 	}
-	section := []string{"/bin/sh", "-c", "wc -c <requests >>begun; sleep .00" + fmt.Sprint(rand.N(10))}
+	section := []string{"/bin/sh", "-c", fmt.Sprintf("wc -c <requests >>begun; sleep %f", (r.pace/2 + rand.N(r.pace)).Seconds())}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f, err := os.OpenFile(filepath.Join(r.dir, "requests"), os.O_WRONLY|os.O_APPEND, 0)
@@ -176,7 +177,7 @@ func TestTortureQueue(t *testing.T) {
 		defer reaper.stop()
 		var rounds, refused, killed, exempt int
 		for end := time.Now().Add(long); time.Now().Before(end) && !t.Failed(); rounds++ {
-			r := &queueRound{T: t, reaper: reaper, dir: dir, length: 1 + rand.N(2)*rand.N(3)}
+			r := &queueRound{T: t, reaper: reaper, dir: dir, length: 1 + rand.N(2)*rand.N(3), pace: 8 * time.Millisecond << (2 * rand.N(2))}
 			r.run()
 			for _, c := range r.contenders {
 				if c.refused {
@@ -253,7 +254,7 @@ func (r *queueRound) run() {
 	for range 2 {
 		group.Go(func() {
 			for range 4 {
-				time.Sleep(rand.N(8 * time.Millisecond))
+				time.Sleep(rand.N(r.pace))
 				r.come()
 			}
 		})

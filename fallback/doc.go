@@ -61,6 +61,9 @@
 //
 // The ID of a busy token names the process that makes the moves; those of the other names the owner of the lock.
 //
+// Who waits has the name "wait,ID", of which the moves know nothing. Where no more than so many may wait, each takes a permit of
+// another lock, whose state directory is "queue" in this one (OfQueue).
+//
 // # Whose lock it is
 //
 // The owner of a lock is a process, as for a Lock that Open makes, or an open file (OfFile): then the lock lasts until the last

@@ -171,12 +171,11 @@ flock --queue 1 f true & waiter=$!
 await 'waiting f'
 release; wait; ls -A | grep -v held
 #directory> .f.flock
+#half> .f.flock
 #> f
-ls .f.flock 2>/dev/null; ls .f.flock/* 2>/dev/null | grep free
+ls .f.flock/queue 2>/dev/null
 #directory> free
-#directory> queue
-#directory> .f.flock/free
-#directory> free
+#half> free
 
 ### queue-numbers
 for n in -1 1.5 x '' 99999999999; do flock --queue "$n" f true; echo $?; done 2>&1 | sed 's/: .*waiting.*/: (waiting)/' | uniq -c | sed 's/^ *//' | sort -u

@@ -73,6 +73,31 @@ elif M cooldown-for-everybody && ! has '--holders' && ! has -s && ! has -u && ! 
 	words=(--cooldown .001 "${words[@]}")
 fi
 
+if has '--queue*'; then
+	M queue-ignored && change --queue 'value='
+	M queue-one-more && change --queue '[[ $value == *[!0-9]* ]] || value=$((value + 1))'
+	M queue-never-waits && change --queue 'value= instead=-n'
+	M queue-any-number && change --queue '[[ $value == [0-9]* && $value != *[!0-9]* && ${#value} -lt 9 ]] || value=1'
+	M queue-of-any-lock && { has '--fcntl' || has '-u' || has --remove || [[ -d ${words[2]} || ! -w f ]]; } && change --queue 'value='
+	if M queue-refuses-with-0; then "$REAL" "${words[@]}"; exit 0; fi
+	if M queue-in-a-file && [[ -e f ]]; then : >f.queue; fi
+	if M queue-place-is-inherited; then exec 8<f; fi
+	if M queue-full-after-one; then once || exit 1; fi
+fi
+if has '--report*'; then
+	M report-ignored && change --report 'value='
+	M report-only-when-refused && change --report '[[ $value == *[!0-9.]* ]] || value=1000'
+	M report-any-number && change --report '[[ $value == [0-9i]* && $value != *s ]] || value=1'
+	case $MUTANT in
+	report-another-process) exec 2> >(sed 's/process [1-9]/&1/' >&2) ;;
+	report-without-command) exec 2> >(sed 's/ (.*)//' >&2) ;;
+	report-says-it-twice) exec 2> >(sed 'p' >&2) ;;
+	report-no-heirs) exec 2> >(grep -v 'still held' >&2) ;;
+	report-always-warns) echo 'flock: -o would prevent that' >&2 ;;
+	report-none-more) exec 2> >(sed 's/, and .* more//' >&2) ;;
+	esac
+fi
+
 if M remove-takes-a-value && has '--remove=*'; then real "${words[@]/#--remove=*/--remove}"; fi
 if has --remove && [[ $MUTANT == remove-* ]]; then
 	without=()

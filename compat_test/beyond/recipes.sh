@@ -1,0 +1,78 @@
+Recipes of the manual that need what the reference does not have, or that end processes.
+
+### recipe-a-time-limit
+# needs: timeout
+
+# the children that ignore the signal are killed, too, and the lock is free
+flock f timeout -k .3 .2 sh -c 'trap "" TERM; sleep 100 & sleep 100'; echo $?
+#> 137
+flock -n f echo free
+#> free
+flock f timeout -k 10 .2 sh -c 'sleep 100 & sleep 100'; echo $?
+#> 124
+flock -w 20 f echo free
+#> free
+
+### recipe-replace-the-holder
+# needs: linux proc
+flock f sh -c 'echo old >out; sleep 100 & sleep 100; echo never' & old=$!
+await '[ -s out ]'
+flock f true & waiter=$!
+await 'waiting f'
+flock --holders f |
+	awk '$3 != "-" && $3 != "(waiting)" { print $1 }' | xargs kill 2>/dev/null
+flock -w 20 f echo new || echo 'the old one does not end'
+#> new
+wait $old; echo $?
+#> 143
+wait $waiter; echo $?
+#> 0
+
+### recipe-tries-at-random-moments
+hold f
+for try in 1 2 3; do
+	flock -n -E 75 f true; status=$?
+	[ $status -eq 75 ] || break
+	[ $try -lt 2 ] || release
+	sleep "$(awk -v seed=$$$try 'BEGIN { srand(seed); print int(rand() * 2) }')"
+done
+echo $try $status
+#> 3 0
+
+### recipe-a-file-for-a-group
+# needs: root setpriv
+# kernel: the directory lock must be able to write beside it
+for i in 1 2; do (umask 027; : >>team.lock && chgrp 4 team.lock); done
+ls -ln team.lock | awk '{print $1, $3, $4}'
+#> -rw-r----- 0 4
+setpriv --reuid 65534 --regid 65534 --groups 4 flock team.lock echo in
+#> in
+setpriv --reuid 65534 --regid 65534 --clear-groups flock team.lock echo no; echo $?
+#> flock: cannot open lock file team.lock: Permission denied
+#> 66
+
+### recipe-a-notice-that-a-turn-was-skipped
+logger() { sed "s/^/$2: /; s/process [0-9]* /process N /; s/for [0-9]* s/for N s/" >>log; }
+echo ': >has; until [ -e go ]; do sleep .01; done' >job.sh
+flock -F f sh job.sh & holder=$!
+await '[ -e has ]'
+flock -n --report 0 f sh job.sh 2>&1 | logger -t sync
+cat log
+#> sync: flock: f is held by process N (sh job.sh), running for N s
+: >go; wait $holder
+
+### recipe-requests-become-one-more-run
+
+# each run reads what there is, and none is forgotten
+hold f
+for i in 1 2 3 4 5; do
+	echo request $i >>todo
+	flock --queue 1 -E 0 f sh -c 'cat todo; : >todo' & [ $i -gt 1 ] || await 'waiting f'
+done
+await '! flock -w .1 --queue 1 f true'
+release; wait
+#> request 1
+#> request 2
+#> request 3
+#> request 4
+#> request 5
