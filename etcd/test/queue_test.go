@@ -172,7 +172,6 @@ func TestReport(t *testing.T) {
 	}
 	check(e.run(t, flockEtcd, "--report", "0", name, "true"), 0, "") // nobody has it
 	h := e.hold(t, "-s", name)
-	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // until the next second, of which it is told
 	check(e.run(t, flockEtcd, "--report", "0", "-n", name, "true"), 1, held(h, name+" is", ""))
 	h2 := e.hold(t, "-s", name)
 	check(e.run(t, flockEtcd, "--report", "30", "-w", "0.3", "--verbose", name, "true"), 1,
