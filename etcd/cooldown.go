@@ -61,12 +61,6 @@ func (s *store) timeToLive(id clientv3.LeaseID) (left time.Duration, ok bool) {
 	return time.Duration(r.TTL) * time.Second, true
 }
 
-// startCooldown begins the cooldown together with the command, for the case that this process does not live to begin it
-// anew. The error is errCooling if the cooldown of another holder is not over.
-func (l *place) startCooldown(ctx context.Context) error {
-	return l.putCooldown(ctx, clientv3.Compare(clientv3.CreateRevision(l.store.cooldown), "=", 0))
-}
-
 // prolongCooldown begins the cooldown anew, if there is one. If that fails, the one that began with the command goes on.
 func (l *place) prolongCooldown(ctx context.Context) error {
 	before := l.cooling
@@ -81,7 +75,7 @@ func (l *place) prolongCooldown(ctx context.Context) error {
 }
 
 // putCooldown makes the key of the cooldown with a lease of its own, if this place has the lock and the condition holds, and
-// writes into the place's key that it has the lock.
+// writes into the place's key that it has the lock. The error is errCooling if the cooldown of another holder is not over.
 func (l *place) putCooldown(ctx context.Context, condition ...clientv3.Cmp) error {
 	lease, err := l.grant(ctx, int64(math.Ceil(l.request.cooldown.Seconds())))
 	if err != nil {

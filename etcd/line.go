@@ -113,7 +113,8 @@ func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 			err = l.announce(ctx) // the next one waits for that
 		}
 		if err == nil && q.cooldown > 0 {
-			err = l.startCooldown(ctx)
+			// If this process does not live to begin the cooldown when the command has ended, this one counts.
+			err = l.putCooldown(ctx, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
 		}
 		for err == nil && guard.Now() >= l.due() { // else too little of the lease would be left to begin
 			_, err = l.renew(ctx)
@@ -139,37 +140,30 @@ func (s *store) stand(ctx context.Context, q request) (*place, error) {
 		return nil, err
 	}
 	l := s.newPlace(lease, q)
-	return l, l.put(ctx, false, clientv3.Compare(clientv3.CreateRevision(l.key), "=", 0))
+	l.revision, err = l.put(ctx, false, clientv3.Compare(clientv3.CreateRevision(l.key), "=", 0))
+	return l, err
 }
 
 func (s *store) newPlace(l *lease, q request) *place {
 	return &place{store: s, lease: l, request: q, key: s.line + string(q.mode) + l.String()}
 }
 
-var errTaken = errors.New("another one was faster")
-
-// put makes the key of a place, if the conditions hold, and finds out its revision. The error is errTaken if they do not.
-func (l *place) put(ctx context.Context, has bool, conditions ...clientv3.Cmp) error {
+// put writes the key of a place, if the conditions hold, and returns the revision at which it was made; 0: there is no key.
+func (l *place) put(ctx context.Context, has bool, conditions ...clientv3.Cmp) (revision int64, err error) {
 	value := describeSelf(has, l.queued && l.request.cooldown > 0)
 	r, err := ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
 		return c.Txn(ctx).If(conditions...).
-			Then(clientv3.OpPut(l.key, value, clientv3.WithLease(l.id))).
+			Then(clientv3.OpPut(l.key, value, clientv3.WithLease(l.id)), clientv3.OpGet(l.key)).
 			Else(clientv3.OpGet(l.key)).Commit()
 	})
-	switch {
-	case err != nil:
-		return err
-	case r.Succeeded:
-		l.revision = r.Header.Revision
-	default:
-		// It is there already if an earlier attempt had its effect, but no answer.
-		keys := r.Responses[0].GetResponseRange().Kvs
-		if len(keys) == 0 {
-			return errTaken
-		}
-		l.revision = keys[0].CreateRevision
+	if err != nil {
+		return 0, err
 	}
-	return nil
+	// If the conditions do not hold, it is there if an earlier attempt had its effect, but no answer.
+	for _, kv := range r.Responses[len(r.Responses)-1].GetResponseRange().Kvs {
+		revision = kv.CreateRevision
+	}
+	return revision, nil
 }
 
 // standIf makes a place if it has the lock at once or, with a queue, if few enough wait. The line is read first: no write is
@@ -202,9 +196,9 @@ func (s *store) standIf(ctx context.Context, q request) (*place, error) {
 		if free && q.cooldown > 0 {
 			conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
 		}
-		if err := l.put(ctx, free, conditions...); err != errTaken {
+		if l.revision, err = l.put(ctx, free, conditions...); err != nil || l.revision != 0 {
 			return l, err
-		}
+		} // else another one was faster
 	}
 }
 
@@ -308,7 +302,7 @@ func (l *place) await(ctx context.Context) error {
 		}
 		notify(l.waits)
 		w.see(ctx, l.store, v)
-		ask = l.renewSlowly
+		ask = l.renew
 		if changed := w.wait(ctx, l.due()-l.seen); changed {
 			ask = l.see
 		}
@@ -383,15 +377,11 @@ func (w *watcher) wait(ctx context.Context, limit time.Duration) bool {
 
 // announce writes into the key that its place has the lock.
 func (l *place) announce(ctx context.Context) error {
-	value := describeSelf(true, false)
-	return l.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
-		r, err := c.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(l.key), "=", l.revision)).
-			Then(clientv3.OpPut(l.key, value, clientv3.WithLease(l.id))).Commit()
-		if err == nil && !r.Succeeded {
-			return errLost
-		}
-		return err
-	})
+	revision, err := l.put(ctx, true, clientv3.Compare(clientv3.CreateRevision(l.key), "=", l.revision))
+	if err == nil && revision != l.revision {
+		return errLost
+	}
+	return err
 }
 
 // release gives the place up, and the cooldown of a command that was not started: somebody else may be able to start it. If
@@ -409,9 +399,8 @@ func (l *place) release(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.since()+l.ttl-guard.Now())
 	defer cancel()
-	l.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
-		_, err := c.Delete(ctx, l.key)
-		return err
+	ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.DeleteResponse, error) {
+		return c.Delete(ctx, l.key)
 	})
 }
 

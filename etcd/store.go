@@ -201,12 +201,6 @@ func startAttempt[T any](ctx context.Context, s *store, index int, ended chan<- 
 	return a
 }
 
-// do is ask for a request without an answer.
-func (s *store) do(ctx context.Context, call func(ctx context.Context, c *clientv3.Client) error) error {
-	_, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (struct{}, error) { return struct{}{}, call(ctx, c) })
-	return err
-}
-
 // watch watches keys at the current member until the context ends. It also ends when the connection to the member does.
 func (s *store) watch(ctx context.Context, key string, options ...clientv3.OpOption) clientv3.WatchChan {
 	c := s.current().client

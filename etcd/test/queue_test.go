@@ -101,12 +101,12 @@ func TestQueueCrowd(t *testing.T) {
 			log := t.TempDir() + "/began"
 			var all []*process
 			var came []time.Time
-			for range crowd(t, 60) {
+			for range crowd(t, 100) {
 				came = append(came, time.Now())
 				p := e.start(t, flockEtcd, "--queue", fmt.Sprint(c.queue), "-E", "7", name, "sh", "-c", `date +%s%N >>"$0"; sleep 0.1`, log)
 				all = append(all, p)
 				time.Sleep(rand.N(60 * time.Millisecond))
-				if c.kills && rand.N(4) == 0 {
+				if c.kills && rand.N(10) == 0 {
 					all[rand.N(len(all))].Process.Kill()
 				}
 			}
