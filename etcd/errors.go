@@ -97,6 +97,9 @@ func mayTryAgain(err error) bool {
 	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.Internal:
 		return true // connections, and members that stop
 	}
+	if s, ok := status.FromError(err); ok && s.Code() == codes.Unknown {
+		return true // what etcd has no code for: a leader that is not sure that it is one, a proposal dropped in an election
+	}
 	return isOneOf(err, errNewLeader, context.DeadlineExceeded, context.Canceled, rpctypes.ErrTooManyRequests,
 		rpctypes.ErrNotLeader, rpctypes.ErrGRPCNotSupportedForLearner) // another member can
 }
