@@ -83,12 +83,12 @@ func main() {
 	}
 	fmt.Printf("Three members of etcd, data on %s; medians, and 90th percentiles.\n\n| | %s |\n|---|%s\n", filesystem(), titles(all), strings.Repeat("---:|", len(all)+2))
 	row("whole process, `NAME true`, ms", all, measure(all, *rounds, uncontended))
-	for _, c := range []struct{ waiters, rounds int }{{1, 40}, {8, 8}, {64, 4}, {200, 3}} {
-		results := measure(all, c.rounds, func(l locker) func() []time.Duration { return newQueue(l, c.waiters).run })
+	for _, c := range []struct{ waiters, rounds int }{{1, 40}, {8, 8}, {64, 6}, {200, 3}} {
+		results := measure(all, c.rounds, func(l locker) []time.Duration { return newQueue(l, c.waiters).run() })
 		row(fmt.Sprintf("hand-over, waiters: %d, ms", c.waiters), all, results)
 	}
 	row("members' processor with 200 waiters, ms in each second", all,
-		measure(all, 1, func(l locker) func() []time.Duration { return func() []time.Duration { return waiting(l, 200) } }))
+		measure(all, 1, func(l locker) []time.Duration { return waiting(l, 200) }))
 	members.Stop()
 	os.RemoveAll(dir)
 }
@@ -108,17 +108,12 @@ func filesystem() string {
 	return strings.TrimSpace(string(out))
 }
 
-// measure has each of the lockers prepare something, and then do it in turns in random order: what else the machine does meanwhile
-// is about the same for all.
-func measure(all []locker, rounds int, prepare func(locker) (run func() []time.Duration)) map[string][]time.Duration {
+// measure lets the lockers take turns in random order.
+func measure(all []locker, rounds int, once func(locker) []time.Duration) map[string][]time.Duration {
 	results := map[string][]time.Duration{}
 	for range rounds {
-		var runs []func() []time.Duration
-		for _, l := range all {
-			runs = append(runs, prepare(l))
-		}
 		for _, i := range rand.Perm(len(all)) {
-			results[all[i].title] = append(results[all[i].title], runs[i]()...)
+			results[all[i].title] = append(results[all[i].title], once(all[i])...)
 		}
 	}
 	return results
@@ -156,14 +151,12 @@ func (l locker) command(name string, words ...string) *exec.Cmd {
 }
 
 // uncontended runs a command under a free lock.
-func uncontended(l locker) func() []time.Duration {
+func uncontended(l locker) []time.Duration {
 	cmd := l.command(newName(), "true")
-	return func() []time.Duration {
-		began := time.Now()
-		check(cluster.StartMortal(cmd))
-		check(cmd.Wait())
-		return []time.Duration{time.Since(began)}
-	}
+	began := time.Now()
+	check(cluster.StartMortal(cmd))
+	check(cmd.Wait())
+	return []time.Duration{time.Since(began)}
 }
 
 // A queue is a holder with waiters behind it.
