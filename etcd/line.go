@@ -116,7 +116,7 @@ func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 			// If this process does not live to begin the cooldown when the command has ended, this one counts.
 			err = l.putCooldown(ctx, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
 		}
-		for err == nil && guard.Now() >= l.due() { // else too little of the lease would be left to begin
+		for err == nil && guard.Now() >= l.since()+l.ttl/2 { // else too little of the lease would be left to begin
 			_, err = l.renew(ctx)
 		}
 		if err == nil {
@@ -284,7 +284,7 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 // await waits until the place has the lock. The error is errLost if etcd has dropped the place.
 //
 // A watch tells of changes. Because its member may be frozen, and to keep the lease alive, the waiter also asks: two requests
-// in half of the TTL.
+// in six tenths of the TTL.
 func (l *place) await(ctx context.Context) error {
 	var w watcher
 	defer w.stop()
@@ -310,7 +310,7 @@ func (l *place) await(ctx context.Context) error {
 }
 
 // due is when the lease of a waiter must be kept alive.
-func (l *place) due() time.Duration { return l.since() + l.ttl/2 }
+func (l *place) due() time.Duration { return l.since() + l.ttl*6/10 }
 
 // outcome returns the error of a wait that has ended. When its time is over, others have the lock, if etcd has been heard
 // of lately.
