@@ -247,18 +247,24 @@ func stateOf(o *cli.Options) string {
 // are. Children of others, from which they have it, do not count, nor does this process.
 func eldest(list []listing) (first listing, more string) {
 	var holders []listing
+	parents := map[int]int{}
 	for _, l := range list {
-		if !l.waiting && !l.free && l.pid != os.Getpid() && (!l.isSeen() || proc.Command(l.pid) != "") {
+		parent := 0
+		if l.isSeen() {
+			parent = proc.Parent(l.pid)
+			if proc.Command(l.pid) == "" {
+				continue // it has ended
+			}
+		}
+		if !l.waiting && !l.free && l.pid != os.Getpid() {
 			holders = append(holders, l)
+			parents[l.pid] = parent
 		}
 	}
 	n := 0
 	for _, l := range holders {
-		parent := 0
-		if l.isSeen() {
-			parent = proc.Parent(l.pid)
-		}
-		if parent > 0 && slices.ContainsFunc(holders, func(l listing) bool { return l.pid == parent }) {
+		parent := parents[l.pid]
+		if _, isChild := parents[parent]; isChild && parent > 0 {
 			continue
 		}
 		if n++; n == 1 || l.age() > first.age() {

@@ -7,6 +7,7 @@
 #   release               let all holders end, and wait until they have
 #   waiting FILE [N]      true if N (1) or more processes wait for a lock on FILE
 #   asleep [N]            true if N (1) or more flocks have started no command and sleep, as one that waits for a permit does
+#   placed PID            true if the flock with this process id has its place in a queue
 #   mtime FILE             the time at which FILE was last changed, in seconds with nine decimals
 #   touch_in SECONDS FILE  set the modification time of FILE to SECONDS from now; SECONDS may be negative
 #   exclusive NAME CMD... run CMD, and print a line if another process runs "exclusive NAME" at the same time
@@ -72,6 +73,10 @@ asleep() {
 	! [ -r /proc/self/stat ] || cat /proc/[0-9]*/stat 2>/dev/null | awk -v session=$$ -v n="${1:-1}" '
 		$6 == session { parent[$4]; if ($2 ~ /^\((flock|qemu-)/ && $3 == "S") asleep[$1] }
 		END { for (pid in asleep) n -= !(pid in parent); exit n > 0 }'
+}
+placed() {
+	ls .*.flock/queue 2>/dev/null | grep -q "^permit,$1," ||
+		grep -qs 'OFDLCK.* 23058430092136939[0-9]* ' /proc/$1/fdinfo/*
 }
 moving() {
 	local mover try

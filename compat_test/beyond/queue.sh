@@ -3,7 +3,7 @@
 ### queue-one-waits
 hold f
 flock --queue 1 f echo in & waiter=$!
-await 'waiting f'
+await 'placed $!'
 flock --queue 1 f echo no; echo $?
 #> 1
 flock --queue 1 -E 7 -w 20 f echo no; echo $?
@@ -15,13 +15,16 @@ flock --queue 1 f echo free
 
 ### queue-two-wait
 hold f
-flock --queue 2 f sh -c 'echo in >>out' & flock --queue 2 f sh -c 'echo in >>out' & waiters="$waiters $!"
-await 'waiting f 2'
+for i in 1 2; do
+	flock --queue 2 f sh -c 'echo in >>out' &
+	await 'placed $!'
+done
 flock --queue 2 f echo no; echo $?
 #> 1
 flock --queue 1 f echo no; echo $?
 #> 1
-flock --queue 3 f sh -c 'echo in >>out' & await 'waiting f 3'
+flock --queue 3 f sh -c 'echo in >>out' &
+await 'placed $!'
 release; wait; cat out
 #> in
 #> in
@@ -42,7 +45,7 @@ hold f
 flock f true & plain=$!
 await 'waiting f'
 flock --queue 1 f echo in & waiter=$!
-await 'waiting f 2'
+await 'placed $!'
 flock --queue 1 f echo no; echo $?
 #> 1
 release; wait
@@ -52,7 +55,7 @@ release; wait
 hold f
 for i in 1 2 3; do
 	flock --queue 1 f echo no & waiter=$!
-	await 'waiting f'
+	await 'placed $!'
 	flock --queue 1 f echo no; echo $?
 	kill -9 $waiter; wait $waiter
 done
@@ -60,7 +63,7 @@ done
 #> 1
 #> 1
 flock --queue 1 f echo in & waiter=$!
-await 'waiting f'
+await 'placed $!'
 release; wait $waiter
 #> in
 
@@ -69,7 +72,7 @@ hold f
 flock --queue 1 -w .2 f echo no; echo $?
 #> 1
 flock --queue 1 f echo in & waiter=$!
-await 'waiting f'
+await 'placed $!'
 release; wait $waiter
 #> in
 
@@ -78,24 +81,24 @@ release; wait $waiter
 # whoever came before the command began may be refused, and whoever comes later waits
 hold f
 flock --queue 1 f sh -c ': >second; until [ -e end ]; do sleep .01; done' & second=$!
-await 'waiting f'
+await 'placed $!'
 flock --queue 1 f echo no; echo $?
 #> 1
 release
 await '[ -e second ]'
 flock --queue 1 f echo third & third=$!
-await 'waiting f'
+await 'placed $!'
 : >end; wait $second $third
 #> third
 
 ### queue-no-fork-has-room-once-the-command-runs
 hold f
 flock -F --queue 1 f sh -c ': >second; until [ -e end ]; do sleep .01; done' & second=$!
-await 'waiting f'
+await 'placed $!'
 release
 await '[ -e second ]'
 flock -F --queue 1 f echo third & third=$!
-await 'waiting f'
+await 'placed $!'
 : >end; wait $second $third
 #> third
 
@@ -103,7 +106,7 @@ await 'waiting f'
 hold f
 exec 9>>f 8<f
 flock --queue 1 9 & waiter=$!
-await 'waiting f'
+await 'placed $!'
 flock --queue 1 -E 7 8; echo $?
 #> 7
 flock --queue 1 -E 7 --fd 8 echo no; echo $?
@@ -114,17 +117,16 @@ flock -n f echo no; echo $?
 #> 1
 # the place is not on the caller's descriptor
 flock --queue 1 f echo in & waiter=$!
-await 'waiting f'
+await 'placed $!'
 flock -u 9; wait $waiter
 #> in
 
 ### queue-modes
 hold f
 flock --queue 2 -s f sh -c 'echo shared >>out' & waiters=$!
-await 'waiting f'
+await 'placed $!'
 flock --queue 2 --permits 3 f sh -c 'echo permit >>out' & waiters="$waiters $!"
-await 'asleep 2'
-await '! flock -E 7 -w .1 --queue 2 f true'
+await 'placed $!'
 flock --queue 2 -s f echo no; echo $?
 #> 1
 flock --queue 2 --permits 3 f echo no; echo $?
@@ -138,8 +140,7 @@ release; wait $waiters; sort out
 # who waits for the cooldown has a place, too
 : >f; touch_in 100 f
 flock --queue 1 --cooldown 1 f echo in & waiter=$!
-await 'asleep'
-await '! flock -w .1 --queue 1 --cooldown 1 f true'
+await 'placed $!'
 flock --queue 1 --cooldown 1 f echo no; echo $?
 #> 1
 flock --queue 1 f echo uses no cooldown; echo $?
@@ -152,7 +153,7 @@ touch_in -1 f; wait $waiter
 # needs: proc locks
 hold f
 flock --queue 1 f true & waiter=$!
-await 'waiting f'
+await 'placed $! && waiting f'
 flock --holders f | sed "s/^ *$waiter /WAITER /; s/  */ /g" | grep WAITER | cut -d' ' -f 1-4
 #> WAITER exclusive (waiting) $USER
 release; wait
@@ -161,14 +162,14 @@ release; wait
 # needs: linux proc
 hold f
 flock --queue 1 f sh -c 'for n in 3 4 5 6 7 8 9 10 11; do [ ! -e /proc/$$/fd/$n ] || readlink /proc/$$/fd/$n | sed s,.*/,,; done' & waiter=$!
-await 'waiting f'
+await 'placed $!'
 release; wait $waiter
 #> f
 
 ### queue-what-is-left-beside-the-file
 hold f
 flock --queue 1 f true & waiter=$!
-await 'waiting f'
+await 'placed $!'
 release; wait; ls -A | grep -v held
 #directory> .f.flock
 #half> .f.flock
@@ -221,10 +222,9 @@ flock --backend directory --queue 1 d echo in
 exec 9>f; rm f; exec 8</proc/$$/fd/9
 flock 8
 flock --queue 1 9 & waiter=$!
-await 'asleep'
-await '! flock -w .1 --queue 1 9'
-echo full
-#> full
+await 'placed $!'
+flock --queue 1 -E 7 9; echo $?
+#> 7
 flock -u 8; wait $waiter; echo $?
 #> 0
 
@@ -238,7 +238,7 @@ flock --queue 1 9; echo $?
 # as with -n, who is refused has lost the shared lock
 hold -s f
 flock --queue 1 f true & waiter=$!
-await 'waiting f'
+await 'placed $!'
 exec 9>>f
 flock -s 9
 flock --queue 1 9; echo $?
@@ -252,7 +252,7 @@ release; wait $waiter; echo $?
 # the place of a waiter of another machine counts until somebody removes it
 hold f
 flock --queue 1 f true & waiter=$!
-await 'waiting f'
+await 'placed $!'
 id=$(ls .f.flock/queue | sed -n 's/^permit,//p')
 other=$(echo "$id" | awk -F, -v OFS=, '{$3 = "elsewhere"; $4 = "m"; $5 = "b"; print}')
 mv ".f.flock/queue/permit,$id" ".f.flock/queue/permit,$other"
@@ -261,6 +261,6 @@ flock --queue 1 --verbose f true 2>&1 | grep queue | sed "s/process ${id%%,*}/pr
 #> flock: the queue: held by process PID on host elsewhere (remove $DIR/.f.flock/queue/RECORD if that is gone)
 rm .f.flock/queue/permit,*
 flock --queue 1 f echo in & waiter=$!
-await 'waiting f'
+await 'placed $!'
 release; wait $waiter
 #> in

@@ -6,7 +6,7 @@ Recipes of the manual that need what the reference does not have, or that end pr
 # the children that ignore the signal are killed, too, and the lock is free
 flock f timeout -k .3 .2 sh -c 'trap "" TERM; sleep 100 & sleep 100'; echo $?
 #> 137
-flock -n f echo free
+flock -w 20 f echo free
 #> free
 flock f timeout -k 10 .2 sh -c 'sleep 100 & sleep 100'; echo $?
 #> 124
@@ -67,9 +67,8 @@ cat log
 hold f
 for i in 1 2 3 4 5; do
 	echo request $i >>todo
-	flock --queue 1 -E 0 f sh -c 'cat todo; : >todo' & [ $i -gt 1 ] || await 'waiting f'
+	flock --queue 1 -E 0 f sh -c 'cat todo; : >todo' & [ $i -gt 1 ] || await 'placed $!'
 done
-await '! flock -w .1 --queue 1 f true'
 release; wait
 #> request 1
 #> request 2

@@ -45,6 +45,7 @@ var checks = []row{
 	{"recipe-self", "`flock -en script script`", all, each(recipeSelf), false},
 	{"permits", "`--permits 2` on both clients, with a plain lock between them", beyond, each(permits), false},
 	{"permits-fcntl", "the same with `--backend fcntl`", []string{ours}, each(permitsFcntl), false},
+	{"queue", "`--queue 1` with a waiter on each client", beyond, each(queue), false},
 	{"cooldown", "`--cooldown`, while the server's clock is an hour ahead", beyond, each(cooldown), false},
 	{"torture", "torture: entries, and how many were killed; never two inside", all, each(tortures), false},
 	{"starvation", "three workers loop on one client; a waiter on the other gets the lock", all, each(starvation), false},
@@ -279,6 +280,30 @@ func permits(s *scene) {
 		}
 		x.release()
 	}
+}
+
+func queue(s *scene) {
+	if out, status := s.run(c1, "FLOCK --queue 1 f true"); s.flock != directory {
+		s.expect(status == 65 && strings.Contains(out, "--backend directory"), "status %d: %s", status, out)
+		s.result = "refused at once"
+		return
+	}
+	for _, m := range []*machine{c1, c2} {
+		h := s.hold(c1, "FLOCK f "+inside)
+		done := make(chan int)
+		go func() {
+			_, status := s.run(m, "FLOCK --queue 1 f echo in")
+			done <- status
+		}()
+		for status := 0; status == 0; { // until it has its place
+			_, status = s.run(c1, "! ls .f.flock/queue | grep permit")
+		}
+		s.status(c1, "FLOCK --queue 1 f true", 1)
+		s.status(c2, "FLOCK --queue 1 f true", 1)
+		h.release()
+		s.expect(<-done == 0, "the one who waits on %s does not get the lock", m.name)
+	}
+	s.free()
 }
 
 func cooldown(s *scene) {

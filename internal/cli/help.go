@@ -47,7 +47,7 @@ Options:
      --permits <number>   allow up to that many holders at once
      --cooldown <secs>    refuse the lock for that long after its holder is done
      --queue <number>     fail if that many wait already
-     --report <secs>      say who has the lock, after that long and after failure
+     --report <secs>      say who has the lock, after that long and on failure
      --remove             remove the lock file after the command
      --holders            list who holds the lock, or waits for it
      --backend <name>     auto, native, flock, fcntl or directory,
