@@ -31,12 +31,12 @@ type config struct {
 	keepAliveTime, keepAliveTimeout time.Duration // to find connections that are frozen or cut
 }
 
-// The variables of etcdctl that mean something here, those that are for its output, and why others are refused.
+// The variables of etcdctl that mean something here or are for its output, and why others are refused.
 var (
-	honoured = []string{"ENDPOINTS", "CACERT", "CERT", "KEY", "USER", "PASSWORD", "AUTH_JWT_TOKEN", "DIAL_TIMEOUT",
-		"KEEPALIVE_TIME", "KEEPALIVE_TIMEOUT", "INSECURE_TRANSPORT", "INSECURE_SKIP_TLS_VERIFY"}
-	meaningless = []string{"DEBUG", "HEX", "WRITE_OUT", "INSECURE_DISCOVERY", "MAX_REQUEST_BYTES", "MAX_RECV_BYTES"}
-	refused     = map[string]string{
+	accepted = []string{"ENDPOINTS", "CACERT", "CERT", "KEY", "USER", "PASSWORD", "AUTH_JWT_TOKEN", "DIAL_TIMEOUT",
+		"KEEPALIVE_TIME", "KEEPALIVE_TIMEOUT", "INSECURE_TRANSPORT", "INSECURE_SKIP_TLS_VERIFY",
+		"DEBUG", "HEX", "WRITE_OUT", "INSECURE_DISCOVERY", "MAX_REQUEST_BYTES", "MAX_RECV_BYTES"}
+	refused = map[string]string{
 		"COMMAND_TIMEOUT":    "the option -w limits the wait",
 		"DISCOVERY_SRV":      "name the members in ETCDCTL_ENDPOINTS",
 		"DISCOVERY_SRV_NAME": "name the members in ETCDCTL_ENDPOINTS",
@@ -109,7 +109,7 @@ func (e *environment) refuseOthers() {
 	for variable, value := range e.variables {
 		name, found := strings.CutPrefix(variable, "ETCDCTL_")
 		switch {
-		case !found || value == "" || slices.Contains(honoured, name) || slices.Contains(meaningless, name):
+		case !found || value == "" || slices.Contains(accepted, name):
 		case name == "API":
 			if value != "3" {
 				e.invalid(variable, "only 3 is supported")

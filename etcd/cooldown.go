@@ -32,6 +32,7 @@ func (s *store) awaitCooldown(ctx context.Context, p *output.Printer, nonblock b
 			return nil
 		}
 		if !nonblock {
+			notify(s.waits)
 			w.see(ctx, s, view{revision: r.Header.Revision, watch: s.cooldown})
 			w.wait(ctx, time.Duration(s.ttl)*time.Second)
 			err = context.Cause(ctx)
@@ -60,12 +61,6 @@ func (s *store) timeToLive(id clientv3.LeaseID) (left time.Duration, ok bool) {
 	return time.Duration(r.TTL) * time.Second, true
 }
 
-// startCooldown begins the cooldown together with the command, for the case that this process does not live to begin it
-// anew. The error is errCooling if the cooldown of another holder is not over.
-func (l *place) startCooldown(ctx context.Context) error {
-	return l.putCooldown(ctx, clientv3.Compare(clientv3.CreateRevision(l.store.cooldown), "=", 0))
-}
-
 // prolongCooldown begins the cooldown anew, if there is one. If that fails, the one that began with the command goes on.
 func (l *place) prolongCooldown(ctx context.Context) error {
 	before := l.cooling
@@ -79,7 +74,8 @@ func (l *place) prolongCooldown(ctx context.Context) error {
 	return nil
 }
 
-// putCooldown makes the key of the cooldown with a lease of its own, if this place has the lock and the condition holds.
+// putCooldown makes the key of the cooldown with a lease of its own, if this place has the lock and the condition holds, and
+// writes into the place's key that it has the lock. The error is errCooling if the cooldown of another holder is not over.
 func (l *place) putCooldown(ctx context.Context, condition ...clientv3.Cmp) error {
 	lease, err := l.grant(ctx, int64(math.Ceil(l.request.cooldown.Seconds())))
 	if err != nil {
@@ -87,9 +83,10 @@ func (l *place) putCooldown(ctx context.Context, condition ...clientv3.Cmp) erro
 	}
 	key := l.store.cooldown
 	own := clientv3.Compare(clientv3.CreateRevision(l.key), "=", l.revision)
-	put := clientv3.OpPut(key, describeSelf(true), clientv3.WithLease(lease.id))
+	has := describeSelf(true, false)
 	r, err := ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
-		return c.Txn(ctx).If(append(condition, own)...).Then(put).
+		return c.Txn(ctx).If(append(condition, own)...).
+			Then(clientv3.OpPut(key, has, clientv3.WithLease(lease.id)), clientv3.OpPut(l.key, has, clientv3.WithLease(l.id))).
 			Else(clientv3.OpGet(l.key), clientv3.OpGet(key)).Commit()
 	})
 	if err == nil && !r.Succeeded {

@@ -17,13 +17,8 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// A mismatch is the error of a connection that fails because of the variables. It says what to change.
-type mismatch struct{ text string }
-
-func (e *mismatch) Error() string { return e.text }
-
-// diagnose returns a *mismatch if the connection to a member has failed with err because the variables are wrong, or else
-// err. What grpc reports is the same for many causes, such as EOF, so diagnose makes a connection of its own.
+// diagnose returns a usage error, which says what to change, if the connection to a member has failed with err because the
+// variables are wrong, or else err. What grpc reports is the same for many causes, such as EOF, so diagnose makes a connection of its own.
 func diagnose(ctx context.Context, endpoint string, c *tls.Config, err error) error {
 	text := err.Error()
 	scheme, address, found := strings.Cut(endpoint, "://")
@@ -35,16 +30,16 @@ func diagnose(ctx context.Context, endpoint string, c *tls.Config, err error) er
 		return err
 	case strings.Contains(text, "failed to verify certificate: "):
 		_, why, _ := strings.Cut(strings.TrimSuffix(text, `"`), "failed to verify certificate: ")
-		return &mismatch{"its certificate is refused: " + sys.Printable(why) + ": ETCDCTL_CACERT names that of its authority"}
+		return &cli.UsageError{Text: "its certificate is refused: " + sys.Printable(why) + ": ETCDCTL_CACERT names that of its authority"}
 	}
 	usesTLS := scheme == "https" || scheme == "" && c != nil
 	switch speaksTLS, refusal := tryTLS(ctx, address, c); {
 	case speaksTLS && !usesTLS:
-		return &mismatch{"it speaks TLS: its address begins with https://, and ETCDCTL_CACERT names the certificate of its authority"}
+		return &cli.UsageError{Text: "it speaks TLS: its address begins with https://, and ETCDCTL_CACERT names the certificate of its authority"}
 	case speaksTLS && refusal != "":
-		return &mismatch{"it refuses the certificate of this client, in ETCDCTL_CERT and ETCDCTL_KEY: " + refusal}
+		return &cli.UsageError{Text: "it refuses the certificate of this client, in ETCDCTL_CERT and ETCDCTL_KEY: " + refusal}
 	case !speaksTLS && usesTLS && speaksPlain(ctx, address):
-		return &mismatch{"it does not speak TLS: its address begins with http://"}
+		return &cli.UsageError{Text: "it does not speak TLS: its address begins with http://"}
 	}
 	return err
 }
@@ -104,13 +99,13 @@ func (s *store) misconfigured() error {
 	text := ""
 	for _, m := range s.members {
 		m.mu.Lock()
-		var why *mismatch
+		var why *cli.UsageError
 		found := errors.As(m.err, &why)
 		m.mu.Unlock()
 		if !found {
 			return nil
 		}
-		text = "cannot connect to etcd at " + sys.Printable(m.endpoint) + ": " + why.text
+		text = "cannot connect to etcd at " + sys.Printable(m.endpoint) + ": " + why.Text
 	}
 	return &cli.UsageError{Text: text}
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -88,39 +89,34 @@ func code(err error) codes.Code {
 
 // mayTryAgain reports whether another attempt may have another answer. All errors for which that is so are listed.
 func mayTryAgain(err error) bool {
-	var wrong *mismatch
-	if errors.As(err, &wrong) {
+	var usage *cli.UsageError
+	if errors.As(err, &usage) {
 		return true // another member may be reached
-	}
-	for _, again := range []error{
-		errNewLeader, context.DeadlineExceeded, context.Canceled,
-		rpctypes.ErrTooManyRequests,
-		rpctypes.ErrNotLeader, rpctypes.ErrGRPCNotSupportedForLearner, // another member can
-	} {
-		if errors.Is(err, again) {
-			return true
-		}
 	}
 	switch code(err) {
 	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.Internal:
 		return true // connections, and members that stop
 	}
-	return false
+	if s, ok := status.FromError(err); ok && s.Code() == codes.Unknown {
+		return true // what etcd has no code for: a leader that is not sure that it is one, a proposal dropped in an election
+	}
+	return isOneOf(err, errNewLeader, context.DeadlineExceeded, context.Canceled, rpctypes.ErrTooManyRequests,
+		rpctypes.ErrNotLeader, rpctypes.ErrGRPCNotSupportedForLearner) // another member can
 }
 
 // isBadToken reports whether etcd wants another token.
 func isBadToken(err error) bool {
-	return errors.Is(err, rpctypes.ErrInvalidAuthToken) || errors.Is(err, rpctypes.ErrAuthOldRevision) || errors.Is(err, rpctypes.ErrUserEmpty)
+	return isOneOf(err, rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserEmpty)
 }
 
 // isRefusal reports whether etcd refuses the user, or what the user may do.
 func isRefusal(err error) bool {
-	for _, known := range []error{rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserNotFound} {
-		if errors.Is(err, known) {
-			return true
-		}
-	}
-	return code(err) == codes.PermissionDenied || code(err) == codes.Unauthenticated
+	return isOneOf(err, rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserNotFound) ||
+		code(err) == codes.PermissionDenied || code(err) == codes.Unauthenticated
+}
+
+func isOneOf(err error, list ...error) bool {
+	return slices.ContainsFunc(list, func(known error) bool { return errors.Is(err, known) })
 }
 
 // fail reports an error and returns its exit status.

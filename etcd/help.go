@@ -23,6 +23,8 @@ Options:
  -c, --command <command>  run a single command string through the shell
      --permits <number>   allow up to that many holders at once
      --cooldown <secs>    refuse the lock for that long after its holder is done
+     --queue <number>     fail if that many wait already
+     --report <secs>      say who has the lock, after that long and after failure
      --holders            list who holds the lock or waits, or all locks
      --verbose            increase verbosity
  -h, --help               display this help

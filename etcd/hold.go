@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"example.org/flock/etcd/internal/guard"
 	"example.org/flock/internal/output"
 )
@@ -27,7 +25,8 @@ type hold struct {
 	guard   *guard.Guard
 	signals <-chan os.Signal
 
-	renewed, dropped chan struct{} // what keepAlive and watchOwn tell
+	renewed, dropped chan struct{} // what ask tells
+	begun            bool          // the guard was told to start the command
 	latestStart      time.Duration // of the command
 	why              string        // the lock is lost, if it is lost now
 }
@@ -37,14 +36,11 @@ func (h *hold) run() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	h.renewed, h.dropped = make(chan struct{}, 1), make(chan struct{}, 1)
-	h.why, h.latestStart = "its lease was not kept alive in time", h.limits().Term
-	token := ""
-	if h.mode == exclusive {
-		token = tokenVariable + "=" + strconv.FormatInt(h.revision, 10)
-	}
-	h.printer.Flush() // before the command prints
-	h.guard.Run(h.limits(), token)
+	h.why = "its lease was not kept alive in time"
 	go h.keepAlive(ctx)
+	if guard.Now()+time.Duration(h.slowness.Load()) < h.limits().Term { // else an answer would come too late
+		h.begin()
+	}
 	// A command that runs for a moment is done before this would be of use.
 	defer time.AfterFunc(100*time.Millisecond, func() {
 		go h.watchOwn(ctx)
@@ -72,25 +68,48 @@ func (h *hold) run() int {
 				return h.end(r)
 			}
 		case sig := <-h.signals:
-			if !fromKeyboard(sig) {
+			switch {
+			case !h.begun:
+				h.guard.Close()
+				h.releaseSoon()
+				return (&killed{sig.(syscall.Signal)}).die()
+			case !fromKeyboard(sig):
 				h.guard.Signal(sig.(syscall.Signal))
 			}
 		case <-h.renewed:
 			h.moveLimits()
 		case <-h.dropped:
 			h.why = "etcd has dropped its key or its lease"
+			if !h.begun {
+				return h.lose(0)
+			}
 			h.guard.Abort()
 		case <-late.C:
 			h.guard.Close()
 			h.guard.Kill() // it has had its time
-			h.started = true
+			h.started = h.begun
 			return h.lose(guard.KillOrphans())
 		}
 	}
 }
 
+// begin has the guard start the command.
+func (h *hold) begin() {
+	token := ""
+	if h.mode == exclusive {
+		token = tokenVariable + "=" + strconv.FormatInt(h.revision, 10)
+	}
+	h.printer.Flush() // before the command prints
+	h.begun, h.latestStart = true, h.limits().Term
+	h.guard.Run(h.limits(), token)
+}
+
 // moveLimits tells the guard that the lease was kept alive.
 func (h *hold) moveLimits() {
+	if !h.begun {
+		h.begin()
+		return
+	}
 	h.guard.Move(h.limits())
 	if guard.Now() > h.latestStart {
 		h.guard.Kill() // somebody has stopped it before the command began
@@ -139,38 +158,41 @@ func (h *hold) lose(survivor int) int {
 	return output.ExTempFail
 }
 
-// keepAlive keeps the lease alive.
+// keepAlive keeps the lease alive. It does not wait for an answer before it asks again, so an etcd that takes a third of the
+// TTL for each still answers in time.
 func (h *hold) keepAlive(ctx context.Context) {
-	for {
+	for at := h.since(); ; {
+		at = max(at+h.ttl/5, guard.Now())
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(h.since()+h.ttl/5-guard.Now(), h.ttl/20)):
+		case <-time.After(at - guard.Now()):
 		}
-		switch _, err := h.renew(ctx); {
-		case err == nil:
-			notify(h.renewed)
-		case errors.Is(err, errLost):
-			notify(h.dropped)
-		}
+		go h.ask(ctx)
 	}
 }
 
-// watchOwn tells when the key is gone: because somebody deleted it, or etcd thinks that the lease is over.
+// ask keeps the lease alive once, and tells what it finds. It returns the revision of etcd; 0: there was no answer.
+func (h *hold) ask(ctx context.Context) (revision int64) {
+	ctx, cancel := context.WithTimeout(ctx, h.ttl*2/5)
+	defer cancel()
+	v, err := h.renew(ctx)
+	switch {
+	case err == nil:
+		notify(h.renewed)
+	case errors.Is(err, errLost):
+		notify(h.dropped)
+	}
+	return v.revision
+}
+
+// watchOwn asks at once when the key is gone: because somebody deleted it, or etcd thinks that the lease is over.
 func (h *hold) watchOwn(ctx context.Context) {
-	next := h.revision + 1
-	for ctx.Err() == nil {
-		for r := range h.watch(ctx, h.key, clientv3.WithRev(next), clientv3.WithFilterPut()) {
-			if len(r.Events) > 0 {
-				notify(h.dropped)
-				return
-			}
-			next = max(next, r.CompactRevision) // what etcd has forgotten, keepAlive sees
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(h.ttl / 10):
-		}
+	var w watcher
+	defer w.stop()
+	for v := (view{revision: h.revision, watch: h.key}); ctx.Err() == nil; v.revision = max(v.revision, h.ask(ctx)) {
+		w.see(ctx, h.store, v)
+		w.wait(ctx, forever)
 	}
 }
 

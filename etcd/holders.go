@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -22,23 +23,14 @@ import (
 // status: 0 if somebody has it, 1 if nobody does.
 func showHolders(p *output.Printer, s *store) int {
 	p.UnwrittenStatus = output.ExOSErr
-	keys := s.prefix + "/"
-	if s.name != "" {
-		keys = strings.TrimSuffix(s.line, "line/")
-	}
-	r, err := ask(context.Background(), s, func(ctx context.Context, c *clientv3.Client) (*clientv3.GetResponse, error) {
-		return c.Get(ctx, keys, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
-	})
+	keys, err := s.keys(context.Background())
 	if err != nil {
 		return fail(p, err)
 	}
-	locks := map[string]*lockList{}
-	for _, kv := range r.Kvs {
-		name, place, _ := strings.Cut(strings.TrimPrefix(string(kv.Key), s.prefix+"/"), "/")
-		if locks[name] == nil {
-			locks[name] = &lockList{}
-		}
-		locks[name].add(s, place, kv)
+	locks := map[string][]*mvccpb.KeyValue{}
+	for _, kv := range keys {
+		name, _, _ := strings.Cut(strings.TrimPrefix(string(kv.Key), s.prefix+"/"), "/")
+		locks[name] = append(locks[name], kv)
 	}
 	var rows [][]string
 	if sys.IsTerminal(1) {
@@ -46,52 +38,126 @@ func showHolders(p *output.Printer, s *store) int {
 	}
 	status := 1
 	for _, name := range slices.Sorted(maps.Keys(locks)) {
-		rows = append(rows, locks[name].rows...)
-		if locks[name].held {
-			status = 0
+		for _, l := range s.listings(locks[name]) {
+			rows = append(rows, s.row(l))
+			if l.holds() {
+				status = 0
+			}
 		}
 	}
 	p.Print(output.FormatTable(rows))
 	return status
 }
 
-// A lockList is the list of those who have one lock or wait for it, in the order of the line.
-type lockList struct {
-	rows       [][]string
-	held       bool
-	line       int // how many stand in line
-	exclusives int // how many of them are exclusive
+// keys returns all keys of the store's lock or, if that has no name, of all locks, in the order in which they were made.
+func (s *store) keys(ctx context.Context) ([]*mvccpb.KeyValue, error) {
+	prefix := s.prefix + "/"
+	if s.name != "" {
+		prefix = strings.TrimSuffix(s.line, "line/")
+	}
+	r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.GetResponse, error) {
+		return c.Get(ctx, prefix, inOrder...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.Kvs, nil
 }
 
-// add adds what a key says, the next one in order, whose name ends with place.
-func (l *lockList) add(s *store, place string, kv *mvccpb.KeyValue) {
-	key := sys.Printable(string(kv.Key))
-	if place == "cooldown" {
-		until := "-"
-		if left, ok := s.timeToLive(clientv3.LeaseID(kv.Lease)); ok {
-			until = "until " + output.FormatClock(time.Now().Add(left))
+var inOrder = []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend)}
+
+// A listing is what a key of a lock says.
+type listing struct {
+	contender
+	key   string
+	mode  mode // cooling: the key of the cooldown
+	lease clientv3.LeaseID
+	waits bool
+}
+
+const cooling mode = "cooldown"
+
+func (l listing) holds() bool { return l.mode != cooling && !l.waits }
+
+// listings returns what the keys of one lock say, which are in order.
+func (s *store) listings(keys []*mvccpb.KeyValue) (list []listing) {
+	line, exclusives := 0, 0
+	for _, kv := range keys {
+		l := listing{key: sys.Printable(string(kv.Key)), lease: clientv3.LeaseID(kv.Lease)}
+		words := strings.Split(strings.TrimPrefix(string(kv.Key), s.prefix+"/"), "/")
+		switch {
+		case len(words) == 2 && words[1] == "cooldown":
+			l.mode = cooling
+		case len(words) == 4 && words[1] == "line":
+			json.Unmarshal(kv.Value, &l.contender)
+			l.mode = mode(words[2] + "/")
+			switch l.mode {
+			case exclusive:
+				l.waits = line > 0 || l.Cools && !l.Has
+				exclusives++
+			case shared:
+				l.waits = exclusives > 0
+			default:
+				l.waits = !l.Has
+			}
+			line++
+		default:
+			continue // it is not ours
 		}
-		l.rows = append(l.rows, []string{"-", "-", "cooldown", "-", until, key})
-		return
+		list = append(list, l)
 	}
-	words := strings.Split(place, "/")
-	if len(words) != 3 || words[0] != "line" {
-		return // it is not ours
+	return list
+}
+
+// row returns a row for --holders.
+func (s *store) row(l listing) []string {
+	if l.mode == cooling {
+		return []string{"-", "-", "cooldown", "-", s.cooldownEnd(l), l.key}
 	}
-	var c contender
-	json.Unmarshal(kv.Value, &c)
-	m := mode(words[1] + "/")
-	has := m == exclusive && l.line == 0 || m == shared && l.exclusives == 0 || m == permit && c.Has
-	l.line++
-	if m == exclusive {
-		l.exclusives++
-	}
-	word := m.String()
-	if has {
-		l.held = true
-	} else {
+	word := l.mode.String()
+	if l.waits {
 		word += " (waiting)"
 	}
-	l.rows = append(l.rows, []string{sys.Printable(c.Host), strconv.Itoa(c.PID), word, sys.Printable(c.User),
-		time.Unix(c.Since, 0).Format(output.Clock), key})
+	return []string{sys.Printable(l.Host), strconv.Itoa(l.PID), word, sys.Printable(l.User),
+		time.Unix(l.Since, 0).Format(output.Clock), l.key}
+}
+
+// cooldownEnd says when a cooldown ends.
+func (s *store) cooldownEnd(l listing) string {
+	left, ok := s.timeToLive(l.lease)
+	if !ok {
+		return "-"
+	}
+	return "until " + output.FormatClock(time.Now().Add(left))
+}
+
+// state says why the lock cannot be had, for --report, as far as that is known in a second.
+func (s *store) state() string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	keys, _ := s.keys(ctx)
+	var holders []listing
+	cooldown := ""
+	for _, l := range s.listings(keys) {
+		if l.holds() {
+			holders = append(holders, l)
+		} else if l.mode == cooling {
+			cooldown = s.cooldownEnd(l)
+		}
+	}
+	switch {
+	case len(holders) == 0 && cooldown != "":
+		return "in its cooldown " + cooldown
+	case len(holders) == 0:
+		return "held by another process"
+	}
+	first := slices.MinFunc(holders, func(a, b listing) int { return cmp.Compare(a.Since, b.Since) })
+	text := sys.Printable("held by process " + strconv.Itoa(first.PID) + " of " + first.User + " on " + first.Host)
+	if age := time.Since(time.Unix(first.Since, 0)); age > 0 {
+		text += ", running for " + output.FormatAge(age)
+	}
+	if n := len(holders) - 1; n > 0 {
+		text += ", and " + strconv.Itoa(n) + " more"
+	}
+	return text
 }

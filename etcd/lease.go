@@ -55,24 +55,14 @@ func (l *lease) limits() guard.Limits {
 	return guard.Limits{Term: sent + l.ttl*6/10, Kill: sent + l.ttl*8/10, End: sent + l.ttl*9/10}
 }
 
-// renew keeps the lease of a holder alive. A member has a third of the TTL to answer.
-func (l *place) renew(ctx context.Context) (view, error) {
-	return l.renewAt(ctx, pace{l.ttl / 12, l.ttl / 4})
-}
-
-// renewSlowly is for a waiter, which has more time.
-func (l *place) renewSlowly(ctx context.Context) (view, error) {
-	return l.renewAt(ctx, pace{l.ttl / 5, l.ttl / 5})
-}
-
-// renewAt keeps the lease of a place alive, and returns what the place sees.
+// renew keeps the lease of a place alive, and returns what the place sees. A member has a third of the TTL to answer.
 //
 // The answer to a keep-alive alone does not prove that the lease lives. A member that is no leader any more may answer as well
 // while it cannot write to its disk, and the new leader lets the lease end (etcd issue 15247). So the key is read from a
 // majority of the members, and the answer counts only if that was in the same term: a leader of a later term came into office
 // after both were sent, and then gave the lease all of its time. Reading also finds a key that somebody has deleted.
-func (l *place) renewAt(ctx context.Context, p pace) (view, error) {
-	return askAt(ctx, l.store, p, func(ctx context.Context, c *clientv3.Client) (view, error) {
+func (l *place) renew(ctx context.Context) (view, error) {
+	return askAt(ctx, l.store, pace{l.ttl / 10, l.ttl / 4}, func(ctx context.Context, c *clientv3.Client) (view, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		sent := guard.Now()
@@ -124,8 +114,7 @@ func keepAlive(ctx context.Context, c *clientv3.Client, id clientv3.LeaseID) (te
 func (s *store) revoke(ctx context.Context, l *lease) {
 	ctx, cancel := context.WithTimeout(ctx, l.since()+l.ttl-guard.Now())
 	defer cancel()
-	s.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
-		_, err := c.Revoke(ctx, l.id)
-		return err
+	ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.LeaseRevokeResponse, error) {
+		return c.Revoke(ctx, l.id)
 	})
 }

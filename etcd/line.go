@@ -44,10 +44,12 @@ type request struct {
 	permits  int64         // of mode permit
 	cooldown time.Duration // 0: none
 	nonblock bool
+	queued   bool // wait only if fewer than queue wait
+	queue    int
 }
 
 func newRequest(o *cli.Options) request {
-	q := request{exclusive, int64(o.Permits), o.Cooldown, o.Nonblock}
+	q := request{exclusive, int64(o.Permits), o.Cooldown, o.Nonblock, o.Queued, o.Queue}
 	switch {
 	case o.Op == kernlock.Shared:
 		q.mode = shared
@@ -64,11 +66,12 @@ type contender struct {
 	User  string `json:"user"`
 	Since int64  `json:"since"` // Unix time at which it came or, with Has, got the lock
 	Has   bool   `json:"has"`   // it has the lock; its being first in the line may say so, too
+	Cools bool   `json:"cools"` // but not that of this one, which also waits for the end of a cooldown
 }
 
 // describeSelf returns the value for this process.
-func describeSelf(has bool) string {
-	c := contender{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Has: has}
+func describeSelf(has, cools bool) string {
+	c := contender{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Has: has, Cools: cools}
 	c.Host, _ = os.Hostname()
 	if u, err := user.Current(); err == nil {
 		c.User = u.Username
@@ -94,7 +97,7 @@ type place struct {
 // have it.
 func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*place, error) {
 	for {
-		if q.cooldown > 0 {
+		if q.cooldown > 0 && !q.queued {
 			if err := s.awaitCooldown(ctx, p, q.nonblock); err != nil {
 				return nil, err
 			}
@@ -110,9 +113,10 @@ func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 			err = l.announce(ctx) // the next one waits for that
 		}
 		if err == nil && q.cooldown > 0 {
-			err = l.startCooldown(ctx)
+			// If this process does not live to begin the cooldown when the command has ended, this one counts.
+			err = l.putCooldown(ctx, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
 		}
-		for err == nil && guard.Now() >= l.due() { // else too little of the lease would be left to begin
+		for err == nil && guard.Now() >= l.since()+l.ttl/2 { // else too little of the lease would be left to begin
 			_, err = l.renew(ctx)
 		}
 		if err == nil {
@@ -126,62 +130,57 @@ func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 	}
 }
 
-// stand makes a place in the line: at its end or, with nonblock, only if it has the lock at once.
+// stand makes a place in the line: at its end or, with nonblock or a queue that is full, only if it has the lock at once.
 func (s *store) stand(ctx context.Context, q request) (*place, error) {
-	if q.nonblock {
-		return s.standFirst(ctx, q)
+	if q.nonblock || q.queued {
+		return s.standIf(ctx, q)
 	}
 	lease, err := s.grant(ctx, s.ttl)
 	if err != nil {
 		return nil, err
 	}
 	l := s.newPlace(lease, q)
-	return l, l.put(ctx, clientv3.Compare(clientv3.CreateRevision(l.key), "=", 0))
+	l.revision, err = l.put(ctx, false, clientv3.Compare(clientv3.CreateRevision(l.key), "=", 0))
+	return l, err
 }
 
 func (s *store) newPlace(l *lease, q request) *place {
 	return &place{store: s, lease: l, request: q, key: s.line + string(q.mode) + l.String()}
 }
 
-var errTaken = errors.New("another one was faster")
-
-// put makes the key of a place, if the conditions hold, and finds out its revision. The error is errTaken if they do not.
-func (l *place) put(ctx context.Context, conditions ...clientv3.Cmp) error {
-	value := describeSelf(l.nonblock)
+// put writes the key of a place, if the conditions hold, and returns the revision at which it was made; 0: there is no key.
+func (l *place) put(ctx context.Context, has bool, conditions ...clientv3.Cmp) (revision int64, err error) {
+	value := describeSelf(has, l.queued && l.request.cooldown > 0)
 	r, err := ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
 		return c.Txn(ctx).If(conditions...).
-			Then(clientv3.OpPut(l.key, value, clientv3.WithLease(l.id))).
+			Then(clientv3.OpPut(l.key, value, clientv3.WithLease(l.id)), clientv3.OpGet(l.key)).
 			Else(clientv3.OpGet(l.key)).Commit()
 	})
-	switch {
-	case err != nil:
-		return err
-	case r.Succeeded:
-		l.revision = r.Header.Revision
-	default:
-		// It is there already if an earlier attempt had its effect, but no answer.
-		keys := r.Responses[0].GetResponseRange().Kvs
-		if len(keys) == 0 {
-			return errTaken
-		}
-		l.revision = keys[0].CreateRevision
+	if err != nil {
+		return 0, err
 	}
-	return nil
+	// If the conditions do not hold, it is there if an earlier attempt had its effect, but no answer.
+	for _, kv := range r.Responses[len(r.Responses)-1].GetResponseRange().Kvs {
+		revision = kv.CreateRevision
+	}
+	return revision, nil
 }
 
-// standFirst takes the lock if it is free. The line is read first: no write is needed to say that it is not.
+// standIf makes a place if it has the lock at once or, with a queue, if few enough wait. The line is read first: no write is
+// needed to say that it cannot.
 //
-// However many come at once, each needs the same few transactions: only one that would exclude this one makes it look again.
-// Permits are counted again in await.
-func (s *store) standFirst(ctx context.Context, q request) (*place, error) {
+// However many come at once, each needs the same few transactions: only one that would exclude this one, or any other one if
+// they are counted, makes it look again. Without a queue permits are counted again in await.
+func (s *store) standIf(ctx context.Context, q request) (*place, error) {
 	excluding := s.line // by an exclusive one: everybody; by the others: exclusive ones
-	if q.mode != exclusive {
+	if q.mode != exclusive && !q.queued {
 		excluding += string(exclusive)
 	}
 	var l *place
 	for {
 		v, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (view, error) { return s.look(ctx, c, q, nil) })
-		if err == nil && (v.watch != "" || v.cooling && q.cooldown > 0) {
+		free := v.watch == "" && !(v.cooling && q.cooldown > 0)
+		if err == nil && !free && (q.nonblock || v.waiting >= q.queue) {
 			err = kernlock.ErrConflict
 		}
 		if err == nil && l == nil {
@@ -194,12 +193,12 @@ func (s *store) standFirst(ctx context.Context, q request) (*place, error) {
 			return l, err
 		}
 		conditions := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(excluding).WithPrefix(), "<", v.revision+1)}
-		if q.cooldown > 0 {
+		if free && q.cooldown > 0 {
 			conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
 		}
-		if err := l.put(ctx, conditions...); err != errTaken {
+		if l.revision, err = l.put(ctx, free, conditions...); err != nil || l.revision != 0 {
 			return l, err
-		}
+		} // else another one was faster
 	}
 }
 
@@ -210,6 +209,7 @@ type view struct {
 	watch    string // the key, or with a slash at its end the keys, whose change it must wait for; empty: it has the lock
 	changes  bool   // and not only their deletion
 	cooling  bool
+	waiting  int // how many wait, if they are to be counted
 }
 
 // see reads what is before the place. The error is errLost if its own key is gone.
@@ -239,6 +239,10 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 		ops = append(ops, last(s.line+string(exclusive)), last(s.line+string(permit)),
 			clientv3.OpGet(s.line+string(permit), append(before, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(q.permits))...))
 	}
+	counts := q.queued && l == nil
+	if counts {
+		ops = append(ops, clientv3.OpGet(s.line, inOrder...))
+	}
 	r, err := c.Txn(ctx).If(own...).Then(ops...).Commit()
 	if err != nil {
 		return v, err
@@ -247,11 +251,21 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 		return v, errLost
 	}
 	v = view{term: r.Header.RaftTerm, revision: r.Header.Revision, cooling: r.Responses[0].GetResponseRange().Count > 0}
+	if counts {
+		for _, other := range s.listings(r.Responses[len(ops)-1].GetResponseRange().Kvs) {
+			if other.waits {
+				v.waiting++
+			}
+		}
+	}
 	if keys := r.Responses[1].GetResponseRange().Kvs; len(keys) > 0 {
 		v.watch = string(keys[0].Key)
 		return v, nil
 	}
 	if q.mode != permit {
+		if l != nil && q.queued && q.cooldown > 0 && v.cooling {
+			v.watch = s.cooldown
+		}
 		return v, nil
 	}
 	if keys := r.Responses[2].GetResponseRange().Kvs; len(keys) > 0 {
@@ -270,7 +284,7 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 // await waits until the place has the lock. The error is errLost if etcd has dropped the place.
 //
 // A watch tells of changes. Because its member may be frozen, and to keep the lease alive, the waiter also asks: two requests
-// in two fifths of the TTL.
+// in six tenths of the TTL.
 func (l *place) await(ctx context.Context) error {
 	var w watcher
 	defer w.stop()
@@ -286,8 +300,9 @@ func (l *place) await(ctx context.Context) error {
 		case l.nonblock:
 			return kernlock.ErrConflict
 		}
+		notify(l.waits)
 		w.see(ctx, l.store, v)
-		ask = l.renewSlowly
+		ask = l.renew
 		if changed := w.wait(ctx, l.due()-l.seen); changed {
 			ask = l.see
 		}
@@ -295,7 +310,7 @@ func (l *place) await(ctx context.Context) error {
 }
 
 // due is when the lease of a waiter must be kept alive.
-func (l *place) due() time.Duration { return l.since() + l.ttl*2/5 }
+func (l *place) due() time.Duration { return l.since() + l.ttl*6/10 }
 
 // outcome returns the error of a wait that has ended. When its time is over, others have the lock, if etcd has been heard
 // of lately.
@@ -362,15 +377,11 @@ func (w *watcher) wait(ctx context.Context, limit time.Duration) bool {
 
 // announce writes into the key that its place has the lock.
 func (l *place) announce(ctx context.Context) error {
-	value := describeSelf(true)
-	return l.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
-		r, err := c.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(l.key), "=", l.revision)).
-			Then(clientv3.OpPut(l.key, value, clientv3.WithLease(l.id))).Commit()
-		if err == nil && !r.Succeeded {
-			return errLost
-		}
-		return err
-	})
+	revision, err := l.put(ctx, true, clientv3.Compare(clientv3.CreateRevision(l.key), "=", l.revision))
+	if err == nil && revision != l.revision {
+		return errLost
+	}
+	return err
 }
 
 // release gives the place up, and the cooldown of a command that was not started: somebody else may be able to start it. If
@@ -388,9 +399,8 @@ func (l *place) release(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.since()+l.ttl-guard.Now())
 	defer cancel()
-	l.do(ctx, func(ctx context.Context, c *clientv3.Client) error {
-		_, err := c.Delete(ctx, l.key)
-		return err
+	ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.DeleteResponse, error) {
+		return c.Delete(ctx, l.key)
 	})
 }
 

@@ -12,6 +12,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/signal"
 	"path"
@@ -113,22 +114,33 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 		l, err = acquire(ctx, p, s, newRequest(o))
 		held <- err
 	}()
-	g, err := guard.Start(o.Command) // meanwhile
-	if err != nil {
-		cancel(err)
+	giveUp := func(why error) error {
+		cancel(why)
 		if <-held == nil {
 			l.releaseSoon()
 		}
-		return fail(p, err)
+		return why
+	}
+	g, err := guard.Start(o.Command) // meanwhile
+	if err != nil {
+		return fail(p, giveUp(err))
 	}
 	defer g.Close()
-	select {
-	case err = <-held:
-	case sig := <-signals:
-		err = &killed{sig.(syscall.Signal)}
-		cancel(err)
-		if <-held == nil {
-			l.releaseSoon()
+	waits, report := s.waits, (<-chan time.Time)(nil)
+	for waiting := true; waiting; {
+		select {
+		case err = <-held:
+			waiting = false
+		case sig := <-signals:
+			err, waiting = giveUp(&killed{sig.(syscall.Signal)}), false
+		case <-waits:
+			if waits = nil; o.Reports {
+				report = time.After(time.Until(began.Add(o.ReportAfter)))
+			}
+		case <-report:
+			if state := s.state(); len(held) == 0 {
+				p.Warn("waiting for " + s.name + ", " + state)
+			}
 		}
 	}
 	if k := (*killed)(nil); errors.As(err, &k) {
@@ -136,6 +148,13 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 		return k.die()
 	}
 	if err != nil {
+		if o.Reports && (err == kernlock.ErrConflict || err == kernlock.ErrTimeout) {
+			line := s.name + " is " + s.state()
+			if err == kernlock.ErrConflict && o.Queued {
+				line += "; its queue is full"
+			}
+			p.Warn(line)
+		}
 		if p.WarnConflict(err) {
 			return o.ConflictExit
 		}
@@ -175,10 +194,5 @@ func catchSignals() <-chan os.Signal {
 }
 
 func init() {
-	grpclog.SetLoggerV2(grpclog.NewLoggerV2(discard{}, discard{}, discard{}))
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // what grpc would say to the user
 }
-
-// discard takes what grpc would say to the user.
-type discard struct{}
-
-func (discard) Write(b []byte) (int, error) { return len(b), nil }

@@ -41,12 +41,13 @@ type store struct {
 	limit    time.Time     // when to give up if no member is connected; zero: never
 	patient  bool          // the limit counts only until etcd has answered once
 	loggedIn chan struct{} // has one element while nobody asks for a token
+	waits    chan struct{} // tells that somebody else has the lock
 }
 
 func newStore(c config, name string) *store {
 	base := c.prefix + "/" + url.PathEscape(name) + "/"
 	s := &store{config: c, name: sys.Printable(name), line: base + "line/", cooldown: base + "cooldown",
-		limit: time.Now().Add(c.reach), loggedIn: make(chan struct{}, 1)}
+		limit: time.Now().Add(c.reach), loggedIn: make(chan struct{}, 1), waits: make(chan struct{}, 1)}
 	s.loggedIn <- struct{}{}
 	if c.jwt != "" {
 		s.token.Store(&c.jwt)
@@ -130,7 +131,7 @@ func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Con
 		limit = time.After(time.Until(s.limit))
 	}
 	start()
-	next, pause, late := time.After(p.second), firstPause, false
+	next, pause, late := time.After(p.second), firstPause/2, false
 	for {
 		select {
 		case <-next:
@@ -151,14 +152,21 @@ func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Con
 				continue // it was given up
 			}
 			running = slices.Delete(running, i, i+1)
-			if s.settles(a.member, a.index, a.began, a.err) {
+			if a.note(a.err); a.err == nil || !mayTryAgain(a.err) {
+				s.reached.Store(true)
+				s.first.Store(int32(a.index))
+				s.slowness.Store(int64(time.Since(a.began)))
 				return a.answer, finalError(a.err)
 			}
 			if err := s.misconfigured(); err != nil {
 				return answer, err
 			}
-			next = time.After(jitter(pause))
-			pause = min(2*min(pause, p.second), longestPause)
+			if a.state() == connectivity.Ready {
+				pause = max(2*pause, time.Since(a.began)) // it is busy, perhaps with others who ask at the same time
+			} else {
+				pause = min(2*pause, longestPause)
+			}
+			next = time.After(min(jitter(pause), p.second))
 		case <-limit:
 			late = true
 		case <-ctx.Done():
@@ -191,24 +199,6 @@ func startAttempt[T any](ctx context.Context, s *store, index int, ended chan<- 
 		}
 	}()
 	return a
-}
-
-// settles takes note of what a member has answered, and reports whether it answers the question.
-func (s *store) settles(m *member, index int, began time.Time, err error) bool {
-	m.note(err)
-	if err != nil && mayTryAgain(err) {
-		return false
-	}
-	s.reached.Store(true)
-	s.first.Store(int32(index))
-	s.slowness.Store(int64(time.Since(began)))
-	return true
-}
-
-// do is ask for a request without an answer.
-func (s *store) do(ctx context.Context, call func(ctx context.Context, c *clientv3.Client) error) error {
-	_, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (struct{}, error) { return struct{}{}, call(ctx, c) })
-	return err
 }
 
 // watch watches keys at the current member until the context ends. It also ends when the connection to the member does.

@@ -739,7 +739,7 @@ func TestSecure(t *testing.T) {
 		if p := fromFile.run(t, flockEtcd, "name", "env"); p.status != 0 || strings.Contains(p.out.String(), secret) {
 			t.Errorf("status %d, %s, the environment of the command: %s", p.status, &p.err, &p.out)
 		}
-		cron := reach(at, "FLOCK_ETCD_TTL=3", "ETCDCTL_USER=cron", "ETCDCTL_PASSWORD="+secret+"2")
+		cron := reach(at, "ETCDCTL_USER=cron", "ETCDCTL_PASSWORD="+secret+"2")
 		h := cron.hold(t, "name")
 		conflict := reach(at, "ETCDCTL_USER=cron:"+secret+"2")
 		w := conflict.queue(t, "name")

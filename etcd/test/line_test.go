@@ -5,9 +5,6 @@ package test
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -85,14 +82,14 @@ func TestManyWaiters(t *testing.T) {
 	third := e.queue(t, name)
 	awaitLine(t, c, name, waiters+2)
 
-	before := events(t, c.Endpoints())
+	before := metrics(t, c, watchEvents)
 	h.release(t)
 	await(t, "the first waiter", func() bool { return first.out.String() != "" })
 	time.Sleep(300 * time.Millisecond) // the new holder tells its name
-	after := events(t, c.Endpoints())
-	t.Logf("one hand-over among %d waiters: etcd sent %d events to those who watch", waiters, after-before)
+	after := metrics(t, c, watchEvents)
+	t.Logf("one hand-over among %d waiters: etcd sent %v events to those who watch", waiters, after-before)
 	if n := after - before; n < 1 || n > 3 {
-		t.Errorf("etcd sent %d events", n)
+		t.Errorf("etcd sent %v events", n)
 	}
 	if len(woken) != 0 {
 		t.Errorf("%d others are woken, such as %s", len(woken), <-woken)
@@ -108,34 +105,4 @@ func TestManyWaiters(t *testing.T) {
 	}
 	await(t, "the last waiter", func() bool { return third.out.String() != "" })
 	third.release(t)
-}
-
-// events returns how many events the members have sent to those who watch.
-func events(t *testing.T, endpoints []string) (sum int) {
-	t.Helper()
-	for _, at := range endpoints {
-		r, err := http.Get("http://" + at + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(r.Body)
-		r.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := false
-		for l := range strings.Lines(string(text)) {
-			if number, ok := strings.CutPrefix(l, "etcd_debugging_mvcc_events_total "); ok {
-				f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				sum, found = sum+int(f), true
-			}
-		}
-		if !found {
-			t.Fatal("the metric etcd_debugging_mvcc_events_total is missing")
-		}
-	}
-	return sum
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -53,6 +54,7 @@ func TestMain(m *testing.M) {
 		}
 		flockEtcd, section = build("flock-etcd", "..", "."), build("section", ".", "./section")
 		flock = build("flock", "../..", ".") // beside flock-etcd, where it looks first
+		go measureLateness()
 		defer stopShared()
 		return m.Run()
 	}())
@@ -147,7 +149,7 @@ func (e environment) prepare(words ...string) *process {
 	p := &process{Cmd: exec.Command(words[0], words[1:]...), ended: make(chan struct{})}
 	p.Env, p.Stdout, p.Stderr = e, &p.out, &p.err
 	// Background children of the command may keep the pipe of the output open.
-	p.WaitDelay = 50 * time.Millisecond
+	p.WaitDelay = time.Second
 	return p
 }
 
@@ -261,6 +263,21 @@ func children(pid int) (list []int) {
 	}
 	return list
 }
+
+// late is by how much this machine has woken one process too late since the tests began: each time that it was to wake after
+// ten milliseconds, added up. What is to happen in time takes longer by about that.
+var late atomic.Int64
+
+func measureLateness() {
+	const pause = 10 * time.Millisecond
+	for {
+		began := time.Now()
+		time.Sleep(pause)
+		late.Add(int64(time.Since(began) - pause))
+	}
+}
+
+func lateness() time.Duration { return time.Duration(late.Load()) }
 
 // uniqueName returns a name of a lock, made of that of the test.
 func uniqueName(t *testing.T) string {

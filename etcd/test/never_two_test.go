@@ -32,6 +32,7 @@ type scene struct {
 	ttl            time.Duration
 
 	fault time.Time
+	late  time.Duration  // the lateness at the fault
 	dead  chan time.Time // when all processes under the lock are dead
 	gone  chan time.Time // when the key is gone, as one sees it who is not disturbed
 }
@@ -101,6 +102,10 @@ func newScene(t *testing.T, c *cluster.Cluster, seconds int) *scene {
 func (s *scene) holderIs(status int, text string) {
 	s.Helper()
 	s.holder.wait(s.T)
+	if late := lateness() - s.late; s.holder.status == 128+9 && late > s.ttl/10 {
+		s.Logf("the kernel killed the holder, on a machine that was late by %v", late)
+		return
+	}
 	if s.holder.status != status || !strings.Contains(s.holder.err.String(), text) {
 		s.Errorf("the holder ended with %d and %q, expected %d and %q", s.holder.status, &s.holder.err, status, text)
 	}
@@ -139,7 +144,7 @@ func (s *scene) check(election time.Duration) {
 	if dead.Sub(s.fault) > s.ttl {
 		s.Errorf("the command was dead too late: the lease was kept alive before, for no longer than %v", s.ttl)
 	}
-	if limit := s.ttl + time.Second + election; entered.Sub(s.fault) > limit {
+	if limit := s.ttl + time.Second + election + 2*(lateness()-s.late); entered.Sub(s.fault) > limit {
 		s.Errorf("the next one had to wait for longer than %v", limit)
 	}
 }
@@ -187,7 +192,7 @@ func TestNeverTwo(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, sharedCluster(t), 2)
-			s.fault = time.Now()
+			s.fault, s.late = time.Now(), lateness()
 			c.fault(s)
 			if c.name == "guard stopped" && s.goesOn() {
 				return
@@ -259,7 +264,7 @@ func TestGoesOn(t *testing.T) {
 			default:
 			}
 			kill(s.holder.Process.Pid, syscall.SIGKILL)
-			s.fault = time.Now()
+			s.fault, s.late = time.Now(), lateness()
 			s.check(0)
 		})
 	}
@@ -277,7 +282,7 @@ func (s *scene) goesOn() bool {
 	if keys := line(s.T, s.cluster, s.name); len(keys) != 2 {
 		s.Errorf("the command lives on, but in the line there are %q", keys)
 	}
-	s.fault = time.Now()
+	s.fault, s.late = time.Now(), lateness()
 	kill(s.holder.Process.Pid, syscall.SIGKILL)
 	s.check(0)
 	return true
@@ -333,7 +338,7 @@ func TestNeverTwoMembers(t *testing.T) {
 					others = append(others, m)
 				}
 			}
-			s.fault = time.Now()
+			s.fault, s.late = time.Now(), lateness()
 			c.fault(s, leader, others)
 			if !c.restore {
 				s.check(s.election())

@@ -4,8 +4,6 @@ package test
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -46,34 +44,12 @@ func secure(t *testing.T, c *cluster.Cluster) environment {
 	return reach(strings.Join(c.Endpoints(), ","), "ETCDCTL_USER=cron:geheim")
 }
 
-// metrics returns the sum of those lines of a member's metrics that begin with one of the names.
-func metrics(t *testing.T, c *cluster.Cluster, names ...string) (sum float64) {
+// metrics returns the sum of those lines of the members' metrics that begin with one of the names.
+func metrics(t *testing.T, c *cluster.Cluster, names ...string) float64 {
 	t.Helper()
-	for _, at := range c.Endpoints() {
-		r, err := http.Get("http://" + at + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(r.Body)
-		r.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			found := false
-			for l := range strings.Lines(string(text)) {
-				if strings.HasPrefix(l, name) {
-					f, err := strconv.ParseFloat(strings.TrimSpace(l[strings.LastIndexByte(l, ' '):]), 64)
-					if err != nil {
-						t.Fatal(err)
-					}
-					sum, found = sum+f, true
-				}
-			}
-			if !found {
-				t.Fatalf("the metric %s is missing", name)
-			}
-		}
+	sum, err := c.Metrics(names...)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return sum
 }
@@ -81,11 +57,12 @@ func metrics(t *testing.T, c *cluster.Cluster, names ...string) (sum float64) {
 const (
 	startedChecks = `grpc_server_started_total{grpc_method="Authenticate"`
 	startedTxns   = `grpc_server_started_total{grpc_method="Txn"`
+	watchEvents   = "etcd_debugging_mvcc_events_total "                      // sent to those who watch
 	keepAlives    = `grpc_server_started_total{grpc_method="LeaseKeepAlive"` // each has a stream of its own
 )
 
 // TestPasswords has many check their passwords at once, which costs etcd more time than the dial time-out is. Each is checked
-// once, and the limit is that of -w.
+// once, and all have the lock within a minute more than the checks alone take.
 func TestPasswords(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -97,25 +74,51 @@ func TestPasswords(t *testing.T) {
 			t.Parallel()
 			members := ownCluster(t, cluster.Options{Members: 1, Flags: []string{"--bcrypt-cost", c.cost}})
 			e := append(secure(t, members), "ETCDCTL_DIAL_TIMEOUT=1s")
-			before := metrics(t, members, startedChecks)
 			n := crowd(t, c.n)
+			alone := checkPasswords(t, members, n)
+			before := metrics(t, members, startedChecks)
 			began := time.Now()
 			var all []*process
 			for i := range n {
-				all = append(all, e.start(t, flockEtcd, "-w", "60", fmt.Sprint(uniqueName(t), i), "echo", "in"))
+				limit := fmt.Sprint((time.Minute + alone).Seconds())
+				all = append(all, e.start(t, flockEtcd, "-w", limit, fmt.Sprint(uniqueName(t), i), "echo", "in"))
 			}
 			var last time.Duration
 			for _, p := range all {
-				p.wait(t).check(t, 0, "in\n", "")
+				<-p.ended // within its limit
+				p.check(t, 0, "in\n", "")
 				last = max(last, p.at.Sub(began))
 			}
 			checks := metrics(t, members, startedChecks) - before
-			t.Logf("%d at once: the last one ended after %v; etcd has checked %v passwords", n, last.Round(time.Millisecond), checks)
+			t.Logf("%d at once: the last one ended after %v, the checks alone take %v; etcd has checked %v passwords",
+				n, last.Round(time.Millisecond), alone.Round(time.Millisecond), checks)
 			if checks > float64(n) {
 				t.Errorf("etcd has checked %v passwords of %d", checks, n)
 			}
 		})
 	}
+}
+
+// checkPasswords has etcd check so many passwords, a few at a time, and returns how long that takes.
+func checkPasswords(t *testing.T, c *cluster.Cluster, n int) time.Duration {
+	t.Helper()
+	began := time.Now()
+	slots := make(chan struct{}, 4)
+	failures := make(chan error, n)
+	for range n {
+		slots <- struct{}{}
+		go func() {
+			_, err := c.Client().Authenticate(t.Context(), "cron", "geheim")
+			failures <- err
+			<-slots
+		}()
+	}
+	for range n {
+		if err := <-failures; err != nil {
+			t.Fatal(err)
+		}
+	}
+	return time.Since(began)
 }
 
 // TestFarAway has members behind a network that needs a while for each packet.
@@ -139,24 +142,33 @@ func TestFarAway(t *testing.T) {
 			t.Logf("after %v", p.at.Sub(began).Round(time.Millisecond))
 		})
 	}
-	// Each answer takes almost a third of the TTL, and the lock is held for longer than the TTL.
+	// Each answer takes almost a third of the TTL, and the locks of one who has it and of one who gets it then are held for
+	// longer than the TTL.
 	t.Run("a third of the TTL", func(t *testing.T) {
 		t.Parallel()
-		n, err := sharedCluster(t).Network()
+		c := sharedCluster(t)
+		n, err := c.Network()
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(n.Close)
-		name := uniqueName(t)
-		h := reach(n.Endpoints(), "FLOCK_ETCD_TTL=12").hold(t, name)
-		n.Delay(1500 * time.Millisecond)
+		e, name := reach(n.Endpoints(), "FLOCK_ETCD_TTL=12"), uniqueName(t)
+		holder, before := e.hold(t, name), ours(t).hold(t, name+"2")
+		waiter := e.queue(t, name+"2")
+		awaitLine(t, c, name+"2", 2)
+		n.Delay(1850 * time.Millisecond)
+		before.release(t)
+		awaitOutput(t, waiter.process)
 		select {
-		case <-h.ended:
-			t.Fatalf("status %d: %s", h.status, &h.err)
-		case <-time.After(18 * time.Second): // this time must pass without an event
+		case <-holder.ended:
+			t.Fatalf("status %d: %s", holder.status, &holder.err)
+		case <-waiter.ended:
+			t.Fatalf("status %d: %s", waiter.status, &waiter.err)
+		case <-time.After(14 * time.Second): // this time must pass without an event
 		}
 		n.Delay(0)
-		h.release(t)
+		holder.release(t)
+		waiter.release(t)
 	})
 }
 
@@ -215,5 +227,20 @@ func TestManyAtOnce(t *testing.T) {
 				t.Errorf("%.1f transactions each", each)
 			}
 		})
+	}
+}
+
+// TestArrivals has many come one after the other, faster than they are served. Without a limit they wait.
+func TestArrivals(t *testing.T) {
+	t.Parallel()
+	e, name := ours(t), uniqueName(t)
+	var all []*process
+	for range crowd(t, 40) {
+		all = append(all, e.start(t, flockEtcd, name, "true"))
+		time.Sleep(20 * time.Millisecond) // this is what the test is about
+	}
+	for _, p := range all {
+		<-p.ended
+		p.check(t, 0, "", "")
 	}
 }

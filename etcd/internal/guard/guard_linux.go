@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -83,6 +84,7 @@ func Start(argv []string) (*Guard, error) {
 				return
 			}
 			reports <- r
+			runtime.Gosched() // whoever waits for it goes on in this thread, which would wait for the next one
 		}
 	}()
 	return &Guard{Reports: reports, socket: pair[0], pid: pid, wake: wake, kill: kill}, nil

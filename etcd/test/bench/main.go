@@ -82,11 +82,13 @@ func main() {
 		}
 	}
 	fmt.Printf("Three members of etcd, data on %s; medians, and 90th percentiles.\n\n| | %s |\n|---|%s\n", filesystem(), titles(all), strings.Repeat("---:|", len(all)+2))
-	row("whole process, `NAME true`, ms", all, measure(all, *rounds, func(l locker) []time.Duration { return []time.Duration{uncontended(l)} }))
-	for _, c := range []struct{ waiters, rounds int }{{1, 40}, {8, 8}, {64, 4}, {200, 2}} {
-		results := measure(all, c.rounds, func(l locker) []time.Duration { return handOver(l, c.waiters) })
+	row("whole process, `NAME true`, ms", all, measure(all, *rounds, uncontended))
+	for _, c := range []struct{ waiters, rounds int }{{1, 40}, {8, 8}, {64, 6}, {200, 3}} {
+		results := measure(all, c.rounds, func(l locker) []time.Duration { return newQueue(l, c.waiters).run() })
 		row(fmt.Sprintf("hand-over, waiters: %d, ms", c.waiters), all, results)
 	}
+	row("members' processor with 200 waiters, ms in each second", all,
+		measure(all, 1, func(l locker) []time.Duration { return waiting(l, 200) }))
 	members.Stop()
 	os.RemoveAll(dir)
 }
@@ -149,16 +151,23 @@ func (l locker) command(name string, words ...string) *exec.Cmd {
 }
 
 // uncontended runs a command under a free lock.
-func uncontended(l locker) time.Duration {
+func uncontended(l locker) []time.Duration {
 	cmd := l.command(newName(), "true")
 	began := time.Now()
 	check(cluster.StartMortal(cmd))
 	check(cmd.Wait())
-	return time.Since(began)
+	return []time.Duration{time.Since(began)}
 }
 
-// handOver has so many waiters behind a holder, and returns the times from one to the next.
-func handOver(l locker, waiters int) (gaps []time.Duration) {
+// A queue is a holder with waiters behind it.
+type queue struct {
+	release *os.File // ends the command of the holder, when it is closed
+	entered *os.File // each waiter that has the lock writes a byte
+	cmds    []*exec.Cmd
+}
+
+// newQueue returns when all of them stand in line.
+func newQueue(l locker, waiters int) *queue {
 	name := newName()
 	fifo := filepath.Join(dir, name)
 	check(syscall.Mkfifo(fifo, 0o600))
@@ -168,12 +177,12 @@ func handOver(l locker, waiters int) (gaps []time.Duration) {
 	check(err)
 	r, w, err := os.Pipe()
 	check(err)
-	cmds := []*exec.Cmd{holder}
+	q := &queue{release, r, []*exec.Cmd{holder}}
 	for range waiters {
 		cmd := l.command(name, "echo")
 		cmd.Stdout = w
 		check(cluster.StartMortal(cmd))
-		cmds = append(cmds, cmd)
+		q.cmds = append(q.cmds, cmd)
 	}
 	w.Close()
 	prefix := fmt.Sprintf(l.line, name)
@@ -186,18 +195,41 @@ func handOver(l locker, waiters int) (gaps []time.Duration) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	time.Sleep(300 * time.Millisecond) // nothing shows when the last one watches
+	return q
+}
+
+// run lets one after the other have the lock, and returns the times between them.
+func (q *queue) run() (gaps []time.Duration) {
 	last := time.Now()
-	release.Close()
-	for range waiters {
-		_, err := io.ReadFull(r, make([]byte, 1))
+	q.release.Close()
+	for range q.cmds[1:] {
+		_, err := io.ReadFull(q.entered, make([]byte, 1))
 		check(err)
 		now := time.Now()
 		gaps = append(gaps, now.Sub(last))
 		last = now
 	}
-	r.Close()
-	for _, cmd := range cmds {
+	q.entered.Close()
+	for _, cmd := range q.cmds {
 		cmd.Wait()
 	}
 	return gaps
+}
+
+// waiting returns how much of the processor the members use in a second while so many wait.
+func waiting(l locker, waiters int) []time.Duration {
+	const seconds = 30
+	q := newQueue(l, waiters)
+	before := processor()
+	time.Sleep(seconds * time.Second)
+	used := processor() - before
+	q.run()
+	return []time.Duration{used / seconds}
+}
+
+// processor returns how much of it all members have used.
+func processor() time.Duration {
+	sum, err := members.Metrics("process_cpu_seconds_total")
+	check(err)
+	return time.Duration(sum * float64(time.Second))
 }

@@ -7,11 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -213,6 +216,37 @@ func (c *Cluster) Log() string {
 		fmt.Fprintf(&all, "%s:\n%s\n", m.Name, text[max(0, len(text)-1500):])
 	}
 	return all.String()
+}
+
+// Metrics returns the sum of those lines of all members' metrics that begin with one of the names.
+func (c *Cluster) Metrics(names ...string) (sum float64, err error) {
+	for _, m := range c.Members {
+		r, err := http.Get(m.url() + "/metrics")
+		if err != nil {
+			return 0, err
+		}
+		text, err := io.ReadAll(r.Body)
+		r.Body.Close()
+		if err != nil {
+			return 0, err
+		}
+		for _, name := range names {
+			found := false
+			for l := range strings.Lines(string(text)) {
+				if strings.HasPrefix(l, name) {
+					f, err := strconv.ParseFloat(strings.TrimSpace(l[strings.LastIndexByte(l, ' '):]), 64)
+					if err != nil {
+						return 0, err
+					}
+					sum, found = sum+f, true
+				}
+			}
+			if !found {
+				return 0, fmt.Errorf("the metric %s is missing", name)
+			}
+		}
+	}
+	return sum, nil
 }
 
 // Stop kills all members and removes their data.
