@@ -186,6 +186,7 @@ func tortureInShells(t *testing.T, shells [][]string, kcmp bool) {
 				})
 				c.Wait()
 				late.Stop()
+				group.Go(func() { awaitGroup(t, c.Process.Pid) })
 			}
 		})
 	}
@@ -206,6 +207,17 @@ func tortureInShells(t *testing.T, shells [][]string, kcmp bool) {
 	t.Logf("%d scripts, %d killed; %d sections finished", runs.Load(), kills.Load(), strings.Count(string(done), "\n"))
 	if len(done) == 0 {
 		t.Error("no section was ever finished")
+	}
+}
+
+// awaitGroup waits until what a killed script has left behind has ended, too.
+func awaitGroup(t *testing.T, group int) {
+	for end := time.Now().Add(tortureBound); unix.Kill(-group, 0) == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			unix.Kill(-group, unix.SIGKILL)
+			t.Errorf("what script %d has left behind does not end", group)
+			return
+		}
 	}
 }
 
