@@ -42,7 +42,7 @@ check: flock                  ## what to run after each change (less than a minu
 	go vet ./...
 	sh compat_test/leaves-none.sh go test -short -count=1 ./...
 
-test: flock                   ## run all tests (less than three minutes)
+test: flock                   ## run all tests (about three minutes)
 	@sh compat_test/leaves-none.sh $(MAKE) --no-print-directory -j2 test-go test-beside
 
 test-go:
