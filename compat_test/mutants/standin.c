@@ -146,7 +146,7 @@ static void start_timer(double s)
 	struct sigaction act = { .sa_sigaction = alarmed, .sa_flags = SA_SIGINFO };
 	struct itimerspec when = { .it_value = { s, (s - floor(s)) * 1e9 } };
 	if (M("alarm-dies")) act.sa_handler = SIG_DFL, act.sa_flags = 0;
-	sigaction(SIGALRM, &act, NULL);
+	if (sigaction(SIGALRM, &act, NULL)) fail(71, errno, "cannot set up timer");
 	if (timer_create(CLOCK_MONOTONIC, &(struct sigevent){ .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM }, &timer)) {
 		if (M("no-timer-no-lock")) return;
 		fail(71, errno, "cannot set up timer");
