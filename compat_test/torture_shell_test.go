@@ -98,7 +98,7 @@ var shellScripts = map[string]string{
 	"unlocked":      `flock 9 || exit; judge ex; judge work; judge un || exit; flock -u 9; flock -s 9 || exit; judge sh; judge work`,
 	"subshell":      `( timeout 30 flock 9 || exit; judge ex; judge work ) & exit`,
 	"subshell-fd":   `( flock --fd 9 true || exit; judge ex; judge work ) & exit`,
-	"substitution":  `x=$(flock -n 9 || echo no); [ -n "$x" ] && exit; judge ex; judge work`,
+	"substitution":  `x=$(flock -n 9 && echo yes); [ "$x" = yes ] || exit; judge ex; judge work`,
 	"middle":        `( ( flock 9 || exit; judge ex; judge work ); judge work ) & exec 8>&- 9>&-; wait`,
 	"child-keeps":   `flock 9 || exit; judge ex; judge work & exec 8>&- 9>&-; sleep .01`,
 	"child-of-many": `flock 9 || exit; judge ex; for i in 1 2 3; do judge work & done; exit`,
