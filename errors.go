@@ -56,7 +56,8 @@ func (e *fileError) Error() string {
 		return e.file + ": " + sys.Text(e.err) + " (on NFS the descriptor must be open for writing, for a shared lock for " +
 			"reading: use a separate lock file, as 9>>FILE or 9<>FILE)"
 	case queueing:
-		return e.file + ": --queue needs flock(2), byte locks, and to open the file for writing: " + sys.Text(e.err)
+		return e.file + ": --queue needs flock(2), byte locks, and a file to write to that is no program (or, for all who use it, " +
+			"--backend directory): " + sys.Text(e.err)
 	case queueingOnNetwork:
 		return e.file + ": on NFS and SMB --queue needs --backend directory, for all who use it"
 	case settingCooldown:

@@ -192,7 +192,7 @@ func (a *attempt) reportLater() (stop func()) {
 			sys.Sleep(min(left, time.Hour))
 		}
 		line := "waiting for " + targetName(a.Options) + ", " + stateOf(a.Options)
-		once.Do(func() { a.out.Warn(line) })
+		once.Do(func() { a.out.Note(line) })
 	}()
 	return func() { once.Do(func() {}) }
 }
@@ -206,7 +206,7 @@ func (a *attempt) reportRefusal(err error) {
 	if err == kernlock.ErrConflict && a.Queued {
 		line += "; its queue is full"
 	}
-	a.out.Warn(line)
+	a.out.Note(line)
 }
 
 // reportHeirs says who keeps the lock when the command has ended. While this process has it exclusively, too, nobody can but
@@ -217,7 +217,7 @@ func (a *attempt) reportHeirs() {
 	}
 	list, _, _ := listHolders(lockfile.Descriptor(a.file.FD), a.Options)
 	if heir, more := eldest(list); heir.pid != 0 {
-		a.out.Warn(a.file.Name + " is still held by " + heir.name() + more + "; -o would prevent that")
+		a.out.Note(a.file.Name + " is still held by " + heir.name() + more + "; -o would prevent that")
 	}
 }
 

@@ -20,7 +20,7 @@ func (a *attempt) acquire() (l heldLock, err error) {
 	if a.Reports {
 		if a.Close && len(a.Command) == 0 {
 			n := strconv.Itoa(a.FD)
-			a.out.Warn("-o does nothing to a descriptor: give " + n + ">&- to what must not keep the lock")
+			a.out.Note("-o does nothing to a descriptor: give " + n + ">&- to what must not keep the lock")
 		}
 		defer func() { a.reportRefusal(err) }()
 	}

@@ -133,15 +133,21 @@ func TestWaitingCostsNothing(t *testing.T) {
 		name           string
 		holder, waiter []string
 		perSecond      float64
+		stopped        int // waiters that came before
 	}{
-		{"waiter", nil, []string{"sh", "-c", "flock f true"}, 2},
+		{"waiter", nil, []string{"sh", "-c", "flock f true"}, 2, 0},
+		{"waiter behind stopped ones", nil, []string{"sh", "-c", "flock f true"}, 2, 4},
 		{"waiter for a descriptor", []string{"sh", "-c", "exec 9>f; flock 9; read line; :"},
-			[]string{"sh", "-c", "exec 9>f; flock 9"}, 2},
-		{"waiter with a limit", nil, []string{"sh", "-c", "flock -w 1000 f true"}, 2},
+			[]string{"sh", "-c", "exec 9>f; flock 9"}, 2, 0},
+		{"waiter with a limit", nil, []string{"sh", "-c", "flock -w 1000 f true"}, 2, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			q := newWaitQueue(t, t.TempDir(), c.holder...)
+			stopped := q.addWaiters(c.stopped, oursPath, "f", "true")
+			for _, s := range stopped {
+				unix.Kill(-s.Process.Pid, unix.SIGSTOP)
+			}
 			w := q.addWaiters(1, c.waiter...)[0]
 			const seconds = 5
 			var waiter, holder int
@@ -160,6 +166,10 @@ func TestWaitingCostsNothing(t *testing.T) {
 			}
 			q.in.Close()
 			q.finish(q.holder, w)
+			for _, s := range stopped {
+				unix.Kill(-s.Process.Pid, unix.SIGCONT)
+			}
+			q.finish(stopped...)
 		})
 	}
 }

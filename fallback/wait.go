@@ -118,7 +118,7 @@ func (w *waiting) await(e watched, blockers []record, passing bool) error {
 				w.lock.Waiting(&LockedError{Dir: w.lock.dir, Holders: w.holders(blockers)})
 			}
 		}
-		d, isLast := w.next(e, now, passing)
+		d, isLast := w.next(e, now, passing, isHeld)
 		event := w.wait(d, e.look)
 		if err := w.ctx.Err(); err != nil && err != context.DeadlineExceeded {
 			return err
@@ -134,7 +134,7 @@ func (w *waiting) await(e watched, blockers []record, passing bool) error {
 }
 
 // next returns how long to wait, and whether an attempt follows even if nothing happens.
-func (w *waiting) next(e watched, now time.Time, passing bool) (d time.Duration, isLast bool) {
+func (w *waiting) next(e watched, now time.Time, passing, isHeld bool) (d time.Duration, isLast bool) {
 	d, isLast = e.longest, true
 	isOver := !w.Deadline.IsZero() && !now.Before(w.Deadline) // and what keeps us out is passing
 	switch {
@@ -165,7 +165,7 @@ func (w *waiting) next(e watched, now time.Time, passing bool) (d time.Duration,
 	if w.ctx.Done() != nil { // no event tells that it is cancelled
 		shorten(cancelPause, false)
 	}
-	if !w.told {
+	if !w.told && (isHeld || passing) {
 		tell := w.started.Add(waitingAfter)
 		if passing && tell.Before(now) {
 			tell = w.since.Add(stuck)
@@ -223,15 +223,18 @@ func (w *waiting) watchPredecessor(e *watched) bool {
 			return false
 		}
 		o, _, ok := parseWaiter(predecessor)
-		_, err := w.watcher.Processes([]int{o.pid})
-		// Only now that it is watched: if it died before, no event tells.
-		switch fate := w.Fate(o); {
-		case !ok || fate == dead:
+		if !ok || w.Fate(o) == dead {
 			w.state.Remove(predecessor)
 			w.listed.waiters = slices.DeleteFunc(w.listed.waiters, func(name string) bool { return name == predecessor })
-		case err != nil || fate == unknown || proc.IsStopped(o.pid):
+			continue
+		}
+		if w.Fate(o) == unknown || proc.IsStopped(o.pid) {
 			return false
-		default:
+		}
+		if _, err := w.watcher.Processes([]int{o.pid}); err != nil {
+			return false
+		}
+		if w.Fate(o) == alive { // if it died before it was watched, no event tells
 			w.watcher.NoDirectory()
 			e.look.Names, e.look.Running = []string{predecessor}, o.pid
 			return true

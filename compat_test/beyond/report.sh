@@ -152,3 +152,11 @@ flock --report inf f echo in
 flock --report 1 -u f true; echo $?
 #> flock: --queue and --report cannot be combined with --unlock
 #> 64
+
+### report-that-cannot-be-written
+flock f sh -c ': >has; until [ -e go ]; do sleep .01; done' & holder=$!
+await '[ -e has ]'
+flock --report 0 f sh -c 'exit 5' 2>/dev/full & waiter=$!
+await 'asleep 1'
+: >go; wait $holder; wait $waiter; echo $?
+#> 5

@@ -3,6 +3,7 @@
 package kernlock
 
 import (
+	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -41,8 +42,16 @@ func TakePlace(fd, n int) error {
 			return err
 		}
 	}
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: placeBase, Len: int64(n)}
+	err := unix.FcntlFlock(uintptr(fd), unix.F_GETLK, &lock)
+	if err == nil && lock.Type != unix.F_UNLCK && (lock.Start < placeBase || lock.Len != 1) {
+		return errForeign
+	}
 	return ErrConflict
 }
+
+// errForeign says that the bytes for places are locked for another reason.
+var errForeign = errors.New("another program has locked all of it with fcntl(2)")
 
 // LockPermit takes one of n permits, with a shared flock(2) unless withoutFlock is set. An error for which
 // IsAbsentRecord holds says that the kernel has no byte locks here; then the shared lock, which it may have, is kept.

@@ -10,8 +10,12 @@ import (
 )
 
 // Again opens the file once more, for reading and writing, whether it still has a name or not. The command does not inherit
-// that.
+// that. The error for a program is ETXTBSY: while it is open for writing nobody can run it.
 func (f *File) Again() (again *File, err error) {
+	var stat unix.Stat_t
+	if unix.Fstat(f.FD, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFREG && stat.Mode&0o111 != 0 {
+		return nil, syscall.ETXTBSY
+	}
 	again = &File{Name: f.Name, access: ReadWrite}
 	again.FD, err = open("/proc/self/fd/"+strconv.Itoa(f.FD), syscall.O_RDWR|syscall.O_CLOEXEC)
 	return again, err

@@ -113,8 +113,8 @@ func (s Search) At(pid, number int) State {
 	case !isVisible(pid):
 		return Hidden
 	}
-	for _, dir := range otherTables(pid) {
-		if state := s.at(dir, number); state != Absent {
+	for _, thread := range otherThreads(pid) {
+		if state := s.at(procDir(thread), number); state != Absent {
 			return state
 		}
 	}
@@ -166,15 +166,15 @@ func (s Search) compare(dir string, number int) State {
 // again and again, and if it is to be careful, also where the process has run during the first look.
 func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 	const most = 30
-	dirs := []string{procDir(pid)}
+	threads := []int{pid}
 	before, runs := "", false
 	if careful {
 		before = runsOf(pid)
 	}
 	for tries := 0; tries < most; tries++ {
 		all, changed := 0, false
-		for _, dir := range dirs {
-			found, n, moved, err := s.pass(dir)
+		for _, thread := range threads {
+			found, n, moved, err := s.pass(procDir(thread))
 			switch {
 			case err == unix.ENOENT || err == unix.ESRCH:
 				return nil, isVisible(pid)
@@ -183,9 +183,10 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 			}
 			numbers, all, changed = append(numbers, found...), all+n, changed || moved
 		}
-		if all == 0 && len(dirs) == 1 {
-			dirs = otherTables(pid)
-			changed = len(dirs) > 0
+		if all == 0 && threads[0] == pid {
+			if others := otherThreads(pid); len(others) > 0 {
+				threads, changed = others, true
+			}
 		}
 		if len(numbers) > 0 {
 			break
@@ -298,15 +299,22 @@ func Find(pid, number, fd int, elsewhere bool) (found int, state State) {
 // Same reports whether two descriptors of two processes are one open file, and whether that is known: some container
 // runtimes forbid kcmp(2), and some kernels lack it.
 func Same(pid, number, pid2, number2 int) (same, known bool) {
-	const kcmpFile = 0
-	order, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(pid), uintptr(pid2), kcmpFile, uintptr(number), uintptr(number2), 0)
-	switch errno {
-	case 0:
-		return order == 0, true
-	case unix.EBADF, unix.ESRCH:
-		return false, true
+	order, errno := kcmp(pid, number, pid2, number2)
+	if errno == unix.EBADF || errno == unix.ESRCH {
+		for _, thread := range otherThreads(pid) {
+			if order, errno = kcmp(thread, number, pid2, number2); errno == 0 {
+				break
+			}
+		}
 	}
-	return false, false
+	known = errno == 0 || errno == unix.EBADF || errno == unix.ESRCH
+	return errno == 0 && order == 0, known
+}
+
+func kcmp(pid, number, pid2, number2 int) (order uintptr, errno unix.Errno) {
+	const kcmpFile = 0
+	order, _, errno = unix.Syscall6(unix.SYS_KCMP, uintptr(pid), uintptr(pid2), kcmpFile, uintptr(number), uintptr(number2), 0)
+	return order, errno
 }
 
 // IsOurs is Same for our descriptor fd, whose open file has the mark m. Without kcmp(2) it sets and clears another flag of
@@ -380,9 +388,9 @@ func flagsShown(dir string, number int) (flags int, state State) {
 
 func procDir(pid int) string { return "/proc/" + strconv.Itoa(pid) + "/" }
 
-// otherTables returns the directories in /proc of the threads of a process whose first thread has ended. That one has no
-// descriptors any more; the others have.
-func otherTables(pid int) (dirs []string) {
+// otherThreads returns the threads of a process but the first. If that has ended it has no descriptors any more, but the others
+// have: /proc has a directory for each thread, which it does not list.
+func otherThreads(pid int) (threads []int) {
 	task := procDir(pid) + "task"
 	var stat unix.Stat_t
 	if unix.Stat(task, &stat) != nil || stat.Nlink <= 3 { // two, and one for each thread
@@ -396,10 +404,10 @@ func otherTables(pid int) (dirs []string) {
 	names, _ := sys.Names(fd)
 	for _, name := range names {
 		if thread, err := strconv.Atoi(name); err == nil && thread != pid {
-			dirs = append(dirs, task+"/"+name+"/")
+			threads = append(threads, thread)
 		}
 	}
-	return dirs
+	return threads
 }
 
 // isVisible reports whether this user may see the descriptors of a process, or there is none. With the mount option hidepid

@@ -207,8 +207,9 @@ func TestFirstThreadHasEnded(t *testing.T) {
 	})
 	s := Search{Files: []string{identity}}
 	numbers, visible := s.In(pid, true)
-	if state := s.At(pid, 3); state != Found || !slices.Equal(numbers, []int{3}) || !visible {
-		t.Error(state, numbers, visible)
+	same, known := Same(pid, 3, os.Getpid(), int(f.Fd()))
+	if state := s.At(pid, 3); state != Found || !slices.Equal(numbers, []int{3}) || !visible || known && !same {
+		t.Error(state, numbers, visible, same)
 	}
 }
 

@@ -30,7 +30,14 @@ type Printer struct {
 // Warn prints a line, after the program's name, to standard error.
 func (p *Printer) Warn(text string) { p.writeError(p.Name + ": " + text + "\n") }
 
-// WarnVerbose does so with --verbose only.
+// Note is Warn for what is said beside the matter: that it cannot be written has no effect on the exit status.
+func (p *Printer) Note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sys.Write(2, p.Name+": "+text+"\n")
+}
+
+// WarnVerbose is Warn with --verbose only.
 func (p *Printer) WarnVerbose(text string) {
 	if p.Verbose {
 		p.Warn(text)

@@ -72,21 +72,30 @@ func IsProcess(pid int) bool {
 }
 
 // MayDescend reports whether a process may be a descendant of this one. It was not started earlier then, and the first of its
-// ancestors that was is one of ours, or process 1: they adopt orphans.
+// ancestors that was is one of those who adopt orphans: our ancestors, process 1, and that of a pid namespace which a descendant
+// has entered.
 func MayDescend(pid int) bool {
 	start, adopters := lineage()
-	for {
+	for first := pid; ; {
 		s, ok := readStat(pid)
 		switch {
 		case !ok: // it has ended
 			return true
 		case len(s.start) < len(start) || len(s.start) == len(start) && s.start < start:
-			return false
+			return pid != first && isInit(pid)
 		case s.parent <= 1 || slices.Contains(adopters, s.parent):
 			return true
 		}
 		pid = s.parent
 	}
+}
+
+// isInit reports whether a process may be the first one of its pid namespace.
+func isInit(pid int) bool {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	_, line, _ := bytes.Cut(status, []byte("\nNSpid:"))
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	return err != nil || bytes.HasSuffix(line, []byte("\t1"))
 }
 
 // lineage returns when this process was started, itself and its ancestors.
