@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -132,6 +133,39 @@ func TestAnotherMachineCountsAsAlive(t *testing.T) {
 		}
 		t.Log(err)
 		must(os.Remove(conflict.Holders[0].Path)) // as it says
+	}
+}
+
+// TestYieldEnds: a waiter of another machine that came first goes first, but not for ever.
+func TestYieldEnds(t *testing.T) {
+	dir := lockFile(t)
+	holder := newLock(dir)
+	must(holder.TryLock())
+	state, err := openState(dir, false)
+	must(err)
+	defer state.close()
+	o := deadOwner(t)
+	o.host, o.boot = "b", "1"
+	other := &line{state: state}
+	other.join(o, Exclusive)
+	defer other.leave()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	done := make(chan error)
+	l := newLock(dir)
+	l.ofSelf = true
+	go func() { done <- l.Lock(ctx) }()
+	for waiters := 0; waiters < 2; {
+		names, err := state.List()
+		must(err)
+		s, _ := parse(names)
+		waiters = len(s.waiters)
+		runtime.Gosched()
+	}
+	must(holder.Unlock())
+	started := time.Now()
+	if err, waited := <-done, time.Since(started); err != nil || waited > 5*longestYield {
+		t.Error("after ", waited, ": ", err)
 	}
 }
 

@@ -109,7 +109,7 @@ func (w *waiting) pause(blockers []record, passing bool) error {
 
 // await waits until there may be something to see, and calls Lock.Waiting at its time.
 func (w *waiting) await(e watched, blockers []record, passing bool) error {
-	for {
+	for began := w.Now(); ; {
 		now := w.Now()
 		isHeld := !passing && blockers[0].word != wait
 		if isHeld && !w.told && now.Sub(w.started) >= waitingAfter {
@@ -118,7 +118,7 @@ func (w *waiting) await(e watched, blockers []record, passing bool) error {
 				w.lock.Waiting(&LockedError{Dir: w.lock.dir, Holders: w.holders(blockers)})
 			}
 		}
-		d, isLast := w.next(e, now, passing, isHeld)
+		d, isLast := w.next(e, began, now, passing, isHeld)
 		event := w.wait(d, e.look)
 		if err := w.ctx.Err(); err != nil && err != context.DeadlineExceeded {
 			return err
@@ -134,7 +134,7 @@ func (w *waiting) await(e watched, blockers []record, passing bool) error {
 }
 
 // next returns how long to wait, and whether an attempt follows even if nothing happens.
-func (w *waiting) next(e watched, now time.Time, passing, isHeld bool) (d time.Duration, isLast bool) {
+func (w *waiting) next(e watched, began, now time.Time, passing, isHeld bool) (d time.Duration, isLast bool) {
 	d, isLast = e.longest, true
 	isOver := !w.Deadline.IsZero() && !now.Before(w.Deadline) // and what keeps us out is passing
 	switch {
@@ -154,6 +154,7 @@ func (w *waiting) next(e watched, now time.Time, passing, isHeld bool) (d time.D
 	case now.Sub(w.since) < closeAfter:
 		d = closeAfter
 	}
+	d = max(d-now.Sub(began), 0)
 	shorten := func(left time.Duration, last bool) {
 		if left < d {
 			d, isLast = max(left, 0), last
