@@ -174,7 +174,7 @@ func TestReport(t *testing.T) {
 	h := e.hold(t, "-s", name)
 	check(e.run(t, flockEtcd, "--report", "0", "-n", name, "true"), 1, held(h, name+" is", ""))
 	h2 := e.hold(t, "-s", name)
-	check(e.run(t, flockEtcd, "--report", "30", "-w", "0.3", "--verbose", name, "true"), 1,
+	check(e.run(t, flockEtcd, "--report", "30", "-w", "3", "--verbose", name, "true"), 1,
 		held(h, name+" is", ", and 1 more")+"flock-etcd: timeout while waiting to get lock\n")
 	h2.release(t)
 	w := e.queue(t, "--report", "0.2", "--queue", "1", name)
