@@ -273,6 +273,7 @@ flock --queue 1 f ./f; echo $?
 #> 65
 
 ### queue-beside-a-lock-of-the-whole-file
+# needs: python3
 # kernel: the places are bytes of the file
 : >f
 flock f python3 -S -c 'import fcntl, os, time

@@ -16,7 +16,7 @@ flock -w 20 f echo free
 ### recipe-replace-the-holder
 # needs: linux proc
 flock f sh -c 'echo old >out; sleep 100 & sleep 100; echo never' & old=$!
-await '[ -s out ]'
+await '[ -s out ] && [ "$(flock --holders f | grep -c "sleep 100$")" = 2 ]'
 flock f true & waiter=$!
 await 'waiting f'
 flock --holders f |

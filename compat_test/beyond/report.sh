@@ -154,6 +154,7 @@ flock --report 1 -u f true; echo $?
 #> 64
 
 ### report-that-cannot-be-written
+# needs: full
 flock f sh -c ': >has; until [ -e go ]; do sleep .01; done' & holder=$!
 await '[ -e has ]'
 flock --report 0 f sh -c 'exit 5' 2>/dev/full & waiter=$!
