@@ -6,8 +6,10 @@ import (
 	"math"
 	"os"
 	"os/user"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/openfile"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
@@ -209,13 +212,16 @@ func (a *attempt) reportRefusal(err error) {
 	a.out.Note(line)
 }
 
-// reportHeirs says who keeps the lock when the command has ended. While this process has it exclusively, too, nobody can but
-// those that have inherited it.
+// reportHeirs says who keeps the lock when the command has ended: those of its holders that have our open file.
 func (a *attempt) reportHeirs() {
 	if a.Close || !a.file.ByName || a.Op != kernlock.Exclusive || a.Permits > 0 {
 		return
 	}
 	list, _, _ := listHolders(lockfile.Descriptor(a.file.FD), a.Options)
+	list = slices.DeleteFunc(list, func(l listing) bool {
+		_, state := openfile.Find(l.pid, a.file.FD, a.file.FD, true)
+		return state != openfile.Found
+	})
 	if heir, more := eldest(list); heir.pid != 0 {
 		a.out.Note(a.file.Name + " is still held by " + heir.name() + more + "; -o would prevent that")
 	}
@@ -244,31 +250,41 @@ func stateOf(o *cli.Options) string {
 }
 
 // eldest returns the eldest of the processes that hold the lock, the zero listing if there is none, and how many more there
-// are. Children of others, from which they have it, do not count, nor does this process.
+// are. A flock that runs a command with the lock does not count, nor do children of others, from which they have it, nor does
+// this process.
 func eldest(list []listing) (first listing, more string) {
-	var holders []listing
-	parents := map[int]int{}
-	for _, l := range list {
-		parent := 0
-		if l.isSeen() {
-			parent = proc.Parent(l.pid)
-			if proc.Command(l.pid) == "" {
-				continue // it has ended
-			}
-		}
-		if !l.waiting && !l.free && l.pid != os.Getpid() {
-			holders = append(holders, l)
-			parents[l.pid] = parent
-		}
+	type holder struct {
+		listing
+		parent  int
+		isFlock bool
 	}
-	n := 0
-	for _, l := range holders {
-		parent := parents[l.pid]
-		if _, isChild := parents[parent]; isChild && parent > 0 {
+	var holders []holder
+	for _, l := range list {
+		if l.waiting || l.free || l.pid == os.Getpid() {
 			continue
 		}
-		if n++; n == 1 || l.age() > first.age() {
-			first = l
+		h := holder{listing: l}
+		if l.isSeen() {
+			h.parent = proc.Parent(l.pid)
+			program, _, _ := strings.Cut(proc.Command(l.pid), " ") // after the parent, which is then that of a process which lives
+			if program == "" {
+				continue // it has ended
+			}
+			h.isFlock = path.Base(program) == "flock"
+		}
+		holders = append(holders, h)
+	}
+	runs := func(h holder) bool {
+		return h.isFlock && slices.ContainsFunc(holders, func(c holder) bool { return c.parent == h.pid })
+	}
+	n := 0
+	for _, h := range holders {
+		hasIt := func(p holder) bool { return p.pid == h.parent && h.parent != 0 && !runs(p) }
+		if runs(h) || slices.ContainsFunc(holders, hasIt) {
+			continue
+		}
+		if n++; n == 1 || h.age() > first.age() {
+			first = h.listing
 		}
 	}
 	if n > 1 {

@@ -119,7 +119,8 @@ setpriv --reuid 65534 --clear-groups flock --fcntl --report 0 -n f true; echo $?
 : >go; wait
 
 ### report-an-heir
-flock --report 100 f sh -c 'sleep 100 & echo $! >pid' 2>out; echo $?
+# needs: linux proc
+flock --report 100 f sh -c 'sleep 100 & echo $! >pid; until grep -q "^sleep" /proc/$!/cmdline; do :; done' 2>out; echo $?
 #> 0
 sed "s/process $(cat pid) /process HEIR /" out
 #> flock: f is still held by process HEIR (sleep 100); -o would prevent that
@@ -161,3 +162,32 @@ flock --report 0 f sh -c 'exit 5' 2>/dev/full & waiter=$!
 await 'asleep 1'
 : >go; wait $holder; wait $waiter; echo $?
 #> 5
+
+### report-names-the-command
+echo ': >has; until [ -e go ]; do sleep .01; done' >job.sh
+flock f flock g sh job.sh & flock=$!
+await '[ -e has ]'
+flock --report 0 -n f true 2>&1 | sed "s/process $flock /process FLOCK /; s/process [0-9]* /process JOB /; s/for [0-9]* s/for N s/"
+#> flock: f is held by process JOB (sh job.sh), running for N s
+: >go; wait
+flock -o f sh -c ': >old; until [ -e over ]; do sleep .01; done' & flock=$!
+await '[ -e old ]'
+flock --report 0 -n f true 2>&1 | sed "s/process $flock (.*)/process FLOCK/; s/for [0-9]* s/for N s/"
+#> flock: f is held by process FLOCK, running for N s
+: >over; wait
+
+### report-of-a-lock-that-another-has-by-now
+# needs: linux proc
+flock --report 0 f bash -c 'flock -u 3; flock -o f sh -c ": >has; until [ -e go ]; do sleep .01; done" 3<&- & until [ -e has ]; do sleep .01; done'; echo $?
+#> 0
+: >go; flock f true
+
+### report-verbose-says-each-line-once
+# directory: only
+hold f
+flock --verbose --queue 1 f echo in >out 2>&1 & waiter=$!
+await 'asleep'
+release; wait $waiter
+sort out | uniq -d
+grep -c 'using the directory lock' out
+#> 1

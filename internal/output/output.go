@@ -4,6 +4,7 @@ package output
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ type Printer struct {
 	outErr    error      // of the first failed write to standard output
 	errErr    error      // and to standard error
 	unwritten string     // to standard output
+	said      []string   // by WarnVerbose
 }
 
 // Warn prints a line, after the program's name, to standard error.
@@ -37,9 +39,10 @@ func (p *Printer) Note(text string) {
 	sys.Write(2, p.Name+": "+text+"\n")
 }
 
-// WarnVerbose is Warn with --verbose only.
+// WarnVerbose is Warn with --verbose only, and says each line once.
 func (p *Printer) WarnVerbose(text string) {
-	if p.Verbose {
+	if p.Verbose && !slices.Contains(p.said, text) {
+		p.said = append(p.said, text)
 		p.Warn(text)
 	}
 }
