@@ -136,8 +136,8 @@ func (c *call) unlock() error {
 			return nil
 		}
 	}
-	// Mostly our record stands as we have made it.
-	c.unmark([]record{l.held})
+	// Mostly our record stands as we have made it. The mark goes last: who finds the record without it searches all processes.
+	defer c.unmark([]record{l.held})
 	err := error(nil)
 	if l.held.isToken() {
 		err = c.Rename(l.held.name, free)

@@ -321,15 +321,21 @@ func (c *call) limit() int {
 // reached returns holders that keep us out while each of them stands, nil if there may be too few of them, or one may be
 // ours. It is for a free token, which whoever is kept out does not take.
 func (c *call) reached(s snapshot) (wait []record) {
-	if c.mayHave() || len(s.holders) < c.limit() {
+	if c.mayHave() {
 		return nil
 	}
-	js, isEnough := c.glanceAt(s.holders, c.limit())
+	var rs []record
+	for _, r := range s.holders {
+		if c.excludes(r) {
+			rs = append(rs, r)
+		}
+	}
+	js, isEnough := c.glanceAt(rs, c.limit())
 	if !isEnough {
 		return nil
 	}
 	for _, j := range js {
-		if j.verdict == held && c.excludes(j.record) {
+		if j.verdict == held {
 			wait = append(wait, j.record)
 		}
 	}
