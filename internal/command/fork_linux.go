@@ -5,8 +5,8 @@ import "syscall"
 // forkExec starts a program in a child. If the fork fails, the error is a *ForkError. Any other error means that the child
 // cannot execute the program.
 func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
-	pid, err = syscall.ForkExec(path, argv, attr)
-	if err == nil {
+	pid, first := syscall.ForkExec(path, argv, attr)
+	if first == nil {
 		return pid, nil
 	}
 	// The error can come from the fork or from the child. The second attempt tells: ForkExec sets the variable for the
@@ -16,6 +16,8 @@ func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err 
 	attr.Sys.PidFD = &child
 	pid, err = syscall.ForkExec(path, argv, attr)
 	switch {
+	case child == noChild && err == syscall.EINVAL: // pidfds are refused, as by qemu-user, but the first attempt had none
+		return 0, first
 	case child == noChild:
 		return 0, &ForkError{err}
 	case err == nil && child >= 0:

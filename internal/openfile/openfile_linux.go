@@ -34,11 +34,13 @@ func Stat(fd int) (k Kind, identity string) {
 	return k, identity
 }
 
-// CanMark reports whether the open file of a descriptor can be marked: /proc shows its flags.
+// CanMark reports whether the open file of a descriptor can be marked: /proc shows its flags. Under qemu-user it shows
+// O_LARGEFILE, too, which fcntl(2) does not.
 func CanMark(fd int) bool {
+	const known = unix.O_ACCMODE | unix.O_APPEND | unix.O_NONBLOCK | unix.O_NOATIME
 	flags, err := flagsOf(fd)
 	shown, seen := flagsShown("/proc/self/", fd)
-	return err == nil && seen == Found && shown&^unix.O_CLOEXEC == flags
+	return err == nil && seen == Found && shown&known == flags&known
 }
 
 // Set marks the open file of a descriptor, and returns the mark. It is None where no flag is to be had: the file is
