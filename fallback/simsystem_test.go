@@ -150,12 +150,33 @@ func (s *simFlock) Clear(m openfile.Mark) {
 	if f := s.flags(); f.has(m) {
 		s.setFlags(f.with(m, false))
 	}
-	if s.alone { // it thinks that nobody else has the open file
-		if s.isShared() {
-			s.world.fail(s.name() + " releases a lock that somebody else has, too")
-		}
-		s.table[s.fd].lock = 0
+}
+
+func (s *simFlock) Rename(old, new string) error {
+	err := s.actor.Rename(old, new)
+	if new == free {
+		s.released(old, err)
 	}
+	return err
+}
+
+func (s *simFlock) Remove(name string) error {
+	err := s.actor.Remove(name)
+	s.released(name, err)
+	return err
+}
+
+// released notes that a record is gone, as err says. A flock that has opened the file itself thinks that nobody else has it then.
+func (s *simFlock) released(name string, err error) {
+	word, rest, _ := strings.Cut(name, ",")
+	o, _ := parseOwner(rest)
+	if err != nil || !s.alone || word == busy || o.pid != s.pid {
+		return
+	}
+	if s.isShared() {
+		s.world.fail(s.name() + " releases a lock that somebody else has, too")
+	}
+	s.table[s.fd].lock = 0
 }
 
 func (s *simFlock) Has(m openfile.Mark) bool { return s.flags().has(m) }
