@@ -12,10 +12,12 @@ func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err 
 	// The error can come from the fork or from the child. The second attempt tells: ForkExec sets the variable for the
 	// child's pidfd, to -1 if there is no pidfd, if and only if there was a child.
 	const noChild = -2
-	child := noChild
+	child, first := noChild, err
 	attr.Sys.PidFD = &child
 	pid, err = syscall.ForkExec(path, argv, attr)
 	switch {
+	case child == noChild && err == syscall.EINVAL && first != syscall.EAGAIN:
+		return 0, first // this kernel gives no pidfd, as gVisor of 2025: the fork has not failed for lack of resources
 	case child == noChild:
 		return 0, &ForkError{err}
 	case err == nil && child >= 0:
