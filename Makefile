@@ -116,6 +116,9 @@ cross:                        ## build and vet for every system, into build/OS_A
 test-qemu:                    ## run a core of the tests on the other Linux architectures, under qemu-user
 	sh compat_test/qemu/run.sh
 
+test-gvisor: flock            ## run the cases in gVisor, with kernel locks and with the directory lock (ten minutes)
+	sh compat_test/gvisor/run.sh
+
 test-wine:                    ## test the Windows program under Wine
 	sh compat_test/wine/run.sh
 
@@ -176,4 +179,4 @@ clean:                        ## remove what was built
 help:                         ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
 
-.PHONY: all demo demo-etcd check test test-go test-beside test-etcd race compat record mutants torture torture-etcd bench bench-etcd cross test-qemu test-wine test-machines install install-etcd uninstall dist clean help
+.PHONY: all demo demo-etcd check test test-go test-beside test-etcd race compat record mutants torture torture-etcd bench bench-etcd cross test-qemu test-gvisor test-wine test-machines install install-etcd uninstall dist clean help

@@ -34,6 +34,9 @@ func init() {
 }
 
 func main() {
+	if len(os.Args) == 0 { // Linux 5.18 and later give such a program an empty name
+		os.Args = []string{""}
+	}
 	p := &output.Printer{Name: command.BaseName(os.Args[0])}
 	code := run(p, os.Args)
 	os.Exit(p.Status(code))

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -67,6 +68,9 @@ func (c *beyondCase) readOutput() {
 	}
 }
 
+// asksKernel finds scripts that ask, with kernel locks, who has a lock or waits for it.
+var asksKernel = regexp.MustCompile(`--rep|--hol|\bplaced\b`)
+
 // runBeyond runs all cases for the given way of locking.
 func runBeyond(t *testing.T, w *world, locks string) {
 	w.env = append(w.env, "LOCKS="+locks)
@@ -77,6 +81,9 @@ func runBeyond(t *testing.T, w *world, locks string) {
 		}
 		t.Run(c.file+"/"+c.name, func(t *testing.T) {
 			t.Parallel()
+			if locks == "native" && asksKernel.MatchString(c.script) {
+				c.needs = append(slices.Clip(c.needs), "locks")
+			}
 			if need := unmetNeed(c.compatCase); need != "" {
 				t.Skip("needs " + need)
 			}

@@ -108,6 +108,7 @@ type tally struct {
 	mode                string
 	equal               int
 	different, intended []string
+	alike               []string            // on another kernel: the reference's answer there, which is not in the transcript
 	skipped, kernel     map[string][]string // by reason
 	diffs               []string
 	mu                  sync.Mutex
@@ -143,13 +144,17 @@ func printTable() {
 	fmt.Printf("%-10s %6s %6s %10s %9s %8s %8s\n", "mode", "cases", "equal", "different", "intended", "kernel", "skipped")
 	for _, t := range tallies {
 		kernel, skipped := count(t.kernel), count(t.skipped)
-		fmt.Printf("%-10s %6d %6d %10d %9d %8d %8d\n", t.mode, t.equal+len(t.different)+len(t.intended)+kernel+skipped,
-			t.equal, len(t.different), len(t.intended), kernel, skipped)
+		fmt.Printf("%-10s %6d %6d %10d %9d %8d %8d\n", t.mode,
+			t.equal+len(t.alike)+len(t.different)+len(t.intended)+kernel+skipped,
+			t.equal+len(t.alike), len(t.different), len(t.intended), kernel, skipped)
 	}
 	for _, t := range tallies {
 		slices.Sort(t.diffs)
 		for _, d := range t.diffs {
 			fmt.Printf("\n%s: different: %s", t.mode, d)
+		}
+		if len(t.alike) > 0 {
+			printReasons(t.mode, map[string][]string{"equal to the reference on " + otherKernel + " only": t.alike})
 		}
 		printReasons(t.mode+": not run without kernel locks", t.kernel)
 		printReasons(t.mode+": skipped", t.skipped)

@@ -21,7 +21,8 @@ var needChecks = map[string]func() bool{
 	"linux":   func() bool { return runtime.GOOS == "linux" },
 	"root":    func() bool { return os.Geteuid() == 0 },
 	"proc":    func() bool { return exists("/proc/self/fdinfo") },
-	"locks":   func() bool { return exists("/proc/locks") },
+	"locks":   func() bool { return exists("/proc/locks") }, // and fdinfo shows locks
+	"wchan":   func() bool { return exists("/proc/self/wchan") },
 	"full":    func() bool { return exists("/dev/full") },
 	"python3": func() bool { return pythonPath != "" },
 	"reflock": func() bool { return referencePath != "" },
@@ -40,7 +41,7 @@ var needResults sync.Map
 
 // unmetNeed returns the first need of a case that this machine does not meet, or "".
 func unmetNeed(c compatCase) string {
-	if need := hiddenByQemu(c); need != "" {
+	if need := missingHere(c); need != "" {
 		return need
 	}
 	for _, need := range c.needs {
@@ -90,7 +91,8 @@ var needPatterns = []struct{ words, needs string }{
 	{`/proc/|/proc\b`, "proc locks linux"},
 	{`^#\w*> .*\broot\b`, "root"}, // $USER is the user who runs the tests
 	{`--holders`, "proc locks lslocks fuser linux"},
-	{`/proc/locks`, "locks"},
+	{`/proc/locks|grep lock|OFDLCK`, "locks"},
+	{`/wchan`, "wchan"},
 	{`/dev/full`, "full"},
 	{`(^|[^-\w])stat -`, "linux locks"},
 	{`date [^|;)]*(-d|%N)`, "linux"},

@@ -71,7 +71,7 @@ waiting() {
 }
 asleep() {
 	! [ -r /proc/self/stat ] || cat /proc/[0-9]*/stat 2>/dev/null | awk -v session=$$ -v n="${1:-1}" '
-		$6 == session { parent[$4]; if ($2 ~ /^\((flock|qemu-)/ && $3 == "S") asleep[$1] }
+		$6 == session { parent[$4]; if ($2 ~ /^\((flock|reflock|qemu-)/ && $3 == "S") asleep[$1] }
 		END { for (pid in asleep) n -= !(pid in parent); exit n > 0 }'
 }
 placed() {

@@ -8,9 +8,11 @@ import (
 	"strings"
 )
 
-// qemuDifferences lists what a program sees of qemu-user instead of the system,
-// and the cases that look at it.
-var qemuDifferences = []struct{ need, cases string }{
+// A difference is something that is not as on Linux, and the cases that need it.
+type difference struct{ need, cases string }
+
+// qemuDifferences lists what a program sees of qemu-user instead of the system.
+var qemuDifferences = []difference{
 	{"signal dispositions as they are: qemu-user handles all signals, so none stays ignored",
 		"signals-ignored* signals-blocked-and-ignored signals-caught-by-flock signals-of-a-background-job signals-under-nohup " +
 			"pipe-without-reader-verbose ALRM-of-another-does-not-end-the-wait-of-w"},
@@ -25,13 +27,15 @@ var qemuDifferences = []struct{ need, cases string }{
 	{"a set-user-id program: to the kernel the program is qemu-user", "program-with-rights-of-another-user"},
 }
 
-// hiddenByQemu returns what a case needs and qemu-user hides; "" if there is no
-// such thing, or if the tests do not run under qemu.
-func hiddenByQemu(c compatCase) string {
-	if os.Getenv("FLOCK_TEST_QEMU") == "" {
-		return ""
+// missingHere returns what a case needs and does not find under qemu-user or on another kernel; "" if there is no such thing.
+func missingHere(c compatCase) string {
+	var here []difference
+	if os.Getenv("FLOCK_TEST_QEMU") != "" {
+		here = qemuDifferences
+	} else if otherKernel == "gVisor" {
+		here = gvisorDifferences
 	}
-	for _, d := range qemuDifferences {
+	for _, d := range here {
 		for pattern := range strings.FieldsSeq(d.cases) {
 			if match, _ := path.Match(pattern, c.name); match {
 				return d.need

@@ -81,6 +81,14 @@ func TestEveryInterleaving(t *testing.T) {
 			"open9 X9 move9-7 open9 u9 close9 move7-9 work|X(work)"},
 		{true, "no kcmp: a child of a command keeps the lock", rules{noKcmp: true}, "X(&(work) work)|X(work)"},
 		{true, "no kcmp: upgrade by number", rules{noKcmp: true}, "open9 S9 X9 work u9|S(work)"},
+		// Where nothing tells which process id was given out last.
+		{true, "no last id: a child locks, its parent ends", rules{noLast: true}, "open9 &(X9 work) work|X(work)"},
+		{false, "no last id: a child of a command keeps the lock", rules{noLast: true}, "X(&(work) work)|X(work)"},
+		{true, "no last id: a child of a command keeps the lock, one is killed", rules{noLast: true, crashes: 1},
+			"X(&(work) work)|X(work)"},
+		{false, "no last id: from child to child", rules{noLast: true}, "open9 X9 &(&(&(work) work) work) work|X(work)"},
+		{true, "neither: a child locks", rules{noLast: true, noKcmp: true}, "open9 &(X9 work) work|X(work)"},
+		{true, "neither: a child of a command keeps the lock", rules{noLast: true, noKcmp: true}, "X(&(work) work)|X(work)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.long && os.Getenv("FLOCK_TORTURE") == "" {
@@ -129,6 +137,8 @@ func TestEveryInterleavingFindsMutants(t *testing.T) {
 		{"a process's lock: a command's child keeps it", rules{}, "X(&(work) work)|X(work)", ofProcess},
 		{"processes that are made while a scan passes are not looked at", rules{}, "open9 X9 &(&(&(work) work) work) work|X(work)",
 			func(s *simFlock) contender { return hasty{s} }},
+		{"the same without a last id", rules{noLast: true}, "open9 X9 &(&(&(work) work) work) work|X(work)",
+			func(s *simFlock) contender { return &outdated{simFlock: s} }},
 		{"whatever has the mark is ours", rules{}, "open9 S9 work|open9 S9 X9 work",
 			func(s *simFlock) contender { return greedy{s} }},
 	} {
@@ -224,6 +234,19 @@ func (m processLock) IsOurs(p place, _ openfile.Mark) (bool, bool) {
 type hasty struct{ *simFlock }
 
 func (hasty) Last() (int, error) { return 1, nil }
+
+// An outdated one keeps the first list of processes.
+type outdated struct {
+	*simFlock
+	pids []int
+}
+
+func (m *outdated) Processes() (pids []int, err error) {
+	if m.pids == nil {
+		m.pids, err = m.simFlock.Processes()
+	}
+	return m.pids, err
+}
 
 // A greedy one takes every open file with a mark for its own.
 type greedy struct{ *simFlock }

@@ -296,7 +296,7 @@ func (c *call) scan(look func(pid int, careful bool) (done bool)) (done, certain
 	for _, careful := range []bool{false, true} {
 		last, err := c.Last()
 		if err != nil {
-			return false, false
+			return c.scanLists(look)
 		}
 		pids, err := c.Processes()
 		if err != nil {
@@ -328,6 +328,30 @@ func (c *call) scanNew(last int, look func(pid int, careful bool) (done bool)) (
 			if c.IsProcess(last) && look(last, true) {
 				return true, true
 			}
+		}
+	}
+	return false, false
+}
+
+// scanLists is scan where nothing tells which id was given out last, as in gVisor. It lists the processes again until it has
+// looked into all that are listed. Whoever has the open file when the last list is made was looked into before then, and had it:
+// a process gets it only from the one that makes it. A list misses no open file that children hand on, because it is made in
+// ascending order, and so the ids are given out.
+func (c *call) scanLists(look func(pid int, careful bool) (done bool)) (done, certain bool) {
+	var seen []int
+	for range maxRounds {
+		pids, err := c.Processes()
+		if err != nil {
+			return false, false
+		}
+		before := seen
+		seen = pids
+		isNew := func(pid int) bool { return !slices.Contains(before, pid) }
+		if !slices.ContainsFunc(pids, isNew) {
+			return false, true
+		}
+		if slices.ContainsFunc(pids, func(pid int) bool { return isNew(pid) && look(pid, true) }) {
+			return true, true
 		}
 	}
 	return false, false

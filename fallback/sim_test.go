@@ -41,6 +41,7 @@ type rules struct {
 	lies    int  // how often the first to have the busy token is thought dead though it lives
 	torn    bool // whether a listing may show some names as they were and others as they are
 	noKcmp  bool // whether nothing tells that two descriptors are one open file
+	noLast  bool // whether nothing tells which process id was given out last
 	foreign bool // whether the file is somebody else's, and O_NONBLOCK the mark
 	wrap    func(*simFlock) contender
 	script  func(*actor) // instead of the protocol

@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -258,6 +259,9 @@ func (s *simFlock) Processes() (pids []int, err error) {
 }
 
 func (s *simFlock) Last() (int, error) {
+	if s.world.rules.noLast {
+		return 0, errors.New("not told")
+	}
 	s.step("asks for the last process id")
 	last := len(s.world.processes)
 	s.saw(strconv.Itoa(last))

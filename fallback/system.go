@@ -42,7 +42,7 @@ type system interface {
 	Same(p, q place) (same, known bool)
 	IsOurs(p place, m openfile.Mark) (same, known bool)
 	// Processes returns the ids of all processes in ascending order, and Last the id that was given out last, to a process
-	// or to something else (IsProcess).
+	// or to something else (IsProcess), or an error if nothing tells.
 	Processes() ([]int, error)
 	Last() (int, error)
 	IsProcess(pid int) bool

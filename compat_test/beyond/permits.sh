@@ -277,7 +277,7 @@ flock -n f echo free
 #> free
 
 ### permits-beside-an-fcntl-lock
-# needs: proc linux
+# needs: proc linux locks
 # kernel: only the kernel has fcntl(2) locks and byte ranges
 exec 9<>f
 flock --fcntl 9
@@ -288,7 +288,7 @@ grep OFDLCK /proc/self/fdinfo/9 | cut -d' ' -f8-
 #> 0 EOF
 
 ### permits-freed-without-proc
-# needs: root mount proc linux
+# needs: root mount proc linux locks
 # kernel: about byte locks of the kernel
 hidden() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@"; }
 exec 7<>f 8<>f 9<>f

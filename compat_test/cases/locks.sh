@@ -487,7 +487,7 @@ flock 9; flock -u 9
 grep -c ":$(stat -c %i f) " /proc/locks
 
 ### lslocks-shows-it
-# needs: lslocks
+# needs: lslocks locks
 # kernel: lslocks
 hold f
 # While other locks come and go, lslocks shows a lock twice, or not at all.

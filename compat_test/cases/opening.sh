@@ -165,7 +165,7 @@ exec 9<>p
 flock p echo hi; echo $?
 
 ### fifo-without-writer-waits-in-open
-# needs: proc
+# needs: proc wchan
 # kernel: the directory lock opens a fifo twice, and the first open uses up the writer
 mkfifo p
 flock p echo hi &

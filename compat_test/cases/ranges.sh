@@ -86,35 +86,35 @@ touch go
 wait
 
 ### size-hexadecimal-KB
-# needs: proc
+# needs: proc locks
 flock --length 0x10KB f sh -c 'cat /proc/self/fdinfo/3 | grep lock | sed "s/.* //;s/^/end /"'
 
 ### size-point-without-digits
-# needs: proc
+# needs: proc locks
 flock --length 1.K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-seven-tenths
-# needs: proc
+# needs: proc locks
 flock --length 0.7K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-quarter
-# needs: proc
+# needs: proc locks
 flock --length 0.25K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-one-and-a-half
-# needs: proc
+# needs: proc locks
 flock --length 1.5K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-one-and-a-twentieth
-# needs: proc
+# needs: proc locks
 flock --length 1.05K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-zero-Z
-# needs: proc
+# needs: proc locks
 flock --length 0Z f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-three-tenths
-# needs: proc
+# needs: proc locks
 flock --start 0.3M f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-one-Z
@@ -124,14 +124,14 @@ flock --length 1Z f true
 flock --length 7.99E f true
 
 ### size-7E
-# needs: proc
+# needs: proc locks
 flock --length 7E f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-0o
 flock --start 0o17 f true
 
 ### size-octal
-# needs: proc
+# needs: proc locks
 flock --start 017 f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### new-fcntl-open-flags-fd-number
@@ -399,7 +399,7 @@ setpriv --reuid 65534 --regid 65534 --clear-groups flock --fcntl d echo hi; echo
 
 ### new-fcntl-lock-stays-whole-without-proc
 # derived: flock(2) and fcntl(2) locks are independent
-# needs: root mount proc linux
+# needs: root mount proc linux locks
 hidden() { unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@"; }
 exec 9<>f
 hidden flock --fcntl 9; echo $?

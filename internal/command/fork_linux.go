@@ -16,8 +16,8 @@ func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err 
 	attr.Sys.PidFD = &child
 	pid, err = syscall.ForkExec(path, argv, attr)
 	switch {
-	case child == noChild && err == syscall.EINVAL: // pidfds are refused, as by qemu-user, but the first attempt had none
-		return 0, first
+	case child == noChild && err == syscall.EINVAL && first != syscall.EAGAIN:
+		return 0, first // qemu-user and some releases of gVisor make no pidfd; the first attempt asked for none
 	case child == noChild:
 		return 0, &ForkError{err}
 	case err == nil && child >= 0:

@@ -128,3 +128,22 @@ func TestShowsNoByteLock(t *testing.T) {
 		t.Error("a descriptor that is not open is shown")
 	}
 }
+
+// TestSaysNoByteLock reads what this and other kernels show.
+func TestSaysNoByteLock(t *testing.T) {
+	const linux = "pos:\t0\nflags:\t0100002\nmnt_id:\t29\nino:\t12\n"
+	for _, c := range []struct {
+		shown string
+		want  bool
+	}{
+		{linux, true},
+		{linux + "lock:\t1: FLOCK  ADVISORY  WRITE 7 00:1d:12 0 EOF\n", true},
+		{linux + "lock:\t1: OFDLCK ADVISORY  WRITE -1 00:1d:12 0 EOF\n", false},
+		{"pos:\t0\nflags:\t0100002\nmnt_id:\t29\n", false}, // Linux 3.15
+		{"flags:\t0100002\n", false},                       // gVisor
+	} {
+		if got := saysNoByteLock(c.shown); got != c.want {
+			t.Errorf("%q: %v", c.shown, got)
+		}
+	}
+}

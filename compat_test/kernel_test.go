@@ -1,0 +1,40 @@
+//go:build unix
+
+package compat_test
+
+import (
+	"os"
+	"testing"
+)
+
+// otherKernel is the name of the kernel if that is not Linux, though it has its system calls. An answer that is not in the
+// transcript is right there if the installed reference gives the same answer there.
+var otherKernel = os.Getenv("FLOCK_TEST_KERNEL")
+
+// gvisorDifferences lists what is not as on Linux in gVisor, for cases that the reference cannot judge: they are not for it, the
+// installed release does not know them, or they do not end.
+var gvisorDifferences = []difference{
+	{"a lock that becomes shared wakes those who wait for a shared one", "convert-down-lets-the-waiter-in"},
+	{"a shared lock is lost if it cannot become exclusive", "permits-an-upgrade-that-fails-loses-the-permit"},
+	{"the end of a range is checked", "fcntl-start-overflow"},
+	{"EISDIR, not EACCES, from open(2) with O_CREAT of a directory that may not be written", "new-fcntl-directory-not-mine"},
+	{"set-user-id programs", "backend-program-not-for-set-user-id"},
+	{"no SIGHUP for a session in which a process is stopped while another ends",
+		"time-over-while-stopped permits-flock-stopped cooldown-kept-until-it-is-set"},
+	{"timeout(1) dies of the SIGKILL that it sends to its group", "recipe-a-time-limit"},
+	{"kcmp(2)", "report-names-the-command report-an-heir report-of-a-lock-that-another-has-by-now recipe-replace-the-holder " +
+		"holders-exclusive holders-modes holders-of-another-user holders-of-a-directory"},
+	{"O_NOFOLLOW with O_DIRECTORY does not follow a link", "hostile-link hostile-link-to-nothing hostile-staging-is-a-link"},
+	{"processes that other users may not look into", "hostile-holder-that-cannot-be-looked-into"},
+	{"a tmpfs that counts its room as on Linux, and overlayfs", "hostile-disk-full owner-on-overlayfs"},
+	{"strace sees the end of a process with threads", "timer-cannot-be-made"},
+	{"a flock that starts in some milliseconds", "cooldown-touch-extends-it-for-one-who-waits abbreviations-all-as-the-reference"},
+}
+
+// referenceThere returns a world for the installed reference on another kernel, nil on Linux.
+func referenceThere(t *testing.T) *world {
+	if otherKernel == "" || referencePath == "" {
+		return nil
+	}
+	return newModeWorld(t, "reference-for-"+t.Name(), referencePath)
+}
