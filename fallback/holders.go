@@ -60,7 +60,7 @@ func (c *call) everyone(rs []record) []Holder {
 			numbers, _ := c.In(files, pid, careful)
 			for _, n := range numbers {
 				for i, r := range rs {
-					if r.owner.mark == mark && r.owner.pid != pid && c.isOneOf(place{pid, n}, []place{r.owner.place()}) {
+					if r.owner.mark == mark && r.owner.pid != pid && c.isOneOf(place{pid, n}, []place{r.owner.place()}, openfile.None) {
 						h := hs[i]
 						h.PID = pid
 						if !slices.Contains(hs, h) {

@@ -173,7 +173,7 @@ func (c *call) search(s snapshot, js []judged) {
 		}
 		numbers, _ := c.In(c.searchFor(j.owner), j.owner.pid, true)
 		for _, n := range numbers {
-			if p := (place{j.owner.pid, n}); !c.isOneOf(p, taken) {
+			if p := (place{j.owner.pid, n}); !c.isOneOf(p, taken, j.owner.mark) {
 				j.verdict, j.moved = c.whose(j.owner, p), &p
 				taken = append(taken, p)
 				break
@@ -208,11 +208,15 @@ func (c *call) takenPlaces(s snapshot, js []judged) (taken []place) {
 	return taken
 }
 
-// isOneOf reports whether p is the same open file as one of the others.
-func (c *call) isOneOf(p place, others []place) bool {
+// isOneOf reports whether p is the same open file as one of the others. Without kcmp(2) only our own is known, by its mark m.
+func (c *call) isOneOf(p place, others []place, m openfile.Mark) bool {
+	isOurs := func(p place) bool {
+		same, _ := c.IsOurs(p, m)
+		return same
+	}
 	return slices.ContainsFunc(others, func(q place) bool {
 		same, known := c.Same(p, q)
-		return p == q || same && known
+		return p == q || same || !known && c.Has(m) && isOurs(p) && isOurs(q)
 	})
 }
 
@@ -234,7 +238,7 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []plac
 		}
 		numbers, _ := c.In(files, pid, careful)
 		for _, n := range numbers {
-			if p := (place{pid, n}); !c.isOneOf(p, taken) && !c.isOneOf(p, found) {
+			if p := (place{pid, n}); !c.isOneOf(p, taken, mark) && !c.isOneOf(p, found, mark) {
 				found = append(found, p)
 			}
 		}
