@@ -31,7 +31,7 @@ each_shell 'exec 9>lock; ( flock --fd 9 true; work ) & exit' busy_until_go
 each_shell 'exec 9>lock; flock 9; ( flock 9; work ) & exit' busy_until_go
 
 ### child-locks-once-more-without-its-parent
-each_shell 'exec 9>lock; flock 9; ( while kill -0 $$ 2>/dev/null; do sleep .01; done; flock 9; work ) & exit' busy_until_go
+each_shell 'exec 9>lock; flock 9; ( while kill -0 $$ 2>/dev/null; do sleep .01; done; flock -n 9 && work ) & exit' busy_until_go
 
 ### child-upgrades
 each_shell 'exec 9>lock; flock -s 9; ( flock -x 9; work ) & exit' busy_until_go
