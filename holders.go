@@ -41,14 +41,8 @@ func showHolders(p *output.Printer, o *cli.Options) int {
 	if err != nil {
 		return fail(p, err)
 	}
-	if missing != nil && len(list) == 0 {
-		p.Warn((&fileError{opening, f.Name, missing}).Error()) // nobody holds it, but the name may be mistyped
-	}
 	status := 1
 	var rows [][]string
-	if sys.IsTerminal(1) {
-		rows = append(rows, []string{"PID", "MODE", "USER", "COMMAND"})
-	}
 	for _, l := range list {
 		row, ok := l.row()
 		if !ok {
@@ -58,6 +52,12 @@ func showHolders(p *output.Printer, o *cli.Options) int {
 		if !l.waiting && !l.free {
 			status = 0
 		}
+	}
+	if missing != nil && len(rows) == 0 {
+		p.Warn((&fileError{opening, f.Name, missing}).Error()) // nobody holds it, but the name may be mistyped
+	}
+	if sys.IsTerminal(1) {
+		rows = slices.Insert(rows, 0, []string{"PID", "MODE", "USER", "COMMAND"})
 	}
 	p.Print(output.FormatTable(rows))
 	return status
