@@ -36,7 +36,7 @@ build() {
 	tree=$dir/tree
 	rm -rf "$tree"
 	unshare --mount debootstrap --variant=minbase --include=user-mode-linux,nfs-kernel-server,nfs-common,samba,cifs-utils,openssh-server,\
-iproute2,kmod,procps trixie "$tree" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >"$dir/debootstrap.log" || {
+iproute2,kmod,procps trixie "$tree" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >"$dir/debootstrap.log" || {
 		tail -n 5 "$dir/debootstrap.log" >&2
 		return 1
 	}
