@@ -34,7 +34,6 @@ func (*File) CanReopen() bool         { return false }
 func (*File) CheckReopen() error      { return errors.ErrUnsupported }
 func (*File) Reopen() error           { return errors.ErrUnsupported }
 func (*File) Writable() (bool, error) { return true, nil }
-func (*File) Move()                   {}
 func (*File) CloseOnExec()            {}
 
 func (*File) Close() {}

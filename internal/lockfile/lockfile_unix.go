@@ -112,17 +112,6 @@ func (f *File) Writable() (bool, error) {
 	return flags&syscall.O_ACCMODE != syscall.O_RDONLY, err
 }
 
-// Move moves the descriptor to another number, so that another process image can open the file under this one.
-func (f *File) Move() {
-	fd, err := unix.FcntlInt(uintptr(f.FD), syscall.F_DUPFD, f.FD+10)
-	if err != nil {
-		fd = -1 // the old number will be another file's
-	}
-	syscall.Close(f.FD)
-	f.FD = fd
-	f.CloseOnExec()
-}
-
 // CloseOnExec keeps the descriptor from the command.
 func (f *File) CloseOnExec() { syscall.CloseOnExec(f.FD) }
 
