@@ -94,3 +94,18 @@ func quoteBatchArgument(arg string) string {
 	}
 	return replacePercent(quote(arg, `"`))
 }
+
+// isBatch reports whether a file is a batch file, which cmd.exe runs.
+func isBatch(path string) bool {
+	ext := strings.ToLower(path[max(strings.LastIndexByte(path, '.'), 0):])
+	return ext == ".bat" || ext == ".cmd"
+}
+
+// windowsName returns the base name of a program without the extension .exe.
+func windowsName(path string) string {
+	name := path[strings.LastIndexAny(path, `/\:`)+1:]
+	if n := len(name) - len(".exe"); n > 0 && strings.EqualFold(name[n:], ".exe") {
+		name = name[:n]
+	}
+	return name
+}
