@@ -45,7 +45,7 @@ func resume(o *cli.Options) (b beginning) {
 		b.commandFailed = &command.WaitError{Err: r.Errno}
 	}
 	if o.FD < 0 && r.Failed == early.Locking {
-		b.file = lockfile.Opened(o.File, r.Fd, r.Mode)
+		b.file = lockfile.Opened(o.File, r.Fd, neededAccess(o))
 	}
 	return b
 }

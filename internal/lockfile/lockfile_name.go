@@ -25,7 +25,7 @@ func Open(name string, _ Access) (*File, error) {
 }
 
 // Opened returns the file as Open does.
-func Opened(name string, fd, flags int) *File { return Unopened(name) }
+func Opened(name string, _ int, _ Access) *File { return Unopened(name) }
 
 // Descriptor returns a file that cannot be locked.
 func Descriptor(n int) *File { return &File{Name: strconv.Itoa(n), FD: -1} }

@@ -30,15 +30,9 @@ func Open(name string, access Access) (*File, error) {
 	return f, err
 }
 
-// Opened returns the file that this process has opened already, with the access mode among flags.
-func Opened(name string, fd, flags int) *File {
-	f := &File{Name: name, FD: fd, ByName: true}
-	for access, flag := range openFlags {
-		if flags&syscall.O_ACCMODE == flag {
-			f.access = access
-		}
-	}
-	return f
+// Opened returns the file that this process has opened already as Open would.
+func Opened(name string, fd int, access Access) *File {
+	return &File{Name: name, FD: fd, ByName: true, access: access}
 }
 
 // OpenAgain closes the file and opens what its name is now.
