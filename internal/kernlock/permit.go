@@ -144,5 +144,5 @@ func setBytes(fd int, op Op, start, length int64) error {
 	if OwnedByProcess {
 		return syscall.ENOSYS
 	}
-	return try(Record(Range{start, length}), fd, op)
+	return repeat(Record(Range{start, length}), fd, op, false)
 }
