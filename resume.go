@@ -65,7 +65,7 @@ func (b beginning) openLockFile(o *cli.Options) (*lockfile.File, error) {
 			case err != nil:
 				return nil, &fileError{locking, f.Name, err}
 			case !writable:
-				return nil, &fileError{lockingPermit, f.Name, sys.ErrInvalid}
+				return nil, &fileError{locking, f.Name, errPermitReadOnly}
 			}
 		}
 		return f, nil
