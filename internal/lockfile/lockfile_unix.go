@@ -10,13 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var openFlags = map[Access]int{Read: syscall.O_RDONLY, Write: syscall.O_WRONLY, ReadWrite: syscall.O_RDWR}
-
 // Open opens the lock file or directory. It creates a file that does not exist.
 func Open(name string, access Access) (*File, error) {
 	f := &File{Name: name, ByName: true, access: access}
 	var err error
-	f.FD, err = open(name, openFlags[access]|syscall.O_CREAT)
+	f.FD, err = open(name, int(access)|syscall.O_CREAT)
 	switch {
 	case err == syscall.EISDIR && access != ReadWrite:
 		// Linux refuses O_CREAT for a directory, whatever the access mode.
