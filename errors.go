@@ -19,14 +19,19 @@ const (
 	opening action = iota
 	locking
 	lockingDirectory
-	lockingPermit          // by a descriptor that is open for reading only
-	lockingPermitOnNetwork // NFS or SMB
-	lockingOnNFS           // by a descriptor that is not open for what the lock needs there
+	lockingOnNFS // by a descriptor that is not open for what the lock needs there
 	queueing
-	queueingOnNetwork // NFS or SMB
 	settingCooldown
 	listingHolders
 	removing
+)
+
+// What the lock file is not fit for.
+var (
+	errPermitReadOnly  = errors.New("--permits needs a descriptor that is open for writing")
+	errPermitOnNetwork = errors.New("on NFS and SMB --permits needs --backend directory, on NFS --backend fcntl will do, " +
+		"for all who use it")
+	errQueueOnNetwork = errors.New("on NFS and SMB --queue needs --backend directory, for all who use it")
 )
 
 // A fileError says what could not be done to which lock file.
@@ -48,18 +53,12 @@ func (e *fileError) Error() string {
 			text += " (FLOCK_DIR can name a directory to keep it in)"
 		}
 		return text
-	case lockingPermit:
-		return e.file + ": --permits needs a descriptor that is open for writing"
-	case lockingPermitOnNetwork:
-		return e.file + ": on NFS and SMB --permits needs --backend directory, on NFS --backend fcntl will do, for all who use it"
 	case lockingOnNFS:
 		return e.file + ": " + sys.Text(e.err) + " (on NFS the descriptor must be open for writing, for a shared lock for " +
 			"reading: use a separate lock file, as 9>>FILE or 9<>FILE)"
 	case queueing:
 		return e.file + ": --queue needs flock(2), byte locks, and a file to write to that is no program (or, for all who use it, " +
 			"--backend directory): " + sys.Text(e.err)
-	case queueingOnNetwork:
-		return e.file + ": on NFS and SMB --queue needs --backend directory, for all who use it"
 	case settingCooldown:
 		return "cannot set the cooldown of " + e.file + ": " + sys.Text(e.err)
 	case removing:
@@ -87,20 +86,15 @@ func exitStatus(err error) int {
 		return output.ExOSErr
 	}
 	switch file.action {
-	case opening:
-		if sys.CannotCreate(err) {
-			return output.ExCantCreat
-		}
-		return output.ExNoInput
-	case lockingDirectory:
+	case opening, lockingDirectory:
 		switch {
 		case sys.CannotCreate(err):
 			return output.ExCantCreat
-		case sys.LacksPermission(err):
+		case file.action == opening, sys.LacksPermission(err):
 			return output.ExNoInput
 		}
 		return output.ExDataErr
-	case locking, lockingPermit, lockingPermitOnNetwork, lockingOnNFS, queueing, queueingOnNetwork:
+	case locking, lockingOnNFS, queueing:
 		return output.ExDataErr
 	case listingHolders:
 		return output.ExUnavailable

@@ -9,7 +9,6 @@ import (
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
-	"example.org/flock/internal/sys"
 )
 
 // An attempt is one to get a lock: what the user asked for, on which open file, until when.
@@ -114,7 +113,7 @@ func (a *attempt) lockNative() (heldLock, error) {
 		// exclude them: a client of NFS 4 that has the file to itself compares locks of one kind only, and on SMB single
 		// bytes let too many in.
 		if fs := a.file.Network(); fs == lockfile.SMB || fs == lockfile.NFS && a.Backend != cli.ByFcntl {
-			return nil, &fileError{lockingPermitOnNetwork, a.file.Name, sys.ErrInvalid}
+			return nil, &fileError{locking, a.file.Name, errPermitOnNetwork}
 		}
 		err := kernlock.LockPermit(a.file.FD, a.Permits, a.Backend == cli.ByFcntl, a.limit())
 		if kernlock.IsAbsentRecord(err) && a.Backend == cli.Auto {

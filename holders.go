@@ -102,11 +102,7 @@ func kernelHolders(f *lockfile.File, o *cli.Options) (list []listing, err error)
 	if o.Backend == cli.Directory || !kernlock.HasFlock && o.Backend != cli.ByFcntl {
 		return nil, nil // here the lock is a directory's
 	}
-	name, fd := f.Name, -1
-	if !f.ByName {
-		fd = f.FD
-	}
-	holders, err := proc.KernelLocks(name, fd)
+	holders, err := proc.KernelLocks(f.Name, f.FD)
 	if err != nil {
 		return nil, &fileError{listingHolders, f.Name, err}
 	}

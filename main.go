@@ -74,11 +74,8 @@ func run(p *output.Printer, args []string) int {
 	}
 
 	before := resume(o)
-	switch {
-	case before.commandFailed != nil:
-		return failCommand(p, o, before.commandFailed)
-	case before.timerFailed != nil:
-		return fail(p, before.timerFailed)
+	if before.failed != nil {
+		return failCommand(p, o, before.failed)
 	}
 	f, err := before.openLockFile(o)
 	if err != nil {

@@ -57,7 +57,7 @@ func (a *attempt) acquire() (l heldLock, err error) {
 // openForQueue opens the lock file for a place in its queue.
 func (a *attempt) openForQueue() (*lockfile.File, error) {
 	if a.file.Network() != lockfile.Local {
-		return nil, &fileError{queueingOnNetwork, a.file.Name, nil}
+		return nil, &fileError{locking, a.file.Name, errQueueOnNetwork}
 	}
 	if _, err := a.file.ModTime(); err != nil {
 		return nil, &fileError{locking, a.file.Name, err}

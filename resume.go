@@ -14,14 +14,13 @@ import (
 // A beginning is what the run without the Go runtime has done before it gave up: see package early. The zero beginning is
 // nothing.
 type beginning struct {
-	// commandFailed is why the command could not be started or waited for. If it could not be executed, this process is the
-	// child.
-	commandFailed error
-	openFailed    error          // why the lock file could not be opened
-	timerFailed   error          // why the wait could not be limited
-	file          *lockfile.File // nil: not open
-	began         time.Time      // when the wait with a limit began, now if it has not
-	answer        error          // of the first lock call, nil: it was not made
+	// failed is why the wait could not be limited, or the command could not be started or waited for. If it could not be
+	// executed, this process is the child.
+	failed     error
+	openFailed error          // why the lock file could not be opened
+	file       *lockfile.File // nil: not open
+	began      time.Time      // when the wait with a limit began, now if it has not
+	answer     error          // of the first lock call, nil: it was not made
 }
 
 // resume returns what has been done.
@@ -32,20 +31,20 @@ func resume(o *cli.Options) (b beginning) {
 	case early.Opening:
 		b.openFailed = r.Errno
 	case early.Timing:
-		b.timerFailed = &kernlock.TimerError{Err: r.Errno}
+		b.failed = &kernlock.TimerError{Err: r.Errno}
 	case early.Locking:
 		if r.Errno != 0 {
 			b.answer = r.Errno
 		}
 	case early.Forking:
-		b.commandFailed = &command.ForkError{Err: r.Errno}
+		b.failed = &command.ForkError{Err: r.Errno}
 	case early.Executing:
-		b.commandFailed = &command.StartError{Name: o.Command[0], Err: r.Errno}
+		b.failed = &command.StartError{Name: o.Command[0], Err: r.Errno}
 	case early.Waiting:
-		b.commandFailed = &command.WaitError{Err: r.Errno}
+		b.failed = &command.WaitError{Err: r.Errno}
 	}
 	if o.FD < 0 && r.Failed == early.Locking {
-		b.file = lockfile.Opened(o.File, r.Fd, r.Mode)
+		b.file = lockfile.Opened(o.File, r.Fd, neededAccess(o))
 	}
 	return b
 }
@@ -66,7 +65,7 @@ func (b beginning) openLockFile(o *cli.Options) (*lockfile.File, error) {
 			case err != nil:
 				return nil, &fileError{locking, f.Name, err}
 			case !writable:
-				return nil, &fileError{lockingPermit, f.Name, sys.ErrInvalid}
+				return nil, &fileError{locking, f.Name, errPermitReadOnly}
 			}
 		}
 		return f, nil

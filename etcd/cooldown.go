@@ -77,11 +77,11 @@ func (l *place) prolongCooldown(ctx context.Context) error {
 // putCooldown makes the key of the cooldown with a lease of its own, if this place has the lock and the condition holds, and
 // writes into the place's key that it has the lock. The error is errCooling if the cooldown of another holder is not over.
 func (l *place) putCooldown(ctx context.Context, condition ...clientv3.Cmp) error {
-	lease, err := l.grant(ctx, int64(math.Ceil(l.request.cooldown.Seconds())))
+	lease, err := l.grant(ctx, int64(math.Ceil(l.Cooldown.Seconds())))
 	if err != nil {
 		return err
 	}
-	key := l.store.cooldown
+	key := l.cooldown
 	own := clientv3.Compare(clientv3.CreateRevision(l.key), "=", l.revision)
 	has := describeSelf(true, false)
 	r, err := ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {

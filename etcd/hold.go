@@ -15,9 +15,6 @@ import (
 	"example.org/flock/internal/output"
 )
 
-// tokenVariable is set in the environment of an exclusive holder's command, to a number that grows from holder to holder.
-const tokenVariable = "FLOCK_TOKEN"
-
 // A hold is the time in which a place has the lock and its command runs.
 type hold struct {
 	*place
@@ -95,9 +92,9 @@ func (h *hold) run() int {
 
 // begin has the guard start the command.
 func (h *hold) begin() {
-	token := ""
+	token := int64(0)
 	if h.mode == exclusive {
-		token = tokenVariable + "=" + strconv.FormatInt(h.revision, 10)
+		token = h.revision
 	}
 	h.printer.Flush() // before the command prints
 	h.begun, h.latestStart = true, h.limits().Term

@@ -40,16 +40,12 @@ func (m mode) String() string {
 
 // A request says what a contender asks for.
 type request struct {
-	mode     mode
-	permits  int64         // of mode permit
-	cooldown time.Duration // 0: none
-	nonblock bool
-	queued   bool // wait only if fewer than queue wait
-	queue    int
+	*cli.Options
+	mode mode
 }
 
 func newRequest(o *cli.Options) request {
-	q := request{exclusive, int64(o.Permits), o.Cooldown, o.Nonblock, o.Queued, o.Queue}
+	q := request{o, exclusive}
 	switch {
 	case o.Op == kernlock.Shared:
 		q.mode = shared
@@ -97,8 +93,8 @@ type place struct {
 // have it.
 func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*place, error) {
 	for {
-		if q.cooldown > 0 && !q.queued {
-			if err := s.awaitCooldown(ctx, p, q.nonblock); err != nil {
+		if q.Cooldown > 0 && !q.Queued {
+			if err := s.awaitCooldown(ctx, p, q.Nonblock); err != nil {
 				return nil, err
 			}
 		}
@@ -109,10 +105,10 @@ func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 		if err == nil {
 			err = l.await(ctx)
 		}
-		if err == nil && q.mode == permit && !q.nonblock {
+		if err == nil && q.mode == permit && !q.Nonblock {
 			err = l.announce(ctx) // the next one waits for that
 		}
-		if err == nil && q.cooldown > 0 {
+		if err == nil && q.Cooldown > 0 {
 			// If this process does not live to begin the cooldown when the command has ended, this one counts.
 			err = l.putCooldown(ctx, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
 		}
@@ -132,7 +128,7 @@ func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 
 // stand makes a place in the line: at its end or, with nonblock or a queue that is full, only if it has the lock at once.
 func (s *store) stand(ctx context.Context, q request) (*place, error) {
-	if q.nonblock || q.queued {
+	if q.Nonblock || q.Queued {
 		return s.standIf(ctx, q)
 	}
 	lease, err := s.grant(ctx, s.ttl)
@@ -150,7 +146,7 @@ func (s *store) newPlace(l *lease, q request) *place {
 
 // put writes the key of a place, if the conditions hold, and returns the revision at which it was made; 0: there is no key.
 func (l *place) put(ctx context.Context, has bool, conditions ...clientv3.Cmp) (revision int64, err error) {
-	value := describeSelf(has, l.queued && l.request.cooldown > 0)
+	value := describeSelf(has, l.Queued && l.Cooldown > 0)
 	r, err := ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
 		return c.Txn(ctx).If(conditions...).
 			Then(clientv3.OpPut(l.key, value, clientv3.WithLease(l.id)), clientv3.OpGet(l.key)).
@@ -173,14 +169,14 @@ func (l *place) put(ctx context.Context, has bool, conditions ...clientv3.Cmp) (
 // they are counted, makes it look again. Without a queue permits are counted again in await.
 func (s *store) standIf(ctx context.Context, q request) (*place, error) {
 	excluding := s.line // by an exclusive one: everybody; by the others: exclusive ones
-	if q.mode != exclusive && !q.queued {
+	if q.mode != exclusive && !q.Queued {
 		excluding += string(exclusive)
 	}
 	var l *place
 	for {
 		v, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (view, error) { return s.look(ctx, c, q, nil) })
-		free := v.watch == "" && !(v.cooling && q.cooldown > 0)
-		if err == nil && !free && (q.nonblock || v.waiting >= q.queue) {
+		free := v.watch == "" && !(v.cooling && q.Cooldown > 0)
+		if err == nil && !free && (q.Nonblock || v.waiting >= q.Queue) {
 			err = kernlock.ErrConflict
 		}
 		if err == nil && l == nil {
@@ -193,7 +189,7 @@ func (s *store) standIf(ctx context.Context, q request) (*place, error) {
 			return l, err
 		}
 		conditions := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(excluding).WithPrefix(), "<", v.revision+1)}
-		if free && q.cooldown > 0 {
+		if free && q.Cooldown > 0 {
 			conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
 		}
 		if l.revision, err = l.put(ctx, free, conditions...); err != nil || l.revision != 0 {
@@ -237,9 +233,9 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 		ops = append(ops, last(s.line+string(exclusive)))
 	case permit:
 		ops = append(ops, last(s.line+string(exclusive)), last(s.line+string(permit)),
-			clientv3.OpGet(s.line+string(permit), append(before, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(q.permits))...))
+			clientv3.OpGet(s.line+string(permit), append(before, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(int64(q.Permits)))...))
 	}
-	counts := q.queued && l == nil
+	counts := q.Queued && l == nil
 	if counts {
 		ops = append(ops, clientv3.OpGet(s.line, inOrder...))
 	}
@@ -263,7 +259,7 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 		return v, nil
 	}
 	if q.mode != permit {
-		if l != nil && q.queued && q.cooldown > 0 && v.cooling {
+		if l != nil && q.Queued && q.Cooldown > 0 && v.cooling {
 			v.watch = s.cooldown
 		}
 		return v, nil
@@ -274,7 +270,7 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 		switch {
 		case !ahead.Has:
 			v.watch, v.changes = string(keys[0].Key), true // for it to get its permit, or to go
-		case int64(len(r.Responses[3].GetResponseRange().Kvs)) >= q.permits:
+		case len(r.Responses[3].GetResponseRange().Kvs) >= q.Permits:
 			v.watch = s.line + string(permit) // this is the first who waits: for any permit
 		}
 	}
@@ -297,20 +293,17 @@ func (l *place) await(ctx context.Context) error {
 		switch {
 		case v.watch == "":
 			return nil
-		case l.nonblock:
+		case l.Nonblock:
 			return kernlock.ErrConflict
 		}
 		notify(l.waits)
 		w.see(ctx, l.store, v)
 		ask = l.renew
-		if changed := w.wait(ctx, l.due()-l.seen); changed {
+		if changed := w.wait(ctx, l.limits().Term-l.seen); changed {
 			ask = l.see
 		}
 	}
 }
-
-// due is when the lease of a waiter must be kept alive.
-func (l *place) due() time.Duration { return l.since() + l.ttl*6/10 }
 
 // outcome returns the error of a wait that has ended. When its time is over, others have the lock, if etcd has been heard
 // of lately.

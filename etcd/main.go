@@ -105,7 +105,7 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 		defer stop()
 		s.limit = time.Time{} // instead of it
 	}
-	os.Unsetenv(tokenVariable) // of a lock around this one: the command would take it for its own
+	os.Unsetenv(guard.TokenVariable) // of a lock around this one: the command would take it for its own
 	signals := catchSignals()
 	var l *place
 	held := make(chan error, 1)

@@ -21,9 +21,6 @@ func fromKeyboard(sig os.Signal) bool {
 	}
 	defer unix.Close(fd)
 	foreground, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-	if err != nil {
-		return false
-	}
-	own, err := unix.Getpgid(0)
+	own, _ := unix.Getpgid(0)
 	return err == nil && own == foreground
 }

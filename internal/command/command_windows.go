@@ -1,9 +1,12 @@
 package command
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -149,29 +152,27 @@ func programAndLine(argv []string) (path, line string, err error) {
 	return path, commandLine(argv), nil
 }
 
+// find returns the path of the program that name means to cmd.exe, or of a file that is named with its directory.
 func find(name string) (path string, err error) {
-	dirs, _ := cstart.Getenv("PATH")
-	_, notHere := cstart.Getenv("NoDefaultCurrentDirectoryInExePath") // as cmd.exe has it
-	path = search(filepath.FromSlash(name), dirs, !notHere)
-	if path == "" {
+	name = filepath.FromSlash(name)
+	path, err = exec.LookPath(name)
+	if err == nil || errors.Is(err, exec.ErrDot) { // found in the current directory
+		return path, nil
+	}
+	info, err := os.Stat(name)
+	if err != nil || info.IsDir() || !strings.ContainsAny(name, `\:`) {
 		return "", windows.ERROR_FILE_NOT_FOUND
 	}
-	return path, nil
+	return name, nil
 }
 
 // Find returns the path of the program called name in dir, or else in PATH; "" if there is none. Unlike a command, it is
 // not searched for in the current directory.
 func Find(name, dir string) string {
 	dirs, _ := cstart.Getenv("PATH")
-	return search(name, `"`+dir+`";`+dirs, false)
-}
-
-// search returns the first file that name can mean, or "".
-func search(name, dirs string, here bool) string {
-	extensions, _ := cstart.Getenv("PATHEXT")
-	for _, file := range commandFiles(name, dirs, extensions, here) {
-		if info, err := os.Stat(file); err == nil && !info.IsDir() {
-			return file
+	for _, dir := range append([]string{dir}, filepath.SplitList(dirs)...) {
+		if path, err := exec.LookPath(dir + `\` + name); dir != "" && err == nil {
+			return path
 		}
 	}
 	return ""

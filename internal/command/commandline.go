@@ -27,6 +27,12 @@ func quoteArgument(arg string) string {
 	if arg != "" && !strings.ContainsAny(arg, " \t\n\v\"") {
 		return arg
 	}
+	return quote(arg, `\`)
+}
+
+// quote puts an argument in quotes, and escape before each quote that it contains.
+// Backslashes are doubled before a quote.
+func quote(arg, escape string) string {
 	quoted := []byte{'"'}
 	backslashes := 0
 	for i := range len(arg) {
@@ -34,7 +40,7 @@ func quoteArgument(arg string) string {
 		case '\\':
 			backslashes++
 		case '"':
-			quoted = append(quoted, strings.Repeat(`\`, backslashes+1)...)
+			quoted = append(quoted, strings.Repeat(`\`, backslashes)+escape...)
 			backslashes = 0
 		default:
 			backslashes = 0
@@ -64,53 +70,42 @@ func shellLine(argv []string) (line string, ok bool) {
 
 // batchLine returns a line that makes cmd.exe run a batch file. Some characters
 // have a special meaning for cmd.exe, for instance in "& del *", unless they are
-// in quotes; % has one even there. %cd:~,% expands to an empty part of a variable
-// that is always set, so %%cd:~,% becomes a single %.
+// in quotes; % has one even there.
 func batchLine(shell, path string, args []string) (string, error) {
 	line := commandLine([]string{shell}) + ` /d /e:on /v:off /c ""` +
-		strings.ReplaceAll(path, "%", "%%cd:~,%") + `"`
+		replacePercent(path) + `"`
 	for _, arg := range args {
-		quoted, err := quoteBatchArgument(arg)
-		if err != nil {
-			return "", err
+		if strings.ContainsAny(arg, "\r\n\x00") {
+			return "", errors.New("a batch file cannot be given a line break or a NUL")
 		}
-		line += " " + quoted
+		line += " " + quoteBatchArgument(arg)
 	}
 	return line + `"`, nil
 }
 
-var errBatchArgument = errors.New("a batch file cannot be given a line break or a NUL")
+// replacePercent makes each % one for cmd.exe, too: %cd:~,% expands to an empty part of
+// a variable that is always set, so %%cd:~,% becomes a single %.
+func replacePercent(text string) string { return strings.ReplaceAll(text, "%", "%%cd:~,%") }
 
-func quoteBatchArgument(arg string) (string, error) {
-	if strings.ContainsAny(arg, "\r\n\x00") {
-		return "", errBatchArgument
+func quoteBatchArgument(arg string) string {
+	const plain = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" + `#$*+-./:?@\_`
+	if arg != "" && !strings.HasSuffix(arg, `\`) && strings.Trim(arg, plain) == "" {
+		return arg
 	}
-	plain := arg != "" && !strings.HasSuffix(arg, `\`)
-	for _, c := range arg {
-		plain = plain && c < 0x80 && (c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' ||
-			strings.ContainsRune(`#$*+-./:?@\_`, c))
+	return replacePercent(quote(arg, `"`))
+}
+
+// isBatch reports whether a file is a batch file, which cmd.exe runs.
+func isBatch(path string) bool {
+	ext := strings.ToLower(path[max(strings.LastIndexByte(path, '.'), 0):])
+	return ext == ".bat" || ext == ".cmd"
+}
+
+// windowsName returns the base name of a program without the extension .exe.
+func windowsName(path string) string {
+	name := path[strings.LastIndexAny(path, `/\:`)+1:]
+	if n := len(name) - len(".exe"); n > 0 && strings.EqualFold(name[n:], ".exe") {
+		name = name[:n]
 	}
-	if plain {
-		return arg, nil
-	}
-	quoted := []byte{'"'}
-	backslashes := 0
-	for i := range len(arg) {
-		switch arg[i] {
-		case '\\':
-			backslashes++
-		case '"':
-			quoted = append(quoted, strings.Repeat(`\`, backslashes)...)
-			quoted = append(quoted, '"')
-			backslashes = 0
-		case '%':
-			quoted = append(quoted, "%%cd:~,"...)
-			backslashes = 0
-		default:
-			backslashes = 0
-		}
-		quoted = append(quoted, arg[i])
-	}
-	quoted = append(quoted, strings.Repeat(`\`, backslashes)...)
-	return string(append(quoted, '"')), nil
+	return name
 }

@@ -90,3 +90,24 @@ func TestBatchLine(t *testing.T) {
 		}
 	}
 }
+
+func TestIsBatch(t *testing.T) {
+	for path, want := range map[string]bool{
+		`C:\a.bat`: true, `a.CMD`: true, `a.Bat`: true, `a.bat.exe`: false, `bat`: false, `a.exe`: false, "": false,
+	} {
+		if got := isBatch(path); got != want {
+			t.Errorf("isBatch(%q) = %v", path, got)
+		}
+	}
+}
+
+func TestWindowsName(t *testing.T) {
+	for path, want := range map[string]string{
+		`C:\bin\flock.exe`: "flock", `C:/bin/FLOCK.EXE`: "FLOCK", "flock": "flock", `D:flock.exe`: "flock",
+		".exe": ".exe", `a\flock-1.2`: "flock-1.2",
+	} {
+		if got := windowsName(path); got != want {
+			t.Errorf("windowsName(%q) = %q, want %q", path, got, want)
+		}
+	}
+}

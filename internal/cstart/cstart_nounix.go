@@ -8,8 +8,6 @@ import "os"
 
 const IsLibrary = false
 
-func Environ() []string { return os.Environ() }
-
 func Getenv(name string) (value string, set bool) { return os.LookupEnv(name) }
 
 func OutlastAlarm() {}

@@ -3,6 +3,7 @@
 package cstart
 
 import (
+	"math"
 	"syscall"
 	"unsafe"
 
@@ -36,3 +37,11 @@ var initSigmask [2]uint32
 
 //go:linkname sighandler runtime.sighandler
 func sighandler(sig uint32, info, context, gp unsafe.Pointer)
+
+// forceGCPeriod is after how long without a garbage collection the runtime's monitor starts one. While a system call
+// blocks it sleeps for half of that, and has nothing else to do then: the supervisor of a command needs no timer.
+//
+//go:linkname forceGCPeriod runtime.forcegcperiod
+var forceGCPeriod int64
+
+func init() { forceGCPeriod = math.MaxInt64 }

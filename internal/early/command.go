@@ -86,10 +86,8 @@ var buffer [pathsearch.Size]byte
 // execvp executes the command that begins with word number first, as execvp(3) does.
 func (p *process) execvp(first int) syscall.Errno {
 	name := text(at(p.argv, first))
-	for i := range len(name) {
-		if name[i] == '/' {
-			return p.exec(at(p.argv, first), first)
-		}
+	if index(name, '/') < len(name) {
+		return p.exec(at(p.argv, first), first)
 	}
 	path := pathsearch.Default
 	if p.path >= 0 {
@@ -135,11 +133,8 @@ func (p *process) reportFork(errno syscall.Errno) {
 		return
 	}
 	name := text(at(p.argv, 0))
-	for i := len(name) - 1; i >= 0; i-- {
-		if name[i] == '/' {
-			name = name[i+1:]
-			break
-		}
+	for slash := index(name, '/'); slash < len(name); slash = index(name, '/') {
+		name = name[slash+1:]
 	}
 	n := write(0, name)
 	n = write(n, ": fork failed: ")

@@ -13,90 +13,79 @@ import (
 )
 
 // openLockFile opens the lock file as package lockfile does, or returns the descriptor that the command line names.
-func (p *process) openLockFile(o *options) (fd, mode int, ok bool) {
+func (p *process) openLockFile(o *options) (fd int, ok bool) {
 	if o.fd >= 0 {
-		return o.fd, 0, true
+		return o.fd, true
 	}
-	mode = syscall.O_RDONLY
+	mode := syscall.O_RDONLY
 	if o.fcntl && o.op == syscall.LOCK_EX {
 		mode = syscall.O_WRONLY
 	}
 	fd, errno := open(at(p.argv, o.file), mode|syscall.O_CREAT|syscall.O_NOCTTY)
 	if errno == syscall.EISDIR {
-		mode = syscall.O_RDONLY
-		fd, errno = open(at(p.argv, o.file), mode|syscall.O_NOCTTY)
+		fd, errno = open(at(p.argv, o.file), syscall.O_RDONLY|syscall.O_NOCTTY)
 	}
 	if errno != 0 {
 		giveUp(Opening, errno)
-		return 0, 0, false
 	}
-	return fd, mode, true
+	return fd, errno == 0
 }
 
-// outcome is how an attempt to lock ended.
-type outcome uint8
-
-const (
-	locked outcome = iota
-	conflict
-	failed
-)
-
-// lock takes or releases the lock. If it fails, it deletes its timer and restores the disposition of SIGALRM.
-func (p *process) lock(fd, mode int, o *options) outcome {
-	if !o.limited {
-		how, errno := attempt(fd, o, 0)
-		if how == failed {
-			giveUpLocking(errno, fd, mode, 0)
-		}
-		return how
-	}
-	started, ok := now()
-	if !ok {
-		giveUpLocking(0, fd, mode, 0)
-		return failed
-	}
+// lock takes or releases the lock, and exits if another process holds it. If it fails, it deletes its timer and restores the
+// disposition of SIGALRM.
+func lock(fd int, o *options) (ok bool) {
 	var limit alarm.Alarm
-	if errno := limit.Start(o.timeout); errno != 0 {
-		giveUp(Timing, errno)
-		return failed
+	var began, deadline int64
+	if o.limited {
+		if began, ok = now(); !ok {
+			giveUpLocking(0, fd, 0)
+			return false
+		}
+		deadline = began + o.timeout
+		if errno := limit.Start(o.timeout); errno != 0 {
+			giveUp(Timing, errno)
+			return false
+		}
 	}
-	how, errno := attempt(fd, o, started+o.timeout)
-	limit.Stop()
-	if how == failed {
+	errno := attempt(fd, o, deadline)
+	if o.limited {
+		limit.Stop()
+	}
+	switch errno {
+	case 0:
+		return true
+	case syscall.EAGAIN:
+		exit(o.conflictExit)
+	}
+	if o.limited {
 		limit.Restore()
-		giveUpLocking(errno, fd, mode, started)
 	}
-	return how
+	giveUpLocking(errno, fd, began)
+	return false
 }
 
-func giveUpLocking(errno syscall.Errno, fd, mode int, started int64) {
+func giveUpLocking(errno syscall.Errno, fd int, began int64) {
 	giveUp(Locking, errno)
-	result.Fd, result.Mode = fd, mode
-	if time, ok := now(); ok && started != 0 {
-		result.Waited = time - started
+	result.Fd = fd
+	if time, ok := now(); ok && began != 0 {
+		result.Waited = time - began
 	}
 }
 
-// attempt makes the lock call and repeats it after signals, until the deadline if that is not 0.
-func attempt(fd int, o *options, deadline int64) (outcome, syscall.Errno) {
+// attempt makes the lock call and repeats it after signals, until the deadline if that is not 0. The answer is EAGAIN if
+// another process holds the lock.
+func attempt(fd int, o *options, deadline int64) syscall.Errno {
 	for {
-		switch errno := lockCall(fd, o); {
-		case errno == 0:
-			return locked, 0
-		case errno == syscall.EINTR:
-			if deadline == 0 {
-				continue
+		errno := lockCall(fd, o)
+		switch errno {
+		case syscall.EACCES:
+			return syscall.EAGAIN
+		case syscall.EINTR:
+			if time, ok := now(); deadline != 0 && (!ok || time >= deadline) {
+				return syscall.EAGAIN
 			}
-			if time, ok := now(); !ok {
-				return failed, 0
-			} else if time >= deadline {
-				return conflict, 0
-			}
-		case errno == syscall.EAGAIN, errno == syscall.EACCES:
-			return conflict, 0
 		default:
-			return failed, errno
+			return errno
 		}
 	}
 }

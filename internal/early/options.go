@@ -28,40 +28,33 @@ type options struct {
 func (o *options) parse(argc int, argv unsafe.Pointer) bool {
 	o.op, o.conflictExit, o.fd = syscall.LOCK_EX, 1, -1
 	i := 1
-	for ; i < argc; i++ {
+	for i < argc {
 		word := text(at(argv, i))
-		if len(word) == 0 || word[0] != '-' {
+		if !hasPrefix(word, "-") || isCommand(word) {
 			break
 		}
-		if len(word) == 1 {
-			return false
-		}
-		if word[1] != '-' {
-			if isCommand(word) {
-				break
-			}
-			used, ok := o.parseShort(word, i+1 < argc, argv, i+1)
-			if !ok {
-				return false
-			}
-			i += used
-			continue
-		}
-		if len(word) == 2 {
+		i++
+		if equal(word, "--") {
 			// A command that begins with a dash, or -c, is left to package cli.
-			if i++; i < argc && hasPrefix(text(at(argv, i)), "-") {
+			if i < argc && hasPrefix(text(at(argv, i)), "-") {
 				return false
 			}
 			break
 		}
-		if isCommand(word) {
-			break
+		var letter rune
+		var ok bool
+		if hasPrefix(word, "--") {
+			letter, ok = o.parseLong(word[2:])
+		} else {
+			letter, ok = o.parseShort(word[1:])
 		}
-		used, ok := o.parseLong(word[2:], i+1 < argc, argv, i+1)
+		if ok && letter != 0 {
+			ok = i < argc && o.setValue(letter, text(at(argv, i)))
+			i++
+		}
 		if !ok {
 			return false
 		}
-		i += used
 	}
 	return !(o.noFork && o.closeFd) && o.parseOperands(i, argc, argv)
 }
@@ -70,83 +63,74 @@ func (o *options) parse(argc int, argv unsafe.Pointer) bool {
 // does.
 func isCommand(word string) bool { return equal(word, "-c") || equal(word, "--command") }
 
-// parseShort reads a word of one-letter options. If the last one takes its value from the next word, used is 1.
-func (o *options) parseShort(word string, hasNext bool, argv unsafe.Pointer, next int) (used int, ok bool) {
-	for i := 1; i < len(word); i++ {
-		letter := word[i]
-		if letter != 'w' && letter != 'E' {
+// parseShort reads one-letter options. It returns the letter of an option whose value is the next word, or 0.
+func (o *options) parseShort(letters string) (letter rune, ok bool) {
+	for i := range len(letters) {
+		letter = rune(letters[i])
+		switch {
+		case !takesValue(letter):
 			if !o.setFlag(letter) {
 				return 0, false
 			}
-			continue
+		case i+1 == len(letters):
+			return letter, true
+		default:
+			return 0, o.setValue(letter, letters[i+1:])
 		}
-		value := word[i+1:]
-		if len(value) == 0 {
-			if !hasNext {
-				return 0, false
-			}
-			value, used = text(at(argv, next)), 1
-		}
-		return used, o.setValue(letter, value)
 	}
-	return 0, true
+	return 0, len(letters) > 0
 }
 
-// parseLong reads an unabbreviated long option, with =VALUE or the value in the next word.
-func (o *options) parseLong(word string, hasNext bool, argv unsafe.Pointer, next int) (used int, ok bool) {
-	end := 0
-	for end < len(word) && word[end] != '=' {
-		end++
-	}
-	letter, takesValue := longOption(word[:end])
+// parseLong reads an unabbreviated long option. It returns its letter if its value is the next word, or 0.
+func (o *options) parseLong(word string) (letter rune, ok bool) {
+	end := index(word, '=')
+	letter = longOption(word[:end])
 	switch {
-	case letter == 0:
-		return 0, false
-	case !takesValue:
+	case !takesValue(letter):
 		return 0, end == len(word) && o.setFlag(letter)
-	case end < len(word):
-		return 0, o.setValue(letter, word[end+1:])
-	case hasNext:
-		return 1, o.setValue(letter, text(at(argv, next)))
+	case end == len(word):
+		return letter, true
 	}
-	return 0, false
+	return 0, o.setValue(letter, word[end+1:])
 }
 
 // These stand for options that have no letter.
 const (
-	letterFcntl = 1
-	letterFd    = 2
+	letterFcntl = 256 + iota // more than a byte
+	letterFd
 )
 
-// longOption returns the letter of a long option, or 0, and whether it takes a value.
-func longOption(name string) (letter byte, takesValue bool) {
+func takesValue(letter rune) bool { return letter == 'w' || letter == 'E' || letter == letterFd }
+
+// longOption returns the letter of a long option, or 0.
+func longOption(name string) (letter rune) {
 	switch {
 	case equal(name, "shared"):
-		return 's', false
+		return 's'
 	case equal(name, "exclusive"):
-		return 'x', false
+		return 'x'
 	case equal(name, "unlock"):
-		return 'u', false
+		return 'u'
 	case equal(name, "nonblock"), equal(name, "nonblocking"), equal(name, "nb"):
-		return 'n', false
+		return 'n'
 	case equal(name, "close"):
-		return 'o', false
+		return 'o'
 	case equal(name, "no-fork"):
-		return 'F', false
+		return 'F'
 	case equal(name, "fcntl"):
-		return letterFcntl, false
+		return letterFcntl
 	case equal(name, "timeout"), equal(name, "wait"):
-		return 'w', true
+		return 'w'
 	case equal(name, "conflict-exit-code"):
-		return 'E', true
+		return 'E'
 	case equal(name, "fd"):
-		return letterFd, true
+		return letterFd
 	}
-	return 0, false
+	return 0
 }
 
 // setFlag sets an option without a value. It returns false if there is none with this letter.
-func (o *options) setFlag(letter byte) bool {
+func (o *options) setFlag(letter rune) bool {
 	switch letter {
 	case 's':
 		o.op = syscall.LOCK_SH
@@ -169,7 +153,7 @@ func (o *options) setFlag(letter byte) bool {
 }
 
 // setValue sets an option with a value.
-func (o *options) setValue(letter byte, value string) (ok bool) {
+func (o *options) setValue(letter rune, value string) (ok bool) {
 	switch letter {
 	case 'w':
 		o.limited = true
@@ -186,24 +170,15 @@ func (o *options) setValue(letter byte, value string) (ok bool) {
 // parseSeconds reads a number of seconds with at most six decimals, and returns it in nanoseconds. It accepts 0, and a
 // millisecond or more: for smaller numbers it would matter how they are rounded.
 func parseSeconds(s string) (int64, bool) {
-	point := 0
-	for point < len(s) && s[point] != '.' {
-		point++
-	}
+	point := index(s, '.')
+	whole, ok := parseNumber(s[:point])
 	if point == len(s) {
-		whole, ok := parseNumber(s)
 		return int64(whole) * 1e9, ok
 	}
 	decimals := s[point+1:]
-	fraction, ok := parseNumber(decimals)
-	if !ok || len(decimals) > 6 {
+	fraction, fractionOK := parseNumber(decimals)
+	if !ok && point > 0 || !fractionOK || len(decimals) > 6 { // there may be no digits before the point
 		return 0, false
-	}
-	whole := 0 // as in .5
-	if point > 0 {
-		if whole, ok = parseNumber(s[:point]); !ok {
-			return 0, false
-		}
 	}
 	unit := int64(1e9)
 	for range len(decimals) {

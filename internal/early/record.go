@@ -18,8 +18,8 @@ type Record struct {
 	Failed Step
 	Errno  Errno // of the call that failed; 0 at Locking: the call has not been made
 	Fd     int   // the lock file's, at Locking
-	Mode   int   // how it was opened: O_RDONLY or O_WRONLY
 	Waited int64 // for how many nanoseconds, with --timeout
+	Added  int   // how many entries the Go runtime finds before those of the environment
 }
 
 // result lies in memory that the Go runtime does not clear at its start.
@@ -27,9 +27,3 @@ var result Record
 
 // Result returns what the run without the Go runtime has done.
 func Result() Record { return result }
-
-// added lies there, too.
-var added int
-
-// Added returns how many entries the Go runtime finds before those of the environment.
-func Added() int { return added }

@@ -28,15 +28,9 @@ func (p *process) lockAndExecute() {
 	if p.argc < 2 || !o.parse(p.argc, p.argv) || !p.readEnvironment() {
 		return
 	}
-	fd, mode, ok := p.openLockFile(&o)
-	if !ok || o.fd >= 0 && !hasNoPermit(fd) {
+	fd, ok := p.openLockFile(&o)
+	if !ok || o.fd >= 0 && !hasNoPermit(fd) || !lock(fd, &o) {
 		return
-	}
-	switch p.lock(fd, mode, &o) {
-	case failed:
-		return
-	case conflict:
-		exit(o.conflictExit)
 	}
 	if o.command == 0 {
 		exit(0)
@@ -53,7 +47,7 @@ func (p *process) useOneProcessor() {
 	}
 	set(p.argv, p.argc-1, cString(oneProcessor))
 	set(p.argv, p.argc, cString(oneProcessor))
-	added = 2
+	result.Added = 2
 }
 
 const oneProcessor = "GOMAXPROCS=1\x00"

@@ -40,8 +40,8 @@ func TestUseOneProcessor(t *testing.T) {
 			fmt.Sprint(read(slot(argv, argc+1))) != fmt.Sprint(environment) {
 			t.Errorf("%q %q: %d %q %q", c.arguments, c.environment, argc, read(argv), read(slot(argv, argc+1)))
 		}
-		if added != len(environment)-len(c.environment) {
-			t.Errorf("%d entries added", added)
+		if result.Added != len(environment)-len(c.environment) {
+			t.Errorf("%d entries added", result.Added)
 		}
 	}
 }

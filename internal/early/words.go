@@ -49,6 +49,15 @@ func hasPrefix(s, prefix string) bool {
 	return true
 }
 
+// index returns where c is first in s, the length of s if it is not there.
+func index(s string, c byte) int {
+	i := 0
+	for i < len(s) && s[i] != c {
+		i++
+	}
+	return i
+}
+
 // parseNumber reads decimal digits, at most nine, and nothing else.
 func parseNumber(s string) (n int, ok bool) {
 	if len(s) == 0 || len(s) > 9 {

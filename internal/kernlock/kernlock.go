@@ -7,8 +7,8 @@
 //
 // Every family of systems defines:
 //
-//	HasFlock, HasOFD     whether flock(2) and open file description locks exist in the system's interface; a kernel or
-//	                     a filesystem can still answer that it has none (IsAbsent)
+//	HasFlock             whether flock(2) exists in the system's interface; a kernel or a filesystem can still answer
+//	                     that it has none (IsAbsent)
 //	OwnedByProcess       whether Record takes POSIX record locks, for want of others
 //	Flock, Record        the lock calls
 package kernlock

@@ -8,7 +8,6 @@ import (
 
 const (
 	HasFlock       = false
-	HasOFD         = false
 	OwnedByProcess = true
 )
 

@@ -1,7 +1,5 @@
 package kernlock
 
-const HasOFD = true
-
 // From <sys/fcntl.h>; x/sys/unix does not have them.
 const (
 	setLock     = 90 // F_OFD_SETLK

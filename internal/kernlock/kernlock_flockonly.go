@@ -4,8 +4,6 @@ package kernlock
 
 import "syscall"
 
-const HasOFD = false
-
 // Record answers that there are no open file description locks here.
 func Record(Range) Call {
 	return func(int, Op, bool) error { return syscall.ENOSYS }

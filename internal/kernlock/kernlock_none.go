@@ -6,7 +6,6 @@ import "errors"
 
 const (
 	HasFlock       = false
-	HasOFD         = false
 	OwnedByProcess = false
 )
 

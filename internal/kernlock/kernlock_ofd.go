@@ -4,8 +4,6 @@ package kernlock
 
 import "golang.org/x/sys/unix"
 
-const HasOFD = true
-
 const (
 	setLock     = unix.F_OFD_SETLK
 	setLockWait = unix.F_OFD_SETLKW

@@ -141,8 +141,8 @@ func freeBytes(fd int, start, end int64) (none bool, err error) {
 }
 
 func setBytes(fd int, op Op, start, length int64) error {
-	if !HasOFD {
+	if OwnedByProcess {
 		return syscall.ENOSYS
 	}
-	return try(Record(Range{start, length}), fd, op)
+	return repeat(Record(Range{start, length}), fd, op, false)
 }

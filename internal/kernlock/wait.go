@@ -6,17 +6,10 @@ import "syscall"
 
 // Acquire makes a lock call, and waits within limit while another process holds the lock.
 func Acquire(call Call, fd int, op Op, limit Limit) error {
-	switch {
-	case limit.Nonblock:
-		return try(call, fd, op)
-	case !limit.Deadline.IsZero():
+	if !limit.Nonblock && !limit.Deadline.IsZero() {
 		return acquireUntil(call, fd, op, limit)
 	}
-	for {
-		if err := call(fd, op, true); err != syscall.EINTR {
-			return answer(err)
-		}
-	}
+	return repeat(call, fd, op, !limit.Nonblock)
 }
 
 // answer returns the error for the answer of a lock call: ErrConflict if another process holds the lock, which some
@@ -28,10 +21,10 @@ func answer(err error) error {
 	return err
 }
 
-// try makes a lock call that does not wait, and answers ErrConflict if another process holds the lock.
-func try(call Call, fd int, op Op) error {
+// repeat makes a lock call until no signal interrupts it.
+func repeat(call Call, fd int, op Op, wait bool) error {
 	for {
-		if err := call(fd, op, false); err != syscall.EINTR {
+		if err := call(fd, op, wait); err != syscall.EINTR {
 			return answer(err)
 		}
 	}

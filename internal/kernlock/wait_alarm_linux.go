@@ -13,7 +13,7 @@ import (
 func acquireUntil(call Call, fd int, op Op, limit Limit) error {
 	left := time.Until(limit.Deadline)
 	if left <= 0 {
-		err := try(call, fd, op)
+		err := repeat(call, fd, op, false)
 		if err == ErrConflict {
 			err = ErrTimeout
 		}

@@ -7,7 +7,7 @@ import "time"
 // acquireUntil asks again at short intervals. Only package alarm can make the system call end in time.
 func acquireUntil(call Call, fd int, op Op, limit Limit) error {
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
-		if err := try(call, fd, op); err != ErrConflict {
+		if err := repeat(call, fd, op, false); err != ErrConflict {
 			return err
 		}
 		if err := limit.Wait(pause); err != nil {

@@ -20,13 +20,13 @@ type File struct {
 	access Access // what it was opened for, if ByName
 }
 
-// Access says what a lock needs its file to be open for.
-type Access uint8
+// Access says what a lock needs its file to be open for, as open(2) is told it.
+type Access int
 
 const (
-	Read Access = iota
-	Write
-	ReadWrite
+	Read      = Access(os.O_RDONLY)
+	Write     = Access(os.O_WRONLY)
+	ReadWrite = Access(os.O_RDWR)
 )
 
 // Network is a kind of network filesystem whose locks differ from those of a local one, by its name.

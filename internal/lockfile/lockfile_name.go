@@ -25,7 +25,7 @@ func Open(name string, _ Access) (*File, error) {
 }
 
 // Opened returns the file as Open does.
-func Opened(name string, fd, flags int) *File { return Unopened(name) }
+func Opened(name string, _ int, _ Access) *File { return Unopened(name) }
 
 // Descriptor returns a file that cannot be locked.
 func Descriptor(n int) *File { return &File{Name: strconv.Itoa(n), FD: -1} }
@@ -34,7 +34,6 @@ func (*File) CanReopen() bool         { return false }
 func (*File) CheckReopen() error      { return errors.ErrUnsupported }
 func (*File) Reopen() error           { return errors.ErrUnsupported }
 func (*File) Writable() (bool, error) { return true, nil }
-func (*File) Move()                   {}
 func (*File) CloseOnExec()            {}
 
 func (*File) Close() {}

@@ -10,13 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var openFlags = map[Access]int{Read: syscall.O_RDONLY, Write: syscall.O_WRONLY, ReadWrite: syscall.O_RDWR}
-
 // Open opens the lock file or directory. It creates a file that does not exist.
 func Open(name string, access Access) (*File, error) {
 	f := &File{Name: name, ByName: true, access: access}
 	var err error
-	f.FD, err = open(name, openFlags[access]|syscall.O_CREAT)
+	f.FD, err = open(name, int(access)|syscall.O_CREAT)
 	switch {
 	case err == syscall.EISDIR && access != ReadWrite:
 		// Linux refuses O_CREAT for a directory, whatever the access mode.
@@ -30,15 +28,9 @@ func Open(name string, access Access) (*File, error) {
 	return f, err
 }
 
-// Opened returns the file that this process has opened already, with the access mode among flags.
-func Opened(name string, fd, flags int) *File {
-	f := &File{Name: name, FD: fd, ByName: true}
-	for access, flag := range openFlags {
-		if flags&syscall.O_ACCMODE == flag {
-			f.access = access
-		}
-	}
-	return f
+// Opened returns the file that this process has opened already as Open would.
+func Opened(name string, fd int, access Access) *File {
+	return &File{Name: name, FD: fd, ByName: true, access: access}
 }
 
 // OpenAgain closes the file and opens what its name is now.
@@ -110,17 +102,6 @@ func (f *File) Reopen() error {
 func (f *File) Writable() (bool, error) {
 	flags, err := unix.FcntlInt(uintptr(f.FD), syscall.F_GETFL, 0)
 	return flags&syscall.O_ACCMODE != syscall.O_RDONLY, err
-}
-
-// Move moves the descriptor to another number, so that another process image can open the file under this one.
-func (f *File) Move() {
-	fd, err := unix.FcntlInt(uintptr(f.FD), syscall.F_DUPFD, f.FD+10)
-	if err != nil {
-		fd = -1 // the old number will be another file's
-	}
-	syscall.Close(f.FD)
-	f.FD = fd
-	f.CloseOnExec()
 }
 
 // CloseOnExec keeps the descriptor from the command.

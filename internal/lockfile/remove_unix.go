@@ -23,7 +23,7 @@ func OpenToRemove(name string, access Access) (*File, error) {
 		return nil, err
 	}
 	// It may have become a link or a fifo meanwhile.
-	fd, err := open(name, openFlags[access]|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC)
+	fd, err := open(name, int(access)|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}

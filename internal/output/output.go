@@ -115,8 +115,7 @@ func (p *Printer) Status(code int) int {
 
 // FormatSeconds writes a duration as S.UUUUUU.
 func FormatSeconds(d time.Duration) string {
-	micro := strconv.FormatInt(int64(d/time.Microsecond%1e6)+1e6, 10)
-	return strconv.FormatInt(int64(d/time.Second), 10) + "." + micro[1:]
+	return strconv.FormatFloat(d.Truncate(time.Microsecond).Seconds(), 'f', 6, 64)
 }
 
 // FormatAge writes how long something has lasted, in the largest unit of which there are two.

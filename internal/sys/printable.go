@@ -10,19 +10,13 @@ import (
 // safe to print. What is not a character to be seen becomes a "?": control characters (a terminal obeys those above
 // U+007F, too), line ends, marks that turn the direction of the text, bytes that are not UTF-8.
 func Printable(s string) string {
-	if utf8.ValidString(s) && strings.IndexFunc(s, hidden) < 0 {
-		return s
-	}
 	var b strings.Builder
-	for len(s) > 0 {
-		r, size := utf8.DecodeRuneInString(s)
-		if hidden(r) || r == utf8.RuneError && size == 1 {
+	for i, r := range s {
+		notUTF8 := r == utf8.RuneError && !strings.HasPrefix(s[i:], string(r))
+		if notUTF8 || !strconv.IsGraphic(r) {
 			r = '?'
 		}
 		b.WriteRune(r)
-		s = s[size:]
 	}
 	return b.String()
 }
-
-func hidden(r rune) bool { return !strconv.IsGraphic(r) }

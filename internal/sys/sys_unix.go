@@ -82,8 +82,9 @@ func Is(err error, errnos ...syscall.Errno) bool {
 	return false
 }
 
+// IsTerminal asks for the size of the window: TIOCGWINSZ is one call on all systems, unlike tcgetattr(3).
 func IsTerminal(fd int) bool {
-	_, err := unix.IoctlGetTermios(fd, getTermios)
+	_, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
 	return err == nil
 }
 

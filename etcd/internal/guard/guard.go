@@ -22,12 +22,14 @@
 //	Start(argv)      makes the guard of a command, which does not run yet
 //	KillOrphans()    kills what a guard leaves behind that was killed itself
 //	timer            fires at a time on the clock of Now
+//	Guard            give, Kill, Close
 //	guard            wait, moved, send, attributes, leaveSession, signal, reap, kill
 package guard
 
 import (
 	"errors"
 	"os"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -46,16 +48,27 @@ type Limits struct {
 
 // An order goes to the guard.
 type order struct {
-	orderHeader
-	env string // for run: a variable in addition to the environment of this process; may be empty
-}
-
-type orderHeader struct {
 	Limits Limits // zero: no change
 	Signal int32  // send this to the command; 0: none
 	Run    bool   // start the command
+	Token  int64  // for Run: the value of TokenVariable; 0: none
 	Abort  bool   // the lock is lost: kill everything now
 }
+
+// TokenVariable is set in the environment of an exclusive holder's command, to a number that grows from holder to holder.
+const TokenVariable = "FLOCK_TOKEN"
+
+// Move moves the deadline.
+func (g *Guard) Move(l Limits) { g.give(order{Limits: l}) }
+
+// Run starts the command with a token in its environment if that is not 0.
+func (g *Guard) Run(l Limits, token int64) { g.give(order{Limits: l, Run: true, Token: token}) }
+
+// Signal sends a signal to the command.
+func (g *Guard) Signal(s syscall.Signal) { g.give(order{Signal: int32(s)}) }
+
+// Abort has the command killed at once, with its descendants on Linux.
+func (g *Guard) Abort() { g.give(order{Abort: true}) }
 
 // A Report comes from the guard.
 type Report struct {
@@ -111,7 +124,7 @@ func (g *guard) obey(o order) {
 	}
 	switch {
 	case o.Run:
-		g.start(o.env)
+		g.start(o.Token)
 	case o.Abort:
 		g.terminate()
 		g.limits.Kill = Now()
@@ -121,7 +134,7 @@ func (g *guard) obey(o order) {
 }
 
 // start starts the command, unless it is too late.
-func (g *guard) start(variable string) {
+func (g *guard) start(token int64) {
 	if Now() >= g.limits.Term {
 		g.terminated, g.ended = true, true
 		g.send(Report{ReportHeader: ReportHeader{Terminated: true, Ended: true}})
@@ -131,8 +144,8 @@ func (g *guard) start(variable string) {
 	// On a terminal the command stays in the process group of flock-etcd, with the job control that the shell has for it.
 	g.grouped = !hasTerminal()
 	env := os.Environ()
-	if variable != "" {
-		env = append(env, variable)
+	if token != 0 {
+		env = append(env, TokenVariable+"="+strconv.FormatInt(token, 10))
 	}
 	pid, err := command.Start(g.argv, env, g.attributes())
 	if err != nil {

@@ -90,36 +90,20 @@ func Start(argv []string) (*Guard, error) {
 	return &Guard{Reports: reports, socket: pair[0], pid: pid, wake: wake, kill: kill}, nil
 }
 
-// Move moves the deadline.
-func (g *Guard) Move(l Limits) {
-	g.setTimers(l)
-	g.give(order{orderHeader: orderHeader{Limits: l}})
-}
-
-// Run starts the command with an additional variable, NAME=VALUE, in its environment if that is not empty.
-func (g *Guard) Run(l Limits, variable string) {
-	g.setTimers(l)
-	g.give(order{orderHeader{Limits: l, Run: true}, variable})
-}
-
-func (g *Guard) setTimers(l Limits) {
-	g.wake.setAt(l.Kill, again)
-	g.kill.setAt(l.End, 0)
+// give gives an order. New limits are for this process, too.
+func (g *Guard) give(o order) {
+	if o.Limits != (Limits{}) {
+		g.wake.setAt(o.Limits.Kill, again)
+		g.kill.setAt(o.Limits.End, 0)
+	}
+	send(g.socket, &o, "")
+	if o.Abort {
+		unix.Kill(g.pid, unix.SIGCONT)
+	}
 }
 
 // again is how often a stopped process is continued that has to kill.
 const again = 50 * time.Millisecond
-
-// Signal sends a signal to the command.
-func (g *Guard) Signal(s syscall.Signal) { g.give(order{orderHeader: orderHeader{Signal: int32(s)}}) }
-
-// Abort has the command and its descendants killed at once.
-func (g *Guard) Abort() {
-	g.give(order{orderHeader: orderHeader{Abort: true}})
-	unix.Kill(g.pid, unix.SIGCONT)
-}
-
-func (g *Guard) give(o order) { send(g.socket, &o.orderHeader, o.env) }
 
 // Kill kills the guard, and so the command.
 func (g *Guard) Kill() { unix.Kill(g.pid, unix.SIGKILL) }
@@ -207,8 +191,7 @@ func (g *guard) wait() (o order, open bool) {
 	}
 	n, _ := unix.Poll(fds, limit)
 	if n > 0 && fds[0].Revents != 0 {
-		var ok bool
-		if o.env, ok = receive(g.socket, &o.orderHeader); !ok {
+		if _, ok := receive(g.socket, &o); !ok {
 			g.socket = -1
 		}
 	}

@@ -48,20 +48,6 @@ func (g *Guard) give(o order) {
 	}
 }
 
-// Move moves the deadline.
-func (g *Guard) Move(l Limits) { g.give(order{orderHeader: orderHeader{Limits: l}}) }
-
-// Run starts the command with an additional variable, NAME=VALUE, in its environment if that is not empty.
-func (g *Guard) Run(l Limits, variable string) {
-	g.give(order{orderHeader{Limits: l, Run: true}, variable})
-}
-
-// Signal sends a signal to the command.
-func (g *Guard) Signal(s syscall.Signal) { g.give(order{orderHeader: orderHeader{Signal: int32(s)}}) }
-
-// Abort has the command killed at once.
-func (g *Guard) Abort() { g.give(order{orderHeader: orderHeader{Abort: true}}) }
-
 // Kill is for a guard that is stopped, which this one cannot be without us.
 func (g *Guard) Kill() {}
 

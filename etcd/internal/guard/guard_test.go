@@ -60,9 +60,9 @@ func await(t *testing.T, file string) {
 }
 
 func TestStatus(t *testing.T) {
-	for script, want := range map[string]int{"exit 0": 0, "exit 3": 3, "kill -9 $$": 137, `test "$COLOUR" = green`: 0} {
+	for script, want := range map[string]int{"exit 0": 0, "exit 3": 3, "kill -9 $$": 137, `test "$FLOCK_TOKEN" = 7`: 0} {
 		g, _ := start(t, script)
-		g.Run(farAway, "COLOUR=green")
+		g.Run(farAway, 7)
 		if r := last(t, g); int(r.Status) != want || r.Terminated || r.Failure != "" {
 			t.Errorf("%s: %+v", script, r)
 		}
@@ -77,7 +77,7 @@ func TestFailure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.Run(farAway, "")
+		g.Run(farAway, 0)
 		if r := last(t, g); !strings.HasPrefix(r.Failure, "failed to execute /") || r.Lacking {
 			t.Errorf("%+v", r)
 		}
@@ -87,7 +87,7 @@ func TestFailure(t *testing.T) {
 
 func TestSignal(t *testing.T) {
 	g, dir := start(t, `trap "exit 4" USR1; >$0/ready; while :; do sleep .01; done`)
-	g.Run(farAway, "")
+	g.Run(farAway, 0)
 	await(t, dir+"/ready")
 	g.Signal(syscall.SIGUSR1)
 	if r := last(t, g); r.Status != 4 || r.Terminated {
@@ -97,7 +97,7 @@ func TestSignal(t *testing.T) {
 
 func TestTooLate(t *testing.T) {
 	g, dir := start(t, ">$0/began")
-	g.Run(Limits{Now(), Now() + time.Hour, Now() + time.Hour}, "")
+	g.Run(Limits{Now(), Now() + time.Hour, Now() + time.Hour}, 0)
 	if r := last(t, g); !r.Terminated {
 		t.Errorf("%+v", r)
 	}
@@ -109,7 +109,7 @@ func TestTooLate(t *testing.T) {
 // A command that ends at SIGTERM.
 func TestTerm(t *testing.T) {
 	g, dir := start(t, `trap "exit 5" TERM; >$0/ready; while :; do sleep .01; done`)
-	g.Run(farAway, "")
+	g.Run(farAway, 0)
 	await(t, dir+"/ready")
 	g.Move(Limits{Now(), farAway.Kill, farAway.End})
 	if r := last(t, g); r.Status != 5 || !r.Terminated {
@@ -121,7 +121,7 @@ func TestTerm(t *testing.T) {
 func TestKill(t *testing.T) {
 	for _, abort := range []bool{false, true} {
 		g, dir := start(t, `trap "" TERM; sh -c 'echo $$ >$0/new; mv $0/new $0/child; while :; do sleep .01; done' $0 & wait; while :; do sleep .01; done`)
-		g.Run(farAway, "")
+		g.Run(farAway, 0)
 		await(t, dir+"/child")
 		if abort {
 			g.Abort()
