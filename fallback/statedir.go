@@ -217,8 +217,8 @@ func makeState(path string) error {
 		if e := cleanStaging(path); err == nil {
 			err = e
 		}
-		// Not there: somebody has removed the staging directory meanwhile, or the directory around it.
-		if !errors.Is(err, fs.ErrNotExist) || n == maxMakes {
+		// Gone: somebody has removed the staging directory meanwhile, or the directory around it.
+		if !isGone(err) || n == maxMakes {
 			return err
 		}
 	}
@@ -255,21 +255,21 @@ func makeIn(parent *directory, base, temp string) error {
 func removeStaged(staging *directory, name string) error {
 	state, err := staging.open(name)
 	if err != nil {
-		return ignoreAbsent(err)
+		return ignoreGone(err)
 	}
-	err = ignoreAbsent(state.remove(free))
+	err = ignoreGone(state.remove(free))
 	state.close()
 	if err != nil {
 		return err
 	}
-	return ignoreAbsent(staging.remove(name))
+	return ignoreGone(staging.remove(name))
 }
 
 // cleanStaging removes what makers of the state directory at path that died have left.
 func cleanStaging(path string) error {
 	staging, err := openDirectory(stagingName(path))
 	if err != nil {
-		return ignoreAbsent(err)
+		return ignoreGone(err)
 	}
 	names, err := staging.names()
 	for _, name := range names {
@@ -279,7 +279,7 @@ func cleanStaging(path string) error {
 		}
 	}
 	staging.close() // some systems do not remove what is open
-	if err = ignoreAbsent(err); err == nil {
+	if err = ignoreGone(err); err == nil {
 		os.Remove(stagingName(path)) // it stays while another maker is in it, who removes it then
 	}
 	return err
@@ -287,6 +287,13 @@ func cleanStaging(path string) error {
 
 // isGone reports whether a directory is not there any more: an NFS client that still knows it says ESTALE.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || sys.IsStale(err) }
+
+func ignoreGone(err error) error {
+	if isGone(err) {
+		return nil
+	}
+	return err
+}
 
 func ignoreAbsent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {

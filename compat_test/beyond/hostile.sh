@@ -281,3 +281,12 @@ setpriv --reuid 65534 --clear-groups flock -w 1.3 f echo in 2>&1 | sed "s/$holde
 flock -w 20 f echo in
 #> in
 kill $holder; wait
+
+### hostile-directory-that-a-server-has-forgotten
+# directory: only
+# needs: strace
+for call in 1 2; do
+	strace -f -qqq -o trace -e trace=mkdirat -e inject=mkdirat:error=ESTALE:when=$call flock f$call echo in
+done
+#> in
+#> in
