@@ -321,21 +321,28 @@ func tortures(s *scene) {
 	reports := make(chan string, 2)
 	for _, m := range []*machine{c1, c2} {
 		go func() {
-			out, _ := s.run(m, fmt.Sprintf("/run/machine/torture.sh %.0f 'FLOCK'", torture.Seconds()))
+			out, status := s.run(m, fmt.Sprintf("/run/machine/torture.sh %.0f 'FLOCK'", torture.Seconds()))
+			if status == noEnd && s.flock != directory && strings.HasPrefix(s.dir, "/smb/") {
+				out = "" // as it happens with every flock
+			}
 			reports <- out
 		}()
 	}
-	entered, kills := 0, 0
+	entered, kills, ended := 0, 0, true
 	for range 2 {
 		var e, k int
 		out := <-reports
 		_, err := fmt.Sscan(out, &e, &k)
-		s.expect(err == nil, "%s", out)
-		entered, kills = entered+e, kills+k
+		s.expect(err == nil || out == "", "%s", out)
+		entered, kills, ended = entered+e, kills+k, ended && out != ""
 	}
 	counter, _ := strconv.Atoi(strings.TrimLeft(c2.must(s.script("cat counter")), "0"))
 	broken, _ := s.run(c1, "cat broken 2>/dev/null")
 	s.expect(broken == "", "two were inside: %s", broken)
+	if !ended {
+		s.result = fmt.Sprintf("no end, after %d", counter)
+		return
+	}
 	// One who was killed may have counted without having noted it.
 	s.expect(entered > 0 && entered <= counter && counter <= entered+kills, "%d entered, %d were killed, the counter is %d",
 		entered, kills, counter)

@@ -119,6 +119,9 @@ func (m *machine) command(ctx context.Context, script string) *exec.Cmd {
 	return cmd
 }
 
+// noEnd is the status of a script that takes too long.
+const noEnd = -1
+
 // run runs a script, and returns its output and exit status.
 func (m *machine) run(script string) (output string, status int) {
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
@@ -129,7 +132,7 @@ func (m *machine) run(script string) (output string, status int) {
 		check(err)
 	}
 	if ctx.Err() != nil {
-		return fmt.Sprintf("no end after %v: %s", longest, out), -1
+		return fmt.Sprintf("no end after %v: %s", longest, out), noEnd
 	}
 	return strings.TrimSpace(string(out)), cmd.ProcessState.ExitCode()
 }
