@@ -160,7 +160,7 @@ wait
 ### w-gets-it-in-time
 hold f
 flock -w 25 f echo second &
-await 'waiting f'
+await asleep
 echo first
 release
 wait $!; echo $?
@@ -523,7 +523,7 @@ cat count
 ### w-0-and-then-another-w
 hold f
 flock -w 0 -w 20 f echo got &
-await 'waiting f'
+await asleep
 release
 wait $!; echo $?
 

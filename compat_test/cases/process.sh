@@ -202,7 +202,7 @@ done
 # needs: proc
 hold f
 (trap '' TERM PIPE USR1; flock -w 20 f grep SigIgn /proc/self/status) &
-await 'waiting f'
+await asleep
 release
 wait $!
 

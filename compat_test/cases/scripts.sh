@@ -99,7 +99,7 @@ flock 9
 	flock -x -w 20 8 || exit 1
 	echo second
 ) 8>lock &
-await 'waiting lock'
+await asleep
 echo first
 flock -u 9
 wait $!

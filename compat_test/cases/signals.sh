@@ -144,7 +144,7 @@ wait $!; echo $?
 ### default-ignored-signals-do-nothing-with-w
 hold f
 flock -w 20 f echo second &
-await 'waiting f'
+await asleep
 for s in CHLD URG WINCH CONT; do kill -$s $!; done
 echo first
 release
@@ -200,11 +200,11 @@ wait $!; echo $?
 # needs: proc
 hold f
 flock -w 20 f echo second &
-await 'waiting f'
+await asleep
 kill -STOP $!
 await 'grep -q ^State:.T /proc/$!/status'
 kill -CONT $!
-await 'waiting f'
+await asleep
 echo first
 release
 wait $!; echo $?
@@ -279,9 +279,9 @@ await '[ -e done ]'
 ### ALRM-of-another-does-not-end-the-wait-of-w
 hold f
 flock -w 20 f echo second &
-await 'waiting f'
+await asleep
 kill -ALRM $!
-await 'waiting f'
+await asleep
 echo first
 release
 wait $!; echo $?
