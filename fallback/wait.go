@@ -205,7 +205,9 @@ func (w *waiting) watch(blockers []record) (e watched) {
 	e = watched{longest: fullLook, look: events.Look{Every: slowLook, Directory: w.state.handle()}}
 	// The younger waiters listen, too: if those before them are stopped, they are among the eldest without knowing it.
 	w.watcher.Bell(w.line.bell)
-	if !w.watchPredecessor(&e) {
+	// Those before us may wait for what we have, which we give up when we get the token.
+	comesFirst := blockers[0].word == busy && w.mayHave()
+	if comesFirst || !w.watchPredecessor(&e) {
 		w.watchHolders(blockers, &e)
 	}
 	if w.isDistant(blockers) {

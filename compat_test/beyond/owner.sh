@@ -243,3 +243,24 @@ done
 #> 0
 sh -c "exec 9>f; flock 9; exec flock -n f echo in"; echo $?
 #> 1
+
+### owner-upgrades-beside-a-busy-token
+# directory: only
+
+# The upgrade meets a process that is stopped while it takes the lock, and so cannot give up the shared lock for which those who
+# came before it wait.
+flock -F other sh -c ': >has; exec sleep 100' & stopped=$!
+await '[ -e has ]'
+exec 9>f; flock -s 9
+for i in 1 2 3; do flock f sh -c 'echo in >>out' 9>&- & done
+await '[ $(ls .f.flock | grep -c ^wait,) = 3 ]'
+mv .f.flock/free ".f.flock/$(ls .other.flock | sed 's/^excl/busy/')"
+flock -w 10 9 & upgrade=$!
+await '[ $(ls .f.flock | grep -c ^wait,) = 4 ]'
+mv .f.flock/busy,* .f.flock/free
+wait $upgrade; echo $?
+#> 0
+exec 9>&-; kill $stopped; wait; cat out
+#> in
+#> in
+#> in
