@@ -321,21 +321,15 @@ func (c *call) limit() int {
 // reached returns holders that keep us out while each of them stands, nil if there may be too few of them, or one may be
 // ours. It is for a free token, which whoever is kept out does not take.
 func (c *call) reached(s snapshot) (wait []record) {
-	if c.mayHave() {
+	if c.mayHave() || c.Mode == Shared || len(s.holders) < c.limit() {
 		return nil
 	}
-	var rs []record
-	for _, r := range s.holders {
-		if c.excludes(r) {
-			rs = append(rs, r)
-		}
-	}
-	js, isEnough := c.glanceAt(rs, c.limit())
+	js, isEnough := c.glanceAt(s.holders, c.limit())
 	if !isEnough {
 		return nil
 	}
 	for _, j := range js {
-		if j.verdict == held {
+		if j.verdict == held && c.excludes(j.record) {
 			wait = append(wait, j.record)
 		}
 	}

@@ -7,6 +7,8 @@
 # The machines are Linux as an ordinary process (User-Mode Linux): they need no virtualization, boot in some seconds where
 # nothing else runs, and come with their kernel in one package of Debian.
 #
+# DEBIAN_MIRROR is where debootstrap gets the packages, if not from its own default.
+#
 # It needs root. Everything runs in namespaces of its own for network, processes and mounts, which end with this script;
 # DIR may be removed then.
 set -eu

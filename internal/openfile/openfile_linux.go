@@ -243,8 +243,8 @@ func (s Search) pass(dir string) (numbers []int, all int, changed bool, err erro
 	return numbers, len(names), changed, err
 }
 
-// runsOf returns a word that changes when a process runs, "" while it runs. Of a program with several threads the word is always
-// the same: it does not move descriptors.
+// runsOf returns a word that changes when a process runs, "" while it runs. It knows the first thread only: programs with more
+// do not move descriptors.
 func runsOf(pid int) string {
 	fd, err := unix.Open(procDir(pid)+"status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -254,12 +254,8 @@ func runsOf(pid int) string {
 	var text [4096]byte
 	n, _ := unix.Read(fd, text[:])
 	_, rest, _ := bytes.Cut(text[:max(n, 0)], []byte("\nState:\t"))
-	_, threads, _ := bytes.Cut(rest, []byte("\nThreads:\t"))
-	_, switches, found := bytes.Cut(threads, []byte("\nvoluntary_ctxt_switches:"))
-	switch {
-	case found && !bytes.HasPrefix(threads, []byte("1\n")):
-		return "threads"
-	case !found, rest[0] == 'R':
+	_, switches, found := bytes.Cut(rest, []byte("\nvoluntary_ctxt_switches:"))
+	if !found || rest[0] == 'R' {
 		return ""
 	}
 	return string(switches)
