@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -243,9 +244,18 @@ func (s Search) pass(dir string) (numbers []int, all int, changed bool, err erro
 	return numbers, len(names), changed, err
 }
 
+// program is the path of the program that this process runs.
+var program = sync.OnceValue(func() string {
+	path, _ := os.Readlink("/proc/self/exe")
+	return path
+})
+
 // runsOf returns a word that changes when a process runs, "" while it runs. It knows the first thread only: programs with more
-// do not move descriptors.
+// do not move descriptors. Nor does this program, so of another process of it the word stays the same.
 func runsOf(pid int) string {
+	if path, err := os.Readlink(procDir(pid) + "exe"); err == nil && path == program() {
+		return path
+	}
 	fd, err := unix.Open(procDir(pid)+"status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return ""

@@ -50,6 +50,14 @@ func TestMain(m *testing.M) {
 		numbers, visible := Search{Files: []string{IdentityOf(os.Args[2])}}.In(pid, true)
 		fmt.Println(Search{Files: []string{IdentityOf(os.Args[2])}}.At(pid, 3), numbers, visible)
 		os.Exit(0)
+	case "spin":
+		fmt.Println()
+		go func() {
+			io.Copy(io.Discard, os.Stdin)
+			os.Exit(0)
+		}()
+		for {
+		}
 	}
 	os.Exit(m.Run())
 }
@@ -201,6 +209,23 @@ func TestShellThatMovesDescriptors(t *testing.T) {
 	}
 	if missed > 5 {
 		t.Errorf("%d of 500 looks missed the open file", missed)
+	}
+}
+
+// Nothing is looked at again because a process of this program runs: contenders that one script starts would look into each
+// other for milliseconds.
+func TestThisProgramMovesNoDescriptors(t *testing.T) {
+	f := open(t)
+	spins, _, out := start(t, f, "FLOCK_TEST_OPENFILE=spin", os.Args[0])
+	line(t, out)
+	shell, _, out := start(t, f, "", "sh", "-c", "echo; while :; do :; done")
+	t.Cleanup(func() { syscall.Kill(shell, syscall.SIGKILL) })
+	line(t, out)
+	if hasRun(spins, runsOf(spins)) {
+		t.Error("another process of this program is said to have run")
+	}
+	if !hasRun(shell, runsOf(shell)) {
+		t.Error("a shell is said not to have run")
 	}
 }
 
