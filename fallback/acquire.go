@@ -27,8 +27,10 @@ type pauser interface {
 func (c *call) acquire(p pauser) (blockers []record, err error) {
 	defer p.done()
 	// Mostly the lock is free. A rename that fails costs less than a look.
-	if _, err := c.move(free, c.busy); err != nil {
-		return nil, err
+	if !c.canSlip() {
+		if _, err := c.move(free, c.busy); err != nil {
+			return nil, err
+		}
 	}
 	var since time.Time // when the record that keeps us out was seen first
 	name := ""
@@ -88,11 +90,7 @@ func (c *call) everybody(blockers []record) []record {
 // living returns the records in which somebody holds the lock, or is taking or releasing it, with owners that say where
 // their open files are.
 func (c *call) living(s snapshot) (rs []record) {
-	all := s.holders
-	if s.token.word != free {
-		all = append([]record{s.token}, all...)
-	}
-	for _, j := range c.judge(s, all...) {
+	for _, j := range c.judge(s) {
 		if j.verdict == gone {
 			continue
 		}

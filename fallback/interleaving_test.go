@@ -2,6 +2,7 @@ package fallback
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +20,8 @@ func TestEveryInterleaving(t *testing.T) {
 	}{
 		// Programs that lock for themselves.
 		{false, "exclusive", rules{crashes: 3}, "X u|X u|X u"},
-		{false, "two exclusive, one shared", rules{crashes: 3}, "X u|X u|S u"},
+		{true, "two exclusive, one shared", rules{crashes: 3}, "X u|X u|S u"},
+		{false, "one exclusive, one shared", rules{crashes: 2}, "X u X u|S u S u"},
 		{true, "one exclusive, two shared", rules{crashes: 3}, "X u|S u|S u"},
 		{true, "two permits for three", rules{crashes: 3, permits: 2}, "P u|P u|P u"},
 		{true, "one permit, one shared, one exclusive", rules{crashes: 3, permits: 1}, "P u|S u|X u"},
@@ -51,6 +53,7 @@ func TestEveryInterleaving(t *testing.T) {
 		{true, "two shells, one killed", rules{crashes: 1}, "open9 X9 work u9|open9 X9 work u9"},
 		{true, "exclusive and shared by number", rules{crashes: 1}, "open9 X9 work u9|open9 S9 work u9"},
 		{false, "two commands, one killed", rules{crashes: 1}, "X(work)|X(work)"},
+		{false, "two commands, one shared, one killed", rules{crashes: 1}, "X(work)|S(work)"},
 		{true, "two commands, two killed", rules{crashes: 2}, "X(work)|X(work)"},
 		{false, "a child locks, its parent ends", rules{}, "open9 &(X9 work) work|X(work)"},
 		{true, "a child locks, one is killed", rules{crashes: 1}, "open9 &(X9 work) work|X(work)"},
@@ -62,7 +65,9 @@ func TestEveryInterleaving(t *testing.T) {
 		{false, "a child of a command keeps the lock", rules{}, "X(&(work) work)|X(work)"},
 		{true, "a child of a command keeps the lock, one is killed", rules{crashes: 1}, "X(&(work) work)|X(work)"},
 		{false, "a child of a shell keeps the lock", rules{}, "open9 X9 &(work) work|X(work)"},
-		{false, "from child to child", rules{}, "open9 X9 &(&(&(work) work) work) work|X(work)"},
+		{false, "from child to child", rules{}, "open9 X9 &(&(work) work) work|X(work)"},
+		{true, "from child to child to child", rules{}, "open9 X9 &(&(&(work) work) work) work|X(work)"},
+		{true, "a shared lock's flock is killed, and a permit's", rules{permits: 1}, "&(S(orphan)) S(work) P(work)|P(orphan work)"},
 		{false, "closed and opened again", rules{}, "open9 X9 close9 open8 x8 work"},
 		{true, "two permits of one shell", rules{permits: 2}, "open8 open9 P8 P9 close8 work|P(work)"},
 		{true, "upgrade by number", rules{}, "open9 S9 X9 work u9|S(work)"},
@@ -86,7 +91,7 @@ func TestEveryInterleaving(t *testing.T) {
 		{false, "no last id: a child of a command keeps the lock", rules{noLast: true}, "X(&(work) work)|X(work)"},
 		{true, "no last id: a child of a command keeps the lock, one is killed", rules{noLast: true, crashes: 1},
 			"X(&(work) work)|X(work)"},
-		{false, "no last id: from child to child", rules{noLast: true}, "open9 X9 &(&(&(work) work) work) work|X(work)"},
+		{true, "no last id: from child to child", rules{noLast: true}, "open9 X9 &(&(&(work) work) work) work|X(work)"},
 		{true, "neither: a child locks", rules{noLast: true, noKcmp: true}, "open9 &(X9 work) work|X(work)"},
 		{true, "neither: a child of a command keeps the lock", rules{noLast: true, noKcmp: true}, "X(&(work) work)|X(work)"},
 	} {
@@ -121,6 +126,8 @@ func TestEveryInterleavingFindsMutants(t *testing.T) {
 			func(s *simFlock) contender { return stubborn{s} }},
 		{"the record comes after the token is free", rules{}, "S u|X u|X u",
 			func(s *simFlock) contender { return &tardy{simFlock: s} }},
+		{"a reader does not look whether the token was free", rules{}, "S u|X u",
+			func(s *simFlock) contender { return &hopeful{simFlock: s} }},
 		{"nobody looks for the dead", rules{crashes: 1}, "X u|X u|X u",
 			func(s *simFlock) contender { return optimist{s} }},
 		{"a downgrade frees the token first", rules{crashes: 1}, "open9 X9 S9 work|X(work)",
@@ -198,6 +205,26 @@ func (m *tardy) Rename(old, new string) error {
 		m.name = ""
 	}
 	return err
+}
+
+// A hopeful one takes the token for free when it has made its record.
+type hopeful struct {
+	*simFlock
+	made bool
+}
+
+func (m *hopeful) Create(name string) error {
+	m.made = true
+	return m.simFlock.Create(name)
+}
+
+func (m *hopeful) List() ([]string, error) {
+	names, err := m.simFlock.List()
+	if m.made {
+		names = append(slices.DeleteFunc(names, isToken), free)
+	}
+	m.made = false
+	return names, err
 }
 
 type optimist struct{ *simFlock }

@@ -14,8 +14,9 @@ import (
 // process that its owner names. Each record that is left then takes one that no other has taken: in its own process (a
 // shell moves descriptors), then in any. A record for which none is left is nobody's. When in doubt, somebody has the lock.
 //
-// Not all records need an answer each time. A record that is not asked about may leave its open file to another record,
-// which then counts as held though it is nobody's, but never the other way round.
+// Nothing tells which of two open files stands for which record. So where a search is needed, all records take part, in the
+// order of what it would cost to take one for nobody's: the token, then permits, of which one too few would let one more in,
+// then shared locks.
 
 // A verdict is what is known of a record.
 type verdict uint8
@@ -33,6 +34,8 @@ type judged struct {
 	verdict
 	isGone bool // the process
 	moved  *place
+	// isGuess says that the open file at moved may be that of another record, maybe of another kind.
+	isGuess bool
 }
 
 // A place is a descriptor of a process.
@@ -40,59 +43,70 @@ type place struct{ pid, number int }
 
 func (o owner) place() place { return place{o.pid, o.number} }
 
-// judge judges the records rs of the snapshot s.
-func (c *call) judge(s snapshot, rs ...record) []judged {
+// judge judges all records of the snapshot s.
+func (c *call) judge(s snapshot) []judged {
+	rs := s.holders
+	if s.token.word != free && s.token.name != c.busy {
+		rs = append([]record{s.token}, rs...)
+	}
 	js, _ := c.glanceAt(rs, 0)
-	c.search(s, js)
+	c.search(js)
 	return js
 }
 
-// judgeCurrent is judge for an attempt; see glanceAt for enough. If a record that needs a search does not stand any more, as
-// when a short command has ended meanwhile, the snapshot is outdated, and nothing is judged.
+// judgeCurrent judges the records rs for an attempt, and all others if it has to search; see glanceAt for enough. If a record that
+// needs a search does not stand any more, as when a short command has ended meanwhile, the snapshot is outdated, and nothing is
+// judged.
 func (c *call) judgeCurrent(s snapshot, rs []record, enough int) (js []judged, isCurrent bool) {
 	js, isEnough := c.glanceAt(rs, enough)
-	if isEnough {
+	if isEnough || !slices.ContainsFunc(js, judged.isUndecided) {
 		return js, true
 	}
 	for _, j := range js {
-		if j.verdict == undecided {
+		if j.isUndecided() {
 			if there, err := c.Exists(j.name); !there && err == nil {
 				return nil, false
 			}
 		}
 	}
-	c.search(s, js)
-	return js, true
+	return c.judge(s), true
 }
 
-// glanceAt judges the records rs by their own processes. If it is not 0, enough is how many that keep us out are enough: the
-// other records are not judged then. Those of permits come first: a permit too few would let one more in, while a shared lock
-// too few lets nobody in beside those that are left.
+func (j judged) isUndecided() bool { return j.verdict == undecided }
+
+// glanceAt judges the records rs by their own processes, the token first and then those of permits. If it is not 0, enough is how
+// many that keep us out are enough: the other records are not judged then.
 func (c *call) glanceAt(rs []record, enough int) (js []judged, isEnough bool) {
 	var at []place
 	n := 0
-	for _, isPermit := range []bool{true, false} {
-		for _, r := range rs {
-			if (r.word == permit) != isPermit {
-				continue
+	for _, r := range slices.SortedStableFunc(slices.Values(rs), func(r, t record) int { return r.rank() - t.rank() }) {
+		j := judged{record: r}
+		j.verdict, j.isGone = c.glance(r)
+		if j.verdict == held && r.owner.mark != openfile.None {
+			if slices.Contains(at, r.owner.place()) {
+				j.verdict = undecided // the open file there answers for another record
 			}
-			j := judged{record: r}
-			j.verdict, j.isGone = c.glance(r)
-			if j.verdict == held && r.owner.mark != openfile.None {
-				if slices.Contains(at, r.owner.place()) {
-					j.verdict = undecided // the open file there answers for another record
-				}
-				at = append(at, r.owner.place())
-			}
-			js = append(js, j)
-			if j.verdict == held && c.excludes(r) {
-				if n++; n == enough {
-					return js, true
-				}
+			at = append(at, r.owner.place())
+		}
+		js = append(js, j)
+		if j.verdict == held && c.excludes(r) {
+			if n++; n == enough {
+				return js, true
 			}
 		}
 	}
 	return js, false
+}
+
+// rank is the place of a record in the order in which open files are given to records.
+func (r record) rank() int {
+	switch {
+	case r.isToken():
+		return 0
+	case r.word == permit:
+		return 1
+	}
+	return 2
 }
 
 // glance judges a record by its own process, which mostly is enough. It also reports whether that is gone.
@@ -160,52 +174,49 @@ func (c *call) searchFor(o owner) openfile.Search {
 	return openfile.Search{Files: files, Mark: o.mark}
 }
 
-// search judges the records of js that are undecided: those whose open file is not at its place.
-func (c *call) search(s snapshot, js []judged) {
-	if !slices.ContainsFunc(js, func(j judged) bool { return j.verdict == undecided }) {
-		return
-	}
-	taken := c.takenPlaces(s, js)
+// search judges the records of js that are undecided: those whose open file is not at its place. js are all records.
+func (c *call) search(js []judged) {
+	var left []*judged
+	var there []record
+	var taken []place
 	for i := range js {
-		j := &js[i]
-		if j.verdict != undecided || j.isGone {
+		switch j := &js[i]; {
+		case j.isUndecided():
+			left = append(left, j)
+		case j.owner.mark != openfile.None && here().reach(j.owner.machine) == alive:
+			there, taken = append(there, j.record), append(taken, j.owner.place())
+		}
+	}
+	for _, j := range left {
+		if j.isGone {
 			continue
 		}
 		numbers, _ := c.In(c.searchFor(j.owner), j.owner.pid, true)
+		var found []place
 		for _, n := range numbers {
-			if p := (place{j.owner.pid, n}); !c.isOneOf(p, taken, j.owner.mark) {
-				j.verdict, j.moved = c.whose(j.owner, p), &p
-				taken = append(taken, p)
-				break
+			if p := (place{j.owner.pid, n}); !c.isOneOf(p, taken, j.owner.mark) && !c.isOneOf(p, found, j.owner.mark) {
+				found = append(found, p)
 			}
+		}
+		if len(found) > 0 {
+			j.verdict, j.moved, j.isGuess = c.whose(j.owner, found[0]), &found[0], len(found) > 1
+			taken = append(taken, found[0])
 		}
 	}
 	for _, mark := range []openfile.Mark{openfile.NoAtime, openfile.NonBlock} {
-		var left []*judged
-		for i := range js {
-			if js[i].verdict == undecided && js[i].owner.mark == mark {
-				left = append(left, &js[i])
-			}
-		}
-		if len(left) > 0 {
-			c.searchEverywhere(mark, left, taken)
+		with := slices.DeleteFunc(slices.Clone(left), func(j *judged) bool { return !j.isUndecided() || j.owner.mark != mark })
+		if len(with) > 0 {
+			c.searchEverywhere(mark, with, taken)
 		}
 	}
-}
-
-// takenPlaces returns the places of the open files that answer for a record of s. That of an undecided one is not known
-// yet.
-func (c *call) takenPlaces(s snapshot, js []judged) (taken []place) {
-	for _, r := range append(slices.Clip(s.holders), s.token) {
-		if r.owner.mark == openfile.None || here().reach(r.owner.machine) != alive {
-			continue
-		}
-		i := slices.IndexFunc(js, func(j judged) bool { return j.name == r.name })
-		if i < 0 && c.At(c.searchFor(r.owner), r.owner.place()) == openfile.Found || i >= 0 && js[i].verdict != undecided {
-			taken = append(taken, r.owner.place())
-		}
+	isMixed := slices.ContainsFunc(left, func(j *judged) bool { return j.word != left[0].word })
+	// Of a process that has ended meanwhile, nothing tells which open file it had.
+	isOutdated := slices.ContainsFunc(there, func(r record) bool {
+		return c.At(c.searchFor(r.owner), r.owner.place()) != openfile.Found
+	})
+	for _, j := range left {
+		j.isGuess = j.isGuess || isMixed || isOutdated
 	}
-	return taken
 }
 
 // isOneOf reports whether p is the same open file as one of the others. Without kcmp(2) only our own is known, by its mark m.
@@ -226,12 +237,8 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []plac
 	for _, j := range left {
 		files.Files = append(files.Files, c.searchFor(j.owner).Files...)
 	}
-	enough := len(left)
 	var found []place
 	hasMark := c.Has(mark)
-	if hasMark {
-		enough++ // where one of them may be ours, it matters whether there are more
-	}
 	look := func(pid int, careful bool) (done bool) {
 		if pid == c.actor.pid && !hasMark {
 			return false
@@ -242,7 +249,7 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []plac
 				found = append(found, p)
 			}
 		}
-		return len(found) >= enough
+		return len(found) > len(left) // it matters whether there are more
 	}
 	certain := false
 	if o := left[0].owner; len(left) == 1 && o.opened && c.Age(o) < sure {
@@ -252,10 +259,11 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []plac
 		_, certain = c.scan(look)
 	}
 	c.inDoubt = c.inDoubt || !certain
+	isGuess := !certain || len(found) > len(left)
 	take := func(j *judged, n int) {
 		if j.verdict == undecided && n >= 0 && n < len(found) {
 			p := found[n]
-			j.verdict, j.moved = c.whose(j.owner, p), &p
+			j.verdict, j.moved, j.isGuess = c.whose(j.owner, p), &p, isGuess
 			found = slices.Delete(found, n, n+1)
 		}
 	}

@@ -2,8 +2,8 @@ package fallback
 
 import (
 	"errors"
+	"hash/fnv"
 	"io/fs"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +36,7 @@ type call struct {
 	noYield  bool
 	// inDoubt says that something could not be seen, and a record counted as held because of that.
 	inDoubt bool
+	slipped bool // slip was tried: twice, and two that see each other's names could go on so for ever
 }
 
 // newCall returns a call for a lock. actor is this process.
@@ -106,6 +107,9 @@ func (c *call) remove(rs ...record) error {
 // which each one has to stand for that to be so.
 func (c *call) attempt() (wait []record, err error) {
 	c.inDoubt = false
+	if done, err := c.slip(); done || err != nil {
+		return nil, err
+	}
 	for n := 0; ; n++ {
 		if n > 20 { // on a filesystem that shows old listings: at least do not spin
 			c.Sleep(time.Millisecond)
@@ -160,6 +164,44 @@ func (c *call) attempt() (wait []record, err error) {
 	}
 }
 
+// slip takes a shared lock without the token: if that is free when our record stands, whoever takes it then sees the record.
+func (c *call) slip() (done bool, err error) {
+	if !c.canSlip() {
+		return false, nil
+	}
+	if isFree, err := c.Exists(free); !isFree || err != nil {
+		return false, err
+	}
+	c.slipped = true
+	c.mine.mark = c.mark(nil)
+	mine := newRecord(shared, c.mine)
+	err = c.Create(mine.name)
+	if err == nil {
+		var s snapshot
+		if s, err = c.look(); err == nil && s.token.word == free && c.elder(s) == nil && !c.isUntidy(s, mine) {
+			return true, nil
+		}
+		if e := c.remove(mine); err == nil {
+			err = e
+		}
+		c.wake(true)
+	}
+	c.Clear(c.mine.mark)
+	return false, err
+}
+
+// canSlip reports whether slip is to be tried. Nobody else may have our open file, as it is marked without the token.
+func (c *call) canSlip() bool {
+	return c.Mode == Shared && !c.slipped && !c.mayHave() && (c.lock.file.alone || !c.lock.file.marked)
+}
+
+// isUntidy reports whether the process of the record that is listed after mine is dead: then enter is to remove what the dead
+// have left.
+func (c *call) isUntidy(s snapshot, mine record) bool {
+	i := slices.IndexFunc(s.holders, func(r record) bool { return r.name == mine.name }) + 1
+	return i < len(s.holders) && c.Fate(s.holders[i].owner) == dead
+}
+
 // convert makes another lock of the exclusive one that is ours.
 func (c *call) convert(s snapshot, token record) (done bool, err error) {
 	if c.Mode != Exclusive {
@@ -178,7 +220,7 @@ func (c *call) convert(s snapshot, token record) (done bool, err error) {
 
 // follow returns the record under the name that says where its open file was found, so that others need not search.
 func (c *call) follow(j judged) record {
-	if j.moved == nil {
+	if j.moved == nil || j.isGuess {
 		return j.record
 	}
 	o, err := c.Owner(j.moved.pid)
@@ -342,7 +384,9 @@ func (c *call) sort(s snapshot) (own []record, others []judged, dead []record, i
 	var rs []record
 	odd := -1
 	if len(s.holders) > 0 {
-		odd = rand.N(len(s.holders))
+		h := fnv.New32a()
+		h.Write([]byte(c.busy)) // which has a random part, except in the test that runs every interleaving
+		odd = int(h.Sum32() % uint32(len(s.holders)))
 	}
 	mayHave, enough := c.mayHave(), c.limit()
 	if mayHave {
@@ -404,11 +448,7 @@ func (c *call) release() error {
 // gone.
 func (c *call) own(s snapshot) (own []record, token verdict) {
 	token = gone
-	rs := s.holders
-	if s.token.word != free && s.token.name != c.busy {
-		rs = append(slices.Clip(rs), s.token)
-	}
-	for _, j := range c.judge(s, rs...) {
+	for _, j := range c.judge(s) {
 		if j.isToken() {
 			token = j.verdict
 		}

@@ -292,6 +292,7 @@ func (s *simFlock) MayDescend(pid int) bool {
 //	X S P u      locks for the process itself, as a program in Go does; x s p with -n
 //	X(...)       flock FILE, with the script as the command; also S and P
 //	work         does something
+//	orphan       kills the flock that has started it
 //	&(...)       starts the script in the background
 type simWord struct {
 	verb      string
@@ -364,6 +365,14 @@ func (a *actor) play(script []simWord) bool {
 			a.changed()
 		case w.verb == "work":
 			a.step("works")
+		case w.verb == "orphan":
+			a.step("kills its flock")
+			for _, flock := range a.world.actors {
+				if flock.pid == a.parent && !flock.done {
+					flock.kill()
+				}
+			}
+			a.changed()
 		case w.verb == "&":
 			a.step("starts a child")
 			a.world.start(a, func(child *actor) { child.failed = !child.play(w.inner) })

@@ -264,3 +264,17 @@ exec 9>&-; kill $stopped; wait; cat out
 #> in
 #> in
 #> in
+
+### owner-a-dead-reader-does-not-take-the-permit-of-another
+# needs: linux
+for round in 1 2 3 4 5 6 7 8; do
+	flock -s f sh -c 'echo $$ >reader; exec sleep 100' & reader=$!
+	flock --permits 1 f sh -c 'echo $$ >holder; exec sleep 100' & holder=$!
+	until [ -s reader ] && [ -s holder ]; do sleep .01; done
+	kill -9 $reader $(cat reader) $holder; wait $reader $holder
+	for n in 1 2 3 4; do flock -s f true; done
+	flock -n --permits 1 f echo in
+	kill -9 $(cat holder); rm reader holder
+done 2>/dev/null
+flock -w 9 f echo free
+#> free

@@ -278,6 +278,9 @@ func hasRun(pid int, before string) bool {
 		if before == "" || before != runsOf(pid) {
 			return true
 		}
+		if before == program() {
+			return false
+		}
 		spin(20 * time.Microsecond)
 	}
 	return false

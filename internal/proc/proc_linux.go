@@ -104,14 +104,22 @@ func readStat(pid int) (s stat, ok bool) {
 	if i < 0 {
 		return s, false
 	}
-	fields := bytes.Fields(text[i+1:]) // from field 3 on
-	if len(fields) < 20 {
-		return s, false
+	n := 3
+	for field := range bytes.FieldsSeq(text[i+1:]) {
+		switch n {
+		case 3:
+			s.state = field[0]
+		case 4:
+			s.parent, _ = strconv.Atoi(string(field))
+		case 9:
+			s.flags, _ = strconv.Atoi(string(field))
+		case 22:
+			s.start = string(field)
+			return s, true
+		}
+		n++
 	}
-	s.state, s.start = fields[0][0], string(fields[19])
-	s.parent, _ = strconv.Atoi(string(fields[1]))
-	s.flags, _ = strconv.Atoi(string(fields[6]))
-	return s, true
+	return s, false
 }
 
 // countThreads counts the threads of a process, among them a first one that has ended before the others.
