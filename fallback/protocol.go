@@ -220,7 +220,11 @@ func (c *call) convert(s snapshot, token record) (done bool, err error) {
 
 // follow returns the record under the name that says where its open file was found, so that others need not search.
 func (c *call) follow(j judged) record {
-	if j.moved == nil || j.isGuess {
+	switch {
+	case j.moved == nil:
+		return j.record
+	case j.isGuess: // there is where to wait for it, under the old name
+		j.owner.pid, j.owner.number = j.moved.pid, j.moved.number
 		return j.record
 	}
 	o, err := c.Owner(j.moved.pid)
