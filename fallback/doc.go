@@ -54,7 +54,7 @@
 //	steal      busy,X or excl,X -> busy,ME, X being dead
 //	exclusive  take or steal, no living holder: busy,ME -> excl,ME; otherwise busy,ME -> free, wait
 //	shared     take or steal, create shared,ME, busy,ME -> free; if that fails, remove shared,ME
-//	at once    create shared,ME while the token is free; if it is not any more then, remove shared,ME and go the other way
+//	at once    on a local filesystem: create shared,ME while the token is free; if then it is not any more, remove shared,ME
 //	release    excl,ME -> free, or remove shared,ME
 //	again      excl,ME -> excl,ME' when we have it already: somebody may be about to steal the old name
 //	downgrade  create shared,ME, excl,ME -> free

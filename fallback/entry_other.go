@@ -13,3 +13,6 @@ func (s *stateDir) listens(string) bool { return false }
 func closeEntry(int) {}
 
 func canOpen() bool { return true }
+
+// isLocal reports whether the directory is surely on this machine.
+func (*directory) isLocal() bool { return false }

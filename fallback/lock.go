@@ -165,6 +165,7 @@ func (l *Lock) begin(r Request, make bool) (*call, error) {
 	}
 	c := newCall(l, r, actor, state, thisSystem{l.file.fd})
 	c.state, c.line = state, &line{state: state}
+	c.isLocal = r.Mode == Shared && state.dir.isLocal()
 	c.wake = func(anew bool) {
 		if anew { // a process that is not in the line yet looks after we have released
 			names, err := state.List()

@@ -36,6 +36,7 @@ type call struct {
 	noYield  bool
 	// inDoubt says that something could not be seen, and a record counted as held because of that.
 	inDoubt bool
+	isLocal bool // whether no other machine can change the directory
 	slipped bool // slip was tried: twice, and two that see each other's names could go on so for ever
 }
 
@@ -190,9 +191,10 @@ func (c *call) slip() (done bool, err error) {
 	return false, err
 }
 
-// canSlip reports whether slip is to be tried. Nobody else may have our open file, as it is marked without the token.
+// canSlip reports whether slip is to be tried. Nobody else may have our open file, as it is marked without the token. And what
+// is listed must be so: a network filesystem could show a token that is not free any more.
 func (c *call) canSlip() bool {
-	return c.Mode == Shared && !c.slipped && !c.mayHave() && (c.lock.file.alone || !c.lock.file.marked)
+	return c.Mode == Shared && c.isLocal && !c.slipped && !c.mayHave() && (c.lock.file.alone || !c.lock.file.marked)
 }
 
 // isUntidy reports whether the process of the record that is listed after mine is dead: then enter is to remove what the dead

@@ -436,7 +436,7 @@ func (a *actor) lockOf(fd int, alone bool) (*Lock, contender) {
 
 func (a *actor) callOf(l *Lock, s contender, r Request) *call {
 	c := newCall(l, r, ownerOf(a.pid), s, s)
-	c.wake = func(bool) {}
+	c.isLocal, c.wake = true, func(bool) {}
 	return c
 }
 
