@@ -238,11 +238,7 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []plac
 		files.Files = append(files.Files, c.searchFor(j.owner).Files...)
 	}
 	var found []place
-	hasMark := c.Has(mark)
 	look := func(pid int, careful bool) (done bool) {
-		if pid == c.actor.pid && !hasMark {
-			return false
-		}
 		numbers, _ := c.In(files, pid, careful)
 		for _, n := range numbers {
 			if p := (place{pid, n}); !c.isOneOf(p, taken, mark) && !c.isOneOf(p, found, mark) {

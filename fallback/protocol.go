@@ -36,7 +36,7 @@ type call struct {
 	noYield  bool
 	// inDoubt says that something could not be seen, and a record counted as held because of that.
 	inDoubt bool
-	isLocal bool // whether no other machine can change the directory
+	isLocal bool // whether the directory is on this machine, so that a listing is surely current
 	slipped bool // slip was tried: twice, and two that see each other's names could go on so for ever
 }
 

@@ -270,11 +270,21 @@ exec 9>&-; kill $stopped; wait; cat out
 for round in 1 2 3 4 5 6 7 8; do
 	flock -s f sh -c 'echo $$ >reader; exec sleep 100' & reader=$!
 	flock --permits 1 f sh -c 'echo $$ >holder; exec sleep 100' & holder=$!
-	until [ -s reader ] && [ -s holder ]; do sleep .01; done
+	await '[ -s reader ] && [ -s holder ]'
 	kill -9 $reader $(cat reader) $holder; wait $reader $holder
 	for n in 1 2 3 4; do flock -s f true; done
 	flock -n --permits 1 f echo in
 	kill -9 $(cat holder); rm reader holder
 done 2>/dev/null
+flock -w 9 f echo free
+#> free
+
+### owner-a-flock-that-has-the-lock-itself-is-refused
+# needs: linux
+exec 9>f; flock 9
+(await '[ -e closed ]'; exec flock -n f echo in) & other=$!
+exec 9>&-; : >closed
+wait $other; echo $?
+#> 1
 flock -w 9 f echo free
 #> free

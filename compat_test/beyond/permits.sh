@@ -48,7 +48,7 @@ release
 ### permits-a-waiter-gets-the-next
 hold --permits 1 f
 flock --permits 1 f echo in &
-flock -w 20 --permits 1 f echo in &
+flock -w 100 --permits 1 f echo in &
 await 'asleep 2'
 release
 wait

@@ -91,14 +91,11 @@ func MayDescend(pid int) bool {
 }
 
 // ourNamespace is the pid namespace of this process.
-var ourNamespace = sync.OnceValue(func() string {
-	namespace, _ := os.Readlink("/proc/self/ns/pid")
-	return namespace
-})
+var ourNamespace = sync.OnceValue(func() string { return namespace("self", "pid") })
 
 // isInit reports whether a process may be the first one of its pid namespace.
 func isInit(pid int) bool {
-	if namespace, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/pid"); err == nil && namespace == ourNamespace() {
+	if in := namespace(strconv.Itoa(pid), "pid"); in != "" && in == ourNamespace() {
 		return pid == 1
 	}
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")

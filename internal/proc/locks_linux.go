@@ -1,7 +1,9 @@
 package proc
 
 import (
+	"bufio"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -55,30 +57,38 @@ func (l kernelLock) mode() string {
 	return "shared"
 }
 
-// readLocks returns those of the files' locks that are in /proc/locks. The kernel writes it a page at a time, and finds its
-// place again by counting. So a lock is missing if another one ends meanwhile, and comes twice if one begins: of ten
-// readings the fullest counts.
-func readLocks(files map[string]bool) (fullest []kernelLock, err error) {
-	for range 10 {
-		text, err := os.ReadFile("/proc/locks")
+// readLocks returns those of the files' locks that are in /proc/locks. One read(2) is at most a page of it and all of one
+// moment; for the next page the kernel finds its place again by counting, so a lock is missing if another one ends
+// meanwhile, and comes twice if one begins. Of several pages, two readings that agree count.
+func readLocks(files map[string]bool) (locks []kernelLock, err error) {
+	for i := range 20 {
+		text, err := readPages("/proc/locks")
 		if err != nil {
 			return nil, err
 		}
-		var locks []kernelLock
+		before := locks
+		locks = nil
 		for line := range strings.Lines(string(text)) {
 			l, ok := parseKernelLock(line)
 			if ok && files[l.file] && (l.pid <= 0 || !slices.Contains(locks, l)) {
 				locks = append(locks, l)
 			}
 		}
-		if len(locks) > len(fullest) {
-			fullest = locks
-		}
-		if len(text) < os.Getpagesize() {
+		if len(text) < os.Getpagesize() || i > 0 && slices.Equal(before, locks) {
 			break
 		}
 	}
-	return fullest, nil
+	return locks, nil
+}
+
+// readPages returns what is in a file of /proc, read a page at a time: os.ReadFile begins with less.
+func readPages(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(bufio.NewReaderSize(f, os.Getpagesize()))
 }
 
 // KernelLocks returns who holds a kernel lock on a file, and then who waits for one. The file is the one that is open as

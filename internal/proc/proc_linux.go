@@ -19,7 +19,7 @@ func ThisMachine() Machine {
 	m := Machine{
 		Boot: strings.ReplaceAll(firstLine("/proc/sys/kernel/random/boot_id"), "-", ""),
 		// Start times are counted in a namespace, too: time_namespaces(7) shift them.
-		Namespace: namespace("pid") + "." + namespace("time"),
+		Namespace: namespace("self", "pid") + "." + namespace("self", "time"),
 	}
 	for _, file := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} { // machine-id(5)
 		if id := firstLine(file); len(id) == 32 {
@@ -30,9 +30,9 @@ func ThisMachine() Machine {
 	return m
 }
 
-// namespace returns the inode number from a link like "pid:[4026531836]".
-func namespace(kind string) string {
-	link, err := os.Readlink("/proc/self/ns/" + kind)
+// namespace returns the inode number of a process's namespace, from a link like "pid:[4026531836]".
+func namespace(process, kind string) string {
+	link, err := os.Readlink("/proc/" + process + "/ns/" + kind)
 	if err != nil {
 		return ""
 	}
