@@ -43,6 +43,10 @@ type place struct{ pid, number int }
 
 func (o owner) place() place { return place{o.pid, o.number} }
 
+// isAt reports whether a record says that its open file is at p. It was there; if another open file is there now, that gets a
+// record only when this one has been followed to where its own is.
+func (r record) isAt(p place) bool { return r.owner.mark != openfile.None && r.owner.place() == p }
+
 // judge judges all records of the snapshot s.
 func (c *call) judge(s snapshot) []judged {
 	rs := s.holders
@@ -82,7 +86,7 @@ func (c *call) glanceAt(rs []record, enough int) (js []judged, isEnough bool) {
 	for _, r := range slices.SortedStableFunc(slices.Values(rs), func(r, t record) int { return r.rank() - t.rank() }) {
 		j := judged{record: r}
 		j.verdict, j.isGone = c.glance(r)
-		if j.verdict == held && r.owner.mark != openfile.None {
+		if j.verdict >= held && r.owner.mark != openfile.None {
 			if slices.Contains(at, r.owner.place()) {
 				j.verdict = undecided // the open file there answers for another record
 			}

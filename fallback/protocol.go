@@ -4,7 +4,6 @@ import (
 	"errors"
 	"hash/fnv"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
@@ -197,11 +196,18 @@ func (c *call) canSlip() bool {
 	return c.Mode == Shared && c.isLocal && !c.slipped && !c.mayHave() && (c.lock.file.alone || !c.lock.file.marked)
 }
 
-// isUntidy reports whether the process of the record that is listed after mine is dead: then enter is to remove what the dead
-// have left.
+// isUntidy reports whether enter is to find out about other records: that which is listed after mine if its process is dead, and
+// those at the place of mine.
 func (c *call) isUntidy(s snapshot, mine record) bool {
-	i := slices.IndexFunc(s.holders, func(r record) bool { return r.name == mine.name }) + 1
-	return i < len(s.holders) && c.Fate(s.holders[i].owner) == dead
+	for i, r := range s.holders {
+		switch {
+		case r.name != mine.name && r.isAt(mine.owner.place()):
+			return true
+		case r.name == mine.name && i+1 < len(s.holders) && c.Fate(s.holders[i+1].owner) == dead:
+			return true
+		}
+	}
+	return false
 }
 
 // convert makes another lock of the exclusive one that is ours.
@@ -399,7 +405,7 @@ func (c *call) sort(s snapshot) (own []record, others []judged, dead []record, i
 		enough = 0
 	}
 	for i, r := range s.holders {
-		if mayHave || i == odd || c.excludes(r) {
+		if mayHave || i == odd || c.excludes(r) || r.isAt(c.mine.place()) {
 			rs = append(rs, r)
 		}
 	}

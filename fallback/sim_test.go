@@ -206,7 +206,7 @@ func (a *actor) changed() {
 func (a *actor) run() {
 	nonce = func() string {
 		a.nonces++
-		return fmt.Sprintf("%d.%d", a.phase, a.nonces)
+		return fmt.Sprintf("%d.%d.%d", a.pid, a.phase, a.nonces)
 	}
 	about, more := a.next()
 	if a.about = about; !more {

@@ -288,3 +288,15 @@ wait $other; echo $?
 #> 1
 flock -w 9 f echo free
 #> free
+
+### owner-opens-the-file-again-under-the-number
+for n in 1 2 3 4; do hold -s f; done
+exec 9>f; flock -s 9
+(await '[ -e end ]') & helper=$!
+exec 9>f; flock -s 9; flock -u 9
+release
+flock -n f echo in; echo $?
+#> 1
+: >end; wait $helper
+flock -n f echo in
+#> in
