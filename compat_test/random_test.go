@@ -26,8 +26,8 @@ func newRandomScript(seed uint64, permits bool) string {
 	s := &randomScript{Rand: rand.New(rand.NewPCG(seed, 0)), permits: permits}
 	s.WriteString(`cat >lib <<'END'
 rest() {
-	echo $BASHPID >>pid$1; : >at$1
-	until [ -e go$1 ]; do sleep .01; done
+	echo $BASHPID >>pid$1; mkfifo go$1; : >at$1
+	read <go$1
 }
 have_ended() {
 	local pid
@@ -137,7 +137,7 @@ func (s *randomScript) step(depth int) {
 
 // end ends a shell that rests, if it was started at all.
 func (s *randomScript) end(n int) {
-	s.line(": >go%d; [ -e at%d ] && await 'have_ended $(cat pid%d)'", n, n, n)
+	s.line("[ -e at%d ] && : >go%d && await 'have_ended $(cat pid%d)'", n, n, n)
 }
 
 // TestRandomScripts compares what random scripts say with kernel locks and with the directory lock. FLOCK_SEED is the number of
