@@ -31,7 +31,7 @@ rest() {
 }
 have_ended() {
 	local pid
-	for pid; do ! grep -qs '^State:.[^ZX]' /proc/$pid/status || return; done
+	for pid; do ! grep -qs '^State:.[^ZX]' /proc/$pid/task/*/status || return; done
 }
 END
 declare -f await >>lib
