@@ -69,6 +69,7 @@ func TestEveryInterleaving(t *testing.T) {
 		{true, "from child to child to child", rules{}, "open9 X9 &(&(&(work) work) work) work|X(work)"},
 		{false, "a child that has the lock tries for itself", rules{}, "open9 X9 &(x work) close9"},
 		{false, "a shell opens the file again under the number", rules{permits: 1}, "open8 S8 open9 P9 &(work) open9 S9 u9 p9 work"},
+		{false, "a shell has one open file under two numbers", rules{}, "open9 S9 &(work) open8 S8 copy8-9 x8 work"},
 		{true, "a shared lock's flock is killed, and a permit's", rules{permits: 1}, "&(S(orphan)) P(orphan s p)"},
 		{false, "closed and opened again", rules{}, "open9 X9 close9 open8 x8 work"},
 		{true, "two permits of one shell", rules{permits: 2}, "open8 open9 P8 P9 close8 work|P(work)"},

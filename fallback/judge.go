@@ -82,15 +82,16 @@ func (j judged) isUndecided() bool { return j.verdict == undecided }
 // many that keep us out are enough: the other records are not judged then.
 func (c *call) glanceAt(rs []record, enough int) (js []judged, isEnough bool) {
 	var at []place
+	hasOurs := false
 	n := 0
 	for _, r := range slices.SortedStableFunc(slices.Values(rs), func(r, t record) int { return r.rank() - t.rank() }) {
 		j := judged{record: r}
 		j.verdict, j.isGone = c.glance(r)
-		if j.verdict >= held && r.owner.mark != openfile.None {
-			if slices.Contains(at, r.owner.place()) {
+		if p := r.owner.place(); j.verdict >= held && r.owner.mark != openfile.None && claimant(r.owner.nonce) != c.lock {
+			if j.verdict == ours && hasOurs || slices.ContainsFunc(at, func(q place) bool { return c.isSame(p, q) }) {
 				j.verdict = undecided // the open file there answers for another record
 			}
-			at = append(at, r.owner.place())
+			at, hasOurs = append(at, p), hasOurs || j.verdict == ours
 		}
 		js = append(js, j)
 		if j.verdict == held && c.excludes(r) {
@@ -100,6 +101,15 @@ func (c *call) glanceAt(rs []record, enough int) (js []judged, isEnough bool) {
 		}
 	}
 	return js, false
+}
+
+// isSame reports whether two places are one, or two numbers of a process for one open file.
+func (c *call) isSame(p, q place) bool {
+	if p == q || p.pid != q.pid {
+		return p == q
+	}
+	same, _ := c.Same(p, q)
+	return same
 }
 
 // rank is the place of a record in the order in which open files are given to records.

@@ -285,6 +285,7 @@ func (s *simFlock) MayDescend(pid int) bool {
 //
 //	open9        opens the file under the number 9
 //	move9-7      moves the descriptor
+//	copy9-7      copies it
 //	close9       closes it
 //	X9 S9 P9     starts flock 9, flock -s 9, flock --permits N 9, and waits for it; ends the script if that fails
 //	x9 s9 p9     the same with -n; with ! behind, it must fail
@@ -353,11 +354,14 @@ func (a *actor) play(script []simWord) bool {
 			a.close(w.number)
 			a.table[w.number] = &simFile{id: a.world.files}
 			a.changed()
-		case w.verb == "move":
-			a.step(fmt.Sprint("moves ", w.number, " to ", w.rest))
+		case w.verb == "move", w.verb == "copy":
+			a.step(fmt.Sprint(w.verb, " ", w.number, " to ", w.rest))
 			to, _ := strconv.Atoi(w.rest)
-			a.table[to] = a.table[w.number]
-			delete(a.table, w.number)
+			f := a.table[w.number]
+			a.close(to)
+			if a.table[to] = f; w.verb == "move" {
+				delete(a.table, w.number)
+			}
 			a.changed()
 		case w.verb == "close":
 			a.step("closes " + strconv.Itoa(w.number))

@@ -300,3 +300,16 @@ flock -n f echo in; echo $?
 : >end; wait $helper
 flock -n f echo in
 #> in
+
+### owner-has-one-open-file-under-two-numbers
+exec 8>f; flock -s 8
+(await '[ -e end ]') & helper=$!
+exec 9>f; flock -s 9
+exec 8>&9
+flock -n 8; echo $?
+#> 1
+flock -n f echo in; echo $?
+#> 1
+: >end; wait $helper
+flock -n f echo in
+#> in
