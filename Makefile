@@ -86,7 +86,7 @@ mutants:                      ## show that every case can fail (half an hour; FL
 
 torture: flock                ## kill holders at random for a long time (FLOCK_TORTURE=5m)
 	FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test ./compat_test -count=1 -v -timeout 60m \
-		-run 'TestTorture|TestKilledAtEverySystemCall'
+		-run 'TestTorture|TestKilledAtEverySystemCall|TestRandomScripts'
 	FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test ./fallback -count=1 -v -timeout 60m
 
 torture-etcd: flock-etcd      ## kill flock-etcd, its command and etcd's members at random (FLOCK_TORTURE=5m)
