@@ -98,10 +98,10 @@ func (w *world) run(c compatCase) (result, error) {
 	if err := cmd.Start(); err != nil {
 		return result{}, err
 	}
-	late := time.AfterFunc(w.limit, func() { killSession(cmd.Process.Pid) })
+	late := time.AfterFunc(w.limit, func() { killSession(cmd.Process.Pid, dir) })
 	cmd.Wait()
 	hung := !late.Stop()
-	killSession(cmd.Process.Pid)
+	killSession(cmd.Process.Pid, dir)
 
 	r := result{exit: strconv.Itoa(cmd.ProcessState.ExitCode())}
 	if hung {
@@ -153,9 +153,10 @@ func sortLines(text string) string {
 	return strings.Join(lines, "")
 }
 
-// killSession kills everything that a script has left running. Killing the process group is not enough, because job
-// control gives each job a group of its own. /proc, where there is one, lists all processes.
-func killSession(leader int) {
+// killSession kills everything that a script in dir has left running. Killing the process group is not enough, because job
+// control gives each job a group of its own, nor is the session, because a daemon has its own. /proc, where there is one, lists
+// all processes.
+func killSession(leader int, dir string) {
 	syscall.Kill(-leader, syscall.SIGKILL)
 	entries, _ := os.ReadDir("/proc")
 	for _, entry := range entries {
@@ -163,7 +164,9 @@ func killSession(leader int) {
 		if err != nil {
 			continue
 		}
-		if session, err := unix.Getsid(pid); err == nil && session == leader {
+		session, err := unix.Getsid(pid)
+		cwd, _ := os.Readlink("/proc/" + entry.Name() + "/cwd")
+		if err == nil && session == leader || cwd == dir {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
