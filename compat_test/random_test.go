@@ -16,9 +16,9 @@ import (
 type randomScript struct {
 	*rand.Rand
 	strings.Builder
-	permits bool  // whether its locks are permits and exclusive ones, which the reference does not have, or shared and exclusive ones
+	permits bool  // whether it has permits beside exclusive locks, and not shared ones
 	made    int   // steps so far
-	resting []int // the steps whose shells rest until they are to end
+	resting []int // the steps that leave a shell behind, which rests until it is to end
 }
 
 // newRandomScript returns the script of a number.
@@ -108,9 +108,7 @@ func (s *randomScript) step(depth int) {
 		s.line("%s; echo \"%d: $?\"", s.flock(depth, n), n)
 	case 7:
 		if len(s.resting) > 0 {
-			i := s.IntN(len(s.resting))
-			s.end(s.resting[i])
-			s.resting = append(s.resting[:i], s.resting[i+1:]...)
+			s.end(s.resting[s.IntN(len(s.resting))])
 		}
 	case 8:
 		s.line("(")
@@ -137,9 +135,9 @@ func (s *randomScript) step(depth int) {
 	}
 }
 
-// end ends a shell that rests, if it was started at all.
+// end ends a shell that rests, if it was started, and has not been ended yet.
 func (s *randomScript) end(n int) {
-	s.line("[ -e at%d ] && : >go%d && await 'have_ended $(cat pid%d)'", n, n, n)
+	s.line("[ -e at%d ] && rm at%d && : >go%d && await 'have_ended $(cat pid%d)'", n, n, n, n)
 }
 
 // TestRandomScripts compares what random scripts say with kernel locks and with the directory lock. FLOCK_SEED is the number of

@@ -43,8 +43,8 @@ type place struct{ pid, number int }
 
 func (o owner) place() place { return place{o.pid, o.number} }
 
-// isAt reports whether a record says that its open file is at p. It was there; if another open file is there now, that gets a
-// record only when this one has been followed to where its own is.
+// isAt reports whether a record says that its open file is at p. If another one is there by now, the record is to be followed to
+// where its own is before that other one gets a record.
 func (r record) isAt(p place) bool { return r.owner.mark != openfile.None && r.owner.place() == p }
 
 // judge judges all records of the snapshot s.

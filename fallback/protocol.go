@@ -319,7 +319,7 @@ func (c *call) join(token string, own []record, mark openfile.Mark) (done bool, 
 }
 
 // mark marks our open file, if the lock is one's. Its flags may be read, changed and written only by the one who has the
-// busy token: others can have the same open file.
+// busy token, since others can have the same open file, or by slip, where nobody else has it.
 func (c *call) mark(own []record) openfile.Mark {
 	if !c.lock.file.marked {
 		return openfile.None
