@@ -107,12 +107,12 @@ func (c *call) remove(rs ...record) error {
 // which each one has to stand for that to be so.
 func (c *call) attempt() (wait []record, err error) {
 	c.inDoubt = false
-	if done, err := c.slip(); done || err != nil {
-		return nil, err
-	}
 	for n := 0; ; n++ {
 		if n > 20 { // on a filesystem that shows old listings: at least do not spin
 			c.Sleep(time.Millisecond)
+		}
+		if done, err := c.slip(); done || err != nil {
+			return nil, err
 		}
 		s, err := c.look()
 		if err != nil {
@@ -126,6 +126,9 @@ func (c *call) attempt() (wait []record, err error) {
 		case t.word == free:
 			if wait := c.reached(s); wait != nil {
 				return wait, nil
+			}
+			if c.canSlip() { // it has become free since
+				continue
 			}
 		default:
 			js, isCurrent := c.judgeCurrent(s, []record{t}, 0)
@@ -203,11 +206,20 @@ func (c *call) isUntidy(s snapshot, mine record) bool {
 		switch {
 		case r.name != mine.name && r.isAt(mine.owner.place()):
 			return true
-		case r.name == mine.name && i+1 < len(s.holders) && c.Fate(s.holders[i+1].owner) == dead:
+		case r.name == mine.name && i+1 < len(s.holders) && c.isLeft(s.holders[i+1]):
 			return true
 		}
 	}
 	return false
+}
+
+// isLeft reports whether a process has ended and left its record: a short run may have removed it since it was listed.
+func (c *call) isLeft(r record) bool {
+	if c.Fate(r.owner) != dead {
+		return false
+	}
+	stands, err := c.Exists(r.name)
+	return stands || err != nil
 }
 
 // convert makes another lock of the exclusive one that is ours.
