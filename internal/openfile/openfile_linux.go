@@ -168,6 +168,9 @@ func (s Search) compare(dir string, number int) State {
 // sees neither: one look in four where a shell does nothing else. So where nothing is found while the table changes, In looks
 // again and again, and if it is to be careful, also where the process has run during the first look.
 func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
+	if pid == os.Getpid() && s.Mark != None {
+		return s.inSelf()
+	}
 	const most = 30
 	threads := []int{pid}
 	before, runs := "", false
@@ -207,6 +210,23 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 	}
 	slices.Sort(numbers)
 	return slices.Compact(numbers), true
+}
+
+// inSelf is In for this process, where a flag needs no file of /proc. Nobody moves descriptors here.
+func (s Search) inSelf() (numbers []int, visible bool) {
+	fd, err := unix.Open("/proc/self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, false
+	}
+	defer unix.Close(fd)
+	names, err := sys.Names(fd)
+	for _, name := range names {
+		if number, _ := strconv.Atoi(name); Has(number, s.Mark) && s.compare("/proc/self/", number) == Found {
+			numbers = append(numbers, number)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers, err == nil
 }
 
 // spin waits without giving up the processor, which would take much longer on a busy machine.
