@@ -37,7 +37,7 @@ var pollServerOnce = struct {
 // Environ returns the environment as the kernel laid it behind the arguments. syscall.Environ drops duplicates, the runtime
 // sets GOTRACEBACK where the effective user is not the caller, and package early adds entries for the runtime.
 var Environ = sync.OnceValue(func() (env []string) {
-	for at := int(argc) + 1 + early.Result().Added; ; at++ {
+	for at := int(argc + 1 + early.Result().Added); ; at++ {
 		entry := *(**byte)(unsafe.Add(unsafe.Pointer(argv), at*int(unsafe.Sizeof(argv))))
 		if entry == nil {
 			return trusted(env)

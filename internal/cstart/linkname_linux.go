@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/early"
 )
 
 // OutlastAlarm keeps a SIGALRM from ending the wait. The command gets the default action, as with the reference. The
@@ -44,4 +46,9 @@ func sighandler(sig uint32, info, context, gp unsafe.Pointer)
 //go:linkname forceGCPeriod runtime.forcegcperiod
 var forceGCPeriod int64
 
-func init() { forceGCPeriod = math.MaxInt64 }
+func init() {
+	forceGCPeriod = math.MaxInt64
+	if slack := early.Result().Slack; slack != 0 {
+		unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0)
+	}
+}

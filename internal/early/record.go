@@ -19,7 +19,8 @@ type Record struct {
 	Errno  Errno // of the call that failed; 0 at Locking: the call has not been made
 	Fd     int   // the lock file's, at Locking
 	Waited int64 // for how many nanoseconds, with --timeout
-	Added  int   // how many entries the Go runtime finds before those of the environment
+	Added  int32 // how many entries the Go runtime finds before those of the environment
+	Slack  int32 // timer slack that the first thread is to have again, in nanoseconds; 0: it has it
 }
 
 // result lies in memory that the Go runtime does not clear at its start.

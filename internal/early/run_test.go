@@ -40,7 +40,7 @@ func TestUseOneProcessor(t *testing.T) {
 			fmt.Sprint(read(slot(argv, argc+1))) != fmt.Sprint(environment) {
 			t.Errorf("%q %q: %d %q %q", c.arguments, c.environment, argc, read(argv), read(slot(argv, argc+1)))
 		}
-		if result.Added != len(environment)-len(c.environment) {
+		if int(result.Added) != len(environment)-len(c.environment) {
 			t.Errorf("%d entries added", result.Added)
 		}
 	}
