@@ -89,18 +89,18 @@ func (s *stateDir) age(name, token string) time.Duration {
 	return now.Sub(renewed)
 }
 
-// removeDead removes the dead among n waiters, chosen at random, because to judge all each time would be much work. Of those
-// that this machine can never judge it removes the ones that have not been renewed for long, unless they have their FIFO
-// open, as a waiter in another container has.
+// removeDead removes the dead among n waiters, chosen at random, because to judge all each time would be much work. Whoever has
+// its FIFO open lives. Of those that this machine can never judge it removes the ones that have not been renewed for long.
 func (l *line) removeDead(waiters []string, token string, n int) {
 	ws := slices.Clone(waiters)
 	for ; n > 0 && len(ws) > 0; n-- {
 		i := rand.N(len(ws))
-		o, _, ok := parseWaiter(ws[i])
-		fate := here().judge(o)
-		if ws[i] != l.name && (!ok || fate == dead ||
-			fate == unknown && !l.state.listens(ws[i]) && l.state.age(ws[i], token) >= abandoned) {
-			l.state.Remove(ws[i])
+		if name := ws[i]; name != l.name && !l.state.listens(name) {
+			o, _, ok := parseWaiter(name)
+			fate := here().judge(o)
+			if !ok || fate == dead || fate == unknown && l.state.age(name, token) >= abandoned {
+				l.state.Remove(name)
+			}
 		}
 		ws[i] = ws[len(ws)-1]
 		ws = ws[:len(ws)-1]

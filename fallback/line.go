@@ -63,24 +63,34 @@ func (l *line) leave() {
 	}
 }
 
-// before returns how many waiters of this machine are before us, and the one for the same mode that must leave the line so
-// that we are among the eldest, "" if we are.
-func (l *line) before(waiters []string) (ahead int, predecessor string) {
+// before returns the youngest waiters of this machine that are before us, as many as watch events, and the one for the same mode
+// that must leave the line so that we are among the eldest, "" if we are.
+func (l *line) before(waiters []string) (ahead []string, predecessor string) {
 	came, mode := arrivalOf(l.name), modeOfWaiter(l.name)
-	var names []string
+	var all, same []string
 	for _, name := range waiters {
 		if arrivalOf(name) < came && isOfThisMachine(name) {
-			ahead++
+			all = append(all, name)
 			if modeOfWaiter(name) == mode {
-				names = append(names, name)
+				same = append(same, name)
 			}
 		}
 	}
-	if len(names) < eldest {
+	younger := func(a, b string) bool { return arrivalOf(a) > arrivalOf(b) }
+	if ahead = first(all, eldest, younger); len(same) < eldest {
 		return ahead, ""
 	}
-	youngest := first(names, eldest, func(a, b string) bool { return arrivalOf(a) > arrivalOf(b) })
-	return ahead, youngest[eldest-1]
+	return ahead, first(same, eldest, younger)[eldest-1]
+}
+
+// turns returns how many of the waiters ahead still wait.
+func (l *line) turns(ahead []string) (n int) {
+	for _, name := range ahead {
+		if there, _ := l.state.Exists(name); there {
+			n++
+		}
+	}
+	return n
 }
 
 // first returns the n first of names, in order.
@@ -122,8 +132,11 @@ func parseWaiter(name string) (o owner, m Mode, ok bool) {
 	return o, 0, false
 }
 
-// wake wakes the two eldest waiters for each mode that are not stopped, ourselves apart.
-func (l *line) wake(waiters []string) {
+// wakes is how many waiters for each mode a release wakes.
+const wakes = 2
+
+// wake wakes the eldest waiters for each mode that are not stopped, ourselves apart, and returns how many it has woken.
+func (l *line) wake(waiters []string) (woken int) {
 	byMode := map[string][]string{}
 	for _, name := range waiters {
 		if name != l.name && isOfThisMachine(name) {
@@ -135,10 +148,12 @@ func (l *line) wake(waiters []string) {
 		awake := 0
 		for _, name := range first(names, 4*eldest, func(a, b string) bool { return arrivalOf(a) < arrivalOf(b) }) {
 			if l.state.ring(name) {
-				if awake++; awake == 2 {
+				if awake++; awake == wakes {
 					break
 				}
 			}
 		}
+		woken += awake
 	}
+	return woken
 }

@@ -22,6 +22,7 @@ type Lock struct {
 	file   openFile // whose lock it is, if it is not a process's
 	held   record   // what the last call that locked has made
 	nonces []string // of the records that may be there, see claims.go
+	queued []string // those who waited when the lock was taken
 
 	watcher events.Watcher // what waiting has left open
 }
@@ -145,7 +146,7 @@ func (l *Lock) acquire(ctx context.Context, r Request) error {
 		}
 		return locked
 	}
-	l.held = newRecord(wordOf(r.Mode), c.mine)
+	l.held, l.queued = newRecord(wordOf(r.Mode), c.mine), c.listed.waiters
 	l.disclaim(c.mine.nonce)
 	return nil
 }
@@ -168,6 +169,9 @@ func (l *Lock) begin(r Request, make bool) (*call, error) {
 	c.isLocal = r.Mode == Shared && state.dir.isLocal()
 	c.wake = func(anew bool) {
 		if anew { // a process that is not in the line yet looks after we have released
+			if c.line.wake(l.queued) >= wakes {
+				return // and nobody who came later is before them
+			}
 			names, err := state.List()
 			if err != nil {
 				return

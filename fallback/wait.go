@@ -78,7 +78,7 @@ func newWaiting(ctx context.Context, c *call) *waiting {
 type watched struct {
 	look    events.Look
 	longest time.Duration // how long a pause may be; 0: no events are to be had
-	turns   int           // waiters that go before us after an event
+	ahead   []string      // waiters that go before us after an event
 	isNew   bool          // what happened to it before must be looked at now
 }
 
@@ -125,7 +125,7 @@ func (w *waiting) await(e watched, blockers []record, passing bool) error {
 		}
 		if event == events.Changed || event == events.Ended {
 			// Those who came before us go first. Nothing is missed meanwhile, and often several events come at once.
-			w.sleep(time.Duration(e.turns) * turn)
+			w.sleep(time.Duration(w.line.turns(e.ahead)) * turn)
 		}
 		if event != events.Timeout || isLast {
 			return nil
@@ -221,7 +221,7 @@ func (w *waiting) watch(blockers []record) (e watched) {
 func (w *waiting) watchPredecessor(e *watched) bool {
 	for {
 		ahead, predecessor := w.line.before(w.listed.waiters)
-		e.turns = min(ahead, eldest)
+		e.ahead = ahead
 		if predecessor == "" {
 			return false
 		}
