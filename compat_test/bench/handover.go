@@ -7,30 +7,32 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 )
 
-// measureHandOver measures the time from one holder to the next, with 2 to 512
+// measureHandOver measures the time from one holder to the next, with 2 to 400
 // waiters.
 func measureHandOver(all []locker) {
-	fmt.Printf("\n| hand-over with waiters (median, µs) | 2 | 8 | 64 | 512 |\n|---|---:|---:|---:|---:|\n")
-	total := "\n| lock, run, unlock, with waiters (per second) | 2 | 8 | 64 | 512 |\n|---|---:|---:|---:|---:|\n"
+	fmt.Printf("\n| hand-over with waiters, µs: median, worst percent | 2 | 8 | 64 | 400 |\n|---|---:|---:|---:|---:|\n")
+	total := "\n| lock, run, unlock, with waiters (per second) | 2 | 8 | 64 | 400 |\n|---|---:|---:|---:|---:|\n"
 	for _, l := range all {
 		if !l.waits() {
 			continue
 		}
 		fmt.Printf("| %s ", l.name)
 		total += "| " + l.name + " "
-		for _, n := range []int{2, 8, 64, 512} {
+		for _, n := range []int{2, 8, 64, 400} {
 			var gaps []time.Duration
 			var sum time.Duration
-			for len(gaps) < 64 { // with few waiters, several times
+			for len(gaps) < 200 { // with few waiters, several times
 				g, all := drain(l, n)
 				gaps, sum = append(gaps, g...), sum+all
 			}
-			fmt.Printf("| %.0f ", micros(median(gaps)))
+			fmt.Printf("| %.0f, %.0f ", micros(median(gaps)), micros(worstPercent(gaps)))
 			total += fmt.Sprintf("| %.0f ", float64(len(gaps))/sum.Seconds())
 		}
 		fmt.Println("|")
@@ -131,16 +133,27 @@ func timeRelease(l locker, script string, killed bool) time.Duration {
 	return took
 }
 
-// measureFairness runs many processes that take the lock again and again, and
+// measureFairness runs processes that take the lock again and again, and
 // compares how long they wait.
 func measureFairness(all []locker) {
-	const n, long = 64, 6 * time.Second
-	fmt.Printf("\n| %d that come again and again | runs a second | wait, median, ms | longest, ms | longest / median |\n"+
-		"|---|---:|---:|---:|---:|\n", n)
+	measureLoops(all, 8)
+	measureLoops(all, 64)
+	measureLoops(all, 64, "-s")
+}
+
+func measureLoops(all []locker, n int, options ...string) {
+	const long = 6 * time.Second
+	title := strconv.Itoa(n) + " that come again and again"
+	if len(options) > 0 {
+		title += " (`" + strings.Join(options, " ") + "`)"
+	}
+	fmt.Printf("\n| %s | runs a second | wait, median, ms | longest, ms | longest / median |\n"+
+		"|---|---:|---:|---:|---:|\n", title)
 	for _, l := range all {
 		if !l.flock {
 			continue
 		}
+		words := append(slices.Insert(slices.Clone(l.run), 1, options...), "./true")
 		var waits []time.Duration
 		var mu sync.Mutex
 		var group sync.WaitGroup
@@ -149,7 +162,7 @@ func measureFairness(all []locker) {
 			group.Go(func() {
 				for time.Since(started) < long {
 					before := time.Now()
-					cmd := exec.Command(l.run[0], append(slices.Clone(l.run[1:]), "./true")...)
+					cmd := exec.Command(words[0], words[1:]...)
 					cmd.Env = l.environ()
 					check(cmd.Run())
 					mu.Lock()

@@ -104,6 +104,13 @@ func median(d []time.Duration) time.Duration {
 	return d[len(d)/2]
 }
 
+// worstPercent returns the shortest of the longest hundredth.
+func worstPercent(d []time.Duration) time.Duration {
+	d = slices.Clone(d)
+	slices.Sort(d)
+	return d[len(d)-1-len(d)/100]
+}
+
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 func ratio(x, base float64) string {
