@@ -4,6 +4,7 @@ package cstart
 
 import (
 	"math"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -51,4 +52,16 @@ func init() {
 	if slack := early.Result().Slack; slack != 0 {
 		unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0)
 	}
+	switch limit := early.FileLimit(); {
+	case limit == nil:
+	case limit.Cur+1 < limit.Max: // package syscall has raised it, as it would have done anyway
+		originalFileLimit.Store(limit)
+	default:
+		syscall.Setrlimit(unix.RLIMIT_NOFILE, limit)
+	}
 }
+
+// originalFileLimit is what a command gets, nil: the same as flock.
+//
+//go:linkname originalFileLimit syscall.origRlimitNofile
+var originalFileLimit atomic.Pointer[syscall.Rlimit]

@@ -22,6 +22,7 @@ func run(stack unsafe.Pointer) {
 	p.lockAndExecute()
 	p.useOneProcessor()
 	calmMonitor()
+	forbidFiles()
 }
 
 func (p *process) lockAndExecute() {
@@ -65,6 +66,18 @@ func calmMonitor() {
 		result.Slack = int32(slack)
 		call(syscall.SYS_PRCTL, setTimerSlack, longest, 0, 0)
 	}
+}
+
+// forbidFiles keeps the Go runtime from opening files at its start: it would read the list of mounts, which can be long, to find
+// out how many processors it may use, whatever GOMAXPROCS says. The limit is set back before main (package cstart).
+func forbidFiles() {
+	const files = 7 // RLIMIT_NOFILE
+	if _, errno := call(syscall.SYS_PRLIMIT64, 0, files, 0, address(unsafe.Pointer(&fileLimit))); errno != 0 {
+		return
+	}
+	none := syscall.Rlimit{Max: fileLimit.Max}
+	_, errno := call(syscall.SYS_PRLIMIT64, 0, files, address(unsafe.Pointer(&none)), 0)
+	filesForbidden = errno == 0
 }
 
 // giveUp records for main which step failed, and with which error.
