@@ -145,7 +145,10 @@ func (c *call) unlock() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return c.release()
 	}
-	c.wake(true)
+	// If those who waited when we took the lock can have it now, nobody who came later is before them.
+	if !l.held.isToken() || c.line.wake(l.queued) < wakes {
+		c.wake(true)
+	}
 	return err
 }
 

@@ -169,9 +169,6 @@ func (l *Lock) begin(r Request, make bool) (*call, error) {
 	c.isLocal = r.Mode == Shared && state.dir.isLocal()
 	c.wake = func(anew bool) {
 		if anew { // a process that is not in the line yet looks after we have released
-			if c.line.wake(l.queued) >= wakes {
-				return // and nobody who came later is before them
-			}
 			names, err := state.List()
 			if err != nil {
 				return
