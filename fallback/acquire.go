@@ -174,7 +174,7 @@ func (c *call) elsewhere(o owner) (p *place, isOpen bool) {
 	f := c.lock.file
 	certain := false
 	if c.Now().Sub(f.started) < sure {
-		if isOpen, certain = c.scanNew(f.heir, look); isOpen {
+		if isOpen, certain = c.scanNew(f.heir, true, look); isOpen {
 			return p, true
 		}
 	}

@@ -263,7 +263,7 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []plac
 	}
 	certain := false
 	if o := left[0].owner; len(left) == 1 && o.opened && c.Age(o) < sure {
-		_, certain = c.scanNew(o.pid, look)
+		_, certain = c.scanNew(o.pid, true, look)
 	}
 	if !certain {
 		_, certain = c.scan(look)
@@ -313,7 +313,7 @@ const (
 //
 // A descriptor can be handed on from child to child while the scan passes: the child has an id that the scan has passed,
 // and the parent ends. So the scan also looks into all processes that have been made meanwhile, until there is no new one;
-// and it does all of that twice. A descriptor that is in flight in a socket is not found.
+// and it does all of that twice, the second time with care. A descriptor that is in flight in a socket is not found.
 func (c *call) scan(look func(pid int, careful bool) (done bool)) (done, certain bool) {
 	for _, careful := range []bool{false, true} {
 		last, err := c.Last()
@@ -327,7 +327,7 @@ func (c *call) scan(look func(pid int, careful bool) (done bool)) (done, certain
 		if slices.ContainsFunc(pids, func(pid int) bool { return look(pid, careful) }) {
 			return true, true
 		}
-		if done, ok := c.scanNew(last, look); done || !ok {
+		if done, ok := c.scanNew(last, careful, look); done || !ok {
 			return done, ok
 		}
 	}
@@ -336,7 +336,7 @@ func (c *call) scan(look func(pid int, careful bool) (done bool)) (done, certain
 
 // scanNew looks into each process that was made after the one with the id last, until there is no new one or look reports
 // that it is done. certain is false if too many were made.
-func (c *call) scanNew(last int, look func(pid int, careful bool) (done bool)) (done, certain bool) {
+func (c *call) scanNew(last int, careful bool, look func(pid int, careful bool) (done bool)) (done, certain bool) {
 	for range maxRounds {
 		now, err := c.Last()
 		if err != nil || now < last || now-last > maxNew { // or the ids have begun again
@@ -347,7 +347,7 @@ func (c *call) scanNew(last int, look func(pid int, careful bool) (done bool)) (
 		}
 		for last < now {
 			last++
-			if c.IsProcess(last) && look(last, true) {
+			if c.IsProcess(last) && look(last, careful) {
 				return true, true
 			}
 		}

@@ -397,8 +397,8 @@ taskset -c 0 flock f sh -c 'taskset -cp $$' | sed 's/.*: //'
 # needs: proc
 cat /proc/self/timerslack_ns
 flock f cat /proc/self/timerslack_ns
-sh -c 'echo 70000 >/proc/$$/timerslack_ns; exec flock f cat /proc/self/timerslack_ns'
-sh -c 'echo 70000 >/proc/$$/timerslack_ns; exec flock -F f cat /proc/self/timerslack_ns'
+sh -c '{ echo 70000 >/proc/$$/timerslack_ns; } 2>/dev/null; exec flock f cat /proc/self/timerslack_ns'
+sh -c '{ echo 70000 >/proc/$$/timerslack_ns; } 2>/dev/null; exec flock -F f cat /proc/self/timerslack_ns'
 
 ### oom-score-kept
 # needs: proc

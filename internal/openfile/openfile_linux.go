@@ -171,7 +171,7 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 	if pid == os.Getpid() && s.Mark != None {
 		return s.inSelf()
 	}
-	const most = 30
+	const most = 12
 	threads := []int{pid}
 	before, runs := "", false
 	if careful {
