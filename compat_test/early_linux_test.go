@@ -258,3 +258,22 @@ func TestEarlyGivesUp(t *testing.T) {
 		})
 	}
 }
+
+// TestRuntimeStart asserts that the Go runtime opens no file at its start and sets its monitor's timer slack, and that
+// both are set back before main.
+func TestRuntimeStart(t *testing.T) {
+	needEarlyRun(t)
+	if !succeeds("strace", "-f", "-o", "/dev/null", "true") {
+		t.Skip("needs strace, and the permission to trace")
+	}
+	calls := runScript(t, `strace -qq -e trace=openat,prctl,prlimit64 -e signal=none -o calls flock --version >version; cat calls`)
+	for _, want := range []string{`PR_SET_TIMERSLACK, 10000000`, `PR_SET_TIMERSLACK, [1-9]\d{0,6}\)`,
+		`RLIMIT_NOFILE, \{rlim_cur=0, `, `RLIMIT_NOFILE, \{rlim_cur=[1-9]`} {
+		if !regexp.MustCompile(want).MatchString(calls) {
+			t.Errorf("no %s in\n%s", want, calls)
+		}
+	}
+	if opened := regexp.MustCompile(`(?m)^openat.* = \d+$`).FindString(calls); opened != "" {
+		t.Errorf("it opened a file: %s", opened)
+	}
+}

@@ -32,7 +32,7 @@ func measureHandOver(all []locker) {
 				g, all := drain(l, n)
 				gaps, sum = append(gaps, g...), sum+all
 			}
-			fmt.Printf("| %.0f, %.0f ", micros(median(gaps)), micros(worstPercent(gaps)))
+			fmt.Printf("| %.0f, %.0f ", micros(median(gaps)), micros(percentile(gaps, 99)))
 			total += fmt.Sprintf("| %.0f ", float64(len(gaps))/sum.Seconds())
 		}
 		fmt.Println("|")

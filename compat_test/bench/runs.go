@@ -98,17 +98,13 @@ func timeRun(words, env []string, file *os.File) time.Duration {
 	return took
 }
 
-func median(d []time.Duration) time.Duration {
-	d = slices.Clone(d)
-	slices.Sort(d)
-	return d[len(d)/2]
-}
+func median(d []time.Duration) time.Duration { return percentile(d, 50) }
 
-// worstPercent returns the shortest of the longest hundredth.
-func worstPercent(d []time.Duration) time.Duration {
+// percentile returns the shortest duration that is longer than p percent of them.
+func percentile(d []time.Duration, p int) time.Duration {
 	d = slices.Clone(d)
 	slices.Sort(d)
-	return d[len(d)-1-len(d)/100]
+	return d[len(d)*p/100]
 }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

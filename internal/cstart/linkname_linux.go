@@ -47,6 +47,7 @@ func sighandler(sig uint32, info, context, gp unsafe.Pointer)
 //go:linkname forceGCPeriod runtime.forcegcperiod
 var forceGCPeriod int64
 
+// What package early has changed for the start of the runtime is set back here, before main.
 func init() {
 	forceGCPeriod = math.MaxInt64
 	if slack := early.Result().Slack; slack != 0 {

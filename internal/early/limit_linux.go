@@ -2,15 +2,12 @@ package early
 
 import "syscall"
 
-// The limit of open files as the process got it, if filesForbidden.
-var (
-	fileLimit      syscall.Rlimit
-	filesForbidden bool
-)
+// fileLimit is the limit of open files as the process got it. It is 0 if forbidFiles has not changed it.
+var fileLimit syscall.Rlimit
 
 // FileLimit returns the limit of open files that the process is to have again, or nil.
 func FileLimit() *syscall.Rlimit {
-	if !filesForbidden {
+	if fileLimit.Max == 0 {
 		return nil
 	}
 	return &fileLimit

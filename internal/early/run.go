@@ -72,12 +72,14 @@ func calmMonitor() {
 // out how many processors it may use, whatever GOMAXPROCS says. The limit is set back before main (package cstart).
 func forbidFiles() {
 	const files = 7 // RLIMIT_NOFILE
-	if _, errno := call(syscall.SYS_PRLIMIT64, 0, files, 0, address(unsafe.Pointer(&fileLimit))); errno != 0 {
+	var limit syscall.Rlimit
+	if _, errno := call(syscall.SYS_PRLIMIT64, 0, files, 0, address(unsafe.Pointer(&limit))); errno != 0 {
 		return
 	}
-	none := syscall.Rlimit{Max: fileLimit.Max}
-	_, errno := call(syscall.SYS_PRLIMIT64, 0, files, address(unsafe.Pointer(&none)), 0)
-	filesForbidden = errno == 0
+	none := syscall.Rlimit{Max: limit.Max}
+	if _, errno := call(syscall.SYS_PRLIMIT64, 0, files, address(unsafe.Pointer(&none)), 0); errno == 0 {
+		fileLimit = limit
+	}
 }
 
 // giveUp records for main which step failed, and with which error.
