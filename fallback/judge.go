@@ -38,6 +38,16 @@ type judged struct {
 	isGuess bool
 }
 
+// guesses returns the records of js that are held by a guess.
+func guesses(js []judged) (rs []record) {
+	for _, j := range js {
+		if j.isGuess {
+			rs = append(rs, j.record)
+		}
+	}
+	return rs
+}
+
 // A place is a descriptor of a process.
 type place struct{ pid, number int }
 
@@ -313,7 +323,8 @@ const (
 //
 // A descriptor can be handed on from child to child while the scan passes: the child has an id that the scan has passed,
 // and the parent ends. So the scan also looks into all processes that have been made meanwhile, until there is no new one;
-// and it does all of that twice, the second time with care (careful is for look). A descriptor that is in flight in a socket is not found.
+// and it does all of that twice, the second time with care (careful is for look). A descriptor that is in flight in a
+// socket is not found.
 func (c *call) scan(look func(pid int, careful bool) (done bool)) (done, certain bool) {
 	for _, careful := range []bool{false, true} {
 		last, err := c.Last()

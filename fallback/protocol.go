@@ -281,12 +281,16 @@ func (c *call) enter(s snapshot) (done bool, wait []record, err error) {
 	if len(wait) >= limit {
 		// As with flock(2), an upgrade that has to wait loses what it had: two that kept it would wait for each
 		// other for ever.
-		c.unmark(own)
+		had := own
+		if len(own) == 0 && c.mayHave() {
+			had = guesses(others) // one of them may be ours, and nothing tells which
+		}
+		c.unmark(had)
 		if err := c.remove(own...); err != nil {
 			return false, nil, err
 		}
 		_, err := c.move(c.busy, free)
-		c.wake(len(own) > 0)
+		c.wake(len(had) > 0)
 		return false, wait[:limit], err
 	}
 	mark := c.mark(own)

@@ -36,6 +36,19 @@ each_shell 'exec 9>lock; flock 9; ( while kill -0 $$ 2>/dev/null; do sleep .01; 
 ### child-upgrades
 each_shell 'exec 9>lock; flock -s 9; ( flock -x 9; work ) & exit' busy_until_go
 
+### two-children-upgrade
+
+# Their parents, who had the shared locks, have ended.
+cat >upgrade <<'END'
+exec 9>lock; flock -s 9
+( while kill -0 $$ 2>/dev/null; do sleep .01; done
+: >ready$1; until [ -e ready1 ] && [ -e ready2 ]; do sleep .01; done
+flock -w 20 9; echo $?; echo >>in ) &
+END
+each_shell : '
+for i in 1 2; do $name ../upgrade $i; done
+await "[ \$(cat in 2>/dev/null | wc -l) = 2 ]"; flock -n lock echo in'
+
 ### child-downgrades
 each_shell 'exec 9>lock; flock 9; ( flock -s 9; work ) & exit' '
 await "[ -e has ]"; flock -s -n lock echo a reader
