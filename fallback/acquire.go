@@ -158,11 +158,14 @@ const sure = 500 * time.Millisecond
 // elsewhere looks for our open file, the one that answers for the owner o, in our descendants. isOpen is true if somebody has
 // it or may have it, and p is where it was found.
 func (c *call) elsewhere(o owner) (p *place, isOpen bool) {
+	f := &c.lock.file
+	search := c.searchFor(o)
+	search.Ours = &f.fd
 	look := func(pid int, careful bool) bool {
 		if !c.MayDescend(pid) {
 			return false
 		}
-		numbers, _ := c.In(c.searchFor(o), pid, careful)
+		numbers, _ := c.In(search, pid, careful)
 		for _, n := range numbers {
 			if same, known := c.IsOurs(place{pid, n}, o.mark); same || !known {
 				p = &place{pid, n}
@@ -171,7 +174,6 @@ func (c *call) elsewhere(o owner) (p *place, isOpen bool) {
 		}
 		return false
 	}
-	f := c.lock.file
 	certain := false
 	if c.Now().Sub(f.started) < sure {
 		if isOpen, certain = c.scanNew(f.heir, true, look); isOpen {

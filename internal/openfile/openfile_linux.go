@@ -180,7 +180,7 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 	for tries := 0; tries < most; tries++ {
 		all, changed := 0, false
 		for _, thread := range threads {
-			found, n, moved, err := s.pass(procDir(thread))
+			found, n, moved, err := s.pass(thread)
 			switch {
 			case err == unix.ENOENT || err == unix.ESRCH:
 				return nil, isVisible(pid)
@@ -235,9 +235,10 @@ func spin(d time.Duration) {
 	}
 }
 
-// pass looks through the table of descriptors in a directory of /proc once. It returns the descriptors that are to be found,
-// how many there are in all, and whether the table has changed meanwhile.
-func (s Search) pass(dir string) (numbers []int, all int, changed bool, err error) {
+// pass looks through the table of descriptors of a thread once. It returns the descriptors that are to be found, how many there
+// are in all, and whether the table has changed meanwhile.
+func (s Search) pass(thread int) (numbers []int, all int, changed bool, err error) {
+	dir := procDir(thread)
 	fd, err := unix.Open(dir+"fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, 0, false, err
@@ -245,6 +246,17 @@ func (s Search) pass(dir string) (numbers []int, all int, changed bool, err erro
 	defer unix.Close(fd)
 	names, err := sys.Names(fd)
 	for _, name := range names {
+		number, _ := strconv.Atoi(name)
+		if s.Ours != nil { // mostly one call tells
+			order, errno := kcmp(thread, number, os.Getpid(), *s.Ours)
+			changed = changed || errno == unix.EBADF
+			if errno == 0 && order == 0 {
+				numbers = append(numbers, number)
+			}
+			if errno == 0 || errno == unix.EBADF {
+				continue
+			}
+		}
 		// Sockets, pipes and the like have no path. To read the link is faster than to read the flags.
 		var link [64]byte
 		n, err := unix.Readlinkat(fd, name, link[:])
@@ -254,7 +266,6 @@ func (s Search) pass(dir string) (numbers []int, all int, changed bool, err erro
 		if err == nil && (link[0] != '/' || string(link[:n]) == "/dev/null") {
 			continue
 		}
-		number, _ := strconv.Atoi(name)
 		if s.at(dir, number) == Found {
 			numbers = append(numbers, number)
 		} else if _, err = unix.Readlinkat(fd, name, link[:]); err != nil {
