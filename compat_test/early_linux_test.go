@@ -195,9 +195,7 @@ func TestEarlyAndOrdinary(t *testing.T) {
 	t.Parallel()
 	skipInCheck(t)
 	needEarlyRun(t)
-	if !succeeds("strace", "-f", "-o", "/dev/null", "true") {
-		t.Skip("needs strace, and the permission to trace")
-	}
+	needStrace(t)
 	for _, form := range []string{
 		"f sh -c 'exit 3'", "-s f true", "-n f true", "-w 5 f true", "-F f true", "-u f true", "d true", "9", "-s 9", "-u 9", "-w 5 9",
 		"8", "--fd 9 true", "-n -E 7 --fd 8 true",
@@ -263,9 +261,7 @@ func TestEarlyGivesUp(t *testing.T) {
 // both are set back before main.
 func TestRuntimeStart(t *testing.T) {
 	needEarlyRun(t)
-	if !succeeds("strace", "-f", "-o", "/dev/null", "true") {
-		t.Skip("needs strace, and the permission to trace")
-	}
+	needStrace(t)
 	calls := runScript(t, `strace -qq -e trace=openat,prctl,prlimit64 -e signal=none -o calls flock --version >version; cat calls`)
 	for _, want := range []string{`PR_SET_TIMERSLACK, 10000000`, `PR_SET_TIMERSLACK, [1-9]\d{0,6}\)`,
 		`RLIMIT_NOFILE, \{rlim_cur=0, `, `RLIMIT_NOFILE, \{rlim_cur=[1-9]`} {

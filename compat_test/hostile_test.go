@@ -32,9 +32,7 @@ func TestKilledAtEverySystemCall(t *testing.T) {
 	t.Parallel()
 	skipInCheck(t)
 	needDirectoryLock(t)
-	if !succeeds("strace", "-f", "-o", "/dev/null", "true") {
-		t.Skip("needs strace, and the permission to trace")
-	}
+	needStrace(t)
 	for _, form := range []struct{ name, script string }{
 		{"command", `$TRACE flock f true`},
 		{"shared", `$TRACE flock -s f true`},

@@ -68,6 +68,13 @@ func succeeds(name string, args ...string) bool {
 	return exec.Command(name, args...).Run() == nil
 }
 
+func needStrace(t *testing.T) {
+	t.Helper()
+	if !succeeds("strace", "-f", "-o", "/dev/null", "true") {
+		t.Skip("needs strace, and the permission to trace")
+	}
+}
+
 // skipInCheck skips a test in make check, because it takes long or finds little that the other tests do not find.
 func skipInCheck(t *testing.T) {
 	t.Helper()
