@@ -8,8 +8,11 @@ import (
 )
 
 const (
-	// stuck is how long a busy token must stay the same to be a conflict, and how long a record must be in doubt.
+	// stuck is how long a busy token must stay the same to be a conflict.
 	stuck = time.Second
+	// doubtful is how long a record must be in doubt to be a conflict. A search that has to follow hundreds of new processes a
+	// second on a busy machine takes some seconds.
+	doubtful = 15 * time.Second
 	// shortestPause is how long to wait for somebody who is taking or releasing the lock.
 	shortestPause = time.Millisecond
 )
@@ -43,7 +46,11 @@ func (c *call) acquire(p pauser) (blockers []record, err error) {
 		if blockers[0].name != name {
 			name, since = blockers[0].name, now
 		}
-		passing := (blockers[0].word == busy || c.inDoubt) && now.Sub(since) < stuck
+		limit := stuck
+		if c.inDoubt {
+			limit = doubtful
+		}
+		passing := (blockers[0].word == busy || c.inDoubt) && now.Sub(since) < limit
 		isOver := !c.Deadline.IsZero() && !now.Before(c.Deadline)
 		if isOver && blockers[0].word == wait && !c.noYield {
 			c.noYield = true
