@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
@@ -40,6 +41,8 @@ var (
 		"COMMAND_TIMEOUT":    "the option -w limits the wait",
 		"DISCOVERY_SRV":      "name the members in ETCDCTL_ENDPOINTS",
 		"DISCOVERY_SRV_NAME": "name the members in ETCDCTL_ENDPOINTS",
+		"WATCH_KEY":          "it is for etcdctl watch",
+		"WATCH_RANGE_END":    "it is for etcdctl watch",
 	}
 )
 
@@ -203,9 +206,11 @@ func endpointError(endpoint string) string {
 	return "an address is a host, a colon and the number of a port, such as etcd1:2379"
 }
 
-// readPassword reads a file that nobody else may read. A line end is not part of the password.
+// readPassword reads a file that nobody else may read. A line end is not part of the password. A FIFO that nobody writes to is
+// empty.
 func readPassword(name string) (string, error) {
-	f, err := os.Open(name)
+	const longest = 4096
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", err
 	}
@@ -214,10 +219,16 @@ func readPassword(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != 0 && int(owner) != os.Geteuid() {
+		return "", &cli.UsageError{Text: "it is another user's"}
+	}
 	if info.Mode()&0o077 != 0 {
 		return "", &cli.UsageError{Text: "others may use the file: chmod 600 it"}
 	}
-	text, err := io.ReadAll(io.LimitReader(f, 4096))
+	text, err := io.ReadAll(io.LimitReader(f, longest+1))
+	if len(text) > longest {
+		return "", &cli.UsageError{Text: "it is longer than 4096 bytes"}
+	}
 	if password := strings.TrimRight(string(text), "\r\n"); password != "" || err != nil {
 		return password, err
 	}

@@ -3,11 +3,14 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func read(t *testing.T, env map[string]string) (config, string) {
@@ -63,13 +66,21 @@ func TestConfigTLS(t *testing.T) {
 }
 
 func TestPasswordFile(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, failure := read(t, map[string]string{"ETCDCTL_USER": "me", "FLOCK_ETCD_PASSWORD_FILE": fifo}); !strings.Contains(failure, "empty") {
+		t.Errorf("a FIFO without a writer: %q", failure)
+	}
 	file := filepath.Join(t.TempDir(), "password")
 	env := map[string]string{"ETCDCTL_USER": "me", "FLOCK_ETCD_PASSWORD_FILE": file}
 	for _, c := range []struct {
 		text     string
 		mode     os.FileMode
 		password string // empty: it is refused
-	}{{"a:b c\n", 0o600, "a:b c"}, {"secret", 0o400, "secret"}, {"secret\n", 0o640, ""}, {"secret\n", 0o604, ""}, {"\n", 0o600, ""}} {
+	}{{"a:b c\n", 0o600, "a:b c"}, {"secret", 0o400, "secret"}, {"secret\n", 0o640, ""}, {"secret\n", 0o604, ""}, {"\n", 0o600, ""},
+		{strings.Repeat("x", 4097), 0o600, ""}} {
 		os.Remove(file)
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
@@ -81,6 +92,15 @@ func TestPasswordFile(t *testing.T) {
 		if (failure == "") != (c.password != "") || failure == "" && got.password != c.password || strings.Contains(failure, "secret") {
 			t.Errorf("%q with mode %o: %q, %q", c.text, c.mode, got.password, failure)
 		}
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file to another user")
+	}
+	if err := errors.Join(os.WriteFile(file, []byte("secret"), 0o600), os.Chown(file, 65534, 65534)); err != nil {
+		t.Fatal(err)
+	}
+	if _, failure := read(t, env); !strings.Contains(failure, "another user's") {
+		t.Errorf("another user's file: %q", failure)
 	}
 }
 
