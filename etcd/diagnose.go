@@ -30,7 +30,11 @@ func diagnose(ctx context.Context, endpoint string, c *tls.Config, err error) er
 		return err
 	case strings.Contains(text, "failed to verify certificate: "):
 		_, why, _ := strings.Cut(strings.TrimSuffix(text, `"`), "failed to verify certificate: ")
-		return &cli.UsageError{Text: "its certificate is refused: " + sys.Printable(why) + ": ETCDCTL_CACERT names that of its authority"}
+		refusal := "its certificate is refused: " + sys.Printable(why)
+		if strings.Contains(why, "unknown authority") {
+			refusal += ": ETCDCTL_CACERT names that of its authority"
+		}
+		return &cli.UsageError{Text: refusal}
 	}
 	usesTLS := scheme == "https" || scheme == "" && c != nil
 	switch speaksTLS, refusal := tryTLS(ctx, address, c); {
