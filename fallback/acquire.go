@@ -46,11 +46,7 @@ func (c *call) acquire(p pauser) (blockers []record, err error) {
 		if blockers[0].name != name {
 			name, since = blockers[0].name, now
 		}
-		limit := stuck
-		if c.inDoubt {
-			limit = doubtful
-		}
-		passing := (blockers[0].word == busy || c.inDoubt) && now.Sub(since) < limit
+		passing := (blockers[0].word == busy || c.inDoubt) && now.Sub(since) < c.patience()
 		isOver := !c.Deadline.IsZero() && !now.Before(c.Deadline)
 		if isOver && blockers[0].word == wait && !c.noYield {
 			c.noYield = true
@@ -64,6 +60,14 @@ func (c *call) acquire(p pauser) (blockers []record, err error) {
 		}
 		c.renewBusy() // whoever sees the same busy token for a second takes it for stuck
 	}
+}
+
+// patience is how long what keeps us out counts as passing.
+func (c *call) patience() time.Duration {
+	if c.inDoubt {
+		return doubtful
+	}
+	return stuck
 }
 
 // giveUp removes our records where a busy token that is stuck keeps us out: an upgrade that fails loses what there was.

@@ -409,3 +409,15 @@ func TestRefusedUpgradeBesideABusyToken(t *testing.T) {
 	must(os.Rename(filepath.Join(dir, busyName), filepath.Join(dir, free)))
 	must(newLock(dir).TryLock())
 }
+
+// TestDoubtDoesNotSpin asserts that a waiter pauses while a search is not certain, however long that has lasted.
+func TestDoubtDoesNotSpin(t *testing.T) {
+	now := time.Now()
+	for _, lasted := range []time.Duration{0, 2 * stuck, doubtful - stuck} {
+		w := &waiting{call: &call{system: thisSystem{fd: -1}, inDoubt: true}, ctx: context.Background(), started: now.Add(-doubtful),
+			since: now.Add(-lasted)}
+		if d, _ := w.next(watched{longest: fullLook}, now, now, true, false); d != doubtPause {
+			t.Errorf("after %v in doubt it looks again after %v", lasted, d)
+		}
+	}
+}

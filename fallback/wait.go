@@ -169,7 +169,7 @@ func (w *waiting) next(e watched, began, now time.Time, passing, isHeld bool) (d
 	if !w.told && (isHeld || passing) {
 		tell := w.started.Add(waitingAfter)
 		if passing && tell.Before(now) {
-			tell = w.since.Add(stuck)
+			tell = w.since.Add(w.patience())
 		}
 		shorten(tell.Sub(now), passing)
 	}
