@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -355,33 +356,52 @@ func TestMissingFile(t *testing.T) {
 
 // TestNoPlaceForTheState: where no directory can be made, or it is gone each time, there is an error and no endless loop.
 func TestNoPlaceForTheState(t *testing.T) {
-	dir, err := StateDir("/proc/version", "")
-	must(err)
-	if err := newLock(dir).TryLock(); err == nil {
-		t.Error("locked in /proc")
-	}
-	removed := filepath.Join(t.TempDir(), "d")
-	must(os.Mkdir(removed, 0o777))
-	file := filepath.Join(removed, "f")
-	stop := make(chan bool)
-	done := make(chan bool)
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				os.RemoveAll(stagingName(filepath.Join(removed, ".f.flock")))
-			}
+	file := filepath.Join(t.TempDir(), "f")
+	for _, c := range []struct{ file, stateIn string }{{"/proc/version", ""}, {file, "/proc"}, {file, filepath.Join(t.TempDir(), "none")}} {
+		dir, err := StateDir(c.file, c.stateIn)
+		if err == nil {
+			err = newLock(dir).Lock(until(time.Now().Add(10 * time.Second)))
 		}
-	}()
-	l, err := Open(file)
-	must(err)
-	err = l.Lock(until(time.Now().Add(10 * time.Second)))
-	t.Log("with the staging directory removed all the time:", err)
-	close(stop)
-	<-done
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q: %v", c, err)
+		}
+	}
+}
+
+// TestPlaceRemovedMeanwhile removes what is made for the state as fast as it can.
+func TestPlaceRemovedMeanwhile(t *testing.T) {
+	for _, around := range []bool{false, true} {
+		t.Run(map[bool]string{false: "the staging directory", true: "the directory around it"}[around], func(t *testing.T) {
+			place := filepath.Join(t.TempDir(), "d")
+			state := filepath.Join(place, ".f.flock")
+			victim := stagingName(state)
+			if around {
+				victim = place
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			var group sync.WaitGroup
+			group.Go(func() {
+				for ctx.Err() == nil {
+					os.RemoveAll(victim)
+				}
+			})
+			failures := 0
+			for range 50 {
+				os.MkdirAll(place, 0o777) // which fails if it is removed meanwhile
+				err := newLock(state).Lock(until(time.Now().Add(10 * time.Second)))
+				if err != nil {
+					failures++
+				}
+				if err != nil && !isGone(err) && !strings.Contains(err.Error(), "token is missing") {
+					t.Error(err)
+				}
+				os.RemoveAll(state)
+			}
+			cancel()
+			group.Wait()
+			t.Logf("%d of 50 attempts failed", failures)
+		})
+	}
 }
 
 func TestStateDirectoryRemovedMeanwhile(t *testing.T) {
@@ -418,6 +438,63 @@ func TestDoubtDoesNotSpin(t *testing.T) {
 			since: now.Add(-lasted)}
 		if d, _ := w.next(watched{longest: fullLook}, now, now, true, false); d != doubtPause {
 			t.Errorf("after %v in doubt it looks again after %v", lasted, d)
+		}
+	}
+}
+
+// A passage is a pauser between whose pauses time passes and the token goes from hand to hand.
+type passage struct {
+	thisSystem
+	now    time.Time
+	pass   func()
+	passed []bool // whether what kept us out was said to be passing
+}
+
+func (p *passage) Now() time.Time { return p.now }
+func (p *passage) done()          {}
+
+func (p *passage) pause(_ []record, passing bool) error {
+	p.passed = append(p.passed, passing)
+	p.now = p.now.Add(stuck * 6 / 10)
+	p.pass()
+	return nil
+}
+
+// TestPassing asserts that those who take and release the lock one after the other are never taken for one that does so for a
+// second and is named to the user; and that such a one is.
+func TestPassing(t *testing.T) {
+	const pauses = 8
+	for each, want := range map[int][]bool{ // how many pauses one has the token
+		1:      slices.Repeat([]bool{true}, pauses),
+		2:      slices.Repeat([]bool{true}, pauses),
+		pauses: {true, true, false, false, false, false, false, false},
+	} {
+		dir := lockFile(t)
+		settled(t, dir)
+		l := newLock(dir)
+		c, err := l.begin(Request{Mode: Exclusive}, false)
+		must(err)
+		defer c.state.close()
+		token := free
+		give := func(name string) {
+			must(os.Rename(filepath.Join(dir, token), filepath.Join(dir, name)))
+			token = name
+		}
+		p := &passage{thisSystem: thisSystem{fd: -1}, now: time.Now()}
+		p.pass = func() {
+			switch n := len(p.passed); {
+			case n == pauses:
+				give(free)
+			case n%each == 0:
+				give(newRecord(busy, me().renewed()).name)
+			}
+		}
+		c.system = p
+		give(newRecord(busy, me().renewed()).name)
+		blockers, err := c.acquire(p)
+		must(err)
+		if blockers != nil || !slices.Equal(p.passed, want) {
+			t.Errorf("%d: %v, %v", each, blockers, p.passed)
 		}
 	}
 }
