@@ -29,9 +29,7 @@ type stickyDir struct {
 // newStickyDir sets fs.protected_regular and fs.protected_fifos until the test is over.
 func newStickyDir(t *testing.T) stickyDir {
 	needOurs(t)
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to make files that belong to somebody else")
-	}
+	d := makeStickyDir(t)
 	for _, name := range []string{"regular", "fifos"} {
 		path := "/proc/sys/fs/protected_" + name
 		old, err := os.ReadFile(path)
@@ -46,6 +44,14 @@ func newStickyDir(t *testing.T) stickyDir {
 				t.Error(err)
 			}
 		})
+	}
+	return d
+}
+
+// makeStickyDir makes the directory, for several users.
+func makeStickyDir(t *testing.T) stickyDir {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to be several users")
 	}
 	top, err := os.MkdirTemp(workDir, "sticky-")
 	d := stickyDir{t, filepath.Join(top, "d")}
