@@ -35,18 +35,16 @@ func (c *call) acquire(p pauser) (blockers []record, err error) {
 			return nil, err
 		}
 	}
-	var since time.Time // when the record that keeps us out was seen first
-	name := ""
 	for {
 		blockers, err = c.attempt()
 		if err != nil || blockers == nil {
 			return nil, err
 		}
 		now := c.Now()
-		if blockers[0].name != name {
-			name, since = blockers[0].name, now
+		if blockers[0].name != c.blocker {
+			c.blocker, c.since = blockers[0].name, now
 		}
-		passing := (blockers[0].word == busy || c.inDoubt) && now.Sub(since) < c.patience()
+		passing := (blockers[0].word == busy || c.inDoubt) && now.Sub(c.since) < c.patience()
 		isOver := !c.Deadline.IsZero() && !now.Before(c.Deadline)
 		if isOver && blockers[0].word == wait && !c.noYield {
 			c.noYield = true

@@ -434,8 +434,8 @@ func TestRefusedUpgradeBesideABusyToken(t *testing.T) {
 func TestDoubtDoesNotSpin(t *testing.T) {
 	now := time.Now()
 	for _, lasted := range []time.Duration{0, 2 * stuck, doubtful - stuck} {
-		w := &waiting{call: &call{system: thisSystem{fd: -1}, inDoubt: true}, ctx: context.Background(), started: now.Add(-doubtful),
-			since: now.Add(-lasted)}
+		c := &call{system: thisSystem{fd: -1}, inDoubt: true, since: now.Add(-lasted)}
+		w := &waiting{call: c, ctx: context.Background(), started: now.Add(-doubtful)}
 		if d, _ := w.next(watched{longest: fullLook}, now, now, true, false); d != doubtPause {
 			t.Errorf("after %v in doubt it looks again after %v", lasted, d)
 		}

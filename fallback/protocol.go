@@ -33,6 +33,9 @@ type call struct {
 	elders   []string
 	yielding time.Time
 	noYield  bool
+	// The record that keeps us out, and since when.
+	blocker string
+	since   time.Time
 	// inDoubt says that something could not be seen, and a record counted as held because of that.
 	inDoubt bool
 	isLocal bool // whether the directory is on this machine, so that a listing is surely current

@@ -63,8 +63,6 @@ type waiting struct {
 
 	busyPauses int
 	retries    int    // attempts without a pause because there was something new to watch
-	blocker    string // that keeps us out
-	since      time.Time
 	pauseTime  time.Duration // where there are no events
 	exhausted  bool          // there are no descriptors for events
 }
@@ -83,9 +81,6 @@ type watched struct {
 }
 
 func (w *waiting) pause(blockers []record, passing bool) error {
-	if blockers[0].name != w.blocker {
-		w.blocker, w.since = blockers[0].name, w.Now()
-	}
 	if passing && w.busyPauses < busyPauses {
 		w.busyPauses++
 		w.sleep(time.Duration(w.busyPauses) * shortestPause)

@@ -32,6 +32,8 @@ var checks = []row{
 	{"shared", "shared locks of both clients go together, and exclude an exclusive one", all, each(shared), false},
 	{"limits", "`-w` and `-E`", all, each(limits), false},
 	{"waiter", "a waiter on the other client gets the lock", all, each(waiter), false},
+	{"old-news", "so does one on a client that keeps attributes for ten minutes (`nocto,actimeo=600`)", []string{directory}, each(oldNews), false},
+	{"clock", "so does one while the clocks of all are set an hour back and forth", []string{directory}, each(clocks), false},
 	{"descriptor", "a lock by number, `-u`, and the end of the script", all, each(descriptor), false},
 	{"no-fork", "`-F`", all, each(noFork), false},
 	{"kill", "`kill -9` of flock leaves the lock, of its command frees it", all, each(kill), false},
@@ -136,11 +138,53 @@ func limits(s *scene) {
 	}
 }
 
-func waiter(s *scene) {
+func waiter(s *scene) { s.handOver(s, func() {}) }
+
+// clocks sets the time of day while the lock is held and waited for.
+func clocks(s *scene) {
+	machines := []*machine{server, c1, c2}
+	set := func(ahead time.Duration, on ...*machine) {
+		for _, m := range on {
+			m.must(fmt.Sprintf("date -s @%d", time.Now().Add(ahead).Unix()))
+		}
+	}
+	defer set(0, machines...)
+	var results []string
+	for n, ahead := range []time.Duration{-time.Hour, time.Hour} {
+		set(0, machines...)
+		took := s.handOver(s, func() {
+			set(ahead, machines[n:]...) // once with the server's, which gives files their times
+			s.status(c1, "FLOCK -n f true", 1)
+			s.status(c2, "FLOCK -w 1 f true", 1)
+		})
+		s.expect(took < 5*time.Second, "the clocks are %v ahead: after %s", ahead, seconds(took))
+		results = append(results, seconds(took))
+	}
+	s.result = "after " + strings.Join(results, " and ")
+}
+
+// oldNews has the waiter on a mount whose client does not ask the server about what it knows.
+func oldNews(s *scene) {
+	const nfs = " server:/srv/disk/share"
+	mount := map[string]string{
+		"nfs4": "nfs -o vers=4.2,nocto,actimeo=600" + nfs,
+		"nfs3": "nfs -o vers=3,nocto,actimeo=600" + nfs,
+		"smb":  "cifs -o vers=3.1.1,user=root,pass=pw,actimeo=600 //server/share",
+	}
+	filesystem, dir, _ := strings.Cut(s.dir[1:], "/")
+	c2.must("mkdir -p /lazy && mount -t " + mount[filesystem] + " /lazy")
+	defer c2.must("umount -l /lazy")
+	if took := s.handOver(&scene{dir: "/lazy/" + dir, flock: s.flock}, func() {}); took > 5*time.Second {
+		s.expect(false, "after %s", seconds(took))
+	}
+}
+
+// handOver has a waiter on c2, in another scene, get the lock that a holder on c1 releases, and returns how long that takes.
+func (s *scene) handOver(other *scene, meanwhile func()) time.Duration {
 	h := s.hold(c1, "FLOCK f "+inside)
 	in := make(chan string)
 	go func() {
-		out, status := s.run(c2, "FLOCK f echo in")
+		out, status := other.run(c2, "FLOCK f echo in")
 		in <- fmt.Sprint(out, status)
 	}()
 	for { // until it waits
@@ -149,11 +193,14 @@ func waiter(s *scene) {
 		}
 	}
 	time.Sleep(2 * time.Second) // as one that has waited for some time
+	meanwhile()
 	h.release()
 	began := time.Now()
 	got := <-in
-	s.result = "after " + seconds(time.Since(began))
+	took := time.Since(began)
+	s.result = "after " + seconds(took)
 	s.expect(strings.HasSuffix(got, "in0"), "the waiter got %q", got)
+	return took
 }
 
 func descriptor(s *scene) {

@@ -55,7 +55,8 @@ func (m *machine) start() {
 	defer console.Close()
 	args := []string{"mem=512M", "umid=" + m.name, "uml_dir=/um/", "ubd0=" + m.name + ".cow,root.img", "ubd1r=files.tar", "ubd2=" + m.disk(),
 		"root=/dev/ubda", "rw", "quiet", "con=null", "con0=null,fd:1", "con1=null",
-		"vec0:transport=tap,ifname=" + m.name + ",depth=128", "host=" + m.name, "init=/bin/bash", "--", "-c",
+		// Without gro the interface drops what the other machines send in one piece, and connections stand still.
+		"vec0:transport=tap,ifname=" + m.name + ",depth=128,gro=1", "host=" + m.name, "init=/bin/bash", "--", "-c",
 		`"mkdir /run/machine; tar -xf /dev/ubdb -C /run/machine; exec /run/machine/init.sh"`}
 	m.process = exec.Command("/linux.uml", args...)
 	m.process.Env = []string{"TMPDIR=/dev/shm", "PATH=/usr/bin:/bin"}
