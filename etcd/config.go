@@ -30,13 +30,16 @@ type config struct {
 	ttl            int64         // of a holder's lease, in seconds
 
 	keepAliveTime, keepAliveTimeout time.Duration // to find connections that are frozen or cut
+
+	idle []string // the variables that have no effect
 }
 
-// The variables of etcdctl that mean something here or are for its output, and why others are refused.
+// The variables of etcdctl that mean something here, those that are only for its output or the size of its messages, and why
+// others are refused.
 var (
 	accepted = []string{"ENDPOINTS", "CACERT", "CERT", "KEY", "USER", "PASSWORD", "AUTH_JWT_TOKEN", "DIAL_TIMEOUT",
-		"KEEPALIVE_TIME", "KEEPALIVE_TIMEOUT", "INSECURE_TRANSPORT", "INSECURE_SKIP_TLS_VERIFY",
-		"DEBUG", "HEX", "WRITE_OUT", "INSECURE_DISCOVERY", "MAX_REQUEST_BYTES", "MAX_RECV_BYTES"}
+		"KEEPALIVE_TIME", "KEEPALIVE_TIMEOUT", "INSECURE_TRANSPORT", "INSECURE_SKIP_TLS_VERIFY"}
+	idle    = []string{"DEBUG", "HEX", "WRITE_OUT", "INSECURE_DISCOVERY", "MAX_REQUEST_BYTES", "MAX_RECV_BYTES"}
 	refused = map[string]string{
 		"COMMAND_TIMEOUT":    "the option -w limits the wait",
 		"DISCOVERY_SRV":      "name the members in ETCDCTL_ENDPOINTS",
@@ -92,7 +95,7 @@ func readConfig(environ []string) (c config, err error) {
 		name, value, _ := strings.Cut(variable, "=")
 		e.variables[name] = value
 	}
-	e.refuseOthers()
+	c.idle = e.sift()
 	c.endpoints = e.endpoints()
 	c.reach = e.duration("ETCDCTL_DIAL_TIMEOUT", "5s")
 	c.keepAliveTime = e.duration("ETCDCTL_KEEPALIVE_TIME", "10s")
@@ -107,12 +110,14 @@ func readConfig(environ []string) (c config, err error) {
 	return c, e.err
 }
 
-// refuseOthers refuses variables of etcdctl that would have no effect, and those that it does not have.
-func (e *environment) refuseOthers() {
+// sift refuses variables of etcdctl that would be missed, and those that it does not have. It returns those that are not missed.
+func (e *environment) sift() (without []string) {
 	for variable, value := range e.variables {
 		name, found := strings.CutPrefix(variable, "ETCDCTL_")
 		switch {
 		case !found || value == "" || slices.Contains(accepted, name):
+		case slices.Contains(idle, name):
+			without = append(without, variable)
 		case name == "API":
 			if value != "3" {
 				e.invalid(variable, "only 3 is supported")
@@ -123,6 +128,8 @@ func (e *environment) refuseOthers() {
 			e.refuse("there is no variable " + sys.Printable(variable))
 		}
 	}
+	slices.Sort(without)
+	return without
 }
 
 func (e *environment) endpoints() (list []string) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,14 @@ func TestPasswordFile(t *testing.T) {
 			t.Error(failure)
 		}
 	})
+}
+
+// What only etcdctl's output depends on is neither refused nor forgotten.
+func TestIdleVariables(t *testing.T) {
+	c, failure := read(t, map[string]string{"ETCDCTL_WRITE_OUT": "json", "ETCDCTL_HEX": "", "ETCDCTL_DEBUG": "true", "ETCDCTL_API": "3"})
+	if want := []string{"ETCDCTL_DEBUG", "ETCDCTL_WRITE_OUT"}; failure != "" || !slices.Equal(c.idle, want) {
+		t.Errorf("%q, %q", c.idle, failure)
+	}
 }
 
 // A wrong value is refused with the name of its variable, and no secret is repeated.

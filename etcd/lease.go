@@ -62,7 +62,7 @@ func (l *lease) limits() guard.Limits {
 // majority of the members, and the answer counts only if that was in the same term: a leader of a later term came into office
 // after both were sent, and then gave the lease all of its time. Reading also finds a key that somebody has deleted.
 func (l *place) renew(ctx context.Context) (view, error) {
-	return askAt(ctx, l.store, pace{l.ttl / 10, l.ttl / 4}, func(ctx context.Context, c *clientv3.Client) (view, error) {
+	return askAt(ctx, l.store, pace{second: l.ttl / 10, third: l.ttl / 4}, func(ctx context.Context, c *clientv3.Client) (view, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		sent := guard.Now()

@@ -85,6 +85,7 @@ type place struct {
 	revision int64         // at which the key was made: of two contenders, the lower one comes first
 	seen     time.Duration // when etcd was heard of last, on the clock of guard.Now
 
+	atOnce  bool   // it came because it need not wait
 	started bool   // the command has run
 	cooling *lease // of the cooldown that began with the command; may be nil
 }
@@ -119,10 +120,10 @@ func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 			return l, nil
 		}
 		l.releaseSoon()
-		if !errors.Is(err, errLost) && !errors.Is(err, errCooling) {
+		if !isOneOf(err, errLost, errCooling, errOvertaken) {
 			return nil, err
 		}
-		// In the first case it was away for longer than the lease. In the second another one was faster.
+		// In the first case it was away for longer than the lease. In the others another one was faster.
 	}
 }
 
@@ -165,13 +166,9 @@ func (l *place) put(ctx context.Context, has bool, conditions ...clientv3.Cmp) (
 // standIf makes a place if it has the lock at once or, with a queue, if few enough wait. The line is read first: no write is
 // needed to say that it cannot.
 //
-// However many come at once, each needs the same few transactions: only one that would exclude this one, or any other one if
-// they are counted, makes it look again. Without a queue permits are counted again in await.
+// However many come at once who do not exclude each other, each needs the same few transactions: only one that would exclude
+// this one or, if it has to wait, any other one makes it look again. Permits are counted again in await.
 func (s *store) standIf(ctx context.Context, q request) (*place, error) {
-	excluding := s.line // by an exclusive one: everybody; by the others: exclusive ones
-	if q.mode != exclusive && !q.Queued {
-		excluding += string(exclusive)
-	}
 	var l *place
 	for {
 		v, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (view, error) { return s.look(ctx, c, q, nil) })
@@ -188,6 +185,11 @@ func (s *store) standIf(ctx context.Context, q request) (*place, error) {
 		if err != nil {
 			return l, err
 		}
+		excluding := s.line
+		if q.mode != exclusive && free {
+			excluding += string(exclusive)
+		}
+		l.atOnce = free
 		conditions := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(excluding).WithPrefix(), "<", v.revision+1)}
 		if free && q.Cooldown > 0 {
 			conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
@@ -277,7 +279,11 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 	return v, nil
 }
 
-// await waits until the place has the lock. The error is errLost if etcd has dropped the place.
+// errOvertaken says that others were faster to take the last permits.
+var errOvertaken = errors.New("overtaken")
+
+// await waits until the place has the lock. The error is errLost if etcd has dropped the place, and errOvertaken if it stands
+// in a queue for which it was not counted.
 //
 // A watch tells of changes. Because its member may be frozen, and to keep the lease alive, the waiter also asks: two requests
 // in six tenths of the TTL.
@@ -295,6 +301,8 @@ func (l *place) await(ctx context.Context) error {
 			return nil
 		case l.Nonblock:
 			return kernlock.ErrConflict
+		case l.atOnce:
+			return errOvertaken
 		}
 		notify(l.waits)
 		w.see(ctx, l.store, v)

@@ -60,6 +60,9 @@ func run(p *output.Printer, args []string) int {
 	if err != nil {
 		return fail(p, err)
 	}
+	for _, variable := range conf.idle {
+		p.WarnVerbose(variable + " has no effect")
+	}
 	s := newStore(conf, o.File)
 	if o.Action == cli.Holders {
 		return showHolders(p, s)

@@ -15,7 +15,9 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/status"
 )
 
 // A member is one server of etcd. Each has a client of its own, so that whoever asks decides which one is asked, and knows
@@ -80,6 +82,38 @@ func (m *member) state() connectivity.State {
 	return m.client.ActiveConnection().GetState()
 }
 
+// silence tells when the member has not answered a question that needs no rights in the time limit. It is asked again and again
+// until the context ends.
+func (m *member) silence(ctx context.Context, s *store, limit time.Duration) <-chan time.Time {
+	silent := make(chan time.Time, 1)
+	go func() {
+		for answers := true; answers; {
+			select {
+			case <-time.After(limit):
+				answers = m.answers(ctx, s, limit)
+			case <-ctx.Done():
+				return
+			}
+		}
+		silent <- time.Now()
+	}()
+	return silent
+}
+
+func (m *member) answers(ctx context.Context, s *store, limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	c, err := m.connect(s)
+	if err == nil {
+		_, err = etcdserverpb.NewMaintenanceClient(c.ActiveConnection()).Status(ctx, &etcdserverpb.StatusRequest{})
+	}
+	switch status.Code(err) {
+	case codes.DeadlineExceeded, codes.Canceled, codes.Unavailable:
+		return false
+	}
+	return true // though it may refuse the question
+}
+
 // excuse says why there is no answer of the member.
 func (m *member) excuse() string {
 	state := m.state()
@@ -113,8 +147,8 @@ func (t *token) RequireTransportSecurity() bool { return false }
 
 // login asks etcd for a token, if there is a user and no token yet, and returns the token. Without a user it returns nil.
 //
-// One member is asked, and it has all the time that the check of the password takes. Only where others could answer, and this
-// one may be frozen, a second one is asked.
+// One member is asked, and it has all the time that the check of the password takes. A second one is asked only where this one
+// does not answer a simple question meanwhile: it may be frozen.
 func (s *store) login(ctx context.Context) (*string, error) {
 	if s.user == "" {
 		return nil, nil // there may be a token from elsewhere
@@ -131,9 +165,9 @@ func (s *store) login(ctx context.Context) (*string, error) {
 	if text := s.token.Load(); text != nil {
 		return text, nil
 	}
-	p := pace{forever, forever}
+	p := pace{second: forever, third: forever}
 	if len(s.members) > 1 {
-		p.second = max(s.reach/2, time.Second)
+		p.silence = max(s.reach/4, 250*time.Millisecond)
 	}
 	text, err := try(ctx, s, p, func(ctx context.Context, c *clientv3.Client) (*string, error) {
 		r, err := etcdserverpb.NewAuthClient(c.ActiveConnection()).

@@ -63,8 +63,9 @@ func newStore(c config, name string) *store {
 func (s *store) current() *member { return s.members[s.first.Load()] }
 
 // A pace is how long to wait for an answer: until a second member is asked, and from then until the first attempt is given up
-// for a third one. So there are never more than two attempts.
-type pace struct{ second, third time.Duration }
+// for a third one. So there are never more than two attempts. With silence, a second one is asked when the first has not
+// answered anything for so long.
+type pace struct{ second, third, silence time.Duration }
 
 const forever = time.Duration(1<<63 - 1)
 
@@ -72,7 +73,7 @@ const forever = time.Duration(1<<63 - 1)
 // time.
 func (s *store) usualPace() pace {
 	second := min(max(250*time.Millisecond, 2*time.Duration(s.slowness.Load())), time.Second)
-	return pace{second, 3 * second}
+	return pace{second: second, third: 3 * second}
 }
 
 // ask makes a request until a member answers or the context ends. The call must have the same effect however often it is
@@ -122,16 +123,23 @@ func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Con
 	var running []*attempt[T] // the oldest first
 	ended := make(chan *attempt[T])
 	index := int(s.first.Load())
-	start := func() {
-		running = append(running, startAttempt(ctx, s, index, ended, call))
+	start := func() (next <-chan time.Time) {
+		a := startAttempt(ctx, s, index, ended, call)
+		running = append(running, a)
 		index = (index + 1) % len(s.members)
+		switch {
+		case len(running) > 1:
+			return time.After(p.third)
+		case p.silence > 0:
+			return a.silence(ctx, s, p.silence)
+		}
+		return time.After(p.second)
 	}
 	var limit <-chan time.Time
 	if !s.limit.IsZero() && !(s.patient && s.reached.Load()) {
 		limit = time.After(time.Until(s.limit))
 	}
-	start()
-	next, pause, late := time.After(p.second), firstPause/2, false
+	next, pause, late := start(), firstPause/2, false
 	for {
 		select {
 		case <-next:
@@ -141,11 +149,7 @@ func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Con
 				running = running[1:]
 				p.third *= 2
 			}
-			if start(); len(running) == 1 {
-				next = time.After(p.second)
-			} else {
-				next = time.After(p.third)
-			}
+			next = start()
 		case a := <-ended:
 			i := slices.Index(running, a)
 			if i < 0 {

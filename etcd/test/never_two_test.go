@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -421,5 +422,36 @@ func TestNoDescriptors(t *testing.T) {
 	}
 	if strings.Contains(read("/proc/"+child+"/cmdline"), "sleep") {
 		t.Error("the command's child lives on")
+	}
+}
+
+// TestSmallLimits runs with limits that are almost, or too, small: as the manual says, there is the command or a message, and
+// never a hang.
+func TestSmallLimits(t *testing.T) {
+	t.Parallel()
+	e, name := ours(t, "FLOCK_ETCD_TTL=2"), uniqueName(t)
+	for limit, want := range map[string]string{
+		"-n 10": `^0 in\n$`,
+		"-n 9":  `^71 flock-etcd: .*: Too many open files\n$`,
+		"-n 8":  `^71 flock-etcd: .*: Too many open files\n$`,
+		"-n 7":  `^71 flock-etcd: .*: Too many open files\n$`,
+		"-n 6":  `^71 flock-etcd: .*: Too many open files\n$`,
+		"-n 5":  `^(2|71|75) (?s:.+)$`,
+		"-n 4":  `^(2|71|75) (?s:.+)$`,
+		"-n 3":  `^(2|71|75) (?s:.+)$`,
+		// In kibibytes.
+		"-v 2000000": `^0 in\n$`,
+		"-v 300000":  `^(2|71|75) (?s:.+)$`,
+		"-v 60000":   `^(2|71|75) (?s:.+)$`,
+	} {
+		t.Run(limit, func(t *testing.T) {
+			t.Parallel()
+			p := e.run(t, "sh", "-c", `ulimit `+limit+`; exec "$@"`, "sh", flockEtcd, "-w", "20", name+limit, "echo", "in").wait(t)
+			got := fmt.Sprintf("%d %s%s", p.status, &p.out, &p.err)
+			if !regexp.MustCompile(want).MatchString(got) {
+				t.Errorf("%s; expected %s", got, want)
+			}
+			e.run(t, flockEtcd, "-w", "20", name+limit, "echo", "in").check(t, 0, "in\n", "")
+		})
 	}
 }

@@ -87,10 +87,11 @@ func TestQueuePlaceOfTheDead(t *testing.T) {
 func TestQueueCrowd(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
+		mode  string
 		queue int
 		kills bool
-	}{{1, false}, {3, true}} {
-		t.Run(fmt.Sprint(c.queue), func(t *testing.T) {
+	}{{"-x", 1, false}, {"-x", 3, true}, {"--permits=2", 1, false}, {"--permits=3", 2, true}} {
+		t.Run(fmt.Sprint(c.mode, " ", c.queue), func(t *testing.T) {
 			t.Parallel()
 			name, members := uniqueName(t), sharedCluster(t)
 			e := ours(t, "FLOCK_ETCD_TTL=2")
@@ -103,7 +104,7 @@ func TestQueueCrowd(t *testing.T) {
 			var came []time.Time
 			for range crowd(t, 100) {
 				came = append(came, time.Now())
-				p := e.start(t, flockEtcd, "--queue", fmt.Sprint(c.queue), "-E", "7", name, "sh", "-c", `date +%s%N >>"$0"; sleep 0.1`, log)
+				p := e.start(t, flockEtcd, c.mode, "--queue", fmt.Sprint(c.queue), "-E", "7", name, "sh", "-c", `date +%s%N >>"$0"; sleep 0.1`, log)
 				all = append(all, p)
 				time.Sleep(rand.N(60 * time.Millisecond))
 				if c.kills && rand.N(10) == 0 {
@@ -124,7 +125,7 @@ func TestQueueCrowd(t *testing.T) {
 				}
 			}
 			most := 0
-			line := map[string]bool{}
+			line := map[string]bool{} // who waits
 			end := "/flock/" + name + "/line/end"
 			if _, err := members.Client().Put(t.Context(), end, ""); err != nil {
 				t.Fatal(err)
@@ -135,10 +136,18 @@ func TestQueueCrowd(t *testing.T) {
 					if string(event.Kv.Key) == end {
 						break history
 					}
-					if line[string(event.Kv.Key)] = true; event.Type == clientv3.EventTypeDelete {
+					if event.Type == clientv3.EventTypeDelete {
 						delete(line, string(event.Kv.Key))
+					} else if c.mode == "-x" || !strings.Contains(string(event.Kv.Value), `"has":true`) {
+						line[string(event.Kv.Key)] = true
+					} else {
+						delete(line, string(event.Kv.Key)) // it has its permit
 					}
-					most = max(most, len(line)-1) // the first one has it
+					waiting := len(line)
+					if c.mode == "-x" {
+						waiting-- // the first one has it
+					}
+					most = max(most, waiting)
 				}
 			}
 			t.Logf("%d came, %d had the lock, %d were refused; at most %d waited", len(all), entered, refused, most)

@@ -66,14 +66,17 @@ const (
 func TestPasswords(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name string
-		cost string
-		n    int
-	}{{"default cost", "10", 30}, {"slow", "13", 6}} {
+		name       string
+		cost       string
+		n, members int
+	}{{"default cost", "10", 30, 1}, {"slow", "13", 6, 1}, {"slow, three members", "13", 6, 3}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			members := ownCluster(t, cluster.Options{Members: 1, Flags: []string{"--bcrypt-cost", c.cost}})
-			e := append(secure(t, members), "ETCDCTL_DIAL_TIMEOUT=1s")
+			members := ownCluster(t, cluster.Options{Members: c.members, Flags: []string{"--bcrypt-cost", c.cost}})
+			e := secure(t, members)
+			if c.members == 1 {
+				e = append(e, "ETCDCTL_DIAL_TIMEOUT=1s")
+			}
 			n := crowd(t, c.n)
 			alone := checkPasswords(t, members, n)
 			before := metrics(t, members, startedChecks)
@@ -96,6 +99,32 @@ func TestPasswords(t *testing.T) {
 				t.Errorf("etcd has checked %v passwords of %d", checks, n)
 			}
 		})
+	}
+}
+
+// TestPasswordAtFrozenMember has a member frozen that a third of the contenders ask first. They ask another one in time, without
+// -w, too.
+func TestPasswordAtFrozenMember(t *testing.T) {
+	t.Parallel()
+	c := ownCluster(t, clusterOptions)
+	leader, err := c.Leader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := secure(t, c)
+	for _, m := range c.Members {
+		if m != leader {
+			m.Freeze()
+			t.Cleanup(m.Thaw)
+			break
+		}
+	}
+	var all []*process
+	for i := range 9 {
+		all = append(all, e.start(t, flockEtcd, fmt.Sprint("name", i), "echo", "in"))
+	}
+	for _, p := range all {
+		p.wait(t).check(t, 0, "in\n", "")
 	}
 }
 
@@ -192,12 +221,18 @@ func TestQuietWhileItWaits(t *testing.T) {
 		defer w.Process.Kill()
 		awaitLine(t, c, name, 2)
 	}
-	before := metrics(t, c, startedTxns, keepAlives)
-	time.Sleep(2 * ttl * time.Second) // what happens in this time is counted
-	each := (metrics(t, c, startedTxns, keepAlives) - before) / float64(len(modes))
-	t.Logf("%.1f requests of each waiter in two TTL", each)
-	if each > 14 { // one in each fifth of the TTL, and those that a slow machine makes it repeat
-		t.Errorf("%.1f requests of each waiter in two TTL", each)
+	var each float64
+	for range 3 { // a slow machine makes it repeat some
+		before := metrics(t, c, startedTxns, keepAlives)
+		time.Sleep(2 * ttl * time.Second) // what happens in this time is counted
+		each = (metrics(t, c, startedTxns, keepAlives) - before) / float64(len(modes))
+		t.Logf("%.1f requests of each waiter in two TTL", each)
+		if each <= 10 {
+			break
+		}
+	}
+	if each > 10 {
+		t.Errorf("%.1f requests of each waiter in two TTL, more than one in each fifth of it", each)
 	}
 	if each < 3 {
 		t.Errorf("only %.1f requests of each waiter: the leases cannot have been kept alive", each)
@@ -207,8 +242,8 @@ func TestQuietWhileItWaits(t *testing.T) {
 // TestManyAtOnce counts the transactions of many who do not exclude each other and come at once.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
-	for _, option := range []string{"-s", "--permits=100"} {
-		t.Run(option, func(t *testing.T) {
+	for _, options := range [][]string{{"-s", "-n"}, {"-s", "--queue=5"}, {"--permits=100", "-n"}, {"--permits=100", "--queue=5"}} {
+		t.Run(strings.Join(options, " "), func(t *testing.T) {
 			t.Parallel()
 			c := ownCluster(t, cluster.Options{Members: 1})
 			e := reach(c.Endpoints()[0])
@@ -216,7 +251,7 @@ func TestManyAtOnce(t *testing.T) {
 			n := crowd(t, 40)
 			var all []*process
 			for range n {
-				all = append(all, e.start(t, flockEtcd, option, "-n", "name", "true"))
+				all = append(all, e.start(t, append(append([]string{flockEtcd}, options...), "name", "true")...))
 			}
 			for _, p := range all {
 				p.wait(t).check(t, 0, "", "")
