@@ -83,7 +83,7 @@ func (l *place) putCooldown(ctx context.Context, condition ...clientv3.Cmp) erro
 	}
 	key := l.cooldown
 	own := clientv3.Compare(clientv3.CreateRevision(l.key), "=", l.revision)
-	has := describeSelf(true, false)
+	has := l.describe(true)
 	r, err := ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
 		return c.Txn(ctx).If(append(condition, own)...).
 			Then(clientv3.OpPut(key, has, clientv3.WithLease(lease.id)), clientv3.OpPut(l.key, has, clientv3.WithLease(l.id))).

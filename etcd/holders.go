@@ -5,7 +5,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -81,7 +80,7 @@ func (l listing) holds() bool { return l.mode != cooling && !l.waits }
 
 // listings returns what the keys of one lock say, which are in order.
 func (s *store) listings(keys []*mvccpb.KeyValue) (list []listing) {
-	line, exclusives := 0, 0
+	line, exclusives, permits, wait := 0, 0, 0, false
 	for _, kv := range keys {
 		l := listing{key: sys.Printable(string(kv.Key)), lease: clientv3.LeaseID(kv.Lease)}
 		words := strings.Split(strings.TrimPrefix(string(kv.Key), s.prefix+"/"), "/")
@@ -89,7 +88,7 @@ func (s *store) listings(keys []*mvccpb.KeyValue) (list []listing) {
 		case len(words) == 2 && words[1] == "cooldown":
 			l.mode = cooling
 		case len(words) == 4 && words[1] == "line":
-			json.Unmarshal(kv.Value, &l.contender)
+			l.contender = parseContender(kv)
 			l.mode = mode(words[2] + "/")
 			switch l.mode {
 			case exclusive:
@@ -98,7 +97,11 @@ func (s *store) listings(keys []*mvccpb.KeyValue) (list []listing) {
 			case shared:
 				l.waits = exclusives > 0
 			default:
-				l.waits = !l.Has
+				if !l.Has {
+					wait = wait || exclusives > 0 || permits >= l.Permits // nobody overtakes
+					l.waits = wait
+				}
+				permits++
 			}
 			line++
 		default:

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"example.org/flock/etcd/internal/guard"
@@ -61,13 +62,16 @@ type contender struct {
 	PID   int    `json:"pid"`
 	User  string `json:"user"`
 	Since int64  `json:"since"` // Unix time at which it came or, with Has, got the lock
-	Has   bool   `json:"has"`   // it has the lock; its being first in the line may say so, too
+	Has   bool   `json:"has"`   // it has the lock; its place in the line may say so, too
 	Cools bool   `json:"cools"` // but not that of this one, which also waits for the end of a cooldown
+
+	Permits int `json:"permits,omitempty"` // as its option says
 }
 
-// describeSelf returns the value for this process.
-func describeSelf(has, cools bool) string {
-	c := contender{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Has: has, Cools: cools}
+// describe returns the value for this process.
+func (q request) describe(has bool) string {
+	c := contender{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Has: has,
+		Cools: q.Queued && q.Cooldown > 0, Permits: q.Permits}
 	c.Host, _ = os.Hostname()
 	if u, err := user.Current(); err == nil {
 		c.User = u.Username
@@ -147,7 +151,7 @@ func (s *store) newPlace(l *lease, q request) *place {
 
 // put writes the key of a place, if the conditions hold, and returns the revision at which it was made; 0: there is no key.
 func (l *place) put(ctx context.Context, has bool, conditions ...clientv3.Cmp) (revision int64, err error) {
-	value := describeSelf(has, l.Queued && l.Cooldown > 0)
+	value := l.describe(has)
 	r, err := ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
 		return c.Txn(ctx).If(conditions...).
 			Then(clientv3.OpPut(l.key, value, clientv3.WithLease(l.id)), clientv3.OpGet(l.key)).
@@ -235,7 +239,7 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 		ops = append(ops, last(s.line+string(exclusive)))
 	case permit:
 		ops = append(ops, last(s.line+string(exclusive)), last(s.line+string(permit)),
-			clientv3.OpGet(s.line+string(permit), append(before, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(int64(q.Permits)))...))
+			clientv3.OpGet(s.line+string(permit), append(append(before, inOrder...), clientv3.WithLimit(int64(q.Permits)))...))
 	}
 	counts := q.Queued && l == nil
 	if counts {
@@ -266,17 +270,30 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 		}
 		return v, nil
 	}
-	if keys := r.Responses[2].GetResponseRange().Kvs; len(keys) > 0 {
-		var ahead contender
-		json.Unmarshal(keys[0].Value, &ahead)
-		switch {
-		case !ahead.Has:
-			v.watch, v.changes = string(keys[0].Key), true // for it to get its permit, or to go
-		case len(r.Responses[3].GetResponseRange().Kvs) >= q.Permits:
-			v.watch = s.line + string(permit) // this is the first who waits: for any permit
-		}
+	head, tail := r.Responses[3].GetResponseRange().Kvs, r.Responses[2].GetResponseRange().Kvs
+	switch {
+	case len(head) < q.Permits && havePermits(head):
+	case !parseContender(tail[0]).Has:
+		v.watch, v.changes = string(tail[0].Key), true // for it to say that it has its permit, or to go
+	default:
+		v.watch = s.line + string(permit) // this is the first who waits: for any permit
 	}
 	return v, nil
+}
+
+func parseContender(kv *mvccpb.KeyValue) (c contender) {
+	json.Unmarshal(kv.Value, &c)
+	return c
+}
+
+// havePermits reports whether the contenders for permits at the head of the line all have theirs, said or not.
+func havePermits(head []*mvccpb.KeyValue) bool {
+	for i, kv := range head {
+		if c := parseContender(kv); !c.Has && i >= c.Permits {
+			return false
+		}
+	}
+	return true
 }
 
 // errOvertaken says that others were faster to take the last permits.

@@ -72,6 +72,8 @@ func (m *member) note(err error) {
 	m.err = err
 }
 
+func (m *member) isConnected() bool { return m.state() == connectivity.Ready }
+
 // state returns that of the connection.
 func (m *member) state() connectivity.State {
 	m.mu.Lock()
@@ -82,15 +84,18 @@ func (m *member) state() connectivity.State {
 	return m.client.ActiveConnection().GetState()
 }
 
-// silence tells when the member has not answered a question that needs no rights in the time limit. It is asked again and again
-// until the context ends.
-func (m *member) silence(ctx context.Context, s *store, limit time.Duration) <-chan time.Time {
+// silence tells when the member is not connected after the time d, or then does not answer a question in twice that time. It is
+// asked again and again until the context ends.
+//
+// The question is one that a member answers only if a majority is with it, as is the check of a password; and that a member
+// answers without a right to, if only by refusing it.
+func (m *member) silence(ctx context.Context, d time.Duration) <-chan time.Time {
 	silent := make(chan time.Time, 1)
 	go func() {
 		for answers := true; answers; {
 			select {
-			case <-time.After(limit):
-				answers = m.answers(ctx, s, limit)
+			case <-time.After(d):
+				answers = m.isConnected() && m.answers(ctx, 2*d)
 			case <-ctx.Done():
 				return
 			}
@@ -100,18 +105,15 @@ func (m *member) silence(ctx context.Context, s *store, limit time.Duration) <-c
 	return silent
 }
 
-func (m *member) answers(ctx context.Context, s *store, limit time.Duration) bool {
+func (m *member) answers(ctx context.Context, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	c, err := m.connect(s)
-	if err == nil {
-		_, err = etcdserverpb.NewMaintenanceClient(c.ActiveConnection()).Status(ctx, &etcdserverpb.StatusRequest{})
-	}
+	_, err := etcdserverpb.NewKVClient(m.client.ActiveConnection()).Range(ctx, &etcdserverpb.RangeRequest{Key: []byte{0}, CountOnly: true})
 	switch status.Code(err) {
 	case codes.DeadlineExceeded, codes.Canceled, codes.Unavailable:
 		return false
 	}
-	return true // though it may refuse the question
+	return true
 }
 
 // excuse says why there is no answer of the member.
@@ -145,31 +147,61 @@ func (t *token) GetRequestMetadata(context.Context, ...string) (map[string]strin
 
 func (t *token) RequireTransportSecurity() bool { return false }
 
-// login asks etcd for a token, if there is a user and no token yet, and returns the token. Without a user it returns nil.
-//
-// One member is asked, and it has all the time that the check of the password takes. A second one is asked only where this one
-// does not answer a simple question meanwhile: it may be frozen.
-func (s *store) login(ctx context.Context) (*string, error) {
+// A login is the question for a token. Whoever needs one waits for the same question, and it does not end with them: etcd checks
+// a password to the end, whoever is interested.
+type login struct {
+	mu    sync.Mutex
+	asked chan struct{} // closed when there is an answer; nil: nobody asks
+	text  *string
+	err   error
+}
+
+// logIn returns the token. If there is a user and no token yet, it asks etcd for one. Without a user it returns nil.
+func (s *store) logIn(ctx context.Context) (*string, error) {
 	if s.user == "" {
 		return nil, nil // there may be a token from elsewhere
 	}
+	l := &s.login
+	l.mu.Lock()
 	if text := s.token.Load(); text != nil {
+		l.mu.Unlock()
 		return text, nil
 	}
+	asked := l.asked
+	if asked == nil {
+		asked = make(chan struct{})
+		l.asked = asked
+		go func() {
+			text, err := s.authenticate()
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.text, l.err = text, err; err == nil {
+				s.token.Store(text)
+			}
+			l.asked = nil
+			close(asked)
+		}()
+	}
+	l.mu.Unlock()
 	select {
-	case <-s.loggedIn:
-		defer func() { s.loggedIn <- struct{}{} }()
+	case <-asked:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.text, l.err
 	case <-ctx.Done():
 		return nil, s.unreachable()
 	}
-	if text := s.token.Load(); text != nil {
-		return text, nil
-	}
+}
+
+// authenticate asks etcd for a token. One member is asked, and it has all the time that the check of the password takes. A second
+// one is asked only where this one is silent meanwhile: it may be frozen, or cut off from the others.
+func (s *store) authenticate() (*string, error) {
 	p := pace{second: forever, third: forever}
 	if len(s.members) > 1 {
-		p.silence = max(s.reach/4, 250*time.Millisecond)
+		d := max(s.reach/4, 250*time.Millisecond)
+		p = pace{d, d, true}
 	}
-	text, err := try(ctx, s, p, func(ctx context.Context, c *clientv3.Client) (*string, error) {
+	return try(context.Background(), s, p, func(ctx context.Context, c *clientv3.Client) (*string, error) {
 		r, err := etcdserverpb.NewAuthClient(c.ActiveConnection()).
 			Authenticate(ctx, &etcdserverpb.AuthenticateRequest{Name: s.user, Password: s.password})
 		if err = rpctypes.Error(err); errors.Is(err, rpctypes.ErrAuthNotEnabled) {
@@ -180,8 +212,4 @@ func (s *store) login(ctx context.Context) (*string, error) {
 		}
 		return &r.Token, nil
 	})
-	if err == nil {
-		s.token.Store(text)
-	}
-	return text, err
 }

@@ -33,22 +33,21 @@ type store struct {
 	cooldown string // key
 
 	members  []*member
-	first    atomic.Int32  // the index of the member to ask first: the one that has answered last
-	slowness atomic.Int64  // how long the last answer took
-	repeated atomic.Bool   // a request was made more than once
-	token    token         // if there is a user
-	reached  atomic.Bool   // etcd has answered
-	limit    time.Time     // when to give up if no member is connected; zero: never
-	patient  bool          // the limit counts only until etcd has answered once
-	loggedIn chan struct{} // has one element while nobody asks for a token
+	first    atomic.Int32 // the index of the member to ask first: the one that has answered last
+	slowness atomic.Int64 // how long the last answer took
+	repeated atomic.Bool  // a request was made more than once
+	token    token        // if there is a user
+	reached  atomic.Bool  // etcd has answered
+	limit    time.Time    // when to give up if no member is connected; zero: never
+	patient  bool         // the limit counts only until etcd has answered once
+	login    login
 	waits    chan struct{} // tells that somebody else has the lock
 }
 
 func newStore(c config, name string) *store {
 	base := c.prefix + "/" + url.PathEscape(name) + "/"
 	s := &store{config: c, name: sys.Printable(name), line: base + "line/", cooldown: base + "cooldown",
-		limit: time.Now().Add(c.reach), loggedIn: make(chan struct{}, 1), waits: make(chan struct{}, 1)}
-	s.loggedIn <- struct{}{}
+		limit: time.Now().Add(c.reach), waits: make(chan struct{}, 1)}
 	if c.jwt != "" {
 		s.token.Store(&c.jwt)
 	}
@@ -63,9 +62,11 @@ func newStore(c config, name string) *store {
 func (s *store) current() *member { return s.members[s.first.Load()] }
 
 // A pace is how long to wait for an answer: until a second member is asked, and from then until the first attempt is given up
-// for a third one. So there are never more than two attempts. With silence, a second one is asked when the first has not
-// answered anything for so long.
-type pace struct{ second, third, silence time.Duration }
+// for a third one. So there are never more than two attempts.
+type pace struct {
+	second, third time.Duration
+	patient       bool // a member that answers other questions is left alone, and one that is connected is not given up
+}
 
 const forever = time.Duration(1<<63 - 1)
 
@@ -85,7 +86,7 @@ func ask[T any](ctx context.Context, s *store, call func(ctx context.Context, c 
 // askAt is ask at another pace.
 func askAt[T any](ctx context.Context, s *store, p pace, call func(ctx context.Context, c *clientv3.Client) (T, error)) (answer T, err error) {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		used, err := s.login(ctx)
+		used, err := s.logIn(ctx)
 		if err == nil {
 			answer, err = try(ctx, s, p, call)
 		}
@@ -122,18 +123,19 @@ func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Con
 	defer cancel()
 	var running []*attempt[T] // the oldest first
 	ended := make(chan *attempt[T])
-	index := int(s.first.Load())
+	first, asked := int(s.first.Load()), 0
 	start := func() (next <-chan time.Time) {
-		a := startAttempt(ctx, s, index, ended, call)
+		a := startAttempt(ctx, s, (first+asked)%len(s.members), ended, call)
 		running = append(running, a)
-		index = (index + 1) % len(s.members)
-		switch {
-		case len(running) > 1:
-			return time.After(p.third)
-		case p.silence > 0:
-			return a.silence(ctx, s, p.silence)
+		asked++
+		d := p.second
+		if len(running) > 1 {
+			d = p.third
 		}
-		return time.After(p.second)
+		if p.patient {
+			return a.silence(ctx, d)
+		}
+		return time.After(d)
 	}
 	var limit <-chan time.Time
 	if !s.limit.IsZero() && !(s.patient && s.reached.Load()) {
@@ -143,12 +145,20 @@ func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Con
 	for {
 		select {
 		case <-next:
-			s.repeated.Store(true)
 			if len(running) == 2 {
-				running[0].cancel()
-				running = running[1:]
+				i := 0
+				if p.patient {
+					i = slices.IndexFunc(running, func(a *attempt[T]) bool { return !a.isConnected() })
+				}
+				if i < 0 {
+					next = nil
+					break
+				}
+				running[i].cancel()
+				running = slices.Delete(running, i, i+1)
 				p.third *= 2
 			}
+			s.repeated.Store(true)
 			next = start()
 		case a := <-ended:
 			i := slices.Index(running, a)
@@ -165,7 +175,7 @@ func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Con
 			if err := s.misconfigured(); err != nil {
 				return answer, err
 			}
-			if a.state() == connectivity.Ready {
+			if a.isConnected() {
 				pause = max(2*pause, time.Since(a.began)) // it is busy, perhaps with others who ask at the same time
 			} else {
 				pause = min(2*pause, longestPause)
@@ -176,9 +186,11 @@ func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Con
 		case <-ctx.Done():
 			return answer, s.unreachable()
 		}
-		if late { // A member that is connected is slow, not gone: its answer counts.
-			next = nil
-			if !slices.ContainsFunc(running, func(a *attempt[T]) bool { return a.state() == connectivity.Ready }) {
+		if late { // A member that is connected is slow, not gone: its answer counts. And each is asked once.
+			if asked >= len(s.members) {
+				next = nil
+			}
+			if !slices.ContainsFunc(running, (*attempt[T]).isConnected) {
 				return answer, s.unreachable()
 			}
 		}
@@ -194,7 +206,7 @@ func startAttempt[T any](ctx context.Context, s *store, index int, ended chan<- 
 		if c, a.err = a.connect(s); a.err == nil {
 			a.answer, a.err = call(ctx, c)
 		}
-		if a.err != nil && !s.reached.Load() && a.state() != connectivity.Ready {
+		if a.err != nil && !s.reached.Load() && !a.isConnected() {
 			a.err = diagnose(ctx, a.endpoint, s.tls, a.err)
 		}
 		select {

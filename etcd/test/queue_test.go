@@ -3,16 +3,20 @@
 package test
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -87,10 +91,10 @@ func TestQueuePlaceOfTheDead(t *testing.T) {
 func TestQueueCrowd(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		mode  string
-		queue int
-		kills bool
-	}{{"-x", 1, false}, {"-x", 3, true}, {"--permits=2", 1, false}, {"--permits=3", 2, true}} {
+		mode           string
+		permits, queue int
+		kills          bool
+	}{{"-x", 1, 1, false}, {"-x", 1, 3, true}, {"--permits=2", 2, 1, false}, {"--permits=3", 3, 2, true}} {
 		t.Run(fmt.Sprint(c.mode, " ", c.queue), func(t *testing.T) {
 			t.Parallel()
 			name, members := uniqueName(t), sharedCluster(t)
@@ -125,27 +129,26 @@ func TestQueueCrowd(t *testing.T) {
 				}
 			}
 			most := 0
-			line := map[string]bool{} // who waits
+			line := map[string]*mvccpb.KeyValue{}
 			end := "/flock/" + name + "/line/end"
 			if _, err := members.Client().Put(t.Context(), end, ""); err != nil {
 				t.Fatal(err)
 			}
+			defer members.Client().Delete(t.Context(), end)
 		history:
 			for w := range members.Client().Watch(t.Context(), "/flock/"+name+"/line/", clientv3.WithPrefix(), clientv3.WithRev(r.Header.Revision+1)) {
 				for _, event := range w.Events {
 					if string(event.Kv.Key) == end {
 						break history
 					}
-					if event.Type == clientv3.EventTypeDelete {
+					if line[string(event.Kv.Key)] = event.Kv; event.Type == clientv3.EventTypeDelete {
 						delete(line, string(event.Kv.Key))
-					} else if c.mode == "-x" || !strings.Contains(string(event.Kv.Value), `"has":true`) {
-						line[string(event.Kv.Key)] = true
-					} else {
-						delete(line, string(event.Kv.Key)) // it has its permit
 					}
-					waiting := len(line)
-					if c.mode == "-x" {
-						waiting-- // the first one has it
+					waiting := 0
+					for i, kv := range slices.SortedFunc(maps.Values(line), inOrder) {
+						if i >= c.permits && !strings.Contains(string(kv.Value), `"has":true`) {
+							waiting++
+						}
 					}
 					most = max(most, waiting)
 				}
@@ -163,6 +166,44 @@ func TestQueueCrowd(t *testing.T) {
 			}
 		})
 	}
+}
+
+func inOrder(a, b *mvccpb.KeyValue) int { return cmp.Compare(a.CreateRevision, b.CreateRevision) }
+
+// TestPermitsBesideOthers has some take permits of which there are enough for all, while others come who would not wait, or not
+// all of them. Those who have just come and not said yet that they have theirs are in nobody's way; but one who waits is.
+func TestPermitsBesideOthers(t *testing.T) {
+	t.Parallel()
+	for _, option := range []string{"-n", "--queue=1"} {
+		t.Run(option, func(t *testing.T) {
+			t.Parallel()
+			e, name := ours(t), uniqueName(t)
+			var all []*process
+			for range crowd(t, 15) {
+				all = append(all, e.start(t, flockEtcd, "--permits=100", name, "sleep", "1"),
+					e.start(t, flockEtcd, "--permits=100", option, name, "true"))
+			}
+			for _, p := range all {
+				p.wait(t).check(t, 0, "", "")
+			}
+		})
+	}
+	t.Run("behind one who waits", func(t *testing.T) {
+		t.Parallel()
+		e, name := ours(t), uniqueName(t)
+		a := e.hold(t, "--permits=1", name)
+		b := e.queue(t, "--permits=1", name)
+		awaitLine(t, sharedCluster(t), name, 2)
+		e.run(t, flockEtcd, "--permits=3", "-n", name, "true").check(t, 1, "", "")
+		e.run(t, flockEtcd, "--permits=3", "--queue=1", name, "true").check(t, 1, "", "")
+		c := e.queue(t, "--permits=3", name)
+		awaitLine(t, sharedCluster(t), name, 3)
+		a.release(t)
+		awaitOutput(t, b.process)
+		awaitOutput(t, c.process)
+		b.release(t)
+		c.release(t)
+	})
 }
 
 // TestReport reads who has the lock.
