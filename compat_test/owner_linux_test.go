@@ -2,10 +2,12 @@ package compat_test
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // TestLockOfAnExtraFile locks a file that has one descriptor number in this process and another one in flock: exec.Cmd
@@ -74,4 +76,94 @@ func TestRootsLock(t *testing.T) {
 	in.Close()
 	said.ReadString('\n') // until the subshell has ended
 	d.expect("0", otherID, oursPath, "-w", "15", "lock", "true")
+}
+
+// TestMarkChangesMeanwhile lets others lock and unlock the same open file while a flock looks at its flags. None waits for its own
+// open file, and none keeps a lock of its own.
+func TestMarkChangesMeanwhile(t *testing.T) {
+	needDirectoryLock(t)
+	needStrace(t)
+	delayed := func(call int, words string) string {
+		return fmt.Sprintf("timeout 20 strace -f -o trace -e trace=fcntl -e inject=fcntl:delay_exit=400000:when=%d flock %s", call, words)
+	}
+	for call := 1; call <= 10; call++ {
+		for name, c := range map[string]struct{ script, want string }{
+			"locks": {`exec 9>f; ( ` + delayed(call, "9") + `; echo $? ) & sleep .1; flock 9; wait; flock -n f true; echo $?`, "0\n1\n"},
+			"again": {`exec 9>f; flock 9; ( ` + delayed(call, "9") + `; echo $? ) & sleep .1; flock -u 9; wait; flock 9
+				flock -u 9; flock -n f true; echo $?`, "0\n0\n"},
+			"unlocks": {`exec 9>f; flock 9; ( ` + delayed(call, "-u 9") + `; echo $? ) & sleep .1; flock -u 9; wait; flock -n f true; echo $?`,
+				"0\n0\n"},
+		} {
+			t.Run(fmt.Sprint(name, " ", call), func(t *testing.T) {
+				t.Parallel()
+				if got := runScript(t, c.script, "FLOCK_BACKEND=directory"); got != c.want {
+					t.Errorf("%q, not %q", got, c.want)
+				}
+			})
+		}
+	}
+}
+
+// TestReadersTogether asserts that all who wait for a shared lock have it at once when it is free for them.
+func TestReadersTogether(t *testing.T) {
+	needDirectoryLock(t)
+	for name, release := range map[string]string{"unlock": "flock -u 9", "downgrade": "flock -s 9", "close": "exec 9>&-"} {
+		t.Run(name, func(t *testing.T) {
+			took := atOnce(t, "all readers were in", func() time.Duration {
+				q := newWaitQueue(t, t.TempDir(), "sh", "-c", "exec 9>f; flock 9; read line; "+release+"; while [ -e held ]; do sleep .05; done")
+				held := filepath.Join(q.dir, "held")
+				if err := os.WriteFile(held, nil, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				var readers []*exec.Cmd
+				in, hold, err := os.Pipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer in.Close()
+				for range 12 {
+					c := q.command(oursPath, "-s", "f", "sh", "-c", "echo >>in; read line; :")
+					c.Stdin = in
+					q.start(c)
+					readers = append(readers, c)
+				}
+				q.await("all waiters", func() bool { return len(q.names("wait,")) == len(readers) })
+				began := time.Now()
+				q.in.Close()
+				q.await("all readers", func() bool {
+					text, _ := os.ReadFile(filepath.Join(q.dir, "in"))
+					return len(text) == len(readers)
+				})
+				took := time.Since(began)
+				hold.Close()
+				os.Remove(held)
+				q.finish(append(readers, q.holder)...)
+				return took
+			})
+			t.Logf("after %v", took)
+		})
+	}
+}
+
+// TestForeignFile has a user lock a file of somebody else, whose open file gets another mark, with and without kcmp(2).
+func TestForeignFile(t *testing.T) {
+	needDirectoryLock(t)
+	d := makeStickyDir(t)
+	self, err := os.Executable()
+	d.must(err)
+	program := filepath.Join(d.path, "compat.test") // a user may not look into the directory of self
+	text, err := os.ReadFile(self)
+	d.must(err)
+	d.must(os.WriteFile(program, text, 0o755))
+	d.must(os.WriteFile(filepath.Join(d.path, "f"), nil, 0o644))
+	t.Setenv("FLOCK_BACKEND", "directory")
+	t.Setenv("PATH", filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
+	const script = `exec 9<f; flock 9; flock -n 9; echo $?; flock -n -s 9; echo $?; flock -n -x 9; echo $?
+		flock -n f true; echo $?; ( flock -n 9; echo $? ); flock -u 9; echo $?; flock -n f true; echo $?`
+	const want = "0\n0\n0\n1\n0\n0\n0\n0"
+	d.expect(want, otherID, "/bin/sh", "-c", script)
+	if !canForbidKcmp() {
+		t.Skip("kcmp(2) cannot be forbidden here")
+	}
+	d.expect(want, otherID, program, "without-kcmp", "/bin/sh", "-c", script)
 }

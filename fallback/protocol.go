@@ -4,6 +4,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"io/fs"
+	"strconv"
 	"strings"
 	"time"
 
@@ -185,6 +186,7 @@ func (c *call) slip() (done bool, err error) {
 	if err == nil {
 		var s snapshot
 		if s, err = c.look(); err == nil && s.token.word == free && c.elder(s) == nil && !c.isUntidy(s, mine) {
+			c.wake(false)
 			return true, nil
 		}
 		if e := c.remove(mine); err == nil {
@@ -459,7 +461,7 @@ func (c *call) release() error {
 		isExcl := s.token.word == excl
 		switch {
 		case len(own) == 0 && !hasToken && !isStale:
-			return nil
+			return c.concealed(s)
 		case hasToken, !c.lock.file.marked, c.lock.file.alone, isExcl && token == held, c.Now().Sub(began) > stuck:
 			done, err := c.drop(s.token, own, isStale)
 			if done || err != nil {
@@ -473,6 +475,21 @@ func (c *call) release() error {
 			}
 		}
 	}
+}
+
+// concealed returns an error if our open file has a mark and its record may be one of which we cannot see whose it is: that of
+// another user's process, or of another pid namespace.
+func (c *call) concealed(s snapshot) error {
+	for _, r := range append([]record{s.token}, s.holders...) {
+		o := r.owner
+		if o.mark == openfile.None || o.boot != here().boot || !c.lock.file.marked || !c.Has(o.mark) {
+			continue
+		}
+		if here().reach(o.machine) == unknown || c.At(c.searchFor(o), o.place()) == openfile.Hidden {
+			return stateError("held by process " + strconv.Itoa(o.pid) + ", perhaps by this open file; you may not inspect it")
+		}
+	}
+	return nil
 }
 
 // own returns the records that are ours, among them the exclusive token, and the verdict on the token; that on a free one is

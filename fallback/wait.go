@@ -62,7 +62,7 @@ type waiting struct {
 	told    bool // Lock.Waiting was called
 
 	busyPauses int
-	retries    int    // attempts without a pause because there was something new to watch
+	retries    int           // attempts without a pause because there was something new to watch
 	pauseTime  time.Duration // where there are no events
 	exhausted  bool          // there are no descriptors for events
 }

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -35,10 +36,11 @@ func Stat(fd int) (k Kind, identity string) {
 	return k, identity
 }
 
-// CanMark reports whether the open file of a descriptor can be marked: /proc shows its flags. Under qemu-user it shows
-// O_LARGEFILE, too, which fcntl(2) does not.
+// CanMark reports whether the open file of a descriptor can be marked: /proc shows its flags. Those of marks are not compared,
+// which somebody else who has the open file may change between the looks; nor O_LARGEFILE, which fcntl(2) does not show
+// under qemu-user.
 func CanMark(fd int) bool {
-	const known = unix.O_ACCMODE | unix.O_APPEND | unix.O_NONBLOCK | unix.O_NOATIME
+	const known = unix.O_ACCMODE | unix.O_APPEND
 	flags, err := flagsOf(fd)
 	shown, seen := flagsShown("/proc/self/", fd)
 	return err == nil && seen == Found && shown&known == flags&known
@@ -53,7 +55,7 @@ func Set(fd int) Mark {
 		return None
 	case flags&unix.O_NOATIME != 0, setFlags(fd, flags|unix.O_NOATIME) == nil:
 		return NoAtime
-	case flags&unix.O_NONBLOCK == 0 && setFlags(fd, flags|unix.O_NONBLOCK) == nil:
+	case flags&unix.O_NONBLOCK == 0 && setNonBlock(fd, true) == nil:
 		return NonBlock
 	}
 	return None
@@ -61,8 +63,12 @@ func Set(fd int) Mark {
 
 // Clear removes a mark.
 func Clear(fd int, m Mark) {
-	if flags, err := flagsOf(fd); err == nil && flags&m.flag() != 0 {
-		setFlags(fd, flags&^m.flag())
+	switch {
+	case !Has(fd, m):
+	case m == NonBlock:
+		setNonBlock(fd, false)
+	default:
+		setFlag(fd, m.flag(), false)
 	}
 }
 
@@ -369,43 +375,87 @@ func IsOurs(pid, number, fd int, m Mark) (same, known bool) {
 	if same, known = Same(pid, number, os.Getpid(), fd); known {
 		return same, true
 	}
-	flag := unix.O_NONBLOCK
-	if m == NonBlock {
-		flag = unix.O_NOATIME
+	flags, err := flagsOf(fd)
+	if err != nil {
+		return false, false
 	}
-	for range 5 { // somebody who has the same open file may be doing the same
-		flags, err := flagsOf(fd)
-		if err != nil {
-			return false, false
+	set, flag := setNonBlock, unix.O_NONBLOCK
+	if m == NonBlock {
+		set, flag = setNoAtime, unix.O_NOATIME
+		if flags&unix.O_ACCMODE == unix.O_RDONLY { // where it means nothing, and everybody may set it
+			set, flag = setAppend, unix.O_APPEND
 		}
-		same, known = follows(procDir(pid), number, fd, flags, flag)
-		setFlags(fd, flags)
-		if same || !known {
-			break
+	}
+	for range 100 {
+		isSame, isContested, err := follows(procDir(pid), number, fd, set, flag)
+		set(fd, flags&flag != 0)
+		if err != nil || !isContested {
+			return isSame, err == nil
 		}
 		sys.Sleep(rand.N(time.Millisecond))
 	}
-	return same, known
+	return false, false
 }
 
-func follows(dir string, number, fd, flags, flag int) (same, known bool) {
-	for pattern, rounds := rand.Uint32(), 0; rounds < 20; pattern, rounds = pattern>>1, rounds+1 {
-		want := 0
-		if pattern&1 != 0 {
-			want = flag
-		}
-		if err := setFlags(fd, flags&^flag|want); err != nil {
-			return false, false
+// follows reports whether a flag of another descriptor is always what it was set to for ours. isContested says that it is not,
+// and has changed all the same: somebody else who has that open file may be doing the same.
+func follows(dir string, number, fd int, set func(fd int, on bool) error, flag int) (isSame, isContested bool, err error) {
+	const rounds = 20
+	matches, shownOn := 0, 0
+	for pattern, n := rand.Uint32(), 0; n < rounds; pattern, n = pattern>>1, n+1 {
+		isOn := pattern&1 != 0
+		if err := set(fd, isOn); err != nil {
+			return false, false, err
 		}
 		shown, state := flagsShown(dir, number)
-		switch {
-		case state == Hidden:
-			return false, false
-		case state == Absent || shown&flag != want:
-			return false, true
+		switch state {
+		case Hidden:
+			return false, false, unix.EACCES
+		case Absent:
+			return false, false, nil
+		}
+		if shown&flag != 0 {
+			shownOn++
+		}
+		if shown&flag != 0 == isOn {
+			matches++
 		}
 	}
-	return true, true
+	return matches == rounds, matches < rounds && shownOn > 0 && shownOn < rounds, nil
+}
+
+// setNonBlock sets or clears O_NONBLOCK and no other flag, as fcntl(2) cannot.
+func setNonBlock(fd int, on bool) error {
+	value := 0
+	if on {
+		value = 1
+	}
+	return unix.IoctlSetPointerInt(fd, fionbio(), value)
+}
+
+// fionbio returns FIONBIO of ioctl(2), which x/sys/unix does not have.
+func fionbio() uint {
+	switch runtime.GOARCH {
+	case "mips", "mipsle", "mips64", "mips64le":
+		return 0x667e
+	case "ppc64", "ppc64le":
+		return 0x8004667e
+	}
+	return 0x5421
+}
+
+func setNoAtime(fd int, on bool) error { return setFlag(fd, unix.O_NOATIME, on) }
+func setAppend(fd int, on bool) error  { return setFlag(fd, unix.O_APPEND, on) }
+
+func setFlag(fd, flag int, on bool) error {
+	flags, err := flagsOf(fd)
+	switch {
+	case err != nil:
+		return err
+	case on:
+		return setFlags(fd, flags|flag)
+	}
+	return setFlags(fd, flags&^flag)
 }
 
 // flagsShown reads the status flags of a descriptor in a directory of /proc.
