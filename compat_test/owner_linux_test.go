@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 )
@@ -69,7 +71,8 @@ func TestRootsLock(t *testing.T) {
 	if line != "in\n" {
 		t.Fatal(line)
 	}
-	d.must(func() error { _, err := root.Process.Wait(); return err }())
+	_, err = root.Process.Wait()
+	d.must(err)
 	for _, user := range []int{otherID, 0, otherID} {
 		d.expect("1", user, oursPath, "-n", "lock", "true")
 	}
@@ -78,8 +81,8 @@ func TestRootsLock(t *testing.T) {
 	d.expect("0", otherID, oursPath, "-w", "15", "lock", "true")
 }
 
-// TestMarkChangesMeanwhile lets others lock and unlock the same open file while a flock looks at its flags. None waits for its own
-// open file, and none keeps a lock of its own.
+// TestMarkChangesMeanwhile lets others lock and unlock the same open file while a flock looks at its flags. None waits for its
+// own open file, and none keeps a lock of its own.
 func TestMarkChangesMeanwhile(t *testing.T) {
 	needDirectoryLock(t)
 	needStrace(t)
@@ -87,6 +90,7 @@ func TestMarkChangesMeanwhile(t *testing.T) {
 		return fmt.Sprintf("timeout 20 strace -f -o trace -e trace=fcntl -e inject=fcntl:delay_exit=400000:when=%d flock %s", call, words)
 	}
 	for call := 1; call <= 10; call++ {
+		// Each outcome must be the same whenever the others come.
 		for name, c := range map[string]struct{ script, want string }{
 			"locks": {`exec 9>f; ( ` + delayed(call, "9") + `; echo $? ) & sleep .1; flock 9; wait; flock -n f true; echo $?`, "0\n1\n"},
 			"again": {`exec 9>f; flock 9; ( ` + delayed(call, "9") + `; echo $? ) & sleep .1; flock -u 9; wait; flock 9
@@ -101,6 +105,24 @@ func TestMarkChangesMeanwhile(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestUnlockUnseen has a process in another user or pid namespace unlock an open file whose record names a process that it may
+// not inspect. It says that it cannot, and nothing changes.
+func TestUnlockUnseen(t *testing.T) {
+	needDirectoryLock(t)
+	for _, option := range []string{"-r", "-rpf --mount-proc"} {
+		t.Run(option, func(t *testing.T) {
+			if !succeeds("unshare", append(strings.Fields(option), "true")...) {
+				t.Skip("such namespaces cannot be made here")
+			}
+			got := runScript(t, `exec 9>f; flock 9; unshare `+option+` sh -c 'flock -u 9; echo $?'; flock -n f true; echo $?; flock -u 9
+				flock -n f true; echo $?`, "FLOCK_BACKEND=directory")
+			if !regexp.MustCompile(`^flock: 9: cannot unlock: .*: held by process \d+, .*; you may not inspect it\n65\n1\n0\n$`).MatchString(got) {
+				t.Error(got)
+			}
+		})
 	}
 }
 

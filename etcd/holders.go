@@ -80,7 +80,7 @@ func (l listing) holds() bool { return l.mode != cooling && !l.waits }
 
 // listings returns what the keys of one lock say, which are in order.
 func (s *store) listings(keys []*mvccpb.KeyValue) (list []listing) {
-	line, exclusives, permits, wait := 0, 0, 0, false
+	line, exclusives, permits, permitWaits := 0, 0, 0, false
 	for _, kv := range keys {
 		l := listing{key: sys.Printable(string(kv.Key)), lease: clientv3.LeaseID(kv.Lease)}
 		words := strings.Split(strings.TrimPrefix(string(kv.Key), s.prefix+"/"), "/")
@@ -98,8 +98,8 @@ func (s *store) listings(keys []*mvccpb.KeyValue) (list []listing) {
 				l.waits = exclusives > 0
 			default:
 				if !l.Has {
-					wait = wait || exclusives > 0 || permits >= l.Permits // nobody overtakes
-					l.waits = wait
+					permitWaits = permitWaits || exclusives > 0 || permits >= l.Permits // nobody overtakes
+					l.waits = permitWaits
 				}
 				permits++
 			}
@@ -110,6 +110,16 @@ func (s *store) listings(keys []*mvccpb.KeyValue) (list []listing) {
 		list = append(list, l)
 	}
 	return list
+}
+
+// countWaiting returns how many of those with these keys, which are in order, wait.
+func (s *store) countWaiting(keys []*mvccpb.KeyValue) (n int) {
+	for _, l := range s.listings(keys) {
+		if l.waits {
+			n++
+		}
+	}
+	return n
 }
 
 // row returns a row for --holders.

@@ -254,11 +254,7 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 	}
 	v = view{term: r.Header.RaftTerm, revision: r.Header.Revision, cooling: r.Responses[0].GetResponseRange().Count > 0}
 	if counts {
-		for _, other := range s.listings(r.Responses[len(ops)-1].GetResponseRange().Kvs) {
-			if other.waits {
-				v.waiting++
-			}
-		}
+		v.waiting = s.countWaiting(r.Responses[len(ops)-1].GetResponseRange().Kvs)
 	}
 	if keys := r.Responses[1].GetResponseRange().Kvs; len(keys) > 0 {
 		v.watch = string(keys[0].Key)
@@ -272,7 +268,7 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 	}
 	head, tail := r.Responses[3].GetResponseRange().Kvs, r.Responses[2].GetResponseRange().Kvs
 	switch {
-	case len(head) < q.Permits && havePermits(head):
+	case len(head) < q.Permits && s.countWaiting(head) == 0:
 	case !parseContender(tail[0]).Has:
 		v.watch, v.changes = string(tail[0].Key), true // for it to say that it has its permit, or to go
 	default:
@@ -284,16 +280,6 @@ func (s *store) look(ctx context.Context, c *clientv3.Client, q request, l *plac
 func parseContender(kv *mvccpb.KeyValue) (c contender) {
 	json.Unmarshal(kv.Value, &c)
 	return c
-}
-
-// havePermits reports whether the contenders for permits at the head of the line all have theirs, said or not.
-func havePermits(head []*mvccpb.KeyValue) bool {
-	for i, kv := range head {
-		if c := parseContender(kv); !c.Has && i >= c.Permits {
-			return false
-		}
-	}
-	return true
 }
 
 // errOvertaken says that others were faster to take the last permits.

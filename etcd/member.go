@@ -147,47 +147,27 @@ func (t *token) GetRequestMetadata(context.Context, ...string) (map[string]strin
 
 func (t *token) RequireTransportSecurity() bool { return false }
 
-// A login is the question for a token. Whoever needs one waits for the same question, and it does not end with them: etcd checks
-// a password to the end, whoever is interested.
-type login struct {
-	mu    sync.Mutex
-	asked chan struct{} // closed when there is an answer; nil: nobody asks
-	text  *string
-	err   error
-}
-
-// logIn returns the token. If there is a user and no token yet, it asks etcd for one. Without a user it returns nil.
+// logIn returns the token. If there is a user and no token yet, it asks etcd for one; without a user it returns nil. All who need
+// one wait for the same question, and that does not end with them: etcd checks a password to the end, whoever is interested.
 func (s *store) logIn(ctx context.Context) (*string, error) {
 	if s.user == "" {
 		return nil, nil // there may be a token from elsewhere
 	}
-	l := &s.login
-	l.mu.Lock()
 	if text := s.token.Load(); text != nil {
-		l.mu.Unlock()
 		return text, nil
 	}
-	asked := l.asked
-	if asked == nil {
-		asked = make(chan struct{})
-		l.asked = asked
-		go func() {
-			text, err := s.authenticate()
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			if l.text, l.err = text, err; err == nil {
-				s.token.Store(text)
-			}
-			l.asked = nil
-			close(asked)
-		}()
-	}
-	l.mu.Unlock()
 	select {
-	case <-asked:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.text, l.err
+	case r := <-s.login.DoChan("", func() (any, error) {
+		text, err := s.token.Load(), error(nil)
+		if text == nil {
+			text, err = s.authenticate()
+		}
+		if err == nil {
+			s.token.Store(text)
+		}
+		return text, err
+	}):
+		return r.Val.(*string), r.Err
 	case <-ctx.Done():
 		return nil, s.unreachable()
 	}
@@ -199,7 +179,7 @@ func (s *store) authenticate() (*string, error) {
 	p := pace{second: forever, third: forever}
 	if len(s.members) > 1 {
 		d := max(s.reach/4, 250*time.Millisecond)
-		p = pace{d, d, true}
+		p = pace{second: d, third: d, patient: true}
 	}
 	return try(context.Background(), s, p, func(ctx context.Context, c *clientv3.Client) (*string, error) {
 		r, err := etcdserverpb.NewAuthClient(c.ActiveConnection()).

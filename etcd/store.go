@@ -13,6 +13,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc/connectivity"
 
 	"example.org/flock/internal/sys"
@@ -40,7 +41,7 @@ type store struct {
 	reached  atomic.Bool  // etcd has answered
 	limit    time.Time    // when to give up if no member is connected; zero: never
 	patient  bool         // the limit counts only until etcd has answered once
-	login    login
+	login    singleflight.Group
 	waits    chan struct{} // tells that somebody else has the lock
 }
 
@@ -150,7 +151,7 @@ func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Con
 				if p.patient {
 					i = slices.IndexFunc(running, func(a *attempt[T]) bool { return !a.isConnected() })
 				}
-				if i < 0 {
+				if i < 0 { // both may be checking a password
 					next = nil
 					break
 				}

@@ -480,9 +480,12 @@ func (c *call) release() error {
 // concealed returns an error if our open file has a mark and its record may be one of which we cannot see whose it is: that of
 // another user's process, or of another pid namespace.
 func (c *call) concealed(s snapshot) error {
+	if !c.lock.file.marked {
+		return nil
+	}
 	for _, r := range append([]record{s.token}, s.holders...) {
 		o := r.owner
-		if o.mark == openfile.None || o.boot != here().boot || !c.lock.file.marked || !c.Has(o.mark) {
+		if !c.Has(o.mark) || o.boot != here().boot {
 			continue
 		}
 		if here().reach(o.machine) == unknown || c.At(c.searchFor(o), o.place()) == openfile.Hidden {

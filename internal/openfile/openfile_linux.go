@@ -36,14 +36,12 @@ func Stat(fd int) (k Kind, identity string) {
 	return k, identity
 }
 
-// CanMark reports whether the open file of a descriptor can be marked: /proc shows its flags. Those of marks are not compared,
-// which somebody else who has the open file may change between the looks; nor O_LARGEFILE, which fcntl(2) does not show
-// under qemu-user.
+// CanMark reports whether the open file of a descriptor can be marked: /proc shows its flags. Only those are compared that nobody
+// else who has the open file can change between the looks.
 func CanMark(fd int) bool {
-	const known = unix.O_ACCMODE | unix.O_APPEND
 	flags, err := flagsOf(fd)
 	shown, seen := flagsShown("/proc/self/", fd)
-	return err == nil && seen == Found && shown&known == flags&known
+	return err == nil && seen == Found && shown&unix.O_ACCMODE == flags&unix.O_ACCMODE
 }
 
 // Set marks the open file of a descriptor, and returns the mark. It is None where no flag is to be had: the file is
@@ -386,7 +384,7 @@ func IsOurs(pid, number, fd int, m Mark) (same, known bool) {
 			set, flag = setAppend, unix.O_APPEND
 		}
 	}
-	for range 100 {
+	for range 100 { // as long as others do the same, no longer than a twentieth of a second
 		isSame, isContested, err := follows(procDir(pid), number, fd, set, flag)
 		set(fd, flags&flag != 0)
 		if err != nil || !isContested {

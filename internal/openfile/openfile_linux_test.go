@@ -145,7 +145,7 @@ func TestMarkFollowsTheOpenFile(t *testing.T) {
 }
 
 // TestFollowsBesideOthers asserts that an open file is known by its flags while another process asks the same, that it is not
-// taken for another one, and that the flags are as before then.
+// taken for another one, that it can be marked meanwhile, and that the flags are as before then.
 func TestFollowsBesideOthers(t *testing.T) {
 	for name, set := range map[string]func(fd int, on bool) error{"O_NONBLOCK": setNonBlock, "O_NOATIME": setNoAtime, "O_APPEND": setAppend} {
 		flag := map[string]int{"O_NONBLOCK": unix.O_NONBLOCK, "O_NOATIME": unix.O_NOATIME, "O_APPEND": unix.O_APPEND}[name]
@@ -163,6 +163,9 @@ func TestFollowsBesideOthers(t *testing.T) {
 			}()
 			answers := map[string]int{}
 			for range 300 {
+				if !CanMark(fd) {
+					t.Fatal("it cannot be marked meanwhile")
+				}
 				same, contested, err := follows("/proc/self/", fd, fd, set, flag)
 				answers[fmt.Sprint(same, contested, err)]++
 			}
