@@ -98,7 +98,11 @@ func (w *world) run(c compatCase) (result, error) {
 	if err := cmd.Start(); err != nil {
 		return result{}, err
 	}
-	late := time.AfterFunc(w.limit, func() { killSession(cmd.Process.Pid, dir) })
+	left := make(chan string, 1)
+	late := time.AfterFunc(w.limit, func() {
+		left <- processesOf(cmd.Process.Pid, dir)
+		killSession(cmd.Process.Pid, dir)
+	})
 	cmd.Wait()
 	hung := !late.Stop()
 	killSession(cmd.Process.Pid, dir)
@@ -106,6 +110,7 @@ func (w *world) run(c compatCase) (result, error) {
 	r := result{exit: strconv.Itoa(cmd.ProcessState.ExitCode())}
 	if hung {
 		r.exit = "hung"
+		fmt.Fprintf(outs[0], "\nhung, with these processes:\n%s", <-left)
 	} else if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
 		r.exit = fmt.Sprintf("by signal %d", status.Signal())
 	}
@@ -158,6 +163,29 @@ func sortLines(text string) string {
 // all processes.
 func killSession(leader int, dir string) {
 	syscall.Kill(-leader, syscall.SIGKILL)
+	eachOf(leader, dir, func(pid int) { syscall.Kill(pid, syscall.SIGKILL) })
+}
+
+// processesOf describes the processes that killSession would kill: state, parent, and what each waits for.
+func processesOf(leader int, dir string) string {
+	var b strings.Builder
+	eachOf(leader, dir, func(pid int) {
+		read := func(name string) string {
+			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
+			return strings.TrimSpace(string(text))
+		}
+		fmt.Fprintf(&b, "%d: %s", pid, strings.ReplaceAll(read("cmdline"), "\x00", " "))
+		for _, line := range strings.Split(read("status"), "\n") {
+			if name, value, _ := strings.Cut(line, ":"); slices.Contains([]string{"State", "PPid", "TracerPid", "SigPnd", "ShdPnd"}, name) {
+				fmt.Fprintf(&b, "; %s %s", name, strings.TrimSpace(value))
+			}
+		}
+		fmt.Fprintf(&b, "; in %s %s\n", read("wchan"), read("syscall"))
+	})
+	return b.String()
+}
+
+func eachOf(leader int, dir string, do func(pid int)) {
 	entries, _ := os.ReadDir("/proc")
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
@@ -167,7 +195,7 @@ func killSession(leader int, dir string) {
 		session, err := unix.Getsid(pid)
 		cwd, _ := os.Readlink("/proc/" + entry.Name() + "/cwd")
 		if err == nil && session == leader || cwd == dir {
-			syscall.Kill(pid, syscall.SIGKILL)
+			do(pid)
 		}
 	}
 }
