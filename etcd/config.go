@@ -35,8 +35,9 @@ type config struct {
 }
 
 // The variables of etcdctl that mean something here, those that are only for its output or the size of its messages, and why
-// others are refused.
+// others are refused. Own are those that begin with FLOCK_ETCD_.
 var (
+	own      = []string{"PASSWORD_FILE", "PREFIX", "TTL"}
 	accepted = []string{"ENDPOINTS", "CACERT", "CERT", "KEY", "USER", "PASSWORD", "AUTH_JWT_TOKEN", "DIAL_TIMEOUT",
 		"KEEPALIVE_TIME", "KEEPALIVE_TIMEOUT", "INSECURE_TRANSPORT", "INSECURE_SKIP_TLS_VERIFY"}
 	idle    = []string{"DEBUG", "HEX", "WRITE_OUT", "INSECURE_DISCOVERY", "MAX_REQUEST_BYTES", "MAX_RECV_BYTES"}
@@ -113,6 +114,9 @@ func readConfig(environ []string) (c config, err error) {
 // sift refuses variables of etcdctl that would be missed, and those that it does not have. It returns those that are not missed.
 func (e *environment) sift() (without []string) {
 	for variable, value := range e.variables {
+		if ours, found := strings.CutPrefix(variable, "FLOCK_ETCD_"); found && value != "" && !slices.Contains(own, ours) {
+			e.refuse("there is no variable " + sys.Printable(variable))
+		}
 		name, found := strings.CutPrefix(variable, "ETCDCTL_")
 		switch {
 		case !found || value == "" || slices.Contains(accepted, name):

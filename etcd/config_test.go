@@ -140,6 +140,7 @@ func TestConfigRefused(t *testing.T) {
 		{"ETCDCTL_COMMAND_TIMEOUT": "5s"},
 		{"ETCDCTL_API": "2"},
 		{"ETCDCTL_ENDPOINT": "etcd1:2379"},
+		{"FLOCK_ETCD_PASWORD_FILE": "/nonexistent"},
 		{"ETCDCTL_AUTH_JWT_TOKEN": "secret", "ETCDCTL_USER": "me:secret"},
 		{"ETCDCTL_PASSWORD": "secret"},
 		{"ETCDCTL_USER": "me", "FLOCK_ETCD_PASSWORD_FILE": "/nonexistent"},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -42,10 +43,19 @@ func (s *store) unreachable() error {
 	return &unreachableError{text}
 }
 
-// A storeError is an answer of etcd that stays the same however often one asks.
-type storeError struct{ err error }
+// tooSlow returns the error for an etcd that takes so long to answer that a lease has ended by then.
+func (s *store) tooSlow() error {
+	return &unreachableError{"etcd at " + s.addresses() + " answers too slowly for leases of " + strconv.FormatInt(s.ttl, 10) +
+		" s: see FLOCK_ETCD_TTL"}
+}
 
-func (e *storeError) Error() string { return "etcd refuses: " + describe(e.err) }
+// A storeError is an answer of etcd that stays the same however often one asks.
+type storeError struct {
+	err  error
+	hint string // what to do, in brackets; may be empty
+}
+
+func (e *storeError) Error() string { return "etcd refuses: " + describe(e.err) + e.hint }
 func (e *storeError) Unwrap() error { return e.err }
 
 // finalError returns the error of an answer that is final.
@@ -56,7 +66,7 @@ func finalError(err error) error {
 	case errors.Is(err, errLost) || errors.Is(err, rpctypes.ErrLeaseNotFound):
 		return errLost
 	}
-	return &storeError{err}
+	return &storeError{err: err}
 }
 
 // describe returns the text of an error as one line, without grpc's words around it.

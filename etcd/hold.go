@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,7 +26,9 @@ type hold struct {
 	renewed, dropped chan struct{} // what ask tells
 	begun            bool          // the guard was told to start the command
 	latestStart      time.Duration // of the command
-	why              string        // the lock is lost, if it is lost now
+	why              string        // the lock is lost, if it is known
+
+	refusal atomic.Pointer[storeError] // of the last request to keep the lease alive; nil: it was not refused
 }
 
 // run runs the command, releases the lock, and returns the exit status.
@@ -33,7 +36,6 @@ func (h *hold) run() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	h.renewed, h.dropped = make(chan struct{}, 1), make(chan struct{}, 1)
-	h.why = "its lease was not kept alive in time"
 	go h.keepAlive(ctx)
 	if guard.Now()+time.Duration(h.slowness.Load()) < h.limits().Term { // else an answer would come too late
 		h.begin()
@@ -132,16 +134,23 @@ func (h *hold) end(r guard.Report) int {
 		<-h.signals // ends the attempt
 		cancel()
 	}()
-	err := h.prolongCooldown(ctx)
-	h.release(ctx)
-	if err != nil {
+	if err := h.prolongCooldown(ctx); err != nil {
 		h.printer.Warn(err.Error())
+	}
+	if err := h.release(ctx); err != nil && h.left() > 0 {
+		h.printer.Warn("cannot release the lock " + h.name + ", which ends in " + output.FormatAge(h.left()) + ": " + err.Error())
 	}
 	return int(r.Status)
 }
 
 // lose releases a lock that was lost, unless a process of the command survives, and reports it. It returns the exit status.
 func (h *hold) lose(survivor int) int {
+	if h.why == "" {
+		h.why = "its lease was not kept alive in time"
+		if refusal := h.refusal.Load(); refusal != nil {
+			h.why = refusal.Error()
+		}
+	}
 	fate := "the command was killed"
 	if !h.started {
 		fate = "the command was not started"
@@ -174,11 +183,15 @@ func (h *hold) ask(ctx context.Context) (revision int64) {
 	ctx, cancel := context.WithTimeout(ctx, h.ttl*2/5)
 	defer cancel()
 	v, err := h.renew(ctx)
+	var refusal *storeError
 	switch {
 	case err == nil:
+		h.refusal.Store(nil)
 		notify(h.renewed)
 	case errors.Is(err, errLost):
 		notify(h.dropped)
+	case errors.As(err, &refusal):
+		h.refusal.Store(refusal)
 	}
 	return v.revision
 }

@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"time"
@@ -28,14 +30,19 @@ type lease struct {
 	sent time.Duration // when the last request was sent that is known to have had its effect, on the clock of guard.Now
 }
 
+// grant makes a lease. Its ID is ours, so that a request that is made twice makes one lease.
 func (s *store) grant(ctx context.Context, seconds int64) (*lease, error) {
+	first, id := guard.Now(), rand.Int64N(math.MaxInt64)+1
 	return ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*lease, error) {
 		sent := guard.Now()
-		r, err := c.Grant(ctx, seconds)
-		if err != nil {
+		r, err := etcdserverpb.NewLeaseClient(c.ActiveConnection()).LeaseGrant(ctx, &etcdserverpb.LeaseGrantRequest{ID: id, TTL: seconds})
+		switch err = rpctypes.Error(err); {
+		case err == rpctypes.ErrLeaseExist: // by an earlier attempt, and it may last for longer
+			return &lease{id: clientv3.LeaseID(id), ttl: time.Duration(seconds) * time.Second, sent: first}, nil
+		case err != nil:
 			return nil, err
 		}
-		return &lease{id: r.ID, ttl: time.Duration(r.TTL) * time.Second, sent: sent}, nil
+		return &lease{id: clientv3.LeaseID(id), ttl: time.Duration(r.TTL) * time.Second, sent: sent}, nil
 	})
 }
 
@@ -47,6 +54,9 @@ func (l *lease) since() time.Duration {
 	defer l.mu.Unlock()
 	return l.sent
 }
+
+// left returns how long the lease will live at least.
+func (l *lease) left() time.Duration { return l.since() + l.ttl - guard.Now() }
 
 // limits returns until when a command may run under the lease. What lies between Limits.End and the end of the lease is for
 // clocks that run at different speeds, and for the time that it takes to die.
@@ -111,10 +121,14 @@ func keepAlive(ctx context.Context, c *clientv3.Client, id clientv3.LeaseID) (te
 }
 
 // revoke ends a lease, with its keys.
-func (s *store) revoke(ctx context.Context, l *lease) {
-	ctx, cancel := context.WithTimeout(ctx, l.since()+l.ttl-guard.Now())
+func (s *store) revoke(ctx context.Context, l *lease) error {
+	ctx, cancel := context.WithTimeout(ctx, l.left())
 	defer cancel()
-	ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.LeaseRevokeResponse, error) {
+	_, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.LeaseRevokeResponse, error) {
 		return c.Revoke(ctx, l.id)
 	})
+	if err == errLost {
+		return nil
+	}
+	return err
 }

@@ -97,7 +97,7 @@ type place struct {
 // acquire returns a place in the line that has the lock. The error is kernlock.ErrConflict or kernlock.ErrTimeout if others
 // have it.
 func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*place, error) {
-	for {
+	for slow := 0; ; {
 		if q.Cooldown > 0 && !q.Queued {
 			if err := s.awaitCooldown(ctx, p, q.Nonblock); err != nil {
 				return nil, err
@@ -117,8 +117,11 @@ func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 			// If this process does not live to begin the cooldown when the command has ended, this one counts.
 			err = l.putCooldown(ctx, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
 		}
-		for err == nil && guard.Now() >= l.since()+l.ttl/2 { // else too little of the lease would be left to begin
+		for n := 0; n < 3 && err == nil && l.isOld(); n++ { // too little of the lease would be left to begin
 			_, err = l.renew(ctx)
+		}
+		if err == nil && l.isOld() {
+			err = errLost
 		}
 		if err == nil {
 			return l, nil
@@ -127,9 +130,21 @@ func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 		if !isOneOf(err, errLost, errCooling, errOvertaken) {
 			return nil, err
 		}
-		// In the first case it was away for longer than the lease. In the others another one was faster.
+		// In the first case it was away for longer than the lease, or etcd is too slow. In the others another one was faster.
+		if err == errLost && time.Duration(s.slowness.Load()) > l.ttl/4 {
+			slow++
+		}
+		if slow == 3 && q.Nonblock {
+			return nil, s.tooSlow()
+		}
+		if slow == 3 {
+			p.Warn(s.tooSlow().Error())
+		}
 	}
 }
+
+// isOld reports whether half of the time of the lease is over.
+func (l *place) isOld() bool { return guard.Now() >= l.since()+l.ttl/2 }
 
 // stand makes a place in the line: at its end or, with nonblock or a queue that is full, only if it has the lock at once.
 func (s *store) stand(ctx context.Context, q request) (*place, error) {
@@ -393,19 +408,19 @@ func (l *place) announce(ctx context.Context) error {
 //
 // To delete the key is faster than to revoke the lease. A lease without keys ends by itself a little later; but not if that
 // is long, or if there may be a request under way that makes the key again.
-func (l *place) release(ctx context.Context) {
+func (l *place) release(ctx context.Context) error {
 	if l.cooling != nil && !l.started {
 		l.revoke(ctx, l.cooling)
 	}
 	if l.ttl > time.Minute || l.repeated.Load() {
-		l.revoke(ctx, l.lease)
-		return
+		return l.revoke(ctx, l.lease)
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.since()+l.ttl-guard.Now())
+	ctx, cancel := context.WithTimeout(ctx, l.left())
 	defer cancel()
-	ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.DeleteResponse, error) {
+	_, err := ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.DeleteResponse, error) {
 		return c.Delete(ctx, l.key)
 	})
+	return err
 }
 
 // releaseSoon releases a place for whose release nobody should have to wait.

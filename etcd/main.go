@@ -107,6 +107,7 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 		ctx, stop = context.WithDeadlineCause(ctx, began.Add(o.Timeout), kernlock.ErrTimeout)
 		defer stop()
 		s.limit = time.Time{} // instead of it
+		s.reach = min(s.reach, o.Timeout)
 	}
 	os.Unsetenv(guard.TokenVariable) // of a lock around this one: the command would take it for its own
 	signals := catchSignals()

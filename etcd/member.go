@@ -4,7 +4,11 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -162,8 +166,8 @@ func (s *store) logIn(ctx context.Context) (*string, error) {
 		if text == nil {
 			text, err = s.authenticate()
 		}
-		if err == nil {
-			s.token.Store(text)
+		if err == nil && s.token.Swap(text) != text {
+			s.refreshBeforeEnd(*text)
 		}
 		return text, err
 	}):
@@ -173,12 +177,36 @@ func (s *store) logIn(ctx context.Context) (*string, error) {
 	}
 }
 
+// refreshBeforeEnd asks for another token before this one ends, if it is a JWT, which says when. Those that were given to a crowd
+// at one moment end at one moment, and to check all of their passwords then could take etcd longer than the leases last.
+func (s *store) refreshBeforeEnd(token string) {
+	var claims struct{ Exp int64 }
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return
+	}
+	text, _ := base64.RawURLEncoding.DecodeString(parts[1])
+	if json.Unmarshal(text, &claims) != nil {
+		return
+	}
+	life := time.Until(time.Unix(claims.Exp, 0))
+	if life <= 0 {
+		return
+	}
+	time.AfterFunc(life/4+rand.N(life/2), func() {
+		if text, err := s.authenticate(); err == nil {
+			s.token.Store(text)
+			s.refreshBeforeEnd(*text)
+		}
+	})
+}
+
 // authenticate asks etcd for a token. One member is asked, and it has all the time that the check of the password takes. A second
 // one is asked only where this one is silent meanwhile: it may be frozen, or cut off from the others.
 func (s *store) authenticate() (*string, error) {
 	p := pace{second: forever, third: forever}
 	if len(s.members) > 1 {
-		d := max(s.reach/4, 250*time.Millisecond)
+		d := min(max(s.reach/4, 250*time.Millisecond), 1250*time.Millisecond)
 		p = pace{second: d, third: d, patient: true}
 	}
 	return try(context.Background(), s, p, func(ctx context.Context, c *clientv3.Client) (*string, error) {

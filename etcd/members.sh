@@ -38,22 +38,21 @@ for i in 0 1 2; do
 	pids="$pids $!"
 done
 
-# They are ready when one of them can tell who holds a lock: 1, nobody.
-ETCDCTL_ENDPOINTS=${endpoints#,}
-export ETCDCTL_ENDPOINTS
-status=0
-ETCDCTL_DIAL_TIMEOUT=30s "$here/../flock-etcd" --holders ready >/dev/null || status=$?
+i=0
 for pid in $pids; do
-	kill -0 "$pid" 2>/dev/null || status=71 # such as one whose port is taken, and somebody else has answered
+	until grep -q 'ready to serve client requests' "$dir/m$i.log"; do
+		kill -0 "$pid" 2>/dev/null || { # such as one whose port is taken
+			tail -n 3 "$dir/m$i.log" >&2
+			exit 1
+		}
+		sleep .1
+	done
+	i=$((i + 1))
 done
-if [ $status != 1 ]; then
-	tail -n 3 "$dir"/*.log >&2
-	exit 1
-fi
 cat <<END
 Three members of etcd are running ($("$etcd" --version | sed -n 1p), $etcd; 3.4 or later is needed), until Ctrl-C. In another terminal:
 
-    export ETCDCTL_ENDPOINTS=$ETCDCTL_ENDPOINTS
+    export ETCDCTL_ENDPOINTS=${endpoints#,}
     ./flock-etcd -n nightly sh -c 'echo token \$FLOCK_TOKEN; sleep 10'
     ./flock-etcd --holders nightly
 

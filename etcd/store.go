@@ -62,6 +62,10 @@ func newStore(c config, name string) *store {
 // current returns the member that has answered last.
 func (s *store) current() *member { return s.members[s.first.Load()] }
 
+// isLimited reports whether the limit counts, and isLate whether it has passed.
+func (s *store) isLimited() bool { return !s.limit.IsZero() && !(s.patient && s.reached.Load()) }
+func (s *store) isLate() bool    { return s.isLimited() && time.Now().After(s.limit) }
+
 // A pace is how long to wait for an answer: until a second member is asked, and from then until the first attempt is given up
 // for a third one. So there are never more than two attempts.
 type pace struct {
@@ -91,7 +95,15 @@ func askAt[T any](ctx context.Context, s *store, p pace, call func(ctx context.C
 		if err == nil {
 			answer, err = try(ctx, s, p, call)
 		}
-		if !isBadToken(err) || used == nil && !errors.Is(err, rpctypes.ErrAuthOldRevision) {
+		if !isBadToken(err) || s.isLate() {
+			return answer, err
+		}
+		var refusal *storeError
+		switch {
+		case s.jwt != "" && errors.As(err, &refusal):
+			refusal.hint = " (ETCDCTL_AUTH_JWT_TOKEN is not valid, or not any more: it ends at each change of users and roles)"
+			return answer, err
+		case used == nil && !errors.Is(err, rpctypes.ErrAuthOldRevision): // of a certificate, whose revision is read each time
 			return answer, err
 		}
 		s.token.CompareAndSwap(used, nil)
@@ -139,7 +151,7 @@ func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Con
 		return time.After(d)
 	}
 	var limit <-chan time.Time
-	if !s.limit.IsZero() && !(s.patient && s.reached.Load()) {
+	if s.isLimited() {
 		limit = time.After(time.Until(s.limit))
 	}
 	next, pause, late := start(), firstPause/2, false

@@ -74,6 +74,10 @@ flock 9; flock -xn --fd 9 true; flock f -c 'exit 3'; flock -F f true; flock --pe
 #> <$DIR/flock-one><f><-c><exit 3>
 #> <$DIR/flock-one><-F><f><true>
 #> <$DIR/flock-one><--permits><2><f><true>
+# what a program makes of its operands is for the program
+flock --holders; flock -u name
+#> <$DIR/flock-one><--holders>
+#> <$DIR/flock-one><-u><name>
 # the option wins
 for b in auto directory; do flock --backend $b -n f echo in by $b; done
 #> in by auto

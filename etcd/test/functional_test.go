@@ -687,6 +687,9 @@ func TestSecure(t *testing.T) {
 		append(bare, "ETCDCTL_ENDPOINTS=https://"+at, "ETCDCTL_INSECURE_SKIP_TLS_VERIFY=true", "ETCDCTL_CERT="+files.ClientCert,
 			"ETCDCTL_KEY="+files.ClientKey).run(t, flockEtcd, "-n", "name", "echo", "in").check(t, 0, "in\n", "")
 		plain := strings.Join(sharedCluster(t).Endpoints(), ",")
+		host, port, _ := strings.Cut(sharedCluster(t).Members[0].Endpoint, ":")
+		n, _ := strconv.Atoi(port)
+		peer := fmt.Sprint(host, ":", n+1)
 		for _, x := range []struct {
 			what string
 			e    environment
@@ -698,6 +701,7 @@ func TestSecure(t *testing.T) {
 			{"nothing said to TLS", bare, "https://"},
 			{"TLS to plain text", append(good, "ETCDCTL_ENDPOINTS="+plain), "http://"},
 			{"https to plain text", append(bare, "ETCDCTL_ENDPOINTS=https://"+strings.ReplaceAll(plain, ",", ",https://")), "http://"},
+			{"port of the members", append(bare, "ETCDCTL_ENDPOINTS="+peer), "it is not a port of etcd for clients"},
 			{"no client certificate", append(bare, "ETCDCTL_CACERT="+files.CA), "ETCDCTL_CERT"},
 			{"foreign client certificate", append(good, "ETCDCTL_CERT="+other.ClientCert, "ETCDCTL_KEY="+other.ClientKey), "ETCDCTL_CERT"},
 		} {

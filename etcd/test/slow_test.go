@@ -122,6 +122,8 @@ func TestPasswordAtFrozenMember(t *testing.T) {
 	var all []*process
 	for i := range 9 {
 		all = append(all, e.start(t, flockEtcd, fmt.Sprint("name", i), "echo", "in"))
+		with := append(e, "ETCDCTL_DIAL_TIMEOUT=10m")
+		all = append(all, with.start(t, flockEtcd, "-w", "30", fmt.Sprint("limited", i), "echo", "in"))
 	}
 	for _, p := range all {
 		p.wait(t).check(t, 0, "in\n", "")
@@ -185,6 +187,57 @@ func TestFarAway(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTooSlow has answers take longer than half of the TTL. Nobody could keep a lease alive.
+func TestTooSlow(t *testing.T) {
+	t.Parallel()
+	n, err := sharedCluster(t).Network()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.Close)
+	n.Delay(600 * time.Millisecond)
+	e, name := reach(n.Endpoints(), "FLOCK_ETCD_TTL=2"), uniqueName(t)
+	says := "flock-etcd: etcd at " + n.Endpoints() + " answers too slowly for leases of 2 s: see FLOCK_ETCD_TTL\n"
+	e.run(t, flockEtcd, "-n", name, "echo", "in").check(t, 75, "", says)
+	p := e.start(t, flockEtcd, name, "echo", "in")
+	await(t, "a line", func() bool { return p.err.String() == says })
+	n.Delay(0)
+	p.wait(t).check(t, 0, "in\n", says)
+}
+
+// TestLeasesOfRepeatedRequests has a network so slow that requests are made again. They do not leave a lease without a holder.
+func TestLeasesOfRepeatedRequests(t *testing.T) {
+	t.Parallel()
+	c := ownCluster(t, cluster.Options{Members: 1})
+	n, err := c.Network()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.Close)
+	n.Delay(300 * time.Millisecond)
+	e := reach(n.Endpoints(), "FLOCK_ETCD_TTL=86400")
+	e.run(t, flockEtcd, uniqueName(t), "echo", "in").check(t, 0, "in\n", "")
+	await(t, "the end of all leases", func() bool {
+		r, err := c.Client().Leases(t.Context())
+		return err == nil && len(r.Leases) == 0
+	})
+}
+
+// TestReleaseFails has most of the members frozen when the command ends.
+func TestReleaseFails(t *testing.T) {
+	t.Parallel()
+	c := ownCluster(t, clusterOptions)
+	h := reach(strings.Join(c.Endpoints(), ","), "FLOCK_ETCD_TTL=600").hold(t, "name")
+	for _, m := range c.Members[1:] {
+		m.Freeze()
+		t.Cleanup(m.Thaw)
+	}
+	h.release(t)
+	if says := h.err.String(); !strings.HasPrefix(says, "flock-etcd: cannot release the lock name, which ends in 9 min: cannot reach etcd at ") {
+		t.Errorf("it says %q", says)
+	}
 }
 
 // loseSlowLock has answers take almost a third of the TTL, and returns what is said when a lock is lost.

@@ -123,6 +123,9 @@ func (p *parser) parse(args []string, shell func(string) []string) (*Options, er
 	if err := p.check(); err != nil {
 		return nil, err
 	}
+	if p.program == "" && p.isAnswered() {
+		return &p.o, nil
+	}
 	if err := p.parseOperands(words, shell); err != nil {
 		return nil, err
 	}

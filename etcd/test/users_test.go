@@ -1,0 +1,89 @@
+//go:build linux
+
+package test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.org/flock/etcd/test/cluster"
+)
+
+// jwtCluster has a member that gives tokens of the type jwt, which live for so long, and the user cron.
+func jwtCluster(t *testing.T, life string) (*cluster.Cluster, environment) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	files := map[string]pem.Block{"private": {Type: "EC PRIVATE KEY", Bytes: private}, "public": {Type: "PUBLIC KEY", Bytes: public}}
+	for name, block := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(&block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := ownCluster(t, cluster.Options{Members: 1, Flags: []string{"--bcrypt-cost", "4",
+		"--auth-token", "jwt,pub-key=" + dir + "/public,priv-key=" + dir + "/private,sign-method=ES256,ttl=" + life}})
+	return c, secure(t, c)
+}
+
+// TestTokenIsRenewed has a holder whose token ends again and again. It asks for the next one before that, so no request is refused.
+func TestTokenIsRenewed(t *testing.T) {
+	t.Parallel()
+	c, e := jwtCluster(t, "12s")
+	h := e.hold(t, "name")
+	before := metrics(t, c, startedChecks)
+	await(t, "two more checks of the password", func() bool { return metrics(t, c, startedChecks) >= before+2 })
+	if n := metrics(t, c, `grpc_server_handled_total{grpc_code="Unauthenticated"`); n != 0 {
+		t.Errorf("%v requests were refused", n)
+	}
+	h.release(t)
+}
+
+// TestForeignToken has a token from elsewhere that ends, because a user was made.
+func TestForeignToken(t *testing.T) {
+	t.Parallel()
+	c, e := jwtCluster(t, "10m")
+	r, err := c.Client().Authenticate(t.Context(), "cron", "geheim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e = append(reach(strings.Join(c.Endpoints(), ",")), "ETCDCTL_AUTH_JWT_TOKEN="+r.Token, "FLOCK_ETCD_TTL=5")
+	e.run(t, flockEtcd, "-n", "name", "echo", "in").check(t, 0, "in\n", "")
+	h := e.hold(t, "name")
+	w := e.queue(t, "name")
+	await(t, "the waiter", func() bool {
+		return strings.Contains(e.run(t, flockEtcd, "--holders", "name").out.String(), "(waiting)")
+	})
+	root := reach(strings.Join(c.Endpoints(), ","), "ETCDCTL_USER=root:geheim")
+	etcdctl, err := cluster.Program(cluster.Etcdctl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := root.run(t, etcdctl, "user", "add", "bob:x"); p.status != 0 {
+		t.Fatalf("etcdctl: %s", &p.err)
+	}
+	const refuses = "etcd refuses: etcdserver: revision of auth store is old (ETCDCTL_AUTH_JWT_TOKEN is not valid, or not any more: " +
+		"it ends at each change of users and roles)"
+	for _, words := range []string{"-n name true", "name true", "-w 30 name true", "--holders name"} {
+		e.run(t, append([]string{flockEtcd}, strings.Fields(words)...)...).check(t, 66, "", "flock-etcd: "+refuses+"\n")
+	}
+	w.wait(t).check(t, 66, "", "flock-etcd: "+refuses+"\n")
+	h.wait(t).check(t, 75, h.out.String(), "flock-etcd: lost the lock name: "+refuses+"; the command was killed\n")
+}
