@@ -50,6 +50,10 @@ func (c *call) acquire(p pauser) (blockers []record, err error) {
 			c.noYield = true
 			continue
 		}
+		if isOver && !passing && c.lock.file.marked && !c.lock.file.alone && c.confirmed != c.blocker {
+			c.confirmed = c.blocker // another process that has our open file may have unlocked it while we looked
+			continue
+		}
 		if isOver && !passing {
 			return c.everybody(blockers), c.giveUp(blockers)
 		}
@@ -78,11 +82,11 @@ func (c *call) giveUp(blockers []record) error {
 	if err != nil {
 		return err
 	}
-	own, _ := c.own(s)
-	if len(own) == 0 {
+	own, had, _ := c.own(s)
+	if len(had) == 0 {
 		return nil
 	}
-	_, err = c.drop(s.token, own, false)
+	_, err = c.drop(s.token, own, had, false)
 	return err
 }
 

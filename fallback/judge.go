@@ -34,18 +34,9 @@ type judged struct {
 	verdict
 	isGone bool // the process
 	moved  *place
-	// isGuess says that the open file at moved may be that of another record, maybe of another kind.
+	// isGuess says that the open file at moved may be that of another record, maybe of another kind. Then it is not ours, though
+	// our open file may be there: whose record that is, nothing tells.
 	isGuess bool
-}
-
-// guesses returns the records of js that are held by a guess.
-func guesses(js []judged) (rs []record) {
-	for _, j := range js {
-		if j.isGuess {
-			rs = append(rs, j.record)
-		}
-	}
-	return rs
 }
 
 // A place is a descriptor of a process.
@@ -239,7 +230,9 @@ func (c *call) search(js []judged) {
 		return c.At(c.searchFor(r.owner), r.owner.place()) != openfile.Found
 	})
 	for _, j := range left {
-		j.isGuess = j.isGuess || isMixed || isOutdated
+		if j.isGuess = j.isGuess || isMixed || isOutdated; j.isGuess && j.verdict == ours {
+			j.verdict = held
+		}
 	}
 }
 
@@ -297,11 +290,6 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []plac
 			j.verdict = held
 		case j.verdict == undecided:
 			j.verdict = gone
-		}
-	}
-	for _, j := range left {
-		if j.verdict == ours && (!certain || len(found) > 0) {
-			j.verdict = held // it may be the open file of another record
 		}
 	}
 }

@@ -35,8 +35,9 @@ type call struct {
 	yielding time.Time
 	noYield  bool
 	// The record that keeps us out, and since when.
-	blocker string
-	since   time.Time
+	blocker   string
+	since     time.Time
+	confirmed string // the one that kept us out at a second look, too
 	// inDoubt says that something could not be seen, and a record counted as held because of that.
 	inDoubt bool
 	isLocal bool // whether the directory is on this machine, so that a listing is surely current
@@ -231,7 +232,7 @@ func (c *call) isLeft(r record) bool {
 func (c *call) convert(s snapshot, token record) (done bool, err error) {
 	if c.Mode != Exclusive {
 		// The exclusive token stays until the new record stands: being killed halfway loses nothing.
-		own, _ := c.own(s)
+		own, _, _ := c.own(s)
 		return c.join(token.name, own, token.owner.mark)
 	}
 	// By a new name: somebody may take the owner for gone, and be about to steal the old one.
@@ -283,13 +284,10 @@ func (c *call) enter(s snapshot) (done bool, wait []record, err error) {
 	if elder := c.elder(s); elder != nil {
 		wait, limit = elder, len(elder)
 	}
+	had := c.orGuesses(own, others)
 	if len(wait) >= limit {
 		// As with flock(2), an upgrade that has to wait loses what it had: two that kept it would wait for each
 		// other for ever.
-		had := own
-		if len(own) == 0 && c.mayHave() {
-			had = guesses(others) // one of them may be ours, and nothing tells which
-		}
 		c.unmark(had)
 		if err := c.remove(own...); err != nil {
 			return false, nil, err
@@ -298,7 +296,7 @@ func (c *call) enter(s snapshot) (done bool, wait []record, err error) {
 		c.wake(len(had) > 0)
 		return false, wait[:limit], err
 	}
-	mark := c.mark(own)
+	mark := c.mark(had)
 	if c.Mode != Exclusive {
 		if done, err = c.join(c.busy, own, mark); err != nil && len(own) == 0 {
 			c.Clear(mark)
@@ -346,11 +344,25 @@ func (c *call) mark(own []record) openfile.Mark {
 		return openfile.None
 	}
 	for _, r := range own {
-		if r.owner.mark != openfile.None {
+		if r.owner.mark != openfile.None && c.Has(r.owner.mark) {
 			return r.owner.mark
 		}
 	}
 	return c.Set()
+}
+
+// orGuesses returns our records own or, if there is none, those of which one may be ours. What has no mark has no record, so to
+// give up a lock without knowing its record is to clear the mark: the records that are left are then those of the others.
+func (c *call) orGuesses(own []record, js []judged) []record {
+	if len(own) > 0 || !c.lock.file.marked || !c.mayHave() {
+		return own
+	}
+	for _, j := range js {
+		if j.isGuess {
+			own = append(own, j.record)
+		}
+	}
+	return own
 }
 
 // unmark removes the marks of our records from our open file.
@@ -454,16 +466,16 @@ func (c *call) release() error {
 		if err != nil {
 			return err
 		}
-		own, token := c.own(s)
+		own, had, token := c.own(s)
 		hasToken := s.token.name == c.busy
 		// A flock that was killed before it had the lock has left its mark.
-		isStale := len(own) == 0 && token == gone && c.lock.file.marked && c.Has(openfile.NoAtime)
+		isStale := len(had) == 0 && token == gone && c.lock.file.marked && c.Has(openfile.NoAtime)
 		isExcl := s.token.word == excl
 		switch {
-		case len(own) == 0 && !hasToken && !isStale:
+		case len(had) == 0 && !hasToken && !isStale:
 			return c.concealed(s)
 		case hasToken, !c.lock.file.marked, c.lock.file.alone, isExcl && token == held, c.Now().Sub(began) > stuck:
-			done, err := c.drop(s.token, own, isStale)
+			done, err := c.drop(s.token, own, had, isStale)
 			if done || err != nil {
 				return err
 			}
@@ -495,11 +507,12 @@ func (c *call) concealed(s snapshot) error {
 	return nil
 }
 
-// own returns the records that are ours, among them the exclusive token, and the verdict on the token; that on a free one is
-// gone.
-func (c *call) own(s snapshot) (own []record, token verdict) {
+// own returns the records that are ours, among them the exclusive token, or else in had those of which one may be ours, and the
+// verdict on the token; that on a free one is gone.
+func (c *call) own(s snapshot) (own, had []record, token verdict) {
 	token = gone
-	for _, j := range c.judge(s) {
+	js := c.judge(s)
+	for _, j := range js {
 		if j.isToken() {
 			token = j.verdict
 		}
@@ -507,12 +520,12 @@ func (c *call) own(s snapshot) (own []record, token verdict) {
 			own = append(own, j.record)
 		}
 	}
-	return own, token
+	return own, c.orGuesses(own, js), token
 }
 
-// drop removes our records, and frees the token if it is ours. It reports whether that was all.
-func (c *call) drop(token record, own []record, isStale bool) (done bool, err error) {
-	c.unmark(own)
+// drop removes our records and the marks of what we had, and frees the token if it is ours. It reports whether that was all.
+func (c *call) drop(token record, own, had []record, isStale bool) (done bool, err error) {
+	c.unmark(had)
 	if isStale {
 		c.Clear(openfile.NoAtime)
 	}

@@ -30,7 +30,7 @@ const (
 
 	// slowLook is how often a waiter looks for what no event tells: whether the names that keep it out still stand, and
 	// whether the waiter before it still runs.
-	slowLook = 1700 * time.Millisecond
+	slowLook = 1500 * time.Millisecond
 	// fullLook is how often a waiter that has all events makes an attempt all the same.
 	fullLook = 5 * time.Minute
 	// poorLook is how often one does that lacks an event.

@@ -279,6 +279,43 @@ done 2>/dev/null
 flock -w 9 f echo free
 #> free
 
+### owner-an-unlock-does-not-free-the-permit-of-another
+# needs: linux
+
+# Both have moved: the shells that locked have ended, and their children have the open files.
+child() {
+	bash -c 'exec 9>f; flock '"$1"' 9; (until [ -e go-'$2' ]; do sleep .02 9>&-; done; '"$3"') & : >in-'$2'; await_quit' &
+	parents="$parents $!"; await '[ -e in-'$2' ]'
+}
+await_quit() { until [ -e quit ]; do sleep .02 9>&-; done; }; export -f await_quit
+child -s reader 'flock -u 9; : >unlocked; until [ -e go-holder ]; do sleep .02 9>&-; done'
+child '--permits 1' holder :
+: >quit; wait $parents
+: >go-reader; await '[ -e unlocked ]'
+flock -n --permits 1 f true; echo $?
+#> 1
+: >go-holder
+flock -w 20 f echo free
+#> free
+
+### owner-an-upgrade-does-not-take-the-permit-of-another
+# needs: linux
+child() {
+	bash -c 'exec 9>f; flock '"$1"' 9; (until [ -e go-'$2' ]; do sleep .02 9>&-; done; '"$3"') & : >in-'$2'; await_quit' &
+	parents="$parents $!"; await '[ -e in-'$2' ]'
+}
+await_quit() { until [ -e quit ]; do sleep .02 9>&-; done; }; export -f await_quit
+child -s reader 'flock -n --permits 1 9; echo $? >refused; until [ -e go-holder ]; do sleep .02 9>&-; done'
+child '--permits 1' holder :
+: >quit; wait $parents
+: >go-reader; await '[ -s refused ]'; cat refused
+#> 1
+flock -n --permits 1 f true; echo $?
+#> 1
+: >go-holder
+flock -w 20 f echo free
+#> free
+
 ### owner-a-flock-that-has-the-lock-itself-is-refused
 # needs: linux
 exec 9>f; flock 9

@@ -36,13 +36,18 @@ func Processes() (pids []int, err error) {
 	return pids, err
 }
 
-// Last returns the id that was given out last to a process or a thread.
+// Last returns the id that was given out last to a process or a thread. LXC puts a file of its own over /proc/loadavg (lxcfs),
+// whose ids are those of the host: that is an error.
 func Last() (int, error) {
 	fd, err := unix.Open("/proc/loadavg", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
 	}
 	defer unix.Close(fd)
+	var of unix.Statfs_t
+	if err := unix.Fstatfs(fd, &of); err != nil || of.Type != unix.PROC_SUPER_MAGIC {
+		return 0, syscall.ENOSYS
+	}
 	var text [128]byte
 	n, err := unix.Read(fd, text[:])
 	if err != nil {

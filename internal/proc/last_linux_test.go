@@ -1,0 +1,37 @@
+package proc
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestLastOfAnother has a file over /proc/loadavg, as lxcfs puts one there, which does not tell of this pid namespace.
+func TestLastOfAnother(t *testing.T) {
+	if os.Getenv("FLOCK_TEST_LOADAVG") != "" {
+		if pid, err := Last(); err == nil {
+			t.Errorf("%d", pid)
+		}
+		return
+	}
+	if _, err := Last(); err != nil {
+		t.Skip("nothing tells the last id here: ", err)
+	}
+	file := filepath.Join(t.TempDir(), "loadavg")
+	text, err := os.ReadFile("/proc/loadavg")
+	if err == nil {
+		err = os.WriteFile(file, text, 0o444)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("unshare", "-rm", "true").CombinedOutput(); err != nil {
+		t.Skipf("no namespace can be made: %s", out)
+	}
+	c := exec.Command("unshare", "-rm", "sh", "-c", `mount --bind "$0" /proc/loadavg && exec "$1" -test.run='^TestLastOfAnother$'`, file, os.Args[0])
+	c.Env = append(os.Environ(), "FLOCK_TEST_LOADAVG=1")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
