@@ -100,6 +100,11 @@ func (d *directory) mkdir(name string) error {
 	return err
 }
 
+// touch sets the modification time to now, by the clock of the server.
+func (d *directory) touch(name string) error {
+	return unix.UtimesNanoAt(d.fd, name, nil, unix.AT_SYMLINK_NOFOLLOW)
+}
+
 func (d *directory) modTime(name string) (time.Time, error) {
 	var stat unix.Stat_t
 	err := unix.Fstatat(d.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW)

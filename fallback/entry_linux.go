@@ -1,8 +1,6 @@
 package fallback
 
-import (
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // makeFIFO is replaced by a test.
 var makeFIFO = unix.Mkfifoat
@@ -85,4 +83,17 @@ func canOpen() bool {
 		unix.Close(fd)
 	}
 	return len(fds) == 4
+}
+
+// isLocal reports whether the directory is surely on this machine.
+func (d *directory) isLocal() bool {
+	var fs unix.Statfs_t
+	if unix.Fstatfs(d.fd, &fs) != nil {
+		return false
+	}
+	switch uint32(fs.Type) {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC:
+		return true
+	}
+	return false
 }
