@@ -218,18 +218,12 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 
 // inSelf is In for this process, where a flag needs no file of /proc. Nobody moves descriptors here.
 func (s Search) inSelf() (numbers []int, visible bool) {
-	fd, err := unix.Open("/proc/self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, false
-	}
-	defer unix.Close(fd)
-	names, err := sys.Names(fd)
-	for _, name := range names {
-		if number, _ := strconv.Atoi(name); Has(number, s.Mark) && s.compare("/proc/self/", number) == Found {
+	all, err := proc.Numbers("/proc/self/fd")
+	for _, number := range all {
+		if Has(number, s.Mark) && s.compare("/proc/self/", number) == Found {
 			numbers = append(numbers, number)
 		}
 	}
-	slices.Sort(numbers)
 	return numbers, err == nil
 }
 
@@ -291,14 +285,8 @@ func runsOf(pid int) string {
 	if path, err := os.Readlink(procDir(pid) + "exe"); err == nil && path == program() {
 		return path
 	}
-	fd, err := unix.Open(procDir(pid)+"status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return ""
-	}
-	defer unix.Close(fd)
-	var text [4096]byte
-	n, _ := unix.Read(fd, text[:])
-	_, rest, _ := bytes.Cut(text[:max(n, 0)], []byte("\nState:\t"))
+	text, _ := proc.ReadSmall(procDir(pid) + "status")
+	_, rest, _ := bytes.Cut(text, []byte("\nState:\t"))
 	_, switches, found := bytes.Cut(rest, []byte("\nvoluntary_ctxt_switches:"))
 	if !found || rest[0] == 'R' {
 		return ""
@@ -458,20 +446,11 @@ func setFlag(fd, flag int, on bool) error {
 
 // flagsShown reads the status flags of a descriptor in a directory of /proc.
 func flagsShown(dir string, number int) (flags int, state State) {
-	fd, err := unix.Open(dir+"fdinfo/"+strconv.Itoa(number), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err == unix.ENOENT || err == unix.ESRCH {
+	text, err := proc.ReadSmall(dir + "fdinfo/" + strconv.Itoa(number))
+	if err == unix.ENOENT || err == unix.ESRCH { // or closed meanwhile
 		return 0, Absent
 	}
-	if err != nil {
-		return 0, Hidden
-	}
-	defer unix.Close(fd)
-	var text [256]byte
-	n, err := unix.Read(fd, text[:])
-	if err == unix.ENOENT || err == unix.ESRCH { // closed meanwhile
-		return 0, Absent
-	}
-	_, rest, _ := bytes.Cut(text[:max(n, 0)], []byte("flags:\t"))
+	_, rest, _ := bytes.Cut(text, []byte("flags:\t"))
 	digits, _, found := bytes.Cut(rest, []byte("\n"))
 	value, err := strconv.ParseUint(string(digits), 8, 32)
 	if !found || err != nil {
@@ -490,18 +469,8 @@ func otherThreads(pid int) (threads []int) {
 	if unix.Stat(task, &stat) != nil || stat.Nlink <= 3 { // two, and one for each thread
 		return nil
 	}
-	fd, err := unix.Open(task, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(fd)
-	names, _ := sys.Names(fd)
-	for _, name := range names {
-		if thread, err := strconv.Atoi(name); err == nil && thread != pid {
-			threads = append(threads, thread)
-		}
-	}
-	return threads
+	threads, _ = proc.Numbers(task)
+	return slices.DeleteFunc(threads, func(thread int) bool { return thread == pid })
 }
 
 // isVisible reports whether this user may see the descriptors of a process, or there is none. With the mount option hidepid

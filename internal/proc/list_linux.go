@@ -16,20 +16,26 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// Processes returns the ids of all processes, in ascending order. A /proc without this one is an error.
-func Processes() (pids []int, err error) {
-	fd, err := unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+// Numbers returns the names in a directory of /proc that are numbers, in ascending order.
+func Numbers(dir string) (list []int, err error) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: "/proc", Err: err}
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
 	defer unix.Close(fd)
 	names, err := sys.Names(fd)
 	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			pids = append(pids, pid)
+		if n, err := strconv.Atoi(name); err == nil {
+			list = append(list, n)
 		}
 	}
-	slices.Sort(pids)
+	slices.Sort(list)
+	return list, err
+}
+
+// Processes returns the ids of all processes, in ascending order. A /proc without this one is an error.
+func Processes() (pids []int, err error) {
+	pids, err = Numbers("/proc")
 	if err == nil && !slices.Contains(pids, os.Getpid()) {
 		err = &fs.PathError{Op: "readlink", Path: "/proc/self", Err: unix.ENOENT}
 	}
@@ -39,21 +45,15 @@ func Processes() (pids []int, err error) {
 // Last returns the id that was given out last to a process or a thread. LXC puts a file of its own over /proc/loadavg (lxcfs),
 // whose ids are those of the host: that is an error.
 func Last() (int, error) {
-	fd, err := unix.Open("/proc/loadavg", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return 0, err
-	}
-	defer unix.Close(fd)
 	var of unix.Statfs_t
-	if err := unix.Fstatfs(fd, &of); err != nil || of.Type != unix.PROC_SUPER_MAGIC {
+	if err := unix.Statfs("/proc/loadavg", &of); err != nil || of.Type != unix.PROC_SUPER_MAGIC {
 		return 0, syscall.ENOSYS
 	}
-	var text [128]byte
-	n, err := unix.Read(fd, text[:])
+	text, err := ReadSmall("/proc/loadavg")
 	if err != nil {
 		return 0, err
 	}
-	line := bytes.TrimRight(text[:n], "\n")
+	line := bytes.TrimRight(text, "\n")
 	pid, err := strconv.Atoi(string(line[bytes.LastIndexByte(line, ' ')+1:]))
 	if err == nil && pid == 0 {
 		err = syscall.ENOSYS
@@ -71,7 +71,7 @@ func IsProcess(pid int) bool {
 	case unix.ESRCH, unix.EINVAL, unix.ENOENT:
 		return false
 	}
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	status, err := ReadSmall("/proc/" + strconv.Itoa(pid) + "/status")
 	_, group, _ := bytes.Cut(status, []byte("\nTgid:\t"))
 	return err == nil && bytes.HasPrefix(group, []byte(strconv.Itoa(pid)+"\n"))
 }

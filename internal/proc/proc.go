@@ -16,7 +16,7 @@
 //	MayDescend                  which of them may have inherited something from this one
 //	KernelLocks(...)            who holds a kernel lock on a file, and who waits for one
 //
-// Linux alone has Descendants and IsEnding, which only code for Linux calls.
+// Linux alone has Descendants, IsEnding, Numbers and ReadSmall, which only code for Linux calls.
 package proc
 
 // A Machine is this machine, and this run of its kernel. What a system does not tell is "".

@@ -98,7 +98,7 @@ type stat struct {
 // /proc/PID/stat of its own process with another start time, and everybody else would take the process for dead.
 func readStat(pid int) (s stat, ok bool) {
 	number := strconv.Itoa(pid)
-	text := readSmall("/proc/" + number + "/task/" + number + "/stat")
+	text, _ := ReadSmall("/proc/" + number + "/task/" + number + "/stat")
 	// The second field is the command in parentheses, and can contain any byte.
 	i := bytes.LastIndexByte(text, ')')
 	if i < 0 {
@@ -124,7 +124,7 @@ func readStat(pid int) (s stat, ok bool) {
 
 // countThreads counts the threads of a process, among them a first one that has ended before the others.
 func countThreads(pid int) int {
-	tasks, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+	tasks, err := Numbers("/proc/" + strconv.Itoa(pid) + "/task")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
 		return 2 // unknown
 	}
@@ -199,25 +199,26 @@ func Path(fd int) (string, error) {
 }
 
 func firstLine(path string) string {
-	line, _, _ := strings.Cut(string(readSmall(path)), "\n")
+	text, _ := ReadSmall(path)
+	line, _, _ := strings.Cut(string(text), "\n")
 	return line
 }
 
-// readSmall reads the beginning of a file, which is all there is of those in /proc that are read with it, without the
-// preparations that os.File makes for files one may have to wait for. It returns nil if there is an error.
-func readSmall(path string) []byte {
+// ReadSmall reads the beginning of a file, which is all there is of those in /proc that are read with it, without the
+// preparations that os.File makes for files one may have to wait for.
+func ReadSmall(path string) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer unix.Close(fd)
-	var b [1024]byte
+	var b [4096]byte
 	for {
 		n, err := unix.Read(fd, b[:])
 		if err == unix.EINTR {
 			continue
 		}
-		return append([]byte(nil), b[:max(n, 0)]...)
+		return bytes.Clone(b[:max(n, 0)]), err
 	}
 }
 
