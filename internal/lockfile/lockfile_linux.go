@@ -1,6 +1,7 @@
 package lockfile
 
 import (
+	"os"
 	"strconv"
 	"syscall"
 	"time"
@@ -8,6 +9,33 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// openProtected opens, for reading, a file that open(2) has refused with EACCES only because of O_CREAT. With
+// fs.protected_regular, Linux does so for an existing file of another owner in a sticky directory, even for root.
+//
+// The file is looked at first, by a descriptor that neither opens it nor follows a symbolic link, and then opened through
+// that descriptor: the owner of the name cannot put a fifo in between, whose opening would wait, or a link to elsewhere.
+func openProtected(name string) (fd int, err error) {
+	path, err := open(name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	var stat unix.Stat_t
+	if err = unix.Fstat(path, &stat); err == nil && stat.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = syscall.EACCES
+	}
+	if err == nil {
+		if fd, err = open("/proc/self/fd/"+strconv.Itoa(path), syscall.O_RDONLY); err == nil {
+			defer syscall.Close(fd)
+			err = unix.Dup3(fd, path, 0) // the lock file has the lowest free number
+		}
+	}
+	if err != nil {
+		syscall.Close(path)
+		return -1, err
+	}
+	return path, nil
+}
 
 // Again opens the file once more, for reading and writing, whether it still has a name or not. The command does not inherit
 // that. The error for a program is ETXTBSY: while it is open for writing nobody can run it.
@@ -34,4 +62,39 @@ func (f *File) SetModTime(t time.Time) error {
 		return errno
 	}
 	return nil
+}
+
+// networkOf returns the kind of a network filesystem on which flock(2) is a lock of all bytes of the file on the server:
+// NFS since Linux 2.6.12, SMB since 5.5.
+func networkOf(fs *unix.Statfs_t, err error) Network {
+	if err == nil {
+		switch uint32(fs.Type) {
+		case unix.NFS_SUPER_MAGIC:
+			return NFS
+		case unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC:
+			return SMB
+		}
+	}
+	return Local
+}
+
+// Network returns what is known of the filesystem.
+func (f *File) Network() Network {
+	var fs unix.Statfs_t
+	return networkOf(&fs, unix.Fstatfs(f.FD, &fs))
+}
+
+// KeepsFromRunning reports whether err says that a program cannot be executed because it is the lock file called name:
+// NFS 4 needs that open for writing, and on SMB nobody else can read it.
+func KeepsFromRunning(name, program string, err error) bool {
+	if err != syscall.ETXTBSY && (err != syscall.EACCES || unix.Access(program, unix.X_OK) != nil) {
+		return false
+	}
+	var fs unix.Statfs_t
+	if networkOf(&fs, unix.Statfs(name, &fs)) == Local {
+		return false
+	}
+	locked, err1 := os.Stat(name)
+	executed, err2 := os.Stat(program)
+	return err1 == nil && err2 == nil && os.SameFile(locked, executed)
 }
