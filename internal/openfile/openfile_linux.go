@@ -172,9 +172,6 @@ func (s Search) compare(dir string, number int) State {
 // sees neither: one look in four where a shell does nothing else. So where nothing is found while the table changes, In looks
 // again and again, and if it is to be careful, also where the process has run during the first look.
 func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
-	if pid == os.Getpid() && s.Mark != None {
-		return s.inSelf()
-	}
 	const most = 12
 	threads := []int{pid}
 	before, runs := "", false
@@ -214,17 +211,6 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 	}
 	slices.Sort(numbers)
 	return slices.Compact(numbers), true
-}
-
-// inSelf is In for this process, where a flag needs no file of /proc. Nobody moves descriptors here.
-func (s Search) inSelf() (numbers []int, visible bool) {
-	all, err := proc.Numbers("/proc/self/fd")
-	for _, number := range all {
-		if Has(number, s.Mark) && s.compare("/proc/self/", number) == Found {
-			numbers = append(numbers, number)
-		}
-	}
-	return numbers, err == nil
 }
 
 // spin waits without giving up the processor, which would take much longer on a busy machine.
