@@ -3,6 +3,7 @@ package proc
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -176,7 +177,8 @@ func locksOf(pid int, target *unix.Stat_t) (locks []kernelLock, open bool) {
 			continue
 		}
 		open = true
-		for _, line := range lines(dir + "/fdinfo/" + d.Name()) {
+		shown, _ := os.ReadFile(dir + "/fdinfo/" + d.Name())
+		for line := range strings.Lines(string(shown)) {
 			if text, ok := strings.CutPrefix(line, "lock:"); ok {
 				if l, ok := parseKernelLock(text); ok {
 					locks = append(locks, l)
@@ -222,15 +224,6 @@ func hidden(pid int) bool {
 
 // fileID names a file as /proc/locks does.
 func fileID(stat *unix.Stat_t) string {
-	hex := func(n uint32) string {
-		s := strconv.FormatUint(uint64(n), 16)
-		return strings.Repeat("0", max(2-len(s), 0)) + s
-	}
-	return hex(unix.Major(uint64(stat.Dev))) + ":" + hex(unix.Minor(uint64(stat.Dev))) + ":" +
-		strconv.FormatUint(uint64(stat.Ino), 10)
-}
-
-func lines(path string) []string {
-	text, _ := os.ReadFile(path)
-	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	dev := uint64(stat.Dev)
+	return fmt.Sprintf("%02x:%02x:%d", unix.Major(dev), unix.Minor(dev), stat.Ino)
 }

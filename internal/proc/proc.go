@@ -3,12 +3,12 @@
 // Every family of systems defines:
 //
 //	ThisMachine() Machine       the machine and this run of its kernel
-//	CanTell() error             why processes cannot be told apart here, nil if they can
 //	Start(pid)                  the start time of a process, and whether it is alive
 //	Path(fd)                    the name under which a descriptor's file was opened
 //
 // What only Linux tells, the other systems share in proc_unknown.go, with the answers that are safe:
 //
+//	CanTell() error             why processes cannot be told apart here, nil if they can
 //	Parent(pid)                 the parent of a process, 0 if that is unknown
 //	UserID(pid), Command(pid)   for people to read
 //	IsCaller, IsStopped, Age    what a process does, and since when

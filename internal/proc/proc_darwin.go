@@ -13,8 +13,6 @@ func ThisMachine() Machine {
 	return Machine{Boot: boot}
 }
 
-func CanTell() error { return nil }
-
 // Start reads struct kinfo_proc, sys/sysctl.h, and the state SZOMB of sys/proc.h.
 func Start(pid int) (start string, alive bool) {
 	const zombie = 5

@@ -20,8 +20,6 @@ func ThisMachine() (m Machine) {
 	return m
 }
 
-func CanTell() error { return nil }
-
 // Start returns the creation time, in units of 100 ns since 1601. It does not come twice even across boots,
 // so that there is no need for Machine.Boot.
 func Start(pid int) (start string, alive bool) {
