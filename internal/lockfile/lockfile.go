@@ -49,6 +49,24 @@ const (
 
 func (k Kept) Error() string { return string(k) }
 
+// checkRemovable says why the file called name is not one to be removed.
+func checkRemovable(name string) error {
+	info, err := os.Lstat(name)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return notRegular
+	case info.Size() != 0:
+		return notEmpty
+	}
+	n, err := countLinks(name, info)
+	if err == nil && n != 1 {
+		return manyLinks
+	}
+	return err
+}
+
 // MakeNow makes the file called name if it is missing. Its modification time is now by our clock: that of a server may be
 // ahead, and what is in the future is a cooldown. If the file cannot be made, Open says so.
 func MakeNow(name string) {

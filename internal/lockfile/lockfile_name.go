@@ -69,24 +69,6 @@ func (f *File) Remove() error {
 	return os.Remove(f.Name)
 }
 
-// checkRemovable says why the file called name is not one to be removed.
-func checkRemovable(name string) error {
-	info, err := os.Lstat(name)
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return notRegular
-	case info.Size() != 0:
-		return notEmpty
-	}
-	n, err := countLinks(name)
-	if err == nil && n != 1 {
-		return manyLinks
-	}
-	return err
-}
-
 func (f *File) ModTime() (time.Time, error) {
 	info, err := os.Stat(f.Name)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // countLinks returns how many names the file has.
-func countLinks(name string) (uint32, error) {
+func countLinks(name string, _ os.FileInfo) (uint64, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return 0, err
@@ -14,5 +14,5 @@ func countLinks(name string) (uint32, error) {
 	defer file.Close()
 	var info syscall.ByHandleFileInformation
 	err = syscall.GetFileInformationByHandle(syscall.Handle(file.Fd()), &info)
-	return info.NumberOfLinks, err
+	return uint64(info.NumberOfLinks), err
 }

@@ -19,7 +19,7 @@ func (f *File) IsNamed() bool {
 
 // OpenToRemove opens a file that Remove would remove, without making one. The command does not inherit the descriptor.
 func OpenToRemove(name string, access Access) (*File, error) {
-	if err := checkRemovable(name, new(unix.Stat_t)); err != nil {
+	if err := checkRemovable(name); err != nil {
 		return nil, err
 	}
 	// It may have become a link or a fifo meanwhile.
@@ -33,30 +33,15 @@ func OpenToRemove(name string, access Access) (*File, error) {
 // Remove removes the file, which this process must have locked exclusively. The error is Kept if the file must stay, and
 // fs.ErrNotExist if it has no name any more.
 func (f *File) Remove() error {
-	var opened, named unix.Stat_t
-	if err := unix.Fstat(f.FD, &opened); err != nil {
+	if err := checkRemovable(f.Name); err != nil {
 		return err
 	}
-	if err := checkRemovable(f.Name, &named); err != nil {
-		return err
-	}
-	if !sys.SameFile(&opened, &named) {
+	if !f.IsNamed() {
 		return fs.ErrNotExist
 	}
 	return unix.Unlink(f.Name)
 }
 
-// checkRemovable looks at the file called name, and says why it is not one to be removed.
-func checkRemovable(name string, stat *unix.Stat_t) error {
-	switch err := unix.Lstat(name, stat); {
-	case err != nil:
-		return err
-	case stat.Mode&unix.S_IFMT != unix.S_IFREG:
-		return notRegular
-	case stat.Size != 0:
-		return notEmpty
-	case stat.Nlink != 1:
-		return manyLinks
-	}
-	return nil
+func countLinks(_ string, info fs.FileInfo) (uint64, error) {
+	return uint64(info.Sys().(*syscall.Stat_t).Nlink), nil
 }
