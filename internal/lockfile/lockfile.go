@@ -9,6 +9,7 @@ package lockfile
 
 import (
 	"os"
+	"strconv"
 	"time"
 )
 
@@ -76,6 +77,14 @@ func MakeNow(name string) {
 		os.Chtimes(name, time.Time{}, time.Now())
 	}
 }
+
+// Opened returns the file that this process has opened already as Open would.
+func Opened(name string, fd int, access Access) *File {
+	return &File{Name: name, FD: fd, ByName: true, access: access}
+}
+
+// Descriptor returns the file that is open as descriptor n.
+func Descriptor(n int) *File { return &File{Name: strconv.Itoa(n), FD: n} }
 
 // Unopened returns the file called name without opening it, for ModTime.
 func Unopened(name string) *File { return &File{Name: name, FD: -1, ByName: true} }

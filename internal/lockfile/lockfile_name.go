@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"strconv"
 	"time"
 )
 
@@ -23,12 +22,6 @@ func Open(name string, _ Access) (*File, error) {
 	}
 	return &File{Name: name, FD: -1, ByName: true}, file.Close()
 }
-
-// Opened returns the file as Open does.
-func Opened(name string, _ int, _ Access) *File { return Unopened(name) }
-
-// Descriptor returns a file that cannot be locked.
-func Descriptor(n int) *File { return &File{Name: strconv.Itoa(n), FD: -1} }
 
 func (*File) CanReopen() bool         { return false }
 func (*File) CheckReopen() error      { return errors.ErrUnsupported }

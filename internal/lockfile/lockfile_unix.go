@@ -3,7 +3,6 @@
 package lockfile
 
 import (
-	"strconv"
 	"syscall"
 	"time"
 
@@ -26,11 +25,6 @@ func Open(name string, access Access) (*File, error) {
 		}
 	}
 	return f, err
-}
-
-// Opened returns the file that this process has opened already as Open would.
-func Opened(name string, fd int, access Access) *File {
-	return &File{Name: name, FD: fd, ByName: true, access: access}
 }
 
 // OpenAgain closes the file and opens what its name is now.
@@ -57,9 +51,6 @@ func open(name string, flags int) (int, error) {
 		}
 	}
 }
-
-// Descriptor returns the file that is open as descriptor n.
-func Descriptor(n int) *File { return &File{Name: strconv.Itoa(n), FD: n} }
 
 // CanReopen reports whether the file can be opened again under its name, for more than it is open for.
 func (f *File) CanReopen() bool { return f.ByName && f.access != ReadWrite }
