@@ -2,18 +2,14 @@ package sys
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"syscall"
-	"time"
 )
 
 var (
 	ErrRange   = errors.New("out of range")
 	ErrInvalid = errors.New("invalid argument")
 )
-
-func Sleep(d time.Duration) { time.Sleep(d) }
 
 // Text returns the system's text of an error.
 func Text(err error) string {
@@ -34,12 +30,7 @@ func CannotCreate(err error) bool { return says(err, "read only", "read-only", "
 
 func IsReadOnly(err error) bool { return says(err, "read only", "read-only") }
 
-func IsStale(error) bool { return false }
-
 func LacksPermission(err error) bool { return says(err, "permission denied") }
-
-// BadDescriptor is never true: no descriptor can be locked here.
-func BadDescriptor(error) bool { return false }
 
 func NobodyReads(err error) bool { return says(err, "hungup", "closed pipe", "fd out of range") }
 
@@ -55,9 +46,4 @@ func says(err error, texts ...string) bool {
 func IsTerminal(fd int) bool {
 	path, err := syscall.Fd2path(fd)
 	return err == nil && path == "/dev/cons"
-}
-
-func Write(fd int, text string) error {
-	_, err := map[int]*os.File{1: os.Stdout, 2: os.Stderr}[fd].WriteString(text)
-	return err
 }

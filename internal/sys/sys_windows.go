@@ -2,10 +2,8 @@ package sys
 
 import (
 	"errors"
-	"os"
 	"slices"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/windows"
 )
@@ -14,8 +12,6 @@ var (
 	ErrRange   error = syscall.ERANGE
 	ErrInvalid error = syscall.EINVAL
 )
-
-func Sleep(d time.Duration) { time.Sleep(d) }
 
 // Text returns the system's text of an error.
 func Text(err error) string {
@@ -41,14 +37,9 @@ func CannotCreate(err error) bool {
 
 func IsReadOnly(err error) bool { return is(err, windows.ERROR_WRITE_PROTECT) }
 
-func IsStale(error) bool { return false }
-
 func LacksPermission(err error) bool {
 	return is(err, windows.ERROR_ACCESS_DENIED, windows.ERROR_PRIVILEGE_NOT_HELD)
 }
-
-// BadDescriptor is never true: no descriptor can be locked here.
-func BadDescriptor(error) bool { return false }
 
 func NobodyReads(err error) bool {
 	return is(err, windows.ERROR_INVALID_HANDLE, windows.ERROR_BROKEN_PIPE, windows.ERROR_NO_DATA)
@@ -64,9 +55,4 @@ func IsTerminal(fd int) bool {
 	var mode uint32
 	handle := map[int]windows.Handle{0: windows.Stdin, 1: windows.Stdout, 2: windows.Stderr}[fd]
 	return windows.GetConsoleMode(handle, &mode) == nil
-}
-
-func Write(fd int, text string) error {
-	_, err := map[int]*os.File{1: os.Stdout, 2: os.Stderr}[fd].WriteString(text)
-	return err
 }
