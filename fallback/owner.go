@@ -197,7 +197,7 @@ func (m machine) isOutermost() bool { return strings.HasPrefix(m.namespace, "402
 
 // word escapes s, and where the result is longer than max bytes replaces its end by a hash of the whole.
 func word(s string, max int) string {
-	e := escape(s, "")
+	e := escape(s)
 	if len(e) <= max {
 		return e
 	}
@@ -218,12 +218,12 @@ func digest(s string) string {
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
-// escape writes every byte that is not a letter, a digit, one of "._-~" or one of more as %XX.
-func escape(s, more string) string {
+// escape writes every byte that is not a letter, a digit or one of "._-~" as %XX.
+func escape(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
 		c := s[i]
-		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("._-~"+more, c) >= 0 {
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("._-~", c) >= 0 {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "%%%02X", c)

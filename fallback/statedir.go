@@ -1,12 +1,13 @@
 package fallback
 
 import (
+	"encoding/hex"
 	"errors"
 	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
+	"strings"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -34,7 +35,8 @@ func StateDir(path, base string) (string, error) {
 		if !filepath.IsAbs(base) {
 			return "", errors.New("not an absolute path: " + base)
 		}
-		return filepath.Join(base, fit(plusses(filepath.ToSlash(path)))), nil
+		// /var/lock/a b becomes +var+lock+a%20b
+		return filepath.Join(base, fit(strings.ReplaceAll(escape(filepath.ToSlash(path)), "%2F", "+"))), nil
 	}
 	if isDirectory(path) {
 		return filepath.Join(path, ".flock"), nil
@@ -57,17 +59,6 @@ func resolve(path string) (string, error) {
 	return filepath.Join(dir, filepath.Base(path)), err
 }
 
-// plusses makes a file name of a path: /var/lock/a b becomes +var+lock+a%20b.
-func plusses(path string) string {
-	b := []byte(escape(path, "/"))
-	for i, c := range b {
-		if c == '/' {
-			b[i] = '+'
-		}
-	}
-	return string(b)
-}
-
 // fit appends ".flock". Where that, and the name of the staging directory, would be too long for a file name, the end of the
 // name gives way to a hash of it, without cutting a character in two: some filesystems take only UTF-8.
 func fit(name string) string {
@@ -78,12 +69,7 @@ func fit(name string) string {
 	}
 	h := fnv.New128a()
 	h.Write([]byte(name))
-	sum := h.Sum(nil)
-	hash := "~"
-	for i := 0; i < len(sum); i += 4 {
-		w := uint64(sum[i])<<24 | uint64(sum[i+1])<<16 | uint64(sum[i+2])<<8 | uint64(sum[i+3])
-		hash += strconv.FormatUint(1<<32|w, 16)[1:]
-	}
+	hash := "~" + hex.EncodeToString(h.Sum(nil))
 	cut := room - len(hash)
 	for i := 0; i < utf8.UTFMax && !utf8.RuneStart(name[cut]); i++ {
 		cut--
