@@ -75,8 +75,7 @@ flock 9; flock -xn --fd 9 true; flock f -c 'exit 3'; flock -F f true; flock --pe
 #> <$DIR/flock-one><-F><f><true>
 #> <$DIR/flock-one><--permits><2><f><true>
 # what a program makes of its operands is for the program
-flock --holders; flock -u name
-#> <$DIR/flock-one><--holders>
+flock -u name
 #> <$DIR/flock-one><-u><name>
 # the option wins
 for b in auto directory; do flock --backend $b -n f echo in by $b; done
@@ -109,6 +108,8 @@ flock --holders --backend one f; FLOCK_BACKEND=one flock --holders f; echo $?
 #> <$DIR/flock-one><--holders><--backend><one><f>
 #> <$DIR/flock-one><--holders><f>
 #> 7
+FLOCK_BACKEND=one flock --holders
+#> <$DIR/flock-one><--holders>
 
 ### backend-program-missing
 mkdir bin; cp -L "$(command -v flock)" bin/flock
