@@ -187,8 +187,9 @@ func TestForeignFile(t *testing.T) {
 	t.Setenv("FLOCK_BACKEND", "directory")
 	t.Setenv("PATH", filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
 	const script = `exec 9<f; flock 9; flock -n 9; echo $?; flock -n -s 9; echo $?; flock -n -x 9; echo $?
-		flock -n f true; echo $?; ( flock -n 9; echo $? ); flock -u 9; echo $?; flock -n f true; echo $?`
-	const want = "0\n0\n0\n1\n0\n0\n0\n0"
+		flock -n f true; echo $?; ( flock -n 9; echo $? ); flock -u 9; echo $?; flock -n f true; echo $?
+		flock 9; (until [ -e go ]; do sleep .05; done) & exec 9<&-; flock -n f true; echo $?; : >go; wait; flock -n f true; echo $?; rm go`
+	const want = "0\n0\n0\n1\n0\n0\n0\n1\n0\n0"
 	d.expect(want, otherID, "/bin/sh", "-c", script)
 	if !canForbidKcmp() {
 		t.Skip("kcmp(2) cannot be forbidden here")

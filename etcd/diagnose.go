@@ -44,8 +44,6 @@ func diagnose(ctx context.Context, endpoint string, c *tls.Config, err error) er
 		return &cli.UsageError{Text: "it refuses the certificate of this client, in ETCDCTL_CERT and ETCDCTL_KEY: " + refusal}
 	case !speaksTLS && usesTLS && speaksPlain(ctx, address):
 		return &cli.UsageError{Text: "it does not speak TLS: its address begins with http://"}
-	case strings.Contains(text, "error reading server preface: http2: "):
-		return &cli.UsageError{Text: "it is not a port of etcd for clients, which is 2379 mostly"}
 	}
 	return err
 }

@@ -82,7 +82,10 @@ func describe(err error) string {
 	if strings.HasPrefix(text, "dial ") {
 		text = text[strings.LastIndex(text, ": ")+2:] // without the address, which was said
 	}
-	if strings.HasPrefix(text, "error reading server preface: ") {
+	switch {
+	case strings.HasPrefix(text, "error reading server preface: http2: "):
+		text = "it does not answer as etcd's port for clients does, which is 2379 mostly"
+	case strings.HasPrefix(text, "error reading server preface: "):
 		text = "it is connected, but does not answer"
 	}
 	return sys.Printable(text)

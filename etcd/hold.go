@@ -137,8 +137,8 @@ func (h *hold) end(r guard.Report) int {
 	if err := h.prolongCooldown(ctx); err != nil {
 		h.printer.Warn(err.Error())
 	}
-	if err := h.release(ctx); err != nil && h.left() > 0 {
-		h.printer.Warn("cannot release the lock " + h.name + ", which ends in " + output.FormatAge(h.left()) + ": " + err.Error())
+	if err := h.release(ctx); err != nil {
+		h.printer.Warn("cannot release the lock " + h.name + ", which ends with its lease: " + err.Error())
 	}
 	return int(r.Status)
 }
@@ -192,6 +192,8 @@ func (h *hold) ask(ctx context.Context) (revision int64) {
 		notify(h.dropped)
 	case errors.As(err, &refusal):
 		h.refusal.Store(refusal)
+	default:
+		h.refusal.Store(nil)
 	}
 	return v.revision
 }

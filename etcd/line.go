@@ -126,18 +126,19 @@ func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 		if err == nil {
 			return l, nil
 		}
+		isSlow := err == errLost && time.Duration(s.slowness.Load()) > l.ttl/2
 		l.releaseSoon()
 		if !isOneOf(err, errLost, errCooling, errOvertaken) {
 			return nil, err
 		}
 		// In the first case it was away for longer than the lease, or etcd is too slow. In the others another one was faster.
-		if err == errLost && time.Duration(s.slowness.Load()) > l.ttl/4 {
+		if isSlow {
 			slow++
 		}
-		if slow == 3 && q.Nonblock {
+		switch {
+		case isSlow && slow == 3 && q.Nonblock:
 			return nil, s.tooSlow()
-		}
-		if slow == 3 {
+		case isSlow && slow == 3:
 			p.Warn(s.tooSlow().Error())
 		}
 	}

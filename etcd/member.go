@@ -164,10 +164,9 @@ func (s *store) logIn(ctx context.Context) (*string, error) {
 	case r := <-s.login.DoChan("", func() (any, error) {
 		text, err := s.token.Load(), error(nil)
 		if text == nil {
-			text, err = s.authenticate()
-		}
-		if err == nil && s.token.Swap(text) != text {
-			s.refreshBeforeEnd(*text)
+			if text, err = s.authenticate(); err == nil && s.token.CompareAndSwap(nil, text) {
+				s.refreshBeforeEnd(text)
+			}
 		}
 		return text, err
 	}):
@@ -179,9 +178,10 @@ func (s *store) logIn(ctx context.Context) (*string, error) {
 
 // refreshBeforeEnd asks for another token before this one ends, if it is a JWT, which says when. Those that were given to a crowd
 // at one moment end at one moment, and to check all of their passwords then could take etcd longer than the leases last.
-func (s *store) refreshBeforeEnd(token string) {
+func (s *store) refreshBeforeEnd(token *string) {
+	const least = 5 * time.Second // where the clock of the member is behind ours
 	var claims struct{ Exp int64 }
-	parts := strings.Split(token, ".")
+	parts := strings.Split(*token, ".")
 	if len(parts) != 3 {
 		return
 	}
@@ -193,10 +193,12 @@ func (s *store) refreshBeforeEnd(token string) {
 	if life <= 0 {
 		return
 	}
-	time.AfterFunc(life/4+rand.N(life/2), func() {
-		if text, err := s.authenticate(); err == nil {
-			s.token.Store(text)
-			s.refreshBeforeEnd(*text)
+	time.AfterFunc(max(life/4+rand.N(life/2), least), func() {
+		if s.token.Load() != token {
+			return // it was refused, and another one is there or under way
+		}
+		if text, err := s.authenticate(); err == nil && s.token.CompareAndSwap(token, text) {
+			s.refreshBeforeEnd(text)
 		}
 	})
 }

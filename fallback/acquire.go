@@ -46,19 +46,17 @@ func (c *call) acquire(p pauser) (blockers []record, err error) {
 		}
 		passing := (blockers[0].word == busy || c.inDoubt) && now.Sub(c.since) < c.patience()
 		isOver := !c.Deadline.IsZero() && !now.Before(c.Deadline)
-		if isOver && blockers[0].word == wait && !c.noYield {
+		switch {
+		case isOver && blockers[0].word == wait && !c.noYield:
 			c.noYield = true
-			continue
-		}
-		if isOver && !passing && c.lock.file.marked && !c.lock.file.alone && c.confirmed != c.blocker {
-			c.confirmed = c.blocker // another process that has our open file may have unlocked it while we looked
-			continue
-		}
-		if isOver && !passing {
+		case isOver && !passing && c.lock.file.marked && !c.lock.file.alone && !c.confirmed:
+			c.confirmed = true // another process that has our open file may have unlocked it while we looked
+		case isOver && !passing:
 			return c.everybody(blockers), c.giveUp(blockers)
-		}
-		if err := p.pause(blockers, passing); err != nil {
-			return nil, err
+		default:
+			if err := p.pause(blockers, passing); err != nil {
+				return nil, err
+			}
 		}
 		c.renewBusy() // whoever sees the same busy token for a second takes it for stuck
 	}

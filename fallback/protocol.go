@@ -37,7 +37,7 @@ type call struct {
 	// The record that keeps us out, and since when.
 	blocker   string
 	since     time.Time
-	confirmed string // the one that kept us out at a second look, too
+	confirmed bool // that it does, at a second look
 	// inDoubt says that something could not be seen, and a record counted as held because of that.
 	inDoubt bool
 	isLocal bool // whether the directory is on this machine, so that a listing is surely current
@@ -461,19 +461,24 @@ func (c *call) release() error {
 	if c.lock.file.marked && !c.mayHave() {
 		return nil
 	}
+	var given []record // what we had when we took the token
 	for began := c.Now(); ; {
 		s, err := c.look()
 		if err != nil {
 			return err
 		}
 		own, had, token := c.own(s)
+		had = append(had, given...)
 		hasToken := s.token.name == c.busy
 		// A flock that was killed before it had the lock has left its mark.
 		isStale := len(had) == 0 && token == gone && c.lock.file.marked && c.Has(openfile.NoAtime)
 		isExcl := s.token.word == excl
+		if len(own) == 0 && len(given) == 0 && !hasToken && !isStale {
+			if err := c.concealed(s); err != nil || len(had) == 0 {
+				return err
+			}
+		}
 		switch {
-		case len(had) == 0 && !hasToken && !isStale:
-			return c.concealed(s)
 		case hasToken, !c.lock.file.marked, c.lock.file.alone, isExcl && token == held, c.Now().Sub(began) > stuck:
 			done, err := c.drop(s.token, own, had, isStale)
 			if done || err != nil {
@@ -485,6 +490,7 @@ func (c *call) release() error {
 			if _, err := c.move(s.token.name, c.busy); err != nil {
 				return err
 			}
+			given = append(given, own...)
 		}
 	}
 }

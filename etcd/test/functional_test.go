@@ -623,6 +623,9 @@ func TestUnreachable(t *testing.T) {
 	}
 	t.Cleanup(silent.Close)
 	silent.BlackHole()
+	host, port, _ := strings.Cut(sharedCluster(t).Members[0].Endpoint, ":")
+	n, _ := strconv.Atoi(port)
+	peer := fmt.Sprint(host, ":", n+1)
 	for _, c := range []struct {
 		what, endpoints string
 		more            string
@@ -637,6 +640,7 @@ func TestUnreachable(t *testing.T) {
 		{"silent, plain", silent.Endpoints(), "ETCDCTL_DIAL_TIMEOUT=3s", nil, 3 * time.Second, 3 * time.Second},
 		{"silent, --holders", silent.Endpoints(), "ETCDCTL_DIAL_TIMEOUT=2s", []string{"--holders"}, 2 * time.Second, 2 * time.Second},
 		{"several", nobody + ",127.0.0.1:2", "ETCDCTL_DIAL_TIMEOUT=1s", nil, time.Second, time.Second},
+		{"port of the members", peer, "ETCDCTL_DIAL_TIMEOUT=1s", nil, time.Second, time.Second},
 		{"no such host", "nonexistent.invalid:2379", "ETCDCTL_DIAL_TIMEOUT=1s", nil, 0, time.Second},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -653,6 +657,10 @@ func TestUnreachable(t *testing.T) {
 			if p.status != 75 || p.out.String() != "" || !strings.HasPrefix(p.err.String(), "flock-etcd: cannot reach etcd at ") ||
 				strings.Count(p.err.String(), "\n") != 1 {
 				t.Errorf("status %d, %q, %q", p.status, &p.out, &p.err)
+			}
+			if c.what == "port of the members" {
+				p.check(t, 75, "", "flock-etcd: cannot reach etcd at "+peer+
+					" in time: it does not answer as etcd's port for clients does, which is 2379 mostly\n")
 			}
 			if c.what == "several" {
 				const each = " in time: 127.0.0.1:1: connection refused; 127.0.0.1:2: connection refused\n"
@@ -687,9 +695,6 @@ func TestSecure(t *testing.T) {
 		append(bare, "ETCDCTL_ENDPOINTS=https://"+at, "ETCDCTL_INSECURE_SKIP_TLS_VERIFY=true", "ETCDCTL_CERT="+files.ClientCert,
 			"ETCDCTL_KEY="+files.ClientKey).run(t, flockEtcd, "-n", "name", "echo", "in").check(t, 0, "in\n", "")
 		plain := strings.Join(sharedCluster(t).Endpoints(), ",")
-		host, port, _ := strings.Cut(sharedCluster(t).Members[0].Endpoint, ":")
-		n, _ := strconv.Atoi(port)
-		peer := fmt.Sprint(host, ":", n+1)
 		for _, x := range []struct {
 			what string
 			e    environment
@@ -701,7 +706,6 @@ func TestSecure(t *testing.T) {
 			{"nothing said to TLS", bare, "https://"},
 			{"TLS to plain text", append(good, "ETCDCTL_ENDPOINTS="+plain), "http://"},
 			{"https to plain text", append(bare, "ETCDCTL_ENDPOINTS=https://"+strings.ReplaceAll(plain, ",", ",https://")), "http://"},
-			{"port of the members", append(bare, "ETCDCTL_ENDPOINTS="+peer), "it is not a port of etcd for clients"},
 			{"no client certificate", append(bare, "ETCDCTL_CACERT="+files.CA), "ETCDCTL_CERT"},
 			{"foreign client certificate", append(good, "ETCDCTL_CERT="+other.ClientCert, "ETCDCTL_KEY="+other.ClientKey), "ETCDCTL_CERT"},
 		} {
