@@ -98,7 +98,10 @@ func TestQueueCrowd(t *testing.T) {
 		t.Run(fmt.Sprint(c.mode, " ", c.queue), func(t *testing.T) {
 			t.Parallel()
 			name, members := uniqueName(t), sharedCluster(t)
-			e := ours(t, "FLOCK_ETCD_TTL=2")
+			e := ours(t)
+			if c.kills {
+				e = ours(t, "FLOCK_ETCD_TTL=2") // the places of those that are killed stay for that long
+			}
 			r, err := members.Client().Get(t.Context(), "x")
 			if err != nil {
 				t.Fatal(err)
@@ -124,6 +127,8 @@ func TestQueueCrowd(t *testing.T) {
 					last = came[i]
 				case p.status == 0:
 					entered++
+				case p.status == 75 && c.kills && strings.Contains(p.err.String(), "not kept alive in time"):
+					t.Log("on a machine that is late: ", &p.err) // as if it had been killed
 				case p.signal != syscall.SIGKILL:
 					t.Errorf("status %d: %s", p.status, &p.err)
 				}
