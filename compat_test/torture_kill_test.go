@@ -137,7 +137,7 @@ func (p *process) wait(limit time.Duration) (syscall.WaitStatus, bool) {
 
 // mustEnd reports an error if p does not end some time after the end of the torture, or fails although it must succeed.
 func (p *process) mustEnd(t *testing.T, end time.Time, succeed bool, what string) {
-	limit := time.Until(end) + tortureBound
+	limit := max(time.Until(end), 0) + tortureBound
 	status, ok := p.wait(limit)
 	switch {
 	case !ok:

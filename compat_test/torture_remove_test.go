@@ -81,10 +81,11 @@ func tortureRemovals(t *testing.T, dir string, env []string, ways []form, long t
 	end := time.Now().Add(long)
 	var runs, removed atomic.Int64
 	var file atomic.Pointer[os.FileInfo] // the lock file when it was last seen
+	enough := func() bool { return removed.Load() > 0 && len(ground.unfinished()) == 0 }
 	var group sync.WaitGroup
 	for range removers {
 		group.Go(func() {
-			for time.Now().Before(end) && !t.Failed() && ground.violations() == "" {
+			for !t.Failed() && ground.violations() == "" && goOn(end, enough) {
 				way := ways[rand.N(len(ways))]
 				mode := []string{"exclusive", "exclusive", "shared", "permit"}[rand.N(4)]
 				p, err := ground.start(way, mode)
@@ -117,9 +118,8 @@ func tortureRemovals(t *testing.T, dir string, env []string, ways []form, long t
 	if text := ground.violations(); text != "" {
 		return text
 	}
-	ground.checkModes(t)
-	if removed.Load() == 0 {
-		t.Error("the file was never removed")
+	if !enough() {
+		t.Errorf("the file was removed %d times, and no section was ever finished: %q", removed.Load(), ground.unfinished())
 	}
 	return ""
 }
