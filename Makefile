@@ -84,10 +84,10 @@ record: flock                 ## record the answers of the installed util-linux 
 mutants:                      ## show that every case can fail (half an hour; FLOCK_MUTANTS=all or a name)
 	cd compat_test && FLOCK_MUTANTS=$${FLOCK_MUTANTS:-first} go test -count=1 -timeout 5h -run 'TestMutants$$'
 
-torture: flock                ## kill holders at random for a long time (FLOCK_TORTURE=5m)
-	FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test ./compat_test -count=1 -v -timeout 60m \
+torture: flock                ## kill holders at random for long (an hour; with FLOCK_TORTURE=5m five)
+	FLOCK_TORTURE=$${FLOCK_TORTURE:-1m} go test ./compat_test -count=1 -v -timeout 24h \
 		-run 'TestTorture|TestKilledAtEverySystemCall|TestRandomScripts'
-	FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test ./fallback -count=1 -v -timeout 60m
+	FLOCK_TORTURE=$${FLOCK_TORTURE:-1m} go test ./fallback -count=1 -v -timeout 24h
 
 torture-etcd: flock-etcd      ## kill flock-etcd, its command and etcd's members at random (FLOCK_TORTURE=5m)
 	cd etcd/test && FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test -count=1 -v -timeout 60m -run 'TestTorture$$' .

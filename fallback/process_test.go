@@ -3,6 +3,7 @@
 package fallback
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -295,16 +296,21 @@ func TestTortureWithEventsLost(t *testing.T) { torture(t, "tortured, events lost
 // Some filesystems have no FIFOs.
 func TestTortureWithoutFIFO(t *testing.T) { torture(t, "tortured, no FIFO") }
 
-func torture(t *testing.T, role string) {
-	long := 3 * time.Second
-	if testing.Short() {
-		long = time.Second
-	}
+// tortureDuration is what the environment variable FLOCK_TORTURE says, such as 5m, or 0.
+func tortureDuration(t *testing.T) (d time.Duration) {
 	if s := os.Getenv("FLOCK_TORTURE"); s != "" {
 		var err error
-		if long, err = time.ParseDuration(s); err != nil {
+		if d, err = time.ParseDuration(s); err != nil {
 			t.Fatal(err)
 		}
+	}
+	return d
+}
+
+func torture(t *testing.T, role string) {
+	long := cmp.Or(tortureDuration(t), 3*time.Second)
+	if testing.Short() {
+		long = time.Second
 	}
 	dir := lockFile(t)
 	var stop = make(chan struct{})

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -37,12 +38,13 @@ type world struct {
 // rules are what differs between scenarios.
 type rules struct {
 	permits int
-	crashes int  // how many processes may be killed
-	lies    int  // how often the first to have the busy token is thought dead though it lives
-	torn    bool // whether a listing may show some names as they were and others as they are
-	noKcmp  bool // whether nothing tells that two descriptors are one open file
-	noLast  bool // whether nothing tells which process id was given out last
-	foreign bool // whether the file is somebody else's, and O_NONBLOCK the mark
+	crashes int       // how many processes may be killed
+	lies    int       // how often the first to have the busy token is thought dead though it lives
+	torn    bool      // whether a listing may show some names as they were and others as they are
+	noKcmp  bool      // whether nothing tells that two descriptors are one open file
+	noLast  bool      // whether nothing tells which process id was given out last
+	foreign bool      // whether the file is somebody else's, and O_NONBLOCK the mark
+	until   time.Time // when to end, whatever there still is; zero: never
 	wrap    func(*simFlock) contender
 	script  func(*actor) // instead of the protocol
 }
@@ -372,14 +374,23 @@ func (w *world) finish() {
 	}
 }
 
-// explore runs every interleaving. It returns how many states there are and the story of the first failure, or "".
+// explore runs every interleaving, or those, drawn at random, for which there is time. It returns how many states it has
+// seen and the story of the first failure, or "".
 func explore(r rules, scripts ...string) (states int, story string) {
 	defer func(f func() string) { nonce = f }(nonce)
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	seen := map[uint64]bool{}
 	for todo := [][]byte{nil}; len(todo) > 0; {
-		path := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+		last := len(todo) - 1
+		if !r.until.IsZero() {
+			i := rand.N(len(todo))
+			todo[i], todo[last] = todo[last], todo[i]
+			if time.Now().After(r.until) {
+				break
+			}
+		}
+		path := todo[last]
+		todo = todo[:last]
 		for w := newWorld(r, scripts, path, false); ; {
 			k := w.key()
 			cs := w.choices()
