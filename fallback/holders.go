@@ -36,7 +36,7 @@ func (c *call) holders(rs []record) (hs []Holder) {
 		}
 		reach := here().reach(r.owner.machine)
 		h.Unreachable = reach == unknown
-		h.Concealed = reach == alive && r.owner.number >= 0 && r.word != busy &&
+		h.Concealed = reach == alive && r.owner.file != "" && r.word != busy &&
 			c.At(c.searchFor(r.owner), r.owner.place()) == openfile.Hidden
 		hs = append(hs, h)
 	}

@@ -88,7 +88,7 @@ func (c *call) glanceAt(rs []record, enough int) (js []judged, isEnough bool) {
 	for _, r := range slices.SortedStableFunc(slices.Values(rs), func(r, t record) int { return r.rank() - t.rank() }) {
 		j := judged{record: r}
 		j.verdict, j.isGone = c.glance(r)
-		if p := r.owner.place(); j.verdict >= held && r.owner.mark != openfile.None && claimant(r.owner.nonce) != c.lock {
+		if p := r.owner.place(); j.verdict >= held && r.owner.mark != openfile.None && !c.lock.made(r.owner) {
 			if j.verdict == ours && hasOurs || slices.ContainsFunc(at, func(q place) bool { return c.isSame(p, q) }) {
 				j.verdict = undecided // the open file there answers for another record
 			}
@@ -127,7 +127,7 @@ func (r record) rank() int {
 // glance judges a record by its own process, which mostly is enough. It also reports whether that is gone.
 func (c *call) glance(r record) (v verdict, isGone bool) {
 	o := r.owner
-	if claimant(o.nonce) == c.lock {
+	if c.lock.made(o) {
 		return ours, false
 	}
 	switch here().reach(o.machine) {
@@ -160,8 +160,8 @@ func (c *call) judgeProcess(o owner) verdict {
 	switch {
 	case c.Fate(o) == dead:
 		return gone
-	case o.same(c.lock.owner) && claimant(o.nonce) == nil:
-		return ours // another process has locked for the same owner
+	case o.same(c.lock.owner):
+		return ours // another process may have locked for the same owner
 	}
 	return held
 }

@@ -3,7 +3,10 @@ package fallback
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"example.org/flock/internal/events"
@@ -21,7 +24,7 @@ type Lock struct {
 	ofSelf bool     // whether that is this process, and no other locks for it
 	file   openFile // whose lock it is, if it is not a process's
 	held   record   // what the last call that locked has made
-	nonces []string // of the records that may be there, see claims.go
+	nonces []string // of the records that may be there: those that this Lock has made
 	queued []string // those who waited when the lock was taken
 
 	watcher events.Watcher // what waiting has left open
@@ -34,12 +37,16 @@ func Open(path string) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := OfProcess(dir, path, os.Getpid(), -1)
+	// The number tells the Locks of this process apart.
+	l, err := OfProcess(dir, path, os.Getpid(), int(opened.Add(1)&math.MaxInt32))
 	if err == nil {
 		l.ofSelf = true
 	}
 	return l, err
 }
+
+// opened is how many Locks Open has made.
+var opened atomic.Int64
 
 // Lock waits until it has the lock exclusively. If the deadline of ctx passes first, it returns a *LockedError; if ctx is
 // cancelled, the error of ctx, within 50 ms.
@@ -92,8 +99,7 @@ func (l *Lock) Unlock() error {
 	if err := ignoreAbsent(c.unlock()); err != nil {
 		return c.state.explain("cannot unlock", err)
 	}
-	l.held = record{}
-	l.disclaim("")
+	l.held, l.nonces = record{}, nil
 	return nil
 }
 
@@ -115,6 +121,9 @@ func (l *Lock) Holders() ([]Holder, error) {
 // Dir returns the state directory.
 func (l *Lock) Dir() string { return l.dir }
 
+// made reports whether this Lock has made the record of an owner.
+func (l *Lock) made(o owner) bool { return slices.Contains(l.nonces, o.nonce) }
+
 // acquire takes the lock as the request says.
 func (l *Lock) acquire(ctx context.Context, r Request) error {
 	if r.Mode < Exclusive || r.Mode > Permit || r.Mode == Permit && r.Permits < 1 {
@@ -131,16 +140,16 @@ func (l *Lock) acquire(ctx context.Context, r Request) error {
 		return err
 	}
 	defer c.state.close()
-	l.claim(c.mine.nonce)
+	l.nonces = append(l.nonces, c.mine.nonce)
 	blockers, err := c.acquire(newWaiting(ctx, c))
 	switch {
 	case err != nil && err == ctx.Err():
-		l.disclaim("")
+		l.nonces = nil
 		return err
 	case err != nil:
 		return c.state.explain("cannot lock", err) // any of the records may be there
 	case blockers != nil:
-		l.disclaim("")
+		l.nonces = nil
 		locked := &LockedError{Dir: l.dir, Holders: c.holders(blockers)}
 		if _, ok := ctx.Deadline(); ok {
 			locked.cause = context.DeadlineExceeded
@@ -148,7 +157,7 @@ func (l *Lock) acquire(ctx context.Context, r Request) error {
 		return locked
 	}
 	l.held, l.queued = newRecord(wordOf(r.Mode), c.mine), c.listed.waiters
-	l.disclaim(c.mine.nonce)
+	l.nonces = []string{c.mine.nonce}
 	return nil
 }
 

@@ -57,8 +57,12 @@ func child(t *testing.T, role, dir string, n int) *exec.Cmd {
 	return c
 }
 
-// newLock returns a lock of this process.
-func newLock(dir string) *Lock { return lockOf(dir, os.Getpid()) }
+// newLock returns a lock of this process, which no other Lock has.
+func newLock(dir string) *Lock {
+	l := lockOf(dir, os.Getpid())
+	l.owner.number = int(opened.Add(1))
+	return l
+}
 
 func lockOf(dir string, pid int) *Lock {
 	l, err := OfProcess(dir, "", pid, -1)
