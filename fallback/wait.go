@@ -56,7 +56,6 @@ var loseEvent func() time.Duration
 type waiting struct {
 	*call
 	ctx     context.Context
-	actor   owner
 	watcher *events.Watcher
 	started time.Time
 	told    bool // Lock.Waiting was called
@@ -68,8 +67,7 @@ type waiting struct {
 }
 
 func newWaiting(ctx context.Context, c *call) *waiting {
-	actor, _ := self() // its error is that of begin
-	return &waiting{call: c, ctx: ctx, actor: actor, watcher: &c.lock.watcher, started: c.Now(), pauseTime: shortestPause}
+	return &waiting{call: c, ctx: ctx, watcher: &c.lock.watcher, started: c.Now(), pauseTime: shortestPause}
 }
 
 // A watched says what Pause waits for.
