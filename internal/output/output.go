@@ -4,10 +4,12 @@ package output
 
 import (
 	"errors"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"text/tabwriter"
 	"time"
 
 	"example.org/flock/internal/cli"
@@ -139,26 +141,13 @@ const Clock = "2006-01-02 15:04:05 -0700"
 // FormatClock writes a time of day, not too early.
 func FormatClock(t time.Time) string { return t.Add(time.Second - 1).Format(Clock) }
 
-// FormatTable lays rows out in columns. All rows have the same number of cells.
+// FormatTable lays rows out in columns.
 func FormatTable(rows [][]string) string {
-	if len(rows) == 0 {
-		return ""
-	}
-	width := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			width[i] = max(width[i], len(cell))
-		}
-	}
 	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
 	for _, row := range rows {
-		for i, cell := range row {
-			b.WriteString(cell)
-			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", width[i]-len(cell)+1))
-			}
-		}
-		b.WriteByte('\n')
+		io.WriteString(w, strings.Join(row, "\t")+"\n")
 	}
+	w.Flush()
 	return b.String()
 }
