@@ -57,7 +57,7 @@ func (e *fileError) Error() string {
 		return e.file + ": " + sys.Text(e.err) + " (on NFS the descriptor must be open for writing, for a shared lock for " +
 			"reading: use a separate lock file, as 9>>FILE or 9<>FILE)"
 	case queueing:
-		return e.file + ": --queue needs flock(2), byte locks, and a file to write to that is no program (or, for all who use it, " +
+		return e.file + ": --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, " +
 			"--backend directory): " + sys.Text(e.err)
 	case settingCooldown:
 		return "cannot set the cooldown of " + e.file + ": " + sys.Text(e.err)

@@ -11,7 +11,7 @@ import (
 	"example.org/flock/internal/output"
 )
 
-// An attempt is one to get a lock: what the user asked for, on which open file, until when.
+// An attempt is a run's try to lock: what the user asked for, on which open file, until when.
 type attempt struct {
 	*cli.Options
 	out      *output.Printer

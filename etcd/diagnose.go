@@ -32,18 +32,18 @@ func diagnose(ctx context.Context, endpoint string, c *tls.Config, err error) er
 		_, why, _ := strings.Cut(strings.TrimSuffix(text, `"`), "failed to verify certificate: ")
 		refusal := "its certificate is refused: " + sys.Printable(why)
 		if strings.Contains(why, "unknown authority") {
-			refusal += ": ETCDCTL_CACERT names that of its authority"
+			refusal += ": set ETCDCTL_CACERT to the certificate of its authority"
 		}
 		return &cli.UsageError{Text: refusal}
 	}
 	usesTLS := scheme == "https" || scheme == "" && c != nil
 	switch speaksTLS, refusal := tryTLS(ctx, address, c); {
 	case speaksTLS && !usesTLS:
-		return &cli.UsageError{Text: "it speaks TLS: its address begins with https://, and ETCDCTL_CACERT names the certificate of its authority"}
+		return &cli.UsageError{Text: "it speaks TLS: write its address with https://, and set ETCDCTL_CACERT to the certificate of its authority"}
 	case speaksTLS && refusal != "":
 		return &cli.UsageError{Text: "it refuses the certificate of this client, in ETCDCTL_CERT and ETCDCTL_KEY: " + refusal}
 	case !speaksTLS && usesTLS && speaksPlain(ctx, address):
-		return &cli.UsageError{Text: "it does not speak TLS: its address begins with http://"}
+		return &cli.UsageError{Text: "it does not speak TLS: write its address with http://"}
 	}
 	return err
 }

@@ -84,7 +84,7 @@ func describe(err error) string {
 	}
 	switch {
 	case strings.HasPrefix(text, "error reading server preface: http2: "):
-		text = "it does not answer as etcd's port for clients does, which is 2379 mostly"
+		text = "this is not etcd's port for clients (usually 2379)"
 	case strings.HasPrefix(text, "error reading server preface: "):
 		text = "it is connected, but does not answer"
 	}

@@ -24,7 +24,7 @@ Options:
      --permits <number>   allow up to that many holders at once
      --cooldown <secs>    refuse the lock for that long after its holder is done
      --queue <number>     fail if that many wait already
-     --report <secs>      say who has the lock, after that long and after failure
+     --report <secs>      say who has the lock, after that long and on failure
      --holders            list who holds the lock or waits, or all locks
      --verbose            increase verbosity
  -h, --help               display this help

@@ -56,7 +56,7 @@ func newRequest(o *cli.Options) request {
 	return q
 }
 
-// A contender is the value of a key: for people, but for Has.
+// A contender is the value of a key.
 type contender struct {
 	Host  string `json:"host"`
 	PID   int    `json:"pid"`

@@ -71,8 +71,8 @@
 // process that has the open file closes it. The open file carries a mark, a status flag that Linux keeps exactly that long, and
 // shows in /proc/PID/fdinfo; see package openfile. The ID of such a lock names the mark, and a process and descriptor number at
 // which others look first. If the open file is not there, they look into all processes, and the first who finds it renames the
-// record for the place where it is. One open file answers for at most one ID. A flag that has another reason can make a lock look
-// held, never free.
+// record for the place where it is. One open file answers for at most one ID. The same flag, set for another reason, can make a
+// lock look held, never free.
 //
 // # Who is alive
 //
@@ -113,9 +113,9 @@
 //	others            looks                     looks
 //
 // Without events, or when their limits are used up, a waiter looks after 1 ms, and then less and less often: every 16 ms
-// if it is alone, and all waiters together about every 4 ms if there are many, each at least twice a second.
+// if it is alone, and all waiters together about every 4 ms if there are many, each about twice a second.
 //
-// What no event tells, such as the release by another machine, is found by a look every two seconds. While machines wait for
+// What no event tells, such as the release by another machine, is found by a look within two seconds. While machines wait for
 // each other, whoever sees an older waiter of another machine lets it go first.
 //
 // All this is a matter of speed. Whether somebody has the lock is decided by the token only.

@@ -13,8 +13,8 @@ import (
 	"example.org/flock/internal/proc"
 )
 
-// An owner is for whom a record stands, as the name of the record tells it: a process or, with a number, an open file
-// that this process has under that number.
+// An owner is the process that a record stands for or, with a mark, the open file that this process has under the number.
+// The name of the record tells it.
 type owner struct {
 	pid   int    // in the pid namespace
 	start string // the system's own start time of the process, an opaque word; "" where it cannot be known

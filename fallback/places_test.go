@@ -37,7 +37,7 @@ func TestHostilePlaces(t *testing.T) {
 			os.Mkdir(d, 0777)
 			os.WriteFile(d+"/free", nil, 0666)
 			os.WriteFile(d+"/shared,x", nil, 0666)
-		}, `cannot make out "shared,x"`},
+		}, `cannot read the name "shared,x"`},
 		"foreign names": {func(d string) {
 			os.Mkdir(d, 0777)
 			os.WriteFile(d+"/free", nil, 0666)

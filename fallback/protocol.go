@@ -265,8 +265,8 @@ func (c *call) follow(j judged) record {
 	return r
 }
 
-// enter is what the one who has the token does with it. Neither done nor wait nor an error: the snapshot is outdated, or the
-// token was taken from us, by somebody who thought us dead.
+// enter is called with the token. If it returns none of the three, the snapshot is outdated, or the token was taken from us,
+// by somebody who thought us dead.
 func (c *call) enter(s snapshot) (done bool, wait []record, err error) {
 	own, others, dead, isCurrent := c.sort(s)
 	if !isCurrent {
@@ -337,7 +337,7 @@ func (c *call) join(token string, own []record, mark openfile.Mark) (done bool, 
 	return true, err
 }
 
-// mark marks our open file, if the lock is one's. Its flags may be read, changed and written only by the one who has the
+// mark marks our open file, if the lock belongs to one. Its flags may be read, changed and written only by the one who has the
 // busy token, since others can have the same open file, or by slip, where nobody else has it.
 func (c *call) mark(own []record) openfile.Mark {
 	if !c.lock.file.marked {
@@ -406,7 +406,7 @@ func (c *call) limit() int {
 }
 
 // reached returns holders that keep us out while each of them stands, nil if there may be too few of them, or one may be
-// ours. It is for a free token, which whoever is kept out does not take.
+// ours. It is called while the token is free: a contender that is kept out does not take it.
 func (c *call) reached(s snapshot) (wait []record) {
 	if c.mayHave() || c.Mode == Shared || len(s.holders) < c.limit() {
 		return nil

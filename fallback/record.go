@@ -92,7 +92,7 @@ func parse(names []string) (s snapshot, complaint string) {
 		case word == busy, word == excl, word == shared, word == permit:
 			o, ok := parseOwner(rest)
 			if !ok {
-				return s, "cannot make out " + strconv.Quote(name)
+				return s, "cannot read the name " + strconv.Quote(name)
 			}
 			r := record{word, o, name}
 			if r.isToken() {

@@ -189,7 +189,7 @@ rm -r .f.flock; flock f echo in
 flock f true
 : >.f.flock/shared,x
 flock f echo in; echo $?
-#> flock: f: cannot lock: state directory $DIR/.f.flock: cannot make out "shared,x"; when nobody uses the lock, remove the directory
+#> flock: f: cannot lock: state directory $DIR/.f.flock: cannot read the name "shared,x"; when nobody uses the lock, remove the directory
 #> 65
 ls .f.flock
 #> free

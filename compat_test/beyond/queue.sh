@@ -198,11 +198,11 @@ flock --queue 0 --remove f echo in; ls
 # kernel: no byte can be locked
 : >f; chmod 644 f
 setpriv --reuid 65534 --clear-groups flock --queue 1 f echo no; echo $?
-#> flock: f: --queue needs flock(2), byte locks, and a file to write to that is no program (or, for all who use it, --backend directory): Permission denied
+#> flock: f: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): Permission denied
 #> 65
 exec 9<f
 setpriv --reuid 65534 --clear-groups flock --queue 1 9; echo $?
-#> flock: 9: --queue needs flock(2), byte locks, and a file to write to that is no program (or, for all who use it, --backend directory): Permission denied
+#> flock: 9: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): Permission denied
 #> 65
 flock -n f echo free
 #> free
@@ -211,7 +211,7 @@ flock -n f echo free
 # kernel: no byte can be locked
 mkdir d
 flock --queue 1 d echo no; echo $?
-#> flock: d: --queue needs flock(2), byte locks, and a file to write to that is no program (or, for all who use it, --backend directory): Is a directory
+#> flock: d: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): Is a directory
 #> 65
 flock --backend directory --queue 1 d echo in
 #> in
@@ -269,7 +269,7 @@ release; wait $waiter
 # kernel: the places are bytes of the file
 printf '#!/bin/sh\necho in\n' >f; chmod +x f
 flock --queue 1 f ./f; echo $?
-#> flock: f: --queue needs flock(2), byte locks, and a file to write to that is no program (or, for all who use it, --backend directory): Text file busy
+#> flock: f: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): Text file busy
 #> 65
 
 ### queue-beside-a-lock-of-the-whole-file
@@ -281,6 +281,6 @@ f = open("f", "r+"); fcntl.lockf(f, fcntl.LOCK_EX); open("has", "w")
 while not os.path.exists("go"): time.sleep(.01)' & holder=$!
 await '[ -e has ]'
 flock --queue 1 --report 0 f echo in 2>&1 | sed 's/held by.*/held/'; echo ${PIPESTATUS[0]}
-#> flock: f: --queue needs flock(2), byte locks, and a file to write to that is no program (or, for all who use it, --backend directory): another program has locked all of it with fcntl(2)
+#> flock: f: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): another program has locked all of it with fcntl(2)
 #> 65
 : >go; wait $holder

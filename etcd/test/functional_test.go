@@ -660,7 +660,7 @@ func TestUnreachable(t *testing.T) {
 			}
 			if c.what == "port of the members" {
 				p.check(t, 75, "", "flock-etcd: cannot reach etcd at "+peer+
-					" in time: it does not answer as etcd's port for clients does, which is 2379 mostly\n")
+					" in time: this is not etcd's port for clients (usually 2379)\n")
 			}
 			if c.what == "several" {
 				const each = " in time: 127.0.0.1:1: connection refused; 127.0.0.1:2: connection refused\n"

@@ -14,7 +14,7 @@
 //
 //	directory(d), noDirectory()   Directory makes Wait end when a directory changes
 //	add(pid), remove(process)     of the processes to be watched; add answers errGone for one that does not exist
-//	closes(fd), bell(fd)          CloseOf and Bell
+//	closeOf(fd), bell(fd)         CloseOf and Bell
 //	wait(d, look, processes)      Wait
 //	close()
 package events

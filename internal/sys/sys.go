@@ -8,9 +8,11 @@
 //	LacksResources(err) bool    out of memory, descriptors or locks
 //	CannotCreate(err) bool      a read-only or full filesystem
 //	IsReadOnly(err) bool        a read-only filesystem
+//	IsStale(err) bool           a file that its server has removed meanwhile
 //	LacksPermission(err) bool   a permission is missing
 //	BadDescriptor(err) bool     the descriptor is not open
 //	NobodyReads(err) bool       the output is closed, or a pipe without a reader
+//	Sleep(d)                    needs no descriptors, as time.Sleep does
 //	IsTerminal(fd) bool
 //	Write(fd, text) error       all of text, to standard output (1) or standard error (2)
 //	ErrRange, ErrInvalid        a number out of range, a word that is no number

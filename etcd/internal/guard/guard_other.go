@@ -48,7 +48,7 @@ func (g *Guard) give(o order) {
 	}
 }
 
-// Kill is for a guard that is stopped, which this one cannot be without us.
+// Kill does nothing: it is for a guard that is stopped, and this one cannot be stopped without us.
 func (g *Guard) Kill() {}
 
 // Close ends the guard of a command that does not run, or has ended.
