@@ -23,8 +23,7 @@ import (
 	"example.org/flock/internal/output"
 )
 
-// This test program is also flock itself, as a copy of that name, and the
-// commands that flock runs.
+// This test program is also flock itself, as a copy of that name, and the commands that flock runs.
 func TestMain(m *testing.M) {
 	switch {
 	case command.BaseName(os.Args[0]) == "flock":
@@ -504,8 +503,7 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// Several processes run commands that must not meet; then nothing is left but
-// the lock file and its state directory.
+// Several processes run commands that must not meet; then nothing is left but the lock file and its state directory.
 func TestTorture(t *testing.T) {
 	workers, rounds := 6, 10
 	if testing.Short() {

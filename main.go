@@ -4,9 +4,8 @@
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
 
-// Flock takes a lock on a file, a directory or an open descriptor, and runs a
-// command under it. It is a drop-in for the flock(1) of util-linux, which the
-// comments call the reference.
+// Flock takes a lock on a file, a directory or an open descriptor, and runs a command under it. It is a drop-in for the
+// flock(1) of util-linux, which the comments call the reference.
 package main
 
 import (

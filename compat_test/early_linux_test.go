@@ -110,8 +110,7 @@ func needEarlyRun(t *testing.T) {
 	}
 }
 
-// TestEarlyWaits checks threads, memory and wake-ups of a flock that waits for
-// the lock, or for its command.
+// TestEarlyWaits checks threads, memory and wake-ups of a flock that waits for the lock, or for its command.
 func TestEarlyWaits(t *testing.T) {
 	needEarlyRun(t)
 	for _, form := range []struct{ name, script string }{
@@ -188,9 +187,8 @@ func statusOf(t *testing.T, proc string) map[string]int {
 	return numbers
 }
 
-// TestEarlyAndOrdinary makes lock calls fail in a flock that begins without the
-// Go runtime, and in one that begins with it because FLOCK_BACKEND is set. Both
-// must end alike.
+// TestEarlyAndOrdinary makes lock calls fail in a flock that begins without the Go runtime, and in one that begins with it
+// because FLOCK_BACKEND is set. Both must end alike.
 func TestEarlyAndOrdinary(t *testing.T) {
 	t.Parallel()
 	skipInCheck(t)

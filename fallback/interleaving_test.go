@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +119,17 @@ func TestEveryInterleaving(t *testing.T) {
 		})
 	}
 	t.Log("states in all:", total)
+}
+
+// tortureDuration is what the environment variable FLOCK_TORTURE says, such as 5m, or 0.
+func tortureDuration(t *testing.T) (d time.Duration) {
+	if s := os.Getenv("FLOCK_TORTURE"); s != "" {
+		var err error
+		if d, err = time.ParseDuration(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
 }
 
 // Changes to the protocol that look harmless have to be found out, or the test above would prove nothing.

@@ -300,17 +300,6 @@ func TestTortureWithEventsLost(t *testing.T) { torture(t, "tortured, events lost
 // Some filesystems have no FIFOs.
 func TestTortureWithoutFIFO(t *testing.T) { torture(t, "tortured, no FIFO") }
 
-// tortureDuration is what the environment variable FLOCK_TORTURE says, such as 5m, or 0.
-func tortureDuration(t *testing.T) (d time.Duration) {
-	if s := os.Getenv("FLOCK_TORTURE"); s != "" {
-		var err error
-		if d, err = time.ParseDuration(s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return d
-}
-
 func torture(t *testing.T, role string) {
 	long := cmp.Or(tortureDuration(t), 3*time.Second)
 	if testing.Short() {

@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// measureHandOver measures the time from one holder to the next, with 2 to 400
-// waiters.
+// measureHandOver measures the time from one holder to the next, with 2 to 400 waiters.
 func measureHandOver(all []locker) {
 	fmt.Printf("\n| hand-over with waiters, µs: median, worst percent | 2 | 8 | 64 | 400 |\n|---|---:|---:|---:|---:|\n")
 	total := "\n| lock, run, unlock, with waiters (per second) | 2 | 8 | 64 | 400 |\n|---|---:|---:|---:|---:|\n"
@@ -41,8 +40,7 @@ func measureHandOver(all []locker) {
 	fmt.Print(total)
 }
 
-// drain releases the lock to n waiters, and returns the time from one to the next,
-// and the time until all have had it.
+// drain releases the lock to n waiters, and returns the time from one to the next, and the time until all have had it.
 func drain(l locker, n int) (gaps []time.Duration, all time.Duration) {
 	release := startHolder(l)
 	r, w, err := os.Pipe()
@@ -67,8 +65,7 @@ func drain(l locker, n int) (gaps []time.Duration, all time.Duration) {
 	return gaps, last.Sub(started)
 }
 
-// measureReleases measures how long one waiter takes to get the lock after each
-// way to release it.
+// measureReleases measures how long one waiter takes to get the lock after each way to release it.
 func measureReleases(all []locker) {
 	fmt.Printf("\n| hand-over to one waiter (median, µs) | command ends | killed with -9 | `flock -u` | descriptor closed |\n" +
 		"|---|---:|---:|---:|---:|\n")
@@ -99,8 +96,7 @@ func measureReleases(all []locker) {
 	}
 }
 
-// timeRelease returns the time from the release of the lock by script to the next
-// holder.
+// timeRelease returns the time from the release of the lock by script to the next holder.
 func timeRelease(l locker, script string, killed bool) time.Duration {
 	holder := exec.Command("/bin/sh", "-c", script, l.run[0])
 	holder.Env = l.environ()
@@ -133,8 +129,7 @@ func timeRelease(l locker, script string, killed bool) time.Duration {
 	return took
 }
 
-// measureFairness runs processes that take the lock again and again, and
-// compares how long they wait.
+// measureFairness runs processes that take the lock again and again, and compares how long they wait.
 func measureFairness(all []locker) {
 	measureLoops(all, 8)
 	measureLoops(all, 64)
@@ -198,9 +193,8 @@ func measureReaders(all []locker) {
 	}
 }
 
-// enter starts n readers that hold the lock until all have it. With turns, each
-// starts after the one before it has the lock. It returns the time until all
-// have it, and the processor time.
+// enter starts n readers that hold the lock until all have it. With turns, each starts after the one before it has the lock.
+// It returns the time until all have it, and the processor time.
 func enter(l locker, n int, turns bool) (all, processor time.Duration) {
 	r, w, err := os.Pipe()
 	check(err)
@@ -241,8 +235,7 @@ func enter(l locker, n int, turns bool) (all, processor time.Duration) {
 	return all, childTime() - before
 }
 
-// childTime returns the processor time of all descendants that have ended and were
-// waited for.
+// childTime returns the processor time of all descendants that have ended and were waited for.
 func childTime() time.Duration {
 	var u syscall.Rusage
 	check(syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u))

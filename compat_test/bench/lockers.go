@@ -75,8 +75,7 @@ func findLockers(ours string) []locker {
 	return all
 }
 
-// works reports whether the program can run a command under a lock: busybox, for
-// example, is often built without flock.
+// works reports whether the program can run a command under a lock: busybox, for example, is often built without flock.
 func (l locker) works() bool {
 	return l.run == nil || exec.Command(l.run[0], append(slices.Clone(l.run[1:]), "./true")...).Run() == nil
 }
@@ -87,6 +86,5 @@ func isUtilLinux(path string) bool {
 	return err == nil && filepath.Base(real) != "busybox" && strings.Contains(string(out), "from util-linux 2")
 }
 
-// environ returns an environment without a locale. With one, util-linux reads
-// more files.
+// environ returns an environment without a locale. With one, util-linux reads more files.
 func (l locker) environ() []string { return append(append(os.Environ(), "LC_ALL=C"), l.env...) }

@@ -21,8 +21,7 @@ type bar struct {
 	value float64
 }
 
-// draw returns a bar chart in SVG of the groups, with a line at 1, which is
-// util-linux. Bars are cut off at 2.7.
+// draw returns a bar chart in SVG of the groups, with a line at 1, which is util-linux. Bars are cut off at 2.7.
 func draw(groups []group) string {
 	const (
 		wide, gap = 24, 20    // of a bar, and between groups

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// timeRuns times whole processes, from fork to wait. The lockers take turns. It
-// returns the medians for the picture.
+// timeRuns times whole processes, from fork to wait. The lockers take turns. It returns the medians for the picture.
 func timeRuns(all []locker, rounds int) (groups []group) {
 	type series struct {
 		title, short string

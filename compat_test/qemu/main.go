@@ -1,7 +1,6 @@
 //go:build linux
 
-// Command qemu runs a command. Programs of another architecture that the command
-// starts run under qemu-user. Usage:
+// Command qemu runs a command. Programs of another architecture that the command starts run under qemu-user. Usage:
 //
 //	qemu GOARCH QEMU COMMAND [ARGUMENT]...
 //
@@ -74,9 +73,8 @@ func rule(arch, qemu string) string {
 	return ":qemu-" + arch + ":M::" + escape(magic) + ":" + escape(mask) + ":" + qemu + ":FP"
 }
 
-// runInNamespace runs this program again in a new user and mount namespace. If
-// root runs it, all user ids stay as they are; otherwise there is only the one
-// user, as root.
+// runInNamespace runs this program again in a new user and mount namespace. If root runs it, all user ids stay as they are;
+// otherwise there is only the one user, as root.
 func runInNamespace() int {
 	uids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1 << 16}}
 	gids := uids

@@ -133,8 +133,7 @@ func (c *Child) create(path, line string) (err error) {
 		&startup.StartupInfo, &c.process)
 }
 
-// programAndLine finds the program for argv and returns its path and its command
-// line.
+// programAndLine finds the program for argv and returns its path and its command line.
 func programAndLine(argv []string) (path, line string, err error) {
 	path, err = find(argv[0])
 	if err != nil {

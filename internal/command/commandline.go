@@ -5,14 +5,12 @@ import (
 	"strings"
 )
 
-// On Windows a command line is one string, and each program splits it into words
-// itself. Most programs do that as the C runtime does. cmd.exe and its batch files
-// have different rules.
+// On Windows a command line is one string, and each program splits it into words itself. Most programs do that as the C
+// runtime does. cmd.exe and its batch files have different rules.
 
 // commandLine joins argv for a program that splits it as the C runtime does.
 func commandLine(argv []string) string {
-	// The first word ends at a blank or a quote. Backslashes have no special
-	// meaning in it.
+	// The first word ends at a blank or a quote. Backslashes have no special meaning in it.
 	line := argv[0]
 	if line == "" || strings.ContainsAny(line, " \t") {
 		line = `"` + line + `"`
@@ -30,8 +28,7 @@ func quoteArgument(arg string) string {
 	return quote(arg, `\`)
 }
 
-// quote puts an argument in quotes, and escape before each quote that it contains.
-// Backslashes are doubled before a quote.
+// quote puts an argument in quotes, and escape before each quote that it contains. Backslashes are doubled before a quote.
 func quote(arg, escape string) string {
 	quoted := []byte{'"'}
 	backslashes := 0
@@ -57,9 +54,8 @@ func isCommandShell(path, shell string) bool {
 	return strings.EqualFold(windowsName(path), windowsName(shell))
 }
 
-// shellLine returns a line that makes cmd.exe run a string. With /s and /c it
-// removes the first and the last quote, and does not change the quotes between
-// them. ok is false if argv does not end with /s /c STRING.
+// shellLine returns a line that makes cmd.exe run a string. With /s and /c it removes the first and the last quote, and does
+// not change the quotes between them. ok is false if argv does not end with /s /c STRING.
 func shellLine(argv []string) (line string, ok bool) {
 	n := len(argv)
 	if n < 4 || !strings.EqualFold(argv[n-3], "/s") || !strings.EqualFold(argv[n-2], "/c") {
@@ -68,9 +64,8 @@ func shellLine(argv []string) (line string, ok bool) {
 	return commandLine(argv[:n-1]) + ` "` + argv[n-1] + `"`, true
 }
 
-// batchLine returns a line that makes cmd.exe run a batch file. Some characters
-// have a special meaning for cmd.exe, for instance in "& del *", unless they are
-// in quotes; % has one even there.
+// batchLine returns a line that makes cmd.exe run a batch file. Some characters have a special meaning for cmd.exe, for
+// instance in "& del *", unless they are in quotes; % has one even there.
 func batchLine(shell, path string, args []string) (string, error) {
 	line := commandLine([]string{shell}) + ` /d /e:on /v:off /c ""` +
 		replacePercent(path) + `"`

@@ -24,9 +24,8 @@ var (
 	position   = regexp.MustCompile(`([+-][0-9-]+)?$`)
 )
 
-// TestObject reads the compiled packages and fails if they refer to the runtime.
-// The compiler can turn a line that looks harmless into a call of the runtime,
-// which has not started.
+// TestObject reads the compiled packages and fails if they refer to the runtime. The compiler can turn a line that looks
+// harmless into a call of the runtime, which has not started.
 func TestObject(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
 		for _, pkg := range []string{"alarm", "early", "pathsearch"} {
@@ -66,8 +65,7 @@ func isAllowed(symbol string) bool {
 	return false
 }
 
-// TestObjectFindsCalls compiles lines that are not allowed, and asserts that
-// TestObject would find them.
+// TestObjectFindsCalls compiles lines that are not allowed, and asserts that TestObject would find them.
 func TestObjectFindsCalls(t *testing.T) {
 	dir := t.TempDir()
 	for name, line := range map[string]string{
@@ -99,8 +97,7 @@ func TestObjectFindsCalls(t *testing.T) {
 	}
 }
 
-// compile compiles a package, or a single file, and returns the path of the object
-// file.
+// compile compiles a package, or a single file, and returns the path of the object file.
 func compile(t *testing.T, arch, pkg string) string {
 	object := filepath.Join(t.TempDir(), "package.a")
 	build := exec.Command("go", "build", "-o", object, pkg)

@@ -95,8 +95,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestShowsNoByteLock looks at descriptors with each kind of lock, some with long
-// numbers.
+// TestShowsNoByteLock looks at descriptors with each kind of lock, some with long numbers.
 func TestShowsNoByteLock(t *testing.T) {
 	for _, least := range []uintptr{0, 10, 99, 100, 205} {
 		file, err := os.CreateTemp(t.TempDir(), "")

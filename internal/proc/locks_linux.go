@@ -166,8 +166,7 @@ func unread(err error) error {
 	return err
 }
 
-// locksOf returns the locks that process pid has on the file by its open
-// descriptors, and whether it has the file open.
+// locksOf returns the locks that process pid has on the file by its open descriptors, and whether it has the file open.
 func locksOf(pid int, target *unix.Stat_t) (locks []kernelLock, open bool) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	descriptors, _ := os.ReadDir(dir + "/fd")
@@ -205,8 +204,7 @@ func (l kernelLock) waiter(openers map[int]bool) int {
 	return 0
 }
 
-// stronger returns which of two modes tells more: a permit is a shared lock
-// and a byte.
+// stronger returns which of two modes tells more: a permit is a shared lock and a byte.
 func stronger(a, b string) string {
 	for _, mode := range []string{"permit", "exclusive"} {
 		if a == mode || b == mode {
