@@ -42,7 +42,7 @@ func (a *attempt) execute(l heldLock) int {
 		}
 	}
 	if a.Reports {
-		a.reportHeirs()
+		a.reportLeft()
 	}
 	l.Leave()
 	if a.Remove {

@@ -208,8 +208,8 @@ func (a *attempt) reportRefusal(err error) {
 	a.out.Note(line)
 }
 
-// reportHeirs says who keeps the lock when the command has ended: those of its holders that have our open file.
-func (a *attempt) reportHeirs() {
+// reportLeft says who keeps the lock when the command has ended: those of its holders that have our open file.
+func (a *attempt) reportLeft() {
 	if a.Close || !a.file.ByName || a.Op != kernlock.Exclusive || a.Permits > 0 {
 		return
 	}
@@ -218,8 +218,8 @@ func (a *attempt) reportHeirs() {
 		_, state := openfile.Find(l.pid, a.file.FD, a.file.FD, true)
 		return state != openfile.Found
 	})
-	if heir, more := eldest(list); heir.pid != 0 {
-		a.out.Note(a.file.Name + " is still held by " + heir.name() + more + "; -o would prevent that")
+	if left, more := eldest(list); left.pid != 0 {
+		a.out.Note(a.file.Name + " is still held by " + left.name() + more + "; -o would prevent that")
 	}
 }
 

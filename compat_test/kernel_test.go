@@ -23,7 +23,7 @@ var gvisorDifferences = []difference{
 	{"no SIGHUP for a session in which a process is stopped while another ends",
 		"time-over-while-stopped permits-flock-stopped cooldown-kept-until-it-is-set"},
 	{"timeout(1) dies of the SIGKILL that it sends to its group", "recipe-a-time-limit"},
-	{"kcmp(2)", "report-names-the-command report-an-heir report-of-a-lock-that-another-has-by-now recipe-replace-the-holder " +
+	{"kcmp(2)", "report-names-the-command report-what-is-left-behind report-of-a-lock-that-another-has-by-now recipe-replace-the-holder " +
 		"holders-exclusive holders-modes holders-of-another-user holders-of-a-directory"},
 	{"O_NOFOLLOW with O_DIRECTORY does not follow a link", "hostile-link hostile-link-to-nothing hostile-staging-is-a-link"},
 	{"processes that other users may not look into", "hostile-holder-that-cannot-be-looked-into"},

@@ -176,7 +176,7 @@ func (s *store) logIn(ctx context.Context) (*string, error) {
 	}
 }
 
-// refreshBeforeEnd asks for another token before this one ends, if it is a JWT, which says when. Those that were given to a crowd
+// refreshBeforeEnd asks for another token before this one ends, if it is a JWT, which says when. Those that were given to many
 // at one moment end at one moment, and to check all of their passwords then could take etcd longer than the leases last.
 func (s *store) refreshBeforeEnd(token *string) {
 	const least = 5 * time.Second // where the clock of the member is behind ours

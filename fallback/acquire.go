@@ -136,7 +136,7 @@ func (c *call) unlock() error {
 	if l.held.name == "" || l.file.marked && !l.file.alone {
 		return c.release()
 	}
-	if l.file.heir != 0 {
+	if l.file.child != 0 {
 		p, isOpen := c.elsewhere(l.held.owner)
 		if isOpen && p != nil {
 			c.follow(judged{record: l.held, moved: p})
@@ -187,7 +187,7 @@ func (c *call) elsewhere(o owner) (p *place, isOpen bool) {
 	}
 	certain := false
 	if c.Now().Sub(f.started) < sure {
-		if isOpen, certain = c.scanNew(f.heir, true, look); isOpen {
+		if isOpen, certain = c.scanNew(f.child, true, look); isOpen {
 			return p, true
 		}
 	}

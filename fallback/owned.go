@@ -72,7 +72,7 @@ type openFile struct {
 	isDirectory bool
 
 	// The first process that we have started with it, and when.
-	heir    int
+	child   int
 	started time.Time
 }
 
@@ -91,6 +91,6 @@ type Request struct {
 // Started says that process pid was started and has the open file. If a descendant of ours has it when Unlock is called, the
 // lock stays.
 func (l *Lock) Started(pid int) {
-	l.file.heir, l.file.started = pid, time.Now()
+	l.file.child, l.file.started = pid, time.Now()
 	go l.watcher.Close() // which can take longer than what was started
 }

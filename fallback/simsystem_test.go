@@ -521,7 +521,7 @@ func (a *actor) runCommand(mode Mode, command []simWord) bool {
 	a.step("starts the command")
 	child := a.world.start(a, func(child *actor) { child.failed = !child.play(command) })
 	a.changed()
-	l.file.heir, l.file.started = child.pid, a.now
+	l.file.child, l.file.started = child.pid, a.now
 	a.wait(child)
 	a.phase++
 	a.seen, a.nonces = uint64(a.phase), 0

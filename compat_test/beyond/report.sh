@@ -118,12 +118,12 @@ setpriv --reuid 65534 --clear-groups flock --fcntl --report 0 -n f true; echo $?
 #> 1
 : >go; wait
 
-### report-an-heir
+### report-what-is-left-behind
 # needs: linux proc
 flock --report 100 f sh -c 'sleep 100 & echo $! >pid; until grep -q "^sleep" /proc/$!/cmdline; do :; done' 2>out; echo $?
 #> 0
-sed "s/process $(cat pid) /process HEIR /" out
-#> flock: f is still held by process HEIR (sleep 100); -o would prevent that
+sed "s/process $(cat pid) /process LEFT /" out
+#> flock: f is still held by process LEFT (sleep 100); -o would prevent that
 flock --report 0 -o g sh -c 'sleep 100 & echo $! >>pid; exit 3'; echo $?
 #> 3
 flock --report 0 -s h sh -c 'sleep 100 & echo $! >>pid'

@@ -92,7 +92,7 @@ if has '--report*'; then
 	report-another-process) exec 2> >(sed 's/process [1-9]/&1/' >&2) ;;
 	report-without-command) exec 2> >(sed 's/ (.*)//' >&2) ;;
 	report-says-it-twice) exec 2> >(sed 'p' >&2) ;;
-	report-no-heirs) exec 2> >(grep -v 'still held' >&2) ;;
+	report-nobody-left) exec 2> >(grep -v 'still held' >&2) ;;
 	report-always-warns) echo 'flock: -o would prevent that' >&2 ;;
 	report-none-more) exec 2> >(sed 's/, and .* more//' >&2) ;;
 	esac

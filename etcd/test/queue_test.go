@@ -86,9 +86,9 @@ func TestQueuePlaceOfTheDead(t *testing.T) {
 	h.release(t)
 }
 
-// TestQueueCrowd has many come at random while some of them are killed, and reads afterwards, from the history that etcd keeps,
+// TestQueueOfMany has many come at random while some of them are killed, and reads afterwards, from the history that etcd keeps,
 // how many have waited at each moment. A refused one can rely on it that a command begins after its request.
-func TestQueueCrowd(t *testing.T) {
+func TestQueueOfMany(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		mode           string
@@ -109,7 +109,7 @@ func TestQueueCrowd(t *testing.T) {
 			log := t.TempDir() + "/began"
 			var all []*process
 			var came []time.Time
-			for range crowd(t, 100) {
+			for range howMany(t, 100) {
 				came = append(came, time.Now())
 				p := e.start(t, flockEtcd, c.mode, "--queue", fmt.Sprint(c.queue), "-E", "7", name, "sh", "-c", `date +%s%N >>"$0"; sleep 0.1`, log)
 				all = append(all, p)
@@ -184,7 +184,7 @@ func TestPermitsBesideOthers(t *testing.T) {
 			t.Parallel()
 			e, name := ours(t), uniqueName(t)
 			var all []*process
-			for range crowd(t, 15) {
+			for range howMany(t, 15) {
 				all = append(all, e.start(t, flockEtcd, "--permits=100", name, "sleep", "1"),
 					e.start(t, flockEtcd, "--permits=100", option, name, "true"))
 			}

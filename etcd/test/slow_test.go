@@ -15,8 +15,8 @@ import (
 	"example.org/flock/etcd/test/cluster"
 )
 
-// crowd returns how many processes a test starts at once: n, or the number in FLOCK_CROWD, for machines that have time.
-func crowd(t *testing.T, n int) int {
+// howMany returns how many processes a test starts at once: n, or the number in FLOCK_CROWD, for machines that have time.
+func howMany(t *testing.T, n int) int {
 	t.Helper()
 	if text := os.Getenv("FLOCK_CROWD"); text != "" {
 		var err error
@@ -77,7 +77,7 @@ func TestPasswords(t *testing.T) {
 			if c.members == 1 {
 				e = append(e, "ETCDCTL_DIAL_TIMEOUT=1s")
 			}
-			n := crowd(t, c.n)
+			n := howMany(t, c.n)
 			alone := checkPasswords(t, members, n)
 			before := metrics(t, members, startedChecks)
 			began := time.Now()
@@ -321,7 +321,7 @@ func TestManyAtOnce(t *testing.T) {
 			c := ownCluster(t, cluster.Options{Members: 1})
 			e := reach(c.Endpoints()[0])
 			before := metrics(t, c, startedTxns)
-			n := crowd(t, 40)
+			n := howMany(t, 40)
 			var all []*process
 			for range n {
 				all = append(all, e.start(t, append(append([]string{flockEtcd}, options...), "name", "true")...))
@@ -343,7 +343,7 @@ func TestArrivals(t *testing.T) {
 	t.Parallel()
 	e, name := ours(t), uniqueName(t)
 	var all []*process
-	for range crowd(t, 40) {
+	for range howMany(t, 40) {
 		all = append(all, e.start(t, flockEtcd, name, "true"))
 		time.Sleep(20 * time.Millisecond) // this is what the test is about
 	}
