@@ -152,23 +152,28 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 		return k.die()
 	}
 	if err != nil {
-		if o.Reports && (err == kernlock.ErrConflict || err == kernlock.ErrTimeout) {
-			line := s.name + " is " + s.state()
-			if err == kernlock.ErrConflict && o.Queued {
-				line += "; its queue is full"
-			}
-			p.Warn(line)
-		}
-		if p.WarnConflict(err) {
-			return o.ConflictExit
-		}
-		return fail(p, err)
+		return reportFailure(p, s, o, err)
 	}
 	s.limit = time.Time{} // the lease is the limit now
 	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
 	p.PrintVerbose("executing " + o.Command[0])
 	h := &hold{place: l, printer: p, guard: g, signals: signals}
 	return h.run()
+}
+
+// reportFailure says why there is no lock, and returns the exit status.
+func reportFailure(p *output.Printer, s *store, o *cli.Options, err error) int {
+	if o.Reports && (err == kernlock.ErrConflict || err == kernlock.ErrTimeout) {
+		line := s.name + " is " + s.state()
+		if err == kernlock.ErrConflict && o.Queued {
+			line += "; its queue is full"
+		}
+		p.Warn(line)
+	}
+	if p.WarnConflict(err) {
+		return o.ConflictExit
+	}
+	return fail(p, err)
 }
 
 // A killed is the error of a wait that a signal ended.
