@@ -13,7 +13,7 @@ import (
 // The authority's certificate is asked for only where it is the authority that is unknown.
 func TestDiagnoseCertificate(t *testing.T) {
 	for why, want := range map[string]string{
-		"x509: certificate signed by unknown authority":     "its certificate is refused: x509: certificate signed by unknown authority: ETCDCTL_CACERT",
+		"x509: certificate signed by unknown authority":     "its certificate is refused: x509: certificate signed by unknown authority: set ETCDCTL_CACERT",
 		"x509: certificate is valid for a.test, not b.test": "its certificate is refused: x509: certificate is valid for a.test, not b.test\n",
 	} {
 		failure := status.Error(codes.Unavailable, `connection error: desc = "transport: authentication handshake failed: tls: failed to verify certificate: `+why+`"`)
