@@ -168,7 +168,7 @@ const sure = 500 * time.Millisecond
 
 // elsewhere looks for our open file, the one that answers for the owner o, in our descendants. isOpen is true if somebody has
 // it or may have it, and p is where it was found.
-func (c *call) elsewhere(o owner) (p *place, isOpen bool) {
+func (c *call) elsewhere(o owner) (p *descriptor, isOpen bool) {
 	f := &c.lock.file
 	search := c.searchFor(o)
 	search.Ours = &f.fd
@@ -178,8 +178,8 @@ func (c *call) elsewhere(o owner) (p *place, isOpen bool) {
 		}
 		numbers, _ := c.In(search, pid, careful)
 		for _, n := range numbers {
-			if same, known := c.IsOurs(place{pid, n}, o.mark); same || !known {
-				p = &place{pid, n}
+			if same, known := c.IsOurs(descriptor{pid, n}, o.mark); same || !known {
+				p = &descriptor{pid, n}
 				return true
 			}
 		}

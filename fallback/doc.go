@@ -71,7 +71,7 @@
 // process that has the open file closes it. The open file carries a mark, a status flag that Linux keeps exactly that long, and
 // shows in /proc/PID/fdinfo; see package openfile. The ID of such a lock names the mark, and a process and descriptor number at
 // which others look first. If the open file is not there, they look into all processes, and the first who finds it renames the
-// record for the place where it is. One open file answers for at most one ID. The same flag, set for another reason, can make a
+// record for the descriptor where it is. One open file answers for at most one ID. The same flag, set for another reason, can make a
 // lock look held, never free.
 //
 // # Who is alive

@@ -37,7 +37,7 @@ func (c *call) holders(rs []record) (hs []Holder) {
 		reach := here().reach(r.owner.machine)
 		h.Unreachable = reach == unknown
 		h.Concealed = reach == alive && r.owner.file != "" && r.word != busy &&
-			c.At(c.searchFor(r.owner), r.owner.place()) == openfile.Hidden
+			c.At(c.searchFor(r.owner), r.owner.descriptor()) == openfile.Hidden
 		hs = append(hs, h)
 	}
 	return hs
@@ -60,7 +60,7 @@ func (c *call) everyone(rs []record) []Holder {
 			numbers, _ := c.In(files, pid, careful)
 			for _, n := range numbers {
 				for i, r := range rs {
-					if r.owner.mark == mark && r.owner.pid != pid && c.isOneOf(place{pid, n}, []place{r.owner.place()}, openfile.None) {
+					if r.owner.mark == mark && r.owner.pid != pid && c.isOneOf(descriptor{pid, n}, []descriptor{r.owner.descriptor()}, openfile.None) {
 						h := hs[i]
 						h.PID = pid
 						if !slices.Contains(hs, h) {

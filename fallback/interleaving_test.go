@@ -258,13 +258,13 @@ func ofProcess(s *simFlock) contender { return processLock{s} }
 
 type processLock struct{ *simFlock }
 
-func (m processLock) At(search openfile.Search, p place) openfile.State {
+func (m processLock) At(search openfile.Search, p descriptor) openfile.State {
 	search.Mark = openfile.None
 	if m.simFlock.At(search, p) == openfile.Found {
 		return openfile.Found
 	}
 	for n := range 20 {
-		if m.simFlock.At(search, place{p.pid, n}) == openfile.Found {
+		if m.simFlock.At(search, descriptor{p.pid, n}) == openfile.Found {
 			return openfile.Found
 		}
 	}
@@ -275,7 +275,7 @@ func (m processLock) In(openfile.Search, int, bool) ([]int, bool) { return nil, 
 func (m processLock) Has(openfile.Mark) bool                      { return true }
 func (m processLock) Processes() ([]int, error)                   { return nil, nil }
 func (m processLock) Last() (int, error)                          { return 1, nil }
-func (m processLock) IsOurs(p place, _ openfile.Mark) (bool, bool) {
+func (m processLock) IsOurs(p descriptor, _ openfile.Mark) (bool, bool) {
 	return m.table[p.number] != nil && (p.pid == m.pid || p.pid == m.parent), true
 }
 
@@ -300,4 +300,4 @@ func (m *outdated) Processes() (pids []int, err error) {
 // A greedy one takes every open file with a mark for its own.
 type greedy struct{ *simFlock }
 
-func (greedy) IsOurs(place, openfile.Mark) (bool, bool) { return true, true }
+func (greedy) IsOurs(descriptor, openfile.Mark) (bool, bool) { return true, true }

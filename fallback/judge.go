@@ -10,9 +10,9 @@ import (
 // is. The open file has a mark, which the kernel keeps exactly as long. This file finds the open file that answers for a
 // record.
 //
-// One open file answers for at most one record. First each record takes the open file at its place, the number of the
-// process that its owner names. Each record that is left then takes one that no other has taken: in its own process (a
-// shell moves descriptors), then in any. A record for which none is left is nobody's. When in doubt, somebody has the lock.
+// One open file answers for at most one record. First each record takes the open file at the descriptor that its owner
+// names. Each record that is left then takes one that no other has taken: in its own process (a shell moves descriptors),
+// then in any. A record for which none is left is nobody's. When in doubt, somebody has the lock.
 //
 // Nothing tells which of two open files stands for which record. So where a search is needed, all records take part, in the
 // order of what it would cost to take one for nobody's: the token, then permits, of which one too few would let one more in,
@@ -28,25 +28,26 @@ const (
 	ours
 )
 
-// A judged record has a verdict and, where its open file was found at another place than its owner says, that place.
+// A judged record has a verdict and, where its open file was found at another descriptor than its owner says, that descriptor.
 type judged struct {
 	record
 	verdict
 	isGone bool // the process
-	moved  *place
+	moved  *descriptor
 	// isGuess says that the open file at moved may be that of another record, maybe of another kind. Then it is not ours, though
 	// our open file may be there: whose record that is, nothing tells.
 	isGuess bool
 }
 
-// A place is a descriptor of a process.
-type place struct{ pid, number int }
+type descriptor struct{ pid, number int }
 
-func (o owner) place() place { return place{o.pid, o.number} }
+func (o owner) descriptor() descriptor { return descriptor{o.pid, o.number} }
 
 // isAt reports whether a record says that its open file is at p. If another one is there by now, the record is to be followed to
 // where its own is before that other one gets a record.
-func (r record) isAt(p place) bool { return r.owner.mark != openfile.None && r.owner.place() == p }
+func (r record) isAt(p descriptor) bool {
+	return r.owner.mark != openfile.None && r.owner.descriptor() == p
+}
 
 // judge judges all records of the snapshot s.
 func (c *call) judge(s snapshot) []judged {
@@ -82,14 +83,14 @@ func (j judged) isUndecided() bool { return j.verdict == undecided }
 // glanceAt judges the records rs by their own processes, the token first and then those of permits. If it is not 0, enough is how
 // many that keep us out are enough: the other records are not judged then.
 func (c *call) glanceAt(rs []record, enough int) (js []judged, isEnough bool) {
-	var at []place
+	var at []descriptor
 	hasOurs := false
 	n := 0
 	for _, r := range slices.SortedStableFunc(slices.Values(rs), func(r, t record) int { return r.rank() - t.rank() }) {
 		j := judged{record: r}
 		j.verdict, j.isGone = c.glance(r)
-		if p := r.owner.place(); j.verdict >= held && r.owner.mark != openfile.None && !c.lock.made(r.owner) {
-			if j.verdict == ours && hasOurs || slices.ContainsFunc(at, func(q place) bool { return c.isSame(p, q) }) {
+		if p := r.owner.descriptor(); j.verdict >= held && r.owner.mark != openfile.None && !c.lock.made(r.owner) {
+			if j.verdict == ours && hasOurs || slices.ContainsFunc(at, func(q descriptor) bool { return c.isSame(p, q) }) {
 				j.verdict = undecided // the open file there answers for another record
 			}
 			at, hasOurs = append(at, p), hasOurs || j.verdict == ours
@@ -104,8 +105,8 @@ func (c *call) glanceAt(rs []record, enough int) (js []judged, isEnough bool) {
 	return js, false
 }
 
-// isSame reports whether two places are one, or two numbers of a process for one open file.
-func (c *call) isSame(p, q place) bool {
+// isSame reports whether two descriptors are one, or two of a process for one open file.
+func (c *call) isSame(p, q descriptor) bool {
 	if p == q || p.pid != q.pid {
 		return p == q
 	}
@@ -113,7 +114,7 @@ func (c *call) isSame(p, q place) bool {
 	return same
 }
 
-// rank is the place of a record in the order in which open files are given to records.
+// rank is where a record stands in the order in which open files are given to records.
 func (r record) rank() int {
 	switch {
 	case r.isToken():
@@ -139,9 +140,9 @@ func (c *call) glance(r record) (v verdict, isGone bool) {
 	if r.word == busy || o.file == "" {
 		return c.judgeProcess(o), false
 	}
-	switch c.At(c.searchFor(o), o.place()) {
+	switch c.At(c.searchFor(o), o.descriptor()) {
 	case openfile.Found:
-		return c.whose(o, o.place()), false
+		return c.whose(o, o.descriptor()), false
 	case openfile.Gone:
 		isGone = true
 	case openfile.Hidden:
@@ -167,7 +168,7 @@ func (c *call) judgeProcess(o owner) verdict {
 }
 
 // whose judges an owner for which the open file at p answers.
-func (c *call) whose(o owner, p place) verdict {
+func (c *call) whose(o owner, p descriptor) verdict {
 	if o.mark == openfile.None {
 		if same, known := c.IsOurs(p, o.mark); same || !known && o.same(c.lock.owner) {
 			return ours
@@ -189,17 +190,17 @@ func (c *call) searchFor(o owner) openfile.Search {
 	return openfile.Search{Files: files, Mark: o.mark}
 }
 
-// search judges the records of js that are undecided: those whose open file is not at its place. js are all records.
+// search judges the records of js that are undecided: those whose open file is not at its descriptor. js are all records.
 func (c *call) search(js []judged) {
 	var left []*judged
 	var there []record
-	var taken []place
+	var taken []descriptor
 	for i := range js {
 		switch j := &js[i]; {
 		case j.isUndecided():
 			left = append(left, j)
 		case j.owner.mark != openfile.None && here().reach(j.owner.machine) == alive:
-			there, taken = append(there, j.record), append(taken, j.owner.place())
+			there, taken = append(there, j.record), append(taken, j.owner.descriptor())
 		}
 	}
 	for _, j := range left {
@@ -207,9 +208,9 @@ func (c *call) search(js []judged) {
 			continue
 		}
 		numbers, _ := c.In(c.searchFor(j.owner), j.owner.pid, true)
-		var found []place
+		var found []descriptor
 		for _, n := range numbers {
-			if p := (place{j.owner.pid, n}); !c.isOneOf(p, taken, j.owner.mark) && !c.isOneOf(p, found, j.owner.mark) {
+			if p := (descriptor{j.owner.pid, n}); !c.isOneOf(p, taken, j.owner.mark) && !c.isOneOf(p, found, j.owner.mark) {
 				found = append(found, p)
 			}
 		}
@@ -227,7 +228,7 @@ func (c *call) search(js []judged) {
 	isMixed := slices.ContainsFunc(left, func(j *judged) bool { return j.word != left[0].word })
 	// Of a process that has ended meanwhile, nothing tells which open file it had.
 	isOutdated := slices.ContainsFunc(there, func(r record) bool {
-		return c.At(c.searchFor(r.owner), r.owner.place()) != openfile.Found
+		return c.At(c.searchFor(r.owner), r.owner.descriptor()) != openfile.Found
 	})
 	for _, j := range left {
 		if j.isGuess = j.isGuess || isMixed || isOutdated; j.isGuess && j.verdict == ours {
@@ -237,28 +238,28 @@ func (c *call) search(js []judged) {
 }
 
 // isOneOf reports whether p is the same open file as one of the others. Without kcmp(2) only our own is known, by its mark m.
-func (c *call) isOneOf(p place, others []place, m openfile.Mark) bool {
-	isOurs := func(p place) bool {
+func (c *call) isOneOf(p descriptor, others []descriptor, m openfile.Mark) bool {
+	isOurs := func(p descriptor) bool {
 		same, _ := c.IsOurs(p, m)
 		return same
 	}
-	return slices.ContainsFunc(others, func(q place) bool {
+	return slices.ContainsFunc(others, func(q descriptor) bool {
 		same, known := c.Same(p, q)
 		return p == q || same || !known && c.Has(m) && isOurs(p) && isOurs(q)
 	})
 }
 
 // searchEverywhere judges the records that are left by the open files of all processes.
-func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []place) {
+func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []descriptor) {
 	files := openfile.Search{Mark: mark}
 	for _, j := range left {
 		files.Files = append(files.Files, c.searchFor(j.owner).Files...)
 	}
-	var found []place
+	var found []descriptor
 	look := func(pid int, careful bool) (done bool) {
 		numbers, _ := c.In(files, pid, careful)
 		for _, n := range numbers {
-			if p := (place{pid, n}); !c.isOneOf(p, taken, mark) && !c.isOneOf(p, found, mark) {
+			if p := (descriptor{pid, n}); !c.isOneOf(p, taken, mark) && !c.isOneOf(p, found, mark) {
 				found = append(found, p)
 			}
 		}
@@ -281,7 +282,7 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []plac
 		}
 	}
 	for _, j := range left {
-		take(j, slices.IndexFunc(found, func(p place) bool { return p.number == j.owner.number }))
+		take(j, slices.IndexFunc(found, func(p descriptor) bool { return p.number == j.owner.number }))
 	}
 	for _, j := range left {
 		take(j, 0)
@@ -297,7 +298,7 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []plac
 // isBare reports whether the open file of an owner may have lost its mark: some programs clear O_NONBLOCK on their standard
 // input and output.
 func (c *call) isBare(s openfile.Search, o owner) bool {
-	return s.Mark == openfile.NonBlock && o.number <= 2 && c.Unmarked(s, o.place())
+	return s.Mark == openfile.NonBlock && o.number <= 2 && c.Unmarked(s, o.descriptor())
 }
 
 const (

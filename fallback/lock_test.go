@@ -372,11 +372,11 @@ func TestNoPlaceForTheState(t *testing.T) {
 func TestPlaceRemovedMeanwhile(t *testing.T) {
 	for _, around := range []bool{false, true} {
 		t.Run(map[bool]string{false: "the staging directory", true: "the directory around it"}[around], func(t *testing.T) {
-			place := filepath.Join(t.TempDir(), "d")
-			state := filepath.Join(place, ".f.flock")
+			descriptor := filepath.Join(t.TempDir(), "d")
+			state := filepath.Join(descriptor, ".f.flock")
 			victim := stagingName(state)
 			if around {
-				victim = place
+				victim = descriptor
 			}
 			ctx, cancel := context.WithCancel(context.Background())
 			var group sync.WaitGroup
@@ -387,7 +387,7 @@ func TestPlaceRemovedMeanwhile(t *testing.T) {
 			})
 			failures := 0
 			for range 50 {
-				os.MkdirAll(place, 0o777) // which fails if it is removed meanwhile
+				os.MkdirAll(descriptor, 0o777) // which fails if it is removed meanwhile
 				err := newLock(state).Lock(until(time.Now().Add(10 * time.Second)))
 				if err != nil {
 					failures++

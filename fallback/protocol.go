@@ -206,11 +206,11 @@ func (c *call) canSlip() bool {
 }
 
 // isUntidy reports whether enter is to find out about other records: that which is listed after mine if its process is dead, and
-// those at the place of mine.
+// those at the descriptor of mine.
 func (c *call) isUntidy(s snapshot, mine record) bool {
 	for i, r := range s.holders {
 		switch {
-		case r.name != mine.name && r.isAt(mine.owner.place()):
+		case r.name != mine.name && r.isAt(mine.owner.descriptor()):
 			return true
 		case r.name == mine.name && i+1 < len(s.holders) && c.isLeft(s.holders[i+1]):
 			return true
@@ -438,7 +438,7 @@ func (c *call) sort(s snapshot) (own []record, others []judged, dead []record, i
 		enough = 0
 	}
 	for i, r := range s.holders {
-		if mayHave || i == odd || c.excludes(r) || r.isAt(c.mine.place()) {
+		if mayHave || i == odd || c.excludes(r) || r.isAt(c.mine.descriptor()) {
 			rs = append(rs, r)
 		}
 	}
@@ -506,7 +506,7 @@ func (c *call) concealed(s snapshot) error {
 		if !c.Has(o.mark) || o.boot != here().boot {
 			continue
 		}
-		if here().reach(o.machine) == unknown || c.At(c.searchFor(o), o.place()) == openfile.Hidden {
+		if here().reach(o.machine) == unknown || c.At(c.searchFor(o), o.descriptor()) == openfile.Hidden {
 			return stateError("held by process " + strconv.Itoa(o.pid) + ", perhaps by this open file; you may not inspect it")
 		}
 	}

@@ -287,14 +287,14 @@ func (w *world) do(choice byte) {
 // check asserts exclusion.
 func (w *world) check() {
 	var locked [8]*simFile
-	var inside []place
+	var inside []descriptor
 	permits, exclusive, all := 0, 0, 0
 	for _, p := range w.processes {
 		for number, f := range p.table {
 			if f.lock == 0 {
 				continue
 			}
-			inside = append(inside, place{p.pid, number})
+			inside = append(inside, descriptor{p.pid, number})
 			if slices.Contains(locked[:all], f) {
 				continue
 			}

@@ -30,9 +30,9 @@ func (w *world) process(pid int) *simProcess {
 	return w.processes[pid-1]
 }
 
-func (w *world) at(p place) *simFile { return w.process(p.pid).table[p.number] }
+func (w *world) at(p descriptor) *simFile { return w.process(p.pid).table[p.number] }
 
-func (p place) String() string { return fmt.Sprintf("%d of %c", p.number, 'A'+p.pid-1) }
+func (p descriptor) String() string { return fmt.Sprintf("%d of %c", p.number, 'A'+p.pid-1) }
 
 func (f simFlags) has(m openfile.Mark) bool {
 	return m == openfile.NoAtime && f.noAtime || m == openfile.NonBlock && f.nonBlock
@@ -182,7 +182,7 @@ func (s *simFlock) released(name string, err error) {
 
 func (s *simFlock) Has(m openfile.Mark) bool { return s.flags().has(m) }
 
-func (s *simFlock) At(search openfile.Search, p place) openfile.State {
+func (s *simFlock) At(search openfile.Search, p descriptor) openfile.State {
 	s.lookAt(p.pid, fmt.Sprint("looks at ", p))
 	f := s.world.at(p)
 	found := f != nil && (search.Mark == openfile.None || f.flags.has(search.Mark))
@@ -199,7 +199,7 @@ func (s *simFlock) At(search openfile.Search, p place) openfile.State {
 func (s *simFlock) In(search openfile.Search, pid int, _ bool) (numbers []int, visible bool) {
 	s.lookAt(pid, fmt.Sprintf("looks into %c", 'A'+pid-1))
 	for n := range 20 {
-		if f := s.world.at(place{pid, n}); f != nil && f.flags.has(search.Mark) {
+		if f := s.world.at(descriptor{pid, n}); f != nil && f.flags.has(search.Mark) {
 			numbers = append(numbers, n)
 		}
 	}
@@ -207,14 +207,14 @@ func (s *simFlock) In(search openfile.Search, pid int, _ bool) (numbers []int, v
 	return numbers, true
 }
 
-func (s *simFlock) Unmarked(search openfile.Search, p place) bool {
+func (s *simFlock) Unmarked(search openfile.Search, p descriptor) bool {
 	s.step(fmt.Sprint("looks whether there is no mark at ", p))
 	f := s.world.at(p)
 	s.saw(yesno(f != nil && !f.flags.has(search.Mark)))
 	return f != nil && !f.flags.has(search.Mark)
 }
 
-func (s *simFlock) Same(p, q place) (same, known bool) {
+func (s *simFlock) Same(p, q descriptor) (same, known bool) {
 	if s.world.rules.noKcmp {
 		return false, false
 	}
@@ -224,8 +224,8 @@ func (s *simFlock) Same(p, q place) (same, known bool) {
 	return same, true
 }
 
-func (s *simFlock) IsOurs(p place, m openfile.Mark) (same, known bool) {
-	if same, known = s.Same(p, place{s.pid, s.fd}); known {
+func (s *simFlock) IsOurs(p descriptor, m openfile.Mark) (same, known bool) {
+	if same, known = s.Same(p, descriptor{s.pid, s.fd}); known {
 		return same, true
 	}
 	other := openfile.NonBlock

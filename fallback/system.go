@@ -34,13 +34,13 @@ type system interface {
 	Clear(openfile.Mark)
 	Has(openfile.Mark) bool
 	// At, In and Unmarked look at the descriptors of a process.
-	At(s openfile.Search, p place) openfile.State
+	At(s openfile.Search, p descriptor) openfile.State
 	In(s openfile.Search, pid int, careful bool) (numbers []int, visible bool)
-	Unmarked(s openfile.Search, p place) bool
+	Unmarked(s openfile.Search, p descriptor) bool
 	// Same reports whether two descriptors are one open file, and whether that is known; IsOurs whether one is ours, which
 	// has the mark.
-	Same(p, q place) (same, known bool)
-	IsOurs(p place, m openfile.Mark) (same, known bool)
+	Same(p, q descriptor) (same, known bool)
+	IsOurs(p descriptor, m openfile.Mark) (same, known bool)
 	// Processes returns the ids of all processes in ascending order, and Last the id that was given out last, to a process
 	// or to something else (IsProcess), or an error if nothing tells.
 	Processes() ([]int, error)
@@ -65,16 +65,16 @@ func (s thisSystem) Set() openfile.Mark { return openfile.Set(s.fd) }
 func (s thisSystem) Clear(m openfile.Mark)    { openfile.Clear(s.fd, m) }
 func (s thisSystem) Has(m openfile.Mark) bool { return s.fd >= 0 && openfile.Has(s.fd, m) }
 
-func (thisSystem) At(s openfile.Search, p place) openfile.State { return s.At(p.pid, p.number) }
+func (thisSystem) At(s openfile.Search, p descriptor) openfile.State { return s.At(p.pid, p.number) }
 func (thisSystem) In(s openfile.Search, pid int, careful bool) ([]int, bool) {
 	return s.In(pid, careful)
 }
-func (thisSystem) Unmarked(s openfile.Search, p place) bool { return s.Unmarked(p.pid, p.number) }
-func (thisSystem) Same(p, q place) (same, known bool) {
+func (thisSystem) Unmarked(s openfile.Search, p descriptor) bool { return s.Unmarked(p.pid, p.number) }
+func (thisSystem) Same(p, q descriptor) (same, known bool) {
 	return openfile.Same(p.pid, p.number, q.pid, q.number)
 }
 
-func (s thisSystem) IsOurs(p place, m openfile.Mark) (same, known bool) {
+func (s thisSystem) IsOurs(p descriptor, m openfile.Mark) (same, known bool) {
 	return openfile.IsOurs(p.pid, p.number, s.fd, m)
 }
 

@@ -47,7 +47,7 @@ func lock(fd int, o *options) (ok bool) {
 			return false
 		}
 	}
-	errno := attempt(fd, o, deadline)
+	errno := acquire(fd, o, deadline)
 	if o.limited {
 		limit.Stop()
 	}
@@ -72,9 +72,9 @@ func giveUpLocking(errno syscall.Errno, fd int, began int64) {
 	}
 }
 
-// attempt makes the lock call and repeats it after signals, until the deadline if that is not 0. The answer is EAGAIN if
+// acquire makes the lock call and repeats it after signals, until the deadline if that is not 0. The answer is EAGAIN if
 // another process holds the lock.
-func attempt(fd int, o *options, deadline int64) syscall.Errno {
+func acquire(fd int, o *options, deadline int64) syscall.Errno {
 	for {
 		errno := lockCall(fd, o)
 		switch errno {
