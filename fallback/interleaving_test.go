@@ -72,6 +72,11 @@ func TestEveryInterleaving(t *testing.T) {
 		{false, "a shell opens the file again under the number", rules{permits: 1}, "open8 S8 open9 P9 &(work) open9 S9 u9 p9 work"},
 		{false, "a shell has one open file under two numbers", rules{}, "open9 S9 &(work) open8 S8 copy8-9 x8 work"},
 		{true, "a shared lock's flock is killed, and a permit's", rules{permits: 1}, "&(S(orphan)) P(orphan s p)"},
+		// One open file is left, and whose of two records of different kinds it is, nothing tells.
+		{true, "a reader's child, and a permit that is over", rules{permits: 2}, "open3 S3 &(work)|P(orphan)|X(work)"},
+		{true, "a permit's child, which has closed a shared lock of its own", rules{permits: 1},
+			"open9 P9 &(open3 S3 close3 work)|P(work)"},
+		{true, "a permit's child, and a reader that is over", rules{permits: 1}, "open9 P9 move9-3 &(work)|open3 S3|P(work)"},
 		{false, "closed and opened again", rules{}, "open9 X9 close9 open8 x8 work"},
 		{true, "two permits of one shell", rules{permits: 2}, "open8 open9 P8 P9 close8 work|P(work)"},
 		{true, "upgrade by number", rules{}, "open9 S9 X9 work u9|S(work)"},

@@ -34,8 +34,9 @@ type judged struct {
 	verdict
 	isGone bool // the process
 	moved  *descriptor
-	// isGuess says that the open file at moved may be that of another record, maybe of another kind. Then it is not ours, though
-	// our open file may be there: whose record that is, nothing tells.
+	// isGuess says that the open file at moved may be that of another record, maybe of another kind, or that another record has
+	// taken the one of this. Then it is not ours, though our open file may be there: whose record that is, nothing tells. And
+	// none of these records is removed, until it is certain that there is no open file for any of them.
 	isGuess bool
 }
 
@@ -203,8 +204,9 @@ func (c *call) search(js []judged) {
 			there, taken = append(there, j.record), append(taken, j.owner.descriptor())
 		}
 	}
+	isMixed := slices.ContainsFunc(left, func(j *judged) bool { return j.word != left[0].word })
 	for _, j := range left {
-		if j.isGone {
+		if j.isGone || isMixed {
 			continue
 		}
 		numbers, _ := c.In(c.searchFor(j.owner), j.owner.pid, true)
@@ -225,14 +227,18 @@ func (c *call) search(js []judged) {
 			c.searchEverywhere(mark, with, taken)
 		}
 	}
-	isMixed := slices.ContainsFunc(left, func(j *judged) bool { return j.word != left[0].word })
 	// Of a process that has ended meanwhile, nothing tells which open file it had.
 	isOutdated := slices.ContainsFunc(there, func(r record) bool {
 		return c.At(c.searchFor(r.owner), r.owner.descriptor()) != openfile.Found
 	})
+	isTaken := slices.ContainsFunc(left, func(j *judged) bool { return j.moved != nil })
 	for _, j := range left {
-		if j.isGuess = j.isGuess || isMixed || isOutdated; j.isGuess && j.verdict == ours {
+		j.isGuess = j.isGuess || isMixed || isOutdated
+		switch {
+		case j.isGuess && j.verdict == ours:
 			j.verdict = held
+		case j.verdict == gone && !isTaken:
+			j.isGuess = false
 		}
 	}
 }
@@ -275,23 +281,35 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []desc
 	c.inDoubt = c.inDoubt || !certain
 	isGuess := !certain || len(found) > len(left)
 	take := func(j *judged, n int) {
-		if j.verdict == undecided && n >= 0 && n < len(found) {
+		if j.verdict == undecided && n >= 0 {
 			p := found[n]
 			j.verdict, j.moved, j.isGuess = c.whose(j.owner, p), &p, isGuess
 			found = slices.Delete(found, n, n+1)
 		}
 	}
-	for _, j := range left {
-		take(j, slices.IndexFunc(found, func(p descriptor) bool { return p.number == j.owner.number }))
-	}
-	for _, j := range left {
-		take(j, 0)
-		switch {
-		case j.verdict == undecided && (!certain || c.isBare(files, j.owner)):
-			j.verdict = held
-		case j.verdict == undecided:
-			j.verdict = gone
+	for len(left) > 0 {
+		n := slices.IndexFunc(left, func(j *judged) bool { return j.rank() > left[0].rank() })
+		if n < 0 {
+			n = len(left)
 		}
+		for _, isBest := range []func(o owner, p descriptor) bool{
+			func(o owner, p descriptor) bool { return p.pid == o.pid },
+			func(o owner, p descriptor) bool { return p.number == o.number },
+			func(owner, descriptor) bool { return true },
+		} {
+			for _, j := range left[:n] {
+				take(j, slices.IndexFunc(found, func(p descriptor) bool { return isBest(j.owner, p) }))
+			}
+		}
+		for _, j := range left[:n] {
+			switch {
+			case j.verdict == undecided && (!certain || c.isBare(files, j.owner)):
+				j.verdict = held
+			case j.verdict == undecided:
+				j.verdict = gone
+			}
+		}
+		left = left[n:]
 	}
 }
 

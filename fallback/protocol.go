@@ -450,7 +450,9 @@ func (c *call) sort(s snapshot) (own []record, others []judged, dead []record, i
 		case held:
 			others = append(others, j)
 		case gone:
-			dead = append(dead, j.record)
+			if !j.isGuess {
+				dead = append(dead, j.record)
+			}
 		}
 	}
 	return own, others, dead, isCurrent

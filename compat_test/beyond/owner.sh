@@ -279,6 +279,20 @@ done 2>/dev/null
 flock -w 9 f echo free
 #> free
 
+### owner-a-permit-that-is-over-does-not-take-the-lock-of-a-reader
+# needs: linux
+bash -c "exec 3>f; flock -s 3; (echo \$BASHPID >pid; exec sleep 100) & until [ -e go ]; do sleep .02; done" & reader=$!
+await '[ -s pid ]'
+flock --permits 2 -F f true
+: >go; wait $reader
+for wait in 0 .3 0; do flock -w $wait f true; echo $?; done
+#> 1
+#> 1
+#> 1
+kill $(cat pid)
+flock -w 9 f echo free
+#> free
+
 ### owner-an-unlock-does-not-free-the-permit-of-another
 # needs: linux
 
