@@ -21,30 +21,38 @@ var errCooling = errors.New("cooldown")
 func (s *store) awaitCooldown(ctx context.Context, p *output.Printer, nonblock bool) error {
 	var w watcher
 	defer w.stop()
+	var cooling clientv3.LeaseID // 0: no cooldown was seen
 	for {
 		r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.GetResponse, error) {
 			return c.Get(ctx, s.cooldown)
 		})
-		switch {
-		case err != nil:
-			return err
-		case len(r.Kvs) == 0:
-			return nil
-		}
-		if !nonblock {
-			notify(s.waits)
-			w.see(ctx, s, view{revision: r.Header.Revision, watch: s.cooldown})
-			w.wait(ctx, time.Duration(s.ttl)*time.Second)
-			err = context.Cause(ctx)
-		} else {
-			err = kernlock.ErrConflict
+		if err == nil {
+			if len(r.Kvs) == 0 {
+				return nil
+			}
+			cooling = clientv3.LeaseID(r.Kvs[0].Lease)
+			if nonblock {
+				err = kernlock.ErrConflict
+			}
 		}
 		if err != nil {
-			if left, ok := s.timeToLive(clientv3.LeaseID(r.Kvs[0].Lease)); ok {
-				p.WarnVerbose("cooldown until " + output.FormatClock(time.Now().Add(left)))
-			}
+			s.sayUntil(p, cooling)
 			return err
 		}
+		ttl := time.Duration(s.ttl) * time.Second
+		s.noteTaken(ttl)
+		w.see(ctx, s, view{revision: r.Header.Revision, watch: s.cooldown})
+		w.wait(ctx, ttl*6/10)
+	}
+}
+
+// sayUntil says with --verbose how long a cooldown lasts.
+func (s *store) sayUntil(p *output.Printer, cooling clientv3.LeaseID) {
+	if !p.Verbose || cooling == 0 {
+		return
+	}
+	if left, ok := s.timeToLive(cooling); ok {
+		p.WarnVerbose("cooldown until " + output.FormatClock(time.Now().Add(left)))
 	}
 }
 

@@ -86,8 +86,7 @@ type place struct {
 	*lease
 	request
 	key      string
-	revision int64         // at which the key was made: of two contenders, the lower one comes first
-	seen     time.Duration // when etcd was heard of last, on the clock of guard.Now
+	revision int64 // at which the key was made: of two contenders, the lower one comes first
 
 	atOnce  bool   // it came because it need not wait
 	started bool   // the command has run
@@ -97,6 +96,16 @@ type place struct {
 // acquire returns a place in the line that has the lock. The error is kernlock.ErrConflict or kernlock.ErrTimeout if others
 // have it.
 func acquire(ctx context.Context, p *output.Printer, s *store, q request) (*place, error) {
+	l, err := contend(ctx, p, s, q)
+	var unreachable *unreachableError
+	if errors.As(err, &unreachable) && context.Cause(ctx) == kernlock.ErrTimeout && guard.Now() < s.takenUntil {
+		err = kernlock.ErrTimeout // the time was over while a request was under way
+	}
+	return l, err
+}
+
+// contend stands in line, again if need be, until a place has the lock.
+func contend(ctx context.Context, p *output.Printer, s *store, q request) (*place, error) {
 	for slow := 0; ; {
 		if q.Cooldown > 0 && !q.Queued {
 			if err := s.awaitCooldown(ctx, p, q.Nonblock); err != nil {
@@ -312,9 +321,8 @@ func (l *place) await(ctx context.Context) error {
 	for ask := l.see; ; {
 		v, err := ask(ctx)
 		if err != nil {
-			return l.outcome(ctx, err)
+			return err
 		}
-		l.seen = guard.Now()
 		switch {
 		case v.watch == "":
 			return nil
@@ -323,22 +331,13 @@ func (l *place) await(ctx context.Context) error {
 		case l.atOnce:
 			return errOvertaken
 		}
-		notify(l.waits)
+		l.noteTaken(l.ttl)
 		w.see(ctx, l.store, v)
 		ask = l.renew
-		if changed := w.wait(ctx, l.limits().Term-l.seen); changed {
+		if changed := w.wait(ctx, l.limits().Term-guard.Now()); changed {
 			ask = l.see
 		}
 	}
-}
-
-// outcome returns the error of a wait that has ended. When its time is over, others have the lock, if etcd has been heard
-// of lately.
-func (l *place) outcome(ctx context.Context, err error) error {
-	if context.Cause(ctx) == kernlock.ErrTimeout && guard.Now()-l.seen < l.ttl {
-		return kernlock.ErrTimeout
-	}
-	return err
 }
 
 // A watcher tells of changes of what a view depends on.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc/connectivity"
 
+	"example.org/flock/etcd/internal/guard"
 	"example.org/flock/internal/sys"
 )
 
@@ -43,6 +44,8 @@ type store struct {
 	patient  bool         // the limit counts only until etcd has answered once
 	login    singleflight.Group
 	waits    chan struct{} // tells that somebody else has the lock
+
+	takenUntil time.Duration // until when that counts as so, on the clock of guard.Now; of one who waits
 }
 
 func newStore(c config, name string) *store {
@@ -61,6 +64,13 @@ func newStore(c config, name string) *store {
 
 // current returns the member that has answered last.
 func (s *store) current() *member { return s.members[s.first.Load()] }
+
+// noteTaken takes note that somebody else has the lock, or that its cooldown is not over. That is believed for a while, in which
+// it is asked for again.
+func (s *store) noteTaken(believed time.Duration) {
+	s.takenUntil = guard.Now() + believed
+	notify(s.waits)
+}
 
 // isLimited reports whether the limit counts, and isLate whether it has passed.
 func (s *store) isLimited() bool { return !s.limit.IsZero() && !(s.patient && s.reached.Load()) }
