@@ -128,17 +128,24 @@ func (h *hold) end(r guard.Report) int {
 	case r.Terminated:
 		return h.lose(int(r.Survivor))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), min(h.ttl, 10*time.Second))
-	defer cancel()
+	ctx, stop := context.WithTimeout(context.Background(), min(h.ttl, 10*time.Second))
+	defer stop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	go func() {
-		<-h.signals // ends the attempt
-		cancel()
+		sig := <-h.signals
+		// It may be a second one that came with the first, which the command has got: etcd has time to answer.
+		time.AfterFunc(2*time.Second, func() { cancel(&killed{sig.(syscall.Signal)}) })
 	}()
 	if err := h.prolongCooldown(ctx); err != nil {
 		h.printer.Warn(err.Error())
 	}
 	if err := h.release(ctx); err != nil {
-		h.printer.Warn("cannot release the lock " + h.name + ", which ends with its lease: " + err.Error())
+		why := err.Error()
+		if k := (*killed)(nil); errors.As(context.Cause(ctx), &k) {
+			why = k.Error() + " ended the attempt: " + why
+		}
+		h.printer.Warn("cannot release the lock " + h.name + ", which ends with its lease: " + why)
 	}
 	return int(r.Status)
 }

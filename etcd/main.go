@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/grpclog"
 
 	"example.org/flock/etcd/internal/guard"
@@ -179,7 +180,7 @@ func reportFailure(p *output.Printer, s *store, o *cli.Options, err error) int {
 // A killed is the error of a wait that a signal ended.
 type killed struct{ sig syscall.Signal }
 
-func (k *killed) Error() string { return k.sig.String() }
+func (k *killed) Error() string { return unix.SignalName(k.sig) }
 
 // die dies by the signal, as a program does that did not catch it. For SIGQUIT the Go runtime would print its stacks.
 func (k *killed) die() int {

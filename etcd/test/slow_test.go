@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -237,6 +238,45 @@ func TestReleaseFails(t *testing.T) {
 	h.release(t)
 	if says := h.err.String(); !strings.HasPrefix(says, "flock-etcd: cannot release the lock name, which ends with its lease: cannot reach etcd at ") {
 		t.Errorf("it says %q", says)
+	}
+}
+
+// TestSignalWhileReleasing has a signal come when the command has ended: one that came with another, while etcd answers, does
+// no harm, and it ends the attempt where etcd does not answer.
+func TestSignalWhileReleasing(t *testing.T) {
+	t.Parallel()
+	for etcd, c := range map[string]struct {
+		disturb func(n cluster.Network)
+		says    string
+	}{
+		"slow": {func(n cluster.Network) { n.Delay(300 * time.Millisecond) }, ""},
+		"silent": {cluster.Network.BlackHole,
+			"flock-etcd: cannot release the lock NAME, which ends with its lease: SIGTERM ended the attempt: cannot reach etcd at "},
+	} {
+		t.Run(etcd, func(t *testing.T) {
+			t.Parallel()
+			n, err := sharedCluster(t).Network()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(n.Close)
+			name := uniqueName(t)
+			h := reach(n.Endpoints(), "FLOCK_ETCD_TTL=20").hold(t, name)
+			c.disturb(n)
+			h.input.Close()
+			await(t, "the end of the guard", func() bool { return len(children(h.Process.Pid)) == 0 })
+			began := time.Now()
+			h.Process.Signal(syscall.SIGTERM)
+			h.wait(t)
+			took, says := h.at.Sub(began), strings.ReplaceAll(h.err.String(), name, "NAME")
+			t.Logf("after %v: %s", took.Round(time.Millisecond), says)
+			if h.status != 3 || took > 8*time.Second || (says == "") != (c.says == "") || !strings.HasPrefix(says, c.says) {
+				t.Errorf("status %d after %v: %q", h.status, took, says)
+			}
+			if keys := line(t, sharedCluster(t), name); (len(keys) == 0) != (c.says == "") {
+				t.Errorf("in the line: %q", keys)
+			}
+		})
 	}
 }
 
