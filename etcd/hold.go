@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -54,9 +55,13 @@ func (h *hold) run() int {
 		select {
 		case r, open := <-h.guard.Reports:
 			if !open {
-				h.why = "its guard was killed"
 				h.guard.Close()
-				return h.lose(guard.KillOrphans())
+				survivor := guard.KillOrphans()
+				if sig := h.guard.KilledBy(); slices.Contains(stopping, os.Signal(sig)) {
+					return h.stop(sig) // it came before the guard caught it, and so before the command
+				}
+				h.why = "its guard was killed"
+				return h.lose(survivor)
 			}
 			if r.Started {
 				h.started, h.latestStart = true, math.MaxInt64
@@ -70,8 +75,7 @@ func (h *hold) run() int {
 			switch {
 			case !h.begun:
 				h.guard.Close()
-				h.releaseSoon()
-				return (&killed{sig.(syscall.Signal)}).die()
+				return h.stop(sig.(syscall.Signal))
 			case !fromKeyboard(sig):
 				h.guard.Signal(sig.(syscall.Signal))
 			}
@@ -101,6 +105,12 @@ func (h *hold) begin() {
 	h.printer.Flush() // before the command prints
 	h.begun, h.latestStart = true, h.limits().Term
 	h.guard.Run(h.limits(), token)
+}
+
+// stop releases the lock of a command that was not started, and dies by the signal.
+func (h *hold) stop(sig syscall.Signal) int {
+	h.releaseSoon()
+	return (&killed{sig}).die()
 }
 
 // moveLimits tells the guard that the lease was kept alive.

@@ -192,10 +192,13 @@ func (k *killed) die() int {
 	select {}
 }
 
-// catchSignals returns the signals that are meant for the command. One that is ignored stays ignored.
+// stopping are the signals that are meant for the command and, before it runs, end flock-etcd.
+var stopping = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
+
+// catchSignals returns those that come. One that is ignored stays ignored.
 func catchSignals() <-chan os.Signal {
 	c := make(chan os.Signal, 8)
-	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+	for _, s := range stopping {
 		if !signal.Ignored(s) {
 			signal.Notify(c, s)
 		}

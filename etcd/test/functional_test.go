@@ -465,6 +465,27 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// TestSignalToNewGuard has a signal reach the guard before it catches signals, as one to the process group can.
+func TestSignalToNewGuard(t *testing.T) {
+	t.Parallel()
+	e := ours(t)
+	for range 200 {
+		p := e.start(t, flockEtcd, uniqueName(t), "true")
+		guards := children(p.Process.Pid)
+		for end := time.Now().Add(allowance); len(guards) == 0 && time.Now().Before(end); {
+			guards = children(p.Process.Pid)
+		}
+		for _, guard := range guards {
+			kill(guard, syscall.SIGTERM)
+		}
+		if p.wait(t); p.signal == syscall.SIGTERM && p.err.String() == "" {
+			return
+		}
+		p.check(t, 0, "", "") // it came too late
+	}
+	t.Error("it came too late each time")
+}
+
 func TestInherited(t *testing.T) {
 	t.Parallel()
 	name := uniqueName(t)

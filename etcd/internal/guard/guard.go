@@ -22,7 +22,7 @@
 //	Start(argv)      makes the guard of a command, which does not run yet
 //	KillOrphans()    kills what a guard leaves behind that was killed itself
 //	timer            fires at a time on the clock of Now
-//	Guard            give, Kill, Close
+//	Guard            give, Kill, KilledBy, Close
 //	guard            wait, moved, send, attributes, leaveSession, signal, reap, kill
 package guard
 

@@ -37,6 +37,7 @@ type Guard struct {
 
 	socket int
 	pid    int
+	end    syscall.WaitStatus // when the Reports are closed
 
 	// Both are for this process, which may be stopped.
 	wake, kill kernelTimer
@@ -74,21 +75,25 @@ func Start(argv []string) (*Guard, error) {
 		return nil, err
 	}
 	reports := make(chan Report)
+	g := &Guard{Reports: reports, socket: pair[0], pid: pid, wake: wake, kill: kill}
 	go func() {
 		defer close(reports)
 		for {
 			var r Report
 			var ok bool
 			if r.Failure, ok = receive(pair[0], &r.ReportHeader); !ok {
-				syscall.Wait4(pid, nil, 0, nil)
+				syscall.Wait4(pid, &g.end, 0, nil)
 				return
 			}
 			reports <- r
 			runtime.Gosched() // whoever waits for it goes on in this thread, which would wait for the next one
 		}
 	}()
-	return &Guard{Reports: reports, socket: pair[0], pid: pid, wake: wake, kill: kill}, nil
+	return g, nil
 }
+
+// KilledBy returns the signal that the guard died by, when the Reports are closed; 0: none.
+func (g *Guard) KilledBy() syscall.Signal { return max(g.end.Signal(), 0) } // -1: none
 
 // give gives an order. New limits are for this process, too.
 func (g *Guard) give(o order) {

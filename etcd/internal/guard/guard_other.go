@@ -51,6 +51,9 @@ func (g *Guard) give(o order) {
 // Kill does nothing: it is for a guard that is stopped, and this one cannot be stopped without us.
 func (g *Guard) Kill() {}
 
+// KilledBy returns 0: the guard is this process.
+func (g *Guard) KilledBy() syscall.Signal { return 0 }
+
 // Close ends the guard of a command that does not run, or has ended.
 func (g *Guard) Close() { g.close() }
 
