@@ -107,7 +107,7 @@ func (l *place) putCooldown(ctx context.Context, condition ...clientv3.Cmp) erro
 		}
 	}
 	if err != nil {
-		l.revoke(ctx, lease)
+		l.revokeSoon(lease) // if the wait was ended, the key may be there
 		return err
 	}
 	l.cooling = lease

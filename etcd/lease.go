@@ -4,8 +4,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -33,7 +35,7 @@ type lease struct {
 // grant makes a lease. Its ID is ours, so that a request that is made twice makes one lease.
 func (s *store) grant(ctx context.Context, seconds int64) (*lease, error) {
 	first, id := guard.Now(), rand.Int64N(math.MaxInt64)+1
-	return ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*lease, error) {
+	l, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*lease, error) {
 		sent := guard.Now()
 		r, err := etcdserverpb.NewLeaseClient(c.ActiveConnection()).LeaseGrant(ctx, &etcdserverpb.LeaseGrantRequest{ID: id, TTL: seconds})
 		switch err = rpctypes.Error(err); {
@@ -44,6 +46,11 @@ func (s *store) grant(ctx context.Context, seconds int64) (*lease, error) {
 		}
 		return &lease{id: clientv3.LeaseID(id), ttl: time.Duration(r.TTL) * time.Second, sent: sent}, nil
 	})
+	var unreachable *unreachableError
+	if errors.As(err, &unreachable) && slices.ContainsFunc(s.members, (*member).isConnected) { // else nobody has got the request
+		s.revokeSoon(&lease{id: clientv3.LeaseID(id), ttl: time.Duration(seconds) * time.Second, sent: first})
+	}
+	return l, err
 }
 
 func (l *lease) String() string { return strconv.FormatInt(int64(l.id), 16) }
@@ -131,4 +138,11 @@ func (s *store) revoke(ctx context.Context, l *lease) error {
 		return nil
 	}
 	return err
+}
+
+// revokeSoon ends a lease for whose end nobody should have to wait.
+func (s *store) revokeSoon(l *lease) {
+	ctx, cancel := s.hurry()
+	defer cancel()
+	s.revoke(ctx, l)
 }

@@ -407,12 +407,12 @@ func (l *place) announce(ctx context.Context) error {
 // etcd cannot be reached until the context ends, they end with their leases.
 //
 // To delete the key is faster than to revoke the lease. A lease without keys ends by itself a little later; but not if that
-// is long, or if there may be a request under way that makes the key again.
+// is long, or if there may be a request under way that makes the key, or makes it again.
 func (l *place) release(ctx context.Context) error {
 	if l.cooling != nil && !l.started {
 		l.revoke(ctx, l.cooling)
 	}
-	if l.ttl > time.Minute || l.repeated.Load() {
+	if l.ttl > time.Minute || l.revision == 0 || l.repeated.Load() {
 		return l.revoke(ctx, l.lease)
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.left())
@@ -425,7 +425,7 @@ func (l *place) release(ctx context.Context) error {
 
 // releaseSoon releases a place for whose release nobody should have to wait.
 func (l *place) releaseSoon() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := l.hurry()
 	defer cancel()
 	l.release(ctx)
 }

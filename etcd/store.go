@@ -92,6 +92,11 @@ func (s *store) usualPace() pace {
 	return pace{second: second, third: 3 * second}
 }
 
+// hurry returns the context of requests for which nobody should have to wait.
+func (s *store) hurry() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), time.Second)
+}
+
 // ask makes a request until a member answers or the context ends. The call must have the same effect however often it is
 // made.
 func ask[T any](ctx context.Context, s *store, call func(ctx context.Context, c *clientv3.Client) (T, error)) (answer T, err error) {

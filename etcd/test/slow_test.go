@@ -226,6 +226,41 @@ func TestLeasesOfRepeatedRequests(t *testing.T) {
 	})
 }
 
+// TestStoppedWhileAsking has a signal end flock-etcd while a request has had its effect, but no answer. Nothing is left.
+func TestStoppedWhileAsking(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		until  string // there are so many leases
+		leases int
+		option string
+	}{{"the lease", 1, "-x"}, {"the cooldown's lease", 2, "--cooldown=3600"}} {
+		t.Run(c.until, func(t *testing.T) {
+			t.Parallel()
+			members := ownCluster(t, cluster.Options{Members: 1})
+			n, err := members.Network()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(n.Close)
+			n.Delay(200 * time.Millisecond)
+			leases := func() int {
+				r, err := members.Client().Leases(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return len(r.Leases)
+			}
+			p := reach(n.Endpoints(), "FLOCK_ETCD_TTL=86400").start(t, flockEtcd, c.option, "name", "echo", "ran")
+			await(t, c.until, func() bool { return leases() == c.leases })
+			p.Process.Signal(syscall.SIGTERM)
+			if p.wait(t); p.signal != syscall.SIGTERM || p.out.String() != "" || p.err.String() != "" {
+				t.Errorf("%d %q %q", p.status, &p.out, &p.err)
+			}
+			await(t, "the end of all leases", func() bool { return leases() == 0 })
+		})
+	}
+}
+
 // TestReleaseFails has most of the members frozen when the command ends.
 func TestReleaseFails(t *testing.T) {
 	t.Parallel()
