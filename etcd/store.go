@@ -92,9 +92,10 @@ func (s *store) usualPace() pace {
 	return pace{second: second, third: 3 * second}
 }
 
-// hurry returns the context of requests for which nobody should have to wait.
+// hurry returns the context of requests for which nobody should have to wait. If the first member is silent, a second one has
+// as much time.
 func (s *store) hurry() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), time.Second)
+	return context.WithTimeout(context.Background(), min(2*s.usualPace().second, time.Second))
 }
 
 // ask makes a request until a member answers or the context ends. The call must have the same effect however often it is
