@@ -195,4 +195,9 @@ func TestForeignFile(t *testing.T) {
 		t.Skip("kcmp(2) cannot be forbidden here")
 	}
 	d.expect(want, otherID, program, "without-kcmp", "/bin/sh", "-c", script)
+	// Then nothing tells whose the lock of a descriptor is that is open for writing.
+	const writing = `exec 9>>w; flock 9; flock -u 9 2>&1 | sed 's/.*; //'; exec 9>&-; flock -n w echo in`
+	d.must(os.WriteFile(filepath.Join(d.path, "w"), nil, 0o666))
+	d.must(os.Chmod(filepath.Join(d.path, "w"), 0o666))
+	d.expect("without kcmp(2) that cannot be known\nin\n0", otherID, program, "without-kcmp", "/bin/sh", "-c", writing)
 }

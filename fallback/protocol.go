@@ -498,7 +498,7 @@ func (c *call) release() error {
 }
 
 // concealed returns an error if our open file has a mark and its record may be one of which we cannot see whose it is: that of
-// another user's process, or of another pid namespace.
+// another user's process, of another pid namespace, or, without kcmp(2), of another user's file.
 func (c *call) concealed(s snapshot) error {
 	if !c.lock.file.marked {
 		return nil
@@ -508,8 +508,17 @@ func (c *call) concealed(s snapshot) error {
 		if !c.Has(o.mark) || o.boot != here().boot {
 			continue
 		}
-		if here().reach(o.machine) == unknown || c.At(c.searchFor(o), o.descriptor()) == openfile.Hidden {
-			return stateError("held by process " + strconv.Itoa(o.pid) + ", perhaps by this open file; you may not inspect it")
+		held := "held by process " + strconv.Itoa(o.pid) + ", perhaps by this open file; "
+		if here().reach(o.machine) == unknown {
+			return stateError(held + "you may not inspect it")
+		}
+		switch c.At(c.searchFor(o), o.descriptor()) {
+		case openfile.Hidden:
+			return stateError(held + "you may not inspect it")
+		case openfile.Found:
+			if _, known := c.IsOurs(o.descriptor(), o.mark); !known {
+				return stateError(held + "without kcmp(2) that cannot be known")
+			}
 		}
 	}
 	return nil
