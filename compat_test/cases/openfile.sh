@@ -47,7 +47,7 @@ flock -w 20 9; echo $?; echo >>in ) &
 END
 each_shell : '
 for i in 1 2; do $name ../upgrade $i; done
-await "[ \$(cat in 2>/dev/null | wc -l) = 2 ]"; flock -n lock echo in'
+await "[ \$(cat in 2>/dev/null | wc -l) = 2 ]"; flock -w 20 lock echo in'
 
 ### child-downgrades
 each_shell 'exec 9>lock; flock 9; ( flock -s 9; work ) & exit' '
