@@ -44,8 +44,12 @@ func (h *hold) run() int {
 	// A command that runs for a moment is done before this would be of use.
 	defer time.AfterFunc(100*time.Millisecond, func() {
 		go h.watchOwn(ctx)
-		if h.mode != permit { // it has done so
-			h.announce(ctx)
+		for h.announce(ctx) != nil { // such as when etcd has no space
+			select {
+			case <-time.After(h.ttl / 5):
+			case <-ctx.Done():
+				return
+			}
 		}
 	}).Stop()
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"example.org/flock/etcd/internal/guard"
@@ -89,6 +90,7 @@ type place struct {
 	revision int64 // at which the key was made: of two contenders, the lower one comes first
 
 	atOnce  bool   // it came because it need not wait
+	told    bool   // its key says that it has the lock
 	started bool   // the command has run
 	cooling *lease // of the cooldown that began with the command; may be nil
 }
@@ -119,8 +121,10 @@ func contend(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 		if err == nil {
 			err = l.await(ctx)
 		}
-		if err == nil && q.mode == permit && !q.Nonblock {
-			err = l.announce(ctx) // the next one waits for that
+		if err == nil && q.mode == permit {
+			if err = l.announce(ctx); errors.Is(err, rpctypes.ErrNoSpace) {
+				err = nil // the next one waits for that, but this one need not
+			}
 		}
 		if err == nil && q.Cooldown > 0 {
 			// If this process does not live to begin the cooldown when the command has ended, this one counts.
@@ -218,7 +222,7 @@ func (s *store) standIf(ctx context.Context, q request) (*place, error) {
 		if q.mode != exclusive && free {
 			excluding += string(exclusive)
 		}
-		l.atOnce = free
+		l.atOnce, l.told = free, free
 		conditions := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(excluding).WithPrefix(), "<", v.revision+1)}
 		if free && q.Cooldown > 0 {
 			conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
@@ -394,12 +398,16 @@ func (w *watcher) wait(ctx context.Context, limit time.Duration) bool {
 	return false
 }
 
-// announce writes into the key that its place has the lock.
+// announce writes into the key that its place has the lock, unless it is there.
 func (l *place) announce(ctx context.Context) error {
+	if l.told {
+		return nil
+	}
 	revision, err := l.put(ctx, true, clientv3.Compare(clientv3.CreateRevision(l.key), "=", l.revision))
 	if err == nil && revision != l.revision {
 		return errLost
 	}
+	l.told = err == nil
 	return err
 }
 

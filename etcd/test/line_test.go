@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"example.org/flock/etcd/test/cluster"
 )
 
 // waiters is how many wait in TestManyWaiters. They are keys in the line, most of them without a process: two cores could not
@@ -105,4 +108,46 @@ func TestManyWaiters(t *testing.T) {
 	}
 	await(t, "the last waiter", func() bool { return third.out.String() != "" })
 	third.release(t)
+}
+
+// TestNoSpace has etcd refuse all writes. Whoever stands in line gets the lock in its turn, and says so when etcd
+// has space again.
+func TestNoSpace(t *testing.T) {
+	t.Parallel()
+	for _, option := range []string{"-x", "-s", "--permits=1"} {
+		t.Run(option, func(t *testing.T) {
+			t.Parallel()
+			c := ownCluster(t, cluster.Options{Members: 1})
+			e := reach(c.Endpoints()[0], "FLOCK_ETCD_TTL=2")
+			first := "-x"
+			if option != "-s" {
+				first = option
+			}
+			h := e.hold(t, first, "name")
+			w := e.queue(t, option, "name")
+			awaitLine(t, c, "name", 2)
+			alarm := func(action etcdserverpb.AlarmRequest_AlarmAction) {
+				t.Helper()
+				status, err := c.Client().Status(t.Context(), c.Endpoints()[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = etcdserverpb.NewMaintenanceClient(c.Client().ActiveConnection()).Alarm(t.Context(),
+					&etcdserverpb.AlarmRequest{Action: action, MemberID: status.Header.MemberId, Alarm: etcdserverpb.AlarmType_NOSPACE})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			alarm(etcdserverpb.AlarmRequest_ACTIVATE)
+			e.run(t, flockEtcd, option, "other", "echo", "ran").check(t, 65, "", "flock-etcd: etcd refuses: etcdserver: mvcc: database space exceeded\n")
+			h.release(t)
+			awaitOutput(t, w.process)
+			alarm(etcdserverpb.AlarmRequest_DEACTIVATE)
+			await(t, "what its key says", func() bool {
+				p := e.run(t, flockEtcd, "--holders", "name")
+				return p.status == 0 && !strings.Contains(p.out.String(), "(waiting)")
+			})
+			w.release(t)
+		})
+	}
 }
