@@ -119,6 +119,9 @@ func askAt[T any](ctx context.Context, s *store, p pace, call func(ctx context.C
 		case s.jwt != "" && errors.As(err, &refusal):
 			refusal.hint = " (ETCDCTL_AUTH_JWT_TOKEN is not valid, or not any more: it ends at each change of users and roles)"
 			return answer, err
+		case s.user == "" && errors.Is(err, rpctypes.ErrUserEmpty) && errors.As(err, &refusal):
+			refusal.hint = " (set ETCDCTL_USER and its password)"
+			return answer, err
 		case used == nil && !errors.Is(err, rpctypes.ErrAuthOldRevision): // of a certificate, whose revision is read each time
 			return answer, err
 		}

@@ -813,6 +813,9 @@ func TestSecure(t *testing.T) {
 				if p.status != 66 || p.out.String() != "" || strings.Count(p.err.String(), "\n") != 1 || strings.Contains(p.err.String(), secret) {
 					t.Errorf("%s: %d %q %q", x.what, p.status, &p.out, &p.err)
 				}
+				if x.what == "no user" {
+					p.check(t, 66, "", "flock-etcd: etcd refuses: etcdserver: user name is empty (set ETCDCTL_USER and its password)\n")
+				}
 			}
 		}
 	})
