@@ -200,10 +200,14 @@ func (e *environment) tls() (c *tls.Config) {
 // endpointError says what is wrong with an address; empty: nothing.
 func endpointError(endpoint string) string {
 	scheme, address, found := strings.Cut(endpoint, "://")
+	kind, path, _ := strings.Cut(endpoint, ":")
+	isSocket := kind == "unix" || kind == "unixs"
 	switch {
 	case strings.ContainsAny(endpoint, " \t\n;|"):
 		return "there are commas between addresses"
-	case strings.HasPrefix(endpoint, "unix:") || strings.HasPrefix(endpoint, "unixs:"):
+	case isSocket && strings.TrimPrefix(path, "//") == "":
+		return "the path of the socket is missing"
+	case isSocket:
 		return ""
 	case !found:
 		address = endpoint
