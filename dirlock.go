@@ -27,8 +27,8 @@ type directoryLock struct {
 	byName bool
 }
 
-// Leave releases the lock of a file that was opened by name, for which nobody else would. The lock of a descriptor stays with
-// the caller. If the release fails, the next contender does it.
+// Leave releases the lock of a file that was opened by name, for which nobody else would. The lock of a descriptor stays
+// with the caller. If the release fails, the next contender does it.
 func (l directoryLock) Leave() {
 	if l.byName {
 		l.Unlock()

@@ -246,8 +246,8 @@ func stateOf(o *cli.Options) string {
 }
 
 // eldest returns the eldest of the processes that hold the lock, the zero listing if there is none, and how many more there
-// are. A flock that runs a command with the lock does not count, nor do children of others, from which they have it, nor does
-// this process.
+// are. A flock that runs a command with the lock does not count, nor do children of others, from which they have it, nor
+// does this process.
 func eldest(list []listing) (first listing, more string) {
 	type holder struct {
 		listing

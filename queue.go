@@ -11,9 +11,10 @@ import (
 	"example.org/flock/internal/lockfile"
 )
 
-// --queue N: at most N wait. Each has a place, which goes with its process: a byte of the file, locked by an open file of its
-// own; where there are no byte locks, and with the directory lock, a permit of another directory lock. The place is given up
-// when the lock is held, before the command starts: whoever finds all places taken knows that a command is yet to start.
+// --queue N: at most N wait. Each has a place, which goes with its process: a byte of the file, locked by an open file of
+// its own; where there are no byte locks, and with the directory lock, a permit of another directory lock. The place is
+// given up when the lock is held, before the command starts: whoever finds all places taken knows that a command is yet to
+// start.
 
 // acquire takes the lock. Before it waits, it looks whether it must: for a place, and for somebody to report.
 func (a *attempt) acquire() (l heldLock, err error) {

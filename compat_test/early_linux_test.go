@@ -255,8 +255,8 @@ func TestEarlyGivesUp(t *testing.T) {
 	}
 }
 
-// TestRuntimeStart asserts that the Go runtime opens no file at its start and has a timer slack for its monitor, and that the
-// process has its own slack and limit again before it does anything.
+// TestRuntimeStart asserts that the Go runtime opens no file at its start and has a timer slack for its monitor, and that
+// the process has its own slack and limit again before it does anything.
 func TestRuntimeStart(t *testing.T) {
 	needEarlyRun(t)
 	needStrace(t)

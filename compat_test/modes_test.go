@@ -162,12 +162,12 @@ func needDirectoryLock(t *testing.T) {
 	}
 }
 
-// busyLine is what ours prints to standard error if another flock has been taking or releasing a directory lock for a second.
-// On a busy machine that happens.
+// busyLine is what ours prints to standard error if another flock has been taking or releasing a directory lock for a
+// second. On a busy machine that happens.
 const busyLine = `waiting: held by process [0-9]+, which is taking or releasing it\n`
 
-// directoryLines are what ours prints to standard error if it does not use flock(2): with --verbose the backend, and who holds a
-// directory lock.
+// directoryLines are what ours prints to standard error if it does not use flock(2): with --verbose the backend, and who
+// holds a directory lock.
 var directoryLines = regexp.MustCompile(`(?m)^[^ \n]+: ((using the directory lock|held by process) .*\n|` + busyLine + `)`)
 
 // TestDirectory runs the same scripts with the directory lock.
@@ -198,8 +198,8 @@ func TestDirectoryWithoutKcmp(t *testing.T) {
 	checkOurs(t, w, onlyOpenFile, false)
 }
 
-// TestAbsent runs the same scripts where the kernel has no locks, and FLOCK_BACKEND is not set; but not those about who has the
-// open file, which take the longest and find there what they find in TestDirectory.
+// TestAbsent runs the same scripts where the kernel has no locks, and FLOCK_BACKEND is not set; but not those about who has
+// the open file, which take the longest and find there what they find in TestDirectory.
 func TestAbsent(t *testing.T) {
 	skipInCheck(t)
 	if !canHideLocks {

@@ -81,8 +81,8 @@ func TestRootsLock(t *testing.T) {
 	d.expect("0", otherID, oursPath, "-w", "15", "lock", "true")
 }
 
-// TestMarkChangesMeanwhile lets others lock and unlock the same open file while a flock looks at its flags. None waits for its
-// own open file, none keeps a lock of its own, and none is refused.
+// TestMarkChangesMeanwhile lets others lock and unlock the same open file while a flock looks at its flags. None waits for
+// its own open file, none keeps a lock of its own, and none is refused.
 func TestMarkChangesMeanwhile(t *testing.T) {
 	needDirectoryLock(t)
 	needStrace(t)
@@ -114,8 +114,8 @@ func TestMarkChangesMeanwhile(t *testing.T) {
 
 var slowTaking = regexp.MustCompile(`(?m)^flock: waiting: held by process \d+, which is taking or releasing it\n`)
 
-// TestUnlockUnseen has a process in another user or pid namespace unlock an open file whose record names a process that it may
-// not inspect. It says that it cannot, and nothing changes.
+// TestUnlockUnseen has a process in another user or pid namespace unlock an open file whose record names a process that it
+// may not inspect. It says that it cannot, and nothing changes.
 func TestUnlockUnseen(t *testing.T) {
 	needDirectoryLock(t)
 	for _, option := range []string{"-r", "-rpf --mount-proc"} {

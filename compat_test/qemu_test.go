@@ -27,7 +27,8 @@ var qemuDifferences = []difference{
 	{"a set-user-id program: to the kernel the program is qemu-user", "program-with-rights-of-another-user"},
 }
 
-// missingHere returns what a case needs and does not find under qemu-user or on another kernel; "" if there is no such thing.
+// missingHere returns what a case needs and does not find under qemu-user or on another kernel; "" if there is no such
+// thing.
 func missingHere(c compatCase) string {
 	var here []difference
 	if os.Getenv("FLOCK_TEST_QEMU") != "" {

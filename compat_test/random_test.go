@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A randomScript is a script of shells that open the lock file, move and close descriptors, lock, fork, execute and lose a flock
-// to SIGKILL. Its processes run one at a time, so it has one outcome: the statuses that it prints.
+// A randomScript is a script of shells that open the lock file, move and close descriptors, lock, fork, execute and lose a
+// flock to SIGKILL. Its processes run one at a time, so it has one outcome: the statuses that it prints.
 type randomScript struct {
 	*rand.Rand
 	strings.Builder
@@ -47,8 +47,8 @@ declare -f await >>lib
 
 func (s *randomScript) oneOf(words ...string) string { return words[s.IntN(len(words))] }
 
-// other is the kind of lock that the script has beside exclusive ones. Which of two open files is the one that is locked shared,
-// and which has the permit, the directory lock cannot always tell; then it takes a permit for held.
+// other is the kind of lock that the script has beside exclusive ones. Which of two open files is the one that is locked
+// shared, and which has the permit, the directory lock cannot always tell; then it takes a permit for held.
 func (s *randomScript) other() string {
 	if s.permits {
 		return "--permits 2"
@@ -140,8 +140,8 @@ func (s *randomScript) end(n int) {
 	s.line("[ -e at%d ] && rm at%d && : >go%d && await 'have_ended $(cat pid%d)'", n, n, n, n)
 }
 
-// TestRandomScripts compares what random scripts say with kernel locks and with the directory lock. FLOCK_SEED is the number of
-// the first one.
+// TestRandomScripts compares what random scripts say with kernel locks and with the directory lock. FLOCK_SEED is the number
+// of the first one.
 func TestRandomScripts(t *testing.T) {
 	skipInCheck(t)
 	needDirectoryLock(t)

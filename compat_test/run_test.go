@@ -28,7 +28,8 @@ type world struct {
 	prelude string
 }
 
-// caseLimit is how long a script may take. Scripts take a few seconds at most, but more where the machine has much else to do.
+// caseLimit is how long a script may take. Scripts take a few seconds at most, but more where the machine has much else to
+// do.
 const caseLimit = 2 * time.Minute
 
 // newWorld makes the directory bin/ that comes first in the PATH of the scripts: flock is a link to program, and links
@@ -167,8 +168,8 @@ func sortLines(text string) string {
 }
 
 // killSession kills everything that a script in dir has left running. Killing the process group is not enough, because job
-// control gives each job a group of its own, nor is the session, because a daemon has its own. /proc, where there is one, lists
-// all processes.
+// control gives each job a group of its own, nor is the session, because a daemon has its own. /proc, where there is one,
+// lists all processes.
 func killSession(leader int, dir string) {
 	syscall.Kill(-leader, syscall.SIGKILL)
 	eachOf(leader, dir, func(pid int) { syscall.Kill(pid, syscall.SIGKILL) })

@@ -18,9 +18,9 @@ func init() {
 	}
 }
 
-// allowFewCalls executes argv under a filter that refuses all system calls but those that flock makes without the Go runtime,
-// and those that this Go program may make before it executes argv. systemd.exec(5) has all of them in @system-service. No Go
-// runtime can start: clone(2) makes no thread.
+// allowFewCalls executes argv under a filter that refuses all system calls but those that flock makes without the Go
+// runtime, and those that this Go program may make before it executes argv. systemd.exec(5) has all of them in
+// @system-service. No Go runtime can start: clone(2) makes no thread.
 func allowFewCalls(argv []string) {
 	allow := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
 	refuse := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}

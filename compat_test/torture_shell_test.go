@@ -92,7 +92,8 @@ func init() {
 	os.Exit(0)
 }
 
-// shellScripts are the scripts. "judge ex" and "judge sh" follow a lock that was got, "judge un" comes before one is given up.
+// shellScripts are the scripts. "judge ex" and "judge sh" follow a lock that was got, "judge un" comes before one is given
+// up.
 var shellScripts = map[string]string{
 	"plain":         `flock 9 || exit; judge ex; judge work`,
 	"unlocked":      `flock 9 || exit; judge ex; judge work; judge un || exit; flock -u 9; flock -s 9 || exit; judge sh; judge work`,

@@ -17,8 +17,8 @@ import (
 )
 
 // TestHolderEndsAtEverySystemCall stops a waiter after its first, second, ... system call, lets the holder go meanwhile, and
-// asserts that the waiter then gets the lock at once: no event is lost, whenever it comes. It takes about one call in eight, at
-// random; with FLOCK_TORTURE set, all.
+// asserts that the waiter then gets the lock at once: no event is lost, whenever it comes. It takes about one call in eight,
+// at random; with FLOCK_TORTURE set, all.
 func TestHolderEndsAtEverySystemCall(t *testing.T) {
 	t.Parallel()
 	skipInCheck(t)

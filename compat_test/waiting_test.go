@@ -192,8 +192,8 @@ func TestWaitingCostsNothing(t *testing.T) {
 // closing is a holder that gives the lock up by closing its descriptor, and lives on until the lock has come round.
 var closing = []string{"sh", "-c", "exec 9>f; flock 9; read line; exec 9>&-; flock f true"}
 
-// TestOldestWaiterStopped asserts that waiters that are stopped do not keep the others from the lock: the first one that runs gets
-// it at once.
+// TestOldestWaiterStopped asserts that waiters that are stopped do not keep the others from the lock: the first one that
+// runs gets it at once.
 func TestOldestWaiterStopped(t *testing.T) {
 	for _, stopped := range []int{1, 3, 12, 20} {
 		for name, holder := range map[string][]string{"ends": nil, "closes": closing} {

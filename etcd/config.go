@@ -111,7 +111,8 @@ func readConfig(environ []string) (c config, err error) {
 	return c, e.err
 }
 
-// sift refuses variables of etcdctl that would be missed, and those that it does not have. It returns those that are not missed.
+// sift refuses variables of etcdctl that would be missed, and those that it does not have. It returns those that are not
+// missed.
 func (e *environment) sift() (without []string) {
 	for variable, value := range e.variables {
 		if ours, found := strings.CutPrefix(variable, "FLOCK_ETCD_"); found && value != "" && !slices.Contains(own, ours) {
@@ -221,8 +222,8 @@ func endpointError(endpoint string) string {
 	return "an address is a host, a colon and the number of a port, such as etcd1:2379"
 }
 
-// readPassword reads a file that nobody else may read. A line end is not part of the password. A FIFO that nobody writes to is
-// empty.
+// readPassword reads a file that nobody else may read. A line end is not part of the password. A FIFO that nobody writes to
+// is empty.
 func readPassword(name string) (string, error) {
 	const longest = 4096
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)

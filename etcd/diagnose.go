@@ -18,7 +18,8 @@ import (
 )
 
 // diagnose returns a usage error, which says what to change, if the connection to a member has failed with err because the
-// variables are wrong, or else err. What grpc reports is the same for many causes, such as EOF, so diagnose makes a connection of its own.
+// variables are wrong, or else err. What grpc reports is the same for many causes, such as EOF, so diagnose makes a
+// connection of its own.
 func diagnose(ctx context.Context, endpoint string, c *tls.Config, err error) error {
 	text := err.Error()
 	scheme, address, found := strings.Cut(endpoint, "://")

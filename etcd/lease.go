@@ -74,10 +74,10 @@ func (l *lease) limits() guard.Limits {
 
 // renew keeps the lease of a place alive, and returns what the place sees. A member has a third of the TTL to answer.
 //
-// The answer to a keep-alive alone does not prove that the lease lives. A member that is no leader any more may answer as well
-// while it cannot write to its disk, and the new leader lets the lease end (etcd issue 15247). So the key is read from a
-// majority of the members, and the answer counts only if that was in the same term: a leader of a later term came into office
-// after both were sent, and then gave the lease all of its time. Reading also finds a key that somebody has deleted.
+// The answer to a keep-alive alone does not prove that the lease lives. A member that is no leader any more may answer as
+// well while it cannot write to its disk, and the new leader lets the lease end (etcd issue 15247). So the key is read from
+// a majority of the members, and the answer counts only if that was in the same term: a leader of a later term came into
+// office after both were sent, and then gave the lease all of its time. Reading also finds a key that somebody has deleted.
 func (l *place) renew(ctx context.Context) (view, error) {
 	return askAt(ctx, l.store, pace{second: l.ttl / 10, third: l.ttl / 4}, func(ctx context.Context, c *clientv3.Client) (view, error) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -109,8 +109,8 @@ func (l *place) renew(ctx context.Context) (view, error) {
 	})
 }
 
-// keepAlive asks a member once to keep a lease alive, and returns the term of its answer. The error is errLost if there is no
-// such lease. KeepAliveOnce of the client would ask without a pause while there is no connection.
+// keepAlive asks a member once to keep a lease alive, and returns the term of its answer. The error is errLost if there is
+// no such lease. KeepAliveOnce of the client would ask without a pause while there is no connection.
 func keepAlive(ctx context.Context, c *clientv3.Client, id clientv3.LeaseID) (term uint64, err error) {
 	stream, err := etcdserverpb.NewLeaseClient(c.ActiveConnection()).LeaseKeepAlive(ctx, grpc.WaitForReady(false))
 	if err != nil {

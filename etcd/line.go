@@ -314,11 +314,11 @@ func parseContender(kv *mvccpb.KeyValue) (c contender) {
 // errOvertaken says that others were faster to take the last permits.
 var errOvertaken = errors.New("overtaken")
 
-// await waits until the place has the lock. The error is errLost if etcd has dropped the place, and errOvertaken if it stands
-// in a queue for which it was not counted.
+// await waits until the place has the lock. The error is errLost if etcd has dropped the place, and errOvertaken if it
+// stands in a queue for which it was not counted.
 //
-// A watch tells of changes. Because its member may be frozen, and to keep the lease alive, the waiter also asks: two requests
-// in six tenths of the TTL.
+// A watch tells of changes. Because its member may be frozen, and to keep the lease alive, the waiter also asks: two
+// requests in six tenths of the TTL.
 func (l *place) await(ctx context.Context) error {
 	var w watcher
 	defer w.stop()

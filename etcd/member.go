@@ -88,8 +88,8 @@ func (m *member) state() connectivity.State {
 	return m.client.ActiveConnection().GetState()
 }
 
-// silence tells when the member is not connected after the time d, or then does not answer a question in twice that time. It is
-// asked again and again until the context ends.
+// silence tells when the member is not connected after the time d, or then does not answer a question in twice that time. It
+// is asked again and again until the context ends.
 //
 // The question is one that a member answers only if a majority is with it, as is the check of a password; and that a member
 // answers without a right to, if only by refusing it.
@@ -151,8 +151,9 @@ func (t *token) GetRequestMetadata(context.Context, ...string) (map[string]strin
 
 func (t *token) RequireTransportSecurity() bool { return false }
 
-// logIn returns the token. If there is a user and no token yet, it asks etcd for one; without a user it returns nil. All who need
-// one wait for the same question, and that does not end with them: etcd checks a password to the end, whoever is interested.
+// logIn returns the token. If there is a user and no token yet, it asks etcd for one; without a user it returns nil. All who
+// need one wait for the same question, and that does not end with them: etcd checks a password to the end, whoever is
+// interested.
 func (s *store) logIn(ctx context.Context) (*string, error) {
 	if s.user == "" {
 		return nil, nil // there may be a token from elsewhere
@@ -176,8 +177,9 @@ func (s *store) logIn(ctx context.Context) (*string, error) {
 	}
 }
 
-// refreshBeforeEnd asks for another token before this one ends, if it is a JWT, which says when. Those that were given to many
-// at one moment end at one moment, and to check all of their passwords then could take etcd longer than the leases last.
+// refreshBeforeEnd asks for another token before this one ends, if it is a JWT, which says when. Those that were given to
+// many at one moment end at one moment, and to check all of their passwords then could take etcd longer than the leases
+// last.
 func (s *store) refreshBeforeEnd(token *string) {
 	const least = 5 * time.Second // where the clock of the member is behind ours
 	var claims struct{ Exp int64 }
@@ -203,8 +205,8 @@ func (s *store) refreshBeforeEnd(token *string) {
 	})
 }
 
-// authenticate asks etcd for a token. One member is asked, and it has all the time that the check of the password takes. A second
-// one is asked only where this one is silent meanwhile: it may be frozen, or cut off from the others.
+// authenticate asks etcd for a token. One member is asked, and it has all the time that the check of the password takes. A
+// second one is asked only where this one is silent meanwhile: it may be frozen, or cut off from the others.
 func (s *store) authenticate() (*string, error) {
 	p := pace{second: forever, third: forever}
 	if len(s.members) > 1 {

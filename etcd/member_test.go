@@ -93,8 +93,8 @@ func awaitToken(t *testing.T, s *store, from *fakeMember) {
 	}
 }
 
-// A member that checks a password is left alone with that for as long as it takes, though others could be asked, and though the
-// one who asked has gone.
+// A member that checks a password is left alone with that for as long as it takes, though others could be asked, and though
+// the one who asked has gone.
 func TestSlowLogin(t *testing.T) {
 	t.Parallel()
 	slow, other := startMember(t, &fakeMember{check: 3 * time.Second}, false), startMember(t, &fakeMember{}, false)
@@ -110,8 +110,8 @@ func TestSlowLogin(t *testing.T) {
 	}
 }
 
-// One that is frozen, or cut off from the other members, is not waited for; nor are two of five, but for what they take to say
-// that they are cut off.
+// One that is frozen, or cut off from the other members, is not waited for; nor are two of five, but for what they take to
+// say that they are cut off.
 func TestLoginElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

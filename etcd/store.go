@@ -65,8 +65,8 @@ func newStore(c config, name string) *store {
 // current returns the member that has answered last.
 func (s *store) current() *member { return s.members[s.first.Load()] }
 
-// noteTaken takes note that somebody else has the lock, or that its cooldown is not over. That is believed for a while, in which
-// it is asked for again.
+// noteTaken takes note that somebody else has the lock, or that its cooldown is not over. That is believed for a while, in
+// which it is asked for again.
 func (s *store) noteTaken(believed time.Duration) {
 	s.takenUntil = guard.Now() + believed
 	notify(s.waits)
@@ -76,8 +76,8 @@ func (s *store) noteTaken(believed time.Duration) {
 func (s *store) isLimited() bool { return !s.limit.IsZero() && !(s.patient && s.reached.Load()) }
 func (s *store) isLate() bool    { return s.isLimited() && time.Now().After(s.limit) }
 
-// A pace is how long to wait for an answer: until a second member is asked, and from then until the first attempt is given up
-// for a third one. So there are never more than two attempts.
+// A pace is how long to wait for an answer: until a second member is asked, and from then until the first attempt is given
+// up for a third one. So there are never more than two attempts.
 type pace struct {
 	second, third time.Duration
 	patient       bool // a member that answers other questions is left alone, and one that is connected is not given up
@@ -92,8 +92,8 @@ func (s *store) usualPace() pace {
 	return pace{second: second, third: 3 * second}
 }
 
-// hurry returns the context of requests for which nobody should have to wait. If the first member is silent, a second one has
-// as much time.
+// hurry returns the context of requests for which nobody should have to wait. If the first member is silent, a second one
+// has as much time.
 func (s *store) hurry() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), min(2*s.usualPace().second, time.Second))
 }

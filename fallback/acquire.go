@@ -166,8 +166,8 @@ func (c *call) unlock() error {
 // sure is less than it takes until all process ids have been given out and come again.
 const sure = 500 * time.Millisecond
 
-// elsewhere looks for our open file, the one that answers for the owner o, in our descendants. isOpen is true if somebody has
-// it or may have it, and p is where it was found.
+// elsewhere looks for our open file, the one that answers for the owner o, in our descendants. isOpen is true if somebody
+// has it or may have it, and p is where it was found.
 func (c *call) elsewhere(o owner) (p *descriptor, isOpen bool) {
 	f := &c.lock.file
 	search := c.searchFor(o)

@@ -89,8 +89,9 @@ func (s *stateDir) age(name, token string) time.Duration {
 	return now.Sub(renewed)
 }
 
-// removeDead removes the dead among n waiters, chosen at random, because to judge all each time would be much work. Whoever has
-// its FIFO open lives. Of those that this machine can never judge it removes the ones that have not been renewed for long.
+// removeDead removes the dead among n waiters, chosen at random, because to judge all each time would be much work. Whoever
+// has its FIFO open lives. Of those that this machine can never judge it removes the ones that have not been renewed for
+// long.
 func (l *line) removeDead(waiters []string, token string, n int) {
 	ws := slices.Clone(waiters)
 	for ; n > 0 && len(ws) > 0; n-- {

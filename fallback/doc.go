@@ -2,8 +2,8 @@
 // limited number of permits, each lock following the life of a process or of an open file.
 //
 // You may use it if everybody who locks the file uses it, may rename files in the same directory beside the file, and that
-// directory is on a local filesystem, on NFS or on SMB. Then an exclusive holder is alone, and a lock whose owner has died, at
-// whatever moment, is free for the next contender and for exactly one of them, without a timeout.
+// directory is on a local filesystem, on NFS or on SMB. Then an exclusive holder is alone, and a lock whose owner has died,
+// at whatever moment, is free for the next contender and for exactly one of them, without a timeout.
 //
 // You must not use it beside kernel locks of the same file, on directories that are synchronized rather than shared, where
 // a cleaner of old files runs, or where nobody can remove by hand what a machine that never comes back has held.
@@ -17,8 +17,8 @@
 // by its age.
 //
 // It does not promise an order among waiters, though mostly the first to come is the first to get it, nor that a stream of
-// shared holders ever lets an exclusive one in; flock(2) promises neither. A conversion is not atomic: an upgrade that has to
-// wait gives up its shared lock first.
+// shared holders ever lets an exclusive one in; flock(2) promises neither. A conversion is not atomic: an upgrade that has
+// to wait gives up its shared lock first.
 //
 // Within one process each Lock is a holder of its own: goroutines with a Lock each exclude each other, and an Unlock frees
 // what this Lock has.
@@ -62,17 +62,17 @@
 //
 // The ID of a busy token names the process that makes the moves; those of the other names the owner of the lock.
 //
-// Who waits has the name "wait,ID", of which the moves know nothing. Where no more than so many may wait, each takes a permit of
-// another lock, whose state directory is "queue" in this one (OfQueue).
+// Who waits has the name "wait,ID", of which the moves know nothing. Where no more than so many may wait, each takes a
+// permit of another lock, whose state directory is "queue" in this one (OfQueue).
 //
 // # Whose lock it is
 //
-// The owner of a lock is a process, as for a Lock that Open makes, or an open file (OfFile): then the lock lasts until the last
-// process that has the open file closes it. The open file carries a mark, a status flag that Linux keeps exactly that long, and
-// shows in /proc/PID/fdinfo; see package openfile. The ID of such a lock names the mark, and a process and descriptor number at
-// which others look first. If the open file is not there, they look into all processes, and the first who finds it renames the
-// record for the descriptor where it is. One open file answers for at most one ID. The same flag, set for another reason, can make a
-// lock look held, never free.
+// The owner of a lock is a process, as for a Lock that Open makes, or an open file (OfFile): then the lock lasts until the
+// last process that has the open file closes it. The open file carries a mark, a status flag that Linux keeps exactly that
+// long, and shows in /proc/PID/fdinfo; see package openfile. The ID of such a lock names the mark, and a process and
+// descriptor number at which others look first. If the open file is not there, they look into all processes, and the first
+// who finds it renames the record for the descriptor where it is. One open file answers for at most one ID. The same flag,
+// set for another reason, can make a lock look held, never free.
 //
 // # Who is alive
 //
@@ -115,8 +115,8 @@
 // Without events, or when their limits are used up, a waiter looks after 1 ms, and then less and less often: every 16 ms
 // if it is alone, and all waiters together about every 4 ms if there are many, each about twice a second.
 //
-// What no event tells, such as the release by another machine, is found by a look within two seconds. While machines wait for
-// each other, whoever sees an older waiter of another machine lets it go first.
+// What no event tells, such as the release by another machine, is found by a look within two seconds. While machines wait
+// for each other, whoever sees an older waiter of another machine lets it go first.
 //
 // All this is a matter of speed. Whether somebody has the lock is decided by the token only.
 package fallback

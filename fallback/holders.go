@@ -60,7 +60,8 @@ func (c *call) everyone(rs []record) []Holder {
 			numbers, _ := c.In(files, pid, careful)
 			for _, n := range numbers {
 				for i, r := range rs {
-					if r.owner.mark == mark && r.owner.pid != pid && c.isOneOf(descriptor{pid, n}, []descriptor{r.owner.descriptor()}, openfile.None) {
+					at := []descriptor{r.owner.descriptor()}
+					if r.owner.mark == mark && r.owner.pid != pid && c.isOneOf(descriptor{pid, n}, at, openfile.None) {
 						h := hs[i]
 						h.PID = pid
 						if !slices.Contains(hs, h) {

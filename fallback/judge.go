@@ -28,7 +28,8 @@ const (
 	ours
 )
 
-// A judged record has a verdict and, where its open file was found at another descriptor than its owner says, that descriptor.
+// A judged record has a verdict and, where its open file was found at another descriptor than its owner says, that
+// descriptor.
 type judged struct {
 	record
 	verdict
@@ -44,8 +45,8 @@ type descriptor struct{ pid, number int }
 
 func (o owner) descriptor() descriptor { return descriptor{o.pid, o.number} }
 
-// isAt reports whether a record says that its open file is at p. If another one is there by now, the record is to be followed to
-// where its own is before that other one gets a record.
+// isAt reports whether a record says that its open file is at p. If another one is there by now, the record is to be
+// followed to where its own is before that other one gets a record.
 func (r record) isAt(p descriptor) bool {
 	return r.owner.mark != openfile.None && r.owner.descriptor() == p
 }
@@ -61,9 +62,9 @@ func (c *call) judge(s snapshot) []judged {
 	return js
 }
 
-// judgeCurrent judges the records rs for an attempt, and all others if it has to search; see glanceAt for enough. If a record that
-// needs a search does not stand any more, as when a short command has ended meanwhile, the snapshot is outdated, and nothing is
-// judged.
+// judgeCurrent judges the records rs for an attempt, and all others if it has to search; see glanceAt for enough. If a
+// record that needs a search does not stand any more, as when a short command has ended meanwhile, the snapshot is outdated,
+// and nothing is judged.
 func (c *call) judgeCurrent(s snapshot, rs []record, enough int) (js []judged, isCurrent bool) {
 	js, isEnough := c.glanceAt(rs, enough)
 	if isEnough || !slices.ContainsFunc(js, judged.isUndecided) {
@@ -81,8 +82,8 @@ func (c *call) judgeCurrent(s snapshot, rs []record, enough int) (js []judged, i
 
 func (j judged) isUndecided() bool { return j.verdict == undecided }
 
-// glanceAt judges the records rs by their own processes, the token first and then those of permits. If it is not 0, enough is how
-// many that keep us out are enough: the other records are not judged then.
+// glanceAt judges the records rs by their own processes, the token first and then those of permits. If it is not 0, enough
+// is how many that keep us out are enough: the other records are not judged then.
 func (c *call) glanceAt(rs []record, enough int) (js []judged, isEnough bool) {
 	var at []descriptor
 	hasOurs := false
@@ -243,7 +244,8 @@ func (c *call) search(js []judged) {
 	}
 }
 
-// isOneOf reports whether p is the same open file as one of the others. Without kcmp(2) only our own is known, by its mark m.
+// isOneOf reports whether p is the same open file as one of the others. Without kcmp(2) only our own is known, by its mark
+// m.
 func (c *call) isOneOf(p descriptor, others []descriptor, m openfile.Mark) bool {
 	isOurs := func(p descriptor) bool {
 		same, _ := c.IsOurs(p, m)
@@ -374,9 +376,9 @@ func (c *call) scanNew(last int, careful bool, look func(pid int, careful bool) 
 }
 
 // scanLists is scan where nothing tells which id was given out last, as in gVisor. It lists the processes again until it has
-// looked into all that are listed. Whoever has the open file when the last list is made was looked into before then, and had it:
-// a process gets it only from the one that makes it. A list misses no open file that children hand on, because it is made in
-// ascending order, and so the ids are given out.
+// looked into all that are listed. Whoever has the open file when the last list is made was looked into before then, and had
+// it: a process gets it only from the one that makes it. A list misses no open file that children hand on, because it is
+// made in ascending order, and so the ids are given out.
 func (c *call) scanLists(look func(pid int, careful bool) (done bool)) (done, certain bool) {
 	var seen []int
 	for range maxRounds {

@@ -14,8 +14,8 @@ import (
 // nothing else.
 //
 // For each mode, the eldest waiters of a machine are woken by each release, watch the holders, and list the directory. Each
-// of the others waits until the process of a certain one before it ends or is stopped. Then it is among the eldest itself. The
-// modes are apart because what keeps a waiter for one mode out need not concern those for another.
+// of the others waits until the process of a certain one before it ends or is stopped. Then it is among the eldest itself.
+// The modes are apart because what keeps a waiter for one mode out need not concern those for another.
 
 // eldest is how many waiters watch events. They are more than one, so that a stopped one does not stop the line. They are
 // few, because each wakes at each event, and where inotify is used a user has only 128 instances.
@@ -63,8 +63,8 @@ func (l *line) leave() {
 	}
 }
 
-// before returns the youngest waiters of this machine that are before us, as many as watch events, and the one for the same mode
-// that must leave the line so that we are among the eldest, "" if we are.
+// before returns the youngest waiters of this machine that are before us, as many as watch events, and the one for the same
+// mode that must leave the line so that we are among the eldest, "" if we are.
 func (l *line) before(waiters []string) (ahead []string, predecessor string) {
 	came, mode := arrivalOf(l.name), modeOfWaiter(l.name)
 	var all, same []string

@@ -67,8 +67,8 @@ func (l *Lock) Permit(ctx context.Context, n int) error {
 // TryLock is Lock, but returns a *LockedError at once if others hold the lock.
 //
 // That another process is taking or releasing the lock is no reason to fail, so TryLock may take some milliseconds; and a
-// second, if that process is stopped. Where hundreds of processes are started each second, it can take some seconds until it is
-// certain that nobody has an open file any more.
+// second, if that process is stopped. Where hundreds of processes are started each second, it can take some seconds until it
+// is certain that nobody has an open file any more.
 func (l *Lock) TryLock() error { return l.try(Request{Mode: Exclusive}) }
 
 // TryRLock is RLock, but returns a *LockedError at once if another holds the lock exclusively.

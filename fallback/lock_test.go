@@ -368,15 +368,15 @@ func TestNoPlaceForTheState(t *testing.T) {
 	}
 }
 
-// TestPlaceRemovedMeanwhile removes what is made for the state as fast as it can.
-func TestPlaceRemovedMeanwhile(t *testing.T) {
+// TestStateRemovedMeanwhile removes what is made for the state as fast as it can.
+func TestStateRemovedMeanwhile(t *testing.T) {
 	for _, around := range []bool{false, true} {
 		t.Run(map[bool]string{false: "the staging directory", true: "the directory around it"}[around], func(t *testing.T) {
-			descriptor := filepath.Join(t.TempDir(), "d")
-			state := filepath.Join(descriptor, ".f.flock")
+			dir := filepath.Join(t.TempDir(), "d")
+			state := filepath.Join(dir, ".f.flock")
 			victim := stagingName(state)
 			if around {
-				victim = descriptor
+				victim = dir
 			}
 			ctx, cancel := context.WithCancel(context.Background())
 			var group sync.WaitGroup
@@ -387,7 +387,7 @@ func TestPlaceRemovedMeanwhile(t *testing.T) {
 			})
 			failures := 0
 			for range 50 {
-				os.MkdirAll(descriptor, 0o777) // which fails if it is removed meanwhile
+				os.MkdirAll(dir, 0o777) // which fails if it is removed meanwhile
 				err := newLock(state).Lock(until(time.Now().Add(10 * time.Second)))
 				if err != nil {
 					failures++
@@ -460,8 +460,8 @@ func (p *passage) pause(_ []record, passing bool) error {
 	return nil
 }
 
-// TestPassing asserts that those who take and release the lock one after the other are never taken for one that does so for a
-// second and is named to the user; and that such a one is.
+// TestPassing asserts that those who take and release the lock one after the other are never taken for one that does so for
+// a second and is named to the user; and that such a one is.
 func TestPassing(t *testing.T) {
 	const pauses = 8
 	for each, want := range map[int][]bool{ // how many pauses one has the token

@@ -12,9 +12,9 @@ import (
 // What flock(1) needs besides the methods of Lock: it locks for other processes than itself, and for open files that
 // others have.
 
-// OfProcess returns the lock on the file called path whose state directory is dir (see StateDir), for the process pid. number
-// tells several locks of one process apart, as the number of a descriptor does; -1 is none. Locks of different processes
-// for the same pid and number are one holder: what one of them has locked, the other converts and unlocks.
+// OfProcess returns the lock on the file called path whose state directory is dir (see StateDir), for the process pid.
+// number tells several locks of one process apart, as the number of a descriptor does; -1 is none. Locks of different
+// processes for the same pid and number are one holder: what one of them has locked, the other converts and unlocks.
 func OfProcess(dir, path string, pid, number int) (*Lock, error) {
 	owner, err := process(pid)
 	if err != nil {
@@ -24,8 +24,8 @@ func OfProcess(dir, path string, pid, number int) (*Lock, error) {
 	return &Lock{dir: dir, path: path, owner: owner, file: openFile{fd: -1}}, nil
 }
 
-// OfQueue returns a lock for this process whose permits are the places of those who wait for the lock with the state directory
-// dir. Its own state is inside that.
+// OfQueue returns a lock for this process whose permits are the places of those who wait for the lock with the state
+// directory dir. Its own state is inside that.
 func OfQueue(dir, path string) (*Lock, error) {
 	state, err := openState(dir, true)
 	if err != nil {

@@ -199,14 +199,14 @@ func (c *call) slip() (done bool, err error) {
 	return false, err
 }
 
-// canSlip reports whether slip is to be tried. Nobody else may have our open file, as it is marked without the token. And what
-// is listed must be so: a network filesystem could show a token that is not free any more.
+// canSlip reports whether slip is to be tried. Nobody else may have our open file, as it is marked without the token. And
+// what is listed must be so: a network filesystem could show a token that is not free any more.
 func (c *call) canSlip() bool {
 	return c.Mode == Shared && c.isLocal && !c.slipped && !c.mayHave() && (c.lock.file.alone || !c.lock.file.marked)
 }
 
-// isUntidy reports whether enter is to find out about other records: that which is listed after mine if its process is dead, and
-// those at the descriptor of mine.
+// isUntidy reports whether enter is to find out about other records: that which is listed after mine if its process is dead,
+// and those at the descriptor of mine.
 func (c *call) isUntidy(s snapshot, mine record) bool {
 	for i, r := range s.holders {
 		switch {
@@ -337,8 +337,8 @@ func (c *call) join(token string, own []record, mark openfile.Mark) (done bool, 
 	return true, err
 }
 
-// mark marks our open file, if the lock belongs to one. Its flags may be read, changed and written only by the one who has the
-// busy token, since others can have the same open file, or by slip, where nobody else has it.
+// mark marks our open file, if the lock belongs to one. Its flags may be read, changed and written only by the one who has
+// the busy token, since others can have the same open file, or by slip, where nobody else has it.
 func (c *call) mark(own []record) openfile.Mark {
 	if !c.lock.file.marked {
 		return openfile.None
@@ -351,8 +351,8 @@ func (c *call) mark(own []record) openfile.Mark {
 	return c.Set()
 }
 
-// orGuesses returns our records own or, if there is none, those of which one may be ours. What has no mark has no record, so to
-// give up a lock without knowing its record is to clear the mark: the records that are left are then those of the others.
+// orGuesses returns our records own or, if there is none, those of which one may be ours. What has no mark has no record, so
+// to give up a lock without knowing its record is to clear the mark: the records that are left are then those of the others.
 func (c *call) orGuesses(own []record, js []judged) []record {
 	if len(own) > 0 || !c.lock.file.marked || !c.mayHave() {
 		return own
@@ -497,8 +497,8 @@ func (c *call) release() error {
 	}
 }
 
-// concealed returns an error if our open file has a mark and its record may be one of which we cannot see whose it is: that of
-// another user's process, of another pid namespace, or, without kcmp(2), of another user's file.
+// concealed returns an error if our open file has a mark and its record may be one of which we cannot see whose it is: that
+// of another user's process, of another pid namespace, or, without kcmp(2), of another user's file.
 func (c *call) concealed(s snapshot) error {
 	if !c.lock.file.marked {
 		return nil
@@ -524,8 +524,8 @@ func (c *call) concealed(s snapshot) error {
 	return nil
 }
 
-// own returns the records that are ours, among them the exclusive token, or else in had those of which one may be ours, and the
-// verdict on the token; that on a free one is gone.
+// own returns the records that are ours, among them the exclusive token, or else in had those of which one may be ours, and
+// the verdict on the token; that on a free one is gone.
 func (c *call) own(s snapshot) (own, had []record, token verdict) {
 	token = gone
 	js := c.judge(s)

@@ -167,7 +167,8 @@ func (s *simFlock) Remove(name string) error {
 	return err
 }
 
-// released notes that a record is gone, as err says. A flock that has opened the file itself thinks that nobody else has it then.
+// released notes that a record is gone, as err says. A flock that has opened the file itself thinks that nobody else has it
+// then.
 func (s *simFlock) released(name string, err error) {
 	word, rest, _ := strings.Cut(name, ",")
 	o, _ := parseOwner(rest)

@@ -18,8 +18,8 @@ import (
 	"example.org/flock/etcd/test/cluster"
 )
 
-// What cannot be tried here: a machine that sleeps, since CLOCK_BOOTTIME of a time namespace can be set only before its first
-// process.
+// What cannot be tried here: a machine that sleeps, since CLOCK_BOOTTIME of a time namespace can be set only before its
+// first process.
 
 // A scene is a holder, whose command has descendants that only SIGKILL ends, and a waiter behind it. Both reach the cluster
 // by networks of their own.
@@ -215,8 +215,8 @@ func TestNeverTwo(t *testing.T) {
 // election timeouts, and one that the new leader gives to all leases.
 func (s *scene) election() time.Duration { return 3 * s.cluster.Election }
 
-// TestBothKilled kills flock-etcd and its guard at once. For the command itself the kernel keeps the promise; for descendants
-// of it nobody can.
+// TestBothKilled kills flock-etcd and its guard at once. For the command itself the kernel keeps the promise; for
+// descendants of it nobody can.
 func TestBothKilled(t *testing.T) {
 	t.Parallel()
 	name := uniqueName(t)
@@ -298,8 +298,8 @@ func (s *scene) goesOn() bool {
 
 func kill(pid int, sig syscall.Signal) { syscall.Kill(pid, sig) }
 
-// TestNeverTwoMembers disturbs the members themselves. What is disturbed is restored when the command is dead, or has had its
-// time to die.
+// TestNeverTwoMembers disturbs the members themselves. What is disturbed is restored when the command is dead, or has had
+// its time to die.
 func TestNeverTwoMembers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -379,8 +379,8 @@ func TestNeverTwoMembers(t *testing.T) {
 	}
 }
 
-// TestEarlierChildren kills the guard of a flock-etcd that has children of its own, since a shell has become it. They live on;
-// what the command has started does not.
+// TestEarlierChildren kills the guard of a flock-etcd that has children of its own, since a shell has become it. They live
+// on; what the command has started does not.
 func TestEarlierChildren(t *testing.T) {
 	t.Parallel()
 	name := uniqueName(t)
@@ -425,8 +425,8 @@ func TestNoDescriptors(t *testing.T) {
 	}
 }
 
-// TestSmallLimits runs with limits that are almost, or too, small: as the manual says, there is the command or a message, and
-// never a hang.
+// TestSmallLimits runs with limits that are almost, or too, small: as the manual says, there is the command or a message,
+// and never a hang.
 func TestSmallLimits(t *testing.T) {
 	t.Parallel()
 	e, name := ours(t, "FLOCK_ETCD_TTL=2"), uniqueName(t)

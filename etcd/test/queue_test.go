@@ -86,8 +86,8 @@ func TestQueuePlaceOfTheDead(t *testing.T) {
 	h.release(t)
 }
 
-// TestQueueOfMany has many come at random while some of them are killed, and reads afterwards, from the history that etcd keeps,
-// how many have waited at each moment. A refused one can rely on it that a command begins after its request.
+// TestQueueOfMany has many come at random while some of them are killed, and reads afterwards, from the history that etcd
+// keeps, how many have waited at each moment. A refused one can rely on it that a command begins after its request.
 func TestQueueOfMany(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -175,8 +175,9 @@ func TestQueueOfMany(t *testing.T) {
 
 func inOrder(a, b *mvccpb.KeyValue) int { return cmp.Compare(a.CreateRevision, b.CreateRevision) }
 
-// TestPermitsBesideOthers has some take permits of which there are enough for all, while others come who would not wait, or not
-// all of them. Those who have just come and not said yet that they have theirs are in nobody's way; but one who waits is.
+// TestPermitsBesideOthers has some take permits of which there are enough for all, while others come who would not wait, or
+// not all of them. Those who have just come and not said yet that they have theirs are in nobody's way; but one who waits
+// is.
 func TestPermitsBesideOthers(t *testing.T) {
 	t.Parallel()
 	for _, option := range []string{"-n", "--queue=1"} {

@@ -62,8 +62,8 @@ const (
 	keepAlives    = `grpc_server_started_total{grpc_method="LeaseKeepAlive"` // each has a stream of its own
 )
 
-// TestPasswords has many check their passwords at once, which costs etcd more time than the dial time-out is. Each is checked
-// once, and all have the lock within a minute more than the checks alone take.
+// TestPasswords has many check their passwords at once, which costs etcd more time than the dial time-out is. Each is
+// checked once, and all have the lock within a minute more than the checks alone take.
 func TestPasswords(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -103,8 +103,8 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// TestPasswordAtFrozenMember has a member frozen that a third of the contenders ask first. They ask another one in time, without
-// -w, too.
+// TestPasswordAtFrozenMember has a member frozen that a third of the contenders ask first. They ask another one in time,
+// without -w, too.
 func TestPasswordAtFrozenMember(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t, clusterOptions)
@@ -175,7 +175,8 @@ func TestFarAway(t *testing.T) {
 		})
 	}
 	// Each answer takes almost a third of the TTL, and the locks of one who has it and of one who gets it then are held for
-	// longer than the TTL. A machine that is late has no time left for its own part of that third; but it has with a longer TTL.
+	// longer than the TTL. A machine that is late has no time left for its own part of that third; but it has with a longer
+	// TTL.
 	t.Run("a third of the TTL", func(t *testing.T) {
 		t.Parallel()
 		for seconds := 12; ; seconds *= 2 {
@@ -208,7 +209,8 @@ func TestTooSlow(t *testing.T) {
 	p.wait(t).check(t, 0, "in\n", says)
 }
 
-// TestLeasesOfRepeatedRequests has a network so slow that requests are made again. They do not leave a lease without a holder.
+// TestLeasesOfRepeatedRequests has a network so slow that requests are made again. They do not leave a lease without a
+// holder.
 func TestLeasesOfRepeatedRequests(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t, cluster.Options{Members: 1})
@@ -276,8 +278,8 @@ func TestReleaseFails(t *testing.T) {
 	}
 }
 
-// TestSignalWhileReleasing has a signal come when the command has ended: one that came with another, while etcd answers, does
-// no harm, and it ends the attempt where etcd does not answer.
+// TestSignalWhileReleasing has a signal come when the command has ended: one that came with another, while etcd answers,
+// does no harm, and it ends the attempt where etcd does not answer.
 func TestSignalWhileReleasing(t *testing.T) {
 	t.Parallel()
 	for etcd, c := range map[string]struct {

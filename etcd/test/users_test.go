@@ -43,7 +43,8 @@ func jwtCluster(t *testing.T, life string) (*cluster.Cluster, environment) {
 	return c, secure(t, c)
 }
 
-// TestTokenIsRenewed has a holder whose token ends again and again. It asks for the next one before that, so no request is refused.
+// TestTokenIsRenewed has a holder whose token ends again and again. It asks for the next one before that, so no request is
+// refused.
 func TestTokenIsRenewed(t *testing.T) {
 	t.Parallel()
 	c, e := jwtCluster(t, "12s")

@@ -2,7 +2,8 @@ package cli
 
 import "runtime/debug"
 
-// ProgramVersion returns the version that the Makefile set or, if that is empty, the one of the module that go install built.
+// ProgramVersion returns the version that the Makefile set or, if that is empty, the one of the module that go install
+// built.
 func ProgramVersion(set string) string {
 	if info, ok := debug.ReadBuildInfo(); ok && set == "" {
 		return info.Main.Version

@@ -77,7 +77,8 @@ type UsageError struct {
 
 func (e *UsageError) Error() string { return e.Text }
 
-// InvalidBackend returns the error for a backend that flock does not know. why ends the sentence in brackets; it may be empty.
+// InvalidBackend returns the error for a backend that flock does not know. why ends the sentence in brackets; it may be
+// empty.
 func (o *Options) InvalidBackend(why string) *UsageError {
 	return &UsageError{Text: "invalid backend in " + o.BackendSource + ": '" + o.BackendName +
 		"' (auto, native, flock, fcntl or directory" + why + ")"}

@@ -14,8 +14,8 @@
 // the arguments, the environment and the auxiliary vector are there.
 //
 // run either does all the work and ends the process, or it returns. Then flock_entry jumps to the entry point of the Go
-// runtime, with the stack pointer where run has put GOMAXPROCS=1 before the environment. Nothing else has been changed,
-// but the timer slack and the limit of open files, which package cstart sets back before main, so the runtime starts as usual
+// runtime, with the stack pointer where run has put GOMAXPROCS=1 before the environment. Nothing else has been changed, but
+// the timer slack and the limit of open files, which package cstart sets back before main, so the runtime starts as usual
 // and calls main. The command gets the environment without GOMAXPROCS.
 //
 // Without the flag, flock_entry is not in the program, nothing here is called, and the program does the same, only

@@ -161,8 +161,8 @@ func showsNoByteLock(fd int) bool {
 	return saysNoByteLock(text(unsafe.Pointer(&buffer)))
 }
 
-// saysNoByteLock reads a file of fdinfo. A lock is a line like "lock:\t1: OFDLCK ADVISORY WRITE -1 00:1f:52 0 EOF". Linux shows
-// locks since 4.1, and a line "ino:" since 5.14; gVisor shows neither.
+// saysNoByteLock reads a file of fdinfo. A lock is a line like "lock:\t1: OFDLCK ADVISORY WRITE -1 00:1f:52 0 EOF". Linux
+// shows locks since 4.1, and a line "ino:" since 5.14; gVisor shows neither.
 func saysNoByteLock(shown string) bool {
 	showsLocks := false
 	for i := range len(shown) {

@@ -54,9 +54,9 @@ func (p *process) useOneProcessor() {
 
 const oneProcessor = "GOMAXPROCS=1\x00"
 
-// calmMonitor lets timers be late in the threads of the Go runtime. One of them, its monitor, would otherwise wake up every 20
-// µs while the program runs, which takes a fifth of the processor from many runs at once. The first thread gets its own timer
-// slack back before main (package cstart).
+// calmMonitor lets timers be late in the threads of the Go runtime. One of them, its monitor, would otherwise wake up every
+// 20 µs while the program runs, which takes a fifth of the processor from many runs at once. The first thread gets its own
+// timer slack back before main (package cstart).
 func calmMonitor() {
 	const (
 		setTimerSlack, getTimerSlack = 29, 30     // in prctl(2)
@@ -68,8 +68,8 @@ func calmMonitor() {
 	}
 }
 
-// forbidFiles keeps the Go runtime from opening files at its start: it would read the list of mounts, which can be long, to find
-// out how many processors it may use, whatever GOMAXPROCS says. The limit is set back before main (package cstart).
+// forbidFiles keeps the Go runtime from opening files at its start: it would read the list of mounts, which can be long, to
+// find out how many processors it may use, whatever GOMAXPROCS says. The limit is set back before main (package cstart).
 func forbidFiles() {
 	const files = 7 // RLIMIT_NOFILE
 	var limit syscall.Rlimit

@@ -121,8 +121,8 @@ func (w *watches) wait(d time.Duration, look Look, processes []process) (event E
 	return event, ended
 }
 
-// drain reads events, and reports whether there was one of a change; if there are more, the next Wait ends at once. The watch
-// of a directory that was removed or renamed ends.
+// drain reads events, and reports whether there was one of a change; if there are more, the next Wait ends at once. The
+// watch of a directory that was removed or renamed ends.
 func (w *watches) drain() (changed bool) {
 	var b [4096]byte
 	n, _ := unix.Read(w.inotify, b[:])

@@ -36,8 +36,8 @@ func Stat(fd int) (k Kind, identity string) {
 	return k, identity
 }
 
-// CanMark reports whether the open file of a descriptor can be marked: /proc shows its flags. Only those are compared that nobody
-// else who has the open file can change between the looks.
+// CanMark reports whether the open file of a descriptor can be marked: /proc shows its flags. Only those are compared that
+// nobody else who has the open file can change between the looks.
 func CanMark(fd int) bool {
 	flags, err := flagsOf(fd)
 	shown, seen := flagsShown("/proc/self/", fd)
@@ -168,9 +168,9 @@ func (s Search) compare(dir string, number int) State {
 // In returns the descriptors of process pid that are open files to be found, in ascending order, and whether this user
 // may look into the process.
 //
-// A shell moves descriptors while a function runs, and a look that passes the old number and the new one at the wrong moments
-// sees neither: one look in four where a shell does nothing else. So where nothing is found while the table changes, In looks
-// again and again, and if it is to be careful, also where the process has run during the first look.
+// A shell moves descriptors while a function runs, and a look that passes the old number and the new one at the wrong
+// moments sees neither: one look in four where a shell does nothing else. So where nothing is found while the table changes,
+// In looks again and again, and if it is to be careful, also where the process has run during the first look.
 func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 	const most = 12
 	threads := []int{pid}
@@ -219,8 +219,8 @@ func spin(d time.Duration) {
 	}
 }
 
-// pass looks through the table of descriptors of a thread once. It returns the descriptors that are to be found, how many there
-// are in all, and whether the table has changed meanwhile.
+// pass looks through the table of descriptors of a thread once. It returns the descriptors that are to be found, how many
+// there are in all, and whether the table has changed meanwhile.
 func (s Search) pass(thread int) (numbers []int, all int, changed bool, err error) {
 	dir := procDir(thread)
 	fd, err := unix.Open(dir+"fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -265,8 +265,8 @@ var program = sync.OnceValue(func() string {
 	return path
 })
 
-// runsOf returns a word that changes when a process runs, "" while it runs. It knows the first thread only: programs with more
-// do not move descriptors. Nor does this program, so of another process of it the word stays the same.
+// runsOf returns a word that changes when a process runs, "" while it runs. It knows the first thread only: programs with
+// more do not move descriptors. Nor does this program, so of another process of it the word stays the same.
 func runsOf(pid int) string {
 	if path, err := os.Readlink(procDir(pid) + "exe"); err == nil && path == program() {
 		return path
@@ -280,8 +280,8 @@ func runsOf(pid int) string {
 	return string(switches)
 }
 
-// hasRun reports whether a process may have run since runsOf returned before. A process that is about to sleep says so a moment
-// before that is counted.
+// hasRun reports whether a process may have run since runsOf returned before. A process that is about to sleep says so a
+// moment before that is counted.
 func hasRun(pid int, before string) bool {
 	for range 2 {
 		if before == "" || before != runsOf(pid) {
@@ -369,8 +369,8 @@ func IsOurs(pid, number, fd int, m Mark) (same, known bool) {
 	return false, false
 }
 
-// follows reports whether a flag of another descriptor is always what it was set to for ours. isContested says that it is not,
-// and has changed all the same: somebody else who has that open file may be doing the same.
+// follows reports whether a flag of another descriptor is always what it was set to for ours. isContested says that it is
+// not, and has changed all the same: somebody else who has that open file may be doing the same.
 func follows(dir string, number, fd int, set func(fd int, on bool) error, flag int) (isSame, isContested bool, err error) {
 	const rounds = 20
 	matches, shownOn := 0, 0
@@ -447,8 +447,8 @@ func flagsShown(dir string, number int) (flags int, state State) {
 
 func procDir(pid int) string { return "/proc/" + strconv.Itoa(pid) + "/" }
 
-// otherThreads returns the threads of a process but the first. If that has ended it has no descriptors any more, but the others
-// have: /proc has a directory for each thread, which it does not list.
+// otherThreads returns the threads of a process but the first. If that has ended it has no descriptors any more, but the
+// others have: /proc has a directory for each thread, which it does not list.
 func otherThreads(pid int) (threads []int) {
 	task := procDir(pid) + "task"
 	var stat unix.Stat_t

@@ -144,8 +144,8 @@ func TestMarkFollowsTheOpenFile(t *testing.T) {
 	}
 }
 
-// TestFollowsBesideOthers asserts that an open file is known by its flags while another process asks the same, that it is not
-// taken for another one, that it can be marked meanwhile, and that the flags are as before then.
+// TestFollowsBesideOthers asserts that an open file is known by its flags while another process asks the same, that it is
+// not taken for another one, that it can be marked meanwhile, and that the flags are as before then.
 func TestFollowsBesideOthers(t *testing.T) {
 	for name, set := range map[string]func(fd int, on bool) error{"O_NONBLOCK": setNonBlock, "O_NOATIME": setNoAtime, "O_APPEND": setAppend} {
 		flag := map[string]int{"O_NONBLOCK": unix.O_NONBLOCK, "O_NOATIME": unix.O_NOATIME, "O_APPEND": unix.O_APPEND}[name]
@@ -183,7 +183,8 @@ func TestFollowsBesideOthers(t *testing.T) {
 	}
 }
 
-// A file that is removed can leave its inode number to another, which is made a tick of the clock later at the earliest here.
+// A file that is removed can leave its inode number to another, which is made a tick of the clock later at the earliest
+// here.
 func TestIdentityOfReusedInode(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
 	type file struct {

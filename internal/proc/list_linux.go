@@ -42,8 +42,8 @@ func Processes() (pids []int, err error) {
 	return pids, err
 }
 
-// Last returns the id that was given out last to a process or a thread. LXC puts a file of its own over /proc/loadavg (lxcfs),
-// whose ids are those of the host: that is an error.
+// Last returns the id that was given out last to a process or a thread. LXC puts a file of its own over /proc/loadavg
+// (lxcfs), whose ids are those of the host: that is an error.
 func Last() (int, error) {
 	var of unix.Statfs_t
 	if err := unix.Statfs("/proc/loadavg", &of); err != nil || of.Type != unix.PROC_SUPER_MAGIC {
@@ -76,9 +76,9 @@ func IsProcess(pid int) bool {
 	return err == nil && bytes.HasPrefix(group, []byte(strconv.Itoa(pid)+"\n"))
 }
 
-// MayDescend reports whether a process may be a descendant of this one. It was not started earlier then, and the first of its
-// ancestors that was is one of those who adopt orphans: our ancestors, process 1, and that of a pid namespace which a descendant
-// has entered.
+// MayDescend reports whether a process may be a descendant of this one. It was not started earlier then, and the first of
+// its ancestors that was is one of those who adopt orphans: our ancestors, process 1, and that of a pid namespace which a
+// descendant has entered.
 func MayDescend(pid int) bool {
 	start, adopters := lineage()
 	for first := pid; ; {

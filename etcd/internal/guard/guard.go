@@ -10,8 +10,9 @@
 //	  └─ guard          in a session of its own; orphaned descendants of the command become its children
 //	     └─ command     the kernel kills it when the guard dies
 //
-// Timers of the kernel continue the first two at Limits.Kill, should they be stopped, and kill flock-etcd at Limits.End. They
-// do not kill the guard: when a frozen container goes on, or the machine wakes, somebody must be there to kill the rest.
+// Timers of the kernel continue the first two at Limits.Kill, should they be stopped, and kill flock-etcd at Limits.End.
+// They do not kill the guard: when a frozen container goes on, or the machine wakes, somebody must be there to kill the
+// rest.
 //
 // Elsewhere the guard is a goroutine, and only the command's process group is killed. The build tag guard_goroutine tries
 // that on Linux.

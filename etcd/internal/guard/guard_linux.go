@@ -218,8 +218,8 @@ func ignoreSignals() {
 	}
 }
 
-// attributes of the command: the kernel kills it when the guard dies, for the guard forks in its first thread, which lives as
-// long as it does.
+// attributes of the command: the kernel kills it when the guard dies, for the guard forks in its first thread, which lives
+// as long as it does.
 func (g *guard) attributes() syscall.SysProcAttr {
 	return syscall.SysProcAttr{Setpgid: g.grouped, Pdeathsig: unix.SIGKILL}
 }
