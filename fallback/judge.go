@@ -14,9 +14,11 @@ import (
 // names. Each record that is left then takes one that no other has taken: in its own process (a shell moves descriptors),
 // then in any. A record for which none is left is nobody's. When in doubt, somebody has the lock.
 //
-// Nothing tells which of two open files stands for which record. So where a search is needed, all records take part, in the
-// order of what it would cost to take one for nobody's: the token, then permits, of which one too few would let one more in,
-// then shared locks.
+// Nothing tells which of two open files stands for which record. So where a search is needed, all records take part. If
+// those that are left are of several kinds, the kinds take open files one after the other, from all processes, in the order
+// of what it would cost to take one for nobody's: the token, then permits, of which one too few would let one more in, then
+// shared locks. Then it may be that a shared lock goes empty-handed because a permit that is over took its open file. So none
+// of these records is removed as long as one of them has taken an open file.
 
 // A verdict is what is known of a record.
 type verdict uint8
@@ -205,9 +207,33 @@ func (c *call) search(js []judged) {
 			there, taken = append(there, j.record), append(taken, j.owner.descriptor())
 		}
 	}
-	isMixed := slices.ContainsFunc(left, func(j *judged) bool { return j.word != left[0].word })
+	isMixed := slices.ContainsFunc(left, func(j *judged) bool { return j.rank() != left[0].rank() })
+	if !isMixed {
+		taken = c.searchOwn(left, taken)
+	}
+	for _, mark := range []openfile.Mark{openfile.NoAtime, openfile.NonBlock} {
+		with := slices.DeleteFunc(slices.Clone(left), func(j *judged) bool { return !j.isUndecided() || j.owner.mark != mark })
+		if len(with) > 0 {
+			c.searchEverywhere(mark, with, taken)
+		}
+	}
+	// Of a process that has ended meanwhile, nothing tells which open file it had.
+	isOutdated := slices.ContainsFunc(there, func(r record) bool {
+		return c.At(c.searchFor(r.owner), r.owner.descriptor()) != openfile.Found
+	})
+	isTaken := slices.ContainsFunc(left, func(j *judged) bool { return j.moved != nil })
 	for _, j := range left {
-		if j.isGone || isMixed {
+		j.isGuess = j.isGuess || isTaken && (isMixed || isOutdated)
+		if j.isGuess && j.verdict == ours {
+			j.verdict = held
+		}
+	}
+}
+
+// searchOwn judges the records that are left by the open files of their own processes, and returns which are taken then.
+func (c *call) searchOwn(left []*judged, taken []descriptor) []descriptor {
+	for _, j := range left {
+		if j.isGone {
 			continue
 		}
 		numbers, _ := c.In(c.searchFor(j.owner), j.owner.pid, true)
@@ -222,26 +248,7 @@ func (c *call) search(js []judged) {
 			taken = append(taken, found[0])
 		}
 	}
-	for _, mark := range []openfile.Mark{openfile.NoAtime, openfile.NonBlock} {
-		with := slices.DeleteFunc(slices.Clone(left), func(j *judged) bool { return !j.isUndecided() || j.owner.mark != mark })
-		if len(with) > 0 {
-			c.searchEverywhere(mark, with, taken)
-		}
-	}
-	// Of a process that has ended meanwhile, nothing tells which open file it had.
-	isOutdated := slices.ContainsFunc(there, func(r record) bool {
-		return c.At(c.searchFor(r.owner), r.owner.descriptor()) != openfile.Found
-	})
-	isTaken := slices.ContainsFunc(left, func(j *judged) bool { return j.moved != nil })
-	for _, j := range left {
-		j.isGuess = j.isGuess || isMixed || isOutdated
-		switch {
-		case j.isGuess && j.verdict == ours:
-			j.verdict = held
-		case j.verdict == gone && !isTaken:
-			j.isGuess = false
-		}
-	}
+	return taken
 }
 
 // isOneOf reports whether p is the same open file as one of the others. Without kcmp(2) only our own is known, by its mark
