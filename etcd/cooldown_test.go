@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,14 +35,8 @@ func (m *coolingMember) Range(ctx context.Context, r *etcdserverpb.RangeRequest)
 // A wait for a cooldown ends while a request is under way: then there is a cooldown, and etcd was reached.
 func TestTimeIsOverInRequest(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := grpc.NewServer()
-	etcdserverpb.RegisterKVServer(server, &coolingMember{})
-	go server.Serve(l)
-	t.Cleanup(server.Stop)
+	l := listen(t)
+	serve(t, l, func(s *grpc.Server) { etcdserverpb.RegisterKVServer(s, &coolingMember{}) })
 	s := newStore(config{endpoints: []string{l.Addr().String()}, ttl: 3600, keepAliveTime: time.Minute, keepAliveTimeout: time.Minute}, "name")
 	s.limit = time.Time{}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, kernlock.ErrTimeout)

@@ -52,21 +52,31 @@ func (m *fakeMember) timeOut(ctx context.Context) error {
 
 // startMember starts a member; one that is frozen takes connections and says nothing.
 func startMember(t *testing.T, m *fakeMember, isFrozen bool) *fakeMember {
+	l := listen(t)
+	m.address = l.Addr().String()
+	if !isFrozen {
+		serve(t, l, func(s *grpc.Server) {
+			etcdserverpb.RegisterAuthServer(s, m)
+			etcdserverpb.RegisterKVServer(s, m)
+		})
+	}
+	return m
+}
+
+func listen(t *testing.T) net.Listener {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.address = l.Addr().String()
-	if isFrozen {
-		t.Cleanup(func() { l.Close() })
-		return m
-	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func serve(t *testing.T, l net.Listener, register func(*grpc.Server)) {
 	s := grpc.NewServer()
-	etcdserverpb.RegisterAuthServer(s, m)
-	etcdserverpb.RegisterKVServer(s, m)
+	register(s)
 	go s.Serve(l)
 	t.Cleanup(s.Stop)
-	return m
 }
 
 // userOf returns a store of a user who asks the first member first.

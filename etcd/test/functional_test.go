@@ -638,11 +638,7 @@ func TestDroppedByHand(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	nobody := "127.0.0.1:1" // refuses connections
-	silent, err := sharedCluster(t).Network()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(silent.Close)
+	silent := networkTo(t, sharedCluster(t))
 	silent.BlackHole()
 	host, port, _ := strings.Cut(sharedCluster(t).Members[0].Endpoint, ":")
 	n, _ := strconv.Atoi(port)

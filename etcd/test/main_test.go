@@ -103,6 +103,17 @@ func ownCluster(t *testing.T, o cluster.Options) *cluster.Cluster {
 	return c
 }
 
+// networkTo returns a network of its own to a cluster.
+func networkTo(t *testing.T, c *cluster.Cluster) cluster.Network {
+	t.Helper()
+	n, err := c.Network()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.Close)
+	return n
+}
+
 // A process is a flock-etcd, or what runs one.
 type process struct {
 	*exec.Cmd

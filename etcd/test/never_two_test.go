@@ -45,11 +45,7 @@ func newScene(t *testing.T, c *cluster.Cluster, seconds int) *scene {
 		dead: make(chan time.Time, 1), gone: make(chan time.Time, 1)}
 	var networks [2]cluster.Network
 	for i := range networks {
-		n, err := c.Network()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(n.Close)
+		n := networkTo(t, c)
 		networks[i] = n
 	}
 	s.network = networks[0]

@@ -159,11 +159,7 @@ func TestFarAway(t *testing.T) {
 	for _, oneWay := range []time.Duration{100 * time.Millisecond, 300 * time.Millisecond} {
 		t.Run(oneWay.String(), func(t *testing.T) {
 			t.Parallel()
-			n, err := sharedCluster(t).Network()
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(n.Close)
+			n := networkTo(t, sharedCluster(t))
 			n.Delay(oneWay)
 			e := reach(n.Endpoints())
 			name := uniqueName(t)
@@ -194,11 +190,7 @@ func TestFarAway(t *testing.T) {
 // TestTooSlow has answers take longer than half of the TTL. Nobody could keep a lease alive.
 func TestTooSlow(t *testing.T) {
 	t.Parallel()
-	n, err := sharedCluster(t).Network()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(n.Close)
+	n := networkTo(t, sharedCluster(t))
 	n.Delay(600 * time.Millisecond)
 	e, name := reach(n.Endpoints(), "FLOCK_ETCD_TTL=2"), uniqueName(t)
 	says := "flock-etcd: etcd at " + n.Endpoints() + " answers too slowly for leases of 2 s: see FLOCK_ETCD_TTL\n"
@@ -214,11 +206,7 @@ func TestTooSlow(t *testing.T) {
 func TestLeasesOfRepeatedRequests(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t, cluster.Options{Members: 1})
-	n, err := c.Network()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(n.Close)
+	n := networkTo(t, c)
 	n.Delay(300 * time.Millisecond)
 	e := reach(n.Endpoints(), "FLOCK_ETCD_TTL=86400")
 	e.run(t, flockEtcd, uniqueName(t), "echo", "in").check(t, 0, "in\n", "")
@@ -239,11 +227,7 @@ func TestStoppedWhileAsking(t *testing.T) {
 		t.Run(c.until, func(t *testing.T) {
 			t.Parallel()
 			members := ownCluster(t, cluster.Options{Members: 1})
-			n, err := members.Network()
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(n.Close)
+			n := networkTo(t, members)
 			n.Delay(200 * time.Millisecond)
 			leases := func() int {
 				r, err := members.Client().Leases(t.Context())
@@ -292,11 +276,7 @@ func TestSignalWhileReleasing(t *testing.T) {
 	} {
 		t.Run(etcd, func(t *testing.T) {
 			t.Parallel()
-			n, err := sharedCluster(t).Network()
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(n.Close)
+			n := networkTo(t, sharedCluster(t))
 			name := uniqueName(t)
 			h := reach(n.Endpoints(), "FLOCK_ETCD_TTL=20").hold(t, name)
 			c.disturb(n)
@@ -321,11 +301,7 @@ func TestSignalWhileReleasing(t *testing.T) {
 func loseSlowLock(t *testing.T, seconds int) (lost string) {
 	t.Helper()
 	c, ttl := sharedCluster(t), time.Duration(seconds)*time.Second
-	n, err := c.Network()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.Close()
+	n := networkTo(t, c)
 	e, name := reach(n.Endpoints(), fmt.Sprint("FLOCK_ETCD_TTL=", seconds)), fmt.Sprint(uniqueName(t), seconds)
 	holder, before := e.hold(t, name), ours(t).hold(t, name+"2")
 	waiter := e.queue(t, name+"2")
@@ -397,19 +373,24 @@ func TestManyAtOnce(t *testing.T) {
 			t.Parallel()
 			c := ownCluster(t, cluster.Options{Members: 1})
 			e := reach(c.Endpoints()[0])
-			before := metrics(t, c, startedTxns)
 			n := howMany(t, 40)
-			var all []*process
-			for range n {
-				all = append(all, e.start(t, append(append([]string{flockEtcd}, options...), "name", "true")...))
-			}
-			for _, p := range all {
-				p.wait(t).check(t, 0, "", "")
-			}
-			each := (metrics(t, c, startedTxns) - before) / float64(n)
-			t.Logf("%.1f transactions each", each)
-			if each > 8 { // three, one that tells who has it, and those that a slow machine makes it repeat
-				t.Errorf("%.1f transactions each", each)
+			for try := 1; ; try++ {
+				before := metrics(t, c, startedTxns)
+				var all []*process
+				for range n {
+					all = append(all, e.start(t, append(append([]string{flockEtcd}, options...), "name", "true")...))
+				}
+				for _, p := range all {
+					p.wait(t).check(t, 0, "", "")
+				}
+				each := (metrics(t, c, startedTxns) - before) / float64(n)
+				t.Logf("%.1f transactions each", each)
+				if each <= 5 { // three, and one that tells who has it
+					break
+				}
+				if try == 3 { // a slow machine makes it repeat some
+					t.Fatalf("%.1f transactions each", each)
+				}
 			}
 		})
 	}

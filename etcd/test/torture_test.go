@@ -61,11 +61,7 @@ func TestTorture(t *testing.T) {
 	x := &torture{T: t, cluster: c, dirs: map[string]string{}, live: map[*process]bool{}, counts: map[string]int{},
 		done: make(chan struct{}), random: rand.New(rand.NewPCG(seed, 0))}
 	for range 3 {
-		n, err := c.Network()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer n.Close()
+		n := networkTo(t, c)
 		x.networks = append(x.networks, n)
 	}
 	for _, name := range []string{"red", "red%2Fx", "/var/lock/blue"} {
