@@ -14,8 +14,8 @@ import (
 const (
 	// fresh is how old the entry of a waiter of another machine may be that is let go first, and longestYield how long
 	// others do that.
-	fresh        = 3 * slowLook
-	longestYield = 2 * slowLook
+	fresh        = 3 * checkEvery
+	longestYield = 2 * checkEvery
 	// abandoned is after how long without being renewed such an entry is removed.
 	abandoned = time.Minute
 )

@@ -28,9 +28,9 @@ const (
 	// mostWatched is how many holders are watched; there can be more where permits are waited for.
 	mostWatched = 32
 
-	// slowLook is how often a waiter looks for what no event tells: whether the names that keep it out still stand, and
+	// checkEvery is how often a waiter checks what no event tells: whether the names that keep it out still stand, and
 	// whether the waiter before it still runs.
-	slowLook = 1500 * time.Millisecond
+	checkEvery = 1500 * time.Millisecond
 	// fullLook is how often a waiter that has all events makes an attempt all the same.
 	fullLook = 5 * time.Minute
 	// poorLook is how often one does that lacks an event.
@@ -48,7 +48,7 @@ const (
 	lonePause      = 16 * time.Millisecond
 )
 
-// loseEvent is for tests. It returns how long after an event a slow look finds what happened, as if the event had been lost;
+// loseEvent is for tests. It returns how long after an event a check finds what happened, as if the event had been lost;
 // 0 if it is not lost.
 var loseEvent func() time.Duration
 
@@ -72,7 +72,7 @@ func newWaiting(ctx context.Context, c *call) *waiting {
 
 // A watched says what Pause waits for.
 type watched struct {
-	look    events.Look
+	check   events.Check
 	longest time.Duration // how long a pause may be; 0: no events are to be had
 	ahead   []string      // waiters that go before us after an event
 	isNew   bool          // what happened to it before must be looked at now
@@ -112,7 +112,7 @@ func (w *waiting) await(e watched, blockers []record, passing bool) error {
 			}
 		}
 		d, isLast := w.next(e, began, now, passing, isHeld)
-		event := w.wait(d, e.look)
+		event := w.wait(d, e.check)
 		if err := w.ctx.Err(); err != nil && err != context.DeadlineExceeded {
 			return err
 		}
@@ -139,7 +139,7 @@ func (w *waiting) next(e watched, began, now time.Time, passing, isHeld bool) (d
 		d = shortestPause
 	case isOver:
 		d = busyPause
-	case e.look.Running != 0: // we are not among the eldest
+	case e.check.Running != 0: // we are not among the eldest
 	case w.inDoubt:
 		d = doubtPause
 	case passing:
@@ -169,10 +169,10 @@ func (w *waiting) next(e watched, began, now time.Time, passing, isHeld bool) (d
 	return d, isLast
 }
 
-func (w *waiting) sleep(d time.Duration) { new(events.Watcher).Wait(d, events.Look{}) }
+func (w *waiting) sleep(d time.Duration) { new(events.Watcher).Wait(d, events.Check{}) }
 
-func (w *waiting) wait(d time.Duration, look events.Look) events.Event {
-	event := w.watcher.Wait(d, look)
+func (w *waiting) wait(d time.Duration, check events.Check) events.Event {
+	event := w.watcher.Wait(d, check)
 	if (event == events.Changed || event == events.Ended) && loseEvent != nil {
 		if late := loseEvent(); late > 0 {
 			w.sleep(min(d, late))
@@ -195,7 +195,7 @@ func (w *waiting) watch(blockers []record) (e watched) {
 			e = watched{}
 		}
 	}()
-	e = watched{longest: fullLook, look: events.Look{Every: slowLook, Directory: w.state.handle()}}
+	e = watched{longest: fullLook, check: events.Check{Every: checkEvery, Directory: w.state.handle()}}
 	// The younger waiters listen, too: if those before them are stopped, they are among the eldest without knowing it.
 	w.watcher.Bell(w.line.bell)
 	// Those before us may wait for what we have, which we give up when we get the token.
@@ -205,7 +205,7 @@ func (w *waiting) watch(blockers []record) (e watched) {
 	}
 	if w.isDistant(blockers) {
 		w.line.beat()
-		e.longest = slowLook
+		e.longest = checkEvery
 	}
 	return e
 }
@@ -232,7 +232,7 @@ func (w *waiting) watchPredecessor(e *watched) bool {
 		}
 		if w.Fate(o) == alive { // if it died before it was watched, no event tells
 			w.watcher.NoDirectory()
-			e.look.Names, e.look.Running = []string{predecessor}, o.pid
+			e.check.Names, e.check.Running = []string{predecessor}, o.pid
 			return true
 		}
 	}
@@ -249,7 +249,7 @@ func (w *waiting) watchHolders(blockers []record, e *watched) {
 	var pids []int
 	mayClose := false
 	for i, r := range blockers {
-		e.look.Names = append(e.look.Names, r.name)
+		e.check.Names = append(e.check.Names, r.name)
 		if i < mostWatched && here().reach(r.owner.machine) == alive {
 			pids = append(pids, r.owner.pid)
 			mayClose = mayClose || r.owner.mark != openfile.None

@@ -2,7 +2,7 @@
 //
 // It starts no goroutine and no thread, installs no signal handler and uses no timer of the Go runtime: a wait is a
 // blocked system call. Where a system has no such events, or the process has no descriptors left, the methods of Watcher
-// return an error, and Wait still looks at intervals.
+// return an error, and Wait still checks at intervals.
 //
 //	system       directory                  process            file closed    bell
 //	Linux        inotify(7)                 pidfd_open(2)      inotify(7)     poll(2)
@@ -15,7 +15,7 @@
 //	directory(d), noDirectory()   Directory makes Wait end when a directory changes
 //	add(pid), remove(process)     of the processes to be watched; add answers errGone for one that does not exist
 //	closeOf(fd), bell(fd)         CloseOf and Bell
-//	wait(d, look, processes)      Wait
+//	wait(d, check, processes)     Wait
 //	close()
 package events
 
@@ -37,7 +37,7 @@ const (
 	Changed
 	// Ended: a process has ended. It is not watched any more.
 	Ended
-	// Seen: a look found something that is not as expected.
+	// Seen: a check found something that is not as expected.
 	Seen
 )
 
@@ -47,8 +47,8 @@ type Directory struct {
 	Name string
 }
 
-// A Look is what Wait checks at intervals, for changes that cause no event.
-type Look struct {
+// A Check is what Wait checks at intervals, for changes that cause no event.
+type Check struct {
 	// Every is the longest time between two checks; 0: never check.
 	Every time.Duration
 	// Names should exist in Directory. Each check opens that again, which makes a network filesystem ask its server.
@@ -62,11 +62,11 @@ type Look struct {
 const MaxNames = 8
 
 // interval returns Every, shortened at random, so that waiters that start together do not check at the same moment.
-func (l Look) interval() time.Duration {
-	if l.Every <= 0 {
+func (c Check) interval() time.Duration {
+	if c.Every <= 0 {
 		return 0
 	}
-	return l.Every*3/4 + rand.N(l.Every/4+1)
+	return c.Every*3/4 + rand.N(c.Every/4+1)
 }
 
 // A Watcher is the set of things to wait for. It is not for concurrent use. Close it when done.
@@ -132,12 +132,12 @@ func (w *Watcher) Close() {
 	w.close()
 }
 
-// Wait waits until an event happens, a check of look fails, or the time is over.
-func (w *Watcher) Wait(d time.Duration, look Look) Event {
+// Wait waits until an event happens, a check fails, or the time is over.
+func (w *Watcher) Wait(d time.Duration, check Check) Event {
 	if d <= 0 {
 		return Timeout
 	}
-	event, ended := w.wait(d, look, w.processes)
+	event, ended := w.wait(d, check, w.processes)
 	w.processes = slices.DeleteFunc(w.processes, func(p process) bool {
 		gone := slices.Contains(ended, p.pid)
 		if gone {

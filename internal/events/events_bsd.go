@@ -83,8 +83,8 @@ func (w *watches) close() {
 	*w = watches{}
 }
 
-func (w *watches) wait(d time.Duration, look Look, _ []process) (Event, []int) {
-	return waitAndLook(d, look, w.waitOnce)
+func (w *watches) wait(d time.Duration, check Check, _ []process) (Event, []int) {
+	return waitAndCheck(d, check, w.waitOnce)
 }
 
 func (w *watches) waitOnce(d time.Duration) (event Event, ended []int) {

@@ -86,7 +86,7 @@ func (w *watches) close() {
 	*w = watches{}
 }
 
-func (w *watches) wait(d time.Duration, look Look, processes []process) (event Event, ended []int) {
+func (w *watches) wait(d time.Duration, check Check, processes []process) (event Event, ended []int) {
 	if w.pending {
 		w.pending = false
 		return Changed, nil
@@ -100,7 +100,7 @@ func (w *watches) wait(d time.Duration, look Look, processes []process) (event E
 			q.add(fd)
 		}
 	}
-	q.prepare(d, look)
+	q.prepare(d, check)
 	q.wait()
 	if q.seen {
 		return Seen, nil

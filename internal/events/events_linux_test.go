@@ -33,21 +33,21 @@ func TestFileCloses(t *testing.T) {
 			t.Fatal(err)
 		}
 		unix.Close(other)
-		expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
+		expect(t, &w, 20*time.Millisecond, Check{}, Timeout)
 		time.AfterFunc(20*time.Millisecond, func() { unix.Close(copied) })
-		expect(t, &w, long, Look{}, Changed)
+		expect(t, &w, long, Check{}, Changed)
 	}
 }
 
-// TestProcessStops looks for a process that does not run.
+// TestProcessStops stops the process that should run.
 func TestProcessStops(t *testing.T) {
 	pid, end := startSleeper(t)
 	defer end()
-	look := Look{Every: 20 * time.Millisecond, Running: pid}
+	check := Check{Every: 20 * time.Millisecond, Running: pid}
 	var w Watcher
-	expect(t, &w, 100*time.Millisecond, look, Timeout)
+	expect(t, &w, 100*time.Millisecond, check, Timeout)
 	time.AfterFunc(100*time.Millisecond, func() { unix.Kill(pid, unix.SIGSTOP) })
-	expect(t, &w, long, look, Seen)
+	expect(t, &w, long, check, Seen)
 	unix.Kill(pid, unix.SIGCONT)
 }
 
@@ -60,10 +60,10 @@ func TestBell(t *testing.T) {
 	must(err)
 	defer unix.Close(bell)
 	w.Bell(bell)
-	expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
+	expect(t, &w, 20*time.Millisecond, Check{}, Timeout)
 	unix.Write(bell, []byte("12"))
-	expect(t, &w, long, Look{}, Changed)
-	expect(t, &w, 20*time.Millisecond, Look{}, Timeout) // reported once
+	expect(t, &w, long, Check{}, Changed)
+	expect(t, &w, 20*time.Millisecond, Check{}, Timeout) // reported once
 }
 
 // waitQuietly is the process that TestFewWakeUps observes.
@@ -78,12 +78,12 @@ func waitQuietly() {
 	_, err = w.Processes([]int{os.Getppid()})
 	must(err)
 	fmt.Println("ready")
-	w.Wait(time.Hour, Look{Every: every, Directory: d, Names: []string{"a"}, Running: os.Getppid()})
+	w.Wait(time.Hour, Check{Every: every, Directory: d, Names: []string{"a"}, Running: os.Getppid()})
 }
 
-const every = 50 * time.Millisecond // between the looks of the child of TestFewWakeUps
+const every = 50 * time.Millisecond // between the checks of the child of TestFewWakeUps
 
-// TestFewWakeUps asserts that a look costs one wake-up and does not wake the monitor thread of the Go runtime.
+// TestFewWakeUps asserts that a check costs one wake-up and does not wake the monitor thread of the Go runtime.
 func TestFewWakeUps(t *testing.T) {
 	dir := t.TempDir()
 	must(os.WriteFile(filepath.Join(dir, "a"), nil, 0o666))
@@ -95,19 +95,19 @@ func TestFewWakeUps(t *testing.T) {
 	out.Read(make([]byte, 10))
 	defer c.Wait()
 	defer c.Process.Kill()
-	const looks = 10
-	// The monitor thread goes to sleep some time after the wait begins, and on a busy machine looks come late: until then,
+	const checks = 10
+	// The monitor thread goes to sleep some time after the wait begins, and on a busy machine checks come late: until then,
 	// measure again.
 	last := 0
 	for range 60 {
 		before := switches(c.Process.Pid)
-		time.Sleep(looks * every)
+		time.Sleep(checks * every)
 		last = switches(c.Process.Pid) - before
-		if last >= looks/2 && last <= 2*looks {
+		if last >= checks/2 && last <= 2*checks {
 			return
 		}
 	}
-	t.Errorf("%d wake-ups in the time of %d looks", last, looks)
+	t.Errorf("%d wake-ups in the time of %d checks", last, checks)
 }
 
 // switches returns how often the threads of a process have waited.
@@ -138,7 +138,7 @@ func TestLimits(t *testing.T) {
 	if added, err := w.Processes([]int{pid}); added || err != unix.EMFILE {
 		t.Error(added, err)
 	}
-	expect(t, &w, 50*time.Millisecond, Look{Every: 10 * time.Millisecond}, Timeout)
+	expect(t, &w, 50*time.Millisecond, Check{Every: 10 * time.Millisecond}, Timeout)
 }
 
 // With a limit of descriptors below the number of those that are watched poll(2) is an error. A Wait takes its time then.
@@ -157,7 +157,7 @@ func TestLimitLoweredWhileWaiting(t *testing.T) {
 	}
 	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
 	start := time.Now()
-	if event := w.Wait(50*time.Millisecond, Look{}); event != Timeout || time.Since(start) < 50*time.Millisecond {
+	if event := w.Wait(50*time.Millisecond, Check{}); event != Timeout || time.Since(start) < 50*time.Millisecond {
 		t.Errorf("event %d after %v", event, time.Since(start))
 	}
 }

@@ -32,8 +32,8 @@ func (*watches) bell(int) {}
 
 func (*watches) close() {}
 
-func (*watches) wait(d time.Duration, look Look, _ []process) (Event, []int) {
-	return waitAndLook(d, look, func(d time.Duration) (Event, []int) {
+func (*watches) wait(d time.Duration, check Check, _ []process) (Event, []int) {
+	return waitAndCheck(d, check, func(d time.Duration) (Event, []int) {
 		sys.Sleep(d)
 		return Timeout, nil
 	})

@@ -65,10 +65,10 @@ func TestMain(m *testing.M) {
 }
 
 // expect asserts that Wait returns want, and that it returns before the time is over unless want is Timeout.
-func expect(t *testing.T, w *Watcher, d time.Duration, look Look, want Event) {
+func expect(t *testing.T, w *Watcher, d time.Duration, check Check, want Event) {
 	t.Helper()
 	started := time.Now()
-	got := w.Wait(d, look)
+	got := w.Wait(d, check)
 	took := time.Since(started)
 	if got != want || (took >= d) != (want == Timeout) {
 		t.Fatalf("%v after %v, not %v", got, took, want)
@@ -99,20 +99,20 @@ func TestDirectoryChanges(t *testing.T) {
 			if added, err := w.Directory(dir); added || err != nil {
 				t.Fatal(added, err)
 			}
-			expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
+			expect(t, &w, 20*time.Millisecond, Check{}, Timeout)
 			must(c.change(name)) // before the wait: no change may be lost
-			expect(t, &w, long, Look{}, Changed)
+			expect(t, &w, long, Check{}, Changed)
 			time.AfterFunc(20*time.Millisecond, func() {
 				os.Mkdir(dir.Name, 0o777)
 				os.WriteFile(name, nil, 0o666)
 				c.change(name)
 			})
 			if c.name != "directory gone" { // then it is not watched any more
-				expect(t, &w, long, Look{}, Changed)
+				expect(t, &w, long, Check{}, Changed)
 			}
 			w.NoDirectory()
 			removeDir(dir.Name)
-			expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
+			expect(t, &w, 20*time.Millisecond, Check{}, Timeout)
 		})
 	}
 }
@@ -129,17 +129,17 @@ func TestProcessEnds(t *testing.T) {
 	if added, err := w.Processes([]int{second, first}); added || err != nil {
 		t.Fatal(added, err)
 	}
-	expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
+	expect(t, &w, 20*time.Millisecond, Check{}, Timeout)
 	end()
-	expect(t, &w, long, Look{}, Ended)
-	expect(t, &w, 20*time.Millisecond, Look{}, Timeout) // reported once
+	expect(t, &w, long, Check{}, Ended)
+	expect(t, &w, 20*time.Millisecond, Check{}, Timeout) // reported once
 	if added, err := w.Processes([]int{third}); !added || err != nil {
 		t.Fatal(added, err)
 	}
 	endSecond() // not watched any more
-	expect(t, &w, 100*time.Millisecond, Look{}, Timeout)
+	expect(t, &w, 100*time.Millisecond, Check{}, Timeout)
 	time.AfterFunc(20*time.Millisecond, endThird)
-	expect(t, &w, long, Look{}, Ended)
+	expect(t, &w, long, Check{}, Ended)
 }
 
 func TestProcessThatIsGone(t *testing.T) {
@@ -152,9 +152,9 @@ func TestProcessThatIsGone(t *testing.T) {
 		t.Fatal(added, err)
 	}
 	if runtime.GOOS == "windows" { // c still has a handle on it
-		expect(t, &w, long, Look{}, Ended)
+		expect(t, &w, long, Check{}, Ended)
 	}
-	expect(t, &w, 20*time.Millisecond, Look{}, Timeout)
+	expect(t, &w, 20*time.Millisecond, Check{}, Timeout)
 }
 
 func TestLook(t *testing.T) {
@@ -170,11 +170,11 @@ func TestLook(t *testing.T) {
 			for _, name := range []string{"a", "b"} {
 				must(os.WriteFile(filepath.Join(dir.Name, name), nil, 0o666))
 			}
-			look := Look{Every: 40 * time.Millisecond, Directory: dir, Names: []string{"a", "b"}}
+			check := Check{Every: 40 * time.Millisecond, Directory: dir, Names: []string{"a", "b"}}
 			var w Watcher
-			expect(t, &w, 200*time.Millisecond, look, Timeout)
+			expect(t, &w, 200*time.Millisecond, check, Timeout)
 			time.AfterFunc(100*time.Millisecond, func() { must(c.change(dir.Name)) })
-			expect(t, &w, long, look, Seen)
+			expect(t, &w, long, check, Seen)
 		})
 	}
 }
@@ -183,7 +183,7 @@ func TestTimeout(t *testing.T) {
 	var w Watcher
 	for _, d := range []time.Duration{-1, 0, 1, time.Millisecond, 1100 * time.Millisecond} {
 		started := time.Now()
-		if e := w.Wait(d, Look{}); e != Timeout || time.Since(started) < d {
+		if e := w.Wait(d, Check{}); e != Timeout || time.Since(started) < d {
 			t.Fatal(d, e, time.Since(started))
 		}
 	}

@@ -61,8 +61,8 @@ func (*watches) bell(int) {}
 
 func (w *watches) close() { w.noDirectory() }
 
-func (w *watches) wait(d time.Duration, look Look, processes []process) (Event, []int) {
-	return waitAndLook(d, look, func(d time.Duration) (Event, []int) { return w.waitOnce(d, processes) })
+func (w *watches) wait(d time.Duration, check Check, processes []process) (Event, []int) {
+	return waitAndCheck(d, check, func(d time.Duration) (Event, []int) { return w.waitOnce(d, processes) })
 }
 
 func (w *watches) waitOnce(d time.Duration, processes []process) (event Event, ended []int) {

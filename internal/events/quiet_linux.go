@@ -11,7 +11,7 @@ import (
 )
 
 // While a system call blocks, the monitor thread of the Go runtime sleeps. But after each system call that blocks for more
-// than a moment it wakes about sixty times. So for the runtime, a wait with looks at intervals is a single system call:
+// than a moment it wakes about sixty times. So for the runtime, a wait with checks at intervals is a single system call:
 // between entersyscall and exitsyscall there are only raw system calls, and no Go code that needs the runtime.
 
 // A quietWait is a wait of several system calls. All its memory is allocated before the first of them.
@@ -19,8 +19,8 @@ type quietWait struct {
 	fds   [maxProcesses + 2]unix.PollFd
 	count uintptr
 
-	every, last unix.Timespec // the time between two looks, and after the last look
-	looks       int           // how many looks are left
+	every, last unix.Timespec // the time between two checks, and after the last check
+	checks      int           // how many checks are left
 	left        unix.Timespec
 
 	dir     uintptr
@@ -38,22 +38,22 @@ func (q *quietWait) add(fd int) {
 	q.count++
 }
 
-// prepare sets how long to wait and what to look at.
-func (q *quietWait) prepare(d time.Duration, look Look) {
+// prepare sets how long to wait and what to check.
+func (q *quietWait) prepare(d time.Duration, check Check) {
 	q.last = unix.NsecToTimespec(int64(d))
-	every := look.interval()
+	every := check.interval()
 	if every == 0 {
 		return
 	}
 	q.every = unix.NsecToTimespec(int64(every))
-	q.looks = int(d / every)
+	q.checks = int(d / every)
 	q.last = unix.NsecToTimespec(int64(d % every))
-	q.dir = uintptr(look.Directory.FD)
-	for i, name := range look.Names[:min(MaxNames, len(look.Names))] {
+	q.dir = uintptr(check.Directory.FD)
+	for i, name := range check.Names[:min(MaxNames, len(check.Names))] {
 		q.names[i], _ = unix.BytePtrFromString(name)
 	}
-	if look.Running != 0 {
-		q.running, _ = unix.BytePtrFromString("/proc/" + strconv.Itoa(look.Running) + "/stat")
+	if check.Running != 0 {
+		q.running, _ = unix.BytePtrFromString("/proc/" + strconv.Itoa(check.Running) + "/stat")
 	}
 }
 
@@ -68,13 +68,13 @@ func (q *quietWait) waitInSystemCall() {
 	entersyscall()
 	for {
 		q.left = q.every
-		if q.looks == 0 {
+		if q.checks == 0 {
 			q.left = q.last
 		}
-		if q.poll() || q.looks == 0 {
+		if q.poll() || q.checks == 0 {
 			break
 		}
-		q.looks--
+		q.checks--
 		if q.namesMissing() || q.isStopped() {
 			q.seen = true
 			break
