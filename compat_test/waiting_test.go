@@ -195,18 +195,29 @@ var closing = []string{"sh", "-c", "exec 9>f; flock 9; read line; exec 9>&-; flo
 // TestOldestWaiterStopped asserts that waiters that are stopped do not keep the others from the lock: the first one that
 // runs gets it at once.
 func TestOldestWaiterStopped(t *testing.T) {
-	for _, stopped := range []int{1, 3, 12, 20} {
+	for _, c := range []struct {
+		stopped int
+		late    bool // they are stopped when it has come
+	}{{1, false}, {3, false}, {3, true}, {12, true}, {20, false}} {
 		for name, holder := range map[string][]string{"ends": nil, "closes": closing} {
-			t.Run(fmt.Sprint(stopped, ", holder ", name), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%d, late %v, holder %s", c.stopped, c.late, name), func(t *testing.T) {
 				t.Parallel()
 				took := atOnce(t, "the first waiter that runs got the lock", func() time.Duration {
 					q := newWaitQueue(t, t.TempDir(), holder...)
-					oldest := q.addWaiters(stopped, oursPath, "f", "true")
-					for _, c := range oldest {
-						unix.Kill(-c.Process.Pid, unix.SIGSTOP)
+					oldest := q.addWaiters(c.stopped, oursPath, "f", "true")
+					stop := func() {
+						for _, c := range oldest {
+							unix.Kill(-c.Process.Pid, unix.SIGSTOP)
+						}
+					}
+					if !c.late {
+						stop()
 					}
 					first := q.addWaiters(1, oursPath, "f", "true")
 					others := q.addWaiters(3, oursPath, "f", "true")
+					if c.late {
+						stop()
+					}
 					q.in.Close()
 					took := q.finish(first...)
 					q.finish(append(others, q.holder)...)

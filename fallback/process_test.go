@@ -33,6 +33,7 @@ var roles = map[string]func(dir string, n int){
 		tortured(dir, n)
 	},
 	"contend":         contend,
+	"wait":            func(dir string, _ int) { must(newLock(dir).Lock(context.Background())) },
 	"nobody":          nobody,
 	"lock for parent": lockForParent,
 }
@@ -341,4 +342,49 @@ func torture(t *testing.T, role string) {
 		n += k
 	}
 	t.Logf("%d killed in %v", n, long)
+}
+
+// TestBehindStopped asserts that Lock finds out that the waiters before it are stopped, also with a context that can be
+// cancelled, for which it wakes up often.
+func TestBehindStopped(t *testing.T) {
+	dir := lockFile(t)
+	l := newLock(dir)
+	must(l.TryLock())
+	await := func(waiters int) {
+		for n := 0; n < waiters; time.Sleep(time.Millisecond) {
+			n = 0
+			for _, name := range list(t, dir) {
+				if strings.HasPrefix(name, wait+",") {
+					n++
+				}
+			}
+		}
+	}
+	var before []*exec.Cmd
+	for n := range eldest {
+		before = append(before, child(t, "wait", dir, 0))
+		await(n + 1)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	began := time.Now()
+	ended := make(chan error)
+	last := newLock(dir)
+	go func() { ended <- last.Lock(ctx) }()
+	await(eldest + 1)
+	for _, c := range before {
+		must(c.Process.Signal(unix.SIGSTOP))
+	}
+	must(l.Unlock())
+	err := <-ended
+	if took := time.Since(began); err != nil || took > 10*time.Second {
+		t.Errorf("after %v: %v", took, err)
+	}
+	if err == nil {
+		must(last.Unlock())
+	}
+	for _, c := range before {
+		must(c.Process.Signal(unix.SIGCONT))
+		must(c.Wait())
+	}
 }

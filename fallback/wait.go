@@ -58,7 +58,8 @@ type waiting struct {
 	ctx     context.Context
 	watcher *events.Watcher
 	started time.Time
-	told    bool // Lock.Waiting was called
+	told    bool      // Lock.Waiting was called
+	checked time.Time // when the last wait with a check ended
 
 	busyPauses int
 	retries    int           // attempts without a pause because there was something new to watch
@@ -172,7 +173,14 @@ func (w *waiting) next(e watched, began, now time.Time, passing, isHeld bool) (d
 func (w *waiting) sleep(d time.Duration) { new(events.Watcher).Wait(d, events.Check{}) }
 
 func (w *waiting) wait(d time.Duration, check events.Check) events.Event {
+	isDue := w.Now().Add(d).Sub(w.checked) >= checkEvery
+	if !isDue {
+		check = events.Check{}
+	}
 	event := w.watcher.Wait(d, check)
+	if isDue {
+		w.checked = w.Now()
+	}
 	if (event == events.Changed || event == events.Ended) && loseEvent != nil {
 		if late := loseEvent(); late > 0 {
 			w.sleep(min(d, late))

@@ -49,7 +49,7 @@ type Directory struct {
 
 // A Check is what Wait checks at intervals, for changes that cause no event.
 type Check struct {
-	// Every is the longest time between two checks; 0: never check.
+	// Every is the longest time between two checks, of which one is at the end of a Wait; 0: never check.
 	Every time.Duration
 	// Names should exist in Directory. Each check opens that again, which makes a network filesystem ask its server.
 	Directory Directory

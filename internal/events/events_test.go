@@ -157,7 +157,7 @@ func TestProcessThatIsGone(t *testing.T) {
 	expect(t, &w, 20*time.Millisecond, Check{}, Timeout)
 }
 
-func TestLook(t *testing.T) {
+func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(dir string) error
@@ -175,6 +175,9 @@ func TestLook(t *testing.T) {
 			expect(t, &w, 200*time.Millisecond, check, Timeout)
 			time.AfterFunc(100*time.Millisecond, func() { must(c.change(dir.Name)) })
 			expect(t, &w, long, check, Seen)
+			if e := w.Wait(10*time.Millisecond, check); e != Seen {
+				t.Error("a shorter wait does not check:", e)
+			}
 		})
 	}
 }

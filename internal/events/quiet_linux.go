@@ -71,14 +71,17 @@ func (q *quietWait) waitInSystemCall() {
 		if q.checks == 0 {
 			q.left = q.last
 		}
-		if q.poll() || q.checks == 0 {
+		if q.poll() {
 			break
 		}
-		q.checks--
 		if q.namesMissing() || q.isStopped() {
 			q.seen = true
 			break
 		}
+		if q.checks == 0 {
+			break
+		}
+		q.checks--
 	}
 	exitsyscall()
 }
