@@ -201,3 +201,48 @@ func TestForeignFile(t *testing.T) {
 	d.must(os.Chmod(filepath.Join(d.path, "w"), 0o666))
 	d.expect("without kcmp(2) that cannot be known\nin\n0", otherID, program, "without-kcmp", "/bin/sh", "-c", writing)
 }
+
+// TestReaderBesidePermitOfAnother has a reader move its descriptor beside a permit that is over, whose file had another mark:
+// that of a user who does not own it. No exclusive lock comes in.
+func TestReaderBesidePermitOfAnother(t *testing.T) {
+	needDirectoryLock(t)
+	d := makeStickyDir(t)
+	t.Setenv("FLOCK_BACKEND", "directory")
+	d.expect("0", 0, "sh", "-c", `umask 0; : >f; "$0" f true`, oursPath)
+	for range 10 {
+		for range 3 {
+			d.expect("0", otherID, oursPath, "-F", "--permits", "20", "f", "true")
+		}
+		reader := exec.Command(oursPath, "-s", "-F", "f", "sh", "-c", "exec 8>&3 3>&-; echo in; read line")
+		reader.Dir = d.path
+		in, err := reader.StdinPipe()
+		d.must(err)
+		out, err := reader.StdoutPipe()
+		d.must(err)
+		d.must(reader.Start())
+		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+			t.Error(err)
+		}
+		d.expect("1", 0, oursPath, "-n", "f", "true")
+		in.Close()
+		reader.Wait()
+	}
+}
+
+// TestUnlockBesideConcealed has a user unlock beside a reader that he may not inspect.
+func TestUnlockBesideConcealed(t *testing.T) {
+	needDirectoryLock(t)
+	d := makeStickyDir(t)
+	t.Setenv("FLOCK_BACKEND", "directory")
+	t.Setenv("PATH", filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
+	d.expect("0", 0, "sh", "-c", fmt.Sprintf("umask 0; : >f; chown %d f; flock f true", otherID))
+	f, err := os.Open(filepath.Join(d.path, "f"))
+	d.must(err)
+	defer f.Close()
+	reader := exec.Command(oursPath, "-s", "3")
+	reader.ExtraFiles = []*os.File{f}
+	d.must(reader.Run())
+	d.expect("0\n0", otherID, "sh", "-c", "exec 9>>f; flock -s 9; exec 8>&9 9>&-; flock -u 8; echo $?")
+	d.expect("0\n0", otherID, "sh", "-c", `exec 9>>f; flock -s 9
+		(while kill -0 $$ 2>&-; do sleep .02; done; flock -u 9; echo $?) & exit`)
+}

@@ -74,6 +74,9 @@ func TestEveryInterleaving(t *testing.T) {
 		{true, "a shared lock's flock is killed, and a permit's", rules{permits: 1}, "&(S(orphan)) P(orphan s p)"},
 		// One open file is left, and whose of two records of different kinds it is, nothing tells.
 		{true, "a reader's child, and a permit that is over", rules{permits: 2}, "open3 S3 &(work)|P(orphan)|X(work)"},
+		{false, "a shared lock under the number of a permit", rules{permits: 1}, "open5 P5 move5-7 open5 S5 close5 move7-5 work|P(work)"},
+		{true, "a shared lock under the number of a child's permit", rules{permits: 1},
+			"open5 &(P5 work) move5-7 open5 S5 close5 move7-5 work|P(work)"},
 		{true, "a permit's child, which has closed a shared lock of its own", rules{permits: 1},
 			"open9 P9 &(open3 S3 close3 work)|P(work)"},
 		{true, "a permit's child, and a reader that is over", rules{permits: 1}, "open9 P9 move9-3 &(work)|open3 S3|P(work)"},
@@ -83,8 +86,9 @@ func TestEveryInterleaving(t *testing.T) {
 		{true, "upgrade by number, one killed", rules{crashes: 1}, "open9 S9 X9 work u9|S(work)"},
 		{true, "downgrade by number", rules{}, "open9 X9 S9 work u9|X(work)"},
 		// Where the file is somebody else's, and the mark O_NONBLOCK.
-		{true, "somebody else's file: a child locks once more", rules{foreign: true}, "open9 X9 &(X9 work) work|X(work)"},
-		{true, "somebody else's file: a command", rules{foreign: true, crashes: 1}, "X(&(work) work)|X(work)"},
+		{true, "somebody else's file: a child locks once more", rules{}, "user open9 X9 &(X9 work) work|user X(work)"},
+		{true, "somebody else's file: a command", rules{crashes: 1}, "user X(&(work) work)|user X(work)"},
+		{true, "a reader, and a permit of somebody else that is over", rules{permits: 1}, "FS(move3-8 work)|user FP()|X(work)"},
 		// Where nothing tells that two descriptors are one open file.
 		{false, "no kcmp: two shells", rules{noKcmp: true}, "open9 X9 work u9|open9 X9 work u9"},
 		{true, "no kcmp: a child locks", rules{noKcmp: true}, "open9 &(X9 work) work|X(work)"},

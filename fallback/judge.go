@@ -18,7 +18,8 @@ import (
 // those that are left are of several kinds, the kinds take open files one after the other, from all processes, in the order
 // of what it would cost to take one for nobody's: the token, then permits, of which one too few would let one more in, then
 // shared locks. Then it may be that a shared lock goes empty-handed because a permit that is over took its open file. So none
-// of these records is removed as long as one of them has taken an open file.
+// of these records is removed as long as one of them has taken an open file. In the same order, a record for which no open
+// file is left may have that of another record, where a shell moves descriptors back and forth: see mayBeAt.
 
 // A verdict is what is known of a record.
 type verdict uint8
@@ -217,9 +218,17 @@ func (c *call) search(js []judged) {
 			c.searchEverywhere(mark, with, taken)
 		}
 	}
+	for _, j := range left {
+		i := slices.IndexFunc(there, func(r record) bool { return j.verdict == gone && j.mayBeAt(r) })
+		if i >= 0 {
+			p := there[i].owner.descriptor()
+			j.verdict, j.moved, j.isGuess = held, &p, true
+		}
+	}
 	// Of a process that has ended meanwhile, nothing tells which open file it had.
 	isOutdated := slices.ContainsFunc(there, func(r record) bool {
-		return c.At(c.searchFor(r.owner), r.owner.descriptor()) != openfile.Found
+		state := c.At(c.searchFor(r.owner), r.owner.descriptor())
+		return state != openfile.Found && state != openfile.Hidden
 	})
 	isTaken := slices.ContainsFunc(left, func(j *judged) bool { return j.moved != nil })
 	for _, j := range left {
@@ -228,6 +237,13 @@ func (c *call) search(js []judged) {
 			j.verdict = held
 		}
 	}
+}
+
+// mayBeAt reports whether the open file where the record r says that its own is may be that of j, a record that would cost
+// more to take for nobody's. A shell leaves both when it has moved a descriptor, has locked another open file under its
+// number, and has moved it back; then j may be of a child of the shell. But what flock has opened itself is not a child's.
+func (j *judged) mayBeAt(r record) bool {
+	return r.rank() > j.rank() && r.owner.mark == j.owner.mark && (r.owner.pid == j.owner.pid || !r.owner.opened)
 }
 
 // searchOwn judges the records that are left by the open files of their own processes, and returns which are taken then.
@@ -282,7 +298,7 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []desc
 	}
 	certain := false
 	if o := left[0].owner; len(left) == 1 && o.opened && c.Age(o) < sure {
-		_, certain = c.scanNew(o.pid, true, look)
+		_, certain = c.scanNew(o.pid-1, true, look)
 	}
 	if !certain {
 		_, certain = c.scan(look)

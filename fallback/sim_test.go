@@ -43,7 +43,6 @@ type rules struct {
 	torn    bool      // whether a listing may show some names as they were and others as they are
 	noKcmp  bool      // whether nothing tells that two descriptors are one open file
 	noLast  bool      // whether nothing tells which process id was given out last
-	foreign bool      // whether the file is somebody else's, and O_NONBLOCK the mark
 	until   time.Time // when to end, whatever there still is; zero: never
 	wrap    func(*simFlock) contender
 	script  func(*actor) // instead of the protocol
@@ -83,6 +82,7 @@ type actor struct {
 	about   string // the operation it is about to do
 	done    bool   // it has ended
 	failed  bool   // without success
+	foreign bool   // its user does not own the file, so that O_NONBLOCK is its mark
 	waits   *actor // for this child to end
 	pausing bool
 	listed  bool   // its last listing made sense
@@ -126,11 +126,13 @@ func newWorld(r rules, scripts []string, path []byte, telling bool) *world {
 // start makes a process with the open files of its parent, and an actor that runs in it.
 func (w *world) start(parent *actor, run func(*actor)) *actor {
 	p := &simProcess{pid: len(w.processes) + 1, table: map[int]*simFile{}, alive: true}
+	isForeign := false
 	if parent != nil {
+		isForeign = parent.foreign
 		p.parent, p.table = parent.pid, maps.Clone(parent.table)
 	}
 	w.processes = append(w.processes, p)
-	a := &actor{simProcess: p, world: w, now: time.Unix(1, 0)}
+	a := &actor{simProcess: p, world: w, now: time.Unix(1, 0), foreign: isForeign}
 	w.actors = append(w.actors, a)
 	a.next, a.stop = iter.Pull(func(yield func(string) bool) {
 		defer func() {

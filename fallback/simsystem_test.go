@@ -135,7 +135,7 @@ func (s *simFlock) setFlags(f simFlags) {
 func (s *simFlock) Set() openfile.Mark {
 	f := s.flags()
 	m := openfile.NoAtime
-	if s.world.rules.foreign {
+	if s.foreign {
 		m = openfile.NonBlock
 		if f.nonBlock {
 			return openfile.None
@@ -293,6 +293,8 @@ func (s *simFlock) MayDescend(pid int) bool {
 //	u9           flock -u 9
 //	X S P u      locks for the process itself, as a program in Go does; x s p with -n
 //	X(...)       flock FILE, with the script as the command; also S and P
+//	FX(...)      flock -F FILE, with the script as the command; also S and P
+//	user         becomes a user who does not own the file
 //	work         does something
 //	orphan       kills the flock that has started it
 //	&(...)       starts the script in the background
@@ -370,6 +372,8 @@ func (a *actor) play(script []simWord) bool {
 			a.changed()
 		case w.verb == "work":
 			a.step("works")
+		case w.verb == "user":
+			a.foreign = true
 		case w.verb == "orphan":
 			a.step("kills its flock")
 			for _, flock := range a.world.actors {
@@ -383,7 +387,7 @@ func (a *actor) play(script []simWord) bool {
 			a.world.start(a, func(child *actor) { child.failed = !child.play(w.inner) })
 			a.changed()
 		case w.isCommand:
-			if !a.wait(a.spawn(func(f *actor) bool { return f.runCommand(modeOfVerb(w.verb), w.inner) })) {
+			if !a.wait(a.spawn(func(f *actor) bool { return f.runCommand(modeOfVerb(w.verb), w.verb[0] != 'F', w.inner) })) {
 				return false
 			}
 		case w.verb == "u" && w.number > 0:
@@ -406,7 +410,9 @@ func (a *actor) play(script []simWord) bool {
 	return true
 }
 
-func modeOfVerb(verb string) Mode { return Mode(strings.Index("XSP", strings.ToUpper(verb)) + 1) }
+func modeOfVerb(verb string) Mode {
+	return Mode(strings.Index("XSP", strings.ToUpper(strings.TrimPrefix(verb, "F"))) + 1)
+}
 
 // spawn starts a flock.
 func (a *actor) spawn(run func(*actor) bool) *actor {
@@ -508,7 +514,7 @@ func (a *actor) unlock(fd int) {
 }
 
 // runCommand is flock with a file and a command.
-func (a *actor) runCommand(mode Mode, command []simWord) bool {
+func (a *actor) runCommand(mode Mode, forks bool, command []simWord) bool {
 	a.step("opens the file")
 	a.world.files++
 	const fd = 3
@@ -517,6 +523,9 @@ func (a *actor) runCommand(mode Mode, command []simWord) bool {
 	l, s := a.lockOf(fd, true)
 	if !a.acquire(l, s, mode, false) {
 		return false
+	}
+	if !forks {
+		return a.play(command)
 	}
 	a.phase++
 	a.step("starts the command")

@@ -293,6 +293,36 @@ kill $(cat pid)
 flock -w 9 f echo free
 #> free
 
+### owner-a-shared-lock-under-the-number-of-a-permit
+# needs: linux
+exec 5>>f; flock --permits 1 5
+{ flock -s 5; } 5>>f
+for n in 1 2; do flock -n --permits 1 f true; echo $?; done
+#> 1
+#> 1
+exec 5>&-
+flock -w 9 f echo free
+#> free
+
+# The process that took the permit has ended.
+exec 5>>f; (flock --permits 1 5)
+{ flock -s 5; } 5>>f
+for n in 1 2; do flock -n --permits 1 f true; echo $?; done
+#> 1
+#> 1
+exec 5>&-
+flock -w 9 f echo free
+#> free
+
+# The number of the permit goes to the shared lock, and is closed.
+exec 9>>f 8>>f; flock --permits 1 9; flock -s 8
+exec 7>&9 9>&8 8>&-
+flock -n --permits 2 f true
+exec 9>&-
+for n in 1 2; do flock -n --permits 1 f true; echo $?; done
+#> 1
+#> 1
+
 ### owner-an-unlock-does-not-free-the-permit-of-another
 # needs: linux
 
