@@ -106,10 +106,11 @@ func (l *place) putCooldown(ctx context.Context, condition ...clientv3.Cmp) erro
 			err = errCooling
 		}
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		l.cooling = lease
+	case l.cooling == nil:
 		l.revokeSoon(lease) // if the wait was ended, the key may be there
-		return err
-	}
-	l.cooling = lease
-	return nil
+	} // else the cooldown that goes on may have it already
+	return err
 }
