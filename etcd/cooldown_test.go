@@ -17,31 +17,58 @@ import (
 	"example.org/flock/internal/output"
 )
 
-// A coolingMember is a member of etcd that tells once that there is a cooldown, then is silent.
+// A coolingMember is a member of etcd that tells once that there is a cooldown, then that there is none or nothing. It does
+// not answer those who watch.
 type coolingMember struct {
 	etcdserverpb.UnimplementedKVServer
+	etcdserverpb.UnimplementedWatchServer
+	ends bool // the cooldown
 	told atomic.Bool
 }
 
 func (m *coolingMember) Range(ctx context.Context, r *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse, error) {
-	if m.told.Swap(true) {
-		<-ctx.Done()
-		return nil, ctx.Err()
+	answer := &etcdserverpb.RangeResponse{Header: &etcdserverpb.ResponseHeader{Revision: 2}}
+	if !m.told.Swap(true) {
+		answer.Kvs = []*mvccpb.KeyValue{{Key: r.Key, Lease: 1}}
+		return answer, nil
 	}
-	return &etcdserverpb.RangeResponse{Header: &etcdserverpb.ResponseHeader{Revision: 2},
-		Kvs: []*mvccpb.KeyValue{{Key: r.Key, Lease: 1}}}, nil
+	return answer, silence(ctx, !m.ends)
+}
+
+func (m *coolingMember) Watch(stream grpc.BidiStreamingServer[etcdserverpb.WatchRequest, etcdserverpb.WatchResponse]) error {
+	return silence(stream.Context(), true)
+}
+
+// coolingStore returns a store at such a member.
+func coolingStore(t *testing.T, m *coolingMember, ttl int64) *store {
+	l := listen(t)
+	serve(t, l, func(s *grpc.Server) {
+		etcdserverpb.RegisterKVServer(s, m)
+		etcdserverpb.RegisterWatchServer(s, m)
+	})
+	s := newStore(config{endpoints: []string{l.Addr().String()}, ttl: ttl, keepAliveTime: time.Minute, keepAliveTimeout: time.Minute}, "name")
+	s.limit = time.Time{}
+	return s
 }
 
 // A wait for a cooldown ends while a request is under way: then there is a cooldown, and etcd was reached.
 func TestTimeIsOverInRequest(t *testing.T) {
 	t.Parallel()
-	l := listen(t)
-	serve(t, l, func(s *grpc.Server) { etcdserverpb.RegisterKVServer(s, &coolingMember{}) })
-	s := newStore(config{endpoints: []string{l.Addr().String()}, ttl: 3600, keepAliveTime: time.Minute, keepAliveTimeout: time.Minute}, "name")
-	s.limit = time.Time{}
+	s := coolingStore(t, &coolingMember{}, 3600)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, kernlock.ErrTimeout)
 	defer cancel()
 	if _, err := acquire(ctx, &output.Printer{}, s, newRequest(&cli.Options{Cooldown: time.Hour})); err != kernlock.ErrTimeout {
 		t.Errorf("%v, not that the time is over", err)
+	}
+}
+
+// A member that is silent about a watch does not keep the waiter from asking again in time.
+func TestSilentWatch(t *testing.T) {
+	t.Parallel()
+	s := coolingStore(t, &coolingMember{ends: true}, 2)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := s.awaitCooldown(ctx, &output.Printer{}, false); err != nil {
+		t.Error(err)
 	}
 }

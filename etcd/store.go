@@ -249,7 +249,8 @@ func startAttempt[T any](ctx context.Context, s *store, index int, ended chan<- 
 	return a
 }
 
-// watch watches keys at the current member until the context ends. It also ends when the connection to the member does.
+// watch watches keys at the current member until the context ends. It also ends when the connection to the member does. The
+// watch of the client returns only when the member has answered, for which nobody waits here.
 func (s *store) watch(ctx context.Context, key string, options ...clientv3.OpOption) clientv3.WatchChan {
 	c := s.current().client
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
@@ -259,5 +260,16 @@ func (s *store) watch(ctx context.Context, key string, options ...clientv3.OpOpt
 			conn.WaitForStateChange(ctx, connectivity.Ready)
 		}
 	}()
-	return c.Watch(ctx, key, options...)
+	changes := make(chan clientv3.WatchResponse)
+	go func() {
+		defer close(changes)
+		for r := range c.Watch(ctx, key, options...) {
+			select {
+			case changes <- r:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return changes
 }
