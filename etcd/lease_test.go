@@ -19,8 +19,8 @@ type leaseMember struct {
 	etcdserverpb.UnimplementedKVServer
 	etcdserverpb.UnimplementedLeaseServer
 
-	silentTxn             bool // it does not answer
-	grants, revokes, txns atomic.Int32
+	silentTxn, silentRevoke        bool // it does not answer
+	grants, revokes, txns, deletes atomic.Int32
 }
 
 func (m *leaseMember) LeaseGrant(_ context.Context, r *etcdserverpb.LeaseGrantRequest) (*etcdserverpb.LeaseGrantResponse, error) {
@@ -28,14 +28,19 @@ func (m *leaseMember) LeaseGrant(_ context.Context, r *etcdserverpb.LeaseGrantRe
 	return &etcdserverpb.LeaseGrantResponse{ID: r.ID, TTL: r.TTL}, nil
 }
 
-func (m *leaseMember) LeaseRevoke(context.Context, *etcdserverpb.LeaseRevokeRequest) (*etcdserverpb.LeaseRevokeResponse, error) {
+func (m *leaseMember) LeaseRevoke(ctx context.Context, _ *etcdserverpb.LeaseRevokeRequest) (*etcdserverpb.LeaseRevokeResponse, error) {
 	m.revokes.Add(1)
-	return &etcdserverpb.LeaseRevokeResponse{}, nil
+	return &etcdserverpb.LeaseRevokeResponse{}, silence(ctx, m.silentRevoke)
 }
 
 func (m *leaseMember) Txn(ctx context.Context, _ *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse, error) {
 	m.txns.Add(1)
 	return &etcdserverpb.TxnResponse{Succeeded: true}, silence(ctx, m.silentTxn)
+}
+
+func (m *leaseMember) DeleteRange(context.Context, *etcdserverpb.DeleteRangeRequest) (*etcdserverpb.DeleteRangeResponse, error) {
+	m.deletes.Add(1)
+	return &etcdserverpb.DeleteRangeResponse{}, nil
 }
 
 func silence(ctx context.Context, isSilent bool) error {
@@ -83,5 +88,15 @@ func TestCooldownIsNotLost(t *testing.T) {
 	}
 	if n := m.revokes.Load(); n != 0 {
 		t.Errorf("%d leases were revoked", n)
+	}
+}
+
+// The cooldown of a command that was not started does not use the time up in which the key of the lock is deleted.
+func TestReleaseOfBoth(t *testing.T) {
+	t.Parallel()
+	m := &leaseMember{silentRevoke: true}
+	placeAt(t, m).releaseSoon()
+	if revokes, deletes := m.revokes.Load(), m.deletes.Load(); revokes == 0 || deletes == 0 {
+		t.Errorf("%d requests to end the cooldown, and %d to delete the key", revokes, deletes)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/user"
 	"strconv"
+	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -412,20 +413,23 @@ func (l *place) announce(ctx context.Context) error {
 }
 
 // release gives the place up, and the cooldown of a command that was not started: somebody else may be able to start it. If
-// etcd cannot be reached until the context ends, they end with their leases.
+// etcd cannot be reached until the context ends, they end with their leases. Neither waits for the other: a slow etcd may
+// have time for one answer only.
 //
 // To delete the key is faster than to revoke the lease. A lease without keys ends by itself a little later; but not if that
 // is long, or if there may be a request under way that makes the key, or makes it again.
 func (l *place) release(ctx context.Context) error {
 	if l.cooling != nil && !l.started {
-		l.revoke(ctx, l.cooling)
+		var w sync.WaitGroup
+		defer w.Wait()
+		w.Go(func() { l.revoke(ctx, l.cooling) })
 	}
 	if l.ttl > time.Minute || l.revision == 0 || l.repeated.Load() {
 		return l.revoke(ctx, l.lease)
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.left())
+	living, cancel := context.WithTimeout(ctx, l.left())
 	defer cancel()
-	_, err := ask(ctx, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.DeleteResponse, error) {
+	_, err := ask(living, l.store, func(ctx context.Context, c *clientv3.Client) (*clientv3.DeleteResponse, error) {
 		return c.Delete(ctx, l.key)
 	})
 	return err
