@@ -47,10 +47,20 @@ func (s *store) grant(ctx context.Context, seconds int64) (*lease, error) {
 		return &lease{id: clientv3.LeaseID(id), ttl: time.Duration(r.TTL) * time.Second, sent: sent}, nil
 	})
 	var unreachable *unreachableError
-	if errors.As(err, &unreachable) && slices.ContainsFunc(s.members, (*member).isConnected) { // else nobody has got the request
-		s.revokeSoon(&lease{id: clientv3.LeaseID(id), ttl: time.Duration(seconds) * time.Second, sent: first})
-	}
+	if errors.As(err, &unreachable) && slices.ContainsFunc(s.members, (*member).isConnected) {
+		s.revokeUnanswered(&lease{id: clientv3.LeaseID(id), ttl: time.Duration(seconds) * time.Second, sent: first})
+	} // else nobody has got the request
 	return l, err
+}
+
+// revokeUnanswered ends a lease that etcd may have been asked for without an answer. As long as there is no such lease, the
+// request may still be under way, at another member or in the same one.
+func (s *store) revokeUnanswered(l *lease) {
+	ctx, cancel := s.hurry()
+	defer cancel()
+	for s.revokeOnce(ctx, l) == errLost && ctx.Err() == nil {
+		time.Sleep(jitter(firstPause))
+	}
 }
 
 func (l *lease) String() string { return strconv.FormatInt(int64(l.id), 16) }
@@ -127,16 +137,21 @@ func keepAlive(ctx context.Context, c *clientv3.Client, id clientv3.LeaseID) (te
 	return r.Header.RaftTerm, nil
 }
 
-// revoke ends a lease, with its keys.
+// revoke ends a lease, with its keys, if it has not ended.
 func (s *store) revoke(ctx context.Context, l *lease) error {
+	if err := s.revokeOnce(ctx, l); err != errLost {
+		return err
+	}
+	return nil
+}
+
+// revokeOnce ends a lease, with its keys. The error is errLost if there is no such lease.
+func (s *store) revokeOnce(ctx context.Context, l *lease) error {
 	ctx, cancel := context.WithTimeout(ctx, l.left())
 	defer cancel()
 	_, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.LeaseRevokeResponse, error) {
 		return c.Revoke(ctx, l.id)
 	})
-	if err == errLost {
-		return nil
-	}
 	return err
 }
 

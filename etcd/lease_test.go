@@ -10,6 +10,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"example.org/flock/internal/cli"
 )
@@ -20,16 +22,19 @@ type leaseMember struct {
 	etcdserverpb.UnimplementedLeaseServer
 
 	silentTxn, silentRevoke        bool // it does not answer
+	slowGrant                      bool // the lease is there only when it was to be revoked for the third time
 	grants, revokes, txns, deletes atomic.Int32
 }
 
-func (m *leaseMember) LeaseGrant(_ context.Context, r *etcdserverpb.LeaseGrantRequest) (*etcdserverpb.LeaseGrantResponse, error) {
+func (m *leaseMember) LeaseGrant(ctx context.Context, r *etcdserverpb.LeaseGrantRequest) (*etcdserverpb.LeaseGrantResponse, error) {
 	m.grants.Add(1)
-	return &etcdserverpb.LeaseGrantResponse{ID: r.ID, TTL: r.TTL}, nil
+	return &etcdserverpb.LeaseGrantResponse{ID: r.ID, TTL: r.TTL}, silence(ctx, m.slowGrant)
 }
 
 func (m *leaseMember) LeaseRevoke(ctx context.Context, _ *etcdserverpb.LeaseRevokeRequest) (*etcdserverpb.LeaseRevokeResponse, error) {
-	m.revokes.Add(1)
+	if n := m.revokes.Add(1); m.slowGrant && n < 3 {
+		return nil, status.Error(codes.NotFound, "etcdserver: requested lease not found")
+	}
 	return &etcdserverpb.LeaseRevokeResponse{}, silence(ctx, m.silentRevoke)
 }
 
@@ -50,15 +55,19 @@ func silence(ctx context.Context, isSilent bool) error {
 	return ctx.Err()
 }
 
-// placeAt returns a place in the line of a member, with a lease and a cooldown.
-func placeAt(t *testing.T, m *leaseMember) *place {
+func storeAt(t *testing.T, m *leaseMember) *store {
 	l := listen(t)
 	serve(t, l, func(s *grpc.Server) {
 		etcdserverpb.RegisterKVServer(s, m)
 		etcdserverpb.RegisterLeaseServer(s, m)
 	})
-	s := newStore(config{endpoints: []string{l.Addr().String()}, reach: time.Minute, ttl: 60,
+	return newStore(config{endpoints: []string{l.Addr().String()}, reach: time.Minute, ttl: 60,
 		keepAliveTime: time.Minute, keepAliveTimeout: time.Minute}, "name")
+}
+
+// placeAt returns a place in the line of a member, with a lease and a cooldown.
+func placeAt(t *testing.T, m *leaseMember) *place {
+	s := storeAt(t, m)
 	lease, err := s.grant(t.Context(), s.ttl)
 	if err != nil {
 		t.Fatal(err)
@@ -71,18 +80,24 @@ func placeAt(t *testing.T, m *leaseMember) *place {
 	return p
 }
 
+// untilAsked returns a context that ends when a member has been asked.
+func untilAsked(t *testing.T, requests *atomic.Int32) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for requests.Load() == 0 && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	return ctx
+}
+
 // The cooldown may have its new lease though nobody has heard so. Neither that lease is revoked then, nor the one before.
 func TestCooldownIsNotLost(t *testing.T) {
 	t.Parallel()
 	m := &leaseMember{silentTxn: true}
 	p := placeAt(t, m)
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		for m.txns.Load() == 0 && ctx.Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
-		cancel()
-	}()
+	ctx := untilAsked(t, &m.txns)
 	if p.prolongCooldown(ctx) == nil {
 		t.Error("the cooldown was prolonged")
 	}
@@ -98,5 +113,17 @@ func TestReleaseOfBoth(t *testing.T) {
 	placeAt(t, m).releaseSoon()
 	if revokes, deletes := m.revokes.Load(), m.deletes.Load(); revokes == 0 || deletes == 0 {
 		t.Errorf("%d requests to end the cooldown, and %d to delete the key", revokes, deletes)
+	}
+}
+
+// A request to revoke a lease can overtake the one that makes it, whose answer nobody waits for any more.
+func TestRevokeOvertakesGrant(t *testing.T) {
+	t.Parallel()
+	m := &leaseMember{slowGrant: true}
+	if _, err := storeAt(t, m).grant(untilAsked(t, &m.grants), 60); err == nil {
+		t.Error("the lease was granted")
+	}
+	if n := m.revokes.Load(); n != 3 {
+		t.Errorf("%d requests to revoke it", n)
 	}
 }
