@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -35,8 +36,10 @@ type lease struct {
 // grant makes a lease. Its ID is ours, so that a request that is made twice makes one lease.
 func (s *store) grant(ctx context.Context, seconds int64) (*lease, error) {
 	first, id := guard.Now(), rand.Int64N(math.MaxInt64)+1
+	var asked atomic.Bool
 	l, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*lease, error) {
 		sent := guard.Now()
+		asked.Store(true)
 		r, err := etcdserverpb.NewLeaseClient(c.ActiveConnection()).LeaseGrant(ctx, &etcdserverpb.LeaseGrantRequest{ID: id, TTL: seconds})
 		switch err = rpctypes.Error(err); {
 		case err == rpctypes.ErrLeaseExist: // by an earlier attempt, and it may last for longer
@@ -47,7 +50,7 @@ func (s *store) grant(ctx context.Context, seconds int64) (*lease, error) {
 		return &lease{id: clientv3.LeaseID(id), ttl: time.Duration(r.TTL) * time.Second, sent: sent}, nil
 	})
 	var unreachable *unreachableError
-	if errors.As(err, &unreachable) && slices.ContainsFunc(s.members, (*member).isConnected) {
+	if errors.As(err, &unreachable) && asked.Load() && slices.ContainsFunc(s.members, (*member).isConnected) {
 		s.revokeUnanswered(&lease{id: clientv3.LeaseID(id), ttl: time.Duration(seconds) * time.Second, sent: first})
 	} // else nobody has got the request
 	return l, err

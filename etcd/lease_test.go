@@ -127,3 +127,23 @@ func TestRevokeOvertakesGrant(t *testing.T) {
 		t.Errorf("%d requests to revoke it", n)
 	}
 }
+
+// Who gives up while a password is checked has asked for no lease, so there is none to revoke.
+func TestNoLeaseToRevoke(t *testing.T) {
+	t.Parallel()
+	m, checker := &leaseMember{}, &fakeMember{check: 300 * time.Millisecond}
+	l := listen(t)
+	checker.address = l.Addr().String()
+	serve(t, l, func(s *grpc.Server) {
+		etcdserverpb.RegisterAuthServer(s, checker)
+		etcdserverpb.RegisterLeaseServer(s, m)
+	})
+	s := userOf(checker)
+	s.slowness.Store(int64(time.Minute)) // there would be a second to revoke it
+	if _, err := s.grant(untilAsked(t, &checker.checks), 60); err == nil {
+		t.Error("the lease was granted")
+	}
+	if n := m.revokes.Load(); n != 0 {
+		t.Errorf("%d requests to revoke it", n)
+	}
+}
