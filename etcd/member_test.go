@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,7 +23,10 @@ type fakeMember struct {
 	address string
 	check   time.Duration // how long it checks a password
 	isAlone bool          // it is cut off from the other members
+	old     bool          // a token is too old when it is used for the first time
+	slow    time.Duration // how long it takes to answer other questions
 	checks  atomic.Int32
+	asked   atomic.Int32
 }
 
 func (m *fakeMember) Authenticate(ctx context.Context, _ *etcdserverpb.AuthenticateRequest) (*etcdserverpb.AuthenticateResponse, error) {
@@ -38,7 +42,14 @@ func (m *fakeMember) Range(ctx context.Context, _ *etcdserverpb.RangeRequest) (*
 	if m.isAlone {
 		return nil, m.timeOut(ctx)
 	}
-	return nil, status.Error(codes.InvalidArgument, "etcdserver: user name is empty")
+	time.Sleep(m.slow)
+	switch {
+	case !m.old:
+		return nil, status.Error(codes.InvalidArgument, "etcdserver: user name is empty")
+	case m.asked.Add(1) == 1:
+		return nil, status.Error(codes.InvalidArgument, "etcdserver: revision of auth store is old")
+	}
+	return &etcdserverpb.RangeResponse{}, nil
 }
 
 // timeOut waits in vain for the other members.
@@ -148,5 +159,29 @@ func TestLoginElsewhere(t *testing.T) {
 				t.Errorf("after %v", took)
 			}
 		})
+	}
+}
+
+// A token that was too old is no refusal, even if the time to reach etcd is over. Nor does a refusal then lack the words that
+// say what to do.
+func TestRefusedLate(t *testing.T) {
+	t.Parallel()
+	get := func(s *store) error {
+		s.limit = time.Now().Add(100 * time.Millisecond)
+		_, err := s.keys(t.Context())
+		return err
+	}
+	if err := get(userOf(startMember(t, &fakeMember{check: 200 * time.Millisecond, old: true}, false))); err != nil {
+		t.Error(err)
+	}
+	for variable, hint := range map[string]func(s *store){
+		"ETCDCTL_USER":           func(s *store) { s.user = "" },
+		"ETCDCTL_AUTH_JWT_TOKEN": func(s *store) { s.user, s.jwt = "", "token" },
+	} {
+		s := userOf(startMember(t, &fakeMember{slow: 200 * time.Millisecond}, false))
+		hint(s)
+		if err := get(s); err == nil || !strings.Contains(err.Error(), variable) {
+			t.Errorf("%v, without %s", err, variable)
+		}
 	}
 }

@@ -106,12 +106,12 @@ func ask[T any](ctx context.Context, s *store, call func(ctx context.Context, c 
 
 // askAt is ask at another pace.
 func askAt[T any](ctx context.Context, s *store, p pace, call func(ctx context.Context, c *clientv3.Client) (T, error)) (answer T, err error) {
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	for pause, refused := firstPause, false; ; pause, refused = min(2*pause, longestPause), true {
 		used, err := s.logIn(ctx)
 		if err == nil {
 			answer, err = try(ctx, s, p, call)
 		}
-		if !isBadToken(err) || s.isLate() {
+		if !isBadToken(err) {
 			return answer, err
 		}
 		var refusal *storeError
@@ -123,6 +123,8 @@ func askAt[T any](ctx context.Context, s *store, p pace, call func(ctx context.C
 			refusal.hint = " (set ETCDCTL_USER and its password)"
 			return answer, err
 		case used == nil && !errors.Is(err, rpctypes.ErrAuthOldRevision): // of a certificate, whose revision is read each time
+			return answer, err
+		case refused && s.isLate(): // one token may have been too old
 			return answer, err
 		}
 		s.token.CompareAndSwap(used, nil)
