@@ -93,7 +93,7 @@ func (s *store) usualPace() pace {
 }
 
 // hurry returns the context of requests for which nobody should have to wait. If the first member is silent, a second one
-// has as much time.
+// has as much time or, where etcd was slow, what is left of a second.
 func (s *store) hurry() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), min(2*s.usualPace().second, time.Second))
 }
