@@ -206,7 +206,7 @@ func endpointError(endpoint string) string {
 	switch {
 	case strings.ContainsAny(endpoint, " \t\n;|"):
 		return "there are commas between addresses"
-	case isSocket && strings.TrimPrefix(path, "//") == "":
+	case isSocket && strings.Trim(path, "/") == "":
 		return "the path of the socket is missing"
 	case isSocket:
 		return ""
