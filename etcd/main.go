@@ -100,7 +100,7 @@ func checkOptions(o *cli.Options, args []string) error {
 // lockAndRun takes the lock, runs the command, releases the lock, and returns the exit status.
 func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 	began := time.Now()
-	s.patient = !o.Nonblock
+	s.patient.Store(!o.Nonblock)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	if o.Limited {
@@ -155,7 +155,7 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 	if err != nil {
 		return reportFailure(p, s, o, err)
 	}
-	s.limit = time.Time{} // the lease is the limit now
+	s.patient.Store(true) // the lease is the limit now
 	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
 	p.PrintVerbose("executing " + o.Command[0])
 	h := &hold{place: l, printer: p, guard: g, signals: signals}

@@ -41,7 +41,7 @@ type store struct {
 	token    token        // if there is a user
 	reached  atomic.Bool  // etcd has answered
 	limit    time.Time    // when to give up if no member is connected; zero: never
-	patient  bool         // the limit counts only until etcd has answered once
+	patient  atomic.Bool  // the limit counts only until etcd has answered once
 	login    singleflight.Group
 	waits    chan struct{} // tells that somebody else has the lock
 
@@ -73,7 +73,7 @@ func (s *store) noteTaken(believed time.Duration) {
 }
 
 // isLimited reports whether the limit counts, and isLate whether it has passed.
-func (s *store) isLimited() bool { return !s.limit.IsZero() && !(s.patient && s.reached.Load()) }
+func (s *store) isLimited() bool { return !s.limit.IsZero() && !(s.patient.Load() && s.reached.Load()) }
 func (s *store) isLate() bool    { return s.isLimited() && time.Now().After(s.limit) }
 
 // A pace is how long to wait for an answer: until a second member is asked, and from then until the first attempt is given
