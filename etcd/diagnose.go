@@ -36,6 +36,8 @@ func diagnose(ctx context.Context, endpoint string, c *tls.Config, err error) er
 			refusal += ": set ETCDCTL_CACERT to the certificate of its authority"
 		}
 		return &cli.UsageError{Text: refusal}
+	case strings.Contains(text, "looked like an HTTP/1.1 header"):
+		return &cli.UsageError{Text: notForClients}
 	}
 	usesTLS := scheme == "https" || scheme == "" && c != nil
 	switch speaksTLS, refusal := tryTLS(ctx, address, c); {

@@ -69,6 +69,8 @@ func finalError(err error) error {
 	return &storeError{err: err}
 }
 
+const notForClients = "this is not etcd's port for clients (usually 2379)"
+
 // describe returns the text of an error as one line, without grpc's words around it.
 func describe(err error) string {
 	text := err.Error()
@@ -84,7 +86,7 @@ func describe(err error) string {
 	}
 	switch {
 	case strings.HasPrefix(text, "error reading server preface: http2: "):
-		text = "this is not etcd's port for clients (usually 2379)"
+		text = notForClients
 	case strings.HasPrefix(text, "error reading server preface: "):
 		text = "it is connected, but does not answer"
 	}
