@@ -202,8 +202,8 @@ func TestForeignFile(t *testing.T) {
 	d.expect("without kcmp(2) that cannot be known\nin\n0", otherID, program, "without-kcmp", "/bin/sh", "-c", writing)
 }
 
-// TestReaderBesidePermitOfAnother has a reader move its descriptor beside a permit that is over, whose file had another mark:
-// that of a user who does not own it. No exclusive lock comes in.
+// TestReaderBesidePermitOfAnother has a reader move its descriptor beside a permit that is over, whose file had another
+// mark: that of a user who does not own it. No exclusive lock comes in.
 func TestReaderBesidePermitOfAnother(t *testing.T) {
 	needDirectoryLock(t)
 	d := makeStickyDir(t)

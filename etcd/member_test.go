@@ -162,8 +162,8 @@ func TestLoginElsewhere(t *testing.T) {
 	}
 }
 
-// A token that was too old is no refusal, even if the time to reach etcd is over. Nor does a refusal then lack the words that
-// say what to do.
+// A token that was too old is no refusal, even if the time to reach etcd is over. Nor does a refusal then lack the words
+// that say what to do.
 func TestRefusedLate(t *testing.T) {
 	t.Parallel()
 	get := func(s *store) error {

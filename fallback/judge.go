@@ -17,9 +17,9 @@ import (
 // Nothing tells which of two open files stands for which record. So where a search is needed, all records take part. If
 // those that are left are of several kinds, the kinds take open files one after the other, from all processes, in the order
 // of what it would cost to take one for nobody's: the token, then permits, of which one too few would let one more in, then
-// shared locks. Then it may be that a shared lock goes empty-handed because a permit that is over took its open file. So none
-// of these records is removed as long as one of them has taken an open file. In the same order, a record for which no open
-// file is left may have that of another record, where a shell moves descriptors back and forth: see mayBeAt.
+// shared locks. Then it may be that a shared lock goes empty-handed because a permit that is over took its open file. So
+// none of these records is removed as long as one of them has taken an open file. In the same order, a record for which no
+// open file is left may have that of another record, where a shell moves descriptors back and forth: see mayBeAt.
 
 // A verdict is what is known of a record.
 type verdict uint8

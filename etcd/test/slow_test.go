@@ -396,8 +396,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestTransactionsOfCooldown counts those of a holder with a cooldown: its place, a look, the cooldown at the start, which also
-// tells who has the lock, and the one at the end.
+// TestTransactionsOfCooldown counts those of a holder with a cooldown: its place, a look, the cooldown at the start, which
+// also tells who has the lock, and the one at the end.
 func TestTransactionsOfCooldown(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t, cluster.Options{Members: 1})
