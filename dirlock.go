@@ -117,7 +117,7 @@ func (a *attempt) openDirectoryLock() (*fallback.Lock, error) {
 		return nil, errors.New("cannot lock for a caller outside of this pid namespace")
 	}
 	fd := a.file.FD
-	l, err := fallback.OfFile(dir, path, fd, a.file.ByName, func() (pid, number int) { return findOwner(fd) })
+	l, err := fallback.OfFile(dir, path, fd, a.file.ByName, !a.NoFork, func() (pid, number int) { return findOwner(fd) })
 	switch {
 	case l != nil || err != nil:
 		return l, err

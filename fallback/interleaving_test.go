@@ -75,6 +75,8 @@ func TestEveryInterleaving(t *testing.T) {
 		// One open file is left, and whose of two records of different kinds it is, nothing tells.
 		{true, "a reader's child, and a permit that is over", rules{permits: 2}, "open3 S3 &(work)|P(orphan)|X(work)"},
 		{false, "a shared lock under the number of a permit", rules{permits: 1}, "open5 P5 move5-7 open5 S5 close5 move7-5 work|P(work)"},
+		{true, "a permit under the number of a command", rules{permits: 1},
+			"FS(open5 &(move5-6 P6 work) close3 move5-3 work)|P(work)"},
 		{true, "a shared lock under the number of a child's permit", rules{permits: 1},
 			"open5 &(P5 work) move5-7 open5 S5 close5 move7-5 work|P(work)"},
 		{true, "a permit's child, which has closed a shared lock of its own", rules{permits: 1},

@@ -219,7 +219,7 @@ func (c *call) search(js []judged) {
 		}
 	}
 	for _, j := range left {
-		i := slices.IndexFunc(there, func(r record) bool { return j.verdict == gone && j.mayBeAt(r) })
+		i := slices.IndexFunc(there, func(r record) bool { return j.verdict == gone && c.mayBeAt(j, r) })
 		if i >= 0 {
 			p := there[i].owner.descriptor()
 			j.verdict, j.moved, j.isGuess = held, &p, true
@@ -241,9 +241,9 @@ func (c *call) search(js []judged) {
 
 // mayBeAt reports whether the open file where the record r says that its own is may be that of j, a record that would cost
 // more to take for nobody's. A shell leaves both when it has moved a descriptor, has locked another open file under its
-// number, and has moved it back; then j may be of a child of the shell. But what flock has opened itself is not a child's.
-func (j *judged) mayBeAt(r record) bool {
-	return r.rank() > j.rank() && r.owner.mark == j.owner.mark && (r.owner.pid == j.owner.pid || !r.owner.opened)
+// number, and has moved it back; then j may be of a child of the shell.
+func (c *call) mayBeAt(j *judged, r record) bool {
+	return r.rank() > j.rank() && !r.owner.fixed && c.At(c.searchFor(j.owner), r.owner.descriptor()) != openfile.Absent
 }
 
 // searchOwn judges the records that are left by the open files of their own processes, and returns which are taken then.

@@ -39,10 +39,11 @@ func OfQueue(dir, path string) (*Lock, error) {
 // is closed, in whatever process; who has the open file converts and unlocks it. dir and path are as in OfProcess. It
 // returns nil where this system cannot mark the open file.
 //
-// alone says that this process has opened the file, and no other has it. Otherwise holder returns a process that has the
+// alone says that this process has opened the file, and no other has it; fixed, that it then keeps the descriptor under this
+// number until it ends, so that a program which it becomes cannot move it. Otherwise holder returns a process that has the
 // open file, and under which number: that is where others look for it first, and all that other unprivileged users know of
 // it. For them the lock lasts at least as long as that process.
-func OfFile(dir, path string, fd int, alone bool, holder func() (pid, number int)) (*Lock, error) {
+func OfFile(dir, path string, fd int, alone, fixed bool, holder func() (pid, number int)) (*Lock, error) {
 	kind, identity := openfile.Stat(fd)
 	if kind == openfile.Other || !openfile.CanMark(fd) {
 		return nil, nil
@@ -58,7 +59,7 @@ func OfFile(dir, path string, fd int, alone bool, holder func() (pid, number int
 			owner, number = o, n
 		}
 	}
-	owner.number, owner.file, owner.opened = number, identity, alone
+	owner.number, owner.file, owner.opened, owner.fixed = number, identity, alone, alone && fixed
 	f := openFile{fd: fd, marked: true, alone: alone, isDirectory: kind == openfile.Directory}
 	return &Lock{dir: dir, path: path, owner: owner, file: f}, nil
 }

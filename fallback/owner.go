@@ -23,6 +23,7 @@ type owner struct {
 	number int           // of the descriptor, -1: none
 	mark   openfile.Mark // of the open file
 	opened bool          // whether the process opened the file itself: only processes that were made later can have it
+	fixed  bool          // and never moves the descriptor: it waits for its command
 	file   string        // identity of the locked file, "": the lock is the process's; of a waiter, the mode that it waits for
 	nonce  string        // makes the name unique in history
 }
@@ -65,7 +66,7 @@ func process(pid int) (owner, error) {
 	return owner{pid: pid, start: start, machine: here(), number: -1}, nil
 }
 
-// The longest parts of a name, escaped. With the word in front (7 bytes), process id and number (11 each), the file (13)
+// The longest parts of a name, escaped. With the word in front (7 bytes), process id and number (12 each), the file (13)
 // and the nonce (13), each with its comma, a name stays under 255 bytes, the limit of nearly every filesystem.
 const (
 	maxStart     = 20
@@ -85,6 +86,9 @@ func (o owner) String() string {
 			number += strings.ToUpper(string(o.mark))
 		} else if o.mark != openfile.None {
 			number += string(o.mark)
+		}
+		if o.fixed {
+			number += "="
 		}
 	}
 	return strings.Join([]string{strconv.Itoa(o.pid), word(o.start, maxStart), word(o.host, maxHost), word(o.id, maxMachine),
@@ -112,6 +116,7 @@ func parseOwner(s string) (o owner, ok bool) {
 		return o, false
 	}
 	if digits := f[6]; digits != "" {
+		digits, o.fixed = strings.CutSuffix(digits, "=")
 		if last := digits[len(digits)-1]; last > '9' {
 			o.opened = last < 'a'
 			o.mark, digits = openfile.Mark(last|0x20), digits[:len(digits)-1]

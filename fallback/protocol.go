@@ -257,7 +257,7 @@ func (c *call) follow(j judged) record {
 	if err != nil {
 		return j.record
 	}
-	o.number, o.mark, o.file, o.opened = j.moved.number, j.owner.mark, j.owner.file, false
+	o.number, o.mark, o.file = j.moved.number, j.owner.mark, j.owner.file
 	r := newRecord(j.word, o.renewed())
 	if moved, err := c.move(j.name, r.name); !moved || err != nil {
 		return j.record

@@ -521,6 +521,7 @@ func (a *actor) runCommand(mode Mode, forks bool, command []simWord) bool {
 	a.table[fd] = &simFile{id: a.world.files}
 	a.changed()
 	l, s := a.lockOf(fd, true)
+	l.owner.fixed = forks
 	if !a.acquire(l, s, mode, false) {
 		return false
 	}

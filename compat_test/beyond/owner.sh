@@ -314,6 +314,14 @@ exec 5>&-
 flock -w 9 f echo free
 #> free
 
+# The shell has the file of a shared lock that flock opened.
+flock -s -F f bash -c 'exec 5>>f; (exec 6>&5 5>&-; flock --permits 1 6; :); exec 8>&3 3>&5 5>&- 8>&-
+	for n in 1 2; do flock -n --permits 1 f true; echo $?; done'
+#> 1
+#> 1
+flock -w 9 f echo free
+#> free
+
 # The number of the permit goes to the shared lock, and is closed.
 exec 9>>f 8>>f; flock --permits 1 9; flock -s 8
 exec 7>&9 9>&8 8>&-
