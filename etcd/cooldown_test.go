@@ -39,22 +39,15 @@ func (m *coolingMember) Watch(stream grpc.BidiStreamingServer[etcdserverpb.Watch
 	return silence(stream.Context(), true)
 }
 
-// coolingStore returns a store at such a member.
-func coolingStore(t *testing.T, m *coolingMember, ttl int64) *store {
-	l := listen(t)
-	serve(t, l, func(s *grpc.Server) {
-		etcdserverpb.RegisterKVServer(s, m)
-		etcdserverpb.RegisterWatchServer(s, m)
-	})
-	s := newStore(config{endpoints: []string{l.Addr().String()}, ttl: ttl, keepAliveTime: time.Minute, keepAliveTimeout: time.Minute}, "name")
-	s.limit = time.Time{}
-	return s
+func (m *coolingMember) register(s *grpc.Server) {
+	etcdserverpb.RegisterKVServer(s, m)
+	etcdserverpb.RegisterWatchServer(s, m)
 }
 
 // A wait for a cooldown ends while a request is under way: then there is a cooldown, and etcd was reached.
 func TestTimeIsOverInRequest(t *testing.T) {
 	t.Parallel()
-	s := coolingStore(t, &coolingMember{}, 3600)
+	s := storeAt(t, 3600, new(coolingMember).register)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, kernlock.ErrTimeout)
 	defer cancel()
 	if _, err := acquire(ctx, &output.Printer{}, s, newRequest(&cli.Options{Cooldown: time.Hour})); err != kernlock.ErrTimeout {
@@ -65,7 +58,7 @@ func TestTimeIsOverInRequest(t *testing.T) {
 // A member that is silent about a watch does not keep the waiter from asking again in time.
 func TestSilentWatch(t *testing.T) {
 	t.Parallel()
-	s := coolingStore(t, &coolingMember{ends: true}, 2)
+	s := storeAt(t, 2, (&coolingMember{ends: true}).register)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if err := s.awaitCooldown(ctx, &output.Printer{}, false); err != nil {

@@ -48,6 +48,11 @@ func (m *leaseMember) DeleteRange(context.Context, *etcdserverpb.DeleteRangeRequ
 	return &etcdserverpb.DeleteRangeResponse{}, nil
 }
 
+func (m *leaseMember) register(s *grpc.Server) {
+	etcdserverpb.RegisterKVServer(s, m)
+	etcdserverpb.RegisterLeaseServer(s, m)
+}
+
 func silence(ctx context.Context, isSilent bool) error {
 	if isSilent {
 		<-ctx.Done()
@@ -55,19 +60,9 @@ func silence(ctx context.Context, isSilent bool) error {
 	return ctx.Err()
 }
 
-func storeAt(t *testing.T, m *leaseMember) *store {
-	l := listen(t)
-	serve(t, l, func(s *grpc.Server) {
-		etcdserverpb.RegisterKVServer(s, m)
-		etcdserverpb.RegisterLeaseServer(s, m)
-	})
-	return newStore(config{endpoints: []string{l.Addr().String()}, reach: time.Minute, ttl: 60,
-		keepAliveTime: time.Minute, keepAliveTimeout: time.Minute}, "name")
-}
-
 // placeAt returns a place in the line of a member, with a lease and a cooldown.
 func placeAt(t *testing.T, m *leaseMember) *place {
-	s := storeAt(t, m)
+	s := storeAt(t, 60, m.register)
 	lease, err := s.grant(t.Context(), s.ttl)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +115,7 @@ func TestReleaseOfBoth(t *testing.T) {
 func TestRevokeOvertakesGrant(t *testing.T) {
 	t.Parallel()
 	m := &leaseMember{slowGrant: true}
-	if _, err := storeAt(t, m).grant(untilAsked(t, &m.grants), 60); err == nil {
+	if _, err := storeAt(t, 60, m.register).grant(untilAsked(t, &m.grants), 60); err == nil {
 		t.Error("the lease was granted")
 	}
 	if n := m.revokes.Load(); n != 3 {

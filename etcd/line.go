@@ -130,7 +130,7 @@ func contend(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 		if err == nil && q.Cooldown > 0 {
 			// If this process does not live to begin the cooldown when the command has ended, this one counts.
 			err = l.putCooldown(ctx, clientv3.Compare(clientv3.CreateRevision(s.cooldown), "=", 0))
-			l.told = err == nil
+			l.told = err == nil // it writes that, too
 		}
 		for n := 0; n < 3 && err == nil && l.isOld(); n++ { // too little of the lease would be left to begin
 			_, err = l.renew(ctx)

@@ -90,6 +90,14 @@ func serve(t *testing.T, l net.Listener, register func(*grpc.Server)) {
 	t.Cleanup(s.Stop)
 }
 
+// storeAt returns a store at a member that has the services which register adds.
+func storeAt(t *testing.T, ttl int64, register func(*grpc.Server)) *store {
+	l := listen(t)
+	serve(t, l, register)
+	return newStore(config{endpoints: []string{l.Addr().String()}, reach: time.Minute, ttl: ttl,
+		keepAliveTime: time.Minute, keepAliveTimeout: time.Minute}, "name")
+}
+
 // userOf returns a store of a user who asks the first member first.
 func userOf(members ...*fakeMember) *store {
 	c := config{user: "cron", password: "geheim", reach: 2 * time.Second, keepAliveTime: time.Minute, keepAliveTimeout: time.Minute}

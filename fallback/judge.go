@@ -219,8 +219,10 @@ func (c *call) search(js []judged) {
 		}
 	}
 	for _, j := range left {
-		i := slices.IndexFunc(there, func(r record) bool { return j.verdict == gone && c.mayBeAt(j, r) })
-		if i >= 0 {
+		if j.verdict != gone {
+			continue
+		}
+		if i := slices.IndexFunc(there, func(r record) bool { return c.mayBeAt(j, r) }); i >= 0 {
 			p := there[i].owner.descriptor()
 			j.verdict, j.moved, j.isGuess = held, &p, true
 		}

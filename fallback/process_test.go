@@ -362,7 +362,9 @@ func TestBehindStopped(t *testing.T) {
 	}
 	var before []*exec.Cmd
 	for n := range eldest {
-		before = append(before, child(t, "wait", dir, 0))
+		c := child(t, "wait", dir, 0)
+		defer c.Process.Kill()
+		before = append(before, c)
 		await(n + 1)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
