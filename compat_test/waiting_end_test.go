@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -78,10 +79,7 @@ func endHolderAt(t *testing.T, n int, kill bool, holder []string) (took time.Dur
 	}
 	q.in.Close()
 	if !kill {
-		q.await("a closed descriptor", func() bool {
-			_, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/9", q.holder.Process.Pid))
-			return err != nil
-		})
+		q.awaitClosed()
 	}
 	unix.Kill(w.Process.Pid, unix.SIGCONT)
 	took = q.finish(w)
@@ -90,6 +88,62 @@ func endHolderAt(t *testing.T, n int, kill bool, holder []string) (took time.Dur
 		q.finish(q.holder)
 	}
 	return took, stopped
+}
+
+// TestCloseBesideForks lets a holder close its file while processes are made faster than one can look into each with care.
+// Then somebody who waits and somebody who does not find that nobody has the file open, in some 90 ms of processor time.
+func TestCloseBesideForks(t *testing.T) {
+	t.Parallel()
+	skipInCheck(t)
+	const limit = 400 * time.Millisecond
+	for tries := 3; ; tries-- {
+		used := closeBesideForks(t, false) + closeBesideForks(t, true)
+		t.Logf("%v of processor time", used)
+		if used <= limit {
+			return
+		}
+		if tries == 1 {
+			t.Fatalf("more than %v each time", limit)
+		}
+	}
+}
+
+// closeBesideForks returns the processor time of one that gets the lock after its holder has closed its file, and waits for
+// that or comes later.
+func closeBesideForks(t *testing.T, comesLater bool) time.Duration {
+	const holder = "exec 9>f; flock 9; read line; exec 9>&-; while [ -e held ]; do sleep .1; done"
+	q := newWaitQueue(t, t.TempDir(), "sh", "-c", holder)
+	held := filepath.Join(q.dir, "held")
+	os.WriteFile(held, nil, 0o666)
+	others := []*exec.Cmd{q.holder}
+	for range 16 * runtime.NumCPU() {
+		c := q.command("sh", "-c", "while [ -e held ]; do /bin/true; done")
+		q.start(c)
+		others = append(others, c)
+	}
+	var next []*exec.Cmd
+	if !comesLater {
+		next = q.addWaiters(1, oursPath, "f", "true")
+	}
+	q.in.Close()
+	q.awaitClosed()
+	if comesLater {
+		next = append(next, q.command(oursPath, "-n", "f", "true"))
+		q.start(next[0])
+	}
+	q.finish(next...)
+	os.Remove(held)
+	q.finish(others...)
+	return next[0].ProcessState.UserTime() + next[0].ProcessState.SystemTime()
+}
+
+// awaitClosed waits until the holder has closed descriptor 9.
+func (q *waitQueue) awaitClosed() {
+	q.t.Helper()
+	q.await("a closed descriptor", func() bool {
+		_, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/9", q.holder.Process.Pid))
+		return err != nil
+	})
 }
 
 // stopAfter lets a traced process that has just been started make n system calls, and then stops it and no longer traces it.

@@ -170,13 +170,10 @@ const sure = 500 * time.Millisecond
 // has it or may have it, and p is where it was found.
 func (c *call) elsewhere(o owner) (p *descriptor, isOpen bool) {
 	f := &c.lock.file
-	search := c.searchFor(o)
-	search.Ours = &f.fd
-	look := func(pid int, careful bool) bool {
-		if !c.MayDescend(pid) {
-			return false
-		}
-		numbers, _ := c.In(search, pid, careful)
+	s := scan{call: c, search: c.searchFor(o), opener: o.pid}
+	s.search.Ours = &f.fd
+	s.mayHave = func(pid int) bool { return pid != o.pid && c.MayDescend(pid) }
+	s.found = func(pid int, numbers []int) (done bool) {
 		for _, n := range numbers {
 			if same, known := c.IsOurs(descriptor{pid, n}, o.mark); same || !known {
 				p = &descriptor{pid, n}
@@ -187,14 +184,12 @@ func (c *call) elsewhere(o owner) (p *descriptor, isOpen bool) {
 	}
 	certain := false
 	if c.Now().Sub(f.started) < sure {
-		if isOpen, certain = c.scanNew(f.child, true, look); isOpen {
+		if isOpen, certain = s.after(f.child, true); isOpen {
 			return p, true
 		}
 	}
 	if !certain {
-		isOpen, certain = c.scan(func(pid int, careful bool) bool {
-			return pid != c.lock.owner.pid && look(pid, careful)
-		})
+		isOpen, certain = s.everywhere()
 	}
 	return p, isOpen || !certain
 }

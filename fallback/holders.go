@@ -56,8 +56,7 @@ func (c *call) everyone(rs []record) []Holder {
 		if files.Files == nil {
 			continue
 		}
-		c.scan(func(pid int, careful bool) bool {
-			numbers, _ := c.In(files, pid, careful)
+		s := scan{call: c, search: files, found: func(pid int, numbers []int) (done bool) {
 			for _, n := range numbers {
 				for i, r := range rs {
 					at := []descriptor{r.owner.descriptor()}
@@ -71,7 +70,8 @@ func (c *call) everyone(rs []record) []Holder {
 				}
 			}
 			return false
-		})
+		}}
+		s.everywhere()
 	}
 	slices.SortStableFunc(hs, func(a, b Holder) int { return cmp.Compare(a.PID, b.PID) })
 	return hs

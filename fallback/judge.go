@@ -289,21 +289,21 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []desc
 		files.Files = append(files.Files, c.searchFor(j.owner).Files...)
 	}
 	var found []descriptor
-	look := func(pid int, careful bool) (done bool) {
-		numbers, _ := c.In(files, pid, careful)
+	s := scan{call: c, search: files, found: func(pid int, numbers []int) (done bool) {
 		for _, n := range numbers {
 			if p := (descriptor{pid, n}); !c.isOneOf(p, taken, mark) && !c.isOneOf(p, found, mark) {
 				found = append(found, p)
 			}
 		}
 		return len(found) > len(left) // it matters whether there are more
-	}
+	}}
 	certain := false
 	if o := left[0].owner; len(left) == 1 && o.opened && c.Age(o) < sure {
-		_, certain = c.scanNew(o.pid-1, true, look)
+		s.opener = o.pid
+		_, certain = s.after(o.pid-1, true)
 	}
 	if !certain {
-		_, certain = c.scan(look)
+		_, certain = s.everywhere()
 	}
 	c.inDoubt = c.inDoubt || !certain
 	isGuess := !certain || len(found) > len(left)
@@ -344,82 +344,4 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []desc
 // input and output.
 func (c *call) isBare(s openfile.Search, o owner) bool {
 	return s.Mark == openfile.NonBlock && o.number <= 2 && c.Unmarked(s, o.descriptor())
-}
-
-const (
-	// maxRounds is how often a scan follows the process ids that were given out meanwhile.
-	maxRounds = 200
-	// maxNew is how many of those it looks at in a round.
-	maxNew = 20000
-)
-
-// scan looks into all processes, until look reports that it is done. certain is false if it may have missed one.
-//
-// A descriptor can be handed on from child to child while the scan passes: the child has an id that the scan has passed,
-// and the parent ends. So the scan also looks into all processes that have been made meanwhile, until there is no new one;
-// and it does all of that twice, the second time with care (careful is for look). A descriptor that is in flight in a
-// socket is not found.
-func (c *call) scan(look func(pid int, careful bool) (done bool)) (done, certain bool) {
-	for _, careful := range []bool{false, true} {
-		last, err := c.Last()
-		if err != nil {
-			return c.scanLists(look)
-		}
-		pids, err := c.Processes()
-		if err != nil {
-			return false, false
-		}
-		if slices.ContainsFunc(pids, func(pid int) bool { return look(pid, careful) }) {
-			return true, true
-		}
-		if done, ok := c.scanNew(last, careful, look); done || !ok {
-			return done, ok
-		}
-	}
-	return false, true
-}
-
-// scanNew looks into each process that was made after the one with the id last, until there is no new one or look reports
-// that it is done. certain is false if too many were made.
-func (c *call) scanNew(last int, careful bool, look func(pid int, careful bool) (done bool)) (done, certain bool) {
-	for range maxRounds {
-		now, err := c.Last()
-		if err != nil || now < last || now-last > maxNew { // or the ids have begun again
-			return false, false
-		}
-		if now == last {
-			return false, true
-		}
-		for last < now {
-			last++
-			if c.IsProcess(last) && look(last, careful) {
-				return true, true
-			}
-		}
-	}
-	return false, false
-}
-
-// scanLists is scan where nothing tells which id was given out last, as in gVisor. It lists the processes again until it has
-// looked into all that are listed. Whoever has the open file when the last list is made was looked into before then, and had
-// it: a process gets it only from the one that makes it. A list misses no open file that children hand on, because it is
-// made in ascending order, and so the ids are given out.
-func (c *call) scanLists(look func(pid int, careful bool) (done bool)) (done, certain bool) {
-	var seen []int
-	for range maxRounds {
-		pids, err := c.Processes()
-		if err != nil {
-			return false, false
-		}
-		before := seen
-		seen = pids
-		isNew := func(pid int) bool { return !slices.Contains(before, pid) }
-		if !slices.ContainsFunc(pids, isNew) {
-			return false, true
-		}
-		if slices.ContainsFunc(pids, func(pid int) bool { return isNew(pid) && look(pid, true) }) {
-			return true, true
-		}
-	}
-	return false, false
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"example.org/flock/internal/proc"
 )
 
 // A process that waits for the lock has a name "wait,OWNER" in the state directory, on Linux a FIFO that it has open. The
@@ -63,9 +65,9 @@ func (l *line) leave() {
 	}
 }
 
-// before returns the youngest waiters of this machine that are before us, as many as watch events, and the one for the same
-// mode that must leave the line so that we are among the eldest, "" if we are.
-func (l *line) before(waiters []string) (ahead []string, predecessor string) {
+// before returns the youngest waiters of this machine that are before us, as many as watch events: of all, and of those for
+// the same mode.
+func (l *line) before(waiters []string) (ahead, rivals []string) {
 	came, mode := arrivalOf(l.name), modeOfWaiter(l.name)
 	var all, same []string
 	for _, name := range waiters {
@@ -77,16 +79,14 @@ func (l *line) before(waiters []string) (ahead []string, predecessor string) {
 		}
 	}
 	younger := func(a, b string) bool { return arrivalOf(a) > arrivalOf(b) }
-	if ahead = first(all, eldest, younger); len(same) < eldest {
-		return ahead, ""
-	}
-	return ahead, first(same, eldest, younger)[eldest-1]
+	return first(all, eldest, younger), first(same, eldest, younger)
 }
 
-// turns returns how many of the waiters ahead still wait.
-func (l *line) turns(ahead []string) (n int) {
+// turns returns how many of the waiters ahead still wait and are not stopped.
+func (l *line) turns(ahead []string) (n time.Duration) {
 	for _, name := range ahead {
-		if there, _ := l.state.Exists(name); there {
+		o, _, _ := parseWaiter(name)
+		if there, _ := l.state.Exists(name); there && !proc.IsStopped(o.pid) {
 			n++
 		}
 	}

@@ -271,6 +271,8 @@ func (s *simFlock) Last() (int, error) {
 
 func (s *simFlock) IsProcess(int) bool { return true }
 
+func (s *simFlock) Parent(pid int) int { return s.world.process(pid).parent }
+
 func (s *simFlock) Age(owner) time.Duration { return 0 }
 
 func (s *simFlock) MayDescend(pid int) bool {

@@ -46,6 +46,8 @@ type system interface {
 	Processes() ([]int, error)
 	Last() (int, error)
 	IsProcess(pid int) bool
+	// Parent returns the parent of a process, or who has adopted it, 0 if that is unknown.
+	Parent(pid int) int
 	// Age returns how long ago the process of an owner was started.
 	Age(owner) time.Duration
 	// MayDescend reports whether a process may be a descendant of this one.
@@ -81,6 +83,7 @@ func (s thisSystem) IsOurs(p descriptor, m openfile.Mark) (same, known bool) {
 func (thisSystem) Processes() ([]int, error) { return proc.Processes() }
 func (thisSystem) Last() (int, error)        { return proc.Last() }
 func (thisSystem) IsProcess(pid int) bool    { return proc.IsProcess(pid) }
+func (thisSystem) Parent(pid int) int        { return proc.Parent(pid) }
 
 func (thisSystem) Age(o owner) time.Duration { return proc.Age(o.start) }
 

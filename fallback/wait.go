@@ -25,6 +25,8 @@ const (
 	waitingAfter = time.Second
 	// turn is how much longer a waiter waits after an event than the one before it, so that the elder goes first.
 	turn = time.Millisecond
+	// searchTurn is the same where a search of all processes follows.
+	searchTurn = 30 * time.Millisecond
 	// mostWatched is how many holders are watched; there can be more where permits are waited for.
 	mostWatched = 32
 
@@ -76,6 +78,8 @@ type watched struct {
 	check   events.Check
 	longest time.Duration // how long a pause may be; 0: no events are to be had
 	ahead   []string      // waiters that go before us after an event
+	rivals  []string      // those for the same mode
+	marked  bool          // where a holder has ended, a search for its open file follows
 	isNew   bool          // what happened to it before must be looked at now
 }
 
@@ -117,9 +121,12 @@ func (w *waiting) await(e watched, blockers []record, passing bool) error {
 		if err := w.ctx.Err(); err != nil && err != context.DeadlineExceeded {
 			return err
 		}
-		if event == events.Changed || event == events.Ended {
-			// Those who came before us go first. Nothing is missed meanwhile, and often several events come at once.
-			w.sleep(time.Duration(w.line.turns(e.ahead)) * turn)
+		// Those who came before us go first. Nothing is missed meanwhile, and often several events come at once.
+		switch {
+		case event == events.Closed, event == events.Ended && e.marked:
+			w.listen(w.line.turns(e.rivals) * searchTurn)
+		case event == events.Ended, event == events.Changed:
+			w.sleep(w.line.turns(e.ahead) * turn)
 		}
 		if event != events.Timeout || isLast {
 			return nil
@@ -170,6 +177,16 @@ func (w *waiting) next(e watched, began, now time.Time, passing, isHeld bool) (d
 	return d, isLast
 }
 
+// listen waits until the bell rings.
+func (w *waiting) listen(d time.Duration) {
+	if !w.Deadline.IsZero() {
+		d = min(d, w.Deadline.Sub(w.Now()))
+	}
+	var bell events.Watcher
+	bell.Bell(w.line.bell)
+	bell.Wait(d, events.Check{})
+}
+
 func (w *waiting) sleep(d time.Duration) { new(events.Watcher).Wait(d, events.Check{}) }
 
 func (w *waiting) wait(d time.Duration, check events.Check) events.Event {
@@ -181,7 +198,7 @@ func (w *waiting) wait(d time.Duration, check events.Check) events.Event {
 	if isDue {
 		w.checked = w.Now()
 	}
-	if (event == events.Changed || event == events.Ended) && loseEvent != nil {
+	if event != events.Timeout && event != events.Seen && loseEvent != nil {
 		if late := loseEvent(); late > 0 {
 			w.sleep(min(d, late))
 			event = events.Seen
@@ -221,11 +238,11 @@ func (w *waiting) watch(blockers []record) (e watched) {
 // watchPredecessor watches the waiter that must leave the line before we are among the eldest. It returns false if we are.
 func (w *waiting) watchPredecessor(e *watched) bool {
 	for {
-		ahead, predecessor := w.line.before(w.listed.waiters)
-		e.ahead = ahead
-		if predecessor == "" {
+		e.ahead, e.rivals = w.line.before(w.listed.waiters)
+		if len(e.rivals) < eldest {
 			return false
 		}
+		predecessor := e.rivals[eldest-1]
 		o, _, ok := parseWaiter(predecessor)
 		if !ok || w.Fate(o) == dead {
 			w.state.Remove(predecessor)
@@ -255,12 +272,11 @@ func (w *waiting) watchHolders(blockers []record, e *watched) {
 		}
 	}
 	var pids []int
-	mayClose := false
 	for i, r := range blockers {
 		e.check.Names = append(e.check.Names, r.name)
 		if i < mostWatched && here().reach(r.owner.machine) == alive {
 			pids = append(pids, r.owner.pid)
-			mayClose = mayClose || r.owner.mark != openfile.None
+			e.marked = e.marked || r.owner.mark != openfile.None
 		}
 	}
 	if len(blockers) > events.MaxNames {
@@ -270,7 +286,7 @@ func (w *waiting) watchHolders(blockers []record, e *watched) {
 	if w.line.bell == 0 {
 		note(w.watcher.Directory(w.state.handle()))
 	}
-	if mayClose && w.Now().Sub(w.since) >= closeAfter {
+	if e.marked && w.Now().Sub(w.since) >= closeAfter {
 		if w.lock.file.fd < 0 || w.lock.file.isDirectory {
 			e.longest = poorLook // there is no such event, or too many
 		} else {

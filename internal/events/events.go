@@ -32,11 +32,13 @@ type Event uint8
 const (
 	// Timeout: the time is over, or a signal came.
 	Timeout Event = iota
-	// Changed: a name in the directory, or the directory itself, was renamed or removed; on some systems also if a name
-	// was created. Or somebody wrote to the bell, or closed the file.
-	Changed
-	// Ended: a process has ended. It is not watched any more.
+	// Closed: the last descriptor of an open file of the watched file was closed. Nothing of what follows has happened.
+	Closed
+	// Ended: a process has ended, and the directory has not changed. The process is not watched any more.
 	Ended
+	// Changed: a name in the directory, or the directory itself, was renamed or removed; on some systems also if a name
+	// was created. Or somebody wrote to the bell.
+	Changed
 	// Seen: a check found something that is not as expected.
 	Seen
 )

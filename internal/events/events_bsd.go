@@ -103,7 +103,7 @@ func (w *watches) waitOnce(d time.Duration) (event Event, ended []int) {
 			}
 			event = max(event, Changed)
 		case unix.EVFILT_PROC:
-			event, ended = Ended, append(ended, int(k.Ident))
+			event, ended = max(event, Ended), append(ended, int(k.Ident))
 		}
 	}
 	return event, ended

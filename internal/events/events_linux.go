@@ -19,10 +19,10 @@ type process struct{ pid, fd int }
 type watches struct {
 	inotify int // a descriptor, 0 if there is none
 	dir     Directory
-	dirID   int  // of the watch of the directory
-	closed  bool // whether the closing of a file is watched
-	pending bool // there were events
-	ring    int  // the descriptor of the bell, 0 if there is none
+	dirID   int   // of the watch of the directory
+	closed  bool  // whether the closing of a file is watched
+	pending Event // what happened that Wait has not returned yet
+	ring    int   // the descriptor of the bell, 0 if there is none
 }
 
 func (w *watches) directory(d Directory) (added bool, err error) {
@@ -42,7 +42,7 @@ func (w *watches) noDirectory() {
 	if w.dir != (Directory{}) {
 		unix.InotifyRmWatch(w.inotify, uint32(w.dirID))
 		w.dir = Directory{}
-		w.pending = w.drain() // among them one that says that the watch has ended
+		w.pending = max(w.pending, w.drain()) // among them one that says that the watch has ended
 	}
 }
 
@@ -87,9 +87,9 @@ func (w *watches) close() {
 }
 
 func (w *watches) wait(d time.Duration, check Check, processes []process) (event Event, ended []int) {
-	if w.pending {
-		w.pending = false
-		return Changed, nil
+	if w.pending != Timeout {
+		event, w.pending = w.pending, Timeout
+		return event, nil
 	}
 	q := new(quietWait)
 	for _, p := range processes {
@@ -109,21 +109,20 @@ func (w *watches) wait(d time.Duration, check Check, processes []process) (event
 		switch {
 		case p.Revents == 0:
 		case i < len(processes):
-			event, ended = Ended, append(ended, processes[i].pid)
+			event, ended = max(event, Ended), append(ended, processes[i].pid)
 		case int(p.Fd) == w.ring:
 			unix.Read(w.ring, make([]byte, 64))
 			event = max(event, Changed)
 		default:
-			w.drain()
-			event = max(event, Changed)
+			event = max(event, w.drain())
 		}
 	}
 	return event, ended
 }
 
-// drain reads events, and reports whether there was one of a change; if there are more, the next Wait ends at once. The
-// watch of a directory that was removed or renamed ends.
-func (w *watches) drain() (changed bool) {
+// drain reads events, and returns the most important; if there are more, the next Wait ends at once. The watch of a
+// directory that was removed or renamed ends.
+func (w *watches) drain() (happened Event) {
 	var b [4096]byte
 	n, _ := unix.Read(w.inotify, b[:])
 	for events := b[:max(n, 0)]; len(events) >= unix.SizeofInotifyEvent; {
@@ -132,8 +131,13 @@ func (w *watches) drain() (changed bool) {
 		if event.Mask&last != 0 && int(event.Wd) == w.dirID && w.dir != (Directory{}) {
 			defer w.noDirectory()
 		}
-		changed = changed || event.Mask&unix.IN_IGNORED == 0
+		switch {
+		case event.Mask&unix.IN_CLOSE != 0:
+			happened = max(happened, Closed)
+		case event.Mask&unix.IN_IGNORED == 0:
+			happened = Changed
+		}
 		events = events[min(len(events), unix.SizeofInotifyEvent+int(event.Len)):]
 	}
-	return changed
+	return happened
 }

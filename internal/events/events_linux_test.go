@@ -35,7 +35,7 @@ func TestFileCloses(t *testing.T) {
 		unix.Close(other)
 		expect(t, &w, 20*time.Millisecond, Check{}, Timeout)
 		time.AfterFunc(20*time.Millisecond, func() { unix.Close(copied) })
-		expect(t, &w, long, Check{}, Changed)
+		expect(t, &w, long, Check{}, Closed)
 	}
 }
 

@@ -1,0 +1,131 @@
+package fallback
+
+import (
+	"slices"
+
+	"example.org/flock/internal/openfile"
+)
+
+const (
+	// maxRounds is how often a scan follows the process ids that were given out meanwhile.
+	maxRounds = 200
+	// maxNew is how many of those it looks at in a round.
+	maxNew = 20000
+)
+
+// A scan looks for open files in processes.
+//
+// A descriptor can be handed on from child to child while the scan passes: the child has an id that the scan has passed,
+// and the parent ends. So the scan also looks into all processes that have been made meanwhile, until there is no new one;
+// and it does all of that twice, the second time with care. A descriptor that is in flight in a socket is not found.
+//
+// On a busy machine, more processes are made in the time that careful looks at the last ones take, and there would always be
+// new ones. Nearly all are children of processes that are known to be without the open files, and a child has only what its
+// parent had. So for them a look without care is enough. It cannot be left out, because who has adopted an orphan looks like
+// its parent.
+type scan struct {
+	*call
+	search openfile.Search
+	// found takes the descriptors that were found in a process, and reports whether that is enough.
+	found func(pid int, numbers []int) (done bool)
+	// mayHave reports whether a process may have the open files; nil: every process may.
+	mayHave func(pid int) bool
+	// opener is the process that has made the open files. Older ones are without. 0: unknown.
+	opener int
+
+	round   int
+	without map[int]int // by process, the round in which it was found to be without
+}
+
+// everywhere looks into all processes, until found reports that it is done. certain is false if it may have missed one.
+func (s *scan) everywhere() (done, certain bool) {
+	for _, careful := range []bool{false, true} {
+		last, err := s.Last()
+		if err != nil {
+			return s.listed()
+		}
+		pids, err := s.Processes()
+		if err != nil {
+			return false, false
+		}
+		s.round, s.without = 0, nil
+		if slices.ContainsFunc(pids, func(pid int) bool { return s.look(pid, careful) }) {
+			return true, true
+		}
+		if done, ok := s.after(last, careful); done || !ok {
+			return done, ok
+		}
+	}
+	return false, true
+}
+
+// after looks into each process that was made after the one with the id last, until there is no new one or found reports
+// that it is done. certain is false if too many were made.
+func (s *scan) after(last int, careful bool) (done, certain bool) {
+	for range maxRounds {
+		s.round++
+		now, err := s.Last()
+		if err != nil || now < last || now-last > maxNew { // or the ids have begun again
+			return false, false
+		}
+		if now == last {
+			return false, true
+		}
+		for last < now {
+			last++
+			if s.IsProcess(last) && s.look(last, careful && !s.isChildOfOneWithout(last)) {
+				return true, true
+			}
+		}
+	}
+	return false, false
+}
+
+func (s *scan) look(pid int, careful bool) (done bool) {
+	numbers, visible := []int(nil), true
+	if s.mayHave == nil || s.mayHave(pid) {
+		numbers, visible = s.In(s.search, pid, careful)
+	}
+	if len(numbers) > 0 {
+		return s.found(pid, numbers)
+	}
+	if visible {
+		if s.without == nil {
+			s.without = map[int]int{}
+		}
+		s.without[pid] = s.round
+	}
+	return false
+}
+
+// isChildOfOneWithout reports whether a process of this round has a parent that was without before the process was made:
+// before the ids of this round were given out.
+func (s *scan) isChildOfOneWithout(pid int) bool {
+	parent := s.Parent(pid)
+	round, seen := s.without[parent]
+	return s.round > 1 && parent > 1 && (parent < s.opener || seen && round < s.round-1)
+}
+
+// listed is everywhere where nothing tells which id was given out last, as in gVisor. It lists the processes again until it
+// has looked into all that are listed. Whoever has the open file when the last list is made was looked into before then, and
+// had it: a process gets it only from the one that makes it. A list misses no open file that children hand on, because it is
+// made in ascending order, and so the ids are given out.
+func (s *scan) listed() (done, certain bool) {
+	var seen []int
+	for range maxRounds {
+		pids, err := s.Processes()
+		if err != nil {
+			return false, false
+		}
+		before := seen
+		seen = pids
+		isNew := func(pid int) bool { return !slices.Contains(before, pid) }
+		if !slices.ContainsFunc(pids, isNew) {
+			return false, true
+		}
+		if slices.ContainsFunc(pids, func(pid int) bool { return isNew(pid) && s.look(pid, true) }) {
+			return true, true
+		}
+	}
+	return false, false
+}
