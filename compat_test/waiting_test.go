@@ -96,6 +96,23 @@ func (q *waitQueue) await(what string, f func() bool) {
 	}
 }
 
+// stop stops waiters, and returns when they are stopped: until then, they could still take the lock.
+func (q *waitQueue) stop(cs ...*exec.Cmd) {
+	q.t.Helper()
+	for _, c := range cs {
+		unix.Kill(-c.Process.Pid, unix.SIGSTOP)
+		if _, err := unix.Wait4(c.Process.Pid, nil, unix.WUNTRACED, nil); err != nil {
+			q.t.Fatal(err)
+		}
+	}
+}
+
+func (q *waitQueue) resume(cs ...*exec.Cmd) {
+	for _, c := range cs {
+		unix.Kill(-c.Process.Pid, unix.SIGCONT)
+	}
+}
+
 // finish waits for commands, which must succeed, and returns how long that took.
 func (q *waitQueue) finish(cs ...*exec.Cmd) time.Duration {
 	q.t.Helper()
@@ -160,9 +177,7 @@ func TestWaitingCostsNothing(t *testing.T) {
 			t.Parallel()
 			q := newWaitQueue(t, t.TempDir(), c.holder...)
 			stopped := q.addWaiters(c.stopped, oursPath, "f", "true")
-			for _, s := range stopped {
-				unix.Kill(-s.Process.Pid, unix.SIGSTOP)
-			}
+			q.stop(stopped...)
 			w := q.addWaiters(1, c.waiter...)[0]
 			const seconds = 5
 			var waiter, holder int
@@ -181,9 +196,7 @@ func TestWaitingCostsNothing(t *testing.T) {
 			}
 			q.in.Close()
 			q.finish(q.holder, w)
-			for _, s := range stopped {
-				unix.Kill(-s.Process.Pid, unix.SIGCONT)
-			}
+			q.resume(stopped...)
 			q.finish(stopped...)
 		})
 	}
@@ -205,25 +218,18 @@ func TestOldestWaiterStopped(t *testing.T) {
 				took := atOnce(t, "the first waiter that runs got the lock", func() time.Duration {
 					q := newWaitQueue(t, t.TempDir(), holder...)
 					oldest := q.addWaiters(c.stopped, oursPath, "f", "true")
-					stop := func() {
-						for _, c := range oldest {
-							unix.Kill(-c.Process.Pid, unix.SIGSTOP)
-						}
-					}
 					if !c.late {
-						stop()
+						q.stop(oldest...)
 					}
 					first := q.addWaiters(1, oursPath, "f", "true")
 					others := q.addWaiters(3, oursPath, "f", "true")
 					if c.late {
-						stop()
+						q.stop(oldest...)
 					}
 					q.in.Close()
 					took := q.finish(first...)
 					q.finish(append(others, q.holder)...)
-					for _, c := range oldest {
-						unix.Kill(-c.Process.Pid, unix.SIGCONT)
-					}
+					q.resume(oldest...)
 					q.finish(oldest...)
 					if names := q.names(""); len(names) != 1 || names[0] != "free" {
 						t.Errorf("left: %q", names)

@@ -376,6 +376,8 @@ func TestBehindStopped(t *testing.T) {
 	await(eldest + 1)
 	for _, c := range before {
 		must(c.Process.Signal(unix.SIGSTOP))
+		_, err := unix.Wait4(c.Process.Pid, nil, unix.WUNTRACED, nil)
+		must(err) // until it is stopped, it could still take the lock
 	}
 	must(l.Unlock())
 	err := <-ended
@@ -387,6 +389,8 @@ func TestBehindStopped(t *testing.T) {
 	}
 	for _, c := range before {
 		must(c.Process.Signal(unix.SIGCONT))
+	}
+	for _, c := range before {
 		must(c.Wait())
 	}
 }
