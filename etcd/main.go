@@ -112,6 +112,12 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 	}
 	os.Unsetenv(guard.TokenVariable) // of a lock around this one: the command would take it for its own
 	signals := catchSignals()
+	// Before the first connection, which makes another attempt when it lacks a descriptor: a fork makes none.
+	g, err := guard.Start(o.Command)
+	if err != nil {
+		return fail(p, err)
+	}
+	defer g.Close()
 	var l *place
 	held := make(chan error, 1)
 	go func() {
@@ -126,11 +132,6 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 		}
 		return why
 	}
-	g, err := guard.Start(o.Command) // meanwhile
-	if err != nil {
-		return fail(p, giveUp(err))
-	}
-	defer g.Close()
 	waits, report := s.waits, (<-chan time.Time)(nil)
 	for waiting := true; waiting; {
 		select {

@@ -197,6 +197,15 @@ func (p *process) wait(t *testing.T) *process {
 	return p
 }
 
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // run starts a program and waits for its end.
 func (e environment) run(t *testing.T, words ...string) *process {
 	t.Helper()

@@ -408,7 +408,7 @@ func TestNoDescriptors(t *testing.T) {
 	name := uniqueName(t)
 	h := ours(t).start(t, "sh", "-c", `ulimit -n 10; exec "$@"`, "sh", flockEtcd, name,
 		"sh", "-c", `setsid sh -c 'trap "" TERM; echo $$; exec sleep 83' & wait`)
-	await(t, "the command's child", func() bool { return strings.Contains(h.out.String(), "\n") })
+	awaitOutput(t, h)
 	child := strings.TrimSpace(h.out.String())
 	if _, err := sharedCluster(t).Client().Delete(t.Context(), awaitLine(t, sharedCluster(t), name, 1)[0]); err != nil {
 		t.Fatal(err)
