@@ -7,9 +7,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestLockOfAnExtraFile locks a file that has one descriptor number in this process and another one in flock: exec.Cmd
@@ -245,4 +248,43 @@ func TestUnlockBesideConcealed(t *testing.T) {
 	d.expect("0\n0", otherID, "sh", "-c", "exec 9>>f; flock -s 9; exec 8>&9 9>&-; flock -u 8; echo $?")
 	d.expect("0\n0", otherID, "sh", "-c", `exec 9>>f; flock -s 9
 		(while kill -0 $$ 2>&-; do sleep .02; done; flock -u 9; echo $?) & exit`)
+}
+
+// TestMovesWhileCommandEnds has a command leave behind a child that moves its descriptor all the time, as a shell does for a
+// function with a redirection. The child keeps the lock.
+func TestMovesWhileCommandEnds(t *testing.T) {
+	needDirectoryLock(t)
+	t.Parallel()
+	const script = "f() { for i in 1 2 3 4 5; do x=$i; done; }; (while :; do f 3>&-; done) >/dev/null & echo $!; sleep .02"
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, under := range map[string][]string{"kcmp": nil, "no kcmp": {self, "without-kcmp"}} {
+		t.Run(name, func(t *testing.T) {
+			if under != nil && !canForbidKcmp() {
+				t.Skip("kcmp(2) cannot be forbidden here")
+			}
+			t.Parallel()
+			dir := t.TempDir()
+			flock := func(args ...string) (output string, status int) {
+				words := append(append(under[:len(under):len(under)], oursPath), args...)
+				c := exec.Command(words[0], words[1:]...)
+				c.Dir, c.Env, c.Stderr = dir, append(os.Environ(), "FLOCK_BACKEND=directory"), os.Stderr
+				out, _ := c.Output()
+				return string(out), c.ProcessState.ExitCode()
+			}
+			for range 30 {
+				out, _ := flock("f", "sh", "-c", script)
+				child, err := strconv.Atoi(strings.TrimSpace(out))
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, status := flock("-n", "f", "true")
+				if err := unix.Kill(child, unix.SIGKILL); err != nil || status != 1 {
+					t.Fatalf("beside the child: %d, %v", status, err)
+				}
+			}
+		})
+	}
 }

@@ -174,13 +174,9 @@ func (c *call) elsewhere(o owner) (p *descriptor, isOpen bool) {
 	s.search.Ours = &f.fd
 	s.mayHave = func(pid int) bool { return pid != o.pid && c.MayDescend(pid) }
 	s.found = func(pid int, numbers []int) (done bool) {
-		for _, n := range numbers {
-			if same, known := c.IsOurs(descriptor{pid, n}, o.mark); same || !known {
-				p = &descriptor{pid, n}
-				return true
-			}
-		}
-		return false
+		// To compare it again would miss it if the process has moved it meanwhile.
+		p = &descriptor{pid, numbers[0]}
+		return true
 	}
 	certain := false
 	if c.Now().Sub(f.started) < sure {

@@ -30,7 +30,7 @@ type scan struct {
 	found func(pid int, numbers []int) (done bool)
 	// mayHave reports whether a process may have the open files; nil: every process may.
 	mayHave func(pid int) bool
-	// opener is the process that has made the open files. Older ones are without. 0: unknown.
+	// opener is the process that has made the open files, for after. Older ones are without. 0: unknown.
 	opener int
 
 	round   int
@@ -48,7 +48,7 @@ func (s *scan) everywhere() (done, certain bool) {
 		if err != nil {
 			return false, false
 		}
-		s.round, s.without = 0, nil
+		s.round, s.without, s.opener = 0, nil, 0
 		if slices.ContainsFunc(pids, func(pid int) bool { return s.look(pid, careful) }) {
 			return true, true
 		}
@@ -82,10 +82,10 @@ func (s *scan) after(last int, careful bool) (done, certain bool) {
 }
 
 func (s *scan) look(pid int, careful bool) (done bool) {
-	numbers, visible := []int(nil), true
-	if s.mayHave == nil || s.mayHave(pid) {
-		numbers, visible = s.In(s.search, pid, careful)
+	if s.mayHave != nil && !s.mayHave(pid) {
+		return false
 	}
+	numbers, visible := s.In(s.search, pid, careful)
 	if len(numbers) > 0 {
 		return s.found(pid, numbers)
 	}

@@ -200,7 +200,9 @@ func (s *simFlock) At(search openfile.Search, p descriptor) openfile.State {
 func (s *simFlock) In(search openfile.Search, pid int, _ bool) (numbers []int, visible bool) {
 	s.lookAt(pid, fmt.Sprintf("looks into %c", 'A'+pid-1))
 	for n := range 20 {
-		if f := s.world.at(descriptor{pid, n}); f != nil && f.flags.has(search.Mark) {
+		f := s.world.at(descriptor{pid, n})
+		isOther := search.Ours != nil && !s.world.rules.noKcmp && f != s.world.at(descriptor{s.pid, s.fd})
+		if f != nil && f.flags.has(search.Mark) && !isOther {
 			numbers = append(numbers, n)
 		}
 	}

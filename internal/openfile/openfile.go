@@ -51,6 +51,6 @@ type Search struct {
 	Files []string
 	// Mark is the mark; with None, open files without a mark are found.
 	Mark Mark
-	// Ours, if not nil, is a descriptor of ours: others than its open file need not be found.
+	// Ours, if not nil, is a descriptor of ours. With kcmp(2), In finds only its open file.
 	Ours *int
 }
