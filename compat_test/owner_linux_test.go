@@ -60,7 +60,9 @@ func TestRootsLock(t *testing.T) {
 	needDirectoryLock(t)
 	d := makeStickyDir(t)
 	t.Setenv("FLOCK_BACKEND", "directory")
-	root := exec.Command("sh", "-c", `umask 0; exec 3<&0 9>lock; ( timeout 5 "$0" 9 || exit; echo in; read line <&3 ) & exit`, oursPath)
+	const script = `umask 0; exec 3<&0 9>lock
+		( until grep -q '^State:.Z' /proc/$$/status; do sleep .01; done; timeout 5 "$0" 9 || exit; echo in; read line <&3 ) & exit`
+	root := exec.Command("sh", "-c", script, oursPath)
 	root.Dir, root.Stderr = d.path, os.Stderr
 	in, err := root.StdinPipe()
 	d.must(err)
@@ -286,5 +288,19 @@ func TestMovesWhileCommandEnds(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestUnlockWhileMoved has a child of a shell unlock the open file whose descriptor the shell moves all the time.
+func TestUnlockWhileMoved(t *testing.T) {
+	needDirectoryLock(t)
+	t.Parallel()
+	const script = `f() { for i in 1 2 3 4 5; do x=$i; done; }
+		exec 9>f; flock 9; ( flock -u 9; flock -n f true; echo $?; : >end ) &
+		until [ -e end ]; do f 9>&-; f 9>&-; f 9>&-; f 9>&-; f 9>&-; f 9>&-; f 9>&-; f 9>&-; done; rm end`
+	for range 40 {
+		if got := runScript(t, script, "FLOCK_BACKEND=directory"); got != "0\n" {
+			t.Fatalf("%q", got)
+		}
 	}
 }

@@ -179,11 +179,19 @@ func (c *call) whose(o owner, p descriptor) verdict {
 			return ours
 		}
 	} else if c.Has(o.mark) {
-		if same, _ := c.IsOurs(p, o.mark); same {
+		same, known := c.IsOurs(p, o.mark)
+		if same {
 			return ours
 		}
+		c.inDoubt = c.inDoubt || !known && c.canCompare(o.mark) // it has been moved meanwhile
 	}
 	return held
+}
+
+// canCompare reports whether it can be known of an open file whether it is ours, which has the mark m.
+func (c *call) canCompare(m openfile.Mark) bool {
+	_, known := c.IsOurs(descriptor{c.actor.pid, c.lock.file.fd}, m)
+	return known
 }
 
 // searchFor returns what to look for to find the open file of an owner.

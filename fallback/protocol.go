@@ -465,13 +465,18 @@ func (c *call) release() error {
 	}
 	var given []record // what we had when we took the token
 	for began := c.Now(); ; {
+		c.inDoubt = false
 		s, err := c.look()
 		if err != nil {
 			return err
 		}
 		own, had, token := c.own(s)
-		had = append(had, given...)
 		hasToken := s.token.name == c.busy
+		if c.inDoubt && len(own) == 0 && !hasToken && c.Now().Sub(began) <= stuck {
+			c.Sleep(shortestPause)
+			continue
+		}
+		had = append(had, given...)
 		// A flock that was killed before it had the lock has left its mark.
 		isStale := len(had) == 0 && token == gone && c.lock.file.marked && c.Has(openfile.NoAtime)
 		isExcl := s.token.word == excl
@@ -516,7 +521,7 @@ func (c *call) concealed(s snapshot) error {
 		case openfile.Hidden:
 			return stateError(held + "you may not inspect it")
 		case openfile.Found:
-			if _, known := c.IsOurs(o.descriptor(), o.mark); !known {
+			if !c.canCompare(o.mark) {
 				return stateError(held + "without kcmp(2) that cannot be known")
 			}
 		}

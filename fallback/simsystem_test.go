@@ -229,7 +229,7 @@ func (s *simFlock) Same(p, q descriptor) (same, known bool) {
 
 func (s *simFlock) IsOurs(p descriptor, m openfile.Mark) (same, known bool) {
 	if same, known = s.Same(p, descriptor{s.pid, s.fd}); known {
-		return same, true
+		return same, same || s.world.at(p) != nil
 	}
 	other := openfile.NonBlock
 	if m == openfile.NonBlock {
@@ -244,7 +244,7 @@ func (s *simFlock) IsOurs(p descriptor, m openfile.Mark) (same, known bool) {
 		follows := f != nil && f.flags.nonBlock == set
 		s.saw(yesno(follows))
 		if !follows {
-			return false, true
+			return false, f != nil
 		}
 	}
 	return true, true

@@ -38,7 +38,7 @@ type system interface {
 	In(s openfile.Search, pid int, careful bool) (numbers []int, visible bool)
 	Unmarked(s openfile.Search, p descriptor) bool
 	// Same reports whether two descriptors are one open file, and whether that is known; IsOurs whether one is ours, which
-	// has the mark.
+	// has the mark. The latter is not known if there is no such descriptor any more.
 	Same(p, q descriptor) (same, known bool)
 	IsOurs(p descriptor, m openfile.Mark) (same, known bool)
 	// Processes returns the ids of all processes in ascending order, and Last the id that was given out last, to a process

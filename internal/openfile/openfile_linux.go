@@ -323,6 +323,12 @@ func Find(pid, number, fd int, elsewhere bool) (found int, state State) {
 // Same reports whether two descriptors of two processes are one open file, and whether that is known: some container
 // runtimes forbid kcmp(2), and some kernels lack it.
 func Same(pid, number, pid2, number2 int) (same, known bool) {
+	same, isGone, known := compareFiles(pid, number, pid2, number2)
+	return same, isGone || known
+}
+
+// compareFiles is Same, and tells whether there is no such descriptor.
+func compareFiles(pid, number, pid2, number2 int) (same, isGone, known bool) {
 	order, errno := kcmp(pid, number, pid2, number2)
 	if errno == unix.EBADF || errno == unix.ESRCH {
 		for _, thread := range otherThreads(pid) {
@@ -331,8 +337,7 @@ func Same(pid, number, pid2, number2 int) (same, known bool) {
 			}
 		}
 	}
-	known = errno == 0 || errno == unix.EBADF || errno == unix.ESRCH
-	return errno == 0 && order == 0, known
+	return errno == 0 && order == 0, errno == unix.EBADF || errno == unix.ESRCH, errno == 0
 }
 
 func kcmp(pid, number, pid2, number2 int) (order uintptr, errno unix.Errno) {
@@ -341,11 +346,13 @@ func kcmp(pid, number, pid2, number2 int) (order uintptr, errno unix.Errno) {
 	return order, errno
 }
 
-// IsOurs is Same for our descriptor fd, whose open file has the mark m. Without kcmp(2) it sets and clears another flag of
-// ours in a random order, and looks whether that of the other descriptor follows.
+// IsOurs is Same for our descriptor fd, whose open file has the mark m. If there is no such descriptor as the other one, as
+// when it has been moved, that is not known. Without kcmp(2) it sets and clears another flag of ours in a random order, and
+// looks whether that of the other descriptor follows.
 func IsOurs(pid, number, fd int, m Mark) (same, known bool) {
-	if same, known = Same(pid, number, os.Getpid(), fd); known {
-		return same, true
+	same, isGone, known := compareFiles(pid, number, os.Getpid(), fd)
+	if isGone || known {
+		return same, known
 	}
 	flags, err := flagsOf(fd)
 	if err != nil {
@@ -384,7 +391,7 @@ func follows(dir string, number, fd int, set func(fd int, on bool) error, flag i
 		case Hidden:
 			return false, false, unix.EACCES
 		case Absent:
-			return false, false, nil
+			return false, false, unix.EBADF
 		}
 		if shown&flag != 0 {
 			shownOn++
