@@ -125,20 +125,17 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 		l, err = acquire(ctx, p, s, newRequest(o))
 		held <- err
 	}()
-	giveUp := func(why error) error {
-		cancel(why)
-		if <-held == nil {
-			l.releaseSoon()
-		}
-		return why
-	}
 	waits, report := s.waits, (<-chan time.Time)(nil)
 	for waiting := true; waiting; {
 		select {
 		case err = <-held:
 			waiting = false
 		case sig := <-signals:
-			err, waiting = giveUp(&killed{sig.(syscall.Signal)}), false
+			why := &killed{sig.(syscall.Signal)}
+			if cancel(why); <-held == nil {
+				l.releaseSoon()
+			}
+			err, waiting = why, false
 		case <-waits:
 			if waits = nil; o.Reports {
 				report = time.After(time.Until(began.Add(o.ReportAfter)))

@@ -170,17 +170,18 @@ const sure = 500 * time.Millisecond
 // has it or may have it, and p is where it was found.
 func (c *call) elsewhere(o owner) (p *descriptor, isOpen bool) {
 	f := &c.lock.file
-	s := scan{call: c, search: c.searchFor(o), opener: o.pid}
+	s := scan{call: c, search: c.searchFor(o)}
 	s.search.Ours = &f.fd
 	s.mayHave = func(pid int) bool { return pid != o.pid && c.MayDescend(pid) }
 	s.found = func(pid int, numbers []int) (done bool) {
-		// To compare it again would miss it if the process has moved it meanwhile.
+		// To compare it again would miss it if the process has moved it meanwhile. Without kcmp(2) it may be another open
+		// file: then whoever looks next finds ours nowhere.
 		p = &descriptor{pid, numbers[0]}
 		return true
 	}
 	certain := false
 	if c.Now().Sub(f.started) < sure {
-		if isOpen, certain = s.after(f.child, true); isOpen {
+		if isOpen, certain = s.after(f.child, o.pid, true); isOpen {
 			return p, true
 		}
 	}

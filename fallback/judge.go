@@ -307,8 +307,7 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []desc
 	}}
 	certain := false
 	if o := left[0].owner; len(left) == 1 && o.opened && c.Age(o) < sure {
-		s.opener = o.pid
-		_, certain = s.after(o.pid-1, true)
+		_, certain = s.after(o.pid-1, o.pid, true)
 	}
 	if !certain {
 		_, certain = s.everywhere()

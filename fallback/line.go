@@ -82,15 +82,15 @@ func (l *line) before(waiters []string) (ahead, rivals []string) {
 	return first(all, eldest, younger), first(same, eldest, younger)
 }
 
-// turns returns how many of the waiters ahead still wait and are not stopped.
-func (l *line) turns(ahead []string) (n time.Duration) {
+// turns returns how long the turns of those waiters ahead are together that still wait and are not stopped.
+func (l *line) turns(ahead []string, turn time.Duration) (d time.Duration) {
 	for _, name := range ahead {
 		o, _, _ := parseWaiter(name)
 		if there, _ := l.state.Exists(name); there && !proc.IsStopped(o.pid) {
-			n++
+			d += turn
 		}
 	}
-	return n
+	return d
 }
 
 // first returns the n first of names, in order.

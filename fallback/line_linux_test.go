@@ -2,6 +2,9 @@ package fallback
 
 import (
 	"context"
+	"os/exec"
+	"slices"
+	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -68,5 +71,37 @@ func TestReleaseWakes(t *testing.T) {
 				t.Errorf("woken: %q, wanted %q", woken, c.woken)
 			}
 		})
+	}
+}
+
+// TestTurns has waiters ahead that are stopped or gone: only the turn of the one that waits and runs is awaited.
+func TestTurns(t *testing.T) {
+	state, err := openState(lockFile(t), true)
+	must(err)
+	defer state.close()
+	stopped := exec.Command("sleep", "1000")
+	must(stopped.Start())
+	defer stopped.Wait()
+	defer stopped.Process.Kill()
+	must(stopped.Process.Signal(unix.SIGSTOP))
+	_, err = unix.Wait4(stopped.Process.Pid, nil, unix.WUNTRACED, nil)
+	must(err)
+	its, err := process(stopped.Process.Pid)
+	must(err)
+	var names []string
+	var lines [4]line
+	for i, o := range []owner{me(), its, me(), me()} {
+		lines[i].state = state
+		lines[i].enter(o, Exclusive, strconv.Itoa(i))
+		defer lines[i].leave()
+		names = append(names, lines[i].name)
+	}
+	ahead, rivals := lines[3].before(names)
+	if len(ahead) != 3 || !slices.Equal(ahead, rivals) {
+		t.Fatalf("%q %q", ahead, rivals)
+	}
+	lines[2].leave()
+	if d := lines[3].turns(ahead, searchTurn); d != searchTurn {
+		t.Errorf("%v, not %v", d, searchTurn)
 	}
 }

@@ -30,8 +30,6 @@ type scan struct {
 	found func(pid int, numbers []int) (done bool)
 	// mayHave reports whether a process may have the open files; nil: every process may.
 	mayHave func(pid int) bool
-	// opener is the process that has made the open files, for after. Older ones are without. 0: unknown.
-	opener int
 
 	round   int
 	without map[int]int // by process, the round in which it was found to be without
@@ -48,11 +46,11 @@ func (s *scan) everywhere() (done, certain bool) {
 		if err != nil {
 			return false, false
 		}
-		s.round, s.without, s.opener = 0, nil, 0
+		s.round, s.without = 0, nil
 		if slices.ContainsFunc(pids, func(pid int) bool { return s.look(pid, careful) }) {
 			return true, true
 		}
-		if done, ok := s.after(last, careful); done || !ok {
+		if done, ok := s.after(last, 0, careful); done || !ok {
 			return done, ok
 		}
 	}
@@ -60,8 +58,9 @@ func (s *scan) everywhere() (done, certain bool) {
 }
 
 // after looks into each process that was made after the one with the id last, until there is no new one or found reports
-// that it is done. certain is false if too many were made.
-func (s *scan) after(last int, careful bool) (done, certain bool) {
+// that it is done. certain is false if too many were made. opener is the process that has made the open files, so that older
+// ones are without, or 0.
+func (s *scan) after(last, opener int, careful bool) (done, certain bool) {
 	for range maxRounds {
 		s.round++
 		now, err := s.Last()
@@ -73,7 +72,7 @@ func (s *scan) after(last int, careful bool) (done, certain bool) {
 		}
 		for last < now {
 			last++
-			if s.IsProcess(last) && s.look(last, careful && !s.isChildOfOneWithout(last)) {
+			if s.IsProcess(last) && s.look(last, careful && !s.isChildOfOneWithout(last, opener)) {
 				return true, true
 			}
 		}
@@ -100,10 +99,10 @@ func (s *scan) look(pid int, careful bool) (done bool) {
 
 // isChildOfOneWithout reports whether a process of this round has a parent that was without before the process was made:
 // before the ids of this round were given out.
-func (s *scan) isChildOfOneWithout(pid int) bool {
+func (s *scan) isChildOfOneWithout(pid, opener int) bool {
 	parent := s.Parent(pid)
 	round, seen := s.without[parent]
-	return s.round > 1 && parent > 1 && (parent < s.opener || seen && round < s.round-1)
+	return s.round > 1 && parent > 1 && (parent < opener || seen && round < s.round-1)
 }
 
 // listed is everywhere where nothing tells which id was given out last, as in gVisor. It lists the processes again until it

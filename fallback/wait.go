@@ -25,7 +25,7 @@ const (
 	waitingAfter = time.Second
 	// turn is how much longer a waiter waits after an event than the one before it, so that the elder goes first.
 	turn = time.Millisecond
-	// searchTurn is the same where a search of all processes follows.
+	// searchTurn is the same among those for one mode, where a search of all processes follows.
 	searchTurn = 30 * time.Millisecond
 	// mostWatched is how many holders are watched; there can be more where permits are waited for.
 	mostWatched = 32
@@ -124,9 +124,9 @@ func (w *waiting) await(e watched, blockers []record, passing bool) error {
 		// Those who came before us go first. Nothing is missed meanwhile, and often several events come at once.
 		switch {
 		case event == events.Closed, event == events.Ended && e.marked:
-			w.listen(w.line.turns(e.rivals) * searchTurn)
+			w.listen(w.line.turns(e.rivals, searchTurn))
 		case event == events.Ended, event == events.Changed:
-			w.sleep(w.line.turns(e.ahead) * turn)
+			w.sleep(w.line.turns(e.ahead, turn))
 		}
 		if event != events.Timeout || isLast {
 			return nil
@@ -177,7 +177,7 @@ func (w *waiting) next(e watched, began, now time.Time, passing, isHeld bool) (d
 	return d, isLast
 }
 
-// listen waits until the bell rings.
+// listen is a sleep that ends when the bell rings, and at the deadline.
 func (w *waiting) listen(d time.Duration) {
 	if !w.Deadline.IsZero() {
 		d = min(d, w.Deadline.Sub(w.Now()))

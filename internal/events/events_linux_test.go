@@ -66,6 +66,42 @@ func TestBell(t *testing.T) {
 	expect(t, &w, 20*time.Millisecond, Check{}, Timeout) // reported once
 }
 
+// TestSeveralEvents has several things happen before a wait: it tells the one that is most certain to matter.
+func TestSeveralEvents(t *testing.T) {
+	dir := t.TempDir()
+	open := func(name string) int {
+		fd, err := unix.Open(filepath.Join(dir, name), unix.O_RDWR|unix.O_CREAT|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
+		must(err)
+		return fd
+	}
+	own := open("f")
+	defer unix.Close(own)
+	must(unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	bell := open("fifo")
+	defer unix.Close(bell)
+	for _, rings := range []bool{false, true} {
+		var w Watcher
+		defer w.Close()
+		pid, end := startSleeper(t)
+		other := open("f")
+		_, err := w.CloseOf(own)
+		must(err)
+		_, err = w.Processes([]int{pid})
+		must(err)
+		w.Bell(bell)
+		unix.Close(other)
+		end()
+		must(unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil))
+		want := Ended
+		if rings {
+			unix.Write(bell, []byte("1"))
+			want = Changed
+		}
+		expect(t, &w, long, Check{}, want)
+		expect(t, &w, 20*time.Millisecond, Check{}, Timeout) // all of it was reported
+	}
+}
+
 // waitQuietly is the process that TestFewWakeUps observes.
 func waitQuietly() {
 	runtime.LockOSThread()

@@ -327,7 +327,7 @@ func Same(pid, number, pid2, number2 int) (same, known bool) {
 	return same, isGone || known
 }
 
-// compareFiles is Same, and tells whether there is no such descriptor.
+// compareFiles is Same, but counts as unknown what Same takes for different: a descriptor that is gone.
 func compareFiles(pid, number, pid2, number2 int) (same, isGone, known bool) {
 	order, errno := kcmp(pid, number, pid2, number2)
 	if errno == unix.EBADF || errno == unix.ESRCH {
