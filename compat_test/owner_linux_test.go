@@ -291,16 +291,47 @@ func TestMovesWhileCommandEnds(t *testing.T) {
 	}
 }
 
-// TestUnlockWhileMoved has a child of a shell unlock the open file whose descriptor the shell moves all the time.
-func TestUnlockWhileMoved(t *testing.T) {
+// TestWhileMoved has a child of a shell lock and unlock what the shell has locked and whose descriptors the shell moves all
+// the time, as for a function with a redirection.
+func TestWhileMoved(t *testing.T) {
 	needDirectoryLock(t)
-	t.Parallel()
-	const script = `f() { for i in 1 2 3 4 5; do x=$i; done; }
-		exec 9>f; flock 9; ( flock -u 9; flock -n f true; echo $?; : >end ) &
-		until [ -e end ]; do f 9>&-; f 9>&-; f 9>&-; f 9>&-; f 9>&-; f 9>&-; f 9>&-; f 9>&-; done; rm end`
-	for range 40 {
-		if got := runScript(t, script, "FLOCK_BACKEND=directory"); got != "0\n" {
-			t.Fatalf("%q", got)
+	answers := func(words ...string) string { return strings.Join(words, "; echo $?; ") + "; echo $?" }
+	const n9, n8 = "flock -n --permits 2 9", "flock -n --permits 2 8"
+	const another, reader, writer = "flock -n --permits 2 f true", "flock -n -s f true", "flock -n f true"
+	for name, c := range map[string]struct{ before, child, without, want string }{
+		"unlock":     {"flock 9", answers("flock -u 9", writer), "", "0 0"},
+		"lock again": {"flock 9", answers("flock -n 9", "flock -n 9", "flock -n 9", "flock -n 9"), "", "0 0 0 0"},
+		"convert": {"flock 9", answers("flock -n -s 9", reader, "flock -n 9", reader, "flock -n -s 9", reader), "",
+			"0 0 0 1 0 0"},
+		"another permit": {n9, answers(another, another, "exec 8>>f", n8, another, "exec 8>>f", another), "9>&-", "0 0 0 0 1 0 0"},
+		"a permit again": {n9, answers(n9, another, n9, another, n9, another), "", "0 0 0 0 0 0"},
+		"two permits": {"exec 8>>f; " + n8 + "; " + n9, answers(another, "flock -u 8", another, n8, another, "flock -u 9", another),
+			"", "1 0 0 0 1 0 0"},
+		"two readers": {"exec 8>>f; flock -s 8; flock -s 9", answers("flock -u 8", writer, "flock -u 9", writer, "flock -s 8",
+			"flock -s 9", "flock -u 9", writer), "", "0 1 0 0 0 0 0 1"},
+	} {
+		for _, redirection := range []string{"9>&- 8>&-", "9>other 8>other"} {
+			t.Run(name+" "+redirection, func(t *testing.T) {
+				t.Parallel()
+				if strings.Contains(name, "permit") && !hasKcmp() {
+					t.Skip("needs kcmp(2): the open file of a permit may be taken for that of another")
+				}
+				script := fmt.Sprintf(`f() { for i in 1 2 3 4 5; do x=$i; done; }; exec 9>>f; %s; (%s; : >end) %s &
+					until [ -e end ]; do f %[4]s; f %[4]s; f %[4]s; f %[4]s; f %[4]s; f %[4]s; f %[4]s; f %[4]s; done; rm end`,
+					c.before, c.child, c.without, redirection)
+				for range 10 {
+					if got := runScript(t, script, "FLOCK_BACKEND=directory"); strings.Join(strings.Fields(got), " ") != c.want {
+						t.Fatalf("%q", got)
+					}
+				}
+			})
 		}
 	}
+}
+
+func hasKcmp() bool {
+	const kcmpFile = 0
+	pid := uintptr(os.Getpid())
+	_, _, err := unix.Syscall6(unix.SYS_KCMP, pid, pid, kcmpFile, 0, 0, 0)
+	return err == 0
 }

@@ -60,7 +60,7 @@ func (c *call) everyone(rs []record) []Holder {
 			for _, n := range numbers {
 				for i, r := range rs {
 					at := []descriptor{r.owner.descriptor()}
-					if r.owner.mark == mark && r.owner.pid != pid && c.isOneOf(descriptor{pid, n}, at, openfile.None) {
+					if r.owner.mark == mark && r.owner.pid != pid && c.isOneOf(descriptor{pid, n}, at, openfile.Search{}) {
 						h := hs[i]
 						h.PID = pid
 						if !slices.Contains(hs, h) {

@@ -286,8 +286,11 @@ func (m processLock) In(openfile.Search, int, bool) ([]int, bool) { return nil, 
 func (m processLock) Has(openfile.Mark) bool                      { return true }
 func (m processLock) Processes() ([]int, error)                   { return nil, nil }
 func (m processLock) Last() (int, error)                          { return 1, nil }
-func (m processLock) IsOurs(p descriptor, _ openfile.Mark) (bool, bool) {
-	return m.table[p.number] != nil && (p.pid == m.pid || p.pid == m.parent), true
+func (m processLock) CompareOurs(_ openfile.Search, p descriptor, _ bool) openfile.Comparison {
+	if m.table[p.number] != nil && (p.pid == m.pid || p.pid == m.parent) {
+		return openfile.Equal
+	}
+	return openfile.Different
 }
 
 // A hasty one does not notice that processes are made.
@@ -311,4 +314,6 @@ func (m *outdated) Processes() (pids []int, err error) {
 // A greedy one takes every open file with a mark for its own.
 type greedy struct{ *simFlock }
 
-func (greedy) IsOurs(descriptor, openfile.Mark) (bool, bool) { return true, true }
+func (greedy) CompareOurs(openfile.Search, descriptor, bool) openfile.Comparison {
+	return openfile.Equal
+}

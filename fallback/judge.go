@@ -36,8 +36,8 @@ const (
 type judged struct {
 	record
 	verdict
-	isGone bool // the process
-	moved  *descriptor
+	there openfile.State // what was seen at the descriptor that the owner says
+	moved *descriptor
 	// isGuess says that the open file at moved may be that of another record, maybe of another kind, or that another record has
 	// taken the one of this. Then it is not ours, though our open file may be there: whose record that is, nothing tells. And
 	// none of these records is removed, until it is certain that there is no open file for any of them.
@@ -88,17 +88,17 @@ func (j judged) isUndecided() bool { return j.verdict == undecided }
 // glanceAt judges the records rs by their own processes, the token first and then those of permits. If it is not 0, enough
 // is how many that keep us out are enough: the other records are not judged then.
 func (c *call) glanceAt(rs []record, enough int) (js []judged, isEnough bool) {
-	var at []descriptor
+	at := map[int][]descriptor{} // by process
 	hasOurs := false
 	n := 0
 	for _, r := range slices.SortedStableFunc(slices.Values(rs), func(r, t record) int { return r.rank() - t.rank() }) {
 		j := judged{record: r}
-		j.verdict, j.isGone = c.glance(r)
+		j.verdict, j.there = c.glance(r)
 		if p := r.owner.descriptor(); j.verdict >= held && r.owner.mark != openfile.None && !c.lock.made(r.owner) {
-			if j.verdict == ours && hasOurs || slices.ContainsFunc(at, func(q descriptor) bool { return c.isSame(p, q) }) {
+			if j.verdict == ours && hasOurs || c.isOneOf(p, at[p.pid], c.searchFor(r.owner)) {
 				j.verdict = undecided // the open file there answers for another record
 			}
-			at, hasOurs = append(at, p), hasOurs || j.verdict == ours
+			at[p.pid], hasOurs = append(at[p.pid], p), hasOurs || j.verdict == ours
 		}
 		js = append(js, j)
 		if j.verdict == held && c.excludes(r) {
@@ -107,17 +107,16 @@ func (c *call) glanceAt(rs []record, enough int) (js []judged, isEnough bool) {
 			}
 		}
 	}
+	// If there is ours, it is not another one as well.
+	for i := 0; i < len(js) && !slices.ContainsFunc(js, judged.isOurs); i++ {
+		if j := &js[i]; j.verdict == held && j.there == openfile.Found {
+			j.verdict = c.whose(j.owner, j.owner.descriptor(), true)
+		}
+	}
 	return js, false
 }
 
-// isSame reports whether two descriptors are one, or two of a process for one open file.
-func (c *call) isSame(p, q descriptor) bool {
-	if p == q || p.pid != q.pid {
-		return p == q
-	}
-	same, _ := c.Same(p, q)
-	return same
-}
+func (j judged) isOurs() bool { return j.verdict == ours }
 
 // rank is where a record stands in the order in which open files are given to records.
 func (r record) rank() int {
@@ -130,35 +129,34 @@ func (r record) rank() int {
 	return 2
 }
 
-// glance judges a record by its own process, which mostly is enough. It also reports whether that is gone.
-func (c *call) glance(r record) (v verdict, isGone bool) {
+// glance judges a record by its own process, which mostly is enough, and returns what it has seen at the owner's descriptor.
+func (c *call) glance(r record) (v verdict, there openfile.State) {
 	o := r.owner
 	if c.lock.made(o) {
-		return ours, false
+		return ours, openfile.Hidden
 	}
 	switch here().reach(o.machine) {
 	case unknown:
-		return held, false
+		return held, openfile.Hidden
 	case dead:
-		return gone, true
+		return gone, openfile.Gone
 	}
 	if r.word == busy || o.file == "" {
-		return c.judgeProcess(o), false
+		return c.judgeProcess(o), openfile.Hidden
 	}
-	switch c.At(c.searchFor(o), o.descriptor()) {
+	there = c.At(c.searchFor(o), o.descriptor())
+	switch there {
 	case openfile.Found:
-		return c.whose(o, o.descriptor()), false
-	case openfile.Gone:
-		isGone = true
+		return c.whose(o, o.descriptor(), false), there
 	case openfile.Hidden:
 		if v := c.judgeProcess(o); v != gone || o.mark == openfile.None {
-			return v, false
+			return v, there
 		}
 	}
 	if o.mark == openfile.None {
-		return gone, isGone
+		return gone, there
 	}
-	return undecided, isGone
+	return undecided, there
 }
 
 // judgeProcess judges an owner by the life of its process.
@@ -172,26 +170,22 @@ func (c *call) judgeProcess(o owner) verdict {
 	return held
 }
 
-// whose judges an owner for which the open file at p answers.
-func (c *call) whose(o owner, p descriptor) verdict {
-	if o.mark == openfile.None {
-		if same, known := c.IsOurs(p, o.mark); same || !known && o.same(c.lock.owner) {
+// whose judges an owner for which the open file at p answers; see system for steady.
+func (c *call) whose(o owner, p descriptor, steady bool) verdict {
+	if o.mark != openfile.None && !c.Has(o.mark) {
+		return held
+	}
+	switch c.CompareOurs(c.searchFor(o), p, steady) {
+	case openfile.Equal:
+		return ours
+	case openfile.Unsure:
+		c.inDoubt = c.inDoubt || steady
+	case openfile.Unknown:
+		if o.mark == openfile.None && o.same(c.lock.owner) {
 			return ours
 		}
-	} else if c.Has(o.mark) {
-		same, known := c.IsOurs(p, o.mark)
-		if same {
-			return ours
-		}
-		c.inDoubt = c.inDoubt || !known && c.canCompare(o.mark) // it has been moved meanwhile
 	}
 	return held
-}
-
-// canCompare reports whether it can be known of an open file whether it is ours, which has the mark m.
-func (c *call) canCompare(m openfile.Mark) bool {
-	_, known := c.IsOurs(descriptor{c.actor.pid, c.lock.file.fd}, m)
-	return known
 }
 
 // searchFor returns what to look for to find the open file of an owner.
@@ -226,6 +220,7 @@ func (c *call) search(js []judged) {
 			c.searchEverywhere(mark, with, taken)
 		}
 	}
+	isOutdated := c.isOutdated(there) || slices.ContainsFunc(left, func(j *judged) bool { return c.isTakenTwice(j, js) })
 	for _, j := range left {
 		if j.verdict != gone {
 			continue
@@ -235,18 +230,40 @@ func (c *call) search(js []judged) {
 			j.verdict, j.moved, j.isGuess = held, &p, true
 		}
 	}
-	// Of a process that has ended meanwhile, nothing tells which open file it had.
-	isOutdated := slices.ContainsFunc(there, func(r record) bool {
-		state := c.At(c.searchFor(r.owner), r.owner.descriptor())
-		return state != openfile.Found && state != openfile.Hidden
-	})
 	isTaken := slices.ContainsFunc(left, func(j *judged) bool { return j.moved != nil })
+	c.inDoubt = c.inDoubt || isTaken && isOutdated
 	for _, j := range left {
 		j.isGuess = j.isGuess || isTaken && (isMixed || isOutdated)
 		if j.isGuess && j.verdict == ours {
 			j.verdict = held
 		}
 	}
+}
+
+// isOutdated reports whether the records that were there have open files elsewhere by now, or may have. Of a process that
+// has ended meanwhile, nothing tells which open file it had.
+func (c *call) isOutdated(there []record) bool {
+	return c.inDoubt || slices.ContainsFunc(there, func(r record) bool {
+		state := c.At(c.searchFor(r.owner), r.owner.descriptor())
+		return state != openfile.Found && state != openfile.Hidden
+	})
+}
+
+// isTakenTwice reports whether the open file that was found for j is that of another record, too, or may be: one that moves
+// is found at two descriptors.
+func (c *call) isTakenTwice(j *judged, js []judged) bool {
+	return j.moved != nil && slices.ContainsFunc(js, func(k judged) bool {
+		p := k.owner.descriptor()
+		if k.moved != nil {
+			p = *k.moved
+		}
+		switch {
+		case k.name == j.name, k.verdict < held, k.owner.mark != j.owner.mark, here().reach(k.owner.machine) != alive:
+			return false
+		}
+		r := c.noted(c.Compare(c.searchFor(j.owner), *j.moved, p, true))
+		return r == openfile.Equal || r == openfile.Unsure
+	})
 }
 
 // mayBeAt reports whether the open file where the record r says that its own is may be that of j, a record that would cost
@@ -259,35 +276,47 @@ func (c *call) mayBeAt(j *judged, r record) bool {
 // searchOwn judges the records that are left by the open files of their own processes, and returns which are taken then.
 func (c *call) searchOwn(left []*judged, taken []descriptor) []descriptor {
 	for _, j := range left {
-		if j.isGone {
+		if j.there == openfile.Gone {
 			continue
 		}
-		numbers, _ := c.In(c.searchFor(j.owner), j.owner.pid, true)
+		s := c.searchFor(j.owner)
+		numbers, _ := c.In(s, j.owner.pid, true)
 		var found []descriptor
 		for _, n := range numbers {
-			if p := (descriptor{j.owner.pid, n}); !c.isOneOf(p, taken, j.owner.mark) && !c.isOneOf(p, found, j.owner.mark) {
+			if p := (descriptor{j.owner.pid, n}); !c.isOneOf(p, taken, s) && !c.isOneOf(p, found, s) {
 				found = append(found, p)
 			}
 		}
 		if len(found) > 0 {
-			j.verdict, j.moved, j.isGuess = c.whose(j.owner, found[0]), &found[0], len(found) > 1
+			j.verdict, j.moved, j.isGuess = c.whose(j.owner, found[0], true), &found[0], len(found) > 1
 			taken = append(taken, found[0])
 		}
 	}
 	return taken
 }
 
-// isOneOf reports whether p is the same open file as one of the others. Without kcmp(2) only our own is known, by its mark
-// m.
-func (c *call) isOneOf(p descriptor, others []descriptor, m openfile.Mark) bool {
-	isOurs := func(p descriptor) bool {
-		same, _ := c.IsOurs(p, m)
-		return same
-	}
+// isOneOf reports whether p, which was found, is the same open file as one of the others. Without kcmp(2) only our own is
+// known, by its mark.
+func (c *call) isOneOf(p descriptor, others []descriptor, s openfile.Search) bool {
+	isOurs := func(p descriptor) bool { return c.noted(c.CompareOurs(s, p, true)) == openfile.Equal }
 	return slices.ContainsFunc(others, func(q descriptor) bool {
-		same, known := c.Same(p, q)
-		return p == q || same || !known && c.Has(m) && isOurs(p) && isOurs(q)
+		if p == q {
+			return true
+		}
+		switch c.noted(c.Compare(s, p, q, p.pid == q.pid)) {
+		case openfile.Equal:
+			return true
+		case openfile.Unknown:
+			return c.Has(s.Mark) && isOurs(p) && isOurs(q)
+		}
+		return false
 	})
+}
+
+// noted returns a comparison, and notes if there is doubt.
+func (c *call) noted(r openfile.Comparison) openfile.Comparison {
+	c.inDoubt = c.inDoubt || r == openfile.Unsure
+	return r
 }
 
 // searchEverywhere judges the records that are left by the open files of all processes.
@@ -299,7 +328,7 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []desc
 	var found []descriptor
 	s := scan{call: c, search: files, found: func(pid int, numbers []int) (done bool) {
 		for _, n := range numbers {
-			if p := (descriptor{pid, n}); !c.isOneOf(p, taken, mark) && !c.isOneOf(p, found, mark) {
+			if p := (descriptor{pid, n}); !c.isOneOf(p, taken, files) && !c.isOneOf(p, found, files) {
 				found = append(found, p)
 			}
 		}
@@ -317,7 +346,7 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []desc
 	take := func(j *judged, n int) {
 		if j.verdict == undecided && n >= 0 {
 			p := found[n]
-			j.verdict, j.moved, j.isGuess = c.whose(j.owner, p), &p, isGuess
+			j.verdict, j.moved, j.isGuess = c.whose(j.owner, p, true), &p, isGuess
 			found = slices.Delete(found, n, n+1)
 		}
 	}

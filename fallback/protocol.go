@@ -521,7 +521,7 @@ func (c *call) concealed(s snapshot) error {
 		case openfile.Hidden:
 			return stateError(held + "you may not inspect it")
 		case openfile.Found:
-			if !c.canCompare(o.mark) {
+			if c.CompareOurs(c.searchFor(o), o.descriptor(), false) == openfile.Unknown {
 				return stateError(held + "without kcmp(2) that cannot be known")
 			}
 		}

@@ -217,23 +217,30 @@ func (s *simFlock) Unmarked(search openfile.Search, p descriptor) bool {
 	return f != nil && !f.flags.has(search.Mark)
 }
 
-func (s *simFlock) Same(p, q descriptor) (same, known bool) {
+func (s *simFlock) Compare(_ openfile.Search, p, q descriptor, _ bool) (r openfile.Comparison) {
 	if s.world.rules.noKcmp {
-		return false, false
+		return openfile.Unknown
 	}
 	s.step(fmt.Sprintf("compares %v with %v", p, q))
-	same = s.world.at(p) != nil && s.world.at(p) == s.world.at(q)
-	s.saw(yesno(same))
-	return same, true
+	switch f, g := s.world.at(p), s.world.at(q); {
+	case f == nil || g == nil:
+		r = openfile.Unsure
+	case f == g:
+		r = openfile.Equal
+	default:
+		r = openfile.Different
+	}
+	s.saw(fmt.Sprint(r))
+	return r
 }
 
-func (s *simFlock) IsOurs(p descriptor, m openfile.Mark) (same, known bool) {
-	if same, known = s.Same(p, descriptor{s.pid, s.fd}); known {
-		return same, same || s.world.at(p) != nil
+func (s *simFlock) CompareOurs(search openfile.Search, p descriptor, _ bool) openfile.Comparison {
+	if r := s.Compare(search, p, descriptor{s.pid, s.fd}, true); r != openfile.Unknown {
+		return r
 	}
 	other := openfile.NonBlock
-	if m == openfile.NonBlock {
-		return false, false
+	if search.Mark == openfile.NonBlock {
+		return openfile.Unknown
 	}
 	before := s.flags()
 	defer s.setFlags(before)
@@ -243,11 +250,14 @@ func (s *simFlock) IsOurs(p descriptor, m openfile.Mark) (same, known bool) {
 		f := s.world.at(p)
 		follows := f != nil && f.flags.nonBlock == set
 		s.saw(yesno(follows))
-		if !follows {
-			return false, f != nil
+		switch {
+		case f == nil:
+			return openfile.Unsure
+		case !follows:
+			return openfile.Different
 		}
 	}
-	return true, true
+	return openfile.Equal
 }
 
 func (s *simFlock) Processes() (pids []int, err error) {

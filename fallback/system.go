@@ -37,10 +37,10 @@ type system interface {
 	At(s openfile.Search, p descriptor) openfile.State
 	In(s openfile.Search, pid int, careful bool) (numbers []int, visible bool)
 	Unmarked(s openfile.Search, p descriptor) bool
-	// Same reports whether two descriptors are one open file, and whether that is known; IsOurs whether one is ours, which
-	// has the mark. The latter is not known if there is no such descriptor any more.
-	Same(p, q descriptor) (same, known bool)
-	IsOurs(p descriptor, m openfile.Mark) (same, known bool)
+	// Compare compares two descriptors, CompareOurs one with ours, which has the mark. If not steady, it takes no notice of
+	// descriptors that move.
+	Compare(s openfile.Search, p, q descriptor, steady bool) openfile.Comparison
+	CompareOurs(s openfile.Search, p descriptor, steady bool) openfile.Comparison
 	// Processes returns the ids of all processes in ascending order, and Last the id that was given out last, to a process
 	// or to something else (IsProcess), or an error if nothing tells.
 	Processes() ([]int, error)
@@ -72,12 +72,12 @@ func (thisSystem) In(s openfile.Search, pid int, careful bool) ([]int, bool) {
 	return s.In(pid, careful)
 }
 func (thisSystem) Unmarked(s openfile.Search, p descriptor) bool { return s.Unmarked(p.pid, p.number) }
-func (thisSystem) Same(p, q descriptor) (same, known bool) {
-	return openfile.Same(p.pid, p.number, q.pid, q.number)
+func (thisSystem) Compare(s openfile.Search, p, q descriptor, steady bool) openfile.Comparison {
+	return s.Compare(p.pid, p.number, q.pid, q.number, steady)
 }
 
-func (s thisSystem) IsOurs(p descriptor, m openfile.Mark) (same, known bool) {
-	return openfile.IsOurs(p.pid, p.number, s.fd, m)
+func (t thisSystem) CompareOurs(s openfile.Search, p descriptor, steady bool) openfile.Comparison {
+	return s.CompareOurs(p.pid, p.number, t.fd, steady)
 }
 
 func (thisSystem) Processes() ([]int, error) { return proc.Processes() }

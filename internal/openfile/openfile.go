@@ -44,6 +44,20 @@ const (
 	Gone
 )
 
+// A Comparison is what is known of two descriptors.
+type Comparison uint8
+
+const (
+	// Unknown is that this user may not compare them: some container runtimes forbid kcmp(2), and some kernels lack it.
+	Unknown Comparison = iota
+	// Unsure is that it cannot be told now: one of them is gone, or moves, or other processes compare in the same way.
+	Unsure
+	// Different is that they are two open files.
+	Different
+	// Equal is that they are one open file.
+	Equal
+)
+
 // A Search says what to look for: open files of one file that have the mark.
 type Search struct {
 	// Files are the identities that the file may have (Stat). It can have two: when overlayfs copies a file, those

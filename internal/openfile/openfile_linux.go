@@ -299,36 +299,74 @@ func hasRun(pid int, before string) bool {
 // and with elsewhere the others, too. Where kcmp(2) is not to be had, any open file of the same file will do.
 func Find(pid, number, fd int, elsewhere bool) (found int, state State) {
 	_, identity := Stat(fd)
-	s := Search{Files: []string{identity}}
-	isIt := func(n int) bool {
-		same, known := Same(pid, n, os.Getpid(), fd)
-		return same || !known
-	}
-	if state = s.At(pid, number); state == Found && !isIt(number) {
-		state = Absent
+	s := Search{Files: []string{identity}, Ours: &fd}
+	if state = s.At(pid, number); state == Found {
+		if c := compare(pid, number, os.Getpid(), fd); c == Different || c == Unsure {
+			state = Absent
+		}
 	}
 	if state != Absent || !elsewhere {
 		return number, state
 	}
-	numbers, visible := s.In(pid, false)
-	if !visible {
+	switch numbers, visible := s.In(pid, true); {
+	case !visible:
 		return 0, Hidden
-	}
-	if i := slices.IndexFunc(numbers, isIt); i >= 0 {
-		return numbers[i], Found
+	case len(numbers) > 0:
+		return numbers[0], Found
 	}
 	return 0, Absent
 }
 
-// Same reports whether two descriptors of two processes are one open file, and whether that is known: some container
-// runtimes forbid kcmp(2), and some kernels lack it.
-func Same(pid, number, pid2, number2 int) (same, known bool) {
-	same, isGone, known := compareFiles(pid, number, pid2, number2)
-	return same, isGone || known
+// Compare compares two descriptors that were found. If not steady, it takes no notice of descriptors that move, which is
+// much faster.
+func (s Search) Compare(pid, number, pid2, number2 int, steady bool) Comparison {
+	once := func() Comparison { return compare(pid, number, pid2, number2) }
+	if !steady {
+		return once()
+	}
+	return steadily(once, func() bool { return s.At(pid, number) == Found && s.At(pid2, number2) == Found })
 }
 
-// compareFiles is Same, but counts as unknown what Same takes for different: a descriptor that is gone.
-func compareFiles(pid, number, pid2, number2 int) (same, isGone, known bool) {
+// CompareOurs compares a descriptor that was found with our descriptor fd, whose open file has the mark; see Compare.
+// Without kcmp(2) it sets and clears another flag of ours in a random order, and looks whether that of the other descriptor
+// follows.
+func (s Search) CompareOurs(pid, number, fd int, steady bool) Comparison {
+	once := func() Comparison {
+		if c := compare(pid, number, os.Getpid(), fd); c != Unknown {
+			return c
+		}
+		return compareFlags(pid, number, fd, s.Mark)
+	}
+	if !steady {
+		return once()
+	}
+	return steadily(once, func() bool { return s.At(pid, number) == Found })
+}
+
+// steadily compares until the answer is certain. A descriptor can be moved meanwhile, and another open file be there: to be
+// different, they have to be so several times, with what was found there in between.
+func steadily(once func() Comparison, isThere func() bool) Comparison {
+	const most, enough, limit = 60, 6, 50 * time.Millisecond
+	start := time.Now()
+	for tries, n := 0, 0; tries < most && time.Since(start) < limit; tries++ {
+		switch c := once(); {
+		case c == Equal, c == Unknown:
+			return c
+		case c == Unsure, !isThere():
+			n = 0
+		default:
+			n++
+		}
+		if n == enough {
+			return Different
+		}
+		spin(rand.N(10 * time.Microsecond)) // so as not to keep step with the process
+	}
+	return Unsure
+}
+
+// compare compares two descriptors of two processes with kcmp(2).
+func compare(pid, number, pid2, number2 int) Comparison {
 	order, errno := kcmp(pid, number, pid2, number2)
 	if errno == unix.EBADF || errno == unix.ESRCH {
 		for _, thread := range otherThreads(pid) {
@@ -337,7 +375,15 @@ func compareFiles(pid, number, pid2, number2 int) (same, isGone, known bool) {
 			}
 		}
 	}
-	return errno == 0 && order == 0, errno == unix.EBADF || errno == unix.ESRCH, errno == 0
+	switch {
+	case errno == 0 && order == 0:
+		return Equal
+	case errno == 0:
+		return Different
+	case errno == unix.EBADF || errno == unix.ESRCH:
+		return Unsure
+	}
+	return Unknown
 }
 
 func kcmp(pid, number, pid2, number2 int) (order uintptr, errno unix.Errno) {
@@ -346,17 +392,11 @@ func kcmp(pid, number, pid2, number2 int) (order uintptr, errno unix.Errno) {
 	return order, errno
 }
 
-// IsOurs is Same for our descriptor fd, whose open file has the mark m. If there is no such descriptor as the other one, as
-// when it has been moved, that is not known. Without kcmp(2) it sets and clears another flag of ours in a random order, and
-// looks whether that of the other descriptor follows.
-func IsOurs(pid, number, fd int, m Mark) (same, known bool) {
-	same, isGone, known := compareFiles(pid, number, os.Getpid(), fd)
-	if isGone || known {
-		return same, known
-	}
+// compareFlags compares a descriptor with ours, whose open file has the mark m, without kcmp(2).
+func compareFlags(pid, number, fd int, m Mark) Comparison {
 	flags, err := flagsOf(fd)
 	if err != nil {
-		return false, false
+		return Unknown
 	}
 	set, flag := setNonBlock, unix.O_NONBLOCK
 	if m == NonBlock {
@@ -368,12 +408,19 @@ func IsOurs(pid, number, fd int, m Mark) (same, known bool) {
 	for range 100 { // as long as others do the same, no longer than a twentieth of a second
 		isSame, isContested, err := follows(procDir(pid), number, fd, set, flag)
 		set(fd, flags&flag != 0)
-		if err != nil || !isContested {
-			return isSame, err == nil
+		switch {
+		case err == unix.EBADF:
+			return Unsure
+		case err != nil:
+			return Unknown
+		case isSame:
+			return Equal
+		case !isContested:
+			return Different
 		}
 		sys.Sleep(rand.N(time.Millisecond))
 	}
-	return false, false
+	return Unsure
 }
 
 // follows reports whether a flag of another descriptor is always what it was set to for ours. isContested says that it is

@@ -118,15 +118,15 @@ func TestMarkFollowsTheOpenFile(t *testing.T) {
 	marked := Search{Files: []string{identity}, Mark: mark}
 	check := func(when string, want State, wantSame bool) {
 		t.Helper()
-		same, known := Same(pid, 3, os.Getpid(), fd)
-		ours, _ := IsOurs(pid, 3, fd, mark)
+		same := compare(pid, 3, os.Getpid(), fd)
+		ours := marked.CompareOurs(pid, 3, fd, true) == Equal
 		follows, _, _ := follows(procDir(pid), 3, fd, setNonBlock, unix.O_NONBLOCK)
-		if got := marked.At(pid, 3); got != want || known && same != wantSame || ours != wantSame || follows != wantSame {
+		if got := marked.At(pid, 3); got != want || same != Unknown && (same == Equal) != wantSame || ours != wantSame || follows != wantSame {
 			t.Errorf("%s: %v %v %v %v, want %v %v", when, got, same, ours, follows, want, wantSame)
 		}
 	}
 	check("in a child", Found, true)
-	if same, _ := IsOurs(pid, 3, int(other.Fd()), mark); same {
+	if marked.CompareOurs(pid, 3, int(other.Fd()), true) != Different {
 		t.Error("another open file of the same file counts as the same")
 	}
 	if marked.At(os.Getpid(), int(other.Fd())) != Absent {
@@ -253,7 +253,7 @@ func TestShellThatMovesDescriptors(t *testing.T) {
 			t.Errorf("%d of 500 looks missed the open file (ours: %v)", missed, s.Ours != nil)
 		}
 	}
-	if _, known := Same(pid, 0, pid, 0); !known {
+	if compare(pid, 0, pid, 0) == Unknown {
 		t.Skip("without kcmp(2) all open files of the file are found")
 	}
 	for range 500 {
@@ -296,8 +296,8 @@ func TestFirstThreadHasEnded(t *testing.T) {
 		}
 		return
 	}
-	same, known := Same(pid, 3, os.Getpid(), int(f.Fd()))
-	if state := s.At(pid, 3); state != Found || !slices.Equal(numbers, []int{3}) || !visible || known && !same {
+	same := compare(pid, 3, os.Getpid(), int(f.Fd()))
+	if state := s.At(pid, 3); state != Found || !slices.Equal(numbers, []int{3}) || !visible || same != Equal && same != Unknown {
 		t.Error(state, numbers, visible, same)
 	}
 }

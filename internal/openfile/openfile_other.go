@@ -22,8 +22,8 @@ func (Search) In(pid int, careful bool) (numbers []int, visible bool) { return n
 
 func (Search) Unmarked(pid, number int) bool { return false }
 
-func Same(pid, number, pid2, number2 int) (same, known bool) { return false, false }
+func (Search) Compare(pid, number, pid2, number2 int, steady bool) Comparison { return Unknown }
 
-func IsOurs(pid, number, fd int, m Mark) (same, known bool) { return false, false }
+func (Search) CompareOurs(pid, number, fd int, steady bool) Comparison { return Unknown }
 
 func Find(pid, number, fd int, elsewhere bool) (found int, state State) { return 0, Hidden }
