@@ -297,7 +297,8 @@ func TestWhileMoved(t *testing.T) {
 	needDirectoryLock(t)
 	answers := func(words ...string) string { return strings.Join(words, "; echo $?; ") + "; echo $?" }
 	const n9, n8 = "flock -n --permits 2 9", "flock -n --permits 2 8"
-	const another, reader, writer = "flock -n --permits 2 f true", "flock -n -s f true", "flock -n f true"
+	const another, only = "flock -n --permits 2 f true", "flock -n --permits 1 f true"
+	const reader, writer = "flock -n -s f true", "flock -n f true"
 	for name, c := range map[string]struct{ before, child, without, want string }{
 		"unlock":     {"flock 9", answers("flock -u 9", writer), "", "0 0"},
 		"lock again": {"flock 9", answers("flock -n 9", "flock -n 9", "flock -n 9", "flock -n 9"), "", "0 0 0 0"},
@@ -309,6 +310,10 @@ func TestWhileMoved(t *testing.T) {
 			"", "1 0 0 0 1 0 0"},
 		"two readers": {"exec 8>>f; flock -s 8; flock -s 9", answers("flock -u 8", writer, "flock -u 9", writer, "flock -s 8",
 			"flock -s 9", "flock -u 9", writer), "", "0 1 0 0 0 0 0 1"},
+		"a reader beside a permit": {"exec 8>>f; flock --permits 1 9; flock -s 8", answers(only, "flock -u 8", only, "flock -s 8", only),
+			"", "1 0 1 0 1"},
+		"a reader becomes a permit": {"exec 8>>f; " + n9 + "; flock -s 8", answers(another, n8, another, "flock -u 8", another), "",
+			"0 0 1 0 0"},
 	} {
 		for _, redirection := range []string{"9>&- 8>&-", "9>other 8>other"} {
 			t.Run(name+" "+redirection, func(t *testing.T) {
@@ -316,9 +321,10 @@ func TestWhileMoved(t *testing.T) {
 				if strings.Contains(name, "permit") && !hasKcmp() {
 					t.Skip("needs kcmp(2): the open file of a permit may be taken for that of another")
 				}
+				first, second, _ := strings.Cut(redirection, " ")
 				script := fmt.Sprintf(`f() { for i in 1 2 3 4 5; do x=$i; done; }; exec 9>>f; %s; (%s; : >end) %s &
-					until [ -e end ]; do f %[4]s; f %[4]s; f %[4]s; f %[4]s; f %[4]s; f %[4]s; f %[4]s; f %[4]s; done; rm end`,
-					c.before, c.child, c.without, redirection)
+					until [ -e end ]; do f %[4]s; f %[4]s; f %[5]s; f %[6]s; f %[4]s; f %[4]s; f %[5]s; f %[6]s; done; rm end`,
+					c.before, c.child, c.without, redirection, first, second)
 				for range 10 {
 					if got := runScript(t, script, "FLOCK_BACKEND=directory"); strings.Join(strings.Fields(got), " ") != c.want {
 						t.Fatalf("%q", got)

@@ -179,8 +179,6 @@ func TestEveryInterleavingFindsMutants(t *testing.T) {
 			func(s *simFlock) contender { return hasty{s} }},
 		{"the same without a last id", rules{noLast: true}, "open9 X9 &(&(&(work) work) work) work|X(work)",
 			func(s *simFlock) contender { return &outdated{simFlock: s} }},
-		{"whatever has the mark is ours", rules{}, "open9 S9 work|open9 S9 X9 work",
-			func(s *simFlock) contender { return greedy{s} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.rules.wrap = c.wrap
@@ -309,11 +307,4 @@ func (m *outdated) Processes() (pids []int, err error) {
 		m.pids, err = m.simFlock.Processes()
 	}
 	return m.pids, err
-}
-
-// A greedy one takes every open file with a mark for its own.
-type greedy struct{ *simFlock }
-
-func (greedy) CompareOurs(openfile.Search, descriptor, bool) openfile.Comparison {
-	return openfile.Equal
 }

@@ -210,6 +210,9 @@ func (c *call) search(js []judged) {
 			there, taken = append(there, j.record), append(taken, j.owner.descriptor())
 		}
 	}
+	if len(left) == 0 {
+		return
+	}
 	isMixed := slices.ContainsFunc(left, func(j *judged) bool { return j.rank() != left[0].rank() })
 	if !isMixed {
 		taken = c.searchOwn(left, taken)
@@ -220,7 +223,7 @@ func (c *call) search(js []judged) {
 			c.searchEverywhere(mark, with, taken)
 		}
 	}
-	isOutdated := c.isOutdated(there) || slices.ContainsFunc(left, func(j *judged) bool { return c.isTakenTwice(j, js) })
+	isTwice := slices.ContainsFunc(left, func(j *judged) bool { return c.isTakenTwice(j, js) })
 	for _, j := range left {
 		if j.verdict != gone {
 			continue
@@ -230,13 +233,35 @@ func (c *call) search(js []judged) {
 			j.verdict, j.moved, j.isGuess = held, &p, true
 		}
 	}
+	isOutdated := isTwice || c.isOutdated(there)
 	isTaken := slices.ContainsFunc(left, func(j *judged) bool { return j.moved != nil })
-	c.inDoubt = c.inDoubt || isTaken && isOutdated
 	for _, j := range left {
-		j.isGuess = j.isGuess || isTaken && (isMixed || isOutdated)
-		if j.isGuess && j.verdict == ours {
+		j.isGuess = j.isGuess || isOutdated || isTaken && isMixed
+		if isOutdated || j.isGuess && j.verdict == ours {
 			j.verdict = held
 		}
+	}
+	c.inDoubt = c.inDoubt || isOutdated
+	c.doubtOurs(js, left)
+}
+
+// doubtOurs takes none for ours if our open file seems to answer for two records, or for one of a process where one of
+// another kind, one of left, has been moved: they may have been taken for each other.
+func (c *call) doubtOurs(js []judged, left []*judged) {
+	var own []*judged
+	for i := range js {
+		if j := &js[i]; j.verdict == ours && j.owner.mark != openfile.None && !c.lock.made(j.owner) {
+			own = append(own, j)
+		}
+	}
+	if len(own) == 0 || len(own) == 1 && !slices.ContainsFunc(left, func(j *judged) bool {
+		return j.moved != nil && j.owner.pid == own[0].owner.pid && j.rank() != own[0].rank()
+	}) {
+		return
+	}
+	c.inDoubt = true
+	for _, j := range own {
+		j.verdict, j.isGuess = held, true
 	}
 }
 

@@ -244,12 +244,18 @@ func (c *call) convert(s snapshot, token record) (done bool, err error) {
 	return c.move(token.name, renewed)
 }
 
-// follow returns the record under the name that says where its open file was found, so that others need not search.
+// follow returns the record under the name that says where its open file was found, so that others need not search. A number
+// that a shell uses for a while gets into the name only if another open file is to be locked under the old one.
 func (c *call) follow(j judged) record {
-	switch {
-	case j.moved == nil:
+	if j.moved == nil {
 		return j.record
-	case j.isGuess: // there is where to wait for it, under the old name
+	}
+	to := *j.moved
+	isReplaced := to.pid == j.owner.pid && j.isAt(c.mine.descriptor())
+	if to.number > openfile.LastOfUser && !isReplaced {
+		to.number = j.owner.number
+	}
+	if j.isGuess || to == j.owner.descriptor() { // there is where to wait for it, under the old name
 		j.owner.pid, j.owner.number = j.moved.pid, j.moved.number
 		return j.record
 	}
@@ -257,7 +263,7 @@ func (c *call) follow(j judged) record {
 	if err != nil {
 		return j.record
 	}
-	o.number, o.mark, o.file = j.moved.number, j.owner.mark, j.owner.file
+	o.number, o.mark, o.file = to.number, j.owner.mark, j.owner.file
 	r := newRecord(j.word, o.renewed())
 	if moved, err := c.move(j.name, r.name); !moved || err != nil {
 		return j.record

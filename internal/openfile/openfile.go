@@ -44,6 +44,10 @@ const (
 	Gone
 )
 
+// LastOfUser is the last number of a descriptor that a shell leaves to its user. Under a higher one it keeps a descriptor
+// whose number a function has for another file, until the function ends.
+const LastOfUser = 9
+
 // A Comparison is what is known of two descriptors.
 type Comparison uint8
 

@@ -311,10 +311,13 @@ func Find(pid, number, fd int, elsewhere bool) (found int, state State) {
 	switch numbers, visible := s.In(pid, true); {
 	case !visible:
 		return 0, Hidden
-	case len(numbers) > 0:
+	case len(numbers) == 0:
+		return 0, Absent
+	case numbers[0] > LastOfUser: // for a while
+		return number, Found
+	default:
 		return numbers[0], Found
 	}
-	return 0, Absent
 }
 
 // Compare compares two descriptors that were found. If not steady, it takes no notice of descriptors that move, which is
