@@ -372,9 +372,11 @@ func steadily(once func() Comparison, isThere func() bool) Comparison {
 func compare(pid, number, pid2, number2 int) Comparison {
 	order, errno := kcmp(pid, number, pid2, number2)
 	if errno == unix.EBADF || errno == unix.ESRCH {
-		for _, thread := range otherThreads(pid) {
-			if order, errno = kcmp(thread, number, pid2, number2); errno == 0 {
-				break
+		for _, thread := range append(otherThreads(pid), pid) {
+			for _, thread2 := range append(otherThreads(pid2), pid2) {
+				if errno != 0 {
+					order, errno = kcmp(thread, number, thread2, number2)
+				}
 			}
 		}
 	}

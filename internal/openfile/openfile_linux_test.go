@@ -297,6 +297,9 @@ func TestFirstThreadHasEnded(t *testing.T) {
 		return
 	}
 	same := compare(pid, 3, os.Getpid(), int(f.Fd()))
+	if back := compare(os.Getpid(), int(f.Fd()), pid, 3); back != same {
+		t.Error(back, same)
+	}
 	if state := s.At(pid, 3); state != Found || !slices.Equal(numbers, []int{3}) || !visible || same != Equal && same != Unknown {
 		t.Error(state, numbers, visible, same)
 	}
