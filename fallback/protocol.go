@@ -251,7 +251,7 @@ func (c *call) follow(j judged) record {
 		return j.record
 	}
 	to := *j.moved
-	isReplaced := to.pid == j.owner.pid && j.isAt(c.mine.descriptor())
+	isReplaced := to.pid == j.owner.pid && j.isAt(c.mine.descriptor()) && !c.mayHave()
 	if to.number > openfile.LastOfUser && !isReplaced {
 		to.number = j.owner.number
 	}

@@ -346,22 +346,23 @@ func (s Search) CompareOurs(pid, number, fd int, steady bool) Comparison {
 	return steadily(once, func() bool { return s.At(pid, number) == Found })
 }
 
-// steadily compares until the answer is certain. A descriptor can be moved meanwhile, and another open file be there: to be
-// different, they have to be so several times, with what was found there in between.
+// steadily compares until the answer is certain. A descriptor can be moved meanwhile, and another open file be there: so the
+// answer has to be the same several times, with what was found there in between.
 func steadily(once func() Comparison, isThere func() bool) Comparison {
 	const most, enough, limit = 60, 6, 50 * time.Millisecond
 	start := time.Now()
+	last := Unsure
 	for tries, n := 0, 0; tries < most && time.Since(start) < limit; tries++ {
-		switch c := once(); {
-		case c == Equal, c == Unknown:
+		c := once()
+		switch {
+		case c == Unknown:
 			return c
-		case c == Unsure, !isThere():
+		case c == Unsure, c != last, !isThere():
 			n = 0
-		default:
-			n++
 		}
-		if n == enough {
-			return Different
+		last = c
+		if n++; n > enough {
+			return c
 		}
 		spin(rand.N(10 * time.Microsecond)) // so as not to keep step with the process
 	}
