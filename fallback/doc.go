@@ -71,9 +71,9 @@
 // last process that has the open file closes it. The open file carries a mark, a status flag that Linux keeps exactly that
 // long, and shows in /proc/PID/fdinfo; see package openfile. The ID of such a lock names the mark, and a process and
 // descriptor number at which others look first. If the open file is not there, they look into all processes, and the first
-// who finds it renames the record for the descriptor where it is. One open file answers for at most one ID. The same flag,
-// set for another reason, can make a lock look held; and whoever has an open file that is marked so takes a lock for its own if
-// a shell has put that open file under the number of the lock's.
+// who finds it renames the record for the descriptor where it is, unless a shell has it there for a while only. One open
+// file answers for at most one ID. The same flag, set for another reason, can make a lock look held. And if a shell puts an
+// open file that is marked so under the number of a lock, whoever has that open file takes the lock for its own.
 //
 // # Who is alive
 //

@@ -59,8 +59,8 @@ func (c *call) everyone(rs []record) []Holder {
 		s := scan{call: c, search: files, found: func(pid int, numbers []int) (done bool) {
 			for _, n := range numbers {
 				for i, r := range rs {
-					at := []descriptor{r.owner.descriptor()}
-					if r.owner.mark == mark && r.owner.pid != pid && c.isOneOf(descriptor{pid, n}, at, openfile.Search{}) {
+					p, q := descriptor{pid, n}, r.owner.descriptor()
+					if r.owner.mark == mark && q.pid != pid && c.Compare(files, p, q, false) == openfile.Equal {
 						h := hs[i]
 						h.PID = pid
 						if !slices.Contains(hs, h) {

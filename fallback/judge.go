@@ -20,6 +20,10 @@ import (
 // shared locks. Then it may be that a shared lock goes empty-handed because a permit that is over took its open file. So
 // none of these records is removed as long as one of them has taken an open file. In the same order, a record for which no
 // open file is left may have that of another record, where a shell moves descriptors back and forth: see mayBeAt.
+//
+// Descriptors also move while they are looked at: an open file is seen at two numbers or at none, and another one at its
+// number. What may come of that is in doubt. Then no record is nobody's, none is ours for certain, and the caller looks
+// again.
 
 // A verdict is what is known of a record.
 type verdict uint8
@@ -38,9 +42,9 @@ type judged struct {
 	verdict
 	there openfile.State // what was seen at the descriptor that the owner says
 	moved *descriptor
-	// isGuess says that the open file at moved may be that of another record, maybe of another kind, or that another record has
-	// taken the one of this. Then it is not ours, though our open file may be there: whose record that is, nothing tells. And
-	// none of these records is removed, until it is certain that there is no open file for any of them.
+	// isGuess says that the open file that was found may be that of another record, maybe of another kind, or that another
+	// record has taken the one of this. Then it is not ours, though our open file may be there: whose record that is, nothing
+	// tells. And none of these records is removed, until it is certain that there is no open file for any of them.
 	isGuess bool
 }
 

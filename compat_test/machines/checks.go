@@ -367,8 +367,8 @@ func waitsForServer(m *machine) bool {
 	return status == 0
 }
 
-// tortures judges by a name that only one can make, on the server, and by a counter. Locks of the kernel are the filesystem's:
-// if it does not end with them, that is a result.
+// tortures judges by a name that only one can make, on the server, and by a counter. Locks of the kernel are the
+// filesystem's: if it does not end with them, that is a result.
 func tortures(s *scene) {
 	c1.must(s.script("mkdir killed; echo 00000000 >counter"))
 	type report struct {

@@ -351,17 +351,19 @@ func (s Search) CompareOurs(pid, number, fd int, steady bool) Comparison {
 func steadily(once func() Comparison, isThere func() bool) Comparison {
 	const most, enough, limit = 60, 6, 50 * time.Millisecond
 	start := time.Now()
-	last := Unsure
+	last := Unknown
 	for tries, n := 0, 0; tries < most && time.Since(start) < limit; tries++ {
 		c := once()
 		switch {
 		case c == Unknown:
 			return c
-		case c == Unsure, c != last, !isThere():
+		case c == last && (c == Unsure || isThere()):
+			n++
+		default:
 			n = 0
 		}
 		last = c
-		if n++; n > enough {
+		if n == enough {
 			return c
 		}
 		spin(rand.N(10 * time.Microsecond)) // so as not to keep step with the process

@@ -280,6 +280,41 @@ func TestThisProgramMovesNoDescriptors(t *testing.T) {
 	}
 }
 
+// TestSteadily has descriptors that move, one way or another, while they are compared.
+func TestSteadily(t *testing.T) {
+	always, never := func(int) bool { return true }, func(int) bool { return false }
+	odd := func(n int) bool { return n%2 == 1 }
+	for name, c := range map[string]struct {
+		isEqual, isThere func(n int) bool
+		want             Comparison
+	}{
+		"equal":                       {always, always, Equal},
+		"different":                   {never, always, Different},
+		"different at first":          {func(n int) bool { return n > 3 }, always, Equal},
+		"equal at first":              {func(n int) bool { return n < 3 }, always, Different},
+		"now and then equal":          {odd, always, Unsure},
+		"different, and not there":    {never, never, Unsure},
+		"equal, and not always there": {always, odd, Unsure},
+	} {
+		n := 0
+		got := steadily(func() Comparison {
+			if n++; c.isEqual(n) {
+				return Equal
+			}
+			return Different
+		}, func() bool { return c.isThere(n) })
+		if got != c.want {
+			t.Errorf("%s: %v, not %v", name, got, c.want)
+		}
+	}
+	for want, most := range map[Comparison]int{Unknown: 1, Unsure: 10} {
+		looks := 0
+		if got := steadily(func() Comparison { looks++; return want }, func() bool { return false }); got != want || looks > most {
+			t.Errorf("always %v: %v after %d looks", want, got, looks)
+		}
+	}
+}
+
 func TestFirstThreadHasEnded(t *testing.T) {
 	f := open(t)
 	_, identity := Stat(int(f.Fd()))
