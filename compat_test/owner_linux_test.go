@@ -315,7 +315,10 @@ func TestWhileMoved(t *testing.T) {
 		"a reader becomes a permit": {"exec 8>>f; " + n9 + "; flock -s 8", answers(another, n8, another, "flock -u 8", another), "",
 			"0 0 1 0 0"},
 	} {
-		for _, redirection := range []string{"9>&- 8>&-", "9>other 8>other"} {
+		for _, redirection := range []string{"9>&- 8>&-", "9>other 8>other", "9>&8 8>&9"} {
+			if strings.Contains(redirection, ">&8") && !strings.Contains(c.before, "exec 8") {
+				continue
+			}
 			t.Run(name+" "+redirection, func(t *testing.T) {
 				t.Parallel()
 				if strings.Contains(name, "permit") && !hasKcmp() {

@@ -40,11 +40,10 @@ func (c *call) acquire(p pauser) (blockers []record, err error) {
 		if err != nil || blockers == nil {
 			return nil, err
 		}
-		now := c.Now()
+		now, passing := c.Now(), c.isPassing(blockers, c.patience())
 		if blockers[0].name != c.blocker {
 			c.blocker, c.since = blockers[0].name, now
 		}
-		passing := (blockers[0].word == busy || c.inDoubt) && now.Sub(c.since) < c.patience()
 		isOver := !c.Deadline.IsZero() && !now.Before(c.Deadline)
 		switch {
 		case isOver && blockers[0].word == wait && !c.noYield:
@@ -60,6 +59,12 @@ func (c *call) acquire(p pauser) (blockers []record, err error) {
 		}
 		c.renewBusy() // whoever sees the same busy token for a second takes it for stuck
 	}
+}
+
+// isPassing reports whether what keeps us out may be over in a moment, and has lasted less than patience.
+func (c *call) isPassing(blockers []record, patience time.Duration) bool {
+	isNew := blockers[0].name != c.blocker
+	return (blockers[0].word == busy || c.inDoubt) && (isNew || c.Now().Sub(c.since) < patience)
 }
 
 // patience is how long what keeps us out counts as passing.

@@ -22,8 +22,9 @@ import (
 // open file is left may have that of another record, where a shell moves descriptors back and forth: see mayBeAt.
 //
 // Descriptors also move while they are looked at: an open file is seen at two numbers or at none, and another one at its
-// number. What may come of that is in doubt. Then no record is nobody's, none is ours for certain, and the caller looks
-// again.
+// number. So what stands still is looked at first: mostly another process has the same open files, be it our own. Only what
+// is not found there is searched where descriptors move, again and again. What remains uncertain is in doubt. Then no record
+// is nobody's, none is ours for certain, and the caller looks again.
 
 // A verdict is what is known of a record.
 type verdict uint8
@@ -99,8 +100,8 @@ func (c *call) glanceAt(rs []record, enough int) (js []judged, isEnough bool) {
 		j := judged{record: r}
 		j.verdict, j.there = c.glance(r)
 		if p := r.owner.descriptor(); j.verdict >= held && r.owner.mark != openfile.None && !c.lock.made(r.owner) {
-			if j.verdict == ours && hasOurs || c.isOneOf(p, at[p.pid], c.searchFor(r.owner)) {
-				j.verdict = undecided // the open file there answers for another record
+			if j.verdict == ours && hasOurs || c.isOneOf(p, at[p.pid], c.searchFor(r.owner), true) != openfile.Different {
+				j.verdict = undecided // the open file there answers for another record, or may
 			}
 			at[p.pid], hasOurs = append(at[p.pid], p), hasOurs || j.verdict == ours
 		}
@@ -204,20 +205,31 @@ func (c *call) searchFor(o owner) openfile.Search {
 // search judges the records of js that are undecided: those whose open file is not at its descriptor. js are all records.
 func (c *call) search(js []judged) {
 	var left []*judged
-	var there []record
-	var taken []descriptor
+	moving := map[int]bool{} // processes of which a record is undecided: what was seen in them may be elsewhere by now
 	for i := range js {
-		switch j := &js[i]; {
-		case j.isUndecided():
+		if j := &js[i]; j.isUndecided() {
 			left = append(left, j)
-		case j.owner.mark != openfile.None && here().reach(j.owner.machine) == alive:
-			there, taken = append(there, j.record), append(taken, j.owner.descriptor())
+			moving[j.owner.pid] = moving[j.owner.pid] || c.Moves(j.owner.pid)
 		}
 	}
 	if len(left) == 0 {
 		return
 	}
-	isMixed := slices.ContainsFunc(left, func(j *judged) bool { return j.rank() != left[0].rank() })
+	wasMixed := areMixed(left)
+	var there []record
+	var taken []descriptor
+	for i := range js {
+		switch j := &js[i]; {
+		case j.isUndecided(), j.owner.mark == openfile.None, here().reach(j.owner.machine) != alive:
+		case moving[j.owner.pid] && !c.lock.made(j.owner):
+			j.verdict = undecided
+			left = append(left, j)
+		default:
+			there, taken = append(there, j.record), append(taken, j.owner.descriptor())
+		}
+	}
+	slices.SortStableFunc(left, func(j, k *judged) int { return j.rank() - k.rank() })
+	isMixed := areMixed(left)
 	if !isMixed {
 		taken = c.searchOwn(left, taken)
 	}
@@ -239,14 +251,21 @@ func (c *call) search(js []judged) {
 	}
 	isOutdated := isTwice || c.isOutdated(there)
 	isTaken := slices.ContainsFunc(left, func(j *judged) bool { return j.moved != nil })
+	isMissing := slices.ContainsFunc(left, func(j *judged) bool { return j.verdict == gone })
+	isGuess := isOutdated || isTaken && (wasMixed || isMixed && isMissing)
 	for _, j := range left {
-		j.isGuess = j.isGuess || isOutdated || isTaken && isMixed
+		j.isGuess = j.isGuess || isGuess
 		if isOutdated || j.isGuess && j.verdict == ours {
 			j.verdict = held
 		}
 	}
 	c.inDoubt = c.inDoubt || isOutdated
 	c.doubtOurs(js, left)
+}
+
+// areMixed reports whether records are of several kinds.
+func areMixed(js []*judged) bool {
+	return slices.ContainsFunc(js, func(j *judged) bool { return j.rank() != js[0].rank() })
 }
 
 // doubtOurs takes none for ours if our open file seems to answer for two records, or for one of a process where one of
@@ -290,7 +309,7 @@ func (c *call) isTakenTwice(j *judged, js []judged) bool {
 		case k.name == j.name, k.verdict < held, k.owner.mark != j.owner.mark, here().reach(k.owner.machine) != alive:
 			return false
 		}
-		r := c.noted(c.Compare(c.searchFor(j.owner), *j.moved, p, true))
+		r := c.Compare(c.searchFor(j.owner), *j.moved, p, true)
 		return r == openfile.Equal || r == openfile.Unsure
 	})
 }
@@ -302,50 +321,74 @@ func (c *call) mayBeAt(j *judged, r record) bool {
 	return r.rank() > j.rank() && !r.owner.fixed && c.At(c.searchFor(j.owner), r.owner.descriptor()) != openfile.Absent
 }
 
-// searchOwn judges the records that are left by the open files of their own processes, and returns which are taken then.
+// searchOwn judges the records that are left by the open files of their own processes, where these stand still, and returns
+// which are taken then.
 func (c *call) searchOwn(left []*judged, taken []descriptor) []descriptor {
 	for _, j := range left {
 		if j.there == openfile.Gone {
 			continue
 		}
-		s := c.searchFor(j.owner)
-		numbers, _ := c.In(s, j.owner.pid, true)
-		var found []descriptor
-		for _, n := range numbers {
-			if p := (descriptor{j.owner.pid, n}); !c.isOneOf(p, taken, s) && !c.isOneOf(p, found, s) {
-				found = append(found, p)
-			}
-		}
-		if len(found) > 0 {
-			j.verdict, j.moved, j.isGuess = c.whose(j.owner, found[0], true), &found[0], len(found) > 1
-			taken = append(taken, found[0])
+		g := gathering{call: c, among: c.searchFor(j.owner), taken: taken, most: 2}
+		s := g.search()
+		s.OnlyStill = true
+		c.In(s, j.owner.pid, true)
+		if len(g.found) > 0 {
+			p := g.found[0]
+			j.verdict, j.moved, j.isGuess = c.whose(j.owner, p, true), &p, len(g.found) > 1
+			taken = append(taken, p)
 		}
 	}
 	return taken
 }
 
-// isOneOf reports whether p, which was found, is the same open file as one of the others. Without kcmp(2) only our own is
-// known, by its mark.
-func (c *call) isOneOf(p descriptor, others []descriptor, s openfile.Search) bool {
-	isOurs := func(p descriptor) bool { return c.noted(c.CompareOurs(s, p, true)) == openfile.Equal }
-	return slices.ContainsFunc(others, func(q descriptor) bool {
+// isOneOf compares p, which was found, with the others: it is Equal to one of them, or Different from all. Without kcmp(2)
+// only our own is known, by its mark.
+func (c *call) isOneOf(p descriptor, others []descriptor, s openfile.Search, steady bool) openfile.Comparison {
+	result := openfile.Different
+	for _, q := range others {
 		if p == q {
-			return true
+			return openfile.Equal
 		}
-		switch c.noted(c.Compare(s, p, q, p.pid == q.pid)) {
+		r := c.Compare(s, p, q, steady)
+		if r == openfile.Unknown && c.Has(s.Mark) {
+			r = min(c.CompareOurs(s, p, steady), c.CompareOurs(s, q, steady))
+		}
+		switch r {
 		case openfile.Equal:
-			return true
-		case openfile.Unknown:
-			return c.Has(s.Mark) && isOurs(p) && isOurs(q)
+			return r
+		case openfile.Unsure:
+			result = r
 		}
-		return false
-	})
+	}
+	return result
 }
 
-// noted returns a comparison, and notes if there is doubt.
-func (c *call) noted(r openfile.Comparison) openfile.Comparison {
-	c.inDoubt = c.inDoubt || r == openfile.Unsure
-	return r
+// A gathering is the open files that a search finds, each once.
+type gathering struct {
+	*call
+	among        openfile.Search
+	taken, found []descriptor
+	most         int  // how many are enough
+	isUnsure     bool // whether there may be one more, as one that was seen moves
+}
+
+func (g *gathering) search() openfile.Search {
+	s := g.among
+	s.Accept = func(pid, number int) (isEnough bool) {
+		p, known := descriptor{pid, number}, slices.Concat(g.taken, g.found)
+		r := g.isOneOf(p, known, g.among, false)
+		if r == openfile.Different && len(known) > 0 && g.Moves(pid) {
+			r = g.isOneOf(p, known, g.among, true)
+		}
+		switch r {
+		case openfile.Different:
+			g.found = append(g.found, p)
+		case openfile.Unsure:
+			g.isUnsure = true
+		}
+		return len(g.found) >= g.most
+	}
+	return s
 }
 
 // searchEverywhere judges the records that are left by the open files of all processes.
@@ -354,15 +397,8 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []desc
 	for _, j := range left {
 		files.Files = append(files.Files, c.searchFor(j.owner).Files...)
 	}
-	var found []descriptor
-	s := scan{call: c, search: files, found: func(pid int, numbers []int) (done bool) {
-		for _, n := range numbers {
-			if p := (descriptor{pid, n}); !c.isOneOf(p, taken, files) && !c.isOneOf(p, found, files) {
-				found = append(found, p)
-			}
-		}
-		return len(found) > len(left) // it matters whether there are more
-	}}
+	g := gathering{call: c, among: files, taken: taken, most: len(left) + 1} // it matters whether there are more
+	s := scan{call: c, search: g.search(), found: func(int, []int) (done bool) { return len(g.found) >= g.most }}
 	certain := false
 	if o := left[0].owner; len(left) == 1 && o.opened && c.Age(o) < sure {
 		_, certain = s.after(o.pid-1, o.pid, true)
@@ -370,6 +406,8 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []desc
 	if !certain {
 		_, certain = s.everywhere()
 	}
+	found := g.found
+	certain = certain && (!g.isUnsure || len(found) >= len(left))
 	c.inDoubt = c.inDoubt || !certain
 	isGuess := !certain || len(found) > len(left)
 	take := func(j *judged, n int) {

@@ -281,10 +281,18 @@ func (c *call) enter(s snapshot) (done bool, wait []record, err error) {
 	if err := c.remove(dead...); err != nil {
 		return false, nil, err
 	}
+	var all []record
 	for _, j := range others {
-		if r := c.follow(j); c.excludes(r) {
+		r := c.follow(j)
+		all = append(all, r)
+		if c.excludes(r) {
 			wait = append(wait, r)
 		}
+	}
+	if len(all) > 0 && len(own) == 0 && c.mayHave() && c.isPassing(all, stuck) {
+		_, err := c.move(c.busy, free) // one of them may be ours, and to look again tells
+		c.wake(false)
+		return false, all, err
 	}
 	limit := c.limit()
 	if elder := c.elder(s); elder != nil {

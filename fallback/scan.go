@@ -47,9 +47,11 @@ func (s *scan) everywhere() (done, certain bool) {
 			return false, false
 		}
 		s.round, s.without = 0, nil
+		s.search.OnlyStill = !careful
 		if slices.ContainsFunc(pids, func(pid int) bool { return s.look(pid, careful) }) {
 			return true, true
 		}
+		s.search.OnlyStill = false
 		if done, ok := s.after(last, 0, careful); done || !ok {
 			return done, ok
 		}

@@ -3,6 +3,7 @@ package fallback
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -207,6 +208,9 @@ func (s *simFlock) In(search openfile.Search, pid int, _ bool) (numbers []int, v
 		}
 	}
 	s.saw(fmt.Sprint(numbers))
+	if search.Accept != nil {
+		_ = slices.ContainsFunc(numbers, func(n int) bool { return search.Accept(pid, n) })
+	}
 	return numbers, true
 }
 
@@ -216,6 +220,8 @@ func (s *simFlock) Unmarked(search openfile.Search, p descriptor) bool {
 	s.saw(yesno(f != nil && !f.flags.has(search.Mark)))
 	return f != nil && !f.flags.has(search.Mark)
 }
+
+func (*simFlock) Moves(int) bool { return false }
 
 func (s *simFlock) Compare(_ openfile.Search, p, q descriptor, _ bool) (r openfile.Comparison) {
 	if s.world.rules.noKcmp {

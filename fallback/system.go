@@ -37,6 +37,8 @@ type system interface {
 	At(s openfile.Search, p descriptor) openfile.State
 	In(s openfile.Search, pid int, careful bool) (numbers []int, visible bool)
 	Unmarked(s openfile.Search, p descriptor) bool
+	// Moves reports whether a process may be moving its descriptors.
+	Moves(pid int) bool
 	// Compare compares two descriptors, CompareOurs one with ours, which has the mark. If not steady, it takes no notice of
 	// descriptors that move.
 	Compare(s openfile.Search, p, q descriptor, steady bool) openfile.Comparison
@@ -72,6 +74,7 @@ func (thisSystem) In(s openfile.Search, pid int, careful bool) ([]int, bool) {
 	return s.In(pid, careful)
 }
 func (thisSystem) Unmarked(s openfile.Search, p descriptor) bool { return s.Unmarked(p.pid, p.number) }
+func (thisSystem) Moves(pid int) bool                            { return openfile.Moves(pid) }
 func (thisSystem) Compare(s openfile.Search, p, q descriptor, steady bool) openfile.Comparison {
 	return s.Compare(p.pid, p.number, q.pid, q.number, steady)
 }

@@ -179,7 +179,7 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 		before = runsOf(pid)
 	}
 	for tries := 0; tries < most; tries++ {
-		all, changed := 0, false
+		all, changed, isEnough := 0, false, false
 		for _, thread := range threads {
 			found, n, moved, err := s.pass(thread)
 			switch {
@@ -188,6 +188,13 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 			case err != nil:
 				return nil, false
 			}
+			if s.OnlyStill && len(found) > 0 && Moves(pid) {
+				return nil, true
+			}
+			isEnough = isEnough || len(found) > 0 && s.Accept == nil
+			if s.Accept != nil {
+				isEnough = isEnough || slices.ContainsFunc(found, func(number int) bool { return s.Accept(pid, number) })
+			}
 			numbers, all, changed = append(numbers, found...), all+n, changed || moved
 		}
 		if all == 0 && threads[0] == pid {
@@ -195,7 +202,7 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 				threads, changed = others, true
 			}
 		}
-		if len(numbers) > 0 {
+		if isEnough {
 			break
 		}
 		if careful && tries == 0 {
@@ -264,6 +271,9 @@ var program = sync.OnceValue(func() string {
 	path, _ := os.Readlink("/proc/self/exe")
 	return path
 })
+
+// Moves reports whether a process may be moving its descriptors: it runs.
+func Moves(pid int) bool { return hasRun(pid, runsOf(pid)) }
 
 // runsOf returns a word that changes when a process runs, "" while it runs. It knows the first thread only: programs with
 // more do not move descriptors. Nor does this program, so of another process of it the word stays the same.
