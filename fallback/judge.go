@@ -321,16 +321,15 @@ func (c *call) mayBeAt(j *judged, r record) bool {
 	return r.rank() > j.rank() && !r.owner.fixed && c.At(c.searchFor(j.owner), r.owner.descriptor()) != openfile.Absent
 }
 
-// searchOwn judges the records that are left by the open files of their own processes, where these stand still, and returns
-// which are taken then.
+// searchOwn judges the records that are left by the open files of their own processes, and returns which are taken then.
 func (c *call) searchOwn(left []*judged, taken []descriptor) []descriptor {
 	for _, j := range left {
 		if j.there == openfile.Gone {
 			continue
 		}
-		g := gathering{call: c, among: c.searchFor(j.owner), taken: taken, most: 2}
+		g := gathering{call: c, among: c.searchFor(j.owner), taken: taken, enough: 1, isCompared: map[int]bool{}}
 		s := g.search()
-		s.OnlyStill = true
+		s.OnlyStill = len(left)+len(taken) > 1 || c.mayHave() // else there is nothing to compare it with
 		c.In(s, j.owner.pid, true)
 		if len(g.found) > 0 {
 			p := g.found[0]
@@ -368,13 +367,15 @@ type gathering struct {
 	*call
 	among        openfile.Search
 	taken, found []descriptor
-	most         int  // how many are enough
-	isUnsure     bool // whether there may be one more, as one that was seen moves
+	enough       int          // how many are to be found: where descriptors move, no more are searched
+	isUnsure     bool         // whether there may be one more, as one that was seen moves
+	isCompared   map[int]bool // processes that have some, and whether these have been compared
 }
 
 func (g *gathering) search() openfile.Search {
 	s := g.among
 	s.Accept = func(pid, number int) (isEnough bool) {
+		g.isCompared[pid] = true
 		p, known := descriptor{pid, number}, slices.Concat(g.taken, g.found)
 		r := g.isOneOf(p, known, g.among, false)
 		if r == openfile.Different && len(known) > 0 && g.Moves(pid) {
@@ -386,7 +387,7 @@ func (g *gathering) search() openfile.Search {
 		case openfile.Unsure:
 			g.isUnsure = true
 		}
-		return len(g.found) >= g.most
+		return len(g.found) >= g.enough
 	}
 	return s
 }
@@ -397,8 +398,11 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []desc
 	for _, j := range left {
 		files.Files = append(files.Files, c.searchFor(j.owner).Files...)
 	}
-	g := gathering{call: c, among: files, taken: taken, most: len(left) + 1} // it matters whether there are more
-	s := scan{call: c, search: g.search(), found: func(int, []int) (done bool) { return len(g.found) >= g.most }}
+	g := gathering{call: c, among: files, taken: taken, enough: len(left), isCompared: map[int]bool{}}
+	s := scan{call: c, search: g.search(), found: func(pid int, _ []int) (done bool) {
+		g.isCompared[pid] = g.isCompared[pid]
+		return len(g.found) > g.enough // it matters whether there are more
+	}}
 	certain := false
 	if o := left[0].owner; len(left) == 1 && o.opened && c.Age(o) < sure {
 		_, certain = s.after(o.pid-1, o.pid, true)
@@ -407,6 +411,9 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []desc
 		_, certain = s.everywhere()
 	}
 	found := g.found
+	for _, isCompared := range g.isCompared {
+		g.isUnsure = g.isUnsure || !isCompared
+	}
 	certain = certain && (!g.isUnsure || len(found) >= len(left))
 	c.inDoubt = c.inDoubt || !certain
 	isGuess := !certain || len(found) > len(left)

@@ -3,7 +3,6 @@ package fallback
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -209,7 +208,9 @@ func (s *simFlock) In(search openfile.Search, pid int, _ bool) (numbers []int, v
 	}
 	s.saw(fmt.Sprint(numbers))
 	if search.Accept != nil {
-		_ = slices.ContainsFunc(numbers, func(n int) bool { return search.Accept(pid, n) })
+		for _, n := range numbers {
+			search.Accept(pid, n)
+		}
 	}
 	return numbers, true
 }

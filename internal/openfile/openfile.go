@@ -71,9 +71,9 @@ type Search struct {
 	Mark Mark
 	// Ours, if not nil, is a descriptor of ours. With kcmp(2), In finds only its open file.
 	Ours *int
-	// OnlyStill says that In finds nothing in a process that runs, and may be moving its descriptors.
-	OnlyStill bool
 	// Accept, if not nil, is given each descriptor that In finds, and reports whether that is enough. If it is not, In looks
 	// again where descriptors may have moved.
 	Accept func(pid, number int) bool
+	// OnlyStill says that Accept is not given those of a process that runs, and may be moving them.
+	OnlyStill bool
 }

@@ -188,12 +188,14 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 			case err != nil:
 				return nil, false
 			}
-			if s.OnlyStill && len(found) > 0 && Moves(pid) {
-				return nil, true
-			}
-			isEnough = isEnough || len(found) > 0 && s.Accept == nil
-			if s.Accept != nil {
-				isEnough = isEnough || slices.ContainsFunc(found, func(number int) bool { return s.Accept(pid, number) })
+			switch {
+			case len(found) == 0:
+			case s.Accept == nil, s.OnlyStill && Moves(pid):
+				isEnough = true
+			default:
+				for _, number := range found {
+					isEnough = s.Accept(pid, number) || isEnough
+				}
 			}
 			numbers, all, changed = append(numbers, found...), all+n, changed || moved
 		}
