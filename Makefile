@@ -37,7 +37,7 @@ demo: flock                   ## build, and show the main uses
 demo-etcd: flock-etcd         ## build, and start three members of etcd to try it with, until Ctrl-C
 	@sh etcd/members.sh
 
-check: flock                  ## what to run after each change (less than a minute)
+check: flock                  ## what to run after each change (about a minute)
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go vet ./...
 	sh compat_test/leaves-none.sh go test -short -count=1 ./...
