@@ -94,14 +94,20 @@ func (j judged) isUndecided() bool { return j.verdict == undecided }
 // is how many that keep us out are enough: the other records are not judged then.
 func (c *call) glanceAt(rs []record, enough int) (js []judged, isEnough bool) {
 	at := map[int][]descriptor{} // by process
+	var permits []descriptor
 	hasOurs := false
 	n := 0
 	for _, r := range slices.SortedStableFunc(slices.Values(rs), func(r, t record) int { return r.rank() - t.rank() }) {
 		j := judged{record: r}
 		j.verdict, j.there = c.glance(r)
 		if p := r.owner.descriptor(); j.verdict >= held && r.owner.mark != openfile.None && !c.lock.made(r.owner) {
-			if j.verdict == ours && hasOurs || c.isOneOf(p, at[p.pid], c.searchFor(r.owner), true) != openfile.Different {
+			search := c.searchFor(r.owner)
+			if j.verdict == ours && hasOurs || c.isOneOf(p, at[p.pid], search, true) != openfile.Different ||
+				c.isOneOf(p, permits, search, false) == openfile.Equal {
 				j.verdict = undecided // the open file there answers for another record, or may
+			}
+			if r.word == permit { // these are counted
+				permits = append(permits, p)
 			}
 			at[p.pid], hasOurs = append(at[p.pid], p), hasOurs || j.verdict == ours
 		}
