@@ -111,8 +111,8 @@ func (c *call) remove(rs ...record) error {
 // attempt goes through the moves until the lock is ours (nil, nil) or held by others: then it returns the records of
 // which each one has to stand for that to be so.
 func (c *call) attempt() (wait []record, err error) {
-	c.inDoubt = false
 	for n := 0; ; n++ {
+		c.inDoubt = false
 		if n > 20 { // on a filesystem that shows old listings: at least do not spin
 			c.Sleep(time.Millisecond)
 		}
