@@ -122,7 +122,6 @@ func (c *call) living(s snapshot) (rs []record) {
 // returns the records of those who have the lock.
 func (c *call) settle() (s snapshot, rs []record, err error) {
 	for start := c.Now(); ; c.Sleep(shortestPause) {
-		c.inDoubt = false
 		if s, err = c.look(); err != nil {
 			return s, nil, err
 		}

@@ -208,22 +208,18 @@ func (c *call) searchFor(o owner) openfile.Search {
 	return openfile.Search{Files: files, Mark: o.mark}
 }
 
-// search judges the records of js that are undecided: those whose open file is not at its descriptor. js are all records.
-func (c *call) search(js []judged) {
-	var left []*judged
-	moving := map[int]bool{} // processes of which a record is undecided: what was seen in them may be elsewhere by now
+// divide returns the records of js that are to be searched: those that are undecided, because their open file is not at its
+// descriptor, and the others of a process that moves its descriptors. there are those whose open files are where they say.
+// wasMixed says that those that are undecided are of several kinds.
+func (c *call) divide(js []judged) (left []*judged, there []record, wasMixed bool) {
+	moving := map[int]bool{}
 	for i := range js {
 		if j := &js[i]; j.isUndecided() {
 			left = append(left, j)
 			moving[j.owner.pid] = moving[j.owner.pid] || c.Moves(j.owner.pid)
 		}
 	}
-	if len(left) == 0 {
-		return
-	}
-	wasMixed := areMixed(left)
-	var there []record
-	var taken []descriptor
+	wasMixed = areMixed(left)
 	for i := range js {
 		switch j := &js[i]; {
 		case j.isUndecided(), j.owner.mark == openfile.None, here().reach(j.owner.machine) != alive:
@@ -231,10 +227,28 @@ func (c *call) search(js []judged) {
 			j.verdict = undecided
 			left = append(left, j)
 		default:
-			there, taken = append(there, j.record), append(taken, j.owner.descriptor())
+			there = append(there, j.record)
 		}
 	}
 	slices.SortStableFunc(left, func(j, k *judged) int { return j.rank() - k.rank() })
+	return left, there, wasMixed
+}
+
+// areMixed reports whether records are of several kinds.
+func areMixed(js []*judged) bool {
+	return slices.ContainsFunc(js, func(j *judged) bool { return j.rank() != js[0].rank() })
+}
+
+// search judges the records of js that are undecided. js are all records.
+func (c *call) search(js []judged) {
+	left, there, wasMixed := c.divide(js)
+	if len(left) == 0 {
+		return
+	}
+	var taken []descriptor
+	for _, r := range there {
+		taken = append(taken, r.owner.descriptor())
+	}
 	isMixed := areMixed(left)
 	if !isMixed {
 		taken = c.searchOwn(left, taken)
@@ -267,11 +281,6 @@ func (c *call) search(js []judged) {
 	}
 	c.inDoubt = c.inDoubt || isOutdated
 	c.doubtOurs(js, left)
-}
-
-// areMixed reports whether records are of several kinds.
-func areMixed(js []*judged) bool {
-	return slices.ContainsFunc(js, func(j *judged) bool { return j.rank() != js[0].rank() })
 }
 
 // doubtOurs takes none for ours if our open file seems to answer for two records, or for one of a process where one of
@@ -333,7 +342,7 @@ func (c *call) searchOwn(left []*judged, taken []descriptor) []descriptor {
 		if j.there == openfile.Gone {
 			continue
 		}
-		g := gathering{call: c, among: c.searchFor(j.owner), taken: taken, enough: 1, isCompared: map[int]bool{}}
+		g := c.gather(c.searchFor(j.owner), taken, 1)
 		s := g.search()
 		s.OnlyStill = len(left)+len(taken) > 1 || c.mayHave() // else there is nothing to compare it with
 		c.In(s, j.owner.pid, true)
@@ -374,8 +383,22 @@ type gathering struct {
 	among        openfile.Search
 	taken, found []descriptor
 	enough       int          // how many are to be found: where descriptors move, no more are searched
-	isUnsure     bool         // whether there may be one more, as one that was seen moves
+	isUnsure     bool         // whether one that was seen could not be compared
 	isCompared   map[int]bool // processes that have some, and whether these have been compared
+}
+
+func (c *call) gather(among openfile.Search, taken []descriptor, enough int) *gathering {
+	return &gathering{call: c, among: among, taken: taken, enough: enough, isCompared: map[int]bool{}}
+}
+
+// isSure reports whether all that were seen have been compared.
+func (g *gathering) isSure() bool {
+	for _, isCompared := range g.isCompared {
+		if !isCompared {
+			return false
+		}
+	}
+	return !g.isUnsure
 }
 
 func (g *gathering) search() openfile.Search {
@@ -404,9 +427,11 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []desc
 	for _, j := range left {
 		files.Files = append(files.Files, c.searchFor(j.owner).Files...)
 	}
-	g := gathering{call: c, among: files, taken: taken, enough: len(left), isCompared: map[int]bool{}}
+	g := c.gather(files, taken, len(left))
 	s := scan{call: c, search: g.search(), found: func(pid int, _ []int) (done bool) {
-		g.isCompared[pid] = g.isCompared[pid]
+		if _, seen := g.isCompared[pid]; !seen {
+			g.isCompared[pid] = false
+		}
 		return len(g.found) > g.enough // it matters whether there are more
 	}}
 	certain := false
@@ -417,10 +442,7 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []desc
 		_, certain = s.everywhere()
 	}
 	found := g.found
-	for _, isCompared := range g.isCompared {
-		g.isUnsure = g.isUnsure || !isCompared
-	}
-	certain = certain && (!g.isUnsure || len(found) >= len(left))
+	certain = certain && (g.isSure() || len(found) >= len(left))
 	c.inDoubt = c.inDoubt || !certain
 	isGuess := !certain || len(found) > len(left)
 	take := func(j *judged, n int) {

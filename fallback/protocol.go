@@ -61,8 +61,9 @@ func (c *call) renewBusy() { c.busy = newRecord(busy, c.actor.renewed()).name }
 // How often a listing without exactly one token is looked at again before it is believed.
 const looks = 12
 
-// look lists the directory until it makes sense.
+// look lists the directory until it makes sense. What was in doubt about an earlier listing is over.
 func (c *call) look() (snapshot, error) {
+	c.inDoubt = false
 	last := ""
 	for n, pause := 0, time.Millisecond; ; n++ {
 		names, err := c.List()
@@ -112,7 +113,6 @@ func (c *call) remove(rs ...record) error {
 // which each one has to stand for that to be so.
 func (c *call) attempt() (wait []record, err error) {
 	for n := 0; ; n++ {
-		c.inDoubt = false
 		if n > 20 { // on a filesystem that shows old listings: at least do not spin
 			c.Sleep(time.Millisecond)
 		}
@@ -479,7 +479,6 @@ func (c *call) release() error {
 	}
 	var given []record // what we had when we took the token
 	for began := c.Now(); ; {
-		c.inDoubt = false
 		s, err := c.look()
 		if err != nil {
 			return err
