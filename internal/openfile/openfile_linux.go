@@ -169,10 +169,11 @@ func (s Search) compare(dir string, number int) State {
 // may look into the process.
 //
 // A shell moves descriptors while a function runs, and a look that passes the old number and the new one at the wrong
-// moments sees neither: one look in four where a shell does nothing else. So where nothing is found while the table changes,
-// In looks again and again, and if it is to be careful, also where the process has run during the first look.
+// moments sees neither: on some machines two looks of three where a shell does nothing else. So where nothing is found while
+// the table changes, In looks again and again, and if it is to be careful, also where the process has run during the first
+// look.
 func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
-	const most = 12
+	const most = 24
 	threads := []int{pid}
 	before, runs := "", false
 	if careful {
@@ -213,7 +214,10 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 		if !changed && !runs {
 			break
 		}
-		tries += all / 20 // a long table always changes
+		if !changed {
+			tries++
+		}
+		tries += all / 10 // a long table always changes
 		if runs {
 			spin(rand.N(40 * time.Microsecond)) // so as not to keep step with the process
 		}
@@ -339,32 +343,36 @@ func (s Search) Compare(pid, number, pid2, number2 int, steady bool) Comparison 
 	if !steady {
 		return once()
 	}
-	return steadily(once, func() bool { return s.At(pid, number) == Found && s.At(pid2, number2) == Found })
+	return steadily(once, oftenEnough, func() bool { return s.At(pid, number) == Found && s.At(pid2, number2) == Found })
 }
 
 // CompareOurs compares a descriptor that was found with our descriptor fd, whose open file has the mark; see Compare.
 // Without kcmp(2) it sets and clears another flag of ours in a random order, and looks whether that of the other descriptor
 // follows.
 func (s Search) CompareOurs(pid, number, fd int, steady bool) Comparison {
-	once := func() Comparison {
-		if c := compare(pid, number, os.Getpid(), fd); c != Unknown {
-			return c
-		}
-		return compareFlags(pid, number, fd, s.Mark)
+	once, times := func() Comparison { return compare(pid, number, os.Getpid(), fd) }, oftenEnough
+	c := once()
+	if c == Unknown { // then one comparison takes many looks
+		once, times = func() Comparison { return compareFlags(pid, number, fd, s.Mark) }, 3
+		c = once()
 	}
 	if !steady {
-		return once()
+		return c
 	}
-	return steadily(once, func() bool { return s.At(pid, number) == Found })
+	return steadily(once, times, func() bool { return s.At(pid, number) == Found })
 }
 
+// oftenEnough is how often the answer of kcmp(2) has to be the same.
+const oftenEnough = 7
+
 // steadily compares until the answer is certain. A descriptor can be moved meanwhile, and another open file be there: so the
-// answer has to be the same several times, with what was found there in between.
-func steadily(once func() Comparison, isThere func() bool) Comparison {
-	const most, enough, limit = 60, 6, 50 * time.Millisecond
+// answer has to be the same several times, with what was found there in between. If the first answers agree it does not
+// matter how long they took.
+func steadily(once func() Comparison, times int, isThere func() bool) Comparison {
+	const most, limit = 60, 50 * time.Millisecond
 	start := time.Now()
-	last := Unknown
-	for tries, n := 0, 0; tries < most && time.Since(start) < limit; tries++ {
+	last, n := Unknown, 0
+	for tries := 0; tries < times || tries < most && time.Since(start) < limit; tries++ {
 		c := once()
 		switch {
 		case c == Unknown:
@@ -372,10 +380,10 @@ func steadily(once func() Comparison, isThere func() bool) Comparison {
 		case c == last && (c == Unsure || isThere()):
 			n++
 		default:
-			n = 0
+			n = 1
 		}
 		last = c
-		if n == enough {
+		if n == times {
 			return c
 		}
 		spin(rand.N(10 * time.Microsecond)) // so as not to keep step with the process

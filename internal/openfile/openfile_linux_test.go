@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -284,11 +285,13 @@ func TestThisProgramMovesNoDescriptors(t *testing.T) {
 func TestSteadily(t *testing.T) {
 	always, never := func(int) bool { return true }, func(int) bool { return false }
 	odd := func(n int) bool { return n%2 == 1 }
+	slowly := func(int) bool { time.Sleep(20 * time.Millisecond); return true }
 	for name, c := range map[string]struct {
 		isEqual, isThere func(n int) bool
 		want             Comparison
 	}{
 		"equal":                       {always, always, Equal},
+		"equal, on a slow machine":    {slowly, slowly, Equal},
 		"different":                   {never, always, Different},
 		"different at first":          {func(n int) bool { return n > 3 }, always, Equal},
 		"equal at first":              {func(n int) bool { return n < 3 }, always, Different},
@@ -302,14 +305,14 @@ func TestSteadily(t *testing.T) {
 				return Equal
 			}
 			return Different
-		}, func() bool { return c.isThere(n) })
+		}, oftenEnough, func() bool { return c.isThere(n) })
 		if got != c.want {
 			t.Errorf("%s: %v, not %v", name, got, c.want)
 		}
 	}
 	for want, most := range map[Comparison]int{Unknown: 1, Unsure: 10} {
 		looks := 0
-		if got := steadily(func() Comparison { looks++; return want }, func() bool { return false }); got != want || looks > most {
+		if got := steadily(func() Comparison { looks++; return want }, oftenEnough, func() bool { return false }); got != want || looks > most {
 			t.Errorf("always %v: %v after %d looks", want, got, looks)
 		}
 	}
