@@ -21,7 +21,7 @@ var gvisorDifferences = []difference{
 	{"EISDIR, not EACCES, from open(2) with O_CREAT of a directory that may not be written", "new-fcntl-directory-not-mine"},
 	{"set-user-id programs", "backend-program-not-for-set-user-id"},
 	{"no SIGHUP for a session in which a process is stopped while another ends",
-		"time-over-while-stopped permits-flock-stopped cooldown-kept-until-it-is-set"},
+		"time-over-while-stopped permits-flock-stopped cooldown-kept-until-it-is-set timer-signal-before-the-lock-call"},
 	{"timeout(1) dies of the SIGKILL that it sends to its group", "recipe-a-time-limit"},
 	{"kcmp(2)", "report-names-the-command report-what-is-left-behind report-of-a-lock-that-another-has-by-now recipe-replace-the-holder " +
 		"holders-exclusive holders-modes holders-of-another-user holders-of-a-directory"},
