@@ -141,6 +141,20 @@ const firstPause, longestPause = 50 * time.Millisecond, time.Second
 
 func jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) }
 
+// A question is put to one member after the other, to at most two at a time, until there is an answer.
+type question[T any] struct {
+	*store
+	pace
+	ctx     context.Context
+	call    func(ctx context.Context, c *clientv3.Client) (T, error)
+	running []*attempt[T] // the oldest first
+	ended   chan *attempt[T]
+	first   int // the index of the member that is asked first
+	asked   int
+	next    <-chan time.Time // when to ask another member
+	pause   time.Duration    // after an attempt that has failed
+}
+
 // An attempt is one request to one member.
 type attempt[T any] struct {
 	*member
@@ -151,104 +165,125 @@ type attempt[T any] struct {
 	err    error
 }
 
-// try asks one member after the other, at most two at a time, until there is an answer.
+// try asks the members until there is an answer.
 func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Context, c *clientv3.Client) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var running []*attempt[T] // the oldest first
-	ended := make(chan *attempt[T])
-	first, asked := int(s.first.Load()), 0
-	start := func() (next <-chan time.Time) {
-		a := startAttempt(ctx, s, (first+asked)%len(s.members), ended, call)
-		running = append(running, a)
-		asked++
-		d := p.second
-		if len(running) > 1 {
-			d = p.third
-		}
-		if p.patient {
-			return a.silence(ctx, d)
-		}
-		return time.After(d)
-	}
+	q := &question[T]{store: s, pace: p, ctx: ctx, call: call, ended: make(chan *attempt[T]), first: int(s.first.Load()), pause: firstPause / 2}
 	var limit <-chan time.Time
 	if s.isLimited() {
 		limit = time.After(time.Until(s.limit))
 	}
-	next, pause, late := start(), firstPause/2, false
-	for {
+	late := false
+	for q.start(); ; {
 		select {
-		case <-next:
-			if len(running) == 2 {
-				i := 0
-				if p.patient {
-					i = slices.IndexFunc(running, func(a *attempt[T]) bool { return !a.isConnected() })
-				}
-				if i < 0 { // both may be checking a password
-					next = nil
-					break
-				}
-				running[i].cancel()
-				running = slices.Delete(running, i, i+1)
-				p.third *= 2
-			}
-			s.repeated.Store(true)
-			next = start()
-		case a := <-ended:
-			i := slices.Index(running, a)
-			if i < 0 {
-				continue // it was given up
-			}
-			running = slices.Delete(running, i, i+1)
-			if a.note(a.err); a.err == nil || !mayTryAgain(a.err) {
-				s.reached.Store(true)
-				s.first.Store(int32(a.index))
-				s.slowness.Store(int64(time.Since(a.began)))
+		case <-q.next:
+			q.askAnother()
+		case a := <-q.ended:
+			switch {
+			case !q.remove(a): // it was given up
+				continue
+			case q.isAnswered(a):
 				return a.answer, finalError(a.err)
 			}
 			if err := s.misconfigured(); err != nil {
 				return answer, err
 			}
-			if a.isConnected() {
-				pause = max(2*pause, time.Since(a.began)) // it is busy, perhaps with others who ask at the same time
-			} else {
-				pause = min(2*pause, longestPause)
-			}
-			next = time.After(min(jitter(pause), p.second))
+			q.pauseAfter(a)
 		case <-limit:
 			late = true
 		case <-ctx.Done():
 			return answer, s.unreachable()
 		}
 		if late { // A member that is connected is slow, not gone: its answer counts. And each is asked once.
-			if asked >= len(s.members) {
-				next = nil
+			if q.asked >= len(s.members) {
+				q.next = nil
 			}
-			if !slices.ContainsFunc(running, (*attempt[T]).isConnected) {
+			if !slices.ContainsFunc(q.running, (*attempt[T]).isConnected) {
 				return answer, s.unreachable()
 			}
 		}
 	}
 }
 
-func startAttempt[T any](ctx context.Context, s *store, index int, ended chan<- *attempt[T],
-	call func(ctx context.Context, c *clientv3.Client) (T, error)) *attempt[T] {
-	ctx, cancel := context.WithCancel(ctx)
-	a := &attempt[T]{member: s.members[index], index: index, began: time.Now(), cancel: cancel}
-	go func() {
-		var c *clientv3.Client
-		if c, a.err = a.connect(s); a.err == nil {
-			a.answer, a.err = call(ctx, c)
+// start asks the next member.
+func (q *question[T]) start() {
+	ctx, cancel := context.WithCancel(q.ctx)
+	index := (q.first + q.asked) % len(q.members)
+	a := &attempt[T]{member: q.members[index], index: index, began: time.Now(), cancel: cancel}
+	go q.run(ctx, a)
+	q.running = append(q.running, a)
+	q.asked++
+	d := q.second
+	if len(q.running) > 1 {
+		d = q.third
+	}
+	if q.pace.patient {
+		q.next = a.silence(ctx, d)
+	} else {
+		q.next = time.After(d)
+	}
+}
+
+func (q *question[T]) run(ctx context.Context, a *attempt[T]) {
+	var c *clientv3.Client
+	if c, a.err = a.connect(q.store); a.err == nil {
+		a.answer, a.err = q.call(ctx, c)
+	}
+	if a.err != nil && !q.reached.Load() && !a.isConnected() {
+		a.err = diagnose(ctx, a.endpoint, q.tls, a.err)
+	}
+	select {
+	case q.ended <- a:
+	case <-ctx.Done():
+	}
+}
+
+// askAnother asks another member beside the one that does not answer. Of two, one is given up for it.
+func (q *question[T]) askAnother() {
+	if len(q.running) == 2 {
+		i := 0
+		if q.pace.patient {
+			i = slices.IndexFunc(q.running, func(a *attempt[T]) bool { return !a.isConnected() })
 		}
-		if a.err != nil && !s.reached.Load() && !a.isConnected() {
-			a.err = diagnose(ctx, a.endpoint, s.tls, a.err)
+		if i < 0 { // both may be checking a password
+			q.next = nil
+			return
 		}
-		select {
-		case ended <- a:
-		case <-ctx.Done():
-		}
-	}()
-	return a
+		q.running[i].cancel()
+		q.remove(q.running[i])
+		q.third *= 2
+	}
+	q.repeated.Store(true)
+	q.start()
+}
+
+// remove removes an attempt from those that are running, and reports whether it was there.
+func (q *question[T]) remove(a *attempt[T]) bool {
+	n := len(q.running)
+	q.running = slices.DeleteFunc(q.running, func(b *attempt[T]) bool { return a == b })
+	return len(q.running) < n
+}
+
+// isAnswered takes note of what a member has answered, and reports whether that is final.
+func (q *question[T]) isAnswered(a *attempt[T]) bool {
+	if a.note(a.err); a.err != nil && mayTryAgain(a.err) {
+		return false
+	}
+	q.reached.Store(true)
+	q.store.first.Store(int32(a.index))
+	q.slowness.Store(int64(time.Since(a.began)))
+	return true
+}
+
+// pauseAfter sets when to ask another member after an attempt that has failed.
+func (q *question[T]) pauseAfter(a *attempt[T]) {
+	if a.isConnected() {
+		q.pause = max(2*q.pause, time.Since(a.began)) // it is busy, perhaps with others who ask at the same time
+	} else {
+		q.pause = min(2*q.pause, longestPause)
+	}
+	q.next = time.After(min(jitter(q.pause), q.second))
 }
 
 // watch watches keys at the current member until the context ends. It also ends when the connection to the member does. The
