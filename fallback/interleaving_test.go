@@ -10,118 +10,129 @@ import (
 	"example.org/flock/internal/openfile"
 )
 
+// when says when a scenario runs.
+type when int
+
+const (
+	always    when = iota
+	inTest         // not with -short
+	inTorture      // only in make torture, and there for as long as it says
+)
+
 // The scripts are those of parseScript, one in a line.
 func TestEveryInterleaving(t *testing.T) {
 	total, long := 0, tortureDuration(t)
 	for _, c := range []struct {
-		long    bool // only in make torture, and there for as long as it says
+		when    when
 		name    string
 		rules   rules
 		scripts string
 	}{
 		// Programs that lock for themselves.
-		{false, "exclusive", rules{crashes: 3}, "X u|X u|X u"},
-		{true, "two exclusive, one shared", rules{crashes: 3}, "X u|X u|S u"},
-		{false, "one exclusive, one shared", rules{crashes: 2}, "X u X u|S u S u"},
-		{true, "one exclusive, two shared", rules{crashes: 3}, "X u|S u|S u"},
-		{true, "two permits for three", rules{crashes: 3, permits: 2}, "P u|P u|P u"},
-		{true, "one permit, one shared, one exclusive", rules{crashes: 3, permits: 1}, "P u|S u|X u"},
-		{true, "one permit for two, and one exclusive", rules{crashes: 2, permits: 1}, "P u|P u|X u"},
-		{true, "trying", rules{crashes: 3}, "x u|x u|s u"},
-		{true, "one comes again", rules{crashes: 2}, "X u X u|X u|X u"},
-		{true, "two upgrades", rules{crashes: 2}, "S X u|S X u|X u"},
-		{false, "two upgrades alone", rules{crashes: 2}, "S X u|S X u"},
-		{true, "upgrades tried", rules{crashes: 1}, "S x u|S x u|S u"},
-		{true, "upgrade beside shared", rules{crashes: 2}, "S X u|S u|S u"},
-		{false, "upgrade beside one shared", rules{crashes: 2}, "S X u|S u"},
-		{true, "downgrade", rules{crashes: 1}, "X S u|X u|S u"},
-		{false, "downgrade beside one", rules{crashes: 1}, "X S u|X u"},
-		{true, "there and back", rules{crashes: 1}, "X S X u|X u|S u"},
-		{true, "to a permit and back", rules{crashes: 2, permits: 1}, "S P X u|P u|X u"},
-		{true, "to a permit", rules{permits: 1}, "S P u|P u|X u"},
-		{true, "torn listings", rules{crashes: 1, torn: true}, "X u|S u|X u"},
-		{false, "torn listings of two", rules{crashes: 1, torn: true}, "X S u|X u"},
-		{true, "torn listings and conversions", rules{torn: true}, "X S u|X u|S X u"},
+		{always, "exclusive", rules{crashes: 3}, "X u|X u|X u"},
+		{inTorture, "two exclusive, one shared", rules{crashes: 3}, "X u|X u|S u"},
+		{always, "one exclusive, one shared", rules{crashes: 2}, "X u X u|S u S u"},
+		{inTorture, "one exclusive, two shared", rules{crashes: 3}, "X u|S u|S u"},
+		{inTorture, "two permits for three", rules{crashes: 3, permits: 2}, "P u|P u|P u"},
+		{inTorture, "one permit, one shared, one exclusive", rules{crashes: 3, permits: 1}, "P u|S u|X u"},
+		{inTorture, "one permit for two, and one exclusive", rules{crashes: 2, permits: 1}, "P u|P u|X u"},
+		{inTorture, "trying", rules{crashes: 3}, "x u|x u|s u"},
+		{inTorture, "one comes again", rules{crashes: 2}, "X u X u|X u|X u"},
+		{inTorture, "two upgrades", rules{crashes: 2}, "S X u|S X u|X u"},
+		{always, "two upgrades alone", rules{crashes: 2}, "S X u|S X u"},
+		{inTorture, "upgrades tried", rules{crashes: 1}, "S x u|S x u|S u"},
+		{inTorture, "upgrade beside shared", rules{crashes: 2}, "S X u|S u|S u"},
+		{always, "upgrade beside one shared", rules{crashes: 2}, "S X u|S u"},
+		{inTorture, "downgrade", rules{crashes: 1}, "X S u|X u|S u"},
+		{always, "downgrade beside one", rules{crashes: 1}, "X S u|X u"},
+		{inTorture, "there and back", rules{crashes: 1}, "X S X u|X u|S u"},
+		{inTorture, "to a permit and back", rules{crashes: 2, permits: 1}, "S P X u|P u|X u"},
+		{inTorture, "to a permit", rules{permits: 1}, "S P u|P u|X u"},
+		{inTorture, "torn listings", rules{crashes: 1, torn: true}, "X u|S u|X u"},
+		{always, "torn listings of two", rules{crashes: 1, torn: true}, "X S u|X u"},
+		{inTorture, "torn listings and conversions", rules{torn: true}, "X S u|X u|S X u"},
 		// The protocol does not rest on the verdict about a busy token: exclusion holds even if one who has it is thought
 		// dead.
-		{true, "thought dead", rules{lies: 2}, "X u|X u|S u"},
-		{false, "thought dead, two", rules{lies: 2}, "X u X u|X u"},
-		{true, "thought dead, shared", rules{lies: 1}, "S u|X u|S u"},
-		{true, "thought dead, permits", rules{permits: 1, lies: 1}, "P u|P u|X u"},
-		{true, "thought dead, converting", rules{lies: 1}, "X S u|S X u|X u"},
+		{inTorture, "thought dead", rules{lies: 2}, "X u|X u|S u"},
+		{always, "thought dead, two", rules{lies: 2}, "X u X u|X u"},
+		{inTorture, "thought dead, shared", rules{lies: 1}, "S u|X u|S u"},
+		{inTorture, "thought dead, permits", rules{permits: 1, lies: 1}, "P u|P u|X u"},
+		{inTorture, "thought dead, converting", rules{lies: 1}, "X S u|S X u|X u"},
 		// Open files of shells and commands.
-		{false, "two shells", rules{}, "open9 X9 work u9|open9 X9 work u9"},
-		{true, "two shells, one killed", rules{crashes: 1}, "open9 X9 work u9|open9 X9 work u9"},
-		{true, "exclusive and shared by number", rules{crashes: 1}, "open9 X9 work u9|open9 S9 work u9"},
-		{false, "two commands, one killed", rules{crashes: 1}, "X(work)|X(work)"},
-		{false, "two commands, one shared, one killed", rules{crashes: 1}, "X(work)|S(work)"},
-		{true, "two commands, two killed", rules{crashes: 2}, "X(work)|X(work)"},
-		{false, "a child locks, its parent ends", rules{}, "open9 &(X9 work) work|X(work)"},
-		{true, "a child locks, one is killed", rules{crashes: 1}, "open9 &(X9 work) work|X(work)"},
-		{false, "a child locks once more", rules{}, "open9 X9 &(X9 work) work|X(work)"},
-		{true, "a child locks once more, one is killed", rules{crashes: 1}, "open9 X9 &(X9 work) work|X(work)"},
-		{true, "a child upgrades", rules{}, "open9 S9 &(X9 work) work|S(work)"},
-		{false, "another file under the number", rules{}, "open9 X9 move9-7 open9 x9! close9 move7-9 work|X(work)"},
-		{false, "another file under the number, unlocked", rules{}, "open9 X9 move9-7 open9 u9 close9 move7-9 work|X(work)"},
-		{false, "a child of a command keeps the lock", rules{}, "X(&(work) work)|X(work)"},
-		{true, "a child of a command keeps the lock, one is killed", rules{crashes: 1}, "X(&(work) work)|X(work)"},
-		{false, "a child of a shell keeps the lock", rules{}, "open9 X9 &(work) work|X(work)"},
-		{false, "from child to child", rules{}, "open9 X9 &(&(work) work) work|X(work)"},
-		{true, "from child to child to child", rules{}, "open9 X9 &(&(&(work) work) work) work|X(work)"},
-		{false, "a child that has the lock tries for itself", rules{}, "open9 X9 &(x work) close9"},
-		{false, "a shell opens the file again under the number", rules{permits: 1}, "open8 S8 open9 P9 &(work) open9 S9 u9 p9 work"},
-		{false, "a shell has one open file under two numbers", rules{}, "open9 S9 &(work) open8 S8 copy8-9 x8 work"},
-		{true, "a shared lock's flock is killed, and a permit's", rules{permits: 1}, "&(S(orphan)) P(orphan s p)"},
+		{always, "two shells", rules{}, "open9 X9 work u9|open9 X9 work u9"},
+		{inTorture, "two shells, one killed", rules{crashes: 1}, "open9 X9 work u9|open9 X9 work u9"},
+		{inTorture, "exclusive and shared by number", rules{crashes: 1}, "open9 X9 work u9|open9 S9 work u9"},
+		{always, "two commands, one killed", rules{crashes: 1}, "X(work)|X(work)"},
+		{always, "two commands, one shared, one killed", rules{crashes: 1}, "X(work)|S(work)"},
+		{inTorture, "two commands, two killed", rules{crashes: 2}, "X(work)|X(work)"},
+		{always, "a child locks, its parent ends", rules{}, "open9 &(X9 work) work|X(work)"},
+		{inTorture, "a child locks, one is killed", rules{crashes: 1}, "open9 &(X9 work) work|X(work)"},
+		{inTest, "a child locks once more", rules{}, "open9 X9 &(X9 work) work|X(work)"},
+		{inTorture, "a child locks once more, one is killed", rules{crashes: 1}, "open9 X9 &(X9 work) work|X(work)"},
+		{inTorture, "a child upgrades", rules{}, "open9 S9 &(X9 work) work|S(work)"},
+		{always, "another file under the number", rules{}, "open9 X9 move9-7 open9 x9! close9 move7-9 work|X(work)"},
+		{always, "another file under the number, unlocked", rules{}, "open9 X9 move9-7 open9 u9 close9 move7-9 work|X(work)"},
+		{always, "a child of a command keeps the lock", rules{}, "X(&(work) work)|X(work)"},
+		{inTorture, "a child of a command keeps the lock, one is killed", rules{crashes: 1}, "X(&(work) work)|X(work)"},
+		{always, "a child of a shell keeps the lock", rules{}, "open9 X9 &(work) work|X(work)"},
+		{always, "from child to child", rules{}, "open9 X9 &(&(work) work) work|X(work)"},
+		{inTorture, "from child to child to child", rules{}, "open9 X9 &(&(&(work) work) work) work|X(work)"},
+		{always, "a child that has the lock tries for itself", rules{}, "open9 X9 &(x work) close9"},
+		{always, "a shell opens the file again under the number", rules{permits: 1}, "open8 S8 open9 P9 &(work) open9 S9 u9 p9 work"},
+		{always, "a shell has one open file under two numbers", rules{}, "open9 S9 &(work) open8 S8 copy8-9 x8 work"},
+		{inTorture, "a shared lock's flock is killed, and a permit's", rules{permits: 1}, "&(S(orphan)) P(orphan s p)"},
 		// One open file is left, and whose of two records of different kinds it is, nothing tells.
-		{true, "a reader's child, and a permit that is over", rules{permits: 2}, "open3 S3 &(work)|P(orphan)|X(work)"},
-		{false, "a shared lock under the number of a permit", rules{permits: 1}, "open5 P5 move5-7 open5 S5 close5 move7-5 work|P(work)"},
-		{true, "a permit under the number of a command", rules{permits: 1},
+		{inTorture, "a reader's child, and a permit that is over", rules{permits: 2}, "open3 S3 &(work)|P(orphan)|X(work)"},
+		{inTest, "a shared lock under the number of a permit", rules{permits: 1}, "open5 P5 move5-7 open5 S5 close5 move7-5 work|P(work)"},
+		{inTorture, "a permit under the number of a command", rules{permits: 1},
 			"FS(open5 &(move5-6 P6 work) close3 move5-3 work)|P(work)"},
-		{true, "a shared lock under the number of a child's permit", rules{permits: 1},
+		{inTorture, "a shared lock under the number of a child's permit", rules{permits: 1},
 			"open5 &(P5 work) move5-7 open5 S5 close5 move7-5 work|P(work)"},
-		{true, "a permit's child, which has closed a shared lock of its own", rules{permits: 1},
+		{inTorture, "a permit's child, which has closed a shared lock of its own", rules{permits: 1},
 			"open9 P9 &(open3 S3 close3 work)|P(work)"},
-		{true, "a permit's child, and a reader that is over", rules{permits: 1}, "open9 P9 move9-3 &(work)|open3 S3|P(work)"},
-		{false, "closed and opened again", rules{}, "open9 X9 close9 open8 x8 work"},
-		{true, "two permits of one shell", rules{permits: 2}, "open8 open9 P8 P9 close8 work|P(work)"},
-		{true, "upgrade by number", rules{}, "open9 S9 X9 work u9|S(work)"},
-		{true, "upgrade by number, one killed", rules{crashes: 1}, "open9 S9 X9 work u9|S(work)"},
-		{true, "downgrade by number", rules{}, "open9 X9 S9 work u9|X(work)"},
+		{inTorture, "a permit's child, and a reader that is over", rules{permits: 1}, "open9 P9 move9-3 &(work)|open3 S3|P(work)"},
+		{always, "closed and opened again", rules{}, "open9 X9 close9 open8 x8 work"},
+		{inTorture, "two permits of one shell", rules{permits: 2}, "open8 open9 P8 P9 close8 work|P(work)"},
+		{inTorture, "upgrade by number", rules{}, "open9 S9 X9 work u9|S(work)"},
+		{inTorture, "upgrade by number, one killed", rules{crashes: 1}, "open9 S9 X9 work u9|S(work)"},
+		{inTorture, "downgrade by number", rules{}, "open9 X9 S9 work u9|X(work)"},
 		// Where the file is somebody else's, and the mark O_NONBLOCK.
-		{true, "somebody else's file: a child locks once more", rules{}, "user open9 X9 &(X9 work) work|user X(work)"},
-		{true, "somebody else's file: a command", rules{crashes: 1}, "user X(&(work) work)|user X(work)"},
-		{true, "a reader, and a permit of somebody else that is over", rules{permits: 1}, "FS(move3-8 work)|user FP()|X(work)"},
+		{inTorture, "somebody else's file: a child locks once more", rules{}, "user open9 X9 &(X9 work) work|user X(work)"},
+		{inTorture, "somebody else's file: a command", rules{crashes: 1}, "user X(&(work) work)|user X(work)"},
+		{inTorture, "a reader, and a permit of somebody else that is over", rules{permits: 1}, "FS(move3-8 work)|user FP()|X(work)"},
 		// Where nothing tells that two descriptors are one open file.
-		{false, "no kcmp: two shells", rules{noKcmp: true}, "open9 X9 work u9|open9 X9 work u9"},
-		{true, "no kcmp: a child locks", rules{noKcmp: true}, "open9 &(X9 work) work|X(work)"},
-		{true, "no kcmp: a child locks once more", rules{noKcmp: true}, "open9 X9 &(X9 work) work|X(work)"},
-		{false, "no kcmp: another file under the number", rules{noKcmp: true},
+		{always, "no kcmp: two shells", rules{noKcmp: true}, "open9 X9 work u9|open9 X9 work u9"},
+		{inTorture, "no kcmp: a child locks", rules{noKcmp: true}, "open9 &(X9 work) work|X(work)"},
+		{inTorture, "no kcmp: a child locks once more", rules{noKcmp: true}, "open9 X9 &(X9 work) work|X(work)"},
+		{always, "no kcmp: another file under the number", rules{noKcmp: true},
 			"open9 X9 move9-7 open9 x9! close9 move7-9 work|X(work)"},
-		{false, "no kcmp: another file under the number, unlocked", rules{noKcmp: true},
+		{always, "no kcmp: another file under the number, unlocked", rules{noKcmp: true},
 			"open9 X9 move9-7 open9 u9 close9 move7-9 work|X(work)"},
-		{true, "no kcmp: a child of a command keeps the lock", rules{noKcmp: true}, "X(&(work) work)|X(work)"},
-		{true, "no kcmp: upgrade by number", rules{noKcmp: true}, "open9 S9 X9 work u9|S(work)"},
+		{inTorture, "no kcmp: a child of a command keeps the lock", rules{noKcmp: true}, "X(&(work) work)|X(work)"},
+		{inTorture, "no kcmp: upgrade by number", rules{noKcmp: true}, "open9 S9 X9 work u9|S(work)"},
 		// Where nothing tells which process id was given out last.
-		{true, "no last id: a child locks, its parent ends", rules{noLast: true}, "open9 &(X9 work) work|X(work)"},
-		{false, "no last id: a child of a command keeps the lock", rules{noLast: true}, "X(&(work) work)|X(work)"},
-		{true, "no last id: a child of a command keeps the lock, one is killed", rules{noLast: true, crashes: 1},
+		{inTorture, "no last id: a child locks, its parent ends", rules{noLast: true}, "open9 &(X9 work) work|X(work)"},
+		{always, "no last id: a child of a command keeps the lock", rules{noLast: true}, "X(&(work) work)|X(work)"},
+		{inTorture, "no last id: a child of a command keeps the lock, one is killed", rules{noLast: true, crashes: 1},
 			"X(&(work) work)|X(work)"},
-		{true, "no last id: from child to child", rules{noLast: true}, "open9 X9 &(&(&(work) work) work) work|X(work)"},
-		{true, "neither: a child locks", rules{noLast: true, noKcmp: true}, "open9 &(X9 work) work|X(work)"},
-		{true, "neither: a child of a command keeps the lock", rules{noLast: true, noKcmp: true}, "X(&(work) work)|X(work)"},
+		{inTorture, "no last id: from child to child", rules{noLast: true}, "open9 X9 &(&(&(work) work) work) work|X(work)"},
+		{inTorture, "neither: a child locks", rules{noLast: true, noKcmp: true}, "open9 &(X9 work) work|X(work)"},
+		{inTorture, "neither: a child of a command keeps the lock", rules{noLast: true, noKcmp: true}, "X(&(work) work)|X(work)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.long {
-				if long == 0 {
-					t.Skip("long: in make torture")
-				}
+			switch {
+			case c.when == inTorture && long == 0:
+				t.Skip("long: in make torture")
+			case c.when == inTest && testing.Short():
+				t.Skip("takes some seconds: in make test")
+			case c.when == inTorture:
 				c.rules.until = time.Now().Add(long)
 			}
 			states, story := explore(c.rules, strings.Split(c.scripts, "|")...)
 			if story != "" {
 				t.Fatal("\n" + story)
 			}
-			if c.long && time.Now().After(c.rules.until) {
+			if c.when == inTorture && time.Now().After(c.rules.until) {
 				t.Logf("%d states, not all, in %v", states, long)
 			} else {
 				t.Logf("%d states", states)
