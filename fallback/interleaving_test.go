@@ -100,6 +100,28 @@ func TestEveryInterleaving(t *testing.T) {
 		{inTorture, "somebody else's file: a child locks once more", rules{}, "user open9 X9 &(X9 work) work|user X(work)"},
 		{inTorture, "somebody else's file: a command", rules{crashes: 1}, "user X(&(work) work)|user X(work)"},
 		{inTorture, "a reader, and a permit of somebody else that is over", rules{permits: 1}, "FS(move3-8 work)|user FP()|X(work)"},
+		// Shells that move their descriptors while others look.
+		{always, "moves: unlock", rules{moves: true}, "open9 X9 &(u9 open8 x8+) move9-7 move7-9 move9-7 move7-9"},
+		{always, "moves: lock again", rules{moves: true}, "open9 X9 &(x9+ x9+) move9-7 move7-9 move9-7 move7-9"},
+		{inTorture, "moves: convert", rules{moves: true}, "open9 X9 &(s9+ x9+) move9-7 move7-9 move9-7 move7-9|x(work)"},
+		{always, "moves: another one tries", rules{moves: true}, "open9 X9 move9-7 move7-9 move9-7 move7-9|x(work)"},
+		{inTorture, "moves: two readers", rules{moves: true},
+			"open9 open8 S8 S9 &(u8 open5 x5!) move9-7 move7-9 move9-7 move7-9"},
+		{always, "moves: a permit again", rules{moves: true, permits: 2},
+			"open9 P9 &(p9+ open5 p5+) move9-7 move7-9 move9-7 move7-9"},
+		{inTorture, "moves: a permit for a child", rules{moves: true, permits: 2},
+			"open9 P9 &(close9 open5 p5+ open6 p6) move9-7 move7-9 move9-7 move7-9 work"},
+		{inTorture, "moves: a free permit", rules{moves: true, permits: 2}, "open9 P9 move9-7 move7-9 move9-7 move7-9|open5 p5+"},
+		{inTorture, "moves: two permits", rules{moves: true, permits: 2},
+			"open9 open8 P8 P9 &(u8 open5 p5+ u5 p8+) move9-7 move7-9 move9-7 move7-9"},
+		{inTorture, "moves: a third permit", rules{moves: true, permits: 2},
+			"open9 open8 P8 P9 move8-17 move9-8 move17-9 move9-7 move7-9|p(work)"},
+		{inTorture, "moves: a reader becomes a permit", rules{moves: true, permits: 2},
+			"open9 open8 P9 S8 &(p8+ open5 p5!) move9-7 move7-9 move9-7 move7-9"},
+		{inTorture, "moves: one permit over another", rules{moves: true, permits: 2},
+			"open8 P8 open9 P9 &(close8 close9 open5 p5) copy8-17 copy9-8 copy9-18 copy17-8 close17 copy18-9 close18 work"},
+		{inTorture, "moves: a permit and a reader change places", rules{moves: true, permits: 1},
+			"open9 open8 P9 S8 move8-17 move9-8 move17-9 move9-7 move7-9|p(work)"},
 		// Where nothing tells that two descriptors are one open file.
 		{always, "no kcmp: two shells", rules{noKcmp: true}, "open9 X9 work u9|open9 X9 work u9"},
 		{inTorture, "no kcmp: a child locks", rules{noKcmp: true}, "open9 &(X9 work) work|X(work)"},
@@ -190,6 +212,9 @@ func TestEveryInterleavingFindsMutants(t *testing.T) {
 			func(s *simFlock) contender { return hasty{s} }},
 		{"the same without a last id", rules{noLast: true}, "open9 X9 &(&(&(work) work) work) work|X(work)",
 			func(s *simFlock) contender { return &outdated{simFlock: s} }},
+		{"a search ends with the first open file", rules{moves: true, permits: 2},
+			"open8 P8 open9 P9 &(close8 close9 open5 p5) copy8-17 copy9-8 copy9-18 copy17-8 close17 copy18-9 close18 work",
+			func(s *simFlock) contender { return content{s} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.rules.wrap = c.wrap
@@ -201,6 +226,22 @@ func TestEveryInterleavingFindsMutants(t *testing.T) {
 			t.Logf("found after %d states:\n%s", states, story)
 		})
 	}
+}
+
+type content struct{ *simFlock }
+
+func (m content) In(search openfile.Search, pid int, careful bool) ([]int, bool) {
+	if accept := search.Accept; accept != nil {
+		hasOne := false
+		search.Accept = func(pid, number int) bool {
+			if !hasOne {
+				accept(pid, number)
+			}
+			hasOne = true
+			return true
+		}
+	}
+	return m.simFlock.In(search, pid, careful)
 }
 
 type anyToken struct{ *simFlock }

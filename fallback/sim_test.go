@@ -42,6 +42,7 @@ type rules struct {
 	lies    int       // how often the first to have the busy token is thought dead though it lives
 	torn    bool      // whether a listing may show some names as they were and others as they are
 	noKcmp  bool      // whether nothing tells that two descriptors are one open file
+	moves   bool      // whether a shell that does not wait for flock is seen to run
 	noLast  bool      // whether nothing tells which process id was given out last
 	until   time.Time // when to end, whatever there still is; zero: never
 	wrap    func(*simFlock) contender
@@ -85,6 +86,7 @@ type actor struct {
 	foreign bool   // its user does not own the file, so that O_NONBLOCK is its mark
 	waits   *actor // for this child to end
 	pausing bool
+	isFlock bool
 	listed  bool   // its last listing made sense
 	seen    uint64 // what the operations since the last pause have answered
 	phase   int

@@ -3,6 +3,7 @@ package fallback
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -197,22 +198,42 @@ func (s *simFlock) At(search openfile.Search, p descriptor) openfile.State {
 	return openfile.Absent
 }
 
+// In looks at one number after the other in a process that moves its descriptors, several times: so it may miss an open file,
+// or see it twice.
 func (s *simFlock) In(search openfile.Search, pid int, _ bool) (numbers []int, visible bool) {
-	s.lookAt(pid, fmt.Sprintf("looks into %c", 'A'+pid-1))
-	for n := range 20 {
-		f := s.world.at(descriptor{pid, n})
-		isOther := search.Ours != nil && !s.world.rules.noKcmp && f != s.world.at(descriptor{s.pid, s.fd})
-		if f != nil && f.flags.has(search.Mark) && !isOther {
-			numbers = append(numbers, n)
+	const most = 3
+	isEnough := false
+	for passes := 0; passes < most && !isEnough; passes++ {
+		s.lookAt(pid, fmt.Sprintf("looks into %c", 'A'+pid-1))
+		moves := s.moves(pid)
+		var found []int
+		for n := range 20 {
+			if moves && n > 6 && n < 10 {
+				s.step(fmt.Sprintf("looks at %d of %c", n, 'A'+pid-1))
+			}
+			f := s.world.at(descriptor{pid, n})
+			isOther := search.Ours != nil && !s.world.rules.noKcmp && f != s.world.at(descriptor{s.pid, s.fd})
+			if f != nil && f.flags.has(search.Mark) && !isOther {
+				found = append(found, n)
+			}
+		}
+		s.saw(fmt.Sprint(found))
+		numbers = append(numbers, found...)
+		switch {
+		case len(found) == 0:
+		case search.Accept == nil, search.OnlyStill && s.moves(pid):
+			isEnough = true
+		default:
+			for _, n := range found {
+				isEnough = search.Accept(pid, n) || isEnough
+			}
+		}
+		if !moves {
+			break
 		}
 	}
-	s.saw(fmt.Sprint(numbers))
-	if search.Accept != nil {
-		for _, n := range numbers {
-			search.Accept(pid, n)
-		}
-	}
-	return numbers, true
+	slices.Sort(numbers)
+	return slices.Compact(numbers), true
 }
 
 func (s *simFlock) Unmarked(search openfile.Search, p descriptor) bool {
@@ -222,7 +243,23 @@ func (s *simFlock) Unmarked(search openfile.Search, p descriptor) bool {
 	return f != nil && !f.flags.has(search.Mark)
 }
 
-func (*simFlock) Moves(int) bool { return false }
+// Moves tells the truth if the rules say so: a shell that does not wait for flock may be moving its descriptors. Otherwise it
+// is always seen between two moves.
+func (s *simFlock) Moves(pid int) bool {
+	if !s.world.rules.moves {
+		return false
+	}
+	s.step(fmt.Sprintf("looks whether %c runs", 'A'+pid-1))
+	moves := s.moves(pid)
+	s.saw(yesno(moves))
+	return moves
+}
+
+func (s *simFlock) moves(pid int) bool {
+	return s.world.rules.moves && slices.ContainsFunc(s.world.actors, func(a *actor) bool {
+		return a.pid == pid && !a.isFlock && !a.done && (a.waits == nil || a.waits.done)
+	})
+}
 
 func (s *simFlock) Compare(_ openfile.Search, p, q descriptor, _ bool) (r openfile.Comparison) {
 	if s.world.rules.noKcmp {
@@ -310,7 +347,7 @@ func (s *simFlock) MayDescend(pid int) bool {
 //	copy9-7      copies it
 //	close9       closes it
 //	X9 S9 P9     starts flock 9, flock -s 9, flock --permits N 9, and waits for it; ends the script if that fails
-//	x9 s9 p9     the same with -n; with ! behind, it must fail
+//	x9 s9 p9     the same with -n; with ! behind, it must fail, with + succeed
 //	u9           flock -u 9
 //	X S P u      locks for the process itself, as a program in Go does; x s p with -n
 //	X(...)       flock FILE, with the script as the command; also S and P
@@ -355,8 +392,8 @@ func parseScript(script string) (words []simWord) {
 			w.inner = parseScript(script[1:end])
 			script = script[end+1:]
 		}
-		w.verb = strings.TrimRight(text, "0123456789-!")
-		digits := strings.Trim(text[len(w.verb):], "!")
+		w.verb = strings.TrimRight(text, "0123456789-!+")
+		digits := strings.Trim(text[len(w.verb):], "!+")
 		number, to, _ := strings.Cut(digits, "-")
 		w.number, _ = strconv.Atoi(number)
 		w.rest = to + strings.Trim(text[len(w.verb):], "0123456789-")
@@ -420,8 +457,11 @@ func (a *actor) play(script []simWord) bool {
 		default:
 			try := strings.ToLower(w.verb) == w.verb
 			ok := a.wait(a.spawn(func(f *actor) bool { return f.lockNumber(modeOfVerb(w.verb), w.number, try) }))
-			if ok && w.rest == "!" {
+			switch {
+			case ok && w.rest == "!":
 				a.world.fail(a.name() + " should not get in")
+			case !ok && w.rest == "+":
+				a.world.fail(a.name() + " should get in")
 			}
 			if ok == (w.rest == "!") {
 				return false
@@ -438,7 +478,7 @@ func modeOfVerb(verb string) Mode {
 // spawn starts a flock.
 func (a *actor) spawn(run func(*actor) bool) *actor {
 	a.step("starts flock")
-	f := a.world.start(a, func(f *actor) { f.failed = !run(f) })
+	f := a.world.start(a, func(f *actor) { f.isFlock = true; f.failed = !run(f) })
 	a.changed()
 	return f
 }
@@ -547,6 +587,7 @@ func (a *actor) runCommand(mode Mode, forks bool, command []simWord) bool {
 		return false
 	}
 	if !forks {
+		a.isFlock = false
 		return a.play(command)
 	}
 	a.phase++
