@@ -183,6 +183,10 @@ func (e *environment) tls() (c *tls.Config) {
 	files := transport.TLSInfo{CertFile: e.get("ETCDCTL_CERT", ""), KeyFile: e.get("ETCDCTL_KEY", ""),
 		TrustedCAFile: e.get("ETCDCTL_CACERT", "")}
 	skip, plain := e.boolean("ETCDCTL_INSECURE_SKIP_TLS_VERIFY", "false"), e.boolean("ETCDCTL_INSECURE_TRANSPORT", "true")
+	if (files.CertFile == "") != (files.KeyFile == "") {
+		e.refuse("ETCDCTL_CERT and ETCDCTL_KEY go together: set both")
+		return nil
+	}
 	if !files.Empty() || files.TrustedCAFile != "" {
 		var err error
 		if c, err = files.ClientConfig(); err != nil {

@@ -32,7 +32,11 @@ func diagnose(ctx context.Context, endpoint string, c *tls.Config, err error) er
 	case strings.Contains(text, "failed to verify certificate: "):
 		_, why, _ := strings.Cut(strings.TrimSuffix(text, `"`), "failed to verify certificate: ")
 		refusal := "its certificate is refused: " + sys.Printable(why)
-		if strings.Contains(why, "unknown authority") {
+		switch {
+		case !strings.Contains(why, "unknown authority"):
+		case hasAuthority(c):
+			refusal += ": that in ETCDCTL_CACERT is another one"
+		default:
 			refusal += ": set ETCDCTL_CACERT to the certificate of its authority"
 		}
 		return &cli.UsageError{Text: refusal}
@@ -42,7 +46,13 @@ func diagnose(ctx context.Context, endpoint string, c *tls.Config, err error) er
 	usesTLS := scheme == "https" || scheme == "" && c != nil
 	switch speaksTLS, refusal := tryTLS(ctx, address, c); {
 	case speaksTLS && !usesTLS:
-		return &cli.UsageError{Text: "it speaks TLS: write its address with https://, and set ETCDCTL_CACERT to the certificate of its authority"}
+		change := "it speaks TLS: write its address with https://"
+		if !hasAuthority(c) {
+			change += ", and set ETCDCTL_CACERT to the certificate of its authority"
+		}
+		return &cli.UsageError{Text: change}
+	case speaksTLS && refusal != "" && (c == nil || c.GetClientCertificate == nil):
+		return &cli.UsageError{Text: "it wants a certificate of this client: set ETCDCTL_CERT and ETCDCTL_KEY: " + refusal}
 	case speaksTLS && refusal != "":
 		return &cli.UsageError{Text: "it refuses the certificate of this client, in ETCDCTL_CERT and ETCDCTL_KEY: " + refusal}
 	case !speaksTLS && usesTLS && speaksPlain(ctx, address):
@@ -50,6 +60,8 @@ func diagnose(ctx context.Context, endpoint string, c *tls.Config, err error) er
 	}
 	return err
 }
+
+func hasAuthority(c *tls.Config) bool { return c != nil && c.RootCAs != nil }
 
 // probeLimit is for one connection that is only to find something out.
 const probeLimit = 2 * time.Second

@@ -88,18 +88,19 @@ func (m *member) state() connectivity.State {
 	return m.client.ActiveConnection().GetState()
 }
 
-// silence tells when the member is not connected after the time d, or then does not answer a question in twice that time. It
-// is asked again and again until the context ends.
+// silence tells when the member is not connected after the time d, or then does not answer a question in time: also one that
+// checks many passwords does. It is asked again and again until the context ends.
 //
 // The question is one that a member answers only if a majority is with it, as is the check of a password; and that a member
 // answers without a right to, if only by refusing it.
 func (m *member) silence(ctx context.Context, d time.Duration) <-chan time.Time {
+	const inTime = 2500 * time.Millisecond
 	silent := make(chan time.Time, 1)
 	go func() {
 		for answers := true; answers; {
 			select {
 			case <-time.After(d):
-				answers = m.isConnected() && m.answers(ctx, 2*d)
+				answers = m.isConnected() && m.answers(ctx, inTime)
 			case <-ctx.Done():
 				return
 			}

@@ -719,13 +719,13 @@ func TestSecure(t *testing.T) {
 			e    environment
 			says string
 		}{
-			{"wrong CA", append(good, "ETCDCTL_CACERT="+other.CA), "ETCDCTL_CACERT"},
-			{"system's CA", append(bare, "ETCDCTL_ENDPOINTS=https://"+at), "ETCDCTL_CACERT"},
+			{"wrong CA", append(good, "ETCDCTL_CACERT="+other.CA), "that in ETCDCTL_CACERT is another one"},
+			{"system's CA", append(bare, "ETCDCTL_ENDPOINTS=https://"+at), "set ETCDCTL_CACERT"},
 			{"plain text to TLS", append(bare, "ETCDCTL_ENDPOINTS=http://"+at), "https://"},
 			{"nothing said to TLS", bare, "https://"},
 			{"TLS to plain text", append(good, "ETCDCTL_ENDPOINTS="+plain), "http://"},
 			{"https to plain text", append(bare, "ETCDCTL_ENDPOINTS=https://"+strings.ReplaceAll(plain, ",", ",https://")), "http://"},
-			{"no client certificate", append(bare, "ETCDCTL_CACERT="+files.CA), "ETCDCTL_CERT"},
+			{"no client certificate", append(bare, "ETCDCTL_CACERT="+files.CA), "set ETCDCTL_CERT and ETCDCTL_KEY"},
 			{"foreign client certificate", append(good, "ETCDCTL_CERT="+other.ClientCert, "ETCDCTL_KEY="+other.ClientKey), "ETCDCTL_CERT"},
 		} {
 			t.Run(x.what, func(t *testing.T) {
