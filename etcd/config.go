@@ -223,7 +223,7 @@ func endpointError(endpoint string) string {
 	if n, failure := strconv.Atoi(port); err == nil && failure == nil && n > 0 && n < 1<<16 && host != "" {
 		return ""
 	}
-	return "an address is a host, a colon and the number of a port, such as etcd1:2379"
+	return "an address is a host, a colon and the number of a port, and there are commas between addresses: etcd1:2379,etcd2:2379"
 }
 
 // readPassword reads a file that nobody else may read. A line end is not part of the password. A FIFO that nobody writes to

@@ -124,7 +124,7 @@ func TestRefusals(t *testing.T) {
 		{"-u name", "--unlock" + with + "the lock ends with the command that has it"},
 		{"--cooldown 10000000000 name true", "invalid cooldown: etcd keeps one for 9000000000 seconds at most"},
 		{"ETCDCTL_ENDPOINTS=etcd1 name true", "invalid address in ETCDCTL_ENDPOINTS: 'etcd1' " +
-			"(an address is a host, a colon and the number of a port, such as etcd1:2379)"},
+			"(an address is a host, a colon and the number of a port, and there are commas between addresses: etcd1:2379,etcd2:2379)"},
 		{"ETCDCTL_ENDPOINTS=etcd1:2379;etcd2:2379 name true", "invalid address in ETCDCTL_ENDPOINTS: 'etcd1:2379;etcd2:2379' " +
 			"(there are commas between addresses)"},
 		{"ETCDCTL_DISCOVERY_SRV=example.org name true", "ETCDCTL_DISCOVERY_SRV is not supported: name the members in ETCDCTL_ENDPOINTS"},
