@@ -199,7 +199,7 @@ func (s *simFlock) At(search openfile.Search, p descriptor) openfile.State {
 }
 
 // In looks at one number after the other in a process that moves its descriptors, several times: so it may miss an open file,
-// or see it twice.
+// or see it twice. The scenarios move those under 7, 8 and 9.
 func (s *simFlock) In(search openfile.Search, pid int, _ bool) (numbers []int, visible bool) {
 	const most = 3
 	isEnough := false
@@ -208,7 +208,8 @@ func (s *simFlock) In(search openfile.Search, pid int, _ bool) (numbers []int, v
 		moves := s.moves(pid)
 		var found []int
 		for n := range 20 {
-			if moves && n > 6 && n < 10 {
+			if moves && n >= 7 && n <= 9 {
+				s.saw(fmt.Sprint(found))
 				s.step(fmt.Sprintf("looks at %d of %c", n, 'A'+pid-1))
 			}
 			f := s.world.at(descriptor{pid, n})
@@ -217,11 +218,12 @@ func (s *simFlock) In(search openfile.Search, pid int, _ bool) (numbers []int, v
 				found = append(found, n)
 			}
 		}
-		s.saw(fmt.Sprint(found))
 		numbers = append(numbers, found...)
+		movesStill := s.moves(pid)
+		s.saw(fmt.Sprint(found, moves, movesStill))
 		switch {
 		case len(found) == 0:
-		case search.Accept == nil, search.OnlyStill && s.moves(pid):
+		case search.Accept == nil, search.OnlyStill && movesStill:
 			isEnough = true
 		default:
 			for _, n := range found {
