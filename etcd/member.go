@@ -88,19 +88,20 @@ func (m *member) state() connectivity.State {
 	return m.client.ActiveConnection().GetState()
 }
 
-// silence tells when the member is not connected after the time d, or then does not answer a question in time: also one that
-// checks many passwords does. It is asked again and again until the context ends.
+// silence tells when the member is not connected after the time d, or then does not answer a question in twice that time, but
+// no less than the time in which a member answers that checks many passwords. It is asked again and again until the context
+// ends.
 //
 // The question is one that a member answers only if a majority is with it, as is the check of a password; and that a member
 // answers without a right to, if only by refusing it.
 func (m *member) silence(ctx context.Context, d time.Duration) <-chan time.Time {
-	const inTime = 2500 * time.Millisecond
+	const ofBusy = 2 * time.Second
 	silent := make(chan time.Time, 1)
 	go func() {
 		for answers := true; answers; {
 			select {
 			case <-time.After(d):
-				answers = m.isConnected() && m.answers(ctx, inTime)
+				answers = m.isConnected() && m.answers(ctx, max(2*d, ofBusy))
 			case <-ctx.Done():
 				return
 			}

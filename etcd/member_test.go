@@ -150,7 +150,7 @@ func TestLoginElsewhere(t *testing.T) {
 	}{
 		"frozen":      {1, true, false, 2 * time.Second},
 		"two frozen":  {2, true, false, 2 * time.Second},
-		"cut off":     {1, false, true, 3 * time.Second},
+		"cut off":     {1, false, true, 2 * time.Second},
 		"two cut off": {2, false, true, 9 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

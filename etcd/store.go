@@ -169,7 +169,8 @@ type attempt[T any] struct {
 func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Context, c *clientv3.Client) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	q := &question[T]{store: s, pace: p, ctx: ctx, call: call, ended: make(chan *attempt[T]), first: int(s.first.Load()), pause: firstPause / 2}
+	q := &question[T]{store: s, pace: p, ctx: ctx, call: call, ended: make(chan *attempt[T]), first: int(s.first.Load()),
+		pause: firstPause / 2}
 	var limit <-chan time.Time
 	if s.isLimited() {
 		limit = time.After(time.Until(s.limit))
@@ -183,7 +184,7 @@ func try[T any](ctx context.Context, s *store, p pace, call func(ctx context.Con
 			switch {
 			case !q.remove(a): // it was given up
 				continue
-			case q.isAnswered(a):
+			case q.take(a):
 				return a.answer, finalError(a.err)
 			}
 			if err := s.misconfigured(); err != nil {
@@ -265,8 +266,8 @@ func (q *question[T]) remove(a *attempt[T]) bool {
 	return len(q.running) < n
 }
 
-// isAnswered takes note of what a member has answered, and reports whether that is final.
-func (q *question[T]) isAnswered(a *attempt[T]) bool {
+// take takes note of what a member has answered, and reports whether that is final.
+func (q *question[T]) take(a *attempt[T]) (isFinal bool) {
 	if a.note(a.err); a.err != nil && mayTryAgain(a.err) {
 		return false
 	}

@@ -272,6 +272,8 @@ func (c *call) search(js []judged) {
 	isOutdated := isTwice || c.isOutdated(there)
 	isTaken := slices.ContainsFunc(left, func(j *judged) bool { return j.moved != nil })
 	isMissing := slices.ContainsFunc(left, func(j *judged) bool { return j.verdict == gone })
+	// Where several kinds take open files, one may have got that of another. Records that are searched only because their
+	// process moves bring another kind in that matters only if one is left without.
 	isGuess := isOutdated || isTaken && (wasMixed || isMixed && isMissing)
 	for _, j := range left {
 		j.isGuess = j.isGuess || isGuess

@@ -142,6 +142,7 @@ func TestRefusals(t *testing.T) {
 		{"ETCDCTL_DIAL_TIMEOUT=5 name true", "invalid ETCDCTL_DIAL_TIMEOUT: '5' (a number with its unit, such as 2s)"},
 		{"ETCDCTL_ENDPOINTS=, name true", "invalid ETCDCTL_ENDPOINTS: ',' (the addresses of etcd's members, with commas between)"},
 		{"ETCDCTL_USER=root name true", "ETCDCTL_USER needs a password: ETCDCTL_PASSWORD, FLOCK_ETCD_PASSWORD_FILE, or after a colon"},
+		{"ETCDCTL_CERT=/nonexistent name true", "ETCDCTL_CERT and ETCDCTL_KEY go together: set both"},
 		{"ETCDCTL_CACERT=/nonexistent name true",
 			"invalid ETCDCTL_CACERT, ETCDCTL_CERT or ETCDCTL_KEY: open /nonexistent: no such file or directory"},
 	} {
@@ -722,6 +723,7 @@ func TestSecure(t *testing.T) {
 			{"wrong CA", append(good, "ETCDCTL_CACERT="+other.CA), "that in ETCDCTL_CACERT is another one"},
 			{"system's CA", append(bare, "ETCDCTL_ENDPOINTS=https://"+at), "set ETCDCTL_CACERT"},
 			{"plain text to TLS", append(bare, "ETCDCTL_ENDPOINTS=http://"+at), "https://"},
+			{"plain text to TLS, with an authority", append(good, "ETCDCTL_ENDPOINTS=http://"+at), "with https://\n"},
 			{"nothing said to TLS", bare, "https://"},
 			{"TLS to plain text", append(good, "ETCDCTL_ENDPOINTS="+plain), "http://"},
 			{"https to plain text", append(bare, "ETCDCTL_ENDPOINTS=https://"+strings.ReplaceAll(plain, ",", ",https://")), "http://"},
