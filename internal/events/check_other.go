@@ -3,10 +3,17 @@
 package events
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"time"
 )
+
+// Only Linux has these two.
+
+func (*watches) closeOf(int) (added bool, err error) { return false, errors.ErrUnsupported }
+
+func (*watches) bell(int) {}
 
 // isAsExpected reports whether all names exist.
 func (c Check) isAsExpected() bool {

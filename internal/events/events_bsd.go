@@ -3,7 +3,6 @@
 package events
 
 import (
-	"errors"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -43,8 +42,6 @@ func (w *watches) noDirectory() {
 	}
 }
 
-func (*watches) closeOf(int) (added bool, err error) { return false, errors.ErrUnsupported }
-
 func (w *watches) add(pid int) (process, error) {
 	err := w.change(pid, unix.EVFILT_PROC, unix.EV_ADD|unix.EV_ONESHOT, unix.NOTE_EXIT)
 	if err == unix.ESRCH {
@@ -73,8 +70,6 @@ func (w *watches) change(ident, filter, flags int, what uint32) error {
 		}
 	}
 }
-
-func (*watches) bell(int) {}
 
 func (w *watches) close() {
 	if w.queue != 0 {

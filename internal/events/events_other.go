@@ -22,13 +22,9 @@ func (*watches) directory(Directory) (added bool, err error) { return false, err
 
 func (*watches) noDirectory() {}
 
-func (*watches) closeOf(int) (added bool, err error) { return false, errors.ErrUnsupported }
-
 func (*watches) add(int) (process, error) { return process{}, errors.ErrUnsupported }
 
 func (*watches) remove(process) {}
-
-func (*watches) bell(int) {}
 
 func (*watches) close() {}
 

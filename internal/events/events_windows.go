@@ -1,7 +1,6 @@
 package events
 
 import (
-	"errors"
 	"time"
 
 	"golang.org/x/sys/windows"
@@ -45,8 +44,6 @@ func (w *watches) noDirectory() {
 	w.change, w.dir = 0, Directory{}
 }
 
-func (*watches) closeOf(int) (added bool, err error) { return false, errors.ErrUnsupported }
-
 func (*watches) add(pid int) (process, error) {
 	handle, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
 	if err == windows.ERROR_INVALID_PARAMETER {
@@ -56,8 +53,6 @@ func (*watches) add(pid int) (process, error) {
 }
 
 func (*watches) remove(p process) { windows.CloseHandle(p.handle) }
-
-func (*watches) bell(int) {}
 
 func (w *watches) close() { w.noDirectory() }
 

@@ -4,6 +4,9 @@ package lockfile
 
 import "errors"
 
+// openProtected is for a refusal that only Linux has.
+func openProtected(string) (fd int, err error) { return -1, errors.ErrUnsupported }
+
 // Network returns Local: what network filesystems do with locks is known of Linux only.
 func (*File) Network() Network { return Local }
 
