@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -115,23 +114,19 @@ func mayTryAgain(err error) bool {
 	if s, ok := status.FromError(err); ok && s.Code() == codes.Unknown {
 		return true // what etcd has no code for: a leader that is not sure that it is one, a proposal dropped in an election
 	}
-	return isOneOf(err, errNewLeader, context.DeadlineExceeded, context.Canceled, rpctypes.ErrTooManyRequests,
+	return sys.Is(err, errNewLeader, context.DeadlineExceeded, context.Canceled, rpctypes.ErrTooManyRequests,
 		rpctypes.ErrNotLeader, rpctypes.ErrGRPCNotSupportedForLearner) // another member can
 }
 
 // isBadToken reports whether etcd wants another token.
 func isBadToken(err error) bool {
-	return isOneOf(err, rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserEmpty)
+	return sys.Is(err, rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserEmpty)
 }
 
 // isRefusal reports whether etcd refuses the user, or what the user may do.
 func isRefusal(err error) bool {
-	return isOneOf(err, rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserNotFound) ||
+	return sys.Is(err, rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserNotFound) ||
 		code(err) == codes.PermissionDenied || code(err) == codes.Unauthenticated
-}
-
-func isOneOf(err error, list ...error) bool {
-	return slices.ContainsFunc(list, func(known error) bool { return errors.Is(err, known) })
 }
 
 // fail reports an error and returns its exit status.

@@ -20,6 +20,7 @@ import (
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/output"
+	"example.org/flock/internal/sys"
 )
 
 // Contenders stand in line by the revisions at which their keys were made. Nobody overtakes:
@@ -143,7 +144,7 @@ func contend(ctx context.Context, p *output.Printer, s *store, q request) (*plac
 		}
 		isSlow := err == errLost && time.Duration(s.slowness.Load()) > l.ttl/2
 		l.releaseSoon()
-		if !isOneOf(err, errLost, errCooling, errOvertaken) {
+		if !sys.Is(err, errLost, errCooling, errOvertaken) {
 			return nil, err
 		}
 		// In the first case it was away for longer than the lease, or etcd is too slow. In the others another one was faster.

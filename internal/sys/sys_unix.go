@@ -4,6 +4,7 @@ package sys
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -73,14 +74,9 @@ func BadDescriptor(err error) bool { return Is(err, syscall.EBADF) }
 
 func NobodyReads(err error) bool { return Is(err, syscall.EBADF, syscall.EPIPE) }
 
-// Is reports whether err is one of the errnos.
-func Is(err error, errnos ...syscall.Errno) bool {
-	for _, e := range errnos {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+// Is reports whether err is one of these.
+func Is(err error, list ...error) bool {
+	return slices.ContainsFunc(list, func(known error) bool { return errors.Is(err, known) })
 }
 
 // IsTerminal asks for the size of the window: TIOCGWINSZ is one call on all systems, unlike tcgetattr(3).
