@@ -36,16 +36,12 @@ func (l directoryLock) Leave() {
 }
 
 // noLock is that of a file which was opened to be unlocked.
-type noLock struct{}
-
-func (noLock) Unlock() error { return nil }
-func (noLock) Started(int)   {}
-func (noLock) Leave()        {}
+var noLock = kernelLock(func() error { return nil })
 
 // lockDirectory takes or releases the directory lock.
 func (a *attempt) lockDirectory() (heldLock, error) {
 	if a.Op == kernlock.Unlock && a.file.ByName {
-		return noLock{}, nil
+		return noLock, nil
 	}
 	l, err := a.openDirectoryLock()
 	if err != nil {
@@ -53,7 +49,7 @@ func (a *attempt) lockDirectory() (heldLock, error) {
 	}
 	a.out.WarnVerbose("using the directory lock " + sys.Printable(l.Dir()))
 	if a.Op == kernlock.Unlock {
-		return noLock{}, a.directoryError(l.Unlock())
+		return noLock, a.directoryError(l.Unlock())
 	}
 	l.Waiting = func(held *fallback.LockedError) { a.reportVain(held) }
 	r := fallback.Request{Mode: fallback.Exclusive, Permits: a.Permits, Try: a.Nonblock, Deadline: a.deadline}

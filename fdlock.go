@@ -119,7 +119,7 @@ func (a *attempt) lockNative() (heldLock, error) {
 		if kernlock.IsAbsentRecord(err) && a.Backend == cli.Auto {
 			return nil, errNoLocks
 		}
-		return kernelPermit{a.file.FD}, a.lockError(err)
+		return kernelLock(func() error { return kernlock.ReleasePermit(a.file.FD) }), a.lockError(err)
 	}
 	if !a.file.ByName || a.Op == kernlock.Unlock {
 		a.freePermit()
@@ -129,7 +129,7 @@ func (a *attempt) lockNative() (heldLock, error) {
 	if a.Backend != cli.ByFcntl {
 		absent = a.call(kernlock.Flock)
 		if a.Backend == cli.ByFlock || !kernlock.IsAbsent(absent) {
-			return kernelLock{kernlock.Flock, a.file.FD}, a.lockError(absent)
+			return madeBy(kernlock.Flock, a.file.FD), a.lockError(absent)
 		}
 		if kernlock.OwnedByProcess {
 			return nil, errNoLocks
@@ -149,7 +149,7 @@ func (a *attempt) lockNative() (heldLock, error) {
 		}
 		a.out.WarnVerbose("using fcntl(2) locks")
 	}
-	return kernelLock{record, a.file.FD}, a.lockError(err)
+	return madeBy(record, a.file.FD), a.lockError(err)
 }
 
 // call makes a lock call, unless its answer is there already. If that may help, it makes the call again with the file open
@@ -193,25 +193,17 @@ func (a *attempt) freePermit() {
 	}
 }
 
-// A kernelLock is a lock of the kernel on the open file of a descriptor.
-type kernelLock struct {
-	call kernlock.Call
-	fd   int
+// A kernelLock is a lock or a permit of the kernel on the open file of a descriptor. The function releases it.
+type kernelLock func() error
+
+func (release kernelLock) Unlock() error { return release() }
+func (kernelLock) Started(int)           {}
+func (kernelLock) Leave()                {} // the last one closes the open file
+
+// madeBy is the lock that a call has made.
+func madeBy(call kernlock.Call, fd int) kernelLock {
+	return func() error { return call(fd, kernlock.Unlock, false) }
 }
-
-func (l kernelLock) Unlock() error { return l.call(l.fd, kernlock.Unlock, false) }
-func (kernelLock) Started(int)     {}
-func (kernelLock) Leave()          {} // the last one closes the open file
-
-// A kernelPermit is a permit of the kernel on the open file of a descriptor.
-type kernelPermit struct{ fd int }
-
-func (p kernelPermit) Unlock() error {
-	kernlock.ReleasePermit(p.fd)
-	return nil
-}
-func (kernelPermit) Started(int) {}
-func (kernelPermit) Leave()      {}
 
 // waitCooldown waits for the end of the cooldown. It looks again and again, because somebody may move the end.
 func (a *attempt) waitCooldown() error {

@@ -77,7 +77,7 @@ func (a *attempt) takePlace(own *lockfile.File) (place interface{ Unlock() error
 		err = kernlock.TakePlace(own.FD, a.Queue)
 		switch {
 		case err == nil || err == kernlock.ErrConflict:
-			return kernelLock{kernlock.Record(kernlock.Range{}), own.FD}, err
+			return madeBy(kernlock.Record(kernlock.Range{}), own.FD), err
 		case !kernlock.IsAbsentRecord(err) || a.Backend != cli.Auto:
 			return nil, &fileError{queueing, a.file.Name, err}
 		}

@@ -21,7 +21,7 @@ func TakePlace(fd, n int) error { return errors.ErrUnsupported }
 
 func FreePermit(fd int) error { return errors.ErrUnsupported }
 
-func ReleasePermit(fd int) {}
+func ReleasePermit(fd int) error { return errors.ErrUnsupported }
 
 func IsPermit(int64) bool { return false }
 

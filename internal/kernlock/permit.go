@@ -77,9 +77,9 @@ func LockPermit(fd, n int, withoutFlock bool, limit Limit) error {
 }
 
 // ReleasePermit undoes LockPermit.
-func ReleasePermit(fd int) {
+func ReleasePermit(fd int) error {
 	FreePermit(fd)
-	Flock(fd, Unlock, false)
+	return Flock(fd, Unlock, false)
 }
 
 // tryPermits locks one of n bytes and unlocks the others. One that the descriptor had before is free to itself.
