@@ -93,17 +93,13 @@ func (s *stateDir) age(name, token string) time.Duration {
 // has its FIFO open lives. Of those that this machine can never judge it removes the ones that have not been renewed for
 // long.
 func (l *line) removeDead(waiters []string, token string, n int) {
-	ws := slices.Clone(waiters)
-	for ; n > 0 && len(ws) > 0; n-- {
-		i := rand.N(len(ws))
-		if name := ws[i]; name != l.name && !l.state.listens(name) {
+	for _, i := range rand.Perm(len(waiters))[:min(n, len(waiters))] {
+		if name := waiters[i]; name != l.name && !l.state.listens(name) {
 			o, _, ok := parseWaiter(name)
 			fate := here().judge(o)
 			if !ok || fate == dead || fate == unknown && l.state.age(name, token) >= abandoned {
 				l.state.Remove(name)
 			}
 		}
-		ws[i] = ws[len(ws)-1]
-		ws = ws[:len(ws)-1]
 	}
 }

@@ -38,7 +38,7 @@ func StateDir(path, base string) (string, error) {
 		// /var/lock/a b becomes +var+lock+a%20b
 		return filepath.Join(base, fit(strings.ReplaceAll(escape(filepath.ToSlash(path)), "%2F", "+"))), nil
 	}
-	if isDirectory(path) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return filepath.Join(path, ".flock"), nil
 	}
 	dir, name := filepath.Split(path)
@@ -286,9 +286,4 @@ func ignoreAbsent(err error) error {
 		return nil
 	}
 	return err
-}
-
-func isDirectory(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }

@@ -102,6 +102,3 @@ func find(name string) (string, error) {
 
 // Shell returns the command that runs text in the shell.
 func Shell(text string) []string { return []string{"/bin/rc", "-c", text} }
-
-// BaseName returns the name of a program without its directory.
-func BaseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -209,6 +209,3 @@ func Shell(text string) []string {
 	}
 	return []string{shell, "-c", text}
 }
-
-// BaseName returns the name of a program without its directory.
-func BaseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// BaseName returns the name of a program without its directory.
+func BaseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
 // Where the lock must name the process of the command before that runs, a second flock waits to be told to become the
 // command.
 
