@@ -36,7 +36,11 @@ func (s *store) awaitCooldown(ctx context.Context, p *output.Printer, nonblock b
 			}
 		}
 		if err != nil {
-			s.sayUntil(p, cooling)
+			if p.Verbose && cooling != 0 {
+				if end := s.cooldownEnd(cooling); end != "-" {
+					p.WarnVerbose("cooldown " + end)
+				}
+			}
 			return err
 		}
 		ttl := time.Duration(s.ttl) * time.Second
@@ -46,27 +50,17 @@ func (s *store) awaitCooldown(ctx context.Context, p *output.Printer, nonblock b
 	}
 }
 
-// sayUntil says with --verbose how long a cooldown lasts.
-func (s *store) sayUntil(p *output.Printer, cooling clientv3.LeaseID) {
-	if !p.Verbose || cooling == 0 {
-		return
-	}
-	if left, ok := s.timeToLive(cooling); ok {
-		p.WarnVerbose("cooldown until " + output.FormatClock(time.Now().Add(left)))
-	}
-}
-
-// timeToLive asks how long a lease will live.
-func (s *store) timeToLive(id clientv3.LeaseID) (left time.Duration, ok bool) {
+// cooldownEnd says when a cooldown ends, by its lease, "-" where etcd does not.
+func (s *store) cooldownEnd(id clientv3.LeaseID) string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.LeaseTimeToLiveResponse, error) {
 		return c.TimeToLive(ctx, id)
 	})
 	if err != nil || r.TTL <= 0 {
-		return 0, false
+		return "-"
 	}
-	return time.Duration(r.TTL) * time.Second, true
+	return "until " + output.FormatClock(time.Now().Add(time.Duration(r.TTL)*time.Second))
 }
 
 // prolongCooldown begins the cooldown anew, if there is one. If that fails, the one that began with the command goes on.

@@ -125,7 +125,7 @@ func (s *store) countWaiting(keys []*mvccpb.KeyValue) (n int) {
 // row returns a row for --holders.
 func (s *store) row(l listing) []string {
 	if l.mode == cooling {
-		return []string{"-", "-", "cooldown", "-", s.cooldownEnd(l), l.key}
+		return []string{"-", "-", "cooldown", "-", s.cooldownEnd(l.lease), l.key}
 	}
 	word := l.mode.String()
 	if l.waits {
@@ -133,15 +133,6 @@ func (s *store) row(l listing) []string {
 	}
 	return []string{sys.Printable(l.Host), strconv.Itoa(l.PID), word, sys.Printable(l.User),
 		time.Unix(l.Since, 0).Format(output.Clock), l.key}
-}
-
-// cooldownEnd says when a cooldown ends.
-func (s *store) cooldownEnd(l listing) string {
-	left, ok := s.timeToLive(l.lease)
-	if !ok {
-		return "-"
-	}
-	return "until " + output.FormatClock(time.Now().Add(left))
 }
 
 // state says why the lock cannot be had, for --report, as far as that is known in a second.
@@ -155,7 +146,7 @@ func (s *store) state() string {
 		if l.holds() {
 			holders = append(holders, l)
 		} else if l.mode == cooling {
-			cooldown = s.cooldownEnd(l)
+			cooldown = s.cooldownEnd(l.lease)
 		}
 	}
 	switch {
