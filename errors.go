@@ -49,7 +49,7 @@ func (e *fileError) Error() string {
 		return "cannot open lock file " + e.file + ": " + sys.Text(e.err)
 	case lockingDirectory:
 		text := e.file + ": " + sys.Printable(e.err.Error())
-		if sys.LacksPermission(e.err) || sys.IsReadOnly(e.err) {
+		if sys.LacksPermission(e.err) || sys.CannotCreate(e.err) {
 			text += " (FLOCK_DIR can name a directory to keep it in)"
 		}
 		return text

@@ -134,13 +134,13 @@ flock f echo in; echo $?; ls -A .f.flock
 flock -s f echo in; echo $?; ls -A .f.flock
 END
 unshare -m sh full.sh
-#> flock: f: cannot open: state directory /mnt/.f.flock: No space left on device
+#> flock: f: cannot open: state directory /mnt/.f.flock: No space left on device (FLOCK_DIR can name a directory to keep it in)
 #> 73
 #> f
-#> flock: f: cannot open: state directory /mnt/.f.flock: No space left on device
+#> flock: f: cannot open: state directory /mnt/.f.flock: No space left on device (FLOCK_DIR can name a directory to keep it in)
 #> 73
 #> f
-#> flock: f: cannot open: state directory /mnt/.f.flock: No space left on device
+#> flock: f: cannot open: state directory /mnt/.f.flock: No space left on device (FLOCK_DIR can name a directory to keep it in)
 #> 73
 #> f
 #> in
@@ -153,7 +153,7 @@ unshare -m sh full.sh
 #> in
 #> 0
 #> free
-#> flock: f: cannot lock: state directory /mnt/.f.flock: No space left on device
+#> flock: f: cannot lock: state directory /mnt/.f.flock: No space left on device (FLOCK_DIR can name a directory to keep it in)
 #> 73
 #> free
 

@@ -7,7 +7,6 @@
 //	LacksMemory(err) bool       out of memory
 //	LacksResources(err) bool    out of memory, descriptors or locks
 //	CannotCreate(err) bool      a read-only or full filesystem
-//	IsReadOnly(err) bool        a read-only filesystem
 //	IsStale(err) bool           a file that its server has removed meanwhile
 //	LacksPermission(err) bool   a permission is missing
 //	BadDescriptor(err) bool     the descriptor is not open

@@ -28,8 +28,6 @@ func LacksResources(err error) bool { return LacksMemory(err) || says(err, "no f
 
 func CannotCreate(err error) bool { return says(err, "read only", "read-only", "full") }
 
-func IsReadOnly(err error) bool { return says(err, "read only", "read-only") }
-
 func LacksPermission(err error) bool { return says(err, "permission denied") }
 
 func NobodyReads(err error) bool { return says(err, "hungup", "closed pipe", "fd out of range") }

@@ -63,8 +63,6 @@ func LacksResources(err error) bool {
 
 func CannotCreate(err error) bool { return Is(err, syscall.EROFS, syscall.ENOSPC) }
 
-func IsReadOnly(err error) bool { return Is(err, syscall.EROFS) }
-
 // IsStale reports whether a file of a network filesystem was removed while the client still knew it.
 func IsStale(err error) bool { return Is(err, syscall.ESTALE) }
 

@@ -35,8 +35,6 @@ func CannotCreate(err error) bool {
 	return is(err, windows.ERROR_WRITE_PROTECT, windows.ERROR_DISK_FULL, windows.ERROR_HANDLE_DISK_FULL)
 }
 
-func IsReadOnly(err error) bool { return is(err, windows.ERROR_WRITE_PROTECT) }
-
 func LacksPermission(err error) bool {
 	return is(err, windows.ERROR_ACCESS_DENIED, windows.ERROR_PRIVILEGE_NOT_HELD)
 }
