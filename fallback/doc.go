@@ -2,19 +2,16 @@
 // limited number of permits, each lock following the life of a process or of an open file.
 //
 // You may use it if everybody who locks the file uses it, may rename files in the same directory beside the file, and that
-// directory is on a local filesystem, on NFS or on SMB. Then an exclusive holder is alone, and a lock whose owner has died,
-// at whatever moment, is free for the next contender and for exactly one of them, without a timeout.
+// directory is on a local filesystem, on NFS or on SMB. Then an exclusive holder is alone, there are never more holders of
+// permits than allowed, and a lock whose owner has died, at whatever moment, is free for the next contender and for exactly
+// one of them. No lock is judged by its age.
 //
 // You must not use it beside kernel locks of the same file, on directories that are synchronized rather than shared, where
 // a cleaner of old files runs, or where nobody can remove by hand what a machine that never comes back has held.
 //
 // Open, Lock and Unlock are all that most programs need; see the example.
 //
-// # What it promises
-//
-// As long as every contender uses it and sees the same directory: an exclusive holder is alone, there are never more
-// holders of permits than allowed, and a lock whose owner has died is free for exactly one next contender. No lock is judged
-// by its age.
+// # What it does not promise
 //
 // It does not promise an order among waiters, though mostly the first to come is the first to get it, nor that a stream of
 // shared holders ever lets an exclusive one in; flock(2) promises neither. A conversion is not atomic: an upgrade that has
