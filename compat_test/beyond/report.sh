@@ -120,7 +120,7 @@ setpriv --reuid 65534 --clear-groups flock --fcntl --report 0 -n f true; echo $?
 
 ### report-what-is-left-behind
 # needs: linux proc
-flock --report 100 f sh -c 'sleep 100 & echo $! >pid; until grep -q "^sleep" /proc/$!/cmdline; do :; done' 2>out; echo $?
+flock --report 100 f sh -c 'sleep 100 & echo $! >pid; until grep -qa ^sleep /proc/$!/cmdline; do :; done' 2>out; echo $?
 #> 0
 sed "s/process $(cat pid) /process LEFT /" out
 #> flock: f is still held by process LEFT (sleep 100); -o would prevent that
