@@ -165,113 +165,6 @@ func (s Search) compare(dir string, number int) State {
 	return Absent
 }
 
-// In returns the descriptors of process pid that are open files to be found, in ascending order, and whether this user
-// may look into the process.
-//
-// A shell moves descriptors while a function runs, and a look that passes the old number and the new one at the wrong
-// moments sees neither: on some machines two looks of three where a shell does nothing else. So where nothing is found while
-// the table changes, In looks again and again, and if it is to be careful, also where the process has run during the first
-// look.
-func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
-	const most = 24
-	threads := []int{pid}
-	before, runs := "", false
-	if careful {
-		before = runsOf(pid)
-	}
-	for tries := 0; tries < most; tries++ {
-		all, changed, isEnough := 0, false, false
-		for _, thread := range threads {
-			found, n, moved, err := s.pass(thread)
-			switch {
-			case err == unix.ENOENT || err == unix.ESRCH:
-				return nil, isVisible(pid)
-			case err != nil:
-				return nil, false
-			}
-			switch {
-			case len(found) == 0:
-			case s.Accept == nil, s.OnlyStill && Moves(pid):
-				isEnough = true
-			default:
-				for _, number := range found {
-					isEnough = s.Accept(pid, number) || isEnough
-				}
-			}
-			numbers, all, changed = append(numbers, found...), all+n, changed || moved
-		}
-		if all == 0 && threads[0] == pid {
-			if others := otherThreads(pid); len(others) > 0 {
-				threads, changed = others, true
-			}
-		}
-		if isEnough {
-			break
-		}
-		if careful && tries == 0 {
-			runs = hasRun(pid, before)
-		}
-		if !changed && !runs {
-			break
-		}
-		if !changed {
-			tries++
-		}
-		tries += all / 10 // a long table always changes
-		if runs {
-			spin(rand.N(40 * time.Microsecond)) // so as not to keep step with the process
-		}
-	}
-	slices.Sort(numbers)
-	return slices.Compact(numbers), true
-}
-
-// spin waits without giving up the processor, which would take much longer on a busy machine.
-func spin(d time.Duration) {
-	for start := time.Now(); time.Since(start) < d; {
-	}
-}
-
-// pass looks through the table of descriptors of a thread once. It returns the descriptors that are to be found, how many
-// there are in all, and whether the table has changed meanwhile.
-func (s Search) pass(thread int) (numbers []int, all int, changed bool, err error) {
-	dir := procDir(thread)
-	fd, err := unix.Open(dir+"fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, 0, false, err
-	}
-	defer unix.Close(fd)
-	names, err := sys.Names(fd)
-	for _, name := range names {
-		number, _ := strconv.Atoi(name)
-		if s.Ours != nil { // mostly one call tells
-			order, errno := kcmp(thread, number, os.Getpid(), *s.Ours)
-			changed = changed || errno == unix.EBADF
-			if errno == 0 && order == 0 {
-				numbers = append(numbers, number)
-			}
-			if errno == 0 || errno == unix.EBADF {
-				continue
-			}
-		}
-		// Sockets, pipes and the like have no path. To read the link is faster than to read the flags.
-		var link [64]byte
-		n, err := unix.Readlinkat(fd, name, link[:])
-		if err == unix.EACCES || err == unix.EPERM {
-			return nil, 0, false, err
-		}
-		if err == nil && (link[0] != '/' || string(link[:n]) == "/dev/null") {
-			continue
-		}
-		if s.at(dir, number) == Found {
-			numbers = append(numbers, number)
-		} else if _, err = unix.Readlinkat(fd, name, link[:]); err != nil {
-			changed = true
-		}
-	}
-	return numbers, len(names), changed, err
-}
-
 // program is the path of the program that this process runs.
 var program = sync.OnceValue(func() string {
 	path, _ := os.Readlink("/proc/self/exe")
@@ -514,7 +407,10 @@ func setFlag(fd, flag int, on bool) error {
 
 // flagsShown reads the status flags of a descriptor in a directory of /proc.
 func flagsShown(dir string, number int) (flags int, state State) {
-	text, err := proc.ReadSmall(dir + "fdinfo/" + strconv.Itoa(number))
+	return parseFlags(proc.ReadSmall(dir + "fdinfo/" + strconv.Itoa(number)))
+}
+
+func parseFlags(text []byte, err error) (flags int, state State) {
 	if err == unix.ENOENT || err == unix.ESRCH { // or closed meanwhile
 		return 0, Absent
 	}
