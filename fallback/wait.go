@@ -126,7 +126,7 @@ func (w *waiting) await(e watched, blockers []record, passing bool) error {
 		case event == events.Closed, event == events.Ended && e.marked:
 			w.listen(w.line.turns(e.rivals, searchTurn))
 		case event == events.Ended, event == events.Changed:
-			w.sleep(w.line.turns(e.ahead, turn))
+			w.listen(w.line.turns(e.ahead, turn))
 		}
 		if event != events.Timeout || isLast {
 			return nil
