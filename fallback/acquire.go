@@ -29,13 +29,13 @@ type pauser interface {
 // acquire attempts until the lock is ours (nil, nil) or the deadline has passed: then it returns who has it.
 func (c *call) acquire(p pauser) (blockers []record, err error) {
 	defer p.done()
-	// Mostly the lock is free. A rename that fails costs less than a look.
-	if !c.canSlip() {
-		if _, err := c.move(free, c.busy); err != nil {
-			return nil, err
-		}
-	}
 	for {
+		// Mostly the lock is free, now or when an exclusive holder has released it. A rename that fails costs less than a look.
+		if !c.canSlip() && (blockers == nil || blockers[0].word == excl) {
+			if _, err := c.move(free, c.busy); err != nil {
+				return nil, err
+			}
+		}
 		blockers, err = c.attempt()
 		if err != nil || blockers == nil {
 			return nil, err

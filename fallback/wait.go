@@ -86,7 +86,7 @@ type watched struct {
 func (w *waiting) pause(blockers []record, passing bool) error {
 	if passing && w.busyPauses < busyPauses {
 		w.busyPauses++
-		w.sleep(time.Duration(w.busyPauses) * shortestPause)
+		w.listen(time.Duration(w.busyPauses) * shortestPause)
 		return nil
 	}
 	joined := w.line.name == ""
@@ -124,7 +124,11 @@ func (w *waiting) await(e watched, blockers []record, passing bool) error {
 		// Those who came before us go first. Nothing is missed meanwhile, and often several events come at once.
 		switch {
 		case event == events.Closed, event == events.Ended && e.marked:
-			w.listen(w.line.turns(e.rivals, searchTurn))
+			d := w.line.turns(e.rivals, searchTurn)
+			if !w.Deadline.IsZero() {
+				d = min(d, w.Deadline.Sub(w.Now()))
+			}
+			w.listen(d)
 		case event == events.Ended, event == events.Changed:
 			w.listen(w.line.turns(e.ahead, turn))
 		}
@@ -177,11 +181,8 @@ func (w *waiting) next(e watched, began, now time.Time, passing, isHeld bool) (d
 	return d, isLast
 }
 
-// listen is a sleep that ends when the bell rings, and at the deadline.
+// listen is a sleep that ends when the bell rings.
 func (w *waiting) listen(d time.Duration) {
-	if !w.Deadline.IsZero() {
-		d = min(d, w.Deadline.Sub(w.Now()))
-	}
 	var bell events.Watcher
 	bell.Bell(w.line.bell)
 	bell.Wait(d, events.Check{})
