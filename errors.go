@@ -107,11 +107,3 @@ func fail(p *output.Printer, err error) int {
 	p.WarnError(err)
 	return exitStatus(err)
 }
-
-// refuse returns the exit status where there is no lock.
-func refuse(p *output.Printer, err error, conflictExit int) int {
-	if p.WarnConflict(err) {
-		return conflictExit
-	}
-	return fail(p, err)
-}

@@ -86,8 +86,11 @@ func run(p *output.Printer, args []string) int {
 		a.deadline = before.began.Add(o.Timeout)
 	}
 	l, err := a.acquire()
-	if err != nil {
-		return refuse(p, err, o.ConflictExit)
+	switch {
+	case p.WarnConflict(err):
+		return o.ConflictExit
+	case err != nil:
+		return fail(p, err)
 	}
 	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(before.began)) + " seconds")
 	if len(o.Command) == 0 {
