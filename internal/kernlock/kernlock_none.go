@@ -23,8 +23,6 @@ func FreePermit(fd int) error { return errors.ErrUnsupported }
 
 func ReleasePermit(fd int) error { return errors.ErrUnsupported }
 
-func IsPermit(int64) bool { return false }
-
 func IsAbsentRecord(err error) bool { return IsAbsent(err) }
 
 func NeedsWriting(error) bool { return false }
