@@ -42,16 +42,11 @@ func namespace(process, kind string) string {
 
 // CanTell reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it anew,
 // /proc shows the processes of the old one, and every look into it would be at another process.
-func CanTell() error {
-	if !hasOwnProc() {
+var CanTell = sync.OnceValue(func() error {
+	if link, err := os.Readlink("/proc/self"); err != nil || link != strconv.Itoa(os.Getpid()) {
 		return errors.New("without a /proc of this pid namespace processes cannot be told apart")
 	}
 	return nil
-}
-
-var hasOwnProc = sync.OnceValue(func() bool {
-	link, err := os.Readlink("/proc/self")
-	return err == nil && link == strconv.Itoa(os.Getpid())
 })
 
 // Start returns the start time in clock ticks since boot, and whether the process is alive. A zombie is not.
