@@ -25,8 +25,8 @@ func (c Check) isAsExpected() bool {
 	return true
 }
 
-// waitAndCheck waits for events and checks the names at intervals.
-func waitAndCheck(d time.Duration, check Check, wait func(time.Duration) (Event, []int)) (Event, []int) {
+// wait waits for events by waitOnce, which each system has, and checks the names at intervals.
+func (w *watches) wait(d time.Duration, check Check, processes []process) (Event, []int) {
 	end := time.Now().Add(d)
 	for {
 		left := time.Until(end)
@@ -35,9 +35,9 @@ func waitAndCheck(d time.Duration, check Check, wait func(time.Duration) (Event,
 		}
 		every := check.interval()
 		if every == 0 {
-			return wait(left)
+			return w.waitOnce(left, processes)
 		}
-		if event, ended := wait(min(left, every)); event != Timeout {
+		if event, ended := w.waitOnce(min(left, every), processes); event != Timeout {
 			return event, ended
 		}
 		if !check.isAsExpected() {

@@ -78,11 +78,7 @@ func (w *watches) close() {
 	*w = watches{}
 }
 
-func (w *watches) wait(d time.Duration, check Check, _ []process) (Event, []int) {
-	return waitAndCheck(d, check, w.waitOnce)
-}
-
-func (w *watches) waitOnce(d time.Duration) (event Event, ended []int) {
+func (w *watches) waitOnce(d time.Duration, _ []process) (event Event, ended []int) {
 	if w.queue == 0 {
 		time.Sleep(d)
 		return Timeout, nil

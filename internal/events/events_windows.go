@@ -56,10 +56,6 @@ func (*watches) remove(p process) { windows.CloseHandle(p.handle) }
 
 func (w *watches) close() { w.noDirectory() }
 
-func (w *watches) wait(d time.Duration, check Check, processes []process) (Event, []int) {
-	return waitAndCheck(d, check, func(d time.Duration) (Event, []int) { return w.waitOnce(d, processes) })
-}
-
 func (w *watches) waitOnce(d time.Duration, processes []process) (event Event, ended []int) {
 	var handles []windows.Handle
 	for _, p := range processes {
