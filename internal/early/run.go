@@ -5,6 +5,8 @@ package early
 import (
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // A process is what the kernel gave the program. argv and environment are vectors.
@@ -58,26 +60,22 @@ const oneProcessor = "GOMAXPROCS=1\x00"
 // 20 µs while the program runs, which takes a fifth of the processor from many runs at once. The first thread gets its own
 // timer slack back before main (package cstart).
 func calmMonitor() {
-	const (
-		setTimerSlack, getTimerSlack = 29, 30     // in prctl(2)
-		longest                      = 10_000_000 // ns; the monitor's own longest pause
-	)
-	if slack, errno := call(syscall.SYS_PRCTL, getTimerSlack, 0, 0, 0); errno == 0 && slack < longest {
+	const longest = 10_000_000 // ns; the monitor's own longest pause
+	if slack, errno := call(syscall.SYS_PRCTL, unix.PR_GET_TIMERSLACK, 0, 0, 0); errno == 0 && slack < longest {
 		result.Slack = int32(slack)
-		call(syscall.SYS_PRCTL, setTimerSlack, longest, 0, 0)
+		call(syscall.SYS_PRCTL, unix.PR_SET_TIMERSLACK, longest, 0, 0)
 	}
 }
 
 // forbidFiles keeps the Go runtime from opening files at its start: it would read the list of mounts, which can be long, to
 // find out how many processors it may use, whatever GOMAXPROCS says. The limit is set back before main (package cstart).
 func forbidFiles() {
-	const files = 7 // RLIMIT_NOFILE
 	var limit syscall.Rlimit
-	if _, errno := call(syscall.SYS_PRLIMIT64, 0, files, 0, address(unsafe.Pointer(&limit))); errno != 0 {
+	if _, errno := call(syscall.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, 0, address(unsafe.Pointer(&limit))); errno != 0 {
 		return
 	}
 	none := syscall.Rlimit{Max: limit.Max}
-	if _, errno := call(syscall.SYS_PRLIMIT64, 0, files, address(unsafe.Pointer(&none)), 0); errno == 0 {
+	if _, errno := call(syscall.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, address(unsafe.Pointer(&none)), 0); errno == 0 {
 		fileLimit = limit
 	}
 }
