@@ -36,12 +36,7 @@ func (f *File) OpenAgain() error {
 }
 
 // Close closes the file.
-func (f *File) Close() {
-	if f.FD >= 0 {
-		syscall.Close(f.FD)
-	}
-	f.FD = -1
-}
+func (f *File) Close() { syscall.Close(f.FD) }
 
 func open(name string, flags int) (int, error) {
 	for {
