@@ -86,5 +86,5 @@ func Opened(name string, fd int, access Access) *File {
 // Descriptor returns the file that is open as descriptor n.
 func Descriptor(n int) *File { return &File{Name: strconv.Itoa(n), FD: n} }
 
-// Unopened returns the file called name without opening it, for ModTime.
+// Unopened returns the file called name without opening it: for ModTime, and where no descriptor can be locked.
 func Unopened(name string) *File { return &File{Name: name, FD: -1, ByName: true} }

@@ -44,7 +44,7 @@ func (f *File) Again() (again *File, err error) {
 	if unix.Fstat(f.FD, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFREG && stat.Mode&0o111 != 0 {
 		return nil, syscall.ETXTBSY
 	}
-	again = &File{Name: f.Name, access: ReadWrite}
+	again = &File{Name: f.Name}
 	again.FD, err = open("/proc/self/fd/"+strconv.Itoa(f.FD), syscall.O_RDWR|syscall.O_CLOEXEC)
 	return again, err
 }

@@ -20,7 +20,7 @@ func Open(name string, _ Access) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{Name: name, FD: -1, ByName: true}, file.Close()
+	return Unopened(name), file.Close()
 }
 
 func (*File) CanReopen() bool         { return false }
