@@ -130,7 +130,7 @@ func (p *parser) parseOptions(args []string) (rest []string, err error) {
 			return nil, &UsageError{Text: "option '" + set.Args()[0] + "' requires an argument", Try: true}
 		}
 	}
-	return nil, &UsageError{Text: "unrecognized option '" + set.Args()[0] + "'", Try: true}
+	return nil, unrecognizedOption(set.Args()[0])
 }
 
 // declare adds to set those options of table that occur in words, by the names used there. getopt/v2 does not know
@@ -165,7 +165,8 @@ func declare(set *getopt.Set, table []option, words []string) {
 		if opt := findOption(table, name); opt != nil {
 			add(opt, name, 0)
 		} else if len(name) == 1 {
-			add(unrecognizedOption(word), name, 0) // getopt/v2 would read --n as -n
+			refused := &option{set: func(string) error { return unrecognizedOption(word) }}
+			add(refused, name, 0) // getopt/v2 would read --n as -n
 		}
 	}
 }
@@ -196,9 +197,6 @@ func findOption(table []option, prefix string) (found *option) {
 	return nil
 }
 
-// unrecognizedOption returns an option that always causes the error "unrecognized option".
-func unrecognizedOption(word string) *option {
-	return &option{set: func(string) error {
-		return &UsageError{Text: "unrecognized option '" + word + "'", Try: true}
-	}}
+func unrecognizedOption(word string) error {
+	return &UsageError{Text: "unrecognized option '" + word + "'", Try: true}
 }
