@@ -106,10 +106,10 @@ func KernelLocks(name string, fd int) ([]LockHolder, error) {
 		return nil, err
 	}
 	files := map[string]bool{fileID(&target): true} // as the kernel's locks name it
-	openers := map[int]bool{}                       // who has the file open
 	modes := map[int]string{}
 	var list, waiters []LockHolder
 	for again := range 2 {
+		openers := map[int]bool{} // who has the file open
 		seen := map[kernelLock]bool{}
 		pids, err := Processes()
 		if err != nil {
@@ -120,7 +120,9 @@ func KernelLocks(name string, fd int) ([]LockHolder, error) {
 				continue
 			}
 			locks, open := locksOf(pid, &target)
-			openers[pid] = open
+			if open {
+				openers[pid] = true
+			}
 			for _, l := range locks {
 				files[l.file], seen[l] = true, true
 				modes[pid] = stronger(modes[pid], l.mode())
@@ -194,9 +196,9 @@ func (l kernelLock) waiter(openers map[int]bool) int {
 	if l.pid > 0 {
 		return l.pid
 	}
-	for pid, open := range openers {
+	for pid := range openers {
 		where, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/wchan")
-		if open && strings.HasPrefix(string(where), "fcntl_setlk") {
+		if strings.HasPrefix(string(where), "fcntl_setlk") {
 			delete(openers, pid)
 			return pid
 		}
