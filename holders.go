@@ -56,10 +56,7 @@ func showHolders(p *output.Printer, o *cli.Options) int {
 	if missing != nil && len(rows) == 0 {
 		p.Warn((&fileError{opening, f.Name, missing}).Error()) // nobody holds it, but the name may be mistyped
 	}
-	if sys.IsTerminal(1) {
-		rows = slices.Insert(rows, 0, []string{"PID", "MODE", "USER", "COMMAND"})
-	}
-	p.Print(output.FormatTable(rows))
+	p.PrintTable([]string{"PID", "MODE", "USER", "COMMAND"}, rows)
 	return status
 }
 

@@ -32,9 +32,6 @@ func showHolders(p *output.Printer, s *store) int {
 		locks[name] = append(locks[name], kv)
 	}
 	var rows [][]string
-	if sys.IsTerminal(1) {
-		rows = append(rows, []string{"HOST", "PID", "MODE", "USER", "SINCE", "KEY"})
-	}
 	status := 1
 	for _, name := range slices.Sorted(maps.Keys(locks)) {
 		for _, l := range s.listings(locks[name]) {
@@ -44,7 +41,7 @@ func showHolders(p *output.Printer, s *store) int {
 			}
 		}
 	}
-	p.Print(output.FormatTable(rows))
+	p.PrintTable([]string{"HOST", "PID", "MODE", "USER", "SINCE", "KEY"}, rows)
 	return status
 }
 

@@ -87,6 +87,20 @@ func (p *Printer) PrintVerbose(text string) {
 	}
 }
 
+// PrintTable prints rows in columns, to a terminal under a header.
+func (p *Printer) PrintTable(header []string, rows [][]string) {
+	if sys.IsTerminal(1) {
+		rows = slices.Insert(rows, 0, header)
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
+	for _, row := range rows {
+		io.WriteString(w, strings.Join(row, "\t")+"\n")
+	}
+	w.Flush()
+	p.Print(b.String())
+}
+
 // Flush writes what is to be printed. It returns the error of the first write to standard output that failed, this one or
 // an earlier one.
 func (p *Printer) Flush() error {
@@ -140,14 +154,3 @@ const Clock = "2006-01-02 15:04:05 -0700"
 
 // FormatClock writes a time of day, not too early.
 func FormatClock(t time.Time) string { return t.Add(time.Second - 1).Format(Clock) }
-
-// FormatTable lays rows out in columns.
-func FormatTable(rows [][]string) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
-	for _, row := range rows {
-		io.WriteString(w, strings.Join(row, "\t")+"\n")
-	}
-	w.Flush()
-	return b.String()
-}
