@@ -75,7 +75,7 @@ func (p *Printer) writeError(text string) {
 // reported at the end, too.
 func (p *Printer) Print(text string) {
 	p.unwritten += text
-	if sys.IsTerminal(1) {
+	if sys.IsTerminal() {
 		p.Flush()
 	}
 }
@@ -89,7 +89,7 @@ func (p *Printer) PrintVerbose(text string) {
 
 // PrintTable prints rows in columns, to a terminal under a header.
 func (p *Printer) PrintTable(header []string, rows [][]string) {
-	if sys.IsTerminal(1) {
+	if sys.IsTerminal() {
 		rows = slices.Insert(rows, 0, header)
 	}
 	var b strings.Builder

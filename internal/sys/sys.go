@@ -12,7 +12,7 @@
 //	BadDescriptor(err) bool     the descriptor is not open
 //	NobodyReads(err) bool       the output is closed, or a pipe without a reader
 //	Sleep(d)                    needs no descriptors, as time.Sleep does
-//	IsTerminal(fd) bool
+//	IsTerminal() bool           standard output is a terminal
 //	Write(fd, text) error       all of text, to standard output (1) or standard error (2)
 //	ErrRange, ErrInvalid        a number out of range, a word that is no number
 package sys

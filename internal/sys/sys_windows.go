@@ -49,8 +49,7 @@ func is(err error, errnos ...syscall.Errno) bool {
 	return errors.As(err, &errno) && slices.Contains(errnos, errno)
 }
 
-func IsTerminal(fd int) bool {
+func IsTerminal() bool {
 	var mode uint32
-	handle := map[int]windows.Handle{0: windows.Stdin, 1: windows.Stdout, 2: windows.Stderr}[fd]
-	return windows.GetConsoleMode(handle, &mode) == nil
+	return windows.GetConsoleMode(windows.Stdout, &mode) == nil
 }
