@@ -190,8 +190,8 @@ func locksOf(pid int, target *unix.Stat_t) (locks []kernelLock, open bool) {
 	return locks, open
 }
 
-// waiter returns the process that waits for the lock: open file description
-// locks do not say, but whoever has the file open and sleeps in fcntl(2) does.
+// waiter returns the process that waits for the lock, 0 if that is unknown. An open file description lock does not name it,
+// so it is one that has the file open and sleeps in fcntl(2).
 func (l kernelLock) waiter(openers map[int]bool) int {
 	if l.pid > 0 {
 		return l.pid

@@ -1,7 +1,6 @@
-// Package sys says what the errors of this system mean and how they read, and writes to the user's terminal. The rest of
-// the program does not know on which system it runs.
+// Package sys says what the errors of this system mean and how they read. It also prints and sleeps.
 //
-// Every family of systems has one file, and all of them define the same functions:
+// Every family of systems defines:
 //
 //	Text(err) string            the system's own text of an error, as its C library prints it
 //	LacksMemory(err) bool       out of memory
@@ -11,8 +10,10 @@
 //	LacksPermission(err) bool   a permission is missing
 //	BadDescriptor(err) bool     the descriptor is not open
 //	NobodyReads(err) bool       the output is closed, or a pipe without a reader
-//	Sleep(d)                    needs no descriptors, as time.Sleep does
+//	Sleep(d)                    without descriptors, which time.Sleep needs on Unix
 //	IsTerminal() bool           standard output is a terminal
 //	Write(fd, text) error       all of text, to standard output (1) or standard error (2)
 //	ErrRange, ErrInvalid        a number out of range, a word that is no number
+//
+// Unix alone has Is, SameFile and Names.
 package sys
