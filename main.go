@@ -66,7 +66,7 @@ func run(p *output.Printer, args []string) int {
 		p.Print(cli.HelpText(p.Name))
 		return 0
 	case cli.Version:
-		p.Print(cli.VersionText(p.Name, cli.ProgramVersion(version)))
+		p.Print(p.Name + " " + cli.ProgramVersion(version) + " (in Go; compatible with flock from util-linux 2.43)\n")
 		return 0
 	case cli.Holders:
 		return showHolders(p, o)

@@ -11,11 +11,6 @@ func ProgramVersion(set string) string {
 	return set
 }
 
-// VersionText returns what --version prints, for the program called name.
-func VersionText(name, version string) string {
-	return name + " " + version + " (in Go; compatible with flock from util-linux 2.43)\n"
-}
-
 // HelpText returns what --help prints, for the program called name.
 func HelpText(name string) string {
 	return `
