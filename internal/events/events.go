@@ -17,6 +17,8 @@
 //	closeOf(fd), bell(fd)         CloseOf and Bell
 //	wait(d, check, processes)     Wait
 //	close()
+//
+// and maxProcesses, the number of processes that can be watched, 0 if there are no events.
 package events
 
 import (
@@ -42,6 +44,9 @@ const (
 	// Seen: a check found something that is not as expected.
 	Seen
 )
+
+// Supported reports whether this system has events.
+const Supported = maxProcesses > 0
 
 // A Directory is an open directory, by its descriptor on Unix, by its name elsewhere.
 type Directory struct {

@@ -8,10 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Supported reports whether this system has events.
-const Supported = true
-
-// maxProcesses is the number of processes that can be watched.
 const maxProcesses = 40
 
 type process struct{ pid int }

@@ -7,10 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Supported reports whether this system has events.
-const Supported = true
-
-// maxProcesses is the number of processes that can be watched.
 const maxProcesses = 40
 
 // A process is one that is watched. The pidfd stays with its process; another process could get the number.

@@ -9,9 +9,6 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// Supported reports whether this system has events.
-const Supported = false
-
 const maxProcesses = 0
 
 type process struct{ pid int }

@@ -6,9 +6,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Supported reports whether this system has events.
-const Supported = true
-
 // maxProcesses is MAXIMUM_WAIT_OBJECTS, less one for the directory.
 const maxProcesses = 63
 
