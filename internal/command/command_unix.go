@@ -170,11 +170,10 @@ func search(argv []string, start func(path string, argv []string) error) error {
 		}
 		return err
 	}
-	result := error(syscall.ENOENT)
-	switch {
-	case strings.Contains(name, "/"):
+	var result error
+	if strings.Contains(name, "/") {
 		result = try(name)
-	case name != "":
+	} else {
 		result = searchPath(name, try)
 	}
 	if _, ok := result.(*ForkError); ok || result == nil {
