@@ -409,7 +409,7 @@ func (g *gathering) search() openfile.Search {
 		g.isCompared[pid] = true
 		p, known := descriptor{pid, number}, slices.Concat(g.taken, g.found)
 		r := g.isOneOf(p, known, g.among, false)
-		if r == openfile.Different && len(known) > 0 && g.Moves(pid) {
+		if (r == openfile.Different || r == openfile.Unsure) && len(known) > 0 && g.Moves(pid) {
 			r = g.isOneOf(p, known, g.among, true)
 		}
 		switch r {

@@ -236,7 +236,57 @@ func (s Search) Compare(pid, number, pid2, number2 int, steady bool) Comparison 
 	if !steady {
 		return once()
 	}
-	return steadily(once, oftenEnough, func() bool { return s.At(pid, number) == Found && s.At(pid2, number2) == Found })
+	isThere := func() bool { return s.At(pid, number) == Found && s.At(pid2, number2) == Found }
+	c := steadily(once, oftenEnough, isThere)
+	if c == Unsure {
+		c = steadily(func() Comparison {
+			fd2, err := s.copyOf(pid2, number2)
+			if err != nil {
+				return Unsure
+			}
+			defer unix.Close(fd2)
+			return s.compareCopy(pid, number, fd2)
+		}, oftenEnough, always)
+	}
+	return c
+}
+
+func always() bool { return true }
+
+// compareCopy compares a copy of a descriptor, which moves, with our descriptor fd.
+func (s Search) compareCopy(pid, number, fd int) Comparison {
+	copied, err := s.copyOf(pid, number)
+	if err != nil {
+		return Unsure
+	}
+	defer unix.Close(copied)
+	if c := compare(os.Getpid(), copied, os.Getpid(), fd); c != Unknown {
+		return c
+	}
+	return Unsure
+}
+
+// copyOf returns a copy of a descriptor of another process, as soon as an open file to be found is there. That needs more rights
+// than kcmp(2): those of ptrace(2), which Yama can restrict (/proc/sys/kernel/yama/ptrace_scope).
+func (s Search) copyOf(pid, number int) (fd int, err error) {
+	const limit = 10 * time.Millisecond
+	process, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(process)
+	for start := time.Now(); time.Since(start) < limit; spin(rand.N(10 * time.Microsecond)) {
+		fd, err = unix.PidfdGetfd(process, number, 0)
+		switch {
+		case err == nil && s.at("/proc/self/", fd) == Found:
+			return fd, nil
+		case err == nil:
+			unix.Close(fd)
+		case err != unix.EBADF:
+			return -1, err
+		}
+	}
+	return -1, unix.EBADF
 }
 
 // CompareOurs compares a descriptor that was found with our descriptor fd, whose open file has the mark; see Compare.
@@ -252,7 +302,11 @@ func (s Search) CompareOurs(pid, number, fd int, steady bool) Comparison {
 	if !steady {
 		return c
 	}
-	return steadily(once, times, func() bool { return s.At(pid, number) == Found })
+	c = steadily(once, times, func() bool { return s.At(pid, number) == Found })
+	if c == Unsure {
+		c = steadily(func() Comparison { return s.compareCopy(pid, number, fd) }, oftenEnough, always)
+	}
+	return c
 }
 
 // oftenEnough is how often the answer of kcmp(2) has to be the same.

@@ -267,6 +267,39 @@ func TestShellThatMovesDescriptors(t *testing.T) {
 	}
 }
 
+// TestNumbersThatTakeTurns compares two numbers between which a shell moves an open file: they are one open file, although
+// seldom both are there.
+func TestNumbersThatTakeTurns(t *testing.T) {
+	f := open(t)
+	fd := int(f.Fd())
+	_, identity := Stat(fd)
+	s := Search{Files: []string{identity}, Mark: Set(fd)}
+	pid, _, out := start(t, f, "", "sh", "-c", "exec 9<&3 3<&-; echo; f() { for i in 1 2 3 4 5; do x=$i; done; }; while :; do f 9<&-; done")
+	t.Cleanup(func() { syscall.Kill(pid, syscall.SIGKILL) })
+	line(t, out)
+	if _, err := s.copyOf(pid, 9); err == unix.EPERM || err == unix.ENOSYS {
+		t.Skip("descriptors of other processes cannot be copied here: ", err)
+	}
+	var numbers []int
+	await(t, func() bool {
+		found, _ := s.In(pid, true)
+		numbers = slices.Compact(slices.Sorted(slices.Values(append(numbers, found...))))
+		return len(numbers) == 2
+	})
+	equal := 0
+	for range 50 {
+		switch s.Compare(pid, numbers[0], pid, numbers[1], true) {
+		case Equal:
+			equal++
+		case Different:
+			t.Fatal("taken for two open files")
+		}
+	}
+	if equal < 25 {
+		t.Errorf("known to be one open file in %d of 50 comparisons", equal)
+	}
+}
+
 // Nothing is looked at again because a process of this program runs: contenders that one script starts would look into each
 // other for milliseconds.
 func TestThisProgramMovesNoDescriptors(t *testing.T) {
