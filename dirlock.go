@@ -88,7 +88,7 @@ func (a *attempt) directoryError(err error) error {
 	return &fileError{lockingDirectory, a.file.Name, err}
 }
 
-// reportVain warns if to wait for these holders may be in vain without this machine being able to tell.
+// reportVain warns that the wait for these holders may be in vain, where this machine cannot tell whether they still hold.
 func (a *attempt) reportVain(held *fallback.LockedError) {
 	why, vain := "", false
 	for _, h := range held.Holders {

@@ -111,8 +111,8 @@ func (a *attempt) removeLockFile() {
 	a.file.Close()
 	directory, err := true, error(nil)
 	for directory && err == nil {
-		// Under the directory lock once more: a contender that makes the file again, and gives up because of the lock that
-		// the first removal takes, leaves it there.
+		// With the directory lock, try once more: a contender may make the file again, find the lock of this removal, and
+		// give up. Its file would stay.
 		directory, err = a.tryRemove()
 	}
 	_, kept := err.(lockfile.Kept)

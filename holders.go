@@ -311,7 +311,7 @@ func (l listing) name() string {
 		return what
 	case what == "":
 		if what = proc.Command(l.pid); len(what) > longest {
-			what = what[:longest] + "..."
+			what = strings.ToValidUTF8(what[:longest], "") + "..." // which may end in the middle of a character
 		}
 	}
 	name := "process " + strconv.Itoa(l.pid)

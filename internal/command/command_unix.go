@@ -39,6 +39,7 @@ func Start(argv, env []string, attr syscall.SysProcAttr) (pid int, err error) {
 	return pid, err
 }
 
+// StartSelf starts this program once more with other words, of which the first is the name, and returns its process id.
 func StartSelf(args []string) (pid int, err error) {
 	restoreSignals()
 	exe, err := os.Executable()

@@ -3,7 +3,7 @@
 // A lock of flock(2) or an open file description lock of fcntl(2) belongs to the open file: it lasts until the last
 // descriptor of that open file, in whatever process, is closed. A POSIX record lock belongs to a process.
 //
-// Lock calls answer with bare errnos, so that an error of anything else is not taken for one.
+// Only a lock call returns a bare errno: that tells its errors from those of timers and opens (IsOwn).
 //
 // Every family of systems defines:
 //
@@ -39,7 +39,7 @@ type Range struct{ Start, Length int64 }
 // A Call makes one lock call, which waits if wait is true.
 type Call func(fd int, op Op, wait bool) error
 
-// The answers of a lock that are no failures.
+// These errors say that somebody else has the lock. They are no failures.
 var (
 	ErrConflict = errors.New("another process holds the lock")
 	ErrTimeout  = errors.New("another process still holds the lock")

@@ -21,7 +21,7 @@ type File struct {
 	access Access // what it was opened for, if ByName
 }
 
-// Access says what a lock needs its file to be open for, as open(2) is told it.
+// Access is the access mode of open(2) that a lock needs.
 type Access int
 
 const (

@@ -34,7 +34,7 @@ type Printer struct {
 // Warn prints a line, after the program's name, to standard error.
 func (p *Printer) Warn(text string) { p.writeError(p.Name + ": " + text + "\n") }
 
-// Note is Warn for what is said beside the matter: that it cannot be written has no effect on the exit status.
+// Note is Warn for a remark: if it cannot be written, that has no effect on the exit status.
 func (p *Printer) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

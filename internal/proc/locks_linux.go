@@ -93,7 +93,8 @@ func readPages(path string) ([]byte, error) {
 }
 
 // KernelLocks returns who holds a kernel lock on a file, and then who waits for one. The file is the one that is open as
-// descriptor fd, or, with a negative fd, the one called name. An error is about /proc.
+// descriptor fd, or, with a negative fd, the one called name. An error is that of stat(2) for the file, or says what cannot be
+// read in /proc.
 func KernelLocks(name string, fd int) ([]LockHolder, error) {
 	var target unix.Stat_t
 	err := error(nil)
