@@ -56,6 +56,11 @@ iproute2,kmod,procps trixie "$tree" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >"$dir/de
 	mv "$dir/root.new" "$dir/root.img"
 }
 [ -e "$dir/root.img" ] || build
+if grep -qw amx_tile /proc/cpuinfo; then
+	cc -shared -fPIC -O -o "$dir/xsave.so" "$here/uml/xsave.c"
+	mkdir -p "$dir/etc"
+	echo /xsave.so >"$dir/etc/ld.so.preload"
+fi
 
 CGO_ENABLED=0 go build -o "$dir/machines" ./compat_test/machines
 tar -cf "$dir/files.tar" -C "$PWD" flock -C "$(cd "$here" && pwd)" init.sh torture.sh
