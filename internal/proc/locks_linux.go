@@ -107,57 +107,63 @@ func KernelLocks(name string, fd int) ([]LockHolder, error) {
 		return nil, err
 	}
 	files := map[string]bool{fileID(&target): true} // as the kernel's locks name it
-	modes := map[int]string{}
-	var list, waiters []LockHolder
-	for again := range 2 {
-		openers := map[int]bool{} // who has the file open
-		seen := map[kernelLock]bool{}
-		pids, err := Processes()
-		if err != nil {
+	var holders, waiters []LockHolder
+	for range 2 {
+		if holders, waiters, err = lookForLocks(&target, files); err != nil {
 			return nil, unread(err)
 		}
-		for _, pid := range pids {
-			if pid == os.Getpid() {
-				continue
-			}
-			locks, open := locksOf(pid, &target)
-			if open {
-				openers[pid] = true
-			}
-			for _, l := range locks {
-				files[l.file], seen[l] = true, true
-				modes[pid] = stronger(modes[pid], l.mode())
-			}
-		}
-		locks, err := readLocks(files)
-		if err != nil {
-			return nil, unread(err)
-		}
-		list, waiters = nil, nil
-		for _, l := range locks {
-			switch {
-			case l.waiting:
-				waiters = append(waiters, LockHolder{PID: l.waiter(openers), Mode: l.mode(), Waiting: true})
-			case seen[l]:
-			case l.pid > 0 && hidden(l.pid):
-				if modes[l.pid] == "" {
-					modes[l.pid] = l.mode() // this user may not read its fdinfo
-				}
-			default:
-				list = append(list, LockHolder{Mode: l.mode()})
-			}
-		}
-		if len(list) == 0 || again > 0 {
+		if !slices.ContainsFunc(holders, func(h LockHolder) bool { return h.PID == 0 }) {
 			break
 		}
 		// A lock whose process was not seen may have come or gone in between: look once more.
-		clear(modes)
+	}
+	slices.SortFunc(holders, func(a, b LockHolder) int { return a.PID - b.PID })
+	return append(holders, waiters...), nil
+}
+
+// lookForLocks looks for the locks of a file once. It adds to files how the kernel's locks name the file.
+func lookForLocks(target *unix.Stat_t, files map[string]bool) (holders, waiters []LockHolder, err error) {
+	openers := map[int]bool{} // who has the file open
+	seen := map[kernelLock]bool{}
+	modes := map[int]string{}
+	pids, err := Processes()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, pid := range pids {
+		if pid == os.Getpid() {
+			continue
+		}
+		locks, open := locksOf(pid, target)
+		if open {
+			openers[pid] = true
+		}
+		for _, l := range locks {
+			files[l.file], seen[l] = true, true
+			modes[pid] = stronger(modes[pid], l.mode())
+		}
+	}
+	locks, err := readLocks(files)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, l := range locks {
+		switch {
+		case l.waiting:
+			waiters = append(waiters, LockHolder{PID: l.waiter(openers), Mode: l.mode(), Waiting: true})
+		case seen[l]:
+		case l.pid > 0 && hidden(l.pid):
+			if modes[l.pid] == "" {
+				modes[l.pid] = l.mode() // this user may not read its fdinfo
+			}
+		default:
+			holders = append(holders, LockHolder{Mode: l.mode()})
+		}
 	}
 	for pid, mode := range modes {
-		list = append(list, LockHolder{PID: pid, Mode: mode})
+		holders = append(holders, LockHolder{PID: pid, Mode: mode})
 	}
-	slices.SortFunc(list, func(a, b LockHolder) int { return a.PID - b.PID })
-	return append(list, waiters...), nil
+	return holders, waiters, nil
 }
 
 // unread says which file of /proc cannot be read.
