@@ -42,16 +42,7 @@ func (h *hold) run() int {
 		h.begin()
 	}
 	// A command that runs for a moment is done before this would be of use.
-	defer time.AfterFunc(100*time.Millisecond, func() {
-		go h.watchOwn(ctx)
-		for h.announce(ctx) != nil { // such as when etcd has no space
-			select {
-			case <-time.After(h.ttl / 5):
-			case <-ctx.Done():
-				return
-			}
-		}
-	}).Stop()
+	defer time.AfterFunc(100*time.Millisecond, func() { h.announceAndWatch(ctx) }).Stop()
 
 	late := time.NewTimer(0)
 	for {
@@ -96,6 +87,18 @@ func (h *hold) run() int {
 			h.guard.Kill() // it has had its time
 			h.started = h.begun
 			return h.lose(guard.KillOrphans())
+		}
+	}
+}
+
+// announceAndWatch says who has the lock, and notices when its key is gone.
+func (h *hold) announceAndWatch(ctx context.Context) {
+	go h.watchOwn(ctx)
+	for h.announce(ctx) != nil { // such as when etcd has no space
+		select {
+		case <-time.After(h.ttl / 5):
+		case <-ctx.Done():
+			return
 		}
 	}
 }

@@ -11,7 +11,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -135,7 +134,8 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 			if cancel(why); <-held == nil {
 				l.releaseSoon()
 			}
-			err, waiting = why, false
+			g.Close()
+			return why.die()
 		case <-waits:
 			if waits = nil; o.Reports {
 				report = time.After(time.Until(began.Add(o.ReportAfter)))
@@ -145,10 +145,6 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 				p.Warn("waiting for " + s.name + ", " + state)
 			}
 		}
-	}
-	if k := (*killed)(nil); errors.As(err, &k) {
-		g.Close()
-		return k.die()
 	}
 	if err != nil {
 		return reportFailure(p, s, o, err)
