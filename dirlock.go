@@ -110,7 +110,7 @@ func (a *attempt) openDirectoryLock() (*fallback.Lock, error) {
 	}
 	caller := os.Getppid()
 	if caller == 0 && !a.file.ByName {
-		return nil, errors.New("cannot lock for a caller outside of this pid namespace")
+		return nil, errors.New("the calling process is in another pid namespace")
 	}
 	fd := a.file.FD
 	l, err := fallback.OfFile(dir, path, fd, a.file.ByName, !a.NoFork, func() (pid, number int) { return findOwner(fd) })
@@ -152,8 +152,9 @@ func (a *attempt) needsChild() bool {
 	return len(a.Command) > 0 && !a.Close && a.Cooldown == 0 && (!a.NoFork || !command.CanBecome)
 }
 
-// findOwner returns a process that has the open file of our descriptor, and the number there: the eldest of our ancestors up
-// to which all have it, or this process. It may have ended, and whoever has adopted us then is not the caller.
+// findOwner returns a process that has the open file of our descriptor, and the number there: the eldest ancestor such that
+// it and every process between it and us has the open file, or else this process. If the caller has ended, our parent is
+// another process.
 func findOwner(fd int) (pid, number int) {
 	pid, number = os.Getpid(), fd
 	for ancestor := os.Getppid(); ancestor > 0; ancestor = proc.Parent(ancestor) {

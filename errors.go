@@ -29,9 +29,9 @@ const (
 // What the lock file is not fit for.
 var (
 	errPermitReadOnly  = errors.New("--permits needs a descriptor that is open for writing")
-	errPermitOnNetwork = errors.New("on NFS and SMB --permits needs --backend directory, on NFS --backend fcntl will do, " +
-		"for all who use it")
-	errQueueOnNetwork = errors.New("on NFS and SMB --queue needs --backend directory, for all who use it")
+	errPermitOnNetwork = errors.New("--permits needs --backend directory on NFS and SMB, or --backend fcntl on NFS, " +
+		"for all who use the file")
+	errQueueOnNetwork = errors.New("--queue needs --backend directory on NFS and SMB, for all who use the file")
 )
 
 // A fileError says what could not be done to which lock file.

@@ -105,8 +105,8 @@ func (a *attempt) lock() (heldLock, error) {
 // lockNative takes or releases the lock by the first way of locking that the backend allows and that the kernel and the
 // filesystem have. The error is errNoLocks if they have none and the directory lock is next.
 //
-// All contenders must come to the same choice. So only those answers of the lock call itself move it on which every
-// contender gets alike.
+// All contenders must come to the same choice. So it goes on to the next way only after an answer of the lock call itself that
+// every contender gets.
 func (a *attempt) lockNative() (heldLock, error) {
 	if a.Permits > 0 {
 		// There the shared lock of one holder excludes the bytes of all others. Without it a plain lock does not always

@@ -36,7 +36,7 @@ func (a *attempt) acquire() (l heldLock, err error) {
 		defer own.Close()
 	}
 	deadline := a.deadline
-	a.deadline = time.Unix(0, 0)
+	a.deadline = time.Unix(0, 0) // in the past: one attempt
 	l, err = a.take()
 	a.deadline = deadline
 	if err != kernlock.ErrTimeout {

@@ -22,7 +22,7 @@ Options:
  -E, --conflict-exit-code <number>  exit code after conflict or timeout
  -c, --command <command>  run a single command string through the shell
      --permits <number>   allow up to that many holders at once
-     --cooldown <secs>    refuse the lock for that long after its holder is done
+     --cooldown <secs>    let nobody have the lock for that long after its holder
      --queue <number>     fail if that many wait already
      --report <secs>      say who has the lock, after that long and on failure
      --holders            list who holds the lock or waits, or all locks

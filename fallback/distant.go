@@ -7,9 +7,9 @@ import (
 )
 
 // Other machines tell nothing: no event comes from there, and whether a process there lives cannot be seen. So a waiter that
-// has to do with another machine renews its entry at each look, which also makes a network filesystem ask its server. Who
-// sees such an entry, older than itself and renewed just now, lets that waiter have a turn: it looks seldom, and a stream
-// of others would shut it out for ever.
+// has to do with another machine renews its entry at each look, which also makes a network filesystem ask its server. A
+// contender that sees an older entry which was renewed just now lets that waiter go first: it looks seldom, and a stream of
+// others would shut it out for ever.
 
 const (
 	// fresh is how old the entry of a waiter of another machine may be that is let go first, and longestYield how long

@@ -1,7 +1,7 @@
 // Package fallback locks files on systems and filesystems that have no locks of their own: exclusively, shared, or with a
 // limited number of permits, each lock following the life of a process or of an open file.
 //
-// You may use it if everybody who locks the file uses it, may rename files in the same directory beside the file, and that
+// You may use it if all who lock the file use it, if they may rename files in the directory of the file, and if that
 // directory is on a local filesystem, on NFS or on SMB. Then an exclusive holder is alone, there are never more holders of
 // permits than allowed, and a lock whose owner has died, at whatever moment, is free for the next contender and for exactly
 // one of them. No lock is judged by its age.
@@ -9,7 +9,18 @@
 // You must not use it beside kernel locks of the same file, on directories that are synchronized rather than shared, where
 // a cleaner of old files runs, or where nobody can remove by hand what a machine that never comes back has held.
 //
-// Open, Lock and Unlock are all that most programs need; see the example.
+// Open, Lock and Unlock are all that most programs need:
+//
+//	lock, err := fallback.Open("counter")
+//	if err != nil {
+//		return err
+//	}
+//	if err := lock.Lock(ctx); err != nil {
+//		return err // errors.Is(err, fallback.ErrLocked): after the deadline; it says who has the lock
+//	}
+//	defer lock.Unlock()
+//
+// A contender is a process that asks for the lock; an owner is the process, or the open file, that has it.
 //
 // # What it does not promise
 //
@@ -24,8 +35,9 @@
 //
 //   - A directory beside the locked file, or elsewhere (StateDir), that every contender may read, write and search. Whoever
 //     may write there, or rename it, can also hold the lock for ever, or break it.
-//   - That nothing else removes files there, as cleaners of old files do in /tmp. Once the token is removed, every call
-//     returns an error until the directory is removed. Once the directory is removed too, a second owner gets in.
+//   - That nothing else removes files there, as cleaners of old files do in /tmp. Once the file that holds the state is
+//     removed (the token, see below), every call returns an error until the directory is removed. Once the directory is
+//     removed too, a second owner gets in.
 //   - mkdir, rename, readdir and unlink, with rename atomic: of two processes that rename the same name, one succeeds. Any
 //     local filesystem will do, NFS 3 and 4, SMB, and a share of them that several clients and the server itself use.
 //   - File names of up to 255 bytes, in which "%", "," and "~" may occur. Most are under 130.
@@ -35,17 +47,17 @@
 //   - On directories that are synchronized between machines rather than shared (Dropbox, rsync, Syncthing), where both
 //     sides can rename the same name, and on overlay filesystems whose layers are written to elsewhere at the same time.
 //   - Between contenders that use it and others that use the kernel's locks. All must do the same.
-//   - Where several machines that are copies of one snapshot, with the same boot id, share a filesystem: they take each
-//     other's processes for their own.
+//   - Where several machines that are copies of one snapshot, with the same boot id, share a filesystem: each takes the
+//     processes of the others for its own.
 //
 // # How it works
 //
 // In the state directory is always exactly one token, an empty file whose name is the state: "free", "busy,ID" while ID
 // changes who holds the lock, "excl,ID" while ID holds it exclusively. Beside it stands "shared,ID" or "permit,ID" for
-// every holder of that kind. An ID (process id, start time, machine, boot, a random number) never comes twice, and so a
-// rename of a name with an ID is a compare-and-swap: it fails if anything has happened to the token since it was looked
-// at. To take over from the dead is to rename their token, by name. The usual recipes for stale locks remove a name that
-// can stand for another lock by then.
+// every holder of that kind. A name with an ID is a record. An ID (process id, start time, machine, boot, a random number)
+// never comes twice, and so a rename of a name with an ID is a compare-and-swap: it fails if anything has happened to the
+// token since it was looked at. To take over from the dead is to rename their token, by name. The usual recipes for stale
+// locks remove a name that can stand for another lock by then.
 //
 //	take       free -> busy,ME
 //	steal      busy,X or excl,X -> busy,ME, X being dead
@@ -91,16 +103,16 @@
 // Open answers an error.
 //
 // In all other cases, such as after a restart under another name, in a container, or without an identity of the machine,
-// a lock left by an earlier boot looks held by another machine, and somebody has to remove it. To take it over would be
-// to trust that no two machines are called "localhost", or were copied from one disk.
+// a lock left by an earlier boot looks held by another machine, and somebody has to remove it. To take it over is not safe:
+// two machines can both be called "localhost", or be copies of one disk.
 //
 // # Waiting
 //
 // A waiter sleeps until something happens. Whoever waits has a name "wait,ID" in the state directory, whose last part
 // tells when it came; by it the waiters of one machine know their order. The eldest three for each mode watch the processes
-// of the holders and list the directory when something has happened, each a millisecond after the one before it; each of
-// the others waits until the third before it has left the line. A lock that comes free goes to the eldest, unless somebody
-// comes at that moment, or the eldest is stopped.
+// of the holders, and try when something has happened, each a millisecond after the one before it. Each of the others
+// watches the third waiter before it, and is among the eldest when that has left the line. A lock that comes free goes to
+// the eldest, unless somebody comes at that moment, or the eldest is stopped.
 //
 //	                  somebody releases         a holder ends      it closes the file
 //	Linux             writes to our "wait,ID",  pidfd_open(2)      inotify(7)

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrLocked is what errors.Is finds in the error of a lock that others hold. That error is a *LockedError.
-var ErrLocked = errors.New("locked by another process")
+var ErrLocked = errors.New("locked by another holder")
 
 // A LockedError says who holds the lock. errors.Is finds ErrLocked in it and, if the deadline of a context has passed,
 // context.DeadlineExceeded.

@@ -16,10 +16,10 @@ import (
 //
 // Nothing tells which of two open files stands for which record. So where a search is needed, all records take part. If
 // those that are left are of several kinds, the kinds take open files one after the other, from all processes, in the order
-// of what it would cost to take one for nobody's: the token, then permits, of which one too few would let one more in, then
-// shared locks. Then it may be that a shared lock goes empty-handed because a permit that is over took its open file. So
-// none of these records is removed as long as one of them has taken an open file. In the same order, a record for which no
-// open file is left may have that of another record, where a shell moves descriptors back and forth: see mayBeAt.
+// of the harm that a wrong removal would do: the token, then permits, of which one too few would let one more in, then
+// shared locks. So a shared lock may find no open file because a permit that is over took it, and none of these records is
+// removed while any of them has an open file. In the same order, a record for which no open file is left may have that of
+// another record, where a shell moves descriptors back and forth: see mayBeAt.
 //
 // Descriptors also move while they are looked at: an open file is seen at two numbers or at none, and another one at its
 // number. So what stands still is looked at first: mostly another process has the same open files, be it our own. Only what
@@ -44,8 +44,8 @@ type judged struct {
 	there openfile.State // what was seen at the descriptor that the owner says
 	moved *descriptor
 	// isGuess says that the open file that was found may be that of another record, maybe of another kind, or that another
-	// record has taken the one of this. Then it is not ours, though our open file may be there: whose record that is, nothing
-	// tells. And none of these records is removed, until it is certain that there is no open file for any of them.
+	// record has taken the open file of this one. Nothing shows whose it is. So the record is not ours, even if the open file
+	// is; and none of these records is removed until it is certain that there is no open file for any of them.
 	isGuess bool
 }
 
@@ -331,8 +331,8 @@ func (c *call) isTakenTwice(j *judged, js []judged) bool {
 	})
 }
 
-// mayBeAt reports whether the open file where the record r says that its own is may be that of j, a record that would cost
-// more to take for nobody's. A shell leaves both when it has moved a descriptor, has locked another open file under its
+// mayBeAt reports whether the open file where the record r says that its own is may be that of j, a record whose wrong
+// removal would do more harm. A shell leaves both when it has moved a descriptor, has locked another open file under its
 // number, and has moved it back; then j may be of a child of the shell.
 func (c *call) mayBeAt(j *judged, r record) bool {
 	return r.rank() > j.rank() && !r.owner.fixed && c.At(c.searchFor(j.owner), r.owner.descriptor()) != openfile.Absent

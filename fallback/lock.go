@@ -13,9 +13,11 @@ import (
 )
 
 // A Lock is one holder's access to the lock on a file. Open makes one. Its methods must not be called concurrently, but
-// processes, and several Locks of one process, need no other coordination. It keeps nothing open between two calls.
+// processes, and several Locks of one process, need no other coordination. It keeps nothing open between two calls, so
+// there is nothing to close; what it holds when it is forgotten is free when the process ends. The zero Lock is an error in
+// all calls.
 type Lock struct {
-	// Waiting, if it is not nil, is called once when a method has waited for a second.
+	// Waiting, if it is not nil, is called once in each call that has waited for a second.
 	Waiting func(*LockedError)
 
 	dir    string   // the state directory
@@ -51,8 +53,8 @@ var opened atomic.Int64
 // Lock waits until it has the lock exclusively. If the deadline of ctx passes first, it returns a *LockedError; if ctx is
 // cancelled, the error of ctx, within 50 ms.
 //
-// A lock that this Lock already holds is converted, here and in the other methods. An upgrade that has to wait gives up what
-// there was, as with flock(2).
+// A lock that this Lock already holds is converted, here and in the other methods. An upgrade that has to wait, or that
+// fails, gives up what there was, as with flock(2). A context whose deadline has passed gets a lock that is free.
 func (l *Lock) Lock(ctx context.Context) error { return l.lock(ctx, Request{Mode: Exclusive}) }
 
 // RLock waits until it has the lock shared.
@@ -126,8 +128,11 @@ func (l *Lock) made(o owner) bool { return slices.Contains(l.nonces, o.nonce) }
 
 // acquire takes the lock as the request says.
 func (l *Lock) acquire(ctx context.Context, r Request) error {
-	if r.Mode < Exclusive || r.Mode > Permit || r.Mode == Permit && r.Permits < 1 {
-		return errors.New("fallback: bad request: " + r.Mode.String())
+	switch {
+	case r.Mode < Exclusive, r.Mode > Permit:
+		return errors.New("fallback: cannot lock in " + r.Mode.String())
+	case r.Mode == Permit && r.Permits < 1:
+		return errors.New("fallback: there must be at least one permit")
 	}
 	if err := ctx.Err(); err != nil && err != context.DeadlineExceeded {
 		return err

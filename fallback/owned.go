@@ -39,8 +39,8 @@ func OfQueue(dir, path string) (*Lock, error) {
 // is closed, in whatever process; who has the open file converts and unlocks it. dir and path are as in OfProcess. It
 // returns nil where this system cannot mark the open file.
 //
-// alone says that this process has opened the file, and no other has it. fixed says of such a process that it keeps the
-// descriptor under this number until it ends: that it becomes no other program, which could move it. If it is not alone,
+// alone says that this process has opened the file, and no other has it. fixed says that such a process keeps the descriptor
+// under this number until it ends, and does not become another program, which could move it. If it is not alone,
 // holder returns a process that has the open file, and under which number: that is where others look for it first, and all
 // that other unprivileged users know of it. For them the lock lasts at least as long as that process.
 func OfFile(dir, path string, fd int, alone, fixed bool, holder func() (pid, number int)) (*Lock, error) {

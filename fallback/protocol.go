@@ -109,8 +109,8 @@ func (c *call) remove(rs ...record) error {
 	return nil
 }
 
-// attempt goes through the moves until the lock is ours (nil, nil) or held by others: then it returns the records of
-// which each one has to stand for that to be so.
+// attempt goes through the moves until the lock is ours (nil, nil) or held by others. Then it returns records; while all of
+// them stand, the lock cannot be had.
 func (c *call) attempt() (wait []record, err error) {
 	for n := 0; ; n++ {
 		if n > 20 { // on a filesystem that shows old listings: at least do not spin
@@ -365,8 +365,8 @@ func (c *call) mark(own []record) openfile.Mark {
 	return c.Set()
 }
 
-// orGuesses returns our records own or, if there is none, those of which one may be ours. What has no mark has no record, so
-// to give up a lock without knowing its record is to clear the mark: the records that are left are then those of the others.
+// orGuesses returns our records own or, if there is none, those of which one may be ours. An open file without a mark has no
+// record. So clearing the mark gives up the lock even if its record is not known: the records that are left are the others'.
 func (c *call) orGuesses(own []record, js []judged) []record {
 	if len(own) > 0 || !c.lock.file.marked || !c.mayHave() {
 		return own

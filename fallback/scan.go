@@ -107,10 +107,10 @@ func (s *scan) isChildOfOneWithout(pid, opener int) bool {
 	return s.round > 1 && parent > 1 && (parent < opener || seen && round < s.round-1)
 }
 
-// listed is everywhere where nothing tells which id was given out last, as in gVisor. It lists the processes again until it
-// has looked into all that are listed. Whoever has the open file when the last list is made was looked into before then, and
-// had it: a process gets it only from the one that makes it. A list misses no open file that children hand on, because it is
-// made in ascending order, and so the ids are given out.
+// listed does the work of everywhere if nothing tells which id was given out last, as in gVisor. It lists the processes
+// again until it has looked into all that are listed. Whoever has the open file when the last list is made was looked into
+// before then, and had it: a process gets it only from the one that makes it. A list misses no open file that children hand
+// on, because it is made in ascending order, and so the ids are given out.
 func (s *scan) listed() (done, certain bool) {
 	var seen []int
 	for range maxRounds {

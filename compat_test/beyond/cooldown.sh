@@ -1,4 +1,4 @@
---cooldown SECONDS: after its holder is done, the lock is refused to every process that uses --cooldown.
+--cooldown SECONDS: after its holder is done, no process that uses --cooldown gets the lock.
 
 ### cooldown-at-most-once
 flock -n --cooldown 600 f echo first; echo $?

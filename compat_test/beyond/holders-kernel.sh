@@ -149,3 +149,7 @@ kill $(cat pid)
 await '! flock --holders f >/dev/null'
 asked
 #> 1
+
+### holders-lists-itself-if-no-other-process-has-the-lock
+(flock 9; exec flock --holders f) 9>f | awk '{print $2, $3, $4, $5}'
+#> exclusive $USER flock --holders

@@ -183,10 +183,10 @@ unshare -m sh overlay.sh
 # needs: linux root pidns
 exec 9>f
 unshare -pf --mount-proc flock 9; echo $?
-#> flock: 9: cannot lock for a caller outside of this pid namespace
+#> flock: 9: the calling process is in another pid namespace
 #> 65
 unshare -pf --mount-proc flock --fd 9 echo in; echo $?
-#> flock: 9: cannot lock for a caller outside of this pid namespace
+#> flock: 9: the calling process is in another pid namespace
 #> 65
 unshare -pf --mount-proc flock f echo in
 #> in

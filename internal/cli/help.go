@@ -41,7 +41,7 @@ Options:
      --verbose            increase verbosity
 
      --permits <number>   allow up to that many holders at once
-     --cooldown <secs>    refuse the lock for that long after its holder is done
+     --cooldown <secs>    let nobody have the lock for that long after its holder
      --queue <number>     fail if that many wait already
      --report <secs>      say who has the lock, after that long and on failure
      --remove             remove the lock file after the command

@@ -21,7 +21,7 @@ const (
 	NonBlock Mark = 'n'
 )
 
-// A Kind is one of file.
+// A Kind is a kind of file.
 type Kind uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 type State uint8
 
 const (
-	// Absent is something else, or nothing.
+	// Absent: the descriptor is another file, or is not open.
 	Absent State = iota
 	// Found is an open file that was searched for.
 	Found

@@ -36,8 +36,8 @@ func Stat(fd int) (k Kind, identity string) {
 	return k, identity
 }
 
-// CanMark reports whether the open file of a descriptor can be marked: /proc shows its flags. Only those are compared that
-// nobody else who has the open file can change between the looks.
+// CanMark reports whether the open file of a descriptor can be marked: /proc shows its flags. Only the access mode is
+// compared, because nobody can change that between the looks.
 func CanMark(fd int) bool {
 	flags, err := flagsOf(fd)
 	shown, seen := flagsShown("/proc/self/", fd)
@@ -266,8 +266,8 @@ func (s Search) compareCopy(pid, number, fd int) Comparison {
 	return Unsure
 }
 
-// copyOf returns a copy of a descriptor of another process, as soon as an open file to be found is there. That needs more rights
-// than kcmp(2): those of ptrace(2), which Yama can restrict (/proc/sys/kernel/yama/ptrace_scope).
+// copyOf returns a copy of a descriptor of another process, as soon as an open file to be found is there. That needs more
+// rights than kcmp(2): those of ptrace(2), which Yama can restrict (/proc/sys/kernel/yama/ptrace_scope).
 func (s Search) copyOf(pid, number int) (fd int, err error) {
 	const limit = 10 * time.Millisecond
 	process, err := unix.PidfdOpen(pid, 0)

@@ -16,7 +16,7 @@ import (
 // may look into the process.
 //
 // A shell moves descriptors while a function runs, and a look that passes the old number and the new one at the wrong
-// moments sees neither: on some machines four looks of five where a shell does nothing else. So where nothing is found while
+// moments sees neither: on some machines four of five looks, if the shell does nothing else. So where nothing is found while
 // the table changes, In looks again and again, and if it is to be careful, also where the process has run during the first
 // look.
 func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {

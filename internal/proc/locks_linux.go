@@ -93,8 +93,8 @@ func readPages(path string) ([]byte, error) {
 }
 
 // KernelLocks returns who holds a kernel lock on a file, and then who waits for one. The file is the one that is open as
-// descriptor fd, or, with a negative fd, the one called name. An error is that of stat(2) for the file, or says what cannot be
-// read in /proc.
+// descriptor fd, or, with a negative fd, the one called name. An error is that of stat(2) for the file, or says what cannot
+// be read in /proc.
 func KernelLocks(name string, fd int) ([]LockHolder, error) {
 	var target unix.Stat_t
 	err := error(nil)
@@ -131,9 +131,6 @@ func lookForLocks(target *unix.Stat_t, files map[string]bool) (holders, waiters 
 		return nil, nil, err
 	}
 	for _, pid := range pids {
-		if pid == os.Getpid() {
-			continue
-		}
 		locks, open := locksOf(pid, target)
 		if open {
 			openers[pid] = true
@@ -142,6 +139,9 @@ func lookForLocks(target *unix.Stat_t, files map[string]bool) (holders, waiters 
 			files[l.file], seen[l] = true, true
 			modes[pid] = stronger(modes[pid], l.mode())
 		}
+	}
+	if len(modes) > 1 {
+		delete(modes, os.Getpid()) // which has what it has from one of the others
 	}
 	locks, err := readLocks(files)
 	if err != nil {
