@@ -366,6 +366,9 @@ func (c *call) isOneOf(p descriptor, others []descriptor, s openfile.Search, ste
 			return openfile.Equal
 		}
 		r := c.Compare(s, p, q, steady)
+		if r == openfile.Unsure && !steady && c.Moves(p.pid) {
+			r = c.Compare(s, p, q, true)
+		}
 		if r == openfile.Unknown && c.Has(s.Mark) {
 			r = min(c.CompareOurs(s, p, steady), c.CompareOurs(s, q, steady))
 		}
@@ -409,7 +412,7 @@ func (g *gathering) search() openfile.Search {
 		g.isCompared[pid] = true
 		p, known := descriptor{pid, number}, slices.Concat(g.taken, g.found)
 		r := g.isOneOf(p, known, g.among, false)
-		if (r == openfile.Different || r == openfile.Unsure) && len(known) > 0 && g.Moves(pid) {
+		if r == openfile.Different && len(known) > 0 && g.Moves(pid) {
 			r = g.isOneOf(p, known, g.among, true)
 		}
 		switch r {
