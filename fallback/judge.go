@@ -366,7 +366,7 @@ func (c *call) isOneOf(p descriptor, others []descriptor, s openfile.Search, ste
 			return openfile.Equal
 		}
 		r := c.Compare(s, p, q, steady)
-		if r == openfile.Unsure && !steady && c.Moves(p.pid) {
+		if r == openfile.Unsure && !steady && c.Moves(p.pid) { // maybe one open file, which is never at both at once
 			r = c.Compare(s, p, q, true)
 		}
 		if r == openfile.Unknown && c.Has(s.Mark) {
