@@ -10,9 +10,9 @@ import (
 const (
 	// stuck is how long a busy token must stay the same to be a conflict.
 	stuck = time.Second
-	// doubtful is how long a record must be in doubt to be a conflict. A search that has to follow hundreds of new processes a
-	// second on a busy machine takes some seconds.
-	doubtful = 15 * time.Second
+	// doubtful is how long a record must be in doubt to be a conflict, and how long after the deadline a search ends. One
+	// that has to follow hundreds of new processes a second on a busy machine takes a second.
+	doubtful = 5 * time.Second
 	// shortestPause is how long to wait for somebody who is taking or releasing the lock.
 	shortestPause = time.Millisecond
 )
@@ -29,6 +29,9 @@ type pauser interface {
 // acquire attempts until the lock is ours (nil, nil) or the deadline has passed: then it returns who has it.
 func (c *call) acquire(p pauser) (blockers []record, err error) {
 	defer p.done()
+	if now := c.Now(); c.Try || !c.Deadline.IsZero() && c.Deadline.Before(now) {
+		c.Deadline = now
+	}
 	for {
 		// Mostly the lock is free, now or when an exclusive holder has released it. A rename that fails costs less than a look.
 		if !c.canSlip() && (blockers == nil || blockers[0].word == excl) {
@@ -44,7 +47,7 @@ func (c *call) acquire(p pauser) (blockers []record, err error) {
 		if blockers[0].name != c.blocker {
 			c.blocker, c.since = blockers[0].name, now
 		}
-		isOver := !c.Deadline.IsZero() && !now.Before(c.Deadline)
+		isOver := c.isLate(0)
 		switch {
 		case isOver && blockers[0].word == wait && !c.noYield:
 			c.noYield = true
@@ -61,10 +64,15 @@ func (c *call) acquire(p pauser) (blockers []record, err error) {
 	}
 }
 
+// isLate reports whether the deadline was that long ago.
+func (c *call) isLate(ago time.Duration) bool {
+	return !c.Deadline.IsZero() && c.Now().Sub(c.Deadline) >= ago
+}
+
 // isPassing reports whether what keeps us out may be over in a moment, and has lasted less than patience.
 func (c *call) isPassing(blockers []record, patience time.Duration) bool {
 	isNew := blockers[0].name != c.blocker
-	return (blockers[0].word == busy || c.inDoubt) && (isNew || c.Now().Sub(c.since) < patience)
+	return (blockers[0].word == busy || c.inDoubt) && (isNew || c.Now().Sub(c.since) < patience) && !c.isLate(patience)
 }
 
 // patience is how long what keeps us out counts as passing.
@@ -174,15 +182,15 @@ const sure = 500 * time.Millisecond
 // has it or may have it, and p is where it was found.
 func (c *call) elsewhere(o owner) (p *descriptor, isOpen bool) {
 	f := &c.lock.file
-	s := scan{call: c, search: c.searchFor(o)}
-	s.search.Ours = &f.fd
-	s.mayHave = func(pid int) bool { return pid != o.pid && c.MayDescend(pid) }
-	s.found = func(pid int, numbers []int) (done bool) {
+	search := c.searchFor(o)
+	search.Ours = &f.fd
+	s := c.newScan(search, func(pid int, numbers []int) (done bool) {
 		// To compare it again would miss it if the process has moved it meanwhile. Without kcmp(2) it may be another open
 		// file: then whoever looks next finds ours nowhere.
 		p = &descriptor{pid, numbers[0]}
 		return true
-	}
+	})
+	s.mayHave = func(pid int) bool { return pid != o.pid && c.MayDescend(pid) }
 	certain := false
 	if c.Now().Sub(f.started) < sure {
 		if isOpen, certain = s.after(f.child, o.pid, true); isOpen {

@@ -56,7 +56,7 @@ func (c *call) everyone(rs []record) []Holder {
 		if files.Files == nil {
 			continue
 		}
-		s := scan{call: c, search: files, found: func(pid int, numbers []int) (done bool) {
+		c.newScan(files, func(pid int, numbers []int) (done bool) {
 			for _, n := range numbers {
 				for i, r := range rs {
 					p, q := descriptor{pid, n}, r.owner.descriptor()
@@ -70,8 +70,7 @@ func (c *call) everyone(rs []record) []Holder {
 				}
 			}
 			return false
-		}}
-		s.everywhere()
+		}).everywhere()
 	}
 	slices.SortStableFunc(hs, func(a, b Holder) int { return cmp.Compare(a.PID, b.PID) })
 	return hs

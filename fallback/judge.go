@@ -433,12 +433,12 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []desc
 		files.Files = append(files.Files, c.searchFor(j.owner).Files...)
 	}
 	g := c.gather(files, taken, len(left))
-	s := scan{call: c, search: g.search(), found: func(pid int, _ []int) (done bool) {
+	s := c.newScan(g.search(), func(pid int, _ []int) (done bool) {
 		if _, seen := g.isCompared[pid]; !seen {
 			g.isCompared[pid] = false
 		}
 		return len(g.found) > g.enough // it matters whether there are more
-	}}
+	})
 	certain := false
 	if o := left[0].owner; len(left) == 1 && o.opened && c.Age(o) < sure {
 		_, certain = s.after(o.pid-1, o.pid, true)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"example.org/flock/internal/events"
 )
@@ -136,9 +135,6 @@ func (l *Lock) acquire(ctx context.Context, r Request) error {
 	}
 	if err := ctx.Err(); err != nil && err != context.DeadlineExceeded {
 		return err
-	}
-	if r.Try {
-		r.Deadline = time.Unix(0, 0)
 	}
 	c, err := l.begin(r, true)
 	if err != nil {

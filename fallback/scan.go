@@ -32,7 +32,12 @@ type scan struct {
 	mayHave func(pid int) bool
 
 	round   int
-	without map[int]int // by process, the round in which it was found to be without
+	without map[int]int  // by process, the round in which it was found to be without
+	clean   map[int]bool // processes that were without from the beginning
+}
+
+func (c *call) newScan(search openfile.Search, found func(pid int, numbers []int) (done bool)) *scan {
+	return &scan{call: c, search: search, found: found, without: map[int]int{}, clean: map[int]bool{}}
 }
 
 // everywhere looks into all processes, until found reports that it is done. certain is false if it may have missed one.
@@ -46,10 +51,12 @@ func (s *scan) everywhere() (done, certain bool) {
 		if err != nil {
 			return false, false
 		}
-		s.round, s.without = 0, nil
+		s.round = 0
+		clear(s.without)
+		clear(s.clean)
 		s.search.OnlyStill = !careful
 		if slices.ContainsFunc(pids, func(pid int) bool { return s.look(pid, careful) }) {
-			return true, true
+			return s.ended()
 		}
 		s.search.OnlyStill = false
 		if done, ok := s.after(last, 0, careful); done || !ok {
@@ -74,15 +81,19 @@ func (s *scan) after(last, opener int, careful bool) (done, certain bool) {
 		}
 		for last < now {
 			last++
-			if s.IsProcess(last) && s.look(last, careful && !s.isChildOfOneWithout(last, opener)) {
-				return true, true
+			if s.IsProcess(last) && s.look(last, careful && !s.isClean(last, opener)) {
+				return s.ended()
 			}
 		}
 	}
 	return false, false
 }
 
+// look looks into a process, and reports whether the scan ends.
 func (s *scan) look(pid int, careful bool) (done bool) {
+	if s.isLate(doubtful) {
+		return true
+	}
 	if s.mayHave != nil && !s.mayHave(pid) {
 		return false
 	}
@@ -91,20 +102,21 @@ func (s *scan) look(pid int, careful bool) (done bool) {
 		return s.found(pid, numbers)
 	}
 	if visible {
-		if s.without == nil {
-			s.without = map[int]int{}
-		}
 		s.without[pid] = s.round
 	}
 	return false
 }
 
-// isChildOfOneWithout reports whether a process of this round has a parent that was without before the process was made:
-// before the ids of this round were given out.
-func (s *scan) isChildOfOneWithout(pid, opener int) bool {
+// isClean reports whether a process of this round was without from the beginning: its parent was, or was without before
+// the process was made, that is before the ids of this round were given out.
+func (s *scan) isClean(pid, opener int) bool {
 	parent := s.Parent(pid)
 	round, seen := s.without[parent]
-	return s.round > 1 && parent > 1 && (parent < opener || seen && round < s.round-1)
+	isClean := parent > 1 && (s.clean[parent] || s.round > 1 && (parent < opener || seen && round < s.round-1))
+	if isClean {
+		s.clean[pid] = true
+	}
+	return isClean
 }
 
 // listed does the work of everywhere if nothing tells which id was given out last, as in gVisor. It lists the processes
@@ -125,8 +137,14 @@ func (s *scan) listed() (done, certain bool) {
 			return false, true
 		}
 		if slices.ContainsFunc(pids, func(pid int) bool { return isNew(pid) && s.look(pid, true) }) {
-			return true, true
+			return s.ended()
 		}
 	}
 	return false, false
+}
+
+// ended is the result of a scan that look has ended: it is done, or there is no time left.
+func (s *scan) ended() (done, certain bool) {
+	isDone := !s.isLate(doubtful)
+	return isDone, isDone
 }

@@ -529,7 +529,7 @@ func (a *actor) acquire(l *Lock, s contender, mode Mode, try bool) bool {
 	}
 	r := Request{Mode: mode, Permits: a.world.rules.permits}
 	if try {
-		r.Deadline = time.Unix(0, 0)
+		r.Try = true
 	}
 	c := a.callOf(l, s, r)
 	blockers, err := c.acquire(s)
