@@ -85,7 +85,21 @@ func (c *call) judgeCurrent(s snapshot, rs []record, enough int) (js []judged, i
 			}
 		}
 	}
+	if c.othersSearch(s) {
+		c.inDoubt = true
+		for i := range js {
+			if js[i].isUndecided() {
+				js[i].verdict = held
+			}
+		}
+		return js, true
+	}
 	return c.judge(s), true
+}
+
+// othersSearch reports whether a search is left to those who wait, because we are not among the eldest of them.
+func (c *call) othersSearch(s snapshot) bool {
+	return c.line != nil && !c.Try && !c.mayHave() && !c.mustSearch && !c.line.isEldest(s.waiters, c.Mode)
 }
 
 func (j judged) isUndecided() bool { return j.verdict == undecided }

@@ -66,12 +66,12 @@ func (l *line) leave() {
 }
 
 // before returns the youngest waiters of this machine that are before us, as many as watch events: of all, and of those for
-// the same mode.
-func (l *line) before(waiters []string) (ahead, rivals []string) {
-	came, mode := arrivalOf(l.name), modeOfWaiter(l.name)
+// the same mode. All waiters are before who is not in the line yet.
+func (l *line) before(waiters []string, m Mode) (ahead, rivals []string) {
+	came, mode := arrivalOf(l.name), m.String()
 	var all, same []string
 	for _, name := range waiters {
-		if arrivalOf(name) < came && isOfThisMachine(name) {
+		if (l.name == "" || arrivalOf(name) < came) && isOfThisMachine(name) {
 			all = append(all, name)
 			if modeOfWaiter(name) == mode {
 				same = append(same, name)
@@ -80,6 +80,12 @@ func (l *line) before(waiters []string) (ahead, rivals []string) {
 	}
 	younger := func(a, b string) bool { return arrivalOf(a) > arrivalOf(b) }
 	return first(all, eldest, younger), first(same, eldest, younger)
+}
+
+// isEldest reports whether we are among the eldest for the mode that are not stopped, as far as matters.
+func (l *line) isEldest(waiters []string, m Mode) bool {
+	_, rivals := l.before(waiters, m)
+	return len(rivals) < eldest || l.turns(rivals, 1) < eldest
 }
 
 // turns returns how long the turns of those waiters ahead are together that still wait and are not stopped.

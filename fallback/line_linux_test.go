@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -96,7 +97,7 @@ func TestTurns(t *testing.T) {
 		defer lines[i].leave()
 		names = append(names, lines[i].name)
 	}
-	ahead, rivals := lines[3].before(names)
+	ahead, rivals := lines[3].before(names, Exclusive)
 	if len(ahead) != 3 || !slices.Equal(ahead, rivals) {
 		t.Fatalf("%q %q", ahead, rivals)
 	}
@@ -104,4 +105,65 @@ func TestTurns(t *testing.T) {
 	if d := lines[3].turns(ahead, searchTurn); d != searchTurn {
 		t.Errorf("%v, not %v", d, searchTurn)
 	}
+}
+
+// TestNewcomersDoNotSearch asserts that who comes when enough others wait leaves the search for an open file to them, unless it
+// does not wait itself.
+func TestNewcomersDoNotSearch(t *testing.T) {
+	l := newLock(lockFile(t))
+	state, err := openState(l.dir, true)
+	must(err)
+	defer state.close()
+	var lines [eldest]line
+	var s snapshot
+	for i := range lines {
+		lines[i].state = state
+		lines[i].join(me(), Exclusive)
+		defer lines[i].leave()
+		s.waiters = append(s.waiters, lines[i].name)
+	}
+	for _, c := range []struct {
+		r       Request
+		waiters []string
+		want    bool
+	}{
+		{Request{Mode: Exclusive}, s.waiters, true},
+		{Request{Mode: Exclusive}, s.waiters[1:], false},
+		{Request{Mode: Shared}, s.waiters, false},
+		{Request{Mode: Exclusive, Try: true}, s.waiters, false},
+	} {
+		call := newCall(l, c.r, me(), state, thisSystem{-1})
+		call.line = &line{state: state}
+		l.ofSelf = true
+		if got := call.othersSearch(snapshot{waiters: c.waiters}); got != c.want {
+			t.Errorf("%+v beside %d waiters: %v", c.r, len(c.waiters), got)
+		}
+	}
+	call := newCall(l, Request{Mode: Exclusive}, me(), state, thisSystem{-1})
+	call.line = &lines[eldest-1]
+	if call.othersSearch(s) {
+		t.Error("one of the eldest does not search")
+	}
+}
+
+// TestBehindThoseWhoDoNotRun has enough waiters that are woken and do nothing, as in a frozen container: a younger one finds
+// the lock free all the same.
+func TestBehindThoseWhoDoNotRun(t *testing.T) {
+	t.Parallel()
+	l := newLock(lockFile(t))
+	must(l.TryLock())
+	state, err := openState(l.dir, true)
+	must(err)
+	defer state.close()
+	for range eldest {
+		waiter := &line{state: state}
+		waiter.join(me(), Exclusive)
+		defer waiter.leave()
+	}
+	waiter, isWaiting, got := newLock(l.dir), make(chan bool), make(chan error)
+	waiter.Waiting = func(*LockedError) { close(isWaiting) }
+	go func() { got <- waiter.Lock(until(time.Now().Add(time.Minute))) }()
+	<-isWaiting
+	must(l.Unlock())
+	must(<-got)
 }

@@ -39,9 +39,10 @@ type call struct {
 	since     time.Time
 	confirmed bool // that it does, at a second look
 	// inDoubt says that something could not be seen, and a record counted as held because of that.
-	inDoubt bool
-	isLocal bool // whether the directory is on this machine, so that a listing is surely current
-	slipped bool // slip was tried: twice, and two that see each other's names could go on so for ever
+	inDoubt    bool
+	mustSearch bool // even if we are not among the eldest who wait
+	isLocal    bool // whether the directory is on this machine, so that a listing is surely current
+	slipped    bool // slip was tried: twice, and two that see each other's names could go on so for ever
 }
 
 // newCall returns a call for a lock. actor is this process.

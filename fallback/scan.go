@@ -17,7 +17,8 @@ const (
 //
 // A descriptor can be handed on from child to child while the scan passes: the child has an id that the scan has passed,
 // and the parent ends. So the scan also looks into all processes that have been made meanwhile, until there is no new one;
-// and it does all of that twice, the second time with care. A descriptor that is in flight in a socket is not found.
+// and it does all of that twice, the second time with care. Who has not run meanwhile need not be looked at again. A
+// descriptor that is in flight in a socket is not found.
 //
 // On a busy machine, more processes are made in the time that careful looks at the last ones take, and there would always be
 // new ones. Nearly all are children of processes that are known to be without the open files, and a child has only what its
@@ -42,6 +43,7 @@ func (c *call) newScan(search openfile.Search, found func(pid int, numbers []int
 
 // everywhere looks into all processes, until found reports that it is done. certain is false if it may have missed one.
 func (s *scan) everywhere() (done, certain bool) {
+	runs, without := map[int]string{}, s.without
 	for _, careful := range []bool{false, true} {
 		last, err := s.Last()
 		if err != nil {
@@ -51,13 +53,21 @@ func (s *scan) everywhere() (done, certain bool) {
 		if err != nil {
 			return false, false
 		}
-		s.round = 0
-		clear(s.without)
-		clear(s.clean)
+		s.round, s.without, s.clean = 0, map[int]int{}, map[int]bool{}
 		s.search.OnlyStill = !careful
-		if slices.ContainsFunc(pids, func(pid int) bool { return s.look(pid, careful) }) {
-			return s.ended()
+		for _, pid := range pids {
+			if _, seen := without[pid]; careful && seen && !s.HasRun(pid, runs[pid]) {
+				s.without[pid] = s.round
+				continue
+			}
+			if !careful {
+				runs[pid] = s.Runs(pid)
+			}
+			if s.look(pid, careful) {
+				return s.ended()
+			}
 		}
+		without = s.without
 		s.search.OnlyStill = false
 		if done, ok := s.after(last, 0, careful); done || !ok {
 			return done, ok

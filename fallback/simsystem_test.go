@@ -257,6 +257,25 @@ func (s *simFlock) Moves(pid int) bool {
 	return moves
 }
 
+// Runs returns how far the program of a process has come.
+func (s *simFlock) Runs(pid int) string {
+	word := ""
+	for _, a := range s.world.actors {
+		if a.pid == pid && !s.moves(pid) {
+			word = fmt.Sprint(a.phase, a.seen, a.about, a.done)
+		}
+	}
+	s.saw("at " + word)
+	return word
+}
+
+func (s *simFlock) HasRun(pid int, since string) bool {
+	s.step(fmt.Sprintf("looks whether %c has run", 'A'+pid-1))
+	hasRun := since == "" || since != s.Runs(pid)
+	s.saw(yesno(hasRun))
+	return hasRun
+}
+
 func (s *simFlock) moves(pid int) bool {
 	return s.world.rules.moves && slices.ContainsFunc(s.world.actors, func(a *actor) bool {
 		return a.pid == pid && !a.isFlock && !a.done && (a.waits == nil || a.waits.done)

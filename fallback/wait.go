@@ -35,7 +35,8 @@ const (
 	checkEvery = 1500 * time.Millisecond
 	// fullLook is how often a waiter that has all events makes an attempt all the same.
 	fullLook = 5 * time.Minute
-	// poorLook is how often one does that lacks an event.
+	// poorLook is how often one does that lacks an event, and how often some waiter does if all depend on the eldest, who
+	// may not run, and not look stopped, as in a frozen container.
 	poorLook = time.Second
 	// closeAfter is after how long with the same holder we watch whether it closes its file.
 	closeAfter = 20 * time.Millisecond
@@ -133,6 +134,7 @@ func (w *waiting) await(e watched, blockers []record, passing bool) error {
 			w.listen(w.line.turns(e.ahead, turn))
 		}
 		if event != events.Timeout || isLast {
+			w.mustSearch = event == events.Timeout
 			return nil
 		}
 	}
@@ -239,7 +241,7 @@ func (w *waiting) watch(blockers []record) (e watched) {
 // watchPredecessor watches the waiter that must leave the line before we are among the eldest. It returns false if we are.
 func (w *waiting) watchPredecessor(e *watched) bool {
 	for {
-		e.ahead, e.rivals = w.line.before(w.listed.waiters)
+		e.ahead, e.rivals = w.line.before(w.listed.waiters, w.Mode)
 		if len(e.rivals) < eldest {
 			return false
 		}
@@ -259,6 +261,8 @@ func (w *waiting) watchPredecessor(e *watched) bool {
 		if w.Fate(o) == alive { // if it died before it was watched, no event tells
 			w.watcher.NoDirectory()
 			e.check.Names, e.check.Running = []string{predecessor}, o.pid
+			many := poorLook * time.Duration(len(w.listed.waiters))
+			e.longest = min(many/2+rand.N(many), fullLook)
 			return true
 		}
 	}

@@ -172,7 +172,15 @@ var program = sync.OnceValue(func() string {
 })
 
 // Moves reports whether a process may be moving its descriptors: it runs.
-func Moves(pid int) bool { return hasRun(pid, runsOf(pid)) }
+func Moves(pid int) bool { return HasRun(pid, runsOf(pid)) }
+
+// Runs returns a word for HasRun, "" for a process of several threads: its descriptors can change while the first one sleeps.
+func Runs(pid int) string {
+	if otherThreads(pid) != nil {
+		return ""
+	}
+	return runsOf(pid)
+}
 
 // runsOf returns a word that changes when a process runs, "" while it runs. It knows the first thread only: programs with
 // more do not move descriptors. Nor does this program, so of another process of it the word stays the same.
@@ -189,14 +197,14 @@ func runsOf(pid int) string {
 	return string(switches)
 }
 
-// hasRun reports whether a process may have run since runsOf returned before. A process that is about to sleep says so a
-// moment before that is counted.
-func hasRun(pid int, before string) bool {
+// HasRun reports whether a process may have run since Runs returned a word. A process that is about to sleep says so a moment
+// before that is counted.
+func HasRun(pid int, since string) bool {
 	for range 2 {
-		if before == "" || before != runsOf(pid) {
+		if since == "" || since != runsOf(pid) {
 			return true
 		}
-		if before == program() {
+		if since == program() {
 			return false
 		}
 		spin(20 * time.Microsecond)

@@ -300,6 +300,24 @@ func TestNumbersThatTakeTurns(t *testing.T) {
 	}
 }
 
+// TestRuns lets a process run for a moment.
+func TestRuns(t *testing.T) {
+	if Runs(os.Getpid()) != "" {
+		t.Error("a process with several threads may not have run")
+	}
+	shell, in, out := start(t, open(t), "", "sh", "-c", "echo; read x; echo; read x")
+	line(t, out)
+	before := Runs(shell)
+	for HasRun(shell, before) {
+		before = Runs(shell)
+	}
+	io.WriteString(in, "\n")
+	line(t, out)
+	if !HasRun(shell, before) {
+		t.Error("a process that has read and written has not run")
+	}
+}
+
 // Nothing is looked at again because a process of this program runs: contenders that one script starts would look into each
 // other for milliseconds.
 func TestThisProgramMovesNoDescriptors(t *testing.T) {
@@ -309,10 +327,10 @@ func TestThisProgramMovesNoDescriptors(t *testing.T) {
 	shell, _, out := start(t, f, "", "sh", "-c", "echo; while :; do :; done")
 	t.Cleanup(func() { syscall.Kill(shell, syscall.SIGKILL) })
 	line(t, out)
-	if hasRun(spins, runsOf(spins)) {
+	if HasRun(spins, runsOf(spins)) {
 		t.Error("another process of this program is said to have run")
 	}
-	if !hasRun(shell, runsOf(shell)) {
+	if !HasRun(shell, runsOf(shell)) {
 		t.Error("a shell is said not to have run")
 	}
 }

@@ -29,3 +29,7 @@ func (Search) CompareOurs(pid, number, fd int, steady bool) Comparison { return 
 func Find(pid, number, fd int, elsewhere bool) (found int, state State) { return 0, Hidden }
 
 func Moves(int) bool { return false }
+
+func Runs(int) string { return "" }
+
+func HasRun(pid int, since string) bool { return true }

@@ -61,7 +61,7 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 			break
 		}
 		if careful && tries == 0 {
-			runs = hasRun(pid, before)
+			runs = HasRun(pid, before)
 		}
 		if !changed && !runs {
 			break
@@ -116,6 +116,9 @@ func (t *table) pass(s Search) (numbers []int, all int, changed bool, err error)
 	}
 	for _, name := range names {
 		number, _ := strconv.Atoi(name)
+		if err != nil {
+			break
+		}
 		if t.sights == nil {
 			look(number, &sight{})
 		} else if t.sights[number] == nil {
