@@ -50,8 +50,7 @@ func (h *hold) run() int {
 		select {
 		case r, open := <-h.guard.Reports:
 			if !open {
-				h.guard.Close()
-				survivor := guard.KillOrphans()
+				survivor := h.guard.KillOrphans()
 				if sig := h.guard.KilledBy(); slices.Contains(stopping, os.Signal(sig)) {
 					return h.stop(sig) // it came before the guard caught it, and so before the command
 				}
@@ -83,10 +82,9 @@ func (h *hold) run() int {
 			}
 			h.guard.Abort()
 		case <-late.C:
-			h.guard.Close()
 			h.guard.Kill() // it has had its time
 			h.started = h.begun
-			return h.lose(guard.KillOrphans())
+			return h.lose(h.guard.KillOrphans())
 		}
 	}
 }

@@ -370,7 +370,7 @@ func (w *watcher) see(ctx context.Context, s *store, v view) {
 	}
 	w.of, w.at = v, s.current()
 	ctx, w.cancel = context.WithCancel(ctx)
-	w.changes = s.watch(ctx, v.watch, options...)
+	w.changes = w.at.watch(ctx, v.watch, options...)
 }
 
 func (w *watcher) stop() {

@@ -287,10 +287,10 @@ func (q *question[T]) pauseAfter(a *attempt[T]) {
 	q.next = time.After(min(jitter(q.pause), q.second))
 }
 
-// watch watches keys at the current member until the context ends. It also ends when the connection to the member does. The
-// watch of the client returns only when the member has answered, for which nobody waits here.
-func (s *store) watch(ctx context.Context, key string, options ...clientv3.OpOption) clientv3.WatchChan {
-	c := s.current().client
+// watch watches keys at a member until the context ends. It also ends when the connection to the member does. The watch of
+// the client returns only when the member has answered, for which nobody waits here.
+func (m *member) watch(ctx context.Context, key string, options ...clientv3.OpOption) clientv3.WatchChan {
+	c := m.client
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	go func() {
 		defer cancel()

@@ -21,9 +21,8 @@
 //
 //	Now()            the clock of the limits, which goes on while the machine sleeps (Linux)
 //	Start(argv)      makes the guard of a command, which does not run yet
-//	KillOrphans()    kills what a guard leaves behind that was killed itself
 //	timer            fires at a time on the clock of Now
-//	Guard            give, Kill, KilledBy, Close
+//	Guard            give, Kill, KilledBy, KillOrphans, Close
 //	guard            wait, moved, send, attributes, leaveSession, signal, reap, kill
 package guard
 
@@ -104,13 +103,16 @@ type state struct {
 
 // run is the life of a guard. It returns when the command has ended.
 func (g *guard) run() {
-	for {
-		o, open := g.wait()
+	for isNew := false; ; {
+		o, open := g.wait(!isNew)
 		if !open {
 			g.terminate() // nobody moves the deadline any more
 		}
 		g.obey(o)
 		g.reap()
+		if isNew = open && o != (order{}); isNew {
+			continue // if this process was stopped, later orders with later limits may be there
+		}
 		g.enforce()
 		if g.ended || !open && !g.started {
 			return

@@ -135,9 +135,11 @@ func adoptOrphans() {
 // earlier are the descendants that this process had before the guard.
 var earlier = map[int]bool{}
 
-// KillOrphans kills what a guard leaves behind that was killed itself. It returns a descendant that may not be killed, or is
-// not dead after a second, if there is one.
-func KillOrphans() (survivor int) {
+// KillOrphans kills what the guard leaves behind when it was killed itself, and closes it. It returns a descendant that may
+// not be killed, or is not dead after a second, if there is one. The kernel continues this process if it is stopped meanwhile.
+func (g *Guard) KillOrphans() (survivor int) {
+	g.kill.setAt(0, 0)
+	defer g.Close()
 	return killDescendants(Now()+time.Second, func(int, syscall.WaitStatus) {})
 }
 
@@ -183,15 +185,19 @@ func beGuard(socket int, argv []string) {
 	g.run()
 }
 
-// wait waits for an order, for the timer or for the end of the command. It returns false when nobody gives orders any more.
-func (g *guard) wait() (o order, open bool) {
+// wait waits for an order, for the timer or for the end of the command; if it may not block, it takes an order that is there.
+// It returns false when nobody gives orders any more.
+func (g *guard) wait(mayBlock bool) (o order, open bool) {
 	fds := []unix.PollFd{
 		{Fd: int32(g.socket), Events: unix.POLLIN},
 		{Fd: int32(g.timer), Events: unix.POLLIN},
 		{Fd: int32(g.command), Events: unix.POLLIN},
 	}
 	limit := -1
-	if g.alive() && g.command < 0 {
+	switch {
+	case !mayBlock:
+		limit = 0
+	case g.alive() && g.command < 0:
 		limit = 20 // milliseconds; this kernel has no pidfd
 	}
 	n, _ := unix.Poll(fds, limit)

@@ -57,8 +57,11 @@ func (g *Guard) KilledBy() syscall.Signal { return 0 }
 // Close ends the guard of a command that does not run, or has ended.
 func (g *Guard) Close() { g.close() }
 
-// KillOrphans has nothing to do: the guard is this process.
-func KillOrphans() (survivor int) { return 0 }
+// KillOrphans closes the guard. There is nothing to kill: the guard is this process.
+func (g *Guard) KillOrphans() (survivor int) {
+	g.Close()
+	return 0
+}
 
 // guard is the guard itself.
 type guard struct {
@@ -69,8 +72,16 @@ type guard struct {
 	reports chan<- Report
 }
 
-// wait waits for an order, for the timer or for the end of a child. It returns false when nobody gives orders any more.
-func (g *guard) wait() (o order, open bool) {
+// wait waits for an order, for the timer or for the end of a child; if it may not block, it takes an order that is there. It
+// returns false when nobody gives orders any more.
+func (g *guard) wait(mayBlock bool) (o order, open bool) {
+	if !mayBlock {
+		select {
+		case o = <-g.orders:
+		default:
+		}
+		return o, g.closed != nil
+	}
 	select {
 	case o = <-g.orders:
 	case <-g.closed:
