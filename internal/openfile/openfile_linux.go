@@ -241,8 +241,10 @@ func Find(pid, number, fd int, elsewhere bool) (found int, state State) {
 // much faster.
 func (s Search) Compare(pid, number, pid2, number2 int, steady bool) Comparison {
 	once := func() Comparison { return compare(pid, number, pid2, number2) }
-	if !steady {
-		return once()
+	if c := once(); c == Unknown {
+		return s.compareBothWithOurs(pid, number, pid2, number2)
+	} else if !steady {
+		return c
 	}
 	isThere := func() bool { return s.At(pid, number) == Found && s.At(pid2, number2) == Found }
 	c := steadily(once, oftenEnough, isThere)
@@ -260,6 +262,24 @@ func (s Search) Compare(pid, number, pid2, number2 int, steady bool) Comparison 
 }
 
 func always() bool { return true }
+
+// compareBothWithOurs compares two descriptors without kcmp(2) if one of them is the open file of a descriptor of ours.
+func (s Search) compareBothWithOurs(pid, number, pid2, number2 int) Comparison {
+	if s.Mark != NoAtime { // the flag that NonBlock leaves cannot be changed alone, and others may change flags at the same time
+		return Unknown
+	}
+	ours, _ := Search{Files: s.Files, Mark: s.Mark}.In(os.Getpid(), false)
+	for _, fd := range ours {
+		c, c2 := s.CompareOurs(pid, number, fd, true), s.CompareOurs(pid2, number2, fd, true)
+		if c == Equal && c2 >= Different {
+			return c2
+		}
+		if c2 == Equal && c >= Different {
+			return c
+		}
+	}
+	return Unknown
+}
 
 // compareCopy compares a copy of a descriptor, which moves, with our descriptor fd.
 func (s Search) compareCopy(pid, number, fd int) Comparison {
