@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"example.org/flock/internal/openfile"
+	"example.org/flock/internal/proc"
 )
 
 // A record whose owner names a file stands for an open file: the lock lasts as long as somebody has that open, whoever it
@@ -86,7 +87,7 @@ func (c *call) judgeCurrent(s snapshot, rs []record, enough int) (js []judged, i
 		}
 	}
 	if c.othersSearch(s) {
-		c.inDoubt = true
+		c.inDoubt, c.deferred = true, true
 		for i := range js {
 			if js[i].isUndecided() {
 				js[i].verdict = held
@@ -97,9 +98,16 @@ func (c *call) judgeCurrent(s snapshot, rs []record, enough int) (js []judged, i
 	return c.judge(s), true
 }
 
-// othersSearch reports whether a search is left to those who wait, because we are not among the eldest of them.
+// othersSearch reports whether a search is left to those who wait: we are not among the eldest of them that can search.
 func (c *call) othersSearch(s snapshot) bool {
-	return c.line != nil && !c.Try && !c.mayHave() && !c.mustSearch && !c.line.isEldest(s.waiters, c.Mode)
+	if c.line == nil || c.Try || c.mustSearch || c.mayHave() {
+		return false
+	}
+	_, rivals := c.line.before(s.waiters, c.Mode)
+	return len(rivals) == eldest && !slices.ContainsFunc(rivals, func(name string) bool {
+		o, _, _ := parseWaiter(name)
+		return c.Fate(o) != alive || proc.IsStopped(o.pid)
+	})
 }
 
 func (j judged) isUndecided() bool { return j.verdict == undecided }

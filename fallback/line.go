@@ -82,12 +82,6 @@ func (l *line) before(waiters []string, m Mode) (ahead, rivals []string) {
 	return first(all, eldest, younger), first(same, eldest, younger)
 }
 
-// isEldest reports whether we are among the eldest for the mode that are not stopped, as far as matters.
-func (l *line) isEldest(waiters []string, m Mode) bool {
-	_, rivals := l.before(waiters, m)
-	return len(rivals) < eldest || l.turns(rivals, 1) < eldest
-}
-
 // turns returns how long the turns of those waiters ahead are together that still wait and are not stopped.
 func (l *line) turns(ahead []string, turn time.Duration) (d time.Duration) {
 	for _, name := range ahead {

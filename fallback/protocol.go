@@ -40,7 +40,8 @@ type call struct {
 	confirmed bool // that it does, at a second look
 	// inDoubt says that something could not be seen, and a record counted as held because of that.
 	inDoubt    bool
-	mustSearch bool // even if we are not among the eldest who wait
+	deferred   bool // because the search was left to others who wait
+	mustSearch bool // that may not be: they have had their time
 	isLocal    bool // whether the directory is on this machine, so that a listing is surely current
 	slipped    bool // slip was tried: twice, and two that see each other's names could go on so for ever
 }
@@ -64,7 +65,7 @@ const looks = 12
 
 // look lists the directory until it makes sense. What was in doubt about an earlier listing is over.
 func (c *call) look() (snapshot, error) {
-	c.inDoubt = false
+	c.inDoubt, c.deferred = false, false
 	last := ""
 	for n, pause := 0, time.Millisecond; ; n++ {
 		names, err := c.List()

@@ -153,6 +153,8 @@ func (w *waiting) next(e watched, began, now time.Time, passing, isHeld bool) (d
 		d = shortestPause
 	case isOver:
 		d = busyPause
+	case w.deferred: // those who are to search may not be able to
+		d = poorLook
 	case e.check.Running != 0: // we are not among the eldest
 	case w.inDoubt:
 		d = doubtPause
