@@ -111,8 +111,10 @@
 // A waiter sleeps until something happens. Whoever waits has a name "wait,ID" in the state directory, whose last part
 // tells when it came; by it the waiters of one machine know their order. The eldest three for each mode watch the processes
 // of the holders, and try when something has happened, each a millisecond after the one before it. Each of the others
-// watches the third waiter before it, and is among the eldest when that has left the line. A lock that comes free goes to
-// the eldest, unless somebody comes at that moment, or the eldest is stopped.
+// watches the third waiter before it, and is among the eldest when that has left the line or is stopped; and one of them
+// looks about each second, should the eldest be frozen. Where all processes are to be searched, whoever comes later leaves
+// that to the eldest, for a second. A lock that comes free goes to the eldest, unless somebody comes at that moment, or the
+// eldest is stopped.
 //
 //	                  somebody releases         a holder ends      it closes the file
 //	Linux             writes to our "wait,ID",  pidfd_open(2)      inotify(7)
