@@ -43,7 +43,7 @@ func (c *call) newScan(search openfile.Search, found func(pid int, numbers []int
 
 // everywhere looks into all processes, until found reports that it is done. certain is false if it may have missed one.
 func (s *scan) everywhere() (done, certain bool) {
-	runs, without := map[int]string{}, s.without
+	still := map[int]string{} // those that were without in the first pass, and have not run since
 	for _, careful := range []bool{false, true} {
 		last, err := s.Last()
 		if err != nil {
@@ -55,19 +55,25 @@ func (s *scan) everywhere() (done, certain bool) {
 		}
 		s.round, s.without, s.clean = 0, map[int]int{}, map[int]bool{}
 		s.search.OnlyStill = !careful
+		if careful {
+			s.KeepStill(still)
+		}
 		for _, pid := range pids {
-			if _, seen := without[pid]; careful && seen && !s.HasRun(pid, runs[pid]) {
+			word, isStill := still[pid]
+			switch {
+			case isStill:
 				s.without[pid] = s.round
 				continue
-			}
-			if !careful {
-				runs[pid] = s.Runs(pid)
+			case !careful:
+				word = s.Runs(pid)
 			}
 			if s.look(pid, careful) {
 				return s.ended()
 			}
+			if _, isWithout := s.without[pid]; isWithout && !careful {
+				still[pid] = word
+			}
 		}
-		without = s.without
 		s.search.OnlyStill = false
 		if done, ok := s.after(last, 0, careful); done || !ok {
 			return done, ok

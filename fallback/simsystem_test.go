@@ -3,6 +3,7 @@ package fallback
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -269,11 +270,13 @@ func (s *simFlock) Runs(pid int) string {
 	return word
 }
 
-func (s *simFlock) HasRun(pid int, since string) bool {
-	s.step(fmt.Sprintf("looks whether %c has run", 'A'+pid-1))
-	hasRun := since == "" || since != s.Runs(pid)
-	s.saw(yesno(hasRun))
-	return hasRun
+func (s *simFlock) KeepStill(words map[int]string) {
+	s.step("looks who has run")
+	for _, pid := range slices.Sorted(maps.Keys(words)) {
+		if word := words[pid]; word == "" || word != s.Runs(pid) {
+			delete(words, pid)
+		}
+	}
 }
 
 func (s *simFlock) moves(pid int) bool {

@@ -39,9 +39,10 @@ type system interface {
 	Unmarked(s openfile.Search, p descriptor) bool
 	// Moves reports whether a process may be moving its descriptors.
 	Moves(pid int) bool
-	// Runs returns a word for HasRun, which reports whether a process may have changed its descriptors since.
+	// Runs returns a word for a process. KeepStill removes from such words, by process, those of processes that may have
+	// changed their descriptors since.
 	Runs(pid int) string
-	HasRun(pid int, since string) bool
+	KeepStill(words map[int]string)
 	// Compare compares two descriptors, CompareOurs one with ours, which has the mark. If not steady, it takes no notice of
 	// descriptors that move.
 	Compare(s openfile.Search, p, q descriptor, steady bool) openfile.Comparison
@@ -79,7 +80,7 @@ func (thisSystem) In(s openfile.Search, pid int, careful bool) ([]int, bool) {
 func (thisSystem) Unmarked(s openfile.Search, p descriptor) bool { return s.Unmarked(p.pid, p.number) }
 func (thisSystem) Moves(pid int) bool                            { return openfile.Moves(pid) }
 func (thisSystem) Runs(pid int) string                           { return openfile.Runs(pid) }
-func (thisSystem) HasRun(pid int, since string) bool             { return openfile.HasRun(pid, since) }
+func (thisSystem) KeepStill(words map[int]string)                { openfile.KeepStill(words) }
 func (thisSystem) Compare(s openfile.Search, p, q descriptor, steady bool) openfile.Comparison {
 	return s.Compare(p.pid, p.number, q.pid, q.number, steady)
 }

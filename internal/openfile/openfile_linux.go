@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -172,9 +173,10 @@ var program = sync.OnceValue(func() string {
 })
 
 // Moves reports whether a process may be moving its descriptors: it runs.
-func Moves(pid int) bool { return HasRun(pid, runsOf(pid)) }
+func Moves(pid int) bool { return hasRun(pid, runsOf(pid)) }
 
-// Runs returns a word for HasRun, "" for a process of several threads: its descriptors can change while the first one sleeps.
+// Runs returns a word for KeepStill, "" for a process of several threads: its descriptors can change while the first one
+// sleeps.
 func Runs(pid int) string {
 	if otherThreads(pid) != nil {
 		return ""
@@ -182,12 +184,28 @@ func Runs(pid int) string {
 	return runsOf(pid)
 }
 
+// KeepStill removes from words, by process, what Runs has returned for processes that may have run since.
+func KeepStill(words map[int]string) {
+	for range 2 {
+		maps.DeleteFunc(words, func(pid int, word string) bool { return !isStill(pid, word) })
+		spin(untilCounted)
+	}
+}
+
+// untilCounted is more than the time from when a process says that it sleeps until that is counted.
+const untilCounted = 20 * time.Microsecond
+
 // runsOf returns a word that changes when a process runs, "" while it runs. It knows the first thread only: programs with
 // more do not move descriptors. Nor does this program, so of another process of it the word stays the same.
 func runsOf(pid int) string {
 	if path, err := os.Readlink(procDir(pid) + "exe"); err == nil && path == program() {
 		return path
 	}
+	return switchesOf(pid)
+}
+
+// switchesOf returns how often a process was given a processor and gave it up, "" while it runs.
+func switchesOf(pid int) string {
 	text, _ := proc.ReadSmall(procDir(pid) + "status")
 	_, rest, _ := bytes.Cut(text, []byte("\nState:\t"))
 	_, switches, found := bytes.Cut(rest, []byte("\nvoluntary_ctxt_switches:"))
@@ -197,19 +215,21 @@ func runsOf(pid int) string {
 	return string(switches)
 }
 
-// HasRun reports whether a process may have run since Runs returned a word. A process that is about to sleep says so a moment
-// before that is counted.
-func HasRun(pid int, since string) bool {
-	for range 2 {
-		if since == "" || since != runsOf(pid) {
-			return true
-		}
-		if since == program() {
-			return false
-		}
-		spin(20 * time.Microsecond)
+// isStill reports whether a process seems not to have run since runsOf returned a word.
+func isStill(pid int, word string) bool {
+	return word != "" && (word == program() || word == switchesOf(pid))
+}
+
+// hasRun reports whether a process may have run since runsOf returned before.
+func hasRun(pid int, before string) bool {
+	if !isStill(pid, before) {
+		return true
 	}
-	return false
+	if before == program() {
+		return false
+	}
+	spin(untilCounted)
+	return !isStill(pid, before)
 }
 
 // Find returns the number under which process pid has the open file that is our descriptor fd; number is looked at first,

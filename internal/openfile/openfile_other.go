@@ -32,4 +32,4 @@ func Moves(int) bool { return false }
 
 func Runs(int) string { return "" }
 
-func HasRun(pid int, since string) bool { return true }
+func KeepStill(words map[int]string) { clear(words) }

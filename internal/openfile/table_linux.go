@@ -61,7 +61,7 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 			break
 		}
 		if careful && tries == 0 {
-			runs = HasRun(pid, before)
+			runs = hasRun(pid, before)
 		}
 		if !changed && !runs {
 			break
