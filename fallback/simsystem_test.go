@@ -258,12 +258,12 @@ func (s *simFlock) Moves(pid int) bool {
 	return moves
 }
 
-// Runs returns how far the program of a process has come.
+// Runs returns how far the script of a shell has come. This program has several threads.
 func (s *simFlock) Runs(pid int) string {
 	word := ""
 	for _, a := range s.world.actors {
-		if a.pid == pid && !s.moves(pid) {
-			word = fmt.Sprint(a.phase, a.seen, a.about, a.done)
+		if a.pid == pid && !a.isFlock && !s.moves(pid) {
+			word = fmt.Sprint(a.phase, a.about, a.done)
 		}
 	}
 	s.saw("at " + word)
