@@ -54,7 +54,7 @@ func Set(fd int) Mark {
 		return None
 	case flags&unix.O_NOATIME != 0, setFlags(fd, flags|unix.O_NOATIME) == nil:
 		return NoAtime
-	case flags&unix.O_NONBLOCK == 0 && setNonBlock(fd, true) == nil:
+	case flags&unix.O_NONBLOCK == 0 && setFlag(fd, unix.O_NONBLOCK, true) == nil:
 		return NonBlock
 	}
 	return None
@@ -62,11 +62,7 @@ func Set(fd int) Mark {
 
 // Clear removes a mark.
 func Clear(fd int, m Mark) {
-	switch {
-	case !Has(fd, m):
-	case m == NonBlock:
-		setNonBlock(fd, false)
-	default:
+	if Has(fd, m) {
 		setFlag(fd, m.flag(), false)
 	}
 }
@@ -421,16 +417,16 @@ func compareFlags(pid, number, fd int, m Mark) Comparison {
 	if err != nil {
 		return Unknown
 	}
-	set, flag := setNonBlock, unix.O_NONBLOCK
+	flag := unix.O_NONBLOCK
 	if m == NonBlock {
-		set, flag = setNoAtime, unix.O_NOATIME
+		flag = unix.O_NOATIME
 		if flags&unix.O_ACCMODE == unix.O_RDONLY { // where it means nothing, and everybody may set it
-			set, flag = setAppend, unix.O_APPEND
+			flag = unix.O_APPEND
 		}
 	}
 	for range 100 { // as long as others do the same, no longer than a twentieth of a second
-		isSame, isContested, err := follows(procDir(pid), number, fd, set, flag)
-		set(fd, flags&flag != 0)
+		isSame, isContested, err := follows(procDir(pid), number, fd, flag)
+		setFlag(fd, flag, flags&flag != 0)
 		switch {
 		case err == unix.EBADF:
 			return Unsure
@@ -448,12 +444,12 @@ func compareFlags(pid, number, fd int, m Mark) Comparison {
 
 // follows reports whether a flag of another descriptor is always what it was set to for ours. isContested says that it is
 // not, and has changed all the same: somebody else who has that open file may be doing the same.
-func follows(dir string, number, fd int, set func(fd int, on bool) error, flag int) (isSame, isContested bool, err error) {
+func follows(dir string, number, fd, flag int) (isSame, isContested bool, err error) {
 	const rounds = 20
 	matches, shownOn := 0, 0
 	for pattern, n := rand.Uint32(), 0; n < rounds; pattern, n = pattern>>1, n+1 {
 		isOn := pattern&1 != 0
-		if err := set(fd, isOn); err != nil {
+		if err := setFlag(fd, flag, isOn); err != nil {
 			return false, false, err
 		}
 		shown, state := flagsShown(dir, number)
@@ -473,13 +469,23 @@ func follows(dir string, number, fd int, set func(fd int, on bool) error, flag i
 	return matches == rounds, matches < rounds && shownOn > 0 && shownOn < rounds, nil
 }
 
-// setNonBlock sets or clears O_NONBLOCK and no other flag, as fcntl(2) cannot.
-func setNonBlock(fd int, on bool) error {
-	value := 0
-	if on {
-		value = 1
+// setFlag sets or clears a status flag. With O_NONBLOCK it changes no other flag, as fcntl(2) cannot.
+func setFlag(fd, flag int, on bool) error {
+	if flag == unix.O_NONBLOCK {
+		value := 0
+		if on {
+			value = 1
+		}
+		return unix.IoctlSetPointerInt(fd, fionbio(), value)
 	}
-	return unix.IoctlSetPointerInt(fd, fionbio(), value)
+	flags, err := flagsOf(fd)
+	switch {
+	case err != nil:
+		return err
+	case on:
+		return setFlags(fd, flags|flag)
+	}
+	return setFlags(fd, flags&^flag)
 }
 
 // fionbio returns FIONBIO of ioctl(2), which x/sys/unix does not have.
@@ -491,20 +497,6 @@ func fionbio() uint {
 		return 0x8004667e
 	}
 	return 0x5421
-}
-
-func setNoAtime(fd int, on bool) error { return setFlag(fd, unix.O_NOATIME, on) }
-func setAppend(fd int, on bool) error  { return setFlag(fd, unix.O_APPEND, on) }
-
-func setFlag(fd, flag int, on bool) error {
-	flags, err := flagsOf(fd)
-	switch {
-	case err != nil:
-		return err
-	case on:
-		return setFlags(fd, flags|flag)
-	}
-	return setFlags(fd, flags&^flag)
 }
 
 // flagsShown reads the status flags of a descriptor in a directory of /proc.

@@ -121,7 +121,7 @@ func TestMarkFollowsTheOpenFile(t *testing.T) {
 		t.Helper()
 		same := compare(pid, 3, os.Getpid(), fd)
 		ours := marked.CompareOurs(pid, 3, fd, true) == Equal
-		follows, _, _ := follows(procDir(pid), 3, fd, setNonBlock, unix.O_NONBLOCK)
+		follows, _, _ := follows(procDir(pid), 3, fd, unix.O_NONBLOCK)
 		if got := marked.At(pid, 3); got != want || same != Unknown && (same == Equal) != wantSame || ours != wantSame || follows != wantSame {
 			t.Errorf("%s: %v %v %v %v, want %v %v", when, got, same, ours, follows, want, wantSame)
 		}
@@ -148,8 +148,7 @@ func TestMarkFollowsTheOpenFile(t *testing.T) {
 // TestFollowsBesideOthers asserts that an open file is known by its flags while another process asks the same, that it is
 // not taken for another one, that it can be marked meanwhile, and that the flags are as before then.
 func TestFollowsBesideOthers(t *testing.T) {
-	for name, set := range map[string]func(fd int, on bool) error{"O_NONBLOCK": setNonBlock, "O_NOATIME": setNoAtime, "O_APPEND": setAppend} {
-		flag := map[string]int{"O_NONBLOCK": unix.O_NONBLOCK, "O_NOATIME": unix.O_NOATIME, "O_APPEND": unix.O_APPEND}[name]
+	for name, flag := range map[string]int{"O_NONBLOCK": unix.O_NONBLOCK, "O_NOATIME": unix.O_NOATIME, "O_APPEND": unix.O_APPEND} {
 		t.Run(name, func(t *testing.T) {
 			f := open(t)
 			fd := int(f.Fd())
@@ -159,7 +158,7 @@ func TestFollowsBesideOthers(t *testing.T) {
 			go func() {
 				defer close(done)
 				for !stop.Load() {
-					follows("/proc/self/", fd, fd, set, flag)
+					follows("/proc/self/", fd, fd, flag)
 				}
 			}()
 			answers := map[string]int{}
@@ -167,7 +166,7 @@ func TestFollowsBesideOthers(t *testing.T) {
 				if !CanMark(fd) {
 					t.Fatal("it cannot be marked meanwhile")
 				}
-				same, contested, err := follows("/proc/self/", fd, fd, set, flag)
+				same, contested, err := follows("/proc/self/", fd, fd, flag)
 				answers[fmt.Sprint(same, contested, err)]++
 			}
 			stop.Store(true)
@@ -176,7 +175,7 @@ func TestFollowsBesideOthers(t *testing.T) {
 			if answers["false false <nil>"] > 3 { // by chance, once in half a million times
 				t.Error("an open file was taken for another one")
 			}
-			set(fd, before&flag != 0)
+			setFlag(fd, flag, before&flag != 0)
 			if after := flags(t, fd); after != before {
 				t.Errorf("flags %o, before %o", after, before)
 			}
