@@ -27,8 +27,6 @@ const (
 	turn = time.Millisecond
 	// searchTurn is the same among those for one mode, where a search of all processes follows.
 	searchTurn = 30 * time.Millisecond
-	// mostWatched is how many holders are watched; there can be more where permits are waited for.
-	mostWatched = 32
 
 	// checkEvery is how often a waiter checks what no event tells: whether the names that keep it out still stand, and
 	// whether the waiter before it still runs.
@@ -279,9 +277,9 @@ func (w *waiting) watchHolders(blockers []record, e *watched) {
 		}
 	}
 	var pids []int
-	for i, r := range blockers {
+	for _, r := range blockers {
 		e.check.Names = append(e.check.Names, r.name)
-		if i < mostWatched && here().reach(r.owner.machine) == alive {
+		if here().reach(r.owner.machine) == alive {
 			pids = append(pids, r.owner.pid)
 			e.marked = e.marked || r.owner.mark != openfile.None
 		}

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const maxProcesses = 40
+const maxProcesses = 32
 
 type process struct{ pid int }
 

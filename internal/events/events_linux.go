@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const maxProcesses = 40
+const maxProcesses = 32
 
 // A process is one that is watched. The pidfd stays with its process; another process could get the number.
 type process struct{ pid, fd int }
