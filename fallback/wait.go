@@ -190,8 +190,6 @@ func (w *waiting) listen(d time.Duration) {
 	bell.Wait(d, events.Check{})
 }
 
-func (w *waiting) sleep(d time.Duration) { new(events.Watcher).Wait(d, events.Check{}) }
-
 func (w *waiting) wait(d time.Duration, check events.Check) events.Event {
 	isDue := w.Now().Add(d).Sub(w.checked) >= checkEvery
 	if !isDue {
@@ -203,7 +201,7 @@ func (w *waiting) wait(d time.Duration, check events.Check) events.Event {
 	}
 	if event != events.Timeout && event != events.Seen && loseEvent != nil {
 		if late := loseEvent(); late > 0 {
-			w.sleep(min(d, late))
+			w.Sleep(min(d, late))
 			event = events.Seen
 		}
 	}
