@@ -38,9 +38,8 @@ func (l *line) beat() {
 		return
 	}
 	if there, _ := l.state.Exists(name); !there { // somebody has taken us for gone
-		arrived := o.nonce
 		l.leave()
-		l.enter(o, m, arrived)
+		l.enter(o, m, o.nonce)
 		return
 	}
 	l.name = name
