@@ -149,11 +149,8 @@ func (c *call) unlock() error {
 		return c.release()
 	}
 	if l.file.child != 0 {
-		p, isOpen := c.elsewhere(l.held.owner)
-		if isOpen && p != nil {
+		if p, isOpen := c.elsewhere(l.held.owner); isOpen {
 			c.follow(judged{record: l.held, moved: p})
-		}
-		if isOpen {
 			return nil
 		}
 	}
