@@ -472,13 +472,6 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []desc
 	certain = certain && (g.isSure() || len(found) >= len(left))
 	c.inDoubt = c.inDoubt || !certain
 	isGuess := !certain || len(found) > len(left)
-	take := func(j *judged, n int) {
-		if j.verdict == undecided && n >= 0 {
-			p := found[n]
-			j.verdict, j.moved, j.isGuess = c.whose(j.owner, p, true), &p, isGuess
-			found = slices.Delete(found, n, n+1)
-		}
-	}
 	for len(left) > 0 {
 		n := slices.IndexFunc(left, func(j *judged) bool { return j.rank() > left[0].rank() })
 		if n < 0 {
@@ -490,7 +483,12 @@ func (c *call) searchEverywhere(mark openfile.Mark, left []*judged, taken []desc
 			func(owner, descriptor) bool { return true },
 		} {
 			for _, j := range left[:n] {
-				take(j, slices.IndexFunc(found, func(p descriptor) bool { return isBest(j.owner, p) }))
+				i := slices.IndexFunc(found, func(p descriptor) bool { return isBest(j.owner, p) })
+				if j.isUndecided() && i >= 0 {
+					p := found[i]
+					j.verdict, j.moved, j.isGuess = c.whose(j.owner, p, true), &p, isGuess
+					found = slices.Delete(found, i, i+1)
+				}
 			}
 		}
 		for _, j := range left[:n] {
