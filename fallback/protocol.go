@@ -4,6 +4,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -342,12 +343,7 @@ func (c *call) join(token string, own []record, mark openfile.Mark) (done bool, 
 		}
 		return false, err
 	}
-	var old []record
-	for _, r := range own {
-		if r.name != token && r.name != mine.name {
-			old = append(old, r)
-		}
-	}
+	old := slices.DeleteFunc(slices.Clone(own), func(r record) bool { return r.name == token || r.name == mine.name })
 	err = c.remove(old...)
 	c.wake(len(own) > 0)
 	return true, err
