@@ -80,12 +80,10 @@ func parse(names []string) (s snapshot, complaint string) {
 	var tokens []string
 	for _, name := range names {
 		word, rest, found := strings.Cut(name, ",")
-		if word == free && !found {
+		switch {
+		case name == free:
 			s.token = record{word: free, name: free}
 			tokens = append(tokens, name)
-			continue
-		}
-		switch {
 		case !found:
 		case word == wait:
 			s.waiters = append(s.waiters, name)
