@@ -82,9 +82,7 @@ func (c *call) look() (snapshot, error) {
 			n, last = 0, complaint
 		}
 		if n == looks {
-			if c.busy != "" { // free until we came, and again when we are gone
-				complaint = strings.Replace(complaint, c.busy, free, 1)
-			}
+			complaint = strings.Replace(complaint, c.busy, free, 1) // free until we came, and again when we are gone
 			return s, stateError(complaint + "; when nobody uses the lock, remove the directory")
 		}
 		c.Sleep(pause)

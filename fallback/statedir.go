@@ -132,7 +132,7 @@ func (s *stateDir) close() {
 
 func (s *stateDir) explain(op string, err error) error {
 	var done *stateDirError
-	if err == nil || errors.As(err, &done) {
+	if errors.As(err, &done) {
 		return err
 	}
 	return &stateDirError{op, s.path, err}
