@@ -86,8 +86,7 @@ func (l *Lock) lock(ctx context.Context, r Request) error {
 
 func (l *Lock) try(r Request) error {
 	r.Try = true
-	defer l.watcher.Close()
-	return l.acquire(context.Background(), r)
+	return l.lock(context.Background(), r)
 }
 
 // Unlock releases what this Lock holds, in whatever mode. It is no error to hold nothing.
