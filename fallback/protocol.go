@@ -354,7 +354,7 @@ func (c *call) mark(own []record) openfile.Mark {
 		return openfile.None
 	}
 	for _, r := range own {
-		if r.owner.mark != openfile.None && c.Has(r.owner.mark) {
+		if c.Has(r.owner.mark) {
 			return r.owner.mark
 		}
 	}

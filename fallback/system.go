@@ -71,7 +71,7 @@ func (thisSystem) Sleep(d time.Duration)        { sys.Sleep(d) }
 func (s thisSystem) Set() openfile.Mark { return openfile.Set(s.fd) }
 
 func (s thisSystem) Clear(m openfile.Mark)    { openfile.Clear(s.fd, m) }
-func (s thisSystem) Has(m openfile.Mark) bool { return s.fd >= 0 && openfile.Has(s.fd, m) }
+func (s thisSystem) Has(m openfile.Mark) bool { return openfile.Has(s.fd, m) }
 
 func (thisSystem) At(s openfile.Search, p descriptor) openfile.State { return s.At(p.pid, p.number) }
 func (thisSystem) In(s openfile.Search, pid int, careful bool) ([]int, bool) {

@@ -70,7 +70,7 @@ func Clear(fd int, m Mark) {
 // Has reports whether the open file of a descriptor has the mark.
 func Has(fd int, m Mark) bool {
 	flags, err := flagsOf(fd)
-	return err == nil && m != None && flags&m.flag() != 0
+	return err == nil && flags&m.flag() != 0
 }
 
 func flagsOf(fd int) (int, error) { return unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0) }
