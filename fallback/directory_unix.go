@@ -3,7 +3,6 @@
 package fallback
 
 import (
-	"errors"
 	"io"
 	"time"
 
@@ -119,7 +118,7 @@ func (d *directory) rename(old string, to *directory, name string) error {
 func (d *directory) remove(name string) error {
 	err := unix.Unlinkat(d.fd, name, 0)
 	if err == unix.EISDIR || err == unix.EPERM { // POSIX says EPERM for a directory, Linux EISDIR
-		if e := unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR); !errors.Is(e, unix.ENOTDIR) {
+		if e := unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR); e != unix.ENOTDIR {
 			err = e
 		}
 	}

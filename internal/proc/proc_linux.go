@@ -59,9 +59,8 @@ func Start(pid int) (start string, alive bool) {
 			// With the mount option hidepid=2 other users' processes cannot be seen, but they exist.
 			return "", exists(pid)
 		}
-		start = s.start
 		if s.state != 'X' && s.state != 'Z' || countThreads(pid) > 1 {
-			return start, true
+			return s.start, true
 		}
 	}
 	return "", false
