@@ -49,7 +49,7 @@ func (c *call) acquire(p pauser) (blockers []record, err error) {
 		}
 		isOver := c.isLate(0)
 		switch {
-		case isOver && blockers[0].word == wait && !c.noYield:
+		case isOver && blockers[0].word == wait:
 			c.noYield = true
 		case isOver && !passing && c.lock.file.marked && !c.lock.file.alone && !c.confirmed:
 			c.confirmed = true // another process that has our open file may have unlocked it while we looked
