@@ -124,12 +124,8 @@ func isOfThisMachine(waiter string) bool { return strings.Contains(waiter, ofThi
 func parseWaiter(name string) (o owner, m Mode, ok bool) {
 	_, rest, _ := strings.Cut(name, ",")
 	o, ok = parseOwner(rest)
-	for _, m = range []Mode{Exclusive, Shared, Permit} {
-		if m.String() == o.file {
-			return o, m, ok
-		}
-	}
-	return o, 0, false
+	m = Mode(max(0, slices.Index(modeNames[:Busy], o.file)))
+	return o, m, ok && m != 0
 }
 
 // wakes is how many waiters for each mode a release wakes.
