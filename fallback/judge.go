@@ -182,7 +182,7 @@ func (c *call) glance(r record) (v verdict, there openfile.State) {
 	case openfile.Found:
 		return c.whose(o, o.descriptor(), false), there
 	case openfile.Hidden:
-		if v := c.judgeProcess(o); v != gone || o.mark == openfile.None {
+		if v := c.judgeProcess(o); v != gone {
 			return v, there
 		}
 	}
