@@ -523,16 +523,12 @@ func (c *call) concealed(s snapshot) error {
 			continue
 		}
 		held := "held by process " + strconv.Itoa(o.pid) + ", perhaps by this open file; "
-		if here().reach(o.machine) == unknown {
+		state := c.At(c.searchFor(o), o.descriptor())
+		switch {
+		case here().reach(o.machine) == unknown, state == openfile.Hidden:
 			return stateError(held + "you may not inspect it")
-		}
-		switch c.At(c.searchFor(o), o.descriptor()) {
-		case openfile.Hidden:
-			return stateError(held + "you may not inspect it")
-		case openfile.Found:
-			if c.CompareOurs(c.searchFor(o), o.descriptor(), false) == openfile.Unknown {
-				return stateError(held + "without kcmp(2) that cannot be known")
-			}
+		case state == openfile.Found && c.CompareOurs(c.searchFor(o), o.descriptor(), false) == openfile.Unknown:
+			return stateError(held + "without kcmp(2) that cannot be known")
 		}
 	}
 	return nil
