@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"cmp"
 	"errors"
 	"hash/fnv"
 	"io/fs"
@@ -191,9 +192,7 @@ func (c *call) slip() (done bool, err error) {
 			c.wake(false)
 			return true, nil
 		}
-		if e := c.remove(mine); err == nil {
-			err = e
-		}
+		err = cmp.Or(err, c.remove(mine))
 		c.wake(true)
 	}
 	c.Clear(c.mine.mark)
@@ -336,10 +335,7 @@ func (c *call) join(token string, own []record, mark openfile.Mark) (done bool, 
 	}
 	done, err = c.move(token, free)
 	if !done {
-		if e := c.remove(mine); err == nil {
-			err = e
-		}
-		return false, err
+		return false, cmp.Or(err, c.remove(mine))
 	}
 	old := slices.DeleteFunc(slices.Clone(own), func(r record) bool { return r.name == token || r.name == mine.name })
 	err = c.remove(old...)

@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"hash/fnv"
@@ -200,9 +201,7 @@ func makeState(path string) error {
 		if there, _ := parent.exists(base); there || errors.Is(err, fs.ErrExist) { // NFS may not show it yet
 			err = nil
 		}
-		if e := cleanStaging(path); err == nil {
-			err = e
-		}
+		err = cmp.Or(err, cleanStaging(path))
 		// Gone: somebody has removed the staging directory meanwhile, or the directory around it.
 		if !isGone(err) || n == maxMakes {
 			return err
