@@ -57,7 +57,6 @@ var loseEvent func() time.Duration
 type waiting struct {
 	*call
 	ctx     context.Context
-	watcher *events.Watcher
 	started time.Time
 	told    bool      // Lock.Waiting was called
 	checked time.Time // when the last wait with a check ended
@@ -69,7 +68,7 @@ type waiting struct {
 }
 
 func newWaiting(ctx context.Context, c *call) *waiting {
-	return &waiting{call: c, ctx: ctx, watcher: &c.lock.watcher, started: c.Now(), pauseTime: shortestPause}
+	return &waiting{call: c, ctx: ctx, started: c.Now(), pauseTime: shortestPause}
 }
 
 // A watched says what Pause waits for.
@@ -195,7 +194,7 @@ func (w *waiting) wait(d time.Duration, check events.Check) events.Event {
 	if !isDue {
 		check = events.Check{}
 	}
-	event := w.watcher.Wait(d, check)
+	event := w.lock.watcher.Wait(d, check)
 	if isDue {
 		w.checked = w.Now()
 	}
@@ -215,7 +214,7 @@ func (w *waiting) watch(blockers []record) (e watched) {
 	}
 	defer func() {
 		if e.isNew && !canOpen() { // leave the descriptors to what cannot do without
-			w.watcher.Close()
+			w.lock.watcher.Close()
 			closeEntry(w.line.bell)
 			w.line.bell, w.exhausted = 0, true
 			e = watched{}
@@ -223,7 +222,7 @@ func (w *waiting) watch(blockers []record) (e watched) {
 	}()
 	e = watched{longest: fullLook, check: events.Check{Every: checkEvery, Directory: w.state.handle()}}
 	// The younger waiters listen, too: if those before them are stopped, they are among the eldest without knowing it.
-	w.watcher.Bell(w.line.bell)
+	w.lock.watcher.Bell(w.line.bell)
 	// Those before us may wait for what we have, which we give up when we get the token.
 	comesFirst := blockers[0].word == busy && w.mayHave()
 	if comesFirst || !w.watchPredecessor(&e) {
@@ -253,11 +252,11 @@ func (w *waiting) watchPredecessor(e *watched) bool {
 		if w.Fate(o) == unknown || proc.IsStopped(o.pid) {
 			return false
 		}
-		if _, err := w.watcher.Processes([]int{o.pid}); err != nil {
+		if _, err := w.lock.watcher.Processes([]int{o.pid}); err != nil {
 			return false
 		}
 		if w.Fate(o) == alive { // if it died before it was watched, no event tells
-			w.watcher.NoDirectory()
+			w.lock.watcher.NoDirectory()
 			e.check.Names, e.check.Running = []string{predecessor}, o.pid
 			many := poorLook * time.Duration(len(w.listed.waiters))
 			e.longest = min(many/2+rand.N(many), fullLook)
@@ -285,15 +284,15 @@ func (w *waiting) watchHolders(blockers []record, e *watched) {
 	if len(blockers) > events.MaxNames {
 		e.longest = poorLook
 	}
-	note(w.watcher.Processes(pids))
+	note(w.lock.watcher.Processes(pids))
 	if w.line.bell == 0 {
-		note(w.watcher.Directory(w.state.handle()))
+		note(w.lock.watcher.Directory(w.state.handle()))
 	}
 	if e.marked && w.Now().Sub(w.since) >= closeAfter {
 		if w.lock.file.fd < 0 || w.lock.file.isDirectory {
 			e.longest = poorLook // there is no such event, or too many
 		} else {
-			note(w.watcher.CloseOf(w.lock.file.fd))
+			note(w.lock.watcher.CloseOf(w.lock.file.fd))
 		}
 	}
 }
@@ -305,6 +304,6 @@ func (w *waiting) done() {
 		n = 2 // those in the line find each other
 	}
 	w.line.removeDead(w.listed.waiters, w.listed.token.name, n)
-	w.watcher.Bell(0)
-	w.watcher.Processes(nil)
+	w.lock.watcher.Bell(0)
+	w.lock.watcher.Processes(nil)
 }
