@@ -47,7 +47,6 @@ func (s *stateDir) handle() events.Directory {
 	return events.Directory{FD: s.dir.fd, Name: s.path}
 }
 
-// names lists the directory.
 func (d *directory) names() ([]string, error) {
 	// Opened anew each time: that is when an NFS client asks the server whether the directory has changed.
 	fd, err := unix.Openat(d.fd, ".", directoryFlags, 0)

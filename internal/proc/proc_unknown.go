@@ -19,7 +19,6 @@ func Command(int) string { return "-" }
 
 func IsCaller(int) bool { return true }
 
-// IsStopped knows nothing of other processes.
 func IsStopped(int) bool { return false }
 
 func Processes() ([]int, error) { return nil, errors.ErrUnsupported }
