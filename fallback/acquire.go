@@ -97,7 +97,7 @@ func (c *call) giveUp(blockers []record) error {
 	if len(had) == 0 {
 		return nil
 	}
-	_, err = c.drop(s.token, own, had, false)
+	_, err = c.drop(s.token, own, had)
 	return err
 }
 

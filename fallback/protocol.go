@@ -492,7 +492,10 @@ func (c *call) release() error {
 		}
 		switch {
 		case hasToken, !c.lock.file.marked, c.lock.file.alone, isExcl && token == held, c.Now().Sub(began) > stuck:
-			done, err := c.drop(s.token, own, had, isStale)
+			if isStale {
+				c.Clear(openfile.NoAtime)
+			}
+			done, err := c.drop(s.token, own, had)
 			if done || err != nil {
 				return err
 			}
@@ -547,11 +550,8 @@ func (c *call) own(s snapshot) (own, had []record, token verdict) {
 }
 
 // drop removes our records and the marks of what we had, and frees the token if it is ours. It reports whether that was all.
-func (c *call) drop(token record, own, had []record, isStale bool) (done bool, err error) {
+func (c *call) drop(token record, own, had []record) (done bool, err error) {
 	c.unmark(had)
-	if isStale {
-		c.Clear(openfile.NoAtime)
-	}
 	done = true
 	for _, r := range own {
 		if r.isToken() {
