@@ -97,7 +97,7 @@ func (l *Lock) Unlock() error {
 	}
 	defer c.state.close()
 	if err := ignoreAbsent(c.unlock()); err != nil {
-		return c.state.explain("cannot unlock", err)
+		return &stateDirError{"cannot unlock", l.dir, err}
 	}
 	l.held, l.nonces = record{}, nil
 	return nil
@@ -113,7 +113,7 @@ func (l *Lock) Holders() ([]Holder, error) {
 	defer c.state.close()
 	s, rs, err := c.settle()
 	if err != nil {
-		return nil, c.state.explain("cannot read", err)
+		return nil, &stateDirError{"cannot read", l.dir, err}
 	}
 	return append(c.everyone(rs), c.waiters(s)...), nil
 }
@@ -147,7 +147,7 @@ func (l *Lock) acquire(ctx context.Context, r Request) error {
 		l.nonces = nil
 		return err
 	case err != nil:
-		return c.state.explain("cannot lock", err) // any of the records may be there
+		return &stateDirError{"cannot lock", l.dir, err} // any of the records may be there
 	case blockers != nil:
 		l.nonces = nil
 		locked := &LockedError{Dir: l.dir, Holders: c.holders(blockers)}

@@ -101,7 +101,7 @@ func openState(path string, make bool) (*stateDir, error) {
 		if unclean != nil && errors.Is(err, fs.ErrNotExist) {
 			return nil, &stateDirError{"cannot clean up", stagingName(path), unclean}
 		}
-		return nil, s.explain("cannot open", err)
+		return nil, &stateDirError{"cannot open", path, err}
 	}
 	s.make = make
 	return s, nil
@@ -129,14 +129,6 @@ func (s *stateDir) close() {
 		s.dir.close()
 		s.dir = nil
 	}
-}
-
-func (s *stateDir) explain(op string, err error) error {
-	var done *stateDirError
-	if errors.As(err, &done) {
-		return err
-	}
-	return &stateDirError{op, s.path, err}
 }
 
 // changes orders memory as a sync.Mutex does, for several Locks of one process: what a holder has written before it changes
