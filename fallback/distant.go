@@ -28,10 +28,7 @@ func (w *waiting) isDistant(blockers []record) bool {
 
 // beat renews our entry: it gets another name, which a network filesystem cannot leave to a cache, and the server's time.
 func (l *line) beat() {
-	o, m, ok := parseWaiter(l.name)
-	if !ok {
-		return
-	}
+	o, m, _ := parseWaiter(l.name)
 	o.number = -1 - o.number // -1 and 0 by turns
 	name := newRecord(wait, o).name
 	if err := ignoreAbsent(l.state.Rename(l.name, name)); err != nil {
