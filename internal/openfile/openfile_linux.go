@@ -425,39 +425,32 @@ func compareFlags(pid, number, fd int, m Mark) Comparison {
 		}
 	}
 	for range 100 { // as long as others do the same, no longer than a twentieth of a second
-		isSame, isContested, err := follows(procDir(pid), number, fd, flag)
+		c, isContested := compareFlag(procDir(pid), number, fd, flag)
 		setFlag(fd, flag, flags&flag != 0)
-		switch {
-		case err == unix.EBADF:
-			return Unsure
-		case err != nil:
-			return Unknown
-		case isSame:
-			return Equal
-		case !isContested:
-			return Different
+		if !isContested {
+			return c
 		}
 		sys.Sleep(rand.N(time.Millisecond))
 	}
 	return Unsure
 }
 
-// follows reports whether a flag of another descriptor is always what it was set to for ours. isContested says that it is
-// not, and has changed all the same: somebody else who has that open file may be doing the same.
-func follows(dir string, number, fd, flag int) (isSame, isContested bool, err error) {
+// compareFlag returns Equal if a flag of another descriptor is always what it was set to for ours. isContested says that it
+// is not, and has changed all the same: somebody else who has that open file may be doing the same.
+func compareFlag(dir string, number, fd, flag int) (c Comparison, isContested bool) {
 	const rounds = 20
 	matches, shownOn := 0, 0
 	for pattern, n := rand.Uint32(), 0; n < rounds; pattern, n = pattern>>1, n+1 {
 		isOn := pattern&1 != 0
-		if err := setFlag(fd, flag, isOn); err != nil {
-			return false, false, err
+		if setFlag(fd, flag, isOn) != nil {
+			return Unknown, false
 		}
 		shown, state := flagsShown(dir, number)
 		switch state {
 		case Hidden:
-			return false, false, unix.EACCES
+			return Unknown, false
 		case Absent:
-			return false, false, unix.EBADF
+			return Unsure, false
 		}
 		if shown&flag != 0 {
 			shownOn++
@@ -466,7 +459,10 @@ func follows(dir string, number, fd, flag int) (isSame, isContested bool, err er
 			matches++
 		}
 	}
-	return matches == rounds, matches < rounds && shownOn > 0 && shownOn < rounds, nil
+	if matches == rounds {
+		return Equal, false
+	}
+	return Different, shownOn > 0 && shownOn < rounds
 }
 
 // setFlag sets or clears a status flag. With O_NONBLOCK it changes no other flag, as fcntl(2) cannot.
