@@ -51,7 +51,7 @@ func (c *call) acquire(p pauser) (blockers []record, err error) {
 		switch {
 		case isOver && blockers[0].word == wait:
 			c.noYield = true
-		case isOver && !passing && c.lock.file.marked && !c.lock.file.alone && !c.confirmed:
+		case isOver && !passing && c.lock.file.inherited && !c.confirmed:
 			c.confirmed = true // another process that has our open file may have unlocked it while we looked
 		case isOver && !passing:
 			return c.everybody(blockers), c.giveUp(blockers)
@@ -145,7 +145,7 @@ func (c *call) settle() (s snapshot, rs []record, err error) {
 // the lock is theirs, and our record says so.
 func (c *call) unlock() error {
 	l := c.lock
-	if l.held.name == "" || l.file.marked && !l.file.alone {
+	if l.held.name == "" || l.file.inherited {
 		return c.release()
 	}
 	if l.file.child != 0 {

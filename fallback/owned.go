@@ -60,15 +60,15 @@ func OfFile(dir, path string, fd int, alone, fixed bool, holder func() (pid, num
 		}
 	}
 	owner.number, owner.file, owner.opened, owner.fixed = number, identity, alone, alone && fixed
-	f := openFile{fd: fd, marked: true, alone: alone, isDirectory: kind == openfile.Directory}
+	f := openFile{fd: fd, marked: true, inherited: !alone, isDirectory: kind == openfile.Directory}
 	return &Lock{dir: dir, path: path, owner: owner, file: f}, nil
 }
 
 // An openFile is the open file whose lock it is.
 type openFile struct {
-	fd     int // our descriptor; -1: none, the lock is a process's
-	marked bool
-	alone  bool // whether only this process, and those that it starts, have it
+	fd        int // our descriptor; -1: none, the lock is a process's
+	marked    bool
+	inherited bool // whether others than this process, and those that it starts, may have it
 
 	isDirectory bool
 

@@ -202,7 +202,7 @@ func (c *call) slip() (done bool, err error) {
 // canSlip reports whether slip is to be tried. Nobody else may have our open file, as it is marked without the token. And
 // what is listed must be so: a network filesystem could show a token that is not free any more.
 func (c *call) canSlip() bool {
-	return c.Mode == Shared && c.isLocal && !c.slipped && !c.mayHave() && (c.lock.file.alone || !c.lock.file.marked)
+	return c.Mode == Shared && c.isLocal && !c.slipped && !c.mayHave() && !c.lock.file.inherited
 }
 
 // isUntidy reports whether enter is to find out about other records: that which is listed after mine if its process is dead,
@@ -387,7 +387,7 @@ func (c *call) mayHave() bool {
 	case len(l.nonces) > 1:
 		return true
 	case l.file.marked:
-		return !l.file.alone && (c.Has(openfile.NoAtime) || c.Has(openfile.NonBlock))
+		return l.file.inherited && (c.Has(openfile.NoAtime) || c.Has(openfile.NonBlock))
 	}
 	return !l.ofSelf
 }
@@ -484,14 +484,13 @@ func (c *call) release() error {
 		had = append(had, given...)
 		// A flock that was killed before it had the lock has left its mark.
 		isStale := len(had) == 0 && token == gone && c.lock.file.marked && c.Has(openfile.NoAtime)
-		isExcl := s.token.word == excl
 		if len(own) == 0 && len(given) == 0 && !hasToken && !isStale {
 			if err := c.concealed(s); err != nil || len(had) == 0 {
 				return err
 			}
 		}
 		switch {
-		case hasToken, !c.lock.file.marked, c.lock.file.alone, isExcl && token == held, c.Now().Sub(began) > stuck:
+		case hasToken, !c.lock.file.inherited, s.token.word == excl && token == held, c.Now().Sub(began) > stuck:
 			if isStale {
 				c.Clear(openfile.NoAtime)
 			}

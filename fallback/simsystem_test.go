@@ -523,7 +523,7 @@ func (a *actor) lockOf(fd int, alone bool) (*Lock, contender) {
 		o.pid = p.pid // the eldest ancestor that has the open file
 	}
 	s := &simFlock{a, fd, alone}
-	l := &Lock{dir: "dir", owner: o, file: openFile{fd: fd, marked: true, alone: alone}}
+	l := &Lock{dir: "dir", owner: o, file: openFile{fd: fd, marked: true, inherited: !alone}}
 	if a.world.rules.wrap != nil {
 		return l, a.world.rules.wrap(s)
 	}
