@@ -88,12 +88,12 @@ func (s *stateDir) age(name, token string) time.Duration {
 // removeDead removes the dead among n waiters, chosen at random, because to judge all each time would be much work. Whoever
 // has its FIFO open lives. Of those that this machine can never judge it removes the ones that have not been renewed for
 // long.
-func (l *line) removeDead(waiters []string, token string, n int) {
-	for _, i := range rand.Perm(len(waiters))[:min(n, len(waiters))] {
-		if name := waiters[i]; name != l.name && !l.state.listens(name) {
+func (l *line) removeDead(s snapshot, n int) {
+	for _, i := range rand.Perm(len(s.waiters))[:min(n, len(s.waiters))] {
+		if name := s.waiters[i]; name != l.name && !l.state.listens(name) {
 			o, _, ok := parseWaiter(name)
 			fate := here().judge(o)
-			if !ok || fate == dead || fate == unknown && l.state.age(name, token) >= abandoned {
+			if !ok || fate == dead || fate == unknown && l.state.age(name, s.token.name) >= abandoned {
 				l.state.Remove(name)
 			}
 		}

@@ -91,7 +91,7 @@ func (w *waiting) pause(blockers []record, passing bool) error {
 	if joined {
 		w.line.join(w.actor, w.Mode)
 	}
-	w.line.removeDead(w.listed.waiters, w.listed.token.name, 1)
+	w.line.removeDead(w.listed, 1)
 	e := w.watch(blockers)
 	// A process that listed the directory before we were in the line did not wake us, and no event tells what happened
 	// before it was watched.
@@ -303,7 +303,7 @@ func (w *waiting) done() {
 	if len(w.listed.waiters) > n {
 		n = 2 // those in the line find each other
 	}
-	w.line.removeDead(w.listed.waiters, w.listed.token.name, n)
+	w.line.removeDead(w.listed, n)
 	w.lock.watcher.Bell(0)
 	w.lock.watcher.Processes(nil)
 }
