@@ -61,14 +61,6 @@ func (d *directory) names() ([]string, error) {
 
 func (s *stateDir) handle() events.Directory { return events.Directory{Name: s.path} }
 
-func (d *directory) exists(name string) (bool, error) {
-	_, err := d.root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // create makes an empty file. That it is there already is no error: the name is ours alone.
 func (d *directory) create(name string) error {
 	f, err := d.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)

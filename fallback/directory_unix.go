@@ -61,14 +61,6 @@ func (d *directory) names() ([]string, error) {
 	return sys.Names(fd)
 }
 
-func (d *directory) exists(name string) (bool, error) {
-	err := unix.Fstatat(d.fd, name, new(unix.Stat_t), unix.AT_SYMLINK_NOFOLLOW)
-	if err == unix.ENOENT {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // create makes an empty file. That it is there already is no error: the name is ours alone, and this is the second answer
 // of an NFS server that made it the first time.
 func (d *directory) create(name string) error {

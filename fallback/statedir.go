@@ -148,6 +148,11 @@ func (s *stateDir) List() ([]string, error) {
 	return names, err
 }
 
+func (d *directory) exists(name string) (bool, error) {
+	_, err := d.modTime(name)
+	return err == nil, ignoreAbsent(err)
+}
+
 func (s *stateDir) Exists(name string) (bool, error) { return s.dir.exists(name) }
 
 func (s *stateDir) Rename(old, new string) error {
