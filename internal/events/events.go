@@ -18,7 +18,8 @@
 //	wait(d, check, processes)     Wait
 //	close()
 //
-// and maxProcesses, the number of processes that can be watched, 0 if there are no events.
+// the field dir, the directory that is watched, which noDirectory clears; and maxProcesses, the number of processes that can
+// be watched, 0 if there are no events.
 package events
 
 import (
@@ -120,7 +121,17 @@ func (w *Watcher) Processes(pids []int) (added bool, err error) {
 // whether the directory is new: no event reports changes that were made before.
 //
 // On Linux, ending the watch of a directory or a file takes the kernel about 15 ms, in Close or at the end of the process.
-func (w *Watcher) Directory(d Directory) (added bool, err error) { return w.directory(d) }
+func (w *Watcher) Directory(d Directory) (added bool, err error) {
+	if w.dir == d {
+		return false, nil
+	}
+	w.noDirectory()
+	if err := w.directory(d); err != nil {
+		return false, err
+	}
+	w.dir = d
+	return true, nil
+}
 
 // NoDirectory ends the watching of the directory.
 func (w *Watcher) NoDirectory() { w.noDirectory() }

@@ -17,18 +17,9 @@ type watches struct {
 	dir   Directory
 }
 
-func (w *watches) directory(d Directory) (added bool, err error) {
-	if w.dir == d {
-		return false, nil
-	}
-	w.noDirectory()
-	err = w.change(d.FD, unix.EVFILT_VNODE, unix.EV_ADD|unix.EV_CLEAR,
+func (w *watches) directory(d Directory) error {
+	return w.change(d.FD, unix.EVFILT_VNODE, unix.EV_ADD|unix.EV_CLEAR,
 		unix.NOTE_WRITE|unix.NOTE_DELETE|unix.NOTE_RENAME|unix.NOTE_REVOKE)
-	if err != nil {
-		return false, err
-	}
-	w.dir = d
-	return true, nil
 }
 
 func (w *watches) noDirectory() {

@@ -21,17 +21,10 @@ type watches struct {
 	ring    int   // the descriptor of the bell, 0 if there is none
 }
 
-func (w *watches) directory(d Directory) (added bool, err error) {
-	if w.dir == d {
-		return false, nil
-	}
-	w.noDirectory()
+func (w *watches) directory(d Directory) (err error) {
 	const changes = unix.IN_MOVED_TO | unix.IN_DELETE | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR
-	if w.dirID, err = w.watch(d.FD, changes); err != nil {
-		return false, err
-	}
-	w.dir = d
-	return true, nil
+	w.dirID, err = w.watch(d.FD, changes)
+	return err
 }
 
 func (w *watches) noDirectory() {

@@ -13,9 +13,9 @@ const maxProcesses = 0
 
 type process struct{ pid int }
 
-type watches struct{}
+type watches struct{ dir Directory }
 
-func (*watches) directory(Directory) (added bool, err error) { return false, errors.ErrUnsupported }
+func (*watches) directory(Directory) error { return errors.ErrUnsupported }
 
 func (*watches) noDirectory() {}
 

@@ -20,18 +20,12 @@ type watches struct {
 	dir    Directory
 }
 
-func (w *watches) directory(d Directory) (added bool, err error) {
-	if w.dir == d {
-		return false, nil
-	}
-	w.noDirectory()
+func (w *watches) directory(d Directory) (err error) {
 	w.change, err = windows.FindFirstChangeNotification(d.Name, false, windows.FILE_NOTIFY_CHANGE_FILE_NAME)
 	if err != nil {
 		w.change = 0
-		return false, err
 	}
-	w.dir = d
-	return true, nil
+	return err
 }
 
 func (w *watches) noDirectory() {
