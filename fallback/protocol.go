@@ -2,9 +2,7 @@ package fallback
 
 import (
 	"cmp"
-	"errors"
 	"hash/fnv"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,15 +94,12 @@ func (c *call) look() (snapshot, error) {
 // lost. Nobody decides by the difference: the next look shows which name stands.
 func (c *call) move(old, new string) (bool, error) {
 	err := c.Rename(old, new)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
+	return err == nil, ignoreAbsent(err)
 }
 
 func (c *call) remove(rs ...record) error {
 	for _, r := range rs {
-		if err := c.Remove(r.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := ignoreAbsent(c.Remove(r.name)); err != nil {
 			return err
 		}
 	}
