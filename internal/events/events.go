@@ -70,12 +70,7 @@ type Check struct {
 const MaxNames = 8
 
 // interval returns Every, shortened at random, so that waiters that start together do not check at the same moment.
-func (c Check) interval() time.Duration {
-	if c.Every <= 0 {
-		return 0
-	}
-	return c.Every*3/4 + rand.N(c.Every/4+1)
-}
+func (c Check) interval() time.Duration { return c.Every*3/4 + rand.N(c.Every/4+1) }
 
 // A Watcher is the set of things to wait for. It is not for concurrent use. Close it when done.
 type Watcher struct {
