@@ -210,7 +210,7 @@ func word(s string, max int) string {
 		return digest(s)
 	}
 	e = e[:max-14]
-	if i := strings.LastIndexByte(e, '%'); i > len(e)-3 && i >= 0 {
+	if i := strings.LastIndexByte(e, '%'); i > len(e)-3 {
 		e = e[:i]
 	}
 	return e + "~" + digest(s)
