@@ -41,7 +41,7 @@ func newWaitQueue(t *testing.T, dir string, holder ...string) *waitQueue {
 	q.start(q.holder)
 	r.Close()
 	t.Cleanup(func() { w.Close() })
-	q.await("a holder", func() bool { return len(q.names("excl,")) > 0 })
+	q.await("a holder", func() bool { return len(q.names("excl,"))+len(q.names("shared,")) > 0 })
 	return q
 }
 
@@ -165,19 +165,24 @@ func TestWaitingCostsNothing(t *testing.T) {
 		name           string
 		holder, waiter []string
 		perSecond      float64
-		stopped        int // waiters that came before
+		others         int // waiters that came before
+		areStopped     bool
 	}{
-		{"waiter", nil, []string{"sh", "-c", "flock f true"}, 2, 0},
-		{"waiter behind stopped ones", nil, []string{"sh", "-c", "flock f true"}, 2, 4},
+		{"waiter", nil, []string{"sh", "-c", "flock f true"}, 2, 0, false},
+		{"waiter behind stopped ones", nil, []string{"sh", "-c", "flock f true"}, 2, 4, true},
 		{"waiter for a descriptor", []string{"sh", "-c", "exec 9>f; flock 9; read line; :"},
-			[]string{"sh", "-c", "exec 9>f; flock 9"}, 2, 0},
-		{"waiter with a limit", nil, []string{"sh", "-c", "flock -w 1000 f true"}, 2, 0},
+			[]string{"sh", "-c", "exec 9>f; flock 9"}, 2, 0, false},
+		{"waiter with a limit", nil, []string{"sh", "-c", "flock -w 1000 f true"}, 2, 0, false},
+		{"waiters for a shared descriptor under another number", []string{"sh", "-c", "exec 9>f; flock -s 9; { read line; } 9>other; :"},
+			[]string{"sh", "-c", "flock f true"}, 2, 2, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			q := newWaitQueue(t, t.TempDir(), c.holder...)
-			stopped := q.addWaiters(c.stopped, oursPath, "f", "true")
-			q.stop(stopped...)
+			others := q.addWaiters(c.others, oursPath, "f", "true")
+			if c.areStopped {
+				q.stop(others...)
+			}
 			w := q.addWaiters(1, c.waiter...)[0]
 			const seconds = 5
 			var waiter, holder int
@@ -196,8 +201,8 @@ func TestWaitingCostsNothing(t *testing.T) {
 			}
 			q.in.Close()
 			q.finish(q.holder, w)
-			q.resume(stopped...)
-			q.finish(stopped...)
+			q.resume(others...)
+			q.finish(others...)
 		})
 	}
 }

@@ -286,7 +286,6 @@ func (c *call) enter(s snapshot) (done bool, wait []record, err error) {
 	}
 	if len(all) > 0 && len(own) == 0 && c.mayHave() && c.isPassing(all, stuck) {
 		_, err := c.move(c.busy, free) // one of them may be ours, and to look again tells
-		c.wake(false)
 		return false, all, err
 	}
 	limit := c.limit()
@@ -302,7 +301,9 @@ func (c *call) enter(s snapshot) (done bool, wait []record, err error) {
 			return false, nil, err
 		}
 		_, err := c.move(c.busy, free)
-		c.wake(len(had) > 0)
+		if len(had)+len(dead) > 0 { // else two waiters would wake each other for ever
+			c.wake(len(had) > 0)
+		}
 		return false, wait[:limit], err
 	}
 	mark := c.mark(had)
@@ -409,17 +410,25 @@ func (c *call) limit() int {
 // reached returns holders that keep us out while each of them stands, nil if there may be too few of them, or one may be
 // ours. It is called while the token is free: a contender that is kept out does not take it.
 func (c *call) reached(s snapshot) (wait []record) {
-	if c.mayHave() || c.Mode == Shared || len(s.holders) < c.limit() {
+	limit, mayHave := c.limit(), c.mayHave()
+	if c.Mode == Shared || len(s.holders) < limit || mayHave && c.lock.file.marked {
 		return nil
 	}
-	js, isEnough := c.glanceAt(s.holders, c.limit())
-	if !isEnough {
-		return nil
+	enough := limit
+	if mayHave {
+		enough = 0
 	}
+	js, _ := c.glanceAt(s.holders, enough)
 	for _, j := range js {
-		if j.verdict == held && c.excludes(j.record) {
+		switch {
+		case mayHave && (j.verdict == ours || j.verdict == undecided):
+			return nil
+		case j.verdict == held && c.excludes(j.record):
 			wait = append(wait, j.record)
 		}
+	}
+	if len(wait) < limit {
+		return nil
 	}
 	return wait
 }

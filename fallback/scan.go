@@ -9,8 +9,9 @@ import (
 const (
 	// maxRounds is how often a scan follows the process ids that were given out meanwhile.
 	maxRounds = 200
-	// maxNew is how many of those it looks at in a round.
-	maxNew = 20000
+	// maxNew is how many of those it looks at in a round, and manyNew how many it surely looks at with care.
+	maxNew  = 20000
+	manyNew = 50
 )
 
 // A scan looks for open files in processes.
@@ -22,8 +23,8 @@ const (
 //
 // On a busy machine, more processes are made in the time that careful looks at the last ones take, and there would always be
 // new ones. Nearly all are children of processes that are known to be without the open files, and a child has only what its
-// parent had. So for them a look without care is enough. It cannot be left out, because who has adopted an orphan looks like
-// its parent.
+// parent had. So then a look without care is enough for them. It cannot be left out, because who has adopted an orphan looks
+// like its parent.
 type scan struct {
 	*call
 	search openfile.Search
@@ -33,6 +34,7 @@ type scan struct {
 	mayHave func(pid int) bool
 
 	round   int
+	made    int          // how many ids were given out since the pass began
 	without map[int]int  // by process, the round in which it was found to be without
 	clean   map[int]bool // processes that were without from the beginning
 }
@@ -53,7 +55,7 @@ func (s *scan) everywhere() (done, certain bool) {
 		if err != nil {
 			return false, false
 		}
-		s.round, s.without, s.clean = 0, map[int]int{}, map[int]bool{}
+		s.round, s.made, s.without, s.clean = 0, 0, map[int]int{}, map[int]bool{}
 		s.search.OnlyStill = !careful
 		if careful {
 			s.KeepStill(still)
@@ -95,9 +97,10 @@ func (s *scan) after(last, opener int, careful bool) (done, certain bool) {
 		if now == last {
 			return false, true
 		}
+		s.made += now - last
 		for last < now {
 			last++
-			if s.IsProcess(last) && s.look(last, careful && !s.isClean(last, opener)) {
+			if s.IsProcess(last) && s.look(last, careful && (s.made <= manyNew || !s.isClean(last, opener))) {
 				return s.ended()
 			}
 		}

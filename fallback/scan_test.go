@@ -8,10 +8,11 @@ import (
 )
 
 // A nursery is a system with two sleeping shells, in which commands start commands: whenever somebody asks for the last process
-// id, a shell has a new child, that one has a child, and that one, too.
+// id, shells have new children, each of which has a child, and that one, too.
 type nursery struct {
 	thisSystem
-	births  int // how many more times
+	times   int // how often that comes
+	chains  int // how many children the shells have each time
 	now     time.Time
 	parents []int // by process id
 	careful []bool
@@ -19,17 +20,21 @@ type nursery struct {
 
 const firstShell, secondShell = 2, 3
 
-func newNursery(births int) *nursery {
-	return &nursery{births: births, now: time.Now(), parents: []int{0, 0, 1, 1}, careful: make([]bool, 4)}
+func newNursery(times, chains int) *nursery {
+	return &nursery{times: times, chains: chains, now: time.Now(), parents: []int{0, 0, 1, 1}, careful: make([]bool, 4)}
 }
 
 func (n *nursery) Now() time.Time { return n.now }
 
 func (n *nursery) Last() (int, error) {
-	if n.births > 0 {
-		n.births--
-		for parent := firstShell + n.births%2; len(n.parents)%3 != 0 || parent <= secondShell; parent = len(n.parents) - 1 {
-			n.parents, n.careful = append(n.parents, parent), append(n.careful, false)
+	if n.times > 0 {
+		n.times--
+		for i := range n.chains {
+			parent := firstShell + i%2
+			for range 3 {
+				n.parents, n.careful = append(n.parents, parent), append(n.careful, false)
+				parent = len(n.parents) - 1
+			}
 		}
 	}
 	return len(n.parents) - 1, nil
@@ -47,32 +52,44 @@ func (n *nursery) In(_ openfile.Search, pid int, careful bool) (numbers []int, v
 	return nil, true
 }
 
-// TestSearchKeepsUp asserts that a search looks with care only at the processes of which it does not know that they descend
-// from one without the open file.
+// TestSearchSkipsTheStill asserts that the second pass of a search looks with care at a shell that has run, and not at all at
+// one that has not.
+func TestSearchSkipsTheStill(t *testing.T) {
+	n := newNursery(0, 0)
+	done, certain := (&call{system: n}).newScan(openfile.Search{}, nil).everywhere()
+	if done || !certain || !n.careful[firstShell] || n.careful[secondShell] {
+		t.Error(done, certain, n.careful)
+	}
+}
+
+// TestSearchKeepsUp asserts that a search looks with care at all new processes if that are few, and otherwise only at those of
+// which it does not know that they descend from one without the open file.
 func TestSearchKeepsUp(t *testing.T) {
-	n := newNursery(30)
-	c := &call{system: n}
-	done, certain := c.newScan(openfile.Search{}, nil).everywhere()
-	if done || !certain {
-		t.Error("the search was not certain")
-	}
-	if !n.careful[firstShell] || n.careful[secondShell] {
-		t.Errorf("looked with care at the shell that has run: %v, at the other: %v", n.careful[firstShell], n.careful[secondShell])
-	}
-	careful := 0
-	for _, isCareful := range n.careful[4:] {
-		if isCareful {
-			careful++
+	for _, c := range []struct{ rounds, chains, want int }{
+		{manyNew / 3, 1, manyNew / 3 * 3},
+		{30, manyNew, 3 * manyNew}, // those of the first round
+	} {
+		n := newNursery(c.rounds, c.chains)
+		s := (&call{system: n}).newScan(openfile.Search{}, nil)
+		s.without[firstShell], s.without[secondShell] = 0, 0
+		if done, certain := s.after(secondShell, 0, true); done || !certain {
+			t.Error("the search was not certain")
 		}
-	}
-	if careful > 3 { // those that were made before the second round
-		t.Errorf("looked with care at %d new processes of %d", careful, len(n.careful)-4)
+		careful := 0
+		for _, isCareful := range n.careful {
+			if isCareful {
+				careful++
+			}
+		}
+		if careful != c.want {
+			t.Errorf("looked with care at %d new processes of %d, not at %d", careful, len(n.careful)-4, c.want)
+		}
 	}
 }
 
 // TestSearchEnds asserts that a search ends some time after the deadline, whatever it has not seen by then.
 func TestSearchEnds(t *testing.T) {
-	n := newNursery(1 << 20)
+	n := newNursery(1<<20, 1)
 	began := n.now
 	c := &call{system: n, Request: Request{Deadline: began}}
 	done, certain := c.newScan(openfile.Search{}, nil).everywhere()

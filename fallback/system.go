@@ -52,7 +52,7 @@ type system interface {
 	Processes() ([]int, error)
 	Last() (int, error)
 	IsProcess(pid int) bool
-	// Parent returns the parent of a process, or who has adopted it, 0 if that is unknown.
+	// Parent returns the parent of a process, 0 if that is unknown. It is as far as one can tell not one that has adopted it.
 	Parent(pid int) int
 	// Age returns how long ago the process of an owner was started.
 	Age(owner) time.Duration
@@ -92,7 +92,7 @@ func (t thisSystem) CompareOurs(s openfile.Search, p descriptor, steady bool) op
 func (thisSystem) Processes() ([]int, error) { return proc.Processes() }
 func (thisSystem) Last() (int, error)        { return proc.Last() }
 func (thisSystem) IsProcess(pid int) bool    { return proc.IsProcess(pid) }
-func (thisSystem) Parent(pid int) int        { return proc.Parent(pid) }
+func (thisSystem) Parent(pid int) int        { return proc.Maker(pid) }
 
 func (thisSystem) Age(o owner) time.Duration { return proc.Age(o.start) }
 

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -85,5 +86,25 @@ func TestMayDescend(t *testing.T) {
 		if _, err := fmt.Fscan(out, &got); err != nil || got != test.want {
 			t.Errorf("%s: %v, want %v (error %v)", test.what, got, test.want, err)
 		}
+	}
+}
+
+// TestMaker asserts that a process of another session is not taken for a child, which it may have become when it was orphaned.
+func TestMaker(t *testing.T) {
+	for want, attributes := range map[int]*syscall.SysProcAttr{os.Getpid(): nil, 0: {Setsid: true}} {
+		c := exec.Command("cat")
+		c.SysProcAttr = attributes
+		in, err := c.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if maker := Maker(c.Process.Pid); maker != want {
+			t.Errorf("%d, not %d", maker, want)
+		}
+		in.Close()
+		c.Wait()
 	}
 }

@@ -118,6 +118,18 @@ var lineage = sync.OnceValues(func() (start string, pids []int) {
 	return s.start, pids
 })
 
+// Maker returns the parent of a process, or 0 if that is of another session: then it may have adopted the process, as the
+// manager of a user's services does.
+func Maker(pid int) int {
+	parent := Parent(pid)
+	its, err := unix.Getsid(pid)
+	session, err2 := unix.Getsid(parent)
+	if err != nil || err2 != nil || its != session {
+		return 0
+	}
+	return parent
+}
+
 // Age returns how long ago a process with this start time was started, see Start.
 func Age(start string) time.Duration {
 	const tick = 10 * time.Millisecond // sysconf(_SC_CLK_TCK) is 100 on every Linux

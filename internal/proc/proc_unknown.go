@@ -14,6 +14,8 @@ func CanTell() error { return nil }
 
 func Parent(int) int { return 0 }
 
+func Maker(int) int { return 0 }
+
 func UserID(int) string  { return "" }
 func Command(int) string { return "-" }
 
