@@ -73,6 +73,15 @@ type snapshot struct {
 	waiters []string // their names
 }
 
+func countWaiters(names []string) (n int) {
+	for _, name := range names {
+		if strings.HasPrefix(name, wait+",") {
+			n++
+		}
+	}
+	return n
+}
+
 // parse reads a listing. Names that are nothing like ours are somebody else's (a README, the .nfs* names that an NFS
 // client leaves for open files) and do not count; a name that begins like ours and cannot be read is an error, because
 // it may stand for a holder.
@@ -98,8 +107,8 @@ func parse(names []string) (s snapshot, complaint string) {
 				tokens = append(tokens, name)
 				continue
 			}
-			if s.holders == nil {
-				s.holders = make([]record, 0, len(names))
+			if s.holders == nil { // hundreds of waiters are names only
+				s.holders = make([]record, 0, len(names)-countWaiters(names))
 			}
 			s.holders = append(s.holders, r)
 		}
