@@ -169,15 +169,15 @@ var program = sync.OnceValue(func() string {
 })
 
 // Moves reports whether a process may be moving its descriptors: it runs.
-func Moves(pid int) bool { return hasRun(pid, runsOf(pid)) }
+func Moves(pid int) bool { return hasRun(pid, Runs(pid)) }
 
-// Runs returns a word for KeepStill, "" for a process of several threads: its descriptors can change while the first one
-// sleeps.
+// Runs returns a word that changes when a process runs, "" while it runs. This program does not move descriptors, so of
+// another process of it the word stays the same.
 func Runs(pid int) string {
-	if otherThreads(pid) != nil {
-		return ""
+	if path, err := os.Readlink(procDir(pid) + "exe"); err == nil && path == program() {
+		return path
 	}
-	return runsOf(pid)
+	return switchesOf(pid)
 }
 
 // KeepStill removes from words, by process, what Runs has returned for processes that may have run since.
@@ -191,32 +191,43 @@ func KeepStill(words map[int]string) {
 // untilCounted is more than the time from when a process says that it sleeps until that is counted.
 const untilCounted = 20 * time.Microsecond
 
-// runsOf returns a word that changes when a process runs, "" while it runs. It knows the first thread only: programs with
-// more do not move descriptors. Nor does this program, so of another process of it the word stays the same.
-func runsOf(pid int) string {
-	if path, err := os.Readlink(procDir(pid) + "exe"); err == nil && path == program() {
-		return path
+// mostThreads is how many threads of a process are looked at: programs with more do not move descriptors.
+const mostThreads = 64
+
+// switchesOf returns how often the threads of a process were given a processor and gave it up, "" while one of them runs.
+func switchesOf(pid int) string {
+	word, alone := switchesOfThread(procDir(pid))
+	if alone || word == "" {
+		return word
 	}
-	return switchesOf(pid)
+	threads := otherThreads(pid)
+	for _, thread := range threads[:min(mostThreads, len(threads))] {
+		its, _ := switchesOfThread(procDir(pid) + "task/" + strconv.Itoa(thread) + "/")
+		if its == "" {
+			return ""
+		}
+		word += its
+	}
+	return word
 }
 
-// switchesOf returns how often a process was given a processor and gave it up, "" while it runs.
-func switchesOf(pid int) string {
-	text, _ := proc.ReadSmall(procDir(pid) + "status")
+// switchesOfThread reads the status file in a directory of /proc. alone says that the process has no other threads.
+func switchesOfThread(dir string) (word string, alone bool) {
+	text, _ := proc.ReadSmall(dir + "status")
 	_, rest, _ := bytes.Cut(text, []byte("\nState:\t"))
 	_, switches, found := bytes.Cut(rest, []byte("\nvoluntary_ctxt_switches:"))
 	if !found || rest[0] == 'R' {
-		return ""
+		return "", false
 	}
-	return string(switches)
+	return string(switches), bytes.Contains(rest, []byte("\nThreads:\t1\n"))
 }
 
-// isStill reports whether a process seems not to have run since runsOf returned a word.
+// isStill reports whether a process seems not to have run since Runs returned a word.
 func isStill(pid int, word string) bool {
 	return word != "" && (word == program() || word == switchesOf(pid))
 }
 
-// hasRun reports whether a process may have run since runsOf returned before.
+// hasRun reports whether a process may have run since Runs returned before.
 func hasRun(pid int, before string) bool {
 	if !isStill(pid, before) {
 		return true

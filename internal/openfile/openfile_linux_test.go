@@ -300,22 +300,39 @@ func TestNumbersThatTakeTurns(t *testing.T) {
 	}
 }
 
-// TestRuns lets a process run for a moment.
+// TestRuns lets a process run for a moment, and another thread of one whose first thread sleeps.
 func TestRuns(t *testing.T) {
-	if Runs(os.Getpid()) != "" {
-		t.Error("a process with several threads may not have run")
-	}
-	shell, in, out := start(t, open(t), "", "sh", "-c", "echo; read x; echo; read x")
-	line(t, out)
-	words := map[int]string{}
-	for len(words) == 0 {
-		words[shell] = Runs(shell)
-		KeepStill(words)
-	}
-	io.WriteString(in, "\n")
-	line(t, out)
-	if KeepStill(words); len(words) != 0 {
-		t.Error("a process that has read and written has not run")
+	for _, words := range [][]string{
+		{"sh", "-c", "echo; read x; echo; read x"},
+		{"python3", "-uc", `
+import sys, threading
+def echo():
+	for line in sys.stdin: print()
+print()
+thread = threading.Thread(target=echo)
+thread.start()
+thread.join()`},
+	} {
+		t.Run(words[0], func(t *testing.T) {
+			if _, err := exec.LookPath(words[0]); err != nil {
+				t.Skip(err)
+			}
+			pid, in, out := start(t, open(t), "", words[0], words[1:]...)
+			line(t, out)
+			still := map[int]string{}
+			for end := time.Now().Add(time.Minute); len(still) == 0; {
+				if time.Now().After(end) {
+					t.Fatal("it is always said to have run")
+				}
+				still[pid] = Runs(pid)
+				KeepStill(still)
+			}
+			io.WriteString(in, "\n")
+			line(t, out)
+			if KeepStill(still); len(still) != 0 {
+				t.Error("a process that has read and written is not said to have run")
+			}
+		})
 	}
 }
 
@@ -328,10 +345,10 @@ func TestThisProgramMovesNoDescriptors(t *testing.T) {
 	shell, _, out := start(t, f, "", "sh", "-c", "echo; while :; do :; done")
 	t.Cleanup(func() { syscall.Kill(shell, syscall.SIGKILL) })
 	line(t, out)
-	if hasRun(spins, runsOf(spins)) {
+	if hasRun(spins, Runs(spins)) {
 		t.Error("another process of this program is said to have run")
 	}
-	if !hasRun(shell, runsOf(shell)) {
+	if !hasRun(shell, Runs(shell)) {
 		t.Error("a shell is said not to have run")
 	}
 }
