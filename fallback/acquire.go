@@ -11,8 +11,9 @@ const (
 	// stuck is how long a busy token must stay the same to be a conflict.
 	stuck = time.Second
 	// doubtful is how long a record must be in doubt to be a conflict, and how long after the deadline a search ends. One
-	// that has to follow hundreds of new processes a second on a busy machine takes a second.
-	doubtful = 5 * time.Second
+	// that has to follow hundreds of new processes a second, or a process that moves its descriptors all the time, takes some
+	// seconds on a busy machine.
+	doubtful = 15 * time.Second
 	// shortestPause is how long to wait for somebody who is taking or releasing the lock.
 	shortestPause = time.Millisecond
 )

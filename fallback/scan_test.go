@@ -47,7 +47,7 @@ func (n *nursery) Runs(int) string            { return "sleeps" }
 func (n *nursery) KeepStill(m map[int]string) { delete(m, firstShell) }
 
 func (n *nursery) In(_ openfile.Search, pid int, careful bool) (numbers []int, visible bool) {
-	n.now = n.now.Add(10 * time.Millisecond)
+	n.now = n.now.Add(30 * time.Millisecond)
 	n.careful[pid] = careful
 	return nil, true
 }
