@@ -31,7 +31,7 @@ type pauser interface {
 func (c *call) acquire(p pauser) (blockers []record, err error) {
 	defer p.done()
 	if now := c.Now(); c.Try || !c.Deadline.IsZero() && c.Deadline.Before(now) {
-		c.Deadline = now
+		c.Deadline = now // from here on counts what may be over in a moment
 	}
 	for {
 		// Mostly the lock is free, now or when an exclusive holder has released it. A rename that fails costs less than a look.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"example.org/flock/internal/openfile"
-	"example.org/flock/internal/proc"
 )
 
 // A record whose owner names a file stands for an open file: the lock lasts as long as somebody has that open, whoever it
@@ -96,18 +95,6 @@ func (c *call) judgeCurrent(s snapshot, rs []record, enough int) (js []judged, i
 		return js, true
 	}
 	return c.judge(s), true
-}
-
-// othersSearch reports whether a search is left to those who wait: we are not among the eldest of them that can search.
-func (c *call) othersSearch(s snapshot) bool {
-	if c.line == nil || c.Try || c.mustSearch || c.mayHave() {
-		return false
-	}
-	_, rivals := c.line.before(s.waiters, c.Mode)
-	return len(rivals) == eldest && !slices.ContainsFunc(rivals, func(name string) bool {
-		o, _, _ := parseWaiter(name)
-		return c.Fate(o) != alive || proc.IsStopped(o.pid)
-	})
 }
 
 func (j judged) isUndecided() bool { return j.verdict == undecided }

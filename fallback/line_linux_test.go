@@ -111,6 +111,7 @@ func TestTurns(t *testing.T) {
 // does not wait itself.
 func TestNewcomersDoNotSearch(t *testing.T) {
 	l := newLock(lockFile(t))
+	l.ofSelf = true
 	state, err := openState(l.dir, true)
 	must(err)
 	defer state.close()
@@ -134,7 +135,6 @@ func TestNewcomersDoNotSearch(t *testing.T) {
 	} {
 		call := newCall(l, c.r, me(), state, thisSystem{-1})
 		call.line = &line{state: state}
-		l.ofSelf = true
 		if got := call.othersSearch(snapshot{waiters: c.waiters}); got != c.want {
 			t.Errorf("%+v beside %d waiters: %v", c.r, len(c.waiters), got)
 		}

@@ -461,18 +461,23 @@ func (p *passage) pause(_ []record, passing bool) error {
 }
 
 // TestPassing asserts that those who take and release the lock one after the other are never taken for one that does so for
-// a second and is named to the user; and that such a one is.
+// a second and is named to the user; that such a one is; and that who does not wait gives up after a second of that.
 func TestPassing(t *testing.T) {
 	const pauses = 8
-	for each, want := range map[int][]bool{ // how many pauses one has the token
-		1:      slices.Repeat([]bool{true}, pauses),
-		2:      slices.Repeat([]bool{true}, pauses),
-		pauses: {true, true, false, false, false, false, false, false},
+	for _, row := range []struct {
+		each int // how many pauses one has the token
+		try  bool
+		want []bool
+	}{
+		{1, false, slices.Repeat([]bool{true}, pauses)},
+		{2, false, slices.Repeat([]bool{true}, pauses)},
+		{pauses, false, []bool{true, true, false, false, false, false, false, false}},
+		{1, true, []bool{true, true}},
 	} {
 		dir := lockFile(t)
 		settled(t, dir)
 		l := newLock(dir)
-		c, err := l.begin(Request{Mode: Exclusive}, false)
+		c, err := l.begin(Request{Mode: Exclusive, Try: row.try}, false)
 		must(err)
 		defer c.state.close()
 		token := free
@@ -485,7 +490,7 @@ func TestPassing(t *testing.T) {
 			switch n := len(p.passed); {
 			case n == pauses:
 				give(free)
-			case n%each == 0:
+			case n%row.each == 0:
 				give(newRecord(busy, me().renewed()).name)
 			}
 		}
@@ -493,8 +498,8 @@ func TestPassing(t *testing.T) {
 		give(newRecord(busy, me().renewed()).name)
 		blockers, err := c.acquire(p)
 		must(err)
-		if blockers != nil || !slices.Equal(p.passed, want) {
-			t.Errorf("%d: %v, %v", each, blockers, p.passed)
+		if (blockers != nil) != row.try || !slices.Equal(p.passed, row.want) {
+			t.Errorf("%+v: %v, %v", row, blockers, p.passed)
 		}
 	}
 }

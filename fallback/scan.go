@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"maps"
 	"slices"
 
 	"example.org/flock/internal/openfile"
@@ -23,8 +24,8 @@ const (
 //
 // On a busy machine, more processes are made in the time that careful looks at the last ones take, and there would always be
 // new ones. Nearly all are children of processes that are known to be without the open files, and a child has only what its
-// parent had. So then a look without care is enough for them. It cannot be left out, because who has adopted an orphan looks
-// like its parent.
+// parent had. So then a look without care is enough for them. It cannot be left out, because who has adopted an orphan can
+// look like its parent.
 type scan struct {
 	*call
 	search openfile.Search
@@ -55,25 +56,21 @@ func (s *scan) everywhere() (done, certain bool) {
 		if err != nil {
 			return false, false
 		}
-		s.round, s.made, s.without, s.clean = 0, 0, map[int]int{}, map[int]bool{}
-		s.search.OnlyStill = !careful
 		if careful {
+			maps.DeleteFunc(still, func(pid int, _ string) bool { _, isWithout := s.without[pid]; return !isWithout })
 			s.KeepStill(still)
 		}
+		s.round, s.made, s.without, s.clean = 0, 0, map[int]int{}, map[int]bool{}
+		s.search.OnlyStill = !careful
 		for _, pid := range pids {
-			word, isStill := still[pid]
-			switch {
-			case isStill:
+			if !careful {
+				still[pid] = s.Activity(pid)
+			} else if _, isStill := still[pid]; isStill {
 				s.without[pid] = s.round
 				continue
-			case !careful:
-				word = s.Runs(pid)
 			}
 			if s.look(pid, careful) {
 				return s.ended()
-			}
-			if _, isWithout := s.without[pid]; isWithout && !careful {
-				still[pid] = word
 			}
 		}
 		s.search.OnlyStill = false
@@ -129,7 +126,7 @@ func (s *scan) look(pid int, careful bool) (done bool) {
 // isClean reports whether a process of this round was without from the beginning: its parent was, or was without before
 // the process was made, that is before the ids of this round were given out.
 func (s *scan) isClean(pid, opener int) bool {
-	parent := s.Parent(pid)
+	parent := s.Maker(pid)
 	round, seen := s.without[parent]
 	isClean := parent > 1 && (s.clean[parent] || s.round > 1 && (parent < opener || seen && round < s.round-1))
 	if isClean {

@@ -42,8 +42,8 @@ func (n *nursery) Last() (int, error) {
 
 func (n *nursery) Processes() ([]int, error)  { return []int{1, firstShell, secondShell}, nil }
 func (n *nursery) IsProcess(int) bool         { return true }
-func (n *nursery) Parent(pid int) int         { return n.parents[pid] }
-func (n *nursery) Runs(int) string            { return "sleeps" }
+func (n *nursery) Maker(pid int) int          { return n.parents[pid] }
+func (n *nursery) Activity(int) string        { return "sleeps" }
 func (n *nursery) KeepStill(m map[int]string) { delete(m, firstShell) }
 
 func (n *nursery) In(_ openfile.Search, pid int, careful bool) (numbers []int, visible bool) {

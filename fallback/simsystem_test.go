@@ -258,8 +258,8 @@ func (s *simFlock) Moves(pid int) bool {
 	return moves
 }
 
-// Runs returns how far the script of a shell has come. This program has several threads.
-func (s *simFlock) Runs(pid int) string {
+// Activity returns how far the script of a shell has come. This program has several threads.
+func (s *simFlock) Activity(pid int) string {
 	word := ""
 	for _, a := range s.world.actors {
 		if a.pid == pid && !a.isFlock && !s.moves(pid) {
@@ -273,7 +273,7 @@ func (s *simFlock) Runs(pid int) string {
 func (s *simFlock) KeepStill(words map[int]string) {
 	s.step("looks who has run")
 	for _, pid := range slices.Sorted(maps.Keys(words)) {
-		if word := words[pid]; word == "" || word != s.Runs(pid) {
+		if word := words[pid]; word == "" || word != s.Activity(pid) {
 			delete(words, pid)
 		}
 	}
@@ -351,7 +351,7 @@ func (s *simFlock) Last() (int, error) {
 
 func (s *simFlock) IsProcess(int) bool { return true }
 
-func (s *simFlock) Parent(pid int) int { return s.world.process(pid).parent }
+func (s *simFlock) Maker(pid int) int { return s.world.process(pid).parent }
 
 func (s *simFlock) Age(owner) time.Duration { return 0 }
 

@@ -39,9 +39,9 @@ type system interface {
 	Unmarked(s openfile.Search, p descriptor) bool
 	// Moves reports whether a process may be moving its descriptors.
 	Moves(pid int) bool
-	// Runs returns a word for a process. KeepStill removes from such words, by process, those of processes that may have
+	// Activity returns a word for a process. KeepStill removes from such words, by process, those of processes that may have
 	// changed their descriptors since.
-	Runs(pid int) string
+	Activity(pid int) string
 	KeepStill(words map[int]string)
 	// Compare compares two descriptors, CompareOurs one with ours, which has the mark. If not steady, it takes no notice of
 	// descriptors that move.
@@ -52,8 +52,8 @@ type system interface {
 	Processes() ([]int, error)
 	Last() (int, error)
 	IsProcess(pid int) bool
-	// Parent returns the parent of a process, 0 if that is unknown. It is as far as one can tell not one that has adopted it.
-	Parent(pid int) int
+	// Maker returns the parent of a process, 0 if that may be one that has adopted it.
+	Maker(pid int) int
 	// Age returns how long ago the process of an owner was started.
 	Age(owner) time.Duration
 	// MayDescend reports whether a process may be a descendant of this one.
@@ -79,7 +79,7 @@ func (thisSystem) In(s openfile.Search, pid int, careful bool) ([]int, bool) {
 }
 func (thisSystem) Unmarked(s openfile.Search, p descriptor) bool { return s.Unmarked(p.pid, p.number) }
 func (thisSystem) Moves(pid int) bool                            { return openfile.Moves(pid) }
-func (thisSystem) Runs(pid int) string                           { return openfile.Runs(pid) }
+func (thisSystem) Activity(pid int) string                       { return openfile.Activity(pid) }
 func (thisSystem) KeepStill(words map[int]string)                { openfile.KeepStill(words) }
 func (thisSystem) Compare(s openfile.Search, p, q descriptor, steady bool) openfile.Comparison {
 	return s.Compare(p.pid, p.number, q.pid, q.number, steady)
@@ -92,7 +92,7 @@ func (t thisSystem) CompareOurs(s openfile.Search, p descriptor, steady bool) op
 func (thisSystem) Processes() ([]int, error) { return proc.Processes() }
 func (thisSystem) Last() (int, error)        { return proc.Last() }
 func (thisSystem) IsProcess(pid int) bool    { return proc.IsProcess(pid) }
-func (thisSystem) Parent(pid int) int        { return proc.Maker(pid) }
+func (thisSystem) Maker(pid int) int         { return proc.Maker(pid) }
 
 func (thisSystem) Age(o owner) time.Duration { return proc.Age(o.start) }
 

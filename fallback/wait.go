@@ -265,6 +265,18 @@ func (w *waiting) watchPredecessor(e *watched) bool {
 	}
 }
 
+// othersSearch reports whether a search is left to those who wait: we are not among the eldest of them that can search.
+func (c *call) othersSearch(s snapshot) bool {
+	if c.line == nil || c.Try || c.mustSearch || c.mayHave() {
+		return false
+	}
+	_, rivals := c.line.before(s.waiters, c.Mode)
+	return len(rivals) == eldest && !slices.ContainsFunc(rivals, func(name string) bool {
+		o, _, _ := parseWaiter(name)
+		return c.Fate(o) != alive || proc.IsStopped(o.pid)
+	})
+}
+
 // watchHolders watches those who keep us out.
 func (w *waiting) watchHolders(blockers []record, e *watched) {
 	note := func(added bool, err error) {

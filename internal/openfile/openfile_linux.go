@@ -169,18 +169,18 @@ var program = sync.OnceValue(func() string {
 })
 
 // Moves reports whether a process may be moving its descriptors: it runs.
-func Moves(pid int) bool { return hasRun(pid, Runs(pid)) }
+func Moves(pid int) bool { return hasRun(pid, Activity(pid)) }
 
-// Runs returns a word that changes when a process runs, "" while it runs. This program does not move descriptors, so of
+// Activity returns a word that changes when a process runs, "" while it runs. This program does not move descriptors, so of
 // another process of it the word stays the same.
-func Runs(pid int) string {
+func Activity(pid int) string {
 	if path, err := os.Readlink(procDir(pid) + "exe"); err == nil && path == program() {
 		return path
 	}
 	return switchesOf(pid)
 }
 
-// KeepStill removes from words, by process, what Runs has returned for processes that may have run since.
+// KeepStill removes from words, by process, what Activity has returned for processes that may have run since.
 func KeepStill(words map[int]string) {
 	for range 2 {
 		maps.DeleteFunc(words, func(pid int, word string) bool { return !isStill(pid, word) })
@@ -222,12 +222,12 @@ func switchesOfThread(dir string) (word string, alone bool) {
 	return string(switches), bytes.Contains(rest, []byte("\nThreads:\t1\n"))
 }
 
-// isStill reports whether a process seems not to have run since Runs returned a word.
+// isStill reports whether a process seems not to have run since Activity returned a word.
 func isStill(pid int, word string) bool {
 	return word != "" && (word == program() || word == switchesOf(pid))
 }
 
-// hasRun reports whether a process may have run since Runs returned before.
+// hasRun reports whether a process may have run since Activity returned before.
 func hasRun(pid int, before string) bool {
 	if !isStill(pid, before) {
 		return true

@@ -300,7 +300,7 @@ func TestNumbersThatTakeTurns(t *testing.T) {
 	}
 }
 
-// TestRuns lets a process run for a moment, and another thread of one whose first thread sleeps.
+// TestActivity lets a process run for a moment, and another thread of one whose first thread sleeps.
 func TestRuns(t *testing.T) {
 	for _, words := range [][]string{
 		{"sh", "-c", "echo; read x; echo; read x"},
@@ -324,7 +324,7 @@ thread.join()`},
 				if time.Now().After(end) {
 					t.Fatal("it is always said to have run")
 				}
-				still[pid] = Runs(pid)
+				still[pid] = Activity(pid)
 				KeepStill(still)
 			}
 			io.WriteString(in, "\n")
@@ -345,10 +345,10 @@ func TestThisProgramMovesNoDescriptors(t *testing.T) {
 	shell, _, out := start(t, f, "", "sh", "-c", "echo; while :; do :; done")
 	t.Cleanup(func() { syscall.Kill(shell, syscall.SIGKILL) })
 	line(t, out)
-	if hasRun(spins, Runs(spins)) {
+	if hasRun(spins, Activity(spins)) {
 		t.Error("another process of this program is said to have run")
 	}
-	if !hasRun(shell, Runs(shell)) {
+	if !hasRun(shell, Activity(shell)) {
 		t.Error("a shell is said not to have run")
 	}
 }

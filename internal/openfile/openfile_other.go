@@ -30,6 +30,6 @@ func Find(pid, number, fd int, elsewhere bool) (found int, state State) { return
 
 func Moves(int) bool { return false }
 
-func Runs(int) string { return "" }
+func Activity(int) string { return "" }
 
 func KeepStill(words map[int]string) { clear(words) }

@@ -29,7 +29,7 @@ func (s Search) In(pid int, careful bool) (numbers []int, visible bool) {
 	}()
 	before, runs := "", false
 	if careful {
-		before = Runs(pid)
+		before = Activity(pid)
 	}
 	for tries := 0; tries < most; tries++ {
 		all, changed, isEnough := 0, false, false
