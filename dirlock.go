@@ -2,24 +2,19 @@ package main
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
-	"strconv"
 
 	"example.org/flock/fallback"
 	"example.org/flock/internal/cli"
-	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
-	"example.org/flock/internal/openfile"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 )
 
-// Package fallback has the directory lock. This file says for whom it is: where the system can mark open files, for the open
-// file of the descriptor, as a lock of the kernel is. Elsewhere it is for a process: the command, or the caller whose
-// descriptor it is.
+// Package fallback has the directory lock. A file that flock opens by name is locked by a lifeline, which the command inherits
+// as it inherits the file; the open file of a descriptor is locked itself.
 
 // A directoryLock is a lock of package fallback that is held.
 type directoryLock struct {
@@ -27,8 +22,8 @@ type directoryLock struct {
 	byName bool
 }
 
-// Leave releases the lock of a file that was opened by name, for which nobody else would. The lock of a descriptor stays
-// with the caller. If the release fails, the next contender does it.
+// Leave releases the lock of a file that was opened by name. The lock of a descriptor stays with the caller. If the release
+// fails, the next contender does it.
 func (l directoryLock) Leave() {
 	if l.byName {
 		l.Unlock()
@@ -38,12 +33,14 @@ func (l directoryLock) Leave() {
 // noLock is that of a file which was opened to be unlocked.
 var noLock = kernelLock(func() error { return nil })
 
+var errNoDescriptor = errors.New("here a directory lock cannot be that of a descriptor: use flock FILE COMMAND")
+
 // lockDirectory takes or releases the directory lock.
 func (a *attempt) lockDirectory() (heldLock, error) {
 	if a.Op == kernlock.Unlock && a.file.ByName {
 		return noLock, nil
 	}
-	l, err := a.openDirectoryLock()
+	l, err := openDirectoryLock(a.file)
 	if err != nil {
 		return nil, a.directoryError(err)
 	}
@@ -51,7 +48,7 @@ func (a *attempt) lockDirectory() (heldLock, error) {
 	if a.Op == kernlock.Unlock {
 		return noLock, a.directoryError(l.Unlock())
 	}
-	l.Waiting = func(held *fallback.LockedError) { a.reportVain(held) }
+	l.Waiting = a.reportVain
 	r := fallback.Request{Mode: fallback.Exclusive, Permits: a.Permits, Try: a.Nonblock, Deadline: a.deadline}
 	switch {
 	case a.Permits > 0:
@@ -61,10 +58,6 @@ func (a *attempt) lockDirectory() (heldLock, error) {
 	}
 	err = l.Acquire(r)
 	var held *fallback.LockedError
-	if err != nil && a.child != nil {
-		a.child.Abandon()
-		a.child = nil
-	}
 	switch {
 	case !errors.As(err, &held):
 		return directoryLock{l, a.file.ByName}, a.directoryError(err)
@@ -88,43 +81,30 @@ func (a *attempt) directoryError(err error) error {
 	return &fileError{lockingDirectory, a.file.Name, err}
 }
 
-// reportVain warns that the wait for these holders may be in vain, where this machine cannot tell whether they still hold.
+// reportVain warns that the wait for these holders may be in vain, where this process cannot tell whether they still hold.
 func (a *attempt) reportVain(held *fallback.LockedError) {
-	why, vain := "", false
 	for _, h := range held.Holders {
-		vain = vain || h.Unreachable || h.Concealed || h.Mode == fallback.Busy
-		if h.Concealed && why == "" {
-			why = "; process " + strconv.Itoa(h.PID) + " may still have the file open; you may not inspect it"
+		if h.Unreachable || h.Mode == fallback.Busy {
+			a.out.Warn("waiting: " + held.Error())
+			return
 		}
-	}
-	if vain {
-		a.out.Warn("waiting: " + held.Error() + why)
 	}
 }
 
-// openDirectoryLock returns the directory lock of the file, for its owner.
-func (a *attempt) openDirectoryLock() (*fallback.Lock, error) {
-	dir, path, err := stateDir(a.file)
+// openDirectoryLock returns the directory lock of the file.
+func openDirectoryLock(f *lockfile.File) (*fallback.Lock, error) {
+	dir, path, err := stateDir(f)
 	if err != nil {
 		return nil, err
 	}
-	caller := os.Getppid()
-	if caller == 0 && !a.file.ByName {
-		return nil, errors.New("the calling process is in another pid namespace")
+	if f.ByName {
+		return fallback.OpenIn(dir, path), nil
 	}
-	fd := a.file.FD
-	l, err := fallback.OfFile(dir, path, fd, a.file.ByName, !a.NoFork, func() (pid, number int) { return findOwner(fd) })
-	switch {
-	case l != nil || err != nil:
-		return l, err
-	case !a.file.ByName:
-		return fallback.OfProcess(dir, path, caller, fd)
-	case a.needsChild():
-		if a.child, err = command.Prepare(a.Command); err == nil {
-			return fallback.OfProcess(dir, path, a.child.PID, -1)
-		} // else running it fails, too
+	l, err := fallback.OpenFile(dir, path, f.FD)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = errNoDescriptor
 	}
-	return fallback.OfProcess(dir, path, os.Getpid(), -1)
+	return l, err
 }
 
 // stateDir returns the state directory of a file and the path of the file.
@@ -144,28 +124,4 @@ func stateDir(f *lockfile.File) (dir, path string, err error) {
 		}
 	}
 	return dir, path, err
-}
-
-// needsChild reports whether the lock is the command's, so that its process must be there before it runs. With --cooldown it
-// is flock's, which sets the cooldown when the command has ended: nobody may get in before that.
-func (a *attempt) needsChild() bool {
-	return len(a.Command) > 0 && !a.Close && a.Cooldown == 0 && (!a.NoFork || !command.CanBecome)
-}
-
-// findOwner returns a process that has the open file of our descriptor, and the number there: the eldest ancestor such that
-// it and every process between it and us has the open file, or else this process. If the caller has ended, our parent is
-// another process.
-func findOwner(fd int) (pid, number int) {
-	pid, number = os.Getpid(), fd
-	for ancestor := os.Getppid(); ancestor > 0; ancestor = proc.Parent(ancestor) {
-		n, state := openfile.Find(ancestor, number, fd, pid == os.Getpid())
-		if state == openfile.Hidden && pid == os.Getpid() && proc.IsCaller(ancestor) {
-			return ancestor, fd
-		}
-		if state != openfile.Found {
-			break
-		}
-		pid, number = ancestor, n
-	}
-	return pid, number
 }

@@ -21,6 +21,8 @@ func (a *attempt) execute(l heldLock) int {
 	a.out.PrintVerbose("executing " + a.Command[0])
 	if a.Close {
 		a.file.CloseOnExec()
+	} else if l, ok := l.(directoryLock); ok {
+		l.Inherit()
 	}
 	if a.becomesCommand() {
 		a.out.Flush()
@@ -63,10 +65,7 @@ func (a *attempt) runCommand(l heldLock) (int, error) {
 		return a.child.Run()
 	}
 	return command.Run(a.Command, func(pid int) {
-		if a.Close {
-			pid = 0
-		}
-		l.Started(pid)
+	_ = pid
 	})
 }
 

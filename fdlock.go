@@ -25,8 +25,6 @@ type attempt struct {
 type heldLock interface {
 	// Unlock releases the lock.
 	Unlock() error
-	// Started says that the command runs, with the process id pid; 0 if the lock's descriptor is closed there.
-	Started(pid int)
 	// Leave gives up the lock when the command has ended. Somebody else who has the same open file keeps it.
 	Leave()
 }
@@ -187,7 +185,7 @@ func (a *attempt) lockError(err error) error {
 func (a *attempt) freePermit() {
 	err := kernlock.FreePermit(a.file.FD)
 	if kernlock.IsAbsentRecord(err) && a.Backend == cli.Auto && !a.file.ByName {
-		if l, err := a.openDirectoryLock(); err == nil {
+		if l, err := openDirectoryLock(a.file); err == nil {
 			l.Unlock()
 		}
 	}
@@ -197,7 +195,6 @@ func (a *attempt) freePermit() {
 type kernelLock func() error
 
 func (release kernelLock) Unlock() error { return release() }
-func (kernelLock) Started(int)           {}
 func (kernelLock) Leave()                {} // the last one closes the open file
 
 // madeBy is the lock that a call has made.

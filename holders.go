@@ -17,7 +17,6 @@ import (
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
-	"example.org/flock/internal/openfile"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
@@ -122,14 +121,10 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 	if _, usage := err.(*cli.UsageError); usage {
 		return nil, err
 	}
-	var l *fallback.Lock
-	if err == nil {
-		l, err = fallback.OfProcess(dir, path, os.Getpid(), -1)
-	}
 	if err != nil {
 		return nil, &fileError{listingHolders, f.Name, err}
 	}
-	holders, err := l.Holders()
+	holders, err := fallback.OpenIn(dir, path).Holders()
 	if err != nil {
 		return nil, &fileError{lockingDirectory, f.Name, err}
 	}
@@ -211,10 +206,6 @@ func (a *attempt) reportLeft() {
 		return
 	}
 	list, _, _ := listHolders(lockfile.Descriptor(a.file.FD), a.Options)
-	list = slices.DeleteFunc(list, func(l listing) bool {
-		_, state := openfile.Find(l.pid, a.file.FD, a.file.FD, true)
-		return state != openfile.Found
-	})
 	if left, more := eldest(list); left.pid != 0 {
 		a.out.Note(a.file.Name + " is still held by " + left.name() + more + "; -o would prevent that")
 	}

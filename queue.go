@@ -86,7 +86,7 @@ func (a *attempt) takePlace(own *lockfile.File) (place interface{ Unlock() error
 	if err != nil {
 		return nil, a.directoryError(err)
 	}
-	l, err := fallback.OfQueue(dir, path)
+	l, err := fallback.OpenQueue(dir, path)
 	if err != nil {
 		return nil, a.directoryError(err)
 	}

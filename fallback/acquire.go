@@ -1,202 +1,235 @@
 package fallback
 
 import (
-	"errors"
-	"io/fs"
+	"context"
 	"slices"
+	"strings"
 	"time"
 )
 
 const (
 	// stuck is how long a busy token must stay the same to be a conflict.
 	stuck = time.Second
-	// doubtful is how long a record must be in doubt to be a conflict, and how long after the deadline a search ends. One
-	// that has to follow hundreds of new processes a second, or a process that moves its descriptors all the time, takes some
-	// seconds on a busy machine.
-	doubtful = 15 * time.Second
-	// shortestPause is how long to wait for somebody who is taking or releasing the lock.
-	shortestPause = time.Millisecond
+	// longestRetry is the longest pause between two attempts to take the token.
+	longestRetry = 50 * time.Millisecond
 )
 
-// A pauser is how an acquire waits. The test that runs every interleaving has its own.
-type pauser interface {
-	// pause returns when the lock may have become free for us, or at the deadline. passing says that what keeps us out
-	// may be over in a moment: somebody is taking or releasing the lock, or not all could be seen.
-	pause(blockers []record, passing bool) error
-	// done ends the wait.
-	done()
+// A contender is one call: who wants what of which lock, and what it has learnt.
+type contender struct {
+	system
+	*Lock
+	Request
+	here machine
+
+	found    map[string]*openFile // by record: where a search has found its open file, nil: nowhere
+	keeper   string               // the first record that kept us out, and since when
+	since    time.Time
+	timedOut bool // nothing has happened in the last wait
+	told     bool // that the wait is long
+	began    time.Time
 }
 
-// acquire attempts until the lock is ours (nil, nil) or the deadline has passed: then it returns who has it.
-func (c *call) acquire(p pauser) (blockers []record, err error) {
-	defer p.done()
-	if now := c.Now(); c.Try || !c.Deadline.IsZero() && c.Deadline.Before(now) {
-		c.Deadline = now // from here on counts what may be over in a moment
+func newContender(s system, l *Lock, r Request) *contender {
+	return &contender{system: s, Lock: l, Request: r, here: s.Machine(), found: map[string]*openFile{}, began: s.Now()}
+}
+
+// acquire takes the lock (nil, nil), or returns who keeps us out when there is no more time.
+func (c *contender) acquire(ctx context.Context) (keepers []record, err error) {
+	if !c.Deadline.IsZero() && !c.Deadline.After(c.began) {
+		c.Try = true
+	}
+	if ctx.Done() != nil {
+		defer context.AfterFunc(ctx, func() { c.Ring(c.self.name) })()
 	}
 	for {
-		// Mostly the lock is free, now or when an exclusive holder has released it. A rename that fails costs less than a look.
-		if !c.canSlip() && (blockers == nil || blockers[0].word == excl) {
-			if _, err := c.move(free, c.busy); err != nil {
-				return nil, err
-			}
-		}
-		blockers, err = c.attempt()
-		if err != nil || blockers == nil {
+		v, err := c.look()
+		if err != nil {
 			return nil, err
 		}
-		now, passing := c.Now(), c.isPassing(blockers, c.patience())
-		if blockers[0].name != c.blocker {
-			c.blocker, c.since = blockers[0].name, now
+		if c.maySearch(&v) {
+			c.search(&v)
 		}
-		isOver := c.isLate(0)
-		switch {
-		case isOver && blockers[0].word == wait:
-			c.noYield = true
-		case isOver && !passing && c.lock.file.inherited && !c.confirmed:
-			c.confirmed = true // another process that has our open file may have unlocked it while we looked
-		case isOver && !passing:
-			return c.everybody(blockers), c.giveUp(blockers)
-		default:
-			if err := p.pause(blockers, passing); err != nil {
+		keepers = c.keepers(v)
+		if keepers == nil || v.hasNews() {
+			entered := false
+			if entered, keepers, err = c.enter(); entered || err != nil {
 				return nil, err
 			}
 		}
-		c.renewBusy() // whoever sees the same busy token for a second takes it for stuck
-	}
-}
-
-// isLate reports whether the deadline was that long ago.
-func (c *call) isLate(ago time.Duration) bool {
-	return !c.Deadline.IsZero() && c.Now().Sub(c.Deadline) >= ago
-}
-
-// isPassing reports whether what keeps us out may be over in a moment, and has lasted less than patience.
-func (c *call) isPassing(blockers []record, patience time.Duration) bool {
-	isNew := blockers[0].name != c.blocker
-	return (blockers[0].word == busy || c.inDoubt) && (isNew || c.Now().Sub(c.since) < patience) && !c.isLate(patience)
-}
-
-// patience is how long what keeps us out counts as passing.
-func (c *call) patience() time.Duration {
-	if c.inDoubt {
-		return doubtful
-	}
-	return stuck
-}
-
-// giveUp removes our records where a busy token that is stuck keeps us out: an upgrade that fails loses what there was.
-// Where other records keep us out, enter has removed ours.
-func (c *call) giveUp(blockers []record) error {
-	if blockers[0].word != busy {
-		return nil
-	}
-	s, err := c.look()
-	if err != nil {
-		return err
-	}
-	own, had, _ := c.own(s)
-	if len(had) == 0 {
-		return nil
-	}
-	_, err = c.drop(s.token, own, had)
-	return err
-}
-
-// everybody returns all who have the lock, for the error; blockers are only as many as it takes to keep us out.
-func (c *call) everybody(blockers []record) []record {
-	if s, err := c.look(); err == nil {
-		if all := c.living(s); len(all) > len(blockers) {
-			return all
+		c.note(keepers)
+		if keepers != nil {
+			if err := c.giveUp(&v.snapshot); err != nil {
+				return nil, err
+			}
+			if c.isOver() {
+				return keepers, nil
+			}
+		}
+		if err := ctx.Err(); err != nil && err != context.DeadlineExceeded {
+			return nil, err
+		}
+		if keepers != nil {
+			if err := c.come(); err != nil {
+				return nil, err
+			}
+			if err := c.wait(v, keepers); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return blockers
 }
 
-// living returns the records in which somebody holds the lock, or is taking or releasing it, with owners that say where
-// their open files are.
-func (c *call) living(s snapshot) (rs []record) {
-	for _, j := range c.judge(s) {
-		if j.verdict == gone {
+// note notes who keeps us out, and tells the caller once if that lasts.
+func (c *contender) note(keepers []record) {
+	name := ""
+	if keepers != nil {
+		name = keepers[0].name
+	}
+	if name != c.keeper {
+		c.keeper, c.since = name, c.Now()
+	}
+	if keepers != nil && !c.told && c.Waiting != nil && c.Now().Sub(c.began) >= time.Second {
+		c.told = true
+		c.Waiting(&LockedError{Dir: c.dir, Holders: c.describe(keepers)})
+	}
+}
+
+// isOver reports whether there is no more time for who is kept out.
+func (c *contender) isOver() bool {
+	return c.Try || !c.Deadline.IsZero() && !c.Now().Before(c.Deadline)
+}
+
+// come makes the lifeline of this contender, which is its bell as well. It is born under a name that nobody takes for a
+// waiter's, and renamed when it is open: who was slow in between is taken for dead and begins again.
+func (c *contender) come() error {
+	for c.self.name == "" {
+		id := newID(pid, c.Now(), c.here)
+		name := newborn + "," + id
+		err := c.MakeLifeline(name)
+		if isAbsent(err) { // the directory is gone
+			if err = c.Reopen(); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return err
+		}
+		life, err := c.OpenLifeline(name)
+		if isAbsent(err) {
 			continue
 		}
-		if j.moved != nil {
-			j.owner.pid, j.owner.number = j.moved.pid, j.moved.number
+		if err != nil {
+			c.Remove(name)
+			return err
 		}
-		rs = append(rs, j.record)
+		c.self = contestant{id: id, life: life}
+		came, err := c.move(name, c.waiterName())
+		if !came {
+			c.forget()
+			if err != nil {
+				c.Remove(name)
+				return err
+			}
+			continue
+		}
+		c.self.name = c.waiterName()
+		return c.checkLifeline()
 	}
-	return rs
+	return nil
 }
 
-// settle looks until no process is taking or releasing the lock and nothing is in doubt, or that has lasted for long. It
-// returns the records of those who have the lock.
-func (c *call) settle() (s snapshot, rs []record, err error) {
-	for start := c.Now(); ; c.Sleep(shortestPause) {
-		if s, err = c.look(); err != nil {
-			return s, nil, err
-		}
-		rs = c.living(s)
-		isBusy := slices.ContainsFunc(rs, func(r record) bool { return r.word == busy })
-		if !isBusy && !c.inDoubt || c.Now().Sub(start) >= stuck {
-			return s, rs, nil
-		}
+// waiterName is the name of this contender while it waits.
+func (c *contender) waiterName() string { return wait + "," + c.self.id + "@" + modeWords[c.Mode] }
+
+// checkLifeline asks about our own lifeline as others do. If it does not answer, no lifeline does here.
+func (c *contender) checkLifeline() error {
+	if c.Ask(c.self.name) == gone {
+		return errDeaf
+	}
+	return nil
+}
+
+// move renames, and reports whether the new name stands. Over NFS a rename can be carried out and answer ENOENT.
+func (c *contender) move(old, new string) (bool, error) {
+	err := c.Rename(old, new)
+	if !isAbsent(err) {
+		return err == nil, err
+	}
+	names, err := c.List()
+	return slices.Contains(names, new), err
+}
+
+// forget closes the lifeline of this contender, whose name is gone.
+func (c *contender) forget() {
+	c.CloseLifeline(c.self.life)
+	c.self = contestant{}
+}
+
+// leave removes what stands for this contender.
+func (c *contender) leave() {
+	if c.self.name != "" {
+		c.Remove(c.self.name)
+		c.forget()
 	}
 }
 
-// unlock gives up what the lock has. If somebody else has our open file, as a process has that our command has left behind,
-// the lock is theirs, and our record says so.
-func (c *call) unlock() error {
-	l := c.lock
-	if l.held.name == "" || l.file.inherited {
-		return c.release()
-	}
-	if l.file.child != 0 {
-		if p, isOpen := c.elsewhere(l.held.owner); isOpen {
-			c.follow(judged{record: l.held, moved: p})
-			return nil
+// release gives up what the lock has. If others have inherited the lifeline, the lock is theirs.
+func (c *contender) release() error {
+	if c.fd >= 0 {
+		s, err := c.list()
+		if err != nil {
+			return err
 		}
+		return c.giveUp(&s)
 	}
-	// Mostly our record stands as we have made it. The mark goes last: who finds the record without it searches all processes.
-	defer c.unmark([]record{l.held})
-	err := error(nil)
-	if l.held.isToken() {
-		err = c.Rename(l.held.name, free)
-	} else {
-		err = c.Remove(l.held.name)
+	name := c.self.name
+	c.forget()
+	if c.Ask(name) != gone {
+		return nil
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return c.release()
+	err := c.Remove(name)
+	if strings.HasPrefix(name, excl) {
+		return err // the first waiter watches it
 	}
-	// If those who waited when we took the lock can have it now, nobody who came later is before them.
-	if !l.held.isToken() || c.line.wake(l.queued) < wakes {
-		c.wake(true)
+	if s, err := c.list(); err == nil {
+		c.ring(s.waiters, "")
 	}
 	return err
 }
 
-// sure is less than it takes until all process ids have been given out and come again.
-const sure = 500 * time.Millisecond
-
-// elsewhere looks for our open file, the one that answers for the owner o, in our descendants. isOpen is true if somebody
-// has it or may have it, and p is where it was found.
-func (c *call) elsewhere(o owner) (p *descriptor, isOpen bool) {
-	f := &c.lock.file
-	search := c.searchFor(o)
-	search.Ours = &f.fd
-	s := c.newScan(search, func(pid int, numbers []int) (done bool) {
-		// To compare it again would miss it if the process has moved it meanwhile. Without kcmp(2) it may be another open
-		// file: then whoever looks next finds ours nowhere.
-		p = &descriptor{pid, numbers[0]}
-		return true
-	})
-	s.mayHave = func(pid int) bool { return pid != o.pid && c.MayDescend(pid) }
-	certain := false
-	if c.Now().Sub(f.started) < sure {
-		if isOpen, certain = s.after(f.child, o.pid, true); isOpen {
-			return p, true
+// giveUp gives up what we have without the token, as an unlock and an upgrade that has to wait do. The mark of an open file goes
+// before its record, so that there is never a mark without a record. It works on a full filesystem.
+func (c *contender) giveUp(s *snapshot) error {
+	had := false
+	for _, r := range s.holders {
+		if !c.isOurs(r) {
+			continue
+		}
+		had = true
+		err := error(nil)
+		if r.file != nil {
+			c.Unmark(r.file.mark)
+			err = c.Remove(r.name)
+		} else {
+			c.self.name = c.waiterName()
+			err = c.Rename(r.name, c.self.name)
+		}
+		if ignoreAbsent(err) != nil {
+			return err
 		}
 	}
-	if !certain {
-		isOpen, certain = s.everywhere()
+	if had {
+		c.ring(s.waiters, "")
 	}
-	return p, isOpen || !certain
+	return nil
+}
+
+// ring wakes the first of these waiters behind a name.
+func (c *contender) ring(waiters []string, behind string) {
+	for _, name := range waiters {
+		if name > behind && name != c.self.name {
+			c.Ring(name)
+			return
+		}
+	}
 }

@@ -3,12 +3,12 @@
 package fallback
 
 import (
-	"io"
+	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/events"
 	"example.org/flock/internal/sys"
 )
 
@@ -18,7 +18,18 @@ type directory struct{ fd int }
 
 const directoryFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-func openDirectory(path string) (*directory, error) { return openAt(unix.AT_FDCWD, path) }
+// openDirectory opens a directory under a high number: the low ones are for the lifeline and the command.
+func openDirectory(path string) (*directory, error) {
+	d, err := openAt(unix.AT_FDCWD, path)
+	if err != nil {
+		return nil, err
+	}
+	if high, err := unix.FcntlInt(uintptr(d.fd), unix.F_DUPFD_CLOEXEC, 64); err == nil {
+		d.close()
+		d.fd = high
+	}
+	return d, nil
+}
 
 // open opens a directory in d.
 func (d *directory) open(name string) (*directory, error) { return openAt(d.fd, name) }
@@ -43,33 +54,24 @@ func openAt(fd int, name string) (*directory, error) {
 
 func (d *directory) close() { unix.Close(d.fd) }
 
-func (s *stateDir) handle() events.Directory {
-	return events.Directory{FD: s.dir.fd, Name: s.path}
-}
-
 func (d *directory) names() ([]string, error) {
 	// Opened anew each time: that is when an NFS client asks the server whether the directory has changed.
 	fd, err := unix.Openat(d.fd, ".", directoryFlags, 0)
-	if err == nil {
-		defer unix.Close(fd)
-	} else if fd = d.fd; err == unix.EMFILE {
-		_, err = unix.Seek(fd, 0, io.SeekStart)
-	}
 	if err != nil {
 		return nil, err
 	}
+	defer unix.Close(fd)
 	return sys.Names(fd)
 }
 
-// create makes an empty file. That it is there already is no error: the name is ours alone, and this is the second answer
-// of an NFS server that made it the first time.
+func (d *directory) exists(name string) bool {
+	return unix.Fstatat(d.fd, name, new(unix.Stat_t), unix.AT_SYMLINK_NOFOLLOW) == nil
+}
+
 func (d *directory) create(name string) error {
 	fd, err := ignoringEINTR(func() (int, error) {
 		return unix.Openat(d.fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o666)
 	})
-	if err == unix.EEXIST {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -95,12 +97,6 @@ func (d *directory) touch(name string) error {
 	return unix.UtimesNanoAt(d.fd, name, nil, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-func (d *directory) modTime(name string) (time.Time, error) {
-	var stat unix.Stat_t
-	err := unix.Fstatat(d.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW)
-	return time.Unix(stat.Mtim.Unix()), err
-}
-
 func (d *directory) rename(old string, to *directory, name string) error {
 	return unix.Renameat(d.fd, old, to.fd, name)
 }
@@ -116,6 +112,27 @@ func (d *directory) remove(name string) error {
 	return err
 }
 
+func (d *directory) same(e *directory) bool {
+	var a, b unix.Stat_t
+	return unix.Fstat(d.fd, &a) == nil && unix.Fstat(e.fd, &b) == nil && sys.SameFile(&a, &b)
+}
+
+// device returns the device number of the filesystem. One by which its superblock cannot be found (a subvolume of btrfs has
+// such a number) has a "~" before it.
+func (d *directory) device() string {
+	var stat unix.Stat_t
+	if unix.Fstat(d.fd, &stat) != nil {
+		return ""
+	}
+	device := strconv.FormatUint(uint64(stat.Dev), 16)
+	if isUnmounted(device) {
+		return "~" + device
+	}
+	return device
+}
+
+func isStale(err error) bool { return sys.IsStale(err) }
+
 func ignoringEINTR(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
@@ -123,4 +140,103 @@ func ignoringEINTR(call func() (int, error)) (int, error) {
 			return n, err
 		}
 	}
+}
+
+// A lifeline is a FIFO that its owner has open for reading and writing: it has a reader as long as somebody has inherited that.
+type lifeline int
+
+// MakeLifeline makes a FIFO that everybody who may search the directory can open, whatever the umask is: a contender whose
+// question is refused would wait for ever.
+func (s *stateDir) MakeLifeline(name string) error {
+	err := makeFIFO(s.dir, s.path, name)
+	switch err {
+	case nil, unix.EEXIST: // which is the second answer of an NFS server that made it the first time
+		return unix.Fchmodat(s.dir.fd, name, 0o666, 0)
+	case unix.EPERM, unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL:
+		return errNoFIFO
+	}
+	return err
+}
+
+func (s *stateDir) OpenLifeline(name string) (lifeline, error) { return s.openFIFO(name, unix.O_RDWR) }
+
+// openFIFO opens a FIFO without O_NOFOLLOW, with which NFS 4 answers ELOOP. The error is unix.EINVAL if it is something else:
+// what a stranger has put there is not opened.
+func (s *stateDir) openFIFO(name string, access int) (lifeline, error) {
+	var stat unix.Stat_t
+	if err := unix.Fstatat(s.dir.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return 0, err
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return 0, unix.EINVAL
+	}
+	if time.Since(time.Unix(stat.Mtim.Unix())) > aging {
+		s.dir.touch(name)
+	}
+	fd, err := ignoringEINTR(func() (int, error) {
+		return unix.Openat(s.dir.fd, name, access|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	})
+	return lifeline(fd), err
+}
+
+// aging is the age at which a lifeline that others ask about is made young, for cleaners of old files.
+const aging = 12 * time.Hour
+
+func (s *stateDir) CloseLifeline(l lifeline) { unix.Close(int(l)) }
+
+func (l lifeline) inherit() error {
+	_, err := unix.FcntlInt(uintptr(l), unix.F_SETFD, 0)
+	return err
+}
+
+// Ask asks the kernel: a FIFO without a reader cannot be opened for writing only.
+func (s *stateDir) Ask(name string) answer {
+	fd, err := s.openFIFO(name, unix.O_WRONLY)
+	switch {
+	case err == nil:
+		unix.Close(int(fd))
+		return alive
+	case err == unix.ENXIO:
+		return gone
+	case isAbsent(err):
+		return absent
+	}
+	return unknown
+}
+
+// Ring writes to a lifeline, which is open for reading, too: otherwise a SIGPIPE would come if its owner has just gone.
+func (s *stateDir) Ring(name string) {
+	if fd, err := s.openFIFO(name, unix.O_RDWR); err == nil {
+		unix.Write(int(fd), []byte{'\n'})
+		unix.Close(int(fd))
+	}
+}
+
+// Wait polls: a FIFO that is open for writing reports an error at the moment when its last reader is gone.
+func (s *stateDir) Wait(own lifeline, others []string, d time.Duration) (timedOut bool, err error) {
+	fds := []unix.PollFd{{Fd: int32(own), Events: unix.POLLIN}}
+	defer func() {
+		for _, other := range fds[1:] {
+			unix.Close(int(other.Fd))
+		}
+	}()
+	for _, name := range others {
+		fd, err := s.openFIFO(name, unix.O_WRONLY)
+		switch {
+		case err == nil:
+			fds = append(fds, unix.PollFd{Fd: int32(fd)})
+		case err == unix.ENXIO, isAbsent(err):
+			return false, nil
+		case err == syscall.EMFILE, err == syscall.ENFILE:
+			return false, err
+		}
+	}
+	n, err := unix.Poll(fds, int((d+time.Millisecond-1)/time.Millisecond))
+	if err == unix.EINTR {
+		return false, nil
+	}
+	if fds[0].Revents&unix.POLLIN != 0 {
+		unix.Read(int(own), make([]byte, 4096))
+	}
+	return n == 0, err
 }

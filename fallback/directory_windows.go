@@ -2,6 +2,7 @@ package fallback
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -11,10 +12,92 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// A directory is an open directory. All names are resolved beneath it, so that nobody can put a symbolic link into the
+// path between two calls; and its own name was no symbolic link when it was opened.
+type directory struct{ root *os.Root }
+
+func openDirectory(path string) (*directory, error) {
+	return open(path, os.Lstat, os.OpenRoot)
+}
+
+// open opens a directory in d.
+func (d *directory) open(name string) (*directory, error) {
+	return open(name, d.root.Lstat, d.root.OpenRoot)
+}
+
+func open(name string, lstat func(string) (os.FileInfo, error), openRoot func(string) (*os.Root, error)) (*directory, error) {
+	for range 10 { // it can be removed and made again in between
+		named, err := lstat(name)
+		switch {
+		case err != nil:
+			return nil, err
+		case named.Mode()&fs.ModeSymlink != 0:
+			return nil, errIsLink
+		case !named.IsDir():
+			return nil, errNoDirectory
+		}
+		root, err := openRoot(name)
+		if err != nil {
+			return nil, err
+		}
+		if opened, err := root.Stat("."); err == nil && os.SameFile(named, opened) {
+			return &directory{root}, nil
+		}
+		root.Close()
+	}
+	return nil, stateError("it was replaced while being opened")
+}
+
+func (d *directory) close() { d.root.Close() }
+
+func (d *directory) names() ([]string, error) {
+	f, err := d.root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+func (d *directory) exists(name string) bool {
+	_, err := d.root.Lstat(name)
+	return err == nil
+}
+
+func (d *directory) same(e *directory) bool {
+	a, err1 := d.root.Stat(".")
+	b, err2 := e.root.Stat(".")
+	return err1 == nil && err2 == nil && os.SameFile(a, b)
+}
+
+func (d *directory) create(name string) error {
+	f, err := d.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func (d *directory) mkdir(name string) error { return d.root.Mkdir(name, 0o777) }
+
+// touch sets the modification time to now.
+func (d *directory) touch(name string) error {
+	now := time.Now()
+	return os.Chtimes(filepath.Join(d.root.Name(), name), now, now)
+}
+
+func (d *directory) remove(name string) error {
+	err := d.root.Remove(name)
+	if errors.Is(err, syscall.Errno(windows.ERROR_INVALID_FUNCTION)) {
+		// Wine 8 does not have the call.
+		err = os.Remove(filepath.Join(d.root.Name(), name))
+	}
+	return err
+}
+
 // Windows renames an open file, whatever its name has become since it was opened. Two contenders could both open the
 // token under the name "free", one rename it and take the lock, and the other, later, rename it once more and take it
 // away from the first. So whoever is to rename a file opens it without sharing: from there on its name is what it was.
-
 func (d *directory) rename(old string, to *directory, name string) error {
 	from, err := d.root.Open(".")
 	if err != nil {
@@ -79,11 +162,73 @@ func setName(h, dir windows.Handle, name string) error {
 		uint32(unsafe.Sizeof(info)), windows.FileRenameInformation)
 }
 
-func (d *directory) remove(name string) error {
-	err := d.root.Remove(name)
-	if errors.Is(err, syscall.Errno(windows.ERROR_INVALID_FUNCTION)) {
-		// Wine 8 does not have the call.
-		err = os.Remove(filepath.Join(d.root.Name(), name))
+func (d *directory) device() string { return "" }
+func isUnmounted(string) bool       { return false }
+func isStale(error) bool            { return false }
+
+// A lifeline is a named event: it is there as long as somebody has a handle on it.
+type lifeline windows.Handle
+
+// MakeLifeline makes the name. Its event is there when it is opened.
+func (s *stateDir) MakeLifeline(name string) error { return s.Create(name) }
+
+func eventName(name string) *uint16 {
+	text, _ := windows.UTF16PtrFromString(`Global\flock-` + idOf(name))
+	return text
+}
+
+func (s *stateDir) OpenLifeline(name string) (lifeline, error) {
+	h, err := windows.CreateEvent(nil, 0, 0, eventName(name))
+	if err != nil && h == 0 {
+		return 0, err
 	}
-	return err
+	return lifeline(h), nil
+}
+
+func (s *stateDir) CloseLifeline(l lifeline) { windows.CloseHandle(windows.Handle(l)) }
+
+func (l lifeline) inherit() error {
+	return windows.SetHandleInformation(windows.Handle(l), windows.HANDLE_FLAG_INHERIT, windows.HANDLE_FLAG_INHERIT)
+}
+
+func (s *stateDir) Ask(name string) answer {
+	if !s.dir.exists(name) {
+		return absent
+	}
+	h, err := windows.OpenEvent(windows.SYNCHRONIZE, false, eventName(name))
+	switch err {
+	case nil:
+		windows.CloseHandle(h)
+		return alive
+	case windows.ERROR_FILE_NOT_FOUND:
+		return gone
+	}
+	return unknown // another user's
+}
+
+func (s *stateDir) Ring(name string) {
+	if h, err := windows.OpenEvent(windows.EVENT_MODIFY_STATE, false, eventName(name)); err == nil {
+		windows.SetEvent(h)
+		windows.CloseHandle(h)
+	}
+}
+
+// Wait looks at the others from time to time: nothing tells when an event is gone.
+func (s *stateDir) Wait(own lifeline, others []string, d time.Duration) (timedOut bool, err error) {
+	const shortest, longest = 16 * time.Millisecond, 100 * time.Millisecond
+	for step, end := shortest, time.Now().Add(d); ; step = min(2*step, longest) {
+		for _, name := range others {
+			if is := s.Ask(name); is == gone || is == absent {
+				return false, nil
+			}
+		}
+		left := time.Until(end)
+		if left <= 0 {
+			return true, nil
+		}
+		event, err := windows.WaitForSingleObject(windows.Handle(own), uint32(min(step, left)/time.Millisecond)+1)
+		if err != nil || event == windows.WAIT_OBJECT_0 {
+			return false, err
+		}
+	}
 }

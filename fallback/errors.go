@@ -47,27 +47,43 @@ func (e *LockedError) Error() string {
 	return sys.Printable(s)
 }
 
+// A Holder holds the lock, or waits for it.
+type Holder struct {
+	// PID is the process id, in its own pid namespace.
+	PID int
+	// Host is the name of its machine, for people to read.
+	Host string
+	Mode Mode
+	// Waiting says that it does not hold the lock yet.
+	Waiting bool
+	// Unreachable says that this process cannot tell whether the holder lives.
+	Unreachable bool
+	// Path is what to remove if the holder is Unreachable and known to be gone.
+	Path string
+
+	where string
+}
+
 // Where says, of a holder that is Unreachable, what is known of where it runs: "on host b", for instance. What other
 // machines have written there is printable.
-func (h Holder) Where() string {
-	s := "on host " + h.Host
-	switch local := here(); {
-	case h.machine.boot != "" && h.machine.boot == local.boot:
-		s = "of another pid namespace " + s
-	case h.Host == local.host && h.machine.boot != "":
-		s = "of another boot " + s
-	}
-	return sys.Printable(s)
-}
+func (h Holder) Where() string { return sys.Printable(h.where) }
 
 // A stateError says what is wrong with a state directory.
 type stateError string
 
 func (e stateError) Error() string { return sys.Printable(string(e)) }
 
+// removeIt says what to do about a state directory that cannot be used.
+const removeIt = "; when nobody uses the lock, remove the directory"
+
 const (
 	errIsLink      = stateError("it is a symbolic link, which is never made here; remove it")
 	errNoDirectory = stateError("it is not a directory; remove it")
+	errNoToken     = stateError("its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, " +
+		"remove the directory")
+	errNoFIFO = stateError("this filesystem has no FIFOs, which a directory lock needs: use native locks, or FLOCK_DIR on another " +
+		"filesystem")
+	errDeaf = stateError("a FIFO of this process does not answer here: use native locks, or FLOCK_DIR on another filesystem")
 )
 
 // A stateDirError says what could not be done to which state directory.

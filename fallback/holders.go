@@ -3,89 +3,91 @@ package fallback
 import (
 	"cmp"
 	"slices"
-
-	"example.org/flock/internal/openfile"
 )
 
-// A Holder holds the lock, or waits for it.
-type Holder struct {
-	// PID is the process id, in its own pid namespace.
-	PID int
-	// Host is the name of its machine, for people to read.
-	Host string
-	Mode Mode
-	// Waiting says that it does not hold the lock yet.
-	Waiting bool
-	// Unreachable says that this machine cannot tell whether the holder lives.
-	Unreachable bool
-	// Concealed says that the holder lives, and that this user may not see whether it still has the file open.
-	Concealed bool
-	// Path is what to remove if the holder is Unreachable and known to be gone: its record, or the whole state directory
-	// where the record is the token.
-	Path string
-
-	machine machine
-}
-
-// holders returns what others may know of records.
-func (c *call) holders(rs []record) (hs []Holder) {
+// describe returns what others may know of records.
+func (c *contender) describe(rs []record) (hs []Holder) {
 	for _, r := range rs {
-		h := Holder{PID: r.owner.pid, Host: r.owner.host, Mode: modeOf(r.word), Path: c.state.path, machine: r.owner.machine}
-		if !r.isToken() {
-			h.Path += "/" + r.name
+		h := Holder{PID: r.owner.pid, Host: r.owner.host, Mode: r.mode, Path: c.dir + "/" + r.name, where: c.here.where(r.owner.machine)}
+		if r.file != nil {
+			h.PID = r.file.pid
 		}
-		reach := here().reach(r.owner.machine)
-		h.Unreachable = reach == unknown
-		h.Concealed = reach == alive && r.owner.file != "" && r.word != busy &&
-			c.At(c.searchFor(r.owner), r.owner.descriptor()) == openfile.Hidden
+		h.Unreachable = c.here.reach(r.owner.machine) != here ||
+			r.file != nil && r.owner.namespace != c.here.namespace && !c.SeesAll()
 		hs = append(hs, h)
 	}
 	return hs
 }
 
-// everyone returns the processes that have the open files of the living records.
-func (c *call) everyone(rs []record) []Holder {
-	hs := c.holders(rs)
-	for _, mark := range []openfile.Mark{openfile.NoAtime, openfile.NonBlock} {
-		files := openfile.Search{Mark: mark}
-		for _, r := range rs {
-			if r.owner.mark == mark && here().reach(r.owner.machine) == alive {
-				files.Files = append(files.Files, c.searchFor(r.owner).Files...)
-			}
+// everybody returns all who hold the lock, and then all who wait for it.
+func (c *contender) everybody() (hs []Holder, err error) {
+	v, err := c.lookSettled()
+	if err != nil {
+		return nil, err
+	}
+	var holding []record
+	for _, j := range v.holders {
+		if j.moved != nil {
+			j.file = j.moved
 		}
-		if files.Files == nil {
-			continue
+		if j.verdict != over {
+			holding = append(holding, j.record)
 		}
-		c.newScan(files, func(pid int, numbers []int) (done bool) {
-			for _, n := range numbers {
-				for i, r := range rs {
-					p, q := descriptor{pid, n}, r.owner.descriptor()
-					if r.owner.mark == mark && q.pid != pid && c.Compare(files, p, q, false) == openfile.Equal {
-						h := hs[i]
-						h.PID = pid
-						if !slices.Contains(hs, h) {
-							hs = append(hs, h)
-						}
-					}
-				}
-			}
-			return false
-		}).everywhere()
+	}
+	openers := map[string][]Holder{}
+	c.Openers(func(p int, of record) {
+		if h := c.describe([]record{of})[0]; p != pid {
+			h.PID = p
+			openers[of.name] = append(openers[of.name], h)
+		}
+	}, holding)
+	for _, r := range holding {
+		if all := openers[r.name]; all != nil {
+			hs = append(hs, all...)
+		} else {
+			hs = append(hs, c.describe([]record{r})...)
+		}
 	}
 	slices.SortStableFunc(hs, func(a, b Holder) int { return cmp.Compare(a.PID, b.PID) })
-	return hs
+	hs = slices.Compact(hs)
+	return append(hs, c.waiters(&v.snapshot)...), nil
+}
+
+// lookSettled looks until nobody is taking or releasing the lock, or that has lasted for long: then who does is a holder.
+func (c *contender) lookSettled() (view, error) {
+	c.Try = true
+	for start, pause := c.Now(), shortestPause; ; c.Sleep(pause) {
+		v, err := c.look()
+		if err != nil {
+			return v, err
+		}
+		c.search(&v)
+		if len(v.tokens) == 1 && v.tokens[0] == free {
+			return v, nil
+		}
+		if c.Now().Sub(start) < stuck {
+			continue
+		}
+		if len(v.tokens) == 0 {
+			return v, errNoToken
+		}
+		if r, ok := parseRecord(v.tokens[0]); ok && r.mode == Busy && c.fate(v.nameOf(r.id), r.owner) != gone {
+			v.holders = append(v.holders, judged{record: r, verdict: held})
+		}
+		return v, nil
+	}
 }
 
 // waiters returns those who wait and live.
-func (c *call) waiters(s snapshot) (hs []Holder) {
+func (c *contender) waiters(s *snapshot) (hs []Holder) {
 	for _, name := range s.waiters {
-		o, m, ok := parseWaiter(name)
-		fate := c.Fate(o)
-		if !ok || fate == dead {
+		r, ok := parseRecord(name)
+		if !ok || c.fate(name, r.owner) == gone {
 			continue
 		}
-		hs = append(hs, Holder{PID: o.pid, Host: o.host, Mode: m, Waiting: true, Path: c.state.path + "/" + name,
-			Unreachable: fate == unknown, machine: o.machine})
+		h := c.describe([]record{r})[0]
+		h.Waiting = true
+		hs = append(hs, h)
 	}
 	return hs
 }

@@ -3,32 +3,31 @@ package fallback
 import (
 	"context"
 	"errors"
-	"math"
 	"os"
-	"slices"
-	"sync/atomic"
-
-	"example.org/flock/internal/events"
+	"path/filepath"
+	"time"
 )
 
 // A Lock is one holder's access to the lock on a file. Open makes one. Its methods must not be called concurrently, but
-// processes, and several Locks of one process, need no other coordination. It keeps nothing open between two calls, so
-// there is nothing to close; what it holds when it is forgotten is free when the process ends. The zero Lock is an error in
+// processes, and several Locks of one process, need no other coordination. While it holds the lock it has two descriptors
+// open, and otherwise none; what it holds when it is forgotten is free when the process ends. The zero Lock is an error in
 // all calls.
 type Lock struct {
 	// Waiting, if it is not nil, is called once in each call that has waited for a second.
 	Waiting func(*LockedError)
 
-	dir    string   // the state directory
-	path   string   // of the locked file
-	owner  owner    // for whom the lock is
-	ofSelf bool     // whether that is this process, and no other locks for it
-	file   openFile // whose lock it is, if it is not a process's
-	held   record   // what the last call that locked has made
-	nonces []string // of the records that may be there: those that this Lock has made
-	queued []string // those who waited when the lock was taken
+	dir   string // the state directory
+	path  string // of the locked file
+	fd    int    // the descriptor whose open file has the lock; -1: a lifeline has it
+	state *stateDir
+	self  contestant
+}
 
-	watcher events.Watcher // what waiting has left open
+// A contestant is what stands for this Lock in the state directory, while it waits and while it holds.
+type contestant struct {
+	id   string
+	name string // under which its lifeline stands, "": none
+	life lifeline
 }
 
 // Open returns the lock on the file called path for this process, with its state beside the file. The file need not exist,
@@ -38,19 +37,35 @@ func Open(path string) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The number tells the Locks of this process apart.
-	l, err := OfProcess(dir, path, os.Getpid(), int(opened.Add(1)&math.MaxInt32))
-	if err == nil {
-		l.ofSelf = true
-	}
-	return l, err
+	return OpenIn(dir, path), nil
 }
 
-// opened is how many Locks Open has made.
-var opened atomic.Int64
+// OpenIn is Open with the state directory dir, see StateDir.
+func OpenIn(dir, path string) *Lock { return &Lock{dir: dir, path: path, fd: -1} }
+
+// OpenFile returns the lock on the open file that is our descriptor fd. It lasts until the last descriptor of that open file
+// is closed, in whatever process; whoever has the open file converts and unlocks it. dir and path are as for OpenIn. The error
+// is errors.ErrUnsupported but on Linux.
+func OpenFile(dir, path string, fd int) (*Lock, error) {
+	if !canMark {
+		return nil, errors.ErrUnsupported
+	}
+	return &Lock{dir: dir, path: path, fd: fd}, nil
+}
+
+// OpenQueue returns a lock whose permits are the places of those who wait for the lock with the state directory dir. Its own
+// state is inside that.
+func OpenQueue(dir, path string) (*Lock, error) {
+	state, err := openState(dir, true)
+	if err != nil {
+		return nil, err
+	}
+	state.close()
+	return OpenIn(filepath.Join(dir, "queue"), path), nil
+}
 
 // Lock waits until it has the lock exclusively. If the deadline of ctx passes first, it returns a *LockedError; if ctx is
-// cancelled, the error of ctx, within 50 ms.
+// cancelled, the error of ctx.
 //
 // A lock that this Lock already holds is converted, here and in the other methods. An upgrade that has to wait, or that
 // fails, gives up what there was, as with flock(2). A context whose deadline has passed gets a lock that is free.
@@ -68,63 +83,31 @@ func (l *Lock) Permit(ctx context.Context, n int) error {
 // TryLock is Lock, but returns a *LockedError at once if others hold the lock.
 //
 // That another process is taking or releasing the lock is no reason to fail, so TryLock may take some milliseconds; and a
-// second, if that process is stopped. Where hundreds of processes are started each second, it can take some seconds until it
-// is certain that nobody has an open file any more.
-func (l *Lock) TryLock() error { return l.try(Request{Mode: Exclusive}) }
+// second, if that process is stopped.
+func (l *Lock) TryLock() error { return l.Acquire(Request{Mode: Exclusive, Try: true}) }
 
 // TryRLock is RLock, but returns a *LockedError at once if another holds the lock exclusively.
-func (l *Lock) TryRLock() error { return l.try(Request{Mode: Shared}) }
+func (l *Lock) TryRLock() error { return l.Acquire(Request{Mode: Shared, Try: true}) }
 
 // TryPermit is Permit, but returns a *LockedError at once if no permit is free.
-func (l *Lock) TryPermit(n int) error { return l.try(Request{Mode: Permit, Permits: n}) }
+func (l *Lock) TryPermit(n int) error { return l.Acquire(Request{Mode: Permit, Permits: n, Try: true}) }
 
 func (l *Lock) lock(ctx context.Context, r Request) error {
 	r.Deadline, _ = ctx.Deadline()
-	defer l.watcher.Close()
 	return l.acquire(ctx, r)
 }
 
-func (l *Lock) try(r Request) error {
-	r.Try = true
-	return l.lock(context.Background(), r)
+// A Request says how a lock is wanted.
+type Request struct {
+	Mode     Mode
+	Permits  int       // for Mode Permit: how many holders of a permit there may be at once, this one included
+	Try      bool      // do not wait
+	Deadline time.Time // when to give up; zero: never
 }
 
-// Unlock releases what this Lock holds, in whatever mode. It is no error to hold nothing.
-func (l *Lock) Unlock() error {
-	c, err := l.begin(Request{}, false)
-	if err != nil {
-		return ignoreAbsent(err)
-	}
-	defer c.state.close()
-	if err := ignoreAbsent(c.unlock()); err != nil {
-		return &stateDirError{"cannot unlock", l.dir, err}
-	}
-	l.held, l.nonces = record{}, nil
-	return nil
-}
+// Acquire takes the lock as the request says. The other methods are made from it.
+func (l *Lock) Acquire(r Request) error { return l.acquire(context.Background(), r) }
 
-// Holders returns the holders of the lock, those on other machines included, and then those who wait for it. Where the lock
-// is that of an open file, all processes that have it open are holders. A state directory that does not exist has none.
-func (l *Lock) Holders() ([]Holder, error) {
-	c, err := l.begin(Request{}, false)
-	if err != nil {
-		return nil, ignoreAbsent(err)
-	}
-	defer c.state.close()
-	s, rs, err := c.settle()
-	if err != nil {
-		return nil, &stateDirError{"cannot read", l.dir, err}
-	}
-	return append(c.everyone(rs), c.waiters(s)...), nil
-}
-
-// Dir returns the state directory.
-func (l *Lock) Dir() string { return l.dir }
-
-// made reports whether this Lock has made the record of an owner.
-func (l *Lock) made(o owner) bool { return slices.Contains(l.nonces, o.nonce) }
-
-// acquire takes the lock as the request says.
 func (l *Lock) acquire(ctx context.Context, r Request) error {
 	switch {
 	case r.Mode < Exclusive, r.Mode > Permit:
@@ -135,57 +118,107 @@ func (l *Lock) acquire(ctx context.Context, r Request) error {
 	if err := ctx.Err(); err != nil && err != context.DeadlineExceeded {
 		return err
 	}
-	c, err := l.begin(r, true)
+	c, err := l.contend(r, true)
 	if err != nil {
 		return err
 	}
-	defer c.state.close()
-	l.nonces = append(l.nonces, c.mine.nonce)
-	blockers, err := c.acquire(newWaiting(ctx, c))
+	keepers, err := c.acquire(ctx)
+	if err != nil || keepers != nil || l.fd >= 0 {
+		c.leave()
+		l.closeState()
+	}
 	switch {
 	case err != nil && err == ctx.Err():
-		l.nonces = nil
 		return err
 	case err != nil:
-		return &stateDirError{"cannot lock", l.dir, err} // any of the records may be there
-	case blockers != nil:
-		l.nonces = nil
-		locked := &LockedError{Dir: l.dir, Holders: c.holders(blockers)}
+		return &stateDirError{"cannot lock", l.dir, err}
+	case keepers != nil:
+		locked := &LockedError{Dir: l.dir, Holders: c.describe(keepers)}
 		if _, ok := ctx.Deadline(); ok {
 			locked.cause = context.DeadlineExceeded
 		}
 		return locked
 	}
-	l.held, l.queued = newRecord(wordOf(r.Mode), c.mine), c.listed.waiters
-	l.nonces = []string{c.mine.nonce}
 	return nil
 }
 
-// begin begins a call. Without make, a state directory that is not there is fs.ErrNotExist.
-func (l *Lock) begin(r Request, make bool) (*call, error) {
-	if l.dir == "" {
-		return nil, errors.New("fallback: this Lock was not made by Open")
+// Inherit lets the processes that this one starts from now on have the lock, too, and the program that it becomes: then the
+// lock lasts until the last of them has ended, or has closed the descriptor. The lock of an open file always does.
+func (l *Lock) Inherit() error {
+	if l.self.name == "" {
+		return nil
 	}
-	actor, err := self()
-	if err != nil {
-		return nil, err
-	}
-	state, err := openState(l.dir, make)
-	if err != nil {
-		return nil, err
-	}
-	c := newCall(l, r, actor, state, thisSystem{l.file.fd})
-	c.state, c.line = state, &line{state: state}
-	c.isLocal = r.Mode == Shared && state.dir.isLocal()
-	c.wake = func(anew bool) {
-		if anew { // a process that is not in the line yet looks after we have released
-			names, err := state.List()
-			if err != nil {
-				return
-			}
-			c.listed, _ = parse(names)
-		}
-		c.line.wake(c.listed.waiters)
-	}
-	return c, nil
+	return l.self.life.inherit()
 }
+
+// Unlock releases what this Lock holds, in whatever mode. If processes that have inherited the lock live, it is theirs. It is no
+// error to hold nothing.
+func (l *Lock) Unlock() error { return l.unlock((*contender).release) }
+
+// Discard is Unlock, and removes the state directory if nobody else uses the lock.
+func (l *Lock) Discard() error { return l.unlock((*contender).discard) }
+
+func (l *Lock) unlock(release func(*contender) error) error {
+	if l.state == nil && l.fd < 0 {
+		return l.check() // nothing is held
+	}
+	c, err := l.contend(Request{}, false)
+	if err != nil {
+		return ignoreAbsent(err)
+	}
+	defer l.closeState()
+	if err := ignoreAbsent(release(c)); err != nil {
+		return &stateDirError{"cannot unlock", l.dir, err}
+	}
+	return nil
+}
+
+// Holders returns the holders of the lock, those on other machines included, and then those who wait for it. On Linux all
+// processes that have the lock are holders. A state directory that does not exist has none.
+func (l *Lock) Holders() ([]Holder, error) {
+	reader := &Lock{dir: l.dir, path: l.path, fd: -1}
+	c, err := reader.contend(Request{}, false)
+	if err != nil {
+		return nil, ignoreAbsent(err)
+	}
+	defer reader.closeState()
+	holders, err := c.everybody()
+	if err != nil {
+		return nil, &stateDirError{"cannot read", l.dir, err}
+	}
+	return holders, nil
+}
+
+// Dir returns the state directory.
+func (l *Lock) Dir() string { return l.dir }
+
+func (l *Lock) check() error {
+	if l.dir == "" {
+		return errors.New("fallback: this Lock was not made by Open")
+	}
+	return nil
+}
+
+// contend begins a call. Without make, a state directory that is not there is fs.ErrNotExist.
+func (l *Lock) contend(r Request, make bool) (*contender, error) {
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	if l.state == nil {
+		state, err := openState(l.dir, make)
+		if err != nil {
+			return nil, err
+		}
+		l.state = state
+	}
+	return newContender(thisSystem{l.state, l.path, l.fd}, l, r), nil
+}
+
+func (l *Lock) closeState() {
+	if l.state != nil {
+		l.state.close()
+		l.state = nil
+	}
+}
+
+var pid = os.Getpid()

@@ -92,7 +92,7 @@ func (a *actor) write(name, text string) error {
 		a.saw("exists")
 		return fs.ErrExist
 	}
-	a.world.names[name] = text
+	a.world.names[name], a.world.text[name] = new(simName), text
 	a.changed()
 	a.saw("done")
 	return nil
@@ -100,7 +100,7 @@ func (a *actor) write(name, text string) error {
 
 func (a *actor) read(name string) (string, bool) {
 	a.step("reads " + name)
-	text, there := a.world.names[name]
-	a.saw(text)
-	return text, there
+	_, there := a.world.names[name]
+	a.saw(a.world.text[name])
+	return a.world.text[name], there
 }

@@ -1,9 +1,13 @@
 package fallback
 
 import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Mode is a way of holding a lock.
@@ -30,95 +34,185 @@ func (m Mode) String() string {
 	return modeNames[m]
 }
 
-// The first words of records. Each but free is followed by a comma and an owner.
+// The names in a state directory. All but the first two are followed by a comma and an ID, that of a waiter by "@" and the
+// mode that it waits for, and that of a holder which is an open file by "@" and where that is.
 const (
-	free   = "free"
-	busy   = "busy"
-	excl   = "excl"
-	shared = "shared"
-	permit = "permit"
-	wait   = "wait"
+	free    = "free"
+	fresh   = "fresh" // the directory is new: what its makers have left beside it is to be removed
+	busy    = "busy"
+	newborn = "new"
+	wait    = "wait"
+	excl    = "excl"
+	shared  = "shared"
+	permit  = "permit"
 )
 
-// wordOf is the first word of the record of a holder in this mode.
-func wordOf(m Mode) string {
-	return [...]string{Exclusive: excl, Shared: shared, Permit: permit, Busy: busy}[m]
-}
+var modeWords = [...]string{Exclusive: excl, Shared: shared, Permit: permit, Busy: busy}
 
-func modeOf(word string) Mode {
-	for _, m := range []Mode{Shared, Permit, Busy} {
-		if wordOf(m) == word {
-			return m
-		}
-	}
-	return Exclusive
-}
+func modeOf(word string) Mode { return Mode(max(0, slices.Index(modeWords[1:], word)+1)) }
 
-// A record is one name in the state directory: the token, a holder beside it, or a waiter.
+// A record is the name of a holder, or of who has the token.
 type record struct {
-	word  string
-	owner owner
 	name  string
+	id    string
+	mode  Mode
+	owner owner
+	file  *openFile // whose lock it is; nil: it is a lifeline's, which has this name
 }
 
-func newRecord(word string, o owner) record { return record{word, o, word + "," + o.String()} }
+// An openFile is an open file that has a lock.
+type openFile struct {
+	place
+	inode  uint64 // of the locked file
+	mark   mark
+	signal int // by which it knows its record
+}
 
-// isToken reports whether the record is the token rather than a holder beside it.
-func (r record) isToken() bool { return r.word == free || r.word == busy || r.word == excl }
+// A place is a descriptor of a process.
+type place struct{ pid, number int }
+
+func (f openFile) String() string {
+	return fmt.Sprintf("%d.%d.%d.%c.%d", f.pid, f.number, f.signal, f.mark, f.inode)
+}
+
+func parseOpenFile(s string) (f *openFile, ok bool) {
+	f = new(openFile)
+	part := strings.Split(s, ".")
+	if len(part) != 5 || len(part[3]) != 1 {
+		return nil, false
+	}
+	var bad error
+	number := func(s string, bits int) uint64 {
+		n, err := strconv.ParseUint(s, 10, bits)
+		bad = cmp.Or(bad, err)
+		return n
+	}
+	f.pid, f.number, f.signal = int(number(part[0], 31)), int(number(part[1], 31)), int(number(part[2], 31))
+	f.mark, f.inode = mark(part[3][0]), number(part[4], 64)
+	return f, bad == nil
+}
+
+// recordName is the name of a holder whose open file is f; nil: none.
+func recordName(m Mode, id string, f *openFile) string {
+	name := modeWords[m] + "," + id
+	if f != nil {
+		name += "@" + f.String()
+	}
+	return name
+}
 
 // A snapshot is what one listing of the state directory shows.
 type snapshot struct {
-	token   record
-	holders []record // shared and permit
-	waiters []string // their names
+	tokens  []string // one, but while it is renamed none or several may be seen
+	holders []record // in order of arrival
+	waiters []string // their names, in order of arrival
+	newborn []string
+	fresh   bool
 }
 
-func countWaiters(names []string) (n int) {
-	for _, name := range names {
-		if strings.HasPrefix(name, wait+",") {
-			n++
+// has reports whether this is the name of a waiter or a holder.
+func (s *snapshot) has(name string) bool {
+	return slices.Contains(s.waiters, name) ||
+		slices.ContainsFunc(s.holders, func(r record) bool { return r.name == name })
+}
+
+// nameOf returns the name that stands for the contestant with this ID.
+func (s *snapshot) nameOf(id string) string {
+	for _, r := range s.holders {
+		if r.id == id && r.file == nil {
+			return r.name
 		}
 	}
-	return n
+	for _, names := range [][]string{s.waiters, s.newborn} {
+		for _, name := range names {
+			if idOf(name) == id {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// idOf returns the ID in the name of a waiter.
+func idOf(name string) string {
+	_, id, _ := strings.Cut(name, ",")
+	id, _, _ = strings.Cut(id, "@")
+	return id
 }
 
 // parse reads a listing. Names that are nothing like ours are somebody else's (a README, the .nfs* names that an NFS
 // client leaves for open files) and do not count; a name that begins like ours and cannot be read is an error, because
 // it may stand for a holder.
-func parse(names []string) (s snapshot, complaint string) {
-	var tokens []string
+func parse(names []string) (s snapshot, err error) {
 	for _, name := range names {
-		word, rest, found := strings.Cut(name, ",")
+		word, _, found := strings.Cut(name, ",")
 		switch {
 		case name == free:
-			s.token = record{word: free, name: free}
-			tokens = append(tokens, name)
+			s.tokens = append(s.tokens, name)
+		case name == fresh:
+			s.fresh = true
 		case !found:
+		case word == newborn:
+			s.newborn = append(s.newborn, name)
 		case word == wait:
 			s.waiters = append(s.waiters, name)
-		case word == busy, word == excl, word == shared, word == permit:
-			o, ok := parseOwner(rest)
+		case modeOf(word) > 0:
+			r, ok := parseRecord(name)
 			if !ok {
-				return s, "cannot read the name " + strconv.Quote(name)
+				return s, stateError("cannot read the name " + strconv.Quote(name) + removeIt)
 			}
-			r := record{word, o, name}
-			if r.isToken() {
-				s.token = r
-				tokens = append(tokens, name)
-				continue
+			if r.mode == Busy {
+				s.tokens = append(s.tokens, name)
+			} else {
+				s.holders = append(s.holders, r)
 			}
-			if s.holders == nil { // hundreds of waiters are names only
-				s.holders = make([]record, 0, len(names)-countWaiters(names))
-			}
-			s.holders = append(s.holders, r)
 		}
 	}
-	switch len(tokens) {
-	case 1:
-		return s, ""
-	case 0:
-		return s, "its token is missing, perhaps removed by a cleaner of old files"
+	slices.Sort(s.waiters)
+	slices.SortFunc(s.holders, func(a, b record) int { return cmp.Compare(a.id, b.id) })
+	return s, nil
+}
+
+func parseRecord(name string) (r record, ok bool) {
+	word, rest, _ := strings.Cut(name, ",")
+	id, file, isFile := strings.Cut(rest, "@")
+	r = record{name: name, id: id, mode: modeOf(word)}
+	r.owner, ok = parseOwner(id)
+	switch {
+	case word == wait:
+		r.mode = modeOf(file)
+	case ok && isFile:
+		r.file, ok = parseOpenFile(file)
 	}
-	slices.Sort(tokens)
-	return s, "it has more than one token: " + strings.Join(tokens, " and ")
+	return r, ok
+}
+
+// An owner is who has made a record; its ID says it.
+type owner struct {
+	arrival string // when it began to wait, in microseconds since 1970, of a fixed width: names sort by it
+	pid     int    // in its pid namespace
+	nonce   string // makes the ID unique in history
+	machine
+}
+
+// nonce returns 64 random bits. The test that runs every interleaving replaces it.
+var nonce = func() string { return strconv.FormatUint(rand.Uint64(), 36) }
+
+// newID returns an ID for this process.
+func newID(pid int, now time.Time, m machine) string {
+	return owner{fmt.Sprintf("%013x", max(0, now.UnixMicro())), pid, nonce(), m}.String()
+}
+
+func (o owner) String() string {
+	return strings.Join([]string{o.arrival, strconv.Itoa(o.pid), o.nonce, word(o.host, maxHost), o.id, o.boot, o.namespace, o.device}, ",")
+}
+
+func parseOwner(id string) (o owner, ok bool) {
+	f := strings.Split(id, ",")
+	if len(f) != 8 || f[0] == "" || f[2] == "" {
+		return o, false
+	}
+	n, err := strconv.ParseUint(f[1], 10, 31)
+	host, ok := unescape(f[3])
+	return owner{f[0], int(n), f[2], machine{host, f[4], f[5], f[6], f[7]}}, ok && err == nil
 }

@@ -3,18 +3,18 @@ package fallback
 import (
 	"fmt"
 	"hash/maphash"
-	"io/fs"
 	"iter"
 	"maps"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 )
 
-// The runner: shells and flocks run the shipped protocol over a directory, processes and open files in memory, one
+// The runner: shells and flocks run the shipped protocol over a directory, processes, lifelines and open files in memory, one
 // operation at a time, in every order there is, and each may be killed before each of its operations. Orders that lead to
 // the same world with everybody having seen the same things are followed once. That a process is stopped is one of these
 // orders: it is the one in which the others go on.
@@ -22,14 +22,15 @@ import (
 // A world is one run.
 type world struct {
 	rules     rules
-	names     map[string]string // name -> what is written in it
+	names     map[string]*simName
+	text      map[string]string // what is written in a file, for the recipes of others
 	maker     map[string]int    // name -> who created it, for the recipes that look at its age
 	processes []*simProcess     // the process id is the index and 1
 	actors    []*actor
 	files     int
 	version   int // counts changes, to wake those who wait
 	crashes   int
-	lies      int
+	boots     int
 	broken    string
 	telling   bool
 	story     []string
@@ -39,39 +40,37 @@ type world struct {
 type rules struct {
 	permits int
 	crashes int       // how many processes may be killed
-	lies    int       // how often the first to have the busy token is thought dead though it lives
 	torn    bool      // whether a listing may show some names as they were and others as they are
+	births  bool      // whether others may act while a lifeline is made
 	noKcmp  bool      // whether nothing tells that two descriptors are one open file
-	moves   bool      // whether a shell that does not wait for flock is seen to run
-	noLast  bool      // whether nothing tells which process id was given out last
 	until   time.Time // when to end, whatever there still is; zero: never
-	wrap    func(*simFlock) contender
+	wrap    func(*simFlock) system
 	script  func(*actor) // instead of the protocol
 }
 
-// A contender is what a call needs of the world.
-type contender interface {
-	storage
-	system
-	pauser
+// A simName is what a name in the directory stands for.
+type simName struct {
+	fifo bool
+	age  int // in days, since it was touched
 }
 
 // A simProcess has open files. The kernel keeps an open file as long as a process has it.
 type simProcess struct {
 	pid, parent int
 	table       map[int]*simFile
+	fifos       map[*simName]bool // and whether its children inherit them
+	machine     machine
 	alive       bool
 }
 
 // A simFile is an open file of the file that is locked.
 type simFile struct {
-	id    int
-	flags simFlags
-	lock  Mode // what the kernel's lock would be, 0: none
+	id     int
+	mark   mark // 0: none
+	signal int
+	fifo   *simName // it is no open file, but who has it has the lock of this lifeline
+	lock   Mode     // what the kernel's lock would be, 0: none
 }
-
-// simFlags are the status flags.
-type simFlags struct{ noAtime, nonBlock bool }
 
 // An actor is a process that runs: a coroutine that stops before each operation on the world.
 type actor struct {
@@ -80,19 +79,20 @@ type actor struct {
 	next    func() (string, bool)
 	stop    func()
 	yield   func(string) bool
-	about   string // the operation it is about to do
-	done    bool   // it has ended
-	failed  bool   // without success
-	foreign bool   // its user does not own the file, so that O_NONBLOCK is its mark
-	waits   *actor // for this child to end
+	about   string     // the operation it is about to do
+	own     *Lock      // of the process itself
+	opened  []*simName // the lifelines that it has opened
+	done    bool       // it has ended
+	failed  bool       // without success
+	waits   *actor     // for this child to end
 	pausing bool
 	isFlock bool
 	listed  bool   // its last listing made sense
 	seen    uint64 // what the operations since the last pause have answered
 	phase   int
 	nonces  int
-	version int // of the world when it last listed
-	now     time.Time
+	version int // of the world when it first listed after the last pause
+	looked  bool
 }
 
 var seed = maphash.MakeSeed()
@@ -106,9 +106,9 @@ func must(err error) {
 }
 
 func newWorld(r rules, scripts []string, path []byte, telling bool) *world {
-	w := &world{rules: r, telling: telling, names: map[string]string{}, maker: map[string]int{}, crashes: r.crashes}
+	w := &world{rules: r, telling: telling, names: map[string]*simName{}, text: map[string]string{}, maker: map[string]int{}, crashes: r.crashes}
 	if r.script == nil {
-		w.names[free] = ""
+		w.names[free] = &simName{}
 	}
 	for _, script := range scripts {
 		w.start(nil, func(a *actor) {
@@ -127,14 +127,18 @@ func newWorld(r rules, scripts []string, path []byte, telling bool) *world {
 
 // start makes a process with the open files of its parent, and an actor that runs in it.
 func (w *world) start(parent *actor, run func(*actor)) *actor {
-	p := &simProcess{pid: len(w.processes) + 1, table: map[int]*simFile{}, alive: true}
-	isForeign := false
+	p := &simProcess{pid: len(w.processes) + 1, table: map[int]*simFile{}, fifos: map[*simName]bool{}, alive: true}
+	p.machine = machine{"h", "m", fmt.Sprint(w.boots), "4026531836", "d"}
 	if parent != nil {
-		isForeign = parent.foreign
-		p.parent, p.table = parent.pid, maps.Clone(parent.table)
+		p.parent, p.table, p.machine = parent.pid, maps.Clone(parent.table), parent.machine
+		for fifo, inherited := range parent.fifos {
+			if inherited {
+				p.fifos[fifo] = true
+			}
+		}
 	}
 	w.processes = append(w.processes, p)
-	a := &actor{simProcess: p, world: w, now: time.Unix(1, 0), foreign: isForeign}
+	a := &actor{simProcess: p, world: w}
 	w.actors = append(w.actors, a)
 	a.next, a.stop = iter.Pull(func(yield func(string) bool) {
 		defer func() {
@@ -174,15 +178,15 @@ func (w *world) tell(a *actor, what string) {
 	}
 }
 
-// readable shortens names for people: excl,1,...,9a,f,o1 is A's, by descriptor 9.
+// readable shortens names for people: excl-A is A's lifeline.
 func readable(s string) string {
-	m := owner{pid: 1, machine: here(), number: -1, nonce: "x"}.String()
-	m = strings.TrimSuffix(strings.TrimPrefix(m, "1,"), ",,,x")
-	for i := range 20 {
-		s = strings.ReplaceAll(s, fmt.Sprintf(",%d,%s,", i+1, m), "-"+string(rune('A'+i))+",")
-	}
-	return strings.ReplaceAll(s, ",f,", ",")
+	return longID.ReplaceAllStringFunc(s, func(id string) string {
+		o, _ := parseOwner(strings.TrimPrefix(id, ","))
+		return "-" + string(rune('A'+o.pid-1)) + o.nonce[strings.IndexByte(o.nonce, '.'):]
+	})
 }
+
+var longID = regexp.MustCompile(`,[0-9a-f]{13},\d+,[0-9.]+,\w*,\w*,\w*,\w*,\w*`)
 
 // step announces an operation, and waits until it is this actor's turn.
 func (a *actor) step(what string) {
@@ -210,6 +214,7 @@ func (a *actor) changed() {
 
 // run lets the actor do what it is about to do and go on to its next operation.
 func (a *actor) run() {
+	pid = a.pid
 	nonce = func() string {
 		a.nonces++
 		return fmt.Sprintf("%d.%d.%d", a.pid, a.phase, a.nonces)
@@ -223,6 +228,7 @@ func (a *actor) run() {
 // end closes what the process has open.
 func (a *actor) end() {
 	a.done, a.alive, a.pausing = true, false, false
+	clear(a.fifos)
 	for n := range a.table {
 		a.close(n)
 	}
@@ -236,6 +242,14 @@ func (a *actor) close(number int) {
 	if f != nil && !a.world.isOpen(f) {
 		f.lock = 0
 	}
+}
+
+// hasReader reports whether somebody in a kernel has a FIFO open, by the same mount.
+func (w *world) hasReader(n *simName, m machine) bool {
+	return slices.ContainsFunc(w.processes, func(p *simProcess) bool {
+		_, ok := p.fifos[n]
+		return ok && p.machine == m
+	})
 }
 
 func (w *world) isOpen(f *simFile) bool {
@@ -291,14 +305,14 @@ func (w *world) do(choice byte) {
 // check asserts exclusion.
 func (w *world) check() {
 	var locked [8]*simFile
-	var inside []descriptor
+	var inside []place
 	permits, exclusive, all := 0, 0, 0
 	for _, p := range w.processes {
 		for number, f := range p.table {
 			if f.lock == 0 {
 				continue
 			}
-			inside = append(inside, descriptor{p.pid, number})
+			inside = append(inside, place{p.pid, number})
 			if slices.Contains(locked[:all], f) {
 				continue
 			}
@@ -320,15 +334,19 @@ func (w *world) check() {
 func (w *world) key() uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
-	maphash.WriteComparable(&h, [2]int{w.lies, w.crashes})
+	maphash.WriteComparable(&h, [2]int{w.boots, w.crashes})
 	for _, n := range slices.Sorted(maps.Keys(w.names)) {
-		h.WriteString(n + "=" + w.names[n] + ";")
+		h.WriteString(n + "=" + w.text[n] + ";")
+		maphash.WriteComparable(&h, *w.names[n])
 	}
 	for _, a := range w.actors {
 		for _, n := range slices.Sorted(maps.Keys(a.table)) {
 			f := a.table[n]
-			maphash.WriteComparable(&h, [3]int{n, f.id, int(f.lock)})
-			maphash.WriteComparable(&h, f.flags)
+			maphash.WriteComparable(&h, [5]int{n, f.id, int(f.lock), int(f.mark), f.signal})
+		}
+		for _, n := range slices.Sorted(maps.Keys(w.names)) {
+			inherited, has := a.fifos[w.names[n]]
+			maphash.WriteComparable(&h, [2]bool{inherited, has})
 		}
 		maphash.WriteComparable(&h, [4]bool{a.alive, a.done, a.failed, a.version != w.version})
 		if !a.done {
@@ -358,7 +376,7 @@ func (w *world) finish() {
 		return
 	}
 	first := len(w.actors)
-	w.rules.lies, w.rules.wrap = 0, nil
+	w.rules.wrap = nil
 	w.start(nil, func(a *actor) { a.play(parseScript("open9 X9 u9")) })
 	for w.broken == "" {
 		i := slices.IndexFunc(w.actors[first:], func(a *actor) bool { return a.canRun() })
@@ -381,7 +399,8 @@ func (w *world) finish() {
 // explore runs every interleaving, or those, drawn at random, for which there is time. It returns how many states it has
 // seen and the story of the first failure, or "".
 func explore(r rules, scripts ...string) (states int, story string) {
-	defer func(f func() string) { nonce = f }(nonce)
+	defer func(f func() string, g func(int) int) { nonce, draw = f, g }(nonce, draw)
+	draw = func(int) int { return 0 }
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	seen := map[uint64]bool{}
 	for todo := [][]byte{nil}; len(todo) > 0; {
@@ -429,88 +448,4 @@ func tellStory(r rules, scripts []string, path []byte) string {
 		w.finish()
 	}
 	return strings.Join(w.story, "\n") + "\n=> " + w.broken
-}
-
-// The storage of an actor.
-
-func (a *actor) List() ([]string, error) {
-	a.step("lists")
-	a.version = a.world.version
-	old := slices.Sorted(maps.Keys(a.world.names))
-	names := old
-	if a.world.rules.torn {
-		// Token names as of the first moment, the others as of a later one.
-		a.step("lists on")
-		names = slices.DeleteFunc(slices.Clone(old), func(n string) bool { return !isToken(n) })
-		for _, n := range slices.Sorted(maps.Keys(a.world.names)) {
-			if !isToken(n) {
-				names = append(names, n)
-			}
-		}
-	}
-	a.saw(strings.Join(names, " "))
-	_, complaint := parse(names)
-	a.listed = complaint == ""
-	return names, nil
-}
-
-func isToken(name string) bool {
-	word, _, _ := strings.Cut(name, ",")
-	return record{word: word}.isToken()
-}
-
-func (a *actor) Exists(name string) (bool, error) {
-	a.step("looks for " + name)
-	_, ok := a.world.names[name]
-	a.saw(yesno(ok))
-	return ok, nil
-}
-
-func yesno(yes bool) string {
-	if yes {
-		return "yes"
-	}
-	return "no"
-}
-
-func (a *actor) Rename(old, new string) error {
-	a.step("renames " + old + " to " + new)
-	text, ok := a.world.names[old]
-	if !ok {
-		a.saw("not there")
-		return fs.ErrNotExist
-	}
-	if _, ok := a.world.names[new]; ok {
-		a.world.fail("a rename onto " + readable(new))
-	}
-	delete(a.world.names, old)
-	a.world.names[new] = text
-	a.changed()
-	a.saw("done")
-	return nil
-}
-
-func (a *actor) Create(name string) error {
-	a.step("creates " + name)
-	if _, ok := a.world.names[name]; ok {
-		a.saw("exists")
-		return fs.ErrExist
-	}
-	a.world.names[name] = ""
-	a.world.maker[name] = a.pid
-	a.changed()
-	a.saw("done")
-	return nil
-}
-
-func (a *actor) Remove(name string) error {
-	a.step("removes " + name)
-	if _, ok := a.world.names[name]; !ok {
-		a.saw("not there")
-		return fs.ErrNotExist
-	}
-	delete(a.world.names, name)
-	a.changed()
-	a.saw("done")
-	return nil
 }

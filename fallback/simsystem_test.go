@@ -1,29 +1,182 @@
 package fallback
 
 import (
-	"errors"
+	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"example.org/flock/internal/openfile"
 )
 
-// A simFlock is what a flock process knows of the world: the system of its call.
+// A simFlock is what a flock process knows of the world.
 type simFlock struct {
 	*actor
-	fd    int  // its descriptor of the locked file
-	alone bool // whether it has opened that itself
+	fd int // its descriptor of the locked file; -1: the lock is a lifeline's
 }
 
-// judgesBusy reports whether the owner that is asked about has the busy token.
-func (s *simFlock) judgesBusy(o owner) bool {
-	_, ok := s.world.names[newRecord(busy, o).name]
-	return ok
+func (a *actor) List() ([]string, error) {
+	a.step("lists")
+	if !a.looked {
+		a.looked, a.version = true, a.world.version
+	}
+	old := slices.Sorted(maps.Keys(a.world.names))
+	names := old
+	if a.world.rules.torn {
+		// Token names as of the first moment, the others as of a later one.
+		a.step("lists on")
+		names = slices.DeleteFunc(slices.Clone(old), func(n string) bool { return !isToken(n) })
+		for _, n := range slices.Sorted(maps.Keys(a.world.names)) {
+			if !isToken(n) {
+				names = append(names, n)
+			}
+		}
+	}
+	a.saw(strings.Join(names, " "))
+	return names, nil
 }
+
+func isToken(name string) bool { return name == free || strings.HasPrefix(name, busy) }
+
+func yesno(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+func (a *actor) Rename(old, new string) error {
+	a.step("renames " + old + " to " + new)
+	n, ok := a.world.names[old]
+	if !ok {
+		a.saw("not there")
+		return fs.ErrNotExist
+	}
+	if _, ok := a.world.names[new]; ok {
+		a.world.fail("a rename onto " + readable(new))
+	}
+	delete(a.world.names, old)
+	a.world.names[new] = n
+	a.world.text[new] = a.world.text[old]
+	a.changed()
+	a.saw("done")
+	return nil
+}
+
+func (a *actor) Create(name string) error { return a.create(name, &simName{}) }
+
+func (a *actor) MakeLifeline(name string) error { return a.create(name, &simName{fifo: true}) }
+
+func (a *actor) create(name string, n *simName) error {
+	if !n.fifo || a.world.rules.births {
+		a.step("creates " + name)
+	}
+	if _, ok := a.world.names[name]; ok {
+		a.saw("exists")
+		return fs.ErrExist
+	}
+	a.world.names[name] = n
+	a.world.text[name] = ""
+	a.world.maker[name] = a.pid
+	a.changed()
+	a.saw("done")
+	return nil
+}
+
+func (a *actor) Remove(name string) error {
+	a.step("removes " + name)
+	if _, ok := a.world.names[name]; !ok {
+		a.saw("not there")
+		return fs.ErrNotExist
+	}
+	delete(a.world.names, name)
+	a.changed()
+	a.saw("done")
+	return nil
+}
+
+func (a *actor) Touch(name string) {
+	if n := a.world.names[name]; n != nil {
+		n.age = 0
+	}
+}
+
+func (s *simFlock) IsCurrent() bool  { return true }
+func (s *simFlock) Reopen() error    { return nil }
+func (s *simFlock) MoveAway() error  { return fs.ErrInvalid }
+func (s *simFlock) Clean()           {}
+func (s *simFlock) Machine() machine { return s.machine }
+
+// The handle of a lifeline is the index of its name among those that the actor has opened.
+func (s *simFlock) OpenLifeline(name string) (lifeline, error) {
+	if s.world.rules.births {
+		s.step("opens " + name)
+	}
+	n := s.world.names[name]
+	s.saw(yesno(n != nil))
+	if n == nil {
+		return 0, fs.ErrNotExist
+	}
+	s.fifos[n] = false
+	s.opened = append(s.opened, n)
+	s.changed()
+	return lifeline(len(s.opened) - 1), nil
+}
+
+func (s *simFlock) CloseLifeline(l lifeline) {
+	if isNamed := slices.Contains(slices.Collect(maps.Values(s.world.names)), s.opened[l]); isNamed {
+		s.step("closes its lifeline")
+	}
+	delete(s.fifos, s.opened[l])
+	s.changed()
+	s.saw("done")
+}
+
+// Ask answers what the kernel of this process knows, by its mount.
+func (s *simFlock) Ask(name string) (is answer) {
+	n := s.world.names[name]
+	if _, ours := s.fifos[n]; !ours {
+		s.step("asks " + name)
+		n = s.world.names[name]
+	}
+	switch {
+	case n == nil:
+		is = absent
+	case !n.fifo:
+		is = unknown
+	case s.world.hasReader(n, s.machine):
+		is = alive
+	}
+	s.saw(fmt.Sprint(is))
+	return is
+}
+
+// Ring has no effect: who waits sees every change.
+func (s *simFlock) Ring(string) {}
+
+// Wait ends when something has changed. What a contender has seen before does not matter to it after that, so that it is
+// forgotten.
+func (s *simFlock) Wait(lifeline, []string, time.Duration) (bool, error) {
+	s.rest()
+	return true, nil
+}
+
+func (a *actor) rest() {
+	a.pausing = true
+	a.step("waits")
+	a.pausing, a.looked = false, false
+	a.seen = uint64(a.phase)
+	a.world.tell(a, "wakes")
+}
+
+func (s *simFlock) Now() time.Time      { return time.Unix(1, 0) }
+func (s *simFlock) Sleep(time.Duration) { s.rest() }
+func (s *simFlock) SeesAll() bool       { return true }
+func (s *simFlock) Inode() uint64       { return 1 }
+
+func (s *simFlock) Openers(func(int, record), []record) {}
 
 func (w *world) process(pid int) *simProcess {
 	if pid < 1 || pid > len(w.processes) {
@@ -32,336 +185,79 @@ func (w *world) process(pid int) *simProcess {
 	return w.processes[pid-1]
 }
 
-func (w *world) at(p descriptor) *simFile { return w.process(p.pid).table[p.number] }
+func (w *world) at(p place) *simFile { return w.process(p.pid).table[p.number] }
 
-func (p descriptor) String() string { return fmt.Sprintf("%d of %c", p.number, 'A'+p.pid-1) }
-
-func (f simFlags) has(m openfile.Mark) bool {
-	return m == openfile.NoAtime && f.noAtime || m == openfile.NonBlock && f.nonBlock
+func (s *simFlock) Place() (place, uint64, error) {
+	p := place{s.pid, s.fd}
+	for parent := s.world.process(s.parent); parent.alive && parent.table[s.fd] == s.table[s.fd]; {
+		p.pid = parent.pid
+		parent = s.world.process(parent.parent)
+	}
+	return p, 1, nil
 }
 
-func (f simFlags) with(m openfile.Mark, set bool) simFlags {
-	switch m {
-	case openfile.NoAtime:
-		f.noAtime = set
-	case openfile.NonBlock:
-		f.nonBlock = set
-	}
-	return f
+func (s *simFlock) Marked(f *openFile) bool {
+	s.step("reads its mark")
+	ours := s.table[s.fd]
+	is := ours.mark == f.mark && ours.signal == f.signal
+	s.saw(yesno(is))
+	return is
 }
 
-// lookAt announces a look at a process, unless the answer can never change: then the order does not matter.
-func (s *simFlock) lookAt(pid int, what string) {
-	if s.world.process(pid).alive {
-		s.step(what)
-	}
-}
-
-func (s *simFlock) Fate(o owner) fate {
-	s.lookAt(o.pid, fmt.Sprintf("asks whether %c lives", 'A'+o.pid-1))
-	gone := !s.world.process(o.pid).alive
-	if !gone && o.pid == 1 && s.judgesBusy(o) && s.world.lies < s.world.rules.lies {
-		s.world.lies++
-		gone = true
-	}
-	s.saw(yesno(!gone))
-	if gone {
-		return dead
-	}
-	return alive
-}
-
-func (s *simFlock) Owner(pid int) (owner, error) { return ownerOf(pid), nil }
-
-func ownerOf(pid int) owner { return owner{pid: pid, machine: here(), number: -1} }
-
-// Now passes only in pauses, and fast enough that each is followed by a whole attempt.
-func (s *simFlock) Now() time.Time { return s.now }
-
-func (s *simFlock) Sleep(time.Duration) {
-	s.now = s.now.Add(40 * time.Millisecond)
-	s.step("pauses")
-	s.saw("looks again")
-	if s.listed {
-		s.seen = uint64(s.phase)
-	}
-}
-
-func (s *simFlock) pause([]record, bool) error {
-	s.rest()
+func (s *simFlock) Mark(signal int, m mark) error {
+	s.step(fmt.Sprint("sets its signal to ", signal))
+	s.table[s.fd].signal = signal
+	s.step("sets its mark")
+	s.table[s.fd].mark = m
+	s.changed()
+	s.saw("done")
 	return nil
 }
 
-func (s *simFlock) done() {}
-
-// rest ends when something has changed. What a contender has seen before does not matter to it after a pause between two
-// attempts, so that this is forgotten.
-func (a *actor) rest() {
-	a.now = a.now.Add(40 * time.Millisecond)
-	a.pausing = true
-	a.step("waits")
-	a.pausing = false
-	a.seen = uint64(a.phase)
-	a.world.tell(a, "wakes")
-}
-
-// flags and setFlags are F_GETFL and F_SETFL.
-func (s *simFlock) flags() simFlags {
-	if s.isShared() { // otherwise nobody else can change them
-		s.step("reads its flags")
-	}
-	f := s.table[s.fd].flags
-	s.saw(fmt.Sprint(f))
-	return f
-}
-
-// isShared reports whether another process has our open file.
-func (s *simFlock) isShared() bool {
-	for _, p := range s.world.processes {
-		for _, f := range p.table {
-			if p != s.simProcess && f == s.table[s.fd] {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (s *simFlock) setFlags(f simFlags) {
-	s.step(fmt.Sprint("sets its flags to ", f))
-	s.table[s.fd].flags = f
+func (s *simFlock) Unmark(mark) {
+	s.step("clears its mark")
+	s.table[s.fd].mark = 0
 	s.changed()
+	s.step("clears its signal")
+	s.table[s.fd].signal = 0
 	s.saw("done")
 }
 
-func (s *simFlock) Set() openfile.Mark {
-	f := s.flags()
-	m := openfile.NoAtime
-	if s.foreign {
-		m = openfile.NonBlock
-		if f.nonBlock {
-			return openfile.None
-		}
-	}
-	if !f.has(m) {
-		s.setFlags(f.with(m, true))
-	}
-	return m
-}
-
-func (s *simFlock) Clear(m openfile.Mark) {
-	if f := s.flags(); f.has(m) {
-		s.setFlags(f.with(m, false))
-	}
-}
-
-func (s *simFlock) Rename(old, new string) error {
-	err := s.actor.Rename(old, new)
-	if new == free {
-		s.released(old, err)
-	}
-	return err
-}
-
-func (s *simFlock) Remove(name string) error {
-	err := s.actor.Remove(name)
-	s.released(name, err)
-	return err
-}
-
-// released notes that a record is gone, as err says. A flock that has opened the file itself thinks that nobody else has it
-// then.
-func (s *simFlock) released(name string, err error) {
-	word, rest, _ := strings.Cut(name, ",")
-	o, _ := parseOwner(rest)
-	if err != nil || !s.alone || word == busy || o.pid != s.pid {
-		return
-	}
-	if s.isShared() {
-		s.world.fail(s.name() + " releases a lock that somebody else has, too")
-	}
-	s.table[s.fd].lock = 0
-}
-
-func (s *simFlock) Has(m openfile.Mark) bool { return s.flags().has(m) }
-
-func (s *simFlock) At(search openfile.Search, p descriptor) openfile.State {
-	s.lookAt(p.pid, fmt.Sprint("looks at ", p))
-	f := s.world.at(p)
-	found := f != nil && (search.Mark == openfile.None || f.flags.has(search.Mark))
+func (s *simFlock) At(f *openFile) answer {
+	s.step(fmt.Sprint("looks at ", f.number, " of ", f.pid))
+	other := s.world.at(f.place)
+	found := other != nil && other.mark == f.mark
 	s.saw(yesno(found))
-	switch {
-	case found:
-		return openfile.Found
-	case !s.world.process(p.pid).alive:
-		return openfile.Gone
+	if found {
+		return alive
 	}
-	return openfile.Absent
+	return absent
 }
 
-// In looks at one number after the other in a process that moves its descriptors, several times: so it may miss an open file,
-// or see it twice. The scenarios move those under 7, 8 and 9.
-func (s *simFlock) In(search openfile.Search, pid int, _ bool) (numbers []int, visible bool) {
-	const most = 3
-	isEnough := false
-	for passes := 0; passes < most && !isEnough; passes++ {
-		s.lookAt(pid, fmt.Sprintf("looks into %c", 'A'+pid-1))
-		moves := s.moves(pid)
-		var found []int
-		for n := range 20 {
-			if moves && n >= 7 && n <= 9 {
-				s.saw(fmt.Sprint(found))
-				s.step(fmt.Sprintf("looks at %d of %c", n, 'A'+pid-1))
-			}
-			f := s.world.at(descriptor{pid, n})
-			isOther := search.Ours != nil && !s.world.rules.noKcmp && f != s.world.at(descriptor{s.pid, s.fd})
-			if f != nil && f.flags.has(search.Mark) && !isOther {
-				found = append(found, n)
-			}
-		}
-		numbers = append(numbers, found...)
-		movesStill := s.moves(pid)
-		s.saw(fmt.Sprint(found, moves, movesStill))
-		switch {
-		case len(found) == 0:
-		case search.Accept == nil, search.OnlyStill && movesStill:
-			isEnough = true
-		default:
-			for _, n := range found {
-				isEnough = search.Accept(pid, n) || isEnough
-			}
-		}
-		if !moves {
-			break
-		}
+func (s *simFlock) Search(wanted, known []*openFile) (place, answer) {
+	s.step("searches")
+	accounted := []*simFile{s.table[s.fd]}
+	places := []place{{s.pid, s.fd}}
+	for _, f := range known {
+		accounted, places = append(accounted, s.world.at(f.place)), append(places, f.place)
 	}
-	slices.Sort(numbers)
-	return slices.Compact(numbers), true
-}
-
-func (s *simFlock) Unmarked(search openfile.Search, p descriptor) bool {
-	s.step(fmt.Sprint("looks whether there is no mark at ", p))
-	f := s.world.at(p)
-	s.saw(yesno(f != nil && !f.flags.has(search.Mark)))
-	return f != nil && !f.flags.has(search.Mark)
-}
-
-// Moves tells the truth if the rules say so: a shell that does not wait for flock may be moving its descriptors. Otherwise it
-// is always seen between two moves.
-func (s *simFlock) Moves(pid int) bool {
-	if !s.world.rules.moves {
-		return false
-	}
-	s.step(fmt.Sprintf("looks whether %c runs", 'A'+pid-1))
-	moves := s.moves(pid)
-	s.saw(yesno(moves))
-	return moves
-}
-
-// Activity returns how far the script of a shell has come. This program has several threads.
-func (s *simFlock) Activity(pid int) string {
-	word := ""
-	for _, a := range s.world.actors {
-		if a.pid == pid && !a.isFlock && !s.moves(pid) {
-			word = fmt.Sprint(a.phase, a.about, a.done)
-		}
-	}
-	s.saw("at " + word)
-	return word
-}
-
-func (s *simFlock) KeepStill(words map[int]string) {
-	s.step("looks who has run")
-	for _, pid := range slices.Sorted(maps.Keys(words)) {
-		if word := words[pid]; word == "" || word != s.Activity(pid) {
-			delete(words, pid)
-		}
-	}
-}
-
-func (s *simFlock) moves(pid int) bool {
-	return s.world.rules.moves && slices.ContainsFunc(s.world.actors, func(a *actor) bool {
-		return a.pid == pid && !a.isFlock && !a.done && (a.waits == nil || a.waits.done)
-	})
-}
-
-func (s *simFlock) Compare(_ openfile.Search, p, q descriptor, _ bool) (r openfile.Comparison) {
-	if s.world.rules.noKcmp {
-		return openfile.Unknown
-	}
-	s.step(fmt.Sprintf("compares %v with %v", p, q))
-	switch f, g := s.world.at(p), s.world.at(q); {
-	case f == nil || g == nil:
-		r = openfile.Unsure
-	case f == g:
-		r = openfile.Equal
-	default:
-		r = openfile.Different
-	}
-	s.saw(fmt.Sprint(r))
-	return r
-}
-
-func (s *simFlock) CompareOurs(search openfile.Search, p descriptor, _ bool) openfile.Comparison {
-	if r := s.Compare(search, p, descriptor{s.pid, s.fd}, true); r != openfile.Unknown {
-		return r
-	}
-	other := openfile.NonBlock
-	if search.Mark == openfile.NonBlock {
-		return openfile.Unknown
-	}
-	before := s.flags()
-	defer s.setFlags(before)
-	for _, set := range []bool{!before.nonBlock, before.nonBlock, !before.nonBlock} {
-		s.setFlags(before.with(other, set))
-		s.step(fmt.Sprint("looks at the flags of ", p))
-		f := s.world.at(p)
-		follows := f != nil && f.flags.nonBlock == set
-		s.saw(yesno(follows))
-		switch {
-		case f == nil:
-			return openfile.Unsure
-		case !follows:
-			return openfile.Different
-		}
-	}
-	return openfile.Equal
-}
-
-func (s *simFlock) Processes() (pids []int, err error) {
-	s.step("lists the processes")
 	for _, p := range s.world.processes {
-		if p.alive {
-			pids = append(pids, p.pid)
+		for _, number := range slices.Sorted(maps.Keys(p.table)) {
+			f, at := p.table[number], place{p.pid, number}
+			is := slices.ContainsFunc(wanted, func(w *openFile) bool { return w.mark == f.mark })
+			if !is || slices.Contains(places, at) || !s.world.rules.noKcmp && slices.Contains(accounted, f) {
+				continue
+			}
+			if s.world.rules.noKcmp && len(places) > 0 {
+				s.saw("unknown")
+				return place{}, unknown
+			}
+			s.saw(fmt.Sprint(at))
+			return at, alive
 		}
 	}
-	s.saw(fmt.Sprint(pids))
-	return pids, nil
-}
-
-func (s *simFlock) Last() (int, error) {
-	if s.world.rules.noLast {
-		return 0, errors.New("not told")
-	}
-	s.step("asks for the last process id")
-	last := len(s.world.processes)
-	s.saw(strconv.Itoa(last))
-	return last, nil
-}
-
-func (s *simFlock) IsProcess(int) bool { return true }
-
-func (s *simFlock) Maker(pid int) int { return s.world.process(pid).parent }
-
-func (s *simFlock) Age(owner) time.Duration { return 0 }
-
-func (s *simFlock) MayDescend(pid int) bool {
-	for p := s.world.process(pid); p.pid > s.pid; p = s.world.process(p.parent) {
-		if p.parent == s.pid {
-			return true
-		}
-	}
-	return false
+	s.saw("nothing")
+	return place{}, gone
 }
 
 // The scripts of shells: words, and scripts in brackets.
@@ -376,10 +272,12 @@ func (s *simFlock) MayDescend(pid int) bool {
 //	X S P u      locks for the process itself, as a program in Go does; x s p with -n
 //	X(...)       flock FILE, with the script as the command; also S and P
 //	FX(...)      flock -F FILE, with the script as the command; also S and P
-//	user         becomes a user who does not own the file
 //	work         does something
 //	orphan       kills the flock that has started it
 //	&(...)       starts the script in the background
+//	far mounted  runs on another machine, or sees the directory by another mount
+//	boot         the machine stops, and starts again
+//	night purge  a day passes; a cleaner removes what has not been touched for two
 type simWord struct {
 	verb      string
 	number    int
@@ -398,20 +296,7 @@ func parseScript(script string) (words []simWord) {
 		text := script[:n]
 		script = script[n:]
 		if strings.HasPrefix(script, "(") {
-			depth, end := 0, 0
-			for i, c := range script {
-				switch c {
-				case '(':
-					depth++
-				case ')':
-					if depth--; depth == 0 {
-						end = i
-					}
-				}
-				if end > 0 {
-					break
-				}
-			}
+			end := closing(script)
 			w.isCommand = true
 			w.inner = parseScript(script[1:end])
 			script = script[end+1:]
@@ -426,73 +311,126 @@ func parseScript(script string) (words []simWord) {
 	return words
 }
 
+// closing returns where the bracket at the beginning of a script is closed.
+func closing(script string) int {
+	depth := 0
+	for i, c := range script {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	panic("no closing bracket: " + script)
+}
+
 // play runs a script, and reports whether it came to its end.
 func (a *actor) play(script []simWord) bool {
 	for _, w := range script {
 		// Nothing but what it has open goes from one word to the next.
 		a.phase++
 		a.seen, a.nonces = uint64(a.phase), 0
+		ok := true
 		switch {
-		case w.verb == "open":
-			a.step("opens " + strconv.Itoa(w.number))
-			a.world.files++
-			a.close(w.number)
-			a.table[w.number] = &simFile{id: a.world.files}
-			a.changed()
-		case w.verb == "move", w.verb == "copy":
-			a.step(fmt.Sprint(w.verb, " ", w.number, " to ", w.rest))
-			to, _ := strconv.Atoi(w.rest)
-			f := a.table[w.number]
-			a.close(to)
-			if a.table[to] = f; w.verb == "move" {
-				delete(a.table, w.number)
-			}
-			a.changed()
-		case w.verb == "close":
-			a.step("closes " + strconv.Itoa(w.number))
-			a.close(w.number)
-			a.changed()
-		case w.verb == "work":
-			a.step("works")
-		case w.verb == "user":
-			a.foreign = true
-		case w.verb == "orphan":
-			a.step("kills its flock")
-			for _, flock := range a.world.actors {
-				if flock.pid == a.parent && !flock.done {
-					flock.kill()
-				}
-			}
-			a.changed()
-		case w.verb == "&":
-			a.step("starts a child")
-			a.world.start(a, func(child *actor) { child.failed = !child.play(w.inner) })
-			a.changed()
-		case w.isCommand:
-			if !a.wait(a.spawn(func(f *actor) bool { return f.runCommand(modeOfVerb(w.verb), w.verb[0] != 'F', w.inner) })) {
-				return false
-			}
-		case w.verb == "u" && w.number > 0:
-			if !a.wait(a.spawn(func(f *actor) bool { f.unlock(w.number); return true })) {
-				return false
-			}
+		case w.isCommand && w.verb != "&":
+			ok = a.wait(a.spawn(func(f *actor) bool { return f.runCommand(modeOfVerb(w.verb), w.verb[0] != 'F', w.inner) }))
+		case a.playWord(w):
 		case w.number == 0:
 			a.lockSelf(w.verb)
 		default:
-			try := strings.ToLower(w.verb) == w.verb
-			ok := a.wait(a.spawn(func(f *actor) bool { return f.lockNumber(modeOfVerb(w.verb), w.number, try) }))
-			switch {
-			case ok && w.rest == "!":
-				a.world.fail(a.name() + " should not get in")
-			case !ok && w.rest == "+":
-				a.world.fail(a.name() + " should get in")
-			}
-			if ok == (w.rest == "!") {
-				return false
-			}
+			ok = a.playFlock(w)
+		}
+		if !ok {
+			return false
 		}
 	}
 	return true
+}
+
+// playWord plays a word that is about no lock, and reports whether it is one.
+func (a *actor) playWord(w simWord) bool {
+	switch w.verb {
+	case "open":
+		a.step("opens " + strconv.Itoa(w.number))
+		a.world.files++
+		a.close(w.number)
+		a.table[w.number] = &simFile{id: a.world.files}
+	case "move", "copy":
+		a.step(fmt.Sprint(w.verb, " ", w.number, " to ", w.rest))
+		to, _ := strconv.Atoi(w.rest)
+		f := a.table[w.number]
+		a.close(to)
+		if a.table[to] = f; w.verb == "move" {
+			delete(a.table, w.number)
+		}
+	case "close":
+		a.step("closes " + strconv.Itoa(w.number))
+		a.close(w.number)
+	case "work":
+		a.step("works")
+		return true
+	case "orphan":
+		a.step("kills its flock")
+		for _, flock := range a.world.actors {
+			if flock.pid == a.parent && !flock.done {
+				flock.kill()
+			}
+		}
+	case "&":
+		a.step("starts a child")
+		a.world.start(a, func(child *actor) { child.failed = !child.play(w.inner) })
+	case "far":
+		a.machine.host, a.machine.id, a.machine.boot = "far", "far", "far"
+		return true
+	case "mounted":
+		a.machine.device = "mounted"
+		return true
+	case "boot":
+		a.step("starts the machine again")
+		a.world.boots++
+		for _, other := range a.world.actors {
+			if other != a && !other.done && other.machine == a.machine {
+				other.kill()
+			}
+		}
+		clear(a.table)
+		a.machine.boot = fmt.Sprint(a.world.boots)
+	case "night":
+		a.step("sleeps for a day")
+		for _, n := range a.world.names {
+			n.age++
+		}
+	case "purge":
+		for _, name := range slices.Sorted(maps.Keys(a.world.names)) {
+			a.step("looks how old " + name + " is")
+			if n := a.world.names[name]; n != nil && n.age > 1 {
+				a.Remove(name)
+			}
+		}
+	default:
+		return false
+	}
+	a.changed()
+	return true
+}
+
+// playFlock plays a flock with a descriptor number.
+func (a *actor) playFlock(w simWord) bool {
+	if w.verb == "u" {
+		return a.wait(a.spawn(func(f *actor) bool { f.unlock(w.number); return true }))
+	}
+	try := strings.ToLower(w.verb) == w.verb
+	ok := a.wait(a.spawn(func(f *actor) bool { return f.lockNumber(modeOfVerb(w.verb), w.number, try) }))
+	switch {
+	case ok && w.rest == "!":
+		a.world.fail(a.name() + " should not get in")
+	case !ok && w.rest == "+":
+		a.world.fail(a.name() + " should get in")
+	}
+	return ok != (w.rest == "!")
 }
 
 func modeOfVerb(verb string) Mode {
@@ -502,7 +440,7 @@ func modeOfVerb(verb string) Mode {
 // spawn starts a flock.
 func (a *actor) spawn(run func(*actor) bool) *actor {
 	a.step("starts flock")
-	f := a.world.start(a, func(f *actor) { f.isFlock = true; f.failed = !run(f) })
+	f := a.world.start(a, func(f *actor) { f.failed = !run(f) })
 	a.changed()
 	return f
 }
@@ -515,30 +453,17 @@ func (a *actor) wait(child *actor) bool {
 	return !child.failed
 }
 
-// lockOf returns the Lock of a flock for a descriptor, and its system.
-func (a *actor) lockOf(fd int, alone bool) (*Lock, contender) {
-	o := ownerOf(a.pid)
-	o.number, o.file, o.opened = fd, "f", alone
-	for p := a.world.process(a.parent); !alone && p.alive && p.table[fd] == a.table[fd]; p = a.world.process(p.parent) {
-		o.pid = p.pid // the eldest ancestor that has the open file
-	}
-	s := &simFlock{a, fd, alone}
-	l := &Lock{dir: "dir", owner: o, file: openFile{fd: fd, marked: true, inherited: !alone}}
+// contend returns a call with the lock of an actor.
+func (a *actor) contend(l *Lock, r Request) *contender {
+	var s system = &simFlock{a, l.fd}
 	if a.world.rules.wrap != nil {
-		return l, a.world.rules.wrap(s)
+		s = a.world.rules.wrap(s.(*simFlock))
 	}
-	return l, s
-}
-
-func (a *actor) callOf(l *Lock, s contender, r Request) *call {
-	c := newCall(l, r, ownerOf(a.pid), s, s)
-	c.isLocal, c.wake = true, func(bool) {}
-	return c
+	return newContender(s, l, r)
 }
 
 // acquire takes the lock, as the kernel's view of it says at the same time.
-func (a *actor) acquire(l *Lock, s contender, mode Mode, try bool) bool {
-	f := a.table[l.file.fd]
+func (a *actor) acquire(l *Lock, f *simFile, mode Mode, try bool) bool {
 	if f.lock != 0 {
 		a.step("is inside")
 	}
@@ -549,18 +474,16 @@ func (a *actor) acquire(l *Lock, s contender, mode Mode, try bool) bool {
 	default:
 		f.lock = 0 // a conversion may lose it
 	}
-	r := Request{Mode: mode, Permits: a.world.rules.permits}
-	if try {
-		r.Try = true
-	}
-	c := a.callOf(l, s, r)
-	blockers, err := c.acquire(s)
+	c := a.contend(l, Request{Mode: mode, Permits: a.world.rules.permits, Try: try})
+	keepers, err := c.acquire(context.Background())
 	must(err)
-	l.held = newRecord(wordOf(mode), c.mine)
-	if f.lock = 0; blockers == nil {
+	if f.lock = 0; keepers == nil {
 		f.lock = mode
 	}
-	return blockers == nil
+	if keepers != nil || l.fd >= 0 {
+		c.leave()
+	}
+	return keepers == nil
 }
 
 // lockSelf locks or unlocks for the process itself. The kernel has no such lock; a file that only the process has stands for
@@ -569,33 +492,26 @@ func (a *actor) lockSelf(verb string) {
 	const fd = -1
 	if a.table[fd] == nil {
 		a.table[fd] = &simFile{id: -a.pid}
+		a.own = &Lock{dir: "dir", fd: -1}
 	}
-	var s contender = &simFlock{a, fd, false}
-	if a.world.rules.wrap != nil {
-		s = a.world.rules.wrap(s.(*simFlock))
+	if verb != "u" {
+		a.acquire(a.own, a.table[fd], modeOfVerb(verb), strings.ToLower(verb) == verb)
+		return
 	}
-	l := &Lock{dir: "dir", owner: ownerOf(a.pid), ofSelf: true, file: openFile{fd: fd}}
-	if verb == "u" {
-		a.step("is inside")
-		a.table[fd].lock = 0
-		must(a.callOf(l, s, Request{}).release())
-	} else {
-		a.acquire(l, s, modeOfVerb(verb), strings.ToLower(verb) == verb)
+	a.step("is inside")
+	a.table[fd].lock = 0
+	if a.own.self.name != "" {
+		must(ignoreAbsent(a.contend(a.own, Request{}).release()))
 	}
 }
 
 func (a *actor) lockNumber(mode Mode, fd int, try bool) bool {
-	if a.table[fd] == nil {
-		return false
-	}
-	l, s := a.lockOf(fd, false)
-	return a.acquire(l, s, mode, try)
+	return a.table[fd] != nil && a.acquire(&Lock{dir: "dir", fd: fd}, a.table[fd], mode, try)
 }
 
 func (a *actor) unlock(fd int) {
-	l, s := a.lockOf(fd, false)
 	a.table[fd].lock = 0
-	must(a.callOf(l, s, Request{}).release())
+	must(ignoreAbsent(a.contend(&Lock{dir: "dir", fd: fd}, Request{}).release()))
 }
 
 // runCommand is flock with a file and a command.
@@ -605,23 +521,22 @@ func (a *actor) runCommand(mode Mode, forks bool, command []simWord) bool {
 	const fd = 3
 	a.table[fd] = &simFile{id: a.world.files}
 	a.changed()
-	l, s := a.lockOf(fd, true)
-	l.owner.fixed = forks
-	if !a.acquire(l, s, mode, false) {
+	l := &Lock{dir: "dir", fd: -1}
+	if !a.acquire(l, a.table[fd], mode, false) {
 		return false
 	}
+	a.fifos[a.opened[l.self.life]] = true
 	if !forks {
-		a.isFlock = false
 		return a.play(command)
 	}
 	a.phase++
 	a.step("starts the command")
 	child := a.world.start(a, func(child *actor) { child.failed = !child.play(command) })
 	a.changed()
-	l.file.child, l.file.started = child.pid, a.now
 	a.wait(child)
 	a.phase++
 	a.seen, a.nonces = uint64(a.phase), 0
-	must(a.callOf(l, s, Request{}).unlock())
+	a.close(fd)
+	must(ignoreAbsent(a.contend(l, Request{}).release()))
 	return true
 }

@@ -1,7 +1,6 @@
 package fallback
 
 import (
-	"cmp"
 	"encoding/hex"
 	"errors"
 	"hash/fnv"
@@ -11,8 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
-
-	"example.org/flock/internal/sys"
 )
 
 // maxName is the longest file name that filesystems agree on.
@@ -23,7 +20,7 @@ const maxName = 255
 // links in path are resolved first. A file that is not there is looked for as if it were; base must be there, and be
 // absolute: a relative one would mean a different place in each working directory.
 //
-// A file with several hard links has a lock per link.
+// A file with several hard links has a lock per link. A file that is a mount point has another path elsewhere, and is an error.
 func StateDir(path, base string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err == nil {
@@ -32,6 +29,11 @@ func StateDir(path, base string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	info, err := os.Stat(path)
+	isDir := err == nil && info.IsDir()
+	if err == nil && !isDir && isMountPoint(path) {
+		return "", errors.New("it is a mount point: other paths to it have another directory lock; mount the directory around it")
+	}
 	if base != "" {
 		if !filepath.IsAbs(base) {
 			return "", errors.New("not an absolute path: " + base)
@@ -39,7 +41,7 @@ func StateDir(path, base string) (string, error) {
 		// /var/lock/a b becomes +var+lock+a%20b
 		return filepath.Join(base, fit(strings.ReplaceAll(escape(filepath.ToSlash(path)), "%2F", "+"))), nil
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if isDir {
 		return filepath.Join(path, ".flock"), nil
 	}
 	dir, name := filepath.Split(path)
@@ -81,33 +83,24 @@ func fit(name string) string {
 // A stateDir is the state directory of a lock, open.
 type stateDir struct {
 	path string
-	make bool // whether to make the directory when it is not there
 	dir  *directory
 }
 
-// maxMakes is how many times a state directory is made that is gone again when it is to be opened.
-const maxMakes = 20
-
 // openState opens the state directory at path. Without make, one that is not there is fs.ErrNotExist.
 func openState(path string, make bool) (*stateDir, error) {
-	s := &stateDir{path: path, make: make}
-	var unclean error
-	if make {
-		// What we may not remove keeps us from making a state directory, but not from using one.
-		unclean = cleanStaging(path)
-		s.make = unclean == nil
-	}
-	if err := s.open(); err != nil {
-		if unclean != nil && errors.Is(err, fs.ErrNotExist) {
-			return nil, &stateDirError{"cannot clean up", stagingName(path), unclean}
-		}
+	s := &stateDir{path: path}
+	err := s.open(make)
+	if err != nil {
 		return nil, &stateDirError{"cannot open", path, err}
 	}
-	s.make = make
 	return s, nil
 }
 
-func (s *stateDir) open() error {
+// maxMakes is how many times a state directory is made that is gone again when it is to be opened: hundreds of contenders that
+// begin at once may remove each other's.
+const maxMakes = 1000
+
+func (s *stateDir) open(make bool) error {
 	for n := 0; ; n++ {
 		dir, err := openDirectory(s.path)
 		if err == nil {
@@ -115,7 +108,7 @@ func (s *stateDir) open() error {
 			s.dir = dir
 			return nil
 		}
-		if !s.make || !isGone(err) || n == maxMakes {
+		if !make || !isAbsent(err) || n == maxMakes {
 			return err
 		}
 		if err := makeState(s.path); err != nil {
@@ -124,6 +117,9 @@ func (s *stateDir) open() error {
 	}
 }
 
+// Reopen opens what the path leads to now, and makes it if it is not there.
+func (s *stateDir) Reopen() error { return s.open(true) }
+
 func (s *stateDir) close() {
 	if s.dir != nil {
 		s.dir.close()
@@ -131,29 +127,22 @@ func (s *stateDir) close() {
 	}
 }
 
+func (s *stateDir) Machine() machine {
+	m := thisMachine()
+	m.device = s.dir.device()
+	return m
+}
+
 // changes orders memory as a sync.Mutex does, for several Locks of one process: what a holder has written before it changes
 // the directory is there for whoever sees the change.
 var changes atomic.Int64
 
+// List returns the names in the directory, none if it was removed.
 func (s *stateDir) List() ([]string, error) {
 	defer changes.Load()
 	names, err := s.dir.names()
-	if err == nil && len(names) == 0 || isGone(err) {
-		// There always is a token. That there is nothing at all may mean that somebody removed the directory and
-		// we have the old one open.
-		if err = s.open(); err == nil {
-			names, err = s.dir.names()
-		}
-	}
-	return names, err
+	return names, ignoreAbsent(err)
 }
-
-func (d *directory) exists(name string) (bool, error) {
-	_, err := d.modTime(name)
-	return err == nil, ignoreAbsent(err)
-}
-
-func (s *stateDir) Exists(name string) (bool, error) { return s.dir.exists(name) }
 
 func (s *stateDir) Rename(old, new string) error {
 	changes.Add(1)
@@ -161,9 +150,14 @@ func (s *stateDir) Rename(old, new string) error {
 	return s.dir.rename(old, s.dir, new)
 }
 
+// Create makes an empty file. That it is there already is no error: the name is ours alone, and this is the second answer
+// of an NFS server that made it the first time.
 func (s *stateDir) Create(name string) error {
-	changes.Add(1)
-	return s.dir.create(name)
+	err := s.dir.create(name)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 func (s *stateDir) Remove(name string) error {
@@ -171,115 +165,143 @@ func (s *stateDir) Remove(name string) error {
 	return s.dir.remove(name)
 }
 
-// A state directory is made with its token inside, as NAME.new/OWNER, and then renamed to NAME. A rename onto a directory
+func (s *stateDir) Touch(name string) { s.dir.touch(name) }
+
+// IsCurrent reports whether the path still leads to this directory.
+func (s *stateDir) IsCurrent() bool {
+	dir, err := openDirectory(s.path)
+	if err != nil {
+		return !isAbsent(err)
+	}
+	defer dir.close()
+	return dir.same(s.dir)
+}
+
+func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || isStale(err) }
+
+func ignoreAbsent(err error) error {
+	if isAbsent(err) {
+		return nil
+	}
+	return err
+}
+
+// A state directory is made with its token inside, as NAME.new/X, and then renamed to NAME. A rename onto a directory
 // that is not empty fails, so one maker wins, and nobody ever finds a directory without a token and has to guess whether it
-// is new or broken.
+// is new or broken. One that is to be removed is renamed to NAME.new/X, too.
 //
-// What makers that were killed leave is in NAME.new, the staging directory. The next contender finds it there without
-// reading the directory around it, which may be long.
+// What is in NAME.new, the staging directory, is nobody's: whoever clears it takes its parts away by a rename first, and if a
+// maker lives, it makes another one.
 
 // stagingName returns the name of the directory in which a state directory is made.
 func stagingName(dir string) string { return dir + ".new" }
 
 // makeState makes the state directory, unless another process does.
 func makeState(path string) error {
-	parent, err := openDirectory(filepath.Dir(path) + string(filepath.Separator) + ".") // which may be reached by a link
+	parent, staging, err := openStaging(path)
+	if err != nil {
+		return ignoreAbsent(err) // somebody has cleared it
+	}
+	defer parent.close()
+	defer staging.close()
+	name := nonce()
+	err = staging.mkdir(name)
+	if err == nil {
+		err = fill(staging, name)
+	}
+	if err == nil {
+		err = staging.rename(name, parent, filepath.Base(path))
+	}
+	if err != nil {
+		clearStaging(parent, path, name)
+		if isAbsent(err) || errors.Is(err, fs.ErrExist) || parent.exists(filepath.Base(path)) {
+			return nil
+		}
+	}
+	return err
+}
+
+// fill makes the names of a new state directory.
+func fill(staging *directory, name string) error {
+	dir, err := staging.open(name)
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	for _, name := range []string{free, fresh} {
+		if err := dir.create(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openStaging opens the directory around path and the staging directory, which it makes if it is not there.
+func openStaging(path string) (parent, staging *directory, err error) {
+	parent, err = openDirectory(filepath.Dir(path) + string(filepath.Separator) + ".") // which may be reached by a link
+	if err != nil {
+		return nil, nil, errors.Join(err)
+	}
+	if err = parent.mkdir(stagingName(filepath.Base(path))); err == nil || errors.Is(err, fs.ErrExist) {
+		if staging, err = parent.open(stagingName(filepath.Base(path))); err == nil {
+			return parent, staging, nil
+		}
+	}
+	parent.close()
+	return nil, nil, err
+}
+
+// MoveAway renames the directory to one in the staging directory.
+func (s *stateDir) MoveAway() error {
+	parent, staging, err := openStaging(s.path)
 	if err != nil {
 		return err
 	}
 	defer parent.close()
-	maker, err := self()
-	if err != nil {
-		return err
-	}
-	base := filepath.Base(path)
-	for n := 0; ; n++ {
-		err := makeIn(parent, base, maker.renewed().String())
-		if there, _ := parent.exists(base); there || errors.Is(err, fs.ErrExist) { // NFS may not show it yet
-			err = nil
-		}
-		err = cmp.Or(err, cleanStaging(path))
-		// Gone: somebody has removed the staging directory meanwhile, or the directory around it.
-		if !isGone(err) || n == maxMakes {
-			return err
-		}
+	defer staging.close()
+	return parent.rename(filepath.Base(s.path), staging, nonce())
+}
+
+// Clean removes the staging directory.
+func (s *stateDir) Clean() {
+	if parent, err := openDirectory(filepath.Dir(s.path) + string(filepath.Separator) + "."); err == nil {
+		defer parent.close()
+		clearStaging(parent, s.path, "")
 	}
 }
 
-// makeIn makes the directory called base in parent, by way of one called temp in the staging directory.
-func makeIn(parent *directory, base, temp string) error {
-	if err := parent.mkdir(stagingName(base)); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	staging, err := parent.open(stagingName(base))
+// clearStaging removes what is in the staging directory, or the one part of it called only, and then the directory if it is
+// empty.
+func clearStaging(parent *directory, path, only string) {
+	base := stagingName(filepath.Base(path))
+	staging, err := parent.open(base)
 	if err != nil {
-		return err
+		return
 	}
 	defer staging.close()
-	if err := staging.mkdir(temp); err != nil {
-		return err
+	names := []string{only}
+	if only == "" {
+		names, _ = staging.names()
 	}
-	state, err := staging.open(temp)
-	if err == nil {
-		err = state.create(free)
-		state.close()
-	}
-	if err == nil {
-		err = staging.rename(temp, parent, base)
-	}
-	if err != nil {
-		removeStaged(staging, temp)
-	}
-	return err
-}
-
-// removeStaged removes a state directory that was not finished.
-func removeStaged(staging *directory, name string) error {
-	state, err := staging.open(name)
-	if err != nil {
-		return ignoreGone(err)
-	}
-	err = ignoreGone(state.remove(free))
-	state.close()
-	if err != nil {
-		return err
-	}
-	return ignoreGone(staging.remove(name))
-}
-
-// cleanStaging removes what makers of the state directory at path that died have left.
-func cleanStaging(path string) error {
-	staging, err := openDirectory(stagingName(path))
-	if err != nil {
-		return ignoreGone(err)
-	}
-	names, err := staging.names()
 	for _, name := range names {
-		maker, ok := parseOwner(name)
-		if ok && err == nil && here().judge(maker) == dead {
-			err = removeStaged(staging, name)
+		// Its maker may be about to put it into its place.
+		if mine := nonce(); staging.rename(name, staging, mine) == nil {
+			staging.removeAll(mine)
 		}
 	}
-	staging.close() // some systems do not remove what is open
-	if err = ignoreGone(err); err == nil {
-		os.Remove(stagingName(path)) // it stays while another maker is in it, who removes it then
-	}
-	return err
+	parent.remove(base)
 }
 
-// isGone reports whether a directory is not there any more: an NFS client that still knows it says ESTALE.
-func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || sys.IsStale(err) }
-
-func ignoreGone(err error) error {
-	if isGone(err) {
-		return nil
+// removeAll removes a directory and what is in it.
+func (d *directory) removeAll(name string) {
+	if dir, err := d.open(name); err == nil {
+		names, _ := dir.names()
+		for _, inner := range names {
+			if dir.remove(inner) != nil {
+				dir.removeAll(inner)
+			}
+		}
+		dir.close()
 	}
-	return err
-}
-
-func ignoreAbsent(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	d.remove(name)
 }

@@ -18,8 +18,7 @@ import (
 func ThisMachine() Machine {
 	m := Machine{
 		Boot: strings.ReplaceAll(firstLine("/proc/sys/kernel/random/boot_id"), "-", ""),
-		// Start times are counted in a namespace, too: time_namespaces(7) shift them.
-		Namespace: namespace("self", "pid") + "." + namespace("self", "time"),
+		Namespace: namespace("self", "pid"),
 	}
 	for _, file := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} { // machine-id(5)
 		if id := firstLine(file); len(id) == 32 {

@@ -1,0 +1,291 @@
+package fallback
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// enter takes the token and, if nobody keeps us out, the lock. Only who has the token adds a holder, or removes one that is
+// dead.
+func (c *contender) enter() (entered bool, keepers []record, err error) {
+	if err := c.come(); err != nil {
+		return false, nil, err
+	}
+	token, keepers, err := c.take()
+	if token == "" || err != nil {
+		return false, keepers, err
+	}
+	name, keepers, err := c.settle(token)
+	// That this succeeds is the acquisition. Otherwise somebody has taken us for dead.
+	freed := c.Rename(token, free)
+	switch {
+	case name == "" || err != nil:
+		return false, keepers, err
+	case freed == nil:
+		return true, nil, nil
+	case !isAbsent(freed):
+		err = freed
+	}
+	c.withdraw(name)
+	return false, nil, err
+}
+
+// settle does what needs the token: it removes the dead and, if nobody keeps us out, makes our record, whose name it returns.
+func (c *contender) settle(token string) (name string, keepers []record, err error) {
+	v, err := c.look()
+	if err != nil {
+		return "", nil, err
+	}
+	if len(v.tokens) != 1 || v.tokens[0] != token {
+		return "", nil, stateError("it has more than one token: " + strings.Join(v.tokens, " and ") + removeIt)
+	}
+	if c.self.name == "" { // a cleaner of old files has removed it
+		return "", nil, nil
+	}
+	if err := c.clean(&v); err != nil {
+		return "", nil, err
+	}
+	if keepers = c.keepers(v); keepers != nil {
+		if v.hasLost() && c.maySearch(&v) {
+			keepers = nil // a holder has gone since we searched: search again
+		}
+		return "", keepers, nil
+	}
+	if c.fd >= 0 {
+		name, err = c.markFile(&v)
+	} else {
+		name, err = c.hold()
+	}
+	if err == nil && name != "" && c.Mode != Exclusive {
+		c.ring(v.waiters, wait+","+c.self.id)
+	}
+	return name, nil, err
+}
+
+// take takes the token, and returns the name that it has then. If somebody else keeps it for long, that one is returned.
+func (c *contender) take() (token string, keepers []record, err error) {
+	token = busy + "," + c.self.id
+	pause := 50 * time.Microsecond
+	for seen, since := "", c.Now(); ; {
+		err := c.Rename(free, token)
+		if err == nil {
+			c.Touch(token)
+			return token, nil, nil
+		}
+		if !isAbsent(err) {
+			return "", nil, err
+		}
+		s, err := c.list()
+		if err != nil {
+			return "", nil, err
+		}
+		if slices.Contains(s.tokens, token) { // NFS has carried out the rename
+			return token, nil, nil
+		}
+		now := strings.Join(s.tokens, " ")
+		if now == free {
+			continue
+		}
+		if now != seen {
+			seen, since = now, c.Now()
+		}
+		r, isBusy := parseRecord(now)
+		isBusy = isBusy && r.mode == Busy
+		stolen := isBusy && c.steal(&s, r, token)
+		isStuck := c.Now().Sub(since) >= stuck
+		switch {
+		case !c.IsCurrent():
+			c.forget()
+			return "", nil, c.Reopen()
+		case stolen:
+			return token, nil, nil
+		case isStuck && now == "":
+			return "", nil, errNoToken
+		case isStuck && isBusy && s.nameOf(r.id) == "":
+			return "", nil, stateError("the owner of its token " + now + " is gone" + removeIt)
+		case isBusy && (isStuck || !c.Try && c.isOver()):
+			return "", []record{r}, nil
+		}
+		c.Sleep(pause)
+		pause = min(2*pause, longestRetry)
+	}
+}
+
+// steal takes over the token of somebody who has died with it. Its name goes to exactly one thief.
+func (c *contender) steal(s *snapshot, from record, token string) bool {
+	name := s.nameOf(from.id)
+	if name == "" || c.fate(name, from.owner) != gone || c.checkLifeline() != nil || c.Rename(from.name, token) != nil {
+		return false
+	}
+	c.Touch(token)
+	return true
+}
+
+// enoughWaiters is how many living waiters it takes to look no further for dead ones: there may be hundreds.
+const enoughWaiters = 4
+
+// clean removes what the dead have left, and writes down where a search has found an open file.
+func (c *contender) clean(v *view) error {
+	var dead []string
+	living := 0
+	for _, name := range slices.Concat(v.newborn, v.waiters) {
+		r, ok := parseRecord(name)
+		if name == c.self.name || !ok || living == enoughWaiters {
+			continue
+		}
+		if c.fate(name, r.owner) == gone {
+			dead = append(dead, name)
+		} else if strings.HasPrefix(name, wait) {
+			living++
+		}
+	}
+	for _, j := range v.holders {
+		if j.verdict == over {
+			dead = append(dead, j.name)
+		}
+	}
+	if dead != nil {
+		if err := c.checkLifeline(); err != nil {
+			return err
+		}
+	}
+	for _, name := range dead {
+		if err := c.Remove(name); ignoreAbsent(err) != nil {
+			return err
+		}
+	}
+	for i, j := range v.holders {
+		if j.verdict == held && j.moved != nil {
+			v.holders[i].name = recordName(j.mode, j.id, j.moved)
+			if err := c.Rename(j.name, v.holders[i].name); ignoreAbsent(err) != nil {
+				return err
+			}
+		}
+	}
+	if v.fresh {
+		c.Clean()
+		c.Remove(fresh)
+	}
+	return nil
+}
+
+// hold makes our lifeline a holder. The name is "" if it is not there any more.
+func (c *contender) hold() (string, error) {
+	name := recordName(c.Mode, c.self.id, nil)
+	if name == c.self.name {
+		return name, nil
+	}
+	held, err := c.move(c.self.name, name)
+	if !held {
+		return "", err
+	}
+	c.self.name = name
+	return name, nil
+}
+
+// draw returns a random number below n. The test that runs every interleaving replaces it.
+var draw = rand.N[int]
+
+// lastSignal is the highest number that an open file can have to know its record by.
+const lastSignal = 63
+
+// markFile makes the record of our open file, and marks it. The record comes before the mark: a flock that is killed in between
+// leaves a record without a mark, which is dead, and never a mark that another record could take for its own.
+func (c *contender) markFile(v *view) (string, error) {
+	f := openFile{}
+	var err error
+	if f.place, f.inode, err = c.Place(); err != nil {
+		return "", err
+	}
+	had, err := c.choose(v, &f)
+	if err != nil {
+		return "", err
+	}
+	if had != nil {
+		name := recordName(c.Mode, c.self.id, &f)
+		for _, more := range had[1:] {
+			c.Remove(more)
+		}
+		return name, c.Rename(had[0], name)
+	}
+	name := recordName(c.Mode, c.self.id, &f)
+	if err := c.Create(name); err != nil {
+		return "", err
+	}
+	err = c.Mark(f.signal, f.mark)
+	if err != nil && f.mark == noAtime { // it is the file of somebody else
+		f.mark = nonBlock
+		other := recordName(c.Mode, c.self.id, &f)
+		if err = c.Rename(name, other); err == nil {
+			name = other
+			err = c.Mark(f.signal, f.mark)
+		}
+	}
+	if err != nil {
+		c.Remove(name)
+		return "", err
+	}
+	return name, nil
+}
+
+// choose gives f the mark and the signal that our open file has from our records, which it returns, or new ones: a signal that no
+// holder has, and the other mark if its process has an open file with the first one.
+func (c *contender) choose(v *view, f *openFile) (had []string, err error) {
+	f.mark = noAtime
+	used := [lastSignal + 1]bool{}
+	for _, j := range v.holders {
+		switch {
+		case j.file == nil || j.verdict == over:
+		case j.verdict == ours:
+			f.mark, f.signal = j.file.mark, j.file.signal
+			had = append(had, j.name)
+		default:
+			used[min(j.file.signal, lastSignal)] = true
+			if had == nil && j.file.pid == f.pid && j.file.mark == noAtime {
+				f.mark = nonBlock
+			}
+		}
+	}
+	for n := draw(lastSignal); had == nil; n++ {
+		f.signal = n%lastSignal + 1
+		if !used[f.signal] {
+			break
+		}
+		if n > 2*lastSignal {
+			return nil, stateError("63 open files have the lock, which is as many as it can have")
+		}
+	}
+	return had, nil
+}
+
+// withdraw takes back the record that we have made.
+func (c *contender) withdraw(name string) {
+	if c.fd < 0 {
+		c.leave()
+		return
+	}
+	if r, ok := parseRecord(name); ok {
+		c.Unmark(r.file.mark)
+	}
+	c.Remove(name)
+}
+
+// discard releases the lock and, if nobody else is there, removes the state directory: it is renamed away while we have the
+// token, which never becomes free there. Whoever has it open finds that the path leads elsewhere.
+func (c *contender) discard() error {
+	c.Try = true
+	token, _, err := c.take()
+	if token == "" || err != nil {
+		return c.release()
+	}
+	s, err := c.list()
+	if err != nil || len(s.holders) > 1 || len(s.waiters) > 0 || len(s.newborn) > 0 || c.MoveAway() != nil {
+		c.Rename(token, free)
+		return c.release()
+	}
+	c.forget()
+	c.Clean()
+	return nil
+}

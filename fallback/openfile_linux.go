@@ -1,0 +1,366 @@
+package fallback
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/proc"
+)
+
+// The kernel keeps the status flags of an open file, and the signal of fcntl(F_SETSIG), exactly as long as somebody has it open:
+// they follow it through fork, dup, exec and SCM_RIGHTS. Every process of the same user can read the flags in /proc/PID/fdinfo.
+// So a flag that has no effect on regular files and directories tells whether somebody still has the file, and a signal, which
+// is never sent, which of several open files it is.
+
+const canMark = true
+
+func (m mark) flag() int {
+	if m == noAtime {
+		return unix.O_NOATIME
+	}
+	return unix.O_NONBLOCK
+}
+
+// A fileID is what stat(2) says of a file.
+type fileID struct{ device, inode uint64 }
+
+// statID returns the identity of the file at a path. It does not ask the server of a network filesystem, which may be gone.
+func statID(path string) (id fileID, mode uint16, err error) {
+	var s unix.Statx_t
+	err = unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_INO|unix.STATX_TYPE, &s)
+	return fileID{unix.Mkdev(s.Dev_major, s.Dev_minor), s.Ino}, s.Mode, err
+}
+
+func descriptorPath(pid, number int) string {
+	return "/proc/" + strconv.Itoa(pid) + "/fd/" + strconv.Itoa(number)
+}
+
+// identity returns the identity of our open file or, without one, that of the file at the path.
+func (s thisSystem) identity() fileID {
+	path := s.file
+	if s.fd >= 0 {
+		path = "/proc/self/fd/" + strconv.Itoa(s.fd)
+	}
+	id, _, _ := statID(path)
+	return id
+}
+
+func (s thisSystem) Inode() uint64 { return s.identity().inode }
+
+// Place returns the eldest ancestor that has our open file under its number, with all between it and this process, or this
+// process itself. One that this user may not look into is taken for the caller, which has it.
+func (s thisSystem) Place() (p place, inode uint64, err error) {
+	p = place{pid, s.fd}
+	id, mode, err := statID("/proc/self/fd/" + strconv.Itoa(s.fd))
+	if err != nil {
+		return p, 0, err
+	}
+	if kind := mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
+		return p, 0, stateError("only the open files of regular files and directories can have a directory lock")
+	}
+	if number, err := os.Readlink("/proc/self"); err != nil || number != strconv.Itoa(pid) {
+		return p, 0, stateError("there is no /proc of this pid namespace, which shows who has an open file")
+	}
+	if os.Getppid() == 0 {
+		return p, 0, stateError("the calling process is in another pid namespace")
+	}
+	for parent := os.Getppid(); parent > 0; parent = proc.Parent(parent) {
+		if _, err := os.Stat(descriptorPath(parent, s.fd)); errors.Is(err, os.ErrPermission) && p.pid == pid && proc.IsCaller(parent) {
+			return place{parent, s.fd}, id.inode, nil
+		}
+		if !s.isSame(place{parent, s.fd}, id) {
+			break
+		}
+		p.pid = parent
+	}
+	return p, id.inode, nil
+}
+
+// isSame reports whether a descriptor of another process is our open file. Without kcmp(2), one of the same file is.
+func (s thisSystem) isSame(p place, id fileID) bool {
+	if is, known := sameOpenFile(p, place{pid, s.fd}); known {
+		return is
+	}
+	other, _, err := statID(descriptorPath(p.pid, p.number))
+	return err == nil && other == id
+}
+
+// sameOpenFile compares two descriptors by kcmp(2), which some kernels and container runtimes lack.
+func sameOpenFile(p, q place) (same, known bool) {
+	const kcmpFile = 0
+	r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(p.pid), uintptr(q.pid), kcmpFile, uintptr(p.number), uintptr(q.number), 0)
+	return r == 0, errno == 0 || errno == unix.EBADF || errno == unix.ESRCH
+}
+
+func (s thisSystem) Marked(f *openFile) bool {
+	flags, err := unix.FcntlInt(uintptr(s.fd), unix.F_GETFL, 0)
+	if err != nil || flags&f.mark.flag() == 0 {
+		return false
+	}
+	signal, err := unix.FcntlInt(uintptr(s.fd), unix.F_GETSIG, 0)
+	return err == nil && signal == f.signal && s.Inode() == f.inode
+}
+
+func (s thisSystem) Mark(signal int, m mark) error {
+	if _, err := unix.FcntlInt(uintptr(s.fd), unix.F_SETSIG, signal); err != nil {
+		return err
+	}
+	flags, err := unix.FcntlInt(uintptr(s.fd), unix.F_GETFL, 0)
+	if err != nil {
+		return err
+	}
+	_, err = unix.FcntlInt(uintptr(s.fd), unix.F_SETFL, flags|m.flag())
+	return err
+}
+
+func (s thisSystem) Unmark(m mark) {
+	if flags, err := unix.FcntlInt(uintptr(s.fd), unix.F_GETFL, 0); err == nil {
+		unix.FcntlInt(uintptr(s.fd), unix.F_SETFL, flags&^m.flag())
+	}
+	unix.FcntlInt(uintptr(s.fd), unix.F_SETSIG, 0)
+}
+
+func (s thisSystem) At(f *openFile) answer {
+	found, err := isMarked(f.place, fileID{s.identity().device, f.inode}, f.mark)
+	switch {
+	case found:
+		return alive
+	case errors.Is(err, os.ErrPermission):
+		return unknown
+	case errors.Is(err, os.ErrNotExist) && isHidden(f.pid):
+		return unknown
+	}
+	return absent
+}
+
+// isHidden reports whether a process lives that /proc does not show, as with the mount option hidepid.
+func isHidden(pid int) bool {
+	if _, err := os.Stat("/proc/" + strconv.Itoa(pid)); err == nil {
+		return false
+	}
+	return unix.Kill(pid, 0) != unix.ESRCH
+}
+
+// isMarked reports whether a descriptor is an open file of this file with the mark.
+func isMarked(p place, id fileID, m mark) (bool, error) {
+	is, _, err := statID(descriptorPath(p.pid, p.number))
+	if err != nil || is != id {
+		return false, err
+	}
+	flags, err := flagsOf(p)
+	return err == nil && flags&m.flag() != 0, err
+}
+
+// flagsOf returns the status flags and the access mode of a descriptor, from proc_pid_fdinfo(5).
+func flagsOf(p place) (int, error) {
+	text, err := proc.ReadSmall("/proc/" + strconv.Itoa(p.pid) + "/fdinfo/" + strconv.Itoa(p.number))
+	if err != nil {
+		return 0, err
+	}
+	_, line, _ := bytes.Cut(text, []byte("flags:\t"))
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	flags, err := strconv.ParseInt(string(line), 8, 64)
+	return int(flags), err
+}
+
+func (s thisSystem) SeesAll() bool { return s.Machine().isOutermost() }
+
+// isMountPoint reports whether a file is a mount point (since Linux 5.8).
+func isMountPoint(path string) bool {
+	var file, dir unix.Statx_t
+	around := path[:strings.LastIndexByte(path, '/')+1]
+	return unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_MNT_ID, &file) == nil &&
+		unix.Statx(unix.AT_FDCWD, around, 0, unix.STATX_MNT_ID, &dir) == nil &&
+		file.Mask&dir.Mask&unix.STATX_MNT_ID != 0 && file.Mnt_id != dir.Mnt_id
+}
+
+// A hunt looks for marked open files of a file in all processes.
+type hunt struct {
+	thisSystem
+	device        uint64
+	wanted, known []*openFile
+	at            place
+	uncertain     bool // without kcmp(2), one that is ours or known cannot be told from another
+}
+
+func (s thisSystem) Search(wanted, known []*openFile) (place, answer) {
+	h := hunt{thisSystem: s, device: s.identity().device, wanted: wanted, known: known}
+	found, complete := h.everywhere()
+	switch {
+	case found && !h.uncertain:
+		return h.at, alive
+	case found, !complete:
+		return place{}, unknown
+	}
+	return place{}, gone
+}
+
+// maxCatchUps is how many times a search looks at the processes that were started meanwhile, before it gives up.
+const maxCatchUps = 1000
+
+// everywhere looks into all processes twice, each time also into those that are started meanwhile: they may have inherited from
+// one that has been looked at before it had the open file. It stops at the first that is found.
+func (h *hunt) everywhere() (found, complete bool) {
+	for range 2 {
+		last, err := proc.Last()
+		if err != nil {
+			return h.lists()
+		}
+		pids, err := proc.Processes()
+		if err != nil {
+			return false, false
+		}
+		for n := 0; len(pids) > 0; n++ {
+			if n == maxCatchUps {
+				return false, false
+			}
+			for _, pid := range pids {
+				if h.in(pid) {
+					return true, true
+				}
+			}
+			now, err := proc.Last()
+			if err != nil {
+				return false, false
+			}
+			if pids = nil; now < last { // all ids have been given out
+				pids, _ = proc.Processes()
+			}
+			for id := last + 1; id <= now; id++ {
+				pids = append(pids, id)
+			}
+			last = now
+		}
+	}
+	return false, true
+}
+
+// lists lists the processes until there is no new one, where the kernel does not tell the last process id (gVisor).
+func (h *hunt) lists() (found, complete bool) {
+	seen := map[int]bool{}
+	for range maxCatchUps {
+		pids, err := proc.Processes()
+		if err != nil {
+			return false, false
+		}
+		isNew := false
+		for _, pid := range pids {
+			if seen[pid] {
+				continue
+			}
+			isNew, seen[pid] = true, true
+			if h.in(pid) {
+				return true, true
+			}
+		}
+		if !isNew {
+			return false, true
+		}
+	}
+	return false, false
+}
+
+// in looks into a process, at its descriptors in ascending order and then in descending order: a shell moves a descriptor up
+// before it closes the old number, and down afterwards. Where the first thread has ended, another one shows them.
+func (h *hunt) in(pid int) bool {
+	dir := "/proc/" + strconv.Itoa(pid)
+	for _, down := range []bool{false, true} {
+		numbers, err := proc.Numbers(dir + "/fd")
+		if err == nil && len(numbers) == 0 {
+			if tasks, _ := proc.Numbers(dir + "/task"); len(tasks) > 1 {
+				pid = tasks[len(tasks)-1]
+				numbers, _ = proc.Numbers("/proc/" + strconv.Itoa(pid) + "/fd")
+			}
+		}
+		for i := range numbers {
+			if down {
+				i = len(numbers) - 1 - i
+			}
+			if p := (place{pid, numbers[i]}); h.isWanted(p) {
+				h.at = p
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isWanted reports whether a descriptor is an open file that we look for.
+func (h *hunt) isWanted(p place) bool {
+	id, _, err := statID(descriptorPath(p.pid, p.number))
+	if err != nil || id.device != h.device {
+		return false
+	}
+	for _, f := range h.wanted {
+		if id.inode == f.inode {
+			flags, err := flagsOf(p)
+			if err == nil && flags&f.mark.flag() != 0 && !h.isKnown(p) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isKnown reports whether a descriptor is our open file, or one for which a record stands.
+func (h *hunt) isKnown(p place) bool {
+	others := []place{{pid, h.fd}}
+	for _, f := range h.known {
+		others = append(others, f.place)
+	}
+	for _, other := range others {
+		if p == other {
+			return true
+		}
+		same, known := sameOpenFile(p, other)
+		if same && known {
+			return true
+		}
+		h.uncertain = h.uncertain || !known && other.number >= 0
+	}
+	return false
+}
+
+// Openers calls f for each process that has the lifeline or the open file of a record. Who waits for a lifeline has it open for
+// writing only.
+func (s thisSystem) Openers(f func(pid int, of record), records []record) {
+	device := s.identity().device
+	ids := make([]fileID, len(records))
+	for i, r := range records {
+		if r.file != nil {
+			ids[i] = fileID{device, r.file.inode}
+		} else {
+			var stat unix.Stat_t
+			unix.Fstatat(s.dir.fd, r.name, &stat, unix.AT_SYMLINK_NOFOLLOW)
+			ids[i] = fileID{stat.Dev, stat.Ino}
+		}
+	}
+	pids, _ := proc.Processes()
+	for _, pid := range pids {
+		numbers, _ := proc.Numbers("/proc/" + strconv.Itoa(pid) + "/fd")
+		for _, number := range numbers {
+			p := place{pid, number}
+			id, _, err := statID(descriptorPath(pid, number))
+			for i, r := range records {
+				if err == nil && id == ids[i] && has(p, r) {
+					f(pid, r)
+				}
+			}
+		}
+	}
+}
+
+// has reports whether a descriptor of the right file is that of a record.
+func has(p place, r record) bool {
+	flags, err := flagsOf(p)
+	if err != nil || r.file == nil {
+		return err == nil && flags&unix.O_ACCMODE == unix.O_RDWR
+	}
+	same, known := sameOpenFile(p, r.file.place)
+	return flags&r.file.mark.flag() != 0 && (p == r.file.place || same && known)
+}
