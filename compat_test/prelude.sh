@@ -15,7 +15,6 @@
 #                         here; with MEANWHILE, which runs here, too, SCRIPT runs in the background as $shell
 #   work                  in SCRIPT: make the file "has", wait for "go", make "over"; also the script ../work
 #   busy_until_go         see that the lock is held until the work is over
-#   moving SHELL N        a script of SHELL locks f by a descriptor and moves the descriptor while N others try to lock
 #   backend_program DIRECTORY NAME  make the program flock-NAME, which prints its words and exits with 7
 #   without_kcmp CMD...   run CMD where kcmp(2) is forbidden
 #
@@ -75,22 +74,8 @@ asleep() {
 		END { for (pid in asleep) n -= !(pid in parent); exit n > 0 }'
 }
 placed() {
-	ls .*.flock/queue 2>/dev/null | grep -q "^permit,$1," ||
+	ls .*.flock/queue 2>/dev/null | grep -q "^permit,[0-9a-f]*,$1," ||
 		grep -qs 'OFDLCK.* 23058430092136939[0-9]* ' /proc/$1/fdinfo/*
-}
-moving() {
-	local mover try
-	cat >mover <<-'END'
-		exec 3<. 4<. 5<. 6<. 7<. 8<. 9>f; flock 9; : >has
-		f() { :; }
-		until [ -e stop ]; do f 9>&-; f 9>&-; f 9>&-; f 9>&-; f 9>&-; f 9>&-; done
-	END
-	$1 mover & mover=$!
-	await '[ -e has ]'
-	for ((try = 0; try < $2; try++)); do flock -n f echo "in by try $try"; done
-	echo never in
-	: >stop; wait $mover
-	flock -n f echo in
 }
 backend_program() {
 	mkdir -p "$1"

@@ -88,7 +88,7 @@ func (c *contender) note(keepers []record) {
 	if name != c.keeper {
 		c.keeper, c.since = name, c.Now()
 	}
-	if keepers != nil && !c.told && c.Waiting != nil && c.Now().Sub(c.began) >= time.Second {
+	if keepers != nil && !c.Try && !c.told && c.Waiting != nil && c.Now().Sub(c.began) >= time.Second {
 		c.told = true
 		c.Waiting(&LockedError{Dir: c.dir, Holders: c.describe(keepers)})
 	}

@@ -90,10 +90,10 @@ type stateDir struct {
 func openState(path string, make bool) (*stateDir, error) {
 	s := &stateDir{path: path}
 	err := s.open(make)
-	if err != nil {
-		return nil, &stateDirError{"cannot open", path, err}
+	if _, known := err.(*stateDirError); err != nil && !known {
+		err = &stateDirError{"cannot open", path, err}
 	}
-	return s, nil
+	return s, err
 }
 
 // maxMakes is how many times a state directory is made that is gone again when it is to be opened: hundreds of contenders that
@@ -212,7 +212,9 @@ func makeState(path string) error {
 	if err == nil {
 		err = staging.rename(name, parent, filepath.Base(path))
 	}
-	if err != nil {
+	if err == nil {
+		clearStaging(parent, path, "")
+	} else {
 		clearStaging(parent, path, name)
 		if isAbsent(err) || errors.Is(err, fs.ErrExist) || parent.exists(filepath.Base(path)) {
 			return nil
@@ -245,6 +247,9 @@ func openStaging(path string) (parent, staging *directory, err error) {
 	if err = parent.mkdir(stagingName(filepath.Base(path))); err == nil || errors.Is(err, fs.ErrExist) {
 		if staging, err = parent.open(stagingName(filepath.Base(path))); err == nil {
 			return parent, staging, nil
+		}
+		if !isAbsent(err) {
+			err = &stateDirError{"cannot open", stagingName(path), err}
 		}
 	}
 	parent.close()

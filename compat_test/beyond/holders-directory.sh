@@ -4,15 +4,15 @@
 
 ### holders-on-another-machine
 flock f true
-id=$(flock f sh -c 'ls .f.flock' | sed 's/^excl,//')
-# the fourth and fifth parts of an id are the machine and its boot
-other=$(echo "$id" | awk -F, -v OFS=, '{$3 = "elsewhere"; $4 = "m"; $5 = "b"; print}')
-mv .f.flock/free ".f.flock/excl,$other"
-flock --holders f | sed "s/^${id%%,*} /PID /; s/  */ /g; s;remove .*/dir;remove \$DIR;"; echo ${PIPESTATUS[0]}
-#> PID exclusive - on host elsewhere: remove $DIR/.f.flock if that is gone
+id=$(flock f sh -c 'ls .f.flock' | sed -n 's/^excl,//p')
+# the last parts of an ID are the machine, its boot, the pid namespace and the device
+other=$(echo "$id" | awk -F, -v OFS=, '{$2 = 77; $4 = "elsewhere"; $5 = "m"; $6 = "b"; print}')
+mkfifo ".f.flock/excl,$other"
+flock --holders f | sed "s/  */ /g; s;remove .*/excl,.* if;remove RECORD if;"; echo ${PIPESTATUS[0]}
+#> 77 exclusive - on host elsewhere: remove RECORD if that is gone
 #> 0
-flock -n --verbose f true 2>&1 | grep 'held by' | sed "s/process [0-9]*/process PID/"
-#> flock: held by process PID on host elsewhere (remove $DIR/.f.flock if that is gone)
+flock -n --verbose f true 2>&1 | grep 'held by' | sed "s;remove .*/excl,.* if;remove RECORD if;"
+#> flock: held by process 77 on host elsewhere (remove RECORD if that is gone)
 rm -r .f.flock
 flock -n f echo in
 #> in
@@ -61,13 +61,17 @@ flock --holders f; echo $?
 
 ### holders-stopped-in-the-middle
 
-# The state as a process leaves it that is stopped while it takes the lock: it keeps all others out.
+# The state as a process leaves it that is stopped while it takes the lock: it keeps all others out. The name of its lifeline is
+# moved here.
 flock -F other sh -c ': >has; exec sleep 100' & stopped=$!
 await '[ -e has ]'
 flock f true
-mv .f.flock/free ".f.flock/$(ls .other.flock | sed 's/^excl/busy/')"
+record=$(ls .other.flock | grep ^excl,)
+mv .f.flock/free .f.flock/busy,${record#*,}
+mv .other.flock/$record .f.flock/wait,${record#*,}@excl
 flock --holders f | sed "s/^$stopped /STOPPED /" | cut -d' ' -f 1-2; echo ${PIPESTATUS[0]}
 #> STOPPED busy
+#> STOPPED exclusive
 #> 0
 flock -n --verbose f echo in 2>&1 | grep 'held by' | sed "s/process $stopped\>/STOPPED/"
 #> flock: held by STOPPED, which is taking or releasing it
@@ -82,16 +86,17 @@ flock f echo in
 
 ### holders-strangers-text-in-names
 flock f true
-mv .f.flock/free ".f.flock/$(printf 'excl,77,5,a%%1B[31m%%0Ab%%C2%%9Bc%%E2%%80%%AEd%%FFe,m,b,n,,,z')"
-flock --holders f | sed 's;remove .*/dir;remove $DIR;'
-#> 77 exclusive - on host a?[31m?b?c?d?e: remove $DIR/.f.flock if that is gone
-flock -n --verbose f true 2>&1 | grep held
-#> flock: held by process 77 on host a?[31m?b?c?d?e (remove $DIR/.f.flock if that is gone)
-flock -w 1.3 f true
-#> flock: waiting: held by process 77 on host a?[31m?b?c?d?e (remove $DIR/.f.flock if that is gone)
+mkfifo ".f.flock/$(printf 'excl,5,77,z,a%%1B[31m%%0Ab%%C2%%9Bc%%E2%%80%%AEd%%FFe,m,b,n,d')"
+flock --holders f | sed 's;remove .*/excl,.* if;remove RECORD if;'
+#> 77 exclusive - on host a?[31m?b?c?d?e: remove RECORD if that is gone
+flock -n --verbose f true 2>&1 | grep held | sed 's;remove .*/excl,.* if;remove RECORD if;'
+#> flock: held by process 77 on host a?[31m?b?c?d?e (remove RECORD if that is gone)
+flock -w 1.3 f true 2>&1 | sed 's;remove .*/excl,.* if;remove RECORD if;'
+#> flock: waiting: held by process 77 on host a?[31m?b?c?d?e (remove RECORD if that is gone)
+rm .f.flock/excl,*
 : >"$(printf '.f.flock/busy,7,5\033[31m\302\233\342\200\256\377,h,m,b,n,,,z')"
-flock f true 2>&1 | grep -o '[^/]*busy,7[^;]*'
-#> .f.flock: it has more than one token: busy,7,5?[31m???,h,m,b,n,,,z and excl,77,5,a%1B[31m%0Ab%C2%9Bc%E2%80%AEd%FFe,m,b,n,,,z
+flock f true 2>&1 | grep -o 'cannot read[^;]*'
+#> cannot read the name "busy,7,5\x1b[31m\u009b\u202e\xff,h,m,b,n,,,z"
 
 ### holders-of-an-earlier-boot
 # needs: mount root
@@ -102,8 +107,8 @@ echo 11111111-2222-3333-4444-555555555555 >boot
 anew() { unshare -m "$@" sh -c 'mount --bind boot /proc/sys/kernel/random/boot_id && flock -n --verbose f echo in; echo $?'; }
 flock -F f sh -c ': >has; exec sleep 100' & holder=$!
 await '[ -e has ]'
-anew -pf --mount-proc 2>&1 | sed "/using/d; s/process $holder /HOLDER /; s/host [^ ]*/host NAME/; s;/[^ ]*/dir/;\$DIR/;"
-#> flock: held by HOLDER of another boot on host NAME (remove $DIR/.f.flock if that is gone)
+anew -pf --mount-proc 2>&1 | sed "/using/d; s/process $holder /HOLDER /; s/host [^ ]*/host NAME/; s;remove [^ ]*;remove RECORD;"
+#> flock: held by HOLDER of another boot on host NAME (remove RECORD if that is gone)
 #> flock: failed to get lock
 #> 1
 kill $holder; wait

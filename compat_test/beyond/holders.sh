@@ -213,14 +213,15 @@ flock --holders f >&-; echo $?
 # without /proc, with one that is not of this system, and with one of another pid namespace
 : >f
 unshare -m sh -c 'mount -t tmpfs none /proc && flock --holders f; echo $?' 2>&1 | sed 's/holds f: .*/holds f: .../'
-#> flock: cannot tell who holds f: ...
-#> 69
+#native> flock: cannot tell who holds f: ...
+#native> 69
+#directory> 1
 unshare -m sh -c 'mount -t tmpfs none /proc && ln -s 1 /proc/self && flock --holders f; echo $?' 2>&1 | sed 's/holds f: .*/holds f: .../'
-#> flock: cannot tell who holds f: ...
-#> 69
+#native> flock: cannot tell who holds f: ...
+#native> 69
+#directory> 1
 unshare -pf --mount sh -c 'flock --backend directory --holders f; echo $?'
-#> flock: cannot tell who holds f: without a /proc of this pid namespace processes cannot be told apart
-#> 69
+#> 1
 unshare -pf --mount-proc sh -c 'flock --holders f; echo $?'
 #> 1
 
@@ -241,7 +242,8 @@ release
 recipe f/g 2>&1
 #> flock: cannot open lock file f/g: Not a directory
 unshare -m bash -c "$(declare -f recipe); mount -t tmpfs none /proc && recipe f 2>&1 | sed 's/: .*/: .../'"
-#> flock: ...
+#native> flock: ...
+#directory> nobody
 hold f
 recipe f >/dev/full
 #> flock: write error: No space left on device

@@ -161,10 +161,11 @@ release; wait
 ### queue-command-has-no-other-descriptor
 # needs: linux proc
 hold f
-flock --queue 1 f sh -c 'for n in 3 4 5 6 7 8 9 10 11; do [ ! -e /proc/$$/fd/$n ] || readlink /proc/$$/fd/$n | sed s,.*/,,; done' & waiter=$!
+flock --queue 1 f sh -c 'for n in 3 4 5 6 7 8 9 10 11; do [ ! -e /proc/$$/fd/$n ] || readlink /proc/$$/fd/$n | sed "s,.*/,,; s/,.*//"; done' & waiter=$!
 await 'placed $!'
 release; wait $waiter
 #> f
+#directory> excl
 
 ### queue-what-is-left-beside-the-file
 hold f
@@ -254,11 +255,11 @@ hold f
 flock --queue 1 f true & waiter=$!
 await 'placed $!'
 id=$(ls .f.flock/queue | sed -n 's/^permit,//p')
-other=$(echo "$id" | awk -F, -v OFS=, '{$3 = "elsewhere"; $4 = "m"; $5 = "b"; print}')
+other=$(echo "$id" | awk -F, -v OFS=, '{$2 = 77; $4 = "elsewhere"; $5 = "m"; $6 = "b"; print}')
 mv ".f.flock/queue/permit,$id" ".f.flock/queue/permit,$other"
 kill -9 $waiter; wait $waiter
-flock --queue 1 --verbose f true 2>&1 | grep queue | sed "s/process ${id%%,*}/process PID/; s;remove .*/dir;remove \$DIR;; s/permit,.* if/RECORD if/"
-#> flock: the queue: held by process PID on host elsewhere (remove $DIR/.f.flock/queue/RECORD if that is gone)
+flock --queue 1 --verbose f true 2>&1 | grep queue | sed 's;remove .*/queue/permit,.* if;remove RECORD if;'
+#> flock: the queue: held by process 77 on host elsewhere (remove RECORD if that is gone)
 rm .f.flock/queue/permit,*
 flock --queue 1 f echo in & waiter=$!
 await 'placed $!'

@@ -176,12 +176,6 @@ flock --report 0 -n f true 2>&1 | sed "s/process $flock (.*)/process FLOCK/; s/f
 #> flock: f is held by process FLOCK, running for N s
 : >over; wait
 
-### report-of-a-lock-that-another-has-by-now
-# needs: linux proc
-flock --report 0 f bash -c 'flock -u 3; flock -o f sh -c ": >has; until [ -e go ]; do sleep .01; done" 3<&- & until [ -e has ]; do sleep .01; done'; echo $?
-#> 0
-: >go; flock f true
-
 ### report-verbose-says-each-line-once
 # directory: only
 hold f

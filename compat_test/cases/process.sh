@@ -1,6 +1,7 @@
 What the command inherits from the caller of flock: descriptors, signals, limits, environment, directory.
 
 ### descriptors-of-the-command
+# kernel: with the directory lock the command has one descriptor more, its lifeline
 # needs: proc
 flock f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
 
@@ -9,15 +10,18 @@ flock f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
 flock -o f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
 
 ### descriptors-of-the-command-no-fork
+# kernel: with the directory lock the command has one descriptor more, its lifeline
 # needs: proc
 flock -F f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
 
 ### descriptors-of-the-caller-arrive
+# kernel: with the directory lock the command has one descriptor more, its lifeline
 # needs: proc
 exec 5</dev/null 7</dev/null
 flock f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
 
 ### descriptors-high
+# kernel: with the directory lock the command has one descriptor more, its lifeline
 # needs: proc
 exec 200</dev/null
 flock f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
@@ -87,6 +91,7 @@ print(subprocess.call(['flock', 'f', 'grep', 'flags', '/proc/self/fdinfo/0'], st
 print(os.get_blocking(r))" | tr '\n' ' '
 
 ### stdin-nonblocking-and-lowest-number
+# kernel: with the directory lock the command has one descriptor more, its lifeline
 # needs: python3 proc
 python3 -c "import os, subprocess
 r, w = os.pipe()
