@@ -208,24 +208,22 @@ flock --holders f >&-; echo $?
 #> 1
 
 ### holders-that-cannot-be-told
+# kernel: a directory tells who holds its lock without /proc
 # needs: mount root
 
 # without /proc, with one that is not of this system, and with one of another pid namespace
 : >f
 unshare -m sh -c 'mount -t tmpfs none /proc && flock --holders f; echo $?' 2>&1 | sed 's/holds f: .*/holds f: .../'
-#native> flock: cannot tell who holds f: ...
-#native> 69
-#directory> 1
+#> flock: cannot tell who holds f: ...
+#> 69
 unshare -m sh -c 'mount -t tmpfs none /proc && ln -s 1 /proc/self && flock --holders f; echo $?' 2>&1 | sed 's/holds f: .*/holds f: .../'
-#native> flock: cannot tell who holds f: ...
-#native> 69
-#directory> 1
-unshare -pf --mount sh -c 'flock --backend directory --holders f; echo $?'
-#> 1
+#> flock: cannot tell who holds f: ...
+#> 69
 unshare -pf --mount-proc sh -c 'flock --holders f; echo $?'
 #> 1
 
 ### holders-recipe-says-nobody-for-nobody-only
+# kernel: a directory tells who holds its lock without /proc
 # needs: mount root full
 
 # the recipe of README and manual
@@ -242,8 +240,7 @@ release
 recipe f/g 2>&1
 #> flock: cannot open lock file f/g: Not a directory
 unshare -m bash -c "$(declare -f recipe); mount -t tmpfs none /proc && recipe f 2>&1 | sed 's/: .*/: .../'"
-#native> flock: ...
-#directory> nobody
+#> flock: ...
 hold f
 recipe f >/dev/full
 #> flock: write error: No space left on device
