@@ -9,6 +9,7 @@ import (
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/early"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
@@ -27,12 +28,6 @@ func (a *attempt) execute(l heldLock) int {
 		return failCommand(a.out, a.Options, command.Become(a.Command))
 	}
 	code, err := a.runCommand(l)
-	if _, ok := err.(*command.StartError); ok {
-		// As in the reference, the child reports it: its standard error may be closed, or end it by a signal.
-		if child, failed := command.Prepare(a.Command); failed == nil {
-			code, err = child.Run()
-		}
-	}
 	if err != nil {
 		code = failCommand(a.out, a.Options, err)
 	}
@@ -90,6 +85,19 @@ func becomeBackend(o *cli.Options, args []string) error {
 		return o.InvalidBackend("; " + program + " is flock itself")
 	}
 	return command.Become(append([]string{path}, args[1:]...))
+}
+
+// earlyFailure returns what the run without the Go runtime could not do after it had locked. If it could not execute the
+// command, this process is the child.
+func earlyFailure(o *cli.Options) error {
+	failed := early.Failed()
+	switch {
+	case failed.Execute != 0:
+		return &command.StartError{Name: o.Command[0], Err: failed.Execute}
+	case failed.Wait != 0:
+		return &command.WaitError{Err: failed.Wait}
+	}
+	return nil
 }
 
 // failCommand reports why the command cannot be started or waited for. If it cannot be executed, the child reports it in the

@@ -17,7 +17,6 @@ type attempt struct {
 	out      *output.Printer
 	file     *lockfile.File
 	deadline time.Time // zero: none
-	answer   error     // of the first lock call, if that has been made already
 	child    *command.Child
 }
 
@@ -155,10 +154,7 @@ func (a *attempt) lockNative() (heldLock, error) {
 // call makes a lock call, unless its answer is there already. If that may help, it makes the call again with the file open
 // for writing.
 func (a *attempt) call(call kernlock.Call) error {
-	err := a.answer
-	if a.answer = nil; err == nil {
-		err = kernlock.Acquire(call, a.file.FD, a.Op, a.limit())
-	}
+	err := kernlock.Acquire(call, a.file.FD, a.Op, a.limit())
 	if a.Op == kernlock.Exclusive && a.file.CanReopen() && kernlock.NeedsWriting(err) {
 		if err := a.file.CheckReopen(); err != nil {
 			return &fileError{locking, a.file.Name, err}

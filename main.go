@@ -16,8 +16,9 @@ import (
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
-	_ "example.org/flock/internal/stack"
 )
 
 // version is set by the Makefile.
@@ -41,8 +42,8 @@ func main() {
 	os.Exit(p.Status(code))
 }
 
-// run is the whole program, unless package early has done all of it or a part: then run goes on from there. It returns the
-// exit status, or does not return: with --no-fork the command replaces this process.
+// run is the whole program, unless package early has done all of it. It returns the exit status, or does not return: with
+// --no-fork the command replaces this process.
 func run(p *output.Printer, args []string) int {
 	if err := cstart.FillStandardFiles(); err != nil {
 		return fail(p, err)
@@ -72,18 +73,18 @@ func run(p *output.Printer, args []string) int {
 		return showHolders(p, o)
 	}
 
-	before := resume(o)
-	if before.failed != nil {
-		return failCommand(p, o, before.failed)
+	if err := earlyFailure(o); err != nil {
+		return failCommand(p, o, err)
 	}
-	f, err := before.openLockFile(o)
+	f, err := openLockFile(o)
 	if err != nil {
 		return fail(p, err)
 	}
-	a := &attempt{Options: o, out: p, file: f, answer: before.answer}
+	began := time.Now()
+	a := &attempt{Options: o, out: p, file: f}
 	if o.Limited {
 		cstart.OutlastAlarm()
-		a.deadline = before.began.Add(o.Timeout)
+		a.deadline = began.Add(o.Timeout)
 	}
 	l, err := a.acquire()
 	switch {
@@ -92,9 +93,54 @@ func run(p *output.Printer, args []string) int {
 	case err != nil:
 		return fail(p, err)
 	}
-	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(before.began)) + " seconds")
+	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
 	if len(o.Command) == 0 {
 		return 0
 	}
 	return a.execute(l)
+}
+
+// openLockFile opens the lock file, or takes the descriptor that was passed.
+func openLockFile(o *cli.Options) (*lockfile.File, error) {
+	if o.FD >= 0 {
+		return passedDescriptor(o)
+	}
+	if o.Cooldown > 0 {
+		lockfile.MakeNow(o.File)
+	}
+	f, err := lockfile.Open(o.File, neededAccess(o))
+	switch {
+	case err != nil:
+		return nil, &fileError{opening, o.File, err}
+	case o.Remove && f.IsDirectory():
+		return nil, &cli.UsageError{Text: "--remove cannot be combined with a directory: " + o.File}
+	}
+	return f, nil
+}
+
+// passedDescriptor returns the descriptor that was passed by number.
+func passedDescriptor(o *cli.Options) (*lockfile.File, error) {
+	f := lockfile.Descriptor(o.FD)
+	if o.Permits > 0 {
+		// The byte of a permit can be locked only by a descriptor that is open for writing.
+		writable, err := f.Writable()
+		switch {
+		case err != nil:
+			return nil, &fileError{locking, f.Name, err}
+		case !writable:
+			return nil, &fileError{locking, f.Name, errPermitReadOnly}
+		}
+	}
+	return f, nil
+}
+
+// neededAccess returns what a lock file must be open for.
+func neededAccess(o *cli.Options) lockfile.Access {
+	switch {
+	case o.Permits > 0:
+		return lockfile.ReadWrite
+	case o.Backend == cli.ByFcntl && o.Op == kernlock.Exclusive:
+		return lockfile.Write // F_WRLCK needs a descriptor that is open for writing
+	}
+	return lockfile.Read
 }

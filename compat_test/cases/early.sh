@@ -101,11 +101,6 @@ done
 # kernel: the system calls that fail are those of kernel locks
 strace -qqq -o trace -e trace=timer_settime -e inject=timer_settime:error=EINVAL flock -w 5 f echo in; echo $?
 
-### timer-without-a-signal-handler
-# needs: strace
-# kernel: the system calls that fail are those of kernel locks
-strace -qqq -o trace -e trace=rt_sigaction -e inject=rt_sigaction:error=EPERM flock -w 5 f echo in; echo $?
-
 ### timer-cannot-be-deleted
 # needs: strace
 # kernel: the system calls that fail are those of kernel locks

@@ -117,12 +117,12 @@ strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EAGAIN flock -n -E 
 ### lock-EIO-reopens-for-writing
 # needs: strace proc
 # kernel: the system calls that fail are those of kernel locks
-strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EIO:when=1 flock f sh -c "grep flags /proc/self/fdinfo/3; ls /proc/self/fd" | tr "\n" " "; echo ${PIPESTATUS[0]}
+strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EIO:when=1 flock --exc f sh -c "grep flags /proc/self/fdinfo/3; ls /proc/self/fd" | tr "\n" " "; echo ${PIPESTATUS[0]}
 
 ### lock-EBADF-reopens-for-writing
 # needs: strace proc
 # kernel: the system calls that fail are those of kernel locks
-strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EBADF:when=1 flock f sh -c "grep flags /proc/self/fdinfo/3; ls /proc/self/fd" | tr "\n" " "; echo ${PIPESTATUS[0]}
+strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EBADF:when=1 flock --exc f sh -c "grep flags /proc/self/fdinfo/3; ls /proc/self/fd" | tr "\n" " "; echo ${PIPESTATUS[0]}
 
 ### lock-EIO-twice
 # needs: strace
@@ -137,7 +137,7 @@ strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EBADF flock f echo 
 ### lock-EIO-shared
 # needs: strace
 # kernel: the system calls that fail are those of kernel locks
-strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EIO:when=1 flock -s f echo in; echo $?
+strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EIO flock -s f echo in; echo $?
 
 ### lock-EIO-on-a-number
 # needs: strace
@@ -149,7 +149,7 @@ strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EIO flock 9; echo $
 # needs: strace
 # kernel: the system calls that fail are those of kernel locks
 mkdir d
-strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EIO:when=1 flock d echo in; echo $?
+strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EIO flock d echo in; echo $?
 
 ### lock-EBADF-read-only-file
 # needs: strace root setpriv

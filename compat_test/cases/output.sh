@@ -168,10 +168,12 @@ flock --version >&-; echo $?
 (exec > >(:); wait $!; env --default-signal=PIPE flock --verbose f true; echo $? >&2)
 
 ### pipe-without-reader-kills-the-child
+# runtime: where the Go runtime has started flock reports the error itself, and dies
+# kernel: the directory lock needs the Go runtime
 # needs: python3
 python3 - <<'END'
 import os, subprocess
-for form in '', '--clos', '-F':
+for form in '', '-F':
     r, w = os.pipe()
     os.close(r)
     argv = ['flock'] + form.split() + ['f', './missing']

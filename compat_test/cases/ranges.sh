@@ -411,6 +411,7 @@ grep -c OFDLCK /proc/self/fdinfo/9
 
 ### new-close-standard-error
 # derived: flock -o --fd 2 nonexistent: status 69 and no message
+# differs: flock reports that the command cannot be executed, not the child
 exec 2>err
 flock --verbose -o --fd 2 nothing >/dev/null; echo $?
 cat err

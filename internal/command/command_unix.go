@@ -12,6 +12,7 @@ import (
 
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/pathsearch"
+	"example.org/flock/internal/sys"
 )
 
 const CanBecome = true
@@ -111,10 +112,16 @@ func Find(name, dir string) (path string) {
 	return path
 }
 
+// spawn starts a program in a child. An error that a fork is known to return becomes a *ForkError. Any other error means
+// that the child cannot execute the program.
 func spawn(path string, argv, env []string, attr syscall.SysProcAttr) (pid int, err error) {
 	files, done := standardFiles()
 	defer done()
-	return forkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files, Sys: &attr})
+	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files, Sys: &attr})
+	if sys.Is(err, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE) {
+		return 0, &ForkError{err}
+	}
+	return pid, err
 }
 
 // standardFiles returns descriptors 0, 1 and 2 for the child. One that is closed, or is marked close-on-exec (the lock

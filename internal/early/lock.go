@@ -25,9 +25,6 @@ func (p *process) openLockFile(o *options) (fd int, ok bool) {
 	if errno == syscall.EISDIR {
 		fd, errno = open(at(p.argv, o.file), syscall.O_RDONLY|syscall.O_NOCTTY)
 	}
-	if errno != 0 {
-		giveUp(Opening, errno)
-	}
 	return fd, errno == 0
 }
 
@@ -35,17 +32,13 @@ func (p *process) openLockFile(o *options) (fd int, ok bool) {
 // disposition of SIGALRM.
 func lock(fd int, o *options) (ok bool) {
 	var limit alarm.Alarm
-	var began, deadline int64
+	var deadline int64
 	if o.limited {
-		if began, ok = now(); !ok {
-			giveUpLocking(0, fd, 0)
+		began, ok := now()
+		if !ok || limit.Start(o.timeout) != 0 {
 			return false
 		}
 		deadline = began + o.timeout
-		if errno := limit.Start(o.timeout); errno != 0 {
-			giveUp(Timing, errno)
-			return false
-		}
 	}
 	errno := acquire(fd, o, deadline)
 	if o.limited {
@@ -60,16 +53,7 @@ func lock(fd int, o *options) (ok bool) {
 	if o.limited {
 		limit.Restore()
 	}
-	giveUpLocking(errno, fd, began)
 	return false
-}
-
-func giveUpLocking(errno syscall.Errno, fd int, began int64) {
-	giveUp(Locking, errno)
-	result.Fd = fd
-	if time, ok := now(); ok && began != 0 {
-		result.Waited = time - began
-	}
 }
 
 // acquire makes the lock call and repeats it after signals, until the deadline if that is not 0. The answer is EAGAIN if

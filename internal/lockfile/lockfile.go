@@ -78,11 +78,6 @@ func MakeNow(name string) {
 	}
 }
 
-// Opened returns the file that this process has opened already as Open would.
-func Opened(name string, fd int, access Access) *File {
-	return &File{Name: name, FD: fd, ByName: true, access: access}
-}
-
 // Descriptor returns the file that is open as descriptor n.
 func Descriptor(n int) *File { return &File{Name: strconv.Itoa(n), FD: n} }
 
