@@ -35,24 +35,47 @@ func (l directoryLock) Leave() {
 	}
 }
 
-// noLock is that of a file which was opened to be unlocked.
-var noLock = kernelLock(func() error { return nil })
+// directory is the mechanism of the directory lock.
+type directory struct {
+	*attempt
+	isNamed bool // by --verbose
+}
 
-// lockDirectory takes or releases the directory lock.
-func (a *attempt) lockDirectory() (heldLock, error) {
-	if a.Op == kernlock.Unlock && a.file.ByName {
-		return noLock, nil
+func (d *directory) lock(limit kernlock.Limit) (l heldLock, absent bool, err error) {
+	l, err = d.lockDirectory(limit)
+	return l, false, err
+}
+
+func (d *directory) unlock() (absent bool, err error) {
+	if d.file.ByName {
+		return false, nil // it was opened to be unlocked
 	}
-	l, err := a.openDirectoryLock()
+	l, err := d.open()
+	if err == nil {
+		err = l.Unlock()
+	}
+	return false, d.directoryError(err)
+}
+
+// open returns the directory lock of the file.
+func (d *directory) open() (*fallback.Lock, error) {
+	l, err := d.openDirectoryLock()
+	if err == nil && !d.isNamed {
+		d.isNamed = true
+		d.out.WarnVerbose("using the directory lock " + sys.Printable(l.Dir()))
+	}
+	return l, err
+}
+
+// lockDirectory takes the directory lock.
+func (a *directory) lockDirectory(limit kernlock.Limit) (heldLock, error) {
+	l, err := a.open()
 	if err != nil {
 		return nil, a.directoryError(err)
 	}
-	a.out.WarnVerbose("using the directory lock " + sys.Printable(l.Dir()))
-	if a.Op == kernlock.Unlock {
-		return noLock, a.directoryError(l.Unlock())
-	}
 	l.Waiting = func(held *fallback.LockedError) { a.reportVain(held) }
-	r := fallback.Request{Mode: fallback.Exclusive, Permits: a.Permits, Try: a.Nonblock, Deadline: a.deadline}
+	r := fallback.Request{Mode: fallback.Exclusive, Permits: a.Permits, Try: !limit.Waits()}
+	r.Deadline, _ = limit.Deadline()
 	switch {
 	case a.Permits > 0:
 		r.Mode = fallback.Permit
@@ -65,16 +88,10 @@ func (a *attempt) lockDirectory() (heldLock, error) {
 		a.child.Abandon()
 		a.child = nil
 	}
-	switch {
-	case !errors.As(err, &held):
-		return directoryLock{l, a.file.ByName}, a.directoryError(err)
-	case a.Nonblock:
-		err = kernlock.ErrConflict
-	default:
-		err = kernlock.ErrTimeout
+	if errors.As(err, &held) {
+		return nil, &refusal{limit.Refusal(), held.Error()}
 	}
-	a.out.WarnVerbose(held.Error())
-	return nil, err
+	return directoryLock{l, a.file.ByName}, a.directoryError(err)
 }
 
 func (a *attempt) directoryError(err error) error {

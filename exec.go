@@ -23,7 +23,7 @@ func (a *attempt) execute(l heldLock) int {
 	if a.Close {
 		a.file.CloseOnExec()
 	}
-	if a.becomesCommand() {
+	if a.NoFork && a.child == nil {
 		a.out.Flush()
 		return failCommand(a.out, a.Options, command.Become(a.Command))
 	}
@@ -44,12 +44,6 @@ func (a *attempt) execute(l heldLock) int {
 		a.removeLockFile()
 	}
 	return code
-}
-
-// becomesCommand reports whether this process becomes the command rather than its parent.
-func (a *attempt) becomesCommand() bool {
-	// A lock that belongs to the process does not pass to a child, but stays across exec.
-	return a.child == nil && (a.NoFork || kernlock.OwnedByProcess && a.Backend == cli.ByFcntl && !a.Close)
 }
 
 // runCommand runs the command and returns its exit status.
@@ -127,7 +121,7 @@ func (a *attempt) removeLockFile() {
 	name := a.file.Name
 	switch {
 	case err == nil, errors.Is(err, fs.ErrNotExist):
-	case kept, err == kernlock.ErrConflict:
+	case kept, kernlock.IsRefusal(err):
 		a.out.WarnVerbose("lock file " + name + " is not removed: " + err.Error())
 	default:
 		a.out.Warn((&fileError{removing, name, err}).Error())
@@ -137,13 +131,13 @@ func (a *attempt) removeLockFile() {
 // tryRemove removes the lock file while it holds the exclusive lock, for which it does not wait. It reports whether that is
 // the directory lock.
 func (a *attempt) tryRemove() (directory bool, err error) {
-	o := &cli.Options{Op: kernlock.Exclusive, Nonblock: true, Backend: a.Backend, FD: -1}
+	o := &cli.Options{Op: kernlock.Exclusive, Backend: a.Backend, FD: -1}
 	f, err := lockfile.OpenToRemove(a.file.Name, neededAccess(o))
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	l, err := (&attempt{Options: o, out: &output.Printer{Name: a.out.Name}, file: f}).lock()
+	l, err := newAttempt(o, &output.Printer{Name: a.out.Name}, f).lock(kernlock.Try)
 	if err != nil {
 		return false, err
 	}

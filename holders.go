@@ -193,16 +193,20 @@ func (a *attempt) reportLater() (stop func()) {
 	return func() { once.Do(func() {}) }
 }
 
-// reportRefusal says who has the lock if err says that somebody has it.
+// reportRefusal says that the lock is refused: with --verbose why, with --report who has it.
 func (a *attempt) reportRefusal(err error) {
-	if err != kernlock.ErrConflict && err != kernlock.ErrTimeout {
-		return
+	var r *refusal
+	if errors.As(err, &r) {
+		a.out.WarnVerbose(r.why)
 	}
-	line := targetName(a.Options) + " is " + stateOf(a.Options)
-	if err == kernlock.ErrConflict && a.Queued {
-		line += "; its queue is full"
+	if a.Reports {
+		line := targetName(a.Options) + " is " + stateOf(a.Options)
+		if a.Queued && errors.Is(err, kernlock.ErrConflict) {
+			line += "; its queue is full"
+		}
+		a.out.Note(line)
 	}
-	a.out.Note(line)
+	a.out.WarnRefusal(err)
 }
 
 // reportLeft says who keeps the lock when the command has ended: those of its holders that have our open file.

@@ -81,14 +81,11 @@ func run(p *output.Printer, args []string) int {
 		return fail(p, err)
 	}
 	began := time.Now()
-	a := &attempt{Options: o, out: p, file: f}
-	if o.Limited {
-		cstart.OutlastAlarm()
-		a.deadline = began.Add(o.Timeout)
-	}
-	l, err := a.acquire()
+	a := newAttempt(o, p, f)
+	l, err := a.acquire(limitOf(o, began))
 	switch {
-	case p.WarnConflict(err):
+	case kernlock.IsRefusal(err):
+		a.reportRefusal(err)
 		return o.ConflictExit
 	case err != nil:
 		return fail(p, err)
@@ -98,6 +95,20 @@ func run(p *output.Printer, args []string) int {
 		return 0
 	}
 	return a.execute(l)
+}
+
+// limitOf returns how long to wait for the lock, from the moment at which the file is open.
+func limitOf(o *cli.Options, opened time.Time) kernlock.Limit {
+	if o.Limited {
+		cstart.OutlastAlarm() // with -n, too: that is what the command sees
+	}
+	switch {
+	case o.Nonblock:
+		return kernlock.Try
+	case o.Limited:
+		return kernlock.Until(opened.Add(o.Timeout))
+	}
+	return kernlock.Forever
 }
 
 // openLockFile opens the lock file, or takes the descriptor that was passed.

@@ -37,8 +37,6 @@ var needRuntime = []struct{ reason, cases string }{
 		"new-fdopt-blank w-bad-numbers w-number-forms* w-blank-before w-exponent w-fraction w-hexadecimal signals-ignored-alrm-without-w"},
 	{"--start and --length", "fcntl-length-only fcntl-range-* new-*range* new-suffix-* new-start-* new-length-* " +
 		"new-fcntl-unlock-part size-*"},
-	{"a descriptor with a byte lock, which may be a permit", "fcntl-fd-rw new-fcntl-fd-convert new-fcntl-fd-unlock " +
-		"new-fcntl-lock-stays-whole-without-proc"},
 	{"words that begin with a dash", "c-command-begins-with-dash fdopt-c-then-* dashdash-then-dashed-file single-dash-is-a-file"},
 	{"a clock that only the vDSO may read", "timer-and-no-clock"},
 	{"the lock call fails, so the file is opened again", "lock-E*-reopens-for-writing"},
@@ -243,8 +241,6 @@ func TestEarlyGivesUp(t *testing.T) {
 		"FLOCK_BACKEND":      `FLOCK_BACKEND=flock flock f ` + probe,
 		"abbreviated option": `flock --sha f ` + probe,
 		"permits":            `flock --permits 2 f ` + probe,
-		"a permit":           `exec 9>>f; flock --permits 2 9; flock --fd 9 ` + probe + `; grep OFDLCK /proc/$$/fdinfo/9`,
-		"a byte lock":        `exec 9>>f; flock --fcntl 9; flock --fd 9 ` + probe,
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := strings.Fields(runScript(t, script))

@@ -166,8 +166,8 @@ func (p *parser) check() error {
 	switch {
 	case o.NoFork && o.Close:
 		return &UsageError{Text: "the --no-fork and --close options are incompatible"}
-	case o.Permits > 0 && o.Op != kernlock.Exclusive:
-		return &UsageError{Text: "--permits cannot be combined with --shared or --unlock"}
+	case o.Permits > 0 && o.Op == kernlock.Shared:
+		return &UsageError{Text: "--permits cannot be combined with --shared"}
 	case o.Cooldown > 0 && (o.Permits > 0 || o.Op == kernlock.Shared):
 		// Two holders could read the time at once, and then both set it.
 		return &UsageError{Text: "--cooldown cannot be combined with --shared or --permits"}

@@ -78,7 +78,7 @@ func (p *process) become(o *options) syscall.Errno {
 	return errno
 }
 
-// buffer holds a path, a message or what was read from /proc.
+// buffer holds a path or a message.
 var buffer [pathsearch.Size]byte
 
 // execvp executes the command that begins with word number first, as execvp(3) does.

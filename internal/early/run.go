@@ -20,7 +20,7 @@ func run(stack unsafe.Pointer) {
 		return
 	}
 	fd, ok := p.openLockFile(&o)
-	if !ok || o.fd >= 0 && !hasNoPermit(fd) {
+	if !ok {
 		return
 	}
 	if !lock(fd, &o) {

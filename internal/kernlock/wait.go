@@ -6,10 +6,10 @@ import "syscall"
 
 // Acquire makes a lock call, and waits within limit while another process holds the lock.
 func Acquire(call Call, fd int, op Op, limit Limit) error {
-	if !limit.Nonblock && !limit.Deadline.IsZero() {
-		return acquireUntil(call, fd, op, limit)
+	if deadline, ends := limit.Deadline(); ends {
+		return acquireUntil(call, fd, op, deadline)
 	}
-	return repeat(call, fd, op, !limit.Nonblock)
+	return repeat(call, fd, op, limit.Waits())
 }
 
 // answer returns the error for the answer of a lock call: ErrConflict if another process holds the lock, which some
@@ -44,8 +44,8 @@ func IsAbsentRecord(err error) bool { return err == syscall.EINVAL || IsAbsent(e
 // Linux makes flock(2) on NFSv4 from a byte lock, and answers EBADF or EIO.
 func NeedsWriting(err error) bool { return err == syscall.EBADF || err == syscall.EIO }
 
-// IsOwn reports whether err is the answer of a lock call itself.
-func IsOwn(err error) bool {
+// IsAnswer reports whether err is the answer of a lock call itself.
+func IsAnswer(err error) bool {
 	_, ok := err.(syscall.Errno)
 	return ok
 }

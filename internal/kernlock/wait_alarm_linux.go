@@ -10,8 +10,8 @@ import (
 )
 
 // acquireUntil waits until the deadline in one system call, which the signal of a timer ends.
-func acquireUntil(call Call, fd int, op Op, limit Limit) error {
-	left := time.Until(limit.Deadline)
+func acquireUntil(call Call, fd int, op Op, deadline time.Time) error {
+	left := time.Until(deadline)
 	if left <= 0 {
 		err := repeat(call, fd, op, false)
 		if err == ErrConflict {
@@ -30,7 +30,7 @@ func acquireUntil(call Call, fd int, op Op, limit Limit) error {
 		if err != syscall.EINTR {
 			return answer(err)
 		}
-		if !time.Now().Before(limit.Deadline) {
+		if !time.Now().Before(deadline) {
 			return ErrTimeout
 		}
 	}

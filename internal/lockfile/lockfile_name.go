@@ -24,15 +24,15 @@ func Open(name string, _ Access) (*File, error) {
 }
 
 func (*File) CanReopen() bool         { return false }
-func (*File) CheckReopen() error      { return errors.ErrUnsupported }
-func (*File) Reopen() error           { return errors.ErrUnsupported }
+func (*File) CheckWritable() error    { return errors.ErrUnsupported }
+func (*File) ReopenForWriting() error { return errors.ErrUnsupported }
 func (*File) Writable() (bool, error) { return true, nil }
 func (*File) CloseOnExec()            {}
 
 func (*File) Close() {}
 
-// OpenAgain makes sure that the file exists.
-func (f *File) OpenAgain() error {
+// ReopenByName makes sure that the file exists.
+func (f *File) ReopenByName() error {
 	_, err := Open(f.Name, f.access)
 	return err
 }
