@@ -17,11 +17,11 @@ SYSTEMS = \
 	linux/s390x linux/loong64 linux/mips64le android/arm64 \
 	darwin/amd64 darwin/arm64 freebsd/amd64 freebsd/arm64 openbsd/amd64 \
 	openbsd/arm64 netbsd/amd64 netbsd/arm64 dragonfly/amd64 solaris/amd64 \
-	illumos/amd64 aix/ppc64 windows/amd64 windows/arm64 plan9/amd64
+	illumos/amd64 windows/amd64 windows/arm64
 
-# flock-etcd is a module of its own. It is for Unix, and the client of etcd does not compile for AIX.
+# flock-etcd is a module of its own. It is for Unix.
 ETCDBUILD = cd etcd && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)"
-ETCD_SYSTEMS = $(filter-out aix/% windows/% plan9/%,$(SYSTEMS))
+ETCD_SYSTEMS = $(filter-out windows/%,$(SYSTEMS))
 
 all: flock                    ## build the one static binary, ./flock
 

@@ -9,7 +9,6 @@
 //
 //	HasFlock             whether flock(2) exists in the system's interface; a kernel or a filesystem can still answer
 //	                     that it has none (IsAbsent)
-//	OwnedByProcess       whether Record takes POSIX record locks, for want of others
 //	Flock, Record        the lock calls
 package kernlock
 

@@ -1,4 +1,4 @@
-//go:build aix || dragonfly || netbsd || openbsd || plan9 || windows
+//go:build dragonfly || netbsd || openbsd || windows
 
 package proc
 

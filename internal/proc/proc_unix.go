@@ -1,4 +1,4 @@
-//go:build aix || dragonfly || freebsd || illumos || netbsd || openbsd || solaris
+//go:build dragonfly || freebsd || illumos || netbsd || openbsd || solaris
 
 package proc
 

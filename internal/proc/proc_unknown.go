@@ -1,4 +1,4 @@
-//go:build aix || darwin || dragonfly || freebsd || illumos || netbsd || openbsd || plan9 || solaris || windows
+//go:build darwin || dragonfly || freebsd || illumos || netbsd || openbsd || solaris || windows
 
 package proc
 

@@ -1,13 +1,8 @@
-//go:build plan9 || windows
-
 package kernlock
 
 import "errors"
 
-const (
-	HasFlock       = false
-	OwnedByProcess = false
-)
+const HasFlock = false
 
 func Flock(int, Op, bool) error { return errors.ErrUnsupported }
 
