@@ -25,11 +25,11 @@ func (a *attempt) execute(l heldLock) int {
 	}
 	if a.NoFork && a.child == nil {
 		a.out.Flush()
-		return failCommand(a.out, a.Options, command.Become(a.Command))
+		return failCommand(a.out, a.File, command.Become(a.Command))
 	}
 	code, err := a.runCommand(l)
 	if err != nil {
-		code = failCommand(a.out, a.Options, err)
+		code = failCommand(a.out, a.File, err)
 	}
 	if err == nil && a.Cooldown > 0 {
 		if err := a.startCooldown(); err != nil {
@@ -95,11 +95,11 @@ func earlyFailure(o *cli.Options) error {
 }
 
 // failCommand reports why the command cannot be started or waited for. If it cannot be executed, the child reports it in the
-// reference, and whether that can be written has no effect on the exit status.
-func failCommand(p *output.Printer, o *cli.Options, err error) int {
+// reference, and whether that can be written has no effect on the exit status. lockFile may be empty.
+func failCommand(p *output.Printer, lockFile string, err error) int {
 	code := fail(p, err)
 	if start, ok := err.(*command.StartError); ok {
-		if o.FD < 0 && lockfile.KeepsFromRunning(o.File, start.Name, start.Err) {
+		if lockfile.KeepsFromRunning(lockFile, start.Name, start.Err) {
 			p.Warn("it is the lock file, which cannot be executed on this filesystem while it is locked: use a separate lock file")
 		}
 		p.ForgetFailures()

@@ -119,8 +119,12 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 		return nil, nil
 	}
 	dir, path, err := stateDir(f)
-	if _, usage := err.(*cli.UsageError); usage {
+	_, usage := err.(*cli.UsageError)
+	switch {
+	case usage:
 		return nil, err
+	case err != nil && !f.ByName && o.Backend == cli.Auto:
+		return nil, nil // an open file without a name can have locks of the kernel only
 	}
 	var l *fallback.Lock
 	if err == nil {

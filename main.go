@@ -50,7 +50,7 @@ func run(p *output.Printer, args []string) int {
 	}
 	if told, err := command.BecomeWhenTold(args); told {
 		if err != nil {
-			return failCommand(p, new(cli.Options), err)
+			return failCommand(p, "", err)
 		}
 		return 0
 	}
@@ -74,7 +74,7 @@ func run(p *output.Printer, args []string) int {
 	}
 
 	if err := earlyFailure(o); err != nil {
-		return failCommand(p, o, err)
+		return failCommand(p, o.File, err)
 	}
 	f, err := openLockFile(o)
 	if err != nil {
@@ -117,7 +117,7 @@ func openLockFile(o *cli.Options) (*lockfile.File, error) {
 		return passedDescriptor(o)
 	}
 	if o.Cooldown > 0 {
-		lockfile.MakeNow(o.File)
+		lockfile.CreateWithoutCooldown(o.File)
 	}
 	f, err := lockfile.Open(o.File, neededAccess(o))
 	switch {

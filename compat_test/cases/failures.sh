@@ -99,7 +99,7 @@ done
 ### lock-errors-without-a-name
 # needs: strace
 # kernel: single system calls of the kernel's locks are made to fail
-strace -f -qqq -o trace -e trace=flock -e inject=flock:error=512 flock f echo in; echo $?
+strace -f -qqq -o trace -e trace=flock -e inject=flock:error=600 flock f echo in; echo $?
 
 ### lock-ENOSYS-of-a-directory
 # needs: strace
@@ -113,6 +113,20 @@ done
 # needs: strace
 # kernel: the system calls that fail are those of kernel locks
 strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EAGAIN flock -n -E 5 f echo in; echo $?
+
+### lock-ENOTSUPP-of-the-kernel
+# needs: strace
+# kernel: the system calls that fail are those of kernel locks
+# differs: Cray DVS answers 524 where it has no such locks
+strace -f -qqq -o trace -e trace=flock -e inject=flock:error=524 flock f echo in; echo $?
+
+### lock-ERESTARTSYS-of-the-kernel
+# needs: strace
+# kernel: the system calls that fail are those of kernel locks
+# differs: FUSE answers 512 when a signal interrupts the call
+strace -f -qqq -o trace -e trace=flock -e inject=flock:error=512:when=1..3 flock f echo in; echo $?
+strace -f -qqq -o trace -e trace=flock -e inject=flock:error=512:when=1..3 flock --exc f echo in; echo $?
+strace -f -qqq -o trace -e trace=flock -e inject=flock:error=512:when=1..3 flock --exc -w 9 f echo in; echo $?
 
 ### lock-EIO-reopens-for-writing
 # needs: strace proc

@@ -55,6 +55,9 @@ func lock(fd int, o *options) (ok bool) {
 	return false
 }
 
+// errRestart is ERESTARTSYS of the kernel: see package kernlock.
+const errRestart = syscall.Errno(512)
+
 // acquire makes the lock call and repeats it after signals, until the deadline if that is not 0. The answer is EAGAIN if
 // another process holds the lock.
 func acquire(fd int, o *options, deadline int64) syscall.Errno {
@@ -63,7 +66,7 @@ func acquire(fd int, o *options, deadline int64) syscall.Errno {
 		switch errno {
 		case syscall.EACCES:
 			return syscall.EAGAIN
-		case syscall.EINTR:
+		case syscall.EINTR, errRestart:
 			if time, ok := now(); deadline != 0 && (!ok || time >= deadline) {
 				return syscall.EAGAIN
 			}

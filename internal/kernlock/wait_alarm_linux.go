@@ -3,7 +3,6 @@
 package kernlock
 
 import (
-	"syscall"
 	"time"
 
 	"example.org/flock/internal/alarm"
@@ -27,7 +26,7 @@ func acquireUntil(call Call, fd int, op Op, deadline time.Time) error {
 	defer alarm.Stop()
 	for {
 		err := call(fd, op, true)
-		if err != syscall.EINTR {
+		if !isInterrupted(err) {
 			return answer(err)
 		}
 		if !time.Now().Before(deadline) {

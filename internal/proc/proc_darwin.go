@@ -27,9 +27,11 @@ func Start(pid int) (start string, alive bool) {
 
 // Path returns the name under which a descriptor's file was opened.
 func Path(fd int) (string, error) {
-	var path [1024]byte // MAXPATHLEN, which fcntl(2) requires for F_GETPATH
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETPATH, int(uintptr(unsafe.Pointer(&path)))); err != nil {
 		return "", err
 	}
 	return unix.ByteSliceToString(path[:]), nil
 }
+
+// path has MAXPATHLEN bytes, which fcntl(2) requires for F_GETPATH. It is not on the stack, which may move before the call.
+var path [1024]byte

@@ -13,11 +13,9 @@ import (
 func Path(fd int) (string, error) {
 	const (
 		fKinfo   = 22
-		size     = 1392 // KINFO_FILE_SIZE
-		pathFrom = size - 1024
+		pathFrom = len(info) - 1024
 	)
-	var info [size]byte
-	binary.NativeEndian.PutUint32(info[:], size) // kf_structsize
+	binary.NativeEndian.PutUint32(info[:], uint32(len(info))) // kf_structsize
 	if _, err := unix.FcntlInt(uintptr(fd), fKinfo, int(uintptr(unsafe.Pointer(&info)))); err != nil {
 		return "", err
 	}
@@ -27,3 +25,6 @@ func Path(fd int) (string, error) {
 	}
 	return path, nil
 }
+
+// info has the size KINFO_FILE_SIZE. It is not on the stack, which may move before the call.
+var info [1392]byte
