@@ -3,7 +3,6 @@ package compat_test
 import (
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -29,38 +28,8 @@ func hasEarlyRun() bool {
 // message matches what flock itself prints. It needs the Go runtime for that.
 var message = regexp.MustCompile(`(?m)^[^ \n]*: (.*getting lock took|executing|failed to|.*timeout while|cannot|invalid|unrecognized|option|not enough|missing|write error|flock: )|^flock: |^Usage:|from util-linux`)
 
-// needRuntime lists the cases that need the Go runtime although flock prints no
-// message, and why the run without it gives up.
-var needRuntime = []struct{ reason, cases string }{
-	{"abbreviated options", "abbrev-* nonblock-differs-from-nonblocking new-range-abbreviated"},
-	{"numbers with blanks and signs, and exponents", "E-blank-and-sign descriptor-with-blank-and-sign " +
-		"new-fdopt-blank w-bad-numbers w-number-forms* w-blank-before w-exponent w-fraction signals-ignored-alrm-without-w"},
-	{"--start and --length", "fcntl-length-only fcntl-range-* new-*range* new-suffix-* new-start-* new-length-* " +
-		"new-fcntl-unlock-part size-*"},
-	{"words that begin with a dash", "c-command-begins-with-dash fdopt-c-then-* dashdash-then-dashed-file single-dash-is-a-file"},
-	{"a clock that only the vDSO may read", "timer-and-no-clock"},
-	{"the lock call fails, so the file is opened again", "lock-E*-reopens-for-writing"},
-	{"more privileges than the caller", "program-with-rights-of-another-user environment-of-another-user* standard-descriptors-of-another-user found-with-the-effective-user"},
-	{"the message is not in the output, or not all of it", "execve-fails-and-a-closed-standard-error closed-std*-does-not-write-into-the-lock-file " +
-		"errors-come-before-the-* full-stderr* no-fork-not-found-with-stderr-full message-with-odd-argv0 new-close-standard-error"},
-	{"--help, --version and --verbose write to standard output", "closed-stdout-* help-* version-* file-size-limit-verbose " +
-		"full-* long-verbose-goes-where pipe-without-reader-* verbose-* blocked-signal-while-waiting"},
-}
-
-// needsRuntime returns why a case needs the Go runtime, or "" if it does not.
-func needsRuntime(c compatCase) string {
-	for _, need := range needRuntime {
-		for pattern := range strings.FieldsSeq(need.cases) {
-			if match, _ := path.Match(pattern, c.name); match {
-				return need.reason
-			}
-		}
-	}
-	return ""
-}
-
-// TestEarly runs the cases where no Go runtime can start: all cases in which
-// flock prints nothing, except those in needRuntime.
+// TestEarly runs the cases where no Go runtime can start: all cases in which flock prints nothing, except those which say
+// why it starts the runtime all the same.
 func TestEarly(t *testing.T) {
 	skipInCheck(t)
 	needOurs(t)
@@ -81,7 +50,7 @@ func TestEarly(t *testing.T) {
 	w.under = []string{self, "without-threads"}
 	table := newTally("Early")
 	runEachCase(t, table, everyFile, func(t *testing.T, c compatCase) {
-		reason := needsRuntime(c)
+		reason := c.starts
 		if c.differs != "" {
 			reason = "an intended difference"
 		}

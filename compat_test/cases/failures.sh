@@ -129,11 +129,13 @@ strace -f -qqq -o trace -e trace=flock -e inject=flock:error=512:when=1..3 flock
 strace -f -qqq -o trace -e trace=flock -e inject=flock:error=512:when=1..3 flock --exc -w 9 f echo in; echo $?
 
 ### lock-EIO-reopens-for-writing
+# starts: the lock call fails, so the file is opened again
 # needs: strace proc
 # kernel: the system calls that fail are those of kernel locks
 strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EIO:when=1 flock --exc f sh -c "grep flags /proc/self/fdinfo/3; ls /proc/self/fd" | tr "\n" " "; echo ${PIPESTATUS[0]}
 
 ### lock-EBADF-reopens-for-writing
+# starts: the lock call fails, so the file is opened again
 # needs: strace proc
 # kernel: the system calls that fail are those of kernel locks
 strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EBADF:when=1 flock --exc f sh -c "grep flags /proc/self/fdinfo/3; ls /proc/self/fd" | tr "\n" " "; echo ${PIPESTATUS[0]}
@@ -152,6 +154,12 @@ strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EBADF flock f echo 
 # needs: strace
 # kernel: the system calls that fail are those of kernel locks
 strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EIO flock -s f echo in; echo $?
+
+### lock-EBADF-at-the-same-number
+# needs: strace
+# kernel: the system calls that fail are those of kernel locks
+strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EBADF flock -s f echo in; echo $?
+grep -o 'flock(.*' trace | sort -u
 
 ### lock-EIO-on-a-number
 # needs: strace

@@ -214,11 +214,13 @@ done
 release
 
 ### w-number-forms
+# starts: numbers with blanks and signs, and exponents
 for t in .5 1. 1e3 ' 1' +1 1e+1 1E2 007; do
 	flock -w "$t" f echo "$t"
 done
 
 ### w-number-forms-on-a-held-lock
+# starts: numbers with blanks and signs, and exponents
 hold f
 for t in .03 3e-2 ' .03' +.03 0.03 030e-3; do
 	flock -w "$t" f echo in; echo "$t $?"
@@ -233,6 +235,7 @@ flock --verbose -w .000001 f echo in; echo $?
 release
 
 ### w-bad-numbers
+# starts: numbers with blanks and signs, and exponents
 for t in abc '' 1,5 1s 1n . - + 1e 0x '1 ' 1.2.3 '1 2' 1m --; do
 	flock -w "$t" f echo in 2>/dev/null; echo "[$t] $?"
 done

@@ -121,9 +121,11 @@ flock -c -1w1 f true
 flock -w 1e5000 f true
 
 ### w-exponent
+# starts: numbers with blanks and signs, and exponents
 flock -w 1e3 f true
 
 ### w-blank-before
+# starts: numbers with blanks and signs, and exponents
 flock -w ' 1' f true
 
 ### w-blank-behind
@@ -133,6 +135,7 @@ flock -w '1 ' f true
 flock -w 1e f true
 
 ### w-fraction
+# starts: numbers with blanks and signs, and exponents
 flock -w .5e0 f true
 
 ### new-unknown-short-first-in-cluster
