@@ -30,44 +30,63 @@ func (l directoryLock) Leave() {
 	}
 }
 
-// noLock is that of a file which was opened to be unlocked.
-var noLock = kernelLock(func() error { return nil })
+// directory is the mechanism of the directory lock.
+type directory struct {
+	*attempt
+	isNamed bool // by --verbose
+}
 
-var errNoDescriptor = errors.New("here a directory lock cannot be that of a descriptor: use flock FILE COMMAND")
-
-// lockDirectory takes or releases the directory lock.
-func (a *attempt) lockDirectory() (heldLock, error) {
-	if a.Op == kernlock.Unlock && a.file.ByName {
-		return noLock, nil
-	}
-	l, err := openDirectoryLock(a.file)
+func (d *directory) lock(limit kernlock.Limit) (l heldLock, absent bool, err error) {
+	lock, err := d.open()
 	if err != nil {
-		return nil, a.directoryError(err)
+		return nil, false, d.directoryError(err)
 	}
-	a.out.WarnVerbose("using the directory lock " + sys.Printable(l.Dir()))
-	if a.Op == kernlock.Unlock {
-		return noLock, a.directoryError(l.Unlock())
-	}
-	l.Waiting = a.reportVain
-	r := fallback.Request{Mode: fallback.Exclusive, Permits: a.Permits, Try: a.Nonblock, Deadline: a.deadline}
+	lock.Waiting = d.reportVain
+	r := fallback.Request{Mode: fallback.Exclusive, Permits: d.Permits, Try: !limit.Waits()}
+	r.Deadline, _ = limit.Deadline()
 	switch {
-	case a.Permits > 0:
+	case d.Permits > 0:
 		r.Mode = fallback.Permit
-	case a.Op == kernlock.Shared:
+	case d.Op == kernlock.Shared:
 		r.Mode = fallback.Shared
 	}
-	err = l.Acquire(r)
+	err = lock.Acquire(r)
 	var held *fallback.LockedError
-	switch {
-	case !errors.As(err, &held):
-		return directoryLock{l, a.file.ByName}, a.directoryError(err)
-	case a.Nonblock:
-		err = kernlock.ErrConflict
-	default:
-		err = kernlock.ErrTimeout
+	if errors.As(err, &held) {
+		return nil, false, &refusal{limit.Refusal(), held.Error()}
 	}
-	a.out.WarnVerbose(held.Error())
-	return nil, err
+	return directoryLock{lock, d.file.ByName}, false, d.directoryError(err)
+}
+
+func (d *directory) unlock() (absent bool, err error) {
+	if d.file.ByName {
+		return false, nil // it was opened to be unlocked
+	}
+	l, err := d.open()
+	if err == nil {
+		err = l.Unlock()
+	}
+	return false, d.directoryError(err)
+}
+
+// open returns the directory lock of the file.
+func (d *directory) open() (*fallback.Lock, error) {
+	dir, path, err := stateDir(d.file)
+	if err != nil {
+		return nil, err
+	}
+	if !d.isNamed {
+		d.isNamed = true
+		d.out.WarnVerbose("using the directory lock " + sys.Printable(dir))
+	}
+	if d.file.ByName {
+		return fallback.OpenIn(dir, path), nil
+	}
+	l, err := fallback.OpenFile(dir, path, d.file.FD)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = errors.New("on this system a directory lock is for a file and a command, not for a descriptor")
+	}
+	return l, err
 }
 
 func (a *attempt) directoryError(err error) error {
@@ -89,22 +108,6 @@ func (a *attempt) reportVain(held *fallback.LockedError) {
 			return
 		}
 	}
-}
-
-// openDirectoryLock returns the directory lock of the file.
-func openDirectoryLock(f *lockfile.File) (*fallback.Lock, error) {
-	dir, path, err := stateDir(f)
-	if err != nil {
-		return nil, err
-	}
-	if f.ByName {
-		return fallback.OpenIn(dir, path), nil
-	}
-	l, err := fallback.OpenFile(dir, path, f.FD)
-	if errors.Is(err, errors.ErrUnsupported) {
-		err = errNoDescriptor
-	}
-	return l, err
 }
 
 // stateDir returns the state directory of a file and the path of the file.

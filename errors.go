@@ -69,6 +69,15 @@ func (e *fileError) Error() string {
 	return e.file + ": " + sys.Text(e.err)
 }
 
+// A refusal is a lock that another process holds, with what --verbose says about that.
+type refusal struct {
+	err error // kernlock.ErrConflict or ErrTimeout
+	why string
+}
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }
+
 // exitStatus is the table from errors to exit statuses.
 func exitStatus(err error) int {
 	var usage *cli.UsageError

@@ -9,6 +9,7 @@ import (
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/early"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
@@ -21,22 +22,16 @@ func (a *attempt) execute(l heldLock) int {
 	a.out.PrintVerbose("executing " + a.Command[0])
 	if a.Close {
 		a.file.CloseOnExec()
-	} else if l, ok := l.(directoryLock); ok {
-		l.Inherit()
+	} else if err := l.Inherit(); err != nil {
+		return fail(a.out, err)
 	}
-	if a.becomesCommand() {
+	if a.NoFork {
 		a.out.Flush()
-		return failCommand(a.out, a.Options, command.Become(a.Command))
+		return failCommand(a.out, a.File, command.Become(a.Command))
 	}
-	code, err := a.runCommand(l)
-	if _, ok := err.(*command.StartError); ok {
-		// As in the reference, the child reports it: its standard error may be closed, or end it by a signal.
-		if child, failed := command.Prepare(a.Command); failed == nil {
-			code, err = child.Run()
-		}
-	}
+	code, err := command.Run(a.Command)
 	if err != nil {
-		code = failCommand(a.out, a.Options, err)
+		code = failCommand(a.out, a.File, err)
 	}
 	if err == nil && a.Cooldown > 0 {
 		if err := a.startCooldown(); err != nil {
@@ -51,22 +46,6 @@ func (a *attempt) execute(l heldLock) int {
 		a.removeLockFile()
 	}
 	return code
-}
-
-// becomesCommand reports whether this process becomes the command rather than its parent.
-func (a *attempt) becomesCommand() bool {
-	// A lock that belongs to the process does not pass to a child, but stays across exec.
-	return a.child == nil && (a.NoFork || kernlock.OwnedByProcess && a.Backend == cli.ByFcntl && !a.Close)
-}
-
-// runCommand runs the command and returns its exit status.
-func (a *attempt) runCommand(l heldLock) (int, error) {
-	if a.child != nil {
-		return a.child.Run()
-	}
-	return command.Run(a.Command, func(pid int) {
-	_ = pid
-	})
 }
 
 // becomeBackend replaces this process by the program of a backend that flock does not know, with the same words. It returns
@@ -91,12 +70,25 @@ func becomeBackend(o *cli.Options, args []string) error {
 	return command.Become(append([]string{path}, args[1:]...))
 }
 
+// earlyFailure returns what the run without the Go runtime could not do after it had locked. If it could not execute the
+// command, this process is the child.
+func earlyFailure(o *cli.Options) error {
+	failed := early.Failed()
+	switch {
+	case failed.Execute != 0:
+		return &command.StartError{Name: o.Command[0], Err: failed.Execute}
+	case failed.Wait != 0:
+		return &command.WaitError{Err: failed.Wait}
+	}
+	return nil
+}
+
 // failCommand reports why the command cannot be started or waited for. If it cannot be executed, the child reports it in the
-// reference, and whether that can be written has no effect on the exit status.
-func failCommand(p *output.Printer, o *cli.Options, err error) int {
+// reference, and whether that can be written has no effect on the exit status. lockFile may be empty.
+func failCommand(p *output.Printer, lockFile string, err error) int {
 	code := fail(p, err)
 	if start, ok := err.(*command.StartError); ok {
-		if o.FD < 0 && lockfile.KeepsFromRunning(o.File, start.Name, start.Err) {
+		if lockfile.KeepsFromRunning(lockFile, start.Name, start.Err) {
 			p.Warn("it is the lock file, which cannot be executed on this filesystem while it is locked: use a separate lock file")
 		}
 		p.ForgetFailures()
@@ -118,7 +110,7 @@ func (a *attempt) removeLockFile() {
 	name := a.file.Name
 	switch {
 	case err == nil, errors.Is(err, fs.ErrNotExist):
-	case kept, err == kernlock.ErrConflict:
+	case kept, kernlock.IsRefusal(err):
 		a.out.WarnVerbose("lock file " + name + " is not removed: " + err.Error())
 	default:
 		a.out.Warn((&fileError{removing, name, err}).Error())
@@ -128,17 +120,21 @@ func (a *attempt) removeLockFile() {
 // tryRemove removes the lock file while it holds the exclusive lock, for which it does not wait. It reports whether that is
 // the directory lock.
 func (a *attempt) tryRemove() (directory bool, err error) {
-	o := &cli.Options{Op: kernlock.Exclusive, Nonblock: true, Backend: a.Backend, FD: -1}
+	o := &cli.Options{Op: kernlock.Exclusive, Backend: a.Backend, FD: -1}
 	f, err := lockfile.OpenToRemove(a.file.Name, neededAccess(o))
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	l, err := (&attempt{Options: o, out: &output.Printer{Name: a.out.Name}, file: f}).lock()
+	l, err := newAttempt(o, &output.Printer{Name: a.out.Name}, f).lock(kernlock.Try)
 	if err != nil {
 		return false, err
 	}
-	defer l.Unlock()
-	_, directory = l.(directoryLock)
-	return directory, f.Remove()
+	err = f.Remove()
+	lock, directory := l.(directoryLock)
+	if directory && err == nil {
+		return true, lock.Discard()
+	}
+	l.Unlock()
+	return directory, err
 }

@@ -1,170 +1,180 @@
 package main
 
 import (
-	"errors"
-	"time"
-
 	"example.org/flock/internal/cli"
-	"example.org/flock/internal/command"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
 )
 
-// An attempt is a run's try to lock: what the user asked for, on which open file, until when.
+// There are three mechanisms: a lock of the kernel, a permit of the kernel, and the directory lock, which is in dirlock.go.
+// Around them are the policies, in policies.go. So a lock is taken in three steps: acquire puts the policies in their order,
+// lock chooses the mechanism, and the mechanism locks.
+
+// An attempt is a run's try to lock: what the user asked for, on which open file, and how.
 type attempt struct {
 	*cli.Options
-	out      *output.Printer
-	file     *lockfile.File
-	deadline time.Time // zero: none
-	answer   error     // of the first lock call, if that has been made already
-	child    *command.Child
+	out        *output.Printer
+	file       *lockfile.File
+	mechanisms []mechanism // the first one serves; each other one is for where there are no locks of the one before it
+}
+
+// A mechanism is a way to lock the file.
+type mechanism interface {
+	// lock takes the lock within the limit. The error is that of a kernlock.Limit if another process holds the lock. absent
+	// says that the system or the filesystem has no such locks; then every contender gets this answer.
+	lock(limit kernlock.Limit) (l heldLock, absent bool, err error)
+	// unlock releases what the descriptor has.
+	unlock() (absent bool, err error)
 }
 
 // A heldLock is a lock that is held.
 type heldLock interface {
 	// Unlock releases the lock.
 	Unlock() error
+	// Inherit lets the command have the lock, too.
+	Inherit() error
 	// Leave gives up the lock when the command has ended. Somebody else who has the same open file keeps it.
 	Leave()
 }
 
-func (a *attempt) limit() kernlock.Limit {
-	return kernlock.Limit{Nonblock: a.Nonblock, Deadline: a.deadline}
-}
-
-var errNoLocks = errors.New("neither the system nor the filesystem has such locks")
-
-// take does what the user asked for. A lock with a cooldown is taken when the cooldown of the last holder is over, and
-// begins the next one. It is not held while take waits for that.
-func (a *attempt) take() (heldLock, error) {
+func newAttempt(o *cli.Options, out *output.Printer, f *lockfile.File) *attempt {
+	a := &attempt{Options: o, out: out, file: f}
 	switch {
-	case a.Remove:
-		return a.lockNamed()
-	case a.Cooldown == 0:
-		return a.lock()
-	case a.Op == kernlock.Unlock:
-		if err := a.startCooldown(); err != nil {
-			return nil, err
-		}
-		return a.lock()
+	case o.Backend == cli.Directory:
+	case o.Permits > 0:
+		a.mechanisms = append(a.mechanisms, permit{a})
+	default:
+		a.mechanisms = append(a.mechanisms, &kernel{attempt: a})
 	}
-	for {
-		// Before the lock, so that nobody holds it only to look at the time.
-		if err := a.waitCooldown(); err != nil {
-			return nil, err
-		}
-		l, err := a.lock()
-		if err != nil {
-			return nil, err
-		}
-		_, left, err := a.cooldownLeft()
-		if err == nil && left <= 0 {
-			if err = a.startCooldown(); err == nil {
-				return l, nil
-			}
-		}
-		l.Unlock()
-		if err != nil {
-			return nil, err
-		}
+	if o.Backend == cli.Directory || o.Backend == cli.Auto {
+		a.mechanisms = append(a.mechanisms, &directory{attempt: a})
 	}
+	return a
 }
 
-// lockNamed takes the lock of a file that others remove: when it has the lock, the name must still be that of the file which
-// is open. Otherwise the next one would make a new file and lock that.
-func (a *attempt) lockNamed() (heldLock, error) {
-	for {
-		l, err := a.lock()
-		_, failed := err.(*fileError) // the directory lock cannot follow a link whose file is gone
-		if err != nil && !failed || a.file.IsNamed() {
-			return l, err
-		}
-		if err == nil {
-			l.Unlock()
-		}
-		if err := a.file.OpenAgain(); err != nil {
-			return nil, &fileError{opening, a.file.Name, err}
-		}
+// A locker takes the lock within a limit.
+type locker func(kernlock.Limit) (heldLock, error)
+
+// acquire does what the user asked for. The policies are here from the inside out. --queue and --report are for one wait,
+// in which the others may lock several times.
+func (a *attempt) acquire(limit kernlock.Limit) (heldLock, error) {
+	if a.Op == kernlock.Unlock {
+		return unlocked{}, a.unlock()
 	}
+	take := a.lock
+	if a.Remove {
+		take = a.whileNamed(take)
+	}
+	if a.Cooldown > 0 {
+		take = a.afterCooldown(take)
+	}
+	if a.Queued || a.Reports {
+		take = a.inQueue(take)
+	}
+	return take(limit)
 }
 
-// lock takes or releases the lock. The error is kernlock.ErrConflict or ErrTimeout if another process holds it.
-func (a *attempt) lock() (heldLock, error) {
-	if a.Backend != cli.Directory {
-		l, err := a.lockNative()
-		if err != errNoLocks {
-			return l, err
-		}
-	}
-	return a.lockDirectory()
-}
-
-// lockNative takes or releases the lock by the first way of locking that the backend allows and that the kernel and the
-// filesystem have. The error is errNoLocks if they have none and the directory lock is next.
+// lock takes the lock by the first mechanism that the system and the filesystem have. It stays with that.
 //
-// All contenders must come to the same choice. So it goes on to the next way only after an answer of the lock call itself that
-// every contender gets.
-func (a *attempt) lockNative() (heldLock, error) {
-	if a.Permits > 0 {
-		// There the shared lock of one holder excludes the bytes of all others. Without it a plain lock does not always
-		// exclude them: a client of NFS 4 that has the file to itself compares locks of one kind only, and on SMB single
-		// bytes let too many in.
-		if fs := a.file.Network(); fs == lockfile.SMB || fs == lockfile.NFS && a.Backend != cli.ByFcntl {
-			return nil, &fileError{locking, a.file.Name, errPermitOnNetwork}
+// All contenders must come to the same choice. So only an answer of the lock call itself counts, and only one that every
+// contender gets.
+func (a *attempt) lock(limit kernlock.Limit) (heldLock, error) {
+	for {
+		l, absent, err := a.mechanisms[0].lock(limit)
+		if !absent || len(a.mechanisms) == 1 {
+			return l, err
 		}
-		err := kernlock.LockPermit(a.file.FD, a.Permits, a.Backend == cli.ByFcntl, a.limit())
-		if kernlock.IsAbsentRecord(err) && a.Backend == cli.Auto {
-			return nil, errNoLocks
-		}
-		return kernelLock(func() error { return kernlock.ReleasePermit(a.file.FD) }), a.lockError(err)
+		a.mechanisms = a.mechanisms[1:]
 	}
-	if !a.file.ByName || a.Op == kernlock.Unlock {
-		a.freePermit()
-	}
-
-	var absent error // the answer of a kernel without flock(2)
-	if a.Backend != cli.ByFcntl {
-		absent = a.call(kernlock.Flock)
-		if a.Backend == cli.ByFlock || !kernlock.IsAbsent(absent) {
-			return madeBy(kernlock.Flock, a.file.FD), a.lockError(absent)
-		}
-		if kernlock.OwnedByProcess {
-			return nil, errNoLocks
-		}
-	}
-	record := kernlock.Record(a.Range)
-	err := a.call(record)
-	if a.Backend != cli.ByFcntl {
-		switch {
-		case kernlock.IsAbsentRecord(err) && a.Backend == cli.Auto:
-			return nil, errNoLocks
-		case kernlock.IsAbsentRecord(err), err != nil && a.file.IsDirectory(): // it cannot be opened for writing
-			return nil, a.lockError(absent)
-		case a.Queued: // the lock covers the bytes that stand for places
-			record(a.file.FD, kernlock.Unlock, false)
-			return nil, &fileError{queueing, a.file.Name, absent}
-		}
-		a.out.WarnVerbose("using fcntl(2) locks")
-	}
-	return madeBy(record, a.file.FD), a.lockError(err)
 }
 
-// call makes a lock call, unless its answer is there already. If that may help, it makes the call again with the file open
-// for writing.
-func (a *attempt) call(call kernlock.Call) error {
-	err := a.answer
-	if a.answer = nil; err == nil {
-		err = kernlock.Acquire(call, a.file.FD, a.Op, a.limit())
+// unlock releases the lock of the descriptor.
+func (a *attempt) unlock() error {
+	if a.Cooldown > 0 {
+		if err := a.startCooldown(); err != nil {
+			return err
+		}
 	}
-	if a.Op == kernlock.Exclusive && a.file.CanReopen() && kernlock.NeedsWriting(err) {
-		if err := a.file.CheckReopen(); err != nil {
-			return &fileError{locking, a.file.Name, err}
+	for {
+		absent, err := a.mechanisms[0].unlock()
+		if !absent || len(a.mechanisms) == 1 {
+			return err
 		}
-		if err := a.file.Reopen(); err != nil {
-			return &fileError{opening, a.file.Name, err}
+		a.mechanisms = a.mechanisms[1:]
+	}
+}
+
+// unlocked is the heldLock of a run that has unlocked.
+type unlocked struct{}
+
+func (unlocked) Unlock() error  { return nil }
+func (unlocked) Inherit() error { return nil }
+func (unlocked) Leave()         {}
+
+// A kernelLock is a lock or a permit of the kernel on the open file of a descriptor. The function releases it.
+type kernelLock func() error
+
+func (release kernelLock) Unlock() error { return release() }
+func (kernelLock) Inherit() error        { return nil }
+func (kernelLock) Leave()                {} // the last one closes the open file
+
+// kernel is a lock of the kernel: flock(2) or, where that does not exist, an open file description lock.
+type kernel struct {
+	*attempt
+	noFlock error // the answer of a kernel or a filesystem without flock(2)
+}
+
+func (k *kernel) lock(limit kernlock.Limit) (l heldLock, absent bool, err error) {
+	call, absent, err := k.call(k.Op, limit)
+	release := kernelLock(func() error { return call(k.file.FD, kernlock.Unlock, false) })
+	if k.Queued && k.noFlock != nil && !absent { // the lock covers the bytes that stand for places
+		release.Unlock()
+		return nil, false, &fileError{queueing, k.file.Name, k.noFlock}
+	}
+	return release, absent, err
+}
+
+func (k *kernel) unlock() (absent bool, err error) {
+	_, absent, err = k.call(kernlock.Unlock, kernlock.Forever)
+	return absent, err
+}
+
+// call locks or unlocks with the lock call that the system and the filesystem have, and returns that.
+func (k *kernel) call(op kernlock.Op, limit kernlock.Limit) (call kernlock.Call, absent bool, err error) {
+	isFirst := k.noFlock == nil
+	if k.Backend != cli.ByFcntl && isFirst {
+		err = k.callOpening(kernlock.Flock, op, limit)
+		absent = kernlock.IsAbsent(err)
+		if k.Backend == cli.ByFlock || !absent {
+			return kernlock.Flock, absent, k.lockError(err)
 		}
-		err = kernlock.Acquire(call, a.file.FD, a.Op, a.limit())
+		k.noFlock = err
+	}
+	call = kernlock.Record(k.Range)
+	err = k.callOpening(call, op, limit)
+	absent = kernlock.IsAbsentRecord(err)
+	switch {
+	case k.noFlock == nil:
+	case absent, err != nil && k.file.IsDirectory(): // which cannot be opened for writing
+		err = k.noFlock
+	case isFirst:
+		k.out.WarnVerbose("using fcntl(2) locks")
+	}
+	return call, absent, k.lockError(err)
+}
+
+// callOpening makes a lock call. If that may help, it makes the call again with the file open for writing.
+func (k *kernel) callOpening(call kernlock.Call, op kernlock.Op, limit kernlock.Limit) error {
+	err := kernlock.Acquire(call, k.file.FD, op, limit)
+	if op == kernlock.Exclusive && k.file.CanReopen() && kernlock.NeedsWriting(err) {
+		if err := k.file.CheckWritable(); err != nil {
+			return &fileError{locking, k.file.Name, err}
+		}
+		if err := k.file.ReopenForWriting(); err != nil {
+			return &fileError{opening, k.file.Name, err}
+		}
+		err = kernlock.Acquire(call, k.file.FD, op, limit)
 	}
 	return err
 }
@@ -172,7 +182,7 @@ func (a *attempt) call(call kernlock.Call) error {
 // lockError adds to the answer of a lock call which file it is about.
 func (a *attempt) lockError(err error) error {
 	switch {
-	case !kernlock.IsOwn(err):
+	case !kernlock.IsAnswer(err):
 		return err
 	case a.Backend != cli.ByFcntl && kernlock.NeedsWriting(err) && !a.file.ByName && a.file.Network() == lockfile.NFS:
 		return &fileError{lockingOnNFS, a.file.Name, err}
@@ -180,55 +190,22 @@ func (a *attempt) lockError(err error) error {
 	return &fileError{locking, a.file.Name, err}
 }
 
-// freePermit gives back the permit that a descriptor may have: a byte or, where the kernel has no byte locks, a permit of
-// the directory lock.
-func (a *attempt) freePermit() {
-	err := kernlock.FreePermit(a.file.FD)
-	if kernlock.IsAbsentRecord(err) && a.Backend == cli.Auto && !a.file.ByName {
-		if l, err := openDirectoryLock(a.file); err == nil {
-			l.Unlock()
-		}
+// permit is one of several permits of the kernel.
+type permit struct{ *attempt }
+
+func (p permit) lock(limit kernlock.Limit) (l heldLock, absent bool, err error) {
+	// There the shared lock of one holder excludes the bytes of all others. Without it a plain lock does not always exclude
+	// them: a client of NFS 4 that has the file to itself compares locks of one kind only, and on SMB single bytes let too
+	// many in.
+	if fs := p.file.Network(); fs == lockfile.SMB || fs == lockfile.NFS && p.Backend != cli.ByFcntl {
+		return nil, false, &fileError{locking, p.file.Name, errPermitOnNetwork}
 	}
+	err = kernlock.LockPermit(p.file.FD, p.Permits, p.Backend == cli.ByFcntl, limit)
+	release := kernelLock(func() error { return kernlock.UnlockPermit(p.file.FD) })
+	return release, kernlock.IsAbsentRecord(err), p.lockError(err)
 }
 
-// A kernelLock is a lock or a permit of the kernel on the open file of a descriptor. The function releases it.
-type kernelLock func() error
-
-func (release kernelLock) Unlock() error { return release() }
-func (kernelLock) Leave()                {} // the last one closes the open file
-
-// madeBy is the lock that a call has made.
-func madeBy(call kernlock.Call, fd int) kernelLock {
-	return func() error { return call(fd, kernlock.Unlock, false) }
-}
-
-// waitCooldown waits for the end of the cooldown. It looks again and again, because somebody may move the end.
-func (a *attempt) waitCooldown() error {
-	for {
-		end, left, err := a.cooldownLeft()
-		if err != nil || left <= 0 {
-			return err
-		}
-		if err := a.limit().Wait(min(left, 100*time.Millisecond)); err != nil {
-			a.out.WarnVerbose("cooldown until " + output.FormatClock(end))
-			return err
-		}
-	}
-}
-
-// cooldownLeft returns when the cooldown ends, which is the modification time of the file, and the time until then.
-func (a *attempt) cooldownLeft() (end time.Time, left time.Duration, err error) {
-	end, err = a.file.ModTime()
-	if err != nil {
-		return end, 0, &fileError{settingCooldown, a.file.Name, err}
-	}
-	return end, time.Until(end), nil
-}
-
-// startCooldown sets the end of the cooldown, counted from now.
-func (a *attempt) startCooldown() error {
-	if err := a.file.SetModTime(time.Now().Add(a.Cooldown)); err != nil {
-		return &fileError{settingCooldown, a.file.Name, err}
-	}
-	return nil
+func (p permit) unlock() (absent bool, err error) {
+	err = kernlock.UnlockPermit(p.file.FD)
+	return kernlock.IsAbsentRecord(err), p.lockError(err)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io/fs"
-	"math"
 	"os"
 	"os/user"
 	"path"
@@ -118,8 +117,12 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 		return nil, nil
 	}
 	dir, path, err := stateDir(f)
-	if _, usage := err.(*cli.UsageError); usage {
+	_, usage := err.(*cli.UsageError)
+	switch {
+	case usage:
 		return nil, err
+	case err != nil && !f.ByName && o.Backend == cli.Auto:
+		return nil, nil // an open file without a name can have locks of the kernel only
 	}
 	if err != nil {
 		return nil, &fileError{listingHolders, f.Name, err}
@@ -188,16 +191,20 @@ func (a *attempt) reportLater() (stop func()) {
 	return func() { once.Do(func() {}) }
 }
 
-// reportRefusal says who has the lock if err says that somebody has it.
+// reportRefusal says that the lock is refused: with --verbose why, with --report who has it.
 func (a *attempt) reportRefusal(err error) {
-	if err != kernlock.ErrConflict && err != kernlock.ErrTimeout {
-		return
+	var r *refusal
+	if errors.As(err, &r) {
+		a.out.WarnVerbose(r.why)
 	}
-	line := targetName(a.Options) + " is " + stateOf(a.Options)
-	if err == kernlock.ErrConflict && a.Queued {
-		line += "; its queue is full"
+	if a.Reports {
+		line := targetName(a.Options) + " is " + stateOf(a.Options)
+		if a.Queued && errors.Is(err, kernlock.ErrConflict) {
+			line += "; its queue is full"
+		}
+		a.out.Note(line)
 	}
-	a.out.Note(line)
+	a.out.WarnRefusal(err)
 }
 
 // reportLeft says who keeps the lock when the command has ended: those of its holders that have our open file.
@@ -283,10 +290,7 @@ func (l listing) isSeen() bool { return l.pid != 0 && l.note == "" }
 // age returns how long ago the process was started, 0 if that is unknown.
 func (l listing) age() time.Duration {
 	if l.isSeen() {
-		start, _ := proc.Start(l.pid)
-		if age := proc.Age(start); age < math.MaxInt64 {
-			return age
-		}
+		return proc.Age(l.pid)
 	}
 	return 0
 }

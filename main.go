@@ -16,8 +16,9 @@ import (
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
-	_ "example.org/flock/internal/stack"
 )
 
 // version is set by the Makefile.
@@ -41,17 +42,11 @@ func main() {
 	os.Exit(p.Status(code))
 }
 
-// run is the whole program, unless package early has done all of it or a part: then run goes on from there. It returns the
-// exit status, or does not return: with --no-fork the command replaces this process.
+// run is the whole program, unless package early has done all of it. It returns the exit status, or does not return: with
+// --no-fork the command replaces this process.
 func run(p *output.Printer, args []string) int {
 	if err := cstart.FillStandardFiles(); err != nil {
 		return fail(p, err)
-	}
-	if told, err := command.BecomeWhenTold(args); told {
-		if err != nil {
-			return failCommand(p, new(cli.Options), err)
-		}
-		return 0
 	}
 	o, err := cli.Parse(args, cstart.Getenv, command.Shell)
 	if err != nil {
@@ -72,29 +67,85 @@ func run(p *output.Printer, args []string) int {
 		return showHolders(p, o)
 	}
 
-	before := resume(o)
-	if before.failed != nil {
-		return failCommand(p, o, before.failed)
+	if err := earlyFailure(o); err != nil {
+		return failCommand(p, o.File, err)
 	}
-	f, err := before.openLockFile(o)
+	f, err := openLockFile(o)
 	if err != nil {
 		return fail(p, err)
 	}
-	a := &attempt{Options: o, out: p, file: f, answer: before.answer}
-	if o.Limited {
-		cstart.OutlastAlarm()
-		a.deadline = before.began.Add(o.Timeout)
-	}
-	l, err := a.acquire()
+	began := time.Now()
+	a := newAttempt(o, p, f)
+	l, err := a.acquire(limitOf(o, began))
 	switch {
-	case p.WarnConflict(err):
+	case kernlock.IsRefusal(err):
+		a.reportRefusal(err)
 		return o.ConflictExit
 	case err != nil:
 		return fail(p, err)
 	}
-	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(before.began)) + " seconds")
+	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
 	if len(o.Command) == 0 {
 		return 0
 	}
 	return a.execute(l)
+}
+
+// limitOf returns how long to wait for the lock, from the moment at which the file is open.
+func limitOf(o *cli.Options, opened time.Time) kernlock.Limit {
+	if o.Limited {
+		cstart.OutlastAlarm() // with -n, too: that is what the command sees
+	}
+	switch {
+	case o.Nonblock:
+		return kernlock.Try
+	case o.Limited:
+		return kernlock.Until(opened.Add(o.Timeout))
+	}
+	return kernlock.Forever
+}
+
+// openLockFile opens the lock file, or takes the descriptor that was passed.
+func openLockFile(o *cli.Options) (*lockfile.File, error) {
+	if o.FD >= 0 {
+		return passedDescriptor(o)
+	}
+	if o.Cooldown > 0 {
+		lockfile.CreateWithoutCooldown(o.File)
+	}
+	f, err := lockfile.Open(o.File, neededAccess(o))
+	switch {
+	case err != nil:
+		return nil, &fileError{opening, o.File, err}
+	case o.Remove && f.IsDirectory():
+		return nil, &cli.UsageError{Text: "--remove cannot be combined with a directory: " + o.File}
+	}
+	return f, nil
+}
+
+// passedDescriptor returns the descriptor that was passed by number.
+func passedDescriptor(o *cli.Options) (*lockfile.File, error) {
+	f := lockfile.Descriptor(o.FD)
+	if o.Permits > 0 {
+		// The byte of a permit can be locked only by a descriptor that is open for writing.
+		writable, err := f.Writable()
+		switch {
+		case err != nil:
+			return nil, &fileError{locking, f.Name, err}
+		case !writable:
+			return nil, &fileError{locking, f.Name, errPermitReadOnly}
+		}
+	}
+	return f, nil
+}
+
+// neededAccess returns what a lock file must be open for.
+func neededAccess(o *cli.Options) lockfile.Access {
+	switch {
+	case o.Permits > 0:
+		return lockfile.ReadWrite
+	case o.Backend == cli.ByFcntl && o.Op == kernlock.Exclusive:
+		return lockfile.Write // F_WRLCK needs a descriptor that is open for writing
+	}
+	return lockfile.Read
 }

@@ -60,17 +60,22 @@ func buildOurs(base string) (path, missing string) {
 		}
 		return path, ""
 	}
+	if out, err := goBuild(path).CombinedOutput(); err != nil {
+		return "", fmt.Sprintf("%v\n%s", err, out)
+	}
+	return path, ""
+}
+
+// goBuild returns the command that builds ours as the Makefile does.
+func goBuild(path string, more ...string) *exec.Cmd {
 	flags := "-s -w -checklinkname=0"
 	if runtime.GOOS == "linux" && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64") {
 		flags += " -E flock_entry"
 	}
-	build := exec.Command("go", "build", "-trimpath", "-tags", "flock_linkname", "-ldflags", flags, "-o", path, ".")
+	build := exec.Command("go", append([]string{"build", "-trimpath", "-tags", "flock_linkname", "-ldflags", flags, "-o", path}, more...)...)
 	build.Dir = ".."
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Sprintf("%v\n%s", err, out)
-	}
-	return path, ""
+	return build
 }
 
 // referenceKnows reports whether the installed release of the reference gives the expected answer to c.

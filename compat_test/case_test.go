@@ -27,6 +27,7 @@ type compatCase struct {
 	directory string   // why this works with the directory lock only
 	differs   string   // why ours intentionally gives another answer
 	runtime   string   // why this passes only where flock runs without the Go runtime
+	starts    string   // why flock starts the Go runtime for this although it prints nothing
 	unordered string   // why the lines of standard output have no fixed order
 }
 
@@ -116,7 +117,7 @@ func (c *compatCase) parse(block string) (words []string, err error) {
 // parseDirectives sets c from the directives with which text begins, and returns the words of each, and the other text.
 func (c *compatCase) parseDirectives(text string) (words []string, rest string, err error) {
 	fields := map[string]*string{"since": &c.since, "derived": &c.derived, "kernel": &c.kernel, "directory": &c.directory,
-		"differs": &c.differs, "runtime": &c.runtime, "unordered": &c.unordered}
+		"differs": &c.differs, "runtime": &c.runtime, "starts": &c.starts, "unordered": &c.unordered}
 	for strings.HasPrefix(text, "# ") {
 		line, after, _ := strings.Cut(text, "\n")
 		key, value, ok := strings.Cut(line[2:], ": ")

@@ -306,13 +306,13 @@ func TestWhileMoved(t *testing.T) {
 			"0 0 0 1 0 0"},
 		"another permit": {n9, answers(another, another, "exec 8>>f", n8, another, "exec 8>>f", another), "9>&-", "0 0 0 0 1 0 0"},
 		"a permit again": {n9, answers(n9, another, n9, another, n9, another), "", "0 0 0 0 0 0"},
-		"two permits": {"exec 8>>f; " + n8 + "; " + n9, answers(another, "flock -u 8", another, n8, another, "flock -u 9", another),
+		"two permits": {"exec 8>>f; " + n8 + "; " + n9, answers(another, "flock -u --permits 2 8", another, n8, another, "flock -u --permits 2 9", another),
 			"", "1 0 0 0 1 0 0"},
 		"two readers": {"exec 8>>f; flock -s 8; flock -s 9", answers("flock -u 8", writer, "flock -u 9", writer, "flock -s 8",
 			"flock -s 9", "flock -u 9", writer), "", "0 1 0 0 0 0 0 1"},
 		"a reader beside a permit": {"exec 8>>f; flock --permits 1 9; flock -s 8", answers(only, "flock -u 8", only, "flock -s 8", only),
 			"", "1 0 1 0 1"},
-		"a reader becomes a permit": {"exec 8>>f; " + n9 + "; flock -s 8", answers(another, n8, another, "flock -u 8", another), "",
+		"a reader becomes a permit": {"exec 8>>f; " + n9 + "; flock -s 8", answers(another, n8, another, "flock -u --permits 2 8", another), "",
 			"0 0 1 0 0"},
 	} {
 		for _, redirection := range []string{"9>&- 8>&-", "9>other 8>other", "9>&8 8>&9"} {

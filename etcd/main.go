@@ -158,17 +158,18 @@ func lockAndRun(p *output.Printer, s *store, o *cli.Options) int {
 
 // reportFailure says why there is no lock, and returns the exit status.
 func reportFailure(p *output.Printer, s *store, o *cli.Options, err error) int {
-	if o.Reports && (err == kernlock.ErrConflict || err == kernlock.ErrTimeout) {
+	if !kernlock.IsRefusal(err) {
+		return fail(p, err)
+	}
+	if o.Reports {
 		line := s.name + " is " + s.state()
 		if err == kernlock.ErrConflict && o.Queued {
 			line += "; its queue is full"
 		}
 		p.Warn(line)
 	}
-	if p.WarnConflict(err) {
-		return o.ConflictExit
-	}
-	return fail(p, err)
+	p.WarnRefusal(err)
+	return o.ConflictExit
 }
 
 // A killed is the error of a wait that a signal ended.

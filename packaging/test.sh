@@ -89,5 +89,10 @@ cd "flock-$version"
 [ "$(env -u SOURCE_DATE_EPOCH packaging/version.sh date)" = "$SOURCE_DATE_EPOCH" ] || fail 'date without git'
 packaging/source.sh "$version" ..
 cmp "../flock-$version.tar.gz" "../one/flock-$version.tar.gz" || fail 'the source tarball made from the source tarball is different'
+# A repository that git refuses to read is no release.
+mkdir .git bin
+printf '#!/bin/sh\nexit 128\n' >bin/git
+chmod +x bin/git
+[ "$(PATH=$PWD/bin:$PATH packaging/version.sh)" = "$(cat VERSION)~git" ] || fail 'the version of a tree that git does not read'
 [ $failed = 1 ] || echo "packaging: ok"
 exit $failed

@@ -18,8 +18,10 @@ if [ "${1-}" = date ]; then
 	else
 		ours log -1 --format=%ct || date -r "$top/VERSION" +%s
 	fi
-elif ! commit=$(TZ=UTC0 ours log -1 --date=format-local:%Y%m%d --format=%cd.%h); then
+elif [ ! -e "$top/.git" ]; then
 	echo "$release"
+elif ! commit=$(TZ=UTC0 ours log -1 --date=format-local:%Y%m%d --format=%cd.%h); then
+	echo "$release~git" # git is missing, or refuses to answer: the tree is another user's
 elif ! ours diff --quiet HEAD --; then
 	echo "$release~git$commit.dirty"
 elif [ "$(ours describe --tags --exact-match --match "v$release")" = "v$release" ]; then

@@ -213,3 +213,11 @@ kill -CONT $flock; wait $flock; echo $?
 #> 143
 flock -n f echo in
 #> in
+
+### cooldown-of-a-new-file-is-set-by-descriptor
+# needs: strace linux
+# kernel: the directory lock does the same
+strace -qqq -e trace=utimensat -o trace flock --cooldown 9 new true
+grep -c '"new"' trace; grep -c 'utimensat([0-9]*, NULL' trace
+#> 0
+#> 3

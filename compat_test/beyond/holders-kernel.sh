@@ -153,3 +153,25 @@ asked
 ### holders-lists-itself-if-no-other-process-has-the-lock
 (flock 9; exec flock --holders f) 9>f | awk '{print $2, $3, $4, $5}'
 #> exclusive $USER flock --holders
+
+### holders-of-a-descriptor-without-a-name
+# kernel: the directory lock needs a name
+exec 9>f; rm f
+flock --holders 9; echo $?
+#> 1
+flock 9; flock --holders 9 | awk '{print $2}' | sort -u
+#> exclusive
+
+### holders-no-look-at-other-files
+# needs: strace
+# kernel: where the kernel has locks, --holders reads fdinfo
+
+# stat(2) of a file on a server that is gone would not return
+exec 8>other 9>f; flock 9
+[[ $(cat /proc/self/fdinfo/8) == *ino:* ]] || echo 'this kernel does not show the inode number'
+strace -f -qqq -e trace=/stat -o trace flock --holders f | awk '{print $2}' | sort -u
+#> exclusive
+grep -c "/proc/$$/fd/9\"" trace
+#> 1
+grep -c "/proc/$$/fd/8\"" trace
+#> 0

@@ -69,7 +69,7 @@ exec 8>>f
 flock --permits 2 8
 ( exec 8>&- 9>>f; flock --permits 2 9; : >has; await '[ -e go ]' ) &
 await '[ -e has ]'
-flock -u 8
+flock -u --permits 2 8
 flock -n f echo in; echo $?
 #> 1
 : >go; wait
@@ -150,7 +150,7 @@ exec 9>>f
 flock --permits 1 9
 flock -n --permits 1 f echo in; echo $?
 #> 1
-flock -u 9; echo $?
+flock -u --permits 1 9; echo $?
 #> 0
 flock -n --permits 1 f echo in; echo $?
 #> in
@@ -190,26 +190,13 @@ worker() {
 		[ $n -lt 2 ] || echo three
 		sleep .01
 		rm on.$1
-		flock -u 9
+		flock -u --permits 2 9
 	done
 }
 worker 1 & worker 2 & worker 3 & worker 4 &
 wait
 flock -n f echo all back
 #> all back
-
-### permits-converted-to-shared
-exec 9>>f
-flock --permits 1 9
-flock -s 9; echo $?
-#> 0
-flock -n -s f echo shared
-#> shared
-flock -n f echo exclusive; echo $?
-#> 1
-flock -n --permits 1 f echo permit; echo $?
-#> permit
-#> 0
 
 ### permits-converted-to-exclusive-and-back
 exec 9>>f
@@ -229,41 +216,26 @@ flock -n --permits 1 f echo in; echo $?
 flock -n f echo in; echo $?
 #> 1
 
-### permits-upgrade-to-exclusive-leaves-no-permit
+### permits-unlocked-leave-the-descriptor-its-other-lock
+# needs: proc linux locks
+# kernel: only the kernel has fcntl(2) locks
+exec 9<>f
+flock --fcntl --start 1 --length 1 9
+flock --permits 3 9; flock -u --permits 3 9; echo $?
+#> 0
+grep OFDLCK /proc/self/fdinfo/9 | cut -d' ' -f8-
+#> 1 1
+flock -n f echo in
+#> in
+
+### permits-unlocked-without-one
 exec 9>>f
-flock --permits 1 9
-flock 9
-flock -s 9
+hold --permits 1 f
+flock -u --permits 1 9; echo $?
+#> 0
 flock -n --permits 1 f echo in; echo $?
-#> in
-#> 0
-
-### permits-an-upgrade-that-fails-loses-the-permit
-
-# as flock(2) does with a shared lock
-exec 9>>f
-flock --permits 2 9
-hold --permits 2 f
-flock -n 9; echo $?
 #> 1
-flock -n --permits 2 f echo in; echo $?
-#> in
-#> 0
 release
-flock -n f echo free; echo $?
-#> free
-#> 0
-
-### permits-an-upgrade-that-waits-gives-the-permit-up
-exec 9>>f
-flock --permits 2 9
-hold --permits 2 f
-flock 9 &
-await 'flock -n --permits 2 f true'
-echo free
-#> free
-release
-wait
 
 ### permits-shared-becomes-a-permit
 exec 9>>f
@@ -272,20 +244,9 @@ flock --permits 1 9; echo $?
 #> 0
 flock -n --permits 1 f echo in; echo $?
 #> 1
-flock -u 9
+flock -u --permits 1 9
 flock -n f echo free
 #> free
-
-### permits-beside-an-fcntl-lock
-# needs: proc linux locks
-# kernel: only the kernel has fcntl(2) locks and byte ranges
-exec 9<>f
-flock --fcntl 9
-flock --permits 3 9; echo $?
-flock -u 9
-#> 0
-grep OFDLCK /proc/self/fdinfo/9 | cut -d' ' -f8-
-#> 0 EOF
 
 ### permits-freed-without-proc
 # needs: root mount proc linux locks
@@ -295,7 +256,7 @@ exec 7<>f 8<>f 9<>f
 for fd in 7 8 9; do hidden flock -n --permits 3 $fd || echo refused; done
 flock -n --permits 3 f echo in; echo $?
 #> 1
-hidden flock -u 8
+hidden flock -u --permits 3 8
 flock -n --permits 3 f echo in; echo $?
 #> in
 #> 0

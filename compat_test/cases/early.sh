@@ -101,11 +101,6 @@ done
 # kernel: the system calls that fail are those of kernel locks
 strace -qqq -o trace -e trace=timer_settime -e inject=timer_settime:error=EINVAL flock -w 5 f echo in; echo $?
 
-### timer-without-a-signal-handler
-# needs: strace
-# kernel: the system calls that fail are those of kernel locks
-strace -qqq -o trace -e trace=rt_sigaction -e inject=rt_sigaction:error=EPERM flock -w 5 f echo in; echo $?
-
 ### timer-cannot-be-deleted
 # needs: strace
 # kernel: the system calls that fail are those of kernel locks
@@ -119,6 +114,7 @@ strace -qqq -o trace -e trace=flock -e inject=flock:delay_enter=300000 flock -w 
 release
 
 ### timer-and-no-clock
+# starts: a clock that only the vDSO may read
 # needs: strace
 # kernel: the system calls that fail are those of kernel locks
 strace -qqq -o trace -e trace=clock_gettime -e inject=clock_gettime:error=ENOSYS flock -w 5 f echo in; echo $?
@@ -171,6 +167,7 @@ for form in '' -F -o; do
 done
 
 ### execve-fails-and-a-closed-standard-error
+# starts: the message is not in the output, or not all of it
 exec 9>f
 flock f nothing 2>&-; echo $?
 flock -F f nothing 2>&-; echo $?
@@ -242,6 +239,7 @@ lock=$(command -v flock)
 PATH=/no/such/directory "$lock" f "$(printf '%0256d' 0)" 2>&1 | sed s/0000*/N/; echo ${PIPESTATUS[0]}
 
 ### program-with-rights-of-another-user
+# starts: more privileges than the caller
 # needs: root setpriv
 # kernel: the directory lock cannot be made in a directory of another user
 mkdir bin; cp -L "$(command -v flock)" bin/flock; chmod 4755 bin/flock; chmod 755 .

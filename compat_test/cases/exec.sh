@@ -290,6 +290,7 @@ bash -c 'until [ -e go ]; do sleep .01; done & exec flock f sh -c "exit 6"'; ech
 echo >go
 
 ### found-with-the-effective-user
+# starts: more privileges than the caller
 # needs: setpriv root
 mkdir -m 700 private; cp "$(type -P bash)" private/cmd
 setpriv --ruid 65534 --clear-groups flock f ./private/cmd -c 'echo ran'; echo $?
@@ -298,6 +299,7 @@ setpriv --ruid 65534 --clear-groups flock f ./private/cmd -c 'echo ran'; echo $?
 PATH=/$(printf %05000d 0):$PATH flock f echo found
 
 ### no-fork-not-found-with-stderr-full
+# starts: the message is not in the output, or not all of it
 # needs: full
 flock -F f nothing 2>/dev/full; echo $?
 

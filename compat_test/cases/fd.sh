@@ -51,9 +51,11 @@ exec 9<>f
 flock --verbose --fd 9 true
 
 ### fdopt-c-then-option
+# starts: words that begin with a dash
 flock --fd 9 -c -n 'echo hi' 9>f
 
 ### fdopt-c-then-dashdash
+# starts: words that begin with a dash
 flock --fd 9 -c -- 'echo hi' 9>f
 
 ### fdopt-c-then-verbose
@@ -84,6 +86,7 @@ flock --fd 99999999999 true
 flock --fd '9 ' true
 
 ### new-fdopt-blank
+# starts: numbers with blanks and signs, and exponents
 # derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
 exec 9<>f
 flock --fd ' 9' echo hi

@@ -32,6 +32,7 @@ flock f -c 'if' 2>/dev/null; echo $?
 flock f -c 'printf "%s\n" b a "c d" | sort | tr a-z A-Z'
 
 ### c-command-begins-with-dash
+# starts: words that begin with a dash
 flock f -c '-n' 2>/dev/null; echo $?
 
 ### c-shell-from-environment

@@ -53,6 +53,7 @@ flock -n -E 255 f echo no; echo $?
 release
 
 ### E-blank-and-sign
+# starts: numbers with blanks and signs, and exponents
 hold f
 flock -n -E ' 7' f echo no; echo $?
 flock -n -E +8 f echo no; echo $?
@@ -137,23 +138,27 @@ flock --unlock 9
 flock -n f echo free
 
 ### long-verbose-goes-where
+# starts: --help, --version and --verbose write to standard output
 flock --verbose f true >out 2>err
 grep -c -e getting -e executing out
 grep -c -e getting -e executing err
 
 ### abbrev-$each
+# starts: abbreviated options
 # each: sh sha shar share
 hold -s f
 flock -n --$each f echo in; echo $?
 release
 
 ### abbrev-$each
+# starts: abbreviated options
 # each: e ex exc exclu exclusiv
 hold -s f
 flock -ns --$each f echo in; echo $?
 release
 
 ### abbrev-$each
+# starts: abbreviated options
 # each: u un unl unloc
 exec 9>f
 flock 9
@@ -161,34 +166,40 @@ flock --$each 9; echo $?
 flock -n f echo free; echo $?
 
 ### abbrev-$each
+# starts: abbreviated options
 # each: non nonb nonbl nonbloc
 hold f
 flock --$each f echo in; echo $?
 release
 
 ### abbrev-$each
+# starts: abbreviated options
 # each: t ti time timeou w wa wai
 hold f
 flock --$each .05 f echo in; echo $?
 release
 
 ### abbrev-$each-eq.05
+# starts: abbreviated options
 # each: t timeo w wai
 hold f
 flock --$each=.05 f echo in; echo $?
 release
 
 ### abbrev-$each
+# starts: abbreviated options
 # each: con conf conflict conflict- conflict-exit conflict-exit-cod
 hold f
 flock -n --$each 44 f echo in; echo $?
 release
 
 ### abbrev-$each
+# starts: abbreviated options
 # each: cl clo clos
 flock --$each f sh -c 'flock -n f echo in; echo $?'
 
 ### abbrev-$each
+# starts: abbreviated options
 # each: no- no-f no-for
 flock --$each f sh -c 'echo $PPID' >ppid
 [ "$(cat ppid)" = $$ ]; echo $?
@@ -200,19 +211,23 @@ flock --verb f true
 flock --verbos f true
 
 ### abbrev-$each
+# starts: abbreviated options
 # each: h he hel
 flock --$each >out; echo $?
 grep -c -- --conflict-exit-code out
 
 ### abbrev-vers
+# starts: abbreviated options
 flock --vers >out; echo $?
 grep -c util-linux out
 
 ### abbrev-versio
+# starts: abbreviated options
 flock --versio >out; echo $?
 grep -c util-linux out
 
 ### nonblock-differs-from-nonblocking
+# starts: abbreviated options
 hold f
 flock --nonblocking f echo in; echo $?
 flock --nonblocki f echo in; echo $?
@@ -222,6 +237,7 @@ release
 flock -- f echo hi
 
 ### dashdash-then-dashed-file
+# starts: words that begin with a dash
 flock -- -n echo hi
 ls
 
@@ -241,6 +257,7 @@ flock f -n true; echo $?
 flock f --shared true; echo $?
 
 ### single-dash-is-a-file
+# starts: words that begin with a dash
 flock - echo hi
 ls
 
@@ -313,54 +330,67 @@ flock -n -w .05 f echo in; echo $?
 release
 
 ### help-where-it-stands
+# starts: --help, --version and --verbose write to standard output
 flock -h --bogus >out; echo $?
 grep -o Usage out
 
 ### help-after-an-error
+# starts: --help, --version and --verbose write to standard output
 flock --bogus -h >out 2>err; echo $?
 wc -c <out
 
 ### help-after-bad-value
+# starts: --help, --version and --verbose write to standard output
 flock -w abc -h >out 2>err; echo $?
 wc -c <out
 
 ### help-before-bad-value
+# starts: --help, --version and --verbose write to standard output
 flock -h -w abc >out; echo $?
 [ -s out ]; echo $?
 
 ### help-in-a-cluster
+# starts: --help, --version and --verbose write to standard output
 flock -nh >out; echo $?
 [ -s out ]; echo $?
 
 ### help-then-rubbish-in-a-cluster
+# starts: --help, --version and --verbose write to standard output
 flock -hz >out; echo $?
 [ -s out ]; echo $?
 
 ### version-where-it-stands
+# starts: --help, --version and --verbose write to standard output
 flock -V --bogus >out; echo $?
 grep -c util-linux out
 
 ### version-after-an-error
+# starts: --help, --version and --verbose write to standard output
 flock --bogus -V 2>err; echo $?
 
 ### version-before-help
+# starts: --help, --version and --verbose write to standard output
 flock -V -h >out; echo $?
 wc -l <out
 
 ### version-in-a-cluster
+# starts: --help, --version and --verbose write to standard output
 flock -xV >out; echo $?
 grep -c util-linux out
 
 ### version-line
+# starts: --help, --version and --verbose write to standard output
 flock --version >out 2>err; echo $?
 wc -l <out
 grep -c '^flock.*util-linux' out
 wc -c <err
 
 ### version-names-argv0
+# starts: --help, --version and --verbose write to standard output
 flock -V | cut -d' ' -f1
 
 ### help-to-stdout-only
+# starts: --help, --version and --verbose write to standard output
 flock --help >out 2>err; echo $?
 wc -c <err
 
@@ -368,6 +398,7 @@ wc -c <err
 flock --help | grep -m 1 .
 
 ### help-names-every-option
+# starts: --help, --version and --verbose write to standard output
 flock --help >out
 for o in -s --shared -x --exclusive -u --unlock -n --nonblock -w --timeout -E --conflict-exit-code -o --close \
 	-c --command -F --no-fork --verbose -h --help -V --version; do
@@ -375,6 +406,7 @@ for o in -s --shared -x --exclusive -u --unlock -n --nonblock -w --timeout -E --
 done
 
 ### help-names-the-new-options
+# starts: --help, --version and --verbose write to standard output
 # since: 2.43
 # derived: new options of 2.43
 flock --help >out
@@ -383,9 +415,11 @@ for o in --fcntl --start --length --fd --nonblocking --wait; do
 done
 
 ### help-shows-three-forms
+# starts: --help, --version and --verbose write to standard output
 flock --help | grep -c '^ flock'  | sed 's/[3-9]/three or more/'
 
 ### help-needs-no-file
+# starts: --help, --version and --verbose write to standard output
 cd /
 flock -h >/dev/null; echo $?
 
@@ -395,6 +429,7 @@ flock 9; echo $?
 flock -n f echo in; echo $?
 
 ### descriptor-with-blank-and-sign
+# starts: numbers with blanks and signs, and exponents
 exec 9>f
 flock ' 9'; echo $?
 flock +9; echo $?
@@ -442,12 +477,14 @@ flock -o 9; echo $?
 flock -n f echo in; echo $?
 
 ### errors-come-before-the-file-is-made
+# starts: the message is not in the output, or not all of it
 flock -w abc f true 2>err; echo $?
 flock -E 300 f true 2>err; echo $?
 flock --bogus f true 2>err; echo $?
 ls
 
 ### errors-come-before-the-command
+# starts: the message is not in the output, or not all of it
 flock -w x f echo no 2>err; echo $?
 flock f -c echo no 2>err; echo $?
 
@@ -455,6 +492,7 @@ flock f -c echo no 2>err; echo $?
 bash -c 'exec -a /some/where/lockit flock f nothing-here'; echo $?
 
 ### message-with-odd-argv0
+# starts: the message is not in the output, or not all of it
 bash -c 'exec -a "a b" flock f nothing-here'; echo $?
 
 ### try-line-names-basename-of-argv0

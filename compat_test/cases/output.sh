@@ -83,11 +83,13 @@ flock --verbose f sh -c 'echo out; echo err >&2' 2>&1
 bash -c 'exec -a /x/lockit flock --verbose f true'
 
 ### verbose-duration-has-six-digits
+# starts: --help, --version and --verbose write to standard output
 # needs: python3
 flock --verbose f true | python3 -c "import re, sys
 print(bool(re.match(r'flock: getting lock took [0-9]+\.[0-9]{6} seconds\n', sys.stdin.read())))"
 
 ### verbose-duration-is-the-wait
+# starts: --help, --version and --verbose write to standard output
 hold f
 flock --verbose f true >out &
 await 'waiting f'
@@ -118,6 +120,7 @@ flock --verbose f touch ran >/dev/full; echo $?
 ls
 
 ### full-verbose-no-fork
+# starts: --help, --version and --verbose write to standard output
 # needs: full
 flock -F --verbose f touch ran >/dev/full; echo $?
 ls
@@ -137,41 +140,51 @@ flock f true >/dev/full; echo $?
 flock f sh -c 'echo hi 2>/dev/null; exit 9' >/dev/full; echo $?
 
 ### full-stderr
+# starts: the message is not in the output, or not all of it
 # needs: full
 flock f nothing-here 2>/dev/full; echo $?
 flock --bogus 2>/dev/full; echo $?
 
 ### full-stderr-conflict
+# starts: the message is not in the output, or not all of it
 # needs: full
 hold f
 flock --verbose -n f true 2>/dev/full; echo $?
 release
 
 ### closed-stdout-help
+# starts: --help, --version and --verbose write to standard output
 flock --help >&-; echo $?
 
 ### closed-stdout-version
+# starts: --help, --version and --verbose write to standard output
 flock --version >&-; echo $?
 
 ### pipe-without-reader-help
+# starts: --help, --version and --verbose write to standard output
 (trap '' PIPE; exec > >(:); wait $!; flock --help; echo $? >&2)
 
 ### pipe-without-reader-verbose
+# starts: --help, --version and --verbose write to standard output
 (trap '' PIPE; exec > >(:); wait $!; flock --verbose f true; echo $? >&2)
 
 ### pipe-without-reader-kills
+# starts: --help, --version and --verbose write to standard output
 # needs: sigenv
 (exec > >(:); wait $!; env --default-signal=PIPE flock --help; echo $? >&2)
 
 ### pipe-without-reader-verbose-kills
+# starts: --help, --version and --verbose write to standard output
 # needs: sigenv
 (exec > >(:); wait $!; env --default-signal=PIPE flock --verbose f true; echo $? >&2)
 
 ### pipe-without-reader-kills-the-child
+# runtime: where the Go runtime has started flock reports the error itself, and dies
+# kernel: the directory lock needs the Go runtime
 # needs: python3
 python3 - <<'END'
 import os, subprocess
-for form in '', '--clos', '-F':
+for form in '', '-F':
     r, w = os.pipe()
     os.close(r)
     argv = ['flock'] + form.split() + ['f', './missing']
@@ -180,6 +193,7 @@ for form in '', '--clos', '-F':
 END
 
 ### file-size-limit-verbose
+# starts: --help, --version and --verbose write to standard output
 # needs: proc sigenv
 (ulimit -c 0; ulimit -f 0; env --default-signal=XFSZ flock --verbose f true >out 2>/dev/null; echo $?) 2>/dev/null | cat
 
@@ -193,9 +207,11 @@ wc -c <out
 LC_ALL=de_DE.UTF-8 LANGUAGE=de flock f nothing-here; echo $?
 
 ### help-is-the-same-on-a-second-run
+# starts: --help, --version and --verbose write to standard output
 flock --help >a; flock -h >b; cmp a b && echo same
 
 ### verbose-into-a-pipe-that-nobody-reads
+# starts: --help, --version and --verbose write to standard output
 # needs: sigenv
 mkfifo pipe
 { read -r x; } <pipe & exec 3>pipe

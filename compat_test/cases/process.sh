@@ -140,9 +140,11 @@ flock f sh -c 'echo out; echo err >&2' >&- 2>err; echo $?
 grep -c err err
 
 ### closed-stdout-verbose
+# starts: --help, --version and --verbose write to standard output
 flock --verbose f true >&-; echo $?
 
 ### closed-stdout-does-not-write-into-the-lock-file
+# starts: the message is not in the output, or not all of it
 flock --verbose f echo hi >&- 2>/dev/null
 wc -c <f
 
@@ -150,6 +152,7 @@ wc -c <f
 flock f true 2>&-; echo $?
 
 ### closed-stderr-does-not-write-into-the-lock-file
+# starts: the message is not in the output, or not all of it
 flock f nothing-here 2>&-; echo $?
 wc -c <f
 
@@ -334,6 +337,7 @@ env -i A=1 "$(command -v flock)" f /usr/bin/env
 env -i "$(command -v flock)" f /usr/bin/env; echo $?
 
 ### verbose-adds-nothing-to-the-environment
+# starts: --help, --version and --verbose write to standard output
 # needs: proc
 env -i A=1 GOMAXPROCS=7 "$(command -v flock)" --verbose f /bin/cp /proc/self/environ out >/dev/null; echo $?; tr '\0' '\n' <out
 env -i "$(command -v flock)" --verbose f /bin/cp /proc/self/environ out >/dev/null; echo $?; tr '\0' '\n' <out
@@ -433,6 +437,7 @@ for o in '-w 1' '-n -w 1' '-F -w 1' '-F -n -w 1' '-s -w 1' '-u -w 1'; do
 done
 
 ### signals-ignored-alrm-without-w
+# starts: numbers with blanks and signs, and exponents
 # needs: proc
 trap '' ALRM
 for o in -x -n -F -w0 '-w .0000001'; do
@@ -440,6 +445,7 @@ for o in -x -n -F -w0 '-w .0000001'; do
 done
 
 ### standard-descriptors-of-another-user
+# starts: more privileges than the caller
 # needs: root setpriv proc
 # kernel: the directory lock marks the open file
 cat >show <<-'END'
@@ -454,6 +460,7 @@ for closed in '<&-' '>&-' '2>&-' '<&- >&- 2>&-'; do
 done
 
 ### environment-of-another-users-program
+# starts: more privileges than the caller
 # needs: root setpriv
 chmod 777 .
 names='LD_LIBRARY_PATH TMPDIR LOCPATH NLSPATH GCONV_PATH GETCONF_DIR HOSTALIASES LOCALDOMAIN MALLOC_CHECK_ MALLOC_TRACE
@@ -462,6 +469,7 @@ for n in $names; do export $n=/none; done
 setpriv --ruid 65534 --clear-groups flock f env | grep =/none
 
 ### environment-of-another-user
+# starts: more privileges than the caller
 # needs: root setpriv
 chmod 777 .
 setpriv --ruid 65534 --clear-groups flock f env | grep -c GOTRACEBACK

@@ -54,26 +54,29 @@ flock --fcntl f sh -c 'grep flags /proc/self/fdinfo/3'
 flock --fcntl -s f sh -c 'grep flags /proc/self/fdinfo/3'
 
 ### fcntl-range-disjoint
+# starts: --start and --length
 hold --start 0 --length 10 f
 flock -n --start 10 --length 5 f echo yes; echo $?
 release
 
 ### fcntl-range-overlap
+# starts: --start and --length
 hold --start 0 --length 10 f
 flock -n --start 9 --length 5 f echo no; echo $?
 release
 
 ### fcntl-length-only
+# starts: --start and --length
 hold --length 10 f
 flock -n --start 10 f echo yes; echo $?
 flock -n --start 9 f echo no; echo $?
 release
 
 ### fcntl-suffixes
-for s in 1 1K 1k 1KiB 1KB 1kB 1M 1MiB 1G 1T 1P 1E 1.5K .5K 0x10 010 1Z 1Y 1Q 1b 1B ' 1' '1 ' -1 '' abc 1KiBB 99999999999999999999; do flock --start "$s" f true; echo "[$s] $?"; done
+for s in 1 1K 1k 1KiB 1KB 1kB 1M 1MiB 1G 1T 1P 1E 1.5K 0x10 010 1Z 1Y 1Q 1b 1B ' 1' '1 ' -1 '' abc 1KiBB 99999999999999999999; do flock --start "$s" f true; echo "[$s] $?"; done
 
 ### fcntl-length-bad
-for s in 0 -1 abc '' 8E 9E 16E 7E; do flock --length "$s" f true; echo "[$s] $?"; done
+for s in 0 -1 abc '' 16E 7E; do flock --length "$s" f true; echo "[$s] $?"; done
 
 ### fcntl-start-overflow
 flock --start 7E --length 7E f true; echo $?
@@ -85,52 +88,41 @@ flock --fcntl -n f echo no; echo $?
 touch go
 wait
 
-### size-hexadecimal-KB
-# needs: proc locks
-flock --length 0x10KB f sh -c 'cat /proc/self/fdinfo/3 | grep lock | sed "s/.* //;s/^/end /"'
-
 ### size-point-without-digits
+# starts: --start and --length
 # needs: proc locks
 flock --length 1.K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
-### size-seven-tenths
-# needs: proc locks
-flock --length 0.7K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
-
 ### size-quarter
 # needs: proc locks
+# differs: a fraction is ordinary arithmetic
 flock --length 0.25K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-one-and-a-half
+# starts: --start and --length
 # needs: proc locks
 flock --length 1.5K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-one-and-a-twentieth
+# starts: --start and --length
 # needs: proc locks
 flock --length 1.05K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-zero-Z
+# starts: --start and --length
 # needs: proc locks
 flock --length 0Z f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
-
-### size-three-tenths
-# needs: proc locks
-flock --start 0.3M f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-one-Z
 flock --length 1Z f true
 
-### size-past-the-end
-flock --length 7.99E f true
-
 ### size-7E
+# starts: --start and --length
 # needs: proc locks
 flock --length 7E f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
-### size-0o
-flock --start 0o17 f true
-
 ### size-octal
+# starts: --start and --length
 # needs: proc locks
 flock --start 017 f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
@@ -186,6 +178,7 @@ grep ":$(stat -c %i f) " /proc/locks | tr -s " " | cut -d" " -f2-4,7-
 release
 
 ### new-range-in-proc-locks
+# starts: --start and --length
 # derived: start and length of F_OFD_SETLK
 # needs: locks
 hold --start 1K --length 16 f
@@ -193,18 +186,21 @@ grep ":$(stat -c %i f) " /proc/locks | tr -s " " | cut -d" " -f2-4,7-
 release
 
 ### new-start-implies-fcntl
+# starts: --start and --length
 # derived: --start implies --fcntl, which is independent of flock(2)
 hold f
 flock -n --start 0 f echo in; echo $?
 release
 
 ### new-length-implies-fcntl
+# starts: --start and --length
 # derived: --length implies --fcntl, which is independent of flock(2)
 hold f
 flock -n --length 0 f echo in; echo $?
 release
 
 ### new-length-zero-is-to-the-end
+# starts: --start and --length
 # derived: length 0 is to the end of the file
 hold --start 10 --length 0 f
 flock -n --start 99999 --length 1 f echo in; echo $?
@@ -212,6 +208,7 @@ flock -n --length 10 f echo in; echo $?
 release
 
 ### new-range-eq
+# starts: --start and --length
 # derived: --name=value
 hold --start=10 --length=10 f
 flock -n --start=20 --length=1 f echo in; echo $?
@@ -219,6 +216,7 @@ flock -n --start=19 --length=1 f echo in; echo $?
 release
 
 ### new-range-abbreviated
+# starts: abbreviated options
 # derived: unique abbreviations
 hold --st 10 --l 10 f
 flock -n --sta 20 --len 1 f echo in; echo $?
@@ -226,6 +224,7 @@ flock -n --sta 19 --leng 1 f echo in; echo $?
 release
 
 ### new-range-shared
+# starts: --start and --length
 # derived: shared and exclusive exclude each other
 hold -s --length 10 f
 flock -ns --length 10 f echo in; echo $?
@@ -233,6 +232,7 @@ flock -n --length 10 f echo in; echo $?
 release
 
 ### new-range-queue
+# starts: --start and --length
 # derived: ranges that overlap wait, others do not
 hold --length 1 f
 flock --length 2 f echo second &
@@ -243,6 +243,7 @@ release
 wait
 
 ### new-suffix-means-1024
+# starts: --start and --length
 # derived: powers of 1024
 hold --start 1K --length 1 f
 flock -n --start 1024 --length 1 f echo in; echo $?
@@ -250,6 +251,7 @@ flock -n --start 1000 --length 1 f echo in; echo $?
 release
 
 ### new-suffix-KB-means-1000
+# starts: --start and --length
 # derived: KB is 1000
 hold --start 1KB --length 1 f
 flock -n --start 1000 --length 1 f echo in; echo $?
@@ -257,18 +259,21 @@ flock -n --start 1024 --length 1 f echo in; echo $?
 release
 
 ### new-suffix-KiB-means-1024
+# starts: --start and --length
 # derived: KiB is 1024
 hold --start 1KiB --length 1 f
 flock -n --start 1024 --length 1 f echo in; echo $?
 release
 
 ### new-suffix-M
+# starts: --start and --length
 # derived: powers of 1024
 hold --start 1M --length 1 f
 flock -n --start 1048576 --length 1 f echo in; echo $?
 release
 
 ### new-suffix-fraction
+# starts: --start and --length
 # derived: fractions with a suffix
 hold --start 1.5K --length 1 f
 flock -n --start 1536 --length 1 f echo in; echo $?
@@ -276,6 +281,7 @@ flock -n --start 1535 --length 1 f echo in; echo $?
 release
 
 ### new-start-hexadecimal
+# starts: --start and --length
 # derived: hexadecimal by prefix
 hold --start 0x10 --length 1 f
 flock -n --start 16 --length 1 f echo in; echo $?
@@ -283,6 +289,7 @@ flock -n --start 10 --length 1 f echo in; echo $?
 release
 
 ### new-start-octal
+# starts: --start and --length
 # derived: octal by prefix
 hold --start 010 --length 1 f
 flock -n --start 8 --length 1 f echo in; echo $?
@@ -303,6 +310,7 @@ except OSError as e:
 release
 
 ### new-fcntl-python-range
+# starts: --start and --length
 # derived: F_OFD_SETLK and F_SETLK exclude each other, byte by byte
 # needs: python3
 python_holds 'lockf(f, fcntl.LOCK_EX, 10, 100)'
@@ -378,6 +386,7 @@ flock --fcntl -s 9
 flock --fcntl -ns 8; echo $?
 
 ### new-fcntl-unlock-part
+# starts: --start and --length
 # derived: a lock can be split
 exec 8<>f 9<>f
 flock --fcntl 9
@@ -411,6 +420,7 @@ grep -c OFDLCK /proc/self/fdinfo/9
 
 ### new-close-standard-error
 # derived: flock -o --fd 2 nonexistent: status 69 and no message
+# differs: flock reports that the command cannot be executed, not the child
 exec 2>err
 flock --verbose -o --fd 2 nothing >/dev/null; echo $?
 cat err

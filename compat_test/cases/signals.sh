@@ -287,6 +287,7 @@ release
 wait $!; echo $?
 
 ### blocked-signal-while-waiting
+# starts: --help, --version and --verbose write to standard output
 # needs: sigenv linux
 # runtime: the Go runtime unblocks such signals
 hold f

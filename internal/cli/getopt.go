@@ -2,6 +2,7 @@ package cli
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/pborman/getopt/v2"
@@ -100,22 +101,25 @@ func (p *parser) table() []option {
 
 // parseOptions reads the leading options as GNU getopt_long reads them, and returns the words after them.
 func (p *parser) parseOptions(args []string) (rest []string, err error) {
-	if !strings.HasPrefix(args[1], "-") {
-		return args[1:], nil
-	}
+	table := p.table()
 	set := getopt.New()
-	declare(set, p.table(), args[1:])
+	for i := range table {
+		declared := set.FlagLong(&table[i], table[i].long, table[i].short)
+		if !table[i].value {
+			declared.SetFlag()
+		}
+	}
 	set.FlagLong(&option{set: func(string) error { return nil }}, "command", 'c').SetFlag()
 
 	unrecognized := false
-	err = set.Getopt(args, func(opt getopt.Option) bool {
-		word := set.Args()[0]
+	word := func() string { return args[len(args)-set.NArgs()] } // as the user wrote it
+	err = set.Getopt(expand(table, args), func(opt getopt.Option) bool {
 		isCommand := opt.LongName() == "command"
-		long := strings.HasPrefix(word, "--")
-		unrecognized = opt.IsFlag() && long && strings.Contains(word, "=") ||
-			isCommand && !long && word != "-c"
+		long := strings.HasPrefix(word(), "--")
+		unrecognized = opt.IsFlag() && long && strings.Contains(word(), "=") ||
+			isCommand && !long && word() != "-c"
 		if isCommand {
-			p.shellOption = word
+			p.shellOption = word()
 		}
 		return !unrecognized && !p.isAnswered()
 	})
@@ -127,48 +131,49 @@ func (p *parser) parseOptions(args []string) (rest []string, err error) {
 		case getopt.Invalid:
 			return nil, bad.Err
 		case getopt.MissingParameter:
-			return nil, &UsageError{Text: "option '" + set.Args()[0] + "' requires an argument", Try: true}
+			return nil, &UsageError{Text: "option '" + word() + "' requires an argument", Try: true}
 		}
 	}
-	return nil, unrecognizedOption(set.Args()[0])
+	return nil, &UsageError{Text: "unrecognized option '" + word() + "'", Try: true}
 }
 
-// declare adds to set those options of table that occur in words, by the names used there. getopt/v2 does not know
-// abbreviations, and declaring an option takes more time than all other work of a short run.
-func declare(set *getopt.Set, table []option, words []string) {
-	known := map[string]bool{}
-	add := func(opt *option, long string, short rune) {
-		if name := "-" + string(short) + long; !known[name] {
-			known[name] = true
-			if declared := set.FlagLong(opt, long, short); !opt.value {
-				declared.SetFlag()
-			}
-		}
-	}
-	for _, word := range words {
-		if word == "--" {
-			return
-		}
-		if letters, ok := strings.CutPrefix(word, "-"); ok && !strings.HasPrefix(letters, "-") {
-			for i := range table {
-				if short := table[i].short; short != 0 && strings.ContainsRune(letters, short) {
-					add(&table[i], "", short)
-				}
+// expand returns args with whole names in place of the abbreviated long options, which getopt/v2 does not know. An
+// abbreviation of one letter, which it would read as a short option, becomes a name that there is not, unless it is one of an
+// option.
+func expand(table []option, args []string) []string {
+	args = slices.Clone(args)
+	for i := 1; i < len(args) && len(args[i]) > 1 && args[i][0] == '-' && args[i] != "--"; i++ {
+		name, isLong := strings.CutPrefix(args[i], "--")
+		if !isLong {
+			if takesNext(table, args[i][1:]) {
+				i++
 			}
 			continue
 		}
-		name, isLong := strings.CutPrefix(word, "--")
-		name, _, _ = strings.Cut(name, "=")
-		if !isLong || name == "" {
-			continue
-		}
+		name, _, attached := strings.Cut(name, "=")
+		value := args[i][len("--")+len(name):]
 		if opt := findOption(table, name); opt != nil {
-			add(opt, name, 0)
+			args[i] = "--" + opt.long + value
+			if opt.value && !attached {
+				i++
+			}
 		} else if len(name) == 1 {
-			refused := &option{set: func(string) error { return unrecognizedOption(word) }}
-			add(refused, name, 0) // getopt/v2 would read --n as -n
+			args[i] = "--" + name + "-" + value
 		}
 	}
+	return args
+}
+
+// takesNext reports whether the value of one of the short options is the next word.
+func takesNext(table []option, letters string) bool {
+	for i, letter := range letters {
+		for _, opt := range table {
+			if opt.short == letter && opt.value {
+				return i == len(letters)-1
+			}
+		}
+	}
+	return false
 }
 
 // findOption returns the option with the long name prefix, or else the only one whose long name begins with it, or nil. If
@@ -195,8 +200,4 @@ func findOption(table []option, prefix string) (found *option) {
 		}
 	}
 	return nil
-}
-
-func unrecognizedOption(word string) error {
-	return &UsageError{Text: "unrecognized option '" + word + "'", Try: true}
 }

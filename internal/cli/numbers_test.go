@@ -11,33 +11,21 @@ import (
 
 func TestParseSize(t *testing.T) {
 	for s, want := range map[string]int64{
-		"0": 0, "7": 7, " 7": 7, "+7": 7, "017": 15, "0x1f": 31, "0X1F": 31,
-		"1K": 1024, "1k": 1024, "1KiB": 1024, "1kib": 1024, "1KB": 1000, "1kb": 1000,
-		"0x10KB": 16000, "0x1B": 27, "010.5K": 8704, "0Z": 0, "0Y": 0, "7E": 7 << 60,
-		"1.K": 1024, "1.0K": 1024, "1..5K": 1536, "1.5K": 1536, "1.5KB": 1500, "1.05K": 1075,
-		"0.7K": 1024, "0.25K": 255, "0.3M": 349525, "0.3KB": 333, "0.99K": 1117, "1.010K": 1126,
-		"0.10K": 1024, "0.100K": 1024, "0.010K": 102, "0.011K": 11,
-		"0.18446744073709551615K":   191,
-		"0.0000000000000000000001K": 0,
-		"8E":                        math.MinInt64,
+		"0": 0, "7": 7, " 7": 7, "+7": 7, "017": 15, "0x1f": 31, "0X1F": 31, "0x1B": 27, "0x1E": 30,
+		"1K": 1024, "1k": 1024, "1KiB": 1024, "1kib": 1024, "1KB": 1000, "1kb": 1000, "+1K": 1024, "3M": 3 << 20, "2PB": 2e15,
+		"1.K": 1024, "1.5K": 1536, "1.5KB": 1500, "1.05K": 1075, "0.25K": 256, "0.3KB": 300,
+		"0Z": 0, "0Y": 0, "7E": 7 << 60, "9223372036854775807": math.MaxInt64,
 	} {
 		if got, err := parseSize(s, "size"); got != want || err != nil {
 			t.Errorf("parseSize(%q) = %d, %v, want %d", s, got, err, want)
 		}
 	}
-	if got, err := parseSize("7.99E", "size"); got >= 0 || err != nil {
-		t.Errorf("parseSize(7.99E) = %d, %v", got, err)
-	}
-}
-
-func TestParseSizeErrors(t *testing.T) {
 	for s, why := range map[string]error{
 		"": sys.ErrInvalid, " ": sys.ErrInvalid, "x": sys.ErrInvalid, "K": sys.ErrInvalid, "-1": sys.ErrInvalid, "+-1": sys.ErrInvalid,
-		"1.": sys.ErrInvalid, "1.0": sys.ErrInvalid, "1.5": sys.ErrInvalid, ".5K": sys.ErrInvalid, "1.5.5K": sys.ErrInvalid,
-		"0o17": sys.ErrInvalid, "0b11": sys.ErrInvalid, "08": sys.ErrInvalid, "0x": sys.ErrInvalid, "0xK": sys.ErrInvalid, "1_0": sys.ErrInvalid,
-		"1Ki": sys.ErrInvalid, "1KIB": sys.ErrInvalid, "1KiBx": sys.ErrInvalid, "1Q": sys.ErrInvalid, "1B": sys.ErrInvalid, "1 K": sys.ErrInvalid,
-		"1Z": sys.ErrRange, "16E": sys.ErrRange, "99999999999999999999": sys.ErrRange, "99999999999999999999x": sys.ErrRange,
-		"0.18446744073709551616K": sys.ErrRange,
+		"1.": sys.ErrInvalid, "1.5": sys.ErrInvalid, "1.5.5K": sys.ErrInvalid, "-1K": sys.ErrInvalid, "08": sys.ErrInvalid, "0x": sys.ErrInvalid,
+		"0xK": sys.ErrInvalid, "1Ki": sys.ErrInvalid, "1KIB": sys.ErrInvalid, "1KiBx": sys.ErrInvalid, "1Q": sys.ErrInvalid, "1B": sys.ErrInvalid,
+		"1 K": sys.ErrInvalid, "1e3": sys.ErrInvalid, "1EE": sys.ErrInvalid, "nanK": sys.ErrInvalid,
+		"8E": sys.ErrRange, "1Z": sys.ErrRange, "16E": sys.ErrRange, "99999999999999999999": sys.ErrRange, "infK": sys.ErrRange,
 	} {
 		_, err := parseSize(s, "size")
 		if err == nil || !strings.HasSuffix(err.Error(), sys.Text(why)) {
@@ -49,20 +37,16 @@ func TestParseSizeErrors(t *testing.T) {
 func TestParseSeconds(t *testing.T) {
 	const forEver = math.MaxInt64
 	for s, want := range map[string]time.Duration{
-		"1": time.Second, " +1": time.Second, ".5e0": time.Second / 2, "1e3": 1000 * time.Second, "0x10": 16 * time.Second,
-		"0": 0, "0e9999": 0, "1e-310": 0, "1e300": forEver, "1e4000": forEver, "inf": forEver,
+		"1": time.Second, " +1": time.Second, ".5e0": time.Second / 2, "1e3": 1000 * time.Second, ".000001": time.Microsecond,
+		"0": 0, "0e9999": 0, "1e-310": 0, ".0000009": 0, "1e300": forEver, "1e5000": forEver, "inf": forEver,
 	} {
 		if got, err := parseSeconds(s, "timeout"); got != want || err != nil {
 			t.Errorf("parseSeconds(%q) = %v, %v, want %v", s, got, err, want)
 		}
 	}
-	for s, outOfRange := range map[string]bool{
-		"1e5000": true, "-1e5000": true, "1e-5000": true, "1e99999999999999999999": true, "0x1p20000": true,
-		"": false, "1e": false, "1 ": false, "-1": false, "nan": false, "1_0": false, "1e5000x": false, "x": false,
-	} {
-		_, err := parseSeconds(s, "timeout")
-		if err == nil || strings.HasSuffix(err.Error(), sys.Text(sys.ErrRange)) != outOfRange {
-			t.Errorf("parseSeconds(%q): %v", s, err)
+	for _, s := range []string{"", "1e", "1 ", "-1", "nan", "1e5000x", "x", "1,5"} {
+		if got, err := parseSeconds(s, "timeout"); err == nil {
+			t.Errorf("parseSeconds(%q) = %v", s, got)
 		}
 	}
 }
@@ -78,8 +62,8 @@ func TestParseInt(t *testing.T) {
 		min        int64
 		outOfRange bool
 	}{
-		{"256", 0, true}, {"-1", 0, true}, {"-5x", 0, true}, {"99999999999999999999x", 0, true},
-		{"-5x", -9, false}, {"256x", 0, false}, {"-x", 0, false}, {"", 0, false}, {"+", 0, false}, {"0x1", 0, false},
+		{"256", 0, true}, {"-1", 0, true}, {"99999999999999999999", 0, true},
+		{"-5x", 0, false}, {"-5x", -9, false}, {"256x", 0, false}, {"-x", 0, false}, {"", 0, false}, {"+", 0, false}, {"0x1", 0, false},
 	} {
 		_, err := parseInt(test.s, test.min, 255, "number")
 		if err == nil || strings.HasSuffix(err.Error(), sys.Text(sys.ErrRange)) != test.outOfRange {

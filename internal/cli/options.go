@@ -166,8 +166,8 @@ func (p *parser) check() error {
 	switch {
 	case o.NoFork && o.Close:
 		return &UsageError{Text: "the --no-fork and --close options are incompatible"}
-	case o.Permits > 0 && o.Op != kernlock.Exclusive:
-		return &UsageError{Text: "--permits cannot be combined with --shared or --unlock"}
+	case o.Permits > 0 && o.Op == kernlock.Shared:
+		return &UsageError{Text: "--permits cannot be combined with --shared"}
 	case o.Cooldown > 0 && (o.Permits > 0 || o.Op == kernlock.Shared):
 		// Two holders could read the time at once, and then both set it.
 		return &UsageError{Text: "--cooldown cannot be combined with --shared or --permits"}
@@ -291,8 +291,6 @@ func (p *parser) checkRemove() error {
 		with = "--cooldown, whose end is kept in the file"
 	case p.ranged:
 		with = "--start or --length: others may use the rest of the file"
-	case kernlock.OwnedByProcess && o.Backend == ByFcntl:
-		with = "the backend fcntl of this system, whose locks become the command's"
 	default:
 		return nil
 	}
@@ -307,16 +305,6 @@ func (p *parser) checkSystem() error {
 	}
 	if kernlock.HasFlock || o.Backend == Other {
 		return nil // if a kind of lock is missing, its lock call reports that
-	}
-	if kernlock.OwnedByProcess {
-		const reason = "the locks of this system belong to a process, not to an open file"
-		switch {
-		case o.Backend == Native || o.Backend == ByFlock:
-			return &UsageError{Text: reason + ": the backend can only be auto, fcntl or directory"}
-		case o.Backend == ByFcntl && o.FD >= 0:
-			return &UsageError{Text: "a descriptor number cannot be locked with fcntl: " + reason}
-		}
-		return nil
 	}
 	switch {
 	case p.fcntl:

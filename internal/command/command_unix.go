@@ -12,17 +12,18 @@ import (
 
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/pathsearch"
+	"example.org/flock/internal/sys"
 )
 
-const CanBecome = true
+// BaseName returns the name of a program without its directory.
+func BaseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 // Run runs a command and returns its exit status, or 128 plus the number of the signal that killed it.
-func Run(argv []string, started func(pid int)) (int, error) {
+func Run(argv []string) (int, error) {
 	pid, err := Start(argv, cstart.Environ(), syscall.SysProcAttr{})
 	if err != nil {
 		return 0, err
 	}
-	started(pid)
 	return Wait(pid)
 }
 
@@ -51,21 +52,6 @@ func StartSelf(args []string) (pid int, err error) {
 		return pid, err
 	}
 	return 0, &StartError{exe, err}
-}
-
-// startWithPipe starts this program once more, with words that name a descriptor of the child's, the reading end of a pipe.
-func startWithPipe(words func(fd int) []string) (pid int, writing *os.File, err error) {
-	var pipe [2]int
-	if err := syscall.Pipe(pipe[:]); err != nil {
-		return 0, nil, &ForkError{err}
-	}
-	defer syscall.Close(pipe[0])
-	syscall.CloseOnExec(pipe[1])
-	writing = os.NewFile(uintptr(pipe[1]), "|1")
-	if pid, err = StartSelf(words(pipe[0])); err != nil {
-		writing.Close()
-	}
-	return pid, writing, err
 }
 
 // Become replaces this process by the command.
@@ -111,10 +97,16 @@ func Find(name, dir string) (path string) {
 	return path
 }
 
+// spawn starts a program in a child. An error that a fork is known to return becomes a *ForkError. Any other error means
+// that the child cannot execute the program.
 func spawn(path string, argv, env []string, attr syscall.SysProcAttr) (pid int, err error) {
 	files, done := standardFiles()
 	defer done()
-	return forkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files, Sys: &attr})
+	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files, Sys: &attr})
+	if sys.Is(err, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE) {
+		return 0, &ForkError{err}
+	}
+	return pid, err
 }
 
 // standardFiles returns descriptors 0, 1 and 2 for the child. One that is closed, or is marked close-on-exec (the lock

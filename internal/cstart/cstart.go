@@ -4,8 +4,7 @@
 //
 // It sets variables of the runtime, for which the linker needs -checklinkname=0 and the build the tag flock_linkname. A
 // build without them leaves the runtime as it is (plain.go), and README.md beside the compatibility tests lists what
-// then differs. Every build leaves it as it is on AIX, where a runtime without a poll server would write a byte to
-// descriptor 0 (netpoll_aix.go), and on systems that are no Unix.
+// then differs.
 //
 // Every family of systems defines the same functions:
 //

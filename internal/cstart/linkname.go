@@ -1,4 +1,4 @@
-//go:build unix && !aix && flock_linkname
+//go:build unix && flock_linkname
 
 package cstart
 
@@ -8,8 +8,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"example.org/flock/internal/early"
 )
 
 // islibrary says that this is a C shared library. It is set at link time, as runtime/cgo sets runtime.iscgo. In a library
@@ -34,10 +32,10 @@ var pollServerOnce = struct {
 	mutex struct{ state, sema uint32 }
 }{done: 1}
 
-// Environ returns the environment as the kernel laid it behind the arguments. syscall.Environ drops duplicates, the runtime
-// sets GOTRACEBACK where the effective user is not the caller, and package early adds entries for the runtime.
+// Environ returns the environment as the kernel laid it behind the arguments. syscall.Environ drops duplicates, and the
+// runtime sets GOTRACEBACK where the effective user is not the caller.
 var Environ = sync.OnceValue(func() (env []string) {
-	for at := int(argc + 1 + early.Result().Added); ; at++ {
+	for at := int(argc + 1); ; at++ {
 		entry := *(**byte)(unsafe.Add(unsafe.Pointer(argv), at*int(unsafe.Sizeof(argv))))
 		if entry == nil {
 			return trusted(env)

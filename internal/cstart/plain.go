@@ -1,4 +1,4 @@
-//go:build unix && (aix || !flock_linkname)
+//go:build unix && !flock_linkname
 
 package cstart
 

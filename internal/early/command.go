@@ -11,26 +11,24 @@ import (
 	"example.org/flock/internal/pathsearch"
 )
 
-// execute runs the command and exits with its status; with --no-fork it replaces this process by the command. It
-// returns only after an error: if the command cannot be executed after a fork, it returns in the child.
+// execute runs the command and exits with its status; with --no-fork it replaces this process by the command. It returns
+// only after a failure: if the command cannot be executed after a fork, it returns in the child.
 func (p *process) execute(fd int, o *options) {
 	unignoreChildren()
 	if !o.noFork {
 		pid, errno := call(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0)
 		if errno != 0 {
 			p.reportFork(errno)
-			giveUp(Forking, errno)
-			return
 		}
 		if pid != 0 {
-			giveUp(Waiting, await(pid))
+			failure.Wait = await(pid)
 			return
 		}
 		if o.closeFd {
 			closeFd(fd)
 		}
 	}
-	giveUp(Executing, p.become(o))
+	failure.Execute = p.become(o)
 }
 
 // await waits for the child and exits with its status, or with 128 plus the number of the signal that killed it. It
@@ -80,7 +78,7 @@ func (p *process) become(o *options) syscall.Errno {
 	return errno
 }
 
-// buffer holds a path, a message or what was read from /proc.
+// buffer holds a path or a message.
 var buffer [pathsearch.Size]byte
 
 // execvp executes the command that begins with word number first, as execvp(3) does.
@@ -126,22 +124,22 @@ const (
 	exitOSErr     = 71 // EX_OSERR
 )
 
-// reportFork prints the error of a fork, with the same text as package command, and exits. It returns if the error has
-// no text: then Error would allocate.
+// reportFork prints the error of a fork, with the same text as package command, and exits: if no process can be created,
+// the threads of the Go runtime cannot be either.
 func (p *process) reportFork(errno syscall.Errno) {
-	if errno > unix.EHWPOISON || errno == 41 || errno == 58 {
-		return
-	}
 	name := text(at(p.argv, 0))
 	for slash := index(name, '/'); slash < len(name); slash = index(name, '/') {
 		name = name[slash+1:]
 	}
 	n := write(0, name)
-	n = write(n, ": fork failed: ")
-	first := n
-	n = write(n, errno.Error())
-	if first < n && 'a' <= buffer[first] && buffer[first] <= 'z' {
-		buffer[first] -= 'a' - 'A'
+	n = write(n, ": fork failed")
+	if errno <= unix.EHWPOISON && errno != 41 && errno != 58 { // the others have no text, and Error would allocate
+		n = write(n, ": ")
+		first := n
+		n = write(n, errno.Error())
+		if first < n && 'a' <= buffer[first] && buffer[first] <= 'z' {
+			buffer[first] -= 'a' - 'A'
+		}
 	}
 	n = write(n, "\n")
 	_, errno = call(syscall.SYS_WRITE, 2, address(unsafe.Pointer(&buffer)), uintptr(n), 0)

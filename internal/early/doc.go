@@ -13,28 +13,27 @@
 // asks for more stack. Then they call run with the stack pointer that the kernel gave the program. The argument count,
 // the arguments, the environment and the auxiliary vector are there.
 //
-// run either does all the work and ends the process, or it returns. Then flock_entry jumps to the entry point of the Go
-// runtime, with the stack pointer where run has put GOMAXPROCS=1 before the environment. Nothing else has been changed, but
-// the timer slack and the limit of open files, which package cstart sets back before main, so the runtime starts as usual
-// and calls main. The command gets the environment without GOMAXPROCS.
+// run does all the work and ends the process, or it returns. Then flock_entry jumps to the entry point of the Go runtime,
+// which starts as usual and calls main.
 //
 // Without the flag, flock_entry is not in the program, nothing here is called, and the program does the same, only
 // slower.
 //
-// # What run may do
+// # What run does
 //
 // It handles runs that print nothing: the options of util-linux, unabbreviated, except --verbose, --start and --length;
-// a kernel lock; a command. For every other option, number or environment variable it returns before it has changed
-// anything.
+// a kernel lock; a command. For every other option or number, and if FLOCK_BACKEND is set, it returns before it has
+// changed anything.
 //
-// It also returns when a system call fails. [Result] then tells main what run has done and which call failed. main
-// reads the command line again, uses the open file, treats the error as if it had made the call, and continues from
-// there: with another kind of lock, or with a message. If execve(2) fails in the child, run returns there: the Go
-// runtime starts in the child, and main reports the error. The only message that run writes itself is that the fork
-// failed: if no process can be created, the threads of the Go runtime cannot be either.
+// If a system call fails before the command is started, run closes what it opened, deletes its timer, restores the
+// disposition of SIGALRM, and returns. main then begins from the start and meets the same error, for which it knows
+// another way or a message. A file that run has created stays.
 //
-// Before run returns, it deletes its timer and restores the signal dispositions. There is one exception: SIGCHLD has
-// its default disposition once run starts the command. main would have set the same.
+// What happens later cannot be undone, and [Failed] tells it to main: that the command cannot be executed, in the child or,
+// with --no-fork, in place of this process; and that the command runs but cannot be waited for.
+//
+// The one message that run writes itself is that the fork failed: if no process can be created, the threads of the Go
+// runtime cannot be either.
 //
 // # What the code may not do
 //

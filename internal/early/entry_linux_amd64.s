@@ -7,7 +7,7 @@
 // which starts as usual.
 TEXT flock_entry(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
 	MOVQ	SP, BX			// argc, argv, environment
-	SUBQ	$80, SP			// an argument, a pointer to g, the g, and 16 bytes for run to move argc into
+	SUBQ	$64, SP			// an argument, a pointer to g, the g
 	LEAQ	24(SP), SI
 	MOVQ	SI, 16(SP)		// Go code reads the pointer 8 bytes below FS
 	MOVQ	$0, 40(SP)		// g.stackguard0: no function finds its stack too small

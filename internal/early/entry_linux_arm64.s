@@ -7,7 +7,7 @@
 // which starts as usual.
 TEXT flock_entry(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
 	MOVD	RSP, R0			// argc, argv, environment
-	SUB	$80, RSP		// a link register, an argument, the g, and 16 bytes for run to move argc into
+	SUB	$64, RSP		// a link register, an argument, the g
 	ADD	$24, RSP, g
 	MOVD	ZR, 40(RSP)		// g.stackguard0: no function finds its stack too small
 	MOVD	R0, 8(RSP)

@@ -7,9 +7,6 @@ import (
 	"unsafe"
 )
 
-// Errno is an error of a system call.
-type Errno = syscall.Errno
-
 // call makes a system call with up to four arguments.
 func call(number, a, b, c, d uintptr) (uintptr, syscall.Errno) {
 	r, _, errno := syscall.RawSyscall6(number, a, b, c, d, 0, 0)

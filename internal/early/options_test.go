@@ -4,13 +4,10 @@ package early
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // vector lays words out as the kernel does.
@@ -91,58 +88,6 @@ func TestParse(t *testing.T) {
 	for _, words := range [][]string{{"flock", "f", ""}, {"flock", ""}, {"flock", "-w", "", "f", "true"}, {"flock", "-w", " 5", "f", "true"}} {
 		if new(options).parse(len(words), vector(words)) {
 			t.Errorf("%q: should be left to package cli", words)
-		}
-	}
-}
-
-// TestShowsNoByteLock looks at descriptors with each kind of lock, some with long numbers.
-func TestShowsNoByteLock(t *testing.T) {
-	for _, least := range []uintptr{0, 10, 99, 100, 205} {
-		file, err := os.CreateTemp(t.TempDir(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		number, _, errno := syscall.Syscall(syscall.SYS_FCNTL, file.Fd(), syscall.F_DUPFD_CLOEXEC, least)
-		if errno != 0 {
-			t.Fatal(errno)
-		}
-		fd := int(number)
-		defer syscall.Close(fd)
-		if err := syscall.Flock(fd, syscall.LOCK_EX); err != nil {
-			t.Fatal(err)
-		}
-		if !showsNoByteLock(fd) {
-			t.Errorf("descriptor %d: a byte lock is seen where there is none", fd)
-		}
-		all := syscall.Flock_t{Type: syscall.F_WRLCK}
-		if err := syscall.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &all); err != nil {
-			t.Fatal(err)
-		}
-		if showsNoByteLock(fd) {
-			t.Errorf("descriptor %d: its byte lock is not seen", fd)
-		}
-		file.Close()
-	}
-	if showsNoByteLock(12345) {
-		t.Error("a descriptor that is not open is shown")
-	}
-}
-
-// TestSaysNoByteLock reads what this and other kernels show.
-func TestSaysNoByteLock(t *testing.T) {
-	const linux = "pos:\t0\nflags:\t0100002\nmnt_id:\t29\nino:\t12\n"
-	for _, c := range []struct {
-		shown string
-		want  bool
-	}{
-		{linux, true},
-		{linux + "lock:\t1: FLOCK  ADVISORY  WRITE 7 00:1d:12 0 EOF\n", true},
-		{linux + "lock:\t1: OFDLCK ADVISORY  WRITE -1 00:1d:12 0 EOF\n", false},
-		{"pos:\t0\nflags:\t0100002\nmnt_id:\t29\n", false}, // Linux 3.15
-		{"flags:\t0100002\n", false},                       // gVisor
-	} {
-		if got := saysNoByteLock(c.shown); got != c.want {
-			t.Errorf("%q: %v", c.shown, got)
 		}
 	}
 }

@@ -6,8 +6,6 @@ import "golang.org/x/sys/unix"
 
 const HasFlock = true
 
-const OwnedByProcess = false
-
 var flockOps = [...]int{Exclusive: unix.LOCK_EX, Shared: unix.LOCK_SH, Unlock: unix.LOCK_UN}
 
 // Flock makes one call of flock(2).

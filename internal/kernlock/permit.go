@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +16,7 @@ import (
 // exclusively with an open file description lock. The kernel frees both when their last holder dies, and a child that
 // has the descriptor keeps them.
 
-// PermitBase is the first byte that stands for a permit. It is so far out that freeing a permit does not touch what
+// PermitBase is the first byte that stands for a permit. It is so far out that unlocking a permit does not touch what
 // --fcntl --start has locked on the same descriptor.
 const (
 	PermitBase = 1 << 62
@@ -53,8 +52,8 @@ func TakePlace(fd, n int) error {
 // errForeign says that the bytes for places are locked for another reason.
 var errForeign = errors.New("another program has locked all of it with fcntl(2)")
 
-// LockPermit takes one of n permits, with a shared flock(2) unless withoutFlock is set. An error for which
-// IsAbsentRecord holds says that the kernel has no byte locks here; then the shared lock, which it may have, is kept.
+// LockPermit takes one of n permits, with a shared flock(2) unless withoutFlock is set. An error for which IsAbsentRecord
+// holds says that the kernel has no byte locks here; then the shared lock, which it may have, is kept.
 //
 // The kernel can wait for one given byte only, so LockPermit polls. Between two attempts it holds no lock: an exclusive
 // lock waits for holders, not for waiters.
@@ -69,17 +68,20 @@ func LockPermit(fd, n int, withoutFlock bool, limit Limit) error {
 		if err != ErrConflict {
 			return err
 		}
-		ReleasePermit(fd)
-		if err := limit.Wait(pause/2 + rand.N(pause)); err != nil {
+		UnlockPermit(fd)
+		if err := limit.Sleep(pause/2 + rand.N(pause)); err != nil {
 			return err
 		}
 	}
 }
 
-// ReleasePermit undoes LockPermit.
-func ReleasePermit(fd int) error {
-	FreePermit(fd)
-	return Flock(fd, Unlock, false)
+// UnlockPermit undoes LockPermit. An error for which IsAbsentRecord holds says that the kernel has no byte locks here.
+func UnlockPermit(fd int) error {
+	err := unlockBytes(fd, PermitBase, permitEnd)
+	if failed := Flock(fd, Unlock, false); failed != nil && !IsAbsent(failed) {
+		return failed
+	}
+	return err
 }
 
 // tryPermits locks one of n bytes and unlocks the others. One that the descriptor had before is free to itself.
@@ -90,59 +92,23 @@ func tryPermits(fd, n int) error {
 			continue
 		}
 		if err == nil {
-			_, err = freeBytes(fd, PermitBase, PermitBase+i)
+			err = unlockBytes(fd, PermitBase, PermitBase+i)
 		}
 		if err == nil {
-			_, err = freeBytes(fd, PermitBase+i+1, permitEnd)
+			err = unlockBytes(fd, PermitBase+i+1, permitEnd)
 		}
 		return err
 	}
 	return ErrConflict
 }
 
-// FreePermit gives back the permit of a descriptor, if it has one. An error for which IsAbsentRecord holds says that the
-// kernel has no byte locks here.
-func FreePermit(fd int) error {
-	none, err := freeBytes(fd, PermitBase, permitEnd)
-	if none && err == nil {
-		// There may be none because there are no byte locks at all.
-		err = setBytes(fd, Unlock, PermitBase, permitEnd-PermitBase)
+func unlockBytes(fd int, start, end int64) error {
+	if start == end {
+		return nil // a length of 0 would be to the end of the file
 	}
-	return err
-}
-
-// freeBytes unlocks the permits that the descriptor has from start to end, and reports whether nobody has any. A lock that
-// reaches beyond the bytes for permits is one that --fcntl has on all of the file, and stays whole.
-//
-// F_GETLK shows the locks of all open files, this one among them. To unlock another's byte does nothing.
-func freeBytes(fd int, start, end int64) (none bool, err error) {
-	if start >= end {
-		return true, nil
-	}
-	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: start, Len: end - start}
-	if err := unix.FcntlFlock(uintptr(fd), unix.F_GETLK, &lock); err != nil || lock.Type == unix.F_UNLCK {
-		return true, err
-	}
-	lockEnd := lock.Start + lock.Len
-	if lock.Len == 0 {
-		lockEnd = math.MaxInt64 // to the end of the file
-	}
-	from, to := max(start, lock.Start), min(end, lockEnd)
-	if lock.Start >= PermitBase && lockEnd <= permitEnd {
-		if err := setBytes(fd, Unlock, from, to-from); err != nil {
-			return false, err
-		}
-	}
-	if _, err := freeBytes(fd, start, from); err != nil {
-		return false, err
-	}
-	_, err = freeBytes(fd, to, end)
-	return false, err
+	return setBytes(fd, Unlock, start, end-start)
 }
 
 func setBytes(fd int, op Op, start, length int64) error {
-	if OwnedByProcess {
-		return syscall.ENOSYS
-	}
 	return repeat(Record(Range{start, length}), fd, op, false)
 }

@@ -1,4 +1,4 @@
-//go:build aix || darwin || illumos || linux || solaris
+//go:build darwin || illumos || linux || solaris
 
 package kernlock
 
@@ -10,8 +10,7 @@ import (
 
 var recordTypes = [...]int16{Exclusive: unix.F_WRLCK, Shared: unix.F_RDLCK, Unlock: unix.F_UNLCK}
 
-// Record returns the Call for a lock of fcntl(2) on a range of bytes: an open file description lock, or, where
-// OwnedByProcess, a POSIX record lock.
+// Record returns the Call for an open file description lock of fcntl(2) on a range of bytes.
 func Record(r Range) Call {
 	return func(fd int, op Op, wait bool) error {
 		lock := unix.Flock_t{Type: recordTypes[op], Whence: io.SeekStart, Start: r.Start, Len: r.Length}

@@ -6,10 +6,10 @@ import "syscall"
 
 // Acquire makes a lock call, and waits within limit while another process holds the lock.
 func Acquire(call Call, fd int, op Op, limit Limit) error {
-	if !limit.Nonblock && !limit.Deadline.IsZero() {
-		return acquireUntil(call, fd, op, limit)
+	if deadline, ends := limit.Deadline(); ends {
+		return acquireUntil(call, fd, op, deadline)
 	}
-	return repeat(call, fd, op, !limit.Nonblock)
+	return repeat(call, fd, op, limit.Waits())
 }
 
 // answer returns the error for the answer of a lock call: ErrConflict if another process holds the lock, which some
@@ -21,10 +21,18 @@ func answer(err error) error {
 	return err
 }
 
+// These errors of the kernel are not meant for programs, but some filesystems let them through (include/linux/errno.h).
+const (
+	errRestart = syscall.Errno(512) // ERESTARTSYS, of FUSE: a signal interrupted the call
+	errNotSupp = syscall.Errno(524) // ENOTSUPP, of Cray DVS: there are no such locks
+)
+
+func isInterrupted(err error) bool { return err == syscall.EINTR || err == errRestart }
+
 // repeat makes a lock call until no signal interrupts it.
 func repeat(call Call, fd int, op Op, wait bool) error {
 	for {
-		if err := call(fd, op, wait); err != syscall.EINTR {
+		if err := call(fd, op, wait); !isInterrupted(err) {
 			return answer(err)
 		}
 	}
@@ -34,7 +42,7 @@ func repeat(call Call, fd int, op Op, wait bool) error {
 // contender gets this answer alike. ENOLCK does not belong here: it can be the trouble of one client of a network
 // filesystem (no lock service) or of a moment (no memory).
 func IsAbsent(err error) bool {
-	return err == syscall.ENOSYS || err == syscall.EOPNOTSUPP || err == syscall.ENOTSUP
+	return err == syscall.ENOSYS || err == syscall.EOPNOTSUPP || err == syscall.ENOTSUP || err == errNotSupp
 }
 
 // IsAbsentRecord is IsAbsent for Record. A kernel that is too old for it, Linux before 3.15, answers EINVAL.
@@ -44,8 +52,8 @@ func IsAbsentRecord(err error) bool { return err == syscall.EINVAL || IsAbsent(e
 // Linux makes flock(2) on NFSv4 from a byte lock, and answers EBADF or EIO.
 func NeedsWriting(err error) bool { return err == syscall.EBADF || err == syscall.EIO }
 
-// IsOwn reports whether err is the answer of a lock call itself.
-func IsOwn(err error) bool {
+// IsAnswer reports whether err is the answer of a lock call itself.
+func IsAnswer(err error) bool {
 	_, ok := err.(syscall.Errno)
 	return ok
 }

@@ -3,15 +3,14 @@
 package kernlock
 
 import (
-	"syscall"
 	"time"
 
 	"example.org/flock/internal/alarm"
 )
 
 // acquireUntil waits until the deadline in one system call, which the signal of a timer ends.
-func acquireUntil(call Call, fd int, op Op, limit Limit) error {
-	left := time.Until(limit.Deadline)
+func acquireUntil(call Call, fd int, op Op, deadline time.Time) error {
+	left := time.Until(deadline)
 	if left <= 0 {
 		err := repeat(call, fd, op, false)
 		if err == ErrConflict {
@@ -27,10 +26,10 @@ func acquireUntil(call Call, fd int, op Op, limit Limit) error {
 	defer alarm.Stop()
 	for {
 		err := call(fd, op, true)
-		if err != syscall.EINTR {
+		if !isInterrupted(err) {
 			return answer(err)
 		}
-		if !time.Now().Before(limit.Deadline) {
+		if !time.Now().Before(deadline) {
 			return ErrTimeout
 		}
 	}

@@ -5,12 +5,12 @@ package kernlock
 import "time"
 
 // acquireUntil asks again at short intervals. Only package alarm can make the system call end in time.
-func acquireUntil(call Call, fd int, op Op, limit Limit) error {
+func acquireUntil(call Call, fd int, op Op, deadline time.Time) error {
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		if err := repeat(call, fd, op, false); err != ErrConflict {
 			return err
 		}
-		if err := limit.Wait(pause); err != nil {
+		if err := Until(deadline).Sleep(pause); err != nil {
 			return err
 		}
 	}

@@ -68,19 +68,14 @@ func checkRemovable(name string) error {
 	return err
 }
 
-// MakeNow makes the file called name if it is missing. Its modification time is now by our clock: that of a server may be
-// ahead, and what is in the future is a cooldown. If the file cannot be made, Open says so.
-func MakeNow(name string) {
+// CreateWithoutCooldown makes the file called name if it is missing. Its modification time is now by our clock: that of a
+// server may be ahead, and what is in the future is a cooldown. If the file cannot be made, Open says so.
+func CreateWithoutCooldown(name string) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err == nil {
+		(&File{Name: name, FD: int(file.Fd())}).SetModTime(time.Now())
 		file.Close()
-		os.Chtimes(name, time.Time{}, time.Now())
 	}
-}
-
-// Opened returns the file that this process has opened already as Open would.
-func Opened(name string, fd int, access Access) *File {
-	return &File{Name: name, FD: fd, ByName: true, access: access}
 }
 
 // Descriptor returns the file that is open as descriptor n.

@@ -37,16 +37,16 @@ func openProtected(name string) (fd int, err error) {
 	return path, nil
 }
 
-// Again opens the file once more, for reading and writing, whether it still has a name or not. The command does not inherit
-// that. The error for a program is ETXTBSY: while it is open for writing nobody can run it.
-func (f *File) Again() (again *File, err error) {
+// OpenPrivate opens the file once more, for reading and writing, whether it still has a name or not. The command does not
+// inherit that descriptor. The error for a program is ETXTBSY: while it is open for writing nobody can run it.
+func (f *File) OpenPrivate() (private *File, err error) {
 	var stat unix.Stat_t
 	if unix.Fstat(f.FD, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFREG && stat.Mode&0o111 != 0 {
 		return nil, syscall.ETXTBSY
 	}
-	again = &File{Name: f.Name}
-	again.FD, err = open("/proc/self/fd/"+strconv.Itoa(f.FD), syscall.O_RDWR|syscall.O_CLOEXEC)
-	return again, err
+	private = &File{Name: f.Name}
+	private.FD, err = open("/proc/self/fd/"+strconv.Itoa(f.FD), syscall.O_RDWR|syscall.O_CLOEXEC)
+	return private, err
 }
 
 // SetModTime sets the modification time and leaves the access time alone: utimensat(2) without a name, which x/sys/unix

@@ -10,8 +10,8 @@ func openProtected(string) (fd int, err error) { return -1, errors.ErrUnsupporte
 // Network returns Local: what network filesystems do with locks is known of Linux only.
 func (*File) Network() Network { return Local }
 
-// Again is for a place in a queue, which is a byte of the file on Linux only.
-func (*File) Again() (*File, error) { return nil, errors.ErrUnsupported }
+// OpenPrivate is for a place in a queue, which is a byte of the file on Linux only.
+func (*File) OpenPrivate() (*File, error) { return nil, errors.ErrUnsupported }
 
 // KeepsFromRunning returns false, likewise.
 func KeepsFromRunning(name, program string, err error) bool { return false }

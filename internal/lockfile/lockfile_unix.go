@@ -27,8 +27,8 @@ func Open(name string, access Access) (*File, error) {
 	return f, err
 }
 
-// OpenAgain closes the file and opens what its name is now.
-func (f *File) OpenAgain() error {
+// ReopenByName closes the file and opens what its name is now.
+func (f *File) ReopenByName() error {
 	f.Close()
 	again, err := Open(f.Name, f.access)
 	*f = *again
@@ -50,8 +50,9 @@ func open(name string, flags int) (int, error) {
 // CanReopen reports whether the file can be opened again under its name, for more than it is open for.
 func (f *File) CanReopen() bool { return f.ByName && f.access != ReadWrite }
 
-// CheckReopen says why Reopen would be refused: of a directory, open(2) says EISDIR even where it cannot be written.
-func (f *File) CheckReopen() error {
+// CheckWritable says why ReopenForWriting would be refused: of a directory, open(2) says EISDIR even where it cannot be
+// written.
+func (f *File) CheckWritable() error {
 	err := unix.Access(f.Name, unix.R_OK|unix.W_OK)
 	if err != nil {
 		return err
@@ -68,8 +69,8 @@ func (f *File) IsDirectory() bool {
 	return unix.Fstat(f.FD, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-// Reopen opens the file for reading and writing, under the same number.
-func (f *File) Reopen() error {
+// ReopenForWriting opens the file for reading and writing, under the same number.
+func (f *File) ReopenForWriting() error {
 	fd, err := open(f.Name, syscall.O_RDWR)
 	if err != nil {
 		return err

@@ -1,9 +1,75 @@
 package lockfile
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"syscall"
+	"time"
 )
+
+// No descriptor can be locked on Windows. The lock file is only a name.
+
+// Open makes sure that the lock file exists and can be read.
+func Open(name string, _ Access) (*File, error) {
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		file, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0666)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Unopened(name), file.Close()
+}
+
+func (*File) CanReopen() bool         { return false }
+func (*File) CheckWritable() error    { return errors.ErrUnsupported }
+func (*File) ReopenForWriting() error { return errors.ErrUnsupported }
+func (*File) Writable() (bool, error) { return true, nil }
+func (*File) CloseOnExec()            {}
+
+func (*File) Close() {}
+
+// ReopenByName makes sure that the file exists.
+func (f *File) ReopenByName() error {
+	_, err := Open(f.Name, f.access)
+	return err
+}
+
+// IsNamed reports whether the file exists.
+func (f *File) IsNamed() bool {
+	_, err := os.Stat(f.Name)
+	return err == nil
+}
+
+// IsDirectory reports whether the file is a directory.
+func (f *File) IsDirectory() bool {
+	info, err := os.Stat(f.Name)
+	return err == nil && info.IsDir()
+}
+
+// OpenToRemove returns a file that Remove would remove.
+func OpenToRemove(name string, _ Access) (*File, error) {
+	return Unopened(name), checkRemovable(name)
+}
+
+// Remove removes the file, whose name this process must have locked exclusively. The error is Kept if the file must stay.
+func (f *File) Remove() error {
+	if err := checkRemovable(f.Name); err != nil {
+		return err
+	}
+	return os.Remove(f.Name)
+}
+
+func (f *File) ModTime() (time.Time, error) {
+	info, err := os.Stat(f.Name)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
+}
+
+func (f *File) SetModTime(t time.Time) error { return os.Chtimes(f.Name, time.Time{}, t) }
 
 // countLinks returns how many names the file has.
 func countLinks(name string, _ os.FileInfo) (uint64, error) {

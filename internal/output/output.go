@@ -28,7 +28,6 @@ type Printer struct {
 	outErr    error      // of the first failed write to standard output
 	errErr    error      // and to standard error
 	unwritten string     // to standard output
-	said      []string   // by WarnVerbose
 }
 
 // Warn prints a line, after the program's name, to standard error.
@@ -41,10 +40,9 @@ func (p *Printer) Note(text string) {
 	sys.Write(2, p.Name+": "+text+"\n")
 }
 
-// WarnVerbose is Warn with --verbose only, and says each line once.
+// WarnVerbose is Warn with --verbose only.
 func (p *Printer) WarnVerbose(text string) {
-	if p.Verbose && !slices.Contains(p.said, text) {
-		p.said = append(p.said, text)
+	if p.Verbose {
 		p.Warn(text)
 	}
 }

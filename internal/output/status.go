@@ -1,6 +1,10 @@
 package output
 
-import "example.org/flock/internal/kernlock"
+import (
+	"errors"
+
+	"example.org/flock/internal/kernlock"
+)
 
 // The exit statuses, named as in sysexits.h.
 const (
@@ -13,16 +17,11 @@ const (
 	ExTempFail    = 75 // only of a lock that is far away
 )
 
-// WarnConflict reports whether err says that another process holds the lock. That is an answer rather than an error, and
-// printed with --verbose only.
-func (p *Printer) WarnConflict(err error) bool {
-	switch err {
-	case kernlock.ErrConflict:
-		p.WarnVerbose("failed to get lock")
-	case kernlock.ErrTimeout:
+// WarnRefusal says, with --verbose, that another process holds the lock: err is kernlock.ErrConflict or ErrTimeout.
+func (p *Printer) WarnRefusal(err error) {
+	if errors.Is(err, kernlock.ErrTimeout) {
 		p.WarnVerbose("timeout while waiting to get lock")
-	default:
-		return false
+	} else {
+		p.WarnVerbose("failed to get lock")
 	}
-	return true
 }

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -96,17 +97,21 @@ func readPages(path string) ([]byte, error) {
 // descriptor fd, or, with a negative fd, the one called name. An error is that of stat(2) for the file, or says what cannot
 // be read in /proc.
 func KernelLocks(name string, fd int) ([]LockHolder, error) {
-	var target unix.Stat_t
-	err := error(nil)
-	if fd >= 0 {
-		err = unix.Fstat(fd, &target)
-	} else {
-		err = unix.Stat(name, &target)
+	if fd < 0 {
+		var err error
+		if fd, err = unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+			return nil, err
+		}
+		defer unix.Close(fd)
 	}
-	if err != nil {
+	var target lockedFile
+	if err := unix.Fstat(fd, &target.Stat_t); err != nil {
 		return nil, err
 	}
-	files := map[string]bool{fileID(&target): true} // as the kernel's locks name it
+	shown, _ := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
+	target.shownInode = shownInode(shown)
+	files := map[string]bool{fileID(&target.Stat_t): true} // as the kernel's locks name it
+	var err error
 	var holders, waiters []LockHolder
 	for range 2 {
 		if holders, waiters, err = lookForLocks(&target, files); err != nil {
@@ -121,8 +126,28 @@ func KernelLocks(name string, fd int) ([]LockHolder, error) {
 	return append(holders, waiters...), nil
 }
 
+// A lockedFile is the file whose locks are looked for.
+type lockedFile struct {
+	unix.Stat_t
+	shownInode string // its inode number in fdinfo, which is another one than that of stat(2) on some filesystems
+}
+
+// mayBe reports whether an open file may be of the same file, by what fdinfo shows. If not, nobody needs stat(2), which waits
+// for ever for a server that is gone.
+func (f *lockedFile) mayBe(shown []byte) bool {
+	number := shownInode(shown)
+	return number == "" || f.shownInode == "" || number == f.shownInode
+}
+
+// shownInode returns the inode number from what fdinfo shows, or "": Linux shows it since 5.14.
+func shownInode(shown []byte) string {
+	_, rest, _ := bytes.Cut(shown, []byte("\nino:\t"))
+	number, _, _ := bytes.Cut(rest, []byte("\n"))
+	return string(number)
+}
+
 // lookForLocks looks for the locks of a file once. It adds to files how the kernel's locks name the file.
-func lookForLocks(target *unix.Stat_t, files map[string]bool) (holders, waiters []LockHolder, err error) {
+func lookForLocks(target *lockedFile, files map[string]bool) (holders, waiters []LockHolder, err error) {
 	openers := map[int]bool{} // who has the file open
 	seen := map[kernelLock]bool{}
 	modes := map[int]string{}
@@ -176,16 +201,16 @@ func unread(err error) error {
 }
 
 // locksOf returns the locks that process pid has on the file by its open descriptors, and whether it has the file open.
-func locksOf(pid int, target *unix.Stat_t) (locks []kernelLock, open bool) {
+func locksOf(pid int, target *lockedFile) (locks []kernelLock, open bool) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	descriptors, _ := os.ReadDir(dir + "/fd")
 	for _, d := range descriptors {
+		shown, _ := os.ReadFile(dir + "/fdinfo/" + d.Name())
 		var stat unix.Stat_t
-		if unix.Stat(dir+"/fd/"+d.Name(), &stat) != nil || !sys.SameFile(&stat, target) {
+		if !target.mayBe(shown) || unix.Stat(dir+"/fd/"+d.Name(), &stat) != nil || !sys.SameFile(&stat, &target.Stat_t) {
 			continue
 		}
 		open = true
-		shown, _ := os.ReadFile(dir + "/fdinfo/" + d.Name())
 		for line := range strings.Lines(string(shown)) {
 			if text, ok := strings.CutPrefix(line, "lock:"); ok {
 				if l, ok := parseKernelLock(text); ok {

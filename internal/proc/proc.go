@@ -1,22 +1,18 @@
-// Package proc asks the system about processes: when one was started, what it has open, which locks it has.
+// Package proc asks the system about processes: what one has open, and which locks it has.
 //
 // Every family of systems defines:
 //
 //	ThisMachine() Machine       the machine and this run of its kernel
-//	Start(pid)                  the start time of a process, and whether it is alive
-//	Path(fd)                    the name under which a descriptor's file was opened
 //
-// What only Linux tells, the other systems share in proc_unknown.go, with the answers that are safe:
+// What only Linux tells, the other systems share in proc_other.go:
 //
-//	CanTell() error             why processes cannot be told apart here, nil if they can
+//	Path(fd)                    the name of the file that a descriptor has open
 //	Parent(pid)                 the parent of a process, 0 if that is unknown
 //	UserID(pid), Command(pid)   for people to read
-//	IsCaller, IsStopped, Age    what a process does, and since when
-//	Processes, Last, IsProcess  which processes there are
-//	MayDescend                  which of them may have inherited something from this one
+//	Age(pid)                    how long ago a process was started, 0 if that is unknown
 //	KernelLocks(...)            who holds a kernel lock on a file, and who waits for one
 //
-// Linux alone has Descendants, IsEnding, Numbers and ReadSmall, which only code for Linux calls.
+// Linux alone has Processes, Last, Descendants, IsCaller, CanTell, Numbers and ReadSmall, which only code for Linux calls.
 package proc
 
 // A Machine is this machine, and this run of its kernel. What a system does not tell is "".

@@ -3,11 +3,9 @@ package proc
 import (
 	"bytes"
 	"errors"
-	"io/fs"
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,8 +15,8 @@ import (
 
 func ThisMachine() Machine {
 	m := Machine{
-		Boot: strings.ReplaceAll(firstLine("/proc/sys/kernel/random/boot_id"), "-", ""),
-		Namespace: namespace("self", "pid"),
+		Boot:      strings.ReplaceAll(firstLine("/proc/sys/kernel/random/boot_id"), "-", ""),
+		Namespace: pidNamespace(),
 	}
 	for _, file := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} { // machine-id(5)
 		if id := firstLine(file); len(id) == 32 {
@@ -29,9 +27,9 @@ func ThisMachine() Machine {
 	return m
 }
 
-// namespace returns the inode number of a process's namespace, from a link like "pid:[4026531836]".
-func namespace(process, kind string) string {
-	link, err := os.Readlink("/proc/" + process + "/ns/" + kind)
+// pidNamespace returns the inode number of the pid namespace, from a link like "pid:[4026531836]".
+func pidNamespace() string {
+	link, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
 		return ""
 	}
@@ -41,28 +39,11 @@ func namespace(process, kind string) string {
 
 // CanTell reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it anew,
 // /proc shows the processes of the old one, and every look into it would be at another process.
-var CanTell = sync.OnceValue(func() error {
+func CanTell() error {
 	if link, err := os.Readlink("/proc/self"); err != nil || link != strconv.Itoa(os.Getpid()) {
 		return errors.New("without a /proc of this pid namespace processes cannot be told apart")
 	}
 	return nil
-})
-
-// Start returns the start time in clock ticks since boot, and whether the process is alive. A zombie is not.
-func Start(pid int) (start string, alive bool) {
-	// When a thread other than the first one calls execve(2), the first is a zombie for a moment, and then the other
-	// one is in its place. Only a zombie that stays one is dead.
-	for range 5 {
-		s, ok := readStat(pid)
-		if !ok {
-			// With the mount option hidepid=2 other users' processes cannot be seen, but they exist.
-			return "", exists(pid)
-		}
-		if s.state != 'X' && s.state != 'Z' || countThreads(pid) > 1 {
-			return s.start, true
-		}
-	}
-	return "", false
 }
 
 // Parent returns the parent of a process, 0 if that is unknown.
@@ -71,24 +52,14 @@ func Parent(pid int) int {
 	return s.parent
 }
 
-// IsEnding reports whether a process has begun to end and is not a zombie yet. It shows no descriptors any more, but the
-// kernel may still be closing them, and its kernel locks last until it has.
-func IsEnding(pid int) bool {
-	const exiting = 4 // PF_EXITING in include/linux/sched.h
-	s, ok := readStat(pid)
-	return ok && s.state != 'X' && s.state != 'Z' && s.flags&exiting != 0
-}
-
 // stat is what is read from proc_pid_stat(5).
 type stat struct {
-	state  byte   // field 3
 	parent int    // field 4
-	flags  int    // field 9
-	start  string // field 22
+	start  string // field 22, in clock ticks since boot
 }
 
 // readStat reads the stat file of the first thread, which says the same as that of the process: qemu-user makes up
-// /proc/PID/stat of its own process with another start time, and everybody else would take the process for dead.
+// /proc/PID/stat of its own process with another start time.
 func readStat(pid int) (s stat, ok bool) {
 	number := strconv.Itoa(pid)
 	text, _ := ReadSmall("/proc/" + number + "/task/" + number + "/stat")
@@ -100,12 +71,8 @@ func readStat(pid int) (s stat, ok bool) {
 	n := 3
 	for field := range bytes.FieldsSeq(text[i+1:]) {
 		switch n {
-		case 3:
-			s.state = field[0]
 		case 4:
 			s.parent, _ = strconv.Atoi(string(field))
-		case 9:
-			s.flags, _ = strconv.Atoi(string(field))
 		case 22:
 			s.start = string(field)
 			return s, true
@@ -113,26 +80,6 @@ func readStat(pid int) (s stat, ok bool) {
 		n++
 	}
 	return s, false
-}
-
-// countThreads counts the threads of a process, among them a first one that has ended before the others.
-func countThreads(pid int) int {
-	tasks, err := Numbers("/proc/" + strconv.Itoa(pid) + "/task")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
-		return 2 // unknown
-	}
-	return len(tasks)
-}
-
-// exists reports whether a process that cannot be seen in /proc is alive. A pidfd is readable when all threads have ended.
-func exists(pid int) bool {
-	if fd, err := unix.PidfdOpen(pid, 0); err == nil {
-		defer unix.Close(fd)
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-		return n == 0 || err != nil
-	}
-	err := unix.Kill(pid, 0)
-	return err == nil || err == unix.EPERM
 }
 
 // Descendants returns the descendants of a process, without those in except and theirs. An error is about /proc.
@@ -175,20 +122,23 @@ func Command(pid int) string {
 	return strings.ReplaceAll(strings.TrimSuffix(string(text), "\x00"), "\x00", " ")
 }
 
-// Path returns the name under which a descriptor's file was opened.
+// Path returns the name of the file that a descriptor has open. The kernel adds " (deleted)" to the name of a file that was removed,
+// and of one on FUSE or NFS that was only looked up again.
 func Path(fd int) (string, error) {
-	path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+	link, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+	var opened, named unix.Stat_t
+	if errors.Is(unix.Fstat(fd, &opened), syscall.EBADF) {
+		return "", syscall.EBADF
+	}
 	if err != nil {
-		if errors.Is(unix.Fstat(fd, new(unix.Stat_t)), syscall.EBADF) {
-			return "", syscall.EBADF
-		}
 		return "", errors.New("cannot find the name of its file: " + sys.Text(err))
 	}
-	var byName, byNumber unix.Stat_t
-	if unix.Stat(path, &byName) != nil || unix.Fstat(fd, &byNumber) != nil || !sys.SameFile(&byName, &byNumber) {
-		return "", errors.New("its file has no name any more")
+	for _, path := range []string{link, strings.TrimSuffix(link, " (deleted)")} {
+		if unix.Stat(path, &named) == nil && sys.SameFile(&opened, &named) {
+			return path, nil
+		}
 	}
-	return path, nil
+	return "", errors.New("its file has no name any more")
 }
 
 func firstLine(path string) string {
@@ -213,12 +163,6 @@ func ReadSmall(path string) ([]byte, error) {
 		}
 		return bytes.Clone(b[:max(n, 0)]), err
 	}
-}
-
-// IsStopped reports whether a process is stopped by a signal.
-func IsStopped(pid int) bool {
-	s, _ := readStat(pid)
-	return s.state == 'T' || s.state == 't'
 }
 
 // IsCaller reports whether a parent into which we may not look seems to be the one that called us, rather than one that has

@@ -2,8 +2,10 @@ package sys
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/windows"
 )
@@ -52,4 +54,16 @@ func is(err error, errnos ...syscall.Errno) bool {
 func IsTerminal() bool {
 	var mode uint32
 	return windows.GetConsoleMode(windows.Stdout, &mode) == nil
+}
+
+func Sleep(d time.Duration) { time.Sleep(d) }
+
+func IsStale(error) bool { return false }
+
+// BadDescriptor is never true: no descriptor can be locked here.
+func BadDescriptor(error) bool { return false }
+
+func Write(fd int, text string) error {
+	_, err := map[int]*os.File{1: os.Stdout, 2: os.Stderr}[fd].WriteString(text)
+	return err
 }

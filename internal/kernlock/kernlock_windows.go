@@ -1,13 +1,8 @@
-//go:build plan9 || windows
-
 package kernlock
 
 import "errors"
 
-const (
-	HasFlock       = false
-	OwnedByProcess = false
-)
+const HasFlock = false
 
 func Flock(int, Op, bool) error { return errors.ErrUnsupported }
 
@@ -19,14 +14,12 @@ func LockPermit(fd, n int, withoutFlock bool, limit Limit) error { return errors
 
 func TakePlace(fd, n int) error { return errors.ErrUnsupported }
 
-func FreePermit(fd int) error { return errors.ErrUnsupported }
-
-func ReleasePermit(fd int) error { return errors.ErrUnsupported }
+func UnlockPermit(fd int) error { return errors.ErrUnsupported }
 
 func IsAbsentRecord(err error) bool { return IsAbsent(err) }
 
 func NeedsWriting(error) bool { return false }
 
-func IsOwn(err error) bool { return IsAbsent(err) }
+func IsAnswer(err error) bool { return IsAbsent(err) }
 
 func IsAbsent(err error) bool { return err == errors.ErrUnsupported }

@@ -1,10 +1,8 @@
-//go:build plan9 || windows
-
 package cstart
 
 import "os"
 
-// These systems have no signal dispositions and no closed standard descriptors that a command could inherit.
+// Windows has no signal dispositions and no closed standard descriptors that a command could inherit.
 
 const IsLibrary = false
 
