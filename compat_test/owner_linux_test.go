@@ -120,7 +120,7 @@ func TestMarkChangesMeanwhile(t *testing.T) {
 var slowTaking = regexp.MustCompile(`(?m)^flock: waiting: held by process \d+, which is taking or releasing it\n`)
 
 // TestUnlockUnseen has a process in another user or pid namespace unlock an open file whose record names a process that it
-// may not inspect. It says that it cannot, and nothing changes.
+// may not inspect.
 func TestUnlockUnseen(t *testing.T) {
 	needDirectoryLock(t)
 	for _, option := range []string{"-r", "-rpf --mount-proc"} {
@@ -128,9 +128,9 @@ func TestUnlockUnseen(t *testing.T) {
 			if !succeeds("unshare", append(strings.Fields(option), "true")...) {
 				t.Skip("such namespaces cannot be made here")
 			}
-			got := runScript(t, `exec 9>f; flock 9; unshare `+option+` sh -c 'flock -u 9; echo $?'; flock -n f true; echo $?; flock -u 9
-				flock -n f true; echo $?`, "FLOCK_BACKEND=directory")
-			if !regexp.MustCompile(`^flock: 9: cannot unlock: .*: held by process \d+, .*; you may not inspect it\n65\n1\n0\n$`).MatchString(got) {
+			got := runScript(t, `exec 9>f; flock 9; unshare `+option+` sh -c 'flock -u 9; echo $?'; flock -n f true; echo $?`,
+				"FLOCK_BACKEND=directory")
+			if got != "0\n0\n" {
 				t.Error(got)
 			}
 		})
@@ -200,11 +200,6 @@ func TestForeignFile(t *testing.T) {
 		t.Skip("kcmp(2) cannot be forbidden here")
 	}
 	d.expect(want, otherID, program, "without-kcmp", "/bin/sh", "-c", script)
-	// Then nothing tells whose the lock of a descriptor is that is open for writing.
-	const writing = `exec 9>>w; flock 9; flock -u 9 2>&1 | sed 's/.*; //'; exec 9>&-; flock -n w echo in`
-	d.must(os.WriteFile(filepath.Join(d.path, "w"), nil, 0o666))
-	d.must(os.Chmod(filepath.Join(d.path, "w"), 0o666))
-	d.expect("without kcmp(2) that cannot be known\nin\n0", otherID, program, "without-kcmp", "/bin/sh", "-c", writing)
 }
 
 // TestReaderBesidePermitOfAnother has a reader move its descriptor beside a permit that is over, whose file had another

@@ -48,7 +48,7 @@ func (c *contender) settle(token string) (name string, keepers []record, err err
 		return "", nil, err
 	}
 	if keepers = c.keepers(v); keepers != nil {
-		if v.hasLost() && c.maySearch(&v) {
+		if v.hasVerdict(lost) && c.maySearch(&v) {
 			keepers = nil // a holder has gone since we searched: search again
 		}
 		return "", keepers, nil
@@ -59,7 +59,11 @@ func (c *contender) settle(token string) (name string, keepers []record, err err
 		name, err = c.hold()
 	}
 	if err == nil && name != "" && c.Mode != Exclusive {
-		c.ring(v.waiters, wait+","+c.self.id)
+		behind := wait + "," + c.self.id
+		if v.hasVerdict(ours) { // a downgrade lets in who has come before it
+			behind = ""
+		}
+		c.ring(v.waiters, behind)
 	}
 	return name, nil, err
 }
@@ -208,7 +212,10 @@ func (c *contender) markFile(v *view) (string, error) {
 		for _, more := range had[1:] {
 			c.Remove(more)
 		}
-		return name, c.Rename(had[0], name)
+		if renamed, err := c.move(had[0], name); !renamed {
+			return "", err // another process that has our open file has just unlocked it
+		}
+		return name, nil
 	}
 	name := recordName(c.Mode, c.self.id, &f)
 	if err := c.Create(name); err != nil {

@@ -125,7 +125,7 @@ func (c *contender) maySearch(v *view) bool {
 // Who has just made a record has the token until its open file is marked. So a record is searched for only if a listing after the
 // one that has shown it shows the token with somebody else.
 func (c *contender) search(v *view) {
-	if !v.hasLost() {
+	if !v.hasVerdict(lost) {
 		return
 	}
 	later, err := c.list()
@@ -182,8 +182,8 @@ func (v *view) hasNews() bool {
 	return slices.ContainsFunc(v.holders, func(j judged) bool { return j.moved != nil })
 }
 
-func (v *view) hasLost() bool {
-	return slices.ContainsFunc(v.holders, func(j judged) bool { return j.verdict == lost })
+func (v *view) hasVerdict(x verdict) bool {
+	return slices.ContainsFunc(v.holders, func(j judged) bool { return j.verdict == x })
 }
 
 // keepers returns the holders that keep us out, nil: nobody does.

@@ -7,11 +7,13 @@ flock --remove f sh -c 'ls f'; echo $?
 ls
 flock --remove f true; ls
 
-### remove-state-directory-stays
+### remove-state-directory-goes
 flock --remove f true; ls -A
+# a child of the command keeps the lock, and both
+flock --remove f sh -c '(until [ -e go ]; do sleep .01; done) &'; ls -A
+#> f
 #directory> .f.flock
-ls -A .f.flock 2>/dev/null
-#directory> free
+: >go; flock -w 9 --remove f true; rm go; ls -A
 
 ### remove-a-file-that-was-there
 touch f; flock --remove f true; ls
