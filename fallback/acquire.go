@@ -227,7 +227,7 @@ func (c *contender) giveUp(s *snapshot) error {
 // ring wakes the first of these waiters behind a name.
 func (c *contender) ring(waiters []string, behind string) {
 	for _, name := range waiters {
-		if name > behind && name != c.self.name {
+		if name > behind && idOf(name) != c.self.id {
 			c.Ring(name)
 			return
 		}
