@@ -314,19 +314,3 @@ func TestManyReaders(t *testing.T) {
 		q.finish(append(startReaders(q), q.holder)...)
 	})
 }
-
-// TestTortureWithEventsLost asserts that exclusion does not depend on events.
-func TestTortureWithEventsLost(t *testing.T) {
-	skipInCheck(t)
-	needDirectoryLock(t)
-	program := filepath.Join(t.TempDir(), "flock")
-	build := exec.Command("go", "build", "-tags", "flock_linkname flock_lose_events", "-ldflags", "-checklinkname=0", "-o", program, ".")
-	build.Dir = ".."
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Skipf("cannot build: %v\n%s", err, out)
-	}
-	defer func(path string) { oursPath = path }(oursPath)
-	oursPath = program
-	torture(t, "directory", tortureDuration(t))
-}
