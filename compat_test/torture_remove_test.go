@@ -43,9 +43,9 @@ func TestTortureRemove(t *testing.T) {
 	skipInCheck(t)
 	long := tortureDuration(t)
 	runEachBackend(t, func(t *testing.T, dir string, env []string) {
-		ways, want := removals, []string(nil)
+		ways := removals
 		if strings.HasSuffix(t.Name(), "/directory") { // whose lock ends with the command
-			ways, want = removals[:3], []string{".f.flock"}
+			ways = removals[:3]
 		}
 		if text := tortureRemovals(t, dir, env, ways, long); text != "" {
 			t.Error("two were inside:\n", text)
@@ -54,7 +54,7 @@ func TestTortureRemove(t *testing.T) {
 		for end := time.Now().Add(tortureBound); ; {
 			waitForScript(t, startScript(t, dir, env, "flock --remove -w 30 f true"))
 			names := namesIn(t, dir)
-			if slices.Equal(names, want) {
+			if len(names) == 0 {
 				return
 			}
 			if time.Now().After(end) {

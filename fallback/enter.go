@@ -288,7 +288,8 @@ func (c *contender) discard() error {
 		return c.release()
 	}
 	s, err := c.list()
-	if err != nil || len(s.holders) > 1 || len(s.waiters) > 0 || len(s.newborn) > 0 || c.MoveAway() != nil {
+	// A name that says so has whoever comes next clean up, should we be killed.
+	if err != nil || len(s.holders) > 1 || len(s.waiters) > 0 || len(s.newborn) > 0 || c.Create(fresh) != nil || c.MoveAway() != nil {
 		c.Rename(token, free)
 		return c.release()
 	}

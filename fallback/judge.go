@@ -133,6 +133,9 @@ func (c *contender) search(v *view) {
 		return
 	}
 	maker := idOf(later.tokens[0])
+	if r, ok := parseRecord(later.tokens[0]); ok && c.fate(later.nameOf(maker), r.owner) == gone {
+		maker = "" // it has died before it could mark
+	}
 	var wanted, known []*openFile
 	for i, j := range v.holders {
 		switch {

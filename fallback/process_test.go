@@ -1,0 +1,310 @@
+//go:build linux
+
+package fallback
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The test binary is also the contender processes: roles run in a child that has FALLBACK_ROLE.
+var roles = map[string]func(dir string, n int){
+	"killed at a step": killedAtStep,
+	"tortured":         tortured,
+	"contend":          contend,
+}
+
+func TestMain(m *testing.M) {
+	if name, isChild := os.LookupEnv("FALLBACK_ROLE"); isChild {
+		n, _ := strconv.Atoi(os.Getenv("FALLBACK_N"))
+		roles[name](os.Getenv("FALLBACK_PLACE"), n) // a panic where there is no such role
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func child(t *testing.T, role, dir string, n int) *exec.Cmd {
+	t.Helper()
+	c := exec.Command("/proc/self/exe")
+	c.Env = append(os.Environ(), "FALLBACK_ROLE="+role, "FALLBACK_PLACE="+dir, "FALLBACK_N="+strconv.Itoa(n))
+	c.Stderr = os.Stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func newLock(dir string) *Lock { return OpenIn(dir, filepath.Join(filepath.Dir(dir), "f")) }
+
+// lockFile makes a lock file in a directory of its own and returns its state directory.
+func lockFile(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "f")
+	must(os.WriteFile(file, nil, 0o666))
+	dir, err := StateDir(file, "")
+	must(err)
+	return dir
+}
+
+// settled asserts that the next contender gets in at once, and leaves nothing but a free lock.
+func settled(t *testing.T, dir string) {
+	t.Helper()
+	l := newLock(dir)
+	if err := l.TryLock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if names := list(t, dir); !slices.Equal(names, []string{free}) {
+		t.Fatalf("left in the state directory: %q", names)
+	}
+	for _, name := range list(t, filepath.Dir(dir)) {
+		if strings.HasPrefix(name, ".") && name != filepath.Base(dir) {
+			t.Fatalf("left beside the lock file: %q", name)
+		}
+	}
+}
+
+func list(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// A mortal system kills its process before the operation that is its turn.
+type mortal struct {
+	thisSystem
+	left int
+}
+
+func (m *mortal) tick() {
+	if m.left--; m.left < 0 {
+		unix.Kill(os.Getpid(), unix.SIGKILL)
+		select {}
+	}
+}
+
+func (m *mortal) List() ([]string, error)        { m.tick(); return m.thisSystem.List() }
+func (m *mortal) Rename(a, b string) error       { m.tick(); return m.thisSystem.Rename(a, b) }
+func (m *mortal) Create(name string) error       { m.tick(); return m.thisSystem.Create(name) }
+func (m *mortal) Remove(name string) error       { m.tick(); return m.thisSystem.Remove(name) }
+func (m *mortal) MakeLifeline(name string) error { m.tick(); return m.thisSystem.MakeLifeline(name) }
+func (m *mortal) CloseLifeline(l lifeline)       { m.tick(); m.thisSystem.CloseLifeline(l) }
+func (m *mortal) Mark(signal int, is mark) error { m.tick(); return m.thisSystem.Mark(signal, is) }
+func (m *mortal) Unmark(is mark)                 { m.tick(); m.thisSystem.Unmark(is) }
+func (m *mortal) MoveAway() error                { m.tick(); return m.thisSystem.MoveAway() }
+func (m *mortal) Clean()                         { m.tick(); m.thisSystem.Clean() }
+func (m *mortal) OpenLifeline(name string) (lifeline, error) {
+	m.tick()
+	return m.thisSystem.OpenLifeline(name)
+}
+
+// killedAtStep locks in all modes, as a program and by an open file, and is killed at step n.
+func killedAtStep(dir string, n int) {
+	file := filepath.Join(filepath.Dir(dir), "f")
+	fd, err := unix.Open(file, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	must(err)
+	state, err := openState(dir, true)
+	must(err)
+	for _, fd := range []int{-1, fd} {
+		l := &Lock{dir: dir, path: file, fd: fd, state: state}
+		m := &mortal{thisSystem{state, file, fd}, n}
+		call := func(r Request) *contender {
+			r.Try = true
+			return newContender(m, l, r)
+		}
+		for _, mode := range []Mode{Exclusive, Shared, Permit, Exclusive} {
+			c := call(Request{Mode: mode, Permits: 1})
+			keepers, err := c.acquire(context.Background())
+			must(err)
+			if keepers != nil {
+				panic("kept out")
+			}
+			if fd >= 0 {
+				c.leave()
+			}
+		}
+		n = m.left
+		if fd < 0 {
+			must(call(Request{}).release())
+			n = m.left
+			continue
+		}
+		must(call(Request{}).release())
+		n = m.left
+	}
+	l := newLock(dir)
+	l.state = state
+	c := newContender(&mortal{thisSystem{state, file, -1}, n}, l, Request{Mode: Exclusive, Try: true})
+	_, err = c.acquire(context.Background())
+	must(err)
+	must(c.discard())
+}
+
+func TestKilledAtEveryStep(t *testing.T) {
+	dir := lockFile(t)
+	for n := 0; ; n++ {
+		err := child(t, "killed at a step", dir, n).Wait()
+		settled(t, dir)
+		if err == nil {
+			t.Logf("%d steps", n)
+			if n < 80 {
+				t.Fatal("that was not every step")
+			}
+			return
+		}
+	}
+}
+
+func TestKilledWhileMakingTheStateDirectory(t *testing.T) {
+	for steps := range 5 {
+		dir := lockFile(t)
+		temp := filepath.Join(stagingName(dir), nonce())
+		if steps > 0 {
+			must(os.Mkdir(stagingName(dir), 0o777))
+		}
+		if steps > 1 {
+			must(os.Mkdir(temp, 0o777))
+		}
+		if steps > 2 {
+			must(os.WriteFile(filepath.Join(temp, free), nil, 0o666))
+		}
+		if steps > 3 {
+			must(os.WriteFile(filepath.Join(temp, fresh), nil, 0o666))
+			must(os.Rename(temp, dir))
+		}
+		settled(t, dir)
+	}
+}
+
+func contend(dir string, n int) {
+	l := newLock(dir)
+	for range n {
+		must(l.Lock(context.Background()))
+		guard(dir, unix.LOCK_EX)()
+		must(l.Unlock())
+	}
+}
+
+// guard takes the kernel's lock on another file, which nobody can have who is locked out.
+func guard(dir string, how int) (done func()) {
+	fd, err := unix.Open(dir+".guard", unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o666)
+	must(err)
+	if err := unix.Flock(fd, how|unix.LOCK_NB); err != nil {
+		names, _ := os.ReadDir(dir)
+		f, _ := os.OpenFile(filepath.Dir(dir)+"/violation", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+		fmt.Fprintln(f, "two inside:", names)
+		f.Close()
+	}
+	return func() { unix.Close(fd) }
+}
+
+func noViolation(t *testing.T, dir string) {
+	t.Helper()
+	if b, err := os.ReadFile(filepath.Dir(dir) + "/violation"); err == nil {
+		t.Fatalf("%s", b)
+	}
+	os.Remove(dir + ".guard")
+}
+
+func TestManyMakeTheStateDirectory(t *testing.T) {
+	for range 10 {
+		dir := lockFile(t)
+		var cs []*exec.Cmd
+		for range 12 {
+			cs = append(cs, child(t, "contend", dir, 3))
+		}
+		for _, c := range cs {
+			if err := c.Wait(); err != nil {
+				t.Error(err)
+			}
+		}
+		noViolation(t, dir)
+		settled(t, dir)
+	}
+}
+
+func tortured(dir string, n int) {
+	l := newLock(dir)
+	for {
+		mode := Mode(1 + rand.N(3))
+		must(l.Acquire(Request{Mode: mode, Permits: 2}))
+		how := unix.LOCK_SH
+		if mode == Exclusive {
+			how = unix.LOCK_EX
+		}
+		done := guard(dir, how)
+		time.Sleep(time.Duration(rand.N(2000)) * time.Microsecond)
+		done()
+		switch rand.N(6) {
+		case 0, 1: // the next one converts
+		case 2:
+			must(l.Discard())
+		default:
+			must(l.Unlock())
+		}
+	}
+}
+
+func TestTorture(t *testing.T) {
+	long := cmp.Or(tortureDuration(t), 3*time.Second)
+	if testing.Short() {
+		long = time.Second
+	}
+	dir := lockFile(t)
+	var stop = make(chan struct{})
+	var wg sync.WaitGroup
+	kills := make([]int, 6)
+	for i := range kills {
+		wg.Go(func() {
+			for {
+				c := child(t, "tortured", dir, 0)
+				for range rand.N(3) {
+					time.Sleep(time.Duration(rand.N(30)) * time.Millisecond)
+					c.Process.Signal(unix.SIGSTOP)
+					time.Sleep(time.Duration(rand.N(10)) * time.Millisecond)
+					c.Process.Signal(unix.SIGCONT)
+				}
+				time.Sleep(time.Duration(rand.N(60)) * time.Millisecond)
+				c.Process.Kill()
+				c.Wait()
+				kills[i]++
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	time.Sleep(long)
+	close(stop)
+	wg.Wait()
+	noViolation(t, dir)
+	settled(t, dir)
+	n := 0
+	for _, k := range kills {
+		n += k
+	}
+	t.Logf("%d killed in %v", n, long)
+}
