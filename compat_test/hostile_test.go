@@ -99,9 +99,8 @@ func killAtEachCall(t *testing.T, script string, fresh bool) {
 		calls = append(slices.Clone(calls), "mknodat", "ppoll")
 	}
 	move := "renameat"
-	if strings.Contains(script, "-s f") {
-		move = "openat" // the record is made without the token; most only read
-		calls = append(slices.Clone(calls), move)
+	if strings.Contains(script, "-u 9") {
+		move = "unlinkat"
 	}
 	all := os.Getenv("FLOCK_TORTURE") != ""
 	if all {
