@@ -163,7 +163,7 @@ func (c *contender) search(v *view) {
 		case answer == gone:
 			v.holders[i].verdict = over
 			c.found[j.name] = nil
-		case answer == alive && len(wanted) == 1 && j.owner.namespace == c.here.namespace:
+		case answer == alive && at != j.file.place && len(wanted) == 1 && j.owner.namespace == c.here.namespace:
 			moved := *j.file
 			moved.place = at
 			v.holders[i].moved = &moved
