@@ -41,12 +41,12 @@ type directory struct {
 	isNamed bool // by --verbose
 }
 
-func (d *directory) lock(limit kernlock.Limit) (l heldLock, absent bool, err error) {
+func (d *directory) lock(limit kernlock.Limit) (l heldLock, unsupported bool, err error) {
 	l, err = d.lockDirectory(limit)
 	return l, false, err
 }
 
-func (d *directory) unlock() (absent bool, err error) {
+func (d *directory) unlock() (unsupported bool, err error) {
 	if d.file.ByName {
 		return false, nil // it was opened to be unlocked
 	}
@@ -166,7 +166,7 @@ func stateDir(f *lockfile.File) (dir, path string, err error) {
 // needsChild reports whether the lock is the command's, so that its process must be there before it runs. With --cooldown it
 // is flock's, which sets the cooldown when the command has ended: nobody may get in before that.
 func (a *attempt) needsChild() bool {
-	return len(a.Command) > 0 && !a.Close && a.Cooldown == 0 && (!a.NoFork || !command.CanBecome)
+	return len(a.Command) > 0 && !a.Close && a.Cooldown == 0 && (!a.NoFork || !command.CanExec)
 }
 
 // findOwner returns a process that has the open file of our descriptor, and the number there: the eldest ancestor such that

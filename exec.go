@@ -25,7 +25,7 @@ func (a *attempt) execute(l heldLock) int {
 	}
 	if a.NoFork && a.child == nil {
 		a.out.Flush()
-		return failCommand(a.out, a.File, command.Become(a.Command))
+		return failCommand(a.out, a.File, command.Exec(a.Command))
 	}
 	code, err := a.runCommand(l)
 	if err != nil {
@@ -37,7 +37,7 @@ func (a *attempt) execute(l heldLock) int {
 		}
 	}
 	if a.Reports {
-		a.reportLeft()
+		a.reportKeepers()
 	}
 	l.Leave()
 	if a.Remove {
@@ -78,7 +78,7 @@ func becomeBackend(o *cli.Options, args []string) error {
 	case args[0]: // flock has become it already, and would do so for ever
 		return o.InvalidBackend("; " + program + " is flock itself")
 	}
-	return command.Become(append([]string{path}, args[1:]...))
+	return command.Exec(append([]string{path}, args[1:]...))
 }
 
 // earlyFailure returns what the run without the Go runtime could not do after it had locked. If it could not execute the
@@ -94,8 +94,8 @@ func earlyFailure(o *cli.Options) error {
 	return nil
 }
 
-// failCommand reports why the command cannot be started or waited for. If it cannot be executed, the child reports it in the
-// reference, and whether that can be written has no effect on the exit status. lockFile may be empty.
+// failCommand reports why the command cannot be started or waited for. If it cannot be executed, the child reports it in
+// util-linux, and whether that can be written has no effect on the exit status. lockFile may be empty.
 func failCommand(p *output.Printer, lockFile string, err error) int {
 	code := fail(p, err)
 	if start, ok := err.(*command.StartError); ok {
@@ -117,7 +117,7 @@ func (a *attempt) removeLockFile() {
 		// give up. Its file would stay.
 		directory, err = a.tryRemove()
 	}
-	_, kept := err.(lockfile.Kept)
+	_, kept := err.(lockfile.KeepReason)
 	name := a.file.Name
 	switch {
 	case err == nil, errors.Is(err, fs.ErrNotExist):

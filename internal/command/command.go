@@ -4,13 +4,13 @@
 // Every family of systems defines:
 //
 //	Run(argv, f)     runs a command, calls f with its process id, and returns its exit status
-//	Become(argv)     replaces this process by a command; returns only an error
+//	Exec(argv)     replaces this process by a command; returns only an error
 //	Prepare(argv)    makes the process of a command, a *Child, which does not run yet
 //	BecomeWhenTold   becomes the command in the process that Prepare has made
 //	Find(name, dir)  returns the path of a program in a directory or else in PATH, "" if there is none
 //	Shell(text)      returns the command that runs text in the shell, for -c
 //	BaseName(path)   returns a program's name for messages
-//	CanBecome        whether a process can replace its program by another one
+//	CanExec        whether a process can replace its program by another one
 //
 // Their errors are *StartError, *ForkError and *WaitError.
 package command

@@ -15,7 +15,7 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-const CanBecome = true
+const CanExec = true
 
 // Run runs a command and returns its exit status, or 128 plus the number of the signal that killed it.
 func Run(argv []string, started func(pid int)) (int, error) {
@@ -69,8 +69,8 @@ func startWithPipe(words func(fd int) []string) (pid int, writing *os.File, err 
 	return pid, writing, err
 }
 
-// Become replaces this process by the command.
-func Become(argv []string) error {
+// Exec replaces this process by the command.
+func Exec(argv []string) error {
 	restoreSignals()
 	env := cstart.Environ()
 	return search(argv, func(path string, argv []string) error {
@@ -79,8 +79,8 @@ func Become(argv []string) error {
 }
 
 // restoreSignals restores the signal dispositions and the mask that flock got, for the program that it starts. The exception
-// is SIGCHLD, which gets its default disposition: if it were ignored, there would be no exit status to wait for. The
-// reference does the same.
+// is SIGCHLD, which gets its default disposition: if it were ignored, there would be no exit status to wait for. util-linux
+// does the same.
 func restoreSignals() {
 	cstart.DefaultAction(syscall.SIGCHLD)
 	cstart.RestoreMask()

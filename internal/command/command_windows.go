@@ -16,7 +16,7 @@ import (
 
 // On Windows a process cannot replace its program by another one.
 
-const CanBecome = false
+const CanExec = false
 
 // A Child is the process of a command that does not run yet: it was created suspended, in a job that ends when we end.
 type Child struct {
@@ -71,8 +71,8 @@ func (c *Child) Run() (int, error) {
 	return int(status), nil
 }
 
-// Become runs the command and exits with its status.
-func Become(argv []string) error {
+// Exec runs the command and exits with its status.
+func Exec(argv []string) error {
 	status, err := Run(argv, func(int) {})
 	if err == nil {
 		os.Exit(status)

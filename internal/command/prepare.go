@@ -65,5 +65,5 @@ func BecomeWhenTold(args []string) (told bool, err error) {
 	if n == 0 {
 		return true, nil
 	}
-	return true, Become(args[2:])
+	return true, Exec(args[2:])
 }
