@@ -59,9 +59,9 @@ func (a *attempt) runCommand(l heldLock) (int, error) {
 	})
 }
 
-// becomeBackend replaces this process by the program of a backend that flock does not know, with the same words. It returns
+// execBackend replaces this process by the program of a backend that flock does not know, with the same words. It returns
 // only an error.
-func becomeBackend(o *cli.Options, args []string) error {
+func execBackend(o *cli.Options, args []string) error {
 	program := "flock-" + o.BackendName
 	if cstart.IsSetUserID() {
 		return o.InvalidBackend("; a set-user-id or set-group-id flock runs no " + program)

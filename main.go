@@ -59,7 +59,7 @@ func run(p *output.Printer, args []string) int {
 		return fail(p, err)
 	}
 	if o.Backend == cli.Other {
-		return fail(p, becomeBackend(o, args))
+		return fail(p, execBackend(o, args))
 	}
 	p.Verbose = o.Verbose
 	switch o.Action {
