@@ -114,12 +114,12 @@ ls
 
 ### remove-a-waiter-whose-file-is-gone-makes-another
 hold f
-flock --remove f sh -c 'ls; flock -n f echo in; echo $?' &
+flock --remove f sh -c '[ -e f ] && echo there; flock -n f echo in; echo $?' &
 await 'waiting f'
 rm f
 release
 wait
-#> f
+#> there
 #> 1
 
 ### remove-two-waiters-are-not-both-in
