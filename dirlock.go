@@ -36,7 +36,7 @@ type directory struct {
 	isNamed bool // by --verbose
 }
 
-func (d *directory) lock(limit kernlock.Limit) (l heldLock, absent bool, err error) {
+func (d *directory) lock(limit kernlock.Limit) (l heldLock, unsupported bool, err error) {
 	lock, err := d.open()
 	if err != nil {
 		return nil, false, d.directoryError(err)
@@ -58,7 +58,7 @@ func (d *directory) lock(limit kernlock.Limit) (l heldLock, absent bool, err err
 	return directoryLock{lock, d.file.ByName}, false, d.directoryError(err)
 }
 
-func (d *directory) unlock() (absent bool, err error) {
+func (d *directory) unlock() (unsupported bool, err error) {
 	if d.file.ByName {
 		return false, nil // it was opened to be unlocked
 	}

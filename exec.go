@@ -27,7 +27,7 @@ func (a *attempt) execute(l heldLock) int {
 	}
 	if a.NoFork {
 		a.out.Flush()
-		return failCommand(a.out, a.File, command.Become(a.Command))
+		return failCommand(a.out, a.File, command.Exec(a.Command))
 	}
 	code, err := command.Run(a.Command)
 	if err != nil {
@@ -39,7 +39,7 @@ func (a *attempt) execute(l heldLock) int {
 		}
 	}
 	if a.Reports {
-		a.reportLeft()
+		a.reportKeepers()
 	}
 	l.Leave()
 	if a.Remove {
@@ -48,9 +48,9 @@ func (a *attempt) execute(l heldLock) int {
 	return code
 }
 
-// becomeBackend replaces this process by the program of a backend that flock does not know, with the same words. It returns
+// execBackend replaces this process by the program of a backend that flock does not know, with the same words. It returns
 // only an error.
-func becomeBackend(o *cli.Options, args []string) error {
+func execBackend(o *cli.Options, args []string) error {
 	program := "flock-" + o.BackendName
 	if cstart.IsSetUserID() {
 		return o.InvalidBackend("; a set-user-id or set-group-id flock runs no " + program)
@@ -67,7 +67,7 @@ func becomeBackend(o *cli.Options, args []string) error {
 	case args[0]: // flock has become it already, and would do so for ever
 		return o.InvalidBackend("; " + program + " is flock itself")
 	}
-	return command.Become(append([]string{path}, args[1:]...))
+	return command.Exec(append([]string{path}, args[1:]...))
 }
 
 // earlyFailure returns what the run without the Go runtime could not do after it had locked. If it could not execute the
@@ -83,8 +83,8 @@ func earlyFailure(o *cli.Options) error {
 	return nil
 }
 
-// failCommand reports why the command cannot be started or waited for. If it cannot be executed, the child reports it in the
-// reference, and whether that can be written has no effect on the exit status. lockFile may be empty.
+// failCommand reports why the command cannot be started or waited for. If it cannot be executed, the child reports it in
+// util-linux, and whether that can be written has no effect on the exit status. lockFile may be empty.
 func failCommand(p *output.Printer, lockFile string, err error) int {
 	code := fail(p, err)
 	if start, ok := err.(*command.StartError); ok {
@@ -106,7 +106,7 @@ func (a *attempt) removeLockFile() {
 		// give up. Its file would stay.
 		directory, err = a.tryRemove()
 	}
-	_, kept := err.(lockfile.Kept)
+	_, kept := err.(lockfile.KeepReason)
 	name := a.file.Name
 	switch {
 	case err == nil, errors.Is(err, fs.ErrNotExist):

@@ -21,11 +21,11 @@ type attempt struct {
 
 // A mechanism is a way to lock the file.
 type mechanism interface {
-	// lock takes the lock within the limit. The error is that of a kernlock.Limit if another process holds the lock. absent
+	// lock takes the lock within the limit. The error is that of a kernlock.Limit if another process holds the lock. unsupported
 	// says that the system or the filesystem has no such locks; then every contender gets this answer.
-	lock(limit kernlock.Limit) (l heldLock, absent bool, err error)
+	lock(limit kernlock.Limit) (l heldLock, unsupported bool, err error)
 	// unlock releases what the descriptor has.
-	unlock() (absent bool, err error)
+	unlock() (unsupported bool, err error)
 }
 
 // A heldLock is a lock that is held.
@@ -81,8 +81,8 @@ func (a *attempt) acquire(limit kernlock.Limit) (heldLock, error) {
 // contender gets.
 func (a *attempt) lock(limit kernlock.Limit) (heldLock, error) {
 	for {
-		l, absent, err := a.mechanisms[0].lock(limit)
-		if !absent || len(a.mechanisms) == 1 {
+		l, unsupported, err := a.mechanisms[0].lock(limit)
+		if !unsupported || len(a.mechanisms) == 1 {
 			return l, err
 		}
 		a.mechanisms = a.mechanisms[1:]
@@ -97,8 +97,8 @@ func (a *attempt) unlock() error {
 		}
 	}
 	for {
-		absent, err := a.mechanisms[0].unlock()
-		if !absent || len(a.mechanisms) == 1 {
+		unsupported, err := a.mechanisms[0].unlock()
+		if !unsupported || len(a.mechanisms) == 1 {
 			return err
 		}
 		a.mechanisms = a.mechanisms[1:]
@@ -125,43 +125,43 @@ type kernel struct {
 	noFlock error // the answer of a kernel or a filesystem without flock(2)
 }
 
-func (k *kernel) lock(limit kernlock.Limit) (l heldLock, absent bool, err error) {
-	call, absent, err := k.call(k.Op, limit)
+func (k *kernel) lock(limit kernlock.Limit) (l heldLock, unsupported bool, err error) {
+	call, unsupported, err := k.call(k.Op, limit)
 	release := kernelLock(func() error { return call(k.file.FD, kernlock.Unlock, false) })
-	if k.Queued && k.noFlock != nil && !absent { // the lock covers the bytes that stand for places
+	if k.Queued && k.noFlock != nil && !unsupported { // the lock covers the bytes that stand for places
 		release.Unlock()
 		return nil, false, &fileError{queueing, k.file.Name, k.noFlock}
 	}
-	return release, absent, err
+	return release, unsupported, err
 }
 
-func (k *kernel) unlock() (absent bool, err error) {
-	_, absent, err = k.call(kernlock.Unlock, kernlock.Forever)
-	return absent, err
+func (k *kernel) unlock() (unsupported bool, err error) {
+	_, unsupported, err = k.call(kernlock.Unlock, kernlock.Forever)
+	return unsupported, err
 }
 
 // call locks or unlocks with the lock call that the system and the filesystem have, and returns that.
-func (k *kernel) call(op kernlock.Op, limit kernlock.Limit) (call kernlock.Call, absent bool, err error) {
+func (k *kernel) call(op kernlock.Op, limit kernlock.Limit) (call kernlock.Call, unsupported bool, err error) {
 	isFirst := k.noFlock == nil
 	if k.Backend != cli.ByFcntl && isFirst {
 		err = k.callOpening(kernlock.Flock, op, limit)
-		absent = kernlock.IsAbsent(err)
-		if k.Backend == cli.ByFlock || !absent {
-			return kernlock.Flock, absent, k.lockError(err)
+		unsupported = kernlock.IsUnsupported(err)
+		if k.Backend == cli.ByFlock || !unsupported {
+			return kernlock.Flock, unsupported, k.lockError(err)
 		}
 		k.noFlock = err
 	}
 	call = kernlock.Record(k.Range)
 	err = k.callOpening(call, op, limit)
-	absent = kernlock.IsAbsentRecord(err)
+	unsupported = kernlock.IsRecordUnsupported(err)
 	switch {
 	case k.noFlock == nil:
-	case absent, err != nil && k.file.IsDirectory(): // which cannot be opened for writing
+	case unsupported, err != nil && k.file.IsDirectory(): // which cannot be opened for writing
 		err = k.noFlock
 	case isFirst:
 		k.out.WarnVerbose("using fcntl(2) locks")
 	}
-	return call, absent, k.lockError(err)
+	return call, unsupported, k.lockError(err)
 }
 
 // callOpening makes a lock call. If that may help, it makes the call again with the file open for writing.
@@ -193,7 +193,7 @@ func (a *attempt) lockError(err error) error {
 // permit is one of several permits of the kernel.
 type permit struct{ *attempt }
 
-func (p permit) lock(limit kernlock.Limit) (l heldLock, absent bool, err error) {
+func (p permit) lock(limit kernlock.Limit) (l heldLock, unsupported bool, err error) {
 	// There the shared lock of one holder excludes the bytes of all others. Without it a plain lock does not always exclude
 	// them: a client of NFS 4 that has the file to itself compares locks of one kind only, and on SMB single bytes let too
 	// many in.
@@ -202,10 +202,10 @@ func (p permit) lock(limit kernlock.Limit) (l heldLock, absent bool, err error) 
 	}
 	err = kernlock.LockPermit(p.file.FD, p.Permits, p.Backend == cli.ByFcntl, limit)
 	release := kernelLock(func() error { return kernlock.UnlockPermit(p.file.FD) })
-	return release, kernlock.IsAbsentRecord(err), p.lockError(err)
+	return release, kernlock.IsRecordUnsupported(err), p.lockError(err)
 }
 
-func (p permit) unlock() (absent bool, err error) {
+func (p permit) unlock() (unsupported bool, err error) {
 	err = kernlock.UnlockPermit(p.file.FD)
-	return kernlock.IsAbsentRecord(err), p.lockError(err)
+	return kernlock.IsRecordUnsupported(err), p.lockError(err)
 }

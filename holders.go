@@ -207,8 +207,8 @@ func (a *attempt) reportRefusal(err error) {
 	a.out.WarnRefusal(err)
 }
 
-// reportLeft says who keeps the lock when the command has ended: those of its holders that have our open file.
-func (a *attempt) reportLeft() {
+// reportKeepers says who keeps the lock when the command has ended: those of its holders that have our open file.
+func (a *attempt) reportKeepers() {
 	if a.Close || !a.file.ByName || a.Op != kernlock.Exclusive || a.Permits > 0 {
 		return
 	}

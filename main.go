@@ -5,7 +5,7 @@
 //go:debug updatemaxprocs=0
 
 // Flock takes a lock on a file, a directory or an open descriptor, and runs a command under it. It is a drop-in for the
-// flock(1) of util-linux, which the comments call the reference.
+// flock(1) of util-linux.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 // run is the whole program, unless package early has done all of it. It returns the exit status, or does not return: with
 // --no-fork the command replaces this process.
 func run(p *output.Printer, args []string) int {
-	if err := cstart.FillStandardFiles(); err != nil {
+	if err := cstart.OpenStandardFiles(); err != nil {
 		return fail(p, err)
 	}
 	o, err := cli.Parse(args, cstart.Getenv, command.Shell)
@@ -53,7 +53,7 @@ func run(p *output.Printer, args []string) int {
 		return fail(p, err)
 	}
 	if o.Backend == cli.Other {
-		return fail(p, becomeBackend(o, args))
+		return fail(p, execBackend(o, args))
 	}
 	p.Verbose = o.Verbose
 	switch o.Action {
@@ -94,7 +94,7 @@ func run(p *output.Printer, args []string) int {
 // limitOf returns how long to wait for the lock, from the moment at which the file is open.
 func limitOf(o *cli.Options, opened time.Time) kernlock.Limit {
 	if o.Limited {
-		cstart.OutlastAlarm() // with -n, too: that is what the command sees
+		cstart.CatchAlarm() // with -n, too: that is what the command sees
 	}
 	switch {
 	case o.Nonblock:

@@ -151,7 +151,7 @@ func (a *attempt) takePlace(own *lockfile.File, limit kernlock.Limit) (place int
 			return kernelLock(func() error { return nil }), nil // it goes with own
 		case err == kernlock.ErrConflict:
 			return nil, err
-		case !kernlock.IsAbsentRecord(err) || a.Backend != cli.Auto:
+		case !kernlock.IsRecordUnsupported(err) || a.Backend != cli.Auto:
 			return nil, &fileError{queueing, a.file.Name, err}
 		}
 	}

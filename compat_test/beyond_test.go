@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// beyond/*.sh tests what the reference does not have. The scripts are like those in cases/, but each contains the output
+// beyond/*.sh tests what util-linux does not have. The scripts are like those in cases/, but each contains the output
 // that is expected of it, standard output and error together. A line "#> text" is a line of output; "#native> text" and
 // "#directory> text" are for one way of locking only. $USER stands for the user who runs the tests. The variable LOCKS
 // tells the script which way it is. The third way, half, is for permits and queues only: the kernel has flock(2) and no byte
@@ -144,7 +144,7 @@ func TestBeyondAbsent(t *testing.T) {
 	runBeyond(t, w, "directory")
 }
 
-// TestVerboseLines compares what ours and the reference print with --verbose, for every way to end.
+// TestVerboseLines compares what ours and util-linux print with --verbose, for every way to end.
 func TestVerboseLines(t *testing.T) {
 	needOurs(t)
 	if referencePath == "" {

@@ -78,7 +78,7 @@ func goBuild(path string, more ...string) *exec.Cmd {
 	return build
 }
 
-// referenceKnows reports whether the installed release of the reference gives the expected answer to c.
+// referenceKnows reports whether the installed release of util-linux gives the expected answer to c.
 func referenceKnows(c compatCase) bool {
 	return c.since == "" || compareReleases(referenceRelease, c.since) >= 0
 }

@@ -21,7 +21,7 @@ type compatCase struct {
 	answer string // the case whose answer this is: with the directive each that for the first word
 
 	needs     []string // what the machine must have, see needs_test.go
-	since     string   // first release of the reference that gives this answer
+	since     string   // first release of util-linux that gives this answer
 	derived   string   // the transcript was not recorded but follows from this fact
 	kernel    string   // why this works with kernel locks only
 	directory string   // why this works with the directory lock only

@@ -9,10 +9,10 @@ import (
 )
 
 // otherKernel is the name of the kernel if that is not Linux, though it has its system calls. An answer that is not in the
-// transcript is right there if the installed reference gives the same answer there.
+// transcript is right there if the installed util-linux gives the same answer there.
 var otherKernel = os.Getenv("FLOCK_TEST_KERNEL")
 
-// gvisorDifferences lists what is not as on Linux in gVisor, for cases that the reference cannot judge: they are not for it,
+// gvisorDifferences lists what is not as on Linux in gVisor, for cases that util-linux cannot judge: they are not for it,
 // the installed release does not know them, or they do not end.
 var gvisorDifferences = []difference{
 	{"a lock that becomes shared wakes those who wait for a shared one", "convert-down-lets-the-waiter-in"},
@@ -38,7 +38,7 @@ func missesEnds(c compatCase) bool {
 	return otherKernel == "gVisor" && strings.Contains(c.script, "strace ")
 }
 
-// referenceThere returns a world for the installed reference on another kernel, nil on Linux.
+// referenceThere returns a world for the installed util-linux on another kernel, nil on Linux.
 func referenceThere(t *testing.T) *world {
 	if otherKernel == "" || referencePath == "" {
 		return nil

@@ -23,7 +23,7 @@ var (
 
 	workDir  string
 	cases    []compatCase
-	expected map[string]result // by case name: what the reference answers
+	expected map[string]result // by case name: what util-linux answers
 	intended map[string]result // by case name: what ours answers, where a difference is intended
 )
 
@@ -108,7 +108,7 @@ type tally struct {
 	mode                string
 	equal               int
 	different, intended []string
-	alike               []string            // on another kernel: the reference's answer there, which is not in the transcript
+	alike               []string            // on another kernel: util-linux's answer there, which is not in the transcript
 	skipped, kernel     map[string][]string // by reason
 	diffs               []string
 	mu                  sync.Mutex

@@ -77,7 +77,7 @@ func compare(t *testing.T, table *tally, c compatCase, want, got result) {
 	table.add(func() { table.equal++ })
 }
 
-// TestTranscripts runs the installed reference: its answers must be those in the transcripts.
+// TestTranscripts runs the installed util-linux: its answers must be those in the transcripts.
 func TestTranscripts(t *testing.T) {
 	skipInCheck(t)
 	if referencePath == "" {

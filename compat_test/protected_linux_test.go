@@ -104,7 +104,7 @@ func (d stickyDir) expect(want string, user int, program string, args ...string)
 	}
 }
 
-// TestProtectedRegular locks a file of somebody else in a sticky directory, which the reference cannot open.
+// TestProtectedRegular locks a file of somebody else in a sticky directory, which util-linux cannot open.
 func TestProtectedRegular(t *testing.T) {
 	d := newStickyDir(t)
 	const in = "in\n0"

@@ -10,7 +10,7 @@ import (
 
 // recordTranscripts writes transcripts/*.txt again (make record):
 //
-//   - the installed reference answers the cases that its release knows;
+//   - the installed util-linux answers the cases that its release knows;
 //   - an answer of another release is kept while its script does not change;
 //   - where there is no answer, ours answers, and the answer is marked as unread: its test fails until a person has
 //     removed the mark;

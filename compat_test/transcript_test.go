@@ -84,7 +84,7 @@ func parseResult(text string) (result, error) {
 	return r, nil
 }
 
-// transcriptFile returns the file that holds the answer to a case: that of the reference, or, for an intended difference,
+// transcriptFile returns the file that holds the answer to a case: that of util-linux, or, for an intended difference,
 // ours.
 func transcriptFile(c compatCase, ours bool) string {
 	if ours {

@@ -26,7 +26,7 @@ const (
 	directory = "flock (this one), directory"
 )
 
-// findLockers returns ours, the reference, and the other lockers that are installed.
+// findLockers returns ours, util-linux, and the other lockers that are installed.
 func findLockers(ours string) []locker {
 	flock := func(name, path string, env ...string) locker {
 		return locker{name, env, []string{path, "lock"}, []string{path, "-F", "lock"}, []string{path, "9"}, true}

@@ -114,6 +114,16 @@ wait
 #> 1
 ls
 
+### remove-a-waiter-whose-file-is-gone-makes-another
+hold f
+flock --remove f sh -c '[ -e f ] && echo there; flock -n f echo in; echo $?' &
+await 'waiting f'
+rm f
+release
+wait
+#> there
+#> 1
+
 ### remove-two-waiters-are-not-both-in
 hold --remove f
 for i in 1 2 3 4; do flock --remove f sh -c 'mkdir in || echo two; sleep .02; rmdir in' & done

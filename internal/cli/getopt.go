@@ -16,7 +16,7 @@ type option struct {
 	long  string
 	set   func(value string) error
 	value bool // takes a value
-	own   bool // the reference does not have it; its names win when an abbreviation is ambiguous
+	own   bool // util-linux does not have it; its names win when an abbreviation is ambiguous
 }
 
 func (opt *option) Set(value string, _ getopt.Option) error { return opt.set(value) }
@@ -177,7 +177,7 @@ func takesNext(table []option, letters string) bool {
 }
 
 // findOption returns the option with the long name prefix, or else the only one whose long name begins with it, or nil. If
-// both an option of the reference and one of ours begin with prefix, that of the reference wins.
+// both an option of util-linux and one of ours begin with prefix, that of util-linux wins.
 func findOption(table []option, prefix string) (found *option) {
 	for i := range table {
 		if table[i].long == prefix {

@@ -4,7 +4,7 @@
 // Every family of systems defines:
 //
 //	Run(argv)        runs a command, and returns its exit status
-//	Become(argv)     replaces this process by a command; returns only an error
+//	Exec(argv)       replaces this process by a command; returns only an error
 //	Find(name, dir)  returns the path of a program in a directory or else in PATH, "" if there is none
 //	Shell(text)      returns the command that runs text in the shell, for -c
 //	BaseName(path)   returns a program's name for messages

@@ -54,8 +54,8 @@ func StartSelf(args []string) (pid int, err error) {
 	return 0, &StartError{exe, err}
 }
 
-// Become replaces this process by the command.
-func Become(argv []string) error {
+// Exec replaces this process by the command.
+func Exec(argv []string) error {
 	restoreSignals()
 	env := cstart.Environ()
 	return search(argv, func(path string, argv []string) error {
@@ -64,8 +64,8 @@ func Become(argv []string) error {
 }
 
 // restoreSignals restores the signal dispositions and the mask that flock got, for the program that it starts. The exception
-// is SIGCHLD, which gets its default disposition: if it were ignored, there would be no exit status to wait for. The
-// reference does the same.
+// is SIGCHLD, which gets its default disposition: if it were ignored, there would be no exit status to wait for. util-linux
+// does the same.
 func restoreSignals() {
 	cstart.DefaultAction(syscall.SIGCHLD)
 	cstart.RestoreMask()

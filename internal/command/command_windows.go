@@ -32,8 +32,8 @@ func Run(argv []string) (int, error) {
 	return int(status), nil
 }
 
-// Become runs the command and exits with its status: on Windows a process cannot replace its program by another one.
-func Become(argv []string) error {
+// Exec runs the command and exits with its status: on Windows a process cannot replace its program by another one.
+func Exec(argv []string) error {
 	status, err := Run(argv)
 	if err == nil {
 		os.Exit(status)

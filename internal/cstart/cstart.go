@@ -9,11 +9,11 @@
 // Every family of systems defines the same functions:
 //
 //	IsSetUserID()           whether this process has more rights than its caller
-//	FillStandardFiles()     in a set-user-id program, opens the standard descriptors that are closed
+//	OpenStandardFiles()     in a set-user-id program, opens the standard descriptors that are closed
 //	IsLibrary               the runtime does not call main.main
 //	Environ() []string      the environment as it is; syscall.Environ drops duplicates (Unix)
 //	Getenv(name)            without the map that os.Getenv makes first
 //	DefaultAction(signal)   sets SIG_DFL
 //	RestoreMask()           blocks the signals that were blocked at the start
-//	OutlastAlarm()          keeps a SIGALRM from ending the wait; the command gets its default action
+//	CatchAlarm()          keeps a SIGALRM from ending the wait; the command gets its default action
 package cstart

@@ -8,4 +8,4 @@ const IsLibrary = false
 
 func Getenv(name string) (value string, set bool) { return os.LookupEnv(name) }
 
-func OutlastAlarm() {}
+func CatchAlarm() {}

@@ -8,5 +8,5 @@ import "syscall"
 
 func RestoreMask() {}
 
-// OutlastAlarm only sets the default action, which a handler would become in the command.
-func OutlastAlarm() { DefaultAction(syscall.SIGALRM) }
+// CatchAlarm only sets the default action, which a handler would become in the command.
+func CatchAlarm() { DefaultAction(syscall.SIGALRM) }

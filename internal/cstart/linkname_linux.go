@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OutlastAlarm keeps a SIGALRM from ending the wait. The command gets the default action, as with the reference. The
+// CatchAlarm keeps a SIGALRM from ending the wait. The command gets the default action, as with util-linux. The
 // handler is the runtime's own, which does nothing while os/signal.Notify is not used.
-func OutlastAlarm() {
+func CatchAlarm() {
 	handled := (*uint32)(unsafe.Add(unsafe.Pointer(&handlingSig), 4*int(syscall.SIGALRM)))
 	*handled = 1
 	handler := sighandler

@@ -14,5 +14,5 @@ func DefaultAction(syscall.Signal) {}
 
 func RestoreMask() {}
 
-// OutlastAlarm has nothing to do: the runtime handles SIGALRM.
-func OutlastAlarm() {}
+// CatchAlarm has nothing to do: the runtime handles SIGALRM.
+func CatchAlarm() {}

@@ -22,9 +22,9 @@ func IsSetUserID() bool {
 // A program with more rights than its caller, such as a set-user-id program, must not trust what the caller passes on. glibc
 // protects C programs in this way (csu/check_fds.c, sysdeps/generic/unsecvars.h).
 
-// FillStandardFiles opens those of the descriptors 0, 1 and 2 that are closed. Otherwise the lock file could become one of
+// OpenStandardFiles opens those of the descriptors 0, 1 and 2 that are closed. Otherwise the lock file could become one of
 // them, and the command would write to it. To use these descriptors fails: 0 is open for writing, the others for reading.
-func FillStandardFiles() error {
+func OpenStandardFiles() error {
 	if !IsSetUserID() {
 		return nil
 	}

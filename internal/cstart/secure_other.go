@@ -7,6 +7,6 @@ import "os"
 // IsSetUserID reports whether this process has more rights than its caller, as a set-user-id or set-group-id program.
 func IsSetUserID() bool { return os.Getuid() != os.Geteuid() || os.Getgid() != os.Getegid() }
 
-func FillStandardFiles() error { return nil }
+func OpenStandardFiles() error { return nil }
 
 func trusted(environment []string) []string { return environment }

@@ -28,7 +28,7 @@ func (p *process) execute(fd int, o *options) {
 			closeFd(fd)
 		}
 	}
-	failure.Execute = p.become(o)
+	failure.Execute = p.execCommand(o)
 }
 
 // await waits for the child and exits with its status, or with 128 plus the number of the signal that killed it. It
@@ -55,9 +55,9 @@ const (
 	dashC        = "-c\x00"
 )
 
-// become replaces this process by the command. It returns only after an error. The arguments of the command are the end
+// execCommand replaces this process by the command. It returns only after an error. The arguments of the command are the end
 // of argv. For -c, the shell and "-c" overwrite the two words before the text; they are restored after an error.
-func (p *process) become(o *options) syscall.Errno {
+func (p *process) execCommand(o *options) syscall.Errno {
 	first := o.command
 	if !o.shell {
 		return p.execvp(first)

@@ -8,7 +8,7 @@
 // Every family of systems defines:
 //
 //	HasFlock             whether flock(2) exists in the system's interface; a kernel or a filesystem can still answer
-//	                     that it has none (IsAbsent)
+//	                     that it has none (IsUnsupported)
 //	Flock, Record        the lock calls
 package kernlock
 

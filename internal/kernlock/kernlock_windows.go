@@ -16,10 +16,10 @@ func TakePlace(fd, n int) error { return errors.ErrUnsupported }
 
 func UnlockPermit(fd int) error { return errors.ErrUnsupported }
 
-func IsAbsentRecord(err error) bool { return IsAbsent(err) }
+func IsRecordUnsupported(err error) bool { return IsUnsupported(err) }
 
 func NeedsWriting(error) bool { return false }
 
-func IsAnswer(err error) bool { return IsAbsent(err) }
+func IsAnswer(err error) bool { return IsUnsupported(err) }
 
-func IsAbsent(err error) bool { return err == errors.ErrUnsupported }
+func IsUnsupported(err error) bool { return err == errors.ErrUnsupported }

@@ -52,7 +52,7 @@ func TakePlace(fd, n int) error {
 // errForeign says that the bytes for places are locked for another reason.
 var errForeign = errors.New("another program has locked all of it with fcntl(2)")
 
-// LockPermit takes one of n permits, with a shared flock(2) unless withoutFlock is set. An error for which IsAbsentRecord
+// LockPermit takes one of n permits, with a shared flock(2) unless withoutFlock is set. An error for which IsRecordUnsupported
 // holds says that the kernel has no byte locks here; then the shared lock, which it may have, is kept.
 //
 // The kernel can wait for one given byte only, so LockPermit polls. Between two attempts it holds no lock: an exclusive
@@ -60,7 +60,7 @@ var errForeign = errors.New("another program has locked all of it with fcntl(2)"
 func LockPermit(fd, n int, withoutFlock bool, limit Limit) error {
 	for pause := time.Millisecond; ; pause = min(pause*3/2, 12*time.Millisecond) {
 		if !withoutFlock {
-			if err := Acquire(Flock, fd, Shared, limit); err != nil && !IsAbsent(err) {
+			if err := Acquire(Flock, fd, Shared, limit); err != nil && !IsUnsupported(err) {
 				return err
 			}
 		}
@@ -75,10 +75,10 @@ func LockPermit(fd, n int, withoutFlock bool, limit Limit) error {
 	}
 }
 
-// UnlockPermit undoes LockPermit. An error for which IsAbsentRecord holds says that the kernel has no byte locks here.
+// UnlockPermit undoes LockPermit. An error for which IsRecordUnsupported holds says that the kernel has no byte locks here.
 func UnlockPermit(fd int) error {
 	err := unlockBytes(fd, PermitBase, permitEnd)
-	if failed := Flock(fd, Unlock, false); failed != nil && !IsAbsent(failed) {
+	if failed := Flock(fd, Unlock, false); failed != nil && !IsUnsupported(failed) {
 		return failed
 	}
 	return err

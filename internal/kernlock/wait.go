@@ -12,9 +12,9 @@ func Acquire(call Call, fd int, op Op, limit Limit) error {
 	return repeat(call, fd, op, limit.Waits())
 }
 
-// answer returns the error for the answer of a lock call: ErrConflict if another process holds the lock, which some
+// toConflict returns the error for the answer of a lock call: ErrConflict if another process holds the lock, which some
 // filesystems answer even to a call that waits.
-func answer(err error) error {
+func toConflict(err error) error {
 	if err == syscall.EAGAIN || err == syscall.EACCES {
 		return ErrConflict
 	}
@@ -33,20 +33,20 @@ func isInterrupted(err error) bool { return err == syscall.EINTR || err == errRe
 func repeat(call Call, fd int, op Op, wait bool) error {
 	for {
 		if err := call(fd, op, wait); !isInterrupted(err) {
-			return answer(err)
+			return toConflict(err)
 		}
 	}
 }
 
-// IsAbsent reports whether the answer of a lock call says that the system or the filesystem has no such locks. Every
+// IsUnsupported reports whether the answer of a lock call says that the system or the filesystem has no such locks. Every
 // contender gets this answer alike. ENOLCK does not belong here: it can be the trouble of one client of a network
 // filesystem (no lock service) or of a moment (no memory).
-func IsAbsent(err error) bool {
+func IsUnsupported(err error) bool {
 	return err == syscall.ENOSYS || err == syscall.EOPNOTSUPP || err == syscall.ENOTSUP || err == errNotSupp
 }
 
-// IsAbsentRecord is IsAbsent for Record. A kernel that is too old for it, Linux before 3.15, answers EINVAL.
-func IsAbsentRecord(err error) bool { return err == syscall.EINVAL || IsAbsent(err) }
+// IsRecordUnsupported is IsUnsupported for Record. A kernel that is too old for it, Linux before 3.15, answers EINVAL.
+func IsRecordUnsupported(err error) bool { return err == syscall.EINVAL || IsUnsupported(err) }
 
 // NeedsWriting reports whether the answer of an exclusive lock call can mean that the descriptor must be open for writing.
 // Linux makes flock(2) on NFSv4 from a byte lock, and answers EBADF or EIO.

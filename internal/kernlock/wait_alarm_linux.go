@@ -27,7 +27,7 @@ func acquireUntil(call Call, fd int, op Op, deadline time.Time) error {
 	for {
 		err := call(fd, op, true)
 		if !isInterrupted(err) {
-			return answer(err)
+			return toConflict(err)
 		}
 		if !time.Now().Before(deadline) {
 			return ErrTimeout

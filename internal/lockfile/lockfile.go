@@ -39,16 +39,16 @@ const (
 	SMB   Network = "SMB"
 )
 
-// Kept is why a lock file is not removed: it may be more than a lock file.
-type Kept string
+// KeepReason is why a lock file is not removed: it may be more than a lock file.
+type KeepReason string
 
 const (
-	notRegular Kept = "it is not a regular file"
-	notEmpty   Kept = "it is not empty"
-	manyLinks  Kept = "it has several links"
+	notRegular KeepReason = "it is not a regular file"
+	notEmpty   KeepReason = "it is not empty"
+	manyLinks  KeepReason = "it has several links"
 )
 
-func (k Kept) Error() string { return string(k) }
+func (k KeepReason) Error() string { return string(k) }
 
 // checkRemovable says why the file called name is not one to be removed.
 func checkRemovable(name string) error {

@@ -53,7 +53,7 @@ func OpenToRemove(name string, _ Access) (*File, error) {
 	return Unopened(name), checkRemovable(name)
 }
 
-// Remove removes the file, whose name this process must have locked exclusively. The error is Kept if the file must stay.
+// Remove removes the file, whose name this process must have locked exclusively. The error is KeepReason if the file must stay.
 func (f *File) Remove() error {
 	if err := checkRemovable(f.Name); err != nil {
 		return err

@@ -114,8 +114,8 @@ func (p *Printer) Flush() error {
 // ForgetFailures makes failed writes have no effect on the exit status.
 func (p *Printer) ForgetFailures() { p.outErr, p.errErr = nil, nil }
 
-// Status flushes, and returns the exit status to end with: 1 instead of code if something could not be written. As in the
-// reference, a closed standard output or a pipe without a reader is no failure.
+// Status flushes, and returns the exit status to end with: 1 instead of code if something could not be written. As in
+// util-linux, a closed standard output or a pipe without a reader is no failure.
 func (p *Printer) Status(code int) int {
 	if err := p.Flush(); err != nil && !sys.NobodyReads(err) {
 		p.Warn("write error: " + sys.Text(err))
