@@ -331,7 +331,7 @@ env -i "$(command -v flock)" f /usr/bin/env; echo $?
 ### verbose-adds-nothing-to-the-environment
 # needs: proc
 env -i A=1 GOMAXPROCS=7 "$(command -v flock)" --verbose f /bin/cp /proc/self/environ out >/dev/null; echo $?; tr '\0' '\n' <out
-env -i "$(command -v flock)" --verbose f /bin/cp /proc/self/environ out >/dev/null; echo $?; tr '\0' '\n' <out
+env -i "$(command -v flock)" --verbose f /bin/cp /proc/self/environ none >/dev/null; echo $?; tr '\0' '\n' <none
 
 ### environment-byte-for-byte
 # needs: python3 proc
