@@ -40,10 +40,10 @@ demo-etcd: flock-etcd         ## build, and start three members of etcd to try i
 check: flock                  ## what to run after each change (about a minute)
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go vet ./...
-	sh compat_test/leaves-none.sh go test -short -count=1 ./...
+	sh compat_test/run.sh go test -short -count=1 ./...
 
 test: flock                   ## run all tests (about three minutes)
-	@sh compat_test/leaves-none.sh $(MAKE) --no-print-directory -j2 test-go test-beside
+	@sh compat_test/run.sh $(MAKE) --no-print-directory -j2 test-go test-beside
 
 test-go:
 	go test -timeout 30m -count=1 ./...
@@ -75,11 +75,11 @@ race:                         ## run the directory lock's tests with the race de
 		else echo "race: not run: there is no race detector or no C compiler here: $$out"; fi
 
 compat: flock                 ## compare with util-linux flock, script by script
-	cd compat_test && go test -count=1 -timeout 30m \
+	@sh compat_test/run.sh go test ./compat_test -count=1 -timeout 30m -names \
 		-run 'TestTranscripts|TestNative|TestDirectory|TestAbsent'
 
-record: flock                 ## record the answers of the installed util-linux flock
-	go test ./compat_test -count=1 -timeout 30m -record
+record: flock                 ## record the installed util-linux's answers to new and changed cases (RECORD=all: to all)
+	go test ./compat_test -count=1 -timeout 30m -record $(or $(RECORD),new)
 
 mutants:                      ## show that every case can fail (half an hour; FLOCK_MUTANTS=all or a name)
 	cd compat_test && FLOCK_MUTANTS=$${FLOCK_MUTANTS:-first} go test -count=1 -timeout 5h -run 'TestMutants$$'
