@@ -3,6 +3,10 @@
 PREFIX  = /usr/local
 BINDIR  = $(PREFIX)/bin
 DATADIR = $(PREFIX)/share
+MAN1DIR = $(DATADIR)/man/man1
+BASHDIR = $(DATADIR)/bash-completion/completions
+ZSHDIR  = $(DATADIR)/zsh/site-functions
+FISHDIR = $(DATADIR)/fish/vendor_completions.d
 
 VERSION := $(shell packaging/version.sh)
 # The tag needs -checklinkname=0: internal/cstart explains both. -E names the entry
@@ -98,19 +102,19 @@ bench: flock                  ## measure beside util-linux flock and other locke
 bench-etcd: flock-etcd        ## measure beside etcdctl lock
 	cd etcd/test && go run ./bench $(BENCHFLAGS) ../../flock-etcd
 
-cross:                        ## build and vet for every system, into build/OS_ARCH
+binaries:                     ## build for every system, or those in SYSTEMS='OS/ARCH ...', into build/OS_ARCH
 	@for system in $(SYSTEMS); do \
 		export GOOS=$${system%/*} GOARCH=$${system#*/}; \
-		program=build/$${GOOS}_$$GOARCH/flock; \
-		[ $$GOOS != windows ] || program=$$program.exe; \
-		echo $$program; \
-		$(GOBUILD) -o $$program . && go vet ./... && go vet -tags flock_linkname ./... || exit 1; \
+		dir=build/$${GOOS}_$$GOARCH exe=; [ $$GOOS != windows ] || exe=.exe; echo $$dir; \
+		$(GOBUILD) -o $$dir/flock$$exe . || exit 1; \
+		case " $(ETCD_SYSTEMS) " in *" $$system "*) ($(ETCDBUILD) -o ../$$dir/flock-etcd .) || exit 1;; esac; \
 	done
-	@for system in $(ETCD_SYSTEMS); do \
-		export GOOS=$${system%/*} GOARCH=$${system#*/}; \
-		program=build/$${GOOS}_$$GOARCH/flock-etcd; \
-		echo $$program; \
-		($(ETCDBUILD) -o ../$$program . && go vet ./...) || exit 1; \
+
+cross: binaries               ## the same, and vet for each of them
+	@for system in $(SYSTEMS); do \
+		export GOOS=$${system%/*} GOARCH=$${system#*/}; echo go vet for $$system; \
+		go vet ./... && go vet -tags flock_linkname ./... || exit 1; \
+		case " $(ETCD_SYSTEMS) " in *" $$system "*) (cd etcd && go vet ./...) || exit 1;; esac; \
 	done
 
 test-qemu:                    ## run a core of the tests on the other Linux architectures, under qemu-user
@@ -125,50 +129,35 @@ test-wine:                    ## test the Windows program under Wine
 test-machines: flock          ## boot a server and two clients, and test locks on NFS and SMB (root; half an hour)
 	compat_test/machines/run.sh
 
-install: flock                ## install binary, manual page and completions (DESTDIR, PREFIX)
-	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/man/man1 \
-		$(DESTDIR)$(DATADIR)/bash-completion/completions \
-		$(DESTDIR)$(DATADIR)/zsh/site-functions \
-		$(DESTDIR)$(DATADIR)/fish/vendor_completions.d
-	install -m 755 flock $(DESTDIR)$(BINDIR)/flock
-	install -m 644 man/flock.1 $(DESTDIR)$(DATADIR)/man/man1/flock.1
-	install -m 644 completions/flock.bash $(DESTDIR)$(DATADIR)/bash-completion/completions/flock
-	install -m 644 completions/_flock $(DESTDIR)$(DATADIR)/zsh/site-functions/_flock
-	install -m 644 completions/flock.fish $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/flock.fish
-
-install-etcd: flock-etcd      ## install flock-etcd in the same way
-	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/man/man1 \
-		$(DESTDIR)$(DATADIR)/bash-completion/completions \
-		$(DESTDIR)$(DATADIR)/zsh/site-functions \
-		$(DESTDIR)$(DATADIR)/fish/vendor_completions.d
-	install -m 755 flock-etcd $(DESTDIR)$(BINDIR)/flock-etcd
-	install -m 644 etcd/man/flock-etcd.1 $(DESTDIR)$(DATADIR)/man/man1/flock-etcd.1
-	install -m 644 completions/flock.bash $(DESTDIR)$(DATADIR)/bash-completion/completions/flock-etcd
-	install -m 644 completions/_flock $(DESTDIR)$(DATADIR)/zsh/site-functions/_flock-etcd
-	install -m 644 completions/flock.fish $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/flock-etcd.fish
+# Both install what is built: root needs no Go for it.
+install:                      ## install the built binary, manual page and completions (DESTDIR, PREFIX)
+install-etcd:                 ## install flock-etcd in the same way
+install install-etcd: PROGRAM = $(@:install%=flock%)
+install install-etcd:
+	@test -x $(PROGRAM) || { echo "$(PROGRAM) is not built yet: run 'make $(PROGRAM)' first, as an ordinary user" >&2; exit 1; }
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MAN1DIR) $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
+	install -m 755 $(PROGRAM) $(DESTDIR)$(BINDIR)/$(PROGRAM)
+	install -m 644 $(wildcard man/$(PROGRAM).1 etcd/man/$(PROGRAM).1) $(DESTDIR)$(MAN1DIR)/$(PROGRAM).1
+	install -m 644 completions/flock.bash $(DESTDIR)$(BASHDIR)/$(PROGRAM)
+	install -m 644 completions/_flock $(DESTDIR)$(ZSHDIR)/_$(PROGRAM)
+	install -m 644 completions/flock.fish $(DESTDIR)$(FISHDIR)/$(PROGRAM).fish
 
 uninstall:                    ## remove what install and install-etcd put there
-	rm -f $(DESTDIR)$(BINDIR)/flock-etcd $(DESTDIR)$(DATADIR)/man/man1/flock-etcd.1 \
-		$(DESTDIR)$(DATADIR)/bash-completion/completions/flock-etcd \
-		$(DESTDIR)$(DATADIR)/zsh/site-functions/_flock-etcd \
-		$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/flock-etcd.fish
-	rm -f $(DESTDIR)$(BINDIR)/flock $(DESTDIR)$(DATADIR)/man/man1/flock.1 \
-		$(DESTDIR)$(DATADIR)/bash-completion/completions/flock \
-		$(DESTDIR)$(DATADIR)/zsh/site-functions/_flock \
-		$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/flock.fish
+	for program in flock flock-etcd; do rm -f $(DESTDIR)$(BINDIR)/$$program $(DESTDIR)$(MAN1DIR)/$$program.1 \
+		$(DESTDIR)$(BASHDIR)/$$program $(DESTDIR)$(ZSHDIR)/_$$program $(DESTDIR)$(FISHDIR)/$$program.fish; done
 
-dist: cross                   ## tarballs, packages, source and SHA256SUMS, into dist
+dist:                         ## tarballs, packages, source and SHA256SUMS, into dist (DIST_TIME; SYSTEMS)
+	@missing=; for program in go zip dpkg-deb sha256sum; do \
+		command -v $$program >/dev/null || missing="$$missing $$program"; done; \
+		$${TAR:-tar} --version 2>/dev/null | grep -q GNU || missing="$$missing GNU-tar(TAR=gtar)"; \
+		[ -z "$$missing" ] || { echo "make dist needs, and cannot find:$$missing" >&2; exit 1; }
+	$(MAKE) --no-print-directory binaries
 	rm -rf dist
-	for system in $(SYSTEMS); do \
-		from=build/$$(echo $$system | tr / _)/flock; to=build/flock-$$(echo $$system | tr / -); \
-		case $$system in windows/*) cp $$from.exe $$to.exe;; *) cp $$from $$to;; esac; done
-	for system in $(ETCD_SYSTEMS); do system=$$(echo $$system | tr / _); \
-		cp build/$$system/flock-etcd build/flock-etcd-$$(echo $$system | tr _ -); done
 	packaging/dist.sh flock $(VERSION) build dist $(SYSTEMS)
 	packaging/dist.sh flock-etcd $(VERSION) build dist $(ETCD_SYSTEMS)
 	packaging/source.sh $(VERSION) dist
-	for arch in amd64 arm64; do for package in flock-go flock-etcd; do \
-		binary=build/$${package%-go}-linux-$$arch; \
+	for system in $(filter linux/amd64 linux/arm64,$(SYSTEMS)); do arch=$${system#*/}; \
+		for package in flock-go flock-etcd; do binary=build/linux_$$arch/$${package%-go}; \
 		packaging/deb.sh $$package $(VERSION) $$arch $$binary dist && \
 		packaging/apk.sh $$package $(VERSION) $$arch $$binary dist || exit 1; done; done
 	cd dist && sha256sum * >../build/SHA256SUMS && mv ../build/SHA256SUMS .
@@ -179,4 +168,4 @@ clean:                        ## remove what was built
 help:                         ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
 
-.PHONY: all demo demo-etcd check test test-go test-beside test-etcd race compat record mutants torture torture-etcd bench bench-etcd cross test-qemu test-gvisor test-wine test-machines install install-etcd uninstall dist clean help
+.PHONY: all demo demo-etcd check test test-go test-beside test-etcd race compat record mutants torture torture-etcd bench bench-etcd binaries cross test-qemu test-gvisor test-wine test-machines install install-etcd uninstall dist clean help

@@ -1,5 +1,5 @@
 #!/bin/sh
-# dist.sh PROGRAM VERSION BINDIR OUTDIR OS/ARCH...: pack BINDIR/PROGRAM-OS-ARCH (.exe for
+# dist.sh PROGRAM VERSION BINDIR OUTDIR OS/ARCH...: pack BINDIR/OS_ARCH/PROGRAM (.exe for
 # Windows) of flock or flock-etcd with man page, completions, README and LICENSE into
 # OUTDIR/PROGRAM-VERSION-OS-ARCH.tar.gz (.zip for Windows).  The same input and
 # SOURCE_DATE_EPOCH (default: the date of the source) give the same bytes.  Needs GNU tar (TAR=gtar elsewhere), GNU touch, and zip.
@@ -24,7 +24,7 @@ for target; do
 	exe=
 	[ "$os" != windows ] || exe=.exe
 	mkdir -p "$tmp/$name/man" "$tmp/$name/completions"
-	install -m 755 "$bindir/$program-$os-$arch$exe" "$tmp/$name/$program$exe"
+	install -m 755 "$bindir/${os}_$arch/$program$exe" "$tmp/$name/$program$exe"
 	source=$top
 	[ "$program" = flock ] || source=$top/etcd
 	install -m 644 "$source/README.md" "$tmp/$name"

@@ -22,13 +22,13 @@ SOURCE_DATE_EPOCH=$("$top/packaging/version.sh" date)
 export SOURCE_DATE_EPOCH
 
 make_all() {
-	mkdir -p build "$1"
+	mkdir -p build/linux_amd64 "$1"
 	"$top/packaging/source.sh" "$version" "$1"
 	for package in $packages; do
 		program=${package%-go}
 		binary=$flock
 		[ $program = flock ] || binary=$etcd
-		cp "$binary" build/$program-linux-amd64
+		cp "$binary" build/linux_amd64/$program
 		"$top/packaging/dist.sh" $program "$version" build "$1" linux/amd64
 		"$top/packaging/deb.sh" $package "$version" amd64 "$binary" "$1" >/dev/null
 		"$top/packaging/apk.sh" $package "$version" amd64 "$binary" "$1"
