@@ -16,7 +16,8 @@ gzip -9nc "$source/man/${package%-go}.1" >"$share/man/man1/$package.1.gz"
 "$top/packaging/readme.sh" "$source/README.md" | sed 's/see LICENSE/see the file copyright/' | gzip -9nc >"$doc/README.md.gz"
 gzip -9nc "$top/CHANGELOG.md" >"$doc/CHANGELOG.md.gz"
 GOOS=linux "$top/packaging/licenses.sh" "${package%-go}" ${6-} >"$doc/copyright"
-sed "s/^\(complete -F _flock\) .*/\1 $package/" "$top/completions/flock.bash" \
+# The file may have a second name: flock-go-divert.
+sed 's/^\(complete -F _flock\) .*/\1 "${BASH_SOURCE##*\/}"/' "$top/completions/flock.bash" \
 	>"$share/bash-completion/completions/$package"
 sed "s/^#compdef .*/#compdef $package/" "$top/completions/_flock" >"$root$zshdir/_$package"
 sed "s/^for command in flock .*/for command in $package/" "$top/completions/flock.fish" \
