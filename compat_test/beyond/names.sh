@@ -82,3 +82,21 @@ for x in a/f 'a+f' 'a%2Ff' 'a b/f'; do for y in a/f 'a+f' 'a%2Ff' 'a b/f' 'a%20b
 done; done
 echo done
 #> done
+
+### names-on-a-terminal
+# needs: script
+: a terminal would obey what is in a name
+cat >try <<-'END'
+	flock "$(printf 'no/\033[31m')" true
+	flock "$(printf -- '-\033[31m')" f true
+END
+script -qec 'sh try' /dev/null | tr -d '\r' | cat -v
+#> flock: cannot open lock file no/?[31m: No such file or directory
+#> flock: unrecognized option '-?[31m'
+#> Try 'flock --help' for more information.
+
+### flock-dir-must-exist
+# directory: it is about FLOCK_DIR
+FLOCK_DIR=$PWD/no flock f true 2>&1 | sed "s,$PWD/[^:]*,DIR,"; ls -A
+#> flock: f: cannot open: state directory DIR: No such file or directory (the directory that FLOCK_DIR names must exist)
+#> f

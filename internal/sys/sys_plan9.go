@@ -41,7 +41,7 @@ func says(err error, texts ...string) bool {
 	return false
 }
 
-func IsTerminal() bool {
-	path, err := syscall.Fd2path(1)
+func IsTerminal(fd int) bool {
+	path, err := syscall.Fd2path(fd)
 	return err == nil && path == "/dev/cons"
 }
