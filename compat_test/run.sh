@@ -31,7 +31,7 @@ awk '
 		said[++n] = line
 	}
 	function say_recent(from, i) {
-		for (i = NR - from; i < NR; i++) if (i > 0 && i > last) say(line[i % 8])
+		for (i = NR - from; i < NR; i++) if (i > last && line[i % 8] !~ /^(ok|[?]) /) say(line[i % 8])
 	}
 	{ line[NR % 8] = $0 }
 	/^ *--- FAIL: / { name = $3; shown = 0; indent = match($0, /-/) - 1; next }

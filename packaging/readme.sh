@@ -5,7 +5,7 @@ set -eu
 file=$1
 shift
 awk -v kept=" $* " '
-	/^## / { skip = /^## (Start|Build|Numbers|How it is tested|Read on)$/ }
+	/^## / { skip = /^## (Start|Install|Numbers|How it is tested|Read on)$/ }
 	!skip && !/^!\[/ { text = text $0 "\n" }
 	END {
 		while (match(text, /\[[^][]*\]\([^)]*\)/)) {

@@ -13,7 +13,7 @@ mkdir -p "$root/usr/bin" "$share/man/man1" "$share/bash-completion/completions" 
 	"$root$zshdir" "$root$fishdir" "$doc"
 install -m 755 "$binary" "$root/usr/bin/$package"
 gzip -9nc "$source/man/${package%-go}.1" >"$share/man/man1/$package.1.gz"
-"$top/packaging/readme.sh" "$source/README.md" | sed 's/see LICENSE/see the file copyright/' | gzip -9nc >"$doc/README.md.gz"
+"$top/packaging/readme.sh" "$source/README.md" | gzip -9nc >"$doc/README.md.gz"
 gzip -9nc "$top/CHANGELOG.md" >"$doc/CHANGELOG.md.gz"
 GOOS=linux "$top/packaging/licenses.sh" "${package%-go}" ${6-} >"$doc/copyright"
 # The file may have a second name: flock-go-divert.

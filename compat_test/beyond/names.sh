@@ -94,9 +94,3 @@ script -qec 'sh try' /dev/null | tr -d '\r' | cat -v
 #> flock: cannot open lock file no/?[31m: No such file or directory
 #> flock: unrecognized option '-?[31m'
 #> Try 'flock --help' for more information.
-
-### flock-dir-must-exist
-# directory: it is about FLOCK_DIR
-FLOCK_DIR=$PWD/no flock f true 2>&1 | sed "s,$PWD/[^:]*,DIR,"; ls -A
-#> flock: f: cannot open: state directory DIR: No such file or directory (the directory that FLOCK_DIR names must exist)
-#> f
