@@ -159,8 +159,8 @@ func needDirectoryLock(t *testing.T) {
 }
 
 // busyLine is what ours prints to standard error if another flock has been taking or releasing a directory lock for a
-// second. On a busy machine that happens.
-const busyLine = `waiting: held by process [0-9]+, which is taking or releasing it\n`
+// second, or has not quite ended yet. On a busy machine that happens.
+const busyLine = `waiting: held by process [0-9]+(, which is taking or releasing it|; process .*)\n`
 
 // directoryLines are what ours prints to standard error if it does not use flock(2): with --verbose the backend, and who
 // holds a directory lock.

@@ -314,6 +314,7 @@ cat /proc/self/limits >before
 flock f cat /proc/self/limits | diff before - && echo same
 
 ### nice-arrives
+# needs: nice
 [ "$(nice -n 5 flock f nice)" = "$(nice -n 5 nice)" ]; echo $?
 
 ### environment-arrives
