@@ -146,7 +146,7 @@ uninstall:                    ## remove what install and install-etcd put there
 	for program in flock flock-etcd; do rm -f $(DESTDIR)$(BINDIR)/$$program $(DESTDIR)$(MAN1DIR)/$$program.1 \
 		$(DESTDIR)$(BASHDIR)/$$program $(DESTDIR)$(ZSHDIR)/_$$program $(DESTDIR)$(FISHDIR)/$$program.fish; done
 
-dist:                         ## tarballs, packages, source and SHA256SUMS, into dist (DIST_TIME; SYSTEMS)
+dist:                         ## tarballs, packages, source and SHA256SUMS, into dist (a quarter of an hour; SYSTEMS as for binaries)
 	@missing=; for program in go zip dpkg-deb sha256sum; do \
 		command -v $$program >/dev/null || missing="$$missing $$program"; done; \
 		$${TAR:-tar} --version 2>/dev/null | grep -q GNU || missing="$$missing GNU-tar(TAR=gtar)"; \
