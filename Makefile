@@ -3,6 +3,10 @@
 PREFIX  = /usr/local
 BINDIR  = $(PREFIX)/bin
 DATADIR = $(PREFIX)/share
+MAN1DIR = $(DATADIR)/man/man1
+BASHDIR = $(DATADIR)/bash-completion/completions
+ZSHDIR  = $(DATADIR)/zsh/site-functions
+FISHDIR = $(DATADIR)/fish/vendor_completions.d
 
 VERSION := $(shell packaging/version.sh)
 # The tag needs -checklinkname=0: internal/cstart explains both. -E names the entry
@@ -40,10 +44,10 @@ demo-etcd: flock-etcd         ## build, and start three members of etcd to try i
 check: flock                  ## what to run after each change (about a minute)
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go vet ./...
-	sh compat_test/leaves-none.sh go test -short -count=1 ./...
+	sh compat_test/run.sh go test -short -count=1 ./...
 
 test: flock                   ## run all tests (about three minutes)
-	@sh compat_test/leaves-none.sh $(MAKE) --no-print-directory -j2 test-go test-beside
+	@sh compat_test/run.sh $(MAKE) --no-print-directory -j2 test-go test-beside
 
 test-go:
 	go test -timeout 30m -count=1 ./...
@@ -75,11 +79,11 @@ race:                         ## run the directory lock's tests with the race de
 		else echo "race: not run: there is no race detector or no C compiler here: $$out"; fi
 
 compat: flock                 ## compare with util-linux flock, script by script
-	cd compat_test && go test -count=1 -timeout 30m \
+	@sh compat_test/run.sh go test ./compat_test -count=1 -timeout 30m -names \
 		-run 'TestTranscripts|TestNative|TestDirectory|TestAbsent'
 
-record: flock                 ## record the answers of the installed util-linux flock
-	go test ./compat_test -count=1 -timeout 30m -record
+record: flock                 ## record the installed util-linux's answers to new and changed cases (RECORD=all: to all)
+	go test ./compat_test -count=1 -timeout 30m -record $(or $(RECORD),new)
 
 mutants:                      ## show that the cases see faults in the source (FLOCK_MUTANTS=name for some)
 	go test ./compat_test -count=1 -v -run 'TestMutants$$'
@@ -98,19 +102,19 @@ bench: flock                  ## measure beside util-linux flock and other locke
 bench-etcd: flock-etcd        ## measure beside etcdctl lock
 	cd etcd/test && go run ./bench $(BENCHFLAGS) ../../flock-etcd
 
-cross:                        ## build and vet for every system, into build/OS_ARCH
+binaries:                     ## build for every system, or those in SYSTEMS='OS/ARCH ...', into build/OS_ARCH
 	@for system in $(SYSTEMS); do \
 		export GOOS=$${system%/*} GOARCH=$${system#*/}; \
-		program=build/$${GOOS}_$$GOARCH/flock; \
-		[ $$GOOS != windows ] || program=$$program.exe; \
-		echo $$program; \
-		$(GOBUILD) -o $$program . && go vet ./... && go vet -tags flock_linkname ./... || exit 1; \
+		dir=build/$${GOOS}_$$GOARCH exe=; [ $$GOOS != windows ] || exe=.exe; echo $$dir; \
+		$(GOBUILD) -o $$dir/flock$$exe . || exit 1; \
+		case " $(ETCD_SYSTEMS) " in *" $$system "*) ($(ETCDBUILD) -o ../$$dir/flock-etcd .) || exit 1;; esac; \
 	done
-	@for system in $(ETCD_SYSTEMS); do \
-		export GOOS=$${system%/*} GOARCH=$${system#*/}; \
-		program=build/$${GOOS}_$$GOARCH/flock-etcd; \
-		echo $$program; \
-		($(ETCDBUILD) -o ../$$program . && go vet ./...) || exit 1; \
+
+cross: binaries               ## the same, and vet for each of them
+	@for system in $(SYSTEMS); do \
+		export GOOS=$${system%/*} GOARCH=$${system#*/}; echo go vet for $$system; \
+		go vet ./... && go vet -tags flock_linkname ./... || exit 1; \
+		case " $(ETCD_SYSTEMS) " in *" $$system "*) (cd etcd && go vet ./...) || exit 1;; esac; \
 	done
 
 test-qemu:                    ## run a core of the tests on the other Linux architectures, under qemu-user
@@ -125,38 +129,35 @@ test-wine:                    ## test the Windows program under Wine
 test-machines: flock          ## boot a server and two clients, and test locks on NFS and SMB (root; half an hour)
 	compat_test/machines/run.sh
 
-# $(call put,PROGRAM,MANUAL PAGE) installs a program with its page and completions; files names them.
-put = install -d $(dir $(call files,$(1))) && install -m 755 $(1) $(DESTDIR)$(BINDIR)/$(1) && \
-	install -m 644 $(2) $(word 2,$(call files,$(1))) && \
-	install -m 644 completions/flock.bash $(word 3,$(call files,$(1))) && \
-	install -m 644 completions/_flock $(word 4,$(call files,$(1))) && \
-	install -m 644 completions/flock.fish $(word 5,$(call files,$(1)))
-files = $(DESTDIR)$(BINDIR)/$(1) $(DESTDIR)$(DATADIR)/man/man1/$(1).1 \
-	$(DESTDIR)$(DATADIR)/bash-completion/completions/$(1) \
-	$(DESTDIR)$(DATADIR)/zsh/site-functions/_$(1) \
-	$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/$(1).fish
-
-install: flock                ## install binary, manual page and completions (DESTDIR, PREFIX)
-	$(call put,flock,man/flock.1)
-
-install-etcd: flock-etcd      ## install flock-etcd in the same way
-	$(call put,flock-etcd,etcd/man/flock-etcd.1)
+# Both install what is built: root needs no Go for it.
+install:                      ## install the built binary, manual page and completions (DESTDIR, PREFIX)
+install-etcd:                 ## install flock-etcd in the same way
+install install-etcd: PROGRAM = $(@:install%=flock%)
+install install-etcd:
+	@test -x $(PROGRAM) || { echo "$(PROGRAM) is not built yet: run 'make $(PROGRAM)' first, as an ordinary user" >&2; exit 1; }
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MAN1DIR) $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
+	install -m 755 $(PROGRAM) $(DESTDIR)$(BINDIR)/$(PROGRAM)
+	install -m 644 $(wildcard man/$(PROGRAM).1 etcd/man/$(PROGRAM).1) $(DESTDIR)$(MAN1DIR)/$(PROGRAM).1
+	install -m 644 completions/flock.bash $(DESTDIR)$(BASHDIR)/$(PROGRAM)
+	install -m 644 completions/_flock $(DESTDIR)$(ZSHDIR)/_$(PROGRAM)
+	install -m 644 completions/flock.fish $(DESTDIR)$(FISHDIR)/$(PROGRAM).fish
 
 uninstall:                    ## remove what install and install-etcd put there
-	rm -f $(call files,flock) $(call files,flock-etcd)
+	for program in flock flock-etcd; do rm -f $(DESTDIR)$(BINDIR)/$$program $(DESTDIR)$(MAN1DIR)/$$program.1 \
+		$(DESTDIR)$(BASHDIR)/$$program $(DESTDIR)$(ZSHDIR)/_$$program $(DESTDIR)$(FISHDIR)/$$program.fish; done
 
-dist: cross                   ## tarballs, packages, source and SHA256SUMS, into dist
+dist:                         ## tarballs, packages, source and SHA256SUMS, into dist (a quarter of an hour; SYSTEMS as for binaries)
+	@missing=; for program in go zip dpkg-deb sha256sum; do \
+		command -v $$program >/dev/null || missing="$$missing $$program"; done; \
+		$${TAR:-tar} --version 2>/dev/null | grep -q GNU || missing="$$missing GNU-tar(TAR=gtar)"; \
+		[ -z "$$missing" ] || { echo "make dist needs, and cannot find:$$missing" >&2; exit 1; }
+	$(MAKE) --no-print-directory binaries
 	rm -rf dist
-	for system in $(SYSTEMS); do \
-		from=build/$$(echo $$system | tr / _)/flock; to=build/flock-$$(echo $$system | tr / -); \
-		case $$system in windows/*) cp $$from.exe $$to.exe;; *) cp $$from $$to;; esac; done
-	for system in $(ETCD_SYSTEMS); do system=$$(echo $$system | tr / _); \
-		cp build/$$system/flock-etcd build/flock-etcd-$$(echo $$system | tr _ -); done
 	packaging/dist.sh flock $(VERSION) build dist $(SYSTEMS)
 	packaging/dist.sh flock-etcd $(VERSION) build dist $(ETCD_SYSTEMS)
 	packaging/source.sh $(VERSION) dist
-	for arch in amd64 arm64; do for package in flock-go flock-etcd; do \
-		binary=build/$${package%-go}-linux-$$arch; \
+	for system in $(filter linux/amd64 linux/arm64,$(SYSTEMS)); do arch=$${system#*/}; \
+		for package in flock-go flock-etcd; do binary=build/linux_$$arch/$${package%-go}; \
 		packaging/deb.sh $$package $(VERSION) $$arch $$binary dist && \
 		packaging/apk.sh $$package $(VERSION) $$arch $$binary dist || exit 1; done; done
 	cd dist && sha256sum * >../build/SHA256SUMS && mv ../build/SHA256SUMS .
@@ -167,4 +168,4 @@ clean:                        ## remove what was built
 help:                         ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
 
-.PHONY: all demo demo-etcd check test test-go test-beside test-etcd race compat record mutants torture torture-etcd bench bench-etcd cross test-qemu test-gvisor test-wine test-machines install install-etcd uninstall dist clean help
+.PHONY: all demo demo-etcd check test test-go test-beside test-etcd race compat record mutants torture torture-etcd bench bench-etcd binaries cross test-qemu test-gvisor test-wine test-machines install install-etcd uninstall dist clean help

@@ -2,9 +2,11 @@ package main
 
 import (
 	"errors"
+	"io/fs"
 
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
+	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
 )
@@ -51,6 +53,8 @@ func (e *fileError) Error() string {
 		text := e.file + ": " + sys.Printable(e.err.Error())
 		if sys.LacksPermission(e.err) || sys.CannotCreate(e.err) {
 			text += " (FLOCK_DIR can name a directory to keep it in)"
+		} else if dir, _ := cstart.Getenv("FLOCK_DIR"); dir != "" && errors.Is(e.err, fs.ErrNotExist) {
+			text += " (the directory that FLOCK_DIR names must exist)"
 		}
 		return text
 	case lockingOnNFS:
@@ -114,5 +118,9 @@ func exitStatus(err error) int {
 // fail reports an error and returns its exit status.
 func fail(p *output.Printer, err error) int {
 	p.WarnError(err)
+	var start *command.StartError
+	if errors.As(err, &start) && cli.IsMisplaced(start.Name) {
+		p.Warn("options go before the file: flock [options] <file> <command>")
+	}
 	return exitStatus(err)
 }

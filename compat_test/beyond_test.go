@@ -93,7 +93,7 @@ func runBeyond(t *testing.T, w *world, locks string) {
 			}
 			output := jobNotice.ReplaceAllString(got.stdout, "")
 			if output != want || got.exit == "hung" {
-				t.Errorf("beyond/%s.sh: %s: exit %s\nwant:\n%s\ngot:\n%s", c.file, c.name, got.exit, want, output)
+				t.Errorf("different (beyond/%s.sh), exit %s\n%s", c.file, got.exit, diffLines(want, output))
 			}
 		})
 	}

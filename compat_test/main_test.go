@@ -19,7 +19,8 @@ import (
 )
 
 var (
-	record = flag.Bool("record", false, "record the transcripts again instead of testing (see record_test.go)")
+	record = flag.String("record", "", "`which` answers to record instead of testing, new or all (see record_test.go)")
+	names  = flag.Bool("names", false, "name the cases that were not run, and the intended differences")
 
 	workDir  string
 	cases    []compatCase
@@ -71,8 +72,8 @@ func runAll(m *testing.M) (status int, err error) {
 	if err = findPrograms(workDir); err != nil {
 		return 1, err
 	}
-	if *record {
-		return 0, recordTranscripts()
+	if *record != "" {
+		return 0, recordTranscripts(*record)
 	}
 	status = m.Run()
 	printTable()
@@ -105,13 +106,12 @@ func leftovers() (list string) {
 
 // A tally counts the results of one mode: one line of the table.
 type tally struct {
-	mode                string
-	equal               int
-	different, intended []string
-	alike               []string            // on another kernel: util-linux's answer there, which is not in the transcript
-	skipped, kernel     map[string][]string // by reason
-	diffs               []string
-	mu                  sync.Mutex
+	mode             string
+	equal, different int
+	intended         []string
+	alike            []string            // on another kernel: util-linux's answer there, which is not in the transcript
+	skipped, kernel  map[string][]string // by reason
+	mu               sync.Mutex
 }
 
 var tallies []*tally
@@ -135,24 +135,23 @@ func count(byReason map[string][]string) (n int) {
 	return n
 }
 
-// printTable prints the result of make compat: for each mode the number of cases by result, then every difference, and
-// why a case did not run.
+// printTable prints for each mode the number of cases by result; with -names also which cases did not run and why, and the
+// intended differences. Every other difference is in the message of the test that found it.
 func printTable() {
 	if len(tallies) == 0 {
 		return
 	}
-	fmt.Printf("%-10s %6s %6s %10s %9s %8s %8s\n", "mode", "cases", "equal", "different", "intended", "kernel", "skipped")
+	fmt.Printf("%-20s %6s %6s %10s %9s %8s %8s\n", "mode", "cases", "equal", "different", "intended", "kernel", "skipped")
 	for _, t := range tallies {
 		kernel, skipped := count(t.kernel), count(t.skipped)
-		fmt.Printf("%-10s %6d %6d %10d %9d %8d %8d\n", t.mode,
-			t.equal+len(t.alike)+len(t.different)+len(t.intended)+kernel+skipped,
-			t.equal+len(t.alike), len(t.different), len(t.intended), kernel, skipped)
+		fmt.Printf("%-20s %6d %6d %10d %9d %8d %8d\n", t.mode,
+			t.equal+len(t.alike)+t.different+len(t.intended)+kernel+skipped,
+			t.equal+len(t.alike), t.different, len(t.intended), kernel, skipped)
+	}
+	if !*names {
+		return
 	}
 	for _, t := range tallies {
-		slices.Sort(t.diffs)
-		for _, d := range t.diffs {
-			fmt.Printf("\n%s: different: %s", t.mode, d)
-		}
 		if len(t.alike) > 0 {
 			printReasons(t.mode, map[string][]string{"equal to the reference on " + otherKernel + " only": t.alike})
 		}

@@ -30,6 +30,7 @@ var needChecks = map[string]func() bool{
 	"pidns":   func() bool { return succeeds("unshare", "-pf", "--mount-proc", "true") },
 	"nokcmp":  canForbidKcmp,
 	"sigenv":  func() bool { return succeeds("env", "--ignore-signal=PIPE", "--block-signal=USR1", "true") },
+	"nice":    func() bool { return succeeds("sh", "-c", "[ $(nice) -le 13 ]") }, // 19 is the end, and nice(1) adds 5
 	"timeout": func() bool { return succeeds("timeout", "10", "true") },
 
 	"find-printf": func() bool { return succeeds("find", ".", "-prune", "-printf", "") },

@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// recordTranscripts writes transcripts/*.txt again (make record):
+// recordTranscripts writes transcripts/*.txt again (make record). It records the answers to new cases and to those whose
+// script has changed, and keeps the others; with "all" it records them all (make record RECORD=all):
 //
 //   - the installed util-linux answers the cases that its release knows;
 //   - an answer of another release is kept while its script does not change;
@@ -17,7 +18,10 @@ import (
 //   - transcripts/ours.txt has what ours answers where a difference is intended.
 //
 // A case that this machine cannot run keeps its answer. Review the result with git diff.
-func recordTranscripts() error {
+func recordTranscripts(which string) error {
+	if which != "new" && which != "all" {
+		return fmt.Errorf("-record %s: which answers? new or all", which)
+	}
 	if oursPath == "" {
 		return fmt.Errorf("cannot build the flock to be tested: %s", oursMissing)
 	}
@@ -44,22 +48,27 @@ func recordTranscripts() error {
 		errs = append(errs, err)
 	}
 	for _, c := range cases {
+		mu.Lock()
+		has, hasOurs := expected[c.name].exit != "", intended[c.name].exit != ""
+		mu.Unlock()
+		record := which == "all" || !has
+		recordOurs := c.differs != "" && (which == "all" || !hasOurs)
+		if !record && !recordOurs {
+			continue
+		}
 		if need := unmetNeed(c); need != "" {
 			fmt.Printf("not recorded: %s needs %s\n", c.name, need)
 			continue
 		}
-		mu.Lock()
-		known := expected[c.name].exit != ""
-		mu.Unlock()
 		slots <- true
 		group.Go(func() {
 			defer func() { <-slots }()
-			if referencePath != "" && referenceKnows(c) {
+			if record && referencePath != "" && referenceKnows(c) {
 				answer(reference, c, expected, "")
-			} else if !known {
+			} else if !has {
 				answer(ours, c, expected, unread)
 			}
-			if c.differs != "" {
+			if recordOurs {
 				answer(ours, c, intended, "")
 			}
 		})

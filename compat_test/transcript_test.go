@@ -164,10 +164,15 @@ func writeTranscripts(cases []compatCase, results map[string]result, ours bool) 
 
 // diff shows where two results differ, in the form of a transcript; it returns "" if they are equal.
 func diff(want, got result) string {
+	return diffLines(want.format(), got.format())
+}
+
+// diffLines shows where two texts differ: from the first to the last line that is different, with two lines around.
+func diffLines(want, got string) string {
 	if want == got {
 		return ""
 	}
-	w, g := strings.Split(want.format(), "\n"), strings.Split(got.format(), "\n")
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
 	head := 0
 	for head < len(w) && head < len(g) && w[head] == g[head] {
 		head++
@@ -177,22 +182,15 @@ func diff(want, got result) string {
 		tail++
 	}
 	var b strings.Builder
-	line := func(mark, text string) {
-		if text != "" {
+	show := func(mark string, lines []string) {
+		for _, text := range lines {
 			fmt.Fprintf(&b, "    %s %s\n", mark, text)
 		}
 	}
-	for _, text := range w[:head] {
-		line(" ", text)
-	}
-	for _, text := range w[head : len(w)-tail] {
-		line("-", text)
-	}
-	for _, text := range g[head : len(g)-tail] {
-		line("+", text)
-	}
-	for _, text := range w[len(w)-tail:] {
-		line(" ", text)
-	}
+	end := len(w) - tail
+	show(" ", w[max(0, head-2):head])
+	show("-", w[head:end])
+	show("+", g[head:len(g)-tail])
+	show(" ", w[end:min(end+2, len(w))])
 	return b.String()
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# apk.sh PACKAGE VERSION ARCH BINARY OUTDIR: make OUTDIR/PACKAGE-VERSION-ARCH.tar.gz of
+# apk.sh PACKAGE VERSION ARCH BINARY OUTDIR: make OUTDIR/PACKAGE-VERSION-alpine-ARCH.tar.gz of
 # flock-go or flock-etcd, laid out as an Alpine package is (paths from the root,
 # .PKGINFO first), unsigned.
 # Unpack it with: tar -xzf FILE -C / usr
@@ -13,6 +13,7 @@ shift
 here=$(cd "$(dirname "$0")" && pwd)
 # Alpine writes 1.0.0_git20261121 where Debian writes 1.0.0~git20261121.
 version=$(printf %s "$1" | sed 's/~git\([0-9]*\).*/_git\1/')
+export GOARCH="$2" # whose modules licenses.sh names
 binary=$3 outdir=$4
 case $2 in
 amd64) arch=x86_64 ;;
@@ -23,11 +24,8 @@ loong64) arch=loongarch64 ;;
 *) arch=$2 ;;
 esac
 case $package in
-flock-go) license=MIT about='flock(1) with permits, cooldowns and a fallback without kernel locks' ;;
-flock-etcd)
-	license='MIT AND Apache-2.0 AND BSD-3-Clause' about='run a command under a lock in etcd that many machines share'
-	export GOOS=linux GOARCH="$2" # whose modules licenses.sh names
-	;;
+flock-go) license='MIT AND BSD-3-Clause' about='flock(1) with permits, cooldowns and a fallback without kernel locks' ;;
+flock-etcd) license='MIT AND Apache-2.0 AND BSD-3-Clause' about='run a command under a lock in etcd that many machines share' ;;
 esac
 SOURCE_DATE_EPOCH=$("$here/version.sh" date)
 
@@ -49,4 +47,4 @@ END
 mkdir -p "$outdir"
 "${TAR:-tar}" -C "$tmp/root" --format=ustar --sort=name --mtime="@$SOURCE_DATE_EPOCH" \
 	--owner=0 --group=0 --numeric-owner -cf "$tmp/tar" .PKGINFO usr
-gzip -9nc "$tmp/tar" >"$outdir/$package-$version-$arch.tar.gz"
+gzip -9nc "$tmp/tar" >"$outdir/$package-$version-alpine-$arch.tar.gz"

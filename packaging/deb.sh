@@ -8,7 +8,8 @@ umask 022
 package=$1
 shift
 here=$(cd "$(dirname "$0")" && pwd)
-goarch=$2 binary=$3 outdir=$4
+export GOARCH="$2" # whose modules licenses.sh names
+binary=$3 outdir=$4
 case $2 in
 386) arch=i386 ;;
 arm) arch=armhf ;;
@@ -24,24 +25,19 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 mkdir "$tmp/root" "$tmp/root/DEBIAN"
 "$here/stage.sh" "$package" "$tmp/root" "$binary" \
-	/usr/share/zsh/vendor-completions /usr/share/fish/vendor_completions.d
+	/usr/share/zsh/vendor-completions /usr/share/fish/vendor_completions.d debian
 share=$tmp/root/usr/share
-case $package in
-flock-go)
+if [ "$package" = flock-go ]; then
 	mkdir -p "$tmp/root/usr/sbin" "$share/man/man8"
 	gzip -9nc "$here/debian/flock-go-divert.8" >"$share/man/man8/flock-go-divert.8.gz"
 	install -m 755 "$here/debian/flock-go-divert" "$tmp/root/usr/sbin/flock-go-divert"
 	install -m 755 "$here/debian/prerm" "$tmp/root/DEBIAN/prerm"
-	;;
-flock-etcd)
-	GOOS=linux GOARCH=$goarch "$here/licenses.sh" debian >"$share/doc/flock-etcd/copyright"
-	;;
-esac
+fi
 mkdir -p "$share/lintian/overrides"
 sed "s/@PACKAGE@/$package/" "$here/debian/lintian-overrides" >"$share/lintian/overrides/$package"
 {
 	echo "$package ($version) unstable; urgency=medium"
-	printf '\n  * The changes are in the log of the source.\n\n'
+	printf '\n  * The changes are in CHANGELOG.md.gz, beside this file.\n\n'
 	echo " -- the flock authors <flock@example.org>  $(LC_ALL=C date -Ru -d "@$SOURCE_DATE_EPOCH")"
 } | gzip -9nc >"$share/doc/$package/changelog.gz"
 # Counted from the bytes of the files: disk usage differs between filesystems.

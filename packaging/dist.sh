@@ -1,6 +1,6 @@
 #!/bin/sh
-# dist.sh PROGRAM VERSION BINDIR OUTDIR OS/ARCH...: pack BINDIR/PROGRAM-OS-ARCH (.exe for
-# Windows) of flock or flock-etcd with man page, completions, README and LICENSE into
+# dist.sh PROGRAM VERSION BINDIR OUTDIR OS/ARCH...: pack BINDIR/OS_ARCH/PROGRAM (.exe for
+# Windows) of flock or flock-etcd with man page, completions, README, CHANGELOG and LICENSE into
 # OUTDIR/PROGRAM-VERSION-OS-ARCH.tar.gz (.zip for Windows).  The same input and
 # SOURCE_DATE_EPOCH (default: the date of the source) give the same bytes.  Needs GNU tar (TAR=gtar elsewhere), GNU touch, and zip.
 set -eu
@@ -24,16 +24,13 @@ for target; do
 	exe=
 	[ "$os" != windows ] || exe=.exe
 	mkdir -p "$tmp/$name/man" "$tmp/$name/completions"
-	install -m 755 "$bindir/$program-$os-$arch$exe" "$tmp/$name/$program$exe"
+	install -m 755 "$bindir/${os}_$arch/$program$exe" "$tmp/$name/$program$exe"
 	source=$top
 	[ "$program" = flock ] || source=$top/etcd
-	install -m 644 "$source/README.md" "$tmp/$name"
+	"$top/packaging/readme.sh" "$source/README.md" "man/$program.1" LICENSE CHANGELOG.md >"$tmp/$name/README.md"
+	install -m 644 "$top/CHANGELOG.md" "$tmp/$name"
 	install -m 644 "$source/man/$program.1" "$tmp/$name/man"
-	if [ "$program" = flock ]; then
-		install -m 644 "$top/LICENSE" "$tmp/$name"
-	else
-		GOOS=$os GOARCH=$arch "$top/packaging/licenses.sh" >"$tmp/$name/LICENSE"
-	fi
+	GOOS=$os GOARCH=$arch "$top/packaging/licenses.sh" "$program" >"$tmp/$name/LICENSE"
 	install -m 644 "$top/completions/flock.bash" "$top/completions/_flock" \
 		"$top/completions/flock.fish" "$tmp/$name/completions"
 	find "$tmp/$name" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +

@@ -1,10 +1,14 @@
 #!/bin/sh
-# licenses.sh [debian]: print the licence of flock-etcd and those of the modules that it links for $GOOS and $GOARCH, as
-# they ask for. The texts come from the module cache. The Apache License, which is long, is printed once, or, with
-# "debian", named by the path that it has on every Debian system.
+# licenses.sh flock|flock-etcd [debian]: print the licence of the program and those of the modules that it links for $GOOS and
+# $GOARCH, as they ask for. The texts come from the module cache and from Go itself. The Apache License, which is long, is
+# printed once, or, with "debian", named by the path that it has on every Debian system.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
-cd "$top/etcd"
+program=$1
+case $program in
+flock) cd "$top" ;;
+flock-etcd) cd "$top/etcd" ;;
+esac
 
 # Print what licence the file $1 is.
 name_of() {
@@ -16,9 +20,13 @@ name_of() {
 	esac
 }
 
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+apache=$dir/apache # is made if a module has that licence
+
 heading() { printf '\n%s\n%s\n\n' ------------------------------------------------------------------------ "$*"; }
 
-echo 'flock-etcd'
+echo "$program"
 echo
 cat "$top/LICENSE"
 list=$(go list -deps -f '{{with .Module}}{{if and .Version (not .Replace)}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' .)
@@ -26,21 +34,23 @@ list=$(go list -deps -f '{{with .Module}}{{if and .Version (not .Replace)}}{{.Pa
 	echo "$list" | LC_ALL=C sort -u
 	echo "the Go standard library, $(go env GOVERSION) $(go env GOROOT)"
 } | while read -r line; do
-	dir=${line##* }
-	license=$(ls "$dir"/LICENSE* | head -n 1)
+	from=${line##* }
+	license=$(ls "$from"/LICENSE* | head -n 1)
 	name=$(name_of "$license") || exit
+	[ "$name" != Apache-2.0 ] || : >"$apache"
 	heading "It contains ${line% *}, under this licence: $name"
 	if [ "$name" = Apache-2.0 ]; then
 		echo 'See the end of this file.'
 	else
 		cat "$license"
 	fi
-	for notice in "$dir"/NOTICE*; do
+	for notice in "$from"/NOTICE*; do
 		[ ! -e "$notice" ] || { printf '\nIts NOTICE:\n\n'; cat "$notice"; }
 	done
 done
+[ -e "$apache" ] || exit 0
 heading 'Apache-2.0'
-if [ "${1-}" = debian ]; then
+if [ "${2-}" = debian ]; then
 	echo 'On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.'
 else
 	cat "$(go list -m -f '{{.Dir}}' google.golang.org/grpc)/LICENSE"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # source.sh VERSION OUTDIR: pack the source, with a file VERSION, into
-# OUTDIR/flock-VERSION.tar.gz.  As with dist.sh, the same input gives
+# OUTDIR/flock-VERSION.tar.gz, and write beside it what makes packages of that: an RPM
+# spec, a PKGBUILD and a Homebrew formula.  As with dist.sh, the same input gives
 # the same bytes.  Needs GNU tar.
 set -eu
 umask 022
@@ -25,3 +26,9 @@ echo "$version" >"$tmp/$name/VERSION"
 "${TAR:-tar}" -C "$tmp" --format=ustar --sort=name --mtime="@$date" --mode=u+rw,go+r,go-w \
 	--owner=0 --group=0 --numeric-owner -cf "$tmp/tar" "$name"
 gzip -9nc "$tmp/tar" >"$outdir/$name.tar.gz"
+
+sum=$(sha256sum "$outdir/$name.tar.gz")
+for template in flock-go.spec PKGBUILD flock-go.rb; do
+	sed -e "s/@VERSION@/$version/" -e "s/@SHA256@/${sum%% *}/" \
+		-e "s/@DATE@/$(LC_ALL=C date -u -d "@$date" '+%a %b %d %Y')/" "packaging/$template.in" >"$outdir/$template"
+done

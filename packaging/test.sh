@@ -22,13 +22,13 @@ SOURCE_DATE_EPOCH=$("$top/packaging/version.sh" date)
 export SOURCE_DATE_EPOCH
 
 make_all() {
-	mkdir -p build "$1"
+	mkdir -p build/linux_amd64 "$1"
 	"$top/packaging/source.sh" "$version" "$1"
 	for package in $packages; do
 		program=${package%-go}
 		binary=$flock
 		[ $program = flock ] || binary=$etcd
-		cp "$binary" build/$program-linux-amd64
+		cp "$binary" build/linux_amd64/$program
 		"$top/packaging/dist.sh" $program "$version" build "$1" linux/amd64
 		"$top/packaging/deb.sh" $package "$version" amd64 "$binary" "$1" >/dev/null
 		"$top/packaging/apk.sh" $package "$version" amd64 "$binary" "$1"
@@ -39,7 +39,7 @@ make_all two
 (cd one && sha256sum *) >sums
 (cd two && sha256sum --quiet -c ../sums) || fail 'the same source gives different bytes'
 set -- $packages
-[ "$(wc -l <sums)" = $((1 + 3 * $#)) ] || fail "files: $(ls one)"
+[ "$(wc -l <sums)" = $((4 + 3 * $#)) ] || fail "files: $(ls one)"
 
 case $version in
 "$(cat "$top/VERSION")" | "$(cat "$top/VERSION")~git"*) ;;
@@ -53,6 +53,7 @@ check_packages() {
 	[ "$(dpkg-deb -f "$deb" Version)" = "$version" ] || fail "version of $deb"
 	dpkg-deb -c "$deb" >list
 	for file in bin/$package share/man/man1/$package.1.gz share/doc/$package/changelog.gz share/doc/$package/copyright \
+		share/doc/$package/CHANGELOG.md.gz share/doc/$package/README.md.gz \
 		share/bash-completion/completions/$package "$@"; do
 		grep -q " ./usr/$file\$" list || fail "$deb has no /usr/$file"
 	done
@@ -63,23 +64,43 @@ check_packages() {
 	fi
 	rm -rf root
 	mkdir root
-	tar -xzf one/$package-*-x86_64.tar.gz -C root usr
+	tar -xzf one/$package-*-alpine-x86_64.tar.gz -C root usr
 	[ "$(ls -A root)" = usr ] || fail "the Alpine package also has: $(ls -A root)"
 	root/usr/bin/$package --version | grep -q "^$package " || fail "the packed $package does not run"
 }
-check_packages flock-go sbin/flock-go-divert share/man/man8/flock-go-divert.8.gz
-root/usr/bin/flock-go lock true || fail 'the packed program does not lock'
-if [ "$etcd" ]; then
-	check_packages flock-etcd
-	tar -xzf one/flock-etcd-*-linux-amd64.tar.gz
-	# Each module that the program says it is made of has its licence in both.
-	go version -m "$etcd" | awk '$1 == "dep" && $3 !~ /^v0\.0\.0$/ { print $2 }' | grep -v ^example.org/flock >modules
-	grep -q go.etcd.io modules || fail "modules of $etcd"
-	for license in root/usr/share/doc/flock-etcd/copyright flock-etcd-*-linux-amd64/LICENSE; do
+# check_notices PROGRAM BINARY: each module that the program says it is made of has its licence, and so has Go, in the tarball
+# and in both packages; and what the documents there refer to is there, too.
+check_notices() {
+	program=$1 package=$1 tarball=$1-$version-linux-amd64
+	[ $program = flock-etcd ] || package=flock-go
+	rm -rf debian
+	dpkg-deb -x one/${package}_*.deb debian
+	tar -xzf "one/$tarball.tar.gz"
+	go version -m "$2" | awk '$1 == "dep" && $3 !~ /^v0\.0\.0$/ { print $2 }' | grep -v ^example.org/flock >modules
+	grep -q golang.org/x/sys modules || fail "modules of $program: $(cat modules)"
+	echo 'the Go standard library,' >>modules
+	for license in root/usr/share/doc/$package/copyright debian/usr/share/doc/$package/copyright $tarball/LICENSE; do
 		while read -r module; do
-			grep -q "^It contains $module v.*: .*[A-Z]" "$license" || fail "$license does not have the licence of $module"
+			grep -q "^It contains $module .*: .*[A-Z]" "$license" || fail "$license does not have the licence of $module"
 		done <modules
 	done
+	gunzip root/usr/share/doc/$package/*.md.gz debian/usr/share/doc/$package/*.md.gz
+	for page in root/usr/share/doc/$package/*.md debian/usr/share/doc/$package/*.md $tarball/*.md; do
+		grep -o '](\([^)]*\))' "$page" | sed 's/^](//; s/)$//' | while read -r link; do
+			case $link in
+			https:* | '#'*) ;;
+			*) [ -e "${page%/*}/$link" ] || echo "$page: there is no $link" ;;
+			esac
+		done
+	done >dangling
+	[ ! -s dangling ] || fail "$(cat dangling)"
+}
+check_packages flock-go sbin/flock-go-divert share/man/man8/flock-go-divert.8.gz
+root/usr/bin/flock-go lock true || fail 'the packed program does not lock'
+check_notices flock "$flock"
+if [ "$etcd" ]; then
+	check_packages flock-etcd
+	check_notices flock-etcd "$etcd"
 fi
 
 # Without git the source has the same version and date, and gives the same bytes.

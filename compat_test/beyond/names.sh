@@ -82,3 +82,15 @@ for x in a/f 'a+f' 'a%2Ff' 'a b/f'; do for y in a/f 'a+f' 'a%2Ff' 'a b/f' 'a%20b
 done; done
 echo done
 #> done
+
+### names-on-a-terminal
+# needs: script
+: a terminal would obey what is in a name
+cat >try <<-'END'
+	flock "$(printf 'no/\033[31m')" true
+	flock "$(printf -- '-\033[31m')" f true
+END
+script -qec 'sh try' /dev/null | tr -d '\r' | cat -v
+#> flock: cannot open lock file no/?[31m: No such file or directory
+#> flock: unrecognized option '-?[31m'
+#> Try 'flock --help' for more information.

@@ -21,6 +21,7 @@ flock --fd
 flock --fd 77 echo hi
 
 ### fdopt-neg
+# differs: a second line says what to do
 flock --fd -1 echo hi
 
 ### fdopt-c-two
@@ -63,6 +64,7 @@ flock --fd 9 -c -- 'echo hi' 9>f
 flock --fd 9 -c --verbose 'echo hi' 9>f
 
 ### fdopt-neg-alone
+# differs: a second line says what to do
 flock --fd -1
 
 ### fdopt-wraps-round

@@ -87,6 +87,7 @@ SHELL=$PWD/mysh flock f -c 'echo hi'
 flock f -ctrue; echo $?
 
 ### c-in-a-cluster-after-file
+# differs: a second line says what to do
 flock f -nc 'echo hi'; echo $?
 
 ### c-two-arguments

@@ -253,6 +253,7 @@ flock f -- echo hi; echo $?
 flock f echo -n -E 5 --bogus
 
 ### options-after-file-belong-to-the-command
+# differs: a second line says what to do
 flock f -n true; echo $?
 flock f --shared true; echo $?
 

@@ -322,6 +322,7 @@ cat /proc/self/limits >before
 flock f cat /proc/self/limits | diff before - && echo same
 
 ### nice-arrives
+# needs: nice
 [ "$(nice -n 5 flock f nice)" = "$(nice -n 5 nice)" ]; echo $?
 
 ### environment-arrives
@@ -340,7 +341,7 @@ env -i "$(command -v flock)" f /usr/bin/env; echo $?
 # starts: --help, --version and --verbose write to standard output
 # needs: proc
 env -i A=1 GOMAXPROCS=7 "$(command -v flock)" --verbose f /bin/cp /proc/self/environ out >/dev/null; echo $?; tr '\0' '\n' <out
-env -i "$(command -v flock)" --verbose f /bin/cp /proc/self/environ out >/dev/null; echo $?; tr '\0' '\n' <out
+env -i "$(command -v flock)" --verbose f /bin/cp /proc/self/environ none >/dev/null; echo $?; tr '\0' '\n' <none
 
 ### environment-byte-for-byte
 # needs: python3 proc

@@ -51,6 +51,20 @@ wait $!; echo "first: $?"
 cat out
 ./job.sh; echo "third: $?"
 
+### flocker-header-that-no-child-keeps
+cat >job.sh <<'END'
+#!/bin/sh
+[ "${FLOCKER}" != "$0" ] && exec env FLOCKER="$0" flock $option "$0" "$0" "$@" || :
+(: >started; until [ -e go ]; do sleep .01; done) &
+END
+chmod +x job.sh
+for option in -en -eno; do
+	export option
+	./job.sh; await '[ -e started ]'; rm started
+	flock -n job.sh echo free; echo $?
+	: >go; flock job.sh true; rm go
+done
+
 ### self-lock-with-a-descriptor
 cat >job.sh <<'END'
 #!/bin/bash

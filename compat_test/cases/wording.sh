@@ -3,6 +3,7 @@ Messages and numbers as util-linux 2.43 words and reads them; older releases do 
 # since: 2.43
 
 ### only-file
+# differs: a second line says what to do
 flock f
 
 ### only-dashdash
@@ -61,24 +62,29 @@ flock -c 'echo hi' f
 flock -nc 'echo hi'
 
 ### abbrev-n
+# differs: a second line says what to do
 flock --n f true
 
 ### abbrev-no
+# differs: a second line says what to do
 flock --no f true
 
 ### abbrev-c
+# differs: a second line says what to do
 flock --c f true
 
 ### abbrev-co
 flock --co f true
 
 ### abbrev-ver
+# differs: a second line says what to do
 flock --ver f true
 
 ### flag-eq
 flock --shared=1 f true
 
 ### fd-abc
+# differs: a second line says what to do
 flock abc
 
 ### fd-neg
@@ -160,22 +166,27 @@ flock --bogus= f true
 
 ### new-ambiguous-s
 # derived: the same message for every unknown, ambiguous or misused option
+# differs: a second line says what to do
 flock --s f true
 
 ### new-ambiguous-f
 # derived: the same message for every unknown, ambiguous or misused option
+# differs: a second line says what to do
 flock --f f true
 
 ### new-ambiguous-v
 # derived: the same message for every unknown, ambiguous or misused option
+# differs: a second line says what to do
 flock --v
 
 ### new-ambiguous-ve
 # derived: the same message for every unknown, ambiguous or misused option
+# differs: a second line says what to do
 flock --ve f true
 
 ### new-ambiguous-with-value
 # derived: the same message for every unknown, ambiguous or misused option
+# differs: a second line says what to do
 flock --c=3 f true
 
 ### new-value-for-exclusive

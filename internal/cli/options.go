@@ -112,7 +112,8 @@ type parser struct {
 	fdOption    bool   // the number came with --fd
 }
 
-func (p *parser) parse(args []string, shell func(string) []string) (*Options, error) {
+func (p *parser) parse(args []string, shell func(string) []string) (_ *Options, err error) {
+	defer func() { p.addHint(err) }()
 	p.o.FD, p.o.ConflictExit = -1, 1
 	if len(args) < 2 {
 		return nil, &UsageError{Text: "not enough arguments", Try: true}

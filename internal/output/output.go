@@ -31,13 +31,23 @@ type Printer struct {
 }
 
 // Warn prints a line, after the program's name, to standard error.
-func (p *Printer) Warn(text string) { p.writeError(p.Name + ": " + text + "\n") }
+func (p *Printer) Warn(text string) { p.writeError(p.line(2, text)) }
+
+// line returns a line of the program's own, after its name. Names and options may contain anything, such as what a terminal
+// obeys, so it is made printable for one.
+func (p *Printer) line(fd int, text string) string {
+	text = p.Name + ": " + text
+	if sys.IsTerminal(fd) {
+		text = sys.Printable(text)
+	}
+	return text + "\n"
+}
 
 // Note is Warn for a remark: if it cannot be written, that has no effect on the exit status.
 func (p *Printer) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	sys.Write(2, p.Name+": "+text+"\n")
+	sys.Write(2, p.line(2, text))
 }
 
 // WarnVerbose is Warn with --verbose only.
@@ -73,7 +83,7 @@ func (p *Printer) writeError(text string) {
 // reported at the end, too.
 func (p *Printer) Print(text string) {
 	p.unwritten += text
-	if sys.IsTerminal() {
+	if sys.IsTerminal(1) {
 		p.Flush()
 	}
 }
@@ -81,13 +91,13 @@ func (p *Printer) Print(text string) {
 // PrintVerbose prints a line, after the program's name, with --verbose only.
 func (p *Printer) PrintVerbose(text string) {
 	if p.Verbose {
-		p.Print(p.Name + ": " + text + "\n")
+		p.Print(p.line(1, text))
 	}
 }
 
 // PrintTable prints rows in columns, to a terminal under a header.
 func (p *Printer) PrintTable(header []string, rows [][]string) {
-	if sys.IsTerminal() {
+	if sys.IsTerminal(1) {
 		rows = slices.Insert(rows, 0, header)
 	}
 	var b strings.Builder

@@ -11,7 +11,7 @@
 //	BadDescriptor(err) bool     the descriptor is not open
 //	NobodyReads(err) bool       the output is closed, or a pipe without a reader
 //	Sleep(d)                    without descriptors, which time.Sleep needs on Unix
-//	IsTerminal() bool           standard output is a terminal
+//	IsTerminal(fd int) bool     standard output (1) or standard error (2) is a terminal
 //	Write(fd, text) error       all of text, to standard output (1) or standard error (2)
 //	ErrRange, ErrInvalid        a number out of range, a word that is no number
 //

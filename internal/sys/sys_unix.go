@@ -77,10 +77,10 @@ func Is(err error, list ...error) bool {
 	return slices.ContainsFunc(list, func(known error) bool { return errors.Is(err, known) })
 }
 
-// IsTerminal reports whether standard output is a terminal. It asks for the size of the window: TIOCGWINSZ is one call on all
-// systems, unlike tcgetattr(3).
-func IsTerminal() bool {
-	_, err := unix.IoctlGetWinsize(1, unix.TIOCGWINSZ)
+// IsTerminal reports whether fd is a terminal. It asks for the size of the window: TIOCGWINSZ is one call on all systems,
+// unlike tcgetattr(3).
+func IsTerminal(fd int) bool {
+	_, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
 	return err == nil
 }
 

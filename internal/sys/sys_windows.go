@@ -51,9 +51,9 @@ func is(err error, errnos ...syscall.Errno) bool {
 	return errors.As(err, &errno) && slices.Contains(errnos, errno)
 }
 
-func IsTerminal() bool {
+func IsTerminal(fd int) bool {
 	var mode uint32
-	return windows.GetConsoleMode(windows.Stdout, &mode) == nil
+	return windows.GetConsoleMode([]windows.Handle{1: windows.Stdout, 2: windows.Stderr}[fd], &mode) == nil
 }
 
 func Sleep(d time.Duration) { time.Sleep(d) }
