@@ -11,8 +11,8 @@ flock --remove f true; ls
 flock --remove f true; ls -A
 # a child of the command keeps the lock, and both
 flock --remove f sh -c '(until [ -e go ]; do sleep .01; done) &'; ls -A
-#> f
 #directory> .f.flock
+#> f
 : >go; flock -w 9 --remove f true; rm go; ls -A
 
 ### remove-a-file-that-was-there
