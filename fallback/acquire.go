@@ -2,8 +2,6 @@ package fallback
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -14,32 +12,10 @@ const (
 	longestRetry = 50 * time.Millisecond
 )
 
-// A contender is one call: who wants what of which lock, and what it has learnt.
-type contender struct {
-	system
-	*Lock
-	Request
-	here machine
-
-	found    map[string]*openFile // by record: where a search has found its open file, nil: nowhere
-	keeper   string               // the first record that kept us out, and since when
-	since    time.Time
-	timedOut bool // nothing has happened in the last wait
-	told     bool // that the wait is long
-	began    time.Time
-}
-
-func newContender(s system, l *Lock, r Request) *contender {
-	return &contender{system: s, Lock: l, Request: r, here: s.Machine(), found: map[string]*openFile{}, began: s.Now()}
-}
-
 // acquire takes the lock (nil, nil), or returns who keeps us out when there is no more time.
 func (c *contender) acquire(ctx context.Context) (keepers []record, err error) {
 	if !c.Deadline.IsZero() && !c.Deadline.After(c.began) {
 		c.Try = true
-	}
-	if ctx.Done() != nil {
-		defer context.AfterFunc(ctx, func() { c.Ring(c.self.name) })()
 	}
 	for {
 		v, err := c.look()
@@ -72,7 +48,7 @@ func (c *contender) acquire(ctx context.Context) (keepers []record, err error) {
 			if err := c.come(); err != nil {
 				return nil, err
 			}
-			if err := c.wait(v, keepers); err != nil {
+			if err := c.wait(ctx, v, keepers); err != nil {
 				return nil, err
 			}
 		}
@@ -97,139 +73,4 @@ func (c *contender) note(keepers []record) {
 // isOver reports whether there is no more time for who is kept out.
 func (c *contender) isOver() bool {
 	return c.Try || !c.Deadline.IsZero() && !c.Now().Before(c.Deadline)
-}
-
-// come makes the lifeline of this contender, which is its bell as well. It is born under a name that nobody takes for a
-// waiter's, and renamed when it is open: who was slow in between is taken for dead and begins again.
-func (c *contender) come() error {
-	for c.self.name == "" {
-		id := newID(pid, c.Now(), c.here)
-		name := newborn + "," + id
-		err := c.MakeLifeline(name)
-		if isAbsent(err) { // the directory is gone
-			if err = c.Reopen(); err == nil {
-				continue
-			}
-		}
-		if err != nil {
-			return err
-		}
-		life, err := c.OpenLifeline(name)
-		if isAbsent(err) {
-			continue
-		}
-		if err != nil {
-			c.Remove(name)
-			return err
-		}
-		c.self = contestant{id: id, life: life}
-		came, err := c.move(name, c.waiterName())
-		if !came {
-			c.forget()
-			if err != nil {
-				c.Remove(name)
-				return err
-			}
-			continue
-		}
-		c.self.name = c.waiterName()
-		return c.checkLifeline()
-	}
-	return nil
-}
-
-// waiterName is the name of this contender while it waits.
-func (c *contender) waiterName() string { return wait + "," + c.self.id + "@" + modeWords[c.Mode] }
-
-// checkLifeline asks about our own lifeline as others do. If it does not answer, no lifeline does here.
-func (c *contender) checkLifeline() error {
-	if c.Ask(c.self.name) == gone {
-		return errDeaf
-	}
-	return nil
-}
-
-// move renames, and reports whether the new name stands. Over NFS a rename can be carried out and answer ENOENT.
-func (c *contender) move(old, new string) (bool, error) {
-	err := c.Rename(old, new)
-	if !isAbsent(err) {
-		return err == nil, err
-	}
-	names, err := c.List()
-	return slices.Contains(names, new), err
-}
-
-// forget closes the lifeline of this contender, whose name is gone.
-func (c *contender) forget() {
-	c.CloseLifeline(c.self.life)
-	c.self = contestant{}
-}
-
-// leave removes what stands for this contender.
-func (c *contender) leave() {
-	if c.self.name != "" {
-		c.Remove(c.self.name)
-		c.forget()
-	}
-}
-
-// release gives up what the lock has. If others have inherited the lifeline, the lock is theirs.
-func (c *contender) release() error {
-	if c.fd >= 0 {
-		s, err := c.list()
-		if err != nil {
-			return err
-		}
-		return c.giveUp(&s)
-	}
-	name := c.self.name
-	c.forget()
-	if c.Ask(name) != gone {
-		return nil
-	}
-	err := c.Remove(name)
-	if strings.HasPrefix(name, excl) {
-		return err // the first waiter watches it
-	}
-	if s, err := c.list(); err == nil {
-		c.ring(s.waiters, "")
-	}
-	return err
-}
-
-// giveUp gives up what we have without the token, as an unlock and an upgrade that has to wait do. The mark of an open file goes
-// before its record, so that there is never a mark without a record. It works on a full filesystem.
-func (c *contender) giveUp(s *snapshot) error {
-	had := false
-	for _, r := range s.holders {
-		if !c.isOurs(r) {
-			continue
-		}
-		had = true
-		err := error(nil)
-		if r.file != nil {
-			c.Unmark(r.file.mark)
-			err = c.Remove(r.name)
-		} else {
-			c.self.name = c.waiterName()
-			err = c.Rename(r.name, c.self.name)
-		}
-		if ignoreAbsent(err) != nil {
-			return err
-		}
-	}
-	if had {
-		c.ring(s.waiters, "")
-	}
-	return nil
-}
-
-// ring wakes the first of these waiters behind a name.
-func (c *contender) ring(waiters []string, behind string) {
-	for _, name := range waiters {
-		if name > behind && idOf(name) != c.self.id {
-			c.Ring(name)
-			return
-		}
-	}
 }

@@ -16,7 +16,7 @@ import (
 // path between two calls; and its own name was no symbolic link when it was opened.
 type directory struct{ fd int }
 
-const directoryFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+const directoryFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW
 
 // openDirectory opens a directory under a high number: the low ones are for the lifeline and the command.
 func openDirectory(path string) (*directory, error) {
@@ -35,7 +35,7 @@ func openDirectory(path string) (*directory, error) {
 func (d *directory) open(name string) (*directory, error) { return openAt(d.fd, name) }
 
 func openAt(fd int, name string) (*directory, error) {
-	opened, err := ignoringEINTR(func() (int, error) { return unix.Openat(fd, name, directoryFlags, 0) })
+	opened, err := openat(fd, name, directoryFlags)
 	if err == nil {
 		return &directory{opened}, nil
 	}
@@ -56,7 +56,7 @@ func (d *directory) close() { unix.Close(d.fd) }
 
 func (d *directory) names() ([]string, error) {
 	// Opened anew each time: that is when an NFS client asks the server whether the directory has changed.
-	fd, err := unix.Openat(d.fd, ".", directoryFlags, 0)
+	fd, err := openat(d.fd, ".", directoryFlags)
 	if err != nil {
 		return nil, err
 	}
@@ -69,28 +69,14 @@ func (d *directory) exists(name string) bool {
 }
 
 func (d *directory) create(name string) error {
-	fd, err := ignoringEINTR(func() (int, error) {
-		return unix.Openat(d.fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o666)
-	})
+	fd, err := openat(d.fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
 	if err != nil {
 		return err
 	}
 	return unix.Close(fd)
 }
 
-// mkdir makes a directory with the permissions that the umask leaves, and all of those of its owner: with a umask like 0177
-// nobody could use it, nor remove what is in it.
-func (d *directory) mkdir(name string) error {
-	if err := unix.Mkdirat(d.fd, name, 0o777); err != nil {
-		return err
-	}
-	var stat unix.Stat_t
-	err := unix.Fstatat(d.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW)
-	if err == nil && stat.Mode&0o700 != 0o700 {
-		err = unix.Fchmodat(d.fd, name, uint32(stat.Mode)&0o777|0o700, 0)
-	}
-	return err
-}
+func (d *directory) mkdir(name string) error { return unix.Mkdirat(d.fd, name, 0o777) }
 
 // touch sets the modification time to now, by the clock of the server.
 func (d *directory) touch(name string) error {
@@ -101,16 +87,8 @@ func (d *directory) rename(old string, to *directory, name string) error {
 	return unix.Renameat(d.fd, old, to.fd, name)
 }
 
-// remove removes a file or an empty directory.
-func (d *directory) remove(name string) error {
-	err := unix.Unlinkat(d.fd, name, 0)
-	if err == unix.EISDIR || err == unix.EPERM { // POSIX says EPERM for a directory, Linux EISDIR
-		if e := unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR); e != unix.ENOTDIR {
-			err = e
-		}
-	}
-	return err
-}
+func (d *directory) remove(name string) error { return unix.Unlinkat(d.fd, name, 0) }
+func (d *directory) rmdir(name string) error  { return unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR) }
 
 func (d *directory) same(e *directory) bool {
 	var a, b unix.Stat_t
@@ -133,13 +111,11 @@ func (d *directory) device() string {
 
 func isStale(err error) bool { return sys.IsStale(err) }
 
-func ignoringEINTR(call func() (int, error)) (int, error) {
-	for {
-		n, err := call()
-		if err != unix.EINTR {
-			return n, err
-		}
+func openat(dir int, name string, flags int) (fd int, err error) {
+	for fd, err = -1, unix.EINTR; err == unix.EINTR; {
+		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, 0o666)
 	}
+	return fd, err
 }
 
 // A lifeline is a FIFO that its owner has open for reading and writing: it has a reader as long as somebody has inherited that.
@@ -173,9 +149,7 @@ func (s *stateDir) openFIFO(name string, access int) (lifeline, error) {
 	if time.Since(time.Unix(stat.Mtim.Unix())) > aging {
 		s.dir.touch(name)
 	}
-	fd, err := ignoringEINTR(func() (int, error) {
-		return unix.Openat(s.dir.fd, name, access|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	})
+	fd, err := openat(s.dir.fd, name, access|unix.O_NONBLOCK)
 	return lifeline(fd), err
 }
 

@@ -16,9 +16,7 @@ import (
 // path between two calls; and its own name was no symbolic link when it was opened.
 type directory struct{ root *os.Root }
 
-func openDirectory(path string) (*directory, error) {
-	return open(path, os.Lstat, os.OpenRoot)
-}
+func openDirectory(path string) (*directory, error) { return open(path, os.Lstat, os.OpenRoot) }
 
 // open opens a directory in d.
 func (d *directory) open(name string) (*directory, error) {
@@ -26,26 +24,20 @@ func (d *directory) open(name string) (*directory, error) {
 }
 
 func open(name string, lstat func(string) (os.FileInfo, error), openRoot func(string) (*os.Root, error)) (*directory, error) {
-	for range 10 { // it can be removed and made again in between
-		named, err := lstat(name)
-		switch {
-		case err != nil:
-			return nil, err
-		case named.Mode()&fs.ModeSymlink != 0:
-			return nil, errIsLink
-		case !named.IsDir():
-			return nil, errNoDirectory
-		}
-		root, err := openRoot(name)
-		if err != nil {
-			return nil, err
-		}
-		if opened, err := root.Stat("."); err == nil && os.SameFile(named, opened) {
-			return &directory{root}, nil
-		}
-		root.Close()
+	named, err := lstat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case named.Mode()&fs.ModeSymlink != 0:
+		return nil, errIsLink
+	case !named.IsDir():
+		return nil, errNoDirectory
 	}
-	return nil, stateError("it was replaced while being opened")
+	root, err := openRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	return &directory{root}, nil
 }
 
 func (d *directory) close() { d.root.Close() }
@@ -85,6 +77,8 @@ func (d *directory) touch(name string) error {
 	now := time.Now()
 	return os.Chtimes(filepath.Join(d.root.Name(), name), now, now)
 }
+
+func (d *directory) rmdir(name string) error { return d.remove(name) }
 
 func (d *directory) remove(name string) error {
 	err := d.root.Remove(name)

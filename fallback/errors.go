@@ -2,8 +2,6 @@ package fallback
 
 import (
 	"errors"
-	"io/fs"
-	"os"
 	"strconv"
 
 	"example.org/flock/internal/sys"
@@ -95,14 +93,5 @@ type stateDirError struct {
 func (e *stateDirError) Unwrap() error { return e.err }
 
 func (e *stateDirError) Error() string {
-	err := e.err
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		err = path.Err
-	case errors.As(err, &link):
-		err = link.Err
-	}
-	return sys.Printable(e.op + ": state directory " + e.dir + ": " + sys.Text(err))
+	return sys.Printable(e.op + ": state directory " + e.dir + ": " + sys.Text(e.err))
 }

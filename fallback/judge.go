@@ -26,15 +26,6 @@ type view struct {
 	holders []judged
 }
 
-// list lists the state directory.
-func (c *contender) list() (snapshot, error) {
-	names, err := c.List()
-	if err != nil {
-		return snapshot{}, err
-	}
-	return parse(names)
-}
-
 // look lists the state directory, and judges the holders.
 func (c *contender) look() (v view, err error) {
 	if v.snapshot, err = c.list(); err != nil {
@@ -65,25 +56,6 @@ func (c *contender) judge(r record) (j judged) {
 		}
 	}
 	return j
-}
-
-// isOurs reports whether a record is ours: the lifeline is, or our open file has the mark and the signal that it says.
-func (c *contender) isOurs(r record) bool {
-	if r.file == nil {
-		return r.id == c.self.id
-	}
-	return c.fd >= 0 && c.here.reach(r.owner.machine) == here && c.Marked(r.file)
-}
-
-// fate says whether anybody has a lifeline.
-func (c *contender) fate(name string, o owner) answer {
-	switch c.here.reach(o.machine) {
-	case here:
-		return c.Ask(name)
-	case past:
-		return gone
-	}
-	return unknown
 }
 
 // judgeFile judges the record of an open file that is not ours.

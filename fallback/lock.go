@@ -65,7 +65,7 @@ func OpenQueue(dir, path string) (*Lock, error) {
 }
 
 // Lock waits until it has the lock exclusively. If the deadline of ctx passes first, it returns a *LockedError; if ctx is
-// cancelled, the error of ctx.
+// cancelled, the error of ctx, within 50 ms.
 //
 // A lock that this Lock already holds is converted, here and in the other methods. An upgrade that has to wait, or that
 // fails, gives up what there was, as with flock(2). A context whose deadline has passed gets a lock that is free.

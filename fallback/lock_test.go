@@ -211,9 +211,9 @@ func TestRelativeBase(t *testing.T) {
 }
 
 func TestNamesOfRecords(t *testing.T) {
-	long := machine{strings.Repeat("host%", 100), strings.Repeat("m", 13), strings.Repeat("b", 13), "4026531836", "~ffffffff"}
+	long := machine{strings.Repeat("h", maxHost), strings.Repeat("m", 13), strings.Repeat("b", 13), "4026531836", "~ffffffff"}
 	files := []*openFile{nil, {place{math.MaxInt32, math.MaxInt32}, math.MaxUint64, noAtime, lastSignal}}
-	for _, m := range []machine{{}, {host: "my host,\n%\xff"}, long} {
+	for _, m := range []machine{{}, {host: escape("my host,\n%\xff")}, long} {
 		for _, f := range files {
 			id := newID(math.MaxInt32, time.Now(), m)
 			name := recordName(Shared, id, f)

@@ -13,7 +13,7 @@ import (
 
 // A machine is where an owner runs, and by which mount of the filesystem it sees the state directory. What is not known is "".
 type machine struct {
-	host      string // for people to read
+	host      string // for people to read, escaped
 	id        string // outlives a reboot
 	boot      string // one run of the kernel
 	namespace string // where process ids are counted
@@ -24,11 +24,11 @@ type machine struct {
 var thisMachine = sync.OnceValue(func() machine {
 	m := proc.ThisMachine()
 	host, _ := os.Hostname()
-	host, _ = unescape(word(host, maxHost)) // with the end shortened as others read it
-	return machine{host: host, id: digest(m.ID), boot: digest(m.Boot), namespace: m.Namespace}
+	host = escape(host)
+	return machine{host: host[:min(len(host), maxHost)], id: digest(m.ID), boot: digest(m.Boot), namespace: m.Namespace}
 })
 
-// maxHost is how much of the name of a host a record has, so that a name stays under 255 bytes.
+// maxHost is how much of the name of a host there is in a name, which stays under 255 bytes.
 const maxHost = 64
 
 // A reach is what this process can learn of an owner.
@@ -91,19 +91,6 @@ func (m machine) where(o machine) string {
 	return "on host " + o.host
 }
 
-// word escapes s, and where the result is longer than max bytes replaces its end by a hash of the whole.
-func word(s string, max int) string {
-	e := escape(s)
-	if len(e) <= max {
-		return e
-	}
-	e = e[:max-14]
-	if i := strings.LastIndexByte(e, '%'); i > len(e)-3 {
-		e = e[:i]
-	}
-	return e + "~" + digest(s)
-}
-
 // digest is at most 13 letters and digits that differ for different s, and "" for "".
 func digest(s string) string {
 	if s == "" {
@@ -126,22 +113,4 @@ func escape(s string) string {
 		}
 	}
 	return b.String()
-}
-
-func unescape(s string) (plain string, ok bool) {
-	for {
-		before, after, found := strings.Cut(s, "%")
-		plain += before
-		if !found {
-			return plain, true
-		}
-		if len(after) < 2 {
-			return "", false
-		}
-		c, err := strconv.ParseUint(after[:2], 16, 8)
-		if err != nil || after[:2] != strings.ToUpper(after[:2]) {
-			return "", false
-		}
-		plain, s = plain+string([]byte{byte(c)}), after[2:]
-	}
 }

@@ -63,8 +63,8 @@ func (s thisSystem) Place() (p place, inode uint64, err error) {
 	if kind := mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
 		return p, 0, stateError("only the open files of regular files and directories can have a directory lock")
 	}
-	if number, err := os.Readlink("/proc/self"); err != nil || number != strconv.Itoa(pid) {
-		return p, 0, stateError("there is no /proc of this pid namespace, which shows who has an open file")
+	if err := proc.CanTell(); err != nil {
+		return p, 0, err
 	}
 	if os.Getppid() == 0 {
 		return p, 0, stateError("the calling process is in another pid namespace")
@@ -203,66 +203,43 @@ func (s thisSystem) Search(wanted, known []*openFile) (place, answer) {
 // maxCatchUps is how many times a search looks at the processes that were started meanwhile, before it gives up.
 const maxCatchUps = 1000
 
-// everywhere looks into all processes twice, each time also into those that are started meanwhile: they may have inherited from
-// one that has been looked at before it had the open file. It stops at the first that is found.
+// everywhere looks into all processes, and into those that are started meanwhile until there is no new one: they may have
+// inherited from one that has been looked at before it had the open file. It does so twice, and stops at the first that is found.
 func (h *hunt) everywhere() (found, complete bool) {
 	for range 2 {
-		last, err := proc.Last()
-		if err != nil {
-			return h.lists()
-		}
-		pids, err := proc.Processes()
-		if err != nil {
-			return false, false
-		}
-		for n := 0; len(pids) > 0; n++ {
-			if n == maxCatchUps {
+		seen, last := map[int]bool{}, 0
+		for n := 0; ; n++ {
+			pids, now, err := startedSince(last)
+			if err != nil || n == maxCatchUps {
 				return false, false
 			}
+			isNew := false
 			for _, pid := range pids {
-				if h.in(pid) {
+				if !seen[pid] && h.in(pid) {
 					return true, true
 				}
+				isNew, seen[pid] = isNew || !seen[pid], true
 			}
-			now, err := proc.Last()
-			if err != nil {
-				return false, false
+			if last = now; !isNew {
+				break
 			}
-			if pids = nil; now < last { // all ids have been given out
-				pids, _ = proc.Processes()
-			}
-			for id := last + 1; id <= now; id++ {
-				pids = append(pids, id)
-			}
-			last = now
 		}
 	}
 	return false, true
 }
 
-// lists lists the processes until there is no new one, where the kernel does not tell the last process id (gVisor).
-func (h *hunt) lists() (found, complete bool) {
-	seen := map[int]bool{}
-	for range maxCatchUps {
-		pids, err := proc.Processes()
-		if err != nil {
-			return false, false
-		}
-		isNew := false
-		for _, pid := range pids {
-			if seen[pid] {
-				continue
-			}
-			isNew, seen[pid] = true, true
-			if h.in(pid) {
-				return true, true
-			}
-		}
-		if !isNew {
-			return false, true
-		}
+// startedSince returns the processes that may have been started after the id last was given out, all of them if nothing tells
+// (gVisor), or if ids have come round. now is the last id by then.
+func startedSince(last int) (pids []int, now int, err error) {
+	now, _ = proc.Last()
+	if last == 0 || now < last {
+		pids, err = proc.Processes()
+		return pids, now, err
 	}
-	return false, false
+	for id := last + 1; id <= now; id++ {
+		pids = append(pids, id)
+	}
+	return pids, now, nil
 }
 
 // in looks into a process, at its descriptors in ascending order and then in descending order: a shell moves a descriptor up

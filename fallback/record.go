@@ -75,21 +75,10 @@ func (f openFile) String() string {
 	return fmt.Sprintf("%d.%d.%d.%c.%d", f.pid, f.number, f.signal, f.mark, f.inode)
 }
 
-func parseOpenFile(s string) (f *openFile, ok bool) {
-	f = new(openFile)
-	part := strings.Split(s, ".")
-	if len(part) != 5 || len(part[3]) != 1 {
-		return nil, false
-	}
-	var bad error
-	number := func(s string, bits int) uint64 {
-		n, err := strconv.ParseUint(s, 10, bits)
-		bad = cmp.Or(bad, err)
-		return n
-	}
-	f.pid, f.number, f.signal = int(number(part[0], 31)), int(number(part[1], 31)), int(number(part[2], 31))
-	f.mark, f.inode = mark(part[3][0]), number(part[4], 64)
-	return f, bad == nil
+func parseOpenFile(s string) (*openFile, bool) {
+	f := new(openFile)
+	fmt.Sscanf(s, "%d.%d.%d.%c.%d", &f.pid, &f.number, &f.signal, &f.mark, &f.inode)
+	return f, f.String() == s && min(f.pid, f.number, f.signal) >= 0
 }
 
 // recordName is the name of a holder whose open file is f; nil: none.
@@ -105,29 +94,21 @@ func recordName(m Mode, id string, f *openFile) string {
 type snapshot struct {
 	tokens  []string // one, but while it is renamed none or several may be seen
 	holders []record // in order of arrival
-	waiters []string // their names, in order of arrival
-	newborn []string
 	fresh   bool
+	// The names of lifelines, in order of arrival.
+	lifelines, waiters, newborn []string
 }
 
 // has reports whether this is the name of a waiter or a holder.
 func (s *snapshot) has(name string) bool {
-	return slices.Contains(s.waiters, name) ||
-		slices.ContainsFunc(s.holders, func(r record) bool { return r.name == name })
+	return slices.Contains(s.waiters, name) || slices.Contains(s.lifelines, name)
 }
 
-// nameOf returns the name that stands for the contestant with this ID.
+// nameOf returns the name of the lifeline with this ID.
 func (s *snapshot) nameOf(id string) string {
-	for _, r := range s.holders {
-		if r.id == id && r.file == nil {
-			return r.name
-		}
-	}
-	for _, names := range [][]string{s.waiters, s.newborn} {
-		for _, name := range names {
-			if idOf(name) == id {
-				return name
-			}
+	for _, name := range slices.Concat(s.lifelines, s.waiters, s.newborn) {
+		if idOf(name) == id {
+			return name
 		}
 	}
 	return ""
@@ -163,8 +144,11 @@ func parse(names []string) (s snapshot, err error) {
 			}
 			if r.mode == Busy {
 				s.tokens = append(s.tokens, name)
-			} else {
-				s.holders = append(s.holders, r)
+				continue
+			}
+			s.holders = append(s.holders, r)
+			if r.file == nil {
+				s.lifelines = append(s.lifelines, name)
 			}
 		}
 	}
@@ -204,7 +188,7 @@ func newID(pid int, now time.Time, m machine) string {
 }
 
 func (o owner) String() string {
-	return strings.Join([]string{o.arrival, strconv.Itoa(o.pid), o.nonce, word(o.host, maxHost), o.id, o.boot, o.namespace, o.device}, ",")
+	return strings.Join([]string{o.arrival, strconv.Itoa(o.pid), o.nonce, o.host, o.id, o.boot, o.namespace, o.device}, ",")
 }
 
 func parseOwner(id string) (o owner, ok bool) {
@@ -213,6 +197,5 @@ func parseOwner(id string) (o owner, ok bool) {
 		return o, false
 	}
 	n, err := strconv.ParseUint(f[1], 10, 31)
-	host, ok := unescape(f[3])
-	return owner{f[0], int(n), f[2], machine{host, f[4], f[5], f[6], f[7]}}, ok && err == nil
+	return owner{f[0], int(n), f[2], machine{f[3], f[4], f[5], f[6], f[7]}}, err == nil
 }

@@ -212,13 +212,9 @@ func makeState(path string) error {
 	if err == nil {
 		err = staging.rename(name, parent, filepath.Base(path))
 	}
-	if err == nil {
-		clearStaging(parent, path, "")
-	} else {
-		clearStaging(parent, path, name)
-		if isAbsent(err) || errors.Is(err, fs.ErrExist) || parent.exists(filepath.Base(path)) {
-			return nil
-		}
+	clearStaging(parent, path)
+	if isAbsent(err) || errors.Is(err, fs.ErrExist) || parent.exists(filepath.Base(path)) {
+		return nil
 	}
 	return err
 }
@@ -271,42 +267,24 @@ func (s *stateDir) MoveAway() error {
 func (s *stateDir) Clean() {
 	if parent, err := openDirectory(filepath.Dir(s.path) + string(filepath.Separator) + "."); err == nil {
 		defer parent.close()
-		clearStaging(parent, s.path, "")
+		clearStaging(parent, s.path)
 	}
 }
 
-// clearStaging removes what is in the staging directory, or the one part of it called only, and then the directory if it is
-// empty.
-func clearStaging(parent *directory, path, only string) {
+// clearStaging removes the staging directory.
+func clearStaging(parent *directory, path string) {
 	base := stagingName(filepath.Base(path))
 	staging, err := parent.open(base)
 	if err != nil {
 		return
 	}
 	defer staging.close()
-	names := []string{only}
-	if only == "" {
-		names, _ = staging.names()
-	}
+	names, _ := staging.names()
 	for _, name := range names {
 		// Its maker may be about to put it into its place.
 		if mine := nonce(); staging.rename(name, staging, mine) == nil {
-			staging.removeAll(mine)
+			os.RemoveAll(filepath.Join(stagingName(path), mine))
 		}
 	}
-	parent.remove(base)
-}
-
-// removeAll removes a directory and what is in it.
-func (d *directory) removeAll(name string) {
-	if dir, err := d.open(name); err == nil {
-		names, _ := dir.names()
-		for _, inner := range names {
-			if dir.remove(inner) != nil {
-				dir.removeAll(inner)
-			}
-		}
-		dir.close()
-	}
-	d.remove(name)
+	parent.rmdir(base)
 }

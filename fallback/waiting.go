@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -11,6 +12,8 @@ const (
 	frontWaiters = 8
 	// distantPause is how often one looks at what nothing tells about.
 	distantPause = time.Second
+	// longestUncancelled is how often one looks whether the wait was cancelled, if it can be.
+	longestUncancelled = 50 * time.Millisecond
 	// An open file tells nobody when it is closed: the first waiter looks for it after a twentieth of the time that it has
 	// waited for it, but not less and not more often than this.
 	shortestPause, longestPause = time.Millisecond, 250 * time.Millisecond
@@ -18,11 +21,14 @@ const (
 
 // wait waits for the lifeline of the waiter before us or, as the first one, for what keeps us out. The one before us becomes a
 // holder with the same lifeline, so a hand-over wakes one process.
-func (c *contender) wait(v view, keepers []record) error {
+func (c *contender) wait(ctx context.Context, v view, keepers []record) error {
 	n, _ := slices.BinarySearch(v.waiters, c.self.name)
 	watched, pause := c.ahead(v.waiters[:n])
 	if pause == 0 {
 		watched, pause = c.watchKeepers(keepers)
+	}
+	if ctx.Done() != nil {
+		pause = min(pause, longestUncancelled)
 	}
 	if !c.Deadline.IsZero() {
 		pause = min(pause, max(0, c.Deadline.Sub(c.Now())))
