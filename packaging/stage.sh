@@ -18,6 +18,8 @@ flock-go)
 flock-etcd)
 	gzip -9nc "$top/etcd/man/flock-etcd.1" >"$share/man/man1/flock-etcd.1.gz"
 	gzip -9nc "$top/etcd/README.md" >"$share/doc/flock-etcd/README.md.gz"
+	mkdir -p "$root/usr/lib/systemd/system"
+	install -m 644 "$top/packaging/systemd/flock-etcd@.service" "$root/usr/lib/systemd/system/flock-etcd@.service"
 	# deb.sh replaces it by one for Debian.
 	"$top/packaging/licenses.sh" >"$share/doc/flock-etcd/copyright"
 	;;

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/pborman/getopt/v2"
@@ -98,13 +100,30 @@ func (p *parser) table() []option {
 	}
 }
 
+// restrict makes a backend's program refuse the options that it does not know, and adds the one that only it has.
+func (p *parser) restrict(table []option) []option {
+	if p.program == "" {
+		return table
+	}
+	for i := range table {
+		name := cmp.Or(table[i].long, string(table[i].short))
+		if !slices.Contains(p.known, name) {
+			table[i].set = func(string) error {
+				return &UsageError{Text: "--" + name + " cannot be combined with the backend " + p.program}
+			}
+		}
+	}
+	takeAway := func(string) error { p.o.Action = Break; return nil }
+	return append(table, option{long: "break", set: takeAway, own: true})
+}
+
 // parseOptions reads the leading options as GNU getopt_long reads them, and returns the words after them.
 func (p *parser) parseOptions(args []string) (rest []string, err error) {
 	if !strings.HasPrefix(args[1], "-") {
 		return args[1:], nil
 	}
 	set := getopt.New()
-	declare(set, p.table(), args[1:])
+	declare(set, p.restrict(p.table()), args[1:])
 	set.FlagLong(&option{set: func(string) error { return nil }}, "command", 'c').SetFlag()
 
 	unrecognized := false
