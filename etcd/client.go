@@ -247,75 +247,31 @@ func (s *store) take(c *clientv3.Client, began time.Time, err error) bool {
 	return true
 }
 
-// current returns the client that has answered last.
-func (s *store) current() *clientv3.Client {
-	c, _ := s.client(nil)
-	return c
-}
-
-// A watcher tells of keys that are deleted.
-type watcher struct {
-	what    string
-	at      *clientv3.Client
-	changes <-chan clientv3.WatchResponse
-	cancel  context.CancelFunc // nil: there is no watch
-}
-
-// watch begins to watch a key or, with a slash at its end, all that begin so, after a revision; unless it does already.
-func (w *watcher) watch(ctx context.Context, s *store, what string, revision int64) {
-	c := s.current()
-	if w.cancel != nil && w.what == what && w.at == c {
-		return
-	}
-	w.stop()
-	options := []clientv3.OpOption{clientv3.WithRev(revision + 1), clientv3.WithFilterPut()}
-	if what[len(what)-1] == '/' {
+// awaitDeleted waits until so many of the keys that a view depends on are deleted, or may be, for the limit. It returns false
+// if they are not. The next view may have a newer revision, if this one is forgotten, or come from a server with a leader.
+func (s *store) awaitDeleted(ctx context.Context, v view, limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), limit)
+	defer cancel()
+	options := []clientv3.OpOption{clientv3.WithRev(v.revision + 1), clientv3.WithFilterPut()}
+	if v.watch[len(v.watch)-1] == '/' {
 		options = append(options, clientv3.WithPrefix())
 	}
-	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-	changes := make(chan clientv3.WatchResponse)
-	w.what, w.at, w.changes, w.cancel = what, c, changes, cancel
+	changed := make(chan struct{})
 	go func() { // the client's own call waits for an answer
-		defer close(changes)
-		for r := range c.Watch(ctx, what, options...) {
-			select {
-			case changes <- r:
-			case <-ctx.Done():
-				return
+		if c, err := s.client(nil); err == nil {
+			for r := range c.Watch(ctx, v.watch, options...) {
+				if v.deleted -= len(r.Events); v.deleted <= 0 {
+					close(changed)
+					return
+				}
 			}
 		}
+		time.AfterFunc(jitter(firstPause), func() { close(changed) })
 	}()
-}
-
-func (w *watcher) stop() {
-	if w.cancel != nil {
-		w.cancel()
-		w.cancel = nil
+	select {
+	case <-changed:
+		return true
+	case <-ctx.Done():
+		return false
 	}
-}
-
-// await waits until n keys are deleted, no longer than limit. It returns false if they are not.
-func (w *watcher) await(ctx context.Context, n int, limit time.Duration) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	for n > 0 {
-		select {
-		case r, open := <-w.changes:
-			if n -= len(r.Events); open && r.Err() == nil {
-				continue
-			}
-			// The server has no leader or no connection, or has forgotten the revision. The next look has a newer one.
-			w.stop()
-			select {
-			case <-ctx.Done():
-			case <-time.After(jitter(firstPause)):
-			}
-			return true
-		case <-timer.C:
-			return false
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
 }

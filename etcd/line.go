@@ -45,6 +45,16 @@ type place struct {
 	revision int64 // at which the key was made: of two contenders, the lower one comes first; 0: it was not made
 }
 
+// exists is the condition that the place is there.
+func (p *place) exists() clientv3.Cmp { return clientv3.Compare(clientv3.CreateRevision(p.key), "=", p.revision) }
+
+// commit makes a transaction, which must have the same effect however often it is made.
+func (s *store) commit(ctx context.Context, conditions []clientv3.Cmp, then []clientv3.Op, otherwise ...clientv3.Op) (*clientv3.TxnResponse, error) {
+	return ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
+		return c.Txn(ctx).If(conditions...).Then(then...).Else(otherwise...).Commit()
+	})
+}
+
 // A contender asks for a lock, or has it.
 type contender struct {
 	*store
@@ -225,10 +235,8 @@ func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
 		p.key = p.line + letters[c.Mode] + c.life.String()
 		conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0))
 		value, gets := c.describe(free), c.gets(p)
-		r, err := ask(ctx, c.store, func(ctx context.Context, client *clientv3.Client) (*clientv3.TxnResponse, error) {
-			return client.Txn(ctx).If(conditions...).Then(append(gets, clientv3.OpPut(p.key, value, clientv3.WithLease(c.life.id)))...).
-				Else(clientv3.OpGet(p.key, clientv3.WithKeysOnly())).Commit()
-		})
+		r, err := c.commit(ctx, conditions, append(gets, clientv3.OpPut(p.key, value, clientv3.WithLease(c.life.id))),
+			clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
 		if err != nil {
 			return v, err
 		}
@@ -264,9 +272,7 @@ func (c *contender) choose(ctx context.Context) (free bool, conditions []clientv
 	if c.Queued {
 		gets = append(gets, clientv3.OpGet(c.base, inOrder...))
 	}
-	r, err := ask(ctx, c.store, func(ctx context.Context, client *clientv3.Client) (*clientv3.TxnResponse, error) {
-		return client.Txn(ctx).Then(gets...).Commit()
-	})
+	r, err := c.commit(ctx, nil, gets)
 	if err != nil {
 		return false, nil, err
 	}
@@ -287,7 +293,7 @@ func (c *contender) look(ctx context.Context, p *place) (view, error) {
 }
 
 func (c *contender) lookBy(ctx context.Context, client *clientv3.Client, p *place) (view, error) {
-	r, err := client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(p.key), "=", p.revision)).
+	r, err := client.Txn(ctx).If(p.exists()).
 		Then(c.gets(p, clientv3.WithMaxCreateRev(p.revision-1))...).Commit()
 	switch {
 	case err != nil:
@@ -303,14 +309,11 @@ func (c *contender) lookBy(ctx context.Context, client *clientv3.Client, p *plac
 // A watch tells of changes. Because its server may be frozen, and to keep the lease alive, the waiter also asks: two requests
 // in six tenths of the TTL.
 func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
-	var w watcher
-	defer w.stop()
 	for v.watch != "" {
 		since, ttl := c.Life()
 		c.takenUntil = lease.Now() + ttl
 		c.Taken()
-		w.watch(ctx, c.store, v.watch, v.revision)
-		if w.await(ctx, v.deleted, since+ttl*6/10-lease.Now()) {
+		if c.awaitDeleted(ctx, v, since+ttl*6/10-lease.Now()) {
 			v, err = c.look(ctx, p)
 		} else {
 			v, err = c.renew(ctx, p)
@@ -329,12 +332,9 @@ func (c *contender) beginCooldown(ctx context.Context) error {
 		return err
 	}
 	value := c.describe(true)
-	own := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(c.place.key), "=", c.place.revision),
-		clientv3.Compare(clientv3.CreateRevision(c.first.key), "=", c.first.revision)}
-	r, err := ask(ctx, c.store, func(ctx context.Context, client *clientv3.Client) (*clientv3.TxnResponse, error) {
-		return client.Txn(ctx).If(own...).Then(clientv3.OpPut(c.first.gate, value, clientv3.WithLease(c.cooldown.id)),
-			clientv3.OpPut(c.place.key, value, clientv3.WithLease(c.life.id))).Commit()
-	})
+	r, err := c.commit(ctx, []clientv3.Cmp{c.place.exists(), c.first.exists()}, []clientv3.Op{
+		clientv3.OpPut(c.first.gate, value, clientv3.WithLease(c.cooldown.id)),
+		clientv3.OpPut(c.place.key, value, clientv3.WithLease(c.life.id))})
 	if err == nil && !r.Succeeded {
 		return lease.ErrLost
 	}
@@ -366,11 +366,9 @@ func (c *contender) Lost() <-chan struct{} {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
 	go func() {
-		var w watcher
-		defer w.stop()
 		for v := (view{revision: c.place.revision}); ctx.Err() == nil; {
-			w.watch(ctx, c.store, c.place.key, v.revision)
-			w.await(ctx, 1, time.Duration(1<<62))
+			v.watch, v.deleted = c.place.key, 1
+			c.awaitDeleted(ctx, v, time.Duration(1<<62))
 			next, err := c.look(ctx, &c.place)
 			if err == lease.ErrLost {
 				close(lost)
@@ -380,14 +378,10 @@ func (c *contender) Lost() <-chan struct{} {
 		}
 	}()
 	go func() {
-		own, value := clientv3.Compare(clientv3.CreateRevision(c.place.key), "=", c.place.revision), c.describe(true)
-		for !c.told && ctx.Err() == nil {
-			_, err := ask(ctx, c.store, func(ctx context.Context, client *clientv3.Client) (*clientv3.TxnResponse, error) {
-				return client.Txn(ctx).If(own).Then(clientv3.OpPut(c.place.key, value, clientv3.WithLease(c.life.id))).Commit()
-			})
-			if c.told = err == nil; !c.told {
-				time.Sleep(c.life.ttl / 5)
-			}
+		put := []clientv3.Op{clientv3.OpPut(c.place.key, c.describe(true), clientv3.WithLease(c.life.id))}
+		for told := c.told; !told && ctx.Err() == nil; time.Sleep(c.life.ttl / 5) {
+			_, err := c.commit(ctx, []clientv3.Cmp{c.place.exists()}, put)
+			told = err == nil
 		}
 	}()
 	return lost
@@ -414,10 +408,7 @@ func (c *contender) Release(ctx context.Context, ran bool) error {
 		ops = append(ops, clientv3.OpDelete(c.first.key), clientv3.OpPut(c.first.gate, c.describe(true), clientv3.WithLease(again.id)))
 	}
 	before := c.repeats.Load()
-	own := clientv3.Compare(clientv3.CreateRevision(c.place.key), "=", c.place.revision)
-	r, err := ask(ctx, c.store, func(ctx context.Context, client *clientv3.Client) (*clientv3.TxnResponse, error) {
-		return client.Txn(ctx).If(own).Then(ops...).Commit()
-	})
+	r, err := c.commit(ctx, []clientv3.Cmp{c.place.exists()}, ops)
 	if err == nil && !r.Succeeded && c.repeats.Load() == before { // else an earlier attempt may have done it
 		err = lease.ErrLost
 	}
