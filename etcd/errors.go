@@ -48,23 +48,7 @@ func (s *store) tooSlow() error {
 		strconv.FormatInt(s.ttl, 10) + " s: see FLOCK_ETCD_TTL"}
 }
 
-// A refusal is an answer of etcd that stays the same however often one asks.
-type refusal struct {
-	error // as it came
-	known lease.Error
-}
-
-func (r *refusal) Error() string { return r.known.Text }
-func (r *refusal) As(target any) bool {
-	known, ok := target.(**lease.Error)
-	if ok {
-		*known = &r.known
-	}
-	return ok
-}
-func (r *refusal) Unwrap() error { return r.error }
-
-// finalError returns the error of an answer that is final.
+// finalError returns the error of an answer that stays the same however often one asks.
 func finalError(err error) error {
 	var usage *cli.UsageError
 	switch {
@@ -78,18 +62,18 @@ func finalError(err error) error {
 		codeOf(err) == codes.PermissionDenied || codeOf(err) == codes.Unauthenticated {
 		code = output.ExNoInput // it refuses the user, or what the user may do
 	}
-	return &refusal{err, lease.Error{Status: code, Text: "etcd refuses: " + describe(err)}}
+	return &lease.Error{Status: code, Text: "etcd refuses: " + describe(err), Err: err}
 }
 
 // advise adds to a refusal what to do.
 func (s *store) advise(err error) error {
-	var r *refusal
+	var r *lease.Error
 	if errors.As(err, &r) {
 		switch {
 		case s.jwt != "" && sys.Is(err, rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserEmpty):
-			r.known.Text += " (ETCDCTL_AUTH_JWT_TOKEN is not valid, or not any more: it ends at each change of users and roles)"
+			r.Text += " (ETCDCTL_AUTH_JWT_TOKEN is not valid, or not any more: it ends at each change of users and roles)"
 		case s.user == "" && errors.Is(err, rpctypes.ErrUserEmpty):
-			r.known.Text += " (set ETCDCTL_USER and its password)"
+			r.Text += " (set ETCDCTL_USER and its password)"
 		}
 	}
 	return err

@@ -46,7 +46,9 @@ type place struct {
 }
 
 // exists is the condition that the place is there.
-func (p *place) exists() clientv3.Cmp { return clientv3.Compare(clientv3.CreateRevision(p.key), "=", p.revision) }
+func (p *place) exists() clientv3.Cmp {
+	return clientv3.Compare(clientv3.CreateRevision(p.key), "=", p.revision)
+}
 
 // commit makes a transaction, which must have the same effect however often it is made.
 func (s *store) commit(ctx context.Context, conditions []clientv3.Cmp, then []clientv3.Op, otherwise ...clientv3.Op) (*clientv3.TxnResponse, error) {

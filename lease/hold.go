@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/output"
-	"example.org/flock/internal/sys"
 	"example.org/flock/lease/guard"
 )
 
@@ -102,7 +101,7 @@ func (h *hold) execute() int {
 // begin has the guard start the command.
 func (h *hold) begin() {
 	h.printer.Flush() // before the command prints
-	h.service.say("STATUS=has the lock " + sys.Printable(h.options.File) + " since " + time.Now().Format(output.Clock))
+	h.service.say("STATUS=has the lock " + h.name + " since " + time.Now().Format(output.Clock))
 	h.begun, h.latestStart = true, h.limits().Term
 	h.guard.Give(guard.Message{Kind: guard.Run, Limits: h.limits(), Token: h.held.Token()})
 }
@@ -182,14 +181,14 @@ func (h *hold) end(m guard.Message) int {
 	}()
 	err := h.held.Release(ctx, true)
 	switch {
-	case isLost(err):
+	case errors.Is(err, ErrLost):
 		return h.report(h.program + " has dropped its key or its lease while the command ran; the command has ended")
 	case err != nil:
 		why := err.Error()
 		if cause := context.Cause(ctx); cause != nil && cause != context.DeadlineExceeded {
 			why = cause.Error() + ": " + why
 		}
-		h.printer.Warn("cannot release the lock " + sys.Printable(h.options.File) + ", which ends with its lease: " + why)
+		h.printer.Warn("cannot release the lock " + h.name + ", which ends with its lease: " + why)
 	}
 	return m.Number
 }
@@ -215,7 +214,7 @@ func (h *hold) lose(survivor int) int {
 }
 
 func (h *hold) report(what string) int {
-	h.printer.Warn("lost the lock " + sys.Printable(h.options.File) + ": " + what)
+	h.printer.Warn("lost the lock " + h.name + ": " + what)
 	return output.ExTempFail
 }
 
@@ -243,7 +242,7 @@ func (h *hold) renew(ctx context.Context, limit time.Duration) {
 	case err == nil:
 		h.refusal.Store(nil)
 		notify(h.renewed)
-	case isLost(err):
+	case errors.Is(err, ErrLost):
 		notify(h.dropped)
 	case errors.As(err, &known) && known.Status != output.ExTempFail:
 		h.refusal.Store(&err)

@@ -71,9 +71,11 @@ var (
 type Error struct {
 	Status int
 	Text   string
+	Err    error // may be nil
 }
 
 func (e *Error) Error() string { return e.Text }
+func (e *Error) Unwrap() error { return e.Err }
 
 // A Mode is how a contender wants a lock.
 type Mode string

@@ -64,7 +64,7 @@ func (r *run) breakLock() int {
 		if err := r.backend.Break(context.Background(), c.Key); err != nil {
 			return fail(r.printer, err)
 		}
-		r.printer.Warn("took the lock " + sys.Printable(r.options.File) + " away from " + c.who() +
+		r.printer.Warn("took the lock " + r.name + " away from " + c.who() +
 			"; if its command still runs, it runs beside the next one until it is killed, in a moment or, if its machine is cut off, when its time is over")
 		status = 0
 	}

@@ -4,7 +4,6 @@ package lease
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path"
 	"slices"
@@ -49,7 +48,7 @@ func start(p *output.Printer, program Program, args []string) int {
 		return fail(p, err)
 	}
 	os.Unsetenv(guard.TokenVariable) // of a lock around this one: the command would take it for its own
-	r := &run{printer: p, program: program.Backend, options: o, service: newService()}
+	r := &run{printer: p, program: program.Backend, options: o, name: sys.Printable(o.File), service: newService()}
 	if r.backend, err = program.Open(p.Note); err != nil {
 		return fail(p, err)
 	}
@@ -88,7 +87,9 @@ type run struct {
 	service *service
 	signals <-chan os.Signal
 	guard   *guard.Guard
-	away    chan error // what Request.Away tells
+	name    string        // of the lock, for messages
+	away    chan error    // what Request.Away tells
+	taken   chan struct{} // and Request.Taken
 }
 
 // lock takes the lock, runs the command, releases the lock, and returns the exit status.
@@ -101,7 +102,7 @@ func (r *run) lock() int {
 		ctx, stop = context.WithDeadlineCause(ctx, began.Add(o.Timeout), ErrTimeout)
 		defer stop()
 	}
-	r.signals, r.away = catchSignals(), make(chan error)
+	r.signals, r.away, r.taken = catchSignals(), make(chan error), make(chan struct{}, 1)
 	// Before the first connection, which makes another attempt when it lacks a descriptor: a fork makes none.
 	g, err := guard.Start(o.Command)
 	if err != nil {
@@ -109,57 +110,65 @@ func (r *run) lock() int {
 	}
 	defer g.Close()
 	r.guard = g
-	r.service.say("READY=1\nSTATUS=asking for " + sys.Printable(o.File)) // one that waits is ready, too
-	taken := make(chan struct{}, 1)
-	request := r.request(ctx, taken)
-	var held Held
+	r.service.say("READY=1\nSTATUS=asking for " + r.name) // one that waits is ready, too
 	got := make(chan error, 1)
+	var held Held
 	go func() {
 		var err error
-		held, err = r.backend.Acquire(ctx, request)
+		held, err = r.backend.Acquire(ctx, r.request())
 		got <- err
 	}()
-	giveUp := func() {
+	sig, isEnded := r.wait(got, began.Add(o.ReportAfter))
+	if isEnded { // by a signal, or because the guard is gone
 		if cancel(); <-got == nil {
 			release(held)
 		}
 		g.Close()
+		if sig == 0 {
+			return r.guardKilled("cannot wait any longer for")
+		}
+		return die(sig)
 	}
+	if err := <-got; err != nil {
+		return r.refuse(err)
+	}
+	r.printer.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
+	r.printer.PrintVerbose("executing " + o.Command[0])
+	return (&hold{run: r, held: held}).execute()
+}
+
+// wait waits until there is a lock or an error, and tells the user and systemd what for. It reports whether something else
+// has ended the wait: a signal, or the end of the guard.
+func (r *run) wait(got chan error, reportAt time.Time) (sig syscall.Signal, isEnded bool) {
 	var report <-chan time.Time
-	reports := o.Reports
+	reports := r.options.Reports
 	for {
 		select {
 		case err := <-got:
-			if err != nil {
-				return r.refuse(err)
+			got <- err
+			return 0, false
+		case s := <-r.signals:
+			if endsWait(s) {
+				return s.(syscall.Signal), true
 			}
-			r.printer.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
-			r.printer.PrintVerbose("executing " + o.Command[0])
-			return (&hold{run: r, held: held}).execute()
-		case sig := <-r.signals:
-			if endsWait(sig) {
-				giveUp()
-				return die(sig.(syscall.Signal))
-			}
-		case <-g.Reports: // it is gone
-			giveUp()
-			return r.guardKilled("cannot wait any longer for")
-		case <-taken:
+		case <-r.guard.Reports:
+			return 0, true
+		case <-r.taken:
 			if reports {
-				reports, report = false, time.After(time.Until(began.Add(o.ReportAfter)))
+				reports, report = false, time.After(time.Until(reportAt))
 			}
 			if r.service.listens() {
-				r.service.say("STATUS=waiting for " + sys.Printable(o.File) + ", " + r.state())
+				r.service.say("STATUS=waiting for " + r.name + ", " + r.state())
 			}
 		case <-report:
 			if state := r.state(); len(got) == 0 {
-				r.printer.Warn("waiting for " + sys.Printable(o.File) + ", " + state)
+				r.printer.Warn("waiting for " + r.name + ", " + state)
 			}
 		case why := <-r.away:
-			if why != nil {
-				r.printer.Warn(r.program + " does not answer: " + why.Error() + "; the wait for " + sys.Printable(o.File) + " goes on")
+			if why == nil {
+				r.printer.Note(r.program + " answers again")
 			} else {
-				r.printer.Warn(r.program + " answers again")
+				r.printer.Note(r.program + " does not answer: " + why.Error() + "; the wait for " + r.name + " goes on")
 			}
 		case <-r.service.ticks:
 			r.service.say("WATCHDOG=1")
@@ -168,7 +177,7 @@ func (r *run) lock() int {
 }
 
 // request returns what the options ask for.
-func (r *run) request(ctx context.Context, taken chan<- struct{}) Request {
+func (r *run) request() Request {
 	o := r.options
 	q := Request{Name: o.File, Mode: Exclusive, Permits: o.Permits, Nonblock: o.Nonblock, Queued: o.Queued, Queue: o.Queue, Cooldown: o.Cooldown}
 	switch {
@@ -177,7 +186,7 @@ func (r *run) request(ctx context.Context, taken chan<- struct{}) Request {
 	case o.Permits > 0:
 		q.Mode = Permit
 	}
-	q.Taken, q.Warn = func() { notify(taken) }, r.printer.Note
+	q.Taken, q.Warn = func() { notify(r.taken) }, r.printer.Note
 	q.Away = func(why error) {
 		select {
 		case r.away <- why:
@@ -193,7 +202,7 @@ func (r *run) refuse(err error) int {
 	if taken && (o.Reports || o.Verbose && o.Cooldown > 0) {
 		state := r.state()
 		if o.Reports {
-			line := sys.Printable(o.File) + " is " + state
+			line := r.name + " is " + state
 			if err == ErrTaken && o.Queued {
 				line += "; its queue is full"
 			}
@@ -214,7 +223,7 @@ func (r *run) guardKilled(what string) int {
 	if sig := r.guard.KilledBy(); slices.Contains(forwarded, os.Signal(sig)) {
 		return die(sig)
 	}
-	return fail(r.printer, &Error{output.ExTempFail, what + " the lock " + sys.Printable(r.options.File) + ": its guard was killed"})
+	return fail(r.printer, &Error{Status: output.ExTempFail, Text: what + " the lock " + r.name + ": its guard was killed"})
 }
 
 // release gives up a lock for whose release nobody should have to wait.
@@ -231,5 +240,3 @@ func notify(c chan<- struct{}) {
 	default:
 	}
 }
-
-func isLost(err error) bool { return errors.Is(err, ErrLost) }
