@@ -1,4 +1,4 @@
-//go:build unix && (!linux || guard_goroutine)
+//go:build unix && !aix && (!linux || guard_goroutine)
 
 package guard
 
