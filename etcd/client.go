@@ -36,6 +36,7 @@ type store struct {
 	tokens  credentials.PerRPCCredentialsBundle
 	login   singleflight.Group
 
+	versions sync.Once     // see warnOfOld
 	reached  atomic.Bool   // etcd has answered
 	isAway   atomic.Bool   // away was told so
 	slowness atomic.Int64  // how long the last answer took
@@ -201,8 +202,9 @@ func try[T any](ctx context.Context, s *store, pace time.Duration, call func(con
 			}
 			next.Reset(min(jitter(pause), pace))
 		case <-away:
-			s.isAway.Store(true)
-			s.away(errors.New(s.reason()))
+			if !s.isAway.Swap(true) {
+				s.away(errors.New(s.reason()))
+			}
 		case <-ctx.Done():
 			return answer, s.unreachable()
 		}

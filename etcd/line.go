@@ -99,7 +99,6 @@ func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error
 	if _, limited := ctx.Deadline(); limited {
 		s.limit = 0
 	}
-	time.AfterFunc(200*time.Millisecond, func() { s.warnOfOld(ctx, r.Warn) })
 	for slow := 0; ; {
 		c := &contender{store: s, Request: r, base: s.base(r.Name)}
 		c.place.line = c.base + "line/"
@@ -315,6 +314,7 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 		since, ttl := c.Life()
 		c.takenUntil = lease.Now() + ttl
 		c.Taken()
+		c.warnOfOld(ctx, c.Warn)
 		if c.awaitDeleted(ctx, v, since+ttl*6/10-lease.Now()) {
 			v, err = c.look(ctx, p)
 		} else {
@@ -367,6 +367,7 @@ func (c *contender) Lost() <-chan struct{} {
 	lost := make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
+	c.warnOfOld(ctx, c.Warn)
 	go func() {
 		for v := (view{revision: c.place.revision}); ctx.Err() == nil; {
 			v.watch, v.deleted = c.place.key, 1

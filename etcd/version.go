@@ -13,17 +13,18 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// warnOfOld says if a server is so old that it may end leases that are alive.
+// warnOfOld says once if a server is so old that it may end leases that are alive.
 func (s *store) warnOfOld(ctx context.Context, warn func(string)) {
-	if ctx.Err() != nil {
-		return // it is done
-	}
-	r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*etcdserverpb.StatusResponse, error) {
-		return etcdserverpb.NewMaintenanceClient(c.ActiveConnection()).Status(ctx, &etcdserverpb.StatusRequest{})
+	s.versions.Do(func() {
+		go func() {
+			r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*etcdserverpb.StatusResponse, error) {
+				return etcdserverpb.NewMaintenanceClient(c.ActiveConnection()).Status(ctx, &etcdserverpb.StatusRequest{})
+			})
+			if err == nil && isOld(r.Version) {
+				warn("etcd " + sys.Printable(r.Version) + " can end the lock of a holder that is alive: use 3.5.13 (or 3.4.31) or later")
+			}
+		}()
 	})
-	if err == nil && isOld(r.Version) {
-		warn("etcd " + sys.Printable(r.Version) + " can end the lock of a holder that is alive: use 3.5.13 (or 3.4.31) or later")
-	}
 }
 
 // isOld reports whether this is a version before 3.4.31, or of 3.5 before 3.5.13.
