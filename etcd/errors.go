@@ -29,7 +29,11 @@ func (s *store) reason() string {
 	if s.last == nil {
 		return "no answer"
 	}
-	return describe(s.last)
+	text := describe(s.last)
+	if s.reached.Load() {
+		text, _, _ = strings.Cut(text, ": if it ") // nothing has to be changed
+	}
+	return text
 }
 
 // unreachable returns the error for an etcd that does not answer in time.
@@ -91,6 +95,7 @@ var hints = []struct {
 	{"authentication handshake failed: ", "%s: if it does not speak TLS, write its address with http://", false},
 	{"error reading server preface: EOF", "it closes the connection: if it speaks TLS, write its address with https://", false},
 	{"connection reset by peer", "it closes the connection: if it speaks TLS, write its address with https://", false},
+	{"broken pipe", "it closes the connection: if it wants a certificate of this client, see ETCDCTL_CERT and ETCDCTL_KEY", false},
 	{"error reading server preface: ", silent, false},
 }
 
