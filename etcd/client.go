@@ -249,31 +249,25 @@ func (s *store) take(c *clientv3.Client, began time.Time, err error) bool {
 	return true
 }
 
-// awaitDeleted waits until so many of the keys that a view depends on are deleted, or may be, for the limit. It returns false
-// if they are not. The next view may have a newer revision, if this one is forgotten, or come from a server with a leader.
-func (s *store) awaitDeleted(ctx context.Context, v view, limit time.Duration) bool {
-	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), limit)
-	defer cancel()
+// watch tells when so many of the keys that a view depends on are deleted, or may be: its server has no leader or no
+// connection, or has forgotten the revision. A server that is frozen tells nothing.
+func (s *store) watch(ctx context.Context, v view) (changed <-chan struct{}, stop func()) {
+	ctx, stop = context.WithCancel(clientv3.WithRequireLeader(ctx))
 	options := []clientv3.OpOption{clientv3.WithRev(v.revision + 1), clientv3.WithFilterPut()}
 	if v.watch[len(v.watch)-1] == '/' {
 		options = append(options, clientv3.WithPrefix())
 	}
-	changed := make(chan struct{})
+	tell := make(chan struct{})
 	go func() { // the client's own call waits for an answer
 		if c, err := s.client(nil); err == nil {
 			for r := range c.Watch(ctx, v.watch, options...) {
 				if v.deleted -= len(r.Events); v.deleted <= 0 {
-					close(changed)
+					close(tell)
 					return
 				}
 			}
 		}
-		time.AfterFunc(jitter(firstPause), func() { close(changed) })
+		time.AfterFunc(jitter(firstPause), func() { close(tell) })
 	}()
-	select {
-	case <-changed:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return tell, stop
 }

@@ -310,21 +310,29 @@ func (c *contender) lookBy(ctx context.Context, client *clientv3.Client, p *plac
 // A watch tells of changes. Because its server may be frozen, and to keep the lease alive, the waiter also asks: two requests
 // in six tenths of the TTL.
 func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
-	for v.watch != "" {
-		since, ttl := c.Life()
-		c.takenUntil = lease.Now() + ttl
-		c.Taken()
-		c.warnOfOld(ctx, c.Warn)
-		if c.awaitDeleted(ctx, v, since+ttl*6/10-lease.Now()) {
-			v, err = c.look(ctx, p)
-		} else {
-			v, err = c.renew(ctx, p)
+	for v.watch != "" && err == nil {
+		changed, stop := c.watch(ctx, v)
+		next := v
+		for same := true; same && err == nil; { // the watch is still the right one
+			since, ttl := c.Life()
+			c.takenUntil = lease.Now() + ttl
+			c.Taken()
+			c.warnOfOld(ctx, c.Warn)
+			select {
+			case <-changed:
+				next, err = c.look(ctx, p)
+				same = false
+			case <-time.After(since + ttl*6/10 - lease.Now()):
+				next, err = c.renew(ctx, p)
+				same = next.watch == v.watch
+			case <-ctx.Done():
+				err = c.unreachable()
+			}
 		}
-		if err != nil {
-			return err
-		}
+		stop()
+		v = next
 	}
-	return nil
+	return err
 }
 
 // beginCooldown makes the key of the cooldown, with a lease of its own, and says that this place has the lock.
@@ -371,7 +379,9 @@ func (c *contender) Lost() <-chan struct{} {
 	go func() {
 		for v := (view{revision: c.place.revision}); ctx.Err() == nil; {
 			v.watch, v.deleted = c.place.key, 1
-			c.awaitDeleted(ctx, v, time.Duration(1<<62))
+			changed, stop := c.watch(ctx, v)
+			<-changed
+			stop()
 			next, err := c.look(ctx, &c.place)
 			if err == lease.ErrLost {
 				close(lost)
