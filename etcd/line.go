@@ -104,7 +104,7 @@ func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error
 		c.place.line = c.base + "line/"
 		err := c.enter(ctx)
 		if err == nil {
-			s.patience, s.always = c.life.ttl/5, false
+			s.patience, s.always = c.life.ttl/10, false
 			return c, nil
 		}
 		isSlow := err == lease.ErrLost && time.Duration(s.slowness.Load()) > time.Duration(s.ttl)*time.Second/2
@@ -278,6 +278,9 @@ func (c *contender) choose(ctx context.Context) (free bool, conditions []clientv
 		return false, nil, err
 	}
 	v := c.view(r.Header, r.Responses[:n])
+	if v.watch != "" {
+		c.takenUntil = lease.Now() + time.Duration(c.ttl)*time.Second
+	}
 	if free = v.watch == ""; !free && (c.Nonblock || countWaiting(c.prefix, r.Responses[n].GetResponseRange().Kvs) >= c.Queue) {
 		return false, nil, lease.ErrTaken
 	}

@@ -25,6 +25,7 @@ type hold struct {
 	renewed, dropped chan struct{}         // what renew tells
 	refusal          atomic.Pointer[error] // of the last request to renew; nil: it was not refused
 	answered         time.Duration         // when the server has answered last
+	trouble          error                 // why it does not answer; nil: that is not known
 	warned           bool                  // that it does not answer
 	begun            bool                  // the guard was told to start the command
 	started          bool                  // the command has run
@@ -79,8 +80,9 @@ func (h *hold) execute() int {
 			lost = h.held.Lost()
 		case <-h.renewed:
 			h.moveLimits()
-		case why := <-h.away:
-			h.warn(why)
+		case h.trouble = <-h.away:
+		case <-h.silence():
+			h.warn()
 		case <-lost:
 			lost = nil
 			notify(h.dropped)
@@ -111,7 +113,8 @@ func (h *hold) moveLimits() {
 	h.service.say("WATCHDOG=1")
 	h.answered = Now()
 	if h.warned {
-		h.warn(nil)
+		h.warned = false
+		h.printer.Note(h.program + " answers again")
 	}
 	if !h.begun {
 		h.begin()
@@ -123,19 +126,24 @@ func (h *hold) moveLimits() {
 	}
 }
 
-// warn says that the server does not answer, before that costs the command its life, or that it does again.
-func (h *hold) warn(why error) {
-	_, ttl := h.held.Life()
-	silent := Now() - h.answered
-	switch {
-	case why == nil && h.warned:
-		h.warned = false
-		h.printer.Note(h.program + " answers again")
-	case why != nil && !h.warned && silent > ttl*3/10:
-		h.warned = true
-		h.printer.Note(h.program + " has not answered for " + seconds(silent) + "; the command is stopped in " +
-			seconds(h.limits().Term-Now()) + ": " + why.Error())
+// silence tells when it is time to warn.
+func (h *hold) silence() <-chan time.Time {
+	if !h.begun || h.warned {
+		return nil
 	}
+	_, ttl := h.held.Life()
+	return time.After(h.answered + ttl*4/10 - Now())
+}
+
+// warn says that the server does not answer, before that costs the command its life.
+func (h *hold) warn() {
+	h.warned = true
+	why := "no answer"
+	if h.trouble != nil {
+		why = h.trouble.Error()
+	}
+	h.printer.Note(h.program + " has not answered for " + seconds(Now()-h.answered) + "; the command is stopped in " +
+		seconds(h.limits().Term-Now()) + ": " + why)
 }
 
 func seconds(d time.Duration) string {
