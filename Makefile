@@ -32,7 +32,7 @@ all: flock                    ## build the one static binary, ./flock
 flock: $(wildcard *.go fallback/*.go internal/*/*) go.mod go.sum
 	$(GOBUILD) -o $@ .
 
-flock-etcd: $(wildcard etcd/*.go etcd/internal/*/* internal/*/*) etcd/go.mod etcd/go.sum  ## build the lock for many machines
+flock-etcd: $(wildcard etcd/*.go etcd/help.txt lease/*.go lease/guard/*.go internal/*/*) etcd/go.mod etcd/go.sum  ## build the lock for many machines
 	$(ETCDBUILD) -o ../$@ .
 
 demo: flock                   ## build, and show the main uses
@@ -68,7 +68,8 @@ test-beside:
 # The servers and etcdctl are built from their modules. Nothing but loopback is used.
 test-etcd: flock flock-etcd         ## run the tests of flock-etcd over etcd servers (two minutes)
 	@test -z "$$(gofmt -l etcd)" || { gofmt -d etcd; exit 1; }
-	cd etcd && go mod tidy -diff && go vet ./... && go test -count=1 ./... && go test -count=1 -tags guard_goroutine ./internal/guard
+	go test -count=1 ./lease/... && go test -count=1 -tags guard_goroutine ./lease/guard
+	cd etcd && go mod tidy -diff && go vet ./... && go test -count=1 ./...
 	cd etcd/test && go mod tidy -diff && go vet ./... && go test -timeout 10m -count=1 -parallel 6 ./...
 	sh completions/test.sh ./flock ./flock-etcd
 	sh packaging/test.sh ./flock ./flock-etcd

@@ -39,7 +39,7 @@ func TestPermitFreeBehindWriters(t *testing.T) {
 	}
 	first := holder()
 	holder()
-	q.addWaiters(20, oursPath, "f", "true")
+	q.addWaiters(7, oursPath, "f", "true")
 	last := q.addWaiters(1, permit("true")...)
 	waitUntilAsleep(q, last)
 	unix.Kill(first.pid, unix.SIGKILL)
@@ -48,24 +48,16 @@ func TestPermitFreeBehindWriters(t *testing.T) {
 	}
 }
 
-// Whoever may write in the state directory may release the lock, and must be able to wake a waiter whose umask is stricter.
+// Whoever may search the state directory can ask a waiter whose umask is stricter, and wake it.
 func TestWaiterLetsOthersWake(t *testing.T) {
-	for _, mode := range []fs.FileMode{0755, 0775, 0777} {
-		t.Run(mode.String(), func(t *testing.T) {
-			q := newWaitQueue(t, t.TempDir())
-			dir := filepath.Join(q.dir, ".f.flock")
-			if err := os.Chmod(dir, mode); err != nil {
-				t.Fatal(err)
-			}
-			w := q.addWaiters(1, "sh", "-c", "umask 077; exec flock f true")
-			q.await("a FIFO that the writers of the directory may write to", func() bool {
-				info, err := os.Lstat(filepath.Join(dir, q.names("wait,")[0]))
-				return err == nil && info.Mode()&0022 == mode&0022
-			})
-			q.in.Close()
-			q.finish(append(w, q.holder)...)
-		})
+	q := newWaitQueue(t, t.TempDir())
+	w := q.addWaiters(1, "sh", "-c", "umask 077; exec flock f true")
+	info, err := os.Lstat(filepath.Join(q.dir, ".f.flock", q.names("wait,")[0]))
+	if err != nil || info.Mode().Perm() != 0o666 || info.Mode()&fs.ModeNamedPipe == 0 {
+		t.Errorf("%v, %v", info.Mode(), err)
 	}
+	q.in.Close()
+	q.finish(append(w, q.holder)...)
 }
 
 // A waiter in another pid namespace keeps its place: nobody can ask whether it lives, but it has its FIFO open.

@@ -13,7 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/sys"
@@ -21,34 +22,27 @@ import (
 
 // A config is what the environment says about etcd.
 type config struct {
+	connection     clientv3.Config
 	endpoints      []string
-	tls            *tls.Config // nil: plain text, but for endpoints that begin with https://
 	user, password string
+	hides          bool          // the password is in a file, and the command is not to inherit it from a variable
+	exposed        string        // an address to which the password goes without encryption, beyond this machine
 	jwt            string        // a token that the user has got elsewhere
 	reach          time.Duration // how long to try to reach etcd at the beginning
 	prefix         string        // of all keys
 	ttl            int64         // of a holder's lease, in seconds
-
-	keepAliveTime, keepAliveTimeout time.Duration // to find connections that are frozen or cut
-
-	idle []string // the variables that have no effect
 }
 
-// The variables of etcdctl that mean something here, those that are only for its output or the size of its messages, and why
-// others are refused. Own are those that begin with FLOCK_ETCD_.
-var (
-	own      = []string{"PASSWORD_FILE", "PREFIX", "TTL"}
-	accepted = []string{"ENDPOINTS", "CACERT", "CERT", "KEY", "USER", "PASSWORD", "AUTH_JWT_TOKEN", "DIAL_TIMEOUT",
-		"KEEPALIVE_TIME", "KEEPALIVE_TIMEOUT", "INSECURE_TRANSPORT", "INSECURE_SKIP_TLS_VERIFY"}
-	idle    = []string{"DEBUG", "HEX", "WRITE_OUT", "INSECURE_DISCOVERY", "MAX_REQUEST_BYTES", "MAX_RECV_BYTES"}
-	refused = map[string]string{
-		"COMMAND_TIMEOUT":    "the option -w limits the wait",
-		"DISCOVERY_SRV":      "name the members in ETCDCTL_ENDPOINTS",
-		"DISCOVERY_SRV_NAME": "name the members in ETCDCTL_ENDPOINTS",
-		"WATCH_KEY":          "it is for etcdctl watch",
-		"WATCH_RANGE_END":    "it is for etcdctl watch",
-	}
-)
+// tls returns nil for plain text, but for addresses that begin with https://.
+func (c *config) tls() *tls.Config { return c.connection.TLS }
+
+// known are the variables that mean something here or, the last ones of etcdctl, are only for its output or the size of its
+// messages.
+var known = strings.Fields(`FLOCK_ETCD_PASSWORD_FILE FLOCK_ETCD_PREFIX FLOCK_ETCD_TTL
+	ETCDCTL_ENDPOINTS ETCDCTL_CACERT ETCDCTL_CERT ETCDCTL_KEY ETCDCTL_USER ETCDCTL_PASSWORD ETCDCTL_AUTH_JWT_TOKEN
+	ETCDCTL_DIAL_TIMEOUT ETCDCTL_KEEPALIVE_TIME ETCDCTL_KEEPALIVE_TIMEOUT ETCDCTL_INSECURE_TRANSPORT
+	ETCDCTL_INSECURE_SKIP_TLS_VERIFY ETCDCTL_DEBUG ETCDCTL_HEX ETCDCTL_WRITE_OUT ETCDCTL_INSECURE_DISCOVERY
+	ETCDCTL_MAX_REQUEST_BYTES ETCDCTL_MAX_RECV_BYTES`)
 
 // An environment reads variables. One that is empty counts as unset.
 type environment struct {
@@ -96,45 +90,38 @@ func readConfig(environ []string) (c config, err error) {
 		name, value, _ := strings.Cut(variable, "=")
 		e.variables[name] = value
 	}
-	c.idle = e.sift()
+	e.sift()
 	c.endpoints = e.endpoints()
 	c.reach = e.duration("ETCDCTL_DIAL_TIMEOUT", "5s")
-	c.keepAliveTime = e.duration("ETCDCTL_KEEPALIVE_TIME", "10s")
-	c.keepAliveTimeout = e.duration("ETCDCTL_KEEPALIVE_TIMEOUT", "20s")
 	if c.ttl, err = strconv.ParseInt(e.get("FLOCK_ETCD_TTL", "10"), 10, 64); err != nil || c.ttl < 2 || c.ttl > 86400 {
 		e.invalid("FLOCK_ETCD_TTL", "seconds, from 2 to 86400")
 	}
 	c.prefix = strings.TrimRight(e.get("FLOCK_ETCD_PREFIX", "/flock"), "/")
 	c.jwt = e.get("ETCDCTL_AUTH_JWT_TOKEN", "")
-	c.user, c.password = e.user()
-	c.tls = e.tls()
+	e.user(&c)
+	e.connection(&c)
+	if c.user != "" {
+		c.exposed = c.exposedAddress()
+	}
 	return c, e.err
 }
 
-// sift refuses variables of etcdctl that would be missed, and those that it does not have. It returns those that are not
-// missed.
-func (e *environment) sift() (without []string) {
-	for variable, value := range e.variables {
-		if ours, found := strings.CutPrefix(variable, "FLOCK_ETCD_"); found && value != "" && !slices.Contains(own, ours) {
-			e.refuse("there is no variable " + sys.Printable(variable))
-		}
-		name, found := strings.CutPrefix(variable, "ETCDCTL_")
+// sift refuses variables that would be missed, and those that do not exist.
+func (e *environment) sift() {
+	for name, value := range e.variables {
+		isOurs := strings.HasPrefix(name, "FLOCK_ETCD_") || strings.HasPrefix(name, "ETCDCTL_")
 		switch {
-		case !found || value == "" || slices.Contains(accepted, name):
-		case slices.Contains(idle, name):
-			without = append(without, variable)
-		case name == "API":
-			if value != "3" {
-				e.invalid(variable, "only 3 is supported")
-			}
-		case refused[name] != "":
-			e.refuse(variable + " is not supported: " + refused[name])
+		case !isOurs || value == "" || slices.Contains(known, name) || name == "ETCDCTL_API" && value == "3":
+		case name == "ETCDCTL_API":
+			e.invalid(name, "only 3 is supported")
+		case name == "ETCDCTL_COMMAND_TIMEOUT":
+			e.refuse(name + " is not supported: the option -w limits the wait")
+		case strings.HasPrefix(name, "ETCDCTL_DISCOVERY_SRV"):
+			e.refuse(name + " is not supported: name the members in ETCDCTL_ENDPOINTS")
 		default:
-			e.refuse("there is no variable " + sys.Printable(variable))
+			e.refuse("there is no variable " + sys.Printable(name) + " here")
 		}
 	}
-	slices.Sort(without)
-	return without
 }
 
 func (e *environment) endpoints() (list []string) {
@@ -144,7 +131,7 @@ func (e *environment) endpoints() (list []string) {
 		}
 		if strings.Contains(endpoint, "@") {
 			e.refuse("invalid ETCDCTL_ENDPOINTS: an address has an @ (users go into ETCDCTL_USER)")
-		} else if why := endpointError(endpoint); why != "" {
+		} else if _, _, why := parseEndpoint(endpoint); why != "" {
 			e.refuse("invalid address in ETCDCTL_ENDPOINTS: '" + sys.Printable(endpoint) + "' (" + why + ")")
 		}
 		list = append(list, endpoint)
@@ -155,79 +142,92 @@ func (e *environment) endpoints() (list []string) {
 	return list
 }
 
-func (e *environment) user() (name, password string) {
-	name, password, given := strings.Cut(e.get("ETCDCTL_USER", ""), ":")
-	if !given {
-		password = e.get("ETCDCTL_PASSWORD", "")
+func (e *environment) user(c *config) {
+	var given bool
+	if c.user, c.password, given = strings.Cut(e.get("ETCDCTL_USER", ""), ":"); !given {
+		c.password = e.get("ETCDCTL_PASSWORD", "")
 	}
 	if file := e.get("FLOCK_ETCD_PASSWORD_FILE", ""); file != "" {
 		var err error
-		if password != "" {
-			e.refuse("FLOCK_ETCD_PASSWORD_FILE cannot be combined with a password in ETCDCTL_USER or ETCDCTL_PASSWORD")
-		} else if password, err = readPassword(file); err != nil {
+		if c.password, err = readPassword(file); err != nil {
 			e.invalid("FLOCK_ETCD_PASSWORD_FILE", sys.Text(err))
 		}
+		c.hides = true
 	}
 	switch {
-	case name != "" && password == "":
+	case c.user != "" && c.password == "":
 		e.refuse("ETCDCTL_USER needs a password: ETCDCTL_PASSWORD, FLOCK_ETCD_PASSWORD_FILE, or after a colon")
-	case name == "" && password != "":
+	case c.user == "" && c.password != "":
 		e.refuse("ETCDCTL_PASSWORD and FLOCK_ETCD_PASSWORD_FILE need ETCDCTL_USER")
-	case name != "" && e.get("ETCDCTL_AUTH_JWT_TOKEN", "") != "":
+	case c.user != "" && c.jwt != "":
 		e.refuse("ETCDCTL_AUTH_JWT_TOKEN cannot be combined with ETCDCTL_USER")
 	}
-	return name, password
 }
 
-func (e *environment) tls() (c *tls.Config) {
-	files := transport.TLSInfo{CertFile: e.get("ETCDCTL_CERT", ""), KeyFile: e.get("ETCDCTL_KEY", ""),
-		TrustedCAFile: e.get("ETCDCTL_CACERT", "")}
-	skip, plain := e.boolean("ETCDCTL_INSECURE_SKIP_TLS_VERIFY", "false"), e.boolean("ETCDCTL_INSECURE_TRANSPORT", "true")
-	if (files.CertFile == "") != (files.KeyFile == "") {
+// hidePassword takes a password that is in a file as well from the variables that the command inherits.
+func (c *config) hidePassword() {
+	if c.hides {
+		os.Unsetenv("ETCDCTL_PASSWORD")
+		os.Setenv("ETCDCTL_USER", c.user)
+	}
+}
+
+func (e *environment) connection(c *config) {
+	files := clientv3.SecureConfig{Cert: e.get("ETCDCTL_CERT", ""), Key: e.get("ETCDCTL_KEY", ""), Cacert: e.get("ETCDCTL_CACERT", ""),
+		InsecureTransport: e.boolean("ETCDCTL_INSECURE_TRANSPORT", "true"), InsecureSkipVerify: e.boolean("ETCDCTL_INSECURE_SKIP_TLS_VERIFY", "false")}
+	if (files.Cert == "") != (files.Key == "") {
 		e.refuse("ETCDCTL_CERT and ETCDCTL_KEY go together: set both")
-		return nil
+		return
 	}
-	if !files.Empty() || files.TrustedCAFile != "" {
-		var err error
-		if c, err = files.ClientConfig(); err != nil {
-			e.refuse("invalid ETCDCTL_CACERT, ETCDCTL_CERT or ETCDCTL_KEY: " + err.Error())
-			return nil
-		}
-	} else if skip || !plain {
-		c = &tls.Config{}
+	quiet := zap.NewNop()
+	connection, err := clientv3.NewClientConfig(&clientv3.ConfigSpec{Endpoints: c.endpoints, Secure: &files,
+		KeepAliveTime: e.duration("ETCDCTL_KEEPALIVE_TIME", "10s"), KeepAliveTimeout: e.duration("ETCDCTL_KEEPALIVE_TIMEOUT", "20s")}, quiet)
+	if err != nil {
+		e.refuse("invalid ETCDCTL_CACERT, ETCDCTL_CERT or ETCDCTL_KEY: " + err.Error())
+		return
 	}
-	if c != nil {
-		c.InsecureSkipVerify = skip
-	}
-	return c
+	c.connection = *connection
+	c.connection.Logger = quiet
 }
 
-// endpointError says what is wrong with an address; empty: nothing.
-func endpointError(endpoint string) string {
-	scheme, address, found := strings.Cut(endpoint, "://")
-	kind, path, _ := strings.Cut(endpoint, ":")
+// exposedAddress returns an address beyond this machine to which nothing is encrypted; empty: there is none.
+func (c *config) exposedAddress() string {
+	for _, text := range c.endpoints {
+		scheme, host, _ := parseEndpoint(text)
+		plain := scheme == "http" || scheme == "" && c.tls() == nil
+		if ip := net.ParseIP(host); plain && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return sys.Printable(text)
+		}
+	}
+	return ""
+}
+
+// parseEndpoint returns the scheme of an address, which may be empty, and its host, or what is wrong with it.
+func parseEndpoint(text string) (scheme, host, why string) {
+	scheme, address, found := strings.Cut(text, "://")
+	kind, path, _ := strings.Cut(text, ":")
 	isSocket := kind == "unix" || kind == "unixs"
-	switch {
-	case strings.ContainsAny(endpoint, " \t\n;|"):
-		return "there are commas between addresses"
-	case isSocket && strings.Trim(path, "/") == "":
-		return "the path of the socket is missing"
-	case isSocket:
-		return ""
-	case !found:
-		address = endpoint
-	case scheme != "http" && scheme != "https":
-		return "an address begins with http:// or https://, or with neither"
+	if !found {
+		scheme, address = "", text
 	}
 	host, port, err := net.SplitHostPort(strings.TrimSuffix(address, "/"))
-	if n, failure := strconv.Atoi(port); err == nil && failure == nil && n > 0 && n < 1<<16 && host != "" {
-		return ""
+	switch n, failure := strconv.Atoi(port); {
+	case strings.ContainsAny(text, " \t\n;|"):
+		why = "there are commas between addresses"
+	case isSocket && strings.Trim(path, "/") == "":
+		why = "the path of the socket is missing"
+	case isSocket:
+		return kind, "localhost", ""
+	case scheme != "" && scheme != "http" && scheme != "https":
+		why = "an address begins with http:// or https://, or with neither"
+	case err != nil || failure != nil || n <= 0 || n >= 1<<16 || host == "":
+		why = "an address is a host, a colon and the number of a port, and there are commas between addresses: etcd1:2379,etcd2:2379"
 	}
-	return "an address is a host, a colon and the number of a port, and there are commas between addresses: etcd1:2379,etcd2:2379"
+	return scheme, host, why
 }
 
-// readPassword reads a file that nobody else may read. A line end is not part of the password. A FIFO that nobody writes to
-// is empty.
+// readPassword reads a file that nobody else may read, but for a group where root owns it. A line end is not part of the
+// password. A FIFO that nobody writes to is empty.
 func readPassword(name string) (string, error) {
 	const longest = 4096
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -239,10 +239,13 @@ func readPassword(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != 0 && int(owner) != os.Geteuid() {
+	owner, others := info.Sys().(*syscall.Stat_t).Uid, os.FileMode(0o077)
+	if owner == 0 {
+		others = 0o037 // as Kubernetes and systemd give a secret to a group
+	} else if int(owner) != os.Geteuid() {
 		return "", &cli.UsageError{Text: "it is another user's"}
 	}
-	if info.Mode()&0o077 != 0 {
+	if info.Mode()&others != 0 {
 		return "", &cli.UsageError{Text: "others may use the file: chmod 600 it"}
 	}
 	text, err := io.ReadAll(io.LimitReader(f, longest+1))

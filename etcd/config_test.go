@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +29,7 @@ func read(t *testing.T, env map[string]string) (config, string) {
 func TestConfigDefaults(t *testing.T) {
 	c, failure := read(t, nil)
 	if failure != "" || len(c.endpoints) != 1 || c.endpoints[0] != "127.0.0.1:2379" || c.prefix != "/flock" || c.ttl != 10 ||
-		c.reach != 5*time.Second || c.tls != nil || c.user != "" {
+		c.reach != 5*time.Second || c.tls() != nil || c.user != "" {
 		t.Errorf("%+v %s", c, failure)
 	}
 }
@@ -60,8 +59,8 @@ func TestConfigTLS(t *testing.T) {
 		{map[string]string{"ETCDCTL_INSECURE_TRANSPORT": "true"}, false, false},
 	} {
 		got, failure := read(t, c.env)
-		if failure != "" || (got.tls != nil) != c.tls || c.tls && got.tls.InsecureSkipVerify != c.skip {
-			t.Errorf("%v: %+v %s", c.env, got.tls, failure)
+		if failure != "" || (got.tls() != nil) != c.tls || c.tls && got.tls().InsecureSkipVerify != c.skip {
+			t.Errorf("%v: %+v %s", c.env, got.tls(), failure)
 		}
 	}
 }
@@ -80,7 +79,7 @@ func TestPasswordFile(t *testing.T) {
 		text     string
 		mode     os.FileMode
 		password string // empty: it is refused
-	}{{"a:b c\n", 0o600, "a:b c"}, {"secret", 0o400, "secret"}, {"secret\n", 0o640, ""}, {"secret\n", 0o604, ""}, {"\n", 0o600, ""},
+	}{{"a:b c\n", 0o600, "a:b c"}, {"secret", 0o400, "secret"}, {"secret\n", 0o604, ""}, {"\n", 0o600, ""},
 		{strings.Repeat("x", 4097), 0o600, ""}} {
 		os.Remove(file)
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
@@ -94,6 +93,14 @@ func TestPasswordFile(t *testing.T) {
 			t.Errorf("%q with mode %o: %q, %q", c.text, c.mode, got.password, failure)
 		}
 	}
+	t.Run("of a group", func(t *testing.T) { // as root gives it to one in Kubernetes or systemd
+		if err := errors.Join(os.WriteFile(file, []byte("secret"), 0o600), os.Chmod(file, 0o440)); err != nil {
+			t.Fatal(err)
+		}
+		if got, failure := read(t, env); (failure == "") != (os.Geteuid() == 0) || failure == "" && got.password != "secret" {
+			t.Errorf("%q %q", got.password, failure)
+		}
+	})
 	t.Run("another user's", func(t *testing.T) {
 		if os.Geteuid() != 0 {
 			t.Skip("only root can give a file to another user")
@@ -107,11 +114,35 @@ func TestPasswordFile(t *testing.T) {
 	})
 }
 
-// What only etcdctl's output depends on is neither refused nor forgotten.
-func TestIdleVariables(t *testing.T) {
-	c, failure := read(t, map[string]string{"ETCDCTL_WRITE_OUT": "json", "ETCDCTL_HEX": "", "ETCDCTL_DEBUG": "true", "ETCDCTL_API": "3"})
-	if want := []string{"ETCDCTL_DEBUG", "ETCDCTL_WRITE_OUT"}; failure != "" || !slices.Equal(c.idle, want) {
-		t.Errorf("%q, %q", c.idle, failure)
+// A password that also is in a variable does not reach the command.
+func TestHiddenPassword(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte("fromfile"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("ETCDCTL_USER", "me:secret")
+	t.Setenv("ETCDCTL_PASSWORD", "secret")
+	t.Setenv("FLOCK_ETCD_PASSWORD_FILE", file)
+	c, err := readConfig(os.Environ())
+	if err != nil || c.password != "fromfile" {
+		t.Fatalf("%q, %v", c.password, err)
+	}
+	c.hidePassword()
+	if all := strings.Join(os.Environ(), "\n"); strings.Contains(all, "secret") || !strings.Contains(all, "ETCDCTL_USER=me\n") {
+		t.Error(all)
+	}
+}
+
+// A password that leaves the machine without encryption is worth a warning.
+func TestExposed(t *testing.T) {
+	for endpoints, want := range map[string]string{
+		"127.0.0.1:1,localhost:2,http://[::1]:3,https://etcd1:4,unix:///x": "",
+		"127.0.0.1:1,etcd2:2":   "etcd2:2",
+		"http://192.0.2.1:2379": "http://192.0.2.1:2379",
+	} {
+		if c, failure := read(t, map[string]string{"ETCDCTL_ENDPOINTS": endpoints, "ETCDCTL_USER": "me:x"}); failure != "" || c.exposed != want {
+			t.Errorf("%s: %q %q", endpoints, c.exposed, failure)
+		}
 	}
 }
 
@@ -166,15 +197,15 @@ func TestKeys(t *testing.T) {
 	c, _ := read(t, nil)
 	seen := map[string]string{}
 	for _, name := range []string{"a", "a/line", "/a", "/a/", "/a/line/x", "a%2Fb", "/a/b", "a b", "é", "a\nb"} {
-		s := newStore(c, name)
-		for other, line := range seen {
-			if strings.HasPrefix(s.line, line) || strings.HasPrefix(line, s.line) {
-				t.Errorf("%q and %q: %q, %q", name, other, s.line, line)
+		base := newStore(c).base(name)
+		for other, its := range seen {
+			if strings.HasPrefix(base, its) || strings.HasPrefix(its, base) {
+				t.Errorf("%q and %q: %q, %q", name, other, base, its)
 			}
 		}
-		if !strings.HasPrefix(s.line, "/flock/") || strings.Count(s.line, "/") != 4 {
-			t.Errorf("%q: %q", name, s.line)
+		if !strings.HasPrefix(base, "/flock/") || strings.Count(base, "/") != 3 {
+			t.Errorf("%q: %q", name, base)
 		}
-		seen[name] = s.line
+		seen[name] = base
 	}
 }

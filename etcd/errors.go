@@ -15,60 +15,89 @@ import (
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
+	"example.org/flock/lease"
 )
 
-var (
-	errLost      = errors.New("etcd has dropped the lease or the key")
-	errNewLeader = errors.New("etcd has a new leader")
-)
+var errNewLeader = errors.New("etcd has a new leader")
 
-// An unreachableError says that etcd did not answer in time.
-type unreachableError struct{ text string }
+const silent = "it is connected, but does not answer"
 
-func (e *unreachableError) Error() string { return e.text }
-
-// unreachable returns the error that says which member has answered what.
-func (s *store) unreachable() error {
-	text := "cannot reach etcd at " + s.addresses() + " in time: "
-	for i, m := range s.members {
-		if i > 0 {
-			text += "; "
-		}
-		if len(s.members) > 1 {
-			text += sys.Printable(m.endpoint) + ": "
-		}
-		text += m.excuse()
+// reason says why there is no answer.
+func (s *store) reason() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil {
+		return "no answer"
 	}
-	return &unreachableError{text}
+	text := describe(s.last)
+	if s.reached.Load() {
+		text, _, _ = strings.Cut(text, ": if it ") // nothing has to be changed
+	}
+	return text
+}
+
+// unreachable returns the error for an etcd that does not answer in time.
+func (s *store) unreachable() error {
+	return &lease.Error{Status: output.ExTempFail, Text: "cannot reach etcd at " + s.addresses() + " in time: " + s.reason()}
+}
+
+func isUnreachable(err error) bool {
+	var known *lease.Error
+	return errors.As(err, &known) && known.Status == output.ExTempFail
 }
 
 // tooSlow returns the error for an etcd that takes so long to answer that a lease has ended by then.
 func (s *store) tooSlow() error {
-	return &unreachableError{"etcd at " + s.addresses() + " answers too slowly for leases of " + strconv.FormatInt(s.ttl, 10) +
-		" s: see FLOCK_ETCD_TTL"}
+	return &lease.Error{Status: output.ExTempFail, Text: "etcd at " + s.addresses() + " answers too slowly for leases of " +
+		strconv.FormatInt(s.ttl, 10) + " s: see FLOCK_ETCD_TTL"}
 }
 
-// A storeError is an answer of etcd that stays the same however often one asks.
-type storeError struct {
-	err  error
-	hint string // what to do, in brackets; may be empty
-}
-
-func (e *storeError) Error() string { return "etcd refuses: " + describe(e.err) + e.hint }
-func (e *storeError) Unwrap() error { return e.err }
-
-// finalError returns the error of an answer that is final.
+// finalError returns the error of an answer that stays the same however often one asks.
 func finalError(err error) error {
+	var usage *cli.UsageError
 	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, errLost) || errors.Is(err, rpctypes.ErrLeaseNotFound):
-		return errLost
+	case err == nil || errors.As(err, &usage):
+		return err
+	case errors.Is(err, lease.ErrLost) || errors.Is(err, rpctypes.ErrLeaseNotFound):
+		return lease.ErrLost
 	}
-	return &storeError{err: err}
+	code := output.ExDataErr
+	if sys.Is(err, rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserNotFound) ||
+		codeOf(err) == codes.PermissionDenied || codeOf(err) == codes.Unauthenticated {
+		code = output.ExNoInput // it refuses the user, or what the user may do
+	}
+	return &lease.Error{Status: code, Text: "etcd refuses: " + describe(err), Err: err}
 }
 
-const notForClients = "this is not etcd's port for clients (usually 2379)"
+// advise adds to a refusal what to do.
+func (s *store) advise(err error) error {
+	var r *lease.Error
+	if errors.As(err, &r) {
+		switch {
+		case s.jwt != "" && sys.Is(err, rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserEmpty):
+			r.Text += " (ETCDCTL_AUTH_JWT_TOKEN is not valid, or not any more: it ends at each change of users and roles)"
+		case s.user == "" && errors.Is(err, rpctypes.ErrUserEmpty):
+			r.Text += " (set ETCDCTL_USER and its password)"
+		}
+	}
+	return err
+}
+
+// hints say what to change where grpc's text has a sign of that. A refusal of one side is certain; the others can come from a
+// server that is about to stop, too.
+var hints = []struct {
+	sign, says string
+	certain    bool
+}{
+	{"failed to verify certificate: ", "its certificate is refused: %s: see ETCDCTL_CACERT", true},
+	{"remote error: tls: ", "it refuses the certificate of this client, or that there is none: %s: see ETCDCTL_CERT and ETCDCTL_KEY", true},
+	{"looked like an HTTP/1.1 header", "this is not etcd's port for clients (usually 2379)", true},
+	{"authentication handshake failed: ", "%s: if it does not speak TLS, write its address with http://", false},
+	{"error reading server preface: EOF", "it closes the connection: if it speaks TLS, write its address with https://", false},
+	{"connection reset by peer", "it closes the connection: if it speaks TLS, write its address with https://", false},
+	{"broken pipe", "it closes the connection: if it wants a certificate of this client, see ETCDCTL_CERT and ETCDCTL_KEY", false},
+	{"error reading server preface: ", silent, false},
+}
 
 // describe returns the text of an error as one line, without grpc's words around it.
 func describe(err error) string {
@@ -76,24 +105,29 @@ func describe(err error) string {
 	if s, ok := status.FromError(err); ok {
 		text = s.Message()
 	}
-	if inner, wrapped := strings.CutPrefix(text, `connection error: desc = "`); wrapped {
-		text = strings.TrimSuffix(inner, `"`)
+	for _, h := range hints {
+		if _, why, found := strings.Cut(text, h.sign); found {
+			return sys.Printable(strings.Replace(h.says, "%s", strings.TrimSuffix(why, `"`), 1))
+		}
 	}
-	text = strings.TrimPrefix(strings.TrimPrefix(text, "transport: "), "Error while dialing: ")
-	if strings.HasPrefix(text, "dial ") {
-		text = text[strings.LastIndex(text, ": ")+2:] // without the address, which was said
-	}
-	switch {
-	case strings.HasPrefix(text, "error reading server preface: http2: "):
-		text = notForClients
-	case strings.HasPrefix(text, "error reading server preface: "):
-		text = "it is connected, but does not answer"
+	if _, dial, found := strings.Cut(text, "Error while dialing: dial "); found {
+		text = strings.TrimSuffix(dial[strings.LastIndex(dial, ": ")+2:], `"`) // without the address, which was said
 	}
 	return sys.Printable(text)
 }
 
-// code returns the code of an answer of etcd.
-func code(err error) codes.Code {
+// hopeless returns a usage error if no server can ever be connected with these variables, or else err.
+func (s *store) hopeless(err error) error {
+	for _, h := range hints {
+		if h.certain && !s.reached.Load() && codeOf(err) == codes.Unavailable && strings.Contains(err.Error(), h.sign) {
+			return &cli.UsageError{Text: "cannot connect to etcd at " + s.addresses() + ": " + describe(err)}
+		}
+	}
+	return err
+}
+
+// codeOf returns the code of an answer of etcd.
+func codeOf(err error) codes.Code {
 	var known rpctypes.EtcdError
 	if errors.As(err, &known) {
 		return known.Code()
@@ -103,47 +137,13 @@ func code(err error) codes.Code {
 
 // mayTryAgain reports whether another attempt may have another answer. All errors for which that is so are listed.
 func mayTryAgain(err error) bool {
-	var usage *cli.UsageError
-	if errors.As(err, &usage) {
-		return true // another member may be reached
-	}
-	switch code(err) {
+	switch codeOf(err) {
 	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.Internal:
-		return true // connections, and members that stop
+		return true // connections, and servers that stop
 	}
 	if s, ok := status.FromError(err); ok && s.Code() == codes.Unknown {
 		return true // what etcd has no code for: a leader that is not sure that it is one, a proposal dropped in an election
 	}
 	return sys.Is(err, errNewLeader, context.DeadlineExceeded, context.Canceled, rpctypes.ErrTooManyRequests,
-		rpctypes.ErrNotLeader, rpctypes.ErrGRPCNotSupportedForLearner) // another member can
-}
-
-// isBadToken reports whether etcd wants another token.
-func isBadToken(err error) bool {
-	return sys.Is(err, rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserEmpty)
-}
-
-// isRefusal reports whether etcd refuses the user, or what the user may do.
-func isRefusal(err error) bool {
-	return sys.Is(err, rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserNotFound) ||
-		code(err) == codes.PermissionDenied || code(err) == codes.Unauthenticated
-}
-
-// fail reports an error and returns its exit status.
-func fail(p *output.Printer, err error) int {
-	p.WarnError(err)
-	var usage *cli.UsageError
-	var unreachable *unreachableError
-	var store *storeError
-	switch {
-	case errors.As(err, &usage):
-		return output.ExUsage
-	case errors.As(err, &unreachable):
-		return output.ExTempFail
-	case isRefusal(err):
-		return output.ExNoInput
-	case errors.As(err, &store):
-		return output.ExDataErr
-	}
-	return output.ExOSErr
+		rpctypes.ErrNotLeader, rpctypes.ErrGRPCNotSupportedForLearner) // another server can
 }

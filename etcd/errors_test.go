@@ -9,6 +9,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"example.org/flock/lease"
 )
 
 // TestMayTryAgain has answers of etcd as its server and its client make them.
@@ -28,12 +30,22 @@ func TestMayTryAgain(t *testing.T) {
 		{rpctypes.Error(rpctypes.ErrGRPCPermissionDenied), false},
 		{rpctypes.Error(rpctypes.ErrGRPCRequestTooLarge), false},
 		{rpctypes.Error(rpctypes.ErrGRPCNoSpace), false},
-		{errLost, false},
+		{lease.ErrLost, false},
 		{errNewLeader, true},
 		{errors.New("something else"), false},
 	} {
 		if again := mayTryAgain(c.err); again != c.again {
 			t.Errorf("%v: %v", c.err, again)
+		}
+	}
+}
+
+// TestIsOld has versions in which leases that are alive can end.
+func TestIsOld(t *testing.T) {
+	for version, old := range map[string]bool{"3.3.27": true, "3.4.30": true, "3.4.31": false, "3.5.12": true, "3.5.13": false,
+		"3.5.0-rc.1": true, "3.6.0": false, "3.7.3": false, "4.0.0": false, "": false} {
+		if isOld(version) != old {
+			t.Errorf("%s: %v", version, !old)
 		}
 	}
 }

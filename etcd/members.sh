@@ -17,7 +17,7 @@ trap stop EXIT
 trap 'exit 0' INT
 trap 'exit 143' TERM
 
-# Any etcd from 3.4 on will do; 3.5.13 and 3.4.31 end leases that are alive less often than older ones.
+# Any etcd from 3.4 on will do; one before 3.5.13 (or 3.4.31) can end leases that are alive.
 etcd=$(command -v etcd) || {
 	echo 'There is no etcd in PATH: building it (a minute).' >&2
 	etcd=$dir/etcd
@@ -49,8 +49,12 @@ for pid in $pids; do
 	done
 	i=$((i + 1))
 done
+case $("$etcd" --version | sed -n 's/^etcd Version: //p') in
+3.[0-3].* | 3.4.[0-9] | 3.4.[12][0-9] | 3.4.30 | 3.5.[0-9] | 3.5.1[0-2])
+	echo 'This etcd can end the lock of a holder that is alive: use 3.5.13 (or 3.4.31) or later.' ;;
+esac
 cat <<END
-Three members of etcd are running ($("$etcd" --version | sed -n 1p), $etcd; 3.4 or later is needed), until Ctrl-C. In another terminal:
+Three members of etcd are running ($("$etcd" --version | sed -n 1p), $etcd), until Ctrl-C. In another terminal:
 
     export ETCDCTL_ENDPOINTS=${endpoints#,}
     ./flock-etcd -n nightly sh -c 'echo token \$FLOCK_TOKEN; sleep 10'

@@ -278,7 +278,6 @@ func clearStaging(parent *directory, path string) {
 	if err != nil {
 		return
 	}
-	defer staging.close()
 	names, _ := staging.names()
 	for _, name := range names {
 		// Its maker may be about to put it into its place.
@@ -286,5 +285,6 @@ func clearStaging(parent *directory, path string) {
 			os.RemoveAll(filepath.Join(stagingName(path), mine))
 		}
 	}
+	staging.close() // Windows removes no directory that is open
 	parent.rmdir(base)
 }

@@ -16,6 +16,10 @@ gzip -9nc "$source/man/${package%-go}.1" >"$share/man/man1/$package.1.gz"
 "$top/packaging/readme.sh" "$source/README.md" | gzip -9nc >"$doc/README.md.gz"
 gzip -9nc "$top/CHANGELOG.md" >"$doc/CHANGELOG.md.gz"
 GOOS=linux "$top/packaging/licenses.sh" "${package%-go}" ${6-} >"$doc/copyright"
+if [ "$package" = flock-etcd ]; then
+	mkdir -p "$root/usr/lib/systemd/system"
+	install -m 644 "$top/packaging/systemd/flock-etcd@.service" "$root/usr/lib/systemd/system/flock-etcd@.service"
+fi
 # The file may have a second name: flock-go-divert.
 sed 's/^\(complete -F _flock\) .*/\1 "${BASH_SOURCE##*\/}"/' "$top/completions/flock.bash" \
 	>"$share/bash-completion/completions/$package"

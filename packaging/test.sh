@@ -99,7 +99,14 @@ check_packages flock-go sbin/flock-go-divert share/man/man8/flock-go-divert.8.gz
 root/usr/bin/flock-go lock true || fail 'the packed program does not lock'
 check_notices flock "$flock"
 if [ "$etcd" ]; then
-	check_packages flock-etcd
+	check_packages flock-etcd lib/systemd/system/flock-etcd@.service
+	if command -v systemd-analyze >/dev/null; then
+		# It looks for the program, too.
+		sed "s,=/usr/bin/,=$dir/root/usr/bin/," root/usr/lib/systemd/system/flock-etcd@.service >flock-etcd@probe.service
+		systemd-analyze verify --man=no ./flock-etcd@probe.service >said 2>&1 && [ ! -s said ] || fail "systemd-analyze: $(cat said)"
+	else
+		echo 'packaging: systemd-analyze is missing: the unit is not checked'
+	fi
 	check_notices flock-etcd "$etcd"
 fi
 

@@ -86,13 +86,13 @@ flock f echo in
 
 ### holders-strangers-text-in-names
 flock f true
-mkfifo ".f.flock/$(printf 'excl,5,77,z,a%%1B[31m%%0Ab%%C2%%9Bc%%E2%%80%%AEd%%FFe,m,b,n,d')"
+mkfifo ".f.flock/$(printf 'excl,5,77,z,a\033[31m\302\233b\342\200\256\377,m,b,n,d')"
 flock --holders f | sed 's;remove .*/excl,.* if;remove RECORD if;'
-#> 77 exclusive - on host a?[31m?b?c?d?e: remove RECORD if that is gone
+#> 77 exclusive - on host a?[31m?b??: remove RECORD if that is gone
 flock -n --verbose f true 2>&1 | grep held | sed 's;remove .*/excl,.* if;remove RECORD if;'
-#> flock: held by process 77 on host a?[31m?b?c?d?e (remove RECORD if that is gone)
+#> flock: held by process 77 on host a?[31m?b?? (remove RECORD if that is gone)
 flock -w 1.3 f true 2>&1 | sed 's;remove .*/excl,.* if;remove RECORD if;'
-#> flock: waiting: held by process 77 on host a?[31m?b?c?d?e (remove RECORD if that is gone)
+#> flock: waiting: held by process 77 on host a?[31m?b?? (remove RECORD if that is gone)
 rm .f.flock/excl,*
 : >"$(printf '.f.flock/busy,7,5\033[31m\302\233\342\200\256\377,h,m,b,n,,,z')"
 flock f true 2>&1 | grep -o 'cannot read[^;]*'

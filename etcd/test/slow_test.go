@@ -335,10 +335,10 @@ func loseSlowLock(t *testing.T, name string) (lost string) {
 	}
 	n.Delay(0)
 	for _, h := range []*holding{holder, waiter} {
-		if lost == "" {
-			h.release(t)
-		} else {
+		if h.input.Close(); lost != "" {
 			h.Process.Kill()
+		} else if h.wait(t); h.status != 3 {
+			lost = h.err.String()
 		}
 	}
 	return lost

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,6 +119,9 @@ func TestTorture(t *testing.T) {
 	}
 }
 
+// silence is what is said while members are disturbed.
+var silence = regexp.MustCompile(`flock-etcd: etcd (does not answer: .*; the wait for .* goes on|has not answered for .*|answers again)\n`)
+
 // missing names the modes in which nobody has had a lock.
 func (x *torture) missing() (modes []string) {
 	events := ""
@@ -189,7 +193,7 @@ func (x *torture) contend(random *rand.Rand) {
 		delete(x.live, p)
 		x.mu.Unlock()
 		w := p.ProcessState.Sys().(syscall.WaitStatus)
-		text := p.err.String()
+		text := silence.ReplaceAllString(p.err.String(), "")
 		switch status := w.ExitStatus(); {
 		case w.Signaled() && (w.Signal() == syscall.SIGTERM || w.Signal() == syscall.SIGKILL):
 			x.count("flock-etcd ended by " + w.Signal().String())

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -99,9 +100,26 @@ func (p *parser) table() []option {
 	}
 }
 
+// restrict makes a backend's program refuse the options that it does not know, and adds the one that only it has.
+func (p *parser) restrict(table []option) []option {
+	if p.program == "" {
+		return table
+	}
+	for i := range table {
+		name := cmp.Or(table[i].long, string(table[i].short))
+		if !slices.Contains(p.known, name) {
+			table[i].set = func(string) error {
+				return &UsageError{Text: "--" + name + " cannot be combined with the backend " + p.program}
+			}
+		}
+	}
+	takeAway := func(string) error { p.o.Action = Break; return nil }
+	return append(table, option{long: "break", set: takeAway, own: true})
+}
+
 // parseOptions reads the leading options as GNU getopt_long reads them, and returns the words after them.
 func (p *parser) parseOptions(args []string) (rest []string, err error) {
-	table := p.table()
+	table := p.restrict(p.table())
 	set := getopt.New()
 	for i := range table {
 		declared := set.FlagLong(&table[i], table[i].long, table[i].short)

@@ -48,6 +48,7 @@ type Action uint8
 const (
 	Lock    Action = iota // or unlock, and run the command if there is one
 	Holders               // list who holds the lock
+	Break                 // take it away from them; of a backend's program only
 	Help
 	Version
 )
@@ -94,17 +95,19 @@ func Parse(args []string, getenv func(string) (string, bool), shell func(text st
 	return p.parse(args, shell)
 }
 
-// ParseFor reads args for the program of a backend. It is Parse, but the backend is Other, and --backend may only say so. It
-// is for the program to refuse what it does not support, such as descriptor numbers and --no-fork.
-func ParseFor(backend string, args []string, shell func(text string) []string) (*Options, error) {
-	p := &parser{program: backend, getenv: func(string) (string, bool) { return backend, true }}
+// ParseFor reads args for the program of a backend. It is Parse, but the backend is Other, and --backend may only say so.
+// Of the options, by their long names, only those are accepted that the program knows; it has --break besides. It is for the
+// program to refuse descriptor numbers.
+func ParseFor(backend string, args, known []string, shell func(text string) []string) (*Options, error) {
+	p := &parser{program: backend, known: known, getenv: func(string) (string, bool) { return backend, true }}
 	return p.parse(args, shell)
 }
 
 // A parser collects what the command line says.
 type parser struct {
 	o           Options
-	program     string // the backend whose program this is; empty: flock itself
+	program     string   // the backend whose program this is; empty: flock itself
+	known       []string // the options of that
 	getenv      func(string) (string, bool)
 	fcntl       bool   // --fcntl, --start or --length was given
 	ranged      bool   // --start or --length was given
@@ -208,7 +211,7 @@ func (p *parser) check() error {
 // parseOperands reads what follows the options: the lock file or a descriptor number, and the command.
 func (p *parser) parseOperands(words []string, shell func(string) []string) error {
 	o := &p.o
-	if o.Action == Holders {
+	if o.Action == Holders || o.Action == Break {
 		return p.parseHoldersOperand(words)
 	}
 	hasFile := false
@@ -216,9 +219,6 @@ func (p *parser) parseOperands(words []string, shell func(string) []string) erro
 		if len(words) == 1 {
 			fd, err := parseDescriptor(words[0])
 			switch {
-			case err != nil && p.program != "" && o.Op == kernlock.Unlock:
-				o.File = words[0] // the program explains why it does not unlock
-				return nil
 			case err != nil && p.program != "":
 				return &UsageError{Text: "missing command"}
 			case err != nil:
@@ -256,10 +256,13 @@ func (p *parser) parseOperands(words []string, shell func(string) []string) erro
 
 // parseHoldersOperand reads the operand of --holders: a file or directory, or a descriptor number.
 func (p *parser) parseHoldersOperand(words []string) error {
-	if (p.fdOption || p.program != "") && len(words) == 0 && p.shellOption == "" {
+	if (p.fdOption || p.program != "" && p.o.Action == Holders) && len(words) == 0 && p.shellOption == "" {
 		return nil // without a number or name, the program lists all its locks
 	}
 	if p.fdOption || len(words) != 1 || p.shellOption != "" {
+		if p.program != "" {
+			return &UsageError{Text: "--holders and --break take one name"}
+		}
 		return &UsageError{Text: "--holders takes one file, directory or descriptor number"}
 	}
 	fd, err := parseDescriptor(words[0])

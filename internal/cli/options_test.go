@@ -74,6 +74,7 @@ func TestParseNotForeign(t *testing.T) {
 }
 
 func TestParseFor(t *testing.T) {
+	known := []string{"nonblocking", "permits", "backend", "holders", "help", "version"}
 	t.Setenv("FLOCK_BACKEND", "directory") // which does not count
 	for _, c := range []struct {
 		args    string
@@ -85,7 +86,7 @@ func TestParseFor(t *testing.T) {
 		{"--backend etcd lock true", Options{File: "lock"}, "true", ""},
 		{"--backend etcd --backend=etcd -n lock true", Options{Nonblock: true, File: "lock"}, "true", ""},
 		{"--permits 3 lock -c date", Options{Permits: 3, File: "lock"}, "sh -c date", ""},
-		{"-F --fd 9 true", Options{NoFork: true, FD: 9}, "true", ""},
+		{"--break lock", Options{Action: Break, File: "lock"}, "", ""},
 		{"--backend etcd 9", Options{FD: 9}, "", ""},
 		{"--holders lock", Options{Action: Holders, File: "lock"}, "", ""},
 
@@ -93,13 +94,14 @@ func TestParseFor(t *testing.T) {
 		{"--backend native lock true", Options{}, "", "invalid backend in --backend: 'native' (this program is the backend etcd)"},
 		{"--backend etcd2 --backend etcd l true", Options{}, "", "invalid backend in --backend: 'etcd2' (this program is the backend etcd)"},
 		{"--backend= lock true", Options{}, "", "invalid backend in --backend: '' (this program is the backend etcd)"},
-		{"--fcntl lock true", Options{}, "", "--fcntl, --start and --length cannot be combined with the backend etcd"},
-		{"--start 0 lock true", Options{}, "", "--fcntl, --start and --length cannot be combined with the backend etcd"},
-		{"--backend etcd --length 1 l true", Options{}, "", "--fcntl, --start and --length cannot be combined with the backend etcd"},
-		{"-o -F lock true", Options{}, "", "the --no-fork and --close options are incompatible"},
+		{"--fcntl lock true", Options{}, "", "--fcntl cannot be combined with the backend etcd"},
+		{"--start 0 lock true", Options{}, "", "--start cannot be combined with the backend etcd"},
+		{"--backend etcd --length 1 l true", Options{}, "", "--length cannot be combined with the backend etcd"},
+		{"-F lock true", Options{}, "", "--no-fork cannot be combined with the backend etcd"}, // not among the known ones
+		{"--break", Options{}, "", "--holders and --break take one name"},
 		{"lock", Options{}, "", "missing command"},
 	} {
-		o, err := ParseFor("etcd", append([]string{"flock-etcd"}, strings.Fields(c.args)...), shell)
+		o, err := ParseFor("etcd", append([]string{"flock-etcd"}, strings.Fields(c.args)...), known, shell)
 		if c.text != "" {
 			if err == nil || err.Error() != c.text {
 				t.Errorf("%s: %v, want %s", c.args, err, c.text)
@@ -119,7 +121,7 @@ func TestParseFor(t *testing.T) {
 	}
 	for word, action := range map[string]Action{"--help": Help, "--version": Version} {
 		for _, args := range [][]string{{"flock-etcd", word}, {"flock-etcd", "--backend", "etcd", word}} {
-			if o, err := ParseFor("etcd", args, shell); err != nil || o.Action != action {
+			if o, err := ParseFor("etcd", args, known, shell); err != nil || o.Action != action {
 				t.Errorf("%q: %+v, %v", args, o, err)
 			}
 		}

@@ -345,9 +345,10 @@ type Proxy struct {
 	Endpoint string
 
 	listener net.Listener
-	target   string
+	targets  []string // each connection goes to the next one
 
 	mu    sync.Mutex
+	next  int
 	state state
 	delay time.Duration // of what is forwarded, each way
 	conns map[net.Conn]bool
@@ -362,13 +363,16 @@ const (
 	black       // connections are accepted, and stay, but nothing is forwarded
 )
 
-// NewProxy makes a proxy for a member.
-func NewProxy(m *Member) (*Proxy, error) {
+// NewProxy makes a proxy for a member or, as a balancer is one, for several.
+func NewProxy(members ...*Member) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{Endpoint: l.Addr().String(), listener: l, target: m.Endpoint, conns: map[net.Conn]bool{}}
+	p := &Proxy{Endpoint: l.Addr().String(), listener: l, conns: map[net.Conn]bool{}}
+	for _, m := range members {
+		p.targets = append(p.targets, m.Endpoint)
+	}
 	p.moved = sync.NewCond(&p.mu)
 	go p.serve()
 	return p, nil
@@ -443,7 +447,11 @@ func (p *Proxy) handle(c net.Conn) {
 	defer p.remove(c)
 	p.wait()
 	time.Sleep(2 * p.oneWay())
-	d, err := net.Dial("tcp", p.target)
+	p.mu.Lock()
+	target := p.targets[p.next%len(p.targets)]
+	p.next++
+	p.mu.Unlock()
+	d, err := net.Dial("tcp", target)
 	if err != nil {
 		return
 	}

@@ -23,6 +23,11 @@ func main() {
 		alone(os.Args[2])
 	case "torture":
 		torture(os.Args[2], os.Args[3], os.Args[4])
+	case "root": // it is a set-user-id program
+		check(syscall.Setuid(0))
+		ignoreSignals()
+		fmt.Println(os.Getpid())
+		time.Sleep(3 * time.Minute)
 	case "fork": // a child that starts another one and ends
 		startChild(os.Args[2], "stay")
 	case "stay":

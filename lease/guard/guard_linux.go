@@ -3,7 +3,7 @@
 package guard
 
 import (
-	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/command"
-	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 )
 
@@ -33,7 +32,7 @@ func Now() time.Duration {
 
 // A Guard is the process that runs the command, as flock-etcd sees it. The Reports are closed when the guard is gone.
 type Guard struct {
-	Reports <-chan Report
+	Reports <-chan Message
 
 	socket int
 	pid    int
@@ -48,22 +47,29 @@ const option = "--guard="
 
 // Start makes the guard of a command, which does not run yet.
 func Start(argv []string) (*Guard, error) {
-	if err := proc.CanTell(); err != nil {
-		return nil, err // the descendants of the command could not be found
+	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
+		return nil, errors.New("there is no /proc of this pid namespace, which shows the children of a process")
+	}
+	before, err := children()
+	if err != nil {
+		return nil, errors.New("cannot read /proc/self/task: " + sys.Text(err))
+	}
+	for _, pid := range before {
+		earlier[pid] = true // of a program that became flock-etcd
 	}
 	wake, err := newKernelTimer(unix.SIGCONT)
 	if err != nil {
-		return nil, errors.New("cannot make a timer: " + sys.Text(err))
+		return nil, err
 	}
 	kill, err := newKernelTimer(unix.SIGKILL)
 	if err != nil {
-		return nil, errors.New("cannot make a timer: " + sys.Text(err))
+		return nil, err
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, errors.New("cannot make a socket: " + sys.Text(err))
 	}
-	adoptOrphans()
+	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // the descendants of a guard that is killed become our children
 	keepSpare()
 	// The guard keeps the number. The command inherits whatever other descriptors this process did.
 	syscall.ForkLock.Lock()
@@ -74,20 +80,15 @@ func Start(argv []string) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	reports := make(chan Report)
+	reports := make(chan Message)
 	g := &Guard{Reports: reports, socket: pair[0], pid: pid, wake: wake, kill: kill}
 	go func() {
 		defer close(reports)
-		for {
-			var r Report
-			var ok bool
-			if r.Failure, ok = receive(pair[0], &r.ReportHeader); !ok {
-				syscall.Wait4(pid, &g.end, 0, nil)
-				return
-			}
-			reports <- r
+		for m, ok := receive(g.socket); ok; m, ok = receive(g.socket) {
+			reports <- m
 			runtime.Gosched() // whoever waits for it goes on in this thread, which would wait for the next one
 		}
+		syscall.Wait4(pid, &g.end, 0, nil)
 	}()
 	return g, nil
 }
@@ -95,14 +96,14 @@ func Start(argv []string) (*Guard, error) {
 // KilledBy returns the signal that the guard died by, when the Reports are closed; 0: none.
 func (g *Guard) KilledBy() syscall.Signal { return max(g.end.Signal(), 0) } // -1: none
 
-// give gives an order. New limits are for this process, too.
-func (g *Guard) give(o order) {
-	if o.Limits != (Limits{}) {
-		g.wake.setAt(o.Limits.Kill, again)
-		g.kill.setAt(o.Limits.End, 0)
+// Give gives an order. New limits are for this process, too.
+func (g *Guard) Give(m Message) {
+	if m.Limits != (Limits{}) {
+		g.wake.setAt(m.Limits.Kill, again)
+		g.kill.setAt(m.Limits.End, 0)
 	}
-	send(g.socket, &o, "")
-	if o.Abort {
+	send(g.socket, m)
+	if m.Kind == Abort {
 		unix.Kill(g.pid, unix.SIGCONT)
 	}
 }
@@ -120,27 +121,12 @@ func (g *Guard) Close() {
 	unix.Shutdown(g.socket, unix.SHUT_RDWR)
 }
 
-// adoptOrphans makes the descendants of a guard that is killed children of this process, which may have children already,
-// from a program that became flock-etcd.
-func adoptOrphans() {
-	if unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) != unix.ECHILD {
-		before, _ := descendants()
-		for _, pid := range before {
-			earlier[pid] = true
-		}
-	}
-	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-}
-
-// earlier are the descendants that this process had before the guard.
-var earlier = map[int]bool{}
-
-// KillOrphans kills what the guard leaves behind when it was killed itself, and closes it. It returns a descendant that may
-// not be killed, or is not dead after a second, if there is one. The kernel continues this process if it is stopped meanwhile.
+// KillOrphans kills what the guard leaves behind when it was killed itself, and closes it. It returns a process that may not
+// be killed, or is not dead after a second, if there is one. The kernel continues this process if it is stopped meanwhile.
 func (g *Guard) KillOrphans() (survivor int) {
 	g.kill.setAt(0, 0)
 	defer g.Close()
-	return killDescendants(Now()+time.Second, func(int, syscall.WaitStatus) {})
+	return killChildren(Now()+time.Second, func(int, syscall.WaitStatus) {})
 }
 
 // guard is the guard itself.
@@ -170,10 +156,10 @@ func init() {
 func beGuard(socket int, argv []string) {
 	unix.CloseOnExec(socket)
 	ignoreSignals()
-	nameThread("flock-guard") // so that "killall flock-etcd" leaves it its work
+	unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&[]byte("flock-guard\x00")[0])), 0, 0, 0) // for ps and killall
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	keepSpare()
-	t, err := newTimer()
+	t, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_CLOEXEC)
 	if err != nil {
 		return
 	}
@@ -181,13 +167,13 @@ func beGuard(socket int, argv []string) {
 	if err != nil {
 		return
 	}
-	g := &guard{state{argv: argv, timer: t}, socket, wake, -1}
+	g := &guard{state{argv: argv, timer: timer(t)}, socket, wake, -1}
 	g.run()
 }
 
 // wait waits for an order, for the timer or for the end of the command; if it may not block, it takes an order that is there.
 // It returns false when nobody gives orders any more.
-func (g *guard) wait(mayBlock bool) (o order, open bool) {
+func (g *guard) wait(mayBlock bool) (m Message, open bool) {
 	fds := []unix.PollFd{
 		{Fd: int32(g.socket), Events: unix.POLLIN},
 		{Fd: int32(g.timer), Events: unix.POLLIN},
@@ -202,11 +188,12 @@ func (g *guard) wait(mayBlock bool) (o order, open bool) {
 	}
 	n, _ := unix.Poll(fds, limit)
 	if n > 0 && fds[0].Revents != 0 {
-		if _, ok := receive(g.socket, &o); !ok {
+		var ok bool
+		if m, ok = receive(g.socket); !ok {
 			g.socket = -1
 		}
 	}
-	return o, g.socket >= 0
+	return m, g.socket >= 0
 }
 
 // ignoreSignals keeps signals to the process group, such as those from the terminal, from ending the guard. They are caught,
@@ -226,9 +213,10 @@ func ignoreSignals() {
 
 // attributes of the command: the kernel kills it when the guard dies, for the guard forks in its first thread, which lives
 // as long as it does.
-func (g *guard) attributes() syscall.SysProcAttr {
-	return syscall.SysProcAttr{Setpgid: g.grouped, Pdeathsig: unix.SIGKILL}
-}
+func (g *guard) attributes() syscall.SysProcAttr { return syscall.SysProcAttr{Pdeathsig: unix.SIGKILL} }
+
+// caller returns the process id of flock-etcd.
+func (g *guard) caller() int { return os.Getppid() }
 
 // leaveSession keeps the guard out of what is sent to the whole group or session later on.
 func (g *guard) leaveSession() {
@@ -238,60 +226,44 @@ func (g *guard) leaveSession() {
 	}
 }
 
-// signal sends a signal to the process group of the command, or to those of its descendants that are in it.
-func (g *guard) signal(s syscall.Signal) {
-	if g.grouped {
-		unix.Kill(-g.pid, s)
-		return
-	}
-	group, err := unix.Getpgid(g.pid)
-	list, _ := descendants()
-	for _, pid := range list {
-		if its, err2 := unix.Getpgid(pid); err == nil && err2 == nil && its == group {
-			unix.Kill(pid, s)
-		}
-	}
-}
-
 func (g *guard) reap() { reapChildren(g.noteEnd) }
 
 func (g *guard) kill() (survivor int) {
 	if g.alive() {
 		unix.Kill(g.pid, unix.SIGKILL) // for which nothing can be lacking
 	}
-	return killDescendants(math.MaxInt64, g.noteEnd)
+	return killChildren(math.MaxInt64, g.noteEnd)
 }
 
 // moved tells the kernel the new limits.
 func (g *guard) moved() { g.wake.setAt(g.limits.Kill, again) }
 
-func (g *guard) send(r Report) { send(g.socket, &r.ReportHeader, r.Failure) }
+func (g *guard) send(m Message) { send(g.socket, m) }
 
-// killDescendants kills all descendants of this process but the earlier ones, and returns when there are none. Orphans have
-// become its children. It returns a descendant that may not be killed if no others are left, or any one after the limit.
-func killDescendants(limit time.Duration, ended func(int, syscall.WaitStatus)) (survivor int) {
+// killChildren kills the children of this process, but the earlier ones; what they leave behind becomes its children, too. It
+// returns when the kernel says that there are none. It returns one that may not be killed if no others are left, or any one
+// after the limit.
+func killChildren(limit time.Duration, ended func(int, syscall.WaitStatus)) (survivor int) {
 	unix.Close(spare)
 	spare = -1
-	gone := 0
-	for pause := 1; ; pause = min(2*pause, 16) {
-		survivor = 0
-		list, err := descendants()
-		killed := false
+	for pause, none := 1, 0; ; pause = min(2*pause, 16) {
+		list, err := children()
+		stubborn, killed := 0, false
 		for _, pid := range list {
-			if err := unix.Kill(pid, unix.SIGKILL); err == unix.EPERM {
-				survivor = pid
+			if unix.Kill(pid, unix.SIGKILL) == unix.EPERM {
+				stubborn = pid
 			} else {
 				killed = true
 			}
 		}
-		if len(list) == 0 && err == nil {
-			gone++ // but one may have come and its parent have gone while the list was made
+		if err == nil && len(list) == 0 {
+			none++ // beside the earlier ones; but one may have come while the list was made
 		}
 		switch more := reapChildren(ended); {
-		case !more || gone == 2:
+		case !more || len(earlier) > 0 && none == 2:
 			return 0
-		case !killed && survivor != 0:
-			return survivor
+		case stubborn != 0 && !killed:
+			return stubborn
 		case Now() > limit && len(list) > 0:
 			return list[0]
 		}
@@ -299,14 +271,40 @@ func killDescendants(limit time.Duration, ended func(int, syscall.WaitStatus)) (
 	}
 }
 
-// nameThread sets the name that ps and killall know.
-func nameThread(name string) {
-	if b, err := unix.BytePtrFromString(name); err == nil {
-		unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(b)), 0, 0, 0)
+// earlier are the children that this process had before the guard.
+var earlier = map[int]bool{}
+
+// children returns the children of this process, but the earlier ones. The kernel lists them even where /proc hides the
+// processes of other users.
+func children() (list []int, err error) {
+	b := make([]byte, 64<<10)
+	n, err := readProc("/proc/self/task", b, unix.ReadDirent)
+	_, _, tasks := unix.ParseDirent(b[:max(n, 0)], -1, nil)
+	for _, task := range tasks {
+		n, failure := readProc("/proc/self/task/"+task+"/children", b, unix.Read)
+		if failure != nil && failure != unix.ENOENT && failure != unix.ESRCH || failure == unix.ENOENT && len(tasks) == 1 {
+			err = failure // or else the thread is gone
+		}
+		for _, word := range strings.Fields(string(b[:max(n, 0)])) {
+			if pid, err := strconv.Atoi(word); err == nil && !earlier[pid] {
+				list = append(list, pid)
+			}
+		}
 	}
+	return list, err
 }
 
-// spare is a descriptor that is closed when one is needed to look for descendants.
+// readProc reads what fits of a file, or of a directory. It needs one descriptor and nothing else.
+func readProc(name string, b []byte, read func(int, []byte) (int, error)) (n int, err error) {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fd)
+	return read(fd, b)
+}
+
+// spare is a descriptor that is closed when one is needed to look for children.
 var spare = -1
 
 func keepSpare() { spare, _ = unix.Open("/proc", unix.O_PATH|unix.O_CLOEXEC, 0) }
@@ -326,16 +324,8 @@ func reapChildren(ended func(pid int, w syscall.WaitStatus)) (more bool) {
 	}
 }
 
-// descendants returns the descendants of this process, without the earlier ones and theirs.
-func descendants() ([]int, error) { return proc.Descendants(os.Getpid(), earlier) }
-
 // A timer is readable when a time on the clock of Now has come.
 type timer int
-
-func newTimer() (timer, error) {
-	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_CLOEXEC)
-	return timer(fd), err
-}
 
 // set sets another time. Until then the timer is not readable.
 func (t timer) set(at time.Duration) {
@@ -344,26 +334,22 @@ func (t timer) set(at time.Duration) {
 }
 
 // send sends a message, or drops it if the receiver is gone or is stopped with a full buffer.
-func send(socket int, header any, text string) {
-	b, err := binary.Append(nil, binary.NativeEndian, header)
+func send(socket int, m Message) {
+	b, err := json.Marshal(m)
 	if err != nil {
-		panic(err) // the header has no fixed size
+		panic(err) // no message has what cannot be written
 	}
-	unix.Sendto(socket, append(b, text...), unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, nil)
+	unix.Sendto(socket, b, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, nil)
 }
 
 // receive waits for a message, and returns false when the sender is gone.
-func receive(socket int, header any) (text string, ok bool) {
-	b := make([]byte, 16<<10)
+func receive(socket int) (m Message, ok bool) {
+	b := make([]byte, 64<<10)
 	for {
 		n, err := unix.Read(socket, b)
 		if err == unix.EINTR || err == unix.ECONNRESET { // the sender has not read all that it got, but what it sent comes now
 			continue
 		}
-		if err != nil || n <= 0 {
-			return "", false
-		}
-		size, err := binary.Decode(b[:n], binary.NativeEndian, header)
-		return string(b[size:n]), err == nil
+		return m, err == nil && n > 0 && json.Unmarshal(b[:n], &m) == nil
 	}
 }

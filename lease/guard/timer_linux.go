@@ -1,10 +1,13 @@
 package guard
 
 import (
+	"errors"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/sys"
 )
 
 // A kernelTimer is a timer of the kernel on CLOCK_BOOTTIME that sends a signal to this process: timer_create(2).
@@ -20,7 +23,7 @@ func newKernelTimer(signal unix.Signal) (t kernelTimer, err error) {
 	_, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, unix.CLOCK_BOOTTIME, uintptr(unsafe.Pointer(&event)),
 		uintptr(unsafe.Pointer(&t)))
 	if errno != 0 {
-		return t, errno
+		return t, errors.New("cannot make a timer: " + sys.Text(errno))
 	}
 	return t, nil
 }

@@ -1,4 +1,4 @@
-//go:build unix && (!linux || guard_goroutine)
+//go:build unix && !aix && (!linux || guard_goroutine)
 
 package guard
 
@@ -20,17 +20,17 @@ var began = time.Now()
 
 // A Guard runs the command. The Reports are closed when it is done.
 type Guard struct {
-	Reports <-chan Report
-	orders  chan order
+	Reports <-chan Message
+	orders  chan Message
 	close   func()
 	done    chan struct{} // closed when the guard has ended
 }
 
 // Start makes the guard of a command, which does not run yet.
 func Start(argv []string) (*Guard, error) {
-	reports := make(chan Report, 4) // all that there can be: nobody may wait for their reader
+	reports := make(chan Message, 4) // all that there can be: nobody may wait for their reader
 	closed := make(chan struct{})
-	me := &Guard{reports, make(chan order), sync.OnceFunc(func() { close(closed) }), make(chan struct{})}
+	me := &Guard{reports, make(chan Message), sync.OnceFunc(func() { close(closed) }), make(chan struct{})}
 	g := &guard{state{argv: argv, timer: timer{time.NewTimer(time.Hour)}}, me.orders, closed, make(chan os.Signal, 1), reports}
 	signal.Notify(g.changed, syscall.SIGCHLD)
 	go func() {
@@ -41,9 +41,10 @@ func Start(argv []string) (*Guard, error) {
 	return me, nil
 }
 
-func (g *Guard) give(o order) {
+// Give gives an order.
+func (g *Guard) Give(m Message) {
 	select {
-	case g.orders <- o:
+	case g.orders <- m:
 	case <-g.done:
 	}
 }
@@ -66,47 +67,42 @@ func (g *Guard) KillOrphans() (survivor int) {
 // guard is the guard itself.
 type guard struct {
 	state
-	orders  <-chan order
+	orders  <-chan Message
 	closed  <-chan struct{} // nil: it was closed
 	changed chan os.Signal  // a child has ended
-	reports chan<- Report
+	reports chan<- Message
 }
 
 // wait waits for an order, for the timer or for the end of a child; if it may not block, it takes an order that is there. It
 // returns false when nobody gives orders any more.
-func (g *guard) wait(mayBlock bool) (o order, open bool) {
+func (g *guard) wait(mayBlock bool) (m Message, open bool) {
 	if !mayBlock {
 		select {
-		case o = <-g.orders:
+		case m = <-g.orders:
 		default:
 		}
-		return o, g.closed != nil
+		return m, g.closed != nil
 	}
 	select {
-	case o = <-g.orders:
+	case m = <-g.orders:
 	case <-g.closed:
 		g.closed = nil
 	case <-g.timer.C:
 	case <-g.changed:
 	}
-	return o, g.closed != nil
+	return m, g.closed != nil
 }
 
 func (g *guard) moved() {}
 
-func (g *guard) send(r Report) { g.reports <- r }
+func (g *guard) send(m Message) { g.reports <- m }
 
-func (g *guard) attributes() syscall.SysProcAttr { return syscall.SysProcAttr{Setpgid: g.grouped} }
+func (g *guard) attributes() syscall.SysProcAttr { return syscall.SysProcAttr{} }
+
+// caller returns the process id of flock-etcd.
+func (g *guard) caller() int { return os.Getpid() }
 
 func (g *guard) leaveSession() {}
-
-func (g *guard) signal(s syscall.Signal) {
-	if g.grouped {
-		unix.Kill(-g.pid, s)
-	} else {
-		unix.Kill(g.pid, s)
-	}
-}
 
 func (g *guard) reap() {
 	if g.alive() {

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !aix
 
 // Package guard runs a command that may live only until a deadline, which is moved on again and again. When the deadline
 // comes, or whoever moved it is gone, the command gets SIGTERM and then, with all its descendants, SIGKILL.
@@ -22,8 +22,8 @@
 //	Now()            the clock of the limits, which goes on while the machine sleeps (Linux)
 //	Start(argv)      makes the guard of a command, which does not run yet
 //	timer            fires at a time on the clock of Now
-//	Guard            give, Kill, KilledBy, KillOrphans, Close
-//	guard            wait, moved, send, attributes, leaveSession, signal, reap, kill
+//	Guard            Give, Kill, KilledBy, KillOrphans, Close
+//	guard            wait, moved, send, attributes, caller, leaveSession, reap, kill
 package guard
 
 import (
@@ -46,46 +46,35 @@ type Limits struct {
 	End  time.Duration // the kernel kills flock-etcd, if it is still there
 }
 
-// An order goes to the guard.
-type order struct {
-	Limits Limits // zero: no change
-	Signal int32  // send this to the command; 0: none
-	Run    bool   // start the command
-	Token  int64  // for Run: the value of TokenVariable; 0: none
-	Abort  bool   // the lock is lost: kill everything now
+// A Kind is that of a message: the first are orders to the guard, the last its reports.
+type Kind int
+
+const (
+	Run    Kind = iota + 1 // start the command, which may run within Limits, with Token
+	Move                   // new Limits
+	Signal                 // send the signal Number to the command
+	Abort                  // the lock is lost: kill everything now
+
+	Started // the command runs
+	Failed  // the command could not be started: Text; the last report
+	Ended   // the command has ended with the status Number and, if it was Terminated, all its descendants; the last report
+)
+
+// A Message goes to the guard or comes from it.
+type Message struct {
+	Kind   Kind
+	Limits Limits
+	Token  int64 // of the lock; 0: none
+	Number int   // a status is 128 plus the number of the signal that killed the command
+	Text   string
+
+	Lacking    bool // it Failed because the system lacks memory or processes
+	Terminated bool // it has got SIGTERM, because of the limit or because of Abort
+	Survivor   int  // a process that may not be killed, such as one of another user; 0: none
 }
 
 // TokenVariable is set in the environment of an exclusive holder's command, to a number that grows from holder to holder.
 const TokenVariable = "FLOCK_TOKEN"
-
-// Move moves the deadline.
-func (g *Guard) Move(l Limits) { g.give(order{Limits: l}) }
-
-// Run starts the command with a token in its environment if that is not 0.
-func (g *Guard) Run(l Limits, token int64) { g.give(order{Limits: l, Run: true, Token: token}) }
-
-// Signal sends a signal to the command.
-func (g *Guard) Signal(s syscall.Signal) { g.give(order{Signal: int32(s)}) }
-
-// Abort has the command killed at once, with its descendants on Linux.
-func (g *Guard) Abort() { g.give(order{Abort: true}) }
-
-// A Report comes from the guard.
-type Report struct {
-	ReportHeader
-	Failure string // why the command could not be started
-}
-
-// A ReportHeader is what a Report has a fixed size for.
-type ReportHeader struct {
-	Lacking    bool // the Failure is that the system lacks memory or processes
-	Started    bool // the command runs
-	Terminated bool // it has got SIGTERM, because of the limit or because of Abort
-	Ended      bool // it has ended and, if it was Terminated, all its descendants; the last report
-
-	Status   int32 // its exit status, 128 plus the number of the signal that killed it
-	Survivor int32 // a descendant that may not be killed, such as one of another user
-}
 
 // state is what every guard knows.
 type state struct {
@@ -104,13 +93,13 @@ type state struct {
 // run is the life of a guard. It returns when the command has ended.
 func (g *guard) run() {
 	for isNew := false; ; {
-		o, open := g.wait(!isNew)
+		m, open := g.wait(!isNew)
 		if !open {
 			g.terminate() // nobody moves the deadline any more
 		}
-		g.obey(o)
+		g.obey(m)
 		g.reap()
-		if isNew = open && o != (order{}); isNew {
+		if isNew = open && m.Kind != 0; isNew {
 			continue // if this process was stopped, later orders with later limits may be there
 		}
 		g.enforce()
@@ -120,19 +109,19 @@ func (g *guard) run() {
 	}
 }
 
-func (g *guard) obey(o order) {
-	if o.Limits != (Limits{}) && !g.terminated {
-		g.limits = o.Limits
+func (g *guard) obey(m Message) {
+	if m.Limits != (Limits{}) && !g.terminated {
+		g.limits = m.Limits
 		g.moved()
 	}
 	switch {
-	case o.Run:
-		g.start(o.Token)
-	case o.Abort:
+	case m.Kind == Run:
+		g.start(m.Token)
+	case m.Kind == Abort:
 		g.terminate()
 		g.limits.Kill = Now()
-	case o.Signal != 0 && g.alive():
-		g.signal(syscall.Signal(o.Signal))
+	case m.Kind == Signal && g.alive():
+		g.signal(syscall.Signal(m.Number))
 	}
 }
 
@@ -140,35 +129,52 @@ func (g *guard) obey(o order) {
 func (g *guard) start(token int64) {
 	if Now() >= g.limits.Term {
 		g.terminated, g.ended = true, true
-		g.send(Report{ReportHeader: ReportHeader{Terminated: true, Ended: true}})
+		g.send(Message{Kind: Ended, Terminated: true})
 		return
 	}
 	g.started = true
-	// On a terminal the command stays in the process group of flock-etcd, with the job control that the shell has for it.
-	g.grouped = !hasTerminal()
 	env := os.Environ()
 	if token != 0 {
 		env = append(env, TokenVariable+"="+strconv.FormatInt(token, 10))
 	}
-	pid, err := command.Start(g.argv, env, g.attributes())
+	attributes, done := g.place()
+	defer done()
+	pid, err := command.Start(g.argv, env, attributes)
 	if err != nil {
 		g.ended = true
 		var fork *command.ForkError
 		text := err.Error()
-		g.send(Report{ReportHeader{Lacking: errors.As(err, &fork) || sys.LacksMemory(err), Ended: true}, text[:min(len(text), 8<<10)]})
+		g.send(Message{Kind: Failed, Text: text[:min(len(text), 8<<10)], Lacking: errors.As(err, &fork) || sys.LacksMemory(err)})
 		return
 	}
 	g.pid = pid
 	g.leaveSession()
-	g.send(Report{ReportHeader: ReportHeader{Started: true}})
+	g.send(Message{Kind: Started})
 }
 
-func hasTerminal() bool {
-	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+// place chooses the process group of the command: its own, so that signals reach all of it. On a terminal the command stays
+// in the group of flock-etcd, with the job control that the shell has for that. Where flock-etcd leads the session, as in a
+// container, there is no such shell, so the command's group gets the terminal.
+func (g *guard) place() (attributes syscall.SysProcAttr, done func()) {
+	attributes, done = g.attributes(), func() {}
+	terminal, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err == nil {
-		unix.Close(fd)
+		done = func() { unix.Close(terminal) }
+		session, _ := unix.Getsid(0)
+		attributes.Foreground, attributes.Ctty = session == g.caller(), terminal
 	}
-	return err == nil
+	g.grouped = err != nil || attributes.Foreground
+	attributes.Setpgid = g.grouped
+	return attributes, done
+}
+
+// signal sends a signal to the process group of the command, or to the command alone if that has none of its own.
+func (g *guard) signal(s syscall.Signal) {
+	if g.grouped {
+		unix.Kill(-g.pid, s)
+	} else {
+		unix.Kill(g.pid, s)
+	}
 }
 
 // terminate sends SIGTERM. A stopped process gets it when it goes on.
@@ -179,7 +185,6 @@ func (g *guard) terminate() {
 	g.terminated = true
 	g.signal(syscall.SIGTERM)
 	g.signal(syscall.SIGCONT)
-	g.send(Report{ReportHeader: ReportHeader{Terminated: true}})
 }
 
 // enforce does what is due, and sets the timer for what is next. What the command leaves behind at its end in good time is
@@ -197,7 +202,7 @@ func (g *guard) enforce() {
 	}
 	if !g.alive() || survivor != 0 {
 		g.ended = true
-		g.send(Report{ReportHeader: ReportHeader{Terminated: g.terminated, Ended: true, Status: int32(g.status), Survivor: int32(survivor)}})
+		g.send(Message{Kind: Ended, Number: g.status, Terminated: g.terminated, Survivor: survivor})
 		return
 	}
 	next := g.limits.Term

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !aix
 
 package guard
 
@@ -29,7 +29,7 @@ func start(t *testing.T, script string) (g *Guard, dir string) {
 }
 
 // last returns the last report.
-func last(t *testing.T, g *Guard) (r Report) {
+func last(t *testing.T, g *Guard) (r Message) {
 	t.Helper()
 	limit := time.After(time.Minute)
 	for {
@@ -38,7 +38,7 @@ func last(t *testing.T, g *Guard) (r Report) {
 			if !ok {
 				t.Fatalf("the guard is gone; before that %+v", r)
 			}
-			if r = next; r.Ended {
+			if r = next; r.Kind == Ended || r.Kind == Failed {
 				return r
 			}
 		case <-limit:
@@ -62,8 +62,8 @@ func await(t *testing.T, file string) {
 func TestStatus(t *testing.T) {
 	for script, want := range map[string]int{"exit 0": 0, "exit 3": 3, "kill -9 $$": 137, `test "$FLOCK_TOKEN" = 7`: 0} {
 		g, _ := start(t, script)
-		g.Run(farAway, 7)
-		if r := last(t, g); int(r.Status) != want || r.Terminated || r.Failure != "" {
+		g.Give(Message{Kind: Run, Limits: farAway, Token: 7})
+		if r := last(t, g); r.Number != want || r.Terminated || r.Text != "" {
 			t.Errorf("%s: %+v", script, r)
 		}
 		g.Close()
@@ -77,8 +77,8 @@ func TestFailure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.Run(farAway, 0)
-		if r := last(t, g); !strings.HasPrefix(r.Failure, "failed to execute /") || r.Lacking {
+		g.Give(Message{Kind: Run, Limits: farAway, Token: 0})
+		if r := last(t, g); !strings.HasPrefix(r.Text, "failed to execute /") || r.Lacking {
 			t.Errorf("%+v", r)
 		}
 		g.Close()
@@ -87,17 +87,17 @@ func TestFailure(t *testing.T) {
 
 func TestSignal(t *testing.T) {
 	g, dir := start(t, `trap "exit 4" USR1; >$0/ready; while :; do sleep .01; done`)
-	g.Run(farAway, 0)
+	g.Give(Message{Kind: Run, Limits: farAway, Token: 0})
 	await(t, dir+"/ready")
-	g.Signal(syscall.SIGUSR1)
-	if r := last(t, g); r.Status != 4 || r.Terminated {
+	g.Give(Message{Kind: Signal, Number: int(syscall.SIGUSR1)})
+	if r := last(t, g); r.Number != 4 || r.Terminated {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestTooLate(t *testing.T) {
 	g, dir := start(t, ">$0/began")
-	g.Run(Limits{Now(), Now() + time.Hour, Now() + time.Hour}, 0)
+	g.Give(Message{Kind: Run, Limits: Limits{Now(), Now() + time.Hour, Now() + time.Hour}, Token: 0})
 	if r := last(t, g); !r.Terminated {
 		t.Errorf("%+v", r)
 	}
@@ -109,10 +109,10 @@ func TestTooLate(t *testing.T) {
 // A command that ends at SIGTERM.
 func TestTerm(t *testing.T) {
 	g, dir := start(t, `trap "exit 5" TERM; >$0/ready; while :; do sleep .01; done`)
-	g.Run(farAway, 0)
+	g.Give(Message{Kind: Run, Limits: farAway, Token: 0})
 	await(t, dir+"/ready")
-	g.Move(Limits{Now(), farAway.Kill, farAway.End})
-	if r := last(t, g); r.Status != 5 || !r.Terminated {
+	g.Give(Message{Kind: Move, Limits: Limits{Now(), farAway.Kill, farAway.End}})
+	if r := last(t, g); r.Number != 5 || !r.Terminated {
 		t.Errorf("%+v", r)
 	}
 }
@@ -121,14 +121,14 @@ func TestTerm(t *testing.T) {
 func TestKill(t *testing.T) {
 	for _, abort := range []bool{false, true} {
 		g, dir := start(t, `trap "" TERM; sh -c 'echo $$ >$0/new; mv $0/new $0/child; while :; do sleep .01; done' $0 & wait; while :; do sleep .01; done`)
-		g.Run(farAway, 0)
+		g.Give(Message{Kind: Run, Limits: farAway, Token: 0})
 		await(t, dir+"/child")
 		if abort {
-			g.Abort()
+			g.Give(Message{Kind: Abort})
 		} else {
-			g.Move(Limits{Now(), Now() + 50*time.Millisecond, farAway.End})
+			g.Give(Message{Kind: Move, Limits: Limits{Now(), Now() + 50*time.Millisecond, farAway.End}})
 		}
-		if r := last(t, g); r.Status != 137 || !r.Terminated {
+		if r := last(t, g); r.Number != 137 || !r.Terminated {
 			t.Errorf("%+v", r)
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "child"))

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"example.org/flock/internal/cli"
+	"example.org/flock/lease"
 )
 
 // A leaseMember is a member of etcd that grants and revokes leases. It takes note of how often it was asked what.
@@ -60,19 +60,17 @@ func silence(ctx context.Context, isSilent bool) error {
 	return ctx.Err()
 }
 
-// placeAt returns a place in the line of a member, with a lease and a cooldown.
-func placeAt(t *testing.T, m *leaseMember) *place {
-	s := storeAt(t, 60, m.register)
-	lease, err := s.grant(t.Context(), s.ttl)
-	if err != nil {
-		t.Fatal(err)
+// holderAt returns a holder of a lock at a member, with a lease and a cooldown.
+func holderAt(t *testing.T, m *leaseMember) *contender {
+	s := storeAt(t, "60", m.register)
+	c := &contender{store: s, Request: lease.Request{Name: "name", Mode: lease.Exclusive, Cooldown: time.Hour}, base: "/flock/name/",
+		life: newGrant(s.ttl), cooldown: newGrant(3600), first: place{gate: "gate", key: "first", revision: 1}, place: place{key: "key", revision: 1}}
+	for _, g := range []*grant{c.life, c.cooldown} {
+		if err := s.grant(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
 	}
-	p := s.newPlace(lease, newRequest(&cli.Options{Cooldown: time.Hour}))
-	p.revision = 1
-	if p.cooling, err = s.grant(t.Context(), 3600); err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return c
 }
 
 // untilAsked returns a context that ends when a member has been asked.
@@ -91,9 +89,8 @@ func untilAsked(t *testing.T, requests *atomic.Int32) context.Context {
 func TestCooldownIsNotLost(t *testing.T) {
 	t.Parallel()
 	m := &leaseMember{silentTxn: true}
-	p := placeAt(t, m)
-	ctx := untilAsked(t, &m.txns)
-	if p.prolongCooldown(ctx) == nil {
+	c := holderAt(t, m)
+	if c.Release(untilAsked(t, &m.txns), true) == nil {
 		t.Error("the cooldown was prolonged")
 	}
 	if n := m.revokes.Load(); n != 0 {
@@ -101,13 +98,14 @@ func TestCooldownIsNotLost(t *testing.T) {
 	}
 }
 
-// The cooldown of a command that was not started does not use the time up in which the key of the lock is deleted.
+// The cooldown of a command that was not started does not use the time up in which the lock is released.
 func TestReleaseOfBoth(t *testing.T) {
 	t.Parallel()
 	m := &leaseMember{silentRevoke: true}
-	placeAt(t, m).releaseSoon()
-	if revokes, deletes := m.revokes.Load(), m.deletes.Load(); revokes == 0 || deletes == 0 {
-		t.Errorf("%d requests to end the cooldown, and %d to delete the key", revokes, deletes)
+	c := holderAt(t, m)
+	c.Release(t.Context(), false)
+	if n := m.revokes.Load(); n < 2 {
+		t.Errorf("%d requests to revoke two leases", n)
 	}
 }
 
@@ -115,9 +113,12 @@ func TestReleaseOfBoth(t *testing.T) {
 func TestRevokeOvertakesGrant(t *testing.T) {
 	t.Parallel()
 	m := &leaseMember{slowGrant: true}
-	if _, err := storeAt(t, 60, m.register).grant(untilAsked(t, &m.grants), 60); err == nil {
+	s := storeAt(t, "60", m.register)
+	c := &contender{store: s, life: newGrant(60)}
+	if s.grant(untilAsked(t, &m.grants), c.life) == nil {
 		t.Error("the lease was granted")
 	}
+	c.leave()
 	if n := m.revokes.Load(); n != 3 {
 		t.Errorf("%d requests to revoke it", n)
 	}
@@ -133,11 +134,11 @@ func TestNoLeaseToRevoke(t *testing.T) {
 		etcdserverpb.RegisterAuthServer(s, checker)
 		etcdserverpb.RegisterLeaseServer(s, m)
 	})
-	s := userOf(checker)
-	s.slowness.Store(int64(time.Minute)) // there would be a second to revoke it
-	if _, err := s.grant(untilAsked(t, &checker.checks), 60); err == nil {
+	c := &contender{store: userOf(t, checker), life: newGrant(60)}
+	if c.grant(untilAsked(t, &checker.checks), c.life) == nil {
 		t.Error("the lease was granted")
 	}
+	c.leave()
 	if n := m.revokes.Load(); n != 0 {
 		t.Errorf("%d requests to revoke it", n)
 	}

@@ -1,0 +1,147 @@
+#!/bin/sh
+# backend.sh PROGRAM: check the program flock-NAME of a backend against the contract in flock(1), "How to write one":
+# arguments, statuses, conflict, modes, token, signals, and never two at once. PROGRAM is that file; what it needs, such as
+# the address of its server, is in the environment. The locks that it takes have names with the id of this process.
+# Modes that a backend may refuse, with 64, are then reported as missing.
+set -u
+program=$1
+base=${program##*/}
+backend=${base#flock-}
+dir=$(mktemp -d)
+lock=contract-$$
+failed=0
+pids=
+trap 'kill -9 $pids 2>/dev/null; rm -rf "$dir"' EXIT
+
+fail() {
+	echo "$base: $*" >&2
+	failed=1
+}
+
+# expect STATUS WORD...: the program exits with this status.
+expect() {
+	want=$1
+	shift
+	"$program" "$@" >"$dir/out" 2>"$dir/err" </dev/null
+	got=$?
+	[ $got = "$want" ] || fail "'$*': status $got, not $want: $(cat "$dir/out" "$dir/err")"
+}
+
+# await COMMAND: wait until it succeeds, half a minute at most.
+await() {
+	n=0
+	until eval "$1"; do
+		n=$((n + 1))
+		[ $n -lt 300 ] || { fail "waited in vain: $1"; return 1; }
+		sleep .1
+	done
+}
+
+# hold OPTION... NAME: hold a lock in the background until let_go, by $holder. The command leaves its process id in a file.
+hold() {
+	rm -f "$dir/in" "$dir/end"
+	"$program" "$@" sh -c 'echo $$ >"$0/in"; until [ -e "$0/end" ]; do sleep .05; done; exit 3' "$dir" 2>"$dir/held" &
+	holder=$!
+	pids="$pids $holder"
+	await '[ -s "$dir/in" ]'
+}
+
+# let_go STATUS: end the command of hold, if it has not ended; this is the status.
+let_go() {
+	: >"$dir/end"
+	wait "$holder"
+	status=$?
+	[ $status = "$1" ] || fail "a holder ended with $status, not $1: $(cat "$dir/held")"
+}
+
+# Arguments.
+expect 0 --help
+expect 0 --version
+expect 64
+expect 64 --no-such-option "$lock" true
+expect 64 "$lock"
+expect 64 -w x "$lock" true
+expect 64 9
+expect 64 -u "$lock" true
+expect 64 --backend flock "$lock" true
+expect 0 --backend "$backend" "$lock" true
+expect 0 -o -n -x "$lock" true
+
+# The status of the command.
+expect 7 "$lock" sh -c 'exit 7'
+expect 7 "$lock" -c 'exit 7'
+expect 143 "$lock" sh -c 'kill -TERM $$'
+expect 69 "$lock" /no/such/command
+
+# Conflict.
+hold "$lock"
+expect 1 -n "$lock" true
+expect 9 -n -E 9 "$lock" true
+expect 1 -w 1 "$lock" true
+expect 0 -n "$lock-other" true
+expect 0 --holders "$lock"
+[ -s "$dir/out" ] || fail '--holders lists nobody'
+let_go 3
+expect 1 --holders "$lock"
+expect 0 -n "$lock" true
+
+# Modes.
+if "$program" -s -n "$lock" true 2>/dev/null; then
+	hold -s "$lock"
+	expect 0 -s -n "$lock" true
+	expect 1 -x -n "$lock" true
+	let_go 3
+else
+	echo "$base: shared locks are missing"
+fi
+if "$program" --permits 2 -n "$lock" true 2>/dev/null; then
+	hold --permits 2 "$lock"
+	expect 0 --permits 2 -n "$lock" true
+	expect 1 --permits 2 -n "$lock" sh -c '"$0" --permits 2 -n "$1" true; exit $?' "$program" "$lock"
+	expect 1 -n "$lock" true
+	let_go 3
+else
+	echo "$base: permits are missing"
+fi
+
+# The token grows, and is not that of a lock around.
+last=0
+for i in 1 2 3; do
+	token=$(FLOCK_TOKEN=999999999999 "$program" "$lock" sh -c 'echo "$FLOCK_TOKEN"')
+	[ -z "$token" ] || [ "$token" -gt "$last" ] && [ "$token" != 999999999999 ] || fail "token '$token' after $last"
+	last=${token:-0}
+done
+
+# Signals: one to a holder is for its command, one to a waiter ends it. The lock is free then.
+hold "$lock"
+"$program" "$lock" true &
+waiter=$!
+pids="$pids $waiter"
+sleep .5 # it may wait by now; if not, it is not asked less of it
+kill -TERM $waiter
+wait $waiter
+[ $? = 143 ] || fail 'SIGTERM does not end a waiter'
+kill -TERM "$holder"
+let_go 143
+expect 0 -n "$lock" true
+
+# The locker is killed: the command is dead when the next one gets the lock.
+hold "$lock"
+command=$(cat "$dir/in")
+kill -KILL "$holder"
+"$program" -w 120 "$lock" sh -c '! kill -0 "$0" 2>/dev/null' "$command" || fail 'the next one has the lock while the command lives, or never'
+
+# Never two.
+for i in 1 2 3 4 5 6; do
+	for j in 1 2 3; do
+		"$program" -w 120 "$lock" sh -c 'mkdir "$0/two" && echo in >>"$0/count" && sleep .05 && rmdir "$0/two"' "$dir" || echo "$?" >>"$dir/bad"
+	done &
+	pids="$pids $!"
+	crowd="${crowd:-} $!"
+done
+wait $crowd
+[ ! -e "$dir/bad" ] || fail "two at once, or no lock: $(cat "$dir/bad")"
+[ "$(grep -c in "$dir/count")" = 18 ] || fail 'not all have had the lock'
+
+[ $failed = 1 ] || echo "$base: ok"
+exit $failed

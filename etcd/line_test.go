@@ -1,0 +1,92 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"google.golang.org/grpc"
+
+	"example.org/flock/lease"
+)
+
+// A takenMember is a member of etcd that tells once that a lock is taken, then that it is free or nothing. It does not answer
+// those who watch.
+type takenMember struct {
+	leaseMember
+	etcdserverpb.UnimplementedWatchServer
+	etcdserverpb.UnimplementedMaintenanceServer
+	ends bool // the lock of the other one
+	told atomic.Bool
+	said atomic.Pointer[string] // to the user
+}
+
+func (m *takenMember) Status(context.Context, *etcdserverpb.StatusRequest) (*etcdserverpb.StatusResponse, error) {
+	return &etcdserverpb.StatusResponse{Version: "3.5.12"}, nil
+}
+
+func (m *takenMember) Txn(ctx context.Context, r *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse, error) {
+	answer := &etcdserverpb.TxnResponse{Succeeded: true, Header: &etcdserverpb.ResponseHeader{Revision: 2}}
+	list := &etcdserverpb.RangeResponse{}
+	if !m.told.Swap(true) {
+		list.Kvs = []*mvccpb.KeyValue{{Key: []byte("key")}}
+	} else if err := silence(ctx, !m.ends); err != nil {
+		return nil, err
+	}
+	answer.Responses = []*etcdserverpb.ResponseOp{{Response: &etcdserverpb.ResponseOp_ResponseRange{ResponseRange: list}}, {}}[:len(r.Success)]
+	return answer, nil
+}
+
+func (m *takenMember) LeaseKeepAlive(s grpc.BidiStreamingServer[etcdserverpb.LeaseKeepAliveRequest, etcdserverpb.LeaseKeepAliveResponse]) error {
+	r, err := s.Recv()
+	if err != nil {
+		return err
+	}
+	return s.Send(&etcdserverpb.LeaseKeepAliveResponse{Header: &etcdserverpb.ResponseHeader{}, ID: r.ID, TTL: 2})
+}
+
+func (m *takenMember) Watch(stream grpc.BidiStreamingServer[etcdserverpb.WatchRequest, etcdserverpb.WatchResponse]) error {
+	return silence(stream.Context(), true)
+}
+
+func acquireAt(ctx context.Context, t *testing.T, ttl string, m *takenMember) error {
+	s := storeAt(t, ttl, func(s *grpc.Server) {
+		etcdserverpb.RegisterKVServer(s, m)
+		etcdserverpb.RegisterLeaseServer(s, m)
+		etcdserverpb.RegisterWatchServer(s, m)
+		etcdserverpb.RegisterMaintenanceServer(s, m)
+	})
+	_, err := s.Acquire(ctx, lease.Request{Name: "name", Mode: lease.Exclusive, Taken: func() {}, Away: func(error) {},
+		Warn: func(text string) { m.said.Store(&text) }})
+	return err
+}
+
+// A wait ends while a request is under way: then the lock is taken, and etcd was reached.
+func TestTimeIsOverInRequest(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 4*time.Second, lease.ErrTimeout)
+	defer cancel()
+	if err := acquireAt(ctx, t, "5", new(takenMember)); err != lease.ErrTimeout {
+		t.Errorf("%v, not that the time is over", err)
+	}
+}
+
+// A member that is silent about a watch does not keep the waiter from asking again in time. This one is old, too.
+func TestSilentWatch(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	m := &takenMember{ends: true}
+	if err := acquireAt(ctx, t, "2", m); err != nil {
+		t.Error(err)
+	}
+	if said := m.said.Load(); said == nil || !strings.Contains(*said, "etcd 3.5.12 can end the lock") {
+		t.Errorf("it says %v", said)
+	}
+}

@@ -1,0 +1,259 @@
+//go:build linux
+
+package test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"example.org/flock/etcd/test/cluster"
+)
+
+// What an operator sees, and what a container, a terminal, systemd and a balancer do to flock-etcd.
+
+// readable copies a program to where every user may run it.
+func readable(t *testing.T, program, dir string, mode os.FileMode) string {
+	t.Helper()
+	text, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(dir, filepath.Base(program))
+	if err := os.WriteFile(to, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(to, mode); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// TestHiddenProcesses has a command that becomes root, where /proc hides the processes of others. The lock is not released
+// while it runs.
+func TestHiddenProcesses(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount /proc, and make a program that becomes root")
+	}
+	dir, err := os.MkdirTemp("/tmp", "hidden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	os.Chmod(dir, 0o755)
+	name := uniqueName(t)
+	h := ours(t, "FLOCK_ETCD_TTL=60").start(t, "unshare", "-m", "sh", "-c",
+		`mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"`, "sh",
+		readable(t, flockEtcd, dir, 0o755), name, readable(t, section, dir, 0o755|os.ModeSetuid), "root")
+	awaitOutput(t, h)
+	if _, err := sharedCluster(t).Client().Delete(t.Context(), awaitLine(t, sharedCluster(t), name, 1)[0]); err != nil {
+		t.Fatal(err)
+	}
+	h.wait(t)
+	pid := strings.TrimSpace(h.out.String())
+	h.check(t, 75, h.out.String(), fmt.Sprintf("flock-etcd: lost the lock %s: etcd has dropped its key or its lease; "+
+		"process %s of the command cannot be killed and goes on\n", name, pid))
+	if !strings.Contains(read("/proc/"+pid+"/cmdline"), "root") {
+		t.Error("it has ended")
+	}
+	exec.Command("kill", "-9", pid).Run()
+}
+
+// TestGuardOfWaiter kills the guard of one who waits. It does not wait for nothing.
+func TestGuardOfWaiter(t *testing.T) {
+	t.Parallel()
+	name, e := uniqueName(t), ours(t)
+	h := e.hold(t, name)
+	w := e.queue(t, name)
+	awaitLine(t, sharedCluster(t), name, 2)
+	kill(guardOf(t, w.Process.Pid), syscall.SIGKILL)
+	w.wait(t).check(t, 75, "", "flock-etcd: cannot wait any longer for the lock "+name+": its guard was killed\n")
+	awaitLine(t, sharedCluster(t), name, 1)
+	h.release(t)
+}
+
+// TestKeyGoneAtEnd has the key deleted while the holder cannot know, and then the command ends. Its status does not count.
+func TestKeyGoneAtEnd(t *testing.T) {
+	t.Parallel()
+	for _, option := range []string{"-x", "--cooldown=5"} {
+		n, name := networkTo(t, sharedCluster(t)), uniqueName(t)+option
+		h := reach(n.Endpoints(), "FLOCK_ETCD_TTL=60").hold(t, option, name)
+		n.BlackHole()
+		if _, err := sharedCluster(t).Client().Delete(t.Context(), awaitLine(t, sharedCluster(t), name, 1)[0]); err != nil {
+			t.Fatal(err)
+		}
+		h.input.Close()
+		await(t, "the end of the guard", func() bool { return len(children(h.Process.Pid)) == 0 })
+		n.Restore()
+		h.wait(t)
+		h.check(t, 75, h.out.String(), "flock-etcd: lost the lock "+name+
+			": etcd has dropped its key or its lease while the command ran; the command has ended\n")
+	}
+}
+
+// TestBehindBalancer has one address for three members. The one that the holder is connected to is frozen.
+func TestBehindBalancer(t *testing.T) {
+	t.Parallel()
+	c := ownCluster(t, clusterOptions)
+	leader, err := c.Leader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []*cluster.Member // the first connection is to one that is not the leader
+	for _, m := range c.Members {
+		if m != leader {
+			order = append(order, m)
+		}
+	}
+	p, err := cluster.NewProxy(append(order, leader)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	h := reach(p.Endpoint, "FLOCK_ETCD_TTL=6").hold(t, "name")
+	order[0].Freeze()
+	t.Cleanup(order[0].Thaw)
+	time.Sleep(12 * time.Second) // this time must pass without an event
+	h.release(t)
+	if h.err.String() != "" {
+		t.Error(&h.err)
+	}
+}
+
+// TestSilence has etcd silent for a while, which is told before it costs the command its life.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	networks := []cluster.Network{networkTo(t, sharedCluster(t)), networkTo(t, sharedCluster(t))}
+	name := uniqueName(t)
+	h := reach(networks[0].Endpoints()).hold(t, name)
+	w := reach(networks[1].Endpoints()).queue(t, name)
+	awaitLine(t, sharedCluster(t), name, 2)
+	networks[1].Cut()
+	networks[0].BlackHole()
+	await(t, "a warning", func() bool { return strings.Contains(h.err.String(), "flock-etcd: etcd has not answered for ") })
+	networks[0].Restore()
+	await(t, "the end of the silence", func() bool { return strings.HasSuffix(h.err.String(), "\nflock-etcd: etcd answers again\n") })
+	if !strings.Contains(h.err.String(), " s; the command is stopped in ") {
+		t.Error(&h.err)
+	}
+	await(t, "a word of the waiter", func() bool { return strings.HasPrefix(w.err.String(), "flock-etcd: etcd does not answer: ") })
+	networks[1].Restore()
+	await(t, "the last word of the waiter", func() bool {
+		return strings.Count(w.err.String(), "\n") == 2 && strings.HasSuffix(w.err.String(), "\nflock-etcd: etcd answers again\n")
+	})
+	h.release(t)
+	awaitOutput(t, w.process)
+	w.release(t)
+}
+
+// TestProcessOne has a waiter that is process 1, as in a container, and so cannot die by a signal.
+func TestProcessOne(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a pid namespace")
+	}
+	name, e := uniqueName(t), ours(t)
+	h := e.hold(t, name)
+	w := e.start(t, "unshare", "-p", "-f", "--mount-proc", flockEtcd, name, "echo", "in")
+	awaitLine(t, sharedCluster(t), name, 2)
+	kill(guardOf(t, w.Process.Pid), syscall.SIGTERM) // the only child of unshare
+	w.wait(t).check(t, 143, "", "")
+	h.release(t)
+}
+
+// TestOtherSignals sends signals that the Go runtime would ignore.
+func TestOtherSignals(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH} {
+		h := ours(t).start(t, flockEtcd, uniqueName(t), "sh", "-c",
+			"exec 2>/dev/null; trap 'echo got it; exit 9' USR1 USR2 ALRM WINCH; echo ready; while :; do sleep 0.05; done")
+		awaitOutput(t, h)
+		kill(h.Process.Pid, sig)
+		h.wait(t).check(t, 9, "ready\ngot it\n", "")
+	}
+}
+
+// TestTerminalOfContainer has flock-etcd lead the session of a terminal. Signals reach the command from the terminal and by
+// kill, each once.
+func TestTerminalOfContainer(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"kill", "key"} {
+		master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer master.Close()
+		n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+		if err == nil {
+			err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		terminal, err := os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|unix.O_NOCTTY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer terminal.Close()
+		p := ours(t).prepare(flockEtcd, uniqueName(t), "sh", "-c",
+			"trap 'echo got it; n=1' INT; echo ready; n=; while [ ! $n ]; do sleep 0.05; done; sleep 0.5; exit 9")
+		p.Stdin, p.SysProcAttr = terminal, &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		p.launch(t)
+		awaitOutput(t, p)
+		if way == "kill" {
+			kill(p.Process.Pid, syscall.SIGINT)
+		} else {
+			master.Write([]byte{3})
+		}
+		p.wait(t).check(t, 9, "ready\ngot it\n", "")
+	}
+}
+
+// TestService reads what systemd is told.
+func TestService(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	next := func(want string) {
+		t.Helper()
+		socket.SetReadDeadline(time.Now().Add(20*time.Second + allowance))
+		for b := make([]byte, 4096); ; {
+			n, err := socket.Read(b)
+			if err != nil {
+				t.Fatalf("%v instead of %q", err, want)
+			}
+			if strings.Contains(string(b[:n]), want) {
+				return
+			}
+		}
+	}
+	name := uniqueName(t)
+	h := ours(t).hold(t, name)
+	w := ours(t, "FLOCK_ETCD_TTL=5", "NOTIFY_SOCKET="+path, "WATCHDOG_USEC=4000000").queue(t, name)
+	host, _ := os.Hostname()
+	next("READY=1\nSTATUS=asking for " + name)
+	next(fmt.Sprintf("STATUS=waiting for %s, held by process %d of ", name, h.Process.Pid))
+	next("WATCHDOG=1")
+	h.release(t)
+	next("STATUS=has the lock " + name + " since 20")
+	next("WATCHDOG=1")
+	w.release(t)
+	if host == "" || w.err.String() != "" {
+		t.Error(&w.err)
+	}
+	p := ours(t, "NOTIFY_SOCKET="+path).run(t, flockEtcd, name, "sh", "-c", "echo $NOTIFY_SOCKET")
+	p.check(t, 0, "\n", "")
+}

@@ -1,0 +1,38 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"example.org/flock/internal/sys"
+)
+
+// warnOfOld says once if a server is so old that it may end leases that are alive.
+func (s *store) warnOfOld(ctx context.Context, warn func(string)) {
+	s.versions.Do(func() {
+		go func() {
+			r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*etcdserverpb.StatusResponse, error) {
+				return etcdserverpb.NewMaintenanceClient(c.ActiveConnection()).Status(ctx, &etcdserverpb.StatusRequest{})
+			})
+			if err == nil && isOld(r.Version) {
+				warn("etcd " + sys.Printable(r.Version) + " can end the lock of a holder that is alive: use 3.5.13 (or 3.4.31) or later")
+			}
+		}()
+	})
+}
+
+// isOld reports whether this is a version before 3.4.31, or of 3.5 before 3.5.13.
+func isOld(version string) bool {
+	var n [3]int
+	for i, word := range strings.SplitN(version, ".", 3) {
+		word, _, _ = strings.Cut(word, "-")
+		n[i], _ = strconv.Atoi(word)
+	}
+	return n[0] == 3 && (n[1] < 4 || n[1] == 4 && n[2] < 31 || n[1] == 5 && n[2] < 13)
+}

@@ -1,0 +1,90 @@
+//go:build unix && !aix
+
+package lease
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.org/flock/internal/output"
+)
+
+// A fakeBackend is a server of one lock, as far as a test needs it. It is also what is held.
+type fakeBackend struct {
+	refusal   error         // of Acquire
+	ttl       time.Duration // of the lock
+	renewals  error         // what Renew says
+	lostAtEnd bool
+	since     atomic.Int64
+	released  atomic.Int32
+	ran       atomic.Bool
+}
+
+func (f *fakeBackend) Acquire(context.Context, Request) (Held, error) {
+	f.since.Store(int64(Now()))
+	return f, f.refusal
+}
+
+func (f *fakeBackend) List(context.Context, string) ([]Contender, error) {
+	return []Contender{{Mode: Exclusive, Host: "web1", PID: 7, User: "ann", Since: time.Now(), Key: "k"}}, nil
+}
+
+func (f *fakeBackend) Break(context.Context, string) error { return nil }
+func (f *fakeBackend) Token() int64                        { return 42 }
+func (f *fakeBackend) Lost() <-chan struct{}               { return nil }
+
+func (f *fakeBackend) Life() (since, ttl time.Duration) { return time.Duration(f.since.Load()), f.ttl }
+
+func (f *fakeBackend) Renew(context.Context) error {
+	if f.renewals == nil {
+		f.since.Store(int64(Now()))
+	}
+	return f.renewals
+}
+
+func (f *fakeBackend) Release(_ context.Context, ran bool) error {
+	f.released.Add(1)
+	f.ran.Store(ran)
+	if f.lostAtEnd {
+		return ErrLost
+	}
+	return nil
+}
+
+func runWith(f *fakeBackend, words ...string) int {
+	return start(&output.Printer{Name: "flock-fake"}, Program{Backend: "fake", Help: func(string) string { return "" },
+		Open: func(func(string)) (Backend, error) { return f, nil }}, append([]string{"flock-fake"}, words...))
+}
+
+// TestStatuses has a server that does as it should, and some that do not.
+func TestStatuses(t *testing.T) {
+	const long = time.Hour
+	for _, c := range []struct {
+		what     string
+		f        *fakeBackend
+		words    []string
+		status   int
+		released int32
+	}{
+		{"the command's", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", "exit 7"}, 7, 1},
+		{"token", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", `exit $FLOCK_TOKEN`}, 42, 1},
+		{"no command", &fakeBackend{ttl: long}, []string{"name", "/nonexistent"}, 69, 1},
+		{"taken", &fakeBackend{refusal: ErrTaken}, []string{"-n", "-E", "9", "name", "true"}, 9, 0},
+		{"refused", &fakeBackend{refusal: &Error{Status: 66, Text: "no"}}, []string{"name", "true"}, 66, 0},
+		{"unknown error", &fakeBackend{refusal: errors.New("no")}, []string{"name", "true"}, 71, 0},
+		{"lost while it runs", &fakeBackend{ttl: time.Second, renewals: ErrLost}, []string{"name", "sleep", "60"}, 75, 1},
+		{"not renewed", &fakeBackend{ttl: 2 * time.Second, renewals: errors.New("no")}, []string{"name", "sh", "-c", "trap '' TERM; sleep 60"}, 75, 1},
+		{"lost at its end", &fakeBackend{ttl: long, lostAtEnd: true}, []string{"name", "true"}, 75, 1},
+		{"renewed", &fakeBackend{ttl: time.Second}, []string{"name", "sleep", "1.5"}, 0, 1},
+		{"unknown option", &fakeBackend{}, []string{"--no-fork", "name", "true"}, 64, 0},
+		{"relative name", &fakeBackend{}, []string{"a/b", "true"}, 64, 0},
+		{"--break", &fakeBackend{}, []string{"--break", "name"}, 0, 0},
+	} {
+		if status := runWith(c.f, c.words...); status != c.status || c.f.released.Load() != c.released {
+			t.Errorf("%s: status %d, expected %d; released %d times", c.what, status, c.status, c.f.released.Load())
+		}
+	}
+}

@@ -1,0 +1,100 @@
+//go:build unix && !aix
+
+package lease
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"example.org/flock/internal/output"
+	"example.org/flock/internal/sys"
+)
+
+func (c Contender) holds() bool { return c.Mode != Cooldown && !c.Waits }
+
+// who describes a holder for a message.
+func (c Contender) who() string {
+	return sys.Printable("process " + strconv.Itoa(c.PID) + " of " + c.User + " on " + c.Host)
+}
+
+// until says when a cooldown ends, "-" where that is not known.
+func (c Contender) until() string {
+	if c.Until.IsZero() {
+		return "-"
+	}
+	return "until " + output.FormatClock(c.Until)
+}
+
+// list lists who has the lock and who waits, or those of all locks. It returns the exit status: 0 if somebody has it, 1 if
+// nobody does.
+func (r *run) list() int {
+	r.printer.UnwrittenStatus = output.ExOSErr
+	all, err := r.backend.List(context.Background(), r.options.File)
+	if err != nil {
+		return fail(r.printer, err)
+	}
+	var rows [][]string
+	for _, c := range all {
+		row := []string{"-", "-", string(c.Mode), "-", c.until(), sys.Printable(c.Key)}
+		if c.Mode != Cooldown {
+			if c.Waits {
+				row[2] += " (waiting)"
+			}
+			row[0], row[1], row[3], row[4] = sys.Printable(c.Host), strconv.Itoa(c.PID), sys.Printable(c.User), c.Since.Format(output.Clock)
+		}
+		rows = append(rows, row)
+	}
+	r.printer.PrintTable([]string{"HOST", "PID", "MODE", "USER", "SINCE", "KEY"}, rows)
+	if slices.ContainsFunc(all, Contender.holds) {
+		return 0
+	}
+	return 1
+}
+
+// breakLock takes the lock away from all who hold it. It returns the exit status: 0 if somebody did, 1 if nobody does.
+func (r *run) breakLock() int {
+	all, err := r.backend.List(context.Background(), r.options.File)
+	if err != nil {
+		return fail(r.printer, err)
+	}
+	status := 1
+	for _, c := range slices.DeleteFunc(all, func(c Contender) bool { return !c.holds() }) {
+		if err := r.backend.Break(context.Background(), c.Key); err != nil {
+			return fail(r.printer, err)
+		}
+		r.printer.Warn("took the lock " + r.name + " away from " + c.who() +
+			"; if its command still runs, it runs beside the next one until it is killed, in a moment or, if its machine is cut off, when its time is over")
+		status = 0
+	}
+	return status
+}
+
+// state says why the lock cannot be had, as far as that is known in a second.
+func (r *run) state() string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	all, _ := r.backend.List(ctx, r.options.File)
+	cools := slices.IndexFunc(all, func(c Contender) bool { return c.Mode == Cooldown })
+	until := ""
+	if cools >= 0 {
+		until = all[cools].until()
+	}
+	holders := slices.DeleteFunc(all, func(c Contender) bool { return !c.holds() })
+	switch {
+	case len(holders) == 0 && until != "":
+		return "in its cooldown " + until
+	case len(holders) == 0:
+		return "held by another process"
+	}
+	first := slices.MinFunc(holders, func(a, b Contender) int { return a.Since.Compare(b.Since) })
+	text := "held by " + first.who()
+	if age := time.Since(first.Since); age > 0 {
+		text += ", running for " + output.FormatAge(age)
+	}
+	if n := len(holders) - 1; n > 0 {
+		text += ", and " + strconv.Itoa(n) + " more"
+	}
+	return text
+}

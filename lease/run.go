@@ -1,0 +1,243 @@
+//go:build unix && !aix
+
+package lease
+
+import (
+	"context"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"example.org/flock/internal/cli"
+	"example.org/flock/internal/command"
+	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/output"
+	"example.org/flock/internal/sys"
+	"example.org/flock/lease/guard"
+)
+
+// options are those that mean something here, or that change nothing. All others of flock are refused.
+var options = []string{"shared", "exclusive", "e", "nonblocking", "nb", "timeout", "wait", "conflict-exit-code", "close", "verbose",
+	"backend", "permits", "cooldown", "queue", "report", "remove", "holders", "break", "help", "version"}
+
+// Main is the whole program of a backend.
+func Main(b Program) {
+	p := &output.Printer{Name: path.Base(os.Args[0])}
+	os.Exit(p.Status(start(p, b, os.Args)))
+}
+
+// start reads the command line and the variables, and does what they say. It returns the exit status.
+func start(p *output.Printer, program Program, args []string) int {
+	o, err := cli.ParseFor(program.Backend, args, options, command.Shell)
+	if err != nil {
+		return fail(p, err)
+	}
+	p.Verbose = o.Verbose
+	switch o.Action {
+	case cli.Help:
+		p.Print(program.Help(p.Name))
+		return 0
+	case cli.Version:
+		p.Print(p.Name + " " + cli.ProgramVersion(program.Version) + " (the backend " + program.Backend + " of flock)\n")
+		return 0
+	}
+	if err := checkName(o, args); err != nil {
+		return fail(p, err)
+	}
+	os.Unsetenv(guard.TokenVariable) // of a lock around this one: the command would take it for its own
+	r := &run{printer: p, program: program.Backend, options: o, name: sys.Printable(o.File), service: newService()}
+	if r.backend, err = program.Open(p.Note); err != nil {
+		return fail(p, err)
+	}
+	switch o.Action {
+	case cli.Holders:
+		return r.list()
+	case cli.Break:
+		return r.breakLock()
+	}
+	return r.lock()
+}
+
+// checkName refuses what is no name of a lock.
+func checkName(o *cli.Options, args []string) error {
+	switch name := o.File; {
+	case o.FD >= 0:
+		return &cli.UsageError{Text: "a descriptor number cannot be combined with the backend " + o.BackendName +
+			": the lock has no file; give a name and a command"}
+	case o.Action == cli.Holders && name == "" && args[len(args)-1] != "":
+		return nil // all locks
+	case name == "" || name == "." || name == "..":
+		return &cli.UsageError{Text: "invalid name of a lock: '" + sys.Printable(name) + "'"}
+	case strings.Contains(name, "/") && !strings.HasPrefix(name, "/"):
+		return &cli.UsageError{Text: "a relative path means another lock on each machine: '" + sys.Printable(name) +
+			"' (give a name without a slash, or an absolute path)"}
+	}
+	return nil
+}
+
+// A run takes a lock and runs a command.
+type run struct {
+	printer *output.Printer
+	program string // the backend's name
+	backend Backend
+	options *cli.Options
+	service *service
+	signals <-chan os.Signal
+	guard   *guard.Guard
+	name    string        // of the lock, for messages
+	away    chan error    // what Request.Away tells
+	taken   chan struct{} // and Request.Taken
+}
+
+// lock takes the lock, runs the command, releases the lock, and returns the exit status.
+func (r *run) lock() int {
+	o, began := r.options, time.Now()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if o.Limited {
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadlineCause(ctx, began.Add(o.Timeout), ErrTimeout)
+		defer stop()
+	}
+	r.signals, r.away, r.taken = catchSignals(), make(chan error), make(chan struct{}, 1)
+	// Before the first connection, which makes another attempt when it lacks a descriptor: a fork makes none.
+	g, err := guard.Start(o.Command)
+	if err != nil {
+		return fail(r.printer, err)
+	}
+	defer g.Close()
+	r.guard = g
+	r.service.say("READY=1\nSTATUS=asking for " + r.name) // one that waits is ready, too
+	got := make(chan error, 1)
+	var held Held
+	go func() {
+		var err error
+		held, err = r.backend.Acquire(ctx, r.request())
+		got <- err
+	}()
+	sig, isEnded := r.wait(got, began.Add(o.ReportAfter))
+	if isEnded { // by a signal, or because the guard is gone
+		if cancel(); <-got == nil {
+			release(held)
+		}
+		g.Close()
+		if sig == 0 {
+			return r.guardKilled("cannot wait any longer for")
+		}
+		return die(sig)
+	}
+	if err := <-got; err != nil {
+		return r.refuse(err)
+	}
+	r.printer.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
+	r.printer.PrintVerbose("executing " + o.Command[0])
+	return (&hold{run: r, held: held}).execute()
+}
+
+// wait waits until there is a lock or an error, and tells the user and systemd what for. It reports whether something else
+// has ended the wait: a signal, or the end of the guard.
+func (r *run) wait(got chan error, reportAt time.Time) (sig syscall.Signal, isEnded bool) {
+	var report <-chan time.Time
+	reports := r.options.Reports
+	for {
+		select {
+		case err := <-got:
+			got <- err
+			return 0, false
+		case s := <-r.signals:
+			if endsWait(s) {
+				return s.(syscall.Signal), true
+			}
+		case <-r.guard.Reports:
+			return 0, true
+		case <-r.taken:
+			if reports {
+				reports, report = false, time.After(time.Until(reportAt))
+			}
+			if r.service.listens() {
+				r.service.say("STATUS=waiting for " + r.name + ", " + r.state())
+			}
+		case <-report:
+			if state := r.state(); len(got) == 0 {
+				r.printer.Warn("waiting for " + r.name + ", " + state)
+			}
+		case why := <-r.away:
+			if why == nil {
+				r.printer.Note(r.program + " answers again")
+			} else {
+				r.printer.Note(r.program + " does not answer: " + why.Error() + "; the wait for " + r.name + " goes on")
+			}
+		case <-r.service.ticks:
+			r.service.say("WATCHDOG=1")
+		}
+	}
+}
+
+// request returns what the options ask for.
+func (r *run) request() Request {
+	o := r.options
+	q := Request{Name: o.File, Mode: Exclusive, Permits: o.Permits, Nonblock: o.Nonblock, Queued: o.Queued, Queue: o.Queue, Cooldown: o.Cooldown}
+	switch {
+	case o.Op == kernlock.Shared:
+		q.Mode = Shared
+	case o.Permits > 0:
+		q.Mode = Permit
+	}
+	q.Taken, q.Warn = func() { notify(r.taken) }, r.printer.Note
+	q.Away = func(why error) {
+		select {
+		case r.away <- why:
+		case <-time.After(time.Second): // it releases the lock
+		}
+	}
+	return q
+}
+
+// refuse says why there is no lock, and returns the exit status.
+func (r *run) refuse(err error) int {
+	o, taken := r.options, err == ErrTaken || err == ErrTimeout
+	if taken && (o.Reports || o.Verbose && o.Cooldown > 0) {
+		state := r.state()
+		if o.Reports {
+			line := r.name + " is " + state
+			if err == ErrTaken && o.Queued {
+				line += "; its queue is full"
+			}
+			r.printer.Warn(line)
+		} else if _, until, cools := strings.Cut(state, "in its cooldown "); cools {
+			r.printer.WarnVerbose("cooldown " + until)
+		}
+	}
+	if !taken {
+		return fail(r.printer, err)
+	}
+	r.printer.WarnRefusal(err)
+	return o.ConflictExit
+}
+
+// guardKilled reports that the guard was killed before the command ran, and returns the exit status. A signal that came
+// before the guard caught signals was for this program.
+func (r *run) guardKilled(what string) int {
+	if sig := r.guard.KilledBy(); slices.Contains(forwarded, os.Signal(sig)) {
+		return die(sig)
+	}
+	return fail(r.printer, &Error{Status: output.ExTempFail, Text: what + " the lock " + r.name + ": its guard was killed"})
+}
+
+// release gives up a lock for whose release nobody should have to wait.
+func release(h Held) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	return h.Release(ctx, false)
+}
+
+// notify tells a receiver that may not listen just now.
+func notify(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
