@@ -73,6 +73,7 @@ func (d *directory) create(name string) error {
 	if err != nil {
 		return err
 	}
+	unix.Fchmod(fd, 0o666) // the directory guards: whoever may write there may touch it
 	return unix.Close(fd)
 }
 
@@ -146,15 +147,24 @@ func (s *stateDir) openFIFO(name string, access int) (lifeline, error) {
 	if stat.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return 0, unix.EINVAL
 	}
-	if time.Since(time.Unix(stat.Mtim.Unix())) > aging {
-		s.dir.touch(name)
-	}
+	s.keepYoung(name, &stat)
 	fd, err := openat(s.dir.fd, name, access|unix.O_NONBLOCK)
 	return lifeline(fd), err
 }
 
-// aging is the age at which a lifeline that others ask about is made young, for cleaners of old files.
-const aging = 12 * time.Hour
+func (s *stateDir) KeepYoung(name string) {
+	var stat unix.Stat_t
+	if unix.Fstatat(s.dir.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW) == nil {
+		s.keepYoung(name, &stat)
+	}
+}
+
+func (s *stateDir) keepYoung(name string, stat *unix.Stat_t) {
+	const aging = 12 * time.Hour
+	if time.Since(time.Unix(stat.Mtim.Unix())) > aging {
+		s.dir.touch(name)
+	}
+}
 
 func (s *stateDir) CloseLifeline(l lifeline) { unix.Close(int(l)) }
 

@@ -72,6 +72,9 @@ func (d *directory) create(name string) error {
 
 func (d *directory) mkdir(name string) error { return d.root.Mkdir(name, 0o777) }
 
+// KeepYoung does nothing: there is no such record on Windows.
+func (s *stateDir) KeepYoung(string) {}
+
 // touch sets the modification time to now.
 func (d *directory) touch(name string) error {
 	now := time.Now()

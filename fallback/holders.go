@@ -12,8 +12,7 @@ func (c *contender) describe(rs []record) (hs []Holder) {
 		if r.file != nil {
 			h.PID = r.file.pid
 		}
-		h.Unreachable = c.here.reach(r.owner.machine) != here ||
-			r.file != nil && r.owner.namespace != c.here.namespace && !c.SeesAll()
+		h.Unreachable = c.here.reach(r.owner.machine) != here || r.file != nil && r.owner.namespace != c.here.namespace
 		hs = append(hs, h)
 	}
 	return hs

@@ -72,10 +72,12 @@ func (c *contender) judgeFile(r record) (verdict, *openFile) {
 	case searched && moved == nil:
 		return over, nil
 	case searched && c.At(moved) == alive:
+		c.KeepYoung(r.name)
 		return held, moved
 	case r.owner.namespace == c.here.namespace:
 		switch c.At(r.file) {
 		case alive, unknown:
+			c.KeepYoung(r.name)
 			return held, nil
 		}
 		return lost, nil

@@ -52,7 +52,7 @@ func (m machine) reach(o machine) reach {
 	switch {
 	case m.sharesKernel(o) && o.device == m.device:
 		return here
-	case m.sharesKernel(o) && isUnmounted(o.device):
+	case m.boot != "" && m.boot == o.boot && isUnmounted(o.device):
 		return past
 	case m.sharesKernel(o):
 		return mounted

@@ -399,7 +399,7 @@ func (w *world) finish() {
 // explore runs every interleaving, or those, drawn at random, for which there is time. It returns how many states it has
 // seen and the story of the first failure, or "".
 func explore(r rules, scripts ...string) (states int, story string) {
-	defer func(f func() string, g func(int) int) { nonce, draw = f, g }(nonce, draw)
+	defer func(f func() string, g func(int) int, p int) { nonce, draw, pid = f, g, p }(nonce, draw, pid)
 	draw = func(int) int { return 0 }
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	seen := map[uint64]bool{}

@@ -103,6 +103,7 @@ func (a *actor) Touch(name string) {
 	}
 }
 
+func (s *simFlock) KeepYoung(string) {}
 func (s *simFlock) IsCurrent() bool  { return true }
 func (s *simFlock) Reopen() error    { return nil }
 func (s *simFlock) MoveAway() error  { return fs.ErrInvalid }

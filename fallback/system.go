@@ -15,8 +15,9 @@ type system interface {
 	Rename(old, new string) error
 	Create(name string) error
 	Remove(name string) error
-	// Touch makes a name young for a cleaner of old files.
+	// Touch makes a name young for a cleaner of old files, KeepYoung if it is older than half a day. Ask does so, too.
 	Touch(name string)
+	KeepYoung(name string)
 	// IsCurrent reports whether the path still leads to this directory.
 	IsCurrent() bool
 	// Clean removes what those who made the directory have left beside it.

@@ -375,3 +375,26 @@ flock -n f echo in; echo $?
 : >end; wait $helper
 flock -n f echo in
 #> in
+
+### owner-in-another-pid-namespace
+# needs: linux root pidns
+unshare -pf --mount-proc bash -c 'exec 9>f; flock 9; : >has; until [ -e go ]; do sleep .01; done' & holder=$!
+await '[ -e has ]'
+for how in -n '-w .1'; do unshare -pf --mount-proc flock $how f echo in; echo $?; done
+#> 1
+#> 1
+flock -n f echo in; echo $?
+#> 1
+: >go; wait $holder
+flock -w 9 f echo in
+#> in
+
+### owner-that-a-cleaner-of-old-files-leaves
+# needs: linux
+exec 9>f; flock 9
+touch -d '8 days ago' .f.flock/excl,*
+flock -n f echo in; echo $?
+#> 1
+find .f.flock -mtime +7 -delete
+flock -n f echo in; echo $?
+#> 1
