@@ -120,6 +120,7 @@ func TestReach(t *testing.T) {
 		"another mount":                 {func(here, o *machine) { here.device, o.device = "~1", "~2" }, mounted},
 		"a filesystem that is gone":     {func(here, o *machine) { o.device = "fffff" }, past},
 		"no boot id, in a chroot":       {func(here, o *machine) { here.boot, here.id = "", "" }, here},
+		"no boot id, unmounted":         {func(here, o *machine) { here.boot, o.device = "", "fffff" }, mounted},
 		"no boot id, another host":      {func(here, o *machine) { here.boot, here.host = "", "i" }, far},
 		"an earlier boot":               {func(here, o *machine) { o.boot = "1" }, past},
 		"another boot, another host":    {func(here, o *machine) { o.boot, o.host = "1", "i" }, far},
