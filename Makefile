@@ -4,6 +4,7 @@ PREFIX  = /usr/local
 BINDIR  = $(PREFIX)/bin
 DATADIR = $(PREFIX)/share
 MAN1DIR = $(DATADIR)/man/man1
+MAN7DIR = $(DATADIR)/man/man7
 BASHDIR = $(DATADIR)/bash-completion/completions
 ZSHDIR  = $(DATADIR)/zsh/site-functions
 FISHDIR = $(DATADIR)/fish/vendor_completions.d
@@ -61,7 +62,7 @@ test-beside:
 	nice $(MAKE) --no-print-directory race
 	nice sh completions/test.sh ./flock
 	nice sh packaging/test.sh ./flock
-	@if command -v mandoc >/dev/null; then for page in man/*.1 etcd/man/*.1 packaging/debian/*.8; do \
+	@if command -v mandoc >/dev/null; then for page in man/*.[17] etcd/man/*.1 packaging/debian/*.8; do \
 		mandoc -T lint -W warning $$page || exit 1; done; \
 		else echo 'mandoc is missing: manual pages not checked'; fi
 
@@ -131,14 +132,15 @@ test-machines: flock          ## boot a server and two clients, and test locks o
 	compat_test/machines/run.sh
 
 # Both install what is built: root needs no Go for it.
-install:                      ## install the built binary, manual page and completions (DESTDIR, PREFIX)
+install:                      ## install the built binary, manual pages and completions (DESTDIR, PREFIX)
 install-etcd:                 ## install flock-etcd in the same way
 install install-etcd: PROGRAM = $(@:install%=flock%)
 install install-etcd:
 	@test -x $(PROGRAM) || { echo "$(PROGRAM) is not built yet: run 'make $(PROGRAM)' first, as an ordinary user" >&2; exit 1; }
-	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MAN1DIR) $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MAN1DIR) $(DESTDIR)$(MAN7DIR) $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
 	install -m 755 $(PROGRAM) $(DESTDIR)$(BINDIR)/$(PROGRAM)
 	install -m 644 $(wildcard man/$(PROGRAM).1 etcd/man/$(PROGRAM).1) $(DESTDIR)$(MAN1DIR)/$(PROGRAM).1
+	$(if $(filter flock,$(PROGRAM)),install -m 644 man/flock-directory.7 $(DESTDIR)$(MAN7DIR)/flock-directory.7)
 	install -m 644 completions/flock.bash $(DESTDIR)$(BASHDIR)/$(PROGRAM)
 	install -m 644 completions/_flock $(DESTDIR)$(ZSHDIR)/_$(PROGRAM)
 	install -m 644 completions/flock.fish $(DESTDIR)$(FISHDIR)/$(PROGRAM).fish
@@ -146,6 +148,7 @@ install install-etcd:
 uninstall:                    ## remove what install and install-etcd put there
 	for program in flock flock-etcd; do rm -f $(DESTDIR)$(BINDIR)/$$program $(DESTDIR)$(MAN1DIR)/$$program.1 \
 		$(DESTDIR)$(BASHDIR)/$$program $(DESTDIR)$(ZSHDIR)/_$$program $(DESTDIR)$(FISHDIR)/$$program.fish; done
+	rm -f $(DESTDIR)$(MAN7DIR)/flock-directory.7
 
 dist:                         ## tarballs, packages, source and SHA256SUMS, into dist (a quarter of an hour; SYSTEMS as for binaries)
 	@missing=; for program in go zip dpkg-deb sha256sum; do \

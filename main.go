@@ -74,6 +74,9 @@ func run(p *output.Printer, args []string) int {
 	if err != nil {
 		return fail(p, err)
 	}
+	if p.Verbose && o.Backend != cli.Directory && f.Uncertain() != "" {
+		p.WarnVerbose("the lock file is on " + f.Uncertain() + ", whose locks may be local to this machine")
+	}
 	began := time.Now()
 	a := newAttempt(o, p, f)
 	l, err := a.acquire(limitOf(o, began))

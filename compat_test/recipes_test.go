@@ -40,7 +40,7 @@ func readRecipes(t *testing.T) (all []recipe) {
 			t.Fatal(printer, ": ", err)
 		}
 		overstrike := regexp.MustCompile(".\b")
-		all = append(all, indented("man/flock.1, "+words[0], overstrike.ReplaceAllString(string(out), ""), "\nEXAMPLES\n", "\nCOMPATIBILITY\n", 11)...)
+		all = append(all, indented("man/flock.1, "+words[0], overstrike.ReplaceAllString(string(out), ""), "\nEXAMPLES\n", "\nOPTIONS\n", 11)...)
 	}
 	return all
 }
@@ -122,7 +122,7 @@ func prepareRecipe(dir, text string) error {
 // TestRecipesOnEverySystem finds what only some systems have in README and manual.
 func TestRecipesOnEverySystem(t *testing.T) {
 	gnu := regexp.MustCompile(`touch -d|Nm touch Fl d|stat -c|Nm stat Fl c|date -d|--exclude`)
-	for _, path := range []string{"../README.md", "../man/flock.1"} {
+	for _, path := range []string{"../README.md", "../man/flock.1", "../man/flock-directory.7"} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

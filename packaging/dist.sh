@@ -1,6 +1,6 @@
 #!/bin/sh
 # dist.sh PROGRAM VERSION BINDIR OUTDIR OS/ARCH...: pack BINDIR/OS_ARCH/PROGRAM (.exe for
-# Windows) of flock or flock-etcd with man page, completions, README, CHANGELOG and LICENSE into
+# Windows) of flock or flock-etcd with man pages, completions, README, CHANGELOG and LICENSE into
 # OUTDIR/PROGRAM-VERSION-OS-ARCH.tar.gz (.zip for Windows).  The same input and
 # SOURCE_DATE_EPOCH (default: the date of the source) give the same bytes.  Needs GNU tar (TAR=gtar elsewhere), GNU touch, and zip.
 set -eu
@@ -30,6 +30,7 @@ for target; do
 	"$top/packaging/readme.sh" "$source/README.md" "man/$program.1" LICENSE CHANGELOG.md >"$tmp/$name/README.md"
 	install -m 644 "$top/CHANGELOG.md" "$tmp/$name"
 	install -m 644 "$source/man/$program.1" "$tmp/$name/man"
+	[ "$program" != flock ] || install -m 644 "$top/man/flock-directory.7" "$tmp/$name/man"
 	GOOS=$os GOARCH=$arch "$top/packaging/licenses.sh" "$program" >"$tmp/$name/LICENSE"
 	install -m 644 "$top/completions/flock.bash" "$top/completions/_flock" \
 		"$top/completions/flock.fish" "$tmp/$name/completions"

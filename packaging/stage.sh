@@ -1,6 +1,6 @@
 #!/bin/sh
 # stage.sh PACKAGE ROOT BINARY ZSHDIR FISHDIR [debian]: install the files of flock-go or flock-etcd for Linux on $GOARCH below
-# ROOT. All of flock-go are called flock-go, so they can be installed together with another flock.
+# ROOT. All of flock-go but flock-directory(7) are called flock-go, so they can be installed together with another flock.
 set -eu
 umask 022
 package=$1 root=$2 binary=$3 share=$2/usr/share zshdir=$4 fishdir=$5
@@ -13,6 +13,10 @@ mkdir -p "$root/usr/bin" "$share/man/man1" "$share/bash-completion/completions" 
 	"$root$zshdir" "$root$fishdir" "$doc"
 install -m 755 "$binary" "$root/usr/bin/$package"
 gzip -9nc "$source/man/${package%-go}.1" >"$share/man/man1/$package.1.gz"
+if [ "$package" = flock-go ]; then
+	mkdir -p "$share/man/man7"
+	gzip -9nc "$top/man/flock-directory.7" >"$share/man/man7/flock-directory.7.gz"
+fi
 "$top/packaging/readme.sh" "$source/README.md" | gzip -9nc >"$doc/README.md.gz"
 gzip -9nc "$top/CHANGELOG.md" >"$doc/CHANGELOG.md.gz"
 GOOS=linux "$top/packaging/licenses.sh" "${package%-go}" ${6-} >"$doc/copyright"

@@ -95,9 +95,11 @@ check_notices() {
 	done >dangling
 	[ ! -s dangling ] || fail "$(cat dangling)"
 }
-check_packages flock-go sbin/flock-go-divert share/man/man8/flock-go-divert.8.gz
+check_packages flock-go sbin/flock-go-divert share/man/man8/flock-go-divert.8.gz share/man/man7/flock-directory.7.gz
+[ -e root/usr/share/man/man7/flock-directory.7.gz ] || fail 'the Alpine package has no flock-directory.7'
 root/usr/bin/flock-go lock true || fail 'the packed program does not lock'
 check_notices flock "$flock"
+[ -e "$tarball/man/flock-directory.7" ] || fail "$tarball has no flock-directory.7"
 if [ "$etcd" ]; then
 	check_packages flock-etcd lib/systemd/system/flock-etcd@.service
 	if command -v systemd-analyze >/dev/null; then

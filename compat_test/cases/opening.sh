@@ -47,12 +47,10 @@ flock f true; ls
 flock f true; flock -s g -c true; ls
 
 ### opened-read-only
-# kernel: the directory lock marks the open file
 # needs: proc
 flock f sh -c 'grep flags /proc/self/fdinfo/3' | sed 's/0100000/read-only/'
 
 ### opened-read-only-shared
-# kernel: the directory lock marks the open file
 # needs: proc
 flock -s f sh -c 'grep flags /proc/self/fdinfo/3' | sed 's/0100000/read-only/'
 
@@ -66,7 +64,6 @@ flock f sh -c 'readlink /proc/self/fd/4 | sed "s,.*/,,"'
 flock f sh -c 'readlink /proc/self/fd/3 | sed "s,.*/,,"'
 
 ### directory-opened-read-only
-# kernel: the directory lock marks the open file
 # needs: proc
 mkdir d
 flock d sh -c 'grep flags /proc/self/fdinfo/3' | sed 's/0100000/read-only/'
@@ -166,7 +163,6 @@ flock p echo hi; echo $?
 
 ### fifo-without-writer-waits-in-open
 # needs: proc wchan
-# kernel: the directory lock opens a fifo twice, and the first open uses up the writer
 mkfifo p
 flock p echo hi &
 await 'grep -q -e pipe -e fifo -e open /proc/$!/wchan || grep -q ^State:.S /proc/$!/status'

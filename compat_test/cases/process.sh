@@ -34,7 +34,6 @@ ls /proc/${holders[0]}/fd | tr '\n' ' '
 release
 
 ### descriptor-flags-in-the-command
-# kernel: the directory lock marks the open file
 # needs: proc
 flock f sh -c 'grep flags /proc/self/fdinfo/3'
 
@@ -448,7 +447,6 @@ done
 ### standard-descriptors-of-another-user
 # starts: more privileges than the caller
 # needs: root setpriv proc
-# kernel: the directory lock marks the open file
 cat >show <<-'END'
 	for n in 0 1 2 3; do
 		echo $n $(readlink /proc/$$/fd/$n) $(grep flags /proc/$$/fdinfo/$n | tail -c 2) >>out

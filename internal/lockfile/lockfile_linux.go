@@ -84,6 +84,23 @@ func (f *File) Network() Network {
 	return networkOf(&fs, unix.Fstatfs(f.FD, &fs))
 }
 
+// uncertainFilesystems have locks that a mount option or a server decides about, or, GPFS, flock(2) locks of one node.
+var uncertainFilesystems = map[uint32]string{
+	0x47504653:            "GPFS",
+	0x0bd00bd0:            "Lustre",
+	unix.FUSE_SUPER_MAGIC: "FUSE or virtiofs",
+	unix.V9FS_MAGIC:       "9p",
+}
+
+// Uncertain returns the name of the filesystem if its locks may be known on this machine only, and otherwise "".
+func (f *File) Uncertain() string {
+	var fs unix.Statfs_t
+	if unix.Fstatfs(f.FD, &fs) != nil {
+		return ""
+	}
+	return uncertainFilesystems[uint32(fs.Type)]
+}
+
 // KeepsFromRunning reports whether err says that a program cannot be executed because it is the lock file called name:
 // NFS 4 needs that open for writing, and on SMB nobody else can read it.
 func KeepsFromRunning(name, program string, err error) bool {

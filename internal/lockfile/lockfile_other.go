@@ -10,6 +10,9 @@ func openProtected(string) (fd int, err error) { return -1, errors.ErrUnsupporte
 // Network returns Local: what network filesystems do with locks is known of Linux only.
 func (*File) Network() Network { return Local }
 
+// Uncertain returns "": only Linux tells.
+func (*File) Uncertain() string { return "" }
+
 // OpenPrivate is for a place in a queue, which is a byte of the file on Linux only.
 func (*File) OpenPrivate() (*File, error) { return nil, errors.ErrUnsupported }
 
