@@ -41,7 +41,8 @@ func newWaitQueue(t *testing.T, dir string, holder ...string) *waitQueue {
 	q.start(q.holder)
 	r.Close()
 	t.Cleanup(func() { w.Close() })
-	q.await("a holder", func() bool { return len(q.names("excl,"))+len(q.names("shared,")) > 0 })
+	// A flock with a descriptor is gone when it has the lock, and its own name as a waiter with it.
+	q.await("a holder", func() bool { return len(q.names("excl,"))+len(q.names("shared,")) > 0 && len(q.names("wait,")) == 0 })
 	return q
 }
 
