@@ -135,7 +135,7 @@ func TestRefusals(t *testing.T) {
 		{"--fcntl name true", "--fcntl" + with},
 		{"--backend flock name true", "invalid backend in --backend: 'flock' (this program is the backend etcd)"},
 		{"--cooldown 5 --permits 2 name true", "--cooldown cannot be combined with --shared or --permits"},
-		{"--permits 2 -s name true", "--permits cannot be combined with --shared or --unlock"},
+		{"--permits 2 -s name true", "--permits cannot be combined with --shared"},
 		{"FLOCK_ETCD_TTL=1 name true", "invalid FLOCK_ETCD_TTL: '1' (seconds, from 2 to 86400)"},
 		{"FLOCK_ETCD_TTL=x name true", "invalid FLOCK_ETCD_TTL: 'x' (seconds, from 2 to 86400)"},
 		{"ETCDCTL_DIAL_TIMEOUT=5 name true", "invalid ETCDCTL_DIAL_TIMEOUT: '5' (a number with its unit, such as 2s)"},
