@@ -163,6 +163,7 @@ flock p echo hi; echo $?
 
 ### fifo-without-writer-waits-in-open
 # needs: proc wchan
+# kernel: without kernel locks the run without the Go runtime opens the fifo first, and that uses up the writer
 mkfifo p
 flock p echo hi &
 await 'grep -q -e pipe -e fifo -e open /proc/$!/wchan || grep -q ^State:.S /proc/$!/status'

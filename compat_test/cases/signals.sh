@@ -279,7 +279,7 @@ await '[ -e done ]'
 ### ALRM-of-another-does-not-end-the-wait-of-w
 hold f
 flock -w 20 f echo second &
-await asleep
+await 'waiting f'
 kill -ALRM $!
 await asleep
 echo first
