@@ -312,9 +312,7 @@ func (s thisSystem) Openers(f func(pid int, of record), records []record) {
 		if r.file != nil {
 			ids[i] = fileID{device, r.file.inode}
 		} else {
-			var stat unix.Stat_t
-			unix.Fstatat(s.dir.fd, r.name, &stat, unix.AT_SYMLINK_NOFOLLOW)
-			ids[i] = fileID{stat.Dev, stat.Ino}
+			ids[i], _, _ = statID(s.path + "/" + r.name)
 		}
 	}
 	pids, _ := proc.Processes()
