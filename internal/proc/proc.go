@@ -12,7 +12,7 @@
 //	Age(pid)                    how long ago a process was started, 0 if that is unknown
 //	KernelLocks(...)            who holds a kernel lock on a file, and who waits for one
 //
-// Linux alone has Processes, Last, Descendants, IsCaller, CanTell, Numbers and ReadSmall, which only code for Linux calls.
+// Linux alone has Processes, Last, IsCaller, CanTell, Numbers and ReadSmall, which only code for Linux calls.
 package proc
 
 // A Machine is this machine, and this run of its kernel. What a system does not tell is "".

@@ -82,23 +82,6 @@ func readStat(pid int) (s stat, ok bool) {
 	return s, false
 }
 
-// Descendants returns the descendants of a process, without those in except and theirs. An error is about /proc.
-func Descendants(root int, except map[int]bool) (list []int, err error) {
-	children := map[int][]int{}
-	pids, err := Processes()
-	for _, pid := range pids {
-		if pid != os.Getpid() && !except[pid] {
-			parent := Parent(pid)
-			children[parent] = append(children[parent], pid)
-		}
-	}
-	list = children[root]
-	for i := 0; i < len(list); i++ {
-		list = append(list, children[list[i]]...)
-	}
-	return list, err
-}
-
 // UserID returns the number of the user whose process it is, or "" if that is unknown.
 func UserID(pid int) string {
 	var stat unix.Stat_t
