@@ -31,9 +31,9 @@ const (
 // What the lock file is not fit for.
 var (
 	errPermitReadOnly  = errors.New("--permits needs a descriptor that is open for writing")
-	errPermitOnNetwork = errors.New("--permits needs --backend directory on NFS and SMB, or --backend fcntl on NFS, " +
-		"for all who use the file")
-	errQueueOnNetwork = errors.New("--queue needs --backend directory on NFS and SMB, for all who use the file")
+	errPermitOnNetwork = errors.New("on NFS --permits needs --backend directory or --backend fcntl, for all who use the file; " +
+		"on SMB it cannot be had")
+	errQueueOnNetwork = errors.New("on NFS --queue needs --backend directory for all who use the file, and on SMB it cannot be had")
 )
 
 // A fileError says what could not be done to which lock file.
