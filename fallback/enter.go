@@ -100,7 +100,7 @@ func (c *contender) take() (token string, keepers []record, err error) {
 		stolen := isBusy && c.steal(&s, r, token)
 		isStuck := c.Now().Sub(since) >= stuck
 		switch {
-		case !c.IsCurrent():
+		case (stolen || now == "" || isStuck) && !c.IsCurrent(): // it was removed, or was being removed by a dead one
 			c.forget()
 			return "", nil, c.Reopen()
 		case stolen:
