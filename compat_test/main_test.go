@@ -31,7 +31,7 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	// The scripts mostly wait, so more of them can run than there are cores.
-	flag.Set("test.parallel", "6")
+	flag.Set("test.parallel", "10")
 	// If the caller ignores a signal, every case would inherit that. A signal that is caught here is not inherited.
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(s) {
