@@ -45,6 +45,7 @@ func main() {
 // run is the whole program, unless package early has done all of it. It returns the exit status, or does not return: with
 // --no-fork the command replaces this process.
 func run(p *output.Printer, args []string) int {
+	started := time.Now()
 	if err := cstart.OpenStandardFiles(); err != nil {
 		return fail(p, err)
 	}
@@ -79,7 +80,7 @@ func run(p *output.Printer, args []string) int {
 	}
 	began := time.Now()
 	a := newAttempt(o, p, f)
-	l, err := a.acquire(limitOf(o, began))
+	l, err := a.acquire(limitOf(o, started))
 	switch {
 	case kernlock.IsRefusal(err):
 		a.reportRefusal(err)
@@ -94,8 +95,8 @@ func run(p *output.Printer, args []string) int {
 	return a.execute(l)
 }
 
-// limitOf returns how long to wait for the lock, from the moment at which the file is open.
-func limitOf(o *cli.Options, opened time.Time) kernlock.Limit {
+// limitOf returns how long to wait for the lock; -w counts from the start.
+func limitOf(o *cli.Options, started time.Time) kernlock.Limit {
 	if o.Limited {
 		cstart.CatchAlarm() // with -n, too: that is what the command sees
 	}
@@ -103,7 +104,7 @@ func limitOf(o *cli.Options, opened time.Time) kernlock.Limit {
 	case o.Nonblock:
 		return kernlock.Try
 	case o.Limited:
-		return kernlock.Until(opened.Add(o.Timeout))
+		return kernlock.Until(started.Add(o.Timeout))
 	}
 	return kernlock.Forever
 }

@@ -16,7 +16,7 @@ type Options struct {
 	Op           kernlock.Op
 	Nonblock     bool
 	Limited      bool          // wait no longer than Timeout
-	Timeout      time.Duration // it begins when the file is open
+	Timeout      time.Duration // from the start of the process
 	ConflictExit int           // exit status when another process holds the lock
 
 	File    string   // the lock file or directory, if FD is negative

@@ -29,15 +29,12 @@ func (p *process) openLockFile(o *options) (fd int, ok bool) {
 
 // lock takes or releases the lock, and exits if another process holds it. If it fails, it deletes its timer and restores the
 // disposition of SIGALRM.
-func lock(fd int, o *options) (ok bool) {
+func lock(fd int, o *options, deadline int64) (ok bool) {
 	var limit alarm.Alarm
-	var deadline int64
 	if o.limited {
-		began, ok := now()
-		if !ok || limit.Start(o.timeout) != 0 {
+		if time, ok := now(); !ok || limit.Start(max(deadline-time, 1)) != 0 {
 			return false
 		}
-		deadline = began + o.timeout
 	}
 	errno := acquire(fd, o, deadline)
 	if o.limited {

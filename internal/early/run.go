@@ -19,11 +19,19 @@ func run(stack unsafe.Pointer) {
 	if p.argc < 2 || !o.parse(p.argc, p.argv) || !p.readEnvironment() {
 		return
 	}
+	var deadline int64
+	if o.limited {
+		time, ok := now()
+		if !ok {
+			return
+		}
+		deadline = time + o.timeout
+	}
 	fd, ok := p.openLockFile(&o)
 	if !ok {
 		return
 	}
-	if !lock(fd, &o) {
+	if !lock(fd, &o, deadline) {
 		if o.fd < 0 {
 			closeFd(fd)
 		}
