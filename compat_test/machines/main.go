@@ -72,20 +72,25 @@ type table struct {
 }
 
 func (t *table) add(c row) {
-	var scenes []*scene
+	var scenes, asked []*scene
 	for _, m := range mounts {
 		for _, p := range programs {
 			if slices.Contains(c.programs, p.call) {
 				s := &scene{dir: fmt.Sprintf("%s/%s-%s-%s", m.path, m.path[1:], c.name, p.name), flock: p.call}
 				server.must("mkdir -p /srv/disk/share/" + strings.TrimPrefix(s.dir, m.path))
-				if scenes = append(scenes, s); !c.together {
+				scenes = append(scenes, s)
+				switch {
+				case s.isRefused():
+				case c.together:
+					asked = append(asked, s)
+				default:
 					c.check(s)
 				}
 			}
 		}
 	}
 	if c.together {
-		c.check(scenes...)
+		c.check(asked...)
 	}
 	cells := []string{c.text}
 	for _, m := range mounts {
