@@ -25,11 +25,15 @@ func newContender(s system, l *Lock, r Request) *contender {
 	return &contender{system: s, Lock: l, Request: r, here: s.Machine(), found: map[string]*openFile{}, began: s.Now()}
 }
 
-// list lists the state directory.
+// list lists the state directory, and notices if our lifeline has lost its name: a cleaner of old files has removed it, or the
+// whole directory is gone.
 func (c *contender) list() (snapshot, error) {
 	names, err := c.List()
 	if err != nil {
 		return snapshot{}, err
+	}
+	if c.self.name != "" && !slices.Contains(names, c.self.name) && c.Ask(c.self.name) == absent {
+		c.forget()
 	}
 	return parse(names)
 }
@@ -137,6 +141,9 @@ func (c *contender) release() error {
 		return c.giveUp(&s)
 	}
 	name := c.self.name
+	if name == "" { // it is gone already
+		return nil
+	}
 	c.forget()
 	if c.Ask(name) != gone {
 		return nil

@@ -82,7 +82,7 @@ func (c *contender) take() (token string, keepers []record, err error) {
 			return "", nil, err
 		}
 		s, err := c.list()
-		if err != nil {
+		if err != nil || c.self.name == "" {
 			return "", nil, err
 		}
 		if slices.Contains(s.tokens, token) { // NFS has carried out the rename
@@ -97,14 +97,13 @@ func (c *contender) take() (token string, keepers []record, err error) {
 		}
 		r, isBusy := parseRecord(now)
 		isBusy = isBusy && r.mode == Busy
-		stolen := isBusy && c.steal(&s, r, token)
+		if isBusy {
+			if stolen, err := c.steal(&s, r, token); stolen || err != nil {
+				return token, nil, err
+			}
+		}
 		isStuck := c.Now().Sub(since) >= stuck
 		switch {
-		case (stolen || now == "" || isStuck) && !c.IsCurrent(): // it was removed, or was being removed by a dead one
-			c.forget()
-			return "", nil, c.Reopen()
-		case stolen:
-			return token, nil, nil
 		case isStuck && now == "":
 			return "", nil, errNoToken
 		case isStuck && isBusy && s.nameOf(r.id) == "":
@@ -112,19 +111,31 @@ func (c *contender) take() (token string, keepers []record, err error) {
 		case isBusy && (isStuck || !c.Try && c.isOver()):
 			return "", []record{r}, nil
 		}
+		if now == "" || pause == longestRetry { // it may be another directory by now
+			if err := c.Reopen(); err != nil {
+				return "", nil, err
+			}
+		}
 		c.Sleep(pause)
 		pause = min(2*pause, longestRetry)
 	}
 }
 
-// steal takes over the token of somebody who has died with it. Its name goes to exactly one thief.
-func (c *contender) steal(s *snapshot, from record, token string) bool {
+// steal takes over the token of somebody who has died with it. Its name goes to exactly one thief. Who died while it removed the
+// directory has left another one at the path, or none: its token is not there.
+func (c *contender) steal(s *snapshot, from record, token string) (bool, error) {
 	name := s.nameOf(from.id)
-	if name == "" || c.fate(name, from.owner) != gone || c.checkLifeline() != nil || c.Rename(from.name, token) != nil {
-		return false
+	if name == "" || c.fate(name, from.owner) != gone || c.checkLifeline() != nil {
+		return false, nil
+	}
+	if err := c.Reopen(); err != nil {
+		return false, err
+	}
+	if c.Rename(from.name, token) != nil {
+		return false, nil
 	}
 	c.Touch(token)
-	return true
+	return true, nil
 }
 
 // enoughWaiters is how many living waiters it takes to look no further for dead ones: there may be hundreds.
@@ -168,10 +179,6 @@ func (c *contender) clean(v *view) error {
 			}
 		}
 	}
-	if v.fresh {
-		c.Clean()
-		c.Remove(fresh)
-	}
 	return nil
 }
 
@@ -198,17 +205,17 @@ const lastSignal = 63
 // markFile makes the record of our open file, and marks it. The record comes before the mark: a flock that is killed in between
 // leaves a record without a mark, which is dead, and never a mark that another record could take for its own.
 func (c *contender) markFile(v *view) (string, error) {
-	f := openFile{}
-	var err error
-	if f.place, f.inode, err = c.Place(); err != nil {
+	p, err := c.Place()
+	if err != nil {
 		return "", err
 	}
+	f := openFile{place: p, inode: c.Inode()}
 	had, err := c.choose(v, &f)
 	if err != nil {
 		return "", err
 	}
+	name := recordName(c.Mode, c.self.id, &f)
 	if had != nil {
-		name := recordName(c.Mode, c.self.id, &f)
 		for _, more := range had[1:] {
 			c.Remove(more)
 		}
@@ -217,24 +224,21 @@ func (c *contender) markFile(v *view) (string, error) {
 		}
 		return name, nil
 	}
-	name := recordName(c.Mode, c.self.id, &f)
-	if err := c.Create(name); err != nil {
-		return "", err
-	}
-	err = c.Mark(f.signal, f.mark)
-	if err != nil && f.mark == noAtime { // it is the file of somebody else
-		f.mark = nonBlock
-		other := recordName(c.Mode, c.self.id, &f)
-		if err = c.Rename(name, other); err == nil {
-			name = other
-			err = c.Mark(f.signal, f.mark)
+	for {
+		if err := c.Create(name); err != nil {
+			return "", err
 		}
-	}
-	if err != nil {
+		err := c.Mark(f.signal, f.mark)
+		if err == nil {
+			return name, nil
+		}
 		c.Remove(name)
-		return "", err
+		if f.mark == nonBlock {
+			return "", err
+		}
+		f.mark = nonBlock // it is the file of somebody else
+		name = recordName(c.Mode, c.self.id, &f)
 	}
-	return name, nil
 }
 
 // choose gives f the mark and the signal that our open file has from our records, which it returns, or new ones: a signal that no
@@ -279,21 +283,18 @@ func (c *contender) withdraw(name string) {
 	c.Remove(name)
 }
 
-// discard releases the lock and, if nobody else is there, removes the state directory: it is renamed away while we have the
-// token, which never becomes free there. Whoever has it open finds that the path leads elsewhere.
+// discard releases the lock and, if nobody else is there, removes the state directory: it is moved away while we have the token,
+// which nobody can steal there.
 func (c *contender) discard() error {
 	c.Try = true
 	token, _, err := c.take()
 	if token == "" || err != nil {
 		return c.release()
 	}
-	s, err := c.list()
-	// A name that says so has whoever comes next clean up, should we be killed.
-	if err != nil || len(s.holders) > 1 || len(s.waiters) > 0 || len(s.newborn) > 0 || c.Create(fresh) != nil || c.MoveAway() != nil {
-		c.Rename(token, free)
-		return c.release()
+	if s, err := c.list(); err == nil && len(s.lifelines) == 1 && len(s.holders) == 1 && c.MoveAway() == nil {
+		c.forget()
+		return nil
 	}
-	c.forget()
-	c.Clean()
-	return nil
+	c.Rename(token, free)
+	return c.release()
 }

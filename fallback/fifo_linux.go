@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func makeFIFO(dir *directory, _, name string) error { return unix.Mkfifoat(dir.fd, name, 0o666) }
+func makeFIFO(dir *directory, _, name string) error { return unix.Mkfifoat(dir.dirfd, name, 0o666) }
 
 // isUnmounted reports whether no superblock has a device number any more, where ustat(2) tells.
 func isUnmounted(device string) bool {

@@ -34,9 +34,6 @@ func (c *contender) look() (v view, err error) {
 	for _, r := range v.snapshot.holders {
 		v.holders = append(v.holders, c.judge(r))
 	}
-	if c.self.name != "" && !v.has(c.self.name) && c.Ask(c.self.name) == absent {
-		c.forget() // a cleaner of old files has removed it
-	}
 	return v, nil
 }
 
@@ -71,17 +68,14 @@ func (c *contender) judgeFile(r record) (verdict, *openFile) {
 	switch {
 	case searched && moved == nil:
 		return over, nil
-	case searched && c.At(moved) == alive:
-		c.KeepYoung(r.name)
+	case searched && c.At(r.name, moved) == alive:
 		return held, moved
 	case r.owner.namespace == c.here.namespace:
-		switch c.At(r.file) {
-		case alive, unknown:
-			c.KeepYoung(r.name)
-			return held, nil
+		if c.At(r.name, r.file) == absent {
+			return lost, nil
 		}
-		return lost, nil
-	case c.SeesAll():
+		return held, nil
+	case c.here.isOutermost(): // which sees the processes of all others
 		return lost, nil
 	}
 	return distant, nil

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 )
 
 // A Lock is one holder's access to the lock on a file. Open makes one. Its methods must not be called concurrently, but
 // processes, and several Locks of one process, need no other coordination. While it holds the lock it has two descriptors
-// open, and otherwise none; what it holds when it is forgotten is free when the process ends. The zero Lock is an error in
-// all calls.
+// open, and otherwise none; what it holds when it is forgotten is free when the process ends. The zero Lock cannot be
+// locked.
 type Lock struct {
 	// Waiting, if it is not nil, is called once in each call that has waited for a second.
 	Waiting func(*LockedError)
@@ -109,6 +110,8 @@ type Request struct {
 func (l *Lock) Acquire(r Request) error { return l.acquire(context.Background(), r) }
 
 func (l *Lock) acquire(ctx context.Context, r Request) error {
+	changes.Add(1)
+	defer changes.Add(1)
 	switch {
 	case r.Mode < Exclusive, r.Mode > Permit:
 		return errors.New("fallback: cannot lock in " + r.Mode.String())
@@ -159,8 +162,9 @@ func (l *Lock) Unlock() error { return l.unlock((*contender).release) }
 func (l *Lock) Discard() error { return l.unlock((*contender).discard) }
 
 func (l *Lock) unlock(release func(*contender) error) error {
+	changes.Add(1)
 	if l.state == nil && l.fd < 0 {
-		return l.check() // nothing is held
+		return nil // nothing is held
 	}
 	c, err := l.contend(Request{}, false)
 	if err != nil {
@@ -192,17 +196,10 @@ func (l *Lock) Holders() ([]Holder, error) {
 // Dir returns the state directory.
 func (l *Lock) Dir() string { return l.dir }
 
-func (l *Lock) check() error {
-	if l.dir == "" {
-		return errors.New("fallback: this Lock was not made by Open")
-	}
-	return nil
-}
-
 // contend begins a call. Without make, a state directory that is not there is fs.ErrNotExist.
 func (l *Lock) contend(r Request, make bool) (*contender, error) {
-	if err := l.check(); err != nil {
-		return nil, err
+	if l.dir == "" {
+		return nil, errors.New("fallback: this Lock was not made by Open")
 	}
 	if l.state == nil {
 		state, err := openState(l.dir, make)
@@ -222,3 +219,6 @@ func (l *Lock) closeState() {
 }
 
 var pid = os.Getpid()
+
+// changes orders memory as a sync.Mutex does, for several Locks of one process: what a holder has written is there for the next.
+var changes atomic.Int64

@@ -54,31 +54,32 @@ func (s thisSystem) Inode() uint64 { return s.identity().inode }
 
 // Place returns the eldest ancestor that has our open file under its number, with all between it and this process, or this
 // process itself. One that this user may not look into is taken for the caller, which has it.
-func (s thisSystem) Place() (p place, inode uint64, err error) {
-	p = place{pid, s.fd}
-	id, mode, err := statID("/proc/self/fd/" + strconv.Itoa(s.fd))
+func (s thisSystem) Place() (place, error) {
+	p := place{pid, s.fd}
+	id, mode, err := statID(descriptorPath(pid, s.fd))
 	if err != nil {
-		return p, 0, err
+		return p, err
 	}
 	if kind := mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
-		return p, 0, stateError("only the open files of regular files and directories can have a directory lock")
+		return p, stateError("only the open files of regular files and directories can have a directory lock")
 	}
 	if err := proc.CanTell(); err != nil {
-		return p, 0, err
+		return p, err
 	}
 	if os.Getppid() == 0 {
-		return p, 0, stateError("the calling process is in another pid namespace")
+		return p, stateError("the calling process is in another pid namespace")
 	}
 	for parent := os.Getppid(); parent > 0; parent = proc.Parent(parent) {
+		its := place{parent, s.fd}
 		if _, err := os.Stat(descriptorPath(parent, s.fd)); errors.Is(err, os.ErrPermission) && p.pid == pid && proc.IsCaller(parent) {
-			return place{parent, s.fd}, id.inode, nil
+			return its, nil
 		}
-		if !s.isSame(place{parent, s.fd}, id) {
+		if !s.isSame(its, id) {
 			break
 		}
-		p.pid = parent
+		p = its
 	}
-	return p, id.inode, nil
+	return p, nil
 }
 
 // isSame reports whether a descriptor of another process is our open file. Without kcmp(2), one of the same file is.
@@ -125,17 +126,23 @@ func (s thisSystem) Unmark(m mark) {
 	unix.FcntlInt(uintptr(s.fd), unix.F_SETSIG, 0)
 }
 
-func (s thisSystem) At(f *openFile) answer {
+func (s thisSystem) At(record string, f *openFile) answer {
 	found, err := isMarked(f.place, fileID{s.identity().device, f.inode}, f.mark)
 	switch {
 	case found:
-		return alive
 	case errors.Is(err, os.ErrPermission):
-		return unknown
 	case errors.Is(err, os.ErrNotExist) && isHidden(f.pid):
-		return unknown
+	default:
+		return absent
 	}
-	return absent
+	var stat unix.Stat_t
+	if unix.Fstatat(s.dirfd, record, &stat, unix.AT_SYMLINK_NOFOLLOW) == nil {
+		s.keepYoung(record, &stat)
+	}
+	if found {
+		return alive
+	}
+	return unknown
 }
 
 // isHidden reports whether a process lives that /proc does not show, as with the mount option hidepid.
@@ -167,8 +174,6 @@ func flagsOf(p place) (int, error) {
 	flags, err := strconv.ParseInt(string(line), 8, 64)
 	return int(flags), err
 }
-
-func (s thisSystem) SeesAll() bool { return s.Machine().isOutermost() }
 
 // isMountPoint reports whether a file is a mount point (since Linux 5.8).
 func isMountPoint(path string) bool {

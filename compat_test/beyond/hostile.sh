@@ -203,7 +203,7 @@ echo $(ls -A .f.flock)
 ### hostile-staging-is-a-link
 : >f; mkdir elsewhere; ln -s elsewhere .f.flock.new
 flock f echo in; echo $?
-#> flock: f: cannot open: state directory $DIR/.f.flock.new: it is a symbolic link, which is never made here; remove it
+#> flock: f: cannot open: state directory $DIR/.f.flock: .f.flock.new: it is a symbolic link, which is never made here; remove it
 #> 65
 echo $(ls -A . elsewhere)
 #> .: .f.flock.new elsewhere f elsewhere:
