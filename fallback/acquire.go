@@ -18,15 +18,15 @@ func (c *contender) acquire(ctx context.Context) (keepers []record, err error) {
 		c.Try = true
 	}
 	for {
-		v, err := c.look()
+		s, err := c.look()
 		if err != nil {
 			return nil, err
 		}
-		if c.maySearch(&v) {
-			c.search(&v)
+		if c.maySearch(&s) {
+			c.search(&s)
 		}
-		keepers = c.keepers(v)
-		if keepers == nil || v.hasNews() {
+		keepers = c.keepers(s)
+		if keepers == nil || s.hasNews() {
 			entered := false
 			if entered, keepers, err = c.enter(); entered || err != nil {
 				return nil, err
@@ -34,7 +34,7 @@ func (c *contender) acquire(ctx context.Context) (keepers []record, err error) {
 		}
 		c.note(keepers)
 		if keepers != nil {
-			if err := c.giveUp(&v.snapshot); err != nil {
+			if err := c.giveUp(&s); err != nil {
 				return nil, err
 			}
 			if c.isOver() {
@@ -48,7 +48,7 @@ func (c *contender) acquire(ctx context.Context) (keepers []record, err error) {
 			if err := c.come(); err != nil {
 				return nil, err
 			}
-			if err := c.wait(ctx, v, keepers); err != nil {
+			if err := c.wait(ctx, s, keepers); err != nil {
 				return nil, err
 			}
 		}
@@ -66,7 +66,7 @@ func (c *contender) note(keepers []record) {
 	}
 	if keepers != nil && !c.Try && !c.told && c.Waiting != nil && c.Now().Sub(c.began) >= time.Second {
 		c.told = true
-		c.Waiting(&LockedError{Dir: c.dir, Holders: c.describe(keepers)})
+		c.Waiting(c.lockedBy(keepers))
 	}
 }
 

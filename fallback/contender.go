@@ -47,7 +47,11 @@ func (c *contender) isOurs(r record) bool {
 }
 
 // fate says whether anybody has a lifeline.
-func (c *contender) fate(name string, o owner) answer {
+func (c *contender) fate(name string) answer {
+	o, ok := parseOwner(idOf(name))
+	if !ok {
+		return absent
+	}
 	switch c.here.reach(o.machine) {
 	case here:
 		return c.Ask(name)

@@ -34,36 +34,36 @@ func (c *contender) enter() (entered bool, keepers []record, err error) {
 
 // settle does what needs the token: it removes the dead and, if nobody keeps us out, makes our record, whose name it returns.
 func (c *contender) settle(token string) (name string, keepers []record, err error) {
-	v, err := c.look()
+	s, err := c.look()
 	if err != nil {
 		return "", nil, err
 	}
-	if len(v.tokens) != 1 || v.tokens[0] != token {
-		return "", nil, stateError("it has more than one token: " + strings.Join(v.tokens, " and ") + removeIt)
+	if len(s.tokens) != 1 || s.tokens[0] != token {
+		return "", nil, stateError("it has more than one token: " + strings.Join(s.tokens, " and ") + removeIt)
 	}
 	if c.self.name == "" { // a cleaner of old files has removed it
 		return "", nil, nil
 	}
-	if err := c.clean(&v); err != nil {
+	if err := c.clean(&s); err != nil {
 		return "", nil, err
 	}
-	if keepers = c.keepers(v); keepers != nil {
-		if v.hasVerdict(lost) && c.maySearch(&v) {
+	if keepers = c.keepers(s); keepers != nil {
+		if s.hasVerdict(lost) && c.maySearch(&s) {
 			keepers = nil // a holder has gone since we searched: search again
 		}
 		return "", keepers, nil
 	}
 	if c.fd >= 0 {
-		name, err = c.markFile(&v)
+		name, err = c.markFile(&s)
 	} else {
 		name, err = c.hold()
 	}
 	if err == nil && name != "" && c.Mode != Exclusive {
 		behind := wait + "," + c.self.id
-		if v.hasVerdict(ours) { // a downgrade lets in who has come before it
+		if s.hasVerdict(ours) { // a downgrade lets in who has come before it
 			behind = ""
 		}
-		c.ring(v.waiters, behind)
+		c.ring(s.waiters, behind)
 	}
 	return name, nil, err
 }
@@ -125,7 +125,7 @@ func (c *contender) take() (token string, keepers []record, err error) {
 // directory has left another one at the path, or none: its token is not there.
 func (c *contender) steal(s *snapshot, from record, token string) (bool, error) {
 	name := s.nameOf(from.id)
-	if name == "" || c.fate(name, from.owner) != gone || c.checkLifeline() != nil {
+	if name == "" || c.fate(name) != gone || c.checkLifeline() != nil {
 		return false, nil
 	}
 	if err := c.Reopen(); err != nil {
@@ -138,27 +138,22 @@ func (c *contender) steal(s *snapshot, from record, token string) (bool, error) 
 	return true, nil
 }
 
-// enoughWaiters is how many living waiters it takes to look no further for dead ones: there may be hundreds.
-const enoughWaiters = 4
-
 // clean removes what the dead have left, and writes down where a search has found an open file.
-func (c *contender) clean(v *view) error {
+func (c *contender) clean(s *snapshot) error {
 	var dead []string
 	living := 0
-	for _, name := range slices.Concat(v.newborn, v.waiters) {
-		r, ok := parseRecord(name)
-		if name == c.self.name || !ok || living == enoughWaiters {
-			continue
-		}
-		if c.fate(name, r.owner) == gone {
+	for _, name := range slices.Concat(s.newborn, s.waiters) {
+		switch {
+		case name == c.self.name, living == enoughToClean:
+		case c.fate(name) == gone:
 			dead = append(dead, name)
-		} else if strings.HasPrefix(name, wait) {
+		case strings.HasPrefix(name, wait):
 			living++
 		}
 	}
-	for _, j := range v.holders {
-		if j.verdict == over {
-			dead = append(dead, j.name)
+	for _, r := range s.holders {
+		if r.verdict == over {
+			dead = append(dead, r.name)
 		}
 	}
 	if dead != nil {
@@ -171,10 +166,10 @@ func (c *contender) clean(v *view) error {
 			return err
 		}
 	}
-	for i, j := range v.holders {
-		if j.verdict == held && j.moved != nil {
-			v.holders[i].name = recordName(j.mode, j.id, j.moved)
-			if err := c.Rename(j.name, v.holders[i].name); ignoreAbsent(err) != nil {
+	for i, r := range s.holders {
+		if r.verdict == held && r.moved != nil {
+			s.holders[i].name = recordName(r.mode, r.id, r.moved)
+			if err := c.Rename(r.name, s.holders[i].name); ignoreAbsent(err) != nil {
 				return err
 			}
 		}
@@ -204,13 +199,13 @@ const lastSignal = 63
 
 // markFile makes the record of our open file, and marks it. The record comes before the mark: a flock that is killed in between
 // leaves a record without a mark, which is dead, and never a mark that another record could take for its own.
-func (c *contender) markFile(v *view) (string, error) {
+func (c *contender) markFile(s *snapshot) (string, error) {
 	p, err := c.Place()
 	if err != nil {
 		return "", err
 	}
 	f := openFile{place: p, inode: c.Inode()}
-	had, err := c.choose(v, &f)
+	had, err := c.choose(s, &f)
 	if err != nil {
 		return "", err
 	}
@@ -243,18 +238,18 @@ func (c *contender) markFile(v *view) (string, error) {
 
 // choose gives f the mark and the signal that our open file has from our records, which it returns, or new ones: a signal that no
 // holder has, and the other mark if its process has an open file with the first one.
-func (c *contender) choose(v *view, f *openFile) (had []string, err error) {
+func (c *contender) choose(s *snapshot, f *openFile) (had []string, err error) {
 	f.mark = noAtime
 	used := [lastSignal + 1]bool{}
-	for _, j := range v.holders {
+	for _, r := range s.holders {
 		switch {
-		case j.file == nil || j.verdict == over:
-		case j.verdict == ours:
-			f.mark, f.signal = j.file.mark, j.file.signal
-			had = append(had, j.name)
+		case r.file == nil || r.verdict == over:
+		case r.verdict == ours:
+			f.mark, f.signal = r.file.mark, r.file.signal
+			had = append(had, r.name)
 		default:
-			used[min(j.file.signal, lastSignal)] = true
-			if had == nil && j.file.pid == f.pid && j.file.mark == noAtime {
+			used[min(r.file.signal, lastSignal)] = true
+			if had == nil && r.file.pid == f.pid && r.file.mark == noAtime {
 				f.mark = nonBlock
 			}
 		}

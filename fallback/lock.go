@@ -44,16 +44,6 @@ func Open(path string) (*Lock, error) {
 // OpenIn is Open with the state directory dir, see StateDir.
 func OpenIn(dir, path string) *Lock { return &Lock{dir: dir, path: path, fd: -1} }
 
-// OpenFile returns the lock on the open file that is our descriptor fd. It lasts until the last descriptor of that open file
-// is closed, in whatever process; whoever has the open file converts and unlocks it. dir and path are as for OpenIn. The error
-// is errors.ErrUnsupported but on Linux.
-func OpenFile(dir, path string, fd int) (*Lock, error) {
-	if !canMark {
-		return nil, errors.ErrUnsupported
-	}
-	return &Lock{dir: dir, path: path, fd: fd}, nil
-}
-
 // OpenQueue returns a lock whose permits are the places of those who wait for the lock with the state directory dir. Its own
 // state is inside that.
 func OpenQueue(dir, path string) (*Lock, error) {
@@ -136,7 +126,7 @@ func (l *Lock) acquire(ctx context.Context, r Request) error {
 	case err != nil:
 		return &stateDirError{"cannot lock", l.dir, err}
 	case keepers != nil:
-		locked := &LockedError{Dir: l.dir, Holders: c.describe(keepers)}
+		locked := c.lockedBy(keepers)
 		if _, ok := ctx.Deadline(); ok {
 			locked.cause = context.DeadlineExceeded
 		}

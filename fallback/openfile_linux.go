@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,12 +13,12 @@ import (
 	"example.org/flock/internal/proc"
 )
 
-// The kernel keeps the status flags of an open file, and the signal of fcntl(F_SETSIG), exactly as long as somebody has it open:
-// they follow it through fork, dup, exec and SCM_RIGHTS. Every process of the same user can read the flags in /proc/PID/fdinfo.
-// So a flag that has no effect on regular files and directories tells whether somebody still has the file, and a signal, which
-// is never sent, which of several open files it is.
-
-const canMark = true
+// OpenFile returns the lock on the open file that is our descriptor fd. It lasts until the last descriptor of that open file
+// is closed, in whatever process; whoever has the open file converts and unlocks it. dir and path are as for OpenIn. Only Linux
+// has this lock.
+func OpenFile(dir, path string, fd int) (*Lock, error) {
+	return &Lock{dir: dir, path: path, fd: fd}, nil
+}
 
 func (m mark) flag() int {
 	if m == noAtime {
@@ -36,8 +37,8 @@ func statID(path string) (id fileID, mode uint16, err error) {
 	return fileID{unix.Mkdev(s.Dev_major, s.Dev_minor), s.Ino}, s.Mode, err
 }
 
-func descriptorPath(pid, number int) string {
-	return "/proc/" + strconv.Itoa(pid) + "/fd/" + strconv.Itoa(number)
+func descriptorPath(p place) string {
+	return "/proc/" + strconv.Itoa(p.pid) + "/fd/" + strconv.Itoa(p.number)
 }
 
 // identity returns the identity of our open file or, without one, that of the file at the path.
@@ -56,7 +57,7 @@ func (s thisSystem) Inode() uint64 { return s.identity().inode }
 // process itself. One that this user may not look into is taken for the caller, which has it.
 func (s thisSystem) Place() (place, error) {
 	p := place{pid, s.fd}
-	id, mode, err := statID(descriptorPath(pid, s.fd))
+	id, mode, err := statID("/proc/self/fd/" + strconv.Itoa(s.fd))
 	if err != nil {
 		return p, err
 	}
@@ -71,7 +72,7 @@ func (s thisSystem) Place() (place, error) {
 	}
 	for parent := os.Getppid(); parent > 0; parent = proc.Parent(parent) {
 		its := place{parent, s.fd}
-		if _, err := os.Stat(descriptorPath(parent, s.fd)); errors.Is(err, os.ErrPermission) && p.pid == pid && proc.IsCaller(parent) {
+		if _, err := os.Stat(descriptorPath(its)); errors.Is(err, os.ErrPermission) && p.pid == pid && proc.IsCaller(parent) {
 			return its, nil
 		}
 		if !s.isSame(its, id) {
@@ -87,7 +88,7 @@ func (s thisSystem) isSame(p place, id fileID) bool {
 	if is, known := sameOpenFile(p, place{pid, s.fd}); known {
 		return is
 	}
-	other, _, err := statID(descriptorPath(p.pid, p.number))
+	other, _, err := statID(descriptorPath(p))
 	return err == nil && other == id
 }
 
@@ -127,7 +128,7 @@ func (s thisSystem) Unmark(m mark) {
 }
 
 func (s thisSystem) At(record string, f *openFile) answer {
-	found, err := isMarked(f.place, fileID{s.identity().device, f.inode}, f.mark)
+	found, err := isMarked(f.place, s.identity().device, f)
 	switch {
 	case found:
 	case errors.Is(err, os.ErrPermission):
@@ -153,14 +154,16 @@ func isHidden(pid int) bool {
 	return unix.Kill(pid, 0) != unix.ESRCH
 }
 
-// isMarked reports whether a descriptor is an open file of this file with the mark.
-func isMarked(p place, id fileID, m mark) (bool, error) {
-	is, _, err := statID(descriptorPath(p.pid, p.number))
-	if err != nil || is != id {
+// isMarked reports whether a descriptor is an open file like one of these, on this device.
+func isMarked(p place, device uint64, like ...*openFile) (is bool, err error) {
+	id, _, err := statID(descriptorPath(p))
+	if err != nil || id.device != device || !slices.ContainsFunc(like, func(f *openFile) bool { return f.inode == id.inode }) {
 		return false, err
 	}
 	flags, err := flagsOf(p)
-	return err == nil && flags&m.flag() != 0, err
+	return err == nil && slices.ContainsFunc(like, func(f *openFile) bool {
+		return f.inode == id.inode && flags&f.mark.flag() != 0
+	}), err
 }
 
 // flagsOf returns the status flags and the access mode of a descriptor, from proc_pid_fdinfo(5).
@@ -263,25 +266,9 @@ func (h *hunt) in(pid int) bool {
 			if down {
 				i = len(numbers) - 1 - i
 			}
-			if p := (place{pid, numbers[i]}); h.isWanted(p) {
+			p := place{pid, numbers[i]}
+			if is, _ := isMarked(p, h.device, h.wanted...); is && !h.isKnown(p) {
 				h.at = p
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// isWanted reports whether a descriptor is an open file that we look for.
-func (h *hunt) isWanted(p place) bool {
-	id, _, err := statID(descriptorPath(p.pid, p.number))
-	if err != nil || id.device != h.device {
-		return false
-	}
-	for _, f := range h.wanted {
-		if id.inode == f.inode {
-			flags, err := flagsOf(p)
-			if err == nil && flags&f.mark.flag() != 0 && !h.isKnown(p) {
 				return true
 			}
 		}
@@ -308,9 +295,8 @@ func (h *hunt) isKnown(p place) bool {
 	return false
 }
 
-// Openers calls f for each process that has the lifeline or the open file of a record. Who waits for a lifeline has it open for
-// writing only.
-func (s thisSystem) Openers(f func(pid int, of record), records []record) {
+// Openers looks into all processes. Who waits for a lifeline has it open for writing only.
+func (s thisSystem) Openers(records []record) map[string][]int {
 	device := s.identity().device
 	ids := make([]fileID, len(records))
 	for i, r := range records {
@@ -320,19 +306,21 @@ func (s thisSystem) Openers(f func(pid int, of record), records []record) {
 			ids[i], _, _ = statID(s.path + "/" + r.name)
 		}
 	}
+	openers := map[string][]int{}
 	pids, _ := proc.Processes()
-	for _, pid := range pids {
-		numbers, _ := proc.Numbers("/proc/" + strconv.Itoa(pid) + "/fd")
+	for _, other := range pids {
+		numbers, _ := proc.Numbers("/proc/" + strconv.Itoa(other) + "/fd")
 		for _, number := range numbers {
-			p := place{pid, number}
-			id, _, err := statID(descriptorPath(pid, number))
+			p := place{other, number}
+			id, _, err := statID(descriptorPath(p))
 			for i, r := range records {
-				if err == nil && id == ids[i] && has(p, r) {
-					f(pid, r)
+				if err == nil && other != pid && id == ids[i] && has(p, r) {
+					openers[r.name] = append(openers[r.name], other)
 				}
 			}
 		}
 	}
+	return openers
 }
 
 // has reports whether a descriptor of the right file is that of a record.

@@ -6,7 +6,9 @@ import "errors"
 
 // Only Linux shows the flags of the open files of other processes.
 
-const canMark = false
+func OpenFile(dir, path string, fd int) (*Lock, error) {
+	return nil, errors.New("on this system a directory lock is for a file and a command, not for a descriptor")
+}
 
 func (thisSystem) Inode() uint64                                   { return 0 }
 func (thisSystem) Place() (p place, err error)                     { return p, errors.ErrUnsupported }
@@ -15,8 +17,6 @@ func (thisSystem) Mark(int, mark) error                            { return erro
 func (thisSystem) Unmark(mark)                                     {}
 func (thisSystem) At(string, *openFile) answer                     { return unknown }
 func (thisSystem) Search([]*openFile, []*openFile) (place, answer) { return place{}, unknown }
-
-// Openers calls f for no process.
-func (thisSystem) Openers(func(pid int, of record), []record) {}
+func (thisSystem) Openers([]record) map[string][]int               { return nil }
 
 func isMountPoint(string) bool { return false }

@@ -57,6 +57,9 @@ type record struct {
 	mode  Mode
 	owner owner
 	file  *openFile // whose lock it is; nil: it is a lifeline's, which has this name
+
+	verdict verdict   // since look
+	moved   *openFile // where a search has found the open file
 }
 
 // An openFile is an open file that has a lock.

@@ -173,7 +173,7 @@ func (s *simFlock) Now() time.Time      { return time.Unix(1, 0) }
 func (s *simFlock) Sleep(time.Duration) { s.rest() }
 func (s *simFlock) Inode() uint64       { return 1 }
 
-func (s *simFlock) Openers(func(int, record), []record) {}
+func (s *simFlock) Openers([]record) map[string][]int { return nil }
 
 func (w *world) process(pid int) *simProcess {
 	if pid < 1 || pid > len(w.processes) {

@@ -54,8 +54,8 @@ type system interface {
 	// Search looks in all processes for an open file like one of wanted, for which none of known stands. It returns where it is,
 	// and whether there is one.
 	Search(wanted, known []*openFile) (place, answer)
-	// Openers calls f for each process that has an open file like one of these, or the lifeline with this name.
-	Openers(f func(pid int, of record), records []record)
+	// Openers returns the processes other than this one that have the lifelines and open files of these records, by name.
+	Openers(records []record) map[string][]int
 }
 
 // A mark is a status flag that marks an open file.
