@@ -18,6 +18,9 @@ func (c *contender) acquire(ctx context.Context) (keepers []record, err error) {
 		c.Try = true
 	}
 	for {
+		if err := ctx.Err(); err != nil && err != context.DeadlineExceeded {
+			return nil, err
+		}
 		s, err := c.look()
 		if err != nil {
 			return nil, err
@@ -33,24 +36,20 @@ func (c *contender) acquire(ctx context.Context) (keepers []record, err error) {
 			}
 		}
 		c.note(keepers)
-		if keepers != nil {
-			if err := c.giveUp(&s); err != nil {
-				return nil, err
-			}
-			if c.isOver() {
-				return keepers, nil
-			}
+		if keepers == nil {
+			continue
 		}
-		if err := ctx.Err(); err != nil && err != context.DeadlineExceeded {
+		if err := c.giveUp(&s); err != nil {
 			return nil, err
 		}
-		if keepers != nil {
-			if err := c.come(); err != nil {
-				return nil, err
-			}
-			if err := c.wait(ctx, s, keepers); err != nil {
-				return nil, err
-			}
+		if c.isOver() {
+			return keepers, nil
+		}
+		if err := c.come(); err != nil {
+			return nil, err
+		}
+		if err := c.wait(ctx, s, keepers); err != nil {
+			return nil, err
 		}
 	}
 }

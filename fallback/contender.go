@@ -61,43 +61,40 @@ func (c *contender) fate(name string) answer {
 	return unknown
 }
 
-// come makes the lifeline of this contender, which is its bell as well. It is born under a name that nobody takes for a
-// waiter's, and renamed when it is open: who was slow in between is taken for dead and begins again.
+// come makes the lifeline of this contender, which is its bell as well.
 func (c *contender) come() error {
 	for c.self.name == "" {
-		id := newID(pid, c.Now(), c.here)
-		name := newborn + "," + id
-		err := c.MakeLifeline(name)
-		if isAbsent(err) { // the directory is gone
-			if err = c.Reopen(); err == nil {
-				continue
-			}
+		err := c.makeLifeline()
+		if isAbsent(err) { // we were taken for dead, or the directory is gone
+			err = c.Reopen()
 		}
 		if err != nil {
 			return err
 		}
-		life, err := c.OpenLifeline(name)
-		if isAbsent(err) {
-			continue
-		}
-		if err != nil {
-			c.Remove(name)
-			return err
-		}
-		c.self = contestant{id: id, life: life}
-		came, err := c.move(name, c.waiterName())
-		if !came {
-			c.forget()
-			if err != nil {
-				c.Remove(name)
-				return err
-			}
-			continue
-		}
-		c.self.name = c.waiterName()
-		return c.checkLifeline()
 	}
 	return nil
+}
+
+// makeLifeline makes a lifeline under a name that nobody takes for a waiter's, opens it, and renames it.
+func (c *contender) makeLifeline() error {
+	id := newID(pid, c.Now(), c.here)
+	name := newborn + "," + id
+	if err := c.MakeLifeline(name); err != nil {
+		return err
+	}
+	life, err := c.OpenLifeline(name)
+	if err == nil {
+		c.self = contestant{id: id, life: life}
+		if err = c.move(name, c.waiterName()); err == nil {
+			c.self.name = c.waiterName()
+			return c.checkLifeline()
+		}
+		c.forget()
+	}
+	if !isAbsent(err) {
+		c.Remove(name)
+	}
+	return err
 }
 
 // waiterName is the name of this contender while it waits.
@@ -111,14 +108,15 @@ func (c *contender) checkLifeline() error {
 	return nil
 }
 
-// move renames, and reports whether the new name stands. Over NFS a rename can be carried out and answer ENOENT.
-func (c *contender) move(old, new string) (bool, error) {
+// move renames. Over NFS a rename can be carried out and answer ENOENT.
+func (c *contender) move(old, new string) error {
 	err := c.Rename(old, new)
-	if !isAbsent(err) {
-		return err == nil, err
+	if isAbsent(err) {
+		if names, e := c.List(); e != nil || slices.Contains(names, new) {
+			return e
+		}
 	}
-	names, err := c.List()
-	return slices.Contains(names, new), err
+	return err
 }
 
 // forget closes the lifeline of this contender, whose name is gone.

@@ -143,7 +143,6 @@ func setName(h, dir windows.Handle, name string) error {
 }
 
 func (d *directory) device() string { return "" }
-func isUnmounted(string) bool       { return false }
 
 // A lifeline is a named event: it is there as long as somebody has a handle on it.
 type lifeline windows.Handle

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// enter takes the token and, if nobody keeps us out, the lock. Only who has the token adds a holder, or removes one that is
-// dead.
+// enter takes the token and, if nobody keeps us out, the lock.
 func (c *contender) enter() (entered bool, keepers []record, err error) {
 	if err := c.come(); err != nil {
 		return false, nil, err
@@ -183,9 +182,8 @@ func (c *contender) hold() (string, error) {
 	if name == c.self.name {
 		return name, nil
 	}
-	held, err := c.move(c.self.name, name)
-	if !held {
-		return "", err
+	if err := c.move(c.self.name, name); err != nil {
+		return "", ignoreAbsent(err)
 	}
 	c.self.name = name
 	return name, nil
@@ -214,8 +212,8 @@ func (c *contender) markFile(s *snapshot) (string, error) {
 		for _, more := range had[1:] {
 			c.Remove(more)
 		}
-		if renamed, err := c.move(had[0], name); !renamed {
-			return "", err // another process that has our open file has just unlocked it
+		if err := c.move(had[0], name); err != nil {
+			return "", ignoreAbsent(err) // another process that has our open file has just unlocked it
 		}
 		return name, nil
 	}

@@ -58,26 +58,22 @@ func (c *contender) everybody() (hs []Holder, err error) {
 // lookSettled looks until nobody is taking or releasing the lock, or that has lasted for long: then who does is a holder.
 func (c *contender) lookSettled() (snapshot, error) {
 	c.Try = true
-	for start, pause := c.Now(), shortestPause; ; c.Sleep(pause) {
+	for start := c.Now(); ; c.Sleep(shortestPause) {
 		s, err := c.look()
-		if err != nil {
-			return s, err
-		}
 		c.search(&s)
-		if len(s.tokens) == 1 && s.tokens[0] == free {
+		isStuck := c.Now().Sub(start) >= stuck
+		switch {
+		case err != nil, len(s.tokens) == 1 && s.tokens[0] == free:
+			return s, err
+		case isStuck && len(s.tokens) == 0:
+			return s, errNoToken
+		case isStuck:
+			if r, ok := parseRecord(s.tokens[0]); ok && r.mode == Busy && c.fate(s.nameOf(r.id)) != gone {
+				r.verdict = held
+				s.holders = append(s.holders, r)
+			}
 			return s, nil
 		}
-		if c.Now().Sub(start) < stuck {
-			continue
-		}
-		if len(s.tokens) == 0 {
-			return s, errNoToken
-		}
-		if r, ok := parseRecord(s.tokens[0]); ok && r.mode == Busy && c.fate(s.nameOf(r.id)) != gone {
-			r.verdict = held
-			s.holders = append(s.holders, r)
-		}
-		return s, nil
 	}
 }
 

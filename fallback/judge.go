@@ -39,17 +39,13 @@ func (c *contender) look() (snapshot, error) {
 
 // judgeFile judges the record of an open file that is not ours.
 func (c *contender) judgeFile(r record) (verdict, *openFile) {
-	switch c.here.reach(r.owner.machine) {
-	case past:
-		return over, nil
-	case here:
-	default:
-		return distant, nil
-	}
+	where := c.here.reach(r.owner.machine)
 	moved, searched := c.found[r.name]
 	switch {
-	case searched && moved == nil:
+	case where == past, searched && moved == nil:
 		return over, nil
+	case where != here:
+		return distant, nil
 	case searched && c.At(r.name, moved) == alive:
 		return held, moved
 	case r.owner.namespace == c.here.namespace:

@@ -104,12 +104,9 @@ func (l *Lock) acquire(ctx context.Context, r Request) error {
 	defer changes.Add(1)
 	switch {
 	case r.Mode < Exclusive, r.Mode > Permit:
-		return errors.New("fallback: cannot lock in " + r.Mode.String())
+		return errors.New("fallback: the mode must be Exclusive, Shared or Permit")
 	case r.Mode == Permit && r.Permits < 1:
 		return errors.New("fallback: there must be at least one permit")
-	}
-	if err := ctx.Err(); err != nil && err != context.DeadlineExceeded {
-		return err
 	}
 	c, err := l.contend(r, true)
 	if err != nil {
@@ -182,9 +179,6 @@ func (l *Lock) Holders() ([]Holder, error) {
 	}
 	return holders, nil
 }
-
-// Dir returns the state directory.
-func (l *Lock) Dir() string { return l.dir }
 
 // contend begins a call. Without make, a state directory that is not there is fs.ErrNotExist.
 func (l *Lock) contend(r Request, make bool) (*contender, error) {

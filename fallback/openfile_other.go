@@ -20,3 +20,4 @@ func (thisSystem) Search([]*openFile, []*openFile) (place, answer) { return plac
 func (thisSystem) Openers([]record) map[string][]int               { return nil }
 
 func isMountPoint(string) bool { return false }
+func isUnmounted(string) bool  { return false }

@@ -27,12 +27,7 @@ const (
 
 var modeNames = [...]string{Exclusive: "exclusive", Shared: "shared", Permit: "permit", Busy: "busy"}
 
-func (m Mode) String() string {
-	if m == 0 || int(m) >= len(modeNames) {
-		return "mode " + strconv.Itoa(int(m))
-	}
-	return modeNames[m]
-}
+func (m Mode) String() string { return modeNames[m] }
 
 // The names in a state directory. All but the first are followed by a comma and an ID, that of a waiter by "@" and the
 // mode that it waits for, and that of a holder which is an open file by "@" and where that is.
