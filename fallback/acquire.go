@@ -68,8 +68,3 @@ func (c *contender) note(keepers []record) {
 		c.Waiting(c.lockedBy(keepers))
 	}
 }
-
-// isOver reports whether there is no more time for who is kept out.
-func (c *contender) isOver() bool {
-	return c.Try || !c.Deadline.IsZero() && !c.Now().Before(c.Deadline)
-}

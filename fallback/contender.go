@@ -25,6 +25,11 @@ func newContender(s system, l *Lock, r Request) *contender {
 	return &contender{system: s, Lock: l, Request: r, here: s.Machine(), found: map[string]*openFile{}, began: s.Now()}
 }
 
+// isOver reports whether there is no more time for who is kept out.
+func (c *contender) isOver() bool {
+	return c.Try || !c.Deadline.IsZero() && !c.Now().Before(c.Deadline)
+}
+
 // list lists the state directory, and notices if our lifeline has lost its name: a cleaner of old files has removed it, or the
 // whole directory is gone.
 func (c *contender) list() (snapshot, error) {

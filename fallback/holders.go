@@ -3,11 +3,13 @@ package fallback
 import (
 	"cmp"
 	"slices"
+
+	"example.org/flock/internal/sys"
 )
 
 // describe returns what others may know of a record.
 func (c *contender) describe(r record) Holder {
-	h := Holder{PID: r.owner.pid, Host: r.owner.host, Mode: r.mode, Path: c.dir + "/" + r.name, where: c.here.where(r.owner.machine)}
+	h := Holder{PID: r.owner.pid, Host: r.owner.host, Mode: r.mode, Path: c.dir + "/" + r.name, Where: sys.Printable(c.here.where(r.owner.machine))}
 	if r.file != nil {
 		h.PID = r.file.pid
 	}

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
-
-	"example.org/flock/internal/sys"
 )
 
 // maxName is the longest file name that filesystems agree on.
@@ -135,15 +133,6 @@ func (s *stateDir) List() ([]string, error) {
 }
 
 func (s *stateDir) Rename(old, new string) error { return s.rename(old, s.directory, new) }
-
-func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || sys.IsStale(err) }
-
-func ignoreAbsent(err error) error {
-	if isAbsent(err) {
-		return nil
-	}
-	return err
-}
 
 // stagingName returns the name of the directory in which a state directory is made.
 func stagingName(dir string) string { return dir + ".new" }
