@@ -35,10 +35,10 @@ func (c *contender) acquire(ctx context.Context) (keepers []record, err error) {
 				return nil, err
 			}
 		}
-		c.note(keepers)
 		if keepers == nil {
 			continue
 		}
+		c.note(keepers)
 		if err := c.giveUp(&s); err != nil {
 			return nil, err
 		}
@@ -56,14 +56,10 @@ func (c *contender) acquire(ctx context.Context) (keepers []record, err error) {
 
 // note notes who keeps us out, and tells the caller once if that lasts.
 func (c *contender) note(keepers []record) {
-	name := ""
-	if keepers != nil {
-		name = keepers[0].name
-	}
-	if name != c.keeper {
+	if name := keepers[0].name; name != c.keeper {
 		c.keeper, c.since = name, c.Now()
 	}
-	if keepers != nil && !c.Try && !c.told && c.Waiting != nil && c.Now().Sub(c.began) >= time.Second {
+	if !c.Try && !c.told && c.Waiting != nil && c.Now().Sub(c.began) >= time.Second {
 		c.told = true
 		c.Waiting(c.lockedBy(keepers))
 	}

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// A directory is an open directory. All names are resolved beneath it, so that nobody can put a symbolic link into the
-// path between two calls; and its own name was no symbolic link when it was opened.
+// A directory is an open directory, as on Unix.
 type directory struct{ root *os.Root }
 
 func openDirectory(path string) (*directory, error) { return open(path, os.Lstat, os.OpenRoot) }

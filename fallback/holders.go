@@ -54,7 +54,14 @@ func (c *contender) everybody() (hs []Holder, err error) {
 	}
 	slices.SortStableFunc(hs, func(a, b Holder) int { return cmp.Compare(a.PID, b.PID) })
 	hs = slices.Compact(hs)
-	return append(hs, c.waiters(&s)...), nil
+	for _, name := range s.waiters {
+		if r, ok := parseRecord(name); ok && c.fate(name) != gone {
+			h := c.describe(r)
+			h.Waiting = true
+			hs = append(hs, h)
+		}
+	}
+	return hs, nil
 }
 
 // lookSettled looks until nobody is taking or releasing the lock, or that has lasted for long: then who does is a holder.
@@ -77,18 +84,4 @@ func (c *contender) lookSettled() (snapshot, error) {
 			return s, nil
 		}
 	}
-}
-
-// waiters returns those who wait and live.
-func (c *contender) waiters(s *snapshot) (hs []Holder) {
-	for _, name := range s.waiters {
-		r, ok := parseRecord(name)
-		if !ok || c.fate(name) == gone {
-			continue
-		}
-		h := c.describe(r)
-		h.Waiting = true
-		hs = append(hs, h)
-	}
-	return hs
 }

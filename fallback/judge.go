@@ -100,20 +100,21 @@ func (c *contender) search(s *snapshot) {
 		return
 	}
 	at, answer := c.Search(wanted, known)
-	for i, r := range s.holders {
+	for i := range s.holders {
+		r := &s.holders[i]
 		if r.verdict != lost {
 			continue
 		}
-		s.holders[i].verdict = held
+		r.verdict = held
 		switch {
 		case answer == gone:
-			s.holders[i].verdict = over
+			r.verdict = over
 			c.found[r.name] = nil
 		case answer == alive && at != r.file.place && len(wanted) == 1 && r.owner.namespace == c.here.namespace:
 			moved := *r.file
 			moved.place = at
-			s.holders[i].moved = &moved
-			c.found[r.name] = &moved
+			r.moved = &moved
+			c.found[r.name] = r.moved
 		}
 	}
 }

@@ -19,8 +19,7 @@ const (
 	shortestPause, longestPause = time.Millisecond, 250 * time.Millisecond
 )
 
-// wait waits for the lifeline of the waiter before us or, as the first one, for what keeps us out. The one before us becomes a
-// holder with the same lifeline, so a hand-over wakes one process.
+// wait waits for the lifeline of the waiter before us or, as the first one, for what keeps us out.
 func (c *contender) wait(ctx context.Context, s snapshot, keepers []record) error {
 	n, _ := slices.BinarySearch(s.waiters, c.self.name)
 	watched, pause := c.ahead(s.waiters[:n])
