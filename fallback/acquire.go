@@ -8,8 +8,9 @@ import (
 const (
 	// stuck is how long a busy token must stay the same to be a conflict.
 	stuck = time.Second
-	// longestRetry is the longest pause between two attempts to take the token.
-	longestRetry = 50 * time.Millisecond
+	// Between two attempts to take the token the pause doubles. To look more often costs a busy machine more than it gains: where
+	// 64 readers loop, 17 % of the processor time from 50 µs on, and half of the throughput with at most 2 ms.
+	shortestRetry, longestRetry = 250 * time.Microsecond, 50 * time.Millisecond
 )
 
 // acquire takes the lock (nil, nil), or returns who keeps us out when there is no more time.

@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"time"
 )
 
 // enter takes the token and, if nobody keeps us out, the lock.
@@ -70,7 +69,7 @@ func (c *contender) settle(token string) (name string, keepers []record, err err
 // take takes the token, and returns the name that it has then. If somebody else keeps it for long, that one is returned.
 func (c *contender) take() (token string, keepers []record, err error) {
 	token = busy + "," + c.self.id
-	pause := 50 * time.Microsecond
+	pause := shortestRetry
 	for seen, since := "", c.Now(); ; {
 		err := c.Rename(free, token)
 		if err == nil {
@@ -137,13 +136,16 @@ func (c *contender) steal(s *snapshot, from record, token string) (bool, error) 
 	return true, nil
 }
 
+// enoughWaiters is how many living waiters it takes to look no further for dead ones: there may be hundreds.
+const enoughWaiters = 4
+
 // clean removes what the dead have left, and writes down where a search has found an open file.
 func (c *contender) clean(s *snapshot) error {
 	var dead []string
 	living := 0
 	for _, name := range slices.Concat(s.newborn, s.waiters) {
 		switch {
-		case name == c.self.name, living == enoughToClean:
+		case name == c.self.name, living == enoughWaiters:
 		case c.fate(name) == gone:
 			dead = append(dead, name)
 		case strings.HasPrefix(name, wait):

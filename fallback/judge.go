@@ -13,9 +13,6 @@ const (
 	distant                // this process cannot tell: held
 )
 
-// enoughToClean is how many of those who do not keep us out it takes to look for the dead among: there may be hundreds.
-const enoughToClean = 4
-
 // look lists the state directory, and judges the holders.
 func (c *contender) look() (snapshot, error) {
 	s, err := c.list()
@@ -27,7 +24,6 @@ func (c *contender) look() (snapshot, error) {
 			r.verdict = ours
 		case r.file != nil:
 			r.verdict, r.moved = c.judgeFile(*r)
-		case c.Mode == Shared && r.mode != Exclusive && draw(len(s.holders)) >= enoughToClean:
 		default:
 			if is := c.fate(r.name); is == gone || is == absent {
 				r.verdict = over
