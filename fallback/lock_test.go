@@ -100,7 +100,7 @@ func TestDeadline(t *testing.T) {
 // TestZero: a Lock that was not made by Open is an error.
 func TestZero(t *testing.T) {
 	var l Lock
-	if l.TryLock() == nil || l.Lock(context.Background()) == nil {
+	if l.TryLock() == nil || l.Lock(context.Background()) == nil || l.Unlock() == nil {
 		t.Error("no error")
 	}
 	if _, err := l.Holders(); err == nil {
