@@ -69,7 +69,7 @@ func (c *contender) fate(name string) answer {
 // come makes the lifeline of this contender, which is its bell as well.
 func (c *contender) come() error {
 	for c.self.name == "" {
-		err := c.makeLifeline()
+		err := c.comeOnce()
 		if isAbsent(err) { // we were taken for dead, or the directory is gone
 			err = c.Reopen()
 		}
@@ -80,8 +80,8 @@ func (c *contender) come() error {
 	return nil
 }
 
-// makeLifeline makes a lifeline under a name that nobody takes for a waiter's, opens it, and renames it.
-func (c *contender) makeLifeline() error {
+// comeOnce makes a lifeline under a name that nobody takes for a waiter's, opens it, and renames it.
+func (c *contender) comeOnce() error {
 	id := newID(pid, c.Now(), c.here)
 	name := newborn + "," + id
 	if err := c.MakeLifeline(name); err != nil {
