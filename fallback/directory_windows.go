@@ -15,15 +15,19 @@ import (
 // A directory is an open directory, as on Unix.
 type directory struct{ root *os.Root }
 
-func openDirectory(path string) (*directory, error) { return open(path, os.Lstat, os.OpenRoot) }
+// openDirectory opens a directory by the one around it, because os.OpenRoot would not let anybody rename it.
+func openDirectory(path string) (*directory, error) {
+	parent, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	return (&directory{parent}).open(filepath.Base(path))
+}
 
 // open opens a directory in d.
 func (d *directory) open(name string) (*directory, error) {
-	return open(name, d.root.Lstat, d.root.OpenRoot)
-}
-
-func open(name string, lstat func(string) (os.FileInfo, error), openRoot func(string) (*os.Root, error)) (*directory, error) {
-	named, err := lstat(name)
+	named, err := d.root.Lstat(name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -32,7 +36,7 @@ func open(name string, lstat func(string) (os.FileInfo, error), openRoot func(st
 	case !named.IsDir():
 		return nil, errNoDirectory
 	}
-	root, err := openRoot(name)
+	root, err := d.root.OpenRoot(name)
 	if err != nil {
 		return nil, err
 	}
