@@ -82,11 +82,7 @@ func (d *directory) open() (*fallback.Lock, error) {
 	if d.file.ByName {
 		return fallback.OpenIn(dir, path), nil
 	}
-	l, err := fallback.OpenFile(dir, path, d.file.FD)
-	if errors.Is(err, errors.ErrUnsupported) {
-		err = errors.New("on this system a directory lock is for a file and a command, not for a descriptor")
-	}
-	return l, err
+	return fallback.OpenFile(dir, path, d.file.FD)
 }
 
 func (a *attempt) directoryError(err error) error {

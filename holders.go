@@ -134,7 +134,7 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 	for _, h := range holders {
 		line := listing{pid: h.PID, mode: h.Mode.String(), waiting: h.Waiting}
 		if h.Unreachable {
-			line.note = h.Where() + ": remove " + h.Path + " if that is gone"
+			line.note = h.Where + ": remove " + h.Path + " if that is gone"
 		}
 		list = append(list, line)
 	}

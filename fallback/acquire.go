@@ -8,8 +8,9 @@ import (
 const (
 	// stuck is how long a busy token must stay the same to be a conflict.
 	stuck = time.Second
-	// longestRetry is the longest pause between two attempts to take the token.
-	longestRetry = 50 * time.Millisecond
+	// Between two attempts to take the token the pause doubles. To look more often costs a busy machine more than it gains: where
+	// 64 readers loop, 17 % of the processor time from 50 µs on, and half of the throughput with at most 2 ms.
+	shortestRetry, longestRetry = 250 * time.Microsecond, 50 * time.Millisecond
 )
 
 // acquire takes the lock (nil, nil), or returns who keeps us out when there is no more time.
@@ -18,59 +19,49 @@ func (c *contender) acquire(ctx context.Context) (keepers []record, err error) {
 		c.Try = true
 	}
 	for {
-		v, err := c.look()
+		if err := ctx.Err(); err != nil && err != context.DeadlineExceeded {
+			return nil, err
+		}
+		s, err := c.look()
 		if err != nil {
 			return nil, err
 		}
-		if c.maySearch(&v) {
-			c.search(&v)
+		if c.maySearch(&s) {
+			c.search(&s)
 		}
-		keepers = c.keepers(v)
-		if keepers == nil || v.hasNews() {
+		keepers = c.keepers(s)
+		if keepers == nil || s.hasNews() {
 			entered := false
 			if entered, keepers, err = c.enter(); entered || err != nil {
 				return nil, err
 			}
 		}
-		c.note(keepers)
-		if keepers != nil {
-			if err := c.giveUp(&v.snapshot); err != nil {
-				return nil, err
-			}
-			if c.isOver() {
-				return keepers, nil
-			}
+		if keepers == nil {
+			continue
 		}
-		if err := ctx.Err(); err != nil && err != context.DeadlineExceeded {
+		c.note(keepers)
+		if err := c.giveUp(&s); err != nil {
 			return nil, err
 		}
-		if keepers != nil {
-			if err := c.come(); err != nil {
-				return nil, err
-			}
-			if err := c.wait(ctx, v, keepers); err != nil {
-				return nil, err
-			}
+		if c.isOver() {
+			return keepers, nil
+		}
+		if err := c.come(); err != nil {
+			return nil, err
+		}
+		if err := c.wait(ctx, s, keepers); err != nil {
+			return nil, err
 		}
 	}
 }
 
 // note notes who keeps us out, and tells the caller once if that lasts.
 func (c *contender) note(keepers []record) {
-	name := ""
-	if keepers != nil {
-		name = keepers[0].name
-	}
-	if name != c.keeper {
+	if name := keepers[0].name; name != c.keeper {
 		c.keeper, c.since = name, c.Now()
 	}
-	if keepers != nil && !c.Try && !c.told && c.Waiting != nil && c.Now().Sub(c.began) >= time.Second {
+	if !c.Try && !c.told && c.Waiting != nil && c.Now().Sub(c.began) >= time.Second {
 		c.told = true
-		c.Waiting(&LockedError{Dir: c.dir, Holders: c.describe(keepers)})
+		c.Waiting(c.lockedBy(keepers))
 	}
-}
-
-// isOver reports whether there is no more time for who is kept out.
-func (c *contender) isOver() bool {
-	return c.Try || !c.Deadline.IsZero() && !c.Now().Before(c.Deadline)
 }

@@ -25,11 +25,20 @@ func newContender(s system, l *Lock, r Request) *contender {
 	return &contender{system: s, Lock: l, Request: r, here: s.Machine(), found: map[string]*openFile{}, began: s.Now()}
 }
 
-// list lists the state directory.
+// isOver reports whether there is no more time for who is kept out.
+func (c *contender) isOver() bool {
+	return c.Try || !c.Deadline.IsZero() && !c.Now().Before(c.Deadline)
+}
+
+// list lists the state directory, and notices if our lifeline has lost its name: a cleaner of old files has removed it, or the
+// whole directory is gone.
 func (c *contender) list() (snapshot, error) {
 	names, err := c.List()
 	if err != nil {
 		return snapshot{}, err
+	}
+	if c.self.name != "" && !slices.Contains(names, c.self.name) && c.Ask(c.self.name) == absent {
+		c.forget()
 	}
 	return parse(names)
 }
@@ -43,7 +52,11 @@ func (c *contender) isOurs(r record) bool {
 }
 
 // fate says whether anybody has a lifeline.
-func (c *contender) fate(name string, o owner) answer {
+func (c *contender) fate(name string) answer {
+	o, ok := parseOwner(idOf(name))
+	if !ok {
+		return absent
+	}
 	switch c.here.reach(o.machine) {
 	case here:
 		return c.Ask(name)
@@ -53,43 +66,40 @@ func (c *contender) fate(name string, o owner) answer {
 	return unknown
 }
 
-// come makes the lifeline of this contender, which is its bell as well. It is born under a name that nobody takes for a
-// waiter's, and renamed when it is open: who was slow in between is taken for dead and begins again.
+// come makes the lifeline of this contender, which is its bell as well.
 func (c *contender) come() error {
 	for c.self.name == "" {
-		id := newID(pid, c.Now(), c.here)
-		name := newborn + "," + id
-		err := c.MakeLifeline(name)
-		if isAbsent(err) { // the directory is gone
-			if err = c.Reopen(); err == nil {
-				continue
-			}
+		err := c.comeOnce()
+		if isAbsent(err) { // we were taken for dead, or the directory is gone
+			err = c.Reopen()
 		}
 		if err != nil {
 			return err
 		}
-		life, err := c.OpenLifeline(name)
-		if isAbsent(err) {
-			continue
-		}
-		if err != nil {
-			c.Remove(name)
-			return err
-		}
-		c.self = contestant{id: id, life: life}
-		came, err := c.move(name, c.waiterName())
-		if !came {
-			c.forget()
-			if err != nil {
-				c.Remove(name)
-				return err
-			}
-			continue
-		}
-		c.self.name = c.waiterName()
-		return c.checkLifeline()
 	}
 	return nil
+}
+
+// comeOnce makes a lifeline under a name that nobody takes for a waiter's, opens it, and renames it.
+func (c *contender) comeOnce() error {
+	id := newID(pid, c.Now(), c.here)
+	name := newborn + "," + id
+	if err := c.MakeLifeline(name); err != nil {
+		return err
+	}
+	life, err := c.OpenLifeline(name)
+	if err == nil {
+		c.self = contestant{id: id, life: life}
+		if err = c.move(name, c.waiterName()); err == nil {
+			c.self.name = c.waiterName()
+			return c.checkLifeline()
+		}
+		c.forget()
+	}
+	if !isAbsent(err) {
+		c.Remove(name)
+	}
+	return err
 }
 
 // waiterName is the name of this contender while it waits.
@@ -103,14 +113,15 @@ func (c *contender) checkLifeline() error {
 	return nil
 }
 
-// move renames, and reports whether the new name stands. Over NFS a rename can be carried out and answer ENOENT.
-func (c *contender) move(old, new string) (bool, error) {
+// move renames. Over NFS a rename can be carried out and answer ENOENT.
+func (c *contender) move(old, new string) error {
 	err := c.Rename(old, new)
-	if !isAbsent(err) {
-		return err == nil, err
+	if isAbsent(err) {
+		if names, e := c.List(); e != nil || slices.Contains(names, new) {
+			return e
+		}
 	}
-	names, err := c.List()
-	return slices.Contains(names, new), err
+	return err
 }
 
 // forget closes the lifeline of this contender, whose name is gone.
@@ -137,6 +148,9 @@ func (c *contender) release() error {
 		return c.giveUp(&s)
 	}
 	name := c.self.name
+	if name == "" { // it is gone already
+		return nil
+	}
 	c.forget()
 	if c.Ask(name) != gone {
 		return nil

@@ -14,7 +14,7 @@ import (
 
 // A directory is an open directory. All names are resolved beneath it, so that nobody can put a symbolic link into the
 // path between two calls; and its own name was no symbolic link when it was opened.
-type directory struct{ fd int }
+type directory struct{ dirfd int }
 
 const directoryFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW
 
@@ -24,15 +24,15 @@ func openDirectory(path string) (*directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	if high, err := unix.FcntlInt(uintptr(d.fd), unix.F_DUPFD_CLOEXEC, 64); err == nil {
+	if high, err := unix.FcntlInt(uintptr(d.dirfd), unix.F_DUPFD_CLOEXEC, 64); err == nil {
 		d.close()
-		d.fd = high
+		d.dirfd = high
 	}
 	return d, nil
 }
 
 // open opens a directory in d.
-func (d *directory) open(name string) (*directory, error) { return openAt(d.fd, name) }
+func (d *directory) open(name string) (*directory, error) { return openAt(d.dirfd, name) }
 
 func openAt(fd int, name string) (*directory, error) {
 	opened, err := openat(fd, name, directoryFlags)
@@ -52,11 +52,11 @@ func openAt(fd int, name string) (*directory, error) {
 	return nil, err
 }
 
-func (d *directory) close() { unix.Close(d.fd) }
+func (d *directory) close() { unix.Close(d.dirfd) }
 
 func (d *directory) names() ([]string, error) {
 	// Opened anew each time: that is when an NFS client asks the server whether the directory has changed.
-	fd, err := openat(d.fd, ".", directoryFlags)
+	fd, err := openat(d.dirfd, ".", directoryFlags)
 	if err != nil {
 		return nil, err
 	}
@@ -64,12 +64,13 @@ func (d *directory) names() ([]string, error) {
 	return sys.Names(fd)
 }
 
-func (d *directory) exists(name string) bool {
-	return unix.Fstatat(d.fd, name, new(unix.Stat_t), unix.AT_SYMLINK_NOFOLLOW) == nil
-}
-
-func (d *directory) create(name string) error {
-	fd, err := openat(d.fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
+// Create makes an empty file. That it is there already is no error: the name is ours alone, and this is the second answer of an
+// NFS server that made it the first time.
+func (d *directory) Create(name string) error {
+	fd, err := openat(d.dirfd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
+	if err == unix.EEXIST {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -77,30 +78,25 @@ func (d *directory) create(name string) error {
 	return unix.Close(fd)
 }
 
-func (d *directory) mkdir(name string) error { return unix.Mkdirat(d.fd, name, 0o777) }
+func (d *directory) mkdir(name string) error { return unix.Mkdirat(d.dirfd, name, 0o777) }
 
-// touch sets the modification time to now, by the clock of the server.
-func (d *directory) touch(name string) error {
-	return unix.UtimesNanoAt(d.fd, name, nil, unix.AT_SYMLINK_NOFOLLOW)
+// Touch sets the modification time to now, by the clock of the server.
+func (d *directory) Touch(name string) {
+	unix.UtimesNanoAt(d.dirfd, name, nil, unix.AT_SYMLINK_NOFOLLOW)
 }
 
 func (d *directory) rename(old string, to *directory, name string) error {
-	return unix.Renameat(d.fd, old, to.fd, name)
+	return unix.Renameat(d.dirfd, old, to.dirfd, name)
 }
 
-func (d *directory) remove(name string) error { return unix.Unlinkat(d.fd, name, 0) }
-func (d *directory) rmdir(name string) error  { return unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR) }
-
-func (d *directory) same(e *directory) bool {
-	var a, b unix.Stat_t
-	return unix.Fstat(d.fd, &a) == nil && unix.Fstat(e.fd, &b) == nil && sys.SameFile(&a, &b)
-}
+func (d *directory) Remove(name string) error { return unix.Unlinkat(d.dirfd, name, 0) }
+func (d *directory) rmdir(name string) error  { return unix.Unlinkat(d.dirfd, name, unix.AT_REMOVEDIR) }
 
 // device returns the device number of the filesystem. One by which its superblock cannot be found (a subvolume of btrfs has
 // such a number) has a "~" before it.
 func (d *directory) device() string {
 	var stat unix.Stat_t
-	if unix.Fstat(d.fd, &stat) != nil {
+	if unix.Fstat(d.dirfd, &stat) != nil {
 		return ""
 	}
 	device := strconv.FormatUint(uint64(stat.Dev), 16)
@@ -109,8 +105,6 @@ func (d *directory) device() string {
 	}
 	return device
 }
-
-func isStale(err error) bool { return sys.IsStale(err) }
 
 func openat(dir int, name string, flags int) (fd int, err error) {
 	for fd, err = -1, unix.EINTR; err == unix.EINTR; {
@@ -125,10 +119,10 @@ type lifeline int
 // MakeLifeline makes a FIFO that everybody who may search the directory can open, whatever the umask is: a contender whose
 // question is refused would wait for ever.
 func (s *stateDir) MakeLifeline(name string) error {
-	err := makeFIFO(s.dir, s.path, name)
+	err := makeFIFO(s.directory, s.path, name)
 	switch err {
 	case nil, unix.EEXIST: // which is the second answer of an NFS server that made it the first time
-		return unix.Fchmodat(s.dir.fd, name, 0o666, 0)
+		return unix.Fchmodat(s.dirfd, name, 0o666, 0)
 	case unix.EPERM, unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL:
 		return errNoFIFO
 	}
@@ -141,28 +135,21 @@ func (s *stateDir) OpenLifeline(name string) (lifeline, error) { return s.openFI
 // what a stranger has put there is not opened.
 func (s *stateDir) openFIFO(name string, access int) (lifeline, error) {
 	var stat unix.Stat_t
-	if err := unix.Fstatat(s.dir.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstatat(s.dirfd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return 0, err
 	}
 	if stat.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return 0, unix.EINVAL
 	}
 	s.keepYoung(name, &stat)
-	fd, err := openat(s.dir.fd, name, access|unix.O_NONBLOCK)
+	fd, err := openat(s.dirfd, name, access|unix.O_NONBLOCK)
 	return lifeline(fd), err
-}
-
-func (s *stateDir) KeepYoung(name string) {
-	var stat unix.Stat_t
-	if unix.Fstatat(s.dir.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW) == nil {
-		s.keepYoung(name, &stat)
-	}
 }
 
 func (s *stateDir) keepYoung(name string, stat *unix.Stat_t) {
 	const aging = 12 * time.Hour
 	if time.Since(time.Unix(stat.Mtim.Unix())) > aging {
-		s.dir.touch(name)
+		s.Touch(name)
 	}
 }
 

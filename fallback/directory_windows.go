@@ -12,19 +12,22 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// A directory is an open directory. All names are resolved beneath it, so that nobody can put a symbolic link into the
-// path between two calls; and its own name was no symbolic link when it was opened.
+// A directory is an open directory, as on Unix.
 type directory struct{ root *os.Root }
 
-func openDirectory(path string) (*directory, error) { return open(path, os.Lstat, os.OpenRoot) }
+// openDirectory opens a directory by the one around it, because os.OpenRoot would not let anybody rename it.
+func openDirectory(path string) (*directory, error) {
+	parent, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	return (&directory{parent}).open(filepath.Base(path))
+}
 
 // open opens a directory in d.
 func (d *directory) open(name string) (*directory, error) {
-	return open(name, d.root.Lstat, d.root.OpenRoot)
-}
-
-func open(name string, lstat func(string) (os.FileInfo, error), openRoot func(string) (*os.Root, error)) (*directory, error) {
-	named, err := lstat(name)
+	named, err := d.root.Lstat(name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -33,7 +36,7 @@ func open(name string, lstat func(string) (os.FileInfo, error), openRoot func(st
 	case !named.IsDir():
 		return nil, errNoDirectory
 	}
-	root, err := openRoot(name)
+	root, err := d.root.OpenRoot(name)
 	if err != nil {
 		return nil, err
 	}
@@ -51,18 +54,7 @@ func (d *directory) names() ([]string, error) {
 	return f.Readdirnames(-1)
 }
 
-func (d *directory) exists(name string) bool {
-	_, err := d.root.Lstat(name)
-	return err == nil
-}
-
-func (d *directory) same(e *directory) bool {
-	a, err1 := d.root.Stat(".")
-	b, err2 := e.root.Stat(".")
-	return err1 == nil && err2 == nil && os.SameFile(a, b)
-}
-
-func (d *directory) create(name string) error {
+func (d *directory) Create(name string) error {
 	f, err := d.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
@@ -72,18 +64,15 @@ func (d *directory) create(name string) error {
 
 func (d *directory) mkdir(name string) error { return d.root.Mkdir(name, 0o777) }
 
-// KeepYoung does nothing: there is no such record on Windows.
-func (s *stateDir) KeepYoung(string) {}
-
-// touch sets the modification time to now.
-func (d *directory) touch(name string) error {
+// Touch sets the modification time to now.
+func (d *directory) Touch(name string) {
 	now := time.Now()
-	return os.Chtimes(filepath.Join(d.root.Name(), name), now, now)
+	os.Chtimes(filepath.Join(d.root.Name(), name), now, now)
 }
 
-func (d *directory) rmdir(name string) error { return d.remove(name) }
+func (d *directory) rmdir(name string) error { return d.Remove(name) }
 
-func (d *directory) remove(name string) error {
+func (d *directory) Remove(name string) error {
 	err := d.root.Remove(name)
 	if errors.Is(err, syscall.Errno(windows.ERROR_INVALID_FUNCTION)) {
 		// Wine 8 does not have the call.
@@ -112,12 +101,9 @@ func (d *directory) rename(old string, to *directory, name string) error {
 		windows.CloseHandle(h)
 	}
 	if status, ok := err.(windows.NTStatus); ok {
-		err = status.Errno()
+		return status.Errno()
 	}
-	if err != nil {
-		return &os.LinkError{Op: "rename", Old: old, New: name, Err: err}
-	}
-	return nil
+	return err
 }
 
 // openAlone opens a file so that nobody else can rename it. Somebody who is about to do so has it open for a moment, and
@@ -160,8 +146,6 @@ func setName(h, dir windows.Handle, name string) error {
 }
 
 func (d *directory) device() string { return "" }
-func isUnmounted(string) bool       { return false }
-func isStale(error) bool            { return false }
 
 // A lifeline is a named event: it is there as long as somebody has a handle on it.
 type lifeline windows.Handle
@@ -189,7 +173,7 @@ func (l lifeline) inherit() error {
 }
 
 func (s *stateDir) Ask(name string) answer {
-	if !s.dir.exists(name) {
+	if _, err := s.root.Lstat(name); err != nil {
 		return absent
 	}
 	h, err := windows.OpenEvent(windows.SYNCHRONIZE, false, eventName(name))

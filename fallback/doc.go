@@ -50,6 +50,8 @@
 //	enter      with the token: remove the dead; if nobody keeps us out, rename wait,ME to excl,ME; then busy,ME to free: that this
 //	           succeeds is the acquisition
 //	release    close the lifeline; if nobody else has it, remove its name
+//	discard    with the token, if nobody else is there: rename the directory away, and remove it. A thief of the token opens the
+//	           path anew first, so nobody enters by a directory that was moved
 //
 // Only who has the token adds a holder or removes a dead one. A name with an ID is unique in history, so to rename it is a
 // compare-and-swap, and the token of a dead owner goes to exactly one thief. That an owner is dead is final. So whoever dies

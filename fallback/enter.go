@@ -4,11 +4,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"time"
 )
 
-// enter takes the token and, if nobody keeps us out, the lock. Only who has the token adds a holder, or removes one that is
-// dead.
+// enter takes the token and, if nobody keeps us out, the lock.
 func (c *contender) enter() (entered bool, keepers []record, err error) {
 	if err := c.come(); err != nil {
 		return false, nil, err
@@ -34,36 +32,36 @@ func (c *contender) enter() (entered bool, keepers []record, err error) {
 
 // settle does what needs the token: it removes the dead and, if nobody keeps us out, makes our record, whose name it returns.
 func (c *contender) settle(token string) (name string, keepers []record, err error) {
-	v, err := c.look()
+	s, err := c.look()
 	if err != nil {
 		return "", nil, err
 	}
-	if len(v.tokens) != 1 || v.tokens[0] != token {
-		return "", nil, stateError("it has more than one token: " + strings.Join(v.tokens, " and ") + removeIt)
+	if len(s.tokens) != 1 || s.tokens[0] != token {
+		return "", nil, stateError("it has more than one token: " + strings.Join(s.tokens, " and ") + removeIt)
 	}
 	if c.self.name == "" { // a cleaner of old files has removed it
 		return "", nil, nil
 	}
-	if err := c.clean(&v); err != nil {
+	if err := c.clean(&s); err != nil {
 		return "", nil, err
 	}
-	if keepers = c.keepers(v); keepers != nil {
-		if v.hasVerdict(lost) && c.maySearch(&v) {
+	if keepers = c.keepers(s); keepers != nil {
+		if s.hasVerdict(lost) && c.maySearch(&s) {
 			keepers = nil // a holder has gone since we searched: search again
 		}
 		return "", keepers, nil
 	}
 	if c.fd >= 0 {
-		name, err = c.markFile(&v)
+		name, err = c.markFile(&s)
 	} else {
 		name, err = c.hold()
 	}
 	if err == nil && name != "" && c.Mode != Exclusive {
 		behind := wait + "," + c.self.id
-		if v.hasVerdict(ours) { // a downgrade lets in who has come before it
+		if s.hasVerdict(ours) { // a downgrade lets in who has come before it
 			behind = ""
 		}
-		c.ring(v.waiters, behind)
+		c.ring(s.waiters, behind)
 	}
 	return name, nil, err
 }
@@ -71,7 +69,7 @@ func (c *contender) settle(token string) (name string, keepers []record, err err
 // take takes the token, and returns the name that it has then. If somebody else keeps it for long, that one is returned.
 func (c *contender) take() (token string, keepers []record, err error) {
 	token = busy + "," + c.self.id
-	pause := 50 * time.Microsecond
+	pause := shortestRetry
 	for seen, since := "", c.Now(); ; {
 		err := c.Rename(free, token)
 		if err == nil {
@@ -82,7 +80,7 @@ func (c *contender) take() (token string, keepers []record, err error) {
 			return "", nil, err
 		}
 		s, err := c.list()
-		if err != nil {
+		if err != nil || c.self.name == "" {
 			return "", nil, err
 		}
 		if slices.Contains(s.tokens, token) { // NFS has carried out the rename
@@ -97,14 +95,13 @@ func (c *contender) take() (token string, keepers []record, err error) {
 		}
 		r, isBusy := parseRecord(now)
 		isBusy = isBusy && r.mode == Busy
-		stolen := isBusy && c.steal(&s, r, token)
+		if isBusy {
+			if stolen, err := c.steal(&s, r, token); stolen || err != nil {
+				return token, nil, err
+			}
+		}
 		isStuck := c.Now().Sub(since) >= stuck
 		switch {
-		case (stolen || now == "" || isStuck) && !c.IsCurrent(): // it was removed, or was being removed by a dead one
-			c.forget()
-			return "", nil, c.Reopen()
-		case stolen:
-			return token, nil, nil
 		case isStuck && now == "":
 			return "", nil, errNoToken
 		case isStuck && isBusy && s.nameOf(r.id) == "":
@@ -112,42 +109,52 @@ func (c *contender) take() (token string, keepers []record, err error) {
 		case isBusy && (isStuck || !c.Try && c.isOver()):
 			return "", []record{r}, nil
 		}
+		if now == "" || pause == longestRetry { // it may be another directory by now
+			if err := c.Reopen(); err != nil {
+				return "", nil, err
+			}
+		}
 		c.Sleep(pause)
 		pause = min(2*pause, longestRetry)
 	}
 }
 
-// steal takes over the token of somebody who has died with it. Its name goes to exactly one thief.
-func (c *contender) steal(s *snapshot, from record, token string) bool {
+// steal takes over the token of somebody who has died with it. Its name goes to exactly one thief. Who died while it removed the
+// directory has left another one at the path, or none: its token is not there.
+func (c *contender) steal(s *snapshot, from record, token string) (bool, error) {
 	name := s.nameOf(from.id)
-	if name == "" || c.fate(name, from.owner) != gone || c.checkLifeline() != nil || c.Rename(from.name, token) != nil {
-		return false
+	if name == "" || c.fate(name) != gone || c.checkLifeline() != nil {
+		return false, nil
+	}
+	if err := c.Reopen(); err != nil {
+		return false, err
+	}
+	if c.Rename(from.name, token) != nil {
+		return false, nil
 	}
 	c.Touch(token)
-	return true
+	return true, nil
 }
 
 // enoughWaiters is how many living waiters it takes to look no further for dead ones: there may be hundreds.
 const enoughWaiters = 4
 
 // clean removes what the dead have left, and writes down where a search has found an open file.
-func (c *contender) clean(v *view) error {
+func (c *contender) clean(s *snapshot) error {
 	var dead []string
 	living := 0
-	for _, name := range slices.Concat(v.newborn, v.waiters) {
-		r, ok := parseRecord(name)
-		if name == c.self.name || !ok || living == enoughWaiters {
-			continue
-		}
-		if c.fate(name, r.owner) == gone {
+	for _, name := range slices.Concat(s.newborn, s.waiters) {
+		switch {
+		case name == c.self.name, living == enoughWaiters:
+		case c.fate(name) == gone:
 			dead = append(dead, name)
-		} else if strings.HasPrefix(name, wait) {
+		case strings.HasPrefix(name, wait):
 			living++
 		}
 	}
-	for _, j := range v.holders {
-		if j.verdict == over {
-			dead = append(dead, j.name)
+	for _, r := range s.holders {
+		if r.verdict == over {
+			dead = append(dead, r.name)
 		}
 	}
 	if dead != nil {
@@ -160,17 +167,13 @@ func (c *contender) clean(v *view) error {
 			return err
 		}
 	}
-	for i, j := range v.holders {
-		if j.verdict == held && j.moved != nil {
-			v.holders[i].name = recordName(j.mode, j.id, j.moved)
-			if err := c.Rename(j.name, v.holders[i].name); ignoreAbsent(err) != nil {
+	for i, r := range s.holders {
+		if r.verdict == held && r.moved != nil {
+			s.holders[i].name = recordName(r.mode, r.id, r.moved)
+			if err := c.Rename(r.name, s.holders[i].name); ignoreAbsent(err) != nil {
 				return err
 			}
 		}
-	}
-	if v.fresh {
-		c.Clean()
-		c.Remove(fresh)
 	}
 	return nil
 }
@@ -181,9 +184,8 @@ func (c *contender) hold() (string, error) {
 	if name == c.self.name {
 		return name, nil
 	}
-	held, err := c.move(c.self.name, name)
-	if !held {
-		return "", err
+	if err := c.move(c.self.name, name); err != nil {
+		return "", ignoreAbsent(err)
 	}
 	c.self.name = name
 	return name, nil
@@ -197,60 +199,57 @@ const lastSignal = 63
 
 // markFile makes the record of our open file, and marks it. The record comes before the mark: a flock that is killed in between
 // leaves a record without a mark, which is dead, and never a mark that another record could take for its own.
-func (c *contender) markFile(v *view) (string, error) {
-	f := openFile{}
-	var err error
-	if f.place, f.inode, err = c.Place(); err != nil {
-		return "", err
-	}
-	had, err := c.choose(v, &f)
+func (c *contender) markFile(s *snapshot) (string, error) {
+	p, err := c.Place()
 	if err != nil {
 		return "", err
 	}
+	f := openFile{place: p, inode: c.Inode()}
+	had, err := c.choose(s, &f)
+	if err != nil {
+		return "", err
+	}
+	name := recordName(c.Mode, c.self.id, &f)
 	if had != nil {
-		name := recordName(c.Mode, c.self.id, &f)
 		for _, more := range had[1:] {
 			c.Remove(more)
 		}
-		if renamed, err := c.move(had[0], name); !renamed {
-			return "", err // another process that has our open file has just unlocked it
+		if err := c.move(had[0], name); err != nil {
+			return "", ignoreAbsent(err) // another process that has our open file has just unlocked it
 		}
 		return name, nil
 	}
-	name := recordName(c.Mode, c.self.id, &f)
-	if err := c.Create(name); err != nil {
-		return "", err
-	}
-	err = c.Mark(f.signal, f.mark)
-	if err != nil && f.mark == noAtime { // it is the file of somebody else
-		f.mark = nonBlock
-		other := recordName(c.Mode, c.self.id, &f)
-		if err = c.Rename(name, other); err == nil {
-			name = other
-			err = c.Mark(f.signal, f.mark)
+	for {
+		if err := c.Create(name); err != nil {
+			return "", err
 		}
-	}
-	if err != nil {
+		err := c.Mark(f.signal, f.mark)
+		if err == nil {
+			return name, nil
+		}
 		c.Remove(name)
-		return "", err
+		if f.mark == nonBlock {
+			return "", err
+		}
+		f.mark = nonBlock // it is the file of somebody else
+		name = recordName(c.Mode, c.self.id, &f)
 	}
-	return name, nil
 }
 
 // choose gives f the mark and the signal that our open file has from our records, which it returns, or new ones: a signal that no
 // holder has, and the other mark if its process has an open file with the first one.
-func (c *contender) choose(v *view, f *openFile) (had []string, err error) {
+func (c *contender) choose(s *snapshot, f *openFile) (had []string, err error) {
 	f.mark = noAtime
 	used := [lastSignal + 1]bool{}
-	for _, j := range v.holders {
+	for _, r := range s.holders {
 		switch {
-		case j.file == nil || j.verdict == over:
-		case j.verdict == ours:
-			f.mark, f.signal = j.file.mark, j.file.signal
-			had = append(had, j.name)
+		case r.file == nil || r.verdict == over:
+		case r.verdict == ours:
+			f.mark, f.signal = r.file.mark, r.file.signal
+			had = append(had, r.name)
 		default:
-			used[min(j.file.signal, lastSignal)] = true
-			if had == nil && j.file.pid == f.pid && j.file.mark == noAtime {
+			used[min(r.file.signal, lastSignal)] = true
+			if had == nil && r.file.pid == f.pid && r.file.mark == noAtime {
 				f.mark = nonBlock
 			}
 		}
@@ -279,21 +278,18 @@ func (c *contender) withdraw(name string) {
 	c.Remove(name)
 }
 
-// discard releases the lock and, if nobody else is there, removes the state directory: it is renamed away while we have the
-// token, which never becomes free there. Whoever has it open finds that the path leads elsewhere.
+// discard releases the lock and, if nobody else is there, removes the state directory: it is moved away while we have the token,
+// which nobody can steal there.
 func (c *contender) discard() error {
 	c.Try = true
 	token, _, err := c.take()
 	if token == "" || err != nil {
 		return c.release()
 	}
-	s, err := c.list()
-	// A name that says so has whoever comes next clean up, should we be killed.
-	if err != nil || len(s.holders) > 1 || len(s.waiters) > 0 || len(s.newborn) > 0 || c.Create(fresh) != nil || c.MoveAway() != nil {
-		c.Rename(token, free)
-		return c.release()
+	if s, err := c.list(); err == nil && len(s.lifelines) == 1 && len(s.holders) == 1 && c.MoveAway() == nil {
+		c.forget()
+		return nil
 	}
-	c.forget()
-	c.Clean()
-	return nil
+	c.Rename(token, free)
+	return c.release()
 }

@@ -2,6 +2,7 @@ package fallback
 
 import (
 	"errors"
+	"io/fs"
 	"strconv"
 
 	"example.org/flock/internal/sys"
@@ -39,7 +40,7 @@ func (e *LockedError) Error() string {
 			s += ", which is taking or releasing it"
 		}
 		if h.Unreachable {
-			s += " " + h.Where() + " (remove " + h.Path + " if that is gone)"
+			s += " " + h.Where + " (remove " + h.Path + " if that is gone)"
 		}
 	}
 	return sys.Printable(s)
@@ -58,13 +59,9 @@ type Holder struct {
 	Unreachable bool
 	// Path is what to remove if the holder is Unreachable and known to be gone.
 	Path string
-
-	where string
+	// Where says what is known of where it runs, if it is Unreachable: "on host b", for instance. It is printable.
+	Where string
 }
-
-// Where says, of a holder that is Unreachable, what is known of where it runs: "on host b", for instance. What other
-// machines have written there is printable.
-func (h Holder) Where() string { return sys.Printable(h.where) }
 
 // A stateError says what is wrong with a state directory.
 type stateError string
@@ -77,12 +74,20 @@ const removeIt = "; when nobody uses the lock, remove the directory"
 const (
 	errIsLink      = stateError("it is a symbolic link, which is never made here; remove it")
 	errNoDirectory = stateError("it is not a directory; remove it")
-	errNoToken     = stateError("its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, " +
-		"remove the directory")
-	errNoFIFO = stateError("this filesystem has no FIFOs, which a directory lock needs: use native locks, or FLOCK_DIR on another " +
-		"filesystem")
+	errNoToken     = stateError("its token is missing, perhaps removed by a cleaner of old files" + removeIt)
+	errNoFIFO      = stateError("this filesystem has no FIFOs, which a directory lock needs: use native locks, or FLOCK_DIR on " +
+		"another filesystem")
 	errDeaf = stateError("a FIFO of this process does not answer here: use native locks, or FLOCK_DIR on another filesystem")
 )
+
+func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || sys.IsStale(err) }
+
+func ignoreAbsent(err error) error {
+	if isAbsent(err) {
+		return nil
+	}
+	return err
+}
 
 // A stateDirError says what could not be done to which state directory.
 type stateDirError struct {

@@ -13,75 +13,43 @@ const (
 	distant                // this process cannot tell: held
 )
 
-// A judged is a record and its verdict.
-type judged struct {
-	record
-	verdict verdict
-	moved   *openFile // where a search has found it
-}
-
-// A view is what one look at the state directory shows.
-type view struct {
-	snapshot
-	holders []judged
-}
-
 // look lists the state directory, and judges the holders.
-func (c *contender) look() (v view, err error) {
-	if v.snapshot, err = c.list(); err != nil {
-		return v, err
-	}
-	for _, r := range v.snapshot.holders {
-		v.holders = append(v.holders, c.judge(r))
-	}
-	if c.self.name != "" && !v.has(c.self.name) && c.Ask(c.self.name) == absent {
-		c.forget() // a cleaner of old files has removed it
-	}
-	return v, nil
-}
-
-func (c *contender) judge(r record) (j judged) {
-	j.record = r
-	switch {
-	case c.isOurs(r):
-		j.verdict = ours
-	case r.file != nil:
-		j.verdict, j.moved = c.judgeFile(r)
-	default:
-		switch c.fate(r.name, r.owner) {
-		case alive:
-			j.verdict = held
-		case unknown:
-			j.verdict = distant
+func (c *contender) look() (snapshot, error) {
+	s, err := c.list()
+	for i := range s.holders {
+		r := &s.holders[i]
+		r.verdict = held
+		switch {
+		case c.isOurs(*r):
+			r.verdict = ours
+		case r.file != nil:
+			r.verdict, r.moved = c.judgeFile(*r)
+		default:
+			if is := c.fate(r.name); is == gone || is == absent {
+				r.verdict = over
+			}
 		}
 	}
-	return j
+	return s, err
 }
 
 // judgeFile judges the record of an open file that is not ours.
 func (c *contender) judgeFile(r record) (verdict, *openFile) {
-	switch c.here.reach(r.owner.machine) {
-	case past:
-		return over, nil
-	case here:
-	default:
-		return distant, nil
-	}
+	where := c.here.reach(r.owner.machine)
 	moved, searched := c.found[r.name]
 	switch {
-	case searched && moved == nil:
+	case where == past, searched && moved == nil:
 		return over, nil
-	case searched && c.At(moved) == alive:
-		c.KeepYoung(r.name)
+	case where != here:
+		return distant, nil
+	case searched && c.At(r.name, moved) == alive:
 		return held, moved
 	case r.owner.namespace == c.here.namespace:
-		switch c.At(r.file) {
-		case alive, unknown:
-			c.KeepYoung(r.name)
-			return held, nil
+		if c.At(r.name, r.file) == absent {
+			return lost, nil
 		}
-		return lost, nil
-	case c.SeesAll():
+		return held, nil
+	case c.here.isOutermost(): // which sees the processes of all others
 		return lost, nil
 	}
 	return distant, nil
@@ -89,8 +57,8 @@ func (c *contender) judgeFile(r record) (verdict, *openFile) {
 
 // maySearch reports whether this contender makes the search for what is lost. Who finds waiters before it leaves that to them,
 // until nothing has happened for a while.
-func (c *contender) maySearch(v *view) bool {
-	return c.Try || c.timedOut || len(v.waiters) == 0 || v.waiters[0] == c.self.name
+func (c *contender) maySearch(s *snapshot) bool {
+	return c.Try || c.timedOut || len(s.waiters) == 0 || s.waiters[0] == c.self.name
 }
 
 // search looks for the open files that are not where their records say, once. If there is one and several are lost, nothing tells
@@ -98,8 +66,8 @@ func (c *contender) maySearch(v *view) bool {
 //
 // Who has just made a record has the token until its open file is marked. So a record is searched for only if a listing after the
 // one that has shown it shows the token with somebody else.
-func (c *contender) search(v *view) {
-	if !v.hasVerdict(lost) {
+func (c *contender) search(s *snapshot) {
+	if !s.hasVerdict(lost) {
 		return
 	}
 	later, err := c.list()
@@ -107,77 +75,78 @@ func (c *contender) search(v *view) {
 		return
 	}
 	maker := idOf(later.tokens[0])
-	if r, ok := parseRecord(later.tokens[0]); ok && c.fate(later.nameOf(maker), r.owner) == gone {
+	if c.fate(later.nameOf(maker)) == gone {
 		maker = "" // it has died before it could mark
 	}
 	var wanted, known []*openFile
-	for i, j := range v.holders {
+	for i, r := range s.holders {
 		switch {
-		case j.file == nil:
-		case j.verdict == lost && (j.id == maker || v.hasTwin(j)):
-			v.holders[i].verdict = held
-		case j.verdict == lost:
-			wanted = append(wanted, j.file)
-		case j.moved != nil:
-			known = append(known, j.moved)
-		case j.verdict == held:
-			known = append(known, j.file)
+		case r.file == nil:
+		case r.verdict == lost && (r.id == maker || s.hasTwin(r)):
+			s.holders[i].verdict = held
+		case r.verdict == lost:
+			wanted = append(wanted, r.file)
+		case r.moved != nil:
+			known = append(known, r.moved)
+		case r.verdict == held:
+			known = append(known, r.file)
 		}
 	}
 	if wanted == nil {
 		return
 	}
 	at, answer := c.Search(wanted, known)
-	for i, j := range v.holders {
-		if j.verdict != lost {
+	for i := range s.holders {
+		r := &s.holders[i]
+		if r.verdict != lost {
 			continue
 		}
-		v.holders[i].verdict = held
+		r.verdict = held
 		switch {
 		case answer == gone:
-			v.holders[i].verdict = over
-			c.found[j.name] = nil
-		case answer == alive && at != j.file.place && len(wanted) == 1 && j.owner.namespace == c.here.namespace:
-			moved := *j.file
+			r.verdict = over
+			c.found[r.name] = nil
+		case answer == alive && at != r.file.place && len(wanted) == 1 && r.owner.namespace == c.here.namespace:
+			moved := *r.file
 			moved.place = at
-			v.holders[i].moved = &moved
-			c.found[j.name] = &moved
+			r.moved = &moved
+			c.found[r.name] = r.moved
 		}
 	}
 }
 
 // hasTwin reports whether another record says that its process has an open file with the same mark: if that process has moved its
 // descriptors, the file at one record's place may be the other's.
-func (v *view) hasTwin(of judged) bool {
-	return slices.ContainsFunc(v.holders, func(j judged) bool {
-		return j.file != nil && j.name != of.name && j.verdict != lost && j.file.pid == of.file.pid && j.file.mark == of.file.mark
+func (s *snapshot) hasTwin(of record) bool {
+	return slices.ContainsFunc(s.holders, func(r record) bool {
+		return r.file != nil && r.name != of.name && r.verdict != lost && r.file.pid == of.file.pid && r.file.mark == of.file.mark
 	})
 }
 
 // hasNews reports whether a search has found something that is not written down yet.
-func (v *view) hasNews() bool {
-	return slices.ContainsFunc(v.holders, func(j judged) bool { return j.moved != nil })
+func (s *snapshot) hasNews() bool {
+	return slices.ContainsFunc(s.holders, func(r record) bool { return r.moved != nil })
 }
 
-func (v *view) hasVerdict(x verdict) bool {
-	return slices.ContainsFunc(v.holders, func(j judged) bool { return j.verdict == x })
+func (s *snapshot) hasVerdict(x verdict) bool {
+	return slices.ContainsFunc(s.holders, func(r record) bool { return r.verdict == x })
 }
 
 // keepers returns the holders that keep us out, nil: nobody does.
-func (c *contender) keepers(v view) (ks []record) {
+func (c *contender) keepers(s snapshot) (ks []record) {
 	var permits []record
 	inode := uint64(0)
-	for _, j := range v.holders {
-		if j.file != nil && inode == 0 {
+	for _, r := range s.holders {
+		if r.file != nil && inode == 0 {
 			inode = c.Inode()
 		}
 		switch {
-		case j.verdict == over, j.verdict == ours:
-		case j.file != nil && inode != 0 && j.file.inode != inode: // the file was removed and made anew
-		case c.Mode == Exclusive, j.mode == Exclusive:
-			ks = append(ks, j.record)
-		case c.Mode == Permit && j.mode == Permit:
-			permits = append(permits, j.record)
+		case r.verdict == over, r.verdict == ours:
+		case r.file != nil && inode != 0 && r.file.inode != inode: // the file was removed and made anew
+		case c.Mode == Exclusive, r.mode == Exclusive:
+			ks = append(ks, r)
+		case c.Mode == Permit && r.mode == Permit:
+			permits = append(permits, r)
 		}
 	}
 	if ks == nil && c.Mode == Permit && len(permits) >= c.Permits {

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 )
 
 // A Lock is one holder's access to the lock on a file. Open makes one. Its methods must not be called concurrently, but
 // processes, and several Locks of one process, need no other coordination. While it holds the lock it has two descriptors
-// open, and otherwise none; what it holds when it is forgotten is free when the process ends. The zero Lock is an error in
-// all calls.
+// open, and otherwise none; what it holds when it is forgotten is free when the process ends. All calls of the zero Lock fail.
 type Lock struct {
 	// Waiting, if it is not nil, is called once in each call that has waited for a second.
 	Waiting func(*LockedError)
@@ -42,16 +42,6 @@ func Open(path string) (*Lock, error) {
 
 // OpenIn is Open with the state directory dir, see StateDir.
 func OpenIn(dir, path string) *Lock { return &Lock{dir: dir, path: path, fd: -1} }
-
-// OpenFile returns the lock on the open file that is our descriptor fd. It lasts until the last descriptor of that open file
-// is closed, in whatever process; whoever has the open file converts and unlocks it. dir and path are as for OpenIn. The error
-// is errors.ErrUnsupported but on Linux.
-func OpenFile(dir, path string, fd int) (*Lock, error) {
-	if !canMark {
-		return nil, errors.ErrUnsupported
-	}
-	return &Lock{dir: dir, path: path, fd: fd}, nil
-}
 
 // OpenQueue returns a lock whose permits are the places of those who wait for the lock with the state directory dir. Its own
 // state is inside that.
@@ -109,14 +99,13 @@ type Request struct {
 func (l *Lock) Acquire(r Request) error { return l.acquire(context.Background(), r) }
 
 func (l *Lock) acquire(ctx context.Context, r Request) error {
+	changes.Add(1)
+	defer changes.Add(1)
 	switch {
 	case r.Mode < Exclusive, r.Mode > Permit:
-		return errors.New("fallback: cannot lock in " + r.Mode.String())
+		return errors.New("fallback: the mode must be Exclusive, Shared or Permit")
 	case r.Mode == Permit && r.Permits < 1:
 		return errors.New("fallback: there must be at least one permit")
-	}
-	if err := ctx.Err(); err != nil && err != context.DeadlineExceeded {
-		return err
 	}
 	c, err := l.contend(r, true)
 	if err != nil {
@@ -133,7 +122,7 @@ func (l *Lock) acquire(ctx context.Context, r Request) error {
 	case err != nil:
 		return &stateDirError{"cannot lock", l.dir, err}
 	case keepers != nil:
-		locked := &LockedError{Dir: l.dir, Holders: c.describe(keepers)}
+		locked := c.lockedBy(keepers)
 		if _, ok := ctx.Deadline(); ok {
 			locked.cause = context.DeadlineExceeded
 		}
@@ -159,8 +148,9 @@ func (l *Lock) Unlock() error { return l.unlock((*contender).release) }
 func (l *Lock) Discard() error { return l.unlock((*contender).discard) }
 
 func (l *Lock) unlock(release func(*contender) error) error {
+	changes.Add(1)
 	if l.state == nil && l.fd < 0 {
-		return l.check() // nothing is held
+		return nil // nothing is held
 	}
 	c, err := l.contend(Request{}, false)
 	if err != nil {
@@ -189,20 +179,10 @@ func (l *Lock) Holders() ([]Holder, error) {
 	return holders, nil
 }
 
-// Dir returns the state directory.
-func (l *Lock) Dir() string { return l.dir }
-
-func (l *Lock) check() error {
-	if l.dir == "" {
-		return errors.New("fallback: this Lock was not made by Open")
-	}
-	return nil
-}
-
 // contend begins a call. Without make, a state directory that is not there is fs.ErrNotExist.
 func (l *Lock) contend(r Request, make bool) (*contender, error) {
-	if err := l.check(); err != nil {
-		return nil, err
+	if l.dir == "" {
+		return nil, errors.New("fallback: this Lock was not made by Open")
 	}
 	if l.state == nil {
 		state, err := openState(l.dir, make)
@@ -222,3 +202,6 @@ func (l *Lock) closeState() {
 }
 
 var pid = os.Getpid()
+
+// changes orders memory as a sync.Mutex does, for several Locks of one process: what a holder has written is there for the next.
+var changes atomic.Int64

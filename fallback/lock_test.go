@@ -161,7 +161,7 @@ func TestAnotherMachineCountsAsAlive(t *testing.T) {
 func TestErrorsAreOneLine(t *testing.T) {
 	evil := "\x1b[31m\n\u009b\u202e\x9b"
 	for _, err := range []error{
-		&LockedError{Holders: []Holder{{PID: 1, where: evil, Path: evil, Unreachable: true}}},
+		&LockedError{Holders: []Holder{{PID: 1, Where: evil, Path: evil, Unreachable: true}}},
 		&stateDirError{"cannot lock", evil, stateError(evil)},
 		stateError(evil),
 	} {
@@ -284,6 +284,16 @@ func TestRemovedMeanwhile(t *testing.T) {
 		"its name":      {func(dir, waiter string) { must(os.Remove(filepath.Join(dir, waiter))) }, ""},
 		"the directory": {func(dir, waiter string) { must(os.RemoveAll(dir)) }, ""},
 		"the token":     {func(dir, waiter string) { must(os.Remove(filepath.Join(dir, free))) }, "token is missing"},
+		"the directory, by one who was killed when it had moved it away": {func(dir, waiter string) {
+			state, err := openState(dir, false)
+			must(err)
+			defer state.close()
+			id := newID(pid, time.Now(), state.here)
+			must(state.MakeLifeline(recordName(Exclusive, id, nil)))
+			must(state.Rename(free, busy+","+id))
+			must(os.Mkdir(stagingName(dir), 0o777))
+			must(os.Rename(dir, filepath.Join(stagingName(dir), nonce())))
+		}, ""},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -306,6 +316,9 @@ func TestRemovedMeanwhile(t *testing.T) {
 			case err := <-ended:
 				if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 					t.Error(err)
+				}
+				if err == nil && newLock(dir).TryLock() == nil {
+					t.Error("two inside")
 				}
 			case <-time.After(time.Minute):
 				t.Error("it waits for ever")

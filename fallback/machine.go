@@ -35,11 +35,10 @@ const maxHost = 64
 type reach uint8
 
 const (
-	here     reach = iota // whether it lives can be asked
-	past                  // it is of an earlier boot or of a filesystem that was unmounted, and dead
-	mounted               // it sees the state directory by another mount
-	far                   // it may be on another machine
-	isolated              // its process ids are of another pid namespace
+	here    reach = iota // whether it lives can be asked
+	past                 // it is of an earlier boot or of a filesystem that was unmounted, and dead
+	mounted              // it sees the state directory by another mount
+	far                  // it may be on another machine
 )
 
 // reach tells what can be learnt of an owner on machine o.
@@ -80,7 +79,7 @@ func (m machine) isOutermost() bool { return m.namespace == "4026531836" }
 // where says, of an owner on machine o that is out of reach, where it runs.
 func (m machine) where(o machine) string {
 	switch m.reach(o) {
-	case here, isolated:
+	case here:
 		return "of another pid namespace on host " + o.host
 	case mounted:
 		return "on host " + o.host + ", by another mount of the filesystem"

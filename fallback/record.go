@@ -27,18 +27,12 @@ const (
 
 var modeNames = [...]string{Exclusive: "exclusive", Shared: "shared", Permit: "permit", Busy: "busy"}
 
-func (m Mode) String() string {
-	if m == 0 || int(m) >= len(modeNames) {
-		return "mode " + strconv.Itoa(int(m))
-	}
-	return modeNames[m]
-}
+func (m Mode) String() string { return modeNames[m] }
 
-// The names in a state directory. All but the first two are followed by a comma and an ID, that of a waiter by "@" and the
+// The names in a state directory. All but the first are followed by a comma and an ID, that of a waiter by "@" and the
 // mode that it waits for, and that of a holder which is an open file by "@" and where that is.
 const (
 	free    = "free"
-	fresh   = "fresh" // the directory is new: what its makers have left beside it is to be removed
 	busy    = "busy"
 	newborn = "new"
 	wait    = "wait"
@@ -58,6 +52,9 @@ type record struct {
 	mode  Mode
 	owner owner
 	file  *openFile // whose lock it is; nil: it is a lifeline's, which has this name
+
+	verdict verdict   // since look
+	moved   *openFile // where a search has found the open file
 }
 
 // An openFile is an open file that has a lock.
@@ -92,21 +89,16 @@ func recordName(m Mode, id string, f *openFile) string {
 
 // A snapshot is what one listing of the state directory shows.
 type snapshot struct {
-	tokens  []string // one, but while it is renamed none or several may be seen
-	holders []record // in order of arrival
-	fresh   bool
-	// The names of lifelines, in order of arrival.
-	lifelines, waiters, newborn []string
-}
-
-// has reports whether this is the name of a waiter or a holder.
-func (s *snapshot) has(name string) bool {
-	return slices.Contains(s.waiters, name) || slices.Contains(s.lifelines, name)
+	tokens    []string // one, but while it is renamed none or several may be seen
+	holders   []record // in order of arrival
+	lifelines []string // of holders, of waiters, and newborn
+	waiters   []string // in order of arrival
+	newborn   []string
 }
 
 // nameOf returns the name of the lifeline with this ID.
 func (s *snapshot) nameOf(id string) string {
-	for _, name := range slices.Concat(s.lifelines, s.waiters, s.newborn) {
+	for _, name := range s.lifelines {
 		if idOf(name) == id {
 			return name
 		}
@@ -114,7 +106,7 @@ func (s *snapshot) nameOf(id string) string {
 	return ""
 }
 
-// idOf returns the ID in the name of a waiter.
+// idOf returns the ID in a name.
 func idOf(name string) string {
 	_, id, _ := strings.Cut(name, ",")
 	id, _, _ = strings.Cut(id, "@")
@@ -125,13 +117,12 @@ func idOf(name string) string {
 // client leaves for open files) and do not count; a name that begins like ours and cannot be read is an error, because
 // it may stand for a holder.
 func parse(names []string) (s snapshot, err error) {
+	slices.Sort(names)
 	for _, name := range names {
 		word, _, found := strings.Cut(name, ",")
 		switch {
 		case name == free:
 			s.tokens = append(s.tokens, name)
-		case name == fresh:
-			s.fresh = true
 		case !found:
 		case word == newborn:
 			s.newborn = append(s.newborn, name)
@@ -152,7 +143,7 @@ func parse(names []string) (s snapshot, err error) {
 			}
 		}
 	}
-	slices.Sort(s.waiters)
+	s.lifelines = slices.Concat(s.lifelines, s.waiters, s.newborn)
 	slices.SortFunc(s.holders, func(a, b record) int { return cmp.Compare(a.id, b.id) })
 	return s, nil
 }

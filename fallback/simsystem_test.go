@@ -103,11 +103,8 @@ func (a *actor) Touch(name string) {
 	}
 }
 
-func (s *simFlock) KeepYoung(string) {}
-func (s *simFlock) IsCurrent() bool  { return true }
 func (s *simFlock) Reopen() error    { return nil }
 func (s *simFlock) MoveAway() error  { return fs.ErrInvalid }
-func (s *simFlock) Clean()           {}
 func (s *simFlock) Machine() machine { return s.machine }
 
 // The handle of a lifeline is the index of its name among those that the actor has opened.
@@ -174,10 +171,9 @@ func (a *actor) rest() {
 
 func (s *simFlock) Now() time.Time      { return time.Unix(1, 0) }
 func (s *simFlock) Sleep(time.Duration) { s.rest() }
-func (s *simFlock) SeesAll() bool       { return true }
 func (s *simFlock) Inode() uint64       { return 1 }
 
-func (s *simFlock) Openers(func(int, record), []record) {}
+func (s *simFlock) Openers([]record) map[string][]int { return nil }
 
 func (w *world) process(pid int) *simProcess {
 	if pid < 1 || pid > len(w.processes) {
@@ -188,13 +184,13 @@ func (w *world) process(pid int) *simProcess {
 
 func (w *world) at(p place) *simFile { return w.process(p.pid).table[p.number] }
 
-func (s *simFlock) Place() (place, uint64, error) {
+func (s *simFlock) Place() (place, error) {
 	p := place{s.pid, s.fd}
 	for parent := s.world.process(s.parent); parent.alive && parent.table[s.fd] == s.table[s.fd]; {
 		p.pid = parent.pid
 		parent = s.world.process(parent.parent)
 	}
-	return p, 1, nil
+	return p, nil
 }
 
 func (s *simFlock) Marked(f *openFile) bool {
@@ -224,7 +220,7 @@ func (s *simFlock) Unmark(mark) {
 	s.saw("done")
 }
 
-func (s *simFlock) At(f *openFile) answer {
+func (s *simFlock) At(_ string, f *openFile) answer {
 	s.step(fmt.Sprint("looks at ", f.number, " of ", f.pid))
 	other := s.world.at(f.place)
 	found := other != nil && other.mark == f.mark

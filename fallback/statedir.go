@@ -3,12 +3,12 @@ package fallback
 import (
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -83,17 +83,17 @@ func fit(name string) string {
 // A stateDir is the state directory of a lock, open.
 type stateDir struct {
 	path string
-	dir  *directory
+	*directory
+	here machine // which sees the directory
 }
 
 // openState opens the state directory at path. Without make, one that is not there is fs.ErrNotExist.
 func openState(path string, make bool) (*stateDir, error) {
 	s := &stateDir{path: path}
-	err := s.open(make)
-	if _, known := err.(*stateDirError); err != nil && !known {
-		err = &stateDirError{"cannot open", path, err}
+	if err := s.open(make); err != nil {
+		return nil, &stateDirError{"cannot open", path, err}
 	}
-	return s, err
+	return s, nil
 }
 
 // maxMakes is how many times a state directory is made that is gone again when it is to be opened: hundreds of contenders that
@@ -101,190 +101,89 @@ func openState(path string, make bool) (*stateDir, error) {
 const maxMakes = 1000
 
 func (s *stateDir) open(make bool) error {
+	var failed error
 	for n := 0; ; n++ {
 		dir, err := openDirectory(s.path)
-		if err == nil {
-			s.close()
-			s.dir = dir
+		switch {
+		case err == nil:
+			if s.directory != nil {
+				s.close()
+			}
+			s.directory, s.here = dir, thisMachine()
+			s.here.device = dir.device()
 			return nil
-		}
-		if !make || !isAbsent(err) || n == maxMakes {
+		case !make, !isAbsent(err), n == maxMakes:
 			return err
+		case failed != nil && !isAbsent(failed) && !errors.Is(failed, fs.ErrExist):
+			return failed
 		}
-		if err := makeState(s.path); err != nil {
-			return err
-		}
+		failed = makeState(s.path)
 	}
 }
 
 // Reopen opens what the path leads to now, and makes it if it is not there.
 func (s *stateDir) Reopen() error { return s.open(true) }
 
-func (s *stateDir) close() {
-	if s.dir != nil {
-		s.dir.close()
-		s.dir = nil
-	}
-}
-
-func (s *stateDir) Machine() machine {
-	m := thisMachine()
-	m.device = s.dir.device()
-	return m
-}
-
-// changes orders memory as a sync.Mutex does, for several Locks of one process: what a holder has written before it changes
-// the directory is there for whoever sees the change.
-var changes atomic.Int64
+func (s *stateDir) Machine() machine { return s.here }
 
 // List returns the names in the directory, none if it was removed.
 func (s *stateDir) List() ([]string, error) {
-	defer changes.Load()
-	names, err := s.dir.names()
+	names, err := s.names()
 	return names, ignoreAbsent(err)
 }
 
-func (s *stateDir) Rename(old, new string) error {
-	changes.Add(1)
-	defer changes.Load()
-	return s.dir.rename(old, s.dir, new)
-}
-
-// Create makes an empty file. That it is there already is no error: the name is ours alone, and this is the second answer
-// of an NFS server that made it the first time.
-func (s *stateDir) Create(name string) error {
-	err := s.dir.create(name)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
-}
-
-func (s *stateDir) Remove(name string) error {
-	changes.Add(1)
-	return s.dir.remove(name)
-}
-
-func (s *stateDir) Touch(name string) { s.dir.touch(name) }
-
-// IsCurrent reports whether the path still leads to this directory.
-func (s *stateDir) IsCurrent() bool {
-	dir, err := openDirectory(s.path)
-	if err != nil {
-		return !isAbsent(err)
-	}
-	defer dir.close()
-	return dir.same(s.dir)
-}
-
-func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || isStale(err) }
-
-func ignoreAbsent(err error) error {
-	if isAbsent(err) {
-		return nil
-	}
-	return err
-}
-
-// A state directory is made with its token inside, as NAME.new/X, and then renamed to NAME. A rename onto a directory
-// that is not empty fails, so one maker wins, and nobody ever finds a directory without a token and has to guess whether it
-// is new or broken. One that is to be removed is renamed to NAME.new/X, too.
-//
-// What is in NAME.new, the staging directory, is nobody's: whoever clears it takes its parts away by a rename first, and if a
-// maker lives, it makes another one.
+func (s *stateDir) Rename(old, new string) error { return s.rename(old, s.directory, new) }
 
 // stagingName returns the name of the directory in which a state directory is made.
 func stagingName(dir string) string { return dir + ".new" }
 
-// makeState makes the state directory, unless another process does.
+// makeState makes a state directory with its token inside, and renames it to path. A rename onto a directory that is not empty
+// fails, so one maker wins, and nobody ever finds a directory without a token and has to guess whether it is new or broken.
 func makeState(path string) error {
-	parent, staging, err := openStaging(path)
-	if err != nil {
-		return ignoreAbsent(err) // somebody has cleared it
-	}
-	defer parent.close()
-	defer staging.close()
-	name := nonce()
-	err = staging.mkdir(name)
-	if err == nil {
-		err = fill(staging, name)
-	}
-	if err == nil {
-		err = staging.rename(name, parent, filepath.Base(path))
-	}
-	clearStaging(parent, path)
-	if isAbsent(err) || errors.Is(err, fs.ErrExist) || parent.exists(filepath.Base(path)) {
-		return nil
-	}
-	return err
-}
-
-// fill makes the names of a new state directory.
-func fill(staging *directory, name string) error {
-	dir, err := staging.open(name)
-	if err != nil {
+	return stage(path, func(parent, staging *directory, name string) error {
+		err := staging.mkdir(name)
+		if err == nil {
+			err = staging.Create(name + "/" + free)
+		}
+		if err == nil {
+			err = staging.rename(name, parent, filepath.Base(path))
+		}
 		return err
-	}
-	defer dir.close()
-	for _, name := range []string{free, fresh} {
-		if err := dir.create(name); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
-// openStaging opens the directory around path and the staging directory, which it makes if it is not there.
-func openStaging(path string) (parent, staging *directory, err error) {
-	parent, err = openDirectory(filepath.Dir(path) + string(filepath.Separator) + ".") // which may be reached by a link
-	if err != nil {
-		return nil, nil, errors.Join(err)
-	}
-	if err = parent.mkdir(stagingName(filepath.Base(path))); err == nil || errors.Is(err, fs.ErrExist) {
-		if staging, err = parent.open(stagingName(filepath.Base(path))); err == nil {
-			return parent, staging, nil
-		}
-		if !isAbsent(err) {
-			err = &stateDirError{"cannot open", stagingName(path), err}
-		}
-	}
-	parent.close()
-	return nil, nil, err
-}
-
-// MoveAway renames the directory to one in the staging directory.
+// MoveAway takes the directory away from its path, and removes it.
 func (s *stateDir) MoveAway() error {
-	parent, staging, err := openStaging(s.path)
+	return stage(s.path, func(parent, staging *directory, name string) error {
+		return parent.rename(filepath.Base(s.path), staging, name)
+	})
+}
+
+// stage calls move with the directory around path, the staging directory, which it makes, and a new name in that. Then it removes
+// all that is in the staging directory, also what others have left there who were killed. It takes each part away by a rename
+// first: if its maker lives, it makes another one.
+func stage(path string, move func(parent, staging *directory, name string) error) error {
+	parent, err := openDirectory(filepath.Dir(path) + string(filepath.Separator) + ".") // which may be reached by a link
 	if err != nil {
 		return err
 	}
 	defer parent.close()
-	defer staging.close()
-	return parent.rename(filepath.Base(s.path), staging, nonce())
-}
-
-// Clean removes the staging directory.
-func (s *stateDir) Clean() {
-	if parent, err := openDirectory(filepath.Dir(s.path) + string(filepath.Separator) + "."); err == nil {
-		defer parent.close()
-		clearStaging(parent, s.path)
-	}
-}
-
-// clearStaging removes the staging directory.
-func clearStaging(parent *directory, path string) {
 	base := stagingName(filepath.Base(path))
+	if err := parent.mkdir(base); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
 	staging, err := parent.open(base)
 	if err != nil {
-		return
+		return fmt.Errorf("%s: %w", base, err)
 	}
+	err = move(parent, staging, nonce())
 	names, _ := staging.names()
 	for _, name := range names {
-		// Its maker may be about to put it into its place.
 		if mine := nonce(); staging.rename(name, staging, mine) == nil {
 			os.RemoveAll(filepath.Join(stagingName(path), mine))
 		}
 	}
 	staging.close() // Windows removes no directory that is open
 	parent.rmdir(base)
+	return err
 }

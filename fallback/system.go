@@ -15,18 +15,13 @@ type system interface {
 	Rename(old, new string) error
 	Create(name string) error
 	Remove(name string) error
-	// Touch makes a name young for a cleaner of old files, KeepYoung if it is older than half a day. Ask does so, too.
+	// Touch makes a name young for a cleaner of old files. Ask and At do so if it is older than half a day.
 	Touch(name string)
-	KeepYoung(name string)
-	// IsCurrent reports whether the path still leads to this directory.
-	IsCurrent() bool
-	// Clean removes what those who made the directory have left beside it.
-	Clean()
 	// Machine is where this process runs.
 	Machine() machine
 
 	// Reopen opens the directory that the path leads to now, and makes it if it is not there. MoveAway takes the directory away
-	// from there, to be removed by Clean.
+	// from there and removes it.
 	Reopen() error
 	MoveAway() error
 
@@ -45,24 +40,22 @@ type system interface {
 	Now() time.Time
 	Sleep(time.Duration)
 
-	// Place returns where others look first for our open file, and its inode number.
-	Place() (place, uint64, error)
-	// Inode returns its inode number alone, 0 if there is none.
+	// Place returns where others look first for our open file.
+	Place() (place, error)
+	// Inode returns the inode number of the locked file, 0 if there is none.
 	Inode() uint64
 	// Marked reports whether our open file has the mark and the signal of f, and is of its inode.
 	Marked(f *openFile) bool
 	// Mark gives our open file the signal and the mark, and Unmark takes both away.
 	Mark(signal int, m mark) error
 	Unmark(mark)
-	// At asks whether the open file is where its record says.
-	At(f *openFile) answer
+	// At asks whether the open file of a record is at this place.
+	At(record string, f *openFile) answer
 	// Search looks in all processes for an open file like one of wanted, for which none of known stands. It returns where it is,
 	// and whether there is one.
 	Search(wanted, known []*openFile) (place, answer)
-	// SeesAll reports whether this process sees those of all pid namespaces.
-	SeesAll() bool
-	// Openers calls f for each process that has an open file like one of these, or the lifeline with this name.
-	Openers(f func(pid int, of record), records []record)
+	// Openers returns the processes other than this one that have the lifelines and open files of these records, by name.
+	Openers(records []record) map[string][]int
 }
 
 // A mark is a status flag that marks an open file.

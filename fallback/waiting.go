@@ -19,11 +19,10 @@ const (
 	shortestPause, longestPause = time.Millisecond, 250 * time.Millisecond
 )
 
-// wait waits for the lifeline of the waiter before us or, as the first one, for what keeps us out. The one before us becomes a
-// holder with the same lifeline, so a hand-over wakes one process.
-func (c *contender) wait(ctx context.Context, v view, keepers []record) error {
-	n, _ := slices.BinarySearch(v.waiters, c.self.name)
-	watched, pause := c.ahead(v.waiters[:n])
+// wait waits for the lifeline of the waiter before us or, as the first one, for what keeps us out.
+func (c *contender) wait(ctx context.Context, s snapshot, keepers []record) error {
+	n, _ := slices.BinarySearch(s.waiters, c.self.name)
+	watched, pause := c.ahead(s.waiters[:n])
 	if pause == 0 {
 		watched, pause = c.watchKeepers(keepers)
 	}
@@ -41,11 +40,7 @@ func (c *contender) wait(ctx context.Context, v view, keepers []record) error {
 // ahead returns the nearest living waiter before us, as what to watch, and for how long; 0: there is none.
 func (c *contender) ahead(before []string) (watched []string, pause time.Duration) {
 	for i, name := range slices.Backward(before) {
-		r, ok := parseRecord(name)
-		if !ok {
-			continue
-		}
-		switch c.fate(name, r.owner) {
+		switch c.fate(name) {
 		case alive:
 			pause = time.Second
 			if i >= frontWaiters {
