@@ -92,7 +92,7 @@ func (c *contender) comeOnce() error {
 		c.self = contestant{id: id, life: life}
 		if err = c.move(name, c.waiterName()); err == nil {
 			c.self.name = c.waiterName()
-			return c.checkLifeline()
+			return nil
 		}
 		c.forget()
 	}
@@ -105,9 +105,10 @@ func (c *contender) comeOnce() error {
 // waiterName is the name of this contender while it waits.
 func (c *contender) waiterName() string { return wait + "," + c.self.id + "@" + modeWords[c.Mode] }
 
-// checkLifeline asks about our own lifeline as others do. If it does not answer, no lifeline does here.
+// checkLifeline asks about our own lifeline as others do, after a listing: SMB shows only then that it has made a plain file. If
+// ours does not answer, no lifeline does here.
 func (c *contender) checkLifeline() error {
-	if c.Ask(c.self.name) == gone {
+	if is := c.Ask(c.self.name); is == gone || is == strange {
 		return errDeaf
 	}
 	return nil

@@ -171,6 +171,8 @@ func (s *stateDir) Ask(name string) answer {
 		return gone
 	case isAbsent(err):
 		return absent
+	case err == unix.EINVAL:
+		return strange
 	}
 	return unknown
 }

@@ -157,10 +157,8 @@ func (c *contender) clean(s *snapshot) error {
 			dead = append(dead, r.name)
 		}
 	}
-	if dead != nil {
-		if err := c.checkLifeline(); err != nil {
-			return err
-		}
+	if err := c.checkLifeline(); err != nil {
+		return err
 	}
 	for _, name := range dead {
 		if err := c.Remove(name); ignoreAbsent(err) != nil {

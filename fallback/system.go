@@ -75,6 +75,7 @@ const (
 	gone    answer = iota // nobody has it, for good
 	alive                 // somebody has it
 	absent                // there is no such name or descriptor
+	strange               // it is no lifeline; it counts as alive
 	unknown               // this process cannot tell; it counts as alive
 )
 

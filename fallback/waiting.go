@@ -47,7 +47,7 @@ func (c *contender) ahead(before []string) (watched []string, pause time.Duratio
 				pause *= 10
 			}
 			return []string{name}, pause + rand.N(pause/2)
-		case unknown:
+		case unknown, strange:
 			return nil, distantPause
 		}
 	}
