@@ -51,10 +51,12 @@ func (e *fileError) Error() string {
 		return "cannot open lock file " + e.file + ": " + sys.Text(e.err)
 	case lockingDirectory:
 		text := e.file + ": " + sys.Printable(e.err.Error())
-		if sys.LacksPermission(e.err) || sys.CannotCreate(e.err) {
+		denied := sys.LacksPermission(e.err) || sys.CannotCreate(e.err)
+		switch dir, _ := cstart.Getenv("FLOCK_DIR"); {
+		case denied && dir == "":
 			text += " (FLOCK_DIR can name a directory to keep it in)"
-		} else if dir, _ := cstart.Getenv("FLOCK_DIR"); dir != "" && errors.Is(e.err, fs.ErrNotExist) {
-			text += " (the directory that FLOCK_DIR names must exist)"
+		case dir != "" && (denied || errors.Is(e.err, fs.ErrNotExist)):
+			text += " (the directory that FLOCK_DIR names must exist and be writable)"
 		}
 		return text
 	case lockingOnNFS:

@@ -94,7 +94,7 @@ func listHolders(f *lockfile.File, o *cli.Options) (list []listing, missing, err
 
 // kernelHolders returns who has a kernel lock.
 func kernelHolders(f *lockfile.File, o *cli.Options) (list []listing, err error) {
-	if o.Backend == cli.Directory || !kernlock.HasFlock && o.Backend != cli.ByFcntl {
+	if o.Backend == cli.Directory || !kernlock.HasFlock {
 		return nil, nil // here the lock is a directory's
 	}
 	holders, err := proc.KernelLocks(f.Name, f.FD)
@@ -261,7 +261,7 @@ func eldest(list []listing) (first listing, more string) {
 			if program == "" {
 				continue // it has ended
 			}
-			h.isFlock = path.Base(program) == "flock"
+			h.isFlock = slices.Contains([]string{"flock", "flock-go"}, path.Base(program))
 		}
 		holders = append(holders, h)
 	}

@@ -66,7 +66,7 @@ func (a *attempt) waitCooldown(limit kernlock.Limit) error {
 		if err != nil || left <= 0 {
 			return err
 		}
-		if err := limit.Sleep(min(left, 100*time.Millisecond)); err != nil {
+		if err := limit.Sleep(min(left, time.Second)); err != nil {
 			return &refusal{err, "cooldown until " + output.FormatClock(end)}
 		}
 	}

@@ -63,7 +63,7 @@ for i in 1 2 3 4 5; do
 	: >"in.$1.$i"
 	sleep .02
 	: >"out.$1.$i"
-	flock -u 9
+	flock -u --permits 2 9
 done`
 		var workers []*exec.Cmd
 		for i := range 10 { // two hold a permit, eight wait

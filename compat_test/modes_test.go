@@ -98,12 +98,11 @@ func TestTranscripts(t *testing.T) {
 // checkOurs runs the cases in some files under ours in the given world.
 func checkOurs(t *testing.T, w *world, files fileSet, kernelLocks bool) {
 	table := newTally(t.Name()[len("Test"):])
-	early := hasEarlyRun()
 	there := referenceThere(t)
 	runEachCase(t, table, files, func(t *testing.T, c compatCase) {
-		if c.runtime != "" && !early {
+		if c.runtime != "" {
 			table.add(func() { table.skipped[c.runtime] = append(table.skipped[c.runtime], c.name) })
-			t.Skip("this flock starts the Go runtime: " + c.runtime)
+			t.Skip("the Go runtime starts: " + c.runtime)
 		}
 		if c.kernel != "" && !kernelLocks {
 			table.add(func() { table.kernel[c.kernel] = append(table.kernel[c.kernel], c.name) })
@@ -144,9 +143,13 @@ func needOurs(t *testing.T) {
 	}
 }
 
+// TestNative runs all cases in the program as it is on every system. With FLOCK_BACKEND set nothing is done before the Go runtime
+// starts: that is what TestEarly tests.
 func TestNative(t *testing.T) {
 	needOurs(t)
-	checkOurs(t, newModeWorld(t, "native", oursPath), everyFile, true)
+	w := newModeWorld(t, "native", oursPath)
+	w.env = []string{"FLOCK_BACKEND=auto"}
+	checkOurs(t, w, everyFile, true)
 }
 
 func needDirectoryLock(t *testing.T) {

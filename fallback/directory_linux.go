@@ -9,6 +9,11 @@ import (
 
 func makeFIFO(dir *directory, _, name string) error { return unix.Mkfifoat(dir.dirfd, name, 0o666) }
 
+// askServer asks whether a directory has changed, also where it is mounted with nocto and the client does not.
+func askServer(fd int) {
+	unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_FORCE_SYNC, unix.STATX_MTIME, new(unix.Statx_t))
+}
+
 // isUnmounted reports whether no superblock has a device number any more, where ustat(2) tells.
 func isUnmounted(device string) bool {
 	number, err := strconv.ParseUint(device, 16, 64)

@@ -55,12 +55,13 @@ func openAt(fd int, name string) (*directory, error) {
 func (d *directory) close() { unix.Close(d.dirfd) }
 
 func (d *directory) names() ([]string, error) {
-	// Opened anew each time: that is when an NFS client asks the server whether the directory has changed.
+	// Opened anew each time: that is when most NFS clients ask the server whether the directory has changed.
 	fd, err := openat(d.dirfd, ".", directoryFlags)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
+	askServer(fd)
 	return sys.Names(fd)
 }
 

@@ -74,7 +74,7 @@ func (s *scene) isRefused() bool {
 	if s.flock != directory {
 		return false
 	}
-	out, status := s.run(c1, "FLOCK f true")
+	out, status := s.run(c1, "FLOCK probe true")
 	if status == 0 {
 		return false
 	}

@@ -41,7 +41,7 @@ Options:
      --verbose            increase verbosity
 
      --permits <number>   allow up to that many holders at once
-     --cooldown <secs>    let nobody have the lock for that long after its holder
+     --cooldown <secs>    keep others with --cooldown out for that long afterwards
      --queue <number>     fail if that many wait already
      --report <secs>      say who has the lock, after that long and on failure
      --remove             remove the lock file after the command

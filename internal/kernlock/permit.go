@@ -55,10 +55,10 @@ var errForeign = errors.New("another program has locked all of it with fcntl(2)"
 // LockPermit takes one of n permits, with a shared flock(2) unless withoutFlock is set. An error for which IsRecordUnsupported
 // holds says that the kernel has no byte locks here; then the shared lock, which it may have, is kept.
 //
-// The kernel can wait for one given byte only, so LockPermit polls. Between two attempts it holds no lock: an exclusive
+// The kernel can wait for one given byte only, so LockPermit polls, the less often the longer it has waited. Between two attempts it holds no lock: an exclusive
 // lock waits for holders, not for waiters.
 func LockPermit(fd, n int, withoutFlock bool, limit Limit) error {
-	for pause := time.Millisecond; ; pause = min(pause*3/2, 12*time.Millisecond) {
+	for began := time.Now(); ; {
 		if !withoutFlock {
 			if err := Acquire(Flock, fd, Shared, limit); err != nil && !IsUnsupported(err) {
 				return err
@@ -69,6 +69,7 @@ func LockPermit(fd, n int, withoutFlock bool, limit Limit) error {
 			return err
 		}
 		UnlockPermit(fd)
+		pause := max(time.Millisecond, min(time.Since(began)/20, 100*time.Millisecond))
 		if err := limit.Sleep(pause/2 + rand.N(pause)); err != nil {
 			return err
 		}
