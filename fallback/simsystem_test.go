@@ -14,7 +14,8 @@ import (
 // A simFlock is what a flock process knows of the world.
 type simFlock struct {
 	*actor
-	fd int // its descriptor of the locked file; -1: the lock is a lifeline's
+	fd     int  // its descriptor of the locked file; -1: the lock is a lifeline's
+	waited bool // once: who has waited for a while may search
 }
 
 func (a *actor) List() ([]string, error) {
@@ -154,9 +155,12 @@ func (s *simFlock) Ask(name string) (is answer) {
 // Ring has no effect: who waits sees every change.
 func (s *simFlock) Ring(string) {}
 
-// Wait ends when something has changed. What a contender has seen before does not matter to it after that, so that it is
-// forgotten.
+// Wait ends when something has changed, and the first time also when nothing has. What a contender has seen before does not matter
+// to it after that, so that it is forgotten.
 func (s *simFlock) Wait(lifeline, []string, time.Duration) (bool, error) {
+	if !s.waited && !s.world.rules.until.IsZero() { // the short scripts are run to their end: they have no time for it
+		s.waited, s.version = true, -1
+	}
 	s.rest()
 	return true, nil
 }
@@ -452,7 +456,7 @@ func (a *actor) wait(child *actor) bool {
 
 // contend returns a call with the lock of an actor.
 func (a *actor) contend(l *Lock, r Request) *contender {
-	var s system = &simFlock{a, l.fd}
+	var s system = &simFlock{actor: a, fd: l.fd}
 	if a.world.rules.wrap != nil {
 		s = a.world.rules.wrap(s.(*simFlock))
 	}
