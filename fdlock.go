@@ -200,7 +200,7 @@ func (p permit) lock(limit kernlock.Limit) (l heldLock, unsupported bool, err er
 	if fs := p.file.Network(); fs == lockfile.SMB || fs == lockfile.NFS && p.Backend != cli.ByFcntl {
 		return nil, false, &fileError{locking, p.file.Name, errPermitOnNetwork}
 	}
-	err = kernlock.LockPermit(p.file.FD, p.Permits, p.Backend == cli.ByFcntl, limit)
+	err = kernlock.LockPermit(p.file.FD, p.Permits, p.Backend == cli.ByFcntl || kernlock.CoversBytes, limit)
 	release := kernelLock(func() error { return kernlock.UnlockPermit(p.file.FD) })
 	return release, kernlock.IsRecordUnsupported(err), p.lockError(err)
 }

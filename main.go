@@ -130,7 +130,7 @@ func openLockFile(o *cli.Options) (*lockfile.File, error) {
 // passedDescriptor returns the descriptor that was passed by number.
 func passedDescriptor(o *cli.Options) (*lockfile.File, error) {
 	f := lockfile.Descriptor(o.FD)
-	if o.Permits > 0 && o.Backend != cli.Directory {
+	if o.Permits > 0 {
 		// The byte of a permit can be locked only by a descriptor that is open for writing.
 		writable, err := f.Writable()
 		switch {
@@ -146,7 +146,7 @@ func passedDescriptor(o *cli.Options) (*lockfile.File, error) {
 // neededAccess returns what a lock file must be open for.
 func neededAccess(o *cli.Options) lockfile.Access {
 	switch {
-	case o.Permits > 0 && o.Backend != cli.Directory:
+	case o.Permits > 0:
 		return lockfile.ReadWrite
 	case o.Backend == cli.ByFcntl && o.Op == kernlock.Exclusive:
 		return lockfile.Write // F_WRLCK needs a descriptor that is open for writing

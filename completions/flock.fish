@@ -117,7 +117,7 @@ for command in flock flock-go flock-etcd
     complete $options -l wait -x -d 'Wait at most that many seconds'
     complete $options -s E -l conflict-exit-code -x -d 'Exit status after a conflict or timeout'
     complete $options -l permits -x -d 'Allow up to that many holders at once'
-    complete $options -l cooldown -x -d 'Let nobody have the lock for that many seconds after its holder'
+    complete $options -l cooldown -x -d 'Keep others with --cooldown out for that many seconds afterwards'
     complete $options -l queue -x -d 'Fail if that many wait already'
     complete $options -l report -x -d 'Say who has the lock after that many seconds'
     complete $options -l holders -d 'List who holds the lock and who waits'

@@ -88,7 +88,7 @@ FLOCK_DIR=$PWD/state setpriv --reuid 65534 --clear-groups flock f echo in; echo 
 ### hostile-flock-dir-missing
 : >f
 FLOCK_DIR=$PWD/missing flock f echo in 2>&1 | sed "s,/[^ ]*+dir+f,DIR+f,"; echo ${PIPESTATUS[0]}
-#> flock: f: cannot open: state directory DIR+f.flock: No such file or directory (the directory that FLOCK_DIR names must exist)
+#> flock: f: cannot open: state directory DIR+f.flock: No such file or directory (the directory that FLOCK_DIR names must exist and be writable)
 #> 65
 ls -A
 #> f

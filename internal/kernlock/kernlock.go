@@ -23,6 +23,9 @@ import (
 // HasPlaces reports whether TakePlace works. On other systems a lock of flock(2) covers the bytes that fcntl(2) locks.
 const HasPlaces = runtime.GOOS == "linux" || runtime.GOOS == "android"
 
+// CoversBytes reports whether a lock of flock(2) covers the bytes of an open file description lock, even where it is shared.
+const CoversBytes = runtime.GOOS == "darwin" || runtime.GOOS == "illumos" || runtime.GOOS == "solaris"
+
 // Op is what is to be done with a lock.
 type Op uint8
 
