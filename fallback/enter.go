@@ -192,8 +192,8 @@ func (c *contender) hold() (string, error) {
 // draw returns a random number below n. The test that runs every interleaving replaces it.
 var draw = rand.N[int]
 
-// lastSignal is the highest number that an open file can have to know its record by.
-const lastSignal = 63
+// lastSignal is the highest number that an open file can have to know its record by: of the 64 qemu-user has no more.
+const lastSignal = 62
 
 // markFile makes the record of our open file, and marks it. The record comes before the mark: a flock that is killed in between
 // leaves a record without a mark, which is dead, and never a mark that another record could take for its own.
@@ -258,7 +258,7 @@ func (c *contender) choose(s *snapshot, f *openFile) (had []string, err error) {
 			break
 		}
 		if n > 2*lastSignal {
-			return nil, stateError("63 open files have the lock, which is as many as it can have")
+			return nil, stateError("62 open files have the lock, which is as many as it can have")
 		}
 	}
 	return had, nil
