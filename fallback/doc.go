@@ -20,16 +20,15 @@
 //	}
 //	defer lock.Unlock()
 //
-// A contender asks for the lock, a waiter waits for it, a holder has it. It promises no order among waiters, though mostly the
-// first to come is the first to get it. A conversion is not atomic: an upgrade that has to wait gives up its shared lock first.
-// Each Lock of one process is a holder of its own.
+// It promises no order among waiters, though mostly the first to come is the first to get it. An upgrade that has to wait gives
+// up its shared lock first. Each Lock of one process is a holder of its own.
 //
 // # The idea
 //
 // A holder keeps a FIFO open, its lifeline, in a directory beside the file. Anybody can ask the kernel whether a FIFO still has a
 // reader: open(2) for writing only, without waiting, fails with ENXIO if it has none. That is exact, for whatever way the owner
 // went, and in all pid namespaces of a machine. Who inherits the lifeline has the lock, too; and poll(2) tells a waiter when the
-// last one is gone.
+// last one is gone. On Windows it is a named event, which is there as long as somebody has a handle; waiters look every 16 to 100 ms.
 //
 // # The names
 //
@@ -44,11 +43,11 @@
 //
 // # The moves
 //
-//	come       make new,ME, open it, rename it to wait,ME; ask it, as others will: if it does not answer, no lifeline does here
+//	come       make new,ME, open it, rename it to wait,ME
 //	look       list the names: does a holder that lives keep us out?
 //	take       rename free to busy,ME; or busy,X to busy,ME, if the lifeline of X is dead
-//	enter      with the token: remove the dead; if nobody keeps us out, rename wait,ME to excl,ME; then busy,ME to free: that this
-//	           succeeds is the acquisition
+//	enter      with the token: ask our own lifeline, as others will: if it does not answer, no lifeline does here; remove the dead;
+//	           if nobody keeps us out, rename wait,ME to excl,ME; then busy,ME to free: that this succeeds is the acquisition
 //	release    close the lifeline; if nobody else has it, remove its name
 //	discard    with the token, if nobody else is there: rename the directory away, and remove it. A thief of the token opens the
 //	           path anew first, so nobody enters by a directory that was moved
@@ -74,8 +73,4 @@
 // in /proc/PID/fdinfo. A signal number, by fcntl(F_SETSIG), tells it which record is its own. The record says in which process,
 // under which number, the file was; if it is not there, all processes are searched once, and the record is renamed to say where
 // it is. A record is made before its mark, and goes after it.
-//
-// # Windows
-//
-// A lifeline is a named event, which is there as long as somebody has a handle on it. Waiters look every 16 to 100 ms.
 package fallback
