@@ -5,7 +5,6 @@ package lease
 import (
 	"context"
 	"errors"
-	"math"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -29,7 +28,6 @@ type hold struct {
 	warned           bool                  // that it does not answer
 	begun            bool                  // the guard was told to start the command
 	started          bool                  // the command has run
-	latestStart      time.Duration         // of the command
 	why              string                // the lock is lost, if it is known
 }
 
@@ -61,7 +59,7 @@ func (h *hold) execute() int {
 				return h.endOfGuard()
 			}
 			if m.Kind == guard.Started {
-				h.started, h.latestStart = true, math.MaxInt64
+				h.started = true
 				continue
 			}
 			h.guard.Close()
@@ -93,9 +91,8 @@ func (h *hold) execute() int {
 			}
 			h.guard.Give(guard.Message{Kind: guard.Abort})
 		case <-late.C:
-			h.guard.Kill() // it has had its time
-			h.started = h.begun
-			return h.lose(h.guard.KillOrphans())
+			h.started = h.begun // the guard has had its time
+			return h.lose(h.guard.KillAll())
 		}
 	}
 }
@@ -104,7 +101,7 @@ func (h *hold) execute() int {
 func (h *hold) begin() {
 	h.printer.Flush() // before the command prints
 	h.service.say("STATUS=has the lock " + h.name + " since " + time.Now().Format(output.Clock))
-	h.begun, h.latestStart = true, h.limits().Term
+	h.begun = true
 	h.guard.Give(guard.Message{Kind: guard.Run, Limits: h.limits(), Token: h.held.Token()})
 }
 
@@ -121,9 +118,6 @@ func (h *hold) moveLimits() {
 		return
 	}
 	h.guard.Give(guard.Message{Kind: guard.Move, Limits: h.limits()})
-	if Now() > h.latestStart {
-		h.guard.Kill() // somebody has stopped it before the command began
-	}
 }
 
 // silence tells when it is time to warn.
@@ -152,7 +146,7 @@ func seconds(d time.Duration) string {
 
 // endOfGuard ends what is left of the command when the guard was killed.
 func (h *hold) endOfGuard() int {
-	survivor := h.guard.KillOrphans()
+	survivor := h.guard.KillAll()
 	if !h.started && survivor == 0 {
 		release(h.held)
 		return h.guardKilled("lost")
@@ -167,10 +161,7 @@ func (h *hold) end(m guard.Message) int {
 	case m.Kind == guard.Failed:
 		release(h.held)
 		h.printer.Warn(m.Text)
-		if m.Lacking {
-			return output.ExOSErr
-		}
-		return output.ExUnavailable
+		return m.Number
 	case m.Terminated:
 		return h.lose(m.Survivor)
 	}
