@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/url"
 	"os"
 	"os/user"
@@ -42,7 +43,7 @@ type place struct {
 	line     string // the prefix of its keys
 	gate     string // a key that keeps everybody out while it is there; may be empty
 	key      string
-	revision int64 // at which the key was made: of two contenders, the lower one comes first; 0: it was not made
+	revision int64 // at which the key was made: of two contenders, the lower one comes first
 }
 
 // exists is the condition that the place is there.
@@ -65,7 +66,8 @@ type contender struct {
 	first, place place              // in the line before the cooldown, which may be none, and in that for the lock
 	life         *grant             // the lease of both
 	cooldown     *grant             // that of the cooldown that began with the command; may be nil
-	told         bool               // its key says since when it has the lock
+	admitted     bool               // it is not refused any more because of --queue
+	hasWaited    bool               // so its key says since when it waits, not since when it has the lock
 	stop         context.CancelFunc // ends what Lost has begun; may be nil
 	takenUntil   time.Duration      // until when somebody else counts as having the lock
 }
@@ -76,16 +78,19 @@ type record struct {
 	PID     int    `json:"pid"`
 	User    string `json:"user"`
 	Since   int64  `json:"since"`             // Unix time at which it came or got the lock
-	Has     bool   `json:"has"`               // it has the lock or, if that turns out not to be so, leaves at once
 	Permits int    `json:"permits,omitempty"` // as its option says
+	Until   int64  `json:"until,omitempty"`   // Unix time at which the cooldown ends
 }
 
 // describe returns the value for this process.
-func (c *contender) describe(has bool) string {
-	r := record{Has: has, PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Permits: c.Permits}
+func (c *contender) describe() string {
+	r := record{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Permits: c.Permits}
 	r.Host, _ = os.Hostname()
 	if u, err := user.Current(); err == nil {
 		r.User = u.Username
+	}
+	if c.Cooldown > 0 {
+		r.Until = time.Now().Add(c.Cooldown).Unix()
 	}
 	text, _ := json.Marshal(r)
 	return string(text)
@@ -99,41 +104,31 @@ func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error
 	if _, limited := ctx.Deadline(); limited {
 		s.limit = 0
 	}
-	for slow := 0; ; {
+	for lost := 1; ; lost++ {
 		c := &contender{store: s, Request: r, base: s.base(r.Name)}
-		c.place.line = c.base + "line/"
 		err := c.enter(ctx)
 		if err == nil {
 			s.patience, s.always = c.life.ttl/10, false
 			return c, nil
 		}
-		isSlow := err == lease.ErrLost && time.Duration(s.slowness.Load()) > time.Duration(s.ttl)*time.Second/2
 		c.leave()
 		switch {
 		case isUnreachable(err) && context.Cause(ctx) == lease.ErrTimeout && lease.Now() < c.takenUntil:
 			return nil, lease.ErrTimeout // the time was over while a request was under way
-		case err != lease.ErrLost && err != errOvertaken:
+		case err != lease.ErrLost:
 			return nil, err
-		}
-		// It was away for longer than the lease, or etcd is too slow, or another one was faster.
-		if isSlow {
-			slow++
-		}
-		if isSlow && slow == 3 {
-			if r.Nonblock {
-				return nil, s.tooSlow()
-			}
+		case lost == 3 && r.Nonblock: // each time etcd was silent for longer than the lease lives
+			return nil, s.tooSlow()
+		case lost == 3:
 			r.Warn(s.tooSlow().Error())
 		}
 	}
 }
 
-// errOvertaken says that another one was faster.
-var errOvertaken = errors.New("overtaken")
-
 // enter waits for the lock.
-func (c *contender) enter(ctx context.Context) error {
+func (c *contender) enter(ctx context.Context) (err error) {
 	places := []*place{&c.place}
+	c.place.line = c.base + "line/"
 	if c.Cooldown > 0 {
 		c.first = place{line: c.base + "cooldown/", gate: c.base + "cooldown"}
 		places = []*place{&c.first, &c.place}
@@ -149,25 +144,22 @@ func (c *contender) enter(ctx context.Context) error {
 	}
 	if c.Cooldown > 0 {
 		// If this process does not live to begin the cooldown when the command has ended, this one counts.
-		if err := c.beginCooldown(ctx); err != nil {
+		cools, err := c.coolDown(ctx)
+		if err == nil {
+			c.hasWaited = false
+			err = c.tell(ctx, cools)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	for n := 0; n < 3 && c.isOld(); n++ { // too little of the lease would be left to begin
-		if _, err := c.renew(ctx, &c.place); err != nil {
-			return err
-		}
+	for n := 0; n < 3 && err == nil && c.life.isOld(); n++ { // too little of the lease would be left to begin
+		_, err = c.renew(ctx, &c.place)
 	}
-	if c.isOld() {
+	if err == nil && c.life.isOld() {
 		return lease.ErrLost
 	}
-	return nil
-}
-
-// isOld reports whether half of the time of the lease is over.
-func (c *contender) isOld() bool {
-	since, ttl := c.Life()
-	return lease.Now() >= since+ttl/2
+	return err
 }
 
 // A view is what a contender sees before its place.
@@ -176,25 +168,32 @@ type view struct {
 	revision int64  // of etcd
 	watch    string // the key or, with a slash at its end, the keys of which some must be deleted; empty: it is entitled
 	deleted  int    // how many
+	waiting  int    // with --queue: how many wait
 }
+
+func (c *contender) isCounting() bool { return c.Queued && !c.admitted }
 
 // gets returns the requests for what keeps a contender out in a line, and what may be before it.
 func (c *contender) gets(p *place, before ...clientv3.OpOption) (list []clientv3.Op) {
-	before = append(before, clientv3.WithKeysOnly())
+	keys := append(before, clientv3.WithKeysOnly())
 	last := func(prefix string) clientv3.Op {
-		return clientv3.OpGet(prefix, append(clientv3.WithLastCreate(), before...)...)
+		return clientv3.OpGet(prefix, append(clientv3.WithLastCreate(), keys...)...)
 	}
-	if p.gate != "" {
-		return append(list, last(p.line), clientv3.OpGet(p.gate, clientv3.WithKeysOnly()))
+	switch {
+	case p.gate != "":
+		list = append(list, last(p.line), clientv3.OpGet(p.gate, clientv3.WithKeysOnly()))
+	case c.Mode == lease.Shared:
+		list = append(list, last(p.line+letters[lease.Exclusive]))
+	case c.Mode == lease.Permit:
+		list = append(list, last(p.line+letters[lease.Exclusive]),
+			clientv3.OpGet(p.line+letters[lease.Permit], append(keys, clientv3.WithPrefix())...))
+	default:
+		list = append(list, last(p.line))
 	}
-	switch c.Mode {
-	case lease.Shared:
-		return append(list, last(p.line+letters[lease.Exclusive]))
-	case lease.Permit:
-		return append(list, last(p.line+letters[lease.Exclusive]),
-			clientv3.OpGet(p.line+letters[lease.Permit], append(before, clientv3.WithPrefix())...))
+	if c.isCounting() {
+		list = append(list, clientv3.OpGet(c.base, append(inOrder, before...)...))
 	}
-	return append(list, last(p.line))
+	return list
 }
 
 // view reads the answers to gets.
@@ -203,92 +202,62 @@ func (c *contender) view(h *etcdserverpb.ResponseHeader, answers []*etcdserverpb
 	for i, a := range answers {
 		keys := a.GetResponseRange().Kvs
 		switch {
+		case c.isCounting() && i == len(answers)-1:
+			v.waiting = countWaiting(c.prefix, keys)
+		case v.watch != "":
 		case c.Mode == lease.Permit && i == 1:
 			if len(keys) >= c.Permits { // any of them may be done first
 				v.watch, v.deleted = c.place.line+letters[lease.Permit], len(keys)-c.Permits+1
 			}
 		case len(keys) > 0:
 			v.watch, v.deleted = string(keys[0].Key), 1
-			return v
 		}
 	}
 	return v
 }
 
-// stand makes a place at the end of a line, and returns what is before it. With --nonblocking or --queue it does so only if
-// it is entitled at once or, in the first line, if few enough wait. For that it looks first: no write is needed to say no.
+// isRefused reports whether a contender does not wait for what it sees.
+func (c *contender) isRefused(v view) bool {
+	return v.watch != "" && (c.Nonblock || c.isCounting() && v.waiting >= c.Queue)
+}
+
+// stand makes a place at the end of a line, and returns what is before it. Who may be refused looks first, since no write is
+// needed to say no, and again from its place, which it gives up if others were faster.
 func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
-	chooses := (c.Nonblock || c.Queued) && c.life == nil
-	for {
-		var conditions []clientv3.Cmp
-		free := false
-		if chooses {
-			if free, conditions, err = c.choose(ctx); err != nil {
-				return v, err
-			}
-		}
-		if c.life == nil {
-			c.life = newGrant(c.ttl)
-			if err = c.grant(ctx, c.life); err != nil {
-				return v, err
-			}
-		}
-		p.key = p.line + letters[c.Mode] + c.life.String()
-		conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0))
-		value, gets := c.describe(free), c.gets(p)
-		r, err := c.commit(ctx, conditions, append(gets, clientv3.OpPut(p.key, value, clientv3.WithLease(c.life.id))),
-			clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
+	gets := c.gets(p)
+	if c.Nonblock || c.isCounting() {
+		r, err := c.commit(ctx, nil, gets)
 		if err != nil {
 			return v, err
 		}
-		if r.Succeeded {
-			p.revision, v = r.Header.Revision, c.view(r.Header, r.Responses[:len(gets)])
-		} else if keys := r.Responses[0].GetResponseRange().Kvs; len(keys) > 0 { // an earlier attempt had its effect, but no answer
-			p.revision = keys[0].CreateRevision
-			if v, err = c.look(ctx, p); err != nil {
-				return v, err
-			}
-		} else {
-			continue // another one was faster
-		}
-		switch {
-		case v.watch != "" && c.Nonblock:
+		if c.isRefused(c.view(r.Header, r.Responses)) {
 			return v, lease.ErrTaken
-		case v.watch != "" && free:
-			return v, errOvertaken // it stands in a queue for which it was not counted
 		}
-		return v, nil
 	}
-}
-
-// choose looks whether a contender would be entitled at once, and refuses if it may not wait. The conditions are that nobody
-// has come since who would exclude it or, if it waits, anybody: however many come at once who do not exclude each other,
-// each needs the same few requests.
-func (c *contender) choose(ctx context.Context) (free bool, conditions []clientv3.Cmp, err error) {
-	gets := c.gets(&c.place)
-	if c.Cooldown > 0 {
-		gets = append(gets, c.gets(&place{line: c.base + "cooldown/", gate: c.base + "cooldown"})...)
+	if c.life == nil {
+		if c.life, err = c.grant(ctx, c.ttl); err != nil {
+			return v, err
+		}
 	}
-	n := len(gets)
-	if c.Queued {
-		gets = append(gets, clientv3.OpGet(c.base, inOrder...))
+	p.key = p.line + letters[c.Mode] + c.life.String()
+	r, err := c.commit(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0)},
+		append(gets, clientv3.OpPut(p.key, c.describe(), clientv3.WithLease(c.life.id))), clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
+	switch {
+	case err != nil:
+		return v, err
+	case r.Succeeded:
+		p.revision, v = r.Header.Revision, c.view(r.Header, r.Responses[:len(gets)])
+	default: // an earlier attempt had its effect, but no answer
+		p.revision = r.Responses[0].GetResponseRange().Kvs[0].CreateRevision
+		if v, err = c.look(ctx, p); err != nil {
+			return v, err
+		}
 	}
-	r, err := c.commit(ctx, nil, gets)
-	if err != nil {
-		return false, nil, err
+	if c.isRefused(v) {
+		return v, lease.ErrTaken
 	}
-	v := c.view(r.Header, r.Responses[:n])
-	if v.watch != "" {
-		c.takenUntil = lease.Now() + time.Duration(c.ttl)*time.Second
-	}
-	if free = v.watch == ""; !free && (c.Nonblock || countWaiting(c.prefix, r.Responses[n].GetResponseRange().Kvs) >= c.Queue) {
-		return false, nil, lease.ErrTaken
-	}
-	excluding := c.base
-	if free && c.Mode != lease.Exclusive {
-		excluding = c.place.line + letters[lease.Exclusive]
-	}
-	return free, []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(excluding).WithPrefix(), "<", v.revision+1)}, nil
+	c.admitted = true
+	return v, nil
 }
 
 // look returns what is before a place, as a majority of the servers knows it. The error is lease.ErrLost if its key is gone.
@@ -318,7 +287,7 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 		next := v
 		for same := true; same && err == nil; { // the watch is still the right one
 			since, ttl := c.Life()
-			c.takenUntil = lease.Now() + ttl
+			c.takenUntil, c.hasWaited = lease.Now()+ttl, true
 			c.Taken()
 			c.warnOfOld(ctx, c.Warn)
 			select {
@@ -338,20 +307,22 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 	return err
 }
 
-// beginCooldown makes the key of the cooldown, with a lease of its own, and says that this place has the lock.
-func (c *contender) beginCooldown(ctx context.Context) error {
-	c.cooldown = newGrant(c.cooldownSeconds())
-	if err := c.grant(ctx, c.cooldown); err != nil {
-		return err
+// coolDown returns the operation that begins a cooldown, with a lease of its own.
+func (c *contender) coolDown(ctx context.Context) (put clientv3.Op, err error) {
+	c.cooldown, err = c.grant(ctx, int64(math.Ceil(c.Cooldown.Seconds())))
+	return clientv3.OpPut(c.first.gate, c.describe(), clientv3.WithLease(c.cooldown.id)), err
+}
+
+// tell writes since when this place has the lock.
+func (c *contender) tell(ctx context.Context, with ...clientv3.Op) error {
+	conditions := []clientv3.Cmp{c.place.exists()}
+	if c.Cooldown > 0 {
+		conditions = append(conditions, c.first.exists())
 	}
-	value := c.describe(true)
-	r, err := c.commit(ctx, []clientv3.Cmp{c.place.exists(), c.first.exists()}, []clientv3.Op{
-		clientv3.OpPut(c.first.gate, value, clientv3.WithLease(c.cooldown.id)),
-		clientv3.OpPut(c.place.key, value, clientv3.WithLease(c.life.id))})
+	r, err := c.commit(ctx, conditions, append(with, clientv3.OpPut(c.place.key, c.describe(), clientv3.WithLease(c.life.id))))
 	if err == nil && !r.Succeeded {
 		return lease.ErrLost
 	}
-	c.told = err == nil
 	return err
 }
 
@@ -372,13 +343,15 @@ func (c *contender) Renew(ctx context.Context) error {
 	return err
 }
 
-// Lost implements lease.Held: it watches the key. It also writes since when it has the lock, however long that takes where
-// etcd has no space.
+// Lost implements lease.Held: it watches the key. It also writes since when it has the lock.
 func (c *contender) Lost() <-chan struct{} {
 	lost := make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
 	c.warnOfOld(ctx, c.Warn)
+	if c.hasWaited {
+		go c.tell(ctx)
+	}
 	go func() {
 		for v := (view{revision: c.place.revision}); ctx.Err() == nil; {
 			v.watch, v.deleted = c.place.key, 1
@@ -391,13 +364,6 @@ func (c *contender) Lost() <-chan struct{} {
 				return
 			}
 			v.revision = max(v.revision, next.revision)
-		}
-	}()
-	go func() {
-		put := []clientv3.Op{clientv3.OpPut(c.place.key, c.describe(true), clientv3.WithLease(c.life.id))}
-		for told := c.told; !told && ctx.Err() == nil; time.Sleep(c.life.ttl / 5) {
-			_, err := c.commit(ctx, []clientv3.Cmp{c.place.exists()}, put)
-			told = err == nil
 		}
 	}()
 	return lost
@@ -417,19 +383,19 @@ func (c *contender) Release(ctx context.Context, ran bool) error {
 	}
 	ops := []clientv3.Op{clientv3.OpDelete(c.place.key)}
 	if c.Cooldown > 0 {
-		again := newGrant(c.cooldownSeconds())
-		if err := c.grant(ctx, again); err != nil {
+		cools, err := c.coolDown(ctx)
+		if err != nil {
 			return errors.New("cannot set the cooldown: " + err.Error())
 		}
-		ops = append(ops, clientv3.OpDelete(c.first.key), clientv3.OpPut(c.first.gate, c.describe(true), clientv3.WithLease(again.id)))
+		ops = append(ops, clientv3.OpDelete(c.first.key), cools)
 	}
 	before := c.repeats.Load()
 	r, err := c.commit(ctx, []clientv3.Cmp{c.place.exists()}, ops)
 	if err == nil && !r.Succeeded && c.repeats.Load() == before { // else an earlier attempt may have done it
 		err = lease.ErrLost
 	}
-	if err == nil && (c.cooldown != nil || c.life.ttl > time.Minute || c.repeats.Load() > 0) {
-		c.revoke(ctx, c.cooldown, c.life)
+	if err == nil && (c.life.ttl > time.Minute || c.repeats.Load() > 0) {
+		c.revoke(ctx, c.life)
 	}
 	return err
 }

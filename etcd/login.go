@@ -22,13 +22,7 @@ import (
 // logIn returns the token that stands for user and password in all requests; without a user it returns nil. All who need one
 // wait for the same question, and that does not end with them: etcd checks a password to the end, whoever is interested.
 func (s *store) logIn(ctx context.Context) (*string, error) {
-	if s.user == "" {
-		return nil, nil
-	}
-	s.mu.Lock()
-	token := s.token
-	s.mu.Unlock()
-	if token != nil {
+	if token := s.token.Load(); token != nil || s.user == "" {
 		return token, nil
 	}
 	select {
@@ -36,22 +30,6 @@ func (s *store) logIn(ctx context.Context) (*string, error) {
 		return r.Val.(*string), r.Err
 	case <-ctx.Done():
 		return nil, s.unreachable()
-	}
-}
-
-func (s *store) setToken(token *string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.token = token
-	s.tokens.UpdateAuthToken(*token)
-}
-
-// dropToken has another one asked for, unless that was done.
-func (s *store) dropToken(token *string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.token == token {
-		s.token = nil
 	}
 }
 
@@ -63,11 +41,12 @@ func (s *store) authenticate() (token *string, err error) {
 	for n, pause := 0, firstPause; ; n, pause = n+1, min(2*pause, longestPause) {
 		token, err = s.authenticateAt(s.endpoints[(first+n)%len(s.endpoints)])
 		if err == nil {
-			s.setToken(token)
+			s.tokens.UpdateAuthToken(*token)
+			s.token.Store(token)
 			s.refreshBeforeEnd(token)
 		}
-		if s.take(nil, time.Now(), err) {
-			return token, finalError(err)
+		if s.note(&link{}, time.Now(), err, false); err == nil || !mayTryAgain(err) {
+			return token, s.finalError(err)
 		}
 		if s.isLimited() && time.Since(began) > s.limit && n+1 >= len(s.endpoints) { // each was asked once
 			return nil, s.unreachable()
@@ -79,7 +58,7 @@ func (s *store) authenticate() (token *string, err error) {
 var errSilent = status.Error(codes.Unavailable, silent)
 
 func (s *store) authenticateAt(endpoint string) (token *string, err error) {
-	c, err := s.client(nil)
+	c, err := s.link(0)
 	if err != nil {
 		return nil, err
 	}

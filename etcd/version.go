@@ -4,8 +4,7 @@ package main
 
 import (
 	"context"
-	"strconv"
-	"strings"
+	"fmt"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -29,10 +28,7 @@ func (s *store) warnOfOld(ctx context.Context, warn func(string)) {
 
 // isOld reports whether this is a version before 3.4.31, or of 3.5 before 3.5.13.
 func isOld(version string) bool {
-	var n [3]int
-	for i, word := range strings.SplitN(version, ".", 3) {
-		word, _, _ = strings.Cut(word, "-")
-		n[i], _ = strconv.Atoi(word)
-	}
-	return n[0] == 3 && (n[1] < 4 || n[1] == 4 && n[2] < 31 || n[1] == 5 && n[2] < 13)
+	var major, minor, patch int
+	fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch)
+	return major == 3 && (minor < 4 || minor == 4 && patch < 31 || minor == 5 && patch < 13)
 }
