@@ -5,26 +5,30 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/credentials"
 	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+
+	"example.org/flock/internal/sys"
 )
 
 // A store is etcd, as somebody asks it.
 type store struct {
 	config
-	away     func(error)   // see lease.Request
-	patience time.Duration // after which etcd counts as away; 0: never
-	limit    time.Duration // for an answer, if etcd has not answered yet or always counts; 0: there is none
-	always   bool
+	away     func(error)   // see lease.Request; may be nil
+	nonblock bool          // the limit is for each answer until the lock is held, not only for the first one
+	limit    time.Duration // 0: there is none
+	held     atomic.Bool   // the lock
 
 	mu    sync.Mutex
 	links [2]*link
@@ -47,7 +51,9 @@ func newStore(c config) *store {
 	return s
 }
 
-func (s *store) isLimited() bool { return s.limit > 0 && (s.always || !s.reached.Load()) }
+func (s *store) isLimited() bool {
+	return s.limit > 0 && !s.held.Load() && (s.nonblock || !s.reached.Load())
+}
 
 // A link is a client of the library, with connections of its own to all addresses. So a new one reaches only servers that are
 // alive, and others where one address stands for several.
@@ -128,8 +134,12 @@ func try[T any](ctx context.Context, s *store, call func(context.Context, *clien
 	if s.isLimited() {
 		ctx, cancel = context.WithTimeout(ctx, s.limit)
 		defer cancel()
-	} else if s.patience > 0 {
-		away = time.After(max(s.patience, 2*time.Duration(s.slowness.Load()))) // slow is not away
+	} else if s.away != nil {
+		patience := time.Duration(s.ttl) * time.Second * 4 / 10
+		if s.held.Load() {
+			patience /= 4 // who has the lock warns by itself, and wants to know why
+		}
+		away = time.After(max(patience, 2*time.Duration(s.slowness.Load()))) // slow is not away
 	}
 	answers := make(chan func() (T, error), 2)
 	tryAt := func(n int) {
@@ -161,7 +171,7 @@ func try[T any](ctx context.Context, s *store, call func(context.Context, *clien
 				s.away(errors.New(s.reason()))
 			}
 		case <-ctx.Done():
-			return answer, s.unreachable()
+			return answer, s.unreachable(ctx)
 		}
 	}
 }
@@ -231,4 +241,25 @@ func (s *store) watch(ctx context.Context, v view) (changed <-chan struct{}, sto
 		time.AfterFunc(jitter(firstPause), func() { close(tell) })
 	}()
 	return tell, stop
+}
+
+// warnOfOld says once if a server is so old that it may end leases that are alive.
+func (s *store) warnOfOld(ctx context.Context, warn func(string)) {
+	s.versions.Do(func() {
+		go func() {
+			r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*etcdserverpb.StatusResponse, error) {
+				return etcdserverpb.NewMaintenanceClient(c.ActiveConnection()).Status(ctx, &etcdserverpb.StatusRequest{})
+			})
+			if err == nil && isOld(r.Version) {
+				warn("etcd " + sys.Printable(r.Version) + " can end the lock of a holder that is alive: use 3.5.13 (or 3.4.31) or later")
+			}
+		}()
+	})
+}
+
+// isOld reports whether this is a version before 3.4.31, or of 3.5 before 3.5.13.
+func isOld(version string) bool {
+	var major, minor, patch int
+	fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch)
+	return major == 3 && (minor < 4 || minor == 4 && patch < 31 || minor == 5 && patch < 13)
 }

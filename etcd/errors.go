@@ -36,19 +36,18 @@ func (s *store) reason() string {
 	return text
 }
 
-// unreachable returns the error for an etcd that does not answer in time.
-func (s *store) unreachable() error {
+// unreachable returns the error for a context that has ended before etcd has answered. Where etcd answers, it is the lock that
+// could not be had in time.
+func (s *store) unreachable(ctx context.Context) error {
+	if context.Cause(ctx) == lease.ErrTimeout && s.reached.Load() && !s.isAway.Load() {
+		return lease.ErrTimeout
+	}
 	return &lease.Error{Status: output.ExTempFail, Text: "cannot reach etcd at " + s.addresses() + " in time: " + s.reason()}
 }
 
 // tooSlow returns the error for an etcd that takes so long to answer that a lease has ended by then.
 func (s *store) tooSlow() error {
 	return &lease.Error{Status: output.ExTempFail, Text: fmt.Sprintf("etcd at %s answers too slowly for leases of %d s: see FLOCK_ETCD_TTL", s.addresses(), s.ttl)}
-}
-
-func isUnreachable(err error) bool {
-	var known *lease.Error
-	return errors.As(err, &known) && known.Status == output.ExTempFail
 }
 
 // finalError returns the error of an answer that stays the same however often one asks, and what to do about it.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"strconv"
 	"sync"
 	"time"
 
@@ -18,53 +17,28 @@ import (
 	"example.org/flock/lease"
 )
 
-// A grant is a lease of etcd, which keeps keys for ttl after each time that it was kept alive.
-//
-// Its end is counted by our own clock, from before the request was sent that etcd then answered. So etcd can only think that
-// it ends later.
-type grant struct {
-	id  clientv3.LeaseID
-	ttl time.Duration // as etcd granted it
+// Life implements lease.Held. The time is counted by our own clock, from before the request was sent that etcd then answered.
+// So etcd can only think that the lease ends later.
+func (c *contender) Life() (since, ttl time.Duration) { return time.Duration(c.sent.Load()), c.granted }
 
-	mu   sync.Mutex
-	sent time.Duration // when the last request was sent that is known to have had its effect
-}
+// isOld reports whether so much of the time of the lease is over that the next answer may come too late.
+func (c *contender) isOld() bool { return lease.Now() >= time.Duration(c.sent.Load())+c.granted*3/10 }
 
-func (g *grant) String() string { return strconv.FormatInt(int64(g.id), 16) }
-
-func (g *grant) life() (since, ttl time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.sent, g.ttl
-}
-
-func (g *grant) keep(sent time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.sent = max(g.sent, sent)
-}
-
-// isOld reports whether half of the time of the lease is over.
-func (g *grant) isOld() bool {
-	since, ttl := g.life()
-	return lease.Now() >= since+ttl/2
-}
-
-// grant has etcd make a lease. It returns one in any case, because a request may have its effect without an answer. It chooses
-// the ID, so that a request that is made twice makes one.
-func (s *store) grant(ctx context.Context, seconds int64) (*grant, error) {
-	g := &grant{id: clientv3.LeaseID(rand.Int64N(math.MaxInt64) + 1)}
-	var first sync.Once
-	ttl, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (int64, error) {
-		first.Do(func() { g.sent = lease.Now() })
-		r, err := etcdserverpb.NewLeaseClient(c.ActiveConnection()).LeaseGrant(ctx, &etcdserverpb.LeaseGrantRequest{ID: int64(g.id), TTL: seconds})
+// grant has etcd make a lease, and returns how long that lives after a time before the request was sent. The ID counts in any
+// case, because a request may have its effect without an answer. It is chosen here, so that a request that is made twice
+// makes one lease.
+func (s *store) grant(ctx context.Context, seconds int64) (id clientv3.LeaseID, sent, ttl time.Duration, err error) {
+	id = clientv3.LeaseID(rand.Int64N(math.MaxInt64) + 1)
+	first := sync.OnceValue(lease.Now)
+	seconds, err = ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (int64, error) {
+		first()
+		r, err := etcdserverpb.NewLeaseClient(c.ActiveConnection()).LeaseGrant(ctx, &etcdserverpb.LeaseGrantRequest{ID: int64(id), TTL: seconds})
 		if err = rpctypes.Error(err); errors.Is(err, rpctypes.ErrLeaseExist) { // by an earlier attempt
 			return seconds, nil
 		}
 		return r.GetTTL(), err
 	})
-	g.ttl = time.Duration(ttl) * time.Second
-	return g, err
+	return id, first(), time.Duration(seconds) * time.Second, err
 }
 
 // renew keeps the lease of a place alive, and returns what the place sees.
@@ -80,7 +54,7 @@ func (c *contender) renew(ctx context.Context, p *place) (v view, err error) {
 		defer cancel()
 		sent, term, kept := lease.Now(), uint64(0), make(chan error, 1)
 		go func() {
-			r, err := client.KeepAliveOnce(ctx, c.life.id)
+			r, err := client.KeepAliveOnce(ctx, c.lease)
 			if err == nil {
 				term = r.RaftTerm
 			}
@@ -94,20 +68,22 @@ func (c *contender) renew(ctx context.Context, p *place) (v view, err error) {
 			err = errNewLeader
 		}
 		if err == nil {
-			c.life.keep(sent)
+			for old := c.sent.Load(); old < int64(sent) && !c.sent.CompareAndSwap(old, int64(sent)); {
+				old = c.sent.Load()
+			}
 		}
 		return v, err
 	})
 }
 
 // revoke ends leases, with their keys, that have not ended.
-func (s *store) revoke(ctx context.Context, leases ...*grant) {
+func (s *store) revoke(ctx context.Context, leases ...clientv3.LeaseID) {
 	var all sync.WaitGroup
-	for _, g := range leases {
-		if g != nil {
+	for _, id := range leases {
+		if id != 0 {
 			all.Go(func() {
 				ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.LeaseRevokeResponse, error) {
-					return c.Revoke(ctx, g.id)
+					return c.Revoke(ctx, id)
 				})
 			})
 		}

@@ -60,11 +60,12 @@ func holderAt(t *testing.T, m *leaseMember) *contender {
 	s := storeAt(t, "60", m.register)
 	c := &contender{store: s, Request: lease.Request{Name: "name", Mode: lease.Exclusive, Cooldown: time.Hour}, base: "/flock/name/",
 		first: place{gate: "gate", key: "first", revision: 1}, place: place{key: "key", revision: 1}}
-	for _, g := range []**grant{&c.life, &c.cooldown} {
-		var err error
-		if *g, err = s.grant(t.Context(), 3600); err != nil {
-			t.Fatal(err)
-		}
+	var err error
+	if c.lease, _, c.granted, err = s.grant(t.Context(), 3600); err == nil {
+		c.cooldown, _, _, err = s.grant(t.Context(), 3600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	return c
 }

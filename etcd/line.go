@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/user"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -64,12 +65,13 @@ type contender struct {
 	lease.Request
 	base         string             // of the keys of the lock
 	first, place place              // in the line before the cooldown, which may be none, and in that for the lock
-	life         *grant             // the lease of both
-	cooldown     *grant             // that of the cooldown that began with the command; may be nil
+	lease        clientv3.LeaseID   // of both places; 0: not yet
+	granted      time.Duration      // how long etcd keeps it after each time that it was kept alive
+	sent         atomic.Int64       // when the last request was sent that is known to have had its effect
+	cooldown     clientv3.LeaseID   // of the cooldown that began with the command, which may be none
 	admitted     bool               // it is not refused any more because of --queue
 	hasWaited    bool               // so its key says since when it waits, not since when it has the lock
 	stop         context.CancelFunc // ends what Lost has begun; may be nil
-	takenUntil   time.Duration      // until when somebody else counts as having the lock
 }
 
 // A record is the value of a key.
@@ -100,7 +102,7 @@ func (s *store) base(name string) string { return s.prefix + "/" + url.PathEscap
 
 // Acquire implements lease.Backend.
 func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error) {
-	s.away, s.patience, s.always = r.Away, time.Duration(s.ttl)*time.Second*4/10, r.Nonblock
+	s.away, s.nonblock = r.Away, r.Nonblock
 	if _, limited := ctx.Deadline(); limited {
 		s.limit = 0
 	}
@@ -108,13 +110,11 @@ func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error
 		c := &contender{store: s, Request: r, base: s.base(r.Name)}
 		err := c.enter(ctx)
 		if err == nil {
-			s.patience, s.always = c.life.ttl/10, false
+			s.held.Store(true)
 			return c, nil
 		}
 		c.leave()
 		switch {
-		case isUnreachable(err) && context.Cause(ctx) == lease.ErrTimeout && lease.Now() < c.takenUntil:
-			return nil, lease.ErrTimeout // the time was over while a request was under way
 		case err != lease.ErrLost:
 			return nil, err
 		case lost == 3 && r.Nonblock: // each time etcd was silent for longer than the lease lives
@@ -153,11 +153,10 @@ func (c *contender) enter(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	for n := 0; n < 3 && err == nil && c.life.isOld(); n++ { // too little of the lease would be left to begin
-		_, err = c.renew(ctx, &c.place)
-	}
-	if err == nil && c.life.isOld() {
-		return lease.ErrLost
+	if c.isOld() {
+		if _, err = c.renew(ctx, &c.place); err == nil && c.isOld() {
+			return lease.ErrLost
+		}
 	}
 	return err
 }
@@ -234,14 +233,16 @@ func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
 			return v, lease.ErrTaken
 		}
 	}
-	if c.life == nil {
-		if c.life, err = c.grant(ctx, c.ttl); err != nil {
+	if c.lease == 0 {
+		var sent time.Duration
+		c.lease, sent, c.granted, err = c.grant(ctx, c.ttl)
+		if c.sent.Store(int64(sent)); err != nil {
 			return v, err
 		}
 	}
-	p.key = p.line + letters[c.Mode] + c.life.String()
+	p.key = p.line + letters[c.Mode] + strconv.FormatInt(int64(c.lease), 16)
 	r, err := c.commit(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0)},
-		append(gets, clientv3.OpPut(p.key, c.describe(), clientv3.WithLease(c.life.id))), clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
+		append(gets, clientv3.OpPut(p.key, c.describe(), clientv3.WithLease(c.lease))), clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
 	switch {
 	case err != nil:
 		return v, err
@@ -287,7 +288,7 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 		next := v
 		for same := true; same && err == nil; { // the watch is still the right one
 			since, ttl := c.Life()
-			c.takenUntil, c.hasWaited = lease.Now()+ttl, true
+			c.hasWaited = true
 			c.Taken()
 			c.warnOfOld(ctx, c.Warn)
 			select {
@@ -298,7 +299,7 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 				next, err = c.renew(ctx, p)
 				same = next.watch == v.watch
 			case <-ctx.Done():
-				err = c.unreachable()
+				err = c.unreachable(ctx)
 			}
 		}
 		stop()
@@ -309,8 +310,8 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 
 // coolDown returns the operation that begins a cooldown, with a lease of its own.
 func (c *contender) coolDown(ctx context.Context) (put clientv3.Op, err error) {
-	c.cooldown, err = c.grant(ctx, int64(math.Ceil(c.Cooldown.Seconds())))
-	return clientv3.OpPut(c.first.gate, c.describe(), clientv3.WithLease(c.cooldown.id)), err
+	c.cooldown, _, _, err = c.grant(ctx, int64(math.Ceil(c.Cooldown.Seconds())))
+	return clientv3.OpPut(c.first.gate, c.describe(), clientv3.WithLease(c.cooldown)), err
 }
 
 // tell writes since when this place has the lock.
@@ -319,7 +320,7 @@ func (c *contender) tell(ctx context.Context, with ...clientv3.Op) error {
 	if c.Cooldown > 0 {
 		conditions = append(conditions, c.first.exists())
 	}
-	r, err := c.commit(ctx, conditions, append(with, clientv3.OpPut(c.place.key, c.describe(), clientv3.WithLease(c.life.id))))
+	r, err := c.commit(ctx, conditions, append(with, clientv3.OpPut(c.place.key, c.describe(), clientv3.WithLease(c.lease))))
 	if err == nil && !r.Succeeded {
 		return lease.ErrLost
 	}
@@ -333,9 +334,6 @@ func (c *contender) Token() int64 {
 	}
 	return 0
 }
-
-// Life implements lease.Held.
-func (c *contender) Life() (since, ttl time.Duration) { return c.life.life() }
 
 // Renew implements lease.Held.
 func (c *contender) Renew(ctx context.Context) error {
@@ -394,8 +392,8 @@ func (c *contender) Release(ctx context.Context, ran bool) error {
 	if err == nil && !r.Succeeded && c.repeats.Load() == before { // else an earlier attempt may have done it
 		err = lease.ErrLost
 	}
-	if err == nil && (c.life.ttl > time.Minute || c.repeats.Load() > 0) {
-		c.revoke(ctx, c.life)
+	if err == nil && (c.granted > time.Minute || c.repeats.Load() > 0) {
+		c.revoke(ctx, c.lease)
 	}
 	return err
 }
@@ -404,5 +402,5 @@ func (c *contender) Release(ctx context.Context, ran bool) error {
 func (c *contender) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), min(2*c.pace(), time.Second))
 	defer cancel()
-	c.revoke(ctx, c.life, c.cooldown)
+	c.revoke(ctx, c.lease, c.cooldown)
 }

@@ -4,11 +4,8 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -29,7 +26,7 @@ func (s *store) logIn(ctx context.Context) (*string, error) {
 	case r := <-s.login.DoChan("", func() (any, error) { return s.authenticate() }):
 		return r.Val.(*string), r.Err
 	case <-ctx.Done():
-		return nil, s.unreachable()
+		return nil, s.unreachable(ctx)
 	}
 }
 
@@ -43,13 +40,12 @@ func (s *store) authenticate() (token *string, err error) {
 		if err == nil {
 			s.tokens.UpdateAuthToken(*token)
 			s.token.Store(token)
-			s.refreshBeforeEnd(token)
 		}
 		if s.note(&link{}, time.Now(), err, false); err == nil || !mayTryAgain(err) {
 			return token, s.finalError(err)
 		}
 		if s.isLimited() && time.Since(began) > s.limit && n+1 >= len(s.endpoints) { // each was asked once
-			return nil, s.unreachable()
+			return nil, s.unreachable(context.Background())
 		}
 		time.Sleep(jitter(pause))
 	}
@@ -103,25 +99,4 @@ func answers(ctx context.Context, conn *grpc.ClientConn, limit time.Duration) bo
 	_, err := etcdserverpb.NewKVClient(conn).Range(ctx, &etcdserverpb.RangeRequest{Key: []byte{0}, CountOnly: true})
 	code := status.Code(err)
 	return code != codes.DeadlineExceeded && code != codes.Canceled && code != codes.Unavailable
-}
-
-// refreshBeforeEnd asks for another token before this one ends, if it is a JWT, which says when. Those that were given to
-// many at one moment end at one moment, and to check all of their passwords then could take etcd longer than the leases
-// last.
-func (s *store) refreshBeforeEnd(token *string) {
-	const least = 5 * time.Second // where the clock of the server is behind ours
-	var claims struct{ Exp int64 }
-	parts := strings.Split(*token, ".")
-	if len(parts) != 3 {
-		return
-	}
-	text, _ := base64.RawURLEncoding.DecodeString(parts[1])
-	if json.Unmarshal(text, &claims) != nil {
-		return
-	}
-	if life := time.Until(time.Unix(claims.Exp, 0)); life > 0 {
-		time.AfterFunc(max(life/4+rand.N(life/2), least), func() {
-			s.login.Do("", func() (any, error) { return s.authenticate() })
-		})
-	}
 }

@@ -28,7 +28,8 @@ import (
 // A Backend is a server that keeps locks.
 type Backend interface {
 	// Acquire waits for a lock, and gives up what it has asked for when it returns an error: ErrTaken if the lock is taken
-	// and the request does not wait, ErrTimeout if it is taken and the context's time is over.
+	// and the request does not wait, ErrTimeout if it is taken and the context's time is over. Of the TTL of a lock less than
+	// three tenths are over.
 	Acquire(ctx context.Context, r Request) (Held, error)
 
 	// List returns who has a lock and who waits for it, in their order, or those of all locks without a name.
@@ -110,7 +111,7 @@ type Contender struct {
 	PID   int
 	User  string
 	Since time.Time // when it came or, if it holds the lock, got that
-	Until time.Time // of a cooldown; zero: unknown
+	Until time.Time // of a cooldown
 	Key   string    // for Break
 }
 

@@ -223,15 +223,11 @@ func init() {
 }
 
 // catchSignals keeps signals to the process group, such as those from the terminal, from ending the guard. The command would
-// inherit it if they were ignored.
+// inherit it if they were ignored, as some may be.
 func (g *guard) catchSignals() {
 	for s := syscall.Signal(1); s < 32; s++ {
-		switch s {
-		case unix.SIGKILL, unix.SIGSTOP, unix.SIGURG, unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP:
-		default:
-			if !signal.Ignored(s) || s == unix.SIGCHLD {
-				signal.Notify(g.changed, s)
-			}
+		if !signal.Ignored(s) || s == unix.SIGCHLD {
+			signal.Notify(g.changed, s)
 		}
 	}
 }
