@@ -41,7 +41,7 @@ type store struct {
 	versions sync.Once    // see warnOfOld
 	reached  atomic.Bool  // etcd has answered
 	isAway   atomic.Bool  // away was told so
-	slowness atomic.Int64 // how long the last answer took
+	slowness atomic.Int64 // how long the last answer of a link took
 	repeats  atomic.Int64 // how many requests were made more than once
 }
 
@@ -99,13 +99,17 @@ const firstPause, longestPause = 50 * time.Millisecond, time.Second
 
 func jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) }
 
+// toConnect is how long a connection may take before a server counts as silent.
+const toConnect = 1250 * time.Millisecond
+
 // pace is how long an answer is waited for before a second attempt is made. A server may be frozen, so it is not long; but a
 // connection takes a while, and a slow etcd is not asked twice each time.
 func (s *store) pace() time.Duration {
-	if !s.reached.Load() {
-		return 1250 * time.Millisecond
+	slowness := time.Duration(s.slowness.Load())
+	if slowness == 0 {
+		return toConnect
 	}
-	return min(max(250*time.Millisecond, 2*time.Duration(s.slowness.Load())), time.Second)
+	return min(max(250*time.Millisecond, 2*slowness), time.Second)
 }
 
 // ask makes a request until there is an answer or the context ends. The call must have the same effect however often it is
@@ -200,8 +204,10 @@ func (s *store) note(l *link, began time.Time, err error, isSilent bool) {
 	switch {
 	case err == nil || !mayTryAgain(err):
 		s.last, l.heard = nil, time.Now()
-		s.slowness.Store(int64(time.Since(began)))
 		s.reached.Store(true)
+		if l.Client != nil {
+			s.slowness.Store(int64(time.Since(began)))
+		}
 		if s.links[1] == l {
 			s.links[0], s.links[1] = l, s.links[0]
 		}

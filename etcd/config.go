@@ -3,7 +3,7 @@
 package main
 
 import (
-	"crypto/tls"
+	"cmp"
 	"io"
 	"net"
 	"os"
@@ -27,15 +27,11 @@ type config struct {
 	endpoints      []string
 	user, password string
 	hides          bool          // the password is in a file, and the command is not to inherit it from a variable
-	exposed        string        // an address to which the password goes without encryption, beyond this machine
 	jwt            string        // a token that the user has got elsewhere
 	reach          time.Duration // how long to try to reach etcd at the beginning
 	prefix         string        // of all keys
 	ttl            int64         // of a holder's lease, in seconds
 }
-
-// tls returns nil for plain text, but for addresses that begin with https://.
-func (c *config) tls() *tls.Config { return c.connection.TLS }
 
 // known are the variables that mean something here or, the last ones of etcdctl, are only for its output, the size of its
 // messages or a version that is no more.
@@ -51,12 +47,7 @@ type environment struct {
 	err       error // what is wrong with the first of those that are invalid
 }
 
-func (e *environment) get(name, unset string) string {
-	if value := e.variables[name]; value != "" {
-		return value
-	}
-	return unset
-}
+func (e *environment) get(name, unset string) string { return cmp.Or(e.variables[name], unset) }
 
 func (e *environment) refuse(text string) {
 	if e.err == nil {
@@ -105,9 +96,6 @@ func readConfig(environ []string) (c config, err error) {
 	c.jwt = e.get("ETCDCTL_AUTH_JWT_TOKEN", "")
 	e.user(&c)
 	e.connection(&c)
-	if c.user != "" {
-		c.exposed = c.exposedAddress()
-	}
 	return c, e.err
 }
 
@@ -133,11 +121,11 @@ func (e *environment) endpoints() (list []string) {
 // address matches the address of a member, with its scheme and host; those of a socket in the file system have neither.
 var address = regexp.MustCompile(`^(?:(https?)://)?(\[[0-9A-Fa-f:.%]+\]|[^][\s:;|/@]+):[0-9]{1,5}/?$|^unixs?:/*[^/\s]`)
 
-// exposedAddress returns an address beyond this machine to which nothing is encrypted; empty: there is none.
+// exposedAddress returns an address beyond this machine to which the password goes without encryption; empty: there is none.
 func (c *config) exposedAddress() string {
 	for _, text := range c.endpoints {
 		part := address.FindStringSubmatch(text)
-		if part == nil || part[2] == "" || part[2] == "localhost" || part[1] == "https" || part[1] == "" && c.tls() != nil {
+		if c.user == "" || part[2] == "" || part[2] == "localhost" || part[1] == "https" || part[1] == "" && c.connection.TLS != nil {
 			continue
 		}
 		if ip := net.ParseIP(strings.Trim(part[2], "[]")); ip == nil || !ip.IsLoopback() {

@@ -29,7 +29,7 @@ func read(t *testing.T, env map[string]string) (config, string) {
 func TestConfigDefaults(t *testing.T) {
 	c, failure := read(t, nil)
 	if failure != "" || len(c.endpoints) != 1 || c.endpoints[0] != "127.0.0.1:2379" || c.prefix != "/flock" || c.ttl != 10 ||
-		c.reach != 5*time.Second || c.tls() != nil || c.user != "" {
+		c.reach != 5*time.Second || c.connection.TLS != nil || c.user != "" {
 		t.Errorf("%+v %s", c, failure)
 	}
 }
@@ -59,8 +59,8 @@ func TestConfigTLS(t *testing.T) {
 		{map[string]string{"ETCDCTL_INSECURE_TRANSPORT": "true"}, false, false},
 	} {
 		got, failure := read(t, c.env)
-		if failure != "" || (got.tls() != nil) != c.tls || c.tls && got.tls().InsecureSkipVerify != c.skip {
-			t.Errorf("%v: %+v %s", c.env, got.tls(), failure)
+		if failure != "" || (got.connection.TLS != nil) != c.tls || c.tls && got.connection.TLS.InsecureSkipVerify != c.skip {
+			t.Errorf("%v: %+v %s", c.env, got.connection.TLS, failure)
 		}
 	}
 }
@@ -140,8 +140,8 @@ func TestExposed(t *testing.T) {
 		"127.0.0.1:1,etcd2:2":   "etcd2:2",
 		"http://192.0.2.1:2379": "http://192.0.2.1:2379",
 	} {
-		if c, failure := read(t, map[string]string{"ETCDCTL_ENDPOINTS": endpoints, "ETCDCTL_USER": "me:x"}); failure != "" || c.exposed != want {
-			t.Errorf("%s: %q %q", endpoints, c.exposed, failure)
+		if c, failure := read(t, map[string]string{"ETCDCTL_ENDPOINTS": endpoints, "ETCDCTL_USER": "me:x"}); failure != "" || c.exposedAddress() != want {
+			t.Errorf("%s: %q %q", endpoints, c.exposedAddress(), failure)
 		}
 	}
 }

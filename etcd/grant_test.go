@@ -59,7 +59,7 @@ func silence(ctx context.Context, isSilent bool) error {
 func holderAt(t *testing.T, m *leaseMember) *contender {
 	s := storeAt(t, "60", m.register)
 	c := &contender{store: s, Request: lease.Request{Name: "name", Mode: lease.Exclusive, Cooldown: time.Hour}, base: "/flock/name/",
-		first: place{gate: "gate", key: "first", revision: 1}, place: place{key: "key", revision: 1}}
+		first: place{key: "first", revision: 1}, place: place{key: "key", revision: 1}}
 	var err error
 	if c.lease, _, c.granted, err = s.grant(t.Context(), 3600); err == nil {
 		c.cooldown, _, _, err = s.grant(t.Context(), 3600)

@@ -26,23 +26,21 @@ import (
 //	a shared one when no exclusive one is before it,
 //	one of N permits when no exclusive one and fewer than N for permits are before it.
 //
-// Who respects the cooldown stands in a line before that one, first; its head is entitled to the next line when there is no
-// cooldown. It stays there until its command has ended, when it makes the key of the cooldown.
+// Who respects the cooldown stands in a line before that one, first, until its command has ended. Then, or if it dies, its key
+// in that line stays for the time of the cooldown, by a lease of its own, so nobody behind it gets on.
 //
 // The keys of the lock NAME, whose slashes are escaped, so that no lock lies within another:
 //
 //	PREFIX/NAME/line/x/LEASE      an exclusive contender, with its lease
 //	PREFIX/NAME/line/s/LEASE      a shared one
 //	PREFIX/NAME/line/p/LEASE      one for a permit
-//	PREFIX/NAME/cooldown/x/LEASE  one that respects the cooldown
-//	PREFIX/NAME/cooldown          exists during a cooldown, whose lease it has
+//	PREFIX/NAME/cooldown/x/LEASE  one that respects the cooldown, or its cooldown
 
 var letters = map[lease.Mode]string{lease.Exclusive: "x/", lease.Shared: "s/", lease.Permit: "p/"}
 
 // A place is one in a line.
 type place struct {
 	line     string // the prefix of its keys
-	gate     string // a key that keeps everybody out while it is there; may be empty
 	key      string
 	revision int64 // at which the key was made: of two contenders, the lower one comes first
 }
@@ -68,7 +66,7 @@ type contender struct {
 	lease        clientv3.LeaseID   // of both places; 0: not yet
 	granted      time.Duration      // how long etcd keeps it after each time that it was kept alive
 	sent         atomic.Int64       // when the last request was sent that is known to have had its effect
-	cooldown     clientv3.LeaseID   // of the cooldown that began with the command, which may be none
+	cooldown     clientv3.LeaseID   // of the cooldown that follows if this process dies; 0: none
 	admitted     bool               // it is not refused any more because of --queue
 	hasWaited    bool               // so its key says since when it waits, not since when it has the lock
 	stop         context.CancelFunc // ends what Lost has begun; may be nil
@@ -81,18 +79,15 @@ type record struct {
 	User    string `json:"user"`
 	Since   int64  `json:"since"`             // Unix time at which it came or got the lock
 	Permits int    `json:"permits,omitempty"` // as its option says
-	Until   int64  `json:"until,omitempty"`   // Unix time at which the cooldown ends
+	Until   int64  `json:"until,omitempty"`   // Unix time at which its cooldown ends, if it has begun
 }
 
-// describe returns the value for this process.
-func (c *contender) describe() string {
-	r := record{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Permits: c.Permits}
+// describe returns the value for this process, whose cooldown ends then.
+func (c *contender) describe(until int64) string {
+	r := record{Until: until, PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Permits: c.Permits}
 	r.Host, _ = os.Hostname()
 	if u, err := user.Current(); err == nil {
 		r.User = u.Username
-	}
-	if c.Cooldown > 0 {
-		r.Until = time.Now().Add(c.Cooldown).Unix()
 	}
 	text, _ := json.Marshal(r)
 	return string(text)
@@ -130,7 +125,7 @@ func (c *contender) enter(ctx context.Context) (err error) {
 	places := []*place{&c.place}
 	c.place.line = c.base + "line/"
 	if c.Cooldown > 0 {
-		c.first = place{line: c.base + "cooldown/", gate: c.base + "cooldown"}
+		c.first.line = c.base + "cooldown/"
 		places = []*place{&c.first, &c.place}
 	}
 	for _, p := range places {
@@ -143,11 +138,11 @@ func (c *contender) enter(ctx context.Context) (err error) {
 		}
 	}
 	if c.Cooldown > 0 {
-		// If this process does not live to begin the cooldown when the command has ended, this one counts.
-		cools, err := c.coolDown(ctx)
+		var begin clientv3.Op // as long as this process lives it is renewed with the lock
+		c.cooldown, begin, err = c.coolDown(ctx, max(c.Cooldown, time.Duration(c.ttl)*time.Second))
 		if err == nil {
 			c.hasWaited = false
-			err = c.tell(ctx, cools)
+			err = c.tell(ctx, begin)
 		}
 		if err != nil {
 			return err
@@ -179,8 +174,6 @@ func (c *contender) gets(p *place, before ...clientv3.OpOption) (list []clientv3
 		return clientv3.OpGet(prefix, append(clientv3.WithLastCreate(), keys...)...)
 	}
 	switch {
-	case p.gate != "":
-		list = append(list, last(p.line), clientv3.OpGet(p.gate, clientv3.WithKeysOnly()))
 	case c.Mode == lease.Shared:
 		list = append(list, last(p.line+letters[lease.Exclusive]))
 	case c.Mode == lease.Permit:
@@ -242,7 +235,7 @@ func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
 	}
 	p.key = p.line + letters[c.Mode] + strconv.FormatInt(int64(c.lease), 16)
 	r, err := c.commit(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0)},
-		append(gets, clientv3.OpPut(p.key, c.describe(), clientv3.WithLease(c.lease))), clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
+		append(gets, clientv3.OpPut(p.key, c.describe(0), clientv3.WithLease(c.lease))), clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
 	switch {
 	case err != nil:
 		return v, err
@@ -308,10 +301,10 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 	return err
 }
 
-// coolDown returns the operation that begins a cooldown, with a lease of its own.
-func (c *contender) coolDown(ctx context.Context) (put clientv3.Op, err error) {
-	c.cooldown, _, _, err = c.grant(ctx, int64(math.Ceil(c.Cooldown.Seconds())))
-	return clientv3.OpPut(c.first.gate, c.describe(), clientv3.WithLease(c.cooldown)), err
+// coolDown has the key in the first line stay for so long, by a lease of its own.
+func (c *contender) coolDown(ctx context.Context, long time.Duration) (id clientv3.LeaseID, put clientv3.Op, err error) {
+	id, _, _, err = c.grant(ctx, int64(math.Ceil(long.Seconds())))
+	return id, clientv3.OpPut(c.first.key, c.describe(time.Now().Add(c.Cooldown).Unix()), clientv3.WithLease(id)), err
 }
 
 // tell writes since when this place has the lock.
@@ -320,7 +313,7 @@ func (c *contender) tell(ctx context.Context, with ...clientv3.Op) error {
 	if c.Cooldown > 0 {
 		conditions = append(conditions, c.first.exists())
 	}
-	r, err := c.commit(ctx, conditions, append(with, clientv3.OpPut(c.place.key, c.describe(), clientv3.WithLease(c.lease))))
+	r, err := c.commit(ctx, conditions, append(with, clientv3.OpPut(c.place.key, c.describe(0), clientv3.WithLease(c.lease))))
 	if err == nil && !r.Succeeded {
 		return lease.ErrLost
 	}
@@ -381,11 +374,11 @@ func (c *contender) Release(ctx context.Context, ran bool) error {
 	}
 	ops := []clientv3.Op{clientv3.OpDelete(c.place.key)}
 	if c.Cooldown > 0 {
-		cools, err := c.coolDown(ctx)
+		_, begin, err := c.coolDown(ctx, c.Cooldown)
 		if err != nil {
 			return errors.New("cannot set the cooldown: " + err.Error())
 		}
-		ops = append(ops, clientv3.OpDelete(c.first.key), cools)
+		ops = append(ops, begin)
 	}
 	before := c.repeats.Load()
 	r, err := c.commit(ctx, []clientv3.Cmp{c.place.exists()}, ops)

@@ -35,7 +35,7 @@ func (s *store) List(ctx context.Context, name string) (list []lease.Contender, 
 // contenders returns what keys say, which are in the order in which they were made: those of one lock, then those of the
 // next one by name.
 func contenders(prefix string, keys []*mvccpb.KeyValue) (list []lease.Contender) {
-	words := func(kv *mvccpb.KeyValue) []string { // NAME line MODE LEASE, NAME cooldown x LEASE, or NAME cooldown
+	words := func(kv *mvccpb.KeyValue) []string { // NAME line MODE LEASE, or NAME cooldown x LEASE
 		return append(strings.Split(strings.TrimPrefix(string(kv.Key), prefix+"/"), "/"), "", "", "")
 	}
 	stands := map[string]bool{} // in the main line, by name and lease
@@ -54,9 +54,11 @@ func contenders(prefix string, keys []*mvccpb.KeyValue) (list []lease.Contender)
 		c := lease.Contender{Key: string(kv.Key), Host: r.Host, PID: r.PID, User: r.User, Since: time.Unix(r.Since, 0), Mode: lease.Exclusive}
 		x, s, p := before[w[0]+"/x"], before[w[0]+"/s"], before[w[0]+"/p"]
 		switch where := w[1] + "/" + w[2]; {
-		case where == "cooldown/":
+		case where == "cooldown/x" && stands[w[0]+"/"+w[3]]:
+			continue // it is in the main line, too
+		case where == "cooldown/x" && r.Until != 0:
 			c.Mode, c.Until = lease.Cooldown, time.Unix(r.Until, 0)
-		case where == "cooldown/x" && !stands[w[0]+"/"+w[3]]:
+		case where == "cooldown/x":
 			c.Waits = true
 		case where == "line/x":
 			c.Waits = x+s+p > 0
@@ -65,7 +67,7 @@ func contenders(prefix string, keys []*mvccpb.KeyValue) (list []lease.Contender)
 		case where == "line/p":
 			c.Mode, c.Waits = lease.Permit, x > 0 || p >= r.Permits
 		default:
-			continue // it is in the main line, too, or not ours
+			continue // it is not ours
 		}
 		if w[1] == "line" {
 			before[w[0]+"/"+w[2]]++

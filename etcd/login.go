@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -51,8 +52,6 @@ func (s *store) authenticate() (token *string, err error) {
 	}
 }
 
-var errSilent = status.Error(codes.Unavailable, silent)
-
 func (s *store) authenticateAt(endpoint string) (token *string, err error) {
 	c, err := s.link(0)
 	if err != nil {
@@ -75,14 +74,13 @@ func (s *store) authenticateAt(endpoint string) (token *string, err error) {
 		}
 		done <- err
 	}()
-	pace := min(max(s.reach/4, 250*time.Millisecond), 1250*time.Millisecond)
 	for {
 		select {
 		case err := <-done:
 			return token, s.hopeless(err)
-		case <-time.After(pace):
-			if !answers(ctx, conn, max(2*pace, 2*time.Second)) {
-				return nil, errSilent
+		case <-time.After(toConnect):
+			if !answers(ctx, conn) {
+				return nil, status.Error(codes.Unavailable, silent)
 			}
 		}
 	}
@@ -90,13 +88,12 @@ func (s *store) authenticateAt(endpoint string) (token *string, err error) {
 
 // answers reports whether a server answers a question that needs the majority, as the check of a password does, and that it
 // answers without a right to, if only by refusing it. One that checks many passwords needs a while.
-func answers(ctx context.Context, conn *grpc.ClientConn, limit time.Duration) bool {
+func answers(ctx context.Context, conn *grpc.ClientConn) bool {
 	if conn.GetState() != connectivity.Ready {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, 2*toConnect)
 	defer cancel()
 	_, err := etcdserverpb.NewKVClient(conn).Range(ctx, &etcdserverpb.RangeRequest{Key: []byte{0}, CountOnly: true})
-	code := status.Code(err)
-	return code != codes.DeadlineExceeded && code != codes.Canceled && code != codes.Unavailable
+	return !slices.Contains([]codes.Code{codes.DeadlineExceeded, codes.Canceled, codes.Unavailable}, status.Code(err))
 }

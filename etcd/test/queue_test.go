@@ -58,7 +58,7 @@ func TestQueueInCooldown(t *testing.T) {
 	w := e.start(t, flockEtcd, "--cooldown", "6", "--queue", "1", name, "echo", "in")
 	await(t, "one in the line before the cooldown", func() bool {
 		r, err := c.Client().Get(t.Context(), "/flock/"+name+"/cooldown/", clientv3.WithPrefix())
-		return err == nil && len(r.Kvs) == 1
+		return err == nil && len(r.Kvs) == 2 // the cooldown is the other one
 	})
 	if p := e.run(t, flockEtcd, "--holders", name); p.status != 1 || !strings.Contains(p.out.String(), "exclusive (waiting)") {
 		t.Errorf("--holders: %d %s", p.status, &p.out)
