@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,9 +31,9 @@ type store struct {
 	limit    time.Duration // 0: there is none
 	held     atomic.Bool   // the lock
 
-	mu    sync.Mutex
-	links [2]*link
-	last  error // of an attempt that has failed since etcd has answered last
+	mu      sync.Mutex
+	clients [2]*clientv3.Client
+	last    error // of an attempt that has failed since etcd has answered last
 
 	token  atomic.Pointer[string] // if there is a user; nil: not yet
 	tokens credentials.PerRPCCredentialsBundle
@@ -41,7 +42,7 @@ type store struct {
 	versions sync.Once    // see warnOfOld
 	reached  atomic.Bool  // etcd has answered
 	isAway   atomic.Bool  // away was told so
-	slowness atomic.Int64 // how long the last answer of a link took
+	slowness atomic.Int64 // how long the last answer took, but for a login; 0: there was none
 	repeats  atomic.Int64 // how many requests were made more than once
 }
 
@@ -55,19 +56,13 @@ func (s *store) isLimited() bool {
 	return s.limit > 0 && !s.held.Load() && (s.nonblock || !s.reached.Load())
 }
 
-// A link is a client of the library, with connections of its own to all addresses. So a new one reaches only servers that are
-// alive, and others where one address stands for several.
-type link struct {
-	*clientv3.Client
-	heard time.Time // when it has had an answer last
-}
-
-// link returns the link for the first or the second of two attempts at a time.
-func (s *store) link(n int) (*link, error) {
+// client returns the client of the library for the first or the second of two attempts at a time. Each has connections of its
+// own to all addresses, so a new one reaches only servers that are alive, and others where one address stands for several.
+func (s *store) client(n int) (c *clientv3.Client, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.links[n] != nil {
-		return s.links[n], nil
+	if s.clients[n] != nil {
+		return s.clients[n], nil
 	}
 	conf := s.connection
 	conf.MaxUnaryRetries = 1 // ask makes the attempts
@@ -81,11 +76,8 @@ func (s *store) link(n int) (*link, error) {
 		// The client's own user would have the password checked again for each stream, which costs etcd a tenth of a second.
 		grpc.WithPerRPCCredentials(s.tokens.PerRPCCredentials()),
 	}
-	c, err := clientv3.New(conf)
-	if err == nil {
-		s.links[n] = &link{Client: c}
-	}
-	return s.links[n], err
+	s.clients[n], err = clientv3.New(conf)
+	return s.clients[n], err
 }
 
 // failFast makes a request fail when no server can be connected, with the reason. By default it would wait for its deadline,
@@ -130,7 +122,7 @@ func ask[T any](ctx context.Context, s *store, call func(context.Context, *clien
 	}
 }
 
-// try makes attempts until there is an answer, by one link and, when that is silent, by the other one, too.
+// try makes attempts until there is an answer, by one client and, when that is silent, by another one, too.
 func try[T any](ctx context.Context, s *store, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -180,50 +172,48 @@ func try[T any](ctx context.Context, s *store, call func(context.Context, *clien
 	}
 }
 
-// attempt makes one attempt by a link, and gives up the link if that is silent for long.
+// attempt makes one attempt. The second client is given up if it is silent for long, the first one when the second one answers.
 func attempt[T any](ctx context.Context, s *store, n int, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
 	began := time.Now()
-	l, err := s.link(n)
+	c, err := s.client(n)
 	if err != nil {
 		return answer, err
 	}
 	limited, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	answer, err = call(limited, l.Client)
-	err = s.hopeless(err)
-	if ctx.Err() == nil {
-		s.note(l, began, err, limited.Err() != nil)
+	answer, err = call(limited, c)
+	if err = s.hopeless(err); ctx.Err() != nil {
+		return answer, err
+	}
+	isAnswer := s.note(err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case isAnswer:
+		s.slowness.Store(int64(time.Since(began)))
+		if s.clients[1] == c {
+			slices.Reverse(s.clients[:])
+		}
+	case limited.Err() != nil && s.clients[1] == c:
+		s.clients[1] = nil
+		go c.Close()
 	}
 	return answer, err
 }
 
-// note takes note of how an attempt has ended.
-func (s *store) note(l *link, began time.Time, err error, isSilent bool) {
+// note takes note of how an attempt has ended, and reports whether etcd has answered.
+func (s *store) note(err error) (isAnswer bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case err == nil || !mayTryAgain(err):
-		s.last, l.heard = nil, time.Now()
-		s.reached.Store(true)
-		if l.Client != nil {
-			s.slowness.Store(int64(time.Since(began)))
-		}
-		if s.links[1] == l {
-			s.links[0], s.links[1] = l, s.links[0]
-		}
-		if s.isAway.Swap(false) {
-			go s.away(nil)
-		}
-		return
-	case isSilent && l.heard.Before(began):
-		for n := range s.links {
-			if s.links[n] == l {
-				s.links[n] = nil
-				go l.Close()
-			}
-		}
+	if s.last = err; err != nil && mayTryAgain(err) {
+		return false
 	}
-	s.last = err
+	s.last = nil
+	s.reached.Store(true)
+	if s.isAway.Swap(false) {
+		go s.away(nil)
+	}
+	return true
 }
 
 // watch tells when so many of the keys that a view depends on are deleted, or may be: its server has no leader or no
@@ -236,8 +226,8 @@ func (s *store) watch(ctx context.Context, v view) (changed <-chan struct{}, sto
 	}
 	tell := make(chan struct{})
 	go func() { // the client's own call waits for an answer
-		if l, err := s.link(0); err == nil {
-			for r := range l.Watch(ctx, v.watch, options...) {
+		if c, err := s.client(0); err == nil {
+			for r := range c.Watch(ctx, v.watch, options...) {
 				if v.deleted -= len(r.Events); v.deleted <= 0 {
 					close(tell)
 					return

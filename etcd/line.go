@@ -159,11 +159,13 @@ func (c *contender) enter(ctx context.Context) (err error) {
 // A view is what a contender sees before its place.
 type view struct {
 	term     uint64
-	revision int64  // of etcd
+	revision int64  // of etcd, or now
 	watch    string // the key or, with a slash at its end, the keys of which some must be deleted; empty: it is entitled
 	deleted  int    // how many
 	waiting  int    // with --queue: how many wait
 }
+
+const now = -1
 
 func (c *contender) isCounting() bool { return c.Queued && !c.admitted }
 
@@ -195,7 +197,11 @@ func (c *contender) view(h *etcdserverpb.ResponseHeader, answers []*etcdserverpb
 		keys := a.GetResponseRange().Kvs
 		switch {
 		case c.isCounting() && i == len(answers)-1:
-			v.waiting = countWaiting(c.prefix, keys)
+			for _, other := range contenders(c.prefix, keys) {
+				if other.Waits {
+					v.waiting++
+				}
+			}
 		case v.watch != "":
 		case c.Mode == lease.Permit && i == 1:
 			if len(keys) >= c.Permits { // any of them may be done first
@@ -336,28 +342,15 @@ func (c *contender) Renew(ctx context.Context) error {
 
 // Lost implements lease.Held: it watches the key. It also writes since when it has the lock.
 func (c *contender) Lost() <-chan struct{} {
-	lost := make(chan struct{})
-	ctx, cancel := context.WithCancel(context.Background())
-	c.stop = cancel
+	ctx, stop := context.WithCancel(context.Background())
+	c.stop = stop
 	c.warnOfOld(ctx, c.Warn)
 	if c.hasWaited {
+		c.hasWaited = false
 		go c.tell(ctx)
 	}
-	go func() {
-		for v := (view{revision: c.place.revision}); ctx.Err() == nil; {
-			v.watch, v.deleted = c.place.key, 1
-			changed, stop := c.watch(ctx, v)
-			<-changed
-			stop()
-			next, err := c.look(ctx, &c.place)
-			if err == lease.ErrLost {
-				close(lost)
-				return
-			}
-			v.revision = max(v.revision, next.revision)
-		}
-	}()
-	return lost
+	changed, _ := c.watch(ctx, view{revision: now, watch: c.place.key, deleted: 1})
+	return changed
 }
 
 // Release implements lease.Held. A command that was not started leaves no cooldown: somebody else may be able to start it.

@@ -77,16 +77,6 @@ func contenders(prefix string, keys []*mvccpb.KeyValue) (list []lease.Contender)
 	return list
 }
 
-// countWaiting returns how many of those with these keys wait.
-func countWaiting(prefix string, keys []*mvccpb.KeyValue) (n int) {
-	for _, c := range contenders(prefix, keys) {
-		if c.Waits {
-			n++
-		}
-	}
-	return n
-}
-
 // Break implements lease.Backend.
 func (s *store) Break(ctx context.Context, key string) error {
 	_, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.DeleteResponse, error) {

@@ -42,7 +42,7 @@ func (s *store) authenticate() (token *string, err error) {
 			s.tokens.UpdateAuthToken(*token)
 			s.token.Store(token)
 		}
-		if s.note(&link{}, time.Now(), err, false); err == nil || !mayTryAgain(err) {
+		if s.note(err) {
 			return token, s.finalError(err)
 		}
 		if s.isLimited() && time.Since(began) > s.limit && n+1 >= len(s.endpoints) { // each was asked once
@@ -53,7 +53,7 @@ func (s *store) authenticate() (token *string, err error) {
 }
 
 func (s *store) authenticateAt(endpoint string) (token *string, err error) {
-	c, err := s.link(0)
+	c, err := s.client(0)
 	if err != nil {
 		return nil, err
 	}

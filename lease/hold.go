@@ -74,8 +74,8 @@ func (h *hold) execute() int {
 		case <-h.silence():
 			h.warn()
 		case <-lost:
-			lost = nil
-			h.takeNote(ErrLost)
+			lost, aMoment = nil, time.After(ttl/5)
+			next.Reset(0)
 		case <-late.C: // the guard has had its time
 			return h.lose(h.guard.KillAll())
 		}

@@ -52,7 +52,8 @@ type Held interface {
 	// is ErrLost if somebody else may have the lock already.
 	Renew(ctx context.Context) error
 
-	// Lost tells when the lock is lost, if the server says so by itself. It is called when the command has run for a moment.
+	// Lost tells when the lock may be lost, if the server says so by itself; then Renew says whether it is. It is called when
+	// the command has run for a moment, and again if the lock was not lost.
 	Lost() <-chan struct{}
 
 	// Release gives the lock up. The error is ErrLost if it was lost while the command ran.

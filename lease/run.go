@@ -102,7 +102,7 @@ func (r *run) lock() int {
 		ctx, stop = context.WithDeadlineCause(ctx, began.Add(o.Timeout), ErrTimeout)
 		defer stop()
 	}
-	r.signals, r.away, r.taken = catchSignals(), make(chan error), make(chan struct{}, 1)
+	r.signals, r.away, r.taken = catchSignals(), make(chan error, 8), make(chan struct{}, 1)
 	// Before the first connection, which makes another attempt when it lacks a descriptor: a fork makes none.
 	g, err := guard.Start(o.Command)
 	if err != nil {
@@ -174,22 +174,15 @@ func (r *run) wait(got <-chan struct{}, reportAt time.Time) (sig syscall.Signal,
 
 // request returns what the options ask for.
 func (r *run) request() Request {
-	o := r.options
-	q := Request{Name: o.File, Mode: Exclusive, Permits: o.Permits, Nonblock: o.Nonblock, Queued: o.Queued, Queue: o.Queue, Cooldown: o.Cooldown}
+	o, mode := r.options, Exclusive
 	switch {
 	case o.Op == kernlock.Shared:
-		q.Mode = Shared
+		mode = Shared
 	case o.Permits > 0:
-		q.Mode = Permit
+		mode = Permit
 	}
-	q.Taken, q.Warn = func() { notify(r.taken) }, r.printer.Note
-	q.Away = func(why error) {
-		select {
-		case r.away <- why:
-		case <-time.After(time.Second): // it releases the lock
-		}
-	}
-	return q
+	return Request{Name: o.File, Mode: mode, Permits: o.Permits, Nonblock: o.Nonblock, Queued: o.Queued, Queue: o.Queue, Cooldown: o.Cooldown,
+		Taken: func() { tell(r.taken, struct{}{}) }, Away: func(why error) { tell(r.away, why) }, Warn: r.printer.Note}
 }
 
 // refuse says why there is no lock, and returns the exit status.
@@ -229,10 +222,10 @@ func release(h Held) error {
 	return h.Release(ctx, false)
 }
 
-// notify tells a receiver that may not listen just now.
-func notify(c chan<- struct{}) {
+// tell tells a receiver that may not listen any more.
+func tell[T any](c chan<- T, what T) {
 	select {
-	case c <- struct{}{}:
+	case c <- what:
 	default:
 	}
 }

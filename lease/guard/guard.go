@@ -193,7 +193,6 @@ type guard struct {
 	alarm   alarm
 	changed chan os.Signal // a child has ended, or the time of the alarm has come
 	socket  int
-	pending []byte // what has come of an order that is not complete
 
 	pid        int  // of the command, while it lives
 	grouped    bool // it has a process group of its own
@@ -260,24 +259,14 @@ func (g *guard) run() {
 
 // obeyAll obeys the orders that are there, and reports whether more can come.
 func (g *guard) obeyAll() (open bool) {
-	for b := make([]byte, 4<<10); ; {
-		n, _, err := unix.Recvfrom(g.socket, b, unix.MSG_DONTWAIT)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err == unix.EAGAIN:
-			return true
-		case err != nil || n == 0:
-			return false
-		}
-		for order := range bytes.Lines(append(g.pending, b[:n]...)) {
-			var m Message
-			if g.pending = order; json.Unmarshal(order, &m) == nil {
-				g.pending = nil
-				g.obey(m)
-			}
-		}
+	b := make([]byte, 64<<10) // more than can wait in a socket
+	n, _, err := unix.Recvfrom(g.socket, b, unix.MSG_DONTWAIT)
+	for order := range bytes.Lines(b[:max(n, 0)]) {
+		var m Message
+		json.Unmarshal(order, &m)
+		g.obey(m)
 	}
+	return n > 0 || sys.Is(err, unix.EAGAIN, unix.EINTR)
 }
 
 func (g *guard) obey(m Message) {
