@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
@@ -31,8 +29,8 @@ func (s *store) logIn(ctx context.Context) (*string, error) {
 	}
 }
 
-// authenticate asks one server after the other for a token. Each has all the time that the check of the password takes, as
-// long as it answers other questions meanwhile: it may be frozen, or cut off from the others.
+// authenticate asks one server after the other for a token. Each has all the time that the check of the password takes, once
+// it is connected.
 func (s *store) authenticate() (token *string, err error) {
 	began := time.Now()
 	first := rand.IntN(len(s.endpoints))
@@ -64,36 +62,18 @@ func (s *store) authenticateAt(endpoint string) (token *string, err error) {
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	done := make(chan error, 1)
-	go func() {
-		r, err := etcdserverpb.NewAuthClient(conn).Authenticate(ctx, &etcdserverpb.AuthenticateRequest{Name: s.user, Password: s.password})
-		if err = rpctypes.Error(err); errors.Is(err, rpctypes.ErrAuthNotEnabled) {
-			token, err = new(string), nil
-		} else if err == nil {
-			token = &r.Token
+	time.AfterFunc(toConnect, func() {
+		if conn.GetState() != connectivity.Ready {
+			cancel()
 		}
-		done <- err
-	}()
-	for {
-		select {
-		case err := <-done:
-			return token, s.hopeless(err)
-		case <-time.After(toConnect):
-			if !answers(ctx, conn) {
-				return nil, status.Error(codes.Unavailable, silent)
-			}
-		}
+	})
+	r, err := etcdserverpb.NewAuthClient(conn).Authenticate(ctx, &etcdserverpb.AuthenticateRequest{Name: s.user, Password: s.password})
+	switch err = rpctypes.Error(err); {
+	case errors.Is(err, rpctypes.ErrAuthNotEnabled):
+		return new(string), nil
+	case ctx.Err() != nil:
+		err = status.Error(codes.Unavailable, silent)
 	}
-}
-
-// answers reports whether a server answers a question that needs the majority, as the check of a password does, and that it
-// answers without a right to, if only by refusing it. One that checks many passwords needs a while.
-func answers(ctx context.Context, conn *grpc.ClientConn) bool {
-	if conn.GetState() != connectivity.Ready {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, 2*toConnect)
-	defer cancel()
-	_, err := etcdserverpb.NewKVClient(conn).Range(ctx, &etcdserverpb.RangeRequest{Key: []byte{0}, CountOnly: true})
-	return !slices.Contains([]codes.Code{codes.DeadlineExceeded, codes.Canceled, codes.Unavailable}, status.Code(err))
+	t := r.GetToken()
+	return &t, s.hopeless(err)
 }

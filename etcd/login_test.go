@@ -156,8 +156,8 @@ func TestLoginElsewhere(t *testing.T) {
 	}{
 		"frozen":      {1, true, false, 3 * time.Second},
 		"two frozen":  {2, true, false, 5 * time.Second},
-		"cut off":     {1, false, true, 4 * time.Second},
-		"two cut off": {2, false, true, 9 * time.Second},
+		"cut off":     {1, false, true, 9 * time.Second},
+		"two cut off": {2, false, true, 17 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
