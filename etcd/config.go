@@ -26,7 +26,6 @@ type config struct {
 	connection     clientv3.Config
 	endpoints      []string
 	user, password string
-	hides          bool          // the password is in a file, and the command is not to inherit it from a variable
 	jwt            string        // a token that the user has got elsewhere
 	reach          time.Duration // how long to try to reach etcd at the beginning
 	prefix         string        // of all keys
@@ -145,7 +144,6 @@ func (e *environment) user(c *config) {
 		if c.password, err = readPassword(file); err != nil {
 			e.invalid("FLOCK_ETCD_PASSWORD_FILE", sys.Text(err))
 		}
-		c.hides = true
 	}
 	switch {
 	case c.user != "" && c.password == "":
@@ -159,7 +157,7 @@ func (e *environment) user(c *config) {
 
 // hidePassword takes a password that is in a file as well from the variables that the command inherits.
 func (c *config) hidePassword() {
-	if c.hides {
+	if os.Getenv("FLOCK_ETCD_PASSWORD_FILE") != "" {
 		os.Unsetenv("ETCDCTL_PASSWORD")
 		os.Setenv("ETCDCTL_USER", c.user)
 	}

@@ -60,9 +60,7 @@ func (h *hold) execute() int {
 			cancel() // the lock is not renewed any longer
 			return h.end(m)
 		case sig := <-h.signals:
-			if !fromTerminal(sig) {
-				h.guard.Give(guard.Message{Kind: guard.Signal, Number: int(sig.(syscall.Signal))})
-			}
+			h.guard.Give(guard.Message{Kind: guard.Signal, Number: int(sig.(syscall.Signal))})
 		case <-aMoment:
 			lost = h.held.Lost()
 		case <-next.C:

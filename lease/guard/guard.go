@@ -30,6 +30,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -279,10 +280,13 @@ func (g *guard) obey(m Message) {
 	case m.Kind == Abort:
 		g.terminate()
 		g.limits.Kill = Now()
-	case m.Kind == Signal && g.alive():
+	case m.Kind == Signal && g.alive() && (g.grouped || !slices.Contains(fromTerminal, syscall.Signal(m.Number))):
 		unix.Kill(g.target(), syscall.Signal(m.Number))
 	}
 }
+
+// fromTerminal are the signals that a terminal sends to the process group of flock-etcd: a command in it has them already.
+var fromTerminal = []syscall.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH}
 
 // start starts the command, unless it is too late.
 func (g *guard) start(token int64) {
