@@ -133,7 +133,7 @@ func try[T any](ctx context.Context, s *store, call func(context.Context, *clien
 	} else if s.away != nil {
 		patience := time.Duration(s.ttl) * time.Second * 4 / 10
 		if s.held.Load() {
-			patience /= 4 // who has the lock warns by itself, and wants to know why
+			patience /= 2
 		}
 		away = time.After(max(patience, 2*time.Duration(s.slowness.Load()))) // slow is not away
 	}

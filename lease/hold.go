@@ -18,13 +18,10 @@ type hold struct {
 	*run
 	held Held
 
-	renewals chan error    // what Renew has returned
-	failure  error         // of the last one; nil: it has renewed the lock
-	answered time.Duration // when the server has answered last
-	trouble  error         // why it does not answer; nil: that is not known
-	warned   bool          // that it does not answer
-	started  bool          // the command has run
-	dropped  bool          // the server has dropped the lock
+	renewals chan error // what Renew has returned
+	failure  error      // of the last one; nil: it has renewed the lock
+	started  bool       // the command has run
+	dropped  bool       // the server has dropped the lock
 }
 
 // limits returns until when the command may run.
@@ -41,7 +38,7 @@ func (h *hold) execute() int {
 	h.service.say("STATUS=has the lock " + h.name + " since " + time.Now().Format(output.Clock))
 	h.guard.Give(guard.Message{Kind: guard.Run, Limits: h.limits(), Token: h.held.Token()})
 	since, ttl := h.held.Life()
-	h.renewals, h.answered = make(chan error), Now()
+	h.renewals = make(chan error)
 	// A command that runs for a moment is done before this would be of use.
 	var lost <-chan struct{}
 	aMoment, next, late := time.After(100*time.Millisecond), time.NewTimer(since+ttl/5-Now()), time.NewTimer(0)
@@ -68,9 +65,8 @@ func (h *hold) execute() int {
 			go h.renew(ctx, ttl*2/5)
 		case err := <-h.renewals:
 			h.takeNote(err)
-		case h.trouble = <-h.away:
-		case <-h.silence():
-			h.warn()
+		case why := <-h.away:
+			h.warn(why)
 		case <-lost:
 			lost, aMoment = nil, time.After(ttl/5)
 			next.Reset(0)
@@ -100,33 +96,19 @@ func (h *hold) takeNote(err error) {
 		h.guard.Give(guard.Message{Kind: guard.Abort})
 	case err == nil:
 		h.service.say("WATCHDOG=1")
-		h.answered = Now()
-		if h.warned {
-			h.warned = false
-			h.printer.Note(h.program + " answers again")
-		}
 		h.guard.Give(guard.Message{Kind: guard.Move, Limits: h.limits()})
 	}
 }
 
-// silence tells when it is time to warn.
-func (h *hold) silence() <-chan time.Time {
-	if h.warned {
-		return nil
+// warn says that the server does not answer, before that costs the command its life, or that it answers again.
+func (h *hold) warn(why error) {
+	if why == nil {
+		h.printer.Note(h.program + " answers again")
+		return
 	}
-	_, ttl := h.held.Life()
-	return time.After(h.answered + ttl*4/10 - Now())
-}
-
-// warn says that the server does not answer, before that costs the command its life.
-func (h *hold) warn() {
-	h.warned = true
-	why := "no answer"
-	if h.trouble != nil {
-		why = h.trouble.Error()
-	}
-	h.printer.Note(h.program + " has not answered for " + seconds(Now()-h.answered) + "; the command is stopped in " +
-		seconds(h.limits().Term-Now()) + ": " + why)
+	since, _ := h.held.Life()
+	h.printer.Note(h.program + " has not answered for " + seconds(Now()-since) + "; the command is stopped in " +
+		seconds(h.limits().Term-Now()) + ": " + why.Error())
 }
 
 func seconds(d time.Duration) string {

@@ -100,8 +100,11 @@ type Request struct {
 	Cooldown time.Duration // after the command; 0: none
 
 	Taken func()            // tells, each time that it is seen, that somebody else has the lock
-	Away  func(why error)   // tells that the server does not answer, or, with nil, that it does again
 	Warn  func(text string) // says a line to the user
+
+	// Away tells that the server does not answer, or, with nil, that it does again. That is when a request has had no answer
+	// for four tenths of the TTL, or for two tenths, when the lock is held.
+	Away func(why error)
 }
 
 // A Contender has a lock or waits for it.
