@@ -68,6 +68,7 @@ type contender struct {
 	sent         atomic.Int64       // when the last request was sent that is known to have had its effect
 	cooldown     clientv3.LeaseID   // of the cooldown that follows if this process dies; 0: none
 	admitted     bool               // it is not refused any more because of --queue
+	seen         atomic.Int64       // a revision of etcd at which its place was there
 	hasWaited    bool               // so its key says since when it waits, not since when it has the lock
 	stop         context.CancelFunc // ends what Lost has begun; may be nil
 }
@@ -159,13 +160,11 @@ func (c *contender) enter(ctx context.Context) (err error) {
 // A view is what a contender sees before its place.
 type view struct {
 	term     uint64
-	revision int64  // of etcd, or now
+	revision int64  // of etcd
 	watch    string // the key or, with a slash at its end, the keys of which some must be deleted; empty: it is entitled
 	deleted  int    // how many
 	waiting  int    // with --queue: how many wait
 }
-
-const now = -1
 
 func (c *contender) isCounting() bool { return c.Queued && !c.admitted }
 
@@ -257,6 +256,7 @@ func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
 		return v, lease.ErrTaken
 	}
 	c.admitted = true
+	c.seen.Store(p.revision)
 	return v, nil
 }
 
@@ -274,6 +274,7 @@ func (c *contender) lookBy(ctx context.Context, client *clientv3.Client, p *plac
 	case !r.Succeeded:
 		return view{}, lease.ErrLost
 	}
+	c.seen.Store(r.Header.Revision)
 	return c.view(r.Header, r.Responses), nil
 }
 
@@ -349,7 +350,7 @@ func (c *contender) Lost() <-chan struct{} {
 		c.hasWaited = false
 		go c.tell(ctx)
 	}
-	changed, _ := c.watch(ctx, view{revision: now, watch: c.place.key, deleted: 1})
+	changed, _ := c.watch(ctx, view{revision: c.seen.Load(), watch: c.place.key, deleted: 1})
 	return changed
 }
 

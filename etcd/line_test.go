@@ -25,6 +25,7 @@ type takenMember struct {
 	ends bool // the lock of the other one
 	told atomic.Bool
 	said atomic.Pointer[string] // to the user
+	from atomic.Int64           // the revision from which it was to watch
 }
 
 func (m *takenMember) Status(context.Context, *etcdserverpb.StatusRequest) (*etcdserverpb.StatusResponse, error) {
@@ -52,7 +53,27 @@ func (m *takenMember) LeaseKeepAlive(s grpc.BidiStreamingServer[etcdserverpb.Lea
 }
 
 func (m *takenMember) Watch(stream grpc.BidiStreamingServer[etcdserverpb.WatchRequest, etcdserverpb.WatchResponse]) error {
+	if r, err := stream.Recv(); err == nil {
+		m.from.Store(r.GetCreateRequest().StartRevision)
+	}
 	return silence(stream.Context(), true)
+}
+
+// A key may be deleted before the watch for that has begun.
+func TestDeletedBeforeWatch(t *testing.T) {
+	t.Parallel()
+	m := &takenMember{}
+	s := storeAt(t, "60", func(s *grpc.Server) { etcdserverpb.RegisterWatchServer(s, m) })
+	c := &contender{store: s, Request: lease.Request{Warn: func(string) {}}, place: place{key: "key", revision: 7}}
+	c.seen.Store(7)
+	c.Lost()
+	defer c.stop()
+	for end := time.Now().Add(time.Minute); m.from.Load() == 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if from := m.from.Load(); from != 8 {
+		t.Errorf("it watches from revision %d", from)
+	}
 }
 
 func acquireAt(ctx context.Context, t *testing.T, ttl string, m *takenMember) error {
