@@ -56,7 +56,7 @@ func (m *fakeMember) Range(ctx context.Context, _ *etcdserverpb.RangeRequest) (*
 func (m *fakeMember) timeOut(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
-	case <-time.After(7 * time.Second): // as etcd does
+	case <-time.After(2 * time.Second): // etcd takes seven
 	}
 	return status.Error(codes.Unavailable, "etcdserver: request timed out")
 }
@@ -156,8 +156,8 @@ func TestLoginElsewhere(t *testing.T) {
 	}{
 		"frozen":      {1, true, false, 3 * time.Second},
 		"two frozen":  {2, true, false, 5 * time.Second},
-		"cut off":     {1, false, true, 9 * time.Second},
-		"two cut off": {2, false, true, 17 * time.Second},
+		"cut off":     {1, false, true, 4 * time.Second},
+		"two cut off": {2, false, true, 9 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
