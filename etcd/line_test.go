@@ -23,6 +23,7 @@ type takenMember struct {
 	etcdserverpb.UnimplementedWatchServer
 	etcdserverpb.UnimplementedMaintenanceServer
 	ends bool // the lock of the other one
+	free bool // at the first look
 	told atomic.Bool
 	said atomic.Pointer[string] // to the user
 	from atomic.Int64           // the revision from which it was to watch
@@ -35,7 +36,9 @@ func (m *takenMember) Status(context.Context, *etcdserverpb.StatusRequest) (*etc
 func (m *takenMember) Txn(ctx context.Context, r *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse, error) {
 	answer := &etcdserverpb.TxnResponse{Succeeded: true, Header: &etcdserverpb.ResponseHeader{Revision: 2}}
 	list := &etcdserverpb.RangeResponse{}
-	if !m.told.Swap(true) {
+	if m.txns.Add(1); m.free && m.txns.Load() == 1 {
+		list.Kvs = nil
+	} else if !m.told.Swap(true) {
 		list.Kvs = []*mvccpb.KeyValue{{Key: []byte("key")}}
 	} else if err := silence(ctx, !m.ends); err != nil {
 		return nil, err
@@ -76,14 +79,14 @@ func TestDeletedBeforeWatch(t *testing.T) {
 	}
 }
 
-func acquireAt(ctx context.Context, t *testing.T, ttl string, m *takenMember) error {
+func acquireAt(ctx context.Context, t *testing.T, ttl string, m *takenMember, nonblock bool) error {
 	s := storeAt(t, ttl, func(s *grpc.Server) {
 		etcdserverpb.RegisterKVServer(s, m)
 		etcdserverpb.RegisterLeaseServer(s, m)
 		etcdserverpb.RegisterWatchServer(s, m)
 		etcdserverpb.RegisterMaintenanceServer(s, m)
 	})
-	_, err := s.Acquire(ctx, lease.Request{Name: "name", Mode: lease.Exclusive, Taken: func() {}, Away: func(error) {},
+	_, err := s.Acquire(ctx, lease.Request{Name: "name", Mode: lease.Exclusive, Nonblock: nonblock, Taken: func() {}, Away: func(error) {},
 		Warn: func(text string) { m.said.Store(&text) }})
 	return err
 }
@@ -93,7 +96,7 @@ func TestTimeIsOverInRequest(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 4*time.Second, lease.ErrTimeout)
 	defer cancel()
-	if err := acquireAt(ctx, t, "5", new(takenMember)); err != lease.ErrTimeout {
+	if err := acquireAt(ctx, t, "5", new(takenMember), false); err != lease.ErrTimeout {
 		t.Errorf("%v, not that the time is over", err)
 	}
 }
@@ -104,10 +107,22 @@ func TestSilentWatch(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	m := &takenMember{ends: true}
-	if err := acquireAt(ctx, t, "2", m); err != nil {
+	if err := acquireAt(ctx, t, "2", m, false); err != nil {
 		t.Error(err)
 	}
 	if said := m.said.Load(); said == nil || !strings.Contains(*said, "etcd 3.5.12 can end the lock") {
 		t.Errorf("it says %v", said)
+	}
+}
+
+// Another one was faster after the first look. Who does not wait gives up its place.
+func TestOthersWereFaster(t *testing.T) {
+	t.Parallel()
+	m := &takenMember{free: true}
+	if err := acquireAt(t.Context(), t, "60", m, true); err != lease.ErrTaken {
+		t.Error(err)
+	}
+	if n, revoked := m.txns.Load(), m.revokes.Load(); n != 2 || revoked != 1 {
+		t.Errorf("%d transactions, and the lease was revoked %d times", n, revoked)
 	}
 }
