@@ -36,12 +36,15 @@ func (m *takenMember) Status(context.Context, *etcdserverpb.StatusRequest) (*etc
 func (m *takenMember) Txn(ctx context.Context, r *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse, error) {
 	answer := &etcdserverpb.TxnResponse{Succeeded: true, Header: &etcdserverpb.ResponseHeader{Revision: 2}}
 	list := &etcdserverpb.RangeResponse{}
-	if m.txns.Add(1); m.free && m.txns.Load() == 1 {
-		list.Kvs = nil
-	} else if !m.told.Swap(true) {
+	isFirst := m.txns.Add(1) == 1
+	switch {
+	case isFirst && m.free:
+	case !m.told.Swap(true):
 		list.Kvs = []*mvccpb.KeyValue{{Key: []byte("key")}}
-	} else if err := silence(ctx, !m.ends); err != nil {
-		return nil, err
+	default:
+		if err := silence(ctx, !m.ends); err != nil {
+			return nil, err
+		}
 	}
 	answer.Responses = []*etcdserverpb.ResponseOp{{Response: &etcdserverpb.ResponseOp_ResponseRange{ResponseRange: list}}, {}}[:len(r.Success)]
 	return answer, nil
