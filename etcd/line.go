@@ -67,7 +67,6 @@ type contender struct {
 	granted      time.Duration      // how long etcd keeps it after each time that it was kept alive
 	sent         atomic.Int64       // when the last request was sent that is known to have had its effect
 	cooldown     clientv3.LeaseID   // of the cooldown that follows if this process dies; 0: none
-	admitted     bool               // it is not refused any more because of --queue
 	seen         atomic.Int64       // a revision of etcd at which its place was there
 	hasWaited    bool               // so its key says since when it waits, not since when it has the lock
 	stop         context.CancelFunc // ends what Lost has begun; may be nil
@@ -163,10 +162,7 @@ type view struct {
 	revision int64  // of etcd
 	watch    string // the key or, with a slash at its end, the keys of which some must be deleted; empty: it is entitled
 	deleted  int    // how many
-	waiting  int    // with --queue: how many wait
 }
-
-func (c *contender) isCounting() bool { return c.Queued && !c.admitted }
 
 // gets returns the requests for what keeps a contender out in a line, and what may be before it.
 func (c *contender) gets(p *place, before ...clientv3.OpOption) (list []clientv3.Op) {
@@ -183,9 +179,6 @@ func (c *contender) gets(p *place, before ...clientv3.OpOption) (list []clientv3
 	default:
 		list = append(list, last(p.line))
 	}
-	if c.isCounting() {
-		list = append(list, clientv3.OpGet(c.base, append(inOrder, before...)...))
-	}
 	return list
 }
 
@@ -195,12 +188,6 @@ func (c *contender) view(h *etcdserverpb.ResponseHeader, answers []*etcdserverpb
 	for i, a := range answers {
 		keys := a.GetResponseRange().Kvs
 		switch {
-		case c.isCounting() && i == len(answers)-1:
-			for _, other := range contenders(c.prefix, keys) {
-				if other.Waits {
-					v.waiting++
-				}
-			}
 		case v.watch != "":
 		case c.Mode == lease.Permit && i == 1:
 			if len(keys) >= c.Permits { // any of them may be done first
@@ -213,51 +200,79 @@ func (c *contender) view(h *etcdserverpb.ResponseHeader, answers []*etcdserverpb
 	return v
 }
 
-// isRefused reports whether a contender does not wait for what it sees.
-func (c *contender) isRefused(v view) bool {
-	return v.watch != "" && (c.Nonblock || c.isCounting() && v.waiting >= c.Queue)
-}
-
-// stand makes a place at the end of a line, and returns what is before it. Who may be refused looks first, since no write is
-// needed to say no, and again from its place, which it gives up if others were faster.
+// stand makes a place at the end of a line, and returns what is before it. Who may be refused does so only if nobody has come
+// since it has looked who would change the answer.
 func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
-	gets := c.gets(p)
-	if c.Nonblock || c.isCounting() {
-		r, err := c.commit(ctx, nil, gets)
+	gets, isFirst := c.gets(p), c.lease == 0
+	for {
+		var conditions []clientv3.Cmp
+		if c.Nonblock || c.Queued && isFirst {
+			if conditions, err = c.choose(ctx, p); err != nil {
+				return v, err
+			}
+		}
+		if c.lease == 0 {
+			var sent time.Duration
+			c.lease, sent, c.granted, err = c.grant(ctx, c.ttl)
+			if c.sent.Store(int64(sent)); err != nil {
+				return v, err
+			}
+		}
+		p.key = p.line + letters[c.Mode] + strconv.FormatInt(int64(c.lease), 16)
+		r, err := c.commit(ctx, append(conditions, clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0)),
+			append(gets[:len(gets):len(gets)], clientv3.OpPut(p.key, c.describe(0), clientv3.WithLease(c.lease))), clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
 		if err != nil {
 			return v, err
 		}
-		if c.isRefused(c.view(r.Header, r.Responses)) {
+		if r.Succeeded {
+			p.revision, v = r.Header.Revision, c.view(r.Header, r.Responses[:len(gets)])
+		} else if keys := r.Responses[0].GetResponseRange().Kvs; len(keys) > 0 { // an earlier attempt had its effect, but no answer
+			p.revision = keys[0].CreateRevision
+			if v, err = c.look(ctx, p); err != nil {
+				return v, err
+			}
+		} else {
+			continue // another one was faster
+		}
+		if c.seen.Store(p.revision); v.watch != "" && c.Nonblock {
 			return v, lease.ErrTaken
 		}
+		return v, nil
 	}
-	if c.lease == 0 {
-		var sent time.Duration
-		c.lease, sent, c.granted, err = c.grant(ctx, c.ttl)
-		if c.sent.Store(int64(sent)); err != nil {
-			return v, err
+}
+
+// choose looks whether a contender would be entitled at once, and refuses if it may not wait: no write is needed to say no. The
+// condition is that nobody has come since who would exclude it or, if it is to wait, anybody. So however many come at once who
+// do not exclude each other, each needs the same few requests.
+func (c *contender) choose(ctx context.Context, p *place) ([]clientv3.Cmp, error) {
+	gets := c.gets(p)
+	if p == &c.first {
+		gets = append(gets, c.gets(&c.place)...)
+	}
+	n := len(gets)
+	if c.Queued {
+		gets = append(gets, clientv3.OpGet(c.base, inOrder...))
+	}
+	r, err := c.commit(ctx, nil, gets)
+	if err != nil {
+		return nil, err
+	}
+	v, waiting := c.view(r.Header, r.Responses[:n]), 0
+	for _, all := range r.Responses[n:] {
+		for _, other := range contenders(c.prefix, all.GetResponseRange().Kvs) {
+			if other.Waits {
+				waiting++
+			}
 		}
 	}
-	p.key = p.line + letters[c.Mode] + strconv.FormatInt(int64(c.lease), 16)
-	r, err := c.commit(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0)},
-		append(gets, clientv3.OpPut(p.key, c.describe(0), clientv3.WithLease(c.lease))), clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
+	excluding := c.base
 	switch {
-	case err != nil:
-		return v, err
-	case r.Succeeded:
-		p.revision, v = r.Header.Revision, c.view(r.Header, r.Responses[:len(gets)])
-	default: // an earlier attempt had its effect, but no answer
-		p.revision = r.Responses[0].GetResponseRange().Kvs[0].CreateRevision
-		if v, err = c.look(ctx, p); err != nil {
-			return v, err
-		}
+	case v.watch != "" && (c.Nonblock || waiting >= c.Queue):
+		return nil, lease.ErrTaken
+	case v.watch == "" && c.Mode != lease.Exclusive:
+		excluding = p.line + letters[lease.Exclusive]
 	}
-	if c.isRefused(v) {
-		return v, lease.ErrTaken
-	}
-	c.admitted = true
-	c.seen.Store(p.revision)
-	return v, nil
+	return []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(excluding).WithPrefix(), "<", v.revision+1)}, nil
 }
 
 // look returns what is before a place, as a majority of the servers knows it. The error is lease.ErrLost if its key is gone.

@@ -118,7 +118,7 @@ func TestSilentWatch(t *testing.T) {
 	}
 }
 
-// Another one was faster after the first look. Who does not wait gives up its place.
+// Another one is before a place in spite of the look. Who does not wait gives it up.
 func TestOthersWereFaster(t *testing.T) {
 	t.Parallel()
 	m := &takenMember{free: true}
