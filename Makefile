@@ -69,7 +69,7 @@ test-beside:
 # The servers and etcdctl are built from their modules. Nothing but loopback is used.
 test-etcd: flock flock-etcd         ## run the tests of flock-etcd over etcd servers (two minutes)
 	@test -z "$$(gofmt -l etcd)" || { gofmt -d etcd; exit 1; }
-	go test -count=1 ./lease/... && go test -count=1 -tags guard_goroutine ./lease/guard
+	go test -count=1 ./lease/... && go test -count=1 -tags guard_portable ./lease/guard
 	cd etcd && go mod tidy -diff && go vet ./... && go test -count=1 ./...
 	cd etcd/test && go mod tidy -diff && go vet ./... && go test -timeout 10m -count=1 -parallel 6 ./...
 	sh completions/test.sh ./flock ./flock-etcd

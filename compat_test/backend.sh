@@ -122,7 +122,12 @@ kill -TERM $waiter
 wait $waiter
 [ $? = 143 ] || fail 'SIGTERM does not end a waiter'
 kill -TERM "$holder"
-let_go 143
+(sleep 10; : >"$dir/end") & # if the signal does not reach the command
+late=$!
+wait "$holder"
+status=$?
+kill $late
+[ $status = 143 ] || fail "a holder whose command gets SIGTERM ended with $status, not 143: $(cat "$dir/held")"
 expect 0 -n "$lock" true
 
 # The locker is killed: the command is dead when the next one gets the lock.

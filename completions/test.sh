@@ -104,7 +104,7 @@ for shell in bash zsh fish; do
 	fi
 	expect $shell 'flock --' --shared --exclusive --unlock --nonblocking --timeout \
 		--wait --conflict-exit-code --close --no-fork --fd --fcntl --start --length \
-		--backend --permits --cooldown --queue --report --remove --holders --verbose --help --version
+		--backend --permits --cooldown --queue --report --remove --holders --verbose --help --version !--break
 	expect $shell 'flock -n --c' --close --conflict-exit-code --cooldown !--shared
 	expect $shell 'flock --backend ' auto native flock fcntl directory probe !go !no-name !zlock
 	expect $shell 'flock --backend p' probe !auto
@@ -126,7 +126,7 @@ for shell in bash zsh fish; do
 	expect $shell 'flock --fd=9 -n zzc' zzcommand
 	expect $shell 'flock --fd 9 -c zzc' zzcommand
 	expect $shell 'flock zlock ls zl' zlock
-	expect $shell 'flock-etcd --' --shared --nonblocking --timeout --permits --cooldown --queue --report --holders \
+	expect $shell 'flock-etcd --' --shared --nonblocking --timeout --permits --cooldown --queue --report --holders --break \
 		!--unlock !--no-fork !--fd !--fcntl !--start !--length !--close !--backend !--remove
 	expect $shell 'flock-etcd -' -s -n !-u !-F !-o
 	expect $shell 'flock-etcd -n nightly zzc' zzcommand

@@ -5,19 +5,20 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/credentials"
 	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/connectivity"
 
 	"example.org/flock/internal/sys"
 )
@@ -25,43 +26,43 @@ import (
 // A store is etcd, as somebody asks it.
 type store struct {
 	config
-	away     func(error)   // see lease.Request
-	patience time.Duration // after which etcd counts as away; 0: never
+	away     func(error)   // see lease.Request; may be nil
+	nonblock bool          // the limit is for each answer until the lock is held, not only for the first one
+	limit    time.Duration // 0: there is none
+	held     atomic.Bool   // the lock
 
 	mu      sync.Mutex
-	clients []*clientv3.Client             // two at most; the first is the one that has answered last
-	heard   map[*clientv3.Client]time.Time // when a client has answered last
-	last    error                          // of an attempt that has failed since
-	token   *string                        // if there is a user; nil: not yet
-	tokens  credentials.PerRPCCredentialsBundle
-	login   singleflight.Group
+	clients [2]*clientv3.Client
+	last    error // of an attempt that has failed since etcd has answered last
 
-	versions sync.Once     // see warnOfOld
-	reached  atomic.Bool   // etcd has answered
-	isAway   atomic.Bool   // away was told so
-	slowness atomic.Int64  // how long the last answer took
-	repeats  atomic.Int64  // how many requests were made more than once
-	limit    time.Duration // for an answer, if etcd has not answered yet or always counts; 0: there is none
-	always   bool
+	token  atomic.Pointer[string] // if there is a user; nil: not yet
+	tokens credentials.PerRPCCredentialsBundle
+	login  singleflight.Group
+
+	versions sync.Once    // see warnOfOld
+	reached  atomic.Bool  // etcd has answered
+	isAway   atomic.Bool  // away was told so
+	slowness atomic.Int64 // how long the last answer took, but for a login; 0: there was none
+	repeats  atomic.Int64 // how many requests were made more than once
 }
 
 func newStore(c config) *store {
-	s := &store{config: c, heard: map[*clientv3.Client]time.Time{}, tokens: credentials.NewPerRPCCredentialBundle(), limit: c.reach}
+	s := &store{config: c, tokens: credentials.NewPerRPCCredentialBundle(), limit: c.reach}
 	s.tokens.UpdateAuthToken(c.jwt)
 	return s
 }
 
-func (s *store) isLimited() bool { return s.limit > 0 && (s.always || !s.reached.Load()) }
+func (s *store) isLimited() bool {
+	return s.limit > 0 && !s.held.Load() && (s.nonblock || !s.reached.Load())
+}
 
-// client returns the client that has answered last, or another one than that which is silent. Each has connections of its
+// client returns the client of the library for the first or the second of two attempts at a time. Each has connections of its
 // own to all addresses, so a new one reaches only servers that are alive, and others where one address stands for several.
-func (s *store) client(silent *clientv3.Client) (*clientv3.Client, error) {
+func (s *store) client(n int) (c *clientv3.Client, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.clients {
-		if c != silent {
-			return c, nil
-		}
+	if s.clients[n] != nil {
+		return s.clients[n], nil
 	}
 	conf := s.connection
 	conf.MaxUnaryRetries = 1 // ask makes the attempts
@@ -75,11 +76,8 @@ func (s *store) client(silent *clientv3.Client) (*clientv3.Client, error) {
 		// The client's own user would have the password checked again for each stream, which costs etcd a tenth of a second.
 		grpc.WithPerRPCCredentials(s.tokens.PerRPCCredentials()),
 	}
-	c, err := clientv3.New(conf)
-	if err == nil {
-		s.clients = append(s.clients, c)
-	}
-	return c, err
+	s.clients[n], err = clientv3.New(conf)
+	return s.clients[n], err
 }
 
 // failFast makes a request fail when no server can be connected, with the reason. By default it would wait for its deadline,
@@ -88,161 +86,130 @@ func failFast(ctx context.Context, method string, request, answer any, c *grpc.C
 	return invoke(ctx, method, request, answer, c, append(options, grpc.WaitForReady(false))...)
 }
 
-// forget closes a client, unless it has answered another question since.
-func (s *store) forget(c *clientv3.Client, since time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.heard[c].After(since) {
-		return
-	}
-	s.clients = slices.DeleteFunc(s.clients, func(other *clientv3.Client) bool { return other == c })
-	go c.Close()
-}
-
-// An attempt is one request.
-type attempt[T any] struct {
-	client *clientv3.Client
-	began  time.Time
-	cancel context.CancelFunc
-	answer T
-	err    error
-}
-
-// isDialing reports whether an attempt is not connected yet, so that its silence means nothing.
-func (a *attempt[T]) isDialing() bool {
-	return !a.isConnected() && time.Since(a.began) < 1250*time.Millisecond
-}
-
-func (a *attempt[T]) isConnected() bool {
-	return a.client != nil && a.client.ActiveConnection().GetState() == connectivity.Ready
-}
-
 // The pauses after a failed attempt grow, and differ from process to process.
 const firstPause, longestPause = 50 * time.Millisecond, time.Second
 
 func jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) }
 
+// toConnect is how long a connection may take before a server counts as silent.
+const toConnect = 1250 * time.Millisecond
+
 // pace is how long an answer is waited for before a second attempt is made. A server may be frozen, so it is not long; but a
-// slow etcd is not asked twice each time.
+// connection takes a while, and a slow etcd is not asked twice each time.
 func (s *store) pace() time.Duration {
-	return min(max(250*time.Millisecond, 2*time.Duration(s.slowness.Load())), time.Second)
+	slowness := time.Duration(s.slowness.Load())
+	if slowness == 0 {
+		return toConnect
+	}
+	return min(max(250*time.Millisecond, 2*slowness), time.Second)
 }
 
 // ask makes a request until there is an answer or the context ends. The call must have the same effect however often it is
 // made.
 func ask[T any](ctx context.Context, s *store, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
-	return askAt(ctx, s, s.pace(), call)
-}
-
-// askAt is ask at another pace.
-func askAt[T any](ctx context.Context, s *store, pace time.Duration, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
 	for pause := firstPause; ; pause *= 2 {
 		token, err := s.logIn(ctx)
 		if err == nil {
-			answer, err = try(ctx, s, pace, call)
+			answer, err = try(ctx, s, call)
 		}
-		again := sys.Is(err, rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserEmpty) && s.jwt == "" &&
-			(token != nil || errors.Is(err, rpctypes.ErrAuthOldRevision)) // of a certificate, whose revision is read each time
+		again := lacksUser(err) && s.jwt == "" && (token != nil ||
+			errors.Is(err, rpctypes.ErrAuthOldRevision)) // of a certificate, whose revision is read each time
 		if !again || pause > longestPause || ctx.Err() != nil {
-			return answer, s.advise(err)
+			return answer, err
 		}
-		s.dropToken(token)
+		s.token.CompareAndSwap(token, nil)
 		time.Sleep(jitter(pause))
 	}
 }
 
-// try makes attempts until there is an answer: another one, by another client, when one is silent, or when one has failed.
-// There are never more than two at a time. If both are silent for long, they are given up with their clients.
-func try[T any](ctx context.Context, s *store, pace time.Duration, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
+// try makes attempts until there is an answer, by one client and, when that is silent, by another one, too.
+func try[T any](ctx context.Context, s *store, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var away <-chan time.Time
 	if s.isLimited() {
 		ctx, cancel = context.WithTimeout(ctx, s.limit)
 		defer cancel()
-	} else if s.patience > 0 {
-		away = time.After(max(s.patience, 2*time.Duration(s.slowness.Load()))) // slow is not away
+	} else if s.away != nil {
+		patience := time.Duration(s.ttl) * time.Second * 4 / 10
+		if s.held.Load() {
+			patience /= 2
+		}
+		away = time.After(max(patience, 2*time.Duration(s.slowness.Load()))) // slow is not away
 	}
-	ended, next, pause := make(chan *attempt[T]), time.NewTimer(0), firstPause/2
-	var running []*attempt[T] // the oldest first
-	for {
-		select {
-		case <-next.C:
-			var silent *clientv3.Client
-			switch len(running) {
-			case 1:
-				if running[0].isDialing() {
-					next.Reset(firstPause)
-					continue
-				}
-				silent = running[0].client
-				s.repeats.Add(1)
-			case 2:
-				for _, a := range running {
-					a.cancel()
-					s.forget(a.client, a.began)
-				}
-				running = nil
-			}
-			running = append(running, begin(ctx, s, silent, call, ended))
-			if next.Reset(pace); silent != nil {
-				next.Reset(max(3*pace, 5*time.Second))
-			}
-		case a := <-ended:
-			if !slices.Contains(running, a) {
-				continue // it was given up
-			}
-			if running = slices.DeleteFunc(running, func(b *attempt[T]) bool { return a == b }); s.take(a.client, a.began, a.err) {
-				return a.answer, finalError(a.err)
+	answers := make(chan func() (T, error), 2)
+	tryAt := func(n int) {
+		for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
+			began := time.Now()
+			if answer, err := attempt(ctx, s, n, call); err == nil || !mayTryAgain(err) {
+				answers <- func() (T, error) { return answer, s.finalError(err) }
+				return
 			}
 			s.repeats.Add(1)
-			pause = min(2*pause, longestPause)
-			if a.isConnected() {
-				pause = max(pause, time.Since(a.began)) // it is busy, perhaps with others who ask at the same time
+			pause = min(max(pause, time.Since(began)), longestPause) // it may be busy with others who ask at the same time
+			select {
+			case <-time.After(jitter(pause)):
+			case <-ctx.Done():
 			}
-			next.Reset(min(jitter(pause), pace))
+		}
+	}
+	go tryAt(0)
+	second := time.After(s.pace())
+	for {
+		select {
+		case a := <-answers:
+			return a()
+		case <-second:
+			s.repeats.Add(1)
+			go tryAt(1)
 		case <-away:
 			if !s.isAway.Swap(true) {
 				s.away(errors.New(s.reason()))
 			}
 		case <-ctx.Done():
-			return answer, s.unreachable()
+			return answer, s.unreachable(ctx)
 		}
 	}
 }
 
-// begin begins an attempt.
-func begin[T any](ctx context.Context, s *store, silent *clientv3.Client, call func(context.Context, *clientv3.Client) (T, error), ended chan<- *attempt[T]) *attempt[T] {
-	ctx, cancel := context.WithCancel(ctx)
-	a := &attempt[T]{began: time.Now(), cancel: cancel}
-	a.client, a.err = s.client(silent)
-	go func() {
-		if a.err == nil {
-			a.answer, a.err = call(ctx, a.client)
-		}
-		a.err = s.hopeless(a.err)
-		select {
-		case ended <- a:
-		case <-ctx.Done():
-		}
-	}()
-	return a
-}
-
-// take takes note of an answer, and reports whether it is final.
-func (s *store) take(c *clientv3.Client, began time.Time, err error) bool {
+// attempt makes one attempt. The second client is given up if it is silent for long, the first one when the second one answers.
+func attempt[T any](ctx context.Context, s *store, n int, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
+	began := time.Now()
+	c, err := s.client(n)
+	if err != nil {
+		return answer, err
+	}
+	limited, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	answer, err = call(limited, c)
+	if err = s.hopeless(err); ctx.Err() != nil {
+		return answer, err
+	}
+	isAnswer := s.note(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil && mayTryAgain(err) {
-		s.last = err
+	switch {
+	case isAnswer:
+		s.slowness.Store(int64(time.Since(began)))
+		if s.clients[1] == c {
+			slices.Reverse(s.clients[:])
+		}
+	case limited.Err() != nil && s.clients[1] == c:
+		s.clients[1] = nil
+		go c.Close()
+	}
+	return answer, err
+}
+
+// note takes note of how an attempt has ended, and reports whether etcd has answered.
+func (s *store) note(err error) (isAnswer bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last = err; err != nil && mayTryAgain(err) {
 		return false
 	}
-	s.last, s.heard[c] = nil, time.Now()
-	s.slowness.Store(int64(time.Since(began)))
+	s.last = nil
 	s.reached.Store(true)
-	if len(s.clients) == 2 && s.clients[1] == c {
-		slices.Reverse(s.clients)
-	}
 	if s.isAway.Swap(false) {
 		go s.away(nil)
 	}
@@ -259,7 +226,7 @@ func (s *store) watch(ctx context.Context, v view) (changed <-chan struct{}, sto
 	}
 	tell := make(chan struct{})
 	go func() { // the client's own call waits for an answer
-		if c, err := s.client(nil); err == nil {
+		if c, err := s.client(0); err == nil {
 			for r := range c.Watch(ctx, v.watch, options...) {
 				if v.deleted -= len(r.Events); v.deleted <= 0 {
 					close(tell)
@@ -270,4 +237,25 @@ func (s *store) watch(ctx context.Context, v view) (changed <-chan struct{}, sto
 		time.AfterFunc(jitter(firstPause), func() { close(tell) })
 	}()
 	return tell, stop
+}
+
+// warnOfOld says once if a server is so old that it may end leases that are alive.
+func (s *store) warnOfOld(ctx context.Context, warn func(string)) {
+	s.versions.Do(func() {
+		go func() {
+			r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*etcdserverpb.StatusResponse, error) {
+				return etcdserverpb.NewMaintenanceClient(c.ActiveConnection()).Status(ctx, &etcdserverpb.StatusRequest{})
+			})
+			if err == nil && isOld(r.Version) {
+				warn("etcd " + sys.Printable(r.Version) + " can end the lock of a holder that is alive: use 3.5.13 (or 3.4.31) or later")
+			}
+		}()
+	})
+}
+
+// isOld reports whether this is a version before 3.4.31, or of 3.5 before 3.5.13.
+func isOld(version string) bool {
+	var major, minor, patch int
+	fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch)
+	return major == 3 && (minor < 4 || minor == 4 && patch < 31 || minor == 5 && patch < 13)
 }

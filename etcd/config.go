@@ -3,10 +3,11 @@
 package main
 
 import (
-	"crypto/tls"
+	"cmp"
 	"io"
 	"net"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,24 +26,19 @@ type config struct {
 	connection     clientv3.Config
 	endpoints      []string
 	user, password string
-	hides          bool          // the password is in a file, and the command is not to inherit it from a variable
-	exposed        string        // an address to which the password goes without encryption, beyond this machine
 	jwt            string        // a token that the user has got elsewhere
 	reach          time.Duration // how long to try to reach etcd at the beginning
 	prefix         string        // of all keys
 	ttl            int64         // of a holder's lease, in seconds
 }
 
-// tls returns nil for plain text, but for addresses that begin with https://.
-func (c *config) tls() *tls.Config { return c.connection.TLS }
-
-// known are the variables that mean something here or, the last ones of etcdctl, are only for its output or the size of its
-// messages.
+// known are the variables that mean something here or, the last ones of etcdctl, are only for its output, the size of its
+// messages or a version that is no more.
 var known = strings.Fields(`FLOCK_ETCD_PASSWORD_FILE FLOCK_ETCD_PREFIX FLOCK_ETCD_TTL
 	ETCDCTL_ENDPOINTS ETCDCTL_CACERT ETCDCTL_CERT ETCDCTL_KEY ETCDCTL_USER ETCDCTL_PASSWORD ETCDCTL_AUTH_JWT_TOKEN
 	ETCDCTL_DIAL_TIMEOUT ETCDCTL_KEEPALIVE_TIME ETCDCTL_KEEPALIVE_TIMEOUT ETCDCTL_INSECURE_TRANSPORT
 	ETCDCTL_INSECURE_SKIP_TLS_VERIFY ETCDCTL_DEBUG ETCDCTL_HEX ETCDCTL_WRITE_OUT ETCDCTL_INSECURE_DISCOVERY
-	ETCDCTL_MAX_REQUEST_BYTES ETCDCTL_MAX_RECV_BYTES`)
+	ETCDCTL_MAX_REQUEST_BYTES ETCDCTL_MAX_RECV_BYTES ETCDCTL_API`)
 
 // An environment reads variables. One that is empty counts as unset.
 type environment struct {
@@ -50,12 +46,7 @@ type environment struct {
 	err       error // what is wrong with the first of those that are invalid
 }
 
-func (e *environment) get(name, unset string) string {
-	if value := e.variables[name]; value != "" {
-		return value
-	}
-	return unset
-}
+func (e *environment) get(name, unset string) string { return cmp.Or(e.variables[name], unset) }
 
 func (e *environment) refuse(text string) {
 	if e.err == nil {
@@ -90,7 +81,11 @@ func readConfig(environ []string) (c config, err error) {
 		name, value, _ := strings.Cut(variable, "=")
 		e.variables[name] = value
 	}
-	e.sift()
+	for name, value := range e.variables {
+		if isOurs := strings.HasPrefix(name, "FLOCK_ETCD_") || strings.HasPrefix(name, "ETCDCTL_"); isOurs && value != "" && !slices.Contains(known, name) {
+			e.refuse("the variable " + sys.Printable(name) + " is not supported: see flock-etcd(1), ENVIRONMENT")
+		}
+	}
 	c.endpoints = e.endpoints()
 	c.reach = e.duration("ETCDCTL_DIAL_TIMEOUT", "5s")
 	if c.ttl, err = strconv.ParseInt(e.get("FLOCK_ETCD_TTL", "10"), 10, 64); err != nil || c.ttl < 2 || c.ttl > 86400 {
@@ -100,28 +95,7 @@ func readConfig(environ []string) (c config, err error) {
 	c.jwt = e.get("ETCDCTL_AUTH_JWT_TOKEN", "")
 	e.user(&c)
 	e.connection(&c)
-	if c.user != "" {
-		c.exposed = c.exposedAddress()
-	}
 	return c, e.err
-}
-
-// sift refuses variables that would be missed, and those that do not exist.
-func (e *environment) sift() {
-	for name, value := range e.variables {
-		isOurs := strings.HasPrefix(name, "FLOCK_ETCD_") || strings.HasPrefix(name, "ETCDCTL_")
-		switch {
-		case !isOurs || value == "" || slices.Contains(known, name) || name == "ETCDCTL_API" && value == "3":
-		case name == "ETCDCTL_API":
-			e.invalid(name, "only 3 is supported")
-		case name == "ETCDCTL_COMMAND_TIMEOUT":
-			e.refuse(name + " is not supported: the option -w limits the wait")
-		case strings.HasPrefix(name, "ETCDCTL_DISCOVERY_SRV"):
-			e.refuse(name + " is not supported: name the members in ETCDCTL_ENDPOINTS")
-		default:
-			e.refuse("there is no variable " + sys.Printable(name) + " here")
-		}
-	}
 }
 
 func (e *environment) endpoints() (list []string) {
@@ -131,8 +105,9 @@ func (e *environment) endpoints() (list []string) {
 		}
 		if strings.Contains(endpoint, "@") {
 			e.refuse("invalid ETCDCTL_ENDPOINTS: an address has an @ (users go into ETCDCTL_USER)")
-		} else if _, _, why := parseEndpoint(endpoint); why != "" {
-			e.refuse("invalid address in ETCDCTL_ENDPOINTS: '" + sys.Printable(endpoint) + "' (" + why + ")")
+		} else if !address.MatchString(endpoint) {
+			e.refuse("invalid address in ETCDCTL_ENDPOINTS: '" + sys.Printable(endpoint) + "' (an address is a host, a colon and " +
+				"the number of a port, perhaps after http:// or https://, and there are commas between addresses: etcd1:2379,etcd2:2379)")
 		}
 		list = append(list, endpoint)
 	}
@@ -140,6 +115,23 @@ func (e *environment) endpoints() (list []string) {
 		e.invalid("ETCDCTL_ENDPOINTS", "the addresses of etcd's members, with commas between")
 	}
 	return list
+}
+
+// address matches the address of a member, with its scheme and host; those of a socket in the file system have neither.
+var address = regexp.MustCompile(`^(?:(https?)://)?(\[[0-9A-Fa-f:.%]+\]|[^][\s:;|/@]+):[0-9]{1,5}/?$|^unixs?:/*[^/\s]`)
+
+// exposedAddress returns an address beyond this machine to which the password goes without encryption; empty: there is none.
+func (c *config) exposedAddress() string {
+	for _, text := range c.endpoints {
+		part := address.FindStringSubmatch(text)
+		if c.user == "" || part[2] == "" || part[2] == "localhost" || part[1] == "https" || part[1] == "" && c.connection.TLS != nil {
+			continue
+		}
+		if ip := net.ParseIP(strings.Trim(part[2], "[]")); ip == nil || !ip.IsLoopback() {
+			return sys.Printable(text)
+		}
+	}
+	return ""
 }
 
 func (e *environment) user(c *config) {
@@ -152,7 +144,6 @@ func (e *environment) user(c *config) {
 		if c.password, err = readPassword(file); err != nil {
 			e.invalid("FLOCK_ETCD_PASSWORD_FILE", sys.Text(err))
 		}
-		c.hides = true
 	}
 	switch {
 	case c.user != "" && c.password == "":
@@ -166,7 +157,7 @@ func (e *environment) user(c *config) {
 
 // hidePassword takes a password that is in a file as well from the variables that the command inherits.
 func (c *config) hidePassword() {
-	if c.hides {
+	if os.Getenv("FLOCK_ETCD_PASSWORD_FILE") != "" {
 		os.Unsetenv("ETCDCTL_PASSWORD")
 		os.Setenv("ETCDCTL_USER", c.user)
 	}
@@ -190,42 +181,6 @@ func (e *environment) connection(c *config) {
 	c.connection.Logger = quiet
 }
 
-// exposedAddress returns an address beyond this machine to which nothing is encrypted; empty: there is none.
-func (c *config) exposedAddress() string {
-	for _, text := range c.endpoints {
-		scheme, host, _ := parseEndpoint(text)
-		plain := scheme == "http" || scheme == "" && c.tls() == nil
-		if ip := net.ParseIP(host); plain && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return sys.Printable(text)
-		}
-	}
-	return ""
-}
-
-// parseEndpoint returns the scheme of an address, which may be empty, and its host, or what is wrong with it.
-func parseEndpoint(text string) (scheme, host, why string) {
-	scheme, address, found := strings.Cut(text, "://")
-	kind, path, _ := strings.Cut(text, ":")
-	isSocket := kind == "unix" || kind == "unixs"
-	if !found {
-		scheme, address = "", text
-	}
-	host, port, err := net.SplitHostPort(strings.TrimSuffix(address, "/"))
-	switch n, failure := strconv.Atoi(port); {
-	case strings.ContainsAny(text, " \t\n;|"):
-		why = "there are commas between addresses"
-	case isSocket && strings.Trim(path, "/") == "":
-		why = "the path of the socket is missing"
-	case isSocket:
-		return kind, "localhost", ""
-	case scheme != "" && scheme != "http" && scheme != "https":
-		why = "an address begins with http:// or https://, or with neither"
-	case err != nil || failure != nil || n <= 0 || n >= 1<<16 || host == "":
-		why = "an address is a host, a colon and the number of a port, and there are commas between addresses: etcd1:2379,etcd2:2379"
-	}
-	return scheme, host, why
-}
-
 // readPassword reads a file that nobody else may read, but for a group where root owns it. A line end is not part of the
 // password. A FIFO that nobody writes to is empty.
 func readPassword(name string) (string, error) {
@@ -242,20 +197,23 @@ func readPassword(name string) (string, error) {
 	owner, others := info.Sys().(*syscall.Stat_t).Uid, os.FileMode(0o077)
 	if owner == 0 {
 		others = 0o037 // as Kubernetes and systemd give a secret to a group
-	} else if int(owner) != os.Geteuid() {
-		return "", &cli.UsageError{Text: "it is another user's"}
-	}
-	if info.Mode()&others != 0 {
-		return "", &cli.UsageError{Text: "others may use the file: chmod 600 it"}
 	}
 	text, err := io.ReadAll(io.LimitReader(f, longest+1))
-	if len(text) > longest {
-		return "", &cli.UsageError{Text: "it is longer than 4096 bytes"}
+	password := strings.TrimRight(string(text), "\r\n")
+	why := ""
+	switch {
+	case owner != 0 && int(owner) != os.Geteuid():
+		why = "it is another user's"
+	case info.Mode()&others != 0:
+		why = "others may use the file: chmod 600 it"
+	case err != nil:
+		return "", err
+	case password == "" || len(text) > longest:
+		why = "it is empty, or longer than 4096 bytes"
+	default:
+		return password, nil
 	}
-	if password := strings.TrimRight(string(text), "\r\n"); password != "" || err != nil {
-		return password, err
-	}
-	return "", &cli.UsageError{Text: "it is empty"}
+	return "", &cli.UsageError{Text: why}
 }
 
 // addresses returns the endpoints for messages.

@@ -5,7 +5,7 @@ package main
 import (
 	"context"
 	"errors"
-	"strconv"
+	"fmt"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -36,24 +36,22 @@ func (s *store) reason() string {
 	return text
 }
 
-// unreachable returns the error for an etcd that does not answer in time.
-func (s *store) unreachable() error {
+// unreachable returns the error for a context that has ended before etcd has answered. Where etcd answers, it is the lock that
+// could not be had in time.
+func (s *store) unreachable(ctx context.Context) error {
+	if context.Cause(ctx) == lease.ErrTimeout && s.reached.Load() && !s.isAway.Load() {
+		return lease.ErrTimeout
+	}
 	return &lease.Error{Status: output.ExTempFail, Text: "cannot reach etcd at " + s.addresses() + " in time: " + s.reason()}
-}
-
-func isUnreachable(err error) bool {
-	var known *lease.Error
-	return errors.As(err, &known) && known.Status == output.ExTempFail
 }
 
 // tooSlow returns the error for an etcd that takes so long to answer that a lease has ended by then.
 func (s *store) tooSlow() error {
-	return &lease.Error{Status: output.ExTempFail, Text: "etcd at " + s.addresses() + " answers too slowly for leases of " +
-		strconv.FormatInt(s.ttl, 10) + " s: see FLOCK_ETCD_TTL"}
+	return &lease.Error{Status: output.ExTempFail, Text: fmt.Sprintf("etcd at %s answers too slowly for leases of %d s: see FLOCK_ETCD_TTL", s.addresses(), s.ttl)}
 }
 
-// finalError returns the error of an answer that stays the same however often one asks.
-func finalError(err error) error {
+// finalError returns the error of an answer that stays the same however often one asks, and what to do about it.
+func (s *store) finalError(err error) error {
 	var usage *cli.UsageError
 	switch {
 	case err == nil || errors.As(err, &usage):
@@ -61,26 +59,21 @@ func finalError(err error) error {
 	case errors.Is(err, lease.ErrLost) || errors.Is(err, rpctypes.ErrLeaseNotFound):
 		return lease.ErrLost
 	}
-	code := output.ExDataErr
-	if sys.Is(err, rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserNotFound) ||
-		codeOf(err) == codes.PermissionDenied || codeOf(err) == codes.Unauthenticated {
-		code = output.ExNoInput // it refuses the user, or what the user may do
+	r := &lease.Error{Status: output.ExDataErr, Text: "etcd refuses: " + describe(err), Err: err}
+	if lacksUser(err) || sys.Is(err, rpctypes.ErrAuthFailed, rpctypes.ErrUserNotFound) || codeOf(err) == codes.PermissionDenied {
+		r.Status = output.ExNoInput // it refuses the user, or what the user may do
 	}
-	return &lease.Error{Status: code, Text: "etcd refuses: " + describe(err), Err: err}
+	if s.jwt != "" && lacksUser(err) {
+		r.Text += " (ETCDCTL_AUTH_JWT_TOKEN is not valid, or not any more: it ends at each change of users and roles)"
+	} else if s.user == "" && errors.Is(err, rpctypes.ErrUserEmpty) {
+		r.Text += " (set ETCDCTL_USER and its password)"
+	}
+	return r
 }
 
-// advise adds to a refusal what to do.
-func (s *store) advise(err error) error {
-	var r *lease.Error
-	if errors.As(err, &r) {
-		switch {
-		case s.jwt != "" && sys.Is(err, rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserEmpty):
-			r.Text += " (ETCDCTL_AUTH_JWT_TOKEN is not valid, or not any more: it ends at each change of users and roles)"
-		case s.user == "" && errors.Is(err, rpctypes.ErrUserEmpty):
-			r.Text += " (set ETCDCTL_USER and its password)"
-		}
-	}
-	return err
+// lacksUser reports whether etcd does not know who asks, perhaps not any more.
+func lacksUser(err error) bool {
+	return sys.Is(err, rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserEmpty)
 }
 
 // hints say what to change where grpc's text has a sign of that. A refusal of one side is certain; the others can come from a

@@ -10,8 +10,6 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"example.org/flock/lease"
 )
@@ -22,19 +20,16 @@ type leaseMember struct {
 	etcdserverpb.UnimplementedLeaseServer
 
 	silentTxn, silentRevoke        bool // it does not answer
-	slowGrant                      bool // the lease is there only when it was to be revoked for the third time
 	grants, revokes, txns, deletes atomic.Int32
 }
 
-func (m *leaseMember) LeaseGrant(ctx context.Context, r *etcdserverpb.LeaseGrantRequest) (*etcdserverpb.LeaseGrantResponse, error) {
+func (m *leaseMember) LeaseGrant(_ context.Context, r *etcdserverpb.LeaseGrantRequest) (*etcdserverpb.LeaseGrantResponse, error) {
 	m.grants.Add(1)
-	return &etcdserverpb.LeaseGrantResponse{ID: r.ID, TTL: r.TTL}, silence(ctx, m.slowGrant)
+	return &etcdserverpb.LeaseGrantResponse{ID: r.ID, TTL: r.TTL}, nil
 }
 
 func (m *leaseMember) LeaseRevoke(ctx context.Context, _ *etcdserverpb.LeaseRevokeRequest) (*etcdserverpb.LeaseRevokeResponse, error) {
-	if n := m.revokes.Add(1); m.slowGrant && n < 3 {
-		return nil, status.Error(codes.NotFound, "etcdserver: requested lease not found")
-	}
+	m.revokes.Add(1)
 	return &etcdserverpb.LeaseRevokeResponse{}, silence(ctx, m.silentRevoke)
 }
 
@@ -64,11 +59,13 @@ func silence(ctx context.Context, isSilent bool) error {
 func holderAt(t *testing.T, m *leaseMember) *contender {
 	s := storeAt(t, "60", m.register)
 	c := &contender{store: s, Request: lease.Request{Name: "name", Mode: lease.Exclusive, Cooldown: time.Hour}, base: "/flock/name/",
-		life: newGrant(s.ttl), cooldown: newGrant(3600), first: place{gate: "gate", key: "first", revision: 1}, place: place{key: "key", revision: 1}}
-	for _, g := range []*grant{c.life, c.cooldown} {
-		if err := s.grant(t.Context(), g); err != nil {
-			t.Fatal(err)
-		}
+		first: place{key: "first", revision: 1}, place: place{key: "key", revision: 1}}
+	var err error
+	if c.lease, _, c.granted, err = s.grant(t.Context(), 3600); err == nil {
+		c.cooldown, _, _, err = s.grant(t.Context(), 3600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	return c
 }
@@ -106,40 +103,5 @@ func TestReleaseOfBoth(t *testing.T) {
 	c.Release(t.Context(), false)
 	if n := m.revokes.Load(); n < 2 {
 		t.Errorf("%d requests to revoke two leases", n)
-	}
-}
-
-// A request to revoke a lease can overtake the one that makes it, whose answer nobody waits for any more.
-func TestRevokeOvertakesGrant(t *testing.T) {
-	t.Parallel()
-	m := &leaseMember{slowGrant: true}
-	s := storeAt(t, "60", m.register)
-	c := &contender{store: s, life: newGrant(60)}
-	if s.grant(untilAsked(t, &m.grants), c.life) == nil {
-		t.Error("the lease was granted")
-	}
-	c.leave()
-	if n := m.revokes.Load(); n != 3 {
-		t.Errorf("%d requests to revoke it", n)
-	}
-}
-
-// Who gives up while a password is checked has asked for no lease, so there is none to revoke.
-func TestNoLeaseToRevoke(t *testing.T) {
-	t.Parallel()
-	m, checker := &leaseMember{}, &fakeMember{check: 300 * time.Millisecond}
-	l := listen(t)
-	checker.address = l.Addr().String()
-	serve(t, l, func(s *grpc.Server) {
-		etcdserverpb.RegisterAuthServer(s, checker)
-		etcdserverpb.RegisterLeaseServer(s, m)
-	})
-	c := &contender{store: userOf(t, checker), life: newGrant(60)}
-	if c.grant(untilAsked(t, &checker.checks), c.life) == nil {
-		t.Error("the lease was granted")
-	}
-	c.leave()
-	if n := m.revokes.Load(); n != 0 {
-		t.Errorf("%d requests to revoke it", n)
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/url"
 	"os"
 	"os/user"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -24,25 +26,23 @@ import (
 //	a shared one when no exclusive one is before it,
 //	one of N permits when no exclusive one and fewer than N for permits are before it.
 //
-// Who respects the cooldown stands in a line before that one, first; its head is entitled to the next line when there is no
-// cooldown. It stays there until its command has ended, when it makes the key of the cooldown.
+// Who respects the cooldown stands in a line before that one, first, until its command has ended. Then, or if it dies, its key
+// in that line stays for the time of the cooldown, by a lease of its own, so nobody behind it gets on.
 //
 // The keys of the lock NAME, whose slashes are escaped, so that no lock lies within another:
 //
 //	PREFIX/NAME/line/x/LEASE      an exclusive contender, with its lease
 //	PREFIX/NAME/line/s/LEASE      a shared one
 //	PREFIX/NAME/line/p/LEASE      one for a permit
-//	PREFIX/NAME/cooldown/x/LEASE  one that respects the cooldown
-//	PREFIX/NAME/cooldown          exists during a cooldown, whose lease it has
+//	PREFIX/NAME/cooldown/x/LEASE  one that respects the cooldown, or its cooldown
 
 var letters = map[lease.Mode]string{lease.Exclusive: "x/", lease.Shared: "s/", lease.Permit: "p/"}
 
 // A place is one in a line.
 type place struct {
 	line     string // the prefix of its keys
-	gate     string // a key that keeps everybody out while it is there; may be empty
 	key      string
-	revision int64 // at which the key was made: of two contenders, the lower one comes first; 0: it was not made
+	revision int64 // at which the key was made: of two contenders, the lower one comes first
 }
 
 // exists is the condition that the place is there.
@@ -63,11 +63,13 @@ type contender struct {
 	lease.Request
 	base         string             // of the keys of the lock
 	first, place place              // in the line before the cooldown, which may be none, and in that for the lock
-	life         *grant             // the lease of both
-	cooldown     *grant             // that of the cooldown that began with the command; may be nil
-	told         bool               // its key says since when it has the lock
+	lease        clientv3.LeaseID   // of both places; 0: not yet
+	granted      time.Duration      // how long etcd keeps it after each time that it was kept alive
+	sent         atomic.Int64       // when the last request was sent that is known to have had its effect
+	cooldown     clientv3.LeaseID   // of the cooldown that follows if this process dies; 0: none
+	seen         atomic.Int64       // a revision of etcd at which its place was there
+	hasWaited    bool               // so its key says since when it waits, not since when it has the lock
 	stop         context.CancelFunc // ends what Lost has begun; may be nil
-	takenUntil   time.Duration      // until when somebody else counts as having the lock
 }
 
 // A record is the value of a key.
@@ -76,13 +78,13 @@ type record struct {
 	PID     int    `json:"pid"`
 	User    string `json:"user"`
 	Since   int64  `json:"since"`             // Unix time at which it came or got the lock
-	Has     bool   `json:"has"`               // it has the lock or, if that turns out not to be so, leaves at once
 	Permits int    `json:"permits,omitempty"` // as its option says
+	Until   int64  `json:"until,omitempty"`   // Unix time at which its cooldown ends, if it has begun
 }
 
-// describe returns the value for this process.
-func (c *contender) describe(has bool) string {
-	r := record{Has: has, PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Permits: c.Permits}
+// describe returns the value for this process, whose cooldown ends then.
+func (c *contender) describe(until int64) string {
+	r := record{Until: until, PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Permits: c.Permits}
 	r.Host, _ = os.Hostname()
 	if u, err := user.Current(); err == nil {
 		r.User = u.Username
@@ -95,47 +97,35 @@ func (s *store) base(name string) string { return s.prefix + "/" + url.PathEscap
 
 // Acquire implements lease.Backend.
 func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error) {
-	s.away, s.patience, s.always = r.Away, time.Duration(s.ttl)*time.Second*4/10, r.Nonblock
+	s.away, s.nonblock = r.Away, r.Nonblock
 	if _, limited := ctx.Deadline(); limited {
 		s.limit = 0
 	}
-	for slow := 0; ; {
+	for lost := 1; ; lost++ {
 		c := &contender{store: s, Request: r, base: s.base(r.Name)}
-		c.place.line = c.base + "line/"
 		err := c.enter(ctx)
 		if err == nil {
-			s.patience, s.always = c.life.ttl/10, false
+			s.held.Store(true)
 			return c, nil
 		}
-		isSlow := err == lease.ErrLost && time.Duration(s.slowness.Load()) > time.Duration(s.ttl)*time.Second/2
 		c.leave()
 		switch {
-		case isUnreachable(err) && context.Cause(ctx) == lease.ErrTimeout && lease.Now() < c.takenUntil:
-			return nil, lease.ErrTimeout // the time was over while a request was under way
-		case err != lease.ErrLost && err != errOvertaken:
+		case err != lease.ErrLost:
 			return nil, err
-		}
-		// It was away for longer than the lease, or etcd is too slow, or another one was faster.
-		if isSlow {
-			slow++
-		}
-		if isSlow && slow == 3 {
-			if r.Nonblock {
-				return nil, s.tooSlow()
-			}
+		case lost == 3 && r.Nonblock: // each time etcd was silent for longer than the lease lives
+			return nil, s.tooSlow()
+		case lost == 3:
 			r.Warn(s.tooSlow().Error())
 		}
 	}
 }
 
-// errOvertaken says that another one was faster.
-var errOvertaken = errors.New("overtaken")
-
 // enter waits for the lock.
-func (c *contender) enter(ctx context.Context) error {
+func (c *contender) enter(ctx context.Context) (err error) {
 	places := []*place{&c.place}
+	c.place.line = c.base + "line/"
 	if c.Cooldown > 0 {
-		c.first = place{line: c.base + "cooldown/", gate: c.base + "cooldown"}
+		c.first.line = c.base + "cooldown/"
 		places = []*place{&c.first, &c.place}
 	}
 	for _, p := range places {
@@ -148,26 +138,22 @@ func (c *contender) enter(ctx context.Context) error {
 		}
 	}
 	if c.Cooldown > 0 {
-		// If this process does not live to begin the cooldown when the command has ended, this one counts.
-		if err := c.beginCooldown(ctx); err != nil {
-			return err
+		var begin clientv3.Op // as long as this process lives it is renewed with the lock
+		c.cooldown, begin, err = c.coolDown(ctx, max(c.Cooldown, time.Duration(c.ttl)*time.Second))
+		if err == nil {
+			c.hasWaited = false
+			err = c.tell(ctx, begin)
 		}
-	}
-	for n := 0; n < 3 && c.isOld(); n++ { // too little of the lease would be left to begin
-		if _, err := c.renew(ctx, &c.place); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	if c.isOld() {
-		return lease.ErrLost
+		if _, err = c.renew(ctx, &c.place); err == nil && c.isOld() {
+			return lease.ErrLost
+		}
 	}
-	return nil
-}
-
-// isOld reports whether half of the time of the lease is over.
-func (c *contender) isOld() bool {
-	since, ttl := c.Life()
-	return lease.Now() >= since+ttl/2
+	return err
 }
 
 // A view is what a contender sees before its place.
@@ -180,21 +166,20 @@ type view struct {
 
 // gets returns the requests for what keeps a contender out in a line, and what may be before it.
 func (c *contender) gets(p *place, before ...clientv3.OpOption) (list []clientv3.Op) {
-	before = append(before, clientv3.WithKeysOnly())
+	keys := append(before, clientv3.WithKeysOnly())
 	last := func(prefix string) clientv3.Op {
-		return clientv3.OpGet(prefix, append(clientv3.WithLastCreate(), before...)...)
+		return clientv3.OpGet(prefix, append(clientv3.WithLastCreate(), keys...)...)
 	}
-	if p.gate != "" {
-		return append(list, last(p.line), clientv3.OpGet(p.gate, clientv3.WithKeysOnly()))
+	switch {
+	case c.Mode == lease.Shared:
+		list = append(list, last(p.line+letters[lease.Exclusive]))
+	case c.Mode == lease.Permit:
+		list = append(list, last(p.line+letters[lease.Exclusive]),
+			clientv3.OpGet(p.line+letters[lease.Permit], append(keys, clientv3.WithPrefix())...))
+	default:
+		list = append(list, last(p.line))
 	}
-	switch c.Mode {
-	case lease.Shared:
-		return append(list, last(p.line+letters[lease.Exclusive]))
-	case lease.Permit:
-		return append(list, last(p.line+letters[lease.Exclusive]),
-			clientv3.OpGet(p.line+letters[lease.Permit], append(before, clientv3.WithPrefix())...))
-	}
-	return append(list, last(p.line))
+	return list
 }
 
 // view reads the answers to gets.
@@ -203,41 +188,39 @@ func (c *contender) view(h *etcdserverpb.ResponseHeader, answers []*etcdserverpb
 	for i, a := range answers {
 		keys := a.GetResponseRange().Kvs
 		switch {
+		case v.watch != "":
 		case c.Mode == lease.Permit && i == 1:
 			if len(keys) >= c.Permits { // any of them may be done first
 				v.watch, v.deleted = c.place.line+letters[lease.Permit], len(keys)-c.Permits+1
 			}
 		case len(keys) > 0:
 			v.watch, v.deleted = string(keys[0].Key), 1
-			return v
 		}
 	}
 	return v
 }
 
-// stand makes a place at the end of a line, and returns what is before it. With --nonblocking or --queue it does so only if
-// it is entitled at once or, in the first line, if few enough wait. For that it looks first: no write is needed to say no.
+// stand makes a place at the end of a line, and returns what is before it. Who may be refused does so only if nobody has come
+// since it has looked who would change the answer.
 func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
-	chooses := (c.Nonblock || c.Queued) && c.life == nil
+	gets, isFirst := c.gets(p), c.lease == 0
 	for {
 		var conditions []clientv3.Cmp
-		free := false
-		if chooses {
-			if free, conditions, err = c.choose(ctx); err != nil {
+		if c.Nonblock || c.Queued && isFirst {
+			if conditions, err = c.choose(ctx, p); err != nil {
 				return v, err
 			}
 		}
-		if c.life == nil {
-			c.life = newGrant(c.ttl)
-			if err = c.grant(ctx, c.life); err != nil {
+		if c.lease == 0 {
+			var sent time.Duration
+			c.lease, sent, c.granted, err = c.grant(ctx, c.ttl)
+			if c.sent.Store(int64(sent)); err != nil {
 				return v, err
 			}
 		}
-		p.key = p.line + letters[c.Mode] + c.life.String()
-		conditions = append(conditions, clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0))
-		value, gets := c.describe(free), c.gets(p)
-		r, err := c.commit(ctx, conditions, append(gets, clientv3.OpPut(p.key, value, clientv3.WithLease(c.life.id))),
-			clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
+		p.key = p.line + letters[c.Mode] + strconv.FormatInt(int64(c.lease), 16)
+		r, err := c.commit(ctx, append(conditions, clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0)),
+			append(gets[:len(gets):len(gets)], clientv3.OpPut(p.key, c.describe(0), clientv3.WithLease(c.lease))), clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
 		if err != nil {
 			return v, err
 		}
@@ -251,23 +234,20 @@ func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
 		} else {
 			continue // another one was faster
 		}
-		switch {
-		case v.watch != "" && c.Nonblock:
+		if c.seen.Store(p.revision); v.watch != "" && c.Nonblock {
 			return v, lease.ErrTaken
-		case v.watch != "" && free:
-			return v, errOvertaken // it stands in a queue for which it was not counted
 		}
 		return v, nil
 	}
 }
 
-// choose looks whether a contender would be entitled at once, and refuses if it may not wait. The conditions are that nobody
-// has come since who would exclude it or, if it waits, anybody: however many come at once who do not exclude each other,
-// each needs the same few requests.
-func (c *contender) choose(ctx context.Context) (free bool, conditions []clientv3.Cmp, err error) {
-	gets := c.gets(&c.place)
-	if c.Cooldown > 0 {
-		gets = append(gets, c.gets(&place{line: c.base + "cooldown/", gate: c.base + "cooldown"})...)
+// choose looks whether a contender would be entitled at once, and refuses if it may not wait: no write is needed to say no. The
+// condition is that nobody has come since who would exclude it or, if it is to wait, anybody. So however many come at once who
+// do not exclude each other, each needs the same few requests.
+func (c *contender) choose(ctx context.Context, p *place) ([]clientv3.Cmp, error) {
+	gets := c.gets(p)
+	if p == &c.first {
+		gets = append(gets, c.gets(&c.place)...)
 	}
 	n := len(gets)
 	if c.Queued {
@@ -275,20 +255,24 @@ func (c *contender) choose(ctx context.Context) (free bool, conditions []clientv
 	}
 	r, err := c.commit(ctx, nil, gets)
 	if err != nil {
-		return false, nil, err
+		return nil, err
 	}
-	v := c.view(r.Header, r.Responses[:n])
-	if v.watch != "" {
-		c.takenUntil = lease.Now() + time.Duration(c.ttl)*time.Second
-	}
-	if free = v.watch == ""; !free && (c.Nonblock || countWaiting(c.prefix, r.Responses[n].GetResponseRange().Kvs) >= c.Queue) {
-		return false, nil, lease.ErrTaken
+	v, waiting := c.view(r.Header, r.Responses[:n]), 0
+	for _, all := range r.Responses[n:] {
+		for _, other := range contenders(c.prefix, all.GetResponseRange().Kvs) {
+			if other.Waits {
+				waiting++
+			}
+		}
 	}
 	excluding := c.base
-	if free && c.Mode != lease.Exclusive {
-		excluding = c.place.line + letters[lease.Exclusive]
+	switch {
+	case v.watch != "" && (c.Nonblock || waiting >= c.Queue):
+		return nil, lease.ErrTaken
+	case v.watch == "" && c.Mode != lease.Exclusive:
+		excluding = p.line + letters[lease.Exclusive]
 	}
-	return free, []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(excluding).WithPrefix(), "<", v.revision+1)}, nil
+	return []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(excluding).WithPrefix(), "<", v.revision+1)}, nil
 }
 
 // look returns what is before a place, as a majority of the servers knows it. The error is lease.ErrLost if its key is gone.
@@ -305,6 +289,7 @@ func (c *contender) lookBy(ctx context.Context, client *clientv3.Client, p *plac
 	case !r.Succeeded:
 		return view{}, lease.ErrLost
 	}
+	c.seen.Store(r.Header.Revision)
 	return c.view(r.Header, r.Responses), nil
 }
 
@@ -318,7 +303,7 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 		next := v
 		for same := true; same && err == nil; { // the watch is still the right one
 			since, ttl := c.Life()
-			c.takenUntil = lease.Now() + ttl
+			c.hasWaited = true
 			c.Taken()
 			c.warnOfOld(ctx, c.Warn)
 			select {
@@ -329,7 +314,7 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 				next, err = c.renew(ctx, p)
 				same = next.watch == v.watch
 			case <-ctx.Done():
-				err = c.unreachable()
+				err = c.unreachable(ctx)
 			}
 		}
 		stop()
@@ -338,20 +323,22 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 	return err
 }
 
-// beginCooldown makes the key of the cooldown, with a lease of its own, and says that this place has the lock.
-func (c *contender) beginCooldown(ctx context.Context) error {
-	c.cooldown = newGrant(c.cooldownSeconds())
-	if err := c.grant(ctx, c.cooldown); err != nil {
-		return err
+// coolDown has the key in the first line stay for so long, by a lease of its own.
+func (c *contender) coolDown(ctx context.Context, long time.Duration) (id clientv3.LeaseID, put clientv3.Op, err error) {
+	id, _, _, err = c.grant(ctx, int64(math.Ceil(long.Seconds())))
+	return id, clientv3.OpPut(c.first.key, c.describe(time.Now().Add(c.Cooldown).Unix()), clientv3.WithLease(id)), err
+}
+
+// tell writes since when this place has the lock.
+func (c *contender) tell(ctx context.Context, with ...clientv3.Op) error {
+	conditions := []clientv3.Cmp{c.place.exists()}
+	if c.Cooldown > 0 {
+		conditions = append(conditions, c.first.exists())
 	}
-	value := c.describe(true)
-	r, err := c.commit(ctx, []clientv3.Cmp{c.place.exists(), c.first.exists()}, []clientv3.Op{
-		clientv3.OpPut(c.first.gate, value, clientv3.WithLease(c.cooldown.id)),
-		clientv3.OpPut(c.place.key, value, clientv3.WithLease(c.life.id))})
+	r, err := c.commit(ctx, conditions, append(with, clientv3.OpPut(c.place.key, c.describe(0), clientv3.WithLease(c.lease))))
 	if err == nil && !r.Succeeded {
 		return lease.ErrLost
 	}
-	c.told = err == nil
 	return err
 }
 
@@ -363,44 +350,23 @@ func (c *contender) Token() int64 {
 	return 0
 }
 
-// Life implements lease.Held.
-func (c *contender) Life() (since, ttl time.Duration) { return c.life.life() }
-
 // Renew implements lease.Held.
 func (c *contender) Renew(ctx context.Context) error {
 	_, err := c.renew(ctx, &c.place)
 	return err
 }
 
-// Lost implements lease.Held: it watches the key. It also writes since when it has the lock, however long that takes where
-// etcd has no space.
+// Lost implements lease.Held: it watches the key. It also writes since when it has the lock.
 func (c *contender) Lost() <-chan struct{} {
-	lost := make(chan struct{})
-	ctx, cancel := context.WithCancel(context.Background())
-	c.stop = cancel
+	ctx, stop := context.WithCancel(context.Background())
+	c.stop = stop
 	c.warnOfOld(ctx, c.Warn)
-	go func() {
-		for v := (view{revision: c.place.revision}); ctx.Err() == nil; {
-			v.watch, v.deleted = c.place.key, 1
-			changed, stop := c.watch(ctx, v)
-			<-changed
-			stop()
-			next, err := c.look(ctx, &c.place)
-			if err == lease.ErrLost {
-				close(lost)
-				return
-			}
-			v.revision = max(v.revision, next.revision)
-		}
-	}()
-	go func() {
-		put := []clientv3.Op{clientv3.OpPut(c.place.key, c.describe(true), clientv3.WithLease(c.life.id))}
-		for told := c.told; !told && ctx.Err() == nil; time.Sleep(c.life.ttl / 5) {
-			_, err := c.commit(ctx, []clientv3.Cmp{c.place.exists()}, put)
-			told = err == nil
-		}
-	}()
-	return lost
+	if c.hasWaited {
+		c.hasWaited = false
+		go c.tell(ctx)
+	}
+	changed, _ := c.watch(ctx, view{revision: c.seen.Load(), watch: c.place.key, deleted: 1})
+	return changed
 }
 
 // Release implements lease.Held. A command that was not started leaves no cooldown: somebody else may be able to start it.
@@ -417,19 +383,19 @@ func (c *contender) Release(ctx context.Context, ran bool) error {
 	}
 	ops := []clientv3.Op{clientv3.OpDelete(c.place.key)}
 	if c.Cooldown > 0 {
-		again := newGrant(c.cooldownSeconds())
-		if err := c.grant(ctx, again); err != nil {
+		_, begin, err := c.coolDown(ctx, c.Cooldown)
+		if err != nil {
 			return errors.New("cannot set the cooldown: " + err.Error())
 		}
-		ops = append(ops, clientv3.OpDelete(c.first.key), clientv3.OpPut(c.first.gate, c.describe(true), clientv3.WithLease(again.id)))
+		ops = append(ops, begin)
 	}
 	before := c.repeats.Load()
 	r, err := c.commit(ctx, []clientv3.Cmp{c.place.exists()}, ops)
 	if err == nil && !r.Succeeded && c.repeats.Load() == before { // else an earlier attempt may have done it
 		err = lease.ErrLost
 	}
-	if err == nil && (c.cooldown != nil || c.life.ttl > time.Minute || c.repeats.Load() > 0) {
-		c.revoke(ctx, c.cooldown, c.life)
+	if err == nil && (c.granted > time.Minute || c.repeats.Load() > 0) {
+		c.revoke(ctx, c.lease)
 	}
 	return err
 }
@@ -438,5 +404,5 @@ func (c *contender) Release(ctx context.Context, ran bool) error {
 func (c *contender) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), min(2*c.pace(), time.Second))
 	defer cancel()
-	c.revoke(ctx, c.life, c.cooldown)
+	c.revoke(ctx, c.lease, c.cooldown)
 }

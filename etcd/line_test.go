@@ -23,8 +23,10 @@ type takenMember struct {
 	etcdserverpb.UnimplementedWatchServer
 	etcdserverpb.UnimplementedMaintenanceServer
 	ends bool // the lock of the other one
+	free bool // at the first look
 	told atomic.Bool
 	said atomic.Pointer[string] // to the user
+	from atomic.Int64           // the revision from which it was to watch
 }
 
 func (m *takenMember) Status(context.Context, *etcdserverpb.StatusRequest) (*etcdserverpb.StatusResponse, error) {
@@ -34,10 +36,15 @@ func (m *takenMember) Status(context.Context, *etcdserverpb.StatusRequest) (*etc
 func (m *takenMember) Txn(ctx context.Context, r *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse, error) {
 	answer := &etcdserverpb.TxnResponse{Succeeded: true, Header: &etcdserverpb.ResponseHeader{Revision: 2}}
 	list := &etcdserverpb.RangeResponse{}
-	if !m.told.Swap(true) {
+	isFirst := m.txns.Add(1) == 1
+	switch {
+	case isFirst && m.free:
+	case !m.told.Swap(true):
 		list.Kvs = []*mvccpb.KeyValue{{Key: []byte("key")}}
-	} else if err := silence(ctx, !m.ends); err != nil {
-		return nil, err
+	default:
+		if err := silence(ctx, !m.ends); err != nil {
+			return nil, err
+		}
 	}
 	answer.Responses = []*etcdserverpb.ResponseOp{{Response: &etcdserverpb.ResponseOp_ResponseRange{ResponseRange: list}}, {}}[:len(r.Success)]
 	return answer, nil
@@ -52,17 +59,37 @@ func (m *takenMember) LeaseKeepAlive(s grpc.BidiStreamingServer[etcdserverpb.Lea
 }
 
 func (m *takenMember) Watch(stream grpc.BidiStreamingServer[etcdserverpb.WatchRequest, etcdserverpb.WatchResponse]) error {
+	if r, err := stream.Recv(); err == nil {
+		m.from.Store(r.GetCreateRequest().StartRevision)
+	}
 	return silence(stream.Context(), true)
 }
 
-func acquireAt(ctx context.Context, t *testing.T, ttl string, m *takenMember) error {
+// A key may be deleted before the watch for that has begun.
+func TestDeletedBeforeWatch(t *testing.T) {
+	t.Parallel()
+	m := &takenMember{}
+	s := storeAt(t, "60", func(s *grpc.Server) { etcdserverpb.RegisterWatchServer(s, m) })
+	c := &contender{store: s, Request: lease.Request{Warn: func(string) {}}, place: place{key: "key", revision: 7}}
+	c.seen.Store(7)
+	c.Lost()
+	defer c.stop()
+	for end := time.Now().Add(time.Minute); m.from.Load() == 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if from := m.from.Load(); from != 8 {
+		t.Errorf("it watches from revision %d", from)
+	}
+}
+
+func acquireAt(ctx context.Context, t *testing.T, ttl string, m *takenMember, nonblock bool) error {
 	s := storeAt(t, ttl, func(s *grpc.Server) {
 		etcdserverpb.RegisterKVServer(s, m)
 		etcdserverpb.RegisterLeaseServer(s, m)
 		etcdserverpb.RegisterWatchServer(s, m)
 		etcdserverpb.RegisterMaintenanceServer(s, m)
 	})
-	_, err := s.Acquire(ctx, lease.Request{Name: "name", Mode: lease.Exclusive, Taken: func() {}, Away: func(error) {},
+	_, err := s.Acquire(ctx, lease.Request{Name: "name", Mode: lease.Exclusive, Nonblock: nonblock, Taken: func() {}, Away: func(error) {},
 		Warn: func(text string) { m.said.Store(&text) }})
 	return err
 }
@@ -72,7 +99,7 @@ func TestTimeIsOverInRequest(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 4*time.Second, lease.ErrTimeout)
 	defer cancel()
-	if err := acquireAt(ctx, t, "5", new(takenMember)); err != lease.ErrTimeout {
+	if err := acquireAt(ctx, t, "5", new(takenMember), false); err != lease.ErrTimeout {
 		t.Errorf("%v, not that the time is over", err)
 	}
 }
@@ -83,10 +110,22 @@ func TestSilentWatch(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	m := &takenMember{ends: true}
-	if err := acquireAt(ctx, t, "2", m); err != nil {
+	if err := acquireAt(ctx, t, "2", m, false); err != nil {
 		t.Error(err)
 	}
 	if said := m.said.Load(); said == nil || !strings.Contains(*said, "etcd 3.5.12 can end the lock") {
 		t.Errorf("it says %v", said)
+	}
+}
+
+// Another one is before a place in spite of the look. Who does not wait gives it up.
+func TestOthersWereFaster(t *testing.T) {
+	t.Parallel()
+	m := &takenMember{free: true}
+	if err := acquireAt(t.Context(), t, "60", m, true); err != lease.ErrTaken {
+		t.Error(err)
+	}
+	if n, revoked := m.txns.Load(), m.revokes.Load(); n != 2 || revoked != 1 {
+		t.Errorf("%d transactions, and the lease was revoked %d times", n, revoked)
 	}
 }

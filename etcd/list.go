@@ -29,89 +29,52 @@ func (s *store) List(ctx context.Context, name string) (list []lease.Contender, 
 	if err != nil {
 		return nil, err
 	}
-	list = contenders(s.prefix, r.Kvs)
-	for i := range list {
-		if list[i].Mode == lease.Cooldown {
-			at := slices.IndexFunc(r.Kvs, func(kv *mvccpb.KeyValue) bool { return string(kv.Key) == list[i].Key })
-			list[i].Until = s.end(ctx, clientv3.LeaseID(r.Kvs[at].Lease))
-		}
-	}
-	return list, nil
-}
-
-// end returns when a lease ends, if etcd says so within a second.
-func (s *store) end(ctx context.Context, id clientv3.LeaseID) (at time.Time) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.LeaseTimeToLiveResponse, error) {
-		return c.TimeToLive(ctx, id)
-	})
-	if err == nil && r.TTL > 0 {
-		at = time.Now().Add(time.Duration(r.TTL) * time.Second)
-	}
-	return at
-}
-
-// A key is one of a lock: NAME/line/MODE/LEASE, NAME/cooldown/x/LEASE or NAME/cooldown.
-type key struct {
-	name, line, mode, lease string
-}
-
-func parseKey(prefix string, kv *mvccpb.KeyValue) (k key) {
-	words := append(strings.Split(strings.TrimPrefix(string(kv.Key), prefix+"/"), "/"), "", "", "")
-	return key{words[0], words[1], words[2], words[3]}
+	return contenders(s.prefix, r.Kvs), nil
 }
 
 // contenders returns what keys say, which are in the order in which they were made: those of one lock, then those of the
 // next one by name.
 func contenders(prefix string, keys []*mvccpb.KeyValue) (list []lease.Contender) {
-	stands := map[key]bool{}
+	words := func(kv *mvccpb.KeyValue) []string { // NAME line MODE LEASE, or NAME cooldown x LEASE
+		return append(strings.Split(strings.TrimPrefix(string(kv.Key), prefix+"/"), "/"), "", "", "")
+	}
+	stands := map[string]bool{} // in the main line, by name and lease
 	for _, kv := range keys {
-		stands[parseKey(prefix, kv)] = true
+		if w := words(kv); w[1] == "line" {
+			stands[w[0]+"/"+w[3]] = true
+		}
 	}
 	keys = slices.Clone(keys)
-	slices.SortStableFunc(keys, func(a, b *mvccpb.KeyValue) int {
-		return strings.Compare(parseKey(prefix, a).name, parseKey(prefix, b).name)
-	})
-	before := map[key]int{} // how many contenders of a mode there are
+	slices.SortStableFunc(keys, func(a, b *mvccpb.KeyValue) int { return strings.Compare(words(a)[0], words(b)[0]) })
+	before := map[string]int{} // how many contenders there are, by name and mode
 	for _, kv := range keys {
-		k := parseKey(prefix, kv)
+		w := words(kv)
 		var r record
 		json.Unmarshal(kv.Value, &r)
-		c := lease.Contender{Key: string(kv.Key), Host: r.Host, PID: r.PID, User: r.User, Since: time.Unix(r.Since, 0)}
-		count := func(mode string) int { return before[key{name: k.name, mode: mode}] }
-		switch {
-		case k.line == "cooldown" && k.mode == "":
-			c.Mode = lease.Cooldown
-		case k.line == "cooldown" && stands[key{k.name, "line", k.mode, k.lease}]:
-			continue // it is in the next line already
-		case k.line == "cooldown":
-			c.Mode, c.Waits = lease.Exclusive, true
-		case k.line != "line" || k.lease == "":
-			continue // it is not ours
-		case k.mode == "x":
-			c.Mode, c.Waits = lease.Exclusive, count("x")+count("s")+count("p") > 0
-		case k.mode == "s":
-			c.Mode, c.Waits = lease.Shared, count("x") > 0
+		c := lease.Contender{Key: string(kv.Key), Host: r.Host, PID: r.PID, User: r.User, Since: time.Unix(r.Since, 0), Mode: lease.Exclusive}
+		x, s, p := before[w[0]+"/x"], before[w[0]+"/s"], before[w[0]+"/p"]
+		switch where := w[1] + "/" + w[2]; {
+		case where == "cooldown/x" && stands[w[0]+"/"+w[3]]:
+			continue // it is in the main line, too
+		case where == "cooldown/x" && r.Until != 0:
+			c.Mode, c.Until = lease.Cooldown, time.Unix(r.Until, 0)
+		case where == "cooldown/x":
+			c.Waits = true
+		case where == "line/x":
+			c.Waits = x+s+p > 0
+		case where == "line/s":
+			c.Mode, c.Waits = lease.Shared, x > 0
+		case where == "line/p":
+			c.Mode, c.Waits = lease.Permit, x > 0 || p >= r.Permits
 		default:
-			c.Mode, c.Waits = lease.Permit, !r.Has && (count("x") > 0 || count("p") >= r.Permits)
+			continue // it is not ours
 		}
-		if k.line == "line" {
-			before[key{name: k.name, mode: k.mode}]++
+		if w[1] == "line" {
+			before[w[0]+"/"+w[2]]++
 		}
 		list = append(list, c)
 	}
 	return list
-}
-
-// countWaiting returns how many of those with these keys wait.
-func countWaiting(prefix string, keys []*mvccpb.KeyValue) (n int) {
-	for _, c := range contenders(prefix, keys) {
-		if c.Waits {
-			n++
-		}
-	}
-	return n
 }
 
 // Break implements lease.Backend.

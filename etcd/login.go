@@ -4,16 +4,12 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
@@ -22,64 +18,40 @@ import (
 // logIn returns the token that stands for user and password in all requests; without a user it returns nil. All who need one
 // wait for the same question, and that does not end with them: etcd checks a password to the end, whoever is interested.
 func (s *store) logIn(ctx context.Context) (*string, error) {
-	if s.user == "" {
-		return nil, nil
-	}
-	s.mu.Lock()
-	token := s.token
-	s.mu.Unlock()
-	if token != nil {
+	if token := s.token.Load(); token != nil || s.user == "" {
 		return token, nil
 	}
 	select {
 	case r := <-s.login.DoChan("", func() (any, error) { return s.authenticate() }):
 		return r.Val.(*string), r.Err
 	case <-ctx.Done():
-		return nil, s.unreachable()
+		return nil, s.unreachable(ctx)
 	}
 }
 
-func (s *store) setToken(token *string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.token = token
-	s.tokens.UpdateAuthToken(*token)
-}
-
-// dropToken has another one asked for, unless that was done.
-func (s *store) dropToken(token *string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.token == token {
-		s.token = nil
-	}
-}
-
-// authenticate asks one server after the other for a token. Each has all the time that the check of the password takes, as
-// long as it answers other questions meanwhile: it may be frozen, or cut off from the others.
+// authenticate asks one server after the other for a token. Each has all the time that the check of the password takes, once
+// it is connected.
 func (s *store) authenticate() (token *string, err error) {
 	began := time.Now()
 	first := rand.IntN(len(s.endpoints))
 	for n, pause := 0, firstPause; ; n, pause = n+1, min(2*pause, longestPause) {
 		token, err = s.authenticateAt(s.endpoints[(first+n)%len(s.endpoints)])
 		if err == nil {
-			s.setToken(token)
-			s.refreshBeforeEnd(token)
+			s.tokens.UpdateAuthToken(*token)
+			s.token.Store(token)
 		}
-		if s.take(nil, time.Now(), err) {
-			return token, finalError(err)
+		if s.note(err) {
+			return token, s.finalError(err)
 		}
 		if s.isLimited() && time.Since(began) > s.limit && n+1 >= len(s.endpoints) { // each was asked once
-			return nil, s.unreachable()
+			return nil, s.unreachable(context.Background())
 		}
 		time.Sleep(jitter(pause))
 	}
 }
 
-var errSilent = status.Error(codes.Unavailable, silent)
-
 func (s *store) authenticateAt(endpoint string) (token *string, err error) {
-	c, err := s.client(nil)
+	c, err := s.client(0)
 	if err != nil {
 		return nil, err
 	}
@@ -90,59 +62,18 @@ func (s *store) authenticateAt(endpoint string) (token *string, err error) {
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	done := make(chan error, 1)
-	go func() {
-		r, err := etcdserverpb.NewAuthClient(conn).Authenticate(ctx, &etcdserverpb.AuthenticateRequest{Name: s.user, Password: s.password})
-		if err = rpctypes.Error(err); errors.Is(err, rpctypes.ErrAuthNotEnabled) {
-			token, err = new(string), nil
-		} else if err == nil {
-			token = &r.Token
+	time.AfterFunc(toConnect, func() {
+		if conn.GetState() != connectivity.Ready {
+			cancel()
 		}
-		done <- err
-	}()
-	pace := min(max(s.reach/4, 250*time.Millisecond), 1250*time.Millisecond)
-	for {
-		select {
-		case err := <-done:
-			return token, s.hopeless(err)
-		case <-time.After(pace):
-			if !answers(ctx, conn, max(2*pace, 2*time.Second)) {
-				return nil, errSilent
-			}
-		}
+	})
+	r, err := etcdserverpb.NewAuthClient(conn).Authenticate(ctx, &etcdserverpb.AuthenticateRequest{Name: s.user, Password: s.password})
+	switch err = rpctypes.Error(err); {
+	case errors.Is(err, rpctypes.ErrAuthNotEnabled):
+		return new(string), nil
+	case ctx.Err() != nil:
+		err = status.Error(codes.Unavailable, silent)
 	}
-}
-
-// answers reports whether a server answers a question that needs the majority, as the check of a password does, and that it
-// answers without a right to, if only by refusing it. One that checks many passwords needs a while.
-func answers(ctx context.Context, conn *grpc.ClientConn, limit time.Duration) bool {
-	if conn.GetState() != connectivity.Ready {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	_, err := etcdserverpb.NewKVClient(conn).Range(ctx, &etcdserverpb.RangeRequest{Key: []byte{0}, CountOnly: true})
-	code := status.Code(err)
-	return code != codes.DeadlineExceeded && code != codes.Canceled && code != codes.Unavailable
-}
-
-// refreshBeforeEnd asks for another token before this one ends, if it is a JWT, which says when. Those that were given to
-// many at one moment end at one moment, and to check all of their passwords then could take etcd longer than the leases
-// last.
-func (s *store) refreshBeforeEnd(token *string) {
-	const least = 5 * time.Second // where the clock of the server is behind ours
-	var claims struct{ Exp int64 }
-	parts := strings.Split(*token, ".")
-	if len(parts) != 3 {
-		return
-	}
-	text, _ := base64.RawURLEncoding.DecodeString(parts[1])
-	if json.Unmarshal(text, &claims) != nil {
-		return
-	}
-	if life := time.Until(time.Unix(claims.Exp, 0)); life > 0 {
-		time.AfterFunc(max(life/4+rand.N(life/2), least), func() {
-			s.login.Do("", func() (any, error) { return s.authenticate() })
-		})
-	}
+	t := r.GetToken()
+	return &t, s.hopeless(err)
 }

@@ -56,7 +56,7 @@ func (m *fakeMember) Range(ctx context.Context, _ *etcdserverpb.RangeRequest) (*
 func (m *fakeMember) timeOut(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
-	case <-time.After(7 * time.Second): // as etcd does
+	case <-time.After(2 * time.Second): // etcd takes seven
 	}
 	return status.Error(codes.Unavailable, "etcdserver: request timed out")
 }

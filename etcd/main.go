@@ -38,8 +38,8 @@ func main() {
 				return nil, err
 			}
 			c.hidePassword()
-			if c.exposed != "" {
-				warn("the password of " + c.user + " goes to " + c.exposed + " without encryption: see ETCDCTL_CACERT")
+			if at := c.exposedAddress(); at != "" {
+				warn("the password of " + c.user + " goes to " + at + " without encryption: see ETCDCTL_CACERT")
 			}
 			return newStore(c), nil
 		},

@@ -5,13 +5,9 @@ package lease
 import (
 	"context"
 	"errors"
-	"math"
 	"strconv"
-	"sync/atomic"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/output"
 	"example.org/flock/lease/guard"
@@ -22,15 +18,10 @@ type hold struct {
 	*run
 	held Held
 
-	renewed, dropped chan struct{}         // what renew tells
-	refusal          atomic.Pointer[error] // of the last request to renew; nil: it was not refused
-	answered         time.Duration         // when the server has answered last
-	trouble          error                 // why it does not answer; nil: that is not known
-	warned           bool                  // that it does not answer
-	begun            bool                  // the guard was told to start the command
-	started          bool                  // the command has run
-	latestStart      time.Duration         // of the command
-	why              string                // the lock is lost, if it is known
+	renewals chan error // what Renew has returned
+	failure  error      // of the last one; nil: it has renewed the lock
+	started  bool       // the command has run
+	dropped  bool       // the server has dropped the lock
 }
 
 // limits returns until when the command may run.
@@ -43,16 +34,14 @@ func (h *hold) limits() guard.Limits {
 func (h *hold) execute() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	h.renewed, h.dropped = make(chan struct{}, 1), make(chan struct{}, 1)
-	h.answered = Now()
-	go h.keepAlive(ctx)
+	h.printer.Flush() // before the command prints
+	h.service.say("STATUS=has the lock " + h.name + " since " + time.Now().Format(output.Clock))
+	h.guard.Give(guard.Message{Kind: guard.Run, Limits: h.limits(), Token: h.held.Token()})
 	since, ttl := h.held.Life()
-	if age := Now() - since; age < ttl*3/10 { // else an answer would come too late
-		h.begin()
-	}
+	h.renewals = make(chan error)
 	// A command that runs for a moment is done before this would be of use.
 	var lost <-chan struct{}
-	aMoment, late := time.After(100*time.Millisecond), time.NewTimer(0)
+	aMoment, next, late := time.After(100*time.Millisecond), time.NewTimer(since+ttl/5-Now()), time.NewTimer(0)
 	for {
 		late.Reset(h.limits().End - ttl/50 - Now())
 		select {
@@ -61,89 +50,65 @@ func (h *hold) execute() int {
 				return h.endOfGuard()
 			}
 			if m.Kind == guard.Started {
-				h.started, h.latestStart = true, math.MaxInt64
+				h.started = true
 				continue
 			}
 			h.guard.Close()
 			cancel() // the lock is not renewed any longer
 			return h.end(m)
 		case sig := <-h.signals:
-			switch {
-			case !h.begun && endsWait(sig):
-				h.guard.Close()
-				release(h.held)
-				return die(sig.(syscall.Signal))
-			case !fromTerminal(sig):
-				h.guard.Give(guard.Message{Kind: guard.Signal, Number: int(sig.(syscall.Signal))})
-			}
+			h.guard.Give(guard.Message{Kind: guard.Signal, Number: int(sig.(syscall.Signal))})
 		case <-aMoment:
 			lost = h.held.Lost()
-		case <-h.renewed:
-			h.moveLimits()
-		case h.trouble = <-h.away:
-		case <-h.silence():
-			h.warn()
+		case <-next.C:
+			next.Reset(ttl / 5)
+			go h.renew(ctx, ttl*2/5)
+		case err := <-h.renewals:
+			h.takeNote(err)
+		case why := <-h.away:
+			h.warn(why)
 		case <-lost:
-			lost = nil
-			notify(h.dropped)
-		case <-h.dropped:
-			h.why = h.program + " has dropped its key or its lease"
-			if !h.begun {
-				return h.lose(0)
-			}
-			h.guard.Give(guard.Message{Kind: guard.Abort})
-		case <-late.C:
-			h.guard.Kill() // it has had its time
-			h.started = h.begun
-			return h.lose(h.guard.KillOrphans())
+			lost, aMoment = nil, time.After(ttl/5)
+			next.Reset(0)
+		case <-late.C: // the guard has had its time
+			return h.lose(h.guard.KillAll())
 		}
 	}
 }
 
-// begin has the guard start the command.
-func (h *hold) begin() {
-	h.printer.Flush() // before the command prints
-	h.service.say("STATUS=has the lock " + h.name + " since " + time.Now().Format(output.Clock))
-	h.begun, h.latestStart = true, h.limits().Term
-	h.guard.Give(guard.Message{Kind: guard.Run, Limits: h.limits(), Token: h.held.Token()})
+// renew renews the lock. Nobody waits for the answer before the next request, so a server that takes long for each still
+// answers in time.
+func (h *hold) renew(ctx context.Context, limit time.Duration) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := h.held.Renew(limited)
+	select {
+	case h.renewals <- err:
+	case <-ctx.Done():
+	}
 }
 
-// moveLimits tells the guard that the lock was renewed.
-func (h *hold) moveLimits() {
-	h.service.say("WATCHDOG=1")
-	h.answered = Now()
-	if h.warned {
-		h.warned = false
-		h.printer.Note(h.program + " answers again")
+// takeNote takes note of what Renew has returned.
+func (h *hold) takeNote(err error) {
+	switch h.failure = err; {
+	case errors.Is(err, ErrLost):
+		h.dropped = true
+		h.guard.Give(guard.Message{Kind: guard.Abort})
+	case err == nil:
+		h.service.say("WATCHDOG=1")
+		h.guard.Give(guard.Message{Kind: guard.Move, Limits: h.limits()})
 	}
-	if !h.begun {
-		h.begin()
+}
+
+// warn says that the server does not answer, before that costs the command its life, or that it answers again.
+func (h *hold) warn(why error) {
+	if why == nil {
+		h.printer.Note(h.program + " answers again")
 		return
 	}
-	h.guard.Give(guard.Message{Kind: guard.Move, Limits: h.limits()})
-	if Now() > h.latestStart {
-		h.guard.Kill() // somebody has stopped it before the command began
-	}
-}
-
-// silence tells when it is time to warn.
-func (h *hold) silence() <-chan time.Time {
-	if !h.begun || h.warned {
-		return nil
-	}
-	_, ttl := h.held.Life()
-	return time.After(h.answered + ttl*4/10 - Now())
-}
-
-// warn says that the server does not answer, before that costs the command its life.
-func (h *hold) warn() {
-	h.warned = true
-	why := "no answer"
-	if h.trouble != nil {
-		why = h.trouble.Error()
-	}
-	h.printer.Note(h.program + " has not answered for " + seconds(Now()-h.answered) + "; the command is stopped in " +
-		seconds(h.limits().Term-Now()) + ": " + why)
+	since, _ := h.held.Life()
+	h.printer.Note(h.program + " has not answered for " + seconds(Now()-since) + "; the command is stopped in " +
+		seconds(h.limits().Term-Now()) + ": " + why.Error())
 }
 
 func seconds(d time.Duration) string {
@@ -152,12 +117,12 @@ func seconds(d time.Duration) string {
 
 // endOfGuard ends what is left of the command when the guard was killed.
 func (h *hold) endOfGuard() int {
-	survivor := h.guard.KillOrphans()
+	survivor := h.guard.KillAll()
 	if !h.started && survivor == 0 {
 		release(h.held)
 		return h.guardKilled("lost")
 	}
-	h.why = "its guard was killed"
+	h.failure = &Error{Text: "its guard was killed"}
 	return h.lose(survivor)
 }
 
@@ -167,47 +132,40 @@ func (h *hold) end(m guard.Message) int {
 	case m.Kind == guard.Failed:
 		release(h.held)
 		h.printer.Warn(m.Text)
-		if m.Lacking {
-			return output.ExOSErr
-		}
-		return output.ExUnavailable
+		return m.Number
 	case m.Terminated:
 		return h.lose(m.Survivor)
 	}
 	_, ttl := h.held.Life()
-	ctx, stop := context.WithTimeout(context.Background(), min(ttl, 10*time.Second))
-	defer stop()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithTimeout(context.Background(), min(ttl, 10*time.Second))
+	defer cancel()
 	go func() {
 		for sig := range h.signals {
 			if endsWait(sig) {
-				// It may be a second one that came with the first, which the command has got: the server has time to answer.
-				time.AfterFunc(2*time.Second, func() { cancel(errors.New(unix.SignalName(sig.(syscall.Signal)) + " ended the attempt")) })
+				time.AfterFunc(2*time.Second, cancel) // it may have come with one that the command has got: the server has time to answer
 			}
 		}
 	}()
 	err := h.held.Release(ctx, true)
 	switch {
 	case errors.Is(err, ErrLost):
-		return h.report(h.program + " has dropped its key or its lease while the command ran; the command has ended")
+		return h.report(h.droppedKey() + " while the command ran; the command has ended")
 	case err != nil:
-		why := err.Error()
-		if cause := context.Cause(ctx); cause != nil && cause != context.DeadlineExceeded {
-			why = cause.Error() + ": " + why
-		}
-		h.printer.Warn("cannot release the lock " + h.name + ", which ends with its lease: " + why)
+		h.printer.Warn("cannot release the lock " + h.name + ", which ends with its lease: " + err.Error())
 	}
 	return m.Number
 }
 
+func (h *hold) droppedKey() string { return h.program + " has dropped its key or its lease" }
+
 // lose releases a lock that was lost, unless a process of the command survives, and reports it. It returns the exit status.
 func (h *hold) lose(survivor int) int {
-	if h.why == "" {
-		h.why = "its lease was not kept alive in time"
-		if refusal := h.refusal.Load(); refusal != nil {
-			h.why = (*refusal).Error()
-		}
+	why := "its lease was not kept alive in time"
+	var known *Error
+	if h.dropped {
+		why = h.droppedKey()
+	} else if errors.As(h.failure, &known) && known.Status != output.ExTempFail {
+		why = known.Text
 	}
 	fate := "the command was killed"
 	if !h.started {
@@ -218,43 +176,10 @@ func (h *hold) lose(survivor int) int {
 	} else {
 		release(h.held)
 	}
-	return h.report(h.why + "; " + fate)
+	return h.report(why + "; " + fate)
 }
 
 func (h *hold) report(what string) int {
 	h.printer.Warn("lost the lock " + h.name + ": " + what)
 	return output.ExTempFail
-}
-
-// keepAlive renews the lock. It does not wait for an answer before it asks again, so a server that takes a third of the TTL
-// for each still answers in time.
-func (h *hold) keepAlive(ctx context.Context) {
-	for at, ttl := h.held.Life(); ; {
-		at = max(at+ttl/5, Now())
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(at - Now()):
-		}
-		go h.renew(ctx, ttl*2/5)
-	}
-}
-
-// renew renews the lock once, and tells what it finds.
-func (h *hold) renew(ctx context.Context, limit time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	err := h.held.Renew(ctx)
-	var known *Error
-	switch {
-	case err == nil:
-		h.refusal.Store(nil)
-		notify(h.renewed)
-	case errors.Is(err, ErrLost):
-		notify(h.dropped)
-	case errors.As(err, &known) && known.Status != output.ExTempFail:
-		h.refusal.Store(&err)
-	default:
-		h.refusal.Store(nil)
-	}
 }

@@ -28,7 +28,8 @@ import (
 // A Backend is a server that keeps locks.
 type Backend interface {
 	// Acquire waits for a lock, and gives up what it has asked for when it returns an error: ErrTaken if the lock is taken
-	// and the request does not wait, ErrTimeout if it is taken and the context's time is over.
+	// and the request does not wait, ErrTimeout if it is taken and the context's time is over. Of the TTL of a lock less than
+	// three tenths are over.
 	Acquire(ctx context.Context, r Request) (Held, error)
 
 	// List returns who has a lock and who waits for it, in their order, or those of all locks without a name.
@@ -51,7 +52,8 @@ type Held interface {
 	// is ErrLost if somebody else may have the lock already.
 	Renew(ctx context.Context) error
 
-	// Lost tells when the lock is lost, if the server says so by itself. It is called when the command has run for a moment.
+	// Lost tells when the lock may be lost, if the server says so by itself; then Renew says whether it is. It is called when
+	// the command has run for a moment, and again if the lock was not lost.
 	Lost() <-chan struct{}
 
 	// Release gives the lock up. The error is ErrLost if it was lost while the command ran.
@@ -98,8 +100,11 @@ type Request struct {
 	Cooldown time.Duration // after the command; 0: none
 
 	Taken func()            // tells, each time that it is seen, that somebody else has the lock
-	Away  func(why error)   // tells that the server does not answer, or, with nil, that it does again
 	Warn  func(text string) // says a line to the user
+
+	// Away tells that the server does not answer, or, with nil, that it does again. That is when a request has had no answer
+	// for four tenths of the TTL, or for two tenths, when the lock is held.
+	Away func(why error)
 }
 
 // A Contender has a lock or waits for it.
@@ -110,7 +115,7 @@ type Contender struct {
 	PID   int
 	User  string
 	Since time.Time // when it came or, if it holds the lock, got that
-	Until time.Time // of a cooldown; zero: unknown
+	Until time.Time // of a cooldown
 	Key   string    // for Break
 }
 

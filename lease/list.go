@@ -19,13 +19,7 @@ func (c Contender) who() string {
 	return sys.Printable("process " + strconv.Itoa(c.PID) + " of " + c.User + " on " + c.Host)
 }
 
-// until says when a cooldown ends, "-" where that is not known.
-func (c Contender) until() string {
-	if c.Until.IsZero() {
-		return "-"
-	}
-	return "until " + output.FormatClock(c.Until)
-}
+func (c Contender) until() string { return "until " + output.FormatClock(c.Until) }
 
 // list lists who has the lock and who waits, or those of all locks. It returns the exit status: 0 if somebody has it, 1 if
 // nobody does.
@@ -37,12 +31,13 @@ func (r *run) list() int {
 	}
 	var rows [][]string
 	for _, c := range all {
-		row := []string{"-", "-", string(c.Mode), "-", c.until(), sys.Printable(c.Key)}
-		if c.Mode != Cooldown {
-			if c.Waits {
-				row[2] += " (waiting)"
-			}
-			row[0], row[1], row[3], row[4] = sys.Printable(c.Host), strconv.Itoa(c.PID), sys.Printable(c.User), c.Since.Format(output.Clock)
+		mode := string(c.Mode)
+		if c.Waits {
+			mode += " (waiting)"
+		}
+		row := []string{sys.Printable(c.Host), strconv.Itoa(c.PID), mode, sys.Printable(c.User), c.Since.Format(output.Clock), sys.Printable(c.Key)}
+		if c.Mode == Cooldown {
+			row = []string{"-", "-", mode, "-", c.until(), row[5]}
 		}
 		rows = append(rows, row)
 	}
@@ -76,16 +71,11 @@ func (r *run) state() string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	all, _ := r.backend.List(ctx, r.options.File)
-	cools := slices.IndexFunc(all, func(c Contender) bool { return c.Mode == Cooldown })
-	until := ""
-	if cools >= 0 {
-		until = all[cools].until()
-	}
-	holders := slices.DeleteFunc(all, func(c Contender) bool { return !c.holds() })
-	switch {
-	case len(holders) == 0 && until != "":
-		return "in its cooldown " + until
-	case len(holders) == 0:
+	holders := slices.DeleteFunc(slices.Clone(all), func(c Contender) bool { return !c.holds() })
+	if len(holders) == 0 {
+		if i := slices.IndexFunc(all, func(c Contender) bool { return c.Mode == Cooldown }); i >= 0 {
+			return "in its cooldown " + all[i].until()
+		}
 		return "held by another process"
 	}
 	first := slices.MinFunc(holders, func(a, b Contender) int { return a.Since.Compare(b.Since) })

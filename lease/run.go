@@ -102,7 +102,7 @@ func (r *run) lock() int {
 		ctx, stop = context.WithDeadlineCause(ctx, began.Add(o.Timeout), ErrTimeout)
 		defer stop()
 	}
-	r.signals, r.away, r.taken = catchSignals(), make(chan error), make(chan struct{}, 1)
+	r.signals, r.away, r.taken = catchSignals(), make(chan error, 8), make(chan struct{}, 1)
 	// Before the first connection, which makes another attempt when it lacks a descriptor: a fork makes none.
 	g, err := guard.Start(o.Command)
 	if err != nil {
@@ -111,16 +111,15 @@ func (r *run) lock() int {
 	defer g.Close()
 	r.guard = g
 	r.service.say("READY=1\nSTATUS=asking for " + r.name) // one that waits is ready, too
-	got := make(chan error, 1)
 	var held Held
+	got := make(chan struct{})
 	go func() {
-		var err error
 		held, err = r.backend.Acquire(ctx, r.request())
-		got <- err
+		close(got)
 	}()
-	sig, isEnded := r.wait(got, began.Add(o.ReportAfter))
-	if isEnded { // by a signal, or because the guard is gone
-		if cancel(); <-got == nil {
+	if sig, isEnded := r.wait(got, began.Add(o.ReportAfter)); isEnded { // by a signal, or because the guard is gone
+		cancel()
+		if <-got; err == nil {
 			release(held)
 		}
 		g.Close()
@@ -129,7 +128,7 @@ func (r *run) lock() int {
 		}
 		return die(sig)
 	}
-	if err := <-got; err != nil {
+	if err != nil {
 		return r.refuse(err)
 	}
 	r.printer.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
@@ -139,13 +138,12 @@ func (r *run) lock() int {
 
 // wait waits until there is a lock or an error, and tells the user and systemd what for. It reports whether something else
 // has ended the wait: a signal, or the end of the guard.
-func (r *run) wait(got chan error, reportAt time.Time) (sig syscall.Signal, isEnded bool) {
+func (r *run) wait(got <-chan struct{}, reportAt time.Time) (sig syscall.Signal, isEnded bool) {
 	var report <-chan time.Time
 	reports := r.options.Reports
 	for {
 		select {
-		case err := <-got:
-			got <- err
+		case <-got:
 			return 0, false
 		case s := <-r.signals:
 			if endsWait(s) {
@@ -161,9 +159,7 @@ func (r *run) wait(got chan error, reportAt time.Time) (sig syscall.Signal, isEn
 				r.service.say("STATUS=waiting for " + r.name + ", " + r.state())
 			}
 		case <-report:
-			if state := r.state(); len(got) == 0 {
-				r.printer.Warn("waiting for " + r.name + ", " + state)
-			}
+			r.printer.Warn("waiting for " + r.name + ", " + r.state())
 		case why := <-r.away:
 			if why == nil {
 				r.printer.Note(r.program + " answers again")
@@ -178,41 +174,33 @@ func (r *run) wait(got chan error, reportAt time.Time) (sig syscall.Signal, isEn
 
 // request returns what the options ask for.
 func (r *run) request() Request {
-	o := r.options
-	q := Request{Name: o.File, Mode: Exclusive, Permits: o.Permits, Nonblock: o.Nonblock, Queued: o.Queued, Queue: o.Queue, Cooldown: o.Cooldown}
+	o, mode := r.options, Exclusive
 	switch {
 	case o.Op == kernlock.Shared:
-		q.Mode = Shared
+		mode = Shared
 	case o.Permits > 0:
-		q.Mode = Permit
+		mode = Permit
 	}
-	q.Taken, q.Warn = func() { notify(r.taken) }, r.printer.Note
-	q.Away = func(why error) {
-		select {
-		case r.away <- why:
-		case <-time.After(time.Second): // it releases the lock
-		}
-	}
-	return q
+	return Request{Name: o.File, Mode: mode, Permits: o.Permits, Nonblock: o.Nonblock, Queued: o.Queued, Queue: o.Queue, Cooldown: o.Cooldown,
+		Taken: func() { tell(r.taken, struct{}{}) }, Away: func(why error) { tell(r.away, why) }, Warn: r.printer.Note}
 }
 
 // refuse says why there is no lock, and returns the exit status.
 func (r *run) refuse(err error) int {
-	o, taken := r.options, err == ErrTaken || err == ErrTimeout
-	if taken && (o.Reports || o.Verbose && o.Cooldown > 0) {
-		state := r.state()
-		if o.Reports {
-			line := r.name + " is " + state
-			if err == ErrTaken && o.Queued {
-				line += "; its queue is full"
-			}
-			r.printer.Warn(line)
-		} else if _, until, cools := strings.Cut(state, "in its cooldown "); cools {
-			r.printer.WarnVerbose("cooldown " + until)
-		}
-	}
-	if !taken {
+	o := r.options
+	if err != ErrTaken && err != ErrTimeout {
 		return fail(r.printer, err)
+	}
+	if o.Reports {
+		line := r.name + " is " + r.state()
+		if err == ErrTaken && o.Queued {
+			line += "; its queue is full"
+		}
+		r.printer.Warn(line)
+	} else if o.Verbose && o.Cooldown > 0 {
+		if _, until, cools := strings.Cut(r.state(), "in its cooldown "); cools {
+			r.printer.Warn("cooldown " + until)
+		}
 	}
 	r.printer.WarnRefusal(err)
 	return o.ConflictExit
@@ -234,10 +222,10 @@ func release(h Held) error {
 	return h.Release(ctx, false)
 }
 
-// notify tells a receiver that may not listen just now.
-func notify(c chan<- struct{}) {
+// tell tells a receiver that may not listen any more.
+func tell[T any](c chan<- T, what T) {
 	select {
-	case c <- struct{}{}:
+	case c <- what:
 	default:
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // forwarded are the signals that are meant for the command and, before it runs, do to this program what they do to one that
@@ -40,20 +38,4 @@ func die(sig syscall.Signal) int {
 		}
 	}
 	return 128 + int(sig)
-}
-
-// fromTerminal reports whether the terminal has sent the signal: to all processes in its foreground, so the command has it
-// already.
-func fromTerminal(sig os.Signal) bool {
-	if sig != syscall.SIGINT && sig != syscall.SIGQUIT && sig != syscall.SIGWINCH {
-		return false
-	}
-	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	foreground, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-	own, _ := unix.Getpgid(0)
-	return err == nil && own == foreground
 }

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -286,18 +285,49 @@ func children(pid int) (list []int) {
 
 // late is by how much this machine has woken one process too late since the tests began: each time that it was to wake after
 // ten milliseconds, added up. What is to happen in time takes longer by about that.
-var late atomic.Int64
+var late struct {
+	sync.Mutex
+	sum    time.Duration
+	latest []delay // those of more than a millisecond
+}
+
+type delay struct {
+	at time.Time
+	by time.Duration
+}
 
 func measureLateness() {
 	const pause = 10 * time.Millisecond
 	for {
 		began := time.Now()
 		time.Sleep(pause)
-		late.Add(int64(time.Since(began) - pause))
+		d := delay{time.Now(), time.Since(began) - pause}
+		late.Lock()
+		if late.sum += d.by; d.by > time.Millisecond {
+			late.latest = append(late.latest, d)
+		}
+		late.Unlock()
 	}
 }
 
-func lateness() time.Duration { return time.Duration(late.Load()) }
+func lateness() time.Duration {
+	late.Lock()
+	defer late.Unlock()
+	return late.sum
+}
+
+// worstDelay returns by how much this machine has woken one process too late, at the most, since a time. What one process
+// sees by itself is seen too late by about that.
+func worstDelay(since time.Time) (worst time.Duration) {
+	late.Lock()
+	defer late.Unlock()
+	for _, d := range late.latest {
+		if d.at.After(since) {
+			worst = max(worst, d.by)
+		}
+	}
+	return worst
+}
 
 // uniqueName returns a name of a lock, made of that of the test.
 func uniqueName(t *testing.T) string {

@@ -3,41 +3,54 @@
 // Package guard runs a command that may live only until a deadline, which is moved on again and again. When the deadline
 // comes, or whoever moved it is gone, the command gets SIGTERM and then, with all its descendants, SIGKILL.
 //
-// On Linux the command is the child of a process of its own, the guard, because the process that moves the deadline may be
-// stopped, starved or killed:
+// The command is the child of a process of its own, the guard, because the process that moves the deadline may be stopped,
+// starved or killed:
 //
 //	flock-etcd          moves the deadline
-//	  └─ guard          in a session of its own; orphaned descendants of the command become its children
-//	     └─ command     the kernel kills it when the guard dies
+//	  └─ guard          in a session of its own; orphaned descendants of the command become its children (Linux)
+//	     └─ command     the kernel kills it when the guard dies (Linux)
 //
-// Timers of the kernel continue the first two at Limits.Kill, should they be stopped, and kill flock-etcd at Limits.End.
-// They do not kill the guard: when a frozen container goes on, or the machine wakes, somebody must be there to kill the
-// rest.
-//
-// Elsewhere the guard is a goroutine, and only the command's process group is killed. The build tag guard_goroutine tries
-// that on Linux.
+// On Linux timers of the kernel continue the first two when they have something to do, should they be stopped, and kill
+// flock-etcd at Limits.End. They do not kill the guard: when a frozen container goes on, or the machine wakes, somebody must
+// be there to kill the rest. Elsewhere only the command's process group is killed; the build tag guard_portable tries that
+// on Linux.
 //
 // Every family of systems defines:
 //
-//	Now()            the clock of the limits, which goes on while the machine sleeps (Linux)
-//	Start(argv)      makes the guard of a command, which does not run yet
-//	timer            fires at a time on the clock of Now
-//	Guard            Give, Kill, KilledBy, KillOrphans, Close
-//	guard            wait, moved, send, attributes, caller, leaveSession, reap, kill
+//	clock, alarm            a clock that goes on while the machine sleeps (Linux), and a signal at a time on it
+//	prepare(), adopt(name)  see the functions of Linux
+//	attributes              of the command
+//	killAll                 kills the command with its descendants or, elsewhere, with its process group
 package guard
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"math"
 	"os"
+	"os/signal"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/command"
+	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
 )
+
+// Now reads the clock of the limits.
+func Now() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(clock, &t); err != nil {
+		panic(err) // every supported system has this clock
+	}
+	return time.Duration(t.Nano())
+}
 
 // Limits are times on the clock of Now.
 type Limits struct {
@@ -55,8 +68,8 @@ const (
 	Signal                 // send the signal Number to the command
 	Abort                  // the lock is lost: kill everything now
 
-	Started // the command runs
-	Failed  // the command could not be started: Text; the last report
+	Started // the command runs: Number is its process id or, negative, that of its process group
+	Failed  // the command could not be started: Text, and the exit status Number; the last report
 	Ended   // the command has ended with the status Number and, if it was Terminated, all its descendants; the last report
 )
 
@@ -68,7 +81,6 @@ type Message struct {
 	Number int   // a status is 128 plus the number of the signal that killed the command
 	Text   string
 
-	Lacking    bool // it Failed because the system lacks memory or processes
 	Terminated bool // it has got SIGTERM, because of the limit or because of Abort
 	Survivor   int  // a process that may not be killed, such as one of another user; 0: none
 }
@@ -76,11 +88,112 @@ type Message struct {
 // TokenVariable is set in the environment of an exclusive holder's command, to a number that grows from holder to holder.
 const TokenVariable = "FLOCK_TOKEN"
 
-// state is what every guard knows.
-type state struct {
-	argv   []string
-	limits Limits
-	timer  timer
+// A Guard is the process that runs the command, as flock-etcd sees it.
+type Guard struct {
+	Reports <-chan Message // closed when the guard is gone
+
+	pid        int // of the guard
+	socket     *os.File
+	end        syscall.WaitStatus // of the guard, when it is gone
+	command    int                // see Started; 0: it does not run
+	wake, kill alarm              // for this process, which may be stopped
+}
+
+// option stands first in the words with which flock-etcd starts itself as a guard. Its value is the number of a socket.
+const option = "--guard="
+
+// Start makes the guard of a command, which does not run yet.
+func Start(argv []string) (*Guard, error) {
+	err := prepare()
+	if err != nil {
+		return nil, err
+	}
+	adopt("")
+	g := &Guard{}
+	if g.wake, err = newAlarm(unix.SIGCONT); err == nil {
+		g.kill, err = newAlarm(unix.SIGKILL)
+	}
+	if err != nil {
+		return nil, errors.New("cannot make a timer: " + sys.Text(err))
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return nil, errors.New("cannot make a socket: " + sys.Text(err))
+	}
+	// The guard keeps the number of its end. The command inherits whatever other descriptors this process did.
+	unix.CloseOnExec(pair[0])
+	g.pid, err = command.StartSelf(append([]string{os.Args[0], option + strconv.Itoa(pair[1])}, argv...))
+	unix.Close(pair[1])
+	if err != nil {
+		unix.Close(pair[0])
+		return nil, err
+	}
+	reports := make(chan Message)
+	g.Reports, g.socket = reports, os.NewFile(uintptr(pair[0]), "guard")
+	go func() {
+		defer close(reports)
+		for from := json.NewDecoder(g.socket); ; {
+			var m Message
+			if from.Decode(&m) != nil {
+				break
+			}
+			if m.Kind == Started {
+				g.command = m.Number
+			}
+			reports <- m
+		}
+		syscall.Wait4(g.pid, &g.end, 0, nil)
+	}()
+	return g, nil
+}
+
+// KilledBy returns the signal that the guard died by, when the Reports are closed; 0: none.
+func (g *Guard) KilledBy() syscall.Signal { return max(g.end.Signal(), 0) } // -1: none
+
+// Give gives an order. New limits are for this process, too.
+func (g *Guard) Give(m Message) {
+	if m.Limits != (Limits{}) {
+		g.wake.set(m.Limits.Kill)
+		g.kill.set(m.Limits.End)
+	}
+	send(int(g.socket.Fd()), m)
+	if m.Kind == Abort {
+		unix.Kill(g.pid, unix.SIGCONT)
+	}
+}
+
+// Close ends the guard of a command that does not run, or has ended, and the watch over this process.
+func (g *Guard) Close() {
+	g.wake.set(0)
+	g.kill.set(0)
+	unix.Shutdown(int(g.socket.Fd()), unix.SHUT_RDWR)
+}
+
+// KillAll kills the guard, if it is still there, and what it leaves behind. It returns a process that may not be killed, or
+// is not dead after a second, if there is one. The kernel continues this process if it is stopped meanwhile.
+func (g *Guard) KillAll() (survivor int) {
+	g.kill.set(0)
+	g.Close()
+	g.socket.Close() // its descriptor may be the only one that is free to look for children
+	return killAll(g.command, Now()+time.Second, func(int, syscall.WaitStatus) {})
+}
+
+// send sends a message, or drops it if the receiver is gone.
+func send(socket int, m Message) {
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // no message has what cannot be written
+	}
+	unix.Write(socket, append(b, '\n'))
+}
+
+// guard is the guard itself.
+type guard struct {
+	argv    []string
+	limits  Limits
+	alarm   alarm
+	changed chan os.Signal // a child has ended, or the time of the alarm has come
+	socket  int
 
 	pid        int  // of the command, while it lives
 	grouped    bool // it has a process group of its own
@@ -90,29 +203,76 @@ type state struct {
 	status     int
 }
 
-// run is the life of a guard. It returns when the command has ended.
-func (g *guard) run() {
-	for isNew := false; ; {
-		m, open := g.wait(!isNew)
-		if !open {
-			g.terminate() // nobody moves the deadline any more
+// The guard begins and ends in the initialization of this package, before most of what flock-etcd needs is initialized.
+func init() {
+	if len(os.Args) > 2 && strings.HasPrefix(os.Args[1], option) {
+		socket, _ := strconv.Atoi(strings.TrimPrefix(os.Args[1], option))
+		if _, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
+			return // nobody who makes a guard: it is an option that does not exist
 		}
-		g.obey(m)
-		g.reap()
-		if isNew = open && m.Kind != 0; isNew {
-			continue // if this process was stopped, later orders with later limits may be there
+		unix.CloseOnExec(socket)
+		g := &guard{argv: os.Args[2:], changed: make(chan os.Signal, 1), socket: socket}
+		g.catchSignals()
+		adopt("flock-guard")
+		var err error
+		if g.alarm, err = newAlarm(unix.SIGCONT); err == nil {
+			g.run()
 		}
-		g.enforce()
-		if g.ended || !open && !g.started {
-			return
+		os.Exit(0)
+	}
+}
+
+// catchSignals keeps signals to the process group, such as those from the terminal, from ending the guard. The command would
+// inherit it if they were ignored, as some may be.
+func (g *guard) catchSignals() {
+	for s := syscall.Signal(1); s < 32; s++ {
+		if !signal.Ignored(s) || s == unix.SIGCHLD {
+			signal.Notify(g.changed, s)
 		}
 	}
+}
+
+// run is the life of a guard. It returns when the command has ended.
+func (g *guard) run() {
+	readable := make(chan struct{})
+	go func() {
+		for fds := []unix.PollFd{{Fd: int32(g.socket), Events: unix.POLLIN}}; ; readable <- struct{}{} {
+			unix.Poll(fds, -1)
+		}
+	}()
+	for !g.ended {
+		select {
+		case <-readable:
+		case <-g.changed:
+		}
+		// All orders come first: if this process was stopped, there may be later ones with later limits.
+		if readable != nil && !g.obeyAll() {
+			if !g.started {
+				return
+			}
+			readable = nil
+			g.terminate() // nobody moves the deadline any more
+		}
+		reapChildren(g.noteEnd)
+		g.enforce()
+	}
+}
+
+// obeyAll obeys the orders that are there, and reports whether more can come.
+func (g *guard) obeyAll() (open bool) {
+	b := make([]byte, 64<<10) // more than can wait in a socket
+	n, _, err := unix.Recvfrom(g.socket, b, unix.MSG_DONTWAIT)
+	for order := range bytes.Lines(b[:max(n, 0)]) {
+		var m Message
+		json.Unmarshal(order, &m)
+		g.obey(m)
+	}
+	return n > 0 || sys.Is(err, unix.EAGAIN, unix.EINTR)
 }
 
 func (g *guard) obey(m Message) {
 	if m.Limits != (Limits{}) && !g.terminated {
 		g.limits = m.Limits
-		g.moved()
 	}
 	switch {
 	case m.Kind == Run:
@@ -120,16 +280,19 @@ func (g *guard) obey(m Message) {
 	case m.Kind == Abort:
 		g.terminate()
 		g.limits.Kill = Now()
-	case m.Kind == Signal && g.alive():
-		g.signal(syscall.Signal(m.Number))
+	case m.Kind == Signal && g.alive() && (g.grouped || !slices.Contains(fromTerminal, syscall.Signal(m.Number))):
+		unix.Kill(g.target(), syscall.Signal(m.Number))
 	}
 }
+
+// fromTerminal are the signals that a terminal sends to the process group of flock-etcd: a command in it has them already.
+var fromTerminal = []syscall.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH}
 
 // start starts the command, unless it is too late.
 func (g *guard) start(token int64) {
 	if Now() >= g.limits.Term {
 		g.terminated, g.ended = true, true
-		g.send(Message{Kind: Ended, Terminated: true})
+		send(g.socket, Message{Kind: Ended, Terminated: true})
 		return
 	}
 	g.started = true
@@ -137,44 +300,46 @@ func (g *guard) start(token int64) {
 	if token != 0 {
 		env = append(env, TokenVariable+"="+strconv.FormatInt(token, 10))
 	}
-	attributes, done := g.place()
+	attr, done := g.place()
 	defer done()
-	pid, err := command.Start(g.argv, env, attributes)
+	pid, err := command.Start(g.argv, env, attr)
 	if err != nil {
 		g.ended = true
 		var fork *command.ForkError
-		text := err.Error()
-		g.send(Message{Kind: Failed, Text: text[:min(len(text), 8<<10)], Lacking: errors.As(err, &fork) || sys.LacksMemory(err)})
+		text, status := err.Error(), output.ExUnavailable
+		if errors.As(err, &fork) || sys.LacksMemory(err) {
+			status = output.ExOSErr
+		}
+		send(g.socket, Message{Kind: Failed, Text: text[:min(len(text), 8<<10)], Number: status})
 		return
 	}
 	g.pid = pid
-	g.leaveSession()
-	g.send(Message{Kind: Started})
+	unix.Setsid() // keeps the guard out of what is sent to the whole group or session later on
+	send(g.socket, Message{Kind: Started, Number: g.target()})
 }
 
 // place chooses the process group of the command: its own, so that signals reach all of it. On a terminal the command stays
 // in the group of flock-etcd, with the job control that the shell has for that. Where flock-etcd leads the session, as in a
 // container, there is no such shell, so the command's group gets the terminal.
-func (g *guard) place() (attributes syscall.SysProcAttr, done func()) {
-	attributes, done = g.attributes(), func() {}
+func (g *guard) place() (attr syscall.SysProcAttr, done func()) {
+	attr, done = attributes, func() {}
 	terminal, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err == nil {
 		done = func() { unix.Close(terminal) }
 		session, _ := unix.Getsid(0)
-		attributes.Foreground, attributes.Ctty = session == g.caller(), terminal
+		attr.Foreground, attr.Ctty = session == os.Getppid(), terminal
 	}
-	g.grouped = err != nil || attributes.Foreground
-	attributes.Setpgid = g.grouped
-	return attributes, done
+	g.grouped = err != nil || attr.Foreground
+	attr.Setpgid = g.grouped
+	return attr, done
 }
 
-// signal sends a signal to the process group of the command, or to the command alone if that has none of its own.
-func (g *guard) signal(s syscall.Signal) {
+// target returns the process group of the command for kill(2), or the command alone if it has no group of its own.
+func (g *guard) target() int {
 	if g.grouped {
-		unix.Kill(-g.pid, s)
-	} else {
-		unix.Kill(g.pid, s)
+		return -g.pid
 	}
+	return g.pid
 }
 
 // terminate sends SIGTERM. A stopped process gets it when it goes on.
@@ -183,8 +348,8 @@ func (g *guard) terminate() {
 		return
 	}
 	g.terminated = true
-	g.signal(syscall.SIGTERM)
-	g.signal(syscall.SIGCONT)
+	unix.Kill(g.target(), unix.SIGTERM)
+	unix.Kill(g.target(), unix.SIGCONT)
 }
 
 // enforce does what is due, and sets the timer for what is next. What the command leaves behind at its end in good time is
@@ -198,18 +363,18 @@ func (g *guard) enforce() {
 	}
 	survivor := 0
 	if g.terminated && (!g.alive() || Now() >= g.limits.Kill) {
-		survivor = g.kill()
+		survivor = killAll(g.target(), math.MaxInt64, g.noteEnd)
 	}
 	if !g.alive() || survivor != 0 {
 		g.ended = true
-		g.send(Message{Kind: Ended, Number: g.status, Terminated: g.terminated, Survivor: survivor})
+		send(g.socket, Message{Kind: Ended, Number: g.status, Terminated: g.terminated, Survivor: survivor})
 		return
 	}
 	next := g.limits.Term
 	if g.terminated {
 		next = g.limits.Kill
 	}
-	g.timer.set(next)
+	g.alarm.set(next)
 }
 
 // alive reports whether the command runs.
@@ -223,5 +388,20 @@ func (g *guard) noteEnd(pid int, w syscall.WaitStatus) {
 	g.pid, g.status = 0, w.ExitStatus()
 	if w.Signaled() {
 		g.status = 128 + int(w.Signal())
+	}
+}
+
+// reapChildren reaps the children that have ended, and reports whether there are others.
+func reapChildren(ended func(pid int, w syscall.WaitStatus)) (more bool) {
+	for {
+		var w syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &w, syscall.WNOHANG, nil)
+		switch {
+		case err == unix.EINTR:
+		case pid <= 0:
+			return err == nil
+		default:
+			ended(pid, w)
+		}
 	}
 }

@@ -1,127 +1,46 @@
-//go:build unix && !aix && (!linux || guard_goroutine)
+//go:build unix && !aix && (!linux || guard_portable)
 
 package guard
 
 import (
-	"os"
-	"os/signal"
-	"sync"
+	"math"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Now counts from the start of this process. Whether the clock goes on while the machine sleeps differs from system to
-// system.
-func Now() time.Duration { return time.Since(began) }
+var attributes syscall.SysProcAttr
 
-var began = time.Now()
+func prepare() error { return nil }
 
-// A Guard runs the command. The Reports are closed when it is done.
-type Guard struct {
-	Reports <-chan Message
-	orders  chan Message
-	close   func()
-	done    chan struct{} // closed when the guard has ended
+func adopt(string) {}
+
+// An alarm sends a signal to this process, unless it is stopped.
+type alarm struct{ *time.Timer }
+
+func newAlarm(signal unix.Signal) (alarm, error) {
+	return alarm{time.AfterFunc(math.MaxInt64, func() { unix.Kill(unix.Getpid(), signal) })}, nil
 }
 
-// Start makes the guard of a command, which does not run yet.
-func Start(argv []string) (*Guard, error) {
-	reports := make(chan Message, 4) // all that there can be: nobody may wait for their reader
-	closed := make(chan struct{})
-	me := &Guard{reports, make(chan Message), sync.OnceFunc(func() { close(closed) }), make(chan struct{})}
-	g := &guard{state{argv: argv, timer: timer{time.NewTimer(time.Hour)}}, me.orders, closed, make(chan os.Signal, 1), reports}
-	signal.Notify(g.changed, syscall.SIGCHLD)
-	go func() {
-		defer close(reports)
-		defer close(me.done)
-		g.run()
-	}()
-	return me, nil
-}
-
-// Give gives an order.
-func (g *Guard) Give(m Message) {
-	select {
-	case g.orders <- m:
-	case <-g.done:
+// set sets the time on the clock at which the signal is sent; 0: never.
+func (a alarm) set(at time.Duration) {
+	if a.Stop(); at != 0 {
+		a.Reset(at - Now())
 	}
 }
 
-// Kill does nothing: it is for a guard that is stopped, and this one cannot be stopped without us.
-func (g *Guard) Kill() {}
-
-// KilledBy returns 0: the guard is this process.
-func (g *Guard) KilledBy() syscall.Signal { return 0 }
-
-// Close ends the guard of a command that does not run, or has ended.
-func (g *Guard) Close() { g.close() }
-
-// KillOrphans closes the guard. There is nothing to kill: the guard is this process.
-func (g *Guard) KillOrphans() (survivor int) {
-	g.Close()
-	return 0
-}
-
-// guard is the guard itself.
-type guard struct {
-	state
-	orders  <-chan Message
-	closed  <-chan struct{} // nil: it was closed
-	changed chan os.Signal  // a child has ended
-	reports chan<- Message
-}
-
-// wait waits for an order, for the timer or for the end of a child; if it may not block, it takes an order that is there. It
-// returns false when nobody gives orders any more.
-func (g *guard) wait(mayBlock bool) (m Message, open bool) {
-	if !mayBlock {
-		select {
-		case m = <-g.orders:
-		default:
-		}
-		return m, g.closed != nil
+// killAll kills the command with its process group, if it has one of its own, and waits for its end if it is a child. It
+// returns the command if it may not be killed.
+func killAll(target int, limit time.Duration, ended func(int, syscall.WaitStatus)) (survivor int) {
+	if target == 0 {
+		return 0
 	}
-	select {
-	case m = <-g.orders:
-	case <-g.closed:
-		g.closed = nil
-	case <-g.timer.C:
-	case <-g.changed:
+	if unix.Kill(target, unix.SIGKILL) == unix.EPERM {
+		return max(target, -target)
 	}
-	return m, g.closed != nil
-}
-
-func (g *guard) moved() {}
-
-func (g *guard) send(m Message) { g.reports <- m }
-
-func (g *guard) attributes() syscall.SysProcAttr { return syscall.SysProcAttr{} }
-
-// caller returns the process id of flock-etcd.
-func (g *guard) caller() int { return os.Getpid() }
-
-func (g *guard) leaveSession() {}
-
-func (g *guard) reap() {
-	if g.alive() {
-		var w syscall.WaitStatus
-		if pid, _ := syscall.Wait4(g.pid, &w, unix.WNOHANG, nil); pid == g.pid {
-			g.noteEnd(pid, w)
-		}
-	}
-}
-
-func (g *guard) kill() (survivor int) {
-	for g.alive() {
-		g.signal(syscall.SIGKILL)
-		<-g.changed
-		g.reap()
+	for reapChildren(ended) && Now() < limit {
+		unix.Poll(nil, 1) // a millisecond
 	}
 	return 0
 }
-
-type timer struct{ *time.Timer }
-
-func (t timer) set(at time.Duration) { t.Reset(at - Now()) }

@@ -10,9 +10,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/output"
 )
 
-// The guard is this test's program, started once more, or a goroutine of it.
+// The guard is this test's program, started once more.
 
 var farAway = Limits{1 << 61, 1 << 61, 1 << 61}
 
@@ -78,7 +82,7 @@ func TestFailure(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.Give(Message{Kind: Run, Limits: farAway, Token: 0})
-		if r := last(t, g); !strings.HasPrefix(r.Text, "failed to execute /") || r.Lacking {
+		if r := last(t, g); !strings.HasPrefix(r.Text, "failed to execute /") || r.Number != output.ExUnavailable {
 			t.Errorf("%+v", r)
 		}
 		g.Close()
@@ -141,5 +145,25 @@ func TestKill(t *testing.T) {
 				t.Fatal("its child lives")
 			}
 		}
+	}
+}
+
+// TestStoppedMeanwhile moves the limits of a guard that is stopped: when it goes on, only the last ones count.
+func TestStoppedMeanwhile(t *testing.T) {
+	g, dir := start(t, `>$0/ready; while ! [ -e $0/end ]; do sleep .01; done`)
+	g.Give(Message{Kind: Run, Limits: farAway, Token: 0})
+	await(t, dir+"/ready")
+	unix.Kill(g.pid, unix.SIGSTOP)
+	if _, err := syscall.Wait4(g.pid, nil, syscall.WUNTRACED, nil); err != nil {
+		t.Fatal(err)
+	}
+	g.Give(Message{Kind: Move, Limits: Limits{Now(), farAway.Kill, farAway.End}})
+	g.Give(Message{Kind: Move, Limits: farAway})
+	unix.Kill(g.pid, unix.SIGCONT)
+	if err := os.WriteFile(dir+"/end", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := last(t, g); r.Number != 0 || r.Terminated {
+		t.Errorf("%+v", r)
 	}
 }

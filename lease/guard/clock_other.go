@@ -1,0 +1,7 @@
+//go:build unix && !aix && !netbsd && (!linux || guard_portable)
+
+package guard
+
+import "golang.org/x/sys/unix"
+
+const clock = unix.CLOCK_MONOTONIC
