@@ -183,7 +183,6 @@ func oldNews(s *scene) {
 	mount := map[string]string{
 		"nfs4": "nfs -o vers=4.2,nocto,actimeo=600" + nfs,
 		"nfs3": "nfs -o vers=3,nocto,actimeo=600" + nfs,
-		"smb":  "cifs -o vers=3.1.1,user=root,pass=pw,actimeo=600 //server/share",
 	}
 	filesystem, dir, _ := strings.Cut(s.dir[1:], "/")
 	c2.must("mkdir -p /lazy && mount -t " + mount[filesystem] + " /lazy")
@@ -375,12 +374,6 @@ func cooldown(s *scene) {
 	s.status(c2, "FLOCK -w 60 --cooldown 3 f true", 0)
 }
 
-// waitsForServer reports whether a process on a client waits for the answer of an SMB server, where nothing can kill it.
-func waitsForServer(m *machine) bool {
-	_, status := m.run("cat /proc/[0-9]*/stack | grep -q 'wait_for_response.*cifs'")
-	return status == 0
-}
-
 // tortures judges by a name that only one can make, on the server, and by a counter. Locks of the kernel are the
 // filesystem's: if it does not end with them, that is a result.
 func tortures(s *scene) {
@@ -400,7 +393,7 @@ func tortures(s *scene) {
 	for range 2 {
 		var e, k int
 		r := <-reports
-		if r.status == noEnd && (s.flock != directory || waitsForServer(c1) || waitsForServer(c2)) {
+		if r.status == noEnd && s.flock != directory {
 			ended = false
 			continue
 		}
@@ -501,7 +494,6 @@ func serverCrash(scenes ...*scene) {
 	for _, s := range scenes {
 		holders = append(holders, s.hold(c1, "FLOCK f "+inside))
 	}
-	server.must("sync") // Samba answers before its disk has a change
 	server.crash()
 	boot(server)
 	time.Sleep(12 * time.Second) // the server's grace period, in which it gives no locks
