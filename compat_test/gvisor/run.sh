@@ -5,7 +5,7 @@
 # answers, too, is gVisor's. FLOCK_TEST_GVISOR_LIMIT is the time limit, by default 30m.
 set -eu
 limit=${FLOCK_TEST_GVISOR_LIMIT:-30m}
-[ $# -gt 0 ] || set -- TestNative TestDirectory TestBeyondNative TestBeyondDirectory TestTortureInShells
+[ $# -gt 0 ] || set -- TestEarly TestNative TestDirectory TestBeyondNative TestBeyondDirectory TestTortureInShells
 tests=$(echo "$*" | tr ' ' '|')
 [ "$(go env GOOS)" = linux ] || { echo "test-gvisor: not run: gVisor is for Linux" >&2; exit 1; }
 
