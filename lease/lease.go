@@ -1,4 +1,4 @@
-//go:build unix && !aix
+//go:build unix
 
 // Package lease is the program flock-NAME for a lock that a server keeps, but for the server: command line, messages,
 // exit statuses, signals, and the command, which does not outlive its lock.

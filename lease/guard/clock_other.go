@@ -1,4 +1,4 @@
-//go:build unix && !aix && !netbsd && (!linux || guard_portable)
+//go:build unix && !netbsd && (!linux || guard_portable)
 
 package guard
 

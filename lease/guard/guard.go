@@ -1,4 +1,4 @@
-//go:build unix && !aix
+//go:build unix
 
 // Package guard runs a command that may live only until a deadline, which is moved on again and again. When the deadline
 // comes, or whoever moved it is gone, the command gets SIGTERM and then, with all its descendants, SIGKILL.

@@ -1,4 +1,4 @@
-//go:build unix && !aix && (!linux || guard_portable)
+//go:build unix && (!linux || guard_portable)
 
 package guard
 
