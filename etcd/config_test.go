@@ -167,6 +167,8 @@ func TestConfigRefused(t *testing.T) {
 		{"ETCDCTL_ENDPOINTS": "etcd1:http"},
 		{"ETCDCTL_ENDPOINTS": "ftp://etcd1:2379"},
 		{"ETCDCTL_ENDPOINTS": "unix:"},
+		{"ETCDCTL_ENDPOINTS": "unix:/"},
+		{"ETCDCTL_ENDPOINTS": "unixs://"},
 		{"ETCDCTL_ENDPOINTS": "unix:///"},
 		{"ETCDCTL_INSECURE_SKIP_TLS_VERIFY": "maybe"},
 		{"ETCDCTL_DISCOVERY_SRV": "example.org"},

@@ -281,6 +281,44 @@ func TestNoPlaceForTheState(t *testing.T) {
 	}
 }
 
+// A listing is a directory in which a listing makes something else of lifelines.
+type listing struct {
+	thisSystem
+	replace func(path string) error
+}
+
+func (l listing) List() ([]string, error) {
+	names, err := l.thisSystem.List()
+	for _, name := range names {
+		if strings.HasPrefix(name, wait) {
+			path := filepath.Join(l.path, name)
+			must(os.Remove(path))
+			must(l.replace(path))
+		}
+	}
+	return names, err
+}
+
+// TestDeafLifeline: where a lifeline does not answer there is an error, and nothing is left. On SMB it becomes a plain file when the
+// directory is listed, on filesystems without a cache there is another FIFO by each look at the name.
+func TestDeafLifeline(t *testing.T) {
+	for what, replace := range map[string]func(string) error{
+		"a plain file": func(path string) error { return os.WriteFile(path, nil, 0o666) },
+		"another FIFO": func(path string) error { return unix.Mkfifo(path, 0o666) },
+	} {
+		dir := lockFile(t)
+		state, err := openState(dir, true)
+		must(err)
+		l := &Lock{dir: dir, path: filepath.Join(filepath.Dir(dir), "f"), fd: -1, state: state}
+		c := newContender(listing{thisSystem{state, l.path, -1}, replace}, l, Request{Mode: Exclusive, Try: true})
+		if _, err := c.acquire(t.Context()); err != errDeaf {
+			t.Errorf("%s: %v", what, err)
+		}
+		c.leave()
+		settled(t, dir)
+	}
+}
+
 // TestRemovedMeanwhile removes by hand what a waiter needs: it begins anew, or says what is wrong.
 func TestRemovedMeanwhile(t *testing.T) {
 	for what, c := range map[string]struct {
