@@ -56,6 +56,9 @@ func TestEarly(t *testing.T) {
 		if c.differs != "" {
 			reason = "an intended difference"
 		}
+		if emulated != "" && c.runtime != "" {
+			reason = "qemu-user itself needs what this takes away"
+		}
 		want := expected[c.name]
 		if message.MatchString(want.stdout) || message.MatchString(want.stderr) {
 			reason = "flock prints a message"
