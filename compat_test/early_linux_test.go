@@ -50,7 +50,7 @@ func TestEarly(t *testing.T) {
 	if emulated == "" {
 		w.under = []string{self, "without-threads"}
 	}
-	table := newTally("Early")
+	table, there := newTally("Early"), referenceThere(t)
 	runEachCase(t, table, everyFile, func(t *testing.T, c compatCase) {
 		reason := c.starts
 		if c.differs != "" {
@@ -59,19 +59,14 @@ func TestEarly(t *testing.T) {
 		if emulated != "" && c.runtime != "" {
 			reason = "qemu-user itself needs what this takes away"
 		}
-		want := expected[c.name]
-		if message.MatchString(want.stdout) || message.MatchString(want.stderr) {
+		if want := expected[c.name]; message.MatchString(want.stdout) || message.MatchString(want.stderr) {
 			reason = "flock prints a message"
 		}
 		if reason != "" {
 			table.add(func() { table.skipped[reason] = append(table.skipped[reason], c.name) })
 			t.Skip(reason)
 		}
-		got, err := w.run(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		compare(t, table, c, want, got)
+		check(t, table, w, there, c)
 	})
 }
 

@@ -9,6 +9,9 @@ limit=${FLOCK_TEST_GVISOR_LIMIT:-30m}
 tests=$(echo "$*" | tr ' ' '|')
 [ "$(go env GOOS)" = linux ] || { echo "test-gvisor: not run: gVisor is for Linux" >&2; exit 1; }
 
+# gVisor locks no devices, and TestEarly leaves no room for the runtime, which would say so.
+noDevices='^TestEarly$/./^(device|immutable-dev-full|descriptor-of-a-device)$'
+
 mkdir -p build
 build=$PWD/build
 (cd compat_test/gvisor && CGO_ENABLED=0 go build -o "$build/runsc" gvisor.dev/gvisor/runsc)
@@ -18,7 +21,7 @@ rootless=
 
 # The output goes through a pipe: in a file, runsc would write over what others have written.
 "$build/runsc" $rootless --network=none --platform=systrap do env FLOCK_TEST_KERNEL=gVisor FLOCK_UNDER_TEST="$PWD/flock" \
-	sh -c 'cd compat_test && "$1" -test.timeout "$2" -test.run "^($3)\$"; echo "status $?"' \
-	sh "$build/compat.test" "$limit" "$tests" 2>&1 | cat >"$build/gvisor.log"
+	sh -c 'cd compat_test && "$1" -test.timeout "$2" -test.run "^($3)\$" -test.skip "$4"; echo "status $?"' \
+	sh "$build/compat.test" "$limit" "$tests" "$noDevices" 2>&1 | cat >"$build/gvisor.log"
 sed '/^intended difference/d; /: not run without kernel locks: /d; /: skipped: /d' "$build/gvisor.log" | cat -s
 grep -q '^status 0$' "$build/gvisor.log"
