@@ -28,6 +28,7 @@ var gvisorDifferences = []difference{
 	{"O_NOFOLLOW with O_DIRECTORY does not follow a link", "hostile-link hostile-link-to-nothing hostile-staging-is-a-link"},
 	{"processes that other users may not look into", "hostile-holder-that-cannot-be-looked-into"},
 	{"a tmpfs that counts its room as on Linux, and overlayfs", "hostile-disk-full owner-on-overlayfs"},
+	{"one boot id in all mounts of /proc", "owner-in-another-pid-namespace"},
 	{"strace sees the end of a process with threads", "timer-cannot-be-made timer-and-no-clock"},
 	{"a flock that starts in some milliseconds", "cooldown-touch-extends-it-for-one-who-waits abbreviations-all-as-the-reference"},
 }
