@@ -26,11 +26,9 @@ func (c *contender) acquire(ctx context.Context) (keepers []record, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if c.maySearch(&s) {
-			c.search(&s)
-		}
+		c.search(&s)
 		keepers = c.keepers(s)
-		if keepers == nil || s.hasNews() {
+		if keepers == nil || s.hasNews() || c.maySearch(&s) || c.dead != nil { // or there is no token: take says so
 			entered := false
 			if entered, keepers, err = c.enter(); entered || err != nil {
 				return nil, err

@@ -16,8 +16,9 @@ type contender struct {
 	found    map[string]*openFile // by record: where a search has found its open file, nil: nowhere
 	keeper   string               // the first record that kept us out, and since when
 	since    time.Time
-	timedOut bool // nothing has happened in the last wait
-	told     bool // that the wait is long
+	timedOut bool     // nothing has happened in the last wait
+	dead     []string // waiters before us, which are to be removed
+	told     bool     // that the wait is long
 	began    time.Time
 }
 
@@ -84,7 +85,7 @@ func (c *contender) come() error {
 func (c *contender) comeOnce() error {
 	id := newID(pid, c.Now(), c.here)
 	name := newborn + "," + id
-	if err := c.MakeLifeline(name); err != nil {
+	if err := c.Make(name); err != nil {
 		return err
 	}
 	life, err := c.OpenLifeline(name)
@@ -161,7 +162,7 @@ func (c *contender) release() error {
 		return err // the first waiter watches it
 	}
 	if s, err := c.list(); err == nil {
-		c.ring(s.waiters, "")
+		c.ring(s.waiters, "", false)
 	}
 	return err
 }
@@ -188,15 +189,15 @@ func (c *contender) giveUp(s *snapshot) error {
 		}
 	}
 	if had {
-		c.ring(s.waiters, "")
+		c.ring(s.waiters, "", false)
 	}
 	return nil
 }
 
-// ring wakes the first of these waiters behind a name.
-func (c *contender) ring(waiters []string, behind string) {
+// ring wakes the first of these waiters behind a name, or the first that does not want the lock for itself alone.
+func (c *contender) ring(waiters []string, behind string, toShare bool) {
 	for _, name := range waiters {
-		if name > behind && idOf(name) != c.self.id {
+		if name > behind && idOf(name) != c.self.id && !(toShare && strings.HasSuffix(name, "@"+excl)) {
 			c.Ring(name)
 			return
 		}

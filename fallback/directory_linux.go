@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func makeFIFO(dir *directory, _, name string) error { return unix.Mkfifoat(dir.dirfd, name, 0o666) }
+func mkfifo(dir *directory, _, name string) error { return unix.Mkfifoat(dir.dirfd, name, 0o666) }
 
 // askServer asks whether a directory has changed, also where it is mounted with nocto and the client does not.
 func askServer(fd int) {

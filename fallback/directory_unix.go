@@ -4,7 +4,6 @@ package fallback
 
 import (
 	"strconv"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -65,20 +64,6 @@ func (d *directory) names() ([]string, error) {
 	return sys.Names(fd)
 }
 
-// Create makes an empty file. That it is there already is no error: the name is ours alone, and this is the second answer of an
-// NFS server that made it the first time.
-func (d *directory) Create(name string) error {
-	fd, err := openat(d.dirfd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
-	if err == unix.EEXIST {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	unix.Fchmod(fd, 0o666) // the directory guards: whoever may write there may touch it
-	return unix.Close(fd)
-}
-
 func (d *directory) mkdir(name string) error { return unix.Mkdirat(d.dirfd, name, 0o777) }
 
 // Touch sets the modification time to now, by the clock of the server.
@@ -109,7 +94,7 @@ func (d *directory) device() string {
 
 func openat(dir int, name string, flags int) (fd int, err error) {
 	for fd, err = -1, unix.EINTR; err == unix.EINTR; {
-		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, 0o666)
+		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, 0)
 	}
 	return fd, err
 }
@@ -117,13 +102,13 @@ func openat(dir int, name string, flags int) (fd int, err error) {
 // A lifeline is a FIFO that its owner has open for reading and writing: it has a reader as long as somebody has inherited that.
 type lifeline int
 
-// MakeLifeline makes a FIFO that everybody who may search the directory can open, whatever the umask is: a contender whose
+// makeFIFO makes a FIFO that everybody who may search the directory can open and touch, whatever the umask is: a contender whose
 // question is refused would wait for ever.
-func (s *stateDir) MakeLifeline(name string) error {
-	err := makeFIFO(s.directory, s.path, name)
+func (d *directory) makeFIFO(path, name string) error {
+	err := mkfifo(d, path, name)
 	switch err {
 	case nil, unix.EEXIST: // which is the second answer of an NFS server that made it the first time
-		return unix.Fchmodat(s.dirfd, name, 0o666, 0)
+		return unix.Fchmodat(d.dirfd, name, 0o666, 0)
 	case unix.EPERM, unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL:
 		return errNoFIFO
 	}
@@ -151,6 +136,7 @@ func (s *stateDir) keepYoung(name string, stat *unix.Stat_t) {
 	const aging = 12 * time.Hour
 	if time.Since(time.Unix(stat.Mtim.Unix())) > aging {
 		s.Touch(name)
+		s.Touch(free)
 	}
 }
 
@@ -201,7 +187,7 @@ func (s *stateDir) Wait(own lifeline, others []string, d time.Duration) (timedOu
 			fds = append(fds, unix.PollFd{Fd: int32(fd)})
 		case err == unix.ENXIO, isAbsent(err):
 			return false, nil
-		case err == syscall.EMFILE, err == syscall.ENFILE:
+		case err == unix.EMFILE, err == unix.ENFILE:
 			return false, err
 		}
 	}

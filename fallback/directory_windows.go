@@ -54,7 +54,8 @@ func (d *directory) names() ([]string, error) {
 	return f.Readdirnames(-1)
 }
 
-func (d *directory) Create(name string) error {
+// makeFIFO makes the name. The event of a lifeline is there when it is opened.
+func (d *directory) makeFIFO(_, name string) error {
 	f, err := d.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
@@ -149,9 +150,6 @@ func (d *directory) device() string { return "" }
 
 // A lifeline is a named event: it is there as long as somebody has a handle on it.
 type lifeline windows.Handle
-
-// MakeLifeline makes the name. Its event is there when it is opened.
-func (s *stateDir) MakeLifeline(name string) error { return s.Create(name) }
 
 func eventName(name string) *uint16 {
 	text, _ := windows.UTF16PtrFromString(`Global\flock-` + idOf(name))

@@ -35,11 +35,11 @@
 // All that is known is in the names of the state directory. An ID never comes twice: time of arrival, process id, a random
 // number, and the machine: host, machine-id(5), boot, pid namespace, and the device of the directory.
 //
-//	free | busy,ID           the token, one file that is renamed: who has it may change who holds the lock
+//	free | busy,ID           the token, one FIFO that is renamed: who has it may change who holds the lock
 //	new,ID                   a lifeline that is not open yet
 //	wait,ID@MODE             the lifeline of a waiter, which is its bell, too
 //	excl,ID                  the lifeline of a holder; also shared,ID and permit,ID
-//	excl,ID@PLACE            an empty file: the holder is an open file, see below
+//	excl,ID@PLACE            a FIFO that nobody opens: the holder is an open file, see below
 //
 // # The moves
 //
@@ -63,8 +63,8 @@
 // # Waiting
 //
 // Each waiter watches the lifeline of the one before it, which becomes the holder's: a hand-over wakes one process. The first one
-// watches what keeps it out. Who has entered shared rings the next one, and who releases shared the first, by a byte in its FIFO.
-// Whatever is missed is found by a look each second. Between machines nothing else tells.
+// watches what keeps it out. Who has entered shared rings the next one that wants to share, and who releases shared the first, by a
+// byte in its FIFO. Whatever is missed is found by a look each second. Between machines nothing else tells.
 //
 // # The lock of an open file
 //

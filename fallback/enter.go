@@ -46,7 +46,7 @@ func (c *contender) settle(token string) (name string, keepers []record, err err
 		return "", nil, err
 	}
 	if keepers = c.keepers(s); keepers != nil {
-		if s.hasVerdict(lost) && c.maySearch(&s) {
+		if c.maySearch(&s) {
 			keepers = nil // a holder has gone since we searched: search again
 		}
 		return "", keepers, nil
@@ -61,7 +61,7 @@ func (c *contender) settle(token string) (name string, keepers []record, err err
 		if s.hasVerdict(ours) { // a downgrade lets in who has come before it
 			behind = ""
 		}
-		c.ring(s.waiters, behind)
+		c.ring(s.waiters, behind, true)
 	}
 	return name, nil, err
 }
@@ -70,7 +70,7 @@ func (c *contender) settle(token string) (name string, keepers []record, err err
 func (c *contender) take() (token string, keepers []record, err error) {
 	token = busy + "," + c.self.id
 	pause := shortestRetry
-	for seen, since := "", c.Now(); ; {
+	for seen, since := free, c.Now(); ; {
 		err := c.Rename(free, token)
 		if err == nil {
 			c.Touch(token)
@@ -94,7 +94,7 @@ func (c *contender) take() (token string, keepers []record, err error) {
 			seen, since = now, c.Now()
 		}
 		r, isBusy := parseRecord(now)
-		isBusy = isBusy && r.mode == Busy
+		isBusy = isBusy && r.mode == Busy && len(s.tokens) == 1
 		if isBusy {
 			if stolen, err := c.steal(&s, r, token); stolen || err != nil {
 				return token, nil, err
@@ -141,7 +141,7 @@ const enoughWaiters = 4
 
 // clean removes what the dead have left, and writes down where a search has found an open file.
 func (c *contender) clean(s *snapshot) error {
-	var dead []string
+	dead := c.dead
 	living := 0
 	for _, name := range slices.Concat(s.newborn, s.waiters) {
 		switch {
@@ -165,6 +165,7 @@ func (c *contender) clean(s *snapshot) error {
 			return err
 		}
 	}
+	c.dead = nil
 	for i, r := range s.holders {
 		if r.verdict == held && r.moved != nil {
 			s.holders[i].name = recordName(r.mode, r.id, r.moved)
@@ -218,7 +219,7 @@ func (c *contender) markFile(s *snapshot) (string, error) {
 		return name, nil
 	}
 	for {
-		if err := c.Create(name); err != nil {
+		if err := c.Make(name); err != nil {
 			return "", err
 		}
 		err := c.Mark(f.signal, f.mark)

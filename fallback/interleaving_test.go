@@ -167,7 +167,7 @@ type hastyBirth struct {
 
 func asWaiter(name string) string { return wait + strings.TrimPrefix(name, newborn) + "@" + excl }
 
-func (m *hastyBirth) MakeLifeline(name string) error { return m.simFlock.MakeLifeline(asWaiter(name)) }
+func (m *hastyBirth) Make(name string) error { return m.simFlock.Make(asWaiter(name)) }
 
 func (m *hastyBirth) OpenLifeline(name string) (lifeline, error) {
 	return m.simFlock.OpenLifeline(asWaiter(name))
@@ -212,14 +212,17 @@ type markFirst struct {
 	name string
 }
 
-func (m *markFirst) Create(name string) error {
+func (m *markFirst) Make(name string) error {
+	if strings.HasPrefix(name, newborn) {
+		return m.simFlock.Make(name)
+	}
 	m.name = name
 	return nil
 }
 
 func (m *markFirst) Mark(signal int, is mark) error {
 	m.simFlock.Mark(signal, is)
-	return m.simFlock.Create(m.name)
+	return m.simFlock.Make(m.name)
 }
 
 // A recordFirst removes the record of an open file before it takes the mark away.

@@ -55,10 +55,10 @@ func (c *contender) judgeFile(r record) (verdict, *openFile) {
 	return distant, nil
 }
 
-// maySearch reports whether this contender makes the search for what is lost. Who finds waiters before it leaves that to them,
+// maySearch reports whether something is lost for which this contender searches. Who finds waiters before it leaves that to them,
 // until nothing has happened for a while.
 func (c *contender) maySearch(s *snapshot) bool {
-	return c.Try || c.timedOut || len(s.waiters) == 0 || s.waiters[0] == c.self.name
+	return s.hasVerdict(lost) && (c.Try || c.timedOut || len(s.waiters) == 0 || s.waiters[0] == c.self.name)
 }
 
 // search looks for the open files that are not where their records say, once. If there is one and several are lost, nothing tells
@@ -67,7 +67,7 @@ func (c *contender) maySearch(s *snapshot) bool {
 // Who has just made a record has the token until its open file is marked. So a record is searched for only if a listing after the
 // one that has shown it shows the token with somebody else.
 func (c *contender) search(s *snapshot) {
-	if !s.hasVerdict(lost) {
+	if !c.maySearch(s) {
 		return
 	}
 	later, err := c.list()

@@ -333,7 +333,7 @@ func TestRemovedMeanwhile(t *testing.T) {
 			must(err)
 			defer state.close()
 			id := newID(pid, time.Now(), state.here)
-			must(state.MakeLifeline(recordName(Exclusive, id, nil)))
+			must(state.Make(recordName(Exclusive, id, nil)))
 			must(state.Rename(free, busy+","+id))
 			must(os.Mkdir(stagingName(dir), 0o777))
 			must(os.Rename(dir, filepath.Join(stagingName(dir), nonce())))

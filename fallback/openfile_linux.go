@@ -128,7 +128,7 @@ func (s thisSystem) Unmark(m mark) {
 
 func (s thisSystem) At(record string, f *openFile) answer {
 	found, err := isMarked(f.place, s.identity().device, f)
-	isUnknown := errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrNotExist) && isHidden(f.pid)
+	isUnknown := errors.Is(err, os.ErrPermission) && !proc.IsZombie(f.pid) || errors.Is(err, os.ErrNotExist) && isHidden(f.pid)
 	if !found && !isUnknown {
 		return absent
 	}

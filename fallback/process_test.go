@@ -106,9 +106,8 @@ func (m *mortal) tick() {
 
 func (m *mortal) List() ([]string, error)        { m.tick(); return m.thisSystem.List() }
 func (m *mortal) Rename(a, b string) error       { m.tick(); return m.thisSystem.Rename(a, b) }
-func (m *mortal) Create(name string) error       { m.tick(); return m.thisSystem.Create(name) }
+func (m *mortal) Make(name string) error         { m.tick(); return m.thisSystem.Make(name) }
 func (m *mortal) Remove(name string) error       { m.tick(); return m.thisSystem.Remove(name) }
-func (m *mortal) MakeLifeline(name string) error { m.tick(); return m.thisSystem.MakeLifeline(name) }
 func (m *mortal) CloseLifeline(l lifeline)       { m.tick(); m.thisSystem.CloseLifeline(l) }
 func (m *mortal) Mark(signal int, is mark) error { m.tick(); return m.thisSystem.Mark(signal, is) }
 func (m *mortal) Unmark(is mark)                 { m.tick(); m.thisSystem.Unmark(is) }

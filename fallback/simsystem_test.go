@@ -68,7 +68,9 @@ func (a *actor) Rename(old, new string) error {
 
 func (a *actor) Create(name string) error { return a.create(name, &simName{}) }
 
-func (a *actor) MakeLifeline(name string) error { return a.create(name, &simName{fifo: true}) }
+func (a *actor) Make(name string) error {
+	return a.create(name, &simName{fifo: strings.HasPrefix(name, newborn)})
+}
 
 func (a *actor) create(name string, n *simName) error {
 	if !n.fifo || a.world.rules.births {

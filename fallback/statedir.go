@@ -132,18 +132,19 @@ func (s *stateDir) List() ([]string, error) {
 	return names, ignoreAbsent(err)
 }
 
+func (s *stateDir) Make(name string) error       { return s.makeFIFO(s.path, name) }
 func (s *stateDir) Rename(old, new string) error { return s.rename(old, s.directory, new) }
 
 // stagingName returns the name of the directory in which a state directory is made.
 func stagingName(dir string) string { return dir + ".new" }
 
-// makeState makes a state directory with its token inside, and renames it to path. A rename onto a directory that is not empty
+// makeState makes a state directory with its token inside, a FIFO as the others, and renames it to path. A rename onto a directory that is not empty
 // fails, so one maker wins, and nobody ever finds a directory without a token and has to guess whether it is new or broken.
 func makeState(path string) error {
 	return stage(path, func(parent, staging *directory, name string) error {
 		err := staging.mkdir(name)
 		if err == nil {
-			err = staging.Create(name + "/" + free)
+			err = staging.makeFIFO(stagingName(path), name+"/"+free)
 		}
 		if err == nil {
 			err = staging.rename(name, parent, filepath.Base(path))

@@ -11,9 +11,8 @@ import (
 type system interface {
 	// List returns the names in the directory. While another process renames, it may miss both names or show both.
 	List() ([]string, error)
-	// Rename, Create and Remove are atomic. Rename and Remove of a name that is not there answer fs.ErrNotExist.
+	// Rename and Remove are atomic. Of a name that is not there they answer fs.ErrNotExist.
 	Rename(old, new string) error
-	Create(name string) error
 	Remove(name string) error
 	// Touch makes a name young for a cleaner of old files. Ask and At do so if it is older than half a day.
 	Touch(name string)
@@ -25,8 +24,8 @@ type system interface {
 	Reopen() error
 	MoveAway() error
 
-	// MakeLifeline makes a lifeline that nobody has yet, and OpenLifeline opens and keeps it.
-	MakeLifeline(name string) error
+	// Make makes a FIFO that nobody has yet, and OpenLifeline opens and keeps it.
+	Make(name string) error
 	OpenLifeline(name string) (lifeline, error)
 	CloseLifeline(lifeline)
 	// Ask asks whether anybody has a lifeline.

@@ -23,7 +23,10 @@ const (
 func (c *contender) wait(ctx context.Context, s snapshot, keepers []record) error {
 	n, _ := slices.BinarySearch(s.waiters, c.self.name)
 	watched, pause := c.ahead(s.waiters[:n])
-	if pause == 0 {
+	switch {
+	case c.dead != nil: // remove them first: who holds the lock may do so for weeks
+		return nil
+	case pause == 0:
 		watched, pause = c.watchKeepers(keepers)
 	}
 	if ctx.Done() != nil {
@@ -32,13 +35,14 @@ func (c *contender) wait(ctx context.Context, s snapshot, keepers []record) erro
 	if !c.Deadline.IsZero() {
 		pause = min(pause, max(0, c.Deadline.Sub(c.Now())))
 	}
-	var err error
-	c.timedOut, err = c.Wait(c.self.life, watched, pause)
+	timedOut, err := c.Wait(c.self.life, watched, pause)
+	c.timedOut = timedOut && draw(n+1) < frontWaiters // hundreds of searches would hinder the first ones
 	return err
 }
 
-// ahead returns the nearest living waiter before us, as what to watch, and for how long; 0: there is none.
+// ahead returns the nearest living waiter before us, as what to watch, and for how long; 0: there is none. It notes the dead.
 func (c *contender) ahead(before []string) (watched []string, pause time.Duration) {
+	c.dead = nil
 	for i, name := range slices.Backward(before) {
 		switch c.fate(name) {
 		case alive:
@@ -47,6 +51,8 @@ func (c *contender) ahead(before []string) (watched []string, pause time.Duratio
 				pause *= 10
 			}
 			return []string{name}, pause + rand.N(pause/2)
+		case gone:
+			c.dead = append(c.dead, name)
 		case unknown, strange:
 			return nil, distantPause
 		}

@@ -245,17 +245,40 @@ done | sort | uniq -c | sed 's/^ *//'
 echo $(ls -A . state)
 #> .: f state state:
 
-### hostile-token-removed-by-a-cleaner
+### hostile-files-removed-by-a-cleaner
 # needs: linux
 flock f true
+find . -exec touch -h -d '2001-02-03' {} +
+find . -type f -mtime +9 -delete
+flock f echo in
+#> in
+
+### hostile-token-removed-by-a-cleaner
+# needs: linux
+
+# The record of the script that has ended would keep others out.
+bash -c 'exec 9>f; flock 9'
 touch -d '2001-02-03' .f.flock/free
-find .f.flock -type f -mtime +9 -delete
-flock f echo in; echo $?
+find .f.flock -mindepth 1 -mtime +9 -delete
+for o in -s -n; do flock $o f echo in; echo $?; done
+#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
+#> 65
 #> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
 #> 65
 rm -r .f.flock
 flock f echo in
 #> in
+
+### hostile-waiters-killed-beside-a-long-job
+hold f
+for i in 1 2 3 4 5; do
+	flock f true & waiter=$!
+	await "ls .f.flock | grep -q '^wait,[^,]*,$waiter,'"
+	{ kill -9 $waiter; wait $waiter; } 2>/dev/null
+done
+ls .f.flock | grep -c ^wait,
+#> 1
+release
 
 ### hostile-holder-that-cannot-be-looked-into
 # needs: root setpriv

@@ -114,6 +114,18 @@ f() { flock -n 9; }
 for try in 1 2 3 4 5; do f 8>&-; echo $?; done | uniq
 #> 1
 
+### owner-is-a-zombie
+# needs: setpriv proc
+
+# It has no descriptors any more, but only root may see that.
+chmod 777 .
+user=; [ $(id -u) = 0 ] && user='setpriv --reuid 65534 --clear-groups'
+$user sh -c 'sh -c "exec 9>f; flock 9; echo \$\$ >owner" & exec sleep 100' & parent=$!
+await '[ -s owner ] && grep -q ^State:.Z /proc/$(cat owner)/status'
+$user sh -c 'exec 9>f; flock -n 9; echo $?'
+#> 0
+kill $parent; wait
+
 ### owner-has-threads
 # needs: linux python3
 cat >threads.py <<'END'

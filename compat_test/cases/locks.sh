@@ -88,6 +88,18 @@ echo first
 release
 wait
 
+### readers-get-in-together-past-writers
+hold f
+flock -s f sh -c 'until [ -e in ]; do sleep .01; done' &
+await 'waiting f'
+for i in 1 2 3 4 5 6 7 8 9; do flock f true & done
+await 'waiting f 10'
+flock -s f sh -c ': >in' &
+await 'waiting f 11'
+release
+AWAIT_TRIES=700 await '[ -e in ]' # a directory lock's waiters behind the first eight look every ten seconds by themselves
+wait; echo all
+
 ### waits-for-shared
 hold -s f
 flock f echo second &

@@ -52,8 +52,16 @@ func Parent(pid int) int {
 	return s.parent
 }
 
+// IsZombie reports whether a process has ended, with all its threads. It has no descriptors any more, which only root may see.
+func IsZombie(pid int) bool {
+	s, _ := readStat(pid)
+	tasks, _ := Numbers("/proc/" + strconv.Itoa(pid) + "/task")
+	return s.state == "Z" && len(tasks) == 1
+}
+
 // stat is what is read from proc_pid_stat(5).
 type stat struct {
+	state  string // field 3
 	parent int    // field 4
 	start  string // field 22, in clock ticks since boot
 }
@@ -71,6 +79,8 @@ func readStat(pid int) (s stat, ok bool) {
 	n := 3
 	for field := range bytes.FieldsSeq(text[i+1:]) {
 		switch n {
+		case 3:
+			s.state = string(field)
 		case 4:
 			s.parent, _ = strconv.Atoi(string(field))
 		case 22:
