@@ -1,5 +1,3 @@
-//go:build unix
-
 package main
 
 import (
@@ -71,9 +69,7 @@ func (c *contender) renew(ctx context.Context, p *place) (v view, err error) {
 			err = errNewLeader
 		}
 		if err == nil {
-			for old := c.sent.Load(); old < int64(sent) && !c.sent.CompareAndSwap(old, int64(sent)); {
-				old = c.sent.Load()
-			}
+			c.sent.Store(max(c.sent.Load(), int64(sent))) // of two at once the earlier one may remain, which does no harm
 		}
 		return v, err
 	})

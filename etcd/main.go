@@ -1,5 +1,3 @@
-//go:build unix
-
 // The runtime would read the limits of a container at every start.
 //
 //go:debug containermaxprocs=0

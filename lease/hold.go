@@ -65,7 +65,7 @@ func (h *hold) execute() int {
 			go h.renew(ctx, ttl*2/5)
 		case err := <-h.renewals:
 			h.takeNote(err)
-		case why := <-h.away:
+		case why := <-h.told:
 			h.warn(why)
 		case <-lost:
 			lost, aMoment = nil, time.After(ttl/5)
@@ -102,13 +102,14 @@ func (h *hold) takeNote(err error) {
 
 // warn says that the server does not answer, before that costs the command its life, or that it answers again.
 func (h *hold) warn(why error) {
-	if why == nil {
-		h.printer.Note(h.program + " answers again")
-		return
-	}
 	since, _ := h.held.Life()
-	h.printer.Note(h.program + " has not answered for " + seconds(Now()-since) + "; the command is stopped in " +
-		seconds(h.limits().Term-Now()) + ": " + why.Error())
+	switch {
+	case why == nil:
+		h.printer.Note(h.program + " answers again")
+	case why != ErrTaken: // which was told before
+		h.printer.Note(h.program + " has not answered for " + seconds(Now()-since) + "; the command is stopped in " +
+			seconds(h.limits().Term-Now()) + ": " + why.Error())
+	}
 }
 
 func seconds(d time.Duration) string {
@@ -119,7 +120,7 @@ func seconds(d time.Duration) string {
 func (h *hold) endOfGuard() int {
 	survivor := h.guard.KillAll()
 	if !h.started && survivor == 0 {
-		release(h.held)
+		h.held.Release(context.Background(), false)
 		return h.guardKilled("lost")
 	}
 	h.failure = &Error{Text: "its guard was killed"}
@@ -130,7 +131,7 @@ func (h *hold) endOfGuard() int {
 func (h *hold) end(m guard.Message) int {
 	switch {
 	case m.Kind == guard.Failed:
-		release(h.held)
+		h.held.Release(context.Background(), false)
 		h.printer.Warn(m.Text)
 		return m.Number
 	case m.Terminated:
@@ -174,7 +175,7 @@ func (h *hold) lose(survivor int) int {
 	if survivor != 0 {
 		fate = "process " + strconv.Itoa(survivor) + " of the command cannot be killed and goes on"
 	} else {
-		release(h.held)
+		h.held.Release(context.Background(), false)
 	}
 	return h.report(why + "; " + fate)
 }

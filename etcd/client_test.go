@@ -1,5 +1,3 @@
-//go:build unix
-
 package main
 
 import (
@@ -102,9 +100,7 @@ func storeFor(t *testing.T, env map[string]string) *store {
 	if failure != "" {
 		t.Fatal(failure)
 	}
-	s := newStore(c)
-	s.away = func(error) {}
-	return s
+	return newStore(c)
 }
 
 // userOf returns a store of a user.
@@ -121,11 +117,11 @@ func logInAt(t *testing.T, s *store) (address string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	text, err := s.logIn(ctx)
+	token, err := s.logIn(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimPrefix(*text, "token of ")
+	return strings.TrimPrefix(*token, "token of ")
 }
 
 // A member that checks a password is left alone with that for as long as it takes, though others could be asked, and though
