@@ -134,7 +134,7 @@ func ask[T any](ctx context.Context, s *store, call func(context.Context, *clien
 			}
 			began := time.Now()
 			if answer, err := attempt(ctx, s, n, call); err == nil || !s.mayTryAgain(err) {
-				answers <- func() (T, error) { return answer, s.finalError(err) }
+				answers <- func() (T, error) { return answer, err }
 				return
 			}
 			wait = jitter(min(max(pause, time.Since(began)), longestPause)) // it may be busy with others who ask at the same time
@@ -183,6 +183,7 @@ func attempt[T any](ctx context.Context, s *store, n int, call func(context.Cont
 	defer s.mu.Unlock()
 	switch {
 	case isAnswer:
+		err = s.finalError(err)
 		s.slowness.Store(int64(time.Since(began)))
 		if s.clients[1] == c {
 			slices.Reverse(s.clients[:])

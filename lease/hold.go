@@ -130,7 +130,7 @@ func (h *hold) endOfGuard() int {
 // end releases the lock when the guard has done its work, and returns the exit status.
 func (h *hold) end(m guard.Message) int {
 	switch {
-	case m.Kind == guard.Failed:
+	case m.Text != "":
 		h.held.Release(context.Background(), false)
 		h.printer.Warn(m.Text)
 		return m.Number

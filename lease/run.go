@@ -241,12 +241,10 @@ func catchSignals() <-chan os.Signal {
 // die dies by the signal, as a program does that did not catch it. For SIGQUIT the Go runtime would print its stacks, and it
 // ignores SIGUSR1 and the like; process 1 cannot die by a signal. They return the status that a shell would see.
 func die(sig syscall.Signal) int {
-	if sig == syscall.SIGTERM || sig == syscall.SIGINT || sig == syscall.SIGHUP {
+	if os.Getpid() != 1 && (sig == syscall.SIGTERM || sig == syscall.SIGINT || sig == syscall.SIGHUP) {
 		signal.Reset(sig)
 		syscall.Kill(os.Getpid(), sig)
-		if os.Getpid() != 1 {
-			select {}
-		}
+		select {}
 	}
 	return 128 + int(sig)
 }
