@@ -128,7 +128,12 @@ func ask[T any](ctx context.Context, s *store, call func(context.Context, *clien
 	}
 	answers := make(chan func() (T, error), 2)
 	attempts := func(n int, wait time.Duration) {
-		for pause := firstPause; sleep(ctx, wait); pause = min(2*pause, longestPause) {
+		for pause := firstPause; ; pause = min(2*pause, longestPause) {
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				return
+			}
 			if wait > 0 {
 				s.repeats.Add(1)
 			}
@@ -148,15 +153,6 @@ func ask[T any](ctx context.Context, s *store, call func(context.Context, *clien
 	case <-ctx.Done():
 		return answer, s.unreachable(ctx)
 	}
-}
-
-// sleep reports whether the context goes on after that time.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
 }
 
 // attempt makes one attempt. The second client is given up if it is silent for long, the first one when the second one answers.

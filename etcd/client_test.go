@@ -22,7 +22,6 @@ type fakeMember struct {
 	check   time.Duration // how long it checks a password
 	isAlone bool          // it is cut off from the other members
 	old     bool          // a token is too old when it is used for the first time
-	slow    time.Duration // how long it takes to answer other questions
 	checks  atomic.Int32
 	asked   atomic.Int32
 }
@@ -36,18 +35,18 @@ func (m *fakeMember) Authenticate(ctx context.Context, _ *etcdserverpb.Authentic
 	return &etcdserverpb.AuthenticateResponse{Token: "token of " + m.address}, nil
 }
 
-func (m *fakeMember) Range(ctx context.Context, _ *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse, error) {
+func (m *fakeMember) Txn(ctx context.Context, _ *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse, error) {
 	if m.isAlone {
 		return nil, m.timeOut(ctx)
 	}
-	time.Sleep(m.slow)
 	switch {
 	case !m.old:
 		return nil, status.Error(codes.InvalidArgument, "etcdserver: user name is empty")
 	case m.asked.Add(1) == 1:
 		return nil, status.Error(codes.InvalidArgument, "etcdserver: revision of auth store is old")
 	}
-	return &etcdserverpb.RangeResponse{}, nil
+	list := &etcdserverpb.ResponseOp_ResponseRange{ResponseRange: &etcdserverpb.RangeResponse{}}
+	return &etcdserverpb.TxnResponse{Responses: []*etcdserverpb.ResponseOp{{Response: list}}}, nil
 }
 
 // timeOut waits in vain for the other members.

@@ -45,20 +45,17 @@ type environment struct {
 
 func (e *environment) get(name, unset string) string { return cmp.Or(e.variables[name], unset) }
 
-func (e *environment) refuse(text string) {
+// refuse does not repeat the value, which may be a secret.
+func (e *environment) refuse(name, why string) {
 	if e.err == nil {
-		e.err = &cli.UsageError{Text: text}
+		e.err = &cli.UsageError{Text: "invalid " + name + ": " + why}
 	}
-}
-
-func (e *environment) invalid(name, why string) {
-	e.refuse("invalid " + name + ": '" + sys.Printable(e.variables[name]) + "' (" + why + ")")
 }
 
 func (e *environment) duration(name, unset string) time.Duration {
 	d, err := time.ParseDuration(e.get(name, unset))
 	if err != nil || d <= 0 {
-		e.invalid(name, "a number with its unit, such as 2s")
+		e.refuse(name, "a number with its unit, such as 2s")
 	}
 	return d
 }
@@ -66,7 +63,7 @@ func (e *environment) duration(name, unset string) time.Duration {
 func (e *environment) boolean(name, unset string) bool {
 	b, err := strconv.ParseBool(e.get(name, unset))
 	if err != nil {
-		e.invalid(name, "true or false")
+		e.refuse(name, "true or false")
 	}
 	return b
 }
@@ -80,13 +77,13 @@ func readConfig(environ []string) (c config, err error) {
 	}
 	for name, value := range e.variables {
 		if isOurs := strings.HasPrefix(name, "FLOCK_ETCD_") || strings.HasPrefix(name, "ETCDCTL_"); isOurs && value != "" && !slices.Contains(known, name) {
-			e.refuse("the variable " + sys.Printable(name) + " is not supported: see flock-etcd(1), ENVIRONMENT")
+			e.refuse(sys.Printable(name), "this variable is not supported: see flock-etcd(1), ENVIRONMENT")
 		}
 	}
 	c.endpoints = e.endpoints()
 	c.reach = e.duration("ETCDCTL_DIAL_TIMEOUT", "5s")
 	if c.ttl, err = strconv.ParseInt(e.get("FLOCK_ETCD_TTL", "10"), 10, 64); err != nil || c.ttl < 2 || c.ttl > 86400 {
-		e.invalid("FLOCK_ETCD_TTL", "seconds, from 2 to 86400")
+		e.refuse("FLOCK_ETCD_TTL", "seconds, from 2 to 86400")
 	}
 	c.prefix = strings.TrimRight(e.get("FLOCK_ETCD_PREFIX", "/flock"), "/")
 	c.jwt = e.get("ETCDCTL_AUTH_JWT_TOKEN", "")
@@ -95,7 +92,6 @@ func readConfig(environ []string) (c config, err error) {
 	return c, e.err
 }
 
-// endpoints does not repeat what is invalid, which may have a password before an @.
 func (e *environment) endpoints() (list []string) {
 	for endpoint := range strings.SplitSeq(e.get("ETCDCTL_ENDPOINTS", "127.0.0.1:2379"), ",") {
 		if endpoint = strings.TrimSpace(endpoint); endpoint != "" {
@@ -103,7 +99,7 @@ func (e *environment) endpoints() (list []string) {
 		}
 	}
 	if len(list) == 0 || slices.ContainsFunc(list, func(text string) bool { return !address.MatchString(text) }) {
-		e.refuse("invalid ETCDCTL_ENDPOINTS: an address is a host, a colon and the number of a port, perhaps after http:// or " +
+		e.refuse("ETCDCTL_ENDPOINTS", "an address is a host, a colon and the number of a port, perhaps after http:// or "+
 			"https://, and there are commas between addresses: etcd1:2379,etcd2:2379")
 	}
 	return list
@@ -133,14 +129,14 @@ func (e *environment) user(c *config) {
 	if file := e.get("FLOCK_ETCD_PASSWORD_FILE", ""); file != "" {
 		var err error
 		if c.password, err = readPassword(file); err != nil {
-			e.invalid("FLOCK_ETCD_PASSWORD_FILE", sys.Text(err))
+			e.refuse("FLOCK_ETCD_PASSWORD_FILE", err.Error())
 		}
 	}
 	switch {
 	case (c.user == "") != (c.password == ""):
-		e.refuse("ETCDCTL_USER and a password go together: ETCDCTL_PASSWORD, FLOCK_ETCD_PASSWORD_FILE, or after a colon")
+		e.refuse("ETCDCTL_USER", "it goes together with a password: ETCDCTL_PASSWORD, FLOCK_ETCD_PASSWORD_FILE, or after a colon")
 	case c.user != "" && c.jwt != "":
-		e.refuse("ETCDCTL_AUTH_JWT_TOKEN cannot be combined with ETCDCTL_USER")
+		e.refuse("ETCDCTL_AUTH_JWT_TOKEN", "it cannot be combined with ETCDCTL_USER")
 	}
 }
 
@@ -159,7 +155,7 @@ func (e *environment) connection(c *config) {
 	connection, err := clientv3.NewClientConfig(&clientv3.ConfigSpec{Endpoints: c.endpoints, Secure: &files,
 		KeepAliveTime: e.duration("ETCDCTL_KEEPALIVE_TIME", "10s"), KeepAliveTimeout: e.duration("ETCDCTL_KEEPALIVE_TIMEOUT", "20s")}, quiet)
 	if err != nil {
-		e.refuse("invalid ETCDCTL_CACERT, ETCDCTL_CERT or ETCDCTL_KEY: " + err.Error())
+		e.refuse("ETCDCTL_CACERT, ETCDCTL_CERT or ETCDCTL_KEY", err.Error())
 		return
 	}
 	c.connection = *connection

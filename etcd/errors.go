@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -41,11 +40,6 @@ func (s *store) unreachable(ctx context.Context) error {
 	return &lease.Error{Status: output.ExTempFail, Text: "cannot reach etcd at " + s.addresses() + " in time: " + s.reason()}
 }
 
-// tooSlow returns the error for an etcd that takes so long to answer that a lease has ended by then.
-func (s *store) tooSlow() error {
-	return &lease.Error{Status: output.ExTempFail, Text: fmt.Sprintf("etcd at %s answers too slowly for leases of %d s: see FLOCK_ETCD_TTL", s.addresses(), s.ttl)}
-}
-
 // finalError returns the error of an answer that stays the same however often one asks, and what to do about it.
 func (s *store) finalError(err error) error {
 	var known *lease.Error
@@ -74,32 +68,31 @@ func lacksUser(err error) bool {
 	return sys.Is(err, rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserEmpty)
 }
 
-// A hint says what to change where grpc's text has a sign of that. A refusal of one side is certain; the others can come from
-// a server that is about to stop, too.
-type hint struct {
-	sign, says string
-	certain    bool
-}
-
-var hints = []hint{
-	{"failed to verify certificate: ", "its certificate is refused: %s: see ETCDCTL_CACERT", true},
-	{"remote error: tls: ", "it refuses the certificate of this client, or that there is none: %s: see ETCDCTL_CERT and ETCDCTL_KEY", true},
-	{"looked like an HTTP/1.1 header", "this is not etcd's port for clients (usually 2379)", true},
-	{"authentication handshake failed: ", "%s: if it does not speak TLS, write its address with http://", false},
-	{"error reading server preface: EOF", "it closes the connection: if it speaks TLS, write its address with https://", false},
-	{"connection reset by peer", "it closes the connection: if it speaks TLS, write its address with https://", false},
-	{"broken pipe", "it closes the connection: if it wants a certificate of this client, see ETCDCTL_CERT and ETCDCTL_KEY", false},
-	{"error reading server preface: ", "it is connected, but does not answer", false},
-	{"connection is closing", "it is connected, but does not answer", false}, // see authenticateAt
-	{"Error while dialing: dial ", "%s", false},
-}
+// hints say what to change where grpc's text has a sign of that. The refusals of one side are certain; the others can come
+// from a server that is about to stop, too.
+var (
+	refusals = [][2]string{
+		{"failed to verify certificate: ", "its certificate is refused: %s: see ETCDCTL_CACERT"},
+		{"remote error: tls: ", "it refuses the certificate of this client, or that there is none: %s: see ETCDCTL_CERT and ETCDCTL_KEY"},
+		{"looked like an HTTP/1.1 header", "this is not etcd's port for clients (usually 2379)"},
+	}
+	hints = append(refusals, [][2]string{
+		{"authentication handshake failed: ", "%s: if it does not speak TLS, write its address with http://"},
+		{"error reading server preface: EOF", "it closes the connection: if it speaks TLS, write its address with https://"},
+		{"connection reset by peer", "it closes the connection: if it speaks TLS, write its address with https://"},
+		{"broken pipe", "it closes the connection: if it wants a certificate of this client, see ETCDCTL_CERT and ETCDCTL_KEY"},
+		{"error reading server preface: ", "it is connected, but does not answer"},
+		{"connection is closing", "it is connected, but does not answer"}, // see authenticateAt
+		{"Error while dialing: dial ", "%s"},
+	}...)
+)
 
 // describe returns the text of an error as one line, without grpc's words around it.
 func describe(err error) string {
 	text := rpctypes.ErrorDesc(err)
 	for _, h := range hints {
-		if _, why, found := strings.Cut(text, h.sign); found {
-			text = strings.Replace(h.says, "%s", strings.TrimSuffix(why, `"`), 1)
+		if _, why, found := strings.Cut(text, h[0]); found {
+			text = strings.Replace(h[1], "%s", strings.TrimSuffix(why, `"`), 1)
 			break
 		}
 	}
@@ -108,7 +101,7 @@ func describe(err error) string {
 
 // isHopeless reports whether no server can ever be connected with these variables.
 func (s *store) isHopeless(err error) bool {
-	return !s.reached.Load() && slices.ContainsFunc(hints, func(h hint) bool { return h.certain && strings.Contains(err.Error(), h.sign) })
+	return !s.reached.Load() && slices.ContainsFunc(refusals, func(h [2]string) bool { return strings.Contains(err.Error(), h[0]) })
 }
 
 // codeOf returns the code of an answer of etcd.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/url"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"example.org/flock/internal/output"
 	"example.org/flock/lease"
 )
 
@@ -111,13 +113,15 @@ func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error
 			return c, nil
 		}
 		c.leave()
-		switch {
-		case err != lease.ErrLost:
+		if err != lease.ErrLost {
 			return nil, err
-		case lost == 3 && r.Nonblock: // each time etcd was silent for longer than the lease lives
-			return nil, s.tooSlow()
-		case lost == 3:
-			r.Warn(s.tooSlow().Error())
+		}
+		if lost == 3 { // each time etcd was silent for longer than the lease lives
+			tooSlow := fmt.Sprintf("etcd at %s answers too slowly for leases of %d s: see FLOCK_ETCD_TTL", s.addresses(), s.ttl)
+			if r.Nonblock {
+				return nil, &lease.Error{Status: output.ExTempFail, Text: tooSlow}
+			}
+			r.Warn(tooSlow)
 		}
 	}
 }

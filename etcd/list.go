@@ -20,13 +20,11 @@ func (s *store) List(ctx context.Context, name string) (list []lease.Contender, 
 	if name != "" {
 		prefix = s.base(name)
 	}
-	r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.GetResponse, error) {
-		return c.Get(ctx, prefix, clientv3.WithPrefix())
-	})
+	r, err := s.commit(ctx, nil, []clientv3.Op{clientv3.OpGet(prefix, clientv3.WithPrefix())})
 	if err != nil {
 		return nil, err
 	}
-	return contenders(s.prefix, r.Kvs), nil
+	return contenders(s.prefix, r.Responses[0].GetResponseRange().Kvs), nil
 }
 
 // contenders returns what keys say: those of one lock in the order in which they were made, then those of the next one by
@@ -71,8 +69,6 @@ func contenders(prefix string, keys []*mvccpb.KeyValue) (list []lease.Contender)
 
 // Break implements lease.Backend.
 func (s *store) Break(ctx context.Context, key string) error {
-	_, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.DeleteResponse, error) {
-		return c.Delete(ctx, key)
-	})
+	_, err := s.commit(ctx, nil, []clientv3.Op{clientv3.OpDelete(key)})
 	return err
 }

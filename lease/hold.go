@@ -41,9 +41,8 @@ func (h *hold) execute() int {
 	h.renewals = make(chan error)
 	// A command that runs for a moment is done before this would be of use.
 	var lost <-chan struct{}
-	aMoment, next, late := time.After(100*time.Millisecond), time.NewTimer(since+ttl/5-Now()), time.NewTimer(0)
+	aMoment, next := time.After(100*time.Millisecond), time.NewTimer(since+ttl/5-Now())
 	for {
-		late.Reset(h.limits().End - ttl/50 - Now())
 		select {
 		case m, open := <-h.guard.Reports:
 			if !open {
@@ -70,7 +69,7 @@ func (h *hold) execute() int {
 		case <-lost:
 			lost, aMoment = nil, time.After(ttl/5)
 			next.Reset(0)
-		case <-late.C: // the guard has had its time
+		case <-time.After(h.limits().End - ttl/50 - Now()): // the guard has had its time
 			return h.lose(h.guard.KillAll())
 		}
 	}

@@ -122,7 +122,7 @@ type Contender struct {
 type Program struct {
 	Backend string // its name
 	Version string
-	Help    func(program string) string
+	Help    string // NAME in it stands for the name under which it was started
 	Open    func(warn func(text string)) (Backend, error)
 }
 

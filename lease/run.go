@@ -39,7 +39,7 @@ func start(p *output.Printer, program Program, args []string) int {
 	p.Verbose = o.Verbose
 	switch o.Action {
 	case cli.Help:
-		p.Print(program.Help(p.Name))
+		p.Print(strings.ReplaceAll(program.Help, "NAME", p.Name))
 		return 0
 	case cli.Version:
 		p.Print(p.Name + " " + cli.ProgramVersion(program.Version) + " (the backend " + program.Backend + " of flock)\n")
