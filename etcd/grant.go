@@ -28,14 +28,14 @@ func (c *contender) isOld() bool { return lease.Now() >= time.Duration(c.sent.Lo
 func (s *store) grant(ctx context.Context, seconds int64) (id clientv3.LeaseID, sent, ttl time.Duration, err error) {
 	id = clientv3.LeaseID(rand.Int64N(math.MaxInt64) + 1)
 	sent = lease.Now()
-	seconds, err = ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (int64, error) {
+	granted, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (int64, error) {
 		r, err := etcdserverpb.NewLeaseClient(c.ActiveConnection()).LeaseGrant(ctx, &etcdserverpb.LeaseGrantRequest{ID: int64(id), TTL: seconds})
 		if err = rpctypes.Error(err); errors.Is(err, rpctypes.ErrLeaseExist) { // by an earlier attempt
 			return seconds, nil
 		}
 		return r.GetTTL(), err
 	})
-	return id, sent, time.Duration(seconds) * time.Second, err
+	return id, sent, time.Duration(granted) * time.Second, err
 }
 
 // renew keeps the lease of a place alive, and returns what the place sees.

@@ -96,12 +96,10 @@ type run struct {
 func (r *run) lock() int {
 	o, began := r.options, time.Now()
 	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	if o.Limited {
-		var stop context.CancelFunc
-		ctx, stop = context.WithDeadlineCause(ctx, began.Add(o.Timeout), ErrTimeout)
-		defer stop()
+		ctx, cancel = context.WithDeadlineCause(ctx, began.Add(o.Timeout), ErrTimeout)
 	}
+	defer cancel()
 	r.signals, r.told = catchSignals(), make(chan error, 8)
 	// Before the first connection, which makes another attempt when it lacks a descriptor: a fork makes none.
 	g, err := guard.Start(o.Command)

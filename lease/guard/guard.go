@@ -213,11 +213,9 @@ func init() {
 		unix.CloseOnExec(socket)
 		g := &guard{argv: os.Args[2:], changed: make(chan os.Signal, 1), socket: socket}
 		g.catchSignals()
-		err := prepare("flock-guard")
-		if err == nil {
-			g.alarm, err = newAlarm(unix.SIGCONT)
-		}
-		if err == nil {
+		prepare("flock-guard")
+		var err error
+		if g.alarm, err = newAlarm(unix.SIGCONT); err == nil {
 			g.run()
 		}
 		os.Exit(0)
@@ -302,8 +300,8 @@ func (g *guard) start(token int64) {
 	if token != 0 {
 		env = append(env, TokenVariable+"="+strconv.FormatInt(token, 10))
 	}
-	attr, done := g.place()
-	defer done()
+	attr, terminal := g.place()
+	defer unix.Close(terminal)
 	pid, err := command.Start(g.argv, env, attr)
 	if err != nil {
 		g.ended = true
@@ -323,17 +321,16 @@ func (g *guard) start(token int64) {
 // place chooses the process group of the command: its own, so that signals reach all of it. On a terminal the command stays
 // in the group of flock-etcd, with the job control that the shell has for that. Where flock-etcd leads the session, as in a
 // container, there is no such shell, so the command's group gets the terminal.
-func (g *guard) place() (attr syscall.SysProcAttr, done func()) {
-	attr, done = attributes, func() {}
+func (g *guard) place() (attr syscall.SysProcAttr, terminal int) {
+	attr = attributes
 	terminal, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err == nil {
-		done = func() { unix.Close(terminal) }
 		session, _ := unix.Getsid(0)
 		attr.Foreground, attr.Ctty = session == os.Getppid(), terminal
 	}
 	g.grouped = err != nil || attr.Foreground
 	attr.Setpgid = g.grouped
-	return attr, done
+	return attr, terminal
 }
 
 // target returns the process group of the command for kill(2), or the command alone if it has no group of its own.

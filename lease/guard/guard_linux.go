@@ -25,16 +25,16 @@ var attributes = syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 // prepare has descendants whose parent dies become children of this process, and notes the children that it had before. It
 // refuses where they cannot be seen. A name is for ps and killall.
 func prepare(name string) error {
+	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	if name != "" {
+		unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&append([]byte(name), 0)[0])), 0, 0, 0)
+	}
 	before, err := children()
 	if err != nil {
 		return errors.New("there is no /proc of this pid namespace that shows the children of a process: " + sys.Text(err))
 	}
 	for _, pid := range before {
 		earlier[pid] = true
-	}
-	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	if name != "" {
-		unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&append([]byte(name), 0)[0])), 0, 0, 0)
 	}
 	return nil
 }
