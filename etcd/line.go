@@ -103,7 +103,7 @@ func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error
 	if _, limited := ctx.Deadline(); limited {
 		s.limit = 0
 	}
-	time.AfterFunc(100*time.Millisecond, func() { s.warnOfOld(r.Warn) }) // most are done by then
+	time.AfterFunc(time.Second, func() { s.warnOfOld(r.Warn) }) // most are done by then
 	for lost := 1; ; lost++ {
 		base := s.base(r.Name)
 		c := &contender{store: s, Request: r, base: base, first: place{line: base + "cooldown/"}, place: place{line: base + "line/"}}

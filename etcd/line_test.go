@@ -110,6 +110,9 @@ func TestSilentWatch(t *testing.T) {
 	if err := acquireAt(ctx, t, "2", m, false); err != nil {
 		t.Error(err)
 	}
+	for m.said.Load() == nil && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
 	if said := m.said.Load(); said == nil || !strings.Contains(*said, "etcd 3.5.12 can end the lock") {
 		t.Errorf("it says %v", said)
 	}
