@@ -55,11 +55,16 @@ func (s *store) isLimited() bool {
 	return s.limit > 0 && !s.held.Load() && (s.nonblock || !s.reached.Load())
 }
 
-// client returns the client of the library for the first or the second of two attempts at a time. Each has connections of its
-// own to all addresses, so a new one reaches only servers that are alive, and others where one address stands for several.
-func (s *store) client(n int) (c *clientv3.Client, err error) {
+// client returns the client of the library that has answered last, or another one instead of that which is silent. Each has
+// connections of its own to all addresses, so a new one reaches only servers that are alive, and others where one address
+// stands for several.
+func (s *store) client(silent *clientv3.Client) (c *clientv3.Client, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	n := 0
+	if silent != nil && silent == s.clients[0] {
+		n = 1
+	}
 	if s.clients[n] != nil {
 		return s.clients[n], nil
 	}
@@ -127,7 +132,7 @@ func ask[T any](ctx context.Context, s *store, call func(context.Context, *clien
 		}).Stop()
 	}
 	answers := make(chan func() (T, error), 2)
-	attempts := func(n int, wait time.Duration) {
+	attempts := func(silent *clientv3.Client, wait time.Duration) {
 		for pause := firstPause; ; pause = min(2*pause, longestPause) {
 			select {
 			case <-time.After(wait):
@@ -138,15 +143,16 @@ func ask[T any](ctx context.Context, s *store, call func(context.Context, *clien
 				s.repeats.Add(1)
 			}
 			began := time.Now()
-			if answer, err := attempt(ctx, s, n, call); err == nil || !s.mayTryAgain(err) {
+			if answer, err := attempt(ctx, s, silent, call); err == nil || !s.mayTryAgain(err) {
 				answers <- func() (T, error) { return answer, err }
 				return
 			}
 			wait = jitter(min(max(pause, time.Since(began)), longestPause)) // it may be busy with others who ask at the same time
 		}
 	}
-	go attempts(0, 0)
-	go attempts(1, s.pace())
+	first, _ := s.client(nil) // the attempt tells the error
+	go attempts(nil, 0)
+	go attempts(first, s.pace())
 	select {
 	case a := <-answers:
 		return a()
@@ -156,12 +162,12 @@ func ask[T any](ctx context.Context, s *store, call func(context.Context, *clien
 }
 
 // attempt makes one attempt. The second client is given up if it is silent for long, the first one when the second one answers.
-func attempt[T any](ctx context.Context, s *store, n int, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
+func attempt[T any](ctx context.Context, s *store, silent *clientv3.Client, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
 	token, err := s.logIn(ctx)
 	if err != nil {
 		return answer, err
 	}
-	c, err := s.client(n)
+	c, err := s.client(silent)
 	if err != nil {
 		return answer, err
 	}
@@ -242,7 +248,7 @@ func (s *store) authenticate() error {
 }
 
 func (s *store) authenticateAt(endpoint string) (token string, err error) {
-	c, err := s.client(0)
+	c, err := s.client(nil)
 	if err != nil {
 		return "", err
 	}
@@ -273,7 +279,7 @@ func (s *store) watch(ctx context.Context, v view) <-chan struct{} {
 	}
 	changed := make(chan struct{})
 	go func() { // the client's own call waits for an answer
-		if c, err := s.client(0); err == nil {
+		if c, err := s.client(nil); err == nil {
 			for r := range c.Watch(clientv3.WithRequireLeader(ctx), v.watch, options...) {
 				if v.deleted -= len(r.Events); v.deleted <= 0 {
 					close(changed)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -195,5 +196,21 @@ func TestRefused(t *testing.T) {
 		if err := get(s); err == nil || !strings.Contains(err.Error(), variable) {
 			t.Errorf("%v, without %s", err, variable)
 		}
+	}
+}
+
+// The second attempt of a request is made by another client than the first, though a request beside it has exchanged them.
+func TestAnotherClient(t *testing.T) {
+	t.Parallel()
+	s := userOf(t, &fakeMember{address: "127.0.0.1:1"})
+	first, err := s.client(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if second, err := s.client(first); err != nil || second == first || second == nil {
+			t.Errorf("%p after %p: %v", second, first, err)
+		}
+		slices.Reverse(s.clients[:])
 	}
 }
