@@ -1,5 +1,3 @@
-//go:build unix
-
 package main
 
 import (
@@ -19,6 +17,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
 
 	"example.org/flock/internal/sys"
 )
@@ -26,7 +25,7 @@ import (
 // A store is etcd, as somebody asks it.
 type store struct {
 	config
-	away     func(error)   // see lease.Request; may be nil
+	tell     func(error)   // see lease.Request
 	nonblock bool          // the limit is for each answer until the lock is held, not only for the first one
 	limit    time.Duration // 0: there is none
 	held     atomic.Bool   // the lock
@@ -39,16 +38,16 @@ type store struct {
 	tokens credentials.PerRPCCredentialsBundle
 	login  singleflight.Group
 
-	versions sync.Once    // see warnOfOld
 	reached  atomic.Bool  // etcd has answered
-	isAway   atomic.Bool  // away was told so
-	slowness atomic.Int64 // how long the last answer took, but for a login; 0: there was none
+	isAway   atomic.Bool  // that was told
+	slowness atomic.Int64 // how long the last answer took, but for a login
 	repeats  atomic.Int64 // how many requests were made more than once
 }
 
 func newStore(c config) *store {
-	s := &store{config: c, tokens: credentials.NewPerRPCCredentialBundle(), limit: c.reach}
+	s := &store{config: c, tell: func(error) {}, limit: c.reach, tokens: credentials.NewPerRPCCredentialBundle()}
 	s.tokens.UpdateAuthToken(c.jwt)
+	s.slowness.Store(int64(toConnect / 2))
 	return s
 }
 
@@ -56,11 +55,16 @@ func (s *store) isLimited() bool {
 	return s.limit > 0 && !s.held.Load() && (s.nonblock || !s.reached.Load())
 }
 
-// client returns the client of the library for the first or the second of two attempts at a time. Each has connections of its
-// own to all addresses, so a new one reaches only servers that are alive, and others where one address stands for several.
-func (s *store) client(n int) (c *clientv3.Client, err error) {
+// client returns the client of the library that has answered last, or another one instead of that which is silent. Each has
+// connections of its own to all addresses, so a new one reaches only servers that are alive, and others where one address
+// stands for several.
+func (s *store) client(silent *clientv3.Client) (c *clientv3.Client, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	n := 0
+	if silent != nil && silent == s.clients[0] {
+		n = 1
+	}
 	if s.clients[n] != nil {
 		return s.clients[n], nil
 	}
@@ -97,99 +101,91 @@ const toConnect = 1250 * time.Millisecond
 // pace is how long an answer is waited for before a second attempt is made. A server may be frozen, so it is not long; but a
 // connection takes a while, and a slow etcd is not asked twice each time.
 func (s *store) pace() time.Duration {
-	slowness := time.Duration(s.slowness.Load())
-	if slowness == 0 {
-		return toConnect
-	}
-	return min(max(250*time.Millisecond, 2*slowness), time.Second)
+	return min(max(250*time.Millisecond, 2*time.Duration(s.slowness.Load())), toConnect)
 }
 
-// ask makes a request until there is an answer or the context ends. The call must have the same effect however often it is
-// made.
+// patience is how long an answer is waited for before etcd counts as away. Slow is not away.
+func (s *store) patience() time.Duration {
+	tenths := time.Duration(4)
+	if s.held.Load() {
+		tenths = 2
+	}
+	return max(time.Duration(s.ttl)*time.Second*tenths/10, 2*time.Duration(s.slowness.Load()))
+}
+
+// ask makes a request until there is an answer or the context ends: attempts by one client and, when that is silent, by
+// another one, too. The call must have the same effect however often it is made.
 func ask[T any](ctx context.Context, s *store, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
-	for pause := firstPause; ; pause *= 2 {
-		token, err := s.logIn(ctx)
-		if err == nil {
-			answer, err = try(ctx, s, call)
-		}
-		again := lacksUser(err) && s.jwt == "" && (token != nil ||
-			errors.Is(err, rpctypes.ErrAuthOldRevision)) // of a certificate, whose revision is read each time
-		if !again || pause > longestPause || ctx.Err() != nil {
-			return answer, err
-		}
-		s.token.CompareAndSwap(token, nil)
-		time.Sleep(jitter(pause))
+	if _, err := s.logIn(ctx); err != nil {
+		return answer, err
 	}
-}
-
-// try makes attempts until there is an answer, by one client and, when that is silent, by another one, too.
-func try[T any](ctx context.Context, s *store, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var away <-chan time.Time
 	if s.isLimited() {
 		ctx, cancel = context.WithTimeout(ctx, s.limit)
 		defer cancel()
-	} else if s.away != nil {
-		patience := time.Duration(s.ttl) * time.Second * 4 / 10
-		if s.held.Load() {
-			patience /= 2
-		}
-		away = time.After(max(patience, 2*time.Duration(s.slowness.Load()))) // slow is not away
+	} else {
+		defer time.AfterFunc(s.patience(), func() {
+			if !s.isAway.Swap(true) {
+				s.tell(errors.New(s.reason()))
+			}
+		}).Stop()
 	}
 	answers := make(chan func() (T, error), 2)
-	tryAt := func(n int) {
-		for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
-			began := time.Now()
-			if answer, err := attempt(ctx, s, n, call); err == nil || !mayTryAgain(err) {
-				answers <- func() (T, error) { return answer, s.finalError(err) }
+	attempts := func(silent *clientv3.Client, wait time.Duration) {
+		for pause := firstPause; ; pause = min(2*pause, longestPause) {
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
 				return
 			}
-			s.repeats.Add(1)
-			pause = min(max(pause, time.Since(began)), longestPause) // it may be busy with others who ask at the same time
-			select {
-			case <-time.After(jitter(pause)):
-			case <-ctx.Done():
+			if wait > 0 {
+				s.repeats.Add(1)
 			}
+			began := time.Now()
+			if answer, err := attempt(ctx, s, silent, call); err == nil || !s.mayTryAgain(err) {
+				answers <- func() (T, error) { return answer, err }
+				return
+			}
+			wait = jitter(min(max(pause, time.Since(began)), longestPause)) // it may be busy with others who ask at the same time
 		}
 	}
-	go tryAt(0)
-	second := time.After(s.pace())
-	for {
-		select {
-		case a := <-answers:
-			return a()
-		case <-second:
-			s.repeats.Add(1)
-			go tryAt(1)
-		case <-away:
-			if !s.isAway.Swap(true) {
-				s.away(errors.New(s.reason()))
-			}
-		case <-ctx.Done():
-			return answer, s.unreachable(ctx)
-		}
+	first, _ := s.client(nil) // the attempt tells the error
+	go attempts(nil, 0)
+	go attempts(first, s.pace())
+	select {
+	case a := <-answers:
+		return a()
+	case <-ctx.Done():
+		return answer, s.unreachable(ctx)
 	}
 }
 
 // attempt makes one attempt. The second client is given up if it is silent for long, the first one when the second one answers.
-func attempt[T any](ctx context.Context, s *store, n int, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
-	began := time.Now()
-	c, err := s.client(n)
+func attempt[T any](ctx context.Context, s *store, silent *clientv3.Client, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
+	token, err := s.logIn(ctx)
 	if err != nil {
 		return answer, err
 	}
+	c, err := s.client(silent)
+	if err != nil {
+		return answer, err
+	}
+	began := time.Now()
 	limited, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	answer, err = call(limited, c)
-	if err = s.hopeless(err); ctx.Err() != nil {
+	if answer, err = call(limited, c); ctx.Err() != nil {
 		return answer, err
+	}
+	if lacksUser(err) {
+		s.token.CompareAndSwap(token, nil) // the next attempt asks for another one
 	}
 	isAnswer := s.note(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case isAnswer:
+		err = s.finalError(err)
 		s.slowness.Store(int64(time.Since(began)))
 		if s.clients[1] == c {
 			slices.Reverse(s.clients[:])
@@ -205,52 +201,105 @@ func attempt[T any](ctx context.Context, s *store, n int, call func(context.Cont
 func (s *store) note(err error) (isAnswer bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.last = err; err != nil && mayTryAgain(err) {
+	if s.last = err; err != nil && s.mayTryAgain(err) {
 		return false
 	}
 	s.last = nil
 	s.reached.Store(true)
 	if s.isAway.Swap(false) {
-		go s.away(nil)
+		go s.tell(nil)
 	}
 	return true
 }
 
+// logIn returns the token that stands for user and password in all requests; without a user it returns nil. All who need one
+// wait for the same question, and that does not end with them: etcd checks a password to the end, whoever is interested.
+func (s *store) logIn(ctx context.Context) (*string, error) {
+	if token := s.token.Load(); token != nil || s.user == "" {
+		return token, nil
+	}
+	select {
+	case r := <-s.login.DoChan("", func() (any, error) { return nil, s.authenticate() }):
+		return s.token.Load(), r.Err
+	case <-ctx.Done():
+		return nil, s.unreachable(ctx)
+	}
+}
+
+// authenticate asks one server after the other for a token. Each has all the time that the check of the password takes, once
+// it is connected.
+func (s *store) authenticate() error {
+	began, pause, first := time.Now(), firstPause, rand.IntN(len(s.endpoints))
+	for n := 1; ; n++ {
+		token, err := s.authenticateAt(s.endpoints[(first+n)%len(s.endpoints)])
+		if err == nil {
+			s.tokens.UpdateAuthToken(token)
+			s.token.Store(&token)
+		}
+		if s.note(err) {
+			return s.finalError(err)
+		}
+		if s.isLimited() && time.Since(began) > s.limit && n >= len(s.endpoints) { // each was asked once
+			return s.unreachable(context.Background())
+		}
+		time.Sleep(jitter(pause))
+		pause = min(2*pause, longestPause)
+	}
+}
+
+func (s *store) authenticateAt(endpoint string) (token string, err error) {
+	c, err := s.client(nil)
+	if err != nil {
+		return "", err
+	}
+	conn, err := c.Dial(endpoint)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	time.AfterFunc(toConnect, func() {
+		if conn.GetState() != connectivity.Ready {
+			conn.Close()
+		}
+	})
+	r, err := etcdserverpb.NewAuthClient(conn).Authenticate(context.Background(),
+		&etcdserverpb.AuthenticateRequest{Name: s.user, Password: s.password})
+	if err = rpctypes.Error(err); errors.Is(err, rpctypes.ErrAuthNotEnabled) {
+		err = nil
+	}
+	return r.GetToken(), err
+}
+
 // watch tells when so many of the keys that a view depends on are deleted, or may be: its server has no leader or no
 // connection, or has forgotten the revision. A server that is frozen tells nothing.
-func (s *store) watch(ctx context.Context, v view) (changed <-chan struct{}, stop func()) {
-	ctx, stop = context.WithCancel(clientv3.WithRequireLeader(ctx))
+func (s *store) watch(ctx context.Context, v view) <-chan struct{} {
 	options := []clientv3.OpOption{clientv3.WithRev(v.revision + 1), clientv3.WithFilterPut()}
 	if v.watch[len(v.watch)-1] == '/' {
 		options = append(options, clientv3.WithPrefix())
 	}
-	tell := make(chan struct{})
+	changed := make(chan struct{})
 	go func() { // the client's own call waits for an answer
-		if c, err := s.client(0); err == nil {
-			for r := range c.Watch(ctx, v.watch, options...) {
+		if c, err := s.client(nil); err == nil {
+			for r := range c.Watch(clientv3.WithRequireLeader(ctx), v.watch, options...) {
 				if v.deleted -= len(r.Events); v.deleted <= 0 {
-					close(tell)
+					close(changed)
 					return
 				}
 			}
 		}
-		time.AfterFunc(jitter(firstPause), func() { close(tell) })
+		time.AfterFunc(jitter(firstPause), func() { close(changed) })
 	}()
-	return tell, stop
+	return changed
 }
 
-// warnOfOld says once if a server is so old that it may end leases that are alive.
-func (s *store) warnOfOld(ctx context.Context, warn func(string)) {
-	s.versions.Do(func() {
-		go func() {
-			r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*etcdserverpb.StatusResponse, error) {
-				return etcdserverpb.NewMaintenanceClient(c.ActiveConnection()).Status(ctx, &etcdserverpb.StatusRequest{})
-			})
-			if err == nil && isOld(r.Version) {
-				warn("etcd " + sys.Printable(r.Version) + " can end the lock of a holder that is alive: use 3.5.13 (or 3.4.31) or later")
-			}
-		}()
+// warnOfOld says so if a server is so old that it may end leases that are alive.
+func (s *store) warnOfOld(warn func(string)) {
+	r, err := ask(context.Background(), s, func(ctx context.Context, c *clientv3.Client) (*etcdserverpb.StatusResponse, error) {
+		return etcdserverpb.NewMaintenanceClient(c.ActiveConnection()).Status(ctx, &etcdserverpb.StatusRequest{})
 	})
+	if err == nil && isOld(r.Version) {
+		warn("etcd " + sys.Printable(r.Version) + " can end the lock of a holder that is alive: use 3.5.13 (or 3.4.31) or later")
+	}
 }
 
 // isOld reports whether this is a version before 3.4.31, or of 3.5 before 3.5.13.

@@ -1,11 +1,8 @@
-//go:build unix
-
 package main
 
 import (
 	"cmp"
-	"io"
-	"net"
+	"errors"
 	"os"
 	"regexp"
 	"slices"
@@ -48,20 +45,17 @@ type environment struct {
 
 func (e *environment) get(name, unset string) string { return cmp.Or(e.variables[name], unset) }
 
-func (e *environment) refuse(text string) {
+// refuse does not repeat the value, which may be a secret.
+func (e *environment) refuse(name, why string) {
 	if e.err == nil {
-		e.err = &cli.UsageError{Text: text}
+		e.err = &cli.UsageError{Text: "invalid " + name + ": " + why}
 	}
-}
-
-func (e *environment) invalid(name, why string) {
-	e.refuse("invalid " + name + ": '" + sys.Printable(e.variables[name]) + "' (" + why + ")")
 }
 
 func (e *environment) duration(name, unset string) time.Duration {
 	d, err := time.ParseDuration(e.get(name, unset))
 	if err != nil || d <= 0 {
-		e.invalid(name, "a number with its unit, such as 2s")
+		e.refuse(name, "a number with its unit, such as 2s")
 	}
 	return d
 }
@@ -69,7 +63,7 @@ func (e *environment) duration(name, unset string) time.Duration {
 func (e *environment) boolean(name, unset string) bool {
 	b, err := strconv.ParseBool(e.get(name, unset))
 	if err != nil {
-		e.invalid(name, "true or false")
+		e.refuse(name, "true or false")
 	}
 	return b
 }
@@ -83,13 +77,13 @@ func readConfig(environ []string) (c config, err error) {
 	}
 	for name, value := range e.variables {
 		if isOurs := strings.HasPrefix(name, "FLOCK_ETCD_") || strings.HasPrefix(name, "ETCDCTL_"); isOurs && value != "" && !slices.Contains(known, name) {
-			e.refuse("the variable " + sys.Printable(name) + " is not supported: see flock-etcd(1), ENVIRONMENT")
+			e.refuse(sys.Printable(name), "this variable is not supported: see flock-etcd(1), ENVIRONMENT")
 		}
 	}
 	c.endpoints = e.endpoints()
 	c.reach = e.duration("ETCDCTL_DIAL_TIMEOUT", "5s")
 	if c.ttl, err = strconv.ParseInt(e.get("FLOCK_ETCD_TTL", "10"), 10, 64); err != nil || c.ttl < 2 || c.ttl > 86400 {
-		e.invalid("FLOCK_ETCD_TTL", "seconds, from 2 to 86400")
+		e.refuse("FLOCK_ETCD_TTL", "seconds, from 2 to 86400")
 	}
 	c.prefix = strings.TrimRight(e.get("FLOCK_ETCD_PREFIX", "/flock"), "/")
 	c.jwt = e.get("ETCDCTL_AUTH_JWT_TOKEN", "")
@@ -99,35 +93,30 @@ func readConfig(environ []string) (c config, err error) {
 }
 
 func (e *environment) endpoints() (list []string) {
-	for _, endpoint := range strings.Split(e.get("ETCDCTL_ENDPOINTS", "127.0.0.1:2379"), ",") {
-		if endpoint = strings.TrimSpace(endpoint); endpoint == "" {
-			continue
+	for endpoint := range strings.SplitSeq(e.get("ETCDCTL_ENDPOINTS", "127.0.0.1:2379"), ",") {
+		if endpoint = strings.TrimSpace(endpoint); endpoint != "" {
+			list = append(list, endpoint)
 		}
-		if strings.Contains(endpoint, "@") {
-			e.refuse("invalid ETCDCTL_ENDPOINTS: an address has an @ (users go into ETCDCTL_USER)")
-		} else if !address.MatchString(endpoint) {
-			e.refuse("invalid address in ETCDCTL_ENDPOINTS: '" + sys.Printable(endpoint) + "' (an address is a host, a colon and " +
-				"the number of a port, perhaps after http:// or https://, and there are commas between addresses: etcd1:2379,etcd2:2379)")
-		}
-		list = append(list, endpoint)
 	}
-	if len(list) == 0 {
-		e.invalid("ETCDCTL_ENDPOINTS", "the addresses of etcd's members, with commas between")
+	if len(list) == 0 || slices.ContainsFunc(list, func(text string) bool { return !address.MatchString(text) }) {
+		e.refuse("ETCDCTL_ENDPOINTS", "an address is a host, a colon and the number of a port, perhaps after http:// or "+
+			"https://, and there are commas between addresses: etcd1:2379,etcd2:2379")
 	}
 	return list
 }
 
-// address matches the address of a member, with its scheme and host; those of a socket in the file system have neither.
-var address = regexp.MustCompile(`^(?:(https?)://)?(\[[0-9A-Fa-f:.%]+\]|[^][\s:;|/@]+):[0-9]{1,5}/?$|^unixs?:/*[^/\s]`)
+// address matches the address of a member; that of a socket in the file system has no host. local matches one of this machine
+// that may be without TLS.
+var (
+	address = regexp.MustCompile(`^(https?://)?(\[[0-9A-Fa-f:.%]+\]|[^][\s:;|/@]+):[0-9]{1,5}/?$|^unixs?:/*[^/\s]`)
+	local   = regexp.MustCompile(`^(http://)?(localhost|127\.[0-9.]+|\[::1\]):|^unix`)
+)
 
 // exposedAddress returns an address beyond this machine to which the password goes without encryption; empty: there is none.
 func (c *config) exposedAddress() string {
 	for _, text := range c.endpoints {
-		part := address.FindStringSubmatch(text)
-		if c.user == "" || part[2] == "" || part[2] == "localhost" || part[1] == "https" || part[1] == "" && c.connection.TLS != nil {
-			continue
-		}
-		if ip := net.ParseIP(strings.Trim(part[2], "[]")); ip == nil || !ip.IsLoopback() {
+		isPlain := strings.HasPrefix(text, "http://") || c.connection.TLS == nil && !strings.HasPrefix(text, "https://")
+		if c.user != "" && isPlain && !local.MatchString(text) {
 			return sys.Printable(text)
 		}
 	}
@@ -135,23 +124,19 @@ func (c *config) exposedAddress() string {
 }
 
 func (e *environment) user(c *config) {
-	var given bool
-	if c.user, c.password, given = strings.Cut(e.get("ETCDCTL_USER", ""), ":"); !given {
-		c.password = e.get("ETCDCTL_PASSWORD", "")
-	}
+	c.user, c.password, _ = strings.Cut(e.get("ETCDCTL_USER", ""), ":")
+	c.password = cmp.Or(c.password, e.get("ETCDCTL_PASSWORD", ""))
 	if file := e.get("FLOCK_ETCD_PASSWORD_FILE", ""); file != "" {
 		var err error
 		if c.password, err = readPassword(file); err != nil {
-			e.invalid("FLOCK_ETCD_PASSWORD_FILE", sys.Text(err))
+			e.refuse("FLOCK_ETCD_PASSWORD_FILE", err.Error())
 		}
 	}
 	switch {
-	case c.user != "" && c.password == "":
-		e.refuse("ETCDCTL_USER needs a password: ETCDCTL_PASSWORD, FLOCK_ETCD_PASSWORD_FILE, or after a colon")
-	case c.user == "" && c.password != "":
-		e.refuse("ETCDCTL_PASSWORD and FLOCK_ETCD_PASSWORD_FILE need ETCDCTL_USER")
+	case (c.user == "") != (c.password == ""):
+		e.refuse("ETCDCTL_USER", "it goes together with a password: ETCDCTL_PASSWORD, FLOCK_ETCD_PASSWORD_FILE, or after a colon")
 	case c.user != "" && c.jwt != "":
-		e.refuse("ETCDCTL_AUTH_JWT_TOKEN cannot be combined with ETCDCTL_USER")
+		e.refuse("ETCDCTL_AUTH_JWT_TOKEN", "it cannot be combined with ETCDCTL_USER")
 	}
 }
 
@@ -166,15 +151,11 @@ func (c *config) hidePassword() {
 func (e *environment) connection(c *config) {
 	files := clientv3.SecureConfig{Cert: e.get("ETCDCTL_CERT", ""), Key: e.get("ETCDCTL_KEY", ""), Cacert: e.get("ETCDCTL_CACERT", ""),
 		InsecureTransport: e.boolean("ETCDCTL_INSECURE_TRANSPORT", "true"), InsecureSkipVerify: e.boolean("ETCDCTL_INSECURE_SKIP_TLS_VERIFY", "false")}
-	if (files.Cert == "") != (files.Key == "") {
-		e.refuse("ETCDCTL_CERT and ETCDCTL_KEY go together: set both")
-		return
-	}
 	quiet := zap.NewNop()
 	connection, err := clientv3.NewClientConfig(&clientv3.ConfigSpec{Endpoints: c.endpoints, Secure: &files,
 		KeepAliveTime: e.duration("ETCDCTL_KEEPALIVE_TIME", "10s"), KeepAliveTimeout: e.duration("ETCDCTL_KEEPALIVE_TIMEOUT", "20s")}, quiet)
 	if err != nil {
-		e.refuse("invalid ETCDCTL_CACERT, ETCDCTL_CERT or ETCDCTL_KEY: " + err.Error())
+		e.refuse("ETCDCTL_CACERT, ETCDCTL_CERT or ETCDCTL_KEY", err.Error())
 		return
 	}
 	c.connection = *connection
@@ -182,15 +163,9 @@ func (e *environment) connection(c *config) {
 }
 
 // readPassword reads a file that nobody else may read, but for a group where root owns it. A line end is not part of the
-// password. A FIFO that nobody writes to is empty.
+// password.
 func readPassword(name string) (string, error) {
-	const longest = 4096
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := os.Stat(name)
 	if err != nil {
 		return "", err
 	}
@@ -198,22 +173,14 @@ func readPassword(name string) (string, error) {
 	if owner == 0 {
 		others = 0o037 // as Kubernetes and systemd give a secret to a group
 	}
-	text, err := io.ReadAll(io.LimitReader(f, longest+1))
-	password := strings.TrimRight(string(text), "\r\n")
-	why := ""
-	switch {
-	case owner != 0 && int(owner) != os.Geteuid():
-		why = "it is another user's"
-	case info.Mode()&others != 0:
-		why = "others may use the file: chmod 600 it"
-	case err != nil:
-		return "", err
-	case password == "" || len(text) > longest:
-		why = "it is empty, or longer than 4096 bytes"
-	default:
-		return password, nil
+	if owner != 0 && int(owner) != os.Geteuid() {
+		return "", errors.New("it is another user's")
 	}
-	return "", &cli.UsageError{Text: why}
+	if info.Mode()&others != 0 {
+		return "", errors.New("others may use the file: chmod 600 it")
+	}
+	text, err := os.ReadFile(name)
+	return strings.TrimRight(string(text), "\r\n"), err
 }
 
 // addresses returns the endpoints for messages.

@@ -1,5 +1,3 @@
-//go:build unix
-
 package main
 
 import (
@@ -34,7 +32,7 @@ func TestMayTryAgain(t *testing.T) {
 		{errNewLeader, true},
 		{errors.New("something else"), false},
 	} {
-		if again := mayTryAgain(c.err); again != c.again {
+		if again := new(store).mayTryAgain(c.err); again != c.again {
 			t.Errorf("%v: %v", c.err, again)
 		}
 	}

@@ -1,5 +1,3 @@
-//go:build unix
-
 package main
 
 import (
@@ -29,16 +27,15 @@ func (c *contender) isOld() bool { return lease.Now() >= time.Duration(c.sent.Lo
 // makes one lease.
 func (s *store) grant(ctx context.Context, seconds int64) (id clientv3.LeaseID, sent, ttl time.Duration, err error) {
 	id = clientv3.LeaseID(rand.Int64N(math.MaxInt64) + 1)
-	first := sync.OnceValue(lease.Now)
-	seconds, err = ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (int64, error) {
-		first()
+	sent = lease.Now()
+	granted, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (int64, error) {
 		r, err := etcdserverpb.NewLeaseClient(c.ActiveConnection()).LeaseGrant(ctx, &etcdserverpb.LeaseGrantRequest{ID: int64(id), TTL: seconds})
 		if err = rpctypes.Error(err); errors.Is(err, rpctypes.ErrLeaseExist) { // by an earlier attempt
 			return seconds, nil
 		}
 		return r.GetTTL(), err
 	})
-	return id, first(), time.Duration(seconds) * time.Second, err
+	return id, sent, time.Duration(granted) * time.Second, err
 }
 
 // renew keeps the lease of a place alive, and returns what the place sees.
@@ -71,9 +68,7 @@ func (c *contender) renew(ctx context.Context, p *place) (v view, err error) {
 			err = errNewLeader
 		}
 		if err == nil {
-			for old := c.sent.Load(); old < int64(sent) && !c.sent.CompareAndSwap(old, int64(sent)); {
-				old = c.sent.Load()
-			}
+			c.sent.Store(max(c.sent.Load(), int64(sent))) // of two at once the earlier one may remain, which does no harm
 		}
 		return v, err
 	})

@@ -1,11 +1,10 @@
-//go:build unix
-
 package main
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/url"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"example.org/flock/internal/output"
 	"example.org/flock/lease"
 )
 
@@ -37,6 +37,9 @@ import (
 //	PREFIX/NAME/cooldown/x/LEASE  one that respects the cooldown, or its cooldown
 
 var letters = map[lease.Mode]string{lease.Exclusive: "x/", lease.Shared: "s/", lease.Permit: "p/"}
+
+// excluding are the beginnings of the keys of which each keeps one out who comes later.
+var excluding = map[lease.Mode]string{lease.Exclusive: "", lease.Shared: "x/", lease.Permit: "x/"}
 
 // A place is one in a line.
 type place struct {
@@ -61,15 +64,14 @@ func (s *store) commit(ctx context.Context, conditions []clientv3.Cmp, then []cl
 type contender struct {
 	*store
 	lease.Request
-	base         string             // of the keys of the lock
-	first, place place              // in the line before the cooldown, which may be none, and in that for the lock
-	lease        clientv3.LeaseID   // of both places; 0: not yet
-	granted      time.Duration      // how long etcd keeps it after each time that it was kept alive
-	sent         atomic.Int64       // when the last request was sent that is known to have had its effect
-	cooldown     clientv3.LeaseID   // of the cooldown that follows if this process dies; 0: none
-	seen         atomic.Int64       // a revision of etcd at which its place was there
-	hasWaited    bool               // so its key says since when it waits, not since when it has the lock
-	stop         context.CancelFunc // ends what Lost has begun; may be nil
+	base         string           // of the keys of the lock
+	first, place place            // in the line before the cooldown, which may be none, and in that for the lock
+	lease        clientv3.LeaseID // of both places; 0: not yet
+	granted      time.Duration    // how long etcd keeps it after each time that it was kept alive
+	sent         atomic.Int64     // when the last request was sent that is known to have had its effect
+	cooldown     clientv3.LeaseID // of the cooldown that follows if this process dies; 0: none
+	seen         atomic.Int64     // a revision of etcd at which its place was there
+	hasWaited    bool             // so its key says since when it waits, not since when it has the lock
 }
 
 // A record is the value of a key.
@@ -97,36 +99,38 @@ func (s *store) base(name string) string { return s.prefix + "/" + url.PathEscap
 
 // Acquire implements lease.Backend.
 func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error) {
-	s.away, s.nonblock = r.Away, r.Nonblock
+	s.tell, s.nonblock = r.Tell, r.Nonblock
 	if _, limited := ctx.Deadline(); limited {
 		s.limit = 0
 	}
+	time.AfterFunc(time.Second, func() { s.warnOfOld(r.Warn) }) // most are done by then
 	for lost := 1; ; lost++ {
-		c := &contender{store: s, Request: r, base: s.base(r.Name)}
+		base := s.base(r.Name)
+		c := &contender{store: s, Request: r, base: base, first: place{line: base + "cooldown/"}, place: place{line: base + "line/"}}
 		err := c.enter(ctx)
 		if err == nil {
 			s.held.Store(true)
 			return c, nil
 		}
 		c.leave()
-		switch {
-		case err != lease.ErrLost:
+		if err != lease.ErrLost {
 			return nil, err
-		case lost == 3 && r.Nonblock: // each time etcd was silent for longer than the lease lives
-			return nil, s.tooSlow()
-		case lost == 3:
-			r.Warn(s.tooSlow().Error())
+		}
+		if lost == 3 { // each time etcd was silent for longer than the lease lives
+			tooSlow := fmt.Sprintf("etcd at %s answers too slowly for leases of %d s: see FLOCK_ETCD_TTL", s.addresses(), s.ttl)
+			if r.Nonblock {
+				return nil, &lease.Error{Status: output.ExTempFail, Text: tooSlow}
+			}
+			r.Warn(tooSlow)
 		}
 	}
 }
 
 // enter waits for the lock.
 func (c *contender) enter(ctx context.Context) (err error) {
-	places := []*place{&c.place}
-	c.place.line = c.base + "line/"
-	if c.Cooldown > 0 {
-		c.first.line = c.base + "cooldown/"
-		places = []*place{&c.first, &c.place}
+	places := []*place{&c.first, &c.place}
+	if c.Cooldown == 0 {
+		places = places[1:]
 	}
 	for _, p := range places {
 		v, err := c.stand(ctx, p)
@@ -165,19 +169,11 @@ type view struct {
 }
 
 // gets returns the requests for what keeps a contender out in a line, and what may be before it.
-func (c *contender) gets(p *place, before ...clientv3.OpOption) (list []clientv3.Op) {
-	keys := append(before, clientv3.WithKeysOnly())
-	last := func(prefix string) clientv3.Op {
-		return clientv3.OpGet(prefix, append(clientv3.WithLastCreate(), keys...)...)
-	}
-	switch {
-	case c.Mode == lease.Shared:
-		list = append(list, last(p.line+letters[lease.Exclusive]))
-	case c.Mode == lease.Permit:
-		list = append(list, last(p.line+letters[lease.Exclusive]),
-			clientv3.OpGet(p.line+letters[lease.Permit], append(keys, clientv3.WithPrefix())...))
-	default:
-		list = append(list, last(p.line))
+func (c *contender) gets(p *place, before ...clientv3.OpOption) []clientv3.Op {
+	options := append(before, clientv3.WithKeysOnly())
+	list := []clientv3.Op{clientv3.OpGet(p.line+excluding[c.Mode], append(clientv3.WithLastCreate(), options...)...)}
+	if c.Mode == lease.Permit {
+		list = append(list, clientv3.OpGet(p.line+letters[c.Mode], append(options, clientv3.WithPrefix())...))
 	}
 	return list
 }
@@ -186,15 +182,12 @@ func (c *contender) gets(p *place, before ...clientv3.OpOption) (list []clientv3
 func (c *contender) view(h *etcdserverpb.ResponseHeader, answers []*etcdserverpb.ResponseOp) view {
 	v := view{term: h.RaftTerm, revision: h.Revision}
 	for i, a := range answers {
-		keys := a.GetResponseRange().Kvs
-		switch {
-		case v.watch != "":
-		case c.Mode == lease.Permit && i == 1:
-			if len(keys) >= c.Permits { // any of them may be done first
-				v.watch, v.deleted = c.place.line+letters[lease.Permit], len(keys)-c.Permits+1
-			}
-		case len(keys) > 0:
+		switch keys := a.GetResponseRange().Kvs; {
+		case v.watch != "" || len(keys) == 0:
+		case c.Mode != lease.Permit || i == 0:
 			v.watch, v.deleted = string(keys[0].Key), 1
+		case len(keys) >= c.Permits: // any of them may be done first
+			v.watch, v.deleted = c.place.line+letters[lease.Permit], len(keys)-c.Permits+1
 		}
 	}
 	return v
@@ -251,7 +244,7 @@ func (c *contender) choose(ctx context.Context, p *place) ([]clientv3.Cmp, error
 	}
 	n := len(gets)
 	if c.Queued {
-		gets = append(gets, clientv3.OpGet(c.base, inOrder...))
+		gets = append(gets, clientv3.OpGet(c.base, clientv3.WithPrefix()))
 	}
 	r, err := c.commit(ctx, nil, gets)
 	if err != nil {
@@ -265,14 +258,14 @@ func (c *contender) choose(ctx context.Context, p *place) ([]clientv3.Cmp, error
 			}
 		}
 	}
-	excluding := c.base
+	matters := c.base
 	switch {
 	case v.watch != "" && (c.Nonblock || waiting >= c.Queue):
 		return nil, lease.ErrTaken
 	case v.watch == "" && c.Mode != lease.Exclusive:
-		excluding = p.line + letters[lease.Exclusive]
+		matters = p.line + excluding[c.Mode]
 	}
-	return []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(excluding).WithPrefix(), "<", v.revision+1)}, nil
+	return []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(matters).WithPrefix(), "<", v.revision+1)}, nil
 }
 
 // look returns what is before a place, as a majority of the servers knows it. The error is lease.ErrLost if its key is gone.
@@ -299,26 +292,20 @@ func (c *contender) lookBy(ctx context.Context, client *clientv3.Client, p *plac
 // in six tenths of the TTL.
 func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 	for v.watch != "" && err == nil {
-		changed, stop := c.watch(ctx, v)
-		next := v
-		for same := true; same && err == nil; { // the watch is still the right one
-			since, ttl := c.Life()
-			c.hasWaited = true
-			c.Taken()
-			c.warnOfOld(ctx, c.Warn)
-			select {
-			case <-changed:
-				next, err = c.look(ctx, p)
-				same = false
-			case <-time.After(since + ttl*6/10 - lease.Now()):
-				next, err = c.renew(ctx, p)
-				same = next.watch == v.watch
-			case <-ctx.Done():
-				err = c.unreachable(ctx)
-			}
+		watching, stop := context.WithCancel(ctx)
+		changed := c.watch(watching, v)
+		since, ttl := c.Life()
+		c.hasWaited = true
+		c.Tell(lease.ErrTaken)
+		select {
+		case <-changed:
+			v, err = c.look(ctx, p)
+		case <-time.After(since + ttl*6/10 - lease.Now()):
+			v, err = c.renew(ctx, p)
+		case <-ctx.Done():
+			err = c.unreachable(ctx)
 		}
 		stop()
-		v = next
 	}
 	return err
 }
@@ -358,15 +345,11 @@ func (c *contender) Renew(ctx context.Context) error {
 
 // Lost implements lease.Held: it watches the key. It also writes since when it has the lock.
 func (c *contender) Lost() <-chan struct{} {
-	ctx, stop := context.WithCancel(context.Background())
-	c.stop = stop
-	c.warnOfOld(ctx, c.Warn)
 	if c.hasWaited {
 		c.hasWaited = false
-		go c.tell(ctx)
+		go c.tell(context.Background())
 	}
-	changed, _ := c.watch(ctx, view{revision: c.seen.Load(), watch: c.place.key, deleted: 1})
-	return changed
+	return c.watch(context.Background(), view{revision: c.seen.Load(), watch: c.place.key, deleted: 1})
 }
 
 // Release implements lease.Held. A command that was not started leaves no cooldown: somebody else may be able to start it.
@@ -374,9 +357,6 @@ func (c *contender) Lost() <-chan struct{} {
 // To delete the key is faster than to revoke the lease. A lease without keys ends by itself a little later; but not if that
 // is long, or if there may be a request under way that makes the key again.
 func (c *contender) Release(ctx context.Context, ran bool) error {
-	if c.stop != nil {
-		c.stop()
-	}
 	if !ran {
 		c.leave()
 		return nil
@@ -402,7 +382,7 @@ func (c *contender) Release(ctx context.Context, ran bool) error {
 
 // leave gives up all that was asked for. Nobody should have to wait for that.
 func (c *contender) leave() {
-	ctx, cancel := context.WithTimeout(context.Background(), min(2*c.pace(), time.Second))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	c.revoke(ctx, c.lease, c.cooldown)
 }

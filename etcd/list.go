@@ -1,8 +1,7 @@
-//go:build unix
-
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -15,37 +14,28 @@ import (
 	"example.org/flock/lease"
 )
 
-var inOrder = []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend)}
-
 // List implements lease.Backend.
 func (s *store) List(ctx context.Context, name string) (list []lease.Contender, err error) {
 	prefix := s.prefix + "/"
 	if name != "" {
 		prefix = s.base(name)
 	}
-	r, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.GetResponse, error) {
-		return c.Get(ctx, prefix, inOrder...)
-	})
+	r, err := s.commit(ctx, nil, []clientv3.Op{clientv3.OpGet(prefix, clientv3.WithPrefix())})
 	if err != nil {
 		return nil, err
 	}
-	return contenders(s.prefix, r.Kvs), nil
+	return contenders(s.prefix, r.Responses[0].GetResponseRange().Kvs), nil
 }
 
-// contenders returns what keys say, which are in the order in which they were made: those of one lock, then those of the
-// next one by name.
+// contenders returns what keys say: those of one lock in the order in which they were made, then those of the next one by
+// name.
 func contenders(prefix string, keys []*mvccpb.KeyValue) (list []lease.Contender) {
 	words := func(kv *mvccpb.KeyValue) []string { // NAME line MODE LEASE, or NAME cooldown x LEASE
 		return append(strings.Split(strings.TrimPrefix(string(kv.Key), prefix+"/"), "/"), "", "", "")
 	}
-	stands := map[string]bool{} // in the main line, by name and lease
-	for _, kv := range keys {
-		if w := words(kv); w[1] == "line" {
-			stands[w[0]+"/"+w[3]] = true
-		}
-	}
-	keys = slices.Clone(keys)
-	slices.SortStableFunc(keys, func(a, b *mvccpb.KeyValue) int { return strings.Compare(words(a)[0], words(b)[0]) })
+	slices.SortFunc(keys, func(a, b *mvccpb.KeyValue) int {
+		return cmp.Or(strings.Compare(words(a)[0], words(b)[0]), cmp.Compare(a.CreateRevision, b.CreateRevision))
+	})
 	before := map[string]int{} // how many contenders there are, by name and mode
 	for _, kv := range keys {
 		w := words(kv)
@@ -54,8 +44,6 @@ func contenders(prefix string, keys []*mvccpb.KeyValue) (list []lease.Contender)
 		c := lease.Contender{Key: string(kv.Key), Host: r.Host, PID: r.PID, User: r.User, Since: time.Unix(r.Since, 0), Mode: lease.Exclusive}
 		x, s, p := before[w[0]+"/x"], before[w[0]+"/s"], before[w[0]+"/p"]
 		switch where := w[1] + "/" + w[2]; {
-		case where == "cooldown/x" && stands[w[0]+"/"+w[3]]:
-			continue // it is in the main line, too
 		case where == "cooldown/x" && r.Until != 0:
 			c.Mode, c.Until = lease.Cooldown, time.Unix(r.Until, 0)
 		case where == "cooldown/x":
@@ -71,6 +59,8 @@ func contenders(prefix string, keys []*mvccpb.KeyValue) (list []lease.Contender)
 		}
 		if w[1] == "line" {
 			before[w[0]+"/"+w[2]]++
+			inFirst := prefix + "/" + w[0] + "/cooldown/x/" + w[3] // its place in the first line
+			list = slices.DeleteFunc(list, func(c lease.Contender) bool { return c.Key == inFirst })
 		}
 		list = append(list, c)
 	}
@@ -79,8 +69,6 @@ func contenders(prefix string, keys []*mvccpb.KeyValue) (list []lease.Contender)
 
 // Break implements lease.Backend.
 func (s *store) Break(ctx context.Context, key string) error {
-	_, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.DeleteResponse, error) {
-		return c.Delete(ctx, key)
-	})
+	_, err := s.commit(ctx, nil, []clientv3.Op{clientv3.OpDelete(key)})
 	return err
 }

@@ -1,5 +1,3 @@
-//go:build unix
-
 // The runtime would read the limits of a container at every start.
 //
 //go:debug containermaxprocs=0
@@ -13,7 +11,6 @@ import (
 	_ "embed"
 	"io"
 	"os"
-	"strings"
 
 	"google.golang.org/grpc/grpclog"
 
@@ -31,7 +28,7 @@ func main() {
 	lease.Main(lease.Program{
 		Backend: "etcd",
 		Version: version,
-		Help:    func(program string) string { return strings.ReplaceAll(help, "NAME", program) },
+		Help:    help,
 		Open: func(warn func(string)) (lease.Backend, error) {
 			c, err := readConfig(os.Environ())
 			if err != nil {

@@ -41,9 +41,8 @@ func (h *hold) execute() int {
 	h.renewals = make(chan error)
 	// A command that runs for a moment is done before this would be of use.
 	var lost <-chan struct{}
-	aMoment, next, late := time.After(100*time.Millisecond), time.NewTimer(since+ttl/5-Now()), time.NewTimer(0)
+	aMoment, next := time.After(100*time.Millisecond), time.NewTimer(since+ttl/5-Now())
 	for {
-		late.Reset(h.limits().End - ttl/50 - Now())
 		select {
 		case m, open := <-h.guard.Reports:
 			if !open {
@@ -65,12 +64,12 @@ func (h *hold) execute() int {
 			go h.renew(ctx, ttl*2/5)
 		case err := <-h.renewals:
 			h.takeNote(err)
-		case why := <-h.away:
+		case why := <-h.told:
 			h.warn(why)
 		case <-lost:
 			lost, aMoment = nil, time.After(ttl/5)
 			next.Reset(0)
-		case <-late.C: // the guard has had its time
+		case <-time.After(h.limits().End - ttl/50 - Now()): // the guard has had its time
 			return h.lose(h.guard.KillAll())
 		}
 	}
@@ -102,13 +101,14 @@ func (h *hold) takeNote(err error) {
 
 // warn says that the server does not answer, before that costs the command its life, or that it answers again.
 func (h *hold) warn(why error) {
-	if why == nil {
-		h.printer.Note(h.program + " answers again")
-		return
-	}
 	since, _ := h.held.Life()
-	h.printer.Note(h.program + " has not answered for " + seconds(Now()-since) + "; the command is stopped in " +
-		seconds(h.limits().Term-Now()) + ": " + why.Error())
+	switch {
+	case why == nil:
+		h.printer.Note(h.program + " answers again")
+	case why != ErrTaken: // which was told before
+		h.printer.Note(h.program + " has not answered for " + seconds(Now()-since) + "; the command is stopped in " +
+			seconds(h.limits().Term-Now()) + ": " + why.Error())
+	}
 }
 
 func seconds(d time.Duration) string {
@@ -119,7 +119,7 @@ func seconds(d time.Duration) string {
 func (h *hold) endOfGuard() int {
 	survivor := h.guard.KillAll()
 	if !h.started && survivor == 0 {
-		release(h.held)
+		h.held.Release(context.Background(), false)
 		return h.guardKilled("lost")
 	}
 	h.failure = &Error{Text: "its guard was killed"}
@@ -129,8 +129,8 @@ func (h *hold) endOfGuard() int {
 // end releases the lock when the guard has done its work, and returns the exit status.
 func (h *hold) end(m guard.Message) int {
 	switch {
-	case m.Kind == guard.Failed:
-		release(h.held)
+	case m.Text != "":
+		h.held.Release(context.Background(), false)
 		h.printer.Warn(m.Text)
 		return m.Number
 	case m.Terminated:
@@ -174,7 +174,7 @@ func (h *hold) lose(survivor int) int {
 	if survivor != 0 {
 		fate = "process " + strconv.Itoa(survivor) + " of the command cannot be killed and goes on"
 	} else {
-		release(h.held)
+		h.held.Release(context.Background(), false)
 	}
 	return h.report(why + "; " + fate)
 }

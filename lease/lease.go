@@ -56,7 +56,8 @@ type Held interface {
 	// the command has run for a moment, and again if the lock was not lost.
 	Lost() <-chan struct{}
 
-	// Release gives the lock up. The error is ErrLost if it was lost while the command ran.
+	// Release gives the lock up. The error is ErrLost if it was lost while the command ran. If the command has not run, or
+	// has been killed, nobody waits for that, so it takes a second at most.
 	Release(ctx context.Context, ran bool) error
 }
 
@@ -73,11 +74,9 @@ var (
 type Error struct {
 	Status int
 	Text   string
-	Err    error // may be nil
 }
 
 func (e *Error) Error() string { return e.Text }
-func (e *Error) Unwrap() error { return e.Err }
 
 // A Mode is how a contender wants a lock.
 type Mode string
@@ -99,12 +98,12 @@ type Request struct {
 	Queue    int           //
 	Cooldown time.Duration // after the command; 0: none
 
-	Taken func()            // tells, each time that it is seen, that somebody else has the lock
-	Warn  func(text string) // says a line to the user
+	Warn func(text string) // says a line to the user
 
-	// Away tells that the server does not answer, or, with nil, that it does again. That is when a request has had no answer
-	// for four tenths of the TTL, or for two tenths, when the lock is held.
-	Away func(why error)
+	// Tell tells ErrTaken each time that it is seen that somebody else has the lock. Another error is why the server does not
+	// answer, and nil that it does again: that is when a request has had no answer for four tenths of the TTL, or for two
+	// tenths, when the lock is held.
+	Tell func(why error)
 }
 
 // A Contender has a lock or waits for it.
@@ -123,7 +122,7 @@ type Contender struct {
 type Program struct {
 	Backend string // its name
 	Version string
-	Help    func(program string) string
+	Help    string // NAME in it stands for the name under which it was started
 	Open    func(warn func(text string)) (Backend, error)
 }
 

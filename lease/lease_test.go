@@ -55,8 +55,7 @@ func (f *fakeBackend) Release(_ context.Context, ran bool) error {
 }
 
 func runWith(f *fakeBackend, words ...string) int {
-	return start(&output.Printer{Name: "flock-fake"}, Program{Backend: "fake", Help: func(string) string { return "" },
-		Open: func(func(string)) (Backend, error) { return f, nil }}, append([]string{"flock-fake"}, words...))
+	return start(&output.Printer{Name: "flock-fake"}, Program{Backend: "fake", Open: func(func(string)) (Backend, error) { return f, nil }}, append([]string{"flock-fake"}, words...))
 }
 
 // TestStatuses has a server that does as it should, and some that do not.

@@ -5,6 +5,7 @@ package lease
 import (
 	"context"
 	"os"
+	"os/signal"
 	"path"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func start(p *output.Printer, program Program, args []string) int {
 	p.Verbose = o.Verbose
 	switch o.Action {
 	case cli.Help:
-		p.Print(program.Help(p.Name))
+		p.Print(strings.ReplaceAll(program.Help, "NAME", p.Name))
 		return 0
 	case cli.Version:
 		p.Print(p.Name + " " + cli.ProgramVersion(program.Version) + " (the backend " + program.Backend + " of flock)\n")
@@ -87,22 +88,19 @@ type run struct {
 	service *service
 	signals <-chan os.Signal
 	guard   *guard.Guard
-	name    string        // of the lock, for messages
-	away    chan error    // what Request.Away tells
-	taken   chan struct{} // and Request.Taken
+	name    string     // of the lock, for messages
+	told    chan error // what Request.Tell tells
 }
 
 // lock takes the lock, runs the command, releases the lock, and returns the exit status.
 func (r *run) lock() int {
 	o, began := r.options, time.Now()
 	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	if o.Limited {
-		var stop context.CancelFunc
-		ctx, stop = context.WithDeadlineCause(ctx, began.Add(o.Timeout), ErrTimeout)
-		defer stop()
+		ctx, cancel = context.WithDeadlineCause(ctx, began.Add(o.Timeout), ErrTimeout)
 	}
-	r.signals, r.away, r.taken = catchSignals(), make(chan error, 8), make(chan struct{}, 1)
+	defer cancel()
+	r.signals, r.told = catchSignals(), make(chan error, 8)
 	// Before the first connection, which makes another attempt when it lacks a descriptor: a fork makes none.
 	g, err := guard.Start(o.Command)
 	if err != nil {
@@ -120,7 +118,7 @@ func (r *run) lock() int {
 	if sig, isEnded := r.wait(got, began.Add(o.ReportAfter)); isEnded { // by a signal, or because the guard is gone
 		cancel()
 		if <-got; err == nil {
-			release(held)
+			held.Release(context.Background(), false)
 		}
 		g.Close()
 		if sig == 0 {
@@ -151,20 +149,19 @@ func (r *run) wait(got <-chan struct{}, reportAt time.Time) (sig syscall.Signal,
 			}
 		case <-r.guard.Reports:
 			return 0, true
-		case <-r.taken:
-			if reports {
-				reports, report = false, time.After(time.Until(reportAt))
-			}
-			if r.service.listens() {
-				r.service.say("STATUS=waiting for " + r.name + ", " + r.state())
-			}
 		case <-report:
 			r.printer.Warn("waiting for " + r.name + ", " + r.state())
-		case why := <-r.away:
-			if why == nil {
+		case why := <-r.told:
+			switch {
+			case why == nil:
 				r.printer.Note(r.program + " answers again")
-			} else {
+			case why != ErrTaken:
 				r.printer.Note(r.program + " does not answer: " + why.Error() + "; the wait for " + r.name + " goes on")
+			case r.service.listens():
+				r.service.say("STATUS=waiting for " + r.name + ", " + r.state())
+			}
+			if why == ErrTaken && reports {
+				reports, report = false, time.After(time.Until(reportAt))
 			}
 		case <-r.service.ticks:
 			r.service.say("WATCHDOG=1")
@@ -182,7 +179,12 @@ func (r *run) request() Request {
 		mode = Permit
 	}
 	return Request{Name: o.File, Mode: mode, Permits: o.Permits, Nonblock: o.Nonblock, Queued: o.Queued, Queue: o.Queue, Cooldown: o.Cooldown,
-		Taken: func() { tell(r.taken, struct{}{}) }, Away: func(why error) { tell(r.away, why) }, Warn: r.printer.Note}
+		Warn: r.printer.Note, Tell: func(why error) {
+			select {
+			case r.told <- why:
+			default: // nobody may listen any more
+			}
+		}}
 }
 
 // refuse says why there is no lock, and returns the exit status.
@@ -215,17 +217,32 @@ func (r *run) guardKilled(what string) int {
 	return fail(r.printer, &Error{Status: output.ExTempFail, Text: what + " the lock " + r.name + ": its guard was killed"})
 }
 
-// release gives up a lock for whose release nobody should have to wait.
-func release(h Held) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	return h.Release(ctx, false)
+// forwarded are the signals that are meant for the command and, before it runs, do to this program what they do to one that
+// does not catch them.
+var forwarded = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+	syscall.SIGALRM, syscall.SIGWINCH}
+
+// endsWait reports whether a program that does not catch the signal dies by it.
+func endsWait(sig os.Signal) bool { return sig != syscall.SIGWINCH }
+
+// catchSignals returns those that come. One that is ignored stays ignored.
+func catchSignals() <-chan os.Signal {
+	c := make(chan os.Signal, 8)
+	for _, s := range forwarded {
+		if !signal.Ignored(s) {
+			signal.Notify(c, s)
+		}
+	}
+	return c
 }
 
-// tell tells a receiver that may not listen any more.
-func tell[T any](c chan<- T, what T) {
-	select {
-	case c <- what:
-	default:
+// die dies by the signal, as a program does that did not catch it. For SIGQUIT the Go runtime would print its stacks, and it
+// ignores SIGUSR1 and the like; process 1 cannot die by a signal. They return the status that a shell would see.
+func die(sig syscall.Signal) int {
+	if os.Getpid() != 1 && (sig == syscall.SIGTERM || sig == syscall.SIGINT || sig == syscall.SIGHUP) {
+		signal.Reset(sig)
+		syscall.Kill(os.Getpid(), sig)
+		select {}
 	}
+	return 128 + int(sig)
 }

@@ -22,10 +22,9 @@ func newService() *service {
 	for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
 		os.Unsetenv(name)
 	}
-	if address == "" {
-		return s
+	if address != "" {
+		s.conn, _ = net.Dial("unixgram", address) // a name that begins with @ is an abstract one, as in systemd
 	}
-	s.conn, _ = net.Dial("unixgram", address) // a name that begins with @ is an abstract one, as in systemd
 	if n, err := strconv.ParseInt(watchdog, 10, 64); err == nil && n > 1 && s.listens() {
 		s.ticks = time.Tick(time.Duration(n) * time.Microsecond / 2)
 	}

@@ -205,7 +205,7 @@ func TestTerminalOfContainer(t *testing.T) {
 		}
 		defer terminal.Close()
 		p := ours(t).prepare(flockEtcd, uniqueName(t), "sh", "-c",
-			"trap 'echo got it; n=1' INT; echo ready; n=; while [ ! $n ]; do sleep 0.05; done; sleep 0.5; exit 9")
+			"n=; trap 'echo got it; n=1' INT; echo ready; while [ ! $n ]; do sleep 0.05; done; sleep 0.5; exit 9")
 		p.Stdin, p.SysProcAttr = terminal, &syscall.SysProcAttr{Setsid: true, Setctty: true}
 		p.launch(t)
 		awaitOutput(t, p)

@@ -17,10 +17,10 @@
 //
 // Every family of systems defines:
 //
-//	clock, alarm            a clock that goes on while the machine sleeps (Linux), and a signal at a time on it
-//	prepare(), adopt(name)  see the functions of Linux
-//	attributes              of the command
-//	killAll                 kills the command with its descendants or, elsewhere, with its process group
+//	clock, alarm  a clock that goes on while the machine sleeps (Linux), and a signal at a time on it
+//	prepare       see the function of Linux
+//	attributes    of the command
+//	killAll       kills the command with its descendants or, elsewhere, with its process group
 package guard
 
 import (
@@ -30,6 +30,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,8 +70,8 @@ const (
 	Abort                  // the lock is lost: kill everything now
 
 	Started // the command runs: Number is its process id or, negative, that of its process group
-	Failed  // the command could not be started: Text, and the exit status Number; the last report
-	Ended   // the command has ended with the status Number and, if it was Terminated, all its descendants; the last report
+	Ended   // the command has ended with the status Number and, if it was Terminated, all its descendants; or it could not be
+	// started: Text. It is the last report.
 )
 
 // A Message goes to the guard or comes from it.
@@ -104,11 +105,10 @@ const option = "--guard="
 
 // Start makes the guard of a command, which does not run yet.
 func Start(argv []string) (*Guard, error) {
-	err := prepare()
+	err := prepare("")
 	if err != nil {
 		return nil, err
 	}
-	adopt("")
 	g := &Guard{}
 	if g.wake, err = newAlarm(unix.SIGCONT); err == nil {
 		g.kill, err = newAlarm(unix.SIGKILL)
@@ -172,7 +172,6 @@ func (g *Guard) Close() {
 // KillAll kills the guard, if it is still there, and what it leaves behind. It returns a process that may not be killed, or
 // is not dead after a second, if there is one. The kernel continues this process if it is stopped meanwhile.
 func (g *Guard) KillAll() (survivor int) {
-	g.kill.set(0)
 	g.Close()
 	g.socket.Close() // its descriptor may be the only one that is free to look for children
 	return killAll(g.command, Now()+time.Second, func(int, syscall.WaitStatus) {})
@@ -205,6 +204,7 @@ type guard struct {
 
 // The guard begins and ends in the initialization of this package, before most of what flock-etcd needs is initialized.
 func init() {
+	runtime.LockOSThread() // main goes on in the first thread of the process, which then has its children: see children
 	if len(os.Args) > 2 && strings.HasPrefix(os.Args[1], option) {
 		socket, _ := strconv.Atoi(strings.TrimPrefix(os.Args[1], option))
 		if _, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
@@ -213,7 +213,7 @@ func init() {
 		unix.CloseOnExec(socket)
 		g := &guard{argv: os.Args[2:], changed: make(chan os.Signal, 1), socket: socket}
 		g.catchSignals()
-		adopt("flock-guard")
+		prepare("flock-guard")
 		var err error
 		if g.alarm, err = newAlarm(unix.SIGCONT); err == nil {
 			g.run()
@@ -300,8 +300,8 @@ func (g *guard) start(token int64) {
 	if token != 0 {
 		env = append(env, TokenVariable+"="+strconv.FormatInt(token, 10))
 	}
-	attr, done := g.place()
-	defer done()
+	attr, terminal := g.place()
+	defer unix.Close(terminal)
 	pid, err := command.Start(g.argv, env, attr)
 	if err != nil {
 		g.ended = true
@@ -310,7 +310,7 @@ func (g *guard) start(token int64) {
 		if errors.As(err, &fork) || sys.LacksMemory(err) {
 			status = output.ExOSErr
 		}
-		send(g.socket, Message{Kind: Failed, Text: text[:min(len(text), 8<<10)], Number: status})
+		send(g.socket, Message{Kind: Ended, Text: text[:min(len(text), 8<<10)], Number: status})
 		return
 	}
 	g.pid = pid
@@ -321,17 +321,16 @@ func (g *guard) start(token int64) {
 // place chooses the process group of the command: its own, so that signals reach all of it. On a terminal the command stays
 // in the group of flock-etcd, with the job control that the shell has for that. Where flock-etcd leads the session, as in a
 // container, there is no such shell, so the command's group gets the terminal.
-func (g *guard) place() (attr syscall.SysProcAttr, done func()) {
-	attr, done = attributes, func() {}
+func (g *guard) place() (attr syscall.SysProcAttr, terminal int) {
+	attr = attributes
 	terminal, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err == nil {
-		done = func() { unix.Close(terminal) }
 		session, _ := unix.Getsid(0)
 		attr.Foreground, attr.Ctty = session == os.Getppid(), terminal
 	}
 	g.grouped = err != nil || attr.Foreground
 	attr.Setpgid = g.grouped
-	return attr, done
+	return attr, terminal
 }
 
 // target returns the process group of the command for kill(2), or the command alone if it has no group of its own.

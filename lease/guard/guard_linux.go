@@ -22,27 +22,21 @@ const clock = unix.CLOCK_BOOTTIME
 // as long as it does.
 var attributes = syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 
-// prepare notes the children that a program had before it became flock-etcd, and refuses where they cannot be seen.
-func prepare() error {
-	if self, _ := os.Readlink("/proc/self"); self != strconv.Itoa(os.Getpid()) {
-		return errors.New("there is no /proc of this pid namespace, which shows the children of a process")
+// prepare has descendants whose parent dies become children of this process, and notes the children that it had before. It
+// refuses where they cannot be seen. A name is for ps and killall.
+func prepare(name string) error {
+	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	if name != "" {
+		unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&append([]byte(name), 0)[0])), 0, 0, 0)
 	}
 	before, err := children()
 	if err != nil {
-		return errors.New("cannot read /proc/self/task: " + sys.Text(err))
+		return errors.New("there is no /proc of this pid namespace that shows the children of a process: " + sys.Text(err))
 	}
 	for _, pid := range before {
 		earlier[pid] = true
 	}
 	return nil
-}
-
-// adopt has descendants whose parent dies become children of this process. A name is for ps and killall.
-func adopt(name string) {
-	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	if name != "" {
-		unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&append([]byte(name), 0)[0])), 0, 0, 0)
-	}
 }
 
 // An alarm is a timer of the kernel that sends a signal to this process, stopped or not: timer_create(2).
@@ -101,32 +95,21 @@ func killAll(_ int, limit time.Duration, ended func(int, syscall.WaitStatus)) (s
 // earlier are the children that this process had before the guard.
 var earlier = map[int]bool{}
 
-// children returns the children of this process, but the earlier ones. The kernel lists them even where /proc hides the
-// processes of other users.
+// children returns the children of this process, but the earlier ones. All are those of its first thread, which makes some
+// and gets the others from the kernel. They are listed even where /proc hides the processes of other users. It needs one
+// descriptor and nothing else.
 func children() (list []int, err error) {
+	fd, err := unix.Open("/proc/self/task/"+strconv.Itoa(os.Getpid())+"/children", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
 	b := make([]byte, 64<<10)
-	n, err := readProc("/proc/self/task", b, unix.ReadDirent)
-	_, _, tasks := unix.ParseDirent(b[:max(n, 0)], -1, nil)
-	for _, task := range tasks {
-		n, failure := readProc("/proc/self/task/"+task+"/children", b, unix.Read)
-		if failure != nil && failure != unix.ENOENT && failure != unix.ESRCH || failure == unix.ENOENT && len(tasks) == 1 {
-			err = failure // or else the thread is gone
-		}
-		for _, word := range strings.Fields(string(b[:max(n, 0)])) {
-			if pid, err := strconv.Atoi(word); err == nil && !earlier[pid] {
-				list = append(list, pid)
-			}
+	n, err := unix.Read(fd, b)
+	for _, word := range strings.Fields(string(b[:max(n, 0)])) {
+		if pid, err := strconv.Atoi(word); err == nil && !earlier[pid] {
+			list = append(list, pid)
 		}
 	}
 	return list, err
-}
-
-// readProc reads what fits of a file, or of a directory. It needs one descriptor and nothing else.
-func readProc(name string, b []byte, read func(int, []byte) (int, error)) (n int, err error) {
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return 0, err
-	}
-	defer unix.Close(fd)
-	return read(fd, b)
 }

@@ -12,9 +12,7 @@ import (
 
 var attributes syscall.SysProcAttr
 
-func prepare() error { return nil }
-
-func adopt(string) {}
+func prepare(string) error { return nil }
 
 // An alarm sends a signal to this process, unless it is stopped.
 type alarm struct{ *time.Timer }

@@ -42,7 +42,7 @@ func last(t *testing.T, g *Guard) (r Message) {
 			if !ok {
 				t.Fatalf("the guard is gone; before that %+v", r)
 			}
-			if r = next; r.Kind == Ended || r.Kind == Failed {
+			if r = next; r.Kind == Ended {
 				return r
 			}
 		case <-limit:

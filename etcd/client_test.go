@@ -1,10 +1,9 @@
-//go:build unix
-
 package main
 
 import (
 	"context"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,7 +23,6 @@ type fakeMember struct {
 	check   time.Duration // how long it checks a password
 	isAlone bool          // it is cut off from the other members
 	old     bool          // a token is too old when it is used for the first time
-	slow    time.Duration // how long it takes to answer other questions
 	checks  atomic.Int32
 	asked   atomic.Int32
 }
@@ -38,18 +36,18 @@ func (m *fakeMember) Authenticate(ctx context.Context, _ *etcdserverpb.Authentic
 	return &etcdserverpb.AuthenticateResponse{Token: "token of " + m.address}, nil
 }
 
-func (m *fakeMember) Range(ctx context.Context, _ *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse, error) {
+func (m *fakeMember) Txn(ctx context.Context, _ *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse, error) {
 	if m.isAlone {
 		return nil, m.timeOut(ctx)
 	}
-	time.Sleep(m.slow)
 	switch {
 	case !m.old:
 		return nil, status.Error(codes.InvalidArgument, "etcdserver: user name is empty")
 	case m.asked.Add(1) == 1:
 		return nil, status.Error(codes.InvalidArgument, "etcdserver: revision of auth store is old")
 	}
-	return &etcdserverpb.RangeResponse{}, nil
+	list := &etcdserverpb.ResponseOp_ResponseRange{ResponseRange: &etcdserverpb.RangeResponse{}}
+	return &etcdserverpb.TxnResponse{Responses: []*etcdserverpb.ResponseOp{{Response: list}}}, nil
 }
 
 // timeOut waits in vain for the other members.
@@ -102,9 +100,7 @@ func storeFor(t *testing.T, env map[string]string) *store {
 	if failure != "" {
 		t.Fatal(failure)
 	}
-	s := newStore(c)
-	s.away = func(error) {}
-	return s
+	return newStore(c)
 }
 
 // userOf returns a store of a user.
@@ -121,11 +117,11 @@ func logInAt(t *testing.T, s *store) (address string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	text, err := s.logIn(ctx)
+	token, err := s.logIn(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimPrefix(*text, "token of ")
+	return strings.TrimPrefix(*token, "token of ")
 }
 
 // A member that checks a password is left alone with that for as long as it takes, though others could be asked, and though
@@ -200,5 +196,21 @@ func TestRefused(t *testing.T) {
 		if err := get(s); err == nil || !strings.Contains(err.Error(), variable) {
 			t.Errorf("%v, without %s", err, variable)
 		}
+	}
+}
+
+// The second attempt of a request is made by another client than the first, though a request beside it has exchanged them.
+func TestAnotherClient(t *testing.T) {
+	t.Parallel()
+	s := userOf(t, &fakeMember{address: "127.0.0.1:1"})
+	first, err := s.client(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if second, err := s.client(first); err != nil || second == first || second == nil {
+			t.Errorf("%p after %p: %v", second, first, err)
+		}
+		slices.Reverse(s.clients[:])
 	}
 }
