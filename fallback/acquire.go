@@ -28,7 +28,7 @@ func (c *contender) acquire(ctx context.Context) (keepers []record, err error) {
 		}
 		c.search(&s)
 		keepers = c.keepers(s)
-		if keepers == nil || s.hasNews() || c.maySearch(&s) || c.dead != nil { // or there is no token: take says so
+		if keepers == nil || s.hasNews() || c.maySearch(&s) || c.dead != nil { // still lost: no token was seen, which take tells
 			entered := false
 			if entered, keepers, err = c.enter(); entered || err != nil {
 				return nil, err

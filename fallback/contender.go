@@ -16,7 +16,7 @@ type contender struct {
 	found    map[string]*openFile // by record: where a search has found its open file, nil: nowhere
 	keeper   string               // the first record that kept us out, and since when
 	since    time.Time
-	timedOut bool     // nothing has happened in the last wait
+	timedOut bool     // nothing has happened in the last wait, and this one shall search
 	dead     []string // waiters before us, which are to be removed
 	told     bool     // that the wait is long
 	began    time.Time
@@ -194,7 +194,7 @@ func (c *contender) giveUp(s *snapshot) error {
 	return nil
 }
 
-// ring wakes the first of these waiters behind a name, or the first that does not want the lock for itself alone.
+// ring wakes the first of these waiters behind a name; toShare: the first that does not want the lock exclusively.
 func (c *contender) ring(waiters []string, behind string, toShare bool) {
 	for _, name := range waiters {
 		if name > behind && idOf(name) != c.self.id && !(toShare && strings.HasSuffix(name, "@"+excl)) {

@@ -32,14 +32,14 @@
 //
 // # The names
 //
-// All that is known is in the names of the state directory. An ID never comes twice: time of arrival, process id, a random
-// number, and the machine: host, machine-id(5), boot, pid namespace, and the device of the directory.
+// All that is known is in the names of the state directory, of FIFOs all, which "find -type f" passes over. An ID never comes twice:
+// time of arrival, process id, a random number, and the machine: host, machine-id(5), boot, pid namespace, device of the directory.
 //
-//	free | busy,ID           the token, one FIFO that is renamed: who has it may change who holds the lock
+//	free | busy,ID           the token, one name that is renamed: who has it may change who holds the lock
 //	new,ID                   a lifeline that is not open yet
 //	wait,ID@MODE             the lifeline of a waiter, which is its bell, too
 //	excl,ID                  the lifeline of a holder; also shared,ID and permit,ID
-//	excl,ID@PLACE            a FIFO that nobody opens: the holder is an open file, see below
+//	excl,ID@PLACE            no lifeline: the holder is an open file, see below
 //
 // # The moves
 //

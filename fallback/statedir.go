@@ -138,7 +138,7 @@ func (s *stateDir) Rename(old, new string) error { return s.rename(old, s.direct
 // stagingName returns the name of the directory in which a state directory is made.
 func stagingName(dir string) string { return dir + ".new" }
 
-// makeState makes a state directory with its token inside, a FIFO as the others, and renames it to path. A rename onto a directory that is not empty
+// makeState makes a state directory with its token inside, and renames it to path. A rename onto a directory that is not empty
 // fails, so one maker wins, and nobody ever finds a directory without a token and has to guess whether it is new or broken.
 func makeState(path string) error {
 	return stage(path, func(parent, staging *directory, name string) error {

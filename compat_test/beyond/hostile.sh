@@ -273,7 +273,7 @@ flock f echo in
 hold f
 for i in 1 2 3 4 5; do
 	flock f true & waiter=$!
-	await "ls .f.flock | grep -q '^wait,[^,]*,$waiter,'"
+	await "[ \"\$(ls .f.flock | sed -n 's/^wait,[^,]*,\([^,]*\),.*/\1/p')\" = $waiter ]" # which has removed the one before
 	{ kill -9 $waiter; wait $waiter; } 2>/dev/null
 done
 ls .f.flock | grep -c ^wait,
