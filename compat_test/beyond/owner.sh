@@ -126,6 +126,23 @@ $user sh -c 'exec 9>f; flock -n 9; echo $?'
 #> 0
 kill $parent; wait
 
+### owner-whose-first-thread-has-ended
+# needs: setpriv proc python3
+
+# It looks like a zombie, but the other threads have its descriptors.
+chmod 777 .
+user=; [ $(id -u) = 0 ] && user='setpriv --reuid 65534 --clear-groups'
+$user python3 -c 'import ctypes, os, subprocess, threading
+f = open("f", "w")
+subprocess.check_call(["flock", str(f.fileno())], pass_fds=[f.fileno()])
+threading.Thread(target=threading.Event().wait).start()
+open("owner", "w").write("%d\n" % os.getpid())
+ctypes.CDLL(None).pthread_exit(None)' & owner=$!
+await '[ -s owner ] && grep -q ^State:.Z /proc/$(cat owner)/status'
+$user sh -c 'exec 9>f; flock -n 9; echo $?'
+#> 1
+kill $owner; wait
+
 ### owner-has-threads
 # needs: linux python3
 cat >threads.py <<'END'
