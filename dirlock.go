@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 
@@ -19,13 +20,19 @@ import (
 // A directoryLock is a lock of package fallback that is held.
 type directoryLock struct {
 	*fallback.Lock
-	byName bool
+	file *lockfile.File
+}
+
+// Inherit gives the command the lifeline under the number of the lock file, which gets another one.
+func (l directoryLock) Inherit() (err error) {
+	l.file.FD, err = l.Lock.Inherit(l.file.FD)
+	return err
 }
 
 // Leave releases the lock of a file that was opened by name. The lock of a descriptor stays with the caller. If the release
 // fails, the next contender does it.
 func (l directoryLock) Leave() {
-	if l.byName {
+	if l.file.ByName {
 		l.Unlock()
 	}
 }
@@ -50,12 +57,12 @@ func (d *directory) lock(limit kernlock.Limit) (l heldLock, unsupported bool, er
 	case d.Op == kernlock.Shared:
 		r.Mode = fallback.Shared
 	}
-	err = lock.Acquire(r)
+	err = lock.Acquire(context.Background(), r)
 	var held *fallback.LockedError
 	if errors.As(err, &held) {
 		return nil, false, &refusal{limit.Refusal(), held.Error()}
 	}
-	return directoryLock{lock, d.file.ByName}, false, d.directoryError(err)
+	return directoryLock{lock, d.file}, false, d.directoryError(err)
 }
 
 func (d *directory) unlock() (unsupported bool, err error) {

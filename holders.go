@@ -133,8 +133,11 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 	}
 	for _, h := range holders {
 		line := listing{pid: h.PID, mode: h.Mode.String(), waiting: h.Waiting}
-		if h.Unreachable {
-			line.note = h.Where + ": remove " + h.Path + " if that is gone"
+		switch {
+		case h.Unreachable:
+			line.note = h.String()
+		case h.PID == 0:
+			line.note = "a process " + h.Where
 		}
 		list = append(list, line)
 	}

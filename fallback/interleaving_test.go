@@ -88,9 +88,6 @@ func TestEveryInterleaving(t *testing.T) {
 		{always, "two machines with descriptors", rules{}, "open9 X9 u9|far open9 X9 u9"},
 		{always, "another boot", rules{}, "X(work)|boot X(work)"},
 		{inTorture, "another boot, and a number", rules{}, "open9 X9 work|boot X(work)|X(work)"},
-		// A cleaner of old files.
-		{always, "a cleaner, and daily use", rules{}, "X u night X u night purge x work u night x u purge"},
-		{inTorture, "a cleaner beside two", rules{}, "night purge|X u X u|X u"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			switch {
@@ -140,8 +137,6 @@ func TestEveryInterleavingFindsMutants(t *testing.T) {
 			func(s *simFlock) system { return credulous{s} }},
 		{"the lifelines of other mounts are believed", rules{}, "X(work)|mounted X(work)",
 			func(s *simFlock) system { return credulous{s} }},
-		{"the token is not touched", rules{}, "X u night X u night purge x work u",
-			func(s *simFlock) system { return untouched{s} }},
 		{"the mark comes before the record", rules{crashes: 1}, "open9 &(X9) X9 work|open9 X9 work",
 			func(s *simFlock) system { return &markFirst{simFlock: s} }},
 		{"the record goes before the mark", rules{crashes: 1}, "open9 X9 u9 X9 work|open9 X9 work",
@@ -165,7 +160,7 @@ type hastyBirth struct {
 	*simFlock
 }
 
-func asWaiter(name string) string { return wait + strings.TrimPrefix(name, newborn) + "@" + excl }
+func asWaiter(name string) string { return waitName + strings.TrimPrefix(name, newName) + "@" + exclName }
 
 func (m *hastyBirth) Make(name string) error { return m.simFlock.Make(asWaiter(name)) }
 
@@ -174,7 +169,7 @@ func (m *hastyBirth) OpenLifeline(name string) (lifeline, error) {
 }
 
 func (m *hastyBirth) Rename(old, new string) error {
-	if strings.HasPrefix(old, newborn) {
+	if strings.HasPrefix(old, newName) {
 		return nil
 	}
 	return m.simFlock.Rename(old, new)
@@ -191,7 +186,7 @@ func (m credulous) List() ([]string, error) {
 	return names, err
 }
 
-func (m credulous) Machine() machine { return machine{"h", "m", "0", "4026531836", "d"} }
+func (m credulous) Machine() machine { return simMachine("0") }
 
 func (m credulous) Ask(name string) answer {
 	for _, other := range []string{name, strings.Replace(name, ",h,m,0,", ",far,far,far,", 1), strings.Replace(name, ",d", ",mounted", 1)} {
@@ -202,10 +197,6 @@ func (m credulous) Ask(name string) answer {
 	return absent
 }
 
-type untouched struct{ *simFlock }
-
-func (untouched) Touch(string) {}
-
 // A markFirst makes the record of an open file only when that is marked.
 type markFirst struct {
 	*simFlock
@@ -213,7 +204,7 @@ type markFirst struct {
 }
 
 func (m *markFirst) Make(name string) error {
-	if strings.HasPrefix(name, newborn) {
+	if strings.HasPrefix(name, newName) {
 		return m.simFlock.Make(name)
 	}
 	m.name = name

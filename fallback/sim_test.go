@@ -43,6 +43,8 @@ type rules struct {
 	torn    bool      // whether a listing may show some names as they were and others as they are
 	births  bool      // whether others may act while a lifeline is made
 	noKcmp  bool      // whether nothing tells that two descriptors are one open file
+	seesAll bool      // whether everybody may look into all processes
+	faults  int       // how many operations may fail, before or after they were carried out
 	until   time.Time // when to end, whatever there still is; zero: never
 	wrap    func(*simFlock) system
 	script  func(*actor) // instead of the protocol
@@ -51,12 +53,13 @@ type rules struct {
 // A simName is what a name in the directory stands for.
 type simName struct {
 	fifo bool
-	age  int // in days, since it was touched
 }
 
 // A simProcess has open files. The kernel keeps an open file as long as a process has it.
 type simProcess struct {
 	pid, parent int
+	start       uint64
+	guarded     bool // not even its own user may look into it
 	table       map[int]*simFile
 	fifos       map[*simName]bool // and whether its children inherit them
 	machine     machine
@@ -128,7 +131,8 @@ func newWorld(r rules, scripts []string, path []byte, telling bool) *world {
 // start makes a process with the open files of its parent, and an actor that runs in it.
 func (w *world) start(parent *actor, run func(*actor)) *actor {
 	p := &simProcess{pid: len(w.processes) + 1, table: map[int]*simFile{}, fifos: map[*simName]bool{}, alive: true}
-	p.machine = machine{"h", "m", fmt.Sprint(w.boots), "4026531836", "d"}
+	p.start = uint64(len(w.processes) + 1)
+	p.machine = simMachine(fmt.Sprint(w.boots))
 	if parent != nil {
 		p.parent, p.table, p.machine = parent.pid, maps.Clone(parent.table), parent.machine
 		for fifo, inherited := range parent.fifos {
@@ -153,6 +157,10 @@ func (w *world) start(parent *actor, run func(*actor)) *actor {
 	w.version++
 	a.run()
 	return a
+}
+
+func simMachine(boot string) machine {
+	return machine{user: user{"0", "u"}, host: "h", id: "m", boot: boot, pids: pidNamespace{initialPIDs, "1"}, device: "d"}
 }
 
 // growStack makes room for the calls that follow: to grow a deep stack takes time.
@@ -186,7 +194,7 @@ func readable(s string) string {
 	})
 }
 
-var longID = regexp.MustCompile(`,[0-9a-f]{13},\d+,[0-9.]+,\w*,\w*,\w*,\w*,\w*`)
+var longID = regexp.MustCompile(`,[0-9a-f]{13},\d+,[0-9.]+,\w*\.\w*,\w*,\w*,\w*,\w*\.\w*,\w*`)
 
 // step announces an operation, and waits until it is this actor's turn.
 func (a *actor) step(what string) {
@@ -312,7 +320,7 @@ func (w *world) check() {
 			if f.lock == 0 {
 				continue
 			}
-			inside = append(inside, place{p.pid, number})
+			inside = append(inside, place{p.pid, p.start, number})
 			if slices.Contains(locked[:all], f) {
 				continue
 			}
