@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -50,6 +51,9 @@ func yesno(yes bool) string {
 
 func (a *actor) Rename(old, new string) error {
 	a.step("renames " + old + " to " + new)
+	if a.fails(failBefore) {
+		return syscall.EIO
+	}
 	n, ok := a.world.names[old]
 	if !ok {
 		a.saw("not there")
@@ -62,6 +66,9 @@ func (a *actor) Rename(old, new string) error {
 	a.world.names[new] = n
 	a.world.text[new] = a.world.text[old]
 	a.changed()
+	if a.fails(failAfter) {
+		return syscall.EIO
+	}
 	a.saw("done")
 	return nil
 }
@@ -76,26 +83,38 @@ func (a *actor) create(name string, n *simName) error {
 	if !n.fifo || a.world.rules.births {
 		a.step("creates " + name)
 	}
+	if a.fails(failBefore) {
+		return syscall.EIO
+	}
 	if _, ok := a.world.names[name]; ok {
 		a.saw("exists")
 		return fs.ErrExist
 	}
 	a.world.names[name] = n
 	a.world.text[name] = ""
-	a.world.maker[name] = a.pid
+	a.world.maker[name] = int(a.start)
 	a.changed()
+	if a.fails(failAfter) {
+		return syscall.EIO
+	}
 	a.saw("done")
 	return nil
 }
 
 func (a *actor) Remove(name string) error {
 	a.step("removes " + name)
+	if a.fails(failBefore) {
+		return syscall.EIO
+	}
 	if _, ok := a.world.names[name]; !ok {
 		a.saw("not there")
 		return fs.ErrNotExist
 	}
 	delete(a.world.names, name)
 	a.changed()
+	if a.fails(failAfter) {
+		return syscall.EIO
+	}
 	a.saw("done")
 	return nil
 }
@@ -199,7 +218,7 @@ func (s *simFlock) Place() (place, error) {
 
 // refuses reports whether a process may not be looked into.
 func (s *simFlock) refuses(p *simProcess) bool {
-	return p.guarded || p.machine.user != s.machine.user && !s.world.rules.seesAll
+	return p.machine.user != s.machine.user && !s.world.rules.seesAll
 }
 
 func (s *simFlock) Process(pid int) (process, bool) {
@@ -305,6 +324,9 @@ func (s *simFlock) searchIn(p *simProcess, wanted []*openFile, places []place, a
 //	work         does something
 //	orphan       kills the flock that has started it
 //	&(...)       starts the script in the background
+//	sub(...)     runs the script in a process of its own, and waits for that
+//	as1          is another user's
+//	ns7-2        runs in the pid namespace of number 7 whose process 1 was started at 2
 //	far mounted  runs on another machine, or sees the directory by another mount
 //	boot         the machine stops, and starts again
 type simWord struct {
@@ -364,7 +386,7 @@ func (a *actor) play(script []simWord) bool {
 		a.seen, a.nonces = uint64(a.phase), 0
 		ok := true
 		switch {
-		case w.isCommand && w.verb != "&":
+		case w.isCommand && w.verb != "&" && w.verb != "sub":
 			ok = a.wait(a.spawn(func(f *actor) bool { return f.runCommand(modeOfVerb(w.verb), w.verb[0] != 'F', w.inner) }))
 		case a.playWord(w):
 		case w.number == 0:
@@ -411,6 +433,15 @@ func (a *actor) playWord(w simWord) bool {
 	case "&":
 		a.step("starts a child")
 		a.world.start(a, func(child *actor) { child.failed = !child.play(w.inner) })
+	case "as":
+		a.machine.user.number = strconv.Itoa(w.number)
+		return true
+	case "ns":
+		a.machine.pids = pidNamespace{strconv.Itoa(w.number), w.rest}
+		return true
+	case "sub":
+		a.wait(a.spawn(func(child *actor) bool { return child.play(w.inner) }))
+		return true
 	case "far":
 		a.machine.host, a.machine.id, a.machine.boot = "far", "far", "far"
 		return true
@@ -479,6 +510,13 @@ func (a *actor) attempt(l *Lock, r Request) *attempt {
 	return newAttempt(s, l, r)
 }
 
+// must asserts that there is no error, unless operations may fail.
+func (a *actor) must(err error) {
+	if a.world.rules.faults == 0 {
+		must(ignoreAbsent(err))
+	}
+}
+
 // acquire takes the lock, as the kernel's view of it says at the same time.
 func (a *actor) acquire(l *Lock, f *simFile, mode Mode, try bool) bool {
 	if f.lock != 0 {
@@ -493,9 +531,7 @@ func (a *actor) acquire(l *Lock, f *simFile, mode Mode, try bool) bool {
 	}
 	attempt := a.attempt(l, Request{Mode: mode, Permits: a.world.rules.permits, Try: try})
 	how, _, err := attempt.acquire(context.Background(), nil)
-	if a.world.rules.faults == 0 {
-		must(err)
-	}
+	a.must(err)
 	isIn := err == nil && how == done
 	if f.lock = 0; isIn {
 		f.lock = mode
@@ -519,7 +555,7 @@ func (a *actor) lockSelf(verb string) {
 	a.step("is inside")
 	a.table[fd].lock = 0
 	if a.own.self.name != "" {
-		must(ignoreAbsent(a.attempt(a.own, Request{}).release()))
+		a.must(a.attempt(a.own, Request{}).release())
 	}
 }
 
@@ -529,7 +565,7 @@ func (a *actor) lockNumber(mode Mode, fd int, try bool) bool {
 
 func (a *actor) unlock(fd int) {
 	a.table[fd].lock = 0
-	must(ignoreAbsent(a.attempt(&Lock{dir: "dir", fd: fd}, Request{}).release()))
+	a.must(a.attempt(&Lock{dir: "dir", fd: fd}, Request{}).release())
 }
 
 // runCommand is flock with a file and a command.
@@ -555,6 +591,6 @@ func (a *actor) runCommand(mode Mode, forks bool, command []simWord) bool {
 	a.phase++
 	a.seen, a.nonces = uint64(a.phase), 0
 	a.close(fd)
-	must(ignoreAbsent(a.attempt(l, Request{}).release()))
+	a.must(a.attempt(l, Request{}).release())
 	return true
 }
