@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/sys"
 )
 
@@ -20,7 +21,7 @@ func invalid(what, s string, why ...error) error {
 	for _, e := range why {
 		text += ": " + sys.Text(e)
 	}
-	return &UsageError{Text: text}
+	return failure.Usage(text)
 }
 
 // parseSeconds reads a duration in seconds and truncates it to microseconds. If it is too long for a time.Duration
