@@ -94,6 +94,7 @@ wait
 flock --length 1.K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-quarter
+# starts: --start and --length
 # needs: proc locks
 # differs: a fraction is ordinary arithmetic
 flock --length 0.25K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
