@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/locks"
 	"example.org/flock/lease/guard"
 )
 
@@ -64,8 +64,8 @@ type Held interface {
 func Now() time.Duration { return guard.Now() }
 
 var (
-	ErrTaken   = kernlock.ErrConflict
-	ErrTimeout = kernlock.ErrTimeout
+	ErrTaken   = locks.ErrConflict
+	ErrTimeout = locks.ErrTimeout
 	ErrLost    = errors.New("the lock is lost")
 )
 
