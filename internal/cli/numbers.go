@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/sys"
 )
 
@@ -21,7 +22,7 @@ func invalid(what, s string, why ...error) error {
 	for _, e := range why {
 		text += ": " + sys.Text(e)
 	}
-	return &UsageError{Text: text}
+	return failure.Usage(text)
 }
 
 // hexDigits returns what comes after 0x, and whether the number begins with that.
