@@ -243,6 +243,7 @@ done
 release
 
 ### w-numbers-of-other-languages
+# starts: such numbers
 for t in 1_0 0x1_0 0b1 0o7 0x1g 0xp1 0x1p 1f 0d1; do
 	flock -w "$t" f echo in 2>/dev/null; echo "[$t] $?"
 done
