@@ -178,7 +178,9 @@ type hastyBirth struct {
 	*simFlock
 }
 
-func asWaiter(name string) string { return waitName + strings.TrimPrefix(name, newName) + "@" + exclName }
+func asWaiter(name string) string {
+	return waitName + strings.TrimPrefix(name, newName) + "@" + exclName
+}
 
 func (m *hastyBirth) Make(name string) error { return m.simFlock.Make(asWaiter(name)) }
 

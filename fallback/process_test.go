@@ -124,7 +124,9 @@ func killedAtStep(dir string, n int) {
 	must(err)
 	state, err := openState(dir, true)
 	must(err)
-	system := func(fd int) *mortal { return &mortal{&thisSystem{stateDir: state, file: file, fd: fd, closes: notWatching}, n} }
+	system := func(fd int) *mortal {
+		return &mortal{&thisSystem{stateDir: state, file: file, fd: fd, closes: notWatching}, n}
+	}
 	for _, fd := range []int{-1, fd} {
 		l := &Lock{dir: dir, path: file, fd: fd, state: state}
 		m := system(fd)

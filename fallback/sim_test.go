@@ -91,7 +91,7 @@ type actor struct {
 	waits   *actor     // for this child to end
 	pausing bool
 	isFlock bool
-	fault   byte // whether the operation that it is about to do fails, as in a choice
+	fault   byte   // whether the operation that it is about to do fails, as in a choice
 	listed  bool   // its last listing made sense
 	seen    uint64 // what the operations since the last pause have answered
 	phase   int

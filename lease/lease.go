@@ -19,9 +19,8 @@ import (
 	"errors"
 	"time"
 
-	"example.org/flock/internal/cli"
-	"example.org/flock/internal/kernlock"
-	"example.org/flock/internal/output"
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/locks"
 	"example.org/flock/lease/guard"
 )
 
@@ -65,18 +64,13 @@ type Held interface {
 func Now() time.Duration { return guard.Now() }
 
 var (
-	ErrTaken   = kernlock.ErrConflict
-	ErrTimeout = kernlock.ErrTimeout
+	ErrTaken   = locks.ErrConflict
+	ErrTimeout = locks.ErrTimeout
 	ErrLost    = errors.New("the lock is lost")
 )
 
-// An Error has an exit status, one of sysexits.h.
-type Error struct {
-	Status int
-	Text   string
-}
-
-func (e *Error) Error() string { return e.Text }
+// An Error is why there is no lock, with the exit status, one of sysexits.h.
+type Error = failure.Error
 
 // A Mode is how a contender wants a lock.
 type Mode string
@@ -124,18 +118,4 @@ type Program struct {
 	Version string
 	Help    string // NAME in it stands for the name under which it was started
 	Open    func(warn func(text string)) (Backend, error)
-}
-
-// fail reports an error and returns its exit status.
-func fail(p *output.Printer, err error) int {
-	p.WarnError(err)
-	var usage *cli.UsageError
-	var known *Error
-	switch {
-	case errors.As(err, &usage):
-		return output.ExUsage
-	case errors.As(err, &known):
-		return known.Status
-	}
-	return output.ExOSErr
 }

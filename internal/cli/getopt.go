@@ -8,7 +8,9 @@ import (
 
 	"github.com/pborman/getopt/v2"
 
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/locks"
+	"example.org/flock/internal/output"
 )
 
 // An option is one line of the table below. It implements getopt.Value.
@@ -40,10 +42,10 @@ func (p *parser) table() []option {
 	}
 	nonblock := func() { o.Nonblock = true }
 	return []option{
-		flag('s', "shared", func() { o.Op = kernlock.Shared }),
-		flag('x', "exclusive", func() { o.Op = kernlock.Exclusive }),
-		flag('e', "", func() { o.Op = kernlock.Exclusive }),
-		flag('u', "unlock", func() { o.Op = kernlock.Unlock }),
+		flag('s', "shared", func() { o.Op = locks.Shared }),
+		flag('x', "exclusive", func() { o.Op = locks.Exclusive }),
+		flag('e', "", func() { o.Op = locks.Exclusive }),
+		flag('u', "unlock", func() { o.Op = locks.Unlock }),
 		flag('n', "nonblocking", nonblock),
 		flag(0, "nb", nonblock),
 		value('w', "timeout", timeout),
@@ -109,7 +111,7 @@ func (p *parser) restrict(table []option) []option {
 		name := cmp.Or(table[i].long, string(table[i].short))
 		if !slices.Contains(p.known, name) {
 			table[i].set = func(string) error {
-				return &UsageError{Text: "--" + name + " cannot be combined with the backend " + p.program}
+				return failure.Usage("--" + name + " cannot be combined with the backend " + p.program)
 			}
 		}
 	}
@@ -153,10 +155,10 @@ func (p *parser) parseOptions(given []string) (rest []string, err error) {
 		case getopt.Invalid:
 			return nil, bad.Err
 		case getopt.MissingParameter:
-			return nil, &UsageError{Text: "option '" + word() + "' requires an argument", Try: true}
+			return nil, &failure.Error{Status: output.ExUsage, Text: "option '" + word() + "' requires an argument", Try: true}
 		}
 	}
-	return nil, &UsageError{Text: "unrecognized option '" + word() + "'", Try: true}
+	return nil, &failure.Error{Status: output.ExUsage, Text: "unrecognized option '" + word() + "'", Try: true}
 }
 
 // mentions reports whether the option may be among args, abbreviations expanded.

@@ -11,10 +11,11 @@ import (
 	"example.org/flock/internal/alarm"
 )
 
-// openLockFile opens the lock file as package lockfile does, or returns the descriptor that the command line names.
+// openLockFile opens the lock file as package lockfile does, or returns the descriptor that the command line names. That of a FIFO
+// may be a lifeline of the directory lock.
 func (p *process) openLockFile(o *options) (fd int, ok bool) {
 	if o.fd >= 0 {
-		return o.fd, true
+		return o.fd, !isFIFO(o.fd)
 	}
 	mode := syscall.O_RDONLY
 	if o.fcntl && o.op == syscall.LOCK_EX {
@@ -27,8 +28,14 @@ func (p *process) openLockFile(o *options) (fd int, ok bool) {
 	return fd, errno == 0
 }
 
+func isFIFO(fd int) bool {
+	var stat syscall.Stat_t
+	_, errno := call(syscall.SYS_FSTAT, uintptr(fd), address(unsafe.Pointer(&stat)), 0, 0)
+	return errno == 0 && stat.Mode&syscall.S_IFMT == syscall.S_IFIFO
+}
+
 // lock takes or releases the lock, and exits if another process holds it. If it fails, it deletes its timer and restores the
-// disposition of SIGALRM.
+// signal mask and the disposition of SIGALRM.
 func lock(fd int, o *options, deadline int64) (ok bool) {
 	var limit alarm.Alarm
 	if o.limited {
@@ -52,7 +59,7 @@ func lock(fd int, o *options, deadline int64) (ok bool) {
 	return false
 }
 
-// errRestart is ERESTARTSYS of the kernel: see package kernlock.
+// errRestart is ERESTARTSYS of the kernel: see package locks.
 const errRestart = syscall.Errno(512)
 
 // acquire makes the lock call and repeats it after signals, until the deadline if that is not 0. The answer is EAGAIN if
