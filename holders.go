@@ -136,8 +136,8 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 	for _, h := range holders {
 		line := listing{pid: h.PID, mode: h.Mode.String(), waiting: h.Waiting}
 		switch {
-		case h.Unreachable:
-			line.note = h.String()
+		case h.Unreachable && h.Where != "":
+			line.note = h.Where + ": " + h.Advice()
 		case h.PID == 0:
 			line.note = "a process " + h.Where
 		}

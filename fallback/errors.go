@@ -52,13 +52,18 @@ func (h Holder) String() string {
 	if h.Where != "" {
 		s += " " + h.Where
 	}
-	switch {
-	case h.Unreachable && h.Mode == Busy:
-		s += " (if that is gone, rename " + h.Path + " to " + free + ")"
-	case h.Unreachable:
-		s += " (remove " + h.Path + " if that is gone)"
+	if h.Unreachable {
+		s += " (" + h.Advice() + ")"
 	}
 	return s
+}
+
+// Advice says what to do where a holder is Unreachable.
+func (h Holder) Advice() string {
+	if h.Mode == Busy {
+		return "if that is gone, rename " + h.Path + " to " + free
+	}
+	return "remove " + h.Path + " if that is gone"
 }
 
 // A Holder holds the lock, or waits for it.
