@@ -100,7 +100,7 @@ func (p *parser) table() []option {
 	}
 }
 
-// restrict makes a backend's program refuse the options that it does not know, and adds the one that only it has.
+// restrict makes a backend's program refuse the options that it does not know, and adds those that only it has.
 func (p *parser) restrict(table []option) []option {
 	if p.program == "" {
 		return table
@@ -112,6 +112,10 @@ func (p *parser) restrict(table []option) []option {
 				return &UsageError{Text: "--" + name + " cannot be combined with the backend " + p.program}
 			}
 		}
+	}
+	for _, name := range p.own {
+		answer := func(string) error { p.o.Action, p.o.Own = Own, name; return nil }
+		table = append(table, option{long: name, set: answer, own: true})
 	}
 	takeAway := func(string) error { p.o.Action = Break; return nil }
 	return append(table, option{long: "break", set: takeAway, own: true})

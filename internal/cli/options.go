@@ -12,6 +12,7 @@ import (
 // Options is the command line, checked.
 type Options struct {
 	Action Action
+	Own    string // the long name of the option of Action Own
 
 	Op           kernlock.Op
 	Nonblock     bool
@@ -49,6 +50,7 @@ const (
 	Lock    Action = iota // or unlock, and run the command if there is one
 	Holders               // list who holds the lock
 	Break                 // take it away from them; of a backend's program only
+	Own                   // of a backend's program, which knows the option: Options.Own
 	Help
 	Version
 )
@@ -96,10 +98,10 @@ func Parse(args []string, getenv func(string) (string, bool), shell func(text st
 }
 
 // ParseFor reads args for the program of a backend. It is Parse, but the backend is Other, and --backend may only say so.
-// Of the options, by their long names, only those are accepted that the program knows; it has --break besides. It is for the
-// program to refuse descriptor numbers.
-func ParseFor(backend string, args, known []string, shell func(text string) []string) (*Options, error) {
-	p := &parser{program: backend, known: known, getenv: func(string) (string, bool) { return backend, true }}
+// Of the options, by their long names, only those are accepted that the program knows; it has --break besides, and options
+// of its own, each of which is an Action. It is for the program to refuse descriptor numbers.
+func ParseFor(backend string, args, known, own []string, shell func(text string) []string) (*Options, error) {
+	p := &parser{program: backend, known: known, own: own, getenv: func(string) (string, bool) { return backend, true }}
 	return p.parse(args, shell)
 }
 
@@ -108,6 +110,7 @@ type parser struct {
 	o           Options
 	program     string   // the backend whose program this is; empty: flock itself
 	known       []string // the options of that
+	own         []string // those that only it has
 	getenv      func(string) (string, bool)
 	fcntl       bool   // --fcntl, --start or --length was given
 	ranged      bool   // --start or --length was given
@@ -142,7 +145,7 @@ func (p *parser) parse(args []string, shell func(string) []string) (_ *Options, 
 
 // isAnswered reports whether an option was read after which nothing else counts.
 func (p *parser) isAnswered() bool {
-	return p.o.Action == Help || p.o.Action == Version || p.o.Backend == Other
+	return p.o.Action == Help || p.o.Action == Version || p.o.Action == Own || p.o.Backend == Other
 }
 
 // setBackend takes the value of --backend.

@@ -101,7 +101,7 @@ func TestParseFor(t *testing.T) {
 		{"--break", Options{}, "", "--holders and --break take one name"},
 		{"lock", Options{}, "", "missing command"},
 	} {
-		o, err := ParseFor("etcd", append([]string{"flock-etcd"}, strings.Fields(c.args)...), known, shell)
+		o, err := ParseFor("etcd", append([]string{"flock-etcd"}, strings.Fields(c.args)...), known, []string{"schema"}, shell)
 		if c.text != "" {
 			if err == nil || err.Error() != c.text {
 				t.Errorf("%s: %v, want %s", c.args, err, c.text)
@@ -119,9 +119,9 @@ func TestParseFor(t *testing.T) {
 			t.Errorf("%s: %+v", c.args, o)
 		}
 	}
-	for word, action := range map[string]Action{"--help": Help, "--version": Version} {
+	for word, action := range map[string]Action{"--help": Help, "--version": Version, "--schema": Own, "--sch": Own} {
 		for _, args := range [][]string{{"flock-etcd", word}, {"flock-etcd", "--backend", "etcd", word}} {
-			if o, err := ParseFor("etcd", args, known, shell); err != nil || o.Action != action {
+			if o, err := ParseFor("etcd", args, known, []string{"schema"}, shell); err != nil || o.Action != action {
 				t.Errorf("%q: %+v, %v", args, o, err)
 			}
 		}
