@@ -2,13 +2,15 @@ package main
 
 import (
 	"errors"
+	"io/fs"
 	"path/filepath"
 
 	"example.org/flock/fallback"
-	"example.org/flock/internal/cli"
 	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/output"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 )
@@ -39,7 +41,7 @@ type directory struct {
 func (d *directory) lock(limit kernlock.Limit) (l heldLock, unsupported bool, err error) {
 	lock, err := d.open()
 	if err != nil {
-		return nil, false, d.directoryError(err)
+		return nil, false, directoryError(d.file.Name, err)
 	}
 	lock.Waiting = d.reportVain
 	r := fallback.Request{Mode: fallback.Exclusive, Permits: d.Permits, Try: !limit.Waits()}
@@ -55,7 +57,7 @@ func (d *directory) lock(limit kernlock.Limit) (l heldLock, unsupported bool, er
 	if errors.As(err, &held) {
 		return nil, false, &refusal{limit.Refusal(), held.Error()}
 	}
-	return directoryLock{lock, d.file.ByName}, false, d.directoryError(err)
+	return directoryLock{lock, d.file.ByName}, false, directoryError(d.file.Name, err)
 }
 
 func (d *directory) unlock() (unsupported bool, err error) {
@@ -66,7 +68,7 @@ func (d *directory) unlock() (unsupported bool, err error) {
 	if err == nil {
 		err = l.Unlock()
 	}
-	return false, d.directoryError(err)
+	return false, directoryError(d.file.Name, err)
 }
 
 // open returns the directory lock of the file.
@@ -85,15 +87,33 @@ func (d *directory) open() (*fallback.Lock, error) {
 	return fallback.OpenFile(dir, path, d.file.FD)
 }
 
-func (a *attempt) directoryError(err error) error {
-	var usage *cli.UsageError
+// directoryError returns the error of the directory lock on a file. A full or read-only filesystem has an exit status of its
+// own, as for a lock file that cannot be created.
+func directoryError(file string, err error) error {
+	var known *failure.Error
 	switch {
-	case err == nil, errors.As(err, &usage):
+	case err == nil, errors.As(err, &known):
 		return err
 	case sys.BadDescriptor(err):
-		return &fileError{locking, a.file.Name, err}
+		return failure.New(output.ExDataErr, file, err)
 	}
-	return &fileError{lockingDirectory, a.file.Name, err}
+	failed := &failure.Error{Status: output.ExDataErr, Text: file + ": " + sys.Printable(err.Error()), Cause: err}
+	denied := sys.LacksPermission(err) || sys.CannotCreate(err)
+	switch {
+	case sys.LacksResources(err):
+		failed.Status = output.ExOSErr
+	case sys.CannotCreate(err):
+		failed.Status = output.ExCantCreat
+	case denied:
+		failed.Status = output.ExNoInput
+	}
+	switch dir, _ := cstart.Getenv("FLOCK_DIR"); {
+	case denied && dir == "":
+		failed.Hint = "FLOCK_DIR can name another place for the state directory"
+	case dir != "" && (denied || errors.Is(err, fs.ErrNotExist)):
+		failed.Hint = "the directory that FLOCK_DIR names must exist and be writable"
+	}
+	return failed
 }
 
 // reportVain warns that the wait for these holders may be in vain, where this process cannot tell whether they still hold.
@@ -110,8 +130,8 @@ func (a *attempt) reportVain(held *fallback.LockedError) {
 func stateDir(f *lockfile.File) (dir, path string, err error) {
 	base, _ := cstart.Getenv("FLOCK_DIR")
 	if base != "" && !filepath.IsAbs(base) {
-		return "", "", &cli.UsageError{Text: "FLOCK_DIR must be an absolute path: a relative path would mean a different place " +
-			"in each directory: '" + base + "'"}
+		return "", "", failure.Usage("FLOCK_DIR must be an absolute path: a relative path would mean a different place " +
+			"in each directory: '" + base + "'")
 	}
 	if f.ByName {
 		path = f.Name

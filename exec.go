@@ -10,6 +10,7 @@ import (
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/early"
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
@@ -23,7 +24,7 @@ func (a *attempt) execute(l heldLock) int {
 	if a.Close {
 		a.file.CloseOnExec()
 	} else if err := l.Inherit(); err != nil {
-		return fail(a.out, err)
+		return failure.Report(a.out, err)
 	}
 	if a.NoFork {
 		a.out.Flush()
@@ -35,7 +36,7 @@ func (a *attempt) execute(l heldLock) int {
 	}
 	if err == nil && a.Cooldown > 0 {
 		if err := a.startCooldown(); err != nil {
-			fail(a.out, err) // the cooldown that began with the command goes on
+			failure.Report(a.out, err) // the cooldown that began with the command goes on
 		}
 	}
 	if a.Reports {
@@ -76,9 +77,9 @@ func earlyFailure(o *cli.Options) error {
 	failed := early.Failed()
 	switch {
 	case failed.Execute != 0:
-		return &command.StartError{Name: o.Command[0], Err: failed.Execute}
+		return command.NotExecuted(o.Command[0], failed.Execute)
 	case failed.Wait != 0:
-		return &command.WaitError{Err: failed.Wait}
+		return command.NotWaitedFor(failed.Wait)
 	}
 	return nil
 }
@@ -86,14 +87,20 @@ func earlyFailure(o *cli.Options) error {
 // failCommand reports why the command cannot be started or waited for. If it cannot be executed, the child reports it in
 // util-linux, and whether that can be written has no effect on the exit status. lockFile may be empty.
 func failCommand(p *output.Printer, lockFile string, err error) int {
-	code := fail(p, err)
-	if start, ok := err.(*command.StartError); ok {
-		if lockfile.KeepsFromRunning(lockFile, start.Name, start.Err) {
-			p.Warn("it is the lock file, which cannot be executed on this filesystem while it is locked: use a separate lock file")
-		}
-		p.ForgetFailures()
+	var start *command.StartError
+	if !errors.As(err, &start) {
+		return failure.Report(p, err)
 	}
-	return code
+	known := err.(*failure.Error)
+	switch {
+	case cli.IsMisplaced(start.Name):
+		known.Hint = "options go before the file: flock [options] <file> <command>"
+	case lockfile.KeepsFromRunning(lockFile, start.Name, start.Err):
+		known.Hint = "it is the lock file, which cannot be executed on this filesystem while it is locked: use a separate lock file"
+	}
+	status := failure.Report(p, known)
+	p.ForgetFailures()
+	return status
 }
 
 // removeLockFile removes the lock file when the command has ended, unless somebody has the lock, such as a child of the
@@ -113,7 +120,7 @@ func (a *attempt) removeLockFile() {
 	case kept, kernlock.IsRefusal(err):
 		a.out.WarnVerbose("lock file " + name + " is not removed: " + err.Error())
 	default:
-		a.out.Warn((&fileError{removing, name, err}).Error())
+		failure.Report(a.out, failure.New(output.ExOSErr, "cannot remove lock file "+name, err))
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"example.org/flock/internal/cli"
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
@@ -130,7 +131,7 @@ func (k *kernel) lock(limit kernlock.Limit) (l heldLock, unsupported bool, err e
 	release := kernelLock(func() error { return call(k.file.FD, kernlock.Unlock, false) })
 	if k.Queued && k.noFlock != nil && !unsupported { // the lock covers the bytes that stand for places
 		release.Unlock()
-		return nil, false, &fileError{queueing, k.file.Name, k.noFlock}
+		return nil, false, queueError(k.file.Name, k.noFlock)
 	}
 	return release, unsupported, err
 }
@@ -169,10 +170,10 @@ func (k *kernel) callOpening(call kernlock.Call, op kernlock.Op, limit kernlock.
 	err := kernlock.Acquire(call, k.file.FD, op, limit)
 	if op == kernlock.Exclusive && k.file.CanReopen() && kernlock.NeedsWriting(err) {
 		if err := k.file.CheckWritable(); err != nil {
-			return &fileError{locking, k.file.Name, err}
+			return failure.New(output.ExDataErr, k.file.Name, err)
 		}
 		if err := k.file.ReopenForWriting(); err != nil {
-			return &fileError{opening, k.file.Name, err}
+			return failure.Opening(k.file.Name, err)
 		}
 		err = kernlock.Acquire(call, k.file.FD, op, limit)
 	}
@@ -185,9 +186,12 @@ func (a *attempt) lockError(err error) error {
 	case !kernlock.IsAnswer(err):
 		return err
 	case a.Backend != cli.ByFcntl && kernlock.NeedsWriting(err) && !a.file.ByName && a.file.Network() == lockfile.NFS:
-		return &fileError{lockingOnNFS, a.file.Name, err}
+		failed := failure.New(output.ExDataErr, a.file.Name, err)
+		failed.Hint = "on NFS the descriptor must be open for writing, for a shared lock for reading: use a separate lock file, " +
+			"as 9>>FILE or 9<>FILE"
+		return failed
 	}
-	return &fileError{locking, a.file.Name, err}
+	return failure.New(output.ExDataErr, a.file.Name, err)
 }
 
 // permit is one of several permits of the kernel.
@@ -198,7 +202,7 @@ func (p permit) lock(limit kernlock.Limit) (l heldLock, unsupported bool, err er
 	// them: a client of NFS 4 that has the file to itself compares locks of one kind only, and on SMB single bytes let too
 	// many in.
 	if fs := p.file.Network(); fs == lockfile.SMB || fs == lockfile.NFS && p.Backend != cli.ByFcntl {
-		return nil, false, &fileError{locking, p.file.Name, errPermitOnNetwork}
+		return nil, false, failure.New(output.ExDataErr, p.file.Name, errPermitOnNetwork)
 	}
 	err = kernlock.LockPermit(p.file.FD, p.Permits, p.Backend == cli.ByFcntl || kernlock.CoversBytes, limit)
 	release := kernelLock(func() error { return kernlock.UnlockPermit(p.file.FD) })

@@ -14,6 +14,7 @@ import (
 
 	"example.org/flock/fallback"
 	"example.org/flock/internal/cli"
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
@@ -37,7 +38,7 @@ func showHolders(p *output.Printer, o *cli.Options) int {
 	f := namedFile(o)
 	list, missing, err := listHolders(f, o)
 	if err != nil {
-		return fail(p, err)
+		return failure.Report(p, err)
 	}
 	status := 1
 	var rows [][]string
@@ -52,7 +53,7 @@ func showHolders(p *output.Printer, o *cli.Options) int {
 		}
 	}
 	if missing != nil && len(rows) == 0 {
-		p.Warn((&fileError{opening, f.Name, missing}).Error()) // nobody holds it, but the name may be mistyped
+		p.Warn(failure.Opening(f.Name, missing).Text) // nobody holds it, but the name may be mistyped
 	}
 	p.PrintTable([]string{"PID", "MODE", "USER", "COMMAND"}, rows)
 	return status
@@ -76,9 +77,9 @@ func listHolders(f *lockfile.File, o *cli.Options) (list []listing, missing, err
 			return nil, nil, err
 		}
 	case !f.ByName:
-		return nil, nil, &fileError{locking, f.Name, missing}
+		return nil, nil, failure.New(output.ExDataErr, f.Name, missing)
 	case !errors.Is(missing, fs.ErrNotExist):
-		return nil, nil, &fileError{opening, f.Name, missing}
+		return nil, nil, failure.Opening(f.Name, missing)
 	}
 	// A directory lock can outlast its file.
 	more, err := directoryHolders(f, o)
@@ -99,7 +100,7 @@ func kernelHolders(f *lockfile.File, o *cli.Options) (list []listing, err error)
 	}
 	holders, err := proc.KernelLocks(f.Name, f.FD)
 	if err != nil {
-		return nil, &fileError{listingHolders, f.Name, err}
+		return nil, listingError(f.Name, err)
 	}
 	for _, h := range holders {
 		l := listing{pid: h.PID, mode: h.Mode, waiting: h.Waiting}
@@ -117,19 +118,19 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 		return nil, nil
 	}
 	dir, path, err := stateDir(f)
-	_, usage := err.(*cli.UsageError)
+	var known *failure.Error
 	switch {
-	case usage:
+	case errors.As(err, &known): // FLOCK_DIR is wrong
 		return nil, err
 	case err != nil && !f.ByName && o.Backend == cli.Auto:
 		return nil, nil // an open file without a name can have locks of the kernel only
 	}
 	if err != nil {
-		return nil, &fileError{listingHolders, f.Name, err}
+		return nil, listingError(f.Name, err)
 	}
 	holders, err := fallback.OpenIn(dir, path).Holders()
 	if err != nil {
-		return nil, &fileError{lockingDirectory, f.Name, err}
+		return nil, directoryError(f.Name, err)
 	}
 	for _, h := range holders {
 		line := listing{pid: h.PID, mode: h.Mode.String(), waiting: h.Waiting}
@@ -204,7 +205,7 @@ func (a *attempt) reportRefusal(err error) {
 		}
 		a.out.Note(line)
 	}
-	a.out.WarnRefusal(err)
+	a.out.WarnVerbose(kernlock.RefusalText(err))
 }
 
 // reportKeepers says who keeps the lock when the command has ended: those of its holders that have our open file.

@@ -16,6 +16,7 @@ import (
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
@@ -47,14 +48,14 @@ func main() {
 func run(p *output.Printer, args []string) int {
 	started := time.Now()
 	if err := cstart.OpenStandardFiles(); err != nil {
-		return fail(p, err)
+		return failure.Report(p, err)
 	}
 	o, err := cli.Parse(args, cstart.Getenv, command.Shell)
 	if err != nil {
-		return fail(p, err)
+		return failure.Report(p, err)
 	}
 	if o.Backend == cli.Other {
-		return fail(p, execBackend(o, args))
+		return failure.Report(p, execBackend(o, args))
 	}
 	p.Verbose = o.Verbose
 	switch o.Action {
@@ -73,7 +74,7 @@ func run(p *output.Printer, args []string) int {
 	}
 	f, err := openLockFile(o)
 	if err != nil {
-		return fail(p, err)
+		return failure.Report(p, err)
 	}
 	if p.Verbose && o.Backend != cli.Directory && f.Uncertain() != "" {
 		p.WarnVerbose("the lock file is on " + f.Uncertain() + ", whose locks may be local to this machine")
@@ -86,7 +87,7 @@ func run(p *output.Printer, args []string) int {
 		a.reportRefusal(err)
 		return o.ConflictExit
 	case err != nil:
-		return fail(p, err)
+		return failure.Report(p, err)
 	}
 	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
 	if len(o.Command) == 0 {
@@ -120,9 +121,9 @@ func openLockFile(o *cli.Options) (*lockfile.File, error) {
 	f, err := lockfile.Open(o.File, neededAccess(o))
 	switch {
 	case err != nil:
-		return nil, &fileError{opening, o.File, err}
+		return nil, failure.Opening(o.File, err)
 	case o.Remove && f.IsDirectory():
-		return nil, &cli.UsageError{Text: "--remove cannot be combined with a directory: " + o.File}
+		return nil, failure.Usage("--remove cannot be combined with a directory: " + o.File)
 	}
 	return f, nil
 }
@@ -135,9 +136,9 @@ func passedDescriptor(o *cli.Options) (*lockfile.File, error) {
 		writable, err := f.Writable()
 		switch {
 		case err != nil:
-			return nil, &fileError{locking, f.Name, err}
+			return nil, failure.New(output.ExDataErr, f.Name, err)
 		case !writable:
-			return nil, &fileError{locking, f.Name, errPermitReadOnly}
+			return nil, failure.New(output.ExDataErr, f.Name, errPermitReadOnly)
 		}
 	}
 	return f, nil

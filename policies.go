@@ -7,6 +7,7 @@ import (
 
 	"example.org/flock/fallback"
 	"example.org/flock/internal/cli"
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
@@ -18,7 +19,7 @@ func (a *attempt) whileNamed(take locker) locker {
 	return func(limit kernlock.Limit) (heldLock, error) {
 		for {
 			l, err := take(limit)
-			_, failed := err.(*fileError) // the directory lock cannot follow a link whose file is gone
+			_, failed := err.(*failure.Error) // the directory lock cannot follow a link whose file is gone
 			if err != nil && !failed || a.file.IsNamed() {
 				return l, err
 			}
@@ -26,7 +27,7 @@ func (a *attempt) whileNamed(take locker) locker {
 				l.Unlock()
 			}
 			if err := a.file.ReopenByName(); err != nil {
-				return nil, &fileError{opening, a.file.Name, err}
+				return nil, failure.Opening(a.file.Name, err)
 			}
 		}
 	}
@@ -76,7 +77,7 @@ func (a *attempt) waitCooldown(limit kernlock.Limit) error {
 func (a *attempt) cooldownLeft() (end time.Time, left time.Duration, err error) {
 	end, err = a.file.ModTime()
 	if err != nil {
-		return end, 0, &fileError{settingCooldown, a.file.Name, err}
+		return end, 0, failure.New(output.ExOSErr, "cannot set the cooldown of "+a.file.Name, err)
 	}
 	return end, time.Until(end), nil
 }
@@ -84,7 +85,7 @@ func (a *attempt) cooldownLeft() (end time.Time, left time.Duration, err error) 
 // startCooldown sets the end of the cooldown, counted from now.
 func (a *attempt) startCooldown() error {
 	if err := a.file.SetModTime(time.Now().Add(a.Cooldown)); err != nil {
-		return &fileError{settingCooldown, a.file.Name, err}
+		return failure.New(output.ExOSErr, "cannot set the cooldown of "+a.file.Name, err)
 	}
 	return nil
 }
@@ -129,14 +130,14 @@ func (a *attempt) inQueue(take locker) locker {
 // openForQueue opens the lock file for a place in its queue.
 func (a *attempt) openForQueue() (*lockfile.File, error) {
 	if a.file.Network() != lockfile.Local {
-		return nil, &fileError{locking, a.file.Name, errQueueOnNetwork}
+		return nil, failure.New(output.ExDataErr, a.file.Name, errQueueOnNetwork)
 	}
 	if _, err := a.file.ModTime(); err != nil {
-		return nil, &fileError{locking, a.file.Name, err}
+		return nil, failure.New(output.ExDataErr, a.file.Name, err)
 	}
 	own, err := a.file.OpenPrivate()
 	if err != nil {
-		return nil, &fileError{queueing, a.file.Name, err}
+		return nil, queueError(a.file.Name, err)
 	}
 	return own, nil
 }
@@ -152,23 +153,23 @@ func (a *attempt) takePlace(own *lockfile.File, limit kernlock.Limit) (place int
 		case err == kernlock.ErrConflict:
 			return nil, err
 		case !kernlock.IsRecordUnsupported(err) || a.Backend != cli.Auto:
-			return nil, &fileError{queueing, a.file.Name, err}
+			return nil, queueError(a.file.Name, err)
 		}
 	}
 	dir, path, err := stateDir(a.file)
 	if err != nil {
-		return nil, a.directoryError(err)
+		return nil, directoryError(a.file.Name, err)
 	}
 	l, err := fallback.OpenQueue(dir, path)
 	if err != nil {
-		return nil, a.directoryError(err)
+		return nil, directoryError(a.file.Name, err)
 	}
 	for {
 		err := l.TryPermit(a.Queue)
 		var held *fallback.LockedError
 		switch {
 		case !errors.As(err, &held):
-			return l, a.directoryError(err)
+			return l, directoryError(a.file.Name, err)
 		case held.Holders[0].Mode != fallback.Busy:
 			return nil, &refusal{kernlock.ErrConflict, "the queue: " + held.Error()}
 		}

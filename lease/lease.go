@@ -20,7 +20,7 @@ import (
 	"errors"
 	"time"
 
-	"example.org/flock/internal/cli"
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/output"
 	"example.org/flock/lease/guard"
@@ -80,28 +80,20 @@ var (
 	ErrLost    = errors.New("the lock is lost")
 )
 
-// An Error has an exit status, one of sysexits.h.
-type Error struct {
-	Status int
-	Text   string
-}
+// An Error is why there is no lock, with the exit status, one of sysexits.h.
+type Error = failure.Error
 
-func (e *Error) Error() string { return e.Text }
-
-// exTempFail is the status where the server cannot be reached, or the lock was lost.
-const exTempFail = output.ExTempFail
-
-// Misused returns an error of how the program is used: of a variable, or no server can ever be connected with these.
-func Misused(text string) error { return &Error{output.ExUsage, text} }
+// Misused returns the error of a variable that is wrong, or with which no server can ever be connected.
+func Misused(text string) error { return failure.Usage(text) }
 
 // Refused returns the error of a server that refuses.
-func Refused(text string) error { return &Error{output.ExDataErr, text} }
+func Refused(text string) error { return &Error{Status: output.ExDataErr, Text: text} }
 
 // Denied returns the error of a server that refuses the user, or what the user may do.
-func Denied(text string) error { return &Error{output.ExNoInput, text} }
+func Denied(text string) error { return &Error{Status: output.ExNoInput, Text: text} }
 
 // Unavailable returns the error of a server that may do better the next time.
-func Unavailable(text string) error { return &Error{exTempFail, text} }
+func Unavailable(text string) error { return &Error{Status: output.ExTempFail, Text: text} }
 
 // A Request says what a contender asks for.
 type Request struct {
@@ -123,18 +115,4 @@ type Program struct {
 	Help    string            // NAME in it stands for the name under which it was started
 	Texts   map[string]string // what options of its own print, by their long names, such as what a server has to be told at first
 	Open    func(l *Link) (Backend, error)
-}
-
-// fail reports an error and returns its exit status.
-func fail(p *output.Printer, err error) int {
-	p.WarnError(err)
-	var usage *cli.UsageError
-	var known *Error
-	switch {
-	case errors.As(err, &usage):
-		return output.ExUsage
-	case errors.As(err, &known):
-		return known.Status
-	}
-	return output.ExOSErr
 }

@@ -217,5 +217,5 @@ func (l *Link) Unreachable(ctx context.Context) error {
 	if context.Cause(ctx) == ErrTimeout && l.reached && !l.isSilent {
 		return ErrTimeout
 	}
-	return &Error{Status: exTempFail, Text: "cannot reach " + l.Server + " in time: " + l.why()}
+	return Unavailable("cannot reach " + l.Server + " in time: " + l.why())
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
 )
@@ -33,7 +34,7 @@ func (r *run) list() int {
 	r.printer.UnwrittenStatus = output.ExOSErr
 	all, err := r.contenders(context.Background())
 	if err != nil {
-		return fail(r.printer, err)
+		return failure.Report(r.printer, err)
 	}
 	var rows [][]string
 	for _, c := range all {
@@ -58,12 +59,12 @@ func (r *run) list() int {
 func (r *run) breakLock() int {
 	all, err := r.contenders(context.Background())
 	if err != nil {
-		return fail(r.printer, err)
+		return failure.Report(r.printer, err)
 	}
 	status := 1
 	for _, c := range slices.DeleteFunc(all, func(c Contender) bool { return !c.holds() }) {
 		if err := r.backend.Break(context.Background(), c.Key); err != nil {
-			return fail(r.printer, err)
+			return failure.Report(r.printer, err)
 		}
 		r.printer.Warn("took the lock " + r.name + " away from " + c.who() +
 			"; if its command still runs, it runs beside the next one until it is killed, in a moment or, if its machine is cut off, when its time is over")

@@ -15,6 +15,7 @@ import (
 
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
@@ -35,7 +36,7 @@ func Main(b Program) {
 func start(p *output.Printer, program Program, args []string) int {
 	o, err := cli.ParseFor(program.Backend, args, options, slices.Sorted(maps.Keys(program.Texts)), command.Shell)
 	if err != nil {
-		return fail(p, err)
+		return failure.Report(p, err)
 	}
 	p.Verbose = o.Verbose
 	switch o.Action {
@@ -50,14 +51,14 @@ func start(p *output.Printer, program Program, args []string) int {
 		return 0
 	}
 	if err := checkName(o, args); err != nil {
-		return fail(p, err)
+		return failure.Report(p, err)
 	}
 	os.Unsetenv(guard.TokenVariable) // of a lock around this one: the command would take it for its own
 	r := &run{printer: p, program: program.Backend, options: o, name: sys.Printable(o.File), service: newService()}
 	r.link = &Link{Reach: 5 * time.Second, Note: p.Note, timed: o.Limited, waits: o.Action == cli.Lock && !o.Nonblock}
 	r.link.silent, r.link.back = r.sayWaitGoesOn, r.sayAnswers
 	if r.backend, err = program.Open(r.link); err != nil {
-		return fail(p, err)
+		return failure.Report(p, err)
 	}
 	switch o.Action {
 	case cli.Holders:
@@ -72,15 +73,15 @@ func start(p *output.Printer, program Program, args []string) int {
 func checkName(o *cli.Options, args []string) error {
 	switch name := o.File; {
 	case o.FD >= 0:
-		return &cli.UsageError{Text: "a descriptor number cannot be combined with the backend " + o.BackendName +
-			": the lock has no file; give a name and a command"}
+		return failure.Usage("a descriptor number cannot be combined with the backend " + o.BackendName +
+			": the lock has no file; give a name and a command")
 	case o.Action == cli.Holders && name == "" && args[len(args)-1] != "":
 		return nil // all locks
 	case name == "" || name == "." || name == "..":
-		return &cli.UsageError{Text: "invalid name of a lock: '" + sys.Printable(name) + "'"}
+		return failure.Usage("invalid name of a lock: '" + sys.Printable(name) + "'")
 	case strings.Contains(name, "/") && !strings.HasPrefix(name, "/"):
-		return &cli.UsageError{Text: "a relative path means another lock on each machine: '" + sys.Printable(name) +
-			"' (give a name without a slash, or an absolute path)"}
+		return failure.Usage("a relative path means another lock on each machine: '" + sys.Printable(name) +
+			"' (give a name without a slash, or an absolute path)")
 	}
 	return nil
 }
@@ -111,7 +112,7 @@ func (r *run) lock() int {
 	// Before the first connection, which makes another attempt when it lacks a descriptor: a fork makes none.
 	g, err := guard.Start(o.Command)
 	if err != nil {
-		return fail(r.printer, err)
+		return failure.Report(r.printer, err)
 	}
 	defer g.Close()
 	r.guard = g
@@ -201,7 +202,7 @@ func (r *run) request() Request {
 func (r *run) refuse(err error) int {
 	o := r.options
 	if err != ErrTaken && err != ErrTimeout {
-		return fail(r.printer, err)
+		return failure.Report(r.printer, err)
 	}
 	if o.Reports {
 		line := r.name + " is " + r.state()
@@ -214,7 +215,7 @@ func (r *run) refuse(err error) int {
 			r.printer.Warn("cooldown " + until)
 		}
 	}
-	r.printer.WarnRefusal(err)
+	r.printer.WarnVerbose(kernlock.RefusalText(err))
 	return o.ConflictExit
 }
 
@@ -224,7 +225,7 @@ func (r *run) guardKilled(what string) int {
 	if sig := r.guard.KilledBy(); slices.Contains(forwarded, os.Signal(sig)) {
 		return die(sig)
 	}
-	return fail(r.printer, &Error{Status: output.ExTempFail, Text: what + " the lock " + r.name + ": its guard was killed"})
+	return failure.Report(r.printer, &Error{Status: output.ExTempFail, Text: what + " the lock " + r.name + ": its guard was killed"})
 }
 
 // forwarded are the signals that are meant for the command and, before it runs, do to this program what they do to one that

@@ -8,7 +8,9 @@ import (
 
 	"github.com/pborman/getopt/v2"
 
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/output"
 )
 
 // An option is one line of the table below. It implements getopt.Value.
@@ -109,7 +111,7 @@ func (p *parser) restrict(table []option) []option {
 		name := cmp.Or(table[i].long, string(table[i].short))
 		if !slices.Contains(p.known, name) {
 			table[i].set = func(string) error {
-				return &UsageError{Text: "--" + name + " cannot be combined with the backend " + p.program}
+				return failure.Usage("--" + name + " cannot be combined with the backend " + p.program)
 			}
 		}
 	}
@@ -157,10 +159,10 @@ func (p *parser) parseOptions(given []string) (rest []string, err error) {
 		case getopt.Invalid:
 			return nil, bad.Err
 		case getopt.MissingParameter:
-			return nil, &UsageError{Text: "option '" + word() + "' requires an argument", Try: true}
+			return nil, &failure.Error{Status: output.ExUsage, Text: "option '" + word() + "' requires an argument", Try: true}
 		}
 	}
-	return nil, &UsageError{Text: "unrecognized option '" + word() + "'", Try: true}
+	return nil, &failure.Error{Status: output.ExUsage, Text: "unrecognized option '" + word() + "'", Try: true}
 }
 
 // mentions reports whether the option may be among args, abbreviations expanded.

@@ -1,10 +1,14 @@
 package cli
 
-import "strings"
+import (
+	"strings"
+
+	"example.org/flock/internal/failure"
+)
 
 // addHint adds to the error of a common mistake a second line that says what to do. The first line stays the reference's.
 func (p *parser) addHint(err error) {
-	usage, ok := err.(*UsageError)
+	usage, ok := err.(*failure.Error)
 	if !ok || usage.Hint != "" {
 		return
 	}

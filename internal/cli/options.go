@@ -1,12 +1,14 @@
 // Package cli reads the command line of flock: argv becomes Options, which are checked and do not change afterwards. Every
-// error is a *UsageError.
+// error is a *failure.Error.
 package cli
 
 import (
 	"strings"
 	"time"
 
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/output"
 )
 
 // Options is the command line, checked.
@@ -71,20 +73,11 @@ var backends = map[string]Backend{
 	"": Auto, "auto": Auto, "native": Native, "flock": ByFlock, "fcntl": ByFcntl, "directory": Directory,
 }
 
-// A UsageError says what is wrong with the command line.
-type UsageError struct {
-	Text string
-	Try  bool   // add the line that refers to --help
-	Hint string // what to do instead; may be empty
-}
-
-func (e *UsageError) Error() string { return e.Text }
-
 // InvalidBackend returns the error for a backend that flock does not know. why ends the sentence in brackets; it may be
 // empty.
-func (o *Options) InvalidBackend(why string) *UsageError {
-	return &UsageError{Text: "invalid backend in " + o.BackendSource + ": '" + o.BackendName +
-		"' (auto, native, flock, fcntl or directory" + why + ")"}
+func (o *Options) InvalidBackend(why string) error {
+	return failure.Usage("invalid backend in " + o.BackendSource + ": '" + o.BackendName +
+		"' (auto, native, flock, fcntl or directory" + why + ")")
 }
 
 // Parse reads args; the first of them is the program. getenv looks up FLOCK_BACKEND. shell returns the command for the text
@@ -122,7 +115,7 @@ func (p *parser) parse(args []string, shell func(string) []string) (_ *Options, 
 	defer func() { p.addHint(err) }()
 	p.o.FD, p.o.ConflictExit = -1, 1
 	if len(args) < 2 {
-		return nil, &UsageError{Text: "not enough arguments", Try: true}
+		return nil, &failure.Error{Status: output.ExUsage, Text: "not enough arguments", Try: true}
 	}
 	words, err := p.parseOptions(args)
 	if err != nil || p.isAnswered() {
@@ -156,7 +149,7 @@ func (p *parser) setBackend(name string) error {
 	case p.program == "" && isProgram(name):
 		o.Backend = Other
 	case p.program != "" && name != p.program:
-		return &UsageError{Text: "invalid backend in --backend: '" + name + "' (this program is the backend " + p.program + ")"}
+		return failure.Usage("invalid backend in --backend: '" + name + "' (this program is the backend " + p.program + ")")
 	}
 	return nil
 }
@@ -172,16 +165,16 @@ func (p *parser) check() error {
 	o := &p.o
 	switch {
 	case o.NoFork && o.Close:
-		return &UsageError{Text: "the --no-fork and --close options are incompatible"}
+		return failure.Usage("the --no-fork and --close options are incompatible")
 	case o.Permits > 0 && o.Op == kernlock.Shared:
-		return &UsageError{Text: "--permits cannot be combined with --shared"}
+		return failure.Usage("--permits cannot be combined with --shared")
 	case o.Cooldown > 0 && (o.Permits > 0 || o.Op == kernlock.Shared):
 		// Two holders could read the time at once, and then both set it.
-		return &UsageError{Text: "--cooldown cannot be combined with --shared or --permits"}
+		return failure.Usage("--cooldown cannot be combined with --shared or --permits")
 	case o.Permits > 0 && p.fcntl:
-		return &UsageError{Text: "--permits cannot be combined with --fcntl, --start or --length"}
+		return failure.Usage("--permits cannot be combined with --fcntl, --start or --length")
 	case (o.Queued || o.Reports) && o.Op == kernlock.Unlock:
-		return &UsageError{Text: "--queue and --report cannot be combined with --unlock"}
+		return failure.Usage("--queue and --report cannot be combined with --unlock")
 	}
 	if o.Limited && o.Timeout == 0 || o.Queued && o.Queue == 0 {
 		o.Nonblock, o.Limited = true, false
@@ -198,14 +191,14 @@ func (p *parser) check() error {
 		o.Backend = Other
 	}
 	if p.fcntl && (o.Backend == ByFlock || o.Backend == Directory || o.Backend == Other) {
-		return &UsageError{Text: "--fcntl, --start and --length cannot be combined with the backend " + o.BackendName}
+		return failure.Usage("--fcntl, --start and --length cannot be combined with the backend " + o.BackendName)
 	}
 	if p.fcntl {
 		o.Backend = ByFcntl
 	}
 	if o.Queued && o.Backend == ByFcntl {
-		return &UsageError{Text: "--queue cannot be combined with --fcntl, --start, --length or the backend fcntl: " +
-			"such a lock covers the bytes that stand for those who wait"}
+		return failure.Usage("--queue cannot be combined with --fcntl, --start, --length or the backend fcntl: " +
+			"such a lock covers the bytes that stand for those who wait")
 	}
 	o.Queued = o.Queued && !o.Nonblock
 	return nil
@@ -223,7 +216,7 @@ func (p *parser) parseOperands(words []string, shell func(string) []string) erro
 			fd, err := parseDescriptor(words[0])
 			switch {
 			case err != nil && p.program != "":
-				return &UsageError{Text: "missing command"}
+				return failure.Usage("missing command")
 			case err != nil:
 				return err
 			}
@@ -239,7 +232,7 @@ func (p *parser) parseOperands(words []string, shell func(string) []string) erro
 	}
 	if shellOption != "" {
 		if len(words) != 1 {
-			err := &UsageError{Text: shellOption + " requires exactly one command argument"}
+			err := failure.Usage(shellOption + " requires exactly one command argument")
 			if !hasFile && !p.fdOption {
 				err.Hint = shellOption + " goes after the file: flock <file> " + shellOption + " <command>"
 			}
@@ -249,9 +242,9 @@ func (p *parser) parseOperands(words []string, shell func(string) []string) erro
 	}
 	switch {
 	case p.fdOption && len(words) == 0:
-		return &UsageError{Text: "missing command"}
+		return failure.Usage("missing command")
 	case !hasFile && o.FD < 0:
-		return &UsageError{Text: "missing file descriptor, file or directory"}
+		return failure.Usage("missing file descriptor, file or directory")
 	}
 	o.Command = words
 	return nil
@@ -264,9 +257,9 @@ func (p *parser) parseHoldersOperand(words []string) error {
 	}
 	if p.fdOption || len(words) != 1 || p.shellOption != "" {
 		if p.program != "" {
-			return &UsageError{Text: "--holders and --break take one name"}
+			return failure.Usage("--holders and --break take one name")
 		}
-		return &UsageError{Text: "--holders takes one file, directory or descriptor number"}
+		return failure.Usage("--holders takes one file, directory or descriptor number")
 	}
 	fd, err := parseDescriptor(words[0])
 	if err == nil && fd >= 0 {
@@ -301,26 +294,26 @@ func (p *parser) checkRemove() error {
 	default:
 		return nil
 	}
-	return &UsageError{Text: "--remove cannot be combined with " + with}
+	return failure.Usage("--remove cannot be combined with " + with)
 }
 
 // checkSystem refuses options that this system does not support.
 func (p *parser) checkSystem() error {
 	o := &p.o
 	if o.Queued && !kernlock.HasPlaces && (o.Backend == Native || o.Backend == ByFlock) {
-		return &UsageError{Text: "on this system --queue needs the backend auto or directory"}
+		return failure.Usage("on this system --queue needs the backend auto or directory")
 	}
 	if kernlock.HasFlock || o.Backend == Other {
 		return nil // if a kind of lock is missing, its lock call reports that
 	}
 	switch {
 	case p.fcntl:
-		return &UsageError{Text: "--fcntl, --start and --length are for native locks, which this system does not have"}
+		return failure.Usage("--fcntl, --start and --length are for native locks, which this system does not have")
 	case o.Backend != Auto && o.Backend != Directory:
-		return &UsageError{Text: "this system has no native locks: the backend can only be auto or directory"}
+		return failure.Usage("this system has no native locks: the backend can only be auto or directory")
 	case o.FD >= 0:
-		return &UsageError{Text: "a descriptor number cannot be locked: this system does not tell " +
-			"when its process is done with it; give a file and a command"}
+		return failure.Usage("a descriptor number cannot be locked: this system does not tell " +
+			"when its process is done with it; give a file and a command")
 	}
 	return nil
 }

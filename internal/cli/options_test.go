@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.org/flock/internal/failure"
 )
 
 func shell(text string) []string { return []string{"sh", "-c", text} }
@@ -63,7 +65,7 @@ func TestParseNotForeign(t *testing.T) {
 	} {
 		o, err := Parse(append([]string{"flock"}, strings.Fields(c.args)...), environment(c.variable), shell)
 		text := ""
-		var usage *UsageError
+		var usage *failure.Error
 		if errors.As(err, &usage) {
 			text = usage.Text
 		}

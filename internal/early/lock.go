@@ -28,7 +28,7 @@ func (p *process) openLockFile(o *options) (fd int, ok bool) {
 }
 
 // lock takes or releases the lock, and exits if another process holds it. If it fails, it deletes its timer and restores the
-// disposition of SIGALRM.
+// signal mask and the disposition of SIGALRM.
 func lock(fd int, o *options, deadline int64) (ok bool) {
 	var limit alarm.Alarm
 	if o.limited {

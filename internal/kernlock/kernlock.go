@@ -50,6 +50,14 @@ var (
 // IsRefusal reports whether err says that another process holds the lock. That is an answer rather than a failure.
 func IsRefusal(err error) bool { return errors.Is(err, ErrConflict) || errors.Is(err, ErrTimeout) }
 
+// RefusalText says, as util-linux does, that the lock is refused.
+func RefusalText(err error) string {
+	if errors.Is(err, ErrTimeout) {
+		return "timeout while waiting to get lock"
+	}
+	return "failed to get lock"
+}
+
 // A Limit says how long to wait for a lock.
 type Limit struct {
 	try      bool
@@ -93,9 +101,3 @@ func (l Limit) Sleep(d time.Duration) error {
 	sys.Sleep(d)
 	return nil
 }
-
-// A TimerError says that the wait could not be limited.
-type TimerError struct{ Err error }
-
-func (e *TimerError) Error() string { return "cannot set up timer: " + sys.Text(e.Err) }
-func (e *TimerError) Unwrap() error { return e.Err }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"example.org/flock/internal/alarm"
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/output"
 )
 
 // acquireUntil waits until the deadline in one system call, which the signal of a timer ends.
@@ -20,7 +22,7 @@ func acquireUntil(call Call, fd int, op Op, deadline time.Time) error {
 	}
 	var alarm alarm.Alarm
 	if errno := alarm.Start(int64(left)); errno != 0 {
-		return &TimerError{errno}
+		return failure.New(output.ExOSErr, "cannot set up timer", errno)
 	}
 	defer alarm.Restore()
 	defer alarm.Stop()
