@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
 	"example.org/flock/lease/guard"
 )
@@ -75,8 +75,8 @@ const (
 func Now() time.Duration { return guard.Now() }
 
 var (
-	ErrTaken   = kernlock.ErrConflict
-	ErrTimeout = kernlock.ErrTimeout
+	ErrTaken   = locks.ErrConflict
+	ErrTimeout = locks.ErrTimeout
 	ErrLost    = errors.New("the lock is lost")
 )
 

@@ -16,7 +16,7 @@ import (
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
 	"example.org/flock/lease/guard"
@@ -184,7 +184,7 @@ func (r *run) sayAnswers() { r.printer.Note(r.program + " answers again") }
 func (r *run) request() Request {
 	o, mode := r.options, Exclusive
 	switch {
-	case o.Op == kernlock.Shared:
+	case o.Op == locks.Shared:
 		mode = Shared
 	case o.Permits > 0:
 		mode = Permit
@@ -215,7 +215,7 @@ func (r *run) refuse(err error) int {
 			r.printer.Warn("cooldown " + until)
 		}
 	}
-	r.printer.WarnVerbose(kernlock.RefusalText(err))
+	r.printer.WarnVerbose(locks.RefusalText(err))
 	return o.ConflictExit
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/pborman/getopt/v2"
 
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
 )
 
@@ -42,10 +42,10 @@ func (p *parser) table() []option {
 	}
 	nonblock := func() { o.Nonblock = true }
 	return []option{
-		flag('s', "shared", func() { o.Op = kernlock.Shared }),
-		flag('x', "exclusive", func() { o.Op = kernlock.Exclusive }),
-		flag('e', "", func() { o.Op = kernlock.Exclusive }),
-		flag('u', "unlock", func() { o.Op = kernlock.Unlock }),
+		flag('s', "shared", func() { o.Op = locks.Shared }),
+		flag('x', "exclusive", func() { o.Op = locks.Exclusive }),
+		flag('e', "", func() { o.Op = locks.Exclusive }),
+		flag('u', "unlock", func() { o.Op = locks.Unlock }),
 		flag('n', "nonblocking", nonblock),
 		flag(0, "nb", nonblock),
 		value('w', "timeout", timeout),
