@@ -14,9 +14,10 @@ import (
 
 	"example.org/flock/fallback"
 	"example.org/flock/internal/cli"
+	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/kernlock"
 	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
@@ -95,7 +96,7 @@ func listHolders(f *lockfile.File, o *cli.Options) (list []listing, missing, err
 
 // kernelHolders returns who has a kernel lock.
 func kernelHolders(f *lockfile.File, o *cli.Options) (list []listing, err error) {
-	if o.Backend == cli.Directory || !kernlock.HasFlock {
+	if o.Backend == cli.Directory || !locks.HasKernelLocks {
 		return nil, nil // here the lock is a directory's
 	}
 	holders, err := proc.KernelLocks(f.Name, f.FD)
@@ -117,7 +118,8 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 	if o.Backend != cli.Auto && o.Backend != cli.Directory {
 		return nil, nil
 	}
-	dir, path, err := stateDir(f)
+	base, _ := cstart.Getenv("FLOCK_DIR")
+	dir, path, err := locks.StateDir(f, base)
 	var known *failure.Error
 	switch {
 	case errors.As(err, &known): // FLOCK_DIR is wrong
@@ -130,7 +132,7 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 	}
 	holders, err := fallback.OpenIn(dir, path).Holders()
 	if err != nil {
-		return nil, directoryError(f.Name, err)
+		return nil, locks.DirectoryError(f, base, err)
 	}
 	for _, h := range holders {
 		line := listing{pid: h.PID, mode: h.Mode.String(), waiting: h.Waiting}
@@ -140,6 +142,15 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 		list = append(list, line)
 	}
 	return list, nil
+}
+
+// listingError returns the error of a file whose holders are not known.
+func listingError(file string, err error) error {
+	status := output.ExUnavailable
+	if sys.LacksResources(err) {
+		status = output.ExOSErr
+	}
+	return &failure.Error{Status: status, Text: "cannot tell who holds " + file + ": " + sys.Printable(err.Error()), Cause: err}
 }
 
 // row returns the columns, and false for a process that has ended.
@@ -194,23 +205,23 @@ func (a *attempt) reportLater() (stop func()) {
 
 // reportRefusal says that the lock is refused: with --verbose why, with --report who has it.
 func (a *attempt) reportRefusal(err error) {
-	var r *refusal
+	var r *locks.Refusal
 	if errors.As(err, &r) {
-		a.out.WarnVerbose(r.why)
+		a.out.WarnVerbose(r.Why)
 	}
 	if a.Reports {
 		line := targetName(a.Options) + " is " + stateOf(a.Options)
-		if a.Queued && errors.Is(err, kernlock.ErrConflict) {
+		if a.Queued && errors.Is(err, locks.ErrConflict) {
 			line += "; its queue is full"
 		}
 		a.out.Note(line)
 	}
-	a.out.WarnVerbose(kernlock.RefusalText(err))
+	a.out.WarnVerbose(locks.RefusalText(err))
 }
 
 // reportKeepers says who keeps the lock when the command has ended: those of its holders that have our open file.
 func (a *attempt) reportKeepers() {
-	if a.Close || !a.file.ByName || a.Op != kernlock.Exclusive || a.Permits > 0 {
+	if a.Close || !a.file.ByName || a.Op != locks.Exclusive || a.Permits > 0 {
 		return
 	}
 	list, _, _ := listHolders(lockfile.Descriptor(a.file.FD), a.Options)

@@ -9,7 +9,7 @@ import (
 	"github.com/pborman/getopt/v2"
 
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/locks"
 )
 
 // A parser collects what the command line says.
@@ -17,12 +17,14 @@ type parser struct {
 	o           Options
 	set         *getopt.Set
 	options     []getopt.Option // in the order of their declarations
+	ours        []string        // those that util-linux does not have: if an abbreviation is ambiguous, the others win
 	shell       func(text string) []string
 	shellOption string // -c or --command, if it is among the options, which is allowed with --fd
 }
 
 func newParser(shell func(text string) []string) *parser {
-	return &parser{o: Options{FD: -1, ConflictExit: 1}, set: getopt.New(), shell: shell}
+	ours := []string{"permits", "cooldown", "queue", "report", "remove", "holders", "backend"}
+	return &parser{o: Options{FD: -1, ConflictExit: 1}, set: getopt.New(), ours: ours, shell: shell}
 }
 
 // A setter is the getopt.Value of an option: it sets what the option stands for.
@@ -69,9 +71,9 @@ func (p *parser) given(names ...string) bool {
 // declareCommon declares the options of flock and of the programs of backends.
 func (p *parser) declareCommon() {
 	o := &p.o
-	p.flag(choose(&o.Op, kernlock.Shared), "shared", 's')
-	p.flag(choose(&o.Op, kernlock.Exclusive), "exclusive", 'x')
-	p.flag(choose(&o.Op, kernlock.Exclusive), "", 'e')
+	p.flag(choose(&o.Op, locks.Shared), "shared", 's')
+	p.flag(choose(&o.Op, locks.Exclusive), "exclusive", 'x')
+	p.flag(choose(&o.Op, locks.Exclusive), "", 'e')
 	p.flag(&o.Nonblock, "nonblocking", 'n')
 	p.flag(&o.Nonblock, "nb", 0)
 	p.value(seconds(&o.Timeout, "invalid timeout"), "timeout", 'w')
@@ -92,7 +94,7 @@ func (p *parser) declareCommon() {
 // declareFile declares the options that only flock itself has, which locks files.
 func (p *parser) declareFile() {
 	o := &p.o
-	p.flag(choose(&o.Op, kernlock.Unlock), "unlock", 'u')
+	p.flag(choose(&o.Op, locks.Unlock), "unlock", 'u')
 	p.flag(&o.NoFork, "no-fork", 'F')
 	p.flag(new(bool), "fcntl", 0)
 	p.value(size(&o.Range.Start, "invalid as start offset"), "start", 0)
@@ -101,15 +103,13 @@ func (p *parser) declareFile() {
 	p.value(p.setBackend, "backend", 0)
 }
 
-// ours are the options that util-linux does not have. If an abbreviation is ambiguous, those of util-linux win.
-var ours = []string{"permits", "cooldown", "queue", "report", "remove", "holders", "backend", "break"}
-
 // read reads the leading options as GNU getopt_long reads them, and returns the words after them.
 func (p *parser) read(given []string) (words []string, err error) {
 	if len(given) < 2 {
 		return nil, tryHelp("not enough arguments")
 	}
-	p.set.FlagLong(new(bool), "command", 'c')                        // not among p.options: it cannot be abbreviated
+	// It is not among p.options: it cannot be abbreviated.
+	p.set.FlagLong(setter(func(string) error { return nil }), "command", 'c').SetFlag()
 	word := func() string { return given[len(given)-p.set.NArgs()] } // as the user wrote it
 	isUnknown := false
 	err = p.set.Getopt(p.expand(given), func(opt getopt.Option) bool {
@@ -144,7 +144,7 @@ func tryHelp(text string) *failure.Error {
 
 // isAnswered reports whether an option was read after which nothing else counts.
 func (p *parser) isAnswered() bool {
-	return p.o.Action == Help || p.o.Action == Version || p.o.Backend == Other
+	return p.o.Action == Help || p.o.Action == Version || p.o.Action == Own || p.o.Backend == Other
 }
 
 // expand returns args with whole names in place of the abbreviated long options, which getopt/v2 does not know. What it would
@@ -198,7 +198,7 @@ func (p *parser) find(prefix string) getopt.Option {
 		case name == prefix && name != "":
 			return opt
 		case !strings.HasPrefix(name, prefix):
-		case slices.Contains(ours, name):
+		case slices.Contains(p.ours, name):
 			own = append(own, opt)
 		default:
 			theirs = append(theirs, opt)
@@ -219,7 +219,7 @@ func (p *parser) candidates(word string) string {
 	prefix, _, _ = strings.Cut(prefix, "=")
 	var names []string
 	for _, opt := range p.options {
-		if name := opt.LongName(); strings.HasPrefix(name, prefix) && !slices.Contains(ours, name) {
+		if name := opt.LongName(); strings.HasPrefix(name, prefix) && !slices.Contains(p.ours, name) {
 			names = append(names, "--"+name)
 		}
 	}

@@ -7,14 +7,16 @@ import (
 	"time"
 
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/lockbytes"
+	"example.org/flock/internal/locks"
 )
 
 // Options is the command line, checked.
 type Options struct {
 	Action Action
+	Own    string // the long name of the option of Action Own
 
-	Op           kernlock.Op
+	Op           locks.Op
 	Nonblock     bool
 	Limited      bool          // wait no longer than Timeout
 	Timeout      time.Duration // from the start of the process
@@ -28,7 +30,7 @@ type Options struct {
 	NoFork  bool
 	Verbose bool
 	Backend Backend
-	Range   kernlock.Range // for ByFcntl
+	Range   lockbytes.Range // for ByFcntl
 
 	BackendName   string // as it was given; empty if it was not
 	BackendSource string // --backend or FLOCK_BACKEND
@@ -50,6 +52,7 @@ const (
 	Lock    Action = iota // or unlock, and run the command if there is one
 	Holders               // list who holds the lock
 	Break                 // take it away from them; of a backend's program only
+	Own                   // of a backend's program, which knows the option: Options.Own
 	Help
 	Version
 )
@@ -122,14 +125,14 @@ func (p *parser) check() error {
 	switch {
 	case o.NoFork && o.Close:
 		return failure.Usage("the --no-fork and --close options are incompatible")
-	case o.Permits > 0 && o.Op == kernlock.Shared:
+	case o.Permits > 0 && o.Op == locks.Shared:
 		return failure.Usage("--permits cannot be combined with --shared")
-	case o.Cooldown > 0 && (o.Permits > 0 || o.Op == kernlock.Shared):
+	case o.Cooldown > 0 && (o.Permits > 0 || o.Op == locks.Shared):
 		// Two holders could read the time at once, and then both set it.
 		return failure.Usage("--cooldown cannot be combined with --shared or --permits")
 	case o.Permits > 0 && p.isFcntl():
 		return failure.Usage("--permits cannot be combined with --fcntl, --start or --length")
-	case (o.Queued || o.Reports) && o.Op == kernlock.Unlock:
+	case (o.Queued || o.Reports) && o.Op == locks.Unlock:
 		return failure.Usage("--queue and --report cannot be combined with --unlock")
 	}
 	if o.Limited && o.Timeout == 0 || o.Queued && o.Queue == 0 {
@@ -257,7 +260,7 @@ func (p *parser) checkRemove() error {
 		with = "--holders, which locks nothing"
 	case o.FD >= 0:
 		with = "a descriptor: it needs the file and a command"
-	case o.Op == kernlock.Unlock:
+	case o.Op == locks.Unlock:
 		with = "--unlock: a lock is needed to remove the file"
 	case o.NoFork:
 		with = "--no-fork: nobody would be left to remove the file"
@@ -276,10 +279,10 @@ func (p *parser) checkRemove() error {
 // checkSystem refuses options that this system does not support.
 func (p *parser) checkSystem() error {
 	o := &p.o
-	if o.Queued && !kernlock.HasPlaces && (o.Backend == Native || o.Backend == ByFlock) {
+	if o.Queued && !locks.HasPlaces && (o.Backend == Native || o.Backend == ByFlock) {
 		return failure.Usage("on this system --queue needs the backend auto or directory")
 	}
-	if kernlock.HasFlock {
+	if locks.HasKernelLocks {
 		return nil // if a kind of lock is missing, its lock call reports that
 	}
 	switch {

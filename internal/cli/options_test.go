@@ -111,7 +111,7 @@ func TestParseFor(t *testing.T) {
 		{"--remove --cooldown 5 lock date", Options{}, "", "--remove cannot be combined with --cooldown, whose end is kept in the file"},
 		{"lock", Options{}, "", "missing command"},
 	} {
-		o, err := ParseFor("etcd", append([]string{"flock-etcd"}, strings.Fields(c.args)...), shell)
+		o, err := ParseFor("etcd", append([]string{"flock-etcd"}, strings.Fields(c.args)...), []string{"schema", "versions"}, shell)
 		if c.text != "" {
 			if err == nil || err.Error() != c.text {
 				t.Errorf("%s: %v, want %s", c.args, err, c.text)
@@ -129,9 +129,9 @@ func TestParseFor(t *testing.T) {
 			t.Errorf("%s: %+v", c.args, o)
 		}
 	}
-	for word, action := range map[string]Action{"--help": Help, "--version": Version} {
+	for word, action := range map[string]Action{"--help": Help, "--schema": Own, "--sch": Own, "--version": Version, "--versions": Own, "--vers": Version} {
 		for _, args := range [][]string{{"flock-etcd", word}, {"flock-etcd", "--backend", "etcd", word}} {
-			if o, err := ParseFor("etcd", args, shell); err != nil || o.Action != action {
+			if o, err := ParseFor("etcd", args, []string{"schema", "versions"}, shell); err != nil || o.Action != action {
 				t.Errorf("%q: %+v, %v", args, o, err)
 			}
 		}
@@ -144,7 +144,7 @@ func TestParseForKnowsAll(t *testing.T) {
 	flock.declareCommon()
 	flock.declareFile()
 	program.declareCommon()
-	program.declareProgram("etcd")
+	program.declareProgram("etcd", nil)
 	for _, opt := range flock.options {
 		same := func(other getopt.Option) bool {
 			return other.LongName() == opt.LongName() && other.ShortName() == opt.ShortName() && other.IsFlag() == opt.IsFlag()

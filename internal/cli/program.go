@@ -7,11 +7,12 @@ import (
 )
 
 // ParseFor reads args for the program of a backend, which is to refuse descriptor numbers. Backend is Other. The program has
-// --break besides, and refuses the options that are about files.
-func ParseFor(backend string, args []string, shell func(text string) []string) (*Options, error) {
+// --break and, by their long names, options of its own besides, each of which is an Action. It refuses the options that are
+// about files.
+func ParseFor(backend string, args, own []string, shell func(text string) []string) (*Options, error) {
 	p := newParser(shell)
 	p.declareCommon()
-	p.declareProgram(backend)
+	p.declareProgram(backend, own)
 	words, err := p.read(args)
 	if err != nil || p.isAnswered() {
 		return &p.o, err
@@ -27,14 +28,18 @@ func ParseFor(backend string, args []string, shell func(text string) []string) (
 }
 
 // declareProgram declares the options that are not flock's, or not in the same way.
-func (p *parser) declareProgram(backend string) {
+func (p *parser) declareProgram(backend string, own []string) {
 	p.value(func(name string) error {
 		if name == backend {
 			return nil
 		}
 		return failure.Usage("invalid backend in --backend: '" + name + "' (this program is the backend " + backend + ")")
 	}, "backend", 0)
+	p.ours = append(append(p.ours, "break"), own...)
 	p.flag(choose(&p.o.Action, Break), "break", 0)
+	for _, name := range own {
+		p.flag(setter(func(string) error { p.o.Action, p.o.Own = Own, name; return nil }), name, 0)
+	}
 	p.flag(refusedBy(backend), "unlock", 'u')
 	p.flag(refusedBy(backend), "no-fork", 'F')
 	p.flag(refusedBy(backend), "fcntl", 0)

@@ -52,7 +52,7 @@ func lock(fd int, o *options, deadline int64) (ok bool) {
 	return false
 }
 
-// errRestart is ERESTARTSYS of the kernel: see package kernlock.
+// errRestart is ERESTARTSYS of the kernel: see package locks.
 const errRestart = syscall.Errno(512)
 
 // acquire makes the lock call and repeats it after signals, until the deadline if that is not 0. The answer is EAGAIN if

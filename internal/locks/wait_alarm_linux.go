@@ -1,6 +1,6 @@
 //go:build amd64 || arm64
 
-package kernlock
+package locks
 
 import (
 	"time"
@@ -11,7 +11,7 @@ import (
 )
 
 // acquireUntil waits until the deadline in one system call, which the signal of a timer ends.
-func acquireUntil(call Call, fd int, op Op, deadline time.Time) error {
+func acquireUntil(call call, fd int, op Op, deadline time.Time) error {
 	left := time.Until(deadline)
 	if left <= 0 {
 		err := repeat(call, fd, op, false)
