@@ -131,15 +131,6 @@ func readStatus(dir string) (s status, err error) {
 	return s, nil
 }
 
-func (*thisSystem) Process(pid int) (p process, ok bool) {
-	its, err := readStat(pid)
-	s, err2 := readStatus(procDir(pid))
-	if err == nil && (its.isKernelThread || isZombie(pid)) {
-		s.users = nil // it has no descriptors, whoever it belongs to
-	}
-	return process{its.start, s.users}, err == nil && err2 == nil
-}
-
 // A rest is the sleep of a process: of each thread how often it has run. Two that are equal are one sleep, in which the process
 // has changed nothing.
 type rest []string
