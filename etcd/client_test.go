@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"net"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -201,18 +200,19 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The second attempt of a request is made by another client than the first, though a request beside it has exchanged them.
-func TestAnotherClient(t *testing.T) {
+// A client that is silent is replaced once, by the first of those that answer.
+func TestReplace(t *testing.T) {
 	t.Parallel()
 	s := userOf(t, &fakeMember{address: "127.0.0.1:1"})
-	first, err := s.client(nil)
+	silent, err := s.current()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
-		if second, err := s.client(first); err != nil || second == first || second == nil {
-			t.Errorf("%p after %p: %v", second, first, err)
-		}
-		slices.Reverse(s.clients[:])
+	first, _ := s.newClient()
+	second, _ := s.newClient()
+	s.replace(silent, first)
+	s.replace(silent, second)
+	if now, err := s.current(); now != first || err != nil {
+		t.Errorf("%p, not %p: %v", now, first, err)
 	}
 }

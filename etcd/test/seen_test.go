@@ -129,6 +129,49 @@ func TestBehindBalancer(t *testing.T) {
 	}
 }
 
+// TestBehindRandomBalancer has one address for three members, of which any answers a connection. One of them is frozen, and a
+// third of the holders are connected to that; so is a third of the connections that they make then.
+func TestBehindRandomBalancer(t *testing.T) {
+	t.Parallel()
+	c := ownCluster(t, clusterOptions)
+	leader, err := c.Leader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := cluster.NewRandomProxy(c.Members...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	e := reach(p.Endpoint)
+	var all []*holding
+	for i := range howMany(t, 30) {
+		all = append(all, e.queue(t, fmt.Sprint("name", i)))
+	}
+	for _, h := range all {
+		awaitOutput(t, h.process)
+	}
+	for _, m := range c.Members {
+		if m != leader {
+			m.Freeze()
+			t.Cleanup(m.Thaw)
+			break
+		}
+	}
+	time.Sleep(12 * time.Second) // more than the TTL must pass without an event
+	lost := 0
+	for _, h := range all {
+		if h.hasEnded() {
+			t.Logf("%d %s", h.status, &h.err)
+			lost++
+		}
+		h.input.Close()
+	}
+	if lost > 0 {
+		t.Errorf("%d of %d holders have lost their locks", lost, len(all))
+	}
+}
+
 // TestSilence has etcd silent for a while, which is told before it costs the command its life.
 func TestSilence(t *testing.T) {
 	t.Parallel()
