@@ -22,10 +22,6 @@ import (
 	"example.org/flock/lease/guard"
 )
 
-// options are those that mean something here, or that change nothing. All others of flock are refused.
-var options = []string{"shared", "exclusive", "e", "nonblocking", "nb", "timeout", "wait", "conflict-exit-code", "close", "verbose",
-	"backend", "permits", "cooldown", "queue", "report", "remove", "holders", "break", "help", "version"}
-
 // Main is the whole program of a backend.
 func Main(b Program) {
 	p := &output.Printer{Name: path.Base(os.Args[0])}
@@ -34,7 +30,7 @@ func Main(b Program) {
 
 // start reads the command line and the variables, and does what they say. It returns the exit status.
 func start(p *output.Printer, program Program, args []string) int {
-	o, err := cli.ParseFor(program.Backend, args, options, slices.Sorted(maps.Keys(program.Texts)), command.Shell)
+	o, err := cli.ParseFor(program.Backend, args, slices.Sorted(maps.Keys(program.Texts)), command.Shell)
 	if err != nil {
 		return failure.Report(p, err)
 	}
