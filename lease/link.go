@@ -194,8 +194,8 @@ func (l *Link) slow() time.Duration {
 	return l.slowness
 }
 
-// patience is how long an answer is waited for before the server counts as silent. Slow is not silent.
-func (l *Link) patience() time.Duration { return max(l.TTL*4/10, 2*l.slow()) }
+// patience is how long a waiter waits for an answer before the server counts as silent. Slow is not silent.
+func (l *Link) patience() time.Duration { return max(min(l.TTL*4/10, 4*time.Second), 2*l.slow()) }
 
 // Why says why there is no answer.
 func (l *Link) Why() string {

@@ -175,7 +175,10 @@ func TestBehindRandomBalancer(t *testing.T) {
 // TestSilence has etcd silent for a while, which is told before it costs the command its life.
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	networks := []cluster.Network{networkTo(t, sharedCluster(t)), networkTo(t, sharedCluster(t))}
+	var networks []cluster.Network
+	for range 2 {
+		networks = append(networks, networkTo(t, sharedCluster(t)))
+	}
 	name := uniqueName(t)
 	h := reach(networks[0].Endpoints()).hold(t, name)
 	w := reach(networks[1].Endpoints()).queue(t, name)
@@ -193,6 +196,21 @@ func TestSilence(t *testing.T) {
 	await(t, "the last word of the waiter", func() bool {
 		return strings.Count(w.err.String(), "\n") == 2 && strings.HasSuffix(w.err.String(), "\nflock-etcd: etcd answers again\n")
 	})
+	h.release(t)
+	awaitOutput(t, w.process)
+	w.release(t)
+}
+
+// TestSilenceToLongLease has etcd silent to a waiter that could do without an answer for a long time.
+func TestSilenceToLongLease(t *testing.T) {
+	t.Parallel()
+	n, name := networkTo(t, sharedCluster(t)), uniqueName(t)
+	h := ours(t).hold(t, name)
+	w := reach(n.Endpoints(), "FLOCK_ETCD_TTL=600", "FLOCK_ETCD_WARNINGS=false").queue(t, "--report", "0", name)
+	await(t, "its report", func() bool { return strings.Contains(w.err.String(), ": waiting for ") })
+	n.BlackHole()
+	await(t, "a word of the waiter", func() bool { return strings.Contains(w.err.String(), "\nflock-etcd: etcd does not answer: ") })
+	n.Restore()
 	h.release(t)
 	awaitOutput(t, w.process)
 	w.release(t)
