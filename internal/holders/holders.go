@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"example.org/flock/fallback"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/locks"
@@ -76,7 +75,7 @@ func findDirectory(f *lockfile.File, w locks.Wish) (list []Holder, err error) {
 	if !w.Directory {
 		return nil, nil
 	}
-	dir, path, err := locks.StateDir(f, w.StateBase)
+	_, _, err = locks.StateDir(f, w.StateBase)
 	var known *failure.Error
 	switch {
 	case errors.As(err, &known): // FLOCK_DIR is wrong
@@ -86,14 +85,17 @@ func findDirectory(f *lockfile.File, w locks.Wish) (list []Holder, err error) {
 	case err != nil:
 		return nil, unknown(f.Name, err)
 	}
-	records, err := fallback.OpenIn(dir, path).Holders()
+	records, err := locks.DirectoryHolders(f, w.StateBase)
 	if err != nil {
 		return nil, locks.DirectoryError(f, w.StateBase, err)
 	}
 	for _, r := range records {
 		h := Holder{PID: r.PID, Mode: r.Mode.String(), Waiting: r.Waiting}
-		if r.Unreachable {
-			h.Note = r.Where + ": remove " + r.Path + " if that is gone"
+		switch {
+		case r.Unreachable && r.Where != "":
+			h.Note = r.Where + ": " + r.Advice()
+		case r.PID == 0:
+			h.Note = "a process " + r.Where
 		}
 		list = append(list, h)
 	}
