@@ -49,9 +49,14 @@ func parseKernelLock(line string) (l kernelLock, ok bool) {
 	return l, l.kind == "FLOCK" || l.kind == "OFDLCK" && !lockbytes.IsPlace(l.start) || l.kind == "POSIX"
 }
 
+// isNext reports whether who has the lock is the next one that gets a permit, so that it is a waiter.
+func (l kernelLock) isNext() bool {
+	return l.kind == "OFDLCK" && l.write && lockbytes.IsLine(l.start) && !l.waiting
+}
+
 func (l kernelLock) mode() string {
 	switch {
-	case l.kind == "OFDLCK" && l.write && lockbytes.IsPermit(l.start):
+	case l.kind == "OFDLCK" && l.write && (lockbytes.IsPermit(l.start) || lockbytes.IsLine(l.start)):
 		return "permit"
 	case l.write:
 		return "exclusive"
@@ -151,6 +156,7 @@ func lookForLocks(target *lockedFile, files map[string]bool) (holders, waiters [
 	openers := map[int]bool{} // who has the file open
 	seen := map[kernelLock]bool{}
 	modes := map[int]string{}
+	next := 0 // who is the next one that gets a permit
 	pids, err := Processes()
 	if err != nil {
 		return nil, nil, err
@@ -162,6 +168,11 @@ func lookForLocks(target *lockedFile, files map[string]bool) (holders, waiters [
 		}
 		for _, l := range locks {
 			files[l.file], seen[l] = true, true
+			if l.isNext() {
+				next = pid
+				waiters = append(waiters, LockHolder{PID: pid, Mode: l.mode(), Waiting: true})
+				continue
+			}
 			modes[pid] = stronger(modes[pid], l.mode())
 		}
 	}
@@ -174,7 +185,8 @@ func lookForLocks(target *lockedFile, files map[string]bool) (holders, waiters [
 	}
 	for _, l := range locks {
 		switch {
-		case l.waiting:
+		case l.waiting && next != 0 && l.pid == next: // for the exclusive lock that keeps all permits
+		case l.waiting, l.isNext() && !seen[l]:
 			waiters = append(waiters, LockHolder{PID: l.waiter(openers), Mode: l.mode(), Waiting: true})
 		case seen[l]:
 		case l.pid > 0 && hidden(l.pid):
