@@ -176,6 +176,7 @@ func lookForLocks(target *lockedFile, files map[string]bool) (holders, waiters [
 			modes[pid] = stronger(modes[pid], l.mode())
 		}
 	}
+	delete(modes, next)
 	if len(modes) > 1 {
 		delete(modes, os.Getpid()) // which has what it has from one of the others
 	}
@@ -185,7 +186,7 @@ func lookForLocks(target *lockedFile, files map[string]bool) (holders, waiters [
 	}
 	for _, l := range locks {
 		switch {
-		case l.waiting && next != 0 && l.pid == next: // for the exclusive lock that keeps all permits
+		case next != 0 && l.pid == next: // for a moment it has the shared lock, or waits for that
 		case l.waiting, l.isNext() && !seen[l]:
 			waiters = append(waiters, LockHolder{PID: l.waiter(openers), Mode: l.mode(), Waiting: true})
 		case seen[l]:
