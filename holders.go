@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"example.org/flock/fallback"
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/failure"
@@ -119,7 +118,7 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 		return nil, nil
 	}
 	base, _ := cstart.Getenv("FLOCK_DIR")
-	dir, path, err := locks.StateDir(f, base)
+	_, _, err = locks.StateDir(f, base)
 	var known *failure.Error
 	switch {
 	case errors.As(err, &known): // FLOCK_DIR is wrong
@@ -130,14 +129,17 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 	if err != nil {
 		return nil, listingError(f.Name, err)
 	}
-	holders, err := fallback.OpenIn(dir, path).Holders()
+	holders, err := locks.DirectoryHolders(f, base)
 	if err != nil {
 		return nil, locks.DirectoryError(f, base, err)
 	}
 	for _, h := range holders {
 		line := listing{pid: h.PID, mode: h.Mode.String(), waiting: h.Waiting}
-		if h.Unreachable {
-			line.note = h.Where + ": remove " + h.Path + " if that is gone"
+		switch {
+		case h.Unreachable && h.Where != "":
+			line.note = h.Where + ": " + h.Advice()
+		case h.PID == 0:
+			line.note = "a process " + h.Where
 		}
 		list = append(list, line)
 	}

@@ -21,6 +21,7 @@ import (
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
+	"example.org/flock/internal/termination"
 )
 
 // version is set by the Makefile.
@@ -40,8 +41,9 @@ func main() {
 		os.Args = []string{""}
 	}
 	p := &output.Printer{Name: command.BaseName(os.Args[0])}
-	code := run(p, os.Args)
-	os.Exit(p.Status(code))
+	code := p.Status(run(p, os.Args))
+	termination.Finish()
+	os.Exit(code)
 }
 
 // run is the whole program, unless package early has done all of it. It returns the exit status, or does not return: with
@@ -96,6 +98,11 @@ func run(p *output.Printer, args []string) int {
 	case locks.IsRefusal(err):
 		a.reportRefusal(err)
 		return o.ConflictExit
+	case err == nil && termination.IsDue():
+		a.lock.Unlock()
+		return 1 // the signal has the last word
+	case errors.Is(err, locks.ErrInterrupted):
+		return 1
 	case err != nil:
 		return failure.Report(p, err)
 	}

@@ -34,14 +34,17 @@ ls /proc/${holders[0]}/fd | tr '\n' ' '
 release
 
 ### descriptor-flags-in-the-command
+# kernel: with the directory lock the number of the lock file has the lifeline in the command
 # needs: proc
 flock f sh -c 'grep flags /proc/self/fdinfo/3'
 
 ### lock-descriptor-in-the-command
+# kernel: with the directory lock the number of the lock file has the lifeline in the command
 # needs: proc
 flock f sh -c 'readlink /proc/self/fd/3 | sed "s,.*/,,"'
 
 ### lock-descriptor-in-a-grandchild
+# kernel: with the directory lock the number of the lock file has the lifeline in the command
 # needs: proc
 flock f sh -c 'sh -c "readlink /proc/self/fd/3; true" | sed "s,.*/,,"'
 
@@ -231,6 +234,7 @@ wait $!
 nohup flock f grep SigIgn /proc/self/status 2>/dev/null
 
 ### signals-caught-by-flock
+# kernel: with the directory lock flock notes the signals that end it, to release the lock first
 # needs: proc
 hold f
 grep SigCgt /proc/${holders[0]}/status
@@ -445,6 +449,7 @@ for o in -x -n -F -w0 '-w .0000001'; do
 done
 
 ### standard-descriptors-of-another-user
+# kernel: with the directory lock the number of the lock file has the lifeline in the command
 # starts: more privileges than the caller
 # needs: root setpriv proc
 cat >show <<-'END'

@@ -9,12 +9,12 @@ import (
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockbytes"
 	"example.org/flock/internal/locks"
-	"example.org/flock/internal/output"
 )
 
 // Options is the command line, checked.
 type Options struct {
 	Action Action
+	Own    string // the long name of the option of Action Own
 
 	Op           locks.Op
 	Nonblock     bool
@@ -52,6 +52,7 @@ const (
 	Lock    Action = iota // or unlock, and run the command if there is one
 	Holders               // list who holds the lock
 	Break                 // take it away from them; of a backend's program only
+	Own                   // of a backend's program, which knows the option: Options.Own
 	Help
 	Version
 )
@@ -85,47 +86,24 @@ func (o *Options) InvalidBackend(why string) error {
 // For --backend NAME with the name of a program, Backend is Other and nothing after it is read: that is for the program,
 // which may have options of its own.
 func Parse(args []string, getenv func(string) (string, bool), shell func(text string) []string) (*Options, error) {
-	p := &parser{getenv: getenv}
-	return p.parse(args, shell)
-}
-
-// ParseFor reads args for the program of a backend. It is Parse, but the backend is Other, and --backend may only say so.
-// Of the options, by their long names, only those are accepted that the program knows; it has --break besides. It is for the
-// program to refuse descriptor numbers.
-func ParseFor(backend string, args, known []string, shell func(text string) []string) (*Options, error) {
-	p := &parser{program: backend, known: known, getenv: func(string) (string, bool) { return backend, true }}
-	return p.parse(args, shell)
-}
-
-// A parser collects what the command line says.
-type parser struct {
-	o           Options
-	program     string   // the backend whose program this is; empty: flock itself
-	known       []string // the options of that
-	getenv      func(string) (string, bool)
-	fcntl       bool   // --fcntl, --start or --length was given
-	ranged      bool   // --start or --length was given
-	shellOption string // -c or --command, if it is among the options, which is allowed with --fd
-	fdOption    bool   // the number came with --fd
-}
-
-func (p *parser) parse(args []string, shell func(string) []string) (_ *Options, err error) {
-	defer func() { p.addHint(err) }()
-	p.o.FD, p.o.ConflictExit = -1, 1
-	if len(args) < 2 {
-		return nil, &failure.Error{Status: output.ExUsage, Text: "not enough arguments", Try: true}
-	}
-	words, err := p.parseOptions(args)
+	p := newParser(shell)
+	p.declareCommon()
+	p.declareFile()
+	words, err := p.read(args)
 	if err != nil || p.isAnswered() {
 		return &p.o, err
 	}
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	if p.program == "" && p.isAnswered() {
-		return &p.o, nil
+	if err := p.chooseBackend(getenv); err != nil || p.o.Backend == Other {
+		return &p.o, err
 	}
-	if err := p.parseOperands(words, shell); err != nil {
+	parse := p.parseOperands
+	if p.o.Action == Holders {
+		parse = p.parseHolders
+	}
+	if err := parse(words); err != nil {
 		return nil, err
 	}
 	if err := p.checkRemove(); err != nil {
@@ -134,33 +112,16 @@ func (p *parser) parse(args []string, shell func(string) []string) (_ *Options, 
 	return &p.o, p.checkSystem()
 }
 
-// isAnswered reports whether an option was read after which nothing else counts.
-func (p *parser) isAnswered() bool {
-	return p.o.Action == Help || p.o.Action == Version || p.o.Backend == Other
-}
-
-// setBackend takes the value of --backend.
-func (p *parser) setBackend(name string) error {
-	o := &p.o
-	o.BackendName, o.BackendSource = name, "--backend"
-	switch {
-	case p.program == "" && isProgram(name):
-		o.Backend = Other
-	case p.program != "" && name != p.program:
-		return failure.Usage("invalid backend in --backend: '" + name + "' (this program is the backend " + p.program + ")")
-	}
-	return nil
-}
-
 // isProgram reports whether a backend of this name can only be a program.
 func isProgram(name string) bool {
 	_, known := backends[name]
 	return !known && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-// check refuses options that cannot be combined, and chooses the backend.
+// check refuses options that cannot be combined.
 func (p *parser) check() error {
 	o := &p.o
+	o.Limited, o.Queued, o.Reports = p.given("timeout", "wait"), p.given("queue"), p.given("report")
 	switch {
 	case o.NoFork && o.Close:
 		return failure.Usage("the --no-fork and --close options are incompatible")
@@ -169,7 +130,7 @@ func (p *parser) check() error {
 	case o.Cooldown > 0 && (o.Permits > 0 || o.Op == locks.Shared):
 		// Two holders could read the time at once, and then both set it.
 		return failure.Usage("--cooldown cannot be combined with --shared or --permits")
-	case o.Permits > 0 && p.fcntl:
+	case o.Permits > 0 && p.isFcntl():
 		return failure.Usage("--permits cannot be combined with --fcntl, --start or --length")
 	case (o.Queued || o.Reports) && o.Op == locks.Unlock:
 		return failure.Usage("--queue and --report cannot be combined with --unlock")
@@ -177,8 +138,27 @@ func (p *parser) check() error {
 	if o.Limited && o.Timeout == 0 || o.Queued && o.Queue == 0 {
 		o.Nonblock, o.Limited = true, false
 	}
+	o.Queued = o.Queued && !o.Nonblock
+	return nil
+}
+
+// isFcntl reports whether an option asks for locks of fcntl(2).
+func (p *parser) isFcntl() bool { return p.given("fcntl", "start", "length") }
+
+// setBackend takes the value of --backend.
+func (p *parser) setBackend(name string) error {
+	p.o.BackendName, p.o.BackendSource = name, "--backend"
+	if isProgram(name) {
+		p.o.Backend = Other
+	}
+	return nil
+}
+
+// chooseBackend chooses the backend by the option and the variable, and refuses options that it does not have.
+func (p *parser) chooseBackend(getenv func(string) (string, bool)) error {
+	o := &p.o
 	if o.BackendName == "" {
-		o.BackendName, _ = p.getenv("FLOCK_BACKEND")
+		o.BackendName, _ = getenv("FLOCK_BACKEND")
 		o.BackendSource = "FLOCK_BACKEND"
 	}
 	known := false
@@ -188,41 +168,33 @@ func (p *parser) check() error {
 		}
 		o.Backend = Other
 	}
-	if p.fcntl && (o.Backend == ByFlock || o.Backend == Directory || o.Backend == Other) {
-		return failure.Usage("--fcntl, --start and --length cannot be combined with the backend " + o.BackendName)
-	}
-	if p.fcntl {
+	if p.isFcntl() {
+		switch o.Backend {
+		case ByFlock, Directory, Other:
+			return failure.Usage("--fcntl, --start and --length cannot be combined with the backend " + o.BackendName)
+		}
 		o.Backend = ByFcntl
 	}
-	if o.Queued && o.Backend == ByFcntl {
+	if p.given("queue") && o.Backend == ByFcntl {
 		return failure.Usage("--queue cannot be combined with --fcntl, --start, --length or the backend fcntl: " +
 			"such a lock covers the bytes that stand for those who wait")
 	}
-	o.Queued = o.Queued && !o.Nonblock
 	return nil
 }
 
 // parseOperands reads what follows the options: the lock file or a descriptor number, and the command.
-func (p *parser) parseOperands(words []string, shell func(string) []string) error {
-	o := &p.o
-	if o.Action == Holders || o.Action == Break {
-		return p.parseHoldersOperand(words)
-	}
-	hasFile := false
-	if p.shellOption == "" && !p.fdOption && len(words) > 0 {
-		if len(words) == 1 {
-			fd, err := parseDescriptor(words[0])
-			switch {
-			case err != nil && p.program != "":
-				return failure.Usage("missing command")
-			case err != nil:
-				return err
-			}
-			o.FD = fd
-		} else {
-			o.File, hasFile = words[0], true
+func (p *parser) parseOperands(words []string) error {
+	o, byOption := &p.o, p.given("fd") || p.shellOption != ""
+	hasFile := len(words) > 1 && !byOption
+	switch {
+	case hasFile:
+		o.File, words = words[0], words[1:]
+	case len(words) == 1 && !byOption:
+		var err error
+		if o.FD, err = parseDescriptor(words[0]); err != nil {
+			return hintCommand(err, words[0])
 		}
-		words = words[1:]
+		words = nil
 	}
 	shellOption := p.shellOption
 	if hasFile && (words[0] == "-c" || words[0] == "--command") {
@@ -231,33 +203,42 @@ func (p *parser) parseOperands(words []string, shell func(string) []string) erro
 	if shellOption != "" {
 		if len(words) != 1 {
 			err := failure.Usage(shellOption + " requires exactly one command argument")
-			if !hasFile && !p.fdOption {
+			if !hasFile && !p.given("fd") {
 				err.Hint = shellOption + " goes after the file: flock <file> " + shellOption + " <command>"
 			}
 			return err
 		}
-		words = shell(words[0])
-	}
-	switch {
-	case p.fdOption && len(words) == 0:
-		return failure.Usage("missing command")
-	case !hasFile && o.FD < 0:
-		return failure.Usage("missing file descriptor, file or directory")
+		words = p.shell(words[0])
 	}
 	o.Command = words
-	return nil
+	missing := ""
+	switch {
+	case p.given("fd") && len(words) == 0:
+		missing = "missing command"
+	case !hasFile && o.FD < 0:
+		missing = "missing file descriptor, file or directory"
+	default:
+		return nil
+	}
+	err := failure.Usage(missing)
+	if p.given("fd") && o.FD < 0 {
+		err.Hint = "a descriptor number is 0 or more"
+	}
+	return err
 }
 
-// parseHoldersOperand reads the operand of --holders: a file or directory, or a descriptor number.
-func (p *parser) parseHoldersOperand(words []string) error {
-	if (p.fdOption || p.program != "" && p.o.Action == Holders) && len(words) == 0 && p.shellOption == "" {
-		return nil // without a number or name, the program lists all its locks
+// parseHolders reads the operand of --holders: a file or directory, or a descriptor number.
+func (p *parser) parseHolders(words []string) error {
+	if p.given("fd") && len(words) == 0 && p.shellOption == "" {
+		return nil
 	}
-	if p.fdOption || len(words) != 1 || p.shellOption != "" {
-		if p.program != "" {
-			return failure.Usage("--holders and --break take one name")
-		}
-		return failure.Usage("--holders takes one file, directory or descriptor number")
+	return p.parseOnly(words, "--holders takes one file, directory or descriptor number")
+}
+
+// parseOnly reads the only word that there may be: a descriptor number or, if it is none, a name. usage is for all else.
+func (p *parser) parseOnly(words []string, usage string) error {
+	if p.given("fd") || len(words) != 1 || p.shellOption != "" {
+		return failure.Usage(usage)
 	}
 	fd, err := parseDescriptor(words[0])
 	if err == nil && fd >= 0 {
@@ -287,7 +268,7 @@ func (p *parser) checkRemove() error {
 		with = "--queue, whose places are in the file"
 	case o.Cooldown > 0:
 		with = "--cooldown, whose end is kept in the file"
-	case p.ranged:
+	case p.given("start", "length"):
 		with = "--start or --length: others may use the rest of the file"
 	default:
 		return nil
@@ -301,11 +282,11 @@ func (p *parser) checkSystem() error {
 	if o.Queued && !locks.HasPlaces && (o.Backend == Native || o.Backend == ByFlock) {
 		return failure.Usage("on this system --queue needs the backend auto or directory")
 	}
-	if locks.HasKernelLocks || o.Backend == Other {
+	if locks.HasKernelLocks {
 		return nil // if a kind of lock is missing, its lock call reports that
 	}
 	switch {
-	case p.fcntl:
+	case p.isFcntl():
 		return failure.Usage("--fcntl, --start and --length are for native locks, which this system does not have")
 	case o.Backend != Auto && o.Backend != Directory:
 		return failure.Usage("this system has no native locks: the backend can only be auto or directory")
