@@ -53,7 +53,7 @@ func parseKernelLock(line string) (l kernelLock, ok bool) {
 	return l, l.kind == "FLOCK" || l.kind == "OFDLCK" && !lockbytes.IsPlace(l.start) || l.kind == "POSIX"
 }
 
-// isLine reports whether who has it, and who waits for it, stand in line for a permit.
+// isLine reports whether who has it, the next one that gets a permit, and who waits for it, stand in line for that.
 func (l kernelLock) isLine() bool { return l.kind == "OFDLCK" && l.write && lockbytes.IsLine(l.start) }
 
 func (l kernelLock) mode() string {
@@ -157,6 +157,7 @@ func shownInode(shown []byte) string {
 func lookForLocks(target *lockedFile, files map[string]bool) (holders, waiters []Holder, err error) {
 	var openers []int              // who has the file open
 	seen := map[kernelLock][]int{} // who has the lock
+	next := 0                      // who is the next one that gets a permit
 	pids, err := proc.Processes()
 	if err != nil {
 		return nil, nil, err
@@ -168,6 +169,9 @@ func lookForLocks(target *lockedFile, files map[string]bool) (holders, waiters [
 		}
 		for _, l := range locks {
 			files[l.file] = true
+			if l.isLine() {
+				next = pid
+			}
 			if !slices.Contains(seen[l], pid) {
 				seen[l] = append(seen[l], pid)
 			}
@@ -183,6 +187,7 @@ func lookForLocks(target *lockedFile, files map[string]bool) (holders, waiters [
 			switch {
 			case l.isLine():
 				waiters = append(waiters, Holder{PID: pid, Mode: l.mode(), Waiting: true})
+			case pid == next: // it has the shared lock for a moment
 			case pid == os.Getpid() && len(pids) > 1: // it has the lock from one of the others
 			default:
 				modes[pid] = stronger(modes[pid], l.mode())
@@ -193,6 +198,7 @@ func lookForLocks(target *lockedFile, files map[string]bool) (holders, waiters [
 	for _, l := range locks {
 		switch {
 		case seen[l] != nil:
+		case next != 0 && l.pid == next: // it waits for the shared lock, or had it a moment ago
 		case l.waiting:
 			waiters = append(waiters, Holder{PID: l.waiter(calls), Mode: l.mode(), Waiting: true})
 		case l.isLine():
