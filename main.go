@@ -53,6 +53,9 @@ func run(p *output.Printer, args []string) int {
 	if err := cstart.OpenStandardFiles(); err != nil {
 		return failure.Report(p, err)
 	}
+	if err := refuseVariables(); err != nil {
+		return failure.Report(p, err)
+	}
 	o, err := cli.Parse(args, cstart.Getenv, command.Shell)
 	if err != nil {
 		return failure.Report(p, err)
@@ -108,6 +111,21 @@ func run(p *output.Printer, args []string) int {
 		return 0
 	}
 	return a.execute()
+}
+
+// refuseVariables refuses the variables that choose a lock where the caller has fewer rights than this process: as a user of a
+// set-user-id program that runs flock, the caller could get in beside the lock of others. To ignore them would part such a
+// program from a site that sets them for everybody.
+func refuseVariables() error {
+	if !cstart.IsSetUserID() {
+		return nil
+	}
+	for _, name := range []string{"FLOCK_BACKEND", "FLOCK_DIR"} {
+		if value, _ := cstart.Getenv(name); value != "" {
+			return failure.Usage(name + " cannot be set for a set-user-id or set-group-id program: its user could get past the lock")
+		}
+	}
+	return nil
 }
 
 // limitOf returns how long to wait for the lock; -w counts from the start.

@@ -457,6 +457,7 @@ cat >show <<-'END'
 		echo $n $(readlink /proc/$$/fd/$n) $(grep flags /proc/$$/fdinfo/$n | tail -c 2) >>out
 	done
 END
+unset FLOCK_BACKEND
 for closed in '<&-' '>&-' '2>&-' '<&- >&- 2>&-'; do
 	eval setpriv --ruid 65534 --clear-groups flock f bash -p show $closed
 	grep -e full -e null -e "$PWD/f" out | sed "s:$PWD/::"
@@ -464,8 +465,10 @@ for closed in '<&-' '>&-' '2>&-' '<&- >&- 2>&-'; do
 done
 
 ### environment-of-another-users-program
+# kernel: FLOCK_BACKEND is refused then
 # starts: more privileges than the caller
 # needs: root setpriv
+unset FLOCK_BACKEND
 chmod 777 .
 names='LD_LIBRARY_PATH TMPDIR LOCPATH NLSPATH GCONV_PATH GETCONF_DIR HOSTALIASES LOCALDOMAIN MALLOC_CHECK_ MALLOC_TRACE
 	NIS_PATH RESOLV_HOST_CONF RES_OPTIONS TZDIR TZ LDA A'
@@ -473,8 +476,10 @@ for n in $names; do export $n=/none; done
 setpriv --ruid 65534 --clear-groups flock f env | grep =/none
 
 ### environment-of-another-user
+# kernel: FLOCK_BACKEND is refused then
 # starts: more privileges than the caller
 # needs: root setpriv
+unset FLOCK_BACKEND
 chmod 777 .
 setpriv --ruid 65534 --clear-groups flock f env | grep -c GOTRACEBACK
 GOTRACEBACK=all setpriv --ruid 65534 --clear-groups flock f env | grep GOTRACEBACK

@@ -129,10 +129,75 @@ func TestBehindBalancer(t *testing.T) {
 	}
 }
 
+// TestBehindRandomBalancer has one address for three members, of which any answers a connection. One of them is frozen, and a
+// third of the holders are connected to that; so is a third of the connections that they make then.
+func TestBehindRandomBalancer(t *testing.T) {
+	t.Parallel()
+	c := ownCluster(t, clusterOptions)
+	leader, err := c.Leader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := cluster.NewRandomProxy(c.Members...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	var frozen *cluster.Member
+	for _, m := range c.Members {
+		if m != leader {
+			frozen = m
+		}
+	}
+	t.Cleanup(frozen.Thaw)
+	for attempt := 1; ; attempt++ {
+		began := time.Now()
+		lost := loseBehind(t, p, frozen, fmt.Sprint("name", attempt))
+		if lost == 0 {
+			break
+		}
+		t.Logf("%d holders have lost their locks; this machine was late by %v", lost, worstDelay(began))
+		if worstDelay(began) < time.Second || attempt == 3 { // else it may have lost them by itself
+			t.Fatal("holders have lost their locks")
+		}
+	}
+}
+
+// loseBehind has many hold locks behind a balancer when a member is frozen, for longer than the TTL, and returns how many have
+// lost theirs.
+func loseBehind(t *testing.T, p *cluster.Proxy, frozen *cluster.Member, name string) (lost int) {
+	t.Helper()
+	e := reach(p.Endpoint, "ETCDCTL_DIAL_TIMEOUT=1m")
+	var all []*holding
+	for i := range howMany(t, 30) {
+		all = append(all, e.queue(t, fmt.Sprint(name, "-", i)))
+	}
+	for _, h := range all {
+		awaitOutput(t, h.process)
+	}
+	frozen.Freeze()
+	time.Sleep(12 * time.Second) // this time must pass without an event
+	for _, h := range all {
+		if h.hasEnded() {
+			t.Logf("%d %s", h.status, &h.err)
+			lost++
+		}
+	}
+	frozen.Thaw()
+	for _, h := range all {
+		h.input.Close()
+		h.wait(t)
+	}
+	return lost
+}
+
 // TestSilence has etcd silent for a while, which is told before it costs the command its life.
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	networks := []cluster.Network{networkTo(t, sharedCluster(t)), networkTo(t, sharedCluster(t))}
+	var networks []cluster.Network
+	for range 2 {
+		networks = append(networks, networkTo(t, sharedCluster(t)))
+	}
 	name := uniqueName(t)
 	h := reach(networks[0].Endpoints()).hold(t, name)
 	w := reach(networks[1].Endpoints()).queue(t, name)
@@ -150,6 +215,21 @@ func TestSilence(t *testing.T) {
 	await(t, "the last word of the waiter", func() bool {
 		return strings.Count(w.err.String(), "\n") == 2 && strings.HasSuffix(w.err.String(), "\nflock-etcd: etcd answers again\n")
 	})
+	h.release(t)
+	awaitOutput(t, w.process)
+	w.release(t)
+}
+
+// TestSilenceToLongLease has etcd silent to a waiter that could do without an answer for a long time.
+func TestSilenceToLongLease(t *testing.T) {
+	t.Parallel()
+	n, name := networkTo(t, sharedCluster(t)), uniqueName(t)
+	h := ours(t).hold(t, name)
+	w := reach(n.Endpoints(), "FLOCK_ETCD_TTL=600", "FLOCK_ETCD_WARNINGS=false").queue(t, "--report", "0", name)
+	await(t, "its report", func() bool { return strings.Contains(w.err.String(), ": waiting for ") })
+	n.BlackHole()
+	await(t, "a word of the waiter", func() bool { return strings.Contains(w.err.String(), "\nflock-etcd: etcd does not answer: ") })
+	n.Restore()
 	h.release(t)
 	awaitOutput(t, w.process)
 	w.release(t)

@@ -1,5 +1,5 @@
-// Package cli reads the command line of flock: argv becomes Options, which are checked and do not change afterwards. Every
-// error is a *failure.Error.
+// Package cli reads the command line of flock: argv becomes Options, which are checked and do not change afterwards.
+// Every error is a *failure.Error.
 package cli
 
 import (
@@ -80,11 +80,11 @@ func (o *Options) InvalidBackend(why string) error {
 		"' (auto, native, flock, fcntl or directory" + why + ")")
 }
 
-// Parse reads args; the first of them is the program. getenv looks up FLOCK_BACKEND. shell returns the command for the text
-// of -c.
+// Parse reads args; the first of them is the program. getenv looks up FLOCK_BACKEND. shell returns the command for the
+// text of -c.
 //
-// For --backend NAME with the name of a program, Backend is Other and nothing after it is read: that is for the program,
-// which may have options of its own.
+// For --backend NAME with the name of a program, Backend is Other and nothing after it is read: that is for the
+// program, which may have options of its own.
 func Parse(args []string, getenv func(string) (string, bool), shell func(text string) []string) (*Options, error) {
 	p := newParser(shell)
 	p.declareCommon()
@@ -232,13 +232,8 @@ func (p *parser) parseHolders(words []string) error {
 	if p.given("fd") && len(words) == 0 && p.shellOption == "" {
 		return nil
 	}
-	return p.parseOnly(words, "--holders takes one file, directory or descriptor number")
-}
-
-// parseOnly reads the only word that there may be: a descriptor number or, if it is none, a name. usage is for all else.
-func (p *parser) parseOnly(words []string, usage string) error {
 	if p.given("fd") || len(words) != 1 || p.shellOption != "" {
-		return failure.Usage(usage)
+		return failure.Usage("--holders takes one file, directory or descriptor number")
 	}
 	fd, err := parseDescriptor(words[0])
 	if err == nil && fd >= 0 {

@@ -94,6 +94,8 @@ func TestParseFor(t *testing.T) {
 		{"--break lock", Options{Action: Break, File: "lock"}, "", ""},
 		{"--backend etcd 9", Options{FD: 9}, "", ""},
 		{"--holders lock", Options{Action: Holders, File: "lock"}, "", ""},
+		{"--holders 9", Options{Action: Holders, File: "9"}, "", ""}, // a name
+		{"--break 9", Options{Action: Break, File: "9"}, "", ""},
 
 		{"", Options{}, "", "not enough arguments"},
 		{"--backend native lock true", Options{}, "", "invalid backend in --backend: 'native' (this program is the backend etcd)"},
@@ -129,7 +131,9 @@ func TestParseFor(t *testing.T) {
 			t.Errorf("%s: %+v", c.args, o)
 		}
 	}
-	for word, action := range map[string]Action{"--help": Help, "--schema": Own, "--sch": Own, "--version": Version, "--versions": Own, "--vers": Version} {
+	for word, action := range map[string]Action{
+		"--help": Help, "--schema": Own, "--sch": Own, "--version": Version, "--versions": Own, "--vers": Version,
+	} {
 		for _, args := range [][]string{{"flock-etcd", word}, {"flock-etcd", "--backend", "etcd", word}} {
 			if o, err := ParseFor("etcd", args, []string{"schema", "versions"}, shell); err != nil || o.Action != action {
 				t.Errorf("%q: %+v, %v", args, o, err)
