@@ -2,9 +2,13 @@ package cstart
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/output"
 )
 
 // IsSetUserID reports whether this process has more rights than its caller, as a set-user-id or set-group-id program or one
@@ -37,7 +41,7 @@ func OpenStandardFiles() error {
 			mode = unix.O_WRONLY
 		}
 		if _, err := unix.Open(name, mode|unix.O_NOFOLLOW, 0); err != nil {
-			return err
+			return failure.New(output.ExOSErr, "cannot open "+name+" in the place of the closed descriptor "+strconv.Itoa(fd), err)
 		}
 	}
 	return nil

@@ -84,9 +84,12 @@ func (d *directory) Inherit() error {
 	if d.held == nil {
 		return nil // it was unlocked
 	}
-	var err error
-	d.file.FD, err = d.held.Inherit(d.file.FD)
-	return d.explain(err)
+	fd, err := d.held.Inherit(d.file.FD)
+	if err != nil {
+		return failure.New(output.ExOSErr, "cannot give the command the lock on "+d.file.Name, err)
+	}
+	d.file.FD = fd
+	return nil
 }
 
 // Leave releases the lock of a file that was opened by name. The lock of a descriptor stays with the caller. If the release
