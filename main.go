@@ -37,9 +37,6 @@ func init() {
 }
 
 func main() {
-	if len(os.Args) == 0 { // Linux 5.18 and later give such a program an empty name
-		os.Args = []string{""}
-	}
 	p := &output.Printer{Name: command.BaseName(os.Args[0])}
 	code := p.Status(run(p, os.Args))
 	termination.Finish()
