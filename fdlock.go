@@ -86,7 +86,7 @@ func (a *attempt) take(limit locks.Limit) error {
 		}
 		err := a.lock.Lock(a.Op, limit)
 		switch {
-		case locks.IsRefusal(err):
+		case locks.IsRefusal(err), err == locks.ErrInterrupted:
 			return err
 		case a.Remove && !a.file.IsNamed():
 			// Whether there was an error or not: the directory lock cannot follow a link whose file is gone.

@@ -79,12 +79,7 @@ func run(p *output.Printer, args []string) int {
 	if err != nil {
 		return failure.Report(p, err)
 	}
-	if p.Verbose && o.Backend != cli.Directory && f.Uncertain() != "" {
-		p.WarnVerbose("the lock file is on " + f.Uncertain() + ", whose locks may be local to this machine")
-	}
-	if o.Reports && o.Close && len(o.Command) == 0 {
-		p.Note("-o does nothing to a descriptor: give " + f.Name + ">&- to what must not keep the lock")
-	}
+	warnOfSurprises(p, o, f)
 	if o.Limited {
 		cstart.CatchAlarm() // with -n, too: that is what the command sees
 	}
@@ -124,6 +119,16 @@ func refuseVariables() error {
 		}
 	}
 	return nil
+}
+
+// warnOfSurprises says what will not be as the user may expect.
+func warnOfSurprises(p *output.Printer, o *cli.Options, f *lockfile.File) {
+	if p.Verbose && o.Backend != cli.Directory && f.Uncertain() != "" {
+		p.WarnVerbose("the lock file is on " + f.Uncertain() + ", whose locks may be local to this machine")
+	}
+	if o.Reports && o.Close && len(o.Command) == 0 {
+		p.Note("-o does nothing to a descriptor: give " + f.Name + ">&- to what must not keep the lock")
+	}
 }
 
 // limitOf returns how long to wait for the lock; -w counts from the start.
