@@ -131,7 +131,9 @@ func TestParseFor(t *testing.T) {
 			t.Errorf("%s: %+v", c.args, o)
 		}
 	}
-	for word, action := range map[string]Action{"--help": Help, "--schema": Own, "--sch": Own, "--version": Version, "--versions": Own, "--vers": Version} {
+	for word, action := range map[string]Action{
+		"--help": Help, "--schema": Own, "--sch": Own, "--version": Version, "--versions": Own, "--vers": Version,
+	} {
 		for _, args := range [][]string{{"flock-etcd", word}, {"flock-etcd", "--backend", "etcd", word}} {
 			if o, err := ParseFor("etcd", args, []string{"schema", "versions"}, shell); err != nil || o.Action != action {
 				t.Errorf("%q: %+v, %v", args, o, err)

@@ -16,10 +16,14 @@ import (
 // TestParseAgrees makes command lines of random words. Those that parse accepts must mean the same to package cli.
 func TestParseAgrees(t *testing.T) {
 	flags := []string{
-		"-s", "-x", "-e", "-u", "-n", "-o", "-F", "-h", "-V", "-ns", "-xo", "-sF", "-z", "--shared", "--exclusive", "--unlock", "--nonblock",
-		"--nonblocking", "--nb", "--close", "--no-fork", "--fcntl", "--verbose", "--sh", "--nonb", "--fcntl=1", "--remove",
-		"-w5", "-w", "-nw", "-nw0", "-E9", "-E", "-sE", "-w.5", "-w=5", "--timeout=2", "--timeout", "--wait", "--wait=.25", "--tim=3",
-		"--conflict-exit-code", "--conflict-exit-code=8", "--fd", "--fd=9", "--start=1", "--length", "--permits=2", "--cooldown=1", "--queue=1", "--report=1",
+		"-s", "-x", "-e", "-u", "-n", "-o", "-F", "-h", "-V", "-ns", "-xo", "-sF", "-z", "--shared", "--exclusive",
+		"--unlock", "--nonblock",
+		"--nonblocking", "--nb", "--close", "--no-fork", "--fcntl", "--verbose", "--sh", "--nonb", "--fcntl=1",
+		"--remove",
+		"-w5", "-w", "-nw", "-nw0", "-E9", "-E", "-sE", "-w.5", "-w=5", "--timeout=2", "--timeout", "--wait",
+		"--wait=.25", "--tim=3",
+		"--conflict-exit-code", "--conflict-exit-code=8", "--fd", "--fd=9", "--start=1", "--length", "--permits=2",
+		"--cooldown=1", "--queue=1", "--report=1",
 		"--backend=flock", "--holders", "-", "--", "-\x01", "-\x02",
 	}
 	values := []string{"0", "1", "7", "255", "256", "9.5", ".000001", "1.000001", "1.0000001", "00", "+5", " 5", "-5", "0x10", "1e3", "5s",

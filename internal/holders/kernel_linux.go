@@ -20,9 +20,9 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// Who holds a lock is found in the fdinfo of each descriptor of the locked open file. That names every process which has the
-// lock; /proc/locks names only the one that asked for it, or none. And a descriptor leads to its file by stat(2); the device
-// numbers in /proc/locks are other ones than those of stat(2) on btrfs and overlayfs.
+// Who holds a lock is found in the fdinfo of each descriptor of the locked open file. That names every process which
+// has the lock; /proc/locks names only the one that asked for it, or none. And a descriptor leads to its file by
+// stat(2); the device numbers in /proc/locks are other ones than those of stat(2) on btrfs and overlayfs.
 //
 // Who waits is found in /proc/locks only, by the same device and inode number as in the fdinfo of the holders.
 
@@ -66,8 +66,8 @@ func (l kernelLock) mode() string {
 	return "shared"
 }
 
-// readLocks returns those of the files' locks that are in /proc/locks. One read(2) is at most a page of it and all of one
-// moment; for the next page the kernel finds its place again by counting, so a lock is missing if another one ends
+// readLocks returns those of the files' locks that are in /proc/locks. One read(2) is at most a page of it and all of
+// one moment; for the next page the kernel finds its place again by counting, so a lock is missing if another one ends
 // meanwhile, and comes twice if one begins. Of several pages, two readings that agree count.
 func readLocks(files map[string]bool) (locks []kernelLock, err error) {
 	for i := range 20 {
@@ -100,9 +100,9 @@ func readPages(path string) ([]byte, error) {
 	return io.ReadAll(bufio.NewReaderSize(f, os.Getpagesize()))
 }
 
-// kernelLocks returns who holds a kernel lock on a file, and then who waits for one. The file is the one that is open as
-// descriptor fd, or, with a negative fd, the one called name. An error is that of stat(2) for the file, or says what cannot
-// be read in /proc.
+// kernelLocks returns who holds a kernel lock on a file, and then who waits for one. The file is the one that is open
+// as descriptor fd, or, with a negative fd, the one called name. An error is that of stat(2) for the file, or says what
+// cannot be read in /proc.
 func kernelLocks(name string, fd int) ([]Holder, error) {
 	if fd < 0 {
 		var err error
@@ -139,11 +139,17 @@ type lockedFile struct {
 	shownInode string // its inode number in fdinfo, which is another one than that of stat(2) on some filesystems
 }
 
-// mayBe reports whether an open file may be of the same file, by what fdinfo shows. If not, nobody needs stat(2), which waits
-// for ever for a server that is gone.
+// mayBe reports whether an open file may be of the same file, by what fdinfo shows. If not, nobody needs stat(2), which
+// waits for ever for a server that is gone.
 func (f *lockedFile) mayBe(shown []byte) bool {
 	number := shownInode(shown)
 	return number == "" || f.shownInode == "" || number == f.shownInode
+}
+
+// isOpenAs reports whether a descriptor in /proc is one of the file.
+func (f *lockedFile) isOpenAs(descriptor string) bool {
+	var stat unix.Stat_t
+	return unix.Stat(descriptor, &stat) == nil && sys.SameFile(&stat, &f.Stat_t)
 }
 
 // shownInode returns the inode number from what fdinfo shows, or "": Linux shows it since 5.14.
@@ -232,8 +238,7 @@ func locksOf(pid int, target *lockedFile) (locks []kernelLock, open bool) {
 	descriptors, _ := os.ReadDir(dir + "/fd")
 	for _, d := range descriptors {
 		shown, _ := os.ReadFile(dir + "/fdinfo/" + d.Name())
-		var stat unix.Stat_t
-		if !target.mayBe(shown) || unix.Stat(dir+"/fd/"+d.Name(), &stat) != nil || !sys.SameFile(&stat, &target.Stat_t) {
+		if !target.mayBe(shown) || !target.isOpenAs(dir+"/fd/"+d.Name()) {
 			continue
 		}
 		open = true
@@ -248,8 +253,8 @@ func locksOf(pid int, target *lockedFile) (locks []kernelLock, open bool) {
 	return locks, open
 }
 
-// waiter returns the process that waits for the lock, 0 if that is unknown. An open file description lock does not name it:
-// it is one of those whose call asks for just this. The call then counts for no other line.
+// waiter returns the process that waits for the lock, 0 if that is unknown. An open file description lock does not name
+// it: it is one of those whose call asks for just this. The call then counts for no other line.
 func (l kernelLock) waiter(calls map[int]kernelLock) int {
 	if l.pid > 0 {
 		return l.pid
@@ -263,8 +268,8 @@ func (l kernelLock) waiter(calls map[int]kernelLock) int {
 	return 0
 }
 
-// waitingCalls returns, by process, for what lock on the file one waits in fcntl(F_OFD_SETLKW). Only who may trace a process
-// can see its calls.
+// waitingCalls returns, by process, for what lock on the file one waits in fcntl(F_OFD_SETLKW). Only who may trace a
+// process can see its calls.
 func waitingCalls(pids []int, target *lockedFile) map[int]kernelLock {
 	calls := map[int]kernelLock{}
 	for _, pid := range pids {
@@ -274,9 +279,8 @@ func waitingCalls(pids []int, target *lockedFile) map[int]kernelLock {
 			text, _ := proc.ReadSmall(dir + "/task/" + strconv.Itoa(task) + "/syscall")
 			var number, fd, command, address uint64
 			fmt.Sscanf(string(text), "%d %v %v %v", &number, &fd, &command, &address)
-			var stat unix.Stat_t
 			if number != unix.SYS_FCNTL || command != unix.F_OFD_SETLKW ||
-				unix.Stat(dir+"/fd/"+strconv.FormatUint(fd, 10), &stat) != nil || !sys.SameFile(&stat, &target.Stat_t) {
+				!target.isOpenAs(dir+"/fd/"+strconv.FormatUint(fd, 10)) {
 				continue
 			}
 			if l, ok := readRequest(dir+"/mem", int64(address)); ok {

@@ -52,7 +52,8 @@ func Parent(pid int) int {
 	return s.parent
 }
 
-// IsZombie reports whether a process has ended, with all its threads. It has no descriptors any more, which only root may see.
+// IsZombie reports whether a process has ended, with all its threads. It has no descriptors any more, which only root
+// may see.
 func IsZombie(pid int) bool {
 	s, _ := readStat(pid)
 	tasks, _ := Numbers("/proc/" + strconv.Itoa(pid) + "/task")
@@ -115,8 +116,8 @@ func Command(pid int) string {
 	return strings.ReplaceAll(strings.TrimSuffix(string(text), "\x00"), "\x00", " ")
 }
 
-// Path returns the name of the file that a descriptor has open. The kernel adds " (deleted)" to the name of a file that was removed,
-// and of one on FUSE or NFS that was only looked up again.
+// Path returns the name of the file that a descriptor has open. The kernel adds " (deleted)" to the name of a file that
+// was removed, and of one on FUSE or NFS that was only looked up again.
 func Path(fd int) (string, error) {
 	link, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 	var opened, named unix.Stat_t
@@ -158,8 +159,8 @@ func ReadSmall(path string) ([]byte, error) {
 	}
 }
 
-// IsCaller reports whether a parent into which we may not look seems to be the one that called us, rather than one that has
-// adopted us because the caller has ended: it is of our session, and not process 1.
+// IsCaller reports whether a parent into which we may not look seems to be the one that called us, rather than one that
+// has adopted us because the caller has ended: it is of our session, and not process 1.
 func IsCaller(parent int) bool {
 	its, err := unix.Getsid(parent)
 	our, _ := unix.Getsid(0)
