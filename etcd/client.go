@@ -34,6 +34,8 @@ type store struct {
 	token  atomic.Pointer[string] // if there is a user; nil: not yet
 	tokens credentials.PerRPCCredentialsBundle
 	login  singleflight.Group
+
+	warnedOfOld sync.Once
 }
 
 func newStore(c config, l *lease.Link) *store {
@@ -87,7 +89,7 @@ func (s *store) connectAnew(ctx context.Context) (*clientv3.Client, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	connected := make(chan *clientv3.Client)
-	for wait := s.link.Pace(); ; wait = min(wait*5/4, lease.ToConnect) {
+	for wait := s.link.Pace() / 2; ; wait = min(wait*5/4, lease.ToConnect) {
 		c, err := s.newClient()
 		if err != nil {
 			return nil, err

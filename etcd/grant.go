@@ -19,9 +19,6 @@ import (
 // So etcd can only think that the lease ends later.
 func (c *contender) Life() (since, ttl time.Duration) { return time.Duration(c.sent.Load()), c.granted }
 
-// isOld reports whether so much of the time of the lease is over that the next answer may come too late.
-func (c *contender) isOld() bool { return lease.Now() >= time.Duration(c.sent.Load())+c.granted*3/10 }
-
 // grant has etcd make a lease, and returns how long that lives after a time before the request was sent. The ID counts in any
 // case, because a request may have its effect without an answer. It is chosen here, so that a request that is made twice
 // makes one lease.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"net/url"
 	"os"
@@ -30,8 +29,8 @@ import (
 //	PREFIX/NAME/line/p/LEASE      one for a permit
 //	PREFIX/NAME/cooldown/x/LEASE  one that respects the cooldown, or its cooldown
 
-// modes are those of the places, by the middle of their keys.
-var modes = map[string]lease.Mode{"line/x/": lease.Exclusive, "line/s/": lease.Shared, "line/p/": lease.Permit, "cooldown/x/": lease.Cooldown}
+// middles are what stands between the base of a lock and the lease in the keys of a mode.
+var middles = map[lease.Mode]string{lease.Exclusive: "line/x/", lease.Shared: "line/s/", lease.Permit: "line/p/", lease.Cooldown: "cooldown/x/"}
 
 // A place is one in a line.
 type place struct {
@@ -93,28 +92,16 @@ func (s *store) base(name string) string { return s.prefix + "/" + url.PathEscap
 // Acquire implements lease.Backend.
 func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error) {
 	if s.warns {
-		time.AfterFunc(time.Second, s.warnOfOld) // most are done by then
+		time.AfterFunc(time.Second, func() { s.warnedOfOld.Do(s.warnOfOld) }) // most are done by then
 	}
-	for lost := 1; ; lost++ {
-		base := s.base(r.Name)
-		c := &contender{store: s, Request: r, base: base, first: place{mode: lease.Cooldown, line: base + "cooldown/"},
-			place: place{mode: r.Mode, line: base + "line/"}}
-		err := c.enter(ctx)
-		if err == nil {
-			return c, nil
-		}
+	base := s.base(r.Name)
+	c := &contender{store: s, Request: r, base: base, first: place{mode: lease.Cooldown, line: base + "cooldown/"},
+		place: place{mode: r.Mode, line: base + "line/"}}
+	if err := c.enter(ctx); err != nil {
 		c.leave()
-		if err != lease.ErrLost {
-			return nil, err
-		}
-		if lost == 3 { // each time etcd was silent for longer than the lease lives
-			tooSlow := fmt.Sprintf("%s answers too slowly for leases of %d s: see FLOCK_ETCD_TTL", s.link.Server, s.ttl)
-			if r.Nonblock {
-				return nil, lease.Unavailable(tooSlow)
-			}
-			s.link.Note(tooSlow)
-		}
+		return nil, err
 	}
+	return c, nil
 }
 
 // enter waits for the lock.
@@ -132,23 +119,16 @@ func (c *contender) enter(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if c.Cooldown > 0 {
-		var begin clientv3.Op // as long as this process lives it is renewed with the lock
-		c.cooldown, begin, err = c.coolDown(ctx, max(c.Cooldown, time.Duration(c.ttl)*time.Second))
-		if err == nil {
-			c.hasWaited = false
-			err = c.tell(ctx, begin)
-		}
-		if err != nil {
-			return err
-		}
+	if c.Cooldown == 0 {
+		return nil
 	}
-	if c.isOld() {
-		if _, err = c.renew(ctx, &c.place); err == nil && c.isOld() {
-			return lease.ErrLost
-		}
+	var begin clientv3.Op // as long as this process lives it is renewed with the lock
+	c.cooldown, begin, err = c.coolDown(ctx, max(c.Cooldown, time.Duration(c.ttl)*time.Second))
+	if err != nil {
+		return err
 	}
-	return err
+	c.hasWaited = false
+	return c.tell(ctx, begin)
 }
 
 // A view is what a contender sees before its place.
@@ -178,7 +158,7 @@ func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
 	for {
 		var conditions []clientv3.Cmp
 		if mayBeRefused {
-			if conditions, err = c.choose(ctx, p); err != nil {
+			if conditions, err = c.choose(ctx); err != nil {
 				return v, err
 			}
 		}
@@ -189,7 +169,7 @@ func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
 				return v, err
 			}
 		}
-		p.key = c.key(p.mode)
+		p.key = c.base + middles[p.mode] + strconv.FormatInt(int64(c.lease), 16)
 		r, err := c.commit(ctx, append(conditions, clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0)),
 			[]clientv3.Op{p.get(), clientv3.OpPut(p.key, c.describe(0), clientv3.WithLease(c.lease))}, clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
 		if err != nil {
@@ -212,20 +192,10 @@ func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
 	}
 }
 
-// key returns the key of this contender's place of a mode.
-func (c *contender) key(mode lease.Mode) string {
-	for middle, m := range modes {
-		if m == mode {
-			return c.base + middle + strconv.FormatInt(int64(c.lease), 16)
-		}
-	}
-	panic("no place of this mode: " + mode)
-}
-
 // choose looks whether a newcomer is refused: no write is needed to say no. The condition is that nobody has come since who
 // would exclude it or, if it is to wait, anybody. So however many come at once who do not exclude each other, each needs the
 // same few requests.
-func (c *contender) choose(ctx context.Context, p *place) ([]clientv3.Cmp, error) {
+func (c *contender) choose(ctx context.Context) ([]clientv3.Cmp, error) {
 	r, err := c.commit(ctx, nil, []clientv3.Op{clientv3.OpGet(c.base, clientv3.WithPrefix())})
 	if err != nil {
 		return nil, err
@@ -235,7 +205,7 @@ func (c *contender) choose(ctx context.Context, p *place) ([]clientv3.Cmp, error
 		return nil, lease.ErrTaken
 	}
 	if !c.Waits(line) && c.Mode != lease.Exclusive {
-		matters = p.line + "x/"
+		matters = c.base + middles[lease.Exclusive]
 	}
 	return []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(matters).WithPrefix(), "<", r.Header.Revision+1)}, nil
 }
@@ -267,7 +237,7 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 		watching, stop := context.WithCancel(ctx)
 		last, deleted := v.out[len(v.out)-1], 1
 		if last.Mode == lease.Permit && p.mode == lease.Permit { // any of them may be done first
-			last.Key, deleted = c.base+"line/p/", len(v.out)-c.Permits+1
+			last.Key, deleted = c.base+middles[lease.Permit], len(v.out)-c.Permits+1
 		}
 		changed := c.watch(watching, last.Key, v.revision, deleted)
 		since, ttl := c.Life()

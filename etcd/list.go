@@ -37,8 +37,8 @@ func (s *store) line(answer *etcdserverpb.ResponseOp) (line lease.Line) {
 		if len(words) != 4 {
 			continue // it is not ours
 		}
-		mode, isOurs := modes[words[1]+"/"+words[2]+"/"]
-		if !isOurs {
+		mode := modeOf(words[1] + "/" + words[2] + "/")
+		if mode == "" {
 			continue
 		}
 		var r record
@@ -53,12 +53,23 @@ func (s *store) line(answer *etcdserverpb.ResponseOp) (line lease.Line) {
 	return line
 }
 
+// modeOf returns the mode with this middle of its keys; empty: there is none.
+func modeOf(middle string) lease.Mode {
+	for mode, its := range middles {
+		if its == middle {
+			return mode
+		}
+	}
+	return ""
+}
+
 // Break implements lease.Backend. A holder that lives writes its cooldown once more when it sees that its lock is lost. It has
 // two seconds for that; one that needs longer finds its cooldown deleted, and makes it again.
 func (s *store) Break(ctx context.Context, key string) error {
-	cooldown := strings.Replace(key, "/line/x/", "/cooldown/x/", 1)
+	at := strings.LastIndex(key, "/") + 1
+	cooldown := strings.TrimSuffix(key[:at], middles[lease.Exclusive]) + middles[lease.Cooldown] + key[at:] // if it has one
 	r, err := s.commit(ctx, nil, []clientv3.Op{clientv3.OpDelete(key), clientv3.OpGet(cooldown, clientv3.WithKeysOnly())})
-	if err != nil || cooldown == key {
+	if err != nil {
 		return err
 	}
 	found := r.Responses[1].GetResponseRange().Kvs

@@ -29,8 +29,8 @@ import (
 // A Backend is a server that keeps locks. It makes its requests by the Link that Program.Open has got.
 type Backend interface {
 	// Acquire waits for a lock, and gives up what it has asked for when it returns an error: ErrTaken if Request.Refused says
-	// so, ErrTimeout if the lock is taken and the context's time is over (see Link.Unreachable). Of the TTL of a lock less
-	// than three tenths are over.
+	// so, ErrTimeout if the lock is taken and the context's time is over (see Link.Unreachable), ErrLost if its place was lost
+	// meanwhile. Then it is called again.
 	Acquire(ctx context.Context, r Request) (Held, error)
 
 	// List returns the line of a lock or, without a name, those of all locks, one after the other.

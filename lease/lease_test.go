@@ -18,6 +18,7 @@ type fakeBackend struct {
 	ttl       time.Duration // of the lock
 	renewals  error         // what Renew says
 	lostAtEnd bool
+	isLate    bool // half of the TTL is over when it is had
 	since     atomic.Int64
 	released  atomic.Int32
 	command   atomic.Int32 // its Fate
@@ -27,6 +28,9 @@ type fakeBackend struct {
 
 func (f *fakeBackend) Acquire(context.Context, Request) (Held, error) {
 	f.since.Store(int64(Now()))
+	if f.isLate {
+		f.since.Store(int64(Now() - f.ttl/2))
+	}
 	return f, f.refusal
 }
 
@@ -82,6 +86,10 @@ func TestStatuses(t *testing.T) {
 		{"taken", &fakeBackend{refusal: ErrTaken}, []string{"-n", "-E", "9", "name", "true"}, 9, 0},
 		{"refused", &fakeBackend{refusal: &Error{Status: 66, Text: "no"}}, []string{"name", "true"}, 66, 0},
 		{"unknown error", &fakeBackend{refusal: errors.New("no")}, []string{"name", "true"}, 71, 0},
+		{"place lost each time", &fakeBackend{refusal: ErrLost}, []string{"-n", "name", "true"}, 75, 0},
+		{"late", &fakeBackend{ttl: long, isLate: true}, []string{"-n", "name", "true"}, 0, 1},
+		{"late and lost", &fakeBackend{ttl: long, isLate: true, renewals: ErrLost}, []string{"-n", "name", "true"}, 75, 3},
+		{"late, and not renewed", &fakeBackend{ttl: long, isLate: true, renewals: Unavailable("no")}, []string{"name", "true"}, 75, 1},
 		{"lost while it runs", &fakeBackend{ttl: time.Second, renewals: ErrLost}, []string{"name", "sleep", "60"}, 75, 1},
 		{"not renewed", &fakeBackend{ttl: 2 * time.Second, renewals: errors.New("no")}, []string{"name", "sh", "-c", "trap '' TERM; sleep 60"}, 75, 1},
 		{"lost at its end", &fakeBackend{ttl: long, lostAtEnd: true}, []string{"name", "true"}, 75, 1},

@@ -4,6 +4,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"os/signal"
@@ -116,7 +117,7 @@ func (r *run) lock() int {
 	var held Held
 	got := make(chan struct{})
 	go func() {
-		held, err = r.backend.Acquire(ctx, r.request())
+		held, err = r.acquire(ctx)
 		close(got)
 	}()
 	if sig, isEnded := r.wait(got, began.Add(o.ReportAfter)); isEnded { // by a signal, or because the guard is gone
@@ -137,6 +138,45 @@ func (r *run) lock() int {
 	r.printer.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
 	r.printer.PrintVerbose("executing " + o.Command[0])
 	return (&hold{run: r, held: held}).execute()
+}
+
+// acquire takes the lock. If the place is lost while it waits, since the server was silent for as long as the TTL, it takes
+// another one.
+func (r *run) acquire(ctx context.Context) (Held, error) {
+	for lost := 1; ; lost++ {
+		held, err := r.backend.Acquire(ctx, r.request())
+		if err == nil {
+			if err = freshen(ctx, held); err == nil {
+				return held, nil
+			}
+			held.Release(context.Background(), NotStarted)
+		}
+		if !errors.Is(err, ErrLost) {
+			return nil, err
+		}
+		if lost == 3 {
+			tooSlow := r.link.Server + " answers too slowly for a TTL of " + seconds(r.link.TTL) + ": choose a longer one"
+			if r.options.Nonblock {
+				return nil, Unavailable(tooSlow)
+			}
+			r.printer.Note(tooSlow)
+		}
+	}
+}
+
+// freshen renews a lock if so much of its TTL is over that the next answer may come too late.
+func freshen(ctx context.Context, held Held) error {
+	isOld := func() bool {
+		since, ttl := held.Life()
+		return Now() >= since+ttl*3/10
+	}
+	if !isOld() {
+		return nil
+	}
+	if err := held.Renew(ctx); err != nil || !isOld() {
+		return err
+	}
+	return ErrLost
 }
 
 // wait waits until there is a lock or an error, and tells the user and systemd what for. It reports whether something else

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/lockbytes"
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 )
@@ -50,15 +50,15 @@ func parseKernelLock(line string) (l kernelLock, ok bool) {
 	l.pid, _ = strconv.Atoi(fields[4])
 	l.start, _ = strconv.ParseInt(fields[6], 10, 64)
 	l.end = fields[7]
-	return l, l.kind == "FLOCK" || l.kind == "OFDLCK" && !lockbytes.IsPlace(l.start) || l.kind == "POSIX"
+	return l, l.kind == "FLOCK" || l.kind == "OFDLCK" && !locks.IsPlace(l.start) || l.kind == "POSIX"
 }
 
 // isLine reports whether who has it, the next one that gets a permit, and who waits for it, stand in line for that.
-func (l kernelLock) isLine() bool { return l.kind == "OFDLCK" && l.write && lockbytes.IsLine(l.start) }
+func (l kernelLock) isLine() bool { return l.kind == "OFDLCK" && l.write && locks.IsLine(l.start) }
 
 func (l kernelLock) mode() string {
 	switch {
-	case l.isLine(), l.kind == "OFDLCK" && l.write && lockbytes.IsPermit(l.start):
+	case l.isLine(), l.kind == "OFDLCK" && l.write && locks.IsPermit(l.start):
 		return "permit"
 	case l.write:
 		return "exclusive"
