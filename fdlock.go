@@ -41,9 +41,9 @@ func mechanisms(b cli.Backend) (w locks.Wish) {
 	return w
 }
 
-// acquire takes the lock, or releases it, as the user asked for. --queue and --report are around the wait: it tries, takes a
-// place in the queue, and waits. A place is given up when the lock is held, before the command starts: whoever finds all places
-// taken knows that a command is yet to start.
+// acquire takes the lock, or releases it, as the user asked for. --queue and --report are around the wait: it tries,
+// takes a place in the queue, and waits. A place is given up when the lock is held, before the command starts: whoever
+// finds all places taken knows that a command is yet to start.
 func (a *attempt) acquire(limit locks.Limit) error {
 	if a.Op == locks.Unlock {
 		return a.release()
@@ -73,9 +73,9 @@ func (a *attempt) acquire(limit locks.Limit) error {
 	return a.take(limit)
 }
 
-// take takes the lock when the cooldown of its last holder is over, and begins the next one. With --remove the name must be
-// that of the file which is open: otherwise the next contender would make a new file and lock that. The command line has no
-// more than one of --cooldown and --remove.
+// take takes the lock when the cooldown of its last holder is over, and begins the next one. With --remove the name
+// must be that of the file which is open: otherwise the next contender would make a new file and lock that. The command
+// line has no more than one of --cooldown and --remove.
 func (a *attempt) take(limit locks.Limit) error {
 	for {
 		if a.Cooldown > 0 {
@@ -86,7 +86,7 @@ func (a *attempt) take(limit locks.Limit) error {
 		}
 		err := a.lock.Lock(a.Op, limit)
 		switch {
-		case locks.IsRefusal(err):
+		case locks.IsRefusal(err), err == locks.ErrInterrupted:
 			return err
 		case a.Remove && !a.file.IsNamed():
 			// Whether there was an error or not: the directory lock cannot follow a link whose file is gone.
