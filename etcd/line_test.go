@@ -14,8 +14,8 @@ import (
 	"example.org/flock/lease"
 )
 
-// A takenMember is a member of etcd that tells once that a lock is taken, then that it is free or nothing. It does not answer
-// those who watch.
+// A takenMember is a member of etcd that tells once that a lock is taken, then that it is free or nothing. It does not
+// answer those who watch.
 type takenMember struct {
 	leaseMember
 	etcdserverpb.UnimplementedWatchServer
