@@ -91,7 +91,7 @@ func (s *store) connectAnew(ctx context.Context) (*clientv3.Client, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	connected := make(chan *clientv3.Client)
-	for wait := s.link.Pace() / 2; ; wait = min(wait*5/4, lease.ToConnect) {
+	for wait := s.link.Pace(); ; wait = min(wait*5/4, lease.ToConnect) {
 		c, err := s.newClient()
 		if err != nil {
 			return nil, err
@@ -158,16 +158,15 @@ func ask[T any](ctx context.Context, s *store, call call[T]) (answer T, err erro
 		if err != nil {
 			return answer, err
 		}
-		return attempt(ctx, s, c, 5*time.Second, call)
+		return attempt(ctx, s, c, call)
 	}
-	patience := 500 * time.Millisecond // that grows: etcd may be slow
 	byNew := func(ctx context.Context) (answer T, err error) {
 		c, err := s.connectAnew(ctx)
 		if err != nil {
 			return answer, err
 		}
-		answer, err = attempt(ctx, s, c, patience, call)
-		if patience *= 2; ctx.Err() == nil && !isUnanswered(err) {
+		answer, err = attempt(ctx, s, c, call)
+		if ctx.Err() == nil && !isUnanswered(err) {
 			s.replace(first, c)
 		} else {
 			go c.Close()
@@ -178,13 +177,12 @@ func ask[T any](ctx context.Context, s *store, call call[T]) (answer T, err erro
 }
 
 // attempt makes one attempt by a client.
-func attempt[T any](ctx context.Context, s *store, c *clientv3.Client, limit time.Duration, call call[T]) (
-	answer T, err error) {
+func attempt[T any](ctx context.Context, s *store, c *clientv3.Client, call call[T]) (answer T, err error) {
 	token, err := s.logIn(ctx)
 	if err != nil {
 		return answer, err
 	}
-	limited, cancel := context.WithTimeout(ctx, limit)
+	limited, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if answer, err = call(limited, c); lacksUser(err) {
 		s.token.CompareAndSwap(token, nil) // the next attempt asks for another one
