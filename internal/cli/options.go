@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/lockbytes"
 	"example.org/flock/internal/locks"
 )
 
@@ -30,7 +29,7 @@ type Options struct {
 	NoFork  bool
 	Verbose bool
 	Backend Backend
-	Range   lockbytes.Range // for ByFcntl
+	Range   locks.Range // for ByFcntl
 
 	BackendName   string // as it was given; empty if it was not
 	BackendSource string // --backend or FLOCK_BACKEND
