@@ -176,8 +176,11 @@ func (s *thisSystem) At(f *openFile, sharesClock bool) answer {
 	if !s.knowsFile() {
 		return unknown
 	}
+	found := false
 	id, _, err := statID(unix.AT_FDCWD, descriptorPath(f.place))
-	found := err == nil && isMarked(f.place, id, s.identity().device, f)
+	if err == nil {
+		found, err = isMarked(f.place, id, s.identity().device, f)
+	}
 	switch {
 	case found:
 		return alive
@@ -192,13 +195,13 @@ func (s *thisSystem) At(f *openFile, sharesClock bool) answer {
 }
 
 // isMarked reports whether a descriptor, of the file id, is an open file like one of these, on this device.
-func isMarked(p place, id fileID, device uint64, like ...*openFile) bool {
+func isMarked(p place, id fileID, device uint64, like ...*openFile) (bool, error) {
 	isLike := func(f *openFile) bool { return f.inode == id.inode }
 	if id.device != device || !slices.ContainsFunc(like, isLike) {
-		return false
+		return false, nil
 	}
 	flags, err := flagsOf(p)
-	return err == nil && slices.ContainsFunc(like, func(f *openFile) bool { return isLike(f) && flags&f.mark.flag() != 0 })
+	return err == nil && slices.ContainsFunc(like, func(f *openFile) bool { return isLike(f) && flags&f.mark.flag() != 0 }), err
 }
 
 // flagsOf returns the status flags and the access mode of a descriptor, from proc_pid_fdinfo(5).

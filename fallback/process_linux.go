@@ -27,22 +27,6 @@ func hasOwnProc() error {
 	return nil
 }
 
-// thisUser returns the user of this process.
-func thisUser() user {
-	link, _ := os.Readlink("/proc/self/ns/user") // such as "user:[4026531837]"
-	_, namespace, _ := strings.Cut(link, "[")
-	return user{strconv.Itoa(os.Geteuid()), strings.TrimSuffix(namespace, "]")}
-}
-
-// startOfProcess1 returns when process 1 of this pid namespace was started, "" if that is unknown.
-func startOfProcess1() string {
-	s, err := readStat(1)
-	if err != nil || hasOwnProc() != nil {
-		return ""
-	}
-	return strconv.FormatUint(s.start, 36)
-}
-
 // A stat is what is read from proc_pid_stat(5).
 type stat struct {
 	state          byte   // field 3
@@ -129,15 +113,6 @@ func readStatus(dir string) (s status, err error) {
 		}
 	}
 	return s, nil
-}
-
-func (*thisSystem) Process(pid int) (p process, ok bool) {
-	its, err := readStat(pid)
-	s, err2 := readStatus(procDir(pid))
-	if err == nil && (its.isKernelThread || isZombie(pid)) {
-		s.users = nil // it has no descriptors, whoever it belongs to
-	}
-	return process{its.start, s.users}, err == nil && err2 == nil
 }
 
 // A rest is the sleep of a process: of each thread how often it has run. Two that are equal are one sleep, in which the process

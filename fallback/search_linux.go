@@ -1,11 +1,9 @@
 package fallback
 
 import (
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -15,20 +13,19 @@ import (
 
 // A search looks for marked open files of a file in all processes.
 type search struct {
+	query
 	view
 	device uint64
-	wanted []*openFile
-	known  []place // what stands there is not wanted: our open file, and others that have a record
-	since  uint64  // processes that were started then or later may move their descriptors
+	places []place // what stands there is not wanted: our open file, and others that have a record
 }
 
-func (s *thisSystem) Search(wanted, known []*openFile, since uint64) view {
-	h := search{view: view{certain: true}, device: s.identity().device, wanted: wanted, since: since}
+func (s *thisSystem) Search(q query) view {
+	h := search{query: q, view: view{certain: true}, device: s.identity().device}
 	if s.fd >= 0 {
-		h.known = append(h.known, place{pid: pid, number: s.fd})
+		h.places = append(h.places, place{pid: pid, number: s.fd})
 	}
-	for _, f := range known {
-		h.known = append(h.known, f.place)
+	for _, f := range q.known {
+		h.places = append(h.places, f.place)
 	}
 	h.complete = s.knowsFile() && h.everywhere()
 	return h.view
@@ -85,7 +82,8 @@ func idsSince(last, now int) (ids []int, err error) {
 }
 
 // enoughLooks is how many empty looks into a process that is never seen asleep prove that it does not have the open file. Beside a
-// shell that moves its descriptor without a pause 15 to 68 of 100 looks miss it.
+// shell that moves its descriptor without a pause up to two of three looks miss it: of 2,800 such searches one needed 21 looks, and
+// none of 100,000 tries beside each of four shells got in.
 const enoughLooks = 64
 
 // lookInto looks for an open file that is wanted in a process, and reports whether it has found one.
@@ -108,7 +106,6 @@ func (h *search) lookInto(pid int) bool {
 		if before != nil && slices.Equal(before, restOf(pid)) {
 			return false
 		}
-		sys.Sleep(rand.N(500 * time.Microsecond))
 	}
 	return false
 }
@@ -130,20 +127,20 @@ func (h *search) lookOnce(pid int) bool {
 		}
 	}
 	if err != nil {
-		if sys.LacksPermission(err) && !slices.Contains(h.refused, pid) {
-			h.refused = append(h.refused, pid)
-		}
+		h.noteRefusal(pid, err)
 		return false
 	}
 	defer unix.Close(fd)
 	for _, number := range numbers {
-		id, _, err := statID(fd, number)
-		if err != nil || id.device != h.device {
-			continue
-		}
 		at := place{pid: pid}
 		at.number, _ = strconv.Atoi(number)
-		if isMarked(at, id, h.device, h.wanted...) && !h.isKnown(at) {
+		id, _, err := statID(fd, number)
+		is := false
+		if err == nil {
+			is, err = isMarked(at, id, h.device, h.wanted...)
+		}
+		h.noteRefusal(pid, err) // root may list the descriptors of all, and without CAP_SYS_PTRACE see none of them
+		if is && !h.isKnown(at) {
 			of, _ := readStat(pid)
 			at.start = of.start
 			h.found, h.at = true, at
@@ -151,6 +148,23 @@ func (h *search) lookOnce(pid int) bool {
 		}
 	}
 	return false
+}
+
+// noteRefusal notes a process that may not be looked into, if that is why there is an error. It can have the open file unless it is
+// process 1, from which all others stem, has ended, or belongs to the kernel. It is asked at once: if it has ended by now, its
+// children have ids that are looked at later.
+func (h *search) noteRefusal(other int, err error) {
+	if !h.strangers || other == 1 || !sys.LacksPermission(err) {
+		return
+	}
+	its, err := readStat(other)
+	of, err2 := readStatus(procDir(other))
+	if sys.LacksPermission(err) || sys.LacksPermission(err2) {
+		of.users = nil // hidden
+	} else if err != nil || err2 != nil || its.isKernelThread || isZombie(other) {
+		return
+	}
+	h.refused = append(h.refused, process{its.start, of.users})
 }
 
 // descriptorsOf opens the directory of the descriptors of a process, and lists it.
@@ -167,7 +181,7 @@ func descriptorsOf(pid int) (fd int, numbers []string, err error) {
 
 // isKnown reports whether a descriptor is one of the known open files.
 func (h *search) isKnown(at place) bool {
-	for _, other := range h.known {
+	for _, other := range h.places {
 		if at.pid == other.pid && at.number == other.number {
 			return true
 		}

@@ -13,30 +13,6 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-func ThisMachine() Machine {
-	m := Machine{
-		Boot:      strings.ReplaceAll(firstLine("/proc/sys/kernel/random/boot_id"), "-", ""),
-		Namespace: pidNamespace(),
-	}
-	for _, file := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} { // machine-id(5)
-		if id := firstLine(file); len(id) == 32 {
-			m.ID = id
-			break
-		}
-	}
-	return m
-}
-
-// pidNamespace returns the inode number of the pid namespace, from a link like "pid:[4026531836]".
-func pidNamespace() string {
-	link, err := os.Readlink("/proc/self/ns/pid")
-	if err != nil {
-		return ""
-	}
-	_, number, _ := strings.Cut(link, "[")
-	return strings.TrimSuffix(number, "]")
-}
-
 // Parent returns the parent of a process, 0 if that is unknown.
 func Parent(pid int) int {
 	s, _ := readStat(pid)
@@ -113,12 +89,6 @@ func Path(fd int) (string, error) {
 		}
 	}
 	return "", errors.New("its file has no name any more")
-}
-
-func firstLine(path string) string {
-	text, _ := ReadSmall(path)
-	line, _, _ := strings.Cut(string(text), "\n")
-	return line
 }
 
 // ReadSmall reads at most 4096 bytes of a file. It is for files of /proc that are shorter, and makes fewer system calls

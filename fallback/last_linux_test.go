@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// TestLastIDOfAnother puts a file over /proc/loadavg, as lxcfs does: it does not tell of this pid namespace.
-func TestLastIDOfAnother(t *testing.T) {
+// TestLastOfAnother has a file over /proc/loadavg, as lxcfs puts one there, which does not tell of this pid namespace.
+func TestLastOfAnother(t *testing.T) {
 	if os.Getenv("FLOCK_TEST_LOADAVG") != "" {
-		if id := lastID(); id != 0 {
-			t.Errorf("%d", id)
+		if pid := lastID(); pid != 0 {
+			t.Errorf("%d", pid)
 		}
 		return
 	}
@@ -29,8 +29,7 @@ func TestLastIDOfAnother(t *testing.T) {
 	if out, err := exec.Command("unshare", "-rm", "true").CombinedOutput(); err != nil {
 		t.Skipf("no namespace can be made: %s", out)
 	}
-	script := `mount --bind "$0" /proc/loadavg && exec "$1" -test.run='^TestLastIDOfAnother$'`
-	c := exec.Command("unshare", "-rm", "sh", "-c", script, file, os.Args[0])
+	c := exec.Command("unshare", "-rm", "sh", "-c", `mount --bind "$0" /proc/loadavg && exec "$1" -test.run='^TestLastOfAnother$'`, file, os.Args[0])
 	c.Env = append(os.Environ(), "FLOCK_TEST_LOADAVG=1")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
