@@ -1,45 +1,12 @@
 package main
 
 import (
-	"example.org/flock/internal/cli"
-	"example.org/flock/internal/cstart"
+	"time"
+
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
 )
-
-// An attempt is a run's try to lock: what the user asked for, on which open file.
-type attempt struct {
-	*cli.Options
-	out  *output.Printer
-	file *lockfile.File
-	lock *locks.Chain // the mechanisms; one of them serves
-}
-
-func newAttempt(o *cli.Options, out *output.Printer, f *lockfile.File) *attempt {
-	return &attempt{Options: o, out: out, file: f, lock: locks.New(f, wish(o, out))}
-}
-
-// wish returns what the user wants of the mechanisms.
-func wish(o *cli.Options, out *output.Printer) locks.Wish {
-	w := mechanisms(o.Backend)
-	w.Range, w.Permits = o.Range, o.Permits
-	if o.Queued {
-		w.Queue = o.Queue
-	}
-	w.Warn, w.WarnVerbose = out.Warn, out.WarnVerbose
-	return w
-}
-
-// mechanisms returns a wish for those of a backend.
-func mechanisms(b cli.Backend) (w locks.Wish) {
-	w.Flock = b == cli.Auto || b == cli.Native || b == cli.ByFlock
-	w.Fcntl = b == cli.Auto || b == cli.Native || b == cli.ByFcntl
-	w.Directory = b == cli.Auto || b == cli.Directory
-	w.StateBase, _ = cstart.Getenv("FLOCK_DIR")
-	return w
-}
 
 // acquire takes the lock, or releases it, as the user asked for. --queue and --report are around the wait: it tries,
 // takes a place in the queue, and waits. A place is given up when the lock is held, before the command starts: whoever
@@ -121,4 +88,50 @@ func (a *attempt) release() error {
 		}
 	}
 	return a.lock.Unlock()
+}
+
+// The end of a cooldown is the modification time of the lock file.
+
+// waitCooldown waits for the end of the cooldown. It looks again and again, because somebody may move the end.
+func (a *attempt) waitCooldown(limit locks.Limit) error {
+	for {
+		end, left, err := a.cooldownLeft()
+		if err != nil || left <= 0 {
+			return err
+		}
+		if err := limit.Sleep(min(left, time.Second)); err != nil {
+			return &locks.Refusal{Err: err, Why: "cooldown until " + output.FormatClock(end)}
+		}
+	}
+}
+
+// renewCooldown begins a cooldown if the one before it is over, and reports whether it is.
+func (a *attempt) renewCooldown() (isOver bool, err error) {
+	_, left, err := a.cooldownLeft()
+	if err != nil || left > 0 {
+		return false, err
+	}
+	err = a.startCooldown()
+	return err == nil, err
+}
+
+// cooldownLeft returns when the cooldown ends, and the time until then.
+func (a *attempt) cooldownLeft() (end time.Time, left time.Duration, err error) {
+	end, err = a.file.ModTime()
+	if err != nil {
+		return end, 0, a.cooldownError(err)
+	}
+	return end, time.Until(end), nil
+}
+
+// startCooldown sets the end of the cooldown, counted from now.
+func (a *attempt) startCooldown() error {
+	if err := a.file.SetModTime(time.Now().Add(a.Cooldown)); err != nil {
+		return a.cooldownError(err)
+	}
+	return nil
+}
+
+func (a *attempt) cooldownError(err error) error {
+	return failure.New(output.ExOSErr, "cannot set the cooldown of "+a.file.Name, err)
 }

@@ -177,14 +177,3 @@ func passedDescriptor(o *cli.Options) (*lockfile.File, error) {
 	}
 	return f, nil
 }
-
-// neededAccess returns what a lock file must be open for.
-func neededAccess(b cli.Backend, op locks.Op, permits int) lockfile.Access {
-	switch {
-	case permits > 0:
-		return lockfile.ReadWrite
-	case b == cli.ByFcntl && op == locks.Exclusive:
-		return lockfile.Write // F_WRLCK needs a descriptor that is open for writing
-	}
-	return lockfile.Read
-}

@@ -19,8 +19,8 @@ import (
 	"example.org/flock/lease"
 )
 
-// Contenders stand in line, as lease.Line says, by the revisions at which their keys were made. A cooldown is a key that stays
-// by a lease of its own.
+// Contenders stand in line, as lease.Line says, by the revisions at which their keys were made. A cooldown is a key
+// that stays by a lease of its own.
 //
 // The keys of the lock NAME, whose slashes are escaped, so that no lock lies within another:
 //
@@ -30,7 +30,9 @@ import (
 //	PREFIX/NAME/cooldown/x/LEASE  one that respects the cooldown, or its cooldown
 
 // middles are what stands between the base of a lock and the lease in the keys of a mode.
-var middles = map[lease.Mode]string{lease.Exclusive: "line/x/", lease.Shared: "line/s/", lease.Permit: "line/p/", lease.Cooldown: "cooldown/x/"}
+var middles = map[lease.Mode]string{
+	lease.Exclusive: "line/x/", lease.Shared: "line/s/", lease.Permit: "line/p/", lease.Cooldown: "cooldown/x/",
+}
 
 // A place is one in a line.
 type place struct {
@@ -46,7 +48,8 @@ func (p *place) exists() clientv3.Cmp {
 }
 
 // commit makes a transaction, which must have the same effect however often it is made.
-func (s *store) commit(ctx context.Context, conditions []clientv3.Cmp, then []clientv3.Op, otherwise ...clientv3.Op) (*clientv3.TxnResponse, error) {
+func (s *store) commit(ctx context.Context, conditions []clientv3.Cmp, then []clientv3.Op, otherwise ...clientv3.Op) (
+	*clientv3.TxnResponse, error) {
 	return ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
 		return c.Txn(ctx).If(conditions...).Then(then...).Else(otherwise...).Commit()
 	})
@@ -78,7 +81,8 @@ type record struct {
 
 // describe returns the value for this process, whose cooldown ends then.
 func (c *contender) describe(until int64) string {
-	r := record{Until: until, PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Permits: c.Permits}
+	r := record{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Permits: c.Permits,
+		Until: until}
 	r.Host, _ = os.Hostname()
 	if u, err := user.Current(); err == nil {
 		r.User = u.Username
@@ -151,8 +155,8 @@ func (c *contender) view(p *place, h *etcdserverpb.ResponseHeader, answer *etcds
 	return view{h.RaftTerm, h.Revision, c.line(answer).KeepOut(lease.Contender{Mode: p.mode, Permits: c.Permits})}
 }
 
-// stand makes a place at the end of a line, and returns what is before it. Who may be refused does so only if nobody has come
-// since it has looked who would change the answer.
+// stand makes a place at the end of a line, and returns what is before it. Who may be refused does so only if nobody
+// has come since it has looked who would change the answer.
 func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
 	mayBeRefused := c.lease == 0 && (c.Nonblock || c.Queued)
 	for {
@@ -170,15 +174,17 @@ func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
 			}
 		}
 		p.key = c.base + middles[p.mode] + strconv.FormatInt(int64(c.lease), 16)
-		r, err := c.commit(ctx, append(conditions, clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0)),
-			[]clientv3.Op{p.get(), clientv3.OpPut(p.key, c.describe(0), clientv3.WithLease(c.lease))}, clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
+		isMissing := clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0)
+		put := clientv3.OpPut(p.key, c.describe(0), clientv3.WithLease(c.lease))
+		r, err := c.commit(ctx, append(conditions, isMissing), []clientv3.Op{p.get(), put},
+			clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
 		if err != nil {
 			return v, err
 		}
 		if r.Succeeded {
 			p.revision, v = r.Header.Revision, c.view(p, r.Header, r.Responses[0])
-		} else if keys := r.Responses[0].GetResponseRange().Kvs; len(keys) > 0 { // an earlier attempt had its effect, but no answer
-			p.revision = keys[0].CreateRevision
+		} else if keys := r.Responses[0].GetResponseRange().Kvs; len(keys) > 0 {
+			p.revision = keys[0].CreateRevision // an earlier attempt had its effect, but no answer
 			if v, err = c.look(ctx, p); err != nil {
 				return v, err
 			}
@@ -192,9 +198,9 @@ func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
 	}
 }
 
-// choose looks whether a newcomer is refused: no write is needed to say no. The condition is that nobody has come since who
-// would exclude it or, if it is to wait, anybody. So however many come at once who do not exclude each other, each needs the
-// same few requests.
+// choose looks whether a newcomer is refused: no write is needed to say no. The condition is that nobody has come since
+// who would exclude it or, if it is to wait, anybody. So however many come at once who do not exclude each other, each
+// needs the same few requests.
 func (c *contender) choose(ctx context.Context) ([]clientv3.Cmp, error) {
 	r, err := c.commit(ctx, nil, []clientv3.Op{clientv3.OpGet(c.base, clientv3.WithPrefix())})
 	if err != nil {
@@ -207,12 +213,16 @@ func (c *contender) choose(ctx context.Context) ([]clientv3.Cmp, error) {
 	if !c.Waits(line) && c.Mode != lease.Exclusive {
 		matters = c.base + middles[lease.Exclusive]
 	}
-	return []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(matters).WithPrefix(), "<", r.Header.Revision+1)}, nil
+	noneSince := clientv3.Compare(clientv3.CreateRevision(matters).WithPrefix(), "<", r.Header.Revision+1)
+	return []clientv3.Cmp{noneSince}, nil
 }
 
-// look returns what is before a place, as a majority of the servers knows it. The error is lease.ErrLost if its key is gone.
+// look returns what is before a place, as a majority of the servers knows it. The error is lease.ErrLost if its key is
+// gone.
 func (c *contender) look(ctx context.Context, p *place) (view, error) {
-	return ask(ctx, c.store, func(ctx context.Context, client *clientv3.Client) (view, error) { return c.lookBy(ctx, client, p) })
+	return ask(ctx, c.store, func(ctx context.Context, client *clientv3.Client) (view, error) {
+		return c.lookBy(ctx, client, p)
+	})
 }
 
 func (c *contender) lookBy(ctx context.Context, client *clientv3.Client, p *place) (view, error) {
@@ -230,8 +240,8 @@ func (c *contender) lookBy(ctx context.Context, client *clientv3.Client, p *plac
 
 // await waits until a place is entitled. The error is lease.ErrLost if etcd has dropped it.
 //
-// A watch tells of changes. Because its server may be frozen, and to keep the lease alive, the waiter also asks: two requests
-// in six tenths of the TTL, or in ten seconds if that is less.
+// A watch tells of changes. Because its server may be frozen, and to keep the lease alive, the waiter also asks: two
+// requests in six tenths of the TTL, or in ten seconds if that is less.
 func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 	for len(v.out) > 0 && err == nil {
 		watching, stop := context.WithCancel(ctx)
@@ -257,7 +267,8 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 }
 
 // coolDown has the key in the first line stay for so long, by a lease of its own.
-func (c *contender) coolDown(ctx context.Context, long time.Duration) (id clientv3.LeaseID, put clientv3.Op, err error) {
+func (c *contender) coolDown(ctx context.Context, long time.Duration) (
+	id clientv3.LeaseID, put clientv3.Op, err error) {
 	id, _, _, err = c.grant(ctx, int64(math.Ceil(long.Seconds())))
 	return id, clientv3.OpPut(c.first.key, c.describe(time.Now().Add(c.Cooldown).Unix()), clientv3.WithLease(id)), err
 }
@@ -268,7 +279,8 @@ func (c *contender) tell(ctx context.Context, with ...clientv3.Op) error {
 	if c.Cooldown > 0 {
 		conditions = append(conditions, c.first.exists())
 	}
-	r, err := c.commit(ctx, conditions, append(with, clientv3.OpPut(c.place.key, c.describe(0), clientv3.WithLease(c.lease))))
+	put := clientv3.OpPut(c.place.key, c.describe(0), clientv3.WithLease(c.lease))
+	r, err := c.commit(ctx, conditions, append(with, put))
 	if err == nil && !r.Succeeded {
 		return lease.ErrLost
 	}
@@ -300,8 +312,8 @@ func (c *contender) Lost() <-chan struct{} {
 
 // Release implements lease.Held.
 //
-// To delete the key is faster than to revoke the lease. A lease without keys ends by itself a little later; but not if that
-// is long, or if there may be a request under way that makes the key again.
+// To delete the key is faster than to revoke the lease. A lease without keys ends by itself a little later; but not if
+// that is long, or if there may be a request under way that makes the key again.
 func (c *contender) Release(ctx context.Context, command lease.Fate) error {
 	switch command {
 	case lease.NotStarted:
@@ -336,12 +348,13 @@ func (c *contender) Release(ctx context.Context, command lease.Fate) error {
 	return err
 }
 
-// confirmCooldown writes the key of the cooldown that has begun with the command once more, unless that is over. So Break
-// sees that its holder lives; if Break has deleted the key, it is there again.
+// confirmCooldown writes the key of the cooldown that has begun with the command once more, unless that is over. So
+// Break sees that its holder lives; if Break has deleted the key, it is there again.
 func (c *contender) confirmCooldown(ctx context.Context) {
 	if c.cooldown != 0 {
 		until := time.Now().Add(c.Cooldown).Unix()
-		c.commit(ctx, nil, []clientv3.Op{clientv3.OpPut(c.first.key, c.describe(until), clientv3.WithLease(c.cooldown))})
+		put := clientv3.OpPut(c.first.key, c.describe(until), clientv3.WithLease(c.cooldown))
+		c.commit(ctx, nil, []clientv3.Op{put})
 	}
 }
 

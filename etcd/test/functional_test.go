@@ -122,7 +122,6 @@ func TestRefusals(t *testing.T) {
 		{"-u name true", "--unlock" + with},
 		{"-F name true", "--no-fork" + with},
 		{"9", "a descriptor number" + with + ": the lock has no file; give a name and a command"},
-		{"--holders 9", "a descriptor number" + with + ": the lock has no file; give a name and a command"},
 		{"-u name", "--unlock" + with},
 		{"ETCDCTL_ENDPOINTS=etcd1 name true", noAddress},
 		{"ETCDCTL_ENDPOINTS=etcd1:2379;etcd2:2379 name true", noAddress},

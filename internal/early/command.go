@@ -125,8 +125,8 @@ const (
 	exitOSErr     = 71 // EX_OSERR
 )
 
-// reportFork prints the error of a fork, with the same text as package command, and exits: if no process can be
-// created, the threads of the Go runtime cannot be either.
+// reportFork prints that the fork failed, with the same text as package command, and exits. The Go runtime is not
+// started for that: its threads could not be created either.
 func (p *process) reportFork(errno syscall.Errno) {
 	name := text(at(p.argv, 0))
 	for slash := index(name, '/'); slash < len(name); slash = index(name, '/') {

@@ -132,8 +132,8 @@ func (p *permit) wait(limit Limit, isNext bool) error {
 // try locks the byte of a permit and unlocks those of all others. One that the open file had before is free to itself.
 func (p *permit) try() error {
 	for i := range p.count {
-		byte := permitByte(i)
-		err := setBytes(p.file.FD, Exclusive, byte)
+		own := permitByte(i)
+		err := setBytes(p.file.FD, Exclusive, own)
 		if err == ErrConflict {
 			continue
 		}
@@ -141,7 +141,7 @@ func (p *permit) try() error {
 			err = setBytes(p.file.FD, Unlock, Range{Start: allPermits.Start, Length: int64(i)})
 		}
 		if err == nil {
-			after := Range{Start: byte.Start + 1, Length: allPermits.Length - int64(i) - 1}
+			after := Range{Start: own.Start + 1, Length: allPermits.Length - int64(i) - 1}
 			err = setBytes(p.file.FD, Unlock, after)
 		}
 		return err

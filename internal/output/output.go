@@ -129,7 +129,7 @@ func FormatSeconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Truncate(time.Microsecond).Seconds(), 'f', 6, 64)
 }
 
-// FormatAge writes how long something has lasted, in the largest unit of which there are two.
+// FormatAge writes how long something has lasted, in the largest unit that fits twice.
 func FormatAge(d time.Duration) string {
 	n, unit := int64(d/time.Second), "s"
 	for _, larger := range []struct {
@@ -147,5 +147,5 @@ func FormatAge(d time.Duration) string {
 // Clock is how a time of day is written.
 const Clock = "2006-01-02 15:04:05 -0700"
 
-// FormatClock writes a time of day, not too early.
+// FormatClock writes a time of day, rounded up to the next second.
 func FormatClock(t time.Time) string { return t.Add(time.Second - 1).Format(Clock) }

@@ -21,7 +21,6 @@ func Parent(pid int) int {
 
 // stat is what is read from proc_pid_stat(5).
 type stat struct {
-	state  string // field 3
 	parent int    // field 4
 	start  string // field 22, in clock ticks since boot
 }
@@ -39,8 +38,6 @@ func readStat(pid int) (s stat, ok bool) {
 	n := 3
 	for field := range bytes.FieldsSeq(text[i+1:]) {
 		switch n {
-		case 3:
-			s.state = string(field)
 		case 4:
 			s.parent, _ = strconv.Atoi(string(field))
 		case 22:
@@ -75,8 +72,8 @@ func Command(pid int) string {
 	return strings.ReplaceAll(strings.TrimSuffix(string(text), "\x00"), "\x00", " ")
 }
 
-// Path returns the name of the file that a descriptor has open. The kernel adds " (deleted)" to the name of a file that
-// was removed, and of one on FUSE or NFS that was only looked up again.
+// Path returns the name of the file that a descriptor has open. The kernel adds " (deleted)" to the name of a removed
+// file and, on FUSE or NFS, to that of a file that was only looked up again.
 func Path(fd int) (string, error) {
 	link, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 	var opened, named unix.Stat_t
@@ -94,8 +91,8 @@ func Path(fd int) (string, error) {
 	return "", errors.New("its file has no name any more")
 }
 
-// ReadSmall reads the beginning of a file, which is all there is of those in /proc that are read with it, without the
-// preparations that os.File makes for files one may have to wait for.
+// ReadSmall reads at most 4096 bytes of a file. It is for files of /proc that are shorter, and makes fewer system calls
+// than os.ReadFile.
 func ReadSmall(path string) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
