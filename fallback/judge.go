@@ -2,17 +2,6 @@ package fallback
 
 import "slices"
 
-// A verdict says what is known of the holder that a record stands for. What is not known counts as held.
-type verdict uint8
-
-const (
-	over     verdict = iota // nobody has it, for good
-	ours                    // it is what this attempt locks for
-	held                    // somebody has it
-	lost                    // an open file that is not where its record says: held, until a search has not found it
-	doubtful                // this process cannot tell: held
-)
-
 // look lists the state directory, and judges each holder.
 func (a *attempt) look() (snapshot, error) {
 	s, err := a.list()

@@ -56,6 +56,14 @@ func (n pidNamespace) sharesClock(o pidNamespace) bool {
 
 func (u user) is(o user) bool { return u == o && u.number != "" && u.namespace != "" }
 
+// newDevice returns the device with a number.
+func newDevice(number string) device {
+	if isKnownDevice(number) {
+		return device("+" + number)
+	}
+	return device(number)
+}
+
 func (d device) number() string { return strings.TrimPrefix(string(d), "+") }
 
 // isGone reports whether the filesystem of a record was unmounted: the kernel knew its number, and does not know it now.

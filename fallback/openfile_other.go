@@ -6,13 +6,6 @@ import "errors"
 
 // Only Linux shows the flags of the open files of other processes.
 
-func OpenFile(dir, path string, fd int) (*Lock, error) {
-	return nil, errors.New("on this system a directory lock is for a file and a command, not for a descriptor")
-}
-
-// OpenLifeline returns nil: on this system no descriptor is taken for a lifeline.
-func OpenLifeline(fd int) (*Lock, error) { return nil, nil }
-
 func (*thisSystem) Inode() uint64                     { return 0 }
 func (*thisSystem) Place() (p place, err error)       { return p, errors.ErrUnsupported }
 func (*thisSystem) Marked(*openFile) bool             { return false }
@@ -23,8 +16,6 @@ func (*thisSystem) Search(query) view                 { return view{} }
 func (*thisSystem) SeesAll() bool                     { return false }
 func (*thisSystem) HidesProcesses() bool              { return true }
 func (*thisSystem) Openers([]record) map[string][]int { return nil }
-func (*thisSystem) WatchFile() bool                   { return false }
-func (*thisSystem) stopWatching()                     {}
 
 func isMountPoint(string) bool    { return false }
 func isKnownDevice(string) bool   { return false }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -21,7 +20,7 @@ func procDir(pid int) string { return "/proc/" + strconv.Itoa(pid) }
 // hasOwnProc reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it anew,
 // /proc shows the processes of the old one, and every look into it would be at another process.
 func hasOwnProc() error {
-	if link, err := os.Readlink("/proc/self"); err != nil || link != strconv.Itoa(pid) {
+	if link, err := os.Readlink("/proc/self"); err != nil || link != strconv.Itoa(os.Getpid()) {
 		return errors.New("without a /proc of this pid namespace processes cannot be told apart")
 	}
 	return nil
@@ -71,7 +70,8 @@ func isHidden(pid int) bool {
 	return unix.Kill(pid, 0) != unix.ESRCH
 }
 
-func (*thisSystem) HidesProcesses() bool {
+// hidesProcesses reports whether /proc is mounted with hidepid, so that it does not show the processes of other users.
+func hidesProcesses() bool {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	hides := err != nil
 	for line := range strings.Lines(string(mounts)) {
@@ -143,15 +143,3 @@ func restOf(pid int) (r rest) {
 	}
 	return r
 }
-
-// seesAll reports whether this process may look into all processes: it has CAP_SYS_PTRACE in the initial user namespace, and
-// /proc shows all pid namespaces.
-var seesAll = sync.OnceValue(func() bool {
-	var header = unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	m := thisMachine()
-	return m.pids.isInitial() && m.user.namespace == initialUsers && unix.Capget(&header, &data[0]) == nil &&
-		data[0].Effective&(1<<unix.CAP_SYS_PTRACE) != 0
-})
-
-func (*thisSystem) SeesAll() bool { return seesAll() }

@@ -32,6 +32,19 @@ func (s *thisSystem) Search(q query) view {
 	return h.view
 }
 
+// seesAll reports whether this process may look into all processes: it has CAP_SYS_PTRACE in the initial user namespace, and
+// /proc shows all pid namespaces.
+var seesAll = sync.OnceValue(func() bool {
+	var header = unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	m := thisMachine()
+	return m.pids.isInitial() && m.user.namespace == initialUsers && unix.Capget(&header, &data[0]) == nil &&
+		data[0].Effective&(1<<unix.CAP_SYS_PTRACE) != 0
+})
+
+func (*thisSystem) SeesAll() bool        { return seesAll() }
+func (*thisSystem) HidesProcesses() bool { return hidesProcesses() }
+
 // maxCatchUps is how many times a search looks at the processes that were started meanwhile, before it gives up.
 const maxCatchUps = 1000
 

@@ -87,27 +87,6 @@ type process struct {
 	users []string // its user ids: real, effective, saved, and that for files; none: not even that is shown
 }
 
-// A mark is a status flag that marks an open file.
-type mark byte
-
-const (
-	// noAtime is O_NOATIME. Only the owner of the file and the superuser may set it, and no program clears it.
-	noAtime mark = 'a'
-	// nonBlock is O_NONBLOCK, which has no effect on files and directories.
-	nonBlock mark = 'n'
-)
-
-// An answer says whether somebody has a lifeline or an open file.
-type answer uint8
-
-const (
-	gone    answer = iota // nobody has it, for good
-	alive                 // somebody has it
-	absent                // there is no such name or descriptor
-	strange               // it is no lifeline; it counts as alive
-	unknown               // this process cannot tell; it counts as alive
-)
-
 // thisSystem is the machine, for an attempt with a descriptor of the locked file, or with none (-1).
 type thisSystem struct {
 	*stateDir
@@ -116,7 +95,40 @@ type thisSystem struct {
 	closes int // tells when an open file is closed, see WatchFile; notWatching: it is not watched
 }
 
-const notWatching = -1
-
 func (*thisSystem) Now() time.Time        { return time.Now() }
 func (*thisSystem) Sleep(d time.Duration) { sys.Sleep(d) }
+
+// WatchFile begins to watch the locked file.
+func (s *thisSystem) WatchFile() (begun bool) {
+	if s.closes != notWatching {
+		return false
+	}
+	s.closes = watchCloses(s.fd, s.file)
+	return s.closes != notWatching
+}
+
+func (s *thisSystem) stopWatching() {
+	if s.closes != notWatching {
+		closeWatch(s.closes)
+		s.closes = notWatching
+	}
+}
+
+func (s *thisSystem) Wait(ctx context.Context, own lifeline, others []string, d time.Duration) (timedOut bool, err error) {
+	defer ringWhenCancelled(ctx, own)()
+	return s.wait(own, s.closes, others, d)
+}
+
+// ringWhenCancelled rings the own lifeline when ctx is cancelled, until stop is called.
+func ringWhenCancelled(ctx context.Context, own lifeline) (stop func()) {
+	rung := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		own.ring()
+		close(rung)
+	})
+	return func() {
+		if !cancel() {
+			<-rung // the lifeline may be closed now
+		}
+	}
+}

@@ -30,7 +30,7 @@ func lentBy(f *lockfile.File, w Wish) *directory {
 	if f.ByName {
 		return nil
 	}
-	lock, err := fallback.OpenLifeline(f.FD)
+	lock, err := fallback.OpenInherited(f.FD)
 	if err != nil || lock == nil {
 		return nil
 	}
