@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -86,45 +87,60 @@ func idsSince(last, now int) (ids []int, err error) {
 // none of 100,000 tries beside each of four shells got in.
 const enoughLooks = 64
 
+// looksBetween is how many looks there are between two that ask whether the process sleeps, which costs more than a look.
+const looksBetween = 8
+
 // lookInto looks for an open file that is wanted in a process, and reports whether it has found one.
 //
 // A process can hide from an empty look: a shell that runs a function with 9>&- has the open file under another number meanwhile,
-// and can move it between our listing and our look at each number. A process that has slept through the look has not. It may have
-// inherited the open file only if it was started after the one that has locked.
+// and can move it between our listing and our look at each number. A process that has slept through the look has not.
 func (h *search) lookInto(pid int) bool {
-	if !h.mayMove(pid) {
-		return h.lookOnce(pid)
+	looks := 1
+	if h.mayMove(pid) {
+		looks = enoughLooks
 	}
-	for range enoughLooks {
-		before := restOf(pid)
-		if h.lookOnce(pid) {
-			return true
+	for n := range looks {
+		asks := looks > 1 && n%looksBetween == 0
+		var before rest
+		if asks {
+			before = restOf(pid)
 		}
-		if _, err := readStat(pid); err != nil {
-			return false // it has ended
-		}
-		if before != nil && slices.Equal(before, restOf(pid)) {
-			return false
+		isOpen := h.lookOnce(pid)
+		if h.found || !isOpen || asks && before != nil && slices.Equal(before, restOf(pid)) {
+			break
 		}
 	}
-	return false
+	return h.found
 }
 
-// mayMove reports whether a process may have inherited the open file, so that it can move it.
+// mayMove reports whether a process can have inherited the open file, so that it can move it: it was started after the process that
+// has locked. This program moves no descriptor that it gets, wherever it runs.
 func (h *search) mayMove(other int) bool {
 	s, err := readStat(other)
-	return err == nil && other != pid && s.start >= h.since && !s.isKernelThread && s.state != 'Z'
+	if err != nil || s.start < h.since || s.isKernelThread || s.state == 'Z' {
+		return false
+	}
+	program, _, err := statID(unix.AT_FDCWD, procDir(other)+"/exe")
+	return err != nil || program != ownProgram()
 }
 
-// lookOnce looks at each descriptor of a process once. Where the first thread has ended, another one shows them.
-func (h *search) lookOnce(pid int) bool {
+var ownProgram = sync.OnceValue(func() fileID {
+	id, _, _ := statID(unix.AT_FDCWD, "/proc/self/exe")
+	return id
+})
+
+// lookOnce looks at each descriptor of a process once, and notes the first one that is wanted. Where the first thread has ended,
+// another one shows them. It reports whether the process has descriptors that can be looked at.
+func (h *search) lookOnce(pid int) (isOpen bool) {
 	fd, numbers, err := descriptorsOf(pid)
 	if err == nil && len(numbers) == 0 {
-		if tasks, _ := proc.Numbers(procDir(pid) + "/task"); len(tasks) > 1 {
-			unix.Close(fd)
-			pid = tasks[len(tasks)-1]
-			fd, numbers, err = descriptorsOf(pid)
+		unix.Close(fd)
+		tasks, _ := proc.Numbers(procDir(pid) + "/task")
+		if len(tasks) < 2 {
+			return false
 		}
+		pid = tasks[len(tasks)-1]
+		fd, numbers, err = descriptorsOf(pid)
 	}
 	if err != nil {
 		h.noteRefusal(pid, err)
@@ -139,7 +155,10 @@ func (h *search) lookOnce(pid int) bool {
 		if err == nil {
 			is, err = isMarked(at, id, h.device, h.wanted...)
 		}
-		h.noteRefusal(pid, err) // root may list the descriptors of all, and without CAP_SYS_PTRACE see none of them
+		if sys.LacksPermission(err) { // root may list the descriptors of all, and without CAP_SYS_PTRACE see none of them
+			h.noteRefusal(pid, err)
+			return false
+		}
 		if is && !h.isKnown(at) {
 			of, _ := readStat(pid)
 			at.start = of.start
@@ -147,7 +166,7 @@ func (h *search) lookOnce(pid int) bool {
 			return true
 		}
 	}
-	return false
+	return true
 }
 
 // noteRefusal notes a process that may not be looked into, if that is why there is an error. It can have the open file unless it is
