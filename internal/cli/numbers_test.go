@@ -63,7 +63,8 @@ func TestParseSeconds(t *testing.T) {
 		}
 	}
 	for _, s := range []string{"", "1e", "1 ", "-1", "nan", "1e5000x", "x", "1,5",
-		"1_0", "0x1_0", "1_0.5", "0x", "0x.", "0xp1", "0x1p", "0x1g", "0x 1", "-0x1", "0b1", "0o1", "infinityx", "+-1"} {
+		"1_0", "0x1_0", "1_0.5", "0x", "0x.", "0xp1", "0x1p", "0x1g", "0x 1", "-0x1", "0b1", "0o1",
+		"infinityx", "+-1"} {
 		if got, err := parseSeconds(s, "timeout"); err == nil {
 			t.Errorf("parseSeconds(%q) = %v", s, got)
 		}
