@@ -50,6 +50,28 @@ exec 9>&-
 flock -n f echo in
 #> in
 
+### belief-ustat-that-is-forbidden
+# needs: linux root mount strace mkfs.btrfs
+truncate -s 120M img; mkfs.btrfs -q img >/dev/null 2>&1; mkdir m
+cat >script <<-'END'
+	mount -o loop img m && btrfs subvolume create m/s >/dev/null && cd m/s || exit
+	filtered() { strace -f -qqq -o /dev/null -e trace=ustat -e inject=ustat:error=EPERM "$@"; }
+	for n in 1 2; do
+		case $n in 1) one=filtered two=;; 2) one= two=filtered;; esac
+		$one flock f sh -c ': >has; until [ -e go ]; do sleep .02; done' &
+		until [ -e has ]; do sleep .02; done
+		$two flock -n f echo in; echo $?
+		: >go; wait
+		$two flock -n f echo in
+		rm has go
+	done
+END
+unshare -m bash script
+#> 1
+#> in
+#> 1
+#> in
+
 ### belief-process-id-that-comes-again
 # needs: linux root pidns setpriv
 : >f; chmod 666 f; chmod 777 .
