@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// acquire takes the lock, or returns who keeps us out when there is no more time. tell is called once, with who keeps us out, if
-// that lasts for a second.
+// acquire takes the lock, or returns who keeps us out when there is no more time. tell is called once, with who keeps
+// us out, if that lasts for a second.
 func (a *attempt) acquire(ctx context.Context, tell func([]record)) (progress, []record, error) {
 	idle, isWatched := false, false
 	for {

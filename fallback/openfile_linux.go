@@ -22,8 +22,8 @@ func (m mark) flag() int {
 // A fileID is what stat(2) says of a file.
 type fileID struct{ device, inode uint64 }
 
-// statID returns the identity and the mode of the file at a path below an open directory, or of an open file itself. It does not
-// ask the server of a network filesystem, which may be gone.
+// statID returns the identity and the mode of the file at a path below an open directory, or of an open file itself. It
+// does not ask the server of a network filesystem, which may be gone.
 func statID(dir int, path string) (id fileID, mode uint16, err error) {
 	var s unix.Statx_t
 	err = unix.Statx(dir, path, unix.AT_STATX_DONT_SYNC|unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_TYPE, &s)
@@ -47,8 +47,8 @@ func (s *thisSystem) knowsFile() bool { return s.fd >= 0 || s.file != "" }
 
 func (s *thisSystem) Inode() uint64 { return s.identity().inode }
 
-// Place returns the eldest ancestor that has our open file under its number, with all between it and this process, or this
-// process itself. One that this user may not look into is taken for the caller, which has it.
+// Place returns the eldest ancestor that has our open file under its number, with all between it and this process, or
+// this process itself. One that this user may not look into is taken for the caller, which has it.
 func (s *thisSystem) Place() (place, error) {
 	own := place{pid: pid, number: s.fd}
 	if err := hasOwnProc(); err != nil {
@@ -81,8 +81,8 @@ func (s *thisSystem) Place() (place, error) {
 	return eldest, err
 }
 
-// isCaller reports whether a parent into which we may not look seems to be the one that called us, rather than one that has
-// adopted us because the caller has ended: it is of our session, and not process 1.
+// isCaller reports whether a parent into which we may not look seems to be the one that called us, rather than one that
+// has adopted us because the caller has ended: it is of our session, and not process 1.
 func isCaller(parent int) bool {
 	its, err := unix.Getsid(parent)
 	our, _ := unix.Getsid(0)
@@ -101,7 +101,8 @@ func (s *thisSystem) isOurs(p place) bool {
 // sameOpenFile compares two descriptors by kcmp(2), which some kernels and container runtimes lack.
 func sameOpenFile(p, q place) (same, known bool) {
 	const kcmpFile = 0
-	r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(p.pid), uintptr(q.pid), kcmpFile, uintptr(p.number), uintptr(q.number), 0)
+	r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(p.pid), uintptr(q.pid), kcmpFile, uintptr(p.number),
+		uintptr(q.number), 0)
 	return r == 0 && errno == 0, errno == 0 || errno == unix.EBADF || errno == unix.ESRCH
 }
 
@@ -162,7 +163,8 @@ func isMarked(p place, id fileID, device uint64, like ...*openFile) (bool, error
 		return false, nil
 	}
 	flags, err := flagsOf(p)
-	return err == nil && slices.ContainsFunc(like, func(f *openFile) bool { return isLike(f) && flags&f.mark.flag() != 0 }), err
+	isLikeAndMarked := func(f *openFile) bool { return isLike(f) && flags&f.mark.flag() != 0 }
+	return err == nil && slices.ContainsFunc(like, isLikeAndMarked), err
 }
 
 // flagsOf returns the status flags and the access mode of a descriptor, from proc_pid_fdinfo(5).

@@ -32,8 +32,8 @@ func (s *thisSystem) Search(q query) view {
 	return h.view
 }
 
-// seesAll reports whether this process may look into all processes: it has CAP_SYS_PTRACE in the initial user namespace, and
-// /proc shows all pid namespaces.
+// seesAll reports whether this process may look into all processes: it has CAP_SYS_PTRACE in the initial user
+// namespace, and /proc shows all pid namespaces.
 var seesAll = sync.OnceValue(func() bool {
 	var header = unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -48,12 +48,12 @@ func (*thisSystem) HidesProcesses() bool { return hidesProcesses() }
 // maxCatchUps is how many times a search looks at the processes that were started meanwhile, before it gives up.
 const maxCatchUps = 1000
 
-// everywhere looks into all processes, and then into those that were started meanwhile, until there is no new one. It stops at the
-// first open file that it finds. It reports whether it came to an end.
+// everywhere looks into all processes, and then into those that were started meanwhile, until there is no new one. It
+// stops at the first open file that it finds. It reports whether it came to an end.
 //
-// Each look is at a process or, after the listing, at a process id that was given out, in that order. So whoever has the open file
-// is seen: if its process did not show itself yet when its turn came, its parent was still at its fork, and had the open file; and
-// if the parent has ended, the child has an id that is looked at later.
+// Each look is at a process or, after the listing, at a process id that was given out, in that order. So whoever has
+// the open file is seen: if its process did not show itself yet when its turn came, its parent was still at its fork,
+// and had the open file; and if the parent has ended, the child has an id that is looked at later.
 func (h *search) everywhere() (complete bool) {
 	seen, last := map[int]bool{}, 0
 	for range maxCatchUps {
@@ -83,8 +83,8 @@ func (h *search) everywhere() (complete bool) {
 	return false
 }
 
-// idsSince returns the ids of processes that may have been started after the id last was given out: all processes, if nothing
-// tells which was the last (gVisor).
+// idsSince returns the ids of processes that may have been started after the id last was given out: all processes, if
+// nothing tells which was the last (gVisor).
 func idsSince(last, now int) (ids []int, err error) {
 	if last == 0 {
 		return proc.Processes()
@@ -95,18 +95,20 @@ func idsSince(last, now int) (ids []int, err error) {
 	return ids, nil
 }
 
-// enoughLooks is how many empty looks into a process that is never seen asleep prove that it does not have the open file. Beside a
-// shell that moves its descriptor without a pause up to two of three looks miss it: of 2,800 such searches one needed 21 looks, and
-// none of 100,000 tries beside each of four shells got in.
+// enoughLooks is how many empty looks into a process that is never seen asleep prove that it does not have the open
+// file. Beside a shell that moves its descriptor without a pause up to two of three looks miss it: of 2,800 such
+// searches one needed 21 looks, and none of 100,000 tries beside each of four shells got in.
 const enoughLooks = 64
 
-// looksBetween is how many looks there are between two that ask whether the process sleeps, which costs more than a look.
+// looksBetween is how many looks there are between two that ask whether the process sleeps, which costs more than a
+// look.
 const looksBetween = 8
 
 // lookInto looks for an open file that is wanted in a process, and reports whether it has found one.
 //
-// A process can hide from an empty look: a shell that runs a function with 9>&- has the open file under another number meanwhile,
-// and can move it between our listing and our look at each number. A process that has slept through the look has not.
+// A process can hide from an empty look: a shell that runs a function with 9>&- has the open file under another number
+// meanwhile, and can move it between our listing and our look at each number. A process that has slept through the look
+// has not.
 func (h *search) lookInto(pid int) bool {
 	looks := 1
 	if h.mayMove(pid) {
@@ -126,8 +128,8 @@ func (h *search) lookInto(pid int) bool {
 	return h.found
 }
 
-// mayMove reports whether a process can have inherited the open file, so that it can move it: it was started after the process that
-// has locked. This program moves no descriptor that it gets, wherever it runs.
+// mayMove reports whether a process can have inherited the open file, so that it can move it: it was started after the
+// process that has locked. This program moves no descriptor that it gets, wherever it runs.
 func (h *search) mayMove(other int) bool {
 	s, err := readStat(other)
 	if err != nil || s.start < h.since || s.isKernelThread || s.state == 'Z' {
@@ -142,8 +144,8 @@ var ownProgram = sync.OnceValue(func() fileID {
 	return id
 })
 
-// lookOnce looks at each descriptor of a process once, and notes the first one that is wanted. Where the first thread has ended,
-// another one shows them. It reports whether the process has descriptors that can be looked at.
+// lookOnce looks at each descriptor of a process once, and notes the first one that is wanted. Where the first thread
+// has ended, another one shows them. It reports whether the process has descriptors that can be looked at.
 func (h *search) lookOnce(pid int) (isOpen bool) {
 	fd, numbers, err := descriptorsOf(pid)
 	if err == nil && len(numbers) == 0 {
@@ -168,7 +170,8 @@ func (h *search) lookOnce(pid int) (isOpen bool) {
 		if err == nil {
 			is, err = isMarked(at, id, h.device, h.wanted...)
 		}
-		if sys.LacksPermission(err) { // root may list the descriptors of all, and without CAP_SYS_PTRACE see none of them
+		if sys.LacksPermission(err) {
+			// Root may list the descriptors of all processes, and without CAP_SYS_PTRACE see none of them.
 			h.noteRefusal(pid, err)
 			return false
 		}
@@ -182,9 +185,9 @@ func (h *search) lookOnce(pid int) (isOpen bool) {
 	return true
 }
 
-// noteRefusal notes a process that may not be looked into, if that is why there is an error. It can have the open file unless it is
-// process 1, from which all others stem, has ended, or belongs to the kernel. It is asked at once: if it has ended by now, its
-// children have ids that are looked at later.
+// noteRefusal notes a process that may not be looked into, if that is why there is an error. It can have the open file
+// unless it is process 1, from which all others stem, has ended, or belongs to the kernel. It is asked at once: if it
+// has ended by now, its children have ids that are looked at later.
 func (h *search) noteRefusal(other int, err error) {
 	if !h.strangers || other == 1 || !sys.LacksPermission(err) {
 		return
@@ -226,8 +229,8 @@ func (h *search) isKnown(at place) bool {
 	return false
 }
 
-// lastID returns the id that was given out last to a process or a thread, 0 if nothing tells. LXC puts a file of its own over
-// /proc/loadavg (lxcfs), whose ids are those of the host: that does not tell.
+// lastID returns the id that was given out last to a process or a thread, 0 if nothing tells. LXC puts a file of its
+// own over /proc/loadavg (lxcfs), whose ids are those of the host: that does not tell.
 func lastID() int {
 	var of unix.Statfs_t
 	if err := unix.Statfs("/proc/loadavg", &of); err != nil || of.Type != unix.PROC_SUPER_MAGIC {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// besideProcesses is how many processes there are while shells lock by number: the directory lock looks into all of them.
+// besideProcesses is how many processes there are while shells lock by number: the directory lock looks into all of
+// them.
 const besideProcesses = 110
 
 // measureNumbers counts the turns of shells that lock a number and end without -u, which is what most scripts do.

@@ -19,8 +19,8 @@ var (
 	handled []os.Signal
 )
 
-// PutOff returns a context that is cancelled by the first signal, and puts off the death by it. A signal that is ignored, or
-// blocked, stays so.
+// PutOff returns a context that is cancelled by the first signal, and puts off the death by it. A signal that is
+// ignored, or blocked, stays so.
 var PutOff = sync.OnceValue(func() context.Context {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if cstart.Kills(sig) {
