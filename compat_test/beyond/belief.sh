@@ -216,7 +216,7 @@ flock f sh -c 'unset FLOCK_BACKEND; flock -u 3; FLOCK_BACKEND=directory flock -n
 #> in
 
 ### lifeline-never-blocks-who-reads-it
-# needs: linux
+# needs: linux timeout
 flock f sh -c 'timeout 20 cat <&3 2>/dev/null; [ $? = 124 ] && echo hangs; echo read'
 #> read
 
