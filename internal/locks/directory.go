@@ -51,7 +51,7 @@ func (d *directory) Lock(op Op, limit Limit) error {
 		r.Mode = fallback.Shared
 	}
 	// A signal must not leave a record that others cannot judge.
-	ctx := termination.PutOff()
+	ctx := termination.Context()
 	err = lock.Acquire(ctx, r)
 	var locked *fallback.LockedError
 	switch {
@@ -90,6 +90,13 @@ func (d *directory) Inherit() error {
 	}
 	d.file.FD = fd
 	return nil
+}
+
+// Started sees that a signal does not end flock before it has released the lock.
+func (d *directory) Started() {
+	if d.held != nil && d.file.ByName {
+		termination.PutOff()
+	}
 }
 
 // Leave releases the lock of a file that was opened by name. The lock of a descriptor stays with the caller. If the
