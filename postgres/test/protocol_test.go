@@ -1,0 +1,360 @@
+//go:build linux
+
+package test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Each rule of the protocol, by the experiment that made it one.
+
+// TestContract checks the program as flock(1) wants one.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 2, "default_transaction_isolation=repeatable read")
+	p := to(s).start(t, "sh", "../../compat_test/backend.sh", flockPostgres)
+	select {
+	case <-p.ended:
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("no end: %s%s", &p.out, &p.err)
+	}
+	if p.status != 0 || p.out.String() != "flock-postgres: ok\n" {
+		t.Errorf("status %d: %s%s", p.status, &p.out, &p.err)
+	}
+	if rest := sql(t, s, "SELECT count(*) FROM flock.contender")[0]; rest != "0" {
+		t.Errorf("%s rows are left", rest)
+	}
+}
+
+// TestCrowd has many come at once, to a server whose defaults are wrong for this. Their tokens grow, and none meets another.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	for _, isolation := range []string{"repeatable read", "serializable"} {
+		t.Run(isolation, func(t *testing.T) {
+			t.Parallel()
+			s, name, dir := sharedServer(t), uniqueName(t), t.TempDir()
+			var crowd sync.WaitGroup
+			for range 8 {
+				crowd.Go(func() {
+					for range 4 {
+						to(s).run(t, flockPostgres, name, section, "torture", dir, "exclusive", "1").check(t, 0, "", "")
+					}
+				})
+			}
+			crowd.Wait()
+			if text := read(dir + "/violations"); text != "" {
+				t.Error(text)
+			}
+			if n := strings.Count(read(dir+"/tokens"), "\n"); n != 32 {
+				t.Errorf("%d tokens", n)
+			}
+		})
+	}
+}
+
+// TestCanceledCommit has the wait for a standby, which does not exist, canceled. The server answers success then. What is
+// asked for nevertheless is not told to anybody before it is replicated.
+func TestCanceledCommit(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 10, "synchronous_standby_names=nobody", "client_min_messages=error", "synchronous_commit=local")
+	p := to(s).start(t, flockPostgres, "name", "echo", "in")
+	for range 3 {
+		await(t, "a COMMIT that waits", func() bool {
+			return len(sql(t, s, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = 'cron'")) > 0
+		})
+	}
+	if n := sql(t, s, "SELECT count(*) FROM flock.contender")[0]; n != "1" {
+		t.Errorf("%s rows are visible", n)
+	}
+	if p.out.String() != "" || p.hasEnded() {
+		t.Fatalf("it runs its command, or has ended: %s%s", &p.out, &p.err)
+	}
+	sql(t, s, "ALTER SYSTEM SET client_min_messages = 'notice'") // this session, too, waits for the standby
+	os.WriteFile(s.Dir()+"/data/postgresql.auto.conf", []byte("synchronous_standby_names = ''\n"), 0o600)
+}
+
+// TestStoppedBetween stops a client between the two messages of a change. It must not keep the others waiting.
+func TestStoppedBetween(t *testing.T) {
+	t.Parallel()
+	s, name := sharedServer(t), uniqueName(t)
+	way := proxyTo(t, s)
+	way.HoldAt("BEGIN ISOLATION")
+	stopped := by(way).start(t, flockPostgres, name, "echo", "in")
+	await(t, "the first message", func() bool { return !way.Holds() })
+	kill(stopped, syscall.SIGSTOP)
+	began := time.Now()
+	to(s).run(t, flockPostgres, "-w", "8", name, "echo", "in").check(t, 0, "in\n", "")
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("it waited for %v", d)
+	}
+	kill(stopped, syscall.SIGCONT)
+	stopped.wait(t).check(t, 0, "in\n", "")
+}
+
+// TestRenewalTakesTurn has a transaction that changes a lock while a renewal comes. The renewal has to wait: it would revive
+// a row that is judged just now.
+func TestRenewalTakesTurn(t *testing.T) {
+	t.Parallel()
+	s, name := ownServer(t, 4), uniqueName(t)
+	h := to(s).hold(t, name)
+	conn, err := s.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	run := func(statements string) string {
+		results, err := conn.Exec(t.Context(), statements).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(results[len(results)-1].Rows[0][0])
+	}
+	const renewed = "SELECT renewed FROM flock.contender"
+	run("BEGIN; SELECT seq FROM flock.name FOR UPDATE")
+	before := run(renewed)
+	time.Sleep(1500 * time.Millisecond) // in which it tries to: nothing tells of that
+	if after := run(renewed); after != before {
+		t.Errorf("renewed at %s, after %s", after, before)
+	}
+	run("COMMIT; SELECT 1")
+	await(t, "a renewal", func() bool { return run(renewed) != before })
+	h.release(t)
+}
+
+// TestOpenTransaction has a transaction open elsewhere while a lock is renewed a million times: what the renewals leave
+// behind cannot be removed then. The holder keeps its lock, another one gets it.
+func TestOpenTransaction(t *testing.T) {
+	t.Parallel()
+	s, name := ownServer(t, 4), uniqueName(t)
+	h := to(s).hold(t, name)
+	conn, err := s.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class").ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	n := 1000000
+	if testing.Short() {
+		n /= 10
+	}
+	const portion = 10000 // so that the holder's own renewals come in between
+	for range n / portion {
+		sql(t, s, fmt.Sprintf(`DO $$ DECLARE a tid; b tid; BEGIN
+			SELECT ctid INTO b FROM flock.name FOR UPDATE;
+			SELECT ctid INTO a FROM flock.contender;
+			FOR i IN 1..%d LOOP
+				UPDATE flock.name SET seq = seq + 1 WHERE ctid = b RETURNING ctid INTO b;
+				UPDATE flock.contender SET renewed = clock_timestamp() WHERE ctid = a RETURNING ctid INTO a;
+			END LOOP; END $$`, portion))
+	}
+	began := time.Now()
+	to(s).run(t, flockPostgres, "-n", name, "true").check(t, 1, "", "")
+	looked := time.Since(began)
+	time.Sleep(5 * time.Second) // longer than the TTL
+	if h.hasEnded() {
+		t.Fatalf("the lock is lost: %s", &h.err)
+	}
+	h.release(t)
+	began = time.Now()
+	to(s).run(t, flockPostgres, "-n", name, "true").check(t, 0, "", "")
+	t.Logf("a look took %v, a change %v", looked, time.Since(began))
+}
+
+// TestRenewalsAreHot looks whether renewals leave the indexes alone.
+func TestRenewalsAreHot(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 2)
+	h := to(s).hold(t, "name")
+	stat := func() (updates, hot int) {
+		fmt.Sscan(sql(t, s, "SELECT sum(n_tup_upd), sum(n_tup_hot_upd) FROM pg_stat_user_tables WHERE schemaname = 'flock' AND relname <> 'server'")[0], &updates, &hot)
+		return updates, hot
+	}
+	await(t, "updates", func() bool { n, _ := stat(); return n > 10 })
+	if n, hot := stat(); hot != n {
+		t.Errorf("%d of %d updates leave the indexes alone", hot, n)
+	}
+	h.release(t)
+}
+
+// TestFewConnections has many wait at a server that has few connections. No holder loses its lock, and all get theirs.
+func TestFewConnections(t *testing.T) {
+	t.Parallel()
+	s, waiters := ownServer(t, 5, "max_connections=20"), 60
+	h := to(s).hold(t, "name")
+	var all []*process
+	for range waiters {
+		all = append(all, to(s).start(t, flockPostgres, "name", "echo", "in"))
+	}
+	awaitLine(t, s, "name", waiters+1)
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && !h.hasEnded(); time.Sleep(100 * time.Millisecond) {
+	}
+	h.release(t)
+	for _, p := range all {
+		p.wait(t).check(t, 0, "in\n", "")
+	}
+}
+
+// TestWoken has those who wait be told when the lock is free. Readers come in together.
+func TestWoken(t *testing.T) {
+	t.Parallel()
+	s, name := sharedServer(t), uniqueName(t)
+	h := to(s).hold(t, name)
+	w := to(s).queue(t, name)
+	awaitLine(t, s, name, 2)
+	r1, r2 := to(s).queue(t, "-s", name), to(s).queue(t, "-s", name)
+	awaitLine(t, s, name, 4)
+	await(t, "all to listen", func() bool {
+		return sql(t, s, "SELECT count(*) FROM pg_stat_activity WHERE usename = 'cron' AND query LIKE 'LISTEN%'")[0] != "0"
+	})
+	time.Sleep(time.Second)
+	// A look each second would take half a second on average; twenty in a row below it are the notifications.
+	began := time.Now()
+	h.release(t)
+	w.awaitOutput(t)
+	t.Logf("the next one came in after %v", time.Since(began))
+	w.release(t)
+	r1.awaitOutput(t)
+	r2.awaitOutput(t)
+	t.Logf("all after %v", time.Since(began))
+	r1.release(t)
+	r2.release(t)
+}
+
+// TestKilledHolder kills a holder and its guard. Nobody gets in before its row expires, and then somebody does, who waited or
+// did not.
+func TestKilledHolder(t *testing.T) {
+	t.Parallel()
+	s, name := ownServer(t, 3), uniqueName(t)
+	h := to(s).hold(t, name)
+	w := to(s).start(t, flockPostgres, name, "echo", "in")
+	awaitLine(t, s, name, 2)
+	kill(h.process, syscall.SIGKILL)
+	began := time.Now()
+	to(s).run(t, flockPostgres, "-n", name, "true").check(t, 1, "", "")
+	w.wait(t).check(t, 0, "in\n", "")
+	if d := time.Since(began); d < 2*time.Second || d > 5*time.Second+allowance {
+		t.Errorf("the next one came in after %v", d)
+	}
+}
+
+// TestCooldown has the cooldown of each who had the lock, and of nobody else.
+func TestCooldown(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 2)
+	cool := func(t *testing.T, more ...string) *process {
+		return to(s).run(t, append(append([]string{flockPostgres, "-n", "--cooldown", "30"}, more...), uniqueName(t), "true")...)
+	}
+	t.Run("ended", func(t *testing.T) {
+		cool(t).check(t, 0, "", "")
+		cool(t).check(t, 1, "", "")
+		to(s).run(t, flockPostgres, "-n", uniqueName(t), "true").check(t, 0, "", "") // which does not respect it
+	})
+	t.Run("not started", func(t *testing.T) {
+		if p := to(s).run(t, flockPostgres, "-n", "--cooldown", "30", uniqueName(t), "/no/such/command"); p.status != 69 {
+			t.Errorf("%d %s", p.status, &p.err)
+		}
+		cool(t).check(t, 0, "", "")
+	})
+	t.Run("killed", func(t *testing.T) {
+		h := to(s).hold(t, "--cooldown", "30", uniqueName(t))
+		kill(h.process, syscall.SIGKILL)
+		to(s).run(t, flockPostgres, uniqueName(t), "true").check(t, 0, "", "") // when its row has expired
+		cool(t).check(t, 1, "", "")
+	})
+	t.Run("waiter killed", func(t *testing.T) {
+		h := to(s).hold(t, uniqueName(t))
+		w := to(s).queue(t, "--cooldown", "30", uniqueName(t))
+		awaitLine(t, s, uniqueName(t), 2)
+		kill(w.process, syscall.SIGKILL)
+		await(t, "the end of its row", func() bool { return cool(t, "--queue", "1", "-w", "0").status == 1 })
+		h.release(t)
+		to(s).run(t, flockPostgres, uniqueName(t), "true").check(t, 0, "", "")
+		to(s).run(t, flockPostgres, "-w", "20", "--cooldown", "30", uniqueName(t), "true").check(t, 0, "", "")
+	})
+	t.Run("broken", func(t *testing.T) {
+		h := to(s).hold(t, "--cooldown", "30", uniqueName(t))
+		if p := to(s).run(t, flockPostgres, "--break", uniqueName(t)); p.status != 0 {
+			t.Errorf("%d %s", p.status, &p.err)
+		}
+		if h.wait(t); h.status != 75 {
+			t.Errorf("%d %s", h.status, &h.err)
+		}
+		cool(t).check(t, 1, "", "")
+	})
+	t.Run("dead and broken", func(t *testing.T) {
+		h := to(s).hold(t, "--cooldown", "30", uniqueName(t))
+		kill(h.process, syscall.SIGKILL)
+		to(s).run(t, flockPostgres, "--break", uniqueName(t))
+		cool(t).check(t, 0, "", "")
+	})
+	t.Run("others pass", func(t *testing.T) { // one who waits for the cooldown is in nobody's way
+		cool(t).check(t, 0, "", "")
+		w := to(s).queue(t, "--cooldown", "30", uniqueName(t))
+		awaitLine(t, s, uniqueName(t), 1)
+		to(s).run(t, flockPostgres, "-n", uniqueName(t), "true").check(t, 0, "", "")
+		if p := to(s).run(t, flockPostgres, "--holders", uniqueName(t)); p.status != 1 || strings.Count(p.out.String(), "\n") != 2 {
+			t.Errorf("%d %s%s", p.status, &p.out, &p.err)
+		}
+		kill(w.process, syscall.SIGTERM)
+		w.wait(t)
+	})
+}
+
+// TestQueue refuses who finds the queue full.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	s, name := sharedServer(t), uniqueName(t)
+	h := to(s).hold(t, "--queue", "1", name)
+	w := to(s).queue(t, "--queue", "1", name)
+	awaitLine(t, s, name, 2)
+	to(s).run(t, flockPostgres, "--queue", "1", "-E", "7", name, "true").check(t, 7, "", "")
+	h.release(t)
+	w.awaitOutput(t)
+	w.release(t)
+}
+
+// TestNames has names of all bytes, which are all told apart.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	s := sharedServer(t)
+	for _, name := range []string{"it's", `back\slash`, "\xff\xfe", "Ünïcode", "/var/lock/x", "a b\tc", "$1", "%s", strings.Repeat("x", 2000)} {
+		h := to(s).hold(t, name)
+		to(s).run(t, flockPostgres, "-n", name, "true").check(t, 1, "", "")
+		if p := to(s).run(t, flockPostgres, "--break", name); p.status != 0 {
+			t.Errorf("%q: %d %s", name, p.status, &p.err)
+		}
+		if h.wait(t); h.status != 75 {
+			t.Errorf("%q: %d %s", name, h.status, &h.err)
+		}
+	}
+}
+
+// TestInherited looks at what the command gets: libpq's variables, but not the URL, and no descriptor.
+func TestInherited(t *testing.T) {
+	t.Parallel()
+	s := sharedServer(t)
+	e := environment{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "PGOPTIONS=-c search_path=x", "PGTZ=UTC", "PGAPPNAME=mine",
+		"FLOCK_POSTGRES_URL=postgres://cron:geheim@" + s.Host + ":" + s.Port + "/postgres?sslmode=disable&options=-cwork_mem%3D64kB"}
+	e.run(t, flockPostgres, uniqueName(t), "sh", "-c", `env | grep -e FLOCK_P -e geheim -e PGHOST; echo $PGOPTIONS; ls /proc/$$/fd | tr '\n' ' '`).
+		check(t, 0, "-c search_path=x\n0 1 2 ", "")
+	h := e.hold(t, uniqueName(t))
+	if n := sql(t, s, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mine'")[0]; n != "1" {
+		t.Errorf("%s connections with the name", n)
+	}
+	h.release(t)
+	p := exec.Command(flock, "--backend", "postgres", "-n", uniqueName(t), "echo", "in")
+	p.Env = to(s)
+	if out, err := p.CombinedOutput(); err != nil || string(out) != "in\n" {
+		t.Errorf("%v %s", err, out)
+	}
+}
