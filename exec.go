@@ -10,38 +10,38 @@ import (
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/early"
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
 )
 
 // execute runs the command while the lock is held, and returns the exit status. It does not return if this process becomes
 // the command.
-func (a *attempt) execute(l heldLock) int {
+func (a *attempt) execute() int {
 	a.out.PrintVerbose("executing " + a.Command[0])
 	if a.Close {
 		a.file.CloseOnExec()
-	} else if err := l.Inherit(); err != nil {
-		return fail(a.out, err)
+	} else if err := a.lock.Inherit(); err != nil {
+		return failure.Report(a.out, err)
 	}
 	if a.NoFork {
 		a.out.Flush()
-		return failCommand(a.out, a.File, command.Exec(a.Command))
+		return reportCommand(a.out, a.File, command.Exec(a.Command))
 	}
 	code, err := command.Run(a.Command)
 	if err != nil {
-		code = failCommand(a.out, a.File, err)
-	}
-	if err == nil && a.Cooldown > 0 {
+		code = reportCommand(a.out, a.File, err)
+	} else if a.Cooldown > 0 {
 		if err := a.startCooldown(); err != nil {
-			fail(a.out, err) // the cooldown that began with the command goes on
+			failure.Report(a.out, err) // the cooldown that began with the command goes on
 		}
 	}
 	if a.Reports {
 		a.reportKeepers()
 	}
-	l.Leave()
+	a.lock.Leave()
 	if a.Remove {
 		a.removeLockFile()
 	}
@@ -76,65 +76,69 @@ func earlyFailure(o *cli.Options) error {
 	failed := early.Failed()
 	switch {
 	case failed.Execute != 0:
-		return &command.StartError{Name: o.Command[0], Err: failed.Execute}
+		return command.NotExecuted(o.Command[0], failed.Execute)
 	case failed.Wait != 0:
-		return &command.WaitError{Err: failed.Wait}
+		return command.NotWaitedFor(failed.Wait)
 	}
 	return nil
 }
 
-// failCommand reports why the command cannot be started or waited for. If it cannot be executed, the child reports it in
-// util-linux, and whether that can be written has no effect on the exit status. lockFile may be empty.
-func failCommand(p *output.Printer, lockFile string, err error) int {
-	code := fail(p, err)
-	if start, ok := err.(*command.StartError); ok {
-		if lockfile.KeepsFromRunning(lockFile, start.Name, start.Err) {
-			p.Warn("it is the lock file, which cannot be executed on this filesystem while it is locked: use a separate lock file")
-		}
-		p.ForgetFailures()
+// reportCommand reports why the command cannot be started or waited for, and returns the exit status. If it cannot be executed,
+// the child reports it in util-linux, and whether that can be written has no effect on the exit status. lockFile may be empty.
+func reportCommand(p *output.Printer, lockFile string, err error) int {
+	var start *command.StartError
+	if !errors.As(err, &start) {
+		return failure.Report(p, err)
 	}
-	return code
+	failed := *err.(*failure.Error)
+	switch {
+	case cli.IsMisplaced(start.Name):
+		failed.Hint = "options go before the file: flock [options] <file> <command>"
+	case lockfile.KeepsFromRunning(lockFile, start.Name, start.Err):
+		failed.Hint = "it is the lock file, which cannot be executed on this filesystem while it is locked: use a separate lock file"
+	}
+	status := failure.Report(p, &failed)
+	p.ForgetFailures()
+	return status
 }
 
 // removeLockFile removes the lock file when the command has ended, unless somebody has the lock, such as a child of the
 // command: then it is for the last one to remove the file.
 func (a *attempt) removeLockFile() {
 	a.file.Close()
-	directory, err := true, error(nil)
-	for directory && err == nil {
-		// With the directory lock, try once more: a contender may make the file again, find the lock of this removal, and
-		// give up. Its file would stay.
-		directory, err = a.tryRemove()
+	again, err := true, error(nil)
+	for again && err == nil {
+		again, err = a.tryRemove()
 	}
-	_, kept := err.(lockfile.KeepReason)
 	name := a.file.Name
+	_, kept := err.(lockfile.KeepReason)
 	switch {
 	case err == nil, errors.Is(err, fs.ErrNotExist):
-	case kept, kernlock.IsRefusal(err):
+	case kept, locks.IsRefusal(err):
 		a.out.WarnVerbose("lock file " + name + " is not removed: " + err.Error())
 	default:
-		a.out.Warn((&fileError{removing, name, err}).Error())
+		failure.Report(a.out, failure.New(output.ExOSErr, "cannot remove lock file "+name, err))
 	}
 }
 
-// tryRemove removes the lock file while it holds the exclusive lock, for which it does not wait. It reports whether that is
-// the directory lock.
-func (a *attempt) tryRemove() (directory bool, err error) {
-	o := &cli.Options{Op: kernlock.Exclusive, Backend: a.Backend, FD: -1}
-	f, err := lockfile.OpenToRemove(a.file.Name, neededAccess(o))
+// tryRemove removes the lock file while it holds the exclusive lock, for which it does not wait. It reports whether to try
+// again: with a lock that is on the name, a contender may make the file again, find the lock of this removal, and give up. Its
+// file would stay.
+func (a *attempt) tryRemove() (again bool, err error) {
+	f, err := lockfile.OpenToRemove(a.file.Name, neededAccess(a.Backend, locks.Exclusive, 0))
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	l, err := newAttempt(o, &output.Printer{Name: a.out.Name}, f).lock(kernlock.Try)
-	if err != nil {
+	w := mechanisms(a.Backend)
+	w.Warn, w.WarnVerbose = a.out.Warn, func(string) {}
+	lock := locks.New(f, w)
+	if err := lock.Lock(locks.Exclusive, locks.Try); err != nil {
 		return false, err
 	}
-	err = f.Remove()
-	lock, directory := l.(directoryLock)
-	if directory && err == nil {
-		return true, lock.Discard()
+	if err := f.Remove(); err != nil {
+		lock.Unlock()
+		return false, err
 	}
-	l.Unlock()
-	return directory, err
+	return lock.IsOnName(), lock.Discard()
 }

@@ -2,210 +2,123 @@ package main
 
 import (
 	"example.org/flock/internal/cli"
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
 )
 
-// There are three mechanisms: a lock of the kernel, a permit of the kernel, and the directory lock, which is in dirlock.go.
-// Around them are the policies, in policies.go. So a lock is taken in three steps: acquire puts the policies in their order,
-// lock chooses the mechanism, and the mechanism locks.
-
-// An attempt is a run's try to lock: what the user asked for, on which open file, and how.
+// An attempt is a run's try to lock: what the user asked for, on which open file.
 type attempt struct {
 	*cli.Options
-	out        *output.Printer
-	file       *lockfile.File
-	mechanisms []mechanism // the first one serves; each other one is for where there are no locks of the one before it
-}
-
-// A mechanism is a way to lock the file.
-type mechanism interface {
-	// lock takes the lock within the limit. The error is that of a kernlock.Limit if another process holds the lock. unsupported
-	// says that the system or the filesystem has no such locks; then every contender gets this answer.
-	lock(limit kernlock.Limit) (l heldLock, unsupported bool, err error)
-	// unlock releases what the descriptor has.
-	unlock() (unsupported bool, err error)
-}
-
-// A heldLock is a lock that is held.
-type heldLock interface {
-	// Unlock releases the lock.
-	Unlock() error
-	// Inherit lets the command have the lock, too.
-	Inherit() error
-	// Leave gives up the lock when the command has ended. Somebody else who has the same open file keeps it.
-	Leave()
+	out  *output.Printer
+	file *lockfile.File
+	lock *locks.Chain // the mechanisms; one of them serves
 }
 
 func newAttempt(o *cli.Options, out *output.Printer, f *lockfile.File) *attempt {
-	a := &attempt{Options: o, out: out, file: f}
-	switch {
-	case o.Backend == cli.Directory:
-	case o.Permits > 0:
-		a.mechanisms = append(a.mechanisms, permit{a})
-	default:
-		a.mechanisms = append(a.mechanisms, &kernel{attempt: a})
-	}
-	if o.Backend == cli.Directory || o.Backend == cli.Auto {
-		a.mechanisms = append(a.mechanisms, &directory{attempt: a})
-	}
-	return a
+	return &attempt{Options: o, out: out, file: f, lock: locks.New(f, wish(o, out))}
 }
 
-// A locker takes the lock within a limit.
-type locker func(kernlock.Limit) (heldLock, error)
-
-// acquire does what the user asked for. The policies are here from the inside out. --queue and --report are for one wait,
-// in which the others may lock several times.
-func (a *attempt) acquire(limit kernlock.Limit) (heldLock, error) {
-	if a.Op == kernlock.Unlock {
-		return unlocked{}, a.unlock()
+// wish returns what the user wants of the mechanisms.
+func wish(o *cli.Options, out *output.Printer) locks.Wish {
+	w := mechanisms(o.Backend)
+	w.Range, w.Permits = o.Range, o.Permits
+	if o.Queued {
+		w.Queue = o.Queue
 	}
-	take := a.lock
-	if a.Remove {
-		take = a.whileNamed(take)
-	}
-	if a.Cooldown > 0 {
-		take = a.afterCooldown(take)
-	}
-	if a.Queued || a.Reports {
-		take = a.inQueue(take)
-	}
-	return take(limit)
+	w.Warn, w.WarnVerbose = out.Warn, out.WarnVerbose
+	return w
 }
 
-// lock takes the lock by the first mechanism that the system and the filesystem have. It stays with that.
-//
-// All contenders must come to the same choice. So only an answer of the lock call itself counts, and only one that every
-// contender gets.
-func (a *attempt) lock(limit kernlock.Limit) (heldLock, error) {
-	for {
-		l, unsupported, err := a.mechanisms[0].lock(limit)
-		if !unsupported || len(a.mechanisms) == 1 {
-			return l, err
+// mechanisms returns a wish for those of a backend.
+func mechanisms(b cli.Backend) (w locks.Wish) {
+	w.Flock = b == cli.Auto || b == cli.Native || b == cli.ByFlock
+	w.Fcntl = b == cli.Auto || b == cli.Native || b == cli.ByFcntl
+	w.Directory = b == cli.Auto || b == cli.Directory
+	w.StateBase, _ = cstart.Getenv("FLOCK_DIR")
+	return w
+}
+
+// acquire takes the lock, or releases it, as the user asked for. --queue and --report are around the wait: it tries, takes a
+// place in the queue, and waits. A place is given up when the lock is held, before the command starts: whoever finds all places
+// taken knows that a command is yet to start.
+func (a *attempt) acquire(limit locks.Limit) error {
+	if a.Op == locks.Unlock {
+		return a.release()
+	}
+	if !a.Queued && !a.Reports {
+		return a.take(limit)
+	}
+	var queue *locks.Chain
+	if a.Queued {
+		var err error
+		if queue, err = locks.NewQueue(a.file, wish(a.Options, a.out)); err != nil {
+			return err
 		}
-		a.mechanisms = a.mechanisms[1:]
+		defer queue.Unlock()
+	}
+	if err := a.take(locks.Try); !locks.IsRefusal(err) || !limit.Waits() {
+		return err
+	}
+	if a.Queued {
+		if err := queue.Lock(locks.Exclusive, limit); err != nil {
+			return err
+		}
+	}
+	if a.Reports {
+		defer a.reportLater()()
+	}
+	return a.take(limit)
+}
+
+// take takes the lock when the cooldown of its last holder is over, and begins the next one. With --remove the name must be
+// that of the file which is open: otherwise the next contender would make a new file and lock that. The command line has no
+// more than one of --cooldown and --remove.
+func (a *attempt) take(limit locks.Limit) error {
+	for {
+		if a.Cooldown > 0 {
+			// Before the lock, so that nobody holds it only to look at the time.
+			if err := a.waitCooldown(limit); err != nil {
+				return err
+			}
+		}
+		err := a.lock.Lock(a.Op, limit)
+		switch {
+		case locks.IsRefusal(err):
+			return err
+		case a.Remove && !a.file.IsNamed():
+			// Whether there was an error or not: the directory lock cannot follow a link whose file is gone.
+			if err == nil {
+				a.lock.Unlock()
+			}
+			if err := a.file.ReopenByName(); err != nil {
+				return failure.Opening(a.file.Name, err)
+			}
+		case err != nil:
+			return err
+		case a.Cooldown > 0:
+			isOver, err := a.renewCooldown()
+			if isOver {
+				return nil
+			}
+			a.lock.Unlock()
+			if err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
 	}
 }
 
-// unlock releases the lock of the descriptor.
-func (a *attempt) unlock() error {
+// release releases the lock of the descriptor.
+func (a *attempt) release() error {
 	if a.Cooldown > 0 {
 		if err := a.startCooldown(); err != nil {
 			return err
 		}
 	}
-	for {
-		unsupported, err := a.mechanisms[0].unlock()
-		if !unsupported || len(a.mechanisms) == 1 {
-			return err
-		}
-		a.mechanisms = a.mechanisms[1:]
-	}
-}
-
-// unlocked is the heldLock of a run that has unlocked.
-type unlocked struct{}
-
-func (unlocked) Unlock() error  { return nil }
-func (unlocked) Inherit() error { return nil }
-func (unlocked) Leave()         {}
-
-// A kernelLock is a lock or a permit of the kernel on the open file of a descriptor. The function releases it.
-type kernelLock func() error
-
-func (release kernelLock) Unlock() error { return release() }
-func (kernelLock) Inherit() error        { return nil }
-func (kernelLock) Leave()                {} // the last one closes the open file
-
-// kernel is a lock of the kernel: flock(2) or, where that does not exist, an open file description lock.
-type kernel struct {
-	*attempt
-	noFlock error // the answer of a kernel or a filesystem without flock(2)
-}
-
-func (k *kernel) lock(limit kernlock.Limit) (l heldLock, unsupported bool, err error) {
-	call, unsupported, err := k.call(k.Op, limit)
-	release := kernelLock(func() error { return call(k.file.FD, kernlock.Unlock, false) })
-	if k.Queued && k.noFlock != nil && !unsupported { // the lock covers the bytes that stand for places
-		release.Unlock()
-		return nil, false, &fileError{queueing, k.file.Name, k.noFlock}
-	}
-	return release, unsupported, err
-}
-
-func (k *kernel) unlock() (unsupported bool, err error) {
-	_, unsupported, err = k.call(kernlock.Unlock, kernlock.Forever)
-	return unsupported, err
-}
-
-// call locks or unlocks with the lock call that the system and the filesystem have, and returns that.
-func (k *kernel) call(op kernlock.Op, limit kernlock.Limit) (call kernlock.Call, unsupported bool, err error) {
-	isFirst := k.noFlock == nil
-	if k.Backend != cli.ByFcntl && isFirst {
-		err = k.callOpening(kernlock.Flock, op, limit)
-		unsupported = kernlock.IsUnsupported(err)
-		if k.Backend == cli.ByFlock || !unsupported {
-			return kernlock.Flock, unsupported, k.lockError(err)
-		}
-		k.noFlock = err
-	}
-	call = kernlock.Record(k.Range)
-	err = k.callOpening(call, op, limit)
-	unsupported = kernlock.IsRecordUnsupported(err)
-	switch {
-	case k.noFlock == nil:
-	case unsupported, err != nil && k.file.IsDirectory(): // which cannot be opened for writing
-		err = k.noFlock
-	case isFirst:
-		k.out.WarnVerbose("using fcntl(2) locks")
-	}
-	return call, unsupported, k.lockError(err)
-}
-
-// callOpening makes a lock call. If that may help, it makes the call again with the file open for writing.
-func (k *kernel) callOpening(call kernlock.Call, op kernlock.Op, limit kernlock.Limit) error {
-	err := kernlock.Acquire(call, k.file.FD, op, limit)
-	if op == kernlock.Exclusive && k.file.CanReopen() && kernlock.NeedsWriting(err) {
-		if err := k.file.CheckWritable(); err != nil {
-			return &fileError{locking, k.file.Name, err}
-		}
-		if err := k.file.ReopenForWriting(); err != nil {
-			return &fileError{opening, k.file.Name, err}
-		}
-		err = kernlock.Acquire(call, k.file.FD, op, limit)
-	}
-	return err
-}
-
-// lockError adds to the answer of a lock call which file it is about.
-func (a *attempt) lockError(err error) error {
-	switch {
-	case !kernlock.IsAnswer(err):
-		return err
-	case a.Backend != cli.ByFcntl && kernlock.NeedsWriting(err) && !a.file.ByName && a.file.Network() == lockfile.NFS:
-		return &fileError{lockingOnNFS, a.file.Name, err}
-	}
-	return &fileError{locking, a.file.Name, err}
-}
-
-// permit is one of several permits of the kernel.
-type permit struct{ *attempt }
-
-func (p permit) lock(limit kernlock.Limit) (l heldLock, unsupported bool, err error) {
-	// There the shared lock of one holder excludes the bytes of all others. Without it a plain lock does not always exclude
-	// them: a client of NFS 4 that has the file to itself compares locks of one kind only, and on SMB single bytes let too
-	// many in.
-	if fs := p.file.Network(); fs == lockfile.SMB || fs == lockfile.NFS && p.Backend != cli.ByFcntl {
-		return nil, false, &fileError{locking, p.file.Name, errPermitOnNetwork}
-	}
-	err = kernlock.LockPermit(p.file.FD, p.Permits, p.Backend == cli.ByFcntl || kernlock.CoversBytes, limit)
-	release := kernelLock(func() error { return kernlock.UnlockPermit(p.file.FD) })
-	return release, kernlock.IsRecordUnsupported(err), p.lockError(err)
-}
-
-func (p permit) unlock() (unsupported bool, err error) {
-	err = kernlock.UnlockPermit(p.file.FD)
-	return kernlock.IsRecordUnsupported(err), p.lockError(err)
+	return a.lock.Unlock()
 }

@@ -14,8 +14,10 @@ import (
 
 	"example.org/flock/fallback"
 	"example.org/flock/internal/cli"
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
@@ -37,7 +39,7 @@ func showHolders(p *output.Printer, o *cli.Options) int {
 	f := namedFile(o)
 	list, missing, err := listHolders(f, o)
 	if err != nil {
-		return fail(p, err)
+		return failure.Report(p, err)
 	}
 	status := 1
 	var rows [][]string
@@ -52,7 +54,7 @@ func showHolders(p *output.Printer, o *cli.Options) int {
 		}
 	}
 	if missing != nil && len(rows) == 0 {
-		p.Warn((&fileError{opening, f.Name, missing}).Error()) // nobody holds it, but the name may be mistyped
+		p.Warn(failure.Opening(f.Name, missing).Text) // nobody holds it, but the name may be mistyped
 	}
 	p.PrintTable([]string{"PID", "MODE", "USER", "COMMAND"}, rows)
 	return status
@@ -76,9 +78,9 @@ func listHolders(f *lockfile.File, o *cli.Options) (list []listing, missing, err
 			return nil, nil, err
 		}
 	case !f.ByName:
-		return nil, nil, &fileError{locking, f.Name, missing}
+		return nil, nil, failure.New(output.ExDataErr, f.Name, missing)
 	case !errors.Is(missing, fs.ErrNotExist):
-		return nil, nil, &fileError{opening, f.Name, missing}
+		return nil, nil, failure.Opening(f.Name, missing)
 	}
 	// A directory lock can outlast its file.
 	more, err := directoryHolders(f, o)
@@ -94,12 +96,12 @@ func listHolders(f *lockfile.File, o *cli.Options) (list []listing, missing, err
 
 // kernelHolders returns who has a kernel lock.
 func kernelHolders(f *lockfile.File, o *cli.Options) (list []listing, err error) {
-	if o.Backend == cli.Directory || !kernlock.HasFlock {
+	if o.Backend == cli.Directory || !locks.HasKernelLocks {
 		return nil, nil // here the lock is a directory's
 	}
 	holders, err := proc.KernelLocks(f.Name, f.FD)
 	if err != nil {
-		return nil, &fileError{listingHolders, f.Name, err}
+		return nil, listingError(f.Name, err)
 	}
 	for _, h := range holders {
 		l := listing{pid: h.PID, mode: h.Mode, waiting: h.Waiting}
@@ -116,20 +118,21 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 	if o.Backend != cli.Auto && o.Backend != cli.Directory {
 		return nil, nil
 	}
-	dir, path, err := stateDir(f)
-	_, usage := err.(*cli.UsageError)
+	base, _ := cstart.Getenv("FLOCK_DIR")
+	dir, path, err := locks.StateDir(f, base)
+	var known *failure.Error
 	switch {
-	case usage:
+	case errors.As(err, &known): // FLOCK_DIR is wrong
 		return nil, err
 	case err != nil && !f.ByName && o.Backend == cli.Auto:
 		return nil, nil // an open file without a name can have locks of the kernel only
 	}
 	if err != nil {
-		return nil, &fileError{listingHolders, f.Name, err}
+		return nil, listingError(f.Name, err)
 	}
 	holders, err := fallback.OpenIn(dir, path).Holders()
 	if err != nil {
-		return nil, &fileError{lockingDirectory, f.Name, err}
+		return nil, locks.DirectoryError(f, base, err)
 	}
 	for _, h := range holders {
 		line := listing{pid: h.PID, mode: h.Mode.String(), waiting: h.Waiting}
@@ -139,6 +142,15 @@ func directoryHolders(f *lockfile.File, o *cli.Options) (list []listing, err err
 		list = append(list, line)
 	}
 	return list, nil
+}
+
+// listingError returns the error of a file whose holders are not known.
+func listingError(file string, err error) error {
+	status := output.ExUnavailable
+	if sys.LacksResources(err) {
+		status = output.ExOSErr
+	}
+	return &failure.Error{Status: status, Text: "cannot tell who holds " + file + ": " + sys.Printable(err.Error()), Cause: err}
 }
 
 // row returns the columns, and false for a process that has ended.
@@ -193,23 +205,23 @@ func (a *attempt) reportLater() (stop func()) {
 
 // reportRefusal says that the lock is refused: with --verbose why, with --report who has it.
 func (a *attempt) reportRefusal(err error) {
-	var r *refusal
+	var r *locks.Refusal
 	if errors.As(err, &r) {
-		a.out.WarnVerbose(r.why)
+		a.out.WarnVerbose(r.Why)
 	}
 	if a.Reports {
 		line := targetName(a.Options) + " is " + stateOf(a.Options)
-		if a.Queued && errors.Is(err, kernlock.ErrConflict) {
+		if a.Queued && errors.Is(err, locks.ErrConflict) {
 			line += "; its queue is full"
 		}
 		a.out.Note(line)
 	}
-	a.out.WarnRefusal(err)
+	a.out.WarnVerbose(locks.RefusalText(err))
 }
 
 // reportKeepers says who keeps the lock when the command has ended: those of its holders that have our open file.
 func (a *attempt) reportKeepers() {
-	if a.Close || !a.file.ByName || a.Op != kernlock.Exclusive || a.Permits > 0 {
+	if a.Close || !a.file.ByName || a.Op != locks.Exclusive || a.Permits > 0 {
 		return
 	}
 	list, _, _ := listHolders(lockfile.Descriptor(a.file.FD), a.Options)

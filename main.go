@@ -1,14 +1,15 @@
-// The runtime would hold the files open that give the CPU limit of a
-// container, and the lock file would not get the lowest free number.
+// Flock takes a lock on a file, a directory or an open descriptor, and runs a command under it. It is a drop-in for the
+// flock(1) of util-linux.
+//
+// The runtime would hold the files open that give the CPU limit of a container, and the lock file would not get the lowest free
+// number.
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
-
-// Flock takes a lock on a file, a directory or an open descriptor, and runs a command under it. It is a drop-in for the
-// flock(1) of util-linux.
 package main
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"time"
@@ -16,8 +17,9 @@ import (
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
 )
 
@@ -47,14 +49,14 @@ func main() {
 func run(p *output.Printer, args []string) int {
 	started := time.Now()
 	if err := cstart.OpenStandardFiles(); err != nil {
-		return fail(p, err)
+		return failure.Report(p, err)
 	}
 	o, err := cli.Parse(args, cstart.Getenv, command.Shell)
 	if err != nil {
-		return fail(p, err)
+		return failure.Report(p, err)
 	}
 	if o.Backend == cli.Other {
-		return fail(p, execBackend(o, args))
+		return failure.Report(p, execBackend(o, args))
 	}
 	p.Verbose = o.Verbose
 	switch o.Action {
@@ -69,44 +71,47 @@ func run(p *output.Printer, args []string) int {
 	}
 
 	if err := earlyFailure(o); err != nil {
-		return failCommand(p, o.File, err)
+		return reportCommand(p, o.File, err)
 	}
 	f, err := openLockFile(o)
 	if err != nil {
-		return fail(p, err)
+		return failure.Report(p, err)
 	}
 	if p.Verbose && o.Backend != cli.Directory && f.Uncertain() != "" {
 		p.WarnVerbose("the lock file is on " + f.Uncertain() + ", whose locks may be local to this machine")
 	}
+	if o.Reports && o.Close && len(o.Command) == 0 {
+		p.Note("-o does nothing to a descriptor: give " + f.Name + ">&- to what must not keep the lock")
+	}
+	if o.Limited {
+		cstart.CatchAlarm() // with -n, too: that is what the command sees
+	}
 	began := time.Now()
 	a := newAttempt(o, p, f)
-	l, err := a.acquire(limitOf(o, started))
+	err = a.acquire(limitOf(o, started))
 	switch {
-	case kernlock.IsRefusal(err):
+	case locks.IsRefusal(err):
 		a.reportRefusal(err)
 		return o.ConflictExit
 	case err != nil:
-		return fail(p, err)
+		return failure.Report(p, err)
 	}
 	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
 	if len(o.Command) == 0 {
 		return 0
 	}
-	return a.execute(l)
+	return a.execute()
 }
 
 // limitOf returns how long to wait for the lock; -w counts from the start.
-func limitOf(o *cli.Options, started time.Time) kernlock.Limit {
-	if o.Limited {
-		cstart.CatchAlarm() // with -n, too: that is what the command sees
-	}
+func limitOf(o *cli.Options, started time.Time) locks.Limit {
 	switch {
 	case o.Nonblock:
-		return kernlock.Try
+		return locks.Try
 	case o.Limited:
-		return kernlock.Until(started.Add(o.Timeout))
+		return locks.Until(started.Add(o.Timeout))
 	}
-	return kernlock.Forever
+	return locks.Forever
 }
 
 // openLockFile opens the lock file, or takes the descriptor that was passed.
@@ -117,15 +122,17 @@ func openLockFile(o *cli.Options) (*lockfile.File, error) {
 	if o.Cooldown > 0 {
 		lockfile.CreateWithoutCooldown(o.File)
 	}
-	f, err := lockfile.Open(o.File, neededAccess(o))
+	f, err := lockfile.Open(o.File, neededAccess(o.Backend, o.Op, o.Permits))
 	switch {
 	case err != nil:
-		return nil, &fileError{opening, o.File, err}
+		return nil, failure.Opening(o.File, err)
 	case o.Remove && f.IsDirectory():
-		return nil, &cli.UsageError{Text: "--remove cannot be combined with a directory: " + o.File}
+		return nil, failure.Usage("--remove cannot be combined with a directory: " + o.File)
 	}
 	return f, nil
 }
+
+var errPermitReadOnly = errors.New("--permits needs a descriptor that is open for writing")
 
 // passedDescriptor returns the descriptor that was passed by number.
 func passedDescriptor(o *cli.Options) (*lockfile.File, error) {
@@ -135,20 +142,20 @@ func passedDescriptor(o *cli.Options) (*lockfile.File, error) {
 		writable, err := f.Writable()
 		switch {
 		case err != nil:
-			return nil, &fileError{locking, f.Name, err}
+			return nil, failure.New(output.ExDataErr, f.Name, err)
 		case !writable:
-			return nil, &fileError{locking, f.Name, errPermitReadOnly}
+			return nil, failure.New(output.ExDataErr, f.Name, errPermitReadOnly)
 		}
 	}
 	return f, nil
 }
 
 // neededAccess returns what a lock file must be open for.
-func neededAccess(o *cli.Options) lockfile.Access {
+func neededAccess(b cli.Backend, op locks.Op, permits int) lockfile.Access {
 	switch {
-	case o.Permits > 0:
+	case permits > 0:
 		return lockfile.ReadWrite
-	case o.Backend == cli.ByFcntl && o.Op == kernlock.Exclusive:
+	case b == cli.ByFcntl && op == locks.Exclusive:
 		return lockfile.Write // F_WRLCK needs a descriptor that is open for writing
 	}
 	return lockfile.Read

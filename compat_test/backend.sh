@@ -1,8 +1,8 @@
 #!/bin/sh
-# backend.sh PROGRAM: check the program flock-NAME of a backend against the contract in flock(1), "How to write one":
-# arguments, statuses, conflict, modes, token, signals, and never two at once. PROGRAM is that file; what it needs, such as
-# the address of its server, is in the environment. The locks that it takes have names with the id of this process.
-# Modes that a backend may refuse, with 64, are then reported as missing.
+# backend.sh PROGRAM: check the program flock-NAME of a backend against the contract in flock(1), "How to write one", and
+# doc/backends.md: arguments, statuses, conflict, modes, queue, cooldown, token, signals, and never two at once. PROGRAM is that
+# file; what it needs, such as the address of its server, is in the environment. The locks that it takes have names with the id
+# of this process. What a backend may refuse, with 64, is then reported as missing.
 set -u
 program=$1
 base=${program##*/}
@@ -102,6 +102,69 @@ if "$program" --permits 2 -n "$lock" true 2>/dev/null; then
 	let_go 3
 else
 	echo "$base: permits are missing"
+fi
+
+# Queue: one waits, and the next one is refused. Who may wait waits.
+if "$program" --queue 1 -n "$lock" true 2>/dev/null; then
+	hold "$lock"
+	"$program" --queue 1 -w 120 "$lock" true &
+	waiter=$!
+	pids="$pids $waiter"
+	await '[ "$("$program" --holders "$lock" | wc -l)" = 2 ]'
+	expect 1 --queue 1 "$lock" true
+	expect 9 --queue 1 -E 9 "$lock" true
+	expect 1 --queue 2 -w 1 "$lock" true
+	expect 0 --queue 1 -n "$lock-other" true
+	let_go 3
+	wait $waiter || fail "one that waited in the queue ended with $?"
+	expect 0 --queue 1 "$lock" true
+else
+	echo "$base: the queue is missing"
+fi
+
+# Cooldown, from the end of the command, for all who give it. What would last for a minute is not over when it is asked for.
+if "$program" --cooldown 3 -n "$lock-cools" true 2>/dev/null; then
+	hold --cooldown 3 "$lock-cools"
+	expect 1 -n --cooldown 3 "$lock-cools" true
+	let_go 3
+	ended=$(date +%s%N)
+	expect 1 --holders "$lock-cools"
+	expect 0 -n "$lock-cools" true
+	expect 0 -w 60 --cooldown 60 "$lock-cools" true
+	[ $(($(date +%s%N) - ended)) -ge 2900000000 ] || fail 'the cooldown of 3 s was over too early'
+	expect 1 -n --cooldown 60 "$lock-cools" true
+	expect 1 --queue 1 -w 1 --cooldown 60 "$lock-cools" true
+
+	# There is none if the command was not started, or if the lock was never had.
+	expect 69 --cooldown 60 "$lock-none" /no/such/command
+	hold "$lock-none"
+	expect 1 -w 1 --cooldown 60 "$lock-none" true
+	let_go 3
+	expect 0 -n --cooldown 60 "$lock-none" true
+
+	# It goes on if the locker is killed.
+	hold --cooldown 60 "$lock-killed"
+	kill -KILL "$holder"
+	expect 0 -w 40 "$lock-killed" true
+	expect 1 -n --cooldown 60 "$lock-killed" true
+
+	# And if the lock of one that lives is broken; but if that is dead, the next one is in at once.
+	if "$program" --break "$lock-none" 2>/dev/null || [ $? = 1 ]; then
+		hold --cooldown 60 "$lock-live"
+		expect 0 --break "$lock-live"
+		wait "$holder"
+		status=$?
+		[ $status = 75 ] || fail "a holder whose lock was broken ended with $status, not 75: $(cat "$dir/held")"
+		expect 1 -n --cooldown 60 "$lock-live" true
+		hold --cooldown 60 "$lock-dead"
+		kill -KILL "$holder"
+		expect 0 --break "$lock-dead"
+		expect 0 -n --cooldown 60 "$lock-dead" true
+	else
+		echo "$base: --break is missing"
+	fi
+else
+	echo "$base: the cooldown is missing"
 fi
 
 # The token grows, and is not that of a lock around.

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"example.org/flock/lease"
 )
 
 // A fakeMember is a member of etcd as far as logging in goes.
@@ -100,7 +102,7 @@ func storeFor(t *testing.T, env map[string]string) *store {
 	if failure != "" {
 		t.Fatal(failure)
 	}
-	return newStore(c)
+	return newStore(c, &lease.Link{Note: func(string) {}})
 }
 
 // userOf returns a store of a user.

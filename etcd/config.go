@@ -14,8 +14,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"example.org/flock/internal/cli"
 	"example.org/flock/internal/sys"
+	"example.org/flock/lease"
 )
 
 // A config is what the environment says about etcd.
@@ -48,7 +48,7 @@ func (e *environment) get(name, unset string) string { return cmp.Or(e.variables
 // refuse does not repeat the value, which may be a secret.
 func (e *environment) refuse(name, why string) {
 	if e.err == nil {
-		e.err = &cli.UsageError{Text: "invalid " + name + ": " + why}
+		e.err = lease.Misused("invalid " + name + ": " + why)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.org/flock/lease"
 )
 
 func read(t *testing.T, env map[string]string) (config, string) {
@@ -186,7 +188,7 @@ func TestKeys(t *testing.T) {
 	c, _ := read(t, nil)
 	seen := map[string]string{}
 	for _, name := range []string{"a", "a/line", "/a", "/a/", "/a/line/x", "a%2Fb", "/a/b", "a b", "é", "a\nb"} {
-		base := newStore(c).base(name)
+		base := newStore(c, &lease.Link{}).base(name)
 		for other, its := range seen {
 			if strings.HasPrefix(base, its) || strings.HasPrefix(its, base) {
 				t.Errorf("%q and %q: %q, %q", name, other, base, its)

@@ -10,57 +10,40 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
 	"example.org/flock/lease"
 )
 
 var errNewLeader = status.Error(codes.Unavailable, "etcd has a new leader")
 
-// reason says why there is no answer.
-func (s *store) reason() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.last == nil {
-		return "no answer"
-	}
-	text := describe(s.last)
-	if s.reached.Load() {
-		text, _, _ = strings.Cut(text, ": if it ") // nothing has to be changed
-	}
-	return text
-}
-
-// unreachable returns the error for a context that has ended before etcd has answered. Where etcd answers, it is the lock that
-// could not be had in time.
-func (s *store) unreachable(ctx context.Context) error {
-	if context.Cause(ctx) == lease.ErrTimeout && s.reached.Load() && !s.isAway.Load() {
-		return lease.ErrTimeout
-	}
-	return &lease.Error{Status: output.ExTempFail, Text: "cannot reach etcd at " + s.addresses() + " in time: " + s.reason()}
-}
-
-// finalError returns the error of an answer that stays the same however often one asks, and what to do about it.
-func (s *store) finalError(err error) error {
+// classify returns the error of an attempt as package lease wants it: a *lease.Unanswered if another attempt may have another
+// answer, else one that stays the same however often one asks, with what to do about it.
+func (s *store) classify(err error) error {
 	var known *lease.Error
 	switch {
 	case err == nil || errors.As(err, &known):
 		return err
+	case s.mayTryAgain(err):
+		why := describe(err)
+		if s.link.Reached() {
+			why, _, _ = strings.Cut(why, ": if it ") // nothing has to be changed
+		}
+		return &lease.Unanswered{Why: why}
 	case sys.Is(err, lease.ErrLost, rpctypes.ErrLeaseNotFound):
 		return lease.ErrLost
 	case codeOf(err) == codes.Unavailable: // see isHopeless
-		return &lease.Error{Status: output.ExUsage, Text: "cannot connect to etcd at " + s.addresses() + ": " + describe(err)}
+		return lease.Misused("cannot connect to " + s.link.Server + ": " + describe(err))
 	}
-	r := &lease.Error{Status: output.ExDataErr, Text: "etcd refuses: " + describe(err)}
-	if lacksUser(err) || sys.Is(err, rpctypes.ErrAuthFailed, rpctypes.ErrUserNotFound) || codeOf(err) == codes.PermissionDenied {
-		r.Status = output.ExNoInput // it refuses the user, or what the user may do
-	}
+	text := "etcd refuses: " + describe(err)
 	if s.jwt != "" && lacksUser(err) {
-		r.Text += " (ETCDCTL_AUTH_JWT_TOKEN is not valid, or not any more: it ends at each change of users and roles)"
+		text += " (ETCDCTL_AUTH_JWT_TOKEN is not valid, or not any more: it ends at each change of users and roles)"
 	} else if s.user == "" && errors.Is(err, rpctypes.ErrUserEmpty) {
-		r.Text += " (set ETCDCTL_USER and its password)"
+		text += " (set ETCDCTL_USER and its password)"
 	}
-	return r
+	if lacksUser(err) || sys.Is(err, rpctypes.ErrAuthFailed, rpctypes.ErrUserNotFound) || codeOf(err) == codes.PermissionDenied {
+		return lease.Denied(text)
+	}
+	return lease.Refused(text)
 }
 
 // lacksUser reports whether etcd does not know who asks, perhaps not any more.
@@ -101,7 +84,7 @@ func describe(err error) string {
 
 // isHopeless reports whether no server can ever be connected with these variables.
 func (s *store) isHopeless(err error) bool {
-	return !s.reached.Load() && slices.ContainsFunc(refusals, func(h [2]string) bool { return strings.Contains(err.Error(), h[0]) })
+	return !s.link.Reached() && slices.ContainsFunc(refusals, func(h [2]string) bool { return strings.Contains(err.Error(), h[0]) })
 }
 
 // codeOf returns the code of an answer of etcd.

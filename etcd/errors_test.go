@@ -32,7 +32,7 @@ func TestMayTryAgain(t *testing.T) {
 		{errNewLeader, true},
 		{errors.New("something else"), false},
 	} {
-		if again := new(store).mayTryAgain(c.err); again != c.again {
+		if again := (&store{link: &lease.Link{}}).mayTryAgain(c.err); again != c.again {
 			t.Errorf("%v: %v", c.err, again)
 		}
 	}

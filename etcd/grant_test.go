@@ -85,7 +85,7 @@ func TestCooldownIsNotLost(t *testing.T) {
 	t.Parallel()
 	m := &leaseMember{silentTxn: true}
 	c := holderAt(t, m)
-	if c.Release(untilAsked(t, &m.txns), true) == nil {
+	if c.Release(untilAsked(t, &m.txns), lease.Ended) == nil {
 		t.Error("the cooldown was prolonged")
 	}
 	if n := m.revokes.Load(); n != 0 {
@@ -98,7 +98,7 @@ func TestReleaseOfBoth(t *testing.T) {
 	t.Parallel()
 	m := &leaseMember{silentRevoke: true}
 	c := holderAt(t, m)
-	c.Release(t.Context(), false)
+	c.Release(t.Context(), lease.NotStarted)
 	if n := m.revokes.Load(); n < 2 {
 		t.Errorf("%d requests to revoke two leases", n)
 	}

@@ -10,24 +10,18 @@ import (
 	"os"
 	"os/user"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"example.org/flock/internal/output"
 	"example.org/flock/lease"
 )
 
-// Contenders stand in line by the revisions at which their keys were made. Nobody overtakes:
-//
-//	an exclusive one has the lock when nobody is before it,
-//	a shared one when no exclusive one is before it,
-//	one of N permits when no exclusive one and fewer than N for permits are before it.
-//
-// Who respects the cooldown stands in a line before that one, first, until its command has ended. Then, or if it dies, its key
-// in that line stays for the time of the cooldown, by a lease of its own, so nobody behind it gets on.
+// Contenders stand in line, as lease.Line says, by the revisions at which their keys were made. A cooldown is a key that stays
+// by a lease of its own.
 //
 // The keys of the lock NAME, whose slashes are escaped, so that no lock lies within another:
 //
@@ -36,14 +30,13 @@ import (
 //	PREFIX/NAME/line/p/LEASE      one for a permit
 //	PREFIX/NAME/cooldown/x/LEASE  one that respects the cooldown, or its cooldown
 
-var letters = map[lease.Mode]string{lease.Exclusive: "x/", lease.Shared: "s/", lease.Permit: "p/"}
-
-// excluding are the beginnings of the keys of which each keeps one out who comes later.
-var excluding = map[lease.Mode]string{lease.Exclusive: "", lease.Shared: "x/", lease.Permit: "x/"}
+// modes are those of the places, by the middle of their keys.
+var modes = map[string]lease.Mode{"line/x/": lease.Exclusive, "line/s/": lease.Shared, "line/p/": lease.Permit, "cooldown/x/": lease.Cooldown}
 
 // A place is one in a line.
 type place struct {
-	line     string // the prefix of its keys
+	mode     lease.Mode
+	line     string // the prefix of all keys that may keep it out
 	key      string
 	revision int64 // at which the key was made: of two contenders, the lower one comes first
 }
@@ -65,7 +58,7 @@ type contender struct {
 	*store
 	lease.Request
 	base         string           // of the keys of the lock
-	first, place place            // in the line before the cooldown, which may be none, and in that for the lock
+	first, place place            // that for the cooldown, which may be none, and that for the lock
 	lease        clientv3.LeaseID // of both places; 0: not yet
 	granted      time.Duration    // how long etcd keeps it after each time that it was kept alive
 	sent         atomic.Int64     // when the last request was sent that is known to have had its effect
@@ -99,17 +92,13 @@ func (s *store) base(name string) string { return s.prefix + "/" + url.PathEscap
 
 // Acquire implements lease.Backend.
 func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error) {
-	s.tell, s.nonblock = r.Tell, r.Nonblock
-	if _, limited := ctx.Deadline(); limited {
-		s.limit = 0
-	}
-	time.AfterFunc(time.Second, func() { s.warnOfOld(r.Warn) }) // most are done by then
+	time.AfterFunc(time.Second, s.warnOfOld) // most are done by then
 	for lost := 1; ; lost++ {
 		base := s.base(r.Name)
-		c := &contender{store: s, Request: r, base: base, first: place{line: base + "cooldown/"}, place: place{line: base + "line/"}}
+		c := &contender{store: s, Request: r, base: base, first: place{mode: lease.Cooldown, line: base + "cooldown/"},
+			place: place{mode: r.Mode, line: base + "line/"}}
 		err := c.enter(ctx)
 		if err == nil {
-			s.held.Store(true)
 			return c, nil
 		}
 		c.leave()
@@ -117,11 +106,11 @@ func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error
 			return nil, err
 		}
 		if lost == 3 { // each time etcd was silent for longer than the lease lives
-			tooSlow := fmt.Sprintf("etcd at %s answers too slowly for leases of %d s: see FLOCK_ETCD_TTL", s.addresses(), s.ttl)
+			tooSlow := fmt.Sprintf("%s answers too slowly for leases of %d s: see FLOCK_ETCD_TTL", s.link.Server, s.ttl)
 			if r.Nonblock {
-				return nil, &lease.Error{Status: output.ExTempFail, Text: tooSlow}
+				return nil, lease.Unavailable(tooSlow)
 			}
-			r.Warn(tooSlow)
+			s.link.Note(tooSlow)
 		}
 	}
 }
@@ -163,43 +152,30 @@ func (c *contender) enter(ctx context.Context) (err error) {
 // A view is what a contender sees before its place.
 type view struct {
 	term     uint64
-	revision int64  // of etcd
-	watch    string // the key or, with a slash at its end, the keys of which some must be deleted; empty: it is entitled
-	deleted  int    // how many
+	revision int64      // of etcd
+	out      lease.Line // who keeps it out; if nobody does it is entitled
 }
 
-// gets returns the requests for what keeps a contender out in a line, and what may be before it.
-func (c *contender) gets(p *place, before ...clientv3.OpOption) []clientv3.Op {
-	options := append(before, clientv3.WithKeysOnly())
-	list := []clientv3.Op{clientv3.OpGet(p.line+excluding[c.Mode], append(clientv3.WithLastCreate(), options...)...)}
-	if c.Mode == lease.Permit {
-		list = append(list, clientv3.OpGet(p.line+letters[c.Mode], append(options, clientv3.WithPrefix())...))
+// get is the request for those who may keep a place out.
+func (p *place) get(options ...clientv3.OpOption) clientv3.Op {
+	if p.mode == lease.Exclusive || p.mode == lease.Cooldown {
+		options = append(options, clientv3.WithLastCreate()...) // all do, so the last one is enough
 	}
-	return list
+	return clientv3.OpGet(p.line, append(options, clientv3.WithPrefix(), clientv3.WithKeysOnly())...)
 }
 
-// view reads the answers to gets.
-func (c *contender) view(h *etcdserverpb.ResponseHeader, answers []*etcdserverpb.ResponseOp) view {
-	v := view{term: h.RaftTerm, revision: h.Revision}
-	for i, a := range answers {
-		switch keys := a.GetResponseRange().Kvs; {
-		case v.watch != "" || len(keys) == 0:
-		case c.Mode != lease.Permit || i == 0:
-			v.watch, v.deleted = string(keys[0].Key), 1
-		case len(keys) >= c.Permits: // any of them may be done first
-			v.watch, v.deleted = c.place.line+letters[lease.Permit], len(keys)-c.Permits+1
-		}
-	}
-	return v
+// view reads the answer to get.
+func (c *contender) view(p *place, h *etcdserverpb.ResponseHeader, answer *etcdserverpb.ResponseOp) view {
+	return view{h.RaftTerm, h.Revision, c.line(answer).KeepOut(lease.Contender{Mode: p.mode, Permits: c.Permits})}
 }
 
 // stand makes a place at the end of a line, and returns what is before it. Who may be refused does so only if nobody has come
 // since it has looked who would change the answer.
 func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
-	gets, isFirst := c.gets(p), c.lease == 0
+	mayBeRefused := c.lease == 0 && (c.Nonblock || c.Queued)
 	for {
 		var conditions []clientv3.Cmp
-		if c.Nonblock || c.Queued && isFirst {
+		if mayBeRefused {
 			if conditions, err = c.choose(ctx, p); err != nil {
 				return v, err
 			}
@@ -211,14 +187,14 @@ func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
 				return v, err
 			}
 		}
-		p.key = p.line + letters[c.Mode] + strconv.FormatInt(int64(c.lease), 16)
+		p.key = c.key(p.mode)
 		r, err := c.commit(ctx, append(conditions, clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0)),
-			append(gets[:len(gets):len(gets)], clientv3.OpPut(p.key, c.describe(0), clientv3.WithLease(c.lease))), clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
+			[]clientv3.Op{p.get(), clientv3.OpPut(p.key, c.describe(0), clientv3.WithLease(c.lease))}, clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
 		if err != nil {
 			return v, err
 		}
 		if r.Succeeded {
-			p.revision, v = r.Header.Revision, c.view(r.Header, r.Responses[:len(gets)])
+			p.revision, v = r.Header.Revision, c.view(p, r.Header, r.Responses[0])
 		} else if keys := r.Responses[0].GetResponseRange().Kvs; len(keys) > 0 { // an earlier attempt had its effect, but no answer
 			p.revision = keys[0].CreateRevision
 			if v, err = c.look(ctx, p); err != nil {
@@ -227,45 +203,39 @@ func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
 		} else {
 			continue // another one was faster
 		}
-		if c.seen.Store(p.revision); v.watch != "" && c.Nonblock {
+		if c.seen.Store(p.revision); len(v.out) > 0 && c.Nonblock {
 			return v, lease.ErrTaken
 		}
 		return v, nil
 	}
 }
 
-// choose looks whether a contender would be entitled at once, and refuses if it may not wait: no write is needed to say no. The
-// condition is that nobody has come since who would exclude it or, if it is to wait, anybody. So however many come at once who
-// do not exclude each other, each needs the same few requests.
+// key returns the key of this contender's place of a mode.
+func (c *contender) key(mode lease.Mode) string {
+	for middle, m := range modes {
+		if m == mode {
+			return c.base + middle + strconv.FormatInt(int64(c.lease), 16)
+		}
+	}
+	panic("no place of this mode: " + mode)
+}
+
+// choose looks whether a newcomer is refused: no write is needed to say no. The condition is that nobody has come since who
+// would exclude it or, if it is to wait, anybody. So however many come at once who do not exclude each other, each needs the
+// same few requests.
 func (c *contender) choose(ctx context.Context, p *place) ([]clientv3.Cmp, error) {
-	gets := c.gets(p)
-	if p == &c.first {
-		gets = append(gets, c.gets(&c.place)...)
-	}
-	n := len(gets)
-	if c.Queued {
-		gets = append(gets, clientv3.OpGet(c.base, clientv3.WithPrefix()))
-	}
-	r, err := c.commit(ctx, nil, gets)
+	r, err := c.commit(ctx, nil, []clientv3.Op{clientv3.OpGet(c.base, clientv3.WithPrefix())})
 	if err != nil {
 		return nil, err
 	}
-	v, waiting := c.view(r.Header, r.Responses[:n]), 0
-	for _, all := range r.Responses[n:] {
-		for _, other := range contenders(c.prefix, all.GetResponseRange().Kvs) {
-			if other.Waits {
-				waiting++
-			}
-		}
-	}
-	matters := c.base
-	switch {
-	case v.watch != "" && (c.Nonblock || waiting >= c.Queue):
+	line, matters := c.line(r.Responses[0]), c.base
+	if c.Refused(line) {
 		return nil, lease.ErrTaken
-	case v.watch == "" && c.Mode != lease.Exclusive:
-		matters = p.line + excluding[c.Mode]
 	}
-	return []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(matters).WithPrefix(), "<", v.revision+1)}, nil
+	if !c.Waits(line) && c.Mode != lease.Exclusive {
+		matters = p.line + "x/"
+	}
+	return []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(matters).WithPrefix(), "<", r.Header.Revision+1)}, nil
 }
 
 // look returns what is before a place, as a majority of the servers knows it. The error is lease.ErrLost if its key is gone.
@@ -275,7 +245,7 @@ func (c *contender) look(ctx context.Context, p *place) (view, error) {
 
 func (c *contender) lookBy(ctx context.Context, client *clientv3.Client, p *place) (view, error) {
 	r, err := client.Txn(ctx).If(p.exists()).
-		Then(c.gets(p, clientv3.WithMaxCreateRev(p.revision-1))...).Commit()
+		Then(p.get(clientv3.WithMaxCreateRev(p.revision - 1))).Commit()
 	switch {
 	case err != nil:
 		return view{}, err
@@ -283,7 +253,7 @@ func (c *contender) lookBy(ctx context.Context, client *clientv3.Client, p *plac
 		return view{}, lease.ErrLost
 	}
 	c.seen.Store(r.Header.Revision)
-	return c.view(r.Header, r.Responses), nil
+	return c.view(p, r.Header, r.Responses[0]), nil
 }
 
 // await waits until a place is entitled. The error is lease.ErrLost if etcd has dropped it.
@@ -291,19 +261,23 @@ func (c *contender) lookBy(ctx context.Context, client *clientv3.Client, p *plac
 // A watch tells of changes. Because its server may be frozen, and to keep the lease alive, the waiter also asks: two requests
 // in six tenths of the TTL.
 func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
-	for v.watch != "" && err == nil {
+	for len(v.out) > 0 && err == nil {
 		watching, stop := context.WithCancel(ctx)
-		changed := c.watch(watching, v)
+		last, deleted := v.out[len(v.out)-1], 1
+		if last.Mode == lease.Permit && p.mode == lease.Permit { // any of them may be done first
+			last.Key, deleted = c.base+"line/p/", len(v.out)-c.Permits+1
+		}
+		changed := c.watch(watching, last.Key, v.revision, deleted)
 		since, ttl := c.Life()
 		c.hasWaited = true
-		c.Tell(lease.ErrTaken)
+		c.Taken()
 		select {
 		case <-changed:
 			v, err = c.look(ctx, p)
 		case <-time.After(since + ttl*6/10 - lease.Now()):
 			v, err = c.renew(ctx, p)
 		case <-ctx.Done():
-			err = c.unreachable(ctx)
+			err = c.link.Unreachable(ctx)
 		}
 		stop()
 	}
@@ -349,16 +323,25 @@ func (c *contender) Lost() <-chan struct{} {
 		c.hasWaited = false
 		go c.tell(context.Background())
 	}
-	return c.watch(context.Background(), view{revision: c.seen.Load(), watch: c.place.key, deleted: 1})
+	return c.watch(context.Background(), c.place.key, c.seen.Load(), 1)
 }
 
-// Release implements lease.Held. A command that was not started leaves no cooldown: somebody else may be able to start it.
+// Release implements lease.Held.
 //
 // To delete the key is faster than to revoke the lease. A lease without keys ends by itself a little later; but not if that
 // is long, or if there may be a request under way that makes the key again.
-func (c *contender) Release(ctx context.Context, ran bool) error {
-	if !ran {
+func (c *contender) Release(ctx context.Context, command lease.Fate) error {
+	switch command {
+	case lease.NotStarted:
 		c.leave()
+		return nil
+	case lease.Killed:
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		var both sync.WaitGroup
+		both.Go(func() { c.confirmCooldown(ctx) })
+		both.Go(func() { c.revoke(ctx, c.lease) })
+		both.Wait()
 		return nil
 	}
 	ops := []clientv3.Op{clientv3.OpDelete(c.place.key)}
@@ -369,15 +352,25 @@ func (c *contender) Release(ctx context.Context, ran bool) error {
 		}
 		ops = append(ops, begin)
 	}
-	before := c.repeats.Load()
+	before := c.link.Repeats()
 	r, err := c.commit(ctx, []clientv3.Cmp{c.place.exists()}, ops)
-	if err == nil && !r.Succeeded && c.repeats.Load() == before { // else an earlier attempt may have done it
-		err = lease.ErrLost
+	if err == nil && !r.Succeeded && c.link.Repeats() == before { // else an earlier attempt may have done it
+		c.confirmCooldown(ctx)
+		return lease.ErrLost
 	}
-	if err == nil && (c.granted > time.Minute || c.repeats.Load() > 0) {
+	if err == nil && (c.granted > time.Minute || c.link.Repeats() > 0) {
 		c.revoke(ctx, c.lease)
 	}
 	return err
+}
+
+// confirmCooldown writes the key of the cooldown that has begun with the command once more, unless that is over. So Break
+// sees that its holder lives; if Break has deleted the key, it is there again.
+func (c *contender) confirmCooldown(ctx context.Context) {
+	if c.cooldown != 0 {
+		until := time.Now().Add(c.Cooldown).Unix()
+		c.commit(ctx, nil, []clientv3.Op{clientv3.OpPut(c.first.key, c.describe(until), clientv3.WithLease(c.cooldown))})
+	}
 }
 
 // leave gives up all that was asked for. Nobody should have to wait for that.

@@ -38,7 +38,7 @@ func (m *takenMember) Txn(ctx context.Context, r *etcdserverpb.TxnRequest) (*etc
 	switch {
 	case isFirst && m.free:
 	case !m.told.Swap(true):
-		list.Kvs = []*mvccpb.KeyValue{{Key: []byte("key")}}
+		list.Kvs = []*mvccpb.KeyValue{{Key: []byte("/flock/name/line/x/1")}}
 	default:
 		if err := silence(ctx, !m.ends); err != nil {
 			return nil, err
@@ -68,7 +68,7 @@ func TestDeletedBeforeWatch(t *testing.T) {
 	t.Parallel()
 	m := &takenMember{}
 	s := storeAt(t, "60", func(s *grpc.Server) { etcdserverpb.RegisterWatchServer(s, m) })
-	c := &contender{store: s, Request: lease.Request{Warn: func(string) {}}, place: place{key: "key", revision: 7}}
+	c := &contender{store: s, place: place{key: "key", revision: 7}}
 	c.seen.Store(7)
 	c.Lost()
 	for end := time.Now().Add(time.Minute); m.from.Load() == 0 && time.Now().Before(end); {
@@ -86,8 +86,8 @@ func acquireAt(ctx context.Context, t *testing.T, ttl string, m *takenMember, no
 		etcdserverpb.RegisterWatchServer(s, m)
 		etcdserverpb.RegisterMaintenanceServer(s, m)
 	})
-	_, err := s.Acquire(ctx, lease.Request{Name: "name", Mode: lease.Exclusive, Nonblock: nonblock, Tell: func(error) {},
-		Warn: func(text string) { m.said.Store(&text) }})
+	s.link.Note = func(text string) { m.said.Store(&text) }
+	_, err := s.Acquire(ctx, lease.Request{Name: "name", Mode: lease.Exclusive, Nonblock: nonblock, Taken: func() {}})
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // List implements lease.Backend.
-func (s *store) List(ctx context.Context, name string) (list []lease.Contender, err error) {
+func (s *store) List(ctx context.Context, name string) (lease.Line, error) {
 	prefix := s.prefix + "/"
 	if name != "" {
 		prefix = s.base(name)
@@ -24,51 +25,52 @@ func (s *store) List(ctx context.Context, name string) (list []lease.Contender, 
 	if err != nil {
 		return nil, err
 	}
-	return contenders(s.prefix, r.Responses[0].GetResponseRange().Kvs), nil
+	return s.line(r.Responses[0]), nil
 }
 
-// contenders returns what keys say: those of one lock in the order in which they were made, then those of the next one by
-// name.
-func contenders(prefix string, keys []*mvccpb.KeyValue) (list []lease.Contender) {
-	words := func(kv *mvccpb.KeyValue) []string { // NAME line MODE LEASE, or NAME cooldown x LEASE
-		return append(strings.Split(strings.TrimPrefix(string(kv.Key), prefix+"/"), "/"), "", "", "")
-	}
-	slices.SortFunc(keys, func(a, b *mvccpb.KeyValue) int {
-		return cmp.Or(strings.Compare(words(a)[0], words(b)[0]), cmp.Compare(a.CreateRevision, b.CreateRevision))
-	})
-	before := map[string]int{} // how many contenders there are, by name and mode
+// line returns the places that keys stand for, in the order in which they were made.
+func (s *store) line(answer *etcdserverpb.ResponseOp) (line lease.Line) {
+	keys := answer.GetResponseRange().Kvs
+	slices.SortFunc(keys, func(a, b *mvccpb.KeyValue) int { return cmp.Compare(a.CreateRevision, b.CreateRevision) })
 	for _, kv := range keys {
-		w := words(kv)
-		var r record
-		json.Unmarshal(kv.Value, &r)
-		c := lease.Contender{Key: string(kv.Key), Host: r.Host, PID: r.PID, User: r.User, Since: time.Unix(r.Since, 0), Mode: lease.Exclusive}
-		x, s, p := before[w[0]+"/x"], before[w[0]+"/s"], before[w[0]+"/p"]
-		switch where := w[1] + "/" + w[2]; {
-		case where == "cooldown/x" && r.Until != 0:
-			c.Mode, c.Until = lease.Cooldown, time.Unix(r.Until, 0)
-		case where == "cooldown/x":
-			c.Waits = true
-		case where == "line/x":
-			c.Waits = x+s+p > 0
-		case where == "line/s":
-			c.Mode, c.Waits = lease.Shared, x > 0
-		case where == "line/p":
-			c.Mode, c.Waits = lease.Permit, x > 0 || p >= r.Permits
-		default:
+		words := strings.Split(strings.TrimPrefix(string(kv.Key), s.prefix+"/"), "/") // NAME line MODE LEASE, or NAME cooldown x LEASE
+		if len(words) != 4 {
 			continue // it is not ours
 		}
-		if w[1] == "line" {
-			before[w[0]+"/"+w[2]]++
-			inFirst := prefix + "/" + w[0] + "/cooldown/x/" + w[3] // its place in the first line
-			list = slices.DeleteFunc(list, func(c lease.Contender) bool { return c.Key == inFirst })
+		mode, isOurs := modes[words[1]+"/"+words[2]+"/"]
+		if !isOurs {
+			continue
 		}
-		list = append(list, c)
+		var r record
+		json.Unmarshal(kv.Value, &r) // there is none where only the keys were asked for
+		c := lease.Contender{Lock: words[0], Mode: mode, Permits: r.Permits, ID: words[3], Key: string(kv.Key),
+			Host: r.Host, PID: r.PID, User: r.User, Since: time.Unix(r.Since, 0)}
+		if r.Until != 0 {
+			c.Until = time.Unix(r.Until, 0)
+		}
+		line = append(line, c)
 	}
-	return list
+	return line
 }
 
-// Break implements lease.Backend.
+// Break implements lease.Backend. A holder that lives writes its cooldown once more when it sees that its lock is lost. It has
+// two seconds for that; one that needs longer finds its cooldown deleted, and makes it again.
 func (s *store) Break(ctx context.Context, key string) error {
-	_, err := s.commit(ctx, nil, []clientv3.Op{clientv3.OpDelete(key)})
+	cooldown := strings.Replace(key, "/line/x/", "/cooldown/x/", 1)
+	r, err := s.commit(ctx, nil, []clientv3.Op{clientv3.OpDelete(key), clientv3.OpGet(cooldown, clientv3.WithKeysOnly())})
+	if err != nil || cooldown == key {
+		return err
+	}
+	found := r.Responses[1].GetResponseRange().Kvs
+	if len(found) == 0 {
+		return nil
+	}
+	isUnconfirmed := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(cooldown), "=", found[0].ModRevision)}
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if r, err := s.commit(ctx, isUnconfirmed, nil); err != nil || !r.Succeeded {
+			return err
+		}
+	}
+	_, err = s.commit(ctx, isUnconfirmed, []clientv3.Op{clientv3.OpDelete(cooldown)})
 	return err
 }

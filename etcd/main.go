@@ -29,16 +29,16 @@ func main() {
 		Backend: "etcd",
 		Version: version,
 		Help:    help,
-		Open: func(warn func(string)) (lease.Backend, error) {
+		Open: func(l *lease.Link) (lease.Backend, error) {
 			c, err := readConfig(os.Environ())
 			if err != nil {
 				return nil, err
 			}
 			c.hidePassword()
 			if at := c.exposedAddress(); at != "" {
-				warn("the password of " + c.user + " goes to " + at + " without encryption: see ETCDCTL_CACERT")
+				l.Note("the password of " + c.user + " goes to " + at + " without encryption: see ETCDCTL_CACERT")
 			}
-			return newStore(c), nil
+			return newStore(c, l), nil
 		},
 	})
 }

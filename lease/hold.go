@@ -5,6 +5,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"math"
 	"strconv"
 	"syscall"
 	"time"
@@ -21,6 +22,7 @@ type hold struct {
 	renewals chan error // what Renew has returned
 	failure  error      // of the last one; nil: it has renewed the lock
 	started  bool       // the command has run
+	warned   bool       // the user knows that the server is silent
 	dropped  bool       // the server has dropped the lock
 }
 
@@ -64,8 +66,8 @@ func (h *hold) execute() int {
 			go h.renew(ctx, ttl*2/5)
 		case err := <-h.renewals:
 			h.takeNote(err)
-		case why := <-h.told:
-			h.warn(why)
+		case <-time.After(h.whenSilent() - Now()):
+			h.warn()
 		case <-lost:
 			lost, aMoment = nil, time.After(ttl/5)
 			next.Reset(0)
@@ -94,20 +96,32 @@ func (h *hold) takeNote(err error) {
 		h.dropped = true
 		h.guard.Give(guard.Message{Kind: guard.Abort})
 	case err == nil:
+		if h.warned {
+			h.warned = false
+			h.sayAnswers()
+		}
 		h.service.say("WATCHDOG=1")
 		h.guard.Give(guard.Message{Kind: guard.Move, Limits: h.limits()})
 	}
 }
 
-// warn says that the server does not answer, before that costs the command its life, or that it answers again.
-func (h *hold) warn(why error) {
-	since, _ := h.held.Life()
-	switch {
-	case why == nil:
-		h.printer.Note(h.program + " answers again")
-	case why != ErrTaken: // which was told before
-		h.printer.Note(h.program + " has not answered for " + seconds(Now()-since) + "; the command is stopped in " +
-			seconds(h.limits().Term-Now()) + ": " + why.Error())
+// whenSilent returns when the server counts as silent: after 4/10 of the TTL, two of them since the last request was sent.
+// Slow is not silent. When that was said it is said again for another renewal only.
+func (h *hold) whenSilent() time.Duration {
+	if h.warned {
+		return math.MaxInt64
+	}
+	since, ttl := h.held.Life()
+	return since + ttl/5 + max(ttl/5, 2*h.link.slow())
+}
+
+// warn says that the server does not answer, before that costs the command its life.
+func (h *hold) warn() {
+	if now := Now(); now >= h.whenSilent() {
+		h.warned = true
+		since, _ := h.held.Life()
+		h.printer.Note(h.program + " has not answered for " + seconds(now-since) + "; the command is stopped in " +
+			seconds(h.limits().Term-now) + ": " + h.link.Why())
 	}
 }
 
@@ -119,7 +133,7 @@ func seconds(d time.Duration) string {
 func (h *hold) endOfGuard() int {
 	survivor := h.guard.KillAll()
 	if !h.started && survivor == 0 {
-		h.held.Release(context.Background(), false)
+		h.held.Release(context.Background(), NotStarted)
 		return h.guardKilled("lost")
 	}
 	h.failure = &Error{Text: "its guard was killed"}
@@ -130,7 +144,7 @@ func (h *hold) endOfGuard() int {
 func (h *hold) end(m guard.Message) int {
 	switch {
 	case m.Text != "":
-		h.held.Release(context.Background(), false)
+		h.held.Release(context.Background(), NotStarted)
 		h.printer.Warn(m.Text)
 		return m.Number
 	case m.Terminated:
@@ -146,7 +160,7 @@ func (h *hold) end(m guard.Message) int {
 			}
 		}
 	}()
-	err := h.held.Release(ctx, true)
+	err := h.held.Release(ctx, Ended)
 	switch {
 	case errors.Is(err, ErrLost):
 		return h.report(h.droppedKey() + " while the command ran; the command has ended")
@@ -167,16 +181,16 @@ func (h *hold) lose(survivor int) int {
 	} else if errors.As(h.failure, &known) && known.Status != output.ExTempFail {
 		why = known.Text
 	}
-	fate := "the command was killed"
+	fate, text := Killed, "the command was killed"
 	if !h.started {
-		fate = "the command was not started"
+		fate, text = NotStarted, "the command was not started"
 	}
 	if survivor != 0 {
-		fate = "process " + strconv.Itoa(survivor) + " of the command cannot be killed and goes on"
+		text = "process " + strconv.Itoa(survivor) + " of the command cannot be killed and goes on"
 	} else {
-		h.held.Release(context.Background(), false)
+		h.held.Release(context.Background(), fate)
 	}
-	return h.report(why + "; " + fate)
+	return h.report(why + "; " + text)
 }
 
 func (h *hold) report(what string) int {

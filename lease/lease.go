@@ -1,7 +1,8 @@
 //go:build unix
 
 // Package lease is the program flock-NAME for a lock that a server keeps, but for the server: command line, messages,
-// exit statuses, signals, and the command, which does not outlive its lock.
+// exit statuses, who gets the lock, how long to wait for an answer, signals, and the command, which does not outlive its lock.
+// doc/backends.md says what a backend has to do itself.
 //
 // The server keeps a lock for a limited time, the TTL, after each time that it has heard from its holder. So the command may
 // run only until
@@ -19,23 +20,23 @@ import (
 	"errors"
 	"time"
 
-	"example.org/flock/internal/cli"
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
 	"example.org/flock/lease/guard"
 )
 
-// A Backend is a server that keeps locks.
+// A Backend is a server that keeps locks. It makes its requests by the Link that Program.Open has got.
 type Backend interface {
-	// Acquire waits for a lock, and gives up what it has asked for when it returns an error: ErrTaken if the lock is taken
-	// and the request does not wait, ErrTimeout if it is taken and the context's time is over. Of the TTL of a lock less than
-	// three tenths are over.
+	// Acquire waits for a lock, and gives up what it has asked for when it returns an error: ErrTaken if Request.Refused says
+	// so, ErrTimeout if the lock is taken and the context's time is over (see Link.Unreachable). Of the TTL of a lock less
+	// than three tenths are over.
 	Acquire(ctx context.Context, r Request) (Held, error)
 
-	// List returns who has a lock and who waits for it, in their order, or those of all locks without a name.
-	List(ctx context.Context, name string) ([]Contender, error)
+	// List returns the line of a lock or, without a name, those of all locks, one after the other.
+	List(ctx context.Context, name string) (Line, error)
 
-	// Break takes a lock away from a holder, by its Key.
+	// Break takes a lock away from a holder, by its Key. If that is dead its cooldown ends, too.
 	Break(ctx context.Context, key string) error
 }
 
@@ -48,45 +49,51 @@ type Held interface {
 	// answered. It is on the clock of Now.
 	Life() (since, ttl time.Duration)
 
-	// Renew has the server keep the lock for the TTL from now on. It may be called while another call is under way. The error
-	// is ErrLost if somebody else may have the lock already.
+	// Renew has the server keep the lock, and the cooldown that has begun with it, for the TTL from now on. It may be called
+	// while another call is under way. The error is ErrLost if somebody else may have the lock already.
 	Renew(ctx context.Context) error
 
 	// Lost tells when the lock may be lost, if the server says so by itself; then Renew says whether it is. It is called when
 	// the command has run for a moment, and again if the lock was not lost.
 	Lost() <-chan struct{}
 
-	// Release gives the lock up. The error is ErrLost if it was lost while the command ran. If the command has not run, or
-	// has been killed, nobody waits for that, so it takes a second at most.
-	Release(ctx context.Context, ran bool) error
+	// Release gives the lock up. The error is ErrLost if it was lost while the command ran. Nobody waits for that, so it takes
+	// a second at most, unless the command has Ended.
+	Release(ctx context.Context, command Fate) error
 }
+
+// A Fate is what became of a command, and so of the cooldown.
+type Fate int
+
+const (
+	NotStarted Fate = iota // there is no cooldown: somebody else may be able to start it
+	Killed                 // because the lock was lost: the cooldown that has begun with the command goes on
+	Ended                  // the cooldown begins now
+)
 
 // Now is the clock of Held.Life.
 func Now() time.Duration { return guard.Now() }
 
 var (
-	ErrTaken   = kernlock.ErrConflict
-	ErrTimeout = kernlock.ErrTimeout
+	ErrTaken   = locks.ErrConflict
+	ErrTimeout = locks.ErrTimeout
 	ErrLost    = errors.New("the lock is lost")
 )
 
-// An Error has an exit status, one of sysexits.h.
-type Error struct {
-	Status int
-	Text   string
-}
+// An Error is why there is no lock, with the exit status, one of sysexits.h.
+type Error = failure.Error
 
-func (e *Error) Error() string { return e.Text }
+// Misused returns the error of a variable that is wrong, or with which no server can ever be connected.
+func Misused(text string) error { return failure.Usage(text) }
 
-// A Mode is how a contender wants a lock.
-type Mode string
+// Refused returns the error of a server that refuses.
+func Refused(text string) error { return &Error{Status: output.ExDataErr, Text: text} }
 
-const (
-	Exclusive Mode = "exclusive"
-	Shared    Mode = "shared"
-	Permit    Mode = "permit"
-	Cooldown  Mode = "cooldown" // of a Contender that is none: nobody gets the lock who respects the cooldown
-)
+// Denied returns the error of a server that refuses the user, or what the user may do.
+func Denied(text string) error { return &Error{Status: output.ExNoInput, Text: text} }
+
+// Unavailable returns the error of a server that may do better the next time.
+func Unavailable(text string) error { return &Error{Status: output.ExTempFail, Text: text} }
 
 // A Request says what a contender asks for.
 type Request struct {
@@ -98,44 +105,14 @@ type Request struct {
 	Queue    int           //
 	Cooldown time.Duration // after the command; 0: none
 
-	Warn func(text string) // says a line to the user
-
-	// Tell tells ErrTaken each time that it is seen that somebody else has the lock. Another error is why the server does not
-	// answer, and nil that it does again: that is when a request has had no answer for four tenths of the TTL, or for two
-	// tenths, when the lock is held.
-	Tell func(why error)
-}
-
-// A Contender has a lock or waits for it.
-type Contender struct {
-	Mode  Mode
-	Waits bool
-	Host  string
-	PID   int
-	User  string
-	Since time.Time // when it came or, if it holds the lock, got that
-	Until time.Time // of a cooldown
-	Key   string    // for Break
+	Taken func() // is called each time that it is seen that somebody else has the lock
 }
 
 // A Program is the program of a backend.
 type Program struct {
 	Backend string // its name
 	Version string
-	Help    string // NAME in it stands for the name under which it was started
-	Open    func(warn func(text string)) (Backend, error)
-}
-
-// fail reports an error and returns its exit status.
-func fail(p *output.Printer, err error) int {
-	p.WarnError(err)
-	var usage *cli.UsageError
-	var known *Error
-	switch {
-	case errors.As(err, &usage):
-		return output.ExUsage
-	case errors.As(err, &known):
-		return known.Status
-	}
-	return output.ExOSErr
+	Help    string            // NAME in it stands for the name under which it was started
+	Texts   map[string]string // what options of its own print, by their long names, such as what a server has to be told at first
+	Open    func(l *Link) (Backend, error)
 }

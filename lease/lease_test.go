@@ -20,7 +20,7 @@ type fakeBackend struct {
 	lostAtEnd bool
 	since     atomic.Int64
 	released  atomic.Int32
-	ran       atomic.Bool
+	command   atomic.Int32 // its Fate
 }
 
 func (f *fakeBackend) Acquire(context.Context, Request) (Held, error) {
@@ -28,8 +28,8 @@ func (f *fakeBackend) Acquire(context.Context, Request) (Held, error) {
 	return f, f.refusal
 }
 
-func (f *fakeBackend) List(context.Context, string) ([]Contender, error) {
-	return []Contender{{Mode: Exclusive, Host: "web1", PID: 7, User: "ann", Since: time.Now(), Key: "k"}}, nil
+func (f *fakeBackend) List(context.Context, string) (Line, error) {
+	return Line{{Mode: Exclusive, Host: "web1", PID: 7, User: "ann", Since: time.Now(), Key: "k"}}, nil
 }
 
 func (f *fakeBackend) Break(context.Context, string) error { return nil }
@@ -45,9 +45,9 @@ func (f *fakeBackend) Renew(context.Context) error {
 	return f.renewals
 }
 
-func (f *fakeBackend) Release(_ context.Context, ran bool) error {
+func (f *fakeBackend) Release(_ context.Context, command Fate) error {
 	f.released.Add(1)
-	f.ran.Store(ran)
+	f.command.Store(int32(command))
 	if f.lostAtEnd {
 		return ErrLost
 	}
@@ -55,7 +55,7 @@ func (f *fakeBackend) Release(_ context.Context, ran bool) error {
 }
 
 func runWith(f *fakeBackend, words ...string) int {
-	return start(&output.Printer{Name: "flock-fake"}, Program{Backend: "fake", Open: func(func(string)) (Backend, error) { return f, nil }}, append([]string{"flock-fake"}, words...))
+	return start(&output.Printer{Name: "flock-fake"}, Program{Backend: "fake", Open: func(*Link) (Backend, error) { return f, nil }}, append([]string{"flock-fake"}, words...))
 }
 
 // TestStatuses has a server that does as it should, and some that do not.

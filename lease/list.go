@@ -8,11 +8,12 @@ import (
 	"strconv"
 	"time"
 
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
 )
 
-func (c Contender) holds() bool { return c.Mode != Cooldown && !c.Waits }
+func (c Contender) holds() bool { return c.Mode != Cooldown && !c.waits }
 
 // who describes a holder for a message.
 func (c Contender) who() string {
@@ -21,18 +22,24 @@ func (c Contender) who() string {
 
 func (c Contender) until() string { return "until " + output.FormatClock(c.Until) }
 
+// contenders returns who has the lock and who waits, or those of all locks.
+func (r *run) contenders(ctx context.Context) ([]Contender, error) {
+	line, err := r.backend.List(ctx, r.options.File)
+	return line.byLock(), err
+}
+
 // list lists who has the lock and who waits, or those of all locks. It returns the exit status: 0 if somebody has it, 1 if
 // nobody does.
 func (r *run) list() int {
 	r.printer.UnwrittenStatus = output.ExOSErr
-	all, err := r.backend.List(context.Background(), r.options.File)
+	all, err := r.contenders(context.Background())
 	if err != nil {
-		return fail(r.printer, err)
+		return failure.Report(r.printer, err)
 	}
 	var rows [][]string
 	for _, c := range all {
 		mode := string(c.Mode)
-		if c.Waits {
+		if c.waits {
 			mode += " (waiting)"
 		}
 		row := []string{sys.Printable(c.Host), strconv.Itoa(c.PID), mode, sys.Printable(c.User), c.Since.Format(output.Clock), sys.Printable(c.Key)}
@@ -50,14 +57,14 @@ func (r *run) list() int {
 
 // breakLock takes the lock away from all who hold it. It returns the exit status: 0 if somebody did, 1 if nobody does.
 func (r *run) breakLock() int {
-	all, err := r.backend.List(context.Background(), r.options.File)
+	all, err := r.contenders(context.Background())
 	if err != nil {
-		return fail(r.printer, err)
+		return failure.Report(r.printer, err)
 	}
 	status := 1
 	for _, c := range slices.DeleteFunc(all, func(c Contender) bool { return !c.holds() }) {
 		if err := r.backend.Break(context.Background(), c.Key); err != nil {
-			return fail(r.printer, err)
+			return failure.Report(r.printer, err)
 		}
 		r.printer.Warn("took the lock " + r.name + " away from " + c.who() +
 			"; if its command still runs, it runs beside the next one until it is killed, in a moment or, if its machine is cut off, when its time is over")
@@ -70,7 +77,7 @@ func (r *run) breakLock() int {
 func (r *run) state() string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	all, _ := r.backend.List(ctx, r.options.File)
+	all, _ := r.contenders(ctx)
 	holders := slices.DeleteFunc(slices.Clone(all), func(c Contender) bool { return !c.holds() })
 	if len(holders) == 0 {
 		if i := slices.IndexFunc(all, func(c Contender) bool { return c.Mode == Cooldown }); i >= 0 {

@@ -4,6 +4,7 @@ package lease
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/signal"
 	"path"
@@ -14,15 +15,12 @@ import (
 
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
 	"example.org/flock/lease/guard"
 )
-
-// options are those that mean something here, or that change nothing. All others of flock are refused.
-var options = []string{"shared", "exclusive", "e", "nonblocking", "nb", "timeout", "wait", "conflict-exit-code", "close", "verbose",
-	"backend", "permits", "cooldown", "queue", "report", "remove", "holders", "break", "help", "version"}
 
 // Main is the whole program of a backend.
 func Main(b Program) {
@@ -32,9 +30,9 @@ func Main(b Program) {
 
 // start reads the command line and the variables, and does what they say. It returns the exit status.
 func start(p *output.Printer, program Program, args []string) int {
-	o, err := cli.ParseFor(program.Backend, args, options, command.Shell)
+	o, err := cli.ParseFor(program.Backend, args, slices.Sorted(maps.Keys(program.Texts)), command.Shell)
 	if err != nil {
-		return fail(p, err)
+		return failure.Report(p, err)
 	}
 	p.Verbose = o.Verbose
 	switch o.Action {
@@ -44,14 +42,19 @@ func start(p *output.Printer, program Program, args []string) int {
 	case cli.Version:
 		p.Print(p.Name + " " + cli.ProgramVersion(program.Version) + " (the backend " + program.Backend + " of flock)\n")
 		return 0
+	case cli.Own:
+		p.Print(program.Texts[o.Own])
+		return 0
 	}
 	if err := checkName(o, args); err != nil {
-		return fail(p, err)
+		return failure.Report(p, err)
 	}
 	os.Unsetenv(guard.TokenVariable) // of a lock around this one: the command would take it for its own
 	r := &run{printer: p, program: program.Backend, options: o, name: sys.Printable(o.File), service: newService()}
-	if r.backend, err = program.Open(p.Note); err != nil {
-		return fail(p, err)
+	r.link = &Link{Reach: 5 * time.Second, Note: p.Note, timed: o.Limited, waits: o.Action == cli.Lock && !o.Nonblock}
+	r.link.silent, r.link.back = r.sayWaitGoesOn, r.sayAnswers
+	if r.backend, err = program.Open(r.link); err != nil {
+		return failure.Report(p, err)
 	}
 	switch o.Action {
 	case cli.Holders:
@@ -66,15 +69,15 @@ func start(p *output.Printer, program Program, args []string) int {
 func checkName(o *cli.Options, args []string) error {
 	switch name := o.File; {
 	case o.FD >= 0:
-		return &cli.UsageError{Text: "a descriptor number cannot be combined with the backend " + o.BackendName +
-			": the lock has no file; give a name and a command"}
+		return failure.Usage("a descriptor number cannot be combined with the backend " + o.BackendName +
+			": the lock has no file; give a name and a command")
 	case o.Action == cli.Holders && name == "" && args[len(args)-1] != "":
 		return nil // all locks
 	case name == "" || name == "." || name == "..":
-		return &cli.UsageError{Text: "invalid name of a lock: '" + sys.Printable(name) + "'"}
+		return failure.Usage("invalid name of a lock: '" + sys.Printable(name) + "'")
 	case strings.Contains(name, "/") && !strings.HasPrefix(name, "/"):
-		return &cli.UsageError{Text: "a relative path means another lock on each machine: '" + sys.Printable(name) +
-			"' (give a name without a slash, or an absolute path)"}
+		return failure.Usage("a relative path means another lock on each machine: '" + sys.Printable(name) +
+			"' (give a name without a slash, or an absolute path)")
 	}
 	return nil
 }
@@ -84,12 +87,13 @@ type run struct {
 	printer *output.Printer
 	program string // the backend's name
 	backend Backend
+	link    *Link
 	options *cli.Options
 	service *service
 	signals <-chan os.Signal
 	guard   *guard.Guard
-	name    string     // of the lock, for messages
-	told    chan error // what Request.Tell tells
+	name    string        // of the lock, for messages
+	taken   chan struct{} // somebody else has the lock
 }
 
 // lock takes the lock, runs the command, releases the lock, and returns the exit status.
@@ -100,11 +104,11 @@ func (r *run) lock() int {
 		ctx, cancel = context.WithDeadlineCause(ctx, began.Add(o.Timeout), ErrTimeout)
 	}
 	defer cancel()
-	r.signals, r.told = catchSignals(), make(chan error, 8)
+	r.signals, r.taken = catchSignals(), make(chan struct{}, 1)
 	// Before the first connection, which makes another attempt when it lacks a descriptor: a fork makes none.
 	g, err := guard.Start(o.Command)
 	if err != nil {
-		return fail(r.printer, err)
+		return failure.Report(r.printer, err)
 	}
 	defer g.Close()
 	r.guard = g
@@ -118,7 +122,7 @@ func (r *run) lock() int {
 	if sig, isEnded := r.wait(got, began.Add(o.ReportAfter)); isEnded { // by a signal, or because the guard is gone
 		cancel()
 		if <-got; err == nil {
-			held.Release(context.Background(), false)
+			held.Release(context.Background(), NotStarted)
 		}
 		g.Close()
 		if sig == 0 {
@@ -129,6 +133,7 @@ func (r *run) lock() int {
 	if err != nil {
 		return r.refuse(err)
 	}
+	r.link.held.Store(true)
 	r.printer.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
 	r.printer.PrintVerbose("executing " + o.Command[0])
 	return (&hold{run: r, held: held}).execute()
@@ -151,16 +156,11 @@ func (r *run) wait(got <-chan struct{}, reportAt time.Time) (sig syscall.Signal,
 			return 0, true
 		case <-report:
 			r.printer.Warn("waiting for " + r.name + ", " + r.state())
-		case why := <-r.told:
-			switch {
-			case why == nil:
-				r.printer.Note(r.program + " answers again")
-			case why != ErrTaken:
-				r.printer.Note(r.program + " does not answer: " + why.Error() + "; the wait for " + r.name + " goes on")
-			case r.service.listens():
+		case <-r.taken:
+			if r.service.listens() {
 				r.service.say("STATUS=waiting for " + r.name + ", " + r.state())
 			}
-			if why == ErrTaken && reports {
+			if reports {
 				reports, report = false, time.After(time.Until(reportAt))
 			}
 		case <-r.service.ticks:
@@ -169,20 +169,27 @@ func (r *run) wait(got <-chan struct{}, reportAt time.Time) (sig syscall.Signal,
 	}
 }
 
+// sayWaitGoesOn says that the server does not answer one who waits.
+func (r *run) sayWaitGoesOn(why string) {
+	r.printer.Note(r.program + " does not answer: " + why + "; the wait for " + r.name + " goes on")
+}
+
+func (r *run) sayAnswers() { r.printer.Note(r.program + " answers again") }
+
 // request returns what the options ask for.
 func (r *run) request() Request {
 	o, mode := r.options, Exclusive
 	switch {
-	case o.Op == kernlock.Shared:
+	case o.Op == locks.Shared:
 		mode = Shared
 	case o.Permits > 0:
 		mode = Permit
 	}
 	return Request{Name: o.File, Mode: mode, Permits: o.Permits, Nonblock: o.Nonblock, Queued: o.Queued, Queue: o.Queue, Cooldown: o.Cooldown,
-		Warn: r.printer.Note, Tell: func(why error) {
+		Taken: func() {
 			select {
-			case r.told <- why:
-			default: // nobody may listen any more
+			case r.taken <- struct{}{}:
+			default: // that is known, and not yet dealt with
 			}
 		}}
 }
@@ -191,7 +198,7 @@ func (r *run) request() Request {
 func (r *run) refuse(err error) int {
 	o := r.options
 	if err != ErrTaken && err != ErrTimeout {
-		return fail(r.printer, err)
+		return failure.Report(r.printer, err)
 	}
 	if o.Reports {
 		line := r.name + " is " + r.state()
@@ -204,7 +211,7 @@ func (r *run) refuse(err error) int {
 			r.printer.Warn("cooldown " + until)
 		}
 	}
-	r.printer.WarnRefusal(err)
+	r.printer.WarnVerbose(locks.RefusalText(err))
 	return o.ConflictExit
 }
 
@@ -214,7 +221,7 @@ func (r *run) guardKilled(what string) int {
 	if sig := r.guard.KilledBy(); slices.Contains(forwarded, os.Signal(sig)) {
 		return die(sig)
 	}
-	return fail(r.printer, &Error{Status: output.ExTempFail, Text: what + " the lock " + r.name + ": its guard was killed"})
+	return failure.Report(r.printer, &Error{Status: output.ExTempFail, Text: what + " the lock " + r.name + ": its guard was killed"})
 }
 
 // forwarded are the signals that are meant for the command and, before it runs, do to this program what they do to one that

@@ -56,7 +56,8 @@ flock f true
 chmod 700 .f.flock
 before=$(find . -printf '%p %m\n')
 setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
-#> flock: f: cannot open: state directory $DIR/.f.flock: Permission denied (FLOCK_DIR can name a directory to keep it in)
+#> flock: f: cannot open: state directory $DIR/.f.flock: Permission denied
+#> flock: FLOCK_DIR can name another place for the state directory
 #> 66
 [ "$before" = "$(find . -printf '%p %m\n')" ] && echo unchanged
 #> unchanged
@@ -67,7 +68,8 @@ setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
 flock f true
 before=$(find . -printf '%p %m\n')
 setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
-#> flock: f: cannot lock: state directory $DIR/.f.flock: Permission denied (FLOCK_DIR can name a directory to keep it in)
+#> flock: f: cannot lock: state directory $DIR/.f.flock: Permission denied
+#> flock: FLOCK_DIR can name another place for the state directory
 #> 66
 [ "$before" = "$(find . -printf '%p %m\n')" ] && echo unchanged
 #> unchanged
@@ -76,7 +78,8 @@ setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
 # needs: root setpriv
 : >f; chmod 666 f; chmod 755 .
 setpriv --reuid 65534 --clear-groups flock f echo in; echo $?
-#> flock: f: cannot open: state directory $DIR/.f.flock: Permission denied (FLOCK_DIR can name a directory to keep it in)
+#> flock: f: cannot open: state directory $DIR/.f.flock: Permission denied
+#> flock: FLOCK_DIR can name another place for the state directory
 #> 66
 ls -A
 #> f
@@ -88,7 +91,8 @@ FLOCK_DIR=$PWD/state setpriv --reuid 65534 --clear-groups flock f echo in; echo 
 ### hostile-flock-dir-missing
 : >f
 FLOCK_DIR=$PWD/missing flock f echo in 2>&1 | sed "s,/[^ ]*+dir+f,DIR+f,"; echo ${PIPESTATUS[0]}
-#> flock: f: cannot open: state directory DIR+f.flock: No such file or directory (the directory that FLOCK_DIR names must exist and be writable)
+#> flock: f: cannot open: state directory DIR+f.flock: No such file or directory
+#> flock: the directory that FLOCK_DIR names must exist and be writable
 #> 65
 ls -A
 #> f
@@ -97,7 +101,8 @@ ls -A
 # needs: mount root
 : >f
 unshare -m sh -c 'mount --bind . /mnt && mount -o remount,bind,ro /mnt && cd /mnt && flock f echo in; echo $?'
-#> flock: f: cannot open: state directory /mnt/.f.flock: Read-only file system (FLOCK_DIR can name a directory to keep it in)
+#> flock: f: cannot open: state directory /mnt/.f.flock: Read-only file system
+#> flock: FLOCK_DIR can name another place for the state directory
 #> 73
 ls -A
 #> f
@@ -110,7 +115,8 @@ unshare -m sh -c 'mount --bind . /mnt && mount --bind state /media && mount -o r
 # needs: mount root
 flock f true
 unshare -m sh -c 'mount --bind . /mnt && mount -o remount,bind,ro /mnt && cd /mnt && flock f echo in; echo $?'
-#> flock: f: cannot lock: state directory /mnt/.f.flock: Read-only file system (FLOCK_DIR can name a directory to keep it in)
+#> flock: f: cannot lock: state directory /mnt/.f.flock: Read-only file system
+#> flock: FLOCK_DIR can name another place for the state directory
 #> 73
 ls .f.flock
 #> free
@@ -134,15 +140,18 @@ flock -u 9; echo $?
 ls -A .f.flock
 END
 unshare -m bash full.sh
-#> flock: f: cannot open: state directory /mnt/.f.flock: No space left on device (FLOCK_DIR can name a directory to keep it in)
+#> flock: f: cannot open: state directory /mnt/.f.flock: No space left on device
+#> flock: FLOCK_DIR can name another place for the state directory
 #> 73
 #> f
-#> flock: f: cannot open: state directory /mnt/.f.flock: No space left on device (FLOCK_DIR can name a directory to keep it in)
+#> flock: f: cannot open: state directory /mnt/.f.flock: No space left on device
+#> flock: FLOCK_DIR can name another place for the state directory
 #> 73
 #> f
 #> 0
 #> 1
-#> flock: 8: cannot lock: state directory /mnt/.f.flock: No space left on device (FLOCK_DIR can name a directory to keep it in)
+#> flock: 8: cannot lock: state directory /mnt/.f.flock: No space left on device
+#> flock: FLOCK_DIR can name another place for the state directory
 #> 73
 #> 0
 #> free
@@ -209,7 +218,8 @@ echo $(ls -A . elsewhere)
 # needs: root setpriv
 mkdir d
 setpriv --reuid 65534 --clear-groups flock d echo in; echo $?
-#> flock: d: cannot open: state directory $DIR/d/.flock: Permission denied (FLOCK_DIR can name a directory to keep it in)
+#> flock: d: cannot open: state directory $DIR/d/.flock: Permission denied
+#> flock: FLOCK_DIR can name another place for the state directory
 #> 66
 ls -A d
 

@@ -231,6 +231,23 @@ for t in .5 1. 1e3 ' 1' +1 1e+1 1E2 007; do
 	flock -w "$t" f echo "$t"
 done
 
+### w-hexadecimal
+# starts: hexadecimal numbers
+for t in 0x10 0X1p3 +0x.8 0x1.8P-1; do
+	flock -w "$t" f echo "$t"
+done
+hold f
+for t in 0x.08 0x1p-5 0x0; do
+	flock -w "$t" -E 7 f echo in; echo "$t $?"
+done
+release
+
+### w-numbers-of-other-languages
+# starts: such numbers
+for t in 1_0 0x1_0 0b1 0o7 0x1g 0xp1 0x1p 1f 0d1; do
+	flock -w "$t" f echo in 2>/dev/null; echo "[$t] $?"
+done
+
 ### w-number-forms-on-a-held-lock
 # starts: numbers with blanks and signs, and exponents
 hold f

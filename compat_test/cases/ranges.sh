@@ -75,6 +75,16 @@ release
 ### fcntl-suffixes
 for s in 1 1K 1k 1KiB 1KB 1kB 1M 1MiB 1G 1T 1P 1E 1.5K 0x10 010 1Z 1Y 1Q 1b 1B ' 1' '1 ' -1 '' abc 1KiBB 99999999999999999999; do flock --start "$s" f true; echo "[$s] $?"; done
 
+### fcntl-numbers-of-other-languages
+# derived: fallocate(1) reads sizes by the same function
+for s in 1_000 1_0K 0_7 0o17 0b11 0b1K 0x1_0 0x1p3 .5K 0x0x1K ɐɐɐK; do flock --start "$s" f true; echo "[$s] $?"; done
+
+### fcntl-hexadecimal-with-a-suffix
+# starts: --start and --length
+# derived: fallocate(1) reads sizes by the same function
+# needs: proc locks
+for s in 0x1K 0X1EKiB 0xEKB; do flock --start "$s" f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'; done
+
 ### fcntl-length-bad
 for s in 0 -1 abc '' 16E 7E; do flock --length "$s" f true; echo "[$s] $?"; done
 
@@ -94,6 +104,7 @@ wait
 flock --length 1.K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-quarter
+# starts: --start and --length
 # needs: proc locks
 # differs: a fraction is ordinary arithmetic
 flock --length 0.25K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'

@@ -132,6 +132,19 @@ hold f
 wait $!; echo $?
 release
 
+### blocked-ALRM-and-w
+# differs: 2.43 waits for ever for the signal that ends the wait
+# needs: sigenv timeout
+hold f
+timeout -s KILL 10 env --block-signal=ALRM flock -w .1 -E 7 f echo in; echo $?
+release
+
+### blocked-ALRM-is-not-pending-in-the-command
+# needs: sigenv strace proc
+# kernel: the system calls that are slow are those of kernel locks
+strace -qqq -o trace -e trace=timer_delete -e inject=timer_delete:delay_enter=100000 \
+	env --block-signal=ALRM flock -F -w .02 f grep -e SigBlk -e ShdPnd -e SigPnd /proc/self/status; echo $?
+
 ### default-ignored-signals-do-nothing
 hold f
 flock f echo second &

@@ -277,6 +277,43 @@ func TestCooldown(t *testing.T) {
 			t.Errorf("the cooldown of 6 s was over %v after its beginning", d)
 		}
 	})
+	// The command of a lock that was lost has run. Its cooldown goes on.
+	for what, lose := range map[string]func(t *testing.T, h *holding){
+		"stopped for too long": func(t *testing.T, h *holding) {
+			h.Process.Signal(syscall.SIGSTOP)
+			awaitLine(t, sharedCluster(t), uniqueName(t), 0)
+			h.Process.Signal(syscall.SIGCONT)
+		},
+		"whose guard is killed": func(t *testing.T, h *holding) { kill(guardOf(t, h.Process.Pid), syscall.SIGKILL) },
+		"that is broken": func(t *testing.T, h *holding) {
+			if p := e.run(t, flockEtcd, "--break", uniqueName(t)); p.status != 0 {
+				t.Errorf("--break: %d %s", p.status, &p.err)
+			}
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			name := uniqueName(t)
+			h := e.hold(t, "--cooldown", "600", name)
+			lose(t, h)
+			if h.wait(t); h.status != 75 {
+				t.Errorf("%d %q", h.status, &h.err)
+			}
+			e.run(t, flockEtcd, "-n", "--cooldown", "600", name, "echo", "ran").check(t, 1, "", "")
+			e.run(t, flockEtcd, "-n", name, "true").check(t, 0, "", "")
+		})
+	}
+	t.Run("of a dead holder that is broken", func(t *testing.T) {
+		t.Parallel()
+		name := uniqueName(t)
+		long := ours(t, "FLOCK_ETCD_TTL=600")
+		h := long.hold(t, "--cooldown", "600", name)
+		kill(h.Process.Pid, syscall.SIGKILL)
+		if p := e.run(t, flockEtcd, "--break", name); p.status != 0 {
+			t.Errorf("--break: %d %s", p.status, &p.err)
+		}
+		e.run(t, flockEtcd, "-n", "--cooldown", "1", name, "true").check(t, 0, "", "")
+	})
 }
 
 func TestHolders(t *testing.T) {

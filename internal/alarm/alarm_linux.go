@@ -12,8 +12,9 @@ import (
 	"unsafe"
 )
 
-// An Alarm is a timer that sends SIGALRM, and the disposition that SIGALRM had before.
+// An Alarm is a timer that sends SIGALRM, with the disposition of SIGALRM and the signal mask from before.
 type Alarm struct {
+	mask   uint64 // the kernel's sigset_t
 	timer  int32
 	before sigaction
 }
@@ -30,7 +31,7 @@ func handler() uintptr
 func restorer() (address, flag uintptr)
 
 // Start catches SIGALRM and makes the kernel send it after some nanoseconds, and then every 10 ms, because the first one may
-// come before the call that it should interrupt.
+// come before the call that it should interrupt. It unblocks SIGALRM, which a process can have blocked from its start.
 func (a *Alarm) Start(after int64) syscall.Errno {
 	catch := sigaction{handler: handler()}
 	catch.restorer, catch.flags = restorer()
@@ -38,24 +39,36 @@ func (a *Alarm) Start(after int64) syscall.Errno {
 	if errno := setAction(&catch, &a.before); errno != 0 {
 		return errno
 	}
-	const monotonic = 1
-	errno := call(syscall.SYS_TIMER_CREATE, monotonic, 0, unsafe.Pointer(&a.timer))
-	if errno == 0 {
-		var spec struct{ interval, value syscall.Timespec }
-		spec.interval.Nsec = 10e6
-		spec.value.Sec, spec.value.Nsec = after/1e9, after%1e9
-		if errno = call(syscall.SYS_TIMER_SETTIME, uintptr(a.timer), 0, unsafe.Pointer(&spec)); errno != 0 {
-			a.Stop()
-		}
-	}
+	alarm := uint64(1) << (syscall.SIGALRM - 1)
+	errno := setMask(unblock, &alarm, &a.mask)
 	if errno != 0 {
+		a.Restore()
+		return errno
+	}
+	const monotonic = 1
+	errno = call(syscall.SYS_TIMER_CREATE, monotonic, 0, unsafe.Pointer(&a.timer))
+	if errno != 0 {
+		setMask(replace, &a.mask, nil)
+		a.Restore()
+		return errno
+	}
+	var spec struct{ interval, value syscall.Timespec }
+	spec.interval.Nsec = 10e6
+	spec.value.Sec, spec.value.Nsec = after/1e9, after%1e9
+	errno = call(syscall.SYS_TIMER_SETTIME, uintptr(a.timer), 0, unsafe.Pointer(&spec))
+	if errno != 0 {
+		a.Stop()
 		a.Restore()
 	}
 	return errno
 }
 
-// Stop deletes the timer. SIGALRM stays caught.
-func (a *Alarm) Stop() { call(syscall.SYS_TIMER_DELETE, uintptr(a.timer), 0, nil) }
+// Stop deletes the timer and restores the signal mask. SIGALRM stays caught. The order matters: a signal of the timer that
+// came after the mask was restored would be pending in the command, too.
+func (a *Alarm) Stop() {
+	call(syscall.SYS_TIMER_DELETE, uintptr(a.timer), 0, nil)
+	setMask(replace, &a.mask, nil)
+}
 
 // Restore restores the disposition of SIGALRM.
 func (a *Alarm) Restore() { setAction(&a.before, nil) }
@@ -63,6 +76,18 @@ func (a *Alarm) Restore() { setAction(&a.before, nil) }
 func setAction(new, old *sigaction) syscall.Errno {
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGALRM), uintptr(unsafe.Pointer(new)),
 		uintptr(unsafe.Pointer(old)), unsafe.Sizeof(new.mask), 0, 0)
+	return errno
+}
+
+// How setMask changes the mask of this thread.
+const (
+	unblock = 1 // SIG_UNBLOCK
+	replace = 2 // SIG_SETMASK
+)
+
+func setMask(how uintptr, new, old *uint64) syscall.Errno {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, how, uintptr(unsafe.Pointer(new)),
+		uintptr(unsafe.Pointer(old)), unsafe.Sizeof(*new), 0, 0)
 	return errno
 }
 

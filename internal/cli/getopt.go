@@ -1,203 +1,188 @@
 package cli
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pborman/getopt/v2"
 
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/locks"
 )
 
-// An option is one line of the table below. It implements getopt.Value.
-type option struct {
-	short rune
-	long  string
-	set   func(value string) error
-	value bool // takes a value
-	own   bool // util-linux does not have it; its names win when an abbreviation is ambiguous
+// A parser collects what the command line says.
+type parser struct {
+	o           Options
+	set         *getopt.Set
+	options     []getopt.Option // in the order of their declarations
+	ours        []string        // those that util-linux does not have: if an abbreviation is ambiguous, the others win
+	shell       func(text string) []string
+	shellOption string // -c or --command, if it is among the options, which is allowed with --fd
 }
 
-func (opt *option) Set(value string, _ getopt.Option) error { return opt.set(value) }
-func (opt *option) String() string                          { return "" }
+func newParser(shell func(text string) []string) *parser {
+	ours := []string{"permits", "cooldown", "queue", "report", "remove", "holders", "backend"}
+	return &parser{o: Options{FD: -1, ConflictExit: 1}, set: getopt.New(), ours: ours, shell: shell}
+}
 
-// table lists the options and says what each one sets.
-func (p *parser) table() []option {
+// A setter is the getopt.Value of an option: it sets what the option stands for.
+type setter func(value string) error
+
+func (set setter) Set(value string, _ getopt.Option) error { return set(value) }
+func (set setter) String() string                          { return "" }
+
+// choose is for one of several options that exclude each other: the last one counts.
+func choose[T any](to *T, choice T) setter {
+	return func(string) error { *to = choice; return nil }
+}
+
+// seconds is for a duration; invalid is the text for what is none.
+func seconds(to *time.Duration, invalid string) setter {
+	return func(s string) (err error) { *to, err = parseSeconds(s, invalid); return err }
+}
+
+// number is for an integer from min to max.
+func number(to *int, min, max int64, invalid string) setter {
+	return func(s string) (err error) { *to, err = parseInt(s, min, max, invalid); return err }
+}
+
+// size is for a number of bytes.
+func size(to *int64, invalid string) setter {
+	return func(s string) (err error) { *to, err = parseSize(s, invalid); return err }
+}
+
+// flag declares an option without a value.
+func (p *parser) flag(value any, long string, short rune) {
+	p.options = append(p.options, p.set.FlagLong(value, long, short).SetFlag())
+}
+
+// value declares an option with a value.
+func (p *parser) value(value setter, long string, short rune) {
+	p.options = append(p.options, p.set.FlagLong(value, long, short))
+}
+
+// given reports whether one of the options is on the command line.
+func (p *parser) given(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return p.set.IsSet(name) })
+}
+
+// declareCommon declares the options of flock and of the programs of backends.
+func (p *parser) declareCommon() {
 	o := &p.o
-	flag := func(short rune, long string, set func()) option {
-		return option{short, long, func(string) error { set(); return nil }, false, false}
-	}
-	value := func(short rune, long string, set func(string) error) option {
-		return option{short, long, set, true, false}
-	}
-	own := func(opt option) option { opt.own = true; return opt }
-	timeout := func(s string) (err error) {
-		o.Timeout, err = parseSeconds(s, "invalid timeout")
-		o.Limited = true
-		return err
-	}
-	nonblock := func() { o.Nonblock = true }
-	return []option{
-		flag('s', "shared", func() { o.Op = kernlock.Shared }),
-		flag('x', "exclusive", func() { o.Op = kernlock.Exclusive }),
-		flag('e', "", func() { o.Op = kernlock.Exclusive }),
-		flag('u', "unlock", func() { o.Op = kernlock.Unlock }),
-		flag('n', "nonblocking", nonblock),
-		flag(0, "nb", nonblock),
-		value('w', "timeout", timeout),
-		value(0, "wait", timeout),
-		value('E', "conflict-exit-code", func(s string) (err error) {
-			const invalid = "invalid exit code (allowed values: 0-255)"
-			o.ConflictExit, err = parseInt(s, 0, 255, invalid)
-			return err
-		}),
-		flag('o', "close", func() { o.Close = true }),
-		flag('F', "no-fork", func() { o.NoFork = true }),
-		flag(0, "verbose", func() { o.Verbose = true }),
-		flag(0, "fcntl", func() { p.fcntl = true }),
-		value(0, "start", func(s string) (err error) {
-			p.fcntl, p.ranged = true, true
-			o.Range.Start, err = parseSize(s, "invalid as start offset")
-			return err
-		}),
-		value(0, "length", func(s string) (err error) {
-			p.fcntl, p.ranged = true, true
-			o.Range.Length, err = parseSize(s, "invalid as length of lock range")
-			return err
-		}),
-		value(0, "fd", func(s string) (err error) {
-			p.fdOption = true
-			o.FD, err = parseDescriptor(s)
-			return err
-		}),
-		own(value(0, "backend", p.setBackend)),
-		own(value(0, "permits", func(s string) (err error) {
-			const invalid = "invalid number of permits (1 or more)"
-			o.Permits, err = parseInt(s, 1, math.MaxInt32, invalid)
-			return err
-		})),
-		own(value(0, "cooldown", func(s string) (err error) {
-			o.Cooldown, err = parseSeconds(s, "invalid cooldown")
-			return err
-		})),
-		own(value(0, "queue", func(s string) (err error) {
-			const invalid = "invalid number of waiting processes (0 or more)"
-			o.Queued = true
-			o.Queue, err = parseInt(s, 0, math.MaxInt32, invalid)
-			return err
-		})),
-		own(value(0, "report", func(s string) (err error) {
-			o.Reports = true
-			o.ReportAfter, err = parseSeconds(s, "invalid time of a report")
-			return err
-		})),
-		own(flag(0, "remove", func() { o.Remove = true })),
-		own(flag(0, "holders", func() { o.Action = Holders })),
-		flag('h', "help", func() { o.Action = Help }),
-		flag('V', "version", func() { o.Action = Version }),
-	}
+	p.flag(choose(&o.Op, locks.Shared), "shared", 's')
+	p.flag(choose(&o.Op, locks.Exclusive), "exclusive", 'x')
+	p.flag(choose(&o.Op, locks.Exclusive), "", 'e')
+	p.flag(&o.Nonblock, "nonblocking", 'n')
+	p.flag(&o.Nonblock, "nb", 0)
+	p.value(seconds(&o.Timeout, "invalid timeout"), "timeout", 'w')
+	p.value(seconds(&o.Timeout, "invalid timeout"), "wait", 0)
+	p.value(number(&o.ConflictExit, 0, 255, "invalid exit code (allowed values: 0-255)"), "conflict-exit-code", 'E')
+	p.flag(&o.Close, "close", 'o')
+	p.flag(&o.Verbose, "verbose", 0)
+	p.flag(choose(&o.Action, Help), "help", 'h')
+	p.flag(choose(&o.Action, Version), "version", 'V')
+	p.value(number(&o.Permits, 1, math.MaxInt32, "invalid number of permits (1 or more)"), "permits", 0)
+	p.value(seconds(&o.Cooldown, "invalid cooldown"), "cooldown", 0)
+	p.value(number(&o.Queue, 0, math.MaxInt32, "invalid number of waiting processes (0 or more)"), "queue", 0)
+	p.value(seconds(&o.ReportAfter, "invalid time of a report"), "report", 0)
+	p.flag(&o.Remove, "remove", 0)
+	p.flag(choose(&o.Action, Holders), "holders", 0)
 }
 
-// restrict makes a backend's program refuse the options that it does not know, and adds the one that only it has.
-func (p *parser) restrict(table []option) []option {
-	if p.program == "" {
-		return table
-	}
-	for i := range table {
-		name := cmp.Or(table[i].long, string(table[i].short))
-		if !slices.Contains(p.known, name) {
-			table[i].set = func(string) error {
-				return &UsageError{Text: "--" + name + " cannot be combined with the backend " + p.program}
-			}
-		}
-	}
-	takeAway := func(string) error { p.o.Action = Break; return nil }
-	return append(table, option{long: "break", set: takeAway, own: true})
+// declareFile declares the options that only flock itself has, which locks files.
+func (p *parser) declareFile() {
+	o := &p.o
+	p.flag(choose(&o.Op, locks.Unlock), "unlock", 'u')
+	p.flag(&o.NoFork, "no-fork", 'F')
+	p.flag(new(bool), "fcntl", 0)
+	p.value(size(&o.Range.Start, "invalid as start offset"), "start", 0)
+	p.value(size(&o.Range.Length, "invalid as length of lock range"), "length", 0)
+	p.value(func(s string) (err error) { o.FD, err = parseDescriptor(s); return err }, "fd", 0)
+	p.value(p.setBackend, "backend", 0)
 }
 
-// parseOptions reads the leading options as GNU getopt_long reads them, and returns the words after them.
-func (p *parser) parseOptions(given []string) (rest []string, err error) {
-	table := p.restrict(p.table())
-	args := expand(table, given)
-	set := getopt.New()
-	for i := range table {
-		if !mentions(args, &table[i]) {
-			continue // each declaration walks the stack twice, which would cost a run by directory 5 % in all
-		}
-		declared := set.FlagLong(&table[i], table[i].long, table[i].short)
-		if !table[i].value {
-			declared.SetFlag()
-		}
+// read reads the leading options as GNU getopt_long reads them, and returns the words after them.
+func (p *parser) read(given []string) (words []string, err error) {
+	if len(given) < 2 {
+		return nil, tryHelp("not enough arguments")
 	}
-	set.FlagLong(&option{set: func(string) error { return nil }}, "command", 'c').SetFlag()
-
-	unrecognized := false
-	word := func() string { return given[len(given)-set.NArgs()] } // as the user wrote it
-	err = set.Getopt(args, func(opt getopt.Option) bool {
-		isCommand := opt.LongName() == "command"
-		long := strings.HasPrefix(word(), "--")
-		unrecognized = opt.IsFlag() && long && strings.Contains(word(), "=") ||
-			isCommand && !long && word() != "-c"
-		if isCommand {
+	// It is not among p.options: it cannot be abbreviated.
+	p.set.FlagLong(setter(func(string) error { return nil }), "command", 'c').SetFlag()
+	word := func() string { return given[len(given)-p.set.NArgs()] } // as the user wrote it
+	isUnknown := false
+	err = p.set.Getopt(p.expand(given), func(opt getopt.Option) bool {
+		if opt.LongName() == "command" {
 			p.shellOption = word()
+			isUnknown = p.shellOption != "-c" && p.shellOption != "--command" // but -nc, or --command=TEXT
 		}
-		return !unrecognized && !p.isAnswered()
+		return !isUnknown && !p.isAnswered()
 	})
-	if err == nil && !unrecognized {
-		return set.Args(), nil
+	if err == nil && !isUnknown {
+		return p.set.Args(), nil
 	}
 	if bad, ok := err.(*getopt.Error); ok {
 		switch bad.ErrorCode {
 		case getopt.Invalid:
 			return nil, bad.Err
 		case getopt.MissingParameter:
-			return nil, &UsageError{Text: "option '" + word() + "' requires an argument", Try: true}
+			return nil, tryHelp("option '" + word() + "' requires an argument")
 		}
 	}
-	return nil, &UsageError{Text: "unrecognized option '" + word() + "'", Try: true}
+	unknown := tryHelp("unrecognized option '" + word() + "'")
+	unknown.Hint = p.candidates(word())
+	return nil, unknown
 }
 
-// mentions reports whether the option may be among args, abbreviations expanded.
-func mentions(args []string, opt *option) bool {
-	return slices.ContainsFunc(args, func(arg string) bool {
-		return strings.HasPrefix(arg, "-") && (strings.ContainsRune(arg, opt.short) || opt.long != "" && strings.Contains(arg, opt.long))
-	})
+// tryHelp returns a usage error that is followed by the line about --help.
+func tryHelp(text string) *failure.Error {
+	err := failure.Usage(text)
+	err.Try = true
+	return err
 }
 
-// expand returns args with whole names in place of the abbreviated long options, which getopt/v2 does not know. An
-// abbreviation of one letter, which it would read as a short option, becomes a name that there is not, unless it is one of an
-// option.
-func expand(table []option, args []string) []string {
+// isAnswered reports whether an option was read after which nothing else counts.
+func (p *parser) isAnswered() bool {
+	return p.o.Action == Help || p.o.Action == Version || p.o.Action == Own || p.o.Backend == Other
+}
+
+// expand returns args with whole names in place of the abbreviated long options, which getopt/v2 does not know. What it would
+// accept and GNU getopt_long does not, gets a name that no option has: a flag with a value (--close=yes), and a short option
+// with two dashes (--E).
+func (p *parser) expand(args []string) []string {
 	args = slices.Clone(args)
 	for i := 1; i < len(args) && len(args[i]) > 1 && args[i][0] == '-' && args[i] != "--"; i++ {
 		name, isLong := strings.CutPrefix(args[i], "--")
 		if !isLong {
-			if takesNext(table, args[i][1:]) {
+			if p.takesNext(args[i][1:]) {
 				i++
 			}
 			continue
 		}
-		name, _, attached := strings.Cut(name, "=")
-		value := args[i][len("--")+len(name):]
-		if opt := findOption(table, name); opt != nil {
-			args[i] = "--" + opt.long + value
-			if opt.value && !attached {
+		name, value, hasValue := strings.Cut(name, "=")
+		opt := p.find(name)
+		switch {
+		case opt == nil && len(name) == 1, opt != nil && opt.IsFlag() && hasValue:
+			args[i] = "--" + name + "-"
+		case opt == nil:
+		case hasValue:
+			args[i] = "--" + opt.LongName() + "=" + value
+		default:
+			args[i] = "--" + opt.LongName()
+			if !opt.IsFlag() {
 				i++
 			}
-		} else if len(name) == 1 {
-			args[i] = "--" + name + "-" + value
 		}
 	}
 	return args
 }
 
 // takesNext reports whether the value of one of the short options is the next word.
-func takesNext(table []option, letters string) bool {
+func (p *parser) takesNext(letters string) bool {
 	for i, letter := range letters {
-		for _, opt := range table {
-			if opt.short == letter && opt.value {
+		for _, opt := range p.options {
+			if opt.ShortName() == string(letter) && !opt.IsFlag() {
 				return i == len(letters)-1
 			}
 		}
@@ -205,28 +190,41 @@ func takesNext(table []option, letters string) bool {
 	return false
 }
 
-// findOption returns the option with the long name prefix, or else the only one whose long name begins with it, or nil. If
-// both an option of util-linux and one of ours begin with prefix, that of util-linux wins.
-func findOption(table []option, prefix string) (found *option) {
-	for i := range table {
-		if table[i].long == prefix {
-			return &table[i]
+// find returns the option with the long name prefix, or else the only one whose long name begins with it, or nil.
+func (p *parser) find(prefix string) getopt.Option {
+	var theirs, own []getopt.Option
+	for _, opt := range p.options {
+		switch name := opt.LongName(); {
+		case name == prefix && name != "":
+			return opt
+		case !strings.HasPrefix(name, prefix):
+		case slices.Contains(p.ours, name):
+			own = append(own, opt)
+		default:
+			theirs = append(theirs, opt)
 		}
 	}
-	for _, own := range []bool{false, true} {
-		matches := 0
-		for i := range table {
-			if table[i].own == own && strings.HasPrefix(table[i].long, prefix) {
-				found = &table[i]
-				matches++
-			}
-		}
-		if matches > 0 {
-			if matches > 1 {
-				return nil
-			}
-			return found
+	if len(theirs) == 0 {
+		theirs = own
+	}
+	if len(theirs) != 1 {
+		return nil
+	}
+	return theirs[0]
+}
+
+// candidates is the hint for an abbreviation that is ambiguous among the options of util-linux.
+func (p *parser) candidates(word string) string {
+	prefix, isLong := strings.CutPrefix(word, "--")
+	prefix, _, _ = strings.Cut(prefix, "=")
+	var names []string
+	for _, opt := range p.options {
+		if name := opt.LongName(); strings.HasPrefix(name, prefix) && !slices.Contains(p.ours, name) {
+			names = append(names, "--"+name)
 		}
 	}
-	return nil
+	if !isLong || prefix == "" || len(names) < 2 {
+		return ""
+	}
+	return "'--" + prefix + "' is ambiguous: " + strings.Join(names, ", ")
 }

@@ -1,44 +1,20 @@
 package cli
 
-import "strings"
+import (
+	"strings"
 
-// addHint adds to the error of a common mistake a second line that says what to do. The first line stays the reference's.
-func (p *parser) addHint(err error) {
-	usage, ok := err.(*UsageError)
-	if !ok || usage.Hint != "" {
-		return
-	}
-	kind, word, _ := strings.Cut(usage.Text, "'")
-	word, _, _ = strings.Cut(word, "'")
-	switch kind {
-	case "invalid file descriptor: ":
-		if !p.fdOption && word != "" && !strings.ContainsAny(word[:1], "+-0123456789"+blanks) {
-			usage.Hint = "'" + word + "' is not a descriptor number: a lock file needs a command: flock <file> <command>"
-		}
-	case "missing command", "missing file descriptor, file or directory":
-		if p.fdOption && p.o.FD < 0 {
-			usage.Hint = "a descriptor number is 0 or more"
-		}
-	case "unrecognized option ":
-		if name, ok := strings.CutPrefix(word, "--"); ok {
-			name, _, _ = strings.Cut(name, "=")
-			usage.Hint = p.candidates(name)
-		}
-	}
-}
+	"example.org/flock/internal/failure"
+)
 
-// candidates names the options of the reference that begin with an ambiguous abbreviation.
-func (p *parser) candidates(prefix string) string {
-	names := ""
-	for _, opt := range p.table() {
-		if !opt.own && prefix != "" && strings.HasPrefix(opt.long, prefix) {
-			names += ", --" + opt.long
-		}
+// The errors of common mistakes have a second line that says what to do. The first line is that of util-linux.
+
+// hintCommand adds the hint to the error for a word that stands alone and is not a number, as in "flock FILE".
+func hintCommand(err error, word string) error {
+	looksLikeNumber := word == "" || strings.ContainsAny(word[:1], "+-0123456789"+blanks)
+	if usage, ok := err.(*failure.Error); ok && !looksLikeNumber {
+		usage.Hint = "'" + word + "' is not a descriptor number: a lock file needs a command: flock <file> <command>"
 	}
-	if strings.Count(names, ",") < 2 {
-		return ""
-	}
-	return "'--" + prefix + "' is ambiguous:" + names[1:]
+	return err
 }
 
 // IsMisplaced reports whether a command that cannot be executed looks like an option that was written behind the file, where

@@ -7,10 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/sys"
 )
 
-// As for strtod(3) and strtol(3), blanks and a sign may come before a number, but nothing after it.
+// Numbers have the grammar of C, of strtod(3) and strtol(3), and not that of Go: there are no underscores, no 0b and no 0o.
+// Blanks and a sign may come before a number, but nothing may come after it.
 
 const blanks = " \t\n\v\f\r"
 
@@ -20,13 +22,21 @@ func invalid(what, s string, why ...error) error {
 	for _, e := range why {
 		text += ": " + sys.Text(e)
 	}
-	return &UsageError{Text: text}
+	return failure.Usage(text)
+}
+
+// hexDigits returns what comes after 0x, and whether the number begins with that.
+func hexDigits(number string) (digits string, isHex bool) {
+	if len(number) > 2 && number[0] == '0' && (number[1] == 'x' || number[1] == 'X') {
+		return number[2:], true
+	}
+	return "", false
 }
 
 // parseSeconds reads a duration in seconds and truncates it to microseconds. If it is too long for a time.Duration
 // (about 292 years), it returns the longest one.
 func parseSeconds(s, what string) (time.Duration, error) {
-	seconds, err := strconv.ParseFloat(strings.TrimLeft(s, blanks), 64)
+	seconds, err := parseFloat(strings.TrimLeft(s, blanks))
 	switch {
 	case err != nil && !errors.Is(err, strconv.ErrRange), !(seconds >= 0):
 		return 0, invalid(what, s)
@@ -34,6 +44,17 @@ func parseSeconds(s, what string) (time.Duration, error) {
 		return math.MaxInt64, nil
 	}
 	return time.Duration(seconds*1e6) * time.Microsecond, nil
+}
+
+// parseFloat reads a number as strtod(3) does. A hexadecimal one need not have an exponent.
+func parseFloat(number string) (float64, error) {
+	if strings.Contains(number, "_") {
+		return 0, strconv.ErrSyntax
+	}
+	if _, isHex := hexDigits(strings.TrimLeft(number, "+-")); isHex && !strings.ContainsAny(number, "pP") {
+		number += "p0"
+	}
+	return strconv.ParseFloat(number, 64)
 }
 
 // parseInt reads a decimal integer from min to max.
@@ -53,35 +74,47 @@ func parseDescriptor(s string) (int, error) {
 	return parseInt(s, math.MinInt32, math.MaxInt32, "invalid file descriptor")
 }
 
-// parseSize reads a number of bytes: decimal, 0x or 0 for octal; or decimal with a suffix K M G T P E Z Y (powers of 1024;
-// KiB is the same; KB is 1000), and before the suffix a fraction.
+// parseSize reads a number of bytes: a whole number, or one with a suffix.
 func parseSize(s, what string) (int64, error) {
-	number := strings.TrimLeft(s, blanks)
-	n, err := strconv.ParseInt(number, 0, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		n, err = scaledSize(number)
+	number := strings.TrimPrefix(strings.TrimLeft(s, blanks), "+")
+	size, err := parseWhole(number)
+	if errors.Is(err, strconv.ErrSyntax) {
+		size, err = parseScaled(number)
 	}
 	switch {
 	case errors.Is(err, strconv.ErrRange):
 		return 0, invalid(what, s, sys.ErrRange)
-	case err != nil || n < 0:
+	case err != nil:
 		return 0, invalid(what, s, sys.ErrInvalid)
 	}
-	return n, nil
+	return size, nil
 }
 
-// scaledSize reads a number with a suffix.
-func scaledSize(number string) (int64, error) {
-	const prefixes = "KMGTPEZY"
-	end := strings.IndexAny(strings.ToUpper(number), prefixes)
+// parseWhole reads a number that is decimal, hexadecimal after 0x, or octal after 0.
+func parseWhole(number string) (int64, error) {
+	base := 10
+	if digits, isHex := hexDigits(number); isHex {
+		number, base = digits, 16
+	} else if strings.HasPrefix(number, "0") {
+		base = 8
+	}
+	n, err := strconv.ParseUint(number, base, 63)
+	return int64(n), err
+}
+
+// parseScaled reads a number with a suffix K M G T P E Z Y: a power of 1024 alone and in KiB, of 1000 in KB. The number is
+// hexadecimal after 0x; otherwise it is decimal and may have a fraction.
+func parseScaled(number string) (int64, error) {
+	const prefixes = "KMGTPEZY" + "kmgtpezy"
+	end := strings.LastIndexAny(number, prefixes)
 	if end < 0 {
 		return 0, strconv.ErrSyntax
 	}
-	size, err := strconv.ParseFloat(number[:end], 64)
+	size, err := parseFactor(number[:end])
 	if err != nil {
 		return 0, err
 	}
-	base, power := 1024.0, 1+strings.IndexByte(prefixes, strings.ToUpper(number)[end])
+	base, power := 1024.0, 1+strings.IndexByte(prefixes, number[end])%8
 	switch number[end+1:] {
 	case "", "iB", "ib":
 	case "B", "b":
@@ -93,4 +126,16 @@ func scaledSize(number string) (int64, error) {
 		return 0, strconv.ErrRange
 	}
 	return int64(size), nil
+}
+
+// parseFactor reads the number before a suffix.
+func parseFactor(number string) (float64, error) {
+	if digits, isHex := hexDigits(number); isHex {
+		n, err := strconv.ParseUint(digits, 16, 63)
+		return float64(n), err
+	}
+	if !strings.ContainsAny(number[:min(1, len(number))], "0123456789") || strings.Trim(number, "0123456789.") != "" {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseFloat(number, 64)
 }

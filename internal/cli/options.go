@@ -1,19 +1,22 @@
 // Package cli reads the command line of flock: argv becomes Options, which are checked and do not change afterwards. Every
-// error is a *UsageError.
+// error is a *failure.Error.
 package cli
 
 import (
 	"strings"
 	"time"
 
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/lockbytes"
+	"example.org/flock/internal/locks"
 )
 
 // Options is the command line, checked.
 type Options struct {
 	Action Action
+	Own    string // the long name of the option of Action Own
 
-	Op           kernlock.Op
+	Op           locks.Op
 	Nonblock     bool
 	Limited      bool          // wait no longer than Timeout
 	Timeout      time.Duration // from the start of the process
@@ -27,7 +30,7 @@ type Options struct {
 	NoFork  bool
 	Verbose bool
 	Backend Backend
-	Range   kernlock.Range // for ByFcntl
+	Range   lockbytes.Range // for ByFcntl
 
 	BackendName   string // as it was given; empty if it was not
 	BackendSource string // --backend or FLOCK_BACKEND
@@ -49,6 +52,7 @@ const (
 	Lock    Action = iota // or unlock, and run the command if there is one
 	Holders               // list who holds the lock
 	Break                 // take it away from them; of a backend's program only
+	Own                   // of a backend's program, which knows the option: Options.Own
 	Help
 	Version
 )
@@ -69,20 +73,11 @@ var backends = map[string]Backend{
 	"": Auto, "auto": Auto, "native": Native, "flock": ByFlock, "fcntl": ByFcntl, "directory": Directory,
 }
 
-// A UsageError says what is wrong with the command line.
-type UsageError struct {
-	Text string
-	Try  bool   // add the line that refers to --help
-	Hint string // what to do instead; may be empty
-}
-
-func (e *UsageError) Error() string { return e.Text }
-
 // InvalidBackend returns the error for a backend that flock does not know. why ends the sentence in brackets; it may be
 // empty.
-func (o *Options) InvalidBackend(why string) *UsageError {
-	return &UsageError{Text: "invalid backend in " + o.BackendSource + ": '" + o.BackendName +
-		"' (auto, native, flock, fcntl or directory" + why + ")"}
+func (o *Options) InvalidBackend(why string) error {
+	return failure.Usage("invalid backend in " + o.BackendSource + ": '" + o.BackendName +
+		"' (auto, native, flock, fcntl or directory" + why + ")")
 }
 
 // Parse reads args; the first of them is the program. getenv looks up FLOCK_BACKEND. shell returns the command for the text
@@ -91,47 +86,24 @@ func (o *Options) InvalidBackend(why string) *UsageError {
 // For --backend NAME with the name of a program, Backend is Other and nothing after it is read: that is for the program,
 // which may have options of its own.
 func Parse(args []string, getenv func(string) (string, bool), shell func(text string) []string) (*Options, error) {
-	p := &parser{getenv: getenv}
-	return p.parse(args, shell)
-}
-
-// ParseFor reads args for the program of a backend. It is Parse, but the backend is Other, and --backend may only say so.
-// Of the options, by their long names, only those are accepted that the program knows; it has --break besides. It is for the
-// program to refuse descriptor numbers.
-func ParseFor(backend string, args, known []string, shell func(text string) []string) (*Options, error) {
-	p := &parser{program: backend, known: known, getenv: func(string) (string, bool) { return backend, true }}
-	return p.parse(args, shell)
-}
-
-// A parser collects what the command line says.
-type parser struct {
-	o           Options
-	program     string   // the backend whose program this is; empty: flock itself
-	known       []string // the options of that
-	getenv      func(string) (string, bool)
-	fcntl       bool   // --fcntl, --start or --length was given
-	ranged      bool   // --start or --length was given
-	shellOption string // -c or --command, if it is among the options, which is allowed with --fd
-	fdOption    bool   // the number came with --fd
-}
-
-func (p *parser) parse(args []string, shell func(string) []string) (_ *Options, err error) {
-	defer func() { p.addHint(err) }()
-	p.o.FD, p.o.ConflictExit = -1, 1
-	if len(args) < 2 {
-		return nil, &UsageError{Text: "not enough arguments", Try: true}
-	}
-	words, err := p.parseOptions(args)
+	p := newParser(shell)
+	p.declareCommon()
+	p.declareFile()
+	words, err := p.read(args)
 	if err != nil || p.isAnswered() {
 		return &p.o, err
 	}
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	if p.program == "" && p.isAnswered() {
-		return &p.o, nil
+	if err := p.chooseBackend(getenv); err != nil || p.o.Backend == Other {
+		return &p.o, err
 	}
-	if err := p.parseOperands(words, shell); err != nil {
+	parse := p.parseOperands
+	if p.o.Action == Holders {
+		parse = p.parseHolders
+	}
+	if err := parse(words); err != nil {
 		return nil, err
 	}
 	if err := p.checkRemove(); err != nil {
@@ -140,51 +112,53 @@ func (p *parser) parse(args []string, shell func(string) []string) (_ *Options, 
 	return &p.o, p.checkSystem()
 }
 
-// isAnswered reports whether an option was read after which nothing else counts.
-func (p *parser) isAnswered() bool {
-	return p.o.Action == Help || p.o.Action == Version || p.o.Backend == Other
-}
-
-// setBackend takes the value of --backend.
-func (p *parser) setBackend(name string) error {
-	o := &p.o
-	o.BackendName, o.BackendSource = name, "--backend"
-	switch {
-	case p.program == "" && isProgram(name):
-		o.Backend = Other
-	case p.program != "" && name != p.program:
-		return &UsageError{Text: "invalid backend in --backend: '" + name + "' (this program is the backend " + p.program + ")"}
-	}
-	return nil
-}
-
 // isProgram reports whether a backend of this name can only be a program.
 func isProgram(name string) bool {
 	_, known := backends[name]
 	return !known && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-// check refuses options that cannot be combined, and chooses the backend.
+// check refuses options that cannot be combined.
 func (p *parser) check() error {
 	o := &p.o
+	o.Limited, o.Queued, o.Reports = p.given("timeout", "wait"), p.given("queue"), p.given("report")
 	switch {
 	case o.NoFork && o.Close:
-		return &UsageError{Text: "the --no-fork and --close options are incompatible"}
-	case o.Permits > 0 && o.Op == kernlock.Shared:
-		return &UsageError{Text: "--permits cannot be combined with --shared"}
-	case o.Cooldown > 0 && (o.Permits > 0 || o.Op == kernlock.Shared):
+		return failure.Usage("the --no-fork and --close options are incompatible")
+	case o.Permits > 0 && o.Op == locks.Shared:
+		return failure.Usage("--permits cannot be combined with --shared")
+	case o.Cooldown > 0 && (o.Permits > 0 || o.Op == locks.Shared):
 		// Two holders could read the time at once, and then both set it.
-		return &UsageError{Text: "--cooldown cannot be combined with --shared or --permits"}
-	case o.Permits > 0 && p.fcntl:
-		return &UsageError{Text: "--permits cannot be combined with --fcntl, --start or --length"}
-	case (o.Queued || o.Reports) && o.Op == kernlock.Unlock:
-		return &UsageError{Text: "--queue and --report cannot be combined with --unlock"}
+		return failure.Usage("--cooldown cannot be combined with --shared or --permits")
+	case o.Permits > 0 && p.isFcntl():
+		return failure.Usage("--permits cannot be combined with --fcntl, --start or --length")
+	case (o.Queued || o.Reports) && o.Op == locks.Unlock:
+		return failure.Usage("--queue and --report cannot be combined with --unlock")
 	}
 	if o.Limited && o.Timeout == 0 || o.Queued && o.Queue == 0 {
 		o.Nonblock, o.Limited = true, false
 	}
+	o.Queued = o.Queued && !o.Nonblock
+	return nil
+}
+
+// isFcntl reports whether an option asks for locks of fcntl(2).
+func (p *parser) isFcntl() bool { return p.given("fcntl", "start", "length") }
+
+// setBackend takes the value of --backend.
+func (p *parser) setBackend(name string) error {
+	p.o.BackendName, p.o.BackendSource = name, "--backend"
+	if isProgram(name) {
+		p.o.Backend = Other
+	}
+	return nil
+}
+
+// chooseBackend chooses the backend by the option and the variable, and refuses options that it does not have.
+func (p *parser) chooseBackend(getenv func(string) (string, bool)) error {
+	o := &p.o
 	if o.BackendName == "" {
-		o.BackendName, _ = p.getenv("FLOCK_BACKEND")
+		o.BackendName, _ = getenv("FLOCK_BACKEND")
 		o.BackendSource = "FLOCK_BACKEND"
 	}
 	known := false
@@ -194,41 +168,33 @@ func (p *parser) check() error {
 		}
 		o.Backend = Other
 	}
-	if p.fcntl && (o.Backend == ByFlock || o.Backend == Directory || o.Backend == Other) {
-		return &UsageError{Text: "--fcntl, --start and --length cannot be combined with the backend " + o.BackendName}
-	}
-	if p.fcntl {
+	if p.isFcntl() {
+		switch o.Backend {
+		case ByFlock, Directory, Other:
+			return failure.Usage("--fcntl, --start and --length cannot be combined with the backend " + o.BackendName)
+		}
 		o.Backend = ByFcntl
 	}
-	if o.Queued && o.Backend == ByFcntl {
-		return &UsageError{Text: "--queue cannot be combined with --fcntl, --start, --length or the backend fcntl: " +
-			"such a lock covers the bytes that stand for those who wait"}
+	if p.given("queue") && o.Backend == ByFcntl {
+		return failure.Usage("--queue cannot be combined with --fcntl, --start, --length or the backend fcntl: " +
+			"such a lock covers the bytes that stand for those who wait")
 	}
-	o.Queued = o.Queued && !o.Nonblock
 	return nil
 }
 
 // parseOperands reads what follows the options: the lock file or a descriptor number, and the command.
-func (p *parser) parseOperands(words []string, shell func(string) []string) error {
-	o := &p.o
-	if o.Action == Holders || o.Action == Break {
-		return p.parseHoldersOperand(words)
-	}
-	hasFile := false
-	if p.shellOption == "" && !p.fdOption && len(words) > 0 {
-		if len(words) == 1 {
-			fd, err := parseDescriptor(words[0])
-			switch {
-			case err != nil && p.program != "":
-				return &UsageError{Text: "missing command"}
-			case err != nil:
-				return err
-			}
-			o.FD = fd
-		} else {
-			o.File, hasFile = words[0], true
+func (p *parser) parseOperands(words []string) error {
+	o, byOption := &p.o, p.given("fd") || p.shellOption != ""
+	hasFile := len(words) > 1 && !byOption
+	switch {
+	case hasFile:
+		o.File, words = words[0], words[1:]
+	case len(words) == 1 && !byOption:
+		var err error
+		if o.FD, err = parseDescriptor(words[0]); err != nil {
+			return hintCommand(err, words[0])
 		}
-		words = words[1:]
+		words = nil
 	}
 	shellOption := p.shellOption
 	if hasFile && (words[0] == "-c" || words[0] == "--command") {
@@ -236,34 +202,43 @@ func (p *parser) parseOperands(words []string, shell func(string) []string) erro
 	}
 	if shellOption != "" {
 		if len(words) != 1 {
-			err := &UsageError{Text: shellOption + " requires exactly one command argument"}
-			if !hasFile && !p.fdOption {
+			err := failure.Usage(shellOption + " requires exactly one command argument")
+			if !hasFile && !p.given("fd") {
 				err.Hint = shellOption + " goes after the file: flock <file> " + shellOption + " <command>"
 			}
 			return err
 		}
-		words = shell(words[0])
-	}
-	switch {
-	case p.fdOption && len(words) == 0:
-		return &UsageError{Text: "missing command"}
-	case !hasFile && o.FD < 0:
-		return &UsageError{Text: "missing file descriptor, file or directory"}
+		words = p.shell(words[0])
 	}
 	o.Command = words
-	return nil
+	missing := ""
+	switch {
+	case p.given("fd") && len(words) == 0:
+		missing = "missing command"
+	case !hasFile && o.FD < 0:
+		missing = "missing file descriptor, file or directory"
+	default:
+		return nil
+	}
+	err := failure.Usage(missing)
+	if p.given("fd") && o.FD < 0 {
+		err.Hint = "a descriptor number is 0 or more"
+	}
+	return err
 }
 
-// parseHoldersOperand reads the operand of --holders: a file or directory, or a descriptor number.
-func (p *parser) parseHoldersOperand(words []string) error {
-	if (p.fdOption || p.program != "" && p.o.Action == Holders) && len(words) == 0 && p.shellOption == "" {
-		return nil // without a number or name, the program lists all its locks
+// parseHolders reads the operand of --holders: a file or directory, or a descriptor number.
+func (p *parser) parseHolders(words []string) error {
+	if p.given("fd") && len(words) == 0 && p.shellOption == "" {
+		return nil
 	}
-	if p.fdOption || len(words) != 1 || p.shellOption != "" {
-		if p.program != "" {
-			return &UsageError{Text: "--holders and --break take one name"}
-		}
-		return &UsageError{Text: "--holders takes one file, directory or descriptor number"}
+	return p.parseOnly(words, "--holders takes one file, directory or descriptor number")
+}
+
+// parseOnly reads the only word that there may be: a descriptor number or, if it is none, a name. usage is for all else.
+func (p *parser) parseOnly(words []string, usage string) error {
+	if p.given("fd") || len(words) != 1 || p.shellOption != "" {
+		return failure.Usage(usage)
 	}
 	fd, err := parseDescriptor(words[0])
 	if err == nil && fd >= 0 {
@@ -285,7 +260,7 @@ func (p *parser) checkRemove() error {
 		with = "--holders, which locks nothing"
 	case o.FD >= 0:
 		with = "a descriptor: it needs the file and a command"
-	case o.Op == kernlock.Unlock:
+	case o.Op == locks.Unlock:
 		with = "--unlock: a lock is needed to remove the file"
 	case o.NoFork:
 		with = "--no-fork: nobody would be left to remove the file"
@@ -293,31 +268,31 @@ func (p *parser) checkRemove() error {
 		with = "--queue, whose places are in the file"
 	case o.Cooldown > 0:
 		with = "--cooldown, whose end is kept in the file"
-	case p.ranged:
+	case p.given("start", "length"):
 		with = "--start or --length: others may use the rest of the file"
 	default:
 		return nil
 	}
-	return &UsageError{Text: "--remove cannot be combined with " + with}
+	return failure.Usage("--remove cannot be combined with " + with)
 }
 
 // checkSystem refuses options that this system does not support.
 func (p *parser) checkSystem() error {
 	o := &p.o
-	if o.Queued && !kernlock.HasPlaces && (o.Backend == Native || o.Backend == ByFlock) {
-		return &UsageError{Text: "on this system --queue needs the backend auto or directory"}
+	if o.Queued && !locks.HasPlaces && (o.Backend == Native || o.Backend == ByFlock) {
+		return failure.Usage("on this system --queue needs the backend auto or directory")
 	}
-	if kernlock.HasFlock || o.Backend == Other {
+	if locks.HasKernelLocks {
 		return nil // if a kind of lock is missing, its lock call reports that
 	}
 	switch {
-	case p.fcntl:
-		return &UsageError{Text: "--fcntl, --start and --length are for native locks, which this system does not have"}
+	case p.isFcntl():
+		return failure.Usage("--fcntl, --start and --length are for native locks, which this system does not have")
 	case o.Backend != Auto && o.Backend != Directory:
-		return &UsageError{Text: "this system has no native locks: the backend can only be auto or directory"}
+		return failure.Usage("this system has no native locks: the backend can only be auto or directory")
 	case o.FD >= 0:
-		return &UsageError{Text: "a descriptor number cannot be locked: this system does not tell " +
-			"when its process is done with it; give a file and a command"}
+		return failure.Usage("a descriptor number cannot be locked: this system does not tell " +
+			"when its process is done with it; give a file and a command")
 	}
 	return nil
 }

@@ -5,6 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pborman/getopt/v2"
+
+	"example.org/flock/internal/failure"
 )
 
 func shell(text string) []string { return []string{"sh", "-c", text} }
@@ -53,6 +57,8 @@ func TestParseNotForeign(t *testing.T) {
 		{"-n --version", "etcd", Version, ""},
 		{"lock --backend etcd", "auto", Lock, ""},
 		{"", "etcd", Lock, "not enough arguments"},
+		{"--command=x lock true", "etcd", Lock, "unrecognized option '--command=x'"},
+		{"--close=x lock true", "etcd", Lock, "unrecognized option '--close=x'"},
 		{"-z lock true", "etcd", Lock, "unrecognized option '-z'"},
 		{"--fcntl lock true", "etcd", Lock, "--fcntl, --start and --length cannot be combined with the backend etcd"},
 		{"-w x --backend etcd", "", Lock, "invalid timeout: 'x'"},
@@ -63,7 +69,7 @@ func TestParseNotForeign(t *testing.T) {
 	} {
 		o, err := Parse(append([]string{"flock"}, strings.Fields(c.args)...), environment(c.variable), shell)
 		text := ""
-		var usage *UsageError
+		var usage *failure.Error
 		if errors.As(err, &usage) {
 			text = usage.Text
 		}
@@ -74,7 +80,6 @@ func TestParseNotForeign(t *testing.T) {
 }
 
 func TestParseFor(t *testing.T) {
-	known := []string{"nonblocking", "permits", "backend", "holders", "help", "version"}
 	t.Setenv("FLOCK_BACKEND", "directory") // which does not count
 	for _, c := range []struct {
 		args    string
@@ -97,11 +102,16 @@ func TestParseFor(t *testing.T) {
 		{"--fcntl lock true", Options{}, "", "--fcntl cannot be combined with the backend etcd"},
 		{"--start 0 lock true", Options{}, "", "--start cannot be combined with the backend etcd"},
 		{"--backend etcd --length 1 l true", Options{}, "", "--length cannot be combined with the backend etcd"},
-		{"-F lock true", Options{}, "", "--no-fork cannot be combined with the backend etcd"}, // not among the known ones
+		{"-F lock true", Options{}, "", "--no-fork cannot be combined with the backend etcd"},
 		{"--break", Options{}, "", "--holders and --break take one name"},
+		{"-c date", Options{}, "", "missing file descriptor, file or directory"},
+		{"-c lock date", Options{}, "", "-c requires exactly one command argument"},
+		{"--fd 3 date", Options{}, "", "--fd cannot be combined with the backend etcd"},
+		{"--unl lock", Options{}, "", "--unlock cannot be combined with the backend etcd"},
+		{"--remove --cooldown 5 lock date", Options{}, "", "--remove cannot be combined with --cooldown, whose end is kept in the file"},
 		{"lock", Options{}, "", "missing command"},
 	} {
-		o, err := ParseFor("etcd", append([]string{"flock-etcd"}, strings.Fields(c.args)...), known, shell)
+		o, err := ParseFor("etcd", append([]string{"flock-etcd"}, strings.Fields(c.args)...), []string{"schema", "versions"}, shell)
 		if c.text != "" {
 			if err == nil || err.Error() != c.text {
 				t.Errorf("%s: %v, want %s", c.args, err, c.text)
@@ -119,11 +129,28 @@ func TestParseFor(t *testing.T) {
 			t.Errorf("%s: %+v", c.args, o)
 		}
 	}
-	for word, action := range map[string]Action{"--help": Help, "--version": Version} {
+	for word, action := range map[string]Action{"--help": Help, "--schema": Own, "--sch": Own, "--version": Version, "--versions": Own, "--vers": Version} {
 		for _, args := range [][]string{{"flock-etcd", word}, {"flock-etcd", "--backend", "etcd", word}} {
-			if o, err := ParseFor("etcd", args, known, shell); err != nil || o.Action != action {
+			if o, err := ParseFor("etcd", args, []string{"schema", "versions"}, shell); err != nil || o.Action != action {
 				t.Errorf("%q: %+v, %v", args, o, err)
 			}
+		}
+	}
+}
+
+// TestParseForKnowsAll looks for options of flock that the program of a backend has neither declared nor refused.
+func TestParseForKnowsAll(t *testing.T) {
+	flock, program := newParser(shell), newParser(shell)
+	flock.declareCommon()
+	flock.declareFile()
+	program.declareCommon()
+	program.declareProgram("etcd", nil)
+	for _, opt := range flock.options {
+		same := func(other getopt.Option) bool {
+			return other.LongName() == opt.LongName() && other.ShortName() == opt.ShortName() && other.IsFlag() == opt.IsFlag()
+		}
+		if !slices.ContainsFunc(program.options, same) {
+			t.Errorf("--%s (%s): not an option of a program", opt.LongName(), opt.ShortName())
 		}
 	}
 }

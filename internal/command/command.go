@@ -1,20 +1,14 @@
 // Package command finds programs and starts them as the system's own C library or shell does: as execvp(3) on Unix, by
-// PATH and PATHEXT on Windows.
-//
-// Every family of systems defines:
-//
-//	Run(argv)        runs a command, and returns its exit status
-//	Exec(argv)       replaces this process by a command; returns only an error
-//	Find(name, dir)  returns the path of a program in a directory or else in PATH, "" if there is none
-//	Shell(text)      returns the command that runs text in the shell, for -c
-//	BaseName(path)   returns a program's name for messages
-//
-// Their errors are *StartError, *ForkError and *WaitError.
+// PATH and PATHEXT on Windows. All its errors are of package failure.
 package command
 
-import "example.org/flock/internal/sys"
+import (
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/output"
+	"example.org/flock/internal/sys"
+)
 
-// A StartError says that a program cannot be executed.
+// A StartError is the cause of the error which says that a program cannot be executed.
 type StartError struct {
 	Name string
 	Err  error
@@ -23,14 +17,21 @@ type StartError struct {
 func (e *StartError) Error() string { return "failed to execute " + e.Name + ": " + sys.Text(e.Err) }
 func (e *StartError) Unwrap() error { return e.Err }
 
-// A ForkError says that no process could be created.
-type ForkError struct{ Err error }
+// NotExecuted returns the error for a program that cannot be executed. As in util-linux, a lack of descriptors is
+// one of those that make a program unavailable.
+func NotExecuted(name string, err error) error {
+	start := &StartError{name, err}
+	status := output.ExUnavailable
+	if sys.LacksMemory(err) {
+		status = output.ExOSErr
+	}
+	return &failure.Error{Status: status, Text: start.Error(), Cause: start}
+}
 
-func (e *ForkError) Error() string { return "fork failed: " + sys.Text(e.Err) }
-func (e *ForkError) Unwrap() error { return e.Err }
+// NotForked returns the error for a process that cannot be created.
+func NotForked(err error) error { return failure.New(output.ExOSErr, "fork failed", err) }
 
-// A WaitError says that the exit status of a child cannot be obtained.
-type WaitError struct{ Err error }
-
-func (e *WaitError) Error() string { return "waitpid failed: " + sys.Text(e.Err) }
-func (e *WaitError) Unwrap() error { return e.Err }
+// NotWaitedFor returns the error for a child whose exit status cannot be obtained. Its exit status is that of util-linux.
+func NotWaitedFor(err error) error {
+	return &failure.Error{Status: 1, Text: "waitpid failed: " + sys.Text(err), Cause: err}
+}

@@ -45,13 +45,13 @@ func StartSelf(args []string) (pid int, err error) {
 	restoreSignals()
 	exe, err := os.Executable()
 	if err != nil {
-		return 0, &StartError{args[0], err}
+		return 0, NotExecuted(args[0], err)
 	}
 	pid, err = spawn(exe, args, cstart.Environ(), syscall.SysProcAttr{})
-	if _, ok := err.(*ForkError); ok || err == nil {
-		return pid, err
+	if errno, ok := err.(syscall.Errno); ok {
+		err = NotExecuted(exe, errno)
 	}
-	return 0, &StartError{exe, err}
+	return pid, err
 }
 
 // Exec replaces this process by the command.
@@ -97,14 +97,13 @@ func Find(name, dir string) (path string) {
 	return path
 }
 
-// spawn starts a program in a child. An error that a fork is known to return becomes a *ForkError. Any other error means
-// that the child cannot execute the program.
+// spawn starts a program in a child. A bare errno means that the child cannot execute the program.
 func spawn(path string, argv, env []string, attr syscall.SysProcAttr) (pid int, err error) {
 	files, done := standardFiles()
 	defer done()
 	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files, Sys: &attr})
 	if sys.Is(err, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE) {
-		return 0, &ForkError{err}
+		return 0, NotForked(err)
 	}
 	return pid, err
 }
@@ -143,7 +142,7 @@ func Wait(pid int) (int, error) {
 		case err == syscall.EINTR:
 			continue
 		case err != nil:
-			return 0, &WaitError{err}
+			return 0, NotWaitedFor(err)
 		case status.Signaled():
 			return 128 + int(status.Signal()), nil
 		}
@@ -169,10 +168,10 @@ func search(argv []string, start func(path string, argv []string) error) error {
 	} else {
 		result = searchPath(name, try)
 	}
-	if _, ok := result.(*ForkError); ok || result == nil {
-		return result
+	if errno, ok := result.(syscall.Errno); ok {
+		return NotExecuted(name, errno)
 	}
-	return &StartError{name, result}
+	return result
 }
 
 func searchPath(name string, try func(path string) error) error {

@@ -18,16 +18,16 @@ import (
 func Run(argv []string) (int, error) {
 	process, err := start(argv)
 	if err != nil {
-		return 0, &StartError{argv[0], err}
+		return 0, NotExecuted(argv[0], err)
 	}
 	// Ctrl-C reaches the command too. We ignore it and wait until the command ends.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	if _, err := windows.WaitForSingleObject(process, windows.INFINITE); err != nil {
-		return 0, &WaitError{err}
+		return 0, NotWaitedFor(err)
 	}
 	var status uint32
 	if err := windows.GetExitCodeProcess(process, &status); err != nil {
-		return 0, &WaitError{err}
+		return 0, NotWaitedFor(err)
 	}
 	return int(status), nil
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"example.org/flock/internal/cli"
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/locks"
 )
 
 // TestParseAgrees makes command lines of random words. Those that parse accepts must mean the same to package cli.
@@ -45,7 +45,7 @@ func TestParseAgrees(t *testing.T) {
 		}
 		accepted++
 		want := &cli.Options{
-			Op:       map[uintptr]kernlock.Op{syscall.LOCK_SH: kernlock.Shared, syscall.LOCK_EX: kernlock.Exclusive, syscall.LOCK_UN: kernlock.Unlock}[o.op],
+			Op:       map[uintptr]locks.Op{syscall.LOCK_SH: locks.Shared, syscall.LOCK_EX: locks.Exclusive, syscall.LOCK_UN: locks.Unlock}[o.op],
 			Nonblock: o.nonblock, Limited: o.limited, Timeout: time.Duration(o.timeout), ConflictExit: o.conflictExit,
 			FD: o.fd, Close: o.closeFd, NoFork: o.noFork, BackendSource: "FLOCK_BACKEND",
 		}

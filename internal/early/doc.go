@@ -26,8 +26,8 @@
 // changed anything.
 //
 // If a system call fails before the command is started, run closes what it opened, deletes its timer, restores the
-// disposition of SIGALRM, and returns. main then begins from the start and meets the same error, for which it knows
-// another way or a message. A file that run has created stays.
+// signal mask and the disposition of SIGALRM, and returns. main then begins from the start and meets the same error, for
+// which it knows another way or a message. A file that run has created stays.
 //
 // What happens later cannot be undone, and [Failed] tells it to main: that the command cannot be executed, in the child or,
 // with --no-fork, in place of this process; and that the command runs but cannot be waited for.

@@ -28,7 +28,7 @@ func (p *process) openLockFile(o *options) (fd int, ok bool) {
 }
 
 // lock takes or releases the lock, and exits if another process holds it. If it fails, it deletes its timer and restores the
-// disposition of SIGALRM.
+// signal mask and the disposition of SIGALRM.
 func lock(fd int, o *options, deadline int64) (ok bool) {
 	var limit alarm.Alarm
 	if o.limited {
@@ -52,7 +52,7 @@ func lock(fd int, o *options, deadline int64) (ok bool) {
 	return false
 }
 
-// errRestart is ERESTARTSYS of the kernel: see package kernlock.
+// errRestart is ERESTARTSYS of the kernel: see package locks.
 const errRestart = syscall.Errno(512)
 
 // acquire makes the lock call and repeats it after signals, until the deadline if that is not 0. The answer is EAGAIN if

@@ -19,6 +19,8 @@ type File struct {
 	FD     int    // -1 where the system cannot lock descriptors
 	ByName bool   // opened under Name by this process, rather than passed by number
 	access Access // what it was opened for, if ByName
+
+	private *File // what Private has returned; nil: nothing
 }
 
 // Access is the access mode of open(2) that a lock needs.
@@ -75,6 +77,14 @@ func CreateWithoutCooldown(name string) {
 	if err == nil {
 		(&File{Name: name, FD: int(file.Fd())}).SetModTime(time.Now())
 		file.Close()
+	}
+}
+
+// ClosePrivate closes what Private has opened, if it has.
+func (f *File) ClosePrivate() {
+	if f.private != nil {
+		f.private.Close()
+		f.private = nil
 	}
 }
 

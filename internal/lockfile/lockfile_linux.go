@@ -37,16 +37,23 @@ func openProtected(name string) (fd int, err error) {
 	return path, nil
 }
 
-// OpenPrivate opens the file once more, for reading and writing, whether it still has a name or not. The command does not
-// inherit that descriptor. The error for a program is ETXTBSY: while it is open for writing nobody can run it.
-func (f *File) OpenPrivate() (private *File, err error) {
+// Private returns another open file of the same file, for reading and writing, which the command does not inherit. Until
+// ClosePrivate it is the same each time. The error for a program is ETXTBSY: while it is open for writing nobody can run it.
+func (f *File) Private() (*File, error) {
+	if f.private != nil {
+		return f.private, nil
+	}
 	var stat unix.Stat_t
 	if unix.Fstat(f.FD, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFREG && stat.Mode&0o111 != 0 {
 		return nil, syscall.ETXTBSY
 	}
-	private = &File{Name: f.Name}
-	private.FD, err = open("/proc/self/fd/"+strconv.Itoa(f.FD), syscall.O_RDWR|syscall.O_CLOEXEC)
-	return private, err
+	// The file may have no name any more.
+	fd, err := open("/proc/self/fd/"+strconv.Itoa(f.FD), syscall.O_RDWR|syscall.O_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	f.private = &File{Name: f.Name, FD: fd}
+	return f.private, nil
 }
 
 // SetModTime sets the modification time and leaves the access time alone: utimensat(2) without a name, which x/sys/unix

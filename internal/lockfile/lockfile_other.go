@@ -13,8 +13,8 @@ func (*File) Network() Network { return Local }
 // Uncertain returns "": only Linux tells.
 func (*File) Uncertain() string { return "" }
 
-// OpenPrivate is for a place in a queue, which is a byte of the file on Linux only.
-func (*File) OpenPrivate() (*File, error) { return nil, errors.ErrUnsupported }
+// Private is for bytes of the file that stand for something on Linux only.
+func (*File) Private() (*File, error) { return nil, errors.ErrUnsupported }
 
 // KeepsFromRunning returns false, likewise.
 func KeepsFromRunning(name, program string, err error) bool { return false }

@@ -3,7 +3,6 @@
 package output
 
 import (
-	"errors"
 	"io"
 	"slices"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"example.org/flock/internal/cli"
 	"example.org/flock/internal/sys"
 )
 
@@ -57,19 +55,8 @@ func (p *Printer) WarnVerbose(text string) {
 	}
 }
 
-// WarnError prints an error to standard error, and after a *cli.UsageError where to find help.
-func (p *Printer) WarnError(err error) {
-	p.Warn(err.Error())
-	var usage *cli.UsageError
-	if errors.As(err, &usage) {
-		if usage.Try {
-			p.writeError("Try '" + p.Name + " --help' for more information.\n")
-		}
-		if usage.Hint != "" {
-			p.Warn(usage.Hint)
-		}
-	}
-}
+// WarnTry prints where to find help, as the C library's getopt programs do.
+func (p *Printer) WarnTry() { p.writeError("Try '" + p.Name + " --help' for more information.\n") }
 
 func (p *Printer) writeError(text string) {
 	p.mu.Lock()

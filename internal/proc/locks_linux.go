@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/kernlock"
+	"example.org/flock/internal/lockbytes"
 	"example.org/flock/internal/sys"
 )
 
@@ -46,12 +46,12 @@ func parseKernelLock(line string) (l kernelLock, ok bool) {
 	l.kind, l.write, l.file = fields[1], fields[3] == "WRITE", fields[5]
 	l.pid, _ = strconv.Atoi(fields[4])
 	l.start, _ = strconv.ParseInt(fields[6], 10, 64)
-	return l, l.kind == "FLOCK" || l.kind == "OFDLCK" && !kernlock.IsPlace(l.start) || l.kind == "POSIX"
+	return l, l.kind == "FLOCK" || l.kind == "OFDLCK" && !lockbytes.IsPlace(l.start) || l.kind == "POSIX"
 }
 
 func (l kernelLock) mode() string {
 	switch {
-	case l.kind == "OFDLCK" && l.write && kernlock.IsPermit(l.start):
+	case l.kind == "OFDLCK" && l.write && lockbytes.IsPermit(l.start):
 		return "permit"
 	case l.write:
 		return "exclusive"

@@ -40,7 +40,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/command"
-	"example.org/flock/internal/output"
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/sys"
 )
 
@@ -305,12 +305,9 @@ func (g *guard) start(token int64) {
 	pid, err := command.Start(g.argv, env, attr)
 	if err != nil {
 		g.ended = true
-		var fork *command.ForkError
-		text, status := err.Error(), output.ExUnavailable
-		if errors.As(err, &fork) || sys.LacksMemory(err) {
-			status = output.ExOSErr
-		}
-		send(g.socket, Message{Kind: Ended, Text: text[:min(len(text), 8<<10)], Number: status})
+		var failed *failure.Error
+		errors.As(err, &failed)
+		send(g.socket, Message{Kind: Ended, Text: failed.Text[:min(len(failed.Text), 8<<10)], Number: failed.Status})
 		return
 	}
 	g.pid = pid

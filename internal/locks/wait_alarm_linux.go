@@ -1,15 +1,17 @@
 //go:build amd64 || arm64
 
-package kernlock
+package locks
 
 import (
 	"time"
 
 	"example.org/flock/internal/alarm"
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/output"
 )
 
 // acquireUntil waits until the deadline in one system call, which the signal of a timer ends.
-func acquireUntil(call Call, fd int, op Op, deadline time.Time) error {
+func acquireUntil(call call, fd int, op Op, deadline time.Time) error {
 	left := time.Until(deadline)
 	if left <= 0 {
 		err := repeat(call, fd, op, false)
@@ -20,7 +22,7 @@ func acquireUntil(call Call, fd int, op Op, deadline time.Time) error {
 	}
 	var alarm alarm.Alarm
 	if errno := alarm.Start(int64(left)); errno != 0 {
-		return &TimerError{errno}
+		return failure.New(output.ExOSErr, "cannot set up timer", errno)
 	}
 	defer alarm.Restore()
 	defer alarm.Stop()

@@ -1,11 +1,30 @@
 //go:build unix
 
-package kernlock
+package locks
 
-import "syscall"
+import (
+	"syscall"
 
-// Acquire makes a lock call, and waits within limit while another process holds the lock.
-func Acquire(call Call, fd int, op Op, limit Limit) error {
+	"golang.org/x/sys/unix"
+)
+
+// A call makes one lock call, which waits if wait is true. Only a lock call returns a bare errno: that tells its answers from
+// the errors of timers and opens.
+type call func(fd int, op Op, wait bool) error
+
+var flockOps = [...]int{Exclusive: unix.LOCK_EX, Shared: unix.LOCK_SH, Unlock: unix.LOCK_UN}
+
+// flockCall makes one call of flock(2).
+func flockCall(fd int, op Op, wait bool) error {
+	how := flockOps[op]
+	if !wait {
+		how |= unix.LOCK_NB
+	}
+	return unix.Flock(fd, how)
+}
+
+// acquire makes a lock call, and waits within limit while another process holds the lock.
+func acquire(call call, fd int, op Op, limit Limit) error {
 	if deadline, ends := limit.Deadline(); ends {
 		return acquireUntil(call, fd, op, deadline)
 	}
@@ -30,7 +49,7 @@ const (
 func isInterrupted(err error) bool { return err == syscall.EINTR || err == errRestart }
 
 // repeat makes a lock call until no signal interrupts it.
-func repeat(call Call, fd int, op Op, wait bool) error {
+func repeat(call call, fd int, op Op, wait bool) error {
 	for {
 		if err := call(fd, op, wait); !isInterrupted(err) {
 			return toConflict(err)
@@ -38,22 +57,17 @@ func repeat(call Call, fd int, op Op, wait bool) error {
 	}
 }
 
-// IsUnsupported reports whether the answer of a lock call says that the system or the filesystem has no such locks. Every
+// isUnsupported reports whether the answer of a lock call says that the system or the filesystem has no such locks. Every
 // contender gets this answer alike. ENOLCK does not belong here: it can be the trouble of one client of a network
 // filesystem (no lock service) or of a moment (no memory).
-func IsUnsupported(err error) bool {
+func isUnsupported(err error) bool {
 	return err == syscall.ENOSYS || err == syscall.EOPNOTSUPP || err == syscall.ENOTSUP || err == errNotSupp
 }
 
-// IsRecordUnsupported is IsUnsupported for Record. A kernel that is too old for it, Linux before 3.15, answers EINVAL.
-func IsRecordUnsupported(err error) bool { return err == syscall.EINVAL || IsUnsupported(err) }
+// isRecordUnsupported is isUnsupported for an open file description lock. A kernel that is too old for it, Linux before 3.15,
+// answers EINVAL.
+func isRecordUnsupported(err error) bool { return err == syscall.EINVAL || isUnsupported(err) }
 
-// NeedsWriting reports whether the answer of an exclusive lock call can mean that the descriptor must be open for writing.
+// needsWriting reports whether the answer of an exclusive lock call can mean that the descriptor must be open for writing.
 // Linux makes flock(2) on NFSv4 from a byte lock, and answers EBADF or EIO.
-func NeedsWriting(err error) bool { return err == syscall.EBADF || err == syscall.EIO }
-
-// IsAnswer reports whether err is the answer of a lock call itself.
-func IsAnswer(err error) bool {
-	_, ok := err.(syscall.Errno)
-	return ok
-}
+func needsWriting(err error) bool { return err == syscall.EBADF || err == syscall.EIO }

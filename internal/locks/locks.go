@@ -1,30 +1,19 @@
-// Package kernlock takes the locks of the kernel on an open descriptor.
+// Package locks takes the lock on a file, by the first mechanism that the system and the filesystem have.
 //
-// A lock of flock(2) or an open file description lock of fcntl(2) belongs to the open file: it lasts until the last
-// descriptor of that open file, in whatever process, is closed. A POSIX record lock belongs to a process.
+// A lock of flock(2) or an open file description lock of fcntl(2) belongs to the open file: it lasts until the last descriptor
+// of that open file, in whatever process, is closed. A directory lock (package fallback) belongs to the processes that have its
+// lifeline open or, if it was taken by the number of a descriptor, to the open file as well.
 //
-// Only a lock call returns a bare errno: that tells its errors from those of timers and opens (IsAnswer).
-//
-// Every family of systems defines:
-//
-//	HasFlock             whether flock(2) exists in the system's interface; a kernel or a filesystem can still answer
-//	                     that it has none (IsUnsupported)
-//	Flock, Record        the lock calls
-package kernlock
+// One reads chain.go first, then the mechanisms: kernel_unix.go, permit_unix.go and directory.go; then queue.go, and the lock
+// calls under all this, in wait_unix.go and the small files of the systems.
+package locks
 
 import (
 	"errors"
-	"runtime"
 	"time"
 
 	"example.org/flock/internal/sys"
 )
-
-// HasPlaces reports whether TakePlace works. On other systems a lock of flock(2) covers the bytes that fcntl(2) locks.
-const HasPlaces = runtime.GOOS == "linux" || runtime.GOOS == "android"
-
-// CoversBytes reports whether a lock of flock(2) covers the bytes of an open file description lock, even where it is shared.
-const CoversBytes = runtime.GOOS == "darwin" || runtime.GOOS == "illumos" || runtime.GOOS == "solaris"
 
 // Op is what is to be done with a lock.
 type Op uint8
@@ -35,12 +24,6 @@ const (
 	Unlock
 )
 
-// A Range is a range of bytes of a file. Length 0 is to the end of the file, however far it grows.
-type Range struct{ Start, Length int64 }
-
-// A Call makes one lock call, which waits if wait is true.
-type Call func(fd int, op Op, wait bool) error
-
 // These errors refuse a lock that another process holds: to a Limit that does not wait, and to one that is over.
 var (
 	ErrConflict = errors.New("another process holds the lock")
@@ -49,6 +32,23 @@ var (
 
 // IsRefusal reports whether err says that another process holds the lock. That is an answer rather than a failure.
 func IsRefusal(err error) bool { return errors.Is(err, ErrConflict) || errors.Is(err, ErrTimeout) }
+
+// RefusalText says, as util-linux does, that the lock is refused.
+func RefusalText(err error) string {
+	if errors.Is(err, ErrTimeout) {
+		return "timeout while waiting to get lock"
+	}
+	return "failed to get lock"
+}
+
+// A Refusal is a refusal of which more is known.
+type Refusal struct {
+	Err error  // ErrConflict or ErrTimeout
+	Why string // as in "held by process 123"
+}
+
+func (r *Refusal) Error() string { return r.Err.Error() }
+func (r *Refusal) Unwrap() error { return r.Err }
 
 // A Limit says how long to wait for a lock.
 type Limit struct {
@@ -93,9 +93,3 @@ func (l Limit) Sleep(d time.Duration) error {
 	sys.Sleep(d)
 	return nil
 }
-
-// A TimerError says that the wait could not be limited.
-type TimerError struct{ Err error }
-
-func (e *TimerError) Error() string { return "cannot set up timer: " + sys.Text(e.Err) }
-func (e *TimerError) Unwrap() error { return e.Err }

@@ -1,6 +1,6 @@
 //go:build illumos || linux || solaris
 
-package kernlock
+package locks
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,4 @@
-package kernlock
+package locks
 
 // From <sys/fcntl.h>; x/sys/unix does not have them.
 const (

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"github.com/pborman/getopt/v2"
+
+	"example.org/flock/internal/failure"
+)
+
+// ParseFor reads args for the program of a backend, which is to refuse descriptor numbers. Backend is Other. The program has
+// --break and, by their long names, options of its own besides, each of which is an Action. It refuses the options that are
+// about files.
+func ParseFor(backend string, args, own []string, shell func(text string) []string) (*Options, error) {
+	p := newParser(shell)
+	p.declareCommon()
+	p.declareProgram(backend, own)
+	words, err := p.read(args)
+	if err != nil || p.isAnswered() {
+		return &p.o, err
+	}
+	p.o.Backend, p.o.BackendName = Other, backend
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if err := p.parseName(words); err != nil {
+		return nil, err
+	}
+	return &p.o, p.checkRemove()
+}
+
+// declareProgram declares the options that are not flock's, or not in the same way.
+func (p *parser) declareProgram(backend string, own []string) {
+	p.value(func(name string) error {
+		if name == backend {
+			return nil
+		}
+		return failure.Usage("invalid backend in --backend: '" + name + "' (this program is the backend " + backend + ")")
+	}, "backend", 0)
+	p.ours = append(append(p.ours, "break"), own...)
+	p.flag(choose(&p.o.Action, Break), "break", 0)
+	for _, name := range own {
+		p.flag(setter(func(string) error { p.o.Action, p.o.Own = Own, name; return nil }), name, 0)
+	}
+	p.flag(refusedBy(backend), "unlock", 'u')
+	p.flag(refusedBy(backend), "no-fork", 'F')
+	p.flag(refusedBy(backend), "fcntl", 0)
+	for _, name := range []string{"start", "length", "fd"} {
+		p.options = append(p.options, p.set.FlagLong(refusedBy(backend), name, 0))
+	}
+}
+
+// refusedBy is an option that a backend does not have.
+type refusedBy string
+
+func (r refusedBy) String() string { return "" }
+
+func (r refusedBy) Set(_ string, opt getopt.Option) error {
+	return failure.Usage("--" + opt.LongName() + " cannot be combined with the backend " + string(r))
+}
+
+// parseName reads what follows the options: the name of a lock, and the command.
+func (p *parser) parseName(words []string) error {
+	switch {
+	case p.o.Action == Holders && len(words) == 0 && p.shellOption == "":
+		return nil // all locks
+	case p.o.Action != Lock:
+		return p.parseOnly(words, "--holders and --break take one name")
+	case len(words) == 1 && p.shellOption == "":
+		if _, err := parseDescriptor(words[0]); err != nil {
+			return failure.Usage("missing command")
+		}
+	}
+	return p.parseOperands(words)
+}

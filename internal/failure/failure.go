@@ -1,0 +1,58 @@
+// Package failure has the one kind of error that users see, and tells them about it.
+package failure
+
+import (
+	"errors"
+
+	"example.org/flock/internal/output"
+	"example.org/flock/internal/sys"
+)
+
+// An Error says what failed and why, what to do about it, and with which exit status the program ends.
+type Error struct {
+	Status int    // one of those in package output
+	Text   string // the whole line: what failed, on which object, and why
+	Cause  error  // the error behind it; may be nil
+	Hint   string // what to do instead, as a second line; may be empty
+	Try    bool   // add the line that refers to --help
+}
+
+func (e *Error) Error() string { return e.Text }
+func (e *Error) Unwrap() error { return e.Cause }
+
+// New returns the error of an operation on an object, which what names, with the system's text of its cause. A lack of memory,
+// descriptors or locks says nothing about the object: then the exit status is output.ExOSErr instead of status.
+func New(status int, what string, cause error) *Error {
+	if sys.LacksResources(cause) {
+		status = output.ExOSErr
+	}
+	return &Error{Status: status, Text: what + ": " + sys.Text(cause), Cause: cause}
+}
+
+// Usage returns the error of a command line, or a variable, that is wrong.
+func Usage(text string) *Error { return &Error{Status: output.ExUsage, Text: text} }
+
+// Opening returns the error of a lock file that cannot be opened.
+func Opening(file string, cause error) *Error {
+	status := output.ExNoInput
+	if sys.CannotCreate(cause) {
+		status = output.ExCantCreat
+	}
+	return New(status, "cannot open lock file "+file, cause)
+}
+
+// Report tells the user about an error and returns the exit status.
+func Report(p *output.Printer, err error) int {
+	p.Warn(err.Error())
+	var known *Error
+	if !errors.As(err, &known) {
+		return output.ExOSErr
+	}
+	if known.Try {
+		p.WarnTry()
+	}
+	if known.Hint != "" {
+		p.Warn(known.Hint)
+	}
+	return known.Status
+}

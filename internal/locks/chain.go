@@ -1,0 +1,119 @@
+package locks
+
+import (
+	"errors"
+
+	"example.org/flock/internal/lockbytes"
+	"example.org/flock/internal/lockfile"
+)
+
+// A Mechanism is a way to lock a file. Its errors are refusals, for which IsRefusal holds; an *Unsupported; and those of
+// package failure.
+type Mechanism interface {
+	// Lock takes the lock within the limit, or converts the one that the open file has.
+	Lock(op Op, limit Limit) error
+	// Unlock releases what Lock has taken, or else what the open file has from before.
+	Unlock() error
+}
+
+// An owned lock belongs to processes rather than to the open file. So the command must be given it when it starts, and when
+// the command has ended somebody must see whether it is still held.
+type owned interface {
+	// Inherit lets the command have the lock, too.
+	Inherit() error
+	// Leave gives up the lock when the command has ended. A child of the command that has inherited it keeps it.
+	Leave()
+	// Discard is Unlock for a file that was removed: it removes what the mechanism keeps in the filesystem, too.
+	Discard() error
+}
+
+// Unsupported is the answer of a lock call that the system or the filesystem has no such locks: the next mechanism serves.
+// It is made from nothing but the bare answer of a lock call, and only from one that every contender gets, because all
+// contenders must come to the same choice: otherwise two of them would get in, by two mechanisms.
+type Unsupported struct{ Err error }
+
+func (u *Unsupported) Error() string { return u.Err.Error() }
+func (u *Unsupported) Unwrap() error { return u.Err }
+
+// A Chain locks a file by the first of some mechanisms that is supported, and stays with that.
+type Chain struct {
+	mechanisms []Mechanism // the first one serves
+	first      error       // what the first one of all has answered, if it is unsupported
+}
+
+// A Wish says which mechanisms may serve, and what a user wants of them.
+type Wish struct {
+	Flock     bool            // flock(2)
+	Fcntl     bool            // an open file description lock, where there is no flock(2) or that is not wanted
+	Range     lockbytes.Range // of the open file description lock
+	Directory bool            // the directory lock, where there is none of the kernel or that is not wanted
+	StateBase string          // where the directory lock keeps its state, as FLOCK_DIR has it; empty: beside the file
+
+	Permits int // instead of the whole lock one of so many permits; 0: the whole lock
+	Queue   int // how many may wait for the lock; 0: any number
+
+	Warn        func(text string) // says a line to the user
+	WarnVerbose func(text string) // says it to one who wants to know what happens
+}
+
+// New returns the lock on a file.
+func New(f *lockfile.File, w Wish) *Chain {
+	c := &Chain{mechanisms: kernelMechanisms(f, w)}
+	if w.Directory {
+		c.mechanisms = append(c.mechanisms, &directory{file: f, wish: w})
+	}
+	return c
+}
+
+// Lock takes the lock within the limit, or converts the one that the open file has.
+func (c *Chain) Lock(op Op, limit Limit) error {
+	return c.use(func(m Mechanism) error { return m.Lock(op, limit) })
+}
+
+// Unlock releases what Lock has taken, or else what the open file has from before.
+func (c *Chain) Unlock() error { return c.use(Mechanism.Unlock) }
+
+// use calls a mechanism, and the next one if that is unsupported. If all are, the error is that of the first one.
+func (c *Chain) use(call func(Mechanism) error) error {
+	for i, m := range c.mechanisms {
+		err := call(m)
+		var unsupported *Unsupported
+		if !errors.As(err, &unsupported) {
+			c.mechanisms = c.mechanisms[i:]
+			return err
+		}
+		if c.first == nil {
+			c.first = unsupported.Err
+		}
+	}
+	return c.first
+}
+
+// Inherit lets the command, which is about to start, have the lock, too.
+func (c *Chain) Inherit() error {
+	if lock, ok := c.mechanisms[0].(owned); ok {
+		return lock.Inherit()
+	}
+	return nil
+}
+
+// Leave gives up the lock when the command has ended, unless somebody else has it by the same open file or by inheritance.
+func (c *Chain) Leave() {
+	if lock, ok := c.mechanisms[0].(owned); ok {
+		lock.Leave()
+	}
+}
+
+// Discard is Unlock for a file that was removed.
+func (c *Chain) Discard() error {
+	if lock, ok := c.mechanisms[0].(owned); ok {
+		return lock.Discard()
+	}
+	return c.Unlock()
+}
+
+// IsOnName reports whether the lock is on the name of the file: then a contender that makes the file anew finds it.
+func (c *Chain) IsOnName() bool {
+	_, ok := c.mechanisms[0].(owned)
+	return ok
+}

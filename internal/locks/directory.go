@@ -1,0 +1,208 @@
+package locks
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"example.org/flock/fallback"
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/output"
+	"example.org/flock/internal/proc"
+	"example.org/flock/internal/sys"
+)
+
+// A directory is the directory lock, which package fallback has. A file that flock opens by name is locked by a lifeline, which
+// the command inherits as it inherits the file; the open file of a descriptor is locked itself.
+type directory struct {
+	file  *lockfile.File
+	wish  Wish
+	held  *fallback.Lock // nil: this process has taken none
+	named bool           // by --verbose
+}
+
+func (d *directory) Lock(op Op, limit Limit) error {
+	lock, err := d.open()
+	if err != nil {
+		return d.explain(err)
+	}
+	r := fallback.Request{Mode: fallback.Exclusive, Permits: d.wish.Permits, Try: !limit.Waits()}
+	r.Deadline, _ = limit.Deadline()
+	switch {
+	case d.wish.Permits > 0:
+		r.Mode = fallback.Permit
+	case op == Shared:
+		r.Mode = fallback.Shared
+	}
+	err = lock.Acquire(r)
+	var locked *fallback.LockedError
+	switch {
+	case err == nil:
+		d.held = lock
+		return nil
+	case errors.As(err, &locked):
+		return &Refusal{limit.Refusal(), locked.Error()}
+	}
+	return d.explain(err)
+}
+
+func (d *directory) Unlock() error {
+	switch {
+	case d.held != nil:
+		return d.explain(d.held.Unlock())
+	case d.file.ByName:
+		return nil // nobody has locked this open file
+	}
+	lock, err := d.open()
+	if err == nil {
+		err = lock.Unlock()
+	}
+	return d.explain(err)
+}
+
+func (d *directory) Inherit() error {
+	if d.held == nil {
+		return nil // it was unlocked
+	}
+	return d.explain(d.held.Inherit())
+}
+
+// Leave releases the lock of a file that was opened by name. The lock of a descriptor stays with the caller. If the release
+// fails, the next contender does it.
+func (d *directory) Leave() {
+	if d.held != nil && d.file.ByName {
+		d.held.Unlock()
+	}
+}
+
+func (d *directory) Discard() error { return d.explain(d.held.Discard()) }
+
+// open returns the directory lock of the file.
+func (d *directory) open() (*fallback.Lock, error) {
+	dir, path, err := StateDir(d.file, d.wish.StateBase)
+	if err != nil {
+		return nil, err
+	}
+	if !d.named {
+		d.named = true
+		d.wish.WarnVerbose("using the directory lock " + sys.Printable(dir))
+	}
+	lock := fallback.OpenIn(dir, path)
+	if !d.file.ByName {
+		if lock, err = fallback.OpenFile(dir, path, d.file.FD); err != nil {
+			return nil, err
+		}
+	}
+	lock.Waiting = d.warnVain
+	return lock, nil
+}
+
+// warnVain warns that the wait for these holders may be in vain, where this process cannot tell whether they still hold.
+func (d *directory) warnVain(held *fallback.LockedError) {
+	for _, h := range held.Holders {
+		if h.Unreachable || h.Mode == fallback.Busy {
+			d.wish.Warn("waiting: " + held.Error())
+			return
+		}
+	}
+}
+
+func (d *directory) explain(err error) error {
+	return DirectoryError(d.file, d.wish.StateBase, err)
+}
+
+// StateDir returns the state directory of a file and the path of the file. base is the directory around it, empty: that of the
+// file.
+func StateDir(f *lockfile.File, base string) (dir, path string, err error) {
+	if base != "" && !filepath.IsAbs(base) {
+		return "", "", failure.Usage("FLOCK_DIR must be an absolute path: a relative path would mean a different place " +
+			"in each directory: '" + base + "'")
+	}
+	if f.ByName {
+		path = f.Name
+		dir, err = fallback.StateDir(path, base)
+	}
+	if !f.ByName || err != nil && f.FD >= 0 { // the working directory may have been removed
+		if path, err = proc.Path(f.FD); err == nil {
+			dir, err = fallback.StateDir(path, base)
+		}
+	}
+	return dir, path, err
+}
+
+// DirectoryError returns the error of a directory lock on a file. base is that of StateDir.
+func DirectoryError(f *lockfile.File, base string, err error) error {
+	var known *failure.Error
+	switch {
+	case err == nil, errors.As(err, &known):
+		return err
+	case sys.BadDescriptor(err):
+		return failure.New(output.ExDataErr, f.Name, err)
+	}
+	failed := &failure.Error{Status: output.ExDataErr, Text: f.Name + ": " + sys.Printable(err.Error()), Cause: err}
+	noSpace, noPermission := sys.CannotCreate(err), sys.LacksPermission(err)
+	switch {
+	case sys.LacksResources(err):
+		failed.Status = output.ExOSErr
+	case noSpace:
+		failed.Status = output.ExCantCreat
+	case noPermission:
+		failed.Status = output.ExNoInput
+	}
+	switch denied := noSpace || noPermission; {
+	case denied && base == "":
+		failed.Hint = "FLOCK_DIR can name another place for the state directory"
+	case base != "" && (denied || errors.Is(err, fs.ErrNotExist)):
+		failed.Hint = "the directory that FLOCK_DIR names must exist and be writable"
+	}
+	return failed
+}
+
+// A directoryPlace in a queue is a permit of a directory lock inside that of the file.
+type directoryPlace struct {
+	file *lockfile.File
+	wish Wish
+	held *fallback.Lock // nil: none
+}
+
+// Lock takes a place, and does not wait for one.
+func (p *directoryPlace) Lock(_ Op, limit Limit) error {
+	dir, path, err := StateDir(p.file, p.wish.StateBase)
+	if err != nil {
+		return p.explain(err)
+	}
+	queue, err := fallback.OpenQueue(dir, path)
+	if err != nil {
+		return p.explain(err)
+	}
+	for {
+		err := queue.TryPermit(p.wish.Queue)
+		var locked *fallback.LockedError
+		switch {
+		case err == nil:
+			p.held = queue
+			return nil
+		case !errors.As(err, &locked):
+			return p.explain(err)
+		case locked.Holders[0].Mode != fallback.Busy:
+			return &Refusal{ErrConflict, "the queue: " + locked.Error()}
+		}
+		// A process was stopped while it looked for a place. Nobody knows whether it gets one.
+		if err := limit.Sleep(0); err != nil {
+			return err
+		}
+	}
+}
+
+// Unlock gives up the place.
+func (p *directoryPlace) Unlock() error {
+	if p.held == nil {
+		return nil
+	}
+	return p.explain(p.held.Unlock())
+}
+
+func (p *directoryPlace) explain(err error) error {
+	return DirectoryError(p.file, p.wish.StateBase, err)
+}

@@ -1,0 +1,151 @@
+//go:build unix
+
+package locks
+
+import (
+	"runtime"
+	"syscall"
+
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/lockbytes"
+	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/output"
+)
+
+// HasKernelLocks reports whether the kernel has locks of whole files. A filesystem can still answer that it has none.
+const HasKernelLocks = true
+
+// coversBytes reports whether a lock of flock(2) covers the bytes of an open file description lock, even where it is shared.
+const coversBytes = runtime.GOOS == "darwin" || runtime.GOOS == "illumos" || runtime.GOOS == "solaris"
+
+// kernelMechanisms returns those that are locks of the kernel.
+func kernelMechanisms(f *lockfile.File, w Wish) (all []Mechanism) {
+	switch {
+	case w.Permits > 0 && (w.Flock || w.Fcntl):
+		return []Mechanism{&permit{file: f, count: w.Permits, withFlock: w.Flock && !coversBytes}}
+	case w.Flock:
+		first := &flock{file: f}
+		all = append(all, first)
+		if w.Fcntl {
+			all = append(all, &substitute{record: record{f, w.Range}, flock: first, wish: w})
+		}
+	case w.Fcntl:
+		all = append(all, &record{f, w.Range})
+	}
+	return all
+}
+
+// A flock is the lock of flock(2).
+type flock struct {
+	file   *lockfile.File
+	answer error // of the last call
+}
+
+func (m *flock) Lock(op Op, limit Limit) error {
+	m.answer = callReopening(m.file, flockCall, op, limit)
+	return m.explain()
+}
+
+func (m *flock) Unlock() error {
+	m.answer = acquire(flockCall, m.file.FD, Unlock, Forever)
+	return m.explain()
+}
+
+func (m *flock) explain() error {
+	if isUnsupported(m.answer) {
+		return &Unsupported{lockingError(m.file, m.answer)}
+	}
+	return flockError(m.file, m.answer)
+}
+
+// A record is an open file description lock of fcntl(2) on a range of bytes.
+type record struct {
+	file *lockfile.File
+	lockbytes.Range
+}
+
+func (m *record) Lock(op Op, limit Limit) error {
+	return m.explain(callReopening(m.file, recordCall(m.Range), op, limit))
+}
+
+func (m *record) Unlock() error {
+	return m.explain(acquire(recordCall(m.Range), m.file.FD, Unlock, Forever))
+}
+
+func (m *record) explain(answer error) error {
+	if isRecordUnsupported(answer) {
+		return &Unsupported{lockingError(m.file, answer)}
+	}
+	return lockingError(m.file, answer)
+}
+
+// A substitute is an open file description lock where there is no flock(2).
+type substitute struct {
+	record
+	flock *flock
+	wish  Wish
+	named bool // by --verbose
+}
+
+func (m *substitute) Lock(op Op, limit Limit) error {
+	err := m.record.Lock(op, limit)
+	if _, unsupported := err.(*Unsupported); !unsupported && m.wish.Queue > 0 {
+		// It covers the bytes that stand for places.
+		m.record.Unlock()
+		return queueError(m.file.Name, m.flock.answer)
+	}
+	return m.explain(err)
+}
+
+func (m *substitute) Unlock() error { return m.explain(m.record.Unlock()) }
+
+// explain returns the error that explains err, and tells the user once that this mechanism serves.
+func (m *substitute) explain(err error) error {
+	if _, unsupported := err.(*Unsupported); unsupported {
+		return err
+	}
+	if err != nil && m.file.IsDirectory() {
+		// It cannot be opened for writing, which an exclusive lock needs. The next mechanism does not serve instead: whoever
+		// asks for a shared lock gets it by this one.
+		return flockError(m.file, m.flock.answer)
+	}
+	if !m.named {
+		m.named = true
+		m.wish.WarnVerbose("using fcntl(2) locks")
+	}
+	return err
+}
+
+// callReopening makes a lock call. If that may help, it makes the call again with the file open for writing.
+func callReopening(f *lockfile.File, call call, op Op, limit Limit) error {
+	err := acquire(call, f.FD, op, limit)
+	if op == Exclusive && f.CanReopen() && needsWriting(err) {
+		if err := f.CheckWritable(); err != nil {
+			return failure.New(output.ExDataErr, f.Name, err)
+		}
+		if err := f.ReopenForWriting(); err != nil {
+			return failure.Opening(f.Name, err)
+		}
+		err = acquire(call, f.FD, op, limit)
+	}
+	return err
+}
+
+// lockingError adds to the bare answer of a lock call which file it is about. Other errors say that themselves.
+func lockingError(f *lockfile.File, err error) error {
+	if answer, ok := err.(syscall.Errno); ok {
+		return failure.New(output.ExDataErr, f.Name, answer)
+	}
+	return err
+}
+
+// flockError is lockingError for flock(2), which Linux makes from a byte lock on NFS.
+func flockError(f *lockfile.File, err error) error {
+	if !needsWriting(err) || f.ByName || f.Network() != lockfile.NFS {
+		return lockingError(f, err)
+	}
+	failed := failure.New(output.ExDataErr, f.Name, err)
+	failed.Hint = "on NFS the descriptor must be open for writing, for a shared lock for reading: use a separate lock file, " +
+		"as 9>>FILE or 9<>FILE"
+	return failed
+}

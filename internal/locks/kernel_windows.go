@@ -1,0 +1,13 @@
+package locks
+
+import "example.org/flock/internal/lockfile"
+
+// HasKernelLocks reports whether the kernel has locks of whole files. Those of Windows keep others from reading the file.
+const HasKernelLocks = false
+
+func kernelMechanisms(*lockfile.File, Wish) []Mechanism { return nil }
+
+// HasPlaces reports whether a byte of the file can be a place in its queue.
+const HasPlaces = false
+
+func kernelPlaces(*lockfile.File, Wish) ([]Mechanism, error) { return nil, nil }

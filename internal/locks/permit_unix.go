@@ -1,0 +1,162 @@
+//go:build unix
+
+package locks
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/lockbytes"
+	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/output"
+)
+
+// A permit is one of several: a shared flock(2), which an exclusive one waits for, and one of so many bytes, locked exclusively
+// with an open file description lock. The kernel frees both when their last holder dies, and a child that has the descriptor
+// keeps them.
+type permit struct {
+	file      *lockfile.File
+	count     int
+	withFlock bool
+}
+
+var errPermitOnNetwork = errors.New("on NFS --permits needs --backend directory or --backend fcntl, for all who use the file; " +
+	"on SMB it cannot be had")
+
+func (p *permit) Lock(_ Op, limit Limit) error {
+	// There the shared lock of one holder excludes the bytes of all others. Without it a plain lock does not always exclude
+	// them: a client of NFS 4 that has the file to itself compares locks of one kind only, and on SMB single bytes let too
+	// many in.
+	if fs := p.file.Network(); fs == lockfile.SMB || fs == lockfile.NFS && p.withFlock {
+		return failure.New(output.ExDataErr, p.file.Name, errPermitOnNetwork)
+	}
+	isNext, err := p.standInLine(limit)
+	if err != nil {
+		return err
+	}
+	if isNext {
+		defer p.file.ClosePrivate()
+	}
+	return p.explain(p.wait(limit, isNext))
+}
+
+// Unlock releases both halves of a permit, whichever of them is there.
+func (p *permit) Unlock() error { return p.explain(p.release()) }
+
+func (p *permit) explain(answer error) error {
+	if isRecordUnsupported(answer) {
+		return &Unsupported{lockingError(p.file, answer)}
+	}
+	if p.withFlock {
+		return flockError(p.file, answer)
+	}
+	return lockingError(p.file, answer)
+}
+
+// standInLine waits until this process is the next one that gets a permit, and reports whether it is. The waiters stand in line
+// for a byte, because the kernel can wait for one given byte only, and a permit is any of several. The byte is locked by an open
+// file of the waiter's own, so that it is free when the waiter dies: the lock file itself may be open in a shell, too.
+//
+// A process that cannot stand in line waits beside it.
+func (p *permit) standInLine(limit Limit) (isNext bool, err error) {
+	if !limit.Waits() || !p.hasLine() {
+		return false, nil
+	}
+	own, err := p.file.Private()
+	if err != nil {
+		return false, nil
+	}
+	err = acquire(recordCall(lockbytes.Line), own.FD, Exclusive, limit)
+	if err == nil {
+		return true, nil
+	}
+	if _, answered := err.(syscall.Errno); answered {
+		return false, nil // tryPermits will have the same answer
+	}
+	p.file.ClosePrivate()
+	return false, err
+}
+
+// hasLine reports whether waiters stand in line on this file, and this process may.
+func (p *permit) hasLine() bool {
+	switch {
+	case !HasPlaces, !p.withFlock, p.file.Network() != lockfile.Local:
+		return false
+	case !p.file.ByName && !hasNoLocks(p.file.FD):
+		// A lock that this open file has may be what those ahead wait for.
+		return false
+	}
+	// Where there is no flock(2), the whole lock is that of all bytes: it would wait for those who only wait. Nothing is
+	// unlocked here.
+	return flockCall(p.file.FD, Unlock, false) == nil
+}
+
+// hasNoLocks reports whether it is certain that the open file of a descriptor has no locks.
+func hasNoLocks(fd int) bool {
+	shown, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
+	return err == nil && !bytes.Contains(shown, []byte("\nlock:"))
+}
+
+// wait takes a permit within the limit. It asks again and again, the less often the longer it has waited. Between two attempts
+// it holds no lock: an exclusive lock waits for holders, not for waiters.
+//
+// Where the kernel has no byte locks the shared lock, which it may have, is kept.
+func (p *permit) wait(limit Limit, isNext bool) error {
+	longest := 100 * time.Millisecond
+	if isNext { // so nobody else asks
+		longest = 50 * time.Millisecond
+	}
+	for began := time.Now(); ; {
+		if p.withFlock {
+			if err := acquire(flockCall, p.file.FD, Shared, limit); err != nil && !isUnsupported(err) {
+				return err
+			}
+		}
+		err := p.try()
+		if err != ErrConflict {
+			return err
+		}
+		p.release()
+		pause := max(time.Millisecond, min(time.Since(began)/20, longest))
+		if err := limit.Sleep(pause/2 + rand.N(pause)); err != nil {
+			return err
+		}
+	}
+}
+
+// try locks the byte of a permit and unlocks those of all others. One that the open file had before is free to itself.
+func (p *permit) try() error {
+	for i := range p.count {
+		byte := lockbytes.Permit(i)
+		err := setBytes(p.file.FD, Exclusive, byte)
+		if err == ErrConflict {
+			continue
+		}
+		if err == nil && i > 0 {
+			err = setBytes(p.file.FD, Unlock, lockbytes.Range{Start: lockbytes.Permits.Start, Length: int64(i)})
+		}
+		if err == nil {
+			after := lockbytes.Range{Start: byte.Start + 1, Length: lockbytes.Permits.Length - int64(i) - 1}
+			err = setBytes(p.file.FD, Unlock, after)
+		}
+		return err
+	}
+	return ErrConflict
+}
+
+// release unlocks both halves. The answer is that of the byte locks, if flock(2) has none.
+func (p *permit) release() error {
+	answer := setBytes(p.file.FD, Unlock, lockbytes.Permits)
+	if err := flockCall(p.file.FD, Unlock, false); err != nil && !isUnsupported(err) {
+		return err
+	}
+	return answer
+}
+
+func setBytes(fd int, op Op, r lockbytes.Range) error { return repeat(recordCall(r), fd, op, false) }

@@ -1,0 +1,221 @@
+//go:build unix
+
+package lease
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Link is the way to a server. A backend makes its requests with Ask, which gives them their limits and takes note of how
+// they end; so all backends are patient alike:
+//
+//   - until the server has answered once, a request may take as long as Reach; then one that waits for a lock asks on for as
+//     long as it takes, and one that does not wait, lists or breaks gives up when a single answer takes as long as Reach;
+//   - a limit of the user's own (-w) replaces that;
+//   - a server that has not answered a waiter for a few seconds is silent, and the user is told so, once, and when it answers
+//     again. Of a holder package lease knows that by Held.Life.
+type Link struct {
+	// Open sets these.
+	Server string        // for messages, such as "etcd at etcd1:2379"
+	TTL    time.Duration // that locks are asked for with
+	Reach  time.Duration // five seconds, unless Open says otherwise
+
+	// Note says a remark to the user, such as a warning.
+	Note func(text string)
+
+	waits  bool // beyond the first answer
+	timed  bool // a context ends each request
+	held   atomic.Bool
+	silent func(why string) // the server does not answer
+	back   func()           // it answers again
+
+	mu       sync.Mutex
+	failure  string // of an attempt since the last answer; empty: there was none
+	reached  bool   // the server has answered
+	isSilent bool
+	slowness time.Duration // how long the last answer took
+	repeats  int
+}
+
+// An Unanswered is the error of an attempt that another attempt may not meet with. All other errors are answers.
+type Unanswered struct{ Why string }
+
+func (e *Unanswered) Error() string { return e.Why }
+
+// Ask makes a request until the server has answered or its limit is reached. It makes attempts, with pauses; if there are two
+// kinds, the second ones begin beside the first when those are silent. All must have the same effect however often it is made.
+//
+// The error of a context that ends is that of Unreachable.
+func Ask[T any](ctx context.Context, l *Link, attempts ...func(context.Context) (T, error)) (answer T, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if limit := l.Limit(); limit > 0 {
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	} else if !l.held.Load() {
+		defer time.AfterFunc(l.patience(), l.fallSilent).Stop()
+	}
+	type result struct {
+		answer T
+		err    error
+	}
+	results := make(chan result, len(attempts))
+	for i, attempt := range attempts {
+		go func() {
+			var pauses Backoff
+			for wait := time.Duration(i) * l.pace(); sleep(ctx, wait); {
+				if wait > 0 {
+					l.countRepeat()
+				}
+				began := time.Now()
+				answer, err := attempt(ctx)
+				if err != nil && ctx.Err() != nil {
+					return // it was interrupted
+				}
+				if l.TakeNote(err) {
+					l.setSlowness(time.Since(began))
+					results <- result{answer, err}
+					return
+				}
+				wait = pauses.Next(time.Since(began)) // the server may be busy with others who ask at the same time
+			}
+		}()
+	}
+	select {
+	case r := <-results:
+		return r.answer, r.err
+	case <-ctx.Done():
+		return answer, l.Unreachable(ctx)
+	}
+}
+
+// sleep reports whether the context has not ended meanwhile.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// A Backoff makes the pauses between attempts. They grow up to a second, and differ from process to process.
+type Backoff struct{ last time.Duration }
+
+// Next returns the pause after an attempt that took so long.
+func (b *Backoff) Next(took time.Duration) time.Duration {
+	b.last = min(max(2*b.last, 50*time.Millisecond), time.Second)
+	pause := min(max(b.last, took), time.Second)
+	return pause/2 + rand.N(pause)
+}
+
+// TakeNote takes note of how an attempt has ended, and reports whether the server has answered. It is for attempts that are
+// not made by Ask.
+func (l *Link) TakeNote(err error) (isAnswer bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if no, ok := err.(*Unanswered); ok {
+		l.failure = no.Why
+		return false
+	}
+	l.failure, l.reached = "", true
+	if l.isSilent {
+		l.isSilent = false
+		l.back()
+	}
+	return true
+}
+
+// fallSilent tells the user that the server does not answer.
+func (l *Link) fallSilent() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.isSilent && !l.held.Load() {
+		l.isSilent = true
+		l.silent(l.why())
+	}
+}
+
+func (l *Link) setSlowness(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slowness = d
+}
+
+func (l *Link) countRepeat() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.repeats++
+}
+
+// Repeats returns how many attempts were not the first of their request. So if it has not grown during a request, no earlier
+// attempt had the effect of that.
+func (l *Link) Repeats() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.repeats
+}
+
+// Reached reports whether the server has answered.
+func (l *Link) Reached() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reached
+}
+
+// Limit returns how long a request may take now; 0: as long as its context.
+func (l *Link) Limit() time.Duration {
+	if l.timed || l.held.Load() || l.waits && l.Reached() {
+		return 0
+	}
+	return l.Reach
+}
+
+// pace is how long an answer is waited for before attempts of the second kind begin. A server may be frozen, so it is not
+// long; but a connection takes a while, and a slow server is not asked twice each time.
+func (l *Link) pace() time.Duration {
+	const toConnect = 1250 * time.Millisecond
+	slowness := l.slow()
+	if slowness == 0 {
+		return toConnect
+	}
+	return min(max(250*time.Millisecond, 2*slowness), toConnect)
+}
+
+func (l *Link) slow() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.slowness
+}
+
+// patience is how long an answer is waited for before the server counts as silent. Slow is not silent.
+func (l *Link) patience() time.Duration { return max(l.TTL*4/10, 2*l.slow()) }
+
+// Why says why there is no answer.
+func (l *Link) Why() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.why()
+}
+
+func (l *Link) why() string {
+	if l.failure == "" {
+		return "no answer"
+	}
+	return l.failure
+}
+
+// Unreachable returns the error for a context that has ended before the lock was had: ErrTimeout where the server answers, so
+// that it is the lock that could not be had in time.
+func (l *Link) Unreachable(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if context.Cause(ctx) == ErrTimeout && l.reached && !l.isSilent {
+		return ErrTimeout
+	}
+	return Unavailable("cannot reach " + l.Server + " in time: " + l.why())
+}
