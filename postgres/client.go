@@ -191,22 +191,15 @@ func attempt[T any](ctx context.Context, s *store, w *session, call func(context
 }
 
 // query sends statements that change nothing. The first time it finds out whether the timeline of the server may be read.
-func (s *store) query(ctx context.Context, sql string) ([]*pgconn.Result, error) {
-	type answer struct {
-		results  []*pgconn.Result
-		timeline string
-	}
-	a, err := ask(ctx, s, func(ctx context.Context, w *session) (a answer, err error) {
-		if a.timeline = s.timelineExpression(); s.timeline.Load() == nil {
-			if a.timeline, err = findTimeline(ctx, w); err != nil {
-				return a, err
+func (s *store) query(ctx context.Context, sql func() string) ([]*pgconn.Result, error) {
+	return ask(ctx, s, func(ctx context.Context, w *session) ([]*pgconn.Result, error) {
+		if s.timeline.Load() == nil {
+			expression, err := findTimeline(ctx, w)
+			if err != nil {
+				return nil, err
 			}
+			s.timeline.Store(&expression)
 		}
-		a.results, err = w.run(ctx, sql)
-		return a, err
+		return w.run(ctx, sql())
 	})
-	if err == nil {
-		s.timeline.Store(&a.timeline)
-	}
-	return a.results, err
 }

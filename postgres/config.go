@@ -14,8 +14,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"example.org/flock/internal/cli"
 	"example.org/flock/internal/sys"
+	"example.org/flock/lease"
 )
 
 // A config is what the environment says about PostgreSQL.
@@ -66,7 +66,7 @@ func readConfig(environ []string) (c config, err error) {
 }
 
 // refuse does not repeat the value, which may be a secret.
-func refuse(name, why string) error { return &cli.UsageError{Text: "invalid " + name + ": " + why} }
+func refuse(name, why string) error { return lease.Misused("invalid " + name + ": " + why) }
 
 // noHost is no name of a host; see RFC 6761.
 const noHost = "host.invalid"
@@ -100,11 +100,11 @@ func checkExplicit(c *pgconn.Config, address string) error {
 		isDefault := slices.Contains([]string{"/var/run/postgresql", "/private/tmp", "/tmp"}, host) && os.Getenv("PGSERVICE") == "" &&
 			!slices.Contains(strings.Split(os.Getenv("PGHOST"), ","), host) && !strings.Contains(named, host)
 		if host == noHost || isDefault {
-			return &cli.UsageError{Text: "the host of PostgreSQL is not named: set PGHOST and PGDATABASE, PGSERVICE, or " + urlVariable}
+			return lease.Misused("the host of PostgreSQL is not named: set PGHOST and PGDATABASE, PGSERVICE, or " + urlVariable)
 		}
 	}
 	if c.Database == "" {
-		return &cli.UsageError{Text: "the database is not named: set PGDATABASE, PGSERVICE, or " + urlVariable}
+		return lease.Misused("the database is not named: set PGDATABASE, PGSERVICE, or " + urlVariable)
 	}
 	return nil
 }

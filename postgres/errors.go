@@ -81,8 +81,11 @@ func describe(err error) string {
 	switch {
 	case errors.As(err, &refusal):
 		text = refusal.Message
-		if refusal.Code == "55P03" {
+		switch refusal.Code {
+		case "55P03":
 			text = "many change this lock at the same time (" + text + ")"
+		case "55000", "25006":
+			text = errReplica.Error() + " (" + text + ")"
 		}
 	case errors.As(err, &dns):
 		text = dns.Error()

@@ -37,12 +37,13 @@ type place struct {
 
 // A view is what was read about a lock.
 type view struct {
-	ttl    time.Duration
-	change int64         // the number of the last change, or of the one in which this was read
-	quiet  time.Duration // how long nobody gets a lock, because the server is not known
-	cools  time.Duration // how long the cooldown lasts
-	places []place       // in order
-	own    *row          // of the contender who has asked; nil: there is none
+	ttl       time.Duration
+	change    int64         // the number of the last change, or of the one in which this was read
+	quiet     time.Duration // how long nobody gets a lock, because the server is not known
+	isAnother bool          // this server is not that of the server's row: the next change notes that
+	cools     time.Duration // how long the cooldown lasts
+	places    []place       // in order
+	own       *row          // of the contender who has asked; nil: there is none
 }
 
 // schemaVersion is that of the tables.
@@ -54,20 +55,23 @@ func readView(key string, rows [][][]byte) (v view, err error) {
 		return v, lease.Refused("the table flock.server is empty: drop the schema flock, and make it anew as flock-postgres --schema says")
 	}
 	first := row(rows[0])
-	if first.int(0) != schemaVersion {
-		return v, lease.Refused(fmt.Sprintf("the tables have version %d, and this program needs %d: see flock-postgres --schema", first.int(0), schemaVersion))
+	if first.int(ofVersion) != schemaVersion {
+		return v, lease.Refused(fmt.Sprintf("the tables have version %d, and this program needs %d: see flock-postgres --schema", first.int(ofVersion), schemaVersion))
 	}
-	if first.isTrue(3) {
+	if first.isTrue(ofIsReplica) {
 		return v, errReplica
 	}
-	v = view{ttl: time.Duration(first.int(1)) * time.Second, quiet: first.duration(2), change: first.int(5), cools: first.duration(6)}
+	v = view{ttl: time.Duration(first.int(ofTTL)) * time.Second, quiet: first.duration(ofQuiet), change: first.int(ofChange), cools: first.duration(ofCools)}
+	if v.isAnother = first.isTrue(ofIsAnother); v.isAnother {
+		v.quiet = v.ttl // it begins with the first change
+	}
 	if v.quiet > 0 {
 		// Somebody may have the lock by a server that was before this one. Its place is before all others.
 		v.places = append(v.places, place{-2, lease.Contender{Mode: lease.Exclusive, ID: "unknown"}})
 	}
 	for _, r := range rows {
-		if r := row(r); !r.isNull(7) {
-			if r.text(7) == key {
+		if r := row(r); !r.isNull(ofKey) {
+			if r.text(ofKey) == key {
 				v.own = &r
 			}
 			v.places = append(v.places, placesOf(r)...)
@@ -83,21 +87,21 @@ func readView(key string, rows [][][]byte) (v view, err error) {
 // placesOf returns the places of a row: one for the cooldown if it respects that, and one for the lock if it has got there.
 func placesOf(r row) (list []place) {
 	name := nameOf(r)
-	c := lease.Contender{Lock: name, Mode: lease.Mode(r.text(10)), Permits: int(r.int(11)), ID: r.text(7), Since: time.UnixMicro(r.int(13)),
-		Key: name + "/" + r.text(7), Host: r.text(14), PID: int(r.int(15)), User: r.text(16)}
-	if !r.isNull(8) {
+	c := lease.Contender{Lock: name, Mode: lease.Mode(r.text(ofMode)), Permits: int(r.int(ofPermits)), ID: r.text(ofKey), Since: time.UnixMicro(r.int(ofSince)),
+		Key: name + "/" + r.text(ofKey), Host: r.text(ofHost), PID: int(r.int(ofPID)), User: r.text(ofUser)}
+	if !r.isNull(ofCooling) {
 		first := c
 		first.Mode = lease.Cooldown
-		list = append(list, place{r.int(8), first})
+		list = append(list, place{r.int(ofCooling), first})
 	}
-	if !r.isNull(9) {
-		list = append(list, place{r.int(9), c})
+	if !r.isNull(ofSeq) {
+		list = append(list, place{r.int(ofSeq), c})
 	}
 	return list
 }
 
 func nameOf(r row) string {
-	name, _ := hex.DecodeString(r.text(4))
+	name, _ := hex.DecodeString(r.text(ofName))
 	return string(name)
 }
 
@@ -122,7 +126,7 @@ type standing struct {
 // stand returns where a contender stands who has a row, or comes now.
 func (v *view) stand(r lease.Request) (s standing) {
 	if v.own != nil {
-		s.cooling, s.seq = v.own.int(8), v.own.int(9)
+		s.cooling, s.seq = v.own.int(ofCooling), v.own.int(ofSeq)
 	} else if r.Cooldown > 0 {
 		s.cooling = v.change
 	}
@@ -188,8 +192,8 @@ func randomKey() string {
 // enter waits for the lock. No write is needed to say no, so it looks first.
 func (c *contender) enter(ctx context.Context) error {
 	v, _, err := c.look(ctx)
-	if err == nil {
-		err = v.refusal(c.Request)
+	if err == nil && v.refusal(c.Request) == lease.ErrTaken {
+		return lease.ErrTaken
 	}
 	for err == nil {
 		var s standing
@@ -209,7 +213,7 @@ func (c *contender) enter(ctx context.Context) error {
 
 // look returns what there is of the lock, and whether the server has connections to spare. It needs no lock, and writes nothing.
 func (c *contender) look(ctx context.Context) (v view, hasSpare bool, err error) {
-	results, err := c.query(ctx, read(is(c.Name), ofTheLiving)+spare)
+	results, err := c.query(ctx, func() string { return c.read(is(c.Name), ofTheLiving) + spare })
 	if err == nil {
 		v, err = readView(c.key, results[0].Rows)
 	}
@@ -231,7 +235,7 @@ func (c *contender) change(ctx context.Context) (standing, error) {
 		token int64
 	}
 	a, err := ask(ctx, c.store, func(ctx context.Context, w *session) (a answer, err error) {
-		results, err := w.run(ctx, c.begin(c.Name)+renewal(c.key)+judge(c.Name)+read(is(c.Name), ""))
+		results, err := w.run(ctx, c.begin(c.Name)+renewal(c.key)+judge(c.Name)+c.read(is(c.Name), ""))
 		if err != nil {
 			return a, err
 		}
@@ -243,6 +247,10 @@ func (c *contender) change(ctx context.Context) (standing, error) {
 			}
 		}
 		if err != nil {
+			// What it has found out about the server counts.
+			if _, unsure := w.commit(ctx, "", ""); unsure != nil {
+				err = unsure
+			}
 			return a, err
 		}
 		a.standing, a.life = v.stand(c.Request), life{lease.Now(), v.ttl}
@@ -287,11 +295,11 @@ func (c *contender) await(ctx context.Context) error {
 			return err
 		case v.own == nil:
 			return lease.ErrLost
-		case lease.Now() > since+ttl*3/10:
+		case lease.Now() > since+ttl*3/10, v.isAnother:
 			return nil
 		}
 		s := v.stand(c.Request)
-		if s.entitled || s.seq != v.own.int(9) {
+		if s.entitled || s.seq != v.own.int(ofSeq) {
 			return nil
 		}
 		c.Taken()

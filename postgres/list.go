@@ -20,7 +20,7 @@ func (s *store) List(ctx context.Context, name string) (line lease.Line, err err
 	if name != "" {
 		which = is(name)
 	}
-	results, err := s.query(ctx, read(which, ofTheLiving))
+	results, err := s.query(ctx, func() string { return s.read(which, ofTheLiving) })
 	if err != nil {
 		return nil, err
 	}
@@ -32,11 +32,11 @@ func (s *store) List(ctx context.Context, name string) (line lease.Line, err err
 	isHeld, cools := false, map[string]bool{}
 	for _, r := range rows {
 		r := row(r)
-		isHeld = isHeld || r.isTrue(12)
-		if name := nameOf(r); r.duration(6) > 0 && !cools[name] {
+		isHeld = isHeld || r.isTrue(ofIsTaken)
+		if name := nameOf(r); r.duration(ofCools) > 0 && !cools[name] {
 			cools[name] = true
 			v.places = append(v.places, place{-1, lease.Contender{Lock: name, Mode: lease.Cooldown, Key: name + "/cooldown",
-				Until: time.Now().Add(r.duration(6))}})
+				Until: time.Now().Add(r.duration(ofCools))}})
 		}
 	}
 	if v.quiet > 0 && !isHeld {

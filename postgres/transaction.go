@@ -39,10 +39,6 @@ func nameLiteral(name string) string {
 // that, and the rows of before, whose times are by another clock, live on until then; see judge.
 func (s *store) begin(name string) string {
 	timeout := time.Duration(s.ttl.Load()) / 20
-	expected := s.timelineExpression()
-	if expected == unknownTimeline {
-		expected = "timeline"
-	}
 	return fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 SELECT set_config('lock_timeout', '%[1]d', true), set_config('idle_in_transaction_session_timeout', '%[1]d', true),
 	set_config('client_min_messages', 'warning', true),
@@ -50,8 +46,18 @@ SELECT set_config('lock_timeout', '%[1]d', true), set_config('idle_in_transactio
 INSERT INTO flock.name AS n (name, seq, token) VALUES (%[2]s, 1, 0) ON CONFLICT (name) DO UPDATE SET seq = n.seq + 1;
 UPDATE flock.server SET started = pg_postmaster_start_time(), timeline = %[3]s, epoch = epoch + 1,
 	quiet = clock_timestamp() + make_interval(secs => ttl)
-	WHERE started <> pg_postmaster_start_time() OR timeline IS DISTINCT FROM %[4]s;
-`, timeout.Milliseconds(), nameLiteral(name), s.timelineExpression(), expected)
+	WHERE %[4]s;
+`, timeout.Milliseconds(), nameLiteral(name), s.timelineExpression(), s.isAnother())
+}
+
+// isAnother is the condition that the server is another one than the server's row says. Whoever cannot read the timeline does not
+// compare it.
+func (s *store) isAnother() string {
+	condition := "started <> pg_postmaster_start_time()"
+	if expression := s.timelineExpression(); expression != unknownTimeline {
+		condition += " OR timeline IS DISTINCT FROM " + expression
+	}
+	return condition
 }
 
 func (s *store) timelineExpression() string {
@@ -65,8 +71,8 @@ func (s *store) timelineExpression() string {
 func findTimeline(ctx context.Context, w *session) (expression string, err error) {
 	var refusal *pgconn.PgError
 	_, err = w.run(ctx, "SELECT "+timeline)
-	// No right, no such function, not supported, or a replica, which is found out later.
-	if errors.As(err, &refusal) && slices.Contains([]string{"42501", "42883", "0A000", "55000"}, refusal.Code) {
+	// No right, no such function, or not supported.
+	if errors.As(err, &refusal) && slices.Contains([]string{"42501", "42883", "0A000"}, refusal.Code) {
 		return unknownTimeline, nil
 	}
 	return timeline, err
@@ -95,9 +101,9 @@ UPDATE flock.name n SET cools = greatest(n.cools, (SELECT max(dead.cools) FROM d
 }
 
 // read returns the query for the line of a lock, and what matters for that; see readView. The condition is for its rows.
-func read(name, condition string) string {
+func (s *store) read(name, condition string) string {
 	return `WITH s AS MATERIALIZED (SELECT clock_timestamp() AS now, * FROM flock.server)
-SELECT s.version, s.ttl, ` + microseconds("s.quiet - s.now") + `, pg_is_in_recovery(), encode(n.name, 'hex'), n.seq, ` + microseconds("n.cools - s.now") + `,
+SELECT s.version, s.ttl, ` + microseconds("s.quiet - s.now") + `, ` + s.isAnother() + `, pg_is_in_recovery(), encode(n.name, 'hex'), n.seq, ` + microseconds("n.cools - s.now") + `,
 	c.key, c.cooling, c.seq, c.mode, c.permits, c.taken IS NOT NULL,
 	` + microseconds("coalesce(c.taken, c.came) - 'epoch'") + `, c.host, c.pid, c.username
 FROM s LEFT JOIN flock.name n ON ` + name + ` LEFT JOIN flock.contender c ON c.name = n.name` + condition + `;
@@ -138,6 +144,28 @@ func wake(name string) string {
 
 // channel is where the row with the key is woken.
 func channel(key string) string { return "flock_" + strings.ReplaceAll(key, "-", "") }
+
+// The columns of read: the server's row, the lock, and a contender, for each of which there is a row.
+const (
+	ofVersion = iota
+	ofTTL
+	ofQuiet // microseconds that the quiet time lasts
+	ofIsAnother
+	ofIsReplica
+	ofName
+	ofChange // the number of the lock's last change
+	ofCools  // microseconds that its cooldown lasts
+	ofKey
+	ofCooling
+	ofSeq
+	ofMode
+	ofPermits
+	ofIsTaken
+	ofSince // microseconds since 1970
+	ofHost
+	ofPID
+	ofUser
+)
 
 // spare is the query whether the server has connections to spare.
 const spare = "SELECT 2 * count(*) < current_setting('max_connections')::integer FROM pg_stat_activity;\n"

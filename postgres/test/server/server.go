@@ -246,6 +246,23 @@ func (s *Server) Promote() error {
 	return err
 }
 
+// Disconnect has a replica get no more from its primary.
+func (s *Server) Disconnect() error {
+	if _, err := s.SQL("ALTER SYSTEM SET primary_conninfo = ''"); err != nil {
+		return err
+	}
+	if _, err := s.SQL("SELECT pg_reload_conf()"); err != nil {
+		return err
+	}
+	for range 1000 {
+		if rows, err := s.SQL("SELECT count(*) FROM pg_stat_wal_receiver"); err != nil || rows[0] == "0" {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return errors.New("the replica stays connected")
+}
+
 // processes returns the process ids of the server and its children.
 func (s *Server) processes() []int {
 	pids := []int{s.process.Pid}
