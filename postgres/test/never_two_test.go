@@ -191,6 +191,7 @@ func TestServerCrashed(t *testing.T) {
 		t.Fatalf("the lock is lost: %s", &x.holder.err)
 	default:
 	}
+	to(s).run(t, flockPostgres, "-n", "other", "true").check(t, 0, "", "")
 	kill(x.holder, syscall.SIGKILL)
 	x.fault = time.Now()
 	x.diesIn(x.ttl)
