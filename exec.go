@@ -15,6 +15,7 @@ import (
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
+	"example.org/flock/internal/termination"
 )
 
 // execute runs the command while the lock is held, and returns the exit status. It does not return if this process becomes
@@ -28,6 +29,7 @@ func (a *attempt) execute() int {
 	}
 	if a.NoFork {
 		a.out.Flush()
+		termination.Allow()
 		return reportCommand(a.out, a.File, command.Exec(a.Command))
 	}
 	code, err := command.Run(a.Command)

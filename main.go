@@ -21,6 +21,7 @@ import (
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
+	"example.org/flock/internal/termination"
 )
 
 // version is set by the Makefile.
@@ -40,8 +41,9 @@ func main() {
 		os.Args = []string{""}
 	}
 	p := &output.Printer{Name: command.BaseName(os.Args[0])}
-	code := run(p, os.Args)
-	os.Exit(p.Status(code))
+	code := p.Status(run(p, os.Args))
+	termination.Finish()
+	os.Exit(code)
 }
 
 // run is the whole program, unless package early has done all of it. It returns the exit status, or does not return: with
@@ -49,6 +51,9 @@ func main() {
 func run(p *output.Printer, args []string) int {
 	started := time.Now()
 	if err := cstart.OpenStandardFiles(); err != nil {
+		return failure.Report(p, err)
+	}
+	if err := refuseVariables(); err != nil {
 		return failure.Report(p, err)
 	}
 	o, err := cli.Parse(args, cstart.Getenv, command.Shell)
@@ -93,6 +98,11 @@ func run(p *output.Printer, args []string) int {
 	case locks.IsRefusal(err):
 		a.reportRefusal(err)
 		return o.ConflictExit
+	case err == nil && termination.IsDue():
+		a.lock.Unlock()
+		return 1 // the signal has the last word
+	case errors.Is(err, locks.ErrInterrupted):
+		return 1
 	case err != nil:
 		return failure.Report(p, err)
 	}
@@ -101,6 +111,21 @@ func run(p *output.Printer, args []string) int {
 		return 0
 	}
 	return a.execute()
+}
+
+// refuseVariables refuses the variables that choose a lock where the caller has fewer rights than this process: as a user of a
+// set-user-id program that runs flock, the caller could get in beside the lock of others. To ignore them would part such a
+// program from a site that sets them for everybody.
+func refuseVariables() error {
+	if !cstart.IsSetUserID() {
+		return nil
+	}
+	for _, name := range []string{"FLOCK_BACKEND", "FLOCK_DIR"} {
+		if value, _ := cstart.Getenv(name); value != "" {
+			return failure.Usage(name + " cannot be set for a set-user-id or set-group-id program: its user could get past the lock")
+		}
+	}
+	return nil
 }
 
 // limitOf returns how long to wait for the lock; -w counts from the start.

@@ -16,7 +16,9 @@ var filters = map[string]func() []unix.SockFilter{
 	"without-byte-locks":   withoutByteLocks,
 	"without-kcmp":         withoutKcmp,
 	"without-threads":      withoutThreads,
-	"without-fork":         withoutFork,
+	"fork-says-EAGAIN":     func() []unix.SockFilter { return withoutFork(unix.EAGAIN) },
+	"fork-says-ENOMEM":     func() []unix.SockFilter { return withoutFork(unix.ENOMEM) },
+	"fork-says-EPERM":      func() []unix.SockFilter { return withoutFork(unix.EPERM) },
 }
 
 func init() {
@@ -110,10 +112,10 @@ func withoutThreads() []unix.SockFilter {
 
 // withoutFork allows new threads but no child: clone(2) fails if the low byte of its first argument names a signal for the
 // parent.
-func withoutFork() []unix.SockFilter {
+func withoutFork(errno syscall.Errno) []unix.SockFilter {
 	return []unix.SockFilter{
 		load(callNumber), jump(unix.SYS_CLONE, 0, 4),
-		load(firstArgument), and(0xff), jump(uint32(unix.SIGCHLD), 0, 1), fail(unix.EAGAIN), allow,
+		load(firstArgument), and(0xff), jump(uint32(unix.SIGCHLD), 0, 1), fail(errno), allow,
 	}
 }
 

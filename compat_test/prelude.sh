@@ -8,6 +8,7 @@
 #   waiting FILE [N]      true if N (1) or more processes wait for a lock on FILE
 #   asleep [N]            true if N (1) or more flocks have started no command and sleep, as one that waits for a permit does
 #   placed PID            true if the flock with this process id has its place in a queue
+#   is_next PID           true if the flock with this process id is the next one that gets a permit
 #   mtime FILE             the time at which FILE was last changed, in seconds with nine decimals
 #   touch_in SECONDS FILE  set the modification time of FILE to SECONDS from now; SECONDS may be negative
 #   exclusive NAME CMD... run CMD, and print a line if another process runs "exclusive NAME" at the same time
@@ -77,6 +78,7 @@ placed() {
 	ls .*.flock/queue 2>/dev/null | grep -q "^permit,[0-9a-f]*,$1," ||
 		grep -qs 'OFDLCK.* 23058430092136939[0-9]* ' /proc/$1/fdinfo/*
 }
+is_next() { grep -qs 'OFDLCK.* 4611686018427387903 ' /proc/$1/fdinfo/*; }
 backend_program() {
 	mkdir -p "$1"
 	printf '#!/bin/sh\nprintf "<%%s>" "$0" "$@"; echo\nexit 7\n' >"$1/flock-$2"

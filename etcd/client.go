@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,8 +28,8 @@ type store struct {
 	config
 	link *lease.Link
 
-	mu      sync.Mutex
-	clients [2]*clientv3.Client
+	mu     sync.Mutex
+	client *clientv3.Client // of the library: the one that has answered last
 
 	token  atomic.Pointer[string] // if there is a user; nil: not yet
 	tokens credentials.PerRPCCredentialsBundle
@@ -44,19 +43,29 @@ func newStore(c config, l *lease.Link) *store {
 	return s
 }
 
-// client returns the client of the library that has answered last, or another one instead of that which is silent. Each has
-// connections of its own to all addresses, so a new one reaches only servers that are alive, and others where one address
-// stands for several.
-func (s *store) client(silent *clientv3.Client) (c *clientv3.Client, err error) {
+// current returns the client that has answered last.
+func (s *store) current() (c *clientv3.Client, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := 0
-	if silent != nil && silent == s.clients[0] {
-		n = 1
+	if s.client == nil {
+		s.client, err = s.newClient()
 	}
-	if s.clients[n] != nil {
-		return s.clients[n], nil
+	return s.client, err
+}
+
+// replace makes another client the current one, unless a request beside this one has replaced the silent one already.
+func (s *store) replace(silent, c *clientv3.Client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client == silent {
+		s.client, c = c, silent
 	}
+	go c.Close() // its requests are made again by the current one
+}
+
+// newClient returns a client that has connections of its own to all addresses. So it reaches only servers that are alive, and
+// perhaps others where one address stands for several.
+func (s *store) newClient() (*clientv3.Client, error) {
 	conf := s.connection
 	conf.MaxUnaryRetries = 1 // ask makes the attempts
 	conf.DialOptions = []grpc.DialOption{
@@ -69,8 +78,52 @@ func (s *store) client(silent *clientv3.Client) (c *clientv3.Client, err error) 
 		// The client's own user would have the password checked again for each stream, which costs etcd a tenth of a second.
 		grpc.WithPerRPCCredentials(s.tokens.PerRPCCredentials()),
 	}
-	s.clients[n], err = clientv3.New(conf)
-	return s.clients[n], err
+	return clientv3.New(conf)
+}
+
+// connectAnew returns a new client that is connected, or knows why it is not. While one is silent the next one tries, more
+// and more of them: whatever stands behind the address may give them a frozen server, too.
+func (s *store) connectAnew(ctx context.Context) (*clientv3.Client, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	connected := make(chan *clientv3.Client)
+	for wait := s.link.Pace(); ; wait = min(wait*5/4, lease.ToConnect) {
+		c, err := s.newClient()
+		if err != nil {
+			return nil, err
+		}
+		go func() {
+			limited, cancel := context.WithTimeout(ctx, 5*time.Second)
+			defer cancel()
+			if awaitConnection(limited, c.ActiveConnection()) {
+				select {
+				case connected <- c:
+					return
+				case <-ctx.Done():
+				}
+			}
+			c.Close()
+		}()
+		select {
+		case c := <-connected:
+			return c, nil
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// awaitConnection waits until something is connected, or nothing can be, and reports whether it was so before the context
+// ended.
+func awaitConnection(ctx context.Context, conn *grpc.ClientConn) bool {
+	conn.Connect()
+	for state := conn.GetState(); state != connectivity.Ready && state != connectivity.TransientFailure; state = conn.GetState() {
+		if !conn.WaitForStateChange(ctx, state) {
+			return false
+		}
+	}
+	return true
 }
 
 // failFast makes a request fail when no server can be connected, with the reason. By default it would wait for its deadline,
@@ -79,52 +132,52 @@ func failFast(ctx context.Context, method string, request, answer any, c *grpc.C
 	return invoke(ctx, method, request, answer, c, append(options, grpc.WaitForReady(false))...)
 }
 
-// toConnect is how long a connection may take before a server counts as silent.
-const toConnect = 1250 * time.Millisecond
-
-// ask makes a request until there is an answer or the context ends: attempts by one client and, when that is silent, by
-// another one, too. The call must have the same effect however often it is made.
+// ask makes a request until there is an answer or the context ends: attempts by the current client and, when that is silent,
+// by new ones, too. The call must have the same effect however often it is made.
 func ask[T any](ctx context.Context, s *store, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
 	if _, err := s.logIn(ctx); err != nil {
 		return answer, err
 	}
-	first, _ := s.client(nil) // the attempt tells the error
-	by := func(silent *clientv3.Client) func(context.Context) (T, error) {
-		return func(ctx context.Context) (T, error) { return attempt(ctx, s, silent, call) }
+	first, err := s.current()
+	if err != nil {
+		return answer, err
 	}
-	return lease.Ask(ctx, s.link, by(nil), by(first))
+	byCurrent := func(ctx context.Context) (answer T, err error) {
+		c, err := s.current()
+		if err != nil {
+			return answer, err
+		}
+		return attempt(ctx, s, c, 5*time.Second, call)
+	}
+	patience := 500 * time.Millisecond // that grows: etcd may be slow
+	byNew := func(ctx context.Context) (answer T, err error) {
+		c, err := s.connectAnew(ctx)
+		if err != nil {
+			return answer, err
+		}
+		answer, err = attempt(ctx, s, c, patience, call)
+		if patience *= 2; ctx.Err() == nil && !isUnanswered(err) {
+			s.replace(first, c)
+		} else {
+			go c.Close()
+		}
+		return answer, err
+	}
+	return lease.Ask(ctx, s.link, byCurrent, byNew)
 }
 
-// attempt makes one attempt. The second client is given up if it is silent for long, the first one when the second one answers.
-func attempt[T any](ctx context.Context, s *store, silent *clientv3.Client, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
+// attempt makes one attempt by a client.
+func attempt[T any](ctx context.Context, s *store, c *clientv3.Client, limit time.Duration, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
 	token, err := s.logIn(ctx)
 	if err != nil {
 		return answer, err
 	}
-	c, err := s.client(silent)
-	if err != nil {
-		return answer, err
-	}
-	limited, cancel := context.WithTimeout(ctx, 5*time.Second)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if answer, err = call(limited, c); ctx.Err() != nil {
-		return answer, err
-	}
-	if lacksUser(err) {
+	if answer, err = call(limited, c); lacksUser(err) {
 		s.token.CompareAndSwap(token, nil) // the next attempt asks for another one
 	}
-	err = s.classify(err)
-	_, isSilent := err.(*lease.Unanswered)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case !isSilent && s.clients[1] == c:
-		slices.Reverse(s.clients[:])
-	case limited.Err() != nil && s.clients[1] == c:
-		s.clients[1] = nil
-		go c.Close()
-	}
-	return answer, err
+	return answer, s.classify(err)
 }
 
 // logIn returns the token that stands for user and password in all requests; without a user it returns nil. All who need one
@@ -163,7 +216,7 @@ func (s *store) authenticate() error {
 }
 
 func (s *store) authenticateAt(endpoint string) (token string, err error) {
-	c, err := s.client(nil)
+	c, err := s.current()
 	if err != nil {
 		return "", err
 	}
@@ -172,7 +225,7 @@ func (s *store) authenticateAt(endpoint string) (token string, err error) {
 		return "", err
 	}
 	defer conn.Close()
-	time.AfterFunc(toConnect, func() {
+	time.AfterFunc(lease.ToConnect, func() {
 		if conn.GetState() != connectivity.Ready {
 			conn.Close()
 		}
@@ -194,7 +247,7 @@ func (s *store) watch(ctx context.Context, key string, after int64, deleted int)
 	}
 	changed := make(chan struct{})
 	go func() { // the client's own call waits for an answer
-		if c, err := s.client(nil); err == nil {
+		if c, err := s.current(); err == nil {
 			for r := range c.Watch(clientv3.WithRequireLeader(ctx), key, options...) {
 				if deleted -= len(r.Events); deleted <= 0 {
 					close(changed)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"net"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -25,8 +24,10 @@ type fakeMember struct {
 	check   time.Duration // how long it checks a password
 	isAlone bool          // it is cut off from the other members
 	old     bool          // a token is too old when it is used for the first time
+	answers bool          // those who have no user, too
 	checks  atomic.Int32
 	asked   atomic.Int32
+	silent  atomic.Bool // it does not answer any more
 }
 
 func (m *fakeMember) Authenticate(ctx context.Context, _ *etcdserverpb.AuthenticateRequest) (*etcdserverpb.AuthenticateResponse, error) {
@@ -43,6 +44,9 @@ func (m *fakeMember) Txn(ctx context.Context, _ *etcdserverpb.TxnRequest) (*etcd
 		return nil, m.timeOut(ctx)
 	}
 	switch {
+	case m.silent.Load():
+		return nil, silence(ctx, true)
+	case m.answers:
 	case !m.old:
 		return nil, status.Error(codes.InvalidArgument, "etcdserver: user name is empty")
 	case m.asked.Add(1) == 1:
@@ -201,18 +205,49 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The second attempt of a request is made by another client than the first, though a request beside it has exchanged them.
-func TestAnotherClient(t *testing.T) {
+// One who lists or breaks does not wait for ever for an etcd that was reached and then falls silent.
+func TestSilentLater(t *testing.T) {
+	t.Parallel()
+	for what, env := range map[string]map[string]string{"without a user": {}, "with a password": {"ETCDCTL_USER": "cron:geheim"}} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			m := startMember(t, &fakeMember{answers: true}, false)
+			env["ETCDCTL_ENDPOINTS"], env["ETCDCTL_DIAL_TIMEOUT"] = m.address, "1s"
+			s := storeFor(t, env)
+			if _, err := s.List(t.Context(), "name"); err != nil {
+				t.Fatal(err)
+			}
+			m.silent.Store(true)
+			ended := make(chan error, 2)
+			go func() { _, err := s.List(t.Context(), "name"); ended <- err }()
+			go func() { ended <- s.Break(t.Context(), "key") }()
+			for range 2 {
+				select {
+				case err := <-ended:
+					if err == nil {
+						t.Error("there was an answer")
+					}
+				case <-time.After(20 * time.Second):
+					t.Fatal("it waits")
+				}
+			}
+		})
+	}
+}
+
+// A client that is silent is replaced once, by the first of those that answer.
+func TestReplace(t *testing.T) {
 	t.Parallel()
 	s := userOf(t, &fakeMember{address: "127.0.0.1:1"})
-	first, err := s.client(nil)
+	silent, err := s.current()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
-		if second, err := s.client(first); err != nil || second == first || second == nil {
-			t.Errorf("%p after %p: %v", second, first, err)
-		}
-		slices.Reverse(s.clients[:])
+	first, _ := s.newClient()
+	second, _ := s.newClient()
+	s.replace(silent, first)
+	s.replace(silent, second)
+	if now, err := s.current(); now != first || err != nil {
+		t.Errorf("%p, not %p: %v", now, first, err)
 	}
 }

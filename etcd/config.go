@@ -27,15 +27,16 @@ type config struct {
 	reach          time.Duration // how long to try to reach etcd at the beginning
 	prefix         string        // of all keys
 	ttl            int64         // of a holder's lease, in seconds
+	warns          bool          // of what is dangerous beside the lock
 }
 
 // known are the variables that mean something here or, the last ones of etcdctl, are only for its output, the size of its
-// messages or a version that is no more.
-var known = strings.Fields(`FLOCK_ETCD_PASSWORD_FILE FLOCK_ETCD_PREFIX FLOCK_ETCD_TTL
+// messages, its own requests or a version that is no more.
+var known = strings.Fields(`FLOCK_ETCD_PASSWORD_FILE FLOCK_ETCD_PREFIX FLOCK_ETCD_TTL FLOCK_ETCD_WARNINGS
 	ETCDCTL_ENDPOINTS ETCDCTL_CACERT ETCDCTL_CERT ETCDCTL_KEY ETCDCTL_USER ETCDCTL_PASSWORD ETCDCTL_AUTH_JWT_TOKEN
 	ETCDCTL_DIAL_TIMEOUT ETCDCTL_KEEPALIVE_TIME ETCDCTL_KEEPALIVE_TIMEOUT ETCDCTL_INSECURE_TRANSPORT
 	ETCDCTL_INSECURE_SKIP_TLS_VERIFY ETCDCTL_DEBUG ETCDCTL_HEX ETCDCTL_WRITE_OUT ETCDCTL_INSECURE_DISCOVERY
-	ETCDCTL_MAX_REQUEST_BYTES ETCDCTL_MAX_RECV_BYTES ETCDCTL_API`)
+	ETCDCTL_MAX_REQUEST_BYTES ETCDCTL_MAX_RECV_BYTES ETCDCTL_COMMAND_TIMEOUT ETCDCTL_API`)
 
 // An environment reads variables. One that is empty counts as unset.
 type environment struct {
@@ -85,6 +86,7 @@ func readConfig(environ []string) (c config, err error) {
 	if c.ttl, err = strconv.ParseInt(e.get("FLOCK_ETCD_TTL", "10"), 10, 64); err != nil || c.ttl < 2 || c.ttl > 86400 {
 		e.refuse("FLOCK_ETCD_TTL", "seconds, from 2 to 86400")
 	}
+	c.warns = e.boolean("FLOCK_ETCD_WARNINGS", "true")
 	c.prefix = strings.TrimRight(e.get("FLOCK_ETCD_PREFIX", "/flock"), "/")
 	c.jwt = e.get("ETCDCTL_AUTH_JWT_TOKEN", "")
 	e.user(&c)
@@ -112,11 +114,12 @@ var (
 	local   = regexp.MustCompile(`^(http://)?(localhost|127\.[0-9.]+|\[::1\]):|^unix`)
 )
 
-// exposedAddress returns an address beyond this machine to which the password goes without encryption; empty: there is none.
+// exposedAddress returns an address beyond this machine to which the password goes without encryption; empty: there is none, or
+// nobody wants to know.
 func (c *config) exposedAddress() string {
 	for _, text := range c.endpoints {
 		isPlain := strings.HasPrefix(text, "http://") || c.connection.TLS == nil && !strings.HasPrefix(text, "https://")
-		if c.user != "" && isPlain && !local.MatchString(text) {
+		if c.warns && c.user != "" && isPlain && !local.MatchString(text) {
 			return sys.Printable(text)
 		}
 	}

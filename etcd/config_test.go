@@ -51,7 +51,7 @@ func TestConfigTLS(t *testing.T) {
 		env       map[string]string
 		tls, skip bool
 	}{
-		{map[string]string{"ETCDCTL_API": "3", "ETCDCTL_WRITE_OUT": "json"}, false, false},
+		{map[string]string{"ETCDCTL_API": "3", "ETCDCTL_WRITE_OUT": "json", "ETCDCTL_COMMAND_TIMEOUT": "5s"}, false, false},
 		{map[string]string{"ETCDCTL_INSECURE_SKIP_TLS_VERIFY": "true"}, true, true},
 		{map[string]string{"ETCDCTL_INSECURE_TRANSPORT": "false"}, true, false},
 		{map[string]string{"ETCDCTL_INSECURE_TRANSPORT": "true"}, false, false},
@@ -135,6 +135,10 @@ func TestExposed(t *testing.T) {
 		if c, failure := read(t, map[string]string{"ETCDCTL_ENDPOINTS": endpoints, "ETCDCTL_USER": "me:x"}); failure != "" || c.exposedAddress() != want {
 			t.Errorf("%s: %q %q", endpoints, c.exposedAddress(), failure)
 		}
+		c, _ := read(t, map[string]string{"ETCDCTL_ENDPOINTS": endpoints, "ETCDCTL_USER": "me:x", "FLOCK_ETCD_WARNINGS": "false"})
+		if at := c.exposedAddress(); at != "" {
+			t.Errorf("%s: %q, which nobody wants to know", endpoints, at)
+		}
 	}
 }
 
@@ -148,6 +152,7 @@ func TestConfigRefused(t *testing.T) {
 		{"FLOCK_ETCD_TTL": "1"},
 		{"FLOCK_ETCD_TTL": "86401"},
 		{"FLOCK_ETCD_TTL": "10s"},
+		{"FLOCK_ETCD_WARNINGS": "none"},
 		{"ETCDCTL_USER": "me"},
 		{"ETCDCTL_CACERT": "/nonexistent"},
 		{"ETCDCTL_CERT": "/nonexistent", "ETCDCTL_KEY": "/nonexistent", "ETCDCTL_PASSWORD": "secret"},
@@ -164,7 +169,7 @@ func TestConfigRefused(t *testing.T) {
 		{"ETCDCTL_ENDPOINTS": "unix:///"},
 		{"ETCDCTL_INSECURE_SKIP_TLS_VERIFY": "maybe"},
 		{"ETCDCTL_DISCOVERY_SRV": "example.org"},
-		{"ETCDCTL_COMMAND_TIMEOUT": "5s"},
+		{"ETCDCTL_WATCH_KEY": "x"},
 		{"ETCDCTL_ENDPOINT": "etcd1:2379"},
 		{"FLOCK_ETCD_PASWORD_FILE": "/nonexistent"},
 		{"ETCDCTL_AUTH_JWT_TOKEN": "secret", "ETCDCTL_USER": "me:secret"},

@@ -46,6 +46,11 @@ func (s *store) classify(err error) error {
 	return lease.Refused(text)
 }
 
+func isUnanswered(err error) bool {
+	_, is := err.(*lease.Unanswered)
+	return is
+}
+
 // lacksUser reports whether etcd does not know who asks, perhaps not any more.
 func lacksUser(err error) bool {
 	return sys.Is(err, rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserEmpty)

@@ -92,7 +92,9 @@ func (s *store) base(name string) string { return s.prefix + "/" + url.PathEscap
 
 // Acquire implements lease.Backend.
 func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error) {
-	time.AfterFunc(time.Second, s.warnOfOld) // most are done by then
+	if s.warns {
+		time.AfterFunc(time.Second, s.warnOfOld) // most are done by then
+	}
 	for lost := 1; ; lost++ {
 		base := s.base(r.Name)
 		c := &contender{store: s, Request: r, base: base, first: place{mode: lease.Cooldown, line: base + "cooldown/"},
@@ -259,7 +261,7 @@ func (c *contender) lookBy(ctx context.Context, client *clientv3.Client, p *plac
 // await waits until a place is entitled. The error is lease.ErrLost if etcd has dropped it.
 //
 // A watch tells of changes. Because its server may be frozen, and to keep the lease alive, the waiter also asks: two requests
-// in six tenths of the TTL.
+// in six tenths of the TTL, or in ten seconds if that is less.
 func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 	for len(v.out) > 0 && err == nil {
 		watching, stop := context.WithCancel(ctx)
@@ -274,7 +276,7 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 		select {
 		case <-changed:
 			v, err = c.look(ctx, p)
-		case <-time.After(since + ttl*6/10 - lease.Now()):
+		case <-time.After(since + min(ttl*6/10, 10*time.Second) - lease.Now()):
 			v, err = c.renew(ctx, p)
 		case <-ctx.Done():
 			err = c.link.Unreachable(ctx)

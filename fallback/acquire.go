@@ -2,64 +2,79 @@ package fallback
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 )
 
-const (
-	// stuck is how long a busy token must stay the same to be a conflict.
-	stuck = time.Second
-	// Between two attempts to take the token the pause doubles. To look more often costs a busy machine more than it gains: where
-	// 64 readers loop, 17 % of the processor time from 50 µs on, and half of the throughput with at most 2 ms.
-	shortestRetry, longestRetry = 250 * time.Microsecond, 50 * time.Millisecond
-)
-
-// acquire takes the lock (nil, nil), or returns who keeps us out when there is no more time.
-func (c *contender) acquire(ctx context.Context) (keepers []record, err error) {
-	if !c.Deadline.IsZero() && !c.Deadline.After(c.began) {
-		c.Try = true
-	}
+// acquire takes the lock, or returns who keeps us out when there is no more time. tell is called once, with who keeps us out, if
+// that lasts for a second.
+func (a *attempt) acquire(ctx context.Context, tell func([]record)) (progress, []record, error) {
+	idle, isWatched := false, false
 	for {
-		if err := ctx.Err(); err != nil && err != context.DeadlineExceeded {
-			return nil, err
+		if err := ctx.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return cancelled, nil, nil
 		}
-		s, err := c.look()
-		if err != nil {
-			return nil, err
-		}
-		c.search(&s)
-		keepers = c.keepers(s)
-		if keepers == nil || s.hasNews() || c.maySearch(&s) || c.dead != nil { // still lost: no token was seen, which take tells
-			entered := false
-			if entered, keepers, err = c.enter(); entered || err != nil {
-				return nil, err
-			}
-		}
-		if keepers == nil {
+		how, s, keepers, err := a.tryOnce(idle)
+		switch {
+		case err != nil:
+			return again, nil, err
+		case how == done:
+			return done, nil, nil
+		case how == again:
 			continue
 		}
-		c.note(keepers)
-		if err := c.giveUp(&s); err != nil {
-			return nil, err
+		if err := a.giveUp(&s); err != nil {
+			return again, nil, err
 		}
-		if c.isOver() {
-			return keepers, nil
+		if a.isOver() {
+			return keptOut, keepers, nil
 		}
-		if err := c.come(); err != nil {
-			return nil, err
+		if !isWatched && slices.ContainsFunc(keepers, func(r record) bool { return r.file != nil }) {
+			if isWatched = a.WatchFile(); isWatched {
+				continue // what was closed before the watch is not told
+			}
 		}
-		if err := c.wait(ctx, s, keepers); err != nil {
-			return nil, err
+		if err := a.come(); err != nil {
+			return again, nil, err
+		}
+		if tell != nil && a.Now().Sub(a.began) >= time.Second {
+			tell(keepers)
+			tell = nil
+		}
+		var dead []string
+		if idle, dead, err = a.wait(ctx, &s, keepers, isWatched); err == nil && len(dead) > 0 {
+			_, err = a.tidy(dead)
+		}
+		if err != nil {
+			return again, nil, err
 		}
 	}
 }
 
-// note notes who keeps us out, and tells the caller once if that lasts.
-func (c *contender) note(keepers []record) {
-	if name := keepers[0].name; name != c.keeper {
-		c.keeper, c.since = name, c.Now()
+// tryOnce looks, searches if it is for us to do so, and enters if nobody keeps us out.
+func (a *attempt) tryOnce(idle bool) (how progress, s snapshot, keepers []record, err error) {
+	if s, err = a.look(); err != nil {
+		return again, s, nil, err
 	}
-	if !c.Try && !c.told && c.Waiting != nil && c.Now().Sub(c.began) >= time.Second {
-		c.told = true
-		c.Waiting(c.lockedBy(keepers))
+	searches := a.shallSearch(&s, idle)
+	if searches {
+		a.search(&s)
 	}
+	keepers = a.keepers(&s)
+	switch {
+	case len(keepers) == 0:
+		how, keepers, err = a.enter()
+	case searches && s.has(lost): // no listing has shown the token: whoever takes it sees why
+		if how, err = a.tidy(nil); how == done {
+			how = again
+		}
+	case s.hasMoved():
+		if how, err = a.tidy(nil); how == done {
+			how = keptOut
+		}
+	default:
+		how = keptOut
+	}
+	return how, s, keepers, err
 }

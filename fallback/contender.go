@@ -6,73 +6,76 @@ import (
 	"time"
 )
 
-// A contender is one call: who wants what of which lock, and what it has learnt.
+// A contender is what stands for a Lock in the state directory, while it waits and while it holds: a lifeline under a name.
 type contender struct {
-	system
-	*Lock
-	Request
-	here machine
-
-	found    map[string]*openFile // by record: where a search has found its open file, nil: nowhere
-	keeper   string               // the first record that kept us out, and since when
-	since    time.Time
-	timedOut bool     // nothing has happened in the last wait, and this one shall search
-	dead     []string // waiters before us, which are to be removed
-	told     bool     // that the wait is long
-	began    time.Time
+	id   string
+	name string // "": there is none
+	life lifeline
 }
 
-func newContender(s system, l *Lock, r Request) *contender {
-	return &contender{system: s, Lock: l, Request: r, here: s.Machine(), found: map[string]*openFile{}, began: s.Now()}
+// A holding is what has the lock when it is held.
+type holding uint8
+
+const (
+	byLifeline     holding = iota // that of the contender itself
+	byOpenFile                    // our descriptor's, by its mark
+	byLentLifeline                // that of another contender, which our descriptor has inherited
+)
+
+// An attempt is one call that wants something of a lock.
+type attempt struct {
+	system
+	self    *contender // of the Lock
+	holding holding
+	lent    string // the ID of the lifeline, for byLentLifeline
+	request Request
+	began   time.Time
+
+	// What searches have found: where the open file of a record is, nil: nowhere, for good.
+	found map[string]*openFile
+}
+
+func newAttempt(s system, l *Lock, r Request) *attempt {
+	a := &attempt{system: s, self: &l.self, lent: l.lent, request: r, began: s.Now(), found: map[string]*openFile{}}
+	switch {
+	case l.lent != "":
+		a.holding = byLentLifeline
+	case l.fd >= 0:
+		a.holding = byOpenFile
+	}
+	if !r.Deadline.IsZero() && !r.Deadline.After(a.began) {
+		a.request.Try = true
+	}
+	return a
 }
 
 // isOver reports whether there is no more time for who is kept out.
-func (c *contender) isOver() bool {
-	return c.Try || !c.Deadline.IsZero() && !c.Now().Before(c.Deadline)
+func (a *attempt) isOver() bool { return a.request.Try || a.isLate() }
+
+// isLate reports whether the deadline has passed.
+func (a *attempt) isLate() bool {
+	return !a.request.Deadline.IsZero() && !a.Now().Before(a.request.Deadline)
 }
 
-// list lists the state directory, and notices if our lifeline has lost its name: a cleaner of old files has removed it, or the
-// whole directory is gone.
-func (c *contender) list() (snapshot, error) {
-	names, err := c.List()
+// list lists the state directory. If the name of our lifeline is gone, because a cleaner of old files has removed it or the
+// whole directory, it forgets the lifeline.
+func (a *attempt) list() (snapshot, error) {
+	names, err := a.List()
 	if err != nil {
 		return snapshot{}, err
 	}
-	if c.self.name != "" && !slices.Contains(names, c.self.name) && c.Ask(c.self.name) == absent {
-		c.forget()
+	if name := a.self.name; name != "" && !slices.Contains(names, name) && a.Ask(name) == absent {
+		a.forget()
 	}
 	return parse(names)
 }
 
-// isOurs reports whether a record is ours: the lifeline is, or our open file has the mark and the signal that it says.
-func (c *contender) isOurs(r record) bool {
-	if r.file == nil {
-		return r.id == c.self.id
-	}
-	return c.fd >= 0 && c.here.reach(r.owner.machine) == here && c.Marked(r.file)
-}
-
-// fate says whether anybody has a lifeline.
-func (c *contender) fate(name string) answer {
-	o, ok := parseOwner(idOf(name))
-	if !ok {
-		return absent
-	}
-	switch c.here.reach(o.machine) {
-	case here:
-		return c.Ask(name)
-	case past:
-		return gone
-	}
-	return unknown
-}
-
 // come makes the lifeline of this contender, which is its bell as well.
-func (c *contender) come() error {
-	for c.self.name == "" {
-		err := c.comeOnce()
-		if isAbsent(err) { // we were taken for dead, or the directory is gone
-			err = c.Reopen()
+func (a *attempt) come() error {
+	for a.self.name == "" {
+		err := a.comeOnce()
+		if isAbsent(err) { // it was taken for dead before it was open, or the directory is gone
+			err = a.Reopen()
 		}
 		if err != nil {
 			return err
@@ -82,123 +85,142 @@ func (c *contender) come() error {
 }
 
 // comeOnce makes a lifeline under a name that nobody takes for a waiter's, opens it, and renames it.
-func (c *contender) comeOnce() error {
-	id := newID(pid, c.Now(), c.here)
-	name := newborn + "," + id
-	if err := c.Make(name); err != nil {
+func (a *attempt) comeOnce() error {
+	id := newID(pid, a.Now(), a.Machine())
+	name := newName + "," + id
+	if err := a.Make(name); err != nil {
 		return err
 	}
-	life, err := c.OpenLifeline(name)
-	if err == nil {
-		c.self = contestant{id: id, life: life}
-		if err = c.move(name, c.waiterName()); err == nil {
-			c.self.name = c.waiterName()
-			return nil
-		}
-		c.forget()
+	life, err := a.OpenLifeline(name)
+	if err != nil {
+		return err
 	}
-	if !isAbsent(err) {
-		c.Remove(name)
+	waiter := waiterName(id, a.request.Mode)
+	if err := a.move(name, waiter); err != nil {
+		a.CloseLifeline(life)
+		return err
 	}
-	return err
-}
-
-// waiterName is the name of this contender while it waits.
-func (c *contender) waiterName() string { return wait + "," + c.self.id + "@" + modeWords[c.Mode] }
-
-// checkLifeline asks about our own lifeline as others do, after a listing: SMB shows only then that it has made a plain file. If
-// ours does not answer, no lifeline does here.
-func (c *contender) checkLifeline() error {
-	if is := c.Ask(c.self.name); is == gone || is == strange {
-		return errDeaf
-	}
+	*a.self = contender{id: id, name: waiter, life: life}
 	return nil
 }
 
 // move renames. Over NFS a rename can be carried out and answer ENOENT.
-func (c *contender) move(old, new string) error {
-	err := c.Rename(old, new)
+func (a *attempt) move(old, new string) error {
+	err := a.Rename(old, new)
 	if isAbsent(err) {
-		if names, e := c.List(); e != nil || slices.Contains(names, new) {
+		if names, e := a.List(); e != nil || slices.Contains(names, new) {
 			return e
 		}
 	}
 	return err
 }
 
-// forget closes the lifeline of this contender, whose name is gone.
-func (c *contender) forget() {
-	c.CloseLifeline(c.self.life)
-	c.self = contestant{}
+// forget closes the lifeline of this contender. A name that it still has is then that of a dead one, for others to remove.
+func (a *attempt) forget() {
+	if *a.self != (contender{}) {
+		a.CloseLifeline(a.self.life)
+		*a.self = contender{}
+	}
 }
 
 // leave removes what stands for this contender.
-func (c *contender) leave() {
-	if c.self.name != "" {
-		c.Remove(c.self.name)
-		c.forget()
+func (a *attempt) leave() {
+	if a.self.name != "" {
+		a.Remove(a.self.name)
 	}
+	a.forget()
 }
 
-// release gives up what the lock has. If others have inherited the lifeline, the lock is theirs.
-func (c *contender) release() error {
-	if c.fd >= 0 {
-		s, err := c.list()
+// isOurs reports whether it is a record of what is to have the lock: then we hold it already.
+func (a *attempt) isOurs(r record) bool {
+	switch a.holding {
+	case byOpenFile:
+		return r.file != nil && a.Machine().reach(r.owner.machine) == here && a.Marked(r.file)
+	case byLentLifeline:
+		return r.id == a.lent
+	}
+	return r.id == a.self.id && r.file == nil
+}
+
+// release gives up what the Lock holds. If others have inherited the lifeline, the lock is theirs.
+func (a *attempt) release() error {
+	if a.holding != byLifeline {
+		s, err := a.list()
 		if err != nil {
 			return err
 		}
-		return c.giveUp(&s)
+		return a.giveUp(&s)
 	}
-	name := c.self.name
-	if name == "" { // it is gone already
+	held := *a.self
+	a.forget()
+	if held.name == "" { // a cleaner has removed it
 		return nil
 	}
-	c.forget()
-	if c.Ask(name) != gone {
-		return nil
-	}
-	err := c.Remove(name)
-	if strings.HasPrefix(name, excl) {
-		return err // the first waiter watches it
-	}
-	if s, err := c.list(); err == nil {
-		c.ring(s.waiters, "", false)
-	}
-	return err
+	return a.removeIfGone(held)
 }
 
-// giveUp gives up what we have without the token, as an unlock and an upgrade that has to wait do. The mark of an open file goes
-// before its record, so that there is never a mark without a record. It works on a full filesystem.
-func (c *contender) giveUp(s *snapshot) error {
+// removeIfGone removes the name of a lifeline that we have closed, if nobody else has it. Somebody who has inherited the
+// lifeline may have renamed it, to convert or to release the lock.
+func (a *attempt) removeIfGone(held contender) error {
+	is := a.Ask(held.name)
+	if is == absent {
+		s, err := a.list()
+		if err != nil {
+			return err
+		}
+		if held.name = s.lifelineOf(held.id); held.name == "" {
+			return nil
+		}
+		is = a.Ask(held.name)
+	}
+	if is != gone {
+		return nil
+	}
+	if err := a.Remove(held.name); err != nil || strings.HasPrefix(held.name, exclName) {
+		return err // the first waiter watches it
+	}
+	if s, err := a.list(); err == nil {
+		a.ring(s.waiters, "", false)
+	}
+	return nil
+}
+
+// giveUp gives up what we hold, without the token, as an unlock and an upgrade that has to wait do. The mark of an open file goes
+// before its record, so that there is never a mark without a record. A lifeline that is lent keeps a name, or it could never
+// have the lock again. All this works on a full filesystem.
+func (a *attempt) giveUp(s *snapshot) error {
 	had := false
 	for _, r := range s.holders {
-		if !c.isOurs(r) {
+		if !a.isOurs(r) {
 			continue
 		}
 		had = true
 		err := error(nil)
-		if r.file != nil {
-			c.Unmark(r.file.mark)
-			err = c.Remove(r.name)
-		} else {
-			c.self.name = c.waiterName()
-			err = c.Rename(r.name, c.self.name)
+		switch a.holding {
+		case byOpenFile:
+			a.Unmark(r.file.mark)
+			err = a.Remove(r.name)
+		case byLentLifeline:
+			err = a.Rename(r.name, newName+","+r.id)
+		default:
+			a.self.name = waiterName(a.self.id, a.request.Mode)
+			err = a.Rename(r.name, a.self.name)
 		}
 		if ignoreAbsent(err) != nil {
 			return err
 		}
 	}
 	if had {
-		c.ring(s.waiters, "", false)
+		a.ring(s.waiters, "", false)
 	}
 	return nil
 }
 
 // ring wakes the first of these waiters behind a name; toShare: the first that does not want the lock exclusively.
-func (c *contender) ring(waiters []string, behind string, toShare bool) {
+func (a *attempt) ring(waiters []string, behind string, toShare bool) {
 	for _, name := range waiters {
-		if name > behind && idOf(name) != c.self.id && !(toShare && strings.HasSuffix(name, "@"+excl)) {
-			c.Ring(name)
+		if name > behind && idOf(name) != a.self.id && !(toShare && strings.HasSuffix(name, "@"+exclName)) {
+			a.Ring(name)
 			return
 		}
 	}

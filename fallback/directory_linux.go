@@ -7,6 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// modeFIFO is the mode of FIFOs. Its sticky bit keeps them from systemd-tmpfiles(8), which removes old files from /tmp.
+const modeFIFO = unix.S_ISVTX | 0o666
+
 func mkfifo(dir *directory, _, name string) error { return unix.Mkfifoat(dir.dirfd, name, 0o666) }
 
 // askServer asks whether a directory has changed, also where it is mounted with nocto and the client does not.
@@ -14,10 +17,17 @@ func askServer(fd int) {
 	unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_FORCE_SYNC, unix.STATX_MTIME, new(unix.Statx_t))
 }
 
-// isUnmounted reports whether no superblock has a device number any more, where ustat(2) tells.
-func isUnmounted(device string) bool {
+// isKnownDevice reports whether ustat(2) finds a filesystem with a device number, and isUnknownDevice whether it finds none. A filter
+// for system calls may forbid to ask, as Docker's does: then it is neither.
+func isKnownDevice(number string) bool   { return ustat(number) == nil }
+func isUnknownDevice(number string) bool { return ustat(number) == unix.EINVAL }
+
+func ustat(device string) error {
 	number, err := strconv.ParseUint(device, 16, 64)
-	return err == nil && unix.Ustat(int(number), new(unix.Ustat_t)) == unix.EINVAL
+	if err != nil {
+		return err
+	}
+	return unix.Ustat(int(number), new(unix.Ustat_t))
 }
 
 // isMountPoint reports whether a file is a mount point (since Linux 5.8).
@@ -27,4 +37,50 @@ func isMountPoint(path string) bool {
 	return unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_MNT_ID, &file) == nil &&
 		unix.Statx(unix.AT_FDCWD, around, 0, unix.STATX_MNT_ID, &dir) == nil &&
 		file.Mask&dir.Mask&unix.STATX_MNT_ID != 0 && file.Mnt_id != dir.Mnt_id
+}
+
+// inherit lets the processes that this one starts have the lifeline, under the number of the locked file, whose number becomes that of
+// the lifeline.
+func (l lifeline) inherit(fd int) (moved lifeline, file int, err error) {
+	if fd < 3 {
+		_, err := unix.FcntlInt(uintptr(l), unix.F_SETFD, 0)
+		return l, fd, err
+	}
+	spare, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, fd)
+	if err == nil {
+		err = unix.Dup3(int(l), fd, 0)
+	}
+	if err == nil {
+		err = unix.Dup3(spare, int(l), 0)
+	}
+	unix.Close(spare)
+	return lifeline(fd), int(l), err
+}
+
+// WatchFile asks inotify(7). The kernel tells of the last close of each open file, whoever does it.
+func (s *thisSystem) WatchFile() (begun bool) {
+	if s.closes != notWatching {
+		return false
+	}
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return false
+	}
+	path := s.file
+	if s.fd >= 0 {
+		path = "/proc/self/fd/" + strconv.Itoa(s.fd)
+	}
+	if _, err := unix.InotifyAddWatch(fd, path, unix.IN_CLOSE); err != nil {
+		unix.Close(fd)
+		return false
+	}
+	s.closes = fd
+	return true
+}
+
+func (s *thisSystem) stopWatching() {
+	if s.closes != notWatching {
+		unix.Close(s.closes)
+		s.closes = notWatching
+	}
 }

@@ -8,3 +8,12 @@ func askServer(int) {}
 
 // mkfifo goes by the path: not all systems have mkfifoat(2).
 func mkfifo(_ *directory, path, name string) error { return unix.Mkfifo(path+"/"+name, 0o666) }
+
+// modeFIFO is the mode of FIFOs. Some of these systems let only root set the sticky bit of a file.
+const modeFIFO = 0o666
+
+// inherit lets the processes that this one starts have the lifeline.
+func (l lifeline) inherit(fd int) (moved lifeline, file int, err error) {
+	_, err = unix.FcntlInt(uintptr(l), unix.F_SETFD, 0)
+	return l, fd, err
+}

@@ -3,6 +3,7 @@
 package fallback
 
 import (
+	"context"
 	"strconv"
 	"time"
 
@@ -66,11 +67,6 @@ func (d *directory) names() ([]string, error) {
 
 func (d *directory) mkdir(name string) error { return unix.Mkdirat(d.dirfd, name, 0o777) }
 
-// Touch sets the modification time to now, by the clock of the server.
-func (d *directory) Touch(name string) {
-	unix.UtimesNanoAt(d.dirfd, name, nil, unix.AT_SYMLINK_NOFOLLOW)
-}
-
 func (d *directory) rename(old string, to *directory, name string) error {
 	return unix.Renameat(d.dirfd, old, to.dirfd, name)
 }
@@ -78,18 +74,17 @@ func (d *directory) rename(old string, to *directory, name string) error {
 func (d *directory) Remove(name string) error { return unix.Unlinkat(d.dirfd, name, 0) }
 func (d *directory) rmdir(name string) error  { return unix.Unlinkat(d.dirfd, name, unix.AT_REMOVEDIR) }
 
-// device returns the device number of the filesystem. One by which its superblock cannot be found (a subvolume of btrfs has
-// such a number) has a "~" before it.
-func (d *directory) device() string {
+// device returns the device number of the filesystem.
+func (d *directory) device() device {
 	var stat unix.Stat_t
 	if unix.Fstat(d.dirfd, &stat) != nil {
 		return ""
 	}
-	device := strconv.FormatUint(uint64(stat.Dev), 16)
-	if isUnmounted(device) {
-		return "~" + device
+	number := strconv.FormatUint(uint64(stat.Dev), 16)
+	if isKnownDevice(number) {
+		return device("+" + number)
 	}
-	return device
+	return device(number)
 }
 
 func openat(dir int, name string, flags int) (fd int, err error) {
@@ -102,13 +97,13 @@ func openat(dir int, name string, flags int) (fd int, err error) {
 // A lifeline is a FIFO that its owner has open for reading and writing: it has a reader as long as somebody has inherited that.
 type lifeline int
 
-// makeFIFO makes a FIFO that everybody who may search the directory can open and touch, whatever the umask is: a contender whose
-// question is refused would wait for ever.
+// makeFIFO makes a FIFO that everybody who may search the directory can open, whatever the umask is: a contender whose question is
+// refused would wait for ever.
 func (d *directory) makeFIFO(path, name string) error {
 	err := mkfifo(d, path, name)
 	switch err {
 	case nil, unix.EEXIST: // which is the second answer of an NFS server that made it the first time
-		return unix.Fchmodat(d.dirfd, name, 0o666, 0)
+		return unix.Fchmodat(d.dirfd, name, modeFIFO, 0)
 	case unix.EPERM, unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL:
 		return errNoFIFO
 	}
@@ -127,25 +122,11 @@ func (s *stateDir) openFIFO(name string, access int) (lifeline, error) {
 	if stat.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return 0, unix.EINVAL
 	}
-	s.keepYoung(name, &stat)
 	fd, err := openat(s.dirfd, name, access|unix.O_NONBLOCK)
 	return lifeline(fd), err
 }
 
-func (s *stateDir) keepYoung(name string, stat *unix.Stat_t) {
-	const aging = 12 * time.Hour
-	if time.Since(time.Unix(stat.Mtim.Unix())) > aging {
-		s.Touch(name)
-		s.Touch(free)
-	}
-}
-
 func (s *stateDir) CloseLifeline(l lifeline) { unix.Close(int(l)) }
-
-func (l lifeline) inherit() error {
-	_, err := unix.FcntlInt(uintptr(l), unix.F_SETFD, 0)
-	return err
-}
 
 // Ask asks the kernel: a FIFO without a reader cannot be opened for writing only.
 func (s *stateDir) Ask(name string) answer {
@@ -167,16 +148,20 @@ func (s *stateDir) Ask(name string) answer {
 // Ring writes to a lifeline, which is open for reading, too: otherwise a SIGPIPE would come if its owner has just gone.
 func (s *stateDir) Ring(name string) {
 	if fd, err := s.openFIFO(name, unix.O_RDWR); err == nil {
-		unix.Write(int(fd), []byte{'\n'})
+		fd.ring()
 		unix.Close(int(fd))
 	}
 }
 
 // Wait polls: a FIFO that is open for writing reports an error at the moment when its last reader is gone.
-func (s *stateDir) Wait(own lifeline, others []string, d time.Duration) (timedOut bool, err error) {
+func (s *thisSystem) Wait(ctx context.Context, own lifeline, others []string, d time.Duration) (timedOut bool, err error) {
 	fds := []unix.PollFd{{Fd: int32(own), Events: unix.POLLIN}}
+	if s.closes != notWatching {
+		fds = append(fds, unix.PollFd{Fd: int32(s.closes), Events: unix.POLLIN})
+	}
+	bells := len(fds)
 	defer func() {
-		for _, other := range fds[1:] {
+		for _, other := range fds[bells:] {
 			unix.Close(int(other.Fd))
 		}
 	}()
@@ -191,12 +176,17 @@ func (s *stateDir) Wait(own lifeline, others []string, d time.Duration) (timedOu
 			return false, err
 		}
 	}
+	defer ringWhenCancelled(ctx, own)()
 	n, err := unix.Poll(fds, int((d+time.Millisecond-1)/time.Millisecond))
 	if err == unix.EINTR {
 		return false, nil
 	}
-	if fds[0].Revents&unix.POLLIN != 0 {
-		unix.Read(int(own), make([]byte, 4096))
+	for _, bell := range fds[:bells] {
+		if bell.Revents&unix.POLLIN != 0 {
+			unix.Read(int(bell.Fd), make([]byte, 4096))
+		}
 	}
 	return n == 0, err
 }
+
+func (l lifeline) ring() { unix.Write(int(l), []byte{'\n'}) }

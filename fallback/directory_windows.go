@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -64,12 +65,6 @@ func (d *directory) makeFIFO(_, name string) error {
 }
 
 func (d *directory) mkdir(name string) error { return d.root.Mkdir(name, 0o777) }
-
-// Touch sets the modification time to now.
-func (d *directory) Touch(name string) {
-	now := time.Now()
-	os.Chtimes(filepath.Join(d.root.Name(), name), now, now)
-}
 
 func (d *directory) rmdir(name string) error { return d.Remove(name) }
 
@@ -146,7 +141,7 @@ func setName(h, dir windows.Handle, name string) error {
 		uint32(unsafe.Sizeof(info)), windows.FileRenameInformation)
 }
 
-func (d *directory) device() string { return "" }
+func (d *directory) device() device { return "" }
 
 // A lifeline is a named event: it is there as long as somebody has a handle on it.
 type lifeline windows.Handle
@@ -166,9 +161,12 @@ func (s *stateDir) OpenLifeline(name string) (lifeline, error) {
 
 func (s *stateDir) CloseLifeline(l lifeline) { windows.CloseHandle(windows.Handle(l)) }
 
-func (l lifeline) inherit() error {
-	return windows.SetHandleInformation(windows.Handle(l), windows.HANDLE_FLAG_INHERIT, windows.HANDLE_FLAG_INHERIT)
+func (l lifeline) inherit(fd int) (moved lifeline, file int, err error) {
+	err = windows.SetHandleInformation(windows.Handle(l), windows.HANDLE_FLAG_INHERIT, windows.HANDLE_FLAG_INHERIT)
+	return l, fd, err
 }
+
+func (l lifeline) ring() { windows.SetEvent(windows.Handle(l)) }
 
 func (s *stateDir) Ask(name string) answer {
 	if _, err := s.root.Lstat(name); err != nil {
@@ -187,13 +185,14 @@ func (s *stateDir) Ask(name string) answer {
 
 func (s *stateDir) Ring(name string) {
 	if h, err := windows.OpenEvent(windows.EVENT_MODIFY_STATE, false, eventName(name)); err == nil {
-		windows.SetEvent(h)
+		lifeline(h).ring()
 		windows.CloseHandle(h)
 	}
 }
 
 // Wait looks at the others from time to time: nothing tells when an event is gone.
-func (s *stateDir) Wait(own lifeline, others []string, d time.Duration) (timedOut bool, err error) {
+func (s *thisSystem) Wait(ctx context.Context, own lifeline, others []string, d time.Duration) (timedOut bool, err error) {
+	defer ringWhenCancelled(ctx, own)()
 	const shortest, longest = 16 * time.Millisecond, 100 * time.Millisecond
 	for step, end := shortest, time.Now().Add(d); ; step = min(2*step, longest) {
 		for _, name := range others {

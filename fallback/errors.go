@@ -35,20 +35,41 @@ func (e *LockedError) Error() string {
 		case i > 0:
 			s += ", "
 		}
-		s += "process " + strconv.Itoa(h.PID)
-		if h.Mode == Busy {
-			s += ", which is taking or releasing it"
-		}
-		if h.Unreachable {
-			s += " " + h.Where + " (remove " + h.Path + " if that is gone)"
-		}
+		s += h.String()
 	}
 	return sys.Printable(s)
 }
 
+// String names the holder, as in "process 123", and says what to do if that is unknown here and known to be gone.
+func (h Holder) String() string {
+	s := "process " + strconv.Itoa(h.PID)
+	if h.PID == 0 {
+		s = "a process"
+	}
+	if h.Mode == Busy {
+		s += ", which is taking or releasing it"
+	}
+	if h.Where != "" {
+		s += " " + h.Where
+	}
+	if h.Unreachable {
+		s += " (" + h.Advice() + ")"
+	}
+	return s
+}
+
+// Advice says what to do where a holder is Unreachable.
+func (h Holder) Advice() string {
+	if h.Mode == Busy {
+		return "if that is gone, rename " + h.Path + " to " + free
+	}
+	return "remove " + h.Path + " if that is gone"
+}
+
 // A Holder holds the lock, or waits for it.
 type Holder struct {
-	// PID is the process id, in its own pid namespace.
+	// PID is the process id. It is 0 where the process is in another pid namespace of this machine, and cannot be seen. On another
+	// machine, or by another mount of the filesystem, it is the id there.
 	PID int
 	// Host is the name of its machine, for people to read.
 	Host string
@@ -57,9 +78,9 @@ type Holder struct {
 	Waiting bool
 	// Unreachable says that this process cannot tell whether the holder lives.
 	Unreachable bool
-	// Path is what to remove if the holder is Unreachable and known to be gone.
+	// Path is what to remove if the holder is Unreachable and known to be gone; that of a Busy one is to be renamed to "free".
 	Path string
-	// Where says what is known of where it runs, if it is Unreachable: "on host b", for instance. It is printable.
+	// Where says where it runs, if that is not here: "on host b", for instance. It is printable.
 	Where string
 }
 

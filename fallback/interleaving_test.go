@@ -86,11 +86,26 @@ func TestEveryInterleaving(t *testing.T) {
 		{inTorture, "two machines, shared", rules{}, "X S u|far S u|far X u"},
 		{always, "two mounts", rules{}, "X(work)|mounted X(work)"},
 		{always, "two machines with descriptors", rules{}, "open9 X9 u9|far open9 X9 u9"},
+		// Users, pid namespaces, and process ids that come again.
+		{always, "another user's, who has ended", rules{}, "sub(as1 open9 X9) open8 x8+ work"},
+		{always, "another user's, whose child has it", rules{}, "sub(as1 open9 X9 &(work)) open8 x8 work"},
+		{always, "another user's, beside an older process of that user", rules{}, "&(as1 work work) sub(as1 open9 X9) open8 x8+"},
+		{always, "the id comes again, as another user's", rules{reuse: true}, "sub(open9 X9) &(as1 work work) open8 x8+"},
+		{always, "the id comes again", rules{reuse: true}, "sub(open9 X9 &(work)) &(work work) open8 x8 work"},
+		{always, "the namespace has another number", rules{}, "sub(ns7-1 open9 X9) ns8-1 open8 x8! work"},
+		{always, "the number of a namespace comes again", rules{}, "sub(ns7-1 open9 X9 &(work)) ns7-2 open8 x8! work"},
+		{always, "root sees into all namespaces", rules{seesAll: true}, "sub(ns7-1 as1 open9 X9) open8 x8+ work"},
+		{always, "root sees who has it in another namespace", rules{seesAll: true}, "sub(ns7-1 as1 open9 X9 &(work)) open8 x8 work"},
+		// Operations that fail: a full disk, a server that is gone.
+		{always, "an operation fails", rules{faults: 1}, "X u|X u"},
+		{inTorture, "an operation fails, shared and exclusive", rules{faults: 1}, "S X u|x u"},
+		{always, "an operation fails, by number", rules{faults: 1}, "open9 X9 u9|x u"},
+		{inTorture, "an operation fails, by number, and another is killed", rules{faults: 1, crashes: 1}, "open9 X9|x u"},
+		{inTorture, "two operations fail", rules{faults: 2}, "X u|X u|X u"},
+		{inTorture, "operations fail and contenders are killed", rules{faults: 2, crashes: 2}, "X u|X u|S u"},
+		{inTorture, "operations of commands fail", rules{faults: 2, crashes: 1}, "X(&(work) work)|X(work)"},
 		{always, "another boot", rules{}, "X(work)|boot X(work)"},
 		{inTorture, "another boot, and a number", rules{}, "open9 X9 work|boot X(work)|X(work)"},
-		// A cleaner of old files.
-		{always, "a cleaner, and daily use", rules{}, "X u night X u night purge x work u night x u purge"},
-		{inTorture, "a cleaner beside two", rules{}, "night purge|X u X u|X u"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			switch {
@@ -140,8 +155,6 @@ func TestEveryInterleavingFindsMutants(t *testing.T) {
 			func(s *simFlock) system { return credulous{s} }},
 		{"the lifelines of other mounts are believed", rules{}, "X(work)|mounted X(work)",
 			func(s *simFlock) system { return credulous{s} }},
-		{"the token is not touched", rules{}, "X u night X u night purge x work u",
-			func(s *simFlock) system { return untouched{s} }},
 		{"the mark comes before the record", rules{crashes: 1}, "open9 &(X9) X9 work|open9 X9 work",
 			func(s *simFlock) system { return &markFirst{simFlock: s} }},
 		{"the record goes before the mark", rules{crashes: 1}, "open9 X9 u9 X9 work|open9 X9 work",
@@ -165,7 +178,9 @@ type hastyBirth struct {
 	*simFlock
 }
 
-func asWaiter(name string) string { return wait + strings.TrimPrefix(name, newborn) + "@" + excl }
+func asWaiter(name string) string {
+	return waitName + strings.TrimPrefix(name, newName) + "@" + exclName
+}
 
 func (m *hastyBirth) Make(name string) error { return m.simFlock.Make(asWaiter(name)) }
 
@@ -174,7 +189,7 @@ func (m *hastyBirth) OpenLifeline(name string) (lifeline, error) {
 }
 
 func (m *hastyBirth) Rename(old, new string) error {
-	if strings.HasPrefix(old, newborn) {
+	if strings.HasPrefix(old, newName) {
 		return nil
 	}
 	return m.simFlock.Rename(old, new)
@@ -191,7 +206,7 @@ func (m credulous) List() ([]string, error) {
 	return names, err
 }
 
-func (m credulous) Machine() machine { return machine{"h", "m", "0", "4026531836", "d"} }
+func (m credulous) Machine() machine { return simMachine("0") }
 
 func (m credulous) Ask(name string) answer {
 	for _, other := range []string{name, strings.Replace(name, ",h,m,0,", ",far,far,far,", 1), strings.Replace(name, ",d", ",mounted", 1)} {
@@ -202,10 +217,6 @@ func (m credulous) Ask(name string) answer {
 	return absent
 }
 
-type untouched struct{ *simFlock }
-
-func (untouched) Touch(string) {}
-
 // A markFirst makes the record of an open file only when that is marked.
 type markFirst struct {
 	*simFlock
@@ -213,7 +224,7 @@ type markFirst struct {
 }
 
 func (m *markFirst) Make(name string) error {
-	if strings.HasPrefix(name, newborn) {
+	if strings.HasPrefix(name, newName) {
 		return m.simFlock.Make(name)
 	}
 	m.name = name

@@ -2,155 +2,242 @@ package fallback
 
 import "slices"
 
-// A verdict says what is known of the holder that a record stands for.
+// A verdict says what is known of the holder that a record stands for. What is not known counts as held.
 type verdict uint8
 
 const (
-	over    verdict = iota // for good
-	ours                   // it is our open file, or our lifeline
-	held                   // somebody has it
-	lost                   // an open file that is not where its record says: held, until a search has not found it
-	distant                // this process cannot tell: held
+	over     verdict = iota // nobody has it, for good
+	ours                    // it is what this attempt locks for
+	held                    // somebody has it
+	lost                    // an open file that is not where its record says: held, until a search has not found it
+	doubtful                // this process cannot tell: held
 )
 
-// look lists the state directory, and judges the holders.
-func (c *contender) look() (snapshot, error) {
-	s, err := c.list()
+// look lists the state directory, and judges each holder.
+func (a *attempt) look() (snapshot, error) {
+	s, err := a.list()
 	for i := range s.holders {
 		r := &s.holders[i]
-		r.verdict = held
 		switch {
-		case c.isOurs(*r):
+		case a.isOurs(*r):
 			r.verdict = ours
 		case r.file != nil:
-			r.verdict, r.moved = c.judgeFile(*r)
+			r.verdict, r.moved = a.judgeFile(*r)
 		default:
-			if is := c.fate(r.name); is == gone || is == absent {
-				r.verdict = over
-			}
+			r.verdict = a.judgeLifeline(r.name)
 		}
 	}
 	return s, err
 }
 
-// judgeFile judges the record of an open file that is not ours.
-func (c *contender) judgeFile(r record) (verdict, *openFile) {
-	where := c.here.reach(r.owner.machine)
-	moved, searched := c.found[r.name]
-	switch {
-	case where == past, searched && moved == nil:
+// judgeLifeline judges a holder that has a lifeline.
+func (a *attempt) judgeLifeline(name string) verdict {
+	switch a.ask(name) {
+	case alive:
+		return held
+	case gone, absent:
+		return over
+	}
+	return doubtful
+}
+
+// ask asks whether anybody has a lifeline, if that can be asked from here.
+func (a *attempt) ask(name string) answer {
+	o, ok := parseOwner(idOf(name))
+	if !ok {
+		return absent
+	}
+	switch a.Machine().reach(o.machine) {
+	case here:
+		return a.Ask(name)
+	case past:
+		return gone
+	}
+	return unknown
+}
+
+// judgeFile judges a holder that is an open file, and not ours.
+func (a *attempt) judgeFile(r record) (is verdict, moved *openFile) {
+	if at, isSearched := a.found[r.name]; isSearched {
+		if at == nil {
+			return over, nil
+		}
+		if a.At(at, true) == alive {
+			return held, at
+		}
+	}
+	m := a.Machine()
+	switch m.reach(r.owner.machine) {
+	case past:
 		return over, nil
-	case where != here:
-		return distant, nil
-	case searched && c.At(r.name, moved) == alive:
-		return held, moved
-	case r.owner.namespace == c.here.namespace:
-		if c.At(r.name, r.file) == absent {
+	case mounted, far:
+		return doubtful, nil
+	}
+	if !m.pids.is(r.owner.pids) {
+		// Its process id means another process here, if any.
+		if a.SeesAll() {
 			return lost, nil
 		}
+		return doubtful, nil
+	}
+	switch a.At(r.file, m.pids.sharesClock(r.owner.pids)) {
+	case alive:
 		return held, nil
-	case c.here.isOutermost(): // which sees the processes of all others
+	case absent:
 		return lost, nil
 	}
-	return distant, nil
+	return doubtful, nil
 }
 
-// maySearch reports whether something is lost for which this contender searches. Who finds waiters before it leaves that to them,
-// until nothing has happened for a while.
-func (c *contender) maySearch(s *snapshot) bool {
-	return s.hasVerdict(lost) && (c.Try || c.timedOut || len(s.waiters) == 0 || s.waiters[0] == c.self.name)
+// shallSearch reports whether something is lost for which this attempt searches. Who finds waiters before it leaves that to them,
+// until nothing has happened for a while: a search looks into every process.
+func (a *attempt) shallSearch(s *snapshot, idle bool) bool {
+	isFirst := len(s.waiters) == 0 || s.waiters[0] == a.self.name
+	return s.has(lost) && (a.request.Try || idle || isFirst)
 }
 
-// search looks for the open files that are not where their records say, once. If there is one and several are lost, nothing tells
-// whose it is, and all of them are held.
+// search looks for the open files that are not where their records say, once, and judges them anew.
 //
 // Who has just made a record has the token until its open file is marked. So a record is searched for only if a listing after the
-// one that has shown it shows the token with somebody else.
-func (c *contender) search(s *snapshot) {
-	if !c.maySearch(s) {
+// one that has shown it shows the token with somebody else. If no listing shows the token, what is lost stays so.
+func (a *attempt) search(s *snapshot) {
+	later, err := a.list()
+	if err != nil || later.token() == "" {
 		return
 	}
-	later, err := c.list()
-	if err != nil || len(later.tokens) != 1 {
-		return
-	}
-	maker := idOf(later.tokens[0])
-	if c.fate(later.nameOf(maker)) == gone {
+	maker := idOf(later.token())
+	if a.ask(later.lifelineOf(maker)) == gone {
 		maker = "" // it has died before it could mark
 	}
-	var wanted, known []*openFile
-	for i, r := range s.holders {
+	var wanted []*record
+	var files, known []*openFile
+	for i := range s.holders {
+		r := &s.holders[i]
 		switch {
 		case r.file == nil:
-		case r.verdict == lost && (r.id == maker || s.hasTwin(r)):
-			s.holders[i].verdict = held
+		case r.verdict == lost && (r.id == maker || s.hasTwin(*r)):
+			r.verdict = held
 		case r.verdict == lost:
-			wanted = append(wanted, r.file)
+			wanted, files = append(wanted, r), append(files, r.file)
 		case r.moved != nil:
 			known = append(known, r.moved)
 		case r.verdict == held:
 			known = append(known, r.file)
 		}
 	}
-	if wanted == nil {
+	if len(wanted) == 0 {
 		return
 	}
-	at, answer := c.Search(wanted, known)
-	for i := range s.holders {
-		r := &s.holders[i]
-		if r.verdict != lost {
-			continue
-		}
-		r.verdict = held
+	v := a.Search(files, known, a.sinceWhen(wanted))
+	for _, r := range wanted {
+		r.verdict = a.conclude(v, *r)
 		switch {
-		case answer == gone:
-			r.verdict = over
-			c.found[r.name] = nil
-		case answer == alive && at != r.file.place && len(wanted) == 1 && r.owner.namespace == c.here.namespace:
+		case r.verdict == over:
+			a.found[r.name] = nil
+		case v.found && v.certain && len(wanted) == 1 && v.at != r.file.place && a.Machine().pids.is(r.owner.pids):
 			moved := *r.file
-			moved.place = at
-			r.moved = &moved
-			c.found[r.name] = r.moved
+			moved.place = v.at
+			r.moved, a.found[r.name] = &moved, &moved
 		}
 	}
 }
 
-// hasTwin reports whether another record says that its process has an open file with the same mark: if that process has moved its
+// sinceWhen returns the start of the eldest process that has locked one of these, 0 if that is unknown. Whoever has inherited the
+// open file since was started later.
+func (a *attempt) sinceWhen(wanted []*record) (start uint64) {
+	for i, r := range wanted {
+		if !a.Machine().pids.sharesClock(r.owner.pids) {
+			return 0
+		}
+		if i == 0 || r.file.start < start {
+			start = r.file.start
+		}
+	}
+	return start
+}
+
+// conclude judges a record that was searched for. If one open file is found and several are searched for, nothing tells whose it
+// is, and all are held.
+func (a *attempt) conclude(v view, r record) verdict {
+	switch {
+	case v.found:
+		return held
+	case !v.complete || !a.proves(v, r):
+		return doubtful
+	}
+	return over
+}
+
+// proves reports whether a search that has found nothing proves that nobody has the open file of a record.
+func (a *attempt) proves(v view, r record) bool {
+	m := a.Machine()
+	switch {
+	case a.SeesAll() && len(v.refused) == 0:
+		return true
+	case !m.pids.is(r.owner.pids):
+		return false
+	case m.user.is(r.owner.user):
+		// Every login has processes of its own user that may not be looked into (sshd, (sd-pam)). To count them would hold every
+		// lock for ever.
+		return true
+	case m.user.namespace != r.owner.user.namespace, a.HidesProcesses():
+		return false
+	}
+	return !slices.ContainsFunc(v.refused, func(pid int) bool { return a.mayHaveInherited(pid, r) })
+}
+
+// mayHaveInherited reports whether a process that may not be looked into can have the open file of another user's record: it is
+// that user's, and was started later than the process that has locked.
+func (a *attempt) mayHaveInherited(pid int, r record) bool {
+	p, ok := a.Process(pid)
+	if !ok {
+		return true // it has ended since, and its children were not looked at
+	}
+	isOlder := a.Machine().pids.sharesClock(r.owner.pids) && p.start < r.file.start
+	return slices.Contains(p.users, r.owner.user.number) && !isOlder
+}
+
+// hasTwin reports whether another record says that its process has an open file of the lock: if that process has moved its
 // descriptors, the file at one record's place may be the other's.
 func (s *snapshot) hasTwin(of record) bool {
 	return slices.ContainsFunc(s.holders, func(r record) bool {
-		return r.file != nil && r.name != of.name && r.verdict != lost && r.file.pid == of.file.pid && r.file.mark == of.file.mark
+		return r.file != nil && r.name != of.name && r.verdict != lost && r.verdict != over && r.file.pid == of.file.pid
 	})
 }
 
-// hasNews reports whether a search has found something that is not written down yet.
-func (s *snapshot) hasNews() bool {
+func (s *snapshot) has(v verdict) bool {
+	return slices.ContainsFunc(s.holders, func(r record) bool { return r.verdict == v })
+}
+
+// hasMoved reports whether a search has found something that its record does not say yet.
+func (s *snapshot) hasMoved() bool {
 	return slices.ContainsFunc(s.holders, func(r record) bool { return r.moved != nil })
 }
 
-func (s *snapshot) hasVerdict(x verdict) bool {
-	return slices.ContainsFunc(s.holders, func(r record) bool { return r.verdict == x })
-}
-
-// keepers returns the holders that keep us out, nil: nobody does.
-func (c *contender) keepers(s snapshot) (ks []record) {
-	var permits []record
-	inode := uint64(0)
+// keepers returns the holders that keep us out; none: nobody does.
+func (a *attempt) keepers(s *snapshot) []record {
+	var excluding, permits []record
 	for _, r := range s.holders {
-		if r.file != nil && inode == 0 {
-			inode = c.Inode()
-		}
 		switch {
-		case r.verdict == over, r.verdict == ours:
-		case r.file != nil && inode != 0 && r.file.inode != inode: // the file was removed and made anew
-		case c.Mode == Exclusive, r.mode == Exclusive:
-			ks = append(ks, r)
-		case c.Mode == Permit && r.mode == Permit:
+		case r.verdict == over, r.verdict == ours, !a.isOfOurFile(r):
+		case a.request.Mode == Exclusive, r.mode == Exclusive:
+			excluding = append(excluding, r)
+		case a.request.Mode == Permit && r.mode == Permit:
 			permits = append(permits, r)
 		}
 	}
-	if ks == nil && c.Mode == Permit && len(permits) >= c.Permits {
+	if len(excluding) == 0 && a.request.Mode == Permit && len(permits) >= a.request.Permits {
 		return permits
 	}
-	return ks
+	return excluding
+}
+
+// isOfOurFile reports whether a holder has the file that we lock. A lifeline holds the name; an open file can be of a file that was
+// removed and made anew, and then it concerns nobody who has the new one.
+func (a *attempt) isOfOurFile(r record) bool {
+	if r.file == nil {
+		return true
+	}
+	inode := a.Inode()
+	return inode == 0 || inode == r.file.inode
 }

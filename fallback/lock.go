@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 )
 
@@ -18,16 +17,10 @@ type Lock struct {
 
 	dir   string // the state directory
 	path  string // of the locked file
-	fd    int    // the descriptor whose open file has the lock; -1: a lifeline has it
+	fd    int    // the descriptor whose open file has the lock; -1: none, a lifeline has it
+	lent  string // the ID of the lifeline, if that was inherited
 	state *stateDir
-	self  contestant
-}
-
-// A contestant is what stands for this Lock in the state directory, while it waits and while it holds.
-type contestant struct {
-	id   string
-	name string // under which its lifeline stands, "": none
-	life lifeline
+	self  contender
 }
 
 // Open returns the lock on the file called path for this process, with its state beside the file. The file need not exist,
@@ -55,36 +48,36 @@ func OpenQueue(dir, path string) (*Lock, error) {
 }
 
 // Lock waits until it has the lock exclusively. If the deadline of ctx passes first, it returns a *LockedError; if ctx is
-// cancelled, the error of ctx, within 50 ms.
+// cancelled, the error of ctx.
 //
 // A lock that this Lock already holds is converted, here and in the other methods. An upgrade that has to wait, or that
 // fails, gives up what there was, as with flock(2). A context whose deadline has passed gets a lock that is free.
-func (l *Lock) Lock(ctx context.Context) error { return l.lock(ctx, Request{Mode: Exclusive}) }
+func (l *Lock) Lock(ctx context.Context) error { return l.Acquire(ctx, Request{Mode: Exclusive}) }
 
 // RLock waits until it has the lock shared.
-func (l *Lock) RLock(ctx context.Context) error { return l.lock(ctx, Request{Mode: Shared}) }
+func (l *Lock) RLock(ctx context.Context) error { return l.Acquire(ctx, Request{Mode: Shared}) }
 
 // Permit waits until it has one of n permits. All who use the lock should give the same n. Whoever locks exclusively waits
 // for the holders of all permits.
 func (l *Lock) Permit(ctx context.Context, n int) error {
-	return l.lock(ctx, Request{Mode: Permit, Permits: n})
+	return l.Acquire(ctx, Request{Mode: Permit, Permits: n})
 }
 
 // TryLock is Lock, but returns a *LockedError at once if others hold the lock.
 //
 // That another process is taking or releasing the lock is no reason to fail, so TryLock may take some milliseconds; and a
 // second, if that process is stopped.
-func (l *Lock) TryLock() error { return l.Acquire(Request{Mode: Exclusive, Try: true}) }
+func (l *Lock) TryLock() error { return l.try(Request{Mode: Exclusive}) }
 
 // TryRLock is RLock, but returns a *LockedError at once if another holds the lock exclusively.
-func (l *Lock) TryRLock() error { return l.Acquire(Request{Mode: Shared, Try: true}) }
+func (l *Lock) TryRLock() error { return l.try(Request{Mode: Shared}) }
 
 // TryPermit is Permit, but returns a *LockedError at once if no permit is free.
-func (l *Lock) TryPermit(n int) error { return l.Acquire(Request{Mode: Permit, Permits: n, Try: true}) }
+func (l *Lock) TryPermit(n int) error { return l.try(Request{Mode: Permit, Permits: n}) }
 
-func (l *Lock) lock(ctx context.Context, r Request) error {
-	r.Deadline, _ = ctx.Deadline()
-	return l.acquire(ctx, r)
+func (l *Lock) try(r Request) error {
+	r.Try = true
+	return l.Acquire(context.Background(), r)
 }
 
 // A Request says how a lock is wanted.
@@ -92,38 +85,41 @@ type Request struct {
 	Mode     Mode
 	Permits  int       // for Mode Permit: how many holders of a permit there may be at once, this one included
 	Try      bool      // do not wait
-	Deadline time.Time // when to give up; zero: never
+	Deadline time.Time // when to give up; zero: never. That of the context counts, too
 }
 
 // Acquire takes the lock as the request says. The other methods are made from it.
-func (l *Lock) Acquire(r Request) error { return l.acquire(context.Background(), r) }
-
-func (l *Lock) acquire(ctx context.Context, r Request) error {
-	changes.Add(1)
-	defer changes.Add(1)
+func (l *Lock) Acquire(ctx context.Context, r Request) error {
 	switch {
 	case r.Mode < Exclusive, r.Mode > Permit:
 		return errors.New("fallback: the mode must be Exclusive, Shared or Permit")
 	case r.Mode == Permit && r.Permits < 1:
 		return errors.New("fallback: there must be at least one permit")
 	}
-	c, err := l.contend(r, true)
+	deadline, hasDeadline := ctx.Deadline()
+	if hasDeadline && (r.Deadline.IsZero() || deadline.Before(r.Deadline)) {
+		r.Deadline = deadline
+	}
+	s, err := l.begin(true)
 	if err != nil {
 		return err
 	}
-	keepers, err := c.acquire(ctx)
-	if err != nil || keepers != nil || l.fd >= 0 {
-		c.leave()
-		l.closeState()
+	defer s.stopWatching()
+	a := newAttempt(s, l, r)
+	var tell func([]record)
+	if l.Waiting != nil {
+		tell = func(keepers []record) { l.Waiting(l.lockedBy(a, keepers)) }
 	}
+	how, keepers, err := a.acquire(ctx, tell)
+	l.end(a, how, err)
 	switch {
-	case err != nil && err == ctx.Err():
-		return err
 	case err != nil:
 		return &stateDirError{"cannot lock", l.dir, err}
-	case keepers != nil:
-		locked := c.lockedBy(keepers)
-		if _, ok := ctx.Deadline(); ok {
+	case how == cancelled:
+		return ctx.Err()
+	case how == keptOut:
+		locked := l.lockedBy(a, keepers)
+		if hasDeadline {
 			locked.cause = context.DeadlineExceeded
 		}
 		return locked
@@ -131,33 +127,50 @@ func (l *Lock) acquire(ctx context.Context, r Request) error {
 	return nil
 }
 
+// end leaves of an attempt to lock what has to stay.
+func (l *Lock) end(a *attempt, how progress, err error) {
+	var verdict stateError
+	switch {
+	case err != nil && !errors.As(err, &verdict):
+		a.forget() // an operation has failed, and the token may be ours: the name of our lifeline says that it is dead
+	case err == nil && how == done && a.holding == byLifeline:
+		return
+	default:
+		a.leave()
+	}
+	l.closeState()
+}
+
 // Inherit lets the processes that this one starts from now on have the lock, too, and the program that it becomes: then the
 // lock lasts until the last of them has ended, or has closed the descriptor. The lock of an open file always does.
-func (l *Lock) Inherit() error {
+//
+// They inherit the descriptor fd, that of the locked file, too. On Unix the lifeline takes its number and the file another
+// one, which is returned: then what they do to that number, they do to the lock. Below 3 everything stays where it is.
+func (l *Lock) Inherit(fd int) (moved int, err error) {
 	if l.self.name == "" {
-		return nil
+		return fd, nil
 	}
-	return l.self.life.inherit()
+	l.self.life, moved, err = l.self.life.inherit(fd)
+	return moved, err
 }
 
 // Unlock releases what this Lock holds, in whatever mode. If processes that have inherited the lock live, it is theirs. It is no
 // error to hold nothing.
-func (l *Lock) Unlock() error { return l.unlock((*contender).release) }
+func (l *Lock) Unlock() error { return l.unlock((*attempt).release) }
 
 // Discard is Unlock, and removes the state directory if nobody else uses the lock.
-func (l *Lock) Discard() error { return l.unlock((*contender).discard) }
+func (l *Lock) Discard() error { return l.unlock((*attempt).discard) }
 
-func (l *Lock) unlock(release func(*contender) error) error {
-	changes.Add(1)
-	if l.state == nil && l.fd < 0 {
+func (l *Lock) unlock(release func(*attempt) error) error {
+	if l.state == nil && l.fd < 0 && l.lent == "" {
 		return nil // nothing is held
 	}
-	c, err := l.contend(Request{}, false)
+	s, err := l.begin(false)
 	if err != nil {
 		return ignoreAbsent(err)
 	}
 	defer l.closeState()
-	if err := ignoreAbsent(release(c)); err != nil {
+	if err := ignoreAbsent(release(newAttempt(s, l, Request{Try: true}))); err != nil {
 		return &stateDirError{"cannot unlock", l.dir, err}
 	}
 	return nil
@@ -166,21 +179,22 @@ func (l *Lock) unlock(release func(*contender) error) error {
 // Holders returns the holders of the lock, those on other machines included, and then those who wait for it. On Linux all
 // processes that have the lock are holders. A state directory that does not exist has none.
 func (l *Lock) Holders() ([]Holder, error) {
-	reader := &Lock{dir: l.dir, path: l.path, fd: -1}
-	c, err := reader.contend(Request{}, false)
+	reader := &Lock{dir: l.dir, path: l.path, fd: l.fd}
+	s, err := reader.begin(false)
 	if err != nil {
 		return nil, ignoreAbsent(err)
 	}
 	defer reader.closeState()
-	holders, err := c.everybody()
+	reader.fd = -1 // the lock of our descriptor has a holder as well
+	holders, err := newAttempt(s, reader, Request{Try: true}).everybody(l.dir)
 	if err != nil {
 		return nil, &stateDirError{"cannot read", l.dir, err}
 	}
 	return holders, nil
 }
 
-// contend begins a call. Without make, a state directory that is not there is fs.ErrNotExist.
-func (l *Lock) contend(r Request, make bool) (*contender, error) {
+// begin begins a call. Without make, a state directory that is not there is fs.ErrNotExist.
+func (l *Lock) begin(make bool) (*thisSystem, error) {
 	if l.dir == "" {
 		return nil, errors.New("fallback: this Lock was not made by Open")
 	}
@@ -191,7 +205,7 @@ func (l *Lock) contend(r Request, make bool) (*contender, error) {
 		}
 		l.state = state
 	}
-	return newContender(thisSystem{l.state, l.path, l.fd}, l, r), nil
+	return &thisSystem{stateDir: l.state, file: l.path, fd: l.fd, closes: notWatching}, nil
 }
 
 func (l *Lock) closeState() {
@@ -201,7 +215,13 @@ func (l *Lock) closeState() {
 	}
 }
 
-var pid = os.Getpid()
+// lockedBy returns the error of who is kept out.
+func (l *Lock) lockedBy(a *attempt, keepers []record) *LockedError {
+	e := &LockedError{Dir: l.dir}
+	for _, r := range keepers {
+		e.Holders = append(e.Holders, a.describe(l.dir, r))
+	}
+	return e
+}
 
-// changes orders memory as a sync.Mutex does, for several Locks of one process: what a holder has written is there for the next.
-var changes atomic.Int64
+var pid = os.Getpid()

@@ -25,7 +25,7 @@ func TestConversions(t *testing.T) {
 	p1, p2 := Request{Mode: Permit, Permits: 1, Try: true}, Request{Mode: Permit, Permits: 2, Try: true}
 	try := func(l *Lock, r Request, want bool) {
 		t.Helper()
-		err := l.Acquire(r)
+		err := l.Acquire(context.Background(), r)
 		if err != nil && !errors.Is(err, ErrLocked) {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestZero(t *testing.T) {
 
 // TestReach: who is dead, and who can be asked, is known only where it is certain.
 func TestReach(t *testing.T) {
-	now := machine{"h", "m", "2", "4026531836", "0"}
+	now := machine{user{"0", initialUsers}, "h", "m", "2", pidNamespace{initialPIDs, "1"}, "+0"}
 	unmounted := past
 	if unix.Ustat(0, new(unix.Ustat_t)) == unix.ENOSYS { // under qemu-user
 		unmounted = mounted
@@ -122,20 +122,23 @@ func TestReach(t *testing.T) {
 		want   reach
 	}{
 		"the same":                      {func(here, o *machine) {}, here},
-		"another pid namespace":         {func(here, o *machine) { o.namespace = "1" }, here},
-		"another mount":                 {func(here, o *machine) { here.device, o.device = "~1", "~2" }, mounted},
-		"a filesystem that is gone":     {func(here, o *machine) { o.device = "fffff" }, unmounted},
+		"another pid namespace":         {func(here, o *machine) { o.pids.number = "1" }, here},
+		"ustat was forbidden":           {func(here, o *machine) { o.device = "0" }, here},
+		"ustat is forbidden":            {func(here, o *machine) { here.device = "0" }, here},
+		"another mount":                 {func(here, o *machine) { here.device, o.device = "1", "2" }, mounted},
+		"a filesystem that is gone":     {func(here, o *machine) { o.device = "+fffff" }, unmounted},
+		"a device that ustat never had": {func(here, o *machine) { o.device = "fffff" }, mounted},
 		"no boot id, in a chroot":       {func(here, o *machine) { here.boot, here.id = "", "" }, here},
-		"no boot id, unmounted":         {func(here, o *machine) { here.boot, o.device = "", "fffff" }, mounted},
+		"no boot id, unmounted":         {func(here, o *machine) { here.boot, o.device = "", "+fffff" }, mounted},
 		"no boot id, another host":      {func(here, o *machine) { here.boot, here.host = "", "i" }, far},
 		"an earlier boot":               {func(here, o *machine) { o.boot = "1" }, past},
 		"another boot, another host":    {func(here, o *machine) { o.boot, o.host = "1", "i" }, far},
 		"another boot, host unknown":    {func(here, o *machine) { o.boot, here.host, o.host = "1", "", "" }, far},
 		"another boot, another machine": {func(here, o *machine) { o.boot, o.id = "1", "n" }, far},
 		"another boot, machine unknown": {func(here, o *machine) { o.boot, here.id, o.id = "1", "", "" }, far},
-		"it ran in a container":         {func(here, o *machine) { o.boot, o.namespace = "1", "4026532198" }, far},
-		"who looks is in a container":   {func(here, o *machine) { o.boot, here.namespace = "1", "4026532198" }, far},
-		"namespaces unknown":            {func(here, o *machine) { o.boot, here.namespace, o.namespace = "1", "", "" }, far},
+		"it ran in a container":         {func(here, o *machine) { o.boot, o.pids.number = "1", "4026532198" }, far},
+		"who looks is in a container":   {func(here, o *machine) { o.boot, here.pids.number = "1", "4026532198" }, far},
+		"namespaces unknown":            {func(here, o *machine) { o.boot, here.pids, o.pids = "1", pidNamespace{}, pidNamespace{} }, far},
 	} {
 		mine, other := now, now
 		c.change(&mine, &other)
@@ -143,8 +146,33 @@ func TestReach(t *testing.T) {
 			t.Errorf("%s: %v, not %v", name, got, c.want)
 		}
 	}
-	if link, err := os.Readlink("/proc/self/ns/pid"); err != nil || thisMachine().namespace != strings.Trim(link, "pid:[]") {
-		t.Errorf("%q is not %q", thisMachine().namespace, link)
+	for file, known := range map[string]string{"pid": thisMachine().pids.number, "user": thisMachine().user.namespace} {
+		if link, err := os.Readlink("/proc/self/ns/" + file); err != nil || known != strings.Trim(link, file+":[]") {
+			t.Errorf("%q is not %q", known, link)
+		}
+	}
+}
+
+// TestNamespaces: the number of a pid namespace comes again, and what is not known matches nothing.
+func TestNamespaces(t *testing.T) {
+	for _, c := range []struct {
+		a, b            pidNamespace
+		is, sharesClock bool
+	}{
+		{pidNamespace{initialPIDs, "1"}, pidNamespace{initialPIDs, "1"}, true, true},
+		{pidNamespace{initialPIDs, "1"}, pidNamespace{initialPIDs, "2"}, true, false}, // in another time namespace
+		{pidNamespace{initialPIDs, ""}, pidNamespace{initialPIDs, ""}, true, false},
+		{pidNamespace{"7", "1"}, pidNamespace{"7", "1"}, true, true},
+		{pidNamespace{"7", "1"}, pidNamespace{"7", "2"}, false, false},
+		{pidNamespace{"7", ""}, pidNamespace{"7", ""}, false, false},
+		{pidNamespace{"", "1"}, pidNamespace{"", "1"}, false, false},
+	} {
+		if is, shares := c.a.is(c.b), c.a.sharesClock(c.b); is != c.is || shares != c.sharesClock {
+			t.Errorf("%v and %v: %v, %v", c.a, c.b, is, shares)
+		}
+	}
+	if start := thisMachine().pids.start1; start == "" {
+		t.Error("the start of process 1 is not known")
 	}
 }
 
@@ -218,8 +246,9 @@ func TestRelativeBase(t *testing.T) {
 }
 
 func TestNamesOfRecords(t *testing.T) {
-	long := machine{strings.Repeat("h", maxHost), strings.Repeat("m", 13), strings.Repeat("b", 13), "4026531836", "~ffffffff"}
-	files := []*openFile{nil, {place{math.MaxInt32, math.MaxInt32}, math.MaxUint64, noAtime, lastSignal}}
+	digits, thirteen := strings.Repeat("9", 10), strings.Repeat("x", 13)
+	long := machine{user{digits, digits}, strings.Repeat("h", maxHost), thirteen, thirteen, pidNamespace{digits, thirteen}, "+ffffffff"}
+	files := []*openFile{nil, {place{math.MaxInt32, math.MaxUint64, math.MaxInt32}, math.MaxUint64, noAtime, lastSignal}}
 	for _, m := range []machine{{}, {host: escape("my host,\n%\xff")}, long} {
 		for _, f := range files {
 			id := newID(math.MaxInt32, time.Now(), m)
@@ -233,10 +262,31 @@ func TestNamesOfRecords(t *testing.T) {
 	}
 	good := recordName(Shared, newID(1, time.Now(), machine{}), files[1])
 	for _, bad := range []string{"x", good + ".1", strings.Replace(good, ".a.", ".ab.", 1), strings.Replace(good, "@", "@-", 1),
-		strings.Replace(good, ",1,", ",-1,", 1)} {
+		strings.Replace(good, ",1,", ",-1,", 1), strings.Replace(good, ",.,", ",,", 1)} {
 		if _, err := parse([]string{free, "shared," + strings.TrimPrefix(bad, "shared,")}); err == nil {
 			t.Errorf("understood: %s", bad)
 		}
+	}
+}
+
+// TestLockedPath: a lifeline that a command has inherited leads back to the file.
+func TestLockedPath(t *testing.T) {
+	d := t.TempDir()
+	for name, isKnown := range map[string]bool{"f": true, "a b+c%": true, ".flock": true, strings.Repeat("x", 255): false} {
+		path := filepath.Join(d, name)
+		must(os.WriteFile(path, nil, 0o666))
+		for _, base := range []string{"", d} {
+			dir, err := StateDir(path, base)
+			must(err)
+			if got := lockedPath(dir); (got == path) != isKnown || !isKnown && got != "" {
+				t.Errorf("%q became %q", path, got)
+			}
+		}
+	}
+	dir, err := StateDir(d, "")
+	must(err)
+	if got := lockedPath(dir); got != d {
+		t.Errorf("%q became %q", d, got)
 	}
 }
 
@@ -283,14 +333,14 @@ func TestNoPlaceForTheState(t *testing.T) {
 
 // A listing is a directory in which a listing makes something else of lifelines.
 type listing struct {
-	thisSystem
+	*thisSystem
 	replace func(path string) error
 }
 
 func (l listing) List() ([]string, error) {
 	names, err := l.thisSystem.List()
 	for _, name := range names {
-		if strings.HasPrefix(name, wait) {
+		if strings.HasPrefix(name, waitName) {
 			path := filepath.Join(l.path, name)
 			must(os.Remove(path))
 			must(l.replace(path))
@@ -310,11 +360,13 @@ func TestDeafLifeline(t *testing.T) {
 		state, err := openState(dir, true)
 		must(err)
 		l := &Lock{dir: dir, path: filepath.Join(filepath.Dir(dir), "f"), fd: -1, state: state}
-		c := newContender(listing{thisSystem{state, l.path, -1}, replace}, l, Request{Mode: Exclusive, Try: true})
-		if _, err := c.acquire(t.Context()); err != errDeaf {
+		s := &thisSystem{stateDir: state, file: l.path, fd: -1, closes: notWatching}
+		a := newAttempt(listing{s, replace}, l, Request{Mode: Exclusive, Try: true})
+		how, _, err := a.acquire(t.Context(), nil)
+		if err != errDeaf {
 			t.Errorf("%s: %v", what, err)
 		}
-		c.leave()
+		l.end(a, how, err)
 		settled(t, dir)
 	}
 }
@@ -349,7 +401,7 @@ func TestRemovedMeanwhile(t *testing.T) {
 			name := ""
 			for name == "" {
 				for _, n := range list(t, dir) {
-					if strings.HasPrefix(n, wait) {
+					if strings.HasPrefix(n, waitName) {
 						name = n
 					}
 				}

@@ -11,25 +11,74 @@ import (
 	"example.org/flock/internal/proc"
 )
 
-// A machine is where an owner runs, and by which mount of the filesystem it sees the state directory. What is not known is "".
+// A machine is where an owner runs, for which user, and by which mount of the filesystem it sees the state directory. What is
+// not known is "", and matches nothing.
 type machine struct {
-	host      string // for people to read, escaped
-	id        string // outlives a reboot
-	boot      string // one run of the kernel
-	namespace string // where process ids are counted
-	device    string // of the state directory
+	user   user
+	host   string // for people to read, escaped
+	id     string // outlives a reboot
+	boot   string // one run of the kernel
+	pids   pidNamespace
+	device device
 }
+
+// A user is a user's number, and the user namespace in which it means something.
+type user struct{ number, namespace string }
+
+// A pidNamespace is where process ids are counted. The kernel uses the number of a namespace that has ended again, so the
+// start of its process 1 belongs to the name.
+type pidNamespace struct {
+	number string
+	start1 string // of process 1, in clock ticks since boot, base 36
+}
+
+// A device is the device number of a state directory. It begins with "+" if the kernel knew its filesystem by that number
+// when the record was written. A subvolume of btrfs has a number that the kernel never finds; and a filter for system calls
+// may forbid to ask.
+type device string
+
+// The inode numbers of the initial namespaces, which are the same on every Linux: include/linux/proc_ns.h.
+const (
+	initialPIDs  = "4026531836" // PROC_PID_INIT_INO
+	initialUsers = "4026531837" // PROC_USER_INIT_INO
+)
+
+func (n pidNamespace) isInitial() bool { return n.number == initialPIDs }
+
+// is reports whether both are one namespace.
+func (n pidNamespace) is(o pidNamespace) bool {
+	return n.number != "" && n.number == o.number && (n.isInitial() || n.start1 != "" && n.start1 == o.start1)
+}
+
+// sharesClock reports whether the start times of processes can be compared. A time namespace shifts those that its processes
+// read, that of process 1, too.
+func (n pidNamespace) sharesClock(o pidNamespace) bool {
+	return n.is(o) && n.start1 != "" && n.start1 == o.start1
+}
+
+func (u user) is(o user) bool { return u == o && u.number != "" && u.namespace != "" }
+
+func (d device) number() string { return strings.TrimPrefix(string(d), "+") }
+
+// isGone reports whether the filesystem of a record was unmounted: the kernel knew its number, and does not know it now.
+func (d device) isGone() bool { return d != device(d.number()) && isUnknownDevice(d.number()) }
 
 // thisMachine is this machine, but for the device.
 var thisMachine = sync.OnceValue(func() machine {
 	m := proc.ThisMachine()
 	host, _ := os.Hostname()
 	host = escape(host)
-	return machine{host: host[:min(len(host), maxHost)], id: digest(m.ID), boot: digest(m.Boot), namespace: m.Namespace}
+	return machine{
+		user: thisUser(),
+		host: host[:min(len(host), maxHost)],
+		id:   digest(m.ID),
+		boot: digest(m.Boot),
+		pids: pidNamespace{number: m.Namespace, start1: startOfProcess1()},
+	}
 })
 
 // maxHost is how much of the name of a host there is in a name, which stays under 255 bytes.
-const maxHost = 64
+const maxHost = 60
 
 // A reach is what this process can learn of an owner.
 type reach uint8
@@ -41,26 +90,20 @@ const (
 	far                  // it may be on another machine
 )
 
-// reach tells what can be learnt of an owner on machine o.
-//
-// A FIFO lives in one kernel and one superblock. Another boot is an earlier one of this machine, and all its processes are
-// dead, only where its name and its identity are both known and the same, and neither it nor this process is in a container:
-// whole clusters are called "localhost", copies of a disk share an identity, and what a container shows of either can be
-// another machine's.
+// reach tells what can be learnt of an owner on machine o. A FIFO lives in one kernel and one superblock: whoever sees the
+// directory by another one has another FIFO under the same name.
 func (m machine) reach(o machine) reach {
 	switch {
-	case m.sharesKernel(o) && o.device == m.device:
+	case m.sharesKernel(o) && m.device.number() == o.device.number():
 		return here
-	case m.boot != "" && m.boot == o.boot && isUnmounted(o.device):
+	case m.boot != "" && m.boot == o.boot && o.device.isGone():
 		return past
 	case m.sharesKernel(o):
 		return mounted
-	case o.boot == "" || m.boot == "" || o.host == "" || o.host != m.host || o.id == "" || o.id != m.id:
-		return far
-	case !o.isOutermost() || !m.isOutermost():
-		return far
+	case m.hasRestartedSince(o):
+		return past
 	}
-	return past
+	return far
 }
 
 // sharesKernel reports whether both are in one kernel. Where a system has no boot id, or a chroot no /proc to tell it, the name
@@ -72,22 +115,45 @@ func (m machine) sharesKernel(o machine) bool {
 	return m.host == o.host && m.host != "" && (m.id == o.id || m.id == "" || o.id == "")
 }
 
-// isOutermost reports whether the pid namespace is that of the machine itself, rather than of a container: the inode
-// number of the initial one is PROC_PID_INIT_INO, include/linux/proc_ns.h, on every Linux.
-func (m machine) isOutermost() bool { return m.namespace == "4026531836" }
+// hasRestartedSince reports whether o is an earlier boot of this machine, all of whose processes are dead. That is certain only
+// where name and identity are both known and the same, and neither is in a container: whole clusters are called "localhost",
+// copies of a disk share an identity, and what a container shows of either can be another machine's.
+func (m machine) hasRestartedSince(o machine) bool {
+	isOther := m.boot != "" && o.boot != "" && m.boot != o.boot
+	isSame := m.host != "" && m.host == o.host && m.id != "" && m.id == o.id
+	return isOther && isSame && m.pids.isInitial() && o.pids.isInitial()
+}
 
 // where says, of an owner on machine o that is out of reach, where it runs.
 func (m machine) where(o machine) string {
-	switch m.reach(o) {
-	case here:
-		return "of another pid namespace on host " + o.host
-	case mounted:
+	switch reach := m.reach(o); {
+	case reach == here:
+		return "of another pid namespace"
+	case reach == mounted:
 		return "on host " + o.host + ", by another mount of the filesystem"
-	}
-	if o.host == m.host && o.boot != "" {
+	case o.host == m.host && o.boot != "":
 		return "of another boot on host " + o.host
 	}
 	return "on host " + o.host
+}
+
+// String is the part of a name that says where its owner runs.
+func (m machine) String() string {
+	return strings.Join([]string{m.user.number + "." + m.user.namespace, m.host, m.id, m.boot,
+		m.pids.number + "." + m.pids.start1, string(m.device)}, ",")
+}
+
+// machineFields is how many fields, with commas between them, String has.
+const machineFields = 6
+
+func parseMachine(fields []string) (m machine, ok bool) {
+	if len(fields) != machineFields {
+		return m, false
+	}
+	number, users, isUser := strings.Cut(fields[0], ".")
+	pids, start1, isNamespace := strings.Cut(fields[4], ".")
+	m = machine{user{number, users}, fields[1], fields[2], fields[3], pidNamespace{pids, start1}, device(fields[5])}
+	return m, isUser && isNamespace
 }
 
 // digest is at most 13 letters and digits that differ for different s, and "" for "".
@@ -110,6 +176,22 @@ func escape(s string) string {
 		} else {
 			fmt.Fprintf(&b, "%%%02X", c)
 		}
+	}
+	return b.String()
+}
+
+// unescape is the reverse of escape.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '%' && i+2 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				c = byte(n)
+				i += 2
+			}
+		}
+		b.WriteByte(c)
 	}
 	return b.String()
 }

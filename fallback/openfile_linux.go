@@ -4,19 +4,51 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/proc"
+	"example.org/flock/internal/sys"
 )
 
 // OpenFile returns the lock on the open file that is our descriptor fd. It lasts until the last descriptor of that open file
 // is closed, in whatever process; whoever has the open file converts and unlocks it. dir and path are as for OpenIn. Only Linux
 // has this lock.
 func OpenFile(dir, path string, fd int) (*Lock, error) {
+	_, mode, err := statID(fd, "")
+	if err != nil {
+		return nil, err
+	}
+	if kind := mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
+		return nil, stateError("only the open files of regular files and directories can have a directory lock")
+	}
 	return &Lock{dir: dir, path: path, fd: fd}, nil
+}
+
+// OpenLifeline returns the lock that our descriptor fd has, if that is a lifeline which this process has inherited (see Inherit), and
+// nil if it is something else. Whoever has the lifeline converts and unlocks the lock.
+func OpenLifeline(fd int) (*Lock, error) {
+	var opened, named unix.Stat_t
+	if err := unix.Fstat(fd, &opened); err != nil || opened.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return nil, err
+	}
+	path, err := os.Readlink(descriptorPath(place{pid: pid, number: fd}))
+	if err != nil {
+		return nil, nil // it may be a pipe: without /proc nothing tells
+	}
+	dir, name := filepath.Split(path)
+	word, _, _ := strings.Cut(name, ",")
+	_, isLifeline := parseOwner(idOf(name))
+	isLifeline = isLifeline && (word == newName || word == waitName || modeOf(word) > 0)
+	if !isLifeline || unix.Lstat(path, &named) != nil || !sys.SameFile(&opened, &named) {
+		return nil, nil
+	}
+	dir = filepath.Clean(dir)
+	return &Lock{dir: dir, path: lockedPath(dir), fd: -1, lent: idOf(name)}, nil
 }
 
 func (m mark) flag() int {
@@ -29,66 +61,80 @@ func (m mark) flag() int {
 // A fileID is what stat(2) says of a file.
 type fileID struct{ device, inode uint64 }
 
-// statID returns the identity of the file at a path. It does not ask the server of a network filesystem, which may be gone.
-func statID(path string) (id fileID, mode uint16, err error) {
+// statID returns the identity and the mode of the file at a path below an open directory, or of an open file itself. It does not
+// ask the server of a network filesystem, which may be gone.
+func statID(dir int, path string) (id fileID, mode uint16, err error) {
 	var s unix.Statx_t
-	err = unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_INO|unix.STATX_TYPE, &s)
+	err = unix.Statx(dir, path, unix.AT_STATX_DONT_SYNC|unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_TYPE, &s)
 	return fileID{unix.Mkdev(s.Dev_major, s.Dev_minor), s.Ino}, s.Mode, err
 }
 
-func descriptorPath(p place) string {
-	return "/proc/" + strconv.Itoa(p.pid) + "/fd/" + strconv.Itoa(p.number)
-}
+func descriptorPath(p place) string { return procDir(p.pid) + "/fd/" + strconv.Itoa(p.number) }
 
 // identity returns the identity of our open file or, without one, that of the file at the path.
-func (s thisSystem) identity() fileID {
-	path := s.file
+func (s *thisSystem) identity() fileID {
 	if s.fd >= 0 {
-		path = "/proc/self/fd/" + strconv.Itoa(s.fd)
+		id, _, _ := statID(s.fd, "")
+		return id
 	}
-	id, _, _ := statID(path)
+	id, _, _ := statID(unix.AT_FDCWD, s.file)
 	return id
 }
 
-func (s thisSystem) Inode() uint64 { return s.identity().inode }
+// knowsFile reports whether it is known which file is locked.
+func (s *thisSystem) knowsFile() bool { return s.fd >= 0 || s.file != "" }
+
+func (s *thisSystem) Inode() uint64 { return s.identity().inode }
 
 // Place returns the eldest ancestor that has our open file under its number, with all between it and this process, or this
 // process itself. One that this user may not look into is taken for the caller, which has it.
-func (s thisSystem) Place() (place, error) {
-	p := place{pid, s.fd}
-	id, mode, err := statID("/proc/self/fd/" + strconv.Itoa(s.fd))
-	if err != nil {
-		return p, err
+func (s *thisSystem) Place() (place, error) {
+	own := place{pid: pid, number: s.fd}
+	if err := hasOwnProc(); err != nil {
+		return own, err
 	}
-	if kind := mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
-		return p, stateError("only the open files of regular files and directories can have a directory lock")
+	parent := os.Getppid()
+	if parent == 0 {
+		return own, stateError("the calling process is in another pid namespace")
 	}
-	if err := proc.CanTell(); err != nil {
-		return p, err
-	}
-	if os.Getppid() == 0 {
-		return p, stateError("the calling process is in another pid namespace")
-	}
-	for parent := os.Getppid(); parent > 0; parent = proc.Parent(parent) {
-		its := place{parent, s.fd}
-		if _, err := os.Stat(descriptorPath(its)); errors.Is(err, os.ErrPermission) && p.pid == pid && proc.IsCaller(parent) {
-			return its, nil
-		}
-		if !s.isSame(its, id) {
+	eldest := own
+	for parent > 0 {
+		its := place{pid: parent, number: s.fd}
+		_, err := os.Stat(descriptorPath(its))
+		isHiddenCaller := errors.Is(err, os.ErrPermission) && eldest == own && isCaller(parent)
+		if !isHiddenCaller && !s.isOurs(its) {
 			break
 		}
-		p = its
+		eldest = its
+		if isHiddenCaller {
+			break
+		}
+		of, err := readStat(parent)
+		if err != nil {
+			break
+		}
+		parent = of.parent
 	}
-	return p, nil
+	of, err := readStat(eldest.pid)
+	eldest.start = of.start
+	return eldest, err
 }
 
-// isSame reports whether a descriptor of another process is our open file. Without kcmp(2), one of the same file is.
-func (s thisSystem) isSame(p place, id fileID) bool {
-	if is, known := sameOpenFile(p, place{pid, s.fd}); known {
+// isCaller reports whether a parent into which we may not look seems to be the one that called us, rather than one that has
+// adopted us because the caller has ended: it is of our session, and not process 1.
+func isCaller(parent int) bool {
+	its, err := unix.Getsid(parent)
+	our, _ := unix.Getsid(0)
+	return parent != 1 && err == nil && its == our
+}
+
+// isOurs reports whether a descriptor of another process is our open file. Without kcmp(2), one of the same file is.
+func (s *thisSystem) isOurs(p place) bool {
+	if is, known := sameOpenFile(p, place{pid: pid, number: s.fd}); known {
 		return is
 	}
-	other, _, err := statID(descriptorPath(p))
-	return err == nil && other == id
+	other, _, err := statID(unix.AT_FDCWD, descriptorPath(p))
+	return err == nil && other == s.identity()
 }
 
 // sameOpenFile compares two descriptors by kcmp(2), which some kernels and container runtimes lack.
@@ -98,7 +144,7 @@ func sameOpenFile(p, q place) (same, known bool) {
 	return r == 0 && errno == 0, errno == 0 || errno == unix.EBADF || errno == unix.ESRCH
 }
 
-func (s thisSystem) Marked(f *openFile) bool {
+func (s *thisSystem) Marked(f *openFile) bool {
 	flags, err := unix.FcntlInt(uintptr(s.fd), unix.F_GETFL, 0)
 	if err != nil || flags&f.mark.flag() == 0 {
 		return false
@@ -107,7 +153,7 @@ func (s thisSystem) Marked(f *openFile) bool {
 	return err == nil && signal == f.signal && s.Inode() == f.inode
 }
 
-func (s thisSystem) Mark(signal int, m mark) error {
+func (s *thisSystem) Mark(signal int, m mark) error {
 	if _, err := unix.FcntlInt(uintptr(s.fd), unix.F_SETSIG, signal); err != nil {
 		return err
 	}
@@ -119,47 +165,40 @@ func (s thisSystem) Mark(signal int, m mark) error {
 	return err
 }
 
-func (s thisSystem) Unmark(m mark) {
+func (s *thisSystem) Unmark(m mark) {
 	if flags, err := unix.FcntlInt(uintptr(s.fd), unix.F_GETFL, 0); err == nil {
 		unix.FcntlInt(uintptr(s.fd), unix.F_SETFL, flags&^m.flag())
 	}
 	unix.FcntlInt(uintptr(s.fd), unix.F_SETSIG, 0)
 }
 
-func (s thisSystem) At(record string, f *openFile) answer {
-	found, err := isMarked(f.place, s.identity().device, f)
-	isUnknown := errors.Is(err, os.ErrPermission) && !proc.IsZombie(f.pid) || errors.Is(err, os.ErrNotExist) && isHidden(f.pid)
-	if !found && !isUnknown {
-		return absent
+func (s *thisSystem) At(f *openFile, sharesClock bool) answer {
+	if !s.knowsFile() {
+		return unknown
 	}
-	var stat unix.Stat_t
-	if unix.Fstatat(s.dirfd, record, &stat, unix.AT_SYMLINK_NOFOLLOW) == nil {
-		s.keepYoung(record, &stat)
-	}
-	if found {
+	id, _, err := statID(unix.AT_FDCWD, descriptorPath(f.place))
+	found := err == nil && isMarked(f.place, id, s.identity().device, f)
+	switch {
+	case found:
 		return alive
+	case errors.Is(err, os.ErrPermission) && !isZombie(f.pid), errors.Is(err, os.ErrNotExist) && isHidden(f.pid):
+		its, err := readStat(f.pid)
+		isAnother := err == nil && sharesClock && f.start != 0 && its.start != f.start
+		if !isAnother {
+			return unknown
+		}
 	}
-	return unknown
+	return absent
 }
 
-// isHidden reports whether a process lives that /proc does not show, as with the mount option hidepid.
-func isHidden(pid int) bool {
-	if _, err := os.Stat("/proc/" + strconv.Itoa(pid)); err == nil {
+// isMarked reports whether a descriptor, of the file id, is an open file like one of these, on this device.
+func isMarked(p place, id fileID, device uint64, like ...*openFile) bool {
+	isLike := func(f *openFile) bool { return f.inode == id.inode }
+	if id.device != device || !slices.ContainsFunc(like, isLike) {
 		return false
 	}
-	return unix.Kill(pid, 0) != unix.ESRCH
-}
-
-// isMarked reports whether a descriptor is an open file like one of these, on this device.
-func isMarked(p place, device uint64, like ...*openFile) (is bool, err error) {
-	id, _, err := statID(descriptorPath(p))
-	if err != nil || id.device != device || !slices.ContainsFunc(like, func(f *openFile) bool { return f.inode == id.inode }) {
-		return false, err
-	}
 	flags, err := flagsOf(p)
-	return err == nil && slices.ContainsFunc(like, func(f *openFile) bool {
-		return f.inode == id.inode && flags&f.mark.flag() != 0
-	}), err
+	return err == nil && slices.ContainsFunc(like, func(f *openFile) bool { return isLike(f) && flags&f.mark.flag() != 0 })
 }
 
 // flagsOf returns the status flags and the access mode of a descriptor, from proc_pid_fdinfo(5).

@@ -93,7 +93,7 @@ func list(t *testing.T, dir string) (names []string) {
 
 // A mortal system kills its process before the operation that is its turn.
 type mortal struct {
-	thisSystem
+	*thisSystem
 	left int
 }
 
@@ -124,39 +124,32 @@ func killedAtStep(dir string, n int) {
 	must(err)
 	state, err := openState(dir, true)
 	must(err)
+	system := func(fd int) *mortal {
+		return &mortal{&thisSystem{stateDir: state, file: file, fd: fd, closes: notWatching}, n}
+	}
 	for _, fd := range []int{-1, fd} {
 		l := &Lock{dir: dir, path: file, fd: fd, state: state}
-		m := &mortal{thisSystem{state, file, fd}, n}
-		call := func(r Request) *contender {
-			r.Try = true
-			return newContender(m, l, r)
-		}
+		m := system(fd)
 		for _, mode := range []Mode{Exclusive, Shared, Permit, Exclusive} {
-			c := call(Request{Mode: mode, Permits: 1})
-			keepers, err := c.acquire(context.Background())
+			a := newAttempt(m, l, Request{Mode: mode, Permits: 1, Try: true})
+			how, _, err := a.acquire(context.Background(), nil)
 			must(err)
-			if keepers != nil {
+			if how != done {
 				panic("kept out")
 			}
 			if fd >= 0 {
-				c.leave()
+				a.leave()
 			}
 		}
-		n = m.left
-		if fd < 0 {
-			must(call(Request{}).release())
-			n = m.left
-			continue
-		}
-		must(call(Request{}).release())
+		must(newAttempt(m, l, Request{Try: true}).release())
 		n = m.left
 	}
 	l := newLock(dir)
 	l.state = state
-	c := newContender(&mortal{thisSystem{state, file, -1}, n}, l, Request{Mode: Exclusive, Try: true})
-	_, err = c.acquire(context.Background())
+	a := newAttempt(system(-1), l, Request{Mode: Exclusive, Try: true})
+	_, _, err = a.acquire(context.Background(), nil)
 	must(err)
-	must(c.discard())
+	must(a.discard())
 }
 
 func TestKilledAtEveryStep(t *testing.T) {
@@ -242,7 +235,7 @@ func tortured(dir string, n int) {
 	l := newLock(dir)
 	for {
 		mode := Mode(1 + rand.N(3))
-		must(l.Acquire(Request{Mode: mode, Permits: 2}))
+		must(l.Acquire(context.Background(), Request{Mode: mode, Permits: 2}))
 		how := unix.LOCK_SH
 		if mode == Exclusive {
 			how = unix.LOCK_EX

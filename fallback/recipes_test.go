@@ -74,14 +74,14 @@ func TestStaleLockRecipesLetTwoIn(t *testing.T) {
 func (a *actor) old(name string) bool {
 	a.step("looks how old " + name + " is")
 	_, there := a.world.names[name]
-	old := there && !a.world.process(a.world.maker[name]).alive
+	old := there && !a.world.processes[a.world.maker[name]-1].alive
 	a.saw(yesno(old))
 	return old
 }
 
 func (a *actor) deadMaker(maker string) bool {
 	a.step("asks whether " + maker + " lives")
-	d := !a.world.process(int(maker[0] - 'A' + 1)).alive
+	d := !a.world.processes[int(maker[0]-'A')].alive
 	a.saw(yesno(!d))
 	return d
 }

@@ -32,16 +32,16 @@ func (m Mode) String() string { return modeNames[m] }
 // The names in a state directory. All but the first are followed by a comma and an ID, that of a waiter by "@" and the
 // mode that it waits for, and that of a holder which is an open file by "@" and where that is.
 const (
-	free    = "free"
-	busy    = "busy"
-	newborn = "new"
-	wait    = "wait"
-	excl    = "excl"
-	shared  = "shared"
-	permit  = "permit"
+	free       = "free"
+	busy       = "busy"
+	newName    = "new"
+	waitName   = "wait"
+	exclName   = "excl"
+	sharedName = "shared"
+	permitName = "permit"
 )
 
-var modeWords = [...]string{Exclusive: excl, Shared: shared, Permit: permit, Busy: busy}
+var modeWords = [...]string{Exclusive: exclName, Shared: sharedName, Permit: permitName, Busy: busy}
 
 func modeOf(word string) Mode { return Mode(max(0, slices.Index(modeWords[1:], word)+1)) }
 
@@ -53,8 +53,8 @@ type record struct {
 	owner owner
 	file  *openFile // whose lock it is; nil: it is a lifeline's, which has this name
 
-	verdict verdict   // since look
-	moved   *openFile // where a search has found the open file
+	verdict verdict   // what a look has found
+	moved   *openFile // where a search has found the open file; nil: where the name says
 }
 
 // An openFile is an open file that has a lock.
@@ -65,16 +65,27 @@ type openFile struct {
 	signal int // by which it knows its record
 }
 
-// A place is a descriptor of a process.
-type place struct{ pid, number int }
+// A place is a descriptor of a process. The kernel uses process ids again: the start of the process tells them apart.
+type place struct {
+	pid    int
+	start  uint64 // in clock ticks since boot; 0: unknown
+	number int
+}
 
 func (f openFile) String() string {
-	return fmt.Sprintf("%d.%d.%d.%c.%d", f.pid, f.number, f.signal, f.mark, f.inode)
+	return fmt.Sprintf("%d.%s.%d.%d.%c.%s", f.pid, strconv.FormatUint(f.start, 36), f.number, f.signal, f.mark,
+		strconv.FormatUint(f.inode, 36))
 }
 
 func parseOpenFile(s string) (*openFile, bool) {
+	parts := strings.Split(s, ".")
+	if len(parts) != 6 {
+		return nil, false
+	}
 	f := new(openFile)
-	fmt.Sscanf(s, "%d.%d.%d.%c.%d", &f.pid, &f.number, &f.signal, &f.mark, &f.inode)
+	fmt.Sscanf(parts[0]+" "+parts[2]+" "+parts[3]+" "+parts[4], "%d %d %d %c", &f.pid, &f.number, &f.signal, &f.mark)
+	f.start, _ = strconv.ParseUint(parts[1], 36, 64)
+	f.inode, _ = strconv.ParseUint(parts[5], 36, 64)
 	return f, f.String() == s && min(f.pid, f.number, f.signal) >= 0
 }
 
@@ -87,23 +98,34 @@ func recordName(m Mode, id string, f *openFile) string {
 	return name
 }
 
+// waiterName is the name of a waiter.
+func waiterName(id string, wants Mode) string { return waitName + "," + id + "@" + modeWords[wants] }
+
 // A snapshot is what one listing of the state directory shows.
 type snapshot struct {
-	tokens    []string // one, but while it is renamed none or several may be seen
+	tokens    []string // one; while it is renamed none or several may be seen
 	holders   []record // in order of arrival
-	lifelines []string // of holders, of waiters, and newborn
 	waiters   []string // in order of arrival
-	newborn   []string
+	newborn   []string // lifelines that are not open yet, or that have been released
+	lifelines []string // all of them: of holders, of waiters, and newborn
 }
 
-// nameOf returns the name of the lifeline with this ID.
-func (s *snapshot) nameOf(id string) string {
+// lifelineOf returns the name of the lifeline with this ID, "" if there is none.
+func (s *snapshot) lifelineOf(id string) string {
 	for _, name := range s.lifelines {
 		if idOf(name) == id {
 			return name
 		}
 	}
 	return ""
+}
+
+// token returns the token, "" if the listing shows none or several.
+func (s *snapshot) token() string {
+	if len(s.tokens) != 1 {
+		return ""
+	}
+	return s.tokens[0]
 }
 
 // idOf returns the ID in a name.
@@ -119,27 +141,28 @@ func idOf(name string) string {
 func parse(names []string) (s snapshot, err error) {
 	slices.Sort(names)
 	for _, name := range names {
-		word, _, found := strings.Cut(name, ",")
+		word, _, hasID := strings.Cut(name, ",")
 		switch {
 		case name == free:
 			s.tokens = append(s.tokens, name)
-		case !found:
-		case word == newborn:
+		case !hasID:
+		case word == newName:
 			s.newborn = append(s.newborn, name)
-		case word == wait:
+		case word == waitName:
 			s.waiters = append(s.waiters, name)
 		case modeOf(word) > 0:
 			r, ok := parseRecord(name)
 			if !ok {
-				return s, stateError("cannot read the name " + strconv.Quote(name) + removeIt)
+				return s, stateError("cannot read the name " + strconv.Quote(name) + ", perhaps of another version of flock" + removeIt)
 			}
-			if r.mode == Busy {
+			switch {
+			case r.mode == Busy:
 				s.tokens = append(s.tokens, name)
-				continue
-			}
-			s.holders = append(s.holders, r)
-			if r.file == nil {
+			case r.file == nil:
 				s.lifelines = append(s.lifelines, name)
+				fallthrough
+			default:
+				s.holders = append(s.holders, r)
 			}
 		}
 	}
@@ -150,14 +173,14 @@ func parse(names []string) (s snapshot, err error) {
 
 func parseRecord(name string) (r record, ok bool) {
 	word, rest, _ := strings.Cut(name, ",")
-	id, file, isFile := strings.Cut(rest, "@")
+	id, suffix, hasSuffix := strings.Cut(rest, "@")
 	r = record{name: name, id: id, mode: modeOf(word)}
 	r.owner, ok = parseOwner(id)
 	switch {
-	case word == wait:
-		r.mode = modeOf(file)
-	case ok && isFile:
-		r.file, ok = parseOpenFile(file)
+	case word == waitName:
+		r.mode = modeOf(suffix)
+	case ok && hasSuffix:
+		r.file, ok = parseOpenFile(suffix)
 	}
 	return r, ok
 }
@@ -179,14 +202,15 @@ func newID(pid int, now time.Time, m machine) string {
 }
 
 func (o owner) String() string {
-	return strings.Join([]string{o.arrival, strconv.Itoa(o.pid), o.nonce, o.host, o.id, o.boot, o.namespace, o.device}, ",")
+	return strings.Join([]string{o.arrival, strconv.Itoa(o.pid), o.nonce, o.machine.String()}, ",")
 }
 
 func parseOwner(id string) (o owner, ok bool) {
-	f := strings.Split(id, ",")
-	if len(f) != 8 || f[0] == "" || f[2] == "" {
+	fields := strings.Split(id, ",")
+	if len(fields) < 3 || fields[0] == "" || fields[2] == "" {
 		return o, false
 	}
-	n, err := strconv.ParseUint(f[1], 10, 31)
-	return owner{f[0], int(n), f[2], machine{f[3], f[4], f[5], f[6], f[7]}}, err == nil
+	pid, err := strconv.ParseUint(fields[1], 10, 31)
+	m, ok := parseMachine(fields[3:])
+	return owner{fields[0], int(pid), fields[2], m}, ok && err == nil
 }

@@ -25,11 +25,12 @@ type world struct {
 	names     map[string]*simName
 	text      map[string]string // what is written in a file, for the recipes of others
 	maker     map[string]int    // name -> who created it, for the recipes that look at its age
-	processes []*simProcess     // the process id is the index and 1
+	processes []*simProcess     // in the order of their starts
 	actors    []*actor
 	files     int
 	version   int // counts changes, to wake those who wait
 	crashes   int
+	faults    int
 	boots     int
 	broken    string
 	telling   bool
@@ -43,6 +44,9 @@ type rules struct {
 	torn    bool      // whether a listing may show some names as they were and others as they are
 	births  bool      // whether others may act while a lifeline is made
 	noKcmp  bool      // whether nothing tells that two descriptors are one open file
+	seesAll bool      // whether everybody may look into all processes
+	faults  int       // how many operations may fail, before or after they were carried out
+	reuse   bool      // whether a new process gets the id of one that has ended
 	until   time.Time // when to end, whatever there still is; zero: never
 	wrap    func(*simFlock) system
 	script  func(*actor) // instead of the protocol
@@ -51,12 +55,12 @@ type rules struct {
 // A simName is what a name in the directory stands for.
 type simName struct {
 	fifo bool
-	age  int // in days, since it was touched
 }
 
 // A simProcess has open files. The kernel keeps an open file as long as a process has it.
 type simProcess struct {
 	pid, parent int
+	start       uint64 // counts the processes
 	table       map[int]*simFile
 	fifos       map[*simName]bool // and whether its children inherit them
 	machine     machine
@@ -87,6 +91,7 @@ type actor struct {
 	waits   *actor     // for this child to end
 	pausing bool
 	isFlock bool
+	fault   byte   // whether the operation that it is about to do fails, as in a choice
 	listed  bool   // its last listing made sense
 	seen    uint64 // what the operations since the last pause have answered
 	phase   int
@@ -106,7 +111,8 @@ func must(err error) {
 }
 
 func newWorld(r rules, scripts []string, path []byte, telling bool) *world {
-	w := &world{rules: r, telling: telling, names: map[string]*simName{}, text: map[string]string{}, maker: map[string]int{}, crashes: r.crashes}
+	w := &world{rules: r, telling: telling, names: map[string]*simName{}, text: map[string]string{}, maker: map[string]int{},
+		crashes: r.crashes, faults: r.faults}
 	if r.script == nil {
 		w.names[free] = &simName{}
 	}
@@ -127,8 +133,8 @@ func newWorld(r rules, scripts []string, path []byte, telling bool) *world {
 
 // start makes a process with the open files of its parent, and an actor that runs in it.
 func (w *world) start(parent *actor, run func(*actor)) *actor {
-	p := &simProcess{pid: len(w.processes) + 1, table: map[int]*simFile{}, fifos: map[*simName]bool{}, alive: true}
-	p.machine = machine{"h", "m", fmt.Sprint(w.boots), "4026531836", "d"}
+	p := &simProcess{pid: w.newPID(), start: uint64(len(w.processes) + 1), table: map[int]*simFile{}, fifos: map[*simName]bool{}, alive: true}
+	p.machine = simMachine(fmt.Sprint(w.boots))
 	if parent != nil {
 		p.parent, p.table, p.machine = parent.pid, maps.Clone(parent.table), parent.machine
 		for fifo, inherited := range parent.fifos {
@@ -155,6 +161,22 @@ func (w *world) start(parent *actor, run func(*actor)) *actor {
 	return a
 }
 
+// newPID returns an id for a new process.
+func (w *world) newPID() int {
+	if w.rules.reuse {
+		for _, p := range w.processes {
+			if w.process(p.pid).pid == 0 {
+				return p.pid
+			}
+		}
+	}
+	return len(w.processes) + 1
+}
+
+func simMachine(boot string) machine {
+	return machine{user: user{"0", "u"}, host: "h", id: "m", boot: boot, pids: pidNamespace{initialPIDs, "1"}, device: "d"}
+}
+
 // growStack makes room for the calls that follow: to grow a deep stack takes time.
 //
 //go:noinline
@@ -163,7 +185,7 @@ func growStack() byte {
 	return room[len(os.Args)]
 }
 
-func (a *actor) name() string { return string(rune('A' + a.pid - 1)) }
+func (a *actor) name() string { return string(rune('A' + a.start - 1)) }
 
 func (w *world) fail(what string) {
 	if w.broken == "" {
@@ -186,7 +208,7 @@ func readable(s string) string {
 	})
 }
 
-var longID = regexp.MustCompile(`,[0-9a-f]{13},\d+,[0-9.]+,\w*,\w*,\w*,\w*,\w*`)
+var longID = regexp.MustCompile(`,[0-9a-f]{13},\d+,[0-9.]+,\w*\.\w*,\w*,\w*,\w*,\w*\.\w*,\w*`)
 
 // step announces an operation, and waits until it is this actor's turn.
 func (a *actor) step(what string) {
@@ -217,7 +239,7 @@ func (a *actor) run() {
 	pid = a.pid
 	nonce = func() string {
 		a.nonces++
-		return fmt.Sprintf("%d.%d.%d", a.pid, a.phase, a.nonces)
+		return fmt.Sprintf("%d.%d.%d", a.start, a.phase, a.nonces)
 	}
 	about, more := a.next()
 	if a.about = about; !more {
@@ -275,29 +297,60 @@ func (a *actor) canRun() bool {
 	return !a.done && (a.waits == nil || a.waits.done) && !(a.pausing && a.version == a.world.version)
 }
 
-// choices are the steps that can come next: actor i goes on, or is killed (+100).
+// The steps that can come next: actor i goes on, or is killed, or its operation fails without having been carried out, or after it.
+const (
+	goOn       byte = iota * 50
+	die             // + i
+	failBefore      // + i
+	failAfter       // + i
+)
+
 func (w *world) choices() (cs []byte) {
 	for i, a := range w.actors {
 		if a.canRun() {
-			cs = append(cs, byte(i))
+			cs = append(cs, goOn+byte(i))
 		}
 	}
 	for i, a := range w.actors {
 		if !a.done && w.crashes > 0 {
-			cs = append(cs, byte(i+100))
+			cs = append(cs, die+byte(i))
+		}
+		if a.canRun() && w.faults > 0 && a.canFail() {
+			cs = append(cs, failBefore+byte(i), failAfter+byte(i))
 		}
 	}
 	return cs
 }
 
+// canFail reports whether the operation is one of those that need room or a server.
+func (a *actor) canFail() bool {
+	return slices.ContainsFunc([]string{"renames", "creates", "removes"}, func(verb string) bool {
+		return strings.HasPrefix(a.about, verb)
+	})
+}
+
+// fails reports whether the operation that the actor does fails at this time.
+func (a *actor) fails(when byte) bool {
+	if a.fault != when {
+		return false
+	}
+	a.fault = goOn
+	a.saw("EIO")
+	return true
+}
+
 func (w *world) do(choice byte) {
-	a := w.actors[choice%100]
-	if choice < 100 {
-		a.waits = nil
-		a.run()
-	} else {
+	a := w.actors[choice%50]
+	switch how := choice - choice%50; how {
+	case die:
 		w.crashes--
 		a.kill()
+	default:
+		if a.fault = how; how != goOn {
+			w.faults--
+		}
+		a.waits = nil
+		a.run()
 	}
 	w.check()
 }
@@ -312,7 +365,7 @@ func (w *world) check() {
 			if f.lock == 0 {
 				continue
 			}
-			inside = append(inside, place{p.pid, number})
+			inside = append(inside, place{p.pid, p.start, number})
 			if slices.Contains(locked[:all], f) {
 				continue
 			}
@@ -334,7 +387,7 @@ func (w *world) check() {
 func (w *world) key() uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
-	maphash.WriteComparable(&h, [2]int{w.boots, w.crashes})
+	maphash.WriteComparable(&h, [3]int{w.boots, w.crashes, w.faults})
 	for _, n := range slices.Sorted(maps.Keys(w.names)) {
 		h.WriteString(n + "=" + w.text[n] + ";")
 		maphash.WriteComparable(&h, *w.names[n])
@@ -376,7 +429,8 @@ func (w *world) finish() {
 		return
 	}
 	first := len(w.actors)
-	w.rules.wrap = nil
+	w.rules.wrap, w.faults = nil, 0
+	w.rules.seesAll = true // as root
 	w.start(nil, func(a *actor) { a.play(parseScript("open9 X9 u9")) })
 	for w.broken == "" {
 		i := slices.IndexFunc(w.actors[first:], func(a *actor) bool { return a.canRun() })

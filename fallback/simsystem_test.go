@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -50,6 +51,9 @@ func yesno(yes bool) string {
 
 func (a *actor) Rename(old, new string) error {
 	a.step("renames " + old + " to " + new)
+	if a.fails(failBefore) {
+		return syscall.EIO
+	}
 	n, ok := a.world.names[old]
 	if !ok {
 		a.saw("not there")
@@ -62,6 +66,9 @@ func (a *actor) Rename(old, new string) error {
 	a.world.names[new] = n
 	a.world.text[new] = a.world.text[old]
 	a.changed()
+	if a.fails(failAfter) {
+		return syscall.EIO
+	}
 	a.saw("done")
 	return nil
 }
@@ -69,12 +76,15 @@ func (a *actor) Rename(old, new string) error {
 func (a *actor) Create(name string) error { return a.create(name, &simName{}) }
 
 func (a *actor) Make(name string) error {
-	return a.create(name, &simName{fifo: strings.HasPrefix(name, newborn)})
+	return a.create(name, &simName{fifo: strings.HasPrefix(name, newName)})
 }
 
 func (a *actor) create(name string, n *simName) error {
 	if !n.fifo || a.world.rules.births {
 		a.step("creates " + name)
+	}
+	if a.fails(failBefore) {
+		return syscall.EIO
 	}
 	if _, ok := a.world.names[name]; ok {
 		a.saw("exists")
@@ -82,28 +92,31 @@ func (a *actor) create(name string, n *simName) error {
 	}
 	a.world.names[name] = n
 	a.world.text[name] = ""
-	a.world.maker[name] = a.pid
+	a.world.maker[name] = int(a.start)
 	a.changed()
+	if a.fails(failAfter) {
+		return syscall.EIO
+	}
 	a.saw("done")
 	return nil
 }
 
 func (a *actor) Remove(name string) error {
 	a.step("removes " + name)
+	if a.fails(failBefore) {
+		return syscall.EIO
+	}
 	if _, ok := a.world.names[name]; !ok {
 		a.saw("not there")
 		return fs.ErrNotExist
 	}
 	delete(a.world.names, name)
 	a.changed()
+	if a.fails(failAfter) {
+		return syscall.EIO
+	}
 	a.saw("done")
 	return nil
-}
-
-func (a *actor) Touch(name string) {
-	if n := a.world.names[name]; n != nil {
-		n.age = 0
-	}
 }
 
 func (s *simFlock) Reopen() error    { return nil }
@@ -159,7 +172,7 @@ func (s *simFlock) Ring(string) {}
 
 // Wait ends when something has changed, and the first time also when nothing has. What a contender has seen before does not matter
 // to it after that, so that it is forgotten.
-func (s *simFlock) Wait(lifeline, []string, time.Duration) (bool, error) {
+func (s *simFlock) Wait(context.Context, lifeline, []string, time.Duration) (bool, error) {
 	if !s.waited && !s.world.rules.until.IsZero() { // the short scripts are run to their end: they have no time for it
 		s.waited, s.version = true, -1
 	}
@@ -180,23 +193,37 @@ func (s *simFlock) Sleep(time.Duration) { s.rest() }
 func (s *simFlock) Inode() uint64       { return 1 }
 
 func (s *simFlock) Openers([]record) map[string][]int { return nil }
+func (s *simFlock) WatchFile() bool                   { return false }
+func (s *simFlock) HidesProcesses() bool              { return false }
+func (s *simFlock) SeesAll() bool                     { return s.world.rules.seesAll }
 
+// process returns the process that has an id now: that of a process that has ended may come again.
 func (w *world) process(pid int) *simProcess {
-	if pid < 1 || pid > len(w.processes) {
-		return &simProcess{}
+	for _, p := range slices.Backward(w.processes) {
+		if p.pid == pid && p.alive {
+			return p
+		}
 	}
-	return w.processes[pid-1]
+	return &simProcess{}
 }
 
-func (w *world) at(p place) *simFile { return w.process(p.pid).table[p.number] }
-
 func (s *simFlock) Place() (place, error) {
-	p := place{s.pid, s.fd}
+	p := place{s.pid, s.start, s.fd}
 	for parent := s.world.process(s.parent); parent.alive && parent.table[s.fd] == s.table[s.fd]; {
-		p.pid = parent.pid
+		p.pid, p.start = parent.pid, parent.start
 		parent = s.world.process(parent.parent)
 	}
 	return p, nil
+}
+
+// refuses reports whether a process may not be looked into.
+func (s *simFlock) refuses(p *simProcess) bool {
+	return p.machine.user != s.machine.user && !s.world.rules.seesAll
+}
+
+func (s *simFlock) Process(pid int) (process, bool) {
+	p := s.world.process(pid)
+	return process{p.start, []string{p.machine.user.number}}, p.alive
 }
 
 func (s *simFlock) Marked(f *openFile) bool {
@@ -226,41 +253,60 @@ func (s *simFlock) Unmark(mark) {
 	s.saw("done")
 }
 
-func (s *simFlock) At(_ string, f *openFile) answer {
+func (s *simFlock) At(f *openFile, sharesClock bool) answer {
 	s.step(fmt.Sprint("looks at ", f.number, " of ", f.pid))
-	other := s.world.at(f.place)
-	found := other != nil && other.mark == f.mark
-	s.saw(yesno(found))
-	if found {
+	is := s.at(f, sharesClock)
+	s.saw(fmt.Sprint(is))
+	return is
+}
+
+func (s *simFlock) at(f *openFile, sharesClock bool) answer {
+	p := s.world.process(f.pid)
+	other := p.table[f.number]
+	switch {
+	case p.alive && s.refuses(p):
+		if !sharesClock || f.start == 0 || p.start == f.start {
+			return unknown
+		}
+	case other != nil && other.mark == f.mark:
 		return alive
 	}
 	return absent
 }
 
-func (s *simFlock) Search(wanted, known []*openFile) (place, answer) {
+func (s *simFlock) Search(wanted, known []*openFile, since uint64) (v view) {
 	s.step("searches")
+	v = view{certain: true, complete: true}
 	accounted := []*simFile{s.table[s.fd]}
-	places := []place{{s.pid, s.fd}}
+	places := []place{{s.pid, s.start, s.fd}}
 	for _, f := range known {
-		accounted, places = append(accounted, s.world.at(f.place)), append(places, f.place)
+		accounted, places = append(accounted, s.world.process(f.pid).table[f.number]), append(places, f.place)
 	}
 	for _, p := range s.world.processes {
-		for _, number := range slices.Sorted(maps.Keys(p.table)) {
-			f, at := p.table[number], place{p.pid, number}
-			is := slices.ContainsFunc(wanted, func(w *openFile) bool { return w.mark == f.mark })
-			if !is || slices.Contains(places, at) || !s.world.rules.noKcmp && slices.Contains(accounted, f) {
-				continue
-			}
-			if s.world.rules.noKcmp && len(places) > 0 {
-				s.saw("unknown")
-				return place{}, unknown
-			}
-			s.saw(fmt.Sprint(at))
-			return at, alive
+		switch {
+		case !p.alive:
+		case p.machine.pids != s.machine.pids && !s.world.rules.seesAll:
+		case s.refuses(p):
+			v.refused = append(v.refused, p.pid)
+		case !v.found:
+			s.searchIn(p, wanted, places, accounted, &v)
 		}
 	}
-	s.saw("nothing")
-	return place{}, gone
+	s.saw(fmt.Sprint(v))
+	return v
+}
+
+// searchIn looks into a process for an open file that is wanted.
+func (s *simFlock) searchIn(p *simProcess, wanted []*openFile, places []place, accounted []*simFile, v *view) {
+	for _, number := range slices.Sorted(maps.Keys(p.table)) {
+		f, at := p.table[number], place{p.pid, p.start, number}
+		is := slices.ContainsFunc(wanted, func(w *openFile) bool { return w.mark == f.mark })
+		if !is || slices.Contains(places, at) || !s.world.rules.noKcmp && slices.Contains(accounted, f) {
+			continue
+		}
+		v.found, v.at, v.certain = true, at, !s.world.rules.noKcmp
+		return
+	}
 }
 
 // The scripts of shells: words, and scripts in brackets.
@@ -278,9 +324,11 @@ func (s *simFlock) Search(wanted, known []*openFile) (place, answer) {
 //	work         does something
 //	orphan       kills the flock that has started it
 //	&(...)       starts the script in the background
+//	sub(...)     runs the script in a process of its own, and waits for that
+//	as1          is another user's
+//	ns7-2        runs in the pid namespace of number 7 whose process 1 was started at 2
 //	far mounted  runs on another machine, or sees the directory by another mount
 //	boot         the machine stops, and starts again
-//	night purge  a day passes; a cleaner removes what has not been touched for two
 type simWord struct {
 	verb      string
 	number    int
@@ -338,7 +386,7 @@ func (a *actor) play(script []simWord) bool {
 		a.seen, a.nonces = uint64(a.phase), 0
 		ok := true
 		switch {
-		case w.isCommand && w.verb != "&":
+		case w.isCommand && w.verb != "&" && w.verb != "sub":
 			ok = a.wait(a.spawn(func(f *actor) bool { return f.runCommand(modeOfVerb(w.verb), w.verb[0] != 'F', w.inner) }))
 		case a.playWord(w):
 		case w.number == 0:
@@ -385,6 +433,15 @@ func (a *actor) playWord(w simWord) bool {
 	case "&":
 		a.step("starts a child")
 		a.world.start(a, func(child *actor) { child.failed = !child.play(w.inner) })
+	case "as":
+		a.machine.user.number = strconv.Itoa(w.number)
+		return true
+	case "ns":
+		a.machine.pids = pidNamespace{strconv.Itoa(w.number), w.rest}
+		return true
+	case "sub":
+		a.wait(a.spawn(func(child *actor) bool { return child.play(w.inner) }))
+		return true
 	case "far":
 		a.machine.host, a.machine.id, a.machine.boot = "far", "far", "far"
 		return true
@@ -401,18 +458,6 @@ func (a *actor) playWord(w simWord) bool {
 		}
 		clear(a.table)
 		a.machine.boot = fmt.Sprint(a.world.boots)
-	case "night":
-		a.step("sleeps for a day")
-		for _, n := range a.world.names {
-			n.age++
-		}
-	case "purge":
-		for _, name := range slices.Sorted(maps.Keys(a.world.names)) {
-			a.step("looks how old " + name + " is")
-			if n := a.world.names[name]; n != nil && n.age > 1 {
-				a.Remove(name)
-			}
-		}
 	default:
 		return false
 	}
@@ -456,13 +501,20 @@ func (a *actor) wait(child *actor) bool {
 	return !child.failed
 }
 
-// contend returns a call with the lock of an actor.
-func (a *actor) contend(l *Lock, r Request) *contender {
+// attempt returns a call with the lock of an actor.
+func (a *actor) attempt(l *Lock, r Request) *attempt {
 	var s system = &simFlock{actor: a, fd: l.fd}
 	if a.world.rules.wrap != nil {
 		s = a.world.rules.wrap(s.(*simFlock))
 	}
-	return newContender(s, l, r)
+	return newAttempt(s, l, r)
+}
+
+// must asserts that there is no error, unless operations may fail.
+func (a *actor) must(err error) {
+	if a.world.rules.faults == 0 {
+		must(ignoreAbsent(err))
+	}
 }
 
 // acquire takes the lock, as the kernel's view of it says at the same time.
@@ -477,16 +529,15 @@ func (a *actor) acquire(l *Lock, f *simFile, mode Mode, try bool) bool {
 	default:
 		f.lock = 0 // a conversion may lose it
 	}
-	c := a.contend(l, Request{Mode: mode, Permits: a.world.rules.permits, Try: try})
-	keepers, err := c.acquire(context.Background())
-	must(err)
-	if f.lock = 0; keepers == nil {
+	attempt := a.attempt(l, Request{Mode: mode, Permits: a.world.rules.permits, Try: try})
+	how, _, err := attempt.acquire(context.Background(), nil)
+	a.must(err)
+	isIn := err == nil && how == done
+	if f.lock = 0; isIn {
 		f.lock = mode
 	}
-	if keepers != nil || l.fd >= 0 {
-		c.leave()
-	}
-	return keepers == nil
+	l.end(attempt, how, err)
+	return isIn
 }
 
 // lockSelf locks or unlocks for the process itself. The kernel has no such lock; a file that only the process has stands for
@@ -504,7 +555,7 @@ func (a *actor) lockSelf(verb string) {
 	a.step("is inside")
 	a.table[fd].lock = 0
 	if a.own.self.name != "" {
-		must(ignoreAbsent(a.contend(a.own, Request{}).release()))
+		a.must(a.attempt(a.own, Request{}).release())
 	}
 }
 
@@ -514,7 +565,7 @@ func (a *actor) lockNumber(mode Mode, fd int, try bool) bool {
 
 func (a *actor) unlock(fd int) {
 	a.table[fd].lock = 0
-	must(ignoreAbsent(a.contend(&Lock{dir: "dir", fd: fd}, Request{}).release()))
+	a.must(a.attempt(&Lock{dir: "dir", fd: fd}, Request{}).release())
 }
 
 // runCommand is flock with a file and a command.
@@ -540,6 +591,6 @@ func (a *actor) runCommand(mode Mode, forks bool, command []simWord) bool {
 	a.phase++
 	a.seen, a.nonces = uint64(a.phase), 0
 	a.close(fd)
-	must(ignoreAbsent(a.contend(l, Request{}).release()))
+	a.must(a.attempt(l, Request{}).release())
 	return true
 }

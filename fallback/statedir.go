@@ -62,6 +62,26 @@ func resolve(path string) (string, error) {
 	return filepath.Join(dir, filepath.Base(path)), err
 }
 
+// lockedPath returns the path of the file whose state directory is dir, or "" if a hash stands for it there.
+func lockedPath(dir string) string {
+	around, name := filepath.Split(dir)
+	around, name = filepath.Clean(around), strings.TrimSuffix(name, ".flock")
+	path, base := "", ""
+	switch inside, isBeside := strings.CutPrefix(name, "."); {
+	case name == "": // d/.flock
+		path = around
+	case isBeside:
+		path = filepath.Join(around, inside)
+	default:
+		path, base = unescape(strings.ReplaceAll(name, "+", "/")), around
+	}
+	_, err := os.Lstat(path)
+	if made, e := StateDir(path, base); err != nil || e != nil || made != dir {
+		return ""
+	}
+	return path
+}
+
 // fit appends ".flock". Where that, and the name of the staging directory, would be too long for a file name, the end of the
 // name gives way to a hash of it, without cutting a character in two: some filesystems take only UTF-8.
 func fit(name string) string {
@@ -96,9 +116,8 @@ func openState(path string, make bool) (*stateDir, error) {
 	return s, nil
 }
 
-// maxMakes is how many times a state directory is made that is gone again when it is to be opened: hundreds of contenders that
-// begin at once may remove each other's.
-const maxMakes = 1000
+// maxMakes is how many times a state directory is made that is gone again when it is to be opened, as by --remove.
+const maxMakes = 100
 
 func (s *stateDir) open(make bool) error {
 	var failed error

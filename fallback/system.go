@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"context"
 	"time"
 
 	"example.org/flock/internal/sys"
@@ -9,16 +10,17 @@ import (
 // A system is what the protocol needs: a state directory, the lifelines and open files of processes, and a clock. The test that
 // runs every interleaving has another one.
 type system interface {
-	// List returns the names in the directory. While another process renames, it may miss both names or show both.
-	List() ([]string, error)
-	// Rename and Remove are atomic. Of a name that is not there they answer fs.ErrNotExist.
-	Rename(old, new string) error
-	Remove(name string) error
-	// Touch makes a name young for a cleaner of old files. Ask and At do so if it is older than half a day.
-	Touch(name string)
 	// Machine is where this process runs.
 	Machine() machine
+	Now() time.Time
+	Sleep(time.Duration)
 
+	// List returns the names in the directory. While another process renames, it may miss both names or show both.
+	List() ([]string, error)
+	// Rename and Remove are atomic. Of a name that is not there they answer fs.ErrNotExist. A network filesystem may carry
+	// them out and answer an error.
+	Rename(old, new string) error
+	Remove(name string) error
 	// Reopen opens the directory that the path leads to now, and makes it if it is not there. MoveAway takes the directory away
 	// from there and removes it.
 	Reopen() error
@@ -32,12 +34,12 @@ type system interface {
 	Ask(name string) answer
 	// Ring wakes the process that waits with a lifeline.
 	Ring(name string)
-	// Wait waits until the own lifeline is rung, one of the others may be gone, or the time has passed. It reports whether
-	// that was the reason.
-	Wait(own lifeline, others []string, d time.Duration) (timedOut bool, err error)
-
-	Now() time.Time
-	Sleep(time.Duration)
+	// WatchFile has later calls of Wait end when an open file of the locked file is closed, which the kernel may or may not tell.
+	// It reports whether it has begun to do so: what was closed before is not told.
+	WatchFile() (begun bool)
+	// Wait waits until the own lifeline is rung, one of the others may be gone, ctx is cancelled, or the time has passed. It
+	// reports whether that was the reason.
+	Wait(ctx context.Context, own lifeline, others []string, d time.Duration) (timedOut bool, err error)
 
 	// Place returns where others look first for our open file.
 	Place() (place, error)
@@ -48,13 +50,35 @@ type system interface {
 	// Mark gives our open file the signal and the mark, and Unmark takes both away.
 	Mark(signal int, m mark) error
 	Unmark(mark)
-	// At asks whether the open file of a record is at this place.
-	At(record string, f *openFile) answer
-	// Search looks in all processes for an open file like one of wanted, for which none of known stands. It returns where it is,
-	// and whether there is one.
-	Search(wanted, known []*openFile) (place, answer)
+	// At asks whether a marked open file of the inode is at the place of f. With sharesClock another start than that of f
+	// means that its process has ended.
+	At(f *openFile, sharesClock bool) answer
+	// Search looks into all processes for an open file like one of wanted, for which none of known stands. The processes that
+	// hide from an empty look, because they move their descriptors, are those that were started at the time or later.
+	Search(wanted, known []*openFile, since uint64) view
+	// SeesAll reports whether a search sees the processes of all users and of all pid namespaces.
+	SeesAll() bool
+	// HidesProcesses reports whether /proc does not even list the processes of other users.
+	HidesProcesses() bool
+	// Process tells of a process that may not be looked into.
+	Process(pid int) (p process, ok bool)
 	// Openers returns the processes other than this one that have the lifelines and open files of these records, by name.
 	Openers(records []record) map[string][]int
+}
+
+// A view is what a search has seen.
+type view struct {
+	found    bool  // there is an open file that is wanted
+	at       place // where it is
+	certain  bool  // false: without kcmp(2) it may be one that is known
+	complete bool  // every process was looked at, but for those that refuse or hide
+	refused  []int // the processes that may not be looked into
+}
+
+// A process is what everybody may know of it.
+type process struct {
+	start uint64   // in clock ticks since boot
+	users []string // its user ids: real, effective, saved, and that for files; none if it can have no descriptors
 }
 
 // A mark is a status flag that marks an open file.
@@ -78,12 +102,15 @@ const (
 	unknown               // this process cannot tell; it counts as alive
 )
 
-// thisSystem is the machine, for a contender with a descriptor of the locked file, or with none (-1).
+// thisSystem is the machine, for an attempt with a descriptor of the locked file, or with none (-1).
 type thisSystem struct {
 	*stateDir
-	file string // the path of the locked file
-	fd   int
+	file   string // the path of the locked file, "" if it is not known
+	fd     int
+	closes int // tells when an open file is closed, see WatchFile; notWatching: it is not watched
 }
 
-func (thisSystem) Now() time.Time        { return time.Now() }
-func (thisSystem) Sleep(d time.Duration) { sys.Sleep(d) }
+const notWatching = -1
+
+func (*thisSystem) Now() time.Time        { return time.Now() }
+func (*thisSystem) Sleep(d time.Duration) { sys.Sleep(d) }

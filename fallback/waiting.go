@@ -12,68 +12,78 @@ const (
 	frontWaiters = 8
 	// distantPause is how often one looks at what nothing tells about.
 	distantPause = time.Second
-	// longestUncancelled is how often one looks whether the wait was cancelled, if it can be.
-	longestUncancelled = 50 * time.Millisecond
-	// An open file tells nobody when it is closed: the first waiter looks for it after a twentieth of the time that it has
-	// waited for it, but not less and not more often than this.
+	// An open file that is closed may tell nobody: without a watch, the first waiter looks for it after a twentieth of the time
+	// that it has waited, but not less and not more often than this.
 	shortestPause, longestPause = time.Millisecond, 250 * time.Millisecond
 )
 
-// wait waits for the lifeline of the waiter before us or, as the first one, for what keeps us out.
-func (c *contender) wait(ctx context.Context, s snapshot, keepers []record) error {
-	n, _ := slices.BinarySearch(s.waiters, c.self.name)
-	watched, pause := c.ahead(s.waiters[:n])
-	switch {
-	case c.dead != nil: // remove them first: who holds the lock may do so for weeks
-		return nil
-	case pause == 0:
-		watched, pause = c.watchKeepers(keepers)
+// wait waits for the lifeline of the waiter before us or, as the first one, for what keeps us out. It reports whether it is for
+// us to search after that, because nothing has happened. If there are dead waiters before us it does not wait, and returns them.
+func (a *attempt) wait(ctx context.Context, s *snapshot, keepers []record, isWatched bool) (idle bool, dead []string, err error) {
+	n, _ := slices.BinarySearch(s.waiters, a.self.name)
+	watched, pause, dead := a.ahead(s.waiters[:n])
+	if len(dead) > 0 { // to be removed first: who holds the lock may do so for weeks
+		return false, dead, nil
 	}
-	if ctx.Done() != nil {
-		pause = min(pause, longestUncancelled)
+	if pause == 0 {
+		watched, pause = a.watchKeepers(keepers, isWatched)
 	}
-	if !c.Deadline.IsZero() {
-		pause = min(pause, max(0, c.Deadline.Sub(c.Now())))
+	if !a.request.Deadline.IsZero() {
+		pause = min(pause, max(0, a.request.Deadline.Sub(a.Now())))
 	}
-	timedOut, err := c.Wait(c.self.life, watched, pause)
-	c.timedOut = timedOut && draw(n+1) < frontWaiters // hundreds of searches would hinder the first ones
-	return err
+	timedOut, err := a.Wait(ctx, a.self.life, watched, pause)
+	return timedOut && draw(n+1) < frontWaiters, nil, err // hundreds of searches would hinder the first ones
 }
 
-// ahead returns the nearest living waiter before us, as what to watch, and for how long; 0: there is none. It notes the dead.
-func (c *contender) ahead(before []string) (watched []string, pause time.Duration) {
-	c.dead = nil
+// ahead returns the nearest living waiter before us, as what to watch, and for how long; 0: there is none. And it returns the dead
+// ones between.
+func (a *attempt) ahead(before []string) (watched []string, pause time.Duration, dead []string) {
 	for i, name := range slices.Backward(before) {
-		switch c.fate(name) {
+		switch a.ask(name) {
 		case alive:
 			pause = time.Second
 			if i >= frontWaiters {
 				pause *= 10
 			}
-			return []string{name}, pause + rand.N(pause/2)
+			return []string{name}, pause + rand.N(pause/2), dead
 		case gone:
-			c.dead = append(c.dead, name)
+			dead = append(dead, name)
 		case unknown, strange:
-			return nil, distantPause
+			return nil, distantPause, dead
 		}
 	}
-	return nil, 0
+	return nil, 0, dead
 }
 
 // watchKeepers returns which of those who keep us out to watch, and for how long.
-func (c *contender) watchKeepers(keepers []record) (watched []string, pause time.Duration) {
+func (a *attempt) watchKeepers(keepers []record, isWatched bool) (watched []string, pause time.Duration) {
 	pause = time.Second + rand.N(time.Second/2)
 	for _, r := range keepers {
 		switch {
 		case r.mode == Busy:
 			pause = longestRetry
-		case c.here.reach(r.owner.machine) != here:
+		case a.Machine().reach(r.owner.machine) != here:
 			pause = min(pause, distantPause)
+		case r.file != nil && isWatched && r.verdict == held:
 		case r.file != nil:
-			pause = min(pause, max(shortestPause, min(c.Now().Sub(c.since)/20, longestPause)))
-		case c.Mode == Permit || watched == nil:
+			pause = min(pause, max(shortestPause, min(a.Now().Sub(a.began)/20, longestPause)))
+		case a.request.Mode == Permit || watched == nil:
 			watched = append(watched, r.name)
 		}
 	}
 	return watched, pause
+}
+
+// ringWhenCancelled rings the own lifeline when ctx is cancelled, until stop is called.
+func ringWhenCancelled(ctx context.Context, own lifeline) (stop func()) {
+	rung := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		own.ring()
+		close(rung)
+	})
+	return func() {
+		if !cancel() {
+			<-rung // the lifeline may be closed now
+		}
+	}
 }

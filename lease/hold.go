@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -19,11 +21,12 @@ type hold struct {
 	*run
 	held Held
 
-	renewals chan error // what Renew has returned
-	failure  error      // of the last one; nil: it has renewed the lock
-	started  bool       // the command has run
-	warned   bool       // the user knows that the server is silent
-	dropped  bool       // the server has dropped the lock
+	renewals chan error  // what Renew has returned
+	failure  error       // of the last one; nil: it has renewed the lock
+	started  bool        // the command has run
+	passedOn []os.Signal // to the command
+	warned   bool        // the user knows that the server is silent
+	dropped  bool        // the server has dropped the lock
 }
 
 // limits returns until when the command may run.
@@ -58,6 +61,7 @@ func (h *hold) execute() int {
 			cancel() // the lock is not renewed any longer
 			return h.end(m)
 		case sig := <-h.signals:
+			h.passedOn = append(h.passedOn, sig)
 			h.guard.Give(guard.Message{Kind: guard.Signal, Number: int(sig.(syscall.Signal))})
 		case <-aMoment:
 			lost = h.held.Lost()
@@ -166,6 +170,9 @@ func (h *hold) end(m guard.Message) int {
 		return h.report(h.droppedKey() + " while the command ran; the command has ended")
 	case err != nil:
 		h.printer.Warn("cannot release the lock " + h.name + ", which ends with its lease: " + err.Error())
+	}
+	if sig := syscall.Signal(m.Number - 128); m.Killed && slices.Contains(h.passedOn, os.Signal(sig)) {
+		return die(sig) // so that systemd, which has stopped this service by it, sees no failure
 	}
 	return m.Number
 }

@@ -21,6 +21,8 @@ type fakeBackend struct {
 	since     atomic.Int64
 	released  atomic.Int32
 	command   atomic.Int32 // its Fate
+	link      *Link
+	isMute    bool // after its first answer
 }
 
 func (f *fakeBackend) Acquire(context.Context, Request) (Held, error) {
@@ -28,7 +30,13 @@ func (f *fakeBackend) Acquire(context.Context, Request) (Held, error) {
 	return f, f.refusal
 }
 
-func (f *fakeBackend) List(context.Context, string) (Line, error) {
+func (f *fakeBackend) List(ctx context.Context, _ string) (Line, error) {
+	f.link.TakeNote(nil)
+	if f.isMute {
+		f.link.Reach = 50 * time.Millisecond
+		_, err := Ask(ctx, f.link, silence)
+		return nil, err
+	}
 	return Line{{Mode: Exclusive, Host: "web1", PID: 7, User: "ann", Since: time.Now(), Key: "k"}}, nil
 }
 
@@ -55,7 +63,7 @@ func (f *fakeBackend) Release(_ context.Context, command Fate) error {
 }
 
 func runWith(f *fakeBackend, words ...string) int {
-	return start(&output.Printer{Name: "flock-fake"}, Program{Backend: "fake", Open: func(*Link) (Backend, error) { return f, nil }}, append([]string{"flock-fake"}, words...))
+	return start(&output.Printer{Name: "flock-fake"}, Program{Backend: "fake", Open: func(l *Link) (Backend, error) { f.link = l; return f, nil }}, append([]string{"flock-fake"}, words...))
 }
 
 // TestStatuses has a server that does as it should, and some that do not.
@@ -81,9 +89,29 @@ func TestStatuses(t *testing.T) {
 		{"unknown option", &fakeBackend{}, []string{"--no-fork", "name", "true"}, 64, 0},
 		{"relative name", &fakeBackend{}, []string{"a/b", "true"}, 64, 0},
 		{"--break", &fakeBackend{}, []string{"--break", "name"}, 0, 0},
+		{"--break, silence", &fakeBackend{isMute: true}, []string{"--break", "name"}, 75, 0},
+		{"--holders, silence", &fakeBackend{isMute: true}, []string{"--holders", "name"}, 75, 0},
 	} {
 		if status := runWith(c.f, c.words...); status != c.status || c.f.released.Load() != c.released {
 			t.Errorf("%s: status %d, expected %d; released %d times", c.what, status, c.status, c.f.released.Load())
+		}
+	}
+}
+
+// A holder is warned of a silence that its lock has seen, not of one that is over.
+func TestWarning(t *testing.T) {
+	for _, c := range []struct {
+		age, slowness time.Duration
+		warned        bool
+	}{
+		{0, 0, false}, {39 * time.Second, 0, false}, {40 * time.Second, 0, true},
+		{50 * time.Second, 20 * time.Second, false}, {60 * time.Second, 20 * time.Second, true},
+	} {
+		f := &fakeBackend{ttl: 100 * time.Second}
+		f.since.Store(int64(Now() - c.age))
+		h := &hold{run: &run{printer: &output.Printer{Name: "flock-fake"}, program: "fake", link: &Link{slowness: c.slowness}}, held: f}
+		if h.warn(); h.warned != c.warned {
+			t.Errorf("%+v: warned %v", c, h.warned)
 		}
 	}
 }

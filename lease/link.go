@@ -67,7 +67,7 @@ func Ask[T any](ctx context.Context, l *Link, attempts ...func(context.Context) 
 	for i, attempt := range attempts {
 		go func() {
 			var pauses Backoff
-			for wait := time.Duration(i) * l.pace(); sleep(ctx, wait); {
+			for wait := time.Duration(i) * l.Pace(); sleep(ctx, wait); {
 				if wait > 0 {
 					l.countRepeat()
 				}
@@ -175,15 +175,17 @@ func (l *Link) Limit() time.Duration {
 	return l.Reach
 }
 
-// pace is how long an answer is waited for before attempts of the second kind begin. A server may be frozen, so it is not
+// ToConnect is how long a connection may take before a server counts as silent.
+const ToConnect = 1250 * time.Millisecond
+
+// Pace is how long an answer is waited for before attempts of the second kind begin. A server may be frozen, so it is not
 // long; but a connection takes a while, and a slow server is not asked twice each time.
-func (l *Link) pace() time.Duration {
-	const toConnect = 1250 * time.Millisecond
+func (l *Link) Pace() time.Duration {
 	slowness := l.slow()
 	if slowness == 0 {
-		return toConnect
+		return ToConnect
 	}
-	return min(max(250*time.Millisecond, 2*slowness), toConnect)
+	return min(max(250*time.Millisecond, 2*slowness), ToConnect)
 }
 
 func (l *Link) slow() time.Duration {
@@ -192,8 +194,8 @@ func (l *Link) slow() time.Duration {
 	return l.slowness
 }
 
-// patience is how long an answer is waited for before the server counts as silent. Slow is not silent.
-func (l *Link) patience() time.Duration { return max(l.TTL*4/10, 2*l.slow()) }
+// patience is how long a waiter waits for an answer before the server counts as silent. Slow is not silent.
+func (l *Link) patience() time.Duration { return max(min(l.TTL*4/10, 4*time.Second), 2*l.slow()) }
 
 // Why says why there is no answer.
 func (l *Link) Why() string {

@@ -116,3 +116,14 @@ func TestSilence(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestPatience(t *testing.T) {
+	for _, c := range []struct{ ttl, slowness, patience time.Duration }{
+		{10 * time.Second, time.Second, 4 * time.Second}, {5 * time.Second, 0, 2 * time.Second},
+		{time.Minute, 0, 4 * time.Second}, {time.Minute, 5 * time.Second, 10 * time.Second},
+	} {
+		if got := (&Link{TTL: c.ttl, slowness: c.slowness}).patience(); got != c.patience {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}

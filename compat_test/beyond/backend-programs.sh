@@ -205,7 +205,7 @@ done
 #> flock: invalid backend in --backend: 'one' (auto, native, flock, fcntl or directory; a set-user-id or set-group-id flock runs no flock-one)
 #> 64
 FLOCK_BACKEND=one try bin/flock f true
-#> flock: invalid backend in FLOCK_BACKEND: 'one' (auto, native, flock, fcntl or directory; a set-user-id or set-group-id flock runs no flock-one)
+#> flock: FLOCK_BACKEND cannot be set for a set-user-id or set-group-id program: its user could get past the lock
 #> 64
 chmod 755 bin/flock
 try bin/flock --backend one f true

@@ -49,6 +49,84 @@ flock --holders f | sed "s/^$waiter /WAITER /; s/  */ /g" | grep -e waiting | cu
 #> WAITER exclusive (waiting)
 kill $(cat pid2); wait
 
+### holders-fcntl-waiters-of-another-file
+# kernel: open file description locks
+hold --fcntl f; hold --fcntl g
+for i in 1 2 3 4; do
+	flock --fcntl g true 8<>f & others="$others $!"
+done
+flock --fcntl f true & waiter=$!
+await 'waiting f && waiting g 4'
+for i in 1 2 3 4 5; do
+	flock --holders f | sed "s/^$waiter /WAITER /" | grep waiting | awk '{print $1}'
+done | sort | uniq -c | xargs
+#> 5 WAITER
+[ "$(flock --holders g | awk '/waiting/ {print $1}' | sort | xargs)" = "$(echo $others | xargs -n1 | sort | xargs)" ] && echo others
+#> others
+release; wait
+
+### holders-fcntl-waiters-keep-their-modes
+# kernel: open file description locks
+hold --fcntl --start 0 --length 10 f
+flock --fcntl f true & writer=$!
+flock --fcntl -s f true & reader=$!
+flock --start 5 f true & end=$!
+await 'waiting f 3'
+for i in 1 2 3 4 5; do
+	flock --holders f | grep waiting | sed "s/^$writer /WRITER /; s/^$reader /READER /; s/^$end /END /" | awk '{print $1, $2}'
+done | sort | uniq -c | sed 's/^ *//'
+#> 5 END exclusive
+#> 5 READER shared
+#> 5 WRITER exclusive
+release; wait
+
+### holders-fcntl-waiter-that-cannot-be-told
+# kernel: open file description locks
+# needs: root setpriv
+hold --fcntl f
+flock --fcntl f true & waiter=$!
+await 'waiting f'
+setpriv --reuid 65534 --clear-groups flock --holders f | awk '/waiting/ {print $1, $2, $3}'
+#> - exclusive (waiting)
+release; wait
+
+### holders-line-of-permits
+# kernel: waiters for a permit stand in line
+hold --permits 1 f
+flock --permits 1 f true & flock --permits 1 f true & flock --permits 1 f true &
+await '[ "$(flock --holders f | grep -c "^[0-9].* permit (waiting)")" = 3 ]'
+flock --holders f | grep -c 'permit (waiting).* flock --permits 1 f true$'
+#> 3
+flock --holders f | grep -v waiting | awk '{print $2}' | sort -u
+#> permit
+release; wait
+flock --holders f; echo $?
+#> 1
+
+### holders-itself-and-others
+# kernel: locks of open files
+
+# with another open file
+hold -s f
+(flock -s 9; exec flock --holders f) 9>f | grep -c ' flock --holders f'
+#> 1
+release
+# with the same one
+(flock -s 9; sleep 100 & flock --holders f; kill $!) 9>f | grep -c ' flock --holders f'
+#> 0
+
+### holders-in-a-pid-namespace
+# kernel: locks of other namespaces are not shown
+# needs: pidns
+: >f
+unshare -pf --mount-proc sh -c 'flock --holders f; echo $?' 2>&1
+#> flock: only processes of this pid namespace can be seen: others may hold f
+#> 1
+unshare -pf --mount-proc sh -c 'flock f flock --holders f >/dev/null; echo $?' 2>&1
+#> 0
+unshare -pf --mount-proc sh -c 'flock --backend directory --holders f; echo $?' 2>&1
+#> 1
+
 ### holders-posix
 # needs: python3
 # kernel: POSIX locks

@@ -164,8 +164,8 @@ hold f
 flock --queue 1 f sh -c 'for n in 3 4 5 6 7 8 9 10 11; do [ ! -e /proc/$$/fd/$n ] || readlink /proc/$$/fd/$n | sed "s,.*/,,; s/,.*//"; done' & waiter=$!
 await 'placed $!'
 release; wait $waiter
-#> f
 #directory> excl
+#> f
 
 ### queue-what-is-left-beside-the-file
 hold f
@@ -255,7 +255,7 @@ hold f
 flock --queue 1 f true & waiter=$!
 await 'placed $!'
 id=$(ls .f.flock/queue | sed -n 's/^permit,//p')
-other=$(echo "$id" | awk -F, -v OFS=, '{$2 = 77; $4 = "elsewhere"; $5 = "m"; $6 = "b"; print}')
+other=$(echo "$id" | awk -F, -v OFS=, '{$2 = 77; $5 = "elsewhere"; $6 = "m"; $7 = "b"; print}')
 mv ".f.flock/queue/permit,$id" ".f.flock/queue/permit,$other"
 kill -9 $waiter; wait $waiter
 flock --queue 1 --verbose f true 2>&1 | grep queue | sed 's;remove .*/queue/permit,.* if;remove RECORD if;'

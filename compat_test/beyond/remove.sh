@@ -106,7 +106,7 @@ ls
 
 ### remove-a-waiter-has-a-file-with-that-name
 hold --remove f
-flock --remove f sh -c '[ f -ef /dev/fd/3 ] && echo mine; flock -n --remove f echo in; echo $?' &
+flock --remove f sh -c '[ f -ef /dev/fd/3 ] || [ f -ef /dev/fd/4 ] && echo mine; flock -n --remove f echo in; echo $?' &
 await 'waiting f'
 release
 wait

@@ -49,6 +49,18 @@ grep -c 'waiting for' out; grep -c 'waiting for' out9; grep in$ out
 #> 1
 #> in
 
+### report-of-a-flock-with-another-name
+# needs: proc
+cp "$(type -P flock)" fl
+./fl f sh -c 'echo $$ >pid; until [ -e go ]; do sleep .01; done' & holder=$!
+await '[ -s pid ]'
+for flock in ./fl flock; do
+	$flock --report 0 -n f true 2>&1 | sed "s/process $(cat pid) /process COMMAND /; s/for [0-9]* s/for N s/; s/^[a-z]*: //"
+done
+#> f is held by process COMMAND (sh -c echo $$ >pid; until [ -e go ]; do sleep .01; done), running for N s
+#> f is held by process COMMAND (sh -c echo $$ >pid; until [ -e go ]; do sleep .01; done), running for N s
+: >go; wait $holder
+
 ### report-of-a-short-wait
 hold f
 flock --report 100 f echo in & waiter=$!

@@ -242,5 +242,6 @@ PATH=/no/such/directory "$lock" f "$(printf '%0256d' 0)" 2>&1 | sed s/0000*/N/; 
 # starts: more privileges than the caller
 # needs: root setpriv
 # kernel: the directory lock cannot be made in a directory of another user
+unset FLOCK_BACKEND # which is refused then
 mkdir bin; cp -L "$(command -v flock)" bin/flock; chmod 4755 bin/flock; chmod 755 .
 setpriv --reuid 4711 --regid 4711 --clear-groups bin/flock f id -un; echo $?

@@ -291,7 +291,9 @@ echo >go
 
 ### found-with-the-effective-user
 # starts: more privileges than the caller
+# kernel: FLOCK_BACKEND is refused then
 # needs: setpriv root
+unset FLOCK_BACKEND
 mkdir -m 700 private; cp "$(type -P bash)" private/cmd
 setpriv --ruid 65534 --clear-groups flock f ./private/cmd -c 'echo ran'; echo $?
 

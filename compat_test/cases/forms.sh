@@ -213,6 +213,7 @@ flock -n f echo in; echo $?
 release
 
 ### descriptor-of-a-pipe
+# starts: a FIFO may be a lifeline of the directory lock
 # kernel: a pipe has a lock of its own and no name
 echo x | { flock 0; echo $?; }
 

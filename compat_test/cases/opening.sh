@@ -47,23 +47,28 @@ flock f true; ls
 flock f true; flock -s g -c true; ls
 
 ### opened-read-only
+# kernel: with the directory lock the number of the lock file has the lifeline in the command
 # needs: proc
 flock f sh -c 'grep flags /proc/self/fdinfo/3' | sed 's/0100000/read-only/'
 
 ### opened-read-only-shared
+# kernel: with the directory lock the number of the lock file has the lifeline in the command
 # needs: proc
 flock -s f sh -c 'grep flags /proc/self/fdinfo/3' | sed 's/0100000/read-only/'
 
 ### lowest-free-number
+# kernel: with the directory lock the number of the lock file has the lifeline in the command
 # needs: proc
 exec 3</dev/null 5</dev/null
 flock f sh -c 'readlink /proc/self/fd/4 | sed "s,.*/,,"'
 
 ### lowest-free-number-is-3
+# kernel: with the directory lock the number of the lock file has the lifeline in the command
 # needs: proc
 flock f sh -c 'readlink /proc/self/fd/3 | sed "s,.*/,,"'
 
 ### directory-opened-read-only
+# kernel: with the directory lock the number of the lock file has the lifeline in the command
 # needs: proc
 mkdir d
 flock d sh -c 'grep flags /proc/self/fdinfo/3' | sed 's/0100000/read-only/'

@@ -34,14 +34,17 @@ ls /proc/${holders[0]}/fd | tr '\n' ' '
 release
 
 ### descriptor-flags-in-the-command
+# kernel: with the directory lock the number of the lock file has the lifeline in the command
 # needs: proc
 flock f sh -c 'grep flags /proc/self/fdinfo/3'
 
 ### lock-descriptor-in-the-command
+# kernel: with the directory lock the number of the lock file has the lifeline in the command
 # needs: proc
 flock f sh -c 'readlink /proc/self/fd/3 | sed "s,.*/,,"'
 
 ### lock-descriptor-in-a-grandchild
+# kernel: with the directory lock the number of the lock file has the lifeline in the command
 # needs: proc
 flock f sh -c 'sh -c "readlink /proc/self/fd/3; true" | sed "s,.*/,,"'
 
@@ -231,6 +234,7 @@ wait $!
 nohup flock f grep SigIgn /proc/self/status 2>/dev/null
 
 ### signals-caught-by-flock
+# kernel: with the directory lock flock notes the signals that end it, to release the lock first
 # needs: proc
 hold f
 grep SigCgt /proc/${holders[0]}/status
@@ -445,6 +449,7 @@ for o in -x -n -F -w0 '-w .0000001'; do
 done
 
 ### standard-descriptors-of-another-user
+# kernel: with the directory lock the number of the lock file has the lifeline in the command
 # starts: more privileges than the caller
 # needs: root setpriv proc
 cat >show <<-'END'
@@ -452,6 +457,7 @@ cat >show <<-'END'
 		echo $n $(readlink /proc/$$/fd/$n) $(grep flags /proc/$$/fdinfo/$n | tail -c 2) >>out
 	done
 END
+unset FLOCK_BACKEND
 for closed in '<&-' '>&-' '2>&-' '<&- >&- 2>&-'; do
 	eval setpriv --ruid 65534 --clear-groups flock f bash -p show $closed
 	grep -e full -e null -e "$PWD/f" out | sed "s:$PWD/::"
@@ -459,8 +465,10 @@ for closed in '<&-' '>&-' '2>&-' '<&- >&- 2>&-'; do
 done
 
 ### environment-of-another-users-program
+# kernel: FLOCK_BACKEND is refused then
 # starts: more privileges than the caller
 # needs: root setpriv
+unset FLOCK_BACKEND
 chmod 777 .
 names='LD_LIBRARY_PATH TMPDIR LOCPATH NLSPATH GCONV_PATH GETCONF_DIR HOSTALIASES LOCALDOMAIN MALLOC_CHECK_ MALLOC_TRACE
 	NIS_PATH RESOLV_HOST_CONF RES_OPTIONS TZDIR TZ LDA A'
@@ -468,8 +476,10 @@ for n in $names; do export $n=/none; done
 setpriv --ruid 65534 --clear-groups flock f env | grep =/none
 
 ### environment-of-another-user
+# kernel: FLOCK_BACKEND is refused then
 # starts: more privileges than the caller
 # needs: root setpriv
+unset FLOCK_BACKEND
 chmod 777 .
 setpriv --ruid 65534 --clear-groups flock f env | grep -c GOTRACEBACK
 GOTRACEBACK=all setpriv --ruid 65534 --clear-groups flock f env | grep GOTRACEBACK

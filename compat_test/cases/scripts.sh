@@ -206,7 +206,6 @@ await 'flock -n lock true'
 echo "free at last"
 
 ### server-closes-the-descriptor-itself
-# kernel: with the directory lock of a file who closes its descriptor still has the lifeline; -o closes both
 # needs: proc
 flock -n lock sh -c '{ echo >up; until [ -e go ]; do sleep .01; done; } 3>&- & until [ -e up ]; do sleep .01; done'; echo $?
 flock -n lock echo "lock is free"; echo $?

@@ -414,7 +414,7 @@ func TestNames(t *testing.T) {
 	base := uniqueName(t)
 	e := ours(t)
 	var all []*holding
-	names := []string{base, base + "x", "/" + base, "/" + base + "/line/x", "/" + base + "/", base + " ü%2F\n", base + "%2F", "-" + base, base + ":*?"}
+	names := []string{base, base + "x", "/" + base, "/" + base + "/line/x", "/" + base + "/", base + " ü%2F\n", base + "%2F", "-" + base, base + ":*?", "9"}
 	for _, name := range names {
 		words := []string{"-n", "--", name}
 		p := e.prepare(append([]string{flockEtcd}, append(words, "sh", "-c", "echo; read line; exit 3")...)...)
@@ -479,7 +479,20 @@ func TestSignals(t *testing.T) {
 			kill(h.Process.Pid, sig)
 			h.wait(t)
 			h.check(t, 128+int(sig), "ready\n", "")
+			if h.signal != sig && sig != syscall.SIGQUIT {
+				t.Errorf("the command has died of %v, and flock-etcd has not", sig)
+			}
 			e.run(t, flockEtcd, "-n", name, "true").check(t, 0, "", "")
+			// A status that only looks like a signal, and a signal that was for the command alone.
+			h = e.start(t, flockEtcd, name, "sh", "-c", fmt.Sprintf("trap 'exit %d' %d; echo ready; while :; do sleep 0.05; done", 128+sig, sig))
+			await(t, "the command", func() bool { return h.out.String() != "" })
+			kill(h.Process.Pid, sig)
+			if h.wait(t); h.signal != 0 {
+				t.Errorf("flock-etcd has died of %v, and the command has not", h.signal)
+			}
+			if h = e.run(t, flockEtcd, name, "sh", "-c", fmt.Sprintf("kill -%d $$", sig)); h.signal != 0 || h.status != 128+int(sig) {
+				t.Errorf("flock-etcd has died of %v, which was not for it", h.signal)
+			}
 		})
 		if sig == syscall.SIGTERM || sig == syscall.SIGQUIT {
 			continue // the Go runtime forgets that these were ignored, as the manual says

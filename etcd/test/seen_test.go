@@ -129,10 +129,56 @@ func TestBehindBalancer(t *testing.T) {
 	}
 }
 
+// TestBehindRandomBalancer has one address for three members, of which any answers a connection. One of them is frozen, and a
+// third of the holders are connected to that; so is a third of the connections that they make then.
+func TestBehindRandomBalancer(t *testing.T) {
+	t.Parallel()
+	c := ownCluster(t, clusterOptions)
+	leader, err := c.Leader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := cluster.NewRandomProxy(c.Members...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	e := reach(p.Endpoint)
+	var all []*holding
+	for i := range howMany(t, 30) {
+		all = append(all, e.queue(t, fmt.Sprint("name", i)))
+	}
+	for _, h := range all {
+		awaitOutput(t, h.process)
+	}
+	for _, m := range c.Members {
+		if m != leader {
+			m.Freeze()
+			t.Cleanup(m.Thaw)
+			break
+		}
+	}
+	time.Sleep(12 * time.Second) // more than the TTL must pass without an event
+	lost := 0
+	for _, h := range all {
+		if h.hasEnded() {
+			t.Logf("%d %s", h.status, &h.err)
+			lost++
+		}
+		h.input.Close()
+	}
+	if lost > 0 {
+		t.Errorf("%d of %d holders have lost their locks", lost, len(all))
+	}
+}
+
 // TestSilence has etcd silent for a while, which is told before it costs the command its life.
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	networks := []cluster.Network{networkTo(t, sharedCluster(t)), networkTo(t, sharedCluster(t))}
+	var networks []cluster.Network
+	for range 2 {
+		networks = append(networks, networkTo(t, sharedCluster(t)))
+	}
 	name := uniqueName(t)
 	h := reach(networks[0].Endpoints()).hold(t, name)
 	w := reach(networks[1].Endpoints()).queue(t, name)
@@ -150,6 +196,21 @@ func TestSilence(t *testing.T) {
 	await(t, "the last word of the waiter", func() bool {
 		return strings.Count(w.err.String(), "\n") == 2 && strings.HasSuffix(w.err.String(), "\nflock-etcd: etcd answers again\n")
 	})
+	h.release(t)
+	awaitOutput(t, w.process)
+	w.release(t)
+}
+
+// TestSilenceToLongLease has etcd silent to a waiter that could do without an answer for a long time.
+func TestSilenceToLongLease(t *testing.T) {
+	t.Parallel()
+	n, name := networkTo(t, sharedCluster(t)), uniqueName(t)
+	h := ours(t).hold(t, name)
+	w := reach(n.Endpoints(), "FLOCK_ETCD_TTL=600", "FLOCK_ETCD_WARNINGS=false").queue(t, "--report", "0", name)
+	await(t, "its report", func() bool { return strings.Contains(w.err.String(), ": waiting for ") })
+	n.BlackHole()
+	await(t, "a word of the waiter", func() bool { return strings.Contains(w.err.String(), "\nflock-etcd: etcd does not answer: ") })
+	n.Restore()
 	h.release(t)
 	awaitOutput(t, w.process)
 	w.release(t)

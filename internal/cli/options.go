@@ -232,13 +232,8 @@ func (p *parser) parseHolders(words []string) error {
 	if p.given("fd") && len(words) == 0 && p.shellOption == "" {
 		return nil
 	}
-	return p.parseOnly(words, "--holders takes one file, directory or descriptor number")
-}
-
-// parseOnly reads the only word that there may be: a descriptor number or, if it is none, a name. usage is for all else.
-func (p *parser) parseOnly(words []string, usage string) error {
 	if p.given("fd") || len(words) != 1 || p.shellOption != "" {
-		return failure.Usage(usage)
+		return failure.Usage("--holders takes one file, directory or descriptor number")
 	}
 	fd, err := parseDescriptor(words[0])
 	if err == nil && fd >= 0 {

@@ -94,6 +94,8 @@ func TestParseFor(t *testing.T) {
 		{"--break lock", Options{Action: Break, File: "lock"}, "", ""},
 		{"--backend etcd 9", Options{FD: 9}, "", ""},
 		{"--holders lock", Options{Action: Holders, File: "lock"}, "", ""},
+		{"--holders 9", Options{Action: Holders, File: "9"}, "", ""}, // a name
+		{"--break 9", Options{Action: Break, File: "9"}, "", ""},
 
 		{"", Options{}, "", "not enough arguments"},
 		{"--backend native lock true", Options{}, "", "invalid backend in --backend: 'native' (this program is the backend etcd)"},

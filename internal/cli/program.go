@@ -63,7 +63,11 @@ func (p *parser) parseName(words []string) error {
 	case p.o.Action == Holders && len(words) == 0 && p.shellOption == "":
 		return nil // all locks
 	case p.o.Action != Lock:
-		return p.parseOnly(words, "--holders and --break take one name")
+		if len(words) != 1 || p.shellOption != "" {
+			return failure.Usage("--holders and --break take one name")
+		}
+		p.o.File = words[0] // also one of digits: no descriptor has such a lock
+		return nil
 	case len(words) == 1 && p.shellOption == "":
 		if _, err := parseDescriptor(words[0]); err != nil {
 			return failure.Usage("missing command")

@@ -98,14 +98,26 @@ func Find(name, dir string) (path string) {
 }
 
 // spawn starts a program in a child. A bare errno means that the child cannot execute the program.
+//
+// The error of a fork and that of the child come out of ForkExec alike. Where processes are lacking for a moment only the
+// number tells them apart. Of other errors a second fork does, for a child that has nothing to execute.
 func spawn(path string, argv, env []string, attr syscall.SysProcAttr) (pid int, err error) {
 	files, done := standardFiles()
 	defer done()
 	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files, Sys: &attr})
-	if sys.Is(err, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE) {
+	switch {
+	case err == nil:
+		return pid, nil
+	case sys.Is(err, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE), !canFork(files):
 		return 0, NotForked(err)
 	}
-	return pid, err
+	return 0, err
+}
+
+// canFork reports whether a child can be created.
+func canFork(files []uintptr) bool {
+	_, err := syscall.ForkExec("", []string{""}, &syscall.ProcAttr{Files: files})
+	return err == syscall.ENOENT
 }
 
 // standardFiles returns descriptors 0, 1 and 2 for the child. One that is closed, or is marked close-on-exec (the lock

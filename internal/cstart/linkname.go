@@ -55,3 +55,9 @@ func DefaultAction(sig syscall.Signal) { setsig(uint32(sig), 0) }
 
 //go:linkname setsig runtime.setsig
 func setsig(sig uint32, handler uintptr)
+
+// Kills reports whether a signal would kill this process: it is neither ignored nor blocked.
+func Kills(sig syscall.Signal) bool { return getsig(uint32(sig)) == 0 && !isBlocked(sig) }
+
+//go:linkname getsig runtime.getsig
+func getsig(sig uint32) uintptr

@@ -8,5 +8,7 @@ import "syscall"
 
 func RestoreMask() {}
 
+func isBlocked(syscall.Signal) bool { return false } // nothing tells
+
 // CatchAlarm only sets the default action, which a handler would become in the command.
 func CatchAlarm() { DefaultAction(syscall.SIGALRM) }

@@ -26,6 +26,12 @@ func RestoreMask() {
 	unix.PthreadSigmask(unix.SIG_SETMASK, &mask, nil)
 }
 
+// isBlocked reports whether a signal was blocked when flock was started.
+func isBlocked(sig syscall.Signal) bool {
+	bit := uint(sig - 1)
+	return initSigmask[bit/32]>>(bit%32)&1 != 0
+}
+
 // handlingSig has one element for each signal. The runtime's definition is longer, so the linker takes that one.
 //
 //go:linkname handlingSig runtime.handlingSig

@@ -2,7 +2,10 @@
 
 package cstart
 
-import "syscall"
+import (
+	"os/signal"
+	"syscall"
+)
 
 // The Go runtime as it is. It has a handler for every signal.
 
@@ -16,3 +19,6 @@ func RestoreMask() {}
 
 // CatchAlarm has nothing to do: the runtime handles SIGALRM.
 func CatchAlarm() {}
+
+// Kills reports whether a signal would kill this process. A signal that is blocked counts as one that would: nothing tells.
+func Kills(sig syscall.Signal) bool { return !signal.Ignored(sig) }

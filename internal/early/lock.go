@@ -11,10 +11,11 @@ import (
 	"example.org/flock/internal/alarm"
 )
 
-// openLockFile opens the lock file as package lockfile does, or returns the descriptor that the command line names.
+// openLockFile opens the lock file as package lockfile does, or returns the descriptor that the command line names. That of a FIFO
+// may be a lifeline of the directory lock.
 func (p *process) openLockFile(o *options) (fd int, ok bool) {
 	if o.fd >= 0 {
-		return o.fd, true
+		return o.fd, !isFIFO(o.fd)
 	}
 	mode := syscall.O_RDONLY
 	if o.fcntl && o.op == syscall.LOCK_EX {
@@ -25,6 +26,12 @@ func (p *process) openLockFile(o *options) (fd int, ok bool) {
 		fd, errno = open(at(p.argv, o.file), syscall.O_RDONLY|syscall.O_NOCTTY)
 	}
 	return fd, errno == 0
+}
+
+func isFIFO(fd int) bool {
+	var stat syscall.Stat_t
+	_, errno := call(syscall.SYS_FSTAT, uintptr(fd), address(unsafe.Pointer(&stat)), 0, 0)
+	return errno == 0 && stat.Mode&syscall.S_IFMT == syscall.S_IFIFO
 }
 
 // lock takes or releases the lock, and exits if another process holds it. If it fails, it deletes its timer and restores the

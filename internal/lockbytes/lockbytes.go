@@ -19,7 +19,7 @@ const (
 var Permits = Range{permits, most}
 
 // Line is the byte on which the waiters for a permit stand in line: who has it is the next one.
-var Line = Range{places - 1, 1}
+var Line = Range{permits - 1, 1}
 
 // Permit returns the byte of permit i, from 0 on.
 func Permit(i int) Range { return Range{permits + int64(i), 1} }

@@ -58,6 +58,9 @@ type Wish struct {
 
 // New returns the lock on a file.
 func New(f *lockfile.File, w Wish) *Chain {
+	if lent := lentBy(f, w); lent != nil {
+		return &Chain{mechanisms: []Mechanism{lent}} // flock(2) would lock it, too, and exclude nobody
+	}
 	c := &Chain{mechanisms: kernelMechanisms(f, w)}
 	if w.Directory {
 		c.mechanisms = append(c.mechanisms, &directory{file: f, wish: w})

@@ -11,6 +11,7 @@ import (
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
+	"example.org/flock/internal/termination"
 )
 
 // A directory is the directory lock, which package fallback has. A file that flock opens by name is locked by a lifeline, which
@@ -18,8 +19,22 @@ import (
 type directory struct {
 	file  *lockfile.File
 	wish  Wish
+	lent  *fallback.Lock // the descriptor is the lifeline of this lock, which this process has inherited; nil: it is a file
 	held  *fallback.Lock // nil: this process has taken none
 	named bool           // by --verbose
+}
+
+// lentBy returns the mechanism of a descriptor that is a lifeline, because it is the lock file's number in a command that flock runs
+// with the directory lock; nil: it is not one.
+func lentBy(f *lockfile.File, w Wish) *directory {
+	if f.ByName {
+		return nil
+	}
+	lock, err := fallback.OpenLifeline(f.FD)
+	if err != nil || lock == nil {
+		return nil
+	}
+	return &directory{file: f, wish: w, lent: lock, named: true}
 }
 
 func (d *directory) Lock(op Op, limit Limit) error {
@@ -35,12 +50,16 @@ func (d *directory) Lock(op Op, limit Limit) error {
 	case op == Shared:
 		r.Mode = fallback.Shared
 	}
-	err = lock.Acquire(r)
+	// A signal must not leave a record that others cannot judge.
+	ctx := termination.PutOff()
+	err = lock.Acquire(ctx, r)
 	var locked *fallback.LockedError
 	switch {
 	case err == nil:
 		d.held = lock
 		return nil
+	case err == ctx.Err():
+		return ErrInterrupted
 	case errors.As(err, &locked):
 		return &Refusal{limit.Refusal(), locked.Error()}
 	}
@@ -65,7 +84,9 @@ func (d *directory) Inherit() error {
 	if d.held == nil {
 		return nil // it was unlocked
 	}
-	return d.explain(d.held.Inherit())
+	var err error
+	d.file.FD, err = d.held.Inherit(d.file.FD)
+	return d.explain(err)
 }
 
 // Leave releases the lock of a file that was opened by name. The lock of a descriptor stays with the caller. If the release
@@ -80,6 +101,10 @@ func (d *directory) Discard() error { return d.explain(d.held.Discard()) }
 
 // open returns the directory lock of the file.
 func (d *directory) open() (*fallback.Lock, error) {
+	if d.lent != nil {
+		d.lent.Waiting = d.warnVain
+		return d.lent, nil
+	}
 	dir, path, err := StateDir(d.file, d.wish.StateBase)
 	if err != nil {
 		return nil, err
@@ -110,6 +135,24 @@ func (d *directory) warnVain(held *fallback.LockedError) {
 
 func (d *directory) explain(err error) error {
 	return DirectoryError(d.file, d.wish.StateBase, err)
+}
+
+// DirectoryHolders returns who has the directory lock on a file, and who waits for it. A number locks the file, and a name the name.
+func DirectoryHolders(f *lockfile.File, base string) ([]fallback.Holder, error) {
+	if lent := lentBy(f, Wish{}); lent != nil {
+		return lent.lent.Holders()
+	}
+	dir, path, err := StateDir(f, base)
+	if err != nil {
+		return nil, err
+	}
+	lock := fallback.OpenIn(dir, path)
+	if !f.ByName {
+		if lock, err = fallback.OpenFile(dir, path, f.FD); err != nil {
+			return nil, err
+		}
+	}
+	return lock.Holders()
 }
 
 // StateDir returns the state directory of a file and the path of the file. base is the directory around it, empty: that of the

@@ -30,6 +30,9 @@ var (
 	ErrTimeout  = errors.New("another process still holds the lock")
 )
 
+// ErrInterrupted says that a signal has ended the wait, by which the process then dies (package termination).
+var ErrInterrupted = errors.New("interrupted by a signal")
+
 // IsRefusal reports whether err says that another process holds the lock. That is an answer rather than a failure.
 func IsRefusal(err error) bool { return errors.Is(err, ErrConflict) || errors.Is(err, ErrTimeout) }
 

@@ -19,7 +19,3 @@ func Age(int) time.Duration { return 0 }
 func Path(int) (string, error) {
 	return "", errors.New("on this system a directory lock is for a file and a command, not for a descriptor")
 }
-
-func KernelLocks(name string, fd int) ([]LockHolder, error) {
-	return nil, errors.New("this system does not tell who holds a kernel lock")
-}

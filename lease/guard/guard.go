@@ -80,6 +80,7 @@ type Message struct {
 	Limits Limits
 	Token  int64 // of the lock; 0: none
 	Number int   // a status is 128 plus the number of the signal that killed the command
+	Killed bool  // there was one
 	Text   string
 
 	Terminated bool // it has got SIGTERM, because of the limit or because of Abort
@@ -200,6 +201,7 @@ type guard struct {
 	terminated bool
 	ended      bool
 	status     int
+	killed     bool // by a signal
 }
 
 // The guard begins and ends in the initialization of this package, before most of what flock-etcd needs is initialized.
@@ -363,7 +365,7 @@ func (g *guard) enforce() {
 	}
 	if !g.alive() || survivor != 0 {
 		g.ended = true
-		send(g.socket, Message{Kind: Ended, Number: g.status, Terminated: g.terminated, Survivor: survivor})
+		send(g.socket, Message{Kind: Ended, Number: g.status, Killed: g.killed, Terminated: g.terminated, Survivor: survivor})
 		return
 	}
 	next := g.limits.Term
@@ -381,8 +383,8 @@ func (g *guard) noteEnd(pid int, w syscall.WaitStatus) {
 	if pid != g.pid {
 		return
 	}
-	g.pid, g.status = 0, w.ExitStatus()
-	if w.Signaled() {
+	g.pid, g.status, g.killed = 0, w.ExitStatus(), w.Signaled()
+	if g.killed {
 		g.status = 128 + int(w.Signal())
 	}
 }

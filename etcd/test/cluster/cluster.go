@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -345,7 +346,8 @@ type Proxy struct {
 	Endpoint string
 
 	listener net.Listener
-	targets  []string // each connection goes to the next one
+	targets  []string // each connection goes to the next one, or to any
+	isRandom bool
 
 	mu    sync.Mutex
 	next  int
@@ -369,13 +371,24 @@ func NewProxy(members ...*Member) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{Endpoint: l.Addr().String(), listener: l, conns: map[net.Conn]bool{}}
+	p := &Proxy{Endpoint: l.Addr().String(), listener: l, next: -1, conns: map[net.Conn]bool{}}
 	for _, m := range members {
 		p.targets = append(p.targets, m.Endpoint)
 	}
 	p.moved = sync.NewCond(&p.mu)
 	go p.serve()
 	return p, nil
+}
+
+// NewRandomProxy makes a balancer that chooses at random.
+func NewRandomProxy(members ...*Member) (*Proxy, error) {
+	p, err := NewProxy(members...)
+	if err == nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.isRandom = true
+	}
+	return p, err
 }
 
 // A Network is a proxy for each member, for one client or several.
@@ -448,8 +461,10 @@ func (p *Proxy) handle(c net.Conn) {
 	p.wait()
 	time.Sleep(2 * p.oneWay())
 	p.mu.Lock()
+	if p.next++; p.isRandom {
+		p.next = rand.Int()
+	}
 	target := p.targets[p.next%len(p.targets)]
-	p.next++
 	p.mu.Unlock()
 	d, err := net.Dial("tcp", target)
 	if err != nil {

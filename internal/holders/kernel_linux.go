@@ -1,4 +1,4 @@
-package proc
+package holders
 
 import (
 	"bufio"
@@ -11,10 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/lockbytes"
+	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 )
 
@@ -24,14 +26,15 @@ import (
 //
 // Who waits is found in /proc/locks only, by the same device and inode number as in the fdinfo of the holders.
 
-// kernelLock is a line of /proc/locks, or of fdinfo without the arrow. A place in a queue does not count as one.
+// A kernelLock is a line of /proc/locks, or of fdinfo without the arrow. A place in a queue does not count as one.
 type kernelLock struct {
 	waiting bool
 	kind    string // FLOCK, OFDLCK, POSIX
 	write   bool
-	pid     int
+	pid     int    // -1 of an open file description lock
 	file    string // device and inode number
 	start   int64
+	end     string // the last byte, or EOF
 }
 
 func parseKernelLock(line string) (l kernelLock, ok bool) {
@@ -46,12 +49,16 @@ func parseKernelLock(line string) (l kernelLock, ok bool) {
 	l.kind, l.write, l.file = fields[1], fields[3] == "WRITE", fields[5]
 	l.pid, _ = strconv.Atoi(fields[4])
 	l.start, _ = strconv.ParseInt(fields[6], 10, 64)
+	l.end = fields[7]
 	return l, l.kind == "FLOCK" || l.kind == "OFDLCK" && !lockbytes.IsPlace(l.start) || l.kind == "POSIX"
 }
 
+// isLine reports whether who has it, the next one that gets a permit, and who waits for it, stand in line for that.
+func (l kernelLock) isLine() bool { return l.kind == "OFDLCK" && l.write && lockbytes.IsLine(l.start) }
+
 func (l kernelLock) mode() string {
 	switch {
-	case l.kind == "OFDLCK" && l.write && lockbytes.IsPermit(l.start):
+	case l.isLine(), l.kind == "OFDLCK" && l.write && lockbytes.IsPermit(l.start):
 		return "permit"
 	case l.write:
 		return "exclusive"
@@ -93,10 +100,10 @@ func readPages(path string) ([]byte, error) {
 	return io.ReadAll(bufio.NewReaderSize(f, os.Getpagesize()))
 }
 
-// KernelLocks returns who holds a kernel lock on a file, and then who waits for one. The file is the one that is open as
+// kernelLocks returns who holds a kernel lock on a file, and then who waits for one. The file is the one that is open as
 // descriptor fd, or, with a negative fd, the one called name. An error is that of stat(2) for the file, or says what cannot
 // be read in /proc.
-func KernelLocks(name string, fd int) ([]LockHolder, error) {
+func kernelLocks(name string, fd int) ([]Holder, error) {
 	if fd < 0 {
 		var err error
 		if fd, err = unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
@@ -112,17 +119,17 @@ func KernelLocks(name string, fd int) ([]LockHolder, error) {
 	target.shownInode = shownInode(shown)
 	files := map[string]bool{fileID(&target.Stat_t): true} // as the kernel's locks name it
 	var err error
-	var holders, waiters []LockHolder
+	var holders, waiters []Holder
 	for range 2 {
 		if holders, waiters, err = lookForLocks(&target, files); err != nil {
 			return nil, unread(err)
 		}
-		if !slices.ContainsFunc(holders, func(h LockHolder) bool { return h.PID == 0 }) {
+		if !slices.ContainsFunc(holders, func(h Holder) bool { return h.PID == 0 }) {
 			break
 		}
 		// A lock whose process was not seen may have come or gone in between: look once more.
 	}
-	slices.SortFunc(holders, func(a, b LockHolder) int { return a.PID - b.PID })
+	slices.SortFunc(holders, func(a, b Holder) int { return a.PID - b.PID })
 	return append(holders, waiters...), nil
 }
 
@@ -147,46 +154,65 @@ func shownInode(shown []byte) string {
 }
 
 // lookForLocks looks for the locks of a file once. It adds to files how the kernel's locks name the file.
-func lookForLocks(target *lockedFile, files map[string]bool) (holders, waiters []LockHolder, err error) {
-	openers := map[int]bool{} // who has the file open
-	seen := map[kernelLock]bool{}
-	modes := map[int]string{}
-	pids, err := Processes()
+func lookForLocks(target *lockedFile, files map[string]bool) (holders, waiters []Holder, err error) {
+	var openers []int              // who has the file open
+	seen := map[kernelLock][]int{} // who has the lock
+	next := 0                      // who is the next one that gets a permit
+	pids, err := proc.Processes()
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, pid := range pids {
-		locks, open := locksOf(pid, target)
-		if open {
-			openers[pid] = true
+		locks, isOpen := locksOf(pid, target)
+		if isOpen {
+			openers = append(openers, pid)
 		}
 		for _, l := range locks {
-			files[l.file], seen[l] = true, true
-			modes[pid] = stronger(modes[pid], l.mode())
+			files[l.file] = true
+			if l.isLine() {
+				next = pid
+			}
+			if !slices.Contains(seen[l], pid) {
+				seen[l] = append(seen[l], pid)
+			}
 		}
-	}
-	if len(modes) > 1 {
-		delete(modes, os.Getpid()) // which has what it has from one of the others
 	}
 	locks, err := readLocks(files)
 	if err != nil {
 		return nil, nil, err
 	}
+	modes := map[int]string{}
+	for l, pids := range seen {
+		for _, pid := range pids {
+			switch {
+			case l.isLine():
+				waiters = append(waiters, Holder{PID: pid, Mode: l.mode(), Waiting: true})
+			case pid == next: // it has the shared lock for a moment
+			case pid == os.Getpid() && len(pids) > 1: // it has the lock from one of the others
+			default:
+				modes[pid] = stronger(modes[pid], l.mode())
+			}
+		}
+	}
+	calls := waitingCalls(openers, target)
 	for _, l := range locks {
 		switch {
+		case seen[l] != nil:
+		case next != 0 && l.pid == next: // it waits for the shared lock, or had it a moment ago
 		case l.waiting:
-			waiters = append(waiters, LockHolder{PID: l.waiter(openers), Mode: l.mode(), Waiting: true})
-		case seen[l]:
+			waiters = append(waiters, Holder{PID: l.waiter(calls), Mode: l.mode(), Waiting: true})
+		case l.isLine():
+			waiters = append(waiters, Holder{Mode: l.mode(), Waiting: true})
 		case l.pid > 0 && hidden(l.pid):
 			if modes[l.pid] == "" {
 				modes[l.pid] = l.mode() // this user may not read its fdinfo
 			}
 		default:
-			holders = append(holders, LockHolder{Mode: l.mode()})
+			holders = append(holders, Holder{Mode: l.mode(), Note: "a process that this user may not see"})
 		}
 	}
 	for pid, mode := range modes {
-		holders = append(holders, LockHolder{PID: pid, Mode: mode})
+		holders = append(holders, Holder{PID: pid, Mode: mode})
 	}
 	return holders, waiters, nil
 }
@@ -222,20 +248,62 @@ func locksOf(pid int, target *lockedFile) (locks []kernelLock, open bool) {
 	return locks, open
 }
 
-// waiter returns the process that waits for the lock, 0 if that is unknown. An open file description lock does not name it,
-// so it is one that has the file open and sleeps in fcntl(2).
-func (l kernelLock) waiter(openers map[int]bool) int {
+// waiter returns the process that waits for the lock, 0 if that is unknown. An open file description lock does not name it:
+// it is one of those whose call asks for just this. The call then counts for no other line.
+func (l kernelLock) waiter(calls map[int]kernelLock) int {
 	if l.pid > 0 {
 		return l.pid
 	}
-	for pid := range openers {
-		where, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/wchan")
-		if strings.HasPrefix(string(where), "fcntl_setlk") {
-			delete(openers, pid)
+	for pid, call := range calls {
+		if call.write == l.write && call.start == l.start && call.end == l.end {
+			delete(calls, pid)
 			return pid
 		}
 	}
 	return 0
+}
+
+// waitingCalls returns, by process, for what lock on the file one waits in fcntl(F_OFD_SETLKW). Only who may trace a process
+// can see its calls.
+func waitingCalls(pids []int, target *lockedFile) map[int]kernelLock {
+	calls := map[int]kernelLock{}
+	for _, pid := range pids {
+		dir := "/proc/" + strconv.Itoa(pid)
+		tasks, _ := proc.Numbers(dir + "/task")
+		for _, task := range tasks {
+			text, _ := proc.ReadSmall(dir + "/task/" + strconv.Itoa(task) + "/syscall")
+			var number, fd, command, address uint64
+			fmt.Sscanf(string(text), "%d %v %v %v", &number, &fd, &command, &address)
+			var stat unix.Stat_t
+			if number != unix.SYS_FCNTL || command != unix.F_OFD_SETLKW ||
+				unix.Stat(dir+"/fd/"+strconv.FormatUint(fd, 10), &stat) != nil || !sys.SameFile(&stat, &target.Stat_t) {
+				continue
+			}
+			if l, ok := readRequest(dir+"/mem", int64(address)); ok {
+				calls[pid] = l
+			}
+		}
+	}
+	return calls
+}
+
+// readRequest reads the struct flock of a call from the memory of its process.
+func readRequest(memory string, address int64) (l kernelLock, ok bool) {
+	f, err := os.Open(memory)
+	if err != nil {
+		return l, false
+	}
+	defer f.Close()
+	var lock unix.Flock_t
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&lock)), unsafe.Sizeof(lock))
+	if _, err := f.ReadAt(bytes, address); err != nil || lock.Whence != io.SeekStart {
+		return l, false
+	}
+	l = kernelLock{write: lock.Type == unix.F_WRLCK, start: lock.Start, end: "EOF"}
+	if lock.Len > 0 {
+		l.end = strconv.FormatInt(lock.Start+lock.Len-1, 10)
+	}
+	return l, true
 }
 
 // stronger returns which of two modes tells more: a permit is a shared lock and a byte.
@@ -258,4 +326,11 @@ func hidden(pid int) bool {
 func fileID(stat *unix.Stat_t) string {
 	dev := uint64(stat.Dev)
 	return fmt.Sprintf("%02x:%02x:%d", unix.Major(dev), unix.Minor(dev), stat.Ino)
+}
+
+// seesAll reports whether the processes of the whole system can be seen here: this is the initial pid namespace.
+func seesAll() bool {
+	const initial = "pid:[4026531836]" // PROC_PID_INIT_INO of the kernel
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	return err != nil || namespace == initial
 }

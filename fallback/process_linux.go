@@ -1,0 +1,182 @@
+package fallback
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/proc"
+)
+
+// What /proc tells of processes.
+
+func procDir(pid int) string { return "/proc/" + strconv.Itoa(pid) }
+
+// hasOwnProc reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it anew,
+// /proc shows the processes of the old one, and every look into it would be at another process.
+func hasOwnProc() error {
+	if link, err := os.Readlink("/proc/self"); err != nil || link != strconv.Itoa(pid) {
+		return errors.New("without a /proc of this pid namespace processes cannot be told apart")
+	}
+	return nil
+}
+
+// thisUser returns the user of this process.
+func thisUser() user {
+	link, _ := os.Readlink("/proc/self/ns/user") // such as "user:[4026531837]"
+	_, namespace, _ := strings.Cut(link, "[")
+	return user{strconv.Itoa(os.Geteuid()), strings.TrimSuffix(namespace, "]")}
+}
+
+// startOfProcess1 returns when process 1 of this pid namespace was started, "" if that is unknown.
+func startOfProcess1() string {
+	s, err := readStat(1)
+	if err != nil || hasOwnProc() != nil {
+		return ""
+	}
+	return strconv.FormatUint(s.start, 36)
+}
+
+// A stat is what is read from proc_pid_stat(5).
+type stat struct {
+	state          byte   // field 3
+	parent         int    // field 4
+	isKernelThread bool   // PF_KTHREAD in field 9
+	start          uint64 // field 22, in clock ticks since boot
+}
+
+// readStat reads the stat file of the first thread, which says the same as that of the process: qemu-user makes up
+// /proc/PID/stat of its own process with another start time.
+func readStat(pid int) (s stat, err error) {
+	const kernelThread = 0x00200000 // PF_KTHREAD, include/linux/sched.h
+	text, err := proc.ReadSmall(procDir(pid) + "/task/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return s, err
+	}
+	// The second field is the command in parentheses, and can contain any byte.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 20 {
+		return s, unix.ESRCH
+	}
+	s.state = fields[0][0]
+	s.parent, _ = strconv.Atoi(fields[1])
+	flags, _ := strconv.ParseUint(fields[6], 10, 64)
+	s.isKernelThread = flags&kernelThread != 0
+	s.start, _ = strconv.ParseUint(fields[19], 10, 64)
+	return s, nil
+}
+
+// isZombie reports whether a process has ended, with all its threads. It has no descriptors any more, which only root may see.
+func isZombie(pid int) bool {
+	s, _ := readStat(pid)
+	tasks, _ := proc.Numbers(procDir(pid) + "/task")
+	return s.state == 'Z' && len(tasks) == 1
+}
+
+// isHidden reports whether a process lives that /proc does not show, as with the mount option hidepid.
+func isHidden(pid int) bool {
+	if _, err := os.Stat(procDir(pid)); err == nil {
+		return false
+	}
+	return unix.Kill(pid, 0) != unix.ESRCH
+}
+
+func (*thisSystem) HidesProcesses() bool {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	hides := err != nil
+	for line := range strings.Lines(string(mounts)) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 || fields[1] != "/proc" {
+			continue
+		}
+		hides = slices.ContainsFunc(strings.Split(fields[3], ","), func(option string) bool {
+			value, is := strings.CutPrefix(option, "hidepid=")
+			return is && value != "0" && value != "off"
+		})
+	}
+	return hides
+}
+
+// A status is what is read from proc_pid_status(5).
+type status struct {
+	state    string
+	users    []string // real, effective, saved, filesystem
+	threads  string
+	switches string // context switches, voluntary and not; "": the system does not count them
+}
+
+func readStatus(dir string) (s status, err error) {
+	text, err := proc.ReadSmall(dir + "/status")
+	if err != nil {
+		return s, err
+	}
+	for line := range strings.Lines(string(text)) {
+		switch key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":"); key {
+		case "State":
+			s.state = strings.TrimSpace(value)[:1]
+		case "Uid":
+			s.users = strings.Fields(value)
+		case "Threads":
+			s.threads = strings.TrimSpace(value)
+		case "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches":
+			s.switches += value
+		}
+	}
+	return s, nil
+}
+
+func (*thisSystem) Process(pid int) (p process, ok bool) {
+	its, err := readStat(pid)
+	s, err2 := readStatus(procDir(pid))
+	if err == nil && (its.isKernelThread || isZombie(pid)) {
+		s.users = nil // it has no descriptors, whoever it belongs to
+	}
+	return process{its.start, s.users}, err == nil && err2 == nil
+}
+
+// A rest is the sleep of a process: of each thread how often it has run. Two that are equal are one sleep, in which the process
+// has changed nothing.
+type rest []string
+
+// restOf returns the rest of a process, nil if one of its threads runs.
+func restOf(pid int) (r rest) {
+	dir := procDir(pid)
+	first, err := readStatus(dir)
+	if err != nil {
+		return nil
+	}
+	threads, tasks := []string{dir}, []int(nil)
+	if first.threads != "1" {
+		threads = nil
+		tasks, _ = proc.Numbers(dir + "/task")
+	}
+	for _, task := range tasks {
+		threads = append(threads, dir+"/task/"+strconv.Itoa(task))
+	}
+	for _, thread := range threads {
+		s, err := readStatus(thread)
+		if err != nil || !strings.Contains("SDTtZX", s.state) || s.switches == "" {
+			return nil
+		}
+		r = append(r, thread+s.switches)
+	}
+	return r
+}
+
+// seesAll reports whether this process may look into all processes: it has CAP_SYS_PTRACE in the initial user namespace, and
+// /proc shows all pid namespaces.
+var seesAll = sync.OnceValue(func() bool {
+	var header = unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	m := thisMachine()
+	return m.pids.isInitial() && m.user.namespace == initialUsers && unix.Capget(&header, &data[0]) == nil &&
+		data[0].Effective&(1<<unix.CAP_SYS_PTRACE) != 0
+})
+
+func (*thisSystem) SeesAll() bool { return seesAll() }

@@ -1,0 +1,146 @@
+// Package holders says who has the lock on a file and who waits for it, for people to read.
+package holders
+
+import (
+	"errors"
+	"io/fs"
+	"strconv"
+	"time"
+
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/locks"
+	"example.org/flock/internal/output"
+	"example.org/flock/internal/proc"
+	"example.org/flock/internal/sys"
+)
+
+// A Holder is a process that holds the lock or waits for it, or a cooldown.
+type Holder struct {
+	PID      int    // 0: unknown
+	Mode     string // exclusive, shared, permit, ...
+	Waiting  bool
+	Cooldown bool   // nobody holds the lock because of it
+	Note     string // instead of user and command, where there is no process that can be seen
+}
+
+// A List is what is known about a lock.
+type List struct {
+	All     []Holder
+	Missing error // there is no such file
+	Partial bool  // there may be holders in other pid namespaces
+}
+
+// Find returns the holders of kernel locks, those of the directory lock, and the cooldown, as far as the mechanisms of the wish
+// have them.
+func Find(f *lockfile.File, w locks.Wish) (list List, err error) {
+	cooldownEnd, missing := f.ModTime()
+	switch {
+	case missing == nil:
+		if list, err = findKernel(f, w); err != nil {
+			return List{}, err
+		}
+	case !f.ByName:
+		return List{}, failure.New(output.ExDataErr, f.Name, missing)
+	case !errors.Is(missing, fs.ErrNotExist):
+		return List{}, failure.Opening(f.Name, missing)
+	}
+	// A directory lock can outlast its file.
+	more, err := findDirectory(f, w)
+	if err != nil && (missing == nil || !errors.Is(err, fs.ErrNotExist)) {
+		return List{}, err
+	}
+	list.All = append(list.All, more...)
+	if missing == nil && time.Until(cooldownEnd) > 0 {
+		list.All = append(list.All, Holder{Mode: "cooldown", Note: "until " + output.FormatClock(cooldownEnd), Cooldown: true})
+	}
+	list.Missing = missing
+	return list, nil
+}
+
+// findKernel finds who has a kernel lock.
+func findKernel(f *lockfile.File, w locks.Wish) (list List, err error) {
+	if !w.Flock && !w.Fcntl || !locks.HasKernelLocks {
+		return List{}, nil
+	}
+	if list.All, err = kernelLocks(f.Name, f.FD); err != nil {
+		return List{}, unknown(f.Name, err)
+	}
+	list.Partial = !seesAll()
+	return list, nil
+}
+
+// findDirectory finds who has the directory lock.
+func findDirectory(f *lockfile.File, w locks.Wish) (list []Holder, err error) {
+	if !w.Directory {
+		return nil, nil
+	}
+	_, _, err = locks.StateDir(f, w.StateBase)
+	var known *failure.Error
+	switch {
+	case errors.As(err, &known): // FLOCK_DIR is wrong
+		return nil, err
+	case err != nil && !f.ByName && w.Flock:
+		return nil, nil // an open file without a name can have locks of the kernel only
+	case err != nil:
+		return nil, unknown(f.Name, err)
+	}
+	records, err := locks.DirectoryHolders(f, w.StateBase)
+	if err != nil {
+		return nil, locks.DirectoryError(f, w.StateBase, err)
+	}
+	for _, r := range records {
+		h := Holder{PID: r.PID, Mode: r.Mode.String(), Waiting: r.Waiting}
+		switch {
+		case r.Unreachable && r.Where != "":
+			h.Note = r.Where + ": " + r.Advice()
+		case r.PID == 0:
+			h.Note = "a process " + r.Where
+		}
+		list = append(list, h)
+	}
+	return list, nil
+}
+
+// unknown returns the error of a file whose holders are not known.
+func unknown(file string, err error) error {
+	status := output.ExUnavailable
+	if sys.LacksResources(err) {
+		status = output.ExOSErr
+	}
+	return &failure.Error{Status: status, Text: "cannot tell who holds " + file + ": " + sys.Printable(err.Error()), Cause: err}
+}
+
+// Rows returns the table of --holders without its heading. A process that has ended meanwhile has no row.
+func (l List) Rows() (rows [][]string, isHeld bool) {
+	for _, h := range l.All {
+		if row, ok := h.row(); ok {
+			rows = append(rows, row)
+			isHeld = isHeld || !h.Waiting && !h.Cooldown
+		}
+	}
+	return rows, isHeld
+}
+
+// row returns the columns, and false for a process that has ended.
+func (h Holder) row() (row []string, ok bool) {
+	row = []string{"-", h.Mode, "-", h.Note}
+	if h.Waiting {
+		row[1] += " (waiting)"
+	}
+	if h.PID != 0 {
+		row[0] = strconv.Itoa(h.PID)
+	}
+	if h.isSeen() {
+		if row[2], row[3] = userOf(h.PID), proc.Command(h.PID); row[3] == "" {
+			return row, false
+		}
+	}
+	for i := range row {
+		row[i] = sys.Printable(row[i])
+	}
+	return row, true
+}
+
+// isSeen reports whether it is a process of which this machine can tell more.
+func (h Holder) isSeen() bool { return h.PID != 0 && h.Note == "" }

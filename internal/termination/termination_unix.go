@@ -1,0 +1,78 @@
+//go:build unix
+
+package termination
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/sys"
+)
+
+var (
+	caught  atomic.Int64 // the first signal, 0: none has come
+	handled []os.Signal
+)
+
+// PutOff returns a context that is cancelled by the first signal, and puts off the death by it. A signal that is ignored, or
+// blocked, stays so.
+var PutOff = sync.OnceValue(func() context.Context {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if cstart.Kills(sig) {
+			handled = append(handled, sig)
+		}
+	}
+	if handled == nil {
+		return context.Background()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, handled...)
+	go func() {
+		first := (<-signals).(syscall.Signal)
+		caught.Store(int64(first))
+		cancel()
+		go func() {
+			sys.Sleep(patience)
+			die(first)
+		}()
+		<-signals
+		die(first)
+	}()
+	return ctx
+})
+
+// IsDue reports whether a signal has come.
+func IsDue() bool { return caught.Load() != 0 }
+
+// Finish ends the process by the signal that has come, if one has.
+func Finish() {
+	if IsDue() {
+		die(syscall.Signal(caught.Load()))
+	}
+}
+
+// Allow ends what PutOff has begun. It does not return if a signal has come.
+func Allow() {
+	if handled == nil {
+		return
+	}
+	signal.Reset(handled...)
+	for _, sig := range handled {
+		cstart.DefaultAction(sig.(syscall.Signal))
+	}
+	Finish()
+}
+
+// die ends the process by a signal.
+func die(sig syscall.Signal) {
+	signal.Reset(sig)
+	cstart.DefaultAction(sig)
+	syscall.Kill(syscall.Getpid(), sig)
+	select {}
+}

@@ -1,0 +1,10 @@
+package termination
+
+import "context"
+
+// Windows has no such signals.
+
+func PutOff() context.Context { return context.Background() }
+func IsDue() bool             { return false }
+func Finish()                 {}
+func Allow()                  {}

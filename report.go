@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"example.org/flock/internal/cli"
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/holders"
+	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/locks"
+	"example.org/flock/internal/output"
+	"example.org/flock/internal/sys"
+)
+
+// showHolders lists who holds the lock and who waits, and returns the exit status: 0 if somebody holds it, 1 if nobody does.
+// Anything that is not one of these answers has another status.
+func showHolders(p *output.Printer, o *cli.Options) int {
+	p.UnwrittenStatus = output.ExOSErr
+	f := namedFile(o)
+	list, err := holders.Find(f, mechanisms(o.Backend))
+	if err != nil {
+		return failure.Report(p, err)
+	}
+	rows, isHeld := list.Rows()
+	switch {
+	case list.Missing != nil && len(rows) == 0:
+		p.Warn(failure.Opening(f.Name, list.Missing).Text) // nobody holds it, but the name may be mistyped
+	case list.Partial && !isHeld:
+		p.Warn("only processes of this pid namespace can be seen: others may hold " + f.Name)
+	}
+	p.PrintTable([]string{"PID", "MODE", "USER", "COMMAND"}, rows)
+	if !isHeld {
+		return 1
+	}
+	return 0
+}
+
+// namedFile returns the file that the user names.
+func namedFile(o *cli.Options) *lockfile.File {
+	if o.FD >= 0 {
+		return lockfile.Descriptor(o.FD)
+	}
+	return lockfile.Unopened(o.File)
+}
+
+// With --report a line says who has the lock: when flock has waited for long, when the lock is refused, and when a process
+// that the command has left behind keeps it.
+
+// reportLater says who has the lock when the time of the report has come, unless stop is called before. It does so beside
+// the wait: a lock call that is made again is the last one in the kernel's line.
+func (a *attempt) reportLater() (stop func()) {
+	var once sync.Once
+	due := time.Now().Add(a.ReportAfter)
+	go func() {
+		for left := a.ReportAfter; left > 0; left = time.Until(due) { // signals end a sleep
+			sys.Sleep(min(left, time.Hour))
+		}
+		line := "waiting for " + targetName(a.Options) + ", " + stateOf(a.Options)
+		once.Do(func() { a.out.Note(line) })
+	}()
+	return func() { once.Do(func() {}) }
+}
+
+// reportRefusal says that the lock is refused: with --verbose why, with --report who has it.
+func (a *attempt) reportRefusal(err error) {
+	var r *locks.Refusal
+	if errors.As(err, &r) {
+		a.out.WarnVerbose(r.Why)
+	}
+	if a.Reports {
+		line := targetName(a.Options) + " is " + stateOf(a.Options)
+		if a.Queued && errors.Is(err, locks.ErrConflict) {
+			line += "; its queue is full"
+		}
+		a.out.Note(line)
+	}
+	a.out.WarnVerbose(locks.RefusalText(err))
+}
+
+// reportKeepers says who keeps the lock when the command has ended: those of its holders that have our open file.
+func (a *attempt) reportKeepers() {
+	if a.Close || !a.file.ByName || a.Op != locks.Exclusive || a.Permits > 0 {
+		return
+	}
+	list, _ := holders.Find(lockfile.Descriptor(a.file.FD), mechanisms(a.Backend))
+	if left, more := list.Eldest(); left.PID != 0 {
+		a.out.Note(a.file.Name + " is still held by " + left.Name() + more + "; -o would prevent that")
+	}
+}
+
+// targetName names what is locked.
+func targetName(o *cli.Options) string {
+	if o.FD >= 0 {
+		return "descriptor " + strconv.Itoa(o.FD)
+	}
+	return o.File
+}
+
+// stateOf says why the lock cannot be had, as far as that is known.
+func stateOf(o *cli.Options) string {
+	list, _ := holders.Find(namedFile(o), mechanisms(o.Backend))
+	return list.State(o.Cooldown > 0)
+}
