@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -64,13 +65,17 @@ func passes(code string) bool {
 	return false
 }
 
-// isHopeless reports whether the server can never be connected with these variables. The library has no values for these
-// errors.
+// isHopeless reports whether the server can never be connected with these variables: each way that was tried was refused by
+// this side, or for its lack of TLS. The library has no values for these errors, but a line for each way.
 func (s *store) isHopeless(err error) bool {
-	return !s.link.Reached() && hopeless.MatchString(err.Error())
+	ways := strings.Split(err.Error(), "\n")
+	if len(ways) > 1 {
+		ways = ways[1:] // after the heading
+	}
+	return !s.link.Reached() && !slices.ContainsFunc(ways, func(way string) bool { return !hopeless.MatchString(way) })
 }
 
-var hopeless = regexp.MustCompile(`server refused TLS connection|certificate signed by unknown authority|certificate is (valid|not)|x509: |tls: `)
+var hopeless = regexp.MustCompile(`server refused TLS connection|x509: | tls: `)
 
 // describe returns the text of an error as one line, without the words of the library around it.
 func describe(err error) string {

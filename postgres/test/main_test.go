@@ -332,6 +332,19 @@ func read(path string) string {
 	return string(text)
 }
 
+// children returns the process ids of those of a process.
+func children(pid int) (list []int) {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, task := range tasks {
+		for _, word := range strings.Fields(read(task)) {
+			if pid, err := strconv.Atoi(word); err == nil {
+				list = append(list, pid)
+			}
+		}
+	}
+	return list
+}
+
 func kill(p *process, sig syscall.Signal) { p.Process.Signal(sig) }
 
 // uniqueName returns a name of a lock, made of that of the test.

@@ -3,9 +3,7 @@
 package test
 
 import (
-	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -69,16 +67,11 @@ func newScene(t *testing.T, s *server.Server, seconds int) *scene {
 // guardOf returns the process id of the guard of a flock-postgres: its only child.
 func guardOf(t *testing.T, pid int) int {
 	t.Helper()
-	var list []string
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, task := range tasks {
-		list = append(list, strings.Fields(read(task))...)
-	}
+	list := children(pid)
 	if len(list) != 1 {
 		t.Fatalf("flock-postgres has %d children", len(list))
 	}
-	guard, _ := strconv.Atoi(list[0])
-	return guard
+	return list[0]
 }
 
 // diesIn waits until all are dead, and checks that this is in time.
@@ -172,12 +165,14 @@ func TestServerCrashed(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 6)
 	x := newScene(t, s, 6)
-	tokens := sql(t, s, "SELECT token FROM flock.name")
+	token := lastToken(t, s, x.name)
+	x.way.Cut()
 	s.Crash()
 	if err := s.Run(); err != nil {
 		t.Fatal(err)
 	}
-	to(s).run(t, flockPostgres, "-n", x.name, "true").check(t, 1, "", "") // there is the holder's row
+	to(s).run(t, flockPostgres, "-n", x.name, "true").check(t, 1, "", "") // there is the holder's row, which was not renewed yet
+	x.way.Restore()
 	p := to(s).run(t, flockPostgres, "-n", "other", "true")
 	if p.status != 75 || !strings.Contains(p.err.String(), "who has a lock by the server of before is unknown for ") {
 		t.Errorf("%d %s", p.status, &p.err)
@@ -196,8 +191,27 @@ func TestServerCrashed(t *testing.T) {
 	x.fault = time.Now()
 	x.diesIn(x.ttl)
 	x.nextOne(x.ttl + 2*time.Second)
-	if after := sql(t, s, "SELECT token FROM flock.name WHERE name = '"+x.name+"'"); after[0] <= tokens[0] {
-		t.Errorf("token %s after %s", after, tokens)
+	if after := lastToken(t, s, x.name); after <= token {
+		t.Errorf("token %d after %d", after, token)
+	}
+}
+
+// TestQuietTimeEnds has nobody ask after a restart but those who do not wait. The first one is refused, and that begins the
+// quiet time, which ends.
+func TestQuietTimeEnds(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 3)
+	s.Crash()
+	if err := s.Run(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if p := to(s).run(t, flockPostgres, "-n", "name", "true"); p.status != 75 {
+		t.Errorf("%d %s", p.status, &p.err)
+	}
+	await(t, "the end of the quiet time", func() bool { return to(s).run(t, flockPostgres, "-n", "name", "true").status == 0 })
+	if d := time.Since(began); d < 3*time.Second {
+		t.Errorf("it ended after %v", d)
 	}
 }
 
@@ -274,14 +288,23 @@ func TestNewTables(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 4)
 	x := newScene(t, s, 4)
-	token := sql(t, s, "SELECT token FROM flock.name")[0]
+	token := lastToken(t, s, x.name)
 	sql(t, s, "DROP SCHEMA flock CASCADE")
 	if err := makeTables(s, 4, ""); err != nil {
 		t.Fatal(err)
 	}
 	x.diesIn(x.ttl)
 	x.nextOne(2*x.ttl + 2*time.Second)
-	if after := sql(t, s, "SELECT token FROM flock.name")[0]; after <= token {
-		t.Errorf("token %s after %s", after, token)
+	if after := lastToken(t, s, x.name); after <= token {
+		t.Errorf("token %d after %d", after, token)
 	}
+}
+
+// lastToken returns the token of the last holder of a lock.
+func lastToken(t *testing.T, s *server.Server, name string) int64 {
+	n, err := strconv.ParseInt(sql(t, s, "SELECT token FROM flock.name WHERE name = '"+name+"'")[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

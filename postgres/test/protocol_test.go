@@ -70,6 +70,13 @@ func TestCanceledCommit(t *testing.T) {
 	sql(t, s, "SELECT pg_reload_conf()")
 	await(t, "the setting", func() bool { return sql(t, s, "SHOW synchronous_standby_names")[0] == "nobody" })
 	p := to(s).start(t, flockPostgres, "name", "echo", "in")
+	await(t, "the first COMMIT", func() bool {
+		return sql(t, s, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = 'cron'")[0] != "0"
+	})
+	time.Sleep(4 * time.Second) // in which it gives up its first attempt, but cancels nothing
+	if n := sql(t, s, "SELECT count(*) FROM flock.contender")[0]; n != "0" {
+		t.Errorf("%s rows are visible", n)
+	}
 	for range 3 {
 		await(t, "a COMMIT that waits", func() bool {
 			return len(sql(t, s, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = 'cron'")) > 0
@@ -83,7 +90,9 @@ func TestCanceledCommit(t *testing.T) {
 	}
 	sql(t, s, "ALTER SYSTEM RESET synchronous_standby_names")
 	sql(t, s, "SELECT pg_reload_conf()")
-	p.wait(t).check(t, 0, "in\n", "")
+	if p.wait(t); p.status != 0 || p.out.String() != "in\n" {
+		t.Errorf("%d %s%s", p.status, &p.out, &p.err)
+	}
 }
 
 // TestStoppedBetween stops a client between the two messages of a change. It must not keep the others waiting.
