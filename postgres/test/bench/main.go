@@ -99,7 +99,10 @@ func handOvers(s *server.Server, l locker, waiters int) (list []time.Duration) {
 	dir, err := os.MkdirTemp("", "bench")
 	check(err)
 	defer os.RemoveAll(dir)
-	all := []*exec.Cmd{start(l.words("until [ -e " + dir + "/go ]; do sleep .01; done; date +%s%N >>" + dir + "/times"))}
+	all := []*exec.Cmd{start(l.words(": >" + dir + "/in; until [ -e " + dir + "/go ]; do sleep .01; done; date +%s%N >>" + dir + "/times"))}
+	for _, err := os.Stat(dir + "/in"); err != nil; _, err = os.Stat(dir + "/in") {
+		time.Sleep(10 * time.Millisecond)
+	}
 	for range waiters {
 		all = append(all, start(l.words("date +%s%N >>"+dir+"/times")))
 	}
