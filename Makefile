@@ -31,14 +31,26 @@ UNIX_SYSTEMS = $(filter-out windows/%,$(SYSTEMS))
 
 all: flock                    ## build the one static binary, ./flock
 
-flock: $(wildcard *.go fallback/*.go internal/*/*) go.mod go.sum
+sources = $(filter-out %_test.go,$(wildcard $(1)))
+
+flock: $(call sources,*.go fallback/*.go internal/*/*) go.mod go.sum build/version
 	$(GOBUILD) -o $@ .
 
-flock-etcd: $(wildcard etcd/*.go etcd/help.txt lease/*.go lease/guard/*.go internal/*/*) etcd/go.mod etcd/go.sum  ## build the lock for many machines
+ETCD_SOURCES = $(call sources,etcd/*.go etcd/help.txt lease/*.go lease/guard/*.go internal/*/*) etcd/go.mod etcd/go.sum
+
+flock-etcd: $(ETCD_SOURCES) build/version  ## build the lock for many machines
 	$(ETCDBUILD) -o ../$@ .
 
-flock-postgres: $(wildcard postgres/*.go postgres/help.txt postgres/schema.sql lease/*.go lease/guard/*.go internal/*/*) postgres/go.mod postgres/go.sum  ## the same in PostgreSQL
+POSTGRES_SOURCES = $(call sources,postgres/*.go postgres/help.txt postgres/schema.sql lease/*.go lease/guard/*.go internal/*/*) \
+	postgres/go.mod postgres/go.sum
+
+flock-postgres: $(POSTGRES_SOURCES) build/version  ## the same in PostgreSQL
 	$(POSTGRESBUILD) -o ../$@ .
+
+# The version is in the programs, and a commit changes it: this file changes with it, and not otherwise.
+build/version: always
+	@mkdir -p build
+	@echo '$(VERSION)' | cmp -s - $@ || echo '$(VERSION)' >$@
 
 demo: flock                   ## build, and show the main uses
 	sh compat_test/demo.sh ./flock
@@ -194,4 +206,4 @@ clean:                        ## remove what was built
 help:                         ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 18
 
-.PHONY: all demo demo-etcd demo-postgres check test test-go test-beside test-etcd test-postgres race compat record mutants torture torture-etcd torture-postgres bench bench-etcd bench-postgres binaries cross test-qemu test-gvisor test-wine test-machines install install-etcd install-postgres uninstall dist clean help
+.PHONY: all always demo demo-etcd demo-postgres check test test-go test-beside test-etcd test-postgres race compat record mutants torture torture-etcd torture-postgres bench bench-etcd bench-postgres binaries cross test-qemu test-gvisor test-wine test-machines install install-etcd install-postgres uninstall dist clean help

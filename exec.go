@@ -18,8 +18,8 @@ import (
 	"example.org/flock/internal/termination"
 )
 
-// execute runs the command while the lock is held, and returns the exit status. It does not return if this process becomes
-// the command.
+// execute runs the command while the lock is held, and returns the exit status. It does not return if this process
+// becomes the command.
 func (a *attempt) execute() int {
 	a.out.PrintVerbose("executing " + a.Command[0])
 	if a.Close {
@@ -50,8 +50,8 @@ func (a *attempt) execute() int {
 	return code
 }
 
-// execBackend replaces this process by the program of a backend that flock does not know, with the same words. It returns
-// only an error.
+// execBackend replaces this process by the program of a backend that flock does not know, with the same words. It
+// returns only an error.
 func execBackend(o *cli.Options, args []string) error {
 	program := "flock-" + o.BackendName
 	if cstart.IsSetUserID() {
@@ -72,8 +72,8 @@ func execBackend(o *cli.Options, args []string) error {
 	return command.Exec(append([]string{path}, args[1:]...))
 }
 
-// earlyFailure returns what the run without the Go runtime could not do after it had locked. If it could not execute the
-// command, this process is the child.
+// earlyFailure returns what the run without the Go runtime could not do after it had locked. If it could not execute
+// the command, this process is the child.
 func earlyFailure(o *cli.Options) error {
 	failed := early.Failed()
 	switch {
@@ -85,8 +85,9 @@ func earlyFailure(o *cli.Options) error {
 	return nil
 }
 
-// reportCommand reports why the command cannot be started or waited for, and returns the exit status. If it cannot be executed,
-// the child reports it in util-linux, and whether that can be written has no effect on the exit status. lockFile may be empty.
+// reportCommand reports why the command cannot be started or waited for, and returns the exit status. If it cannot be
+// executed, the child reports it in util-linux, and whether that can be written has no effect on the exit status.
+// lockFile may be empty.
 func reportCommand(p *output.Printer, lockFile string, err error) int {
 	var start *command.StartError
 	if !errors.As(err, &start) {
@@ -97,7 +98,8 @@ func reportCommand(p *output.Printer, lockFile string, err error) int {
 	case cli.IsMisplaced(start.Name):
 		failed.Hint = "options go before the file: flock [options] <file> <command>"
 	case lockfile.KeepsFromRunning(lockFile, start.Name, start.Err):
-		failed.Hint = "it is the lock file, which cannot be executed on this filesystem while it is locked: use a separate lock file"
+		failed.Hint = "it is the lock file, which cannot be executed on this filesystem while it is locked: " +
+			"use a separate lock file"
 	}
 	status := failure.Report(p, &failed)
 	p.ForgetFailures()
@@ -123,9 +125,9 @@ func (a *attempt) removeLockFile() {
 	}
 }
 
-// tryRemove removes the lock file while it holds the exclusive lock, for which it does not wait. It reports whether to try
-// again: with a lock that is on the name, a contender may make the file again, find the lock of this removal, and give up. Its
-// file would stay.
+// tryRemove removes the lock file while it holds the exclusive lock, for which it does not wait. It reports whether to
+// try again: with a lock that is on the name, a contender may make the file again, find the lock of this removal, and
+// give up. Its file would stay.
 func (a *attempt) tryRemove() (again bool, err error) {
 	f, err := lockfile.OpenToRemove(a.file.Name, neededAccess(a.Backend, locks.Exclusive, 0))
 	if err != nil {

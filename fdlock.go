@@ -1,49 +1,16 @@
 package main
 
 import (
-	"example.org/flock/internal/cli"
-	"example.org/flock/internal/cstart"
+	"time"
+
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
 )
 
-// An attempt is a run's try to lock: what the user asked for, on which open file.
-type attempt struct {
-	*cli.Options
-	out  *output.Printer
-	file *lockfile.File
-	lock *locks.Chain // the mechanisms; one of them serves
-}
-
-func newAttempt(o *cli.Options, out *output.Printer, f *lockfile.File) *attempt {
-	return &attempt{Options: o, out: out, file: f, lock: locks.New(f, wish(o, out))}
-}
-
-// wish returns what the user wants of the mechanisms.
-func wish(o *cli.Options, out *output.Printer) locks.Wish {
-	w := mechanisms(o.Backend)
-	w.Range, w.Permits = o.Range, o.Permits
-	if o.Queued {
-		w.Queue = o.Queue
-	}
-	w.Warn, w.WarnVerbose = out.Warn, out.WarnVerbose
-	return w
-}
-
-// mechanisms returns a wish for those of a backend.
-func mechanisms(b cli.Backend) (w locks.Wish) {
-	w.Flock = b == cli.Auto || b == cli.Native || b == cli.ByFlock
-	w.Fcntl = b == cli.Auto || b == cli.Native || b == cli.ByFcntl
-	w.Directory = b == cli.Auto || b == cli.Directory
-	w.StateBase, _ = cstart.Getenv("FLOCK_DIR")
-	return w
-}
-
-// acquire takes the lock, or releases it, as the user asked for. --queue and --report are around the wait: it tries, takes a
-// place in the queue, and waits. A place is given up when the lock is held, before the command starts: whoever finds all places
-// taken knows that a command is yet to start.
+// acquire takes the lock, or releases it, as the user asked for. --queue and --report are around the wait: it tries,
+// takes a place in the queue, and waits. A place is given up when the lock is held, before the command starts: whoever
+// finds all places taken knows that a command is yet to start.
 func (a *attempt) acquire(limit locks.Limit) error {
 	if a.Op == locks.Unlock {
 		return a.release()
@@ -73,9 +40,9 @@ func (a *attempt) acquire(limit locks.Limit) error {
 	return a.take(limit)
 }
 
-// take takes the lock when the cooldown of its last holder is over, and begins the next one. With --remove the name must be
-// that of the file which is open: otherwise the next contender would make a new file and lock that. The command line has no
-// more than one of --cooldown and --remove.
+// take takes the lock when the cooldown of its last holder is over, and begins the next one. With --remove the name
+// must be that of the file which is open: otherwise the next contender would make a new file and lock that. The command
+// line has no more than one of --cooldown and --remove.
 func (a *attempt) take(limit locks.Limit) error {
 	for {
 		if a.Cooldown > 0 {
@@ -86,7 +53,7 @@ func (a *attempt) take(limit locks.Limit) error {
 		}
 		err := a.lock.Lock(a.Op, limit)
 		switch {
-		case locks.IsRefusal(err):
+		case locks.IsRefusal(err), err == locks.ErrInterrupted:
 			return err
 		case a.Remove && !a.file.IsNamed():
 			// Whether there was an error or not: the directory lock cannot follow a link whose file is gone.
@@ -121,4 +88,50 @@ func (a *attempt) release() error {
 		}
 	}
 	return a.lock.Unlock()
+}
+
+// The end of a cooldown is the modification time of the lock file.
+
+// waitCooldown waits for the end of the cooldown. It looks again and again, because somebody may move the end.
+func (a *attempt) waitCooldown(limit locks.Limit) error {
+	for {
+		end, left, err := a.cooldownLeft()
+		if err != nil || left <= 0 {
+			return err
+		}
+		if err := limit.Sleep(min(left, time.Second)); err != nil {
+			return &locks.Refusal{Err: err, Why: "cooldown until " + output.FormatClock(end)}
+		}
+	}
+}
+
+// renewCooldown begins a cooldown if the one before it is over, and reports whether it is.
+func (a *attempt) renewCooldown() (isOver bool, err error) {
+	_, left, err := a.cooldownLeft()
+	if err != nil || left > 0 {
+		return false, err
+	}
+	err = a.startCooldown()
+	return err == nil, err
+}
+
+// cooldownLeft returns when the cooldown ends, and the time until then.
+func (a *attempt) cooldownLeft() (end time.Time, left time.Duration, err error) {
+	end, err = a.file.ModTime()
+	if err != nil {
+		return end, 0, a.cooldownError(err)
+	}
+	return end, time.Until(end), nil
+}
+
+// startCooldown sets the end of the cooldown, counted from now.
+func (a *attempt) startCooldown() error {
+	if err := a.file.SetModTime(time.Now().Add(a.Cooldown)); err != nil {
+		return a.cooldownError(err)
+	}
+	return nil
+}
+
+func (a *attempt) cooldownError(err error) error {
+	return failure.New(output.ExOSErr, "cannot set the cooldown of "+a.file.Name, err)
 }

@@ -1,8 +1,8 @@
 // Flock takes a lock on a file, a directory or an open descriptor, and runs a command under it. It is a drop-in for the
 // flock(1) of util-linux.
 //
-// The runtime would hold the files open that give the CPU limit of a container, and the lock file would not get the lowest free
-// number.
+// The runtime would hold the files open that give the CPU limit of a container, and the lock file would not get the
+// lowest free number.
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
@@ -37,17 +37,14 @@ func init() {
 }
 
 func main() {
-	if len(os.Args) == 0 { // Linux 5.18 and later give such a program an empty name
-		os.Args = []string{""}
-	}
 	p := &output.Printer{Name: command.BaseName(os.Args[0])}
 	code := p.Status(run(p, os.Args))
 	termination.Finish()
 	os.Exit(code)
 }
 
-// run is the whole program, unless package early has done all of it. It returns the exit status, or does not return: with
-// --no-fork the command replaces this process.
+// run is the whole program, unless package early has done all of it. It returns the exit status, or does not return:
+// with --no-fork the command replaces this process.
 func run(p *output.Printer, args []string) int {
 	started := time.Now()
 	if err := cstart.OpenStandardFiles(); err != nil {
@@ -82,12 +79,7 @@ func run(p *output.Printer, args []string) int {
 	if err != nil {
 		return failure.Report(p, err)
 	}
-	if p.Verbose && o.Backend != cli.Directory && f.Uncertain() != "" {
-		p.WarnVerbose("the lock file is on " + f.Uncertain() + ", whose locks may be local to this machine")
-	}
-	if o.Reports && o.Close && len(o.Command) == 0 {
-		p.Note("-o does nothing to a descriptor: give " + f.Name + ">&- to what must not keep the lock")
-	}
+	warnOfSurprises(p, o, f)
 	if o.Limited {
 		cstart.CatchAlarm() // with -n, too: that is what the command sees
 	}
@@ -113,19 +105,30 @@ func run(p *output.Printer, args []string) int {
 	return a.execute()
 }
 
-// refuseVariables refuses the variables that choose a lock where the caller has fewer rights than this process: as a user of a
-// set-user-id program that runs flock, the caller could get in beside the lock of others. To ignore them would part such a
-// program from a site that sets them for everybody.
+// refuseVariables refuses the variables that choose a lock where the caller has fewer rights than this process: as a
+// user of a set-user-id program that runs flock, the caller could get in beside the lock of others. To ignore them
+// would part such a program from a site that sets them for everybody.
 func refuseVariables() error {
 	if !cstart.IsSetUserID() {
 		return nil
 	}
 	for _, name := range []string{"FLOCK_BACKEND", "FLOCK_DIR"} {
 		if value, _ := cstart.Getenv(name); value != "" {
-			return failure.Usage(name + " cannot be set for a set-user-id or set-group-id program: its user could get past the lock")
+			return failure.Usage(name +
+				" cannot be set for a set-user-id or set-group-id program: its user could get past the lock")
 		}
 	}
 	return nil
+}
+
+// warnOfSurprises says what will not be as the user may expect.
+func warnOfSurprises(p *output.Printer, o *cli.Options, f *lockfile.File) {
+	if p.Verbose && o.Backend != cli.Directory && f.Uncertain() != "" {
+		p.WarnVerbose("the lock file is on " + f.Uncertain() + ", whose locks may be local to this machine")
+	}
+	if o.Reports && o.Close && len(o.Command) == 0 {
+		p.Note("-o does nothing to a descriptor: give " + f.Name + ">&- to what must not keep the lock")
+	}
 }
 
 // limitOf returns how long to wait for the lock; -w counts from the start.
@@ -173,15 +176,4 @@ func passedDescriptor(o *cli.Options) (*lockfile.File, error) {
 		}
 	}
 	return f, nil
-}
-
-// neededAccess returns what a lock file must be open for.
-func neededAccess(b cli.Backend, op locks.Op, permits int) lockfile.Access {
-	switch {
-	case permits > 0:
-		return lockfile.ReadWrite
-	case b == cli.ByFcntl && op == locks.Exclusive:
-		return lockfile.Write // F_WRLCK needs a descriptor that is open for writing
-	}
-	return lockfile.Read
 }

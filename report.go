@@ -15,8 +15,8 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// showHolders lists who holds the lock and who waits, and returns the exit status: 0 if somebody holds it, 1 if nobody does.
-// Anything that is not one of these answers has another status.
+// showHolders lists who holds the lock and who waits, and returns the exit status: 0 if somebody holds it, 1 if nobody
+// does. Anything that is not one of these answers has another status.
 func showHolders(p *output.Printer, o *cli.Options) int {
 	p.UnwrittenStatus = output.ExOSErr
 	f := namedFile(o)
@@ -46,11 +46,11 @@ func namedFile(o *cli.Options) *lockfile.File {
 	return lockfile.Unopened(o.File)
 }
 
-// With --report a line says who has the lock: when flock has waited for long, when the lock is refused, and when a process
-// that the command has left behind keeps it.
+// With --report a line says who has the lock: when flock has waited for long, when the lock is refused, and when a
+// process that the command has left behind keeps it.
 
-// reportLater says who has the lock when the time of the report has come, unless stop is called before. It does so beside
-// the wait: a lock call that is made again is the last one in the kernel's line.
+// reportLater says who has the lock when the time of the report has come, unless stop is called before. It does so
+// beside the wait: a lock call that is made again is the last one in the kernel's line.
 func (a *attempt) reportLater() (stop func()) {
 	var once sync.Once
 	due := time.Now().Add(a.ReportAfter)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"testing"
+	"time"
 )
 
 var (
@@ -96,4 +98,73 @@ func compareReleases(a, b string) int {
 		}
 	}
 	return 0
+}
+
+// TestMakeBuildsAnew makes a small tree with our Makefile. It builds anew after a commit, which changes the version, and after
+// a change of the source, but not of a test.
+func TestMakeBuildsAnew(t *testing.T) {
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("needs make")
+	}
+	dir := t.TempDir()
+	write := func(name, text string, age time.Duration) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		changed := time.Now().Add(-age)
+		if err := os.Chtimes(path, changed, changed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"Makefile": string(makefile), "go.mod": "", "go.sum": "", "main.go": "", "internal/x/x.go": "",
+		"packaging/version.sh": "#!/bin/sh\ncat v\n", "v": "1",
+		"build.sh": "cat v >flock; echo >>builds", // in the place of go build
+	} {
+		write(name, text, 3*time.Hour)
+	}
+	builds := 0
+	for _, step := range []struct {
+		what      string
+		do        func()
+		wantBuild bool
+	}{
+		{"at first", func() {}, true},
+		{"with nothing new", func() {}, false},
+		{"after a commit", func() { write("v", "2", 0) }, true},
+		{"with nothing new again", func() {}, false},
+		{"after a change of the source", func() { write("internal/x/x.go", "", 0) }, true},
+		{"after a change of a test", func() { write("internal/x/x_test.go", "", 0); write("main_test.go", "", 0) }, false},
+	} {
+		step.do()
+		if out, err := exec.Command("make", "-C", dir, "flock", "GOBUILD=sh build.sh").CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", step.what, err, out)
+		}
+		text, _ := os.ReadFile(filepath.Join(dir, "builds"))
+		if isBuilt := len(text) > builds; isBuilt != step.wantBuild {
+			t.Errorf("%s: built: %v", step.what, isBuilt)
+		}
+		builds = len(text)
+		version, _ := os.ReadFile(filepath.Join(dir, "v"))
+		if got, _ := os.ReadFile(filepath.Join(dir, "flock")); string(got) != string(version) {
+			t.Errorf("%s: the program has the version %s", step.what, got)
+		}
+		// From now on all is older than what the next step changes.
+		for _, name := range []string{"flock", "build/version", "v", "internal/x/x.go"} {
+			changed := time.Now().Add(-2 * time.Hour)
+			if name == "flock" {
+				changed = changed.Add(time.Hour)
+			}
+			os.Chtimes(filepath.Join(dir, name), changed, changed)
+		}
+	}
 }

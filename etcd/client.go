@@ -34,6 +34,8 @@ type store struct {
 	token  atomic.Pointer[string] // if there is a user; nil: not yet
 	tokens credentials.PerRPCCredentialsBundle
 	login  singleflight.Group
+
+	warnedOfOld sync.Once
 }
 
 func newStore(c config, l *lease.Link) *store {
@@ -63,26 +65,28 @@ func (s *store) replace(silent, c *clientv3.Client) {
 	go c.Close() // its requests are made again by the current one
 }
 
-// newClient returns a client that has connections of its own to all addresses. So it reaches only servers that are alive, and
-// perhaps others where one address stands for several.
+// newClient returns a client that has connections of its own to all addresses. So it reaches only servers that are
+// alive, and perhaps others where one address stands for several.
 func (s *store) newClient() (*clientv3.Client, error) {
 	conf := s.connection
 	conf.MaxUnaryRetries = 1 // ask makes the attempts
 	conf.DialOptions = []grpc.DialOption{
 		grpc.WithConnectParams(grpc.ConnectParams{
 			// By default a server that was away for a while is not tried again for up to two minutes.
-			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+			Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+				MaxDelay: time.Second},
 			MinConnectTimeout: max(s.reach, 5*time.Second),
 		}),
 		grpc.WithChainUnaryInterceptor(failFast),
-		// The client's own user would have the password checked again for each stream, which costs etcd a tenth of a second.
+		// The client's own user would have the password checked again for each stream, which costs etcd a tenth of a
+		// second.
 		grpc.WithPerRPCCredentials(s.tokens.PerRPCCredentials()),
 	}
 	return clientv3.New(conf)
 }
 
-// connectAnew returns a new client that is connected, or knows why it is not. While one is silent the next one tries, more
-// and more of them: whatever stands behind the address may give them a frozen server, too.
+// connectAnew returns a new client that is connected, or knows why it is not. While one is silent the next one tries,
+// more and more of them: whatever stands behind the address may give them a frozen server, too.
 func (s *store) connectAnew(ctx context.Context) (*clientv3.Client, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -114,27 +118,34 @@ func (s *store) connectAnew(ctx context.Context) (*clientv3.Client, error) {
 	}
 }
 
-// awaitConnection waits until something is connected, or nothing can be, and reports whether it was so before the context
-// ended.
+// awaitConnection waits until something is connected, or nothing can be, and reports whether it was so before the
+// context ended.
 func awaitConnection(ctx context.Context, conn *grpc.ClientConn) bool {
 	conn.Connect()
-	for state := conn.GetState(); state != connectivity.Ready && state != connectivity.TransientFailure; state = conn.GetState() {
+	for {
+		state := conn.GetState()
+		if state == connectivity.Ready || state == connectivity.TransientFailure {
+			return true
+		}
 		if !conn.WaitForStateChange(ctx, state) {
 			return false
 		}
 	}
-	return true
 }
 
-// failFast makes a request fail when no server can be connected, with the reason. By default it would wait for its deadline,
-// and have that for a reason.
-func failFast(ctx context.Context, method string, request, answer any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+// failFast makes a request fail when no server can be connected, with the reason. By default it would wait for its
+// deadline, and have that for a reason.
+func failFast(ctx context.Context, method string, request, answer any, c *grpc.ClientConn, invoke grpc.UnaryInvoker,
+	options ...grpc.CallOption) error {
 	return invoke(ctx, method, request, answer, c, append(options, grpc.WaitForReady(false))...)
 }
 
-// ask makes a request until there is an answer or the context ends: attempts by the current client and, when that is silent,
-// by new ones, too. The call must have the same effect however often it is made.
-func ask[T any](ctx context.Context, s *store, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
+// A call is one attempt to make a request. It must have the same effect however often it is made.
+type call[T any] func(context.Context, *clientv3.Client) (T, error)
+
+// ask makes a request until there is an answer or the context ends: attempts by the current client and, when that is
+// silent, by new ones, too.
+func ask[T any](ctx context.Context, s *store, call call[T]) (answer T, err error) {
 	if _, err := s.logIn(ctx); err != nil {
 		return answer, err
 	}
@@ -147,16 +158,15 @@ func ask[T any](ctx context.Context, s *store, call func(context.Context, *clien
 		if err != nil {
 			return answer, err
 		}
-		return attempt(ctx, s, c, 5*time.Second, call)
+		return attempt(ctx, s, c, call)
 	}
-	patience := 500 * time.Millisecond // that grows: etcd may be slow
 	byNew := func(ctx context.Context) (answer T, err error) {
 		c, err := s.connectAnew(ctx)
 		if err != nil {
 			return answer, err
 		}
-		answer, err = attempt(ctx, s, c, patience, call)
-		if patience *= 2; ctx.Err() == nil && !isUnanswered(err) {
+		answer, err = attempt(ctx, s, c, call)
+		if ctx.Err() == nil && !isUnanswered(err) {
 			s.replace(first, c)
 		} else {
 			go c.Close()
@@ -167,12 +177,12 @@ func ask[T any](ctx context.Context, s *store, call func(context.Context, *clien
 }
 
 // attempt makes one attempt by a client.
-func attempt[T any](ctx context.Context, s *store, c *clientv3.Client, limit time.Duration, call func(context.Context, *clientv3.Client) (T, error)) (answer T, err error) {
+func attempt[T any](ctx context.Context, s *store, c *clientv3.Client, call call[T]) (answer T, err error) {
 	token, err := s.logIn(ctx)
 	if err != nil {
 		return answer, err
 	}
-	limited, cancel := context.WithTimeout(ctx, limit)
+	limited, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if answer, err = call(limited, c); lacksUser(err) {
 		s.token.CompareAndSwap(token, nil) // the next attempt asks for another one
@@ -180,8 +190,9 @@ func attempt[T any](ctx context.Context, s *store, c *clientv3.Client, limit tim
 	return answer, s.classify(err)
 }
 
-// logIn returns the token that stands for user and password in all requests; without a user it returns nil. All who need one
-// wait for the same question, and that does not end with them: etcd checks a password to the end, whoever is interested.
+// logIn returns the token that stands for user and password in all requests; without a user it returns nil. All who
+// need one wait for the same question, and that does not end with them: etcd checks a password to the end, whoever is
+// interested.
 func (s *store) logIn(ctx context.Context) (*string, error) {
 	if token := s.token.Load(); token != nil || s.user == "" {
 		return token, nil
@@ -194,8 +205,8 @@ func (s *store) logIn(ctx context.Context) (*string, error) {
 	}
 }
 
-// authenticate asks one server after the other for a token. Each has all the time that the check of the password takes, once
-// it is connected.
+// authenticate asks one server after the other for a token. Each has all the time that the check of the password takes,
+// once it is connected.
 func (s *store) authenticate() error {
 	var pauses lease.Backoff
 	first := rand.IntN(len(s.endpoints))
@@ -208,7 +219,8 @@ func (s *store) authenticate() error {
 		if err = s.classify(err); s.link.TakeNote(err) {
 			return err
 		}
-		if limit := s.link.Limit(); limit > 0 && time.Since(began) > limit && n >= len(s.endpoints) { // each was asked once
+		limit, wasAsked := s.link.Limit(), n >= len(s.endpoints) // each of them, once
+		if limit > 0 && time.Since(began) > limit && wasAsked {
 			return s.link.Unreachable(context.Background())
 		}
 		time.Sleep(pauses.Next(0))
@@ -238,8 +250,8 @@ func (s *store) authenticateAt(endpoint string) (token string, err error) {
 	return r.GetToken(), err
 }
 
-// watch tells when so many of the keys that keep a place out are deleted, or may be: its server has no leader or no connection,
-// or has forgotten the revision. A server that is frozen tells nothing.
+// watch tells when so many of the keys that keep a place out are deleted, or may be: its server has no leader or no
+// connection, or has forgotten the revision. A server that is frozen tells nothing.
 func (s *store) watch(ctx context.Context, key string, after int64, deleted int) <-chan struct{} {
 	options := []clientv3.OpOption{clientv3.WithRev(after + 1), clientv3.WithFilterPut()}
 	if strings.HasSuffix(key, "/") {
@@ -262,11 +274,13 @@ func (s *store) watch(ctx context.Context, key string, after int64, deleted int)
 
 // warnOfOld says so if a server is so old that it may end leases that are alive.
 func (s *store) warnOfOld() {
-	r, err := ask(context.Background(), s, func(ctx context.Context, c *clientv3.Client) (*etcdserverpb.StatusResponse, error) {
-		return etcdserverpb.NewMaintenanceClient(c.ActiveConnection()).Status(ctx, &etcdserverpb.StatusRequest{})
+	version, err := ask(context.Background(), s, func(ctx context.Context, c *clientv3.Client) (string, error) {
+		r, err := etcdserverpb.NewMaintenanceClient(c.ActiveConnection()).Status(ctx, &etcdserverpb.StatusRequest{})
+		return r.GetVersion(), err
 	})
-	if err == nil && isOld(r.Version) {
-		s.link.Note("etcd " + sys.Printable(r.Version) + " can end the lock of a holder that is alive: use 3.5.13 (or 3.4.31) or later")
+	if err == nil && isOld(version) {
+		s.link.Note("etcd " + sys.Printable(version) + " can end the lock of a holder that is alive: " +
+			"use 3.5.13 (or 3.4.31) or later")
 	}
 }
 

@@ -130,8 +130,8 @@ func logInAt(t *testing.T, s *store) (address string) {
 	return strings.TrimPrefix(*token, "token of ")
 }
 
-// A member that checks a password is left alone with that for as long as it takes, though others could be asked, and though
-// the one who asked has gone.
+// A member that checks a password is left alone with that for as long as it takes, though others could be asked, and
+// though the one who asked has gone.
 func TestSlowLogin(t *testing.T) {
 	t.Parallel()
 	a, b := startMember(t, &fakeMember{check: 3 * time.Second}, false), startMember(t, &fakeMember{check: 3 * time.Second}, false)
@@ -147,8 +147,8 @@ func TestSlowLogin(t *testing.T) {
 	}
 }
 
-// One that is frozen, or cut off from the other members, is not waited for; nor are two of five, but for what they take to
-// say that they are cut off.
+// One that is frozen, or cut off from the other members, is not waited for; nor are two of five, but for what they take
+// to say that they are cut off.
 func TestLoginElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -30,8 +30,8 @@ type config struct {
 	warns          bool          // of what is dangerous beside the lock
 }
 
-// known are the variables that mean something here or, the last ones of etcdctl, are only for its output, the size of its
-// messages, its own requests or a version that is no more.
+// known are the variables that mean something here or, the last ones of etcdctl, are only for its output, the size of
+// its messages, its own requests or a version that is no more.
 var known = strings.Fields(`FLOCK_ETCD_PASSWORD_FILE FLOCK_ETCD_PREFIX FLOCK_ETCD_TTL FLOCK_ETCD_WARNINGS
 	ETCDCTL_ENDPOINTS ETCDCTL_CACERT ETCDCTL_CERT ETCDCTL_KEY ETCDCTL_USER ETCDCTL_PASSWORD ETCDCTL_AUTH_JWT_TOKEN
 	ETCDCTL_DIAL_TIMEOUT ETCDCTL_KEEPALIVE_TIME ETCDCTL_KEEPALIVE_TIMEOUT ETCDCTL_INSECURE_TRANSPORT
@@ -77,7 +77,8 @@ func readConfig(environ []string) (c config, err error) {
 		e.variables[name] = value
 	}
 	for name, value := range e.variables {
-		if isOurs := strings.HasPrefix(name, "FLOCK_ETCD_") || strings.HasPrefix(name, "ETCDCTL_"); isOurs && value != "" && !slices.Contains(known, name) {
+		isOurs := strings.HasPrefix(name, "FLOCK_ETCD_") || strings.HasPrefix(name, "ETCDCTL_")
+		if isOurs && value != "" && !slices.Contains(known, name) {
 			e.refuse(sys.Printable(name), "this variable is not supported: see flock-etcd(1), ENVIRONMENT")
 		}
 	}
@@ -101,21 +102,21 @@ func (e *environment) endpoints() (list []string) {
 		}
 	}
 	if len(list) == 0 || slices.ContainsFunc(list, func(text string) bool { return !address.MatchString(text) }) {
-		e.refuse("ETCDCTL_ENDPOINTS", "an address is a host, a colon and the number of a port, perhaps after http:// or "+
-			"https://, and there are commas between addresses: etcd1:2379,etcd2:2379")
+		e.refuse("ETCDCTL_ENDPOINTS", "an address is a host, a colon and the number of a port, perhaps after http:// "+
+			"or https://, and there are commas between addresses: etcd1:2379,etcd2:2379")
 	}
 	return list
 }
 
-// address matches the address of a member; that of a socket in the file system has no host. local matches one of this machine
-// that may be without TLS.
+// address matches the address of a member; that of a socket in the file system has no host. local matches one of this
+// machine that may be without TLS.
 var (
 	address = regexp.MustCompile(`^(https?://)?(\[[0-9A-Fa-f:.%]+\]|[^][\s:;|/@]+):[0-9]{1,5}/?$|^unixs?:/*[^/\s]`)
 	local   = regexp.MustCompile(`^(http://)?(localhost|127\.[0-9.]+|\[::1\]):|^unix`)
 )
 
-// exposedAddress returns an address beyond this machine to which the password goes without encryption; empty: there is none, or
-// nobody wants to know.
+// exposedAddress returns an address beyond this machine to which the password goes without encryption; empty: there is
+// none, or nobody wants to know.
 func (c *config) exposedAddress() string {
 	for _, text := range c.endpoints {
 		isPlain := strings.HasPrefix(text, "http://") || c.connection.TLS == nil && !strings.HasPrefix(text, "https://")
@@ -137,7 +138,8 @@ func (e *environment) user(c *config) {
 	}
 	switch {
 	case (c.user == "") != (c.password == ""):
-		e.refuse("ETCDCTL_USER", "it goes together with a password: ETCDCTL_PASSWORD, FLOCK_ETCD_PASSWORD_FILE, or after a colon")
+		e.refuse("ETCDCTL_USER", "it goes together with a password: ETCDCTL_PASSWORD, FLOCK_ETCD_PASSWORD_FILE, "+
+			"or after a colon")
 	case c.user != "" && c.jwt != "":
 		e.refuse("ETCDCTL_AUTH_JWT_TOKEN", "it cannot be combined with ETCDCTL_USER")
 	}
@@ -152,11 +154,19 @@ func (c *config) hidePassword() {
 }
 
 func (e *environment) connection(c *config) {
-	files := clientv3.SecureConfig{Cert: e.get("ETCDCTL_CERT", ""), Key: e.get("ETCDCTL_KEY", ""), Cacert: e.get("ETCDCTL_CACERT", ""),
-		InsecureTransport: e.boolean("ETCDCTL_INSECURE_TRANSPORT", "true"), InsecureSkipVerify: e.boolean("ETCDCTL_INSECURE_SKIP_TLS_VERIFY", "false")}
 	quiet := zap.NewNop()
-	connection, err := clientv3.NewClientConfig(&clientv3.ConfigSpec{Endpoints: c.endpoints, Secure: &files,
-		KeepAliveTime: e.duration("ETCDCTL_KEEPALIVE_TIME", "10s"), KeepAliveTimeout: e.duration("ETCDCTL_KEEPALIVE_TIMEOUT", "20s")}, quiet)
+	connection, err := clientv3.NewClientConfig(&clientv3.ConfigSpec{
+		Endpoints:        c.endpoints,
+		KeepAliveTime:    e.duration("ETCDCTL_KEEPALIVE_TIME", "10s"),
+		KeepAliveTimeout: e.duration("ETCDCTL_KEEPALIVE_TIMEOUT", "20s"),
+		Secure: &clientv3.SecureConfig{
+			Cert:               e.get("ETCDCTL_CERT", ""),
+			Key:                e.get("ETCDCTL_KEY", ""),
+			Cacert:             e.get("ETCDCTL_CACERT", ""),
+			InsecureTransport:  e.boolean("ETCDCTL_INSECURE_TRANSPORT", "true"),
+			InsecureSkipVerify: e.boolean("ETCDCTL_INSECURE_SKIP_TLS_VERIFY", "false"),
+		},
+	}, quiet)
 	if err != nil {
 		e.refuse("ETCDCTL_CACERT, ETCDCTL_CERT or ETCDCTL_KEY", err.Error())
 		return
@@ -165,8 +175,8 @@ func (e *environment) connection(c *config) {
 	c.connection.Logger = quiet
 }
 
-// readPassword reads a file that nobody else may read, but for a group where root owns it. A line end is not part of the
-// password.
+// readPassword reads a file that nobody else may read, but for a group where root owns it. A line end is not part of
+// the password.
 func readPassword(name string) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 
 var errNewLeader = status.Error(codes.Unavailable, "etcd has a new leader")
 
-// classify returns the error of an attempt as package lease wants it: a *lease.Unanswered if another attempt may have another
-// answer, else one that stays the same however often one asks, with what to do about it.
+// classify returns the error of an attempt as package lease wants it: a *lease.Unanswered if another attempt may have
+// another answer, else one that stays the same however often one asks, with what to do about it.
 func (s *store) classify(err error) error {
 	var known *lease.Error
 	switch {
@@ -40,8 +40,9 @@ func (s *store) classify(err error) error {
 	} else if s.user == "" && errors.Is(err, rpctypes.ErrUserEmpty) {
 		text += " (set ETCDCTL_USER and its password)"
 	}
-	if lacksUser(err) || sys.Is(err, rpctypes.ErrAuthFailed, rpctypes.ErrUserNotFound) || codeOf(err) == codes.PermissionDenied {
-		return lease.Denied(text)
+	isRefused := sys.Is(err, rpctypes.ErrAuthFailed, rpctypes.ErrUserNotFound)
+	if lacksUser(err) || isRefused || codeOf(err) == codes.PermissionDenied {
+		return lease.Denied(text) // the user, or what the user may do
 	}
 	return lease.Refused(text)
 }
@@ -56,19 +57,22 @@ func lacksUser(err error) bool {
 	return sys.Is(err, rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserEmpty)
 }
 
-// hints say what to change where grpc's text has a sign of that. The refusals of one side are certain; the others can come
-// from a server that is about to stop, too.
+// hints say what to change where grpc's text has a sign of that. The refusals of one side are certain; the others can
+// come from a server that is about to stop, too.
 var (
 	refusals = [][2]string{
 		{"failed to verify certificate: ", "its certificate is refused: %s: see ETCDCTL_CACERT"},
-		{"remote error: tls: ", "it refuses the certificate of this client, or that there is none: %s: see ETCDCTL_CERT and ETCDCTL_KEY"},
+		{"remote error: tls: ", "it refuses the certificate of this client, or that there is none: %s: " +
+			"see ETCDCTL_CERT and ETCDCTL_KEY"},
 		{"looked like an HTTP/1.1 header", "this is not etcd's port for clients (usually 2379)"},
 	}
 	hints = append(refusals, [][2]string{
 		{"authentication handshake failed: ", "%s: if it does not speak TLS, write its address with http://"},
-		{"error reading server preface: EOF", "it closes the connection: if it speaks TLS, write its address with https://"},
+		{"error reading server preface: EOF",
+			"it closes the connection: if it speaks TLS, write its address with https://"},
 		{"connection reset by peer", "it closes the connection: if it speaks TLS, write its address with https://"},
-		{"broken pipe", "it closes the connection: if it wants a certificate of this client, see ETCDCTL_CERT and ETCDCTL_KEY"},
+		{"broken pipe",
+			"it closes the connection: if it wants a certificate of this client, see ETCDCTL_CERT and ETCDCTL_KEY"},
 		{"error reading server preface: ", "it is connected, but does not answer"},
 		{"connection is closing", "it is connected, but does not answer"}, // see authenticateAt
 		{"Error while dialing: dial ", "%s"},
@@ -89,7 +93,8 @@ func describe(err error) string {
 
 // isHopeless reports whether no server can ever be connected with these variables.
 func (s *store) isHopeless(err error) bool {
-	return !s.link.Reached() && slices.ContainsFunc(refusals, func(h [2]string) bool { return strings.Contains(err.Error(), h[0]) })
+	isCertain := slices.ContainsFunc(refusals, func(h [2]string) bool { return strings.Contains(err.Error(), h[0]) })
+	return isCertain && !s.link.Reached()
 }
 
 // codeOf returns the code of an answer of etcd.
@@ -104,7 +109,8 @@ func codeOf(err error) codes.Code {
 // mayTryAgain reports whether another attempt may have another answer. All errors for which that is so are listed.
 func (s *store) mayTryAgain(err error) bool {
 	if lacksUser(err) {
-		return s.jwt == "" && (s.user != "" || errors.Is(err, rpctypes.ErrAuthOldRevision)) // of a certificate, which is read each time
+		isOfCertificate := errors.Is(err, rpctypes.ErrAuthOldRevision) // which is read each time
+		return s.jwt == "" && (s.user != "" || isOfCertificate)
 	}
 	switch codeOf(err) {
 	case codes.Unavailable: // connections, and servers that stop
@@ -113,7 +119,8 @@ func (s *store) mayTryAgain(err error) bool {
 		return true
 	}
 	if s, ok := status.FromError(err); ok && s.Code() == codes.Unknown {
-		return true // what etcd has no code for: a leader that is not sure that it is one, a proposal dropped in an election
+		// What etcd has no code for: a leader that is not sure that it is one, a proposal dropped in an election.
+		return true
 	}
 	return sys.Is(err, context.DeadlineExceeded, context.Canceled, rpctypes.ErrTooManyRequests,
 		rpctypes.ErrNotLeader, rpctypes.ErrGRPCNotSupportedForLearner) // another server can

@@ -15,21 +15,19 @@ import (
 	"example.org/flock/lease"
 )
 
-// Life implements lease.Held. The time is counted by our own clock, from before the request was sent that etcd then answered.
-// So etcd can only think that the lease ends later.
+// Life implements lease.Held. The time is counted by our own clock, from before the request was sent that etcd then
+// answered. So etcd can only think that the lease ends later.
 func (c *contender) Life() (since, ttl time.Duration) { return time.Duration(c.sent.Load()), c.granted }
 
-// isOld reports whether so much of the time of the lease is over that the next answer may come too late.
-func (c *contender) isOld() bool { return lease.Now() >= time.Duration(c.sent.Load())+c.granted*3/10 }
-
-// grant has etcd make a lease, and returns how long that lives after a time before the request was sent. The ID counts in any
-// case, because a request may have its effect without an answer. It is chosen here, so that a request that is made twice
-// makes one lease.
+// grant has etcd make a lease, and returns how long that lives after a time before the request was sent. The ID counts
+// in any case, because a request may have its effect without an answer. It is chosen here, so that a request that is
+// made twice makes one lease.
 func (s *store) grant(ctx context.Context, seconds int64) (id clientv3.LeaseID, sent, ttl time.Duration, err error) {
 	id = clientv3.LeaseID(rand.Int64N(math.MaxInt64) + 1)
 	sent = lease.Now()
 	granted, err := ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (int64, error) {
-		r, err := etcdserverpb.NewLeaseClient(c.ActiveConnection()).LeaseGrant(ctx, &etcdserverpb.LeaseGrantRequest{ID: int64(id), TTL: seconds})
+		r, err := etcdserverpb.NewLeaseClient(c.ActiveConnection()).LeaseGrant(ctx,
+			&etcdserverpb.LeaseGrantRequest{ID: int64(id), TTL: seconds})
 		if err = rpctypes.Error(err); errors.Is(err, rpctypes.ErrLeaseExist) { // by an earlier attempt
 			return seconds, nil
 		}
@@ -40,11 +38,11 @@ func (s *store) grant(ctx context.Context, seconds int64) (id clientv3.LeaseID, 
 
 // renew keeps the lease of a place alive, and returns what the place sees.
 //
-// The answer to a keep-alive alone does not prove that the lease lives. A server that is no leader any more may answer as
-// well while it cannot write to its disk, and the new leader lets the lease end (etcd issue 15247). So the key is read from
-// a majority of the servers, and the answer counts only if that was in the same term: a leader of a later term came into
-// office after the first of both was sent, and then gave the lease all of its time. Reading also finds a key that somebody
-// has deleted.
+// The answer to a keep-alive alone does not prove that the lease lives. A server that is no leader any more may answer
+// as well while it cannot write to its disk, and the new leader lets the lease end (etcd issue 15247). So the key is
+// read from a majority of the servers, and the answer counts only if that was in the same term: a leader of a later
+// term came into office after the first of both was sent, and then gave the lease all of its time. Reading also finds a
+// key that somebody has deleted.
 func (c *contender) renew(ctx context.Context, p *place) (v view, err error) {
 	return ask(ctx, c.store, func(ctx context.Context, client *clientv3.Client) (view, error) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -68,7 +66,8 @@ func (c *contender) renew(ctx context.Context, p *place) (v view, err error) {
 			err = errNewLeader
 		}
 		if err == nil {
-			c.sent.Store(max(c.sent.Load(), int64(sent))) // of two at once the earlier one may remain, which does no harm
+			// Of two at once the earlier one may remain, which does no harm.
+			c.sent.Store(max(c.sent.Load(), int64(sent)))
 		}
 		return v, err
 	})

@@ -80,7 +80,8 @@ func untilAsked(t *testing.T, requests *atomic.Int32) context.Context {
 	return ctx
 }
 
-// The cooldown may have its new lease though nobody has heard so. Neither that lease is revoked then, nor the one before.
+// The cooldown may have its new lease though nobody has heard so. Neither that lease is revoked then, nor the one
+// before.
 func TestCooldownIsNotLost(t *testing.T) {
 	t.Parallel()
 	m := &leaseMember{silentTxn: true}

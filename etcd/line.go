@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"net/url"
 	"os"
@@ -20,8 +19,8 @@ import (
 	"example.org/flock/lease"
 )
 
-// Contenders stand in line, as lease.Line says, by the revisions at which their keys were made. A cooldown is a key that stays
-// by a lease of its own.
+// Contenders stand in line, as lease.Line says, by the revisions at which their keys were made. A cooldown is a key
+// that stays by a lease of its own.
 //
 // The keys of the lock NAME, whose slashes are escaped, so that no lock lies within another:
 //
@@ -30,8 +29,10 @@ import (
 //	PREFIX/NAME/line/p/LEASE      one for a permit
 //	PREFIX/NAME/cooldown/x/LEASE  one that respects the cooldown, or its cooldown
 
-// modes are those of the places, by the middle of their keys.
-var modes = map[string]lease.Mode{"line/x/": lease.Exclusive, "line/s/": lease.Shared, "line/p/": lease.Permit, "cooldown/x/": lease.Cooldown}
+// middles are what stands between the base of a lock and the lease in the keys of a mode.
+var middles = map[lease.Mode]string{
+	lease.Exclusive: "line/x/", lease.Shared: "line/s/", lease.Permit: "line/p/", lease.Cooldown: "cooldown/x/",
+}
 
 // A place is one in a line.
 type place struct {
@@ -47,7 +48,8 @@ func (p *place) exists() clientv3.Cmp {
 }
 
 // commit makes a transaction, which must have the same effect however often it is made.
-func (s *store) commit(ctx context.Context, conditions []clientv3.Cmp, then []clientv3.Op, otherwise ...clientv3.Op) (*clientv3.TxnResponse, error) {
+func (s *store) commit(ctx context.Context, conditions []clientv3.Cmp, then []clientv3.Op, otherwise ...clientv3.Op) (
+	*clientv3.TxnResponse, error) {
 	return ask(ctx, s, func(ctx context.Context, c *clientv3.Client) (*clientv3.TxnResponse, error) {
 		return c.Txn(ctx).If(conditions...).Then(then...).Else(otherwise...).Commit()
 	})
@@ -79,7 +81,8 @@ type record struct {
 
 // describe returns the value for this process, whose cooldown ends then.
 func (c *contender) describe(until int64) string {
-	r := record{Until: until, PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Permits: c.Permits}
+	r := record{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Permits: c.Permits,
+		Until: until}
 	r.Host, _ = os.Hostname()
 	if u, err := user.Current(); err == nil {
 		r.User = u.Username
@@ -93,28 +96,16 @@ func (s *store) base(name string) string { return s.prefix + "/" + url.PathEscap
 // Acquire implements lease.Backend.
 func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error) {
 	if s.warns {
-		time.AfterFunc(time.Second, s.warnOfOld) // most are done by then
+		time.AfterFunc(time.Second, func() { s.warnedOfOld.Do(s.warnOfOld) }) // most are done by then
 	}
-	for lost := 1; ; lost++ {
-		base := s.base(r.Name)
-		c := &contender{store: s, Request: r, base: base, first: place{mode: lease.Cooldown, line: base + "cooldown/"},
-			place: place{mode: r.Mode, line: base + "line/"}}
-		err := c.enter(ctx)
-		if err == nil {
-			return c, nil
-		}
+	base := s.base(r.Name)
+	c := &contender{store: s, Request: r, base: base, first: place{mode: lease.Cooldown, line: base + "cooldown/"},
+		place: place{mode: r.Mode, line: base + "line/"}}
+	if err := c.enter(ctx); err != nil {
 		c.leave()
-		if err != lease.ErrLost {
-			return nil, err
-		}
-		if lost == 3 { // each time etcd was silent for longer than the lease lives
-			tooSlow := fmt.Sprintf("%s answers too slowly for leases of %d s: see FLOCK_ETCD_TTL", s.link.Server, s.ttl)
-			if r.Nonblock {
-				return nil, lease.Unavailable(tooSlow)
-			}
-			s.link.Note(tooSlow)
-		}
+		return nil, err
 	}
+	return c, nil
 }
 
 // enter waits for the lock.
@@ -132,23 +123,16 @@ func (c *contender) enter(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if c.Cooldown > 0 {
-		var begin clientv3.Op // as long as this process lives it is renewed with the lock
-		c.cooldown, begin, err = c.coolDown(ctx, max(c.Cooldown, time.Duration(c.ttl)*time.Second))
-		if err == nil {
-			c.hasWaited = false
-			err = c.tell(ctx, begin)
-		}
-		if err != nil {
-			return err
-		}
+	if c.Cooldown == 0 {
+		return nil
 	}
-	if c.isOld() {
-		if _, err = c.renew(ctx, &c.place); err == nil && c.isOld() {
-			return lease.ErrLost
-		}
+	var begin clientv3.Op // as long as this process lives it is renewed with the lock
+	c.cooldown, begin, err = c.coolDown(ctx, max(c.Cooldown, time.Duration(c.ttl)*time.Second))
+	if err != nil {
+		return err
 	}
-	return err
+	c.hasWaited = false
+	return c.tell(ctx, begin)
 }
 
 // A view is what a contender sees before its place.
@@ -171,14 +155,14 @@ func (c *contender) view(p *place, h *etcdserverpb.ResponseHeader, answer *etcds
 	return view{h.RaftTerm, h.Revision, c.line(answer).KeepOut(lease.Contender{Mode: p.mode, Permits: c.Permits})}
 }
 
-// stand makes a place at the end of a line, and returns what is before it. Who may be refused does so only if nobody has come
-// since it has looked who would change the answer.
+// stand makes a place at the end of a line, and returns what is before it. Who may be refused does so only if nobody
+// has come since it has looked who would change the answer.
 func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
 	mayBeRefused := c.lease == 0 && (c.Nonblock || c.Queued)
 	for {
 		var conditions []clientv3.Cmp
 		if mayBeRefused {
-			if conditions, err = c.choose(ctx, p); err != nil {
+			if conditions, err = c.choose(ctx); err != nil {
 				return v, err
 			}
 		}
@@ -189,16 +173,18 @@ func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
 				return v, err
 			}
 		}
-		p.key = c.key(p.mode)
-		r, err := c.commit(ctx, append(conditions, clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0)),
-			[]clientv3.Op{p.get(), clientv3.OpPut(p.key, c.describe(0), clientv3.WithLease(c.lease))}, clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
+		p.key = c.base + middles[p.mode] + strconv.FormatInt(int64(c.lease), 16)
+		isMissing := clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0)
+		put := clientv3.OpPut(p.key, c.describe(0), clientv3.WithLease(c.lease))
+		r, err := c.commit(ctx, append(conditions, isMissing), []clientv3.Op{p.get(), put},
+			clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
 		if err != nil {
 			return v, err
 		}
 		if r.Succeeded {
 			p.revision, v = r.Header.Revision, c.view(p, r.Header, r.Responses[0])
-		} else if keys := r.Responses[0].GetResponseRange().Kvs; len(keys) > 0 { // an earlier attempt had its effect, but no answer
-			p.revision = keys[0].CreateRevision
+		} else if keys := r.Responses[0].GetResponseRange().Kvs; len(keys) > 0 {
+			p.revision = keys[0].CreateRevision // an earlier attempt had its effect, but no answer
 			if v, err = c.look(ctx, p); err != nil {
 				return v, err
 			}
@@ -212,20 +198,10 @@ func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
 	}
 }
 
-// key returns the key of this contender's place of a mode.
-func (c *contender) key(mode lease.Mode) string {
-	for middle, m := range modes {
-		if m == mode {
-			return c.base + middle + strconv.FormatInt(int64(c.lease), 16)
-		}
-	}
-	panic("no place of this mode: " + mode)
-}
-
-// choose looks whether a newcomer is refused: no write is needed to say no. The condition is that nobody has come since who
-// would exclude it or, if it is to wait, anybody. So however many come at once who do not exclude each other, each needs the
-// same few requests.
-func (c *contender) choose(ctx context.Context, p *place) ([]clientv3.Cmp, error) {
+// choose looks whether a newcomer is refused: no write is needed to say no. The condition is that nobody has come since
+// who would exclude it or, if it is to wait, anybody. So however many come at once who do not exclude each other, each
+// needs the same few requests.
+func (c *contender) choose(ctx context.Context) ([]clientv3.Cmp, error) {
 	r, err := c.commit(ctx, nil, []clientv3.Op{clientv3.OpGet(c.base, clientv3.WithPrefix())})
 	if err != nil {
 		return nil, err
@@ -235,14 +211,18 @@ func (c *contender) choose(ctx context.Context, p *place) ([]clientv3.Cmp, error
 		return nil, lease.ErrTaken
 	}
 	if !c.Waits(line) && c.Mode != lease.Exclusive {
-		matters = p.line + "x/"
+		matters = c.base + middles[lease.Exclusive]
 	}
-	return []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(matters).WithPrefix(), "<", r.Header.Revision+1)}, nil
+	noneSince := clientv3.Compare(clientv3.CreateRevision(matters).WithPrefix(), "<", r.Header.Revision+1)
+	return []clientv3.Cmp{noneSince}, nil
 }
 
-// look returns what is before a place, as a majority of the servers knows it. The error is lease.ErrLost if its key is gone.
+// look returns what is before a place, as a majority of the servers knows it. The error is lease.ErrLost if its key is
+// gone.
 func (c *contender) look(ctx context.Context, p *place) (view, error) {
-	return ask(ctx, c.store, func(ctx context.Context, client *clientv3.Client) (view, error) { return c.lookBy(ctx, client, p) })
+	return ask(ctx, c.store, func(ctx context.Context, client *clientv3.Client) (view, error) {
+		return c.lookBy(ctx, client, p)
+	})
 }
 
 func (c *contender) lookBy(ctx context.Context, client *clientv3.Client, p *place) (view, error) {
@@ -260,14 +240,14 @@ func (c *contender) lookBy(ctx context.Context, client *clientv3.Client, p *plac
 
 // await waits until a place is entitled. The error is lease.ErrLost if etcd has dropped it.
 //
-// A watch tells of changes. Because its server may be frozen, and to keep the lease alive, the waiter also asks: two requests
-// in six tenths of the TTL, or in ten seconds if that is less.
+// A watch tells of changes. Because its server may be frozen, and to keep the lease alive, the waiter also asks: two
+// requests in six tenths of the TTL, or in ten seconds if that is less.
 func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 	for len(v.out) > 0 && err == nil {
 		watching, stop := context.WithCancel(ctx)
 		last, deleted := v.out[len(v.out)-1], 1
 		if last.Mode == lease.Permit && p.mode == lease.Permit { // any of them may be done first
-			last.Key, deleted = c.base+"line/p/", len(v.out)-c.Permits+1
+			last.Key, deleted = c.base+middles[lease.Permit], len(v.out)-c.Permits+1
 		}
 		changed := c.watch(watching, last.Key, v.revision, deleted)
 		since, ttl := c.Life()
@@ -287,7 +267,8 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 }
 
 // coolDown has the key in the first line stay for so long, by a lease of its own.
-func (c *contender) coolDown(ctx context.Context, long time.Duration) (id clientv3.LeaseID, put clientv3.Op, err error) {
+func (c *contender) coolDown(ctx context.Context, long time.Duration) (
+	id clientv3.LeaseID, put clientv3.Op, err error) {
 	id, _, _, err = c.grant(ctx, int64(math.Ceil(long.Seconds())))
 	return id, clientv3.OpPut(c.first.key, c.describe(time.Now().Add(c.Cooldown).Unix()), clientv3.WithLease(id)), err
 }
@@ -298,7 +279,8 @@ func (c *contender) tell(ctx context.Context, with ...clientv3.Op) error {
 	if c.Cooldown > 0 {
 		conditions = append(conditions, c.first.exists())
 	}
-	r, err := c.commit(ctx, conditions, append(with, clientv3.OpPut(c.place.key, c.describe(0), clientv3.WithLease(c.lease))))
+	put := clientv3.OpPut(c.place.key, c.describe(0), clientv3.WithLease(c.lease))
+	r, err := c.commit(ctx, conditions, append(with, put))
 	if err == nil && !r.Succeeded {
 		return lease.ErrLost
 	}
@@ -330,8 +312,8 @@ func (c *contender) Lost() <-chan struct{} {
 
 // Release implements lease.Held.
 //
-// To delete the key is faster than to revoke the lease. A lease without keys ends by itself a little later; but not if that
-// is long, or if there may be a request under way that makes the key again.
+// To delete the key is faster than to revoke the lease. A lease without keys ends by itself a little later; but not if
+// that is long, or if there may be a request under way that makes the key again.
 func (c *contender) Release(ctx context.Context, command lease.Fate) error {
 	switch command {
 	case lease.NotStarted:
@@ -366,12 +348,13 @@ func (c *contender) Release(ctx context.Context, command lease.Fate) error {
 	return err
 }
 
-// confirmCooldown writes the key of the cooldown that has begun with the command once more, unless that is over. So Break
-// sees that its holder lives; if Break has deleted the key, it is there again.
+// confirmCooldown writes the key of the cooldown that has begun with the command once more, unless that is over. So
+// Break sees that its holder lives; if Break has deleted the key, it is there again.
 func (c *contender) confirmCooldown(ctx context.Context) {
 	if c.cooldown != 0 {
 		until := time.Now().Add(c.Cooldown).Unix()
-		c.commit(ctx, nil, []clientv3.Op{clientv3.OpPut(c.first.key, c.describe(until), clientv3.WithLease(c.cooldown))})
+		put := clientv3.OpPut(c.first.key, c.describe(until), clientv3.WithLease(c.cooldown))
+		c.commit(ctx, nil, []clientv3.Op{put})
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"example.org/flock/lease"
 )
 
-// A takenMember is a member of etcd that tells once that a lock is taken, then that it is free or nothing. It does not answer
-// those who watch.
+// A takenMember is a member of etcd that tells once that a lock is taken, then that it is free or nothing. It does not
+// answer those who watch.
 type takenMember struct {
 	leaseMember
 	etcdserverpb.UnimplementedWatchServer
@@ -127,5 +127,21 @@ func TestOthersWereFaster(t *testing.T) {
 	}
 	if n, revoked := m.txns.Load(), m.revokes.Load(); n != 2 || revoked != 1 {
 		t.Errorf("%d transactions, and the lease was revoked %d times", n, revoked)
+	}
+}
+
+// TestLine has keys, and the places that they stand for.
+func TestLine(t *testing.T) {
+	s := newStore(config{prefix: "/flock"}, &lease.Link{})
+	for key, want := range map[string]lease.Mode{
+		"/flock/a/line/x/1": lease.Exclusive, "/flock/a/line/s/1": lease.Shared, "/flock/a/line/p/1": lease.Permit,
+		"/flock/a/cooldown/x/1": lease.Cooldown, "/flock/a/other/x/1": "", "/flock/a": "",
+		"/flock/a/line/q/1": lease.Exclusive, "/flock/a/line/": lease.Exclusive, "/flock/a/line/x/1/2": lease.Exclusive, // unknown
+	} {
+		list := &etcdserverpb.RangeResponse{Kvs: []*mvccpb.KeyValue{{Key: []byte(key)}}}
+		line := s.line(&etcdserverpb.ResponseOp{Response: &etcdserverpb.ResponseOp_ResponseRange{ResponseRange: list}})
+		if len(line) > 1 || (len(line) == 1) != (want != "") || want != "" && (line[0].Mode != want || line[0].Lock != "a") {
+			t.Errorf("%s: %+v", key, line)
+		}
 	}
 }

@@ -33,13 +33,12 @@ func (s *store) line(answer *etcdserverpb.ResponseOp) (line lease.Line) {
 	keys := answer.GetResponseRange().Kvs
 	slices.SortFunc(keys, func(a, b *mvccpb.KeyValue) int { return cmp.Compare(a.CreateRevision, b.CreateRevision) })
 	for _, kv := range keys {
-		words := strings.Split(strings.TrimPrefix(string(kv.Key), s.prefix+"/"), "/") // NAME line MODE LEASE, or NAME cooldown x LEASE
-		if len(words) != 4 {
+		// NAME line MODE LEASE, or NAME cooldown x LEASE
+		words := strings.Split(strings.TrimPrefix(string(kv.Key), s.prefix+"/"), "/")
+		words = append(words, "", "", "")
+		mode := modeOf(words[1], words[2])
+		if mode == "" {
 			continue // it is not ours
-		}
-		mode, isOurs := modes[words[1]+"/"+words[2]+"/"]
-		if !isOurs {
-			continue
 		}
 		var r record
 		json.Unmarshal(kv.Value, &r) // there is none where only the keys were asked for
@@ -53,12 +52,31 @@ func (s *store) line(answer *etcdserverpb.ResponseOp) (line lease.Line) {
 	return line
 }
 
-// Break implements lease.Backend. A holder that lives writes its cooldown once more when it sees that its lock is lost. It has
-// two seconds for that; one that needs longer finds its cooldown deleted, and makes it again.
+// modeOf returns the mode of a place by the words of its key; empty: it is no place. One in the line for the lock that
+// this version does not know keeps out all others.
+func modeOf(line, letter string) lease.Mode {
+	switch {
+	case line == "cooldown":
+		return lease.Cooldown
+	case line != "line":
+		return ""
+	case letter == "s":
+		return lease.Shared
+	case letter == "p":
+		return lease.Permit
+	}
+	return lease.Exclusive
+}
+
+// Break implements lease.Backend. A holder that lives writes its cooldown once more when it sees that its lock is lost.
+// It has two seconds for that; one that needs longer finds its cooldown deleted, and makes it again.
 func (s *store) Break(ctx context.Context, key string) error {
-	cooldown := strings.Replace(key, "/line/x/", "/cooldown/x/", 1)
-	r, err := s.commit(ctx, nil, []clientv3.Op{clientv3.OpDelete(key), clientv3.OpGet(cooldown, clientv3.WithKeysOnly())})
-	if err != nil || cooldown == key {
+	at := strings.LastIndex(key, "/") + 1
+	base, id := strings.TrimSuffix(key[:at], middles[lease.Exclusive]), key[at:]
+	cooldown := base + middles[lease.Cooldown] + id // if it has one
+	r, err := s.commit(ctx, nil,
+		[]clientv3.Op{clientv3.OpDelete(key), clientv3.OpGet(cooldown, clientv3.WithKeysOnly())})
+	if err != nil {
 		return err
 	}
 	found := r.Responses[1].GetResponseRange().Kvs

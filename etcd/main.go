@@ -3,8 +3,8 @@
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
 
-// Flock-etcd runs a command under a lock that all machines of a fleet share: a key in etcd. It is the backend etcd of flock,
-// with the same options, messages and exit statuses.
+// Flock-etcd runs a command under a lock that all machines of a fleet share: a key in etcd. It is the backend etcd of
+// flock, with the same options, messages and exit statuses.
 package main
 
 import (

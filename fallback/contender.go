@@ -22,6 +22,14 @@ const (
 	byLentLifeline                // that of another contender, which our descriptor has inherited
 )
 
+// A Request says how a lock is wanted.
+type Request struct {
+	Mode     Mode
+	Permits  int       // for Mode Permit: how many holders of a permit there may be at once, this one included
+	Try      bool      // do not wait
+	Deadline time.Time // when to give up; zero: never. That of the context counts, too
+}
+
 // An attempt is one call that wants something of a lock.
 type attempt struct {
 	system
@@ -33,20 +41,6 @@ type attempt struct {
 
 	// What searches have found: where the open file of a record is, nil: nowhere, for good.
 	found map[string]*openFile
-}
-
-func newAttempt(s system, l *Lock, r Request) *attempt {
-	a := &attempt{system: s, self: &l.self, lent: l.lent, request: r, began: s.Now(), found: map[string]*openFile{}}
-	switch {
-	case l.lent != "":
-		a.holding = byLentLifeline
-	case l.fd >= 0:
-		a.holding = byOpenFile
-	}
-	if !r.Deadline.IsZero() && !r.Deadline.After(a.began) {
-		a.request.Try = true
-	}
-	return a
 }
 
 // isOver reports whether there is no more time for who is kept out.

@@ -57,30 +57,21 @@ func (l lifeline) inherit(fd int) (moved lifeline, file int, err error) {
 	return lifeline(fd), int(l), err
 }
 
-// WatchFile asks inotify(7). The kernel tells of the last close of each open file, whoever does it.
-func (s *thisSystem) WatchFile() (begun bool) {
-	if s.closes != notWatching {
-		return false
+// watchCloses returns a descriptor of inotify(7) that tells of the last close of each open file of a file, whoever does it. The file
+// is that of a descriptor or, if that is negative, the one at a path. Where it cannot be had it is notWatching.
+func watchCloses(file int, path string) int {
+	if file >= 0 {
+		path = "/proc/self/fd/" + strconv.Itoa(file)
 	}
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
-		return false
-	}
-	path := s.file
-	if s.fd >= 0 {
-		path = "/proc/self/fd/" + strconv.Itoa(s.fd)
+		return notWatching
 	}
 	if _, err := unix.InotifyAddWatch(fd, path, unix.IN_CLOSE); err != nil {
 		unix.Close(fd)
-		return false
+		return notWatching
 	}
-	s.closes = fd
-	return true
+	return fd
 }
 
-func (s *thisSystem) stopWatching() {
-	if s.closes != notWatching {
-		unix.Close(s.closes)
-		s.closes = notWatching
-	}
-}
+func closeWatch(fd int) { unix.Close(fd) }

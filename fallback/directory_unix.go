@@ -3,7 +3,6 @@
 package fallback
 
 import (
-	"context"
 	"strconv"
 	"time"
 
@@ -75,16 +74,12 @@ func (d *directory) Remove(name string) error { return unix.Unlinkat(d.dirfd, na
 func (d *directory) rmdir(name string) error  { return unix.Unlinkat(d.dirfd, name, unix.AT_REMOVEDIR) }
 
 // device returns the device number of the filesystem.
-func (d *directory) device() device {
+func (d *directory) device() string {
 	var stat unix.Stat_t
 	if unix.Fstat(d.dirfd, &stat) != nil {
 		return ""
 	}
-	number := strconv.FormatUint(uint64(stat.Dev), 16)
-	if isKnownDevice(number) {
-		return device("+" + number)
-	}
-	return device(number)
+	return strconv.FormatUint(uint64(stat.Dev), 16)
 }
 
 func openat(dir int, name string, flags int) (fd int, err error) {
@@ -110,27 +105,27 @@ func (d *directory) makeFIFO(path, name string) error {
 	return err
 }
 
-func (s *stateDir) OpenLifeline(name string) (lifeline, error) { return s.openFIFO(name, unix.O_RDWR) }
+func (d *directory) OpenLifeline(name string) (lifeline, error) { return d.openFIFO(name, unix.O_RDWR) }
 
 // openFIFO opens a FIFO without O_NOFOLLOW, with which NFS 4 answers ELOOP. The error is unix.EINVAL if it is something else:
 // what a stranger has put there is not opened.
-func (s *stateDir) openFIFO(name string, access int) (lifeline, error) {
+func (d *directory) openFIFO(name string, access int) (lifeline, error) {
 	var stat unix.Stat_t
-	if err := unix.Fstatat(s.dirfd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstatat(d.dirfd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return 0, err
 	}
 	if stat.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return 0, unix.EINVAL
 	}
-	fd, err := openat(s.dirfd, name, access|unix.O_NONBLOCK)
+	fd, err := openat(d.dirfd, name, access|unix.O_NONBLOCK)
 	return lifeline(fd), err
 }
 
-func (s *stateDir) CloseLifeline(l lifeline) { unix.Close(int(l)) }
+func (d *directory) CloseLifeline(l lifeline) { unix.Close(int(l)) }
 
 // Ask asks the kernel: a FIFO without a reader cannot be opened for writing only.
-func (s *stateDir) Ask(name string) answer {
-	fd, err := s.openFIFO(name, unix.O_WRONLY)
+func (d *directory) Ask(name string) answer {
+	fd, err := d.openFIFO(name, unix.O_WRONLY)
 	switch {
 	case err == nil:
 		unix.Close(int(fd))
@@ -146,18 +141,18 @@ func (s *stateDir) Ask(name string) answer {
 }
 
 // Ring writes to a lifeline, which is open for reading, too: otherwise a SIGPIPE would come if its owner has just gone.
-func (s *stateDir) Ring(name string) {
-	if fd, err := s.openFIFO(name, unix.O_RDWR); err == nil {
+func (d *directory) Ring(name string) {
+	if fd, err := d.openFIFO(name, unix.O_RDWR); err == nil {
 		fd.ring()
 		unix.Close(int(fd))
 	}
 }
 
-// Wait polls: a FIFO that is open for writing reports an error at the moment when its last reader is gone.
-func (s *thisSystem) Wait(ctx context.Context, own lifeline, others []string, d time.Duration) (timedOut bool, err error) {
+// wait polls: a FIFO that is open for writing reports an error at the moment when its last reader is gone.
+func (d *directory) wait(own lifeline, closes int, others []string, limit time.Duration) (timedOut bool, err error) {
 	fds := []unix.PollFd{{Fd: int32(own), Events: unix.POLLIN}}
-	if s.closes != notWatching {
-		fds = append(fds, unix.PollFd{Fd: int32(s.closes), Events: unix.POLLIN})
+	if closes != notWatching {
+		fds = append(fds, unix.PollFd{Fd: int32(closes), Events: unix.POLLIN})
 	}
 	bells := len(fds)
 	defer func() {
@@ -166,7 +161,7 @@ func (s *thisSystem) Wait(ctx context.Context, own lifeline, others []string, d 
 		}
 	}()
 	for _, name := range others {
-		fd, err := s.openFIFO(name, unix.O_WRONLY)
+		fd, err := d.openFIFO(name, unix.O_WRONLY)
 		switch {
 		case err == nil:
 			fds = append(fds, unix.PollFd{Fd: int32(fd)})
@@ -176,8 +171,7 @@ func (s *thisSystem) Wait(ctx context.Context, own lifeline, others []string, d 
 			return false, err
 		}
 	}
-	defer ringWhenCancelled(ctx, own)()
-	n, err := unix.Poll(fds, int((d+time.Millisecond-1)/time.Millisecond))
+	n, err := unix.Poll(fds, int((limit+time.Millisecond-1)/time.Millisecond))
 	if err == unix.EINTR {
 		return false, nil
 	}

@@ -1,7 +1,6 @@
 package fallback
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -141,7 +140,7 @@ func setName(h, dir windows.Handle, name string) error {
 		uint32(unsafe.Sizeof(info)), windows.FileRenameInformation)
 }
 
-func (d *directory) device() device { return "" }
+func (d *directory) device() string { return "" }
 
 // A lifeline is a named event: it is there as long as somebody has a handle on it.
 type lifeline windows.Handle
@@ -151,7 +150,7 @@ func eventName(name string) *uint16 {
 	return text
 }
 
-func (s *stateDir) OpenLifeline(name string) (lifeline, error) {
+func (d *directory) OpenLifeline(name string) (lifeline, error) {
 	h, err := windows.CreateEvent(nil, 0, 0, eventName(name))
 	if err != nil && h == 0 {
 		return 0, err
@@ -159,7 +158,7 @@ func (s *stateDir) OpenLifeline(name string) (lifeline, error) {
 	return lifeline(h), nil
 }
 
-func (s *stateDir) CloseLifeline(l lifeline) { windows.CloseHandle(windows.Handle(l)) }
+func (d *directory) CloseLifeline(l lifeline) { windows.CloseHandle(windows.Handle(l)) }
 
 func (l lifeline) inherit(fd int) (moved lifeline, file int, err error) {
 	err = windows.SetHandleInformation(windows.Handle(l), windows.HANDLE_FLAG_INHERIT, windows.HANDLE_FLAG_INHERIT)
@@ -168,8 +167,8 @@ func (l lifeline) inherit(fd int) (moved lifeline, file int, err error) {
 
 func (l lifeline) ring() { windows.SetEvent(windows.Handle(l)) }
 
-func (s *stateDir) Ask(name string) answer {
-	if _, err := s.root.Lstat(name); err != nil {
+func (d *directory) Ask(name string) answer {
+	if _, err := d.root.Lstat(name); err != nil {
 		return absent
 	}
 	h, err := windows.OpenEvent(windows.SYNCHRONIZE, false, eventName(name))
@@ -183,20 +182,19 @@ func (s *stateDir) Ask(name string) answer {
 	return unknown // another user's
 }
 
-func (s *stateDir) Ring(name string) {
+func (d *directory) Ring(name string) {
 	if h, err := windows.OpenEvent(windows.EVENT_MODIFY_STATE, false, eventName(name)); err == nil {
 		lifeline(h).ring()
 		windows.CloseHandle(h)
 	}
 }
 
-// Wait looks at the others from time to time: nothing tells when an event is gone.
-func (s *thisSystem) Wait(ctx context.Context, own lifeline, others []string, d time.Duration) (timedOut bool, err error) {
-	defer ringWhenCancelled(ctx, own)()
+// wait looks at the others from time to time: nothing tells when an event is gone.
+func (d *directory) wait(own lifeline, _ int, others []string, limit time.Duration) (timedOut bool, err error) {
 	const shortest, longest = 16 * time.Millisecond, 100 * time.Millisecond
-	for step, end := shortest, time.Now().Add(d); ; step = min(2*step, longest) {
+	for step, end := shortest, time.Now().Add(limit); ; step = min(2*step, longest) {
 		for _, name := range others {
-			if is := s.Ask(name); is == gone || is == absent {
+			if is := d.Ask(name); is == gone || is == absent {
 				return false, nil
 			}
 		}
@@ -210,3 +208,6 @@ func (s *thisSystem) Wait(ctx context.Context, own lifeline, others []string, d 
 		}
 	}
 }
+
+func watchCloses(int, string) int { return notWatching }
+func closeWatch(int)              {}

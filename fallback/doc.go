@@ -30,13 +30,22 @@
 // went, and in all pid namespaces of a machine. Who inherits the lifeline has the lock, too; and poll(2) tells a waiter when the
 // last one is gone. On Windows it is a named event, which is there as long as somebody has a handle; waiters look every 16 to 100 ms.
 //
+// # What is believed
+//
+// What a contender has not seen for itself counts as held, and what it says about others is only what it knows. A lifeline is
+// asked only about an owner in the same kernel that sees the directory by the same mount, because a FIFO lives in one of each.
+// Any other owner counts as alive, and errors name it, unless it is of an earlier boot of this machine, or of a filesystem that
+// was unmounted: that is known only if the kernel knew its device number when the record was written. Who is in doubt is refused.
+//
 // # The names
 //
-// All that is known is in the names of the state directory, of FIFOs all, which "find -type f" passes over. An ID never comes twice:
-// time of arrival, process id, a random number, and the machine: host, machine-id(5), boot, pid namespace, device of the directory.
+// All that is known is in the names of the state directory, of FIFOs all, which "find -type f" and systemd-tmpfiles(8) pass over. An ID
+// never comes twice: time of arrival, process id, a random number; then the user, and the machine: host, machine-id(5), boot, pid
+// namespace, device of the directory. The numbers of processes and namespaces do come again, so the start of a process, and that of
+// process 1 of a namespace, stand beside them.
 //
 //	free | busy,ID           the token, one name that is renamed: who has it may change who holds the lock
-//	new,ID                   a lifeline that is not open yet
+//	new,ID                   a lifeline that is not open yet, or that was released by a process which has inherited it
 //	wait,ID@MODE             the lifeline of a waiter, which is its bell, too
 //	excl,ID                  the lifeline of a holder; also shared,ID and permit,ID
 //	excl,ID@PLACE            no lifeline: the holder is an open file, see below
@@ -54,11 +63,11 @@
 //
 // Only who has the token adds a holder or removes a dead one. A name with an ID is unique in history, so to rename it is a
 // compare-and-swap, and the token of a dead owner goes to exactly one thief. That an owner is dead is final. So whoever dies
-// anywhere leaves names without readers, which the next contender removes.
+// anywhere leaves names without readers, which the next contender removes. An operation that fails is like a death: the token is put
+// back if that is possible, and the lifeline is closed, but keeps its name.
 //
-// A lifeline is asked only about an owner in the same kernel that sees the directory by the same mount: a FIFO lives in one of
-// each. Any other owner counts as alive, and errors name it, unless it is of an earlier boot of this machine or of a filesystem
-// that was unmounted.
+// Who has inherited a lifeline converts and releases the lock with a contender of its own, which takes the token and renames the
+// lifeline. It does not unlink it, or that could never have the lock again.
 //
 // # Waiting
 //
@@ -71,6 +80,11 @@
 // flock(1) cannot leave a lifeline in the shell that calls it with a descriptor. There the open file itself has the lock (OpenFile, on
 // Linux). A status flag that means nothing to files marks it; the kernel keeps that as long as somebody has the file, and shows it
 // in /proc/PID/fdinfo. A signal number, by fcntl(F_SETSIG), tells it which record is its own. The record says in which process,
-// under which number, the file was; if it is not there, all processes are searched once, and the record is renamed to say where
-// it is. A record is made before its mark, and goes after it.
+// under which number, the file was. A record is made before its mark, and goes after it.
+//
+// If the file is not there, all processes are searched. A search that finds nothing proves that the lock is free, if it has seen all
+// who could have the file: for a record of another user, no process of that user that was started later refused the look; for one
+// of another pid namespace, the searcher is root. Processes of one's own user that refuse are passed over: every login has some. A
+// look into a process that may have inherited the file proves something if the process has slept through it; otherwise it is
+// repeated. If the file is found, the record is renamed to say where. inotify(7) tells waiters when the file is closed.
 package fallback

@@ -2,10 +2,89 @@ package fallback
 
 import (
 	"cmp"
+	"errors"
 	"slices"
+	"strconv"
+	"time"
 
 	"example.org/flock/internal/sys"
 )
+
+// ErrLocked is what errors.Is finds in the error of a lock that others hold. That error is a *LockedError.
+var ErrLocked = errors.New("locked by another holder")
+
+// A LockedError says who holds the lock. errors.Is finds ErrLocked in it and, if the deadline of a context has passed,
+// context.DeadlineExceeded.
+type LockedError struct {
+	Dir     string   // the state directory
+	Holders []Holder // at least one
+
+	cause error // nil, or context.DeadlineExceeded
+}
+
+func (e *LockedError) Is(target error) bool { return target == ErrLocked }
+func (e *LockedError) Unwrap() error        { return e.cause }
+
+// Error names the holders, as in "held by process 123".
+func (e *LockedError) Error() string {
+	s := "held by "
+	for i, h := range e.Holders {
+		switch {
+		case i == 4 && len(e.Holders) > 5:
+			return s + " and " + strconv.Itoa(len(e.Holders)-i) + " others"
+		case i > 0 && i == len(e.Holders)-1:
+			s += " and "
+		case i > 0:
+			s += ", "
+		}
+		s += h.String()
+	}
+	return sys.Printable(s)
+}
+
+// String names the holder, as in "process 123", and says what to do if that is unknown here and known to be gone.
+func (h Holder) String() string {
+	s := "process " + strconv.Itoa(h.PID)
+	if h.PID == 0 {
+		s = "a process"
+	}
+	if h.Mode == Busy {
+		s += ", which is taking or releasing it"
+	}
+	if h.Where != "" {
+		s += " " + h.Where
+	}
+	if h.Unreachable {
+		s += " (" + h.Advice() + ")"
+	}
+	return s
+}
+
+// Advice says what to do where a holder is Unreachable.
+func (h Holder) Advice() string {
+	if h.Mode == Busy {
+		return "if that is gone, rename " + h.Path + " to " + free
+	}
+	return "remove " + h.Path + " if that is gone"
+}
+
+// A Holder holds the lock, or waits for it.
+type Holder struct {
+	// PID is the process id. It is 0 where the process is in another pid namespace of this machine, and cannot be seen. On another
+	// machine, or by another mount of the filesystem, it is the id there.
+	PID int
+	// Host is the name of its machine, for people to read.
+	Host string
+	Mode Mode
+	// Waiting says that it does not hold the lock yet.
+	Waiting bool
+	// Unreachable says that this process cannot tell whether the holder lives.
+	Unreachable bool
+	// Path is what to remove if the holder is Unreachable and known to be gone; that of a Busy one is to be renamed to "free".
+	Path string
+	// Where says where it runs, if that is not here: "on host b", for instance. It is printable.
+	Where string
+}
 
 // describe returns what others may know of a record in the state directory dir.
 func (a *attempt) describe(dir string, r record) Holder {
@@ -88,7 +167,7 @@ func (a *attempt) describeAll(dir string, rs []record) (hs []Holder) {
 
 // lookSettled looks until nobody is taking or releasing the lock, or that has lasted for long: then who does is a holder.
 func (a *attempt) lookSettled() (snapshot, error) {
-	for start := a.Now(); ; a.Sleep(shortestPause) {
+	for start := a.Now(); ; a.Sleep(time.Millisecond) {
 		s, err := a.look()
 		if err == nil && s.has(lost) {
 			a.search(&s)

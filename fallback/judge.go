@@ -2,17 +2,6 @@ package fallback
 
 import "slices"
 
-// A verdict says what is known of the holder that a record stands for. What is not known counts as held.
-type verdict uint8
-
-const (
-	over     verdict = iota // nobody has it, for good
-	ours                    // it is what this attempt locks for
-	held                    // somebody has it
-	lost                    // an open file that is not where its record says: held, until a search has not found it
-	doubtful                // this process cannot tell: held
-)
-
 // look lists the state directory, and judges each holder.
 func (a *attempt) look() (snapshot, error) {
 	s, err := a.list()
@@ -128,7 +117,8 @@ func (a *attempt) search(s *snapshot) {
 	if len(wanted) == 0 {
 		return
 	}
-	v := a.Search(files, known, a.sinceWhen(wanted))
+	isStranger := func(r *record) bool { return a.isAnothers(*r) }
+	v := a.Search(query{files, known, a.sinceWhen(wanted), slices.ContainsFunc(wanted, isStranger)})
 	for _, r := range wanted {
 		r.verdict = a.conclude(v, *r)
 		switch {
@@ -172,29 +162,29 @@ func (a *attempt) conclude(v view, r record) verdict {
 func (a *attempt) proves(v view, r record) bool {
 	m := a.Machine()
 	switch {
-	case a.SeesAll() && len(v.refused) == 0:
-		return true
-	case !m.pids.is(r.owner.pids):
-		return false
-	case m.user.is(r.owner.user):
+	case !a.isAnothers(r):
 		// Every login has processes of its own user that may not be looked into (sshd, (sd-pam)). To count them would hold every
 		// lock for ever.
 		return true
-	case m.user.namespace != r.owner.user.namespace, a.HidesProcesses():
+	case a.SeesAll():
+		return len(v.refused) == 0
+	case !m.pids.is(r.owner.pids), m.user.namespace != r.owner.user.namespace, a.HidesProcesses():
 		return false
 	}
-	return !slices.ContainsFunc(v.refused, func(pid int) bool { return a.mayHaveInherited(pid, r) })
+	return !slices.ContainsFunc(v.refused, func(p process) bool { return a.mayHaveInherited(p, r) })
+}
+
+// isAnothers reports whether a record is that of another user, or of another pid namespace.
+func (a *attempt) isAnothers(r record) bool {
+	m := a.Machine()
+	return !m.pids.is(r.owner.pids) || !m.user.is(r.owner.user)
 }
 
 // mayHaveInherited reports whether a process that may not be looked into can have the open file of another user's record: it is
 // that user's, and was started later than the process that has locked.
-func (a *attempt) mayHaveInherited(pid int, r record) bool {
-	p, ok := a.Process(pid)
-	if !ok {
-		return true // it has ended since, and its children were not looked at
-	}
+func (a *attempt) mayHaveInherited(p process, r record) bool {
 	isOlder := a.Machine().pids.sharesClock(r.owner.pids) && p.start < r.file.start
-	return slices.Contains(p.users, r.owner.user.number) && !isOlder
+	return (p.users == nil || slices.Contains(p.users, r.owner.user.number)) && !isOlder
 }
 
 // hasTwin reports whether another record says that its process has an open file of the lock: if that process has moved its

@@ -3,9 +3,7 @@ package fallback
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
-	"time"
 )
 
 // A Lock is one holder's access to the lock on a file. Open makes one. Its methods must not be called concurrently, but
@@ -78,14 +76,6 @@ func (l *Lock) TryPermit(n int) error { return l.try(Request{Mode: Permit, Permi
 func (l *Lock) try(r Request) error {
 	r.Try = true
 	return l.Acquire(context.Background(), r)
-}
-
-// A Request says how a lock is wanted.
-type Request struct {
-	Mode     Mode
-	Permits  int       // for Mode Permit: how many holders of a permit there may be at once, this one included
-	Try      bool      // do not wait
-	Deadline time.Time // when to give up; zero: never. That of the context counts, too
 }
 
 // Acquire takes the lock as the request says. The other methods are made from it.
@@ -215,6 +205,21 @@ func (l *Lock) closeState() {
 	}
 }
 
+// newAttempt returns an attempt with a Lock.
+func newAttempt(s system, l *Lock, r Request) *attempt {
+	a := &attempt{system: s, self: &l.self, lent: l.lent, request: r, began: s.Now(), found: map[string]*openFile{}}
+	switch {
+	case l.lent != "":
+		a.holding = byLentLifeline
+	case l.fd >= 0:
+		a.holding = byOpenFile
+	}
+	if !r.Deadline.IsZero() && !r.Deadline.After(a.began) {
+		a.request.Try = true
+	}
+	return a
+}
+
 // lockedBy returns the error of who is kept out.
 func (l *Lock) lockedBy(a *attempt, keepers []record) *LockedError {
 	e := &LockedError{Dir: l.dir}
@@ -223,5 +228,3 @@ func (l *Lock) lockedBy(a *attempt, keepers []record) *LockedError {
 	}
 	return e
 }
-
-var pid = os.Getpid()

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	"example.org/flock/internal/proc"
 )
 
 // A machine is where an owner runs, for which user, and by which mount of the filesystem it sees the state directory. What is
@@ -58,6 +56,14 @@ func (n pidNamespace) sharesClock(o pidNamespace) bool {
 
 func (u user) is(o user) bool { return u == o && u.number != "" && u.namespace != "" }
 
+// newDevice returns the device with a number.
+func newDevice(number string) device {
+	if isKnownDevice(number) {
+		return device("+" + number)
+	}
+	return device(number)
+}
+
 func (d device) number() string { return strings.TrimPrefix(string(d), "+") }
 
 // isGone reports whether the filesystem of a record was unmounted: the kernel knew its number, and does not know it now.
@@ -65,16 +71,12 @@ func (d device) isGone() bool { return d != device(d.number()) && isUnknownDevic
 
 // thisMachine is this machine, but for the device.
 var thisMachine = sync.OnceValue(func() machine {
-	m := proc.ThisMachine()
+	m := askMachine()
 	host, _ := os.Hostname()
 	host = escape(host)
-	return machine{
-		user: thisUser(),
-		host: host[:min(len(host), maxHost)],
-		id:   digest(m.ID),
-		boot: digest(m.Boot),
-		pids: pidNamespace{number: m.Namespace, start1: startOfProcess1()},
-	}
+	m.host = host[:min(len(host), maxHost)]
+	m.id, m.boot = digest(m.id), digest(m.boot)
+	return m
 })
 
 // maxHost is how much of the name of a host there is in a name, which stays under 255 bytes.

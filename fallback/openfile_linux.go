@@ -4,52 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/proc"
-	"example.org/flock/internal/sys"
 )
-
-// OpenFile returns the lock on the open file that is our descriptor fd. It lasts until the last descriptor of that open file
-// is closed, in whatever process; whoever has the open file converts and unlocks it. dir and path are as for OpenIn. Only Linux
-// has this lock.
-func OpenFile(dir, path string, fd int) (*Lock, error) {
-	_, mode, err := statID(fd, "")
-	if err != nil {
-		return nil, err
-	}
-	if kind := mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
-		return nil, stateError("only the open files of regular files and directories can have a directory lock")
-	}
-	return &Lock{dir: dir, path: path, fd: fd}, nil
-}
-
-// OpenLifeline returns the lock that our descriptor fd has, if that is a lifeline which this process has inherited (see Inherit), and
-// nil if it is something else. Whoever has the lifeline converts and unlocks the lock.
-func OpenLifeline(fd int) (*Lock, error) {
-	var opened, named unix.Stat_t
-	if err := unix.Fstat(fd, &opened); err != nil || opened.Mode&unix.S_IFMT != unix.S_IFIFO {
-		return nil, err
-	}
-	path, err := os.Readlink(descriptorPath(place{pid: pid, number: fd}))
-	if err != nil {
-		return nil, nil // it may be a pipe: without /proc nothing tells
-	}
-	dir, name := filepath.Split(path)
-	word, _, _ := strings.Cut(name, ",")
-	_, isLifeline := parseOwner(idOf(name))
-	isLifeline = isLifeline && (word == newName || word == waitName || modeOf(word) > 0)
-	if !isLifeline || unix.Lstat(path, &named) != nil || !sys.SameFile(&opened, &named) {
-		return nil, nil
-	}
-	dir = filepath.Clean(dir)
-	return &Lock{dir: dir, path: lockedPath(dir), fd: -1, lent: idOf(name)}, nil
-}
 
 func (m mark) flag() int {
 	if m == noAtime {
@@ -176,8 +137,11 @@ func (s *thisSystem) At(f *openFile, sharesClock bool) answer {
 	if !s.knowsFile() {
 		return unknown
 	}
+	found := false
 	id, _, err := statID(unix.AT_FDCWD, descriptorPath(f.place))
-	found := err == nil && isMarked(f.place, id, s.identity().device, f)
+	if err == nil {
+		found, err = isMarked(f.place, id, s.identity().device, f)
+	}
 	switch {
 	case found:
 		return alive
@@ -192,13 +156,13 @@ func (s *thisSystem) At(f *openFile, sharesClock bool) answer {
 }
 
 // isMarked reports whether a descriptor, of the file id, is an open file like one of these, on this device.
-func isMarked(p place, id fileID, device uint64, like ...*openFile) bool {
+func isMarked(p place, id fileID, device uint64, like ...*openFile) (bool, error) {
 	isLike := func(f *openFile) bool { return f.inode == id.inode }
 	if id.device != device || !slices.ContainsFunc(like, isLike) {
-		return false
+		return false, nil
 	}
 	flags, err := flagsOf(p)
-	return err == nil && slices.ContainsFunc(like, func(f *openFile) bool { return isLike(f) && flags&f.mark.flag() != 0 })
+	return err == nil && slices.ContainsFunc(like, func(f *openFile) bool { return isLike(f) && flags&f.mark.flag() != 0 }), err
 }
 
 // flagsOf returns the status flags and the access mode of a descriptor, from proc_pid_fdinfo(5).

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -21,26 +20,10 @@ func procDir(pid int) string { return "/proc/" + strconv.Itoa(pid) }
 // hasOwnProc reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it anew,
 // /proc shows the processes of the old one, and every look into it would be at another process.
 func hasOwnProc() error {
-	if link, err := os.Readlink("/proc/self"); err != nil || link != strconv.Itoa(pid) {
+	if link, err := os.Readlink("/proc/self"); err != nil || link != strconv.Itoa(os.Getpid()) {
 		return errors.New("without a /proc of this pid namespace processes cannot be told apart")
 	}
 	return nil
-}
-
-// thisUser returns the user of this process.
-func thisUser() user {
-	link, _ := os.Readlink("/proc/self/ns/user") // such as "user:[4026531837]"
-	_, namespace, _ := strings.Cut(link, "[")
-	return user{strconv.Itoa(os.Geteuid()), strings.TrimSuffix(namespace, "]")}
-}
-
-// startOfProcess1 returns when process 1 of this pid namespace was started, "" if that is unknown.
-func startOfProcess1() string {
-	s, err := readStat(1)
-	if err != nil || hasOwnProc() != nil {
-		return ""
-	}
-	return strconv.FormatUint(s.start, 36)
 }
 
 // A stat is what is read from proc_pid_stat(5).
@@ -87,7 +70,8 @@ func isHidden(pid int) bool {
 	return unix.Kill(pid, 0) != unix.ESRCH
 }
 
-func (*thisSystem) HidesProcesses() bool {
+// hidesProcesses reports whether /proc is mounted with hidepid, so that it does not show the processes of other users.
+func hidesProcesses() bool {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	hides := err != nil
 	for line := range strings.Lines(string(mounts)) {
@@ -131,15 +115,6 @@ func readStatus(dir string) (s status, err error) {
 	return s, nil
 }
 
-func (*thisSystem) Process(pid int) (p process, ok bool) {
-	its, err := readStat(pid)
-	s, err2 := readStatus(procDir(pid))
-	if err == nil && (its.isKernelThread || isZombie(pid)) {
-		s.users = nil // it has no descriptors, whoever it belongs to
-	}
-	return process{its.start, s.users}, err == nil && err2 == nil
-}
-
 // A rest is the sleep of a process: of each thread how often it has run. Two that are equal are one sleep, in which the process
 // has changed nothing.
 type rest []string
@@ -168,15 +143,3 @@ func restOf(pid int) (r rest) {
 	}
 	return r
 }
-
-// seesAll reports whether this process may look into all processes: it has CAP_SYS_PTRACE in the initial user namespace, and
-// /proc shows all pid namespaces.
-var seesAll = sync.OnceValue(func() bool {
-	var header = unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	m := thisMachine()
-	return m.pids.isInitial() && m.user.namespace == initialUsers && unix.Capget(&header, &data[0]) == nil &&
-		data[0].Effective&(1<<unix.CAP_SYS_PTRACE) != 0
-})
-
-func (*thisSystem) SeesAll() bool { return seesAll() }

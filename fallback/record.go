@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,6 +102,27 @@ func recordName(m Mode, id string, f *openFile) string {
 // waiterName is the name of a waiter.
 func waiterName(id string, wants Mode) string { return waitName + "," + id + "@" + modeWords[wants] }
 
+// A mark is a status flag that marks an open file.
+type mark byte
+
+const (
+	// noAtime is O_NOATIME. Only the owner of the file and the superuser may set it, and no program clears it.
+	noAtime mark = 'a'
+	// nonBlock is O_NONBLOCK, which has no effect on files and directories.
+	nonBlock mark = 'n'
+)
+
+// A verdict says what is known of the holder that a record stands for. What is not known counts as held.
+type verdict uint8
+
+const (
+	over     verdict = iota // nobody has it, for good
+	ours                    // it is what this attempt locks for
+	held                    // somebody has it
+	lost                    // an open file that is not where its record says: held, until a search has not found it
+	doubtful                // this process cannot tell: held
+)
+
 // A snapshot is what one listing of the state directory shows.
 type snapshot struct {
 	tokens    []string // one; while it is renamed none or several may be seen
@@ -192,6 +214,9 @@ type owner struct {
 	nonce   string // makes the ID unique in history
 	machine
 }
+
+// pid is the id of this process. The test that runs every interleaving replaces it.
+var pid = os.Getpid()
 
 // nonce returns 64 random bits. The test that runs every interleaving replaces it.
 var nonce = func() string { return strconv.FormatUint(rand.Uint64(), 36) }

@@ -221,11 +221,6 @@ func (s *simFlock) refuses(p *simProcess) bool {
 	return p.machine.user != s.machine.user && !s.world.rules.seesAll
 }
 
-func (s *simFlock) Process(pid int) (process, bool) {
-	p := s.world.process(pid)
-	return process{p.start, []string{p.machine.user.number}}, p.alive
-}
-
 func (s *simFlock) Marked(f *openFile) bool {
 	s.step("reads its mark")
 	ours := s.table[s.fd]
@@ -274,12 +269,12 @@ func (s *simFlock) at(f *openFile, sharesClock bool) answer {
 	return absent
 }
 
-func (s *simFlock) Search(wanted, known []*openFile, since uint64) (v view) {
+func (s *simFlock) Search(q query) (v view) {
 	s.step("searches")
 	v = view{certain: true, complete: true}
 	accounted := []*simFile{s.table[s.fd]}
 	places := []place{{s.pid, s.start, s.fd}}
-	for _, f := range known {
+	for _, f := range q.known {
 		accounted, places = append(accounted, s.world.process(f.pid).table[f.number]), append(places, f.place)
 	}
 	for _, p := range s.world.processes {
@@ -287,9 +282,9 @@ func (s *simFlock) Search(wanted, known []*openFile, since uint64) (v view) {
 		case !p.alive:
 		case p.machine.pids != s.machine.pids && !s.world.rules.seesAll:
 		case s.refuses(p):
-			v.refused = append(v.refused, p.pid)
+			v.refused = append(v.refused, process{p.start, []string{p.machine.user.number}})
 		case !v.found:
-			s.searchIn(p, wanted, places, accounted, &v)
+			s.searchIn(p, q.wanted, places, accounted, &v)
 		}
 	}
 	s.saw(fmt.Sprint(v))

@@ -129,7 +129,7 @@ func (s *stateDir) open(make bool) error {
 				s.close()
 			}
 			s.directory, s.here = dir, thisMachine()
-			s.here.device = dir.device()
+			s.here.device = newDevice(dir.device())
 			return nil
 		case !make, !isAbsent(err), n == maxMakes:
 			return err

@@ -53,54 +53,39 @@ type system interface {
 	// At asks whether a marked open file of the inode is at the place of f. With sharesClock another start than that of f
 	// means that its process has ended.
 	At(f *openFile, sharesClock bool) answer
-	// Search looks into all processes for an open file like one of wanted, for which none of known stands. The processes that
-	// hide from an empty look, because they move their descriptors, are those that were started at the time or later.
-	Search(wanted, known []*openFile, since uint64) view
+	// Search looks into all processes for an open file that is wanted.
+	Search(query) view
 	// SeesAll reports whether a search sees the processes of all users and of all pid namespaces.
 	SeesAll() bool
 	// HidesProcesses reports whether /proc does not even list the processes of other users.
 	HidesProcesses() bool
-	// Process tells of a process that may not be looked into.
-	Process(pid int) (p process, ok bool)
 	// Openers returns the processes other than this one that have the lifelines and open files of these records, by name.
 	Openers(records []record) map[string][]int
 }
 
+// A query is what to search for.
+type query struct {
+	wanted, known []*openFile // an open file like one of wanted, for which none of known stands
+	// Processes that were started then or later may hide it from an empty look, because they move their descriptors.
+	since uint64
+	// Whether to tell which processes refuse the look.
+	strangers bool
+}
+
 // A view is what a search has seen.
 type view struct {
-	found    bool  // there is an open file that is wanted
-	at       place // where it is
-	certain  bool  // false: without kcmp(2) it may be one that is known
-	complete bool  // every process was looked at, but for those that refuse or hide
-	refused  []int // the processes that may not be looked into
+	found    bool      // there is an open file that is wanted
+	at       place     // where it is
+	certain  bool      // false: without kcmp(2) it may be one that is known
+	complete bool      // every process was looked at, but for those that refuse or hide
+	refused  []process // those that may not be looked into, and can have it
 }
 
 // A process is what everybody may know of it.
 type process struct {
 	start uint64   // in clock ticks since boot
-	users []string // its user ids: real, effective, saved, and that for files; none if it can have no descriptors
+	users []string // its user ids: real, effective, saved, and that for files; none: not even that is shown
 }
-
-// A mark is a status flag that marks an open file.
-type mark byte
-
-const (
-	// noAtime is O_NOATIME. Only the owner of the file and the superuser may set it, and no program clears it.
-	noAtime mark = 'a'
-	// nonBlock is O_NONBLOCK, which has no effect on files and directories.
-	nonBlock mark = 'n'
-)
-
-// An answer says whether somebody has a lifeline or an open file.
-type answer uint8
-
-const (
-	gone    answer = iota // nobody has it, for good
-	alive                 // somebody has it
-	absent                // there is no such name or descriptor
-	strange               // it is no lifeline; it counts as alive
-	unknown               // this process cannot tell; it counts as alive
-)
 
 // thisSystem is the machine, for an attempt with a descriptor of the locked file, or with none (-1).
 type thisSystem struct {
@@ -110,7 +95,40 @@ type thisSystem struct {
 	closes int // tells when an open file is closed, see WatchFile; notWatching: it is not watched
 }
 
-const notWatching = -1
-
 func (*thisSystem) Now() time.Time        { return time.Now() }
 func (*thisSystem) Sleep(d time.Duration) { sys.Sleep(d) }
+
+// WatchFile begins to watch the locked file.
+func (s *thisSystem) WatchFile() (begun bool) {
+	if s.closes != notWatching {
+		return false
+	}
+	s.closes = watchCloses(s.fd, s.file)
+	return s.closes != notWatching
+}
+
+func (s *thisSystem) stopWatching() {
+	if s.closes != notWatching {
+		closeWatch(s.closes)
+		s.closes = notWatching
+	}
+}
+
+func (s *thisSystem) Wait(ctx context.Context, own lifeline, others []string, d time.Duration) (timedOut bool, err error) {
+	defer ringWhenCancelled(ctx, own)()
+	return s.wait(own, s.closes, others, d)
+}
+
+// ringWhenCancelled rings the own lifeline when ctx is cancelled, until stop is called.
+func ringWhenCancelled(ctx context.Context, own lifeline) (stop func()) {
+	rung := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		own.ring()
+		close(rung)
+	})
+	return func() {
+		if !cancel() {
+			<-rung // the lifeline may be closed now
+		}
+	}
+}

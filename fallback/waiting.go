@@ -73,17 +73,3 @@ func (a *attempt) watchKeepers(keepers []record, isWatched bool) (watched []stri
 	}
 	return watched, pause
 }
-
-// ringWhenCancelled rings the own lifeline when ctx is cancelled, until stop is called.
-func ringWhenCancelled(ctx context.Context, own lifeline) (stop func()) {
-	rung := make(chan struct{})
-	cancel := context.AfterFunc(ctx, func() {
-		own.ring()
-		close(rung)
-	})
-	return func() {
-		if !cancel() {
-			<-rung // the lifeline may be closed now
-		}
-	}
-}

@@ -81,8 +81,8 @@ func (h *hold) execute() int {
 	}
 }
 
-// renew renews the lock. Nobody waits for the answer before the next request, so a server that takes long for each still
-// answers in time.
+// renew renews the lock. Nobody waits for the answer before the next request, so a server that takes long for each
+// still answers in time.
 func (h *hold) renew(ctx context.Context, limit time.Duration) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -109,8 +109,8 @@ func (h *hold) takeNote(err error) {
 	}
 }
 
-// whenSilent returns when the server counts as silent: after 4/10 of the TTL, two of them since the last request was sent.
-// Slow is not silent. When that was said it is said again for another renewal only.
+// whenSilent returns when the server counts as silent: after 4/10 of the TTL, two of them since the last request was
+// sent. Slow is not silent. When that was said it is said again for another renewal only.
 func (h *hold) whenSilent() time.Duration {
 	if h.warned {
 		return math.MaxInt64
@@ -160,7 +160,8 @@ func (h *hold) end(m guard.Message) int {
 	go func() {
 		for sig := range h.signals {
 			if endsWait(sig) {
-				time.AfterFunc(2*time.Second, cancel) // it may have come with one that the command has got: the server has time to answer
+				// It may have come with one that the command has got: the server has time to answer.
+				time.AfterFunc(2*time.Second, cancel)
 			}
 		}
 	}()
@@ -179,7 +180,8 @@ func (h *hold) end(m guard.Message) int {
 
 func (h *hold) droppedKey() string { return h.program + " has dropped its key or its lease" }
 
-// lose releases a lock that was lost, unless a process of the command survives, and reports it. It returns the exit status.
+// lose releases a lock that was lost, unless a process of the command survives, and reports it. It returns the exit
+// status.
 func (h *hold) lose(survivor int) int {
 	why := "its lease was not kept alive in time"
 	var known *Error

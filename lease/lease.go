@@ -1,11 +1,11 @@
 //go:build unix
 
 // Package lease is the program flock-NAME for a lock that a server keeps, but for the server: command line, messages,
-// exit statuses, who gets the lock, how long to wait for an answer, signals, and the command, which does not outlive its lock.
-// doc/backends.md says what a backend has to do itself.
+// exit statuses, who gets the lock, how long to wait for an answer, signals, and the command, which does not outlive
+// its lock. doc/backends.md says what a backend has to do itself.
 //
-// The server keeps a lock for a limited time, the TTL, after each time that it has heard from its holder. So the command may
-// run only until
+// The server keeps a lock for a limited time, the TTL, after each time that it has heard from its holder. So the
+// command may run only until
 //
 //	6/10 of the TTL after the last request that the server has answered was sent: it gets SIGTERM
 //	8/10: it and all its descendants get SIGKILL
@@ -28,9 +28,9 @@ import (
 
 // A Backend is a server that keeps locks. It makes its requests by the Link that Program.Open has got.
 type Backend interface {
-	// Acquire waits for a lock, and gives up what it has asked for when it returns an error: ErrTaken if Request.Refused says
-	// so, ErrTimeout if the lock is taken and the context's time is over (see Link.Unreachable). Of the TTL of a lock less
-	// than three tenths are over.
+	// Acquire waits for a lock, and gives up what it has asked for when it returns an error: ErrTaken if
+	// Request.Refused says so, ErrTimeout if the lock is taken and the context's time is over (see Link.Unreachable),
+	// ErrLost if its place was lost meanwhile. Then it is called again.
 	Acquire(ctx context.Context, r Request) (Held, error)
 
 	// List returns the line of a lock or, without a name, those of all locks, one after the other.
@@ -45,20 +45,20 @@ type Held interface {
 	// Token returns a number that grows from one exclusive holder to the next; 0: there is none.
 	Token() int64
 
-	// Life returns how long the server keeps the lock, and since when: from before the last request was sent that it has
-	// answered. It is on the clock of Now.
+	// Life returns how long the server keeps the lock, and since when: from before the last request was sent that it
+	// has answered. It is on the clock of Now.
 	Life() (since, ttl time.Duration)
 
-	// Renew has the server keep the lock, and the cooldown that has begun with it, for the TTL from now on. It may be called
-	// while another call is under way. The error is ErrLost if somebody else may have the lock already.
+	// Renew has the server keep the lock, and the cooldown that has begun with it, for the TTL from now on. It may be
+	// called while another call is under way. The error is ErrLost if somebody else may have the lock already.
 	Renew(ctx context.Context) error
 
-	// Lost tells when the lock may be lost, if the server says so by itself; then Renew says whether it is. It is called when
-	// the command has run for a moment, and again if the lock was not lost.
+	// Lost tells when the lock may be lost, if the server says so by itself; then Renew says whether it is. It is
+	// called when the command has run for a moment, and again if the lock was not lost.
 	Lost() <-chan struct{}
 
-	// Release gives the lock up. The error is ErrLost if it was lost while the command ran. Nobody waits for that, so it takes
-	// a second at most, unless the command has Ended.
+	// Release gives the lock up. The error is ErrLost if it was lost while the command ran. Nobody waits for that, so
+	// it takes a second at most, unless the command has Ended.
 	Release(ctx context.Context, command Fate) error
 }
 
@@ -112,7 +112,10 @@ type Request struct {
 type Program struct {
 	Backend string // its name
 	Version string
-	Help    string            // NAME in it stands for the name under which it was started
-	Texts   map[string]string // what options of its own print, by their long names, such as what a server has to be told at first
-	Open    func(l *Link) (Backend, error)
+	Help    string // NAME in it stands for the name under which it was started
+
+	// Texts are what options of its own print, by their long names, such as what a server has to be told at first.
+	Texts map[string]string
+
+	Open func(l *Link) (Backend, error)
 }

@@ -18,15 +18,19 @@ type fakeBackend struct {
 	ttl       time.Duration // of the lock
 	renewals  error         // what Renew says
 	lostAtEnd bool
+	isLate    bool // half of the TTL is over when it is had
 	since     atomic.Int64
 	released  atomic.Int32
-	command   atomic.Int32 // its Fate
+	fate      atomic.Int32 // of the command
 	link      *Link
 	isMute    bool // after its first answer
 }
 
 func (f *fakeBackend) Acquire(context.Context, Request) (Held, error) {
 	f.since.Store(int64(Now()))
+	if f.isLate {
+		f.since.Store(int64(Now() - f.ttl/2))
+	}
 	return f, f.refusal
 }
 
@@ -55,7 +59,7 @@ func (f *fakeBackend) Renew(context.Context) error {
 
 func (f *fakeBackend) Release(_ context.Context, command Fate) error {
 	f.released.Add(1)
-	f.command.Store(int32(command))
+	f.fate.Store(int32(command))
 	if f.lostAtEnd {
 		return ErrLost
 	}
@@ -63,7 +67,7 @@ func (f *fakeBackend) Release(_ context.Context, command Fate) error {
 }
 
 func runWith(f *fakeBackend, words ...string) int {
-	return start(&output.Printer{Name: "flock-fake"}, Program{Backend: "fake", Open: func(l *Link) (Backend, error) { f.link = l; return f, nil }}, append([]string{"flock-fake"}, words...))
+	return start(&output.Printer{Name: "flock-fake"}, Program{Backend: "fake", Texts: map[string]string{"schema": "CREATE"}, Open: func(l *Link) (Backend, error) { f.link = l; return f, nil }}, append([]string{"flock-fake"}, words...))
 }
 
 // TestStatuses has a server that does as it should, and some that do not.
@@ -75,25 +79,31 @@ func TestStatuses(t *testing.T) {
 		words    []string
 		status   int
 		released int32
+		fate     Fate
 	}{
-		{"the command's", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", "exit 7"}, 7, 1},
-		{"token", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", `exit $FLOCK_TOKEN`}, 42, 1},
-		{"no command", &fakeBackend{ttl: long}, []string{"name", "/nonexistent"}, 69, 1},
-		{"taken", &fakeBackend{refusal: ErrTaken}, []string{"-n", "-E", "9", "name", "true"}, 9, 0},
-		{"refused", &fakeBackend{refusal: &Error{Status: 66, Text: "no"}}, []string{"name", "true"}, 66, 0},
-		{"unknown error", &fakeBackend{refusal: errors.New("no")}, []string{"name", "true"}, 71, 0},
-		{"lost while it runs", &fakeBackend{ttl: time.Second, renewals: ErrLost}, []string{"name", "sleep", "60"}, 75, 1},
-		{"not renewed", &fakeBackend{ttl: 2 * time.Second, renewals: errors.New("no")}, []string{"name", "sh", "-c", "trap '' TERM; sleep 60"}, 75, 1},
-		{"lost at its end", &fakeBackend{ttl: long, lostAtEnd: true}, []string{"name", "true"}, 75, 1},
-		{"renewed", &fakeBackend{ttl: time.Second}, []string{"name", "sleep", "1.5"}, 0, 1},
-		{"unknown option", &fakeBackend{}, []string{"--no-fork", "name", "true"}, 64, 0},
-		{"relative name", &fakeBackend{}, []string{"a/b", "true"}, 64, 0},
-		{"--break", &fakeBackend{}, []string{"--break", "name"}, 0, 0},
-		{"--break, silence", &fakeBackend{isMute: true}, []string{"--break", "name"}, 75, 0},
-		{"--holders, silence", &fakeBackend{isMute: true}, []string{"--holders", "name"}, 75, 0},
+		{"the command's", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", "exit 7"}, 7, 1, Ended},
+		{"token", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", `exit $FLOCK_TOKEN`}, 42, 1, Ended},
+		{"no command", &fakeBackend{ttl: long}, []string{"name", "/nonexistent"}, 69, 1, NotStarted},
+		{"taken", &fakeBackend{refusal: ErrTaken}, []string{"-n", "-E", "9", "name", "true"}, 9, 0, NotStarted},
+		{"refused", &fakeBackend{refusal: &Error{Status: 66, Text: "no"}}, []string{"name", "true"}, 66, 0, NotStarted},
+		{"unknown error", &fakeBackend{refusal: errors.New("no")}, []string{"name", "true"}, 71, 0, NotStarted},
+		{"place lost each time", &fakeBackend{refusal: ErrLost}, []string{"-n", "name", "true"}, 75, 0, NotStarted},
+		{"late", &fakeBackend{ttl: long, isLate: true}, []string{"-n", "name", "true"}, 0, 1, Ended},
+		{"late and lost", &fakeBackend{ttl: long, isLate: true, renewals: ErrLost}, []string{"-n", "name", "true"}, 75, 3, NotStarted},
+		{"late, and not renewed", &fakeBackend{ttl: long, isLate: true, renewals: Unavailable("no")}, []string{"name", "true"}, 75, 1, NotStarted},
+		{"lost while it runs", &fakeBackend{ttl: time.Second, renewals: ErrLost}, []string{"name", "sleep", "60"}, 75, 1, Killed},
+		{"not renewed", &fakeBackend{ttl: 2 * time.Second, renewals: errors.New("no")}, []string{"name", "sh", "-c", "trap '' TERM; sleep 60"}, 75, 1, Killed},
+		{"lost at its end", &fakeBackend{ttl: long, lostAtEnd: true}, []string{"name", "true"}, 75, 1, Ended},
+		{"renewed", &fakeBackend{ttl: time.Second}, []string{"name", "sleep", "1.5"}, 0, 1, Ended},
+		{"unknown option", &fakeBackend{}, []string{"--no-fork", "name", "true"}, 64, 0, NotStarted},
+		{"relative name", &fakeBackend{}, []string{"a/b", "true"}, 64, 0, NotStarted},
+		{"--break", &fakeBackend{}, []string{"--break", "name"}, 0, 0, NotStarted},
+		{"an option of its own", &fakeBackend{}, []string{"--schema"}, 0, 0, NotStarted},
+		{"--break, silence", &fakeBackend{isMute: true}, []string{"--break", "name"}, 75, 0, NotStarted},
+		{"--holders, silence", &fakeBackend{isMute: true}, []string{"--holders", "name"}, 75, 0, NotStarted},
 	} {
-		if status := runWith(c.f, c.words...); status != c.status || c.f.released.Load() != c.released {
-			t.Errorf("%s: status %d, expected %d; released %d times", c.what, status, c.status, c.f.released.Load())
+		if status := runWith(c.f, c.words...); status != c.status || c.f.released.Load() != c.released || Fate(c.f.fate.Load()) != c.fate {
+			t.Errorf("%s: status %d, expected %d; released %d times, fate %d", c.what, status, c.status, c.f.released.Load(), c.f.fate.Load())
 		}
 	}
 }

@@ -36,8 +36,8 @@ type Contender struct {
 // A Line is the places of the contenders for a lock, in the order in which they were taken.
 type Line []Contender
 
-// KeepOut returns those of a line who keep out a contender behind them. It is entitled when there are none. A permit is kept
-// out until fewer of them than its own Permits are left; the others are kept out until all of them are gone.
+// KeepOut returns those of a line who keep out a contender behind them. It is entitled when there are none. A permit is
+// kept out until fewer of them than its own Permits are left; the others are kept out until all of them are gone.
 //
 // Nobody overtakes:
 //
@@ -45,8 +45,8 @@ type Line []Contender
 //	a shared one when no exclusive one is before it,
 //	one of N permits when no exclusive one, and fewer than N for permits, are before it.
 //
-// Who respects the cooldown first takes a place of the mode Cooldown. When no other such place is before that, it takes a
-// second one, at the end of the line, for the lock. Its first place stays as long as its cooldown lasts.
+// Who respects the cooldown first takes a place of the mode Cooldown. When no other such place is before that, it takes
+// a second one, at the end of the line, for the lock. Its first place stays as long as its cooldown lasts.
 func (l Line) KeepOut(c Contender) (out Line) {
 	permits := Line{}
 	for _, before := range l {
@@ -91,7 +91,8 @@ func (l Line) waiting() (n int) {
 	return n
 }
 
-// contenders returns each contender of the line of one lock once, notes who waits, and returns cooldowns that have begun.
+// contenders returns each contender of the line of one lock once, notes who waits, and returns cooldowns that have
+// begun.
 func (l Line) contenders() (list []Contender) {
 	hasSecond := map[string]bool{} // place, by ID
 	for _, c := range l {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// parseLine makes a line of words, each a place: x, s, a number of permits, c for one that respects the cooldown, C for its
-// cooldown. What follows a colon is the ID, else the index.
+// parseLine makes a line of words, each a place: x, s, a number of permits, c for one that respects the cooldown, C for
+// its cooldown. What follows a colon is the ID, else the index.
 func parseLine(words string) (l Line) {
 	for i, word := range strings.Fields(words) {
 		kind, id, _ := strings.Cut(word, ":")

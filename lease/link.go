@@ -10,14 +10,15 @@ import (
 	"time"
 )
 
-// A Link is the way to a server. A backend makes its requests with Ask, which gives them their limits and takes note of how
-// they end; so all backends are patient alike:
+// A Link is the way to a server. A backend makes its requests with Ask, which gives them their limits and takes note of
+// how they end; so all backends are patient alike:
 //
-//   - until the server has answered once, a request may take as long as Reach; then one that waits for a lock asks on for as
-//     long as it takes, and one that does not wait, lists or breaks gives up when a single answer takes as long as Reach;
+//   - until the server has answered once, a request may take as long as Reach; then one that waits for a lock asks on
+//     for as long as it takes, and one that does not wait, lists or breaks gives up when a single answer takes as long
+//     as Reach;
 //   - a limit of the user's own (-w) replaces that;
-//   - a server that has not answered a waiter for a few seconds is silent, and the user is told so, once, and when it answers
-//     again. Of a holder package lease knows that by Held.Life.
+//   - a server that has not answered a waiter for a few seconds is silent, and the user is told so, once, and when it
+//     answers again. Of a holder package lease knows that by Held.Life.
 type Link struct {
 	// Open sets these.
 	Server string        // for messages, such as "etcd at etcd1:2379"
@@ -46,8 +47,9 @@ type Unanswered struct{ Why string }
 
 func (e *Unanswered) Error() string { return e.Why }
 
-// Ask makes a request until the server has answered or its limit is reached. It makes attempts, with pauses; if there are two
-// kinds, the second ones begin beside the first when those are silent. All must have the same effect however often it is made.
+// Ask makes a request until the server has answered or its limit is reached. It makes attempts, with pauses; if there
+// are two kinds, the second ones begin beside the first when those are silent. All must have the same effect however
+// often it is made.
 //
 // The error of a context that ends is that of Unreachable.
 func Ask[T any](ctx context.Context, l *Link, attempts ...func(context.Context) (T, error)) (answer T, err error) {
@@ -113,8 +115,8 @@ func (b *Backoff) Next(took time.Duration) time.Duration {
 	return pause/2 + rand.N(pause)
 }
 
-// TakeNote takes note of how an attempt has ended, and reports whether the server has answered. It is for attempts that are
-// not made by Ask.
+// TakeNote takes note of how an attempt has ended, and reports whether the server has answered. It is for attempts that
+// are not made by Ask.
 func (l *Link) TakeNote(err error) (isAnswer bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,8 +154,8 @@ func (l *Link) countRepeat() {
 	l.repeats++
 }
 
-// Repeats returns how many attempts were not the first of their request. So if it has not grown during a request, no earlier
-// attempt had the effect of that.
+// Repeats returns how many attempts were not the first of their request. So if it has not grown during a request, no
+// earlier attempt had the effect of that.
 func (l *Link) Repeats() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -178,8 +180,8 @@ func (l *Link) Limit() time.Duration {
 // ToConnect is how long a connection may take before a server counts as silent.
 const ToConnect = 1250 * time.Millisecond
 
-// Pace is how long an answer is waited for before attempts of the second kind begin. A server may be frozen, so it is not
-// long; but a connection takes a while, and a slow server is not asked twice each time.
+// Pace is how long an answer is waited for before attempts of the second kind begin. A server may be frozen, so it is
+// not long; but a connection takes a while, and a slow server is not asked twice each time.
 func (l *Link) Pace() time.Duration {
 	slowness := l.slow()
 	if slowness == 0 {
@@ -211,8 +213,8 @@ func (l *Link) why() string {
 	return l.failure
 }
 
-// Unreachable returns the error for a context that has ended before the lock was had: ErrTimeout where the server answers, so
-// that it is the lock that could not be had in time.
+// Unreachable returns the error for a context that has ended before the lock was had: ErrTimeout where the server
+// answers, so that it is the lock that could not be had in time.
 func (l *Link) Unreachable(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

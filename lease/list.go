@@ -28,8 +28,8 @@ func (r *run) contenders(ctx context.Context) ([]Contender, error) {
 	return line.byLock(), err
 }
 
-// list lists who has the lock and who waits, or those of all locks. It returns the exit status: 0 if somebody has it, 1 if
-// nobody does.
+// list lists who has the lock and who waits, or those of all locks. It returns the exit status: 0 if somebody has it, 1
+// if nobody does.
 func (r *run) list() int {
 	r.printer.UnwrittenStatus = output.ExOSErr
 	all, err := r.contenders(context.Background())
@@ -42,7 +42,8 @@ func (r *run) list() int {
 		if c.waits {
 			mode += " (waiting)"
 		}
-		row := []string{sys.Printable(c.Host), strconv.Itoa(c.PID), mode, sys.Printable(c.User), c.Since.Format(output.Clock), sys.Printable(c.Key)}
+		row := []string{sys.Printable(c.Host), strconv.Itoa(c.PID), mode, sys.Printable(c.User),
+			c.Since.Format(output.Clock), sys.Printable(c.Key)}
 		if c.Mode == Cooldown {
 			row = []string{"-", "-", mode, "-", c.until(), row[5]}
 		}
@@ -67,7 +68,8 @@ func (r *run) breakLock() int {
 			return failure.Report(r.printer, err)
 		}
 		r.printer.Warn("took the lock " + r.name + " away from " + c.who() +
-			"; if its command still runs, it runs beside the next one until it is killed, in a moment or, if its machine is cut off, when its time is over")
+			"; if its command still runs, it runs beside the next one until it is killed, in a moment or, " +
+			"if its machine is cut off, when its time is over")
 		status = 0
 	}
 	return status

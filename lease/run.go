@@ -4,6 +4,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"os/signal"
@@ -40,7 +41,8 @@ func start(p *output.Printer, program Program, args []string) int {
 		p.Print(strings.ReplaceAll(program.Help, "NAME", p.Name))
 		return 0
 	case cli.Version:
-		p.Print(p.Name + " " + cli.ProgramVersion(program.Version) + " (the backend " + program.Backend + " of flock)\n")
+		version := cli.ProgramVersion(program.Version)
+		p.Print(p.Name + " " + version + " (the backend " + program.Backend + " of flock)\n")
 		return 0
 	case cli.Own:
 		p.Print(program.Texts[o.Own])
@@ -116,7 +118,7 @@ func (r *run) lock() int {
 	var held Held
 	got := make(chan struct{})
 	go func() {
-		held, err = r.backend.Acquire(ctx, r.request())
+		held, err = r.acquire(ctx)
 		close(got)
 	}()
 	if sig, isEnded := r.wait(got, began.Add(o.ReportAfter)); isEnded { // by a signal, or because the guard is gone
@@ -139,8 +141,48 @@ func (r *run) lock() int {
 	return (&hold{run: r, held: held}).execute()
 }
 
-// wait waits until there is a lock or an error, and tells the user and systemd what for. It reports whether something else
-// has ended the wait: a signal, or the end of the guard.
+// acquire takes the lock. If the place is lost while it waits, since the server was silent for as long as the TTL, it
+// takes another one.
+func (r *run) acquire(ctx context.Context) (Held, error) {
+	for lost := 1; ; lost++ {
+		held, err := r.backend.Acquire(ctx, r.request())
+		if err == nil {
+			if err = freshen(ctx, held); err == nil {
+				return held, nil
+			}
+			held.Release(context.Background(), NotStarted)
+		}
+		if !errors.Is(err, ErrLost) {
+			return nil, err
+		}
+		if lost == 3 {
+			tooSlow := r.link.Server + " answers too slowly for a TTL of " + seconds(r.link.TTL) +
+				": choose a longer one"
+			if r.options.Nonblock {
+				return nil, Unavailable(tooSlow)
+			}
+			r.printer.Note(tooSlow)
+		}
+	}
+}
+
+// freshen renews a lock if so much of its TTL is over that the next answer may come too late.
+func freshen(ctx context.Context, held Held) error {
+	isOld := func() bool {
+		since, ttl := held.Life()
+		return Now() >= since+ttl*3/10
+	}
+	if !isOld() {
+		return nil
+	}
+	if err := held.Renew(ctx); err != nil || !isOld() {
+		return err
+	}
+	return ErrLost
+}
+
+// wait waits until there is a lock or an error, and tells the user and systemd what for. It reports whether something
+// else has ended the wait: a signal, or the end of the guard.
 func (r *run) wait(got <-chan struct{}, reportAt time.Time) (sig syscall.Signal, isEnded bool) {
 	var report <-chan time.Time
 	reports := r.options.Reports
@@ -185,7 +227,8 @@ func (r *run) request() Request {
 	case o.Permits > 0:
 		mode = Permit
 	}
-	return Request{Name: o.File, Mode: mode, Permits: o.Permits, Nonblock: o.Nonblock, Queued: o.Queued, Queue: o.Queue, Cooldown: o.Cooldown,
+	return Request{Name: o.File, Mode: mode, Permits: o.Permits, Nonblock: o.Nonblock, Queued: o.Queued, Queue: o.Queue,
+		Cooldown: o.Cooldown,
 		Taken: func() {
 			select {
 			case r.taken <- struct{}{}:
@@ -221,13 +264,13 @@ func (r *run) guardKilled(what string) int {
 	if sig := r.guard.KilledBy(); slices.Contains(forwarded, os.Signal(sig)) {
 		return die(sig)
 	}
-	return failure.Report(r.printer, &Error{Status: output.ExTempFail, Text: what + " the lock " + r.name + ": its guard was killed"})
+	return failure.Report(r.printer, Unavailable(what+" the lock "+r.name+": its guard was killed"))
 }
 
-// forwarded are the signals that are meant for the command and, before it runs, do to this program what they do to one that
-// does not catch them.
-var forwarded = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
-	syscall.SIGALRM, syscall.SIGWINCH}
+// forwarded are the signals that are meant for the command and, before it runs, do to this program what they do to one
+// that does not catch them.
+var forwarded = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+	syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH}
 
 // endsWait reports whether a program that does not catch the signal dies by it.
 func endsWait(sig os.Signal) bool { return sig != syscall.SIGWINCH }
@@ -243,8 +286,8 @@ func catchSignals() <-chan os.Signal {
 	return c
 }
 
-// die dies by the signal, as a program does that did not catch it. For SIGQUIT the Go runtime would print its stacks, and it
-// ignores SIGUSR1 and the like; process 1 cannot die by a signal. They return the status that a shell would see.
+// die dies by the signal, as a program does that did not catch it. For SIGQUIT the Go runtime would print its stacks,
+// and it ignores SIGUSR1 and the like; process 1 cannot die by a signal. They return the status that a shell would see.
 func die(sig syscall.Signal) int {
 	if os.Getpid() != 1 && (sig == syscall.SIGTERM || sig == syscall.SIGINT || sig == syscall.SIGHUP) {
 		signal.Reset(sig)

@@ -201,7 +201,7 @@ func TestTooSlow(t *testing.T) {
 	n := networkTo(t, sharedCluster(t))
 	n.Delay(600 * time.Millisecond)
 	e, name := reach(n.Endpoints(), "FLOCK_ETCD_TTL=2"), uniqueName(t)
-	says := "flock-etcd: etcd at " + n.Endpoints() + " answers too slowly for leases of 2 s: see FLOCK_ETCD_TTL\n"
+	says := "flock-etcd: etcd at " + n.Endpoints() + " answers too slowly for a TTL of 2 s: choose a longer one\n"
 	e.run(t, flockEtcd, "-n", name, "echo", "in").check(t, 75, "", says)
 	p := e.start(t, flockEtcd, name, "echo", "in")
 	await(t, "a line", func() bool { return p.err.String() == says })

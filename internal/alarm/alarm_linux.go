@@ -3,8 +3,8 @@
 // Package alarm makes a timer of the kernel end a blocked system call: the call returns EINTR.
 //
 // It is for Linux on amd64 and arm64, and needs nothing of the Go runtime: package early uses it where that has not
-// started. The signal goes to the process. Of its threads the kernel mostly takes the first one, so that is the one that must
-// make the call. The signal comes again, should it go to another thread once.
+// started. The signal goes to the process. Of its threads the kernel mostly takes the first one, so that is the one
+// that must make the call. The signal comes again, should it go to another thread once.
 package alarm
 
 import (
@@ -25,13 +25,14 @@ type sigaction struct{ handler, flags, restorer, mask uintptr }
 // On the signal stack of the thread, if it has one: those of goroutines are too small.
 const onStack = 0x08000000 // SA_ONSTACK; without SA_RESTART a call that is interrupted returns EINTR
 
-// handler returns the address of a signal handler that does nothing, and restorer that of the function that ends it, where
-// the architecture requires one.
+// handler returns the address of a signal handler that does nothing, and restorer that of the function that ends it,
+// where the architecture requires one.
 func handler() uintptr
 func restorer() (address, flag uintptr)
 
-// Start catches SIGALRM and makes the kernel send it after some nanoseconds, and then every 10 ms, because the first one may
-// come before the call that it should interrupt. It unblocks SIGALRM, which a process can have blocked from its start.
+// Start catches SIGALRM and makes the kernel send it after some nanoseconds, and then every 10 ms, because the first
+// one may come before the call that it should interrupt. It unblocks SIGALRM, which a process can have blocked from its
+// start.
 func (a *Alarm) Start(after int64) syscall.Errno {
 	catch := sigaction{handler: handler()}
 	catch.restorer, catch.flags = restorer()
@@ -63,8 +64,8 @@ func (a *Alarm) Start(after int64) syscall.Errno {
 	return errno
 }
 
-// Stop deletes the timer and restores the signal mask. SIGALRM stays caught. The order matters: a signal of the timer that
-// came after the mask was restored would be pending in the command, too.
+// Stop deletes the timer and restores the signal mask. SIGALRM stays caught. The order matters: a signal of the timer
+// that came after the mask was restored would be pending in the command, too.
 func (a *Alarm) Stop() {
 	call(syscall.SYS_TIMER_DELETE, uintptr(a.timer), 0, nil)
 	setMask(replace, &a.mask, nil)

@@ -147,9 +147,9 @@ func (p *parser) isAnswered() bool {
 	return p.o.Action == Help || p.o.Action == Version || p.o.Action == Own || p.o.Backend == Other
 }
 
-// expand returns args with whole names in place of the abbreviated long options, which getopt/v2 does not know. What it would
-// accept and GNU getopt_long does not, gets a name that no option has: a flag with a value (--close=yes), and a short option
-// with two dashes (--E).
+// expand returns args with whole names in place of the abbreviated long options, which getopt/v2 does not know. What it
+// would accept and GNU getopt_long does not, gets a name that no option has: a flag with a value (--close=yes), and a
+// short option with two dashes (--E).
 func (p *parser) expand(args []string) []string {
 	args = slices.Clone(args)
 	for i := 1; i < len(args) && len(args[i]) > 1 && args[i][0] == '-' && args[i] != "--"; i++ {

@@ -17,8 +17,8 @@ func hintCommand(err error, word string) error {
 	return err
 }
 
-// IsMisplaced reports whether a command that cannot be executed looks like an option that was written behind the file, where
-// only -c and --command may stand, on their own.
+// IsMisplaced reports whether a command that cannot be executed looks like an option that was written behind the file,
+// where only -c and --command may stand, on their own.
 func IsMisplaced(command string) bool {
 	return strings.HasPrefix(command, "-") && command != "--" && !strings.HasPrefix(command, "-c") &&
 		!strings.HasPrefix(command, "--com")

@@ -11,8 +11,8 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// Numbers have the grammar of C, of strtod(3) and strtol(3), and not that of Go: there are no underscores, no 0b and no 0o.
-// Blanks and a sign may come before a number, but nothing may come after it.
+// Numbers have the grammar of C, of strtod(3) and strtol(3), and not that of Go: there are no underscores, no 0b and no
+// 0o. Blanks and a sign may come before a number, but nothing may come after it.
 
 const blanks = " \t\n\v\f\r"
 
@@ -102,8 +102,8 @@ func parseWhole(number string) (int64, error) {
 	return int64(n), err
 }
 
-// parseScaled reads a number with a suffix K M G T P E Z Y: a power of 1024 alone and in KiB, of 1000 in KB. The number is
-// hexadecimal after 0x; otherwise it is decimal and may have a fraction.
+// parseScaled reads a number with a suffix K M G T P E Z Y: a power of 1024 alone and in KiB, of 1000 in KB. The number
+// is hexadecimal after 0x; otherwise it is decimal and may have a fraction.
 func parseScaled(number string) (int64, error) {
 	const prefixes = "KMGTPEZY" + "kmgtpezy"
 	end := strings.LastIndexAny(number, prefixes)

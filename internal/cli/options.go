@@ -1,5 +1,5 @@
-// Package cli reads the command line of flock: argv becomes Options, which are checked and do not change afterwards. Every
-// error is a *failure.Error.
+// Package cli reads the command line of flock: argv becomes Options, which are checked and do not change afterwards.
+// Every error is a *failure.Error.
 package cli
 
 import (
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/lockbytes"
 	"example.org/flock/internal/locks"
 )
 
@@ -30,7 +29,7 @@ type Options struct {
 	NoFork  bool
 	Verbose bool
 	Backend Backend
-	Range   lockbytes.Range // for ByFcntl
+	Range   locks.Range // for ByFcntl
 
 	BackendName   string // as it was given; empty if it was not
 	BackendSource string // --backend or FLOCK_BACKEND
@@ -80,11 +79,11 @@ func (o *Options) InvalidBackend(why string) error {
 		"' (auto, native, flock, fcntl or directory" + why + ")")
 }
 
-// Parse reads args; the first of them is the program. getenv looks up FLOCK_BACKEND. shell returns the command for the text
-// of -c.
+// Parse reads args; the first of them is the program. getenv looks up FLOCK_BACKEND. shell returns the command for the
+// text of -c.
 //
-// For --backend NAME with the name of a program, Backend is Other and nothing after it is read: that is for the program,
-// which may have options of its own.
+// For --backend NAME with the name of a program, Backend is Other and nothing after it is read: that is for the
+// program, which may have options of its own.
 func Parse(args []string, getenv func(string) (string, bool), shell func(text string) []string) (*Options, error) {
 	p := newParser(shell)
 	p.declareCommon()

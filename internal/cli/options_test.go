@@ -63,8 +63,10 @@ func TestParseNotForeign(t *testing.T) {
 		{"--fcntl lock true", "etcd", Lock, "--fcntl, --start and --length cannot be combined with the backend etcd"},
 		{"-w x --backend etcd", "", Lock, "invalid timeout: 'x'"},
 		{"--backend", "etcd", Lock, "option '--backend' requires an argument"},
-		{"--backend Etcd lock true", "", Lock, "invalid backend in --backend: 'Etcd' (auto, native, flock, fcntl or directory)"},
-		{"--backend ../x lock true", "", Lock, "invalid backend in --backend: '../x' (auto, native, flock, fcntl or directory)"},
+		{"--backend Etcd lock true", "", Lock,
+			"invalid backend in --backend: 'Etcd' (auto, native, flock, fcntl or directory)"},
+		{"--backend ../x lock true", "", Lock,
+			"invalid backend in --backend: '../x' (auto, native, flock, fcntl or directory)"},
 		{"lock true", "a-b", Lock, "invalid backend in FLOCK_BACKEND: 'a-b' (auto, native, flock, fcntl or directory)"},
 	} {
 		o, err := Parse(append([]string{"flock"}, strings.Fields(c.args)...), environment(c.variable), shell)
@@ -78,6 +80,9 @@ func TestParseNotForeign(t *testing.T) {
 		}
 	}
 }
+
+// own are the options that only the program has.
+var own = []string{"schema", "versions"}
 
 func TestParseFor(t *testing.T) {
 	t.Setenv("FLOCK_BACKEND", "directory") // which does not count
@@ -98,9 +103,12 @@ func TestParseFor(t *testing.T) {
 		{"--break 9", Options{Action: Break, File: "9"}, "", ""},
 
 		{"", Options{}, "", "not enough arguments"},
-		{"--backend native lock true", Options{}, "", "invalid backend in --backend: 'native' (this program is the backend etcd)"},
-		{"--backend etcd2 --backend etcd l true", Options{}, "", "invalid backend in --backend: 'etcd2' (this program is the backend etcd)"},
-		{"--backend= lock true", Options{}, "", "invalid backend in --backend: '' (this program is the backend etcd)"},
+		{"--backend native lock true", Options{}, "",
+			"invalid backend in --backend: 'native' (this program is the backend etcd)"},
+		{"--backend etcd2 --backend etcd l true", Options{}, "",
+			"invalid backend in --backend: 'etcd2' (this program is the backend etcd)"},
+		{"--backend= lock true", Options{}, "",
+			"invalid backend in --backend: '' (this program is the backend etcd)"},
 		{"--fcntl lock true", Options{}, "", "--fcntl cannot be combined with the backend etcd"},
 		{"--start 0 lock true", Options{}, "", "--start cannot be combined with the backend etcd"},
 		{"--backend etcd --length 1 l true", Options{}, "", "--length cannot be combined with the backend etcd"},
@@ -110,10 +118,11 @@ func TestParseFor(t *testing.T) {
 		{"-c lock date", Options{}, "", "-c requires exactly one command argument"},
 		{"--fd 3 date", Options{}, "", "--fd cannot be combined with the backend etcd"},
 		{"--unl lock", Options{}, "", "--unlock cannot be combined with the backend etcd"},
-		{"--remove --cooldown 5 lock date", Options{}, "", "--remove cannot be combined with --cooldown, whose end is kept in the file"},
+		{"--remove --cooldown 5 lock date", Options{}, "",
+			"--remove cannot be combined with --cooldown, whose end is kept in the file"},
 		{"lock", Options{}, "", "missing command"},
 	} {
-		o, err := ParseFor("etcd", append([]string{"flock-etcd"}, strings.Fields(c.args)...), []string{"schema", "versions"}, shell)
+		o, err := ParseFor("etcd", append([]string{"flock-etcd"}, strings.Fields(c.args)...), own, shell)
 		if c.text != "" {
 			if err == nil || err.Error() != c.text {
 				t.Errorf("%s: %v, want %s", c.args, err, c.text)
@@ -131,9 +140,15 @@ func TestParseFor(t *testing.T) {
 			t.Errorf("%s: %+v", c.args, o)
 		}
 	}
-	for word, action := range map[string]Action{"--help": Help, "--schema": Own, "--sch": Own, "--version": Version, "--versions": Own, "--vers": Version} {
+}
+
+// TestParseForActions gives options after which nothing else counts.
+func TestParseForActions(t *testing.T) {
+	for word, action := range map[string]Action{
+		"--help": Help, "--schema": Own, "--sch": Own, "--version": Version, "--versions": Own, "--vers": Version,
+	} {
 		for _, args := range [][]string{{"flock-etcd", word}, {"flock-etcd", "--backend", "etcd", word}} {
-			if o, err := ParseFor("etcd", args, []string{"schema", "versions"}, shell); err != nil || o.Action != action {
+			if o, err := ParseFor("etcd", args, own, shell); err != nil || o.Action != action {
 				t.Errorf("%q: %+v, %v", args, o, err)
 			}
 		}
@@ -149,7 +164,8 @@ func TestParseForKnowsAll(t *testing.T) {
 	program.declareProgram("etcd", nil)
 	for _, opt := range flock.options {
 		same := func(other getopt.Option) bool {
-			return other.LongName() == opt.LongName() && other.ShortName() == opt.ShortName() && other.IsFlag() == opt.IsFlag()
+			return other.LongName() == opt.LongName() && other.ShortName() == opt.ShortName() &&
+				other.IsFlag() == opt.IsFlag()
 		}
 		if !slices.ContainsFunc(program.options, same) {
 			t.Errorf("--%s (%s): not an option of a program", opt.LongName(), opt.ShortName())

@@ -6,9 +6,9 @@ import (
 	"example.org/flock/internal/failure"
 )
 
-// ParseFor reads args for the program of a backend, which is to refuse descriptor numbers. Backend is Other. The program has
-// --break and, by their long names, options of its own besides, each of which is an Action. It refuses the options that are
-// about files.
+// ParseFor reads args for the program of a backend, which is to refuse descriptor numbers. Backend is Other. The
+// program has --break and, by their long names, options of its own besides, each of which is an Action. It refuses the
+// options that are about files.
 func ParseFor(backend string, args, own []string, shell func(text string) []string) (*Options, error) {
 	p := newParser(shell)
 	p.declareCommon()
@@ -33,7 +33,8 @@ func (p *parser) declareProgram(backend string, own []string) {
 		if name == backend {
 			return nil
 		}
-		return failure.Usage("invalid backend in --backend: '" + name + "' (this program is the backend " + backend + ")")
+		return failure.Usage("invalid backend in --backend: '" + name +
+			"' (this program is the backend " + backend + ")")
 	}, "backend", 0)
 	p.ours = append(append(p.ours, "break"), own...)
 	p.flag(choose(&p.o.Action, Break), "break", 0)
@@ -62,10 +63,9 @@ func (p *parser) parseName(words []string) error {
 	switch {
 	case p.o.Action == Holders && len(words) == 0 && p.shellOption == "":
 		return nil // all locks
+	case p.o.Action != Lock && (len(words) != 1 || p.shellOption != ""):
+		return failure.Usage("--holders and --break take one name")
 	case p.o.Action != Lock:
-		if len(words) != 1 || p.shellOption != "" {
-			return failure.Usage("--holders and --break take one name")
-		}
 		p.o.File = words[0] // also one of digits: no descriptor has such a lock
 		return nil
 	case len(words) == 1 && p.shellOption == "":

@@ -31,7 +31,8 @@ func NotExecuted(name string, err error) error {
 // NotForked returns the error for a process that cannot be created.
 func NotForked(err error) error { return failure.New(output.ExOSErr, "fork failed", err) }
 
-// NotWaitedFor returns the error for a child whose exit status cannot be obtained. Its exit status is that of util-linux.
+// NotWaitedFor returns the error for a child whose exit status cannot be obtained. Its exit status is that of
+// util-linux.
 func NotWaitedFor(err error) error {
 	return &failure.Error{Status: 1, Text: "waitpid failed: " + sys.Text(err), Cause: err}
 }

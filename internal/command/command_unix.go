@@ -63,9 +63,9 @@ func Exec(argv []string) error {
 	})
 }
 
-// restoreSignals restores the signal dispositions and the mask that flock got, for the program that it starts. The exception
-// is SIGCHLD, which gets its default disposition: if it were ignored, there would be no exit status to wait for. util-linux
-// does the same.
+// restoreSignals restores the signal dispositions and the mask that flock got, for the program that it starts. The
+// exception is SIGCHLD, which gets its default disposition: if it were ignored, there would be no exit status to wait
+// for. util-linux does the same.
 func restoreSignals() {
 	cstart.DefaultAction(syscall.SIGCHLD)
 	cstart.RestoreMask()
@@ -99,8 +99,8 @@ func Find(name, dir string) (path string) {
 
 // spawn starts a program in a child. A bare errno means that the child cannot execute the program.
 //
-// The error of a fork and that of the child come out of ForkExec alike. Where processes are lacking for a moment only the
-// number tells them apart. Of other errors a second fork does, for a child that has nothing to execute.
+// The error of a fork and that of the child come out of ForkExec alike. Where processes are lacking for a moment only
+// the number tells them apart. Of other errors a second fork does, for a child that has nothing to execute.
 func spawn(path string, argv, env []string, attr syscall.SysProcAttr) (pid int, err error) {
 	files, done := standardFiles()
 	defer done()
@@ -162,9 +162,9 @@ func Wait(pid int) (int, error) {
 	}
 }
 
-// search finds the command as execvp(3) does, and starts it. It looks for a name without a slash in each directory of PATH;
-// an empty part of PATH is the current directory. It skips files that may not be executed, and reports that error if it
-// finds no other file; otherwise it reports the last error. /bin/sh runs a file of unknown format as a script.
+// search finds the command as execvp(3) does, and starts it. It looks for a name without a slash in each directory of
+// PATH; an empty part of PATH is the current directory. It skips files that may not be executed, and reports that error
+// if it finds no other file; otherwise it reports the last error. /bin/sh runs a file of unknown format as a script.
 func search(argv []string, start func(path string, argv []string) error) error {
 	name := argv[0]
 	try := func(path string) error {

@@ -100,8 +100,8 @@ func find(name string) (path string, err error) {
 	return name, nil
 }
 
-// Find returns the path of the program called name in dir, or else in PATH; "" if there is none. Unlike a command, it is
-// not searched for in the current directory.
+// Find returns the path of the program called name in dir, or else in PATH; "" if there is none. Unlike a command, it
+// is not searched for in the current directory.
 func Find(name, dir string) string {
 	dirs, _ := cstart.Getenv("PATH")
 	for _, dir := range append([]string{dir}, filepath.SplitList(dirs)...) {

@@ -28,7 +28,8 @@ func quoteArgument(arg string) string {
 	return quote(arg, `\`)
 }
 
-// quote puts an argument in quotes, and escape before each quote that it contains. Backslashes are doubled before a quote.
+// quote puts an argument in quotes, and escape before each quote that it contains. Backslashes are doubled before a
+// quote.
 func quote(arg, escape string) string {
 	quoted := []byte{'"'}
 	backslashes := 0
@@ -54,8 +55,8 @@ func isCommandShell(path, shell string) bool {
 	return strings.EqualFold(windowsName(path), windowsName(shell))
 }
 
-// shellLine returns a line that makes cmd.exe run a string. With /s and /c it removes the first and the last quote, and does
-// not change the quotes between them. ok is false if argv does not end with /s /c STRING.
+// shellLine returns a line that makes cmd.exe run a string. With /s and /c it removes the first and the last quote, and
+// does not change the quotes between them. ok is false if argv does not end with /s /c STRING.
 func shellLine(argv []string) (line string, ok bool) {
 	n := len(argv)
 	if n < 4 || !strings.EqualFold(argv[n-3], "/s") || !strings.EqualFold(argv[n-2], "/c") {

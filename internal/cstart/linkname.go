@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// islibrary says that this is a C shared library. It is set at link time, as runtime/cgo sets runtime.iscgo. In a library
-// the runtime installs no signal handlers: the command gets every disposition as flock got it, and a signal kills flock
-// as it kills a C program. It does not open /dev/null in the place of closed standard descriptors either, nor unblock most
-// of the signals that were blocked, in the first thread or a later one. It does not call main.main: an initializer of
-// package main does (IsLibrary). The variable cannot be cleared until then, because a thread that starts meanwhile unblocks
-// the signals.
+// islibrary says that this is a C shared library. It is set at link time, as runtime/cgo sets runtime.iscgo. In a
+// library the runtime installs no signal handlers: the command gets every disposition as flock got it, and a signal
+// kills flock as it kills a C program. It does not open /dev/null in the place of closed standard descriptors either,
+// nor unblock most of the signals that were blocked, in the first thread or a later one. It does not call main.main: an
+// initializer of package main does (IsLibrary). The variable cannot be cleared until then, because a thread that starts
+// meanwhile unblocks the signals.
 //
 //go:linkname islibrary runtime.islibrary
 var islibrary = true
@@ -23,8 +23,8 @@ var islibrary = true
 // IsLibrary says that the runtime does not call main.main.
 const IsLibrary = true
 
-// pollServerOnce is a sync.Once that is done already. Otherwise a standard descriptor in non-blocking mode makes package
-// os open an epoll or kqueue descriptor, and the lock file does not get the lowest free number.
+// pollServerOnce is a sync.Once that is done already. Otherwise a standard descriptor in non-blocking mode makes
+// package os open an epoll or kqueue descriptor, and the lock file does not get the lowest free number.
 //
 //go:linkname pollServerOnce internal/poll.serverInit
 var pollServerOnce = struct {

@@ -4,8 +4,9 @@ package cstart
 
 import "syscall"
 
-// On these systems the runtime leaves the mask alone (islibrary), and no signal is used to end a wait.
+// No signal ends a wait on these systems.
 
+// RestoreMask has nothing to do: the runtime leaves the mask alone (islibrary).
 func RestoreMask() {}
 
 func isBlocked(syscall.Signal) bool { return false } // nothing tells

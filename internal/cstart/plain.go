@@ -9,16 +9,21 @@ import (
 
 // The Go runtime as it is. It has a handler for every signal.
 
+// IsLibrary says that the runtime calls main.main.
 const IsLibrary = false
 
+// Environ returns the environment, without duplicates.
 func Environ() []string { return trusted(syscall.Environ()) }
 
+// DefaultAction has nothing to do: exec replaces a handler.
 func DefaultAction(syscall.Signal) {}
 
+// RestoreMask leaves the mask as the runtime has made it.
 func RestoreMask() {}
 
 // CatchAlarm has nothing to do: the runtime handles SIGALRM.
 func CatchAlarm() {}
 
-// Kills reports whether a signal would kill this process. A signal that is blocked counts as one that would: nothing tells.
+// Kills reports whether a signal would kill this process. A signal that is blocked counts as one that would: nothing
+// tells.
 func Kills(sig syscall.Signal) bool { return !signal.Ignored(sig) }

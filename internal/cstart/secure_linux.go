@@ -2,13 +2,17 @@ package cstart
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/output"
 )
 
-// IsSetUserID reports whether this process has more rights than its caller, as a set-user-id or set-group-id program or one
-// with capabilities. The kernel says so in the auxiliary vector, getauxval(3).
+// IsSetUserID reports whether this process has more rights than its caller, as a set-user-id or set-group-id program or
+// one with capabilities. The kernel says so in the auxiliary vector, getauxval(3).
 func IsSetUserID() bool {
 	const atSecure = 23 // AT_SECURE
 	vector, err := unix.Auxv()
@@ -19,11 +23,12 @@ func IsSetUserID() bool {
 	return secure
 }
 
-// A program with more rights than its caller, such as a set-user-id program, must not trust what the caller passes on. glibc
-// protects C programs in this way (csu/check_fds.c, sysdeps/generic/unsecvars.h).
+// A program with more rights than its caller, such as a set-user-id program, must not trust what the caller passes on.
+// glibc protects C programs in this way (csu/check_fds.c, sysdeps/generic/unsecvars.h).
 
-// OpenStandardFiles opens those of the descriptors 0, 1 and 2 that are closed. Otherwise the lock file could become one of
-// them, and the command would write to it. To use these descriptors fails: 0 is open for writing, the others for reading.
+// OpenStandardFiles opens those of the descriptors 0, 1 and 2 that are closed. Otherwise the lock file could become one
+// of them, and the command would write to it. To use these descriptors fails: 0 is open for writing, the others for
+// reading.
 func OpenStandardFiles() error {
 	if !IsSetUserID() {
 		return nil
@@ -37,14 +42,15 @@ func OpenStandardFiles() error {
 			mode = unix.O_WRONLY
 		}
 		if _, err := unix.Open(name, mode|unix.O_NOFOLLOW, 0); err != nil {
-			return err
+			what := "cannot open " + name + " in the place of the closed descriptor " + strconv.Itoa(fd)
+			return failure.New(output.ExOSErr, what, err)
 		}
 	}
 	return nil
 }
 
-// trusted returns the part of an environment that such a program may pass on: without the variables by which the dynamic
-// linker and the C library of the command load or write files.
+// trusted returns the part of an environment that such a program may pass on: without the variables by which the
+// dynamic linker and the C library of the command load or write files.
 func trusted(environment []string) []string {
 	if !IsSetUserID() {
 		return environment

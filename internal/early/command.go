@@ -11,8 +11,8 @@ import (
 	"example.org/flock/internal/pathsearch"
 )
 
-// execute runs the command and exits with its status; with --no-fork it replaces this process by the command. It returns
-// only after a failure: if the command cannot be executed after a fork, it returns in the child.
+// execute runs the command and exits with its status; with --no-fork it replaces this process by the command. It
+// returns only after a failure: if the command cannot be executed after a fork, it returns in the child.
 func (p *process) execute(fd int, o *options) {
 	unignoreChildren()
 	if !o.noFork {
@@ -55,8 +55,9 @@ const (
 	dashC        = "-c\x00"
 )
 
-// execCommand replaces this process by the command. It returns only after an error. The arguments of the command are the end
-// of argv. For -c, the shell and "-c" overwrite the two words before the text; they are restored after an error.
+// execCommand replaces this process by the command. It returns only after an error. The arguments of the command are
+// the end of argv. For -c, the shell and "-c" overwrite the two words before the text; they are restored after an
+// error.
 func (p *process) execCommand(o *options) syscall.Errno {
 	first := o.command
 	if !o.shell {
@@ -124,8 +125,8 @@ const (
 	exitOSErr     = 71 // EX_OSERR
 )
 
-// reportFork prints the error of a fork, with the same text as package command, and exits: if no process can be created,
-// the threads of the Go runtime cannot be either.
+// reportFork prints that the fork failed, with the same text as package command, and exits. The Go runtime is not
+// started for that: its threads could not be created either.
 func (p *process) reportFork(errno syscall.Errno) {
 	name := text(at(p.argv, 0))
 	for slash := index(name, '/'); slash < len(name); slash = index(name, '/') {

@@ -13,8 +13,8 @@
 // asks for more stack. Then they call run with the stack pointer that the kernel gave the program. The argument count,
 // the arguments, the environment and the auxiliary vector are there.
 //
-// run does all the work and ends the process, or it returns. Then flock_entry jumps to the entry point of the Go runtime,
-// which starts as usual and calls main.
+// run does all the work and ends the process, or it returns. Then flock_entry jumps to the entry point of the Go
+// runtime, which starts as usual and calls main.
 //
 // Without the flag, flock_entry is not in the program, nothing here is called, and the program does the same, only
 // slower.
@@ -26,11 +26,11 @@
 // changed anything.
 //
 // If a system call fails before the command is started, run closes what it opened, deletes its timer, restores the
-// signal mask and the disposition of SIGALRM, and returns. main then begins from the start and meets the same error, for
-// which it knows another way or a message. A file that run has created stays.
+// signal mask and the disposition of SIGALRM, and returns. main then begins from the start and meets the same error,
+// for which it knows another way or a message. A file that run has created stays.
 //
-// What happens later cannot be undone, and [Failed] tells it to main: that the command cannot be executed, in the child or,
-// with --no-fork, in place of this process; and that the command runs but cannot be waited for.
+// What happens later cannot be undone, and [Failed] tells it to main: that the command cannot be executed, in the child
+// or, with --no-fork, in place of this process; and that the command runs but cannot be waited for.
 //
 // The one message that run writes itself is that the fork failed: if no process can be created, the threads of the Go
 // runtime cannot be either.

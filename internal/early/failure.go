@@ -2,8 +2,8 @@ package early
 
 import "syscall"
 
-// A Failure is what the run without the Go runtime could not do, after something that it cannot undo. At most one of its
-// errors is set.
+// A Failure is what the run without the Go runtime could not do, after something that it cannot undo. At most one of
+// its errors is set.
 type Failure struct {
 	// Execute is why the command could not be executed. Without --no-fork this process is the child.
 	Execute syscall.Errno

@@ -47,5 +47,6 @@ func now() (ns int64, ok bool) {
 // unignoreChildren sets the default disposition of SIGCHLD: if it were ignored, there would be no status to wait for.
 func unignoreChildren() {
 	var standard struct{ handler, flags, restorer, mask uintptr }
-	call(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGCHLD), address(unsafe.Pointer(&standard)), 0, unsafe.Sizeof(standard.mask))
+	action := address(unsafe.Pointer(&standard))
+	call(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGCHLD), action, 0, unsafe.Sizeof(standard.mask))
 }

@@ -11,8 +11,8 @@ import (
 	"example.org/flock/internal/alarm"
 )
 
-// openLockFile opens the lock file as package lockfile does, or returns the descriptor that the command line names. That of a FIFO
-// may be a lifeline of the directory lock.
+// openLockFile opens the lock file as package lockfile does, or returns the descriptor that the command line names.
+// A descriptor of a FIFO may be a lifeline of the directory lock: that is for the ordinary run.
 func (p *process) openLockFile(o *options) (fd int, ok bool) {
 	if o.fd >= 0 {
 		return o.fd, !isFIFO(o.fd)
@@ -34,8 +34,8 @@ func isFIFO(fd int) bool {
 	return errno == 0 && stat.Mode&syscall.S_IFMT == syscall.S_IFIFO
 }
 
-// lock takes or releases the lock, and exits if another process holds it. If it fails, it deletes its timer and restores the
-// signal mask and the disposition of SIGALRM.
+// lock takes or releases the lock, and exits if another process holds it. If it fails, it deletes its timer and
+// restores the signal mask and the disposition of SIGALRM.
 func lock(fd int, o *options, deadline int64) (ok bool) {
 	var limit alarm.Alarm
 	if o.limited {
@@ -62,8 +62,8 @@ func lock(fd int, o *options, deadline int64) (ok bool) {
 // errRestart is ERESTARTSYS of the kernel: see package locks.
 const errRestart = syscall.Errno(512)
 
-// acquire makes the lock call and repeats it after signals, until the deadline if that is not 0. The answer is EAGAIN if
-// another process holds the lock.
+// acquire makes the lock call and repeats it after signals, until the deadline if that is not 0. The answer is EAGAIN
+// if another process holds the lock.
 func acquire(fd int, o *options, deadline int64) syscall.Errno {
 	for {
 		errno := lockCall(fd, o)

@@ -24,8 +24,8 @@ var (
 	position   = regexp.MustCompile(`([+-][0-9-]+)?$`)
 )
 
-// TestObject reads the compiled packages and fails if they refer to the runtime. The compiler can turn a line that looks
-// harmless into a call of the runtime, which has not started.
+// TestObject reads the compiled packages and fails if they refer to the runtime. The compiler can turn a line that
+// looks harmless into a call of the runtime, which has not started.
 func TestObject(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
 		for _, pkg := range []string{"alarm", "early", "pathsearch"} {

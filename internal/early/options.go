@@ -59,8 +59,7 @@ func (o *options) parse(argc int, argv unsafe.Pointer) bool {
 	return !(o.noFork && o.closeFd) && o.parseOperands(i, argc, argv)
 }
 
-// isCommand reports whether the word is -c or --command. It is not an option here: it ends the options as an operand
-// does.
+// isCommand reports whether the word is -c or --command, which ends the options as an operand does.
 func isCommand(word string) bool { return equal(word, "-c") || equal(word, "--command") }
 
 // parseShort reads one-letter options. It returns the letter of an option whose value is the next word, or 0.

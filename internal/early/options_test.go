@@ -66,13 +66,16 @@ func TestParse(t *testing.T) {
 		"1234567890": nil, "-": nil, "- true": nil, "-c text": nil, "-c f text": nil, "-nc text": nil, "-cn f": nil,
 		"f -c": nil, "f -c a b": nil, "f -c -n": nil, "f -c -n text": nil, "-- -c text": nil, "-- -f true": nil,
 		"--fd 9": nil, "--fd": nil, "--fd= true": nil, "--fd -1 true": nil, "--fd 9 -c": nil, "--fd 9 -c -n text": nil,
-		"-F -o f true": nil, "-h": nil, "-V": nil, "-nV f true": nil, "--help": nil, "--verbose f true": nil, "-z f true": nil,
+		"-F -o f true": nil, "-h": nil, "-V": nil, "-nV f true": nil, "--help": nil, "--verbose f true": nil,
+		"-z f true":        nil,
 		"--start 1 f true": nil, "--length 1 f true": nil, "--backend auto f true": nil, "--permits 1 f true": nil,
-		"--cooldown 1 f true": nil, "--queue 1 f true": nil, "--report 1 f true": nil, "--holders f": nil, "--supervisor=1 f true": nil,
-		"--sh f true": nil, "--shared=1 f true": nil, "--n f true": nil, "--tim 5 f true": nil, "---shared f true": nil,
+		"--cooldown 1 f true": nil, "--queue 1 f true": nil, "--report 1 f true": nil, "--holders f": nil,
+		"--no-such-option f true": nil,
+		"--sh f true":             nil, "--shared=1 f true": nil, "--n f true": nil, "--tim 5 f true": nil, "---shared f true": nil,
 		"-w": nil, "-w f": nil, "-w -1 f true": nil, "-w 1e3 f true": nil, "-w 0x10 f true": nil, "-w 1s f true": nil,
-		"-w .0009 f true": nil, "-w . f true": nil, "-w 1. f true": nil, "-w .1234567 f true": nil, "-w inf f true": nil,
-		"-w=5 f true": nil, "-w5n f true": nil, "--timeout= f true": nil, "--timeout": nil,
+		"-w .0009 f true": nil, "-w . f true": nil, "-w 1. f true": nil, "-w .1234567 f true": nil,
+		"-w inf f true": nil,
+		"-w=5 f true":   nil, "-w5n f true": nil, "--timeout= f true": nil, "--timeout": nil,
 		"-E 256 f true": nil, "-E -1 f true": nil, "-E abc f true": nil, "-E": nil, "-E1234567890 f true": nil,
 	} {
 		words := append([]string{"flock"}, strings.Fields(line)...)
@@ -85,7 +88,9 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %v, %+v; want %+v", line, ok, got, *want)
 		}
 	}
-	for _, words := range [][]string{{"flock", "f", ""}, {"flock", ""}, {"flock", "-w", "", "f", "true"}, {"flock", "-w", " 5", "f", "true"}} {
+	for _, words := range [][]string{
+		{"flock", "f", ""}, {"flock", ""}, {"flock", "-w", "", "f", "true"}, {"flock", "-w", " 5", "f", "true"},
+	} {
 		if new(options).parse(len(words), vector(words)) {
 			t.Errorf("%q: should be left to package cli", words)
 		}

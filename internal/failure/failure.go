@@ -20,8 +20,8 @@ type Error struct {
 func (e *Error) Error() string { return e.Text }
 func (e *Error) Unwrap() error { return e.Cause }
 
-// New returns the error of an operation on an object, which what names, with the system's text of its cause. A lack of memory,
-// descriptors or locks says nothing about the object: then the exit status is output.ExOSErr instead of status.
+// New returns the error of an operation on an object, which what names, with the system's text of its cause. A lack of
+// memory, descriptors or locks says nothing about the object: then the exit status is output.ExOSErr instead of status.
 func New(status int, what string, cause error) *Error {
 	if sys.LacksResources(cause) {
 		status = output.ExOSErr

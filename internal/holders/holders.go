@@ -31,8 +31,8 @@ type List struct {
 	Partial bool  // there may be holders in other pid namespaces
 }
 
-// Find returns the holders of kernel locks, those of the directory lock, and the cooldown, as far as the mechanisms of the wish
-// have them.
+// Find returns the holders of kernel locks, those of the directory lock, and the cooldown, as far as the mechanisms of
+// the wish have them.
 func Find(f *lockfile.File, w locks.Wish) (list List, err error) {
 	cooldownEnd, missing := f.ModTime()
 	switch {
@@ -52,7 +52,8 @@ func Find(f *lockfile.File, w locks.Wish) (list List, err error) {
 	}
 	list.All = append(list.All, more...)
 	if missing == nil && time.Until(cooldownEnd) > 0 {
-		list.All = append(list.All, Holder{Mode: "cooldown", Note: "until " + output.FormatClock(cooldownEnd), Cooldown: true})
+		until := "until " + output.FormatClock(cooldownEnd)
+		list.All = append(list.All, Holder{Mode: "cooldown", Note: until, Cooldown: true})
 	}
 	list.Missing = missing
 	return list, nil
@@ -108,7 +109,8 @@ func unknown(file string, err error) error {
 	if sys.LacksResources(err) {
 		status = output.ExOSErr
 	}
-	return &failure.Error{Status: status, Text: "cannot tell who holds " + file + ": " + sys.Printable(err.Error()), Cause: err}
+	text := "cannot tell who holds " + file + ": " + sys.Printable(err.Error())
+	return &failure.Error{Status: status, Text: text, Cause: err}
 }
 
 // Rows returns the table of --holders without its heading. A process that has ended meanwhile has no row.

@@ -15,14 +15,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/lockbytes"
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 )
 
-// Who holds a lock is found in the fdinfo of each descriptor of the locked open file. That names every process which has the
-// lock; /proc/locks names only the one that asked for it, or none. And a descriptor leads to its file by stat(2); the device
-// numbers in /proc/locks are other ones than those of stat(2) on btrfs and overlayfs.
+// Who holds a lock is found in the fdinfo of each descriptor of the locked open file. That names every process which
+// has the lock; /proc/locks names only the one that asked for it, or none. And a descriptor leads to its file by
+// stat(2); the device numbers in /proc/locks are other ones than those of stat(2) on btrfs and overlayfs.
 //
 // Who waits is found in /proc/locks only, by the same device and inode number as in the fdinfo of the holders.
 
@@ -50,15 +50,15 @@ func parseKernelLock(line string) (l kernelLock, ok bool) {
 	l.pid, _ = strconv.Atoi(fields[4])
 	l.start, _ = strconv.ParseInt(fields[6], 10, 64)
 	l.end = fields[7]
-	return l, l.kind == "FLOCK" || l.kind == "OFDLCK" && !lockbytes.IsPlace(l.start) || l.kind == "POSIX"
+	return l, l.kind == "FLOCK" || l.kind == "OFDLCK" && !locks.IsPlace(l.start) || l.kind == "POSIX"
 }
 
 // isLine reports whether who has it, the next one that gets a permit, and who waits for it, stand in line for that.
-func (l kernelLock) isLine() bool { return l.kind == "OFDLCK" && l.write && lockbytes.IsLine(l.start) }
+func (l kernelLock) isLine() bool { return l.kind == "OFDLCK" && l.write && locks.IsLine(l.start) }
 
 func (l kernelLock) mode() string {
 	switch {
-	case l.isLine(), l.kind == "OFDLCK" && l.write && lockbytes.IsPermit(l.start):
+	case l.isLine(), l.kind == "OFDLCK" && l.write && locks.IsPermit(l.start):
 		return "permit"
 	case l.write:
 		return "exclusive"
@@ -66,8 +66,8 @@ func (l kernelLock) mode() string {
 	return "shared"
 }
 
-// readLocks returns those of the files' locks that are in /proc/locks. One read(2) is at most a page of it and all of one
-// moment; for the next page the kernel finds its place again by counting, so a lock is missing if another one ends
+// readLocks returns those of the files' locks that are in /proc/locks. One read(2) is at most a page of it and all of
+// one moment; for the next page the kernel finds its place again by counting, so a lock is missing if another one ends
 // meanwhile, and comes twice if one begins. Of several pages, two readings that agree count.
 func readLocks(files map[string]bool) (locks []kernelLock, err error) {
 	for i := range 20 {
@@ -100,9 +100,9 @@ func readPages(path string) ([]byte, error) {
 	return io.ReadAll(bufio.NewReaderSize(f, os.Getpagesize()))
 }
 
-// kernelLocks returns who holds a kernel lock on a file, and then who waits for one. The file is the one that is open as
-// descriptor fd, or, with a negative fd, the one called name. An error is that of stat(2) for the file, or says what cannot
-// be read in /proc.
+// kernelLocks returns who holds a kernel lock on a file, and then who waits for one. The file is the one that is open
+// as descriptor fd, or, with a negative fd, the one called name. An error is that of stat(2) for the file, or says what
+// cannot be read in /proc.
 func kernelLocks(name string, fd int) ([]Holder, error) {
 	if fd < 0 {
 		var err error
@@ -139,11 +139,15 @@ type lockedFile struct {
 	shownInode string // its inode number in fdinfo, which is another one than that of stat(2) on some filesystems
 }
 
-// mayBe reports whether an open file may be of the same file, by what fdinfo shows. If not, nobody needs stat(2), which waits
-// for ever for a server that is gone.
-func (f *lockedFile) mayBe(shown []byte) bool {
+// isOpenAs reports whether a descriptor of a process is one of the file. shown is its fdinfo. If that has another inode
+// number, nobody needs stat(2), which waits for ever for a server that is gone.
+func (f *lockedFile) isOpenAs(dir, fd string, shown []byte) bool {
 	number := shownInode(shown)
-	return number == "" || f.shownInode == "" || number == f.shownInode
+	if number != "" && f.shownInode != "" && number != f.shownInode {
+		return false
+	}
+	var stat unix.Stat_t
+	return unix.Stat(dir+"/fd/"+fd, &stat) == nil && sys.SameFile(&stat, &f.Stat_t)
 }
 
 // shownInode returns the inode number from what fdinfo shows, or "": Linux shows it since 5.14.
@@ -153,52 +157,57 @@ func shownInode(shown []byte) string {
 	return string(number)
 }
 
-// lookForLocks looks for the locks of a file once. It adds to files how the kernel's locks name the file.
-func lookForLocks(target *lockedFile, files map[string]bool) (holders, waiters []Holder, err error) {
-	var openers []int              // who has the file open
-	seen := map[kernelLock][]int{} // who has the lock
-	next := 0                      // who is the next one that gets a permit
+// A look is what the descriptors of all processes show about a file.
+type look struct {
+	openers []int                // who has the file open
+	owners  map[kernelLock][]int // who has which lock
+	next    int                  // who is the next one that gets a permit, 0 if nobody is
+}
+
+// lookAtDescriptors looks at the descriptors of all processes. It adds to files how the kernel's locks name the file.
+func lookAtDescriptors(target *lockedFile, files map[string]bool) (*look, error) {
+	seen := &look{owners: map[kernelLock][]int{}}
 	pids, err := proc.Processes()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, pid := range pids {
 		locks, isOpen := locksOf(pid, target)
 		if isOpen {
-			openers = append(openers, pid)
+			seen.openers = append(seen.openers, pid)
 		}
 		for _, l := range locks {
 			files[l.file] = true
 			if l.isLine() {
-				next = pid
+				seen.next = pid
 			}
-			if !slices.Contains(seen[l], pid) {
-				seen[l] = append(seen[l], pid)
+			if !slices.Contains(seen.owners[l], pid) {
+				seen.owners[l] = append(seen.owners[l], pid)
 			}
 		}
+	}
+	return seen, nil
+}
+
+// lookForLocks looks for the locks of a file once, in the descriptors and in the kernel's list.
+func lookForLocks(target *lockedFile, files map[string]bool) (holders, waiters []Holder, err error) {
+	seen, err := lookAtDescriptors(target, files)
+	if err != nil {
+		return nil, nil, err
 	}
 	locks, err := readLocks(files)
 	if err != nil {
 		return nil, nil, err
 	}
-	modes := map[int]string{}
-	for l, pids := range seen {
-		for _, pid := range pids {
-			switch {
-			case l.isLine():
-				waiters = append(waiters, Holder{PID: pid, Mode: l.mode(), Waiting: true})
-			case pid == next: // it has the shared lock for a moment
-			case pid == os.Getpid() && len(pids) > 1: // it has the lock from one of the others
-			default:
-				modes[pid] = stronger(modes[pid], l.mode())
-			}
-		}
+	modes := seen.modes()
+	calls := waitingCalls(seen.openers, target)
+	if seen.next != 0 {
+		waiters = append(waiters, Holder{PID: seen.next, Mode: "permit", Waiting: true})
 	}
-	calls := waitingCalls(openers, target)
 	for _, l := range locks {
 		switch {
-		case seen[l] != nil:
-		case next != 0 && l.pid == next: // it waits for the shared lock, or had it a moment ago
+		case seen.owners[l] != nil:
+		case seen.next != 0 && l.pid == seen.next: // it waits for the shared lock, or had it a moment ago
 		case l.waiting:
 			waiters = append(waiters, Holder{PID: l.waiter(calls), Mode: l.mode(), Waiting: true})
 		case l.isLine():
@@ -217,6 +226,23 @@ func lookForLocks(target *lockedFile, files map[string]bool) (holders, waiters [
 	return holders, waiters, nil
 }
 
+// modes returns who holds the lock, and how. This process does not count where it has the lock from another one.
+func (seen *look) modes() map[int]string {
+	modes := map[int]string{}
+	for l, pids := range seen.owners {
+		if l.isLine() {
+			continue
+		}
+		for _, pid := range pids {
+			isOthers := pid == os.Getpid() && len(pids) > 1
+			if pid != seen.next && !isOthers { // the next one has the shared lock for a moment
+				modes[pid] = stronger(modes[pid], l.mode())
+			}
+		}
+	}
+	return modes
+}
+
 // unread says which file of /proc cannot be read.
 func unread(err error) error {
 	var path *fs.PathError
@@ -232,8 +258,7 @@ func locksOf(pid int, target *lockedFile) (locks []kernelLock, open bool) {
 	descriptors, _ := os.ReadDir(dir + "/fd")
 	for _, d := range descriptors {
 		shown, _ := os.ReadFile(dir + "/fdinfo/" + d.Name())
-		var stat unix.Stat_t
-		if !target.mayBe(shown) || unix.Stat(dir+"/fd/"+d.Name(), &stat) != nil || !sys.SameFile(&stat, &target.Stat_t) {
+		if !target.isOpenAs(dir, d.Name(), shown) {
 			continue
 		}
 		open = true
@@ -248,62 +273,73 @@ func locksOf(pid int, target *lockedFile) (locks []kernelLock, open bool) {
 	return locks, open
 }
 
-// waiter returns the process that waits for the lock, 0 if that is unknown. An open file description lock does not name it:
-// it is one of those whose call asks for just this. The call then counts for no other line.
-func (l kernelLock) waiter(calls map[int]kernelLock) int {
+// waiter returns the process that waits for the lock, 0 if that is unknown. An open file description lock does not name
+// it: it is one of those whose call asks for just this. The call then counts for no other line.
+func (l kernelLock) waiter(calls map[int]waitingCall) int {
 	if l.pid > 0 {
 		return l.pid
 	}
-	for pid, call := range calls {
+	for thread, call := range calls {
 		if call.write == l.write && call.start == l.start && call.end == l.end {
-			delete(calls, pid)
-			return pid
+			delete(calls, thread)
+			return call.process
 		}
 	}
 	return 0
 }
 
-// waitingCalls returns, by process, for what lock on the file one waits in fcntl(F_OFD_SETLKW). Only who may trace a process
-// can see its calls.
-func waitingCalls(pids []int, target *lockedFile) map[int]kernelLock {
-	calls := map[int]kernelLock{}
+// A waitingCall is a call of fcntl(F_OFD_SETLKW) that has not returned.
+type waitingCall struct {
+	process int
+	write   bool
+	start   int64
+	end     string // as in a kernelLock
+}
+
+// waitingCalls returns, by thread, the calls that wait for a lock on the file. Only who may trace a process can see its
+// calls.
+func waitingCalls(pids []int, target *lockedFile) map[int]waitingCall {
+	calls := map[int]waitingCall{}
 	for _, pid := range pids {
 		dir := "/proc/" + strconv.Itoa(pid)
-		tasks, _ := proc.Numbers(dir + "/task")
-		for _, task := range tasks {
-			text, _ := proc.ReadSmall(dir + "/task/" + strconv.Itoa(task) + "/syscall")
+		threads, _ := proc.Numbers(dir + "/task")
+		for _, thread := range threads {
+			text, _ := proc.ReadSmall(dir + "/task/" + strconv.Itoa(thread) + "/syscall")
 			var number, fd, command, address uint64
 			fmt.Sscanf(string(text), "%d %v %v %v", &number, &fd, &command, &address)
-			var stat unix.Stat_t
-			if number != unix.SYS_FCNTL || command != unix.F_OFD_SETLKW ||
-				unix.Stat(dir+"/fd/"+strconv.FormatUint(fd, 10), &stat) != nil || !sys.SameFile(&stat, &target.Stat_t) {
+			if number != unix.SYS_FCNTL || command != unix.F_OFD_SETLKW {
 				continue
 			}
-			if l, ok := readRequest(dir+"/mem", int64(address)); ok {
-				calls[pid] = l
+			name := strconv.FormatUint(fd, 10)
+			shown, _ := os.ReadFile(dir + "/fdinfo/" + name)
+			if !target.isOpenAs(dir, name, shown) {
+				continue
+			}
+			if call, ok := readCall(pid, address); ok {
+				calls[thread] = call
 			}
 		}
 	}
 	return calls
 }
 
-// readRequest reads the struct flock of a call from the memory of its process.
-func readRequest(memory string, address int64) (l kernelLock, ok bool) {
-	f, err := os.Open(memory)
+// readCall reads the struct flock of a call from the memory of its process.
+func readCall(pid int, address uint64) (call waitingCall, ok bool) {
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/mem")
 	if err != nil {
-		return l, false
+		return call, false
 	}
 	defer f.Close()
 	var lock unix.Flock_t
 	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&lock)), unsafe.Sizeof(lock))
-	if _, err := f.ReadAt(bytes, address); err != nil || lock.Whence != io.SeekStart {
-		return l, false
+	if _, err := f.ReadAt(bytes, int64(address)); err != nil || lock.Whence != io.SeekStart {
+		return call, false
 	}
-	l = kernelLock{write: lock.Type == unix.F_WRLCK, start: lock.Start, end: "EOF"}
+	call = waitingCall{process: pid, write: lock.Type == unix.F_WRLCK, start: lock.Start, end: "EOF"}
 	if lock.Len > 0 {
-		l.end = strconv.FormatInt(lock.Start+lock.Len-1, 10)
+		call.end = strconv.FormatInt(lock.Start+lock.Len-1, 10)
 	}
-	return l, true
+	return call, true
 }
 
 // stronger returns which of two modes tells more: a permit is a shared lock and a byte.

@@ -35,9 +35,9 @@ type member struct {
 	isFlock bool
 }
 
-// Eldest returns the process that has held the lock for longest, the zero Holder if there is none, and how many more there
-// are. Of processes that have it from each other, one counts: the command, not the flock that runs it; otherwise the parent,
-// not its children. This process does not count.
+// Eldest returns the process that has held the lock for longest, the zero Holder if there is none, and how many more
+// there are. Of processes that have it from each other, one counts: the command, not the flock that runs it; otherwise
+// the parent, not its children. This process does not count.
 func (l List) Eldest() (first Holder, more string) {
 	members := l.members()
 	runsCommand := func(m member) bool {

@@ -1,8 +1,8 @@
 // Package lockfile opens the file that is locked.
 //
 // The descriptor is a plain one: opened without O_CLOEXEC and O_NONBLOCK and without an os.File, it has the lowest free
-// number and the command inherits it, as from a C program. A descriptor that was passed by number belongs to the caller,
-// so nothing about its open file changes.
+// number and the command inherits it, as from a C program. A descriptor that was passed by number belongs to the
+// caller, so nothing about its open file changes.
 //
 // Where a system cannot lock descriptors, the lock file is only a name, and its descriptor is -1.
 package lockfile
@@ -70,8 +70,8 @@ func checkRemovable(name string) error {
 	return err
 }
 
-// CreateWithoutCooldown makes the file called name if it is missing. Its modification time is now by our clock: that of a
-// server may be ahead, and what is in the future is a cooldown. If the file cannot be made, Open says so.
+// CreateWithoutCooldown makes the file called name if it is missing. Its modification time is now by our clock: that of
+// a server may be ahead, and what is in the future is a cooldown. If the file cannot be made, Open says so.
 func CreateWithoutCooldown(name string) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err == nil {

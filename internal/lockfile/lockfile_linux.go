@@ -13,8 +13,9 @@ import (
 // openProtected opens, for reading, a file that open(2) has refused with EACCES only because of O_CREAT. With
 // fs.protected_regular, Linux does so for an existing file of another owner in a sticky directory, even for root.
 //
-// The file is looked at first, by a descriptor that neither opens it nor follows a symbolic link, and then opened through
-// that descriptor: the owner of the name cannot put a fifo in between, whose opening would wait, or a link to elsewhere.
+// The file is looked at first, by a descriptor that neither opens it nor follows a symbolic link, and then opened
+// through that descriptor: the owner of the name cannot put a fifo in between, whose opening would wait, or a link to
+// elsewhere.
 func openProtected(name string) (fd int, err error) {
 	path, err := open(name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC)
 	if err != nil {
@@ -37,8 +38,9 @@ func openProtected(name string) (fd int, err error) {
 	return path, nil
 }
 
-// Private returns another open file of the same file, for reading and writing, which the command does not inherit. Until
-// ClosePrivate it is the same each time. The error for a program is ETXTBSY: while it is open for writing nobody can run it.
+// Private returns another open file of the same file, for reading and writing, which the command does not inherit.
+// Until ClosePrivate it is the same each time. The error for a program is ETXTBSY: while it is open for writing nobody
+// can run it.
 func (f *File) Private() (*File, error) {
 	if f.private != nil {
 		return f.private, nil
@@ -71,8 +73,8 @@ func (f *File) SetModTime(t time.Time) error {
 	return nil
 }
 
-// networkOf returns the kind of a network filesystem on which flock(2) is a lock of all bytes of the file on the server:
-// NFS since Linux 2.6.12, SMB since 5.5.
+// networkOf returns the kind of a network filesystem on which flock(2) is a lock of all bytes of the file on the
+// server: NFS since Linux 2.6.12, SMB since 5.5.
 func networkOf(fs *unix.Statfs_t, err error) Network {
 	if err == nil {
 		switch uint32(fs.Type) {

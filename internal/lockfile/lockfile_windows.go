@@ -22,12 +22,13 @@ func Open(name string, _ Access) (*File, error) {
 	return Unopened(name), file.Close()
 }
 
-func (*File) CanReopen() bool         { return false }
-func (*File) CheckWritable() error    { return errors.ErrUnsupported }
-func (*File) ReopenForWriting() error { return errors.ErrUnsupported }
+// Writable returns true: no descriptor is passed.
 func (*File) Writable() (bool, error) { return true, nil }
-func (*File) CloseOnExec()            {}
 
+// CloseOnExec has nothing to do: nothing is open.
+func (*File) CloseOnExec() {}
+
+// Close has nothing to do.
 func (*File) Close() {}
 
 // ReopenByName makes sure that the file exists.
@@ -53,7 +54,8 @@ func OpenToRemove(name string, _ Access) (*File, error) {
 	return Unopened(name), checkRemovable(name)
 }
 
-// Remove removes the file, whose name this process must have locked exclusively. The error is KeepReason if the file must stay.
+// Remove removes the file, whose name this process must have locked exclusively. The error is KeepReason if the file
+// must stay.
 func (f *File) Remove() error {
 	if err := checkRemovable(f.Name); err != nil {
 		return err
@@ -61,6 +63,7 @@ func (f *File) Remove() error {
 	return os.Remove(f.Name)
 }
 
+// ModTime returns the modification time.
 func (f *File) ModTime() (time.Time, error) {
 	info, err := os.Stat(f.Name)
 	if err != nil {
@@ -69,6 +72,7 @@ func (f *File) ModTime() (time.Time, error) {
 	return info.ModTime(), nil
 }
 
+// SetModTime sets the modification time and leaves the access time alone.
 func (f *File) SetModTime(t time.Time) error { return os.Chtimes(f.Name, time.Time{}, t) }
 
 // countLinks returns how many names the file has.

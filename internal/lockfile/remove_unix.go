@@ -30,8 +30,8 @@ func OpenToRemove(name string, access Access) (*File, error) {
 	return &File{Name: name, FD: fd, ByName: true, access: access}, nil
 }
 
-// Remove removes the file, which this process must have locked exclusively. The error is KeepReason if the file must stay, and
-// fs.ErrNotExist if it has no name any more.
+// Remove removes the file, which this process must have locked exclusively. The error is KeepReason if the file must
+// stay, and fs.ErrNotExist if it has no name any more.
 func (f *File) Remove() error {
 	if err := checkRemovable(f.Name); err != nil {
 		return err

@@ -3,12 +3,11 @@ package locks
 import (
 	"errors"
 
-	"example.org/flock/internal/lockbytes"
 	"example.org/flock/internal/lockfile"
 )
 
-// A Mechanism is a way to lock a file. Its errors are refusals, for which IsRefusal holds; an *Unsupported; and those of
-// package failure.
+// A Mechanism is a way to lock a file. Its errors are refusals, for which IsRefusal holds; an *Unsupported; and those
+// of package failure.
 type Mechanism interface {
 	// Lock takes the lock within the limit, or converts the one that the open file has.
 	Lock(op Op, limit Limit) error
@@ -16,8 +15,8 @@ type Mechanism interface {
 	Unlock() error
 }
 
-// An owned lock belongs to processes rather than to the open file. So the command must be given it when it starts, and when
-// the command has ended somebody must see whether it is still held.
+// An owned lock belongs to processes rather than to the open file. So the command must be given it when it starts, and
+// when the command has ended somebody must see whether it is still held.
 type owned interface {
 	// Inherit lets the command have the lock, too.
 	Inherit() error
@@ -27,9 +26,9 @@ type owned interface {
 	Discard() error
 }
 
-// Unsupported is the answer of a lock call that the system or the filesystem has no such locks: the next mechanism serves.
-// It is made from nothing but the bare answer of a lock call, and only from one that every contender gets, because all
-// contenders must come to the same choice: otherwise two of them would get in, by two mechanisms.
+// Unsupported is the answer of a lock call that the system or the filesystem has no such locks: the next mechanism
+// serves. It is made from nothing but the bare answer of a lock call, and only from one that every contender gets,
+// because all contenders must come to the same choice: otherwise two of them would get in, by two mechanisms.
 type Unsupported struct{ Err error }
 
 func (u *Unsupported) Error() string { return u.Err.Error() }
@@ -43,11 +42,11 @@ type Chain struct {
 
 // A Wish says which mechanisms may serve, and what a user wants of them.
 type Wish struct {
-	Flock     bool            // flock(2)
-	Fcntl     bool            // an open file description lock, where there is no flock(2) or that is not wanted
-	Range     lockbytes.Range // of the open file description lock
-	Directory bool            // the directory lock, where there is none of the kernel or that is not wanted
-	StateBase string          // where the directory lock keeps its state, as FLOCK_DIR has it; empty: beside the file
+	Flock     bool   // flock(2)
+	Fcntl     bool   // an open file description lock, where there is no flock(2) or that is not wanted
+	Range     Range  // of the open file description lock
+	Directory bool   // the directory lock, where there is none of the kernel or that is not wanted
+	StateBase string // where the directory lock keeps its state, as FLOCK_DIR has it; empty: beside the file
 
 	Permits int // instead of the whole lock one of so many permits; 0: the whole lock
 	Queue   int // how many may wait for the lock; 0: any number
@@ -100,7 +99,8 @@ func (c *Chain) Inherit() error {
 	return nil
 }
 
-// Leave gives up the lock when the command has ended, unless somebody else has it by the same open file or by inheritance.
+// Leave gives up the lock when the command has ended, unless somebody else has it by the same open file or by
+// inheritance.
 func (c *Chain) Leave() {
 	if lock, ok := c.mechanisms[0].(owned); ok {
 		lock.Leave()

@@ -14,23 +14,23 @@ import (
 	"example.org/flock/internal/termination"
 )
 
-// A directory is the directory lock, which package fallback has. A file that flock opens by name is locked by a lifeline, which
-// the command inherits as it inherits the file; the open file of a descriptor is locked itself.
+// A directory is the directory lock, which package fallback has. A file that flock opens by name is locked by a
+// lifeline, which the command inherits as it inherits the file; the open file of a descriptor is locked itself.
 type directory struct {
 	file  *lockfile.File
 	wish  Wish
-	lent  *fallback.Lock // the descriptor is the lifeline of this lock, which this process has inherited; nil: it is a file
+	lent  *fallback.Lock // if the descriptor is no file but the lifeline of this lock, which was inherited
 	held  *fallback.Lock // nil: this process has taken none
 	named bool           // by --verbose
 }
 
-// lentBy returns the mechanism of a descriptor that is a lifeline, because it is the lock file's number in a command that flock runs
-// with the directory lock; nil: it is not one.
+// lentBy returns the mechanism of a descriptor that is a lifeline, because it is the lock file's number in a command
+// that flock runs with the directory lock; nil: it is not one.
 func lentBy(f *lockfile.File, w Wish) *directory {
 	if f.ByName {
 		return nil
 	}
-	lock, err := fallback.OpenLifeline(f.FD)
+	lock, err := fallback.OpenInherited(f.FD)
 	if err != nil || lock == nil {
 		return nil
 	}
@@ -84,13 +84,16 @@ func (d *directory) Inherit() error {
 	if d.held == nil {
 		return nil // it was unlocked
 	}
-	var err error
-	d.file.FD, err = d.held.Inherit(d.file.FD)
-	return d.explain(err)
+	fd, err := d.held.Inherit(d.file.FD)
+	if err != nil {
+		return failure.New(output.ExOSErr, "cannot give the command the lock on "+d.file.Name, err)
+	}
+	d.file.FD = fd
+	return nil
 }
 
-// Leave releases the lock of a file that was opened by name. The lock of a descriptor stays with the caller. If the release
-// fails, the next contender does it.
+// Leave releases the lock of a file that was opened by name. The lock of a descriptor stays with the caller. If the
+// release fails, the next contender does it.
 func (d *directory) Leave() {
 	if d.held != nil && d.file.ByName {
 		d.held.Unlock()
@@ -123,7 +126,8 @@ func (d *directory) open() (*fallback.Lock, error) {
 	return lock, nil
 }
 
-// warnVain warns that the wait for these holders may be in vain, where this process cannot tell whether they still hold.
+// warnVain warns that the wait for these holders may be in vain, where this process cannot tell whether they still
+// hold.
 func (d *directory) warnVain(held *fallback.LockedError) {
 	for _, h := range held.Holders {
 		if h.Unreachable || h.Mode == fallback.Busy {
@@ -137,7 +141,8 @@ func (d *directory) explain(err error) error {
 	return DirectoryError(d.file, d.wish.StateBase, err)
 }
 
-// DirectoryHolders returns who has the directory lock on a file, and who waits for it. A number locks the file, and a name the name.
+// DirectoryHolders returns who has the directory lock on a file, and who waits for it. A number locks the file, and a
+// name the name.
 func DirectoryHolders(f *lockfile.File, base string) ([]fallback.Holder, error) {
 	if lent := lentBy(f, Wish{}); lent != nil {
 		return lent.lent.Holders()
@@ -155,12 +160,12 @@ func DirectoryHolders(f *lockfile.File, base string) ([]fallback.Holder, error) 
 	return lock.Holders()
 }
 
-// StateDir returns the state directory of a file and the path of the file. base is the directory around it, empty: that of the
-// file.
+// StateDir returns the state directory of a file and the path of the file. base is the directory around it, empty: that
+// of the file.
 func StateDir(f *lockfile.File, base string) (dir, path string, err error) {
 	if base != "" && !filepath.IsAbs(base) {
-		return "", "", failure.Usage("FLOCK_DIR must be an absolute path: a relative path would mean a different place " +
-			"in each directory: '" + base + "'")
+		return "", "", failure.Usage("FLOCK_DIR must be an absolute path: a relative path would mean " +
+			"a different place in each directory: '" + base + "'")
 	}
 	if f.ByName {
 		path = f.Name
@@ -184,16 +189,16 @@ func DirectoryError(f *lockfile.File, base string, err error) error {
 		return failure.New(output.ExDataErr, f.Name, err)
 	}
 	failed := &failure.Error{Status: output.ExDataErr, Text: f.Name + ": " + sys.Printable(err.Error()), Cause: err}
-	noSpace, noPermission := sys.CannotCreate(err), sys.LacksPermission(err)
+	isFull, isForbidden := sys.CannotCreate(err), sys.LacksPermission(err)
 	switch {
 	case sys.LacksResources(err):
 		failed.Status = output.ExOSErr
-	case noSpace:
+	case isFull:
 		failed.Status = output.ExCantCreat
-	case noPermission:
+	case isForbidden:
 		failed.Status = output.ExNoInput
 	}
-	switch denied := noSpace || noPermission; {
+	switch denied := isFull || isForbidden; {
 	case denied && base == "":
 		failed.Hint = "FLOCK_DIR can name another place for the state directory"
 	case base != "" && (denied || errors.Is(err, fs.ErrNotExist)):

@@ -7,7 +7,6 @@ import (
 	"syscall"
 
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/lockbytes"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
 )
@@ -15,7 +14,8 @@ import (
 // HasKernelLocks reports whether the kernel has locks of whole files. A filesystem can still answer that it has none.
 const HasKernelLocks = true
 
-// coversBytes reports whether a lock of flock(2) covers the bytes of an open file description lock, even where it is shared.
+// coversBytes reports whether a lock of flock(2) covers the bytes of an open file description lock, even where it is
+// shared.
 const coversBytes = runtime.GOOS == "darwin" || runtime.GOOS == "illumos" || runtime.GOOS == "solaris"
 
 // kernelMechanisms returns those that are locks of the kernel.
@@ -61,7 +61,7 @@ func (m *flock) explain() error {
 // A record is an open file description lock of fcntl(2) on a range of bytes.
 type record struct {
 	file *lockfile.File
-	lockbytes.Range
+	Range
 }
 
 func (m *record) Lock(op Op, limit Limit) error {
@@ -105,8 +105,8 @@ func (m *substitute) explain(err error) error {
 		return err
 	}
 	if err != nil && m.file.IsDirectory() {
-		// It cannot be opened for writing, which an exclusive lock needs. The next mechanism does not serve instead: whoever
-		// asks for a shared lock gets it by this one.
+		// It cannot be opened for writing, which an exclusive lock needs. The next mechanism does not serve instead:
+		// whoever asks for a shared lock gets it by this one.
 		return flockError(m.file, m.flock.answer)
 	}
 	if !m.named {
@@ -145,7 +145,7 @@ func flockError(f *lockfile.File, err error) error {
 		return lockingError(f, err)
 	}
 	failed := failure.New(output.ExDataErr, f.Name, err)
-	failed.Hint = "on NFS the descriptor must be open for writing, for a shared lock for reading: use a separate lock file, " +
-		"as 9>>FILE or 9<>FILE"
+	failed.Hint = "on NFS the descriptor must be open for writing, for a shared lock for reading: " +
+		"use a separate lock file, as 9>>FILE or 9<>FILE"
 	return failed
 }

@@ -2,7 +2,8 @@ package locks
 
 import "example.org/flock/internal/lockfile"
 
-// HasKernelLocks reports whether the kernel has locks of whole files. Those of Windows keep others from reading the file.
+// HasKernelLocks reports whether the kernel has locks of whole files. Those of Windows keep others from reading the
+// file.
 const HasKernelLocks = false
 
 func kernelMechanisms(*lockfile.File, Wish) []Mechanism { return nil }

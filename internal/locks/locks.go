@@ -1,11 +1,11 @@
 // Package locks takes the lock on a file, by the first mechanism that the system and the filesystem have.
 //
-// A lock of flock(2) or an open file description lock of fcntl(2) belongs to the open file: it lasts until the last descriptor
-// of that open file, in whatever process, is closed. A directory lock (package fallback) belongs to the processes that have its
-// lifeline open or, if it was taken by the number of a descriptor, to the open file as well.
+// A lock of flock(2) or an open file description lock of fcntl(2) belongs to the open file: it lasts until the last
+// descriptor of that open file, in whatever process, is closed. A directory lock (package fallback) belongs to the
+// processes that have its lifeline open or, if it was taken by the number of a descriptor, to the open file as well.
 //
-// One reads chain.go first, then the mechanisms: kernel_unix.go, permit_unix.go and directory.go; then queue.go, and the lock
-// calls under all this, in wait_unix.go and the small files of the systems.
+// One reads chain.go first, then the mechanisms: kernel_unix.go, permit_unix.go and directory.go; then queue.go, and
+// the lock calls under all this, in wait_unix.go and the small files of the systems.
 package locks
 
 import (

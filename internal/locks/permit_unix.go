@@ -12,27 +12,26 @@ import (
 	"time"
 
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/lockbytes"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
 )
 
-// A permit is one of several: a shared flock(2), which an exclusive one waits for, and one of so many bytes, locked exclusively
-// with an open file description lock. The kernel frees both when their last holder dies, and a child that has the descriptor
-// keeps them.
+// A permit is one of several: a shared flock(2), which an exclusive one waits for, and one of so many bytes, locked
+// exclusively with an open file description lock. The kernel frees both when their last holder dies, and a child that
+// has the descriptor keeps them.
 type permit struct {
 	file      *lockfile.File
 	count     int
 	withFlock bool
 }
 
-var errPermitOnNetwork = errors.New("on NFS --permits needs --backend directory or --backend fcntl, for all who use the file; " +
-	"on SMB it cannot be had")
+var errPermitOnNetwork = errors.New("on NFS --permits needs --backend directory or --backend fcntl, " +
+	"for all who use the file; on SMB it cannot be had")
 
 func (p *permit) Lock(_ Op, limit Limit) error {
-	// There the shared lock of one holder excludes the bytes of all others. Without it a plain lock does not always exclude
-	// them: a client of NFS 4 that has the file to itself compares locks of one kind only, and on SMB single bytes let too
-	// many in.
+	// There the shared lock of one holder excludes the bytes of all others. Without it a plain lock does not always
+	// exclude them: a client of NFS 4 that has the file to itself compares locks of one kind only, and on SMB single
+	// bytes let too many in.
 	if fs := p.file.Network(); fs == lockfile.SMB || fs == lockfile.NFS && p.withFlock {
 		return failure.New(output.ExDataErr, p.file.Name, errPermitOnNetwork)
 	}
@@ -59,9 +58,10 @@ func (p *permit) explain(answer error) error {
 	return lockingError(p.file, answer)
 }
 
-// standInLine waits until this process is the next one that gets a permit, and reports whether it is. The waiters stand in line
-// for a byte, because the kernel can wait for one given byte only, and a permit is any of several. The byte is locked by an open
-// file of the waiter's own, so that it is free when the waiter dies: the lock file itself may be open in a shell, too.
+// standInLine waits until this process is the next one that gets a permit, and reports whether it is. The waiters stand
+// in line for a byte, because the kernel can wait for one given byte only, and a permit is any of several. The byte is
+// locked by an open file of the waiter's own, so that it is free when the waiter dies: the lock file itself may be open
+// in a shell, too.
 //
 // A process that cannot stand in line waits beside it.
 func (p *permit) standInLine(limit Limit) (isNext bool, err error) {
@@ -72,14 +72,13 @@ func (p *permit) standInLine(limit Limit) (isNext bool, err error) {
 	if err != nil {
 		return false, nil
 	}
-	err = acquire(recordCall(lockbytes.Line), own.FD, Exclusive, limit)
+	err = acquire(recordCall(lineByte), own.FD, Exclusive, limit)
 	if err == nil {
 		return true, nil
 	}
 	if _, answered := err.(syscall.Errno); answered {
-		return false, nil // tryPermits will have the same answer
+		return false, nil // there are no byte locks here: the call for a permit will say so
 	}
-	p.file.ClosePrivate()
 	return false, err
 }
 
@@ -92,8 +91,8 @@ func (p *permit) hasLine() bool {
 		// A lock that this open file has may be what those ahead wait for.
 		return false
 	}
-	// Where there is no flock(2), the whole lock is that of all bytes: it would wait for those who only wait. Nothing is
-	// unlocked here.
+	// Where there is no flock(2), the whole lock is that of all bytes: it would wait for those who only wait. Nothing
+	// is unlocked here.
 	return flockCall(p.file.FD, Unlock, false) == nil
 }
 
@@ -103,8 +102,8 @@ func hasNoLocks(fd int) bool {
 	return err == nil && !bytes.Contains(shown, []byte("\nlock:"))
 }
 
-// wait takes a permit within the limit. It asks again and again, the less often the longer it has waited. Between two attempts
-// it holds no lock: an exclusive lock waits for holders, not for waiters.
+// wait takes a permit within the limit. It asks again and again, the less often the longer it has waited. Between two
+// attempts it holds no lock: an exclusive lock waits for holders, not for waiters.
 //
 // Where the kernel has no byte locks the shared lock, which it may have, is kept.
 func (p *permit) wait(limit Limit, isNext bool) error {
@@ -133,16 +132,16 @@ func (p *permit) wait(limit Limit, isNext bool) error {
 // try locks the byte of a permit and unlocks those of all others. One that the open file had before is free to itself.
 func (p *permit) try() error {
 	for i := range p.count {
-		byte := lockbytes.Permit(i)
-		err := setBytes(p.file.FD, Exclusive, byte)
+		own := permitByte(i)
+		err := setBytes(p.file.FD, Exclusive, own)
 		if err == ErrConflict {
 			continue
 		}
 		if err == nil && i > 0 {
-			err = setBytes(p.file.FD, Unlock, lockbytes.Range{Start: lockbytes.Permits.Start, Length: int64(i)})
+			err = setBytes(p.file.FD, Unlock, Range{Start: allPermits.Start, Length: int64(i)})
 		}
 		if err == nil {
-			after := lockbytes.Range{Start: byte.Start + 1, Length: lockbytes.Permits.Length - int64(i) - 1}
+			after := Range{Start: own.Start + 1, Length: allPermits.Length - int64(i) - 1}
 			err = setBytes(p.file.FD, Unlock, after)
 		}
 		return err
@@ -152,11 +151,11 @@ func (p *permit) try() error {
 
 // release unlocks both halves. The answer is that of the byte locks, if flock(2) has none.
 func (p *permit) release() error {
-	answer := setBytes(p.file.FD, Unlock, lockbytes.Permits)
+	answer := setBytes(p.file.FD, Unlock, allPermits)
 	if err := flockCall(p.file.FD, Unlock, false); err != nil && !isUnsupported(err) {
 		return err
 	}
 	return answer
 }
 
-func setBytes(fd int, op Op, r lockbytes.Range) error { return repeat(recordCall(r), fd, op, false) }
+func setBytes(fd int, op Op, r Range) error { return repeat(recordCall(r), fd, op, false) }

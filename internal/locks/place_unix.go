@@ -10,24 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/lockbytes"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
 )
 
-// HasPlaces reports whether a byte of the file can be a place in its queue. On other systems a lock of flock(2) covers the bytes
-// that fcntl(2) locks.
+// HasPlaces reports whether a byte of the file can be a place in its queue. On other systems a lock of flock(2) covers
+// the bytes that fcntl(2) locks.
 const HasPlaces = runtime.GOOS == "linux" || runtime.GOOS == "android"
 
-// A place in a queue is a byte of the file. It is locked by an open file of the waiter's own, so that it goes with its process.
+// A place in a queue is a byte of the file. It is locked by an open file of the waiter's own, so that it goes with its
+// process.
 type place struct {
 	file  *lockfile.File
 	count int
 }
 
 var (
-	errQueueOnNetwork = errors.New("on NFS --queue needs --backend directory for all who use the file, and on SMB it cannot be had")
-	errForeign        = errors.New("another program has locked all of it with fcntl(2)")
+	errQueueOnNetwork = errors.New("on NFS --queue needs --backend directory for all who use the file, " +
+		"and on SMB it cannot be had")
+	errForeign = errors.New("another program has locked all of it with fcntl(2)")
 )
 
 // kernelPlaces returns the mechanism of places that are locks of the kernel. It opens what they need.
@@ -54,13 +55,13 @@ func (p *place) Lock(Op, Limit) error {
 		return queueError(p.file.Name, err)
 	}
 	for i := range p.count {
-		if err := setBytes(own.FD, Exclusive, lockbytes.Place(i)); err != ErrConflict {
+		if err := setBytes(own.FD, Exclusive, placeByte(i)); err != ErrConflict {
 			return p.explain(err)
 		}
 	}
-	all := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: lockbytes.Place(0).Start, Len: int64(p.count)}
+	all := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: placeByte(0).Start, Len: int64(p.count)}
 	err = unix.FcntlFlock(uintptr(own.FD), unix.F_GETLK, &all)
-	if err == nil && all.Type != unix.F_UNLCK && (all.Start < lockbytes.Place(0).Start || all.Len != 1) {
+	if err == nil && all.Type != unix.F_UNLCK && (all.Start < placeByte(0).Start || all.Len != 1) {
 		return queueError(p.file.Name, errForeign)
 	}
 	return ErrConflict

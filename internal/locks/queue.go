@@ -6,9 +6,9 @@ import (
 	"example.org/flock/internal/output"
 )
 
-// NewQueue returns the queue of those who wait for the lock on a file. To lock it is to take a place: there are as many as the
-// wish says. The place goes with its process: it is a byte of the file or, where there are no byte locks and with the directory
-// lock, a permit of another directory lock.
+// NewQueue returns the queue of those who wait for the lock on a file. To lock it is to take a place: there are as many
+// as the wish says. The place goes with its process: it is a byte of the file or, where there are no byte locks and
+// with the directory lock, a permit of another directory lock.
 //
 // It has an open file, so it must be unlocked even if no place was taken.
 func NewQueue(f *lockfile.File, w Wish) (*Chain, error) {
@@ -24,6 +24,6 @@ func NewQueue(f *lockfile.File, w Wish) (*Chain, error) {
 
 // queueError returns the error of a file that has no places for those who wait.
 func queueError(file string, err error) error {
-	return failure.New(output.ExDataErr, file+": --queue needs flock(2), byte locks, and a writable file that is not a program (or, "+
-		"for all who use it, --backend directory)", err)
+	return failure.New(output.ExDataErr, file+": --queue needs flock(2), byte locks, and a writable file that is not "+
+		"a program (or, for all who use it, --backend directory)", err)
 }

@@ -2,13 +2,9 @@
 
 package locks
 
-import (
-	"syscall"
-
-	"example.org/flock/internal/lockbytes"
-)
+import "syscall"
 
 // recordCall answers that there are no open file description locks here.
-func recordCall(lockbytes.Range) call {
+func recordCall(Range) call {
 	return func(int, Op, bool) error { return syscall.ENOSYS }
 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A call makes one lock call, which waits if wait is true. Only a lock call returns a bare errno: that tells its answers from
-// the errors of timers and opens.
+// A call makes one lock call, which waits if wait is true. Only a lock call returns a bare errno: that tells its
+// answers from the errors of timers and opens.
 type call func(fd int, op Op, wait bool) error
 
 var flockOps = [...]int{Exclusive: unix.LOCK_EX, Shared: unix.LOCK_SH, Unlock: unix.LOCK_UN}
@@ -57,17 +57,17 @@ func repeat(call call, fd int, op Op, wait bool) error {
 	}
 }
 
-// isUnsupported reports whether the answer of a lock call says that the system or the filesystem has no such locks. Every
-// contender gets this answer alike. ENOLCK does not belong here: it can be the trouble of one client of a network
+// isUnsupported reports whether the answer of a lock call says that the system or the filesystem has no such locks.
+// Every contender gets this answer alike. ENOLCK does not belong here: it can be the trouble of one client of a network
 // filesystem (no lock service) or of a moment (no memory).
 func isUnsupported(err error) bool {
 	return err == syscall.ENOSYS || err == syscall.EOPNOTSUPP || err == syscall.ENOTSUP || err == errNotSupp
 }
 
-// isRecordUnsupported is isUnsupported for an open file description lock. A kernel that is too old for it, Linux before 3.15,
-// answers EINVAL.
+// isRecordUnsupported is isUnsupported for an open file description lock. A kernel that is too old for it, Linux before
+// 3.15, answers EINVAL.
 func isRecordUnsupported(err error) bool { return err == syscall.EINVAL || isUnsupported(err) }
 
-// needsWriting reports whether the answer of an exclusive lock call can mean that the descriptor must be open for writing.
-// Linux makes flock(2) on NFSv4 from a byte lock, and answers EBADF or EIO.
+// needsWriting reports whether the answer of an exclusive lock call can mean that the descriptor must be open for
+// writing. Linux makes flock(2) on NFSv4 from a byte lock, and answers EBADF or EIO.
 func needsWriting(err error) bool { return err == syscall.EBADF || err == syscall.EIO }

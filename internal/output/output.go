@@ -1,5 +1,5 @@
-// Package output prints to the user in the program's name, for flock and for the programs of backends. Everything that they
-// say goes through it.
+// Package output prints to the user in the program's name, for flock and for the programs of backends. Everything that
+// they say goes through it.
 package output
 
 import (
@@ -31,11 +31,11 @@ type Printer struct {
 // Warn prints a line, after the program's name, to standard error.
 func (p *Printer) Warn(text string) { p.writeError(p.line(2, text)) }
 
-// line returns a line of the program's own, after its name. Names and options may contain anything, such as what a terminal
-// obeys, so it is made printable for one.
+// line returns a line of the program's own, after its name. Names and options may contain anything, such as what a
+// terminal obeys, so it is made printable for one.
 func (p *Printer) line(fd int, text string) string {
 	text = p.Name + ": " + text
-	if sys.IsTerminal(fd) {
+	if isTerminal(fd) {
 		text = sys.Printable(text)
 	}
 	return text + "\n"
@@ -45,7 +45,7 @@ func (p *Printer) line(fd int, text string) string {
 func (p *Printer) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	sys.Write(2, p.line(2, text))
+	write(2, p.line(2, text))
 }
 
 // WarnVerbose is Warn with --verbose only.
@@ -61,16 +61,16 @@ func (p *Printer) WarnTry() { p.writeError("Try '" + p.Name + " --help' for more
 func (p *Printer) writeError(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := sys.Write(2, text); err != nil {
+	if err := write(2, text); err != nil {
 		p.errErr = err
 	}
 }
 
-// Print prints to standard output as the C library does: to a terminal at once, to anything else at the end. A failure is
-// reported at the end, too.
+// Print prints to standard output as the C library does: to a terminal at once, to anything else at the end. A failure
+// is reported at the end, too.
 func (p *Printer) Print(text string) {
 	p.unwritten += text
-	if sys.IsTerminal(1) {
+	if isTerminal(1) {
 		p.Flush()
 	}
 }
@@ -84,7 +84,7 @@ func (p *Printer) PrintVerbose(text string) {
 
 // PrintTable prints rows in columns, to a terminal under a header.
 func (p *Printer) PrintTable(header []string, rows [][]string) {
-	if sys.IsTerminal(1) {
+	if isTerminal(1) {
 		rows = slices.Insert(rows, 0, header)
 	}
 	var b strings.Builder
@@ -96,11 +96,11 @@ func (p *Printer) PrintTable(header []string, rows [][]string) {
 	p.Print(b.String())
 }
 
-// Flush writes what is to be printed. It returns the error of the first write to standard output that failed, this one or
-// an earlier one.
+// Flush writes what is to be printed. It returns the error of the first write to standard output that failed, this one
+// or an earlier one.
 func (p *Printer) Flush() error {
 	if p.unwritten != "" {
-		if err := sys.Write(1, p.unwritten); err != nil && p.outErr == nil {
+		if err := write(1, p.unwritten); err != nil && p.outErr == nil {
 			p.outErr = err
 		}
 		p.unwritten = ""
@@ -129,7 +129,7 @@ func FormatSeconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Truncate(time.Microsecond).Seconds(), 'f', 6, 64)
 }
 
-// FormatAge writes how long something has lasted, in the largest unit of which there are two.
+// FormatAge writes how long something has lasted, in the largest unit that fits twice.
 func FormatAge(d time.Duration) string {
 	n, unit := int64(d/time.Second), "s"
 	for _, larger := range []struct {
@@ -147,5 +147,5 @@ func FormatAge(d time.Duration) string {
 // Clock is how a time of day is written.
 const Clock = "2006-01-02 15:04:05 -0700"
 
-// FormatClock writes a time of day, not too early.
+// FormatClock writes a time of day, rounded up to the next second.
 func FormatClock(t time.Time) string { return t.Add(time.Second - 1).Format(Clock) }

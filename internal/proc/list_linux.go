@@ -1,12 +1,10 @@
 package proc
 
 import (
-	"bytes"
 	"io/fs"
 	"os"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -38,25 +36,6 @@ func Processes() (pids []int, err error) {
 		err = &fs.PathError{Op: "readlink", Path: "/proc/self", Err: unix.ENOENT}
 	}
 	return pids, err
-}
-
-// Last returns the id that was given out last to a process or a thread. LXC puts a file of its own over /proc/loadavg
-// (lxcfs), whose ids are those of the host: that is an error.
-func Last() (int, error) {
-	var of unix.Statfs_t
-	if err := unix.Statfs("/proc/loadavg", &of); err != nil || of.Type != unix.PROC_SUPER_MAGIC {
-		return 0, syscall.ENOSYS
-	}
-	text, err := ReadSmall("/proc/loadavg")
-	if err != nil {
-		return 0, err
-	}
-	line := bytes.TrimRight(text, "\n")
-	pid, err := strconv.Atoi(string(line[bytes.LastIndexByte(line, ' ')+1:]))
-	if err == nil && pid == 0 {
-		err = syscall.ENOSYS
-	}
-	return pid, err
 }
 
 // Age returns how long ago a process was started, 0 if that is unknown.

@@ -13,55 +13,14 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-func ThisMachine() Machine {
-	m := Machine{
-		Boot:      strings.ReplaceAll(firstLine("/proc/sys/kernel/random/boot_id"), "-", ""),
-		Namespace: pidNamespace(),
-	}
-	for _, file := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} { // machine-id(5)
-		if id := firstLine(file); len(id) == 32 {
-			m.ID = id
-			break
-		}
-	}
-	return m
-}
-
-// pidNamespace returns the inode number of the pid namespace, from a link like "pid:[4026531836]".
-func pidNamespace() string {
-	link, err := os.Readlink("/proc/self/ns/pid")
-	if err != nil {
-		return ""
-	}
-	_, number, _ := strings.Cut(link, "[")
-	return strings.TrimSuffix(number, "]")
-}
-
-// CanTell reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it anew,
-// /proc shows the processes of the old one, and every look into it would be at another process.
-func CanTell() error {
-	if link, err := os.Readlink("/proc/self"); err != nil || link != strconv.Itoa(os.Getpid()) {
-		return errors.New("without a /proc of this pid namespace processes cannot be told apart")
-	}
-	return nil
-}
-
 // Parent returns the parent of a process, 0 if that is unknown.
 func Parent(pid int) int {
 	s, _ := readStat(pid)
 	return s.parent
 }
 
-// IsZombie reports whether a process has ended, with all its threads. It has no descriptors any more, which only root may see.
-func IsZombie(pid int) bool {
-	s, _ := readStat(pid)
-	tasks, _ := Numbers("/proc/" + strconv.Itoa(pid) + "/task")
-	return s.state == "Z" && len(tasks) == 1
-}
-
 // stat is what is read from proc_pid_stat(5).
 type stat struct {
-	state  string // field 3
 	parent int    // field 4
 	start  string // field 22, in clock ticks since boot
 }
@@ -79,8 +38,6 @@ func readStat(pid int) (s stat, ok bool) {
 	n := 3
 	for field := range bytes.FieldsSeq(text[i+1:]) {
 		switch n {
-		case 3:
-			s.state = string(field)
 		case 4:
 			s.parent, _ = strconv.Atoi(string(field))
 		case 22:
@@ -115,8 +72,8 @@ func Command(pid int) string {
 	return strings.ReplaceAll(strings.TrimSuffix(string(text), "\x00"), "\x00", " ")
 }
 
-// Path returns the name of the file that a descriptor has open. The kernel adds " (deleted)" to the name of a file that was removed,
-// and of one on FUSE or NFS that was only looked up again.
+// Path returns the name of the file that a descriptor has open. The kernel adds " (deleted)" to the name of a removed
+// file and, on FUSE or NFS, to that of a file that was only looked up again.
 func Path(fd int) (string, error) {
 	link, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 	var opened, named unix.Stat_t
@@ -134,14 +91,8 @@ func Path(fd int) (string, error) {
 	return "", errors.New("its file has no name any more")
 }
 
-func firstLine(path string) string {
-	text, _ := ReadSmall(path)
-	line, _, _ := strings.Cut(string(text), "\n")
-	return line
-}
-
-// ReadSmall reads the beginning of a file, which is all there is of those in /proc that are read with it, without the
-// preparations that os.File makes for files one may have to wait for.
+// ReadSmall reads at most 4096 bytes of a file. It is for files of /proc that are shorter, and makes fewer system calls
+// than os.ReadFile.
 func ReadSmall(path string) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -156,12 +107,4 @@ func ReadSmall(path string) ([]byte, error) {
 		}
 		return bytes.Clone(b[:max(n, 0)]), err
 	}
-}
-
-// IsCaller reports whether a parent into which we may not look seems to be the one that called us, rather than one that has
-// adopted us because the caller has ended: it is of our session, and not process 1.
-func IsCaller(parent int) bool {
-	its, err := unix.Getsid(parent)
-	our, _ := unix.Getsid(0)
-	return parent != 1 && err == nil && its == our
 }

@@ -1,3 +1,5 @@
+// Package sys says what the errors of this system mean and how they read. It has three calls besides, which Go's
+// packages make in ways that cost too much here: Sleep, SameFile and Names.
 package sys
 
 import (

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// What is wrong with a number.
 var (
 	ErrRange   error = syscall.ERANGE
 	ErrInvalid error = syscall.EINVAL
@@ -55,43 +56,30 @@ func Text(err error) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
+// LacksMemory reports whether the system is out of memory.
 func LacksMemory(err error) bool { return Is(err, syscall.ENOMEM) }
 
+// LacksResources reports whether the system is out of memory, descriptors or locks.
 func LacksResources(err error) bool {
 	return LacksMemory(err) || Is(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOLCK)
 }
 
+// CannotCreate reports whether the filesystem is read-only or full.
 func CannotCreate(err error) bool { return Is(err, syscall.EROFS, syscall.ENOSPC) }
 
 // IsStale reports whether a file of a network filesystem was removed while the client still knew it.
 func IsStale(err error) bool { return Is(err, syscall.ESTALE) }
 
+// LacksPermission reports whether a permission is missing.
 func LacksPermission(err error) bool { return Is(err, syscall.EACCES, syscall.EPERM) }
 
+// BadDescriptor reports whether the descriptor is not open.
 func BadDescriptor(err error) bool { return Is(err, syscall.EBADF) }
 
+// NobodyReads reports whether an output is closed, or a pipe without a reader.
 func NobodyReads(err error) bool { return Is(err, syscall.EBADF, syscall.EPIPE) }
 
 // Is reports whether err is one of these.
 func Is(err error, list ...error) bool {
 	return slices.ContainsFunc(list, func(known error) bool { return errors.Is(err, known) })
-}
-
-// IsTerminal reports whether fd is a terminal. It asks for the size of the window: TIOCGWINSZ is one call on all systems,
-// unlike tcgetattr(3).
-func IsTerminal(fd int) bool {
-	_, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
-	return err == nil
-}
-
-// Write makes the system call itself, because os.Stdout handles SIGPIPE in its own way.
-func Write(fd int, text string) error {
-	for b := []byte(text); len(b) > 0; {
-		n, err := syscall.Write(fd, b)
-		if err != nil && err != syscall.EINTR {
-			return err
-		}
-		b = b[max(n, 0):]
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package sys
 
 import (
 	"errors"
-	"os"
 	"slices"
 	"syscall"
 	"time"
@@ -51,19 +50,9 @@ func is(err error, errnos ...syscall.Errno) bool {
 	return errors.As(err, &errno) && slices.Contains(errnos, errno)
 }
 
-func IsTerminal(fd int) bool {
-	var mode uint32
-	return windows.GetConsoleMode([]windows.Handle{1: windows.Stdout, 2: windows.Stderr}[fd], &mode) == nil
-}
-
 func Sleep(d time.Duration) { time.Sleep(d) }
 
 func IsStale(error) bool { return false }
 
 // BadDescriptor is never true: no descriptor can be locked here.
 func BadDescriptor(error) bool { return false }
-
-func Write(fd int, text string) error {
-	_, err := map[int]*os.File{1: os.Stdout, 2: os.Stderr}[fd].WriteString(text)
-	return err
-}

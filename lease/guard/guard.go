@@ -1,19 +1,19 @@
 //go:build unix
 
-// Package guard runs a command that may live only until a deadline, which is moved on again and again. When the deadline
-// comes, or whoever moved it is gone, the command gets SIGTERM and then, with all its descendants, SIGKILL.
+// Package guard runs a command that may live only until a deadline, which is moved on again and again. When the
+// deadline comes, or whoever moved it is gone, the command gets SIGTERM and then, with all its descendants, SIGKILL.
 //
-// The command is the child of a process of its own, the guard, because the process that moves the deadline may be stopped,
-// starved or killed:
+// The command is the child of a process of its own, the guard, because the process that moves the deadline may be
+// stopped, starved or killed:
 //
 //	flock-etcd          moves the deadline
 //	  └─ guard          in a session of its own; orphaned descendants of the command become its children (Linux)
 //	     └─ command     the kernel kills it when the guard dies (Linux)
 //
 // On Linux timers of the kernel continue the first two when they have something to do, should they be stopped, and kill
-// flock-etcd at Limits.End. They do not kill the guard: when a frozen container goes on, or the machine wakes, somebody must
-// be there to kill the rest. Elsewhere only the command's process group is killed; the build tag guard_portable tries that
-// on Linux.
+// flock-etcd at Limits.End. They do not kill the guard: when a frozen container goes on, or the machine wakes, somebody
+// must be there to kill the rest. Elsewhere only the command's process group is killed; the build tag guard_portable
+// tries that on Linux.
 //
 // Every family of systems defines:
 //
@@ -70,8 +70,8 @@ const (
 	Abort                  // the lock is lost: kill everything now
 
 	Started // the command runs: Number is its process id or, negative, that of its process group
-	Ended   // the command has ended with the status Number and, if it was Terminated, all its descendants; or it could not be
-	// started: Text. It is the last report.
+	Ended   // the command has ended with the status Number and, if it was Terminated, all its descendants; or it could
+	// not be started: Text. It is the last report.
 )
 
 // A Message goes to the guard or comes from it.
@@ -87,7 +87,8 @@ type Message struct {
 	Survivor   int  // a process that may not be killed, such as one of another user; 0: none
 }
 
-// TokenVariable is set in the environment of an exclusive holder's command, to a number that grows from holder to holder.
+// TokenVariable is set in the environment of an exclusive holder's command, to a number that grows from holder to
+// holder.
 const TokenVariable = "FLOCK_TOKEN"
 
 // A Guard is the process that runs the command, as flock-etcd sees it.
@@ -170,8 +171,8 @@ func (g *Guard) Close() {
 	unix.Shutdown(int(g.socket.Fd()), unix.SHUT_RDWR)
 }
 
-// KillAll kills the guard, if it is still there, and what it leaves behind. It returns a process that may not be killed, or
-// is not dead after a second, if there is one. The kernel continues this process if it is stopped meanwhile.
+// KillAll kills the guard, if it is still there, and what it leaves behind. It returns a process that may not be
+// killed, or is not dead after a second, if there is one. The kernel continues this process if it is stopped meanwhile.
 func (g *Guard) KillAll() (survivor int) {
 	g.Close()
 	g.socket.Close() // its descriptor may be the only one that is free to look for children
@@ -224,8 +225,8 @@ func init() {
 	}
 }
 
-// catchSignals keeps signals to the process group, such as those from the terminal, from ending the guard. The command would
-// inherit it if they were ignored, as some may be.
+// catchSignals keeps signals to the process group, such as those from the terminal, from ending the guard. The command
+// would inherit it if they were ignored, as some may be.
 func (g *guard) catchSignals() {
 	for s := syscall.Signal(1); s < 32; s++ {
 		if !signal.Ignored(s) || s == unix.SIGCHLD {
@@ -287,7 +288,8 @@ func (g *guard) obey(m Message) {
 	}
 }
 
-// fromTerminal are the signals that a terminal sends to the process group of flock-etcd: a command in it has them already.
+// fromTerminal are the signals that a terminal sends to the process group of flock-etcd: a command in it has them
+// already.
 var fromTerminal = []syscall.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH}
 
 // start starts the command, unless it is too late.
@@ -317,9 +319,9 @@ func (g *guard) start(token int64) {
 	send(g.socket, Message{Kind: Started, Number: g.target()})
 }
 
-// place chooses the process group of the command: its own, so that signals reach all of it. On a terminal the command stays
-// in the group of flock-etcd, with the job control that the shell has for that. Where flock-etcd leads the session, as in a
-// container, there is no such shell, so the command's group gets the terminal.
+// place chooses the process group of the command: its own, so that signals reach all of it. On a terminal the command
+// stays in the group of flock-etcd, with the job control that the shell has for that. Where flock-etcd leads the
+// session, as in a container, there is no such shell, so the command's group gets the terminal.
 func (g *guard) place() (attr syscall.SysProcAttr, terminal int) {
 	attr = attributes
 	terminal, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
@@ -350,8 +352,8 @@ func (g *guard) terminate() {
 	unix.Kill(g.target(), unix.SIGCONT)
 }
 
-// enforce does what is due, and sets the timer for what is next. What the command leaves behind at its end in good time is
-// not under the lock and lives on.
+// enforce does what is due, and sets the timer for what is next. What the command leaves behind at its end in good time
+// is not under the lock and lives on.
 func (g *guard) enforce() {
 	if !g.started || g.ended {
 		return
@@ -365,7 +367,8 @@ func (g *guard) enforce() {
 	}
 	if !g.alive() || survivor != 0 {
 		g.ended = true
-		send(g.socket, Message{Kind: Ended, Number: g.status, Killed: g.killed, Terminated: g.terminated, Survivor: survivor})
+		send(g.socket, Message{Kind: Ended, Number: g.status, Killed: g.killed, Terminated: g.terminated,
+			Survivor: survivor})
 		return
 	}
 	next := g.limits.Term

@@ -18,12 +18,12 @@ import (
 
 const clock = unix.CLOCK_BOOTTIME
 
-// attributes of the command: the kernel kills it when the guard dies, for the guard forks in its first thread, which lives
-// as long as it does.
+// attributes of the command: the kernel kills it when the guard dies, for the guard forks in its first thread, which
+// lives as long as it does.
 var attributes = syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 
-// prepare has descendants whose parent dies become children of this process, and notes the children that it had before. It
-// refuses where they cannot be seen. A name is for ps and killall.
+// prepare has descendants whose parent dies become children of this process, and notes the children that it had before.
+// It refuses where they cannot be seen. A name is for ps and killall.
 func prepare(name string) error {
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	if name != "" {
@@ -31,7 +31,8 @@ func prepare(name string) error {
 	}
 	before, err := children()
 	if err != nil {
-		return errors.New("there is no /proc of this pid namespace that shows the children of a process: " + sys.Text(err))
+		return errors.New("there is no /proc of this pid namespace that shows the children of a process: " +
+			sys.Text(err))
 	}
 	for _, pid := range before {
 		earlier[pid] = true
@@ -49,7 +50,8 @@ func newAlarm(signal unix.Signal) (a alarm, err error) {
 		notify int32 // 0: SIGEV_SIGNAL
 		_      [64]byte
 	}{signal: int32(signal)}
-	_, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, clock, uintptr(unsafe.Pointer(&event)), uintptr(unsafe.Pointer(&a)))
+	_, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, clock,
+		uintptr(unsafe.Pointer(&event)), uintptr(unsafe.Pointer(&a)))
 	if errno != 0 {
 		return a, errno
 	}
@@ -59,13 +61,14 @@ func newAlarm(signal unix.Signal) (a alarm, err error) {
 // set sets the time on the clock at which the signal is sent, and then again and again; 0: never.
 func (a alarm) set(at time.Duration) {
 	const absolute = 1 // TIMER_ABSTIME
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(at)), Interval: unix.NsecToTimespec(int64(50 * time.Millisecond))}
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(at)),
+		Interval: unix.NsecToTimespec(int64(50 * time.Millisecond))}
 	unix.Syscall6(unix.SYS_TIMER_SETTIME, uintptr(a), absolute, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 }
 
-// killAll kills the children of this process, but the earlier ones; what they leave behind becomes its children, too. It
-// returns when the kernel says that there are none. It returns one that may not be killed if no others are left, or any one
-// after the limit.
+// killAll kills the children of this process, but the earlier ones; what they leave behind becomes its children, too.
+// It returns when the kernel says that there are none. It returns one that may not be killed if no others are left, or
+// any one after the limit.
 func killAll(_ int, limit time.Duration, ended func(int, syscall.WaitStatus)) (survivor int) {
 	for pause, none := 1, 0; ; pause = min(2*pause, 16) {
 		list, err := children()
@@ -95,9 +98,9 @@ func killAll(_ int, limit time.Duration, ended func(int, syscall.WaitStatus)) (s
 // earlier are the children that this process had before the guard.
 var earlier = map[int]bool{}
 
-// children returns the children of this process, but the earlier ones. All are those of its first thread, which makes some
-// and gets the others from the kernel. They are listed even where /proc hides the processes of other users. It needs one
-// descriptor and nothing else.
+// children returns the children of this process, but the earlier ones. All are those of its first thread, which makes
+// some and gets the others from the kernel. They are listed even where /proc hides the processes of other users. It
+// needs one descriptor and nothing else.
 func children() (list []int, err error) {
 	fd, err := unix.Open("/proc/self/task/"+strconv.Itoa(os.Getpid())+"/children", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

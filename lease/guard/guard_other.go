@@ -28,8 +28,8 @@ func (a alarm) set(at time.Duration) {
 	}
 }
 
-// killAll kills the command with its process group, if it has one of its own, and waits for its end if it is a child. It
-// returns the command if it may not be killed.
+// killAll kills the command with its process group, if it has one of its own, and waits for its end if it is a child.
+// It returns the command if it may not be killed.
 func killAll(target int, limit time.Duration, ended func(int, syscall.WaitStatus)) (survivor int) {
 	if target == 0 {
 		return 0

@@ -1,17 +1,15 @@
-package proc
+package fallback
 
 import "golang.org/x/sys/windows/registry"
 
-// ThisMachine knows no boot: what a directory lock asks about does not outlive one.
-func ThisMachine() (m Machine) {
+// askMachine asks the system for a machine, but for the host. It knows no boot: lifelines do not outlive one.
+func askMachine() (m machine) {
 	k, err := registry.OpenKey(registry.LOCAL_MACHINE, `SOFTWARE\Microsoft\Cryptography`,
 		registry.QUERY_VALUE|registry.WOW64_64KEY)
 	if err != nil {
 		return m
 	}
 	defer k.Close()
-	if id, _, err := k.GetStringValue("MachineGuid"); err == nil {
-		m.ID = id
-	}
+	m.id, _, _ = k.GetStringValue("MachineGuid")
 	return m
 }

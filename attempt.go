@@ -1,0 +1,52 @@
+package main
+
+import (
+	"example.org/flock/internal/cli"
+	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/locks"
+	"example.org/flock/internal/output"
+)
+
+// An attempt is a run's try to lock: what the user asked for, on which open file.
+type attempt struct {
+	*cli.Options
+	out  *output.Printer
+	file *lockfile.File
+	lock *locks.Chain // the mechanisms; one of them serves
+}
+
+func newAttempt(o *cli.Options, out *output.Printer, f *lockfile.File) *attempt {
+	return &attempt{Options: o, out: out, file: f, lock: locks.New(f, wish(o, out))}
+}
+
+// wish returns what the user wants of the mechanisms.
+func wish(o *cli.Options, out *output.Printer) locks.Wish {
+	w := mechanisms(o.Backend)
+	w.Range, w.Permits = o.Range, o.Permits
+	if o.Queued {
+		w.Queue = o.Queue
+	}
+	w.Warn, w.WarnVerbose = out.Warn, out.WarnVerbose
+	return w
+}
+
+// mechanisms returns a wish for those of a backend.
+func mechanisms(b cli.Backend) (w locks.Wish) {
+	w.Flock = b == cli.Auto || b == cli.Native || b == cli.ByFlock
+	w.Fcntl = b == cli.Auto || b == cli.Native || b == cli.ByFcntl
+	w.Directory = b == cli.Auto || b == cli.Directory
+	w.StateBase, _ = cstart.Getenv("FLOCK_DIR")
+	return w
+}
+
+// neededAccess returns what a lock file must be open for.
+func neededAccess(b cli.Backend, op locks.Op, permits int) lockfile.Access {
+	switch {
+	case permits > 0:
+		return lockfile.ReadWrite
+	case b == cli.ByFcntl && op == locks.Exclusive:
+		return lockfile.Write // F_WRLCK needs a descriptor that is open for writing
+	}
+	return lockfile.Read
+}

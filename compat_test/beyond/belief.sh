@@ -1,0 +1,237 @@
+What a contender believes about the others: what it has not seen counts as held.
+# directory: only
+
+### belief-another-users-script-that-has-ended
+# needs: linux root setpriv
+: >f; chmod 666 f; chmod 777 .
+umask 0
+setpriv --reuid 54331 --clear-groups bash -c 'exec 9>>f; flock 9'
+setpriv --bounding-set -sys_ptrace flock -n f echo in
+#> in
+
+### belief-another-users-child-that-has-the-file
+# needs: linux root setpriv
+: >f; chmod 666 f; chmod 777 .
+umask 0
+setpriv --reuid 54321 --clear-groups bash -c 'exec 9>>f; flock 9; echo $? >has; (until [ -e go ]; do sleep .02 9>&-; done) &'
+await '[ -s has ]'; cat has
+#> 0
+setpriv --bounding-set -sys_ptrace flock -n f echo in; echo $?
+#> 1
+flock -n f echo in; echo $?
+#> 1
+: >go
+flock -w 20 f echo in
+#> in
+
+### belief-child-of-root
+# needs: linux root setpriv
+: >f; chmod 666 f; chmod 777 .
+umask 0
+bash -c 'exec 9>>f; flock 9; (until [ -e go ]; do sleep .02 9>&-; done) & : >has'
+await '[ -e has ]'
+setpriv --reuid 54321 --clear-groups flock -n f echo in; echo $?
+#> 1
+: >go
+flock -w 20 f echo in
+#> in
+
+### belief-number-of-a-pid-namespace-that-comes-again
+# needs: linux root pidns
+exec 9>f
+unshare -pf --mount-proc bash -c 'flock 9; :'
+for i in 1 2 3 4 5; do unshare -pf --mount-proc bash -c 'flock -n f echo in; echo $?' 9>&-; done
+#> 1
+#> 1
+#> 1
+#> 1
+#> 1
+exec 9>&-
+flock -n f echo in
+#> in
+
+### belief-process-id-that-comes-again
+# needs: linux root pidns setpriv
+: >f; chmod 666 f; chmod 777 .
+umask 0
+unshare -pf --mount-proc bash -c '
+	setpriv --reuid 54321 --clear-groups bash -c "echo \$\$ >pid; exec 9>>f; flock 9"
+	sleep .02 # the clock of start times has ticks of 10 ms
+	until [ "$daemon" = "$(cat pid)" ]; do
+		echo $(($(cat pid) - 1)) >/proc/sys/kernel/ns_last_pid
+		setpriv --reuid 12345 --clear-groups sleep 100 & daemon=$!
+	done
+	setpriv --reuid 54321 --clear-groups flock -n f echo in; echo $?'
+#> in
+#> 0
+
+### belief-operation-that-fails
+# needs: strace linux
+
+for n in 1 2 3 4 5; do
+	strace -f -qqq -o trace -e trace=renameat -e inject=renameat:error=EDQUOT:when=$n flock f true 2>err
+	grep -q INJECTED trace || echo "no operation $n"
+	flock -n f echo in || ls .f.flock
+done
+#> in
+#> in
+#> in
+#> in
+#> no operation 5
+#> in
+
+### belief-mark-that-cannot-be-written-down
+# needs: strace linux
+
+for n in 1 2 3 4; do
+	exec 9>f
+	strace -f -qqq -o trace -e trace=renameat,mknodat -e inject=renameat,mknodat:error=ENOSPC:when=$n flock 9 2>err; echo $?
+	exec 9>&-
+	flock -n f echo in || ls .f.flock
+done
+#> 73
+#> in
+#> 73
+#> in
+#> 73
+#> in
+#> 0
+#> in
+
+### belief-signal-to-all-of-a-job
+for signal in TERM INT HUP; do
+	set -m; flock f sleep 100 & p=$!; set +m
+	await '! flock -n f true'
+	kill -$signal -- -$p; wait $p; echo $?
+	ls .f.flock
+done 2>/dev/null
+#> 143
+#> free
+#> 130
+#> free
+#> 129
+#> free
+
+### belief-signal-to-a-waiter
+hold f
+set -m; flock --queue 1 f true & p=$!; set +m
+await 'placed $p'
+{ kill $p; wait $p; } 2>/dev/null; echo $?
+#> 143
+ls .f.flock | grep -c ^wait; ls .f.flock/queue
+#> 0
+#> free
+release
+
+### belief-signal-that-the-command-survives
+
+flock f bash -c 'trap "" TERM; : >has; until [ -e go ]; do sleep .01; done' & p=$!
+await '[ -e has ]'
+{ kill $p; wait $p; } 2>/dev/null; echo $?
+#> 143
+flock -n f echo in; echo $?
+#> 1
+: >go
+flock -w 20 f echo in
+#> in
+
+### belief-signal-that-is-ignored
+(trap '' TERM; exec flock f bash -c ': >has; until [ -e go ]; do sleep .01; done') & p=$!
+await '[ -e has ]'
+kill $p
+: >go; wait $p; echo $?
+#> 0
+
+### belief-no-fork-catches-nothing
+# needs: proc
+flock -F f cat /proc/self/status | grep SigCgt
+#> SigCgt:	0000000000000000
+
+### lifeline-under-the-number-of-the-file
+# needs: linux
+flock l bash -c 'exec 4>log; (until [ -e go ]; do sleep .01; done) & exit 0'
+flock -n l echo in; echo $?
+#> 1
+: >go
+flock -w 20 l echo in
+#> in
+
+### lifeline-closed-with-the-file
+# needs: linux
+flock l bash -c 'exec 3>log; (until [ -e go ]; do sleep .01; done) & exit 0'
+flock -n l echo in
+#> in
+rm -f go
+flock l bash -c '(until [ -e go ]; do sleep .01; done) 3>&- & exit 0'
+flock -n l echo in
+#> in
+: >go
+
+### lifeline-converted-in-the-command
+# needs: linux
+export OTHER='flock -n f echo in'
+flock -s f sh -c 'flock -x 3; $OTHER; echo $?; flock -s 3; flock -sn f echo shared; flock -u 3; $OTHER; flock -n 3; echo $?; $OTHER; echo $?'
+#> 1
+#> shared
+#> in
+#> 0
+#> 1
+ls .f.flock
+#> free
+
+### lifeline-released-in-the-command
+# needs: linux
+flock f sh -c 'flock -u 3; flock -n f sh -c "flock -n 3; echo \$?"; flock -n 3; echo $?; flock -u 3'
+#> 1
+#> 0
+ls .f.flock
+#> free
+
+### lifeline-without-the-variable
+# needs: linux
+backend=$FLOCK_BACKEND
+flock f sh -c 'unset FLOCK_BACKEND; flock -u 3; FLOCK_BACKEND=directory flock -n f echo in'
+#> in
+
+### lifeline-never-blocks-who-reads-it
+# needs: linux timeout
+flock f sh -c 'timeout 20 cat <&3 2>/dev/null; [ $? = 124 ] && echo hangs; echo read'
+#> read
+
+### lifeline-with-a-cooldown-and-a-report
+# needs: linux
+flock --cooldown 100 --report 0 f true; flock -n f --cooldown 1 true 2>/dev/null || flock --holders f | grep -o cooldown
+#> cooldown
+
+### belief-holders-of-another-pid-namespace
+# needs: linux root pidns
+unshare -pf --mount-proc bash -c 'flock f sh -c ": >has; until [ -e go ]; do sleep .01; done"' & holder=$!
+await '[ -e has ]'
+unshare -pf --mount-proc flock --holders f; echo $?
+#> - exclusive - a process of another pid namespace
+#> 0
+unshare -pf --mount-proc flock -n --verbose f true 2>&1 | grep held
+#> flock: held by a process of another pid namespace
+flock --holders f | grep -c 'until'
+#> 2
+: >go; wait $holder
+
+### belief-holder-of-a-file-that-was-replaced
+# needs: linux
+exec 9>f; flock 9
+mv f old; : >f
+flock --holders f; echo $?
+#> 1
+flock -n --report 0 f echo in
+#> in
+
+### belief-what-to-do-about-a-token
+# needs: linux
+flock f true
+busy=$(flock f sh -c 'ls .f.flock' | sed -n 's/^excl,/busy,/p' | awk -F, -v OFS=, '{$3 = 77; $6 = "elsewhere"; $7 = "m"; $8 = "b"; print}')
+mv .f.flock/free ".f.flock/$busy"; mkfifo ".f.flock/new${busy#busy}"
+flock -n --verbose f true 2>&1 | sed 's;rename .*/busy,.* to;rename TOKEN to;' | grep held
+#> flock: held by process 77, which is taking or releasing it on host elsewhere (if that is gone, rename TOKEN to free)
+mv .f.flock/busy,* .f.flock/free
+flock f echo in
+#> in

@@ -1,0 +1,15 @@
+package fallback
+
+// notWatching stands for a descriptor that would tell when an open file of the locked file is closed.
+const notWatching = -1
+
+// An answer says whether somebody has a lifeline or an open file.
+type answer uint8
+
+const (
+	gone    answer = iota // nobody has it, for good
+	alive                 // somebody has it
+	absent                // there is no such name or descriptor
+	strange               // it is no lifeline; it counts as alive
+	unknown               // this process cannot tell; it counts as alive
+)

@@ -1,0 +1,47 @@
+package fallback
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/sys"
+)
+
+// OpenFile returns the lock on the open file that is our descriptor fd. It lasts until the last descriptor of that open file
+// is closed, in whatever process; whoever has the open file converts and unlocks it. dir and path are as for OpenIn. Only Linux
+// has this lock.
+func OpenFile(dir, path string, fd int) (*Lock, error) {
+	_, mode, err := statID(fd, "")
+	if err != nil {
+		return nil, err
+	}
+	if kind := mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
+		return nil, stateError("only the open files of regular files and directories can have a directory lock")
+	}
+	return &Lock{dir: dir, path: path, fd: fd}, nil
+}
+
+// OpenInherited returns the lock that our descriptor fd has, if that is a lifeline which this process has inherited (see Inherit), and
+// nil if it is something else. Whoever has the lifeline converts and unlocks the lock.
+func OpenInherited(fd int) (*Lock, error) {
+	var opened, named unix.Stat_t
+	if err := unix.Fstat(fd, &opened); err != nil || opened.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return nil, err
+	}
+	path, err := os.Readlink(descriptorPath(place{pid: pid, number: fd}))
+	if err != nil {
+		return nil, nil // it may be a pipe: without /proc nothing tells
+	}
+	dir, name := filepath.Split(path)
+	word, _, _ := strings.Cut(name, ",")
+	_, isLifeline := parseOwner(idOf(name))
+	isLifeline = isLifeline && (word == newName || word == waitName || modeOf(word) > 0)
+	if !isLifeline || unix.Lstat(path, &named) != nil || !sys.SameFile(&opened, &named) {
+		return nil, nil
+	}
+	dir = filepath.Clean(dir)
+	return &Lock{dir: dir, path: lockedPath(dir), fd: -1, lent: idOf(name)}, nil
+}

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package fallback
+
+import "errors"
+
+// OpenFile is an error: only Linux shows the flags of the open files of other processes.
+func OpenFile(dir, path string, fd int) (*Lock, error) {
+	return nil, errors.New("on this system a directory lock is for a file and a command, not for a descriptor")
+}
+
+// OpenInherited returns nil: on this system no descriptor is taken for a lifeline.
+func OpenInherited(fd int) (*Lock, error) { return nil, nil }

@@ -1,0 +1,129 @@
+package fallback
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() { roles["lock a number"] = lockNumber }
+
+// lockNumber is flock with the number of a descriptor.
+func lockNumber(dir string, n int) {
+	l, err := OpenFile(dir, filepath.Join(filepath.Dir(dir), "f"), n)
+	must(err)
+	must(l.Lock(context.Background()))
+}
+
+// TestShellThatMovesItsDescriptor: a shell that runs a function with 9>&- has the open file under another number meanwhile. It never
+// sleeps, and its descriptor is under a number between two looks at it only for a moment. Nobody gets in.
+func TestShellThatMovesItsDescriptor(t *testing.T) {
+	tries := 2000
+	switch {
+	case tortureDuration(t) > 0:
+		tries = 100_000
+	case testing.Short():
+		tries = 200
+	}
+	for what, script := range map[string]string{
+		"the shell that has locked": `log() { :; }; while [ ! -e stop ]; do log message 9>&-; done`,
+		"its child":                 `log() { :; }; (while [ ! -e stop ]; do log message 9>&-; done) & : >ended`,
+	} {
+		for _, shell := range []string{"bash", "dash", "zsh", "busybox"} {
+			t.Run(what+"/"+shell, func(t *testing.T) {
+				path, err := exec.LookPath(shell)
+				if err != nil {
+					t.Skip(shell + " is not installed")
+				}
+				words := []string{path, "-c", "exec 9>>f; $SELF; : >locked; " + script}
+				if shell == "busybox" {
+					words = append([]string{path, "sh"}, words[1:]...)
+				}
+				notAdmitted(t, words, tries)
+			})
+		}
+	}
+}
+
+// notAdmitted starts a shell that locks and moves its descriptor, and tries to get in.
+func notAdmitted(t *testing.T, words []string, tries int) {
+	dir := lockFile(t)
+	around := filepath.Dir(dir)
+	c := &exec.Cmd{Path: words[0], Args: words, Dir: around, Stderr: os.Stderr}
+	self, err := os.Executable()
+	must(err)
+	c.Env = append(os.Environ(), "SELF="+self, "FALLBACK_ROLE=lock a number", "FALLBACK_PLACE="+dir, "FALLBACK_N=9")
+	must(c.Start())
+	defer func() {
+		must(os.WriteFile(filepath.Join(around, "stop"), nil, 0o666))
+		c.Wait()
+		awaitFree(t, dir)
+	}()
+	for !exists(filepath.Join(around, "locked")) || strings.Contains(words[len(words)-1], "ended") && !exists(filepath.Join(around, "ended")) {
+		time.Sleep(time.Millisecond)
+	}
+	moved := 0
+	for n := range tries {
+		l := newLock(dir)
+		err := l.TryLock()
+		if err == nil {
+			t.Fatalf("in after %d tries, %d times it had moved", n, moved)
+		}
+		if !errors.Is(err, ErrLocked) {
+			t.Fatal(err)
+		}
+		if !strings.Contains(err.(*LockedError).Holders[0].Path, ".9.") {
+			moved++
+		}
+	}
+	t.Logf("%d tries, %d times it had moved", tries, moved)
+}
+
+// awaitFree waits until the lock is free: the shell's child may end later than the shell.
+func awaitFree(t *testing.T, dir string) {
+	l := newLock(dir)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := l.Lock(ctx); err != nil {
+		t.Error(err)
+	}
+	l.Unlock()
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// TestComputesForHours: a shell that has closed its descriptor and never sleeps does not keep the lock.
+func TestComputesForHours(t *testing.T) {
+	dir := lockFile(t)
+	around := filepath.Dir(dir)
+	self, err := os.Executable()
+	must(err)
+	c := exec.Command("sh", "-c", "exec 9>>f; $SELF; exec 9>&-; : >closed; while [ ! -e stop ]; do :; done")
+	c.Dir = around
+	c.Env = append(os.Environ(), "SELF="+self, "FALLBACK_ROLE=lock a number", "FALLBACK_PLACE="+dir, "FALLBACK_N="+strconv.Itoa(9))
+	must(c.Start())
+	defer c.Wait()
+	defer os.WriteFile(filepath.Join(around, "stop"), nil, 0o666)
+	for !exists(filepath.Join(around, "closed")) {
+		time.Sleep(time.Millisecond)
+	}
+	start := time.Now()
+	if err := newLock(dir).TryLock(); err != nil {
+		t.Error(err)
+	}
+	t.Log("in after", time.Since(start))
+	if unix.Kill(c.Process.Pid, 0) != nil {
+		t.Error("the shell has ended")
+	}
+}

@@ -1,0 +1,28 @@
+//go:build unix
+
+package output
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// isTerminal reports whether fd is a terminal. It asks for the size of the window: TIOCGWINSZ is one call on all
+// systems, unlike tcgetattr(3).
+func isTerminal(fd int) bool {
+	_, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
+	return err == nil
+}
+
+// write writes all of the text. It makes the system call itself, because os.Stdout handles SIGPIPE in its own way.
+func write(fd int, text string) error {
+	for b := []byte(text); len(b) > 0; {
+		n, err := syscall.Write(fd, b)
+		if err != nil && err != syscall.EINTR {
+			return err
+		}
+		b = b[max(n, 0):]
+	}
+	return nil
+}
