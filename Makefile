@@ -24,9 +24,10 @@ SYSTEMS = \
 	openbsd/arm64 netbsd/amd64 netbsd/arm64 dragonfly/amd64 solaris/amd64 \
 	illumos/amd64 windows/amd64 windows/arm64
 
-# flock-etcd is a module of its own. It is for Unix.
+# flock-etcd and flock-postgres are modules of their own. They are for Unix.
 ETCDBUILD = cd etcd && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)"
-ETCD_SYSTEMS = $(filter-out windows/%,$(SYSTEMS))
+POSTGRESBUILD = cd postgres && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)"
+UNIX_SYSTEMS = $(filter-out windows/%,$(SYSTEMS))
 
 all: flock                    ## build the one static binary, ./flock
 
@@ -40,6 +41,12 @@ ETCD_SOURCES = $(call sources,etcd/*.go etcd/help.txt lease/*.go lease/guard/*.g
 flock-etcd: $(ETCD_SOURCES) build/version  ## build the lock for many machines
 	$(ETCDBUILD) -o ../$@ .
 
+POSTGRES_SOURCES = $(call sources,postgres/*.go postgres/help.txt postgres/schema.sql lease/*.go lease/guard/*.go internal/*/*) \
+	postgres/go.mod postgres/go.sum
+
+flock-postgres: $(POSTGRES_SOURCES) build/version  ## the same in PostgreSQL
+	$(POSTGRESBUILD) -o ../$@ .
+
 # The version is in the programs, and a commit changes it: this file changes with it, and not otherwise.
 build/version: always
 	@mkdir -p build
@@ -50,6 +57,9 @@ demo: flock                   ## build, and show the main uses
 
 demo-etcd: flock-etcd         ## build, and start three members of etcd to try it with, until Ctrl-C
 	@sh etcd/members.sh
+
+demo-postgres: flock-postgres ## build, and start a PostgreSQL server to try it with, until Ctrl-C
+	@sh postgres/server.sh
 
 check: flock                  ## what to run after each change (about a minute)
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
@@ -71,7 +81,7 @@ test-beside:
 	nice $(MAKE) --no-print-directory race
 	nice sh completions/test.sh ./flock
 	nice sh packaging/test.sh ./flock
-	@if command -v mandoc >/dev/null; then for page in man/*.[17] etcd/man/*.1 packaging/debian/*.8; do \
+	@if command -v mandoc >/dev/null; then for page in man/*.[17] etcd/man/*.1 postgres/man/*.1 packaging/debian/*.8; do \
 		mandoc -T lint -W warning $$page || exit 1; done; \
 		else echo 'mandoc is missing: manual pages not checked'; fi
 
@@ -83,6 +93,13 @@ test-etcd: flock flock-etcd         ## run the tests of flock-etcd over etcd ser
 	cd etcd/test && go mod tidy -diff && go vet ./... && go test -timeout 10m -count=1 -parallel 6 ./...
 	sh completions/test.sh ./flock ./flock-etcd
 	sh packaging/test.sh ./flock ./flock-etcd
+
+# The servers are those of Debian's package postgresql, or what is in PATH. Each has a directory of its own.
+test-postgres: flock flock-postgres ## run the tests of flock-postgres over PostgreSQL servers (two minutes)
+	@test -z "$$(gofmt -l postgres)" || { gofmt -d postgres; exit 1; }
+	cd postgres && go mod tidy -diff && go vet ./... && go test -timeout 10m -count=1 -parallel 8 ./...
+	sh completions/test.sh ./flock ./flock-postgres
+	sh packaging/test.sh ./flock ./flock-postgres
 
 race:                         ## run the directory lock's tests with the race detector
 	@if out=$$(CGO_ENABLED=1 go test -race -run '^$$' ./fallback 2>&1); then \
@@ -107,25 +124,32 @@ torture: flock                ## kill holders at random for long (an hour; with 
 torture-etcd: flock-etcd      ## kill flock-etcd, its command and etcd's members at random (FLOCK_TORTURE=5m)
 	cd etcd/test && FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test -count=1 -v -timeout 60m -run 'TestTorture$$' .
 
+torture-postgres: flock-postgres ## kill flock-postgres, its command and its server at random (FLOCK_TORTURE=5m)
+	cd postgres && FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test -count=1 -v -timeout 60m -run 'TestTorture$$' ./test
+
 bench: flock                  ## measure beside util-linux flock and other lockers
 	go run ./compat_test/bench -svg compat_test/bench/bench.svg $(BENCHFLAGS) ./flock
 
 bench-etcd: flock-etcd        ## measure beside etcdctl lock
 	cd etcd/test && go run ./bench $(BENCHFLAGS) ../../flock-etcd
 
+bench-postgres: flock-postgres ## measure beside psql with an advisory lock
+	cd postgres && go run ./test/bench $(BENCHFLAGS) ../flock-postgres
+
 binaries:                     ## build for every system, or those in SYSTEMS='OS/ARCH ...', into build/OS_ARCH
 	@for system in $(SYSTEMS); do \
 		export GOOS=$${system%/*} GOARCH=$${system#*/}; \
 		dir=build/$${GOOS}_$$GOARCH exe=; [ $$GOOS != windows ] || exe=.exe; echo $$dir; \
 		$(GOBUILD) -o $$dir/flock$$exe . || exit 1; \
-		case " $(ETCD_SYSTEMS) " in *" $$system "*) ($(ETCDBUILD) -o ../$$dir/flock-etcd .) || exit 1;; esac; \
+		case " $(UNIX_SYSTEMS) " in *" $$system "*) ($(ETCDBUILD) -o ../$$dir/flock-etcd .) && \
+			($(POSTGRESBUILD) -o ../$$dir/flock-postgres .) || exit 1;; esac; \
 	done
 
 cross: binaries               ## the same, and vet for each of them
 	@for system in $(SYSTEMS); do \
 		export GOOS=$${system%/*} GOARCH=$${system#*/}; echo go vet for $$system; \
 		go vet ./... && go vet -tags flock_linkname ./... || exit 1; \
-		case " $(ETCD_SYSTEMS) " in *" $$system "*) (cd etcd && go vet ./...) || exit 1;; esac; \
+		case " $(UNIX_SYSTEMS) " in *" $$system "*) (cd etcd && go vet ./...) && (cd postgres && go vet ./...) || exit 1;; esac; \
 	done
 
 test-qemu:                    ## run a core of the tests on the other Linux architectures, under qemu-user
@@ -140,22 +164,23 @@ test-wine:                    ## test the Windows program under Wine
 test-machines: flock          ## boot a server and two clients, and test locks on NFS and SMB (root; half an hour)
 	compat_test/machines/run.sh
 
-# Both install what is built: root needs no Go for it.
+# They install what is built: root needs no Go for it.
 install:                      ## install the built binary, manual pages and completions (DESTDIR, PREFIX)
 install-etcd:                 ## install flock-etcd in the same way
-install install-etcd: PROGRAM = $(@:install%=flock%)
-install install-etcd:
+install-postgres:             ## and flock-postgres
+install install-etcd install-postgres: PROGRAM = $(@:install%=flock%)
+install install-etcd install-postgres:
 	@test -x $(PROGRAM) || { echo "$(PROGRAM) is not built yet: run 'make $(PROGRAM)' first, as an ordinary user" >&2; exit 1; }
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MAN1DIR) $(DESTDIR)$(MAN7DIR) $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
 	install -m 755 $(PROGRAM) $(DESTDIR)$(BINDIR)/$(PROGRAM)
-	install -m 644 $(wildcard man/$(PROGRAM).1 etcd/man/$(PROGRAM).1) $(DESTDIR)$(MAN1DIR)/$(PROGRAM).1
+	install -m 644 $(wildcard man/$(PROGRAM).1 */man/$(PROGRAM).1) $(DESTDIR)$(MAN1DIR)/$(PROGRAM).1
 	$(if $(filter flock,$(PROGRAM)),install -m 644 man/flock-directory.7 $(DESTDIR)$(MAN7DIR)/flock-directory.7)
 	install -m 644 completions/flock.bash $(DESTDIR)$(BASHDIR)/$(PROGRAM)
 	install -m 644 completions/_flock $(DESTDIR)$(ZSHDIR)/_$(PROGRAM)
 	install -m 644 completions/flock.fish $(DESTDIR)$(FISHDIR)/$(PROGRAM).fish
 
-uninstall:                    ## remove what install and install-etcd put there
-	for program in flock flock-etcd; do rm -f $(DESTDIR)$(BINDIR)/$$program $(DESTDIR)$(MAN1DIR)/$$program.1 \
+uninstall:                    ## remove what install, install-etcd and install-postgres put there
+	for program in flock flock-etcd flock-postgres; do rm -f $(DESTDIR)$(BINDIR)/$$program $(DESTDIR)$(MAN1DIR)/$$program.1 \
 		$(DESTDIR)$(BASHDIR)/$$program $(DESTDIR)$(ZSHDIR)/_$$program $(DESTDIR)$(FISHDIR)/$$program.fish; done
 	rm -f $(DESTDIR)$(MAN7DIR)/flock-directory.7
 
@@ -167,18 +192,18 @@ dist:                         ## tarballs, packages, source and SHA256SUMS, into
 	$(MAKE) --no-print-directory binaries
 	rm -rf dist
 	packaging/dist.sh flock $(VERSION) build dist $(SYSTEMS)
-	packaging/dist.sh flock-etcd $(VERSION) build dist $(ETCD_SYSTEMS)
+	for program in flock-etcd flock-postgres; do packaging/dist.sh $$program $(VERSION) build dist $(UNIX_SYSTEMS) || exit 1; done
 	packaging/source.sh $(VERSION) dist
 	for system in $(filter linux/amd64 linux/arm64,$(SYSTEMS)); do arch=$${system#*/}; \
-		for package in flock-go flock-etcd; do binary=build/linux_$$arch/$${package%-go}; \
+		for package in flock-go flock-etcd flock-postgres; do binary=build/linux_$$arch/$${package%-go}; \
 		packaging/deb.sh $$package $(VERSION) $$arch $$binary dist && \
 		packaging/apk.sh $$package $(VERSION) $$arch $$binary dist || exit 1; done; done
 	cd dist && sha256sum * >../build/SHA256SUMS && mv ../build/SHA256SUMS .
 
 clean:                        ## remove what was built
-	rm -rf flock flock-etcd build dist
+	rm -rf flock flock-etcd flock-postgres build dist
 
 help:                         ## print this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 18
 
-.PHONY: all always demo demo-etcd check test test-go test-beside test-etcd race compat record mutants torture torture-etcd bench bench-etcd binaries cross test-qemu test-gvisor test-wine test-machines install install-etcd uninstall dist clean help
+.PHONY: all always demo demo-etcd demo-postgres check test test-go test-beside test-etcd test-postgres race compat record mutants torture torture-etcd torture-postgres bench bench-etcd bench-postgres binaries cross test-qemu test-gvisor test-wine test-machines install install-etcd install-postgres uninstall dist clean help

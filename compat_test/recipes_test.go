@@ -113,7 +113,7 @@ func prepareRecipe(dir, text string) error {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666))
 	}
 	for _, name := range strings.Fields("sync sync-all report update edit-record flac send-alert reload-all server work job script.sh " +
-		"logger chgrp make flock-etcd") {
+		"logger chgrp make flock-etcd flock-postgres") {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o755))
 	}
 	return err

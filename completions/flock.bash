@@ -98,8 +98,8 @@ _flock_options() {
 	return 0
 }
 
-# Print the options $@, which are for files, unless it is for flock-etcd.
-_flock_of_files() { [[ ${COMP_WORDS[0]##*/} == flock-etcd ]] || echo "$@"; }
+# Print the options $@, which are for files, unless it is for a backend's program.
+_flock_of_files() { [[ ${COMP_WORDS[0]##*/} =~ ^flock-(etcd|postgres)$ ]] || echo "$@"; }
 
 # Print the backends that are programs, flock-NAME. flock-go is flock itself.
 _flock_programs() { compgen -c flock- | sed -n '/^flock-go$/d; s/^flock-\([a-z0-9]*\)$/\1/p'; }
@@ -126,4 +126,4 @@ _flock_command() {
 	fi
 }
 
-complete -F _flock flock flock-go flock-etcd
+complete -F _flock flock flock-go flock-etcd flock-postgres

@@ -105,7 +105,7 @@ function __fish_flock_programs
     complete -C flock- | string replace -rf '^flock-([a-z0-9]+)(\t.*)?$' '$1' | string match -v go
 end
 
-for command in flock flock-go flock-etcd
+for command in flock flock-go flock-etcd flock-postgres
     set -l options -c $command -n '__fish_flock_is none fd'
     complete -c $command -f
     complete -c $command -n '__fish_flock_is none' -F
@@ -122,7 +122,7 @@ for command in flock flock-go flock-etcd
     complete $options -l report -x -d 'Say who has the lock after that many seconds'
     complete $options -l holders -d 'List who holds the lock and who waits'
     complete $options -l verbose -d 'Print what is done'
-    if test $command != flock-etcd # which opens no file
+    if not contains $command flock-etcd flock-postgres # which open no file
         complete $options -s u -l unlock -d 'Release the lock of a descriptor'
         complete $options -s F -l no-fork -d 'Become the command instead of running it'
         complete $options -l fd -x -a '(__fish_flock_descriptors)' -d 'Lock an open descriptor while a command runs'

@@ -1,11 +1,11 @@
 #!/bin/sh
-# test.sh [FLOCK [FLOCK-ETCD]]: check what each installed shell completes.  With
+# test.sh [FLOCK [FLOCK-NAME]]: check what each installed shell completes.  With
 # FLOCK also check that the long options in its --help are the same as in the man
-# page and the completions; with FLOCK-ETCD, that its options are in its man page.
+# page and the completions; with that of a backend, that its options are in its man page.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 binary=${1+$(cd "$(dirname "$1")" && pwd)/${1##*/}}
-etcd=${2+$(cd "$(dirname "$2")" && pwd)/${2##*/}}
+backend=${2+$(cd "$(dirname "$2")" && pwd)/${2##*/}}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/bin" "$dir/play" "$dir/play/adir"
@@ -130,15 +130,17 @@ for shell in bash zsh fish; do
 		!--unlock !--no-fork !--fd !--fcntl !--start !--length !--close !--backend !--remove
 	expect $shell 'flock-etcd -' -s -n !-u !-F !-o
 	expect $shell 'flock-etcd -n nightly zzc' zzcommand
+	expect $shell 'flock-postgres --' --shared --break !--unlock !--remove
 	[ $failed = 1 ] || echo "$shell: ok"
 done
 
 # Print the long options in standard input, one a line.
 long_options() { grep -oE -e '--[a-z][a-z-]+' | sort -u; }
-if [ "$etcd" ]; then
-	for option in $("$etcd" --help | long_options); do
-		grep -q -e "Fl -${option#--}\( \|$\)" "$here/../etcd/man/flock-etcd.1" ||
-			{ echo "etcd/man/flock-etcd.1: $option is missing" >&2; failed=1; }
+if [ "$backend" ]; then
+	name=${backend##*/}
+	page=${name#flock-}/man/$name.1
+	for option in $("$backend" --help | long_options); do
+		grep -q -e "Fl -${option#--}\( \|$\)" "$here/../$page" || { echo "$page: $option is missing" >&2; failed=1; }
 	done
 fi
 if [ "$binary" ]; then

@@ -1,6 +1,6 @@
 #!/bin/sh
 # apk.sh PACKAGE VERSION ARCH BINARY OUTDIR: make OUTDIR/PACKAGE-VERSION-alpine-ARCH.tar.gz of
-# flock-go or flock-etcd, laid out as an Alpine package is (paths from the root,
+# flock-go, flock-etcd or flock-postgres, laid out as an Alpine package is (paths from the root,
 # .PKGINFO first), unsigned.
 # Unpack it with: tar -xzf FILE -C / usr
 # ARCH is Go's name or Alpine's.  As with deb.sh, the same input gives the same
@@ -26,6 +26,7 @@ esac
 case $package in
 flock-go) license='MIT AND BSD-3-Clause' about='flock(1) with permits, cooldowns and a fallback without kernel locks' ;;
 flock-etcd) license='MIT AND Apache-2.0 AND BSD-3-Clause' about='run a command under a lock in etcd that many machines share' ;;
+flock-postgres) license='MIT AND BSD-3-Clause' about='run a command under a lock in PostgreSQL that many machines share' ;;
 esac
 SOURCE_DATE_EPOCH=$("$here/version.sh" date)
 

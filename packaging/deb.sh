@@ -1,6 +1,6 @@
 #!/bin/sh
 # deb.sh PACKAGE VERSION ARCH BINARY OUTDIR: make OUTDIR/PACKAGE_VERSION_ARCH.deb of
-# flock-go or flock-etcd, a static BINARY.  ARCH is Go's name or Debian's.  The same input and
+# flock-go, flock-etcd or flock-postgres, a static BINARY.  ARCH is Go's name or Debian's.  The same input and
 # SOURCE_DATE_EPOCH (default: the date of the source) give the same bytes.
 set -eu
 umask 022

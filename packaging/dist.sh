@@ -1,6 +1,6 @@
 #!/bin/sh
 # dist.sh PROGRAM VERSION BINDIR OUTDIR OS/ARCH...: pack BINDIR/OS_ARCH/PROGRAM (.exe for
-# Windows) of flock or flock-etcd with man pages, completions, README, CHANGELOG and LICENSE into
+# Windows) of flock, flock-etcd or flock-postgres with man pages, completions, README, CHANGELOG and LICENSE into
 # OUTDIR/PROGRAM-VERSION-OS-ARCH.tar.gz (.zip for Windows).  The same input and
 # SOURCE_DATE_EPOCH (default: the date of the source) give the same bytes.  Needs GNU tar (TAR=gtar elsewhere), GNU touch, and zip.
 set -eu
@@ -26,7 +26,7 @@ for target; do
 	mkdir -p "$tmp/$name/man" "$tmp/$name/completions"
 	install -m 755 "$bindir/${os}_$arch/$program$exe" "$tmp/$name/$program$exe"
 	source=$top
-	[ "$program" = flock ] || source=$top/etcd
+	[ "$program" = flock ] || source=$top/${program#flock-}
 	"$top/packaging/readme.sh" "$source/README.md" "man/$program.1" LICENSE CHANGELOG.md >"$tmp/$name/README.md"
 	install -m 644 "$top/CHANGELOG.md" "$tmp/$name"
 	install -m 644 "$source/man/$program.1" "$tmp/$name/man"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# licenses.sh flock|flock-etcd [debian]: print the licence of the program and those of the modules that it links for $GOOS and
+# licenses.sh PROGRAM [debian]: print the licence of the program and those of the modules that it links for $GOOS and
 # $GOARCH, as they ask for. The texts come from the module cache and from Go itself. The Apache License, which is long, is
 # printed once, or, with "debian", named by the path that it has on every Debian system.
 set -eu
@@ -7,7 +7,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 program=$1
 case $program in
 flock) cd "$top" ;;
-flock-etcd) cd "$top/etcd" ;;
+*) cd "$top/${program#flock-}" ;;
 esac
 
 # Print what licence the file $1 is.

@@ -17,7 +17,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$top"
 if ! { [ -e .git ] && git ls-files -z >"$tmp/files" 2>/dev/null; }; then
-	find . \( -path ./build -o -path ./dist -o -path ./flock -o -path ./flock-etcd -o -path ./VERSION -o -path ./.git \) -prune \
+	find . \( -path ./build -o -path ./dist -o -path ./flock -o -path ./flock-etcd -o -path ./flock-postgres -o -path ./VERSION -o -path ./.git \) -prune \
 		-o -type f -printf '%P\0' >"$tmp/files"
 fi
 mkdir "$tmp/$name"

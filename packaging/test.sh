@@ -1,11 +1,12 @@
 #!/bin/sh
-# test.sh FLOCK [FLOCK-ETCD]: make the packages of this system, and check them.
+# test.sh FLOCK [FLOCK-NAME]: make the packages of this system, with that of one backend, and check them.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 absolute() { echo "$(cd "$(dirname "$1")" && pwd)/${1##*/}"; }
 flock=$(absolute "$1")
-etcd=${2:+$(absolute "$2")}
-packages="flock-go${etcd:+ flock-etcd}"
+backend=${2:+$(absolute "$2")} # such as .../flock-etcd
+name=${backend##*/}
+packages="flock-go${backend:+ $name}"
 for program in dpkg-deb zip sha256sum; do
 	command -v $program >/dev/null || { echo "packaging: not checked: no $program"; exit 0; }
 done
@@ -27,7 +28,7 @@ make_all() {
 	for package in $packages; do
 		program=${package%-go}
 		binary=$flock
-		[ $program = flock ] || binary=$etcd
+		[ $program = flock ] || binary=$backend
 		cp "$binary" build/linux_amd64/$program
 		"$top/packaging/dist.sh" $program "$version" build "$1" linux/amd64
 		"$top/packaging/deb.sh" $package "$version" amd64 "$binary" "$1" >/dev/null
@@ -72,7 +73,7 @@ check_packages() {
 # and in both packages; and what the documents there refer to is there, too.
 check_notices() {
 	program=$1 package=$1 tarball=$1-$version-linux-amd64
-	[ $program = flock-etcd ] || package=flock-go
+	[ $program != flock ] || package=flock-go
 	rm -rf debian
 	dpkg-deb -x one/${package}_*.deb debian
 	tar -xzf "one/$tarball.tar.gz"
@@ -100,16 +101,16 @@ check_packages flock-go sbin/flock-go-divert share/man/man8/flock-go-divert.8.gz
 root/usr/bin/flock-go lock true || fail 'the packed program does not lock'
 check_notices flock "$flock"
 [ -e "$tarball/man/flock-directory.7" ] || fail "$tarball has no flock-directory.7"
-if [ "$etcd" ]; then
-	check_packages flock-etcd lib/systemd/system/flock-etcd@.service
+if [ "$backend" ]; then
+	check_packages $name lib/systemd/system/$name@.service
 	if command -v systemd-analyze >/dev/null; then
 		# It looks for the program, too.
-		sed "s,=/usr/bin/,=$dir/root/usr/bin/," root/usr/lib/systemd/system/flock-etcd@.service >flock-etcd@probe.service
-		systemd-analyze verify --man=no ./flock-etcd@probe.service >said 2>&1 && [ ! -s said ] || fail "systemd-analyze: $(cat said)"
+		sed "s,=/usr/bin/,=$dir/root/usr/bin/," root/usr/lib/systemd/system/$name@.service >$name@probe.service
+		systemd-analyze verify --man=no ./$name@probe.service >said 2>&1 && [ ! -s said ] || fail "systemd-analyze: $(cat said)"
 	else
 		echo 'packaging: systemd-analyze is missing: the unit is not checked'
 	fi
-	check_notices flock-etcd "$etcd"
+	check_notices $name "$backend"
 fi
 
 # Without git the source has the same version and date, and gives the same bytes.

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.org/flock/lease"
+)
+
+// A session is a connection to the server. One request uses it at a time.
+type session struct {
+	conn    *pgconn.PgConn
+	warning string        // of the server, in the message that was sent last; empty: there was none
+	rung    chan struct{} // has an element when a notification has come
+
+	hasAsked, hears bool // for notifications; they come
+}
+
+// connect makes a connection.
+func (s *store) connect(ctx context.Context) (*session, error) {
+	c := s.connection.Copy()
+	c.ConnectTimeout = s.patience() / time.Duration(s.hosts())
+	w := &session{rung: make(chan struct{}, 1)}
+	dial, isConnected := c.DialFunc, new(atomic.Bool)
+	// For a request that is given up the library connects once more, to have it canceled. That could cancel the wait of a
+	// COMMIT for the standby, and others would see what is not replicated.
+	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if isConnected.Load() {
+			return nil, errors.New("requests are not canceled")
+		}
+		return dial(ctx, network, address)
+	}
+	c.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
+		if n.SeverityUnlocalized == "WARNING" {
+			w.warning = n.Message
+		}
+	}
+	c.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {
+		select {
+		case w.rung <- struct{}{}:
+		default:
+		}
+	}
+	var err error
+	w.conn, err = pgconn.ConnectConfig(ctx, c)
+	isConnected.Store(true)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// run sends statements in one message, and returns the result of each. A statement sees what was committed before it began.
+func (w *session) run(ctx context.Context, sql string) ([]*pgconn.Result, error) {
+	w.warning = ""
+	return w.conn.Exec(ctx, sql).ReadAll()
+}
+
+// commit does the same, commits, and sends what is to follow that. The error is errUnsure if it may be that the transaction was
+// not committed or, with a standby, not replicated: the wait for that was canceled.
+func (w *session) commit(ctx context.Context, sql, after string) ([]*pgconn.Result, error) {
+	results, err := w.run(ctx, sql+"COMMIT;\n"+after)
+	if err != nil {
+		return nil, err
+	}
+	isCommitted := slices.ContainsFunc(results, func(r *pgconn.Result) bool { return r.CommandTag.String() == "COMMIT" })
+	if !isCommitted || w.warning != "" {
+		return nil, errUnsure
+	}
+	return results, nil
+}
+
+// wait waits for a notification, and reports whether one has come.
+func (w *session) wait(ctx context.Context) bool {
+	select {
+	case <-w.rung:
+		return true
+	default:
+	}
+	if w.conn.WaitForNotification(ctx) != nil {
+		return false
+	}
+	<-w.rung
+	return true
+}
+
+// close ends the connection. A server that is silent is not waited for.
+func (w *session) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	w.conn.Close(ctx)
+}
+
+func jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) }
+
+// A store is PostgreSQL, as somebody asks it.
+type store struct {
+	config
+	link     *lease.Link
+	ttl      atomic.Int64           // nanoseconds, as the server's row has said last
+	slowness atomic.Int64           // nanoseconds that the last answer took
+	timeline atomic.Pointer[string] // the SQL expression for the server's timeline; nil: not known yet
+
+	mu   sync.Mutex
+	idle *session // a connection for the next request; nil: there is none
+}
+
+func newStore(c config, l *lease.Link) *store {
+	l.Server, l.TTL = "PostgreSQL at "+c.address(), 10*time.Second
+	if c.reach > 0 {
+		l.Reach = c.reach
+	}
+	s := &store{config: c, link: l}
+	s.ttl.Store(int64(l.TTL))
+	return s
+}
+
+// take returns the connection that is left from the last request; nil: there is none.
+func (s *store) take() (w *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w, s.idle = s.idle, nil
+	return w
+}
+
+// keep leaves a connection for the next request.
+func (s *store) keep(w *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.conn.IsClosed() {
+		return
+	}
+	if s.idle == nil {
+		s.idle = w
+	} else {
+		go w.close()
+	}
+}
+
+// disconnect closes the connection that is left, if there is one.
+func (s *store) disconnect() {
+	if w := s.take(); w != nil {
+		w.close()
+	}
+}
+
+// patience is how long a connection and its answer may take before another connection is made: it may lead to a server that is
+// frozen or cut off, and a holder has the time for several.
+func (s *store) patience() time.Duration {
+	if !s.link.Reached() {
+		return 3 * time.Second
+	}
+	return max(min(time.Duration(s.ttl.Load())/8, 1250*time.Millisecond), 4*time.Duration(s.slowness.Load()))
+}
+
+// ask makes a request until there is an answer or the context ends: attempts by the connection that is left from the last
+// request and, when that is silent, by new ones, too. The call must have the same effect however often it is made.
+func ask[T any](ctx context.Context, s *store, call func(context.Context, *session) (T, error)) (T, error) {
+	byTheSame := func(ctx context.Context) (T, error) { return attempt(ctx, s, s.take(), call) }
+	byNewOnes := func(ctx context.Context) (T, error) { return attempt(ctx, s, nil, call) }
+	return lease.Ask(ctx, s.link, byTheSame, byNewOnes)
+}
+
+// attempt makes one attempt, by a connection or, if that is nil, a new one.
+func attempt[T any](ctx context.Context, s *store, w *session, call func(context.Context, *session) (T, error)) (answer T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.patience())
+	defer cancel()
+	began := time.Now()
+	if w == nil {
+		if w, err = s.connect(ctx); err != nil {
+			return answer, s.classify(err)
+		}
+	}
+	answer, err = call(ctx, w)
+	if !w.conn.IsClosed() && w.conn.TxStatus() != 'I' { // an error has left a transaction open
+		w.run(ctx, "ROLLBACK")
+	}
+	s.keep(w)
+	if err == nil {
+		s.slowness.Store(int64(time.Since(began)))
+	}
+	return answer, s.classify(err)
+}
+
+// query sends statements that change nothing. The first time it finds out whether the timeline of the server may be read.
+func (s *store) query(ctx context.Context, sql func() string) ([]*pgconn.Result, error) {
+	return ask(ctx, s, func(ctx context.Context, w *session) ([]*pgconn.Result, error) {
+		if s.timeline.Load() == nil {
+			expression, err := findTimeline(ctx, w)
+			if err != nil {
+				return nil, err
+			}
+			s.timeline.Store(&expression)
+		}
+		return w.run(ctx, sql())
+	})
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.org/flock/internal/sys"
+	"example.org/flock/lease"
+)
+
+// errUnsure is for a COMMIT that may not have had its effect.
+var errUnsure = errors.New("a COMMIT was not confirmed, or a standby has not confirmed it")
+
+// errReplica is for a server that follows another one.
+var errReplica = errors.New("the server is a replica")
+
+// classify returns the error of an attempt as package lease wants it: a *lease.Unanswered if another attempt may have another
+// answer, else one that stays the same however often one asks, with what to do about it.
+func (s *store) classify(err error) error {
+	var known *lease.Error
+	var refusal *pgconn.PgError
+	switch {
+	case err == nil, errors.As(err, &known), sys.Is(err, lease.ErrLost, lease.ErrTaken):
+		return err
+	case !errors.As(err, &refusal):
+		if s.isHopeless(err) {
+			return lease.Misused("cannot connect to " + s.link.Server + ": " + describe(err))
+		}
+		return &lease.Unanswered{Why: describe(err)}
+	case passes(refusal.Code):
+		return &lease.Unanswered{Why: describe(err)}
+	}
+	text := "PostgreSQL refuses: " + describe(err)
+	switch code := refusal.Code; {
+	case code == "42P01" || code == "3F000" || code == "42703": // no such table, schema, column
+		return lease.Refused("the tables of flock-postgres are missing in the database " + sys.Printable(s.connection.Database) +
+			", or of another version: run 'flock-postgres --schema | psql' there, once")
+	case code == "42501":
+		return lease.Denied(text + " (see the rights in flock-postgres --schema)")
+	case strings.HasPrefix(code, "28"):
+		return lease.Denied(text)
+	}
+	return lease.Refused(text)
+}
+
+// passes reports whether an error of the server, by its SQLSTATE, may be another one or none the next time: trouble with the
+// connection, a conflict of transactions, a lack of resources, a lock that was not had in time, a client that was too slow, a
+// server that starts, stops or recovers, or is a replica.
+func passes(code string) bool {
+	switch code {
+	case "55P03", "25P03", "25P04", "25006", "0A000", "55000":
+		return true
+	}
+	switch code[:min(2, len(code))] {
+	case "08", "40", "53", "57", "58":
+		return true
+	}
+	return false
+}
+
+// isHopeless reports whether the server can never be connected with these variables: each way that was tried was refused by
+// this side, or for its lack of TLS. The library has no values for these errors, but a line for each way.
+func (s *store) isHopeless(err error) bool {
+	ways := strings.Split(err.Error(), "\n")
+	if len(ways) > 1 {
+		ways = ways[1:] // after the heading
+	}
+	return !s.link.Reached() && !slices.ContainsFunc(ways, func(way string) bool { return !hopeless.MatchString(way) })
+}
+
+var hopeless = regexp.MustCompile(`server refused TLS connection|x509: | tls: `)
+
+// describe returns the text of an error as one line, without the words of the library around it.
+func describe(err error) string {
+	var refusal *pgconn.PgError
+	var dns *net.DNSError
+	var errno syscall.Errno
+	text := err.Error()
+	switch {
+	case errors.As(err, &refusal):
+		text = refusal.Message
+		switch refusal.Code {
+		case "55P03":
+			text = "many change this lock at the same time (" + text + ")"
+		case "55000", "25006":
+			text = errReplica.Error() + " (" + text + ")"
+		}
+	case errors.As(err, &dns):
+		text = dns.Error()
+	case errors.As(err, &errno):
+		text = sys.Text(errno)
+	case pgconn.Timeout(err), sys.Is(err, context.DeadlineExceeded, context.Canceled):
+		text = "no answer"
+	default:
+		lines := strings.Split(strings.TrimSpace(text), "\n")
+		text = strings.TrimSpace(lines[len(lines)-1])
+	}
+	return sys.Printable(text)
+}

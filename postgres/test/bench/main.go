@@ -1,0 +1,142 @@
+//go:build linux
+
+// Bench measures flock-postgres beside psql with an advisory lock, at a server that it starts: a whole run, and the time from
+// one command to the next while many wait. The two alternate.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.org/flock/postgres/test/server"
+)
+
+var rounds = flag.Int("rounds", 5, "how often to measure each")
+
+// A locker is a program that runs a shell command under a lock.
+type locker struct {
+	name  string
+	words func(command string) []string
+}
+
+func main() {
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: bench [-rounds N] FLOCK-POSTGRES")
+		os.Exit(64)
+	}
+	program, err := filepath.Abs(flag.Arg(0))
+	check(err)
+	psql, err := server.Program("psql")
+	check(err)
+	s, err := server.Start()
+	check(err)
+	defer server.RemoveTemplate()
+	defer s.Stop()
+	schema, err := exec.Command(program, "--schema").Output()
+	check(err)
+	_, err = s.SQL(string(schema) + ";UPDATE flock.server SET started = pg_postmaster_start_time(), timeline = '00000001'")
+	check(err)
+	for name, value := range map[string]string{"PGHOST": s.Host, "PGPORT": s.Port, "PGDATABASE": "postgres", "PGUSER": "postgres"} {
+		os.Setenv(name, value)
+	}
+	lockers := []locker{
+		{"flock-postgres", func(command string) []string { return []string{program, "bench", "-c", command} }},
+		{"psql, pg_advisory_lock", func(command string) []string {
+			return []string{psql, "-qAtX", "-c", "SELECT pg_advisory_lock(1)", "-c", `\! ` + command}
+		}},
+	}
+	fmt.Printf("%-28s %-24s %10s %10s\n", "milliseconds", "", "median", "90 %")
+	report("whole run", lockers, func(l locker) []time.Duration { return wholeRuns(l, 20) })
+	for _, waiters := range []int{1, 8, 64} {
+		report(fmt.Sprintf("hand-over, %d waiters", waiters), lockers, func(l locker) []time.Duration { return handOvers(s, l, waiters) })
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// report measures all lockers in turn, and prints what they took.
+func report(what string, lockers []locker, measure func(locker) []time.Duration) {
+	times := map[string][]time.Duration{}
+	for range *rounds {
+		for _, l := range lockers {
+			times[l.name] = append(times[l.name], measure(l)...)
+		}
+	}
+	for _, l := range lockers {
+		all := times[l.name]
+		slices.Sort(all)
+		fmt.Printf("%-28s %-24s %10.1f %10.1f\n", what, l.name, milliseconds(all[len(all)/2]), milliseconds(all[len(all)*9/10]))
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// wholeRuns returns how long each of some runs takes.
+func wholeRuns(l locker, n int) (list []time.Duration) {
+	for range n {
+		began := time.Now()
+		check(start(l.words("true")).Wait())
+		list = append(list, time.Since(began))
+	}
+	return list
+}
+
+// handOvers has one hold the lock and others wait, and returns the times from one command to the next.
+func handOvers(s *server.Server, l locker, waiters int) (list []time.Duration) {
+	dir, err := os.MkdirTemp("", "bench")
+	check(err)
+	defer os.RemoveAll(dir)
+	all := []*exec.Cmd{start(l.words(": >" + dir + "/in; until [ -e " + dir + "/go ]; do sleep .01; done; date +%s%N >>" + dir + "/times"))}
+	for _, err := os.Stat(dir + "/in"); err != nil; _, err = os.Stat(dir + "/in") {
+		time.Sleep(10 * time.Millisecond)
+	}
+	for range waiters {
+		all = append(all, start(l.words("date +%s%N >>"+dir+"/times")))
+	}
+	const waiting = "SELECT (SELECT count(*) FROM flock.contender) + (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory')"
+	for {
+		rows, err := s.SQL(waiting)
+		check(err)
+		if rows[0] == strconv.Itoa(waiters+1) {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	time.Sleep(2 * time.Second) // in which waiters get ready to be woken, too
+	check(os.WriteFile(dir+"/go", nil, 0o666))
+	for _, cmd := range all {
+		check(cmd.Wait())
+	}
+	text, err := os.ReadFile(dir + "/times")
+	check(err)
+	last := int64(0)
+	for _, word := range strings.Fields(string(text)) {
+		n, err := strconv.ParseInt(word, 10, 64)
+		check(err)
+		if last != 0 {
+			list = append(list, time.Duration(n-last))
+		}
+		last = n
+	}
+	return list
+}
+
+func start(words []string) *exec.Cmd {
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Stderr = os.Stderr
+	check(server.StartMortal(cmd))
+	return cmd
+}

@@ -1,0 +1,310 @@
+//go:build linux
+
+package test
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.org/flock/postgres/test/server"
+)
+
+// A scene is a holder, whose command has descendants that only SIGKILL ends, and a waiter behind it. Each has a way of its own
+// to the server.
+type scene struct {
+	*testing.T
+	server         *server.Server
+	way, other     *server.Proxy // of the holder and of the waiter
+	holder, waiter *process
+	guard          int
+	dir, name      string
+	ttl            time.Duration
+	fault          time.Time
+	dead           chan time.Time // when all processes under the lock are dead
+}
+
+func newScene(t *testing.T, s *server.Server, seconds int) *scene {
+	t.Helper()
+	x := &scene{T: t, server: s, dir: t.TempDir(), name: uniqueName(t), ttl: time.Duration(seconds) * time.Second, dead: make(chan time.Time, 1)}
+	x.way, x.other = proxyTo(t, s), proxyTo(t, s)
+	t.Cleanup(func() {
+		for _, pid := range strings.Fields(read(x.dir + "/ready")) {
+			if n, err := strconv.Atoi(pid); err == nil {
+				syscall.Kill(n, syscall.SIGKILL)
+			}
+		}
+	})
+	x.holder = by(x.way).start(t, flockPostgres, x.name, section, "family", x.dir)
+	await(t, "the family", func() bool { return strings.Count(read(x.dir+"/ready"), "\n") == 3 })
+	x.waiter = by(x.other).start(t, flockPostgres, x.name, section, "alone", x.dir)
+	awaitLine(t, s, x.name, 2)
+	x.guard = guardOf(t, x.holder.Process.Pid)
+	f, err := os.Open(x.dir + "/lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer f.Close()
+		for syscall.Flock(int(f.Fd()), syscall.LOCK_EX) == syscall.EINTR {
+		}
+		x.dead <- time.Now()
+	}()
+	// Not in the first moments of the row, which would be the easiest.
+	time.Sleep(x.ttl / 2)
+	select {
+	case <-x.dead:
+		t.Fatalf("the command has ended before anything happened: %s", &x.holder.wait(t).err)
+	default:
+	}
+	x.fault = time.Now()
+	return x
+}
+
+// guardOf returns the process id of the guard of a flock-postgres: its only child.
+func guardOf(t *testing.T, pid int) int {
+	t.Helper()
+	list := children(pid)
+	if len(list) != 1 {
+		t.Fatalf("flock-postgres has %d children", len(list))
+	}
+	return list[0]
+}
+
+// diesIn waits until all are dead, and checks that this is in time.
+func (x *scene) diesIn(limit time.Duration) time.Time {
+	x.Helper()
+	select {
+	case dead := <-x.dead:
+		if d := dead.Sub(x.fault); d > limit {
+			x.Errorf("the command was dead after %v", d)
+		}
+		return dead
+	case <-time.After(x.ttl + allowance):
+		x.Fatalf("the command or a descendant lives on: %s", read(x.dir+"/ready"))
+	}
+	return time.Time{}
+}
+
+// nextOne checks the next one: it met nobody, and came in good time.
+func (x *scene) nextOne(limit time.Duration) {
+	x.Helper()
+	x.waiter.wait(x.T)
+	if x.waiter.status != 0 {
+		x.Errorf("the next one ended with %d: %s", x.waiter.status, &x.waiter.err)
+	}
+	if text := read(x.dir + "/violations"); text != "" {
+		x.Error(text)
+	}
+	n, _ := strconv.ParseInt(read(x.dir+"/entered"), 10, 64)
+	entered := time.Unix(0, n).Sub(x.fault)
+	if x.Logf("the next one came in after %v", entered.Round(time.Millisecond)); entered > limit+allowance {
+		x.Errorf("the next one had to wait for %v", entered)
+	}
+}
+
+// TestNeverTwo disturbs a holder, but not the server.
+func TestNeverTwo(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 3)
+	for name, fault := range map[string]func(x *scene){
+		"black hole":                              func(x *scene) { x.way.BlackHole() },
+		"connections cut":                         func(x *scene) { x.way.Cut() },
+		"flock-postgres stopped":                  func(x *scene) { kill(x.holder, syscall.SIGSTOP) },
+		"flock-postgres killed":                   func(x *scene) { kill(x.holder, syscall.SIGKILL) },
+		"guard killed":                            func(x *scene) { syscall.Kill(x.guard, syscall.SIGKILL) },
+		"both stopped":                            func(x *scene) { kill(x.holder, syscall.SIGSTOP); syscall.Kill(x.guard, syscall.SIGSTOP) },
+		"flock-postgres killed and guard stopped": func(x *scene) { syscall.Kill(x.guard, syscall.SIGSTOP); kill(x.holder, syscall.SIGKILL) },
+		"flock-postgres stopped and guard killed": func(x *scene) { kill(x.holder, syscall.SIGSTOP); syscall.Kill(x.guard, syscall.SIGKILL) },
+		"row deleted": func(x *scene) {
+			sql(x.T, s, "DELETE FROM flock.contender WHERE taken IS NOT NULL AND name = '"+x.name+"'")
+		},
+		"all connections of the server terminated": func(x *scene) { terminate(x.T, s, x.ttl/2); kill(x.holder, syscall.SIGKILL) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newScene(t, s, 3)
+			if name == "row deleted" { // then there may be two until the holder sees it: nobody may do that
+				kill(x.waiter, syscall.SIGSTOP)
+				defer kill(x.waiter, syscall.SIGKILL)
+			}
+			fault(x)
+			x.fault = time.Now()
+			x.diesIn(x.ttl)
+			if name != "row deleted" {
+				x.nextOne(x.ttl + 2*time.Second)
+			}
+		})
+	}
+}
+
+// terminate ends all connections of the ordinary user, again and again.
+func terminate(t *testing.T, s *server.Server, long time.Duration) {
+	for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		sql(t, s, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'cron'")
+	}
+}
+
+// TestServerFrozen stops the server for longer than the TTL. Then it goes on, with what it was about to do.
+func TestServerFrozen(t *testing.T) {
+	t.Parallel()
+	x := newScene(t, ownServer(t, 3), 3)
+	x.server.Freeze()
+	x.diesIn(x.ttl)
+	time.Sleep(time.Until(x.fault.Add(x.ttl)))
+	x.server.Thaw()
+	x.nextOne(2*x.ttl + 2*time.Second)
+}
+
+// TestServerCrashed has the server crash and start anew. A holder that reaches it in time goes on; a dead one keeps others out
+// until the quiet time is over.
+func TestServerCrashed(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 6)
+	x := newScene(t, s, 6)
+	token := lastToken(t, s, x.name)
+	x.way.Cut()
+	s.Crash()
+	if err := s.Run(); err != nil {
+		t.Fatal(err)
+	}
+	to(s).run(t, flockPostgres, "-n", x.name, "true").check(t, 1, "", "") // there is the holder's row, which was not renewed yet
+	x.way.Restore()
+	p := to(s).run(t, flockPostgres, "-n", "other", "true")
+	if p.status != 75 || !strings.Contains(p.err.String(), "who has a lock by the server of before is unknown for ") {
+		t.Errorf("%d %s", p.status, &p.err)
+	}
+	if p := to(s).run(t, flockPostgres, "--holders", "other"); p.status != 75 {
+		t.Errorf("%d %s", p.status, &p.err)
+	}
+	time.Sleep(time.Until(x.fault.Add(2 * x.ttl)))
+	select {
+	case <-x.dead:
+		t.Fatalf("the lock is lost: %s", &x.holder.err)
+	default:
+	}
+	to(s).run(t, flockPostgres, "-n", "other", "true").check(t, 0, "", "")
+	kill(x.holder, syscall.SIGKILL)
+	x.fault = time.Now()
+	x.diesIn(x.ttl)
+	x.nextOne(x.ttl + 2*time.Second)
+	if after := lastToken(t, s, x.name); after <= token {
+		t.Errorf("token %d after %d", after, token)
+	}
+}
+
+// TestQuietTimeEnds has nobody ask after a restart but those who do not wait. The first one is refused, and that begins the
+// quiet time, which ends.
+func TestQuietTimeEnds(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 3)
+	s.Crash()
+	if err := s.Run(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if p := to(s).run(t, flockPostgres, "-n", "name", "true"); p.status != 75 {
+		t.Errorf("%d %s", p.status, &p.err)
+	}
+	await(t, "the end of the quiet time", func() bool { return to(s).run(t, flockPostgres, "-n", "name", "true").status == 0 })
+	if d := time.Since(began); d < 3*time.Second {
+		t.Errorf("it ended after %v", d)
+	}
+}
+
+// TestCrashedWithHolder has the server crash with a holder, which is dead then, and start anew.
+func TestCrashedWithHolder(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 3)
+	x := newScene(t, s, 3)
+	s.Crash()
+	kill(x.holder, syscall.SIGKILL)
+	syscall.Kill(x.guard, syscall.SIGCONT)
+	if err := s.Run(); err != nil {
+		t.Fatal(err)
+	}
+	x.diesIn(x.ttl)
+	x.nextOne(2*x.ttl + 2*time.Second)
+}
+
+// TestLaggingReplica promotes a replica that has not got the row of the holder, whose server is gone. Nobody gets the lock
+// there before the holder's command is dead.
+func TestLaggingReplica(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"gone", "still there"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			primary := ownServer(t, 4)
+			replica, err := primary.Replica()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(replica.Stop)
+			if err := replica.Disconnect(); err != nil {
+				t.Fatal(err)
+			}
+			x := newScene(t, primary, 4)
+			primary.Crash()
+			if name == "gone" {
+				x.way.Cut()
+			}
+			x.way.LeadTo(replica)
+			x.other.LeadTo(replica)
+			if err := replica.Promote(); err != nil {
+				t.Fatal(err)
+			}
+			if rows := sql(t, replica, "SELECT count(*) FROM flock.contender WHERE taken IS NOT NULL"); rows[0] != "0" {
+				t.Errorf("the replica did not lag")
+			}
+			x.diesIn(x.ttl)
+			if name == "still there" && !strings.Contains(x.holder.wait(t).err.String(), "has dropped its key") {
+				t.Errorf("the holder says %s", &x.holder.err)
+			}
+			x.nextOne(2*x.ttl + 2*time.Second)
+		})
+	}
+}
+
+// TestReplicaRefuses asks a replica, alone and beside its primary.
+func TestReplicaRefuses(t *testing.T) {
+	t.Parallel()
+	primary := ownServer(t, 4)
+	replica, err := primary.Replica()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(replica.Stop)
+	to(replica, "PGCONNECT_TIMEOUT=2").run(t, flockPostgres, "name", "true").
+		check(t, 75, "", "flock-postgres: cannot reach PostgreSQL at "+replica.Host+":5432 in time: the server is a replica (recovery is in progress)\n")
+	reach(replica.Host+","+primary.Host, "5432").run(t, flockPostgres, "-n", "name", "echo", "in").check(t, 0, "in\n", "")
+}
+
+// TestNewTables drops the tables and makes them anew while somebody has a lock. Nobody gets that before its command is dead.
+// The token grows nevertheless.
+func TestNewTables(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 4)
+	x := newScene(t, s, 4)
+	token := lastToken(t, s, x.name)
+	sql(t, s, "DROP SCHEMA flock CASCADE")
+	if err := makeTables(s, 4, ""); err != nil {
+		t.Fatal(err)
+	}
+	x.diesIn(x.ttl)
+	x.nextOne(2*x.ttl + 2*time.Second)
+	if after := lastToken(t, s, x.name); after <= token {
+		t.Errorf("token %d after %d", after, token)
+	}
+}
+
+// lastToken returns the token of the last holder of a lock.
+func lastToken(t *testing.T, s *server.Server, name string) int64 {
+	n, err := strconv.ParseInt(sql(t, s, "SELECT token FROM flock.name WHERE name = '"+name+"'")[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

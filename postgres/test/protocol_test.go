@@ -1,0 +1,387 @@
+//go:build linux
+
+package test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Each rule of the protocol, by the experiment that made it one.
+
+// TestContract checks the program as flock(1) wants one.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 2, "default_transaction_isolation=repeatable read")
+	p := to(s).start(t, "sh", "../../compat_test/backend.sh", flockPostgres)
+	select {
+	case <-p.ended:
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("no end: %s%s", &p.out, &p.err)
+	}
+	if p.status != 0 || p.out.String() != "flock-postgres: ok\n" {
+		t.Errorf("status %d: %s%s", p.status, &p.out, &p.err)
+	}
+	if rest := sql(t, s, "SELECT count(*) FROM flock.contender")[0]; rest != "0" {
+		t.Errorf("%s rows are left", rest)
+	}
+}
+
+// TestCrowd has many come at once, to a server whose defaults are wrong for this. Their tokens grow, and none meets another.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	for _, isolation := range []string{"repeatable read", "serializable"} {
+		t.Run(isolation, func(t *testing.T) {
+			t.Parallel()
+			s, name, dir := sharedServer(t), uniqueName(t), t.TempDir()
+			var crowd sync.WaitGroup
+			for range 8 {
+				crowd.Go(func() {
+					for range 4 {
+						to(s).run(t, flockPostgres, name, section, "torture", dir, "exclusive", "1").check(t, 0, "", "")
+					}
+				})
+			}
+			crowd.Wait()
+			if text := read(dir + "/violations"); text != "" {
+				t.Error(text)
+			}
+			if n := strings.Count(read(dir+"/tokens"), "\n"); n != 32 {
+				t.Errorf("%d tokens", n)
+			}
+		})
+	}
+}
+
+// TestCanceledCommit has the wait for a standby, which does not exist, canceled. The server answers success then. What is
+// asked for nevertheless is not told to anybody before it is replicated.
+func TestCanceledCommit(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 10, "client_min_messages=error", "synchronous_commit=local")
+	sql(t, s, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+	sql(t, s, "SELECT pg_reload_conf()")
+	await(t, "the setting", func() bool { return sql(t, s, "SHOW synchronous_standby_names")[0] == "nobody" })
+	p := to(s).start(t, flockPostgres, "name", "echo", "in")
+	await(t, "the first COMMIT", func() bool {
+		return sql(t, s, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = 'cron'")[0] != "0"
+	})
+	time.Sleep(4 * time.Second) // in which it gives up its first attempt, but cancels nothing
+	if n := sql(t, s, "SELECT count(*) FROM flock.contender")[0]; n != "0" {
+		t.Errorf("%s rows are visible", n)
+	}
+	for range 3 {
+		await(t, "a COMMIT that waits", func() bool {
+			return len(sql(t, s, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = 'cron'")) > 0
+		})
+	}
+	if n := sql(t, s, "SELECT count(*) FROM flock.contender")[0]; n != "1" {
+		t.Errorf("%s rows are visible", n)
+	}
+	if p.out.String() != "" || p.hasEnded() {
+		t.Fatalf("it runs its command, or has ended: %s%s", &p.out, &p.err)
+	}
+	sql(t, s, "ALTER SYSTEM RESET synchronous_standby_names")
+	sql(t, s, "SELECT pg_reload_conf()")
+	if p.wait(t); p.status != 0 || p.out.String() != "in\n" {
+		t.Errorf("%d %s%s", p.status, &p.out, &p.err)
+	}
+}
+
+// TestStoppedBetween stops a client between the two messages of a change. It must not keep the others waiting.
+func TestStoppedBetween(t *testing.T) {
+	t.Parallel()
+	s, name := sharedServer(t), uniqueName(t)
+	way := proxyTo(t, s)
+	way.HoldAt("BEGIN ISOLATION")
+	stopped := by(way).start(t, flockPostgres, name, "echo", "in")
+	await(t, "the first message", func() bool { return !way.Holds() })
+	kill(stopped, syscall.SIGSTOP)
+	began := time.Now()
+	to(s).run(t, flockPostgres, "-w", "8", name, "echo", "in").check(t, 0, "in\n", "")
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("it waited for %v", d)
+	}
+	kill(stopped, syscall.SIGCONT)
+	stopped.wait(t).check(t, 0, "in\n", "")
+}
+
+// TestRenewalTakesTurn has a transaction that changes a lock while a renewal comes. The renewal has to wait: it would revive
+// a row that is judged just now.
+func TestRenewalTakesTurn(t *testing.T) {
+	t.Parallel()
+	s, name := ownServer(t, 4), uniqueName(t)
+	h := to(s).hold(t, name)
+	conn, err := s.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	run := func(statements string) string {
+		results, err := conn.Exec(t.Context(), statements).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(results[len(results)-1].Rows[0][0])
+	}
+	const renewed = "SELECT renewed FROM flock.contender"
+	run("BEGIN; SELECT seq FROM flock.name FOR UPDATE")
+	before := run(renewed)
+	time.Sleep(1500 * time.Millisecond) // in which it tries to: nothing tells of that
+	if after := run(renewed); after != before {
+		t.Errorf("renewed at %s, after %s", after, before)
+	}
+	run("COMMIT; SELECT 1")
+	await(t, "a renewal", func() bool { return run(renewed) != before })
+	h.release(t)
+}
+
+// TestOpenTransaction has a transaction open elsewhere while a lock is renewed very often: what the renewals leave behind cannot
+// be removed then, and each look goes through all of it. A holder keeps its lock nevertheless. FLOCK_RENEWALS says how often;
+// with a million, which takes half a minute to make, a look takes a tenth of a second.
+func TestOpenTransaction(t *testing.T) {
+	t.Parallel()
+	n := 200000
+	if often := os.Getenv("FLOCK_RENEWALS"); often != "" {
+		fmt.Sscan(often, &n)
+	}
+	s := ownServer(t, 4)
+	conn, err := s.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class").ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	// The lock has another holder, which stays. Without the indexes this is made quickly; with them each is searched all the time.
+	sql(t, s, fmt.Sprintf(`INSERT INTO flock.name VALUES ('name', 1, 0);
+		INSERT INTO flock.contender VALUES (gen_random_uuid(), 'name', NULL, 1, 'shared', 1, '0', now(), now(), now(), now() + interval '1 day', 1, 'h', 1, 'u');
+		ALTER TABLE flock.contender DROP CONSTRAINT contender_name_fkey, DROP CONSTRAINT contender_pkey;
+		DROP INDEX flock.contender_name_idx; ALTER TABLE flock.name DROP CONSTRAINT name_pkey;
+		DO $$ DECLARE a tid; b tid; BEGIN
+			SELECT ctid INTO a FROM flock.contender;
+			SELECT ctid INTO b FROM flock.name;
+			FOR i IN 1..%d LOOP
+				UPDATE flock.contender SET renewed = clock_timestamp() WHERE ctid = a RETURNING ctid INTO a;
+				UPDATE flock.name SET seq = seq + 1 WHERE ctid = b RETURNING ctid INTO b;
+			END LOOP; END $$`, n))
+	sql(t, s, `ALTER TABLE flock.name ADD PRIMARY KEY (name);
+		ALTER TABLE flock.contender ADD PRIMARY KEY (key), ADD FOREIGN KEY (name) REFERENCES flock.name; CREATE INDEX ON flock.contender (name)`)
+	began := time.Now()
+	to(s).run(t, flockPostgres, "-n", "name", "true").check(t, 1, "", "")
+	looked := time.Since(began)
+	h := to(s).hold(t, "-s", "name")
+	time.Sleep(5 * time.Second) // longer than the TTL
+	if h.hasEnded() {
+		t.Fatalf("the lock is lost: %s", &h.err)
+	}
+	h.release(t)
+	began = time.Now()
+	to(s).run(t, flockPostgres, "-s", "-n", "name", "true").check(t, 0, "", "")
+	t.Logf("after %d renewals a refusal takes %v, a command %v", n, looked, time.Since(began))
+}
+
+// TestRenewalsAreHot looks whether renewals leave the indexes alone.
+func TestRenewalsAreHot(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 2)
+	h := to(s).hold(t, "name")
+	stat := func() (updates, hot int) {
+		fmt.Sscan(sql(t, s, "SELECT sum(n_tup_upd), sum(n_tup_hot_upd) FROM pg_stat_user_tables WHERE schemaname = 'flock' AND relname <> 'server'")[0], &updates, &hot)
+		return updates, hot
+	}
+	await(t, "updates", func() bool { n, _ := stat(); return n > 10 })
+	if n, hot := stat(); hot != n {
+		t.Errorf("%d of %d updates leave the indexes alone", hot, n)
+	}
+	h.release(t)
+}
+
+// TestFewConnections has many wait at a server that has few connections. No holder loses its lock, and all get theirs.
+func TestFewConnections(t *testing.T) {
+	t.Parallel()
+	s, waiters := ownServer(t, 5, "max_connections=20"), 60
+	h := to(s).hold(t, "name")
+	var all []*process
+	for range waiters {
+		all = append(all, to(s).start(t, flockPostgres, "name", "echo", "in"))
+	}
+	awaitLine(t, s, "name", waiters+1)
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && !h.hasEnded(); time.Sleep(100 * time.Millisecond) {
+	}
+	h.release(t)
+	for _, p := range all {
+		p.wait(t).check(t, 0, "in\n", "")
+	}
+}
+
+// TestWoken has those who wait be told when the lock is free: by their looks alone they would come in half a second later on
+// average. Readers come in together.
+func TestWoken(t *testing.T) {
+	t.Parallel()
+	s, name := sharedServer(t), uniqueName(t)
+	h := to(s).hold(t, name)
+	var line []*holding
+	for i := range 6 {
+		line = append(line, to(s).queue(t, name))
+		awaitLine(t, s, name, 2+i)
+	}
+	r1, r2 := to(s).queue(t, "-s", name), to(s).queue(t, "-s", name)
+	awaitLine(t, s, name, 9)
+	await(t, "a connection of each", func() bool {
+		return sql(t, s, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'flock-postgres' AND query LIKE '%"+
+			fmt.Sprintf("%x", name)+"%' AND state_change < now() - interval '300 ms'")[0] == "9"
+	})
+	var handOvers []time.Duration
+	for _, next := range line {
+		began := time.Now()
+		h.release(t)
+		h = next
+		h.awaitOutput(t)
+		handOvers = append(handOvers, time.Since(began))
+	}
+	slices.Sort(handOvers)
+	if t.Logf("hand-overs: %v", handOvers); handOvers[2] > 200*time.Millisecond {
+		t.Errorf("nobody was woken")
+	}
+	h.release(t)
+	r1.awaitOutput(t)
+	r2.awaitOutput(t)
+	r1.release(t)
+	r2.release(t)
+}
+
+// TestKilledHolder kills a holder and its guard. Nobody gets in before its row expires, and then somebody does, who waited or
+// did not.
+func TestKilledHolder(t *testing.T) {
+	t.Parallel()
+	s, name := ownServer(t, 3), uniqueName(t)
+	h := to(s).hold(t, name)
+	w := to(s).start(t, flockPostgres, name, "echo", "in")
+	awaitLine(t, s, name, 2)
+	kill(h.process, syscall.SIGKILL)
+	began := time.Now()
+	to(s).run(t, flockPostgres, "-n", name, "true").check(t, 1, "", "")
+	w.wait(t).check(t, 0, "in\n", "")
+	if d := time.Since(began); d < 2*time.Second || d > 5*time.Second+allowance {
+		t.Errorf("the next one came in after %v", d)
+	}
+}
+
+// TestCooldown has the cooldown of each who had the lock, and of nobody else.
+func TestCooldown(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 2)
+	cool := func(t *testing.T, more ...string) *process {
+		return to(s).run(t, append(append([]string{flockPostgres, "-n", "--cooldown", "30"}, more...), uniqueName(t), "true")...)
+	}
+	t.Run("ended", func(t *testing.T) {
+		cool(t).check(t, 0, "", "")
+		cool(t).check(t, 1, "", "")
+		to(s).run(t, flockPostgres, "-n", uniqueName(t), "true").check(t, 0, "", "") // which does not respect it
+	})
+	t.Run("not started", func(t *testing.T) {
+		if p := to(s).run(t, flockPostgres, "-n", "--cooldown", "30", uniqueName(t), "/no/such/command"); p.status != 69 {
+			t.Errorf("%d %s", p.status, &p.err)
+		}
+		cool(t).check(t, 0, "", "")
+	})
+	t.Run("killed", func(t *testing.T) {
+		h := to(s).hold(t, "--cooldown", "30", uniqueName(t))
+		kill(h.process, syscall.SIGKILL)
+		to(s).run(t, flockPostgres, uniqueName(t), "true").check(t, 0, "", "") // when its row has expired
+		cool(t).check(t, 1, "", "")
+	})
+	t.Run("waiter killed", func(t *testing.T) {
+		h := to(s).hold(t, uniqueName(t))
+		w := to(s).queue(t, "--cooldown", "30", uniqueName(t))
+		awaitLine(t, s, uniqueName(t), 2)
+		kill(w.process, syscall.SIGKILL)
+		await(t, "the end of its row", func() bool { return cool(t, "--queue", "1", "-w", "0").status == 1 })
+		h.release(t)
+		to(s).run(t, flockPostgres, uniqueName(t), "true").check(t, 0, "", "")
+		to(s).run(t, flockPostgres, "-w", "20", "--cooldown", "30", uniqueName(t), "true").check(t, 0, "", "")
+	})
+	t.Run("broken", func(t *testing.T) {
+		h := to(s).hold(t, "--cooldown", "30", uniqueName(t))
+		if p := to(s).run(t, flockPostgres, "--break", uniqueName(t)); p.status != 0 {
+			t.Errorf("%d %s", p.status, &p.err)
+		}
+		if h.wait(t); h.status != 75 {
+			t.Errorf("%d %s", h.status, &h.err)
+		}
+		cool(t).check(t, 1, "", "")
+	})
+	t.Run("dead and broken", func(t *testing.T) {
+		h := to(s).hold(t, "--cooldown", "30", uniqueName(t))
+		kill(h.process, syscall.SIGKILL)
+		to(s).run(t, flockPostgres, "--break", uniqueName(t))
+		cool(t).check(t, 0, "", "")
+	})
+	t.Run("others pass", func(t *testing.T) { // one who waits for the cooldown is in nobody's way
+		cool(t).check(t, 0, "", "")
+		w := to(s).queue(t, "--cooldown", "30", uniqueName(t))
+		awaitLine(t, s, uniqueName(t), 1)
+		to(s).run(t, flockPostgres, "-n", uniqueName(t), "true").check(t, 0, "", "")
+		if p := to(s).run(t, flockPostgres, "--holders", uniqueName(t)); p.status != 1 || strings.Count(p.out.String(), "\n") != 2 {
+			t.Errorf("%d %s%s", p.status, &p.out, &p.err)
+		}
+		kill(w.process, syscall.SIGTERM)
+		w.wait(t)
+	})
+}
+
+// TestQueue refuses who finds the queue full.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	s, name := sharedServer(t), uniqueName(t)
+	h := to(s).hold(t, "--queue", "1", name)
+	w := to(s).queue(t, "--queue", "1", name)
+	awaitLine(t, s, name, 2)
+	to(s).run(t, flockPostgres, "--queue", "1", "-E", "7", name, "true").check(t, 7, "", "")
+	h.release(t)
+	w.awaitOutput(t)
+	w.release(t)
+}
+
+// TestNames has names of all bytes, which are all told apart.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	s := sharedServer(t)
+	for _, name := range []string{"it's", `back\slash`, "\xff\xfe", "Ünïcode", "/var/lock/x", "a b\tc", "$1", "%s", strings.Repeat("x", 2000)} {
+		h := to(s).hold(t, name)
+		to(s).run(t, flockPostgres, "-n", name, "true").check(t, 1, "", "")
+		if p := to(s).run(t, flockPostgres, "--holders", name); p.status != 0 || strings.Count(p.out.String(), "\n") != 1 {
+			t.Errorf("%q: %d %s%s", name, p.status, &p.out, &p.err)
+		}
+		h.release(t)
+	}
+}
+
+// TestInherited looks at what the command gets: libpq's variables, but not the URL, and no descriptor.
+func TestInherited(t *testing.T) {
+	t.Parallel()
+	s := sharedServer(t)
+	e := environment{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "PGOPTIONS=-c search_path=x", "PGTZ=UTC", "PGAPPNAME=mine",
+		"FLOCK_POSTGRES_URL=postgres://cron:geheim@" + s.Host + ":" + s.Port + "/postgres?sslmode=disable&options=-cwork_mem%3D64kB"}
+	e.run(t, flockPostgres, uniqueName(t), "sh", "-c", `env | grep -e FLOCK_P -e geheim -e PGHOST; echo $PGOPTIONS; ls -l /proc/$$/fd | grep -c socket:`).
+		check(t, 1, "-c search_path=x\n0\n", "")
+	h := e.hold(t, uniqueName(t))
+	if n := sql(t, s, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mine'")[0]; n != "1" {
+		t.Errorf("%s connections with the name", n)
+	}
+	h.release(t)
+	p := exec.Command(flock, "--backend", "postgres", "-n", uniqueName(t), "echo", "in")
+	p.Env = to(s)
+	if out, err := p.CombinedOutput(); err != nil || string(out) != "in\n" {
+		t.Errorf("%v %s", err, out)
+	}
+}

@@ -1,0 +1,213 @@
+//go:build linux
+
+package test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.org/flock/postgres/test/server"
+)
+
+// TestErrors has all that can be wrong with the variables and the server: a line for each.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 5)
+	hba := "local all postgres trust\nhost all all 127.0.0.0/8 scram-sha-256\n"
+	if err := os.WriteFile(s.Dir()+"/data/pg_hba.conf", []byte(hba), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sql(t, s, "SELECT pg_reload_conf()")
+	sql(t, s, "ALTER ROLE cron PASSWORD 'geheim'; CREATE ROLE bob LOGIN PASSWORD 'geheim'")
+	sql(t, s, "CREATE DATABASE empty")
+	at := "PGHOST=" + s.Host
+	const address = "postgres://cron:geheim@"
+	await(t, "the password to be asked for", func() bool { return to(s).run(t, flockPostgres, "--holders").status == 66 })
+	for _, c := range []struct {
+		what   string
+		env    []string
+		status int
+		text   string
+	}{
+		{"no host", []string{"PGDATABASE=postgres"}, 64, "the host of PostgreSQL is not named: set PGHOST and PGDATABASE, PGSERVICE, or FLOCK_POSTGRES_URL"},
+		{"no host in the URL", []string{"FLOCK_POSTGRES_URL=postgres:///postgres"}, 64, "the host of PostgreSQL is not named"},
+		{"an empty host", []string{"PGHOST=,db1", "PGDATABASE=postgres"}, 64, "the host of PostgreSQL is not named"},
+		{"no database", []string{at}, 64, "the database is not named: set PGDATABASE, PGSERVICE, or FLOCK_POSTGRES_URL"},
+		{"no URL", []string{"FLOCK_POSTGRES_URL=db1/fleet"}, 64, "invalid FLOCK_POSTGRES_URL: it begins with postgres://"},
+		{"a wrong URL", []string{"FLOCK_POSTGRES_URL=postgres://cron:gehe:im@db1:x/fleet"}, 64, "invalid FLOCK_POSTGRES_URL: see the form"},
+		{"an unknown service", []string{"PGSERVICE=fleet"}, 64, "invalid PG* variables or service: failed to read service"},
+		{"an unknown variable", []string{at, "PGDATABASE=postgres", "FLOCK_POSTGRES_TTL=5"}, 64, "invalid FLOCK_POSTGRES_TTL: this variable is not supported"},
+		{"another address", []string{at, "PGDATABASE=postgres", "PGHOSTADDR=127.0.0.1"}, 64, "invalid PGHOSTADDR: this variable is not supported"},
+		{"wrong port", []string{at, "PGPORT=1", "PGDATABASE=postgres", "PGCONNECT_TIMEOUT=1"}, 75, "cannot reach PostgreSQL at " + s.Host + ":1 in time: Connection refused"},
+		{"wrong host", []string{"PGHOST=nowhere.invalid", "PGDATABASE=postgres", "PGCONNECT_TIMEOUT=1"}, 75, "cannot reach PostgreSQL at nowhere.invalid:5432 in time: lookup nowhere.invalid"},
+		{"no password", []string{at, "PGDATABASE=postgres", "PGUSER=cron"}, 66, "PostgreSQL refuses: "},
+		{"wrong password", []string{at, "PGDATABASE=postgres", "PGUSER=cron", "PGPASSWORD=x"}, 66, `PostgreSQL refuses: password authentication failed for user "cron"`},
+		{"wrong database", []string{"FLOCK_POSTGRES_URL=" + address + s.Host + "/nothing"}, 65, `PostgreSQL refuses: database "nothing" does not exist`},
+		{"no tables", []string{"FLOCK_POSTGRES_URL=" + address + s.Host + "/empty"}, 65, "the tables of flock-postgres are missing in the database empty, or of another version: run 'flock-postgres --schema | psql' there, once"},
+		{"no right", []string{at, "PGDATABASE=postgres", "PGUSER=bob", "PGPASSWORD=geheim"}, 66, "PostgreSQL refuses: permission denied for schema flock (see the rights in flock-postgres --schema)"},
+		{"no TLS", []string{"FLOCK_POSTGRES_URL=" + address + s.Host + "/postgres?sslmode=require"}, 64, "cannot connect to PostgreSQL at " + s.Host + ":5432: "},
+		{"right", []string{"FLOCK_POSTGRES_URL=" + address + s.Host + "/postgres"}, 0, ""},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			p := append(environment{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C"}, c.env...).run(t, flockPostgres, "-n", uniqueName(t), "true")
+			text := p.err.String()
+			if p.status != c.status || c.text != "" && (!strings.HasPrefix(text, "flock-postgres: "+c.text) || strings.Count(text, "\n") != 1) || strings.Contains(text, "geheim") {
+				t.Errorf("status %d, expected %d: %sexpected %s", p.status, c.status, text, c.text)
+			}
+		})
+	}
+	t.Run("password file", func(t *testing.T) {
+		file := t.TempDir() + "/pass"
+		if err := os.WriteFile(file, []byte(s.Host+":5432:postgres:cron:geheim\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		e := to(s, "PGPASSFILE="+file)
+		e.run(t, flockPostgres, "name", "true").check(t, 64, "", "flock-postgres: invalid PGPASSFILE: others may use the file "+file+": chmod 600 it\n")
+		os.Chmod(file, 0o600)
+		e.run(t, flockPostgres, "name", "sh", "-c", "echo $PGPASSFILE").check(t, 0, file+"\n", "")
+	})
+	t.Run("service", func(t *testing.T) {
+		file := t.TempDir() + "/service"
+		if err := os.WriteFile(file, []byte("[fleet]\nhost="+s.Host+"\ndbname=postgres\nuser=cron\npassword=geheim\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		environment{"PATH=/usr/bin:/bin", "PGSERVICE=fleet", "PGSERVICEFILE=" + file}.run(t, flockPostgres, "name", "echo", "in").check(t, 0, "in\n", "")
+	})
+	t.Run("another version", func(t *testing.T) {
+		sql(t, s, "UPDATE flock.server SET version = 2")
+		to(s, "PGPASSWORD=geheim").run(t, flockPostgres, "name", "true").
+			check(t, 65, "", "flock-postgres: the tables have version 2, and this program needs 1: see flock-postgres --schema\n")
+	})
+}
+
+// TestSchema compares what --schema prints with the file.
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	environment{}.run(t, flockPostgres, "--schema").check(t, 0, read("../schema.sql"), "")
+}
+
+// TestSilentServer has the server be silent before and after its first answer, for all that can be asked.
+func TestSilentServer(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 5)
+	h := to(s).hold(t, "name")
+	for _, words := range []string{"-n name true", "--holders name", "--break name", "other true"} {
+		way := proxyTo(t, s)
+		way.BlackHole()
+		began := time.Now()
+		p := by(way, "PGCONNECT_TIMEOUT=1").run(t, append([]string{flockPostgres}, strings.Fields(words)...)...)
+		p.check(t, 75, "", "flock-postgres: cannot reach PostgreSQL at 127.0.0.1:"+way.Port+" in time: no answer\n")
+		if d := time.Since(began); d > 3*time.Second+allowance {
+			t.Errorf("%s: %v", words, d)
+		}
+	}
+	way := proxyTo(t, s)
+	w := by(way).start(t, flockPostgres, "name", "echo", "in")
+	awaitLine(t, s, "name", 2)
+	way.BlackHole()
+	await(t, "the remark", func() bool {
+		return w.err.String() == "flock-postgres: postgres does not answer: no answer; the wait for name goes on\n"
+	})
+	way.Restore()
+	h.release(t)
+	w.wait(t).check(t, 0, "in\n", "flock-postgres: postgres does not answer: no answer; the wait for name goes on\nflock-postgres: postgres answers again\n")
+}
+
+// TestBouncer goes by PgBouncer, which gives a connection of the server to another client after each transaction. So a
+// notification does not come, and one who waits finds out about that.
+func TestBouncer(t *testing.T) {
+	t.Parallel()
+	bouncer, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		bouncer = "/usr/sbin/pgbouncer"
+	}
+	if _, err := os.Stat(bouncer); err != nil {
+		t.Skip("PgBouncer is missing (Debian's package pgbouncer)")
+	}
+	s := ownServer(t, 3)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	l.Close()
+	config := fmt.Sprintf(`[databases]
+postgres = host=%s port=%s
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %s
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 3
+logfile = %s/bouncer.log
+`, s.Host, s.Port, port, s.Dir())
+	// With the user of the database: PgBouncer's type "any" wants one.
+	config = strings.Replace(config, "port="+s.Port, "port="+s.Port+" user=cron", 1)
+	if err := os.WriteFile(s.Dir()+"/bouncer.ini", []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(bouncer, "-q", s.Dir()+"/bouncer.ini")
+	if err := server.As(cmd); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.StartMortal(cmd); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(read(s.Dir() + "/bouncer.log"))
+		}
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	e := reach("127.0.0.1", port)
+	e.run(t, flockPostgres, "name", "echo", "in").check(t, 0, "in\n", "")
+	// More at once than the pool has connections. All live longer than the TTL.
+	var holders, waiters []*holding
+	for i := range 5 {
+		holders = append(holders, e.hold(t, fmt.Sprint("name", i)))
+		waiters = append(waiters, e.queue(t, fmt.Sprint("name", i)))
+		awaitLine(t, s, fmt.Sprint("name", i), 2)
+	}
+	time.Sleep(5 * time.Second)
+	for i, h := range holders {
+		h.release(t)
+		began := time.Now()
+		waiters[i].awaitOutput(t)
+		t.Logf("the next one came in after %v", time.Since(began))
+		waiters[i].release(t)
+	}
+	p := e.start(t, "sh", "../../compat_test/backend.sh", flockPostgres)
+	select {
+	case <-p.ended:
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("no end: %s%s", &p.out, &p.err)
+	}
+	if p.status != 0 {
+		t.Errorf("status %d: %s%s", p.status, &p.out, &p.err)
+	}
+}
+
+// TestTermination ends a holder and a waiter as systemd does.
+func TestTermination(t *testing.T) {
+	t.Parallel()
+	s, name := sharedServer(t), uniqueName(t)
+	h, w := to(s).hold(t, name), to(s).queue(t, name)
+	awaitLine(t, s, name, 2)
+	kill(w.process, syscall.SIGTERM)
+	w.wait(t)
+	kill(h.process, syscall.SIGTERM)
+	h.wait(t)
+	if h.status != 143 || w.status != 143 {
+		t.Errorf("%d %s, %d %s", h.status, &h.err, w.status, &w.err)
+	}
+	awaitLine(t, s, name, 0)
+	to(s).run(t, flockPostgres, "-n", name, "true").check(t, 0, "", "")
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Each change is one transaction. Its first statement takes the row of the lock's name, by a write, so the changes of a lock
+// come one after the other, and what a later statement reads is what all changes before have left. (A single statement
+// would not do: it sees what there was before it had to wait.) A change is on the disk, and on a synchronous standby, when
+// it is answered, and with it all that it has seen.
+//
+// All values in the statements are numbers, hexadecimal digits and plain words, so none needs to be quoted.
+
+// timeline is the expression for the timeline of the server. It is unknown where that may not be read.
+const (
+	timeline        = "substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)"
+	unknownTimeline = "NULL"
+)
+
+// nameLiteral returns a name as a value of type bytea.
+func nameLiteral(name string) string {
+	return "decode('" + hex.EncodeToString([]byte(name)) + "', 'hex')"
+}
+
+// begin returns the statements with which the change of a lock begins.
+//
+// A client that is stopped in between must not keep the others waiting: see the two timeouts. A warning at COMMIT must reach
+// this program. If the server is another one than that which has given out locks, nobody knows what that has done last: it
+// may be a replica, or a copy of yesterday. Then nobody gets a lock until those who have one by the other server have lost
+// that, and the rows of before, whose times are by another clock, live on until then; see judge.
+func (s *store) begin(name string) string {
+	timeout := time.Duration(s.ttl.Load()) / 20
+	return fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+SELECT set_config('lock_timeout', '%[1]d', true), set_config('idle_in_transaction_session_timeout', '%[1]d', true),
+	set_config('client_min_messages', 'warning', true),
+	CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN NULL ELSE set_config('synchronous_commit', 'on', true) END;
+INSERT INTO flock.name AS n (name, seq, token) VALUES (%[2]s, 1, 0) ON CONFLICT (name) DO UPDATE SET seq = n.seq + 1;
+UPDATE flock.server SET started = pg_postmaster_start_time(), timeline = %[3]s, epoch = epoch + 1,
+	quiet = clock_timestamp() + make_interval(secs => ttl)
+	WHERE %[4]s;
+`, timeout.Milliseconds(), nameLiteral(name), s.timelineExpression(), s.isAnother())
+}
+
+// isAnother is the condition that the server is another one than the server's row says. Whoever cannot read the timeline does not
+// compare it.
+func (s *store) isAnother() string {
+	condition := "started <> pg_postmaster_start_time()"
+	if expression := s.timelineExpression(); expression != unknownTimeline {
+		condition += " OR timeline IS DISTINCT FROM " + expression
+	}
+	return condition
+}
+
+func (s *store) timelineExpression() string {
+	if known := s.timeline.Load(); known != nil {
+		return *known
+	}
+	return unknownTimeline
+}
+
+// findTimeline returns the expression for the timeline, as far as that may be read.
+func findTimeline(ctx context.Context, w *session) (expression string, err error) {
+	var refusal *pgconn.PgError
+	_, err = w.run(ctx, "SELECT "+timeline)
+	// No right, no such function, or not supported.
+	if errors.As(err, &refusal) && slices.Contains([]string{"42501", "42883", "0A000"}, refusal.Code) {
+		return unknownTimeline, nil
+	}
+	return timeline, err
+}
+
+// renewal returns the statement by which a row lives for the TTL from now on.
+func renewal(key string) string {
+	return `WITH s AS MATERIALIZED (SELECT clock_timestamp() AS now, ttl, epoch FROM flock.server)
+UPDATE flock.contender c SET renewed = s.now, expires = s.now + make_interval(secs => s.ttl), epoch = s.epoch
+	FROM s WHERE c.key = '` + key + `' RETURNING s.ttl;
+`
+}
+
+// isDead is the condition that a row c has expired by the server's row s: it was not renewed in time or, before the quiet
+// time, by this server.
+const isDead = "s.quiet <= s.now AND (c.epoch <> s.epoch OR c.expires <= s.now)"
+
+// judge returns the statement that removes the rows of a lock that have expired. Those who had the lock leave a cooldown.
+func judge(name string) string {
+	return `WITH s AS MATERIALIZED (SELECT clock_timestamp() AS now, epoch, quiet FROM flock.server),
+dead AS (DELETE FROM flock.contender c USING s WHERE c.name = ` + nameLiteral(name) + ` AND ` + isDead + `
+	RETURNING c.renewed + c.cooldown AS cools, c.taken IS NOT NULL AND c.cooldown > '0' AS leaves)
+UPDATE flock.name n SET cools = greatest(n.cools, (SELECT max(dead.cools) FROM dead WHERE leaves))
+	WHERE n.name = ` + nameLiteral(name) + ` AND EXISTS (SELECT FROM dead WHERE leaves);
+`
+}
+
+// read returns the query for the line of a lock, and what matters for that; see readView. The condition is for its rows.
+func (s *store) read(name, condition string) string {
+	return `WITH s AS MATERIALIZED (SELECT clock_timestamp() AS now, * FROM flock.server)
+SELECT s.version, s.ttl, ` + microseconds("s.quiet - s.now") + `, ` + s.isAnother() + `, pg_is_in_recovery(), encode(n.name, 'hex'), n.seq, ` + microseconds("n.cools - s.now") + `,
+	c.key, c.cooling, c.seq, c.mode, c.permits, c.taken IS NOT NULL,
+	` + microseconds("coalesce(c.taken, c.came) - 'epoch'") + `, c.host, c.pid, c.username
+FROM s LEFT JOIN flock.name n ON ` + name + ` LEFT JOIN flock.contender c ON c.name = n.name` + condition + `;
+`
+}
+
+// is is the condition for read that it is about one lock.
+func is(name string) string { return "n.name = " + nameLiteral(name) }
+
+// ofTheLiving is the condition for read outside a change, where whoever has expired is still there.
+const ofTheLiving = " AND NOT (" + isDead + ")"
+
+func microseconds(interval string) string {
+	return "(extract(epoch FROM " + interval + ") * 1000000)::bigint"
+}
+
+// nextToken returns the query for a token. It grows although a restored copy of the tables has an old one.
+func nextToken(name string) string {
+	return `UPDATE flock.name SET token = greatest(token + 1, ` + microseconds("clock_timestamp()") + `)
+	WHERE name = ` + nameLiteral(name) + ` RETURNING token;
+`
+}
+
+// coolDown returns the statement that has the cooldown of a lock last for so long from now on, if it would be over before.
+func coolDown(name string, long time.Duration) string {
+	return fmt.Sprintf("UPDATE flock.name SET cools = greatest(cools, clock_timestamp() + make_interval(secs => %f)) WHERE name = %s;\n",
+		long.Seconds(), nameLiteral(name))
+}
+
+// wake returns the statement that wakes those waiters of a lock that may be next: those before the first one that wants the
+// lock for itself alone, or that one.
+func wake(name string) string {
+	waits := "FROM flock.contender WHERE taken IS NULL AND name = " + nameLiteral(name)
+	return `SELECT pg_notify('flock_' || replace(key::text, '-', ''), '') ` + waits + ` AND
+	(seq IS NULL OR seq <= coalesce((SELECT min(seq) ` + waits + ` AND mode = 'exclusive'), 9223372036854775807));
+`
+}
+
+// channel is where the row with the key is woken.
+func channel(key string) string { return "flock_" + strings.ReplaceAll(key, "-", "") }
+
+// The columns of read: the server's row, the lock, and a contender, for each of which there is a row.
+const (
+	ofVersion = iota
+	ofTTL
+	ofQuiet // microseconds that the quiet time lasts
+	ofIsAnother
+	ofIsReplica
+	ofName
+	ofChange // the number of the lock's last change
+	ofCools  // microseconds that its cooldown lasts
+	ofKey
+	ofCooling
+	ofSeq
+	ofMode
+	ofPermits
+	ofIsTaken
+	ofSince // microseconds since 1970
+	ofHost
+	ofPID
+	ofUser
+)
+
+// spare is the query whether the server has connections to spare.
+const spare = "SELECT 2 * count(*) < current_setting('max_connections')::integer FROM pg_stat_activity;\n"
+
+// The places of the results of a change in what its first message answers.
+const (
+	ofFirst = 4 // a renewal, or a deletion
+	ofRead  = 6
+)
+
+// A row is one of a result.
+type row [][]byte
+
+func (r row) int(i int) int64 {
+	n, _ := strconv.ParseInt(string(r[i]), 10, 64)
+	return n
+}
+
+func (r row) text(i int) string { return string(r[i]) }
+
+func (r row) isNull(i int) bool { return r[i] == nil }
+
+func (r row) isTrue(i int) bool { return string(r[i]) == "t" }
+
+// duration reads microseconds; NULL is zero.
+func (r row) duration(i int) time.Duration { return time.Duration(r.int(i)) * time.Microsecond }
