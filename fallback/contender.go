@@ -142,6 +142,9 @@ func (a *attempt) isOurs(r record) bool {
 func (a *attempt) release() error {
 	if a.holding != byLifeline {
 		s, err := a.list()
+		if err == nil && !slices.ContainsFunc(s.holders, a.isOurs) {
+			s, err = a.list() // the first may have missed a name that was renamed meanwhile
+		}
 		if err != nil {
 			return err
 		}

@@ -133,7 +133,7 @@ func (d *directory) Ask(name string) answer {
 		return alive
 	case err == unix.ENXIO:
 		return gone
-	case isAbsent(err):
+	case err == unix.ENOENT:
 		return absent
 	case err == unix.EINVAL:
 		return strange

@@ -81,11 +81,14 @@ func (a *attempt) withToken(act func(*snapshot) (progress, []record, error)) (pr
 	return again, nil, a.putBack(token, err)
 }
 
-// putBack puts the token back after an error, in case it is ours: once, because that can fail, too. Whoever then finds
-// it with us finds our lifeline closed, and its name still there, and takes the token over.
-func (a *attempt) putBack(token string, err error) error {
-	a.Rename(token, free)
-	return err
+// putBack puts the token back after the error of an operation, in case it is ours: once, because that can fail, too.
+// Whoever finds it with us after that finds our lifeline closed, with its name still there, and takes the token over. It
+// returns the error that decides what is left of us.
+func (a *attempt) putBack(token string, failed error) error {
+	if err := a.Rename(token, free); err != nil && !isAbsent(err) {
+		return err
+	}
+	return failed
 }
 
 // actOnLook looks, and acts if the token is still ours and our lifeline still has its name.
@@ -127,10 +130,10 @@ func (a *attempt) take(token string) (progress, []record, error) {
 		switch {
 		case err != nil:
 			return again, nil, err
-		case a.self.name == "": // a cleaner has removed it
-			return again, nil, nil
 		case slices.Contains(s.tokens, token): // NFS has carried out the rename
 			return done, nil, nil
+		case a.self.name == "": // a cleaner has removed it
+			return again, nil, nil
 		case s.token() == free:
 			continue
 		}
@@ -302,7 +305,8 @@ func (a *attempt) holdByFile(s *snapshot) (progress, error) {
 	if f.signal, err = s.freeSignal(); err != nil {
 		return again, err
 	}
-	for _, f.mark = range []mark{noAtime, nonBlock} { // if the file is somebody else's, the second
+	for _, mark := range []mark{noAtime, nonBlock} { // the second, if the file belongs to somebody else
+		f.mark = mark
 		name := recordName(a.request.Mode, a.self.id, &f)
 		if err := a.Make(name); err != nil {
 			return again, err
@@ -345,16 +349,25 @@ func (s *snapshot) freeSignal() (int, error) {
 // discard releases the lock and, if nobody else is there, removes the state directory: it is moved away while we have
 // the token, which nobody can steal there.
 func (a *attempt) discard() error {
-	token := busy + "," + a.self.id
-	how, _, err := a.take(token)
-	if how != done || err != nil {
+	if a.holding != byLifeline || a.self.name == "" {
 		return a.release()
 	}
-	s, err := a.list()
-	if err == nil && len(s.lifelines) == 1 && len(s.holders) == 1 && a.MoveAway() == nil {
-		a.forget()
-		return nil
+	token := busy + "," + a.self.id
+	how, _, err := a.take(token)
+	if err == nil && how != done {
+		return a.release()
 	}
-	a.Rename(token, free)
+	if err == nil {
+		s, failed := a.list()
+		isAlone := failed == nil && len(s.lifelines) == 1 && len(s.holders) == 1
+		if isAlone && a.MoveAway() == nil {
+			a.forget()
+			return nil
+		}
+	}
+	if failed := a.putBack(token, err); failed != nil {
+		a.forget() // the token may be ours: the name of our lifeline says that it is dead
+		return failed
+	}
 	return a.release()
 }

@@ -184,8 +184,10 @@ func (a *attempt) isAnothers(r record) bool {
 // mayHaveInherited reports whether a process that may not be looked into can have the open file of another user's
 // record: it is that user's, and was started later than the process that has locked.
 func (a *attempt) mayHaveInherited(p process, r record) bool {
-	isOlder := a.Machine().pids.sharesClock(r.owner.pids) && p.start < r.file.start
-	return (p.users == nil || slices.Contains(p.users, r.owner.user.number)) && !isOlder
+	isOlder := a.Machine().pids.sharesClock(r.owner.pids) && p.start != 0 && p.start < r.file.start
+	isTheirs := p.users == nil || slices.Contains(p.users, r.owner.user.number)
+	isOfRoot := r.owner.user.number == "0" // whose children may have become any user's
+	return !isOlder && (isTheirs || isOfRoot)
 }
 
 // hasTwin reports whether another record says that its process has an open file of the lock: if that process has moved
@@ -223,8 +225,8 @@ func (a *attempt) keepers(s *snapshot) []record {
 	return excluding
 }
 
-// isOfOurFile reports whether a holder has the file that we lock. A lifeline holds the name; an open file can be of a
-// file that was removed and made anew, and then it concerns nobody who has the new one.
+// isOfOurFile reports whether a holder has the file that we lock, or may have it. A lifeline holds the name; an open file
+// can be of a file that was removed and made anew, and then it concerns nobody who has the new one.
 func (a *attempt) isOfOurFile(r record) bool {
 	if r.file == nil {
 		return true

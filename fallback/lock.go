@@ -17,6 +17,7 @@ type Lock struct {
 	dir   string // the state directory
 	path  string // of the locked file
 	fd    int    // the descriptor whose open file has the lock; -1: none, a lifeline has it
+	file  int    // a descriptor of the locked file; -1: none
 	lent  string // the ID of the lifeline, if that was inherited
 	state *stateDir
 	self  contender
@@ -29,11 +30,12 @@ func Open(path string) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return OpenIn(dir, path), nil
+	return OpenIn(dir, path, -1), nil
 }
 
-// OpenIn is Open with the state directory dir, see StateDir.
-func OpenIn(dir, path string) *Lock { return &Lock{dir: dir, path: path, fd: -1} }
+// OpenIn is Open with the state directory dir, see StateDir. file is a descriptor of the locked file, by which it is known
+// while somebody removes its name, or -1.
+func OpenIn(dir, path string, file int) *Lock { return &Lock{dir: dir, path: path, fd: -1, file: file} }
 
 // OpenQueue returns a lock whose permits are the places of those who wait for the lock with the state directory dir.
 // Its own state is inside that.
@@ -43,7 +45,7 @@ func OpenQueue(dir, path string) (*Lock, error) {
 		return nil, err
 	}
 	state.close()
-	return OpenIn(filepath.Join(dir, "queue"), path), nil
+	return OpenIn(filepath.Join(dir, "queue"), path, -1), nil
 }
 
 // Lock waits until it has the lock exclusively. If the deadline of ctx passes first, it returns a *LockedError; if ctx
@@ -150,7 +152,7 @@ func (l *Lock) Inherit(fd int) (moved int, err error) {
 // It is no error to hold nothing.
 func (l *Lock) Unlock() error { return l.unlock((*attempt).release) }
 
-// Discard is Unlock, and removes the state directory if nobody else uses the lock.
+// Discard is Unlock, and removes the state directory if nobody else uses the lock. Nobody may have inherited it.
 func (l *Lock) Discard() error { return l.unlock((*attempt).discard) }
 
 func (l *Lock) unlock(release func(*attempt) error) error {
@@ -171,13 +173,12 @@ func (l *Lock) unlock(release func(*attempt) error) error {
 // Holders returns the holders of the lock, those on other machines included, and then those who wait for it. On Linux
 // all processes that have the lock are holders. A state directory that does not exist has none.
 func (l *Lock) Holders() ([]Holder, error) {
-	reader := &Lock{dir: l.dir, path: l.path, fd: l.fd}
+	reader := &Lock{dir: l.dir, path: l.path, fd: -1, file: l.file} // the lock of our descriptor has a holder as well
 	s, err := reader.begin(false)
 	if err != nil {
 		return nil, ignoreAbsent(err)
 	}
 	defer reader.closeState()
-	reader.fd = -1 // the lock of our descriptor has a holder as well
 	holders, err := newAttempt(s, reader, Request{Try: true}).everybody(l.dir)
 	if err != nil {
 		return nil, &stateDirError{"cannot read", l.dir, err}
@@ -197,7 +198,7 @@ func (l *Lock) begin(make bool) (*thisSystem, error) {
 		}
 		l.state = state
 	}
-	return &thisSystem{stateDir: l.state, file: l.path, fd: l.fd, closes: notWatching}, nil
+	return &thisSystem{stateDir: l.state, file: l.path, opened: l.file, fd: l.fd, closes: notWatching}, nil
 }
 
 func (l *Lock) closeState() {

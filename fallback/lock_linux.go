@@ -21,7 +21,7 @@ func OpenFile(dir, path string, fd int) (*Lock, error) {
 	if kind := mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
 		return nil, stateError("only the open files of regular files and directories can have a directory lock")
 	}
-	return &Lock{dir: dir, path: path, fd: fd}, nil
+	return &Lock{dir: dir, path: path, fd: fd, file: fd}, nil
 }
 
 // OpenInherited returns the lock that our descriptor fd has, if that is a lifeline which this process has inherited
@@ -43,5 +43,5 @@ func OpenInherited(fd int) (*Lock, error) {
 		return nil, nil
 	}
 	dir = filepath.Clean(dir)
-	return &Lock{dir: dir, path: lockedPath(dir), fd: -1, lent: idOf(name)}, nil
+	return &Lock{dir: dir, path: lockedPath(dir), fd: -1, file: -1, lent: idOf(name)}, nil
 }

@@ -360,7 +360,7 @@ func TestDeafLifeline(t *testing.T) {
 		state, err := openState(dir, true)
 		must(err)
 		l := &Lock{dir: dir, path: filepath.Join(filepath.Dir(dir), "f"), fd: -1, state: state}
-		s := &thisSystem{stateDir: state, file: l.path, fd: -1, closes: notWatching}
+		s := &thisSystem{stateDir: state, file: l.path, opened: -1, fd: -1, closes: notWatching}
 		a := newAttempt(listing{s, replace}, l, Request{Mode: Exclusive, Try: true})
 		how, _, err := a.acquire(t.Context(), nil)
 		if err != errDeaf {

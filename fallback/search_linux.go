@@ -17,18 +17,23 @@ type search struct {
 	query
 	view
 	device uint64
+	failed bool    // a look has not been made, for want of memory, for instance
 	places []place // what stands there is not wanted: our open file, and others that have a record
 }
 
 func (s *thisSystem) Search(q query) view {
-	h := search{query: q, view: view{certain: true}, device: s.identity().device}
+	id, err := s.identity()
+	if err != nil {
+		return view{}
+	}
+	h := search{query: q, view: view{certain: true}, device: id.device}
 	if s.fd >= 0 {
 		h.places = append(h.places, place{pid: pid, number: s.fd})
 	}
 	for _, f := range q.known {
 		h.places = append(h.places, f.place)
 	}
-	h.complete = s.knowsFile() && h.everywhere()
+	h.complete = h.everywhere() && !h.failed
 	return h.view
 }
 
@@ -115,13 +120,14 @@ func (h *search) lookInto(pid int) bool {
 		looks = enoughLooks
 	}
 	for n := range looks {
-		asks := looks > 1 && n%looksBetween == 0
+		asksForSleep := looks > 1 && n%looksBetween == 0
 		var before rest
-		if asks {
+		if asksForSleep {
 			before = restOf(pid)
 		}
 		isOpen := h.lookOnce(pid)
-		if h.found || !isOpen || asks && before != nil && slices.Equal(before, restOf(pid)) {
+		sleptThrough := before != nil && slices.Equal(before, restOf(pid))
+		if h.found || !isOpen || sleptThrough {
 			break
 		}
 	}
@@ -132,7 +138,10 @@ func (h *search) lookInto(pid int) bool {
 // process that has locked. This program moves no descriptor that it gets, wherever it runs.
 func (h *search) mayMove(other int) bool {
 	s, err := readStat(other)
-	if err != nil || s.start < h.since || s.isKernelThread || s.state == 'Z' {
+	switch {
+	case isNowhere(err):
+		return false
+	case err == nil && (s.start < h.since || s.isKernelThread || isZombie(other)):
 		return false
 	}
 	program, _, err := statID(unix.AT_FDCWD, procDir(other)+"/exe")
@@ -158,7 +167,7 @@ func (h *search) lookOnce(pid int) (isOpen bool) {
 		fd, numbers, err = descriptorsOf(pid)
 	}
 	if err != nil {
-		h.noteRefusal(pid, err)
+		h.noteFailure(pid, err)
 		return false
 	}
 	defer unix.Close(fd)
@@ -170,9 +179,9 @@ func (h *search) lookOnce(pid int) (isOpen bool) {
 		if err == nil {
 			is, err = isMarked(at, id, h.device, h.wanted...)
 		}
-		if sys.LacksPermission(err) {
+		if err != nil && !isNowhere(err) {
 			// Root may list the descriptors of all processes, and without CAP_SYS_PTRACE see none of them.
-			h.noteRefusal(pid, err)
+			h.noteFailure(pid, err)
 			return false
 		}
 		if is && !h.isKnown(at) {
@@ -185,21 +194,29 @@ func (h *search) lookOnce(pid int) (isOpen bool) {
 	return true
 }
 
-// noteRefusal notes a process that may not be looked into, if that is why there is an error. It can have the open file
-// unless it is process 1, from which all others stem, has ended, or belongs to the kernel. It is asked at once: if it
-// has ended by now, its children have ids that are looked at later.
-func (h *search) noteRefusal(other int, err error) {
-	if !h.strangers || other == 1 || !sys.LacksPermission(err) {
+// noteFailure notes why a process could not be looked into, unless it has ended. One that refuses can have the open file
+// unless it is process 1, from which all others stem, or belongs to the kernel. It is asked at once who it is: if it has
+// ended by now, its children have ids that are looked at later.
+func (h *search) noteFailure(other int, err error) {
+	switch {
+	case isNowhere(err):
+		return
+	case !sys.LacksPermission(err):
+		h.failed = true
+		return
+	case !h.strangers || other == 1:
 		return
 	}
 	its, err := readStat(other)
 	of, err2 := readStatus(procDir(other))
-	if sys.LacksPermission(err) || sys.LacksPermission(err2) {
-		of.users = nil // hidden
-	} else if err != nil || err2 != nil || its.isKernelThread || isZombie(other) {
+	if isNowhere(err) || isNowhere(err2) || err == nil && (its.isKernelThread || isZombie(other)) {
 		return
 	}
-	h.refused = append(h.refused, process{its.start, of.users})
+	p := process{start: its.start, users: of.users}
+	if err != nil || err2 != nil {
+		p = process{} // not even that is shown
+	}
+	h.refused = append(h.refused, p)
 }
 
 // descriptorsOf opens the directory of the descriptors of a process, and lists it.
@@ -247,11 +264,11 @@ func lastID() int {
 
 // Openers looks into all processes. Who waits for a lifeline has it open for writing only.
 func (s *thisSystem) Openers(records []record) map[string][]int {
-	device := s.identity().device
+	own, _ := s.identity()
 	ids := make([]fileID, len(records))
 	for i, r := range records {
 		if r.file != nil {
-			ids[i] = fileID{device, r.file.inode}
+			ids[i] = fileID{own.device, r.file.inode}
 		} else {
 			ids[i], _, _ = statID(s.dirfd, r.name)
 		}

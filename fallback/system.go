@@ -78,22 +78,23 @@ type view struct {
 	found    bool      // there is an open file that is wanted
 	at       place     // where it is
 	certain  bool      // false: without kcmp(2) it may be one that is known
-	complete bool      // every process was looked at, but for those that refuse or hide
-	refused  []process // those that may not be looked into, and can have it
+	complete bool      // every process was looked at, but for those that refuse or hide, and no look has failed
+	refused  []process // those that may not be looked into, and can have it; only for a query with strangers
 }
 
 // A process is what everybody may know of it.
 type process struct {
-	start uint64   // in clock ticks since boot
-	users []string // its user ids: real, effective, saved, and that for files; none: not even that is shown
+	start uint64   // in clock ticks since boot; 0: unknown
+	users []string // its user ids: real, effective, saved, and that for files; none: unknown
 }
 
-// thisSystem is the machine, for an attempt with a descriptor of the locked file, or with none (-1).
+// thisSystem is the machine, for an attempt.
 type thisSystem struct {
 	*stateDir
 	file   string // the path of the locked file, "" if it is not known
-	fd     int
-	closes int // tells when an open file is closed, see WatchFile; notWatching: it is not watched
+	opened int    // a descriptor of the locked file, or -1
+	fd     int    // the same, if its open file is to have the lock, or -1
+	closes int    // tells when an open file is closed, see WatchFile; notWatching: it is not watched
 }
 
 func (*thisSystem) Now() time.Time        { return time.Now() }
@@ -104,7 +105,7 @@ func (s *thisSystem) WatchFile() (begun bool) {
 	if s.closes != notWatching {
 		return false
 	}
-	s.closes = watchCloses(s.fd, s.file)
+	s.closes = watchCloses(s.opened, s.file)
 	return s.closes != notWatching
 }
 

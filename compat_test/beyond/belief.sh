@@ -87,6 +87,31 @@ unshare -pf --mount-proc bash -c '
 #> in
 #> 0
 
+### belief-file-removed-while-another-waits
+# needs: linux
+exec 9>f; flock 9
+flock f echo in 9>&- & waiter=$!
+await 'waiting f'
+rm f
+flock -w .3 9 2>/dev/null # a look at least
+kill -0 $waiter && echo waits
+#> waits
+exec 9>&-
+wait $waiter
+#> in
+
+### belief-another-number-of-the-caller
+# needs: linux root setpriv
+: >f; chmod 666 f; chmod 777 .
+umask 0
+setpriv --reuid 54341 --clear-groups bash -c 'exec 9>>f; flock 0 <&9; : >has; until [ -e go ]; do sleep .02 9>&-; done' &
+await '[ -e has ]'
+setpriv --bounding-set -sys_ptrace flock -n f echo in; echo $?
+#> 1
+: >go; wait
+setpriv --bounding-set -sys_ptrace flock -w 20 f echo in
+#> in
+
 ### belief-operation-that-fails
 # needs: strace linux
 
@@ -121,9 +146,10 @@ done
 #> in
 
 ### belief-signal-to-all-of-a-job
+# needs: proc
 for signal in TERM INT HUP; do
 	set -m; flock f sleep 100 & p=$!; set +m
-	await '! flock -n f true'
+	await 'grep -q "SigCgt:.*[1-9a-f]" /proc/$p/status' # it has started the command
 	kill -$signal -- -$p; wait $p; echo $?
 	ls .f.flock
 done 2>/dev/null

@@ -123,7 +123,7 @@ func (d *directory) open() (*fallback.Lock, error) {
 		d.named = true
 		d.wish.WarnVerbose("using the directory lock " + sys.Printable(dir))
 	}
-	lock := fallback.OpenIn(dir, path)
+	lock := fallback.OpenIn(dir, path, d.file.FD)
 	if !d.file.ByName {
 		if lock, err = fallback.OpenFile(dir, path, d.file.FD); err != nil {
 			return nil, err
@@ -158,7 +158,7 @@ func DirectoryHolders(f *lockfile.File, base string) ([]fallback.Holder, error) 
 	if err != nil {
 		return nil, err
 	}
-	lock := fallback.OpenIn(dir, path)
+	lock := fallback.OpenIn(dir, path, f.FD)
 	if !f.ByName {
 		if lock, err = fallback.OpenFile(dir, path, f.FD); err != nil {
 			return nil, err
