@@ -67,11 +67,11 @@ func (a *attempt) tryOnce(idle bool) (how progress, s snapshot, keepers []record
 		how, keepers, err = a.enter()
 	case searches && s.has(lost): // no listing has shown the token: whoever takes it sees why
 		if how, err = a.tidy(nil); how == done {
-			how = again
+			how = again // and search
 		}
 	case s.hasMoved():
 		if how, err = a.tidy(nil); how == done {
-			how = keptOut
+			how = keptOut // the open file was found, so somebody has it
 		}
 	default:
 		how = keptOut

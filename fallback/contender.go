@@ -102,10 +102,15 @@ func (a *attempt) comeOnce() error {
 // move renames. Over NFS a rename can be carried out and answer ENOENT.
 func (a *attempt) move(old, new string) error {
 	err := a.Rename(old, new)
-	if isAbsent(err) {
-		if names, e := a.List(); e != nil || slices.Contains(names, new) {
-			return e
-		}
+	if !isAbsent(err) {
+		return err
+	}
+	names, failed := a.List()
+	switch {
+	case failed != nil:
+		return failed
+	case slices.Contains(names, new):
+		return nil
 	}
 	return err
 }

@@ -7,8 +7,8 @@
 // its age.
 //
 // You must not use it beside kernel locks of the same file, on directories that are synchronized rather than shared
-// (Dropbox, rsync), on machines that are copies of one running snapshot, or where nobody can remove by hand what a
-// machine that never comes back has held.
+// (Dropbox, rsync), on machines that are copies of one running snapshot or of one disk image with one name, or where
+// nobody can remove by hand what a machine that never comes back has held.
 //
 // Open, Lock and Unlock are all that most programs need:
 //

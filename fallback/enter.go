@@ -82,8 +82,8 @@ func (a *attempt) withToken(act func(*snapshot) (progress, []record, error)) (pr
 }
 
 // putBack puts the token back after the error of an operation, in case it is ours: once, because that can fail, too.
-// Whoever finds it with us after that finds our lifeline closed, with its name still there, and takes the token over. It
-// returns the error that decides what is left of us.
+// Whoever finds it with us after that finds our lifeline closed, with its name still there, and takes the token over.
+// It returns the error that decides what is left of us.
 func (a *attempt) putBack(token string, failed error) error {
 	if err := a.Rename(token, free); err != nil && !isAbsent(err) {
 		return err

@@ -87,9 +87,9 @@ func (a *attempt) shallSearch(s *snapshot, idle bool) bool {
 
 // search looks for the open files that are not where their records say, once, and judges them anew.
 //
-// Who has just made a record has the token until its open file is marked. So a record is searched for only if a listing
-// after the one that has shown it shows the token with somebody else. If no listing shows the token, what is lost stays
-// so.
+// Who has the token in a later listing may not have marked its open file yet, so its record counts as held. All others
+// have: a record is made and its open file marked while the maker has the token. If the later listing does not show the
+// token, nothing is searched for, and what is lost stays so.
 func (a *attempt) search(s *snapshot) {
 	later, err := a.list()
 	if err != nil || later.token() == "" {
@@ -159,7 +159,8 @@ func (a *attempt) conclude(v view, r record) verdict {
 	return over
 }
 
-// proves reports whether a search that has found nothing proves that nobody has the open file of a record.
+// proves reports whether a search that has found nothing proves that nobody has the open file of a record. The first
+// case that fits decides.
 func (a *attempt) proves(v view, r record) bool {
 	m := a.Machine()
 	switch {
@@ -225,8 +226,8 @@ func (a *attempt) keepers(s *snapshot) []record {
 	return excluding
 }
 
-// isOfOurFile reports whether a holder has the file that we lock, or may have it. A lifeline holds the name; an open file
-// can be of a file that was removed and made anew, and then it concerns nobody who has the new one.
+// isOfOurFile reports whether a holder has the file that we lock, or may have it. A lifeline holds the name; an open
+// file can be of a file that was removed and made anew, and then it concerns nobody who has the new one.
 func (a *attempt) isOfOurFile(r record) bool {
 	if r.file == nil {
 		return true

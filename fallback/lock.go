@@ -33,8 +33,8 @@ func Open(path string) (*Lock, error) {
 	return OpenIn(dir, path, -1), nil
 }
 
-// OpenIn is Open with the state directory dir, see StateDir. file is a descriptor of the locked file, by which it is known
-// while somebody removes its name, or -1.
+// OpenIn is Open with the state directory dir, see StateDir. file is a descriptor of the locked file, by which it is
+// known while somebody removes its name, or -1.
 func OpenIn(dir, path string, file int) *Lock { return &Lock{dir: dir, path: path, fd: -1, file: file} }
 
 // OpenQueue returns a lock whose permits are the places of those who wait for the lock with the state directory dir.

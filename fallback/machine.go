@@ -99,7 +99,7 @@ func (m machine) reach(o machine) reach {
 	switch {
 	case m.sharesKernel(o) && m.device.number() == o.device.number():
 		return here
-	case m.boot != "" && m.boot == o.boot && o.device.isGone():
+	case m.boot != "" && m.boot == o.boot && o.device.isGone(): // before "mounted", which is all that can be said else
 		return past
 	case m.sharesKernel(o):
 		return mounted

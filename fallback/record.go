@@ -119,7 +119,7 @@ const (
 	over     verdict = iota // nobody has it, for good
 	ours                    // it is what this attempt locks for
 	held                    // somebody has it
-	lost                    // an open file that is not where its record says: held, until a search has not found it
+	lost                    // an open file that is not where its record says: it counts as held until a search is made
 	doubtful                // this process cannot tell: held
 )
 

@@ -194,9 +194,9 @@ func (h *search) lookOnce(pid int) (isOpen bool) {
 	return true
 }
 
-// noteFailure notes why a process could not be looked into, unless it has ended. One that refuses can have the open file
-// unless it is process 1, from which all others stem, or belongs to the kernel. It is asked at once who it is: if it has
-// ended by now, its children have ids that are looked at later.
+// noteFailure notes why a process could not be looked into, unless it has ended. One that refuses can have the open
+// file unless it is process 1, from which all others stem, or belongs to the kernel. It is asked at once who it is: if
+// it has ended by now, its children have ids that are looked at later.
 func (h *search) noteFailure(other int, err error) {
 	switch {
 	case isNowhere(err):
