@@ -115,7 +115,7 @@ func (a *attempt) withdraw() error {
 }
 
 // take renames the token to the name that it has while it is ours. If somebody else keeps it for long, that one keeps
-// us out.
+// us out. The token is ours after done, and may be after an error.
 func (a *attempt) take(token string) (progress, []record, error) {
 	pause := shortestRetry
 	for seen, since := "", a.Now(); ; {

@@ -10,7 +10,7 @@ import (
 )
 
 // A machine is where an owner runs, for which user, and by which mount of the filesystem it sees the state directory.
-// What is not known is "", and matches nothing.
+// What is not known is "". It matches nothing, except that sharesKernel can do without a boot.
 type machine struct {
 	user   user
 	host   string // for people to read, escaped

@@ -56,9 +56,10 @@ const maxCatchUps = 1000
 // everywhere looks into all processes, and then into those that were started meanwhile, until there is no new one. It
 // stops at the first open file that it finds. It reports whether it came to an end.
 //
-// Each look is at a process or, after the listing, at a process id that was given out, in that order. So whoever has
-// the open file is seen: if its process did not show itself yet when its turn came, its parent was still at its fork,
-// and had the open file; and if the parent has ended, the child has an id that is looked at later.
+// First come the processes of a listing, then the ids that were given out since, in that order. So whoever has the open
+// file is seen. Say that P has it, forks C and ends. If P is looked at before it ends, it is found. If it has ended, C
+// has been forked: C is in the listing, or has a later id, which is looked at after P. While the fork goes on C may not
+// show itself, but then P still lives, and had the open file when it was looked at.
 func (h *search) everywhere() (complete bool) {
 	seen, last := map[int]bool{}, 0
 	for range maxCatchUps {

@@ -186,7 +186,7 @@ func (s *stateDir) MoveAway() error {
 
 // stage calls move with the directory around path, the staging directory, which it makes, and a new name in that. Then
 // it removes all that is in the staging directory, also what others have left there who were killed. It takes each part
-// away by a rename first: if its maker lives, it makes another one.
+// away by a rename first: a maker that still works on it fails, and begins again.
 func stage(path string, move func(parent, staging *directory, name string) error) error {
 	// The directory around it may be reached by a link.
 	parent, err := openDirectory(filepath.Dir(path) + string(filepath.Separator) + ".")
