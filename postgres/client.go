@@ -30,8 +30,8 @@ func (s *store) connect(ctx context.Context) (*session, error) {
 	c.ConnectTimeout = s.patience() / time.Duration(s.hosts())
 	w := &session{rung: make(chan struct{}, 1)}
 	dial, isConnected := c.DialFunc, new(atomic.Bool)
-	// For a request that is given up the library connects once more, to have it canceled. That could cancel the wait of a
-	// COMMIT for the standby, and others would see what is not replicated.
+	// For a request that is given up the library connects once more, to have it canceled. That could cancel the wait of
+	// a COMMIT for the standby, and others would see what is not replicated.
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if isConnected.Load() {
 			return nil, errors.New("requests are not canceled")
@@ -58,14 +58,15 @@ func (s *store) connect(ctx context.Context) (*session, error) {
 	return w, nil
 }
 
-// run sends statements in one message, and returns the result of each. A statement sees what was committed before it began.
+// run sends statements in one message, and returns the result of each. A statement sees what was committed before it
+// began.
 func (w *session) run(ctx context.Context, sql string) ([]*pgconn.Result, error) {
 	w.warning = ""
 	return w.conn.Exec(ctx, sql).ReadAll()
 }
 
-// commit does the same, commits, and sends what is to follow that. The error is errUnsure if it may be that the transaction was
-// not committed or, with a standby, not replicated: the wait for that was canceled.
+// commit does the same, commits, and sends what is to follow that. The error is errUnsure if it may be that the
+// transaction was not committed or, with a standby, not replicated: the wait for that was canceled.
 func (w *session) commit(ctx context.Context, sql, after string) ([]*pgconn.Result, error) {
 	results, err := w.run(ctx, sql+"COMMIT;\n"+after)
 	if err != nil {
@@ -152,8 +153,8 @@ func (s *store) disconnect() {
 	}
 }
 
-// patience is how long a connection and its answer may take before another connection is made: it may lead to a server that is
-// frozen or cut off, and a holder has the time for several.
+// patience is how long a connection and its answer may take before another connection is made: it may lead to a server
+// that is frozen or cut off, and a holder has the time for several.
 func (s *store) patience() time.Duration {
 	if !s.link.Reached() {
 		return 3 * time.Second
@@ -161,8 +162,8 @@ func (s *store) patience() time.Duration {
 	return max(min(time.Duration(s.ttl.Load())/8, 1250*time.Millisecond), 4*time.Duration(s.slowness.Load()))
 }
 
-// ask makes a request until there is an answer or the context ends: attempts by the connection that is left from the last
-// request and, when that is silent, by new ones, too. The call must have the same effect however often it is made.
+// ask makes a request until there is an answer or the context ends: attempts by the connection that is left from the
+// last request and, when that is silent, by new ones, too. The call must have the same effect however often it is made.
 func ask[T any](ctx context.Context, s *store, call func(context.Context, *session) (T, error)) (T, error) {
 	byTheSame := func(ctx context.Context) (T, error) { return attempt(ctx, s, s.take(), call) }
 	byNewOnes := func(ctx context.Context) (T, error) { return attempt(ctx, s, nil, call) }
@@ -170,7 +171,8 @@ func ask[T any](ctx context.Context, s *store, call func(context.Context, *sessi
 }
 
 // attempt makes one attempt, by a connection or, if that is nil, a new one.
-func attempt[T any](ctx context.Context, s *store, w *session, call func(context.Context, *session) (T, error)) (answer T, err error) {
+func attempt[T any](ctx context.Context, s *store, w *session, call func(context.Context, *session) (T, error)) (
+	answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.patience())
 	defer cancel()
 	began := time.Now()
@@ -190,7 +192,8 @@ func attempt[T any](ctx context.Context, s *store, w *session, call func(context
 	return answer, s.classify(err)
 }
 
-// query sends statements that change nothing. The first time it finds out whether the timeline of the server may be read.
+// query sends statements that change nothing. The first time it finds out whether the timeline of the server may be
+// read.
 func (s *store) query(ctx context.Context, sql func() string) ([]*pgconn.Result, error) {
 	return ask(ctx, s, func(ctx context.Context, w *session) ([]*pgconn.Result, error) {
 		if s.timeline.Load() == nil {

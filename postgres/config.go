@@ -26,9 +26,13 @@ type config struct {
 
 const urlVariable = "FLOCK_POSTGRES_URL"
 
-// unsupported are the variables of libpq that ask for something which this program cannot do. To ignore them could mean to
-// connect to another server, or to one that the user does not trust.
-var unsupported = []string{"PGHOSTADDR", "PGREQUIREPEER", "PGSSLCRL", "PGSSLCRLDIR", "PGSSLMINPROTOCOLVERSION", "PGLOADBALANCEHOSTS"}
+// unsupported are the variables of libpq that ask for something which this program cannot do. To ignore them could mean
+// to connect to another server, or to one that the user does not trust.
+var unsupported = []string{"PGHOSTADDR", "PGREQUIREPEER", "PGSSLCRL", "PGSSLCRLDIR", "PGSSLMINPROTOCOLVERSION",
+	"PGLOADBALANCEHOSTS"}
+
+// defaultHosts are what the library takes where no host is named.
+var defaultHosts = []string{"/var/run/postgresql", "/private/tmp", "/tmp"}
 
 // readConfig reads the variables of libpq, and our own. A secret does not appear in an error.
 func readConfig(environ []string) (c config, err error) {
@@ -71,7 +75,8 @@ func refuse(name, why string) error { return lease.Misused("invalid " + name + "
 // noHost is no name of a host; see RFC 6761.
 const noHost = "host.invalid"
 
-// parse has the library read the variables. It would take a default for the host, which this tells from a host that is named.
+// parse has the library read the variables. It would take a default for the host, which this tells from a host that is
+// named.
 func parse(address string) (*pgconn.Config, error) {
 	if os.Getenv("PGHOST") == "" {
 		os.Setenv("PGHOST", noHost)
@@ -83,13 +88,14 @@ func parse(address string) (*pgconn.Config, error) {
 		if address == "" {
 			return nil, refuse("PG* variables or service", sys.Printable(why))
 		}
-		return nil, refuse(urlVariable, "see the form of a connection URI in the manual of PostgreSQL, and flock-postgres(1), ENVIRONMENT")
+		return nil, refuse(urlVariable, "see the form of a connection URI in the manual of PostgreSQL, and "+
+			"flock-postgres(1), ENVIRONMENT")
 	}
 	return c, nil
 }
 
-// checkExplicit refuses what leaves the host or the database to a default. That differs from user to user and from machine to
-// machine, so two of them would have the lock in two places.
+// checkExplicit refuses what leaves the host or the database to a default. That differs from user to user and from
+// machine to machine, so two of them would have the lock in two places.
 func checkExplicit(c *pgconn.Config, address string) error {
 	hosts := []string{c.Host}
 	for _, f := range c.Fallbacks {
@@ -97,8 +103,8 @@ func checkExplicit(c *pgconn.Config, address string) error {
 	}
 	named, _ := url.PathUnescape(address)
 	for _, host := range hosts {
-		isDefault := slices.Contains([]string{"/var/run/postgresql", "/private/tmp", "/tmp"}, host) && os.Getenv("PGSERVICE") == "" &&
-			!slices.Contains(strings.Split(os.Getenv("PGHOST"), ","), host) && !strings.Contains(named, host)
+		isNamed := slices.Contains(strings.Split(os.Getenv("PGHOST"), ","), host) || strings.Contains(named, host)
+		isDefault := slices.Contains(defaultHosts, host) && !isNamed && os.Getenv("PGSERVICE") == ""
 		if host == noHost || isDefault {
 			return lease.Misused("the host of PostgreSQL is not named: set PGHOST and PGDATABASE, PGSERVICE, or " + urlVariable)
 		}
@@ -109,8 +115,8 @@ func checkExplicit(c *pgconn.Config, address string) error {
 	return nil
 }
 
-// checkPasswordFile refuses a password file that others may use. A group may read one of root, as systemd and Kubernetes have
-// it.
+// checkPasswordFile refuses a password file that others may use. A group may read one of root, as systemd and
+// Kubernetes have it.
 func checkPasswordFile() error {
 	file := os.Getenv("PGPASSFILE")
 	if home, err := os.UserHomeDir(); file == "" && err == nil {

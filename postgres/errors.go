@@ -21,8 +21,8 @@ var errUnsure = errors.New("a COMMIT was not confirmed, or a standby has not con
 // errReplica is for a server that follows another one.
 var errReplica = errors.New("the server is a replica")
 
-// classify returns the error of an attempt as package lease wants it: a *lease.Unanswered if another attempt may have another
-// answer, else one that stays the same however often one asks, with what to do about it.
+// classify returns the error of an attempt as package lease wants it: a *lease.Unanswered if another attempt may have
+// another answer, else one that stays the same however often one asks, with what to do about it.
 func (s *store) classify(err error) error {
 	var known *lease.Error
 	var refusal *pgconn.PgError
@@ -40,8 +40,8 @@ func (s *store) classify(err error) error {
 	text := "PostgreSQL refuses: " + describe(err)
 	switch code := refusal.Code; {
 	case code == "42P01" || code == "3F000" || code == "42703": // no such table, schema, column
-		return lease.Refused("the tables of flock-postgres are missing in the database " + sys.Printable(s.connection.Database) +
-			", or of another version: run 'flock-postgres --schema | psql' there, once")
+		return lease.Refused("the tables of flock-postgres are missing in the database " +
+			sys.Printable(s.connection.Database) + ", or of another version: run 'flock-postgres --schema | psql' there, once")
 	case code == "42501":
 		return lease.Denied(text + " (see the rights in flock-postgres --schema)")
 	case strings.HasPrefix(code, "28"):
@@ -50,9 +50,9 @@ func (s *store) classify(err error) error {
 	return lease.Refused(text)
 }
 
-// passes reports whether an error of the server, by its SQLSTATE, may be another one or none the next time: trouble with the
-// connection, a conflict of transactions, a lack of resources, a lock that was not had in time, a client that was too slow, a
-// server that starts, stops or recovers, or is a replica.
+// passes reports whether an error of the server, by its SQLSTATE, may be another one or none the next time: trouble
+// with the connection, a conflict of transactions, a lack of resources, a lock that was not had in time, a client that
+// was too slow, a server that starts, stops or recovers, or is a replica.
 func passes(code string) bool {
 	switch code {
 	case "55P03", "25P03", "25P04", "25006", "0A000", "55000":
@@ -65,8 +65,8 @@ func passes(code string) bool {
 	return false
 }
 
-// isHopeless reports whether the server can never be connected with these variables: each way that was tried was refused by
-// this side, or for its lack of TLS. The library has no values for these errors, but a line for each way.
+// isHopeless reports whether the server can never be connected with these variables: each way that was tried was
+// refused by this side, or for its lack of TLS. The library has no values for these errors, but a line for each way.
 func (s *store) isHopeless(err error) bool {
 	ways := strings.Split(err.Error(), "\n")
 	if len(ways) > 1 {

@@ -66,7 +66,8 @@ func (s *store) Break(ctx context.Context, key string) error {
 // remove removes a row, has the cooldown begin, and wakes those who may be next. It reports whether there was the row.
 func (s *store) remove(ctx context.Context, name, key, coolDown string) (bool, error) {
 	return ask(ctx, s, func(ctx context.Context, w *session) (bool, error) {
-		results, err := w.commit(ctx, s.begin(name)+"DELETE FROM flock.contender WHERE key = '"+key+"';\n"+coolDown, wake(name))
+		deletion := "DELETE FROM flock.contender WHERE key = '" + key + "';\n"
+		results, err := w.commit(ctx, s.begin(name)+deletion+coolDown, wake(name))
 		return err == nil && results[ofFirst].CommandTag.RowsAffected() > 0, err
 	})
 }
@@ -83,7 +84,8 @@ func username() string {
 	return strconv.Itoa(os.Getuid())
 }
 
-// plain returns a text for the tables, whose encoding is not known, with a question mark for what is no plain character.
+// plain returns a text for the tables, whose encoding is not known, with a question mark for what is no plain
+// character.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || r == '\'' || r == '\\' {

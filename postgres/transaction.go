@@ -13,10 +13,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Each change is one transaction. Its first statement takes the row of the lock's name, by a write, so the changes of a lock
-// come one after the other, and what a later statement reads is what all changes before have left. (A single statement
-// would not do: it sees what there was before it had to wait.) A change is on the disk, and on a synchronous standby, when
-// it is answered, and with it all that it has seen.
+// Each change is one transaction. Its first statement takes the row of the lock's name, by a write, so the changes of a
+// lock come one after the other, and what a later statement reads is what all changes before have left. (A single
+// statement would not do: it sees what there was before it had to wait.) A change is on the disk, and on a synchronous
+// standby, when it is answered, and with it all that it has seen.
 //
 // All values in the statements are numbers, hexadecimal digits and plain words, so none needs to be quoted.
 
@@ -33,16 +33,17 @@ func nameLiteral(name string) string {
 
 // begin returns the statements with which the change of a lock begins.
 //
-// A client that is stopped in between must not keep the others waiting: see the two timeouts. A warning at COMMIT must reach
-// this program. If the server is another one than that which has given out locks, nobody knows what that has done last: it
-// may be a replica, or a copy of yesterday. Then nobody gets a lock until those who have one by the other server have lost
-// that, and the rows of before, whose times are by another clock, live on until then; see judge.
+// A client that is stopped in between must not keep the others waiting: see the two timeouts. A warning at COMMIT must
+// reach this program. If the server is another one than that which has given out locks, nobody knows what that has done
+// last: it may be a replica, or a copy of yesterday. Then nobody gets a lock until those who have one by the other
+// server have lost that, and the rows of before, whose times are by another clock, live on until then; see judge.
 func (s *store) begin(name string) string {
 	timeout := time.Duration(s.ttl.Load()) / 20
 	return fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 SELECT set_config('lock_timeout', '%[1]d', true), set_config('idle_in_transaction_session_timeout', '%[1]d', true),
 	set_config('client_min_messages', 'warning', true),
-	CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN NULL ELSE set_config('synchronous_commit', 'on', true) END;
+	CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN NULL
+	ELSE set_config('synchronous_commit', 'on', true) END;
 INSERT INTO flock.name AS n (name, seq, token) VALUES (%[2]s, 1, 0) ON CONFLICT (name) DO UPDATE SET seq = n.seq + 1;
 UPDATE flock.server SET started = pg_postmaster_start_time(), timeline = %[3]s, epoch = epoch + 1,
 	quiet = clock_timestamp() + make_interval(secs => ttl)
@@ -50,8 +51,8 @@ UPDATE flock.server SET started = pg_postmaster_start_time(), timeline = %[3]s, 
 `, timeout.Milliseconds(), nameLiteral(name), s.timelineExpression(), s.isAnother())
 }
 
-// isAnother is the condition that the server is another one than the server's row says. Whoever cannot read the timeline does not
-// compare it.
+// isAnother is the condition that the server is another one than the server's row says. Whoever cannot read the
+// timeline does not compare it.
 func (s *store) isAnother() string {
 	condition := "started <> pg_postmaster_start_time()"
 	if expression := s.timelineExpression(); expression != unknownTimeline {
@@ -86,11 +87,12 @@ UPDATE flock.contender c SET renewed = s.now, expires = s.now + make_interval(se
 `
 }
 
-// isDead is the condition that a row c has expired by the server's row s: it was not renewed in time or, before the quiet
-// time, by this server.
+// isDead is the condition that a row c has expired by the server's row s: it was not renewed in time or, before the
+// quiet time, by this server.
 const isDead = "s.quiet <= s.now AND (c.epoch <> s.epoch OR c.expires <= s.now)"
 
-// judge returns the statement that removes the rows of a lock that have expired. Those who had the lock leave a cooldown.
+// judge returns the statement that removes the rows of a lock that have expired. Those who had the lock leave a
+// cooldown.
 func judge(name string) string {
 	return `WITH s AS MATERIALIZED (SELECT clock_timestamp() AS now, epoch, quiet FROM flock.server),
 dead AS (DELETE FROM flock.contender c USING s WHERE c.name = ` + nameLiteral(name) + ` AND ` + isDead + `
@@ -100,10 +102,12 @@ UPDATE flock.name n SET cools = greatest(n.cools, (SELECT max(dead.cools) FROM d
 `
 }
 
-// read returns the query for the line of a lock, and what matters for that; see readView. The condition is for its rows.
+// read returns the query for the line of a lock, and what matters for that; see readView. The condition is for its
+// rows.
 func (s *store) read(name, condition string) string {
 	return `WITH s AS MATERIALIZED (SELECT clock_timestamp() AS now, * FROM flock.server)
-SELECT s.version, s.ttl, ` + microseconds("s.quiet - s.now") + `, ` + s.isAnother() + `, pg_is_in_recovery(), encode(n.name, 'hex'), n.seq, ` + microseconds("n.cools - s.now") + `,
+SELECT s.version, s.ttl, ` + microseconds("s.quiet - s.now") + `, ` + s.isAnother() + `, pg_is_in_recovery(),
+	encode(n.name, 'hex'), n.seq, ` + microseconds("n.cools - s.now") + `,
 	c.key, c.cooling, c.seq, c.mode, c.permits, c.taken IS NOT NULL,
 	` + microseconds("coalesce(c.taken, c.came) - 'epoch'") + `, c.host, c.pid, c.username
 FROM s LEFT JOIN flock.name n ON ` + name + ` LEFT JOIN flock.contender c ON c.name = n.name` + condition + `;
@@ -127,14 +131,16 @@ func nextToken(name string) string {
 `
 }
 
-// coolDown returns the statement that has the cooldown of a lock last for so long from now on, if it would be over before.
+// coolDown returns the statement that has the cooldown of a lock last for so long from now on, if it would be over
+// before.
 func coolDown(name string, long time.Duration) string {
-	return fmt.Sprintf("UPDATE flock.name SET cools = greatest(cools, clock_timestamp() + make_interval(secs => %f)) WHERE name = %s;\n",
-		long.Seconds(), nameLiteral(name))
+	return fmt.Sprintf(`UPDATE flock.name SET cools = greatest(cools, clock_timestamp() + make_interval(secs => %f))
+	WHERE name = %s;
+`, long.Seconds(), nameLiteral(name))
 }
 
-// wake returns the statement that wakes those waiters of a lock that may be next: those before the first one that wants the
-// lock for itself alone, or that one.
+// wake returns the statement that wakes those waiters of a lock that may be next: those before the first one that wants
+// the lock for itself alone, or that one.
 func wake(name string) string {
 	waits := "FROM flock.contender WHERE taken IS NULL AND name = " + nameLiteral(name)
 	return `SELECT pg_notify('flock_' || replace(key::text, '-', ''), '') ` + waits + ` AND

@@ -69,7 +69,8 @@ func sharedServer(t *testing.T) *server.Server {
 	t.Helper()
 	shared.Do(func() {
 		shared.server, shared.err = start(10, "default_transaction_isolation=repeatable read", "default_transaction_read_only=on",
-			"synchronous_commit=off", "standard_conforming_strings=off", "bytea_output=escape", "intervalstyle=iso_8601", "timezone=Asia/Kolkata")
+			"synchronous_commit=off", "standard_conforming_strings=off", "bytea_output=escape",
+			"intervalstyle=iso_8601", "timezone=Asia/Kolkata")
 	})
 	if shared.err != nil {
 		t.Fatal(shared.err)
@@ -108,7 +109,8 @@ func start(ttl int, settings ...string) (*server.Server, error) {
 	return s, makeTables(s, ttl, known)
 }
 
-// known has the server be the one that is known from before: nobody waits for those who may have got a lock by another one.
+// known has the server be the one that is known from before: nobody waits for those who may have got a lock by another
+// one.
 const known = `;UPDATE flock.server SET started = pg_postmaster_start_time(), timeline = '00000001', epoch = 1`
 
 func makeTables(s *server.Server, ttl int, more string) error {
@@ -173,8 +175,8 @@ func (l *lockedBuffer) String() string {
 type environment []string
 
 func reach(host, port string, more ...string) environment {
-	return append(environment{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "PGHOST=" + host, "PGPORT=" + port,
-		"PGDATABASE=postgres", "PGUSER=cron"}, more...)
+	return append(environment{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C",
+		"PGHOST=" + host, "PGPORT=" + port, "PGDATABASE=postgres", "PGUSER=cron"}, more...)
 }
 
 func to(s *server.Server, more ...string) environment { return reach(s.Host, s.Port, more...) }
@@ -270,7 +272,8 @@ func (e environment) hold(t *testing.T, words ...string) *holding {
 // queue starts the same, which may have to wait.
 func (e environment) queue(t *testing.T, words ...string) *holding {
 	t.Helper()
-	p := e.prepare(append(append([]string{flockPostgres}, words...), "sh", "-c", `echo "$FLOCK_TOKEN."; read line; exit 3`)...)
+	words = append([]string{flockPostgres}, words...)
+	p := e.prepare(append(words, "sh", "-c", `echo "$FLOCK_TOKEN."; read line; exit 3`)...)
 	in, err := p.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"example.org/flock/postgres/test/server"
 )
 
-// A scene is a holder, whose command has descendants that only SIGKILL ends, and a waiter behind it. Each has a way of its own
-// to the server.
+// A scene is a holder, whose command has descendants that only SIGKILL ends, and a waiter behind it. Each has a way of
+// its own to the server.
 type scene struct {
 	*testing.T
 	server         *server.Server
@@ -29,7 +29,8 @@ type scene struct {
 
 func newScene(t *testing.T, s *server.Server, seconds int) *scene {
 	t.Helper()
-	x := &scene{T: t, server: s, dir: t.TempDir(), name: uniqueName(t), ttl: time.Duration(seconds) * time.Second, dead: make(chan time.Time, 1)}
+	x := &scene{T: t, server: s, dir: t.TempDir(), name: uniqueName(t), ttl: time.Duration(seconds) * time.Second,
+		dead: make(chan time.Time, 1)}
 	x.way, x.other = proxyTo(t, s), proxyTo(t, s)
 	t.Cleanup(func() {
 		for _, pid := range strings.Fields(read(x.dir + "/ready")) {
@@ -159,8 +160,8 @@ func TestServerFrozen(t *testing.T) {
 	x.nextOne(2*x.ttl + 2*time.Second)
 }
 
-// TestServerCrashed has the server crash and start anew. A holder that reaches it in time goes on; a dead one keeps others out
-// until the quiet time is over.
+// TestServerCrashed has the server crash and start anew. A holder that reaches it in time goes on; a dead one keeps
+// others out until the quiet time is over.
 func TestServerCrashed(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 6)
@@ -171,7 +172,7 @@ func TestServerCrashed(t *testing.T) {
 	if err := s.Run(); err != nil {
 		t.Fatal(err)
 	}
-	to(s).run(t, flockPostgres, "-n", x.name, "true").check(t, 1, "", "") // there is the holder's row, which was not renewed yet
+	to(s).run(t, flockPostgres, "-n", x.name, "true").check(t, 1, "", "") // the holder's row was not renewed yet
 	x.way.Restore()
 	p := to(s).run(t, flockPostgres, "-n", "other", "true")
 	if p.status != 75 || !strings.Contains(p.err.String(), "who has a lock by the server of before is unknown for ") {
@@ -196,8 +197,8 @@ func TestServerCrashed(t *testing.T) {
 	}
 }
 
-// TestQuietTimeEnds has nobody ask after a restart but those who do not wait. The first one is refused, and that begins the
-// quiet time, which ends.
+// TestQuietTimeEnds has nobody ask after a restart but those who do not wait. The first one is refused, and that begins
+// the quiet time, which ends.
 func TestQuietTimeEnds(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 3)
@@ -209,7 +210,9 @@ func TestQuietTimeEnds(t *testing.T) {
 	if p := to(s).run(t, flockPostgres, "-n", "name", "true"); p.status != 75 {
 		t.Errorf("%d %s", p.status, &p.err)
 	}
-	await(t, "the end of the quiet time", func() bool { return to(s).run(t, flockPostgres, "-n", "name", "true").status == 0 })
+	await(t, "the end of the quiet time", func() bool {
+		return to(s).run(t, flockPostgres, "-n", "name", "true").status == 0
+	})
 	if d := time.Since(began); d < 3*time.Second {
 		t.Errorf("it ended after %v", d)
 	}
@@ -230,8 +233,8 @@ func TestCrashedWithHolder(t *testing.T) {
 	x.nextOne(2*x.ttl + 2*time.Second)
 }
 
-// TestLaggingReplica promotes a replica that has not got the row of the holder, whose server is gone. Nobody gets the lock
-// there before the holder's command is dead.
+// TestLaggingReplica promotes a replica that has not got the row of the holder, whose server is gone. Nobody gets the
+// lock there before the holder's command is dead.
 func TestLaggingReplica(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"gone", "still there"} {
@@ -278,12 +281,13 @@ func TestReplicaRefuses(t *testing.T) {
 	}
 	t.Cleanup(replica.Stop)
 	to(replica, "PGCONNECT_TIMEOUT=2").run(t, flockPostgres, "name", "true").
-		check(t, 75, "", "flock-postgres: cannot reach PostgreSQL at "+replica.Host+":5432 in time: the server is a replica (recovery is in progress)\n")
+		check(t, 75, "", "flock-postgres: cannot reach PostgreSQL at "+replica.Host+
+			":5432 in time: the server is a replica (recovery is in progress)\n")
 	reach(replica.Host+","+primary.Host, "5432").run(t, flockPostgres, "-n", "name", "echo", "in").check(t, 0, "in\n", "")
 }
 
-// TestNewTables drops the tables and makes them anew while somebody has a lock. Nobody gets that before its command is dead.
-// The token grows nevertheless.
+// TestNewTables drops the tables and makes them anew while somebody has a lock. Nobody gets that before its command is
+// dead. The token grows nevertheless.
 func TestNewTables(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 4)

@@ -35,7 +35,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestCrowd has many come at once, to a server whose defaults are wrong for this. Their tokens grow, and none meets another.
+// TestCrowd has many come at once, to a server whose defaults are wrong for this. Their tokens grow, and none meets
+// another.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	for _, isolation := range []string{"repeatable read", "serializable"} {
@@ -61,8 +62,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestCanceledCommit has the wait for a standby, which does not exist, canceled. The server answers success then. What is
-// asked for nevertheless is not told to anybody before it is replicated.
+// TestCanceledCommit has the wait for a standby, which does not exist, canceled. The server answers success then. What
+// is asked for nevertheless is not told to anybody before it is replicated.
 func TestCanceledCommit(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 10, "client_min_messages=error", "synchronous_commit=local")
@@ -113,8 +114,8 @@ func TestStoppedBetween(t *testing.T) {
 	stopped.wait(t).check(t, 0, "in\n", "")
 }
 
-// TestRenewalTakesTurn has a transaction that changes a lock while a renewal comes. The renewal has to wait: it would revive
-// a row that is judged just now.
+// TestRenewalTakesTurn has a transaction that changes a lock while a renewal comes. The renewal has to wait: it would
+// revive a row that is judged just now.
 func TestRenewalTakesTurn(t *testing.T) {
 	t.Parallel()
 	s, name := ownServer(t, 4), uniqueName(t)
@@ -143,9 +144,9 @@ func TestRenewalTakesTurn(t *testing.T) {
 	h.release(t)
 }
 
-// TestOpenTransaction has a transaction open elsewhere while a lock is renewed very often: what the renewals leave behind cannot
-// be removed then, and each look goes through all of it. A holder keeps its lock nevertheless. FLOCK_RENEWALS says how often;
-// with a million, which takes half a minute to make, a look takes a tenth of a second.
+// TestOpenTransaction has a transaction open elsewhere while a lock is renewed very often: what the renewals leave
+// behind cannot be removed then, and each look goes through all of it. A holder keeps its lock nevertheless.
+// FLOCK_RENEWALS says how often; with a million, which takes half a minute to make, a look takes a tenth of a second.
 func TestOpenTransaction(t *testing.T) {
 	t.Parallel()
 	n := 200000
@@ -161,7 +162,8 @@ func TestOpenTransaction(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class").ReadAll(); err != nil {
 		t.Fatal(err)
 	}
-	// The lock has another holder, which stays. Without the indexes this is made quickly; with them each is searched all the time.
+	// The lock has another holder, which stays. Without the indexes this is made quickly; with them each is searched
+	// all the time.
 	sql(t, s, fmt.Sprintf(`INSERT INTO flock.name VALUES ('name', 1, 0);
 		INSERT INTO flock.contender VALUES (gen_random_uuid(), 'name', NULL, 1, 'shared', 1, '0', now(), now(), now(), now() + interval '1 day', 1, 'h', 1, 'u');
 		ALTER TABLE flock.contender DROP CONSTRAINT contender_name_fkey, DROP CONSTRAINT contender_pkey;
@@ -223,8 +225,8 @@ func TestFewConnections(t *testing.T) {
 	}
 }
 
-// TestWoken has those who wait be told when the lock is free: by their looks alone they would come in half a second later on
-// average. Readers come in together.
+// TestWoken has those who wait be told when the lock is free: by their looks alone they would come in half a second
+// later on average. Readers come in together.
 func TestWoken(t *testing.T) {
 	t.Parallel()
 	s, name := sharedServer(t), uniqueName(t)
@@ -259,8 +261,8 @@ func TestWoken(t *testing.T) {
 	r2.release(t)
 }
 
-// TestKilledHolder kills a holder and its guard. Nobody gets in before its row expires, and then somebody does, who waited or
-// did not.
+// TestKilledHolder kills a holder and its guard. Nobody gets in before its row expires, and then somebody does, who
+// waited or did not.
 func TestKilledHolder(t *testing.T) {
 	t.Parallel()
 	s, name := ownServer(t, 3), uniqueName(t)

@@ -19,11 +19,13 @@ import (
 	"example.org/flock/postgres/test/server"
 )
 
-// The torture: many contend for a few locks in all modes, while flock-postgres, guards, commands and the server are killed,
-// stopped and continued, and connections are cut. The command asks the kernel whether it is alone (package section).
+// The torture: many contend for a few locks in all modes, while flock-postgres, guards, commands and the server are
+// killed, stopped and continued, and connections are cut. The command asks the kernel whether it is alone (package
+// section).
 //
-// A few faults are left out, because nothing can be promised for them: that flock-postgres and its guard are both killed while
-// the command has descendants, and that the command alone is killed, whose descendants are then not under the lock.
+// A few faults are left out, because nothing can be promised for them: that flock-postgres and its guard are both
+// killed while the command has descendants, and that the command alone is killed, whose descendants are then not under
+// the lock.
 
 const (
 	torturers      = 10 // contenders at a time

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Bench measures flock-postgres beside psql with an advisory lock, at a server that it starts: a whole run, and the time from
-// one command to the next while many wait. The two alternate.
+// Bench measures flock-postgres beside psql with an advisory lock, at a server that it starts: a whole run, and the
+// time from one command to the next while many wait. The two alternate.
 package main
 
 import (
@@ -56,7 +56,9 @@ func main() {
 	fmt.Printf("%-28s %-24s %10s %10s\n", "milliseconds", "", "median", "90 %")
 	report("whole run", lockers, func(l locker) []time.Duration { return wholeRuns(l, 20) })
 	for _, waiters := range []int{1, 8, 64} {
-		report(fmt.Sprintf("hand-over, %d waiters", waiters), lockers, func(l locker) []time.Duration { return handOvers(s, l, waiters) })
+		report(fmt.Sprintf("hand-over, %d waiters", waiters), lockers, func(l locker) []time.Duration {
+			return handOvers(s, l, waiters)
+		})
 	}
 }
 
@@ -99,14 +101,16 @@ func handOvers(s *server.Server, l locker, waiters int) (list []time.Duration) {
 	dir, err := os.MkdirTemp("", "bench")
 	check(err)
 	defer os.RemoveAll(dir)
-	all := []*exec.Cmd{start(l.words(": >" + dir + "/in; until [ -e " + dir + "/go ]; do sleep .01; done; date +%s%N >>" + dir + "/times"))}
+	note := "date +%s%N >>" + dir + "/times"
+	all := []*exec.Cmd{start(l.words(": >" + dir + "/in; until [ -e " + dir + "/go ]; do sleep .01; done; " + note))}
 	for _, err := os.Stat(dir + "/in"); err != nil; _, err = os.Stat(dir + "/in") {
 		time.Sleep(10 * time.Millisecond)
 	}
 	for range waiters {
-		all = append(all, start(l.words("date +%s%N >>"+dir+"/times")))
+		all = append(all, start(l.words(note)))
 	}
-	const waiting = "SELECT (SELECT count(*) FROM flock.contender) + (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory')"
+	const waiting = "SELECT (SELECT count(*) FROM flock.contender) + " +
+		"(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory')"
 	for {
 		rows, err := s.SQL(waiting)
 		check(err)

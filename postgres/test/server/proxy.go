@@ -51,8 +51,8 @@ func (p *Proxy) LeadTo(s *Server) {
 	p.closeAll()
 }
 
-// HoldAt has the next client that sends a message with this text be cut off in silence after that message: as if it were
-// stopped. Its answers do not reach it.
+// HoldAt has the next client that sends a message with this text be cut off in silence after that message: as if it
+// were stopped. Its answers do not reach it.
 func (p *Proxy) HoldAt(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,7 @@
 //go:build linux
 
-// Package server runs PostgreSQL servers in processes of their own, for tests that kill, freeze, cut off and promote them.
+// Package server runs PostgreSQL servers in processes of their own, for tests that kill, freeze, cut off and promote
+// them.
 package server
 
 import (
@@ -155,7 +156,8 @@ func (s *Server) Replica(settings ...string) (*Server, error) {
 		return nil, err
 	}
 	r := &Server{Host: host(), Port: s.Port, dir: dir, settings: settings}
-	if err := run("pg_basebackup", "-h", s.dir, "-p", s.Port, "-U", "postgres", "-D", dir+"/data", "-R", "--checkpoint=fast", "--no-sync"); err != nil {
+	if err := run("pg_basebackup", "-h", s.dir, "-p", s.Port, "-U", "postgres", "-D", dir+"/data", "-R",
+		"--checkpoint=fast", "--no-sync"); err != nil {
 		return nil, err
 	}
 	return r, r.Run()
@@ -167,8 +169,8 @@ func (s *Server) Run() error {
 	if err != nil {
 		return err
 	}
-	words := []string{"-D", s.dir + "/data", "-k", s.dir, "-c", "listen_addresses=" + s.Host, "-c", "port=" + s.Port, "-c", "fsync=off",
-		"-c", "shared_buffers=16MB"}
+	words := []string{"-D", s.dir + "/data", "-k", s.dir, "-c", "listen_addresses=" + s.Host, "-c", "port=" + s.Port,
+		"-c", "fsync=off", "-c", "shared_buffers=16MB"}
 	for _, setting := range s.settings {
 		words = append(words, "-c", setting)
 	}
@@ -207,7 +209,8 @@ func (s *Server) Run() error {
 	}
 }
 
-// SQL runs statements as the superuser, by the socket, and returns the rows of the last one, with spaces between the values.
+// SQL runs statements as the superuser, by the socket, and returns the rows of the last one, with spaces between the
+// values.
 func (s *Server) SQL(sql string) (rows []string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -228,7 +231,8 @@ func (s *Server) SQL(sql string) (rows []string, err error) {
 
 // Connect connects as the superuser, by the socket.
 func (s *Server) Connect(ctx context.Context) (*pgconn.PgConn, error) {
-	return pgconn.Connect(ctx, fmt.Sprintf("host=%s port=%s user=postgres dbname=postgres application_name=test options='-c default_transaction_read_only=off'", s.dir, s.Port))
+	return pgconn.Connect(ctx, fmt.Sprintf("host=%s port=%s user=postgres dbname=postgres application_name=test "+
+		"options='-c default_transaction_read_only=off'", s.dir, s.Port))
 }
 
 // Dir is where its socket and its data are.
