@@ -52,6 +52,11 @@ func TestEveryInterleaving(t *testing.T) {
 		{inTorture, "two commands, one shared, one killed", rules{crashes: 1}, "X(work)|S(work)"},
 		{inTorture, "a child of a command keeps the lock", rules{}, "X(&(work) work)|X(work)"},
 		{inTorture, "a child of a command keeps the lock, one is killed", rules{crashes: 1}, "X(&(work) work)|X(work)"},
+		{always, "a command releases its lifeline", rules{}, "X(lu work)|x u"},
+		{inTorture, "a command converts its lifeline", rules{}, "S(lX work lS)|S(work)"},
+		{inTorture, "a command converts its lifeline, one is killed", rules{crashes: 1}, "S(lX work)|X(work)"},
+		{inTorture, "a command releases its lifeline and locks again", rules{crashes: 1}, "X(lu lX work)|X(work)"},
+		{inTorture, "a child of a command converts the lifeline", rules{}, "X(&(lS work) work)|S(work)"},
 		{always, "a command whose flock is killed", rules{}, "X(orphan work)|X(work)"},
 		{inTorture, "no fork", rules{crashes: 1}, "FX(work)|FX(&(work) work)"},
 		{inTorture, "permits of commands", rules{crashes: 2, permits: 2}, "P(work)|P(&(work) work)|P(work)"},
@@ -159,6 +164,12 @@ func TestEveryInterleavingFindsMutants(t *testing.T) {
 			func(s *simFlock) system { return &markFirst{simFlock: s} }},
 		{"the record goes before the mark", rules{crashes: 1}, "open9 X9 u9 X9 work|open9 X9 work",
 			func(s *simFlock) system { return &recordFirst{simFlock: s} }},
+		{"refusals are passed over", rules{}, "sub(as1 open9 X9 &(work)) open8 x8 work",
+			func(s *simFlock) system { return unimpressed{s} }},
+		{"the number of a namespace is believed", rules{}, "sub(ns7-1 open9 X9 &(work)) ns7-2 open8 x8! work",
+			func(s *simFlock) system { return forgetful{s} }},
+		{"a process id is believed", rules{reuse: true}, "sub(open9 X9) &(as1 work work) open8 x8+",
+			func(s *simFlock) system { return timeless{s} }},
 		{"nobody looks for the dead", rules{crashes: 1}, "X u|X u",
 			func(s *simFlock) system { return optimist{s} }},
 	} {
@@ -256,3 +267,28 @@ func (m *recordFirst) Remove(name string) error {
 type optimist struct{ *simFlock }
 
 func (optimist) Ask(string) answer { return alive }
+
+// An unimpressed one does not mind that it may not look into processes.
+type unimpressed struct{ *simFlock }
+
+func (m unimpressed) Search(q query) view {
+	v := m.simFlock.Search(q)
+	v.refused = nil
+	return v
+}
+
+// A forgetful one takes each pid namespace of one number for the same.
+type forgetful struct{ *simFlock }
+
+func (m forgetful) Machine() machine {
+	is := m.simFlock.Machine()
+	is.pids.start1 = "1"
+	return is
+}
+
+func (m forgetful) Search(query) view { return view{certain: true, complete: true} } // processes of another namespace are not there
+
+// A timeless one does not look at when a process was started.
+type timeless struct{ *simFlock }
+
+func (m timeless) At(f *openFile, _ bool) answer { return m.simFlock.At(f, false) }

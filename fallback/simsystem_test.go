@@ -316,6 +316,7 @@ func (s *simFlock) searchIn(p *simProcess, wanted []*openFile, places []place, a
 //	X S P u      locks for the process itself, as a program in Go does; x s p with -n
 //	X(...)       flock FILE, with the script as the command; also S and P
 //	FX(...)      flock -F FILE, with the script as the command; also S and P
+//	lX lS lx ls lu  in a command: flock 3, where 3 is the lifeline that it has inherited
 //	work         does something
 //	orphan       kills the flock that has started it
 //	&(...)       starts the script in the background
@@ -437,6 +438,9 @@ func (a *actor) playWord(w simWord) bool {
 	case "sub":
 		a.wait(a.spawn(func(child *actor) bool { return child.play(w.inner) }))
 		return true
+	case "lX", "lS", "lx", "ls", "lu":
+		a.wait(a.spawn(func(f *actor) bool { return f.playLent(strings.TrimPrefix(w.verb, "l")) }))
+		return true
 	case "far":
 		a.machine.host, a.machine.id, a.machine.boot = "far", "far", "far"
 		return true
@@ -533,6 +537,24 @@ func (a *actor) acquire(l *Lock, f *simFile, mode Mode, try bool) bool {
 	}
 	l.end(attempt, how, err)
 	return isIn
+}
+
+// playLent converts or releases the lock of a lifeline that the actor has inherited.
+func (a *actor) playLent(verb string) bool {
+	const fd = 3
+	lent := ""
+	for name, n := range a.world.names {
+		if _, has := a.fifos[n]; has {
+			lent = idOf(name)
+		}
+	}
+	l := &Lock{dir: "dir", fd: -1, lent: lent}
+	if verb != "u" {
+		return a.acquire(l, a.table[fd], modeOfVerb(verb), strings.ToLower(verb) == verb)
+	}
+	a.table[fd].lock = 0
+	a.must(a.attempt(l, Request{}).release())
+	return true
 }
 
 // lockSelf locks or unlocks for the process itself. The kernel has no such lock; a file that only the process has
