@@ -32,7 +32,7 @@ func (a *attempt) execute() int {
 		termination.Allow()
 		return reportCommand(a.out, a.File, command.Exec(a.Command))
 	}
-	code, err := command.Run(a.Command)
+	code, err := command.Run(a.Command, a.lock.Started)
 	if err != nil {
 		code = reportCommand(a.out, a.File, err)
 	} else if a.Cooldown > 0 {

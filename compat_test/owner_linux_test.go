@@ -82,6 +82,8 @@ func TestRootsLock(t *testing.T) {
 	}
 	in.Close()
 	said.ReadString('\n') // until the subshell has ended
+	// Another user cannot know that: processes of root that were started later may not be looked into.
+	d.expect("0", 0, oursPath, "-w", "15", "lock", "true")
 	d.expect("0", otherID, oursPath, "-w", "15", "lock", "true")
 }
 

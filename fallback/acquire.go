@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// acquire takes the lock, or returns who keeps us out when there is no more time. tell is called once, with who keeps us out, if
-// that lasts for a second.
+// acquire takes the lock, or returns who keeps us out when there is no more time. tell is called once, with who keeps
+// us out, if that lasts for a second.
 func (a *attempt) acquire(ctx context.Context, tell func([]record)) (progress, []record, error) {
 	idle, isWatched := false, false
 	for {
@@ -67,11 +67,11 @@ func (a *attempt) tryOnce(idle bool) (how progress, s snapshot, keepers []record
 		how, keepers, err = a.enter()
 	case searches && s.has(lost): // no listing has shown the token: whoever takes it sees why
 		if how, err = a.tidy(nil); how == done {
-			how = again
+			how = again // and search
 		}
 	case s.hasMoved():
 		if how, err = a.tidy(nil); how == done {
-			how = keptOut
+			how = keptOut // the open file was found, so somebody has it
 		}
 	default:
 		how = keptOut

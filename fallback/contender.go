@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A contender is what stands for a Lock in the state directory, while it waits and while it holds: a lifeline under a name.
+// A contender is what stands for a Lock in the state directory, while it waits and while it holds: a lifeline under a
+// name.
 type contender struct {
 	id   string
 	name string // "": there is none
@@ -51,8 +52,8 @@ func (a *attempt) isLate() bool {
 	return !a.request.Deadline.IsZero() && !a.Now().Before(a.request.Deadline)
 }
 
-// list lists the state directory. If the name of our lifeline is gone, because a cleaner of old files has removed it or the
-// whole directory, it forgets the lifeline.
+// list lists the state directory. If the name of our lifeline is gone, because a cleaner of old files has removed it or
+// the whole directory, it forgets the lifeline.
 func (a *attempt) list() (snapshot, error) {
 	names, err := a.List()
 	if err != nil {
@@ -101,15 +102,21 @@ func (a *attempt) comeOnce() error {
 // move renames. Over NFS a rename can be carried out and answer ENOENT.
 func (a *attempt) move(old, new string) error {
 	err := a.Rename(old, new)
-	if isAbsent(err) {
-		if names, e := a.List(); e != nil || slices.Contains(names, new) {
-			return e
-		}
+	if !isAbsent(err) {
+		return err
+	}
+	names, failed := a.List()
+	switch {
+	case failed != nil:
+		return failed
+	case slices.Contains(names, new):
+		return nil
 	}
 	return err
 }
 
-// forget closes the lifeline of this contender. A name that it still has is then that of a dead one, for others to remove.
+// forget closes the lifeline of this contender. A name that it still has is then that of a dead one, for others to
+// remove.
 func (a *attempt) forget() {
 	if *a.self != (contender{}) {
 		a.CloseLifeline(a.self.life)
@@ -140,6 +147,9 @@ func (a *attempt) isOurs(r record) bool {
 func (a *attempt) release() error {
 	if a.holding != byLifeline {
 		s, err := a.list()
+		if err == nil && !slices.ContainsFunc(s.holders, a.isOurs) {
+			s, err = a.list() // the first may have missed a name that was renamed meanwhile
+		}
 		if err != nil {
 			return err
 		}
@@ -153,8 +163,8 @@ func (a *attempt) release() error {
 	return a.removeIfGone(held)
 }
 
-// removeIfGone removes the name of a lifeline that we have closed, if nobody else has it. Somebody who has inherited the
-// lifeline may have renamed it, to convert or to release the lock.
+// removeIfGone removes the name of a lifeline that we have closed, if nobody else has it. Somebody who has inherited
+// the lifeline may have renamed it, to convert or to release the lock.
 func (a *attempt) removeIfGone(held contender) error {
 	is := a.Ask(held.name)
 	if is == absent {
@@ -179,9 +189,9 @@ func (a *attempt) removeIfGone(held contender) error {
 	return nil
 }
 
-// giveUp gives up what we hold, without the token, as an unlock and an upgrade that has to wait do. The mark of an open file goes
-// before its record, so that there is never a mark without a record. A lifeline that is lent keeps a name, or it could never
-// have the lock again. All this works on a full filesystem.
+// giveUp gives up what we hold, without the token, as an unlock and an upgrade that has to wait do. The mark of an open
+// file goes before its record, so that there is never a mark without a record. A lifeline that is lent keeps a name, or
+// it could never have the lock again. All this works on a full filesystem.
 func (a *attempt) giveUp(s *snapshot) error {
 	had := false
 	for _, r := range s.holders {

@@ -17,8 +17,8 @@ func askServer(fd int) {
 	unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_FORCE_SYNC, unix.STATX_MTIME, new(unix.Statx_t))
 }
 
-// isKnownDevice reports whether ustat(2) finds a filesystem with a device number, and isUnknownDevice whether it finds none. A filter
-// for system calls may forbid to ask, as Docker's does: then it is neither.
+// isKnownDevice reports whether ustat(2) finds a filesystem with a device number, and isUnknownDevice whether it finds
+// none. A filter for system calls may forbid to ask, as Docker's does: then it is neither.
 func isKnownDevice(number string) bool   { return ustat(number) == nil }
 func isUnknownDevice(number string) bool { return ustat(number) == unix.EINVAL }
 
@@ -39,8 +39,8 @@ func isMountPoint(path string) bool {
 		file.Mask&dir.Mask&unix.STATX_MNT_ID != 0 && file.Mnt_id != dir.Mnt_id
 }
 
-// inherit lets the processes that this one starts have the lifeline, under the number of the locked file, whose number becomes that of
-// the lifeline.
+// inherit lets the processes that this one starts have the lifeline, under the number of the locked file, whose number
+// becomes that of the lifeline.
 func (l lifeline) inherit(fd int) (moved lifeline, file int, err error) {
 	if fd < 3 {
 		_, err := unix.FcntlInt(uintptr(l), unix.F_SETFD, 0)
@@ -57,8 +57,9 @@ func (l lifeline) inherit(fd int) (moved lifeline, file int, err error) {
 	return lifeline(fd), int(l), err
 }
 
-// watchCloses returns a descriptor of inotify(7) that tells of the last close of each open file of a file, whoever does it. The file
-// is that of a descriptor or, if that is negative, the one at a path. Where it cannot be had it is notWatching.
+// watchCloses returns a descriptor of inotify(7) that tells of the last close of each open file of a file, whoever does
+// it. The file is that of a descriptor or, if that is negative, the one at a path. Where it cannot be had it is
+// notWatching.
 func watchCloses(file int, path string) int {
 	if file >= 0 {
 		path = "/proc/self/fd/" + strconv.Itoa(file)

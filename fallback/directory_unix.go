@@ -89,11 +89,12 @@ func openat(dir int, name string, flags int) (fd int, err error) {
 	return fd, err
 }
 
-// A lifeline is a FIFO that its owner has open for reading and writing: it has a reader as long as somebody has inherited that.
+// A lifeline is a FIFO that its owner has open for reading and writing: it has a reader as long as somebody has
+// inherited that.
 type lifeline int
 
-// makeFIFO makes a FIFO that everybody who may search the directory can open, whatever the umask is: a contender whose question is
-// refused would wait for ever.
+// makeFIFO makes a FIFO that everybody who may search the directory can open, whatever the umask is: a contender whose
+// question is refused would wait for ever.
 func (d *directory) makeFIFO(path, name string) error {
 	err := mkfifo(d, path, name)
 	switch err {
@@ -107,8 +108,8 @@ func (d *directory) makeFIFO(path, name string) error {
 
 func (d *directory) OpenLifeline(name string) (lifeline, error) { return d.openFIFO(name, unix.O_RDWR) }
 
-// openFIFO opens a FIFO without O_NOFOLLOW, with which NFS 4 answers ELOOP. The error is unix.EINVAL if it is something else:
-// what a stranger has put there is not opened.
+// openFIFO opens a FIFO without O_NOFOLLOW, with which NFS 4 answers ELOOP. The error is unix.EINVAL if it is something
+// else: what a stranger has put there is not opened.
 func (d *directory) openFIFO(name string, access int) (lifeline, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstatat(d.dirfd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -132,7 +133,7 @@ func (d *directory) Ask(name string) answer {
 		return alive
 	case err == unix.ENXIO:
 		return gone
-	case isAbsent(err):
+	case err == unix.ENOENT:
 		return absent
 	case err == unix.EINVAL:
 		return strange

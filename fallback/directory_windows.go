@@ -101,8 +101,8 @@ func (d *directory) rename(old string, to *directory, name string) error {
 	return err
 }
 
-// openAlone opens a file so that nobody else can rename it. Somebody who is about to do so has it open for a moment, and
-// so may programs that look into every new file.
+// openAlone opens a file so that nobody else can rename it. Somebody who is about to do so has it open for a moment,
+// and so may programs that look into every new file.
 func openAlone(dir windows.Handle, name string) (h windows.Handle, err error) {
 	text, err := windows.NewNTUnicodeString(name)
 	if err != nil {
@@ -111,9 +111,11 @@ func openAlone(dir windows.Handle, name string) (h windows.Handle, err error) {
 	attributes := windows.OBJECT_ATTRIBUTES{RootDirectory: dir, ObjectName: text}
 	attributes.Length = uint32(unsafe.Sizeof(attributes))
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
-		err = windows.NtCreateFile(&h, windows.DELETE|windows.SYNCHRONIZE, &attributes, new(windows.IO_STATUS_BLOCK), nil, 0,
+		err = windows.NtCreateFile(&h, windows.DELETE|windows.SYNCHRONIZE, &attributes, new(windows.IO_STATUS_BLOCK),
+			nil, 0,
 			windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE, windows.FILE_OPEN,
-			windows.FILE_OPEN_REPARSE_POINT|windows.FILE_OPEN_FOR_BACKUP_INTENT|windows.FILE_SYNCHRONOUS_IO_NONALERT, 0, 0)
+			windows.FILE_OPEN_REPARSE_POINT|windows.FILE_OPEN_FOR_BACKUP_INTENT|windows.FILE_SYNCHRONOUS_IO_NONALERT,
+			0, 0)
 		if err != windows.STATUS_SHARING_VIOLATION || time.Now().After(deadline) {
 			return h, err
 		}

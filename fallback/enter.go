@@ -12,8 +12,9 @@ import (
 const (
 	// stuck is how long a busy token must stay the same to be a conflict.
 	stuck = time.Second
-	// Between two attempts to take the token the pause doubles. To look more often costs a busy machine more than it gains: where
-	// 64 readers loop, 17 % of the processor time from 50 µs on, and half of the throughput with at most 2 ms.
+	// Between two attempts to take the token the pause doubles. To look more often costs a busy machine more than it
+	// gains: where 64 readers loop, 17 % of the processor time from 50 µs on, and half of the throughput with at most 2
+	// ms.
 	shortestRetry, longestRetry = 250 * time.Microsecond, 50 * time.Millisecond
 )
 
@@ -51,8 +52,8 @@ func (a *attempt) tidy(dead []string) (progress, error) {
 	return how, err
 }
 
-// withToken does something with the token: act gets what a look with the token shows, and returns who keeps us out. That the
-// token can be freed afterwards is what makes it count.
+// withToken does something with the token: act gets what a look with the token shows, and returns who keeps us out.
+// That the token can be freed afterwards is what makes it count.
 func (a *attempt) withToken(act func(*snapshot) (progress, []record, error)) (progress, []record, error) {
 	if err := a.come(); err != nil {
 		return again, nil, err
@@ -80,11 +81,14 @@ func (a *attempt) withToken(act func(*snapshot) (progress, []record, error)) (pr
 	return again, nil, a.putBack(token, err)
 }
 
-// putBack puts the token back after an error, in case it is ours: once, because that can fail, too. Whoever then finds it with us
-// finds our lifeline closed, and its name still there, and takes the token over.
-func (a *attempt) putBack(token string, err error) error {
-	a.Rename(token, free)
-	return err
+// putBack puts the token back after the error of an operation, in case it is ours: once, because that can fail, too.
+// Whoever finds it with us after that finds our lifeline closed, with its name still there, and takes the token over.
+// It returns the error that decides what is left of us.
+func (a *attempt) putBack(token string, failed error) error {
+	if err := a.Rename(token, free); err != nil && !isAbsent(err) {
+		return err
+	}
+	return failed
 }
 
 // actOnLook looks, and acts if the token is still ours and our lifeline still has its name.
@@ -110,7 +114,8 @@ func (a *attempt) withdraw() error {
 	return a.giveUp(&s)
 }
 
-// take renames the token to the name that it has while it is ours. If somebody else keeps it for long, that one keeps us out.
+// take renames the token to the name that it has while it is ours. If somebody else keeps it for long, that one keeps
+// us out. The token is ours after done, and may be after an error.
 func (a *attempt) take(token string) (progress, []record, error) {
 	pause := shortestRetry
 	for seen, since := "", a.Now(); ; {
@@ -125,10 +130,10 @@ func (a *attempt) take(token string) (progress, []record, error) {
 		switch {
 		case err != nil:
 			return again, nil, err
-		case a.self.name == "": // a cleaner has removed it
-			return again, nil, nil
 		case slices.Contains(s.tokens, token): // NFS has carried out the rename
 			return done, nil, nil
+		case a.self.name == "": // a cleaner has removed it
+			return again, nil, nil
 		case s.token() == free:
 			continue
 		}
@@ -169,8 +174,8 @@ func (s *snapshot) errTokens() error {
 	return stateError("it has more than one token: " + strings.Join(s.tokens, " and ") + removeIt)
 }
 
-// steal takes over the token of somebody who has died with it. Its name goes to exactly one thief. Who died while it removed the
-// directory has left another one at the path, or none: its token is not there.
+// steal takes over the token of somebody who has died with it. Its name goes to exactly one thief. Who died while it
+// removed the directory has left another one at the path, or none: its token is not there.
 func (a *attempt) steal(s *snapshot, from record, token string) (bool, error) {
 	name := s.lifelineOf(from.id)
 	if name == "" || a.ask(name) != gone || a.checkLifeline() != nil {
@@ -186,8 +191,8 @@ func (a *attempt) steal(s *snapshot, from record, token string) (bool, error) {
 	return err == nil, nil
 }
 
-// checkLifeline asks about our own lifeline as others do, after a listing: SMB shows only then that it has made a plain file. If
-// ours does not answer, no lifeline does here, and nobody's death can be believed.
+// checkLifeline asks about our own lifeline as others do, after a listing: SMB shows only then that it has made a plain
+// file. If ours does not answer, no lifeline does here, and nobody's death can be believed.
 func (a *attempt) checkLifeline() error {
 	if is := a.Ask(a.self.name); is == gone || is == strange {
 		return errDeaf
@@ -281,8 +286,9 @@ var draw = rand.N[int]
 // lastSignal is the highest number that an open file can have to know its record by: of the 64 qemu-user has no more.
 const lastSignal = 62
 
-// holdByFile makes the record of our open file, and marks it. The record comes before the mark: a flock that is killed in between
-// leaves a record without a mark, which is dead, and never a mark that another record could take for its own.
+// holdByFile makes the record of our open file, and marks it. The record comes before the mark: a flock that is killed
+// in between leaves a record without a mark, which is dead, and never a mark that another record could take for its
+// own.
 func (a *attempt) holdByFile(s *snapshot) (progress, error) {
 	at, err := a.Place()
 	if err != nil {
@@ -299,7 +305,8 @@ func (a *attempt) holdByFile(s *snapshot) (progress, error) {
 	if f.signal, err = s.freeSignal(); err != nil {
 		return again, err
 	}
-	for _, f.mark = range []mark{noAtime, nonBlock} { // if the file is somebody else's, the second
+	for _, mark := range []mark{noAtime, nonBlock} { // the second, if the file belongs to somebody else
+		f.mark = mark
 		name := recordName(a.request.Mode, a.self.id, &f)
 		if err := a.Make(name); err != nil {
 			return again, err
@@ -339,19 +346,28 @@ func (s *snapshot) freeSignal() (int, error) {
 	return 0, stateError("62 open files have the lock, which is as many as it can have")
 }
 
-// discard releases the lock and, if nobody else is there, removes the state directory: it is moved away while we have the token,
-// which nobody can steal there.
+// discard releases the lock and, if nobody else is there, removes the state directory: it is moved away while we have
+// the token, which nobody can steal there.
 func (a *attempt) discard() error {
-	token := busy + "," + a.self.id
-	how, _, err := a.take(token)
-	if how != done || err != nil {
+	if a.holding != byLifeline || a.self.name == "" {
 		return a.release()
 	}
-	s, err := a.list()
-	if err == nil && len(s.lifelines) == 1 && len(s.holders) == 1 && a.MoveAway() == nil {
-		a.forget()
-		return nil
+	token := busy + "," + a.self.id
+	how, _, err := a.take(token)
+	if err == nil && how != done {
+		return a.release()
 	}
-	a.Rename(token, free)
+	if err == nil {
+		s, failed := a.list()
+		isAlone := failed == nil && len(s.lifelines) == 1 && len(s.holders) == 1
+		if isAlone && a.MoveAway() == nil {
+			a.forget()
+			return nil
+		}
+	}
+	if failed := a.putBack(token, err); failed != nil {
+		a.forget() // the token may be ours: the name of our lifeline says that it is dead
+		return failed
+	}
 	return a.release()
 }

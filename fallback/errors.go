@@ -19,9 +19,11 @@ const (
 	errIsLink      = stateError("it is a symbolic link, which is never made here; remove it")
 	errNoDirectory = stateError("it is not a directory; remove it")
 	errNoToken     = stateError("its token is missing, perhaps removed by a cleaner of old files" + removeIt)
-	errNoFIFO      = stateError("this filesystem has no FIFOs, which a directory lock needs: use native locks, or FLOCK_DIR on " +
+	errNoFIFO      = stateError("this filesystem has no FIFOs, which a directory lock needs: use native locks, or " +
+		"FLOCK_DIR on " +
 		"another filesystem")
-	errDeaf = stateError("a FIFO of this process does not answer here: use native locks, or FLOCK_DIR on another filesystem")
+	errDeaf = stateError("a FIFO of this process does not answer here: use native locks, or FLOCK_DIR on another " +
+		"filesystem")
 )
 
 func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || sys.IsStale(err) }

@@ -70,8 +70,8 @@ func (h Holder) Advice() string {
 
 // A Holder holds the lock, or waits for it.
 type Holder struct {
-	// PID is the process id. It is 0 where the process is in another pid namespace of this machine, and cannot be seen. On another
-	// machine, or by another mount of the filesystem, it is the id there.
+	// PID is the process id. It is 0 where the process is in another pid namespace of this machine, and cannot be seen.
+	// On another machine, or by another mount of the filesystem, it is the id there.
 	PID int
 	// Host is the name of its machine, for people to read.
 	Host string
@@ -80,7 +80,8 @@ type Holder struct {
 	Waiting bool
 	// Unreachable says that this process cannot tell whether the holder lives.
 	Unreachable bool
-	// Path is what to remove if the holder is Unreachable and known to be gone; that of a Busy one is to be renamed to "free".
+	// Path is what to remove if the holder is Unreachable and known to be gone; that of a Busy one is to be renamed to
+	// "free".
 	Path string
 	// Where says where it runs, if that is not here: "on host b", for instance. It is printable.
 	Where string
@@ -148,7 +149,8 @@ func (a *attempt) living(waiters []string) (rs []record) {
 	return rs
 }
 
-// describeAll describes the processes that have what these records stand for, or the records themselves, if no process is seen.
+// describeAll describes the processes that have what these records stand for, or the records themselves, if no process
+// is seen.
 func (a *attempt) describeAll(dir string, rs []record) (hs []Holder) {
 	openers := a.Openers(rs)
 	for _, r := range rs {
@@ -165,7 +167,8 @@ func (a *attempt) describeAll(dir string, rs []record) (hs []Holder) {
 	return hs
 }
 
-// lookSettled looks until nobody is taking or releasing the lock, or that has lasted for long: then who does is a holder.
+// lookSettled looks until nobody is taking or releasing the lock, or that has lasted for long: then who does is a
+// holder.
 func (a *attempt) lookSettled() (snapshot, error) {
 	for start := a.Now(); ; a.Sleep(time.Millisecond) {
 		s, err := a.look()

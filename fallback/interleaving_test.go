@@ -140,8 +140,8 @@ func tortureDuration(t *testing.T) (d time.Duration) {
 	return d
 }
 
-// TestEveryInterleavingFindsMutants leaves out what looks as if it could be left out. Each has to be found, or the test above would
-// prove nothing.
+// TestEveryInterleavingFindsMutants leaves out what looks as if it could be left out. Each has to be found, or the test
+// above would prove nothing.
 func TestEveryInterleavingFindsMutants(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -78,8 +78,8 @@ func (a *attempt) judgeFile(r record) (is verdict, moved *openFile) {
 	return doubtful, nil
 }
 
-// shallSearch reports whether something is lost for which this attempt searches. Who finds waiters before it leaves that to them,
-// until nothing has happened for a while: a search looks into every process.
+// shallSearch reports whether something is lost for which this attempt searches. Who finds waiters before it leaves
+// that to them, until nothing has happened for a while: a search looks into every process.
 func (a *attempt) shallSearch(s *snapshot, idle bool) bool {
 	isFirst := len(s.waiters) == 0 || s.waiters[0] == a.self.name
 	return s.has(lost) && (a.request.Try || idle || isFirst)
@@ -87,8 +87,9 @@ func (a *attempt) shallSearch(s *snapshot, idle bool) bool {
 
 // search looks for the open files that are not where their records say, once, and judges them anew.
 //
-// Who has just made a record has the token until its open file is marked. So a record is searched for only if a listing after the
-// one that has shown it shows the token with somebody else. If no listing shows the token, what is lost stays so.
+// Who has the token in a later listing may not have marked its open file yet, so its record counts as held. All others
+// have: a record is made and its open file marked while the maker has the token. If the later listing does not show the
+// token, nothing is searched for, and what is lost stays so.
 func (a *attempt) search(s *snapshot) {
 	later, err := a.list()
 	if err != nil || later.token() == "" {
@@ -132,8 +133,8 @@ func (a *attempt) search(s *snapshot) {
 	}
 }
 
-// sinceWhen returns the start of the eldest process that has locked one of these, 0 if that is unknown. Whoever has inherited the
-// open file since was started later.
+// sinceWhen returns the start of the eldest process that has locked one of these, 0 if that is unknown. Whoever has
+// inherited the open file since was started later.
 func (a *attempt) sinceWhen(wanted []*record) (start uint64) {
 	for i, r := range wanted {
 		if !a.Machine().pids.sharesClock(r.owner.pids) {
@@ -146,8 +147,8 @@ func (a *attempt) sinceWhen(wanted []*record) (start uint64) {
 	return start
 }
 
-// conclude judges a record that was searched for. If one open file is found and several are searched for, nothing tells whose it
-// is, and all are held.
+// conclude judges a record that was searched for. If one open file is found and several are searched for, nothing tells
+// whose it is, and all are held.
 func (a *attempt) conclude(v view, r record) verdict {
 	switch {
 	case v.found:
@@ -158,13 +159,14 @@ func (a *attempt) conclude(v view, r record) verdict {
 	return over
 }
 
-// proves reports whether a search that has found nothing proves that nobody has the open file of a record.
+// proves reports whether a search that has found nothing proves that nobody has the open file of a record. The first
+// case that fits decides.
 func (a *attempt) proves(v view, r record) bool {
 	m := a.Machine()
 	switch {
 	case !a.isAnothers(r):
-		// Every login has processes of its own user that may not be looked into (sshd, (sd-pam)). To count them would hold every
-		// lock for ever.
+		// Every login has processes of its own user that may not be looked into (sshd, (sd-pam)). To count them would
+		// hold every lock for ever.
 		return true
 	case a.SeesAll():
 		return len(v.refused) == 0
@@ -180,15 +182,17 @@ func (a *attempt) isAnothers(r record) bool {
 	return !m.pids.is(r.owner.pids) || !m.user.is(r.owner.user)
 }
 
-// mayHaveInherited reports whether a process that may not be looked into can have the open file of another user's record: it is
-// that user's, and was started later than the process that has locked.
+// mayHaveInherited reports whether a process that may not be looked into can have the open file of another user's
+// record: it is that user's, and was started later than the process that has locked.
 func (a *attempt) mayHaveInherited(p process, r record) bool {
-	isOlder := a.Machine().pids.sharesClock(r.owner.pids) && p.start < r.file.start
-	return (p.users == nil || slices.Contains(p.users, r.owner.user.number)) && !isOlder
+	isOlder := a.Machine().pids.sharesClock(r.owner.pids) && p.start != 0 && p.start < r.file.start
+	isTheirs := p.users == nil || slices.Contains(p.users, r.owner.user.number)
+	isOfRoot := r.owner.user.number == "0" // whose children may have become any user's
+	return !isOlder && (isTheirs || isOfRoot)
 }
 
-// hasTwin reports whether another record says that its process has an open file of the lock: if that process has moved its
-// descriptors, the file at one record's place may be the other's.
+// hasTwin reports whether another record says that its process has an open file of the lock: if that process has moved
+// its descriptors, the file at one record's place may be the other's.
 func (s *snapshot) hasTwin(of record) bool {
 	return slices.ContainsFunc(s.holders, func(r record) bool {
 		return r.file != nil && r.name != of.name && r.verdict != lost && r.verdict != over && r.file.pid == of.file.pid
@@ -222,8 +226,8 @@ func (a *attempt) keepers(s *snapshot) []record {
 	return excluding
 }
 
-// isOfOurFile reports whether a holder has the file that we lock. A lifeline holds the name; an open file can be of a file that was
-// removed and made anew, and then it concerns nobody who has the new one.
+// isOfOurFile reports whether a holder has the file that we lock, or may have it. A lifeline holds the name; an open
+// file can be of a file that was removed and made anew, and then it concerns nobody who has the new one.
 func (a *attempt) isOfOurFile(r record) bool {
 	if r.file == nil {
 		return true

@@ -9,7 +9,7 @@ type answer uint8
 const (
 	gone    answer = iota // nobody has it, for good
 	alive                 // somebody has it
-	absent                // there is no such name or descriptor
+	absent                // there is no such name, or nothing like it at that place
 	strange               // it is no lifeline; it counts as alive
 	unknown               // this process cannot tell; it counts as alive
 )

@@ -7,8 +7,9 @@ import (
 )
 
 // A Lock is one holder's access to the lock on a file. Open makes one. Its methods must not be called concurrently, but
-// processes, and several Locks of one process, need no other coordination. While it holds the lock it has two descriptors
-// open, and otherwise none; what it holds when it is forgotten is free when the process ends. All calls of the zero Lock fail.
+// processes, and several Locks of one process, need no other coordination. While it holds the lock it has two
+// descriptors open, and otherwise none; what it holds when it is forgotten is free when the process ends. All calls of
+// the zero Lock fail.
 type Lock struct {
 	// Waiting, if it is not nil, is called once in each call that has waited for a second.
 	Waiting func(*LockedError)
@@ -16,37 +17,39 @@ type Lock struct {
 	dir   string // the state directory
 	path  string // of the locked file
 	fd    int    // the descriptor whose open file has the lock; -1: none, a lifeline has it
+	file  int    // a descriptor of the locked file; -1: none
 	lent  string // the ID of the lifeline, if that was inherited
 	state *stateDir
 	self  contender
 }
 
-// Open returns the lock on the file called path for this process, with its state beside the file. The file need not exist,
-// but the directory around it must.
+// Open returns the lock on the file called path for this process, with its state beside the file. The file need not
+// exist, but the directory around it must.
 func Open(path string) (*Lock, error) {
 	dir, err := StateDir(path, "")
 	if err != nil {
 		return nil, err
 	}
-	return OpenIn(dir, path), nil
+	return OpenIn(dir, path, -1), nil
 }
 
-// OpenIn is Open with the state directory dir, see StateDir.
-func OpenIn(dir, path string) *Lock { return &Lock{dir: dir, path: path, fd: -1} }
+// OpenIn is Open with the state directory dir, see StateDir. file is a descriptor of the locked file, by which it is
+// known while somebody removes its name, or -1.
+func OpenIn(dir, path string, file int) *Lock { return &Lock{dir: dir, path: path, fd: -1, file: file} }
 
-// OpenQueue returns a lock whose permits are the places of those who wait for the lock with the state directory dir. Its own
-// state is inside that.
+// OpenQueue returns a lock whose permits are the places of those who wait for the lock with the state directory dir.
+// Its own state is inside that.
 func OpenQueue(dir, path string) (*Lock, error) {
 	state, err := openState(dir, true)
 	if err != nil {
 		return nil, err
 	}
 	state.close()
-	return OpenIn(filepath.Join(dir, "queue"), path), nil
+	return OpenIn(filepath.Join(dir, "queue"), path, -1), nil
 }
 
-// Lock waits until it has the lock exclusively. If the deadline of ctx passes first, it returns a *LockedError; if ctx is
-// cancelled, the error of ctx.
+// Lock waits until it has the lock exclusively. If the deadline of ctx passes first, it returns a *LockedError; if ctx
+// is cancelled, the error of ctx.
 //
 // A lock that this Lock already holds is converted, here and in the other methods. An upgrade that has to wait, or that
 // fails, gives up what there was, as with flock(2). A context whose deadline has passed gets a lock that is free.
@@ -55,16 +58,16 @@ func (l *Lock) Lock(ctx context.Context) error { return l.Acquire(ctx, Request{M
 // RLock waits until it has the lock shared.
 func (l *Lock) RLock(ctx context.Context) error { return l.Acquire(ctx, Request{Mode: Shared}) }
 
-// Permit waits until it has one of n permits. All who use the lock should give the same n. Whoever locks exclusively waits
-// for the holders of all permits.
+// Permit waits until it has one of n permits. All who use the lock should give the same n. Whoever locks exclusively
+// waits for the holders of all permits.
 func (l *Lock) Permit(ctx context.Context, n int) error {
 	return l.Acquire(ctx, Request{Mode: Permit, Permits: n})
 }
 
 // TryLock is Lock, but returns a *LockedError at once if others hold the lock.
 //
-// That another process is taking or releasing the lock is no reason to fail, so TryLock may take some milliseconds; and a
-// second, if that process is stopped.
+// That another process is taking or releasing the lock is no reason to fail, so TryLock may take some milliseconds; and
+// a second, if that process is stopped.
 func (l *Lock) TryLock() error { return l.try(Request{Mode: Exclusive}) }
 
 // TryRLock is RLock, but returns a *LockedError at once if another holds the lock exclusively.
@@ -131,11 +134,12 @@ func (l *Lock) end(a *attempt, how progress, err error) {
 	l.closeState()
 }
 
-// Inherit lets the processes that this one starts from now on have the lock, too, and the program that it becomes: then the
-// lock lasts until the last of them has ended, or has closed the descriptor. The lock of an open file always does.
+// Inherit lets the processes that this one starts from now on have the lock, too, and the program that it becomes: then
+// the lock lasts until the last of them has ended, or has closed the descriptor. The lock of an open file always does.
 //
-// They inherit the descriptor fd, that of the locked file, too. On Unix the lifeline takes its number and the file another
-// one, which is returned: then what they do to that number, they do to the lock. Below 3 everything stays where it is.
+// They inherit the descriptor fd, that of the locked file, too. On Unix the lifeline takes its number and the file
+// another one, which is returned: then what they do to that number, they do to the lock. Below 3 everything stays where
+// it is.
 func (l *Lock) Inherit(fd int) (moved int, err error) {
 	if l.self.name == "" {
 		return fd, nil
@@ -144,11 +148,11 @@ func (l *Lock) Inherit(fd int) (moved int, err error) {
 	return moved, err
 }
 
-// Unlock releases what this Lock holds, in whatever mode. If processes that have inherited the lock live, it is theirs. It is no
-// error to hold nothing.
+// Unlock releases what this Lock holds, in whatever mode. If processes that have inherited the lock live, it is theirs.
+// It is no error to hold nothing.
 func (l *Lock) Unlock() error { return l.unlock((*attempt).release) }
 
-// Discard is Unlock, and removes the state directory if nobody else uses the lock.
+// Discard is Unlock, and removes the state directory if nobody else uses the lock. Nobody may have inherited it.
 func (l *Lock) Discard() error { return l.unlock((*attempt).discard) }
 
 func (l *Lock) unlock(release func(*attempt) error) error {
@@ -166,16 +170,15 @@ func (l *Lock) unlock(release func(*attempt) error) error {
 	return nil
 }
 
-// Holders returns the holders of the lock, those on other machines included, and then those who wait for it. On Linux all
-// processes that have the lock are holders. A state directory that does not exist has none.
+// Holders returns the holders of the lock, those on other machines included, and then those who wait for it. On Linux
+// all processes that have the lock are holders. A state directory that does not exist has none.
 func (l *Lock) Holders() ([]Holder, error) {
-	reader := &Lock{dir: l.dir, path: l.path, fd: l.fd}
+	reader := &Lock{dir: l.dir, path: l.path, fd: -1, file: l.file} // the lock of our descriptor has a holder as well
 	s, err := reader.begin(false)
 	if err != nil {
 		return nil, ignoreAbsent(err)
 	}
 	defer reader.closeState()
-	reader.fd = -1 // the lock of our descriptor has a holder as well
 	holders, err := newAttempt(s, reader, Request{Try: true}).everybody(l.dir)
 	if err != nil {
 		return nil, &stateDirError{"cannot read", l.dir, err}
@@ -195,7 +198,7 @@ func (l *Lock) begin(make bool) (*thisSystem, error) {
 		}
 		l.state = state
 	}
-	return &thisSystem{stateDir: l.state, file: l.path, fd: l.fd, closes: notWatching}, nil
+	return &thisSystem{stateDir: l.state, file: l.path, opened: l.file, fd: l.fd, closes: notWatching}, nil
 }
 
 func (l *Lock) closeState() {

@@ -10,9 +10,9 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// OpenFile returns the lock on the open file that is our descriptor fd. It lasts until the last descriptor of that open file
-// is closed, in whatever process; whoever has the open file converts and unlocks it. dir and path are as for OpenIn. Only Linux
-// has this lock.
+// OpenFile returns the lock on the open file that is our descriptor fd. It lasts until the last descriptor of that open
+// file is closed, in whatever process; whoever has the open file converts and unlocks it. dir and path are as for
+// OpenIn. Only Linux has this lock.
 func OpenFile(dir, path string, fd int) (*Lock, error) {
 	_, mode, err := statID(fd, "")
 	if err != nil {
@@ -21,11 +21,11 @@ func OpenFile(dir, path string, fd int) (*Lock, error) {
 	if kind := mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
 		return nil, stateError("only the open files of regular files and directories can have a directory lock")
 	}
-	return &Lock{dir: dir, path: path, fd: fd}, nil
+	return &Lock{dir: dir, path: path, fd: fd, file: fd}, nil
 }
 
-// OpenInherited returns the lock that our descriptor fd has, if that is a lifeline which this process has inherited (see Inherit), and
-// nil if it is something else. Whoever has the lifeline converts and unlocks the lock.
+// OpenInherited returns the lock that our descriptor fd has, if that is a lifeline which this process has inherited
+// (see Inherit), and nil if it is something else. Whoever has the lifeline converts and unlocks the lock.
 func OpenInherited(fd int) (*Lock, error) {
 	var opened, named unix.Stat_t
 	if err := unix.Fstat(fd, &opened); err != nil || opened.Mode&unix.S_IFMT != unix.S_IFIFO {
@@ -43,5 +43,5 @@ func OpenInherited(fd int) (*Lock, error) {
 		return nil, nil
 	}
 	dir = filepath.Clean(dir)
-	return &Lock{dir: dir, path: lockedPath(dir), fd: -1, lent: idOf(name)}, nil
+	return &Lock{dir: dir, path: lockedPath(dir), fd: -1, file: -1, lent: idOf(name)}, nil
 }

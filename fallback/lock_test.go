@@ -349,8 +349,8 @@ func (l listing) List() ([]string, error) {
 	return names, err
 }
 
-// TestDeafLifeline: where a lifeline does not answer there is an error, and nothing is left. On SMB it becomes a plain file when the
-// directory is listed, on filesystems without a cache there is another FIFO by each look at the name.
+// TestDeafLifeline: where a lifeline does not answer there is an error, and nothing is left. On SMB it becomes a plain
+// file when the directory is listed, on filesystems without a cache there is another FIFO by each look at the name.
 func TestDeafLifeline(t *testing.T) {
 	for what, replace := range map[string]func(string) error{
 		"a plain file": func(path string) error { return os.WriteFile(path, nil, 0o666) },
@@ -360,7 +360,7 @@ func TestDeafLifeline(t *testing.T) {
 		state, err := openState(dir, true)
 		must(err)
 		l := &Lock{dir: dir, path: filepath.Join(filepath.Dir(dir), "f"), fd: -1, state: state}
-		s := &thisSystem{stateDir: state, file: l.path, fd: -1, closes: notWatching}
+		s := &thisSystem{stateDir: state, file: l.path, opened: -1, fd: -1, closes: notWatching}
 		a := newAttempt(listing{s, replace}, l, Request{Mode: Exclusive, Try: true})
 		how, _, err := a.acquire(t.Context(), nil)
 		if err != errDeaf {

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// A machine is where an owner runs, for which user, and by which mount of the filesystem it sees the state directory. What is
-// not known is "", and matches nothing.
+// A machine is where an owner runs, for which user, and by which mount of the filesystem it sees the state directory.
+// What is not known is "". It matches nothing, except that sharesKernel can do without a boot.
 type machine struct {
 	user   user
 	host   string // for people to read, escaped
@@ -23,16 +23,16 @@ type machine struct {
 // A user is a user's number, and the user namespace in which it means something.
 type user struct{ number, namespace string }
 
-// A pidNamespace is where process ids are counted. The kernel uses the number of a namespace that has ended again, so the
-// start of its process 1 belongs to the name.
+// A pidNamespace is where process ids are counted. The kernel uses the number of a namespace that has ended again, so
+// the start of its process 1 belongs to the name.
 type pidNamespace struct {
 	number string
 	start1 string // of process 1, in clock ticks since boot, base 36
 }
 
-// A device is the device number of a state directory. It begins with "+" if the kernel knew its filesystem by that number
-// when the record was written. A subvolume of btrfs has a number that the kernel never finds; and a filter for system calls
-// may forbid to ask.
+// A device is the device number of a state directory. It begins with "+" if the kernel knew its filesystem by that
+// number when the record was written. A subvolume of btrfs has a number that the kernel never finds; and a filter for
+// system calls may forbid to ask.
 type device string
 
 // The inode numbers of the initial namespaces, which are the same on every Linux: include/linux/proc_ns.h.
@@ -48,8 +48,8 @@ func (n pidNamespace) is(o pidNamespace) bool {
 	return n.number != "" && n.number == o.number && (n.isInitial() || n.start1 != "" && n.start1 == o.start1)
 }
 
-// sharesClock reports whether the start times of processes can be compared. A time namespace shifts those that its processes
-// read, that of process 1, too.
+// sharesClock reports whether the start times of processes can be compared. A time namespace shifts those that its
+// processes read, that of process 1, too.
 func (n pidNamespace) sharesClock(o pidNamespace) bool {
 	return n.is(o) && n.start1 != "" && n.start1 == o.start1
 }
@@ -66,7 +66,8 @@ func newDevice(number string) device {
 
 func (d device) number() string { return strings.TrimPrefix(string(d), "+") }
 
-// isGone reports whether the filesystem of a record was unmounted: the kernel knew its number, and does not know it now.
+// isGone reports whether the filesystem of a record was unmounted: the kernel knew its number, and does not know it
+// now.
 func (d device) isGone() bool { return d != device(d.number()) && isUnknownDevice(d.number()) }
 
 // thisMachine is this machine, but for the device.
@@ -92,13 +93,13 @@ const (
 	far                  // it may be on another machine
 )
 
-// reach tells what can be learnt of an owner on machine o. A FIFO lives in one kernel and one superblock: whoever sees the
-// directory by another one has another FIFO under the same name.
+// reach tells what can be learnt of an owner on machine o. A FIFO lives in one kernel and one superblock: whoever sees
+// the directory by another one has another FIFO under the same name.
 func (m machine) reach(o machine) reach {
 	switch {
 	case m.sharesKernel(o) && m.device.number() == o.device.number():
 		return here
-	case m.boot != "" && m.boot == o.boot && o.device.isGone():
+	case m.boot != "" && m.boot == o.boot && o.device.isGone(): // before "mounted", which is all that can be said else
 		return past
 	case m.sharesKernel(o):
 		return mounted
@@ -108,8 +109,8 @@ func (m machine) reach(o machine) reach {
 	return far
 }
 
-// sharesKernel reports whether both are in one kernel. Where a system has no boot id, or a chroot no /proc to tell it, the name
-// of the machine must do.
+// sharesKernel reports whether both are in one kernel. Where a system has no boot id, or a chroot no /proc to tell it,
+// the name of the machine must do.
 func (m machine) sharesKernel(o machine) bool {
 	if m.boot != "" && o.boot != "" {
 		return m.boot == o.boot
@@ -117,9 +118,10 @@ func (m machine) sharesKernel(o machine) bool {
 	return m.host == o.host && m.host != "" && (m.id == o.id || m.id == "" || o.id == "")
 }
 
-// hasRestartedSince reports whether o is an earlier boot of this machine, all of whose processes are dead. That is certain only
-// where name and identity are both known and the same, and neither is in a container: whole clusters are called "localhost",
-// copies of a disk share an identity, and what a container shows of either can be another machine's.
+// hasRestartedSince reports whether o is an earlier boot of this machine, all of whose processes are dead. That is
+// certain only where name and identity are both known and the same, and neither is in a container: whole clusters are
+// called "localhost", copies of a disk share an identity, and what a container shows of either can be another
+// machine's.
 func (m machine) hasRestartedSince(o machine) bool {
 	isOther := m.boot != "" && o.boot != "" && m.boot != o.boot
 	isSame := m.host != "" && m.host == o.host && m.id != "" && m.id == o.id

@@ -23,8 +23,9 @@ func lockNumber(dir string, n int) {
 	must(l.Lock(context.Background()))
 }
 
-// TestShellThatMovesItsDescriptor: a shell that runs a function with 9>&- has the open file under another number meanwhile. It never
-// sleeps, and its descriptor is under a number between two looks at it only for a moment. Nobody gets in.
+// TestShellThatMovesItsDescriptor: a shell that runs a function with 9>&- has the open file under another number
+// meanwhile. It never sleeps, and its descriptor is under a number between two looks at it only for a moment. Nobody
+// gets in.
 func TestShellThatMovesItsDescriptor(t *testing.T) {
 	tries := 2000
 	switch {

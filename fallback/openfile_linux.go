@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/proc"
+	"example.org/flock/internal/sys"
 )
 
 func (m mark) flag() int {
@@ -22,8 +23,8 @@ func (m mark) flag() int {
 // A fileID is what stat(2) says of a file.
 type fileID struct{ device, inode uint64 }
 
-// statID returns the identity and the mode of the file at a path below an open directory, or of an open file itself. It does not
-// ask the server of a network filesystem, which may be gone.
+// statID returns the identity and the mode of the file at a path below an open directory, or of an open file itself. It
+// does not ask the server of a network filesystem, which may be gone.
 func statID(dir int, path string) (id fileID, mode uint16, err error) {
 	var s unix.Statx_t
 	err = unix.Statx(dir, path, unix.AT_STATX_DONT_SYNC|unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_TYPE, &s)
@@ -32,23 +33,26 @@ func statID(dir int, path string) (id fileID, mode uint16, err error) {
 
 func descriptorPath(p place) string { return procDir(p.pid) + "/fd/" + strconv.Itoa(p.number) }
 
-// identity returns the identity of our open file or, without one, that of the file at the path.
-func (s *thisSystem) identity() fileID {
-	if s.fd >= 0 {
-		id, _, _ := statID(s.fd, "")
-		return id
+// identity returns the identity of the locked file: by a descriptor, if there is one, because its name may be gone.
+func (s *thisSystem) identity() (fileID, error) {
+	if s.opened >= 0 {
+		id, _, err := statID(s.opened, "")
+		return id, err
 	}
-	id, _, _ := statID(unix.AT_FDCWD, s.file)
-	return id
+	if s.file == "" {
+		return fileID{}, unix.ENOENT
+	}
+	id, _, err := statID(unix.AT_FDCWD, s.file)
+	return id, err
 }
 
-// knowsFile reports whether it is known which file is locked.
-func (s *thisSystem) knowsFile() bool { return s.fd >= 0 || s.file != "" }
+func (s *thisSystem) Inode() uint64 {
+	id, _ := s.identity()
+	return id.inode
+}
 
-func (s *thisSystem) Inode() uint64 { return s.identity().inode }
-
-// Place returns the eldest ancestor that has our open file under its number, with all between it and this process, or this
-// process itself. One that this user may not look into is taken for the caller, which has it.
+// Place returns the eldest ancestor that has our open file under its number, with all between it and this process, or
+// this process itself. One that this user may not look into is taken for the caller, which has it.
 func (s *thisSystem) Place() (place, error) {
 	own := place{pid: pid, number: s.fd}
 	if err := hasOwnProc(); err != nil {
@@ -59,30 +63,45 @@ func (s *thisSystem) Place() (place, error) {
 		return own, stateError("the calling process is in another pid namespace")
 	}
 	eldest := own
+	if isHiddenCaller(parent, s.fd) {
+		eldest = place{pid: parent, number: s.fd}
+		parent = 0
+	}
 	for parent > 0 {
-		its := place{pid: parent, number: s.fd}
-		_, err := os.Stat(descriptorPath(its))
-		isHiddenCaller := errors.Is(err, os.ErrPermission) && eldest == own && isCaller(parent)
-		if !isHiddenCaller && !s.isOurs(its) {
-			break
-		}
-		eldest = its
-		if isHiddenCaller {
-			break
-		}
+		its, has := s.findIn(parent)
 		of, err := readStat(parent)
-		if err != nil {
+		if !has || err != nil {
 			break
 		}
-		parent = of.parent
+		eldest, parent = its, of.parent
 	}
 	of, err := readStat(eldest.pid)
 	eldest.start = of.start
 	return eldest, err
 }
 
-// isCaller reports whether a parent into which we may not look seems to be the one that called us, rather than one that has
-// adopted us because the caller has ended: it is of our session, and not process 1.
+// findIn returns where a process has our open file: under its number, or under another one, as with "flock 0 <&9".
+func (s *thisSystem) findIn(other int) (at place, has bool) {
+	if at = (place{pid: other, number: s.fd}); s.isOurs(at) {
+		return at, true
+	}
+	numbers, _ := proc.Numbers(procDir(other) + "/fd")
+	for _, number := range numbers {
+		if at = (place{pid: other, number: number}); s.isOurs(at) {
+			return at, true
+		}
+	}
+	return at, false
+}
+
+// isHiddenCaller reports whether a parent may not be looked into, and seems to be the one that called us.
+func isHiddenCaller(parent, number int) bool {
+	_, err := os.Stat(descriptorPath(place{pid: parent, number: number}))
+	return errors.Is(err, os.ErrPermission) && isCaller(parent)
+}
+
+// isCaller reports whether a parent into which we may not look seems to be the one that called us, rather than one that
+// has adopted us because the caller has ended: it is of our session, and not process 1.
 func isCaller(parent int) bool {
 	its, err := unix.Getsid(parent)
 	our, _ := unix.Getsid(0)
@@ -95,13 +114,15 @@ func (s *thisSystem) isOurs(p place) bool {
 		return is
 	}
 	other, _, err := statID(unix.AT_FDCWD, descriptorPath(p))
-	return err == nil && other == s.identity()
+	id, err2 := s.identity()
+	return err == nil && err2 == nil && other == id
 }
 
 // sameOpenFile compares two descriptors by kcmp(2), which some kernels and container runtimes lack.
 func sameOpenFile(p, q place) (same, known bool) {
 	const kcmpFile = 0
-	r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(p.pid), uintptr(q.pid), kcmpFile, uintptr(p.number), uintptr(q.number), 0)
+	r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(p.pid), uintptr(q.pid), kcmpFile, uintptr(p.number),
+		uintptr(q.number), 0)
 	return r == 0 && errno == 0, errno == 0 || errno == unix.EBADF || errno == unix.ESRCH
 }
 
@@ -134,26 +155,30 @@ func (s *thisSystem) Unmark(m mark) {
 }
 
 func (s *thisSystem) At(f *openFile, sharesClock bool) answer {
-	if !s.knowsFile() {
+	own, err := s.identity()
+	if err != nil {
 		return unknown
 	}
 	found := false
 	id, _, err := statID(unix.AT_FDCWD, descriptorPath(f.place))
 	if err == nil {
-		found, err = isMarked(f.place, id, s.identity().device, f)
+		found, err = isMarked(f.place, id, own.device, f)
 	}
 	switch {
 	case found:
 		return alive
-	case errors.Is(err, os.ErrPermission) && !isZombie(f.pid), errors.Is(err, os.ErrNotExist) && isHidden(f.pid):
-		its, err := readStat(f.pid)
-		isAnother := err == nil && sharesClock && f.start != 0 && its.start != f.start
-		if !isAnother {
-			return unknown
-		}
+	case err == nil, isNowhere(err) && !isHidden(f.pid), sys.LacksPermission(err) && isZombie(f.pid):
+		return absent
 	}
-	return absent
+	its, err := readStat(f.pid)
+	if err == nil && sharesClock && f.start != 0 && its.start != f.start {
+		return absent // it is another process, whose id has come again
+	}
+	return unknown
 }
+
+// isNowhere reports whether an error says that there is no such process or descriptor. No other error tells that.
+func isNowhere(err error) bool { return sys.Is(err, unix.ENOENT, unix.ESRCH) }
 
 // isMarked reports whether a descriptor, of the file id, is an open file like one of these, on this device.
 func isMarked(p place, id fileID, device uint64, like ...*openFile) (bool, error) {
@@ -162,7 +187,8 @@ func isMarked(p place, id fileID, device uint64, like ...*openFile) (bool, error
 		return false, nil
 	}
 	flags, err := flagsOf(p)
-	return err == nil && slices.ContainsFunc(like, func(f *openFile) bool { return isLike(f) && flags&f.mark.flag() != 0 }), err
+	isLikeAndMarked := func(f *openFile) bool { return isLike(f) && flags&f.mark.flag() != 0 }
+	return err == nil && slices.ContainsFunc(like, isLikeAndMarked), err
 }
 
 // flagsOf returns the status flags and the access mode of a descriptor, from proc_pid_fdinfo(5).

@@ -17,8 +17,8 @@ import (
 
 func procDir(pid int) string { return "/proc/" + strconv.Itoa(pid) }
 
-// hasOwnProc reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it anew,
-// /proc shows the processes of the old one, and every look into it would be at another process.
+// hasOwnProc reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it
+// anew, /proc shows the processes of the old one, and every look into it would be at another process.
 func hasOwnProc() error {
 	if link, err := os.Readlink("/proc/self"); err != nil || link != strconv.Itoa(os.Getpid()) {
 		return errors.New("without a /proc of this pid namespace processes cannot be told apart")
@@ -55,7 +55,8 @@ func readStat(pid int) (s stat, err error) {
 	return s, nil
 }
 
-// isZombie reports whether a process has ended, with all its threads. It has no descriptors any more, which only root may see.
+// isZombie reports whether a process has ended, with all its threads. It has no descriptors any more, which only root
+// may see.
 func isZombie(pid int) bool {
 	s, _ := readStat(pid)
 	tasks, _ := proc.Numbers(procDir(pid) + "/task")
@@ -115,8 +116,8 @@ func readStatus(dir string) (s status, err error) {
 	return s, nil
 }
 
-// A rest is the sleep of a process: of each thread how often it has run. Two that are equal are one sleep, in which the process
-// has changed nothing.
+// A rest is the sleep of a process: of each thread how often it has run. Two that are equal are one sleep, in which the
+// process has changed nothing.
 type rest []string
 
 // restOf returns the rest of a process, nil if one of its threads runs.

@@ -47,7 +47,7 @@ func child(t *testing.T, role, dir string, n int) *exec.Cmd {
 	return c
 }
 
-func newLock(dir string) *Lock { return OpenIn(dir, filepath.Join(filepath.Dir(dir), "f")) }
+func newLock(dir string) *Lock { return OpenIn(dir, filepath.Join(filepath.Dir(dir), "f"), -1) }
 
 // lockFile makes a lock file in a directory of its own and returns its state directory.
 func lockFile(t *testing.T) string {
@@ -125,10 +125,10 @@ func killedAtStep(dir string, n int) {
 	state, err := openState(dir, true)
 	must(err)
 	system := func(fd int) *mortal {
-		return &mortal{&thisSystem{stateDir: state, file: file, fd: fd, closes: notWatching}, n}
+		return &mortal{&thisSystem{stateDir: state, file: file, opened: fd, fd: fd, closes: notWatching}, n}
 	}
 	for _, fd := range []int{-1, fd} {
-		l := &Lock{dir: dir, path: file, fd: fd, state: state}
+		l := &Lock{dir: dir, path: file, fd: fd, file: fd, state: state}
 		m := system(fd)
 		for _, mode := range []Mode{Exclusive, Shared, Permit, Exclusive} {
 			a := newAttempt(m, l, Request{Mode: mode, Permits: 1, Try: true})

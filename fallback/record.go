@@ -21,8 +21,8 @@ const (
 	Shared
 	// Permit is Shared for a limited number of holders at once.
 	Permit
-	// Busy is the mode of a Holder that has been taking or releasing the lock for a second, because it was stopped: until
-	// it continues or dies nobody else can.
+	// Busy is the mode of a Holder that has been taking or releasing the lock for a second, because it was stopped:
+	// until it continues or dies nobody else can.
 	Busy
 )
 
@@ -119,7 +119,7 @@ const (
 	over     verdict = iota // nobody has it, for good
 	ours                    // it is what this attempt locks for
 	held                    // somebody has it
-	lost                    // an open file that is not where its record says: held, until a search has not found it
+	lost                    // an open file that is not where its record says: it counts as held until a search is made
 	doubtful                // this process cannot tell: held
 )
 
@@ -175,7 +175,8 @@ func parse(names []string) (s snapshot, err error) {
 		case modeOf(word) > 0:
 			r, ok := parseRecord(name)
 			if !ok {
-				return s, stateError("cannot read the name " + strconv.Quote(name) + ", perhaps of another version of flock" + removeIt)
+				return s, stateError("cannot read the name " + strconv.Quote(name) +
+					", perhaps of another version of flock" + removeIt)
 			}
 			switch {
 			case r.mode == Busy:

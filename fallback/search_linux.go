@@ -17,23 +17,28 @@ type search struct {
 	query
 	view
 	device uint64
+	failed bool    // a look has not been made, for want of memory, for instance
 	places []place // what stands there is not wanted: our open file, and others that have a record
 }
 
 func (s *thisSystem) Search(q query) view {
-	h := search{query: q, view: view{certain: true}, device: s.identity().device}
+	id, err := s.identity()
+	if err != nil {
+		return view{}
+	}
+	h := search{query: q, view: view{certain: true}, device: id.device}
 	if s.fd >= 0 {
 		h.places = append(h.places, place{pid: pid, number: s.fd})
 	}
 	for _, f := range q.known {
 		h.places = append(h.places, f.place)
 	}
-	h.complete = s.knowsFile() && h.everywhere()
+	h.complete = h.everywhere() && !h.failed
 	return h.view
 }
 
-// seesAll reports whether this process may look into all processes: it has CAP_SYS_PTRACE in the initial user namespace, and
-// /proc shows all pid namespaces.
+// seesAll reports whether this process may look into all processes: it has CAP_SYS_PTRACE in the initial user
+// namespace, and /proc shows all pid namespaces.
 var seesAll = sync.OnceValue(func() bool {
 	var header = unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -48,12 +53,13 @@ func (*thisSystem) HidesProcesses() bool { return hidesProcesses() }
 // maxCatchUps is how many times a search looks at the processes that were started meanwhile, before it gives up.
 const maxCatchUps = 1000
 
-// everywhere looks into all processes, and then into those that were started meanwhile, until there is no new one. It stops at the
-// first open file that it finds. It reports whether it came to an end.
+// everywhere looks into all processes, and then into those that were started meanwhile, until there is no new one. It
+// stops at the first open file that it finds. It reports whether it came to an end.
 //
-// Each look is at a process or, after the listing, at a process id that was given out, in that order. So whoever has the open file
-// is seen: if its process did not show itself yet when its turn came, its parent was still at its fork, and had the open file; and
-// if the parent has ended, the child has an id that is looked at later.
+// First come the processes of a listing, then the ids that were given out since, in that order. So whoever has the open
+// file is seen. Say that P has it, forks C and ends. If P is looked at before it ends, it is found. If it has ended, C
+// has been forked: C is in the listing, or has a later id, which is looked at after P. While the fork goes on C may not
+// show itself, but then P still lives, and had the open file when it was looked at.
 func (h *search) everywhere() (complete bool) {
 	seen, last := map[int]bool{}, 0
 	for range maxCatchUps {
@@ -83,8 +89,8 @@ func (h *search) everywhere() (complete bool) {
 	return false
 }
 
-// idsSince returns the ids of processes that may have been started after the id last was given out: all processes, if nothing
-// tells which was the last (gVisor).
+// idsSince returns the ids of processes that may have been started after the id last was given out: all processes, if
+// nothing tells which was the last (gVisor).
 func idsSince(last, now int) (ids []int, err error) {
 	if last == 0 {
 		return proc.Processes()
@@ -95,42 +101,48 @@ func idsSince(last, now int) (ids []int, err error) {
 	return ids, nil
 }
 
-// enoughLooks is how many empty looks into a process that is never seen asleep prove that it does not have the open file. Beside a
-// shell that moves its descriptor without a pause up to two of three looks miss it: of 2,800 such searches one needed 21 looks, and
-// none of 100,000 tries beside each of four shells got in.
+// enoughLooks is how many empty looks into a process that is never seen asleep prove that it does not have the open
+// file. Beside a shell that moves its descriptor without a pause up to two of three looks miss it: of 2,800 such
+// searches one needed 21 looks, and none of 100,000 tries beside each of four shells got in.
 const enoughLooks = 64
 
-// looksBetween is how many looks there are between two that ask whether the process sleeps, which costs more than a look.
+// looksBetween is how many looks there are between two that ask whether the process sleeps, which costs more than a
+// look.
 const looksBetween = 8
 
 // lookInto looks for an open file that is wanted in a process, and reports whether it has found one.
 //
-// A process can hide from an empty look: a shell that runs a function with 9>&- has the open file under another number meanwhile,
-// and can move it between our listing and our look at each number. A process that has slept through the look has not.
+// A process can hide from an empty look: a shell that runs a function with 9>&- has the open file under another number
+// meanwhile, and can move it between our listing and our look at each number. A process that has slept through the look
+// has not.
 func (h *search) lookInto(pid int) bool {
 	looks := 1
 	if h.mayMove(pid) {
 		looks = enoughLooks
 	}
 	for n := range looks {
-		asks := looks > 1 && n%looksBetween == 0
+		asksForSleep := looks > 1 && n%looksBetween == 0
 		var before rest
-		if asks {
+		if asksForSleep {
 			before = restOf(pid)
 		}
 		isOpen := h.lookOnce(pid)
-		if h.found || !isOpen || asks && before != nil && slices.Equal(before, restOf(pid)) {
+		sleptThrough := before != nil && slices.Equal(before, restOf(pid))
+		if h.found || !isOpen || sleptThrough {
 			break
 		}
 	}
 	return h.found
 }
 
-// mayMove reports whether a process can have inherited the open file, so that it can move it: it was started after the process that
-// has locked. This program moves no descriptor that it gets, wherever it runs.
+// mayMove reports whether a process can have inherited the open file, so that it can move it: it was started after the
+// process that has locked. This program moves no descriptor that it gets, wherever it runs.
 func (h *search) mayMove(other int) bool {
 	s, err := readStat(other)
-	if err != nil || s.start < h.since || s.isKernelThread || s.state == 'Z' {
+	switch {
+	case isNowhere(err):
+		return false
+	case err == nil && (s.start < h.since || s.isKernelThread || isZombie(other)):
 		return false
 	}
 	program, _, err := statID(unix.AT_FDCWD, procDir(other)+"/exe")
@@ -142,8 +154,8 @@ var ownProgram = sync.OnceValue(func() fileID {
 	return id
 })
 
-// lookOnce looks at each descriptor of a process once, and notes the first one that is wanted. Where the first thread has ended,
-// another one shows them. It reports whether the process has descriptors that can be looked at.
+// lookOnce looks at each descriptor of a process once, and notes the first one that is wanted. Where the first thread
+// has ended, another one shows them. It reports whether the process has descriptors that can be looked at.
 func (h *search) lookOnce(pid int) (isOpen bool) {
 	fd, numbers, err := descriptorsOf(pid)
 	if err == nil && len(numbers) == 0 {
@@ -156,7 +168,7 @@ func (h *search) lookOnce(pid int) (isOpen bool) {
 		fd, numbers, err = descriptorsOf(pid)
 	}
 	if err != nil {
-		h.noteRefusal(pid, err)
+		h.noteFailure(pid, err)
 		return false
 	}
 	defer unix.Close(fd)
@@ -168,8 +180,9 @@ func (h *search) lookOnce(pid int) (isOpen bool) {
 		if err == nil {
 			is, err = isMarked(at, id, h.device, h.wanted...)
 		}
-		if sys.LacksPermission(err) { // root may list the descriptors of all, and without CAP_SYS_PTRACE see none of them
-			h.noteRefusal(pid, err)
+		if err != nil && !isNowhere(err) {
+			// Root may list the descriptors of all processes, and without CAP_SYS_PTRACE see none of them.
+			h.noteFailure(pid, err)
 			return false
 		}
 		if is && !h.isKnown(at) {
@@ -182,21 +195,29 @@ func (h *search) lookOnce(pid int) (isOpen bool) {
 	return true
 }
 
-// noteRefusal notes a process that may not be looked into, if that is why there is an error. It can have the open file unless it is
-// process 1, from which all others stem, has ended, or belongs to the kernel. It is asked at once: if it has ended by now, its
-// children have ids that are looked at later.
-func (h *search) noteRefusal(other int, err error) {
-	if !h.strangers || other == 1 || !sys.LacksPermission(err) {
+// noteFailure notes why a process could not be looked into, unless it has ended. One that refuses can have the open
+// file unless it is process 1, from which all others stem, or belongs to the kernel. It is asked at once who it is: if
+// it has ended by now, its children have ids that are looked at later.
+func (h *search) noteFailure(other int, err error) {
+	switch {
+	case isNowhere(err):
+		return
+	case !sys.LacksPermission(err):
+		h.failed = true
+		return
+	case !h.strangers || other == 1:
 		return
 	}
 	its, err := readStat(other)
 	of, err2 := readStatus(procDir(other))
-	if sys.LacksPermission(err) || sys.LacksPermission(err2) {
-		of.users = nil // hidden
-	} else if err != nil || err2 != nil || its.isKernelThread || isZombie(other) {
+	if isNowhere(err) || isNowhere(err2) || err == nil && (its.isKernelThread || isZombie(other)) {
 		return
 	}
-	h.refused = append(h.refused, process{its.start, of.users})
+	p := process{start: its.start, users: of.users}
+	if err != nil || err2 != nil {
+		p = process{} // not even that is shown
+	}
+	h.refused = append(h.refused, p)
 }
 
 // descriptorsOf opens the directory of the descriptors of a process, and lists it.
@@ -226,8 +247,8 @@ func (h *search) isKnown(at place) bool {
 	return false
 }
 
-// lastID returns the id that was given out last to a process or a thread, 0 if nothing tells. LXC puts a file of its own over
-// /proc/loadavg (lxcfs), whose ids are those of the host: that does not tell.
+// lastID returns the id that was given out last to a process or a thread, 0 if nothing tells. LXC puts a file of its
+// own over /proc/loadavg (lxcfs), whose ids are those of the host: that does not tell.
 func lastID() int {
 	var of unix.Statfs_t
 	if err := unix.Statfs("/proc/loadavg", &of); err != nil || of.Type != unix.PROC_SUPER_MAGIC {
@@ -244,11 +265,11 @@ func lastID() int {
 
 // Openers looks into all processes. Who waits for a lifeline has it open for writing only.
 func (s *thisSystem) Openers(records []record) map[string][]int {
-	device := s.identity().device
+	own, _ := s.identity()
 	ids := make([]fileID, len(records))
 	for i, r := range records {
 		if r.file != nil {
-			ids[i] = fileID{device, r.file.inode}
+			ids[i] = fileID{own.device, r.file.inode}
 		} else {
 			ids[i], _, _ = statID(s.dirfd, r.name)
 		}

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// The runner: shells and flocks run the shipped protocol over a directory, processes, lifelines and open files in memory, one
-// operation at a time, in every order there is, and each may be killed before each of its operations. Orders that lead to
-// the same world with everybody having seen the same things are followed once. That a process is stopped is one of these
-// orders: it is the one in which the others go on.
+// The runner: shells and flocks run the shipped protocol over a directory, processes, lifelines and open files in
+// memory, one operation at a time, in every order there is, and each may be killed before each of its operations.
+// Orders that lead to the same world with everybody having seen the same things are followed once. That a process is
+// stopped is one of these orders: it is the one in which the others go on.
 
 // A world is one run.
 type world struct {
@@ -297,7 +297,8 @@ func (a *actor) canRun() bool {
 	return !a.done && (a.waits == nil || a.waits.done) && !(a.pausing && a.version == a.world.version)
 }
 
-// The steps that can come next: actor i goes on, or is killed, or its operation fails without having been carried out, or after it.
+// The steps that can come next: actor i goes on, or is killed, or its operation fails without having been carried out,
+// or after it.
 const (
 	goOn       byte = iota * 50
 	die             // + i
@@ -450,8 +451,8 @@ func (w *world) finish() {
 	}
 }
 
-// explore runs every interleaving, or those, drawn at random, for which there is time. It returns how many states it has
-// seen and the story of the first failure, or "".
+// explore runs every interleaving, or those, drawn at random, for which there is time. It returns how many states it
+// has seen and the story of the first failure, or "".
 func explore(r rules, scripts ...string) (states int, story string) {
 	defer func(f func() string, g func(int) int, p int) { nonce, draw, pid = f, g, p }(nonce, draw, pid)
 	draw = func(int) int { return 0 }

@@ -170,8 +170,8 @@ func (s *simFlock) Ask(name string) (is answer) {
 // Ring has no effect: who waits sees every change.
 func (s *simFlock) Ring(string) {}
 
-// Wait ends when something has changed, and the first time also when nothing has. What a contender has seen before does not matter
-// to it after that, so that it is forgotten.
+// Wait ends when something has changed, and the first time also when nothing has. What a contender has seen before does
+// not matter to it after that, so that it is forgotten.
 func (s *simFlock) Wait(context.Context, lifeline, []string, time.Duration) (bool, error) {
 	if !s.waited && !s.world.rules.until.IsZero() { // the short scripts are run to their end: they have no time for it
 		s.waited, s.version = true, -1
@@ -535,8 +535,8 @@ func (a *actor) acquire(l *Lock, f *simFile, mode Mode, try bool) bool {
 	return isIn
 }
 
-// lockSelf locks or unlocks for the process itself. The kernel has no such lock; a file that only the process has stands for
-// it.
+// lockSelf locks or unlocks for the process itself. The kernel has no such lock; a file that only the process has
+// stands for it.
 func (a *actor) lockSelf(verb string) {
 	const fd = -1
 	if a.table[fd] == nil {

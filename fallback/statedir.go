@@ -20,7 +20,8 @@ const maxName = 255
 // links in path are resolved first. A file that is not there is looked for as if it were; base must be there, and be
 // absolute: a relative one would mean a different place in each working directory.
 //
-// A file with several hard links has a lock per link. A file that is a mount point has another path elsewhere, and is an error.
+// A file with several hard links has a lock per link. A file that is a mount point has another path elsewhere, and is
+// an error.
 func StateDir(path, base string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err == nil {
@@ -32,7 +33,8 @@ func StateDir(path, base string) (string, error) {
 	info, err := os.Stat(path)
 	isDir := err == nil && info.IsDir()
 	if err == nil && !isDir && isMountPoint(path) {
-		return "", errors.New("it is a mount point: other paths to it have another directory lock; mount the directory around it")
+		return "", errors.New("it is a mount point: other paths to it have another directory lock; " +
+			"mount the directory around it")
 	}
 	if base != "" {
 		if !filepath.IsAbs(base) {
@@ -55,8 +57,10 @@ func resolve(path string) (string, error) {
 		return resolved, err
 	}
 	// It may be there by now: other contenders remove the file and make it again.
-	if info, e := os.Lstat(path); e == nil && info.Mode()&fs.ModeSymlink != 0 || e != nil && !errors.Is(e, fs.ErrNotExist) {
-		return "", err // a link to nothing
+	info, e := os.Lstat(path)
+	isLinkToNothing := e == nil && info.Mode()&fs.ModeSymlink != 0
+	if isLinkToNothing || e != nil && !errors.Is(e, fs.ErrNotExist) {
+		return "", err
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	return filepath.Join(dir, filepath.Base(path)), err
@@ -82,8 +86,8 @@ func lockedPath(dir string) string {
 	return path
 }
 
-// fit appends ".flock". Where that, and the name of the staging directory, would be too long for a file name, the end of the
-// name gives way to a hash of it, without cutting a character in two: some filesystems take only UTF-8.
+// fit appends ".flock". Where that, and the name of the staging directory, would be too long for a file name, the end
+// of the name gives way to a hash of it, without cutting a character in two: some filesystems take only UTF-8.
 func fit(name string) string {
 	const suffix = ".flock"
 	room := maxName - len(stagingName("")) - len(suffix)
@@ -157,8 +161,9 @@ func (s *stateDir) Rename(old, new string) error { return s.rename(old, s.direct
 // stagingName returns the name of the directory in which a state directory is made.
 func stagingName(dir string) string { return dir + ".new" }
 
-// makeState makes a state directory with its token inside, and renames it to path. A rename onto a directory that is not empty
-// fails, so one maker wins, and nobody ever finds a directory without a token and has to guess whether it is new or broken.
+// makeState makes a state directory with its token inside, and renames it to path. A rename onto a directory that is
+// not empty fails, so one maker wins, and nobody ever finds a directory without a token and has to guess whether it is
+// new or broken.
 func makeState(path string) error {
 	return stage(path, func(parent, staging *directory, name string) error {
 		err := staging.mkdir(name)
@@ -179,11 +184,12 @@ func (s *stateDir) MoveAway() error {
 	})
 }
 
-// stage calls move with the directory around path, the staging directory, which it makes, and a new name in that. Then it removes
-// all that is in the staging directory, also what others have left there who were killed. It takes each part away by a rename
-// first: if its maker lives, it makes another one.
+// stage calls move with the directory around path, the staging directory, which it makes, and a new name in that. Then
+// it removes all that is in the staging directory, also what others have left there who were killed. It takes each part
+// away by a rename first: a maker that still works on it fails, and begins again.
 func stage(path string, move func(parent, staging *directory, name string) error) error {
-	parent, err := openDirectory(filepath.Dir(path) + string(filepath.Separator) + ".") // which may be reached by a link
+	// The directory around it may be reached by a link.
+	parent, err := openDirectory(filepath.Dir(path) + string(filepath.Separator) + ".")
 	if err != nil {
 		return err
 	}

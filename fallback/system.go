@@ -7,8 +7,8 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// A system is what the protocol needs: a state directory, the lifelines and open files of processes, and a clock. The test that
-// runs every interleaving has another one.
+// A system is what the protocol needs: a state directory, the lifelines and open files of processes, and a clock. The
+// test that runs every interleaving has another one.
 type system interface {
 	// Machine is where this process runs.
 	Machine() machine
@@ -17,12 +17,12 @@ type system interface {
 
 	// List returns the names in the directory. While another process renames, it may miss both names or show both.
 	List() ([]string, error)
-	// Rename and Remove are atomic. Of a name that is not there they answer fs.ErrNotExist. A network filesystem may carry
-	// them out and answer an error.
+	// Rename and Remove are atomic. Of a name that is not there they answer fs.ErrNotExist. A network filesystem may
+	// carry them out and answer an error.
 	Rename(old, new string) error
 	Remove(name string) error
-	// Reopen opens the directory that the path leads to now, and makes it if it is not there. MoveAway takes the directory away
-	// from there and removes it.
+	// Reopen opens the directory that the path leads to now, and makes it if it is not there. MoveAway takes the
+	// directory away from there and removes it.
 	Reopen() error
 	MoveAway() error
 
@@ -34,11 +34,11 @@ type system interface {
 	Ask(name string) answer
 	// Ring wakes the process that waits with a lifeline.
 	Ring(name string)
-	// WatchFile has later calls of Wait end when an open file of the locked file is closed, which the kernel may or may not tell.
-	// It reports whether it has begun to do so: what was closed before is not told.
+	// WatchFile has later calls of Wait end when an open file of the locked file is closed, which the kernel may or may
+	// not tell. It reports whether it has begun to do so: what was closed before is not told.
 	WatchFile() (begun bool)
-	// Wait waits until the own lifeline is rung, one of the others may be gone, ctx is cancelled, or the time has passed. It
-	// reports whether that was the reason.
+	// Wait waits until the own lifeline is rung, one of the others may be gone, ctx is cancelled, or the time has
+	// passed. It reports whether that was the reason.
 	Wait(ctx context.Context, own lifeline, others []string, d time.Duration) (timedOut bool, err error)
 
 	// Place returns where others look first for our open file.
@@ -50,8 +50,8 @@ type system interface {
 	// Mark gives our open file the signal and the mark, and Unmark takes both away.
 	Mark(signal int, m mark) error
 	Unmark(mark)
-	// At asks whether a marked open file of the inode is at the place of f. With sharesClock another start than that of f
-	// means that its process has ended.
+	// At asks whether a marked open file of the inode is at the place of f. With sharesClock another start than that of
+	// f means that its process has ended.
 	At(f *openFile, sharesClock bool) answer
 	// Search looks into all processes for an open file that is wanted.
 	Search(query) view
@@ -59,7 +59,8 @@ type system interface {
 	SeesAll() bool
 	// HidesProcesses reports whether /proc does not even list the processes of other users.
 	HidesProcesses() bool
-	// Openers returns the processes other than this one that have the lifelines and open files of these records, by name.
+	// Openers returns the processes other than this one that have the lifelines and open files of these records, by
+	// name.
 	Openers(records []record) map[string][]int
 }
 
@@ -77,22 +78,23 @@ type view struct {
 	found    bool      // there is an open file that is wanted
 	at       place     // where it is
 	certain  bool      // false: without kcmp(2) it may be one that is known
-	complete bool      // every process was looked at, but for those that refuse or hide
-	refused  []process // those that may not be looked into, and can have it
+	complete bool      // every process was looked at, but for those that refuse or hide, and no look has failed
+	refused  []process // those that may not be looked into, and can have it; only for a query with strangers
 }
 
 // A process is what everybody may know of it.
 type process struct {
-	start uint64   // in clock ticks since boot
-	users []string // its user ids: real, effective, saved, and that for files; none: not even that is shown
+	start uint64   // in clock ticks since boot; 0: unknown
+	users []string // its user ids: real, effective, saved, and that for files; none: unknown
 }
 
-// thisSystem is the machine, for an attempt with a descriptor of the locked file, or with none (-1).
+// thisSystem is the machine, for an attempt.
 type thisSystem struct {
 	*stateDir
 	file   string // the path of the locked file, "" if it is not known
-	fd     int
-	closes int // tells when an open file is closed, see WatchFile; notWatching: it is not watched
+	opened int    // a descriptor of the locked file, or -1
+	fd     int    // the same, if its open file is to have the lock, or -1
+	closes int    // tells when an open file is closed, see WatchFile; notWatching: it is not watched
 }
 
 func (*thisSystem) Now() time.Time        { return time.Now() }
@@ -103,7 +105,7 @@ func (s *thisSystem) WatchFile() (begun bool) {
 	if s.closes != notWatching {
 		return false
 	}
-	s.closes = watchCloses(s.fd, s.file)
+	s.closes = watchCloses(s.opened, s.file)
 	return s.closes != notWatching
 }
 
@@ -114,7 +116,7 @@ func (s *thisSystem) stopWatching() {
 	}
 }
 
-func (s *thisSystem) Wait(ctx context.Context, own lifeline, others []string, d time.Duration) (timedOut bool, err error) {
+func (s *thisSystem) Wait(ctx context.Context, own lifeline, others []string, d time.Duration) (bool, error) {
 	defer ringWhenCancelled(ctx, own)()
 	return s.wait(own, s.closes, others, d)
 }

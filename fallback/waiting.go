@@ -8,18 +8,21 @@ import (
 )
 
 const (
-	// frontWaiters look about each second, those behind them every ten: whoever is stopped delays the next ones by that.
+	// frontWaiters look about each second, those behind them every ten: whoever is stopped delays the next ones by
+	// that.
 	frontWaiters = 8
 	// distantPause is how often one looks at what nothing tells about.
 	distantPause = time.Second
-	// An open file that is closed may tell nobody: without a watch, the first waiter looks for it after a twentieth of the time
-	// that it has waited, but not less and not more often than this.
+	// An open file that is closed may tell nobody: without a watch, the first waiter looks for it after a twentieth of
+	// the time that it has waited, but not less and not more often than this.
 	shortestPause, longestPause = time.Millisecond, 250 * time.Millisecond
 )
 
-// wait waits for the lifeline of the waiter before us or, as the first one, for what keeps us out. It reports whether it is for
-// us to search after that, because nothing has happened. If there are dead waiters before us it does not wait, and returns them.
-func (a *attempt) wait(ctx context.Context, s *snapshot, keepers []record, isWatched bool) (idle bool, dead []string, err error) {
+// wait waits for the lifeline of the waiter before us or, as the first one, for what keeps us out. It reports whether
+// it is for us to search after that, because nothing has happened. If there are dead waiters before us it does not
+// wait, and returns them.
+func (a *attempt) wait(ctx context.Context, s *snapshot, keepers []record, isWatched bool) (
+	idle bool, dead []string, err error) {
 	n, _ := slices.BinarySearch(s.waiters, a.self.name)
 	watched, pause, dead := a.ahead(s.waiters[:n])
 	if len(dead) > 0 { // to be removed first: who holds the lock may do so for weeks
@@ -32,11 +35,13 @@ func (a *attempt) wait(ctx context.Context, s *snapshot, keepers []record, isWat
 		pause = min(pause, max(0, a.request.Deadline.Sub(a.Now())))
 	}
 	timedOut, err := a.Wait(ctx, a.self.life, watched, pause)
-	return timedOut && draw(n+1) < frontWaiters, nil, err // hundreds of searches would hinder the first ones
+	// The first eight search each time, and those behind them the less often the further back they are: hundreds of
+	// searches at once would hinder the first ones.
+	return timedOut && draw(n+1) < frontWaiters, nil, err
 }
 
-// ahead returns the nearest living waiter before us, as what to watch, and for how long; 0: there is none. And it returns the dead
-// ones between.
+// ahead returns the nearest living waiter before us, as what to watch, and for how long; 0: there is none. And it
+// returns the dead ones between.
 func (a *attempt) ahead(before []string) (watched []string, pause time.Duration, dead []string) {
 	for i, name := range slices.Backward(before) {
 		switch a.ask(name) {

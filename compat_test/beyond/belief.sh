@@ -50,6 +50,28 @@ exec 9>&-
 flock -n f echo in
 #> in
 
+### belief-ustat-that-is-forbidden
+# needs: linux root mount strace mkfs.btrfs
+truncate -s 120M img; mkfs.btrfs -q img >/dev/null 2>&1; mkdir m
+cat >script <<-'END'
+	mount -o loop img m && btrfs subvolume create m/s >/dev/null && cd m/s || exit
+	filtered() { strace -f -qqq -o /dev/null -e trace=ustat -e inject=ustat:error=EPERM "$@"; }
+	for n in 1 2; do
+		case $n in 1) one=filtered two=;; 2) one= two=filtered;; esac
+		$one flock f sh -c ': >has; until [ -e go ]; do sleep .02; done' &
+		until [ -e has ]; do sleep .02; done
+		$two flock -n f echo in; echo $?
+		: >go; wait
+		$two flock -n f echo in
+		rm has go
+	done
+END
+unshare -m bash script
+#> 1
+#> in
+#> 1
+#> in
+
 ### belief-process-id-that-comes-again
 # needs: linux root pidns setpriv
 : >f; chmod 666 f; chmod 777 .
@@ -64,6 +86,31 @@ unshare -pf --mount-proc bash -c '
 	setpriv --reuid 54321 --clear-groups flock -n f echo in; echo $?'
 #> in
 #> 0
+
+### belief-file-removed-while-another-waits
+# needs: linux
+exec 9>f; flock 9
+flock f echo in 9>&- & waiter=$!
+await 'waiting f'
+rm f
+flock -w .3 9 2>/dev/null # a look at least
+kill -0 $waiter && echo waits
+#> waits
+exec 9>&-
+wait $waiter
+#> in
+
+### belief-another-number-of-the-caller
+# needs: linux root setpriv
+: >f; chmod 666 f; chmod 777 .
+umask 0
+setpriv --reuid 54341 --clear-groups bash -c 'exec 9>>f; flock 0 <&9; : >has; until [ -e go ]; do sleep .02 9>&-; done' &
+await '[ -e has ]'
+setpriv --bounding-set -sys_ptrace flock -n f echo in; echo $?
+#> 1
+: >go; wait
+setpriv --bounding-set -sys_ptrace flock -w 20 f echo in
+#> in
 
 ### belief-operation-that-fails
 # needs: strace linux
@@ -99,9 +146,10 @@ done
 #> in
 
 ### belief-signal-to-all-of-a-job
+# needs: proc
 for signal in TERM INT HUP; do
 	set -m; flock f sleep 100 & p=$!; set +m
-	await '! flock -n f true'
+	await 'grep -q "SigCgt:.*[1-9a-f]" /proc/$p/status' # it has started the command
 	kill -$signal -- -$p; wait $p; echo $?
 	ls .f.flock
 done 2>/dev/null

@@ -18,12 +18,14 @@ import (
 // BaseName returns the name of a program without its directory.
 func BaseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// Run runs a command and returns its exit status, or 128 plus the number of the signal that killed it.
-func Run(argv []string) (int, error) {
+// Run runs a command and returns its exit status, or 128 plus the number of the signal that killed it. It calls started
+// when the command has started.
+func Run(argv []string, started func()) (int, error) {
 	pid, err := Start(argv, cstart.Environ(), syscall.SysProcAttr{})
 	if err != nil {
 		return 0, err
 	}
+	started()
 	return Wait(pid)
 }
 

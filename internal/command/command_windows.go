@@ -15,11 +15,12 @@ import (
 )
 
 // Run runs a command with the handles that are inheritable, and returns its exit status.
-func Run(argv []string) (int, error) {
+func Run(argv []string, started func()) (int, error) {
 	process, err := start(argv)
 	if err != nil {
 		return 0, NotExecuted(argv[0], err)
 	}
+	started()
 	// Ctrl-C reaches the command too. We ignore it and wait until the command ends.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	if _, err := windows.WaitForSingleObject(process, windows.INFINITE); err != nil {
@@ -34,7 +35,7 @@ func Run(argv []string) (int, error) {
 
 // Exec runs the command and exits with its status: on Windows a process cannot replace its program by another one.
 func Exec(argv []string) error {
-	status, err := Run(argv)
+	status, err := Run(argv, func() {})
 	if err == nil {
 		os.Exit(status)
 	}

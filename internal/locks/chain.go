@@ -20,6 +20,8 @@ type Mechanism interface {
 type owned interface {
 	// Inherit lets the command have the lock, too.
 	Inherit() error
+	// Started is called when the command has started.
+	Started()
 	// Leave gives up the lock when the command has ended. A child of the command that has inherited it keeps it.
 	Leave()
 	// Discard is Unlock for a file that was removed: it removes what the mechanism keeps in the filesystem, too.
@@ -97,6 +99,13 @@ func (c *Chain) Inherit() error {
 		return lock.Inherit()
 	}
 	return nil
+}
+
+// Started is to be called when the command has started.
+func (c *Chain) Started() {
+	if lock, ok := c.mechanisms[0].(owned); ok {
+		lock.Started()
+	}
 }
 
 // Leave gives up the lock when the command has ended, unless somebody else has it by the same open file or by

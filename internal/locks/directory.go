@@ -51,7 +51,7 @@ func (d *directory) Lock(op Op, limit Limit) error {
 		r.Mode = fallback.Shared
 	}
 	// A signal must not leave a record that others cannot judge.
-	ctx := termination.PutOff()
+	ctx := termination.Context()
 	err = lock.Acquire(ctx, r)
 	var locked *fallback.LockedError
 	switch {
@@ -92,6 +92,13 @@ func (d *directory) Inherit() error {
 	return nil
 }
 
+// Started sees that a signal does not end flock before it has released the lock.
+func (d *directory) Started() {
+	if d.held != nil && d.file.ByName {
+		termination.PutOff()
+	}
+}
+
 // Leave releases the lock of a file that was opened by name. The lock of a descriptor stays with the caller. If the
 // release fails, the next contender does it.
 func (d *directory) Leave() {
@@ -116,7 +123,7 @@ func (d *directory) open() (*fallback.Lock, error) {
 		d.named = true
 		d.wish.WarnVerbose("using the directory lock " + sys.Printable(dir))
 	}
-	lock := fallback.OpenIn(dir, path)
+	lock := fallback.OpenIn(dir, path, d.file.FD)
 	if !d.file.ByName {
 		if lock, err = fallback.OpenFile(dir, path, d.file.FD); err != nil {
 			return nil, err
@@ -151,7 +158,7 @@ func DirectoryHolders(f *lockfile.File, base string) ([]fallback.Holder, error) 
 	if err != nil {
 		return nil, err
 	}
-	lock := fallback.OpenIn(dir, path)
+	lock := fallback.OpenIn(dir, path, f.FD)
 	if !f.ByName {
 		if lock, err = fallback.OpenFile(dir, path, f.FD); err != nil {
 			return nil, err

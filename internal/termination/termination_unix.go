@@ -9,19 +9,45 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/sys"
 )
 
 var (
+	begun   atomic.Bool  // PutOff was called
 	caught  atomic.Int64 // the first signal, 0: none has come
 	handled []os.Signal
 )
 
-// PutOff returns a context that is cancelled by the first signal, and puts off the death by it. A signal that is ignored, or
-// blocked, stays so.
+// Context returns a context that is cancelled by the first signal. It puts off the death when somebody begins to wait
+// for that: to handle signals costs threads, which a run that does not wait does not need.
+func Context() context.Context { return whenAwaited{} }
+
+type whenAwaited struct{}
+
+func (whenAwaited) Deadline() (deadline time.Time, ok bool) { return deadline, false }
+func (whenAwaited) Done() <-chan struct{}                   { return PutOff().Done() }
+
+func (whenAwaited) Err() error {
+	if !begun.Load() {
+		return nil
+	}
+	return PutOff().Err()
+}
+
+func (whenAwaited) Value(key any) any {
+	if !begun.Load() {
+		return nil
+	}
+	return PutOff().Value(key)
+}
+
+// PutOff returns a context that is cancelled by the first signal, and puts off the death by it. A signal that is
+// ignored, or blocked, stays so.
 var PutOff = sync.OnceValue(func() context.Context {
+	begun.Store(true)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if cstart.Kills(sig) {
 			handled = append(handled, sig)

@@ -4,7 +4,8 @@ import "context"
 
 // Windows has no such signals.
 
-func PutOff() context.Context { return context.Background() }
-func IsDue() bool             { return false }
-func Finish()                 {}
-func Allow()                  {}
+func Context() context.Context { return context.Background() }
+func PutOff() context.Context  { return context.Background() }
+func IsDue() bool              { return false }
+func Finish()                  {}
+func Allow()                   {}
