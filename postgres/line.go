@@ -19,7 +19,7 @@ type contender struct {
 	key     string      // of its row
 	isIn    bool        // its row was there
 	mayBeIn atomic.Bool // its row may be there
-	token   int64
+	token   int64       // 0: none
 	life    atomic.Pointer[life]
 }
 
@@ -122,7 +122,11 @@ func (c *contender) change(ctx context.Context) (standing, error) {
 		}
 		a.standing, a.life = v.stand(c.Request), life{lease.Now(), v.ttl}
 		c.mayBeIn.Store(true)
-		if results, err = w.commit(ctx, c.row(a.standing, v.ttl)+nextToken(c.Name), ""); err == nil {
+		token := ""
+		if a.entitled && c.Mode == lease.Exclusive {
+			token = nextToken(c.Name)
+		}
+		if results, err = w.commit(ctx, c.row(a.standing, v.ttl)+token, ""); err == nil && token != "" {
 			a.token = row(results[1].Rows[0]).int(0)
 		}
 		return a, err
@@ -172,12 +176,7 @@ func (c *contender) Life() (since, ttl time.Duration) {
 }
 
 // Token implements lease.Held.
-func (c *contender) Token() int64 {
-	if c.Mode == lease.Exclusive {
-		return c.token
-	}
-	return 0
-}
+func (c *contender) Token() int64 { return c.token }
 
 // Lost implements lease.Held: the server says nothing by itself.
 func (c *contender) Lost() <-chan struct{} { return nil }

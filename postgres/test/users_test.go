@@ -148,7 +148,7 @@ func TestBouncer(t *testing.T) {
 	if _, err := os.Stat(bouncer); err != nil {
 		t.Skip("PgBouncer is missing (Debian's package pgbouncer)")
 	}
-	s := ownServer(t, 3)
+	s := ownServer(t, 3, "log_statement=all")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -201,6 +201,11 @@ logfile = %s/bouncer.log
 		waiters[i].awaitOutput(t)
 		t.Logf("the next one came in after %v", time.Since(began))
 		waiters[i].release(t)
+	}
+	all := read(s.Dir() + "/log")
+	given := strings.Count(all, "statement: LISTEN flock_")
+	if up := strings.Count(all, "statement: UNLISTEN flock_"); given == 0 || up != given {
+		t.Errorf("%d asked for notifications, and %d have noticed that they do not come", given, up)
 	}
 	p := e.start(t, "sh", "../../compat_test/backend.sh", flockPostgres)
 	select {
