@@ -44,7 +44,7 @@ func (a *attempt) acquire(ctx context.Context, tell func([]record)) (progress, [
 		}
 		var dead []string
 		if idle, dead, err = a.wait(ctx, &s, keepers, isWatched); err == nil && len(dead) > 0 {
-			_, err = a.tidy(dead)
+			_, _, err = a.tidy(dead)
 		}
 		if err != nil {
 			return again, nil, err
@@ -65,14 +65,9 @@ func (a *attempt) tryOnce(idle bool) (how progress, s snapshot, keepers []record
 	switch {
 	case len(keepers) == 0:
 		how, keepers, err = a.enter()
-	case searches && s.has(lost): // no listing has shown the token: whoever takes it sees why
-		if how, err = a.tidy(nil); how == done {
-			how = again // and search
-		}
-	case s.hasMoved():
-		if how, err = a.tidy(nil); how == done {
-			how = keptOut // the open file was found, so somebody has it
-		}
+	case searches && s.has(lost), s.hasMoved():
+		// What is still lost was not searched for, because no listing has shown the token: whoever takes it sees why.
+		how, keepers, err = a.tidy(nil)
 	default:
 		how = keptOut
 	}

@@ -46,10 +46,19 @@ func (a *attempt) enter() (progress, []record, error) {
 	})
 }
 
-// tidy removes dead contenders, these among them, and writes down where searches have found open files.
-func (a *attempt) tidy(dead []string) (progress, error) {
-	how, _, err := a.withToken(func(s *snapshot) (progress, []record, error) { return done, nil, a.clean(s, dead) })
-	return how, err
+// tidy removes dead contenders, these among them, and writes down where searches have found open files. It returns who
+// keeps us out then, if that is known.
+func (a *attempt) tidy(dead []string) (progress, []record, error) {
+	return a.withToken(func(s *snapshot) (progress, []record, error) {
+		if err := a.clean(s, dead); err != nil {
+			return again, nil, err
+		}
+		keepers := a.keepers(s)
+		if len(keepers) == 0 || a.shallSearch(s, false) {
+			return again, nil, nil
+		}
+		return keptOut, keepers, nil
+	})
 }
 
 // withToken does something with the token: act gets what a look with the token shows, and returns who keeps us out.
