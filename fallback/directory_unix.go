@@ -74,12 +74,14 @@ func (d *directory) Remove(name string) error { return unix.Unlinkat(d.dirfd, na
 func (d *directory) rmdir(name string) error  { return unix.Unlinkat(d.dirfd, name, unix.AT_REMOVEDIR) }
 
 // device returns the device number of the filesystem.
-func (d *directory) device() string {
+func (d *directory) device() (string, error) {
 	var stat unix.Stat_t
-	if unix.Fstat(d.dirfd, &stat) != nil {
-		return ""
+	for err := error(unix.EINTR); err == unix.EINTR; {
+		if err = unix.Fstat(d.dirfd, &stat); err != nil && err != unix.EINTR {
+			return "", err
+		}
 	}
-	return strconv.FormatUint(uint64(stat.Dev), 16)
+	return strconv.FormatUint(uint64(stat.Dev), 16), nil
 }
 
 func openat(dir int, name string, flags int) (fd int, err error) {

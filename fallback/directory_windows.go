@@ -142,7 +142,7 @@ func setName(h, dir windows.Handle, name string) error {
 		uint32(unsafe.Sizeof(info)), windows.FileRenameInformation)
 }
 
-func (d *directory) device() string { return "" }
+func (d *directory) device() (string, error) { return "", nil }
 
 // A lifeline is a named event: it is there as long as somebody has a handle on it.
 type lifeline windows.Handle

@@ -82,7 +82,19 @@ func (a *attempt) judgeFile(r record) (is verdict, moved *openFile) {
 // that to them, until nothing has happened for a while: a search looks into every process.
 func (a *attempt) shallSearch(s *snapshot, idle bool) bool {
 	isFirst := len(s.waiters) == 0 || s.waiters[0] == a.self.name
-	return s.has(lost) && (a.request.Try || idle || isFirst)
+	return s.has(lost) && (a.request.Try || idle || isFirst || a.wouldHide(s))
+}
+
+// wouldHide reports whether something is lost that would seem to be found if our open file had the lock, because that
+// stands where its record says: a shell that locks in a loop has each open file under the same number.
+func (a *attempt) wouldHide(s *snapshot) bool {
+	if a.holding != byOpenFile {
+		return false
+	}
+	at, err := a.Place()
+	return err == nil && slices.ContainsFunc(s.holders, func(r record) bool {
+		return r.verdict == lost && r.file.pid == at.pid && r.file.number == at.number
+	})
 }
 
 // search looks for the open files that are not where their records say, once, and judges them anew.

@@ -14,14 +14,19 @@ import (
 // file is closed, in whatever process; whoever has the open file converts and unlocks it. dir and path are as for
 // OpenIn. Only Linux has this lock.
 func OpenFile(dir, path string, fd int) (*Lock, error) {
-	_, mode, err := statID(fd, "")
-	if err != nil {
+	if err := CheckFile(fd); err != nil {
 		return nil, err
 	}
-	if kind := mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
-		return nil, stateError("only the open files of regular files and directories can have a directory lock")
-	}
 	return &Lock{dir: dir, path: path, fd: fd, file: fd}, nil
+}
+
+// CheckFile reports an error if the open file that is our descriptor fd can have no directory lock.
+func CheckFile(fd int) error {
+	_, mode, err := statID(fd, "")
+	if kind := mode & unix.S_IFMT; err == nil && kind != unix.S_IFREG && kind != unix.S_IFDIR {
+		return stateError("only the open files of regular files and directories can have a directory lock")
+	}
+	return err
 }
 
 // OpenInherited returns the lock that our descriptor fd has, if that is a lifeline which this process has inherited

@@ -9,5 +9,11 @@ func OpenFile(dir, path string, fd int) (*Lock, error) {
 	return nil, errors.New("on this system a directory lock is for a file and a command, not for a descriptor")
 }
 
+// CheckFile is the error of OpenFile.
+func CheckFile(fd int) error {
+	_, err := OpenFile("", "", fd)
+	return err
+}
+
 // OpenInherited returns nil: on this system no descriptor is taken for a lifeline.
 func OpenInherited(fd int) (*Lock, error) { return nil, nil }

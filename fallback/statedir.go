@@ -129,12 +129,7 @@ func (s *stateDir) open(make bool) error {
 		dir, err := openDirectory(s.path)
 		switch {
 		case err == nil:
-			if s.directory != nil {
-				s.close()
-			}
-			s.directory, s.here = dir, thisMachine()
-			s.here.device = newDevice(dir.device())
-			return nil
+			return s.use(dir)
 		case !make, !isAbsent(err), n == maxMakes:
 			return err
 		case failed != nil && !isAbsent(failed) && !errors.Is(failed, fs.ErrExist):
@@ -142,6 +137,21 @@ func (s *stateDir) open(make bool) error {
 		}
 		failed = makeState(s.path)
 	}
+}
+
+// use makes an open directory that of the state.
+func (s *stateDir) use(dir *directory) error {
+	number, err := dir.device()
+	if err != nil { // without the number, nobody could ask about our lifelines
+		dir.close()
+		return err
+	}
+	if s.directory != nil {
+		s.close()
+	}
+	s.directory, s.here = dir, thisMachine()
+	s.here.device = newDevice(number)
+	return nil
 }
 
 // Reopen opens what the path leads to now, and makes it if it is not there.

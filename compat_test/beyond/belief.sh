@@ -112,6 +112,16 @@ setpriv --bounding-set -sys_ptrace flock -n f echo in; echo $?
 setpriv --bounding-set -sys_ptrace flock -w 20 f echo in
 #> in
 
+### belief-readers-in-a-loop-beside-a-writer
+# needs: linux
+hold -s f
+flock f echo in & writer=$!
+await 'waiting f'
+for n in {1..70}; do { flock -s 9 || break; } 9>f; done; echo $n
+#> 70
+release; wait $writer
+#> in
+
 ### belief-operation-that-fails
 # needs: strace linux
 

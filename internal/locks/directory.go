@@ -115,6 +115,11 @@ func (d *directory) open() (*fallback.Lock, error) {
 		d.lent.Waiting = d.warnVain
 		return d.lent, nil
 	}
+	if !d.file.ByName { // before anything is made in the place of a pipe or a device
+		if err := fallback.CheckFile(d.file.FD); err != nil {
+			return nil, err
+		}
+	}
 	dir, path, err := StateDir(d.file, d.wish.StateBase)
 	if err != nil {
 		return nil, err
