@@ -25,12 +25,15 @@ func (a *attempt) execute() int {
 	if a.Close {
 		a.file.CloseOnExec()
 	} else if err := a.lock.Inherit(); err != nil {
+		a.lock.Leave()
 		return failure.Report(a.out, err)
 	}
 	if a.NoFork {
 		a.out.Flush()
 		termination.Allow()
-		return reportCommand(a.out, a.File, command.Exec(a.Command))
+		err := command.Exec(a.Command)
+		a.lock.Leave()
+		return reportCommand(a.out, a.File, err)
 	}
 	code, err := command.Run(a.Command, a.lock.Started)
 	if err != nil {

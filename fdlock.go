@@ -1,11 +1,8 @@
 package main
 
 import (
-	"time"
-
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/locks"
-	"example.org/flock/internal/output"
 )
 
 // acquire takes the lock, or releases it, as the user asked for. --queue and --report are around the wait: it tries,
@@ -88,50 +85,4 @@ func (a *attempt) release() error {
 		}
 	}
 	return a.lock.Unlock()
-}
-
-// The end of a cooldown is the modification time of the lock file.
-
-// waitCooldown waits for the end of the cooldown. It looks again and again, because somebody may move the end.
-func (a *attempt) waitCooldown(limit locks.Limit) error {
-	for {
-		end, left, err := a.cooldownLeft()
-		if err != nil || left <= 0 {
-			return err
-		}
-		if err := limit.Sleep(min(left, time.Second)); err != nil {
-			return &locks.Refusal{Err: err, Why: "cooldown until " + output.FormatClock(end)}
-		}
-	}
-}
-
-// renewCooldown begins a cooldown if the one before it is over, and reports whether it is.
-func (a *attempt) renewCooldown() (isOver bool, err error) {
-	_, left, err := a.cooldownLeft()
-	if err != nil || left > 0 {
-		return false, err
-	}
-	err = a.startCooldown()
-	return err == nil, err
-}
-
-// cooldownLeft returns when the cooldown ends, and the time until then.
-func (a *attempt) cooldownLeft() (end time.Time, left time.Duration, err error) {
-	end, err = a.file.ModTime()
-	if err != nil {
-		return end, 0, a.cooldownError(err)
-	}
-	return end, time.Until(end), nil
-}
-
-// startCooldown sets the end of the cooldown, counted from now.
-func (a *attempt) startCooldown() error {
-	if err := a.file.SetModTime(time.Now().Add(a.Cooldown)); err != nil {
-		return a.cooldownError(err)
-	}
-	return nil
-}
-
-func (a *attempt) cooldownError(err error) error {
-	return failure.New(output.ExOSErr, "cannot set the cooldown of "+a.file.Name, err)
 }

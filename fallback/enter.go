@@ -212,8 +212,8 @@ func (a *attempt) checkLifeline() error {
 // enoughWaiters is how many living waiters it takes to look no further for dead ones: there may be hundreds.
 const enoughWaiters = 4
 
-// clean removes what the dead have left, in the snapshot, too, and writes down where a search has found an open file. It
-// needs the token.
+// clean removes what the dead have left, in the snapshot, too, and writes down where a search has found an open file.
+// It needs the token.
 func (a *attempt) clean(s *snapshot, dead []string) error {
 	if err := a.checkLifeline(); err != nil {
 		return err

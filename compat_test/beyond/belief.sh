@@ -205,6 +205,12 @@ kill $p
 flock -F f cat /proc/self/status | grep SigCgt
 #> SigCgt:	0000000000000000
 
+### belief-no-fork-without-a-command
+flock -F f ./nothing 2>/dev/null; echo $?
+#> 69
+ls .f.flock
+#> free
+
 ### lifeline-under-the-number-of-the-file
 # needs: linux
 flock l bash -c 'exec 4>log; (until [ -e go ]; do sleep .01; done) & exit 0'

@@ -82,7 +82,7 @@ func (d *directory) Unlock() error {
 
 func (d *directory) Inherit() error {
 	if d.held == nil {
-		return nil // it was unlocked
+		return nil // it was never locked
 	}
 	fd, err := d.held.Inherit(d.file.FD)
 	if err != nil {
