@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"example.org/flock/internal/cli"
+	"example.org/flock/internal/direct"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/holders"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
-	"example.org/flock/internal/sys"
 )
 
 // showHolders lists who holds the lock and who waits, and returns the exit status: 0 if somebody holds it, 1 if nobody
@@ -56,7 +56,7 @@ func (a *attempt) reportLater() (stop func()) {
 	due := time.Now().Add(a.ReportAfter)
 	go func() {
 		for left := a.ReportAfter; left > 0; left = time.Until(due) { // signals end a sleep
-			sys.Sleep(min(left, time.Hour))
+			direct.Sleep(min(left, time.Hour))
 		}
 		line := "waiting for " + targetName(a.Options) + ", " + stateOf(a.Options)
 		once.Do(func() { a.out.Note(line) })

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/sys"
+	"example.org/flock/internal/direct"
 )
 
 // A directory is an open directory. All names are resolved beneath it, so that nobody can put a symbolic link into the
@@ -61,7 +61,7 @@ func (d *directory) names() ([]string, error) {
 	}
 	defer unix.Close(fd)
 	askServer(fd)
-	return sys.Names(fd)
+	return direct.Names(fd)
 }
 
 func (d *directory) mkdir(name string) error { return unix.Mkdirat(d.dirfd, name, 0o777) }

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"example.org/flock/internal/direct"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
@@ -147,7 +148,7 @@ func (f *lockedFile) isOpenAs(dir, fd string, shown []byte) bool {
 		return false
 	}
 	var stat unix.Stat_t
-	return unix.Stat(dir+"/fd/"+fd, &stat) == nil && sys.SameFile(&stat, &f.Stat_t)
+	return unix.Stat(dir+"/fd/"+fd, &stat) == nil && direct.SameFile(&stat, &f.Stat_t)
 }
 
 // shownInode returns the inode number from what fdinfo shows, or "": Linux shows it since 5.14.

@@ -12,7 +12,7 @@ import (
 	"errors"
 	"time"
 
-	"example.org/flock/internal/sys"
+	"example.org/flock/internal/direct"
 )
 
 // Op is what is to be done with a lock.
@@ -93,6 +93,6 @@ func (l Limit) Sleep(d time.Duration) error {
 		}
 		d = min(d, left)
 	}
-	sys.Sleep(d)
+	direct.Sleep(d)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"example.org/flock/internal/direct"
 	"example.org/flock/internal/sys"
 )
 
@@ -84,7 +85,7 @@ func Path(fd int) (string, error) {
 		return "", errors.New("cannot find the name of its file: " + sys.Text(err))
 	}
 	for _, path := range []string{link, strings.TrimSuffix(link, " (deleted)")} {
-		if unix.Stat(path, &named) == nil && sys.SameFile(&opened, &named) {
+		if unix.Stat(path, &named) == nil && direct.SameFile(&opened, &named) {
 			return path, nil
 		}
 	}

@@ -1,5 +1,4 @@
-// Package sys says what the errors of this system mean and how they read. It has three calls besides, which Go's
-// packages make in ways that cost too much here: Sleep, SameFile and Names.
+// Package sys says what the errors of this system mean and how they read.
 package sys
 
 import (

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/windows"
 )
@@ -49,8 +48,6 @@ func is(err error, errnos ...syscall.Errno) bool {
 	var errno syscall.Errno
 	return errors.As(err, &errno) && slices.Contains(errnos, errno)
 }
-
-func Sleep(d time.Duration) { time.Sleep(d) }
 
 func IsStale(error) bool { return false }
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"example.org/flock/internal/cstart"
-	"example.org/flock/internal/sys"
+	"example.org/flock/internal/direct"
 )
 
 var (
@@ -64,7 +64,7 @@ var PutOff = sync.OnceValue(func() context.Context {
 		caught.Store(int64(first))
 		cancel()
 		go func() {
-			sys.Sleep(patience)
+			direct.Sleep(patience)
 			die(first)
 		}()
 		<-signals

@@ -1,0 +1,5 @@
+package direct
+
+import "time"
+
+func Sleep(d time.Duration) { time.Sleep(d) }
