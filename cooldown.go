@@ -6,6 +6,7 @@ import (
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
+	"example.org/flock/internal/sys"
 )
 
 // The end of a cooldown is the modification time of the lock file.
@@ -51,5 +52,8 @@ func (a *attempt) startCooldown() error {
 }
 
 func (a *attempt) cooldownError(err error) error {
+	if sys.BadDescriptor(err) {
+		return failure.New(output.ExDataErr, a.file.Name, err)
+	}
 	return failure.New(output.ExOSErr, "cannot set the cooldown of "+a.file.Name, err)
 }

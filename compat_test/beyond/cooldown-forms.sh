@@ -221,3 +221,8 @@ strace -qqq -e trace=utimensat -o trace flock --cooldown 9 new true
 grep -c '"new"' trace; grep -c 'utimensat([0-9]*, NULL' trace
 #> 0
 #> 3
+
+### cooldown-descriptor-that-is-not-open
+flock --cooldown 5 9; echo $?
+#> flock: 9: Bad file descriptor
+#> 65
