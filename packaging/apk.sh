@@ -1,18 +1,17 @@
 #!/bin/sh
-# apk.sh PACKAGE VERSION ARCH BINARY OUTDIR: make OUTDIR/PACKAGE-VERSION-alpine-ARCH.tar.gz of
-# flock-go, flock-etcd or flock-postgres, laid out as an Alpine package is (paths from the root,
-# .PKGINFO first), unsigned.
-# Unpack it with: tar -xzf FILE -C / usr
-# ARCH is Go's name or Alpine's.  As with deb.sh, the same input gives the same
-# bytes.  Needs GNU tar.
+# apk.sh PACKAGE VERSION ARCH BINARY OUTDIR: make OUTDIR/PACKAGE-VERSION-r0-ARCH.apk of flock-go, flock-etcd or
+# flock-postgres for Alpine. It is not signed: "apk add --allow-untrusted FILE" installs it. ARCH is Go's name or
+# Alpine's. As with deb.sh, the same input gives the same bytes. Needs GNU tar and sha256sum.
+#
+# A package of apk (format 2) is two tar files, each compressed, one after the other: .PKGINFO, then the files. The first
+# has no end mark, so that apk reads both as one. The second has a checksum with each file, in a header of pax(1).
 set -eu
 umask 022
 [ $# = 5 ] || { echo "usage: apk.sh PACKAGE VERSION ARCH BINARY OUTDIR" >&2; exit 64; }
 package=$1
 shift
 here=$(cd "$(dirname "$0")" && pwd)
-# Alpine writes 1.0.0_git20261121 where Debian writes 1.0.0~git20261121.
-version=$(printf %s "$1" | sed 's/~git\([0-9]*\).*/_git\1/')
+version=$("$here/version.sh" for apk "$1")-r0
 export GOARCH="$2" # whose modules licenses.sh names
 binary=$3 outdir=$4
 case $2 in
@@ -35,17 +34,42 @@ trap 'rm -rf "$tmp"' EXIT
 mkdir "$tmp/root"
 "$here/stage.sh" "$package" "$tmp/root" "$binary" \
 	/usr/share/zsh/site-functions /usr/share/fish/vendor_completions.d
+rm -rf "$tmp/root/usr/lib/systemd" # Alpine has OpenRC
+find "$tmp/root/usr" -depth -type d -empty -exec rmdir {} +
 size=$(find "$tmp/root/usr" -type f -exec cat {} + | wc -c)
+
+# pack OUT PATH [HEADER]: add a file or directory of root to the tar file OUT.
+pack() {
+	"${TAR:-tar}" -C "$tmp/root" --format=pax --pax-option="exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime${3+,$3}" \
+		--mtime="@$SOURCE_DATE_EPOCH" --owner=root:0 --group=root:0 --no-recursion -rf "$1" "$2" 2>"$tmp/said" || {
+		cat "$tmp/said" >&2
+		exit 1
+	}
+}
+(cd "$tmp/root" && LC_ALL=C find usr | LC_ALL=C sort) | while read -r path; do
+	if [ -f "$tmp/root/$path" ]; then
+		sum=$(sha1sum "$tmp/root/$path")
+		pack "$tmp/data" "$path" "APK-TOOLS.checksum.SHA1:=${sum%% *}"
+	else
+		pack "$tmp/data" "$path"
+	fi
+done
+gzip -9nc "$tmp/data" >"$tmp/data.gz"
+hash=$(sha256sum "$tmp/data.gz")
 cat >"$tmp/root/.PKGINFO" <<END
 pkgname = $package
-pkgver = $version-r0
+pkgver = $version
 pkgdesc = $about
+url = https://example.org/flock
 builddate = $SOURCE_DATE_EPOCH
+packager = the flock authors <flock@example.org>
 size = $((size))
 arch = $arch
 license = $license
+datahash = ${hash%% *}
 END
+pack "$tmp/control" .PKGINFO
+# One block of header, and the file in whole blocks: without the end mark.
+blocks=$((1 + ($(wc -c <"$tmp/root/.PKGINFO") + 511) / 512))
 mkdir -p "$outdir"
-"${TAR:-tar}" -C "$tmp/root" --format=ustar --sort=name --mtime="@$SOURCE_DATE_EPOCH" \
-	--owner=0 --group=0 --numeric-owner -cf "$tmp/tar" .PKGINFO usr
-gzip -9nc "$tmp/tar" >"$outdir/$package-$version-alpine-$arch.tar.gz"
+{ head -c $((blocks * 512)) "$tmp/control" | gzip -9n; cat "$tmp/data.gz"; } >"$outdir/$package-$version-$arch.apk"

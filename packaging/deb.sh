@@ -44,6 +44,7 @@ sed "s/@PACKAGE@/$package/" "$here/debian/lintian-overrides" >"$share/lintian/ov
 size=$(find "$tmp/root/usr" -type f -exec cat {} + | wc -c)
 sed -e "s/@VERSION@/$version/" -e "s/@ARCH@/$arch/" -e "s/@SIZE@/$(((size + 1023) / 1024))/" \
 	"$here/debian/$package.control.in" >"$tmp/root/DEBIAN/control"
+(cd "$tmp/root" && find usr -type f | LC_ALL=C sort | xargs md5sum) >"$tmp/root/DEBIAN/md5sums"
 find "$tmp/root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 mkdir -p "$outdir"
 dpkg-deb --root-owner-group -Zxz --build "$tmp/root" "$outdir/${package}_${version}_$arch.deb"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# dist.sh PROGRAM VERSION BINDIR OUTDIR OS/ARCH...: pack BINDIR/OS_ARCH/PROGRAM (.exe for
-# Windows) of flock, flock-etcd or flock-postgres with man pages, completions, README, CHANGELOG and LICENSE into
-# OUTDIR/PROGRAM-VERSION-OS-ARCH.tar.gz (.zip for Windows).  The same input and
+# dist.sh PROGRAM VERSION BINDIR OUTDIR [OS/ARCH...]: pack BINDIR/OS_ARCH/PROGRAM of flock, flock-etcd or flock-postgres
+# with man pages, completions, README, CHANGELOG and LICENSE into OUTDIR/PROGRAM-VERSION-OS-ARCH.tar.gz, and
+# BINDIR/windows_ARCH/flock.exe with a README of its own into a .zip.  The same input and
 # SOURCE_DATE_EPOCH (default: the date of the source) give the same bytes.  Needs GNU tar (TAR=gtar elsewhere), GNU touch, and zip.
 set -eu
 umask 022
-[ $# -gt 4 ] || { echo "usage: dist.sh PROGRAM VERSION BINDIR OUTDIR OS/ARCH..." >&2; exit 64; }
+[ $# -ge 4 ] || { echo "usage: dist.sh PROGRAM VERSION BINDIR OUTDIR [OS/ARCH...]" >&2; exit 64; }
 program=$1
 shift
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,22 +18,32 @@ export LC_ALL=C TZ=UTC
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+source=$top
+[ "$program" = flock ] || source=$top/${program#flock-}
+
+# add_unix DIR: the README, the manual pages and the completions.
+add_unix() {
+	mkdir "$1/man" "$1/completions"
+	sed "s/@PROGRAM@/$program/g" "$top/packaging/install/tarball.md" >"$tmp/install.md"
+	[ -e "$source/man/flock-directory.7" ] || sed -i '/man7/d; s,install -d .*,install -d /usr/local/bin /usr/local/share/man/man1,' "$tmp/install.md"
+	"$top/packaging/readme.sh" "$source/README.md" "$tmp/install.md" "man/$program.1" LICENSE CHANGELOG.md >"$1/README.md"
+	install -m 644 "$source"/man/*.[17] "$1/man"
+	install -m 644 "$top/completions/flock.bash" "$top/completions/_flock" "$top/completions/flock.fish" "$1/completions"
+}
+
 for target; do
 	os=${target%/*} arch=${target#*/}
 	name=$program-$version-$os-$arch
-	exe=
-	[ "$os" != windows ] || exe=.exe
-	mkdir -p "$tmp/$name/man" "$tmp/$name/completions"
-	install -m 755 "$bindir/${os}_$arch/$program$exe" "$tmp/$name/$program$exe"
-	source=$top
-	[ "$program" = flock ] || source=$top/${program#flock-}
-	"$top/packaging/readme.sh" "$source/README.md" "man/$program.1" LICENSE CHANGELOG.md >"$tmp/$name/README.md"
+	mkdir "$tmp/$name"
 	install -m 644 "$top/CHANGELOG.md" "$tmp/$name"
-	install -m 644 "$source/man/$program.1" "$tmp/$name/man"
-	[ "$program" != flock ] || install -m 644 "$top/man/flock-directory.7" "$tmp/$name/man"
 	GOOS=$os GOARCH=$arch "$top/packaging/licenses.sh" "$program" >"$tmp/$name/LICENSE"
-	install -m 644 "$top/completions/flock.bash" "$top/completions/_flock" \
-		"$top/completions/flock.fish" "$tmp/$name/completions"
+	if [ "$os" = windows ]; then
+		install -m 755 "$bindir/${os}_$arch/$program.exe" "$tmp/$name"
+		install -m 644 "$top/packaging/install/windows.md" "$tmp/$name/README.md"
+	else
+		install -m 755 "$bindir/${os}_$arch/$program" "$tmp/$name"
+		add_unix "$tmp/$name"
+	fi
 	find "$tmp/$name" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
 	if [ "$os" = windows ]; then
 		file=$name.zip

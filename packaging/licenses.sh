@@ -1,7 +1,8 @@
 #!/bin/sh
 # licenses.sh PROGRAM [debian]: print the licence of the program and those of the modules that it links for $GOOS and
 # $GOARCH, as they ask for. The texts come from the module cache and from Go itself. The Apache License, which is long, is
-# printed once, or, with "debian", named by the path that it has on every Debian system.
+# printed once, or, with "debian", named by the path that it has on every Debian system. GO_LICENSE=FILE names the licence
+# of Go, where it is in none of the usual places.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 program=$1
@@ -24,18 +25,33 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 apache=$dir/apache # is made if a module has that licence
 
+# Print the file with the licence of Go. Some distributions have it elsewhere than Go itself; their sources of Go contain a
+# module of the same authors, under the same text.
+go_license() {
+	[ -z "${GO_LICENSE-}" ] || { echo "$GO_LICENSE"; return; }
+	root=$(go env GOROOT)
+	for file in "$root/LICENSE" /usr/share/licenses/go/LICENSE /usr/share/licenses/golang/LICENSE \
+		"$root/src/cmd/vendor/golang.org/x/sys/LICENSE"; do
+		[ ! -f "$file" ] || { echo "$file"; return; }
+	done
+	echo "licenses.sh: the licence of Go is not below $root: set GO_LICENSE to the file that has it" >&2
+	exit 1
+}
+
 heading() { printf '\n%s\n%s\n\n' ------------------------------------------------------------------------ "$*"; }
 
 echo "$program"
 echo
 cat "$top/LICENSE"
+go_license=$(go_license)
 list=$(go list -deps -f '{{with .Module}}{{if and .Version (not .Replace)}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' .)
 {
 	echo "$list" | LC_ALL=C sort -u
-	echo "the Go standard library, $(go env GOVERSION) $(go env GOROOT)"
+	echo "the Go standard library, $(go env GOVERSION) $go_license"
 } | while read -r line; do
 	from=${line##* }
-	license=$(ls "$from"/LICENSE* | head -n 1)
+	license=$from
+	[ -f "$from" ] || license=$(ls "$from"/LICENSE* | head -n 1)
 	name=$(name_of "$license") || exit
 	[ "$name" != Apache-2.0 ] || : >"$apache"
 	heading "It contains ${line% *}, under this licence: $name"
@@ -44,7 +60,7 @@ list=$(go list -deps -f '{{with .Module}}{{if and .Version (not .Replace)}}{{.Pa
 	else
 		cat "$license"
 	fi
-	for notice in "$from"/NOTICE*; do
+	for notice in "${license%/*}"/NOTICE*; do
 		[ ! -e "$notice" ] || { printf '\nIts NOTICE:\n\n'; cat "$notice"; }
 	done
 done

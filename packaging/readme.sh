@@ -1,11 +1,13 @@
 #!/bin/sh
-# readme.sh FILE [KEPT...]: print a README for a package: without the sections about the source, without pictures, and with a
-# link to another file only if that is among KEPT.
+# readme.sh FILE INSTALL [KEPT...]: print a README for a package. The text in the file INSTALL takes the place of the section
+# Install or Start. Sections about the source and pictures are left out, and of a link to another file only its words stay,
+# if that is not among KEPT.
 set -eu
-file=$1
-shift
-awk -v kept=" $* " '
+file=$1 install=$2
+shift 2
+awk -v kept=" $* " -v install="$install" '
 	/^## / { skip = /^## (Start|Install|Numbers|How it is tested|Read on)$/ }
+	/^## (Start|Install)$/ { while ((getline line <install) > 0) text = text line "\n"; text = text "\n" }
 	!skip && !/^!\[/ { text = text $0 "\n" }
 	END {
 		while (match(text, /\[[^][]*\]\([^)]*\)/)) {

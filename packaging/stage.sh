@@ -1,6 +1,7 @@
 #!/bin/sh
 # stage.sh PACKAGE ROOT BINARY ZSHDIR FISHDIR [debian]: install the files of flock-go, flock-etcd or flock-postgres for Linux on $GOARCH below
-# ROOT. All of flock-go but flock-directory(7) are called flock-go, so they can be installed together with another flock.
+# ROOT. All of flock-go but flock-directory(7) are called flock-go, so they can be installed together with another flock, and
+# the pages say so.
 set -eu
 umask 022
 package=$1 root=$2 binary=$3 share=$2/usr/share zshdir=$4 fishdir=$5
@@ -12,12 +13,25 @@ source=$top
 mkdir -p "$root/usr/bin" "$share/man/man1" "$share/bash-completion/completions" \
 	"$root$zshdir" "$root$fishdir" "$doc"
 install -m 755 "$binary" "$root/usr/bin/$package"
-gzip -9nc "$source/man/${package%-go}.1" >"$share/man/man1/$package.1.gz"
+# page FILE: print a manual page that calls flock flock-go.
+page() {
+	sed -e 's/^\.Dt FLOCK 1/.Dt FLOCK-GO 1/' -e 's/^\.Nm flock$/.Nm flock-go/' -e 's/^\.Xr flock 1/.Xr flock-go 1/' "$1"
+}
+page "$source/man/${package%-go}.1" | if [ "$package" = flock-go ]; then
+	sed '/^\.Sh DESCRIPTION/a\
+This package calls the program\
+.Nm ;\
+the examples call it\
+.Ql flock .\
+.Pp'
+else
+	cat
+fi | gzip -9nc >"$share/man/man1/$package.1.gz"
 if [ "$package" = flock-go ]; then
 	mkdir -p "$share/man/man7"
-	gzip -9nc "$top/man/flock-directory.7" >"$share/man/man7/flock-directory.7.gz"
+	page "$top/man/flock-directory.7" | gzip -9nc >"$share/man/man7/flock-directory.7.gz"
 fi
-"$top/packaging/readme.sh" "$source/README.md" | gzip -9nc >"$doc/README.md.gz"
+"$top/packaging/readme.sh" "$source/README.md" "$top/packaging/install/$package${6:+.$6}.md" | gzip -9nc >"$doc/README.md.gz"
 gzip -9nc "$top/CHANGELOG.md" >"$doc/CHANGELOG.md.gz"
 GOOS=linux "$top/packaging/licenses.sh" "${package%-go}" ${6-} >"$doc/copyright"
 if [ "$package" != flock-go ]; then

@@ -7,7 +7,7 @@ flock=$(absolute "$1")
 backend=${2:+$(absolute "$2")} # such as .../flock-etcd
 name=${backend##*/}
 packages="flock-go${backend:+ $name}"
-for program in dpkg-deb zip sha256sum; do
+for program in dpkg-deb zip unzip sha256sum; do
 	command -v $program >/dev/null || { echo "packaging: not checked: no $program"; exit 0; }
 done
 dir=$(mktemp -d)
@@ -31,6 +31,7 @@ make_all() {
 		[ $program = flock ] || binary=$backend
 		cp "$binary" build/linux_amd64/$program
 		"$top/packaging/dist.sh" $program "$version" build "$1" linux/amd64
+		"$top/packaging/dist.sh" $program "$version" build "$1" # for no system: as where only Windows is asked for
 		"$top/packaging/deb.sh" $package "$version" amd64 "$binary" "$1" >/dev/null
 		"$top/packaging/apk.sh" $package "$version" amd64 "$binary" "$1"
 	done
@@ -40,7 +41,7 @@ make_all two
 (cd one && sha256sum *) >sums
 (cd two && sha256sum --quiet -c ../sums) || fail 'the same source gives different bytes'
 set -- $packages
-[ "$(wc -l <sums)" = $((4 + 3 * $#)) ] || fail "files: $(ls one)"
+[ "$(wc -l <sums)" -eq $((4 + 3 * $#)) ] || fail "files: $(ls one)"
 
 case $version in
 "$(cat "$top/VERSION")" | "$(cat "$top/VERSION")~git"*) ;;
@@ -63,11 +64,27 @@ check_packages() {
 	else
 		echo "packaging: lintian is missing: $deb not checked with it"
 	fi
-	rm -rf root
+	rm -rf root check
+	mkdir root check
+	dpkg-deb -e "$deb" check
+	dpkg-deb -x "$deb" root
+	(cd root && md5sum --quiet -c ../check/md5sums) || fail "md5sums of $deb"
+	[ "$(find root -type f | wc -l)" -eq "$(wc -l <check/md5sums)" ] || fail "files that are not in md5sums of $deb"
+	dpkg-deb -f "$deb" Homepage | grep -q . || fail "$deb has no Homepage"
+	rm -rf root check
 	mkdir root
-	tar -xzf one/$package-*-alpine-x86_64.tar.gz -C root usr
-	[ "$(ls -A root)" = usr ] || fail "the Alpine package also has: $(ls -A root)"
+	apk=$(echo one/$package-*-x86_64.apk)
+	# tar ignores the checksums of apk, and says so.
+	tar -xzf "$apk" -C root 2>said || fail "$apk: $(cat said)"
+	[ "$(tar -tzf "$apk" 2>/dev/null | head -n 1)" = .PKGINFO ] || fail ".PKGINFO is not the first in $apk"
+	[ "$(ls -A root)" = ".PKGINFO
+usr" ] || fail "$apk also has: $(ls -A root)"
+	[ ! -e root/usr/lib ] || fail "$apk has units of systemd"
 	root/usr/bin/$package --version | grep -q "^$package " || fail "the packed $package does not run"
+	gzip -dc "root/usr/share/man/man1/$package.1.gz" >page
+	head -n 12 page | grep -qi "^.Dt $package 1" || fail "the manual page of $package has another title: $(head -n 5 page)"
+	! command -v mandoc >/dev/null || mandoc -T lint -W warning page >said || fail "$package.1: $(cat said)"
+	gzip -dc "root/usr/share/doc/$package/README.md.gz" | grep -q "$package" || fail "the README of $package does not name it"
 }
 # check_notices PROGRAM BINARY: each module that the program says it is made of has its licence, and so has Go, in the tarball
 # and in both packages; and what the documents there refer to is there, too.
@@ -96,6 +113,47 @@ check_notices() {
 	done >dangling
 	[ ! -s dangling ] || fail "$(cat dangling)"
 }
+# For each package manager what becomes the release is earlier than it.
+release=$(cat "$top/VERSION")
+pre=$release~git20261125.abc1234
+dpkg --compare-versions "$pre" lt "$release" || fail "dpkg: $pre is not before $release"
+if command -v rpm >/dev/null; then
+	[ "$(rpm --eval "%{lua:print(rpm.vercmp('$pre', '$release'))}")" = -1 ] || fail "rpm: $pre is not before $release"
+fi
+if command -v vercmp >/dev/null; then
+	arch_version=$(_version=$pre bash -c "$(grep ^pkgver= one/PKGBUILD); echo \$pkgver")
+	[ "$(vercmp "$arch_version" "$release")" = -1 ] || fail "pacman: $arch_version is not before $release"
+fi
+# In apk _pre is before, and _git behind.
+[ "$("$top/packaging/version.sh" for apk "$pre")" = "${release}_pre20261125" ] || fail 'the version for apk'
+
+# The licence of Go is found without GOROOT/LICENSE, and otherwise the message says what to set.
+mkdir -p go-bin goroot/src/cmd/vendor/golang.org/x/sys
+cat >go-bin/go <<END
+#!/bin/sh
+[ "\$*" != 'env GOROOT' ] || { echo "$dir/goroot"; exit; }
+exec "$(command -v go)" "\$@"
+END
+chmod +x go-bin/go
+licenses() { GOOS=linux GOARCH=amd64 "$top/packaging/licenses.sh" flock; }
+if [ ! -e /usr/share/licenses/go/LICENSE ] && [ ! -e /usr/share/licenses/golang/LICENSE ]; then
+	! (PATH=$dir/go-bin:$PATH; licenses) >said 2>&1 || fail 'a licence of Go that is not there'
+	grep -q 'set GO_LICENSE' said || fail "without a licence of Go: $(cat said)"
+fi
+licenses >said
+cp "$(go env GOROOT)/src/cmd/vendor/golang.org/x/sys/LICENSE" goroot/src/cmd/vendor/golang.org/x/sys
+(PATH=$dir/go-bin:$PATH; licenses) | cmp - said || fail 'the licence of Go, from its vendored modules'
+(PATH=$dir/go-bin:$PATH; GO_LICENSE=$dir/goroot/src/cmd/vendor/golang.org/x/sys/LICENSE licenses) | cmp - said ||
+	fail 'the licence of Go, from GO_LICENSE'
+
+# What is for Windows has no manual pages and no recipes of Unix.
+mkdir -p build/windows_amd64
+echo MZ >build/windows_amd64/flock.exe
+"$top/packaging/dist.sh" flock "$version" build zip windows/amd64
+unzip -qqd zip zip/*.zip
+[ "$(cd zip/flock-* && echo *)" = 'CHANGELOG.md LICENSE README.md flock.exe' ] || fail "the zip has $(ls zip/flock-*)"
+! grep -qE 'cron|/var/lock|chmod|9>' zip/flock-*/README.md || fail "recipes of Unix in the README for Windows"
+
 check_packages flock-go sbin/flock-go-divert share/man/man8/flock-go-divert.8.gz share/man/man7/flock-directory.7.gz
 [ -e root/usr/share/man/man7/flock-directory.7.gz ] || fail 'the Alpine package has no flock-directory.7'
 root/usr/bin/flock-go lock true || fail 'the packed program does not lock'
@@ -103,6 +161,7 @@ check_notices flock "$flock"
 [ -e "$tarball/man/flock-directory.7" ] || fail "$tarball has no flock-directory.7"
 if [ "$backend" ]; then
 	check_packages $name lib/systemd/system/$name@.service
+	dpkg-deb -x one/${name}_*.deb root
 	if command -v systemd-analyze >/dev/null; then
 		# It looks for the program, too.
 		sed "s,=/usr/bin/,=$dir/root/usr/bin/," root/usr/lib/systemd/system/$name@.service >$name@probe.service
@@ -111,6 +170,18 @@ if [ "$backend" ]; then
 		echo 'packaging: systemd-analyze is missing: the unit is not checked'
 	fi
 	check_notices $name "$backend"
+fi
+
+# The spec makes its three packages.
+if command -v rpmbuild >/dev/null; then
+	if rpmbuild -bb --nodeps --define "_sourcedir $dir/one" --define "_topdir $dir/rpm" one/flock-go.spec >said 2>&1; then
+		[ "$(ls rpm/RPMS/*/*.rpm | wc -l)" -eq 3 ] || fail "the spec makes $(ls rpm/RPMS/*)"
+		rpm -qlp rpm/RPMS/*/flock-go-*.rpm | grep -qx /usr/bin/flock-go || fail 'the RPM has no flock-go'
+	else
+		fail "rpmbuild: $(tail -n 30 said)"
+	fi
+else
+	echo 'packaging: rpmbuild is missing: the spec is not checked'
 fi
 
 # Without git the source has the same version and date, and gives the same bytes.

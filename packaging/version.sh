@@ -1,8 +1,10 @@
 #!/bin/sh
-# version.sh: the version of this source.  version.sh date: its date, in seconds
-# since 1970.  The file VERSION has the release that this source is, or is to
-# become.  Where git knows that it is not that release, which is tagged, this
-# adds ~gitDATE.COMMIT, which sorts before it.
+# version.sh: the version of this source, as dpkg and rpm write it.
+# version.sh for apk VERSION: that version as Alpine writes it.
+# version.sh date: the date of this source, in seconds since 1970.
+#
+# The file VERSION has the release that this source is, or is to become. Where git knows that it is not that release,
+# which is tagged, ~gitDATE.COMMIT is added, which sorts before the release.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -12,13 +14,21 @@ ours() {
 }
 
 release=$(cat "$top/VERSION")
-if [ "${1-}" = date ]; then
+case ${1-}${2+ $2} in
+date)
 	if [ -n "${SOURCE_DATE_EPOCH-}" ]; then
 		echo "$SOURCE_DATE_EPOCH"
 	else
 		ours log -1 --format=%ct || date -r "$top/VERSION" +%s
 	fi
-elif [ ! -e "$top/.git" ]; then
+	exit
+	;;
+'for apk') # has no letters but a few suffixes, of which _git would be later than the release
+	printf '%s\n' "$3" | sed 's/~git\([0-9]*\).*/_pre\1/'
+	exit
+	;;
+esac
+if [ ! -e "$top/.git" ]; then
 	echo "$release"
 elif ! commit=$(TZ=UTC0 ours log -1 --date=format-local:%Y%m%d --format=%cd.%h); then
 	echo "$release~git" # git is missing, or refuses to answer: the tree is another user's

@@ -17,6 +17,14 @@ func hintCommand(err error, word string) error {
 	return err
 }
 
+// hintShell is for -c before the file, or before the name of a lock.
+func (p *parser) hintShell(option string) string {
+	if backend := p.o.BackendName; p.o.Backend == Other {
+		return option + " goes after the name: flock-" + backend + " <name> " + option + " <command>"
+	}
+	return option + " goes after the file: flock <file> " + option + " <command>"
+}
+
 // IsMisplaced reports whether a command that cannot be executed looks like an option that was written behind the file,
 // where only -c and --command may stand, on their own.
 func IsMisplaced(command string) bool {

@@ -203,7 +203,7 @@ func (p *parser) parseOperands(words []string) error {
 		if len(words) != 1 {
 			err := failure.Usage(shellOption + " requires exactly one command argument")
 			if !hasFile && !p.given("fd") {
-				err.Hint = shellOption + " goes after the file: flock <file> " + shellOption + " <command>"
+				err.Hint = p.hintShell(shellOption)
 			}
 			return err
 		}

@@ -68,7 +68,9 @@ func (p *parser) parseName(words []string) error {
 	case p.o.Action != Lock:
 		p.o.File = words[0] // also one of digits: no descriptor has such a lock
 		return nil
-	case len(words) == 1 && p.shellOption == "":
+	case len(words) == 0, len(words) == 1 && p.shellOption != "": // with -c it is the text for the shell
+		return failure.Usage("missing name of a lock, and command")
+	case len(words) == 1:
 		if _, err := parseDescriptor(words[0]); err != nil {
 			return failure.Usage("missing command")
 		}
