@@ -40,7 +40,18 @@ func choose[T any](to *T, choice T) setter {
 
 // seconds is for a duration; invalid is the text for what is none.
 func seconds(to *time.Duration, invalid string) setter {
-	return func(s string) (err error) { *to, err = parseSeconds(s, invalid); return err }
+	return func(s string) (err error) {
+		*to, err = parseSeconds(s, invalid)
+		return withHint(err, secondsHint(s))
+	}
+}
+
+// timeout is for the duration of a wait.
+func timeout(to *time.Duration) setter {
+	return func(s string) (err error) {
+		*to, err = parseSeconds(s, "invalid timeout")
+		return withHint(err, timeoutHint(s))
+	}
 }
 
 // number is for an integer from min to max.
@@ -76,8 +87,8 @@ func (p *parser) declareCommon() {
 	p.flag(choose(&o.Op, locks.Exclusive), "", 'e')
 	p.flag(&o.Nonblock, "nonblocking", 'n')
 	p.flag(&o.Nonblock, "nb", 0)
-	p.value(seconds(&o.Timeout, "invalid timeout"), "timeout", 'w')
-	p.value(seconds(&o.Timeout, "invalid timeout"), "wait", 0)
+	p.value(timeout(&o.Timeout), "timeout", 'w')
+	p.value(timeout(&o.Timeout), "wait", 0)
 	p.value(number(&o.ConflictExit, 0, 255, "invalid exit code (allowed values: 0-255)"), "conflict-exit-code", 'E')
 	p.flag(&o.Close, "close", 'o')
 	p.flag(&o.Verbose, "verbose", 0)
@@ -132,6 +143,9 @@ func (p *parser) read(given []string) (words []string, err error) {
 	}
 	unknown := tryHelp("unrecognized option '" + word() + "'")
 	unknown.Hint = p.candidates(word())
+	if isUnknown {
+		unknown.Hint = joinedHint
+	}
 	return nil, unknown
 }
 

@@ -24,6 +24,7 @@ type Options struct {
 	File    string   // the lock file or directory, if FD is negative
 	FD      int      // descriptor number; negative with a file
 	Command []string // nil with a descriptor number alone
+	ByShell bool     // the command is the shell of -c
 
 	Close   bool
 	NoFork  bool
@@ -41,7 +42,20 @@ type Options struct {
 	Queued      bool          // wait only if fewer than Queue wait already
 	Queue       int           // 1 or more
 	Reports     bool          // say who has the lock
-	ReportAfter time.Duration // of waiting
+	ReportAfter time.Duration // of waiting, for the first time; see NextReport
+}
+
+// NextReport returns the pause before the report that follows one after the given pause. A log shows that a long wait
+// still lasts, and does not fill up with it.
+func (o *Options) NextReport(pause time.Duration) time.Duration {
+	const longest = 5 * time.Minute
+	switch {
+	case pause == 0:
+		return 30 * time.Second
+	case pause < longest:
+		return min(2*pause, longest)
+	}
+	return max(o.ReportAfter, longest)
 }
 
 // Action is what flock should do.
@@ -191,7 +205,7 @@ func (p *parser) parseOperands(words []string) error {
 	case len(words) == 1 && !byOption:
 		var err error
 		if o.FD, err = parseDescriptor(words[0]); err != nil {
-			return hintCommand(err, words[0])
+			return withHint(err, descriptorHint(words[0]))
 		}
 		words = nil
 	}
@@ -207,7 +221,7 @@ func (p *parser) parseOperands(words []string) error {
 			}
 			return err
 		}
-		words = p.shell(words[0])
+		words, o.ByShell = p.shell(words[0]), true
 	}
 	o.Command = words
 	missing := ""
