@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pborman/getopt/v2"
-
 	"example.org/flock/internal/failure"
 )
 
@@ -233,20 +231,19 @@ func TestParseForActions(t *testing.T) {
 	}
 }
 
-// TestParseForKnowsAll looks for options of flock that the program of a backend has neither declared nor refused.
+// TestParseForKnowsAll looks for options of flock that the program of a backend neither has nor refuses.
 func TestParseForKnowsAll(t *testing.T) {
 	flock, program := newParser(shell), newParser(shell)
-	flock.declareCommon()
-	flock.declareFile()
-	program.declareCommon()
-	program.declareProgram("etcd", nil)
+	flock.addCommon()
+	flock.addFile()
+	program.addCommon()
+	program.addProgram("etcd", nil)
 	for _, opt := range flock.options {
-		same := func(other getopt.Option) bool {
-			return other.LongName() == opt.LongName() && other.ShortName() == opt.ShortName() &&
-				other.IsFlag() == opt.IsFlag()
+		same := func(other *option) bool {
+			return other.long == opt.long && other.short == opt.short && other.isFlag == opt.isFlag
 		}
 		if !slices.ContainsFunc(program.options, same) {
-			t.Errorf("--%s (%s): not an option of a program", opt.LongName(), opt.ShortName())
+			t.Errorf("--%s (%c): not an option of a program", opt.long, opt.short)
 		}
 	}
 }
