@@ -53,7 +53,7 @@ func (a *attempt) startCooldown() error {
 
 func (a *attempt) cooldownError(err error) error {
 	if sys.BadDescriptor(err) {
-		return failure.New(output.ExDataErr, a.file.Name, err)
+		return locks.FileError(a.file, err)
 	}
 	return failure.New(output.ExOSErr, "cannot set the cooldown of "+a.file.Name, err)
 }

@@ -33,11 +33,11 @@ func (a *attempt) execute() int {
 		termination.Allow()
 		err := command.Exec(a.Command)
 		a.lock.Leave()
-		return reportCommand(a.out, a.File, err)
+		return reportCommand(a.out, a.Options, err)
 	}
 	code, err := command.Run(a.Command, a.lock.Started)
 	if err != nil {
-		code = reportCommand(a.out, a.File, err)
+		code = reportCommand(a.out, a.Options, err)
 	} else if a.Cooldown > 0 {
 		if err := a.startCooldown(); err != nil {
 			failure.Report(a.out, err) // the cooldown that began with the command goes on
@@ -90,17 +90,14 @@ func earlyFailure(o *cli.Options) error {
 
 // reportCommand reports why the command cannot be started or waited for, and returns the exit status. If it cannot be
 // executed, the child reports it in util-linux, and whether that can be written has no effect on the exit status.
-// lockFile may be empty.
-func reportCommand(p *output.Printer, lockFile string, err error) int {
+func reportCommand(p *output.Printer, o *cli.Options, err error) int {
 	var start *command.StartError
 	if !errors.As(err, &start) {
 		return failure.Report(p, err)
 	}
 	failed := *err.(*failure.Error)
-	switch {
-	case cli.IsMisplaced(start.Name):
-		failed.Hint = "options go before the file: flock [options] <file> <command>"
-	case lockfile.KeepsFromRunning(lockFile, start.Name, start.Err):
+	failed.Hint = o.CommandHint(start.Name, start.Err)
+	if lockfile.KeepsFromRunning(o.File, start.Name, start.Err) {
 		failed.Hint = "it is the lock file, which cannot be executed on this filesystem while it is locked: " +
 			"use a separate lock file"
 	}

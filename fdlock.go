@@ -32,7 +32,7 @@ func (a *attempt) acquire(limit locks.Limit) error {
 		}
 	}
 	if a.Reports {
-		defer a.reportLater()()
+		defer a.reportWait()()
 	}
 	return a.take(limit)
 }

@@ -73,7 +73,7 @@ func run(p *output.Printer, args []string) int {
 	}
 
 	if err := earlyFailure(o); err != nil {
-		return reportCommand(p, o.File, err)
+		return reportCommand(p, o, err)
 	}
 	f, err := openLockFile(o)
 	if err != nil {
@@ -170,9 +170,9 @@ func passedDescriptor(o *cli.Options) (*lockfile.File, error) {
 		writable, err := f.Writable()
 		switch {
 		case err != nil:
-			return nil, failure.New(output.ExDataErr, f.Name, err)
+			return nil, locks.FileError(f, err)
 		case !writable:
-			return nil, failure.New(output.ExDataErr, f.Name, errPermitReadOnly)
+			return nil, locks.FileError(f, errPermitReadOnly)
 		}
 	}
 	return f, nil

@@ -31,7 +31,7 @@ func showHolders(p *output.Printer, o *cli.Options) int {
 	case list.Partial && !isHeld:
 		p.Warn("only processes of this pid namespace can be seen: others may hold " + f.Name)
 	}
-	p.PrintTable([]string{"PID", "MODE", "USER", "COMMAND"}, rows)
+	p.PrintTable([]string{"PID", "MODE", "USER", "AGE", "COMMAND"}, rows)
 	if !isHeld {
 		return 1
 	}
@@ -49,19 +49,38 @@ func namedFile(o *cli.Options) *lockfile.File {
 // With --report a line says who has the lock: when flock has waited for long, when the lock is refused, and when a
 // process that the command has left behind keeps it.
 
-// reportLater says who has the lock when the time of the report has come, unless stop is called before. It does so
-// beside the wait: a lock call that is made again is the last one in the kernel's line.
-func (a *attempt) reportLater() (stop func()) {
-	var once sync.Once
-	due := time.Now().Add(a.ReportAfter)
-	go func() {
-		for left := a.ReportAfter; left > 0; left = time.Until(due) { // signals end a sleep
-			direct.Sleep(min(left, time.Hour))
+// reportWait says who has the lock whenever a report is due, until stop is called. It does so beside the wait: a lock
+// call that is made again is the last one in the kernel's line.
+func (a *attempt) reportWait() (stop func()) {
+	var mu sync.Mutex
+	stopped := false
+	say := func(line string) (waits bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !stopped {
+			a.out.Note(line)
 		}
-		line := "waiting for " + targetName(a.Options) + ", " + stateOf(a.Options)
-		once.Do(func() { a.out.Note(line) })
+		return !stopped
+	}
+	go func() {
+		for pause, waits := a.ReportAfter, true; waits; pause = a.NextReport(pause) {
+			sleep(pause)
+			waits = say("waiting for " + targetName(a.Options) + ", " + stateOf(a.Options))
+		}
 	}()
-	return func() { once.Do(func() {}) }
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+	}
+}
+
+// sleep sleeps for d, whatever signals come.
+func sleep(d time.Duration) {
+	end := time.Now().Add(d)
+	for left := d; left > 0; left = time.Until(end) {
+		direct.Sleep(min(left, time.Hour))
+	}
 }
 
 // reportRefusal says that the lock is refused: with --verbose why, with --report who has it.

@@ -119,7 +119,7 @@ for command in flock flock-go flock-etcd flock-postgres
     complete $options -l permits -x -d 'Allow up to that many holders at once'
     complete $options -l cooldown -x -d 'Keep others with --cooldown out for that many seconds afterwards'
     complete $options -l queue -x -d 'Fail if that many wait already'
-    complete $options -l report -x -d 'Say who has the lock after that many seconds'
+    complete $options -l report -x -d 'Say who has the lock after that many seconds, and again later'
     complete $options -l holders -d 'List who holds the lock and who waits'
     complete $options -l verbose -d 'Print what is done'
     if not contains $command flock-etcd flock-postgres # which open no file

@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"example.org/flock/internal/cli"
 	"example.org/flock/internal/output"
+	"example.org/flock/lease/guard"
 )
 
 // A fakeBackend is a server of one lock, as far as a test needs it. It is also what is held.
@@ -24,6 +26,7 @@ type fakeBackend struct {
 	fate      atomic.Int32 // of the command
 	link      *Link
 	isMute    bool // after its first answer
+	lists     atomic.Int32
 }
 
 func (f *fakeBackend) Acquire(context.Context, Request) (Held, error) {
@@ -36,6 +39,7 @@ func (f *fakeBackend) Acquire(context.Context, Request) (Held, error) {
 
 func (f *fakeBackend) List(ctx context.Context, _ string) (Line, error) {
 	f.link.TakeNote(nil)
+	f.lists.Add(1)
 	if f.isMute {
 		f.link.Reach = 50 * time.Millisecond
 		_, err := Ask(ctx, f.link, silence)
@@ -105,6 +109,27 @@ func TestStatuses(t *testing.T) {
 		if status := runWith(c.f, c.words...); status != c.status || c.f.released.Load() != c.released || Fate(c.f.fate.Load()) != c.fate {
 			t.Errorf("%s: status %d, expected %d; released %d times, fate %d", c.what, status, c.status, c.f.released.Load(), c.f.fate.Load())
 		}
+	}
+}
+
+// TestReportAgain waits for a lock until the report has been made three times.
+func TestReportAgain(t *testing.T) {
+	f := &fakeBackend{}
+	f.link = &Link{}
+	o := &cli.Options{Reports: true, ReportAfter: 10 * time.Millisecond}
+	r := &run{printer: &output.Printer{Name: "flock-fake"}, backend: f, link: f.link, options: o, service: newService(),
+		guard: &guard.Guard{}, taken: make(chan struct{}, 1), name: "name"}
+	r.taken <- struct{}{}
+	got := make(chan struct{})
+	go func() {
+		for end := time.Now().Add(30 * time.Second); f.lists.Load() < 3 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		close(got)
+	}()
+	r.wait(got, time.Now())
+	if n := f.lists.Load(); n < 3 {
+		t.Errorf("%d reports", n)
 	}
 }
 

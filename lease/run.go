@@ -121,7 +121,7 @@ func (r *run) lock() int {
 		held, err = r.acquire(ctx)
 		close(got)
 	}()
-	if sig, isEnded := r.wait(got, began.Add(o.ReportAfter)); isEnded { // by a signal, or because the guard is gone
+	if sig, isEnded := r.wait(got, began); isEnded { // by a signal, or because the guard is gone
 		cancel()
 		if <-got; err == nil {
 			held.Release(context.Background(), NotStarted)
@@ -183,9 +183,9 @@ func freshen(ctx context.Context, held Held) error {
 
 // wait waits until there is a lock or an error, and tells the user and systemd what for. It reports whether something
 // else has ended the wait: a signal, or the end of the guard.
-func (r *run) wait(got <-chan struct{}, reportAt time.Time) (sig syscall.Signal, isEnded bool) {
+func (r *run) wait(got <-chan struct{}, began time.Time) (sig syscall.Signal, isEnded bool) {
 	var report <-chan time.Time
-	reports := r.options.Reports
+	reports, pause := r.options.Reports, r.options.ReportAfter
 	for {
 		select {
 		case <-got:
@@ -198,12 +198,14 @@ func (r *run) wait(got <-chan struct{}, reportAt time.Time) (sig syscall.Signal,
 			return 0, true
 		case <-report:
 			r.printer.Warn("waiting for " + r.name + ", " + r.state())
+			pause = r.options.NextReport(pause)
+			report = time.After(pause)
 		case <-r.taken:
 			if r.service.listens() {
 				r.service.say("STATUS=waiting for " + r.name + ", " + r.state())
 			}
 			if reports {
-				reports, report = false, time.After(time.Until(reportAt))
+				reports, report = false, time.After(time.Until(began.Add(pause)))
 			}
 		case <-r.service.ticks:
 			r.service.say("WATCHDOG=1")

@@ -272,7 +272,7 @@ flock --cooldown 100 --report 0 f true; flock -n f --cooldown 1 true 2>/dev/null
 unshare -pf --mount-proc bash -c 'flock f sh -c ": >has; until [ -e go ]; do sleep .01; done"' & holder=$!
 await '[ -e has ]'
 unshare -pf --mount-proc flock --holders f; echo $?
-#> - exclusive - a process of another pid namespace
+#> - exclusive - - a process of another pid namespace
 #> 0
 unshare -pf --mount-proc flock -n --verbose f true 2>&1 | grep held
 #> flock: held by a process of another pid namespace

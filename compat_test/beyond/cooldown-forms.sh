@@ -225,4 +225,5 @@ grep -c '"new"' trace; grep -c 'utimensat([0-9]*, NULL' trace
 ### cooldown-descriptor-that-is-not-open
 flock --cooldown 5 9; echo $?
 #> flock: 9: Bad file descriptor
+#> flock: is descriptor 9 open? ksh and mksh pass it on only with 9>&9, as in flock 9 9>&9
 #> 65

@@ -9,7 +9,7 @@ id=$(flock f sh -c 'ls .f.flock' | sed -n 's/^excl,//p')
 other=$(echo "$id" | awk -F, -v OFS=, '{$2 = 77; $5 = "elsewhere"; $6 = "m"; $7 = "b"; print}')
 mkfifo ".f.flock/excl,$other"
 flock --holders f | sed "s/  */ /g; s;remove .*/excl,.* if;remove RECORD if;"; echo ${PIPESTATUS[0]}
-#> 77 exclusive - on host elsewhere: remove RECORD if that is gone
+#> 77 exclusive - - on host elsewhere: remove RECORD if that is gone
 #> 0
 flock -n --verbose f true 2>&1 | grep 'held by' | sed "s;remove .*/excl,.* if;remove RECORD if;"
 #> flock: held by process 77 on host elsewhere (remove RECORD if that is gone)
@@ -88,7 +88,7 @@ flock f echo in
 flock f true
 mkfifo ".f.flock/$(printf 'excl,5,77,z,0.1,a\033[31m\302\233b\342\200\256\377,m,b,7.1,d')"
 flock --holders f | sed 's;remove .*/excl,.* if;remove RECORD if;'
-#> 77 exclusive - on host a?[31m?b??: remove RECORD if that is gone
+#> 77 exclusive - - on host a?[31m?b??: remove RECORD if that is gone
 flock -n --verbose f true 2>&1 | grep held | sed 's;remove .*/excl,.* if;remove RECORD if;'
 #> flock: held by process 77 on host a?[31m?b?? (remove RECORD if that is gone)
 flock -w 1.3 f true 2>&1 | sed 's;remove .*/excl,.* if;remove RECORD if;'

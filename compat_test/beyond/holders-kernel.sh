@@ -215,7 +215,7 @@ asked
 flock --fcntl -F f sh -c ': >has; exec sleep 100' & holder=$!
 await '[ -e has ]'
 asked
-#> - exclusive - a process that this user may not see
+#> - exclusive - - a process that this user may not see
 #> 0
 kill $holder; wait
 # flock was killed, and the command it ran has the lock
@@ -223,7 +223,7 @@ flock -s f sh -c 'echo $$ >pid; exec sleep 100' & holder=$!
 await '[ -s pid ]'
 kill -9 $holder; wait $holder
 asked
-#> - shared - a process that this user may not see
+#> - shared - - a process that this user may not see
 #> 0
 kill $(cat pid)
 await '! flock --holders f >/dev/null'
@@ -231,7 +231,7 @@ asked
 #> 1
 
 ### holders-lists-itself-if-no-other-process-has-the-lock
-(flock 9; exec flock --holders f) 9>f | awk '{print $2, $3, $4, $5}'
+(flock 9; exec flock --holders f) 9>f | awk '{print $2, $3, $5, $6}'
 #> exclusive $USER flock --holders
 
 ### holders-of-a-descriptor-without-a-name

@@ -67,6 +67,7 @@ ls -A d
 ### permits-descriptor-not-open
 flock --permits 2 9; echo $?
 #> flock: 9: Bad file descriptor
+#> flock: is descriptor 9 open? ksh and mksh pass it on only with 9>&9, as in flock 9 9>&9
 #> 65
 
 ### permits-file-not-writable

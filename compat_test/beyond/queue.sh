@@ -232,6 +232,7 @@ flock -u 8; wait $waiter; echo $?
 ### queue-of-a-descriptor-that-is-not-open
 flock --queue 1 9; echo $?
 #> flock: 9: Bad file descriptor
+#> flock: is descriptor 9 open? ksh and mksh pass it on only with 9>&9, as in flock 9 9>&9
 #> 65
 
 ### queue-of-an-upgrade

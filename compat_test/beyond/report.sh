@@ -44,9 +44,16 @@ sed "s/process $holder /process HOLDER /; s/for [0-9]* s/for N s/" out9
 #> flock: waiting for descriptor 9, held by process HOLDER (sh job.sh), running for N s
 exec 9>&-
 : >go; wait $holder $waiter
-grep -c 'waiting for' out; grep -c 'waiting for' out9; grep in$ out
+grep -c 'waiting for' out9; grep in$ out
 #> 1
-#> 1
+#> in
+
+### report-again-while-the-wait-lasts
+hold f; : >out
+flock --report .05 f sh -c 'echo in; sleep .5' >>out 2>&1 & waiter=$!
+await '[ $(grep -c "waiting for f, held by" out) -ge 4 ]'
+release; wait $waiter
+sed -n '/^in$/,$p' out
 #> in
 
 ### report-of-a-flock-with-another-name
@@ -159,6 +166,7 @@ for s in -1 x '' 5s; do flock --report "$s" f true; echo $?; done
 #> flock: invalid time of a report: ''
 #> 64
 #> flock: invalid time of a report: '5s'
+#> flock: a time is a number of seconds, without a unit: did you mean 5?
 #> 64
 flock --report inf f echo in
 #> in

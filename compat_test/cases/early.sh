@@ -186,6 +186,7 @@ print(os.waitstatus_to_exitcode(os.wait()[1]))
 END
 
 ### empty-program-name
+# differs: a second line says what to do
 # needs: python3
 python3 - <<'END'
 import os, subprocess

@@ -18,6 +18,7 @@ flock --fd 9
 flock --fd
 
 ### fdopt-not-open
+# differs: a second line says what to do
 flock --fd 77 echo hi
 
 ### fdopt-neg

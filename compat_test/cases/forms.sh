@@ -84,6 +84,7 @@ chmod +x mysh
 SHELL=$PWD/mysh flock f -c 'echo hi'
 
 ### c-not-attached
+# differs: a second line says what to do
 flock f -ctrue; echo $?
 
 ### c-in-a-cluster-after-file
@@ -100,15 +101,18 @@ flock -- f -c 'echo hi'
 flock f echo -c hi
 
 ### c-with-a-space-in-the-option
+# differs: a second line says what to do
 flock f '-c ' hi; echo $?
 
 ### command-dashdash
 flock f --command; echo $?
 
 ### command-long-with-equals-is-a-command
+# differs: a second line says what to do
 flock f '--command=echo hi'; echo $?
 
 ### command-long-abbreviated-is-a-command
+# differs: a second line says what to do
 flock f --comm 'echo hi'; echo $?
 
 ### descriptor

@@ -247,6 +247,7 @@ flock -n -- f echo no; echo $?
 release
 
 ### dashdash-after-file-is-the-command
+# differs: a second line says what to do
 flock f -- echo hi; echo $?
 
 ### stops-at-first-non-option
@@ -441,12 +442,15 @@ flock 08; echo $?
 flock -n f echo in; echo $?
 
 ### descriptor-not-open
+# differs: a second line says what to do
 flock 77; echo $?
 
 ### descriptor-not-open-u
+# differs: a second line says what to do
 flock -u 77; echo $?
 
 ### descriptor-not-open-n
+# differs: a second line says what to do
 flock -n -E 5 77; echo $?
 
 ### descriptor-and-command-is-a-file

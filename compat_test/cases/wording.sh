@@ -34,6 +34,7 @@ flock -w '' f true
 flock -w 1,5 f true
 
 ### w-suffix
+# differs: a second line says what to do
 flock -w 1s f true
 
 ### w-attached-n
@@ -59,6 +60,7 @@ flock -c 'echo hi'
 flock -c 'echo hi' f
 
 ### nc-cluster
+# differs: a second line says what to do
 flock -nc 'echo hi'
 
 ### abbrev-n
@@ -107,6 +109,7 @@ flock f -c -n 'echo hi'
 flock f -c -- 'echo hi'
 
 ### dashdash-then-c-is-a-file
+# differs: a second line says what to do
 flock -- -c 'echo hi'; ls
 
 ### unknown-short-before-x
@@ -370,6 +373,7 @@ flock -- '+'
 flock -- '9223372036854775808'
 
 ### new-fd-2147483647
+# differs: a second line says what to do
 # derived: a descriptor that is not open: Bad file descriptor, 65
 flock 2147483647
 

@@ -43,7 +43,8 @@ Options:
      --permits <number>   allow up to that many holders at once
      --cooldown <secs>    keep others with --cooldown out for that long afterwards
      --queue <number>     fail if that many wait already
-     --report <secs>      say who has the lock, after that long and on failure
+     --report <secs>      say who has the lock, after that long, again later,
+                          and on failure
      --remove             remove the lock file after the command
      --holders            list who holds the lock, or waits for it
      --backend <name>     auto, native, flock, fcntl or directory,

@@ -24,6 +24,7 @@ type Options struct {
 	File    string   // the lock file or directory, if FD is negative
 	FD      int      // descriptor number; negative with a file
 	Command []string // nil with a descriptor number alone
+	ByShell bool     // the command is the shell of -c
 
 	Close   bool
 	NoFork  bool
@@ -41,7 +42,20 @@ type Options struct {
 	Queued      bool          // wait only if fewer than Queue wait already
 	Queue       int           // 1 or more
 	Reports     bool          // say who has the lock
-	ReportAfter time.Duration // of waiting
+	ReportAfter time.Duration // of waiting, for the first time; see NextReport
+}
+
+// NextReport returns the pause before the report that follows one after the given pause. A log shows that a long wait
+// still lasts, and does not fill up with it.
+func (o *Options) NextReport(pause time.Duration) time.Duration {
+	const longest = 5 * time.Minute
+	switch {
+	case pause == 0:
+		return 30 * time.Second
+	case pause < longest:
+		return min(2*pause, longest)
+	}
+	return max(o.ReportAfter, longest)
 }
 
 // Action is what flock should do.
@@ -86,8 +100,8 @@ func (o *Options) InvalidBackend(why string) error {
 // program, which may have options of its own.
 func Parse(args []string, getenv func(string) (string, bool), shell func(text string) []string) (*Options, error) {
 	p := newParser(shell)
-	p.declareCommon()
-	p.declareFile()
+	p.addCommon()
+	p.addFile()
 	words, err := p.read(args)
 	if err != nil || p.isAnswered() {
 		return &p.o, err
@@ -120,7 +134,7 @@ func isProgram(name string) bool {
 // check refuses options that cannot be combined.
 func (p *parser) check() error {
 	o := &p.o
-	o.Limited, o.Queued, o.Reports = p.given("timeout", "wait"), p.given("queue"), p.given("report")
+	o.Limited, o.Queued, o.Reports = p.isGiven("timeout", "wait"), p.isGiven("queue"), p.isGiven("report")
 	switch {
 	case o.NoFork && o.Close:
 		return failure.Usage("the --no-fork and --close options are incompatible")
@@ -142,7 +156,7 @@ func (p *parser) check() error {
 }
 
 // isFcntl reports whether an option asks for locks of fcntl(2).
-func (p *parser) isFcntl() bool { return p.given("fcntl", "start", "length") }
+func (p *parser) isFcntl() bool { return p.isGiven("fcntl", "start", "length") }
 
 // setBackend takes the value of --backend.
 func (p *parser) setBackend(name string) error {
@@ -174,7 +188,7 @@ func (p *parser) chooseBackend(getenv func(string) (string, bool)) error {
 		}
 		o.Backend = ByFcntl
 	}
-	if p.given("queue") && o.Backend == ByFcntl {
+	if p.isGiven("queue") && o.Backend == ByFcntl {
 		return failure.Usage("--queue cannot be combined with --fcntl, --start, --length or the backend fcntl: " +
 			"such a lock covers the bytes that stand for those who wait")
 	}
@@ -183,7 +197,7 @@ func (p *parser) chooseBackend(getenv func(string) (string, bool)) error {
 
 // parseOperands reads what follows the options: the lock file or a descriptor number, and the command.
 func (p *parser) parseOperands(words []string) error {
-	o, byOption := &p.o, p.given("fd") || p.shellOption != ""
+	o, byOption := &p.o, p.isGiven("fd") || p.shellOption != ""
 	hasFile := len(words) > 1 && !byOption
 	switch {
 	case hasFile:
@@ -191,7 +205,7 @@ func (p *parser) parseOperands(words []string) error {
 	case len(words) == 1 && !byOption:
 		var err error
 		if o.FD, err = parseDescriptor(words[0]); err != nil {
-			return hintCommand(err, words[0])
+			return withHint(err, descriptorHint(words[0]))
 		}
 		words = nil
 	}
@@ -202,17 +216,17 @@ func (p *parser) parseOperands(words []string) error {
 	if shellOption != "" {
 		if len(words) != 1 {
 			err := failure.Usage(shellOption + " requires exactly one command argument")
-			if !hasFile && !p.given("fd") {
+			if !hasFile && !p.isGiven("fd") {
 				err.Hint = p.hintShell(shellOption)
 			}
 			return err
 		}
-		words = p.shell(words[0])
+		words, o.ByShell = p.shell(words[0]), true
 	}
 	o.Command = words
 	missing := ""
 	switch {
-	case p.given("fd") && len(words) == 0:
+	case p.isGiven("fd") && len(words) == 0:
 		missing = "missing command"
 	case !hasFile && o.FD < 0:
 		missing = "missing file descriptor, file or directory"
@@ -220,7 +234,7 @@ func (p *parser) parseOperands(words []string) error {
 		return nil
 	}
 	err := failure.Usage(missing)
-	if p.given("fd") && o.FD < 0 {
+	if p.isGiven("fd") && o.FD < 0 {
 		err.Hint = "a descriptor number is 0 or more"
 	}
 	return err
@@ -228,10 +242,10 @@ func (p *parser) parseOperands(words []string) error {
 
 // parseHolders reads the operand of --holders: a file or directory, or a descriptor number.
 func (p *parser) parseHolders(words []string) error {
-	if p.given("fd") && len(words) == 0 && p.shellOption == "" {
+	if p.isGiven("fd") && len(words) == 0 && p.shellOption == "" {
 		return nil
 	}
-	if p.given("fd") || len(words) != 1 || p.shellOption != "" {
+	if p.isGiven("fd") || len(words) != 1 || p.shellOption != "" {
 		return failure.Usage("--holders takes one file, directory or descriptor number")
 	}
 	fd, err := parseDescriptor(words[0])
@@ -262,7 +276,7 @@ func (p *parser) checkRemove() error {
 		with = "--queue, whose places are in the file"
 	case o.Cooldown > 0:
 		with = "--cooldown, whose end is kept in the file"
-	case p.given("start", "length"):
+	case p.isGiven("start", "length"):
 		with = "--start or --length: others may use the rest of the file"
 	default:
 		return nil

@@ -2,11 +2,12 @@ package cli
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
-
-	"github.com/pborman/getopt/v2"
+	"time"
 
 	"example.org/flock/internal/failure"
 )
@@ -77,6 +78,81 @@ func TestParseNotForeign(t *testing.T) {
 		}
 		if text != c.text || err == nil && (o.Backend == Other || o.Action != c.action) {
 			t.Errorf("%q, FLOCK_BACKEND=%s: %+v, %q, want %q", c.args, c.variable, o, text, c.text)
+		}
+	}
+}
+
+// TestNextReport follows the pauses between the reports of --report.
+func TestNextReport(t *testing.T) {
+	for _, pauses := range [][]time.Duration{
+		{0, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute},
+		{time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute},
+		{5 * time.Minute, 5 * time.Minute},
+		{time.Hour, time.Hour, time.Hour},
+		{math.MaxInt64, math.MaxInt64},
+	} {
+		o := Options{ReportAfter: pauses[0]}
+		for i, pause := range pauses[1:] {
+			if got := o.NextReport(pauses[i]); got != pause {
+				t.Errorf("--report %v: %v after %v, want %v", pauses[0], got, pauses[i], pause)
+			}
+		}
+	}
+}
+
+// TestHints reads command lines with common mistakes.
+func TestHints(t *testing.T) {
+	for args, want := range map[string]string{
+		"-w 5s f true":          "did you mean 5?",
+		"--wait=.5m f true":     "did you mean 30?",
+		"--cooldown 10m f true": "did you mean 600?",
+		"--report 1.5h f true":  "did you mean 5400?",
+		"-w 2d f true":          "did you mean 172800?",
+		"-w 5x f true":          "",
+		"-w s f true":           "",
+		"-w -5s f true":         "",
+		"-w nan f true":         "",
+		"-w -1 f true":          "without -w flock waits for ever",
+		"--timeout=-0.5 f true": "without -w flock waits for ever",
+		"--cooldown -1 f true":  "",
+		"-cx f":                 "-c <string>",
+		"-nc x f":               "-c <string>",
+		"--command=x f":         "-c <string>",
+		"f":                     "flock <file> <command>",
+		"--n f true":            "is ambiguous",
+	} {
+		_, err := Parse(append([]string{"flock"}, strings.Fields(args)...), environment(""), shell)
+		var usage *failure.Error
+		if !errors.As(err, &usage) || !strings.Contains(usage.Hint, want) || want == "" && usage.Hint != "" {
+			t.Errorf("flock %s: %v, %+v", args, err, usage)
+		}
+	}
+}
+
+func TestCommandHint(t *testing.T) {
+	if hint := (&Options{ByShell: true}).CommandHint("/bin/sh -x", syscall.ENOENT); hint != "" {
+		t.Errorf("SHELL='/bin/sh -x': %q", hint)
+	}
+	for _, c := range []struct {
+		command string
+		err     error
+		want    string
+	}{
+		{"--", syscall.ENOENT, "flock [options] -- <file> <command>"},
+		{"-n", syscall.ENOENT, "flock [options] <file> <command>"},
+		{"--shared", syscall.ENOENT, "flock [options] <file> <command>"},
+		{"-cx", syscall.ENOENT, "-c <string>"},
+		{"--command=x", syscall.ENOENT, "-c <string>"},
+		{"echo hi", syscall.ENOENT, "did you mean -c 'echo hi'?"},
+		{"my program", syscall.EACCES, ""},
+		{"cd", syscall.ENOENT, "did you mean -c 'cd ...'?"},
+		{"cd", syscall.EACCES, ""},
+		{"sync", syscall.ENOENT, ""},
+		{"./cd", syscall.ENOENT, ""},
+		{"", syscall.ENOENT, ""},
+	} {
+		if hint := new(Options).CommandHint(c.command, c.err); !strings.Contains(hint, c.want) || c.want == "" && hint != "" {
+			t.Errorf("%q, %v: %q, want %q", c.command, c.err, hint, c.want)
 		}
 	}
 }
@@ -156,20 +232,19 @@ func TestParseForActions(t *testing.T) {
 	}
 }
 
-// TestParseForKnowsAll looks for options of flock that the program of a backend has neither declared nor refused.
+// TestParseForKnowsAll looks for options of flock that the program of a backend neither has nor refuses.
 func TestParseForKnowsAll(t *testing.T) {
 	flock, program := newParser(shell), newParser(shell)
-	flock.declareCommon()
-	flock.declareFile()
-	program.declareCommon()
-	program.declareProgram("etcd", nil)
+	flock.addCommon()
+	flock.addFile()
+	program.addCommon()
+	program.addProgram("etcd", nil)
 	for _, opt := range flock.options {
-		same := func(other getopt.Option) bool {
-			return other.LongName() == opt.LongName() && other.ShortName() == opt.ShortName() &&
-				other.IsFlag() == opt.IsFlag()
+		same := func(other *option) bool {
+			return other.long == opt.long && other.short == opt.short && other.isFlag == opt.isFlag
 		}
 		if !slices.ContainsFunc(program.options, same) {
-			t.Errorf("--%s (%s): not an option of a program", opt.LongName(), opt.ShortName())
+			t.Errorf("--%s (%c): not an option of a program", opt.long, opt.short)
 		}
 	}
 }

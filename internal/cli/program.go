@@ -11,8 +11,8 @@ import (
 // options that are about files.
 func ParseFor(backend string, args, own []string, shell func(text string) []string) (*Options, error) {
 	p := newParser(shell)
-	p.declareCommon()
-	p.declareProgram(backend, own)
+	p.addCommon()
+	p.addProgram(backend, own)
 	words, err := p.read(args)
 	if err != nil || p.isAnswered() {
 		return &p.o, err
@@ -27,15 +27,15 @@ func ParseFor(backend string, args, own []string, shell func(text string) []stri
 	return &p.o, p.checkRemove()
 }
 
-// declareProgram declares the options that are not flock's, or not in the same way.
-func (p *parser) declareProgram(backend string, own []string) {
-	p.value(func(name string) error {
+// addProgram adds the options that are not flock's, or not in the same way.
+func (p *parser) addProgram(backend string, own []string) {
+	p.value(setter(func(name string) error {
 		if name == backend {
 			return nil
 		}
 		return failure.Usage("invalid backend in --backend: '" + name +
 			"' (this program is the backend " + backend + ")")
-	}, "backend", 0)
+	}), "backend", 0)
 	p.ours = append(append(p.ours, "break"), own...)
 	p.flag(choose(&p.o.Action, Break), "break", 0)
 	for _, name := range own {
@@ -45,7 +45,7 @@ func (p *parser) declareProgram(backend string, own []string) {
 	p.flag(refusedBy(backend), "no-fork", 'F')
 	p.flag(refusedBy(backend), "fcntl", 0)
 	for _, name := range []string{"start", "length", "fd"} {
-		p.options = append(p.options, p.set.FlagLong(refusedBy(backend), name, 0))
+		p.value(refusedBy(backend), name, 0)
 	}
 }
 

@@ -41,7 +41,7 @@ func Find(f *lockfile.File, w locks.Wish) (list List, err error) {
 			return List{}, err
 		}
 	case !f.ByName:
-		return List{}, failure.New(output.ExDataErr, f.Name, missing)
+		return List{}, locks.FileError(f, missing)
 	case !errors.Is(missing, fs.ErrNotExist):
 		return List{}, failure.Opening(f.Name, missing)
 	}
@@ -126,7 +126,7 @@ func (l List) Rows() (rows [][]string, isHeld bool) {
 
 // row returns the columns, and false for a process that has ended.
 func (h Holder) row() (row []string, ok bool) {
-	row = []string{"-", h.Mode, "-", h.Note}
+	row = []string{"-", h.Mode, "-", "-", h.Note}
 	if h.Waiting {
 		row[1] += " (waiting)"
 	}
@@ -134,7 +134,8 @@ func (h Holder) row() (row []string, ok bool) {
 		row[0] = strconv.Itoa(h.PID)
 	}
 	if h.isSeen() {
-		if row[2], row[3] = userOf(h.PID), proc.Command(h.PID); row[3] == "" {
+		row[2], row[3], row[4] = userOf(h.PID), h.ageColumn(), proc.Command(h.PID)
+		if row[4] == "" {
 			return row, false
 		}
 	}

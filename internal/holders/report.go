@@ -113,6 +113,15 @@ func (h Holder) age() time.Duration {
 	return 0
 }
 
+// ageColumn returns the age as one word, "-" if it is unknown.
+func (h Holder) ageColumn() string {
+	age := h.age()
+	if age <= 0 {
+		return "-"
+	}
+	return strings.ReplaceAll(output.FormatAge(age), " ", "")
+}
+
 // Name names the process for a message.
 func (h Holder) Name() string {
 	const longest = 80 // bytes of a command line

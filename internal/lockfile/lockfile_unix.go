@@ -85,6 +85,12 @@ func (f *File) ReopenForWriting() error {
 	return nil
 }
 
+// IsOpen reports whether the descriptor is open.
+func (f *File) IsOpen() bool {
+	_, err := unix.FcntlInt(uintptr(f.FD), syscall.F_GETFD, 0)
+	return err == nil
+}
+
 // Writable reports whether the descriptor is open for writing.
 func (f *File) Writable() (bool, error) {
 	flags, err := unix.FcntlInt(uintptr(f.FD), syscall.F_GETFL, 0)

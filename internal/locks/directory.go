@@ -198,7 +198,7 @@ func DirectoryError(f *lockfile.File, base string, err error) error {
 	case err == nil, errors.As(err, &known):
 		return err
 	case sys.BadDescriptor(err):
-		return failure.New(output.ExDataErr, f.Name, err)
+		return FileError(f, err)
 	}
 	failed := &failure.Error{Status: output.ExDataErr, Text: f.Name + ": " + sys.Printable(err.Error()), Cause: err}
 	isFull, isForbidden := sys.CannotCreate(err), sys.LacksPermission(err)

@@ -8,7 +8,6 @@ import (
 
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
-	"example.org/flock/internal/output"
 )
 
 // HasKernelLocks reports whether the kernel has locks of whole files. A filesystem can still answer that it has none.
@@ -121,7 +120,7 @@ func callReopening(f *lockfile.File, call call, op Op, limit Limit) error {
 	err := acquire(call, f.FD, op, limit)
 	if op == Exclusive && f.CanReopen() && needsWriting(err) {
 		if err := f.CheckWritable(); err != nil {
-			return failure.New(output.ExDataErr, f.Name, err)
+			return FileError(f, err)
 		}
 		if err := f.ReopenForWriting(); err != nil {
 			return failure.Opening(f.Name, err)
@@ -134,7 +133,7 @@ func callReopening(f *lockfile.File, call call, op Op, limit Limit) error {
 // lockingError adds to the bare answer of a lock call which file it is about. Other errors say that themselves.
 func lockingError(f *lockfile.File, err error) error {
 	if answer, ok := err.(syscall.Errno); ok {
-		return failure.New(output.ExDataErr, f.Name, answer)
+		return FileError(f, answer)
 	}
 	return err
 }
@@ -144,7 +143,7 @@ func flockError(f *lockfile.File, err error) error {
 	if !needsWriting(err) || f.ByName || f.Network() != lockfile.NFS {
 		return lockingError(f, err)
 	}
-	failed := failure.New(output.ExDataErr, f.Name, err)
+	failed := FileError(f, err)
 	failed.Hint = "on NFS the descriptor must be open for writing, for a shared lock for reading: " +
 		"use a separate lock file, as 9>>FILE or 9<>FILE"
 	return failed

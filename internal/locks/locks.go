@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"example.org/flock/internal/direct"
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/output"
+	"example.org/flock/internal/sys"
 )
 
 // Op is what is to be done with a lock.
@@ -52,6 +56,16 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Err.Error() }
 func (r *Refusal) Unwrap() error { return r.Err }
+
+// FileError returns the error of a file that cannot be locked, of which more than the cause is not known.
+func FileError(f *lockfile.File, cause error) *failure.Error {
+	failed := failure.New(output.ExDataErr, f.Name, cause)
+	if sys.BadDescriptor(cause) && !f.ByName && !f.IsOpen() { // else it is open, but not for writing
+		failed.Hint = "is descriptor " + f.Name + " open? ksh and mksh pass it on only with " + f.Name + ">&" + f.Name +
+			", as in flock " + f.Name + " " + f.Name + ">&" + f.Name
+	}
+	return failed
+}
 
 // A Limit says how long to wait for a lock.
 type Limit struct {
