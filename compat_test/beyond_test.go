@@ -155,7 +155,8 @@ func TestBeyondAbsent(t *testing.T) {
 	runBeyond(t, w, "directory")
 }
 
-// TestVerboseLines compares what ours and util-linux print with --verbose, for every way to end.
+// TestVerboseLines compares what ours and util-linux print with --verbose, for every way to end. Ours has a hint after the
+// error of a descriptor that is not open.
 func TestVerboseLines(t *testing.T) {
 	needOurs(t)
 	if referencePath == "" {
@@ -174,6 +175,7 @@ func TestVerboseLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := fmt.Sprintf("%s--\n%s--\nexit %d\n", &out, &errs, c.ProcessState.ExitCode())
+		text = strings.Replace(text, "flock: is descriptor 9 open? ksh and mksh pass it on only with 9>&9, as in flock 9 9>&9\n", "", 1)
 		return duration.ReplaceAllString(text, "took N seconds")
 	}
 	for _, args := range [][]string{

@@ -61,7 +61,7 @@ func TestParseAgrees(t *testing.T) {
 		}
 		switch {
 		case o.shell:
-			want.Command = shell(words[o.command+1])
+			want.Command, want.ByShell = shell(words[o.command+1]), true
 		case o.command > 0:
 			want.Command = words[o.command:]
 		}
