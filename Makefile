@@ -36,12 +36,12 @@ sources = $(filter-out %_test.go,$(wildcard $(1)))
 flock: $(call sources,*.go fallback/*.go internal/*/*) go.mod go.sum build/version
 	$(GOBUILD) -o $@ .
 
-ETCD_SOURCES = $(call sources,etcd/*.go etcd/help.txt lease/*.go lease/guard/*.go internal/*/*) etcd/go.mod etcd/go.sum
+ETCD_SOURCES = $(call sources,etcd/*.go etcd/help.txt lease/*.go internal/*/*) etcd/go.mod etcd/go.sum
 
 flock-etcd: $(ETCD_SOURCES) build/version  ## build the lock for many machines
 	$(ETCDBUILD) -o ../$@ .
 
-POSTGRES_SOURCES = $(call sources,postgres/*.go postgres/help.txt postgres/schema.sql lease/*.go lease/guard/*.go internal/*/*) \
+POSTGRES_SOURCES = $(call sources,postgres/*.go postgres/help.txt postgres/schema.sql lease/*.go internal/*/*) \
 	postgres/go.mod postgres/go.sum
 
 flock-postgres: $(POSTGRES_SOURCES) build/version  ## the same in PostgreSQL
@@ -88,7 +88,7 @@ test-beside:
 # The servers and etcdctl are built from their modules. Nothing but loopback is used.
 test-etcd: flock flock-etcd         ## run the tests of flock-etcd over etcd servers (two minutes)
 	@test -z "$$(gofmt -l etcd)" || { gofmt -d etcd; exit 1; }
-	go test -count=1 ./lease/... && go test -count=1 -tags guard_portable ./lease/guard
+	go test -count=1 ./lease/... ./internal/guard && go test -count=1 -tags guard_portable ./internal/guard
 	cd etcd && go mod tidy -diff && go vet ./... && go test -count=1 ./...
 	cd etcd/test && go mod tidy -diff && go vet ./... && go test -timeout 10m -count=1 -parallel 6 ./...
 	sh completions/test.sh ./flock ./flock-etcd

@@ -11,6 +11,7 @@ import (
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/early"
 	"example.org/flock/internal/failure"
+	"example.org/flock/internal/guard"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
@@ -22,7 +23,7 @@ import (
 // becomes the command.
 func (a *attempt) execute() int {
 	a.out.PrintVerbose("executing " + a.Command[0])
-	if a.Close {
+	if a.Close && !a.HasGuard() {
 		a.file.CloseOnExec()
 	} else if err := a.lock.Inherit(); err != nil {
 		a.lock.Leave()
@@ -35,7 +36,7 @@ func (a *attempt) execute() int {
 		a.lock.Leave()
 		return reportCommand(a.out, a.Options, err)
 	}
-	code, err := command.Run(a.Command, a.lock.Started)
+	code, err := a.runCommand()
 	if err != nil {
 		code = reportCommand(a.out, a.Options, err)
 	} else if a.Cooldown > 0 {
@@ -51,6 +52,30 @@ func (a *attempt) execute() int {
 		a.removeLockFile()
 	}
 	return code
+}
+
+// runCommand runs the command and returns its exit status. A guard inherits the lock, with --close, too, so that it is
+// held until all are gone whom the guard has to end.
+func (a *attempt) runCommand() (status int, err error) {
+	if !a.HasGuard() {
+		return command.Run(a.Command, a.lock.Started)
+	}
+	guarded := guard.Command{Argv: a.Command, Rules: guard.Rules{Limit: a.Limit, Leftovers: a.KillChildren},
+		Tell: a.out.Note, TellVerbose: func(string) {}}
+	if a.Verbose || a.Reports {
+		guarded.TellVerbose = a.out.Note
+	}
+	if a.Close {
+		guarded.Kept = []int{a.file.FD}
+		if lifeline := a.lock.Lifeline(); lifeline >= 0 {
+			guarded.Kept = append(guarded.Kept, lifeline)
+		}
+	}
+	result, err := guarded.Run()
+	if result.Signal != 0 {
+		termination.FinishBy(result.Signal) // so that a shell sees by its status that it should end, too
+	}
+	return result.Status, err
 }
 
 // execBackend replaces this process by the program of a backend that flock does not know, with the same words. It

@@ -18,6 +18,7 @@ import (
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/failure"
+	"example.org/flock/internal/guard"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
@@ -37,6 +38,7 @@ func init() {
 }
 
 func main() {
+	guard.Begin()
 	p := &output.Printer{Name: command.BaseName(os.Args[0])}
 	code := p.Status(run(p, os.Args))
 	termination.Finish()
@@ -74,6 +76,11 @@ func run(p *output.Printer, args []string) int {
 
 	if err := earlyFailure(o); err != nil {
 		return reportCommand(p, o, err)
+	}
+	if o.HasGuard() {
+		if err := guard.Check(); err != nil {
+			return failure.Report(p, failure.New(output.ExOSErr, "cannot end a command with all that it has started", err))
+		}
 	}
 	f, err := openLockFile(o)
 	if err != nil {

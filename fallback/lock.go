@@ -148,6 +148,14 @@ func (l *Lock) Inherit(fd int) (moved int, err error) {
 	return moved, err
 }
 
+// Lifeline returns the descriptor of the lifeline, -1 if there is none; on Windows its handle.
+func (l *Lock) Lifeline() int {
+	if l.self.name == "" {
+		return -1
+	}
+	return int(l.self.life)
+}
+
 // Unlock releases what this Lock holds, in whatever mode. If processes that have inherited the lock live, it is theirs.
 // It is no error to hold nothing.
 func (l *Lock) Unlock() error { return l.unlock((*attempt).release) }

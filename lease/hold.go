@@ -12,8 +12,9 @@ import (
 	"syscall"
 	"time"
 
+	"example.org/flock/internal/guard"
 	"example.org/flock/internal/output"
-	"example.org/flock/lease/guard"
+	"example.org/flock/internal/termination"
 )
 
 // A hold is the time in which the lock is held and the command runs.
@@ -35,13 +36,24 @@ func (h *hold) limits() guard.Limits {
 	return guard.Limits{Term: since + ttl*6/10, Kill: since + ttl*8/10, End: since + ttl*9/10}
 }
 
+// command is what the guard runs.
+func (h *hold) command() guard.Command {
+	o := h.options
+	c := guard.Command{Argv: o.Command, Rules: guard.Rules{Limit: o.Limit, Leftovers: o.KillChildren},
+		Tell: h.printer.Note, TellVerbose: func(string) {}}
+	if o.Verbose || o.Reports {
+		c.TellVerbose = h.printer.Note
+	}
+	return c
+}
+
 // execute runs the command, releases the lock, and returns the exit status.
 func (h *hold) execute() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	h.printer.Flush() // before the command prints
 	h.service.say("STATUS=has the lock " + h.name + " since " + time.Now().Format(output.Clock))
-	h.guard.Give(guard.Message{Kind: guard.Run, Limits: h.limits(), Token: h.held.Token()})
+	h.guard.Give(guard.Message{Kind: guard.Run, Limits: h.limits(), Rules: h.command().Rules, Token: h.held.Token()})
 	since, ttl := h.held.Life()
 	h.renewals = make(chan error)
 	// A command that runs for a moment is done before this would be of use.
@@ -53,8 +65,9 @@ func (h *hold) execute() int {
 			if !open {
 				return h.endOfGuard()
 			}
-			if m.Kind == guard.Started {
+			if m.Kind != guard.Ended {
 				h.started = true
+				h.command().Remark(m)
 				continue
 			}
 			h.guard.Close()
@@ -151,7 +164,7 @@ func (h *hold) end(m guard.Message) int {
 		h.held.Release(context.Background(), NotStarted)
 		h.printer.Warn(m.Text)
 		return m.Number
-	case m.Terminated:
+	case m.Cause == guard.Lost:
 		return h.lose(m.Survivor)
 	}
 	_, ttl := h.held.Life()
@@ -172,8 +185,11 @@ func (h *hold) end(m guard.Message) int {
 	case err != nil:
 		h.printer.Warn("cannot release the lock " + h.name + ", which ends with its lease: " + err.Error())
 	}
+	if m.Cause == guard.AtLimit {
+		return guard.StatusAtLimit
+	}
 	if sig := syscall.Signal(m.Number - 128); m.Killed && slices.Contains(h.passedOn, os.Signal(sig)) {
-		return die(sig) // so that systemd, which has stopped this service by it, sees no failure
+		return termination.Die(sig) // so that systemd, which has stopped this service by it, sees no failure
 	}
 	return m.Number
 }

@@ -21,9 +21,9 @@ import (
 	"time"
 
 	"example.org/flock/internal/failure"
+	"example.org/flock/internal/guard"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
-	"example.org/flock/lease/guard"
 )
 
 // A Backend is a server that keeps locks. It makes its requests by the Link that Program.Open has got.

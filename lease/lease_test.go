@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"example.org/flock/internal/cli"
+	"example.org/flock/internal/guard"
 	"example.org/flock/internal/output"
-	"example.org/flock/lease/guard"
 )
 
 // A fakeBackend is a server of one lock, as far as a test needs it. It is also what is held.

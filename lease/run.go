@@ -7,8 +7,8 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"os/signal"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,11 +17,19 @@ import (
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/failure"
+	"example.org/flock/internal/guard"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
-	"example.org/flock/lease/guard"
+	"example.org/flock/internal/termination"
 )
+
+// A process that is a guard ends here, before most of what the program needs is initialized. Other processes have their
+// guards by the first thread, in which main goes on.
+func init() {
+	runtime.LockOSThread()
+	guard.Begin()
+}
 
 // Main is the whole program of a backend.
 func Main(b Program) {
@@ -106,7 +114,7 @@ func (r *run) lock() int {
 		ctx, cancel = context.WithDeadlineCause(ctx, began.Add(o.Timeout), ErrTimeout)
 	}
 	defer cancel()
-	r.signals, r.taken = catchSignals(), make(chan struct{}, 1)
+	r.signals, r.taken = termination.Forward(), make(chan struct{}, 1)
 	// Before the first connection, which makes another attempt when it lacks a descriptor: a fork makes none.
 	g, err := guard.Start(o.Command)
 	if err != nil {
@@ -130,7 +138,7 @@ func (r *run) lock() int {
 		if sig == 0 {
 			return r.guardKilled("cannot wait any longer for")
 		}
-		return die(sig)
+		return termination.Die(sig)
 	}
 	if err != nil {
 		return r.refuse(err)
@@ -263,38 +271,11 @@ func (r *run) refuse(err error) int {
 // guardKilled reports that the guard was killed before the command ran, and returns the exit status. A signal that came
 // before the guard caught signals was for this program.
 func (r *run) guardKilled(what string) int {
-	if sig := r.guard.KilledBy(); slices.Contains(forwarded, os.Signal(sig)) {
-		return die(sig)
+	if sig := r.guard.KilledBy(); slices.Contains(termination.Forwarded, os.Signal(sig)) {
+		return termination.Die(sig)
 	}
 	return failure.Report(r.printer, Unavailable(what+" the lock "+r.name+": its guard was killed"))
 }
 
-// forwarded are the signals that are meant for the command and, before it runs, do to this program what they do to one
-// that does not catch them.
-var forwarded = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
-	syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH}
-
 // endsWait reports whether a program that does not catch the signal dies by it.
 func endsWait(sig os.Signal) bool { return sig != syscall.SIGWINCH }
-
-// catchSignals returns those that come. One that is ignored stays ignored.
-func catchSignals() <-chan os.Signal {
-	c := make(chan os.Signal, 8)
-	for _, s := range forwarded {
-		if !signal.Ignored(s) {
-			signal.Notify(c, s)
-		}
-	}
-	return c
-}
-
-// die dies by the signal, as a program does that did not catch it. For SIGQUIT the Go runtime would print its stacks,
-// and it ignores SIGUSR1 and the like; process 1 cannot die by a signal. They return the status that a shell would see.
-func die(sig syscall.Signal) int {
-	if os.Getpid() != 1 && (sig == syscall.SIGTERM || sig == syscall.SIGINT || sig == syscall.SIGHUP) {
-		signal.Reset(sig)
-		syscall.Kill(os.Getpid(), sig)
-		select {}
-	}
-	return 128 + int(sig)
-}

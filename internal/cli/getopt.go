@@ -34,7 +34,7 @@ type option struct {
 }
 
 func newParser(shell func(text string) []string) *parser {
-	ours := []string{"permits", "cooldown", "queue", "report", "remove", "holders", "backend"}
+	ours := []string{"permits", "cooldown", "queue", "report", "remove", "holders", "backend", "limit", "kill-children"}
 	return &parser{o: Options{FD: -1, ConflictExit: 1}, set: getopt.New(), ours: ours, shell: shell}
 }
 
@@ -62,6 +62,18 @@ func timeout(to *time.Duration) setter {
 	return func(s string) (err error) {
 		*to, err = parseSeconds(s, "invalid timeout")
 		return withHint(err, timeoutHint(s))
+	}
+}
+
+// runLimit is for the time that a command may run. It is not 0.
+func runLimit(to *time.Duration) setter {
+	read := seconds(to, "invalid limit")
+	return func(s string) error {
+		err := read(s)
+		if err == nil && *to == 0 {
+			return invalid("invalid limit (more than 0 seconds)", s)
+		}
+		return err
 	}
 }
 
@@ -120,6 +132,8 @@ func (p *parser) addCommon() {
 	p.value(seconds(&o.Cooldown, "invalid cooldown"), "cooldown", 0)
 	p.value(number(&o.Queue, 0, math.MaxInt32, "invalid number of waiting processes (0 or more)"), "queue", 0)
 	p.value(seconds(&o.ReportAfter, "invalid time of a report"), "report", 0)
+	p.value(runLimit(&o.Limit), "limit", 0)
+	p.flag(&o.KillChildren, "kill-children", 0)
 	p.flag(&o.Remove, "remove", 0)
 	p.flag(choose(&o.Action, Holders), "holders", 0)
 }

@@ -46,6 +46,9 @@ Options:
      --report <secs>      say who has the lock, after that long, again later,
                           and on failure
      --remove             remove the lock file after the command
+     --limit <secs>       end the command, and all that it has started, after
+                          that long or when flock dies (status 124)
+     --kill-children      end what the command leaves behind
      --holders            list who holds the lock, or waits for it
      --backend <name>     auto, native, flock, fcntl or directory,
                           or a program flock-<name>

@@ -35,6 +35,9 @@ type Options struct {
 	BackendName   string // as it was given; empty if it was not
 	BackendSource string // --backend or FLOCK_BACKEND
 
+	Limit        time.Duration // how long the command may run; 0: not given
+	KillChildren bool          // end what the command leaves behind
+
 	Permits  int           // 0: not given
 	Cooldown time.Duration // 0: not given
 	Remove   bool          // remove the lock file afterwards
@@ -57,6 +60,9 @@ func (o *Options) NextReport(pause time.Duration) time.Duration {
 	}
 	return max(o.ReportAfter, longest)
 }
+
+// HasGuard reports whether the command has a guard, which ends it.
+func (o *Options) HasGuard() bool { return o.Limit > 0 || o.KillChildren }
 
 // Action is what flock should do.
 type Action uint8
@@ -120,6 +126,9 @@ func Parse(args []string, getenv func(string) (string, bool), shell func(text st
 		return nil, err
 	}
 	if err := p.checkRemove(); err != nil {
+		return nil, err
+	}
+	if err := p.checkGuard(); err != nil {
 		return nil, err
 	}
 	return &p.o, p.checkSystem()
@@ -284,6 +293,35 @@ func (p *parser) checkRemove() error {
 	return failure.Usage("--remove cannot be combined with " + with)
 }
 
+// checkGuard refuses what --limit and --kill-children cannot be combined with: they are about a command that flock
+// starts.
+func (p *parser) checkGuard() error {
+	o := &p.o
+	with := ""
+	switch {
+	case !o.HasGuard():
+		return nil
+	case o.Action != Lock:
+		with = "--holders, which runs no command"
+		if o.Action == Break {
+			with = "--break, which runs no command"
+		}
+	case o.Op == locks.Unlock:
+		with = "--unlock, which runs no command that has the lock"
+	case o.NoFork:
+		with = "--no-fork: nobody would be left to end the command"
+	case len(o.Command) == 0:
+		with = "a descriptor number alone: they are about a command"
+	default:
+		return nil
+	}
+	option := "--limit"
+	if o.Limit == 0 {
+		option = "--kill-children"
+	}
+	return failure.Usage(option + " cannot be combined with " + with)
+}
+
 // checkSystem refuses options that this system does not support.
 func (p *parser) checkSystem() error {
 	o := &p.o
@@ -294,6 +332,9 @@ func (p *parser) checkSystem() error {
 		return nil // if a kind of lock is missing, its lock call reports that
 	}
 	switch {
+	case o.HasGuard():
+		return failure.Usage("on this system there are no --limit and --kill-children: " +
+			"a command cannot be ended with all that it has started")
 	case p.isFcntl():
 		return failure.Usage("--fcntl, --start and --length are for native locks, which this system does not have")
 	case o.Backend != Auto && o.Backend != Directory:

@@ -24,7 +24,10 @@ func ParseFor(backend string, args, own []string, shell func(text string) []stri
 	if err := p.parseName(words); err != nil {
 		return nil, err
 	}
-	return &p.o, p.checkRemove()
+	if err := p.checkRemove(); err != nil {
+		return nil, err
+	}
+	return &p.o, p.checkGuard()
 }
 
 // addProgram adds the options that are not flock's, or not in the same way.

@@ -5,6 +5,7 @@ package command
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -43,13 +44,13 @@ func Start(argv, env []string, attr syscall.SysProcAttr) (pid int, err error) {
 }
 
 // StartSelf starts this program once more with other words, of which the first is the name, and returns its process id.
-func StartSelf(args []string) (pid int, err error) {
+func StartSelf(args []string, attr syscall.SysProcAttr) (pid int, err error) {
 	restoreSignals()
-	exe, err := os.Executable()
+	exe, err := executable()
 	if err != nil {
 		return 0, NotExecuted(args[0], err)
 	}
-	pid, err = spawn(exe, args, cstart.Environ(), syscall.SysProcAttr{})
+	pid, err = spawn(exe, args, cstart.Environ(), attr)
 	if errno, ok := err.(syscall.Errno); ok {
 		err = NotExecuted(exe, errno)
 	}
@@ -65,11 +66,22 @@ func Exec(argv []string) error {
 	})
 }
 
+// executable returns the path of this program. On Linux that is one by which the program can be started even when its
+// file was removed or replaced.
+func executable() (string, error) {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe", nil
+	}
+	return os.Executable()
+}
+
 // restoreSignals restores the signal dispositions and the mask that flock got, for the program that it starts. The
 // exception is SIGCHLD, which gets its default disposition: if it were ignored, there would be no exit status to wait
 // for. util-linux does the same.
 func restoreSignals() {
-	cstart.DefaultAction(syscall.SIGCHLD)
+	if cstart.Ignored(syscall.SIGCHLD) { // a handler gets the default in the program, and may be needed here
+		cstart.DefaultAction(syscall.SIGCHLD)
+	}
 	cstart.RestoreMask()
 }
 

@@ -56,8 +56,11 @@ func DefaultAction(sig syscall.Signal) { setsig(uint32(sig), 0) }
 //go:linkname setsig runtime.setsig
 func setsig(sig uint32, handler uintptr)
 
+// Ignored reports whether a signal is ignored. (signal.Ignored does not know what was so from the start.)
+func Ignored(sig syscall.Signal) bool { return getsig(uint32(sig)) == 1 } // SIG_IGN
+
 // Kills reports whether a signal would kill this process: it is neither ignored nor blocked.
-func Kills(sig syscall.Signal) bool { return getsig(uint32(sig)) == 0 && !isBlocked(sig) }
+func Kills(sig syscall.Signal) bool { return !Ignored(sig) && !isBlocked(sig) }
 
 //go:linkname getsig runtime.getsig
 func getsig(sig uint32) uintptr

@@ -24,6 +24,9 @@ func RestoreMask() {}
 // CatchAlarm has nothing to do: the runtime handles SIGALRM.
 func CatchAlarm() {}
 
+// Ignored reports whether a signal is ignored.
+func Ignored(sig syscall.Signal) bool { return signal.Ignored(sig) }
+
 // Kills reports whether a signal would kill this process. A signal that is blocked counts as one that would: nothing
 // tells.
 func Kills(sig syscall.Signal) bool { return !signal.Ignored(sig) }

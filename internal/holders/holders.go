@@ -50,7 +50,7 @@ func Find(f *lockfile.File, w locks.Wish) (list List, err error) {
 	if err != nil && (missing == nil || !errors.Is(err, fs.ErrNotExist)) {
 		return List{}, err
 	}
-	list.All = append(list.All, more...)
+	list.All = replaceGuards(append(list.All, more...))
 	if missing == nil && time.Until(cooldownEnd) > 0 {
 		until := "until " + output.FormatClock(cooldownEnd)
 		list.All = append(list.All, Holder{Mode: "cooldown", Note: until, Cooldown: true})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"example.org/flock/internal/guard"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
@@ -67,7 +68,7 @@ func (l List) members() (members []member) {
 		}
 		m := member{Holder: h}
 		if h.isSeen() {
-			m.parent = proc.Parent(h.PID)
+			m.parent = parent(h.PID)
 			command := proc.Command(h.PID) // after the parent, which is then that of a process which lives
 			if command == "" {
 				continue
@@ -77,6 +78,38 @@ func (l List) members() (members []member) {
 		members = append(members, m)
 	}
 	return members
+}
+
+// parent returns the parent of a process, as it is without the guard of a command.
+func parent(pid int) int {
+	parent := proc.Parent(pid)
+	if guard.IsGuard(proc.Command(parent)) {
+		return proc.Parent(parent)
+	}
+	return parent
+}
+
+// replaceGuards puts what they guard in the place of guards, which have the lock for as long as that lives.
+func replaceGuards(list []Holder) (all []Holder) {
+	var guarded []Holder
+	for _, h := range list {
+		if !h.isSeen() || !guard.IsGuard(proc.Command(h.PID)) {
+			all = append(all, h)
+			continue
+		}
+		for _, pid := range proc.Children(h.PID) {
+			child := h
+			child.PID = pid
+			guarded = append(guarded, child)
+		}
+	}
+	for _, h := range guarded {
+		isListed := func(other Holder) bool { return other.PID == h.PID && other.Waiting == h.Waiting }
+		if !slices.ContainsFunc(all, isListed) {
+			all = append(all, h)
+		}
+	}
+	return all
 }
 
 // isFlock reports whether a process is a flock: this program, or one that is called so.

@@ -20,6 +20,8 @@ type Mechanism interface {
 type owned interface {
 	// Inherit lets the command have the lock, too.
 	Inherit() error
+	// Lifeline returns the descriptor that the command inherits besides the lock file; -1: there is none.
+	Lifeline() int
 	// Started is called when the command has started.
 	Started()
 	// Leave gives up the lock when the command has ended. A child of the command that has inherited it keeps it.
@@ -100,6 +102,15 @@ func (c *Chain) Inherit() error {
 		return lock.Inherit()
 	}
 	return nil
+}
+
+// Lifeline returns the descriptor by which the command has the lock, where that is not the one of the lock file; -1:
+// there is none.
+func (c *Chain) Lifeline() int {
+	if lock, ok := c.mechanisms[0].(owned); ok {
+		return lock.Lifeline()
+	}
+	return -1
 }
 
 // Started is to be called when the command has started.

@@ -92,6 +92,13 @@ func (d *directory) Inherit() error {
 	return nil
 }
 
+func (d *directory) Lifeline() int {
+	if d.held == nil {
+		return -1
+	}
+	return d.held.Lifeline()
+}
+
 // Started sees that a signal does not end flock before it has released the lock.
 func (d *directory) Started() {
 	if d.held != nil && d.file.ByName {

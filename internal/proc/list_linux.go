@@ -41,8 +41,8 @@ func Processes() (pids []int, err error) {
 // Age returns how long ago a process was started, 0 if that is unknown.
 func Age(pid int) time.Duration {
 	const tick = 10 * time.Millisecond // sysconf(_SC_CLK_TCK) is 100 on every Linux
-	stat, _ := readStat(pid)
-	ticks, err := strconv.ParseInt(stat.start, 10, 64)
+	stat, _ := ReadStat(pid)
+	ticks, err := strconv.ParseInt(stat.Start, 10, 64)
 	var now unix.Timespec
 	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
 		return 0

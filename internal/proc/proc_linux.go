@@ -16,19 +16,20 @@ import (
 
 // Parent returns the parent of a process, 0 if that is unknown.
 func Parent(pid int) int {
-	s, _ := readStat(pid)
-	return s.parent
+	s, _ := ReadStat(pid)
+	return s.Parent
 }
 
-// stat is what is read from proc_pid_stat(5).
-type stat struct {
-	parent int    // field 4
-	start  string // field 22, in clock ticks since boot
+// Stat is what is read from proc_pid_stat(5).
+type Stat struct {
+	State  byte   // field 3
+	Parent int    // field 4
+	Start  string // field 22, in clock ticks since boot
 }
 
-// readStat reads the stat file of the first thread, which says the same as that of the process: qemu-user makes up
+// ReadStat reads the stat file of the first thread, which says the same as that of the process: qemu-user makes up
 // /proc/PID/stat of its own process with another start time.
-func readStat(pid int) (s stat, ok bool) {
+func ReadStat(pid int) (s Stat, ok bool) {
 	number := strconv.Itoa(pid)
 	text, _ := ReadSmall("/proc/" + number + "/task/" + number + "/stat")
 	// The second field is the command in parentheses, and can contain any byte.
@@ -39,15 +40,52 @@ func readStat(pid int) (s stat, ok bool) {
 	n := 3
 	for field := range bytes.FieldsSeq(text[i+1:]) {
 		switch n {
+		case 3:
+			s.State = field[0]
 		case 4:
-			s.parent, _ = strconv.Atoi(string(field))
+			s.Parent, _ = strconv.Atoi(string(field))
 		case 22:
-			s.start = string(field)
+			s.Start = string(field)
 			return s, true
 		}
 		n++
 	}
 	return s, false
+}
+
+// Children returns the children of a process, as far as they can be seen.
+func Children(pid int) (list []int) {
+	threads, _ := Numbers("/proc/" + strconv.Itoa(pid) + "/task")
+	for _, thread := range threads {
+		more, _ := ChildrenOf(pid, thread)
+		list = append(list, more...)
+	}
+	return list
+}
+
+// ChildrenOf returns the children of a thread of a process. It needs one descriptor.
+func ChildrenOf(pid, thread int) (list []int, err error) {
+	path := "/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(thread) + "/children"
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var text []byte
+	for b := make([]byte, 4096); ; {
+		n, err := unix.Read(fd, b)
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 {
+			for field := range strings.FieldsSeq(string(text)) {
+				child, _ := strconv.Atoi(field)
+				list = append(list, child)
+			}
+			return list, err
+		}
+		text = append(text, b[:n]...)
+	}
 }
 
 // UserID returns the number of the user whose process it is, or "" if that is unknown.

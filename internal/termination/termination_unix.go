@@ -19,6 +19,7 @@ var (
 	begun   atomic.Bool  // PutOff was called
 	caught  atomic.Int64 // the first signal, 0: none has come
 	handled []os.Signal
+	first   = make(chan os.Signal, 1) // what PutOff waits for
 )
 
 // Context returns a context that is cancelled by the first signal. It puts off the death when somebody begins to wait
@@ -57,21 +58,23 @@ var PutOff = sync.OnceValue(func() context.Context {
 		return context.Background()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, handled...)
-	go func() {
-		first := (<-signals).(syscall.Signal)
-		caught.Store(int64(first))
-		cancel()
-		go func() {
-			direct.Sleep(patience)
-			die(first)
-		}()
-		<-signals
-		die(first)
-	}()
+	signal.Notify(first, handled...)
+	go wait(first, cancel)
 	return ctx
 })
+
+// wait waits for the first signal, calls ended, and lets the process die in time.
+func wait(signals <-chan os.Signal, ended func()) {
+	first := (<-signals).(syscall.Signal)
+	caught.Store(int64(first))
+	ended()
+	go func() {
+		direct.Sleep(patience)
+		die(first)
+	}()
+	<-signals
+	die(first)
+}
 
 // IsDue reports whether a signal has come.
 func IsDue() bool { return caught.Load() != 0 }

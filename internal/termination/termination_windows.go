@@ -1,6 +1,9 @@
 package termination
 
-import "context"
+import (
+	"context"
+	"syscall"
+)
 
 // Windows has no such signals.
 
@@ -9,3 +12,5 @@ func PutOff() context.Context  { return context.Background() }
 func IsDue() bool              { return false }
 func Finish()                  {}
 func Allow()                   {}
+
+func FinishBy(syscall.Signal) {}

@@ -20,6 +20,8 @@ import (
 
 var farAway = Limits{1 << 61, 1 << 61, 1 << 61}
 
+func init() { Begin() }
+
 // start starts a guard for a shell script, which finds a temporary directory in $0.
 func start(t *testing.T, script string) (g *Guard, dir string) {
 	t.Helper()
@@ -67,7 +69,7 @@ func TestStatus(t *testing.T) {
 	for script, want := range map[string]int{"exit 0": 0, "exit 3": 3, "kill -9 $$": 137, `test "$FLOCK_TOKEN" = 7`: 0} {
 		g, _ := start(t, script)
 		g.Give(Message{Kind: Run, Limits: farAway, Token: 7})
-		if r := last(t, g); r.Number != want || r.Terminated || r.Text != "" {
+		if r := last(t, g); r.Number != want || r.Cause == Lost || r.Text != "" {
 			t.Errorf("%s: %+v", script, r)
 		}
 		g.Close()
@@ -94,7 +96,7 @@ func TestSignal(t *testing.T) {
 	g.Give(Message{Kind: Run, Limits: farAway, Token: 0})
 	await(t, dir+"/ready")
 	g.Give(Message{Kind: Signal, Number: int(syscall.SIGUSR1)})
-	if r := last(t, g); r.Number != 4 || r.Terminated {
+	if r := last(t, g); r.Number != 4 || r.Cause == Lost {
 		t.Errorf("%+v", r)
 	}
 }
@@ -102,7 +104,7 @@ func TestSignal(t *testing.T) {
 func TestTooLate(t *testing.T) {
 	g, dir := start(t, ">$0/began")
 	g.Give(Message{Kind: Run, Limits: Limits{Now(), Now() + time.Hour, Now() + time.Hour}, Token: 0})
-	if r := last(t, g); !r.Terminated {
+	if r := last(t, g); r.Cause != Lost {
 		t.Errorf("%+v", r)
 	}
 	if _, err := os.Stat(dir + "/began"); err == nil {
@@ -116,7 +118,7 @@ func TestTerm(t *testing.T) {
 	g.Give(Message{Kind: Run, Limits: farAway, Token: 0})
 	await(t, dir+"/ready")
 	g.Give(Message{Kind: Move, Limits: Limits{Now(), farAway.Kill, farAway.End}})
-	if r := last(t, g); r.Number != 5 || !r.Terminated {
+	if r := last(t, g); r.Number != 5 || r.Cause != Lost {
 		t.Errorf("%+v", r)
 	}
 }
@@ -132,7 +134,7 @@ func TestKill(t *testing.T) {
 		} else {
 			g.Give(Message{Kind: Move, Limits: Limits{Now(), Now() + 50*time.Millisecond, farAway.End}})
 		}
-		if r := last(t, g); r.Number != 137 || !r.Terminated {
+		if r := last(t, g); r.Number != 137 || r.Cause != Lost {
 			t.Errorf("%+v", r)
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "child"))
@@ -163,7 +165,7 @@ func TestStoppedMeanwhile(t *testing.T) {
 	if err := os.WriteFile(dir+"/end", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := last(t, g); r.Number != 0 || r.Terminated {
+	if r := last(t, g); r.Number != 0 || r.Cause == Lost {
 		t.Errorf("%+v", r)
 	}
 }

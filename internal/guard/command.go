@@ -1,0 +1,71 @@
+// Package guard runs a command that is ended, with all its descendants, when it has run for too long, when the lock is
+// lost, or when the program that has the lock dies.
+//
+// The command is the child of a process of its own, the guard, because that program may be stopped, starved or killed:
+//
+//	flock, flock-etcd   gives the orders
+//	  └─ guard          in a session of its own; orphaned descendants of the command become its children (Linux)
+//	     └─ command     the kernel kills it when the guard dies (Linux)
+//
+// All end in one way. Every descendant gets SIGTERM and SIGCONT once, those that come meanwhile, too; those that are
+// there after Grace get SIGKILL, until nobody is left. The guard inherits the descriptors by which the lock is held, and
+// has them until then.
+//
+// On Linux the kernel continues the guard when it has something to do, should it be stopped: by timers, and when its
+// parent dies. Elsewhere only the command's process group is ended; the build tag guard_portable tries that on Linux.
+// See Limits.End for how flock-etcd is kept from running on when it has lost its lock.
+//
+// One reads message.go, what the two processes say to each other; then this file, the guard as its parent sees it; then
+// run.go, which is that for flock; process.go is the guard itself.
+//
+// Every family of systems defines:
+//
+//	clock, alarm  a clock that goes on while the machine sleeps (Linux), and a signal at a time on it
+//	prepare       see the function of Linux
+//	attributes    of the command and of the guard
+//	members       the descendants, as far as they can be found
+//	remain        whether there are some
+//	killAll       kills them
+package guard
+
+import (
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Rules say how the command and what it has started end.
+type Rules struct {
+	Limit      time.Duration // the command may run for so long; 0: for any time
+	Leftovers  bool          // what the command has left behind is ended, too
+	Supervised bool          // all are ended in Grace rather than until Limits.Kill if whoever gives orders is gone
+}
+
+// A Command is one that flock runs, and ends by its rules.
+type Command struct {
+	Argv  []string
+	Rules Rules
+	Kept  []int // descriptors that the command does not get, but its guard
+
+	Tell        func(line string) // says a line to the user
+	TellVerbose func(line string) // says it to one who wants to know what happens
+}
+
+// StatusAtLimit is the exit status when a command was stopped at its limit, as that of timeout(1).
+const StatusAtLimit = 124
+
+// A Result is how a command has ended.
+type Result struct {
+	Status int
+	Signal syscall.Signal // by which it died, if this process was sent that, too; 0: none
+}
+
+// Name is the name of a guard, its first word. It has nothing in it by which somebody may look for flock or for the
+// command, to kill them.
+const Name = "lock-guard"
+
+// option is the second word of a guard. Its value is the number of a socket.
+const option = "--socket="
+
+// IsGuard reports whether a command line is that of a guard.
+func IsGuard(commandLine string) bool { return strings.HasPrefix(commandLine, Name+" "+option) }

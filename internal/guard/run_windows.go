@@ -1,0 +1,16 @@
+package guard
+
+import "example.org/flock/internal/failure"
+
+// Windows has no guards: package cli refuses the options.
+
+// Begin does nothing.
+func Begin() {}
+
+// Check says that there can be no guard here.
+func Check() error {
+	return failure.Usage("on this system no command can be ended with its descendants")
+}
+
+// Run fails.
+func (c Command) Run() (Result, error) { return Result{}, Check() }

@@ -1,0 +1,66 @@
+//go:build unix
+
+package termination
+
+import (
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"example.org/flock/internal/cstart"
+)
+
+// Forwarded are the signals that are meant for the command, where this process passes them on. Before the command runs
+// they do to this process what they do to one that does not catch them.
+var Forwarded = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+	syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH}
+
+// Forward returns the signals of Forwarded that come from now on; they end nothing any more, neither this process nor
+// what PutOff has returned. One that is ignored, or blocked, stays so.
+func Forward() <-chan os.Signal {
+	signals := make(chan os.Signal, 8)
+	for _, s := range Forwarded {
+		if cstart.Kills(s.(syscall.Signal)) {
+			signal.Notify(signals, s)
+		}
+	}
+	signal.Stop(first)
+	return signals
+}
+
+// PutOffAgain puts off the death by the next signal that Forward returns, when there is no command any more.
+func PutOffAgain(signals <-chan os.Signal) {
+	deadly := make(chan os.Signal, 1)
+	go func() {
+		for s := range signals {
+			if s != syscall.SIGWINCH {
+				deadly <- s
+			}
+		}
+	}()
+	go wait(deadly, func() {})
+}
+
+// FinishBy has Finish end the process by a signal, if it can die by that in the way of a process that does not catch
+// it.
+func FinishBy(sig syscall.Signal) {
+	if CanDieBy(sig) {
+		caught.Store(int64(sig))
+	}
+}
+
+// Die dies by the signal, as a process does that did not catch it, or returns the status that a shell would see.
+func Die(sig syscall.Signal) (status int) {
+	if CanDieBy(sig) {
+		die(sig)
+	}
+	return 128 + int(sig)
+}
+
+// CanDieBy reports whether this process can die by a signal of Forwarded: process 1 cannot; and where the Go runtime
+// has its own handlers, it prints its stacks for SIGQUIT, and ignores SIGUSR1 and the like.
+func CanDieBy(sig syscall.Signal) bool {
+	isDefault := cstart.IsLibrary || slices.Contains(Forwarded[:3], os.Signal(sig))
+	return os.Getpid() != 1 && isDefault && sig != syscall.SIGWINCH
+}
