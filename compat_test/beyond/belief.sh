@@ -226,7 +226,7 @@ flock l bash -c 'exec 3>log; (until [ -e go ]; do sleep .01; done) & exit 0'
 flock -n l echo in
 #> in
 rm -f go
-flock l bash -c '(until [ -e go ]; do sleep .01; done) 3>&- & exit 0'
+flock l bash -c '(: >up; until [ -e go ]; do sleep .01; done) 3>&- & until [ -e up ]; do sleep .01; done'
 flock -n l echo in
 #> in
 : >go
@@ -276,8 +276,8 @@ unshare -pf --mount-proc flock --holders f; echo $?
 #> 0
 unshare -pf --mount-proc flock -n --verbose f true 2>&1 | grep held
 #> flock: held by a process of another pid namespace
-flock --holders f | grep -c 'until'
-#> 2
+flock --holders f | grep 'until' | awk '{ print $2 }' | sort -u # the shell, and one that is about to be sleep
+#> exclusive
 : >go; wait $holder
 
 ### belief-holder-of-a-file-that-was-replaced
