@@ -159,7 +159,7 @@ done
 # needs: proc
 for signal in TERM INT HUP; do
 	set -m; flock f sleep 100 & p=$!; set +m
-	await 'grep -q "SigCgt:.*[1-9a-f]" /proc/$p/status' # it has started the command
+	await 'catches $p' # it has started the command
 	kill -$signal -- -$p; wait $p; echo $?
 	ls .f.flock
 done 2>/dev/null
@@ -173,7 +173,7 @@ done 2>/dev/null
 ### belief-signal-to-a-waiter
 hold f
 set -m; flock --queue 1 f true & p=$!; set +m
-await 'placed $p'
+await 'placed $p && catches $p'
 { kill $p; wait $p; } 2>/dev/null; echo $?
 #> 143
 ls .f.flock | grep -c ^wait; ls .f.flock/queue
@@ -184,7 +184,7 @@ release
 ### belief-signal-that-the-command-survives
 
 flock f bash -c 'trap "" TERM; : >has; until [ -e go ]; do sleep .01; done' & p=$!
-await '[ -e has ]'
+await '[ -e has ] && catches $p'
 { kill $p; wait $p; } 2>/dev/null; echo $?
 #> 143
 flock -n f echo in; echo $?
