@@ -39,8 +39,9 @@ func init() {
 
 func main() {
 	guard.Begin()
-	p := &output.Printer{Name: command.BaseName(os.Args[0])}
-	code := p.Status(run(p, os.Args))
+	args := cli.Args()
+	p := &output.Printer{Name: command.BaseName(args[0])}
+	code := p.Status(run(p, args))
 	termination.Finish()
 	os.Exit(code)
 }

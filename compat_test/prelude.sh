@@ -7,6 +7,9 @@
 #   release               let all holders end, and wait until they have
 #   waiting FILE [N]      true if N (1) or more processes wait for a lock on FILE
 #   asleep [N]            true if N (1) or more flocks have started no command and sleep, as one that waits for a permit does
+#   locks_of FILE         the lines of FILE in /proc/locks
+#   catches PID           true if the flock with this process id catches the signals that would end it, and those only: the
+#                         Go runtime catches all of them while it starts
 #   placed PID            true if the flock with this process id has its place in a queue
 #   is_next PID           true if the flock with this process id is the next one that gets a permit
 #   mtime FILE             the time at which FILE was last changed, in seconds with nine decimals
@@ -69,11 +72,22 @@ waiting() {
 	n=$(grep -c -e "-> .*:$inode [0-9]* [0-9EOF]*\$" /proc/locks)
 	[ "$n" -ge "${2:-1}" ]
 }
+# The kernel shows its list in pieces: where others lock meanwhile a line is there twice, or is missing.
+locks_of() {
+	local before now=none
+	until [ "$now" = "$before" ]; do
+		before=$now
+		now=$(grep ":$(stat -c %i "$1") " /proc/locks | cut -d: -f2-)
+	done
+	[ -z "$now" ] || echo "$now"
+}
+export -f locks_of
 asleep() {
 	! [ -r /proc/self/stat ] || cat /proc/[0-9]*/stat 2>/dev/null | awk -v session=$$ -v n="${1:-1}" '
 		$6 == session { parent[$4]; if ($2 ~ /^\((flock|reflock|qemu-)/ && $3 == "S") asleep[$1] }
 		END { for (pid in asleep) n -= !(pid in parent); exit n > 0 }'
 }
+catches() { grep -qs '^SigCgt:.0000000000004..[13]$' /proc/$1/status; } # SIGTERM and, which comes last, SIGHUP
 placed() {
 	ls .*.flock/queue 2>/dev/null | grep -q "^permit,[0-9a-f]*,$1," ||
 		grep -qs 'OFDLCK.* 23058430092136939[0-9]* ' /proc/$1/fdinfo/*

@@ -19,10 +19,10 @@ _flock() {
 		:--fd | fd:--fd) want=$word place=fd ;;
 		:--holders) place=holders ;;
 		:--timeout | :--wait | :--conflict-exit-code | :--start | \
-			:--length | :--backend | :--permits | :--cooldown | :--queue | :--report | \
+			:--length | :--backend | :--permits | :--cooldown | :--queue | :--report | :--limit | \
 			fd:--timeout | fd:--wait | fd:--conflict-exit-code | \
 			fd:--start | fd:--length | fd:--backend | \
-			fd:--permits | fd:--cooldown | fd:--queue | fd:--report | holders:--backend) want=$word ;;
+			fd:--permits | fd:--cooldown | fd:--queue | fd:--report | fd:--limit | holders:--backend) want=$word ;;
 		fd:-c | fd:--command | fdend:-c | fdend:--command | \
 			file:-c | file:--command) place=string ;;
 		:-*w | :-*E | fd:-*w | fd:-*E)
@@ -90,7 +90,7 @@ _flock() {
 
 _flock_options() {
 	COMPREPLY+=($(compgen -W "--shared --exclusive --nonblocking
-		--timeout --wait --conflict-exit-code --permits --cooldown --queue --report
+		--timeout --wait --conflict-exit-code --permits --cooldown --queue --report --limit --kill-children
 		--holders --verbose --help --version
 		$(_flock_of_files --unlock --close --no-fork --fd --fcntl --start --length --backend --remove)" -- "$cur"))
 	[[ $1 == fd ]] && COMPREPLY+=($(compgen -W '--command' -- "$cur"))

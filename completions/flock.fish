@@ -31,7 +31,7 @@ function __fish_flock_place
                 set value 1
             case '--fd=*'
                 set fd 1
-            case --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown --queue --report
+            case --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown --queue --report --limit
                 set value 1
             case '--*'
             case '-*w' '-*E'
@@ -70,7 +70,7 @@ function __fish_flock_subcommand
                 set -e words[1]
             case '--fd=*'
                 set fd 1
-            case --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown --queue --report
+            case --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown --queue --report --limit
                 set -e words[1]
             case '--*'
             case '-*w' '-*E'
@@ -120,6 +120,8 @@ for command in flock flock-go flock-etcd flock-postgres
     complete $options -l cooldown -x -d 'Keep others with --cooldown out for that many seconds afterwards'
     complete $options -l queue -x -d 'Fail if that many wait already'
     complete $options -l report -x -d 'Say who has the lock after that many seconds, and again later'
+    complete $options -l limit -x -d 'End the command after that many seconds'
+    complete $options -l kill-children -d 'End what the command leaves behind'
     complete $options -l holders -d 'List who holds the lock and who waits'
     complete $options -l verbose -d 'Print what is done'
     if not contains $command flock-etcd flock-postgres # which open no file

@@ -104,7 +104,7 @@ for shell in bash zsh fish; do
 	fi
 	expect $shell 'flock --' --shared --exclusive --unlock --nonblocking --timeout \
 		--wait --conflict-exit-code --close --no-fork --fd --fcntl --start --length \
-		--backend --permits --cooldown --queue --report --remove --holders --verbose --help --version !--break
+		--backend --permits --cooldown --queue --report --limit --kill-children --remove --holders --verbose --help --version !--break
 	expect $shell 'flock -n --c' --close --conflict-exit-code --cooldown !--shared
 	expect $shell 'flock --backend ' auto native flock fcntl directory probe !go !no-name !zlock
 	expect $shell 'flock --backend p' probe !auto

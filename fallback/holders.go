@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"example.org/flock/internal/sys"
@@ -170,18 +171,19 @@ func (a *attempt) describeAll(dir string, rs []record) (hs []Holder) {
 // lookSettled looks until nobody is taking or releasing the lock, or that has lasted for long: then who does is a
 // holder.
 func (a *attempt) lookSettled() (snapshot, error) {
+	var sight sighting
 	for start := a.Now(); ; a.Sleep(time.Millisecond) {
 		s, err := a.look()
 		if err == nil && s.has(lost) {
 			a.search(&s)
 		}
-		isStuck := a.Now().Sub(start) >= stuck
+		isStuck := sight.isStuck(strings.Join(s.tokens, " "), a.Now())
 		switch {
 		case err != nil, s.token() == free:
 			return s, err
 		case isStuck && s.token() == "":
 			return s, s.errTokens()
-		case isStuck:
+		case a.Now().Sub(start) >= stuck && s.token() != "":
 			r, _ := parseRecord(s.token())
 			if r.verdict = a.judgeLifeline(s.lifelineOf(r.id)); r.verdict != over {
 				s.holders = append(s.holders, r)

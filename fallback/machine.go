@@ -41,6 +41,9 @@ const (
 	initialUsers = "4026531837" // PROC_USER_INIT_INO
 )
 
+// onlyNamespace is the pid namespace of systems that have one only.
+var onlyNamespace = pidNamespace{number: initialPIDs}
+
 func (n pidNamespace) isInitial() bool { return n.number == initialPIDs }
 
 // is reports whether both are one namespace.

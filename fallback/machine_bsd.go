@@ -3,4 +3,4 @@
 package fallback
 
 // askMachine knows nothing: these systems tell neither a boot nor a machine.
-func askMachine() machine { return machine{} }
+func askMachine() machine { return machine{pids: onlyNamespace} }

@@ -6,5 +6,5 @@ import "golang.org/x/sys/unix"
 // itself.
 func askMachine() machine {
 	boot, _ := unix.Sysctl("kern.bootsessionuuid") // made at boot
-	return machine{boot: boot}
+	return machine{boot: boot, pids: onlyNamespace}
 }

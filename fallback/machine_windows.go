@@ -3,7 +3,8 @@ package fallback
 import "golang.org/x/sys/windows/registry"
 
 // askMachine asks the system for a machine, but for the host. It knows no boot: lifelines do not outlive one.
-func askMachine() (m machine) {
+func askMachine() machine {
+	m := machine{pids: onlyNamespace}
 	k, err := registry.OpenKey(registry.LOCAL_MACHINE, `SOFTWARE\Microsoft\Cryptography`,
 		registry.QUERY_VALUE|registry.WOW64_64KEY)
 	if err != nil {

@@ -33,8 +33,9 @@ func init() {
 
 // Main is the whole program of a backend.
 func Main(b Program) {
-	p := &output.Printer{Name: path.Base(os.Args[0])}
-	os.Exit(p.Status(start(p, b, os.Args)))
+	args := cli.Args()
+	p := &output.Printer{Name: path.Base(args[0])}
+	os.Exit(p.Status(start(p, b, args)))
 }
 
 // start reads the command line and the variables, and does what they say. It returns the exit status.

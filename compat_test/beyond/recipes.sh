@@ -75,3 +75,64 @@ release; wait
 #> request 3
 #> request 4
 #> request 5
+
+### recipe-writers-that-readers-starve
+
+# the turnstile of the manual: a reader that comes after the writer is after it
+flock turn true && flock -s data sh -c ': >reads; until [ -e go ]; do sleep .01; done' &
+await '[ -e reads ]'
+flock turn flock data sh -c 'echo writer >>order' &
+await 'waiting data'
+(flock turn true && flock -s data sh -c 'echo reader >>order') &
+await 'waiting turn'
+: >go; wait; cat order
+#> writer
+#> reader
+
+### recipe-several-locks
+flock -w 60 f flock -w 60 g sh -c 'exit 7'; echo $?
+#> 7
+hold g
+flock -w 60 f flock -n -E 75 g true; echo $?
+#> 75
+flock -n f echo the outer lock is free
+#> the outer lock is free
+release
+
+### recipe-a-lock-beside-a-process
+# needs: linux
+cat >beside <<'END'
+h=$(flock -nF l sh -c 'echo $$
+	exec tail --pid="$1" -f /dev/null >/dev/null 2>&1 </dev/null' sh $$ &)
+[ "$h" ] || { echo refused; exit 1; }
+flock -n l true; echo $?
+sh beside
+[ "$1" ] || kill "$h"
+END
+sh beside
+#> 1
+#> refused
+flock -w 20 l echo given back
+#> given back
+# it ends with its script
+sh beside not
+#> 1
+#> refused
+flock -w 20 l echo free
+#> free
+
+### recipe-a-lock-beside-a-process-in-fish
+# needs: linux fish
+cat >beside <<'END'
+set h (sh -c 'echo $(flock -nF l sh -c \'echo $$
+	exec tail --pid="$1" -f /dev/null >/dev/null 2>&1 </dev/null\' sh "$1" &)' sh $fish_pid)
+test -n "$h"; or begin; echo refused; exit 1; end
+flock -n l true; echo $status
+fish beside
+kill $h
+END
+fish beside
+#> 1
+#> refused
+flock -w 20 l echo given back
+#> given back

@@ -485,22 +485,22 @@ flock -n f echo free; echo $?
 ### proc-locks-exclusive
 # needs: locks
 # kernel: /proc/locks
-flock f sh -c 'grep ":$(stat -c %i f) " /proc/locks | tr -s " " | cut -d" " -f2-4,7-'
+flock f bash -c 'locks_of f | tr -s " " | cut -d" " -f2-4,7-'
 
 ### proc-locks-shared
 # needs: locks
 # kernel: /proc/locks
-flock -s f sh -c 'grep ":$(stat -c %i f) " /proc/locks | tr -s " " | cut -d" " -f2-4,7-'
+flock -s f bash -c 'locks_of f | tr -s " " | cut -d" " -f2-4,7-'
 
 ### proc-locks-owner-is-flock
 # needs: locks
 # kernel: /proc/locks
-flock f sh -c 'grep ":$(stat -c %i f) " /proc/locks | tr -s " " | grep -c " $PPID "'
+flock f bash -c 'locks_of f | tr -s " " | grep -c " $PPID "'
 
 ### proc-locks-owner-no-fork
 # needs: locks
 # kernel: /proc/locks
-flock -F f sh -c 'grep ":$(stat -c %i f) " /proc/locks | tr -s " " | grep -c " $$ "'
+flock -F f bash -c 'locks_of f | tr -s " " | grep -c " $$ "'
 
 ### proc-locks-waiter
 # needs: locks
@@ -508,7 +508,7 @@ flock -F f sh -c 'grep ":$(stat -c %i f) " /proc/locks | tr -s " " | grep -c " $
 hold f
 flock -s f true &
 await 'waiting f'
-grep ":$(stat -c %i f) " /proc/locks | tr -s " " | cut -d" " -f2-5 | sed 's/ [0-9]*$//'
+locks_of f | tr -s " " | cut -d" " -f2-5 | sed 's/ [0-9]*$//'
 release
 wait
 
@@ -517,7 +517,7 @@ wait
 # kernel: /proc/locks
 exec 9>f
 flock 9; flock -u 9
-grep -c ":$(stat -c %i f) " /proc/locks
+locks_of f | wc -l | tr -d " "
 
 ### lslocks-shows-it
 # needs: lslocks locks

@@ -185,7 +185,7 @@ wait
 # derived: F_OFD_SETLK: an OFDLCK over the whole file
 # needs: locks
 hold --fcntl f
-grep ":$(stat -c %i f) " /proc/locks | tr -s " " | cut -d" " -f2-4,7-
+locks_of f | tr -s " " | cut -d" " -f2-4,7-
 release
 
 ### new-range-in-proc-locks
@@ -193,7 +193,7 @@ release
 # derived: start and length of F_OFD_SETLK
 # needs: locks
 hold --start 1K --length 16 f
-grep ":$(stat -c %i f) " /proc/locks | tr -s " " | cut -d" " -f2-4,7-
+locks_of f | tr -s " " | cut -d" " -f2-4,7-
 release
 
 ### new-start-implies-fcntl

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"os"
 	"strings"
 	"time"
 
@@ -97,6 +98,17 @@ var backends = map[string]Backend{
 func (o *Options) InvalidBackend(why string) error {
 	return failure.Usage("invalid backend in " + o.BackendSource + ": '" + o.BackendName +
 		"' (auto, native, flock, fcntl or directory" + why + ")")
+}
+
+// Args returns the words that this process was started with; the first is its name. Before Linux 5.18 a caller of
+// execve(2) can pass none at all: then the name is empty.
+func Args() []string { return named(os.Args) }
+
+func named(args []string) []string {
+	if len(args) == 0 {
+		return []string{""}
+	}
+	return args
 }
 
 // Parse reads args; the first of them is the program. getenv looks up FLOCK_BACKEND. shell returns the command for the

@@ -219,6 +219,15 @@ func TestParseFor(t *testing.T) {
 	}
 }
 
+// TestNoWords has a caller that passes no words, as the kernel here may not allow.
+func TestNoWords(t *testing.T) {
+	args := named(nil)
+	_, err := Parse(args, func(string) (string, bool) { return "", false }, shell)
+	if len(args) != 1 || err == nil || err.Error() != "not enough arguments" {
+		t.Errorf("%q: %v", args, err)
+	}
+}
+
 // TestParseForActions gives options after which nothing else counts.
 func TestParseForActions(t *testing.T) {
 	for word, action := range map[string]Action{

@@ -1,0 +1,130 @@
+The command and its lock end together: --limit and --kill-children.
+
+### limit-in-time
+flock --limit 60 f sh -c 'echo in; exit 7'; echo $?
+#> in
+#> 7
+flock -n f echo free
+#> free
+
+### limit-is-reached
+flock --limit .2 f sleep 1000; echo $?
+#> flock: sleep has run for 0.2 s and is stopped
+#> 124
+flock -n f echo free
+#> free
+
+### limit-leaves-what-was-left-in-time
+flock --limit 60 f sh -c '(until [ -e go ]; do sleep .01; done) >/dev/null 2>&1 & exit 3'; echo $?
+#> 3
+flock -n f true; echo $?
+#> 1
+: >go
+flock -w 20 f echo free
+#> free
+
+### limit-ends-other-sessions
+# needs: setsid proc
+flock --limit 3 f sh -c 'setsid sh -c "trap \"echo ended >ended; exit\" TERM; while :; do sleep .01; done" & sleep 1000' 2>/dev/null; echo $?; cat ended
+#> 124
+#> ended
+flock -n f echo free
+#> free
+
+### limit-of-a-killed-flock
+# needs: proc
+for close in '' -o; do
+	flock $close --limit 60 f sh -c ': >up; sleep 1000' & p=$!
+	await '[ -e up ]'; rm up
+	flock -n f true; echo $?
+	{ kill -9 $p; wait $p; } 2>/dev/null; echo $?
+	flock -w 9 f echo free
+done
+#> 1
+#> 137
+#> free
+#> 1
+#> 137
+#> free
+
+### limit-of-a-killed-guard
+# needs: proc
+flock --limit 60 f sh -c 'echo $PPID >up.; mv up. up; sleep 1000; exit' & p=$!
+await '[ -e up ]'
+kill -9 $(cat up); wait $p; echo $?
+#> flock: the guard of sh was killed, and so is all that sh has started
+#> 137
+flock -n f echo free
+#> free
+
+### limit-signal-is-passed-on
+flock --limit 60 f sh -c ': >up; exec sleep 1000' & p=$!
+await '[ -e up ]'
+{ kill $p; wait $p; } 2>/dev/null; echo $?
+#> 143
+flock -n f echo free
+#> free
+
+### limit-the-command-differs-in-nothing
+# needs: proc
+same() {
+	"${under[@]}" flock $1 f sh -c "$2" >without 2>/dev/null
+	"${under[@]}" flock $1 --limit 60 f sh -c "$2" >with 2>/dev/null
+	[ -s without ] && diff without with
+}
+signals='grep -E "Sig(Ign|Blk)" /proc/self/status'
+(trap '' PIPE TERM USR1; same '' "$signals")
+under=(nohup) same '' "$signals"
+under=()
+same '' 'ls /proc/$$/fd; ulimit -a; env | grep -v ^_='
+same -o 'ls /proc/$$/fd; echo'
+
+### limit-holders-are-the-command
+# needs: proc
+flock --limit 60 f sh -c ': >up; until [ -e go ]; do sleep .01; done' & p=$!
+await '[ -e up ]'
+flock --holders f | grep -c lock-guard
+#> 0
+flock -n --report 0 f true 2>&1 | sed 's/process [0-9]*/process N/; s/, running.*//'
+#> flock: f is held by process N (sh -c : >up; until [ -e go ]; do sleep .01; done)
+: >go; wait $p
+
+### limit-refused
+flock --limit 0 f true; echo $?
+#> flock: invalid limit (more than 0 seconds): '0'
+#> 64
+flock --limit 5 9; echo $?
+#> flock: --limit cannot be combined with a descriptor number alone: they are about a command
+#> 64
+flock -F --kill-children f true; echo $?
+#> flock: --kill-children cannot be combined with --no-fork: nobody would be left to end the command
+#> 64
+flock -u --limit 5 9; echo $?
+#> flock: --limit cannot be combined with --unlock, which runs no command that has the lock
+#> 64
+
+### limit-command-that-cannot-be-executed
+flock --limit 5 f ./missing; echo $?
+#> flock: failed to execute ./missing: No such file or directory
+#> 69
+
+### limit-with-the-others
+flock --limit 60 --permits 2 f flock -n --limit 60 --permits 2 f echo nested
+#> nested
+flock --limit 60 --remove g true; ls g 2>/dev/null
+flock --limit .2 --cooldown 100 c sleep 1000 2>/dev/null; echo $?; flock -n --cooldown 1 c echo in; echo $?
+#> 124
+#> 1
+exec 9>d; flock --fd 9 --limit 60 -c 'echo of the descriptor'; flock -u 9
+#> of the descriptor
+flock --queue 1 --limit 60 f echo queue
+#> queue
+
+### kill-children-ends-what-is-left
+# needs: setsid proc
+flock --kill-children f sh -c 'setsid sleep 1000 & sleep 1000 & exit 3'; echo $?
+#> 3
+flock -n f echo free
+#> free
+flock --kill-children --report 9 f sh -c 'sleep 1000 & p=$!; until [ "$(tr "\0" " " </proc/$p/cmdline)" = "sleep 1000 " ]; do :; done; exit 3' 2>&1 | sed 's/process [0-9]*/process N/'
+#> flock: sh has left process N (sleep 1000) behind, which is ended

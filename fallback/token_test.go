@@ -1,0 +1,72 @@
+package fallback
+
+import (
+	"io/fs"
+	"testing"
+	"time"
+)
+
+// A busySystem is a directory in which others rename the token and their lifelines: each listing is the next one of a
+// script, and the last one stays. A sleep takes long, as on a busy machine.
+type busySystem struct {
+	system
+	listings [][]string
+	now      time.Time
+	slow     time.Duration // what a sleep takes
+	looks    int
+}
+
+func (s *busySystem) Now() time.Time           { return s.now }
+func (s *busySystem) Sleep(time.Duration)      { s.now = s.now.Add(s.slow) }
+func (s *busySystem) Machine() machine         { return simMachine("1") }
+func (s *busySystem) Ask(string) answer        { return alive }
+func (s *busySystem) Reopen() error            { return nil }
+func (s *busySystem) Inode() uint64            { return 1 }
+func (s *busySystem) Search(query) view        { return view{} }
+func (s *busySystem) Rename(_, _ string) error { return fs.ErrNotExist }
+
+func (s *busySystem) List() ([]string, error) {
+	s.looks++
+	return append([]string{}, s.listings[min(s.looks, len(s.listings))-1]...), nil
+}
+
+const ours1, theirs1 = "wait,1,1,me,0.u,h,m,1,4026531836.1,d@excl", "1,2,it,0.u,h,m,1,4026531836.1,d"
+
+// TestTokenThatIsRarelySeen looks only every two seconds, and misses names that are just renamed.
+func TestTokenThatIsRarelySeen(t *testing.T) {
+	mine, token := ours1, busy+","+idOf(ours1)
+	waits, holds, has := waitName+","+theirs1+"@"+exclName, exclName+","+theirs1, busy+","+theirs1
+	for name, listings := range map[string][][]string{
+		"lifeline": {{mine, waits, has}, {mine, has}, {mine, holds, has}, {mine, holds, token}},
+		"token":    {{mine, waits}, {mine, waits}, {mine, waits}, {mine, token}},
+		"tokens":   {{mine, free, has}, {mine, free, has}, {mine, token}},
+	} {
+		s := &busySystem{listings: listings, now: time.Unix(1, 0), slow: 2 * time.Second}
+		a := &attempt{system: s, self: &contender{id: idOf(mine), name: mine}}
+		if how, _, err := a.take(token); err != nil || how != done {
+			t.Errorf("%s: %v, %v", name, how, err)
+		}
+		if name == "lifeline" { // which --holders does not ask for
+			continue
+		}
+		s.looks = 0
+		s.listings[len(listings)-1] = []string{free}
+		if _, err := a.lookSettled(); err != nil {
+			t.Errorf("%s: holders: %v", name, err)
+		}
+	}
+}
+
+// TestTokenWithoutItsOwner has a token that nobody can free.
+func TestTokenWithoutItsOwner(t *testing.T) {
+	for name, listing := range map[string][]string{"none": {ours1}, "two": {ours1, free, busy + "," + theirs1}, "ownerless": {ours1, busy + "," + theirs1}} {
+		s := &busySystem{listings: [][]string{listing}, now: time.Unix(1, 0), slow: 50 * time.Millisecond}
+		a := &attempt{system: s, self: &contender{id: idOf(ours1), name: ours1}}
+		if _, _, err := a.take(busy + "," + a.self.id); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if took := s.now.Sub(time.Unix(1, 0)); took < stuck || took > 2*stuck {
+			t.Errorf("%s: after %v", name, took)
+		}
+	}
+}
