@@ -15,7 +15,8 @@ mkdir -p "$root/usr/bin" "$share/man/man1" "$share/bash-completion/completions" 
 install -m 755 "$binary" "$root/usr/bin/$package"
 # page FILE: print a manual page that calls flock flock-go.
 page() {
-	sed -e 's/^\.Dt FLOCK 1/.Dt FLOCK-GO 1/' -e 's/^\.Nm flock$/.Nm flock-go/' -e 's/^\.Xr flock 1/.Xr flock-go 1/' "$1"
+	sed -e 's/^\.Dt FLOCK 1/.Dt FLOCK-GO 1/' -e 's/^\.Nm flock$/.Nm flock-go/' -e 's/^\.Xr flock 1/.Xr flock-go 1/' "$1" |
+		sed '/^\.Xr flock-go 1 ,$/{N;s/^\(.*\)\n\(\.Xr flock-etcd 1 ,\)$/\2\n\1/;}' # in the order of the alphabet
 }
 page "$source/man/${package%-go}.1" | if [ "$package" = flock-go ]; then
 	sed '/^\.Sh DESCRIPTION/a\

@@ -72,7 +72,7 @@ func (a alarm) set(at time.Duration) {
 // A process is one of this moment: its number may be that of another one later on.
 type process struct {
 	pid   int
-	start string // see proc.Stat
+	start string // see proc.Stat; empty: a child that /proc hides, whose number stays its own until this process reaps it
 }
 
 // send sends a signal to the process, if it is still there. A process that is nobody's child here may be reaped at any
@@ -96,23 +96,30 @@ func (p process) send(s unix.Signal) error {
 }
 
 func (p process) isThere() bool {
+	if p.start == "" {
+		return true
+	}
 	its, ok := proc.ReadStat(p.pid)
 	return ok && its.Start == p.start
 }
 
 // hasEnded reports whether the process has ended, and may wait for its parent.
 func (p process) hasEnded() bool {
+	if p.start == "" {
+		return false
+	}
 	its, ok := proc.ReadStat(p.pid)
 	return !ok || its.Start != p.start || its.State == 'Z'
 }
 
-// members returns all descendants of this process, but for those who descend from its earlier children.
+// members returns all descendants of this process, but for those who descend from its earlier children, and those of
+// whom /proc hides the parent, too.
 func members(int) (list []process) {
 	pids, _ := children()
-	for len(pids) > 0 {
+	for direct := len(pids); len(pids) > 0; direct-- {
 		pid := pids[0]
 		pids = append(pids[1:], proc.Children(pid)...)
-		if its, ok := proc.ReadStat(pid); ok {
+		if its, ok := proc.ReadStat(pid); ok || direct > 0 {
 			list = append(list, process{pid, its.Start})
 		}
 	}
