@@ -32,7 +32,8 @@ var gvisorDifferences = []difference{
 		"owner-in-another-pid-namespace belief-holders-of-another-pid-namespace belief-number-of-a-pid-namespace-that-comes-again"},
 	{"loop devices", "belief-ustat-that-is-forbidden"},
 	{"a choice of the next process id", "belief-process-id-that-comes-again"},
-	{"SigCgt in /proc/PID/status", "belief-no-fork-catches-nothing belief-signal-to-all-of-a-job belief-signal-to-a-waiter belief-signal-that-the-command-survives"},
+	{"SigCgt in /proc/PID/status", "belief-no-fork-catches-nothing belief-signal-to-all-of-a-job " +
+		"belief-signal-to-a-waiter belief-signal-that-the-command-survives"},
 	{"strace sees the end of a process with threads", "timer-cannot-be-made timer-and-no-clock"},
 	{"a flock that starts in some milliseconds", "cooldown-touch-extends-it-for-one-who-waits abbreviations-all-as-the-reference"},
 }

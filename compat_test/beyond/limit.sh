@@ -68,14 +68,18 @@ flock -n f echo free
 ### limit-the-command-differs-in-nothing
 # needs: proc
 same() {
-	"${under[@]}" flock $1 f sh -c "$2" >without 2>/dev/null
-	"${under[@]}" flock $1 --limit 60 f sh -c "$2" >with 2>/dev/null
-	[ -s without ] && diff without with
+	$under flock $1 f sh -c "$2" >without 2>/dev/null
+	$under flock $1 --limit 60 f sh -c "$2" >with 2>/dev/null
+	[ -s without ] || echo nothing
+	diff without with
 }
 signals='grep -E "Sig(Ign|Blk)" /proc/self/status'
-(trap '' PIPE TERM USR1; same '' "$signals")
-under=(nohup) same '' "$signals"
-under=()
+(trap '' PIPE TERM USR1; same '' "$signals"; grep -c 'SigIgn:.*5[0-9a-f]0[0-9a-f]$' with)
+#> 1
+under=nohup
+same '' "$signals"; grep -c 'SigIgn:.*[13579bdf]$' with
+#> 1
+under=
 same '' 'ls /proc/$$/fd; ulimit -a; env | grep -v ^_='
 same -o 'ls /proc/$$/fd; echo'
 

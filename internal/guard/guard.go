@@ -25,16 +25,8 @@ func Now() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// Grace is the time between SIGTERM and SIGKILL.
-func Grace() time.Duration {
-	if d, err := time.ParseDuration(testGrace); err == nil {
-		return d
-	}
-	return 10 * time.Second
-}
-
-// testGrace is set by the linker, for tests: nobody else can choose the time.
-var testGrace string
+// grace is the time between SIGTERM and SIGKILL. Only tests change it.
+var grace = 10 * time.Second
 
 // TokenVariable is set in the environment of an exclusive holder's command, to a number that grows from holder to
 // holder.

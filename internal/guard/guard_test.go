@@ -20,7 +20,10 @@ import (
 
 var farAway = Limits{1 << 61, 1 << 61, 1 << 61}
 
-func init() { Begin() }
+func init() {
+	grace = 100 * time.Millisecond // also in the guard
+	Begin()
+}
 
 // start starts a guard for a shell script, which finds a temporary directory in $0.
 func start(t *testing.T, script string) (g *Guard, dir string) {
@@ -167,5 +170,79 @@ func TestStoppedMeanwhile(t *testing.T) {
 	}
 	if r := last(t, g); r.Number != 0 || r.Cause == Lost {
 		t.Errorf("%+v", r)
+	}
+}
+
+// reports returns all reports.
+func reports(t *testing.T, g *Guard) (all []Message) {
+	t.Helper()
+	limit := time.After(time.Minute)
+	for {
+		select {
+		case m, ok := <-g.Reports:
+			if !ok {
+				return all
+			}
+			all = append(all, m)
+		case <-limit:
+			t.Fatalf("no end; %+v", all)
+		}
+	}
+}
+
+// stubborn is a script whose child does not end by SIGTERM.
+const stubborn = `(trap "" TERM; sh -c 'echo $$ >$0/new; mv $0/new $0/child; while :; do sleep .01; done' $0) &
+	until [ -e $0/child ]; do sleep .01; done; `
+
+// childLives reports whether the child of a stubborn script lives.
+func childLives(t *testing.T, dir string) bool {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "child"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exec.Command("kill", "-0", strings.TrimSpace(string(text))).Run() == nil
+}
+
+// TestRules has a child that does not end by SIGTERM, of a command that runs for too long, or has ended in time, or whose
+// guard gets no orders any more. When the guard is gone, so is the child, unless it was left in time and may stay.
+func TestRules(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		rules  Rules
+		orphan bool
+		status int
+		cause  Cause
+		stays  bool
+	}{
+		"limit":         {"exec sleep 1000", Rules{Limit: time.Second}, false, 143, AtLimit, false},
+		"in time":       {"exit 3", Rules{Limit: time.Hour}, false, 3, ByItself, true},
+		"kill children": {"exit 3", Rules{Leftovers: true}, false, 3, ByItself, false},
+		"no orders":     {"exec sleep 1000", Rules{Limit: time.Hour, Supervised: true}, true, 143, ByItself, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, dir := start(t, stubborn+c.script)
+			g.Give(Message{Kind: Run, Limits: Unlimited, Rules: c.rules})
+			if c.orphan {
+				await(t, dir+"/child")
+				unix.Shutdown(int(g.socket.Fd()), unix.SHUT_WR)
+			}
+			all := reports(t, g)
+			last := all[len(all)-1]
+			if last.Kind != Ended || last.Number != c.status || last.Cause != c.cause {
+				t.Errorf("%+v", all)
+			}
+			if childLives(t, dir) != c.stays {
+				t.Errorf("the child lives: %v", !c.stays)
+			}
+			overran := len(all) > 1 && all[1].Kind == Overrun
+			if overran != (c.cause == AtLimit) {
+				t.Errorf("%+v", all)
+			}
+			if c.stays {
+				text, _ := os.ReadFile(dir + "/child")
+				exec.Command("kill", "-9", strings.TrimSpace(string(text))).Run()
+			}
+		})
 	}
 }

@@ -59,7 +59,6 @@ type Message struct {
 	Token  int64 // of the lock; 0: none
 	Number int   // a status is 128 plus the number of the signal that killed the command
 	Killed bool  // there was one
-	Direct bool  // a Signal that was sent to this process alone, rather than to its process group
 	Text   string
 
 	Cause    Cause
@@ -72,8 +71,7 @@ func (m Message) encode() []byte {
 	var line []byte
 	for _, n := range []int64{int64(m.Kind), int64(m.Limits.Term), int64(m.Limits.Kill), int64(m.Limits.End),
 		int64(m.Rules.Limit), number(m.Rules.Leftovers), number(m.Rules.Supervised), m.Token, int64(m.Number),
-		number(m.Killed), number(m.Direct), int64(m.Cause), int64(m.Survivor),
-		int64(m.Errno)} {
+		number(m.Killed), int64(m.Cause), int64(m.Survivor), int64(m.Errno)} {
 		line = append(strconv.AppendInt(line, n, 10), ' ')
 	}
 	return append(strconv.AppendQuote(line, m.Text), '\n')
@@ -99,7 +97,7 @@ func decode(line string) (m Message) {
 	m.Kind = Kind(next())
 	m.Limits = Limits{duration(), duration(), duration()}
 	m.Rules = Rules{duration(), is(), is()}
-	m.Token, m.Number, m.Killed, m.Direct = next(), int(next()), is(), is()
+	m.Token, m.Number, m.Killed = next(), int(next()), is()
 	m.Cause, m.Survivor, m.Errno = Cause(next()), int(next()), syscall.Errno(next())
 	m.Text, _ = strconv.Unquote(strings.TrimSuffix(line, "\n"))
 	return m

@@ -140,7 +140,7 @@ func (g *guard) obey(m Message) {
 		g.lose()
 		g.killAt = Now()
 	case Signal:
-		g.passOn(syscall.Signal(m.Number), m.Direct)
+		g.passOn(syscall.Signal(m.Number))
 	}
 }
 
@@ -149,9 +149,9 @@ func (g *guard) obey(m Message) {
 var fromTerminal = []syscall.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH}
 
 // passOn sends a signal to the command. When that has ended it is for what is left.
-func (g *guard) passOn(s syscall.Signal, isDirect bool) {
+func (g *guard) passOn(s syscall.Signal) {
 	switch {
-	case g.alive() && (g.leader != 0 || isDirect || !slices.Contains(fromTerminal, s)):
+	case g.alive() && (g.leader != 0 || !slices.Contains(fromTerminal, s)):
 		unix.Kill(g.target(), s)
 	case g.ending && !g.alive() && s != unix.SIGWINCH:
 		g.killAt = Now()
@@ -230,7 +230,7 @@ func (g *guard) finish(m Message) {
 // endOrphans ends everybody because nobody gives orders any more.
 func (g *guard) endOrphans() {
 	if g.rules.Supervised {
-		g.end(g.cause, Grace())
+		g.end(g.cause, grace)
 	} else {
 		g.lose()
 	}
@@ -244,15 +244,15 @@ func (g *guard) lose() {
 	g.end(Lost, never)
 }
 
-// end begins to end everybody, unless that has begun. SIGKILL comes after the grace, or when the lock is lost.
-func (g *guard) end(why Cause, grace time.Duration) {
+// end begins to end everybody, unless that has begun. SIGKILL comes after that time, or when the lock is lost.
+func (g *guard) end(why Cause, after time.Duration) {
 	if why != ByItself {
 		g.cause = why
 	}
 	if !g.ending {
 		g.ending, g.killAt = true, never
-		if grace < never {
-			g.killAt = Now() + grace
+		if after < never {
+			g.killAt = Now() + after
 		}
 	}
 }
@@ -269,11 +269,11 @@ func (g *guard) enforce(more bool) {
 			g.finish(Message{Number: g.status, Killed: g.killed})
 			return
 		}
-		g.end(ByItself, Grace())
+		g.end(ByItself, grace)
 	case Now() >= g.limits.Term:
 		g.lose()
 	case Now() >= g.limitAt && !g.ending:
-		g.end(AtLimit, Grace())
+		g.end(AtLimit, grace)
 		g.report(Message{Kind: Overrun})
 	}
 	if !g.ending {
