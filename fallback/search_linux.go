@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,8 @@ type search struct {
 	device uint64
 	failed bool    // a look has not been made, for want of memory, for instance
 	places []place // what stands there is not wanted: our open file, and others that have a record
+	// Processes that were found without the open file, and when, in clock ticks since boot. They cannot get it later.
+	without map[int]uint64
 }
 
 func (s *thisSystem) Search(q query) view {
@@ -27,7 +30,7 @@ func (s *thisSystem) Search(q query) view {
 	if err != nil {
 		return view{}
 	}
-	h := search{query: q, view: view{certain: true}, device: id.device}
+	h := search{query: q, view: view{certain: true}, device: id.device, without: map[int]uint64{}}
 	if s.fd >= 0 {
 		h.places = append(h.places, place{pid: pid, number: s.fd})
 	}
@@ -66,7 +69,7 @@ func (h *search) everywhere() (complete bool) {
 	for range maxCatchUps {
 		now := lastID()
 		if now < last { // ids have come round
-			seen, last = map[int]bool{}, 0
+			seen, h.without, last = map[int]bool{}, map[int]uint64{}, 0
 		}
 		pids, err := idsSince(last, now)
 		if err != nil {
@@ -117,7 +120,7 @@ const looksBetween = 8
 // meanwhile, and can move it between our listing and our look at each number. A process that has slept through the look
 // has not.
 func (h *search) lookInto(pid int) bool {
-	looks := 1
+	looks, isOpen := 1, false
 	if h.mayMove(pid) {
 		looks = enoughLooks
 	}
@@ -127,23 +130,41 @@ func (h *search) lookInto(pid int) bool {
 		if asksForSleep {
 			before = restOf(pid)
 		}
-		isOpen := h.lookOnce(pid)
+		isOpen = h.lookOnce(pid)
 		sleptThrough := before != nil && slices.Equal(before, restOf(pid))
 		if h.found || !isOpen || sleptThrough {
 			break
 		}
 	}
+	if isOpen && !h.found {
+		h.without[pid] = ticksSinceBoot()
+	}
 	return h.found
 }
 
+// ticksSinceBoot returns the time on the clock of stat.start, the end of time if there is no such clock.
+func ticksSinceBoot() uint64 {
+	const perSecond = 100 // USER_HZ, on each architecture that Go knows
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+		return math.MaxUint64
+	}
+	return uint64(now.Nano()) / (1e9 / perSecond)
+}
+
 // mayMove reports whether a process can have inherited the open file, so that it can move it: it was started after the
-// process that has locked. This program moves no descriptor that it gets, wherever it runs.
+// process that has locked, and not by a process that had been found without it. So a search keeps up with a machine that
+// starts processes all the time. (An orphan shows who has adopted it. Process 1 adopts most of them, so it does not count
+// as a parent.) This program moves no descriptor that it gets, wherever it runs.
 func (h *search) mayMove(other int) bool {
 	s, err := readStat(other)
 	switch {
 	case isNowhere(err):
 		return false
 	case err == nil && (s.start < h.since || s.isKernelThread || isZombie(other)):
+		return false
+	}
+	if found, ok := h.without[s.parent]; err == nil && ok && s.parent != 1 && s.start > found {
 		return false
 	}
 	program, _, err := statID(unix.AT_FDCWD, procDir(other)+"/exe")
