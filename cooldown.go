@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"time"
 
+	"example.org/flock/internal/command"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
@@ -49,6 +51,17 @@ func (a *attempt) startCooldown() error {
 		return a.cooldownError(err)
 	}
 	return nil
+}
+
+// forgetCooldown ends the cooldown that began with a command if the command could not be started.
+func (a *attempt) forgetCooldown(err error) {
+	var start *command.StartError
+	if a.Cooldown == 0 || !errors.As(err, &start) {
+		return
+	}
+	if err := a.file.SetModTime(time.Now()); err != nil {
+		failure.Report(a.out, a.cooldownError(err))
+	}
 }
 
 func (a *attempt) cooldownError(err error) error {

@@ -33,12 +33,14 @@ func (a *attempt) execute() int {
 		a.out.Flush()
 		termination.Allow()
 		err := command.Exec(a.Command)
+		a.forgetCooldown(err)
 		a.lock.Leave()
 		return reportCommand(a.out, a.Options, err)
 	}
 	code, err := a.runCommand()
 	if err != nil {
 		code = reportCommand(a.out, a.Options, err)
+		a.forgetCooldown(err)
 	} else if a.Cooldown > 0 {
 		if err := a.startCooldown(); err != nil {
 			failure.Report(a.out, err) // the cooldown that began with the command goes on

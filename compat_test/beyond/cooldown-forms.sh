@@ -183,13 +183,6 @@ for i in 1 2 3 4 5 6 7 8; do flock --cooldown 600 f true & done
 for i in $(seq 150); do flock -n f true || echo "taken at $i"; done
 kill $(jobs -p)
 
-### cooldown-command-not-found
-flock --cooldown 600 f ./missing; echo $?
-#> flock: failed to execute ./missing: No such file or directory
-#> 69
-flock -n --cooldown 600 f echo in; echo $?
-#> 1
-
 ### cooldown-kept-until-it-is-set
 # needs: proc
 

@@ -41,6 +41,19 @@ flock --cooldown 600 f sh -c 'exit 3'; echo $?
 flock -n --cooldown 600 f echo in; echo $?
 #> 1
 
+### cooldown-command-not-found
+flock --cooldown 600 f ./missing 2>&1; echo $?
+#> flock: failed to execute ./missing: No such file or directory
+#> 69
+flock -F --cooldown 600 f ./missing 2>&1; echo $?
+#> flock: failed to execute ./missing: No such file or directory
+#> 69
+flock --limit 60 --cooldown 600 f ./missing 2>&1; echo $?
+#> flock: failed to execute ./missing: No such file or directory
+#> 69
+flock -n --cooldown 600 f echo in
+#> in
+
 ### cooldown-without-it-nobody-waits
 flock --cooldown 600 f true
 flock -n f echo plain
