@@ -157,5 +157,3 @@ func (p *permit) release() error {
 	}
 	return answer
 }
-
-func setBytes(fd int, op Op, r Range) error { return repeat(recordCall(r), fd, op, false) }

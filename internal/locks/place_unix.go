@@ -82,3 +82,9 @@ func (p *place) Unlock() error {
 	p.file.ClosePrivate()
 	return nil
 }
+
+// queueError returns the error of a file that has no places for those who wait.
+func queueError(file string, err error) error {
+	return failure.New(output.ExDataErr, file+": --queue needs flock(2), byte locks, and a writable file that is not "+
+		"a program (or, for all who use it, --backend directory)", err)
+}

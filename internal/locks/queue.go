@@ -1,10 +1,6 @@
 package locks
 
-import (
-	"example.org/flock/internal/failure"
-	"example.org/flock/internal/lockfile"
-	"example.org/flock/internal/output"
-)
+import "example.org/flock/internal/lockfile"
 
 // NewQueue returns the queue of those who wait for the lock on a file. To lock it is to take a place: there are as many
 // as the wish says. The place goes with its process: it is a byte of the file or, where there are no byte locks and
@@ -20,10 +16,4 @@ func NewQueue(f *lockfile.File, w Wish) (*Chain, error) {
 		places = append(places, &directoryPlace{file: f, wish: w})
 	}
 	return &Chain{mechanisms: places}, nil
-}
-
-// queueError returns the error of a file that has no places for those who wait.
-func queueError(file string, err error) error {
-	return failure.New(output.ExDataErr, file+": --queue needs flock(2), byte locks, and a writable file that is not "+
-		"a program (or, for all who use it, --backend directory)", err)
 }

@@ -57,6 +57,9 @@ func repeat(call call, fd int, op Op, wait bool) error {
 	}
 }
 
+// setBytes locks or unlocks a range of bytes, and does not wait.
+func setBytes(fd int, op Op, r Range) error { return repeat(recordCall(r), fd, op, false) }
+
 // isUnsupported reports whether the answer of a lock call says that the system or the filesystem has no such locks.
 // Every contender gets this answer alike. ENOLCK does not belong here: it can be the trouble of one client of a network
 // filesystem (no lock service) or of a moment (no memory).
