@@ -1,6 +1,6 @@
 #!/bin/sh
-# backend.sh PROGRAM: check the program flock-NAME of a backend against the contract in flock(1), "How to write one", and
-# doc/backends.md: arguments, statuses, conflict, modes, queue, cooldown, token, signals, and never two at once. PROGRAM is that
+# backend.sh PROGRAM: check the program flock-NAME of a backend against the contract in doc/backends.md, "How to write
+# one": arguments, statuses, conflict, modes, queue, cooldown, token, signals, and never two at once. PROGRAM is that
 # file; what it needs, such as the address of its server, is in the environment. The locks that it takes have names with the id
 # of this process. What a backend may refuse, with 64, is then reported as missing.
 set -u

@@ -21,14 +21,16 @@ type recipe struct {
 // cronJob is a whole line of a crontab: when, and the command.
 var cronJob = regexp.MustCompile(`^(?:\S+ \* \* \* \*|@reboot) (.+)\n$`)
 
-// readRecipes returns the recipes of the README, and those of the manual as each formatter here prints them.
+// readRecipes returns the recipes of the documents, and those of the manual as each formatter here prints them.
 func readRecipes(t *testing.T) (all []recipe) {
 	t.Helper()
-	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
+	for path, heading := range map[string]string{"README.md": "## Recipes\n", "doc/recipes.md": "# More recipes\n"} {
+		text, err := os.ReadFile("../" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, indented(path, string(text), heading, "\n## ", 4)...)
 	}
-	all = append(all, indented("README.md", string(readme), "## Recipes\n", "\n## ", 4)...)
 	for _, printer := range []string{"mandoc -T utf8", "groff -mandoc -T utf8 -P -cbou"} {
 		words := strings.Fields(printer)
 		if _, err := exec.LookPath(words[0]); err != nil {
@@ -40,7 +42,7 @@ func readRecipes(t *testing.T) (all []recipe) {
 			t.Fatal(printer, ": ", err)
 		}
 		overstrike := regexp.MustCompile(".\b")
-		all = append(all, indented("man/flock.1, "+words[0], overstrike.ReplaceAllString(string(out), ""), "\nEXAMPLES\n", "\nOPTIONS\n", 11)...)
+		all = append(all, indented("man/flock.1, "+words[0], overstrike.ReplaceAllString(string(out), ""), "\nEXAMPLES\n", "\nQUESTIONS BY SYMPTOM\n", 11)...)
 	}
 	return all
 }
@@ -112,7 +114,8 @@ func prepareRecipe(dir, text string) error {
 		text = "#!/bin/sh\n" + text
 	}
 	files := map[string]string{"counter": "0\n", "queue": "a\nb\n", "a.wav": "", "b.wav": "", "job.lock": "", "sync.lock": ""}
-	err := errors.Join(os.Symlink(oursPath, filepath.Join(dir, "flock")), os.WriteFile(filepath.Join(dir, "recipe"), []byte(text), 0o755))
+	err := errors.Join(os.Symlink(oursPath, filepath.Join(dir, "flock")), os.Mkdir(filepath.Join(dir, ".cache"), 0o777),
+		os.WriteFile(filepath.Join(dir, "recipe"), []byte(text), 0o755))
 	for name, content := range files {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666))
 	}
@@ -126,7 +129,7 @@ func prepareRecipe(dir, text string) error {
 // TestRecipesOnEverySystem finds what only some systems have in README and manual.
 func TestRecipesOnEverySystem(t *testing.T) {
 	gnu := regexp.MustCompile(`touch -d|Nm touch Fl d|stat -c|Nm stat Fl c|date -d|--exclude`)
-	for _, path := range []string{"../README.md", "../man/flock.1", "../man/flock-directory.7"} {
+	for _, path := range []string{"../README.md", "../doc/recipes.md", "../man/flock.1", "../man/flock-directory.7"} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
