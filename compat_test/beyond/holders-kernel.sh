@@ -230,6 +230,25 @@ await '! flock --holders f >/dev/null'
 asked
 #> 1
 
+### holders-of-root-on-a-subvolume
+# kernel: /proc/locks has the device number of the mount, and stat(2) another one
+# needs: root setpriv mount mkfs.btrfs
+truncate -s 120M img; mkfs.btrfs -q img >/dev/null 2>&1; mkdir m; chmod 755 .
+cat >script <<-'END'
+	mount -o loop img m && btrfs subvolume create m/s >/dev/null && cd m/s || exit
+	: >f; chmod 644 f
+	flock f sh -c ': >has; until [ -e go ]; do sleep .02; done' & holder=$!
+	until [ -e has ]; do sleep .02; done
+	asked() { setpriv --reuid 65534 --clear-groups flock --holders f; echo $?; }
+	asked | sed "s/^$holder /HOLDER /; s/  */ /g" | cut -d' ' -f 1-3
+	: >go; wait
+	asked
+END
+unshare -m bash script
+#> HOLDER exclusive root
+#> 0
+#> 1
+
 ### holders-lists-itself-if-no-other-process-has-the-lock
 (flock 9; exec flock --holders f) 9>f | awk '{print $2, $3, $5, $6}'
 #> exclusive $USER flock --holders

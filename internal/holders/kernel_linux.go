@@ -25,7 +25,8 @@ import (
 // has the lock; /proc/locks names only the one that asked for it, or none. And a descriptor leads to its file by
 // stat(2); the device numbers in /proc/locks are other ones than those of stat(2) on btrfs and overlayfs.
 //
-// Who waits is found in /proc/locks only, by the same device and inode number as in the fdinfo of the holders.
+// Who waits, and who holds the lock and may not be looked into, is found in /proc/locks only: by the device number of
+// the mount, and by the names of the file in the fdinfo of the holders.
 
 // A kernelLock is a line of /proc/locks, or of fdinfo without the arrow. A place in a queue does not count as one.
 type kernelLock struct {
@@ -118,7 +119,7 @@ func kernelLocks(name string, fd int) ([]Holder, error) {
 	}
 	shown, _ := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
 	target.shownInode = shownInode(shown)
-	files := map[string]bool{fileID(&target.Stat_t): true} // as the kernel's locks name it
+	files := map[string]bool{nameInLocks(&target.Stat_t, shown): true}
 	var err error
 	var holders, waiters []Holder
 	for range 2 {
@@ -152,8 +153,11 @@ func (f *lockedFile) isOpenAs(dir, fd string, shown []byte) bool {
 }
 
 // shownInode returns the inode number from what fdinfo shows, or "": Linux shows it since 5.14.
-func shownInode(shown []byte) string {
-	_, rest, _ := bytes.Cut(shown, []byte("\nino:\t"))
+func shownInode(shown []byte) string { return shownField(shown, "ino") }
+
+// shownField returns a number from what fdinfo shows, or "".
+func shownField(shown []byte, name string) string {
+	_, rest, _ := bytes.Cut(shown, []byte("\n"+name+":\t"))
 	number, _, _ := bytes.Cut(rest, []byte("\n"))
 	return string(number)
 }
@@ -359,10 +363,22 @@ func hidden(pid int) bool {
 	return errors.Is(err, fs.ErrPermission)
 }
 
-// fileID names a file as /proc/locks does.
-func fileID(stat *unix.Stat_t) string {
-	dev := uint64(stat.Dev)
-	return fmt.Sprintf("%02x:%02x:%d", unix.Major(dev), unix.Minor(dev), stat.Ino)
+// nameInLocks returns how /proc/locks names a file that is open here. shown is its fdinfo. The kernel takes the number of
+// the whole filesystem, which is that of its mounts; on btrfs stat(2) tells that of a subvolume.
+func nameInLocks(stat *unix.Stat_t, shown []byte) string {
+	major, minor := unix.Major(uint64(stat.Dev)), unix.Minor(uint64(stat.Dev))
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(mounts)) {
+		fields := strings.Fields(line) // proc_pid_mountinfo(5)
+		if len(fields) > 2 && fields[0] == shownField(shown, "mnt_id") {
+			fmt.Sscanf(fields[2], "%d:%d", &major, &minor)
+		}
+	}
+	inode := shownField(shown, "ino")
+	if inode == "" {
+		inode = strconv.FormatUint(stat.Ino, 10)
+	}
+	return fmt.Sprintf("%02x:%02x:%s", major, minor, inode)
 }
 
 // seesAll reports whether the processes of the whole system can be seen here: this is the initial pid namespace.
