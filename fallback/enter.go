@@ -31,41 +31,17 @@ const (
 )
 
 // enter takes the lock, unless somebody keeps us out.
-func (a *attempt) enter() (progress, []record, error) {
-	return a.withToken(func(s *snapshot) (progress, []record, error) {
-		if err := a.clean(s, nil); err != nil {
-			return again, nil, err
-		}
-		keepers := a.keepers(s)
-		switch {
-		case len(keepers) == 0:
-			how, err := a.hold(s)
-			return how, nil, err
-		case a.shallSearch(s, false):
-			return again, nil, nil // one has gone since we have searched, and nobody searches with the token
-		}
-		return keptOut, keepers, nil
-	})
-}
+func (a *attempt) enter() (progress, []record, error) { return a.withToken(nil, a.hold) }
 
 // tidy removes dead contenders, these among them, and writes down where searches have found open files. It returns who
 // keeps us out then, if that is known.
 func (a *attempt) tidy(dead []string) (progress, []record, error) {
-	return a.withToken(func(s *snapshot) (progress, []record, error) {
-		if err := a.clean(s, dead); err != nil {
-			return again, nil, err
-		}
-		keepers := a.keepers(s)
-		if len(keepers) == 0 || a.shallSearch(s, false) {
-			return again, nil, nil
-		}
-		return keptOut, keepers, nil
-	})
+	return a.withToken(dead, func(*snapshot) (progress, error) { return again, nil })
 }
 
-// withToken does something with the token: act gets what a look with the token shows, and returns who keeps us out.
-// That the token can be freed afterwards is what makes it count.
-func (a *attempt) withToken(act func(*snapshot) (progress, []record, error)) (progress, []record, error) {
+// withToken takes the token, removes dead contenders, these among them, and acts if nobody keeps us out. It returns who
+// does. That the token can be freed afterwards is what makes it count.
+func (a *attempt) withToken(dead []string, act func(*snapshot) (progress, error)) (progress, []record, error) {
 	if err := a.come(); err != nil {
 		return again, nil, err
 	}
@@ -77,7 +53,7 @@ func (a *attempt) withToken(act func(*snapshot) (progress, []record, error)) (pr
 	case how != done:
 		return how, keepers, nil
 	}
-	how, keepers, err = a.actOnLook(token, act)
+	how, keepers, err = a.cleanAndAct(token, dead, act)
 	if err != nil {
 		return again, nil, a.putBack(token, err)
 	}
@@ -92,18 +68,9 @@ func (a *attempt) withToken(act func(*snapshot) (progress, []record, error)) (pr
 	return again, nil, a.putBack(token, err)
 }
 
-// putBack puts the token back after the error of an operation, in case it is ours: once, because that can fail, too.
-// Whoever finds it with us after that finds our lifeline closed, with its name still there, and takes the token over.
-// It returns the error that decides what is left of us.
-func (a *attempt) putBack(token string, failed error) error {
-	if err := a.Rename(token, free); err != nil && !isAbsent(err) {
-		return err
-	}
-	return failed
-}
-
-// actOnLook looks, and acts if the token is still ours and our lifeline still has its name.
-func (a *attempt) actOnLook(token string, act func(*snapshot) (progress, []record, error)) (progress, []record, error) {
+// cleanAndAct is what withToken does with the token, if that is still ours and our lifeline still has its name.
+func (a *attempt) cleanAndAct(token string, dead []string, act func(*snapshot) (progress, error)) (
+	progress, []record, error) {
 	s, err := a.look()
 	switch {
 	case err != nil:
@@ -113,7 +80,28 @@ func (a *attempt) actOnLook(token string, act func(*snapshot) (progress, []recor
 	case len(s.tokens) > 1:
 		return again, nil, s.errTokens()
 	}
-	return act(&s)
+	if err := a.clean(&s, dead); err != nil {
+		return again, nil, err
+	}
+	keepers := a.keepers(&s)
+	switch {
+	case len(keepers) == 0:
+		how, err := act(&s)
+		return how, nil, err
+	case a.shallSearch(&s, false):
+		return again, nil, nil // one has gone since we have searched, and nobody searches with the token
+	}
+	return keptOut, keepers, nil
+}
+
+// putBack puts the token back after the error of an operation, in case it is ours: once, because that can fail, too.
+// Whoever finds it with us after that finds our lifeline closed, with its name still there, and takes the token over.
+// It returns the error that decides what is left of us.
+func (a *attempt) putBack(token string, failed error) error {
+	if err := a.Rename(token, free); err != nil && !isAbsent(err) {
+		return err
+	}
+	return failed
 }
 
 // withdraw takes back what we have just made.
