@@ -44,7 +44,7 @@ func (a *attempt) acquire(ctx context.Context, tell func([]record)) (progress, [
 		}
 		var dead []string
 		if idle, dead, err = a.wait(ctx, &s, keepers, isWatched); err == nil && len(dead) > 0 {
-			_, _, err = a.tidy(dead)
+			_, _, err = a.tidy(dead) // who keeps us out then, the next look shows
 		}
 		if err != nil {
 			return again, nil, err
@@ -65,8 +65,10 @@ func (a *attempt) tryOnce(idle bool) (how progress, s snapshot, keepers []record
 	switch {
 	case len(keepers) == 0:
 		how, keepers, err = a.enter()
-	case searches && s.has(lost), s.hasMoved():
-		// What is still lost was not searched for, because no listing has shown the token: whoever takes it sees why.
+	case s.hasMoved():
+		how, keepers, err = a.tidy(nil)
+	case searches && s.has(lost):
+		// It was not searched for, because no listing has shown the token: whoever takes that sees why.
 		how, keepers, err = a.tidy(nil)
 	default:
 		how = keptOut

@@ -184,7 +184,7 @@ func (a *attempt) removeIfGone(held contender) error {
 		return err // the first waiter watches it
 	}
 	if s, err := a.list(); err == nil {
-		a.ring(s.waiters, "", false)
+		a.ringFirst(s.waiters)
 	}
 	return nil
 }
@@ -215,17 +215,15 @@ func (a *attempt) giveUp(s *snapshot) error {
 		}
 	}
 	if had {
-		a.ring(s.waiters, "", false)
+		a.ringFirst(s.waiters)
 	}
 	return nil
 }
 
-// ring wakes the first of these waiters behind a name; toShare: the first that does not want the lock exclusively.
-func (a *attempt) ring(waiters []string, behind string, toShare bool) {
-	for _, name := range waiters {
-		if name > behind && idOf(name) != a.self.id && !(toShare && strings.HasSuffix(name, "@"+exclName)) {
-			a.Ring(name)
-			return
-		}
+// ringFirst wakes the first of these waiters that is not this contender.
+func (a *attempt) ringFirst(waiters []string) {
+	i := slices.IndexFunc(waiters, func(name string) bool { return idOf(name) != a.self.id })
+	if i >= 0 {
+		a.Ring(waiters[i])
 	}
 }

@@ -142,17 +142,17 @@ func (a *attempt) take(token string) (progress, []record, error) {
 				return done, nil, err
 			}
 		}
-		isStuck := sight.isStuck(strings.Join(s.tokens, " ")+" "+s.lifelineOf(owner.id), a.Now())
+		lifeline := s.lifelineOf(owner.id)
+		isStuck := sight.isStuck(strings.Join(s.tokens, " ")+" "+lifeline, a.Now())
 		switch {
 		case isStuck && !isBusy:
 			return again, nil, s.errTokens()
-		case isStuck && s.lifelineOf(owner.id) == "":
+		case isStuck && lifeline == "":
 			return again, nil, stateError("the owner of its token " + owner.name + " is gone" + removeIt)
 		case isStuck, isBusy && a.isLate():
-			owner.verdict = a.judgeLifeline(s.lifelineOf(owner.id))
+			owner.verdict = a.judgeLifeline(lifeline)
 			return keptOut, []record{owner}, nil
-		}
-		if !isBusy || pause == longestRetry { // it may be another directory by now
+		case !isBusy, pause == longestRetry: // it may be another directory by now
 			if err := a.Reopen(); err != nil {
 				return again, nil, err
 			}
@@ -273,13 +273,22 @@ func (a *attempt) hold(s *snapshot) (progress, error) {
 		}
 	}
 	if how == done && err == nil && a.request.Mode != Exclusive {
-		behind := waitName + "," + a.self.id
-		if s.has(ours) { // a downgrade lets in who has come before it
-			behind = ""
-		}
-		a.ring(s.waiters, behind, true)
+		a.ringFirst(a.admitted(s))
 	}
 	return how, err
+}
+
+// admitted returns the waiters that may share the lock with us, now that we hold it: those behind us. A downgrade lets in
+// who has come before it, too.
+func (a *attempt) admitted(s *snapshot) (waiters []string) {
+	isDowngrade := s.has(ours)
+	for _, name := range s.waiters {
+		isBehind := name > waitName+","+a.self.id
+		if (isDowngrade || isBehind) && !strings.HasSuffix(name, "@"+exclName) {
+			waiters = append(waiters, name)
+		}
+	}
+	return waiters
 }
 
 // holdAs gives a lifeline, or the record of an open file, its name as a holder.

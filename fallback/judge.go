@@ -51,7 +51,7 @@ func (a *attempt) judgeFile(r record) (is verdict, moved *openFile) {
 		if at == nil {
 			return over, nil
 		}
-		if a.At(at, true) == alive {
+		if a.At(at, true) == alive { // the start of its process was read here, with our clock
 			return held, at
 		}
 	}
