@@ -187,7 +187,7 @@ func readPassword(name string) (string, error) {
 		others = 0o037 // as Kubernetes and systemd give a secret to a group
 	}
 	if owner != 0 && int(owner) != os.Geteuid() {
-		return "", errors.New("it is another user's")
+		return "", errors.New("it belongs to another user")
 	}
 	if info.Mode()&others != 0 {
 		return "", errors.New("others may use the file: chmod 600 it")

@@ -98,7 +98,7 @@ func TestPasswordFile(t *testing.T) {
 		if err := errors.Join(os.WriteFile(file, []byte("secret"), 0o600), os.Chown(file, 65534, 65534)); err != nil {
 			t.Fatal(err)
 		}
-		if _, failure := read(t, env); !strings.Contains(failure, "another user's") {
+		if _, failure := read(t, env); !strings.Contains(failure, "belongs to another user") {
 			t.Error(failure)
 		}
 	})

@@ -62,7 +62,7 @@ func lacksUser(err error) bool {
 var (
 	refusals = [][2]string{
 		{"failed to verify certificate: ", "its certificate is refused: %s: see ETCDCTL_CACERT"},
-		{"remote error: tls: ", "it refuses the certificate of this client, or that there is none: %s: " +
+		{"remote error: tls: ", "it refuses the certificate of this client, or its absence: %s: " +
 			"see ETCDCTL_CERT and ETCDCTL_KEY"},
 		{"looked like an HTTP/1.1 header", "this is not etcd's port for clients (usually 2379)"},
 	}

@@ -152,7 +152,7 @@ flock --report 0 g true
 ### report-close-does-nothing-to-a-descriptor
 exec 9>f
 flock --report 0 -o 9; echo $?
-#> flock: -o does nothing to a descriptor: give 9>&- to what must not keep the lock
+#> flock: -o does not close a descriptor of the caller: start what must not keep the lock with 9>&-
 #> 0
 flock --report 0 -o --fd 9 true
 flock -o 9

@@ -74,7 +74,7 @@ func (o *Options) CommandHint(command string, err error) string {
 	case !errors.Is(err, fs.ErrNotExist):
 		return ""
 	case strings.ContainsAny(command, blanks):
-		return "one word is the name of a program, with its blanks: did you mean -c '" + command + "'?"
+		return "the quotes make it the name of one program: did you mean -c '" + command + "'?"
 	case slices.Contains(builtins, command):
 		return "'" + command + "' is built into shells: did you mean -c '" + command + " ...'?"
 	}

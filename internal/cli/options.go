@@ -211,7 +211,7 @@ func (p *parser) chooseBackend(getenv func(string) (string, bool)) error {
 	}
 	if p.isGiven("queue") && o.Backend == ByFcntl {
 		return failure.Usage("--queue cannot be combined with --fcntl, --start, --length or the backend fcntl: " +
-			"such a lock covers the bytes that stand for those who wait")
+			"such a lock covers the bytes that stand for waiters")
 	}
 	return nil
 }
@@ -345,15 +345,15 @@ func (p *parser) checkSystem() error {
 	}
 	switch {
 	case o.HasGuard():
-		return failure.Usage("on this system there are no --limit and --kill-children: " +
-			"a command cannot be ended with all that it has started")
+		return failure.Usage("this system has no --limit and --kill-children: " +
+			"it cannot end a command with all that it has started")
 	case p.isFcntl():
 		return failure.Usage("--fcntl, --start and --length are for native locks, which this system does not have")
 	case o.Backend != Auto && o.Backend != Directory:
 		return failure.Usage("this system has no native locks: the backend can only be auto or directory")
 	case o.FD >= 0:
-		return failure.Usage("a descriptor number cannot be locked: this system does not tell " +
-			"when its process is done with it; give a file and a command")
+		return failure.Usage("a descriptor number cannot be locked: this system does not show " +
+			"when its process closes it; give a file and a command")
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ func Begin() {}
 
 // Check says that there can be no guard here.
 func Check() error {
-	return failure.Usage("on this system no command can be ended with its descendants")
+	return failure.Usage("this system cannot end a command with its descendants")
 }
 
 // Run fails.

@@ -5,7 +5,7 @@ package holders
 import "errors"
 
 func kernelLocks(name string, fd int) ([]Holder, error) {
-	return nil, errors.New("this system does not tell who holds a kernel lock")
+	return nil, errors.New("this system does not show who holds a kernel lock")
 }
 
 // seesAll reports whether the processes of the whole system can be seen here.

@@ -26,7 +26,7 @@ type permit struct {
 }
 
 var errPermitOnNetwork = errors.New("on NFS --permits needs --backend directory or --backend fcntl, " +
-	"for all who use the file; on SMB it cannot be had")
+	"for all who use the file; on SMB it does not work")
 
 func (p *permit) Lock(_ Op, limit Limit) error {
 	// There the shared lock of one holder excludes the bytes of all others. Without it a plain lock does not always

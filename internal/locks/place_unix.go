@@ -27,7 +27,7 @@ type place struct {
 
 var (
 	errQueueOnNetwork = errors.New("on NFS --queue needs --backend directory for all who use the file, " +
-		"and on SMB it cannot be had")
+		"and on SMB it does not work")
 	errForeign = errors.New("another program has locked all of it with fcntl(2)")
 )
 
