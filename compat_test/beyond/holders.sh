@@ -238,7 +238,7 @@ unshare -pf --mount-proc sh -c 'flock --holders f 2>/dev/null; echo $?'
 # kernel: a directory tells who holds its lock without /proc
 # needs: mount root full
 
-# the recipe of README and manual
+# the recipe of doc/recipes.md
 recipe() { flock --holders "$1" || [ $? -ne 1 ] || echo nobody; }
 : >f
 recipe f
