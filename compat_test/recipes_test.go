@@ -3,6 +3,7 @@
 package compat_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A recipe is a block of the README or the manual that is there to be copied.
@@ -63,55 +65,113 @@ func indented(from, text, start, end string, blanks int) (all []recipe) {
 	return all
 }
 
-// TestRecipes pastes every recipe, as it is printed, into a shell, in a directory with what it needs. All succeed at once.
+// recipeShells are those into which people paste a recipe.
+var recipeShells = []string{"dash", "bash", "zsh", "busybox sh", "ksh", "mksh"}
+
+// shellLimits lists what a shell cannot do by its nature: a recipe with these words is not pasted into it.
+var shellLimits = []struct{ shell, words, reason string }{
+	{"ksh", `exec 9[<>]`, "it closes the descriptors above 2 in every program that it starts: flock 9 9>&9, or the form with a block"},
+	{"ksh", `h=\$\(`, "it waits for what $(...) has started in the background; the recipe says so"},
+	{"mksh", `exec 9[<>]`, "it closes the descriptors above 2 in every program that it starts: flock 9 9>&9, or the form with a block"},
+}
+
+// recipeNeeds lists what a recipe with some words needs of the system.
+var recipeNeeds = []struct {
+	words string
+	met   func() bool
+}{
+	{`tail --pid`, func() bool { return succeeds("tail", "--pid=1000000", "-f", "/dev/null") }},
+	{`--holders`, needChecks["locks"]},
+	{`--queue`, needChecks["own-path"]}, // on Linux /proc
+	{`timeout `, needChecks["timeout"]},
+	{`--start`, needChecks["ofd"]},
+	{`env fish`, func() bool { return succeeds("fish", "-c", "true") }},
+}
+
+// TestRecipes pastes every recipe, as it is printed, into each shell, in a directory with what it needs. All succeed at
+// once, also after set -eu.
 func TestRecipes(t *testing.T) {
 	needOurs(t)
 	all := readRecipes(t)
 	if len(all) < 20 {
 		t.Fatalf("%d recipes found", len(all))
 	}
+	pasted := map[string]bool{}
 	for _, r := range all {
 		for line := range strings.Lines(r.text) {
 			if m := cronJob.FindStringSubmatch(line); m != nil && !strings.HasPrefix(m[1], "/") {
 				t.Errorf("%s: the PATH of cron has no /usr/local/bin, give the path of flock: %s", r.from, line)
 			}
 		}
-		if _, err := exec.LookPath("fish"); err != nil && strings.HasPrefix(r.text, "#!/usr/bin/env fish") {
-			t.Logf("%s: a recipe is not pasted, because fish is missing:\n%s", r.from, r.text)
-			continue
+		shells := recipeShells
+		if strings.HasPrefix(r.text, "#!") && !strings.HasPrefix(r.text, "#!/bin/sh\n") {
+			shells = []string{""} // its own
 		}
-		dir := t.TempDir()
-		if err := prepareRecipe(dir, r.text); err != nil {
-			t.Fatal(err)
-		}
-		run := exec.Command(filepath.Join(dir, "recipe"))
-		run.Dir = dir
-		run.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + dir, "USER=ann", "LC_ALL=C"}
-		out, err := os.Create(filepath.Join(dir, "out")) // not a pipe, which what a recipe leaves running would keep open
-		if err != nil {
-			t.Fatal(err)
-		}
-		run.Stdout, run.Stderr = out, out
-		err = run.Run()
-		out.Close()
-		text, _ := os.ReadFile(out.Name())
-		if err != nil || regexp.MustCompile(`(?m)^\S+: `).Match(text) {
-			t.Errorf("%s: pasted: %v\n%s\nprinted:\n%s", r.from, err, r.text, text)
+		for _, shell := range shells {
+			if paste := shell + "\n" + r.text; !pasted[paste] { // the formatters of the manual print the same
+				pasted[paste] = true
+				t.Run(strings.Fields(shell + " own")[0], func(t *testing.T) {
+					pasteRecipe(t, r, shell)
+				})
+			}
 		}
 	}
 }
 
+// pasteRecipe runs a recipe in a shell, or as it stands there if shell is empty.
+func pasteRecipe(t *testing.T, r recipe, shell string) {
+	for _, need := range recipeNeeds {
+		if regexp.MustCompile(need.words).MatchString(r.text) && !need.met() {
+			t.Skipf("%s: %s is not here:\n%s", r.from, need.words, r.text)
+		}
+	}
+	for _, limit := range shellLimits {
+		if limit.shell == shell && regexp.MustCompile(limit.words).MatchString(r.text) {
+			t.Skipf("%s: %s: not pasted, because %s:\n%s", r.from, shell, limit.reason, r.text)
+		}
+	}
+	head := ""
+	if name, more, _ := strings.Cut(shell, " "); name != "" {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Skip("needs " + name)
+		}
+		head = strings.TrimSpace("#!"+path+" "+more) + "\nset -eu\n"
+	}
+	dir := t.TempDir()
+	if err := prepareRecipe(dir, head, r.text); err != nil {
+		t.Fatal(err)
+	}
+	t.Parallel() // Now all scripts are written: a fork would keep them open for writing, and nobody could execute them.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	run := exec.CommandContext(ctx, filepath.Join(dir, "recipe"))
+	run.Dir = dir
+	run.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + dir, "USER=ann", "LC_ALL=C"}
+	out, err := os.Create(filepath.Join(dir, "out")) // not a pipe, which what a recipe leaves running would keep open
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.Stdout, run.Stderr = out, out
+	err = run.Run()
+	out.Close()
+	text, _ := os.ReadFile(out.Name())
+	if err != nil || regexp.MustCompile(`(?m)^\S+: `).Match(text) {
+		t.Errorf("%s: pasted into %s: %v\n%s\nprinted:\n%s", r.from, shell, err, r.text, text)
+	}
+}
+
 // prepareRecipe makes a script of a recipe, with its paths below dir, and there what it uses: files, and programs that do
-// nothing.
-func prepareRecipe(dir, text string) error {
+// nothing. The script begins with head, where the first line of the recipe names no other shell.
+func prepareRecipe(dir, head, text string) error {
 	if m := cronJob.FindStringSubmatch(text); m != nil {
 		text = m[1] + "\n"
 	}
 	here := dir + "/"
 	text = strings.NewReplacer("/usr/local/bin/", here, "/etc/init.d/", here, "/var/lock/", here, "/run/lock/", here,
 		"/tmp/", here).Replace(text)
-	if !strings.HasPrefix(text, "#!") {
-		text = "#!/bin/sh\n" + text
+	if head != "" {
+		text = head + strings.TrimPrefix(text, "#!/bin/sh\n")
 	}
 	files := map[string]string{"counter": "0\n", "queue": "a\nb\n", "a.wav": "", "b.wav": "", "job.lock": "", "sync.lock": ""}
 	err := errors.Join(os.Symlink(oursPath, filepath.Join(dir, "flock")), os.Mkdir(filepath.Join(dir, ".cache"), 0o777),
