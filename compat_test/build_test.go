@@ -23,14 +23,6 @@ var (
 
 // findPrograms looks for the programs that the cases need, and builds ours into base.
 func findPrograms(base string) error {
-	var err error
-	if bashPath, err = exec.LookPath("bash"); err != nil {
-		return err
-	}
-	// for $EPOCHREALTIME; macOS has 3.2
-	if err := exec.Command(bashPath, "-c", "((BASH_VERSINFO[0] >= 5))").Run(); err != nil {
-		return fmt.Errorf("the cases need bash 5 or later, and %s is older", bashPath)
-	}
 	// python3 in PATH may be a wrapper that starts slowly or leaves descriptors open.
 	if out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output(); err == nil {
 		pythonPath = strings.TrimSpace(string(out))

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Shows the main uses of flock. The first argument is the binary.
 set -u
-flock=$(realpath "${1:-./flock}")
+flock=${1:-./flock}
+flock=$(cd "$(dirname "$flock")" && pwd)/$(basename "$flock")
 dir=$(mktemp -d) && cd "$dir" || exit 1
 trap 'cd /; rm -rf "$dir"' EXIT
 ln -s "$flock" flock
@@ -66,11 +67,11 @@ worker() {
 for n in 1 2 3 4; do worker $n & done
 wait
 for n in 1 2 3 4; do
-	[ ! -e done.$n ] || echo "  worker $n did $(wc -l <done.$n)"
+	[ ! -e done.$n ] || echo "  worker $n did $(($(wc -l <done.$n)))"
 done
-twice=$(sort done.* | uniq -d | wc -l) all=$(cat done.* | wc -l)
+twice=$(($(sort done.* | uniq -d | wc -l))) all=$(($(cat done.* | wc -l)))
 echo "  $all done, $twice twice"
-[ "$all" = 40 ] && [ "$twice" = 0 ]
+[ "$all" = 40 ] && [ "$twice" = 0 ] || exit 1
 
 echo 'Six jobs, two at a time (flock --permits 2 LOCK job):'
 cat > job.sh <<'END'
@@ -82,7 +83,7 @@ pids=
 for i in 1 2 3 4 5 6; do flock --permits 2 permits sh job.sh & pids="$pids $!"; done
 until [ "$(grep -c + log 2>/dev/null)" = 2 ]; do sleep 0.01; done
 echo '  flock --holders LOCK says:'
-flock --holders permits | sed -n '/flock --permits/!s/^/    /p'
+flock --holders permits 2>&1 | sed -n '/flock --permits/!s/^/    /p'
 touch go
 for pid in $pids; do wait $pid; done
 awk '$1 == "+" && ++n > most { most = n } $1 == "-" { n-- } END { print "  most at once: " most; exit most != 2 }' log

@@ -61,15 +61,12 @@ func runAll(m *testing.M) (status int, err error) {
 	if intended, err = readTranscripts(cases, true); err != nil {
 		return 1, err
 	}
-	if workDir, err = os.MkdirTemp("", "flock-compat-"); err != nil {
+	top, err := imitateElsewhere()
+	if err != nil {
 		return 1, err
 	}
-	defer os.RemoveAll(workDir)
-	// some cases run as other users
-	if err = os.Chmod(workDir, 0o755); err != nil {
-		return 1, err
-	}
-	if err = findPrograms(workDir); err != nil {
+	defer os.RemoveAll(top)
+	if err := findPrograms(workDir); err != nil {
 		return 1, err
 	}
 	if *record != "" {
@@ -77,15 +74,15 @@ func runAll(m *testing.M) (status int, err error) {
 	}
 	status = m.Run()
 	printTable()
-	if left := leftovers(); left != "" {
+	if left := leftovers(top); left != "" {
 		return 1, errors.New("left running by a test:\n" + left)
 	}
 	return status, nil
 }
 
-// leftovers returns the processes that the tests have left, on systems with a /proc that tells: workDir is in their PATH,
+// leftovers returns the processes that the tests have left, on systems with a /proc that tells: top is in their PATH,
 // their command line or their working directory.
-func leftovers() (list string) {
+func leftovers(top string) (list string) {
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(50 * time.Millisecond) { // some are just ending
 		list = ""
 		paths, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -94,7 +91,7 @@ func leftovers() (list string) {
 			line, _ := os.ReadFile(filepath.Dir(path) + "/cmdline")
 			dir, _ := os.Readlink(filepath.Dir(path) + "/cwd")
 			pid := filepath.Base(filepath.Dir(path))
-			if strings.Contains(string(text)+string(line)+dir, workDir) && pid != strconv.Itoa(os.Getpid()) {
+			if strings.Contains(string(text)+string(line)+dir, top) && pid != strconv.Itoa(os.Getpid()) {
 				list += fmt.Sprintf("%s: %q\n", pid, line)
 			}
 		}

@@ -18,7 +18,7 @@ import (
 
 // needChecks tells how to check a need. A need that is not listed here is the name of a program that must be on PATH.
 var needChecks = map[string]func() bool{
-	"linux":   func() bool { return runtime.GOOS == "linux" },
+	"linux":   func() bool { return runtime.GOOS == "linux" && exists("/proc/self/fdinfo") }, // without it: make test-portable
 	"root":    func() bool { return os.Geteuid() == 0 },
 	"proc":    func() bool { return exists("/proc/self/fdinfo") },
 	"locks":   func() bool { return exists("/proc/locks") }, // and fdinfo shows locks
@@ -31,12 +31,25 @@ var needChecks = map[string]func() bool{
 	"nokcmp":  canForbidKcmp,
 	"sigenv":  func() bool { return succeeds("env", "--ignore-signal=PIPE", "--block-signal=USR1", "true") },
 	"nice":    func() bool { return succeeds("sh", "-c", "[ $(nice) -le 13 ]") }, // 19 is the end, and nice(1) adds 5
-	"timeout": func() bool { return succeeds("timeout", "10", "true") },
+	"timeout": func() bool { return succeeds(inSystemPath("timeout"), "10", "true") },
+	"script":  func() bool { return succeeds("script", "-qec", "true", "/dev/null") }, // that of util-linux
+	"ofd":     func() bool { return hasByteLocks },
+	"strace":  func() bool { return exists("/proc/self/fdinfo") && succeeds("strace", "-f", "-o", "/dev/null", "true") },
+	"dev-fd":  func() bool { return exists("/dev/fd/0") }, // for >(...) in bash
+
+	// flock finds its own program
+	"own-path": func() bool { return runtime.GOOS != "linux" || exists("/proc/self/exe") },
+
+	// names may be any bytes; on macOS they are UTF-8
+	"byte-names": func() bool { return os.WriteFile(filepath.Join(workDir, "\xff"), nil, 0o666) == nil },
 
 	"find-printf": func() bool { return succeeds("find", ".", "-prune", "-printf", "") },
 
 	"rlimits": func() bool { return succeeds("sh", "-c", "ulimit -Sn 100 && ulimit -Hn 512") },
 }
+
+// hasByteLocks reports whether the system has open file description locks.
+var hasByteLocks = !slices.Contains([]string{"dragonfly", "freebsd", "netbsd", "openbsd"}, runtime.GOOS)
 
 var needResults sync.Map
 
@@ -101,6 +114,9 @@ var needPatterns = []struct{ words, needs string }{
 	{`--holders`, "proc locks lslocks fuser linux"},
 	{`/proc/locks|grep lock|OFDLCK`, "locks"},
 	{`/wchan`, "wchan"},
+	{`\bcatches\b`, "proc"},
+	{`>\(`, "dev-fd"},
+	{`^[^#\n]*(--limit|--kill-children) `, "own-path proc"},
 	{`/dev/full`, "full"},
 	{`(^|[^-\w])stat -`, "linux locks"},
 	{`date [^|;)]*(-d|%N)`, "linux"},

@@ -1,8 +1,12 @@
 #!/bin/sh
 # run.sh COMMAND...: runs a command that tests, and fails as it does. At the end it says again, in at most 30 lines, what has
 # failed. It also fails if the command leaves a process, which /proc shows by its environment, and kills that.
+#
+# The directory for temporary files is a symbolic link, as on macOS, and wc pads its numbers.
 dir=$(mktemp -d) || exit
 trap 'rm -rf "$dir"' EXIT
+chmod 755 "$dir" && mkdir "$dir/private" && ln -s private "$dir/tmp" || exit
+export TMPDIR="$dir/tmp" PATH="$(cd "$(dirname "$0")" && pwd)/elsewhere/bin:$PATH"
 left() { grep -zlsx "FLOCK_TEST_RUN=$$" /proc/[0-9]*/environ; }
 {
 	FLOCK_TEST_RUN=$$ "$@"

@@ -45,7 +45,8 @@ func newWorld(base, name, program string, links map[string]string) (*world, erro
 	if err := errors.Join(os.RemoveAll(w.dir), os.MkdirAll(bin, 0o755)); err != nil {
 		return nil, err
 	}
-	if err := os.Symlink(program, filepath.Join(bin, "flock")); err != nil {
+	if err := errors.Join(os.Symlink(program, filepath.Join(bin, "flock")), copyElsewhere("bin/wc", bin),
+		copyElsewhere("missing/timeout", filepath.Join(w.dir, "missing"))); err != nil {
 		return nil, err
 	}
 	for name, target := range links {
@@ -88,7 +89,7 @@ func (w *world) runOnce(c compatCase) (result, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append([]string{
-		"PATH=" + filepath.Join(w.dir, "bin") + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+		"PATH=" + w.path(c),
 		"HOME=" + dir, "LC_ALL=C", "SHELL=/bin/sh", "TZ=UTC",
 	}, w.env...)
 	// Files, not pipes: the harness must not wait for processes that a script leaves running. The script gets a session,

@@ -18,11 +18,21 @@ PATH=$dir/bin:$PATH
 export PATH here dir
 cd "$dir/play"
 failed=0
+# An old bash may be the first one in PATH, as on macOS.
+bash=$(IFS=:; for place in $PATH:/opt/homebrew/bin; do
+	if "$place/bash" -c '((BASH_VERSINFO[0] >= 5))' 2>/dev/null; then
+		echo "$place/bash"
+		break
+	fi
+done)
+# The descriptors that are offered: those that a shell has open, where that is shown.
+descriptors='3 9'
+[ ! -d /proc/self/fd ] || descriptors='0 1 2'
 
 # One function per shell: $1 is the line before the cursor; they print one
 # candidate a line.
 ask_bash() {
-	bash --norc -c '
+	"$bash" --norc -c '
 		. "$here/flock.bash"
 		line=$1; eval "COMP_WORDS=($line)"
 		[[ $line == *" " ]] && COMP_WORDS+=("")
@@ -98,8 +108,10 @@ expect() {
 }
 
 for shell in bash zsh fish; do
-	if ! command -v "$shell" >/dev/null; then
-		echo "$shell: skipped, not installed"
+	program=$shell
+	[ $shell != bash ] || program=$bash
+	if ! command -v "$program" >/dev/null; then
+		echo "$shell: skipped, not installed (bash: 5 or later)"
 		continue
 	fi
 	expect $shell 'flock --' --shared --exclusive --unlock --nonblocking --timeout \
@@ -109,7 +121,7 @@ for shell in bash zsh fish; do
 	expect $shell 'flock --backend ' auto native flock fcntl directory probe !go !no-name !zlock
 	expect $shell 'flock --backend p' probe !auto
 	expect $shell 'flock --backend d' directory !auto
-	expect $shell 'flock --fd ' 0 1 2 !zlock
+	expect $shell 'flock --fd ' $descriptors !zlock
 	expect $shell 'flock -w ' !zlock
 	expect $shell 'flock -n zl' zlock
 	expect $shell 'flock -w 5 zl' zlock

@@ -21,6 +21,7 @@ ls
 #> b
 
 ### backend-program-in-the-folder-of-flock
+# needs: own-path
 backend_program path one; backend_program own one; backend_program path two
 cp -L "$(command -v flock)" own/flock
 PATH=$PWD/path:$PATH
@@ -112,6 +113,7 @@ FLOCK_BACKEND=one flock --holders
 #> <$DIR/flock-one><--holders>
 
 ### backend-program-missing
+# needs: own-path
 mkdir bin; cp -L "$(command -v flock)" bin/flock
 bin/flock --backend nosuch f true; echo $?
 #> flock: invalid backend in --backend: 'nosuch' (auto, native, flock, fcntl or directory; there is no flock-nosuch in $DIR/bin or in PATH)
@@ -145,6 +147,7 @@ ls
 #> flock-here
 
 ### backend-program-that-is-flock-itself
+# needs: own-path
 mkdir bin path; cp -L "$(command -v flock)" bin/flock-go; ln -s flock-go bin/flock; ln -s ../bin/flock path/flock-link
 PATH=$PWD/path:$PATH
 for program in bin/flock bin/flock-go; do $program --backend go f true; echo $?; done
@@ -189,7 +192,7 @@ echo input | X=variable flock --backend one 9>f; cat f
 #> variable
 
 ### backend-program-not-for-set-user-id
-# needs: root setpriv
+# needs: root setpriv own-path
 # kernel: where a filter hides the locks of the kernel, the bits have no effect
 mkdir bin; cp -L "$(command -v flock)" bin/flock; chmod 755 . bin
 printf '#!/bin/sh\nid -u\n' >bin/flock-one; chmod 755 bin/flock-one

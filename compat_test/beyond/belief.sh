@@ -171,6 +171,7 @@ done 2>/dev/null
 #> free
 
 ### belief-signal-to-a-waiter
+# needs: proc
 hold f
 set -m; flock --queue 1 f true & p=$!; set +m
 await 'placed $p && catches $p'
@@ -182,6 +183,7 @@ ls .f.flock | grep -c ^wait; ls .f.flock/queue
 release
 
 ### belief-signal-that-the-command-survives
+# needs: proc
 
 flock f bash -c 'trap "" TERM; : >has; until [ -e go ]; do sleep .01; done' & p=$!
 await '[ -e has ] && catches $p'

@@ -42,6 +42,7 @@ flock -n --cooldown 600 f echo in; echo $?
 #> 1
 
 ### cooldown-command-not-found
+# needs: own-path
 flock --cooldown 600 f ./missing 2>&1; echo $?
 #> flock: failed to execute ./missing: No such file or directory
 #> 69

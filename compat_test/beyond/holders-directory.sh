@@ -44,6 +44,7 @@ ls -A
 #> state
 
 ### holders-of-a-file-that-was-removed
+# needs: proc
 
 # the lock is on the name
 flock -F f sh -c ': >has; exec sleep 100' & holder=$!
@@ -60,6 +61,7 @@ flock --holders f; echo $?
 #> 1
 
 ### holders-stopped-in-the-middle
+# needs: proc
 
 # The state as a process leaves it that is stopped while it takes the lock: it keeps all others out. The name of its lifeline is
 # moved here.
@@ -73,9 +75,9 @@ flock --holders f | sed "s/^$stopped /STOPPED /" | cut -d' ' -f 1-2; echo ${PIPE
 #> STOPPED busy
 #> STOPPED exclusive
 #> 0
-flock -n --verbose f echo in 2>&1 | grep 'held by' | sed "s/process $stopped\>/STOPPED/"
+flock -n --verbose f echo in 2>&1 | grep 'held by' | sed "s/process $stopped\([^0-9]\)/STOPPED\1/"
 #> flock: held by STOPPED, which is taking or releasing it
-flock -w 2.5 f echo in 2>&1 | sed "s/process $stopped\>/STOPPED/"; echo ${PIPESTATUS[0]}
+flock -w 2.5 f echo in 2>&1 | sed "s/process $stopped\([^0-9]\)/STOPPED\1/"; echo ${PIPESTATUS[0]}
 #> flock: waiting: held by STOPPED, which is taking or releasing it
 #> 1
 kill $stopped; wait
@@ -85,6 +87,7 @@ flock f echo in
 #> in
 
 ### holders-strangers-text-in-names
+# needs: byte-names
 flock f true
 mkfifo ".f.flock/$(printf 'excl,5,77,z,0.1,a\033[31m\302\233b\342\200\256\377,m,b,7.1,d')"
 flock --holders f | sed 's;remove .*/excl,.* if;remove RECORD if;'
@@ -99,7 +102,7 @@ flock f true 2>&1 | grep -o 'cannot read[^;]*'
 #> cannot read the name "busy,7,5\x1b[31m\u009b\u202e\xff,h,m,b,n,,,z", perhaps of another version of flock
 
 ### holders-of-an-earlier-boot
-# needs: mount root
+# needs: mount root proc
 
 # Another boot id beside the same host name and machine-id: outside of containers that is this machine, started anew.
 # In one, it may be a copy of another that runs: it counts as alive, and who waits is told what to remove.

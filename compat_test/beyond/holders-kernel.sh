@@ -201,7 +201,7 @@ flock --backend native --holders f >/dev/null; echo $?
 #> 0
 flock --backend directory -F f sh -c 'echo $$ >pid; exec sleep 100' &
 await '[ -s pid ] && flock --backend directory --holders f >/dev/null'
-flock --backend directory --holders f | wc -l
+flock --backend directory --holders f | wc -l | tr -d ' '
 #> 1
 pkill -P $flock; kill $(cat pid); wait
 

@@ -42,7 +42,7 @@ flock -n -s f echo in; echo $?
 : >f; : >.f.flock
 exec 9<f
 for words in '9' '-u 9' '-n 9' '-w .01 9' '--fd 9 echo in' '-F f echo in' '-o f echo in' '-s f echo in' '--permits 2 f echo in' '--holders f' '--cooldown 9 f echo in'; do
-	echo "$(flock $words 2>&1 | wc -l) $(flock $words >/dev/null 2>&1; echo $?)"
+	echo "$(flock $words 2>&1 | wc -l | tr -d ' ') $(flock $words >/dev/null 2>&1; echo $?)"
 done | uniq -c | sed 's/^ *//'
 #> 11 1 65
 flock f -c 'echo in'; echo $?

@@ -1,5 +1,7 @@
 The command and its lock end together: --limit and --kill-children.
 
+# needs: own-path
+
 ### limit-in-time
 flock --limit 60 f sh -c 'echo in; exit 7'; echo $?
 #> in

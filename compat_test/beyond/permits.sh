@@ -20,7 +20,7 @@ for i in 1 2 3 4 5 6 7 8 9; do
 	flock --permits 3 f sh -c "$job" &
 done
 wait
-wc -l <done
+wc -l <done | tr -d ' '
 #> 9
 
 ### permits-each-n-looks-among-its-own
@@ -87,6 +87,7 @@ flock --permits 2 f echo in
 #> in
 
 ### permits-and-shared-go-together
+# needs: linux
 hold --permits 1 f
 flock -n -s f echo in
 #> in

@@ -195,7 +195,7 @@ flock --queue 0 --remove f echo in; ls
 #> in
 
 ### queue-of-a-file-that-cannot-be-written
-# needs: root setpriv
+# needs: root setpriv linux
 # kernel: no byte can be locked
 : >f; chmod 644 f
 setpriv --reuid 65534 --clear-groups flock --queue 1 f echo no; echo $?
@@ -209,6 +209,7 @@ flock -n f echo free
 #> free
 
 ### queue-of-a-directory
+# needs: linux
 # kernel: no byte can be locked
 mkdir d
 flock --queue 1 d echo no; echo $?
@@ -236,6 +237,7 @@ flock --queue 1 9; echo $?
 #> 65
 
 ### queue-of-an-upgrade
+# needs: linux
 
 # as with -n, who is refused has lost the shared lock
 hold -s f
@@ -268,6 +270,7 @@ release; wait $waiter
 #> in
 
 ### queue-not-for-a-program
+# needs: linux
 # kernel: the places are bytes of the file
 printf '#!/bin/sh\necho in\n' >f; chmod +x f
 flock --queue 1 f ./f; echo $?
@@ -275,7 +278,7 @@ flock --queue 1 f ./f; echo $?
 #> 65
 
 ### queue-beside-a-lock-of-the-whole-file
-# needs: python3
+# needs: python3 linux
 # kernel: the places are bytes of the file
 : >f
 flock f python3 -S -c 'import fcntl, os, time

@@ -52,6 +52,7 @@ setpriv --reuid 65534 --regid 65534 --clear-groups flock team.lock echo no; echo
 #> 66
 
 ### recipe-a-notice-that-a-turn-was-skipped
+# needs: proc
 logger() { sed "s/^/$2: /; s/process [0-9]* /process N /; s/for [0-9]* s/for N s/" >>log; }
 echo ': >has; until [ -e go ]; do sleep .01; done' >job.sh
 flock -F f sh job.sh & holder=$!

@@ -105,6 +105,7 @@ ls
 #> go
 
 ### remove-a-waiter-has-a-file-with-that-name
+# needs: linux
 hold --remove f
 flock --remove f sh -c '[ f -ef /dev/fd/3 ] || [ f -ef /dev/fd/4 ] && echo mine; flock -n --remove f echo in; echo $?' &
 await 'waiting f'
@@ -191,6 +192,7 @@ ln -s missing m; flock --remove m true; ls
 #> g
 
 ### remove-not-a-fifo
+# needs: linux
 # kernel: the directory lock opens a fifo twice
 mkfifo p; exec 9<>p
 flock --remove p true; ls

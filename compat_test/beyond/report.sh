@@ -1,6 +1,7 @@
 --report: who has the lock.
 
 ### report-refused
+# needs: proc
 echo ': >has; until [ -e go ]; do sleep .01; done' >job.sh
 flock -F f sh job.sh & holder=$!
 await '[ -e has ]'
@@ -30,6 +31,7 @@ says --report 0 -n --fd 9 true
 : >go; wait
 
 ### report-while-waiting
+# needs: proc
 echo ': >has; until [ -e go ]; do sleep .01; done' >job.sh
 flock -F f sh job.sh & holder=$!
 await '[ -e has ]'
@@ -91,6 +93,7 @@ release; wait; cat order
 #> second
 
 ### report-several
+# needs: proc
 echo ': >$1; until [ -e go ]; do sleep .01; done' >job.sh
 flock -s -F f sh job.sh a & eldest=$!
 await '[ -e a ]'; sleep .05
@@ -101,6 +104,7 @@ flock --report 0 -n f true 2>&1 | sed "s/process $eldest /process ELDEST /; s/fo
 : >go; wait
 
 ### report-a-long-command-line
+# needs: proc
 long=$(printf %0200d 0)
 flock -F f sh -c ': >has; until [ -e go ]; do sleep .01; done' "$long" & holder=$!
 await '[ -e has ]'
@@ -117,6 +121,7 @@ flock --report 0 -n f echo in
 #> in
 
 ### report-the-queue-is-full
+# needs: proc
 echo ': >has; until [ -e go ]; do sleep .01; done' >job.sh
 flock -F f sh job.sh & holder=$!
 await '[ -e has ]'
@@ -184,6 +189,7 @@ await 'asleep 1'
 #> 5
 
 ### report-names-the-command
+# needs: proc
 echo ': >has; until [ -e go ]; do sleep .01; done' >job.sh
 flock f flock g sh job.sh & flock=$!
 await '[ -e has ]'

@@ -174,7 +174,7 @@ flock -F f nothing 2>&-; echo $?
 flock f nothing <&- >&- 2>&-; echo $?
 
 ### empty-argument-vector
-# needs: python3
+# needs: python3 linux
 python3 - <<'END'
 import ctypes, os
 lock = next(p for p in (d + '/flock' for d in os.environ['PATH'].split(':')) if os.path.exists(p))
@@ -216,7 +216,7 @@ run([b'flock', b'f', b'-c', b'echo $0'], [b''])
 END
 
 ### environment-of-the-largest-size
-# needs: python3
+# needs: python3 linux
 python3 - <<'END'
 import os, subprocess
 env = {'PATH': os.environ['PATH']}

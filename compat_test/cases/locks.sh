@@ -89,6 +89,7 @@ release
 wait
 
 ### readers-get-in-together-past-writers
+# needs: linux
 hold f
 flock -s f sh -c 'until [ -e in ]; do sleep .01; done' &
 await 'waiting f'
@@ -332,6 +333,7 @@ flock 9; echo $?
 flock -ns f echo in; echo $?
 
 ### convert-up-refused
+# needs: linux
 exec 8>f 9>f
 flock -s 8; flock -s 9
 flock -n -x 9; echo $?
@@ -466,7 +468,7 @@ flock f python3 try.py
 flock -s f python3 try.py
 
 ### python-lockf-is-independent
-# needs: python3
+# needs: python3 linux
 # kernel: flock(2) and fcntl(2) locks do not see each other
 flock f python3 -c "import fcntl
 f = open('f', 'w')

@@ -339,12 +339,12 @@ grep -o Usage out
 ### help-after-an-error
 # starts: --help, --version and --verbose write to standard output
 flock --bogus -h >out 2>err; echo $?
-wc -c <out
+wc -c <out | tr -d ' '
 
 ### help-after-bad-value
 # starts: --help, --version and --verbose write to standard output
 flock -w abc -h >out 2>err; echo $?
-wc -c <out
+wc -c <out | tr -d ' '
 
 ### help-before-bad-value
 # starts: --help, --version and --verbose write to standard output
@@ -373,7 +373,7 @@ flock --bogus -V 2>err; echo $?
 ### version-before-help
 # starts: --help, --version and --verbose write to standard output
 flock -V -h >out; echo $?
-wc -l <out
+wc -l <out | tr -d ' '
 
 ### version-in-a-cluster
 # starts: --help, --version and --verbose write to standard output
@@ -383,9 +383,9 @@ grep -c util-linux out
 ### version-line
 # starts: --help, --version and --verbose write to standard output
 flock --version >out 2>err; echo $?
-wc -l <out
+wc -l <out | tr -d ' '
 grep -c '^flock.*util-linux' out
-wc -c <err
+wc -c <err | tr -d ' '
 
 ### version-names-argv0
 # starts: --help, --version and --verbose write to standard output
@@ -394,7 +394,7 @@ flock -V | cut -d' ' -f1
 ### help-to-stdout-only
 # starts: --help, --version and --verbose write to standard output
 flock --help >out 2>err; echo $?
-wc -c <err
+wc -c <err | tr -d ' '
 
 ### help-usage-first
 flock --help | grep -m 1 .

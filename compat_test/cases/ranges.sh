@@ -1,6 +1,7 @@
 --fcntl, --start and --length: locks of fcntl(2), of the whole file or of a range of bytes.
 
 # since: 2.43
+# needs: ofd
 # kernel: only the kernel has fcntl(2) locks and byte ranges
 
 ### fcntl-basic
@@ -17,6 +18,7 @@ flock --fcntl -n -s f echo yes; flock --fcntl -n f echo no; echo $?
 release
 
 ### fcntl-vs-flock
+# needs: linux
 hold --fcntl f
 flock -n f echo independent; echo $?
 release
@@ -27,6 +29,7 @@ flock --verbose --fcntl -w .1 f echo no; echo $?
 release
 
 ### fcntl-fd-ro-ex
+# needs: linux
 touch f; exec 9<f; flock --fcntl 9; echo $?
 
 ### fcntl-fd-wo-sh
@@ -40,6 +43,7 @@ flock --fcntl -n f echo no; echo $?
 flock --fcntl -u 9; flock --fcntl -n f echo yes
 
 ### fcntl-dir-ex
+# needs: linux
 mkdir d; flock --fcntl d echo ok
 
 ### fcntl-dir-sh
@@ -197,6 +201,7 @@ locks_of f | tr -s " " | cut -d" " -f2-4,7-
 release
 
 ### new-start-implies-fcntl
+# needs: linux
 # starts: --start and --length
 # derived: --start implies --fcntl, which is independent of flock(2)
 hold f
@@ -204,6 +209,7 @@ flock -n --start 0 f echo in; echo $?
 release
 
 ### new-length-implies-fcntl
+# needs: linux
 # starts: --start and --length
 # derived: --length implies --fcntl, which is independent of flock(2)
 hold f

@@ -67,7 +67,7 @@ done
 
 ### self-lock-with-a-descriptor
 cat >job.sh <<'END'
-#!/bin/bash
+#!/bin/sh
 exec 9<"$0"
 flock -n 9 || { echo "already running"; exit 1; }
 echo started
@@ -182,7 +182,7 @@ cat cache
 work() { echo "working on $1"; flock -n lock true; echo $?; }
 export -f work
 flock lock bash -c 'work "$1"' _ one
-SHELL=/bin/bash flock lock -c 'work two'
+SHELL=$(command -v bash) flock lock -c 'work two'
 
 ### server-started-with-o
 cat >server.sh <<'END'
@@ -244,8 +244,8 @@ for i in 1 2 3; do
 	{ for j in 1 2 3 4; do flock log.lock sh -c "echo begin $i.$j >>log; echo end $i.$j >>log"; done; } &
 done
 wait
-paste - - <log | awk '$2 != $4' | wc -l
-wc -l <log
+paste - - <log | awk '$2 != $4' | wc -l | tr -d ' '
+wc -l <log | tr -d ' '
 
 ### set-e
 bash -c 'set -e; flock -n lock true; echo one; flock -n lock false; echo two'; echo $?

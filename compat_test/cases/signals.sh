@@ -277,7 +277,7 @@ for s in QUIT ABRT SEGV USR1 TERM; do
 	await 'waiting f'
 	kill -$s $!
 	{ wait $!; } 2>/dev/null; echo "$s $?"
-	wc -c <err
+	wc -c <err | tr -d ' '
 done
 release
 
