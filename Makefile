@@ -79,7 +79,7 @@ test-beside:
 	nice go vet ./...
 	nice go vet -tags flock_linkname ./...
 	nice $(MAKE) --no-print-directory race
-	nice sh completions/test.sh ./flock
+	PATH="$$PWD/compat_test/elsewhere/old:$$PATH" nice sh completions/test.sh ./flock
 	nice sh packaging/test.sh ./flock
 	@if command -v mandoc >/dev/null; then for page in man/*.[17] etcd/man/*.1 postgres/man/*.1 packaging/debian/*.8; do \
 		mandoc -T lint -W warning $$page || exit 1; done; \
@@ -152,6 +152,10 @@ cross: binaries               ## the same, and vet for each of them
 		case " $(UNIX_SYSTEMS) " in *" $$system "*) (cd etcd && go vet ./...) && (cd postgres && go vet ./...) || exit 1;; esac; \
 	done
 
+test-portable: flock          ## run the cases where there is no /proc, as on other systems (a minute)
+	go test -c -o build/compat.test ./compat_test
+	sh compat_test/run.sh sh compat_test/portable.sh
+
 test-qemu:                    ## run a core of the tests on the other Linux architectures, under qemu-user
 	sh compat_test/qemu/run.sh
 
@@ -206,4 +210,4 @@ clean:                        ## remove what was built
 help:                         ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 18
 
-.PHONY: all always demo demo-etcd demo-postgres check test test-go test-beside test-etcd test-postgres race compat record mutants torture torture-etcd torture-postgres bench bench-etcd bench-postgres binaries cross test-qemu test-gvisor test-wine test-machines install install-etcd install-postgres uninstall dist clean help
+.PHONY: all always demo demo-etcd demo-postgres check test test-go test-beside test-etcd test-postgres race compat record mutants torture torture-etcd torture-postgres bench bench-etcd bench-postgres binaries cross test-portable test-qemu test-gvisor test-wine test-machines install install-etcd install-postgres uninstall dist clean help
