@@ -70,9 +70,7 @@ var recipeShells = []string{"dash", "bash", "zsh", "busybox sh", "ksh", "mksh"}
 
 // shellLimits lists what a shell cannot do by its nature: a recipe with these words is not pasted into it.
 var shellLimits = []struct{ shell, words, reason string }{
-	{"ksh", `exec 9[<>]`, "it closes the descriptors above 2 in every program that it starts: flock 9 9>&9, or the form with a block"},
 	{"ksh", `h=\$\(`, "it waits for what $(...) has started in the background; the recipe says so"},
-	{"mksh", `exec 9[<>]`, "it closes the descriptors above 2 in every program that it starts: flock 9 9>&9, or the form with a block"},
 }
 
 // recipeNeeds lists what a recipe with some words needs of the system.
