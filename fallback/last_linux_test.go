@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // TestLastOfAnother has a file over /proc/loadavg, as lxcfs puts one there, which does not tell of this pid namespace.
@@ -33,5 +34,26 @@ func TestLastOfAnother(t *testing.T) {
 	c.Env = append(os.Environ(), "FLOCK_TEST_LOADAVG=1")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestSearchGivesUp: where processes are started faster than they can be looked at, a search ends, and proves nothing.
+func TestSearchGivesUp(t *testing.T) {
+	was, id := lastID, 1<<22 // no process has such an id
+	defer func() { lastID = was }()
+	lastID = func() int {
+		time.Sleep(20 * time.Millisecond)
+		id++
+		return id
+	}
+	file := filepath.Join(t.TempDir(), "f")
+	must(os.WriteFile(file, nil, 0o666))
+	s := &thisSystem{file: file, opened: -1, fd: -1}
+	start := time.Now()
+	if s.Search(query{patience: time.Second}).complete {
+		t.Error("a search ended although there was always a new process")
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("it took %s", took)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -54,11 +55,8 @@ var seesAll = sync.OnceValue(func() bool {
 func (*thisSystem) SeesAll() bool        { return seesAll() }
 func (*thisSystem) HidesProcesses() bool { return hidesProcesses() }
 
-// maxCatchUps is how many times a search looks at the processes that were started meanwhile, before it gives up.
-const maxCatchUps = 1000
-
-// everywhere looks into all processes, and then into those that were started meanwhile, until there is no new one. It
-// stops at the first open file that it finds. It reports whether it came to an end.
+// everywhere looks into all processes, and then into those that were started meanwhile, until there is no new one or no
+// more patience. It stops at the first open file that it finds. It reports whether it came to an end.
 //
 // First come the processes of a listing, then the ids that were given out since, in that order. So whoever has the open
 // file is seen. Say that P has it, forks C and ends. If P is looked at before it ends, it is found. If it has ended, C
@@ -66,7 +64,8 @@ const maxCatchUps = 1000
 // show itself, but then P still lives, and had the open file when it was looked at.
 func (h *search) everywhere() (complete bool) {
 	seen, last := map[int]bool{}, 0
-	for range maxCatchUps {
+	var end time.Time
+	for end.IsZero() || time.Now().Before(end) {
 		now := lastID()
 		if now < last { // ids have come round
 			seen, h.without, last = map[int]bool{}, map[int]uint64{}, 0
@@ -87,6 +86,9 @@ func (h *search) everywhere() (complete bool) {
 		}
 		if !isNew {
 			return true
+		}
+		if end.IsZero() {
+			end = time.Now().Add(h.patience)
 		}
 		last = now
 	}
@@ -270,8 +272,8 @@ func (h *search) isKnown(at place) bool {
 }
 
 // lastID returns the id that was given out last to a process or a thread, 0 if nothing tells. LXC puts a file of its
-// own over /proc/loadavg (lxcfs), whose ids are those of the host: that does not tell.
-func lastID() int {
+// own over /proc/loadavg (lxcfs), whose ids are those of the host: that does not tell. A test replaces it.
+var lastID = func() int {
 	var of unix.Statfs_t
 	if err := unix.Statfs("/proc/loadavg", &of); err != nil || of.Type != unix.PROC_SUPER_MAGIC {
 		return 0
