@@ -70,12 +70,13 @@ func (h *hold) execute() int {
 				h.command().Remark(m)
 				continue
 			}
+			h.passedOn = append(h.passedOn, termination.Arrived(h.signals)...)
 			h.guard.Close()
 			cancel() // the lock is not renewed any longer
 			return h.end(m)
 		case sig := <-h.signals:
 			h.passedOn = append(h.passedOn, sig)
-			h.guard.Give(guard.Message{Kind: guard.Signal, Number: int(sig.(syscall.Signal))})
+			h.guard.PassOn(sig.(syscall.Signal))
 		case <-aMoment:
 			lost = h.held.Lost()
 		case <-next.C:

@@ -14,6 +14,7 @@ import (
 
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/sys"
+	"example.org/flock/internal/termination"
 )
 
 // Now reads the clock of the limits.
@@ -129,6 +130,11 @@ func (g *Guard) Give(m Message) {
 	if m.Kind == Abort || m.Kind == Signal {
 		unix.Kill(g.pid, unix.SIGCONT)
 	}
+}
+
+// PassOn has the guard send a signal to the command, which came to this process.
+func (g *Guard) PassOn(s syscall.Signal) {
+	g.Give(Message{Kind: Signal, Number: int(s), Terminal: termination.FromTerminal(s)})
 }
 
 // Close ends the guard of a command that does not run, or has ended, and the watch over this process.

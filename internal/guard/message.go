@@ -30,7 +30,7 @@ type Kind int
 const (
 	Run    Kind = iota + 1 // start the command, which may run within Limits and by Rules, with Token
 	Move                   // new Limits
-	Signal                 // send the signal Number to the command; if that has ended, kill everything now
+	Signal                 // pass the signal Number on to the command; if that has ended, kill everything now
 	Abort                  // the lock is lost: kill everything now
 
 	Started    // the command runs: Number is its process id or, negative, that of its process group
@@ -53,13 +53,14 @@ const (
 
 // A Message goes to the guard or comes from it.
 type Message struct {
-	Kind   Kind
-	Limits Limits
-	Rules  Rules
-	Token  int64 // of the lock; 0: none
-	Number int   // a status is 128 plus the number of the signal that killed the command
-	Killed bool  // there was one
-	Text   string
+	Kind     Kind
+	Limits   Limits
+	Rules    Rules
+	Token    int64 // of the lock; 0: none
+	Number   int   // a status is 128 plus the number of the signal that killed the command
+	Killed   bool  // there was one
+	Terminal bool  // a signal came from there, which sends it to a whole process group
+	Text     string
 
 	Cause    Cause
 	Survivor int           // a process that may not be killed, such as one of another user; 0: none
@@ -71,7 +72,7 @@ func (m Message) encode() []byte {
 	var line []byte
 	for _, n := range []int64{int64(m.Kind), int64(m.Limits.Term), int64(m.Limits.Kill), int64(m.Limits.End),
 		int64(m.Rules.Limit), number(m.Rules.Leftovers), number(m.Rules.Supervised), m.Token, int64(m.Number),
-		number(m.Killed), int64(m.Cause), int64(m.Survivor), int64(m.Errno)} {
+		number(m.Killed), number(m.Terminal), int64(m.Cause), int64(m.Survivor), int64(m.Errno)} {
 		line = append(strconv.AppendInt(line, n, 10), ' ')
 	}
 	return append(strconv.AppendQuote(line, m.Text), '\n')
@@ -97,7 +98,7 @@ func decode(line string) (m Message) {
 	m.Kind = Kind(next())
 	m.Limits = Limits{duration(), duration(), duration()}
 	m.Rules = Rules{duration(), is(), is()}
-	m.Token, m.Number, m.Killed = next(), int(next()), is()
+	m.Token, m.Number, m.Killed, m.Terminal = next(), int(next()), is(), is()
 	m.Cause, m.Survivor, m.Errno = Cause(next()), int(next()), syscall.Errno(next())
 	m.Text, _ = strconv.Unquote(strings.TrimSuffix(line, "\n"))
 	return m

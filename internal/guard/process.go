@@ -140,18 +140,15 @@ func (g *guard) obey(m Message) {
 		g.lose()
 		g.killAt = Now()
 	case Signal:
-		g.passOn(syscall.Signal(m.Number))
+		g.passOn(syscall.Signal(m.Number), m.Terminal)
 	}
 }
 
-// fromTerminal are the signals that a terminal sends to the process group of the guard's parent: a command in it has
-// them already.
-var fromTerminal = []syscall.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH}
-
-// passOn sends a signal to the command. When that has ended it is for what is left.
-func (g *guard) passOn(s syscall.Signal) {
+// passOn sends a signal to the command, unless it came from the terminal and the command is in the process group of the
+// guard's parent: then it has the signal already. When the command has ended the signal is for what is left.
+func (g *guard) passOn(s syscall.Signal, fromTerminal bool) {
 	switch {
-	case g.alive() && (g.leader != 0 || !slices.Contains(fromTerminal, s)):
+	case g.alive() && (g.leader != 0 || !fromTerminal):
 		unix.Kill(g.target(), s)
 	case g.ending && !g.alive() && s != unix.SIGWINCH:
 		g.killAt = Now()

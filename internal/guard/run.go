@@ -26,26 +26,26 @@ func (c Command) Run() (Result, error) {
 	}
 	c.Rules.Supervised = true
 	g.Give(Message{Kind: Run, Limits: Unlimited, Rules: c.Rules})
-	var passedOn []syscall.Signal
+	var passedOn []os.Signal
 	last := Message{}
 	for {
 		select {
 		case m, open := <-g.Reports:
 			if !open {
+				passedOn = append(passedOn, termination.Arrived(signals)...)
 				return c.result(g, last, passedOn)
 			}
 			last = m
 			c.Remark(m)
 		case s := <-signals:
-			sig := s.(syscall.Signal)
-			passedOn = append(passedOn, sig)
-			g.Give(Message{Kind: Signal, Number: int(sig)})
+			passedOn = append(passedOn, s)
+			g.PassOn(s.(syscall.Signal))
 		}
 	}
 }
 
 // result returns how the command has ended, by the last report of a guard that is gone.
-func (c Command) result(g *Guard, last Message, passedOn []syscall.Signal) (Result, error) {
+func (c Command) result(g *Guard, last Message, passedOn []os.Signal) (Result, error) {
 	g.Close()
 	by := g.KilledBy()
 	switch {
@@ -62,7 +62,7 @@ func (c Command) result(g *Guard, last Message, passedOn []syscall.Signal) (Resu
 		return Result{Status: StatusAtLimit}, nil
 	}
 	r := Result{Status: last.Number}
-	if sig := syscall.Signal(last.Number - 128); last.Killed && slices.Contains(passedOn, sig) {
+	if sig := syscall.Signal(last.Number - 128); last.Killed && slices.Contains(passedOn, os.Signal(sig)) {
 		r.Signal = sig
 	}
 	return r, nil

@@ -25,8 +25,38 @@ func Forward() <-chan os.Signal {
 			signal.Notify(signals, s)
 		}
 	}
+	for _, s := range ofTerminals {
+		if cstart.Kills(s) {
+			cstart.NoteSender(s)
+		}
+	}
 	signal.Stop(first)
 	return signals
+}
+
+// ofTerminals are the signals that a terminal sends to a process group.
+var ofTerminals = []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGWINCH}
+
+// FromTerminal reports whether a signal that Forward has returned came from the terminal, to all of the process group.
+// Where nothing tells who has sent it, that is presumed.
+func FromTerminal(s syscall.Signal) bool {
+	return slices.Contains(ofTerminals, s) && !cstart.SentByProcess(s)
+}
+
+// Arrived returns the signals that have come before it is called and that nobody has received. Where one was for the
+// command, too, the command may have ended of it, and that is known, before package signal has it delivered here.
+func Arrived(signals <-chan os.Signal) (list []os.Signal) {
+	barrier := make(chan os.Signal, 1)
+	signal.Notify(barrier, syscall.SIGWINCH)
+	signal.Stop(barrier) // returns when all are delivered that have come
+	for {
+		select {
+		case s := <-signals:
+			list = append(list, s)
+		default:
+			return list
+		}
+	}
 }
 
 // PutOffAgain puts off the death by the next signal that Forward returns, when there is no command any more.

@@ -1,0 +1,317 @@
+package compat_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A terminal has an interactive bash, to which a test types.
+type terminal struct {
+	t      *testing.T
+	dir    string
+	keys   *os.File
+	shell  *exec.Cmd
+	mu     sync.Mutex
+	screen string // what nobody has expected yet
+}
+
+// newTerminal starts bash in a new directory. $options are those of the flocks there.
+func newTerminal(t *testing.T, env []string, options string) *terminal {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("needs a pseudo-terminal: ", err)
+	}
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slave.Close()
+	c := &terminal{t: t, dir: t.TempDir(), keys: master, shell: exec.Command(bashPath, "--norc", "--noprofile", "--noediting", "-i")}
+	c.shell.Dir, c.shell.Env = c.dir, append(env, "PS1=$ ", "options="+options, "HISTFILE=", "LC_ALL=C")
+	c.shell.Stdin, c.shell.Stdout, c.shell.Stderr = slave, slave, slave
+	c.shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.shell.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for b := make([]byte, 4096); ; {
+			n, err := master.Read(b)
+			if err != nil {
+				return
+			}
+			c.mu.Lock()
+			c.screen += strings.ReplaceAll(string(b[:n]), "\r", "")
+			c.mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() {
+		killSession(c.shell.Process.Pid, c.dir)
+		c.shell.Wait()
+		master.Close()
+	})
+	c.enter("stty -echo")
+	return c
+}
+
+func (c *terminal) press(keys string) { c.keys.WriteString(keys) }
+
+// enter types a command when bash asks for one. What is typed before may be lost while bash prepares the terminal.
+func (c *terminal) enter(line string) {
+	c.expect(`(?m)^\$ $`)
+	c.press(line + "\n")
+}
+
+// expect waits until the screen shows a pattern, and returns all up to its end.
+func (c *terminal) expect(pattern string) (shown string) {
+	c.t.Helper()
+	look := regexp.MustCompile(pattern)
+	c.wait("on the screen: "+pattern, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		at := look.FindStringIndex(c.screen)
+		if at != nil {
+			shown, c.screen = c.screen[:at[1]], c.screen[at[1]:]
+		}
+		return at != nil
+	})
+	return shown
+}
+
+// await waits for a file, removes it, and returns the number in it.
+func (c *terminal) await(name string) (number int) {
+	c.t.Helper()
+	c.wait("the file "+name, func() bool {
+		text, err := os.ReadFile(filepath.Join(c.dir, name))
+		if err == nil {
+			os.Remove(filepath.Join(c.dir, name))
+		}
+		number, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+		return err == nil
+	})
+	return number
+}
+
+// wait waits until something is so.
+func (c *terminal) wait(what string, is func() bool) {
+	c.t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			c.t.Fatalf("in vain: %s\n%s\n%s", what, c.screen, processesOf(c.shell.Process.Pid, c.dir))
+		}
+	}
+}
+
+func (c *terminal) write(name, text string) {
+	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o666); err != nil {
+		c.t.Error(err)
+	}
+}
+
+// status expects the status of what bash has run last.
+func (c *terminal) status(want int) {
+	c.t.Helper()
+	c.enter("echo status $?")
+	if shown := c.expect(`(?m)^status \d+\n`); !strings.HasSuffix(shown, fmt.Sprintf("status %d\n", want)) {
+		c.t.Errorf("not status %d: %s", want, shown)
+	}
+}
+
+// script has "sh script" run this. In the place of @ its process number is written to the file "in".
+func (c *terminal) script(text string) {
+	c.write("script", strings.Replace(text, "@", "echo $$ >in_; mv in_ in", 1))
+}
+
+// counter is a script that counts a signal, and ends by a file.
+func counter(signal string) string {
+	return `n=0; trap 'n=$((n + 1)); >caught' ` + signal + `; @; until [ -e go ]; do sleep .01; done; sleep .1
+echo $n times; exit 3`
+}
+
+// sleeper is a command that sleeps, which awaitSleeper waits for.
+const sleeper = "@; exec sleep 1000"
+
+func (c *terminal) awaitSleeper() (pid int) {
+	c.t.Helper()
+	pid = c.await("in")
+	c.wait("it sleeps", func() bool { return statusLine(pid, "Name") == "sleep" })
+	return pid
+}
+
+func (c *terminal) awaitStopped(pid int) {
+	c.t.Helper()
+	c.wait("it is stopped", func() bool { return strings.HasPrefix(statusLine(pid, "State"), "T") })
+}
+
+// terminalScenes are what a user does on a terminal. They are the same with the options.
+var terminalScenes = map[string]func(c *terminal){
+	"Ctrl-C ends a loop": func(c *terminal) {
+		c.script(sleeper)
+		c.enter(`for i in 1 2 3; do flock $options f sh script; done`)
+		c.awaitSleeper()
+		c.press("\x03")
+		c.status(130)
+	},
+	"Ctrl-C ends a loop in a script": func(c *terminal) {
+		c.script(sleeper)
+		c.enter(`bash -c 'for i in 1 2 3; do flock $options f sh script; done; echo went on'`)
+		c.awaitSleeper()
+		c.press("\x03")
+		c.status(130)
+	},
+	"a command that handles Ctrl-C": func(c *terminal) {
+		c.script(counter("INT"))
+		c.enter(`flock $options f sh script`)
+		c.await("in")
+		c.press("\x03")
+		c.await("caught")
+		c.write("go", "")
+		c.expect(`1 times\n`)
+	},
+	"Ctrl-\\": func(c *terminal) {
+		c.script(sleeper)
+		c.enter(`ulimit -c 0; flock $options f sh script`)
+		c.awaitSleeper()
+		c.press("\x1c")
+		c.status(131)
+	},
+	"Ctrl-Z and fg": func(c *terminal) {
+		c.script(`@; read line; echo it read $line; exit 3`)
+		c.enter(`flock $options f sh script`)
+		command := c.await("in")
+		c.press("\x1a")
+		c.expect(`Stopped`)
+		c.awaitStopped(command) // it could still read what is typed
+		c.enter("flock -n f true; echo status $?")
+		c.expect(`(?m)^status 1\n`)
+		c.enter("fg")
+		c.expect(`(?m)^flock .*\n`)
+		c.press("this\n")
+		c.expect(`(?m)^it read this\n`)
+		c.status(3)
+	},
+	"a background job that reads": func(c *terminal) {
+		c.script(`@; read line; echo it read $line; exit 3`)
+		c.enter(`flock $options f sh script &`)
+		c.await("in")
+		c.enter("until jobs | grep Stopped; do sleep .01; done; fg") // bash may not know yet that it is stopped
+		c.expect(`(?m)^flock .*\n`)
+		c.press("this\n")
+		c.expect(`(?m)^it read this\n`)
+		c.status(3)
+	},
+	"a resized terminal": func(c *terminal) {
+		c.script(counter("WINCH"))
+		c.enter(`flock $options f sh script`)
+		c.await("in")
+		unix.IoctlSetWinsize(int(c.keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 90})
+		c.await("caught")
+		c.write("go", "")
+		c.expect(`1 times\n`)
+		c.status(3)
+	},
+}
+
+// guardScenes are those that need the options.
+var guardScenes = map[string]func(c *terminal){
+	"kill -INT to flock alone": func(c *terminal) {
+		if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+			c.t.Skip("nothing tells who sends a signal")
+		}
+		c.script(counter("INT"))
+		c.enter(`flock --limit 60 f sh script`)
+		command := c.await("in")
+		unix.Kill(parentOf(parentOf(command)), unix.SIGINT)
+		c.await("caught")
+		c.press("\x03")
+		c.await("caught")
+		c.write("go", "")
+		c.expect(`2 times\n`)
+	},
+	"a limit": func(c *terminal) {
+		c.enter("flock --limit .2 f sleep 1000")
+		c.expect(`(?m)^flock: sleep has run for 0.2 s and is stopped\n`)
+		c.status(124)
+	},
+	"Ctrl-Z, and the limit": func(c *terminal) {
+		c.script(sleeper)
+		c.enter(`flock --limit 3 f sh script`)
+		command := c.awaitSleeper()
+		c.press("\x1a")
+		c.expect(`Stopped`)
+		c.wait("it is ended", func() bool { return statusLine(command, "State") == "" })
+		c.enter("flock -n f true; echo status $?")
+		c.expect(`(?m)^status 1\n`)
+		c.enter("fg")
+		c.expect(`(?m)^flock: sh has run for 3 s and is stopped\n`)
+		c.status(124)
+		c.enter("flock -n f true; echo status $?")
+		c.expect(`(?m)^status 0\n`)
+	},
+	"Ctrl-C to what is left": func(c *terminal) {
+		c.script(`trap "" INT TERM; >up; @; exec sleep 1000`)
+		c.enter(`flock --kill-children f sh -c 'sh script & until [ -e up ]; do sleep .01; done; exit 3'`)
+		left := c.awaitSleeper()
+		began := time.Now()
+		c.wait("the command has ended", func() bool { return statusLine(parentOf(left), "Name") == "lock-guard" })
+		c.press("\x03")
+		c.expect(`(?m)^flock: process \d+ \(sleep 1000\) does not end and is killed\n`)
+		if took := time.Since(began); took > 9*time.Second {
+			c.t.Errorf("it took %v", took)
+		}
+		c.status(3)
+	},
+}
+
+// statusLine returns a line of /proc/PID/status, "" if there is no such process.
+func statusLine(pid int, name string) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, line, _ := strings.Cut(string(text), name+":\t")
+	line, _, _ = strings.Cut(line, "\n")
+	return line
+}
+
+func parentOf(pid int) (parent int) {
+	parent, _ = strconv.Atoi(statusLine(pid, "PPid"))
+	return parent
+}
+
+// TestTerminal plays the scenes without and with the options that give flock a guard.
+func TestTerminal(t *testing.T) {
+	t.Parallel()
+	runEachBackend(t, func(t *testing.T, dir string, env []string) {
+		for name, scene := range terminalScenes {
+			for _, options := range []string{"", "--limit 60", "--kill-children"} {
+				t.Run(name+"/"+options, func(t *testing.T) {
+					t.Parallel()
+					scene(newTerminal(t, env, options))
+				})
+			}
+		}
+		for name, scene := range guardScenes {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				scene(newTerminal(t, env, ""))
+			})
+		}
+	})
+}
