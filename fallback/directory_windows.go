@@ -191,6 +191,9 @@ func (d *directory) Ring(name string) {
 	}
 }
 
+// tellsEnd is true because wait looks by itself.
+const tellsEnd = true
+
 // wait looks at the others from time to time: nothing tells when an event is gone.
 func (d *directory) wait(own lifeline, _ int, others []string, limit time.Duration) (timedOut bool, err error) {
 	const shortest, longest = 16 * time.Millisecond, 100 * time.Millisecond

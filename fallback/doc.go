@@ -78,7 +78,7 @@
 // Each waiter watches the lifeline of the one before it, which becomes the holder's: a hand-over wakes one process. The
 // first one watches what keeps it out. Who has entered shared rings the next one that wants to share, and who releases
 // shared the first, by a byte in its FIFO. Whatever is missed is found by a look each second. Between machines nothing
-// else tells.
+// else tells. On macOS poll(2) does not tell the end of a lifeline, and waiters look more often.
 //
 // # The lock of an open file
 //

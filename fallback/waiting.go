@@ -14,7 +14,8 @@ const (
 	// distantPause is how often one looks at what nothing tells about.
 	distantPause = time.Second
 	// An open file that is closed may tell nobody: without a watch, the first waiter looks for it after a twentieth of
-	// the time that it has waited, but not less and not more often than this.
+	// the time that it has waited, but not less and not more often than this. Where the end of a lifeline is not told
+	// either, all waiters do so.
 	shortestPause, longestPause = time.Millisecond, 250 * time.Millisecond
 )
 
@@ -30,6 +31,9 @@ func (a *attempt) wait(ctx context.Context, s *snapshot, keepers []record, isWat
 	}
 	if pause == 0 {
 		watched, pause = a.watchKeepers(keepers, isWatched)
+	}
+	if !tellsEnd {
+		pause = min(pause, a.shortPause())
 	}
 	if !a.request.Deadline.IsZero() {
 		pause = min(pause, max(0, a.request.Deadline.Sub(a.Now())))
@@ -71,10 +75,15 @@ func (a *attempt) watchKeepers(keepers []record, isWatched bool) (watched []stri
 			pause = min(pause, distantPause)
 		case r.file != nil && isWatched && r.verdict == held:
 		case r.file != nil:
-			pause = min(pause, max(shortestPause, min(a.Now().Sub(a.began)/20, longestPause)))
+			pause = min(pause, a.shortPause())
 		case a.request.Mode == Permit || watched == nil:
 			watched = append(watched, r.name)
 		}
 	}
 	return watched, pause
+}
+
+// shortPause returns how long to wait for what nothing tells.
+func (a *attempt) shortPause() time.Duration {
+	return max(shortestPause, min(a.Now().Sub(a.began)/20, longestPause))
 }
