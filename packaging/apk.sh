@@ -38,10 +38,11 @@ rm -rf "$tmp/root/usr/lib/systemd" # Alpine has OpenRC
 find "$tmp/root/usr" -depth -type d -empty -exec rmdir {} +
 size=$(find "$tmp/root/usr" -type f -exec cat {} + | wc -c)
 
-# pack OUT PATH [HEADER]: add a file or directory of root to the tar file OUT.
+# pack OUT PATH TIME [HEADER]: add a file or directory of root to the tar file OUT. GNU tar adds a header of pax only to
+# others, such as that of a time with a fraction, and only to a file that begins with one.
 pack() {
-	"${TAR:-tar}" -C "$tmp/root" --format=pax --pax-option="exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime${3+,$3}" \
-		--mtime="@$SOURCE_DATE_EPOCH" --owner=root:0 --group=root:0 --no-recursion -rf "$1" "$2" 2>"$tmp/said" || {
+	"${TAR:-tar}" -C "$tmp/root" --format=pax --pax-option="exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime${4+,$4}" \
+		--mtime="@$3" --owner=root:0 --group=root:0 --no-recursion -rf "$1" "$2" 2>"$tmp/said" || {
 		cat "$tmp/said" >&2
 		exit 1
 	}
@@ -49,9 +50,9 @@ pack() {
 (cd "$tmp/root" && LC_ALL=C find usr | LC_ALL=C sort) | while read -r path; do
 	if [ -f "$tmp/root/$path" ]; then
 		sum=$(sha1sum "$tmp/root/$path")
-		pack "$tmp/data" "$path" "APK-TOOLS.checksum.SHA1:=${sum%% *}"
+		pack "$tmp/data" "$path" "$SOURCE_DATE_EPOCH.5" "APK-TOOLS.checksum.SHA1:=${sum%% *}"
 	else
-		pack "$tmp/data" "$path"
+		pack "$tmp/data" "$path" "$SOURCE_DATE_EPOCH.5"
 	fi
 done
 gzip -9nc "$tmp/data" >"$tmp/data.gz"
@@ -68,7 +69,7 @@ arch = $arch
 license = $license
 datahash = ${hash%% *}
 END
-pack "$tmp/control" .PKGINFO
+pack "$tmp/control" .PKGINFO "$SOURCE_DATE_EPOCH"
 # One block of header, and the file in whole blocks: without the end mark.
 blocks=$((1 + ($(wc -c <"$tmp/root/.PKGINFO") + 511) / 512))
 mkdir -p "$outdir"

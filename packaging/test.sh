@@ -80,6 +80,11 @@ check_packages() {
 	[ "$(ls -A root)" = ".PKGINFO
 usr" ] || fail "$apk also has: $(ls -A root)"
 	[ ! -e root/usr/lib ] || fail "$apk has units of systemd"
+	if command -v python3 >/dev/null; then
+		python3 "$top/packaging/apk_check.py" "$apk" || fail "apk cannot read $apk"
+	else
+		echo "packaging: python3 is missing: what apk reads of $apk is not checked"
+	fi
 	root/usr/bin/$package --version | grep -q "^$package " || fail "the packed $package does not run"
 	gzip -dc "root/usr/share/man/man1/$package.1.gz" >page
 	head -n 12 page | grep -qi "^.Dt $package 1" || fail "the manual page of $package has another title: $(head -n 5 page)"
