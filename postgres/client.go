@@ -72,7 +72,9 @@ func (w *session) commit(ctx context.Context, sql, after string) ([]*pgconn.Resu
 	if err != nil {
 		return nil, err
 	}
-	isCommitted := slices.ContainsFunc(results, func(r *pgconn.Result) bool { return r.CommandTag.String() == "COMMIT" })
+	isCommitted := slices.ContainsFunc(results, func(r *pgconn.Result) bool {
+		return r.CommandTag.String() == "COMMIT"
+	})
 	if !isCommitted || w.warning != "" {
 		return nil, errUnsure
 	}

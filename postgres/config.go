@@ -106,7 +106,8 @@ func checkExplicit(c *pgconn.Config, address string) error {
 		isNamed := slices.Contains(strings.Split(os.Getenv("PGHOST"), ","), host) || strings.Contains(named, host)
 		isDefault := slices.Contains(defaultHosts, host) && !isNamed && os.Getenv("PGSERVICE") == ""
 		if host == noHost || isDefault {
-			return lease.Misused("the host of PostgreSQL is not named: set PGHOST and PGDATABASE, PGSERVICE, or " + urlVariable)
+			return lease.Misused("the host of PostgreSQL is not named: set PGHOST and PGDATABASE, PGSERVICE, or " +
+				urlVariable)
 		}
 	}
 	if c.Database == "" {

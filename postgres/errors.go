@@ -41,7 +41,8 @@ func (s *store) classify(err error) error {
 	switch code := refusal.Code; {
 	case code == "42P01" || code == "3F000" || code == "42703": // no such table, schema, column
 		return lease.Refused("the tables of flock-postgres are missing in the database " +
-			sys.Printable(s.connection.Database) + ", or of another version: run 'flock-postgres --schema | psql' there, once")
+			sys.Printable(s.connection.Database) +
+			", or of another version: run 'flock-postgres --schema | psql' there, once")
 	case code == "42501":
 		return lease.Denied(text + " (see the rights in flock-postgres --schema)")
 	case strings.HasPrefix(code, "28"):

@@ -35,8 +35,8 @@ func (s *store) List(ctx context.Context, name string) (line lease.Line, err err
 		isHeld = isHeld || r.isTrue(ofIsTaken)
 		if name := nameOf(r); r.duration(ofCools) > 0 && !cools[name] {
 			cools[name] = true
-			v.places = append(v.places, place{-1, lease.Contender{Lock: name, Mode: lease.Cooldown, Key: name + "/cooldown",
-				Until: time.Now().Add(r.duration(ofCools))}})
+			v.places = append(v.places, place{-1, lease.Contender{Lock: name, Mode: lease.Cooldown,
+				Key: name + "/cooldown", Until: time.Now().Add(r.duration(ofCools))}})
 		}
 	}
 	if v.quiet > 0 && !isHeld {

@@ -34,7 +34,8 @@ func main() {
 			if err != nil {
 				return nil, err
 			}
-			os.Unsetenv(urlVariable) // with its password; the command is told of the server by the other variables, if at all
+			// It has a password; the command is told of the server by the other variables, if at all.
+			os.Unsetenv(urlVariable)
 			return newStore(c, l), nil
 		},
 	})

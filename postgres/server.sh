@@ -1,11 +1,13 @@
 #!/bin/sh
 # server.sh [PORT]: start a PostgreSQL server on this machine, to try flock-postgres, and stop it at the end (Ctrl-C).
-# It listens on 127.0.0.1, PORT (5433), keeps its data in a temporary directory, and trusts everybody. initdb and postgres
-# are taken from PATH or from where Debian and others have them. initdb refuses root, who becomes the user nobody for it.
+# It listens on 127.0.0.1, PORT (5433), keeps its data in a temporary directory, and trusts everybody. initdb and
+# postgres are taken from PATH or from where Debian and others have them. initdb refuses root, who becomes the user
+# nobody for it.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 port=${1:-5433}
-initdb=$(command -v initdb || ls -d /usr/lib/postgresql/*/bin/initdb /usr/pgsql-*/bin/initdb 2>/dev/null | sort -V | tail -n 1)
+initdb=$(command -v initdb || ls -d /usr/lib/postgresql/*/bin/initdb /usr/pgsql-*/bin/initdb 2>/dev/null |
+	sort -V | tail -n 1)
 bin=$(dirname "$(readlink -f "$initdb")")
 [ -x "$bin/postgres" ] || {
 	echo 'PostgreSQL is missing: install the package of its server (Debian: postgresql).' >&2

@@ -68,7 +68,8 @@ var shared struct {
 func sharedServer(t *testing.T) *server.Server {
 	t.Helper()
 	shared.Do(func() {
-		shared.server, shared.err = start(10, "default_transaction_isolation=repeatable read", "default_transaction_read_only=on",
+		shared.server, shared.err = start(10,
+			"default_transaction_isolation=repeatable read", "default_transaction_read_only=on",
 			"synchronous_commit=off", "standard_conforming_strings=off", "bytea_output=escape",
 			"intervalstyle=iso_8601", "timezone=Asia/Kolkata")
 	})
@@ -119,8 +120,11 @@ func makeTables(s *server.Server, ttl int, more string) error {
 		return err
 	}
 	_, err = s.SQL(string(schema) + fmt.Sprintf(";UPDATE flock.server SET ttl = %d", ttl) + more +
-		`;DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'cron') THEN CREATE ROLE cron LOGIN; END IF; END $$;
-		GRANT USAGE ON SCHEMA flock TO cron; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA flock TO cron`)
+		`;DO $$ BEGIN
+			IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'cron') THEN CREATE ROLE cron LOGIN; END IF;
+		END $$;
+		GRANT USAGE ON SCHEMA flock TO cron;
+		GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA flock TO cron`)
 	return err
 }
 

@@ -112,18 +112,30 @@ func TestNeverTwo(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 3)
 	for name, fault := range map[string]func(x *scene){
-		"black hole":                              func(x *scene) { x.way.BlackHole() },
-		"connections cut":                         func(x *scene) { x.way.Cut() },
-		"flock-postgres stopped":                  func(x *scene) { kill(x.holder, syscall.SIGSTOP) },
-		"flock-postgres killed":                   func(x *scene) { kill(x.holder, syscall.SIGKILL) },
-		"guard killed":                            func(x *scene) { syscall.Kill(x.guard, syscall.SIGKILL) },
-		"both stopped":                            func(x *scene) { kill(x.holder, syscall.SIGSTOP); syscall.Kill(x.guard, syscall.SIGSTOP) },
-		"flock-postgres killed and guard stopped": func(x *scene) { syscall.Kill(x.guard, syscall.SIGSTOP); kill(x.holder, syscall.SIGKILL) },
-		"flock-postgres stopped and guard killed": func(x *scene) { kill(x.holder, syscall.SIGSTOP); syscall.Kill(x.guard, syscall.SIGKILL) },
+		"black hole":             func(x *scene) { x.way.BlackHole() },
+		"connections cut":        func(x *scene) { x.way.Cut() },
+		"flock-postgres stopped": func(x *scene) { kill(x.holder, syscall.SIGSTOP) },
+		"flock-postgres killed":  func(x *scene) { kill(x.holder, syscall.SIGKILL) },
+		"guard killed":           func(x *scene) { syscall.Kill(x.guard, syscall.SIGKILL) },
+		"both stopped": func(x *scene) {
+			kill(x.holder, syscall.SIGSTOP)
+			syscall.Kill(x.guard, syscall.SIGSTOP)
+		},
+		"flock-postgres killed and guard stopped": func(x *scene) {
+			syscall.Kill(x.guard, syscall.SIGSTOP)
+			kill(x.holder, syscall.SIGKILL)
+		},
+		"flock-postgres stopped and guard killed": func(x *scene) {
+			kill(x.holder, syscall.SIGSTOP)
+			syscall.Kill(x.guard, syscall.SIGKILL)
+		},
 		"row deleted": func(x *scene) {
 			sql(x.T, s, "DELETE FROM flock.contender WHERE taken IS NOT NULL AND name = '"+x.name+"'")
 		},
-		"all connections of the server terminated": func(x *scene) { terminate(x.T, s, x.ttl/2); kill(x.holder, syscall.SIGKILL) },
+		"all connections of the server terminated": func(x *scene) {
+			terminate(x.T, s, x.ttl/2)
+			kill(x.holder, syscall.SIGKILL)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -285,7 +297,8 @@ func TestReplicaRefuses(t *testing.T) {
 	to(replica, "PGCONNECT_TIMEOUT=2").run(t, flockPostgres, "name", "true").
 		check(t, 75, "", "flock-postgres: cannot reach PostgreSQL at "+replica.Host+
 			":5432 in time: the server is a replica (recovery is in progress)\n")
-	reach(replica.Host+","+primary.Host, "5432").run(t, flockPostgres, "-n", "name", "echo", "in").check(t, 0, "in\n", "")
+	reach(replica.Host+","+primary.Host, "5432").run(t, flockPostgres, "-n", "name", "echo", "in").
+		check(t, 0, "in\n", "")
 }
 
 // TestNewTables drops the tables and makes them anew while somebody has a lock. Nobody gets that before its command is

@@ -71,8 +71,9 @@ func TestCanceledCommit(t *testing.T) {
 	sql(t, s, "SELECT pg_reload_conf()")
 	await(t, "the setting", func() bool { return sql(t, s, "SHOW synchronous_standby_names")[0] == "nobody" })
 	p := to(s).start(t, flockPostgres, "name", "echo", "in")
+	const waitsForReplica = "WHERE wait_event = 'SyncRep' AND usename = 'cron'"
 	await(t, "the first COMMIT", func() bool {
-		return sql(t, s, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = 'cron'")[0] != "0"
+		return sql(t, s, "SELECT count(*) FROM pg_stat_activity "+waitsForReplica)[0] != "0"
 	})
 	time.Sleep(4 * time.Second) // in which it gives up its first attempt, but cancels nothing
 	if n := sql(t, s, "SELECT count(*) FROM flock.contender")[0]; n != "0" {
@@ -80,7 +81,7 @@ func TestCanceledCommit(t *testing.T) {
 	}
 	for range 3 {
 		await(t, "a COMMIT that waits", func() bool {
-			return len(sql(t, s, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = 'cron'")) > 0
+			return len(sql(t, s, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity "+waitsForReplica)) > 0
 		})
 	}
 	if n := sql(t, s, "SELECT count(*) FROM flock.contender")[0]; n != "1" {
@@ -159,13 +160,15 @@ func TestOpenTransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class").ReadAll(); err != nil {
+	const snapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class"
+	if _, err := conn.Exec(t.Context(), snapshot).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
 	// The lock has another holder, which stays. Without the indexes this is made quickly; with them each is searched
 	// all the time.
 	sql(t, s, fmt.Sprintf(`INSERT INTO flock.name VALUES ('name', 1, 0);
-		INSERT INTO flock.contender VALUES (gen_random_uuid(), 'name', NULL, 1, 'shared', 1, '0', now(), now(), now(), now() + interval '1 day', 1, 'h', 1, 'u');
+		INSERT INTO flock.contender VALUES (gen_random_uuid(), 'name', NULL, 1, 'shared', 1, '0',
+			now(), now(), now(), now() + interval '1 day', 1, 'h', 1, 'u');
 		ALTER TABLE flock.contender DROP CONSTRAINT contender_name_fkey, DROP CONSTRAINT contender_pkey;
 		DROP INDEX flock.contender_name_idx; ALTER TABLE flock.name DROP CONSTRAINT name_pkey;
 		DO $$ DECLARE a tid; b tid; BEGIN
@@ -176,7 +179,8 @@ func TestOpenTransaction(t *testing.T) {
 				UPDATE flock.name SET seq = seq + 1 WHERE ctid = b RETURNING ctid INTO b;
 			END LOOP; END $$`, n))
 	sql(t, s, `ALTER TABLE flock.name ADD PRIMARY KEY (name);
-		ALTER TABLE flock.contender ADD PRIMARY KEY (key), ADD FOREIGN KEY (name) REFERENCES flock.name; CREATE INDEX ON flock.contender (name)`)
+		ALTER TABLE flock.contender ADD PRIMARY KEY (key), ADD FOREIGN KEY (name) REFERENCES flock.name;
+		CREATE INDEX ON flock.contender (name)`)
 	began := time.Now()
 	to(s).run(t, flockPostgres, "-n", "name", "true").check(t, 1, "", "")
 	looked := time.Since(began)
@@ -197,7 +201,8 @@ func TestRenewalsAreHot(t *testing.T) {
 	s := ownServer(t, 2)
 	h := to(s).hold(t, "name")
 	stat := func() (updates, hot int) {
-		fmt.Sscan(sql(t, s, "SELECT sum(n_tup_upd), sum(n_tup_hot_upd) FROM pg_stat_user_tables WHERE schemaname = 'flock' AND relname <> 'server'")[0], &updates, &hot)
+		fmt.Sscan(sql(t, s, "SELECT sum(n_tup_upd), sum(n_tup_hot_upd) FROM pg_stat_user_tables "+
+			"WHERE schemaname = 'flock' AND relname <> 'server'")[0], &updates, &hot)
 		return updates, hot
 	}
 	await(t, "updates", func() bool { n, _ := stat(); return n > 10 })
@@ -217,7 +222,8 @@ func TestFewConnections(t *testing.T) {
 		all = append(all, to(s).start(t, flockPostgres, "name", "echo", "in"))
 	}
 	awaitLine(t, s, "name", waiters+1)
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && !h.hasEnded(); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && !h.hasEnded(); {
+		time.Sleep(100 * time.Millisecond)
 	}
 	h.release(t)
 	for _, p := range all {
@@ -239,7 +245,8 @@ func TestWoken(t *testing.T) {
 	r1, r2 := to(s).queue(t, "-s", name), to(s).queue(t, "-s", name)
 	awaitLine(t, s, name, 9)
 	await(t, "a connection of each", func() bool {
-		return sql(t, s, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'flock-postgres' AND query LIKE '%"+
+		return sql(t, s, "SELECT count(*) FROM pg_stat_activity "+
+			"WHERE application_name = 'flock-postgres' AND query LIKE '%"+
 			fmt.Sprintf("%x", name)+"%' AND state_change < now() - interval '300 ms'")[0] == "9"
 	})
 	var handOvers []time.Duration
@@ -283,7 +290,8 @@ func TestCooldown(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 2)
 	cool := func(t *testing.T, more ...string) *process {
-		return to(s).run(t, append(append([]string{flockPostgres, "-n", "--cooldown", "30"}, more...), uniqueName(t), "true")...)
+		words := append([]string{flockPostgres, "-n", "--cooldown", "30"}, more...)
+		return to(s).run(t, append(words, uniqueName(t), "true")...)
 	}
 	t.Run("ended", func(t *testing.T) {
 		cool(t).check(t, 0, "", "")
@@ -291,7 +299,8 @@ func TestCooldown(t *testing.T) {
 		to(s).run(t, flockPostgres, "-n", uniqueName(t), "true").check(t, 0, "", "") // which does not respect it
 	})
 	t.Run("not started", func(t *testing.T) {
-		if p := to(s).run(t, flockPostgres, "-n", "--cooldown", "30", uniqueName(t), "/no/such/command"); p.status != 69 {
+		p := to(s).run(t, flockPostgres, "-n", "--cooldown", "30", uniqueName(t), "/no/such/command")
+		if p.status != 69 {
 			t.Errorf("%d %s", p.status, &p.err)
 		}
 		cool(t).check(t, 0, "", "")
@@ -333,7 +342,8 @@ func TestCooldown(t *testing.T) {
 		w := to(s).queue(t, "--cooldown", "30", uniqueName(t))
 		awaitLine(t, s, uniqueName(t), 1)
 		to(s).run(t, flockPostgres, "-n", uniqueName(t), "true").check(t, 0, "", "")
-		if p := to(s).run(t, flockPostgres, "--holders", uniqueName(t)); p.status != 1 || strings.Count(p.out.String(), "\n") != 2 {
+		p := to(s).run(t, flockPostgres, "--holders", uniqueName(t))
+		if p.status != 1 || strings.Count(p.out.String(), "\n") != 2 {
 			t.Errorf("%d %s%s", p.status, &p.out, &p.err)
 		}
 		kill(w.process, syscall.SIGTERM)
@@ -358,10 +368,13 @@ func TestQueue(t *testing.T) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	s := sharedServer(t)
-	for _, name := range []string{"it's", `back\slash`, "\xff\xfe", "Ünïcode", "/var/lock/x", "a b\tc", "$1", "%s", strings.Repeat("x", 2000)} {
+	for _, name := range []string{
+		"it's", `back\slash`, "\xff\xfe", "Ünïcode", "/var/lock/x", "a b\tc", "$1", "%s", strings.Repeat("x", 2000),
+	} {
 		h := to(s).hold(t, name)
 		to(s).run(t, flockPostgres, "-n", name, "true").check(t, 1, "", "")
-		if p := to(s).run(t, flockPostgres, "--holders", name); p.status != 0 || strings.Count(p.out.String(), "\n") != 1 {
+		p := to(s).run(t, flockPostgres, "--holders", name)
+		if p.status != 0 || strings.Count(p.out.String(), "\n") != 1 {
 			t.Errorf("%q: %d %s%s", name, p.status, &p.out, &p.err)
 		}
 		h.release(t)
@@ -372,9 +385,11 @@ func TestNames(t *testing.T) {
 func TestInherited(t *testing.T) {
 	t.Parallel()
 	s := sharedServer(t)
-	e := environment{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "PGOPTIONS=-c search_path=x", "PGTZ=UTC", "PGAPPNAME=mine",
-		"FLOCK_POSTGRES_URL=postgres://cron:geheim@" + s.Host + ":" + s.Port + "/postgres?sslmode=disable&options=-cwork_mem%3D64kB"}
-	e.run(t, flockPostgres, uniqueName(t), "sh", "-c", `env | grep -e FLOCK_P -e geheim -e PGHOST; echo $PGOPTIONS; ls -l /proc/$$/fd | grep -c socket:`).
+	e := environment{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "PGOPTIONS=-c search_path=x", "PGTZ=UTC",
+		"PGAPPNAME=mine", "FLOCK_POSTGRES_URL=postgres://cron:geheim@" + s.Host + ":" + s.Port +
+			"/postgres?sslmode=disable&options=-cwork_mem%3D64kB"}
+	e.run(t, flockPostgres, uniqueName(t), "sh", "-c",
+		`env | grep -e FLOCK_P -e geheim -e PGHOST; echo $PGOPTIONS; ls -l /proc/$$/fd | grep -c socket:`).
 		check(t, 1, "-c search_path=x\n0\n", "")
 	h := e.hold(t, uniqueName(t))
 	if n := sql(t, s, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mine'")[0]; n != "1" {

@@ -116,7 +116,8 @@ func TestTorture(t *testing.T) {
 }
 
 // silence is what is said while the server is disturbed.
-var silence = regexp.MustCompile(`flock-postgres: postgres (does not answer: .*; the wait for .* goes on|has not answered for .*|answers again)\n`)
+var silence = regexp.MustCompile(`flock-postgres: postgres ` +
+	`(does not answer: .*; the wait for .* goes on|has not answered for .*|answers again)\n`)
 
 // missing names the modes in which nobody has had a lock.
 func (x *torture) missing() (modes []string) {
@@ -386,7 +387,8 @@ func (x *torture) evaluate() {
 	for mode, n := range entered {
 		x.counts["entered, "+mode] = n
 	}
-	x.Logf("%d violations; whatever was broken, whoever was next: the longest hand-over %v, the longest time without an event of a lock %v",
+	x.Logf("%d violations; whatever was broken, whoever was next: the longest hand-over %v, "+
+		"the longest time without an event of a lock %v",
 		violations, handOver.Round(time.Millisecond), longest.Round(time.Millisecond))
 }
 

@@ -28,7 +28,9 @@ func TestErrors(t *testing.T) {
 	sql(t, s, "CREATE DATABASE empty")
 	at := "PGHOST=" + s.Host
 	const address = "postgres://cron:geheim@"
-	await(t, "the password to be asked for", func() bool { return to(s).run(t, flockPostgres, "--holders").status == 66 })
+	await(t, "the password to be asked for", func() bool {
+		return to(s).run(t, flockPostgres, "--holders").status == 66
+	})
 	for _, c := range []struct {
 		what   string
 		env    []string
@@ -62,7 +64,8 @@ func TestErrors(t *testing.T) {
 		{"wrong database", []string{"FLOCK_POSTGRES_URL=" + address + s.Host + "/nothing"}, 65,
 			`PostgreSQL refuses: database "nothing" does not exist`},
 		{"no tables", []string{"FLOCK_POSTGRES_URL=" + address + s.Host + "/empty"}, 65,
-			"the tables of flock-postgres are missing in the database empty, or of another version: run 'flock-postgres --schema | psql' there, once"},
+			"the tables of flock-postgres are missing in the database empty, or of another version: " +
+				"run 'flock-postgres --schema | psql' there, once"},
 		{"no right", []string{at, "PGDATABASE=postgres", "PGUSER=bob", "PGPASSWORD=geheim"}, 66,
 			"PostgreSQL refuses: permission denied for schema flock (see the rights in flock-postgres --schema)"},
 		{"no TLS", []string{"FLOCK_POSTGRES_URL=" + address + s.Host + "/postgres?sslmode=require"}, 64,
@@ -86,21 +89,25 @@ func TestErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := to(s, "PGPASSFILE="+file)
-		e.run(t, flockPostgres, "name", "true").check(t, 64, "", "flock-postgres: invalid PGPASSFILE: others may use the file "+file+": chmod 600 it\n")
+		e.run(t, flockPostgres, "name", "true").check(t, 64, "",
+			"flock-postgres: invalid PGPASSFILE: others may use the file "+file+": chmod 600 it\n")
 		os.Chmod(file, 0o600)
 		e.run(t, flockPostgres, "name", "sh", "-c", "echo $PGPASSFILE").check(t, 0, file+"\n", "")
 	})
 	t.Run("service", func(t *testing.T) {
 		file := t.TempDir() + "/service"
-		if err := os.WriteFile(file, []byte("[fleet]\nhost="+s.Host+"\ndbname=postgres\nuser=cron\npassword=geheim\n"), 0o600); err != nil {
+		text := "[fleet]\nhost=" + s.Host + "\ndbname=postgres\nuser=cron\npassword=geheim\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		environment{"PATH=/usr/bin:/bin", "PGSERVICE=fleet", "PGSERVICEFILE=" + file}.run(t, flockPostgres, "name", "echo", "in").check(t, 0, "in\n", "")
+		environment{"PATH=/usr/bin:/bin", "PGSERVICE=fleet", "PGSERVICEFILE=" + file}.
+			run(t, flockPostgres, "name", "echo", "in").check(t, 0, "in\n", "")
 	})
 	t.Run("another version", func(t *testing.T) {
 		sql(t, s, "UPDATE flock.server SET version = 2")
 		to(s, "PGPASSWORD=geheim").run(t, flockPostgres, "name", "true").
-			check(t, 65, "", "flock-postgres: the tables have version 2, and this program needs 1: see flock-postgres --schema\n")
+			check(t, 65, "", "flock-postgres: the tables have version 2, and this program needs 1: "+
+				"see flock-postgres --schema\n")
 	})
 }
 
@@ -134,7 +141,8 @@ func TestSilentServer(t *testing.T) {
 	})
 	way.Restore()
 	h.release(t)
-	w.wait(t).check(t, 0, "in\n", "flock-postgres: postgres does not answer: no answer; the wait for name goes on\nflock-postgres: postgres answers again\n")
+	w.wait(t).check(t, 0, "in\n", "flock-postgres: postgres does not answer: no answer; the wait for name goes on\n"+
+		"flock-postgres: postgres answers again\n")
 }
 
 // TestBouncer goes by PgBouncer, which gives a connection of the server to another client after each transaction. So a

@@ -42,9 +42,12 @@ func main() {
 	defer s.Stop()
 	schema, err := exec.Command(program, "--schema").Output()
 	check(err)
-	_, err = s.SQL(string(schema) + ";UPDATE flock.server SET started = pg_postmaster_start_time(), timeline = '00000001'")
+	_, err = s.SQL(string(schema) +
+		";UPDATE flock.server SET started = pg_postmaster_start_time(), timeline = '00000001'")
 	check(err)
-	for name, value := range map[string]string{"PGHOST": s.Host, "PGPORT": s.Port, "PGDATABASE": "postgres", "PGUSER": "postgres"} {
+	for name, value := range map[string]string{
+		"PGHOST": s.Host, "PGPORT": s.Port, "PGDATABASE": "postgres", "PGUSER": "postgres",
+	} {
 		os.Setenv(name, value)
 	}
 	lockers := []locker{
@@ -80,7 +83,8 @@ func report(what string, lockers []locker, measure func(locker) []time.Duration)
 	for _, l := range lockers {
 		all := times[l.name]
 		slices.Sort(all)
-		fmt.Printf("%-28s %-24s %10.1f %10.1f\n", what, l.name, milliseconds(all[len(all)/2]), milliseconds(all[len(all)*9/10]))
+		fmt.Printf("%-28s %-24s %10.1f %10.1f\n", what, l.name,
+			milliseconds(all[len(all)/2]), milliseconds(all[len(all)*9/10]))
 	}
 }
 

@@ -110,7 +110,8 @@ var template = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return dir, run("initdb", "-D", dir+"/data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale", "C", "--no-sync")
+	return dir, run("initdb", "-D", dir+"/data", "-U", "postgres", "-A", "trust",
+		"-E", "UTF8", "--locale", "C", "--no-sync")
 })
 
 var counter struct {
