@@ -1,6 +1,6 @@
 #!/bin/sh
 # backend.sh PROGRAM: check the program flock-NAME of a backend against the contract in doc/backends.md, "How to write
-# one": arguments, statuses, conflict, modes, queue, cooldown, token, signals, and never two at once. PROGRAM is that
+# one": arguments, statuses, conflict, modes, queue, cooldown, token, signals, limit, and never two at once. PROGRAM is that
 # file; what it needs, such as the address of its server, is in the environment. The locks that it takes have names with the id
 # of this process. What a backend may refuse, with 64, is then reported as missing.
 set -u
@@ -192,6 +192,33 @@ status=$?
 kill $late
 [ $status = 143 ] || fail "a holder whose command gets SIGTERM ended with $status, not 143: $(cat "$dir/held")"
 expect 0 -n "$lock" true
+
+# A limit, and what the command leaves behind: whoever has the lock next runs alone.
+if "$program" --limit 60 --kill-children "$lock" true 2>/dev/null; then
+	expect 124 --limit .3 "$lock" sleep 1000
+	expect 0 -n "$lock" true
+	expect 7 --kill-children "$lock" sh -c 'sleep 1000 & echo $! >"$0/left"; exit 7' "$dir"
+	! kill -0 "$(cat "$dir/left")" 2>/dev/null || fail '--kill-children has left a child behind'
+	expect 0 -n "$lock" true
+
+	# What SIGTERM does not end lives for ten seconds, as long as a lease or longer.
+	echo 'trap "" TERM; echo $$ >"$1/left_"; mv "$1/left_" "$1/left"; exec sleep 1000' >"$dir/stubborn"
+	rm -f "$dir/left"
+	"$program" --kill-children "$lock" \
+		sh -c 'sh "$0/stubborn" "$0" & until [ -e "$0/left" ]; do sleep .05; done; exit 7' "$dir" 2>"$dir/held" &
+	holder=$!
+	pids="$pids $holder"
+	await '[ -e "$dir/left" ]'
+	"$program" -w 120 "$lock" sh -c '! kill -0 "$0" 2>/dev/null' "$(cat "$dir/left")" ||
+		fail 'the next one has the lock while a child lives that is to be killed, or never'
+	let_go 7
+	if "$program" --cooldown 3 -n "$lock-limited" true 2>/dev/null; then
+		expect 124 -w 60 --cooldown 60 --limit .3 "$lock-limited" sleep 1000
+		expect 1 -n --cooldown 60 "$lock-limited" true
+	fi
+else
+	echo "$base: --limit and --kill-children are missing"
+fi
 
 # The locker is killed: the command is dead when the next one gets the lock.
 hold "$lock"

@@ -46,7 +46,8 @@ func newTerminal(t *testing.T, env []string, options string) *terminal {
 		t.Fatal(err)
 	}
 	defer slave.Close()
-	c := &terminal{t: t, dir: t.TempDir(), keys: master, shell: exec.Command(bashPath, "--norc", "--noprofile", "--noediting", "-i")}
+	c := &terminal{t: t, dir: t.TempDir(), keys: master,
+		shell: exec.Command(bashPath, "--norc", "--noprofile", "--noediting", "-i")}
 	c.shell.Dir, c.shell.Env = c.dir, append(env, "PS1=$ ", "options="+options, "HISTFILE=", "LC_ALL=C")
 	c.shell.Stdin, c.shell.Stdout, c.shell.Stderr = slave, slave, slave
 	c.shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

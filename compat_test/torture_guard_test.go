@@ -19,9 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The torture of --limit and --kill-children: many flock commands take one lock, and their commands start processes, some
-// in sessions of their own, some that ignore SIGTERM. Signals kill and stop all of them at random, but never kill both
-// flock and its guard. All processes ask the kernel whether whoever has the lock runs beside one of an earlier holder.
+// The torture of --limit and --kill-children: many flock commands take one lock, and their commands start processes,
+// some in sessions of their own, some that ignore SIGTERM. Signals kill and stop all of them at random, but never kill
+// both flock and its guard. All processes ask the kernel whether whoever has the lock runs beside one of an earlier
+// holder.
 
 func init() {
 	if len(os.Args) == 4 && os.Args[1] == "tree-command" {
@@ -34,8 +35,9 @@ func init() {
 	}
 }
 
-// A treeJudge is a file on which the processes of the trees have POSIX locks: the command all of one byte, and each process
-// that it has started a part of another. When a process dies, they end before the lock does that it has inherited.
+// A treeJudge is a file on which the processes of the trees have POSIX locks: a command locks one byte for itself, the
+// processes that it has started share another. When a process dies, they end before the lock does that it has
+// inherited.
 type treeJudge struct {
 	name string
 	fd   int
@@ -79,10 +81,10 @@ func (j treeJudge) lock(kind int16, at int64) { // F_SETLKW would wait for whoev
 
 func (j treeJudge) owner(at int64) (pid int) { return j.ask(unix.F_GETLK, unix.F_WRLCK, at) }
 
-// A tree is what a run may do: words of these letters.
+// What a tree may do, letters of a word.
 const (
-	lasts  = "l" // until the limit, at times
-	leaves = "o" // processes behind
+	lasts  = "l" // the command runs until the limit, at times
+	leaves = "o" // processes are left behind
 )
 
 // treeCommand is the command of a run.
@@ -170,34 +172,28 @@ type treeRun struct {
 	others  []*process // that are stopped
 }
 
-// member returns one of the processes of a run at random, without flock itself; guard says that it is to be that. Its
-// descriptor is -1 if there is none.
-func (r *treeRun) member(guard bool) *process {
-	guards := children(r.pid)
-	if guard {
-		return r.pick(guards, r.pid)
+// guard returns the guard, with the descriptor -1 if there is none.
+func (r *treeRun) guard() *process {
+	for _, child := range children(r.pid) {
+		return openChild(child, r.pid)
 	}
-	parents, found := guards, [][2]int{}
-	for len(parents) > 0 {
-		parent := parents[0]
-		parents = parents[1:]
-		for _, child := range children(parent) {
-			parents = append(parents, child)
-			found = append(found, [2]int{child, parent})
-		}
-	}
-	if len(found) == 0 {
-		return &process{fd: -1}
-	}
-	one := found[rand.N(len(found))]
-	return openChild(one[0], one[1])
+	return &process{fd: -1}
 }
 
-func (r *treeRun) pick(pids []int, parent int) *process {
-	if len(pids) == 0 {
+// member returns the command or one of its descendants, at random; with the descriptor -1 if there is none.
+func (r *treeRun) member() *process {
+	var members [][2]int // with their parents
+	for parents := children(r.pid); len(parents) > 0; parents = parents[1:] {
+		for _, child := range children(parents[0]) {
+			parents = append(parents, child)
+			members = append(members, [2]int{child, parents[0]})
+		}
+	}
+	if len(members) == 0 {
 		return &process{fd: -1}
 	}
-	return openChild(pids[rand.N(len(pids))], parent)
+	one := members[rand.N(len(members))]
+	return openChild(one[0], one[1])
 }
 
 // stop stops a process until goOn.
@@ -235,26 +231,26 @@ func (r *treeRun) disturb() (what string) {
 		case n == 0:
 			do("flock stopped", func() { stop(r.process, &r.stopped) })
 		case n == 1:
-			do("guard stopped", func() { stop(r.member(true), &r.stopped) })
+			do("guard stopped", func() { stop(r.guard(), &r.stopped) })
 		case n < 4:
-			do("one stopped", func() { stop(r.member(false), &r.others) })
+			do("one stopped", func() { stop(r.member(), &r.others) })
 		case r.free:
-			do("one killed", func() { p := r.member(false); p.kill() })
+			do("one killed", func() { p := r.member(); p.kill() })
 		}
 	}
 	switch rand.N(4) {
 	case 0:
 		do("flock killed", func() { r.signal(unix.SIGKILL) })
 	case 1:
-		do("guard killed", func() { p := r.member(true); p.kill() })
+		do("guard killed", func() { p := r.guard(); p.kill() })
 	}
 	time.Sleep(rand.N(150 * time.Millisecond)) // often beyond the limit
 	r.goOn()
 	return what
 }
 
-// treeForms are the options of a run, and what its tree may do. A process that is left behind in time lives on, and with
-// --close without the lock: there nothing may be left behind, unless it is ended.
+// treeForms are the options of a run, and what its tree may do. A process that is left behind in time lives on, and
+// with --close without the lock: there nothing may be left behind, unless it is ended.
 var treeForms = []struct {
 	words, may string
 	ends       bool // all that is stopped
@@ -353,7 +349,8 @@ func tortureGuards(t *testing.T, way, program string, long time.Duration) {
 	for _, fate := range treeFates {
 		summary += fmt.Sprintf(", %q %d", fate, strings.Count(stderr, fate))
 	}
-	t.Logf("%d runs, %d of them disturbed; %d commands finished%s", runs.Load(), disturbed.Load(), ground.finished(), summary)
+	t.Logf("%d runs, %d of them disturbed; %d commands finished%s",
+		runs.Load(), disturbed.Load(), ground.finished(), summary)
 	if text := ground.violations(); text != "" {
 		t.Errorf("the lock was broken:\n%s", text)
 	}

@@ -134,3 +134,76 @@ flock -n f echo free
 #> free
 flock --kill-children --report 9 f sh -c 'sleep 1000 & p=$!; until [ "$(tr "\0" " " </proc/$p/cmdline)" = "sleep 1000 " ]; do :; done; exit 3' 2>&1 | sed 's/process [0-9]*/process N/'
 #> flock: sh has left process N (sleep 1000) behind, which is ended
+
+### limit-while-flock-is-stopped
+# needs: proc
+flock --limit 2 f sh -c 'echo $$ >up.; mv up. up; exec sleep 1000' 2>/dev/null & p=$!
+await '[ -e up ]'
+kill -STOP $p
+await '! kill -0 $(cat up) 2>/dev/null'
+flock -n f true; echo $?
+kill -CONT $p
+wait $p; echo $?
+flock -n f echo free
+#> 1
+#> 124
+#> free
+
+### limit-stopped-guard-of-a-killed-flock
+# needs: proc
+for options in '--limit 60' '--kill-children' '-o --limit 60'; do
+	flock $options f sh -c 'echo $PPID >up.; mv up. up; sleep 1000; exit' & p=$!
+	await '[ -e up ]'
+	kill -STOP $(cat up)
+	await 'grep -q "^State:.T" /proc/$(cat up)/status'
+	rm up
+	{ kill -9 $p; wait $p; } 2>/dev/null
+	flock -w 9 f echo free
+done
+#> free
+#> free
+#> free
+
+### limit-process-of-another-user
+# needs: root setpriv proc
+# kernel: where a filter hides the locks of the kernel, the set-user-id bit has no effect
+cp "$(type -P setpriv)" become; chmod 4755 become
+began=$(date +%s)
+setpriv --reuid 65534 --clear-groups flock --limit 2 f ./become --reuid 0 sleep 6 2>&1 | sed 's/process [0-9]*/process N/'
+[ $(($(date +%s) - began)) -ge 5 ] || echo it has not waited
+flock -n f echo free
+#> flock: ./become has run for 2 s and is stopped
+#> flock: process N (sleep 6) may not be ended: waiting for it
+#> free
+
+### limit-in-cron
+# needs: setsid proc
+in_cron() { env -i HOME=/ LOGNAME=ann SHELL=/bin/sh PATH="$PATH" setsid -w sh -c "$1"; }
+both() { echo "-- $1"; in_cron "$2" </dev/null; in_cron "$2" <&-; }
+both limit 'flock -n --limit .3 f sleep 1000; echo $?; flock -n f echo free'
+both leftovers 'flock --kill-children f sh -c "sleep 1000 & exit 3"; echo $?; flock -n f echo free'
+start='rm -f up; flock --limit 60 f sh -c ": >up; exec sleep 1000" & p=$!; until [ -e up ]; do sleep .01; done;'
+both kill "$start"' kill -9 $p; wait $p; echo $?; flock -w 9 f echo free' 2>/dev/null
+both signal "$start"' kill $p; wait $p; echo $?; flock -n f echo free' 2>/dev/null
+#> -- limit
+#> flock: sleep has run for 0.3 s and is stopped
+#> 124
+#> free
+#> flock: sleep has run for 0.3 s and is stopped
+#> 124
+#> free
+#> -- leftovers
+#> 3
+#> free
+#> 3
+#> free
+#> -- kill
+#> 137
+#> free
+#> 137
+#> free
+#> -- signal
+#> 143
+#> free
+#> 143
+#> free
