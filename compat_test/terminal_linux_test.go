@@ -274,6 +274,7 @@ var guardScenes = map[string]func(c *terminal){
 		left := c.awaitSleeper()
 		began := time.Now()
 		c.wait("the command has ended", func() bool { return statusLine(parentOf(left), "Name") == "lock-guard" })
+		time.Sleep(3 * time.Second) // it must not count as a signal by which the command has ended
 		c.press("\x03")
 		c.expect(`(?m)^flock: process \d+ \(sleep 1000\) does not end and is killed\n`)
 		if took := time.Since(began); took > 9*time.Second {

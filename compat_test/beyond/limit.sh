@@ -207,3 +207,18 @@ both signal "$start"' kill $p; wait $p; echo $?; flock -n f echo free' 2>/dev/nu
 #> free
 #> 143
 #> free
+
+### kill-children-signal-to-all
+# needs: proc
+flock --kill-children f sh -c '(trap "sleep .3; echo cleaned up; exit" TERM; : >up; while :; do sleep .01; done) &
+	until [ -e up ]; do sleep .01; done; echo $$ >in_; mv in_ in; exec sleep 1000' & p=$!
+await '[ -e in ]'
+kill -STOP $p
+kill $(cat in) $p
+await '! kill -0 $(cat in) 2>/dev/null'
+kill -CONT $p # which gets the signal when the command has ended by it
+wait $p; echo $?
+flock -n f echo free
+#> cleaned up
+#> 143
+#> free

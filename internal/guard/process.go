@@ -34,6 +34,7 @@ type guard struct {
 	pid      int           // of the command, while it lives
 	leader   int           // its process group, if it has one of its own
 	limitAt  time.Duration // when its limit is reached
+	endedAt  time.Duration // when it had ended
 	started  bool
 	finished bool // the last report is sent
 	status   int
@@ -145,12 +146,14 @@ func (g *guard) obey(m Message) {
 }
 
 // passOn sends a signal to the command, unless it came from the terminal and the command is in the process group of the
-// guard's parent: then it has the signal already. When the command has ended the signal is for what is left.
+// guard's parent: then it has the signal already. When the command has ended the signal is for what is left; but not one
+// that was sent to all of them, such as by a terminal or a service manager, and by which the command has ended before it
+// comes here.
 func (g *guard) passOn(s syscall.Signal, fromTerminal bool) {
 	switch {
 	case g.alive() && (g.leader != 0 || !fromTerminal):
 		unix.Kill(g.target(), s)
-	case g.ending && !g.alive() && s != unix.SIGWINCH:
+	case g.ending && !g.alive() && s != unix.SIGWINCH && Now() >= g.endedAt+2*time.Second:
 		g.killAt = Now()
 	}
 }
@@ -388,7 +391,7 @@ func (g *guard) noteEnd(pid int, w syscall.WaitStatus) {
 	if pid != g.pid {
 		return
 	}
-	g.pid, g.status, g.killed = 0, w.ExitStatus(), w.Signaled()
+	g.pid, g.endedAt, g.status, g.killed = 0, Now(), w.ExitStatus(), w.Signaled()
 	if g.killed {
 		g.status = 128 + int(w.Signal())
 	}
