@@ -210,7 +210,7 @@ both signal "$start"' kill $p; wait $p; echo $?; flock -n f echo free' 2>/dev/nu
 
 ### kill-children-signal-to-all
 # needs: proc
-flock --kill-children f sh -c '(trap "sleep .3; echo cleaned up; exit" TERM; : >up; while :; do sleep .01; done) &
+flock --kill-children f sh -c '(trap "sleep .3; echo cleaned up; exit" TERM; : >up; while :; do sleep .01; done) 2>/dev/null &
 	until [ -e up ]; do sleep .01; done; echo $$ >in_; mv in_ in; exec sleep 1000' & p=$!
 await '[ -e in ]'
 kill -STOP $p
