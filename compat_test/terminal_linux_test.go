@@ -235,8 +235,9 @@ var terminalScenes = map[string]func(c *terminal){
 // guardScenes are those that need the options.
 var guardScenes = map[string]func(c *terminal){
 	"kill -INT to flock alone": func(c *terminal) {
-		if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
-			c.t.Skip("nothing tells who sends a signal")
+		isOther := os.Getenv("FLOCK_UNDER_TEST") != ""
+		if isOther || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+			c.t.Skip("not every flock can tell who sends a signal")
 		}
 		c.script(counter("INT"))
 		c.enter(`flock --limit 60 f sh script`)
