@@ -1,9 +1,6 @@
 package fallback
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
 
 // look lists the state directory, and judges each holder.
 func (a *attempt) look() (snapshot, error) {
@@ -134,7 +131,7 @@ func (a *attempt) search(s *snapshot) {
 		return
 	}
 	isStranger := func(r *record) bool { return a.isAnothers(*r) }
-	v := a.Search(query{files, known, a.sinceWhen(wanted), slices.ContainsFunc(wanted, isStranger), a.patience()})
+	v := a.Search(query{files, known, a.sinceWhen(wanted), slices.ContainsFunc(wanted, isStranger)})
 	for _, r := range wanted {
 		r.verdict = a.conclude(v, *r)
 		switch {
@@ -146,19 +143,6 @@ func (a *attempt) search(s *snapshot) {
 			r.moved, a.found[r.name] = &moved, &moved
 		}
 	}
-}
-
-// patience returns how long a search goes on where processes are started faster than it can look at them: who does not
-// wait gets an answer soon, and who waits would have to begin the search anew.
-func (a *attempt) patience() time.Duration {
-	const shortest, longest = 2 * time.Second, 30 * time.Second
-	switch {
-	case a.request.Try:
-		return shortest
-	case a.request.Deadline.IsZero():
-		return longest
-	}
-	return min(max(shortest, a.request.Deadline.Sub(a.Now())), longest)
 }
 
 // sinceWhen returns the start of the eldest process that has locked one of these, 0 if that is unknown. Whoever has

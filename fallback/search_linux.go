@@ -55,8 +55,13 @@ var seesAll = sync.OnceValue(func() bool {
 func (*thisSystem) SeesAll() bool        { return seesAll() }
 func (*thisSystem) HidesProcesses() bool { return hidesProcesses() }
 
-// everywhere looks into all processes, and then into those that were started meanwhile, until there is no new one or no
-// more patience. It stops at the first open file that it finds. It reports whether it came to an end.
+// longestCatchUp is how long a search looks at processes that were started since it began. If they are started faster
+// than that, it gives up, and the lock counts as held: flock -n has to answer. It is long because a refusal is wrong then.
+// A test replaces it.
+var longestCatchUp = 10 * time.Second
+
+// everywhere looks into all processes, and then into those that were started meanwhile, until there is no new one. It
+// stops at the first open file that it finds. It reports whether it came to an end.
 //
 // First come the processes of a listing, then the ids that were given out since, in that order. So whoever has the open
 // file is seen. Say that P has it, forks C and ends. If P is looked at before it ends, it is found. If it has ended, C
@@ -88,7 +93,7 @@ func (h *search) everywhere() (complete bool) {
 			return true
 		}
 		if end.IsZero() {
-			end = time.Now().Add(h.patience)
+			end = time.Now().Add(longestCatchUp)
 		}
 		last = now
 	}

@@ -71,8 +71,6 @@ type query struct {
 	since uint64
 	// Whether to tell which processes refuse the look.
 	strangers bool
-	// How long to look at the processes that were started since the search began.
-	patience time.Duration
 }
 
 // A view is what a search has seen.
