@@ -5,6 +5,7 @@ package termination
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"syscall"
@@ -18,6 +19,12 @@ func init() {
 // TestMain tests Arrived in the first thread, as flock uses it: a signal that the process sends to itself has been handled
 // there when kill(2) returns, but not delivered.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "finish" {
+		PutOff()
+		syscall.Kill(os.Getpid(), syscall.SIGINT)
+		Finish()
+		os.Exit(3)
+	}
 	signals := Forward()
 	for range 1000 {
 		syscall.Kill(os.Getpid(), syscall.SIGUSR1)
@@ -27,4 +34,15 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(m.Run())
+}
+
+// TestFinish has a process get a signal, which it puts off, just before it finishes: it dies by it.
+func TestFinish(t *testing.T) {
+	for range 50 {
+		child := exec.Command(os.Args[0], "finish")
+		child.Run()
+		if end := child.ProcessState.Sys().(syscall.WaitStatus); end.Signal() != syscall.SIGINT {
+			t.Fatal(child.ProcessState)
+		}
+	}
 }

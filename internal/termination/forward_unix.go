@@ -31,6 +31,7 @@ func Forward() <-chan os.Signal {
 		}
 	}
 	signal.Stop(first)
+	signal.Stop(last)
 	return signals
 }
 
@@ -44,7 +45,7 @@ func FromTerminal(s syscall.Signal) bool {
 }
 
 // Arrived returns the signals that have come before it is called and that nobody has received. Where one was for the
-// command, too, the command may have ended of it, and that is known, before package signal has it delivered here.
+// command, too, the command may have ended by it, and that is known, before package signal delivers it here.
 func Arrived(signals <-chan os.Signal) (list []os.Signal) {
 	barrier := make(chan os.Signal, 1)
 	signal.Notify(barrier, syscall.SIGWINCH)

@@ -20,6 +20,7 @@ var (
 	caught  atomic.Int64 // the first signal, 0: none has come
 	handled []os.Signal
 	first   = make(chan os.Signal, 1) // what PutOff waits for
+	last    = make(chan os.Signal, 1) // what Finish looks for
 )
 
 // Context returns a context that is cancelled by the first signal. It puts off the death when somebody begins to wait
@@ -59,6 +60,7 @@ var PutOff = sync.OnceValue(func() context.Context {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	signal.Notify(first, handled...)
+	signal.Notify(last, handled...)
 	go wait(first, cancel)
 	return ctx
 })
@@ -79,8 +81,14 @@ func wait(signals <-chan os.Signal, ended func()) {
 // IsDue reports whether a signal has come.
 func IsDue() bool { return caught.Load() != 0 }
 
-// Finish ends the process by the signal that has come, if one has.
+// Finish ends the process by the signal that has come, if one has, were it at this moment: a command that has ended by the
+// same one is known to have done so before wait knows of it.
 func Finish() {
+	if handled != nil {
+		for _, sig := range Arrived(last) {
+			caught.CompareAndSwap(0, int64(sig.(syscall.Signal)))
+		}
+	}
 	if IsDue() {
 		die(syscall.Signal(caught.Load()))
 	}
