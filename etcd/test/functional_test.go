@@ -5,7 +5,6 @@ package test
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/user"
@@ -20,61 +19,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"example.org/flock/etcd/test/cluster"
+	"example.org/flock/lease/leasetest"
 )
 
 // ours returns an environment for the shared cluster.
-func ours(t *testing.T, more ...string) environment {
+func ours(t *testing.T, more ...string) leasetest.Environment {
 	t.Helper()
 	return reach(strings.Join(sharedCluster(t).Endpoints(), ","), more...)
-}
-
-// A holding is a flock-etcd that has the lock until its command is told to end.
-type holding struct {
-	*process
-	input io.WriteCloser
-}
-
-// hold starts a flock-etcd with options, whose command writes a word when it runs and ends with its input.
-func (e environment) hold(t *testing.T, words ...string) *holding {
-	t.Helper()
-	h := e.queue(t, words...)
-	awaitOutput(t, h.process)
-	return h
-}
-
-// queue starts the same, which may have to wait.
-func (e environment) queue(t *testing.T, words ...string) *holding {
-	t.Helper()
-	p := e.prepare(append(append([]string{flockEtcd}, words...), "sh", "-c", `echo "$FLOCK_TOKEN."; read line; exit 3`)...)
-	in, err := p.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.launch(t)
-	return &holding{p, in}
-}
-
-// awaitOutput waits until the command of a flock-etcd runs.
-func awaitOutput(t *testing.T, p *process) {
-	t.Helper()
-	await(t, "the output of the command", func() bool {
-		select {
-		case <-p.ended:
-			t.Fatalf("%q ended with %d: %s%s", p.Args, p.status, &p.out, &p.err)
-		default:
-		}
-		return p.out.String() != ""
-	})
-}
-
-// release ends the command.
-func (h *holding) release(t *testing.T) {
-	t.Helper()
-	h.input.Close()
-	h.wait(t)
-	if h.status != 3 {
-		t.Errorf("%q ended with %d: %s", h.Args, h.status, &h.err)
-	}
 }
 
 func TestStatuses(t *testing.T) {
@@ -101,10 +52,10 @@ func TestStatuses(t *testing.T) {
 			t.Parallel()
 			words := append([]string{flockEtcd}, c.words...)
 			for i := range words {
-				words[i] = strings.ReplaceAll(words[i], "NAME", uniqueName(t))
+				words[i] = strings.ReplaceAll(words[i], "NAME", leasetest.LockName(t))
 			}
-			p := ours(t).run(t, words...)
-			p.check(t, c.status, c.out, c.err)
+			p := ours(t).Run(t, words...)
+			p.Check(t, c.status, c.out, c.err)
 		})
 	}
 }
@@ -152,36 +103,36 @@ func TestRefusals(t *testing.T) {
 			for len(words) > 0 && strings.Contains(words[0], "=") {
 				e, words = append(e, words[0]), words[1:]
 			}
-			e.run(t, append([]string{flockEtcd}, words...)...).check(t, 64, "", "flock-etcd: "+c.err+"\n")
+			e.Run(t, append([]string{flockEtcd}, words...)...).Check(t, 64, "", "flock-etcd: "+c.err+"\n")
 		})
 	}
 }
 
 func TestConflict(t *testing.T) {
 	t.Parallel()
-	name := uniqueName(t)
+	name := leasetest.LockName(t)
 	e := ours(t)
-	h := e.hold(t, name)
-	e.run(t, flockEtcd, "-n", name, "echo", "ran").check(t, 1, "", "")
-	e.run(t, flockEtcd, "-n", "-E", "77", name, "echo", "ran").check(t, 77, "", "")
-	e.run(t, flockEtcd, "-s", "-n", "--verbose", name, "echo", "ran").check(t, 1, "", "flock-etcd: failed to get lock\n")
-	e.run(t, flockEtcd, "--permits", "3", "-n", name, "echo", "ran").check(t, 1, "", "")
+	h := e.Hold(t, flockEtcd, name)
+	e.Run(t, flockEtcd, "-n", name, "echo", "ran").Check(t, 1, "", "")
+	e.Run(t, flockEtcd, "-n", "-E", "77", name, "echo", "ran").Check(t, 77, "", "")
+	e.Run(t, flockEtcd, "-s", "-n", "--verbose", name, "echo", "ran").Check(t, 1, "", "flock-etcd: failed to get lock\n")
+	e.Run(t, flockEtcd, "--permits", "3", "-n", name, "echo", "ran").Check(t, 1, "", "")
 	began := time.Now()
-	e.run(t, flockEtcd, "-w", "0.7", "-E", "5", "--verbose", name, "echo", "ran").
-		check(t, 5, "", "flock-etcd: timeout while waiting to get lock\n")
+	e.Run(t, flockEtcd, "-w", "0.7", "-E", "5", "--verbose", name, "echo", "ran").
+		Check(t, 5, "", "flock-etcd: timeout while waiting to get lock\n")
 	if d := time.Since(began); d < 700*time.Millisecond || d > 700*time.Millisecond+allowance {
 		t.Errorf("-w 0.7 waited for %v", d)
 	}
 	if keys := line(t, sharedCluster(t), name); len(keys) != 1 {
 		t.Errorf("those who did not get the lock are still in the line: %q", keys)
 	}
-	waiter := e.queue(t, "--verbose", name)
+	waiter := e.Queue(t, flockEtcd, "--verbose", name)
 	awaitLine(t, sharedCluster(t), name, 2)
-	h.release(t)
-	await(t, "the waiter", func() bool { return strings.HasSuffix(waiter.out.String(), ".\n") })
-	waiter.release(t)
-	if !regexp.MustCompile(`^flock-etcd: getting lock took \d+\.\d{6} seconds\nflock-etcd: executing sh\n\d+\.\n$`).MatchString(waiter.out.String()) {
-		t.Errorf("with --verbose: %q", waiter.out.String())
+	h.Release(t)
+	leasetest.Await(t, "the waiter", func() bool { return strings.HasSuffix(waiter.Out.String(), ".\n") })
+	waiter.Release(t)
+	if !regexp.MustCompile(`^flock-etcd: getting lock took \d+\.\d{6} seconds\nflock-etcd: executing sh\n\d+\.\n$`).MatchString(waiter.Out.String()) {
+		t.Errorf("with --verbose: %q", waiter.Out.String())
 	}
 	if keys := line(t, sharedCluster(t), name); len(keys) != 0 {
 		t.Errorf("still in the line: %q", keys)
@@ -190,45 +141,45 @@ func TestConflict(t *testing.T) {
 
 func TestModes(t *testing.T) {
 	t.Parallel()
-	name := uniqueName(t)
+	name := leasetest.LockName(t)
 	e := ours(t)
 	c := sharedCluster(t)
 
-	reader, reader2 := e.hold(t, "-s", name), e.hold(t, "-s", name)
-	e.run(t, flockEtcd, "-n", name, "true").check(t, 1, "", "")
-	writer := e.queue(t, "-x", name)
+	reader, reader2 := e.Hold(t, flockEtcd, "-s", name), e.Hold(t, flockEtcd, "-s", name)
+	e.Run(t, flockEtcd, "-n", name, "true").Check(t, 1, "", "")
+	writer := e.Queue(t, flockEtcd, "-x", name)
 	awaitLine(t, c, name, 3)
-	late := e.queue(t, "-s", name) // does not overtake the writer
+	late := e.Queue(t, flockEtcd, "-s", name) // does not overtake the writer
 	awaitLine(t, c, name, 4)
-	e.run(t, flockEtcd, "-s", "-n", name, "true").check(t, 1, "", "")
-	reader.release(t)
-	reader2.release(t)
-	await(t, "the writer", func() bool { return writer.out.String() != "" })
-	if late.out.String() != "" {
+	e.Run(t, flockEtcd, "-s", "-n", name, "true").Check(t, 1, "", "")
+	reader.Release(t)
+	reader2.Release(t)
+	leasetest.Await(t, "the writer", func() bool { return writer.Out.String() != "" })
+	if late.Out.String() != "" {
 		t.Error("a shared one is beside an exclusive one")
 	}
-	writer.release(t)
-	await(t, "the late reader", func() bool { return late.out.String() != "" })
-	if late.out.String() != ".\n" {
+	writer.Release(t)
+	leasetest.Await(t, "the late reader", func() bool { return late.Out.String() != "" })
+	if late.Out.String() != ".\n" {
 		t.Error("a shared one has a token")
 	}
-	late.release(t)
+	late.Release(t)
 
-	a, b := e.hold(t, "--permits", "2", name), e.hold(t, "--permits", "2", name)
-	e.run(t, flockEtcd, "--permits", "2", "-n", name, "true").check(t, 1, "", "")
-	e.run(t, flockEtcd, "--permits", "3", "-n", name, "true").check(t, 0, "", "")
-	e.run(t, flockEtcd, "-n", name, "true").check(t, 1, "", "")
-	third := e.queue(t, "--permits", "2", name)
+	a, b := e.Hold(t, flockEtcd, "--permits", "2", name), e.Hold(t, flockEtcd, "--permits", "2", name)
+	e.Run(t, flockEtcd, "--permits", "2", "-n", name, "true").Check(t, 1, "", "")
+	e.Run(t, flockEtcd, "--permits", "3", "-n", name, "true").Check(t, 0, "", "")
+	e.Run(t, flockEtcd, "-n", name, "true").Check(t, 1, "", "")
+	third := e.Queue(t, flockEtcd, "--permits", "2", name)
 	awaitLine(t, c, name, 3)
-	fourth := e.queue(t, "--permits", "2", name)
+	fourth := e.Queue(t, flockEtcd, "--permits", "2", name)
 	awaitLine(t, c, name, 4)
-	for _, x := range []*holding{b, third} {
-		await(t, "a permit", func() bool { return x.out.String() != "" })
-		x.release(t)
+	for _, x := range []*leasetest.Holding{b, third} {
+		leasetest.Await(t, "a permit", func() bool { return x.Out.String() != "" })
+		x.Release(t)
 	}
-	await(t, "the last permit", func() bool { return fourth.out.String() != "" })
-	fourth.release(t)
-	a.release(t)
+	leasetest.Await(t, "the last permit", func() bool { return fourth.Out.String() != "" })
+	fourth.Release(t)
+	a.Release(t)
 }
 
 func TestCooldown(t *testing.T) {
@@ -236,210 +187,204 @@ func TestCooldown(t *testing.T) {
 	e := ours(t, "FLOCK_ETCD_TTL=2")
 	t.Run("after the end", func(t *testing.T) {
 		t.Parallel()
-		name := uniqueName(t)
-		e.run(t, flockEtcd, "--cooldown", "4", name, "sleep", "1").check(t, 0, "", "")
+		name := leasetest.LockName(t)
+		e.Run(t, flockEtcd, "--cooldown", "4", name, "sleep", "1").Check(t, 0, "", "")
 		ended := time.Now()
-		e.run(t, flockEtcd, "--cooldown", "4", name, "true").check(t, 0, "", "")
+		e.Run(t, flockEtcd, "--cooldown", "4", name, "true").Check(t, 0, "", "")
 		if d := time.Since(ended); d < 3900*time.Millisecond {
 			t.Errorf("the cooldown of 4 s was over after %v", d)
 		}
 	})
 	t.Run("not over", func(t *testing.T) {
 		t.Parallel()
-		name := uniqueName(t)
-		e.run(t, flockEtcd, "--cooldown", "600", name, "true").check(t, 0, "", "")
-		p := e.run(t, flockEtcd, "-n", "--cooldown", "600", "--verbose", name, "true")
-		if p.status != 1 || !regexp.MustCompile(`^flock-etcd: cooldown until 20.*\nflock-etcd: failed to get lock\n$`).MatchString(p.err.String()) {
-			t.Errorf("%d %q", p.status, &p.err)
+		name := leasetest.LockName(t)
+		e.Run(t, flockEtcd, "--cooldown", "600", name, "true").Check(t, 0, "", "")
+		p := e.Run(t, flockEtcd, "-n", "--cooldown", "600", "--verbose", name, "true")
+		if p.Status != 1 || !regexp.MustCompile(`^flock-etcd: cooldown until 20.*\nflock-etcd: failed to get lock\n$`).MatchString(p.Err.String()) {
+			t.Errorf("%d %q", p.Status, &p.Err)
 		}
-		p = e.run(t, flockEtcd, "--holders", name)
-		if p.status != 1 || !strings.HasPrefix(p.out.String(), "- - cooldown - until 20") {
-			t.Errorf("%d %q", p.status, &p.out)
+		p = e.Run(t, flockEtcd, "--holders", name)
+		if p.Status != 1 || !strings.HasPrefix(p.Out.String(), "- - cooldown - until 20") {
+			t.Errorf("%d %q", p.Status, &p.Out)
 		}
-		e.run(t, flockEtcd, "-w", "2", "--cooldown", "600", name, "true").check(t, 1, "", "")
-		e.run(t, flockEtcd, "-n", name, "true").check(t, 0, "", "") // it does not ask for it
+		e.Run(t, flockEtcd, "-w", "2", "--cooldown", "600", name, "true").Check(t, 1, "", "")
+		e.Run(t, flockEtcd, "-n", name, "true").Check(t, 0, "", "") // it does not ask for it
 	})
 	t.Run("of a holder that was killed", func(t *testing.T) {
 		t.Parallel()
-		name := uniqueName(t)
-		h := e.hold(t, "--cooldown", "6", name)
+		name := leasetest.LockName(t)
+		h := e.Hold(t, flockEtcd, "--cooldown", "6", name)
 		began := time.Now()
 		kill(h.Process.Pid, syscall.SIGKILL)
 		awaitLine(t, sharedCluster(t), name, 0)
 		if time.Since(began) < 5*time.Second {
-			e.run(t, flockEtcd, "-n", "--cooldown", "6", name, "true").check(t, 1, "", "")
+			e.Run(t, flockEtcd, "-n", "--cooldown", "6", name, "true").Check(t, 1, "", "")
 		} else {
 			t.Log("not checked: the key stayed for too long")
 		}
-		e.run(t, flockEtcd, "--cooldown", "6", name, "true").check(t, 0, "", "")
+		e.Run(t, flockEtcd, "--cooldown", "6", name, "true").Check(t, 0, "", "")
 		if d := time.Since(began); d < 5400*time.Millisecond { // it was renewed a fifth of the TTL before
 			t.Errorf("the cooldown of 6 s was over %v after its beginning", d)
 		}
 	})
 	// The command of a lock that was lost has run. Its cooldown goes on.
-	for what, lose := range map[string]func(t *testing.T, h *holding){
-		"stopped for too long": func(t *testing.T, h *holding) {
+	for what, lose := range map[string]func(t *testing.T, h *leasetest.Holding){
+		"stopped for too long": func(t *testing.T, h *leasetest.Holding) {
 			h.Process.Signal(syscall.SIGSTOP)
-			awaitLine(t, sharedCluster(t), uniqueName(t), 0)
+			awaitLine(t, sharedCluster(t), leasetest.LockName(t), 0)
 			h.Process.Signal(syscall.SIGCONT)
 		},
-		"whose guard is killed": func(t *testing.T, h *holding) { kill(guardOf(t, h.Process.Pid), syscall.SIGKILL) },
-		"that is broken": func(t *testing.T, h *holding) {
-			if p := e.run(t, flockEtcd, "--break", uniqueName(t)); p.status != 0 {
-				t.Errorf("--break: %d %s", p.status, &p.err)
+		"whose guard is killed": func(t *testing.T, h *leasetest.Holding) {
+			kill(leasetest.GuardOf(t, h.Process.Pid), syscall.SIGKILL)
+		},
+		"that is broken": func(t *testing.T, h *leasetest.Holding) {
+			if p := e.Run(t, flockEtcd, "--break", leasetest.LockName(t)); p.Status != 0 {
+				t.Errorf("--break: %d %s", p.Status, &p.Err)
 			}
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			name := uniqueName(t)
-			h := e.hold(t, "--cooldown", "600", name)
+			name := leasetest.LockName(t)
+			h := e.Hold(t, flockEtcd, "--cooldown", "600", name)
 			lose(t, h)
-			if h.wait(t); h.status != 75 {
-				t.Errorf("%d %q", h.status, &h.err)
+			if h.AwaitEnd(t); h.Status != 75 {
+				t.Errorf("%d %q", h.Status, &h.Err)
 			}
-			e.run(t, flockEtcd, "-n", "--cooldown", "600", name, "echo", "ran").check(t, 1, "", "")
-			e.run(t, flockEtcd, "-n", name, "true").check(t, 0, "", "")
+			e.Run(t, flockEtcd, "-n", "--cooldown", "600", name, "echo", "ran").Check(t, 1, "", "")
+			e.Run(t, flockEtcd, "-n", name, "true").Check(t, 0, "", "")
 		})
 	}
 	t.Run("of a dead holder that is broken", func(t *testing.T) {
 		t.Parallel()
-		name := uniqueName(t)
+		name := leasetest.LockName(t)
 		long := ours(t, "FLOCK_ETCD_TTL=600")
-		h := long.hold(t, "--cooldown", "600", name)
+		h := long.Hold(t, flockEtcd, "--cooldown", "600", name)
 		kill(h.Process.Pid, syscall.SIGKILL)
-		if p := e.run(t, flockEtcd, "--break", name); p.status != 0 {
-			t.Errorf("--break: %d %s", p.status, &p.err)
+		if p := e.Run(t, flockEtcd, "--break", name); p.Status != 0 {
+			t.Errorf("--break: %d %s", p.Status, &p.Err)
 		}
-		e.run(t, flockEtcd, "-n", "--cooldown", "1", name, "true").check(t, 0, "", "")
+		e.Run(t, flockEtcd, "-n", "--cooldown", "1", name, "true").Check(t, 0, "", "")
 	})
 }
 
 func TestHolders(t *testing.T) {
 	t.Parallel()
-	name := uniqueName(t)
+	name := leasetest.LockName(t)
 	e := ours(t)
-	e.run(t, flockEtcd, "--holders", name).check(t, 1, "", "")
-	h := e.hold(t, name)
-	w := e.queue(t, "-s", name)
+	e.Run(t, flockEtcd, "--holders", name).Check(t, 1, "", "")
+	h := e.Hold(t, flockEtcd, name)
+	w := e.Queue(t, flockEtcd, "-s", name)
 	awaitLine(t, sharedCluster(t), name, 2)
 	host, _ := os.Hostname()
 	u, err := user.Current()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := e.run(t, flockEtcd, "--holders", name)
+	p := e.Run(t, flockEtcd, "--holders", name)
 	const at = ` 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4} `
 	keys := line(t, sharedCluster(t), name)
 	expected := fmt.Sprintf(`^%s +%d +exclusive +%s%s%s\n%s +%d +shared \(waiting\) +%s%s%s\n$`,
 		regexp.QuoteMeta(host), h.Process.Pid, regexp.QuoteMeta(u.Username), at, keys[0],
 		regexp.QuoteMeta(host), w.Process.Pid, regexp.QuoteMeta(u.Username), at, keys[1])
-	if p.status != 0 || !regexp.MustCompile(expected).MatchString(p.out.String()) {
-		t.Errorf("status %d: %s", p.status, &p.out)
+	if p.Status != 0 || !regexp.MustCompile(expected).MatchString(p.Out.String()) {
+		t.Errorf("status %d: %s", p.Status, &p.Out)
 	}
-	h.release(t)
-	await(t, "the reader", func() bool { return w.out.String() != "" })
-	w.release(t)
-	a, b := e.hold(t, "--permits", "1", name), e.queue(t, "--permits", "1", name)
+	h.Release(t)
+	leasetest.Await(t, "the reader", func() bool { return w.Out.String() != "" })
+	w.Release(t)
+	a, b := e.Hold(t, flockEtcd, "--permits", "1", name), e.Queue(t, flockEtcd, "--permits", "1", name)
 	awaitLine(t, sharedCluster(t), name, 2)
-	p = e.run(t, flockEtcd, "--holders", name)
-	if got := regexp.MustCompile(` permit( \(waiting\))?`).FindAllString(p.out.String(), -1); fmt.Sprint(got) != "[ permit  permit (waiting)]" {
-		t.Errorf("permits: %s", &p.out)
+	p = e.Run(t, flockEtcd, "--holders", name)
+	if got := regexp.MustCompile(` permit( \(waiting\))?`).FindAllString(p.Out.String(), -1); fmt.Sprint(got) != "[ permit  permit (waiting)]" {
+		t.Errorf("permits: %s", &p.Out)
 	}
-	a.release(t)
-	await(t, "the permit", func() bool { return b.out.String() != "" })
-	b.release(t)
-	e.run(t, flockEtcd, "--holders", name).check(t, 1, "", "")
+	a.Release(t)
+	leasetest.Await(t, "the permit", func() bool { return b.Out.String() != "" })
+	b.Release(t)
+	e.Run(t, flockEtcd, "--holders", name).Check(t, 1, "", "")
 }
 
 // TestHoldersOfAll lists all locks below a prefix, in the order of their names.
 func TestHoldersOfAll(t *testing.T) {
 	t.Parallel()
-	e := ours(t, "FLOCK_ETCD_PREFIX=/"+uniqueName(t))
-	e.run(t, flockEtcd, "--holders").check(t, 1, "", "")
-	b := e.hold(t, "b")
-	a, w := e.hold(t, "-s", "/a/x"), e.queue(t, "b")
-	e.run(t, flockEtcd, "--cooldown", "60", "c", "true").check(t, 0, "", "")
+	e := ours(t, "FLOCK_ETCD_PREFIX=/"+leasetest.LockName(t))
+	e.Run(t, flockEtcd, "--holders").Check(t, 1, "", "")
+	b := e.Hold(t, flockEtcd, "b")
+	a, w := e.Hold(t, flockEtcd, "-s", "/a/x"), e.Queue(t, flockEtcd, "b")
+	e.Run(t, flockEtcd, "--cooldown", "60", "c", "true").Check(t, 0, "", "")
 	listed := regexp.MustCompile(`(exclusive|shared|cooldown)( \(waiting\))? .*/TestHoldersOfAll/([^/]*)/`)
-	await(t, "the list", func() bool {
-		p := e.run(t, flockEtcd, "--holders")
+	leasetest.Await(t, "the list", func() bool {
+		p := e.Run(t, flockEtcd, "--holders")
 		var got []string
-		for _, m := range listed.FindAllStringSubmatch(p.out.String(), -1) {
+		for _, m := range listed.FindAllStringSubmatch(p.Out.String(), -1) {
 			got = append(got, m[3]+" "+m[1]+m[2])
 		}
-		return p.status == 0 && strings.Join(got, ", ") == "%2Fa%2Fx shared, b exclusive, b exclusive (waiting), c cooldown"
+		return p.Status == 0 && strings.Join(got, ", ") == "%2Fa%2Fx shared, b exclusive, b exclusive (waiting), c cooldown"
 	})
-	e.run(t, flockEtcd, "--holders", "").check(t, 64, "", "flock-etcd: invalid name of a lock: ''\n")
-	b.release(t)
-	awaitOutput(t, w.process)
-	w.release(t)
-	a.release(t)
-	if p := e.run(t, flockEtcd, "--holders"); p.status != 1 || strings.Count(p.out.String(), "\n") != 1 {
-		t.Errorf("with a cooldown alone: %d, %s", p.status, &p.out)
+	e.Run(t, flockEtcd, "--holders", "").Check(t, 64, "", "flock-etcd: invalid name of a lock: ''\n")
+	b.Release(t)
+	w.AwaitOutput(t)
+	w.Release(t)
+	a.Release(t)
+	if p := e.Run(t, flockEtcd, "--holders"); p.Status != 1 || strings.Count(p.Out.String(), "\n") != 1 {
+		t.Errorf("with a cooldown alone: %d, %s", p.Status, &p.Out)
 	}
 }
 
 // TestBreak takes a lock away from its holder.
 func TestBreak(t *testing.T) {
 	t.Parallel()
-	name := uniqueName(t)
+	name := leasetest.LockName(t)
 	e := ours(t, "FLOCK_ETCD_TTL=600")
-	e.run(t, flockEtcd, "--break", name).check(t, 1, "", "")
-	h := e.hold(t, name)
-	w := e.queue(t, name)
+	e.Run(t, flockEtcd, "--break", name).Check(t, 1, "", "")
+	h := e.Hold(t, flockEtcd, name)
+	w := e.Queue(t, flockEtcd, name)
 	awaitLine(t, sharedCluster(t), name, 2)
-	p := e.run(t, flockEtcd, "--break", name)
-	if says := fmt.Sprintf("flock-etcd: took the lock %s away from process %d of ", name, h.Process.Pid); p.status != 0 ||
-		!strings.HasPrefix(p.err.String(), says) || strings.Count(p.err.String(), "\n") != 1 {
-		t.Errorf("%d %s", p.status, &p.err)
+	p := e.Run(t, flockEtcd, "--break", name)
+	if says := fmt.Sprintf("flock-etcd: took the lock %s away from process %d of ", name, h.Process.Pid); p.Status != 0 ||
+		!strings.HasPrefix(p.Err.String(), says) || strings.Count(p.Err.String(), "\n") != 1 {
+		t.Errorf("%d %s", p.Status, &p.Err)
 	}
-	h.wait(t)
-	h.check(t, 75, h.out.String(), "flock-etcd: lost the lock "+name+": etcd has dropped its key or its lease; the command was killed\n")
-	awaitOutput(t, w.process)
-	w.release(t)
-	e.run(t, flockEtcd, "--break").check(t, 64, "", "flock-etcd: --holders and --break take one name\n")
+	h.AwaitEnd(t)
+	h.Check(t, 75, h.Out.String(), "flock-etcd: lost the lock "+name+": etcd has dropped its key or its lease; the command was killed\n")
+	w.AwaitOutput(t)
+	w.Release(t)
+	e.Run(t, flockEtcd, "--break").Check(t, 64, "", "flock-etcd: --holders and --break take one name\n")
 }
 
 // TestTooLarge has a name that is longer than what etcd takes.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t, cluster.Options{Members: 1, Flags: []string{"--max-request-bytes", "1000"}})
-	p := reach(c.Endpoints()[0]).run(t, flockEtcd, strings.Repeat("x", 2000), "echo", "ran")
-	p.check(t, 65, "", "flock-etcd: etcd refuses: etcdserver: request is too large\n")
+	p := reach(c.Endpoints()[0]).Run(t, flockEtcd, strings.Repeat("x", 2000), "echo", "ran")
+	p.Check(t, 65, "", "flock-etcd: etcd refuses: etcdserver: request is too large\n")
 }
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	base := uniqueName(t)
+	base := leasetest.LockName(t)
 	e := ours(t)
-	var all []*holding
+	var all []*leasetest.Holding
 	names := []string{base, base + "x", "/" + base, "/" + base + "/line/x", "/" + base + "/", base + " ü%2F\n", base + "%2F", "-" + base, base + ":*?", "9"}
 	for _, name := range names {
-		words := []string{"-n", "--", name}
-		p := e.prepare(append([]string{flockEtcd}, append(words, "sh", "-c", "echo; read line; exit 3")...)...)
-		in, err := p.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.launch(t)
-		await(t, "the lock "+name, func() bool { return p.out.String() != "" || p.ProcessState != nil })
-		all = append(all, &holding{p, in})
+		all = append(all, e.Hold(t, flockEtcd, "-n", "--", name))
 	}
 	for _, name := range names {
-		e.run(t, flockEtcd, "-n", "--", name, "true").check(t, 1, "", "")
-		if p := e.run(t, flockEtcd, "--holders", "--", name); p.status != 0 || strings.Count(p.out.String(), "\n") != 1 {
-			t.Errorf("--holders of %q: %d %s", name, p.status, &p.out)
+		e.Run(t, flockEtcd, "-n", "--", name, "true").Check(t, 1, "", "")
+		if p := e.Run(t, flockEtcd, "--holders", "--", name); p.Status != 0 || strings.Count(p.Out.String(), "\n") != 1 {
+			t.Errorf("--holders of %q: %d %s", name, p.Status, &p.Out)
 		}
 	}
 	for _, h := range all {
-		h.release(t)
+		h.Release(t)
 	}
-	e.run(t, flockEtcd, "-n", base, "true").check(t, 0, "", "")
+	e.Run(t, flockEtcd, "-n", base, "true").Check(t, 0, "", "")
 	other := ours(t, "FLOCK_ETCD_PREFIX=/elsewhere/")
-	h := other.hold(t, base)
-	e.run(t, flockEtcd, "-n", base, "true").check(t, 0, "", "")
-	other.run(t, flockEtcd, "-n", base, "true").check(t, 1, "", "")
-	h.release(t)
+	h := other.Hold(t, flockEtcd, base)
+	e.Run(t, flockEtcd, "-n", base, "true").Check(t, 0, "", "")
+	other.Run(t, flockEtcd, "-n", base, "true").Check(t, 1, "", "")
+	h.Release(t)
 }
 
 func TestSignals(t *testing.T) {
@@ -447,50 +392,50 @@ func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 		t.Run("to a waiter: "+sig.String(), func(t *testing.T) {
 			t.Parallel()
-			name := uniqueName(t)
+			name := leasetest.LockName(t)
 			e := ours(t, "FLOCK_ETCD_TTL=60")
-			h := e.hold(t, name)
-			w := e.queue(t, name)
+			h := e.Hold(t, flockEtcd, name)
+			w := e.Queue(t, flockEtcd, name)
 			awaitLine(t, sharedCluster(t), name, 2)
 			kill(w.Process.Pid, sig)
-			w.wait(t)
-			if w.signal != sig && !(sig == syscall.SIGQUIT && w.status == 131) || w.err.String() != "" {
-				t.Errorf("status %d, signal %v, %s", w.status, w.signal, &w.err)
+			w.AwaitEnd(t)
+			if w.Signal != sig && !(sig == syscall.SIGQUIT && w.Status == 131) || w.Err.String() != "" {
+				t.Errorf("status %d, signal %v, %s", w.Status, w.Signal, &w.Err)
 			}
 			if keys := line(t, sharedCluster(t), name); len(keys) != 1 {
 				t.Errorf("in the line: %q", keys)
 			}
-			h.release(t)
+			h.Release(t)
 		})
 		t.Run("to a holder: "+sig.String(), func(t *testing.T) {
 			t.Parallel()
-			name := uniqueName(t)
+			name := leasetest.LockName(t)
 			e := ours(t, "FLOCK_ETCD_TTL=60")
-			h := e.start(t, flockEtcd, name, "sh", "-c",
+			h := e.Start(t, flockEtcd, name, "sh", "-c",
 				"exec 2>/dev/null; trap 'echo got it; exit 9' TERM INT HUP QUIT; echo ready; while :; do sleep 0.05; done")
-			await(t, "the command", func() bool { return h.out.String() != "" })
+			leasetest.Await(t, "the command", func() bool { return h.Out.String() != "" })
 			kill(h.Process.Pid, sig)
-			h.wait(t)
-			h.check(t, 9, "ready\ngot it\n", "")
-			e.run(t, flockEtcd, "-n", name, "true").check(t, 0, "", "")
-			h = e.start(t, flockEtcd, name, "sh", "-c", "echo ready; exec sleep 100")
-			await(t, "the command", func() bool { return h.out.String() != "" })
+			h.AwaitEnd(t)
+			h.Check(t, 9, "ready\ngot it\n", "")
+			e.Run(t, flockEtcd, "-n", name, "true").Check(t, 0, "", "")
+			h = e.Start(t, flockEtcd, name, "sh", "-c", "echo ready; exec sleep 100")
+			leasetest.Await(t, "the command", func() bool { return h.Out.String() != "" })
 			kill(h.Process.Pid, sig)
-			h.wait(t)
-			h.check(t, 128+int(sig), "ready\n", "")
-			if h.signal != sig && sig != syscall.SIGQUIT {
+			h.AwaitEnd(t)
+			h.Check(t, 128+int(sig), "ready\n", "")
+			if h.Signal != sig && sig != syscall.SIGQUIT {
 				t.Errorf("the command has died of %v, and flock-etcd has not", sig)
 			}
-			e.run(t, flockEtcd, "-n", name, "true").check(t, 0, "", "")
+			e.Run(t, flockEtcd, "-n", name, "true").Check(t, 0, "", "")
 			// A status that only looks like a signal, and a signal that was for the command alone.
-			h = e.start(t, flockEtcd, name, "sh", "-c", fmt.Sprintf("trap 'exit %d' %d; echo ready; while :; do sleep 0.05; done", 128+sig, sig))
-			await(t, "the command", func() bool { return h.out.String() != "" })
+			h = e.Start(t, flockEtcd, name, "sh", "-c", fmt.Sprintf("trap 'exit %d' %d; echo ready; while :; do sleep 0.05; done", 128+sig, sig))
+			leasetest.Await(t, "the command", func() bool { return h.Out.String() != "" })
 			kill(h.Process.Pid, sig)
-			if h.wait(t); h.signal != 0 {
-				t.Errorf("flock-etcd has died of %v, and the command has not", h.signal)
+			if h.AwaitEnd(t); h.Signal != 0 {
+				t.Errorf("flock-etcd has died of %v, and the command has not", h.Signal)
 			}
-			if h = e.run(t, flockEtcd, name, "sh", "-c", fmt.Sprintf("kill -%d $$", sig)); h.signal != 0 || h.status != 128+int(sig) {
-				t.Errorf("flock-etcd has died of %v, which was not for it", h.signal)
+			if h = e.Run(t, flockEtcd, name, "sh", "-c", fmt.Sprintf("kill -%d $$", sig)); h.Signal != 0 || h.Status != 128+int(sig) {
+				t.Errorf("flock-etcd has died of %v, which was not for it", h.Signal)
 			}
 		})
 		if sig == syscall.SIGTERM || sig == syscall.SIGQUIT {
@@ -498,17 +443,17 @@ func TestSignals(t *testing.T) {
 		}
 		t.Run("ignored: "+sig.String(), func(t *testing.T) {
 			t.Parallel()
-			name := uniqueName(t)
+			name := leasetest.LockName(t)
 			e := ours(t)
-			h := e.start(t, "sh", "-c", fmt.Sprintf(`trap '' %d; exec "$@"`, sig), "sh", flockEtcd, name, "sh", "-c",
+			h := e.Start(t, "sh", "-c", fmt.Sprintf(`trap '' %d; exec "$@"`, sig), "sh", flockEtcd, name, "sh", "-c",
 				`grep SigIgn /proc/$$/status; read line; exit 3`)
 			in := regexp.MustCompile(`SigIgn:\s*([0-9a-f]+)`)
-			await(t, "the command", func() bool { return in.MatchString(h.out.String()) })
-			mask, _ := strconv.ParseUint(in.FindStringSubmatch(h.out.String())[1], 16, 64)
+			leasetest.Await(t, "the command", func() bool { return in.MatchString(h.Out.String()) })
+			mask, _ := strconv.ParseUint(in.FindStringSubmatch(h.Out.String())[1], 16, 64)
 			if mask&(1<<(sig-1)) == 0 {
-				t.Errorf("the command does not ignore it: %s", &h.out)
+				t.Errorf("the command does not ignore it: %s", &h.Out)
 			}
-			h.wait(t)
+			h.AwaitEnd(t)
 		})
 	}
 }
@@ -518,28 +463,28 @@ func TestSignalToNewGuard(t *testing.T) {
 	t.Parallel()
 	e := ours(t)
 	for range 200 {
-		p := e.start(t, flockEtcd, uniqueName(t), "true")
-		guards := children(p.Process.Pid)
+		p := e.Start(t, flockEtcd, leasetest.LockName(t), "true")
+		guards := leasetest.Children(p.Process.Pid)
 		for end := time.Now().Add(allowance); len(guards) == 0 && time.Now().Before(end); {
-			guards = children(p.Process.Pid)
+			guards = leasetest.Children(p.Process.Pid)
 		}
 		for _, guard := range guards {
 			kill(guard, syscall.SIGTERM)
 		}
-		if p.wait(t); p.signal == syscall.SIGTERM && p.err.String() == "" {
+		if p.AwaitEnd(t); p.Signal == syscall.SIGTERM && p.Err.String() == "" {
 			return
 		}
-		p.check(t, 0, "", "") // it came too late
+		p.Check(t, 0, "", "") // it came too late
 	}
 	t.Error("it came too late each time")
 }
 
 func TestInherited(t *testing.T) {
 	t.Parallel()
-	name := uniqueName(t)
+	name := leasetest.LockName(t)
 	e := ours(t, "PASSED=on")
 	dir := t.TempDir()
-	p := e.prepare(flockEtcd, name, "sh", "-c", `cat; echo "$PASSED $PWD $(umask)"; cat <&7; ls /proc/self/fd | tr '\n' ' '; grep -E 'Sig(Blk|Ign)' /proc/self/status`)
+	p := e.Prepare(flockEtcd, name, "sh", "-c", `cat; echo "$PASSED $PWD $(umask)"; cat <&7; ls /proc/self/fd | tr '\n' ' '; grep -E 'Sig(Blk|Ign)' /proc/self/status`)
 	p.Dir, p.Stdin = dir, strings.NewReader("input\n")
 	f, err := os.Create(filepath.Join(dir, "seven"))
 	if err != nil {
@@ -548,8 +493,8 @@ func TestInherited(t *testing.T) {
 	f.WriteString("seven\n")
 	f.Seek(0, 0)
 	p.ExtraFiles = []*os.File{nil, nil, nil, nil, f}
-	p.launch(t)
-	p.wait(t)
+	p.Launch(t)
+	p.AwaitEnd(t)
 	direct := exec.Command("sh", "-c", "umask; ls /proc/self/fd | tr '\n' ' '; grep -E 'Sig(Blk|Ign)' /proc/self/status")
 	direct.ExtraFiles = p.ExtraFiles
 	f.Seek(0, 0)
@@ -558,22 +503,22 @@ func TestInherited(t *testing.T) {
 		t.Fatal(err)
 	}
 	mask, rest, _ := strings.Cut(string(out), "\n")
-	p.check(t, 0, fmt.Sprintf("input\non %s %s\nseven\n%s", dir, mask, rest), "")
+	p.Check(t, 0, fmt.Sprintf("input\non %s %s\nseven\n%s", dir, mask, rest), "")
 }
 
 func TestBackground(t *testing.T) {
 	t.Parallel()
-	name := uniqueName(t)
+	name := leasetest.LockName(t)
 	e := ours(t)
-	p := e.run(t, flockEtcd, name, "sh", "-c", "sleep 50 </dev/null >/dev/null 2>&1 & echo $!; setsid sleep 50 </dev/null >/dev/null 2>&1 & echo $!")
-	pids := strings.Fields(p.out.String())
-	if p.status != 0 || len(pids) != 2 {
-		t.Fatalf("%d %s %s", p.status, &p.out, &p.err)
+	p := e.Run(t, flockEtcd, name, "sh", "-c", "sleep 50 </dev/null >/dev/null 2>&1 & echo $!; setsid sleep 50 </dev/null >/dev/null 2>&1 & echo $!")
+	pids := strings.Fields(p.Out.String())
+	if p.Status != 0 || len(pids) != 2 {
+		t.Fatalf("%d %s %s", p.Status, &p.Out, &p.Err)
 	}
-	e.run(t, flockEtcd, "-n", name, "true").check(t, 0, "", "")
+	e.Run(t, flockEtcd, "-n", name, "true").Check(t, 0, "", "")
 	for _, word := range pids {
 		pid, _ := strconv.Atoi(word)
-		if !strings.Contains(read("/proc/"+word+"/cmdline"), "sleep") {
+		if !strings.Contains(leasetest.Read("/proc/"+word+"/cmdline"), "sleep") {
 			t.Errorf("a child of the command that it left behind at its normal end is dead")
 		}
 		kill(pid, syscall.SIGKILL)
@@ -589,56 +534,56 @@ func TestScriptHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := ours(t)
-	first := e.prepare(script, "first")
+	first := e.Prepare(script, "first")
 	in, err := first.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	first.launch(t)
-	await(t, "the script", func() bool { return strings.HasPrefix(first.out.String(), "first ") })
-	e.run(t, script, "second").check(t, 1, "", "")
+	first.Launch(t)
+	leasetest.Await(t, "the script", func() bool { return strings.HasPrefix(first.Out.String(), "first ") })
+	e.Run(t, script, "second").Check(t, 1, "", "")
 	in.Close()
-	first.wait(t)
-	if p := e.run(t, script, "third"); !strings.HasPrefix(p.out.String(), "third ") {
-		t.Errorf("%d %s %s", p.status, &p.out, &p.err)
+	first.AwaitEnd(t)
+	if p := e.Run(t, script, "third"); !strings.HasPrefix(p.Out.String(), "third ") {
+		t.Errorf("%d %s %s", p.Status, &p.Out, &p.Err)
 	}
 }
 
 // TestByFlock runs flock, which becomes flock-etcd.
 func TestByFlock(t *testing.T) {
 	t.Parallel()
-	name := uniqueName(t)
+	name := leasetest.LockName(t)
 	e := ours(t)
-	h := e.hold(t, name)
-	e.run(t, flock, "--backend", "etcd", "-n", "-E", "9", name, "echo", "ran").check(t, 9, "", "")
-	append(e, "FLOCK_BACKEND=etcd").run(t, flock, "-n", name, "-c", "echo ran").check(t, 1, "", "")
-	if p := e.run(t, flock, "--backend=etcd", "--holders", name); p.status != 0 || !strings.Contains(p.out.String(), " exclusive ") {
-		t.Errorf("%d %s %s", p.status, &p.out, &p.err)
+	h := e.Hold(t, flockEtcd, name)
+	e.Run(t, flock, "--backend", "etcd", "-n", "-E", "9", name, "echo", "ran").Check(t, 9, "", "")
+	append(e, "FLOCK_BACKEND=etcd").Run(t, flock, "-n", name, "-c", "echo ran").Check(t, 1, "", "")
+	if p := e.Run(t, flock, "--backend=etcd", "--holders", name); p.Status != 0 || !strings.Contains(p.Out.String(), " exclusive ") {
+		t.Errorf("%d %s %s", p.Status, &p.Out, &p.Err)
 	}
-	h.release(t)
-	e.run(t, flock, "--backend", "etcd", "-n", name, "sh", "-c", "echo ran; exit 4").check(t, 4, "ran\n", "")
+	h.Release(t)
+	e.Run(t, flock, "--backend", "etcd", "-n", name, "sh", "-c", "echo ran; exit 4").Check(t, 4, "ran\n", "")
 }
 
 func TestTokens(t *testing.T) {
 	t.Parallel()
-	name := uniqueName(t)
+	name := leasetest.LockName(t)
 	e := ours(t)
 	last := int64(0)
 	for range 5 {
-		p := e.run(t, flockEtcd, name, "sh", "-c", "echo $FLOCK_TOKEN")
-		token, err := strconv.ParseInt(strings.TrimSpace(p.out.String()), 10, 64)
+		p := e.Run(t, flockEtcd, name, "sh", "-c", "echo $FLOCK_TOKEN")
+		token, err := strconv.ParseInt(strings.TrimSpace(p.Out.String()), 10, 64)
 		if err != nil || token <= last {
-			t.Errorf("token %q after %d", &p.out, last)
+			t.Errorf("token %q after %d", &p.Out, last)
 		}
 		last = token
 	}
 	// A value from outside is not passed on to one who has no token of his own.
 	e = append(e, "FLOCK_TOKEN=9999999")
-	p := e.run(t, flockEtcd, name, "env")
-	if n := strings.Count(p.out.String(), "FLOCK_TOKEN="); n != 1 || strings.Contains(p.out.String(), "9999999") {
-		t.Errorf("the environment of an exclusive holder: %s", &p.out)
+	p := e.Run(t, flockEtcd, name, "env")
+	if n := strings.Count(p.Out.String(), "FLOCK_TOKEN="); n != 1 || strings.Contains(p.Out.String(), "9999999") {
+		t.Errorf("the environment of an exclusive holder: %s", &p.Out)
 	}
-	e.run(t, flockEtcd, "-s", name, "sh", "-c", "echo $FLOCK_TOKEN").check(t, 0, "\n", "")
+	e.Run(t, flockEtcd, "-s", name, "sh", "-c", "echo $FLOCK_TOKEN").Check(t, 0, "\n", "")
 }
 
 func TestDroppedByHand(t *testing.T) {
@@ -660,25 +605,25 @@ func TestDroppedByHand(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			name := uniqueName(t)
+			name := leasetest.LockName(t)
 			e := ours(t, "FLOCK_ETCD_TTL=60")
-			h := e.start(t, flockEtcd, name, "sh", "-c", "trap '' TERM; setsid sleep 70 & echo $!; while :; do sleep 0.1; done")
-			await(t, "the command", func() bool { return strings.HasSuffix(h.out.String(), "\n") })
+			h := e.Start(t, flockEtcd, name, "sh", "-c", "trap '' TERM; setsid sleep 70 & echo $!; while :; do sleep 0.1; done")
+			leasetest.Await(t, "the command", func() bool { return strings.HasSuffix(h.Out.String(), "\n") })
 			r, err := sharedCluster(t).Client().Get(context.Background(), line(t, sharedCluster(t), name)[0])
 			if err != nil {
 				t.Fatal(err)
 			}
 			began := time.Now()
 			c.drop(t, r)
-			h.wait(t)
-			if d := h.at.Sub(began); d > allowance {
+			h.AwaitEnd(t)
+			if d := h.EndedAt.Sub(began); d > allowance {
 				t.Errorf("dead after %v", d)
 			}
-			child := strings.TrimSpace(h.out.String())
-			if strings.Contains(read("/proc/"+child+"/cmdline"), "sleep") {
+			child := strings.TrimSpace(h.Out.String())
+			if strings.Contains(leasetest.Read("/proc/"+child+"/cmdline"), "sleep") {
 				t.Error("a child lives on")
 			}
-			h.check(t, 75, h.out.String(), "flock-etcd: lost the lock "+name+": etcd has dropped its key or its lease; the command was killed\n")
+			h.Check(t, 75, h.Out.String(), "flock-etcd: lost the lock "+name+": etcd has dropped its key or its lease; the command was killed\n")
 		})
 	}
 }
@@ -711,20 +656,20 @@ func TestUnreachable(t *testing.T) {
 				words = append(words, "echo", "ran")
 			}
 			began := time.Now()
-			p := reach(c.endpoints, c.more).run(t, words...)
-			if d := p.at.Sub(began); d < c.least || d > c.most+3*time.Second {
+			p := reach(c.endpoints, c.more).Run(t, words...)
+			if d := p.EndedAt.Sub(began); d < c.least || d > c.most+3*time.Second {
 				t.Errorf("after %v, expected after %v to %v", d, c.least, c.most)
 			}
-			if p.status != 75 || p.out.String() != "" || !strings.HasPrefix(p.err.String(), "flock-etcd: cannot reach etcd at ") ||
-				strings.Count(p.err.String(), "\n") != 1 {
-				t.Errorf("status %d, %q, %q", p.status, &p.out, &p.err)
+			if p.Status != 75 || p.Out.String() != "" || !strings.HasPrefix(p.Err.String(), "flock-etcd: cannot reach etcd at ") ||
+				strings.Count(p.Err.String(), "\n") != 1 {
+				t.Errorf("status %d, %q, %q", p.Status, &p.Out, &p.Err)
 			}
 			if c.what == "several" {
-				if !regexp.MustCompile(`2 in time: tcp 127\.0\.0\.1:[12]: connect: connection refused\n$`).MatchString(p.err.String()) {
-					t.Error(&p.err)
+				if !regexp.MustCompile(`2 in time: tcp 127\.0\.0\.1:[12]: connect: connection refused\n$`).MatchString(p.Err.String()) {
+					t.Error(&p.Err)
 				}
 			}
-			t.Log(strings.TrimSpace(p.err.String()))
+			t.Log(strings.TrimSpace(p.Err.String()))
 		})
 	}
 }
@@ -735,8 +680,8 @@ func TestPeerPort(t *testing.T) {
 	host, port, _ := strings.Cut(sharedCluster(t).Members[0].Endpoint, ":")
 	n, _ := strconv.Atoi(port)
 	peer := fmt.Sprint(host, ":", n+1)
-	reach(peer, "ETCDCTL_DIAL_TIMEOUT=2s").run(t, flockEtcd, "name", "echo", "ran").
-		check(t, 64, "", "flock-etcd: cannot connect to etcd at "+peer+": this is not etcd's port for clients (usually 2379)\n")
+	reach(peer, "ETCDCTL_DIAL_TIMEOUT=2s").Run(t, flockEtcd, "name", "echo", "ran").
+		Check(t, 64, "", "flock-etcd: cannot connect to etcd at "+peer+": this is not etcd's port for clients (usually 2379)\n")
 }
 
 // TestSecure has a cluster with certificates and one with users.
@@ -755,17 +700,17 @@ func TestSecure(t *testing.T) {
 		c := ownCluster(t, cluster.Options{Members: 1, TLS: files})
 		at := strings.Join(c.Endpoints(), ",")
 		good := reach(at, "ETCDCTL_DIAL_TIMEOUT=2s", "ETCDCTL_CACERT="+files.CA, "ETCDCTL_CERT="+files.ClientCert, "ETCDCTL_KEY="+files.ClientKey)
-		h := good.hold(t, "name")
-		good.run(t, flockEtcd, "-n", "name", "true").check(t, 1, "", "")
-		append(good, "ETCDCTL_ENDPOINTS=https://"+at).run(t, flockEtcd, "-n", "name", "true").check(t, 1, "", "")
-		h.release(t)
+		h := good.Hold(t, flockEtcd, "name")
+		good.Run(t, flockEtcd, "-n", "name", "true").Check(t, 1, "", "")
+		append(good, "ETCDCTL_ENDPOINTS=https://"+at).Run(t, flockEtcd, "-n", "name", "true").Check(t, 1, "", "")
+		h.Release(t)
 		bare := reach(at)
 		append(bare, "ETCDCTL_ENDPOINTS=https://"+at, "ETCDCTL_INSECURE_SKIP_TLS_VERIFY=true", "ETCDCTL_CERT="+files.ClientCert,
-			"ETCDCTL_KEY="+files.ClientKey).run(t, flockEtcd, "-n", "name", "echo", "in").check(t, 0, "in\n", "")
+			"ETCDCTL_KEY="+files.ClientKey).Run(t, flockEtcd, "-n", "name", "echo", "in").Check(t, 0, "in\n", "")
 		plain := strings.Join(sharedCluster(t).Endpoints(), ",")
 		for _, x := range []struct {
 			what string
-			e    environment
+			e    leasetest.Environment
 			says string
 		}{
 			{"wrong CA", append(good, "ETCDCTL_CACERT="+other.CA), "unknown authority"},
@@ -780,13 +725,13 @@ func TestSecure(t *testing.T) {
 		} {
 			t.Run(x.what, func(t *testing.T) {
 				began := time.Now()
-				p := append(x.e, "ETCDCTL_DIAL_TIMEOUT=3s").run(t, flockEtcd, "name", "echo", "ran")
-				t.Logf("%d after %v: %s", p.status, p.at.Sub(began).Round(time.Millisecond), strings.TrimSpace(p.err.String()))
+				p := append(x.e, "ETCDCTL_DIAL_TIMEOUT=3s").Run(t, flockEtcd, "name", "echo", "ran")
+				t.Logf("%d after %v: %s", p.Status, p.EndedAt.Sub(began).Round(time.Millisecond), strings.TrimSpace(p.Err.String()))
 				certain := x.what == "foreign client certificate" || strings.Contains(x.what, "CA")
-				if p.status != 64 && (certain || p.status != 75) || p.out.String() != "" || strings.Count(p.err.String(), "\n") != 1 || !strings.Contains(p.err.String(), x.says) {
-					t.Errorf("status %d, %q, %q", p.status, &p.out, &p.err)
+				if p.Status != 64 && (certain || p.Status != 75) || p.Out.String() != "" || strings.Count(p.Err.String(), "\n") != 1 || !strings.Contains(p.Err.String(), x.says) {
+					t.Errorf("status %d, %q, %q", p.Status, &p.Out, &p.Err)
 				}
-				if d := p.at.Sub(began); d > allowance {
+				if d := p.EndedAt.Sub(began); d > allowance {
 					t.Errorf("after %v", d)
 				}
 			})
@@ -819,51 +764,51 @@ func TestSecure(t *testing.T) {
 			t.Fatal(err)
 		}
 		fromFile := reach(at, "ETCDCTL_USER=cron", "FLOCK_ETCD_PASSWORD_FILE="+file)
-		if p := fromFile.run(t, flockEtcd, "name", "env"); p.status != 0 || strings.Contains(p.out.String(), secret) {
-			t.Errorf("status %d, %s, the environment of the command: %s", p.status, &p.err, &p.out)
+		if p := fromFile.Run(t, flockEtcd, "name", "env"); p.Status != 0 || strings.Contains(p.Out.String(), secret) {
+			t.Errorf("status %d, %s, the environment of the command: %s", p.Status, &p.Err, &p.Out)
 		}
 		cron := reach(at, "ETCDCTL_USER=cron", "ETCDCTL_PASSWORD="+secret+"2")
-		h := cron.hold(t, "name")
+		h := cron.Hold(t, flockEtcd, "name")
 		conflict := reach(at, "ETCDCTL_USER=cron:"+secret+"2")
-		w := conflict.queue(t, "name")
+		w := conflict.Queue(t, flockEtcd, "name")
 		began := time.Now()
 		awaitOut := func() bool {
-			return strings.Contains(conflict.run(t, flockEtcd, "--holders", "name").out.String(), "(waiting)")
+			return strings.Contains(conflict.Run(t, flockEtcd, "--holders", "name").Out.String(), "(waiting)")
 		}
-		await(t, "the waiter", awaitOut)
+		leasetest.Await(t, "the waiter", awaitOut)
 		// No process of the tree has the secret among its arguments, and the list does not show it.
-		for _, pid := range append(children(h.Process.Pid), h.Process.Pid, w.Process.Pid) {
-			if words := read(fmt.Sprintf("/proc/%d/cmdline", pid)); words == "" || strings.Contains(words, secret) {
+		for _, pid := range append(leasetest.Children(h.Process.Pid), h.Process.Pid, w.Process.Pid) {
+			if words := leasetest.Read(fmt.Sprintf("/proc/%d/cmdline", pid)); words == "" || strings.Contains(words, secret) {
 				t.Errorf("arguments of process %d: %q", pid, words)
 			}
 		}
-		if out := conflict.run(t, flockEtcd, "--holders", "name").out.String(); strings.Contains(out, secret) {
+		if out := conflict.Run(t, flockEtcd, "--holders", "name").Out.String(); strings.Contains(out, secret) {
 			t.Error(out)
 		}
 		// The tokens of the client end several times meanwhile.
 		time.Sleep(time.Until(began.Add(7 * time.Second)))
-		h.release(t)
-		awaitOutput(t, w.process)
-		w.release(t)
-		cron.run(t, flockEtcd, "--cooldown", "3", "name", "true").check(t, 0, "", "")
+		h.Release(t)
+		w.AwaitOutput(t)
+		w.Release(t)
+		cron.Run(t, flockEtcd, "--cooldown", "3", "name", "true").Check(t, 0, "", "")
 		for _, x := range []struct {
 			what string
-			e    environment
+			e    leasetest.Environment
 		}{
 			{"wrong password", reach(at, "ETCDCTL_USER=cron", "ETCDCTL_PASSWORD="+secret)},
 			{"no permission", reach(at, "ETCDCTL_USER=nobody", "ETCDCTL_PASSWORD="+secret+"2")},
-			{"another prefix", append(append(environment{}, cron...), "FLOCK_ETCD_PREFIX=/other")},
+			{"another prefix", append(append(leasetest.Environment{}, cron...), "FLOCK_ETCD_PREFIX=/other")},
 			{"no user", reach(at)},
 		} {
 			for _, options := range [][]string{nil, {"-n"}} {
 				began := time.Now()
-				p := x.e.run(t, append(append([]string{flockEtcd}, options...), "name", "echo", "ran")...)
-				t.Logf("%s %v: %d after %v: %s", x.what, options, p.status, p.at.Sub(began).Round(time.Millisecond), strings.TrimSpace(p.err.String()))
-				if p.status != 66 || p.out.String() != "" || strings.Count(p.err.String(), "\n") != 1 || strings.Contains(p.err.String(), secret) {
-					t.Errorf("%s: %d %q %q", x.what, p.status, &p.out, &p.err)
+				p := x.e.Run(t, append(append([]string{flockEtcd}, options...), "name", "echo", "ran")...)
+				t.Logf("%s %v: %d after %v: %s", x.what, options, p.Status, p.EndedAt.Sub(began).Round(time.Millisecond), strings.TrimSpace(p.Err.String()))
+				if p.Status != 66 || p.Out.String() != "" || strings.Count(p.Err.String(), "\n") != 1 || strings.Contains(p.Err.String(), secret) {
+					t.Errorf("%s: %d %q %q", x.what, p.Status, &p.Out, &p.Err)
 				}
 				if x.what == "no user" {
-					p.check(t, 66, "", "flock-etcd: etcd refuses: etcdserver: user name is empty (set ETCDCTL_USER and its password)\n")
+					p.Check(t, 66, "", "flock-etcd: etcd refuses: etcdserver: user name is empty (set ETCDCTL_USER and its password)\n")
 				}
 			}
 		}
@@ -873,12 +818,12 @@ func TestSecure(t *testing.T) {
 // TestContract checks the program against what flock(1) says about those of backends.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	p := ours(t).start(t, "sh", "../../compat_test/backend.sh", flockEtcd)
+	p := ours(t).Start(t, "sh", "../../compat_test/backend.sh", flockEtcd)
 	select {
-	case <-p.ended:
+	case <-p.Ended:
 	case <-time.After(4 * time.Minute): // it waits for a lease to end, and for cooldowns
 	}
-	if !p.hasEnded() || p.status != 0 || p.out.String() != "flock-etcd: ok\n" {
-		t.Errorf("%d %s%s", p.status, &p.out, &p.err)
+	if !p.HasEnded() || p.Status != 0 || p.Out.String() != "flock-etcd: ok\n" {
+		t.Errorf("%d %s%s", p.Status, &p.Out, &p.Err)
 	}
 }

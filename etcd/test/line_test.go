@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"example.org/flock/etcd/test/cluster"
+	"example.org/flock/lease/leasetest"
 )
 
 // waiters is how many wait in TestManyWaiters. They are keys in the line, most of them without a process: two cores could
@@ -22,24 +23,24 @@ const waiters = 512
 // TestHandOverOrder has some in the line that must have the lock in the order in which they came.
 func TestHandOverOrder(t *testing.T) {
 	t.Parallel()
-	name := uniqueName(t)
+	name := leasetest.LockName(t)
 	dir := t.TempDir()
 	e := ours(t, "FLOCK_ETCD_TTL=120")
 	c := sharedCluster(t)
-	h := e.hold(t, name)
+	h := e.Hold(t, flockEtcd, name)
 	const processes = 12
-	var all []*process
+	var all []*leasetest.Child
 	for i := range processes {
-		all = append(all, e.start(t, flockEtcd, name, "sh", "-c", fmt.Sprintf("echo %d >>%s/order", i, dir)))
+		all = append(all, e.Start(t, flockEtcd, name, "sh", "-c", fmt.Sprintf("echo %d >>%s/order", i, dir)))
 		awaitLine(t, c, name, 2+i)
 	}
-	h.release(t)
+	h.Release(t)
 	var expected strings.Builder
 	for i, p := range all {
-		p.wait(t).check(t, 0, "", "")
+		p.AwaitEnd(t).Check(t, 0, "", "")
 		fmt.Fprintln(&expected, i)
 	}
-	if got := read(dir + "/order"); got != expected.String() {
+	if got := leasetest.Read(dir + "/order"); got != expected.String() {
 		t.Errorf("order of the hand-overs: %q", strings.Fields(got))
 	}
 }
@@ -47,14 +48,14 @@ func TestHandOverOrder(t *testing.T) {
 // TestManyWaiters has 512 in the line, and counts how many of them a hand-over wakes.
 func TestManyWaiters(t *testing.T) {
 	t.Parallel()
-	name := uniqueName(t)
+	name := leasetest.LockName(t)
 	// Its own cluster, whose metrics are about nobody else.
 	c := ownCluster(t, clusterOptions)
 	e := reach(strings.Join(c.Endpoints(), ","), "FLOCK_ETCD_TTL=3000")
-	h := e.hold(t, name)
-	first := e.queue(t, name)
+	h := e.Hold(t, flockEtcd, name)
+	first := e.Queue(t, flockEtcd, name)
 	awaitLine(t, c, name, 2)
-	second := e.queue(t, name)
+	second := e.Queue(t, flockEtcd, name)
 	keys := awaitLine(t, c, name, 3)
 
 	// The others stand in line as keys with a watch each, made as flock-etcd makes them.
@@ -82,12 +83,12 @@ func TestManyWaiters(t *testing.T) {
 		}()
 		last = key
 	}
-	third := e.queue(t, name)
+	third := e.Queue(t, flockEtcd, name)
 	awaitLine(t, c, name, waiters+2)
 
 	before := metrics(t, c, watchEvents)
-	h.release(t)
-	await(t, "the first waiter", func() bool { return first.out.String() != "" })
+	h.Release(t)
+	leasetest.Await(t, "the first waiter", func() bool { return first.Out.String() != "" })
 	time.Sleep(300 * time.Millisecond) // the new holder tells its name
 	after := metrics(t, c, watchEvents)
 	t.Logf("one hand-over among %d waiters: etcd sent %v events to those who watch", waiters, after-before)
@@ -97,17 +98,17 @@ func TestManyWaiters(t *testing.T) {
 	if len(woken) != 0 {
 		t.Errorf("%d others are woken, such as %s", len(woken), <-woken)
 	}
-	if second.out.String() != "" || third.out.String() != "" {
+	if second.Out.String() != "" || third.Out.String() != "" {
 		t.Error("another one has the lock, too")
 	}
-	first.release(t)
-	await(t, "the second waiter", func() bool { return second.out.String() != "" })
-	second.release(t)
+	first.Release(t)
+	leasetest.Await(t, "the second waiter", func() bool { return second.Out.String() != "" })
+	second.Release(t)
 	if _, err := c.Client().Revoke(ctx, lease.ID); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the last waiter", func() bool { return third.out.String() != "" })
-	third.release(t)
+	leasetest.Await(t, "the last waiter", func() bool { return third.Out.String() != "" })
+	third.Release(t)
 }
 
 // TestNoSpace has etcd refuse all writes. Whoever stands in line gets the lock in its turn, and says so when etcd
@@ -123,8 +124,8 @@ func TestNoSpace(t *testing.T) {
 			if option != "-s" {
 				first = option
 			}
-			h := e.hold(t, first, "name")
-			w := e.queue(t, option, "name")
+			h := e.Hold(t, flockEtcd, first, "name")
+			w := e.Queue(t, flockEtcd, option, "name")
 			awaitLine(t, c, "name", 2)
 			alarm := func(action etcdserverpb.AlarmRequest_AlarmAction) {
 				t.Helper()
@@ -139,15 +140,15 @@ func TestNoSpace(t *testing.T) {
 				}
 			}
 			alarm(etcdserverpb.AlarmRequest_ACTIVATE)
-			e.run(t, flockEtcd, option, "other", "echo", "ran").check(t, 65, "", "flock-etcd: etcd refuses: etcdserver: mvcc: database space exceeded\n")
-			h.release(t)
-			awaitOutput(t, w.process)
+			e.Run(t, flockEtcd, option, "other", "echo", "ran").Check(t, 65, "", "flock-etcd: etcd refuses: etcdserver: mvcc: database space exceeded\n")
+			h.Release(t)
+			w.AwaitOutput(t)
 			alarm(etcdserverpb.AlarmRequest_DEACTIVATE)
-			await(t, "what its key says", func() bool {
-				p := e.run(t, flockEtcd, "--holders", "name")
-				return p.status == 0 && !strings.Contains(p.out.String(), "(waiting)")
+			leasetest.Await(t, "what its key says", func() bool {
+				p := e.Run(t, flockEtcd, "--holders", "name")
+				return p.Status == 0 && !strings.Contains(p.Out.String(), "(waiting)")
 			})
-			w.release(t)
+			w.Release(t)
 		})
 	}
 }

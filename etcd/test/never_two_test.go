@@ -5,7 +5,6 @@ package test
 import (
 	"context"
 	"fmt"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"example.org/flock/etcd/test/cluster"
+	"example.org/flock/lease/leasetest"
 )
 
 // What cannot be tried here: a machine that sleeps, since CLOCK_BOOTTIME of a time namespace can be set only before its
@@ -27,7 +27,7 @@ type scene struct {
 	*testing.T
 	cluster        *cluster.Cluster
 	network        cluster.Network // of the holder
-	holder, waiter *process
+	holder, waiter *leasetest.Child
 	guard          int
 	dir, name      string
 	ttl            time.Duration
@@ -41,8 +41,8 @@ type scene struct {
 // newScene sets a scene with a lease of some seconds, or of more where the machine is too slow to keep that alive.
 func newScene(t *testing.T, c *cluster.Cluster, seconds int) *scene {
 	t.Helper()
-	s := &scene{T: t, cluster: c, dir: t.TempDir(), name: fmt.Sprint(uniqueName(t), "-", seconds), ttl: time.Duration(seconds) * time.Second,
-		dead: make(chan time.Time, 1), gone: make(chan time.Time, 1)}
+	s := &scene{T: t, cluster: c, dir: t.TempDir(), name: fmt.Sprint(leasetest.LockName(t), "-", seconds), ttl: time.Duration(seconds) * time.Second,
+		gone: make(chan time.Time, 1)}
 	var networks [2]cluster.Network
 	for i := range networks {
 		n := networkTo(t, c)
@@ -50,19 +50,11 @@ func newScene(t *testing.T, c *cluster.Cluster, seconds int) *scene {
 	}
 	s.network = networks[0]
 	ttl := "FLOCK_ETCD_TTL=" + strconv.Itoa(seconds)
-	t.Cleanup(func() {
-		for _, pid := range strings.Fields(read(s.dir + "/ready")) {
-			if n, err := strconv.Atoi(pid); err == nil {
-				syscall.Kill(n, syscall.SIGKILL)
-			}
-		}
-	})
-	s.holder = reach(s.network.Endpoints(), ttl).start(t, flockEtcd, "-n", s.name, section, "family", s.dir)
-	await(t, "the family", func() bool { return strings.Count(read(s.dir+"/ready"), "\n") == 3 })
+	s.holder, s.dead = reach(s.network.Endpoints(), ttl).StartFamily(t, section, s.dir, flockEtcd, "-n", s.name)
 	key := line(t, c, s.name)[0]
-	s.waiter = reach(networks[1].Endpoints(), ttl).start(t, flockEtcd, s.name, section, "alone", s.dir)
+	s.waiter = reach(networks[1].Endpoints(), ttl).StartNext(t, section, s.dir, flockEtcd, s.name)
 	awaitLine(t, c, s.name, 2)
-	s.guard = guardOf(t, s.holder.Process.Pid)
+	s.guard = leasetest.GuardOf(t, s.holder.Process.Pid)
 
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -76,23 +68,13 @@ func newScene(t *testing.T, c *cluster.Cluster, seconds int) *scene {
 			}
 		}
 	}()
-	f, err := os.Open(s.dir + "/lock")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		defer f.Close()
-		for syscall.Flock(int(f.Fd()), syscall.LOCK_EX) == syscall.EINTR {
-		}
-		s.dead <- time.Now()
-	}()
 	// Not in the first moments of the lease, which would be the easiest.
 	time.Sleep(s.ttl / 2)
 	select {
 	case <-s.dead:
-		s.holder.wait(t)
-		if !strings.Contains(s.holder.err.String(), "not kept alive in time") || seconds > 10 {
-			t.Fatalf("the command has ended before anything happened: %s", &s.holder.err)
+		s.holder.AwaitEnd(t)
+		if !strings.Contains(s.holder.Err.String(), "not kept alive in time") || seconds > 10 {
+			t.Fatalf("the command has ended before anything happened: %s", &s.holder.Err)
 		}
 		t.Logf("a lease of %d s was not kept alive in time", seconds)
 		kill(s.waiter.Process.Pid, syscall.SIGKILL)
@@ -105,13 +87,13 @@ func newScene(t *testing.T, c *cluster.Cluster, seconds int) *scene {
 // holderIs checks the end of the holder.
 func (s *scene) holderIs(status int, text string) {
 	s.Helper()
-	s.holder.wait(s.T)
-	if late := lateness() - s.late; s.holder.status == 128+9 && late > s.ttl/10 {
+	s.holder.AwaitEnd(s.T)
+	if late := lateness() - s.late; s.holder.Status == 128+9 && late > s.ttl/10 {
 		s.Logf("the kernel killed the holder, on a machine that was late by %v", late)
 		return
 	}
-	if s.holder.status != status || !strings.Contains(s.holder.err.String(), text) {
-		s.Errorf("the holder ended with %d and %q, expected %d and %q", s.holder.status, &s.holder.err, status, text)
+	if s.holder.Status != status || !strings.Contains(s.holder.Err.String(), text) {
+		s.Errorf("the holder ended with %d and %q, expected %d and %q", s.holder.Status, &s.holder.Err, status, text)
 	}
 }
 
@@ -124,15 +106,7 @@ func (s *scene) check(election time.Duration) {
 	case <-time.After(s.ttl + allowance):
 		s.Fatalf("the command or a descendant lives on: %s", processes(s.dir))
 	}
-	s.waiter.wait(s.T)
-	if s.waiter.status != 0 {
-		s.Errorf("the next one ended with %d: %s", s.waiter.status, &s.waiter.err)
-	}
-	if text := read(s.dir + "/violations"); text != "" {
-		s.Error(text)
-	}
-	n, _ := strconv.ParseInt(read(s.dir+"/entered"), 10, 64)
-	entered := time.Unix(0, n)
+	entered := s.waiter.CheckNext(s.T, s.dir)
 	report := fmt.Sprintf("dead after %v", dead.Sub(s.fault).Round(time.Millisecond))
 	select {
 	case gone := <-s.gone:
@@ -158,9 +132,9 @@ func (s *scene) check(election time.Duration) {
 // processes describes those that a family has left.
 func processes(dir string) string {
 	var list []string
-	for _, pid := range strings.Fields(read(dir + "/ready")) {
-		if words := strings.ReplaceAll(read("/proc/"+pid+"/cmdline"), "\x00", " "); words != "" {
-			state := strings.Fields(read("/proc/" + pid + "/stat"))
+	for _, pid := range strings.Fields(leasetest.Read(dir + "/ready")) {
+		if words := strings.ReplaceAll(leasetest.Read("/proc/"+pid+"/cmdline"), "\x00", " "); words != "" {
+			state := strings.Fields(leasetest.Read("/proc/" + pid + "/stat"))
 			list = append(list, fmt.Sprintf("process %s (state %s, child of %s): %s", pid, state[2], state[3], words))
 		}
 	}
@@ -217,16 +191,16 @@ func (s *scene) election() time.Duration { return 3 * s.cluster.Election }
 // descendants of it nobody can.
 func TestBothKilled(t *testing.T) {
 	t.Parallel()
-	name := uniqueName(t)
-	h := ours(t, "FLOCK_ETCD_TTL=2").start(t, flockEtcd, name, "sh", "-c", "trap '' TERM HUP; echo $$; exec sleep 80")
-	awaitOutput(t, h)
-	command := strings.TrimSpace(h.out.String())
-	guard := guardOf(t, h.Process.Pid)
+	name := leasetest.LockName(t)
+	h := ours(t, "FLOCK_ETCD_TTL=2").Start(t, flockEtcd, name, "sh", "-c", "trap '' TERM HUP; echo $$; exec sleep 80")
+	h.AwaitOutput(t)
+	command := strings.TrimSpace(h.Out.String())
+	guard := leasetest.GuardOf(t, h.Process.Pid)
 	began := time.Now()
 	kill(guard, syscall.SIGSTOP) // so that it does nothing between
 	kill(h.Process.Pid, syscall.SIGKILL)
 	kill(guard, syscall.SIGKILL)
-	await(t, "the end of the command", func() bool { return !strings.Contains(read("/proc/"+command+"/cmdline"), "sleep") })
+	leasetest.Await(t, "the end of the command", func() bool { return !strings.Contains(leasetest.Read("/proc/"+command+"/cmdline"), "sleep") })
 	if d := time.Since(began); d > 2*time.Second {
 		t.Errorf("the command was dead after %v", d)
 	}
@@ -264,7 +238,7 @@ func TestGoesOn(t *testing.T) {
 			}
 			select {
 			case <-s.dead:
-				t.Errorf("the command is dead: %s", &s.holder.err)
+				t.Errorf("the command is dead: %s", &s.holder.Err)
 			case <-s.gone:
 				t.Error("the key is gone")
 			default:
@@ -381,24 +355,24 @@ func TestNeverTwoMembers(t *testing.T) {
 // on; what the command has started does not.
 func TestEarlierChildren(t *testing.T) {
 	t.Parallel()
-	name := uniqueName(t)
-	h := ours(t).start(t, "sh", "-c", `sleep 81 & echo $!; exec "$@"`, "sh", flockEtcd, name,
+	name := leasetest.LockName(t)
+	h := ours(t).Start(t, "sh", "-c", `sleep 81 & echo $!; exec "$@"`, "sh", flockEtcd, name,
 		"sh", "-c", `setsid sh -c 'trap "" TERM; echo $$; exec sleep 82' & wait`)
-	await(t, "both children", func() bool { return strings.Count(h.out.String(), "\n") == 2 })
-	pids := strings.Fields(h.out.String())
-	for _, child := range children(h.Process.Pid) {
+	leasetest.Await(t, "both children", func() bool { return strings.Count(h.Out.String(), "\n") == 2 })
+	pids := strings.Fields(h.Out.String())
+	for _, child := range leasetest.Children(h.Process.Pid) {
 		if strconv.Itoa(child) != pids[0] {
 			kill(child, syscall.SIGKILL)
 		}
 	}
-	if h.wait(t); h.status != 75 || !strings.Contains(h.err.String(), "its guard was killed") {
-		t.Errorf("status %d, %s", h.status, &h.err)
+	if h.AwaitEnd(t); h.Status != 75 || !strings.Contains(h.Err.String(), "its guard was killed") {
+		t.Errorf("status %d, %s", h.Status, &h.Err)
 	}
-	if strings.Contains(read("/proc/"+pids[1]+"/cmdline"), "sleep") {
+	if strings.Contains(leasetest.Read("/proc/"+pids[1]+"/cmdline"), "sleep") {
 		t.Error("the command's child lives on")
 	}
 	earlier, _ := strconv.Atoi(pids[0])
-	if !strings.Contains(read("/proc/"+pids[0]+"/cmdline"), "sleep") {
+	if !strings.Contains(leasetest.Read("/proc/"+pids[0]+"/cmdline"), "sleep") {
 		t.Error("the earlier child was killed")
 	}
 	kill(earlier, syscall.SIGKILL)
@@ -407,18 +381,18 @@ func TestEarlierChildren(t *testing.T) {
 // TestNoDescriptors has the guard look for descendants when the limit of open files is reached.
 func TestNoDescriptors(t *testing.T) {
 	t.Parallel()
-	name := uniqueName(t)
-	h := ours(t).start(t, "sh", "-c", `ulimit -n 10; exec "$@"`, "sh", flockEtcd, name,
+	name := leasetest.LockName(t)
+	h := ours(t).Start(t, "sh", "-c", `ulimit -n 10; exec "$@"`, "sh", flockEtcd, name,
 		"sh", "-c", `setsid sh -c 'trap "" TERM; echo $$; exec sleep 83' & wait`)
-	awaitOutput(t, h)
-	child := strings.TrimSpace(h.out.String())
+	h.AwaitOutput(t)
+	child := strings.TrimSpace(h.Out.String())
 	if _, err := sharedCluster(t).Client().Delete(t.Context(), awaitLine(t, sharedCluster(t), name, 1)[0]); err != nil {
 		t.Fatal(err)
 	}
-	if h.wait(t); h.status != 75 || !strings.Contains(h.err.String(), "the command was killed") {
-		t.Errorf("status %d, %s", h.status, &h.err)
+	if h.AwaitEnd(t); h.Status != 75 || !strings.Contains(h.Err.String(), "the command was killed") {
+		t.Errorf("status %d, %s", h.Status, &h.Err)
 	}
-	if strings.Contains(read("/proc/"+child+"/cmdline"), "sleep") {
+	if strings.Contains(leasetest.Read("/proc/"+child+"/cmdline"), "sleep") {
 		t.Error("the command's child lives on")
 	}
 }
@@ -427,7 +401,7 @@ func TestNoDescriptors(t *testing.T) {
 // and never a hang.
 func TestSmallLimits(t *testing.T) {
 	t.Parallel()
-	e, name := ours(t, "FLOCK_ETCD_TTL=2"), uniqueName(t)
+	e, name := ours(t, "FLOCK_ETCD_TTL=2"), leasetest.LockName(t)
 	for limit, want := range map[string]string{
 		"-n 10": `^0 in\n$`,
 		"-n 9":  `^0 in\n$`,
@@ -444,12 +418,12 @@ func TestSmallLimits(t *testing.T) {
 	} {
 		t.Run(limit, func(t *testing.T) {
 			t.Parallel()
-			p := e.run(t, "sh", "-c", `ulimit `+limit+`; exec "$@"`, "sh", flockEtcd, "-w", "20", name+limit, "echo", "in").wait(t)
-			got := fmt.Sprintf("%d %s%s", p.status, &p.out, &p.err)
+			p := e.Run(t, "sh", "-c", `ulimit `+limit+`; exec "$@"`, "sh", flockEtcd, "-w", "20", name+limit, "echo", "in").AwaitEnd(t)
+			got := fmt.Sprintf("%d %s%s", p.Status, &p.Out, &p.Err)
 			if !regexp.MustCompile(want).MatchString(got) {
 				t.Errorf("%s; expected %s", got, want)
 			}
-			e.run(t, flockEtcd, "-w", "20", name+limit, "echo", "in").check(t, 0, "in\n", "")
+			e.Run(t, flockEtcd, "-w", "20", name+limit, "echo", "in").Check(t, 0, "in\n", "")
 		})
 	}
 }

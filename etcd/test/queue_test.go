@@ -15,6 +15,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"example.org/flock/lease/leasetest"
 )
 
 // TestQueue has the lock taken and its queue full, in all modes.
@@ -23,28 +25,28 @@ func TestQueue(t *testing.T) {
 	for _, option := range []string{"-x", "-s", "--permits=1"} {
 		t.Run(option, func(t *testing.T) {
 			t.Parallel()
-			name, e, c := uniqueName(t), ours(t), sharedCluster(t)
+			name, e, c := leasetest.LockName(t), ours(t), sharedCluster(t)
 			holder := "-x"
 			if option != "-s" {
 				holder = option
 			}
-			h := e.hold(t, holder, "--queue", "1", name) // nobody has it: it need not wait
-			e.run(t, flockEtcd, option, "--queue", "0", "-E", "7", name, "echo", "ran").check(t, 7, "", "")
-			first := e.queue(t, option, "--queue", "1", name)
+			h := e.Hold(t, flockEtcd, holder, "--queue", "1", name) // nobody has it: it need not wait
+			e.Run(t, flockEtcd, option, "--queue", "0", "-E", "7", name, "echo", "ran").Check(t, 7, "", "")
+			first := e.Queue(t, flockEtcd, option, "--queue", "1", name)
 			awaitLine(t, c, name, 2)
-			e.run(t, flockEtcd, option, "--queue", "1", "-E", "8", "--verbose", name, "echo", "ran").
-				check(t, 8, "", "flock-etcd: failed to get lock\n")
-			e.run(t, flockEtcd, option, "--queue", "2", "-w", "0.5", "-E", "9", name, "echo", "ran").check(t, 9, "", "")
-			second := e.queue(t, option, "--queue", "2", name)
+			e.Run(t, flockEtcd, option, "--queue", "1", "-E", "8", "--verbose", name, "echo", "ran").
+				Check(t, 8, "", "flock-etcd: failed to get lock\n")
+			e.Run(t, flockEtcd, option, "--queue", "2", "-w", "0.5", "-E", "9", name, "echo", "ran").Check(t, 9, "", "")
+			second := e.Queue(t, flockEtcd, option, "--queue", "2", name)
 			awaitLine(t, c, name, 3)
-			h.release(t)
-			awaitOutput(t, first.process)
+			h.Release(t)
+			first.AwaitOutput(t)
 			if option == "-s" {
-				awaitOutput(t, second.process)
+				second.AwaitOutput(t)
 			}
-			first.release(t)
-			awaitOutput(t, second.process)
-			second.release(t)
+			first.Release(t)
+			second.AwaitOutput(t)
+			second.Release(t)
 		})
 	}
 }
@@ -52,20 +54,20 @@ func TestQueue(t *testing.T) {
 // TestQueueInCooldown has one wait for the end of a cooldown, which counts.
 func TestQueueInCooldown(t *testing.T) {
 	t.Parallel()
-	name, e, c := uniqueName(t), ours(t), sharedCluster(t)
-	e.run(t, flockEtcd, "--cooldown", "6", "--queue", "1", name, "true").check(t, 0, "", "")
+	name, e, c := leasetest.LockName(t), ours(t), sharedCluster(t)
+	e.Run(t, flockEtcd, "--cooldown", "6", "--queue", "1", name, "true").Check(t, 0, "", "")
 	began := time.Now()
-	w := e.start(t, flockEtcd, "--cooldown", "6", "--queue", "1", name, "echo", "in")
-	await(t, "one in the line before the cooldown", func() bool {
+	w := e.Start(t, flockEtcd, "--cooldown", "6", "--queue", "1", name, "echo", "in")
+	leasetest.Await(t, "one in the line before the cooldown", func() bool {
 		r, err := c.Client().Get(t.Context(), "/flock/"+name+"/cooldown/", clientv3.WithPrefix())
 		return err == nil && len(r.Kvs) == 2 // the cooldown is the other one
 	})
-	if p := e.run(t, flockEtcd, "--holders", name); p.status != 1 || !strings.Contains(p.out.String(), "exclusive (waiting)") {
-		t.Errorf("--holders: %d %s", p.status, &p.out)
+	if p := e.Run(t, flockEtcd, "--holders", name); p.Status != 1 || !strings.Contains(p.Out.String(), "exclusive (waiting)") {
+		t.Errorf("--holders: %d %s", p.Status, &p.Out)
 	}
-	e.run(t, flockEtcd, "--cooldown", "6", "--queue", "1", name, "echo", "ran").check(t, 1, "", "")
-	w.wait(t).check(t, 0, "in\n", "")
-	if d := w.at.Sub(began); d < 4*time.Second {
+	e.Run(t, flockEtcd, "--cooldown", "6", "--queue", "1", name, "echo", "ran").Check(t, 1, "", "")
+	w.AwaitEnd(t).Check(t, 0, "in\n", "")
+	if d := w.EndedAt.Sub(began); d < 4*time.Second {
 		t.Errorf("the cooldown of six seconds ended after %v", d)
 	}
 }
@@ -73,17 +75,17 @@ func TestQueueInCooldown(t *testing.T) {
 // TestQueuePlaceOfTheDead kills one who waits. Its place is free when its lease has ended.
 func TestQueuePlaceOfTheDead(t *testing.T) {
 	t.Parallel()
-	name, c := uniqueName(t), sharedCluster(t)
+	name, c := leasetest.LockName(t), sharedCluster(t)
 	e := ours(t, "FLOCK_ETCD_TTL=2")
-	h := ours(t).hold(t, name)
-	first := e.queue(t, "--queue", "1", name)
+	h := ours(t).Hold(t, flockEtcd, name)
+	first := e.Queue(t, flockEtcd, "--queue", "1", name)
 	awaitLine(t, c, name, 2)
 	first.Process.Kill()
-	await(t, "a place in the queue", func() bool {
-		return e.run(t, flockEtcd, "--queue", "1", "-w", "0.1", "-E", "7", "--verbose", name, "true").err.String() ==
+	leasetest.Await(t, "a place in the queue", func() bool {
+		return e.Run(t, flockEtcd, "--queue", "1", "-w", "0.1", "-E", "7", "--verbose", name, "true").Err.String() ==
 			"flock-etcd: timeout while waiting to get lock\n"
 	})
-	h.release(t)
+	h.Release(t)
 }
 
 // TestQueueOfMany has many come at random while some of them are killed, and watches how many wait. Of those who ask for a
@@ -97,7 +99,7 @@ func TestQueueOfMany(t *testing.T) {
 	}{{"-x", 1, 1, false}, {"-x", 1, 3, true}, {"--permits=2", 2, 1, false}, {"--permits=3", 3, 2, true}} {
 		t.Run(fmt.Sprint(c.mode, " ", c.queue), func(t *testing.T) {
 			t.Parallel()
-			name, members := uniqueName(t), sharedCluster(t)
+			name, members := leasetest.LockName(t), sharedCluster(t)
 			e := ours(t)
 			if c.kills {
 				e = ours(t, "FLOCK_ETCD_TTL=2") // the places of those that are killed stay for that long
@@ -130,11 +132,11 @@ func TestQueueOfMany(t *testing.T) {
 				}
 			}()
 			log := t.TempDir() + "/began"
-			var all []*process
+			var all []*leasetest.Child
 			var came []time.Time
 			for range howMany(t, 100) {
 				came = append(came, time.Now())
-				p := e.start(t, flockEtcd, c.mode, "--queue", fmt.Sprint(c.queue), "-E", "7", name, "sh", "-c", `date +%s%N >>"$0"; sleep 0.1`, log)
+				p := e.Start(t, flockEtcd, c.mode, "--queue", fmt.Sprint(c.queue), "-E", "7", name, "sh", "-c", `date +%s%N >>"$0"; sleep 0.1`, log)
 				all = append(all, p)
 				time.Sleep(rand.N(60 * time.Millisecond))
 				if c.kills && rand.N(10) == 0 {
@@ -144,16 +146,16 @@ func TestQueueOfMany(t *testing.T) {
 			refused, entered := 0, 0
 			var last time.Time // when the last of those came who were refused
 			for i, p := range all {
-				switch p.wait(t); {
-				case p.status == 7:
+				switch p.AwaitEnd(t); {
+				case p.Status == 7:
 					refused++
 					last = came[i]
-				case p.status == 0:
+				case p.Status == 0:
 					entered++
-				case p.status == 75 && c.kills && strings.Contains(p.err.String(), "not kept alive in time"):
-					t.Log("on a machine that is late: ", &p.err) // as if it had been killed
-				case p.signal != syscall.SIGKILL:
-					t.Errorf("status %d: %s", p.status, &p.err)
+				case p.Status == 75 && c.kills && strings.Contains(p.Err.String(), "not kept alive in time"):
+					t.Log("on a machine that is late: ", &p.Err) // as if it had been killed
+				case p.Signal != syscall.SIGKILL:
+					t.Errorf("status %d: %s", p.Status, &p.Err)
 				}
 			}
 			if _, err := members.Client().Put(t.Context(), end, ""); err != nil {
@@ -171,7 +173,7 @@ func TestQueueOfMany(t *testing.T) {
 			if entered == 0 || refused == 0 {
 				t.Error("nobody had it, or nobody was refused")
 			}
-			words := strings.Fields(read(log))
+			words := strings.Fields(leasetest.Read(log))
 			if n, _ := strconv.ParseInt(words[len(words)-1], 10, 64); !c.kills && time.Unix(0, n).Before(last) {
 				t.Errorf("no command has begun after the last request, which was refused")
 			}
@@ -186,14 +188,14 @@ func TestPermitsBesideOthers(t *testing.T) {
 	for _, option := range []string{"-n", "--queue=1"} {
 		t.Run(option, func(t *testing.T) {
 			t.Parallel()
-			e, name := ours(t), uniqueName(t)
-			var all []*process
+			e, name := ours(t), leasetest.LockName(t)
+			var all []*leasetest.Child
 			for range howMany(t, 15) {
-				all = append(all, e.start(t, flockEtcd, "--permits=100", name, "sleep", "1"),
-					e.start(t, flockEtcd, "--permits=100", option, name, "true"))
+				all = append(all, e.Start(t, flockEtcd, "--permits=100", name, "sleep", "1"),
+					e.Start(t, flockEtcd, "--permits=100", option, name, "true"))
 			}
 			for _, p := range all {
-				p.wait(t).check(t, 0, "", "")
+				p.AwaitEnd(t).Check(t, 0, "", "")
 			}
 		})
 	}
@@ -202,36 +204,36 @@ func TestPermitsBesideOthers(t *testing.T) {
 // TestReport reads who has the lock.
 func TestReport(t *testing.T) {
 	t.Parallel()
-	name, e, c := uniqueName(t), ours(t), sharedCluster(t)
+	name, e, c := leasetest.LockName(t), ours(t), sharedCluster(t)
 	host, _ := os.Hostname()
-	held := func(h *holding, state, more string) string {
+	held := func(h *leasetest.Holding, state, more string) string {
 		return fmt.Sprintf(`flock-etcd: %s held by process %d of \S+ on %s, running for \d+ s%s\n`, state, h.Process.Pid, regexp.QuoteMeta(host), more)
 	}
-	check := func(p *process, status int, text string) {
+	check := func(p *leasetest.Child, status int, text string) {
 		t.Helper()
-		if p.wait(t); p.status != status || !regexp.MustCompile("^"+text+"$").MatchString(p.err.String()) {
-			t.Errorf("%q: status %d, expected %d; %s; expected %s", p.Args, p.status, status, &p.err, text)
+		if p.AwaitEnd(t); p.Status != status || !regexp.MustCompile("^"+text+"$").MatchString(p.Err.String()) {
+			t.Errorf("%q: status %d, expected %d; %s; expected %s", p.Args, p.Status, status, &p.Err, text)
 		}
 	}
-	check(e.run(t, flockEtcd, "--report", "0", name, "true"), 0, "") // nobody has it
-	h := e.hold(t, "-s", name)
-	check(e.run(t, flockEtcd, "--report", "0", "-n", name, "true"), 1, held(h, name+" is", ""))
-	h2 := e.hold(t, "-s", name)
-	check(e.run(t, flockEtcd, "--report", "30", "-w", "3", "--verbose", name, "true"), 1,
+	check(e.Run(t, flockEtcd, "--report", "0", name, "true"), 0, "") // nobody has it
+	h := e.Hold(t, flockEtcd, "-s", name)
+	check(e.Run(t, flockEtcd, "--report", "0", "-n", name, "true"), 1, held(h, name+" is", ""))
+	h2 := e.Hold(t, flockEtcd, "-s", name)
+	check(e.Run(t, flockEtcd, "--report", "30", "-w", "3", "--verbose", name, "true"), 1,
 		held(h, name+" is", ", and 1 more")+"flock-etcd: timeout while waiting to get lock\n")
-	h2.release(t)
-	w := e.queue(t, "--report", "0.2", "--queue", "1", name)
+	h2.Release(t)
+	w := e.Queue(t, flockEtcd, "--report", "0.2", "--queue", "1", name)
 	awaitLine(t, c, name, 2)
-	check(e.run(t, flockEtcd, "--report", "9", "--queue", "1", name, "true"), 1, held(h, name+" is", "; its queue is full"))
-	await(t, "the report", func() bool { return w.err.String() != "" })
-	h.release(t)
-	awaitOutput(t, w.process)
-	w.input.Close()
-	check(w.process, 3, held(h, "waiting for "+name+",", ""))
-	e.run(t, flockEtcd, "--cooldown", "30", name, "true").check(t, 0, "", "")
-	check(e.run(t, flockEtcd, "--cooldown", "30", "--report", "0", "-n", name, "true"), 1, "flock-etcd: "+name+" is in its cooldown until [-0-9: +]+\n")
-	silent := reach("127.0.0.1:1", "ETCDCTL_DIAL_TIMEOUT=1s").run(t, flockEtcd, "--report", "0", name, "true")
-	if silent.status != 75 || strings.Count(silent.err.String(), "\n") != 1 {
-		t.Errorf("status %d: %s", silent.status, &silent.err)
+	check(e.Run(t, flockEtcd, "--report", "9", "--queue", "1", name, "true"), 1, held(h, name+" is", "; its queue is full"))
+	leasetest.Await(t, "the report", func() bool { return w.Err.String() != "" })
+	h.Release(t)
+	w.AwaitOutput(t)
+	w.Input.Close()
+	check(w.Child, 3, held(h, "waiting for "+name+",", ""))
+	e.Run(t, flockEtcd, "--cooldown", "30", name, "true").Check(t, 0, "", "")
+	check(e.Run(t, flockEtcd, "--cooldown", "30", "--report", "0", "-n", name, "true"), 1, "flock-etcd: "+name+" is in its cooldown until [-0-9: +]+\n")
+	silent := reach("127.0.0.1:1", "ETCDCTL_DIAL_TIMEOUT=1s").Run(t, flockEtcd, "--report", "0", name, "true")
+	if silent.Status != 75 || strings.Count(silent.Err.String(), "\n") != 1 {
+		t.Errorf("status %d: %s", silent.Status, &silent.Err)
 	}
 }

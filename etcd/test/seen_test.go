@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/etcd/test/cluster"
+	"example.org/flock/lease/leasetest"
 )
 
 // What an operator sees, and what a container, a terminal, systemd and a balancer do to flock-etcd.
@@ -50,19 +51,19 @@ func TestHiddenProcesses(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	os.Chmod(dir, 0o755)
-	name := uniqueName(t)
-	h := ours(t, "FLOCK_ETCD_TTL=60").start(t, "unshare", "-m", "sh", "-c",
+	name := leasetest.LockName(t)
+	h := ours(t, "FLOCK_ETCD_TTL=60").Start(t, "unshare", "-m", "sh", "-c",
 		`mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"`, "sh",
 		readable(t, flockEtcd, dir, 0o755), name, readable(t, section, dir, 0o755|os.ModeSetuid), "root")
-	awaitOutput(t, h)
+	h.AwaitOutput(t)
 	if _, err := sharedCluster(t).Client().Delete(t.Context(), awaitLine(t, sharedCluster(t), name, 1)[0]); err != nil {
 		t.Fatal(err)
 	}
-	h.wait(t)
-	pid := strings.TrimSpace(h.out.String())
-	h.check(t, 75, h.out.String(), fmt.Sprintf("flock-etcd: lost the lock %s: etcd has dropped its key or its lease; "+
+	h.AwaitEnd(t)
+	pid := strings.TrimSpace(h.Out.String())
+	h.Check(t, 75, h.Out.String(), fmt.Sprintf("flock-etcd: lost the lock %s: etcd has dropped its key or its lease; "+
 		"process %s of the command cannot be killed and goes on\n", name, pid))
-	if !strings.Contains(read("/proc/"+pid+"/cmdline"), "root") {
+	if !strings.Contains(leasetest.Read("/proc/"+pid+"/cmdline"), "root") {
 		t.Error("it has ended")
 	}
 	exec.Command("kill", "-9", pid).Run()
@@ -71,31 +72,31 @@ func TestHiddenProcesses(t *testing.T) {
 // TestGuardOfWaiter kills the guard of one who waits. It does not wait for nothing.
 func TestGuardOfWaiter(t *testing.T) {
 	t.Parallel()
-	name, e := uniqueName(t), ours(t)
-	h := e.hold(t, name)
-	w := e.queue(t, name)
+	name, e := leasetest.LockName(t), ours(t)
+	h := e.Hold(t, flockEtcd, name)
+	w := e.Queue(t, flockEtcd, name)
 	awaitLine(t, sharedCluster(t), name, 2)
-	kill(guardOf(t, w.Process.Pid), syscall.SIGKILL)
-	w.wait(t).check(t, 75, "", "flock-etcd: cannot wait any longer for the lock "+name+": its guard was killed\n")
+	kill(leasetest.GuardOf(t, w.Process.Pid), syscall.SIGKILL)
+	w.AwaitEnd(t).Check(t, 75, "", "flock-etcd: cannot wait any longer for the lock "+name+": its guard was killed\n")
 	awaitLine(t, sharedCluster(t), name, 1)
-	h.release(t)
+	h.Release(t)
 }
 
 // TestKeyGoneAtEnd has the key deleted while the holder cannot know, and then the command ends. Its status does not count.
 func TestKeyGoneAtEnd(t *testing.T) {
 	t.Parallel()
 	for _, option := range []string{"-x", "--cooldown=5"} {
-		n, name := networkTo(t, sharedCluster(t)), uniqueName(t)+option
-		h := reach(n.Endpoints(), "FLOCK_ETCD_TTL=60").hold(t, option, name)
+		n, name := networkTo(t, sharedCluster(t)), leasetest.LockName(t)+option
+		h := reach(n.Endpoints(), "FLOCK_ETCD_TTL=60").Hold(t, flockEtcd, option, name)
 		n.BlackHole()
 		if _, err := sharedCluster(t).Client().Delete(t.Context(), awaitLine(t, sharedCluster(t), name, 1)[0]); err != nil {
 			t.Fatal(err)
 		}
-		h.input.Close()
-		await(t, "the end of the guard", func() bool { return len(children(h.Process.Pid)) == 0 })
+		h.Input.Close()
+		leasetest.Await(t, "the end of the guard", func() bool { return len(leasetest.Children(h.Process.Pid)) == 0 })
 		n.Restore()
-		h.wait(t)
-		h.check(t, 75, h.out.String(), "flock-etcd: lost the lock "+name+
+		h.AwaitEnd(t)
+		h.Check(t, 75, h.Out.String(), "flock-etcd: lost the lock "+name+
 			": etcd has dropped its key or its lease while the command ran; the command has ended\n")
 	}
 }
@@ -119,13 +120,13 @@ func TestBehindBalancer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	h := reach(p.Endpoint, "FLOCK_ETCD_TTL=6").hold(t, "name")
+	h := reach(p.Endpoint, "FLOCK_ETCD_TTL=6").Hold(t, flockEtcd, "name")
 	order[0].Freeze()
 	t.Cleanup(order[0].Thaw)
 	time.Sleep(12 * time.Second) // this time must pass without an event
-	h.release(t)
-	if h.err.String() != "" {
-		t.Error(&h.err)
+	h.Release(t)
+	if h.Err.String() != "" {
+		t.Error(&h.Err)
 	}
 }
 
@@ -168,25 +169,25 @@ func TestBehindRandomBalancer(t *testing.T) {
 func loseBehind(t *testing.T, p *cluster.Proxy, frozen *cluster.Member, name string) (lost int) {
 	t.Helper()
 	e := reach(p.Endpoint, "ETCDCTL_DIAL_TIMEOUT=1m")
-	var all []*holding
+	var all []*leasetest.Holding
 	for i := range howMany(t, 30) {
-		all = append(all, e.queue(t, fmt.Sprint(name, "-", i)))
+		all = append(all, e.Queue(t, flockEtcd, fmt.Sprint(name, "-", i)))
 	}
 	for _, h := range all {
-		awaitOutput(t, h.process)
+		h.AwaitOutput(t)
 	}
 	frozen.Freeze()
 	time.Sleep(12 * time.Second) // this time must pass without an event
 	for _, h := range all {
-		if h.hasEnded() {
-			t.Logf("%d %s", h.status, &h.err)
+		if h.HasEnded() {
+			t.Logf("%d %s", h.Status, &h.Err)
 			lost++
 		}
 	}
 	frozen.Thaw()
 	for _, h := range all {
-		h.input.Close()
-		h.wait(t)
+		h.Input.Close()
+		h.AwaitEnd(t)
 	}
 	return lost
 }
@@ -198,41 +199,41 @@ func TestSilence(t *testing.T) {
 	for range 2 {
 		networks = append(networks, networkTo(t, sharedCluster(t)))
 	}
-	name := uniqueName(t)
-	h := reach(networks[0].Endpoints()).hold(t, name)
-	w := reach(networks[1].Endpoints()).queue(t, name)
+	name := leasetest.LockName(t)
+	h := reach(networks[0].Endpoints()).Hold(t, flockEtcd, name)
+	w := reach(networks[1].Endpoints()).Queue(t, flockEtcd, name)
 	awaitLine(t, sharedCluster(t), name, 2)
 	networks[1].Cut()
 	networks[0].BlackHole()
-	await(t, "a warning", func() bool { return strings.Contains(h.err.String(), "flock-etcd: etcd has not answered for ") })
+	leasetest.Await(t, "a warning", func() bool { return strings.Contains(h.Err.String(), "flock-etcd: etcd has not answered for ") })
 	networks[0].Restore()
-	await(t, "the end of the silence", func() bool { return strings.HasSuffix(h.err.String(), "\nflock-etcd: etcd answers again\n") })
-	if !strings.Contains(h.err.String(), " s; the command is stopped in ") {
-		t.Error(&h.err)
+	leasetest.Await(t, "the end of the silence", func() bool { return strings.HasSuffix(h.Err.String(), "\nflock-etcd: etcd answers again\n") })
+	if !strings.Contains(h.Err.String(), " s; the command is stopped in ") {
+		t.Error(&h.Err)
 	}
-	await(t, "a word of the waiter", func() bool { return strings.HasPrefix(w.err.String(), "flock-etcd: etcd does not answer: ") })
+	leasetest.Await(t, "a word of the waiter", func() bool { return strings.HasPrefix(w.Err.String(), "flock-etcd: etcd does not answer: ") })
 	networks[1].Restore()
-	await(t, "the last word of the waiter", func() bool {
-		return strings.Count(w.err.String(), "\n") == 2 && strings.HasSuffix(w.err.String(), "\nflock-etcd: etcd answers again\n")
+	leasetest.Await(t, "the last word of the waiter", func() bool {
+		return strings.Count(w.Err.String(), "\n") == 2 && strings.HasSuffix(w.Err.String(), "\nflock-etcd: etcd answers again\n")
 	})
-	h.release(t)
-	awaitOutput(t, w.process)
-	w.release(t)
+	h.Release(t)
+	w.AwaitOutput(t)
+	w.Release(t)
 }
 
 // TestSilenceToLongLease has etcd silent to a waiter that could do without an answer for a long time.
 func TestSilenceToLongLease(t *testing.T) {
 	t.Parallel()
-	n, name := networkTo(t, sharedCluster(t)), uniqueName(t)
-	h := ours(t).hold(t, name)
-	w := reach(n.Endpoints(), "FLOCK_ETCD_TTL=600", "FLOCK_ETCD_WARNINGS=false").queue(t, "--report", "0", name)
-	await(t, "its report", func() bool { return strings.Contains(w.err.String(), ": waiting for ") })
+	n, name := networkTo(t, sharedCluster(t)), leasetest.LockName(t)
+	h := ours(t).Hold(t, flockEtcd, name)
+	w := reach(n.Endpoints(), "FLOCK_ETCD_TTL=600", "FLOCK_ETCD_WARNINGS=false").Queue(t, flockEtcd, "--report", "0", name)
+	leasetest.Await(t, "its report", func() bool { return strings.Contains(w.Err.String(), ": waiting for ") })
 	n.BlackHole()
-	await(t, "a word of the waiter", func() bool { return strings.Contains(w.err.String(), "\nflock-etcd: etcd does not answer: ") })
+	leasetest.Await(t, "a word of the waiter", func() bool { return strings.Contains(w.Err.String(), "\nflock-etcd: etcd does not answer: ") })
 	n.Restore()
-	h.release(t)
-	awaitOutput(t, w.process)
-	w.release(t)
+	h.Release(t)
+	w.AwaitOutput(t)
+	w.Release(t)
 }
 
 // TestProcessOne has a waiter that is process 1, as in a container, and so cannot die by a signal.
@@ -241,24 +242,24 @@ func TestProcessOne(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make a pid namespace")
 	}
-	name, e := uniqueName(t), ours(t)
-	h := e.hold(t, name)
-	w := e.start(t, "unshare", "-p", "-f", "--mount-proc", flockEtcd, name, "echo", "in")
+	name, e := leasetest.LockName(t), ours(t)
+	h := e.Hold(t, flockEtcd, name)
+	w := e.Start(t, "unshare", "-p", "-f", "--mount-proc", flockEtcd, name, "echo", "in")
 	awaitLine(t, sharedCluster(t), name, 2)
-	kill(guardOf(t, w.Process.Pid), syscall.SIGTERM) // the only child of unshare
-	w.wait(t).check(t, 143, "", "")
-	h.release(t)
+	kill(leasetest.GuardOf(t, w.Process.Pid), syscall.SIGTERM) // the only child of unshare
+	w.AwaitEnd(t).Check(t, 143, "", "")
+	h.Release(t)
 }
 
 // TestOtherSignals sends signals that the Go runtime would ignore.
 func TestOtherSignals(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH} {
-		h := ours(t).start(t, flockEtcd, uniqueName(t), "sh", "-c",
+		h := ours(t).Start(t, flockEtcd, leasetest.LockName(t), "sh", "-c",
 			"exec 2>/dev/null; trap 'echo got it; exit 9' USR1 USR2 ALRM WINCH; echo ready; while :; do sleep 0.05; done")
-		awaitOutput(t, h)
+		h.AwaitOutput(t)
 		kill(h.Process.Pid, sig)
-		h.wait(t).check(t, 9, "ready\ngot it\n", "")
+		h.AwaitEnd(t).Check(t, 9, "ready\ngot it\n", "")
 	}
 }
 
@@ -284,17 +285,17 @@ func TestTerminalOfContainer(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer terminal.Close()
-		p := ours(t).prepare(flockEtcd, uniqueName(t), "sh", "-c",
+		p := ours(t).Prepare(flockEtcd, leasetest.LockName(t), "sh", "-c",
 			"n=; trap 'echo got it; n=1' INT; echo ready; while [ ! $n ]; do sleep 0.05; done; sleep 0.5; exit 9")
 		p.Stdin, p.SysProcAttr = terminal, &syscall.SysProcAttr{Setsid: true, Setctty: true}
-		p.launch(t)
-		awaitOutput(t, p)
+		p.Launch(t)
+		p.AwaitOutput(t)
 		if way == "kill" {
 			kill(p.Process.Pid, syscall.SIGINT)
 		} else {
 			master.Write([]byte{3})
 		}
-		p.wait(t).check(t, 9, "ready\ngot it\n", "")
+		p.AwaitEnd(t).Check(t, 9, "ready\ngot it\n", "")
 	}
 }
 
@@ -320,20 +321,20 @@ func TestService(t *testing.T) {
 			}
 		}
 	}
-	name := uniqueName(t)
-	h := ours(t).hold(t, name)
-	w := ours(t, "FLOCK_ETCD_TTL=5", "NOTIFY_SOCKET="+path, "WATCHDOG_USEC=4000000").queue(t, name)
+	name := leasetest.LockName(t)
+	h := ours(t).Hold(t, flockEtcd, name)
+	w := ours(t, "FLOCK_ETCD_TTL=5", "NOTIFY_SOCKET="+path, "WATCHDOG_USEC=4000000").Queue(t, flockEtcd, name)
 	host, _ := os.Hostname()
 	next("READY=1\nSTATUS=asking for " + name)
 	next(fmt.Sprintf("STATUS=waiting for %s, held by process %d of ", name, h.Process.Pid))
 	next("WATCHDOG=1")
-	h.release(t)
+	h.Release(t)
 	next("STATUS=has the lock " + name + " since 20")
 	next("WATCHDOG=1")
-	w.release(t)
-	if host == "" || w.err.String() != "" {
-		t.Error(&w.err)
+	w.Release(t)
+	if host == "" || w.Err.String() != "" {
+		t.Error(&w.Err)
 	}
-	p := ours(t, "NOTIFY_SOCKET="+path).run(t, flockEtcd, name, "sh", "-c", "echo $NOTIFY_SOCKET")
-	p.check(t, 0, "\n", "")
+	p := ours(t, "NOTIFY_SOCKET="+path).Run(t, flockEtcd, name, "sh", "-c", "echo $NOTIFY_SOCKET")
+	p.Check(t, 0, "\n", "")
 }

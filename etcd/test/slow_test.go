@@ -14,6 +14,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"example.org/flock/etcd/test/cluster"
+	"example.org/flock/lease/leasetest"
 )
 
 // howMany returns how many processes a test starts at once: n, or the number in FLOCK_CROWD, for machines that have time.
@@ -29,7 +30,7 @@ func howMany(t *testing.T, n int) int {
 }
 
 // secure gives a cluster the user cron, with a password and all rights, and switches users on.
-func secure(t *testing.T, c *cluster.Cluster) environment {
+func secure(t *testing.T, c *cluster.Cluster) leasetest.Environment {
 	t.Helper()
 	for _, name := range []string{"root", "cron"} {
 		if _, err := c.Client().UserAdd(t.Context(), name, "geheim"); err != nil {
@@ -91,20 +92,20 @@ func TestPasswords(t *testing.T) {
 }
 
 // loginAtOnce has n of flock-etcd log in at once, and returns how many passwords etcd has checked.
-func loginAtOnce(t *testing.T, e environment, members *cluster.Cluster, n int) (checks float64) {
+func loginAtOnce(t *testing.T, e leasetest.Environment, members *cluster.Cluster, n int) (checks float64) {
 	alone := checkPasswords(t, members, n)
 	before := metrics(t, members, startedChecks)
 	began := time.Now()
-	var all []*process
+	var all []*leasetest.Child
 	for i := range n {
 		limit := fmt.Sprint((time.Minute + alone).Seconds())
-		all = append(all, e.start(t, flockEtcd, "-w", limit, fmt.Sprint(uniqueName(t), i), "echo", "in"))
+		all = append(all, e.Start(t, flockEtcd, "-w", limit, fmt.Sprint(leasetest.LockName(t), i), "echo", "in"))
 	}
 	var last time.Duration
 	for _, p := range all {
-		<-p.ended // within its limit
-		p.check(t, 0, "in\n", "")
-		last = max(last, p.at.Sub(began))
+		<-p.Ended // within its limit
+		p.Check(t, 0, "in\n", "")
+		last = max(last, p.EndedAt.Sub(began))
 	}
 	checks = metrics(t, members, startedChecks) - before
 	t.Logf("%d at once: the last one ended after %v, the checks alone take %v; etcd has checked %v passwords",
@@ -129,14 +130,14 @@ func TestPasswordAtFrozenMember(t *testing.T) {
 			break
 		}
 	}
-	var all []*process
+	var all []*leasetest.Child
 	for i := range 9 {
-		all = append(all, e.start(t, flockEtcd, fmt.Sprint("name", i), "echo", "in"))
+		all = append(all, e.Start(t, flockEtcd, fmt.Sprint("name", i), "echo", "in"))
 		with := append(e, "ETCDCTL_DIAL_TIMEOUT=10m")
-		all = append(all, with.start(t, flockEtcd, "-w", "30", fmt.Sprint("limited", i), "echo", "in"))
+		all = append(all, with.Start(t, flockEtcd, "-w", "30", fmt.Sprint("limited", i), "echo", "in"))
 	}
 	for _, p := range all {
-		p.wait(t).check(t, 0, "in\n", "")
+		p.AwaitEnd(t).Check(t, 0, "in\n", "")
 	}
 }
 
@@ -171,12 +172,12 @@ func TestFarAway(t *testing.T) {
 			n := networkTo(t, sharedCluster(t))
 			n.Delay(oneWay)
 			e := reach(n.Endpoints())
-			name := uniqueName(t)
-			e.run(t, flockEtcd, "-n", name, "echo", "in").check(t, 0, "in\n", "")
+			name := leasetest.LockName(t)
+			e.Run(t, flockEtcd, "-n", name, "echo", "in").Check(t, 0, "in\n", "")
 			began := time.Now()
-			p := e.run(t, flockEtcd, "-w", "20", "--cooldown", "2", name, "echo", "in")
-			p.check(t, 0, "in\n", "")
-			t.Logf("after %v", p.at.Sub(began).Round(time.Millisecond))
+			p := e.Run(t, flockEtcd, "-w", "20", "--cooldown", "2", name, "echo", "in")
+			p.Check(t, 0, "in\n", "")
+			t.Logf("after %v", p.EndedAt.Sub(began).Round(time.Millisecond))
 		})
 	}
 	// Each answer takes almost a fifth of the TTL, and the locks of one who has it and of one who gets it then are held for
@@ -184,7 +185,7 @@ func TestFarAway(t *testing.T) {
 	t.Run("a fifth of the TTL", func(t *testing.T) {
 		t.Parallel()
 		for attempt := 1; ; attempt++ {
-			lost := loseSlowLock(t, fmt.Sprint(uniqueName(t), attempt))
+			lost := loseSlowLock(t, fmt.Sprint(leasetest.LockName(t), attempt))
 			if lost == "" {
 				break
 			}
@@ -200,13 +201,13 @@ func TestTooSlow(t *testing.T) {
 	t.Parallel()
 	n := networkTo(t, sharedCluster(t))
 	n.Delay(600 * time.Millisecond)
-	e, name := reach(n.Endpoints(), "FLOCK_ETCD_TTL=2"), uniqueName(t)
+	e, name := reach(n.Endpoints(), "FLOCK_ETCD_TTL=2"), leasetest.LockName(t)
 	says := "flock-etcd: etcd at " + n.Endpoints() + " answers too slowly for a TTL of 2 s: choose a longer one\n"
-	e.run(t, flockEtcd, "-n", name, "echo", "in").check(t, 75, "", says)
-	p := e.start(t, flockEtcd, name, "echo", "in")
-	await(t, "a line", func() bool { return p.err.String() == says })
+	e.Run(t, flockEtcd, "-n", name, "echo", "in").Check(t, 75, "", says)
+	p := e.Start(t, flockEtcd, name, "echo", "in")
+	leasetest.Await(t, "a line", func() bool { return p.Err.String() == says })
 	n.Delay(0)
-	p.wait(t).check(t, 0, "in\n", says)
+	p.AwaitEnd(t).Check(t, 0, "in\n", says)
 }
 
 // TestLeasesOfRepeatedRequests has a network so slow that requests are made again. They do not leave a lease without a
@@ -217,8 +218,8 @@ func TestLeasesOfRepeatedRequests(t *testing.T) {
 	n := networkTo(t, c)
 	n.Delay(300 * time.Millisecond)
 	e := reach(n.Endpoints(), "FLOCK_ETCD_TTL=86400")
-	e.run(t, flockEtcd, uniqueName(t), "echo", "in").check(t, 0, "in\n", "")
-	await(t, "the end of all leases", func() bool {
+	e.Run(t, flockEtcd, leasetest.LockName(t), "echo", "in").Check(t, 0, "in\n", "")
+	leasetest.Await(t, "the end of all leases", func() bool {
 		r, err := c.Client().Leases(t.Context())
 		return err == nil && len(r.Leases) == 0
 	})
@@ -244,13 +245,13 @@ func TestStoppedWhileAsking(t *testing.T) {
 				}
 				return len(r.Leases)
 			}
-			p := reach(n.Endpoints(), "FLOCK_ETCD_TTL=86400").start(t, flockEtcd, c.option, "name", "echo", "ran")
-			await(t, c.until, func() bool { return leases() == c.leases })
+			p := reach(n.Endpoints(), "FLOCK_ETCD_TTL=86400").Start(t, flockEtcd, c.option, "name", "echo", "ran")
+			leasetest.Await(t, c.until, func() bool { return leases() == c.leases })
 			p.Process.Signal(syscall.SIGTERM)
-			if p.wait(t); p.signal != syscall.SIGTERM || p.out.String() != "" || p.err.String() != "" {
-				t.Errorf("%d %q %q", p.status, &p.out, &p.err)
+			if p.AwaitEnd(t); p.Signal != syscall.SIGTERM || p.Out.String() != "" || p.Err.String() != "" {
+				t.Errorf("%d %q %q", p.Status, &p.Out, &p.Err)
 			}
-			await(t, "the end of all leases", func() bool { return leases() == 0 })
+			leasetest.Await(t, "the end of all leases", func() bool { return leases() == 0 })
 		})
 	}
 }
@@ -259,13 +260,13 @@ func TestStoppedWhileAsking(t *testing.T) {
 func TestReleaseFails(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t, clusterOptions)
-	h := reach(strings.Join(c.Endpoints(), ",")).hold(t, "name")
+	h := reach(strings.Join(c.Endpoints(), ",")).Hold(t, flockEtcd, "name")
 	for _, m := range c.Members[1:] {
 		m.Freeze()
 		t.Cleanup(m.Thaw)
 	}
-	h.release(t)
-	if says := h.err.String(); !strings.HasPrefix(says, "flock-etcd: cannot release the lock name, which ends with its lease: cannot reach etcd at ") {
+	h.Release(t)
+	if says := h.Err.String(); !strings.HasPrefix(says, "flock-etcd: cannot release the lock name, which ends with its lease: cannot reach etcd at ") {
 		t.Errorf("it says %q", says)
 	}
 }
@@ -285,18 +286,18 @@ func TestSignalWhileReleasing(t *testing.T) {
 		t.Run(etcd, func(t *testing.T) {
 			t.Parallel()
 			n := networkTo(t, sharedCluster(t))
-			name := uniqueName(t)
-			h := reach(n.Endpoints(), "FLOCK_ETCD_TTL=20").hold(t, name)
+			name := leasetest.LockName(t)
+			h := reach(n.Endpoints(), "FLOCK_ETCD_TTL=20").Hold(t, flockEtcd, name)
 			c.disturb(n)
-			h.input.Close()
-			await(t, "the end of the guard", func() bool { return len(children(h.Process.Pid)) == 0 })
+			h.Input.Close()
+			leasetest.Await(t, "the end of the guard", func() bool { return len(leasetest.Children(h.Process.Pid)) == 0 })
 			began := time.Now()
 			h.Process.Signal(syscall.SIGTERM)
-			h.wait(t)
-			took, says := h.at.Sub(began), strings.ReplaceAll(h.err.String(), name, "NAME")
+			h.AwaitEnd(t)
+			took, says := h.EndedAt.Sub(began), strings.ReplaceAll(h.Err.String(), name, "NAME")
 			t.Logf("after %v: %s", took.Round(time.Millisecond), says)
-			if h.status != 3 || took > 8*time.Second || (says == "") != (c.says == "") || !strings.HasPrefix(says, c.says) {
-				t.Errorf("status %d after %v: %q", h.status, took, says)
+			if h.Status != 3 || took > 8*time.Second || (says == "") != (c.says == "") || !strings.HasPrefix(says, c.says) {
+				t.Errorf("status %d after %v: %q", h.Status, took, says)
 			}
 			if keys := line(t, sharedCluster(t), name); (len(keys) == 0) != (c.says == "") {
 				t.Errorf("in the line: %q", keys)
@@ -312,20 +313,20 @@ func loseSlowLock(t *testing.T, name string) (lost string) {
 	c := sharedCluster(t)
 	n := networkTo(t, c)
 	e := reach(n.Endpoints(), fmt.Sprint("FLOCK_ETCD_TTL=", ttl.Seconds()))
-	holder, before := e.hold(t, name), ours(t).hold(t, name+"b")
-	waiter := e.queue(t, name+"b")
+	holder, before := e.Hold(t, flockEtcd, name), ours(t).Hold(t, flockEtcd, name+"b")
+	waiter := e.Queue(t, flockEtcd, name+"b")
 	awaitLine(t, c, name+"b", 2)
 	n.Delay(ttl * 95 / 1000)
-	before.release(t)
+	before.Release(t)
 	// One that has lost its place stands in line again, with several questions.
 	isIn, end := false, time.Now().Add(4*ttl)
 	for ; lost == "" && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		switch {
-		case holder.hasEnded():
-			lost = holder.err.String()
-		case waiter.hasEnded():
-			lost = waiter.err.String()
-		case !isIn && waiter.out.String() != "":
+		case holder.HasEnded():
+			lost = holder.Err.String()
+		case waiter.HasEnded():
+			lost = waiter.Err.String()
+		case !isIn && waiter.Out.String() != "":
 			isIn, end = true, time.Now().Add(ttl*7/6) // this time must pass without an event
 		}
 	}
@@ -333,11 +334,11 @@ func loseSlowLock(t *testing.T, name string) (lost string) {
 		lost = "the waiter does not get the lock"
 	}
 	n.Delay(0)
-	for _, h := range []*holding{holder, waiter} {
-		if h.input.Close(); lost != "" {
+	for _, h := range []*leasetest.Holding{holder, waiter} {
+		if h.Input.Close(); lost != "" {
 			h.Process.Kill()
-		} else if h.wait(t); h.status != 3 {
-			lost = h.err.String()
+		} else if h.AwaitEnd(t); h.Status != 3 {
+			lost = h.Err.String()
 		}
 	}
 	return lost
@@ -354,12 +355,12 @@ func TestQuietWhileItWaits(t *testing.T) {
 	}
 	modes := []struct{ key, option string }{{"x", "-x"}, {"x", "-s"}, {"p", "--permits=1"}}
 	for _, mode := range modes {
-		name := uniqueName(t) + mode.option
+		name := leasetest.LockName(t) + mode.option
 		// A holder without a process makes no requests.
 		if _, err := c.Client().Put(t.Context(), "/flock/"+name+"/line/"+mode.key+"/1", `{"has":true}`, clientv3.WithLease(lease.ID)); err != nil {
 			t.Fatal(err)
 		}
-		w := reach(c.Endpoints()[0], fmt.Sprintf("FLOCK_ETCD_TTL=%d", ttl)).queue(t, mode.option, name)
+		w := reach(c.Endpoints()[0], fmt.Sprintf("FLOCK_ETCD_TTL=%d", ttl)).Queue(t, flockEtcd, mode.option, name)
 		defer w.Process.Kill()
 		awaitLine(t, c, name, 2)
 	}
@@ -392,12 +393,12 @@ func TestManyAtOnce(t *testing.T) {
 			n := howMany(t, 40)
 			for try := 1; ; try++ {
 				before := metrics(t, c, startedTxns)
-				var all []*process
+				var all []*leasetest.Child
 				for range n {
-					all = append(all, e.start(t, append(append([]string{flockEtcd}, options...), "name", "true")...))
+					all = append(all, e.Start(t, append(append([]string{flockEtcd}, options...), "name", "true")...))
 				}
 				for _, p := range all {
-					p.wait(t).check(t, 0, "", "")
+					p.AwaitEnd(t).Check(t, 0, "", "")
 				}
 				each := (metrics(t, c, startedTxns) - before) / float64(n)
 				t.Logf("%.1f transactions each", each)
@@ -421,7 +422,7 @@ func TestTransactionsOfCooldown(t *testing.T) {
 	least := 5.0
 	for i := 0; i < 3 && least > 4; i++ { // a slow machine makes it repeat some
 		before := metrics(t, c, startedTxns)
-		e.run(t, flockEtcd, "--cooldown", "60", fmt.Sprint("name", i), "sleep", "0.5").check(t, 0, "", "")
+		e.Run(t, flockEtcd, "--cooldown", "60", fmt.Sprint("name", i), "sleep", "0.5").Check(t, 0, "", "")
 		least = min(least, metrics(t, c, startedTxns)-before)
 	}
 	if least > 4 {
@@ -432,14 +433,14 @@ func TestTransactionsOfCooldown(t *testing.T) {
 // TestArrivals has many come one after the other, faster than they are served. Without a limit they wait.
 func TestArrivals(t *testing.T) {
 	t.Parallel()
-	e, name := ours(t), uniqueName(t)
-	var all []*process
+	e, name := ours(t), leasetest.LockName(t)
+	var all []*leasetest.Child
 	for range howMany(t, 40) {
-		all = append(all, e.start(t, flockEtcd, name, "true"))
+		all = append(all, e.Start(t, flockEtcd, name, "true"))
 		time.Sleep(20 * time.Millisecond) // this is what the test is about
 	}
 	for _, p := range all {
-		<-p.ended
-		p.check(t, 0, "", "")
+		<-p.Ended
+		p.Check(t, 0, "", "")
 	}
 }

@@ -3,413 +3,87 @@
 package test
 
 import (
+	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"os"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"example.org/flock/etcd/test/cluster"
+	"example.org/flock/lease/leasetest"
 )
 
-// The torture: many contend for a few locks in all modes, while flock-etcd, guards, commands and members are killed, stopped
-// and continued, and connections are cut. The command asks the kernel whether it is alone (package section).
-//
-// A few faults are left out, because nothing can be promised for them: that flock-etcd and its guard are both killed while
-// the command has descendants, and that the command alone is killed, whose descendants are then not under the lock.
-
-const (
-	torturers      = 10 // contenders at a time
-	tortureTTL     = 2 * time.Second
-	torturePermits = 2
-	tortureBound   = 90 * time.Second       // by when all must have ended after the last fault
-	torturePace    = 600 * time.Millisecond // at most from one fault to the next
-)
-
-type torture struct {
-	*testing.T
-	cluster  *cluster.Cluster
-	networks []cluster.Network
-	dirs     map[string]string // of each lock
-	random   *rand.Rand        // of the faults
-
-	mu     sync.Mutex
-	live   map[*process]bool // true: it or its guard was killed
-	counts map[string]int
-	done   chan struct{} // closed when no more contenders are to start
-
-	later sync.WaitGroup // what a fault does afterwards
-}
+const tortureTTL = 2 * time.Second
 
 func TestTorture(t *testing.T) {
-	long := 15 * time.Second
-	if s := os.Getenv("FLOCK_TORTURE"); s != "" {
-		var err error
-		if long, err = time.ParseDuration(s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("for %v, with seed %d", long, seed)
 	c := ownCluster(t, clusterOptions)
-	x := &torture{T: t, cluster: c, dirs: map[string]string{}, live: map[*process]bool{}, counts: map[string]int{},
-		done: make(chan struct{}), random: rand.New(rand.NewPCG(seed, 0))}
+	var networks []cluster.Network
+	var ways []leasetest.Environment
 	for range 3 {
 		n := networkTo(t, c)
-		x.networks = append(x.networks, n)
+		networks = append(networks, n)
+		ways = append(ways, reach(n.Endpoints(), fmt.Sprintf("FLOCK_ETCD_TTL=%d", int(tortureTTL.Seconds()))))
 	}
-	for _, name := range []string{"red", "red%2Fx", "/var/lock/blue"} {
-		x.dirs[name] = t.TempDir()
-	}
-	var contenders sync.WaitGroup
-	for i := range torturers {
-		contenders.Go(func() { x.contend(rand.New(rand.NewPCG(seed, uint64(i+1)))) })
-	}
-	end := time.Now().Add(long)
-	goesOn := func() bool { // on a loaded machine until each mode has had its turn
-		now := time.Now()
-		return now.Before(end) || now.Before(end.Add(tortureBound)) && len(x.missing()) > 0
-	}
-	for !x.violated() && goesOn() {
-		time.Sleep(time.Duration(x.random.Int64N(int64(torturePace))))
-		x.disturb()
-	}
-	close(x.done)
-	x.later.Wait()
-	for _, n := range x.networks {
-		n.Restore()
-	}
-	for _, m := range c.Members {
-		if err := m.Restore(); err != nil {
-			t.Error(err)
-		}
-	}
-	ended := make(chan struct{})
-	go func() {
-		contenders.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-time.After(tortureBound):
-		x.mu.Lock()
-		for p := range x.live {
-			t.Errorf("stuck: %q, process %d; stderr: %s", p.Args, p.Process.Pid, &p.err)
-		}
-		x.mu.Unlock()
-		for name := range x.dirs {
-			t.Logf("%s: %s", name, reach(strings.Join(c.Endpoints(), ",")).run(t, flockEtcd, "--holders", name).out.String())
-		}
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.evaluate()
-	for _, what := range slices.Sorted(maps.Keys(x.counts)) {
-		t.Logf("%7d %s", x.counts[what], what)
-	}
-	if modes := x.missing(); len(modes) > 0 {
-		t.Errorf("never had a lock: %q", modes)
-	}
-}
-
-// silence is what is said while members are disturbed.
-var silence = regexp.MustCompile(`flock-etcd: etcd (does not answer: .*; the wait for .* goes on|has not answered for .*|answers again)\n`)
-
-// missing names the modes in which nobody has had a lock.
-func (x *torture) missing() (modes []string) {
-	events := ""
-	for _, dir := range x.dirs {
-		events += read(dir + "/events")
-	}
-	for _, mode := range []string{"exclusive", "shared", "permit"} {
-		if !strings.Contains(events, " enter "+mode) {
-			modes = append(modes, mode)
-		}
-	}
-	return modes
-}
-
-func (x *torture) violated() bool {
-	for _, dir := range x.dirs {
-		if _, err := os.Stat(dir + "/violations"); err == nil {
-			return true
-		}
-	}
-	return false
-}
-
-func (x *torture) count(what string) {
-	x.mu.Lock()
-	x.counts[what]++
-	x.mu.Unlock()
-}
-
-// contend runs one flock-etcd after the other.
-func (x *torture) contend(random *rand.Rand) {
-	names := slices.Sorted(maps.Keys(x.dirs))
-	for {
-		select {
-		case <-x.done:
-			return
-		default:
-		}
-		name := names[random.IntN(len(names))]
-		words := []string{flockEtcd}
-		mode := "exclusive"
-		switch random.IntN(4) {
-		case 0:
-			mode = "shared"
-			words = append(words, "-s")
-		case 1:
-			mode = "permit"
-			words = append(words, "--permits", strconv.Itoa(torturePermits))
-		}
-		switch random.IntN(6) {
-		case 0:
-			words = append(words, "-n")
-		case 1:
-			words = append(words, "-w", "2.5")
-		}
-		words = append(words, name, section, "torture", x.dirs[name], mode, strconv.Itoa(torturePermits))
-		network := x.networks[random.IntN(len(x.networks))]
-		p := reach(network.Endpoints(), fmt.Sprintf("FLOCK_ETCD_TTL=%d", int(tortureTTL.Seconds()))).prepare(words...)
-		if err := cluster.StartMortal(p.Cmd); err != nil {
-			x.Error(err)
-			return
-		}
-		x.mu.Lock()
-		x.live[p] = false
-		x.mu.Unlock()
-		p.Wait()
-		x.mu.Lock()
-		killed := x.live[p]
-		delete(x.live, p)
-		x.mu.Unlock()
-		w := p.ProcessState.Sys().(syscall.WaitStatus)
-		text := silence.ReplaceAllString(p.err.String(), "")
-		switch status := w.ExitStatus(); {
-		case w.Signaled() && (w.Signal() == syscall.SIGTERM || w.Signal() == syscall.SIGKILL):
-			x.count("flock-etcd ended by " + w.Signal().String())
-		case status == 0 || status == 1 && text == "":
-			x.count(fmt.Sprintf("flock-etcd ended with %d", status))
-		case status == 128+15 || status == 128+9:
-			x.count(fmt.Sprintf("flock-etcd ended with %d", status))
-		case status == 75 && strings.Contains(text, "cannot reach etcd"):
-			x.count("flock-etcd ended with 75: cannot reach etcd")
-		case status == 75 && strings.Contains(text, "lost the lock"):
-			_, why, _ := strings.Cut(strings.TrimSpace(text), "lost the lock "+name+": ")
-			x.count("flock-etcd ended with 75: lost the lock: " + why)
-		case killed && strings.Contains(text, "guard"):
-			x.count(fmt.Sprintf("flock-etcd ended with %d: %s", status, strings.TrimSpace(text)))
-		default:
-			x.Errorf("%q ended with %v: %s%s", p.Args, p.ProcessState, &p.out, text)
-		}
-	}
-}
-
-// after does something up to a time later.
-func (x *torture) after(limit time.Duration, f func()) {
-	d := time.Duration(x.random.Int64N(int64(limit)))
-	x.later.Go(func() {
-		time.Sleep(d)
-		f()
+	leasetest.RunTorture(t, leasetest.Backend{
+		Name:     "etcd",
+		Program:  flockEtcd,
+		Section:  section,
+		TTL:      tortureTTL,
+		Locks:    []string{"red", "red%2Fx", "/var/lock/blue"},
+		Ways:     ways,
+		Direct:   reach(strings.Join(c.Endpoints(), ",")),
+		Refusals: []string{"cannot reach etcd"},
+		Connections: func(random *rand.Rand) (leasetest.Connections, string) {
+			n := networks[random.IntN(len(networks))]
+			if random.IntN(2) == 0 {
+				return cluster.Network{n[random.IntN(len(n))]}, "the connections to one member"
+			}
+			return n, "the connections of a third of all"
+		},
+		DisturbServer: func(x *leasetest.Torture) { disturbMembers(x, c, 1+x.Random.IntN(3)/2) },
+		Restore: func() error {
+			for _, n := range networks {
+				n.Restore()
+			}
+			var errs []error
+			for _, m := range c.Members {
+				errs = append(errs, m.Restore())
+			}
+			return errors.Join(errs...)
+		},
 	})
 }
 
-// disturb does one thing of those that happen.
-func (x *torture) disturb() {
-	const long = 2 * tortureTTL
-	switch n := x.random.IntN(20); {
-	case n < 11:
-		x.disturbProcess()
-	case n < 14:
-		network := x.networks[x.random.IntN(len(x.networks))]
-		proxies := network
-		what := "the connections of a third of all"
-		if x.random.IntN(2) == 0 {
-			proxies = cluster.Network{network[x.random.IntN(len(network))]}
-			what = "the connections to one member"
-		}
-		if x.random.IntN(2) == 0 {
-			x.count("fault: cut " + what)
-			proxies.Cut()
-		} else {
-			x.count("fault: a black hole for " + what)
-			proxies.BlackHole()
-		}
-		x.after(long, proxies.Restore)
-	case n == 14:
-		x.disturbMembers(1 + x.random.IntN(3)/2)
-	}
-}
-
-func (x *torture) disturbMembers(n int) {
-	members := slices.Clone(x.cluster.Members)
-	x.random.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
-	if x.random.IntN(2) == 0 {
-		if leader, err := x.cluster.Leader(); err == nil {
+// disturbMembers freezes or kills n members for a while. The members belong to the goroutine of the faults, so it
+// waits.
+func disturbMembers(x *leasetest.Torture, c *cluster.Cluster, n int) {
+	members := slices.Clone(c.Members)
+	x.Random.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+	if x.Random.IntN(2) == 0 {
+		if leader, err := c.Leader(); err == nil {
 			i := slices.Index(members, leader)
 			members[0], members[i] = members[i], members[0]
 		}
 	}
-	freeze := x.random.IntN(2) == 0
-	for _, m := range members[:n] {
-		if freeze {
+	members = members[:n]
+	if x.Random.IntN(2) == 0 {
+		x.Count(fmt.Sprintf("fault: freezing of %d members", n))
+		for _, m := range members {
 			m.Freeze()
-		} else {
+		}
+		x.SleepUpTo(tortureTTL / 2) // a leader that was frozen for longer may end leases that are alive: etcd issue 15247
+	} else {
+		x.Count(fmt.Sprintf("fault: killing of %d members", n))
+		for _, m := range members {
 			m.Kill()
 		}
+		x.SleepUpTo(3 * time.Second)
 	}
-	x.count(fmt.Sprintf("fault: %s of %d members", map[bool]string{true: "freezing", false: "killing"}[freeze], n))
-	longest := 3 * time.Second
-	if freeze {
-		longest = tortureTTL / 2 // a leader that was frozen for longer may end leases that are alive: etcd issue 15247
-	}
-	// The members are this goroutine's, so it waits.
-	time.Sleep(time.Duration(x.random.Int64N(int64(longest))))
-	for _, m := range members[:n] {
+	for _, m := range members {
 		if err := m.Restore(); err != nil {
 			x.Error(err)
 		}
 	}
-}
-
-// disturbProcess chooses a flock-etcd, and kills or stops it, its guard, or its command.
-func (x *torture) disturbProcess() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	var list, holders []*process
-	for p, killed := range x.live {
-		if killed {
-			continue
-		}
-		list = append(list, p)
-		if guards := children(p.Process.Pid); len(guards) == 1 && len(children(guards[0])) > 0 {
-			holders = append(holders, p)
-		}
-	}
-	if len(holders) > 0 && x.random.IntN(3) > 0 {
-		list = holders // most of the others just wait
-	}
-	if len(list) == 0 {
-		return
-	}
-	slices.SortFunc(list, func(a, b *process) int { return a.Process.Pid - b.Process.Pid })
-	p := list[x.random.IntN(len(list))]
-	pid := p.Process.Pid
-	guards := children(pid)
-	stop := func(what string, pids ...int) {
-		x.counts["fault: stop "+what]++
-		for _, pid := range pids {
-			kill(pid, syscall.SIGSTOP)
-		}
-		x.after(2*tortureTTL, func() {
-			for _, pid := range pids {
-				kill(pid, syscall.SIGCONT)
-			}
-		})
-	}
-	n := x.random.IntN(9)
-	if len(guards) != 1 && n > 2 {
-		return
-	}
-	switch n {
-	case 0:
-		x.live[p] = true
-		x.counts["fault: kill flock-etcd"]++
-		kill(pid, syscall.SIGKILL)
-	case 1:
-		stop("flock-etcd", pid)
-	case 2:
-		x.counts["fault: terminate flock-etcd"]++
-		kill(pid, syscall.SIGTERM)
-	case 3:
-		x.live[p] = true
-		x.counts["fault: kill guard"]++
-		kill(guards[0], syscall.SIGKILL)
-	case 4:
-		stop("guard", guards...)
-	case 5:
-		stop("flock-etcd and guard", pid, guards[0])
-	case 6:
-		x.live[p] = true
-		x.counts["fault: stop guard, kill flock-etcd"]++
-		stop("guard", guards...)
-		kill(pid, syscall.SIGKILL)
-	case 7:
-		x.live[p] = true
-		x.counts["fault: stop flock-etcd, kill guard"]++
-		stop("flock-etcd", pid)
-		kill(guards[0], syscall.SIGKILL)
-	case 8:
-		x.killCommand(guards[0])
-	}
-}
-
-// killCommand kills a command with its descendants, which after its end would not be under the lock any more.
-func (x *torture) killCommand(guard int) {
-	for _, command := range children(guard) {
-		words := strings.Split(read(fmt.Sprintf("/proc/%d/cmdline", command)), "\x00")
-		if len(words) < 4 || words[1] != "torture" {
-			continue
-		}
-		kill(command, syscall.SIGSTOP)
-		if !slices.Contains(strings.Fields(read(words[2]+"/running")), strconv.Itoa(command)) {
-			kill(command, syscall.SIGCONT) // it may be about to have children
-			return
-		}
-		for _, pid := range append(children(guard), children(command)...) {
-			if pid != command {
-				kill(pid, syscall.SIGKILL)
-			}
-		}
-		x.counts["fault: kill command"]++
-		kill(command, syscall.SIGKILL)
-	}
-}
-
-// evaluate reads what the critical sections have written.
-func (x *torture) evaluate() {
-	entered := map[string]int{}
-	violations := 0
-	var longest, handOver time.Duration // without an event; and from a normal end to the next one
-	for name, dir := range x.dirs {
-		if text := read(dir + "/violations"); text != "" {
-			violations++
-			x.Errorf("%s: %s\nlast events:\n%s", name, text, tail(read(dir+"/events"), 20))
-		}
-		var last int64
-		left := false
-		for event := range strings.Lines(read(dir + "/events")) {
-			words := strings.Fields(event)
-			at, _ := strconv.ParseInt(words[0], 10, 64)
-			if words[1] == "enter" {
-				entered[words[2]]++
-				if last != 0 {
-					longest = max(longest, time.Duration(at-last))
-				}
-				if left {
-					handOver = max(handOver, time.Duration(at-last))
-				}
-			}
-			last, left = max(last, at), words[1] == "leave"
-		}
-	}
-	for mode, n := range entered {
-		x.counts["entered, "+mode] = n
-	}
-	x.Logf("%d violations; whatever was broken, whoever was next: the longest hand-over %v, the longest time without an event of a lock %v",
-		violations, handOver.Round(time.Millisecond), longest.Round(time.Millisecond))
-}
-
-func tail(text string, n int) string {
-	lines := strings.SplitAfter(text, "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "")
 }

@@ -14,10 +14,11 @@ import (
 	"testing"
 
 	"example.org/flock/etcd/test/cluster"
+	"example.org/flock/lease/leasetest"
 )
 
 // jwtCluster has a member that gives tokens of the type jwt, which live for so long, and the user cron.
-func jwtCluster(t *testing.T, life string) (*cluster.Cluster, environment) {
+func jwtCluster(t *testing.T, life string) (*cluster.Cluster, leasetest.Environment) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -47,12 +48,12 @@ func jwtCluster(t *testing.T, life string) (*cluster.Cluster, environment) {
 func TestTokenIsRenewed(t *testing.T) {
 	t.Parallel()
 	c, e := jwtCluster(t, "5s")
-	h := e.hold(t, "name")
+	h := e.Hold(t, flockEtcd, "name")
 	before := metrics(t, c, startedChecks)
-	await(t, "two more checks of the password", func() bool { return metrics(t, c, startedChecks) >= before+2 })
-	h.release(t)
-	if h.err.String() != "" {
-		t.Error(&h.err)
+	leasetest.Await(t, "two more checks of the password", func() bool { return metrics(t, c, startedChecks) >= before+2 })
+	h.Release(t)
+	if h.Err.String() != "" {
+		t.Error(&h.Err)
 	}
 }
 
@@ -65,28 +66,28 @@ func TestForeignToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	e = append(reach(strings.Join(c.Endpoints(), ",")), "ETCDCTL_AUTH_JWT_TOKEN="+r.Token, "FLOCK_ETCD_TTL=5")
-	e.run(t, flockEtcd, "-n", "name", "echo", "in").check(t, 0, "in\n", "")
-	h := e.hold(t, "name")
-	w := e.queue(t, "name")
-	await(t, "the waiter", func() bool {
-		return strings.Contains(e.run(t, flockEtcd, "--holders", "name").out.String(), "(waiting)")
+	e.Run(t, flockEtcd, "-n", "name", "echo", "in").Check(t, 0, "in\n", "")
+	h := e.Hold(t, flockEtcd, "name")
+	w := e.Queue(t, flockEtcd, "name")
+	leasetest.Await(t, "the waiter", func() bool {
+		return strings.Contains(e.Run(t, flockEtcd, "--holders", "name").Out.String(), "(waiting)")
 	})
 	root := reach(strings.Join(c.Endpoints(), ","), "ETCDCTL_USER=root:geheim")
 	etcdctl, err := cluster.Program(cluster.Etcdctl)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := root.run(t, etcdctl, "user", "add", "bob:x"); p.status != 0 {
-		t.Fatalf("etcdctl: %s", &p.err)
+	if p := root.Run(t, etcdctl, "user", "add", "bob:x"); p.Status != 0 {
+		t.Fatalf("etcdctl: %s", &p.Err)
 	}
 	const refuses = "etcd refuses: etcdserver: revision of auth store is old (ETCDCTL_AUTH_JWT_TOKEN is not valid, or not any more: " +
 		"it ends at each change of users and roles)"
 	for _, words := range []string{"-n name true", "name true", "-w 30 name true", "--holders name"} {
-		e.run(t, append([]string{flockEtcd}, strings.Fields(words)...)...).check(t, 66, "", "flock-etcd: "+refuses+"\n")
+		e.Run(t, append([]string{flockEtcd}, strings.Fields(words)...)...).Check(t, 66, "", "flock-etcd: "+refuses+"\n")
 	}
-	w.wait(t).check(t, 66, "", "flock-etcd: "+refuses+"\n")
+	w.AwaitEnd(t).Check(t, 66, "", "flock-etcd: "+refuses+"\n")
 	// It may be warned before that.
-	if p := h.wait(t); p.status != 75 || !strings.HasSuffix(p.err.String(), "flock-etcd: lost the lock name: "+refuses+"; the command was killed\n") {
-		t.Errorf("status %d, %s", p.status, &p.err)
+	if p := h.AwaitEnd(t); p.Status != 75 || !strings.HasSuffix(p.Err.String(), "flock-etcd: lost the lock name: "+refuses+"; the command was killed\n") {
+		t.Errorf("status %d, %s", p.Status, &p.Err)
 	}
 }

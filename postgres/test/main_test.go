@@ -4,58 +4,29 @@
 package test
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"os/signal"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
+	"example.org/flock/lease/leasetest"
 	"example.org/flock/postgres/test/server"
 )
 
 // The programs under test and of the tests.
 var flockPostgres, section, flock string
 
-// allowance is for two cores that all tests share. It is added to bounds that are about answers, not about the TTL.
-const allowance = 20 * time.Second
+const allowance = leasetest.Allowance
 
 func TestMain(m *testing.M) {
-	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
-		if signal.Ignored(s) { // as by nohup: what the tests start would inherit that
-			signal.Notify(make(chan os.Signal, 1), s)
-		}
-	}
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "flock-postgres")
-		if err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(dir)
+	leasetest.Main("flock-postgres", func(p leasetest.Programs) int {
+		flockPostgres, section, flock = p.Backend, p.Section, p.Flock
 		defer server.RemoveTemplate()
-		build := func(name, where, what string) string {
-			program := filepath.Join(dir, name)
-			cmd := exec.Command("go", "build", "-o", program, what)
-			cmd.Dir = where
-			cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-			if out, err := cmd.CombinedOutput(); err != nil {
-				fmt.Printf("go build: %v\n%s", err, out)
-				os.Exit(1)
-			}
-			return program
-		}
-		flockPostgres, section = build("flock-postgres", "..", "."), build("section", "../../etcd/test", "./section")
-		flock = build("flock", "../..", ".") // beside flock-postgres, where it looks first
 		defer stopShared()
 		return m.Run()
-	}())
+	})
 }
 
 var shared struct {
@@ -149,212 +120,24 @@ func sql(t *testing.T, s *server.Server, statements string) []string {
 	return rows
 }
 
-// A process is a flock-postgres, or what runs one.
-type process struct {
-	*exec.Cmd
-	out, err lockedBuffer
-	ended    chan struct{}
-	status   int // 128 plus the number of the signal that it died by
-	at       time.Time
+// reach returns the environment of one who reaches a server as an ordinary user, with what is different from it.
+func reach(host, port string, more ...string) leasetest.Environment {
+	return leasetest.NewEnvironment(append([]string{"PGHOST=" + host, "PGPORT=" + port, "PGDATABASE=postgres",
+		"PGUSER=cron"}, more...)...)
 }
 
-type lockedBuffer struct {
-	sync.Mutex
-	b bytes.Buffer
+func to(s *server.Server, more ...string) leasetest.Environment {
+	return reach(s.Host, s.Port, more...)
 }
 
-func (l *lockedBuffer) Write(b []byte) (int, error) {
-	l.Lock()
-	defer l.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *lockedBuffer) String() string {
-	l.Lock()
-	defer l.Unlock()
-	return l.b.String()
-}
-
-// An environment is for flock-postgres: a server, and what is different from it.
-type environment []string
-
-func reach(host, port string, more ...string) environment {
-	return append(environment{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C",
-		"PGHOST=" + host, "PGPORT=" + port, "PGDATABASE=postgres", "PGUSER=cron"}, more...)
-}
-
-func to(s *server.Server, more ...string) environment { return reach(s.Host, s.Port, more...) }
-
-func by(p *server.Proxy, more ...string) environment { return reach(p.Host, p.Port, more...) }
-
-// start starts a program with words.
-func (e environment) start(t *testing.T, words ...string) *process {
-	t.Helper()
-	p := e.prepare(words...)
-	p.launch(t)
-	return p
-}
-
-func (e environment) prepare(words ...string) *process {
-	p := &process{Cmd: exec.Command(words[0], words[1:]...), ended: make(chan struct{})}
-	p.Env, p.Stdout, p.Stderr = e, &p.out, &p.err
-	// Background children of the command may keep the pipe of the output open.
-	p.WaitDelay = time.Second
-	return p
-}
-
-func (p *process) launch(t *testing.T) {
-	t.Helper()
-	if err := server.StartMortal(p.Cmd); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		p.Wait()
-		w := p.ProcessState.Sys().(syscall.WaitStatus)
-		p.status, p.at = w.ExitStatus(), time.Now()
-		if w.Signaled() {
-			p.status = 128 + int(w.Signal())
-		}
-		close(p.ended)
-	}()
-	t.Cleanup(func() {
-		p.Process.Signal(syscall.SIGCONT)
-		p.Process.Kill()
-		<-p.ended
-	})
-}
-
-// wait waits for the end, and fails the test when there is none.
-func (p *process) wait(t *testing.T) *process {
-	t.Helper()
-	select {
-	case <-p.ended:
-	case <-time.After(40*time.Second + allowance):
-		t.Fatalf("%v does not end; stdout: %s; stderr: %s", p.Args, &p.out, &p.err)
-	}
-	return p
-}
-
-func (p *process) hasEnded() bool {
-	select {
-	case <-p.ended:
-		return true
-	default:
-		return false
-	}
-}
-
-// run starts a program and waits for its end.
-func (e environment) run(t *testing.T, words ...string) *process {
-	t.Helper()
-	return e.start(t, words...).wait(t)
-}
-
-// check fails the test unless the end was as expected.
-func (p *process) check(t *testing.T, status int, out, err string) {
-	t.Helper()
-	if p.status != status || p.out.String() != out || p.err.String() != err {
-		t.Errorf("%q\nstatus %d, expected %d\nstdout %q, expected %q\nstderr %q, expected %q",
-			p.Args, p.status, status, p.out.String(), out, p.err.String(), err)
-	}
-}
-
-// A holding is a flock-postgres that has the lock until its command is told to end.
-type holding struct {
-	*process
-	input io.WriteCloser
-}
-
-// hold starts a flock-postgres with options, whose command writes a word when it runs and ends with its input.
-func (e environment) hold(t *testing.T, words ...string) *holding {
-	t.Helper()
-	h := e.queue(t, words...)
-	h.awaitOutput(t)
-	return h
-}
-
-// queue starts the same, which may have to wait.
-func (e environment) queue(t *testing.T, words ...string) *holding {
-	t.Helper()
-	words = append([]string{flockPostgres}, words...)
-	p := e.prepare(append(words, "sh", "-c", `echo "$FLOCK_TOKEN."; read line; exit 3`)...)
-	in, err := p.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.launch(t)
-	return &holding{p, in}
-}
-
-// awaitOutput waits until the command of a flock-postgres runs.
-func (p *process) awaitOutput(t *testing.T) {
-	t.Helper()
-	await(t, "the output of the command", func() bool {
-		if p.hasEnded() && p.out.String() == "" {
-			t.Fatalf("%q ended with %d: %s", p.Args, p.status, &p.err)
-		}
-		return p.out.String() != ""
-	})
-}
-
-// release ends the command of a holder.
-func (h *holding) release(t *testing.T) {
-	t.Helper()
-	h.input.Close()
-	if h.wait(t); h.status != 3 || h.err.String() != "" {
-		t.Errorf("%q: status %d: %s", h.Args, h.status, &h.err)
-	}
-}
-
-// token returns that of a holder.
-func (h *holding) token(t *testing.T) int64 {
-	t.Helper()
-	n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(h.out.String()), "."), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-// await waits for a condition.
-func await(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30*time.Second + allowance); !condition(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
+func by(p *server.Proxy, more ...string) leasetest.Environment { return reach(p.Host, p.Port, more...) }
 
 // awaitLine waits until so many contend for a lock.
 func awaitLine(t *testing.T, s *server.Server, name string, n int) {
 	t.Helper()
-	await(t, fmt.Sprintf("%d contenders for %s", n, name), func() bool {
+	leasetest.Await(t, fmt.Sprintf("%d contenders for %s", n, name), func() bool {
 		return sql(t, s, "SELECT count(*) FROM flock.contender WHERE name = '"+name+"'")[0] == strconv.Itoa(n)
 	})
 }
 
-func read(path string) string {
-	text, _ := os.ReadFile(path)
-	return string(text)
-}
-
-// children returns the process ids of those of a process.
-func children(pid int) (list []int) {
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, task := range tasks {
-		for _, word := range strings.Fields(read(task)) {
-			if pid, err := strconv.Atoi(word); err == nil {
-				list = append(list, pid)
-			}
-		}
-	}
-	return list
-}
-
-func kill(p *process, sig syscall.Signal) { p.Process.Signal(sig) }
-
-// uniqueName returns a name of a lock, made of that of the test.
-func uniqueName(t *testing.T) string {
-	return strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
-}
+func kill(p *leasetest.Child, sig syscall.Signal) { p.Process.Signal(sig) }

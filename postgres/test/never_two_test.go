@@ -3,13 +3,13 @@
 package test
 
 import (
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"example.org/flock/lease/leasetest"
 	"example.org/flock/postgres/test/server"
 )
 
@@ -19,7 +19,7 @@ type scene struct {
 	*testing.T
 	server         *server.Server
 	way, other     *server.Proxy // of the holder and of the waiter
-	holder, waiter *process
+	holder, waiter *leasetest.Child
 	guard          int
 	dir, name      string
 	ttl            time.Duration
@@ -29,50 +29,21 @@ type scene struct {
 
 func newScene(t *testing.T, s *server.Server, seconds int) *scene {
 	t.Helper()
-	x := &scene{T: t, server: s, dir: t.TempDir(), name: uniqueName(t), ttl: time.Duration(seconds) * time.Second,
-		dead: make(chan time.Time, 1)}
+	x := &scene{T: t, server: s, dir: t.TempDir(), name: leasetest.LockName(t), ttl: time.Duration(seconds) * time.Second}
 	x.way, x.other = proxyTo(t, s), proxyTo(t, s)
-	t.Cleanup(func() {
-		for _, pid := range strings.Fields(read(x.dir + "/ready")) {
-			if n, err := strconv.Atoi(pid); err == nil {
-				syscall.Kill(n, syscall.SIGKILL)
-			}
-		}
-	})
-	x.holder = by(x.way).start(t, flockPostgres, x.name, section, "family", x.dir)
-	await(t, "the family", func() bool { return strings.Count(read(x.dir+"/ready"), "\n") == 3 })
-	x.waiter = by(x.other).start(t, flockPostgres, x.name, section, "alone", x.dir)
+	x.holder, x.dead = by(x.way).StartFamily(t, section, x.dir, flockPostgres, x.name)
+	x.waiter = by(x.other).StartNext(t, section, x.dir, flockPostgres, x.name)
 	awaitLine(t, s, x.name, 2)
-	x.guard = guardOf(t, x.holder.Process.Pid)
-	f, err := os.Open(x.dir + "/lock")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		defer f.Close()
-		for syscall.Flock(int(f.Fd()), syscall.LOCK_EX) == syscall.EINTR {
-		}
-		x.dead <- time.Now()
-	}()
+	x.guard = leasetest.GuardOf(t, x.holder.Process.Pid)
 	// Not in the first moments of the row, which would be the easiest.
 	time.Sleep(x.ttl / 2)
 	select {
 	case <-x.dead:
-		t.Fatalf("the command has ended before anything happened: %s", &x.holder.wait(t).err)
+		t.Fatalf("the command has ended before anything happened: %s", &x.holder.AwaitEnd(t).Err)
 	default:
 	}
 	x.fault = time.Now()
 	return x
-}
-
-// guardOf returns the process id of the guard of a flock-postgres: its only child.
-func guardOf(t *testing.T, pid int) int {
-	t.Helper()
-	list := children(pid)
-	if len(list) != 1 {
-		t.Fatalf("flock-postgres has %d children", len(list))
-	}
-	return list[0]
 }
 
 // diesIn waits until all are dead, and checks that this is in time.
@@ -85,7 +56,7 @@ func (x *scene) diesIn(limit time.Duration) time.Time {
 		}
 		return dead
 	case <-time.After(x.ttl + allowance):
-		x.Fatalf("the command or a descendant lives on: %s", read(x.dir+"/ready"))
+		x.Fatalf("the command or a descendant lives on: %s", leasetest.Read(x.dir+"/ready"))
 	}
 	return time.Time{}
 }
@@ -93,15 +64,7 @@ func (x *scene) diesIn(limit time.Duration) time.Time {
 // nextOne checks the next one: it met nobody, and came in good time.
 func (x *scene) nextOne(limit time.Duration) {
 	x.Helper()
-	x.waiter.wait(x.T)
-	if x.waiter.status != 0 {
-		x.Errorf("the next one ended with %d: %s", x.waiter.status, &x.waiter.err)
-	}
-	if text := read(x.dir + "/violations"); text != "" {
-		x.Error(text)
-	}
-	n, _ := strconv.ParseInt(read(x.dir+"/entered"), 10, 64)
-	entered := time.Unix(0, n).Sub(x.fault)
+	entered := x.waiter.CheckNext(x.T, x.dir).Sub(x.fault)
 	if x.Logf("the next one came in after %v", entered.Round(time.Millisecond)); entered > limit+allowance {
 		x.Errorf("the next one had to wait for %v", entered)
 	}
@@ -184,23 +147,23 @@ func TestServerCrashed(t *testing.T) {
 	if err := s.Run(); err != nil {
 		t.Fatal(err)
 	}
-	p := to(s).run(t, flockPostgres, "-n", "other", "true")
-	if p.status != 75 || !strings.Contains(p.err.String(), "who has a lock by the server of before is unknown for ") {
-		t.Errorf("%d %s", p.status, &p.err)
+	p := to(s).Run(t, flockPostgres, "-n", "other", "true")
+	if p.Status != 75 || !strings.Contains(p.Err.String(), "who has a lock by the server of before is unknown for ") {
+		t.Errorf("%d %s", p.Status, &p.Err)
 	}
-	if p := to(s).run(t, flockPostgres, "--holders", "other"); p.status != 75 {
-		t.Errorf("%d %s", p.status, &p.err)
+	if p := to(s).Run(t, flockPostgres, "--holders", "other"); p.Status != 75 {
+		t.Errorf("%d %s", p.Status, &p.Err)
 	}
-	to(s).run(t, flockPostgres, "-n", x.name, "true").check(t, 1, "", "") // the holder's row was not renewed yet
+	to(s).Run(t, flockPostgres, "-n", x.name, "true").Check(t, 1, "", "") // the holder's row was not renewed yet
 	x.way.Restore()
 	time.Sleep(time.Until(x.fault.Add(x.ttl * 3 / 2)))
 	select {
 	case <-x.dead:
-		t.Fatalf("the lock is lost: %s", &x.holder.err)
+		t.Fatalf("the lock is lost: %s", &x.holder.Err)
 	default:
 	}
-	await(t, "the end of the quiet time", func() bool {
-		return to(s).run(t, flockPostgres, "-n", "other", "true").status == 0
+	leasetest.Await(t, "the end of the quiet time", func() bool {
+		return to(s).Run(t, flockPostgres, "-n", "other", "true").Status == 0
 	})
 	kill(x.holder, syscall.SIGKILL)
 	x.fault = time.Now()
@@ -221,11 +184,11 @@ func TestQuietTimeEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	if p := to(s).run(t, flockPostgres, "-n", "name", "true"); p.status != 75 {
-		t.Errorf("%d %s", p.status, &p.err)
+	if p := to(s).Run(t, flockPostgres, "-n", "name", "true"); p.Status != 75 {
+		t.Errorf("%d %s", p.Status, &p.Err)
 	}
-	await(t, "the end of the quiet time", func() bool {
-		return to(s).run(t, flockPostgres, "-n", "name", "true").status == 0
+	leasetest.Await(t, "the end of the quiet time", func() bool {
+		return to(s).Run(t, flockPostgres, "-n", "name", "true").Status == 0
 	})
 	if d := time.Since(began); d < 3*time.Second {
 		t.Errorf("it ended after %v", d)
@@ -277,8 +240,8 @@ func TestLaggingReplica(t *testing.T) {
 				t.Errorf("the replica did not lag")
 			}
 			x.diesIn(x.ttl)
-			if name == "still there" && !strings.Contains(x.holder.wait(t).err.String(), "has dropped its key") {
-				t.Errorf("the holder says %s", &x.holder.err)
+			if name == "still there" && !strings.Contains(x.holder.AwaitEnd(t).Err.String(), "has dropped its key") {
+				t.Errorf("the holder says %s", &x.holder.Err)
 			}
 			x.nextOne(2*x.ttl + 2*time.Second)
 		})
@@ -294,11 +257,11 @@ func TestReplicaRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(replica.Stop)
-	to(replica, "PGCONNECT_TIMEOUT=2").run(t, flockPostgres, "name", "true").
-		check(t, 75, "", "flock-postgres: cannot reach PostgreSQL at "+replica.Host+
+	to(replica, "PGCONNECT_TIMEOUT=2").Run(t, flockPostgres, "name", "true").
+		Check(t, 75, "", "flock-postgres: cannot reach PostgreSQL at "+replica.Host+
 			":5432 in time: the server is a replica (recovery is in progress)\n")
-	reach(replica.Host+","+primary.Host, "5432").run(t, flockPostgres, "-n", "name", "echo", "in").
-		check(t, 0, "in\n", "")
+	reach(replica.Host+","+primary.Host, "5432").Run(t, flockPostgres, "-n", "name", "echo", "in").
+		Check(t, 0, "in\n", "")
 }
 
 // TestNewTables drops the tables and makes them anew while somebody has a lock. Nobody gets that before its command is

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"example.org/flock/lease/leasetest"
 )
 
 // Each rule of the protocol, by the experiment that made it one.
@@ -21,14 +23,14 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 2, "default_transaction_isolation=repeatable read")
-	p := to(s).start(t, "sh", "../../compat_test/backend.sh", flockPostgres)
+	p := to(s).Start(t, "sh", "../../compat_test/backend.sh", flockPostgres)
 	select {
-	case <-p.ended:
+	case <-p.Ended:
 	case <-time.After(2 * time.Minute):
-		t.Fatalf("no end: %s%s", &p.out, &p.err)
+		t.Fatalf("no end: %s%s", &p.Out, &p.Err)
 	}
-	if p.status != 0 || p.out.String() != "flock-postgres: ok\n" {
-		t.Errorf("status %d: %s%s", p.status, &p.out, &p.err)
+	if p.Status != 0 || p.Out.String() != "flock-postgres: ok\n" {
+		t.Errorf("status %d: %s%s", p.Status, &p.Out, &p.Err)
 	}
 	if rest := sql(t, s, "SELECT count(*) FROM flock.contender")[0]; rest != "0" {
 		t.Errorf("%s rows are left", rest)
@@ -42,20 +44,20 @@ func TestCrowd(t *testing.T) {
 	for _, isolation := range []string{"repeatable read", "serializable"} {
 		t.Run(isolation, func(t *testing.T) {
 			t.Parallel()
-			s, name, dir := sharedServer(t), uniqueName(t), t.TempDir()
+			s, name, dir := sharedServer(t), leasetest.LockName(t), t.TempDir()
 			var crowd sync.WaitGroup
 			for range 8 {
 				crowd.Go(func() {
 					for range 4 {
-						to(s).run(t, flockPostgres, name, section, "torture", dir, "exclusive", "1").check(t, 0, "", "")
+						to(s).Run(t, flockPostgres, name, section, "torture", dir, "exclusive", "1").Check(t, 0, "", "")
 					}
 				})
 			}
 			crowd.Wait()
-			if text := read(dir + "/violations"); text != "" {
+			if text := leasetest.Read(dir + "/violations"); text != "" {
 				t.Error(text)
 			}
-			if n := strings.Count(read(dir+"/tokens"), "\n"); n != 32 {
+			if n := strings.Count(leasetest.Read(dir+"/tokens"), "\n"); n != 32 {
 				t.Errorf("%d tokens", n)
 			}
 		})
@@ -69,10 +71,10 @@ func TestCanceledCommit(t *testing.T) {
 	s := ownServer(t, 10, "client_min_messages=error", "synchronous_commit=local")
 	sql(t, s, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
 	sql(t, s, "SELECT pg_reload_conf()")
-	await(t, "the setting", func() bool { return sql(t, s, "SHOW synchronous_standby_names")[0] == "nobody" })
-	p := to(s).start(t, flockPostgres, "name", "echo", "in")
+	leasetest.Await(t, "the setting", func() bool { return sql(t, s, "SHOW synchronous_standby_names")[0] == "nobody" })
+	p := to(s).Start(t, flockPostgres, "name", "echo", "in")
 	const waitsForReplica = "WHERE wait_event = 'SyncRep' AND usename = 'cron'"
-	await(t, "the first COMMIT", func() bool {
+	leasetest.Await(t, "the first COMMIT", func() bool {
 		return sql(t, s, "SELECT count(*) FROM pg_stat_activity "+waitsForReplica)[0] != "0"
 	})
 	time.Sleep(4 * time.Second) // in which it gives up its first attempt, but cancels nothing
@@ -80,47 +82,47 @@ func TestCanceledCommit(t *testing.T) {
 		t.Errorf("%s rows are visible", n)
 	}
 	for range 3 {
-		await(t, "a COMMIT that waits", func() bool {
+		leasetest.Await(t, "a COMMIT that waits", func() bool {
 			return len(sql(t, s, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity "+waitsForReplica)) > 0
 		})
 	}
 	if n := sql(t, s, "SELECT count(*) FROM flock.contender")[0]; n != "1" {
 		t.Errorf("%s rows are visible", n)
 	}
-	if p.out.String() != "" || p.hasEnded() {
-		t.Fatalf("it runs its command, or has ended: %s%s", &p.out, &p.err)
+	if p.Out.String() != "" || p.HasEnded() {
+		t.Fatalf("it runs its command, or has ended: %s%s", &p.Out, &p.Err)
 	}
 	sql(t, s, "ALTER SYSTEM RESET synchronous_standby_names")
 	sql(t, s, "SELECT pg_reload_conf()")
-	if p.wait(t); p.status != 0 || p.out.String() != "in\n" {
-		t.Errorf("%d %s%s", p.status, &p.out, &p.err)
+	if p.AwaitEnd(t); p.Status != 0 || p.Out.String() != "in\n" {
+		t.Errorf("%d %s%s", p.Status, &p.Out, &p.Err)
 	}
 }
 
 // TestStoppedBetween stops a client between the two messages of a change. It must not keep the others waiting.
 func TestStoppedBetween(t *testing.T) {
 	t.Parallel()
-	s, name := sharedServer(t), uniqueName(t)
+	s, name := sharedServer(t), leasetest.LockName(t)
 	way := proxyTo(t, s)
 	way.HoldAt("BEGIN ISOLATION")
-	stopped := by(way).start(t, flockPostgres, name, "echo", "in")
-	await(t, "the first message", func() bool { return !way.Holds() })
+	stopped := by(way).Start(t, flockPostgres, name, "echo", "in")
+	leasetest.Await(t, "the first message", func() bool { return !way.Holds() })
 	kill(stopped, syscall.SIGSTOP)
 	began := time.Now()
-	to(s).run(t, flockPostgres, "-w", "8", name, "echo", "in").check(t, 0, "in\n", "")
+	to(s).Run(t, flockPostgres, "-w", "8", name, "echo", "in").Check(t, 0, "in\n", "")
 	if d := time.Since(began); d > 5*time.Second {
 		t.Errorf("it waited for %v", d)
 	}
 	kill(stopped, syscall.SIGCONT)
-	stopped.wait(t).check(t, 0, "in\n", "")
+	stopped.AwaitEnd(t).Check(t, 0, "in\n", "")
 }
 
 // TestRenewalTakesTurn has a transaction that changes a lock while a renewal comes. The renewal has to wait: it would
 // revive a row that is judged just now.
 func TestRenewalTakesTurn(t *testing.T) {
 	t.Parallel()
-	s, name := ownServer(t, 4), uniqueName(t)
-	h := to(s).hold(t, name)
+	s, name := ownServer(t, 4), leasetest.LockName(t)
+	h := to(s).Hold(t, flockPostgres, name)
 	conn, err := s.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -141,8 +143,8 @@ func TestRenewalTakesTurn(t *testing.T) {
 		t.Errorf("renewed at %s, after %s", after, before)
 	}
 	run("COMMIT; SELECT 1")
-	await(t, "a renewal", func() bool { return run(renewed) != before })
-	h.release(t)
+	leasetest.Await(t, "a renewal", func() bool { return run(renewed) != before })
+	h.ReleaseSilent(t)
 }
 
 // TestOpenTransaction has a transaction open elsewhere while a lock is renewed very often: what the renewals leave
@@ -182,16 +184,16 @@ func TestOpenTransaction(t *testing.T) {
 		ALTER TABLE flock.contender ADD PRIMARY KEY (key), ADD FOREIGN KEY (name) REFERENCES flock.name;
 		CREATE INDEX ON flock.contender (name)`)
 	began := time.Now()
-	to(s).run(t, flockPostgres, "-n", "name", "true").check(t, 1, "", "")
+	to(s).Run(t, flockPostgres, "-n", "name", "true").Check(t, 1, "", "")
 	looked := time.Since(began)
-	h := to(s).hold(t, "-s", "name")
+	h := to(s).Hold(t, flockPostgres, "-s", "name")
 	time.Sleep(5 * time.Second) // longer than the TTL
-	if h.hasEnded() {
-		t.Fatalf("the lock is lost: %s", &h.err)
+	if h.HasEnded() {
+		t.Fatalf("the lock is lost: %s", &h.Err)
 	}
-	h.release(t)
+	h.ReleaseSilent(t)
 	began = time.Now()
-	to(s).run(t, flockPostgres, "-s", "-n", "name", "true").check(t, 0, "", "")
+	to(s).Run(t, flockPostgres, "-s", "-n", "name", "true").Check(t, 0, "", "")
 	t.Logf("after %d renewals a refusal takes %v, a command %v", n, looked, time.Since(began))
 }
 
@@ -199,35 +201,35 @@ func TestOpenTransaction(t *testing.T) {
 func TestRenewalsAreHot(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 2)
-	h := to(s).hold(t, "name")
+	h := to(s).Hold(t, flockPostgres, "name")
 	stat := func() (updates, hot int) {
 		fmt.Sscan(sql(t, s, "SELECT sum(n_tup_upd), sum(n_tup_hot_upd) FROM pg_stat_user_tables "+
 			"WHERE schemaname = 'flock' AND relname <> 'server'")[0], &updates, &hot)
 		return updates, hot
 	}
-	await(t, "updates", func() bool { n, _ := stat(); return n > 10 })
+	leasetest.Await(t, "updates", func() bool { n, _ := stat(); return n > 10 })
 	if n, hot := stat(); hot != n {
 		t.Errorf("%d of %d updates leave the indexes alone", hot, n)
 	}
-	h.release(t)
+	h.ReleaseSilent(t)
 }
 
 // TestFewConnections has many wait at a server that has few connections. No holder loses its lock, and all get theirs.
 func TestFewConnections(t *testing.T) {
 	t.Parallel()
 	s, waiters := ownServer(t, 5, "max_connections=20"), 60
-	h := to(s).hold(t, "name")
-	var all []*process
+	h := to(s).Hold(t, flockPostgres, "name")
+	var all []*leasetest.Child
 	for range waiters {
-		all = append(all, to(s).start(t, flockPostgres, "name", "echo", "in"))
+		all = append(all, to(s).Start(t, flockPostgres, "name", "echo", "in"))
 	}
 	awaitLine(t, s, "name", waiters+1)
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && !h.hasEnded(); {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && !h.HasEnded(); {
 		time.Sleep(100 * time.Millisecond)
 	}
-	h.release(t)
+	h.ReleaseSilent(t)
 	for _, p := range all {
-		p.wait(t).check(t, 0, "in\n", "")
+		p.AwaitEnd(t).Check(t, 0, "in\n", "")
 	}
 }
 
@@ -235,16 +237,16 @@ func TestFewConnections(t *testing.T) {
 // later on average. Readers come in together.
 func TestWoken(t *testing.T) {
 	t.Parallel()
-	s, name := sharedServer(t), uniqueName(t)
-	h := to(s).hold(t, name)
-	var line []*holding
+	s, name := sharedServer(t), leasetest.LockName(t)
+	h := to(s).Hold(t, flockPostgres, name)
+	var line []*leasetest.Holding
 	for i := range 6 {
-		line = append(line, to(s).queue(t, name))
+		line = append(line, to(s).Queue(t, flockPostgres, name))
 		awaitLine(t, s, name, 2+i)
 	}
-	r1, r2 := to(s).queue(t, "-s", name), to(s).queue(t, "-s", name)
+	r1, r2 := to(s).Queue(t, flockPostgres, "-s", name), to(s).Queue(t, flockPostgres, "-s", name)
 	awaitLine(t, s, name, 9)
-	await(t, "a connection of each", func() bool {
+	leasetest.Await(t, "a connection of each", func() bool {
 		return sql(t, s, "SELECT count(*) FROM pg_stat_activity "+
 			"WHERE application_name = 'flock-postgres' AND query LIKE '%"+
 			fmt.Sprintf("%x", name)+"%' AND state_change < now() - interval '300 ms'")[0] == "9"
@@ -252,34 +254,34 @@ func TestWoken(t *testing.T) {
 	var handOvers []time.Duration
 	for _, next := range line {
 		began := time.Now()
-		h.release(t)
+		h.ReleaseSilent(t)
 		h = next
-		h.awaitOutput(t)
+		h.AwaitOutput(t)
 		handOvers = append(handOvers, time.Since(began))
 	}
 	slices.Sort(handOvers)
 	if t.Logf("hand-overs: %v", handOvers); handOvers[2] > 200*time.Millisecond {
 		t.Errorf("nobody was woken")
 	}
-	h.release(t)
-	r1.awaitOutput(t)
-	r2.awaitOutput(t)
-	r1.release(t)
-	r2.release(t)
+	h.ReleaseSilent(t)
+	r1.AwaitOutput(t)
+	r2.AwaitOutput(t)
+	r1.ReleaseSilent(t)
+	r2.ReleaseSilent(t)
 }
 
 // TestKilledHolder kills a holder and its guard. Nobody gets in before its row expires, and then somebody does, who
 // waited or did not.
 func TestKilledHolder(t *testing.T) {
 	t.Parallel()
-	s, name := ownServer(t, 3), uniqueName(t)
-	h := to(s).hold(t, name)
-	w := to(s).start(t, flockPostgres, name, "echo", "in")
+	s, name := ownServer(t, 3), leasetest.LockName(t)
+	h := to(s).Hold(t, flockPostgres, name)
+	w := to(s).Start(t, flockPostgres, name, "echo", "in")
 	awaitLine(t, s, name, 2)
-	kill(h.process, syscall.SIGKILL)
+	kill(h.Child, syscall.SIGKILL)
 	began := time.Now()
-	to(s).run(t, flockPostgres, "-n", name, "true").check(t, 1, "", "")
-	w.wait(t).check(t, 0, "in\n", "")
+	to(s).Run(t, flockPostgres, "-n", name, "true").Check(t, 1, "", "")
+	w.AwaitEnd(t).Check(t, 0, "in\n", "")
 	if d := time.Since(began); d < 2*time.Second || d > 5*time.Second+allowance {
 		t.Errorf("the next one came in after %v", d)
 	}
@@ -289,79 +291,79 @@ func TestKilledHolder(t *testing.T) {
 func TestCooldown(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 2)
-	cool := func(t *testing.T, more ...string) *process {
+	cool := func(t *testing.T, more ...string) *leasetest.Child {
 		words := append([]string{flockPostgres, "-n", "--cooldown", "30"}, more...)
-		return to(s).run(t, append(words, uniqueName(t), "true")...)
+		return to(s).Run(t, append(words, leasetest.LockName(t), "true")...)
 	}
 	t.Run("ended", func(t *testing.T) {
-		cool(t).check(t, 0, "", "")
-		cool(t).check(t, 1, "", "")
-		to(s).run(t, flockPostgres, "-n", uniqueName(t), "true").check(t, 0, "", "") // which does not respect it
+		cool(t).Check(t, 0, "", "")
+		cool(t).Check(t, 1, "", "")
+		to(s).Run(t, flockPostgres, "-n", leasetest.LockName(t), "true").Check(t, 0, "", "") // which does not respect it
 	})
 	t.Run("not started", func(t *testing.T) {
-		p := to(s).run(t, flockPostgres, "-n", "--cooldown", "30", uniqueName(t), "/no/such/command")
-		if p.status != 69 {
-			t.Errorf("%d %s", p.status, &p.err)
+		p := to(s).Run(t, flockPostgres, "-n", "--cooldown", "30", leasetest.LockName(t), "/no/such/command")
+		if p.Status != 69 {
+			t.Errorf("%d %s", p.Status, &p.Err)
 		}
-		cool(t).check(t, 0, "", "")
+		cool(t).Check(t, 0, "", "")
 	})
 	t.Run("killed", func(t *testing.T) {
-		h := to(s).hold(t, "--cooldown", "30", uniqueName(t))
-		kill(h.process, syscall.SIGKILL)
-		to(s).run(t, flockPostgres, uniqueName(t), "true").check(t, 0, "", "") // when its row has expired
-		cool(t).check(t, 1, "", "")
+		h := to(s).Hold(t, flockPostgres, "--cooldown", "30", leasetest.LockName(t))
+		kill(h.Child, syscall.SIGKILL)
+		to(s).Run(t, flockPostgres, leasetest.LockName(t), "true").Check(t, 0, "", "") // when its row has expired
+		cool(t).Check(t, 1, "", "")
 	})
 	t.Run("waiter killed", func(t *testing.T) {
-		h := to(s).hold(t, uniqueName(t))
-		w := to(s).queue(t, "--cooldown", "30", uniqueName(t))
-		awaitLine(t, s, uniqueName(t), 2)
-		kill(w.process, syscall.SIGKILL)
-		await(t, "the end of its row", func() bool { return cool(t, "--queue", "1", "-w", "0").status == 1 })
-		h.release(t)
-		to(s).run(t, flockPostgres, uniqueName(t), "true").check(t, 0, "", "")
-		to(s).run(t, flockPostgres, "-w", "20", "--cooldown", "30", uniqueName(t), "true").check(t, 0, "", "")
+		h := to(s).Hold(t, flockPostgres, leasetest.LockName(t))
+		w := to(s).Queue(t, flockPostgres, "--cooldown", "30", leasetest.LockName(t))
+		awaitLine(t, s, leasetest.LockName(t), 2)
+		kill(w.Child, syscall.SIGKILL)
+		leasetest.Await(t, "the end of its row", func() bool { return cool(t, "--queue", "1", "-w", "0").Status == 1 })
+		h.ReleaseSilent(t)
+		to(s).Run(t, flockPostgres, leasetest.LockName(t), "true").Check(t, 0, "", "")
+		to(s).Run(t, flockPostgres, "-w", "20", "--cooldown", "30", leasetest.LockName(t), "true").Check(t, 0, "", "")
 	})
 	t.Run("broken", func(t *testing.T) {
-		h := to(s).hold(t, "--cooldown", "30", uniqueName(t))
-		if p := to(s).run(t, flockPostgres, "--break", uniqueName(t)); p.status != 0 {
-			t.Errorf("%d %s", p.status, &p.err)
+		h := to(s).Hold(t, flockPostgres, "--cooldown", "30", leasetest.LockName(t))
+		if p := to(s).Run(t, flockPostgres, "--break", leasetest.LockName(t)); p.Status != 0 {
+			t.Errorf("%d %s", p.Status, &p.Err)
 		}
-		if h.wait(t); h.status != 75 {
-			t.Errorf("%d %s", h.status, &h.err)
+		if h.AwaitEnd(t); h.Status != 75 {
+			t.Errorf("%d %s", h.Status, &h.Err)
 		}
-		cool(t).check(t, 1, "", "")
+		cool(t).Check(t, 1, "", "")
 	})
 	t.Run("dead and broken", func(t *testing.T) {
-		h := to(s).hold(t, "--cooldown", "30", uniqueName(t))
-		kill(h.process, syscall.SIGKILL)
-		to(s).run(t, flockPostgres, "--break", uniqueName(t))
-		cool(t).check(t, 0, "", "")
+		h := to(s).Hold(t, flockPostgres, "--cooldown", "30", leasetest.LockName(t))
+		kill(h.Child, syscall.SIGKILL)
+		to(s).Run(t, flockPostgres, "--break", leasetest.LockName(t))
+		cool(t).Check(t, 0, "", "")
 	})
 	t.Run("others pass", func(t *testing.T) { // one who waits for the cooldown is in nobody's way
-		cool(t).check(t, 0, "", "")
-		w := to(s).queue(t, "--cooldown", "30", uniqueName(t))
-		awaitLine(t, s, uniqueName(t), 1)
-		to(s).run(t, flockPostgres, "-n", uniqueName(t), "true").check(t, 0, "", "")
-		p := to(s).run(t, flockPostgres, "--holders", uniqueName(t))
-		if p.status != 1 || strings.Count(p.out.String(), "\n") != 2 {
-			t.Errorf("%d %s%s", p.status, &p.out, &p.err)
+		cool(t).Check(t, 0, "", "")
+		w := to(s).Queue(t, flockPostgres, "--cooldown", "30", leasetest.LockName(t))
+		awaitLine(t, s, leasetest.LockName(t), 1)
+		to(s).Run(t, flockPostgres, "-n", leasetest.LockName(t), "true").Check(t, 0, "", "")
+		p := to(s).Run(t, flockPostgres, "--holders", leasetest.LockName(t))
+		if p.Status != 1 || strings.Count(p.Out.String(), "\n") != 2 {
+			t.Errorf("%d %s%s", p.Status, &p.Out, &p.Err)
 		}
-		kill(w.process, syscall.SIGTERM)
-		w.wait(t)
+		kill(w.Child, syscall.SIGTERM)
+		w.AwaitEnd(t)
 	})
 }
 
 // TestQueue refuses who finds the queue full.
 func TestQueue(t *testing.T) {
 	t.Parallel()
-	s, name := sharedServer(t), uniqueName(t)
-	h := to(s).hold(t, "--queue", "1", name)
-	w := to(s).queue(t, "--queue", "1", name)
+	s, name := sharedServer(t), leasetest.LockName(t)
+	h := to(s).Hold(t, flockPostgres, "--queue", "1", name)
+	w := to(s).Queue(t, flockPostgres, "--queue", "1", name)
 	awaitLine(t, s, name, 2)
-	to(s).run(t, flockPostgres, "--queue", "1", "-E", "7", name, "true").check(t, 7, "", "")
-	h.release(t)
-	w.awaitOutput(t)
-	w.release(t)
+	to(s).Run(t, flockPostgres, "--queue", "1", "-E", "7", name, "true").Check(t, 7, "", "")
+	h.ReleaseSilent(t)
+	w.AwaitOutput(t)
+	w.ReleaseSilent(t)
 }
 
 // TestNames has names of all bytes, which are all told apart.
@@ -371,13 +373,13 @@ func TestNames(t *testing.T) {
 	for _, name := range []string{
 		"it's", `back\slash`, "\xff\xfe", "Ünïcode", "/var/lock/x", "a b\tc", "$1", "%s", strings.Repeat("x", 2000),
 	} {
-		h := to(s).hold(t, name)
-		to(s).run(t, flockPostgres, "-n", name, "true").check(t, 1, "", "")
-		p := to(s).run(t, flockPostgres, "--holders", name)
-		if p.status != 0 || strings.Count(p.out.String(), "\n") != 1 {
-			t.Errorf("%q: %d %s%s", name, p.status, &p.out, &p.err)
+		h := to(s).Hold(t, flockPostgres, name)
+		to(s).Run(t, flockPostgres, "-n", name, "true").Check(t, 1, "", "")
+		p := to(s).Run(t, flockPostgres, "--holders", name)
+		if p.Status != 0 || strings.Count(p.Out.String(), "\n") != 1 {
+			t.Errorf("%q: %d %s%s", name, p.Status, &p.Out, &p.Err)
 		}
-		h.release(t)
+		h.ReleaseSilent(t)
 	}
 }
 
@@ -385,18 +387,18 @@ func TestNames(t *testing.T) {
 func TestInherited(t *testing.T) {
 	t.Parallel()
 	s := sharedServer(t)
-	e := environment{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "PGOPTIONS=-c search_path=x", "PGTZ=UTC",
+	e := leasetest.Environment{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "PGOPTIONS=-c search_path=x", "PGTZ=UTC",
 		"PGAPPNAME=mine", "FLOCK_POSTGRES_URL=postgres://cron:geheim@" + s.Host + ":" + s.Port +
 			"/postgres?sslmode=disable&options=-cwork_mem%3D64kB"}
-	e.run(t, flockPostgres, uniqueName(t), "sh", "-c",
+	e.Run(t, flockPostgres, leasetest.LockName(t), "sh", "-c",
 		`env | grep -e FLOCK_P -e geheim -e PGHOST; echo $PGOPTIONS; ls -l /proc/$$/fd | grep -c socket:`).
-		check(t, 1, "-c search_path=x\n0\n", "")
-	h := e.hold(t, uniqueName(t))
+		Check(t, 1, "-c search_path=x\n0\n", "")
+	h := e.Hold(t, flockPostgres, leasetest.LockName(t))
 	if n := sql(t, s, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mine'")[0]; n != "1" {
 		t.Errorf("%s connections with the name", n)
 	}
-	h.release(t)
-	p := exec.Command(flock, "--backend", "postgres", "-n", uniqueName(t), "echo", "in")
+	h.ReleaseSilent(t)
+	p := exec.Command(flock, "--backend", "postgres", "-n", leasetest.LockName(t), "echo", "in")
 	p.Env = to(s)
 	if out, err := p.CombinedOutput(); err != nil || string(out) != "in\n" {
 		t.Errorf("%v %s", err, out)

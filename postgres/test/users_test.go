@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"example.org/flock/lease/leasetest"
 	"example.org/flock/postgres/test/server"
 )
 
@@ -28,8 +29,8 @@ func TestErrors(t *testing.T) {
 	sql(t, s, "CREATE DATABASE empty")
 	at := "PGHOST=" + s.Host
 	const address = "postgres://cron:geheim@"
-	await(t, "the password to be asked for", func() bool {
-		return to(s).run(t, flockPostgres, "--holders").status == 66
+	leasetest.Await(t, "the password to be asked for", func() bool {
+		return to(s).Run(t, flockPostgres, "--holders").Status == 66
 	})
 	for _, c := range []struct {
 		what   string
@@ -73,13 +74,13 @@ func TestErrors(t *testing.T) {
 		{"right", []string{"FLOCK_POSTGRES_URL=" + address + s.Host + "/postgres"}, 0, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			e := append(environment{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C"}, c.env...)
-			p := e.run(t, flockPostgres, "-n", uniqueName(t), "true")
-			text := p.err.String()
+			e := append(leasetest.Environment{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C"}, c.env...)
+			p := e.Run(t, flockPostgres, "-n", leasetest.LockName(t), "true")
+			text := p.Err.String()
 			isLine := c.text == "" && text == "" ||
 				strings.HasPrefix(text, "flock-postgres: "+c.text) && strings.Count(text, "\n") == 1
-			if p.status != c.status || !isLine || strings.Contains(text, "geheim") {
-				t.Errorf("status %d, expected %d: %sexpected %s", p.status, c.status, text, c.text)
+			if p.Status != c.status || !isLine || strings.Contains(text, "geheim") {
+				t.Errorf("status %d, expected %d: %sexpected %s", p.Status, c.status, text, c.text)
 			}
 		})
 	}
@@ -89,10 +90,10 @@ func TestErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := to(s, "PGPASSFILE="+file)
-		e.run(t, flockPostgres, "name", "true").check(t, 64, "",
+		e.Run(t, flockPostgres, "name", "true").Check(t, 64, "",
 			"flock-postgres: invalid PGPASSFILE: others may use the file "+file+": chmod 600 it\n")
 		os.Chmod(file, 0o600)
-		e.run(t, flockPostgres, "name", "sh", "-c", "echo $PGPASSFILE").check(t, 0, file+"\n", "")
+		e.Run(t, flockPostgres, "name", "sh", "-c", "echo $PGPASSFILE").Check(t, 0, file+"\n", "")
 	})
 	t.Run("service", func(t *testing.T) {
 		file := t.TempDir() + "/service"
@@ -100,13 +101,13 @@ func TestErrors(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		environment{"PATH=/usr/bin:/bin", "PGSERVICE=fleet", "PGSERVICEFILE=" + file}.
-			run(t, flockPostgres, "name", "echo", "in").check(t, 0, "in\n", "")
+		leasetest.Environment{"PATH=/usr/bin:/bin", "PGSERVICE=fleet", "PGSERVICEFILE=" + file}.
+			run(t, flockPostgres, "name", "echo", "in").Check(t, 0, "in\n", "")
 	})
 	t.Run("another version", func(t *testing.T) {
 		sql(t, s, "UPDATE flock.server SET version = 2")
-		to(s, "PGPASSWORD=geheim").run(t, flockPostgres, "name", "true").
-			check(t, 65, "", "flock-postgres: the tables have version 2, and this program needs 1: "+
+		to(s, "PGPASSWORD=geheim").Run(t, flockPostgres, "name", "true").
+			Check(t, 65, "", "flock-postgres: the tables have version 2, and this program needs 1: "+
 				"see flock-postgres --schema\n")
 	})
 }
@@ -114,34 +115,34 @@ func TestErrors(t *testing.T) {
 // TestSchema compares what --schema prints with the file.
 func TestSchema(t *testing.T) {
 	t.Parallel()
-	environment{}.run(t, flockPostgres, "--schema").check(t, 0, read("../schema.sql"), "")
+	leasetest.Environment{}.Run(t, flockPostgres, "--schema").Check(t, 0, leasetest.Read("../schema.sql"), "")
 }
 
 // TestSilentServer has the server be silent before and after its first answer, for all that can be asked.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 5)
-	h := to(s).hold(t, "name")
+	h := to(s).Hold(t, flockPostgres, "name")
 	for _, words := range []string{"-n name true", "--holders name", "--break name", "other true"} {
 		way := proxyTo(t, s)
 		way.BlackHole()
 		began := time.Now()
-		p := by(way, "PGCONNECT_TIMEOUT=1").run(t, append([]string{flockPostgres}, strings.Fields(words)...)...)
-		p.check(t, 75, "", "flock-postgres: cannot reach PostgreSQL at 127.0.0.1:"+way.Port+" in time: no answer\n")
+		p := by(way, "PGCONNECT_TIMEOUT=1").Run(t, append([]string{flockPostgres}, strings.Fields(words)...)...)
+		p.Check(t, 75, "", "flock-postgres: cannot reach PostgreSQL at 127.0.0.1:"+way.Port+" in time: no answer\n")
 		if d := time.Since(began); d > 3*time.Second+allowance {
 			t.Errorf("%s: %v", words, d)
 		}
 	}
 	way := proxyTo(t, s)
-	w := by(way).start(t, flockPostgres, "name", "echo", "in")
+	w := by(way).Start(t, flockPostgres, "name", "echo", "in")
 	awaitLine(t, s, "name", 2)
 	way.BlackHole()
-	await(t, "the remark", func() bool {
-		return w.err.String() == "flock-postgres: postgres does not answer: no answer; the wait for name goes on\n"
+	leasetest.Await(t, "the remark", func() bool {
+		return w.Err.String() == "flock-postgres: postgres does not answer: no answer; the wait for name goes on\n"
 	})
 	way.Restore()
-	h.release(t)
-	w.wait(t).check(t, 0, "in\n", "flock-postgres: postgres does not answer: no answer; the wait for name goes on\n"+
+	h.ReleaseSilent(t)
+	w.AwaitEnd(t).Check(t, 0, "in\n", "flock-postgres: postgres does not answer: no answer; the wait for name goes on\n"+
 		"flock-postgres: postgres answers again\n")
 }
 
@@ -183,62 +184,62 @@ logfile = %s/bouncer.log
 	if err := server.As(cmd); err != nil {
 		t.Fatal(err)
 	}
-	if err := server.StartMortal(cmd); err != nil {
+	if err := leasetest.StartMortal(cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log(read(s.Dir() + "/bouncer.log"))
+			t.Log(leasetest.Read(s.Dir() + "/bouncer.log"))
 		}
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
 	e := reach("127.0.0.1", port)
-	e.run(t, flockPostgres, "name", "echo", "in").check(t, 0, "in\n", "")
+	e.Run(t, flockPostgres, "name", "echo", "in").Check(t, 0, "in\n", "")
 	// More at once than the pool has connections. All live longer than the TTL.
-	var holders, waiters []*holding
+	var holders, waiters []*leasetest.Holding
 	for i := range 5 {
-		holders = append(holders, e.hold(t, fmt.Sprint("name", i)))
-		waiters = append(waiters, e.queue(t, fmt.Sprint("name", i)))
+		holders = append(holders, e.Hold(t, flockPostgres, fmt.Sprint("name", i)))
+		waiters = append(waiters, e.Queue(t, flockPostgres, fmt.Sprint("name", i)))
 		awaitLine(t, s, fmt.Sprint("name", i), 2)
 	}
 	time.Sleep(5 * time.Second)
 	for i, h := range holders {
-		h.release(t)
+		h.ReleaseSilent(t)
 		began := time.Now()
-		waiters[i].awaitOutput(t)
+		waiters[i].AwaitOutput(t)
 		t.Logf("the next one came in after %v", time.Since(began))
-		waiters[i].release(t)
+		waiters[i].ReleaseSilent(t)
 	}
-	all := read(s.Dir() + "/log")
+	all := leasetest.Read(s.Dir() + "/log")
 	given := strings.Count(all, "statement: LISTEN flock_")
 	if up := strings.Count(all, "statement: UNLISTEN flock_"); given == 0 || up != given {
 		t.Errorf("%d asked for notifications, and %d have noticed that they do not come", given, up)
 	}
-	p := e.start(t, "sh", "../../compat_test/backend.sh", flockPostgres)
+	p := e.Start(t, "sh", "../../compat_test/backend.sh", flockPostgres)
 	select {
-	case <-p.ended:
+	case <-p.Ended:
 	case <-time.After(2 * time.Minute):
-		t.Fatalf("no end: %s%s", &p.out, &p.err)
+		t.Fatalf("no end: %s%s", &p.Out, &p.Err)
 	}
-	if p.status != 0 {
-		t.Errorf("status %d: %s%s", p.status, &p.out, &p.err)
+	if p.Status != 0 {
+		t.Errorf("status %d: %s%s", p.Status, &p.Out, &p.Err)
 	}
 }
 
 // TestTermination ends a holder and a waiter as systemd does.
 func TestTermination(t *testing.T) {
 	t.Parallel()
-	s, name := sharedServer(t), uniqueName(t)
-	h, w := to(s).hold(t, name), to(s).queue(t, name)
+	s, name := sharedServer(t), leasetest.LockName(t)
+	h, w := to(s).Hold(t, flockPostgres, name), to(s).Queue(t, flockPostgres, name)
 	awaitLine(t, s, name, 2)
-	kill(w.process, syscall.SIGTERM)
-	w.wait(t)
-	kill(h.process, syscall.SIGTERM)
-	h.wait(t)
-	if h.status != 143 || w.status != 143 {
-		t.Errorf("%d %s, %d %s", h.status, &h.err, w.status, &w.err)
+	kill(w.Child, syscall.SIGTERM)
+	w.AwaitEnd(t)
+	kill(h.Child, syscall.SIGTERM)
+	h.AwaitEnd(t)
+	if h.Status != 143 || w.Status != 143 {
+		t.Errorf("%d %s, %d %s", h.Status, &h.Err, w.Status, &w.Err)
 	}
 	awaitLine(t, s, name, 0)
-	to(s).run(t, flockPostgres, "-n", name, "true").check(t, 0, "", "")
+	to(s).Run(t, flockPostgres, "-n", name, "true").Check(t, 0, "", "")
 }

@@ -21,6 +21,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"example.org/flock/etcd/test/cluster"
+	"example.org/flock/lease/leasetest"
 )
 
 // A locker is a program under measurement.
@@ -154,7 +155,7 @@ func (l locker) command(name string, words ...string) *exec.Cmd {
 func uncontended(l locker) []time.Duration {
 	cmd := l.command(newName(), "true")
 	began := time.Now()
-	check(cluster.StartMortal(cmd))
+	check(leasetest.StartMortal(cmd))
 	check(cmd.Wait())
 	return []time.Duration{time.Since(began)}
 }
@@ -172,7 +173,7 @@ func newQueue(l locker, waiters int) *queue {
 	fifo := filepath.Join(dir, name)
 	check(syscall.Mkfifo(fifo, 0o600))
 	holder := l.command(name, "sh", "-c", `read line <"$0" || :`, fifo)
-	check(cluster.StartMortal(holder))
+	check(leasetest.StartMortal(holder))
 	release, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits until the command runs
 	check(err)
 	r, w, err := os.Pipe()
@@ -181,7 +182,7 @@ func newQueue(l locker, waiters int) *queue {
 	for range waiters {
 		cmd := l.command(name, "echo")
 		cmd.Stdout = w
-		check(cluster.StartMortal(cmd))
+		check(leasetest.StartMortal(cmd))
 		q.cmds = append(q.cmds, cmd)
 	}
 	w.Close()

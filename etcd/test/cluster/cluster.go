@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,6 +22,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"example.org/flock/lease/leasetest"
 )
 
 // Options of a cluster. The zero value is for a cluster with the servers' own defaults.
@@ -270,7 +271,7 @@ func (m *Member) Start() error {
 	defer log.Close()
 	cmd := exec.Command(m.argv[0], m.argv[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := StartMortal(cmd); err != nil {
+	if err := leasetest.StartMortal(cmd); err != nil {
 		return err
 	}
 	ended := make(chan struct{})
@@ -316,29 +317,6 @@ func (m *Member) Restore() error {
 		m.Thaw()
 	}
 	return nil
-}
-
-var starts = make(chan func())
-
-func init() {
-	go func() {
-		// The parent-death signal belongs to the thread that forks. This one lives as long as the process.
-		runtime.LockOSThread()
-		for start := range starts {
-			start()
-		}
-	}()
-}
-
-// StartMortal starts a command that the kernel kills when this process dies.
-func StartMortal(cmd *exec.Cmd) error {
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	done := make(chan error)
-	starts <- func() { done <- cmd.Start() }
-	return <-done
 }
 
 // A Proxy stands between one client and one member.

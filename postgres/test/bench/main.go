@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"example.org/flock/lease/leasetest"
 	"example.org/flock/postgres/test/server"
 )
 
@@ -145,6 +146,6 @@ func handOvers(s *server.Server, l locker, waiters int) (list []time.Duration) {
 func start(words []string) *exec.Cmd {
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Stderr = os.Stderr
-	check(server.StartMortal(cmd))
+	check(leasetest.StartMortal(cmd))
 	return cmd
 }

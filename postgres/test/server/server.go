@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +21,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.org/flock/lease/leasetest"
 )
 
 // A Server is a PostgreSQL server on an address of its own in 127.0.0.0/8, with its data in a temporary directory.
@@ -185,7 +186,7 @@ func (s *Server) Run() error {
 	if err := As(cmd); err != nil {
 		return err
 	}
-	if err := StartMortal(cmd); err != nil {
+	if err := leasetest.StartMortal(cmd); err != nil {
 		return err
 	}
 	s.process, s.ended = cmd.Process, make(chan struct{})
@@ -328,27 +329,4 @@ func RemoveTemplate() {
 	if dir, err := template(); err == nil {
 		os.RemoveAll(dir)
 	}
-}
-
-var starts = make(chan func())
-
-func init() {
-	go func() {
-		// The parent-death signal belongs to the thread that forks. This one lives as long as the process.
-		runtime.LockOSThread()
-		for start := range starts {
-			start()
-		}
-	}()
-}
-
-// StartMortal starts a command that the kernel kills when this process dies.
-func StartMortal(cmd *exec.Cmd) error {
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	done := make(chan error)
-	starts <- func() { done <- cmd.Start() }
-	return <-done
 }

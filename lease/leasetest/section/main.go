@@ -120,8 +120,9 @@ func torture(dir, mode, permits string) {
 	var children *os.File
 	switch rand.N(4) {
 	case 0:
-		// They have the lock, too, so they must be dead before the next one comes. What lives after the end of a command in good
-		// time would be nobody's fault, so this process does not end by a signal that flock-etcd passes on.
+		// They have the lock, too, so they must be dead before the next one comes. What lives after the end of a
+		// command in good time would be nobody's fault, so this process does not end by a signal that is passed on to
+		// it.
 		ignoreSignals()
 		children = startChildren(dir)
 	case 1:
@@ -171,7 +172,8 @@ func enter(dir, mode, permits string) {
 		ok = ok && got
 	}
 	if !ok {
-		note(dir, "violations", fmt.Sprintf("%s process %d, %s: not alone\n%s", time.Now().Format(time.StampMicro), os.Getpid(), mode, holders(dir)))
+		note(dir, "violations", fmt.Sprintf("%s process %d, %s: not alone\n%s",
+			time.Now().Format(time.StampMicro), os.Getpid(), mode, holders(dir)))
 	}
 	switch token := os.Getenv("FLOCK_TOKEN"); {
 	case mode == "exclusive":

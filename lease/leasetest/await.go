@@ -1,0 +1,57 @@
+//go:build linux
+
+package leasetest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Await waits for a condition, and fails the test when it does not come true.
+func Await(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30*time.Second + Allowance); !condition(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// Read returns the text of a file, or none if there is no such file.
+func Read(path string) string {
+	text, _ := os.ReadFile(path)
+	return string(text)
+}
+
+// Children returns the process ids of the children of a process.
+func Children(pid int) (list []int) {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, task := range tasks {
+		for _, word := range strings.Fields(Read(task)) {
+			if pid, err := strconv.Atoi(word); err == nil {
+				list = append(list, pid)
+			}
+		}
+	}
+	return list
+}
+
+// GuardOf returns the process id of the guard of a contender: its only child.
+func GuardOf(t *testing.T, pid int) int {
+	t.Helper()
+	list := Children(pid)
+	if len(list) != 1 {
+		t.Fatalf("process %d has %d children", pid, len(list))
+	}
+	return list[0]
+}
+
+// LockName returns a name of a lock, made of that of the test.
+func LockName(t *testing.T) string {
+	return strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
+}
