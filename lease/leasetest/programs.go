@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"syscall"
 )
 
@@ -28,6 +29,7 @@ type Programs struct {
 // program is that of its package too, in the folder above that of the tests.
 func Main(name string, run func(Programs) int) {
 	catchIgnoredSignals()
+	keepDescriptors()
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", name)
 		if err != nil {
@@ -58,6 +60,17 @@ func catchIgnoredSignals() {
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(s) {
 			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+}
+
+// keepDescriptors has what the tests start not inherit the descriptors that this process has inherited, such as that of
+// a flock under which the tests run. They would count where a test sets the limit of open files.
+func keepDescriptors() {
+	list, _ := os.ReadDir("/proc/self/fd")
+	for _, entry := range list {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
 		}
 	}
 }
