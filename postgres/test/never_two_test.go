@@ -29,7 +29,8 @@ type scene struct {
 
 func newScene(t *testing.T, s *server.Server, seconds int) *scene {
 	t.Helper()
-	x := &scene{T: t, server: s, dir: t.TempDir(), name: leasetest.LockName(t), ttl: time.Duration(seconds) * time.Second}
+	x := &scene{T: t, server: s, dir: t.TempDir(), name: leasetest.LockName(t),
+		ttl: time.Duration(seconds) * time.Second}
 	x.way, x.other = proxyTo(t, s), proxyTo(t, s)
 	x.holder, x.dead = by(x.way).StartFamily(t, section, x.dir, flockPostgres, x.name)
 	x.waiter = by(x.other).StartNext(t, section, x.dir, flockPostgres, x.name)

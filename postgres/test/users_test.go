@@ -102,7 +102,7 @@ func TestErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		leasetest.Environment{"PATH=/usr/bin:/bin", "PGSERVICE=fleet", "PGSERVICEFILE=" + file}.
-			run(t, flockPostgres, "name", "echo", "in").Check(t, 0, "in\n", "")
+			Run(t, flockPostgres, "name", "echo", "in").Check(t, 0, "in\n", "")
 	})
 	t.Run("another version", func(t *testing.T) {
 		sql(t, s, "UPDATE flock.server SET version = 2")
