@@ -135,7 +135,10 @@ func TestSilentServer(t *testing.T) {
 	}
 	way := proxyTo(t, s)
 	w := by(way).Start(t, flockPostgres, "name", "echo", "in")
-	awaitLine(t, s, "name", 2)
+	leasetest.Await(t, "an answer to both", func() bool {
+		return sql(t, s, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'flock-postgres' "+
+			"AND state_change < now() - interval '300 ms'")[0] == "2"
+	})
 	way.BlackHole()
 	leasetest.Await(t, "the remark", func() bool {
 		return w.Err.String() == "flock-postgres: postgres does not answer: no answer; the wait for name goes on\n"
