@@ -274,8 +274,10 @@ var guardScenes = map[string]func(c *terminal){
 		c.enter(`flock --kill-children f sh -c 'sh script & until [ -e up ]; do sleep .01; done; exit 3'`)
 		left := c.awaitSleeper()
 		began := time.Now()
-		c.wait("the command has ended", func() bool { return statusLine(parentOf(left), "Name") == "lock-guard" })
-		time.Sleep(3 * time.Second) // it must not count as a signal by which the command has ended
+		c.wait("the guard knows that the command has ended", func() bool {
+			guard := parentOf(left)
+			return statusLine(guard, "Name") == "lock-guard" && len(descendants(guard)) == 1
+		})
 		c.press("\x03")
 		c.expect(`(?m)^flock: process \d+ \(sleep 1000\) does not end and is killed\n`)
 		if took := time.Since(began); took > 9*time.Second {

@@ -31,10 +31,11 @@ type guard struct {
 	alarm   alarm
 	changed chan os.Signal // a child has ended, or the time of the alarm has come
 
-	pid      int           // of the command, while it lives
-	leader   int           // its process group, if it has one of its own
-	limitAt  time.Duration // when its limit is reached
-	endedAt  time.Duration // when it had ended
+	pid      int            // of the command, while it lives
+	leader   int            // its process group, if it has one of its own
+	limitAt  time.Duration  // when its limit is reached
+	heard    syscall.Signal // the last signal that came here while it lived
+	diedOf   syscall.Signal // the one that it died of and that has not come here yet
 	started  bool
 	finished bool // the last report is sent
 	status   int
@@ -146,14 +147,18 @@ func (g *guard) obey(m Message) {
 }
 
 // passOn sends a signal to the command, unless it came from the terminal and the command is in the process group of the
-// guard's parent: then it has the signal already. When the command has ended the signal is for what is left; but not one
-// that was sent to all of them, such as by a terminal or a service manager, and by which the command has ended before it
-// comes here.
+// guard's parent: then it has the signal already. When the command has ended the signal is for what is left. But if the
+// command has died of the same one, a terminal or a service manager has sent it to all of them: then it comes here too late.
 func (g *guard) passOn(s syscall.Signal, fromTerminal bool) {
 	switch {
-	case g.alive() && (g.leader != 0 || !fromTerminal):
-		unix.Kill(g.target(), s)
-	case g.ending && !g.alive() && s != unix.SIGWINCH && Now() >= g.endedAt+2*time.Second:
+	case g.alive():
+		g.heard = s
+		if g.leader != 0 || !fromTerminal {
+			unix.Kill(g.target(), s)
+		}
+	case s == g.diedOf:
+		g.diedOf = 0
+	case g.ending && s != unix.SIGWINCH:
 		g.killAt = Now()
 	}
 }
@@ -391,9 +396,13 @@ func (g *guard) noteEnd(pid int, w syscall.WaitStatus) {
 	if pid != g.pid {
 		return
 	}
-	g.pid, g.endedAt, g.status, g.killed = 0, Now(), w.ExitStatus(), w.Signaled()
-	if g.killed {
-		g.status = 128 + int(w.Signal())
+	g.pid, g.status, g.killed = 0, w.ExitStatus(), w.Signaled()
+	if !g.killed {
+		return
+	}
+	g.status = 128 + int(w.Signal())
+	if !g.ending && w.Signal() != g.heard {
+		g.diedOf = w.Signal()
 	}
 }
 

@@ -227,9 +227,11 @@ func TestFewConnections(t *testing.T) {
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && !h.HasEnded(); {
 		time.Sleep(100 * time.Millisecond)
 	}
-	h.ReleaseSilent(t)
-	for _, p := range all {
-		p.AwaitEnd(t).Check(t, 0, "in\n", "")
+	h.Release(t)
+	for _, p := range all { // on a busy machine they say that they were kept waiting
+		if p.AwaitEnd(t); p.Status != 0 || p.Out.String() != "in\n" {
+			t.Errorf("status %d: %s%s", p.Status, p.Out.String(), p.Err.String())
+		}
 	}
 }
 
