@@ -170,8 +170,11 @@ func (l lifeline) inherit(fd int) (moved lifeline, file int, err error) {
 func (l lifeline) ring() { windows.SetEvent(windows.Handle(l)) }
 
 func (d *directory) Ask(name string) answer {
-	if _, err := d.root.Lstat(name); err != nil {
+	switch _, err := d.root.Lstat(name); {
+	case errors.Is(err, fs.ErrNotExist):
 		return absent
+	case err != nil:
+		return unknown
 	}
 	h, err := windows.OpenEvent(windows.SYNCHRONIZE, false, eventName(name))
 	switch err {

@@ -90,8 +90,8 @@
 //
 // If the file is not there, all processes are searched. A search that finds nothing proves that the lock is free, if it
 // has seen all who could have the file: for a record of another user, no process of that user that was started later
-// refused the look; for one of another pid namespace, the searcher is root. Processes of one's own user that refuse are
-// passed over: every login has some. A look into a process that may have inherited the file proves something if the
-// process has slept through it; otherwise it is repeated. If the file is found, the record is renamed to say where.
-// inotify(7) tells waiters when the file is closed.
+// refused the look; for one of another pid namespace, the searcher is root. For a record of one's own user, processes
+// that refuse are passed over: every login has some. A look into a process that may have inherited the file proves
+// something if the process has slept through it; otherwise it is repeated. If the file is found, the record is renamed
+// to say where. inotify(7) tells waiters when the file is closed.
 package fallback

@@ -153,13 +153,28 @@ func (a *attempt) take(token string) (progress, []record, error) {
 			owner.verdict = a.judgeLifeline(lifeline)
 			return keptOut, []record{owner}, nil
 		case !isBusy, pause == longestRetry: // it may be another directory by now
-			if err := a.Reopen(); err != nil {
+			if err := a.reopen(); err != nil {
 				return again, nil, err
 			}
+		}
+		if a.self.name == "" { // it is another one
+			return again, nil, nil
 		}
 		a.Sleep(pause)
 		pause = min(2*pause, longestRetry)
 	}
+}
+
+// reopen opens what the path leads to now. If our lifeline is not there it forgets that: the token of somebody without a
+// lifeline could never be taken over.
+func (a *attempt) reopen() error {
+	if err := a.Reopen(); err != nil {
+		return err
+	}
+	if a.Ask(a.self.name) == absent {
+		a.forget()
+	}
+	return nil
 }
 
 // A sighting is what somebody sees who looks again and again.
@@ -193,7 +208,7 @@ func (a *attempt) steal(s *snapshot, from record, token string) (bool, error) {
 	if name == "" || a.ask(name) != gone || a.checkLifeline() != nil {
 		return false, nil
 	}
-	if err := a.Reopen(); err != nil {
+	if err := a.reopen(); err != nil || a.self.name == "" {
 		return false, err
 	}
 	err := a.Rename(from.name, token)
@@ -382,7 +397,7 @@ func (a *attempt) discard() error {
 	}
 	if err == nil {
 		s, failed := a.list()
-		isAlone := failed == nil && len(s.lifelines) == 1 && len(s.holders) == 1
+		isAlone := failed == nil && a.self.name != "" && len(s.lifelines) == 1 && len(s.holders) == 1
 		if isAlone && a.MoveAway() == nil {
 			a.forget()
 			return nil
