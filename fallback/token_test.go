@@ -70,3 +70,69 @@ func TestTokenWithoutItsOwner(t *testing.T) {
 		}
 	}
 }
+
+// A replacedSystem is a directory that has been removed, and its path leads to another one, with a free token.
+type replacedSystem struct {
+	busySystem
+	reopened bool
+	taken    bool // the token of the other one
+}
+
+func (s *replacedSystem) CloseLifeline(lifeline) {}
+func (s *replacedSystem) Reopen() error          { s.reopened = true; return nil }
+
+func (s *replacedSystem) Ask(string) answer {
+	if s.reopened {
+		return absent
+	}
+	return alive
+}
+
+func (s *replacedSystem) List() ([]string, error) {
+	if s.reopened {
+		return []string{free}, nil
+	}
+	return []string{ours1, waitName + "," + theirs1}, nil
+}
+
+func (s *replacedSystem) Rename(string, string) error {
+	s.taken = s.reopened
+	if s.taken {
+		return nil
+	}
+	return fs.ErrNotExist
+}
+
+// TestTokenOfAnotherDirectory: who has no lifeline in a directory does not take its token. Killed with it, it would have
+// locked it for good.
+func TestTokenOfAnotherDirectory(t *testing.T) {
+	s := &replacedSystem{busySystem: busySystem{now: time.Unix(1, 0)}}
+	a := &attempt{system: s, self: &contender{id: idOf(ours1), name: ours1}}
+	how, _, err := a.take(busy + "," + a.self.id)
+	if how != again || err != nil || a.self.name != "" {
+		t.Errorf("%v, %v, %q", how, err, a.self.name)
+	}
+	if !s.reopened || s.taken {
+		t.Errorf("reopened %v, taken %v", s.reopened, s.taken)
+	}
+}
+
+// A foreignSystem is a directory in which a cleaner has removed our lifeline, and somebody else has the lock.
+type foreignSystem struct {
+	busySystem
+	movedAway bool
+}
+
+func (s *foreignSystem) Ask(string) answer           { return absent }
+func (s *foreignSystem) CloseLifeline(lifeline)      {}
+func (s *foreignSystem) Rename(string, string) error { return nil }
+func (s *foreignSystem) MoveAway() error             { s.movedAway = true; return nil }
+
+// TestDiscardOfAnothers: who has lost its lifeline does not take the directory away from who has the lock.
+func TestDiscardOfAnothers(t *testing.T) {
+	s := &foreignSystem{busySystem: busySystem{now: time.Unix(1, 0), listings: [][]string{{exclName + "," + theirs1, free}}}}
+	a := &attempt{system: s, self: &contender{id: idOf(ours1), name: exclName + "," + idOf(ours1)}}
+	if err := a.discard(); err != nil || s.movedAway {
+		t.Errorf("%v, moved away: %v", err, s.movedAway)
+	}
+}

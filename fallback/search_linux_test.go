@@ -1,9 +1,11 @@
 package fallback
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -56,5 +58,43 @@ func TestSearchGivesUp(t *testing.T) {
 	}
 	if took := time.Since(start); took > 10*time.Second {
 		t.Errorf("it took %s", took)
+	}
+}
+
+// TestChildOfOneWithout has a shell start two processes that never sleep, one before a search has looked into it and one
+// afterwards. The first may move what it has inherited, so one look does not do. The second has inherited nothing.
+func TestChildOfOneWithout(t *testing.T) {
+	c := exec.Command("sh", "-c", "while read line; do (while :; do :; done) & echo $!; done")
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := c.StdinPipe()
+	must(err)
+	out, err := c.StdoutPipe()
+	must(err)
+	must(c.Start())
+	defer c.Wait()
+	defer syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+	child := func() (pid int) {
+		fmt.Fprintln(in)
+		_, err := fmt.Fscan(out, &pid)
+		must(err)
+		return pid
+	}
+	h := &search{without: map[int]uint64{}}
+	before := child()
+	if h.lookInto(c.Process.Pid) {
+		t.Error("the shell has the file")
+	}
+	for ticksSinceBoot() <= h.without[c.Process.Pid] {
+		time.Sleep(time.Millisecond)
+	}
+	if after := child(); h.mayMove(after) {
+		t.Error("a child of one without the file may have it")
+	}
+	if !h.mayMove(before) {
+		t.Error("what was started before the look cannot have it")
+	}
+	delete(h.without, c.Process.Pid)
+	if after := child(); !h.mayMove(after) {
+		t.Error("a child of one that was not looked into cannot have it")
 	}
 }
