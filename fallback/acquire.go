@@ -24,7 +24,7 @@ func (a *attempt) acquire(ctx context.Context, tell func([]record)) (progress, [
 		case how == again:
 			continue
 		}
-		if err := a.giveUp(&s); err != nil {
+		if err := a.giveUp(&s); err != nil { // s may be old by now: it only tells what we had
 			return again, nil, err
 		}
 		if a.isOver() {

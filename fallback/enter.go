@@ -10,13 +10,14 @@ import (
 // Only who has the token adds a holder or removes a dead one. This file takes it, uses it, and gives it back.
 
 const (
-	// stuck is how long the token must stay the same to be a conflict or a fault, and stuckLooks how often that must be
-	// seen: on a busy machine a process may look only twice in a second, and both times miss a name that is just renamed.
+	// stuck is how long the token must stay the same to be a conflict or a fault, and stuckLooks how often that must
+	// be seen: on a busy machine a process may look only twice in a second, and both times miss a name that is just
+	// renamed.
 	stuck      = time.Second
 	stuckLooks = 10
 	// Between two attempts to take the token the pause doubles. To look more often costs a busy machine more than it
-	// gains: where 64 readers loop, 17 % of the processor time from 50 µs on, and half of the throughput with at most 2
-	// ms.
+	// gains: where 64 readers loop, 17 % of the processor time from 50 µs on, and half of the throughput with at most
+	// 2 ms.
 	shortestRetry, longestRetry = 250 * time.Microsecond, 50 * time.Millisecond
 )
 
@@ -64,7 +65,7 @@ func (a *attempt) withToken(dead []string, act func(*snapshot) (progress, error)
 	case isAbsent(err): // somebody has taken us for dead, and has the token
 		return again, nil, a.withdraw()
 	}
-	a.withdraw()
+	a.withdraw() // while the token is ours, in case that can be done; what is left of us is decided by err
 	return again, nil, a.putBack(token, err)
 }
 
@@ -89,7 +90,7 @@ func (a *attempt) cleanAndAct(token string, dead []string, act func(*snapshot) (
 		how, err := act(&s)
 		return how, nil, err
 	case a.shallSearch(&s, false):
-		return again, nil, nil // one has gone since we have searched, and nobody searches with the token
+		return again, nil, nil // one has gone since we have searched, and the next look searches, without the token
 	}
 	return keptOut, keepers, nil
 }
@@ -165,8 +166,8 @@ func (a *attempt) take(token string) (progress, []record, error) {
 	}
 }
 
-// reopen opens what the path leads to now. If our lifeline is not there it forgets that: the token of somebody without a
-// lifeline could never be taken over.
+// reopen opens what the path leads to now. If our lifeline is not there it forgets that: the token of somebody without
+// a lifeline could never be taken over.
 func (a *attempt) reopen() error {
 	if err := a.Reopen(); err != nil {
 		return err
@@ -293,8 +294,8 @@ func (a *attempt) hold(s *snapshot) (progress, error) {
 	return how, err
 }
 
-// admitted returns the waiters that may share the lock with us, now that we hold it: those behind us. A downgrade lets in
-// who has come before it, too.
+// admitted returns the waiters that may share the lock with us, now that we hold it: those behind us. A downgrade lets
+// in who has come before it, too.
 func (a *attempt) admitted(s *snapshot) (waiters []string) {
 	isDowngrade := s.has(ours)
 	for _, name := range s.waiters {

@@ -85,8 +85,8 @@ func (a *attempt) shallSearch(s *snapshot, idle bool) bool {
 	return s.has(lost) && (a.request.Try || idle || isFirst || a.wouldHide(s))
 }
 
-// wouldHide reports whether something is lost that would seem to be found if our open file had the lock, because that
-// stands where its record says: a shell that locks in a loop has each open file under the same number.
+// wouldHide reports whether something is lost that would seem to be found if our open file had the lock: our mark would
+// answer for it, where its record says. A shell that locks in a loop has each open file under the same number.
 func (a *attempt) wouldHide(s *snapshot) bool {
 	if a.holding != byOpenFile {
 		return false

@@ -125,7 +125,9 @@ func (l *Lock) end(a *attempt, how progress, err error) {
 	var verdict stateError
 	switch {
 	case err != nil && !errors.As(err, &verdict):
-		a.forget() // an operation has failed, and the token may be ours: the name of our lifeline says that it is dead
+		// An operation has failed, and the token may be ours: the name of our lifeline says that it is dead. What is
+		// wrong with the directory (a stateError) was found by looking, and leaves no such doubt.
+		a.forget()
 	case err == nil && how == done && a.holding == byLifeline:
 		return
 	default:

@@ -167,7 +167,11 @@ func (s *thisSystem) At(f *openFile, sharesClock bool) answer {
 	switch {
 	case found:
 		return alive
-	case err == nil, isNowhere(err) && !isHidden(f.pid), sys.LacksPermission(err) && isZombie(f.pid):
+	case err == nil: // another file, or one without the mark
+		return absent
+	case isNowhere(err) && !isHidden(f.pid):
+		return absent
+	case sys.LacksPermission(err) && isZombie(f.pid): // only root may see that it has no descriptors any more
 		return absent
 	}
 	its, err := readStat(f.pid)

@@ -56,8 +56,8 @@ func (*thisSystem) SeesAll() bool        { return seesAll() }
 func (*thisSystem) HidesProcesses() bool { return hidesProcesses() }
 
 // longestCatchUp is how long a search looks at processes that were started since it began. If they are started faster
-// than that, it gives up, and the lock counts as held: flock -n has to answer. It is long because a refusal is wrong then.
-// A test replaces it.
+// than that, it gives up, and the lock counts as held: flock -n has to answer. It is long because a refusal is wrong
+// then. A test replaces it.
 var longestCatchUp = 10 * time.Second
 
 // everywhere looks into all processes, and then into those that were started meanwhile, until there is no new one. It
@@ -69,8 +69,8 @@ var longestCatchUp = 10 * time.Second
 // show itself, but then P still lives, and had the open file when it was looked at.
 func (h *search) everywhere() (complete bool) {
 	seen, last := map[int]bool{}, 0
-	var end time.Time
-	for end.IsZero() || time.Now().Before(end) {
+	var catchUpEnds time.Time // zero during the first round, which has all the time that it takes
+	for catchUpEnds.IsZero() || time.Now().Before(catchUpEnds) {
 		now := lastID()
 		if now < last { // ids have come round
 			seen, h.without, last = map[int]bool{}, map[int]uint64{}, 0
@@ -92,8 +92,8 @@ func (h *search) everywhere() (complete bool) {
 		if !isNew {
 			return true
 		}
-		if end.IsZero() {
-			end = time.Now().Add(longestCatchUp)
+		if catchUpEnds.IsZero() {
+			catchUpEnds = time.Now().Add(longestCatchUp)
 		}
 		last = now
 	}
@@ -160,22 +160,29 @@ func ticksSinceBoot() uint64 {
 }
 
 // mayMove reports whether a process can have inherited the open file, so that it can move it: it was started after the
-// process that has locked, and not by a process that had been found without it. So a search keeps up with a machine that
-// starts processes all the time. (An orphan shows who has adopted it. Process 1 adopts most of them, so it does not count
-// as a parent.) This program moves no descriptor that it gets, wherever it runs.
+// process that has locked, and not by one that had been found without it. This program moves no descriptor that it gets,
+// wherever it runs.
 func (h *search) mayMove(other int) bool {
 	s, err := readStat(other)
 	switch {
 	case isNowhere(err):
 		return false
-	case err == nil && (s.start < h.since || s.isKernelThread || isZombie(other)):
-		return false
-	}
-	if found, ok := h.without[s.parent]; err == nil && ok && s.parent != 1 && s.start > found {
+	case err == nil && (s.start < h.since || s.isKernelThread || isZombie(other) || h.parentIsWithout(s)):
 		return false
 	}
 	program, _, err := statID(unix.AT_FDCWD, procDir(other)+"/exe")
 	return err != nil || program != ownProgram()
+}
+
+// parentIsWithout reports whether a process was started after its parent had been found without the open file. So a
+// search keeps up with a machine that starts processes all the time: to look at each of them again and again takes
+// longer than they live.
+//
+// An orphan shows as its parent the one that has adopted it. Process 1 adopts most of them, and does not count. Another
+// one that does (PR_SET_CHILD_SUBREAPER) would have to do so between two rounds of a search.
+func (h *search) parentIsWithout(s stat) bool {
+	found, ok := h.without[s.parent]
+	return ok && s.parent != 1 && s.start > found
 }
 
 var ownProgram = sync.OnceValue(func() fileID {

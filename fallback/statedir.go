@@ -124,7 +124,7 @@ func openState(path string, make bool) (*stateDir, error) {
 const maxMakes = 100
 
 func (s *stateDir) open(make bool) error {
-	var failed error
+	var makeFailed error
 	for n := 0; ; n++ {
 		dir, err := openDirectory(s.path)
 		switch {
@@ -132,10 +132,10 @@ func (s *stateDir) open(make bool) error {
 			return s.use(dir)
 		case !make, !isAbsent(err), n == maxMakes:
 			return err
-		case failed != nil && !isAbsent(failed) && !errors.Is(failed, fs.ErrExist):
-			return failed
+		case makeFailed != nil && !isAbsent(makeFailed) && !errors.Is(makeFailed, fs.ErrExist):
+			return makeFailed
 		}
-		failed = makeState(s.path)
+		makeFailed = makeState(s.path)
 	}
 }
 

@@ -24,7 +24,7 @@ const (
 // wait, and returns them.
 func (a *attempt) wait(ctx context.Context, s *snapshot, keepers []record, isWatched bool) (
 	idle bool, dead []string, err error) {
-	n, _ := slices.BinarySearch(s.waiters, a.self.name)
+	n, _ := slices.BinarySearch(s.waiters, a.self.name) // where we are, or would be if s is older than our name
 	watched, pause, dead := a.ahead(s.waiters[:n])
 	if len(dead) > 0 { // to be removed first: who holds the lock may do so for weeks
 		return false, dead, nil
@@ -73,10 +73,10 @@ func (a *attempt) watchKeepers(keepers []record, isWatched bool) (watched []stri
 			pause = longestRetry
 		case a.Machine().reach(r.owner.machine) != here:
 			pause = min(pause, distantPause)
-		case r.file != nil && isWatched && r.verdict == held:
+		case r.file != nil && isWatched && r.verdict == held: // inotify tells
 		case r.file != nil:
 			pause = min(pause, a.shortPause())
-		case a.request.Mode == Permit || watched == nil:
+		case a.request.Mode == Permit || watched == nil: // for a permit any of them, else all of them have to go
 			watched = append(watched, r.name)
 		}
 	}

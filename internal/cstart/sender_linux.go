@@ -10,8 +10,8 @@ import (
 // runtimeHandler is the signal handler of the Go runtime, which does not tell who has sent a signal.
 var runtimeHandler uintptr
 
-// sent has, for each signal, 1 if a process has sent it: kill(2), as opposed to the kernel, which sends what is typed on
-// a terminal.
+// sent has, for each signal, 1 if a process has sent it: kill(2), as opposed to the kernel, which sends what is typed
+// on a terminal.
 var sent [65]uint32
 
 // NoteSender has SentByProcess know who sends a signal, which must be caught already.

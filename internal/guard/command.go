@@ -8,8 +8,8 @@
 //	     └─ command     the kernel kills it when the guard dies (Linux)
 //
 // All end in one way. Every descendant gets SIGTERM and SIGCONT once, those that come meanwhile, too; those that are
-// there ten seconds later get SIGKILL, until nobody is left. The guard inherits the descriptors by which the lock is held, and
-// has them until then.
+// there ten seconds later get SIGKILL, until nobody is left. The guard inherits the descriptors by which the lock is
+// held, and has them until then.
 //
 // On Linux the kernel continues the guard when it has something to do, should it be stopped: by timers, and when its
 // parent dies. Elsewhere only the command's process group is ended; the build tag guard_portable tries that on Linux.
@@ -36,9 +36,10 @@ import (
 
 // Rules say how the command and what it has started end.
 type Rules struct {
-	Limit      time.Duration // the command may run for so long; 0: for any time
-	Leftovers  bool          // what the command has left behind is ended, too
-	Supervised bool          // all are ended within ten seconds rather than until Limits.Kill if whoever gives orders is gone
+	Limit     time.Duration // the command may run for so long; 0: for any time
+	Leftovers bool          // what the command has left behind is ended, too
+	// If whoever gives orders is gone, all are ended within ten seconds, rather than until Limits.Kill.
+	Supervised bool
 }
 
 // A Command is one that flock runs, and ends by its rules.

@@ -147,8 +147,9 @@ func (g *guard) obey(m Message) {
 }
 
 // passOn sends a signal to the command, unless it came from the terminal and the command is in the process group of the
-// guard's parent: then it has the signal already. When the command has ended the signal is for what is left. But if the
-// command has died of the same one, a terminal or a service manager has sent it to all of them: then it comes here too late.
+// guard's parent: then it has the signal already. When the command has ended the signal is for what is left. But if
+// the command has died of the same one, which has not come here yet, a terminal or a service manager has sent it to all
+// of them: then it is too late.
 func (g *guard) passOn(s syscall.Signal, fromTerminal bool) {
 	switch {
 	case g.alive():

@@ -363,8 +363,8 @@ func hidden(pid int) bool {
 	return errors.Is(err, fs.ErrPermission)
 }
 
-// nameInLocks returns how /proc/locks names a file that is open here. shown is its fdinfo. The kernel takes the number of
-// the whole filesystem, which is that of its mounts; on btrfs stat(2) tells that of a subvolume.
+// nameInLocks returns how /proc/locks names a file that is open here. shown is its fdinfo. The kernel takes the number
+// of the whole filesystem, which is that of its mounts; on btrfs stat(2) tells that of a subvolume.
 func nameInLocks(stat *unix.Stat_t, shown []byte) string {
 	major, minor := unix.Major(uint64(stat.Dev)), unix.Minor(uint64(stat.Dev))
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")

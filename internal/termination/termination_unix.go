@@ -81,8 +81,8 @@ func wait(signals <-chan os.Signal, ended func()) {
 // IsDue reports whether a signal has come.
 func IsDue() bool { return caught.Load() != 0 }
 
-// Finish ends the process by the signal that has come, if one has, were it at this moment: a command that has ended by the
-// same one is known to have done so before wait knows of it.
+// Finish ends the process by the signal that has come, if one has, were it at this moment: a command that has ended by
+// the same one is known to have done so before wait knows of it.
 func Finish() {
 	if handled != nil {
 		for _, sig := range Arrived(last) {
