@@ -19,9 +19,11 @@ var gvisorDifferences = []difference{
 	{"a shared lock is lost if it cannot become exclusive", "permits-an-upgrade-that-fails-loses-the-permit two-children-upgrade"},
 	{"the end of a range is checked", "fcntl-start-overflow"},
 	{"EISDIR, not EACCES, from open(2) with O_CREAT of a directory that may not be written", "new-fcntl-directory-not-mine"},
-	{"set-user-id programs", "backend-program-not-for-set-user-id variables-of-the-user-of-a-set-user-id-program"},
+	{"set-user-id programs", "backend-program-not-for-set-user-id " +
+		"variables-of-the-user-of-a-set-user-id-program limit-process-of-another-user"},
 	{"no SIGHUP for a session in which a process is stopped while another ends",
-		"time-over-while-stopped permits-flock-stopped cooldown-kept-until-it-is-set timer-signal-before-the-lock-call"},
+		"time-over-while-stopped permits-flock-stopped cooldown-kept-until-it-is-set timer-signal-before-the-lock-call " +
+			"kill-children-signal-to-all limit-while-flock-is-stopped"},
 	{"timeout(1) dies of the SIGKILL that it sends to its group", "recipe-a-time-limit"},
 	{"kcmp(2)", "report-names-the-command report-what-is-left-behind report-of-a-lock-that-another-has-by-now recipe-replace-the-holder " +
 		"holders-exclusive holders-modes holders-of-another-user holders-of-a-directory"},
@@ -32,8 +34,8 @@ var gvisorDifferences = []difference{
 		"owner-in-another-pid-namespace belief-holders-of-another-pid-namespace belief-number-of-a-pid-namespace-that-comes-again"},
 	{"loop devices", "belief-ustat-that-is-forbidden"},
 	{"a choice of the next process id", "belief-process-id-that-comes-again"},
-	{"SigCgt in /proc/PID/status", "belief-no-fork-catches-nothing belief-signal-to-all-of-a-job " +
-		"belief-signal-to-a-waiter belief-signal-that-the-command-survives"},
+	{"signals in /proc/PID/status", "belief-no-fork-catches-nothing belief-signal-to-all-of-a-job " +
+		"belief-signal-to-a-waiter belief-signal-that-the-command-survives limit-the-command-differs-in-nothing"},
 	{"strace sees the end of a process with threads", "timer-cannot-be-made timer-and-no-clock"},
 	{"a flock that starts in some milliseconds", "cooldown-touch-extends-it-for-one-who-waits abbreviations-all-as-the-reference"},
 }

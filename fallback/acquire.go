@@ -10,12 +10,16 @@ import (
 // acquire takes the lock, or returns who keeps us out when there is no more time. tell is called once, with who keeps
 // us out, if that lasts for a second.
 func (a *attempt) acquire(ctx context.Context, tell func([]record)) (progress, []record, error) {
-	idle, isWatched := false, false
+	isIdle, isWatched := false, false
 	for {
 		if err := ctx.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			return cancelled, nil, nil
 		}
-		how, s, keepers, err := a.tryOnce(idle)
+		s, isTokenMissing, err := a.lookAndSearch(isIdle)
+		if err != nil {
+			return again, nil, err
+		}
+		how, keepers, err := a.tryOnce(&s, isTokenMissing)
 		switch {
 		case err != nil:
 			return again, nil, err
@@ -24,7 +28,9 @@ func (a *attempt) acquire(ctx context.Context, tell func([]record)) (progress, [
 		case how == again:
 			continue
 		}
-		if err := a.giveUp(&s); err != nil { // s may be old by now: it only tells what we had
+
+		// Somebody keeps us out. s may be old by now: it only tells what we had.
+		if err := a.giveUp(&s); err != nil {
 			return again, nil, err
 		}
 		if a.isOver() {
@@ -43,7 +49,7 @@ func (a *attempt) acquire(ctx context.Context, tell func([]record)) (progress, [
 			tell = nil
 		}
 		var dead []string
-		if idle, dead, err = a.wait(ctx, &s, keepers, isWatched); err == nil && len(dead) > 0 {
+		if isIdle, dead, err = a.wait(ctx, &s, keepers, isWatched); err == nil && len(dead) > 0 {
 			_, _, err = a.tidy(dead) // who keeps us out then, the next look shows
 		}
 		if err != nil {
@@ -52,26 +58,25 @@ func (a *attempt) acquire(ctx context.Context, tell func([]record)) (progress, [
 	}
 }
 
-// tryOnce looks, searches if it is for us to do so, and enters if nobody keeps us out.
-func (a *attempt) tryOnce(idle bool) (how progress, s snapshot, keepers []record, err error) {
-	if s, err = a.look(); err != nil {
-		return again, s, nil, err
+// lookAndSearch looks, and searches if it is for us to do so. It reports whether a search was due and could not be made,
+// because no listing has shown the token.
+func (a *attempt) lookAndSearch(isIdle bool) (s snapshot, isTokenMissing bool, err error) {
+	if s, err = a.look(); err == nil && a.shallSearch(&s, isIdle) {
+		isTokenMissing = !a.search(&s)
 	}
-	searches := a.shallSearch(&s, idle)
-	if searches {
-		a.search(&s)
-	}
-	keepers = a.keepers(&s)
+	return s, isTokenMissing, err
+}
+
+// tryOnce enters if nobody keeps us out.
+func (a *attempt) tryOnce(s *snapshot, isTokenMissing bool) (progress, []record, error) {
+	keepers := a.keepers(s)
 	switch {
 	case len(keepers) == 0:
-		how, keepers, err = a.enter()
-	case s.hasMoved():
-		how, keepers, err = a.tidy(nil)
-	case searches && s.has(lost):
-		// It was not searched for, because no listing has shown the token: whoever takes that sees why.
-		how, keepers, err = a.tidy(nil)
-	default:
-		how = keptOut
+		return a.enter()
+	case s.hasMoved(): // a search has found an open file, and whoever has the token writes down where
+		return a.tidy(nil)
+	case isTokenMissing: // whoever takes it sees why
+		return a.tidy(nil)
 	}
-	return how, s, keepers, err
+	return keptOut, keepers, nil
 }

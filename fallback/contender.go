@@ -40,8 +40,9 @@ type attempt struct {
 	request Request
 	began   time.Time
 
-	// What searches have found: where the open file of a record is, nil: nowhere, for good.
-	found map[string]*openFile
+	// What searches have shown, by the names of records: where its open file is, and whether nobody has it any more.
+	found    map[string]*openFile
+	vanished map[string]bool
 }
 
 // isOver reports whether there is no more time for who is kept out.
@@ -145,42 +146,41 @@ func (a *attempt) isOurs(r record) bool {
 
 // release gives up what the Lock holds. If others have inherited the lifeline, the lock is theirs.
 func (a *attempt) release() error {
-	if a.holding != byLifeline {
-		s, err := a.list()
-		if err == nil && !slices.ContainsFunc(s.holders, a.isOurs) {
-			s, err = a.list() // the first may have missed a name that was renamed meanwhile
-		}
-		if err != nil {
-			return err
-		}
-		return a.giveUp(&s)
-	}
-	held := *a.self
-	a.forget()
-	if held.name == "" { // a cleaner has removed it
-		return nil
-	}
-	return a.removeIfGone(held)
-}
-
-// removeIfGone removes the name of a lifeline that we have closed, if nobody else has it. Somebody who has inherited
-// the lifeline may have renamed it, to convert or to release the lock.
-func (a *attempt) removeIfGone(held contender) error {
-	is := a.Ask(held.name)
-	if is == absent {
-		s, err := a.list()
-		if err != nil {
-			return err
-		}
-		if held.name = s.lifelineOf(held.id); held.name == "" {
+	if a.holding == byLifeline {
+		held := *a.self
+		a.forget()
+		if held.name == "" { // a cleaner has removed it
 			return nil
 		}
-		is = a.Ask(held.name)
+		return a.removeIfGone(held)
+	}
+	s, err := a.list()
+	if err == nil && !slices.ContainsFunc(s.holders, a.isOurs) {
+		s, err = a.list() // the first may have missed a name that was renamed meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	return a.giveUp(&s)
+}
+
+// removeIfGone removes the name of a lifeline that we have closed, if nobody else has the lifeline.
+func (a *attempt) removeIfGone(held contender) error {
+	name, is := held.name, a.Ask(held.name)
+	if is == absent { // somebody who has inherited the lifeline has renamed it, to convert or to release the lock
+		s, err := a.list()
+		if err != nil {
+			return err
+		}
+		if name = s.lifelineOf(held.id); name == "" {
+			return nil
+		}
+		is = a.Ask(name)
 	}
 	if is != gone {
 		return nil
 	}
-	if err := a.Remove(held.name); err != nil || strings.HasPrefix(held.name, exclName) {
+	if err := a.Remove(name); err != nil || strings.HasPrefix(name, exclName) {
 		return err // the first waiter watches it
 	}
 	if s, err := a.list(); err == nil {

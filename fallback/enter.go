@@ -41,32 +41,26 @@ func (a *attempt) tidy(dead []string) (progress, []record, error) {
 }
 
 // withToken takes the token, removes dead contenders, these among them, and acts if nobody keeps us out. It returns who
-// does. That the token can be freed afterwards is what makes it count.
+// does.
 func (a *attempt) withToken(dead []string, act func(*snapshot) (progress, error)) (progress, []record, error) {
 	if err := a.come(); err != nil {
 		return again, nil, err
 	}
 	token := busy + "," + a.self.id
 	how, keepers, err := a.take(token)
-	switch {
-	case err != nil:
-		return again, nil, a.putBack(token, err)
-	case how != done:
+	if err == nil && how != done {
 		return how, keepers, nil
 	}
-	how, keepers, err = a.cleanAndAct(token, dead, act)
+	if err == nil {
+		how, keepers, err = a.cleanAndAct(token, dead, act)
+	}
 	if err != nil {
 		return again, nil, a.putBack(token, err)
 	}
-	err = a.Rename(token, free)
-	switch {
-	case err == nil:
-		return how, keepers, nil
-	case isAbsent(err): // somebody has taken us for dead, and has the token
-		return again, nil, a.withdraw()
+	if isFreed, err := a.freeToken(token); !isFreed {
+		return again, nil, err
 	}
-	a.withdraw() // while the token is ours, in case that can be done; what is left of us is decided by err
-	return again, nil, a.putBack(token, err)
+	return how, keepers, nil
 }
 
 // cleanAndAct is what withToken does with the token, if that is still ours and our lifeline still has its name.
@@ -79,7 +73,7 @@ func (a *attempt) cleanAndAct(token string, dead []string, act func(*snapshot) (
 	case a.self.name == "", !slices.Contains(s.tokens, token):
 		return again, nil, nil
 	case len(s.tokens) > 1:
-		return again, nil, s.errTokens()
+		return again, nil, s.errToken()
 	}
 	if err := a.clean(&s, dead); err != nil {
 		return again, nil, err
@@ -93,6 +87,20 @@ func (a *attempt) cleanAndAct(token string, dead []string, act func(*snapshot) (
 		return again, nil, nil // one has gone since we have searched, and the next look searches, without the token
 	}
 	return keptOut, keepers, nil
+}
+
+// freeToken frees the token. That this succeeds is what makes count what we have done with it; otherwise we take that
+// back.
+func (a *attempt) freeToken(token string) (isFreed bool, err error) {
+	err = a.Rename(token, free)
+	switch {
+	case err == nil:
+		return true, nil
+	case isAbsent(err): // somebody has taken us for dead, and has the token
+		return false, a.withdraw()
+	}
+	a.withdraw() // while the token is ours, in case that can be done; what is left of us is decided by err
+	return false, a.putBack(token, err)
 }
 
 // putBack puts the token back after the error of an operation, in case it is ours: once, because that can fail, too.
@@ -118,52 +126,66 @@ func (a *attempt) withdraw() error {
 // us out. The token is ours after done, and may be after an error.
 func (a *attempt) take(token string) (progress, []record, error) {
 	var sight sighting
-	for pause := shortestRetry; ; {
-		err := a.Rename(free, token)
-		if err == nil {
-			return done, nil, nil
+	for pause := shortestRetry; ; pause = min(2*pause, longestRetry) {
+		isTaken, s, err := a.takeFree(token)
+		if err == nil && !isTaken {
+			isTaken, err = a.steal(&s, token)
 		}
-		if !isAbsent(err) {
-			return again, nil, err
-		}
-		s, err := a.list()
 		switch {
 		case err != nil:
 			return again, nil, err
-		case slices.Contains(s.tokens, token): // NFS has carried out the rename
+		case isTaken:
 			return done, nil, nil
-		case a.self.name == "": // a cleaner has removed it
+		case a.self.name == "": // a cleaner has removed it, or the directory is another one
 			return again, nil, nil
-		case s.token() == free:
-			continue
 		}
-		owner, isBusy := parseRecord(s.token())
-		if isBusy {
-			if stolen, err := a.steal(&s, owner, token); stolen || err != nil {
-				return done, nil, err
-			}
+
+		isLong := sight.isLong(&s, a.Now())
+		if err := s.errToken(); err != nil && isLong {
+			return again, nil, err
 		}
-		lifeline := s.lifelineOf(owner.id)
-		isStuck := sight.isStuck(strings.Join(s.tokens, " ")+" "+lifeline, a.Now())
-		switch {
-		case isStuck && !isBusy:
-			return again, nil, s.errTokens()
-		case isStuck && lifeline == "":
-			return again, nil, stateError("the owner of its token " + owner.name + " is gone" + removeIt)
-		case isStuck, isBusy && a.isLate():
-			owner.verdict = a.judgeLifeline(lifeline)
-			return keptOut, []record{owner}, nil
-		case !isBusy, pause == longestRetry: // it may be another directory by now
+		isBusy := s.token() != ""
+		if isLong || isBusy && a.isLate() {
+			return keptOut, []record{a.tokenOwner(&s)}, nil
+		}
+
+		if !isBusy || pause == longestRetry { // it may be another directory by now
 			if err := a.reopen(); err != nil {
 				return again, nil, err
 			}
-		}
-		if a.self.name == "" { // it is another one
-			return again, nil, nil
+			if a.self.name == "" { // it is
+				return again, nil, nil
+			}
 		}
 		a.Sleep(pause)
-		pause = min(2*pause, longestRetry)
 	}
+}
+
+// takeFree takes the token if nobody has it. Otherwise it returns a listing, in which it is not free.
+func (a *attempt) takeFree(token string) (isTaken bool, s snapshot, err error) {
+	for a.self.name != "" {
+		err = a.Rename(free, token)
+		if err == nil || !isAbsent(err) {
+			return err == nil, s, err
+		}
+		s, err = a.list()
+		switch {
+		case err != nil:
+			return false, s, err
+		case slices.Contains(s.tokens, token): // NFS has carried out the rename
+			return true, s, nil
+		case s.token() != free:
+			return false, s, nil
+		}
+	}
+	return false, s, nil
+}
+
+// tokenOwner returns who has the token that a listing shows.
+func (a *attempt) tokenOwner(s *snapshot) record {
+	owner, _ := parseRecord(s.token())
+	owner.verdict = a.judgeLifeline(s.lifelineOf(owner.id))
+	return owner
 }
 
 // reopen opens what the path leads to now. If our lifeline is not there it forgets that: the token of somebody without
@@ -178,15 +200,16 @@ func (a *attempt) reopen() error {
 	return nil
 }
 
-// A sighting is what somebody sees who looks again and again.
+// A sighting is the token as somebody sees it who looks again and again.
 type sighting struct {
 	what  string
 	since time.Time
 	looks int
 }
 
-// isStuck notes what is seen now, and reports whether that has been the same for long.
-func (g *sighting) isStuck(what string, now time.Time) bool {
+// isLong notes what is seen now, and reports whether that has been the same for long.
+func (g *sighting) isLong(s *snapshot, now time.Time) bool {
+	what := strings.Join(s.tokens, " ") + " " + s.lifelineOf(idOf(s.token()))
 	if what != g.what || g.looks == 0 {
 		*g = sighting{what: what, since: now}
 	}
@@ -194,29 +217,33 @@ func (g *sighting) isStuck(what string, now time.Time) bool {
 	return g.looks >= stuckLooks && now.Sub(g.since) >= stuck
 }
 
-// errTokens says what is wrong with the tokens, where there is not one.
-func (s *snapshot) errTokens() error {
-	if len(s.tokens) == 0 {
+// errToken says what is wrong with the token, if it is seen so for long: it is not there, there are several, or its
+// owner has lost its lifeline, so that nobody can ever take it over.
+func (s *snapshot) errToken() error {
+	owner := s.token()
+	switch {
+	case len(s.tokens) == 0:
 		return errNoToken
+	case len(s.tokens) > 1:
+		return stateError("it has more than one token: " + strings.Join(s.tokens, " and ") + removeIt)
+	case owner != free && s.lifelineOf(idOf(owner)) == "":
+		return stateError("the owner of its token " + owner + " is gone" + removeIt)
 	}
-	return stateError("it has more than one token: " + strings.Join(s.tokens, " and ") + removeIt)
+	return nil
 }
 
 // steal takes over the token of somebody who has died with it. Its name goes to exactly one thief. Who died while it
 // removed the directory has left another one at the path, or none: its token is not there.
-func (a *attempt) steal(s *snapshot, from record, token string) (bool, error) {
-	name := s.lifelineOf(from.id)
-	if name == "" || a.ask(name) != gone || a.checkLifeline() != nil {
+func (a *attempt) steal(s *snapshot, token string) (isTaken bool, err error) {
+	lifeline := s.lifelineOf(idOf(s.token()))
+	if lifeline == "" || a.ask(lifeline) != gone || a.checkLifeline() != nil {
 		return false, nil
 	}
 	if err := a.reopen(); err != nil || a.self.name == "" {
 		return false, err
 	}
-	err := a.Rename(from.name, token)
-	if err != nil && !isAbsent(err) {
-		return false, err
-	}
-	return err == nil, nil
+	err = a.Rename(s.token(), token)
+	return err == nil, ignoreAbsent(err)
 }
 
 // checkLifeline asks about our own lifeline as others do, after a listing: SMB shows only then that it has made a plain
@@ -325,22 +352,27 @@ var draw = rand.N[int]
 // lastSignal is the highest number that an open file can have to know its record by: of the 64 qemu-user has no more.
 const lastSignal = 62
 
-// holdByFile makes the record of our open file, and marks it. The record comes before the mark: a flock that is killed
-// in between leaves a record without a mark, which is dead, and never a mark that another record could take for its
-// own.
+// holdByFile makes our open file a holder. If it is one already, it keeps its mark and the ID of its record.
 func (a *attempt) holdByFile(s *snapshot) (progress, error) {
 	at, err := a.Place()
 	if err != nil {
 		return again, err
 	}
 	f := openFile{place: at, inode: a.Inode()}
-	if had := s.ours(); len(had) > 0 {
-		f.mark, f.signal = had[0].file.mark, had[0].file.signal
-		for _, more := range had[1:] {
-			a.Remove(more.name)
-		}
-		return a.holdAs(had[0].name, recordName(a.request.Mode, had[0].id, &f))
+	had := s.ours()
+	if len(had) == 0 {
+		return a.markFile(s, f)
 	}
+	for _, more := range had[1:] {
+		a.Remove(more.name)
+	}
+	f.mark, f.signal = had[0].file.mark, had[0].file.signal
+	return a.holdAs(had[0].name, recordName(a.request.Mode, had[0].id, &f))
+}
+
+// markFile makes the record of our open file, and marks it. The record comes before the mark: a flock that is killed in
+// between leaves a record without a mark, which is dead, and never a mark that another record could take for its own.
+func (a *attempt) markFile(s *snapshot, f openFile) (how progress, err error) {
 	if f.signal, err = s.freeSignal(); err != nil {
 		return again, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"example.org/flock/internal/sys"
@@ -168,25 +167,26 @@ func (a *attempt) describeAll(dir string, rs []record) (hs []Holder) {
 	return hs
 }
 
-// lookSettled looks until nobody is taking or releasing the lock, or that has lasted for long: then who does is a
-// holder.
+// lookSettled looks until nobody is taking or releasing the lock. If that lasts for long, who does it is a holder.
 func (a *attempt) lookSettled() (snapshot, error) {
 	var sight sighting
 	for start := a.Now(); ; a.Sleep(time.Millisecond) {
 		s, err := a.look()
-		if err == nil && s.has(lost) {
+		if err != nil {
+			return s, err
+		}
+		if s.has(lost) {
 			a.search(&s)
 		}
-		isStuck := sight.isStuck(strings.Join(s.tokens, " "), a.Now())
-		switch {
-		case err != nil, s.token() == free:
-			return s, err
-		case isStuck && s.token() == "":
-			return s, s.errTokens()
-		case a.Now().Sub(start) >= stuck && s.token() != "":
-			r, _ := parseRecord(s.token())
-			if r.verdict = a.judgeLifeline(s.lifelineOf(r.id)); r.verdict != over {
-				s.holders = append(s.holders, r)
+		isLong := sight.isLong(&s, a.Now())
+		switch token := s.token(); {
+		case token == free:
+			return s, nil
+		case token == "" && isLong:
+			return s, s.errToken()
+		case token != "" && a.Now().Sub(start) >= stuck: // it may change hands all the time
+			if owner := a.tokenOwner(&s); owner.verdict != over {
+				s.holders = append(s.holders, owner)
 			}
 			return s, nil
 		}

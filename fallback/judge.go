@@ -45,15 +45,13 @@ func (a *attempt) ask(name string) answer {
 	return unknown
 }
 
-// judgeFile judges a holder that is an open file, and not ours.
+// judgeFile judges a holder that is an open file, and not ours. moved is where it is, if the record does not say it.
 func (a *attempt) judgeFile(r record) (is verdict, moved *openFile) {
-	if at, isSearched := a.found[r.name]; isSearched {
-		if at == nil {
-			return over, nil
-		}
-		if a.At(at, true) == alive { // the start of its process was read here, with our clock
-			return held, at
-		}
+	if a.vanished[r.name] {
+		return over, nil
+	}
+	if at := a.found[r.name]; at != nil && a.At(at, true) == alive { // its start was read here, with our clock
+		return held, at
 	}
 	m := a.Machine()
 	switch m.reach(r.owner.machine) {
@@ -97,51 +95,91 @@ func (a *attempt) wouldHide(s *snapshot) bool {
 	})
 }
 
-// search looks for the open files that are not where their records say, once, and judges them anew.
-//
-// Who has the token in a later listing may not have marked its open file yet, so its record counts as held. All others
-// have: a record is made and its open file marked while the maker has the token. If the later listing does not show the
-// token, nothing is searched for, and what is lost stays so.
-func (a *attempt) search(s *snapshot) {
+// search looks for the open files that are not where their records say, once, and judges them anew. If no listing shows
+// the token it does nothing, which it reports, and what is lost stays so.
+func (a *attempt) search(s *snapshot) (isMade bool) {
+	maker, isKnown := a.whoMayMark()
+	if !isKnown {
+		return false
+	}
+	known := s.openFiles() // those that were seen, before more count as held
+	s.keepUnsearchable(maker)
+	wanted := s.lost()
+	if len(wanted) == 0 {
+		return true
+	}
+	q := query{known: known, since: a.sinceWhen(wanted)}
+	for _, r := range wanted {
+		q.wanted = append(q.wanted, r.file)
+		q.strangers = q.strangers || a.isAnothers(*r)
+	}
+	v := a.Search(q)
+	for _, r := range wanted {
+		r.verdict = a.conclude(v, *r)
+		a.vanished[r.name] = r.verdict == over
+	}
+	if len(wanted) == 1 {
+		a.noteMoved(v, wanted[0])
+	}
+	return true
+}
+
+// whoMayMark returns the ID of who may have made the record of an open file and not marked that yet, "" if nobody has:
+// whoever has the token, in a listing after that of the records. All others have marked theirs, because they had the
+// token while they did both. The ID is not known if the listing does not show the token.
+func (a *attempt) whoMayMark() (id string, isKnown bool) {
 	later, err := a.list()
 	if err != nil || later.token() == "" {
-		return
+		return "", false
 	}
-	maker := idOf(later.token())
-	if a.ask(later.lifelineOf(maker)) == gone {
-		maker = "" // it has died before it could mark
+	id = idOf(later.token())
+	if a.ask(later.lifelineOf(id)) == gone {
+		id = "" // it has died before it could mark
 	}
-	var wanted []*record
-	var files, known []*openFile
+	return id, true
+}
+
+// keepUnsearchable has records count as held whose open files a search may miss, though they are there: that of maker,
+// and those that have a twin.
+func (s *snapshot) keepUnsearchable(maker string) {
 	for i := range s.holders {
 		r := &s.holders[i]
-		switch {
-		case r.file == nil:
-		case r.verdict == lost && (r.id == maker || s.hasTwin(*r)):
+		if r.verdict == lost && (r.id == maker || s.hasTwin(*r)) {
 			r.verdict = held
-		case r.verdict == lost:
-			wanted, files = append(wanted, r), append(files, r.file)
+		}
+	}
+}
+
+// lost returns the records whose open files are to be searched for.
+func (s *snapshot) lost() (rs []*record) {
+	for i := range s.holders {
+		if r := &s.holders[i]; r.verdict == lost {
+			rs = append(rs, r)
+		}
+	}
+	return rs
+}
+
+// openFiles returns those that are where their records say, or where an earlier search has found them.
+func (s *snapshot) openFiles() (known []*openFile) {
+	for _, r := range s.holders {
+		switch {
 		case r.moved != nil:
 			known = append(known, r.moved)
-		case r.verdict == held:
+		case r.file != nil && r.verdict == held:
 			known = append(known, r.file)
 		}
 	}
-	if len(wanted) == 0 {
-		return
-	}
-	isStranger := func(r *record) bool { return a.isAnothers(*r) }
-	v := a.Search(query{files, known, a.sinceWhen(wanted), slices.ContainsFunc(wanted, isStranger)})
-	for _, r := range wanted {
-		r.verdict = a.conclude(v, *r)
-		switch {
-		case r.verdict == over:
-			a.found[r.name] = nil
-		case v.found && v.certain && len(wanted) == 1 && v.at != r.file.place && a.Machine().pids.is(r.owner.pids):
-			moved := *r.file
-			moved.place = v.at
-			r.moved, a.found[r.name] = &moved, &moved
-		}
+	return known
+}
+
+// noteMoved notes where a search has found the one open file that it was for. Of another pid namespace the record
+// could not say so.
+func (a *attempt) noteMoved(v view, r *record) {
+	if v.found && v.certain && v.at != r.file.place && a.Machine().pids.is(r.owner.pids) {
+		moved := *r.file
+		moved.place = v.at
+		r.moved, a.found[r.name] = &moved, &moved
 	}
 }
 
@@ -171,10 +209,8 @@ func (a *attempt) conclude(v view, r record) verdict {
 	return over
 }
 
-// proves reports whether a search that has found nothing proves that nobody has the open file of a record. The first
-// case that fits decides.
+// proves reports whether a search that has found nothing proves that nobody has the open file of a record.
 func (a *attempt) proves(v view, r record) bool {
-	m := a.Machine()
 	switch {
 	case !a.isAnothers(r):
 		// Every login has processes of its own user that may not be looked into (sshd, (sd-pam)). To count them would
@@ -182,10 +218,17 @@ func (a *attempt) proves(v view, r record) bool {
 		return true
 	case a.SeesAll():
 		return len(v.refused) == 0
-	case !m.pids.is(r.owner.pids), m.user.namespace != r.owner.user.namespace, a.HidesProcesses():
+	case !a.seesUserOf(r):
 		return false
 	}
 	return !slices.ContainsFunc(v.refused, func(p process) bool { return a.mayHaveInherited(p, r) })
+}
+
+// seesUserOf reports whether /proc shows all processes that can have the open file of another user's record, and which
+// of them are that user's.
+func (a *attempt) seesUserOf(r record) bool {
+	m := a.Machine()
+	return m.pids.is(r.owner.pids) && m.user.namespace == r.owner.user.namespace && !a.HidesProcesses()
 }
 
 // isAnothers reports whether a record is that of another user, or of another pid namespace.
@@ -195,12 +238,19 @@ func (a *attempt) isAnothers(r record) bool {
 }
 
 // mayHaveInherited reports whether a process that may not be looked into can have the open file of another user's
-// record: it is that user's, and was started later than the process that has locked.
+// record: it is not older than the process that has locked, and it is of that user, or may be.
 func (a *attempt) mayHaveInherited(p process, r record) bool {
-	isOlder := a.Machine().pids.sharesClock(r.owner.pids) && p.start != 0 && p.start < r.file.start
-	isTheirs := p.users == nil || slices.Contains(p.users, r.owner.user.number)
-	isOfRoot := r.owner.user.number == "0" // whose children may have become any user's
-	return !isOlder && (isTheirs || isOfRoot)
+	isComparable := p.start != 0 && a.Machine().pids.sharesClock(r.owner.pids)
+	if isComparable && p.start < r.file.start {
+		return false
+	}
+	switch {
+	case p.users == nil: // nothing tells whose it is
+		return true
+	case r.owner.user.number == "0": // whose children may have become any user's
+		return true
+	}
+	return slices.Contains(p.users, r.owner.user.number)
 }
 
 // hasTwin reports whether another record says that its process has an open file of the lock: if that process has moved

@@ -220,7 +220,10 @@ func (l *Lock) closeState() {
 
 // newAttempt returns an attempt with a Lock.
 func newAttempt(s system, l *Lock, r Request) *attempt {
-	a := &attempt{system: s, self: &l.self, lent: l.lent, request: r, began: s.Now(), found: map[string]*openFile{}}
+	a := &attempt{
+		system: s, self: &l.self, lent: l.lent, request: r, began: s.Now(),
+		found: map[string]*openFile{}, vanished: map[string]bool{},
+	}
 	switch {
 	case l.lent != "":
 		a.holding = byLentLifeline

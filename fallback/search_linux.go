@@ -122,31 +122,44 @@ const enoughLooks = 64
 const looksBetween = 8
 
 // lookInto looks for an open file that is wanted in a process, and reports whether it has found one.
-//
-// A process can hide from an empty look: a shell that runs a function with 9>&- has the open file under another number
-// meanwhile, and can move it between our listing and our look at each number. A process that has slept through the look
-// has not.
 func (h *search) lookInto(pid int) bool {
-	looks, isOpen := 1, false
+	isOpen := false
 	if h.mayMove(pid) {
-		looks = enoughLooks
-	}
-	for n := range looks {
-		asksForSleep := looks > 1 && n%looksBetween == 0
-		var before rest
-		if asksForSleep {
-			before = restOf(pid)
-		}
+		isOpen = h.lookUntilProven(pid)
+	} else {
 		isOpen = h.lookOnce(pid)
-		sleptThrough := before != nil && slices.Equal(before, restOf(pid))
-		if h.found || !isOpen || sleptThrough {
-			break
-		}
 	}
 	if isOpen && !h.found {
 		h.without[pid] = ticksSinceBoot()
 	}
 	return h.found
+}
+
+// lookUntilProven looks into a process until it finds an open file that is wanted, or it is proven that there is none.
+//
+// A process can hide from an empty look: a shell that runs a function with 9>&- has the open file under another number
+// meanwhile, and can move it between our listing and our look at each number. A process that has slept through the look
+// has not.
+func (h *search) lookUntilProven(pid int) (isOpen bool) {
+	for n := range enoughLooks {
+		slept := false
+		if n%looksBetween == 0 {
+			isOpen, slept = h.lookForSleep(pid)
+		} else {
+			isOpen = h.lookOnce(pid)
+		}
+		if h.found || !isOpen || slept {
+			break
+		}
+	}
+	return isOpen
+}
+
+// lookForSleep is lookOnce, and reports whether the process has slept through the look.
+func (h *search) lookForSleep(pid int) (isOpen, slept bool) {
+	before := restOf(pid)
+	isOpen = h.lookOnce(pid)
+	return isOpen, before != nil && slices.Equal(before, restOf(pid))
 }
 
 // ticksSinceBoot returns the time on the clock of stat.start, the end of time if there is no such clock.
@@ -165,9 +178,10 @@ func ticksSinceBoot() uint64 {
 func (h *search) mayMove(other int) bool {
 	s, err := readStat(other)
 	switch {
-	case isNowhere(err):
+	case isNowhere(err): // it has ended
 		return false
-	case err == nil && (s.start < h.since || s.isKernelThread || isZombie(other) || h.parentIsWithout(s)):
+	case err != nil: // it may be any process
+	case s.start < h.since, s.isKernelThread, isZombie(other), h.parentIsWithout(s):
 		return false
 	}
 	program, _, err := statID(unix.AT_FDCWD, procDir(other)+"/exe")
@@ -190,17 +204,17 @@ var ownProgram = sync.OnceValue(func() fileID {
 	return id
 })
 
-// lookOnce looks at each descriptor of a process once, and notes the first one that is wanted. Where the first thread
-// has ended, another one shows them. It reports whether the process has descriptors that can be looked at.
+// lookOnce looks at each descriptor of a process once, and notes the first one that is wanted. It reports whether the
+// process has descriptors that can be looked at.
 func (h *search) lookOnce(pid int) (isOpen bool) {
 	fd, numbers, err := descriptorsOf(pid)
-	if err == nil && len(numbers) == 0 {
+	if err == nil && len(numbers) == 0 { // its first thread has ended: another one shows them, if there is one
 		unix.Close(fd)
-		tasks, _ := proc.Numbers(procDir(pid) + "/task")
-		if len(tasks) < 2 {
+		threads, _ := proc.Numbers(procDir(pid) + "/task")
+		if len(threads) < 2 {
 			return false
 		}
-		pid = tasks[len(tasks)-1]
+		pid = threads[len(threads)-1]
 		fd, numbers, err = descriptorsOf(pid)
 	}
 	if err != nil {
@@ -208,20 +222,21 @@ func (h *search) lookOnce(pid int) (isOpen bool) {
 		return false
 	}
 	defer unix.Close(fd)
+	return h.lookAt(pid, fd, numbers)
+}
+
+// lookAt is lookOnce for these descriptors, whose directory is open as fd.
+func (h *search) lookAt(pid, fd int, numbers []string) (isOpen bool) {
 	for _, number := range numbers {
 		at := place{pid: pid}
 		at.number, _ = strconv.Atoi(number)
-		id, _, err := statID(fd, number)
-		is := false
-		if err == nil {
-			is, err = isMarked(at, id, h.device, h.wanted...)
-		}
+		isWanted, err := h.isWanted(fd, at)
 		if err != nil && !isNowhere(err) {
 			// Root may list the descriptors of all processes, and without CAP_SYS_PTRACE see none of them.
 			h.noteFailure(pid, err)
 			return false
 		}
-		if is && !h.isKnown(at) {
+		if isWanted && !h.isKnown(at) {
 			of, _ := readStat(pid)
 			at.start = of.start
 			h.found, h.at = true, at
@@ -229,6 +244,16 @@ func (h *search) lookOnce(pid int) (isOpen bool) {
 		}
 	}
 	return true
+}
+
+// isWanted reports whether a descriptor is an open file like one of those that are wanted. The directory of its
+// process's descriptors is open as fd.
+func (h *search) isWanted(fd int, at place) (bool, error) {
+	id, _, err := statID(fd, strconv.Itoa(at.number))
+	if err != nil {
+		return false, err
+	}
+	return isMarked(at, id, h.device, h.wanted...)
 }
 
 // noteFailure notes why a process could not be looked into, unless it has ended. One that refuses can have the open
