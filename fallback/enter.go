@@ -308,7 +308,7 @@ func (a *attempt) hold(s *snapshot) (progress, error) {
 	case byOpenFile:
 		how, err = a.holdByFile(s)
 	case byLentLifeline:
-		how, err = a.holdAs(s.lifelineOf(a.lent), recordName(a.request.Mode, a.lent, nil))
+		how, err = a.holdByLentLifeline(s)
 	default:
 		name := recordName(a.request.Mode, a.self.id, nil)
 		if how, err = a.holdAs(a.self.name, name); how == done && err == nil {
@@ -344,6 +344,22 @@ func (a *attempt) holdAs(old, name string) (progress, error) {
 		return again, nil
 	}
 	return done, err
+}
+
+// holdByLentLifeline makes the lifeline that we have inherited a holder again. While we have the token its name changes
+// once at most, by a release: one listing may miss it, two do not.
+func (a *attempt) holdByLentLifeline(s *snapshot) (progress, error) {
+	name := s.lifelineOf(a.lent)
+	if name == "" {
+		later, err := a.list()
+		if err != nil {
+			return again, err
+		}
+		if name = later.lifelineOf(a.lent); name == "" {
+			return again, errLostLifeline
+		}
+	}
+	return a.holdAs(name, recordName(a.request.Mode, a.lent, nil))
 }
 
 // draw returns a random number below n. The test that runs every interleaving replaces it.

@@ -16,12 +16,13 @@ func (e stateError) Error() string { return sys.Printable(string(e)) }
 const removeIt = "; when nobody uses the lock, remove the directory"
 
 const (
-	errIsLink      = stateError("it is a symbolic link, which is never made here; remove it")
-	errNoDirectory = stateError("it is not a directory; remove it")
-	errNoToken     = stateError("its token is missing, perhaps removed by a cleaner of old files" + removeIt)
-	errNoFIFO      = stateError("this filesystem has no FIFOs, which a directory lock needs: use native locks, or " +
-		"FLOCK_DIR on " +
-		"another filesystem")
+	errIsLink       = stateError("it is a symbolic link, which is never made here; remove it")
+	errNoDirectory  = stateError("it is not a directory; remove it")
+	errNoToken      = stateError("its token is missing, perhaps removed by a cleaner of old files" + removeIt)
+	errLostLifeline = stateError("the name of the inherited lifeline is missing, perhaps removed by a cleaner of " +
+		"old files")
+	errNoFIFO = stateError("this filesystem has no FIFOs, which a directory lock needs: use native locks, or " +
+		"FLOCK_DIR on another filesystem")
 	errDeaf = stateError("a FIFO of this process does not answer here: use native locks, or FLOCK_DIR on another " +
 		"filesystem")
 )

@@ -315,6 +315,21 @@ done
 #> in
 #> in
 
+### hostile-cleaner-beside-a-command-that-waits-with-its-lifeline
+# directory: only
+flock -s f sh -c ': >up; until [ -e down ]; do sleep .01; done' &
+await '[ -e up ]'
+flock -s f sh -c 'flock -x 3 2>err; echo $?' & p=$!
+await 'ls .f.flock/wait,*@excl .f.flock/new,* >ls 2>&1'
+rm .f.flock/new,*
+: >down
+wait $p
+#> 65
+grep -o 'the name of the inherited lifeline is missing' err
+#> the name of the inherited lifeline is missing
+flock -n f echo free
+#> free
+
 ### errors-name-what-failed-for-the-command
 # needs: strace
 # directory: the command inherits a lifeline
