@@ -1,8 +1,8 @@
 // Flock takes a lock on a file, a directory or an open descriptor, and runs a command under it. It is a drop-in for the
 // flock(1) of util-linux.
 //
-// Without the two lines below the runtime would hold the files open that give the CPU limit of a container, and the lock
-// file would not get the lowest free number.
+// Without the two lines below the runtime would hold the files open that give the CPU limit of a container, and the
+// lock file would not get the lowest free number.
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0

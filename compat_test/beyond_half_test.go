@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestBeyondHalf runs the cases of --permits and --queue where the permit or the place comes from the directory lock, and
-// the lock, or the shared lock that excludes exclusive locks, comes from the kernel.
+// TestBeyondHalf runs the cases of --permits and --queue where the permit or the place comes from the directory lock,
+// and the lock, or the shared lock that excludes exclusive locks, comes from the kernel.
 func TestBeyondHalf(t *testing.T) {
 	skipInCheck(t)
 	w := newBeyondWorld(t, "beyond-half")

@@ -18,11 +18,11 @@ import (
 // beyond/*.sh tests what util-linux does not have. The scripts are like those in cases/, but each contains the output
 // that is expected of it, standard output and error together. A line "#> text" is a line of output; "#native> text" and
 // "#directory> text" are for one way of locking only. $USER stands for the user who runs the tests. The variable LOCKS
-// tells the script which way it is. The third way, half, is for permits and queues only: the kernel has flock(2) and no byte
-// locks.
+// tells the script which way it is. The third way, half, is for permits and queues only: the kernel has flock(2) and no
+// byte locks.
 //
-// A case with the directive kernel runs with kernel locks only, one with the directive directory with the directory lock
-// only.
+// A case with the directive kernel runs with kernel locks only, one with the directive directory with the directory
+// lock only.
 
 // A beyondCase is a script with its expected output, by the way of locking.
 type beyondCase struct {
@@ -69,8 +69,8 @@ func (c *beyondCase) readOutput() {
 	}
 }
 
-// hasHalf reports whether this system does as the third way with a case: it has flock(2), and for a permit or for a place in
-// a queue no locks of bytes.
+// hasHalf reports whether this system does as the third way with a case: it has flock(2), and for a permit or for a
+// place in a queue no locks of bytes.
 func hasHalf(name string) bool {
 	if strings.HasPrefix(name, "permits-") {
 		return !hasByteLocks
@@ -127,7 +127,8 @@ func inInitialPidNamespace() bool {
 	return err != nil || link == "pid:[4026531836]"
 }
 
-// newBeyondWorld makes a world in which the variable SELF is the path of the test binary, which does what a shell cannot.
+// newBeyondWorld makes a world in which the variable SELF is the path of the test binary, which does what a shell
+// cannot.
 func newBeyondWorld(t *testing.T, name string) *world {
 	t.Helper()
 	needOurs(t)
@@ -169,8 +170,8 @@ func TestBeyondAbsent(t *testing.T) {
 	runBeyond(t, w, "directory")
 }
 
-// TestVerboseLines compares what ours and util-linux print with --verbose, for every way to end. Ours has a hint after the
-// error of a descriptor that is not open.
+// TestVerboseLines compares what ours and util-linux print with --verbose, for every way to end. Ours has a hint after
+// the error of a descriptor that is not open.
 func TestVerboseLines(t *testing.T) {
 	needOurs(t)
 	if referencePath == "" {

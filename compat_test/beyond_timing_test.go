@@ -51,8 +51,8 @@ func waitForScript(t *testing.T, c *exec.Cmd) {
 	}
 }
 
-// TestPermitHandOver measures how long a released permit stays unused while eight processes wait for one. The limit allows
-// for a busy machine.
+// TestPermitHandOver measures how long a released permit stays unused while eight processes wait for one. The limit
+// allows for a busy machine.
 func TestPermitHandOver(t *testing.T) {
 	skipInCheck(t)
 	runEachBackend(t, func(t *testing.T, dir string, env []string) {
@@ -107,8 +107,8 @@ done`
 
 // TestCooldownHasNoGap starts many contenders that try to get the lock between the end of a command and the moment at
 // which its cooldown is set. Each command records when it begins and when it ends: between the end of one and the
-// beginning of the next there must be a whole cooldown. The command takes longer than the cooldown, so the cooldown that
-// is set at its start is over when it ends.
+// beginning of the next there must be a whole cooldown. The command takes longer than the cooldown, so the cooldown
+// that is set at its start is over when it ends.
 func TestCooldownHasNoGap(t *testing.T) {
 	t.Parallel()
 	skipInCheck(t)

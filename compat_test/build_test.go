@@ -40,8 +40,8 @@ func findPrograms(base string) error {
 	return nil
 }
 
-// buildOurs copies the program that FLOCK_UNDER_TEST names, or builds ours as the Makefile does. It makes a copy, because
-// some cases run it as another user.
+// buildOurs copies the program that FLOCK_UNDER_TEST names, or builds ours as the Makefile does. It makes a copy,
+// because some cases run it as another user.
 func buildOurs(base string) (path, missing string) {
 	path = filepath.Join(base, "flock")
 	if given := os.Getenv("FLOCK_UNDER_TEST"); given != "" {
@@ -92,8 +92,8 @@ func compareReleases(a, b string) int {
 	return 0
 }
 
-// TestMakeBuildsAnew makes a small tree with our Makefile. It builds anew after a commit, which changes the version, and after
-// a change of the source, but not of a test.
+// TestMakeBuildsAnew makes a small tree with our Makefile. It builds anew after a commit, which changes the version,
+// and after a change of the source, but not of a test.
 func TestMakeBuildsAnew(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("needs make")

@@ -56,8 +56,8 @@ func readCases(dir string) ([]compatCase, error) {
 }
 
 // readCaseFile reads a file of cases. A case is a line "### name", directive lines "# key: value", and a bash script up
-// to the next "###". A directive before the first case is one of every case. With the directive each, the block is a case
-// for each word of its value.
+// to the next "###". A directive before the first case is one of every case. With the directive each, the block is a
+// case for each word of its value.
 func readCaseFile(path string) (cases []compatCase, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -28,8 +28,8 @@ func hasEarlyRun() bool {
 // message matches what flock itself prints. It needs the Go runtime for that.
 var message = regexp.MustCompile(`(?m)^[^ \n]*: (.*getting lock took|executing|failed to|.*timeout while|cannot|invalid|unrecognized|option|not enough|missing|write error|flock: )|^flock: |^Usage:|from util-linux`)
 
-// TestEarly runs the cases where no Go runtime can start: all cases in which flock prints nothing, except those which say
-// why it starts the runtime all the same.
+// TestEarly runs the cases where no Go runtime can start: all cases in which flock prints nothing, except those which
+// say why it starts the runtime all the same.
 func TestEarly(t *testing.T) {
 	needOurs(t)
 	emulated := os.Getenv("FLOCK_TEST_QEMU") // qemu-user needs threads itself: there nothing keeps the runtime from starting
@@ -153,8 +153,8 @@ func statusOf(t *testing.T, proc string) map[string]int {
 	return numbers
 }
 
-// TestEarlyAndOrdinary makes lock calls fail in a flock that begins without the Go runtime, and in one that begins with it
-// because FLOCK_BACKEND is set. Both must end alike.
+// TestEarlyAndOrdinary makes lock calls fail in a flock that begins without the Go runtime, and in one that begins with
+// it because FLOCK_BACKEND is set. Both must end alike.
 func TestEarlyAndOrdinary(t *testing.T) {
 	t.Parallel()
 	skipInCheck(t)

@@ -12,11 +12,12 @@ import (
 	"testing"
 )
 
-// The tests run on every system as if it were one of those where nobody looks first. The directory for temporary files is
-// a symbolic link, as on macOS; wc pads its numbers; the first bash in PATH is too old; there is no timeout, but for cases
-// that need it. The programs are in elsewhere/.
+// The tests run on every system as if it were one of those where nobody looks first. The directory for temporary files
+// is a symbolic link, as on macOS; wc pads its numbers; the first bash in PATH is too old; there is no timeout, but for
+// cases that need it. The programs are in elsewhere/.
 
-// imitateElsewhere makes the directory for temporary files, in which workDir is, and sets PATH, in which bash is a new one.
+// imitateElsewhere makes the directory for temporary files, in which workDir is, and sets PATH, in which bash is a new
+// one.
 func imitateElsewhere() (top string, err error) {
 	if top, err = os.MkdirTemp("", "flock-compat-"); err != nil {
 		return "", err

@@ -68,7 +68,8 @@ var lockCalls = []struct {
 
 const canHideLocks = true
 
-// withoutKernelLocks hides the kernel's locks: flock(2) fails with ENOSYS, open file description locks fail with EINVAL.
+// withoutKernelLocks hides the kernel's locks: flock(2) fails with ENOSYS, open file description locks fail with
+// EINVAL.
 func withoutKernelLocks() (filter []unix.SockFilter) {
 	for _, calls := range lockCalls {
 		body := []unix.SockFilter{load(callNumber), jump(calls.flock, 0, 1), fail(unix.ENOSYS)}
@@ -101,8 +102,8 @@ func withoutKcmp() []unix.SockFilter {
 // canForbidKcmp reports whether that works here: it runs a program that every system has.
 func canForbidKcmp() bool { return succeeds("/proc/self/exe", "without-kcmp", "/bin/true") }
 
-// withoutThreads lets clone(2) make no thread, so no Go runtime can start. The C library makes threads with clone3(2), which
-// is allowed.
+// withoutThreads lets clone(2) make no thread, so no Go runtime can start. The C library makes threads with clone3(2),
+// which is allowed.
 func withoutThreads() []unix.SockFilter {
 	return []unix.SockFilter{
 		load(callNumber), jump(unix.SYS_CLONE, 0, 4),
@@ -110,8 +111,8 @@ func withoutThreads() []unix.SockFilter {
 	}
 }
 
-// withoutFork allows new threads but no child: clone(2) fails if the low byte of its first argument names a signal for the
-// parent.
+// withoutFork allows new threads but no child: clone(2) fails if the low byte of its first argument names a signal for
+// the parent.
 func withoutFork(errno syscall.Errno) []unix.SockFilter {
 	return []unix.SockFilter{
 		load(callNumber), jump(unix.SYS_CLONE, 0, 4),

@@ -19,13 +19,13 @@ import (
 // call has the same effect as killing it before the next one of these.
 var stateCalls = []string{"mkdirat", "renameat", "unlinkat", "getdents64", "exit_group"}
 
-// lookCalls only look, so killing flock before one of them leaves the same as killing it before the next change. Most calls
-// are of this kind: flock looks in /proc for the owner.
+// lookCalls only look, so killing flock before one of them leaves the same as killing it before the next change. Most
+// calls are of this kind: flock looks in /proc for the owner.
 var lookCalls = []string{"getdents64", "openat"}
 
 // TestKilledAtEverySystemCall kills flock, with strace, at the first, second, ... call of each kind, until it succeeds.
-// After each kill the next contender must get the lock and leave nothing behind. Of the calls that only look it takes the
-// first and then about one in eight, at random, so that each run tries other ones.
+// After each kill the next contender must get the lock and leave nothing behind. Of the calls that only look it takes
+// the first and then about one in eight, at random, so that each run tries other ones.
 //
 // With FLOCK_TORTURE set (make torture) it does so at every system call, which takes many minutes.
 func TestKilledAtEverySystemCall(t *testing.T) {
@@ -72,7 +72,8 @@ func killAtEachCall(t *testing.T, script string, fresh bool) {
 		c.Run()
 		return out.String(), c.ProcessState.ExitCode()
 	}
-	// expectRecovery asserts that the next contender gets the lock and leaves nothing behind but the state of a free lock.
+	// expectRecovery asserts that the next contender gets the lock and leaves nothing behind but the state of a free
+	// lock.
 	expectRecovery := func(after string) {
 		t.Helper()
 		if out, status := run([]string{oursPath, "-w", "30", "f", "true"}); status != 0 || out != "" {

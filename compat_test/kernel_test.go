@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// otherKernel is the name of the kernel if that is not Linux, though it has its system calls. An answer that is not in the
-// transcript is right there if the installed util-linux gives the same answer there.
+// otherKernel is the name of the kernel if that is not Linux, though it has its system calls. An answer that is not in
+// the transcript is right there if the installed util-linux gives the same answer there.
 var otherKernel = os.Getenv("FLOCK_TEST_KERNEL")
 
-// gvisorDifferences lists what is not as on Linux in gVisor, for cases that util-linux cannot judge: they are not for it,
-// the installed release does not know them, or they do not end.
+// gvisorDifferences lists what is not as on Linux in gVisor, for cases that util-linux cannot judge: they are not for
+// it, the installed release does not know them, or they do not end.
 var gvisorDifferences = []difference{
 	{"a lock that becomes shared wakes those who wait for a shared one", "convert-down-lets-the-waiter-in"},
 	{"a shared lock is lost if it cannot become exclusive", "permits-an-upgrade-that-fails-loses-the-permit two-children-upgrade"},
@@ -40,8 +40,8 @@ var gvisorDifferences = []difference{
 	{"a flock that starts in some milliseconds", "cooldown-touch-extends-it-for-one-who-waits abbreviations-all-as-the-reference"},
 }
 
-// missesEnds reports whether a script can hang without a fault of flock: in gVisor strace(1) sometimes sleeps on although
-// its process is a zombie, or runs on although it has stopped there.
+// missesEnds reports whether a script can hang without a fault of flock: in gVisor strace(1) sometimes sleeps on
+// although its process is a zombie, or runs on although it has stopped there.
 func missesEnds(c compatCase) bool {
 	return otherKernel == "gVisor" && strings.Contains(c.script, "strace ")
 }

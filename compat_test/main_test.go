@@ -132,8 +132,8 @@ func count(byReason map[string][]string) (n int) {
 	return n
 }
 
-// printTable prints for each mode the number of cases by result; with -names also which cases did not run and why, and the
-// intended differences. Every other difference is in the message of the test that found it.
+// printTable prints for each mode the number of cases by result; with -names also which cases did not run and why, and
+// the intended differences. Every other difference is in the message of the test that found it.
 func printTable() {
 	if len(tallies) == 0 {
 		return

@@ -163,8 +163,8 @@ func needOurs(t *testing.T) {
 	}
 }
 
-// TestNative runs all cases in the program as it is on every system. With FLOCK_BACKEND set nothing is done before the Go runtime
-// starts: that is what TestEarly tests.
+// TestNative runs all cases in the program as it is on every system. With FLOCK_BACKEND set nothing is done before the
+// Go runtime starts: that is what TestEarly tests.
 func TestNative(t *testing.T) {
 	needOurs(t)
 	w := newModeWorld(t, "native", oursPath)
@@ -185,8 +185,8 @@ func needDirectoryLock(t *testing.T) {
 // second, or has not quite ended yet. On a busy machine that happens.
 const busyLine = `waiting: held by process [0-9]+(, which is taking or releasing it|; process .*)\n`
 
-// directoryLines are what ours prints to standard error if it does not use flock(2): with --verbose the backend, and who
-// holds a directory lock.
+// directoryLines are what ours prints to standard error if it does not use flock(2): with --verbose the backend, and
+// who holds a directory lock.
 var directoryLines = regexp.MustCompile(`(?m)^[^ \n]+: ((using the directory lock|held by (a )?process) .*\n|` + busyLine + `)`)
 
 // TestDirectory runs the same scripts with the directory lock.
@@ -213,8 +213,8 @@ func TestDirectoryWithoutKcmp(t *testing.T) {
 	checkOurs(t, w, onlyOpenFile, false)
 }
 
-// TestAbsent runs the same scripts where the kernel has no locks, and FLOCK_BACKEND is not set; but not those about who has
-// the open file, which take the longest and find there what they find in TestDirectory.
+// TestAbsent runs the same scripts where the kernel has no locks, and FLOCK_BACKEND is not set; but not those about who
+// has the open file, which take the longest and find there what they find in TestDirectory.
 func TestAbsent(t *testing.T) {
 	skipInCheck(t)
 	if !canHideLocks {

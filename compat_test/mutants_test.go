@@ -66,8 +66,8 @@ func (m mutant) build(t *testing.T) string {
 	return program
 }
 
-// TestMutants puts faults into our source, one at a time: the case that belongs to a fault must see it. FLOCK_MUTANTS is a
-// pattern for path.Match that selects faults by name.
+// TestMutants puts faults into our source, one at a time: the case that belongs to a fault must see it. FLOCK_MUTANTS
+// is a pattern for path.Match that selects faults by name.
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	skipInCheck(t)

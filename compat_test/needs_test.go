@@ -136,8 +136,8 @@ var needPatterns = []struct{ words, needs string }{
 	{`\benv --(ignore|default|block)-signal`, "sigenv"},
 }
 
-// TestCasesSayWhatTheyNeed finds cases that use something that only some systems have, and do not list it as a need: they
-// would fail on the other systems.
+// TestCasesSayWhatTheyNeed finds cases that use something that only some systems have, and do not list it as a need:
+// they would fail on the other systems.
 func TestCasesSayWhatTheyNeed(t *testing.T) {
 	all := slices.Clone(cases)
 	for _, c := range readBeyond(t) {

@@ -53,8 +53,8 @@ func TestLockOfAnExtraFile(t *testing.T) {
 	expect("another one, after the close", 0, flock(nil, "-n", path, "true"))
 }
 
-// TestRootsLock has root's subshell hold a lock whose taker and whose script have ended. Another user, who may not look into
-// root's processes, neither gets it nor takes it from root, and gets it when the subshell has ended.
+// TestRootsLock has root's subshell hold a lock whose taker and whose script have ended. Another user, who may not look
+// into root's processes, neither gets it nor takes it from root, and gets it when the subshell has ended.
 func TestRootsLock(t *testing.T) {
 	needDirectoryLock(t)
 	d := makeStickyDir(t)
@@ -87,8 +87,8 @@ func TestRootsLock(t *testing.T) {
 	d.expect("0", otherID, oursPath, "-w", "15", "lock", "true")
 }
 
-// TestMarkChangesMeanwhile lets others lock and unlock the same open file while a flock looks at its flags. None waits for
-// its own open file, none keeps a lock of its own, and none is refused.
+// TestMarkChangesMeanwhile lets others lock and unlock the same open file while a flock looks at its flags. None waits
+// for its own open file, none keeps a lock of its own, and none is refused.
 func TestMarkChangesMeanwhile(t *testing.T) {
 	needDirectoryLock(t)
 	needStrace(t)
@@ -120,8 +120,8 @@ func TestMarkChangesMeanwhile(t *testing.T) {
 
 var slowTaking = regexp.MustCompile(`(?m)^flock: waiting: held by process \d+, which is taking or releasing it\n`)
 
-// TestUnlockUnseen has a process in another user or pid namespace unlock an open file whose record names a process that it
-// may not inspect.
+// TestUnlockUnseen has a process in another user or pid namespace unlock an open file whose record names a process that
+// it may not inspect.
 func TestUnlockUnseen(t *testing.T) {
 	needDirectoryLock(t)
 	for _, option := range []string{"-r", "-rpf --mount-proc"} {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A randomScript is a script of shells that open the lock file, move and close descriptors, lock, fork, execute and lose a
-// flock to SIGKILL. Its processes run one at a time, so it has one outcome: the statuses that it prints.
+// A randomScript is a script of shells that open the lock file, move and close descriptors, lock, fork, execute and
+// lose a flock to SIGKILL. Its processes run one at a time, so it has one outcome: the statuses that it prints.
 type randomScript struct {
 	*rand.Rand
 	strings.Builder
@@ -48,8 +48,8 @@ declare -f await >>lib
 
 func (s *randomScript) oneOf(words ...string) string { return words[s.IntN(len(words))] }
 
-// other is the kind of lock that the script has beside exclusive ones. Which of two open files is the one that is locked
-// shared, and which has the permit, the directory lock cannot always tell; then it takes a permit for held.
+// other is the kind of lock that the script has beside exclusive ones. Which of two open files is the one that is
+// locked shared, and which has the permit, the directory lock cannot always tell; then it takes a permit for held.
 func (s *randomScript) other() string {
 	if s.permits {
 		return "--permits 2"
@@ -57,8 +57,8 @@ func (s *randomScript) other() string {
 	return "-s"
 }
 
-// ofNumber returns what is done with the lock of a descriptor. One that has a permit keeps its byte natively, but not by
-// directory, where a plain lock or -u follows: so there is neither.
+// ofNumber returns what is done with the lock of a descriptor. One that has a permit keeps its byte natively, but not
+// by directory, where a plain lock or -u follows: so there is neither.
 func (s *randomScript) ofNumber() string {
 	if s.permits {
 		return s.oneOf("--permits 2", "--permits 2", "--permits 2 -u")
@@ -148,8 +148,9 @@ func (s *randomScript) end(n int) {
 	s.line("[ -e at%d ] && rm at%d && : >go%d && await 'have_ended $(cat pid%d)'", n, n, n, n)
 }
 
-// agree reports whether the directory lock has given the kernel's answers. It may refuse a lock where one process has moved one of
-// two open files that have the lock, and so what would have run under that; what follows is then another script.
+// agree reports whether the directory lock has given the kernel's answers. It may refuse a lock where one process has
+// moved one of two open files that have the lock, and so what would have run under that; what follows is then another
+// script.
 func agree(kernel, directory string) bool {
 	want, got := strings.Split(kernel, "\n"), strings.Split(directory, "\n")
 	for i := range min(len(want), len(got)) {
@@ -162,8 +163,8 @@ func agree(kernel, directory string) bool {
 	return len(want) == len(got)
 }
 
-// TestRandomScripts compares what random scripts say with kernel locks and with the directory lock. FLOCK_SEED is the number
-// of the first one.
+// TestRandomScripts compares what random scripts say with kernel locks and with the directory lock. FLOCK_SEED is the
+// number of the first one.
 func TestRandomScripts(t *testing.T) {
 	skipInCheck(t)
 	needDirectoryLock(t)

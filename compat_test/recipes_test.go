@@ -159,8 +159,8 @@ func pasteRecipe(t *testing.T, r recipe, shell string) {
 	}
 }
 
-// prepareRecipe makes a script of a recipe, with its paths below dir, and there what it uses: files, and programs that do
-// nothing. The script begins with head, where the first line of the recipe names no other shell.
+// prepareRecipe makes a script of a recipe, with its paths below dir, and there what it uses: files, and programs that
+// do nothing. The script begins with head, where the first line of the recipe names no other shell.
 func prepareRecipe(dir, head, text string) error {
 	if m := cronJob.FindStringSubmatch(text); m != nil {
 		text = m[1] + "\n"

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// recordTranscripts writes transcripts/*.txt again (make record). It records the answers to new cases and to those whose
-// script has changed, and keeps the others; with "all" it records them all (make record RECORD=all):
+// recordTranscripts writes transcripts/*.txt again (make record). It records the answers to new cases and to those
+// whose script has changed, and keeps the others; with "all" it records them all (make record RECORD=all):
 //
 //   - the installed util-linux answers the cases that its release knows;
 //   - an answer of another release is kept while its script does not change;

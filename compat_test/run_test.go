@@ -28,8 +28,8 @@ type world struct {
 	prelude string
 }
 
-// caseLimit is how long a script may take. Scripts take a few seconds at most, but more where the machine has much else to
-// do.
+// caseLimit is how long a script may take. Scripts take a few seconds at most, but more where the machine has much else
+// to do.
 const caseLimit = 2 * time.Minute
 
 // newWorld makes the directory bin/ that comes first in the PATH of the scripts: flock is a link to program, and links
@@ -92,8 +92,8 @@ func (w *world) runOnce(c compatCase) (result, error) {
 		"PATH=" + w.path(c),
 		"HOME=" + dir, "LC_ALL=C", "SHELL=/bin/sh", "TZ=UTC",
 	}, w.env...)
-	// Files, not pipes: the harness must not wait for processes that a script leaves running. The script gets a session,
-	// because with job control it makes process groups of its own.
+	// Files, not pipes: the harness must not wait for processes that a script leaves running. The script gets a
+	// session, because with job control it makes process groups of its own.
 	outs := [2]*os.File{}
 	for i, name := range []string{"stdout", "stderr"} {
 		f, err := os.OpenFile(filepath.Join(top, name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
@@ -168,9 +168,9 @@ func sortLines(text string) string {
 	return strings.Join(lines, "")
 }
 
-// killSession kills everything that a script in dir has left running. Killing the process group is not enough, because job
-// control gives each job a group of its own, nor is the session, because a daemon has its own. /proc, where there is one,
-// lists all processes.
+// killSession kills everything that a script in dir has left running. Killing the process group is not enough, because
+// job control gives each job a group of its own, nor is the session, because a daemon has its own. /proc, where there
+// is one, lists all processes.
 func killSession(leader int, dir string) {
 	syscall.Kill(-leader, syscall.SIGKILL)
 	eachOf(leader, dir, func(pid int) { syscall.Kill(pid, syscall.SIGKILL) })

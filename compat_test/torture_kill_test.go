@@ -36,8 +36,8 @@ func (s fault) String() string {
 		"both killed", "both killed, command first"}[s]
 }
 
-// A reaper starts processes and waits for them and for their orphans. Not every init process waits for orphans, and those
-// that nobody waits for would fill the process table.
+// A reaper starts processes and waits for them and for their orphans. Not every init process waits for orphans, and
+// those that nobody waits for would fill the process table.
 type reaper struct {
 	dir  string
 	env  []string
@@ -48,8 +48,8 @@ type reaper struct {
 	done chan bool
 }
 
-// startReaper makes this process the parent of orphans (PR_SET_CHILD_SUBREAPER). Until stop, nothing else in this process
-// may wait for a child.
+// startReaper makes this process the parent of orphans (PR_SET_CHILD_SUBREAPER). Until stop, nothing else in this
+// process may wait for a child.
 func startReaper(t *testing.T, dir string, env []string, stderr *os.File) *reaper {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)

@@ -18,9 +18,9 @@ import (
 )
 
 // The torture test of --queue N: round after round, many contenders come while the lock is held, and some of them are
-// killed. When each waits, was refused or was killed, no more than N are left, and if fewer are left, exactly so many more
-// may wait. Then the holder ends or is killed while more come. For each that was refused, a section must begin after its
-// request, unless a waiter was killed meanwhile.
+// killed. When each waits, was refused or was killed, no more than N are left, and if fewer are left, exactly so many
+// more may wait. Then the holder ends or is killed while more come. For each that was refused, a section must begin
+// after its request, unless a waiter was killed meanwhile.
 
 const refusedStatus = 99 // of -E
 

@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// The torture test of --remove: the lock file is made and removed all the time, while flock and its commands are killed.
+// The torture test of --remove: the lock file is made and removed all the time, while flock and its commands are
+// killed.
 
 const removers = 16 // flock commands at a time
 

@@ -19,10 +19,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The torture of the directory lock in shells: scripts lock a descriptor, 9, in all the ways that scripts do, leave children
-// behind, move and close descriptors, and are killed in the middle. The kernel is the judge. Each script opens a second file
-// as descriptor 8, which every process gets and loses as it does 9. Whoever has the directory lock takes the kernel's lock
-// on 8, which nobody may have then: where somebody does, the directory lock has ended before the kernel's would have.
+// The torture of the directory lock in shells: scripts lock a descriptor, 9, in all the ways that scripts do, leave
+// children behind, move and close descriptors, and are killed in the middle. The kernel is the judge. Each script opens
+// a second file as descriptor 8, which every process gets and loses as it does 9. Whoever has the directory lock takes
+// the kernel's lock on 8, which nobody may have then: where somebody does, the directory lock has ended before the
+// kernel's would have.
 
 // judge runs in a script that has got the directory lock. It takes the kernel's lock on descriptor 8.
 func judge(how int) {
@@ -92,8 +93,8 @@ func init() {
 	os.Exit(0)
 }
 
-// shellScripts are the scripts. "judge ex" and "judge sh" follow a lock that was got, "judge un" comes before one is given
-// up.
+// shellScripts are the scripts. "judge ex" and "judge sh" follow a lock that was got, "judge un" comes before one is
+// given up.
 var shellScripts = map[string]string{
 	"plain":         `flock 9 || exit; judge ex; judge work`,
 	"unlocked":      `flock 9 || exit; judge ex; judge work; judge un || exit; flock -u 9; flock -s 9 || exit; judge sh; judge work`,

@@ -41,8 +41,8 @@ func aroundCommand(more ...string) func(options, section []string) []string {
 	}
 }
 
-// byNumber is a script that locks a descriptor, with the options in $1. The lock belongs to the descriptor or the process
-// of the script, so the script must end if flock fails.
+// byNumber is a script that locks a descriptor, with the options in $1. The lock belongs to the descriptor or the
+// process of the script, so the script must end if flock fails.
 const byNumber = `options=$1; shift
 exec 9>>f
 flock $options 9 || exit 0
@@ -135,8 +135,8 @@ func reportViolation(guard, what string) {
 	f.Close()
 }
 
-// tortureDuration returns how long to run for each backend: what the environment variable FLOCK_TORTURE says, such as 5m, or
-// two seconds. Forms, modes and faults are drawn at random, so each run tries others.
+// tortureDuration returns how long to run for each backend: what the environment variable FLOCK_TORTURE says, such as
+// 5m, or two seconds. Forms, modes and faults are drawn at random, so each run tries others.
 func tortureDuration(t *testing.T) time.Duration {
 	s := os.Getenv("FLOCK_TORTURE")
 	if s == "" {
@@ -170,7 +170,8 @@ type tortureGround struct {
 	reaper           *reaper
 }
 
-// newTortureGround has the sections run in the directory dir. Until its reaper is stopped, no other child can be waited for.
+// newTortureGround has the sections run in the directory dir. Until its reaper is stopped, no other child can be waited
+// for.
 func newTortureGround(t *testing.T, dir string, env []string) *tortureGround {
 	t.Helper()
 	g := &tortureGround{dir: dir, guard: filepath.Join(t.TempDir(), "guard")}
@@ -224,8 +225,8 @@ func (g *tortureGround) unfinished() (modes []string) {
 	return modes
 }
 
-// goOn reports whether a torture goes on: until end, and then until enough of what is drawn at random has happened, which
-// a loaded machine may not do before, but at most for tortureBound.
+// goOn reports whether a torture goes on: until end, and then until enough of what is drawn at random has happened,
+// which a loaded machine may not do before, but at most for tortureBound.
 func goOn(end time.Time, enough func() bool) bool {
 	now := time.Now()
 	return now.Before(end) || now.Before(end.Add(tortureBound)) && !enough()

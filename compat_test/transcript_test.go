@@ -93,9 +93,9 @@ func transcriptFile(c compatCase, ours bool) string {
 	return filepath.Join("transcripts", c.file+".txt")
 }
 
-// heading returns the line of a transcript file above an answer: the name of the case that has the answer, and the hash of
-// its script. The script itself is only in the case file. If the hash differs, the script has changed since the answer was
-// recorded.
+// heading returns the line of a transcript file above an answer: the name of the case that has the answer, and the hash
+// of its script. The script itself is only in the case file. If the hash differs, the script has changed since the
+// answer was recorded.
 func heading(c compatCase) string {
 	return fmt.Sprintf("%s %.6x", c.answer, sha256.Sum256([]byte(c.script)))
 }

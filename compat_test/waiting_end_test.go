@@ -17,9 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestHolderEndsAtEverySystemCall stops a waiter after its first, second, ... system call, lets the holder go meanwhile, and
-// asserts that the waiter then gets the lock at once: no event is lost, whenever it comes. It takes about one call in eight,
-// at random; with FLOCK_TORTURE set, all. After some 200 calls a waiter behind an open file only repeats its looks.
+// TestHolderEndsAtEverySystemCall stops a waiter after its first, second, ... system call, lets the holder go
+// meanwhile, and asserts that the waiter then gets the lock at once: no event is lost, whenever it comes. It takes
+// about one call in eight, at random; with FLOCK_TORTURE set, all. After some 200 calls a waiter behind an open file
+// only repeats its looks.
 func TestHolderEndsAtEverySystemCall(t *testing.T) {
 	t.Parallel()
 	skipInCheck(t)
@@ -56,8 +57,8 @@ func TestHolderEndsAtEverySystemCall(t *testing.T) {
 	}
 }
 
-// endHolderAt lets the holder go while a waiter is stopped after n system calls. It returns how long it then took until the
-// waiter had had the lock, and whether the waiter was stopped before it slept.
+// endHolderAt lets the holder go while a waiter is stopped after n system calls. It returns how long it then took until
+// the waiter had had the lock, and whether the waiter was stopped before it slept.
 func endHolderAt(t *testing.T, n int, kill bool, holder []string) (took time.Duration, stopped bool) {
 	q := newWaitQueue(t, t.TempDir(), holder...)
 	held := filepath.Join(q.dir, "held")
@@ -91,8 +92,8 @@ func endHolderAt(t *testing.T, n int, kill bool, holder []string) (took time.Dur
 	return took, stopped
 }
 
-// TestCloseBesideForks lets a holder close its file while processes are made faster than one can look into each. Then somebody
-// who waits and somebody who does not find that nobody has the file open.
+// TestCloseBesideForks lets a holder close its file while processes are made faster than one can look into each. Then
+// somebody who waits and somebody who does not find that nobody has the file open.
 func TestCloseBesideForks(t *testing.T) {
 	t.Parallel()
 	skipInCheck(t)
@@ -131,8 +132,8 @@ func (q *waitQueue) awaitClosed() {
 	})
 }
 
-// stopAfter lets a traced process that has just been started make n system calls, and then stops it and no longer traces it.
-// It returns false if the process has gone to sleep before.
+// stopAfter lets a traced process that has just been started make n system calls, and then stops it and no longer
+// traces it. It returns false if the process has gone to sleep before.
 func stopAfter(pid, n int) (stopped bool, err error) {
 	var status syscall.WaitStatus
 	if _, err = syscall.Wait4(pid, &status, 0, nil); err != nil {

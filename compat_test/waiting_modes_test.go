@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Those who wait for another mode do not keep a waiter from what is free for it, even if nobody says that it is: here two
-// holders of permits keep writers out, and one of them is killed.
+// Those who wait for another mode do not keep a waiter from what is free for it, even if nobody says that it is: here
+// two holders of permits keep writers out, and one of them is killed.
 func TestPermitFreeBehindWriters(t *testing.T) {
 	needDirectoryLock(t)
 	r, w, err := os.Pipe()

@@ -128,7 +128,8 @@ func (q *waitQueue) finish(cs ...*exec.Cmd) time.Duration {
 	return time.Since(started)
 }
 
-// atOnce asserts that what try measures takes two seconds at most. A busy machine may make it slower, but not each time.
+// atOnce asserts that what try measures takes two seconds at most. A busy machine may make it slower, but not each
+// time.
 func atOnce(t *testing.T, what string, try func() time.Duration) time.Duration {
 	t.Helper()
 	for n := 1; ; n++ {
@@ -143,8 +144,8 @@ func atOnce(t *testing.T, what string, try func() time.Duration) time.Duration {
 	}
 }
 
-// countSleeps returns how often the first threads of a process and of its descendants have gone to sleep: each time they wake, they
-// look at the lock. The Go runtime wakes a thread of its own then, too.
+// countSleeps returns how often the first threads of a process and of its descendants have gone to sleep: each time
+// they wake, they look at the lock. The Go runtime wakes a thread of its own then, too.
 func countSleeps(pid int) (sum int) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, value, _ := strings.Cut(string(text), "\nvoluntary_ctxt_switches:\t")
@@ -207,8 +208,8 @@ func TestWaitingCostsNothing(t *testing.T) {
 // closing is a holder that gives the lock up by closing its descriptor, and lives on until the lock has come round.
 var closing = []string{"sh", "-c", "exec 9>f; flock 9; read line; exec 9>&-; flock f true"}
 
-// TestOldestWaiterStopped asserts that waiters that are stopped do not keep the others from the lock: the first one that
-// runs gets it at once.
+// TestOldestWaiterStopped asserts that waiters that are stopped do not keep the others from the lock: the first one
+// that runs gets it at once.
 func TestOldestWaiterStopped(t *testing.T) {
 	for _, c := range []struct {
 		stopped int
@@ -260,7 +261,8 @@ func TestOldestWaiterKilled(t *testing.T) {
 	}
 }
 
-// TestWaitingWithFewDescriptors asserts that waiting works, without a message, where descriptors for events are missing.
+// TestWaitingWithFewDescriptors asserts that waiting works, without a message, where descriptors for events are
+// missing.
 func TestWaitingWithFewDescriptors(t *testing.T) {
 	for limit := 8; limit < 16; limit++ {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {

@@ -61,8 +61,8 @@ func TestSearchGivesUp(t *testing.T) {
 	}
 }
 
-// TestChildOfOneWithout has a shell start two processes that never sleep, one before a search has looked into it and one
-// afterwards. The first may move what it has inherited, so one look does not do. The second has inherited nothing.
+// TestChildOfOneWithout has a shell start two processes that never sleep, one before a search has looked into it and
+// one afterwards. The first may move what it has inherited, so one look does not do. The second has inherited nothing.
 func TestChildOfOneWithout(t *testing.T) {
 	c := exec.Command("sh", "-c", "while read line; do (while :; do :; done) & echo $!; done")
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

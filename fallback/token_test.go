@@ -103,8 +103,8 @@ func (s *replacedSystem) Rename(string, string) error {
 	return fs.ErrNotExist
 }
 
-// TestTokenOfAnotherDirectory: who has no lifeline in a directory does not take its token. Killed with it, it would have
-// locked it for good.
+// TestTokenOfAnotherDirectory: who has no lifeline in a directory does not take its token. Killed with it, it would
+// have locked it for good.
 func TestTokenOfAnotherDirectory(t *testing.T) {
 	s := &replacedSystem{busySystem: busySystem{now: time.Unix(1, 0)}}
 	a := &attempt{system: s, self: &contender{id: idOf(ours1), name: ours1}}

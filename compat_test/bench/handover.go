@@ -193,8 +193,8 @@ func measureReaders(all []locker) {
 	}
 }
 
-// enter starts n readers that hold the lock until all have it. With turns, each starts after the one before it has the lock.
-// It returns the time until all have it, and the processor time.
+// enter starts n readers that hold the lock until all have it. With turns, each starts after the one before it has the
+// lock. It returns the time until all have it, and the processor time.
 func enter(l locker, n int, turns bool) (all, processor time.Duration) {
 	r, w, err := os.Pipe()
 	check(err)

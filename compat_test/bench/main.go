@@ -1,7 +1,7 @@
 //go:build linux
 
-// Bench compares this flock with that of util-linux and with other lockers that are installed. They take turns in one run,
-// because machines are noisy: what counts is the ratio of two medians of one run. It prints tables in Markdown.
+// Bench compares this flock with that of util-linux and with other lockers that are installed. They take turns in one
+// run, because machines are noisy: what counts is the ratio of two medians of one run. It prints tables in Markdown.
 //
 // Usage: bench [-rounds N] [-parts PART,...] [-svg FILE] FLOCK
 package main
@@ -25,8 +25,8 @@ func main() {
 	}
 	ours, err := filepath.Abs(flag.Arg(0))
 	check(err)
-	// Measure a copy, as an installed program is one. The linker writes its output through a memory mapping; the kernel then
-	// keeps it in small pieces, which are slower to map.
+	// Measure a copy, as an installed program is one. The linker writes its output through a memory mapping; the kernel
+	// then keeps it in small pieces, which are slower to map.
 	copied, err := os.MkdirTemp("", "flock-bench")
 	check(err)
 	defer os.RemoveAll(copied)

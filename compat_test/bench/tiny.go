@@ -9,8 +9,8 @@ import (
 	"runtime"
 )
 
-// tinyProgram returns a very small static program: a header and a few instructions. It exits with 0. With stamp it first
-// writes a byte to descriptor 1; with wait it then waits for the end of file on descriptor 0.
+// tinyProgram returns a very small static program: a header and a few instructions. It exits with 0. With stamp it
+// first writes a byte to descriptor 1; with wait it then waits for the end of file on descriptor 0.
 func tinyProgram(stamp, wait bool) []byte {
 	var code []byte
 	var machine uint16

@@ -18,7 +18,8 @@ func (l locker) waits() bool {
 	return l.run != nil && !strings.HasPrefix(l.name, "sem") && !strings.Contains(l.name, "(in sh)")
 }
 
-// start starts n runs of a command under the locker's lock, each in a process group of its own, with out as standard output.
+// start starts n runs of a command under the locker's lock, each in a process group of its own, with out as standard
+// output.
 func start(l locker, n int, out *os.File, command ...string) (cmds []*exec.Cmd) {
 	for range n {
 		cmd := exec.Command(l.run[0], append(l.run[1:], command...)...)

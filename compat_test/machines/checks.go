@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A row of the table is a check. It is made with each of its programs on each filesystem, in a directory of its own; with
-// all of them together if a machine must be restarted for it.
+// A row of the table is a check. It is made with each of its programs on each filesystem, in a directory of its own;
+// with all of them together if a machine must be restarted for it.
 type row struct {
 	name, text string
 	programs   []string
@@ -108,8 +108,8 @@ func (s *scene) hold(m *machine, script string) *holder {
 	return h
 }
 
-// free checks that the lock of a process of c1 that has ended is free. Only its own machine can know that of a directory
-// lock, so that goes first.
+// free checks that the lock of a process of c1 that has ended is free. Only its own machine can know that of a
+// directory lock, so that goes first.
 func (s *scene) free() {
 	s.status(c1, "FLOCK -w 20 f true", 0)
 	s.status(c2, "FLOCK -w 20 f true", 0)
@@ -191,7 +191,8 @@ func oldNews(s *scene) {
 	s.expect(took < 5*time.Second, "after %s", seconds(took))
 }
 
-// handOver has a waiter on c2, in another scene, get the lock that a holder on c1 releases, and returns how long that takes.
+// handOver has a waiter on c2, in another scene, get the lock that a holder on c1 releases, and returns how long that
+// takes.
 func (s *scene) handOver(other *scene, meanwhile func()) time.Duration {
 	h := s.hold(c1, "FLOCK f "+inside)
 	in := make(chan string)

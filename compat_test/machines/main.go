@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command machines checks locks between machines: a server and two clients, which it boots. See run.sh, which starts it,
-// in the directory that has the image, and in namespaces of its own. Usage:
+// Command machines checks locks between machines: a server and two clients, which it boots. See run.sh, which starts
+// it, in the directory that has the image, and in namespaces of its own. Usage:
 //
 //	machines SECONDS [CHECK]...
 package main

@@ -16,7 +16,8 @@ import (
 	"syscall"
 )
 
-// elf lists the fields of the file header: class (32 or 64 bits), byte order (little or big), type (a program), machine.
+// elf lists the fields of the file header: class (32 or 64 bits), byte order (little or big), type (a program),
+// machine.
 var elf = map[string]struct {
 	class, order byte
 	program      [2]byte
@@ -73,8 +74,8 @@ func rule(arch, qemu string) string {
 	return ":qemu-" + arch + ":M::" + escape(magic) + ":" + escape(mask) + ":" + qemu + ":FP"
 }
 
-// runInNamespace runs this program again in a new user and mount namespace. If root runs it, all user ids stay as they are;
-// otherwise there is only the one user, as root.
+// runInNamespace runs this program again in a new user and mount namespace. If root runs it, all user ids stay as they
+// are; otherwise there is only the one user, as root.
 func runInNamespace() int {
 	uids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1 << 16}}
 	gids := uids

@@ -1,6 +1,6 @@
-// Command wine writes bcryptprimitives.dll to standard output. Every Go program on Windows needs it for random numbers, and
-// Wine before 8.9 does not have it. It is a library for x86-64 with one function, ProcessPrng, which it forwards to the
-// equivalent function of another library.
+// Command wine writes bcryptprimitives.dll to standard output. Every Go program on Windows needs it for random numbers,
+// and Wine before 8.9 does not have it. It is a library for x86-64 with one function, ProcessPrng, which it forwards to
+// the equivalent function of another library.
 package main
 
 import (

@@ -16,8 +16,8 @@ import (
 	"example.org/flock/lease/leasetest"
 )
 
-// waiters is how many wait in TestManyWaiters. They are keys in the line, most of them without a process: two cores could
-// not start that many, and a key looks the same to the others.
+// waiters is how many wait in TestManyWaiters. They are keys in the line, most of them without a process: two cores
+// could not start that many, and a key looks the same to the others.
 const waiters = 512
 
 // TestHandOverOrder has some in the line that must have the lock in the order in which they came.

@@ -114,8 +114,8 @@ func awaitLine(t *testing.T, c *cluster.Cluster, name string, n int) (keys []str
 	return keys
 }
 
-// late is by how much this machine has woken one process too late since the tests began: each time that it was to wake after
-// ten milliseconds, added up. What is to happen in time takes longer by about that.
+// late is by how much this machine has woken one process too late since the tests began: each time that it was to wake
+// after ten milliseconds, added up. What is to happen in time takes longer by about that.
 var late struct {
 	sync.Mutex
 	sum    time.Duration
@@ -147,8 +147,8 @@ func lateness() time.Duration {
 	return late.sum
 }
 
-// worstDelay returns by how much this machine has woken one process too late, at the most, since a time. What one process
-// sees by itself is seen too late by about that.
+// worstDelay returns by how much this machine has woken one process too late, at the most, since a time. What one
+// process sees by itself is seen too late by about that.
 func worstDelay(since time.Time) (worst time.Duration) {
 	late.Lock()
 	defer late.Unlock()

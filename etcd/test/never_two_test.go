@@ -21,8 +21,8 @@ import (
 // What cannot be tried here: a machine that sleeps, since CLOCK_BOOTTIME of a time namespace can be set only before its
 // first process.
 
-// A scene is a holder, whose command has descendants that only SIGKILL ends, and a waiter behind it. Both reach the cluster
-// by networks of their own.
+// A scene is a holder, whose command has descendants that only SIGKILL ends, and a waiter behind it. Both reach the
+// cluster by networks of their own.
 type scene struct {
 	*testing.T
 	cluster        *cluster.Cluster
@@ -97,7 +97,8 @@ func (s *scene) holderIs(status int, text string) {
 	}
 }
 
-// check finds out whether all are dead before anybody else can have the lock, and whether the next one comes in good time.
+// check finds out whether all are dead before anybody else can have the lock, and whether the next one comes in good
+// time.
 func (s *scene) check(election time.Duration) {
 	s.Helper()
 	var dead time.Time
@@ -207,8 +208,8 @@ func TestBothKilled(t *testing.T) {
 	awaitLine(t, sharedCluster(t), name, 0)
 }
 
-// TestGoesOn loses a leader, and later the connection to each member in turn, while a holder with the default lease has the
-// lock. Its command must not notice.
+// TestGoesOn loses a leader, and later the connection to each member in turn, while a holder with the default lease has
+// the lock. Its command must not notice.
 func TestGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -250,8 +251,8 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// goesOn finds out whether the command lives on although its guard was stopped, which may be: the kernel has continued the
-// guard, and the lease was kept alive. Then the guard must do its work again.
+// goesOn finds out whether the command lives on although its guard was stopped, which may be: the kernel has continued
+// the guard, and the lease was kept alive. Then the guard must do its work again.
 func (s *scene) goesOn() bool {
 	select {
 	case dead := <-s.dead:
@@ -270,8 +271,8 @@ func (s *scene) goesOn() bool {
 
 func kill(pid int, sig syscall.Signal) { syscall.Kill(pid, sig) }
 
-// TestNeverTwoMembers disturbs the members themselves. What is disturbed is restored when the command is dead, or has had
-// its time to die.
+// TestNeverTwoMembers disturbs the members themselves. What is disturbed is restored when the command is dead, or has
+// had its time to die.
 func TestNeverTwoMembers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -351,8 +352,8 @@ func TestNeverTwoMembers(t *testing.T) {
 	}
 }
 
-// TestEarlierChildren kills the guard of a flock-etcd that has children of its own, since a shell has become it. They live
-// on; what the command has started does not.
+// TestEarlierChildren kills the guard of a flock-etcd that has children of its own, since a shell has become it. They
+// live on; what the command has started does not.
 func TestEarlierChildren(t *testing.T) {
 	t.Parallel()
 	name := leasetest.LockName(t)
@@ -397,8 +398,8 @@ func TestNoDescriptors(t *testing.T) {
 	}
 }
 
-// TestSmallLimits runs with limits that are almost, or too, small: as the manual says, there is the command or a message,
-// and never a hang.
+// TestSmallLimits runs with limits that are almost, or too, small: as the manual says, there is the command or a
+// message, and never a hang.
 func TestSmallLimits(t *testing.T) {
 	t.Parallel()
 	e, name := ours(t, "FLOCK_ETCD_TTL=2"), leasetest.LockName(t)

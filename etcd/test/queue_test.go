@@ -88,8 +88,9 @@ func TestQueuePlaceOfTheDead(t *testing.T) {
 	h.Release(t)
 }
 
-// TestQueueOfMany has many come at random while some of them are killed, and watches how many wait. Of those who ask for a
-// permit at the same moment there may be more. A refused one can rely on it that a command begins after its request.
+// TestQueueOfMany has many come at random while some of them are killed, and watches how many wait. Of those who ask
+// for a permit at the same moment there may be more. A refused one can rely on it that a command begins after its
+// request.
 func TestQueueOfMany(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -181,8 +182,8 @@ func TestQueueOfMany(t *testing.T) {
 	}
 }
 
-// TestPermitsBesideOthers has some take permits of which there are enough for all, while others come who would not wait, or
-// not all of them. Those who have just come are in nobody's way.
+// TestPermitsBesideOthers has some take permits of which there are enough for all, while others come who would not
+// wait, or not all of them. Those who have just come are in nobody's way.
 func TestPermitsBesideOthers(t *testing.T) {
 	t.Parallel()
 	for _, option := range []string{"-n", "--queue=1"} {

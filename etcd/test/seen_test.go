@@ -38,8 +38,8 @@ func readable(t *testing.T, program, dir string, mode os.FileMode) string {
 	return to
 }
 
-// TestHiddenProcesses has a command that becomes root, where /proc hides the processes of others. The lock is not released
-// while it runs.
+// TestHiddenProcesses has a command that becomes root, where /proc hides the processes of others. The lock is not
+// released while it runs.
 func TestHiddenProcesses(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -82,7 +82,8 @@ func TestGuardOfWaiter(t *testing.T) {
 	h.Release(t)
 }
 
-// TestKeyGoneAtEnd has the key deleted while the holder cannot know, and then the command ends. Its status does not count.
+// TestKeyGoneAtEnd has the key deleted while the holder cannot know, and then the command ends. Its status does not
+// count.
 func TestKeyGoneAtEnd(t *testing.T) {
 	t.Parallel()
 	for _, option := range []string{"-x", "--cooldown=5"} {
@@ -130,8 +131,8 @@ func TestBehindBalancer(t *testing.T) {
 	}
 }
 
-// TestBehindRandomBalancer has one address for three members, of which any answers a connection. One of them is frozen, and a
-// third of the holders are connected to that; so is a third of the connections that they make then.
+// TestBehindRandomBalancer has one address for three members, of which any answers a connection. One of them is frozen,
+// and a third of the holders are connected to that; so is a third of the connections that they make then.
 func TestBehindRandomBalancer(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t, clusterOptions)
@@ -164,8 +165,8 @@ func TestBehindRandomBalancer(t *testing.T) {
 	}
 }
 
-// loseBehind has many hold locks behind a balancer when a member is frozen, for longer than the TTL, and returns how many have
-// lost theirs.
+// loseBehind has many hold locks behind a balancer when a member is frozen, for longer than the TTL, and returns how
+// many have lost theirs.
 func loseBehind(t *testing.T, p *cluster.Proxy, frozen *cluster.Member, name string) (lost int) {
 	t.Helper()
 	e := reach(p.Endpoint, "ETCDCTL_DIAL_TIMEOUT=1m")
@@ -263,8 +264,8 @@ func TestOtherSignals(t *testing.T) {
 	}
 }
 
-// TestTerminalOfContainer has flock-etcd lead the session of a terminal. Signals reach the command from the terminal and by
-// kill, each once.
+// TestTerminalOfContainer has flock-etcd lead the session of a terminal. Signals reach the command from the terminal
+// and by kill, each once.
 func TestTerminalOfContainer(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"kill", "key"} {

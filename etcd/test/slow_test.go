@@ -17,7 +17,8 @@ import (
 	"example.org/flock/lease/leasetest"
 )
 
-// howMany returns how many processes a test starts at once: n, or the number in FLOCK_CROWD, for machines that have time.
+// howMany returns how many processes a test starts at once: n, or the number in FLOCK_CROWD, for machines that have
+// time.
 func howMany(t *testing.T, n int) int {
 	t.Helper()
 	if text := os.Getenv("FLOCK_CROWD"); text != "" {
@@ -113,8 +114,8 @@ func loginAtOnce(t *testing.T, e leasetest.Environment, members *cluster.Cluster
 	return checks
 }
 
-// TestPasswordAtFrozenMember has a member frozen that a third of the contenders ask first. They ask another one in time,
-// without -w, too.
+// TestPasswordAtFrozenMember has a member frozen that a third of the contenders ask first. They ask another one in
+// time, without -w, too.
 func TestPasswordAtFrozenMember(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t, clusterOptions)
@@ -180,8 +181,9 @@ func TestFarAway(t *testing.T) {
 			t.Logf("after %v", p.EndedAt.Sub(began).Round(time.Millisecond))
 		})
 	}
-	// Each answer takes almost a fifth of the TTL, and the locks of one who has it and of one who gets it then are held for
-	// longer than the TTL. A machine that is late has no time left for its own part of that fifth, but may have the next time.
+	// Each answer takes almost a fifth of the TTL, and the locks of one who has it and of one who gets it then are held
+	// for longer than the TTL. A machine that is late has no time left for its own part of that fifth, but may have the
+	// next time.
 	t.Run("a fifth of the TTL", func(t *testing.T) {
 		t.Parallel()
 		for attempt := 1; ; attempt++ {
@@ -225,7 +227,8 @@ func TestLeasesOfRepeatedRequests(t *testing.T) {
 	})
 }
 
-// TestStoppedWhileAsking has a signal end flock-etcd while a request has had its effect, but no answer. Nothing is left.
+// TestStoppedWhileAsking has a signal end flock-etcd while a request has had its effect, but no answer. Nothing is
+// left.
 func TestStoppedWhileAsking(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -271,8 +274,8 @@ func TestReleaseFails(t *testing.T) {
 	}
 }
 
-// TestSignalWhileReleasing has a signal come when the command has ended: one that came with another, while etcd answers,
-// does no harm, and it ends the attempt where etcd does not answer.
+// TestSignalWhileReleasing has a signal come when the command has ended: one that came with another, while etcd
+// answers, does no harm, and it ends the attempt where etcd does not answer.
 func TestSignalWhileReleasing(t *testing.T) {
 	t.Parallel()
 	for etcd, c := range map[string]struct {
@@ -413,8 +416,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestTransactionsOfCooldown counts those of a holder with a cooldown: its place, a look, the cooldown at the start, which
-// also tells who has the lock, and the one at the end.
+// TestTransactionsOfCooldown counts those of a holder with a cooldown: its place, a look, the cooldown at the start,
+// which also tells who has the lock, and the one at the end.
 func TestTransactionsOfCooldown(t *testing.T) {
 	t.Parallel()
 	c := ownCluster(t, cluster.Options{Members: 1})

@@ -204,8 +204,9 @@ func childLives(t *testing.T, dir string) bool {
 	return exec.Command("kill", "-0", strings.TrimSpace(string(text))).Run() == nil
 }
 
-// TestRules has a child that does not end by SIGTERM, of a command that runs for too long, or has ended in time, or whose
-// guard gets no orders any more. When the guard is gone, so is the child, unless it was left in time and may stay.
+// TestRules has a child that does not end by SIGTERM, of a command that runs for too long, or has ended in time, or
+// whose guard gets no orders any more. When the guard is gone, so is the child, unless it was left in time and may
+// stay.
 func TestRules(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string

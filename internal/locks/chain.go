@@ -79,8 +79,8 @@ func (c *Chain) Lock(op Op, limit Limit) error {
 // Unlock releases what Lock has taken, or else what the open file has from before.
 func (c *Chain) Unlock() error { return c.use(Mechanism.Unlock) }
 
-// use calls a mechanism, and the next one if that is unsupported. If all are, the error is that of the first one. There is
-// at least one.
+// use calls a mechanism, and the next one if that is unsupported. If all are, the error is that of the first one. There
+// is at least one.
 func (c *Chain) use(call func(Mechanism) error) error {
 	for i, m := range c.mechanisms {
 		err := call(m)

@@ -16,8 +16,8 @@ func init() {
 	runtime.LockOSThread() // the first thread, which gets the signals of the process: see TestMain
 }
 
-// TestMain tests Arrived in the first thread, as flock uses it: a signal that the process sends to itself has been handled
-// there when kill(2) returns, but not delivered.
+// TestMain tests Arrived in the first thread, as flock uses it: a signal that the process sends to itself has been
+// handled there when kill(2) returns, but not delivered.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "finish" {
 		PutOff()
