@@ -190,7 +190,8 @@ func TestVerboseLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := fmt.Sprintf("%s--\n%s--\nexit %d\n", &out, &errs, c.ProcessState.ExitCode())
-		text = strings.Replace(text, "flock: is descriptor 9 open? ksh and mksh pass it on only with 9>&9, as in flock 9 9>&9\n", "", 1)
+		text = strings.Replace(text,
+			"flock: is descriptor 9 open? ksh and mksh pass it on only with 9>&9, as in flock 9 9>&9\n", "", 1)
 		return duration.ReplaceAllString(text, "took N seconds")
 	}
 	for _, args := range [][]string{

@@ -98,7 +98,8 @@ done`
 			pauses = append(pauses, ins[i].Sub(outs[i-2]))
 		}
 		slices.Sort(pauses)
-		t.Logf("hand-over of a permit, eight waiting: median %v, longest %v", pauses[len(pauses)/2], pauses[len(pauses)-1])
+		t.Logf("hand-over of a permit, eight waiting: median %v, longest %v",
+			pauses[len(pauses)/2], pauses[len(pauses)-1])
 		if median := pauses[len(pauses)/2]; median > 250*time.Millisecond {
 			t.Errorf("a free permit was unused for %v", median)
 		}
@@ -117,7 +118,8 @@ func TestCooldownHasNoGap(t *testing.T) {
 	runEachBackend(t, func(t *testing.T, dir string, env []string) {
 		t.Parallel()
 		const worker = `while [ ! -e stop ]; do
-	flock -w .5 --cooldown .03 f bash -c 'echo ${EPOCHREALTIME/./}000 >>log; sleep .04; echo ${EPOCHREALTIME/./}000 >>log' || [ $? = 1 ] || exit
+	flock -w .5 --cooldown .03 f bash -c 'echo ${EPOCHREALTIME/./}000 >>log; sleep .04
+		echo ${EPOCHREALTIME/./}000 >>log' || [ $? = 1 ] || exit
 done`
 		var workers []*exec.Cmd
 		for range 6 {
@@ -195,7 +197,9 @@ func TestPermitsAfterKills(t *testing.T) {
 		wg.Wait()
 		// an exclusive lock first: it waits for the commands whose flock was killed
 		waitForScript(t, startScript(t, dir, env, `flock -w 30 f true`))
-		const all = `for i in 1 2 3; do flock -w 30 --permits 3 f sh -c ": >in.$i; until [ -e go ]; do sleep .01; done" & done
+		const all = `for i in 1 2 3; do
+	flock -w 30 --permits 3 f sh -c ": >in.$i; until [ -e go ]; do sleep .01; done" &
+done
 trap ': >go; wait' EXIT
 until [ -e in.1 ] && [ -e in.2 ] && [ -e in.3 ]; do
 	[ $((tries += 1)) -lt 1500 ] || { echo "a permit is lost"; flock --holders f; exit 1; }

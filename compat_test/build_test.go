@@ -66,7 +66,8 @@ func goBuild(path string, more ...string) *exec.Cmd {
 	if runtime.GOOS == "linux" && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64") {
 		flags += " -E flock_entry"
 	}
-	build := exec.Command("go", append([]string{"build", "-trimpath", "-tags", "flock_linkname", "-ldflags", flags, "-o", path}, more...)...)
+	build := exec.Command("go",
+		append([]string{"build", "-trimpath", "-tags", "flock_linkname", "-ldflags", flags, "-o", path}, more...)...)
 	build.Dir = ".."
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	return build
@@ -135,7 +136,8 @@ func TestMakeBuildsAnew(t *testing.T) {
 		{"after a commit", func() { write("v", "2", 0) }, true},
 		{"with nothing new again", func() {}, false},
 		{"after a change of the source", func() { write("internal/x/x.go", "", 0) }, true},
-		{"after a change of a test", func() { write("internal/x/x_test.go", "", 0); write("main_test.go", "", 0) }, false},
+		{"after a change of a test",
+			func() { write("internal/x/x_test.go", "", 0); write("main_test.go", "", 0) }, false},
 	} {
 		step.do()
 		if out, err := exec.Command("make", "-C", dir, "flock", "GOBUILD=sh build.sh").CombinedOutput(); err != nil {

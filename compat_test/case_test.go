@@ -116,8 +116,9 @@ func (c *compatCase) parse(block string) (words []string, err error) {
 
 // parseDirectives sets c from the directives with which text begins, and returns the words of each, and the other text.
 func (c *compatCase) parseDirectives(text string) (words []string, rest string, err error) {
-	fields := map[string]*string{"since": &c.since, "derived": &c.derived, "kernel": &c.kernel, "directory": &c.directory,
-		"differs": &c.differs, "runtime": &c.runtime, "starts": &c.starts, "unordered": &c.unordered}
+	fields := map[string]*string{"since": &c.since, "derived": &c.derived, "kernel": &c.kernel,
+		"directory": &c.directory, "differs": &c.differs, "runtime": &c.runtime, "starts": &c.starts,
+		"unordered": &c.unordered}
 	for strings.HasPrefix(text, "# ") {
 		line, after, _ := strings.Cut(text, "\n")
 		key, value, ok := strings.Cut(line[2:], ": ")

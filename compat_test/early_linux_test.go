@@ -21,23 +21,27 @@ func hasEarlyRun() bool {
 	if oursPath == "" {
 		return false
 	}
-	out, err := exec.Command(oursPath, filepath.Join(workDir, "probe"), "sh", "-c", "grep Threads /proc/$PPID/status").Output()
+	out, err := exec.Command(oursPath, filepath.Join(workDir, "probe"), "sh", "-c",
+		"grep Threads /proc/$PPID/status").Output()
 	return err == nil && strings.Join(strings.Fields(string(out)), " ") == "Threads: 1"
 }
 
 // message matches what flock itself prints. It needs the Go runtime for that.
-var message = regexp.MustCompile(`(?m)^[^ \n]*: (.*getting lock took|executing|failed to|.*timeout while|cannot|invalid|unrecognized|option|not enough|missing|write error|flock: )|^flock: |^Usage:|from util-linux`)
+var message = regexp.MustCompile(`(?m)^[^ \n]*: (.*getting lock took|executing|failed to|.*timeout while|cannot|` +
+	`invalid|unrecognized|option|not enough|missing|write error|flock: )|^flock: |^Usage:|from util-linux`)
 
 // TestEarly runs the cases where no Go runtime can start: all cases in which flock prints nothing, except those which
 // say why it starts the runtime all the same.
 func TestEarly(t *testing.T) {
 	needOurs(t)
-	emulated := os.Getenv("FLOCK_TEST_QEMU") // qemu-user needs threads itself: there nothing keeps the runtime from starting
+	// qemu-user needs threads itself: there nothing keeps the runtime from starting
+	emulated := os.Getenv("FLOCK_TEST_QEMU")
 	if emulated != "" && emulated != "arm64" {
 		t.Skip("on this architecture flock has no run without the Go runtime")
 	}
 	if emulated == "" && !hasEarlyRun() {
-		if supported := runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64"; supported && os.Getenv("FLOCK_UNDER_TEST") == "" {
+		supported := runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64"
+		if supported && os.Getenv("FLOCK_UNDER_TEST") == "" {
 			t.Fatal("flock does not run without the Go runtime")
 		}
 		t.Skip("this flock has no run without the Go runtime")
@@ -161,8 +165,8 @@ func TestEarlyAndOrdinary(t *testing.T) {
 	needEarlyRun(t)
 	needStrace(t)
 	for _, form := range []string{
-		"f sh -c 'exit 3'", "-s f true", "-n f true", "-w 5 f true", "-F f true", "-u f true", "d true", "9", "-s 9", "-u 9", "-w 5 9",
-		"8", "--fd 9 true", "-n -E 7 --fd 8 true",
+		"f sh -c 'exit 3'", "-s f true", "-n f true", "-w 5 f true", "-F f true", "-u f true", "d true", "9",
+		"-s 9", "-u 9", "-w 5 9", "8", "--fd 9 true", "-n -E 7 --fd 8 true",
 		"--fcntl f true", "--fcntl -s f true", "--fcntl -n d true", "--fcntl 9", "--fcntl -w 5 -s 8",
 	} {
 		t.Run(form, func(t *testing.T) {
@@ -178,7 +182,8 @@ func TestEarlyAndOrdinary(t *testing.T) {
 					continue // the Go runtime itself makes the first call
 				}
 				script := `mkdir d; exec 9>>f 8<f
-					strace -f -qqq -o /dev/null -e trace=` + call + ` -e inject=` + call + `:error=` + errno + ` flock ` + form + `
+					strace -f -qqq -o /dev/null -e trace=` + call + ` -e inject=` + call + `:error=` + errno +
+					` flock ` + form + `
 					echo $?; ls -A | grep -v '^[.]'`
 				early, ordinary := runScript(t, script), runScript(t, script, "FLOCK_BACKEND=auto")
 				if early != ordinary {

@@ -39,13 +39,15 @@ func imitateElsewhere() (top string, err error) {
 	if bashPath, err = findBash(); err != nil {
 		return top, err
 	}
-	return top, errors.Join(os.Symlink(bashPath, filepath.Join(bin, "bash")), os.Setenv("PATH", bin+":"+os.Getenv("PATH")))
+	return top, errors.Join(os.Symlink(bashPath, filepath.Join(bin, "bash")),
+		os.Setenv("PATH", bin+":"+os.Getenv("PATH")))
 }
 
 // copyElsewhere copies a program of elsewhere/ into a directory, where other users find it, too.
 func copyElsewhere(program, to string) error {
 	text, err := os.ReadFile(filepath.Join("elsewhere", program))
-	return errors.Join(err, os.MkdirAll(to, 0o755), os.WriteFile(filepath.Join(to, filepath.Base(program)), text, 0o755))
+	return errors.Join(err, os.MkdirAll(to, 0o755),
+		os.WriteFile(filepath.Join(to, filepath.Base(program)), text, 0o755))
 }
 
 // systemPath is the end of the PATH of the scripts.

@@ -43,7 +43,8 @@ func TestKilledAtEverySystemCall(t *testing.T) {
 		{"upgrade", `exec 9>>f; flock -s 9 && $TRACE flock 9`},
 		{"downgrade", `exec 9>>f; flock 9 && $TRACE flock -s 9`},
 		{"unlock", `exec 9>>f; flock 9 && $TRACE flock -u 9`},
-		{"waiting", `flock f sh -c ': >in; sleep .1' & until [ -e in ]; do sleep .01; done; rm in; $TRACE flock f true; s=$?; wait; exit $s`},
+		{"waiting", `flock f sh -c ': >in; sleep .1' & until [ -e in ]; do sleep .01; done; rm in; ` +
+			`$TRACE flock f true; s=$?; wait; exit $s`},
 		{"cooldown", `$TRACE flock --cooldown .001 f true`},
 		{"remove", `$TRACE flock --remove f true`},
 	} {
@@ -128,7 +129,8 @@ func killAtEachCall(t *testing.T, script string, fresh bool) {
 		}
 		for n := 1; ; n += 1 + rand.N(step) {
 			// strace counts per kind of call and per thread; the first thread makes all moves
-			status := try(fmt.Sprintf("strace -f -qq -o /dev/null -e trace=%s -e inject=%[1]s:signal=KILL:when=%d", call, n))
+			status := try(fmt.Sprintf("strace -f -qq -o /dev/null -e trace=%s -e inject=%[1]s:signal=KILL:when=%d",
+				call, n))
 			expectRecovery(fmt.Sprintf("killed at %s number %d", call, n))
 			if status == 0 {
 				break

@@ -16,28 +16,33 @@ var otherKernel = os.Getenv("FLOCK_TEST_KERNEL")
 // it, the installed release does not know them, or they do not end.
 var gvisorDifferences = []difference{
 	{"a lock that becomes shared wakes those who wait for a shared one", "convert-down-lets-the-waiter-in"},
-	{"a shared lock is lost if it cannot become exclusive", "permits-an-upgrade-that-fails-loses-the-permit two-children-upgrade"},
+	{"a shared lock is lost if it cannot become exclusive",
+		"permits-an-upgrade-that-fails-loses-the-permit two-children-upgrade"},
 	{"the end of a range is checked", "fcntl-start-overflow"},
-	{"EISDIR, not EACCES, from open(2) with O_CREAT of a directory that may not be written", "new-fcntl-directory-not-mine"},
+	{"EISDIR, not EACCES, from open(2) with O_CREAT of a directory that may not be written",
+		"new-fcntl-directory-not-mine"},
 	{"set-user-id programs", "backend-program-not-for-set-user-id " +
 		"variables-of-the-user-of-a-set-user-id-program limit-process-of-another-user"},
 	{"no SIGHUP for a session in which a process is stopped while another ends",
-		"time-over-while-stopped permits-flock-stopped cooldown-kept-until-it-is-set timer-signal-before-the-lock-call " +
-			"kill-children-signal-to-all limit-while-flock-is-stopped"},
+		"time-over-while-stopped permits-flock-stopped cooldown-kept-until-it-is-set " +
+			"timer-signal-before-the-lock-call kill-children-signal-to-all limit-while-flock-is-stopped"},
 	{"timeout(1) dies of the SIGKILL that it sends to its group", "recipe-a-time-limit"},
-	{"kcmp(2)", "report-names-the-command report-what-is-left-behind report-of-a-lock-that-another-has-by-now recipe-replace-the-holder " +
-		"holders-exclusive holders-modes holders-of-another-user holders-of-a-directory"},
-	{"O_NOFOLLOW with O_DIRECTORY does not follow a link", "hostile-link hostile-link-to-nothing hostile-staging-is-a-link"},
+	{"kcmp(2)", "report-names-the-command report-what-is-left-behind report-of-a-lock-that-another-has-by-now " +
+		"recipe-replace-the-holder holders-exclusive holders-modes holders-of-another-user holders-of-a-directory"},
+	{"O_NOFOLLOW with O_DIRECTORY does not follow a link",
+		"hostile-link hostile-link-to-nothing hostile-staging-is-a-link"},
 	{"processes that other users may not look into", "hostile-holder-that-cannot-be-looked-into"},
 	{"a tmpfs that counts its room as on Linux, and overlayfs", "hostile-disk-full owner-on-overlayfs"},
 	{"one boot id in all mounts of /proc",
-		"owner-in-another-pid-namespace belief-holders-of-another-pid-namespace belief-number-of-a-pid-namespace-that-comes-again"},
+		"owner-in-another-pid-namespace belief-holders-of-another-pid-namespace " +
+			"belief-number-of-a-pid-namespace-that-comes-again"},
 	{"loop devices", "belief-ustat-that-is-forbidden"},
 	{"a choice of the next process id", "belief-process-id-that-comes-again"},
 	{"signals in /proc/PID/status", "belief-no-fork-catches-nothing belief-signal-to-all-of-a-job " +
 		"belief-signal-to-a-waiter belief-signal-that-the-command-survives limit-the-command-differs-in-nothing"},
 	{"strace sees the end of a process with threads", "timer-cannot-be-made timer-and-no-clock"},
-	{"a flock that starts in some milliseconds", "cooldown-touch-extends-it-for-one-who-waits abbreviations-all-as-the-reference"},
+	{"a flock that starts in some milliseconds",
+		"cooldown-touch-extends-it-for-one-who-waits abbreviations-all-as-the-reference"},
 }
 
 // missesEnds reports whether a script can hang without a fault of flock: in gVisor strace(1) sometimes sleeps on

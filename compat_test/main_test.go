@@ -138,7 +138,8 @@ func printTable() {
 	if len(tallies) == 0 {
 		return
 	}
-	fmt.Printf("%-20s %6s %6s %10s %9s %8s %8s\n", "mode", "cases", "equal", "different", "intended", "kernel", "skipped")
+	fmt.Printf("%-20s %6s %6s %10s %9s %8s %8s\n",
+		"mode", "cases", "equal", "different", "intended", "kernel", "skipped")
 	for _, t := range tallies {
 		kernel, skipped := count(t.kernel), count(t.skipped)
 		fmt.Printf("%-20s %6d %6d %10d %9d %8d %8d\n", t.mode,

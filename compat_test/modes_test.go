@@ -187,7 +187,8 @@ const busyLine = `waiting: held by process [0-9]+(, which is taking or releasing
 
 // directoryLines are what ours prints to standard error if it does not use flock(2): with --verbose the backend, and
 // who holds a directory lock.
-var directoryLines = regexp.MustCompile(`(?m)^[^ \n]+: ((using the directory lock|held by (a )?process) .*\n|` + busyLine + `)`)
+var directoryLines = regexp.MustCompile(`(?m)^[^ \n]+: ((using the directory lock|held by (a )?process) .*\n|` +
+	busyLine + `)`)
 
 // TestDirectory runs the same scripts with the directory lock.
 func TestDirectory(t *testing.T) {

@@ -90,7 +90,9 @@ func TestMutants(t *testing.T) {
 				want = func(r result) bool { return r == expected[c.name] }
 			} else if i := slices.IndexFunc(beyond, func(c beyondCase) bool { return c.name == m.found }); i >= 0 {
 				c = beyond[i].compatCase
-				want = func(r result) bool { return jobNotice.ReplaceAllString(r.stdout, "") == beyond[i].output["native"] }
+				want = func(r result) bool {
+					return jobNotice.ReplaceAllString(r.stdout, "") == beyond[i].output["native"]
+				}
 			} else {
 				t.Fatalf("there is no case %s", m.found)
 			}

@@ -18,7 +18,9 @@ import (
 
 // needChecks tells how to check a need. A need that is not listed here is the name of a program that must be on PATH.
 var needChecks = map[string]func() bool{
-	"linux":   func() bool { return runtime.GOOS == "linux" && exists("/proc/self/fdinfo") }, // without it: make test-portable
+	"linux": func() bool { // without it: make test-portable
+		return runtime.GOOS == "linux" && exists("/proc/self/fdinfo")
+	},
 	"root":    func() bool { return os.Geteuid() == 0 },
 	"proc":    func() bool { return exists("/proc/self/fdinfo") },
 	"locks":   func() bool { return exists("/proc/locks") }, // and fdinfo shows locks
@@ -34,8 +36,10 @@ var needChecks = map[string]func() bool{
 	"timeout": func() bool { return succeeds(inSystemPath("timeout"), "10", "true") },
 	"script":  func() bool { return succeeds("script", "-qec", "true", "/dev/null") }, // that of util-linux
 	"ofd":     func() bool { return hasByteLocks },
-	"strace":  func() bool { return exists("/proc/self/fdinfo") && succeeds("strace", "-f", "-o", "/dev/null", "true") },
-	"dev-fd":  func() bool { return exists("/dev/fd/0") }, // for >(...) in bash
+	"strace": func() bool {
+		return exists("/proc/self/fdinfo") && succeeds("strace", "-f", "-o", "/dev/null", "true")
+	},
+	"dev-fd": func() bool { return exists("/dev/fd/0") }, // for >(...) in bash
 
 	// flock finds its own program
 	"own-path": func() bool { return runtime.GOOS != "linux" || exists("/proc/self/exe") },
@@ -149,7 +153,8 @@ func TestCasesSayWhatTheyNeed(t *testing.T) {
 	for _, c := range all {
 		for _, p := range needPatterns {
 			found := regexp.MustCompile("(?m)" + p.words).FindString(c.script)
-			met := slices.ContainsFunc(strings.Fields(p.needs), func(need string) bool { return slices.Contains(c.needs, need) })
+			met := slices.ContainsFunc(strings.Fields(p.needs),
+				func(need string) bool { return slices.Contains(c.needs, need) })
 			if found != "" && !met {
 				t.Errorf("%s.sh: %s: %q without one of these needs: %s", c.file, c.name, found, p.needs)
 			}
@@ -171,7 +176,8 @@ func TestEveryAnswerHasACase(t *testing.T) {
 		for _, block := range splitBlocks(string(text)) {
 			name, _, _ := strings.Cut(block, " ")
 			if !slices.ContainsFunc(cases, func(c compatCase) bool {
-				return c.answer == name && path == transcriptFile(c, c.differs != "" && filepath.Base(path) == "ours.txt")
+				return c.answer == name &&
+					path == transcriptFile(c, c.differs != "" && filepath.Base(path) == "ours.txt")
 			}) {
 				t.Errorf("%s: no case for the answer %s", path, name)
 			}

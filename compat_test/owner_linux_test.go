@@ -60,7 +60,8 @@ func TestRootsLock(t *testing.T) {
 	d := makeStickyDir(t)
 	t.Setenv("FLOCK_BACKEND", "directory")
 	const script = `umask 0; exec 3<&0 9>lock
-		( until grep -q '^State:.Z' /proc/$$/status; do sleep .01; done; timeout 5 "$0" 9 || exit; echo in; read line <&3 ) & exit`
+		( until grep -q '^State:.Z' /proc/$$/status; do sleep .01; done
+		timeout 5 "$0" 9 || exit; echo in; read line <&3 ) & exit`
 	root := exec.Command("sh", "-c", script, oursPath)
 	root.Dir, root.Stderr = d.path, os.Stderr
 	in, err := root.StdinPipe()
@@ -93,18 +94,21 @@ func TestMarkChangesMeanwhile(t *testing.T) {
 	needDirectoryLock(t)
 	needStrace(t)
 	delay := func(when string, call int, words string) string {
-		return fmt.Sprintf("timeout 20 strace -f -o trace -e trace=fcntl -e inject=fcntl:%s=400000:when=%d flock %s", when, call, words)
+		return fmt.Sprintf("timeout 20 strace -f -o trace -e trace=fcntl -e inject=fcntl:%s=400000:when=%d flock %s",
+			when, call, words)
 	}
 	delayed := func(call int, words string) string { return delay("delay_exit", call, words) }
 	for call := 1; call <= 10; call++ {
 		// Each outcome must be the same whenever the others come.
 		for name, c := range map[string]struct{ script, want string }{
-			"locks": {`exec 9>f; ( ` + delayed(call, "9") + `; echo $? ) & sleep .1; flock 9; wait; flock -n f true; echo $?`, "0\n1\n"},
+			"locks": {`exec 9>f; ( ` + delayed(call, "9") +
+				`; echo $? ) & sleep .1; flock 9; wait; flock -n f true; echo $?`, "0\n1\n"},
 			"again": {`exec 9>f; flock 9; ( ` + delayed(call, "9") + `; echo $? ) & sleep .1; flock -u 9; wait; flock 9
 				flock -u 9; flock -n f true; echo $?`, "0\n0\n"},
-			"unlocks": {`exec 9>f; flock 9; ( ` + delayed(call, "-u 9") + `; echo $? ) & sleep .1; flock -u 9; wait; flock -n f true; echo $?`,
-				"0\n0\n"},
-			"tries": {`exec 9>f; flock 9; ( ` + delay("delay_enter", call, "-n 9") + `; echo $? ) & sleep .1; flock -u 9; wait`, "0\n"},
+			"unlocks": {`exec 9>f; flock 9; ( ` + delayed(call, "-u 9") +
+				`; echo $? ) & sleep .1; flock -u 9; wait; flock -n f true; echo $?`, "0\n0\n"},
+			"tries": {`exec 9>f; flock 9; ( ` + delay("delay_enter", call, "-n 9") +
+				`; echo $? ) & sleep .1; flock -u 9; wait`, "0\n"},
 		} {
 			t.Run(fmt.Sprint(name, " ", call), func(t *testing.T) {
 				t.Parallel()
@@ -129,7 +133,8 @@ func TestUnlockUnseen(t *testing.T) {
 			if !succeeds("unshare", append(strings.Fields(option), "true")...) {
 				t.Skip("such namespaces cannot be made here")
 			}
-			got := runScript(t, `exec 9>f; flock 9; unshare `+option+` sh -c 'flock -u 9; echo $?'; flock -n f true; echo $?`,
+			got := runScript(t, `exec 9>f; flock 9; unshare `+option+
+				` sh -c 'flock -u 9; echo $?'; flock -n f true; echo $?`,
 				"FLOCK_BACKEND=directory")
 			if got != "0\n0\n" {
 				t.Error(got)
@@ -141,10 +146,13 @@ func TestUnlockUnseen(t *testing.T) {
 // TestReadersTogether asserts that all who wait for a shared lock have it at once when it is free for them.
 func TestReadersTogether(t *testing.T) {
 	needDirectoryLock(t)
-	for name, release := range map[string]string{"unlock": "flock -u 9", "downgrade": "flock -s 9", "close": "exec 9>&-"} {
+	for name, release := range map[string]string{
+		"unlock": "flock -u 9", "downgrade": "flock -s 9", "close": "exec 9>&-",
+	} {
 		t.Run(name, func(t *testing.T) {
 			took := atOnce(t, "all readers were in", func() time.Duration {
-				q := newWaitQueue(t, t.TempDir(), "sh", "-c", "exec 9>f; flock 9; read line; "+release+"; while [ -e held ]; do sleep .05; done")
+				q := newWaitQueue(t, t.TempDir(), "sh", "-c",
+					"exec 9>f; flock 9; read line; "+release+"; while [ -e held ]; do sleep .05; done")
 				held := filepath.Join(q.dir, "held")
 				if err := os.WriteFile(held, nil, 0o666); err != nil {
 					t.Fatal(err)
@@ -194,7 +202,8 @@ func TestForeignFile(t *testing.T) {
 	t.Setenv("PATH", filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
 	const script = `exec 9<f; flock 9; flock -n 9; echo $?; flock -n -s 9; echo $?; flock -n -x 9; echo $?
 		flock -n f true; echo $?; ( flock -n 9; echo $? ); flock -u 9; echo $?; flock -n f true; echo $?
-		flock 9; (until [ -e go ]; do sleep .05; done) & exec 9<&-; flock -n f true; echo $?; : >go; wait; flock -n f true; echo $?; rm go`
+		flock 9; (until [ -e go ]; do sleep .05; done) & exec 9<&-; flock -n f true; echo $?
+		: >go; wait; flock -n f true; echo $?; rm go`
 	const want = "0\n0\n0\n1\n0\n0\n0\n1\n0\n0"
 	d.expect(want, otherID, "/bin/sh", "-c", script)
 	if !canForbidKcmp() {

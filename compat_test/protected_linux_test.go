@@ -136,7 +136,8 @@ func TestProtectedRegular(t *testing.T) {
 	// It is the same lock as the owner's, and its descriptor is as any other.
 	for _, users := range [][2]int{{strangerID, 0}, {0, strangerID}, {otherID, 0}} {
 		hold := exec.Command(oursPath, "f644", "sh", "-c", "echo; read line")
-		hold.Dir, hold.SysProcAttr = d.path, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(users[0])}}
+		hold.Dir, hold.SysProcAttr = d.path,
+			&syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(users[0])}}
 		stdin, err := hold.StdinPipe()
 		d.must(err)
 		stdout, err := hold.StdoutPipe()
@@ -147,7 +148,8 @@ func TestProtectedRegular(t *testing.T) {
 		stdin.Close()
 		hold.Wait()
 	}
-	d.expect(in, otherID, oursPath, "f644", "sh", "-c", `[ /proc/self/fd/3 -ef f644 ] && [ ! -e /proc/self/fd/4 ] && echo in`)
+	d.expect(in, otherID, oursPath, "f644", "sh", "-c",
+		`[ /proc/self/fd/3 -ef f644 ] && [ ! -e /proc/self/fd/4 ] && echo in`)
 	d.expect("0100000\n0", otherID, oursPath, "f644", "sed", "-n", `s/^flags:\t//p`, "/proc/self/fdinfo/3")
 }
 

@@ -134,7 +134,8 @@ func (s *randomScript) step(depth int) {
 	case 12:
 		s.line("(exec %s); echo \"%d: $?\"", s.flock(depth, n), n)
 	case 13:
-		s.line("flock -n %s f bash -c '. ./lib; rest %d' & p=$!; echo $p >>pid%d; await \"[ -e at%d ] || have_ended $p\"",
+		s.line("flock -n %s f bash -c '. ./lib; rest %d' & p=$!; echo $p >>pid%d; "+
+			"await \"[ -e at%d ] || have_ended $p\"",
 			s.oneOf("-x", s.other()), n, n, n)
 		if s.IntN(3) > 0 {
 			s.line("[ -e at%d ] && kill -9 $p; wait $p; echo \"%d: $?\"", n, n)
@@ -204,7 +205,8 @@ func TestRandomScripts(t *testing.T) {
 				script := newRandomScript(n, permits)
 				want, got := run(t, judges[permits], script), run(t, directory, script)
 				if !agree(want, got) {
-					t.Fatalf("FLOCK_SEED=%d\n%s\nwith kernel locks:\n%s\nwith the directory lock:\n%s", n, script, want, got)
+					t.Fatalf("FLOCK_SEED=%d\n%s\nwith kernel locks:\n%s\nwith the directory lock:\n%s",
+						n, script, want, got)
 				}
 				tried++
 			}

@@ -44,7 +44,8 @@ func readRecipes(t *testing.T) (all []recipe) {
 			t.Fatal(printer, ": ", err)
 		}
 		overstrike := regexp.MustCompile(".\b")
-		all = append(all, indented("man/flock.1, "+words[0], overstrike.ReplaceAllString(string(out), ""), "\nEXAMPLES\n", "\nQUESTIONS BY SYMPTOM\n", 11)...)
+		all = append(all, indented("man/flock.1, "+words[0], overstrike.ReplaceAllString(string(out), ""),
+			"\nEXAMPLES\n", "\nQUESTIONS BY SYMPTOM\n", 11)...)
 	}
 	return all
 }
@@ -171,14 +172,15 @@ func prepareRecipe(dir, head, text string) error {
 	if head != "" {
 		text = head + strings.TrimPrefix(text, "#!/bin/sh\n")
 	}
-	files := map[string]string{"counter": "0\n", "queue": "a\nb\n", "a.wav": "", "b.wav": "", "job.lock": "", "sync.lock": ""}
+	files := map[string]string{"counter": "0\n", "queue": "a\nb\n", "a.wav": "", "b.wav": "",
+		"job.lock": "", "sync.lock": ""}
 	err := errors.Join(os.Symlink(oursPath, filepath.Join(dir, "flock")), os.Mkdir(filepath.Join(dir, ".cache"), 0o777),
 		os.WriteFile(filepath.Join(dir, "recipe"), []byte(text), 0o755))
 	for name, content := range files {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666))
 	}
-	for _, name := range strings.Fields("sync sync-all report update edit-record flac send-alert reload-all server work job script.sh " +
-		"logger chgrp make flock-etcd flock-postgres") {
+	for _, name := range strings.Fields("sync sync-all report update edit-record flac send-alert reload-all server " +
+		"work job script.sh logger chgrp make flock-etcd flock-postgres") {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o755))
 	}
 	return err

@@ -74,5 +74,6 @@ func recordTranscripts(which string) error {
 		})
 	}
 	group.Wait()
-	return errors.Join(append(errs, writeTranscripts(cases, expected, false), writeTranscripts(cases, intended, true))...)
+	return errors.Join(append(errs, writeTranscripts(cases, expected, false),
+		writeTranscripts(cases, intended, true))...)
 }

@@ -186,7 +186,8 @@ func processesOf(leader int, dir string) string {
 		}
 		fmt.Fprintf(&b, "%d: %s", pid, strings.ReplaceAll(read("cmdline"), "\x00", " "))
 		for _, line := range strings.Split(read("status"), "\n") {
-			if name, value, _ := strings.Cut(line, ":"); slices.Contains([]string{"State", "PPid", "TracerPid", "SigPnd", "ShdPnd"}, name) {
+			name, value, _ := strings.Cut(line, ":")
+			if slices.Contains([]string{"State", "PPid", "TracerPid", "SigPnd", "ShdPnd"}, name) {
 				fmt.Fprintf(&b, "; %s %s", name, strings.TrimSpace(value))
 			}
 		}

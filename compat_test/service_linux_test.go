@@ -32,11 +32,12 @@ func allowFewCalls(argv []string) {
 		refuse, allow,
 	}
 	const archPrctl = 158 // on amd64
-	for _, call := range []uint32{archPrctl, unix.SYS_EXECVE, unix.SYS_EXIT_GROUP, unix.SYS_OPENAT, unix.SYS_CLOSE, unix.SYS_FLOCK,
-		unix.SYS_FCNTL, unix.SYS_WAIT4, unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGRETURN, unix.SYS_CLOCK_GETTIME,
-		unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE,
-		unix.SYS_FUTEX, unix.SYS_WRITE, unix.SYS_RT_SIGPROCMASK, unix.SYS_SIGALTSTACK, unix.SYS_NANOSLEEP, unix.SYS_TGKILL,
-		unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MADVISE, unix.SYS_SCHED_YIELD} {
+	for _, call := range []uint32{archPrctl, unix.SYS_EXECVE, unix.SYS_EXIT_GROUP, unix.SYS_OPENAT, unix.SYS_CLOSE,
+		unix.SYS_FLOCK, unix.SYS_FCNTL, unix.SYS_WAIT4, unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGRETURN,
+		unix.SYS_CLOCK_GETTIME, unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE,
+		unix.SYS_FUTEX, unix.SYS_WRITE, unix.SYS_RT_SIGPROCMASK, unix.SYS_SIGALTSTACK, unix.SYS_NANOSLEEP,
+		unix.SYS_TGKILL, unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MADVISE,
+		unix.SYS_SCHED_YIELD} {
 		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: call, Jf: 1}, allow)
 	}
 	execFiltered(append(filter, refuse), argv)
@@ -55,7 +56,8 @@ func TestInService(t *testing.T) {
 		status int
 	}{
 		{"f " + command, 0}, {"-F f " + command, 0}, {"-w 5 -o f " + command, 0}, {"-s -n f " + command, 0},
-		{"--fcntl f " + command, 0}, {"f " + oursPath + " -n -E 7 held " + command, 7}, {"-w .1 -E 8 held " + command, 8},
+		{"--fcntl f " + command, 0}, {"f " + oursPath + " -n -E 7 held " + command, 7},
+		{"-w .1 -E 8 held " + command, 8},
 		{"0", 0}, {"-w 5 0", 0}, {"-u 0", 0}, {"--fd 0 " + command, 0},
 	} {
 		t.Run(strings.ReplaceAll(form.words, oursPath, "flock"), func(t *testing.T) {

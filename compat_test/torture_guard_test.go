@@ -152,7 +152,8 @@ func treeMember(name, may, command string) {
 	var own int
 	fmt.Sscan(command, &own)
 	members := startMembers(name, may, own, 2)
-	for end := time.Now().Add(rand.N(300 * time.Millisecond)); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	end := time.Now().Add(rand.N(300 * time.Millisecond))
+	for ; time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		if pid := j.owner(commandByte); pid != 0 && pid != own {
 			reportViolation(name, fmt.Sprintf("this one of the earlier holder %d runs beside the holder %d", own, pid))
 		}

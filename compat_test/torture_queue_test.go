@@ -88,7 +88,8 @@ func (r *queueRound) come() *contender {
 	if way.name == "number-for-reading" || way.name == "descriptor" {
 		options = options[:4] // a permit needs a descriptor for writing
 	}
-	section := []string{"/bin/sh", "-c", fmt.Sprintf("wc -c <requests >>begun; sleep %f", (r.pace/2 + rand.N(r.pace)).Seconds())}
+	section := []string{"/bin/sh", "-c",
+		fmt.Sprintf("wc -c <requests >>begun; sleep %f", (r.pace/2 + rand.N(r.pace)).Seconds())}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f, err := os.OpenFile(filepath.Join(r.dir, "requests"), os.O_WRONLY|os.O_APPEND, 0)
@@ -180,7 +181,8 @@ func TestTortureQueue(t *testing.T) {
 		defer reaper.stop()
 		var rounds, refused, killed, exempt int
 		for end := time.Now().Add(long); time.Now().Before(end) && !t.Failed(); rounds++ {
-			r := &queueRound{T: t, reaper: reaper, dir: dir, length: 1 + rand.N(2)*rand.N(3), pace: 8 * time.Millisecond << (2 * rand.N(2))}
+			r := &queueRound{T: t, reaper: reaper, dir: dir, length: 1 + rand.N(2)*rand.N(3),
+				pace: 8 * time.Millisecond << (2 * rand.N(2))}
 			r.run()
 			for _, c := range r.contenders {
 				if c.refused {
@@ -192,9 +194,11 @@ func TestTortureQueue(t *testing.T) {
 			}
 			exempt += r.check()
 		}
-		t.Logf("%d rounds, %d refused, %d of them while a waiter was killed, %d killed", rounds, refused, exempt, killed)
+		t.Logf("%d rounds, %d refused, %d of them while a waiter was killed, %d killed",
+			rounds, refused, exempt, killed)
 		text, _ := os.ReadFile(stderr.Name())
-		expected := regexp.MustCompile(`(?m)^flock: ((f|descriptor 9) is held by .*; its queue is full\n|` + busyLine + ")")
+		expected := regexp.MustCompile(
+			`(?m)^flock: ((f|descriptor 9) is held by .*; its queue is full\n|` + busyLine + ")")
 		if unexpected := expected.ReplaceAll(text, nil); len(unexpected) > 0 {
 			t.Errorf("on standard error:\n%s", unexpected)
 		}
@@ -305,7 +309,8 @@ func (r *queueRound) check() (exempt int) {
 		if isExempt {
 			exempt++
 		} else {
-			r.Errorf("request %d of %d was refused (%s), and the last section began after %d", c.request, r.requests, c.name, last)
+			r.Errorf("request %d of %d was refused (%s), and the last section began after %d",
+				c.request, r.requests, c.name, last)
 		}
 	}
 	return exempt

@@ -26,17 +26,21 @@ const removers = 16 // flock commands at a time
 var removals = []form{
 	{"command", aroundCommand("--remove"), []fault{killFlock, killCommand, killBoth, killCommandFirst}},
 	{"string", func(options, section []string) []string {
-		return slices.Concat([]string{oursPath, "--remove"}, options, []string{"f", "-c", "exec " + strings.Join(section, " ")})
+		return slices.Concat([]string{oursPath, "--remove"}, options,
+			[]string{"f", "-c", "exec " + strings.Join(section, " ")})
 	}, []fault{killFlock, killCommand, killBoth, killCommandFirst}},
 	{"close", aroundCommand("--remove", "--close"), []fault{killCommand, killCommandFirst}},
-	{"background", func(options, section []string) []string { // the child has the lock when flock and its command have ended
-		return slices.Concat([]string{oursPath, "--remove"}, options, []string{"f", "sh", "-c", `"$@" &`, "sh"}, section)
+	// the child has the lock when flock and its command have ended
+	{"background", func(options, section []string) []string {
+		return slices.Concat([]string{oursPath, "--remove"}, options,
+			[]string{"f", "sh", "-c", `"$@" &`, "sh"}, section)
 	}, []fault{killFlock, killCommand, killBoth, killCommandFirst}},
 }
 
 // naiveRemoval is how it is done without --remove.
 var naiveRemoval = form{"naive", func(options, section []string) []string {
-	return []string{"/bin/sh", "-c", strings.Join(slices.Concat([]string{oursPath}, options, []string{"f"}, section), " ") + "; rm -f f"}
+	return []string{"/bin/sh", "-c",
+		strings.Join(slices.Concat([]string{oursPath}, options, []string{"f"}, section), " ") + "; rm -f f"}
 }, []fault{noFault}}
 
 // TestTortureRemove runs for some seconds each way, and as long as FLOCK_TORTURE says.
@@ -114,13 +118,15 @@ func tortureRemovals(t *testing.T, dir string, env []string, ways []form, long t
 		})
 	}
 	group.Wait()
-	t.Logf("%d runs, after %d of them no file or another one; %d sections finished", runs.Load(), removed.Load(), ground.finished())
+	t.Logf("%d runs, after %d of them no file or another one; %d sections finished",
+		runs.Load(), removed.Load(), ground.finished())
 	ground.checkOutput(t)
 	if text := ground.violations(); text != "" {
 		return text
 	}
 	if !enough() {
-		t.Errorf("the file was removed %d times, and no section was ever finished: %q", removed.Load(), ground.unfinished())
+		t.Errorf("the file was removed %d times, and no section was ever finished: %q",
+			removed.Load(), ground.unfinished())
 	}
 	return ""
 }

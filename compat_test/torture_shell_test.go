@@ -35,7 +35,8 @@ func judge(how int) {
 		if who := lockedIn("g"); who != "" {
 			f, err := os.OpenFile("violations", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 			if err == nil {
-				fmt.Fprintf(f, "%s (process %d) got the lock, and this has the kernel's:\n%s", os.Getenv("SCRIPT"), os.Getppid(), who)
+				fmt.Fprintf(f, "%s (process %d) got the lock, and this has the kernel's:\n%s", os.Getenv("SCRIPT"),
+					os.Getppid(), who)
 				f.Close()
 			}
 			return
@@ -96,27 +97,33 @@ func init() {
 // shellScripts are the scripts. "judge ex" and "judge sh" follow a lock that was got, "judge un" comes before one is
 // given up.
 var shellScripts = map[string]string{
-	"plain":         `flock 9 || exit; judge ex; judge work`,
-	"unlocked":      `flock 9 || exit; judge ex; judge work; judge un || exit; flock -u 9; flock -s 9 || exit; judge sh; judge work`,
+	"plain": `flock 9 || exit; judge ex; judge work`,
+	"unlocked": `flock 9 || exit; judge ex; judge work; judge un || exit; ` +
+		`flock -u 9; flock -s 9 || exit; judge sh; judge work`,
 	"subshell":      `( timeout 30 flock 9 || exit; judge ex; judge work ) & exit`,
 	"subshell-fd":   `( flock --fd 9 true || exit; judge ex; judge work ) & exit`,
 	"substitution":  `x=$(flock -n 9 && echo yes); [ "$x" = yes ] || exit; judge ex; judge work`,
 	"middle":        `( ( flock 9 || exit; judge ex; judge work ); judge work ) & exec 8>&- 9>&-; wait`,
 	"child-keeps":   `flock 9 || exit; judge ex; judge work & exec 8>&- 9>&-; sleep .01`,
 	"child-of-many": `flock 9 || exit; judge ex; for i in 1 2 3; do judge work & done; exit`,
-	"nested":        `flock 9 || exit; judge ex; { flock -n 9 && echo nested >>violations; } 9>>f; { flock -u 9; } 9>>f; judge work`,
-	"moved":         `flock 9 || exit; judge ex; f() { :; }; i=0; while [ $i -lt 300 ]; do f 9>/dev/null; i=$((i+1)); done`,
-	"other-number":  `flock 9 || exit; judge ex; exec 7>&9 9>&-; judge work; judge un || exit; flock -u 7; flock 7 || exit; judge ex; judge work`,
-	"closed":        `flock 9 || exit; judge ex; judge work; exec 8>&- 9>&-; flock -w 30 f true`,
-	"by-a-child":    `flock 9 || exit; judge ex; judge work; ( judge un || exit; flock -u 9 ); judge work`,
-	"upgrade":       `flock -s 9 || exit; judge sh; judge work; judge un || exit; ( flock 9 || exit; judge ex; judge work ) & exit`,
-	"downgrade":     `flock 9 || exit; judge ex; judge work; judge sh || exit; ( flock -s 9 ) || exit; judge work`,
-	"again":         `flock 9 || exit; judge ex; ( flock 9 && judge work ) & exit`,
-	"shared":        `( flock -s 9 || exit; judge sh; judge work ) & judge work; exec 8>&- 9>&-`,
-	"command":       `exec 9>&-; exec flock f sh -c 'judge ex; judge work'`,
-	"daemon":        `exec 9>&-; exec flock f sh -c 'judge ex; judge work & exit'`,
-	"no-fork":       `exec 9>&-; exec flock -F -s f sh -c 'judge sh; judge work'`,
-	"reopened":      `flock 9 || exit; judge ex; judge work; judge un || exit; exec 9>>f; flock 9 || exit; judge ex; judge work`,
+	"nested": `flock 9 || exit; judge ex; { flock -n 9 && echo nested >>violations; } 9>>f; ` +
+		`{ flock -u 9; } 9>>f; judge work`,
+	"moved": `flock 9 || exit; judge ex; f() { :; }; i=0; ` +
+		`while [ $i -lt 300 ]; do f 9>/dev/null; i=$((i+1)); done`,
+	"other-number": `flock 9 || exit; judge ex; exec 7>&9 9>&-; judge work; ` +
+		`judge un || exit; flock -u 7; flock 7 || exit; judge ex; judge work`,
+	"closed":     `flock 9 || exit; judge ex; judge work; exec 8>&- 9>&-; flock -w 30 f true`,
+	"by-a-child": `flock 9 || exit; judge ex; judge work; ( judge un || exit; flock -u 9 ); judge work`,
+	"upgrade": `flock -s 9 || exit; judge sh; judge work; judge un || exit; ` +
+		`( flock 9 || exit; judge ex; judge work ) & exit`,
+	"downgrade": `flock 9 || exit; judge ex; judge work; judge sh || exit; ( flock -s 9 ) || exit; judge work`,
+	"again":     `flock 9 || exit; judge ex; ( flock 9 && judge work ) & exit`,
+	"shared":    `( flock -s 9 || exit; judge sh; judge work ) & judge work; exec 8>&- 9>&-`,
+	"command":   `exec 9>&-; exec flock f sh -c 'judge ex; judge work'`,
+	"daemon":    `exec 9>&-; exec flock f sh -c 'judge ex; judge work & exit'`,
+	"no-fork":   `exec 9>&-; exec flock -F -s f sh -c 'judge sh; judge work'`,
+	"reopened": `flock 9 || exit; judge ex; judge work; judge un || exit; ` +
+		`exec 9>>f; flock 9 || exit; judge ex; judge work`,
 }
 
 func TestTortureInShells(t *testing.T) {
@@ -145,7 +152,8 @@ func tortureInShells(t *testing.T, shells [][]string, kcmp bool) {
 		t.Fatal(err)
 	}
 	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "judge"), []byte("#!/bin/sh\nexec "+self+" judge \"$@\"\n"), 0o777); err != nil {
+	text := []byte("#!/bin/sh\nexec " + self + " judge \"$@\"\n")
+	if err := os.WriteFile(filepath.Join(bin, "judge"), text, 0o777); err != nil {
 		t.Fatal(err)
 	}
 	env := append(os.Environ(), "FLOCK_BACKEND=directory",

@@ -208,7 +208,8 @@ func (g *tortureGround) noted(name string) string {
 func (g *tortureGround) checkOutput(t *testing.T) {
 	t.Helper()
 	// What sh prints, and what waiters say when flock is stopped for long while it has the token.
-	expected := regexp.MustCompile(`(?m)^(Killed|flock: waiting: held by process \d+, which is taking or releasing it)\n`)
+	expected := regexp.MustCompile(
+		`(?m)^(Killed|flock: waiting: held by process \d+, which is taking or releasing it)\n`)
 	if text := expected.ReplaceAllString(g.noted(".stderr"), ""); text != "" {
 		t.Errorf("on standard error:\n%s", text)
 	}

@@ -142,7 +142,8 @@ func writeTranscripts(cases []compatCase, results map[string]result, ours bool) 
 			continue
 		}
 		written[heading(c)] = true
-		if strings.ContainsFunc(r.stdout+r.stderr, func(c rune) bool { return c != '\n' && c != '\t' && !strconv.IsPrint(c) }) {
+		isOdd := func(c rune) bool { return c != '\n' && c != '\t' && !strconv.IsPrint(c) }
+		if strings.ContainsFunc(r.stdout+r.stderr, isOdd) {
 			return fmt.Errorf("case %s: output is not text; send it through od or cat -v", c.name)
 		}
 		path := transcriptFile(c, ours)

@@ -39,10 +39,11 @@ func TestHolderEndsAtEverySystemCall(t *testing.T) {
 			stops := 0
 			for n := 1; n < calls; n += 1 + rand.N(step) {
 				stopped := false
-				took := atOnce(t, fmt.Sprintf("the waiter, stopped after %d calls, got the lock", n), func() (took time.Duration) {
-					took, stopped = endHolderAt(t, n, name == "killed", holder)
-					return took
-				})
+				took := atOnce(t, fmt.Sprintf("the waiter, stopped after %d calls, got the lock", n),
+					func() (took time.Duration) {
+						took, stopped = endHolderAt(t, n, name == "killed", holder)
+						return took
+					})
 				if !stopped {
 					break
 				}

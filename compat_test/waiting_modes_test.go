@@ -97,7 +97,8 @@ func TestConcealedZombieIsDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	// nor is, perhaps, the way to the program
-	if out, err := exec.Command("install", "-m", "755", oursPath, filepath.Join(dir, "flock")).CombinedOutput(); err != nil {
+	install := exec.Command("install", "-m", "755", oursPath, filepath.Join(dir, "flock"))
+	if out, err := install.CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
 	c := q.command("sh", "-c", "umask 0; : >f; exec flock -F f cat")

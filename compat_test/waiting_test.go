@@ -42,7 +42,9 @@ func newWaitQueue(t *testing.T, dir string, holder ...string) *waitQueue {
 	r.Close()
 	t.Cleanup(func() { w.Close() })
 	// A flock with a descriptor is gone when it has the lock, and its own name as a waiter with it.
-	q.await("a holder", func() bool { return len(q.names("excl,"))+len(q.names("shared,")) > 0 && len(q.names("wait,")) == 0 })
+	q.await("a holder", func() bool {
+		return len(q.names("excl,"))+len(q.names("shared,")) > 0 && len(q.names("wait,")) == 0
+	})
 	return q
 }
 
@@ -171,7 +173,8 @@ func TestWaitingCostsNothing(t *testing.T) {
 		{"waiter for a descriptor", []string{"sh", "-c", "exec 9>f; flock 9; read line; :"},
 			[]string{"sh", "-c", "exec 9>f; flock 9"}, 5, 0, false},
 		{"waiter with a limit", nil, []string{"sh", "-c", "flock -w 1000 f true"}, 1, 0, false},
-		{"waiters for a shared descriptor under another number", []string{"sh", "-c", "exec 9>f; flock -s 9; { read line; } 9>other; :"},
+		{"waiters for a shared descriptor under another number",
+			[]string{"sh", "-c", "exec 9>f; flock -s 9; { read line; } 9>other; :"},
 			[]string{"sh", "-c", "flock f true"}, 1, 2, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

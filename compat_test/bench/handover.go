@@ -16,7 +16,8 @@ import (
 
 // measureHandOver measures the time from one holder to the next, with 2 to 400 waiters.
 func measureHandOver(all []locker) {
-	fmt.Printf("\n| hand-over with waiters, µs: median, worst percent | 2 | 8 | 64 | 400 |\n|---|---:|---:|---:|---:|\n")
+	fmt.Printf("\n| hand-over with waiters, µs: median, worst percent | 2 | 8 | 64 | 400 |\n" +
+		"|---|---:|---:|---:|---:|\n")
 	total := "\n| lock, run, unlock, with waiters (per second) | 2 | 8 | 64 | 400 |\n|---|---:|---:|---:|---:|\n"
 	for _, l := range all {
 		if !l.waits() {
@@ -67,8 +68,8 @@ func drain(l locker, n int) (gaps []time.Duration, all time.Duration) {
 
 // measureReleases measures how long one waiter takes to get the lock after each way to release it.
 func measureReleases(all []locker) {
-	fmt.Printf("\n| hand-over to one waiter (median, µs) | command ends | killed with -9 | `flock -u` | descriptor closed |\n" +
-		"|---|---:|---:|---:|---:|\n")
+	fmt.Printf("\n| hand-over to one waiter (median, µs) | command ends | killed with -9 | `flock -u` " +
+		"| descriptor closed |\n|---|---:|---:|---:|---:|\n")
 	for _, l := range all {
 		if !l.flock {
 			continue

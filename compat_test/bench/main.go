@@ -17,7 +17,8 @@ import (
 func main() {
 	rounds := flag.Int("rounds", 500, "runs of each command")
 	svg := flag.String("svg", "", "write a picture of the times of whole runs to this `file`")
-	which := flag.String("parts", "runs,waiting,handover,releases,order,idle,readers,directory,empty,guard,numbers", "what to measure, in that order")
+	which := flag.String("parts", "runs,waiting,handover,releases,order,idle,readers,directory,empty,guard,numbers",
+		"what to measure, in that order")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		fmt.Fprintln(os.Stderr, "usage: bench [-rounds N] [-parts PART,...] [-svg FILE] FLOCK")
@@ -57,8 +58,9 @@ func main() {
 	}
 	parts := map[string]func([]locker){
 		"runs": measureRuns, "waiting": measureWaiting, "handover": measureHandOver,
-		"releases": measureReleases, "order": measureFairness, "idle": measureLoad, "readers": measureReaders, "directory": measureDirectory,
-		"numbers": measureNumbers, "empty": func(all []locker) { measureBesideEmpty(all, *rounds) },
+		"releases": measureReleases, "order": measureFairness, "idle": measureLoad, "readers": measureReaders,
+		"directory": measureDirectory, "numbers": measureNumbers,
+		"empty": func(all []locker) { measureBesideEmpty(all, *rounds) },
 		"guard": func(all []locker) { measureGuard(all, *rounds) },
 	}
 	for name := range strings.SplitSeq(*which, ",") {

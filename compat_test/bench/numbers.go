@@ -23,8 +23,8 @@ func measureNumbers(all []locker) {
 		defer c.Wait()
 		defer c.Process.Kill()
 	}
-	fmt.Printf("\n| `(flock 9; ...) 9>lock` in loops, beside %d processes: turns a second | 1 shell | of util-linux | 10 shells "+
-		"| of util-linux |\n|---|---:|---:|---:|---:|\n", len(processIDs()))
+	fmt.Printf("\n| `(flock 9; ...) 9>lock` in loops, beside %d processes: turns a second "+
+		"| 1 shell | of util-linux | 10 shells | of util-linux |\n|---|---:|---:|---:|---:|\n", len(processIDs()))
 	ours := all[slices.IndexFunc(all, func(l locker) bool { return l.name == directory })]
 	i := slices.IndexFunc(all, func(l locker) bool { return l.name == reference })
 	if i < 0 {

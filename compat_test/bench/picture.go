@@ -51,7 +51,8 @@ func draw(groups []group) string {
 			fmt.Fprintf(&b, `<text x="%d" y="%.0f" class="n">%.2f</text>`+"\n", x+wide/2-1, bottom-height-4, bar.value)
 			x += wide
 		}
-		fmt.Fprintf(&b, `<text x="%d" y="%d" class="g">%s</text>`+"\n", start+width/2, bottom+18, html.EscapeString(g.name))
+		fmt.Fprintf(&b, `<text x="%d" y="%d" class="g">%s</text>`+"\n",
+			start+width/2, bottom+18, html.EscapeString(g.name))
 		x = start + width + gap
 	}
 	right := x - gap/2

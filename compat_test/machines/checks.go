@@ -32,13 +32,16 @@ var checks = []row{
 	{"shared", "shared locks of both clients go together, and exclude an exclusive one", all, each(shared), false},
 	{"limits", "`-w` and `-E`", all, each(limits), false},
 	{"waiter", "a waiter on the other client gets the lock", all, each(waiter), false},
-	{"old-news", "so does one on a client that keeps attributes for ten minutes (`nocto,actimeo=600`)", []string{directory}, each(oldNews), false},
-	{"clock", "so does one while the clocks of all are set an hour back and forth", []string{directory}, each(clocks), false},
+	{"old-news", "so does one on a client that keeps attributes for ten minutes (`nocto,actimeo=600`)",
+		[]string{directory}, each(oldNews), false},
+	{"clock", "so does one while the clocks of all are set an hour back and forth",
+		[]string{directory}, each(clocks), false},
 	{"descriptor", "a lock by number, `-u`, and the end of the script", all, each(descriptor), false},
 	{"no-fork", "`-F`", all, each(noFork), false},
 	{"kill", "`kill -9` of flock leaves the lock, of its command frees it", all, each(kill), false},
 	{"close", "`-o`: `kill -9` of flock frees the lock", all, each(closed), false},
-	{"fcntl", "`--fcntl` excludes both clients", kernel, each(func(s *scene) { s.flock += " --fcntl"; exclusive(s) }), false},
+	{"fcntl", "`--fcntl` excludes both clients", kernel,
+		each(func(s *scene) { s.flock += " --fcntl"; exclusive(s) }), false},
 	{"mixed", "flock on one client and `--fcntl` on the other exclude each other", kernel, each(mixed), false},
 	{"server-flock", "a process of the server sees it", all, each(onServer), false},
 	{"server-fcntl", "a process of the server sees it, by `--fcntl`", kernel, each(onServerByFcntl), false},
@@ -50,7 +53,8 @@ var checks = []row{
 	{"queue", "`--queue 1` with a waiter on each client", beyond, each(queue), false},
 	{"cooldown", "`--cooldown`, while the server's clock is an hour ahead", beyond, each(cooldown), false},
 	{"torture", "torture: entries, and how many were killed; never two inside", all, each(tortures), false},
-	{"starvation", "three workers loop on one client; a waiter on the other gets the lock", all, each(starvation), false},
+	{"starvation", "three workers loop on one client; a waiter on the other gets the lock",
+		all, each(starvation), false},
 	{"crash", "the holder's machine crashes; the lock is free", all, crash, true},
 	{"reboot", "the holder's machine is shut down; the lock is free", all, reboot, true},
 	{"server", "the server crashes and restarts: the holder still has the lock", all, serverCrash, true},
@@ -415,7 +419,8 @@ func tortures(s *scene) {
 		return
 	}
 	// One who was killed may have counted without having noted it.
-	s.expect(entered > 0 && entered <= counter && counter <= entered+kills, "%d entered, %d were killed, the counter is %d",
+	s.expect(entered > 0 && entered <= counter && counter <= entered+kills,
+		"%d entered, %d were killed, the counter is %d",
 		entered, kills, counter)
 	s.result = fmt.Sprintf("%d, %d", entered, kills)
 }

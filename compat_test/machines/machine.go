@@ -53,7 +53,8 @@ func (m *machine) start() {
 	console, err := os.Create("console-" + m.name)
 	check(err)
 	defer console.Close()
-	args := []string{"mem=512M", "umid=" + m.name, "uml_dir=/um/", "ubd0=" + m.name + ".cow,root.img", "ubd1r=files.tar", "ubd2=" + m.disk(),
+	args := []string{"mem=512M", "umid=" + m.name, "uml_dir=/um/", "ubd0=" + m.name + ".cow,root.img",
+		"ubd1r=files.tar", "ubd2=" + m.disk(),
 		"root=/dev/ubda", "rw", "quiet", "con=null", "con0=null,fd:1", "con1=null",
 		// Without gro the interface drops what the other machines send in one piece, and connections stand still.
 		"vec0:transport=tap,ifname=" + m.name + ",depth=128,gro=1", "host=" + m.name, "init=/bin/bash", "--", "-c",
