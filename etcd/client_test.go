@@ -30,7 +30,9 @@ type fakeMember struct {
 	silent  atomic.Bool // it does not answer any more
 }
 
-func (m *fakeMember) Authenticate(ctx context.Context, _ *etcdserverpb.AuthenticateRequest) (*etcdserverpb.AuthenticateResponse, error) {
+func (m *fakeMember) Authenticate(
+	ctx context.Context, _ *etcdserverpb.AuthenticateRequest,
+) (*etcdserverpb.AuthenticateResponse, error) {
 	if m.isAlone {
 		return nil, m.timeOut(ctx)
 	}
@@ -98,7 +100,9 @@ func serve(t *testing.T, l net.Listener, register func(*grpc.Server)) {
 func storeAt(t *testing.T, ttl string, register func(*grpc.Server)) *store {
 	l := listen(t)
 	serve(t, l, register)
-	return storeFor(t, map[string]string{"ETCDCTL_ENDPOINTS": l.Addr().String(), "ETCDCTL_DIAL_TIMEOUT": "1m", "FLOCK_ETCD_TTL": ttl})
+	return storeFor(t, map[string]string{
+		"ETCDCTL_ENDPOINTS": l.Addr().String(), "ETCDCTL_DIAL_TIMEOUT": "1m", "FLOCK_ETCD_TTL": ttl,
+	})
 }
 
 func storeFor(t *testing.T, env map[string]string) *store {
@@ -115,7 +119,9 @@ func userOf(t *testing.T, members ...*fakeMember) *store {
 	for _, m := range members {
 		endpoints = append(endpoints, m.address)
 	}
-	return storeFor(t, map[string]string{"ETCDCTL_USER": "cron:geheim", "ETCDCTL_DIAL_TIMEOUT": "2s", "ETCDCTL_ENDPOINTS": strings.Join(endpoints, ",")})
+	return storeFor(t, map[string]string{
+		"ETCDCTL_USER": "cron:geheim", "ETCDCTL_DIAL_TIMEOUT": "2s", "ETCDCTL_ENDPOINTS": strings.Join(endpoints, ","),
+	})
 }
 
 // logInAt logs in, and returns the member that has checked the password.
@@ -134,7 +140,8 @@ func logInAt(t *testing.T, s *store) (address string) {
 // though the one who asked has gone.
 func TestSlowLogin(t *testing.T) {
 	t.Parallel()
-	a, b := startMember(t, &fakeMember{check: 3 * time.Second}, false), startMember(t, &fakeMember{check: 3 * time.Second}, false)
+	a := startMember(t, &fakeMember{check: 3 * time.Second}, false)
+	b := startMember(t, &fakeMember{check: 3 * time.Second}, false)
 	s := userOf(t, a, b)
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
@@ -208,7 +215,9 @@ func TestRefused(t *testing.T) {
 // One who lists or breaks does not wait for ever for an etcd that was reached and then falls silent.
 func TestSilentLater(t *testing.T) {
 	t.Parallel()
-	for what, env := range map[string]map[string]string{"without a user": {}, "with a password": {"ETCDCTL_USER": "cron:geheim"}} {
+	for what, env := range map[string]map[string]string{
+		"without a user": {}, "with a password": {"ETCDCTL_USER": "cron:geheim"},
+	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			m := startMember(t, &fakeMember{answers: true}, false)

@@ -26,8 +26,8 @@ func read(t *testing.T, env map[string]string) (config, string) {
 
 func TestConfigDefaults(t *testing.T) {
 	c, failure := read(t, nil)
-	if failure != "" || len(c.endpoints) != 1 || c.endpoints[0] != "127.0.0.1:2379" || c.prefix != "/flock" || c.ttl != 10 ||
-		c.reach != 5*time.Second || c.connection.TLS != nil || c.user != "" {
+	if failure != "" || len(c.endpoints) != 1 || c.endpoints[0] != "127.0.0.1:2379" || c.prefix != "/flock" ||
+		c.ttl != 10 || c.reach != 5*time.Second || c.connection.TLS != nil || c.user != "" {
 		t.Errorf("%+v %s", c, failure)
 	}
 }
@@ -37,8 +37,8 @@ func TestConfig(t *testing.T) {
 		"ETCDCTL_ENDPOINTS": "https://a:1, b:2,,http://c:3", "ETCDCTL_DIAL_TIMEOUT": "300ms", "ETCDCTL_USER": "me:a:b",
 		"ETCDCTL_PASSWORD": "other", "FLOCK_ETCD_PREFIX": "/fleet//", "FLOCK_ETCD_TTL": "2",
 	})
-	if failure != "" || strings.Join(c.endpoints, " ") != "https://a:1 b:2 http://c:3" || c.reach != 300*time.Millisecond ||
-		c.user != "me" || c.password != "a:b" || c.prefix != "/fleet" || c.ttl != 2 {
+	if failure != "" || strings.Join(c.endpoints, " ") != "https://a:1 b:2 http://c:3" ||
+		c.reach != 300*time.Millisecond || c.user != "me" || c.password != "a:b" || c.prefix != "/fleet" || c.ttl != 2 {
 		t.Errorf("%+v %s", c, failure)
 	}
 	if got := c.addresses(); got != "https://a:1,b:2,http://c:3" {
@@ -51,13 +51,15 @@ func TestConfigTLS(t *testing.T) {
 		env       map[string]string
 		tls, skip bool
 	}{
-		{map[string]string{"ETCDCTL_API": "3", "ETCDCTL_WRITE_OUT": "json", "ETCDCTL_COMMAND_TIMEOUT": "5s"}, false, false},
+		{map[string]string{"ETCDCTL_API": "3", "ETCDCTL_WRITE_OUT": "json", "ETCDCTL_COMMAND_TIMEOUT": "5s"},
+			false, false},
 		{map[string]string{"ETCDCTL_INSECURE_SKIP_TLS_VERIFY": "true"}, true, true},
 		{map[string]string{"ETCDCTL_INSECURE_TRANSPORT": "false"}, true, false},
 		{map[string]string{"ETCDCTL_INSECURE_TRANSPORT": "true"}, false, false},
 	} {
 		got, failure := read(t, c.env)
-		if failure != "" || (got.connection.TLS != nil) != c.tls || c.tls && got.connection.TLS.InsecureSkipVerify != c.skip {
+		if failure != "" || (got.connection.TLS != nil) != c.tls ||
+			c.tls && got.connection.TLS.InsecureSkipVerify != c.skip {
 			t.Errorf("%v: %+v %s", c.env, got.connection.TLS, failure)
 		}
 	}
@@ -79,7 +81,8 @@ func TestPasswordFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, failure := read(t, env)
-		if (failure == "") != (c.password != "") || failure == "" && got.password != c.password || strings.Contains(failure, "secret") {
+		if (failure == "") != (c.password != "") || failure == "" && got.password != c.password ||
+			strings.Contains(failure, "secret") {
 			t.Errorf("%q with mode %o: %q, %q", c.text, c.mode, got.password, failure)
 		}
 	}
@@ -87,7 +90,8 @@ func TestPasswordFile(t *testing.T) {
 		if err := errors.Join(os.WriteFile(file, []byte("secret"), 0o600), os.Chmod(file, 0o440)); err != nil {
 			t.Fatal(err)
 		}
-		if got, failure := read(t, env); (failure == "") != (os.Geteuid() == 0) || failure == "" && got.password != "secret" {
+		if got, failure := read(t, env); (failure == "") != (os.Geteuid() == 0) ||
+			failure == "" && got.password != "secret" {
 			t.Errorf("%q %q", got.password, failure)
 		}
 	})
@@ -118,7 +122,8 @@ func TestHiddenPassword(t *testing.T) {
 		t.Fatalf("%q, %v", c.password, err)
 	}
 	c.hidePassword()
-	if all := strings.Join(os.Environ(), "\n"); strings.Contains(all, "secret") || !strings.Contains(all, "ETCDCTL_USER=me\n") {
+	if all := strings.Join(os.Environ(), "\n"); strings.Contains(all, "secret") ||
+		!strings.Contains(all, "ETCDCTL_USER=me\n") {
 		t.Error(all)
 	}
 }
@@ -132,10 +137,13 @@ func TestExposed(t *testing.T) {
 		"http://127.evil.example:1":  "http://127.evil.example:1",
 		"http://localhost.example:1": "http://localhost.example:1",
 	} {
-		if c, failure := read(t, map[string]string{"ETCDCTL_ENDPOINTS": endpoints, "ETCDCTL_USER": "me:x"}); failure != "" || c.exposedAddress() != want {
+		c, failure := read(t, map[string]string{"ETCDCTL_ENDPOINTS": endpoints, "ETCDCTL_USER": "me:x"})
+		if failure != "" || c.exposedAddress() != want {
 			t.Errorf("%s: %q %q", endpoints, c.exposedAddress(), failure)
 		}
-		c, _ := read(t, map[string]string{"ETCDCTL_ENDPOINTS": endpoints, "ETCDCTL_USER": "me:x", "FLOCK_ETCD_WARNINGS": "false"})
+		c, _ = read(t, map[string]string{
+			"ETCDCTL_ENDPOINTS": endpoints, "ETCDCTL_USER": "me:x", "FLOCK_ETCD_WARNINGS": "false",
+		})
 		if at := c.exposedAddress(); at != "" {
 			t.Errorf("%s: %q, which nobody wants to know", endpoints, at)
 		}

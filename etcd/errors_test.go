@@ -40,8 +40,10 @@ func TestMayTryAgain(t *testing.T) {
 
 // TestIsOld has versions in which leases that are alive can end.
 func TestIsOld(t *testing.T) {
-	for version, old := range map[string]bool{"3.3.27": true, "3.4.30": true, "3.4.31": false, "3.5.12": true, "3.5.13": false,
-		"3.5.0-rc.1": true, "3.6.0": false, "3.7.3": false, "4.0.0": false, "": false} {
+	for version, old := range map[string]bool{
+		"3.3.27": true, "3.4.30": true, "3.4.31": false, "3.5.12": true, "3.5.13": false, "3.5.0-rc.1": true,
+		"3.6.0": false, "3.7.3": false, "4.0.0": false, "": false,
+	} {
 		if isOld(version) != old {
 			t.Errorf("%s: %v", version, !old)
 		}

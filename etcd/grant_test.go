@@ -21,12 +21,16 @@ type leaseMember struct {
 	grants, revokes, txns, deletes atomic.Int32
 }
 
-func (m *leaseMember) LeaseGrant(_ context.Context, r *etcdserverpb.LeaseGrantRequest) (*etcdserverpb.LeaseGrantResponse, error) {
+func (m *leaseMember) LeaseGrant(
+	_ context.Context, r *etcdserverpb.LeaseGrantRequest,
+) (*etcdserverpb.LeaseGrantResponse, error) {
 	m.grants.Add(1)
 	return &etcdserverpb.LeaseGrantResponse{ID: r.ID, TTL: r.TTL}, nil
 }
 
-func (m *leaseMember) LeaseRevoke(ctx context.Context, _ *etcdserverpb.LeaseRevokeRequest) (*etcdserverpb.LeaseRevokeResponse, error) {
+func (m *leaseMember) LeaseRevoke(
+	ctx context.Context, _ *etcdserverpb.LeaseRevokeRequest,
+) (*etcdserverpb.LeaseRevokeResponse, error) {
 	m.revokes.Add(1)
 	return &etcdserverpb.LeaseRevokeResponse{}, silence(ctx, m.silentRevoke)
 }
@@ -36,7 +40,9 @@ func (m *leaseMember) Txn(ctx context.Context, _ *etcdserverpb.TxnRequest) (*etc
 	return &etcdserverpb.TxnResponse{Succeeded: true}, silence(ctx, m.silentTxn)
 }
 
-func (m *leaseMember) DeleteRange(context.Context, *etcdserverpb.DeleteRangeRequest) (*etcdserverpb.DeleteRangeResponse, error) {
+func (m *leaseMember) DeleteRange(
+	context.Context, *etcdserverpb.DeleteRangeRequest,
+) (*etcdserverpb.DeleteRangeResponse, error) {
 	m.deletes.Add(1)
 	return &etcdserverpb.DeleteRangeResponse{}, nil
 }
@@ -56,8 +62,8 @@ func silence(ctx context.Context, isSilent bool) error {
 // holderAt returns a holder of a lock at a member, with a lease and a cooldown.
 func holderAt(t *testing.T, m *leaseMember) *contender {
 	s := storeAt(t, "60", m.register)
-	c := &contender{store: s, Request: lease.Request{Name: "name", Mode: lease.Exclusive, Cooldown: time.Hour}, base: "/flock/name/",
-		first: place{key: "first", revision: 1}, place: place{key: "key", revision: 1}}
+	c := &contender{store: s, Request: lease.Request{Name: "name", Mode: lease.Exclusive, Cooldown: time.Hour},
+		base: "/flock/name/", first: place{key: "first", revision: 1}, place: place{key: "key", revision: 1}}
 	var err error
 	if c.lease, _, c.granted, err = s.grant(t.Context(), 3600); err == nil {
 		c.cooldown, _, _, err = s.grant(t.Context(), 3600)

@@ -44,11 +44,15 @@ func (m *takenMember) Txn(ctx context.Context, r *etcdserverpb.TxnRequest) (*etc
 			return nil, err
 		}
 	}
-	answer.Responses = []*etcdserverpb.ResponseOp{{Response: &etcdserverpb.ResponseOp_ResponseRange{ResponseRange: list}}, {}}[:len(r.Success)]
+	answer.Responses = []*etcdserverpb.ResponseOp{
+		{Response: &etcdserverpb.ResponseOp_ResponseRange{ResponseRange: list}}, {},
+	}[:len(r.Success)]
 	return answer, nil
 }
 
-func (m *takenMember) LeaseKeepAlive(s grpc.BidiStreamingServer[etcdserverpb.LeaseKeepAliveRequest, etcdserverpb.LeaseKeepAliveResponse]) error {
+func (m *takenMember) LeaseKeepAlive(
+	s grpc.BidiStreamingServer[etcdserverpb.LeaseKeepAliveRequest, etcdserverpb.LeaseKeepAliveResponse],
+) error {
 	r, err := s.Recv()
 	if err != nil {
 		return err
@@ -56,7 +60,9 @@ func (m *takenMember) LeaseKeepAlive(s grpc.BidiStreamingServer[etcdserverpb.Lea
 	return s.Send(&etcdserverpb.LeaseKeepAliveResponse{Header: &etcdserverpb.ResponseHeader{}, ID: r.ID, TTL: 2})
 }
 
-func (m *takenMember) Watch(stream grpc.BidiStreamingServer[etcdserverpb.WatchRequest, etcdserverpb.WatchResponse]) error {
+func (m *takenMember) Watch(
+	stream grpc.BidiStreamingServer[etcdserverpb.WatchRequest, etcdserverpb.WatchResponse],
+) error {
 	if r, err := stream.Recv(); err == nil {
 		m.from.Store(r.GetCreateRequest().StartRevision)
 	}
@@ -136,11 +142,13 @@ func TestLine(t *testing.T) {
 	for key, want := range map[string]lease.Mode{
 		"/flock/a/line/x/1": lease.Exclusive, "/flock/a/line/s/1": lease.Shared, "/flock/a/line/p/1": lease.Permit,
 		"/flock/a/cooldown/x/1": lease.Cooldown, "/flock/a/other/x/1": "", "/flock/a": "",
-		"/flock/a/line/q/1": lease.Exclusive, "/flock/a/line/": lease.Exclusive, "/flock/a/line/x/1/2": lease.Exclusive, // unknown
+		"/flock/a/line/q/1": lease.Exclusive, "/flock/a/line/": lease.Exclusive,
+		"/flock/a/line/x/1/2": lease.Exclusive, // unknown
 	} {
 		list := &etcdserverpb.RangeResponse{Kvs: []*mvccpb.KeyValue{{Key: []byte(key)}}}
 		line := s.line(&etcdserverpb.ResponseOp{Response: &etcdserverpb.ResponseOp_ResponseRange{ResponseRange: list}})
-		if len(line) > 1 || (len(line) == 1) != (want != "") || want != "" && (line[0].Mode != want || line[0].Lock != "a") {
+		if len(line) > 1 || (len(line) == 1) != (want != "") ||
+			want != "" && (line[0].Mode != want || line[0].Lock != "a") {
 			t.Errorf("%s: %+v", key, line)
 		}
 	}

@@ -71,7 +71,10 @@ func (f *fakeBackend) Release(_ context.Context, command Fate) error {
 }
 
 func runWith(f *fakeBackend, words ...string) int {
-	return start(&output.Printer{Name: "flock-fake"}, Program{Backend: "fake", Texts: map[string]string{"schema": "CREATE"}, Open: func(l *Link) (Backend, error) { f.link = l; return f, nil }}, append([]string{"flock-fake"}, words...))
+	return start(&output.Printer{Name: "flock-fake"}, Program{
+		Backend: "fake", Texts: map[string]string{"schema": "CREATE"},
+		Open: func(l *Link) (Backend, error) { f.link = l; return f, nil },
+	}, append([]string{"flock-fake"}, words...))
 }
 
 // TestStatuses has a server that does as it should, and some that do not.
@@ -93,10 +96,14 @@ func TestStatuses(t *testing.T) {
 		{"unknown error", &fakeBackend{refusal: errors.New("no")}, []string{"name", "true"}, 71, 0, NotStarted},
 		{"place lost each time", &fakeBackend{refusal: ErrLost}, []string{"-n", "name", "true"}, 75, 0, NotStarted},
 		{"late", &fakeBackend{ttl: long, isLate: true}, []string{"-n", "name", "true"}, 0, 1, Ended},
-		{"late and lost", &fakeBackend{ttl: long, isLate: true, renewals: ErrLost}, []string{"-n", "name", "true"}, 75, 3, NotStarted},
-		{"late, and not renewed", &fakeBackend{ttl: long, isLate: true, renewals: Unavailable("no")}, []string{"name", "true"}, 75, 1, NotStarted},
-		{"lost while it runs", &fakeBackend{ttl: time.Second, renewals: ErrLost}, []string{"name", "sleep", "60"}, 75, 1, Killed},
-		{"not renewed", &fakeBackend{ttl: 2 * time.Second, renewals: errors.New("no")}, []string{"name", "sh", "-c", "trap '' TERM; sleep 60"}, 75, 1, Killed},
+		{"late and lost", &fakeBackend{ttl: long, isLate: true, renewals: ErrLost},
+			[]string{"-n", "name", "true"}, 75, 3, NotStarted},
+		{"late, and not renewed", &fakeBackend{ttl: long, isLate: true, renewals: Unavailable("no")},
+			[]string{"name", "true"}, 75, 1, NotStarted},
+		{"lost while it runs", &fakeBackend{ttl: time.Second, renewals: ErrLost},
+			[]string{"name", "sleep", "60"}, 75, 1, Killed},
+		{"not renewed", &fakeBackend{ttl: 2 * time.Second, renewals: errors.New("no")},
+			[]string{"name", "sh", "-c", "trap '' TERM; sleep 60"}, 75, 1, Killed},
 		{"lost at its end", &fakeBackend{ttl: long, lostAtEnd: true}, []string{"name", "true"}, 75, 1, Ended},
 		{"renewed", &fakeBackend{ttl: time.Second}, []string{"name", "sleep", "1.5"}, 0, 1, Ended},
 		{"unknown option", &fakeBackend{}, []string{"--no-fork", "name", "true"}, 64, 0, NotStarted},
@@ -106,8 +113,10 @@ func TestStatuses(t *testing.T) {
 		{"--break, silence", &fakeBackend{isMute: true}, []string{"--break", "name"}, 75, 0, NotStarted},
 		{"--holders, silence", &fakeBackend{isMute: true}, []string{"--holders", "name"}, 75, 0, NotStarted},
 	} {
-		if status := runWith(c.f, c.words...); status != c.status || c.f.released.Load() != c.released || Fate(c.f.fate.Load()) != c.fate {
-			t.Errorf("%s: status %d, expected %d; released %d times, fate %d", c.what, status, c.status, c.f.released.Load(), c.f.fate.Load())
+		status := runWith(c.f, c.words...)
+		if status != c.status || c.f.released.Load() != c.released || Fate(c.f.fate.Load()) != c.fate {
+			t.Errorf("%s: status %d, expected %d; released %d times, fate %d",
+				c.what, status, c.status, c.f.released.Load(), c.f.fate.Load())
 		}
 	}
 }
@@ -144,7 +153,9 @@ func TestWarning(t *testing.T) {
 	} {
 		f := &fakeBackend{ttl: 100 * time.Second}
 		f.since.Store(int64(Now() - c.age))
-		h := &hold{run: &run{printer: &output.Printer{Name: "flock-fake"}, program: "fake", link: &Link{slowness: c.slowness}}, held: f}
+		h := &hold{held: f, run: &run{
+			printer: &output.Printer{Name: "flock-fake"}, program: "fake", link: &Link{slowness: c.slowness},
+		}}
 		if h.warn(); h.warned != c.warned {
 			t.Errorf("%+v: warned %v", c, h.warned)
 		}

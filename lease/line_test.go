@@ -95,7 +95,8 @@ func TestRefused(t *testing.T) {
 		{"x", queue(1), false}, {"x x", queue(1), true}, {"x x", queue(2), false}, {"s s s", queue(1), false},
 		{"C:1 c:2", queue(1), false}, // without --cooldown it need not wait
 		{"C x", Request{Mode: Exclusive, Nonblock: true}, true},
-		{"C", cools, true}, {"C", Request{Mode: Exclusive, Nonblock: true}, false}, {"x", cools, true}, {"", cools, false},
+		{"C", cools, true}, {"C", Request{Mode: Exclusive, Nonblock: true}, false}, {"x", cools, true},
+		{"", cools, false},
 	} {
 		if refused := c.r.Refused(parseLine(c.line)); refused != c.refused {
 			t.Errorf("%+v behind %q: refused %v", c.r, c.line, refused)

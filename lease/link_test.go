@@ -56,7 +56,8 @@ func TestAskBeside(t *testing.T) {
 	if answer, err := Ask(t.Context(), l, silence, attempts(&n, nil)); answer != 1 || err != nil {
 		t.Errorf("%d, %v", answer, err)
 	}
-	if answer, err := Ask(t.Context(), l, attempts(new(atomic.Int32), nil), attempts(&n, nil)); answer != 1 || err != nil || n.Load() != 1 {
+	answer, err := Ask(t.Context(), l, attempts(new(atomic.Int32), nil), attempts(&n, nil))
+	if answer != 1 || err != nil || n.Load() != 1 {
 		t.Errorf("%d, %v, %d attempts beside", answer, err, n.Load())
 	}
 }
@@ -99,7 +100,8 @@ func TestSilence(t *testing.T) {
 	var told []string
 	back := make(chan struct{})
 	l := &Link{TTL: 50 * time.Millisecond, waits: true, reached: true}
-	l.silent, l.back = func(why string) { told = append(told, why) }, func() { told = append(told, "back"); close(back) }
+	l.silent, l.back = func(why string) { told = append(told, why) },
+		func() { told = append(told, "back"); close(back) }
 	var n atomic.Int32
 	ask := func() {
 		Ask(t.Context(), l, func(ctx context.Context) (int, error) {

@@ -63,8 +63,8 @@ func TestStatuses(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	const with = " cannot be combined with the backend etcd"
-	const noAddress = "invalid ETCDCTL_ENDPOINTS: an address is a host, a colon and the number of a port, perhaps after http:// or https://, " +
-		"and there are commas between addresses: etcd1:2379,etcd2:2379"
+	const noAddress = "invalid ETCDCTL_ENDPOINTS: an address is a host, a colon and the number of a port, " +
+		"perhaps after http:// or https://, and there are commas between addresses: etcd1:2379,etcd2:2379"
 	for _, c := range []struct {
 		words string
 		err   string
@@ -76,9 +76,12 @@ func TestRefusals(t *testing.T) {
 		{"-u name", "--unlock" + with},
 		{"ETCDCTL_ENDPOINTS=etcd1 name true", noAddress},
 		{"ETCDCTL_ENDPOINTS=etcd1:2379;etcd2:2379 name true", noAddress},
-		{"ETCDCTL_DISCOVERY_SRV=example.org name true", "invalid ETCDCTL_DISCOVERY_SRV: this variable is not supported: see flock-etcd(1), ENVIRONMENT"},
-		{"./a true", "a relative path means another lock on each machine: './a' (give a name without a slash, or an absolute path)"},
-		{"a/b true", "a relative path means another lock on each machine: 'a/b' (give a name without a slash, or an absolute path)"},
+		{"ETCDCTL_DISCOVERY_SRV=example.org name true",
+			"invalid ETCDCTL_DISCOVERY_SRV: this variable is not supported: see flock-etcd(1), ENVIRONMENT"},
+		{"./a true", "a relative path means another lock on each machine: './a' " +
+			"(give a name without a slash, or an absolute path)"},
+		{"a/b true", "a relative path means another lock on each machine: 'a/b' " +
+			"(give a name without a slash, or an absolute path)"},
 		{". true", "invalid name of a lock: '.'"},
 		{".. true", "invalid name of a lock: '..'"},
 		{"-w x name true", "invalid timeout: 'x'"},
@@ -90,7 +93,8 @@ func TestRefusals(t *testing.T) {
 		{"FLOCK_ETCD_TTL=x name true", "invalid FLOCK_ETCD_TTL: seconds, from 2 to 86400"},
 		{"ETCDCTL_DIAL_TIMEOUT=5 name true", "invalid ETCDCTL_DIAL_TIMEOUT: a number with its unit, such as 2s"},
 		{"ETCDCTL_ENDPOINTS=, name true", noAddress},
-		{"ETCDCTL_USER=root name true", "invalid ETCDCTL_USER: it goes together with a password: ETCDCTL_PASSWORD, FLOCK_ETCD_PASSWORD_FILE, or after a colon"},
+		{"ETCDCTL_USER=root name true", "invalid ETCDCTL_USER: it goes together with a password: " +
+			"ETCDCTL_PASSWORD, FLOCK_ETCD_PASSWORD_FILE, or after a colon"},
 		{"ETCDCTL_CERT=/nonexistent name true", "invalid ETCDCTL_CACERT, ETCDCTL_CERT or ETCDCTL_KEY: " +
 			"KeyFile and CertFile must both be present[key: , cert: /nonexistent]"},
 		{"ETCDCTL_CACERT=/nonexistent name true",
@@ -115,7 +119,8 @@ func TestConflict(t *testing.T) {
 	h := e.Hold(t, flockEtcd, name)
 	e.Run(t, flockEtcd, "-n", name, "echo", "ran").Check(t, 1, "", "")
 	e.Run(t, flockEtcd, "-n", "-E", "77", name, "echo", "ran").Check(t, 77, "", "")
-	e.Run(t, flockEtcd, "-s", "-n", "--verbose", name, "echo", "ran").Check(t, 1, "", "flock-etcd: failed to get lock\n")
+	e.Run(t, flockEtcd, "-s", "-n", "--verbose", name, "echo", "ran").
+		Check(t, 1, "", "flock-etcd: failed to get lock\n")
 	e.Run(t, flockEtcd, "--permits", "3", "-n", name, "echo", "ran").Check(t, 1, "", "")
 	began := time.Now()
 	e.Run(t, flockEtcd, "-w", "0.7", "-E", "5", "--verbose", name, "echo", "ran").
@@ -131,7 +136,8 @@ func TestConflict(t *testing.T) {
 	h.Release(t)
 	leasetest.Await(t, "the waiter", func() bool { return strings.HasSuffix(waiter.Out.String(), ".\n") })
 	waiter.Release(t)
-	if !regexp.MustCompile(`^flock-etcd: getting lock took \d+\.\d{6} seconds\nflock-etcd: executing sh\n\d+\.\n$`).MatchString(waiter.Out.String()) {
+	if !regexp.MustCompile(`^flock-etcd: getting lock took \d+\.\d{6} seconds\nflock-etcd: executing sh\n\d+\.\n$`).
+		MatchString(waiter.Out.String()) {
 		t.Errorf("with --verbose: %q", waiter.Out.String())
 	}
 	if keys := line(t, sharedCluster(t), name); len(keys) != 0 {
@@ -200,7 +206,8 @@ func TestCooldown(t *testing.T) {
 		name := leasetest.LockName(t)
 		e.Run(t, flockEtcd, "--cooldown", "600", name, "true").Check(t, 0, "", "")
 		p := e.Run(t, flockEtcd, "-n", "--cooldown", "600", "--verbose", name, "true")
-		if p.Status != 1 || !regexp.MustCompile(`^flock-etcd: cooldown until 20.*\nflock-etcd: failed to get lock\n$`).MatchString(p.Err.String()) {
+		if p.Status != 1 || !regexp.MustCompile(`^flock-etcd: cooldown until 20.*\nflock-etcd: failed to get lock\n$`).
+			MatchString(p.Err.String()) {
 			t.Errorf("%d %q", p.Status, &p.Err)
 		}
 		p = e.Run(t, flockEtcd, "--holders", name)
@@ -296,7 +303,8 @@ func TestHolders(t *testing.T) {
 	a, b := e.Hold(t, flockEtcd, "--permits", "1", name), e.Queue(t, flockEtcd, "--permits", "1", name)
 	awaitLine(t, sharedCluster(t), name, 2)
 	p = e.Run(t, flockEtcd, "--holders", name)
-	if got := regexp.MustCompile(` permit( \(waiting\))?`).FindAllString(p.Out.String(), -1); fmt.Sprint(got) != "[ permit  permit (waiting)]" {
+	got := regexp.MustCompile(` permit( \(waiting\))?`).FindAllString(p.Out.String(), -1)
+	if fmt.Sprint(got) != "[ permit  permit (waiting)]" {
 		t.Errorf("permits: %s", &p.Out)
 	}
 	a.Release(t)
@@ -320,7 +328,8 @@ func TestHoldersOfAll(t *testing.T) {
 		for _, m := range listed.FindAllStringSubmatch(p.Out.String(), -1) {
 			got = append(got, m[3]+" "+m[1]+m[2])
 		}
-		return p.Status == 0 && strings.Join(got, ", ") == "%2Fa%2Fx shared, b exclusive, b exclusive (waiting), c cooldown"
+		return p.Status == 0 &&
+			strings.Join(got, ", ") == "%2Fa%2Fx shared, b exclusive, b exclusive (waiting), c cooldown"
 	})
 	e.Run(t, flockEtcd, "--holders", "").Check(t, 64, "", "flock-etcd: invalid name of a lock: ''\n")
 	b.Release(t)
@@ -342,12 +351,13 @@ func TestBreak(t *testing.T) {
 	w := e.Queue(t, flockEtcd, name)
 	awaitLine(t, sharedCluster(t), name, 2)
 	p := e.Run(t, flockEtcd, "--break", name)
-	if says := fmt.Sprintf("flock-etcd: took the lock %s away from process %d of ", name, h.Process.Pid); p.Status != 0 ||
-		!strings.HasPrefix(p.Err.String(), says) || strings.Count(p.Err.String(), "\n") != 1 {
+	says := fmt.Sprintf("flock-etcd: took the lock %s away from process %d of ", name, h.Process.Pid)
+	if p.Status != 0 || !strings.HasPrefix(p.Err.String(), says) || strings.Count(p.Err.String(), "\n") != 1 {
 		t.Errorf("%d %s", p.Status, &p.Err)
 	}
 	h.AwaitEnd(t)
-	h.Check(t, 75, h.Out.String(), "flock-etcd: lost the lock "+name+": etcd has dropped its key or its lease; the command was killed\n")
+	h.Check(t, 75, h.Out.String(),
+		"flock-etcd: lost the lock "+name+": etcd has dropped its key or its lease; the command was killed\n")
 	w.AwaitOutput(t)
 	w.Release(t)
 	e.Run(t, flockEtcd, "--break").Check(t, 64, "", "flock-etcd: --holders and --break take one name\n")
@@ -366,13 +376,15 @@ func TestNames(t *testing.T) {
 	base := leasetest.LockName(t)
 	e := ours(t)
 	var all []*leasetest.Holding
-	names := []string{base, base + "x", "/" + base, "/" + base + "/line/x", "/" + base + "/", base + " ü%2F\n", base + "%2F", "-" + base, base + ":*?", "9"}
+	names := []string{base, base + "x", "/" + base, "/" + base + "/line/x", "/" + base + "/", base + " ü%2F\n",
+		base + "%2F", "-" + base, base + ":*?", "9"}
 	for _, name := range names {
 		all = append(all, e.Hold(t, flockEtcd, "-n", "--", name))
 	}
 	for _, name := range names {
 		e.Run(t, flockEtcd, "-n", "--", name, "true").Check(t, 1, "", "")
-		if p := e.Run(t, flockEtcd, "--holders", "--", name); p.Status != 0 || strings.Count(p.Out.String(), "\n") != 1 {
+		if p := e.Run(t, flockEtcd, "--holders", "--", name); p.Status != 0 ||
+			strings.Count(p.Out.String(), "\n") != 1 {
 			t.Errorf("--holders of %q: %d %s", name, p.Status, &p.Out)
 		}
 	}
@@ -412,7 +424,8 @@ func TestSignals(t *testing.T) {
 			name := leasetest.LockName(t)
 			e := ours(t, "FLOCK_ETCD_TTL=60")
 			h := e.Start(t, flockEtcd, name, "sh", "-c",
-				"exec 2>/dev/null; trap 'echo got it; exit 9' TERM INT HUP QUIT; echo ready; while :; do sleep 0.05; done")
+				"exec 2>/dev/null; trap 'echo got it; exit 9' TERM INT HUP QUIT; echo ready; "+
+					"while :; do sleep 0.05; done")
 			leasetest.Await(t, "the command", func() bool { return h.Out.String() != "" })
 			kill(h.Process.Pid, sig)
 			h.AwaitEnd(t)
@@ -428,13 +441,15 @@ func TestSignals(t *testing.T) {
 			}
 			e.Run(t, flockEtcd, "-n", name, "true").Check(t, 0, "", "")
 			// A status that only looks like a signal, and a signal that was for the command alone.
-			h = e.Start(t, flockEtcd, name, "sh", "-c", fmt.Sprintf("trap 'exit %d' %d; echo ready; while :; do sleep 0.05; done", 128+sig, sig))
+			h = e.Start(t, flockEtcd, name, "sh", "-c",
+				fmt.Sprintf("trap 'exit %d' %d; echo ready; while :; do sleep 0.05; done", 128+sig, sig))
 			leasetest.Await(t, "the command", func() bool { return h.Out.String() != "" })
 			kill(h.Process.Pid, sig)
 			if h.AwaitEnd(t); h.Signal != 0 {
 				t.Errorf("flock-etcd has died of %v, and the command has not", h.Signal)
 			}
-			if h = e.Run(t, flockEtcd, name, "sh", "-c", fmt.Sprintf("kill -%d $$", sig)); h.Signal != 0 || h.Status != 128+int(sig) {
+			h = e.Run(t, flockEtcd, name, "sh", "-c", fmt.Sprintf("kill -%d $$", sig))
+			if h.Signal != 0 || h.Status != 128+int(sig) {
 				t.Errorf("flock-etcd has died of %v, which was not for it", h.Signal)
 			}
 		})
@@ -484,7 +499,9 @@ func TestInherited(t *testing.T) {
 	name := leasetest.LockName(t)
 	e := ours(t, "PASSED=on")
 	dir := t.TempDir()
-	p := e.Prepare(flockEtcd, name, "sh", "-c", `cat; echo "$PASSED $PWD $(umask)"; cat <&7; ls /proc/self/fd | tr '\n' ' '; grep -E 'Sig(Blk|Ign)' /proc/self/status`)
+	p := e.Prepare(flockEtcd, name, "sh", "-c",
+		`cat; echo "$PASSED $PWD $(umask)"; cat <&7; ls /proc/self/fd | tr '\n' ' '; `+
+			`grep -E 'Sig(Blk|Ign)' /proc/self/status`)
 	p.Dir, p.Stdin = dir, strings.NewReader("input\n")
 	f, err := os.Create(filepath.Join(dir, "seven"))
 	if err != nil {
@@ -495,7 +512,8 @@ func TestInherited(t *testing.T) {
 	p.ExtraFiles = []*os.File{nil, nil, nil, nil, f}
 	p.Launch(t)
 	p.AwaitEnd(t)
-	direct := exec.Command("sh", "-c", "umask; ls /proc/self/fd | tr '\n' ' '; grep -E 'Sig(Blk|Ign)' /proc/self/status")
+	direct := exec.Command("sh", "-c",
+		"umask; ls /proc/self/fd | tr '\n' ' '; grep -E 'Sig(Blk|Ign)' /proc/self/status")
 	direct.ExtraFiles = p.ExtraFiles
 	f.Seek(0, 0)
 	out, err := direct.Output()
@@ -510,7 +528,8 @@ func TestBackground(t *testing.T) {
 	t.Parallel()
 	name := leasetest.LockName(t)
 	e := ours(t)
-	p := e.Run(t, flockEtcd, name, "sh", "-c", "sleep 50 </dev/null >/dev/null 2>&1 & echo $!; setsid sleep 50 </dev/null >/dev/null 2>&1 & echo $!")
+	p := e.Run(t, flockEtcd, name, "sh", "-c",
+		"sleep 50 </dev/null >/dev/null 2>&1 & echo $!; setsid sleep 50 </dev/null >/dev/null 2>&1 & echo $!")
 	pids := strings.Fields(p.Out.String())
 	if p.Status != 0 || len(pids) != 2 {
 		t.Fatalf("%d %s %s", p.Status, &p.Out, &p.Err)
@@ -529,7 +548,8 @@ func TestScriptHeader(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	script := filepath.Join(dir, "script")
-	text := "#!/bin/sh\n[ \"$FLOCKER\" != \"$0\" ] && exec env FLOCKER=\"$0\" " + flockEtcd + " -n \"$0\" \"$0\" \"$@\" || :\necho \"$1 $FLOCK_TOKEN\"; read line\n"
+	text := "#!/bin/sh\n[ \"$FLOCKER\" != \"$0\" ] && exec env FLOCKER=\"$0\" " + flockEtcd +
+		" -n \"$0\" \"$0\" \"$@\" || :\necho \"$1 $FLOCK_TOKEN\"; read line\n"
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -557,7 +577,8 @@ func TestByFlock(t *testing.T) {
 	h := e.Hold(t, flockEtcd, name)
 	e.Run(t, flock, "--backend", "etcd", "-n", "-E", "9", name, "echo", "ran").Check(t, 9, "", "")
 	append(e, "FLOCK_BACKEND=etcd").Run(t, flock, "-n", name, "-c", "echo ran").Check(t, 1, "", "")
-	if p := e.Run(t, flock, "--backend=etcd", "--holders", name); p.Status != 0 || !strings.Contains(p.Out.String(), " exclusive ") {
+	if p := e.Run(t, flock, "--backend=etcd", "--holders", name); p.Status != 0 ||
+		!strings.Contains(p.Out.String(), " exclusive ") {
 		t.Errorf("%d %s %s", p.Status, &p.Out, &p.Err)
 	}
 	h.Release(t)
@@ -598,7 +619,8 @@ func TestDroppedByHand(t *testing.T) {
 			}
 		}},
 		{"lease revoked", func(t *testing.T, r *clientv3.GetResponse) {
-			if _, err := sharedCluster(t).Client().Revoke(context.Background(), clientv3.LeaseID(r.Kvs[0].Lease)); err != nil {
+			id := clientv3.LeaseID(r.Kvs[0].Lease)
+			if _, err := sharedCluster(t).Client().Revoke(context.Background(), id); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -607,7 +629,8 @@ func TestDroppedByHand(t *testing.T) {
 			t.Parallel()
 			name := leasetest.LockName(t)
 			e := ours(t, "FLOCK_ETCD_TTL=60")
-			h := e.Start(t, flockEtcd, name, "sh", "-c", "trap '' TERM; setsid sleep 70 & echo $!; while :; do sleep 0.1; done")
+			h := e.Start(t, flockEtcd, name, "sh", "-c",
+				"trap '' TERM; setsid sleep 70 & echo $!; while :; do sleep 0.1; done")
 			leasetest.Await(t, "the command", func() bool { return strings.HasSuffix(h.Out.String(), "\n") })
 			r, err := sharedCluster(t).Client().Get(context.Background(), line(t, sharedCluster(t), name)[0])
 			if err != nil {
@@ -623,7 +646,8 @@ func TestDroppedByHand(t *testing.T) {
 			if strings.Contains(leasetest.Read("/proc/"+child+"/cmdline"), "sleep") {
 				t.Error("a child lives on")
 			}
-			h.Check(t, 75, h.Out.String(), "flock-etcd: lost the lock "+name+": etcd has dropped its key or its lease; the command was killed\n")
+			h.Check(t, 75, h.Out.String(),
+				"flock-etcd: lost the lock "+name+": etcd has dropped its key or its lease; the command was killed\n")
 		})
 	}
 }
@@ -645,7 +669,8 @@ func TestUnreachable(t *testing.T) {
 		{"silent, -w", silent.Endpoints(), "A=B", []string{"-w", "1"}, time.Second, time.Second},
 		{"refused, plain", nobody, "ETCDCTL_DIAL_TIMEOUT=3s", nil, 3 * time.Second, 3 * time.Second},
 		{"silent, plain", silent.Endpoints(), "ETCDCTL_DIAL_TIMEOUT=3s", nil, 3 * time.Second, 3 * time.Second},
-		{"silent, --holders", silent.Endpoints(), "ETCDCTL_DIAL_TIMEOUT=2s", []string{"--holders"}, 2 * time.Second, 2 * time.Second},
+		{"silent, --holders", silent.Endpoints(), "ETCDCTL_DIAL_TIMEOUT=2s", []string{"--holders"},
+			2 * time.Second, 2 * time.Second},
 		{"several", nobody + ",127.0.0.1:2", "ETCDCTL_DIAL_TIMEOUT=1s", nil, time.Second, time.Second},
 		{"no such host", "nonexistent.invalid:2379", "ETCDCTL_DIAL_TIMEOUT=1s", nil, 0, time.Second},
 	} {
@@ -660,12 +685,14 @@ func TestUnreachable(t *testing.T) {
 			if d := p.EndedAt.Sub(began); d < c.least || d > c.most+3*time.Second {
 				t.Errorf("after %v, expected after %v to %v", d, c.least, c.most)
 			}
-			if p.Status != 75 || p.Out.String() != "" || !strings.HasPrefix(p.Err.String(), "flock-etcd: cannot reach etcd at ") ||
+			if p.Status != 75 || p.Out.String() != "" ||
+				!strings.HasPrefix(p.Err.String(), "flock-etcd: cannot reach etcd at ") ||
 				strings.Count(p.Err.String(), "\n") != 1 {
 				t.Errorf("status %d, %q, %q", p.Status, &p.Out, &p.Err)
 			}
 			if c.what == "several" {
-				if !regexp.MustCompile(`2 in time: tcp 127\.0\.0\.1:[12]: connect: connection refused\n$`).MatchString(p.Err.String()) {
+				if !regexp.MustCompile(`2 in time: tcp 127\.0\.0\.1:[12]: connect: connection refused\n$`).
+					MatchString(p.Err.String()) {
 					t.Error(&p.Err)
 				}
 			}
@@ -681,7 +708,8 @@ func TestPeerPort(t *testing.T) {
 	n, _ := strconv.Atoi(port)
 	peer := fmt.Sprint(host, ":", n+1)
 	reach(peer, "ETCDCTL_DIAL_TIMEOUT=2s").Run(t, flockEtcd, "name", "echo", "ran").
-		Check(t, 64, "", "flock-etcd: cannot connect to etcd at "+peer+": this is not etcd's port for clients (usually 2379)\n")
+		Check(t, 64, "", "flock-etcd: cannot connect to etcd at "+peer+
+			": this is not etcd's port for clients (usually 2379)\n")
 }
 
 // TestSecure has a cluster with certificates and one with users.
@@ -699,14 +727,16 @@ func TestSecure(t *testing.T) {
 		}
 		c := ownCluster(t, cluster.Options{Members: 1, TLS: files})
 		at := strings.Join(c.Endpoints(), ",")
-		good := reach(at, "ETCDCTL_DIAL_TIMEOUT=2s", "ETCDCTL_CACERT="+files.CA, "ETCDCTL_CERT="+files.ClientCert, "ETCDCTL_KEY="+files.ClientKey)
+		good := reach(at, "ETCDCTL_DIAL_TIMEOUT=2s", "ETCDCTL_CACERT="+files.CA, "ETCDCTL_CERT="+files.ClientCert,
+			"ETCDCTL_KEY="+files.ClientKey)
 		h := good.Hold(t, flockEtcd, "name")
 		good.Run(t, flockEtcd, "-n", "name", "true").Check(t, 1, "", "")
 		append(good, "ETCDCTL_ENDPOINTS=https://"+at).Run(t, flockEtcd, "-n", "name", "true").Check(t, 1, "", "")
 		h.Release(t)
 		bare := reach(at)
-		append(bare, "ETCDCTL_ENDPOINTS=https://"+at, "ETCDCTL_INSECURE_SKIP_TLS_VERIFY=true", "ETCDCTL_CERT="+files.ClientCert,
-			"ETCDCTL_KEY="+files.ClientKey).Run(t, flockEtcd, "-n", "name", "echo", "in").Check(t, 0, "in\n", "")
+		append(bare, "ETCDCTL_ENDPOINTS=https://"+at, "ETCDCTL_INSECURE_SKIP_TLS_VERIFY=true",
+			"ETCDCTL_CERT="+files.ClientCert, "ETCDCTL_KEY="+files.ClientKey).
+			Run(t, flockEtcd, "-n", "name", "echo", "in").Check(t, 0, "in\n", "")
 		plain := strings.Join(sharedCluster(t).Endpoints(), ",")
 		for _, x := range []struct {
 			what string
@@ -719,16 +749,20 @@ func TestSecure(t *testing.T) {
 			{"plain text to TLS, with an authority", append(good, "ETCDCTL_ENDPOINTS=http://"+at), "with https://\n"},
 			{"nothing said to TLS", bare, "https://"},
 			{"TLS to plain text", append(good, "ETCDCTL_ENDPOINTS="+plain), "http://"},
-			{"https to plain text", append(bare, "ETCDCTL_ENDPOINTS=https://"+strings.ReplaceAll(plain, ",", ",https://")), "http://"},
+			{"https to plain text",
+				append(bare, "ETCDCTL_ENDPOINTS=https://"+strings.ReplaceAll(plain, ",", ",https://")), "http://"},
 			{"no client certificate", append(bare, "ETCDCTL_CACERT="+files.CA), "see ETCDCTL_CERT and ETCDCTL_KEY"},
-			{"foreign client certificate", append(good, "ETCDCTL_CERT="+other.ClientCert, "ETCDCTL_KEY="+other.ClientKey), "ETCDCTL_CERT"},
+			{"foreign client certificate",
+				append(good, "ETCDCTL_CERT="+other.ClientCert, "ETCDCTL_KEY="+other.ClientKey), "ETCDCTL_CERT"},
 		} {
 			t.Run(x.what, func(t *testing.T) {
 				began := time.Now()
 				p := append(x.e, "ETCDCTL_DIAL_TIMEOUT=3s").Run(t, flockEtcd, "name", "echo", "ran")
-				t.Logf("%d after %v: %s", p.Status, p.EndedAt.Sub(began).Round(time.Millisecond), strings.TrimSpace(p.Err.String()))
+				t.Logf("%d after %v: %s",
+					p.Status, p.EndedAt.Sub(began).Round(time.Millisecond), strings.TrimSpace(p.Err.String()))
 				certain := x.what == "foreign client certificate" || strings.Contains(x.what, "CA")
-				if p.Status != 64 && (certain || p.Status != 75) || p.Out.String() != "" || strings.Count(p.Err.String(), "\n") != 1 || !strings.Contains(p.Err.String(), x.says) {
+				if p.Status != 64 && (certain || p.Status != 75) || p.Out.String() != "" ||
+					strings.Count(p.Err.String(), "\n") != 1 || !strings.Contains(p.Err.String(), x.says) {
 					t.Errorf("status %d, %q, %q", p.Status, &p.Out, &p.Err)
 				}
 				if d := p.EndedAt.Sub(began); d > allowance {
@@ -752,7 +786,8 @@ func TestSecure(t *testing.T) {
 		check(root.UserAdd(ctx, "root", secret))
 		check(root.UserGrantRole(ctx, "root", "root"))
 		check(root.RoleAdd(ctx, "locker"))
-		check(root.RoleGrantPermission(ctx, "locker", "/flock/", clientv3.GetPrefixRangeEnd("/flock/"), clientv3.PermissionType(clientv3.PermReadWrite)))
+		check(root.RoleGrantPermission(ctx, "locker", "/flock/", clientv3.GetPrefixRangeEnd("/flock/"),
+			clientv3.PermissionType(clientv3.PermReadWrite)))
 		for _, name := range []string{"cron", "nobody"} {
 			check(root.UserAdd(ctx, name, secret+"2"))
 		}
@@ -778,7 +813,8 @@ func TestSecure(t *testing.T) {
 		leasetest.Await(t, "the waiter", awaitOut)
 		// No process of the tree has the secret among its arguments, and the list does not show it.
 		for _, pid := range append(leasetest.Children(h.Process.Pid), h.Process.Pid, w.Process.Pid) {
-			if words := leasetest.Read(fmt.Sprintf("/proc/%d/cmdline", pid)); words == "" || strings.Contains(words, secret) {
+			if words := leasetest.Read(fmt.Sprintf("/proc/%d/cmdline", pid)); words == "" ||
+				strings.Contains(words, secret) {
 				t.Errorf("arguments of process %d: %q", pid, words)
 			}
 		}
@@ -803,12 +839,15 @@ func TestSecure(t *testing.T) {
 			for _, options := range [][]string{nil, {"-n"}} {
 				began := time.Now()
 				p := x.e.Run(t, append(append([]string{flockEtcd}, options...), "name", "echo", "ran")...)
-				t.Logf("%s %v: %d after %v: %s", x.what, options, p.Status, p.EndedAt.Sub(began).Round(time.Millisecond), strings.TrimSpace(p.Err.String()))
-				if p.Status != 66 || p.Out.String() != "" || strings.Count(p.Err.String(), "\n") != 1 || strings.Contains(p.Err.String(), secret) {
+				t.Logf("%s %v: %d after %v: %s", x.what, options,
+					p.Status, p.EndedAt.Sub(began).Round(time.Millisecond), strings.TrimSpace(p.Err.String()))
+				if p.Status != 66 || p.Out.String() != "" || strings.Count(p.Err.String(), "\n") != 1 ||
+					strings.Contains(p.Err.String(), secret) {
 					t.Errorf("%s: %d %q %q", x.what, p.Status, &p.Out, &p.Err)
 				}
 				if x.what == "no user" {
-					p.Check(t, 66, "", "flock-etcd: etcd refuses: etcdserver: user name is empty (set ETCDCTL_USER and its password)\n")
+					p.Check(t, 66, "", "flock-etcd: etcd refuses: etcdserver: user name is empty "+
+						"(set ETCDCTL_USER and its password)\n")
 				}
 			}
 		}

@@ -134,13 +134,16 @@ func TestNoSpace(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err = etcdserverpb.NewMaintenanceClient(c.Client().ActiveConnection()).Alarm(t.Context(),
-					&etcdserverpb.AlarmRequest{Action: action, MemberID: status.Header.MemberId, Alarm: etcdserverpb.AlarmType_NOSPACE})
+					&etcdserverpb.AlarmRequest{
+						Action: action, MemberID: status.Header.MemberId, Alarm: etcdserverpb.AlarmType_NOSPACE,
+					})
 				if err != nil {
 					t.Fatal(err)
 				}
 			}
 			alarm(etcdserverpb.AlarmRequest_ACTIVATE)
-			e.Run(t, flockEtcd, option, "other", "echo", "ran").Check(t, 65, "", "flock-etcd: etcd refuses: etcdserver: mvcc: database space exceeded\n")
+			e.Run(t, flockEtcd, option, "other", "echo", "ran").
+				Check(t, 65, "", "flock-etcd: etcd refuses: etcdserver: mvcc: database space exceeded\n")
 			h.Release(t)
 			w.AwaitOutput(t)
 			alarm(etcdserverpb.AlarmRequest_DEACTIVATE)

@@ -41,8 +41,8 @@ type scene struct {
 // newScene sets a scene with a lease of some seconds, or of more where the machine is too slow to keep that alive.
 func newScene(t *testing.T, c *cluster.Cluster, seconds int) *scene {
 	t.Helper()
-	s := &scene{T: t, cluster: c, dir: t.TempDir(), name: fmt.Sprint(leasetest.LockName(t), "-", seconds), ttl: time.Duration(seconds) * time.Second,
-		gone: make(chan time.Time, 1)}
+	s := &scene{T: t, cluster: c, dir: t.TempDir(), name: fmt.Sprint(leasetest.LockName(t), "-", seconds),
+		ttl: time.Duration(seconds) * time.Second, gone: make(chan time.Time, 1)}
 	var networks [2]cluster.Network
 	for i := range networks {
 		n := networkTo(t, c)
@@ -115,7 +115,8 @@ func (s *scene) check(election time.Duration) {
 		// A machine that is late kills, and hears of it, too late, by more than it wakes those that sleep. The next one
 		// finds out for certain: see violations.
 		if worst := worstDelay(s.fault); dead.Sub(gone) > 2*worst+20*time.Millisecond {
-			s.Errorf("the key was gone before the command was dead, and this machine was never late by more than %v", worst)
+			s.Errorf("the key was gone before the command was dead, and this machine was never late by more than %v",
+				worst)
 		}
 	case <-time.After(time.Second):
 		s.Log("the end of the key was not seen")
@@ -165,9 +166,11 @@ func TestNeverTwo(t *testing.T) {
 			func(s *scene) { s.holderIs(75, "its guard was killed; the command was killed") }},
 		{"both stopped", func(s *scene) { kill(s.holder.Process.Pid, syscall.SIGSTOP); kill(s.guard, syscall.SIGSTOP) },
 			func(s *scene) { s.holderIs(75, "; the command was killed") }},
-		{"flock-etcd stopped and guard killed", func(s *scene) { kill(s.holder.Process.Pid, syscall.SIGSTOP); kill(s.guard, syscall.SIGKILL) },
+		{"flock-etcd stopped and guard killed",
+			func(s *scene) { kill(s.holder.Process.Pid, syscall.SIGSTOP); kill(s.guard, syscall.SIGKILL) },
 			func(s *scene) { s.holderIs(75, "; the command was killed") }},
-		{"flock-etcd killed and guard stopped", func(s *scene) { kill(s.guard, syscall.SIGSTOP); kill(s.holder.Process.Pid, syscall.SIGKILL) },
+		{"flock-etcd killed and guard stopped",
+			func(s *scene) { kill(s.guard, syscall.SIGSTOP); kill(s.holder.Process.Pid, syscall.SIGKILL) },
 			func(s *scene) { s.holderIs(128+9, "") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -201,7 +204,8 @@ func TestBothKilled(t *testing.T) {
 	kill(guard, syscall.SIGSTOP) // so that it does nothing between
 	kill(h.Process.Pid, syscall.SIGKILL)
 	kill(guard, syscall.SIGKILL)
-	leasetest.Await(t, "the end of the command", func() bool { return !strings.Contains(leasetest.Read("/proc/"+command+"/cmdline"), "sleep") })
+	leasetest.Await(t, "the end of the command",
+		func() bool { return !strings.Contains(leasetest.Read("/proc/"+command+"/cmdline"), "sleep") })
 	if d := time.Since(began); d > 2*time.Second {
 		t.Errorf("the command was dead after %v", d)
 	}
@@ -218,7 +222,8 @@ func TestGoesOn(t *testing.T) {
 		part time.Duration // the leader is back after a lease divided by this
 	}{
 		{"leader killed", (*cluster.Member).Kill, 1},
-		{"leader frozen", (*cluster.Member).Freeze, 2}, // after a whole lease it may end those that are alive: etcd issue 15247
+		// after a whole lease it may end those that are alive: etcd issue 15247
+		{"leader frozen", (*cluster.Member).Freeze, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -344,7 +349,8 @@ func TestNeverTwoMembers(t *testing.T) {
 			if err := s.cluster.Await(allowance); err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("dead after %v, restored after %v, writes after %v", dead.Sub(s.fault), restored.Sub(s.fault), time.Since(s.fault))
+			t.Logf("dead after %v, restored after %v, writes after %v",
+				dead.Sub(s.fault), restored.Sub(s.fault), time.Since(s.fault))
 			s.fault = restored // since when the lease may have its whole time again
 			s.holderIs(75, "its lease was not kept alive in time; the command was killed")
 			s.check(s.election())
@@ -419,7 +425,8 @@ func TestSmallLimits(t *testing.T) {
 	} {
 		t.Run(limit, func(t *testing.T) {
 			t.Parallel()
-			p := e.Run(t, "sh", "-c", `ulimit `+limit+`; exec "$@"`, "sh", flockEtcd, "-w", "20", name+limit, "echo", "in").AwaitEnd(t)
+			p := e.Run(t, "sh", "-c", `ulimit `+limit+`; exec "$@"`, "sh",
+				flockEtcd, "-w", "20", name+limit, "echo", "in").AwaitEnd(t)
 			got := fmt.Sprintf("%d %s%s", p.Status, &p.Out, &p.Err)
 			if !regexp.MustCompile(want).MatchString(got) {
 				t.Errorf("%s; expected %s", got, want)

@@ -62,7 +62,8 @@ func TestQueueInCooldown(t *testing.T) {
 		r, err := c.Client().Get(t.Context(), "/flock/"+name+"/cooldown/", clientv3.WithPrefix())
 		return err == nil && len(r.Kvs) == 2 // the cooldown is the other one
 	})
-	if p := e.Run(t, flockEtcd, "--holders", name); p.Status != 1 || !strings.Contains(p.Out.String(), "exclusive (waiting)") {
+	if p := e.Run(t, flockEtcd, "--holders", name); p.Status != 1 ||
+		!strings.Contains(p.Out.String(), "exclusive (waiting)") {
 		t.Errorf("--holders: %d %s", p.Status, &p.Out)
 	}
 	e.Run(t, flockEtcd, "--cooldown", "6", "--queue", "1", name, "echo", "ran").Check(t, 1, "", "")
@@ -112,7 +113,8 @@ func TestQueueOfMany(t *testing.T) {
 			began, watched := lateness(), make(chan struct{})
 			most, tooMany := 0, time.Duration(0)
 			end := "/flock/" + name + "/line/end"
-			watch := members.Client().Watch(t.Context(), "/flock/"+name+"/line/", clientv3.WithPrefix(), clientv3.WithCreatedNotify())
+			watch := members.Client().Watch(t.Context(), "/flock/"+name+"/line/", clientv3.WithPrefix(),
+				clientv3.WithCreatedNotify())
 			<-watch
 			go func() {
 				defer close(watched)
@@ -137,7 +139,8 @@ func TestQueueOfMany(t *testing.T) {
 			var came []time.Time
 			for range howMany(t, 100) {
 				came = append(came, time.Now())
-				p := e.Start(t, flockEtcd, c.mode, "--queue", fmt.Sprint(c.queue), "-E", "7", name, "sh", "-c", `date +%s%N >>"$0"; sleep 0.1`, log)
+				p := e.Start(t, flockEtcd, c.mode, "--queue", fmt.Sprint(c.queue), "-E", "7", name, "sh", "-c",
+					`date +%s%N >>"$0"; sleep 0.1`, log)
 				all = append(all, p)
 				time.Sleep(rand.N(60 * time.Millisecond))
 				if c.kills && rand.N(10) == 0 {
@@ -164,7 +167,8 @@ func TestQueueOfMany(t *testing.T) {
 			}
 			defer members.Client().Delete(t.Context(), end)
 			<-watched
-			t.Logf("%d came, %d had the lock, %d were refused; at most %d waited, and too many for %v", len(all), entered, refused, most, tooMany)
+			t.Logf("%d came, %d had the lock, %d were refused; at most %d waited, and too many for %v",
+				len(all), entered, refused, most, tooMany)
 			if c.mode == "-x" && most > c.queue {
 				t.Errorf("%d waited", most)
 			}
@@ -208,7 +212,8 @@ func TestReport(t *testing.T) {
 	name, e, c := leasetest.LockName(t), ours(t), sharedCluster(t)
 	host, _ := os.Hostname()
 	held := func(h *leasetest.Holding, state, more string) string {
-		return fmt.Sprintf(`flock-etcd: %s held by process %d of \S+ on %s, running for \d+ s%s\n`, state, h.Process.Pid, regexp.QuoteMeta(host), more)
+		return fmt.Sprintf(`flock-etcd: %s held by process %d of \S+ on %s, running for \d+ s%s\n`,
+			state, h.Process.Pid, regexp.QuoteMeta(host), more)
 	}
 	check := func(p *leasetest.Child, status int, text string) {
 		t.Helper()
@@ -225,14 +230,16 @@ func TestReport(t *testing.T) {
 	h2.Release(t)
 	w := e.Queue(t, flockEtcd, "--report", "0.2", "--queue", "1", name)
 	awaitLine(t, c, name, 2)
-	check(e.Run(t, flockEtcd, "--report", "9", "--queue", "1", name, "true"), 1, held(h, name+" is", "; its queue is full"))
+	check(e.Run(t, flockEtcd, "--report", "9", "--queue", "1", name, "true"), 1,
+		held(h, name+" is", "; its queue is full"))
 	leasetest.Await(t, "the report", func() bool { return w.Err.String() != "" })
 	h.Release(t)
 	w.AwaitOutput(t)
 	w.Input.Close()
 	check(w.Child, 3, held(h, "waiting for "+name+",", ""))
 	e.Run(t, flockEtcd, "--cooldown", "30", name, "true").Check(t, 0, "", "")
-	check(e.Run(t, flockEtcd, "--cooldown", "30", "--report", "0", "-n", name, "true"), 1, "flock-etcd: "+name+" is in its cooldown until [-0-9: +]+\n")
+	check(e.Run(t, flockEtcd, "--cooldown", "30", "--report", "0", "-n", name, "true"), 1,
+		"flock-etcd: "+name+" is in its cooldown until [-0-9: +]+\n")
 	silent := reach("127.0.0.1:1", "ETCDCTL_DIAL_TIMEOUT=1s").Run(t, flockEtcd, "--report", "0", name, "true")
 	if silent.Status != 75 || strings.Count(silent.Err.String(), "\n") != 1 {
 		t.Errorf("status %d: %s", silent.Status, &silent.Err)

@@ -90,7 +90,8 @@ func TestKeyGoneAtEnd(t *testing.T) {
 		n, name := networkTo(t, sharedCluster(t)), leasetest.LockName(t)+option
 		h := reach(n.Endpoints(), "FLOCK_ETCD_TTL=60").Hold(t, flockEtcd, option, name)
 		n.BlackHole()
-		if _, err := sharedCluster(t).Client().Delete(t.Context(), awaitLine(t, sharedCluster(t), name, 1)[0]); err != nil {
+		key := awaitLine(t, sharedCluster(t), name, 1)[0]
+		if _, err := sharedCluster(t).Client().Delete(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
 		h.Input.Close()
@@ -206,16 +207,20 @@ func TestSilence(t *testing.T) {
 	awaitLine(t, sharedCluster(t), name, 2)
 	networks[1].Cut()
 	networks[0].BlackHole()
-	leasetest.Await(t, "a warning", func() bool { return strings.Contains(h.Err.String(), "flock-etcd: etcd has not answered for ") })
+	leasetest.Await(t, "a warning",
+		func() bool { return strings.Contains(h.Err.String(), "flock-etcd: etcd has not answered for ") })
 	networks[0].Restore()
-	leasetest.Await(t, "the end of the silence", func() bool { return strings.HasSuffix(h.Err.String(), "\nflock-etcd: etcd answers again\n") })
+	leasetest.Await(t, "the end of the silence",
+		func() bool { return strings.HasSuffix(h.Err.String(), "\nflock-etcd: etcd answers again\n") })
 	if !strings.Contains(h.Err.String(), " s; the command is stopped in ") {
 		t.Error(&h.Err)
 	}
-	leasetest.Await(t, "a word of the waiter", func() bool { return strings.HasPrefix(w.Err.String(), "flock-etcd: etcd does not answer: ") })
+	leasetest.Await(t, "a word of the waiter",
+		func() bool { return strings.HasPrefix(w.Err.String(), "flock-etcd: etcd does not answer: ") })
 	networks[1].Restore()
 	leasetest.Await(t, "the last word of the waiter", func() bool {
-		return strings.Count(w.Err.String(), "\n") == 2 && strings.HasSuffix(w.Err.String(), "\nflock-etcd: etcd answers again\n")
+		return strings.Count(w.Err.String(), "\n") == 2 &&
+			strings.HasSuffix(w.Err.String(), "\nflock-etcd: etcd answers again\n")
 	})
 	h.Release(t)
 	w.AwaitOutput(t)
@@ -227,10 +232,12 @@ func TestSilenceToLongLease(t *testing.T) {
 	t.Parallel()
 	n, name := networkTo(t, sharedCluster(t)), leasetest.LockName(t)
 	h := ours(t).Hold(t, flockEtcd, name)
-	w := reach(n.Endpoints(), "FLOCK_ETCD_TTL=600", "FLOCK_ETCD_WARNINGS=false").Queue(t, flockEtcd, "--report", "0", name)
+	w := reach(n.Endpoints(), "FLOCK_ETCD_TTL=600", "FLOCK_ETCD_WARNINGS=false").
+		Queue(t, flockEtcd, "--report", "0", name)
 	leasetest.Await(t, "its report", func() bool { return strings.Contains(w.Err.String(), ": waiting for ") })
 	n.BlackHole()
-	leasetest.Await(t, "a word of the waiter", func() bool { return strings.Contains(w.Err.String(), "\nflock-etcd: etcd does not answer: ") })
+	leasetest.Await(t, "a word of the waiter",
+		func() bool { return strings.Contains(w.Err.String(), "\nflock-etcd: etcd does not answer: ") })
 	n.Restore()
 	h.Release(t)
 	w.AwaitOutput(t)
@@ -257,7 +264,8 @@ func TestOtherSignals(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH} {
 		h := ours(t).Start(t, flockEtcd, leasetest.LockName(t), "sh", "-c",
-			"exec 2>/dev/null; trap 'echo got it; exit 9' USR1 USR2 ALRM WINCH; echo ready; while :; do sleep 0.05; done")
+			"exec 2>/dev/null; trap 'echo got it; exit 9' USR1 USR2 ALRM WINCH; echo ready; "+
+				"while :; do sleep 0.05; done")
 		h.AwaitOutput(t)
 		kill(h.Process.Pid, sig)
 		h.AwaitEnd(t).Check(t, 9, "ready\ngot it\n", "")

@@ -269,7 +269,8 @@ func TestReleaseFails(t *testing.T) {
 		t.Cleanup(m.Thaw)
 	}
 	h.Release(t)
-	if says := h.Err.String(); !strings.HasPrefix(says, "flock-etcd: cannot release the lock name, which ends with its lease: cannot reach etcd at ") {
+	const want = "flock-etcd: cannot release the lock name, which ends with its lease: cannot reach etcd at "
+	if says := h.Err.String(); !strings.HasPrefix(says, want) {
 		t.Errorf("it says %q", says)
 	}
 }
@@ -293,13 +294,15 @@ func TestSignalWhileReleasing(t *testing.T) {
 			h := reach(n.Endpoints(), "FLOCK_ETCD_TTL=20").Hold(t, flockEtcd, name)
 			c.disturb(n)
 			h.Input.Close()
-			leasetest.Await(t, "the end of the guard", func() bool { return len(leasetest.Children(h.Process.Pid)) == 0 })
+			leasetest.Await(t, "the end of the guard",
+				func() bool { return len(leasetest.Children(h.Process.Pid)) == 0 })
 			began := time.Now()
 			h.Process.Signal(syscall.SIGTERM)
 			h.AwaitEnd(t)
 			took, says := h.EndedAt.Sub(began), strings.ReplaceAll(h.Err.String(), name, "NAME")
 			t.Logf("after %v: %s", took.Round(time.Millisecond), says)
-			if h.Status != 3 || took > 8*time.Second || (says == "") != (c.says == "") || !strings.HasPrefix(says, c.says) {
+			if h.Status != 3 || took > 8*time.Second || (says == "") != (c.says == "") ||
+				!strings.HasPrefix(says, c.says) {
 				t.Errorf("status %d after %v: %q", h.Status, took, says)
 			}
 			if keys := line(t, sharedCluster(t), name); (len(keys) == 0) != (c.says == "") {
@@ -360,7 +363,8 @@ func TestQuietWhileItWaits(t *testing.T) {
 	for _, mode := range modes {
 		name := leasetest.LockName(t) + mode.option
 		// A holder without a process makes no requests.
-		if _, err := c.Client().Put(t.Context(), "/flock/"+name+"/line/"+mode.key+"/1", `{"has":true}`, clientv3.WithLease(lease.ID)); err != nil {
+		key := "/flock/" + name + "/line/" + mode.key + "/1"
+		if _, err := c.Client().Put(t.Context(), key, `{"has":true}`, clientv3.WithLease(lease.ID)); err != nil {
 			t.Fatal(err)
 		}
 		w := reach(c.Endpoints()[0], fmt.Sprintf("FLOCK_ETCD_TTL=%d", ttl)).Queue(t, flockEtcd, mode.option, name)
@@ -388,7 +392,9 @@ func TestQuietWhileItWaits(t *testing.T) {
 // TestManyAtOnce counts the transactions of many who do not exclude each other and come at once.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
-	for _, options := range [][]string{{"-s", "-n"}, {"-s", "--queue=5"}, {"--permits=100", "-n"}, {"--permits=100", "--queue=5"}} {
+	for _, options := range [][]string{
+		{"-s", "-n"}, {"-s", "--queue=5"}, {"--permits=100", "-n"}, {"--permits=100", "--queue=5"},
+	} {
 		t.Run(strings.Join(options, " "), func(t *testing.T) {
 			t.Parallel()
 			c := ownCluster(t, cluster.Options{Members: 1})

@@ -73,7 +73,8 @@ func disturbMembers(x *leasetest.Torture, c *cluster.Cluster, n int) {
 		for _, m := range members {
 			m.Freeze()
 		}
-		x.SleepUpTo(tortureTTL / 2) // a leader that was frozen for longer may end leases that are alive: etcd issue 15247
+		// a leader that was frozen for longer may end leases that are alive: etcd issue 15247
+		x.SleepUpTo(tortureTTL / 2)
 	} else {
 		x.Count(fmt.Sprintf("fault: killing of %d members", n))
 		for _, m := range members {

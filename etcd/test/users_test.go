@@ -33,7 +33,9 @@ func jwtCluster(t *testing.T, life string) (*cluster.Cluster, leasetest.Environm
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	files := map[string]pem.Block{"private": {Type: "EC PRIVATE KEY", Bytes: private}, "public": {Type: "PUBLIC KEY", Bytes: public}}
+	files := map[string]pem.Block{
+		"private": {Type: "EC PRIVATE KEY", Bytes: private}, "public": {Type: "PUBLIC KEY", Bytes: public},
+	}
 	for name, block := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(&block), 0o600); err != nil {
 			t.Fatal(err)
@@ -50,7 +52,8 @@ func TestTokenIsRenewed(t *testing.T) {
 	c, e := jwtCluster(t, "5s")
 	h := e.Hold(t, flockEtcd, "name")
 	before := metrics(t, c, startedChecks)
-	leasetest.Await(t, "two more checks of the password", func() bool { return metrics(t, c, startedChecks) >= before+2 })
+	leasetest.Await(t, "two more checks of the password",
+		func() bool { return metrics(t, c, startedChecks) >= before+2 })
 	h.Release(t)
 	if h.Err.String() != "" {
 		t.Error(&h.Err)
@@ -80,14 +83,15 @@ func TestForeignToken(t *testing.T) {
 	if p := root.Run(t, etcdctl, "user", "add", "bob:x"); p.Status != 0 {
 		t.Fatalf("etcdctl: %s", &p.Err)
 	}
-	const refuses = "etcd refuses: etcdserver: revision of auth store is old (ETCDCTL_AUTH_JWT_TOKEN is not valid, or not any more: " +
-		"it ends at each change of users and roles)"
+	const refuses = "etcd refuses: etcdserver: revision of auth store is old " +
+		"(ETCDCTL_AUTH_JWT_TOKEN is not valid, or not any more: it ends at each change of users and roles)"
 	for _, words := range []string{"-n name true", "name true", "-w 30 name true", "--holders name"} {
 		e.Run(t, append([]string{flockEtcd}, strings.Fields(words)...)...).Check(t, 66, "", "flock-etcd: "+refuses+"\n")
 	}
 	w.AwaitEnd(t).Check(t, 66, "", "flock-etcd: "+refuses+"\n")
 	// It may be warned before that.
-	if p := h.AwaitEnd(t); p.Status != 75 || !strings.HasSuffix(p.Err.String(), "flock-etcd: lost the lock name: "+refuses+"; the command was killed\n") {
+	if p := h.AwaitEnd(t); p.Status != 75 ||
+		!strings.HasSuffix(p.Err.String(), "flock-etcd: lost the lock name: "+refuses+"; the command was killed\n") {
 		t.Errorf("status %d, %s", p.Status, &p.Err)
 	}
 }

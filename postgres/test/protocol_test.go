@@ -300,7 +300,8 @@ func TestCooldown(t *testing.T) {
 	t.Run("ended", func(t *testing.T) {
 		cool(t).Check(t, 0, "", "")
 		cool(t).Check(t, 1, "", "")
-		to(s).Run(t, flockPostgres, "-n", leasetest.LockName(t), "true").Check(t, 0, "", "") // which does not respect it
+		// which does not respect it
+		to(s).Run(t, flockPostgres, "-n", leasetest.LockName(t), "true").Check(t, 0, "", "")
 	})
 	t.Run("not started", func(t *testing.T) {
 		p := to(s).Run(t, flockPostgres, "-n", "--cooldown", "30", leasetest.LockName(t), "/no/such/command")

@@ -145,8 +145,9 @@ func TestSilentServer(t *testing.T) {
 	})
 	way.Restore()
 	h.ReleaseSilent(t)
-	w.AwaitEnd(t).Check(t, 0, "in\n", "flock-postgres: postgres does not answer: no answer; the wait for name goes on\n"+
-		"flock-postgres: postgres answers again\n")
+	w.AwaitEnd(t).Check(t, 0, "in\n",
+		"flock-postgres: postgres does not answer: no answer; the wait for name goes on\n"+
+			"flock-postgres: postgres answers again\n")
 }
 
 // TestBouncer goes by PgBouncer, which gives a connection of the server to another client after each transaction. So a

@@ -52,7 +52,8 @@ func check(err error) {
 
 func main() {
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: bench [options] FLOCK-ETCD\nThe members keep their data below TMPDIR.")
+		fmt.Fprintln(flag.CommandLine.Output(),
+			"usage: bench [options] FLOCK-ETCD\nThe members keep their data below TMPDIR.")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -82,7 +83,8 @@ func main() {
 			all = append(all, l)
 		}
 	}
-	fmt.Printf("Three members of etcd, data on %s; medians, and 90th percentiles.\n\n| | %s |\n|---|%s\n", filesystem(), titles(all), strings.Repeat("---:|", len(all)+2))
+	fmt.Printf("Three members of etcd, data on %s; medians, and 90th percentiles.\n\n| | %s |\n|---|%s\n",
+		filesystem(), titles(all), strings.Repeat("---:|", len(all)+2))
 	row("whole process, `NAME true`, ms", all, measure(all, *rounds, uncontended))
 	for _, c := range []struct{ waiters, rounds int }{{1, 40}, {8, 8}, {64, 6}, {200, 3}} {
 		results := measure(all, c.rounds, func(l locker) []time.Duration { return newQueue(l, c.waiters).run() })

@@ -40,7 +40,8 @@ func NewTLS(dir string) (*TLS, error) {
 	// The servers use their certificate as clients of themselves, too.
 	both := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	server := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "server"},
-		IPAddresses: append(addresses, net.IPv4(127, 0, 0, 1)), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: both}
+		IPAddresses: append(addresses, net.IPv4(127, 0, 0, 1)),
+		KeyUsage:    x509.KeyUsageDigitalSignature, ExtKeyUsage: both}
 	if _, err = t.make(dir, "server", server, authority, key, &t.ServerCert, &t.ServerKey); err != nil {
 		return nil, err
 	}
@@ -51,7 +52,8 @@ func NewTLS(dir string) (*TLS, error) {
 }
 
 // make makes a certificate that an authority signs with its key; nil: it signs itself.
-func (t *TLS) make(dir, name string, c, parent *x509.Certificate, parentKey *ecdsa.PrivateKey, certFile, keyFile *string) (*ecdsa.PrivateKey, error) {
+func (t *TLS) make(dir, name string, c, parent *x509.Certificate, parentKey *ecdsa.PrivateKey,
+	certFile, keyFile *string) (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -69,7 +71,8 @@ func (t *TLS) make(dir, name string, c, parent *x509.Certificate, parentKey *ecd
 		return nil, err
 	}
 	*certFile, *keyFile = filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key")
-	if err := os.WriteFile(*keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	if err := os.WriteFile(*keyFile, private, 0o600); err != nil {
 		return nil, err
 	}
 	return key, os.WriteFile(*certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o644)

@@ -189,7 +189,8 @@ func enter(dir, mode, permits string) {
 
 // holders describes the processes that run for a directory.
 func holders(dir string) string {
-	out, _ := exec.Command("sh", "-c", `ps -eo pid,ppid,pgid,stat,lstart,args | grep -F "$0" | grep -v grep`, dir).Output()
+	out, _ := exec.Command("sh", "-c",
+		`ps -eo pid,ppid,pgid,stat,lstart,args | grep -F "$0" | grep -v grep`, dir).Output()
 	return string(out)
 }
 
