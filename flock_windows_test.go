@@ -388,7 +388,8 @@ func TestBackendProgram(t *testing.T) {
 		r.Errorf("the words come out as %s", out)
 	}
 	for _, name := range []string{"nosuch", "here"} { // the current directory does not count
-		if out := r.expect(output.ExUsage, "--backend", name, "lock", "@", "exit", "0"); !strings.Contains(out, "there is no flock-"+name+" in ") {
+		out := r.expect(output.ExUsage, "--backend", name, "lock", "@", "exit", "0")
+		if !strings.Contains(out, "there is no flock-"+name+" in ") {
 			r.Errorf("without a program it says %s", out)
 		}
 	}

@@ -80,7 +80,8 @@ func run(p *output.Printer, args []string) int {
 	}
 	if o.HasGuard() {
 		if err := guard.Check(); err != nil {
-			return failure.Report(p, failure.New(output.ExOSErr, "cannot end a command with all that it has started", err))
+			return failure.Report(p,
+				failure.New(output.ExOSErr, "cannot end a command with all that it has started", err))
 		}
 	}
 	f, err := openLockFile(o)

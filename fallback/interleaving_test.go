@@ -70,7 +70,8 @@ func TestEveryInterleaving(t *testing.T) {
 		{inTorture, "a child locks once more", rules{}, "open9 X9 &(X9 work) work|X(work)"},
 		{inTorture, "a child upgrades", rules{crashes: 1}, "open9 S9 &(X9 work) work|S(work)"},
 		{inTorture, "another file under the number", rules{}, "open9 X9 move9-7 open9 x9! close9 move7-9 work|X(work)"},
-		{always, "another file under the number, unlocked", rules{}, "open9 X9 move9-7 open9 u9 close9 move7-9 work|X(work)"},
+		{always, "another file under the number, unlocked", rules{},
+			"open9 X9 move9-7 open9 u9 close9 move7-9 work|X(work)"},
 		{always, "a child of a shell keeps the lock", rules{}, "open9 X9 &(work) work|X(work)"},
 		{always, "from child to child", rules{}, "open9 X9 &(&(work) work) work|X(work)"},
 		{always, "a child that has the lock tries for itself", rules{}, "open9 X9 &(x work) close9"},
@@ -83,7 +84,8 @@ func TestEveryInterleaving(t *testing.T) {
 		{inTorture, "a number and a command, killed", rules{crashes: 2}, "open9 X9 work|X(work)|X(work)"},
 		// Where nothing tells that two descriptors are one open file.
 		{always, "no kcmp: two shells", rules{noKcmp: true}, "open9 X9 work u9|open9 X9 work u9"},
-		{inTorture, "no kcmp: a child locks once more", rules{noKcmp: true, crashes: 1}, "open9 X9 &(X9 work) work|X(work)"},
+		{inTorture, "no kcmp: a child locks once more", rules{noKcmp: true, crashes: 1},
+			"open9 X9 &(X9 work) work|X(work)"},
 		{always, "no kcmp: another file under the number", rules{noKcmp: true},
 			"open9 X9 move9-7 open9 x9! close9 move7-9 work|X(work)"},
 		// Other machines, other mounts, another boot.
@@ -94,18 +96,22 @@ func TestEveryInterleaving(t *testing.T) {
 		// Users, pid namespaces, and process ids that come again.
 		{always, "another user's, who has ended", rules{}, "sub(as1 open9 X9) open8 x8+ work"},
 		{always, "another user's, whose child has it", rules{}, "sub(as1 open9 X9 &(work)) open8 x8 work"},
-		{always, "another user's, beside an older process of that user", rules{}, "&(as1 work work) sub(as1 open9 X9) open8 x8+"},
-		{always, "the id comes again, as another user's", rules{reuse: true}, "sub(open9 X9) &(as1 work work) open8 x8+"},
+		{always, "another user's, beside an older process of that user", rules{},
+			"&(as1 work work) sub(as1 open9 X9) open8 x8+"},
+		{always, "the id comes again, as another user's", rules{reuse: true},
+			"sub(open9 X9) &(as1 work work) open8 x8+"},
 		{always, "the id comes again", rules{reuse: true}, "sub(open9 X9 &(work)) &(work work) open8 x8 work"},
 		{always, "the namespace has another number", rules{}, "sub(ns7-1 open9 X9) ns8-1 open8 x8! work"},
 		{always, "the number of a namespace comes again", rules{}, "sub(ns7-1 open9 X9 &(work)) ns7-2 open8 x8! work"},
 		{always, "root sees into all namespaces", rules{seesAll: true}, "sub(ns7-1 as1 open9 X9) open8 x8+ work"},
-		{always, "root sees who has it in another namespace", rules{seesAll: true}, "sub(ns7-1 as1 open9 X9 &(work)) open8 x8 work"},
+		{always, "root sees who has it in another namespace", rules{seesAll: true},
+			"sub(ns7-1 as1 open9 X9 &(work)) open8 x8 work"},
 		// Operations that fail: a full disk, a server that is gone.
 		{always, "an operation fails", rules{faults: 1}, "X u|X u"},
 		{inTorture, "an operation fails, shared and exclusive", rules{faults: 1}, "S X u|x u"},
 		{always, "an operation fails, by number", rules{faults: 1}, "open9 X9 u9|x u"},
-		{inTorture, "an operation fails, by number, and another is killed", rules{faults: 1, crashes: 1}, "open9 X9|x u"},
+		{inTorture, "an operation fails, by number, and another is killed", rules{faults: 1, crashes: 1},
+			"open9 X9|x u"},
 		{inTorture, "two operations fail", rules{faults: 2}, "X u|X u|X u"},
 		{inTorture, "operations fail and contenders are killed", rules{faults: 2, crashes: 2}, "X u|X u|S u"},
 		{inTorture, "operations of commands fail", rules{faults: 2, crashes: 1}, "X(&(work) work)|X(work)"},
@@ -176,7 +182,8 @@ func TestEveryInterleavingFindsMutants(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.rules.wrap = c.wrap
 			states, story := explore(c.rules, strings.Split(c.scripts, "|")...)
-			if !strings.Contains(story, "inside") && !strings.Contains(story, "get in") && !strings.Contains(story, "ever") {
+			if !strings.Contains(story, "inside") && !strings.Contains(story, "get in") &&
+				!strings.Contains(story, "ever") {
 				t.Fatalf("not found in %d states: %s", states, story)
 			}
 			t.Logf("found after %d states:\n%s", states, story)
@@ -220,7 +227,9 @@ func (m credulous) List() ([]string, error) {
 func (m credulous) Machine() machine { return simMachine("0") }
 
 func (m credulous) Ask(name string) answer {
-	for _, other := range []string{name, strings.Replace(name, ",h,m,0,", ",far,far,far,", 1), strings.Replace(name, ",d", ",mounted", 1)} {
+	for _, other := range []string{
+		name, strings.Replace(name, ",h,m,0,", ",far,far,far,", 1), strings.Replace(name, ",d", ",mounted", 1),
+	} {
 		if m.world.names[other] != nil {
 			return m.simFlock.Ask(other)
 		}
@@ -286,7 +295,8 @@ func (m forgetful) Machine() machine {
 	return is
 }
 
-func (m forgetful) Search(query) view { return view{certain: true, complete: true} } // processes of another namespace are not there
+// Processes of another namespace are not there.
+func (m forgetful) Search(query) view { return view{certain: true, complete: true} }
 
 // A timeless one does not look at when a process was started.
 type timeless struct{ *simFlock }

@@ -138,7 +138,9 @@ func TestReach(t *testing.T) {
 		"another boot, machine unknown": {func(here, o *machine) { o.boot, here.id, o.id = "1", "", "" }, far},
 		"it ran in a container":         {func(here, o *machine) { o.boot, o.pids.number = "1", "4026532198" }, far},
 		"who looks is in a container":   {func(here, o *machine) { o.boot, here.pids.number = "1", "4026532198" }, far},
-		"namespaces unknown":            {func(here, o *machine) { o.boot, here.pids, o.pids = "1", pidNamespace{}, pidNamespace{} }, far},
+		"namespaces unknown": {func(here, o *machine) {
+			o.boot, here.pids, o.pids = "1", pidNamespace{}, pidNamespace{}
+		}, far},
 	} {
 		mine, other := now, now
 		c.change(&mine, &other)
@@ -206,7 +208,9 @@ func TestErrorsAreOneLine(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for _, name := range []string{"a b", "a\nb", "\xff\xfe", strings.Repeat("x", 255), strings.Repeat("ü", 127), "-n", "%41", "a,b"} {
+	for _, name := range []string{
+		"a b", "a\nb", "\xff\xfe", strings.Repeat("x", 255), strings.Repeat("ü", 127), "-n", "%41", "a,b",
+	} {
 		file := filepath.Join(t.TempDir(), name)
 		must(os.WriteFile(file, nil, 0o666))
 		for _, base := range []string{"", t.TempDir()} {
@@ -247,22 +251,25 @@ func TestRelativeBase(t *testing.T) {
 
 func TestNamesOfRecords(t *testing.T) {
 	digits, thirteen := strings.Repeat("9", 10), strings.Repeat("x", 13)
-	long := machine{user{digits, digits}, strings.Repeat("h", maxHost), thirteen, thirteen, pidNamespace{digits, thirteen}, "+ffffffff"}
-	files := []*openFile{nil, {place{math.MaxInt32, math.MaxUint64, math.MaxInt32}, math.MaxUint64, noAtime, lastSignal}}
+	long := machine{user{digits, digits}, strings.Repeat("h", maxHost), thirteen, thirteen,
+		pidNamespace{digits, thirteen}, "+ffffffff"}
+	files := []*openFile{nil,
+		{place{math.MaxInt32, math.MaxUint64, math.MaxInt32}, math.MaxUint64, noAtime, lastSignal}}
 	for _, m := range []machine{{}, {host: escape("my host,\n%\xff")}, long} {
 		for _, f := range files {
 			id := newID(math.MaxInt32, time.Now(), m)
 			name := recordName(Shared, id, f)
 			s, err := parse([]string{free, name})
-			if err != nil || len(s.holders) != 1 || s.holders[0].id != id || recordName(Shared, s.holders[0].owner.String(), s.holders[0].file) != name ||
-				len(name) > maxName {
+			if err != nil || len(s.holders) != 1 || s.holders[0].id != id ||
+				recordName(Shared, s.holders[0].owner.String(), s.holders[0].file) != name || len(name) > maxName {
 				t.Errorf("%q became %+v, %v", name, s, err)
 			}
 		}
 	}
 	good := recordName(Shared, newID(1, time.Now(), machine{}), files[1])
-	for _, bad := range []string{"x", good + ".1", strings.Replace(good, ".a.", ".ab.", 1), strings.Replace(good, "@", "@-", 1),
-		strings.Replace(good, ",1,", ",-1,", 1), strings.Replace(good, ",.,", ",,", 1)} {
+	for _, bad := range []string{"x", good + ".1", strings.Replace(good, ".a.", ".ab.", 1),
+		strings.Replace(good, "@", "@-", 1), strings.Replace(good, ",1,", ",-1,", 1),
+		strings.Replace(good, ",.,", ",,", 1)} {
 		if _, err := parse([]string{free, "shared," + strings.TrimPrefix(bad, "shared,")}); err == nil {
 			t.Errorf("understood: %s", bad)
 		}
@@ -273,7 +280,9 @@ func TestNamesOfRecords(t *testing.T) {
 func TestLockedPath(t *testing.T) {
 	d, err := filepath.EvalSymlinks(t.TempDir())
 	must(err)
-	for name, isKnown := range map[string]bool{"f": true, "a b+c%": true, ".flock": true, strings.Repeat("x", 255): false} {
+	for name, isKnown := range map[string]bool{
+		"f": true, "a b+c%": true, ".flock": true, strings.Repeat("x", 255): false,
+	} {
 		path := filepath.Join(d, name)
 		must(os.WriteFile(path, nil, 0o666))
 		for _, base := range []string{"", d} {
@@ -321,7 +330,9 @@ func TestMissingFile(t *testing.T) {
 // TestNoPlaceForTheState: where no directory can be made there is an error and no endless loop.
 func TestNoPlaceForTheState(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "f")
-	for _, c := range []struct{ file, stateIn string }{{"/proc/version", ""}, {file, "/proc"}, {file, filepath.Join(t.TempDir(), "none")}} {
+	for _, c := range []struct{ file, stateIn string }{
+		{"/proc/version", ""}, {file, "/proc"}, {file, filepath.Join(t.TempDir(), "none")},
+	} {
 		dir, err := StateDir(c.file, c.stateIn)
 		if err == nil {
 			err = newLock(dir).Lock(context.Background())
@@ -462,7 +473,8 @@ func TestHostilePlaces(t *testing.T) {
 		"link":         {func(d string) { os.Mkdir(d+"2", 0o777); os.Symlink(d+"2", d) }, "symbolic link"},
 		"file":         {func(d string) { os.WriteFile(d, nil, 0o666) }, "not a directory"},
 		"staging link": {func(d string) { os.Symlink(".", stagingName(d)) }, "symbolic link"},
-		"no token":     {func(d string) { os.Mkdir(d, 0o777); os.WriteFile(d+"/README", nil, 0o666) }, "token is missing"},
+		"no token": {func(d string) { os.Mkdir(d, 0o777); os.WriteFile(d+"/README", nil, 0o666) },
+			"token is missing"},
 		"foreign names": {func(d string) {
 			os.Mkdir(d, 0o777)
 			os.WriteFile(d+"/free", nil, 0o666)
@@ -486,7 +498,8 @@ func TestHostilePlaces(t *testing.T) {
 				t.Fatal(err)
 			case c.says == "":
 			case c.says == "locked" && errors.Is(err, ErrLocked):
-			case err == nil, !strings.Contains(err.Error(), c.says), !strings.Contains(err.Error(), dir), strings.Contains(err.Error(), "\n"):
+			case err == nil, !strings.Contains(err.Error(), c.says),
+				!strings.Contains(err.Error(), dir), strings.Contains(err.Error(), "\n"):
 				t.Fatal(err)
 			}
 		})

@@ -68,7 +68,8 @@ func notAdmitted(t *testing.T, words []string, tries int) {
 		c.Wait()
 		awaitFree(t, dir)
 	}()
-	for !exists(filepath.Join(around, "locked")) || strings.Contains(words[len(words)-1], "ended") && !exists(filepath.Join(around, "ended")) {
+	for !exists(filepath.Join(around, "locked")) ||
+		strings.Contains(words[len(words)-1], "ended") && !exists(filepath.Join(around, "ended")) {
 		time.Sleep(time.Millisecond)
 	}
 	moved := 0
@@ -112,7 +113,8 @@ func TestComputesForHours(t *testing.T) {
 	must(err)
 	c := exec.Command("sh", "-c", "exec 9>>f; $SELF; exec 9>&-; : >closed; while [ ! -e stop ]; do :; done")
 	c.Dir = around
-	c.Env = append(os.Environ(), "SELF="+self, "FALLBACK_ROLE=lock a number", "FALLBACK_PLACE="+dir, "FALLBACK_N="+strconv.Itoa(9))
+	c.Env = append(os.Environ(), "SELF="+self, "FALLBACK_ROLE=lock a number", "FALLBACK_PLACE="+dir,
+		"FALLBACK_N="+strconv.Itoa(9))
 	must(c.Start())
 	defer c.Wait()
 	defer os.WriteFile(filepath.Join(around, "stop"), nil, 0o666)

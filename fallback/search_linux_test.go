@@ -32,7 +32,8 @@ func TestLastOfAnother(t *testing.T) {
 	if out, err := exec.Command("unshare", "-rm", "true").CombinedOutput(); err != nil {
 		t.Skipf("no namespace can be made: %s", out)
 	}
-	c := exec.Command("unshare", "-rm", "sh", "-c", `mount --bind "$0" /proc/loadavg && exec "$1" -test.run='^TestLastOfAnother$'`, file, os.Args[0])
+	c := exec.Command("unshare", "-rm", "sh", "-c",
+		`mount --bind "$0" /proc/loadavg && exec "$1" -test.run='^TestLastOfAnother$'`, file, os.Args[0])
 	c.Env = append(os.Environ(), "FLOCK_TEST_LOADAVG=1")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)

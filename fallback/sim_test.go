@@ -111,8 +111,8 @@ func must(err error) {
 }
 
 func newWorld(r rules, scripts []string, path []byte, telling bool) *world {
-	w := &world{rules: r, telling: telling, names: map[string]*simName{}, text: map[string]string{}, maker: map[string]int{},
-		crashes: r.crashes, faults: r.faults}
+	w := &world{rules: r, telling: telling, names: map[string]*simName{}, text: map[string]string{},
+		maker: map[string]int{}, crashes: r.crashes, faults: r.faults}
 	if r.script == nil {
 		w.names[free] = &simName{}
 	}
@@ -133,7 +133,8 @@ func newWorld(r rules, scripts []string, path []byte, telling bool) *world {
 
 // start makes a process with the open files of its parent, and an actor that runs in it.
 func (w *world) start(parent *actor, run func(*actor)) *actor {
-	p := &simProcess{pid: w.newPID(), start: uint64(len(w.processes) + 1), table: map[int]*simFile{}, fifos: map[*simName]bool{}, alive: true}
+	p := &simProcess{pid: w.newPID(), start: uint64(len(w.processes) + 1), table: map[int]*simFile{},
+		fifos: map[*simName]bool{}, alive: true}
 	p.machine = simMachine(fmt.Sprint(w.boots))
 	if parent != nil {
 		p.parent, p.table, p.machine = parent.pid, maps.Clone(parent.table), parent.machine
@@ -174,7 +175,8 @@ func (w *world) newPID() int {
 }
 
 func simMachine(boot string) machine {
-	return machine{user: user{"0", "u"}, host: "h", id: "m", boot: boot, pids: pidNamespace{initialPIDs, "1"}, device: "d"}
+	return machine{user: user{"0", "u"}, host: "h", id: "m", boot: boot, pids: pidNamespace{initialPIDs, "1"},
+		device: "d"}
 }
 
 // growStack makes room for the calls that follow: to grow a deep stack takes time.

@@ -383,7 +383,9 @@ func (a *actor) play(script []simWord) bool {
 		ok := true
 		switch {
 		case w.isCommand && w.verb != "&" && w.verb != "sub":
-			ok = a.wait(a.spawn(func(f *actor) bool { return f.runCommand(modeOfVerb(w.verb), w.verb[0] != 'F', w.inner) }))
+			ok = a.wait(a.spawn(func(f *actor) bool {
+				return f.runCommand(modeOfVerb(w.verb), w.verb[0] != 'F', w.inner)
+			}))
 		case a.playWord(w):
 		case w.number == 0:
 			a.lockSelf(w.verb)

@@ -59,7 +59,9 @@ func TestTokenThatIsRarelySeen(t *testing.T) {
 
 // TestTokenWithoutItsOwner has a token that nobody can free.
 func TestTokenWithoutItsOwner(t *testing.T) {
-	for name, listing := range map[string][]string{"none": {ours1}, "two": {ours1, free, busy + "," + theirs1}, "ownerless": {ours1, busy + "," + theirs1}} {
+	for name, listing := range map[string][]string{
+		"none": {ours1}, "two": {ours1, free, busy + "," + theirs1}, "ownerless": {ours1, busy + "," + theirs1},
+	} {
 		s := &busySystem{listings: [][]string{listing}, now: time.Unix(1, 0), slow: 50 * time.Millisecond}
 		a := &attempt{system: s, self: &contender{id: idOf(ours1), name: ours1}}
 		if _, _, err := a.take(busy + "," + a.self.id); err == nil {
@@ -130,7 +132,9 @@ func (s *foreignSystem) MoveAway() error             { s.movedAway = true; retur
 
 // TestDiscardOfAnothers: who has lost its lifeline does not take the directory away from who has the lock.
 func TestDiscardOfAnothers(t *testing.T) {
-	s := &foreignSystem{busySystem: busySystem{now: time.Unix(1, 0), listings: [][]string{{exclName + "," + theirs1, free}}}}
+	s := &foreignSystem{
+		busySystem: busySystem{now: time.Unix(1, 0), listings: [][]string{{exclName + "," + theirs1, free}}},
+	}
 	a := &attempt{system: s, self: &contender{id: idOf(ours1), name: exclName + "," + idOf(ours1)}}
 	if err := a.discard(); err != nil || s.movedAway {
 		t.Errorf("%v, moved away: %v", err, s.movedAway)

@@ -151,7 +151,8 @@ func TestCommandHint(t *testing.T) {
 		{"./cd", syscall.ENOENT, ""},
 		{"", syscall.ENOENT, ""},
 	} {
-		if hint := new(Options).CommandHint(c.command, c.err); !strings.Contains(hint, c.want) || c.want == "" && hint != "" {
+		hint := new(Options).CommandHint(c.command, c.err)
+		if !strings.Contains(hint, c.want) || c.want == "" && hint != "" {
 			t.Errorf("%q, %v: %q, want %q", c.command, c.err, hint, c.want)
 		}
 	}

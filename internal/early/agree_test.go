@@ -26,8 +26,8 @@ func TestParseAgrees(t *testing.T) {
 		"--cooldown=1", "--queue=1", "--report=1",
 		"--backend=flock", "--holders", "-", "--", "-\x01", "-\x02",
 	}
-	values := []string{"0", "1", "7", "255", "256", "9.5", ".000001", "1.000001", "1.0000001", "00", "+5", " 5", "-5", "0x10", "1e3", "5s",
-		".", "", "1.", "0.0", ".001", "123456789", "1234567890", "f", "true"}
+	values := []string{"0", "1", "7", "255", "256", "9.5", ".000001", "1.000001", "1.0000001", "00", "+5", " 5", "-5",
+		"0x10", "1e3", "5s", ".", "", "1.", "0.0", ".001", "123456789", "1234567890", "f", "true"}
 	operands := []string{"f", "9", "09", "d/f", "true", "-c", "--command", "text", "-n", "", "--", "-f"}
 	shell := func(text string) []string { return []string{"shell", text} }
 	unset := func(string) (string, bool) { return "", false }
@@ -49,7 +49,9 @@ func TestParseAgrees(t *testing.T) {
 		}
 		accepted++
 		want := &cli.Options{
-			Op:       map[uintptr]locks.Op{syscall.LOCK_SH: locks.Shared, syscall.LOCK_EX: locks.Exclusive, syscall.LOCK_UN: locks.Unlock}[o.op],
+			Op: map[uintptr]locks.Op{
+				syscall.LOCK_SH: locks.Shared, syscall.LOCK_EX: locks.Exclusive, syscall.LOCK_UN: locks.Unlock,
+			}[o.op],
 			Nonblock: o.nonblock, Limited: o.limited, Timeout: time.Duration(o.timeout), ConflictExit: o.conflictExit,
 			FD: o.fd, Close: o.closeFd, NoFork: o.noFork, BackendSource: "FLOCK_BACKEND",
 		}

@@ -77,8 +77,9 @@ func TestObjectFindsCalls(t *testing.T) {
 		"write barrier": `var p *int; func F(q *int) { p = q }`,
 		"panic":         `func F(n int) { if n > 0 { panic(n) } }`,
 		"defer":         `func F(f func()) { for range 9 { defer f() } }`,
-		"initialized":   `var p = f(); func f() int { return len(G) }; var G = g(3); func g(n int) []int { return make([]int, n) }`,
-		"another call":  `import "syscall"; func F() int { return syscall.Getpid() }`,
+		"initialized": `var p = f(); func f() int { return len(G) }; ` +
+			`var G = g(3); func g(n int) []int { return make([]int, n) }`,
+		"another call": `import "syscall"; func F() int { return syscall.Getpid() }`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(dir, strings.ReplaceAll(name, " ", "")+".go")

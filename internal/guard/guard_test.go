@@ -69,7 +69,9 @@ func await(t *testing.T, file string) {
 }
 
 func TestStatus(t *testing.T) {
-	for script, want := range map[string]int{"exit 0": 0, "exit 3": 3, "kill -9 $$": 137, `test "$FLOCK_TOKEN" = 7`: 0} {
+	for script, want := range map[string]int{
+		"exit 0": 0, "exit 3": 3, "kill -9 $$": 137, `test "$FLOCK_TOKEN" = 7`: 0,
+	} {
 		g, _ := start(t, script)
 		g.Give(Message{Kind: Run, Limits: farAway, Token: 7})
 		if r := last(t, g); r.Number != want || r.Cause == Lost || r.Text != "" {
@@ -129,7 +131,9 @@ func TestTerm(t *testing.T) {
 // One that does not, with a child that does not either.
 func TestKill(t *testing.T) {
 	for _, abort := range []bool{false, true} {
-		g, dir := start(t, `trap "" TERM; sh -c 'echo $$ >$0/new; mv $0/new $0/child; while :; do sleep .01; done' $0 & wait; while :; do sleep .01; done`)
+		g, dir := start(t, `trap "" TERM; `+
+			`sh -c 'echo $$ >$0/new; mv $0/new $0/child; while :; do sleep .01; done' $0 & wait; `+
+			`while :; do sleep .01; done`)
 		g.Give(Message{Kind: Run, Limits: farAway, Token: 0})
 		await(t, dir+"/child")
 		if abort {
@@ -145,7 +149,8 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		child := strings.TrimSpace(string(text))
-		for end := time.Now().Add(time.Minute); exec.Command("kill", "-0", child).Run() == nil; time.Sleep(time.Millisecond) {
+		end := time.Now().Add(time.Minute)
+		for ; exec.Command("kill", "-0", child).Run() == nil; time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatal("its child lives")
 			}

@@ -71,8 +71,9 @@ func (a alarm) set(at time.Duration) {
 
 // A process is one of this moment: its number may be that of another one later on.
 type process struct {
-	pid   int
-	start string // see proc.Stat; empty: a child that /proc hides, whose number stays its own until this process reaps it
+	pid int
+	// see proc.Stat; empty: a child that /proc hides, whose number stays its own until this process reaps it
+	start string
 }
 
 // send sends a signal to the process, if it is still there. A process that is nobody's child here may be reaped at any
