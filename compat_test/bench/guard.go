@@ -28,7 +28,8 @@ func measureGuard(all []locker, rounds int) {
 		}
 	}
 	base := micros(median(times[0]))
-	fmt.Print("\n| whole process, with a command | median, µs | more than without the option, µs |\n|---|---:|---:|\n")
+	fmt.Print("\n| whole process, with a command | median, µs | more than without the option, µs |\n" +
+		"|---|---:|---:|\n")
 	for i, option := range options {
 		m := micros(median(times[i]))
 		fmt.Printf("| `%s` | %.0f | %.0f |\n", strings.TrimSpace(option+" LOCK true"), m, m-base)
