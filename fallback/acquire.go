@@ -58,8 +58,8 @@ func (a *attempt) acquire(ctx context.Context, tell func([]record)) (progress, [
 	}
 }
 
-// lookAndSearch looks, and searches if it is for us to do so. It reports whether a search was due and could not be made,
-// because no listing has shown the token.
+// lookAndSearch looks, and searches if it is for us to do so. It reports whether a search was due and could not be
+// made, because no listing has shown the token.
 func (a *attempt) lookAndSearch(isIdle bool) (s snapshot, isTokenMissing bool, err error) {
 	if s, err = a.look(); err == nil && a.shallSearch(&s, isIdle) {
 		isTokenMissing = !a.search(&s)

@@ -133,7 +133,7 @@ func (a *attempt) leave() {
 	a.forget()
 }
 
-// isOurs reports whether it is a record of what is to have the lock: then we hold it already.
+// isOurs reports whether a record is that of our lifeline or open file: then we hold the lock already.
 func (a *attempt) isOurs(r record) bool {
 	switch a.holding {
 	case byOpenFile:
@@ -141,7 +141,7 @@ func (a *attempt) isOurs(r record) bool {
 	case byLentLifeline:
 		return r.id == a.lent
 	}
-	return r.id == a.self.id && r.file == nil
+	return r.id == a.self.id
 }
 
 // release gives up what the Lock holds. If others have inherited the lifeline, the lock is theirs.
@@ -160,6 +160,10 @@ func (a *attempt) release() error {
 	}
 	if err != nil {
 		return err
+	}
+	if a.holding == byOpenFile && !slices.ContainsFunc(s.holders, a.isOurs) {
+		a.Unmark() // a cleaner has removed the record, and the mark may come to fit another one
+		return nil
 	}
 	return a.giveUp(&s)
 }
@@ -180,8 +184,11 @@ func (a *attempt) removeIfGone(held contender) error {
 	if is != gone {
 		return nil
 	}
-	if err := a.Remove(name); err != nil || strings.HasPrefix(name, exclName) {
-		return err // the first waiter watches it
+	if err := a.Remove(name); err != nil {
+		return err
+	}
+	if strings.HasPrefix(name, exclName) {
+		return nil // the first waiter watches it
 	}
 	if s, err := a.list(); err == nil {
 		a.ringFirst(s.waiters)
@@ -189,9 +196,7 @@ func (a *attempt) removeIfGone(held contender) error {
 	return nil
 }
 
-// giveUp gives up what we hold, without the token, as an unlock and an upgrade that has to wait do. The mark of an open
-// file goes before its record, so that there is never a mark without a record. A lifeline that is lent keeps a name, or
-// it could never have the lock again. All this works on a full filesystem.
+// giveUp gives up what we hold, without the token, as an unlock and an upgrade that has to wait do.
 func (a *attempt) giveUp(s *snapshot) error {
 	had := false
 	for _, r := range s.holders {
@@ -199,18 +204,7 @@ func (a *attempt) giveUp(s *snapshot) error {
 			continue
 		}
 		had = true
-		err := error(nil)
-		switch a.holding {
-		case byOpenFile:
-			a.Unmark(r.file.mark)
-			err = a.Remove(r.name)
-		case byLentLifeline:
-			err = a.Rename(r.name, newName+","+r.id)
-		default:
-			a.self.name = waiterName(a.self.id, a.request.Mode)
-			err = a.Rename(r.name, a.self.name)
-		}
-		if ignoreAbsent(err) != nil {
+		if err := a.giveUpRecord(r); ignoreAbsent(err) != nil {
 			return err
 		}
 	}
@@ -218,6 +212,20 @@ func (a *attempt) giveUp(s *snapshot) error {
 		a.ringFirst(s.waiters)
 	}
 	return nil
+}
+
+// giveUpRecord takes what has the lock out of the holders. It makes no name where there is none, so that it works on a
+// full filesystem.
+func (a *attempt) giveUpRecord(r record) error {
+	switch a.holding {
+	case byOpenFile:
+		a.Unmark() // first: a mark without a record could come to fit another one
+		return a.Remove(r.name)
+	case byLentLifeline: // it keeps a name, or it could never have the lock again
+		return a.Rename(r.name, newName+","+r.id)
+	}
+	a.self.name = waiterName(a.self.id, a.request.Mode) // if the rename fails, the attempt ends, and leaves no name
+	return a.Rename(r.name, a.self.name)
 }
 
 // ringFirst wakes the first of these waiters that is not this contender.

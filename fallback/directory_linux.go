@@ -50,14 +50,14 @@ func (l lifeline) inherit(fd int) (moved lifeline, file int, err error) {
 		return l, fd, err
 	}
 	spare, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, fd)
-	if err == nil {
-		err = unix.Dup3(int(l), fd, 0)
+	if err != nil {
+		return l, fd, err
 	}
-	if err == nil {
-		err = unix.Dup3(spare, int(l), 0)
+	defer unix.Close(spare)
+	if err := unix.Dup3(int(l), fd, 0); err != nil {
+		return l, fd, err
 	}
-	unix.Close(spare)
-	return lifeline(fd), int(l), err
+	return lifeline(fd), int(l), unix.Dup3(spare, int(l), 0)
 }
 
 // watchCloses returns a descriptor of inotify(7) that tells of the last close of each open file of a file, whoever does

@@ -70,15 +70,16 @@
 // whoever dies anywhere leaves names without readers, which the next contender removes. An operation that fails is like
 // a death: the token is put back if that is possible, and the lifeline is closed, but keeps its name.
 //
-// Who has inherited a lifeline converts and releases the lock with a contender of its own, which takes the token and
-// renames the lifeline. It does not unlink it, or that could never have the lock again.
+// Who has inherited a lifeline converts the lock with a contender of its own, which takes the token and renames the
+// lifeline, and releases it by a rename. It does not unlink it, or that could never have the lock again.
 //
 // # Waiting
 //
 // Each waiter watches the lifeline of the one before it, which becomes the holder's: a hand-over wakes one process. The
 // first one watches what keeps it out. Who has entered shared rings the next one that wants to share, and who releases
-// shared the first, by a byte in its FIFO. Whatever is missed is found by a look each second. Between machines nothing
-// else tells. On macOS poll(2) does not tell the end of a lifeline, and waiters look more often.
+// shared the first, by a byte in its FIFO. Whatever is missed is found by a look each second, behind the first eight
+// each ten. Between machines nothing else tells. On macOS poll(2) does not tell the end of a lifeline, and waiters look
+// more often.
 //
 // # The lock of an open file
 //

@@ -89,25 +89,25 @@ type Holder struct {
 
 // describe returns what others may know of a record in the state directory dir.
 func (a *attempt) describe(dir string, r record) Holder {
-	m := a.Machine()
 	h := Holder{
 		PID:         r.owner.pid,
 		Host:        r.owner.host,
 		Mode:        r.mode,
 		Path:        dir + "/" + r.name,
 		Unreachable: r.verdict == doubtful,
-		Where:       sys.Printable(m.where(r.owner.machine)),
 	}
+	m := a.Machine()
+	isHere := m.reach(r.owner.machine) == here
 	switch {
-	case m.reach(r.owner.machine) != here:
-	case !m.pids.is(r.owner.pids):
+	case isHere && !m.pids.is(r.owner.pids):
 		h.PID = 0
+		fallthrough
+	case !isHere:
+		h.Where = sys.Printable(m.where(r.owner.machine))
 	case r.moved != nil:
-		h.PID, h.Where = r.moved.pid, ""
+		h.PID = r.moved.pid
 	case r.file != nil:
-		h.PID, h.Where = r.file.pid, ""
-	default:
-		h.Where = ""
+		h.PID = r.file.pid
 	}
 	return h
 }
@@ -124,13 +124,12 @@ func (a *attempt) everybody(dir string) (hs []Holder, err error) {
 			continue // it keeps nobody out
 		}
 		if r.moved != nil {
-			r.file = r.moved
+			r.file = r.moved // where its processes are looked for
 		}
 		holding = append(holding, r)
 	}
 	hs = a.describeAll(dir, holding)
 	slices.SortStableFunc(hs, func(a, b Holder) int { return cmp.Compare(a.PID, b.PID) })
-	hs = slices.Compact(hs)
 	for _, h := range a.describeAll(dir, a.living(s.waiters)) {
 		h.Waiting = true
 		hs = append(hs, h)

@@ -259,17 +259,17 @@ func (m *markFirst) Mark(signal int, is mark) error {
 // A recordFirst removes the record of an open file before it takes the mark away.
 type recordFirst struct {
 	*simFlock
-	mark mark
+	isMarked bool
 }
 
-func (m *recordFirst) Unmark(is mark) { m.mark = is }
+func (m *recordFirst) Unmark() { m.isMarked = true }
 
 func (m *recordFirst) Remove(name string) error {
 	err := m.simFlock.Remove(name)
-	if m.mark != 0 {
-		m.simFlock.Unmark(m.mark)
+	if m.isMarked {
+		m.simFlock.Unmark()
 	}
-	m.mark = 0
+	m.isMarked = false
 	return err
 }
 

@@ -24,7 +24,11 @@ func (a *attempt) judgeLifeline(name string) verdict {
 	switch a.ask(name) {
 	case alive:
 		return held
-	case gone, absent:
+	case gone:
+		return over
+	case absent:
+		// It was renamed or removed since the listing. Who has the token sees that only of one that was released; and
+		// without the token nobody enters by what this look has shown.
 		return over
 	}
 	return doubtful
@@ -78,19 +82,30 @@ func (a *attempt) judgeFile(r record) (is verdict, moved *openFile) {
 
 // shallSearch reports whether something is lost for which this attempt searches. Who finds waiters before it leaves
 // that to them, until nothing has happened for a while: a search looks into every process.
-func (a *attempt) shallSearch(s *snapshot, idle bool) bool {
-	isFirst := len(s.waiters) == 0 || s.waiters[0] == a.self.name
-	return s.has(lost) && (a.request.Try || idle || isFirst || a.wouldHide(s))
+func (a *attempt) shallSearch(s *snapshot, isIdle bool) bool {
+	switch {
+	case !s.has(lost):
+		return false
+	case a.request.Try, isIdle:
+		return true
+	case len(s.waiters) == 0, s.waiters[0] == a.self.name:
+		return true
+	}
+	return a.wouldHide(s)
 }
 
-// wouldHide reports whether something is lost that would seem to be found if our open file had the lock: our mark would
-// answer for it, where its record says. A shell that locks in a loop has each open file under the same number.
+// wouldHide reports whether something lost would seem to be found if our open file had the lock, because that is the
+// same descriptor of the same process as the record of the lost one says: a shell that locks in a loop has each open
+// file under the same number. So the search has to be made before.
 func (a *attempt) wouldHide(s *snapshot) bool {
 	if a.holding != byOpenFile {
 		return false
 	}
 	at, err := a.Place()
-	return err == nil && slices.ContainsFunc(s.holders, func(r record) bool {
+	if err != nil {
+		return false // holdByFile reports it
+	}
+	return slices.ContainsFunc(s.holders, func(r record) bool {
 		return r.verdict == lost && r.file.pid == at.pid && r.file.number == at.number
 	})
 }
@@ -102,7 +117,7 @@ func (a *attempt) search(s *snapshot) (isMade bool) {
 	if !isKnown {
 		return false
 	}
-	known := s.openFiles() // those that were seen, before more count as held
+	known := s.seenFiles() // before keepUnsearchable: what that makes held was not seen
 	s.keepUnsearchable(maker)
 	wanted := s.lost()
 	if len(wanted) == 0 {
@@ -139,12 +154,15 @@ func (a *attempt) whoMayMark() (id string, isKnown bool) {
 	return id, true
 }
 
-// keepUnsearchable has records count as held whose open files a search may miss, though they are there: that of maker,
-// and those that have a twin.
+// keepUnsearchable has records count as held whose open files a search may miss, though they are there.
+//
+// One is that of maker. The others are of a process that has more than one open file of the lock: say that its shell
+// has closed 9 and moved the other one from 10 to 9. Then the record of 9 answers for the file of the record of 10, and
+// a search would take that for known.
 func (s *snapshot) keepUnsearchable(maker string) {
 	for i := range s.holders {
 		r := &s.holders[i]
-		if r.verdict == lost && (r.id == maker || s.hasTwin(*r)) {
+		if r.verdict == lost && (r.id == maker || s.sharesProcess(*r)) {
 			r.verdict = held
 		}
 	}
@@ -160,8 +178,8 @@ func (s *snapshot) lost() (rs []*record) {
 	return rs
 }
 
-// openFiles returns those that are where their records say, or where an earlier search has found them.
-func (s *snapshot) openFiles() (known []*openFile) {
+// seenFiles returns the open files that are where their records say, or where an earlier search has found them.
+func (s *snapshot) seenFiles() (known []*openFile) {
 	for _, r := range s.holders {
 		switch {
 		case r.moved != nil:
@@ -253,11 +271,12 @@ func (a *attempt) mayHaveInherited(p process, r record) bool {
 	return slices.Contains(p.users, r.owner.user.number)
 }
 
-// hasTwin reports whether another record says that its process has an open file of the lock: if that process has moved
-// its descriptors, the file at one record's place may be the other's.
-func (s *snapshot) hasTwin(of record) bool {
+// sharesProcess reports whether there is another record of the same process, whose open file is there.
+func (s *snapshot) sharesProcess(lost record) bool {
 	return slices.ContainsFunc(s.holders, func(r record) bool {
-		return r.file != nil && r.name != of.name && r.verdict != lost && r.verdict != over && r.file.pid == of.file.pid
+		isAnother := r.file != nil && r.name != lost.name
+		isThere := r.verdict == ours || r.verdict == held || r.verdict == doubtful
+		return isAnother && isThere && r.file.pid == lost.file.pid
 	})
 }
 
@@ -289,9 +308,10 @@ func (a *attempt) keepers(s *snapshot) []record {
 }
 
 // isOfOurFile reports whether a holder has the file that we lock, or may have it. A lifeline holds the name; an open
-// file can be of a file that was removed and made anew, and then it concerns nobody who has the new one.
+// file can be of a file that was removed and made anew, and then it concerns nobody who has the new one. By another
+// mount the same file can have another inode number.
 func (a *attempt) isOfOurFile(r record) bool {
-	if r.file == nil {
+	if r.file == nil || a.Machine().reach(r.owner.machine) != here {
 		return true
 	}
 	inode := a.Inode()

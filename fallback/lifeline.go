@@ -7,9 +7,9 @@ const notWatching = -1
 type answer uint8
 
 const (
-	gone    answer = iota // nobody has it, for good
+	unknown answer = iota // this process cannot tell; it counts as alive
+	gone                  // nobody has it, for good
 	alive                 // somebody has it
 	absent                // there is no such name, or nothing like it at that place
 	strange               // it is no lifeline; it counts as alive
-	unknown               // this process cannot tell; it counts as alive
 )

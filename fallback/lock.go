@@ -8,8 +8,8 @@ import (
 
 // A Lock is one holder's access to the lock on a file. Open makes one. Its methods must not be called concurrently, but
 // processes, and several Locks of one process, need no other coordination. While it holds the lock it has two
-// descriptors open, and otherwise none; what it holds when it is forgotten is free when the process ends. All calls of
-// the zero Lock fail.
+// descriptors open, for an open file and otherwise none; what it holds when it is forgotten is free when the process
+// ends. All calls of the zero Lock fail.
 type Lock struct {
 	// Waiting, if it is not nil, is called once in each call that has waited for a second.
 	Waiting func(*LockedError)
@@ -112,7 +112,7 @@ func (l *Lock) Acquire(ctx context.Context, r Request) error {
 		return ctx.Err()
 	case how == keptOut:
 		locked := l.lockedBy(a, keepers)
-		if hasDeadline {
+		if hasDeadline && !deadline.After(s.Now()) {
 			locked.cause = context.DeadlineExceeded
 		}
 		return locked
@@ -120,17 +120,18 @@ func (l *Lock) Acquire(ctx context.Context, r Request) error {
 	return nil
 }
 
-// end leaves of an attempt to lock what has to stay.
+// end ends an attempt to lock. The lifeline stays if it has the lock. If the token may be ours, its name stays: it says
+// that we are dead. Otherwise both go.
 func (l *Lock) end(a *attempt, how progress, err error) {
-	var verdict stateError
-	switch {
-	case err != nil && !errors.As(err, &verdict):
-		// An operation has failed, and the token may be ours: the name of our lifeline says that it is dead. What is
-		// wrong with the directory (a stateError) was found by looking, and leaves no such doubt.
-		a.forget()
-	case err == nil && how == done && a.holding == byLifeline:
+	if err == nil && how == done && a.holding == byLifeline {
 		return
-	default:
+	}
+	// What is wrong with the directory (a stateError) was found by looking. Only an operation that has failed leaves a
+	// doubt whose the token is.
+	var verdict stateError
+	if err != nil && !errors.As(err, &verdict) {
+		a.forget()
+	} else {
 		a.leave()
 	}
 	l.closeState()
@@ -170,8 +171,14 @@ func (l *Lock) unlock(release func(*attempt) error) error {
 		return nil // nothing is held
 	}
 	s, err := l.begin(false)
+	if isAbsent(err) { // somebody has removed the directory
+		if l.fd >= 0 {
+			(&thisSystem{fd: l.fd}).Unmark()
+		}
+		return nil
+	}
 	if err != nil {
-		return ignoreAbsent(err)
+		return err
 	}
 	defer l.closeState()
 	if err := ignoreAbsent(release(newAttempt(s, l, Request{Try: true}))); err != nil {

@@ -34,7 +34,7 @@ func namespaceOf(kind string) string {
 // startOfProcess1 returns when process 1 of this pid namespace was started, "" if that is unknown.
 func startOfProcess1() string {
 	s, err := readStat(1)
-	if err != nil || hasOwnProc() != nil {
+	if err != nil || checkOwnProc() != nil {
 		return ""
 	}
 	return strconv.FormatUint(s.start, 36)

@@ -55,7 +55,7 @@ func (s *thisSystem) Inode() uint64 {
 // this process itself. One that this user may not look into is taken for the caller, which has it.
 func (s *thisSystem) Place() (place, error) {
 	own := place{pid: pid, number: s.fd}
-	if err := hasOwnProc(); err != nil {
+	if err := checkOwnProc(); err != nil {
 		return own, err
 	}
 	parent := os.Getppid()
@@ -147,9 +147,14 @@ func (s *thisSystem) Mark(signal int, m mark) error {
 	return err
 }
 
-func (s *thisSystem) Unmark(m mark) {
+// Unmark leaves an open file alone that has no signal: Mark sets that first, and it goes last.
+func (s *thisSystem) Unmark() {
+	signal, err := unix.FcntlInt(uintptr(s.fd), unix.F_GETSIG, 0)
+	if err != nil || signal == 0 {
+		return
+	}
 	if flags, err := unix.FcntlInt(uintptr(s.fd), unix.F_GETFL, 0); err == nil {
-		unix.FcntlInt(uintptr(s.fd), unix.F_SETFL, flags&^m.flag())
+		unix.FcntlInt(uintptr(s.fd), unix.F_SETFL, flags&^(noAtime.flag()|nonBlock.flag()))
 	}
 	unix.FcntlInt(uintptr(s.fd), unix.F_SETSIG, 0)
 }

@@ -10,7 +10,7 @@ func (*thisSystem) Inode() uint64                     { return 0 }
 func (*thisSystem) Place() (p place, err error)       { return p, errors.ErrUnsupported }
 func (*thisSystem) Marked(*openFile) bool             { return false }
 func (*thisSystem) Mark(int, mark) error              { return errors.ErrUnsupported }
-func (*thisSystem) Unmark(mark)                       {}
+func (*thisSystem) Unmark()                           {}
 func (*thisSystem) At(*openFile, bool) answer         { return unknown }
 func (*thisSystem) Search(query) view                 { return view{} }
 func (*thisSystem) SeesAll() bool                     { return false }

@@ -17,9 +17,9 @@ import (
 
 func procDir(pid int) string { return "/proc/" + strconv.Itoa(pid) }
 
-// hasOwnProc reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it
+// checkOwnProc reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it
 // anew, /proc shows the processes of the old one, and every look into it would be at another process.
-func hasOwnProc() error {
+func checkOwnProc() error {
 	if link, err := os.Readlink("/proc/self"); err != nil || link != strconv.Itoa(os.Getpid()) {
 		return errors.New("without a /proc of this pid namespace processes cannot be told apart")
 	}
@@ -45,7 +45,7 @@ func readStat(pid int) (s stat, err error) {
 	// The second field is the command in parentheses, and can contain any byte.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 20 {
-		return s, unix.ESRCH
+		return s, unix.EBADMSG
 	}
 	s.state = fields[0][0]
 	s.parent, _ = strconv.Atoi(fields[1])
@@ -73,8 +73,8 @@ func isHidden(pid int) bool {
 
 // hidesProcesses reports whether /proc is mounted with hidepid, so that it does not show the processes of other users.
 func hidesProcesses() bool {
-	mounts, err := os.ReadFile("/proc/self/mounts")
-	hides := err != nil
+	mounts, _ := os.ReadFile("/proc/self/mounts")
+	hides := true // what is not known counts as hidden
 	for line := range strings.Lines(string(mounts)) {
 		fields := strings.Fields(line)
 		if len(fields) < 4 || fields[1] != "/proc" {

@@ -110,7 +110,7 @@ func (m *mortal) Make(name string) error         { m.tick(); return m.thisSystem
 func (m *mortal) Remove(name string) error       { m.tick(); return m.thisSystem.Remove(name) }
 func (m *mortal) CloseLifeline(l lifeline)       { m.tick(); m.thisSystem.CloseLifeline(l) }
 func (m *mortal) Mark(signal int, is mark) error { m.tick(); return m.thisSystem.Mark(signal, is) }
-func (m *mortal) Unmark(is mark)                 { m.tick(); m.thisSystem.Unmark(is) }
+func (m *mortal) Unmark()                        { m.tick(); m.thisSystem.Unmark() }
 func (m *mortal) MoveAway() error                { m.tick(); return m.thisSystem.MoveAway() }
 func (m *mortal) OpenLifeline(name string) (lifeline, error) {
 	m.tick()

@@ -21,8 +21,8 @@ const (
 	Shared
 	// Permit is Shared for a limited number of holders at once.
 	Permit
-	// Busy is the mode of a Holder that has been taking or releasing the lock for a second, because it was stopped:
-	// until it continues or dies nobody else can.
+	// Busy is the mode of a Holder that has been taking or releasing the lock for a second, because it was stopped, for
+	// instance: until it continues or dies nobody else can.
 	Busy
 )
 
@@ -87,7 +87,8 @@ func parseOpenFile(s string) (*openFile, bool) {
 	fmt.Sscanf(parts[0]+" "+parts[2]+" "+parts[3]+" "+parts[4], "%d %d %d %c", &f.pid, &f.number, &f.signal, &f.mark)
 	f.start, _ = strconv.ParseUint(parts[1], 36, 64)
 	f.inode, _ = strconv.ParseUint(parts[5], 36, 64)
-	return f, f.String() == s && min(f.pid, f.number, f.signal) >= 0
+	isMark := f.mark == noAtime || f.mark == nonBlock
+	return f, isMark && f.String() == s && min(f.pid, f.number, f.signal) >= 0
 }
 
 // recordName is the name of a holder whose open file is f; nil: none.
@@ -116,11 +117,11 @@ const (
 type verdict uint8
 
 const (
-	over     verdict = iota // nobody has it, for good
+	doubtful verdict = iota // this process cannot tell: held
+	over                    // nobody has it, for good
 	ours                    // it is what this attempt locks for
 	held                    // somebody has it
 	lost                    // an open file that is not where its record says: it counts as held until a search is made
-	doubtful                // this process cannot tell: held
 )
 
 // A snapshot is what one listing of the state directory shows.
@@ -158,8 +159,7 @@ func idOf(name string) string {
 }
 
 // parse reads a listing. Names that are nothing like ours are somebody else's (a README, the .nfs* names that an NFS
-// client leaves for open files) and do not count; a name that begins like ours and cannot be read is an error, because
-// it may stand for a holder.
+// client leaves for open files) and do not count; a name that begins like a holder's and cannot be read is an error.
 func parse(names []string) (s snapshot, err error) {
 	slices.Sort(names)
 	for _, name := range names {

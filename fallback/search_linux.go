@@ -22,7 +22,7 @@ type search struct {
 	device uint64
 	failed bool    // a look has not been made, for want of memory, for instance
 	places []place // what stands there is not wanted: our open file, and others that have a record
-	// Processes that were found without the open file, and when, in clock ticks since boot. They cannot get it later.
+	// Processes that were found without the open file, and when, in clock ticks since boot. Nobody inherits it later.
 	without map[int]uint64
 }
 
@@ -71,7 +71,7 @@ func (h *search) everywhere() (complete bool) {
 	seen, last := map[int]bool{}, 0
 	var catchUpEnds time.Time // zero during the first round, which has all the time that it takes
 	for catchUpEnds.IsZero() || time.Now().Before(catchUpEnds) {
-		now := lastID()
+		now := lastID() // before the listing: what starts during that has a later id
 		if now < last { // ids have come round
 			seen, h.without, last = map[int]bool{}, map[int]uint64{}, 0
 		}
@@ -123,13 +123,13 @@ const looksBetween = 8
 
 // lookInto looks for an open file that is wanted in a process, and reports whether it has found one.
 func (h *search) lookInto(pid int) bool {
-	isOpen := false
+	couldLook := false
 	if h.mayMove(pid) {
-		isOpen = h.lookUntilProven(pid)
+		couldLook = h.lookUntilProven(pid)
 	} else {
-		isOpen = h.lookOnce(pid)
+		couldLook = h.lookOnce(pid)
 	}
-	if isOpen && !h.found {
+	if couldLook && !h.found { // all its descriptors were seen, and none is wanted
 		h.without[pid] = ticksSinceBoot()
 	}
 	return h.found
@@ -140,26 +140,26 @@ func (h *search) lookInto(pid int) bool {
 // A process can hide from an empty look: a shell that runs a function with 9>&- has the open file under another number
 // meanwhile, and can move it between our listing and our look at each number. A process that has slept through the look
 // has not.
-func (h *search) lookUntilProven(pid int) (isOpen bool) {
+func (h *search) lookUntilProven(pid int) (couldLook bool) {
 	for n := range enoughLooks {
 		slept := false
 		if n%looksBetween == 0 {
-			isOpen, slept = h.lookForSleep(pid)
+			couldLook, slept = h.lookForSleep(pid)
 		} else {
-			isOpen = h.lookOnce(pid)
+			couldLook = h.lookOnce(pid)
 		}
-		if h.found || !isOpen || slept {
+		if h.found || !couldLook || slept {
 			break
 		}
 	}
-	return isOpen
+	return couldLook
 }
 
 // lookForSleep is lookOnce, and reports whether the process has slept through the look.
-func (h *search) lookForSleep(pid int) (isOpen, slept bool) {
+func (h *search) lookForSleep(pid int) (couldLook, slept bool) {
 	before := restOf(pid)
-	isOpen = h.lookOnce(pid)
-	return isOpen, before != nil && slices.Equal(before, restOf(pid))
+	couldLook = h.lookOnce(pid)
+	return couldLook, before != nil && slices.Equal(before, restOf(pid))
 }
 
 // ticksSinceBoot returns the time on the clock of stat.start, the end of time if there is no such clock.
@@ -172,16 +172,19 @@ func ticksSinceBoot() uint64 {
 	return uint64(now.Nano()) / (1e9 / perSecond)
 }
 
-// mayMove reports whether a process can have inherited the open file, so that it can move it: it was started after the
-// process that has locked, and not by one that had been found without it. This program moves no descriptor that it gets,
-// wherever it runs.
+// mayMove reports whether a process can have inherited the open file, so that it can hide it from a look by moving it.
+// A flock has what it gets under one number while it runs, so the processes of this program do not count.
 func (h *search) mayMove(other int) bool {
 	s, err := readStat(other)
 	switch {
 	case isNowhere(err): // it has ended
 		return false
 	case err != nil: // it may be any process
-	case s.start < h.since, s.isKernelThread, isZombie(other), h.parentIsWithout(s):
+	case s.start < h.since: // the process that has locked did not start it
+		return false
+	case s.isKernelThread, isZombie(other): // it has no descriptors
+		return false
+	case h.parentIsWithout(s):
 		return false
 	}
 	program, _, err := statID(unix.AT_FDCWD, procDir(other)+"/exe")
@@ -206,27 +209,47 @@ var ownProgram = sync.OnceValue(func() fileID {
 
 // lookOnce looks at each descriptor of a process once, and notes the first one that is wanted. It reports whether the
 // process has descriptors that can be looked at.
-func (h *search) lookOnce(pid int) (isOpen bool) {
+func (h *search) lookOnce(pid int) (couldLook bool) {
 	fd, numbers, err := descriptorsOf(pid)
-	if err == nil && len(numbers) == 0 { // its first thread has ended: another one shows them, if there is one
-		unix.Close(fd)
-		threads, _ := proc.Numbers(procDir(pid) + "/task")
-		if len(threads) < 2 {
-			return false
-		}
-		pid = threads[len(threads)-1]
-		fd, numbers, err = descriptorsOf(pid)
-	}
 	if err != nil {
 		h.noteFailure(pid, err)
 		return false
 	}
 	defer unix.Close(fd)
+	if len(numbers) == 0 { // its first thread has ended, or there are none
+		return h.lookByOtherThreads(pid)
+	}
 	return h.lookAt(pid, fd, numbers)
 }
 
+// lookByOtherThreads is lookOnce for a process that shows no descriptors by its first thread. All threads have the same
+// ones, and one that ends shows none.
+func (h *search) lookByOtherThreads(pid int) (couldLook bool) {
+	threads, err := proc.Numbers(procDir(pid) + "/task")
+	if err != nil {
+		h.noteFailure(pid, err)
+		return false
+	}
+	if len(threads) < 2 {
+		return false
+	}
+	for _, thread := range threads {
+		fd, numbers, err := descriptorsOf(thread)
+		if err != nil {
+			h.noteFailure(thread, err)
+			continue
+		}
+		could := len(numbers) > 0 && h.lookAt(thread, fd, numbers)
+		unix.Close(fd)
+		if could {
+			return true
+		}
+	}
+	return false
+}
+
 // lookAt is lookOnce for these descriptors, whose directory is open as fd.
-func (h *search) lookAt(pid, fd int, numbers []string) (isOpen bool) {
+func (h *search) lookAt(pid, fd int, numbers []string) (couldLook bool) {
 	for _, number := range numbers {
 		at := place{pid: pid}
 		at.number, _ = strconv.Atoi(number)
@@ -324,7 +347,7 @@ var lastID = func() int {
 	return last
 }
 
-// Openers looks into all processes. Who waits for a lifeline has it open for writing only.
+// Openers looks into all processes.
 func (s *thisSystem) Openers(records []record) map[string][]int {
 	own, _ := s.identity()
 	ids := make([]fileID, len(records))
@@ -363,8 +386,11 @@ func (s *thisSystem) Openers(records []record) map[string][]int {
 // has reports whether a descriptor of the right file is that of a record.
 func (s *thisSystem) has(at place, r record) bool {
 	flags, err := flagsOf(at)
-	if err != nil || r.file == nil {
-		return err == nil && flags&unix.O_ACCMODE == unix.O_RDWR
+	if err != nil {
+		return false
+	}
+	if r.file == nil {
+		return flags&unix.O_ACCMODE == unix.O_RDWR // a waiter that watches a lifeline has it open for writing only
 	}
 	if flags&r.file.mark.flag() == 0 {
 		return false

@@ -162,6 +162,8 @@ func (s *simFlock) Ask(name string) (is answer) {
 		is = unknown
 	case s.world.hasReader(n, s.machine):
 		is = alive
+	default:
+		is = gone
 	}
 	s.saw(fmt.Sprint(is))
 	return is
@@ -239,7 +241,7 @@ func (s *simFlock) Mark(signal int, m mark) error {
 	return nil
 }
 
-func (s *simFlock) Unmark(mark) {
+func (s *simFlock) Unmark() {
 	s.step("clears its mark")
 	s.table[s.fd].mark = 0
 	s.changed()

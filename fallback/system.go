@@ -47,9 +47,9 @@ type system interface {
 	Inode() uint64
 	// Marked reports whether our open file has the mark and the signal of f, and is of its inode.
 	Marked(f *openFile) bool
-	// Mark gives our open file the signal and the mark, and Unmark takes both away.
+	// Mark gives our open file the signal and the mark, and Unmark takes both away, if it has them.
 	Mark(signal int, m mark) error
-	Unmark(mark)
+	Unmark()
 	// At asks whether a marked open file of the inode is at the place of f. With sharesClock another start than that of
 	// f means that its process has ended.
 	At(f *openFile, sharesClock bool) answer

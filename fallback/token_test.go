@@ -73,6 +73,31 @@ func TestTokenWithoutItsOwner(t *testing.T) {
 	}
 }
 
+// TestFileOfAnotherMount has the record of an open file with another inode number than the locked file's, 1. In this
+// kernel and by this mount it is another file; by another mount that is not known.
+func TestFileOfAnotherMount(t *testing.T) {
+	const file = "@7.1.9.3.a.2"
+	for is, owner := range map[string]string{
+		"another file":              "1,2,it,0.u,h,m,1,4026531836.1,d",
+		"a file by another mount":   "1,2,it,0.u,h,m,1,4026531836.1,e",
+		"a file on another machine": "1,2,it,0.u,h2,m2,2,4026531836.1,d",
+	} {
+		r, ok := parseRecord(exclName + "," + owner + file)
+		if !ok {
+			t.Fatal("cannot be read: ", owner)
+		}
+		a := &attempt{system: &busySystem{}, self: new(contender), request: Request{Mode: Exclusive}}
+		r.verdict = doubtful
+		keepers := a.keepers(&snapshot{holders: []record{r}})
+		if isKeptOut := len(keepers) > 0; isKeptOut != (is != "another file") {
+			t.Errorf("%s: kept out: %v", is, isKeptOut)
+		}
+	}
+	if _, ok := parseRecord(exclName + "," + theirs1 + "@7.1.9.3.x.2"); ok {
+		t.Error("a record with an unknown mark can be read")
+	}
+}
+
 // A replacedSystem is a directory that has been removed, and its path leads to another one, with a free token.
 type replacedSystem struct {
 	busySystem

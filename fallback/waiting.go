@@ -39,8 +39,8 @@ func (a *attempt) wait(ctx context.Context, s *snapshot, keepers []record, isWat
 		pause = min(pause, max(0, a.request.Deadline.Sub(a.Now())))
 	}
 	timedOut, err := a.Wait(ctx, a.self.life, watched, pause)
-	// The first eight search each time, and those behind them the less often the further back they are: hundreds of
-	// searches at once would hinder the first ones.
+	// The first eight search each time, and those behind them the less often the further back they are, the hundredth
+	// in 8 of 100 cases: hundreds of searches at once would hinder the first ones.
 	return timedOut && draw(n+1) < frontWaiters, nil, err
 }
 

@@ -315,6 +315,24 @@ done
 #> in
 #> in
 
+### hostile-unlock-when-the-record-is-gone
+# directory: only
+# needs: proc
+exec 8>f 9>>f
+flags() { cat /proc/$$/fdinfo/$1 | grep flags; }
+for n in 8 9; do
+	before=$(flags $n)
+	flock $n
+	[ "$(flags $n)" = "$before" ] && echo it has no mark
+	if [ $n = 8 ]; then rm -r .f.flock; else rm .f.flock/excl,*; fi
+	flock -u $n; echo $?
+	[ "$(flags $n)" = "$before" ] || echo its mark has stayed
+done
+flock -n f echo free
+#> 0
+#> 0
+#> free
+
 ### hostile-cleaner-beside-a-command-that-waits-with-its-lifeline
 # directory: only
 flock -s f sh -c ': >up; until [ -e down ]; do sleep .01; done' &
