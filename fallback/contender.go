@@ -82,7 +82,7 @@ func (a *attempt) come() error {
 
 // comeOnce makes a lifeline under a name that nobody takes for a waiter's, opens it, and renames it.
 func (a *attempt) comeOnce() error {
-	id := newID(pid, a.Now(), a.Machine())
+	id := newID(pid, ownStart(), a.Now(), a.Machine())
 	name := newName + "," + id
 	if err := a.Make(name); err != nil {
 		return err

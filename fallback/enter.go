@@ -381,13 +381,13 @@ func (a *attempt) holdByFile(s *snapshot) (progress, error) {
 	if err != nil {
 		return again, err
 	}
-	f := openFile{place: at, inode: a.Inode()}
+	f := openFile{place: at, since: at.start, inode: a.Inode()}
 	i := slices.IndexFunc(s.holders, func(r record) bool { return r.verdict == ours })
 	if i < 0 {
 		return a.markFile(s, f)
 	}
 	had := s.holders[i]
-	f.mark, f.signal = had.file.mark, had.file.signal
+	f.mark, f.signal, f.since = had.file.mark, had.file.signal, min(had.file.since, at.start)
 	return a.holdAs(had.name, recordName(a.request.Mode, had.id, &f))
 }
 

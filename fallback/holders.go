@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"example.org/flock/internal/sys"
@@ -25,7 +26,7 @@ type LockedError struct {
 func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 func (e *LockedError) Unwrap() error        { return e.cause }
 
-// Error names the holders, as in "held by process 123".
+// Error names the holders, as in "held by process 123 or one that it has started".
 func (e *LockedError) Error() string {
 	s := "held by "
 	for i, h := range e.Holders {
@@ -42,7 +43,7 @@ func (e *LockedError) Error() string {
 	return sys.Printable(s)
 }
 
-// String names the holder, as in "process 123", and says what to do if that is unknown here and known to be gone.
+// String names the holder, and says what to do if that is unknown here and known to be gone.
 func (h Holder) String() string {
 	s := "process " + strconv.Itoa(h.PID)
 	if h.PID == 0 {
@@ -54,8 +55,11 @@ func (h Holder) String() string {
 	if h.Where != "" {
 		s += " " + h.Where
 	}
-	if h.Unreachable {
+	switch {
+	case h.Unreachable:
 		s += " (" + h.Advice() + ")"
+	case !h.Seen && h.PID != 0:
+		s += " or one that it has started"
 	}
 	return s
 }
@@ -65,14 +69,17 @@ func (h Holder) Advice() string {
 	if h.Mode == Busy {
 		return "if that is gone, rename " + h.Path + " to " + free
 	}
-	return "remove " + h.Path + " if that is gone"
+	return "remove " + h.Path + " if that and all that it has started are gone"
 }
 
 // A Holder holds the lock, or waits for it.
 type Holder struct {
-	// PID is the process id. It is 0 where the process is in another pid namespace of this machine, and cannot be seen.
+	// PID is the process id. It is 0 where the process cannot be seen, or is in another pid namespace of this machine.
 	// On another machine, or by another mount of the filesystem, it is the id there.
 	PID int
+	// Seen says that the process was seen to have the lock, or to wait for it. Otherwise it is the one that has taken
+	// the lock, which may have ended, and have left the lock to a process that it has started.
+	Seen bool
 	// Host is the name of its machine, for people to read.
 	Host string
 	Mode Mode
@@ -87,7 +94,7 @@ type Holder struct {
 	Where string
 }
 
-// describe returns what others may know of a record in the state directory dir.
+// describe returns what is known of a record in the state directory dir without a look at other processes.
 func (a *attempt) describe(dir string, r record) Holder {
 	h := Holder{
 		PID:         r.owner.pid,
@@ -96,18 +103,22 @@ func (a *attempt) describe(dir string, r record) Holder {
 		Path:        dir + "/" + r.name,
 		Unreachable: r.verdict == doubtful,
 	}
-	m := a.Machine()
-	isHere := m.reach(r.owner.machine) == here
-	switch {
-	case isHere && !m.pids.is(r.owner.pids):
-		h.PID = 0
-		fallthrough
-	case !isHere:
-		h.Where = sys.Printable(m.where(r.owner.machine))
-	case r.moved != nil:
-		h.PID = r.moved.pid
-	case r.file != nil:
+	if r.file != nil {
 		h.PID = r.file.pid
+	}
+	if r.moved != nil {
+		h.PID = r.moved.pid
+	}
+	m := a.Machine()
+	switch {
+	case m.reach(r.owner.machine) != here:
+		h.Where = sys.Printable(m.where(r.owner.machine))
+	case !m.pids.is(r.owner.pids): // the id means another process here
+		h.PID, h.Where = 0, sys.Printable(m.where(r.owner.machine))
+	case r.file != nil:
+		h.Seen = r.isSeen
+	default: // only who holds the lock leaves its lifeline to others
+		h.Seen = r.verdict == held && (r.mode == Busy || strings.HasPrefix(r.name, waitName))
 	}
 	return h
 }
@@ -130,6 +141,10 @@ func (a *attempt) everybody(dir string) (hs []Holder, err error) {
 	}
 	hs = a.describeAll(dir, holding)
 	slices.SortStableFunc(hs, func(a, b Holder) int { return cmp.Compare(a.PID, b.PID) })
+	// Of several shared locks that a search has found nothing tells which process has which.
+	hs = slices.CompactFunc(hs, func(a, b Holder) bool {
+		return a.Seen && b.Seen && a.PID == b.PID && a.Mode == b.Mode
+	})
 	for _, h := range a.describeAll(dir, a.living(s.waiters)) {
 		h.Waiting = true
 		hs = append(hs, h)
@@ -151,19 +166,32 @@ func (a *attempt) living(waiters []string) (rs []record) {
 // describeAll describes the processes that have what these records stand for, or the records themselves, if no process
 // is seen.
 func (a *attempt) describeAll(dir string, rs []record) (hs []Holder) {
-	openers := a.Openers(rs)
+	openers, areTold := a.Openers(rs)
 	for _, r := range rs {
 		h := a.describe(dir, r)
 		for _, pid := range openers[r.name] {
 			seen := h
-			seen.PID, seen.Where, seen.Unreachable = pid, "", false
+			seen.PID, seen.Where, seen.Unreachable, seen.Seen = pid, "", false, true
 			hs = append(hs, seen)
 		}
-		if len(openers[r.name]) == 0 {
-			hs = append(hs, h)
+		if len(openers[r.name]) > 0 {
+			continue
 		}
+		if areTold && h.Where == "" && !h.Seen && !a.lives(r) {
+			h.PID, h.Where = 0, "that this user may not see"
+		}
+		hs = append(hs, h)
 	}
 	return hs
+}
+
+// lives reports whether the process that has made a record here, or that had the open file then, still runs.
+func (a *attempt) lives(r record) bool {
+	its := place{pid: r.owner.pid, start: r.owner.start}
+	if r.file != nil {
+		its = r.file.place
+	}
+	return its.start != 0 && a.Machine().pids.sharesClock(r.owner.pids) && startOf(its.pid) == its.start
 }
 
 // lookSettled looks until nobody is taking or releasing the lock. If that lasts for long, who does it is a holder.

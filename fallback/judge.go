@@ -12,6 +12,7 @@ func (a *attempt) look() (snapshot, error) {
 			r.verdict = ours
 		case r.file != nil:
 			r.verdict, r.moved = a.judgeFile(*r)
+			r.isSeen = r.verdict == held
 		default:
 			r.verdict = a.judgeLifeline(r.name)
 		}
@@ -117,13 +118,12 @@ func (a *attempt) search(s *snapshot) (isMade bool) {
 	if !isKnown {
 		return false
 	}
-	known := s.seenFiles() // before keepUnsearchable: what that makes held was not seen
 	s.keepUnsearchable(maker)
 	wanted := s.lost()
 	if len(wanted) == 0 {
 		return true
 	}
-	q := query{known: known, since: a.sinceWhen(wanted)}
+	q := query{known: s.seenFiles()}
 	for _, r := range wanted {
 		q.wanted = append(q.wanted, r.file)
 		q.strangers = q.strangers || a.isAnothers(*r)
@@ -184,7 +184,7 @@ func (s *snapshot) seenFiles() (known []*openFile) {
 		switch {
 		case r.moved != nil:
 			known = append(known, r.moved)
-		case r.file != nil && r.verdict == held:
+		case r.isSeen:
 			known = append(known, r.file)
 		}
 	}
@@ -198,21 +198,8 @@ func (a *attempt) noteMoved(v view, r *record) {
 		moved := *r.file
 		moved.place = v.at
 		r.moved, a.found[r.name] = &moved, &moved
+		r.isSeen = true
 	}
-}
-
-// sinceWhen returns the start of the eldest process that has locked one of these, 0 if that is unknown. Whoever has
-// inherited the open file since was started later.
-func (a *attempt) sinceWhen(wanted []*record) (start uint64) {
-	for i, r := range wanted {
-		if !a.Machine().pids.sharesClock(r.owner.pids) {
-			return 0
-		}
-		if i == 0 || r.file.start < start {
-			start = r.file.start
-		}
-	}
-	return start
 }
 
 // conclude judges a record that was searched for. If one open file is found and several are searched for, nothing tells
@@ -231,8 +218,8 @@ func (a *attempt) conclude(v view, r record) verdict {
 func (a *attempt) proves(v view, r record) bool {
 	switch {
 	case !a.isAnothers(r):
-		// Every login has processes of its own user that may not be looked into (sshd, (sd-pam)). To count them would
-		// hold every lock for ever.
+		// Every login has processes of its own user that may not be looked into (sshd, (sd-pam)), and there may be some
+		// in another group. To count them would hold every lock for ever.
 		return true
 	case a.SeesAll():
 		return len(v.refused) == 0
@@ -249,26 +236,32 @@ func (a *attempt) seesUserOf(r record) bool {
 	return m.pids.is(r.owner.pids) && m.user.namespace == r.owner.user.namespace && !a.HidesProcesses()
 }
 
-// isAnothers reports whether a record is that of another user, or of another pid namespace.
+// isAnothers reports whether a record is that of another user, of another group of the user, or of another pid
+// namespace.
 func (a *attempt) isAnothers(r record) bool {
 	m := a.Machine()
 	return !m.pids.is(r.owner.pids) || !m.user.is(r.owner.user)
 }
 
-// mayHaveInherited reports whether a process that may not be looked into can have the open file of another user's
-// record: it is not older than the process that has locked, and it is of that user, or may be.
+// mayHaveInherited reports whether a process that may not be looked into can have the open file of another's record: it
+// is not older than the process that has locked, and it is of that user, or may be.
 func (a *attempt) mayHaveInherited(p process, r record) bool {
-	isComparable := p.start != 0 && a.Machine().pids.sharesClock(r.owner.pids)
-	if isComparable && p.start < r.file.start {
+	m := a.Machine()
+	isComparable := p.start != 0 && r.file.since != 0 && m.pids.sharesClock(r.owner.pids)
+	if isComparable && p.start < r.file.since {
 		return false
 	}
+	theirs := r.owner.user
+	isTheirs := slices.Contains(p.users, theirs.number)
 	switch {
 	case p.users == nil: // nothing tells whose it is
 		return true
-	case r.owner.user.number == "0": // whose children may have become any user's
+	case theirs.number == m.user.number: // it refuses for its group, or protects itself, as some of every login do
+		return isTheirs && !p.isProtected && slices.Contains(p.groups, theirs.group)
+	case theirs.number == "0": // whose children may have become any user's
 		return true
 	}
-	return slices.Contains(p.users, r.owner.user.number)
+	return isTheirs
 }
 
 // sharesProcess reports whether there is another record of the same process, whose open file is there.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -112,7 +113,7 @@ func TestZero(t *testing.T) {
 
 // TestReach: who is dead, and who can be asked, is known only where it is certain.
 func TestReach(t *testing.T) {
-	now := machine{user{"0", initialUsers}, "h", "m", "2", pidNamespace{initialPIDs, "1"}, "+0"}
+	now := machine{user{"0", "0", initialUsers}, "h", "m", "2", pidNamespace{initialPIDs, "1"}, "+0"}
 	unmounted := past
 	if unix.Ustat(0, new(unix.Ustat_t)) == unix.ENOSYS { // under qemu-user
 		unmounted = mounted
@@ -182,7 +183,7 @@ func TestNamespaces(t *testing.T) {
 func TestAnotherMachineCountsAsAlive(t *testing.T) {
 	dir := lockFile(t)
 	settled(t, dir)
-	other := owner{"1", 7, "x", machine{host: "b", id: "m", boot: "1", device: "2"}}
+	other := owner{"1", 7, 0, "x", machine{host: "b", id: "m", boot: "1", device: "2"}}
 	must(os.WriteFile(filepath.Join(dir, recordName(Shared, other.String(), nil)), nil, 0o666))
 	err := newLock(dir).TryLock()
 	var conflict *LockedError
@@ -250,14 +251,15 @@ func TestRelativeBase(t *testing.T) {
 }
 
 func TestNamesOfRecords(t *testing.T) {
+	const centuries = 1 << 40 // in clock ticks: time namespaces move the start of a process by one at most
 	digits, thirteen := strings.Repeat("9", 10), strings.Repeat("x", 13)
-	long := machine{user{digits, digits}, strings.Repeat("h", maxHost), thirteen, thirteen,
-		pidNamespace{digits, thirteen}, "+ffffffff"}
+	long := machine{user{digits, digits, digits}, strings.Repeat("h", maxHost), thirteen, thirteen,
+		pidNamespace{digits, strconv.FormatUint(centuries, 36)}, "+ffffffff"}
 	files := []*openFile{nil,
-		{place{math.MaxInt32, math.MaxUint64, math.MaxInt32}, math.MaxUint64, noAtime, lastSignal}}
+		{place{math.MaxInt32, centuries, math.MaxInt32}, centuries - 1, math.MaxUint64, noAtime, lastSignal}}
 	for _, m := range []machine{{}, {host: escape("my host,\n%\xff")}, long} {
 		for _, f := range files {
-			id := newID(math.MaxInt32, time.Now(), m)
+			id := newID(math.MaxInt32, centuries, time.Now(), m)
 			name := recordName(Shared, id, f)
 			s, err := parse([]string{free, name})
 			if err != nil || len(s.holders) != 1 || s.holders[0].id != id ||
@@ -266,10 +268,10 @@ func TestNamesOfRecords(t *testing.T) {
 			}
 		}
 	}
-	good := recordName(Shared, newID(1, time.Now(), machine{}), files[1])
+	good := recordName(Shared, newID(1, 0, time.Now(), machine{}), files[1])
 	for _, bad := range []string{"x", good + ".1", strings.Replace(good, ".a.", ".ab.", 1),
 		strings.Replace(good, "@", "@-", 1), strings.Replace(good, ",1,", ",-1,", 1),
-		strings.Replace(good, ",.,", ",,", 1)} {
+		strings.Replace(good, ",..,", ",,", 1)} {
 		if _, err := parse([]string{free, "shared," + strings.TrimPrefix(bad, "shared,")}); err == nil {
 			t.Errorf("understood: %s", bad)
 		}
@@ -396,7 +398,7 @@ func TestRemovedMeanwhile(t *testing.T) {
 			state, err := openState(dir, false)
 			must(err)
 			defer state.close()
-			id := newID(pid, time.Now(), state.here)
+			id := newID(pid, 0, time.Now(), state.here)
 			must(state.Make(recordName(Exclusive, id, nil)))
 			must(state.Rename(free, busy+","+id))
 			must(os.Mkdir(stagingName(dir), 0o777))
@@ -486,7 +488,7 @@ func TestHostilePlaces(t *testing.T) {
 			os.WriteFile(d+"/free", nil, 0o666)
 			s := &stateDir{path: d}
 			must(s.open(false))
-			os.WriteFile(d+"/"+recordName(Exclusive, newID(1, time.Now(), s.Machine()), nil), nil, 0o666)
+			os.WriteFile(d+"/"+recordName(Exclusive, newID(1, 0, time.Now(), s.Machine()), nil), nil, 0o666)
 		}, "locked"},
 	} {
 		t.Run(name, func(t *testing.T) {

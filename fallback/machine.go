@@ -20,8 +20,9 @@ type machine struct {
 	device device
 }
 
-// A user is a user's number, and the user namespace in which it means something.
-type user struct{ number, namespace string }
+// A user is who may look into processes: a user's number and group, and the user namespace in which they mean
+// something.
+type user struct{ number, group, namespace string }
 
 // A pidNamespace is where process ids are counted. The kernel uses the number of a namespace that has ended again, so
 // the start of its process 1 belongs to the name.
@@ -84,7 +85,7 @@ var thisMachine = sync.OnceValue(func() machine {
 })
 
 // maxHost is how much of the name of a host there is in a name, which stays under 255 bytes.
-const maxHost = 60
+const maxHost = 48
 
 // A reach is what this process can learn of an owner.
 type reach uint8
@@ -134,6 +135,8 @@ func (m machine) hasRestartedSince(o machine) bool {
 // where says, of an owner on machine o that is out of reach, where it runs.
 func (m machine) where(o machine) string {
 	switch reach := m.reach(o); {
+	case reach == here && m.pids.number == o.pids.number && (m.pids.start1 == "" || o.pids.start1 == ""):
+		return "that may be of another pid namespace"
 	case reach == here:
 		return "of another pid namespace"
 	case reach == mounted:
@@ -146,7 +149,7 @@ func (m machine) where(o machine) string {
 
 // String is the part of a name that says where its owner runs.
 func (m machine) String() string {
-	return strings.Join([]string{m.user.number + "." + m.user.namespace, m.host, m.id, m.boot,
+	return strings.Join([]string{m.user.number + "." + m.user.group + "." + m.user.namespace, m.host, m.id, m.boot,
 		m.pids.number + "." + m.pids.start1, string(m.device)}, ",")
 }
 
@@ -157,10 +160,18 @@ func parseMachine(fields []string) (m machine, ok bool) {
 	if len(fields) != machineFields {
 		return m, false
 	}
-	number, users, isUser := strings.Cut(fields[0], ".")
+	user, isUser := parseUser(fields[0])
 	pids, start1, isNamespace := strings.Cut(fields[4], ".")
-	m = machine{user{number, users}, fields[1], fields[2], fields[3], pidNamespace{pids, start1}, device(fields[5])}
+	m = machine{user, fields[1], fields[2], fields[3], pidNamespace{pids, start1}, device(fields[5])}
 	return m, isUser && isNamespace
+}
+
+func parseUser(s string) (u user, ok bool) {
+	parts := strings.Split(s, ".")
+	if len(parts) != 3 {
+		return u, false
+	}
+	return user{parts[0], parts[1], parts[2]}, true
 }
 
 // digest is at most 13 letters and digits that differ for different s, and "" for "".

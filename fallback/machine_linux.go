@@ -11,7 +11,7 @@ import (
 // askMachine asks the system for a machine, but for the host and the device.
 func askMachine() machine {
 	m := machine{
-		user: user{strconv.Itoa(os.Geteuid()), namespaceOf("user")},
+		user: user{strconv.Itoa(os.Geteuid()), strconv.Itoa(os.Getegid()), namespaceOf("user")},
 		boot: strings.ReplaceAll(firstLine("/proc/sys/kernel/random/boot_id"), "-", ""),
 		pids: pidNamespace{namespaceOf("pid"), startOfProcess1()},
 	}

@@ -55,6 +55,15 @@ func readStat(pid int) (s stat, err error) {
 	return s, nil
 }
 
+// startOf returns the start of a process that runs, in clock ticks since boot; 0: there is none, or it is unknown.
+func startOf(pid int) uint64 {
+	s, err := readStat(pid)
+	if err != nil || s.state == 'Z' || checkOwnProc() != nil {
+		return 0
+	}
+	return s.start
+}
+
 // isZombie reports whether a process has ended, with all its threads. It has no descriptors any more, which only root
 // may see.
 func isZombie(pid int) bool {
@@ -69,6 +78,14 @@ func isHidden(pid int) bool {
 		return false
 	}
 	return unix.Kill(pid, 0) != unix.ESRCH
+}
+
+// isProtected reports whether a process may not be looked into by its own user, because it has had other rights: then
+// its files in /proc are root's, proc(5).
+func isProtected(pid int, is status) bool {
+	var of unix.Stat_t
+	err := unix.Stat(procDir(pid), &of)
+	return err == nil && len(is.users) > 1 && strconv.Itoa(int(of.Uid)) != is.users[1]
 }
 
 // hidesProcesses reports whether /proc is mounted with hidepid, so that it does not show the processes of other users.
@@ -92,6 +109,7 @@ func hidesProcesses() bool {
 type status struct {
 	state    string
 	users    []string // real, effective, saved, filesystem
+	groups   []string // the same
 	threads  string
 	switches string // context switches, voluntary and not; "": the system does not count them
 }
@@ -101,19 +119,24 @@ func readStatus(dir string) (s status, err error) {
 	if err != nil {
 		return s, err
 	}
-	for line := range strings.Lines(string(text)) {
-		switch key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":"); key {
-		case "State":
-			s.state = strings.TrimSpace(value)[:1]
-		case "Uid":
-			s.users = strings.Fields(value)
-		case "Threads":
-			s.threads = strings.TrimSpace(value)
-		case "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches":
-			s.switches += value
-		}
+	s = status{
+		state:    string(statusField(text, "State")),
+		users:    strings.Fields(string(statusField(text, "Uid"))),
+		groups:   strings.Fields(string(statusField(text, "Gid"))),
+		threads:  string(statusField(text, "Threads")),
+		switches: string(statusField(text, "voluntary_ctxt_switches")),
+	}
+	if s.switches != "" {
+		s.switches += " " + string(statusField(text, "nonvoluntary_ctxt_switches"))
 	}
 	return s, nil
+}
+
+// statusField returns the value of a line of a status file that is not the first one.
+func statusField(text []byte, key string) []byte {
+	_, value, _ := bytes.Cut(text, []byte("\n"+key+":\t"))
+	value, _, _ = bytes.Cut(value, []byte("\n"))
+	return value
 }
 
 // A rest is the sleep of a process: of each thread how often it has run. Two that are equal are one sleep, in which the
@@ -124,23 +147,26 @@ type rest []string
 func restOf(pid int) (r rest) {
 	dir := procDir(pid)
 	first, err := readStatus(dir)
-	if err != nil {
+	switch {
+	case err != nil:
+		return nil
+	case first.threads == "1" && first.sleeps():
+		return rest{first.switches}
+	case first.threads == "1":
 		return nil
 	}
-	threads, tasks := []string{dir}, []int(nil)
-	if first.threads != "1" {
-		threads = nil
-		tasks, _ = proc.Numbers(dir + "/task")
-	}
-	for _, task := range tasks {
-		threads = append(threads, dir+"/task/"+strconv.Itoa(task))
-	}
+	threads, _ := proc.Numbers(dir + "/task")
 	for _, thread := range threads {
-		s, err := readStatus(thread)
-		if err != nil || !strings.Contains("SDTtZX", s.state) || s.switches == "" {
+		s, err := readStatus(dir + "/task/" + strconv.Itoa(thread))
+		if err != nil || !s.sleeps() {
 			return nil
 		}
-		r = append(r, thread+s.switches)
+		r = append(r, strconv.Itoa(thread)+" "+s.switches)
 	}
 	return r
+}
+
+// sleeps reports whether a thread sleeps, is stopped, or has ended, and the system counts how often it has run.
+func (s status) sleeps() bool {
+	return s.switches != "" && s.state != "" && strings.Contains("SDTtZX", s.state[:1])
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -55,12 +56,14 @@ type record struct {
 	file  *openFile // whose lock it is; nil: it is a lifeline's, which has this name
 
 	verdict verdict   // what a look has found
+	isSeen  bool      // its open file was seen, where the name says or where it has moved
 	moved   *openFile // where a search has found the open file; nil: where the name says
 }
 
 // An openFile is an open file that has a lock.
 type openFile struct {
 	place
+	since  uint64 // the start of the process that has locked, which place may say no more; 0: unknown
 	inode  uint64 // of the locked file
 	mark   mark
 	signal int // by which it knows its record
@@ -74,19 +77,27 @@ type place struct {
 }
 
 func (f openFile) String() string {
-	return fmt.Sprintf("%d.%s.%d.%d.%c.%s", f.pid, strconv.FormatUint(f.start, 36), f.number, f.signal, f.mark,
+	s := fmt.Sprintf("%d.%s.%d.%d.%c.%s", f.pid, strconv.FormatUint(f.start, 36), f.number, f.signal, f.mark,
 		strconv.FormatUint(f.inode, 36))
+	if f.since != f.start {
+		s += "." + strconv.FormatUint(f.since, 36)
+	}
+	return s
 }
 
 func parseOpenFile(s string) (*openFile, bool) {
 	parts := strings.Split(s, ".")
-	if len(parts) != 6 {
+	if len(parts) != 6 && len(parts) != 7 {
 		return nil, false
 	}
 	f := new(openFile)
 	fmt.Sscanf(parts[0]+" "+parts[2]+" "+parts[3]+" "+parts[4], "%d %d %d %c", &f.pid, &f.number, &f.signal, &f.mark)
 	f.start, _ = strconv.ParseUint(parts[1], 36, 64)
 	f.inode, _ = strconv.ParseUint(parts[5], 36, 64)
+	f.since = f.start
+	if len(parts) == 7 {
+		f.since, _ = strconv.ParseUint(parts[6], 36, 64)
+	}
 	isMark := f.mark == noAtime || f.mark == nonBlock
 	return f, isMark && f.String() == s && min(f.pid, f.number, f.signal) >= 0
 }
@@ -212,31 +223,42 @@ func parseRecord(name string) (r record, ok bool) {
 type owner struct {
 	arrival string // when it began to wait, in microseconds since 1970, of a fixed width: names sort by it
 	pid     int    // in its pid namespace
+	start   uint64 // of that process, in clock ticks since boot; 0: unknown
 	nonce   string // makes the ID unique in history
 	machine
 }
 
-// pid is the id of this process. The test that runs every interleaving replaces it.
-var pid = os.Getpid()
+// pid is the id of this process, and ownStart its start. The test that runs every interleaving replaces the id.
+var (
+	pid      = os.Getpid()
+	ownStart = sync.OnceValue(func() uint64 { return startOf(os.Getpid()) })
+)
 
 // nonce returns 64 random bits. The test that runs every interleaving replaces it.
 var nonce = func() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
 // newID returns an ID for this process.
-func newID(pid int, now time.Time, m machine) string {
-	return owner{fmt.Sprintf("%013x", max(0, now.UnixMicro())), pid, nonce(), m}.String()
+func newID(pid int, start uint64, now time.Time, m machine) string {
+	return owner{fmt.Sprintf("%013x", max(0, now.UnixMicro())), pid, start, nonce(), m}.String()
 }
 
 func (o owner) String() string {
-	return strings.Join([]string{o.arrival, strconv.Itoa(o.pid), o.nonce, o.machine.String()}, ",")
+	nonce := o.nonce
+	if o.start != 0 {
+		nonce += "." + strconv.FormatUint(o.start, 36)
+	}
+	return strings.Join([]string{o.arrival, strconv.Itoa(o.pid), nonce, o.machine.String()}, ",")
 }
 
 func parseOwner(id string) (o owner, ok bool) {
 	fields := strings.Split(id, ",")
-	if len(fields) < 3 || fields[0] == "" || fields[2] == "" {
+	if len(fields) < 3 || fields[0] == "" {
 		return o, false
 	}
 	pid, err := strconv.ParseUint(fields[1], 10, 31)
+	nonce, started, _ := strings.Cut(fields[2], ".")
+	start, _ := strconv.ParseUint(started, 36, 64)
 	m, ok := parseMachine(fields[3:])
-	return owner{fields[0], int(pid), fields[2], m}, ok && err == nil
+	o = owner{fields[0], int(pid), start, nonce, m}
+	return o, ok && err == nil && nonce != "" && o.String() == id
 }

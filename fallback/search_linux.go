@@ -172,16 +172,15 @@ func ticksSinceBoot() uint64 {
 	return uint64(now.Nano()) / (1e9 / perSecond)
 }
 
-// mayMove reports whether a process can have inherited the open file, so that it can hide it from a look by moving it.
-// A flock has what it gets under one number while it runs, so the processes of this program do not count.
+// mayMove reports whether a process can have the open file and hide it from a look by moving it. Also one that is older
+// than the process that has locked can have it, from a common parent. A flock has what it gets under one number while
+// it runs, so the processes of this program do not count.
 func (h *search) mayMove(other int) bool {
 	s, err := readStat(other)
 	switch {
 	case isNowhere(err): // it has ended
 		return false
 	case err != nil: // it may be any process
-	case s.start < h.since: // the process that has locked did not start it
-		return false
 	case s.isKernelThread, isZombie(other): // it has no descriptors
 		return false
 	case h.parentIsWithout(s):
@@ -272,11 +271,23 @@ func (h *search) lookAt(pid, fd int, numbers []string) (couldLook bool) {
 // isWanted reports whether a descriptor is an open file like one of those that are wanted. The directory of its
 // process's descriptors is open as fd.
 func (h *search) isWanted(fd int, at place) (bool, error) {
-	id, _, err := statID(fd, strconv.Itoa(at.number))
+	number := strconv.Itoa(at.number)
+	id, _, err := statID(fd, number)
+	if sys.LacksPermission(err) && isElsewhere(fd, number, h.device) {
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}
 	return isMarked(at, id, h.device, h.wanted...)
+}
+
+// isElsewhere reports whether a descriptor that may not be looked at is of another device. A filesystem of another user
+// (FUSE) tells nobody else more than that, not even root.
+func isElsewhere(fd int, number string, device uint64) bool {
+	var s unix.Statx_t
+	err := unix.Statx(fd, number, unix.AT_STATX_DONT_SYNC, 0, &s)
+	return err == nil && unix.Mkdev(s.Dev_major, s.Dev_minor) != device
 }
 
 // noteFailure notes why a process could not be looked into, unless it has ended. One that refuses can have the open
@@ -297,7 +308,7 @@ func (h *search) noteFailure(other int, err error) {
 	if isNowhere(err) || isNowhere(err2) || err == nil && (its.isKernelThread || isZombie(other)) {
 		return
 	}
-	p := process{start: its.start, users: of.users}
+	p := process{its.start, of.users, of.groups, isProtected(other, of)}
 	if err != nil || err2 != nil {
 		p = process{} // not even that is shown
 	}
@@ -348,17 +359,12 @@ var lastID = func() int {
 }
 
 // Openers looks into all processes.
-func (s *thisSystem) Openers(records []record) map[string][]int {
-	own, _ := s.identity()
-	ids := make([]fileID, len(records))
+func (s *thisSystem) Openers(records []record) (openers map[string][]int, areTold bool) {
+	files := make([]searchedFile, len(records))
 	for i, r := range records {
-		if r.file != nil {
-			ids[i] = fileID{own.device, r.file.inode}
-		} else {
-			ids[i], _, _ = statID(s.dirfd, r.name)
-		}
+		files[i] = s.searchedFileOf(r)
 	}
-	openers := map[string][]int{}
+	openers = map[string][]int{}
 	pids, _ := proc.Processes()
 	for _, other := range pids {
 		if other == pid {
@@ -370,34 +376,65 @@ func (s *thisSystem) Openers(records []record) map[string][]int {
 		}
 		for _, number := range numbers {
 			id, _, err := statID(fd, number)
+			if err != nil {
+				continue
+			}
 			at := place{pid: other}
 			at.number, _ = strconv.Atoi(number)
 			for i, r := range records {
-				if err == nil && id == ids[i] && s.has(at, r) && !slices.Contains(openers[r.name], other) {
+				if id == files[i].fileID && has(at, i, files) && !slices.Contains(openers[r.name], other) {
 					openers[r.name] = append(openers[r.name], other)
 				}
 			}
 		}
 		unix.Close(fd)
 	}
-	return openers
+	return openers, true
 }
 
-// has reports whether a descriptor of the right file is that of a record.
-func (s *thisSystem) has(at place, r record) bool {
+// A searchedFile is what Openers looks for: the lifeline of a record, or an open file.
+type searchedFile struct {
+	fileID
+	file *openFile // nil: a lifeline
+	at   *place    // where the open file is; nil: it may be anywhere
+}
+
+// searchedFileOf returns the lifeline or the open file of a record, the zero value for what nobody here can have.
+func (s *thisSystem) searchedFileOf(r record) (f searchedFile) {
+	switch {
+	case s.here.reach(r.owner.machine) != here:
+	case r.file == nil:
+		f.fileID, _, _ = statID(s.dirfd, r.name)
+	default:
+		own, _ := s.identity()
+		f = searchedFile{fileID: fileID{own.device, r.file.inode}, file: r.file}
+		if r.isSeen {
+			f.at = &r.file.place
+		}
+	}
+	return f
+}
+
+// has reports whether a descriptor of the right file is that of files[i]. Of an open file that may be anywhere it is
+// one that is no other's.
+func has(at place, i int, files []searchedFile) bool {
 	flags, err := flagsOf(at)
-	if err != nil {
+	wanted := files[i]
+	switch {
+	case err != nil:
 		return false
-	}
-	if r.file == nil {
+	case wanted.file == nil:
 		return flags&unix.O_ACCMODE == unix.O_RDWR // a waiter that watches a lifeline has it open for writing only
-	}
-	if flags&r.file.mark.flag() == 0 {
+	case flags&wanted.file.mark.flag() == 0:
 		return false
+	case wanted.at != nil:
+		return isAt(at, *wanted.at)
 	}
-	if !s.here.pids.is(r.owner.pids) {
-		return true // its process id means another process here, which cannot be compared
-	}
-	same, _ := sameOpenFile(at, r.file.place)
-	return same || at.pid == r.file.pid && at.number == r.file.number
+	return !slices.ContainsFunc(files, func(f searchedFile) bool { return f.at != nil && isAt(at, *f.at) })
+}
+
+// isAt reports whether two descriptors are the same open file. Without kcmp(2) it must be the same descriptor.
+func isAt(p, q place) bool {
+	same, _ := sameOpenFile(p, q)
+	return same || p.pid == q.pid && p.number == q.number
 }

@@ -175,7 +175,7 @@ func (w *world) newPID() int {
 }
 
 func simMachine(boot string) machine {
-	return machine{user: user{"0", "u"}, host: "h", id: "m", boot: boot, pids: pidNamespace{initialPIDs, "1"},
+	return machine{user: user{"0", "0", "u"}, host: "h", id: "m", boot: boot, pids: pidNamespace{initialPIDs, "1"},
 		device: "d"}
 }
 
@@ -206,11 +206,11 @@ func (w *world) tell(a *actor, what string) {
 func readable(s string) string {
 	return longID.ReplaceAllStringFunc(s, func(id string) string {
 		o, _ := parseOwner(strings.TrimPrefix(id, ","))
-		return "-" + string(rune('A'+o.pid-1)) + o.nonce[strings.IndexByte(o.nonce, '.'):]
+		return "-" + string(rune('A'+o.pid-1)) + o.nonce[strings.IndexByte(o.nonce, '-'):]
 	})
 }
 
-var longID = regexp.MustCompile(`,[0-9a-f]{13},\d+,[0-9.]+,\w*\.\w*,\w*,\w*,\w*,\w*\.\w*,\w*`)
+var longID = regexp.MustCompile(`,[0-9a-f]{13},\d+,[0-9-]+(\.\w+)?,\w*\.\w*\.\w*,\w*,\w*,\w*,\w*\.\w*,\w*`)
 
 // step announces an operation, and waits until it is this actor's turn.
 func (a *actor) step(what string) {
@@ -241,7 +241,7 @@ func (a *actor) run() {
 	pid = a.pid
 	nonce = func() string {
 		a.nonces++
-		return fmt.Sprintf("%d.%d.%d", a.start, a.phase, a.nonces)
+		return fmt.Sprintf("%d-%d-%d", a.start, a.phase, a.nonces)
 	}
 	about, more := a.next()
 	if a.about = about; !more {

@@ -60,15 +60,13 @@ type system interface {
 	// HidesProcesses reports whether /proc does not even list the processes of other users.
 	HidesProcesses() bool
 	// Openers returns the processes other than this one that have the lifelines and open files of these records, by
-	// name.
-	Openers(records []record) map[string][]int
+	// name, as far as this process may see them. areTold is false on systems that do not tell.
+	Openers(records []record) (openers map[string][]int, areTold bool)
 }
 
 // A query is what to search for.
 type query struct {
 	wanted, known []*openFile // an open file like one of wanted, for which none of known stands
-	// Processes that were started then or later may hide it from an empty look, because they move their descriptors.
-	since uint64
 	// Whether to tell which processes refuse the look.
 	strangers bool
 }
@@ -84,8 +82,9 @@ type view struct {
 
 // A process is what everybody may know of it.
 type process struct {
-	start uint64   // in clock ticks since boot; 0: unknown
-	users []string // its user ids: real, effective, saved, and that for files; none: unknown
+	start         uint64   // in clock ticks since boot; 0: unknown
+	users, groups []string // its ids: real, effective, saved, and that for files; none: unknown
+	isProtected   bool     // against looks by its own user, because it has had other rights
 }
 
 // thisSystem is the machine, for an attempt.

@@ -30,7 +30,7 @@ func (s *busySystem) List() ([]string, error) {
 	return append([]string{}, s.listings[min(s.looks, len(s.listings))-1]...), nil
 }
 
-const ours1, theirs1 = "wait,1,1,me,0.u,h,m,1,4026531836.1,d@excl", "1,2,it,0.u,h,m,1,4026531836.1,d"
+const ours1, theirs1 = "wait,1,1,me,0.0.u,h,m,1,4026531836.1,d@excl", "1,2,it,0.0.u,h,m,1,4026531836.1,d"
 
 // TestTokenThatIsRarelySeen looks only every two seconds, and misses names that are just renamed.
 func TestTokenThatIsRarelySeen(t *testing.T) {
@@ -78,9 +78,9 @@ func TestTokenWithoutItsOwner(t *testing.T) {
 func TestFileOfAnotherMount(t *testing.T) {
 	const file = "@7.1.9.3.a.2"
 	for is, owner := range map[string]string{
-		"another file":              "1,2,it,0.u,h,m,1,4026531836.1,d",
-		"a file by another mount":   "1,2,it,0.u,h,m,1,4026531836.1,e",
-		"a file on another machine": "1,2,it,0.u,h2,m2,2,4026531836.1,d",
+		"another file":              "1,2,it,0.0.u,h,m,1,4026531836.1,d",
+		"a file by another mount":   "1,2,it,0.0.u,h,m,1,4026531836.1,e",
+		"a file on another machine": "1,2,it,0.0.u,h2,m2,2,4026531836.1,d",
 	} {
 		r, ok := parseRecord(exclName + "," + owner + file)
 		if !ok {

@@ -24,6 +24,75 @@ flock -n f echo in; echo $?
 flock -w 20 f echo in
 #> in
 
+### belief-another-group-of-the-same-user
+# needs: linux root setpriv
+: >f; chmod 666 f; chmod 777 .
+umask 0
+as() { setpriv --reuid 54321 --regid $1 --clear-groups "${@:2}"; }
+as 54322 bash -c 'exec 9>>f; flock 9; (until [ -e go ]; do sleep .02 9>&-; done) & : >has'
+await '[ -e has ]'
+as 54323 flock -n f echo in; echo $?
+#> 1
+: >go
+await '! pgrep -u 54321 >/dev/null'
+# a daemon in that group that has been started since does not count for a record of another one
+as 54323 bash -c 'exec 9>>f; flock 9; :'
+setpriv --reuid 54321 --regid 54322 --clear-groups sleep 100 & daemon=$!
+await 'grep -qa ^sleep /proc/$daemon/cmdline'
+as 54323 flock -n f echo in
+#> in
+kill $daemon; wait
+
+### belief-older-than-who-has-locked
+# needs: linux
+
+# a helper that a script has left behind, and that was there before an orphan of the script locked
+for n in 1 2 3 4 5 6; do
+	rm -f go up
+	bash -c 'exec 9>>f; log() { :; }
+		(: >up; until [ -e go ]; do log message 9>&-; done) &
+		until [ -e up ]; do sleep .01; done
+		(sleep .02; flock -n 9; : >has) & exit'
+	await '[ -e has ]'; rm has
+	await '[ "$(ls .f.flock | grep -c @)" = 1 ]'
+	flock -n f echo in
+	: >go
+	flock -w 20 f true
+done
+
+### belief-holders-are-only-who-was-seen
+# needs: linux root pidns setpriv
+
+# a process that has got the id of a flock that has ended is innocent
+: >f; chmod 666 f; chmod 777 .
+umask 0
+unshare -pf --mount-proc bash -c '
+	flock f sh -c "sleep 100 >/dev/null 2>&1 & exit" & first=$!
+	wait $first
+	until [ "$innocent" = $first ]; do
+		echo $((first - 1)) >/proc/sys/kernel/ns_last_pid
+		setpriv --reuid 12345 --clear-groups sleep 50 & innocent=$!
+	done
+	flock --holders f | sed "s/^[0-9]* *//; s/ [0-9]*s / AGE /"
+	setpriv --reuid 54321 --clear-groups flock --holders f; echo $?
+	flock -n --verbose f true 2>&1 | sed "s/process $first /FLOCK /" | grep held'
+#> exclusive root AGE sleep 100
+#> - exclusive - - a process that this user may not see
+#> 0
+#> flock: held by FLOCK or one that it has started
+
+### belief-script-on-another-machine
+# needs: linux
+
+# it is the script that has the lock, not the flock that has ended
+bash -c 'exec 9>f; flock 9; echo $$; sleep 100 >/dev/null & echo $!' >pids
+script=$(head -1 pids)
+record=$(ls .f.flock | grep @)
+mv ".f.flock/$record" ".f.flock/$(echo "$record" | awk -F, -v OFS=, '{$6 = "elsewhere"; $7 = "m"; $8 = "b"; print}')"
+flock -n --verbose f true 2>&1 | sed "s/process $script /SCRIPT /; s;remove .*/excl,.* if;remove RECORD if;" | grep held
+#> flock: held by SCRIPT on host elsewhere (remove RECORD if that and all that it has started are gone)
+kill $(tail -1 pids)
+
 ### belief-child-of-root
 # needs: linux root setpriv
 : >f; chmod 666 f; chmod 777 .

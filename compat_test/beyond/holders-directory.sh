@@ -9,10 +9,10 @@ id=$(flock f sh -c 'ls .f.flock' | sed -n 's/^excl,//p')
 other=$(echo "$id" | awk -F, -v OFS=, '{$2 = 77; $5 = "elsewhere"; $6 = "m"; $7 = "b"; print}')
 mkfifo ".f.flock/excl,$other"
 flock --holders f | sed "s/  */ /g; s;remove .*/excl,.* if;remove RECORD if;"; echo ${PIPESTATUS[0]}
-#> 77 exclusive - - on host elsewhere: remove RECORD if that is gone
+#> 77 exclusive - - on host elsewhere: remove RECORD if that and all that it has started are gone
 #> 0
 flock -n --verbose f true 2>&1 | grep 'held by' | sed "s;remove .*/excl,.* if;remove RECORD if;"
-#> flock: held by process 77 on host elsewhere (remove RECORD if that is gone)
+#> flock: held by process 77 on host elsewhere (remove RECORD if that and all that it has started are gone)
 rm -r .f.flock
 flock -n f echo in
 #> in
@@ -89,13 +89,13 @@ flock f echo in
 ### holders-strangers-text-in-names
 # needs: byte-names
 flock f true
-mkfifo ".f.flock/$(printf 'excl,5,77,z,0.1,a\033[31m\302\233b\342\200\256\377,m,b,7.1,d')"
+mkfifo ".f.flock/$(printf 'excl,5,77,z,0.0.1,a\033[31m\302\233b\342\200\256\377,m,b,7.1,d')"
 flock --holders f | sed 's;remove .*/excl,.* if;remove RECORD if;'
-#> 77 exclusive - - on host a?[31m?b??: remove RECORD if that is gone
+#> 77 exclusive - - on host a?[31m?b??: remove RECORD if that and all that it has started are gone
 flock -n --verbose f true 2>&1 | grep held | sed 's;remove .*/excl,.* if;remove RECORD if;'
-#> flock: held by process 77 on host a?[31m?b?? (remove RECORD if that is gone)
+#> flock: held by process 77 on host a?[31m?b?? (remove RECORD if that and all that it has started are gone)
 flock -w 1.3 f true 2>&1 | sed 's;remove .*/excl,.* if;remove RECORD if;'
-#> flock: waiting: held by process 77 on host a?[31m?b?? (remove RECORD if that is gone)
+#> flock: waiting: held by process 77 on host a?[31m?b?? (remove RECORD if that and all that it has started are gone)
 rm .f.flock/excl,*
 : >"$(printf '.f.flock/busy,7,5\033[31m\302\233\342\200\256\377,h,m,b,n,,,z')"
 flock f true 2>&1 | grep -o 'cannot read[^;]*'
@@ -111,7 +111,7 @@ anew() { unshare -m "$@" sh -c 'mount --bind boot /proc/sys/kernel/random/boot_i
 flock -F f sh -c ': >has; exec sleep 100' & holder=$!
 await '[ -e has ]'
 anew -pf --mount-proc 2>&1 | sed "/using/d; s/process $holder /HOLDER /; s/host [^ ]*/host NAME/; s;remove [^ ]*;remove RECORD;"
-#> flock: held by HOLDER of another boot on host NAME (remove RECORD if that is gone)
+#> flock: held by HOLDER of another boot on host NAME (remove RECORD if that and all that it has started are gone)
 #> flock: failed to get lock
 #> 1
 kill $holder; wait

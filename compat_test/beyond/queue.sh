@@ -262,7 +262,7 @@ other=$(echo "$id" | awk -F, -v OFS=, '{$2 = 77; $5 = "elsewhere"; $6 = "m"; $7 
 mv ".f.flock/queue/permit,$id" ".f.flock/queue/permit,$other"
 kill -9 $waiter; wait $waiter
 flock --queue 1 --verbose f true 2>&1 | grep queue | sed 's;remove .*/queue/permit,.* if;remove RECORD if;'
-#> flock: the queue: held by process 77 on host elsewhere (remove RECORD if that is gone)
+#> flock: the queue: held by process 77 on host elsewhere (remove RECORD if that and all that it has started are gone)
 rm .f.flock/queue/permit,*
 flock --queue 1 f echo in & waiter=$!
 await 'placed $!'

@@ -4,6 +4,7 @@ package holders
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"strconv"
 	"time"
 
@@ -92,11 +93,15 @@ func findDirectory(f *lockfile.File, w locks.Wish) (list []Holder, err error) {
 	}
 	for _, r := range records {
 		h := Holder{PID: r.PID, Mode: r.Mode.String(), Waiting: r.Waiting}
+		if h.Note = r.Where; r.PID == 0 {
+			h.Note = "a process " + r.Where
+		}
 		switch {
 		case r.Unreachable && r.Where != "":
-			h.Note = r.Where + ": " + r.Advice()
-		case r.PID == 0:
-			h.Note = "a process " + r.Where
+			h.Note += ": " + r.Advice()
+		case r.Where != "":
+		case !r.Seen && r.PID != os.Getpid() && proc.Command(r.PID) == "": // it has ended, and the lock has not
+			h.PID, h.Note = 0, "a process that process "+strconv.Itoa(r.PID)+" has started"
 		}
 		list = append(list, h)
 	}
