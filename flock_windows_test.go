@@ -266,7 +266,7 @@ func TestConflict(t *testing.T) {
 	r.expect(1, "-n", "--shared", "lock", "@", "exit", "0")
 	r.expect(1, "-n", "lock", "no such command")
 	out := r.expect(1, "-n", "--verbose", "lock", "@", "exit", "0")
-	if !strings.Contains(out, "flock: held by process "+strconv.Itoa(flock.Process.Pid)+"\n") ||
+	if !strings.Contains(out, "flock: held by process "+strconv.Itoa(flock.Process.Pid)+" or one that it has started\n") ||
 		!strings.Contains(out, "flock: failed to get lock\n") {
 		r.Errorf("verbose: %s", out)
 	}

@@ -43,9 +43,9 @@
 // # The names
 //
 // All that is known is in the names of the state directory, of FIFOs all, which "find -type f" and systemd-tmpfiles(8)
-// pass over. An ID never comes twice: time of arrival, process id, a random number; then the user, and the machine:
-// host, machine-id(5), boot, pid namespace, device of the directory. The numbers of processes and namespaces do come
-// again, so the start of a process, and that of process 1 of a namespace, stand beside them.
+// pass over. An ID never comes twice: time of arrival, process id, a random number; then the user and its group, and
+// the machine: host, machine-id(5), boot, pid namespace, device of the directory. The numbers of processes and
+// namespaces do come again, so the start of a process, and that of process 1 of a namespace, stand beside them.
 //
 //	free | busy,ID           the token, one name that is renamed: who has it may change who holds the lock
 //	new,ID                   a lifeline that is not open yet, or that was released by a process which has inherited it
@@ -90,9 +90,9 @@
 // goes after it.
 //
 // If the file is not there, all processes are searched. A search that finds nothing proves that the lock is free, if it
-// has seen all who could have the file: for a record of another user, no process of that user that was started later
-// refused the look; for one of another pid namespace, the searcher is root. For a record of one's own user, processes
-// that refuse are passed over: every login has some. A look into a process that may have inherited the file proves
-// something if the process has slept through it; otherwise it is repeated. If the file is found, the record is renamed
-// to say where. inotify(7) tells waiters when the file is closed.
+// has seen all who could have the file: for a record of another user, or of another group of the same user, no process
+// of that one that was started later refused the look; for one of another pid namespace, the searcher is root. For a
+// record of one's own user and group, processes that refuse are passed over: every login has some. A look into a
+// process proves something if the process has slept through it; otherwise it is repeated. If the file is found, the
+// record is renamed to say where. inotify(7) tells waiters when the file is closed.
 package fallback

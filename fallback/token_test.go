@@ -98,6 +98,40 @@ func TestFileOfAnotherMount(t *testing.T) {
 	}
 }
 
+// TestWhoMayHaveInherited: of the processes that may not be looked into, which can have the open file of a record?
+func TestWhoMayHaveInherited(t *testing.T) {
+	protected := func(p process) process { p.isProtected = true; return p }
+	of := func(start uint64, user, group string) process {
+		return process{start: start, users: []string{user}, groups: []string{group}}
+	}
+	theirs, group := "1,2,it,7.7.u,h,m,1,4026531836.1,d", "1,2,it,0.7.u,h,m,1,4026531836.1,d" // who looks is 0, group 0
+	for name, c := range map[string]struct {
+		owner, file string // the locker was started at 50
+		refuses     process
+		want        bool
+	}{
+		"another user's, later":                  {theirs, "@7.1e.9.3.a.1", of(60, "7", "7"), true},
+		"another user's, earlier":                {theirs, "@7.1e.9.3.a.1", of(40, "7", "7"), false},
+		"a third user's":                         {theirs, "@7.1e.9.3.a.1", of(60, "8", "7"), false},
+		"one that nothing is known of":           {theirs, "@7.1e.9.3.a.1", process{}, true},
+		"younger than the locker, file moved on": {theirs, "@9.2e.9.3.a.1.1e", of(60, "7", "7"), true},
+		"another group's":                        {group, "@7.1e.9.3.a.1", of(60, "0", "7"), true},
+		"of another group, earlier":              {group, "@7.1e.9.3.a.1", of(40, "0", "7"), false},
+		"of a third group":                       {group, "@7.1e.9.3.a.1", of(60, "0", "8"), false},
+		"a login's":                              {group, "@7.1e.9.3.a.1", protected(of(60, "0", "7")), false},
+		"another user's in that group":           {group, "@7.1e.9.3.a.1", of(60, "7", "7"), false},
+	} {
+		r, ok := parseRecord(exclName + "," + c.owner + c.file)
+		if !ok {
+			t.Fatalf("%s: cannot be read", name)
+		}
+		a := &attempt{system: &busySystem{}, self: new(contender)}
+		if got := a.mayHaveInherited(c.refuses, r); got != c.want || !a.isAnothers(r) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // A replacedSystem is a directory that has been removed, and its path leads to another one, with a free token.
 type replacedSystem struct {
 	busySystem
