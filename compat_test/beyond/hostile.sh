@@ -335,6 +335,7 @@ flock -n f echo free
 
 ### hostile-cleaner-beside-a-command-that-waits-with-its-lifeline
 # directory: only
+# needs: proc
 flock -s f sh -c ': >up; until [ -e down ]; do sleep .01; done' &
 await '[ -e up ]'
 flock -s f sh -c 'flock -x 3 2>err; echo $?' & p=$!
