@@ -75,7 +75,7 @@ func (a *attempt) tryOnce(s *snapshot, isTokenMissing bool) (progress, []record,
 		return a.enter()
 	case s.hasMoved(): // a search has found an open file, and whoever has the token writes down where
 		return a.tidy(nil)
-	case isTokenMissing: // whoever takes it sees why
+	case isTokenMissing: // take waits for it, or finds that it is gone
 		return a.tidy(nil)
 	}
 	return keptOut, keepers, nil

@@ -38,7 +38,7 @@ func (a *attempt) judgeLifeline(name string) verdict {
 // ask asks whether anybody has a lifeline, if that can be asked from here.
 func (a *attempt) ask(name string) answer {
 	o, ok := parseOwner(idOf(name))
-	if !ok {
+	if !ok { // it is no lifeline of a flock
 		return absent
 	}
 	switch a.Machine().reach(o.machine) {
@@ -139,9 +139,10 @@ func (a *attempt) search(s *snapshot) (isMade bool) {
 	return true
 }
 
-// whoMayMark returns the ID of who may have made the record of an open file and not marked that yet, "" if nobody has:
-// whoever has the token, in a listing after that of the records. All others have marked theirs, because they had the
-// token while they did both. The ID is not known if the listing does not show the token.
+// whoMayMark returns the ID of who may have made the record of an open file and not marked that yet, "" if nobody has.
+// A record is made, its file marked, and the token freed by one owner of the token. So of the records in an earlier
+// listing, only that of who has the token in a later one can be without its mark. The ID is not known if that does not
+// show the token, or fails, which the next look reports.
 func (a *attempt) whoMayMark() (id string, isKnown bool) {
 	later, err := a.list()
 	if err != nil || later.token() == "" {
@@ -156,9 +157,9 @@ func (a *attempt) whoMayMark() (id string, isKnown bool) {
 
 // keepUnsearchable has records count as held whose open files a search may miss, though they are there.
 //
-// One is that of maker. The others are of a process that has more than one open file of the lock: say that its shell
-// has closed 9 and moved the other one from 10 to 9. Then the record of 9 answers for the file of the record of 10, and
-// a search would take that for known.
+// One is that of maker. The others are of a process that has more than one open file of the lock. Say that its shell has
+// closed 9, and moved the other one from 10 to 9. Then that answers for the record of 9, too, and the record of 10 is
+// lost: a search would find its file at 9, and take it for the known one of the record of 9.
 func (s *snapshot) keepUnsearchable(maker string) {
 	for i := range s.holders {
 		r := &s.holders[i]

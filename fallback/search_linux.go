@@ -194,8 +194,8 @@ func (h *search) mayMove(other int) bool {
 // search keeps up with a machine that starts processes all the time: to look at each of them again and again takes
 // longer than they live.
 //
-// An orphan shows as its parent the one that has adopted it. Process 1 adopts most of them, and does not count. Another
-// one that does (PR_SET_CHILD_SUBREAPER) would have to do so between two rounds of a search.
+// An orphan shows as its parent the one that has adopted it. Process 1 adopts most of them, and does not count. An
+// orphan that another one adopts (PR_SET_CHILD_SUBREAPER) during a search gets one look, too, instead of up to 64.
 func (h *search) parentIsWithout(s stat) bool {
 	found, ok := h.without[s.parent]
 	return ok && s.parent != 1 && s.start > found
