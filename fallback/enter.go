@@ -381,13 +381,17 @@ func (a *attempt) holdByFile(s *snapshot) (progress, error) {
 	if err != nil {
 		return again, err
 	}
-	f := openFile{place: at, since: at.start, inode: a.Inode()}
+	f := openFile{place: at, inode: a.Inode(), locker: at.start, session: at.start}
+	if session := a.SessionStart(); session != 0 {
+		f.session = min(session, at.start)
+	}
 	i := slices.IndexFunc(s.holders, func(r record) bool { return r.verdict == ours })
 	if i < 0 {
 		return a.markFile(s, f)
 	}
 	had := s.holders[i]
-	f.mark, f.signal, f.since = had.file.mark, had.file.signal, min(had.file.since, at.start)
+	f.mark, f.signal = had.file.mark, had.file.signal
+	f.locker, f.session = min(f.locker, had.file.locker), min(f.session, had.file.session)
 	return a.holdAs(had.name, recordName(a.request.Mode, had.id, &f))
 }
 

@@ -123,7 +123,7 @@ func (a *attempt) search(s *snapshot) (isMade bool) {
 	if len(wanted) == 0 {
 		return true
 	}
-	q := query{known: s.seenFiles()}
+	q := query{known: s.seenFiles(), since: a.sinceWhen(wanted)}
 	for _, r := range wanted {
 		q.wanted = append(q.wanted, r.file)
 		q.strangers = q.strangers || a.isAnothers(*r)
@@ -157,9 +157,9 @@ func (a *attempt) whoMayMark() (id string, isKnown bool) {
 
 // keepUnsearchable has records count as held whose open files a search may miss, though they are there.
 //
-// One is that of maker. The others are of a process that has more than one open file of the lock. Say that its shell has
-// closed 9, and moved the other one from 10 to 9. Then that answers for the record of 9, too, and the record of 10 is
-// lost: a search would find its file at 9, and take it for the known one of the record of 9.
+// One is that of maker. The others are of a process that has more than one open file of the lock. Say that its shell
+// has closed 9, and moved the other one from 10 to 9. Then that answers for the record of 9, too, and the record of 10
+// is lost: a search would find its file at 9, and take it for the known one of the record of 9.
 func (s *snapshot) keepUnsearchable(maker string) {
 	for i := range s.holders {
 		r := &s.holders[i]
@@ -201,6 +201,20 @@ func (a *attempt) noteMoved(v view, r *record) {
 		r.moved, a.found[r.name] = &moved, &moved
 		r.isSeen = true
 	}
+}
+
+// sinceWhen returns when the eldest session was started in which one of these was locked, 0 if that is unknown. Whoever
+// has such an open file was started later, also who had it from the opener before the process that has locked.
+func (a *attempt) sinceWhen(wanted []*record) (start uint64) {
+	for i, r := range wanted {
+		if !a.Machine().pids.sharesClock(r.owner.pids) {
+			return 0
+		}
+		if i == 0 || r.file.session < start {
+			start = r.file.session
+		}
+	}
+	return start
 }
 
 // conclude judges a record that was searched for. If one open file is found and several are searched for, nothing tells
@@ -248,8 +262,8 @@ func (a *attempt) isAnothers(r record) bool {
 // is not older than the process that has locked, and it is of that user, or may be.
 func (a *attempt) mayHaveInherited(p process, r record) bool {
 	m := a.Machine()
-	isComparable := p.start != 0 && r.file.since != 0 && m.pids.sharesClock(r.owner.pids)
-	if isComparable && p.start < r.file.since {
+	isComparable := p.start != 0 && r.file.locker != 0 && m.pids.sharesClock(r.owner.pids)
+	if isComparable && p.start < r.file.locker {
 		return false
 	}
 	theirs := r.owner.user

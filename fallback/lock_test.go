@@ -256,7 +256,7 @@ func TestNamesOfRecords(t *testing.T) {
 	long := machine{user{digits, digits, digits}, strings.Repeat("h", maxHost), thirteen, thirteen,
 		pidNamespace{digits, strconv.FormatUint(centuries, 36)}, "+ffffffff"}
 	files := []*openFile{nil,
-		{place{math.MaxInt32, centuries, math.MaxInt32}, centuries - 1, math.MaxUint64, noAtime, lastSignal}}
+		{place{math.MaxInt32, centuries, math.MaxInt32}, math.MaxUint64, noAtime, lastSignal, centuries - 1, centuries}}
 	for _, m := range []machine{{}, {host: escape("my host,\n%\xff")}, long} {
 		for _, f := range files {
 			id := newID(math.MaxInt32, centuries, time.Now(), m)

@@ -148,12 +148,10 @@ func restOf(pid int) (r rest) {
 	dir := procDir(pid)
 	first, err := readStatus(dir)
 	switch {
-	case err != nil:
+	case err != nil, !first.sleeps():
 		return nil
-	case first.threads == "1" && first.sleeps():
-		return rest{first.switches}
 	case first.threads == "1":
-		return nil
+		return rest{first.switches}
 	}
 	threads, _ := proc.Numbers(dir + "/task")
 	for _, thread := range threads {

@@ -63,10 +63,12 @@ type record struct {
 // An openFile is an open file that has a lock.
 type openFile struct {
 	place
-	since  uint64 // the start of the process that has locked, which place may say no more; 0: unknown
 	inode  uint64 // of the locked file
 	mark   mark
 	signal int // by which it knows its record
+
+	locker  uint64 // the start of the process that has locked, which place may say no more; 0: unknown
+	session uint64 // the start of the leader of its session, or of itself, if that has ended; 0: unknown
 }
 
 // A place is a descriptor of a process. The kernel uses process ids again: the start of the process tells them apart.
@@ -77,26 +79,26 @@ type place struct {
 }
 
 func (f openFile) String() string {
-	s := fmt.Sprintf("%d.%s.%d.%d.%c.%s", f.pid, strconv.FormatUint(f.start, 36), f.number, f.signal, f.mark,
-		strconv.FormatUint(f.inode, 36))
-	if f.since != f.start {
-		s += "." + strconv.FormatUint(f.since, 36)
+	base36 := func(n uint64) string { return strconv.FormatUint(n, 36) }
+	s := fmt.Sprintf("%d.%s.%d.%d.%c.%s", f.pid, base36(f.start), f.number, f.signal, f.mark, base36(f.inode))
+	if f.locker != f.start || f.session != f.start {
+		s += "." + base36(f.locker) + "." + base36(f.session)
 	}
 	return s
 }
 
 func parseOpenFile(s string) (*openFile, bool) {
 	parts := strings.Split(s, ".")
-	if len(parts) != 6 && len(parts) != 7 {
+	if len(parts) != 6 && len(parts) != 8 {
 		return nil, false
 	}
+	base36 := func(s string) uint64 { n, _ := strconv.ParseUint(s, 36, 64); return n }
 	f := new(openFile)
 	fmt.Sscanf(parts[0]+" "+parts[2]+" "+parts[3]+" "+parts[4], "%d %d %d %c", &f.pid, &f.number, &f.signal, &f.mark)
-	f.start, _ = strconv.ParseUint(parts[1], 36, 64)
-	f.inode, _ = strconv.ParseUint(parts[5], 36, 64)
-	f.since = f.start
-	if len(parts) == 7 {
-		f.since, _ = strconv.ParseUint(parts[6], 36, 64)
+	f.start, f.inode = base36(parts[1]), base36(parts[5])
+	f.locker, f.session = f.start, f.start
+	if len(parts) == 8 {
+		f.locker, f.session = base36(parts[6]), base36(parts[7])
 	}
 	isMark := f.mark == noAtime || f.mark == nonBlock
 	return f, isMark && f.String() == s && min(f.pid, f.number, f.signal) >= 0

@@ -2,6 +2,7 @@ package fallback
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,7 +55,7 @@ func TestSearchGivesUp(t *testing.T) {
 	must(os.WriteFile(file, nil, 0o666))
 	s := &thisSystem{file: file, opened: -1, fd: -1}
 	start := time.Now()
-	if s.Search(query{}).complete {
+	if s.Search(query{since: math.MaxUint64}).complete { // one look into each of those that there are
 		t.Error("a search ended although there was always a new process")
 	}
 	if took := time.Since(start); took > 10*time.Second {

@@ -43,6 +43,8 @@ type system interface {
 
 	// Place returns where others look first for our open file.
 	Place() (place, error)
+	// SessionStart returns when the leader of our session was started, in clock ticks since boot; 0: it is unknown.
+	SessionStart() uint64
 	// Inode returns the inode number of the locked file, 0 if there is none.
 	Inode() uint64
 	// Marked reports whether our open file has the mark and the signal of f, and is of its inode.
@@ -67,6 +69,8 @@ type system interface {
 // A query is what to search for.
 type query struct {
 	wanted, known []*openFile // an open file like one of wanted, for which none of known stands
+	// Processes that were started then or later may hide it from an empty look, because they move their descriptors.
+	since uint64
 	// Whether to tell which processes refuse the look.
 	strangers bool
 }
