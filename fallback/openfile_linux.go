@@ -189,6 +189,9 @@ func (s *thisSystem) At(f *openFile, sharesClock bool) answer {
 		return absent
 	}
 	its, err := readStat(f.pid)
+	if isNowhere(err) && !isHidden(f.pid) {
+		return absent // it has ended since
+	}
 	if err == nil && sharesClock && f.start != 0 && its.start != f.start {
 		return absent // it is another process, whose id has come again
 	}
