@@ -204,7 +204,8 @@ func (a *attempt) noteMoved(v view, r *record) {
 }
 
 // sinceWhen returns when the eldest session was started in which one of these was locked, 0 if that is unknown. Whoever
-// has such an open file was started later, also who had it from the opener before the process that has locked.
+// has inherited such an open file was started later, by the process that had opened it, but perhaps before the one that
+// has locked. Without that bound a search would ask each server on the machine whether it sleeps.
 func (a *attempt) sinceWhen(wanted []*record) (start uint64) {
 	for i, r := range wanted {
 		if !a.Machine().pids.sharesClock(r.owner.pids) {
