@@ -183,6 +183,12 @@ func makeState(path string) error {
 		if err == nil {
 			err = staging.rename(name, parent, filepath.Base(path))
 		}
+		if errors.Is(err, fs.ErrExist) {
+			// Somebody else has made it. If that was another client of an NFS 3 server, within the same tick of the
+			// server's clock in which this one last saw a change around it, opening it still finds nothing, and
+			// changes of this client do not help. A listing does.
+			parent.names()
+		}
 		return err
 	})
 }
