@@ -52,7 +52,7 @@ for arch; do
 	# go test prints the table of the modes only for the package in the current directory
 	(cd compat_test && FLOCK_UNDER_TEST=$flock $under go test -count=1 -timeout "$limit" \
 		-run "^(TestEarly|TestNative|TestDirectory)\$/./^($cases)\$" -skip "$skip") >build/qemu.log 2>&1 || status=1
-	sed -n '/^mode /,/^$/p; /: different: /,/^$/p; /^ok/p; /^panic/p; /^FAIL/p' build/qemu.log
+	sed -n '/^mode /,/^$/p; /: different (/,/^ *$/p; /^ok/p; /^panic/p; /^ *--- FAIL/p; /^FAIL/p' build/qemu.log
 done
 if [ $tried = 0 ]; then
 	echo "test-qemu: no qemu-user (in Debian's package qemu-user-static)" >&2
