@@ -93,7 +93,6 @@
 // has seen all who could have the file: for a record of another user, or of another group of the same user, no process
 // of that one that was started later refused the look; for one of another pid namespace, the searcher is root. For a
 // record of one's own user and group, processes that refuse are passed over: every login has some. A look into a
-// process that is not older than the session in which the file was locked proves something if the process has slept
-// through it; otherwise it is repeated. If the file is found, the record is renamed to say where. inotify(7) tells
-// waiters when the file is closed.
+// process that may have inherited the file proves something if the process has slept through it; otherwise it is
+// repeated. If the file is found, the record is renamed to say where. inotify(7) tells waiters when the file is closed.
 package fallback

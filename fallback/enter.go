@@ -381,17 +381,13 @@ func (a *attempt) holdByFile(s *snapshot) (progress, error) {
 	if err != nil {
 		return again, err
 	}
-	f := openFile{place: at, inode: a.Inode(), locker: at.start, session: at.start}
-	if session := a.SessionStart(); session != 0 {
-		f.session = min(session, at.start)
-	}
+	f := openFile{place: at, inode: a.Inode(), locker: at.start}
 	i := slices.IndexFunc(s.holders, func(r record) bool { return r.verdict == ours })
 	if i < 0 {
 		return a.markFile(s, f)
 	}
 	had := s.holders[i]
-	f.mark, f.signal = had.file.mark, had.file.signal
-	f.locker, f.session = min(f.locker, had.file.locker), min(f.session, had.file.session)
+	f.mark, f.signal, f.locker = had.file.mark, had.file.signal, min(had.file.locker, at.start)
 	return a.holdAs(had.name, recordName(a.request.Mode, had.id, &f))
 }
 

@@ -203,16 +203,15 @@ func (a *attempt) noteMoved(v view, r *record) {
 	}
 }
 
-// sinceWhen returns when the eldest session was started in which one of these was locked, 0 if that is unknown. Whoever
-// has inherited such an open file was started later, by the process that had opened it, but perhaps before the one that
-// has locked. Without that bound a search would ask each server on the machine whether it sleeps.
+// sinceWhen returns the start of the eldest process that has locked one of these, 0 if that is unknown. Whoever has
+// inherited the open file from it was started later.
 func (a *attempt) sinceWhen(wanted []*record) (start uint64) {
 	for i, r := range wanted {
 		if !a.Machine().pids.sharesClock(r.owner.pids) {
 			return 0
 		}
-		if i == 0 || r.file.session < start {
-			start = r.file.session
+		if i == 0 || r.file.locker < start {
+			start = r.file.locker
 		}
 	}
 	return start

@@ -256,7 +256,7 @@ func TestNamesOfRecords(t *testing.T) {
 	long := machine{user{digits, digits, digits}, strings.Repeat("h", maxHost), thirteen, thirteen,
 		pidNamespace{digits, strconv.FormatUint(centuries, 36)}, "+ffffffff"}
 	files := []*openFile{nil,
-		{place{math.MaxInt32, centuries, math.MaxInt32}, math.MaxUint64, noAtime, lastSignal, centuries - 1, centuries}}
+		{place{math.MaxInt32, centuries, math.MaxInt32}, math.MaxUint64, noAtime, lastSignal, centuries - 1}}
 	for _, m := range []machine{{}, {host: escape("my host,\n%\xff")}, long} {
 		for _, f := range files {
 			id := newID(math.MaxInt32, centuries, time.Now(), m)
@@ -269,7 +269,7 @@ func TestNamesOfRecords(t *testing.T) {
 		}
 	}
 	good := recordName(Shared, newID(1, 0, time.Now(), machine{}), files[1])
-	for _, bad := range []string{"x", good + ".1", strings.Replace(good, ".a.", ".ab.", 1),
+	for _, bad := range []string{"x", good + ".1.1", strings.Replace(good, ".a.", ".ab.", 1),
 		strings.Replace(good, "@", "@-", 1), strings.Replace(good, ",1,", ",-1,", 1),
 		strings.Replace(good, ",..,", ",,", 1)} {
 		if _, err := parse([]string{free, "shared," + strings.TrimPrefix(bad, "shared,")}); err == nil {

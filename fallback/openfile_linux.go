@@ -80,15 +80,6 @@ func (s *thisSystem) Place() (place, error) {
 	return eldest, err
 }
 
-// SessionStart knows only a leader that still runs.
-func (*thisSystem) SessionStart() uint64 {
-	leader, err := unix.Getsid(0)
-	if err != nil || leader == 0 { // it is in another pid namespace
-		return 0
-	}
-	return startOf(leader)
-}
-
 // findIn returns where a process has our open file: under its number, or under another one, as with "flock 0 <&9".
 func (s *thisSystem) findIn(other int) (at place, has bool) {
 	if at = (place{pid: other, number: s.fd}); s.isOurs(at) {

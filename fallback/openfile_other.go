@@ -8,7 +8,6 @@ import "errors"
 
 func (*thisSystem) Inode() uint64                             { return 0 }
 func (*thisSystem) Place() (p place, err error)               { return p, errors.ErrUnsupported }
-func (*thisSystem) SessionStart() uint64                      { return 0 }
 func (*thisSystem) Marked(*openFile) bool                     { return false }
 func (*thisSystem) Mark(int, mark) error                      { return errors.ErrUnsupported }
 func (*thisSystem) Unmark()                                   {}

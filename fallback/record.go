@@ -67,8 +67,7 @@ type openFile struct {
 	mark   mark
 	signal int // by which it knows its record
 
-	locker  uint64 // the start of the process that has locked, which place may say no more; 0: unknown
-	session uint64 // the start of the leader of its session, or of itself, if that has ended; 0: unknown
+	locker uint64 // the start of the process that has locked, which place may say no more; 0: unknown
 }
 
 // A place is a descriptor of a process. The kernel uses process ids again: the start of the process tells them apart.
@@ -81,24 +80,24 @@ type place struct {
 func (f openFile) String() string {
 	base36 := func(n uint64) string { return strconv.FormatUint(n, 36) }
 	s := fmt.Sprintf("%d.%s.%d.%d.%c.%s", f.pid, base36(f.start), f.number, f.signal, f.mark, base36(f.inode))
-	if f.locker != f.start || f.session != f.start {
-		s += "." + base36(f.locker) + "." + base36(f.session)
+	if f.locker != f.start {
+		s += "." + base36(f.locker)
 	}
 	return s
 }
 
 func parseOpenFile(s string) (*openFile, bool) {
 	parts := strings.Split(s, ".")
-	if len(parts) != 6 && len(parts) != 8 {
+	if len(parts) != 6 && len(parts) != 7 {
 		return nil, false
 	}
 	base36 := func(s string) uint64 { n, _ := strconv.ParseUint(s, 36, 64); return n }
 	f := new(openFile)
 	fmt.Sscanf(parts[0]+" "+parts[2]+" "+parts[3]+" "+parts[4], "%d %d %d %c", &f.pid, &f.number, &f.signal, &f.mark)
 	f.start, f.inode = base36(parts[1]), base36(parts[5])
-	f.locker, f.session = f.start, f.start
-	if len(parts) == 8 {
-		f.locker, f.session = base36(parts[6]), base36(parts[7])
+	f.locker = f.start
+	if len(parts) == 7 {
+		f.locker = base36(parts[6])
 	}
 	isMark := f.mark == noAtime || f.mark == nonBlock
 	return f, isMark && f.String() == s && min(f.pid, f.number, f.signal) >= 0

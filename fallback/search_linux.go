@@ -172,15 +172,15 @@ func ticksSinceBoot() uint64 {
 	return uint64(now.Nano()) / (1e9 / perSecond)
 }
 
-// mayMove reports whether a process can have the open file, and hide it from a look by moving it. A flock has what it
-// gets under one number while it runs, so the processes of this program do not count.
+// mayMove reports whether a process can have inherited the open file, and hide it from a look by moving it. A flock has
+// what it gets under one number while it runs, so the processes of this program do not count.
 func (h *search) mayMove(other int) bool {
 	s, err := readStat(other)
 	switch {
 	case isNowhere(err): // it has ended
 		return false
 	case err != nil: // it may be any process
-	case s.start < h.since:
+	case s.start < h.since: // who has locked did not start it
 		return false
 	case s.isKernelThread, isZombie(other): // it has no descriptors
 		return false

@@ -195,7 +195,6 @@ func (s *simFlock) Sleep(time.Duration) { s.rest() }
 func (s *simFlock) Inode() uint64       { return 1 }
 
 func (s *simFlock) Openers([]record) (map[string][]int, bool) { return nil, false }
-func (s *simFlock) SessionStart() uint64                      { return 0 }
 func (s *simFlock) WatchFile() bool                           { return false }
 func (s *simFlock) HidesProcesses() bool                      { return false }
 func (s *simFlock) SeesAll() bool                             { return s.world.rules.seesAll }

@@ -43,8 +43,6 @@ type system interface {
 
 	// Place returns where others look first for our open file.
 	Place() (place, error)
-	// SessionStart returns when the leader of our session was started, in clock ticks since boot; 0: it is unknown.
-	SessionStart() uint64
 	// Inode returns the inode number of the locked file, 0 if there is none.
 	Inode() uint64
 	// Marked reports whether our open file has the mark and the signal of f, and is of its inode.

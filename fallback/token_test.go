@@ -114,7 +114,7 @@ func TestWhoMayHaveInherited(t *testing.T) {
 		"another user's, earlier":                {theirs, "@7.1e.9.3.a.1", of(40, "7", "7"), false},
 		"a third user's":                         {theirs, "@7.1e.9.3.a.1", of(60, "8", "7"), false},
 		"one that nothing is known of":           {theirs, "@7.1e.9.3.a.1", process{}, true},
-		"younger than the locker, file moved on": {theirs, "@9.2e.9.3.a.1.1e.0", of(60, "7", "7"), true},
+		"younger than the locker, file moved on": {theirs, "@9.2e.9.3.a.1.1e", of(60, "7", "7"), true},
 		"another group's":                        {group, "@7.1e.9.3.a.1", of(60, "0", "7"), true},
 		"of another group, earlier":              {group, "@7.1e.9.3.a.1", of(40, "0", "7"), false},
 		"of a third group":                       {group, "@7.1e.9.3.a.1", of(60, "0", "8"), false},

@@ -43,23 +43,6 @@ as 54323 flock -n f echo in
 #> in
 kill $daemon; wait
 
-### belief-older-than-who-has-locked
-# needs: linux
-
-# a helper that a script has left behind, and that was there before an orphan of the script locked
-for n in 1 2 3 4 5 6; do
-	rm -f go up
-	bash -c 'exec 9>>f; log() { :; }
-		(: >up; until [ -e go ]; do log message 9>&-; done) &
-		until [ -e up ]; do sleep .01; done
-		(sleep .02; flock -n 9; : >has) & exit'
-	await '[ -e has ]'; rm has
-	await '[ "$(ls .f.flock | grep -c @)" = 1 ]'
-	flock -n f echo in
-	: >go
-	flock -w 20 f true
-done
-
 ### belief-holders-are-only-who-was-seen
 # needs: linux root pidns setpriv
 
