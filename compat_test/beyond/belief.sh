@@ -53,7 +53,7 @@ unshare -pf --mount-proc bash -c '
 	flock f sh -c "sleep 100 >/dev/null 2>&1 & exit" & first=$!
 	wait $first
 	until [ "$innocent" = $first ]; do
-		echo $((first - 1)) >/proc/sys/kernel/ns_last_pid
+		echo $((first - 1)) >/proc/sys/kernel/ns_last_pid || exit
 		setpriv --reuid 12345 --clear-groups sleep 50 & innocent=$!
 	done
 	flock --holders f | sed "s/^[0-9]* *//; s/ [0-9]*s / AGE /"
@@ -132,7 +132,7 @@ unshare -pf --mount-proc bash -c '
 	setpriv --reuid 54321 --clear-groups bash -c "echo \$\$ >pid; exec 9>>f; flock 9"
 	sleep .02 # the clock of start times has ticks of 10 ms
 	until [ "$daemon" = "$(cat pid)" ]; do
-		echo $(($(cat pid) - 1)) >/proc/sys/kernel/ns_last_pid
+		echo $(($(cat pid) - 1)) >/proc/sys/kernel/ns_last_pid || exit
 		setpriv --reuid 12345 --clear-groups sleep 100 & daemon=$!
 	done
 	setpriv --reuid 54321 --clear-groups flock -n f echo in; echo $?'
