@@ -61,28 +61,37 @@ func serveEmptyFUSE(server int) {
 		getattr, opendir, initialize = 3, 27, 26
 		headerSize                   = 16
 	)
+	type byteOrder interface {
+		binary.ByteOrder
+		binary.AppendByteOrder
+	}
+	order := byteOrder(binary.LittleEndian)
 	for request := make([]byte, 1<<17); ; {
 		n, err := unix.Read(server, request)
 		if err != nil || n < 40 {
 			return
 		}
+		// Under qemu-user the kernel can have another byte order. Its first request is INIT.
+		if binary.BigEndian.Uint32(request[4:]) == initialize {
+			order = binary.BigEndian
+		}
 		answer, errno := []byte(nil), syscall.Errno(0)
-		switch binary.NativeEndian.Uint32(request[4:]) {
+		switch order.Uint32(request[4:]) {
 		case initialize:
 			answer = make([]byte, 64)
-			binary.NativeEndian.PutUint32(answer, 7) // the version
-			binary.NativeEndian.PutUint32(answer[4:], 31)
-			binary.NativeEndian.PutUint32(answer[20:], 4096)
+			order.PutUint32(answer, 7) // the version
+			order.PutUint32(answer[4:], 31)
+			order.PutUint32(answer[20:], 4096)
 		case opendir:
 			answer = make([]byte, 16)
 		case getattr:
 			answer = make([]byte, 104)
-			binary.NativeEndian.PutUint32(answer[76:], unix.S_IFDIR|0o755)
+			order.PutUint32(answer[76:], unix.S_IFDIR|0o755)
 		default:
 			errno = unix.ENOSYS
 		}
-		reply := binary.NativeEndian.AppendUint32(nil, uint32(headerSize+len(answer)))
-		reply = binary.NativeEndian.AppendUint32(reply, uint32(-int32(errno)))
+		reply := order.AppendUint32(nil, uint32(headerSize+len(answer)))
+		reply = order.AppendUint32(reply, uint32(-int32(errno)))
 		reply = append(append(reply, request[8:16]...), answer...)
 		unix.Write(server, reply)
 	}
