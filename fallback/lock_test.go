@@ -94,6 +94,12 @@ func TestDeadline(t *testing.T) {
 	if d := time.Since(start); d < 300*time.Millisecond {
 		t.Fatal("gave up after", d)
 	}
+	later, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	err = newLock(dir).Acquire(later, Request{Mode: Shared, Try: true})
+	if !errors.Is(err, ErrLocked) || errors.Is(err, context.DeadlineExceeded) {
+		t.Error("refused at once, an hour before the deadline: ", err)
+	}
 	holders, err := newLock(dir).Holders()
 	if err != nil || len(holders) != 1 || holders[0].PID != os.Getpid() {
 		t.Fatal(holders, err)

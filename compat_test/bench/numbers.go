@@ -61,12 +61,12 @@ func countTurns(l locker, shells int) float64 {
 	}
 	time.Sleep(long)
 	turns, err := os.ReadFile("turns")
-	check(err)
 	check(os.WriteFile("stop", nil, 0o666))
 	for _, c := range cmds {
 		c.Wait()
 	}
 	check(os.Remove("stop"))
+	check(err)
 	return float64(len(turns)) / long.Seconds()
 }
 
