@@ -54,6 +54,20 @@ func TestShellThatMovesItsDescriptor(t *testing.T) {
 	}
 }
 
+// TestPassedOn: processes hand the open file on, each to a child that outlives it, and live for a millisecond. Who looks
+// for it comes too late to most of them. Nobody gets in.
+func TestPassedOn(t *testing.T) {
+	tries := 2000
+	switch {
+	case tortureDuration(t) > 0:
+		tries = 100_000
+	case testing.Short():
+		tries = 200
+	}
+	notAdmitted(t, []string{"/bin/sh", "-c",
+		`echo 'if [ ! -e stop ]; then sh next & fi' >next; exec 9>>f; $SELF; : >locked; exec sh next`}, tries)
+}
+
 // notAdmitted starts a shell that locks and moves its descriptor, and tries to get in.
 func notAdmitted(t *testing.T, words []string, tries int) {
 	dir := lockFile(t)
@@ -77,6 +91,7 @@ func notAdmitted(t *testing.T, words []string, tries int) {
 		l := newLock(dir)
 		err := l.TryLock()
 		if err == nil {
+			l.Unlock()
 			t.Fatalf("in after %d tries, %d times it had moved", n, moved)
 		}
 		if !errors.Is(err, ErrLocked) {

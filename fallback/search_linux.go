@@ -22,8 +22,14 @@ type search struct {
 	device uint64
 	failed bool    // a look has not been made, for want of memory, for instance
 	places []place // what stands there is not wanted: our open file, and others that have a record
-	// Processes that were found without the open file, and when, in clock ticks since boot. Nobody inherits it later.
+	seen   map[int]bool
+	// Processes that are without the open file, and the last clock tick since boot in which they may have had it. Whom
+	// they start later does not inherit it.
 	without map[int]uint64
+}
+
+func newSearch(q query) *search {
+	return &search{query: q, view: view{certain: true}, seen: map[int]bool{}, without: map[int]uint64{}}
 }
 
 func (s *thisSystem) Search(q query) view {
@@ -31,7 +37,8 @@ func (s *thisSystem) Search(q query) view {
 	if err != nil {
 		return view{}
 	}
-	h := search{query: q, view: view{certain: true}, device: id.device, without: map[int]uint64{}}
+	h := newSearch(q)
+	h.device = id.device
 	if s.fd >= 0 {
 		h.places = append(h.places, place{pid: pid, number: s.fd})
 	}
@@ -55,61 +62,76 @@ var seesAll = sync.OnceValue(func() bool {
 func (*thisSystem) SeesAll() bool        { return seesAll() }
 func (*thisSystem) HidesProcesses() bool { return hidesProcesses() }
 
-// longestCatchUp is how long a search looks at processes that were started since it began. If they are started faster
-// than that, it gives up, and the lock counts as held: flock -n has to answer. It is long because a refusal is wrong
-// then. A test replaces it.
+// longestCatchUp is how long a search looks at processes that were started since it began. If there are always some that
+// are not known to be without the open file, it gives up, and the lock counts as held: flock -n has to answer. It is
+// long because a refusal is wrong then. A test replaces it.
 var longestCatchUp = 10 * time.Second
 
-// everywhere looks into all processes, and then into those that were started meanwhile, until there is no new one. It
-// stops at the first open file that it finds. It reports whether it came to an end.
+// processes lists all processes, in ascending order. A test replaces it.
+var processes = proc.Processes
+
+// everywhere lists all processes and looks into those that it does not know, until a listing has nobody in it who can
+// have the open file. It stops at the first open file that it finds. It reports whether it came to an end.
 //
-// First come the processes of a listing, then the ids that were given out since, in that order. So whoever has the open
-// file is seen. Say that P has it, forks C and ends. If P is looked at before it ends, it is found. If it has ended, C
-// has been forked: C is in the listing, or has a later id, which is looked at after P. While the fork goes on C may not
-// show itself, but then P still lives, and had the open file when it was looked at.
+// A listing goes upwards, and who inherits the open file has a higher id than who had it. So it meets somebody who has
+// it, if anybody has: who ends, or closes it, before the listing has come to them has left it to somebody further up. If
+// all whom it meets were known before to be without the open file, nobody has it.
 func (h *search) everywhere() (complete bool) {
-	seen, last := map[int]bool{}, 0
+	last := 0
 	var catchUpEnds time.Time // zero during the first round, which has all the time that it takes
 	for catchUpEnds.IsZero() || time.Now().Before(catchUpEnds) {
-		now := lastID() // before the listing: what starts during that has a later id
-		if now < last { // ids have come round
-			seen, h.without, last = map[int]bool{}, map[int]uint64{}, 0
+		now := lastID()
+		if now < last { // ids have come round: they mean other processes
+			h.seen, h.without = map[int]bool{}, map[int]uint64{}
 		}
-		pids, err := idsSince(last, now)
+		last = now
+		pids, err := processes()
 		if err != nil {
 			return false
 		}
-		isNew := false
-		for _, pid := range pids {
-			if seen[pid] {
-				continue
-			}
-			isNew, seen[pid] = true, true
-			if h.lookInto(pid) {
+		unseen, areWithout := h.unseen(pids)
+		for _, p := range unseen {
+			if h.lookInto(p) {
 				return true
 			}
 		}
-		if !isNew {
+		if areWithout && lastID() >= now { // else ids have come round meanwhile, and who inherits may have a lower one
 			return true
 		}
 		if catchUpEnds.IsZero() {
 			catchUpEnds = time.Now().Add(longestCatchUp)
 		}
-		last = now
 	}
 	return false
 }
 
-// idsSince returns the ids of processes that may have been started after the id last was given out: all processes, if
-// nothing tells which was the last (gVisor).
-func idsSince(last, now int) (ids []int, err error) {
-	if last == 0 {
-		return proc.Processes()
+// A candidate is a process that a search has not looked into yet.
+type candidate struct {
+	pid       int
+	stat      stat
+	err       error // of reading the stat
+	isWithout bool  // it has never had the open file
+}
+
+// unseen returns those of a listing that are not seen yet, and whether it is known that none of them has had the open
+// file. It does nothing else, so that few of them end before their stat is read: of those nothing is known.
+func (h *search) unseen(pids []int) (list []candidate, areWithout bool) {
+	areWithout = true
+	for _, pid := range pids {
+		if h.seen[pid] {
+			continue
+		}
+		h.seen[pid] = true
+		p := candidate{pid: pid}
+		p.stat, p.err = readStat(pid)
+		if p.err == nil && h.parentIsWithout(p.stat) {
+			p.isWithout = true
+			h.without[pid] = p.stat.start - 1
+		}
+		areWithout = areWithout && (p.isWithout || p.stat.isKernelThread)
+		list = append(list, p)
 	}
-	for id := last + 1; id <= now; id++ {
-		ids = append(ids, id)
-	}
-	return ids, nil
+	return list, areWithout
 }
 
 // enoughLooks is how many empty looks into a process that is never seen asleep prove that it does not have the open
@@ -122,15 +144,15 @@ const enoughLooks = 64
 const looksBetween = 8
 
 // lookInto looks for an open file that is wanted in a process, and reports whether it has found one.
-func (h *search) lookInto(pid int) bool {
+func (h *search) lookInto(p candidate) bool {
 	couldLook := false
-	if h.mayMove(pid) {
-		couldLook = h.lookUntilProven(pid)
+	if h.mayMove(p) {
+		couldLook = h.lookUntilProven(p.pid)
 	} else {
-		couldLook = h.lookOnce(pid)
+		couldLook = h.lookOnce(p.pid)
 	}
-	if couldLook && !h.found { // all its descriptors were seen, and none is wanted
-		h.without[pid] = ticksSinceBoot()
+	if couldLook && !h.found && !p.isWithout { // all its descriptors were seen, and none is wanted
+		h.without[p.pid] = ticksSinceBoot()
 	}
 	return h.found
 }
@@ -174,29 +196,29 @@ func ticksSinceBoot() uint64 {
 
 // mayMove reports whether a process can have inherited the open file, and hide it from a look by moving it. A flock has
 // what it gets under one number while it runs, so the processes of this program do not count.
-func (h *search) mayMove(other int) bool {
-	s, err := readStat(other)
+func (h *search) mayMove(p candidate) bool {
 	switch {
-	case isNowhere(err): // it has ended
+	case isNowhere(p.err): // it has ended
 		return false
-	case err != nil: // it may be any process
-	case s.start < h.since: // who has locked did not start it
+	case p.err != nil: // it may be any process
+	case p.isWithout:
 		return false
-	case s.isKernelThread, isZombie(other): // it has no descriptors
+	case p.stat.start < h.since: // who has locked did not start it
 		return false
-	case h.parentIsWithout(s):
+	case p.stat.isKernelThread, isZombie(p.pid): // it has no descriptors
 		return false
 	}
-	program, _, err := statID(unix.AT_FDCWD, procDir(other)+"/exe")
+	program, _, err := statID(unix.AT_FDCWD, procDir(p.pid)+"/exe")
 	return err != nil || program != ownProgram()
 }
 
-// parentIsWithout reports whether a process was started after its parent had been found without the open file. So a
-// search keeps up with a machine that starts processes all the time: to look at each of them again and again takes
-// longer than they live.
+// parentIsWithout reports whether a process was started after its parent had been found without the open file, or by one
+// that never had it. Then it has never had it. So a search keeps up with a machine that starts processes all the time: to
+// look at each of them again and again takes longer than they live.
 //
-// An orphan shows as its parent the one that has adopted it. Process 1 adopts most of them, and does not count. An
-// orphan that another one adopts (PR_SET_CHILD_SUBREAPER) during a search gets one look, too, instead of up to 64.
+// An orphan shows as its parent the one that has adopted it. Process 1 adopts most of them, and does not count. For an
+// orphan that another one adopts (PR_SET_CHILD_SUBREAPER) during a search each of them gets one look, instead of up to
+// 64.
 func (h *search) parentIsWithout(s stat) bool {
 	found, ok := h.without[s.parent]
 	return ok && s.parent != 1 && s.start > found

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"example.org/flock/internal/proc"
 )
 
 // TestLastOfAnother has a file over /proc/loadavg, as lxcfs puts one there, which does not tell of this pid namespace.
@@ -41,15 +43,16 @@ func TestLastOfAnother(t *testing.T) {
 	}
 }
 
-// TestSearchGivesUp: where processes are started faster than they can be looked at, a search ends, and proves nothing.
+// TestSearchGivesUp: where in each listing somebody has ended before a search comes to them, it ends, and proves nothing.
 func TestSearchGivesUp(t *testing.T) {
-	was, longest, id := lastID, longestCatchUp, 1<<22 // no process has such an id
-	defer func() { lastID, longestCatchUp = was, longest }()
+	longest, id := longestCatchUp, 1<<22 // no process has such an id
+	defer func() { processes, longestCatchUp = proc.Processes, longest }()
 	longestCatchUp = time.Second
-	lastID = func() int {
+	processes = func() ([]int, error) {
 		time.Sleep(20 * time.Millisecond)
 		id++
-		return id
+		pids, err := proc.Processes()
+		return append(pids, id), err
 	}
 	file := filepath.Join(t.TempDir(), "f")
 	must(os.WriteFile(file, nil, 0o666))
@@ -60,6 +63,34 @@ func TestSearchGivesUp(t *testing.T) {
 	}
 	if took := time.Since(start); took > 10*time.Second {
 		t.Errorf("it took %s", took)
+	}
+}
+
+// TestSearchBesideNewProcesses: a search ends although there is a new process in each listing, if those were started by
+// some that it had found without the open file.
+func TestSearchBesideNewProcesses(t *testing.T) {
+	defer func() { processes = proc.Processes }()
+	listings := 0
+	processes = func() ([]int, error) {
+		listings++
+		for now := ticksSinceBoot(); ticksSinceBoot() == now; { // a look and a start in one tick: either may be earlier
+			time.Sleep(time.Millisecond)
+		}
+		c := exec.Command("cat")
+		in, err := c.StdinPipe()
+		must(err)
+		must(c.Start())
+		t.Cleanup(func() {
+			in.Close()
+			c.Wait()
+		})
+		return proc.Processes()
+	}
+	file := filepath.Join(t.TempDir(), "f")
+	must(os.WriteFile(file, nil, 0o666))
+	s := &thisSystem{file: file, opened: -1, fd: -1}
+	if !s.Search(query{since: math.MaxUint64}).complete {
+		t.Error("a search gave up beside", listings, "processes")
 	}
 }
 
@@ -81,22 +112,26 @@ func TestChildOfOneWithout(t *testing.T) {
 		must(err)
 		return pid
 	}
-	h := &search{without: map[int]uint64{}}
+	h := newSearch(query{})
+	asCandidate := func(pid int) candidate {
+		s, err := readStat(pid)
+		return candidate{pid: pid, stat: s, err: err, isWithout: h.parentIsWithout(s)}
+	}
 	before := child()
-	if h.lookInto(c.Process.Pid) {
+	if h.lookInto(asCandidate(c.Process.Pid)) {
 		t.Error("the shell has the file")
 	}
 	for ticksSinceBoot() <= h.without[c.Process.Pid] {
 		time.Sleep(time.Millisecond)
 	}
-	if after := child(); h.mayMove(after) {
+	if after := child(); h.mayMove(asCandidate(after)) {
 		t.Error("a child of one without the file may have it")
 	}
-	if !h.mayMove(before) {
+	if !h.mayMove(asCandidate(before)) {
 		t.Error("what was started before the look cannot have it")
 	}
 	delete(h.without, c.Process.Pid)
-	if after := child(); !h.mayMove(after) {
+	if after := child(); !h.mayMove(asCandidate(after)) {
 		t.Error("a child of one that was not looked into cannot have it")
 	}
 }
