@@ -14,7 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func init() { roles["lock a number"] = lockNumber }
+func init() {
+	roles["lock a number"] = lockNumber
+	roles["adopt"] = adopt
+}
 
 // lockNumber is flock with the number of a descriptor.
 func lockNumber(dir string, n int) {
@@ -55,7 +58,7 @@ func TestShellThatMovesItsDescriptor(t *testing.T) {
 }
 
 // TestPassedOn: processes hand the open file on, each to a child that outlives it, and live for a millisecond. Who looks
-// for it comes too late to most of them. Nobody gets in.
+// for it comes too late to most of them, and who has adopted them passes for their parent. Nobody gets in.
 func TestPassedOn(t *testing.T) {
 	tries := 2000
 	switch {
@@ -64,8 +67,28 @@ func TestPassedOn(t *testing.T) {
 	case testing.Short():
 		tries = 200
 	}
-	notAdmitted(t, []string{"/bin/sh", "-c",
-		`echo 'if [ ! -e stop ]; then sh next & fi' >next; exec 9>>f; $SELF; : >locked; exec sh next`}, tries)
+	const script = `echo 'if [ ! -e stop ]; then sh next & fi' >next; exec 9>>f; $SELF; : >locked; exec sh next`
+	t.Run("adopted by process 1", func(t *testing.T) {
+		notAdmitted(t, []string{"/bin/sh", "-c", script}, tries)
+	})
+	t.Run("adopted by an ancestor", func(t *testing.T) {
+		t.Setenv("SCRIPT", script)
+		notAdmitted(t, []string{"/bin/sh", "-c", `FALLBACK_ROLE=adopt exec $SELF`}, tries)
+	})
+}
+
+// adopt runs SCRIPT, and is the parent of its orphans.
+func adopt(dir string, n int) {
+	must(unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+	c := exec.Command("/bin/sh", "-c", os.Getenv("SCRIPT"))
+	c.Env = append(os.Environ(), "FALLBACK_ROLE=lock a number")
+	c.Stderr = os.Stderr
+	must(c.Start())
+	for {
+		if _, err := unix.Wait4(-1, nil, 0, nil); err != nil && err != unix.EINTR {
+			return // ECHILD: none is left
+		}
+	}
 }
 
 // notAdmitted starts a shell that locks and moves its descriptor, and tries to get in.

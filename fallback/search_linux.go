@@ -67,6 +67,12 @@ func (*thisSystem) HidesProcesses() bool { return hidesProcesses() }
 // long because a refusal is wrong then. A test replaces it.
 var longestCatchUp = 10 * time.Second
 
+// enoughListings is how many listings in a row prove something that have nobody new but children of processes that are
+// without the open file. One would do if all of them were. But an orphan shows as its parent the one that has adopted it:
+// mostly process 1, which does not count, but it can be any ancestor (PR_SET_CHILD_SUBREAPER). If such an orphan has the
+// open file it is found when it is looked into, unless it has handed it on by then, and its heirs do so each time.
+const enoughListings = 4
+
 // processes lists all processes, in ascending order. A test replaces it.
 var processes = proc.Processes
 
@@ -79,12 +85,15 @@ var processes = proc.Processes
 func (h *search) everywhere() (complete bool) {
 	last := 0
 	var catchUpEnds time.Time // zero during the first round, which has all the time that it takes
-	for catchUpEnds.IsZero() || time.Now().Before(catchUpEnds) {
-		now := lastID()
-		if now < last { // ids have come round: they mean other processes
+	for inARow := 0; inARow < enoughListings; {
+		if !catchUpEnds.IsZero() && time.Now().After(catchUpEnds) {
+			return false
+		}
+		before := lastID()
+		if before < last { // ids have come round: they mean other processes
 			h.seen, h.without = map[int]bool{}, map[int]uint64{}
 		}
-		last = now
+		last = before
 		pids, err := processes()
 		if err != nil {
 			return false
@@ -95,14 +104,21 @@ func (h *search) everywhere() (complete bool) {
 				return true
 			}
 		}
-		if areWithout && lastID() >= now { // else ids have come round meanwhile, and who inherits may have a lower one
+		switch {
+		case lastID() < before: // ids have come round meanwhile: who inherits may have a lower one
+			inARow = 0
+		case len(unseen) == 0:
 			return true
+		case areWithout:
+			inARow++
+		default:
+			inARow = 0
 		}
 		if catchUpEnds.IsZero() {
 			catchUpEnds = time.Now().Add(longestCatchUp)
 		}
 	}
-	return false
+	return true
 }
 
 // A candidate is a process that a search has not looked into yet.
@@ -216,9 +232,8 @@ func (h *search) mayMove(p candidate) bool {
 // that never had it. Then it has never had it. So a search keeps up with a machine that starts processes all the time: to
 // look at each of them again and again takes longer than they live.
 //
-// An orphan shows as its parent the one that has adopted it. Process 1 adopts most of them, and does not count. For an
-// orphan that another one adopts (PR_SET_CHILD_SUBREAPER) during a search each of them gets one look, instead of up to
-// 64.
+// An orphan that another one than process 1 has adopted during the search passes for a child of that one, and gets one
+// look instead of up to 64: see enoughListings.
 func (h *search) parentIsWithout(s stat) bool {
 	found, ok := h.without[s.parent]
 	return ok && s.parent != 1 && s.start > found

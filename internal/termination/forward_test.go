@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"slices"
 	"syscall"
@@ -38,6 +39,11 @@ func TestMain(m *testing.M) {
 
 // TestFinish has a process get a signal, which it puts off, just before it finishes: it dies by it.
 func TestFinish(t *testing.T) {
+	if signal.Ignored(syscall.SIGINT) { // by who has started the test, as in the background of a script
+		caught := make(chan os.Signal, 1)
+		signal.Notify(caught, syscall.SIGINT)
+		defer signal.Stop(caught)
+	}
 	for range 50 {
 		child := exec.Command(os.Args[0], "finish")
 		child.Run()
