@@ -57,8 +57,8 @@ func TestShellThatMovesItsDescriptor(t *testing.T) {
 	}
 }
 
-// TestPassedOn: processes hand the open file on, each to a child that outlives it, and live for a millisecond. Who looks
-// for it comes too late to most of them, and who has adopted them passes for their parent. Nobody gets in.
+// TestPassedOn: processes hand the open file on, each to a child that outlives it, and live for a millisecond. Who
+// looks for it comes too late to most of them, and who has adopted them passes for their parent. Nobody gets in.
 func TestPassedOn(t *testing.T) {
 	tries := 2000
 	switch {

@@ -67,8 +67,9 @@ func startOf(pid int) uint64 {
 // isZombie reports whether a process has ended, with all its threads. It has no descriptors any more, which only root
 // may see.
 func isZombie(pid int) bool {
-	s, _ := readStat(pid)
 	tasks, _ := proc.Numbers(procDir(pid) + "/task")
+	// After the listing: another thread that calls execve(2) is the first one then, and no zombie.
+	s, _ := readStat(pid)
 	return s.state == 'Z' && len(tasks) == 1
 }
 

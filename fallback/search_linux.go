@@ -22,9 +22,11 @@ type search struct {
 	device uint64
 	failed bool    // a look has not been made, for want of memory, for instance
 	places []place // what stands there is not wanted: our open file, and others that have a record
-	seen   map[int]bool
-	// Processes that are without the open file, and the last clock tick since boot in which they may have had it. Whom
-	// they start later does not inherit it.
+	// Processes that this search knows, because it has looked into them or because they may not be looked into.
+	seen map[int]bool
+	// The last clock tick since boot in which a process may have had the open file. Whom it starts later does not
+	// inherit that. Of a process that may not be looked into it is the tick of the attempt: what it is, or that it is
+	// passed over, is known then, and more will not be known of its children.
 	without map[int]uint64
 }
 
@@ -62,26 +64,28 @@ var seesAll = sync.OnceValue(func() bool {
 func (*thisSystem) SeesAll() bool        { return seesAll() }
 func (*thisSystem) HidesProcesses() bool { return hidesProcesses() }
 
-// longestCatchUp is how long a search looks at processes that were started since it began. If there are always some that
-// are not known to be without the open file, it gives up, and the lock counts as held: flock -n has to answer. It is
-// long because a refusal is wrong then. A test replaces it.
+// longestCatchUp is how long a search looks at processes that were started since it began. If there are always some
+// that are not known to be without the open file, it gives up, and the lock counts as held: flock -n has to answer. It
+// is long because a refusal is wrong then. A test replaces it.
 var longestCatchUp = 10 * time.Second
 
 // enoughListings is how many listings in a row prove something that have nobody new but children of processes that are
-// without the open file. One would do if all of them were. But an orphan shows as its parent the one that has adopted it:
-// mostly process 1, which does not count, but it can be any ancestor (PR_SET_CHILD_SUBREAPER). If such an orphan has the
-// open file it is found when it is looked into, unless it has handed it on by then, and its heirs do so each time.
+// without the open file. One would do if all of them were. But an orphan shows as its parent the one that has adopted
+// it: mostly process 1, which does not count, but any ancestor can adopt (PR_SET_CHILD_SUBREAPER). Such an orphan is
+// looked into once, and would have to hand the open file on before that, and its heirs to do so each time.
 const enoughListings = 4
 
 // processes lists all processes, in ascending order. A test replaces it.
 var processes = proc.Processes
 
-// everywhere lists all processes and looks into those that it does not know, until a listing has nobody in it who can
-// have the open file. It stops at the first open file that it finds. It reports whether it came to an end.
+// everywhere looks into all processes, and then into those that were started meanwhile, until a listing proves that
+// there is nobody left who can have the open file. It stops at the first open file that it finds. It reports whether it
+// came to an end.
 //
-// A listing goes upwards, and who inherits the open file has a higher id than who had it. So it meets somebody who has
-// it, if anybody has: who ends, or closes it, before the listing has come to them has left it to somebody further up. If
-// all whom it meets were known before to be without the open file, nobody has it.
+// All who are there when it begins are looked into in the first round. After that, whoever has the open file inherits
+// it during the search. A listing goes upwards, and an heir has a higher id than who has left him the file. So the
+// listing meets somebody who has it, if anybody has: who ends, or closes it, before the listing has come to them has
+// left it to somebody further up. If the listing has nobody new, nobody has it.
 func (h *search) everywhere() (complete bool) {
 	last := 0
 	var catchUpEnds time.Time // zero during the first round, which has all the time that it takes
@@ -105,7 +109,7 @@ func (h *search) everywhere() (complete bool) {
 			}
 		}
 		switch {
-		case lastID() < before: // ids have come round meanwhile: who inherits may have a lower one
+		case lastID() < before: // ids have come round meanwhile, and an heir may have a lower one
 			inARow = 0
 		case len(unseen) == 0:
 			return true
@@ -121,12 +125,12 @@ func (h *search) everywhere() (complete bool) {
 	return true
 }
 
-// A candidate is a process that a search has not looked into yet.
+// A candidate is a process that a search does not know yet.
 type candidate struct {
 	pid       int
 	stat      stat
-	err       error // of reading the stat
-	isWithout bool  // it has never had the open file
+	err       error // of reading the stat, which is all zero then
+	isWithout bool  // as a child of one that is without the open file
 }
 
 // unseen returns those of a listing that are not seen yet, and whether it is known that none of them has had the open
@@ -161,6 +165,9 @@ const looksBetween = 8
 
 // lookInto looks for an open file that is wanted in a process, and reports whether it has found one.
 func (h *search) lookInto(p candidate) bool {
+	if p.stat.isKernelThread { // it has no descriptors
+		return false
+	}
 	couldLook := false
 	if h.mayMove(p) {
 		couldLook = h.lookUntilProven(p.pid)
@@ -221,19 +228,16 @@ func (h *search) mayMove(p candidate) bool {
 		return false
 	case p.stat.start < h.since: // who has locked did not start it
 		return false
-	case p.stat.isKernelThread, isZombie(p.pid): // it has no descriptors
+	case isZombie(p.pid): // it has no descriptors
 		return false
 	}
 	program, _, err := statID(unix.AT_FDCWD, procDir(p.pid)+"/exe")
 	return err != nil || program != ownProgram()
 }
 
-// parentIsWithout reports whether a process was started after its parent had been found without the open file, or by one
-// that never had it. Then it has never had it. So a search keeps up with a machine that starts processes all the time: to
-// look at each of them again and again takes longer than they live.
-//
-// An orphan that another one than process 1 has adopted during the search passes for a child of that one, and gets one
-// look instead of up to 64: see enoughListings.
+// parentIsWithout reports whether a process was started by one that was without the open file by then, if the parent
+// that it shows has started it: see enoughListings. Then one look is enough. So a search keeps up with a machine that
+// starts processes all the time: to look at each of them again and again takes longer than they live.
 func (h *search) parentIsWithout(s stat) bool {
 	found, ok := h.without[s.parent]
 	return ok && s.parent != 1 && s.start > found
@@ -259,18 +263,17 @@ func (h *search) lookOnce(pid int) (couldLook bool) {
 	return h.lookAt(pid, fd, numbers)
 }
 
-// lookByOtherThreads is lookOnce for a process that shows no descriptors by its first thread. All threads have the same
-// ones, and one that ends shows none.
+// lookByOtherThreads is lookOnce for a process that shows no descriptors by its first thread, as one that has ended
+// shows none. It comes to the first thread again at last: if another one has called execve(2), it is the first one by
+// now.
 func (h *search) lookByOtherThreads(pid int) (couldLook bool) {
 	threads, err := proc.Numbers(procDir(pid) + "/task")
 	if err != nil {
 		h.noteFailure(pid, err)
 		return false
 	}
-	if len(threads) < 2 {
-		return false
-	}
-	for _, thread := range threads {
+	threads = slices.DeleteFunc(threads, func(thread int) bool { return thread == pid })
+	for _, thread := range append(threads, pid) {
 		fd, numbers, err := descriptorsOf(thread)
 		if err != nil {
 			h.noteFailure(thread, err)
@@ -329,8 +332,8 @@ func isElsewhere(fd int, number string, device uint64) bool {
 }
 
 // noteFailure notes why a process could not be looked into, unless it has ended. One that refuses can have the open
-// file unless it is process 1, from which all others stem, or belongs to the kernel. It is asked at once who it is: if
-// it has ended by now, its children have ids that are looked at later.
+// file unless it is process 1, from which all others stem. It is asked at once who it is: if it has ended by now, its
+// children are in a later listing.
 func (h *search) noteFailure(other int, err error) {
 	switch {
 	case isNowhere(err):
@@ -338,12 +341,16 @@ func (h *search) noteFailure(other int, err error) {
 	case !sys.LacksPermission(err):
 		h.failed = true
 		return
-	case !h.strangers || other == 1:
+	}
+	if _, ok := h.without[other]; !ok {
+		h.without[other] = ticksSinceBoot()
+	}
+	if !h.strangers || other == 1 {
 		return
 	}
 	its, err := readStat(other)
 	of, err2 := readStatus(procDir(other))
-	if isNowhere(err) || isNowhere(err2) || err == nil && (its.isKernelThread || isZombie(other)) {
+	if isNowhere(err) || isNowhere(err2) || err == nil && isZombie(other) {
 		return
 	}
 	p := process{its.start, of.users, of.groups, isProtected(other, of)}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"example.org/flock/internal/proc"
 )
 
@@ -43,7 +45,8 @@ func TestLastOfAnother(t *testing.T) {
 	}
 }
 
-// TestSearchGivesUp: where in each listing somebody has ended before a search comes to them, it ends, and proves nothing.
+// TestSearchGivesUp: where in each listing somebody has ended before a search comes to them, it ends, and proves
+// nothing.
 func TestSearchGivesUp(t *testing.T) {
 	longest, id := longestCatchUp, 1<<22 // no process has such an id
 	defer func() { processes, longestCatchUp = proc.Processes, longest }()
@@ -67,30 +70,64 @@ func TestSearchGivesUp(t *testing.T) {
 }
 
 // TestSearchBesideNewProcesses: a search ends although there is a new process in each listing, if those were started by
-// some that it had found without the open file.
+// some that it had found without the open file, or that may not be looked into.
 func TestSearchBesideNewProcesses(t *testing.T) {
-	defer func() { processes = proc.Processes }()
-	listings := 0
-	processes = func() ([]int, error) {
-		listings++
-		for now := ticksSinceBoot(); ticksSinceBoot() == now; { // a look and a start in one tick: either may be earlier
-			time.Sleep(time.Millisecond)
+	for _, role := range []string{"start", "start protected"} {
+		t.Run(role, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "f")
+			must(os.WriteFile(file, nil, 0o666))
+			starter := exec.Command("/proc/self/exe")
+			starter.Env = append(os.Environ(), "FALLBACK_ROLE="+role)
+			in, err := starter.StdinPipe()
+			must(err)
+			out, err := starter.StdoutPipe()
+			must(err)
+			must(starter.Start())
+			defer starter.Wait()
+			defer in.Close()
+			answer := make([]byte, 1)
+			_, err = out.Read(answer)
+			must(err)
+
+			defer func() { processes = proc.Processes }()
+			listings := 0
+			processes = func() ([]int, error) {
+				listings++
+				for now := ticksSinceBoot(); ticksSinceBoot() == now; { // in one tick, the start may be before the look
+					time.Sleep(time.Millisecond)
+				}
+				in.Write(answer)
+				out.Read(answer)
+				return proc.Processes()
+			}
+			s := &thisSystem{file: file, opened: -1, fd: -1}
+			if !s.Search(query{since: math.MaxUint64}).complete {
+				t.Error("a search gave up beside", listings, "processes")
+			}
+		})
+	}
+}
+
+func init() {
+	roles["start"] = start
+	roles["start protected"] = func(dir string, n int) {
+		must(unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
+		start(dir, n)
+	}
+}
+
+// start starts a process for each byte that it reads, and tells when it has done so. They end when it does.
+func start(string, int) {
+	fmt.Print(".")
+	for b := make([]byte, 1); ; {
+		if n, _ := os.Stdin.Read(b); n == 0 {
+			return
 		}
 		c := exec.Command("cat")
-		in, err := c.StdinPipe()
+		_, err := c.StdinPipe()
 		must(err)
 		must(c.Start())
-		t.Cleanup(func() {
-			in.Close()
-			c.Wait()
-		})
-		return proc.Processes()
-	}
-	file := filepath.Join(t.TempDir(), "f")
-	must(os.WriteFile(file, nil, 0o666))
-	s := &thisSystem{file: file, opened: -1, fd: -1}
-	if !s.Search(query{since: math.MaxUint64}).complete {
-		t.Error("a search gave up beside", listings, "processes")
+		fmt.Print(".")
 	}
 }
 
