@@ -54,30 +54,28 @@ func (s *thisSystem) Inode() uint64 {
 // Place returns the eldest ancestor that has our open file under its number, with all between it and this process, or
 // this process itself. One that this user may not look into is taken for the caller, which has it.
 func (s *thisSystem) Place() (place, error) {
-	own := place{pid: pid, number: s.fd}
+	eldest := place{pid: pid, number: s.fd, start: ownStart()}
 	if err := checkOwnProc(); err != nil {
-		return own, err
+		return eldest, err
 	}
 	parent := os.Getppid()
 	if parent == 0 {
-		return own, stateError("the calling process is in another pid namespace")
+		return eldest, stateError("the calling process is in another pid namespace")
 	}
-	eldest := own
-	if isHiddenCaller(parent, s.fd) {
-		eldest = place{pid: parent, number: s.fd}
-		parent = 0
+	of, err := readStat(parent) // it can end at any moment: a script that is killed
+	if err == nil && isHiddenCaller(parent, s.fd) {
+		return place{pid: parent, number: s.fd, start: of.start}, nil
 	}
-	for parent > 0 {
+	for err == nil {
 		its, has := s.findIn(parent)
-		of, err := readStat(parent)
-		if !has || err != nil {
+		if !has {
 			break
 		}
+		its.start = of.start
 		eldest, parent = its, of.parent
+		of, err = readStat(parent)
 	}
-	of, err := readStat(eldest.pid)
-	eldest.start = of.start
-	return eldest, err
+	return eldest, nil
 }
 
 // findIn returns where a process has our open file: under its number, or under another one, as with "flock 0 <&9".
