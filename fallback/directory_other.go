@@ -10,6 +10,8 @@ import (
 
 func askServer(int) {}
 
+func (*directory) forget() {}
+
 // tellsEnd reports whether poll(2) tells a writer that the last reader of a FIFO is gone. On macOS it does not,
 // whatever events it is asked for (in the source, fifo_close wakes no knote); and a byte that is in the FIFO for its
 // owner would end a wait for POLLIN at once, again and again.

@@ -183,6 +183,9 @@ func (d *directory) wait(own lifeline, closes int, others []string, limit time.D
 			unix.Read(int(bell.Fd), make([]byte, 4096))
 		}
 	}
+	if n == 0 {
+		d.forget() // a waiter changes nothing meanwhile, and may be the only one who is left to
+	}
 	return n == 0, err
 }
 
