@@ -20,10 +20,10 @@ func askServer(fd int) {
 	unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_FORCE_SYNC, unix.STATX_MTIME, new(unix.Statx_t))
 }
 
-// forget has the client of NFS ask for the names in a directory anew. By NFS 3, only the modification time tells that it
-// has changed: who has listed it between two changes within one tick of the server's clock never learns of the second
-// one. The client drops what it knows when it changes the directory itself.
-func (d *directory) forget() {
+// refresh has the client of NFS ask for the names in a directory anew. By NFS 3, only the modification time tells that
+// it has changed: who has listed it between two changes within one tick of the server's clock never learns of the
+// second one. The client drops what it knows when it changes the directory itself.
+func (d *directory) refresh() {
 	var of unix.Statfs_t
 	if unix.Fstatfs(d.dirfd, &of) == nil && of.Type == unix.NFS_SUPER_MAGIC {
 		now := unix.Timespec{Nsec: unix.UTIME_NOW}

@@ -10,7 +10,7 @@ import (
 
 func askServer(int) {}
 
-func (*directory) forget() {}
+func (*directory) refresh() {}
 
 // tellsEnd reports whether poll(2) tells a writer that the last reader of a FIFO is gone. On macOS it does not,
 // whatever events it is asked for (in the source, fifo_close wakes no knote); and a byte that is in the FIFO for its

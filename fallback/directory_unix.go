@@ -184,7 +184,7 @@ func (d *directory) wait(own lifeline, closes int, others []string, limit time.D
 		}
 	}
 	if n == 0 {
-		d.forget() // a waiter changes nothing meanwhile, and may be the only one who is left to
+		d.refresh() // a waiter changes nothing himself, and nobody else may be left who does
 	}
 	return n == 0, err
 }

@@ -30,13 +30,6 @@ func lockNumber(dir string, n int) {
 // meanwhile. It never sleeps, and its descriptor is under a number between two looks at it only for a moment. Nobody
 // gets in.
 func TestShellThatMovesItsDescriptor(t *testing.T) {
-	tries := 2000
-	switch {
-	case tortureDuration(t) > 0:
-		tries = 100_000
-	case testing.Short():
-		tries = 200
-	}
 	for what, script := range map[string]string{
 		"the shell that has locked": `log() { :; }; while [ ! -e stop ]; do log message 9>&-; done`,
 		"its child":                 `log() { :; }; (while [ ! -e stop ]; do log message 9>&-; done) & : >ended`,
@@ -51,7 +44,7 @@ func TestShellThatMovesItsDescriptor(t *testing.T) {
 				if shell == "busybox" {
 					words = append([]string{path, "sh"}, words[1:]...)
 				}
-				notAdmitted(t, words, tries)
+				notAdmitted(t, words)
 			})
 		}
 	}
@@ -60,20 +53,13 @@ func TestShellThatMovesItsDescriptor(t *testing.T) {
 // TestPassedOn: processes hand the open file on, each to a child that outlives it, and live for a millisecond. Who
 // looks for it comes too late to most of them, and who has adopted them passes for their parent. Nobody gets in.
 func TestPassedOn(t *testing.T) {
-	tries := 2000
-	switch {
-	case tortureDuration(t) > 0:
-		tries = 100_000
-	case testing.Short():
-		tries = 200
-	}
 	const script = `echo 'if [ ! -e stop ]; then sh next & fi' >next; exec 9>>f; $SELF; : >locked; exec sh next`
 	t.Run("adopted by process 1", func(t *testing.T) {
-		notAdmitted(t, []string{"/bin/sh", "-c", script}, tries)
+		notAdmitted(t, []string{"/bin/sh", "-c", script})
 	})
 	t.Run("adopted by an ancestor", func(t *testing.T) {
 		t.Setenv("SCRIPT", script)
-		notAdmitted(t, []string{"/bin/sh", "-c", `FALLBACK_ROLE=adopt exec $SELF`}, tries)
+		notAdmitted(t, []string{"/bin/sh", "-c", `FALLBACK_ROLE=adopt exec $SELF`})
 	})
 }
 
@@ -91,8 +77,15 @@ func adopt(dir string, n int) {
 	}
 }
 
-// notAdmitted starts a shell that locks and moves its descriptor, and tries to get in.
-func notAdmitted(t *testing.T, words []string, tries int) {
+// notAdmitted starts a shell that locks and moves its descriptor, or hands it on, and tries to get in.
+func notAdmitted(t *testing.T, words []string) {
+	tries := 2000
+	switch {
+	case tortureDuration(t) > 0:
+		tries = 100_000
+	case testing.Short():
+		tries = 200
+	}
 	dir := lockFile(t)
 	around := filepath.Dir(dir)
 	c := &exec.Cmd{Path: words[0], Args: words, Dir: around, Stderr: os.Stderr}

@@ -133,8 +133,9 @@ type candidate struct {
 	isWithout bool  // as a child of one that is without the open file
 }
 
-// unseen returns those of a listing that are not seen yet, and whether it is known that none of them has had the open
-// file. It does nothing else, so that few of them end before their stat is read: of those nothing is known.
+// unseen returns those of a listing that are not seen yet and have descriptors, and whether all of them are known to be
+// without the open file. It does nothing else, so that few of them end before their stat is read: of those nothing is
+// known.
 func (h *search) unseen(pids []int) (list []candidate, areWithout bool) {
 	areWithout = true
 	for _, pid := range pids {
@@ -142,16 +143,22 @@ func (h *search) unseen(pids []int) (list []candidate, areWithout bool) {
 			continue
 		}
 		h.seen[pid] = true
-		p := candidate{pid: pid}
-		p.stat, p.err = readStat(pid)
-		if p.err == nil && h.parentIsWithout(p.stat) {
-			p.isWithout = true
-			h.without[pid] = p.stat.start - 1
+		if p := h.candidate(pid); !p.stat.isKernelThread {
+			areWithout = areWithout && p.isWithout
+			list = append(list, p)
 		}
-		areWithout = areWithout && (p.isWithout || p.stat.isKernelThread)
-		list = append(list, p)
 	}
 	return list, areWithout
+}
+
+func (h *search) candidate(pid int) candidate {
+	p := candidate{pid: pid}
+	p.stat, p.err = readStat(pid)
+	if p.err == nil && h.parentIsWithout(p.stat) {
+		p.isWithout = true
+		h.without[pid] = p.stat.start - 1
+	}
+	return p
 }
 
 // enoughLooks is how many empty looks into a process that is never seen asleep prove that it does not have the open
@@ -165,19 +172,24 @@ const looksBetween = 8
 
 // lookInto looks for an open file that is wanted in a process, and reports whether it has found one.
 func (h *search) lookInto(p candidate) bool {
-	if p.stat.isKernelThread { // it has no descriptors
-		return false
-	}
 	couldLook := false
 	if h.mayMove(p) {
 		couldLook = h.lookUntilProven(p.pid)
 	} else {
 		couldLook = h.lookOnce(p.pid)
 	}
-	if couldLook && !h.found && !p.isWithout { // all its descriptors were seen, and none is wanted
-		h.without[p.pid] = ticksSinceBoot()
+	if couldLook && !h.found { // all its descriptors were seen, and none is wanted
+		h.noteWithout(p.pid)
 	}
 	return h.found
+}
+
+// noteWithout notes that whom a process starts from now on does not inherit the open file, unless that is known
+// already.
+func (h *search) noteWithout(pid int) {
+	if _, ok := h.without[pid]; !ok {
+		h.without[pid] = ticksSinceBoot()
+	}
 }
 
 // lookUntilProven looks into a process until it finds an open file that is wanted, or it is proven that there is none.
@@ -342,9 +354,7 @@ func (h *search) noteFailure(other int, err error) {
 		h.failed = true
 		return
 	}
-	if _, ok := h.without[other]; !ok {
-		h.without[other] = ticksSinceBoot()
-	}
+	h.noteWithout(other)
 	if !h.strangers || other == 1 {
 		return
 	}

@@ -150,25 +150,21 @@ func TestChildOfOneWithout(t *testing.T) {
 		return pid
 	}
 	h := newSearch(query{})
-	asCandidate := func(pid int) candidate {
-		s, err := readStat(pid)
-		return candidate{pid: pid, stat: s, err: err, isWithout: h.parentIsWithout(s)}
-	}
 	before := child()
-	if h.lookInto(asCandidate(c.Process.Pid)) {
+	if h.lookInto(h.candidate(c.Process.Pid)) {
 		t.Error("the shell has the file")
 	}
 	for ticksSinceBoot() <= h.without[c.Process.Pid] {
 		time.Sleep(time.Millisecond)
 	}
-	if after := child(); h.mayMove(asCandidate(after)) {
+	if after := child(); h.mayMove(h.candidate(after)) {
 		t.Error("a child of one without the file may have it")
 	}
-	if !h.mayMove(asCandidate(before)) {
+	if !h.mayMove(h.candidate(before)) {
 		t.Error("what was started before the look cannot have it")
 	}
 	delete(h.without, c.Process.Pid)
-	if after := child(); !h.mayMove(asCandidate(after)) {
+	if after := child(); !h.mayMove(h.candidate(after)) {
 		t.Error("a child of one that was not looked into cannot have it")
 	}
 }

@@ -5,6 +5,7 @@ package test
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -92,6 +93,9 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
+// silence is what flock-etcd says if etcd has not answered for a while, as on a busy machine.
+var silence = regexp.MustCompile(`flock-etcd: etcd does not answer: .*\n|flock-etcd: etcd answers again\n`)
+
 // loginAtOnce has n of flock-etcd log in at once, and returns how many passwords etcd has checked.
 func loginAtOnce(t *testing.T, e leasetest.Environment, members *cluster.Cluster, n int) (checks float64) {
 	alone := checkPasswords(t, members, n)
@@ -104,8 +108,8 @@ func loginAtOnce(t *testing.T, e leasetest.Environment, members *cluster.Cluster
 	}
 	var last time.Duration
 	for _, p := range all {
-		<-p.Ended                             // within its limit
-		p.Check(t, 0, "in\n", p.Err.String()) // it may have said that etcd does not answer for a while
+		<-p.Ended // within its limit
+		p.Check(t, 0, "in\n", strings.Join(silence.FindAllString(p.Err.String(), -1), ""))
 		last = max(last, p.EndedAt.Sub(began))
 	}
 	checks = metrics(t, members, startedChecks) - before
