@@ -36,6 +36,8 @@ var checks = []row{
 		[]string{directory}, each(oldNews), false},
 	{"clock", "so does one while the clocks of all are set an hour back and forth",
 		[]string{directory}, each(clocks), false},
+	{"listing", "so do forty whose client lists the directory all the time",
+		[]string{directory}, each(listing), false},
 	{"descriptor", "a lock by number, `-u`, and the end of the script", all, each(descriptor), false},
 	{"no-fork", "`-F`", all, each(noFork), false},
 	{"kill", "`kill -9` of flock leaves the lock, of its command frees it", all, each(kill), false},
@@ -195,27 +197,55 @@ func oldNews(s *scene) {
 	s.expect(took < 5*time.Second, "after %s", seconds(took))
 }
 
+// listing has c2 list the names while a contender and a holder of c1 leave, one right after the other: both changes may
+// come within one tick of the server's clock, and then c2 may know one and never learn of the other.
+func listing(s *scene) {
+	s.status(c1, "FLOCK f true", 0) // makes the directory
+	reader := s.hold(c2, `perl -e '$| = 1; print "in $$ $$\n";
+		until (select $input = "\1", undef, undef, 0) { opendir D, ".f.flock"; readdir D }'`)
+	defer reader.release()
+	var slowest time.Duration
+	for range 40 {
+		h := s.hold(c1, `FLOCK f sh -c 'echo in $PPID $$; read x; FLOCK -n f true'`)
+		in := s.startWaiter()
+		slowest = max(slowest, s.releaseTo(in, h))
+	}
+	s.result = "after " + seconds(slowest) + " at most"
+	s.expect(slowest < 5*time.Second, "%s", s.result)
+}
+
 // handOver has a waiter on c2, in another scene, get the lock that a holder on c1 releases, and returns how long that
 // takes.
 func (s *scene) handOver(other *scene, meanwhile func()) time.Duration {
 	h := s.hold(c1, "FLOCK f "+inside)
-	in := make(chan string)
-	go func() {
-		out, status := other.run(c2, "FLOCK f echo in")
-		in <- fmt.Sprint(out, status)
-	}()
-	for { // until it waits
-		if _, status := c2.run("pgrep -f '[f] echo in'"); status == 0 {
-			break
-		}
-	}
+	in := other.startWaiter()
 	time.Sleep(2 * time.Second) // as one that has waited for some time
 	meanwhile()
+	took := s.releaseTo(in, h)
+	s.result = "after " + seconds(took)
+	return took
+}
+
+// startWaiter starts a waiter on c2, and returns when it runs. in tells what it said, and its exit status.
+func (s *scene) startWaiter() (in <-chan string) {
+	said := make(chan string, 1)
+	go func() {
+		out, status := s.run(c2, "FLOCK f echo in")
+		said <- fmt.Sprint(out, status)
+	}()
+	for {
+		if _, status := c2.run("pgrep -f '[f] echo in'"); status == 0 {
+			return said
+		}
+	}
+}
+
+// releaseTo releases the lock for a waiter, and returns how long that takes.
+func (s *scene) releaseTo(in <-chan string, h *holder) time.Duration {
 	h.release()
 	began := time.Now()
 	got := <-in
 	took := time.Since(began)
-	s.result = "after " + seconds(took)
 	s.expect(strings.HasSuffix(got, "in0"), "the waiter got %q", got)
 	return took
 }
