@@ -1,0 +1,30 @@
+package fallback
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestNamespaceOf: a kernel that was built without a kind of namespaces has no link for it, and one namespace. Where
+// there are no links at all nothing is known.
+func TestNamespaceOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		links map[string]string
+		want  string
+	}{
+		"with them":        {map[string]string{"mnt": "mnt:[4026531840]", "pid": "pid:[4026532198]"}, "4026532198"},
+		"without them":     {map[string]string{"mnt": "mnt:[4026531840]"}, initialPIDs},
+		"before the links": {nil, ""},
+	} {
+		dir := t.TempDir()
+		for kind, link := range c.links {
+			if err := os.Symlink(link, filepath.Join(dir, kind)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := namespaceOf(dir, "pid", initialPIDs); got != c.want {
+			t.Errorf("%s: %q, not %q", name, got, c.want)
+		}
+	}
+}
