@@ -67,16 +67,19 @@ func (a *attempt) lookAndSearch(isIdle bool) (s snapshot, isTokenMissing bool, e
 	return s, isTokenMissing, err
 }
 
-// tryOnce enters if nobody keeps us out.
+// tryOnce enters if nobody keeps us out. s has been searched, unless that could not be done because the token was
+// missing, or is left to somebody else.
 func (a *attempt) tryOnce(s *snapshot, isTokenMissing bool) (progress, []record, error) {
 	keepers := a.keepers(s)
 	switch {
-	case len(keepers) == 0:
+	case len(keepers) == 0 && !a.lacksSignal(s):
 		return a.enter()
 	case s.hasMoved(): // a search has found an open file, and whoever has the token writes down where
 		return a.tidy(nil)
 	case isTokenMissing: // take waits for it, or finds that it is gone
 		return a.tidy(nil)
+	case len(keepers) == 0:
+		return again, nil, errNoSignal
 	}
 	return keptOut, keepers, nil
 }

@@ -394,9 +394,11 @@ func (a *attempt) holdByFile(s *snapshot) (progress, error) {
 // markFile makes the record of our open file, and marks it. The record comes before the mark: a flock that is killed in
 // between leaves a record without a mark, which is dead, and never a mark that another record could take for its own.
 func (a *attempt) markFile(s *snapshot, f openFile) (how progress, err error) {
-	if f.signal, err = s.freeSignal(); err != nil {
-		return again, err
+	signals := s.freeSignals()
+	if len(signals) == 0 {
+		return again, nil // somebody has come since our last look; the next one searches, see lacksSignal
 	}
+	f.signal = signals[draw(len(signals))]
 	for _, mark := range []mark{noAtime, nonBlock} { // the second, if the file belongs to somebody else
 		f.mark = mark
 		name := recordName(a.request.Mode, a.self.id, &f)
@@ -411,21 +413,26 @@ func (a *attempt) markFile(s *snapshot, f openFile) (how progress, err error) {
 	return again, err
 }
 
-// freeSignal draws a number that no open file with a record has.
-func (s *snapshot) freeSignal() (int, error) {
+// lacksSignal reports whether our open file cannot have the lock because as many as can have it do so already, as far as
+// is known: of those that are lost, a search may show that they do not.
+func (a *attempt) lacksSignal(s *snapshot) bool {
+	return a.holding == byOpenFile && !s.has(ours) && len(s.freeSignals()) == 0
+}
+
+// freeSignals returns the numbers that no open file with a record has.
+func (s *snapshot) freeSignals() (free []int) {
 	var used [lastSignal + 1]bool
 	for _, r := range s.holders {
 		if r.file != nil && r.verdict != over {
 			used[min(r.file.signal, lastSignal)] = true
 		}
 	}
-	first := draw(lastSignal)
-	for i := range lastSignal {
-		if n := (first+i)%lastSignal + 1; !used[n] {
-			return n, nil
+	for n := 1; n <= lastSignal; n++ {
+		if !used[n] {
+			free = append(free, n)
 		}
 	}
-	return 0, stateError("62 open files have the lock, which is as many as it can have")
+	return free
 }
 
 // discard releases the lock and, if nobody else is there, removes the state directory.

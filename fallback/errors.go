@@ -21,7 +21,8 @@ const (
 	errNoToken      = stateError("its token is missing, perhaps removed by a cleaner of old files" + removeIt)
 	errLostLifeline = stateError("the name of the inherited lifeline is missing, perhaps removed by a cleaner of " +
 		"old files")
-	errNoFIFO = stateError("this filesystem has no FIFOs, which a directory lock needs: use native locks, or " +
+	errNoSignal = stateError("62 open files have the lock, or may have it: that is as many as it can have")
+	errNoFIFO   = stateError("this filesystem has no FIFOs, which a directory lock needs: use native locks, or " +
 		"FLOCK_DIR on another filesystem")
 	errDeaf = stateError("a FIFO of this process does not answer here: use native locks, or FLOCK_DIR on another " +
 		"filesystem")

@@ -185,13 +185,28 @@ func (a *attempt) describeAll(dir string, rs []record) (hs []Holder) {
 	return hs
 }
 
-// lives reports whether the process that has made a record here, or that had the open file then, still runs.
+// lives reports whether the process that a record names still runs.
 func (a *attempt) lives(r record) bool {
-	its := place{pid: r.owner.pid, start: r.owner.start}
-	if r.file != nil {
-		its = r.file.place
+	recorded, current := a.startsOf(r)
+	return recorded != 0 && current == recorded
+}
+
+// isIDReused reports whether the id of the process that a record names is that of another one by now.
+func (a *attempt) isIDReused(r record) bool {
+	recorded, current := a.startsOf(r)
+	return recorded != 0 && current != 0 && current != recorded
+}
+
+// startsOf returns when the process that a record names was started: the one that has made it, or that had the open file
+// then; and when the process was that has this id now. 0 is unknown: in another time namespace they cannot be compared.
+func (a *attempt) startsOf(r record) (recorded, current uint64) {
+	if !a.Machine().pids.sharesClock(r.owner.pids) {
+		return 0, 0
 	}
-	return its.start != 0 && a.Machine().pids.sharesClock(r.owner.pids) && startOf(its.pid) == its.start
+	if r.file != nil {
+		return r.file.start, startOf(r.file.pid)
+	}
+	return r.owner.start, startOf(r.owner.pid)
 }
 
 // lookSettled looks until nobody is taking or releasing the lock. If that lasts for long, who does it is a holder.

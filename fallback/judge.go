@@ -91,6 +91,8 @@ func (a *attempt) shallSearch(s *snapshot, isIdle bool) bool {
 		return true
 	case len(s.waiters) == 0, s.waiters[0] == a.self.name:
 		return true
+	case a.lacksSignal(s):
+		return true
 	}
 	return a.wouldHide(s)
 }

@@ -247,7 +247,11 @@ func newAttempt(s system, l *Lock, r Request) *attempt {
 func (l *Lock) lockedBy(a *attempt, keepers []record) *LockedError {
 	e := &LockedError{Dir: l.dir}
 	for _, r := range keepers {
-		e.Holders = append(e.Holders, a.describe(l.dir, r))
+		h := a.describe(l.dir, r)
+		if h.Where == "" && !h.Seen && a.isIDReused(r) {
+			h.PID, h.Where = 0, "that has inherited it"
+		}
+		e.Holders = append(e.Holders, h)
 	}
 	return e
 }

@@ -120,7 +120,7 @@ func TestZero(t *testing.T) {
 // TestReach: who is dead, and who can be asked, is known only where it is certain.
 func TestReach(t *testing.T) {
 	now := machine{user{"0", "0", initialUsers}, "h", "m", "2", pidNamespace{initialPIDs, "1"}, "+0"}
-	unmounted := past
+	unmounted := here
 	if unix.Ustat(0, new(unix.Ustat_t)) == unix.ENOSYS { // under qemu-user
 		unmounted = mounted
 	}

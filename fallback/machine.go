@@ -92,7 +92,7 @@ type reach uint8
 
 const (
 	here    reach = iota // whether it lives can be asked
-	past                 // it is of an earlier boot or of a filesystem that was unmounted, and dead
+	past                 // it is of an earlier boot, and dead
 	mounted              // it sees the state directory by another mount
 	far                  // it may be on another machine
 )
@@ -101,16 +101,20 @@ const (
 // the directory by another one has another FIFO under the same name.
 func (m machine) reach(o machine) reach {
 	switch {
-	case m.sharesKernel(o) && m.device.number() == o.device.number():
+	case m.sharesKernel(o) && (m.device.number() == o.device.number() || m.knowsGone(o)):
 		return here
-	case m.boot != "" && m.boot == o.boot && o.device.isGone(): // before "mounted", which is all that can be said else
-		return past
 	case m.sharesKernel(o):
 		return mounted
 	case m.hasRestartedSince(o):
 		return past
 	}
 	return far
+}
+
+// knowsGone reports whether the filesystem by which o has seen the state directory is known to be unmounted. Then
+// nobody has a FIFO there any more, and the one that is under its name here says so.
+func (m machine) knowsGone(o machine) bool {
+	return m.boot != "" && m.boot == o.boot && o.device.isGone()
 }
 
 // sharesKernel reports whether both are in one kernel. Where a system has no boot id, or a chroot no /proc to tell it,
