@@ -224,7 +224,8 @@ func (a *attempt) giveUpRecord(r record) error {
 	case byLentLifeline: // it keeps a name, or it could never have the lock again
 		return a.Rename(r.name, newName+","+r.id)
 	}
-	a.self.name = waiterName(a.self.id, a.request.Mode) // if the rename fails, the attempt ends, and leaves no name
+	// Before the rename: over NFS that can be carried out and answer ENOENT. If it was not, list forgets the lifeline.
+	a.self.name = waiterName(a.self.id, a.request.Mode)
 	return a.Rename(r.name, a.self.name)
 }
 

@@ -53,8 +53,8 @@ func isMountPoint(path string) bool {
 		file.Mask&dir.Mask&unix.STATX_MNT_ID != 0 && file.Mnt_id != dir.Mnt_id
 }
 
-// inherit lets the processes that this one starts have the lifeline, under the number of the locked file, whose number
-// becomes that of the lifeline.
+// inherit lets the processes that this one starts have the lifeline. It and the locked file swap their numbers, unless
+// that of the file is below 3.
 func (l lifeline) inherit(fd int) (moved lifeline, file int, err error) {
 	if fd < 3 {
 		_, err := unix.FcntlInt(uintptr(l), unix.F_SETFD, 0)

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Only who has the token adds a holder or removes a dead one. This file takes it, uses it, and gives it back.
+// Only who has the token adds a holder or removes a dead one; who leaves removes its own name without it. This file
+// takes the token, uses it, and gives it back.
 
 const (
 	// stuck is how long the token must stay the same to be a conflict or a fault, and stuckLooks how often that must
@@ -31,7 +32,7 @@ const (
 	cancelled                 // the context was cancelled
 )
 
-// Beside an error the progress means nothing, and is again.
+// Beside an error the progress means nothing.
 
 // enter takes the lock, unless somebody keeps us out.
 func (a *attempt) enter() (progress, []record, error) { return a.withToken(nil, a.hold) }
@@ -105,9 +106,9 @@ func (a *attempt) freeToken(token string) (isFreed bool, err error) {
 	return false, a.putBack(token, err)
 }
 
-// putBack puts the token back after the error of an operation, in case it is ours: once, because that can fail, too. Of
-// both errors it returns the one by which Lock.end knows whether the token may still be ours: then that closes our
-// lifeline and leaves its name, so that whoever finds the token with us takes it over.
+// putBack frees the token, in case it is ours, after what has failed; nil: nothing has. It tries once, because that can
+// fail, too. It returns its own error, after which the token may still be ours, and else what has failed. By that,
+// Lock.end decides whether the name of our lifeline has to stay.
 func (a *attempt) putBack(token string, failed error) error {
 	if err := a.Rename(token, free); err != nil && !isAbsent(err) {
 		return err
@@ -147,7 +148,7 @@ func (a *attempt) take(token string) (progress, []record, error) {
 		switch {
 		case isLong && broken != nil:
 			return again, nil, broken
-		case isLong, isBusy && a.isLate():
+		case isLong, isBusy && a.isLate(): // somebody else has it, whose lifeline is there
 			return keptOut, []record{a.tokenOwner(&s)}, nil
 		}
 
@@ -328,8 +329,8 @@ func (a *attempt) hold(s *snapshot) (progress, error) {
 	return how, err
 }
 
-// admitted returns the waiters that may share the lock with us, now that we hold it: those behind us. What has let us
-// in wakes those before us, too. But a downgrade is itself what lets them in.
+// admitted returns the waiters that may share the lock with us, now that we hold it: those behind us. Those before us
+// are woken by the holder whose end has let us in. But a downgrade of ours is itself what lets all of them in.
 func (a *attempt) admitted(s *snapshot) (waiters []string) {
 	isDowngrade := s.has(ours)
 	for _, name := range s.waiters {
@@ -413,8 +414,8 @@ func (a *attempt) markFile(s *snapshot, f openFile) (how progress, err error) {
 	return again, err
 }
 
-// lacksSignal reports whether our open file cannot have the lock because as many as can have it do so already, as far as
-// is known: of those that are lost, a search may show that they do not.
+// lacksSignal reports whether our open file cannot have the lock because as many as can have it do so already, as far
+// as is known: of those that are lost, a search may show that they do not.
 func (a *attempt) lacksSignal(s *snapshot) bool {
 	return a.holding == byOpenFile && !s.has(ours) && len(s.freeSignals()) == 0
 }
@@ -442,14 +443,15 @@ func (a *attempt) discard() error {
 	}
 	token := busy + "," + a.self.id
 	how, _, err := a.take(token)
+	isTaken := err == nil && how == done
 	switch {
-	case err == nil && how != done:
+	case err == nil && !isTaken:
 		return a.release()
-	case err == nil && a.moveAwayIfAlone():
+	case isTaken && a.moveAwayIfAlone():
 		a.forget()
 		return nil
 	}
-	// The directory stays, and the token in it must not stay ours.
+	// The directory stays, and the token in it must not stay ours, as it may be after an error, too.
 	if err := a.putBack(token, err); err != nil {
 		a.forget() // the name of our lifeline says that it is dead
 		return err

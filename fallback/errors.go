@@ -7,7 +7,8 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// A stateError says what is wrong with a state directory.
+// A stateError says why a lock cannot be had that no operation has failed for: what is wrong with its state directory,
+// its file, or its caller.
 type stateError string
 
 func (e stateError) Error() string { return sys.Printable(string(e)) }

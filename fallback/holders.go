@@ -197,8 +197,9 @@ func (a *attempt) isIDReused(r record) bool {
 	return recorded != 0 && current != 0 && current != recorded
 }
 
-// startsOf returns when the process that a record names was started: the one that has made it, or that had the open file
-// then; and when the process was that has this id now. 0 is unknown: in another time namespace they cannot be compared.
+// startsOf returns when the process that a record names was started: the one that has made it, or that had the open
+// file then; and when the process was that has this id now. 0 is unknown: in another time namespace they cannot be
+// compared.
 func (a *attempt) startsOf(r record) (recorded, current uint64) {
 	if !a.Machine().pids.sharesClock(r.owner.pids) {
 		return 0, 0

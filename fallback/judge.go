@@ -97,9 +97,9 @@ func (a *attempt) shallSearch(s *snapshot, isIdle bool) bool {
 	return a.wouldHide(s)
 }
 
-// wouldHide reports whether something lost would seem to be found if our open file had the lock, because that is the
-// same descriptor of the same process as the record of the lost one says: a shell that locks in a loop has each open
-// file under the same number. So the search has to be made before.
+// wouldHide reports whether the record of something lost names the same descriptor of the same process as ours would: a
+// shell that locks in a loop has each open file under the same number. Once ours has its mark, a look at that
+// descriptor would take it for the lost one. So the search has to be made before.
 func (a *attempt) wouldHide(s *snapshot) bool {
 	if a.holding != byOpenFile {
 		return false
@@ -150,18 +150,19 @@ func (a *attempt) whoMayMark() (id string, isKnown bool) {
 	if err != nil || later.token() == "" {
 		return "", false
 	}
-	id = idOf(later.token())
+	id = idOf(later.token()) // "" of a free token, whose lifeline is absent
 	if a.ask(later.lifelineOf(id)) == gone {
 		id = "" // it has died before it could mark
 	}
 	return id, true
 }
 
-// keepUnsearchable has records count as held whose open files a search may miss, though they are there.
+// keepUnsearchable has lost records count as held, without a search, where that could miss their open files.
 //
-// One is that of maker. The others are of a process that has more than one open file of the lock. Say that its shell
-// has closed 9, and moved the other one from 10 to 9. Then that answers for the record of 9, too, and the record of 10
-// is lost: a search would find its file at 9, and take it for the known one of the record of 9.
+// One is the record of maker, whose file may not have its mark yet. The others are those of a process with several
+// records. Say that a shell has locked two open files, at 9 and at 10. It closes 9, and moves the other one from 10 to
+// 9. Then what is at 9 answers for the record of 9, though it is that of 10, and the record of 10 is lost. A search
+// would pass over what is at 9, because it is known.
 func (s *snapshot) keepUnsearchable(maker string) {
 	for i := range s.holders {
 		r := &s.holders[i]
@@ -273,7 +274,8 @@ func (a *attempt) mayHaveInherited(p process, r record) bool {
 	switch {
 	case p.users == nil: // nothing tells whose it is
 		return true
-	case theirs.number == m.user.number: // it refuses for its group, or protects itself, as some of every login do
+	case theirs.number == m.user.number:
+		// Root, too. It refuses for its group, or it protects itself, as some of each login do.
 		return isTheirs && !p.isProtected && slices.Contains(p.groups, theirs.group)
 	case theirs.number == "0": // whose children may have become any user's
 		return true
@@ -281,7 +283,7 @@ func (a *attempt) mayHaveInherited(p process, r record) bool {
 	return isTheirs
 }
 
-// sharesProcess reports whether there is another record of the same process, whose open file is there.
+// sharesProcess reports whether there is another record of the same process, whose open file is there or may be.
 func (s *snapshot) sharesProcess(lost record) bool {
 	return slices.ContainsFunc(s.holders, func(r record) bool {
 		isAnother := r.file != nil && r.name != lost.name

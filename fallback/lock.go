@@ -8,7 +8,7 @@ import (
 
 // A Lock is one holder's access to the lock on a file. Open makes one. Its methods must not be called concurrently, but
 // processes, and several Locks of one process, need no other coordination. While it holds the lock it has two
-// descriptors open, for an open file and otherwise none; what it holds when it is forgotten is free when the process
+// descriptors open, or none if an open file has the lock. What it holds when it is forgotten is free when the process
 // ends. All calls of the zero Lock fail.
 type Lock struct {
 	// Waiting, if it is not nil, is called once in each call that has waited for a second.
@@ -52,7 +52,9 @@ func OpenQueue(dir, path string) (*Lock, error) {
 // is cancelled, the error of ctx.
 //
 // A lock that this Lock already holds is converted, here and in the other methods. An upgrade that has to wait, or that
-// fails, gives up what there was, as with flock(2). A context whose deadline has passed gets a lock that is free.
+// fails, gives up what there was, as with flock(2); so does a conversion whose ctx is cancelled, unless an open file
+// has the lock. A context whose deadline has passed gets a lock that is free, and that nobody is just taking or
+// releasing.
 func (l *Lock) Lock(ctx context.Context) error { return l.Acquire(ctx, Request{Mode: Exclusive}) }
 
 // RLock waits until it has the lock shared.
@@ -120,17 +122,17 @@ func (l *Lock) Acquire(ctx context.Context, r Request) error {
 	return nil
 }
 
-// end ends an attempt to lock. The lifeline stays if it has the lock. If the token may be ours, its name stays: it says
-// that we are dead. Otherwise both go.
+// end ends an attempt to lock. The lifeline stays if it has the lock.
 func (l *Lock) end(a *attempt, how progress, err error) {
 	if err == nil && how == done && a.holding == byLifeline {
 		return
 	}
-	// What is wrong with the directory (a stateError) was found by looking. Only an operation that has failed leaves a
-	// doubt whose the token is.
-	var verdict stateError
-	if err != nil && !errors.As(err, &verdict) {
-		a.forget()
+	// What is wrong with the directory (a stateError) was found by looking. Any other error is that of an operation
+	// that has failed, and can be carried out nevertheless.
+	var seen stateError
+	mayTokenBeOurs := err != nil && !errors.As(err, &seen)
+	if mayTokenBeOurs {
+		a.forget() // the lifeline keeps its name: whoever finds the token ours sees that we are dead
 	} else {
 		a.leave()
 	}

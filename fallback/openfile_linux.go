@@ -66,14 +66,13 @@ func (s *thisSystem) Place() (place, error) {
 	if err == nil && isHiddenCaller(parent, s.fd) {
 		return place{pid: parent, number: s.fd, start: of.start}, nil
 	}
-	for err == nil {
-		its, has := s.findIn(parent)
+	for ancestor := parent; err == nil; of, err = readStat(ancestor) {
+		its, has := s.findIn(ancestor)
 		if !has {
 			break
 		}
 		its.start = of.start
-		eldest, parent = its, of.parent
-		of, err = readStat(parent)
+		eldest, ancestor = its, of.parent
 	}
 	return eldest, nil
 }
@@ -162,15 +161,11 @@ func (s *thisSystem) At(f *openFile, sharesClock bool) answer {
 	if err != nil {
 		return unknown
 	}
-	found := false
-	id, _, err := statID(unix.AT_FDCWD, descriptorPath(f.place))
-	if err == nil {
-		found, err = isMarked(f.place, id, own.device, f)
-	}
+	isThere, err := isWhereRecorded(f, own.device)
 	switch {
-	case found:
+	case isThere:
 		return alive
-	case err == nil: // another file, or one without the mark
+	case err == nil: // another file is, or one without the mark
 		return absent
 	case isNowhere(err) && !isHidden(f.pid):
 		return absent
@@ -185,6 +180,15 @@ func (s *thisSystem) At(f *openFile, sharesClock bool) answer {
 		return absent // it is another process, whose id has come again
 	}
 	return unknown
+}
+
+// isWhereRecorded reports whether the descriptor that a record names is an open file with its mark, on this device.
+func isWhereRecorded(f *openFile, device uint64) (bool, error) {
+	id, _, err := statID(unix.AT_FDCWD, descriptorPath(f.place))
+	if err != nil {
+		return false, err
+	}
+	return isMarked(f.place, id, device, f)
 }
 
 // isNowhere reports whether an error says that there is no such process or descriptor. No other error tells that.

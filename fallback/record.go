@@ -47,7 +47,7 @@ var modeWords = [...]string{Exclusive: exclName, Shared: sharedName, Permit: per
 
 func modeOf(word string) Mode { return Mode(max(0, slices.Index(modeWords[1:], word)+1)) }
 
-// A record is the name of a holder, or of who has the token.
+// A record is the name of a holder, of a waiter, or of who has the token.
 type record struct {
 	name  string
 	id    string
@@ -190,14 +190,13 @@ func parse(names []string) (s snapshot, err error) {
 				return s, stateError("cannot read the name " + strconv.Quote(name) +
 					", perhaps of another version of flock" + removeIt)
 			}
-			switch {
-			case r.mode == Busy:
+			if r.mode == Busy {
 				s.tokens = append(s.tokens, name)
-			case r.file == nil:
+				continue
+			}
+			s.holders = append(s.holders, r)
+			if r.file == nil {
 				s.lifelines = append(s.lifelines, name)
-				fallthrough
-			default:
-				s.holders = append(s.holders, r)
 			}
 		}
 	}

@@ -24,14 +24,14 @@ type search struct {
 	places []place // what stands there is not wanted: our open file, and others that have a record
 	// Processes that this search knows, because it has looked into them or because they may not be looked into.
 	seen map[int]bool
-	// The last clock tick since boot in which a process may have had the open file. Whom it starts later does not
-	// inherit that. Of a process that may not be looked into it is the tick of the attempt: what it is, or that it is
-	// passed over, is known then, and more will not be known of its children.
-	without map[int]uint64
+	// The last clock tick since boot in which a process may have left the open file to a child. Of one that was looked
+	// into it is the tick of that look. So it is of one that refuses the look: that counts itself from then on, or is
+	// passed over, and its children would add nothing.
+	heirsUntil map[int]uint64
 }
 
 func newSearch(q query) *search {
-	return &search{query: q, view: view{certain: true}, seen: map[int]bool{}, without: map[int]uint64{}}
+	return &search{query: q, view: view{certain: true}, seen: map[int]bool{}, heirsUntil: map[int]uint64{}}
 }
 
 func (s *thisSystem) Search(q query) view {
@@ -95,7 +95,7 @@ func (h *search) everywhere() (complete bool) {
 		}
 		before := lastID()
 		if before < last { // ids have come round: they mean other processes
-			h.seen, h.without = map[int]bool{}, map[int]uint64{}
+			h.seen, h.heirsUntil = map[int]bool{}, map[int]uint64{}
 		}
 		last = before
 		pids, err := processes()
@@ -109,7 +109,7 @@ func (h *search) everywhere() (complete bool) {
 			}
 		}
 		switch {
-		case lastID() < before: // ids have come round meanwhile, and an heir may have a lower one
+		case lastID() < before: // ids have come round meanwhile, and an heir may have a lower one: it proves nothing
 			inARow = 0
 		case len(unseen) == 0:
 			return true
@@ -122,7 +122,7 @@ func (h *search) everywhere() (complete bool) {
 			catchUpEnds = time.Now().Add(longestCatchUp)
 		}
 	}
-	return true
+	return true // enough listings in a row prove it
 }
 
 // A candidate is a process that a search does not know yet.
@@ -156,7 +156,7 @@ func (h *search) candidate(pid int) candidate {
 	p.stat, p.err = readStat(pid)
 	if p.err == nil && h.parentIsWithout(p.stat) {
 		p.isWithout = true
-		h.without[pid] = p.stat.start - 1
+		h.heirsUntil[pid] = p.stat.start - 1
 	}
 	return p
 }
@@ -187,8 +187,8 @@ func (h *search) lookInto(p candidate) bool {
 // noteWithout notes that whom a process starts from now on does not inherit the open file, unless that is known
 // already.
 func (h *search) noteWithout(pid int) {
-	if _, ok := h.without[pid]; !ok {
-		h.without[pid] = ticksSinceBoot()
+	if _, ok := h.heirsUntil[pid]; !ok {
+		h.heirsUntil[pid] = ticksSinceBoot()
 	}
 }
 
@@ -236,6 +236,7 @@ func (h *search) mayMove(p candidate) bool {
 	case isNowhere(p.err): // it has ended
 		return false
 	case p.err != nil: // it may be any process
+		return true
 	case p.isWithout:
 		return false
 	case p.stat.start < h.since: // who has locked did not start it
@@ -251,7 +252,7 @@ func (h *search) mayMove(p candidate) bool {
 // that it shows has started it: see enoughListings. Then one look is enough. So a search keeps up with a machine that
 // starts processes all the time: to look at each of them again and again takes longer than they live.
 func (h *search) parentIsWithout(s stat) bool {
-	found, ok := h.without[s.parent]
+	found, ok := h.heirsUntil[s.parent]
 	return ok && s.parent != 1 && s.start > found
 }
 
@@ -354,7 +355,7 @@ func (h *search) noteFailure(other int, err error) {
 		h.failed = true
 		return
 	}
-	h.noteWithout(other)
+	h.noteWithout(other) // though it may have the file: see heirsUntil
 	if !h.strangers || other == 1 {
 		return
 	}
@@ -454,7 +455,8 @@ type searchedFile struct {
 	at   *place    // where the open file is; nil: it may be anywhere
 }
 
-// searchedFileOf returns the lifeline or the open file of a record, the zero value for what nobody here can have.
+// searchedFileOf returns the lifeline or the open file of a record; the zero value, which no file is like, for what
+// nobody here can have.
 func (s *thisSystem) searchedFileOf(r record) (f searchedFile) {
 	switch {
 	case s.here.reach(r.owner.machine) != here:

@@ -154,7 +154,7 @@ func TestChildOfOneWithout(t *testing.T) {
 	if h.lookInto(h.candidate(c.Process.Pid)) {
 		t.Error("the shell has the file")
 	}
-	for ticksSinceBoot() <= h.without[c.Process.Pid] {
+	for ticksSinceBoot() <= h.heirsUntil[c.Process.Pid] {
 		time.Sleep(time.Millisecond)
 	}
 	if after := child(); h.mayMove(h.candidate(after)) {
@@ -163,7 +163,7 @@ func TestChildOfOneWithout(t *testing.T) {
 	if !h.mayMove(h.candidate(before)) {
 		t.Error("what was started before the look cannot have it")
 	}
-	delete(h.without, c.Process.Pid)
+	delete(h.heirsUntil, c.Process.Pid)
 	if after := child(); !h.mayMove(h.candidate(after)) {
 		t.Error("a child of one that was not looked into cannot have it")
 	}

@@ -124,7 +124,7 @@ func openState(path string, make bool) (*stateDir, error) {
 const maxMakes = 100
 
 func (s *stateDir) open(make bool) error {
-	var makeFailed error
+	var makeFailed error // in the round before
 	for n := 0; ; n++ {
 		dir, err := openDirectory(s.path)
 		switch {

@@ -39,8 +39,8 @@ func (a *attempt) wait(ctx context.Context, s *snapshot, keepers []record, isWat
 		pause = min(pause, max(0, a.request.Deadline.Sub(a.Now())))
 	}
 	timedOut, err := a.Wait(ctx, a.self.life, watched, pause)
-	// The first eight search each time, and those behind them the less often the further back they are, the hundredth
-	// in 8 of 100 cases: hundreds of searches at once would hinder the first ones.
+	// The first eight search each time, and those behind them the less often the further back they are: the hundredth
+	// (n is 99) in 8 of 100 cases. Hundreds of searches at once would hinder the first ones.
 	return timedOut && draw(n+1) < frontWaiters, nil, err
 }
 
@@ -51,12 +51,13 @@ func (a *attempt) ahead(before []string) (watched []string, pause time.Duration,
 		switch a.ask(name) {
 		case alive:
 			pause = time.Second
-			if i >= frontWaiters {
+			if i+1 >= frontWaiters { // we come after that one
 				pause *= 10
 			}
 			return []string{name}, pause + rand.N(pause/2), dead
 		case gone:
 			dead = append(dead, name)
+		case absent: // it has left since the listing
 		case unknown, strange:
 			return nil, distantPause, dead
 		}
