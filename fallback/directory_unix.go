@@ -3,6 +3,8 @@
 package fallback
 
 import (
+	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -52,6 +54,16 @@ func openAt(fd int, name string) (*directory, error) {
 }
 
 func (d *directory) close() { unix.Close(d.dirfd) }
+
+// absolute returns a path as an absolute one. It keeps each "..", which after a symbolic link is the directory around
+// what that leads to.
+func absolute(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	working, err := os.Getwd()
+	return working + "/" + path, err
+}
 
 func (d *directory) names() ([]string, error) {
 	// Opened anew each time: that is when most NFS clients ask the server whether the directory has changed.

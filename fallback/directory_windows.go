@@ -15,6 +15,9 @@ import (
 // A directory is an open directory, as on Unix.
 type directory struct{ root *os.Root }
 
+// absolute returns a path as an absolute one. The system, too, takes ".." out before it follows links.
+func absolute(path string) (string, error) { return filepath.Abs(path) }
+
 // openDirectory opens a directory by the one around it, because os.OpenRoot would not let anybody rename it.
 func openDirectory(path string) (*directory, error) {
 	parent, err := os.OpenRoot(filepath.Dir(path))

@@ -23,10 +23,7 @@ const maxName = 255
 // A file with several hard links has a lock per link. A file that is a mount point has another path elsewhere, and is
 // an error.
 func StateDir(path, base string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err == nil {
-		path, err = resolve(path)
-	}
+	path, err := resolve(path)
 	if err != nil {
 		return "", err
 	}
@@ -40,6 +37,9 @@ func StateDir(path, base string) (string, error) {
 		if !filepath.IsAbs(base) {
 			return "", errors.New("not an absolute path: " + base)
 		}
+		if resolved, err := filepath.EvalSymlinks(base); err == nil { // else whoever opens it sees what is wrong
+			base = resolved
+		}
 		// /var/lock/a b becomes +var+lock+a%20b
 		return filepath.Join(base, fit(strings.ReplaceAll(escape(filepath.ToSlash(path)), "%2F", "+"))), nil
 	}
@@ -50,9 +50,9 @@ func StateDir(path, base string) (string, error) {
 	return dir + fit("."+name), nil
 }
 
-// resolve follows the symbolic links in path, the last part of which need not be there.
+// resolve returns the absolute path without symbolic links of a file, which need not be there.
 func resolve(path string) (string, error) {
-	resolved, err := filepath.EvalSymlinks(path)
+	resolved, err := resolveExisting(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return resolved, err
 	}
@@ -62,8 +62,38 @@ func resolve(path string) (string, error) {
 	if isLinkToNothing || e != nil && !errors.Is(e, fs.ErrNotExist) {
 		return "", err
 	}
-	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-	return filepath.Join(dir, filepath.Base(path)), err
+	around, name := filepath.Split(path)
+	if around == "" {
+		around = "."
+	}
+	around, err = resolveExisting(around)
+	return filepath.Join(around, name), err
+}
+
+// manyReplaced is how many times in a row a file is replaced while it is looked at, before that counts as two files.
+const manyReplaced = 10
+
+// resolveExisting is resolve for what is there. The kernel has the last word on what a path leads to: a link of /proc
+// can lead into another mount namespace, and something can be mounted over the working directory.
+func resolveExisting(path string) (string, error) {
+	for n := 0; ; n++ {
+		full, err := absolute(path)
+		if err != nil {
+			return "", err
+		}
+		resolved, err := filepath.EvalSymlinks(full)
+		if err != nil {
+			return "", err
+		}
+		here, err := os.Stat(path)
+		there, err2 := os.Stat(resolved)
+		switch {
+		case err == nil && err2 == nil && os.SameFile(here, there):
+			return resolved, nil
+		case n == manyReplaced:
+			return "", errElsewhere
+		}
+	}
 }
 
 // lockedPath returns the path of the file whose state directory is dir, or "" if a hash stands for it there.

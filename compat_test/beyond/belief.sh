@@ -400,3 +400,49 @@ unshare -m bash script
 #> 1
 #> 0
 #> in
+
+### belief-dots-after-a-link
+# needs: linux
+
+# the kernel goes up from where the link leads to
+mkdir -p releases/42 releases/state; ln -s releases/42 current
+for file in job none; do
+	[ $file = none ] || : >releases/$file
+	hold releases/$file
+	flock -n current/../$file true; echo $?
+	(cd current && flock -n ../$file true; echo $?)
+	(cd -P current && PWD=$OLDPWD/current && export PWD && flock -n ../$file true; echo $?)
+	release
+done
+#> 1
+#> 1
+#> 1
+#> 1
+#> 1
+#> 1
+FLOCK_DIR=$PWD/releases/state hold f
+FLOCK_DIR=$PWD/current/../state flock -n f true; echo $?
+#> 1
+release
+
+### belief-path-of-another-mount-namespace
+# needs: linux root mount
+mkdir m; : >m/f
+unshare -m bash -c 'mount -t tmpfs none m && cd m && : >f && : >../has && until [ -e ../go ]; do sleep .02; done' & there=$!
+await '[ -e has ]'
+flock -n "/proc/$there/root$PWD/m/f" true 2>&1 | sed 's,/proc[^:]*,PATH,'; echo ${PIPESTATUS[0]}
+#> flock: PATH: the path leads elsewhere than its text says, into another mount namespace or below a mount: use another path
+#> 65
+: >go; wait
+
+### belief-mount-over-the-working-directory
+# needs: linux root mount
+mkdir m
+cat >script <<-'END'
+	cd m && mount -t tmpfs none "$PWD"
+	flock -n f true; echo $?
+	ls -A "$PWD"
+END
+unshare -m bash script 2>&1
+#> flock: f: the path leads elsewhere than its text says, into another mount namespace or below a mount: use another path
+#> 65

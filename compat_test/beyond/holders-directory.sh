@@ -20,7 +20,7 @@ flock -n f echo in
 ### holders-state-that-cannot-be-read
 mkdir .f.flock; : >f
 flock --holders f; echo $?
-#> flock: f: cannot read: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
+#> flock: f: cannot read: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files or lost in a copy; when nobody uses the lock, remove the directory
 #> 65
 
 ### holders-shows-only-the-living

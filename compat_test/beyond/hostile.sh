@@ -159,13 +159,13 @@ unshare -m bash full.sh
 ### hostile-token-missing
 : >f; mkdir .f.flock
 for o in '' -n -s '-w .01'; do flock $o f echo in; echo $?; done
-#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
+#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files or lost in a copy; when nobody uses the lock, remove the directory
 #> 65
-#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
+#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files or lost in a copy; when nobody uses the lock, remove the directory
 #> 65
-#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
+#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files or lost in a copy; when nobody uses the lock, remove the directory
 #> 65
-#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
+#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files or lost in a copy; when nobody uses the lock, remove the directory
 #> 65
 ls -A .f.flock
 
@@ -271,9 +271,9 @@ bash -c 'exec 9>f; flock 9'
 touch -d '2001-02-03' .f.flock/free
 find .f.flock -mindepth 1 -mtime +9 -delete
 for o in -s -n; do flock $o f echo in; echo $?; done
-#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
+#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files or lost in a copy; when nobody uses the lock, remove the directory
 #> 65
-#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files; when nobody uses the lock, remove the directory
+#> flock: f: cannot lock: state directory $DIR/.f.flock: its token is missing, perhaps removed by a cleaner of old files or lost in a copy; when nobody uses the lock, remove the directory
 #> 65
 rm -r .f.flock
 flock f echo in

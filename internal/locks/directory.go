@@ -187,13 +187,18 @@ func StateDir(f *lockfile.File, base string) (dir, path string, err error) {
 			"a different place in each directory: '" + base + "'")
 	}
 	if f.ByName {
-		path = f.Name
-		dir, err = fallback.StateDir(path, base)
-	}
-	if !f.ByName || err != nil && f.FD >= 0 { // the working directory may have been removed
-		if path, err = proc.Path(f.FD); err == nil {
-			dir, err = fallback.StateDir(path, base)
+		dir, err = fallback.StateDir(f.Name, base)
+		if err == nil || f.FD < 0 {
+			return dir, f.Name, err
 		}
+		// The working directory may have been removed. Then the descriptor still tells where the file is.
+	}
+	path, unnamed := proc.Path(f.FD)
+	switch {
+	case unnamed == nil:
+		dir, err = fallback.StateDir(path, base)
+	case !f.ByName:
+		err = unnamed
 	}
 	return dir, path, err
 }

@@ -123,11 +123,15 @@ func Path(fd int) (string, error) {
 		return "", errors.New("cannot find the name of its file: " + sys.Text(err))
 	}
 	for _, path := range []string{link, strings.TrimSuffix(link, " (deleted)")} {
-		if unix.Stat(path, &named) == nil && direct.SameFile(&opened, &named) {
+		err := unix.Stat(path, &named)
+		switch {
+		case err == nil && direct.SameFile(&opened, &named):
 			return path, nil
+		case sys.LacksPermission(err):
+			return "", errors.New("cannot find the name of its file: " + sys.Text(err))
 		}
 	}
-	return "", errors.New("its file has no name any more")
+	return "", errors.New("its file has no name any more, or not here")
 }
 
 // ReadSmall reads at most 4096 bytes of a file. It is for files of /proc that are shorter, and makes fewer system calls
