@@ -274,3 +274,16 @@ grep -c "/proc/$$/fd/9\"" trace
 #> 1
 grep -c "/proc/$$/fd/8\"" trace
 #> 0
+
+### holders-in-another-mount-namespace
+# needs: root mount
+# kernel: the directory lock refuses this path
+mkdir m
+unshare -m bash -c 'mount -t tmpfs none m && cd m && exec 9>f && flock 9 && : >../has && until [ -e ../go ]; do sleep .02; done' & there=$!
+await '[ -e has ]'
+flock --holders "/proc/$there/root$PWD/m/f" | sed 's/^[0-9]* *\([a-z]*\) .*/\1/'; echo ${PIPESTATUS[0]}
+#> exclusive
+#> 0
+flock -n "/proc/$there/root$PWD/m/f" true; echo $?
+#> 1
+: >go; wait

@@ -82,8 +82,8 @@ func findDirectory(f *lockfile.File, w locks.Wish) (list []Holder, err error) {
 	switch {
 	case errors.As(err, &known): // FLOCK_DIR is wrong
 		return nil, err
-	case err != nil && !f.ByName && w.Flock:
-		return nil, nil // an open file without a name can have locks of the kernel only
+	case err != nil && w.Flock:
+		return nil, nil // by this path, or without a name, a file can have locks of the kernel only
 	case err != nil:
 		return nil, unknown(f.Name, err)
 	}
