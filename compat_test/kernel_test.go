@@ -36,7 +36,7 @@ var gvisorDifferences = []difference{
 	{"one boot id in all mounts of /proc",
 		"owner-in-another-pid-namespace belief-holders-of-another-pid-namespace " +
 			"belief-number-of-a-pid-namespace-that-comes-again"},
-	{"loop devices", "belief-ustat-that-is-forbidden"},
+	{"loop devices", "belief-ustat-that-is-forbidden belief-filesystem-of-the-state-that-was-unmounted"},
 	{"a choice of the next process id", "belief-process-id-that-comes-again belief-holders-are-only-who-was-seen"},
 	{"signals in /proc/PID/status", "belief-no-fork-catches-nothing belief-signal-to-all-of-a-job " +
 		"belief-signal-to-a-waiter belief-signal-that-the-command-survives limit-the-command-differs-in-nothing"},

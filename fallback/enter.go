@@ -106,9 +106,9 @@ func (a *attempt) freeToken(token string) (isFreed bool, err error) {
 	return false, a.putBack(token, err)
 }
 
-// putBack frees the token, in case it is ours, after what has failed; nil: nothing has. It tries once, because that can
-// fail, too. It returns its own error, after which the token may still be ours, and else what has failed. By that,
-// Lock.end decides whether the name of our lifeline has to stay.
+// putBack frees the token, in case it is ours. failed is the error that came before, nil if there was none. It tries
+// once, because that can fail, too. It returns its own error, after which the token may still be ours, and else failed.
+// By that, Lock.end decides whether the name of our lifeline has to stay.
 func (a *attempt) putBack(token string, failed error) error {
 	if err := a.Rename(token, free); err != nil && !isAbsent(err) {
 		return err

@@ -7,7 +7,7 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// A stateError says why a lock cannot be had that no operation has failed for: what is wrong with its state directory,
+// A stateError says why a lock cannot be had although no operation has failed: what is wrong with its state directory,
 // its file, or its caller.
 type stateError string
 
@@ -24,7 +24,7 @@ const (
 		"old files")
 	errElsewhere = stateError("the path leads elsewhere than its text says, into another mount namespace or below a mount: " +
 		"use another path")
-	errNoSignal = stateError("62 open files have the lock, or may have it: that is as many as it can have")
+	errNoSignal = stateError("62 open files have the lock, or may have it: that is as many as can have it")
 	errNoFIFO   = stateError("this filesystem has no FIFOs, which a directory lock needs: use native locks, or " +
 		"FLOCK_DIR on another filesystem")
 	errDeaf = stateError("a FIFO of this process does not answer here: use native locks, or FLOCK_DIR on another " +

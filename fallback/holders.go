@@ -90,7 +90,8 @@ type Holder struct {
 	// Path is what to remove if the holder is Unreachable and known to be gone; that of a Busy one is to be renamed to
 	// "free".
 	Path string
-	// Where says where it runs, if that is not here: "on host b", for instance. It is printable.
+	// Where says where it runs, if that is not here, or else what is known of it, if it has no PID: "on host b", "that
+	// has inherited it". It is printable.
 	Where string
 }
 

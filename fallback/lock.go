@@ -250,7 +250,7 @@ func (l *Lock) lockedBy(a *attempt, keepers []record) *LockedError {
 	e := &LockedError{Dir: l.dir}
 	for _, r := range keepers {
 		h := a.describe(l.dir, r)
-		if h.Where == "" && !h.Seen && a.isIDReused(r) {
+		if h.Where == "" && !h.Seen && h.Mode != Busy && a.isIDReused(r) {
 			h.PID, h.Where = 0, "that has inherited it"
 		}
 		e.Holders = append(e.Holders, h)

@@ -98,7 +98,7 @@ const (
 )
 
 // reach tells what can be learnt of an owner on machine o. A FIFO lives in one kernel and one superblock: whoever sees
-// the directory by another one has another FIFO under the same name.
+// the directory by another one, if that is still mounted, has another FIFO under the same name.
 func (m machine) reach(o machine) reach {
 	switch {
 	case m.sharesKernel(o) && (m.device.number() == o.device.number() || m.knowsGone(o)):
@@ -112,7 +112,7 @@ func (m machine) reach(o machine) reach {
 }
 
 // knowsGone reports whether the filesystem by which o has seen the state directory is known to be unmounted. Then
-// nobody has a FIFO there any more, and the one that is under its name here says so.
+// nobody has a FIFO there any more. The one under its name here has no reader, which is the right answer.
 func (m machine) knowsGone(o machine) bool {
 	return m.boot != "" && m.boot == o.boot && o.device.isGone()
 }

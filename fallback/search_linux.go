@@ -24,9 +24,10 @@ type search struct {
 	places []place // what stands there is not wanted: our open file, and others that have a record
 	// Processes that this search knows, because it has looked into them or because they may not be looked into.
 	seen map[int]bool
-	// The last clock tick since boot in which a process may have left the open file to a child. Of one that was looked
-	// into it is the tick of that look. So it is of one that refuses the look: that counts itself from then on, or is
-	// passed over, and its children would add nothing.
+	// The last clock tick since boot in which a process may have left the open file to a child: for one that was looked
+	// into, that of the look; for a child of such a process, the tick before its start. One that refuses the look is
+	// itself counted as refused, or passed over, so its children need no more looks than the others': for it, too, it
+	// is the tick of the look.
 	heirsUntil map[int]uint64
 }
 
@@ -179,14 +180,14 @@ func (h *search) lookInto(p candidate) bool {
 		couldLook = h.lookOnce(p.pid)
 	}
 	if couldLook && !h.found { // all its descriptors were seen, and none is wanted
-		h.noteWithout(p.pid)
+		h.noteHeirsEnd(p.pid)
 	}
 	return h.found
 }
 
-// noteWithout notes that whom a process starts from now on does not inherit the open file, unless that is known
+// noteHeirsEnd notes that whom a process starts from now on does not inherit the open file, unless that is known
 // already.
-func (h *search) noteWithout(pid int) {
+func (h *search) noteHeirsEnd(pid int) {
 	if _, ok := h.heirsUntil[pid]; !ok {
 		h.heirsUntil[pid] = ticksSinceBoot()
 	}
@@ -355,7 +356,7 @@ func (h *search) noteFailure(other int, err error) {
 		h.failed = true
 		return
 	}
-	h.noteWithout(other) // though it may have the file: see heirsUntil
+	h.noteHeirsEnd(other)
 	if !h.strangers || other == 1 {
 		return
 	}

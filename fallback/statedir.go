@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -37,11 +38,12 @@ func StateDir(path, base string) (string, error) {
 		if !filepath.IsAbs(base) {
 			return "", errors.New("not an absolute path: " + base)
 		}
-		if resolved, err := filepath.EvalSymlinks(base); err == nil { // else whoever opens it sees what is wrong
-			base = resolved
+		around, err := resolveExisting(base)
+		if err != nil {
+			return "", &stateDirError{"cannot open", base, err}
 		}
 		// /var/lock/a b becomes +var+lock+a%20b
-		return filepath.Join(base, fit(strings.ReplaceAll(escape(filepath.ToSlash(path)), "%2F", "+"))), nil
+		return filepath.Join(around, fit(strings.ReplaceAll(escape(filepath.ToSlash(path)), "%2F", "+"))), nil
 	}
 	if isDir {
 		return filepath.Join(path, ".flock"), nil
@@ -70,8 +72,9 @@ func resolve(path string) (string, error) {
 	return filepath.Join(around, name), err
 }
 
-// manyReplaced is how many times in a row a file is replaced while it is looked at, before that counts as two files.
-const manyReplaced = 10
+// maxReplaced is how many times in a row a file can be replaced or removed while it is looked at. After that, these are
+// two files.
+const maxReplaced = 10
 
 // resolveExisting is resolve for what is there. The kernel has the last word on what a path leads to: a link of /proc
 // can lead into another mount namespace, and something can be mounted over the working directory.
@@ -85,12 +88,15 @@ func resolveExisting(path string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		here, err := os.Stat(path)
-		there, err2 := os.Stat(resolved)
-		switch {
-		case err == nil && err2 == nil && os.SameFile(here, there):
+		kernels, err := os.Stat(path)
+		ours, err2 := os.Stat(resolved)
+		isRemoved := errors.Is(err, fs.ErrNotExist) || errors.Is(err2, fs.ErrNotExist)
+		switch err = cmp.Or(err, err2); {
+		case err == nil && os.SameFile(kernels, ours):
 			return resolved, nil
-		case n == manyReplaced:
+		case err != nil && !isRemoved:
+			return "", err
+		case n == maxReplaced:
 			return "", errElsewhere
 		}
 	}

@@ -47,7 +47,7 @@ func Find(f *lockfile.File, w locks.Wish) (list List, err error) {
 		return List{}, failure.Opening(f.Name, missing)
 	}
 	// A directory lock can outlast its file.
-	more, err := findDirectory(f, w)
+	more, err := findDirectory(f, w, len(list.All) > 0)
 	if err != nil && (missing == nil || !errors.Is(err, fs.ErrNotExist)) {
 		return List{}, err
 	}
@@ -72,8 +72,8 @@ func findKernel(f *lockfile.File, w locks.Wish) (list List, err error) {
 	return list, nil
 }
 
-// findDirectory finds who has the directory lock.
-func findDirectory(f *lockfile.File, w locks.Wish) (list []Holder, err error) {
+// findDirectory finds who has the directory lock. isHeld says that somebody was found already who holds the file.
+func findDirectory(f *lockfile.File, w locks.Wish, isHeld bool) (list []Holder, err error) {
 	if !w.Directory {
 		return nil, nil
 	}
@@ -82,8 +82,10 @@ func findDirectory(f *lockfile.File, w locks.Wish) (list []Holder, err error) {
 	switch {
 	case errors.As(err, &known): // FLOCK_DIR is wrong
 		return nil, err
-	case err != nil && w.Flock:
-		return nil, nil // by this path, or without a name, a file can have locks of the kernel only
+	case err != nil && !f.ByName && w.Flock:
+		return nil, nil // an open file without a name can have locks of the kernel only
+	case err != nil && isHeld:
+		return nil, nil // by a path that the directory lock refuses
 	case err != nil:
 		return nil, unknown(f.Name, err)
 	}
