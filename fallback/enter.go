@@ -421,7 +421,7 @@ func (a *attempt) lacksSignal(s *snapshot) bool {
 }
 
 // freeSignals returns the numbers that no open file with a record has.
-func (s *snapshot) freeSignals() (free []int) {
+func (s *snapshot) freeSignals() (signals []int) {
 	var used [lastSignal + 1]bool
 	for _, r := range s.holders {
 		if r.file != nil && r.verdict != over {
@@ -430,10 +430,10 @@ func (s *snapshot) freeSignals() (free []int) {
 	}
 	for n := 1; n <= lastSignal; n++ {
 		if !used[n] {
-			free = append(free, n)
+			signals = append(signals, n)
 		}
 	}
-	return free
+	return signals
 }
 
 // discard releases the lock and, if nobody else is there, removes the state directory.

@@ -17,13 +17,14 @@ func (e stateError) Error() string { return sys.Printable(string(e)) }
 const removeIt = "; when nobody uses the lock, remove the directory"
 
 const (
-	errIsLink       = stateError("it is a symbolic link, which is never made here; remove it")
-	errNoDirectory  = stateError("it is not a directory; remove it")
-	errNoToken      = stateError("its token is missing, perhaps removed by a cleaner of old files or lost in a copy" + removeIt)
+	errIsLink      = stateError("it is a symbolic link, which is never made here; remove it")
+	errNoDirectory = stateError("it is not a directory; remove it")
+	errNoToken     = stateError("its token is missing, perhaps removed by a cleaner of old files or lost in a copy" +
+		removeIt)
 	errLostLifeline = stateError("the name of the inherited lifeline is missing, perhaps removed by a cleaner of " +
 		"old files")
-	errElsewhere = stateError("the path leads elsewhere than its text says, into another mount namespace or below a mount: " +
-		"use another path")
+	errElsewhere = stateError("the path leads elsewhere than its text says, into another mount namespace or below a " +
+		"mount: use another path")
 	errNoSignal = stateError("62 open files have the lock, or may have it: that is as many as can have it")
 	errNoFIFO   = stateError("this filesystem has no FIFOs, which a directory lock needs: use native locks, or " +
 		"FLOCK_DIR on another filesystem")

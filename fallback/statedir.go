@@ -22,7 +22,7 @@ const maxName = 255
 // absolute: a relative one would mean a different place in each working directory.
 //
 // A file with several hard links has a lock per link. A file that is a mount point has another path elsewhere, and is
-// an error.
+// an error; so is a path that the kernel follows to something else than its text says, see resolveExisting.
 func StateDir(path, base string) (string, error) {
 	path, err := resolve(path)
 	if err != nil {
@@ -88,11 +88,11 @@ func resolveExisting(path string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		kernels, err := os.Stat(path)
-		ours, err2 := os.Stat(resolved)
+		given, err := os.Stat(path)
+		found, err2 := os.Stat(resolved)
 		isRemoved := errors.Is(err, fs.ErrNotExist) || errors.Is(err2, fs.ErrNotExist)
 		switch err = cmp.Or(err, err2); {
-		case err == nil && os.SameFile(kernels, ours):
+		case err == nil && os.SameFile(given, found):
 			return resolved, nil
 		case err != nil && !isRemoved:
 			return "", err

@@ -451,3 +451,11 @@ END
 unshare -m bash script 2>&1
 #> flock: f: the path leads elsewhere than its text says, into another mount namespace or below a mount: use another path
 #> 65
+
+### belief-path-that-may-not-be-searched
+# needs: linux root setpriv
+mkdir -m 700 private; chmod 777 .
+exec 9>private/f
+setpriv --reuid 54321 --clear-groups flock -n 9; echo $?
+#> flock: 9: cannot find the name of its file: Permission denied
+#> 65

@@ -279,11 +279,14 @@ grep -c "/proc/$$/fd/8\"" trace
 # needs: root mount
 # kernel: the directory lock refuses this path
 mkdir m
-unshare -m bash -c 'mount -t tmpfs none m && cd m && exec 9>f && flock 9 && : >../has && until [ -e ../go ]; do sleep .02; done' & there=$!
+unshare -m bash -c 'mount -t tmpfs none m && cd m && : >free && exec 9>f && flock 9 && : >../has && until [ -e ../go ]; do sleep .02; done' & there=$!
 await '[ -e has ]'
 flock --holders "/proc/$there/root$PWD/m/f" | sed 's/^[0-9]* *\([a-z]*\) .*/\1/'; echo ${PIPESTATUS[0]}
 #> exclusive
 #> 0
 flock -n "/proc/$there/root$PWD/m/f" true; echo $?
 #> 1
+# nobody is found, but a directory lock could not be looked for
+flock --holders "/proc/$there/root$PWD/m/free" 2>/dev/null; echo $?
+#> 69
 : >go; wait
