@@ -108,7 +108,6 @@ exclusive() {
 	rmdir "$place" 2>/dev/null
 	return $status
 }
-# stat and date as in GNU and busybox, else as in the BSDs and macOS
 each_shell() {
 	local name
 	cat >work <<-'END'
@@ -138,6 +137,7 @@ busy_until_go() {
 	await '[ -e over ]'
 	flock -w 20 lock echo over
 }
+# stat and date as in GNU and busybox, else as in the BSDs and macOS
 mtime() {
 	stat -c %.9Y -- "$1" 2>/dev/null || stat -f %.9Fm -- "$1"
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,7 +43,7 @@ func secondsHint(word string) string {
 	units := map[string]float64{"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 	unit := word[max(len(word)-1, 0):]
 	number, err := parseFloat(strings.TrimSuffix(word, unit))
-	if units[unit] == 0 || err != nil || !(number >= 0) {
+	if isFinite := err == nil && number >= 0 && !math.IsInf(number*units[unit], 0); units[unit] == 0 || !isFinite {
 		return ""
 	}
 	return "a time is a number of seconds, without a unit: did you mean " +

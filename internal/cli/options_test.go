@@ -112,6 +112,8 @@ func TestHints(t *testing.T) {
 		"-w s f true":           "",
 		"-w -5s f true":         "",
 		"-w nan f true":         "",
+		"-w infs f true":        "",
+		"-w 1e308d f true":      "",
 		"-w -1 f true":          "without -w flock waits for ever",
 		"--timeout=-0.5 f true": "without -w flock waits for ever",
 		"--cooldown -1 f true":  "",

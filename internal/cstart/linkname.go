@@ -11,11 +11,15 @@ import (
 )
 
 // islibrary says that this is a C shared library. It is set at link time, as runtime/cgo sets runtime.iscgo. In a
-// library the runtime installs no signal handlers: the command gets every disposition as flock got it, and a signal
-// kills flock as it kills a C program. It does not open /dev/null in the place of closed standard descriptors either,
-// nor unblock most of the signals that were blocked, in the first thread or a later one. It does not call main.main: an
-// initializer of package main does (IsLibrary). The variable cannot be cleared until then, because a thread that starts
-// meanwhile unblocks the signals.
+// library the runtime
+//
+//   - installs no signal handlers: the command gets every disposition as flock got it,
+//   - so a signal kills flock as it kills a C program,
+//   - opens no /dev/null in the place of closed standard descriptors,
+//   - leaves most signals blocked that were blocked, in every thread; RestoreMask blocks the others again,
+//   - does not call main.main: an initializer of package main does (IsLibrary).
+//
+// It stays set while the program runs: a thread that starts after it was cleared would unblock the signals.
 //
 //go:linkname islibrary runtime.islibrary
 var islibrary = true

@@ -6,7 +6,8 @@ import "syscall"
 
 // No signal ends a wait on these systems.
 
-// RestoreMask has nothing to do: the runtime leaves the mask alone (islibrary).
+// RestoreMask has nothing to do with most signals, because the runtime leaves them blocked (islibrary). It unblocks
+// those of faults, SIGURG and a few more, and nothing here tells whether they were blocked before.
 func RestoreMask() {}
 
 func isBlocked(syscall.Signal) bool { return false } // nothing tells

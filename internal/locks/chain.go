@@ -79,9 +79,14 @@ func (c *Chain) Lock(op Op, limit Limit) error {
 // Unlock releases what Lock has taken, or else what the open file has from before.
 func (c *Chain) Unlock() error { return c.use(Mechanism.Unlock) }
 
-// use calls a mechanism, and the next one if that is unsupported. If all are, the error is that of the first one. There
-// is at least one.
+// errNoMechanism is the error of a wish that no mechanism serves. The checks of the options leave none such.
+var errNoMechanism = errors.New("no way to lock was chosen")
+
+// use calls a mechanism, and the next one if that is unsupported. If all are, the error is that of the first one.
 func (c *Chain) use(call func(Mechanism) error) error {
+	if len(c.mechanisms) == 0 {
+		return errNoMechanism
+	}
 	for i, m := range c.mechanisms {
 		err := call(m)
 		var unsupported *Unsupported
