@@ -16,6 +16,7 @@ var filters = map[string]func() []unix.SockFilter{
 	"without-byte-locks":   withoutByteLocks,
 	"without-kcmp":         withoutKcmp,
 	"without-threads":      withoutThreads,
+	"signals-of-xnu":       withSignalsOfXNU,
 	"fork-says-EAGAIN":     func() []unix.SockFilter { return withoutFork(unix.EAGAIN) },
 	"fork-says-ENOMEM":     func() []unix.SockFilter { return withoutFork(unix.ENOMEM) },
 	"fork-says-EPERM":      func() []unix.SockFilter { return withoutFork(unix.EPERM) },
@@ -108,6 +109,14 @@ func withoutThreads() []unix.SockFilter {
 	return []unix.SockFilter{
 		load(callNumber), jump(unix.SYS_CLONE, 0, 4),
 		load(firstArgument), and(unix.CLONE_THREAD), jump(0, 1, 0), fail(unix.EAGAIN), allow,
+	}
+}
+
+// withSignalsOfXNU has sigaction(2) refuse SIGKILL and SIGSTOP, even if it is only asked, as on macOS (bsd/kern/kern_sig.c).
+func withSignalsOfXNU() []unix.SockFilter {
+	return []unix.SockFilter{
+		load(callNumber), jump(unix.SYS_RT_SIGACTION, 0, 4),
+		load(firstArgument), jump(uint32(unix.SIGKILL), 1, 0), jump(uint32(unix.SIGSTOP), 0, 1), fail(unix.EINVAL), allow,
 	}
 }
 

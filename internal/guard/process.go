@@ -81,10 +81,13 @@ func Begin() {
 }
 
 // catchSignals keeps signals to the process group, such as those from the terminal, from ending the guard. The command
-// would inherit it if they were ignored, as some may be.
+// would inherit it if they were ignored, as some may be. Nobody can catch SIGKILL and SIGSTOP, and on macOS even to ask
+// for their dispositions is an error (sigaction of XNU, bsd/kern/kern_sig.c). The Go runtime sends SIGURG to itself.
 func (g *guard) catchSignals() {
 	for s := syscall.Signal(1); s < 32; s++ {
-		if (!cstart.Ignored(s) || s == unix.SIGCHLD) && s != unix.SIGURG { // the Go runtime sends that to itself
+		switch {
+		case s == unix.SIGKILL, s == unix.SIGSTOP, s == unix.SIGURG:
+		case !cstart.Ignored(s), s == unix.SIGCHLD:
 			signal.Notify(g.changed, s)
 		}
 	}
