@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -97,11 +99,7 @@ func TestRecipes(t *testing.T) {
 	}
 	pasted := map[string]bool{}
 	for _, r := range all {
-		for line := range strings.Lines(r.text) {
-			if m := cronJob.FindStringSubmatch(line); m != nil && !strings.HasPrefix(m[1], "/") {
-				t.Errorf("%s: the PATH of cron has no /usr/local/bin, give the path of flock: %s", r.from, line)
-			}
-		}
+		checkRecipe(t, r)
 		shells := recipeShells
 		if strings.HasPrefix(r.text, "#!") && !strings.HasPrefix(r.text, "#!/bin/sh\n") {
 			shells = []string{""} // its own
@@ -114,6 +112,30 @@ func TestRecipes(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// takesAllForConflict finds a message or another action after "||" that is right after a conflict only: flock and its
+// command have other reasons to fail.
+var takesAllForConflict = regexp.MustCompile(`flock(-\w+)? [^|#]*\|\| *\{? *echo`)
+
+// checkRecipe finds what a reader would regret, although it runs here.
+func checkRecipe(t *testing.T, r recipe) {
+	for line := range strings.Lines(r.text) {
+		wrong := ""
+		switch m := cronJob.FindStringSubmatch(line); {
+		case m != nil && !strings.HasPrefix(m[1], "/"):
+			wrong = "cron searches /usr/bin and /bin only, give the path of flock"
+		case strings.Contains(line, "/tmp/"):
+			wrong = "anybody can make that file"
+		case takesAllForConflict.MatchString(line):
+			wrong = "it takes every status for a conflict"
+		case strings.HasPrefix(r.from, "man/") && len(line) > 70: // with the end of the line
+			wrong = "80 columns have no room for it"
+		default:
+			continue
+		}
+		t.Errorf("%s: %s: %s", r.from, wrong, line)
 	}
 }
 
@@ -136,6 +158,9 @@ func pasteRecipe(t *testing.T, r recipe, shell string) {
 			t.Skip("needs " + name)
 		}
 		head = strings.TrimSpace("#!"+path+" "+more) + "\nset -eu\n"
+		if name == "busybox" {
+			head += asIfStatic(t, path)
+		}
 	}
 	dir := t.TempDir()
 	if err := prepareRecipe(dir, head, r.text); err != nil {
@@ -146,7 +171,8 @@ func pasteRecipe(t *testing.T, r recipe, shell string) {
 	defer cancel()
 	run := exec.CommandContext(ctx, filepath.Join(dir, "recipe"))
 	run.Dir = dir
-	run.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + dir, "USER=ann", "LC_ALL=C"}
+	// A new user's home, and no more variables than cron sets everywhere.
+	run.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C"}
 	out, err := os.Create(filepath.Join(dir, "out")) // not a pipe, which what a recipe leaves running would keep open
 	if err != nil {
 		t.Fatal(err)
@@ -160,6 +186,24 @@ func pasteRecipe(t *testing.T, r recipe, shell string) {
 	}
 }
 
+// asIfStatic returns what makes every busybox behave like a static one, which runs its own applets whatever is in PATH.
+func asIfStatic(t *testing.T, busybox string) (functions string) {
+	out, err := exec.Command(busybox, "--list").Output()
+	if err != nil {
+		t.Fatal("busybox --list: ", err)
+	}
+	for _, applet := range strings.Fields(string(out)) {
+		if slices.Contains(standIns, applet) {
+			functions += applet + "() { " + busybox + " " + applet + ` "$@"; }` + "\n"
+		}
+	}
+	return functions
+}
+
+// standIns are the programs of the recipes that do nothing here.
+var standIns = strings.Fields("mirror mirror-all report update edit-record flac send-alert reload-all server work job " +
+	"script.sh logger make flock-etcd flock-postgres")
+
 // prepareRecipe makes a script of a recipe, with its paths below dir, and there what it uses: files, and programs that
 // do nothing. The script begins with head, where the first line of the recipe names no other shell.
 func prepareRecipe(dir, head, text string) error {
@@ -167,36 +211,40 @@ func prepareRecipe(dir, head, text string) error {
 		text = m[1] + "\n"
 	}
 	here := dir + "/"
-	text = strings.NewReplacer("/usr/local/bin/", here, "/etc/init.d/", here, "/var/lock/", here, "/run/lock/", here,
-		"/tmp/", here).Replace(text)
+	text = strings.NewReplacer("/usr/local/bin/", here, "/etc/init.d/", here, "/opt/", here, "/var/run/", here,
+		"chgrp team ", "chgrp "+strconv.Itoa(os.Getgid())+" ").Replace(text)
 	if head != "" {
 		text = head + strings.TrimPrefix(text, "#!/bin/sh\n")
 	}
 	files := map[string]string{"counter": "0\n", "queue": "a\nb\n", "a.wav": "", "b.wav": "",
-		"job.lock": "", "sync.lock": ""}
-	err := errors.Join(os.Symlink(oursPath, filepath.Join(dir, "flock")), os.Mkdir(filepath.Join(dir, ".cache"), 0o777),
+		"job.lock": "", "mirror.lock": ""}
+	err := errors.Join(os.Symlink(oursPath, filepath.Join(dir, "flock")),
 		os.WriteFile(filepath.Join(dir, "recipe"), []byte(text), 0o755))
 	for name, content := range files {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666))
 	}
-	for _, name := range strings.Fields("sync sync-all report update edit-record flac send-alert reload-all server " +
-		"work job script.sh logger chgrp make flock-etcd flock-postgres") {
+	for _, name := range standIns {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o755))
 	}
 	return err
 }
 
-// TestRecipesOnEverySystem finds what only some systems have in README and manual.
+// TestRecipesOnEverySystem finds in README and manuals what only some systems have, and what takes every status for a
+// conflict.
 func TestRecipesOnEverySystem(t *testing.T) {
 	gnu := regexp.MustCompile(`touch -d|Nm touch Fl d|stat -c|Nm stat Fl c|date -d|--exclude`)
-	for _, path := range []string{"../README.md", "../doc/recipes.md", "../man/flock.1", "../man/flock-directory.7"} {
-		text, err := os.ReadFile(path)
+	for _, path := range strings.Fields("README.md doc/recipes.md man/flock.1 man/flock-directory.7 " +
+		"etcd/README.md etcd/man/flock-etcd.1 postgres/README.md postgres/man/flock-postgres.1") {
+		text, err := os.ReadFile("../" + path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(text)) {
 			if words := gnu.FindString(line); words != "" {
 				t.Errorf("%s: not on every system: %s: %s", path, words, line)
+			}
+			if takesAllForConflict.MatchString(line) {
+				t.Errorf("%s: it takes every status for a conflict: %s", path, line)
 			}
 		}
 	}
