@@ -156,6 +156,10 @@ test-portable: flock          ## run the cases where there is no /proc, as on ot
 	go test -c -o build/compat.test ./compat_test
 	sh compat_test/run.sh sh compat_test/portable.sh
 
+test-kernels: flock           ## run the cases with the answers of other kernels (CASES=core: in two minutes)
+	FLOCK_TEST_KERNELS=$(or $(CASES),all) sh compat_test/run.sh go test ./compat_test -count=1 -timeout 30m -names \
+		-run 'TestPersonalities|TestNoImitationIsShipped'
+
 test-qemu:                    ## run a core of the tests on the other Linux architectures, under qemu-user
 	sh compat_test/qemu/run.sh
 
@@ -210,4 +214,4 @@ clean:                        ## remove what was built
 help:                         ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 18
 
-.PHONY: all always demo demo-etcd demo-postgres check test test-go test-beside test-etcd test-postgres race compat record mutants torture torture-etcd torture-postgres bench bench-etcd bench-postgres binaries cross test-portable test-qemu test-gvisor test-wine test-machines install install-etcd install-postgres uninstall dist clean help
+.PHONY: all always demo demo-etcd demo-postgres check test test-go test-beside test-etcd test-postgres race compat record mutants torture torture-etcd torture-postgres bench bench-etcd bench-postgres binaries cross test-portable test-kernels test-qemu test-gvisor test-wine test-machines install install-etcd install-postgres uninstall dist clean help

@@ -108,15 +108,22 @@ func runBeyond(t *testing.T, w *world, locks string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			output := jobNotice.ReplaceAllString(got.stdout, "")
-			if !inInitialPidNamespace() { // the line is printed where the cases do not expect it
-				want, output = namespaceNotice.ReplaceAllString(want, ""), namespaceNotice.ReplaceAllString(output, "")
-			}
-			if output != want || got.exit == "hung" {
-				t.Errorf("different (beyond/%s.sh), exit %s\n%s", c.file, got.exit, diffLines(want, output))
-			}
+			checkBeyond(t, c, want, got)
 		})
 	}
+}
+
+// checkBeyond compares the output of a run with the expected one, and reports whether it is that.
+func checkBeyond(t *testing.T, c beyondCase, want string, got result) bool {
+	output := jobNotice.ReplaceAllString(got.stdout, "")
+	if !inInitialPidNamespace() { // the line is printed where the cases do not expect it
+		want, output = namespaceNotice.ReplaceAllString(want, ""), namespaceNotice.ReplaceAllString(output, "")
+	}
+	if output != want || got.exit == "hung" {
+		t.Errorf("different (beyond/%s.sh), exit %s\n%s", c.file, got.exit, diffLines(want, output))
+		return false
+	}
+	return true
 }
 
 // namespaceNotice is what --holders says in another pid namespace than the initial one.
@@ -127,12 +134,17 @@ func inInitialPidNamespace() bool {
 	return err != nil || link == "pid:[4026531836]"
 }
 
-// newBeyondWorld makes a world in which the variable SELF is the path of the test binary, which does what a shell
-// cannot.
+// newBeyondWorld makes a world for our program in which the variable SELF is the path of the test binary, which does
+// what a shell cannot.
 func newBeyondWorld(t *testing.T, name string) *world {
 	t.Helper()
 	needOurs(t)
-	w := newModeWorld(t, name, oursPath)
+	return newWorldWithSelf(t, name, oursPath)
+}
+
+func newWorldWithSelf(t *testing.T, name, program string) *world {
+	t.Helper()
+	w := newModeWorld(t, name, program)
 	self := filepath.Join(w.dir, "self")
 	text, err := os.ReadFile(selfPath(t)) // a copy: other users may not reach the original
 	if err == nil {

@@ -60,9 +60,13 @@ func buildOurs(base string) (path, missing string) {
 	return path, ""
 }
 
-// goBuild returns the command that builds ours as the Makefile does.
+// linkFlags are those of the Makefile for systems where the Go runtime always starts.
+const linkFlags = "-s -w -checklinkname=0"
+
+// goBuild returns the command that builds ours as the Makefile does. A flag among more replaces the same one of the
+// Makefile.
 func goBuild(path string, more ...string) *exec.Cmd {
-	flags := "-s -w -checklinkname=0"
+	flags := linkFlags
 	if runtime.GOOS == "linux" && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64") {
 		flags += " -E flock_entry"
 	}

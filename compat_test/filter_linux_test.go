@@ -13,13 +13,17 @@ import (
 // A filter is a program for seccomp. "self WORD COMMAND..." executes the command under the filter of that name.
 var filters = map[string]func() []unix.SockFilter{
 	"without-kernel-locks": withoutKernelLocks,
-	"without-byte-locks":   withoutByteLocks,
+	"without-byte-locks":   func() []unix.SockFilter { return withoutByteLocks(unix.EINVAL) },
 	"without-kcmp":         withoutKcmp,
 	"without-threads":      withoutThreads,
 	"signals-of-xnu":       withSignalsOfXNU,
 	"fork-says-EAGAIN":     func() []unix.SockFilter { return withoutFork(unix.EAGAIN) },
 	"fork-says-ENOMEM":     func() []unix.SockFilter { return withoutFork(unix.ENOMEM) },
 	"fork-says-EPERM":      func() []unix.SockFilter { return withoutFork(unix.EPERM) },
+
+	// answers of other kernels, for personalities
+	"byte-locks-say-ENOTSUP":    func() []unix.SockFilter { return withoutByteLocks(unix.ENOTSUP) },
+	"sigaction-of-KILL-refused": withoutSigactionOfKill,
 }
 
 func init() {
@@ -86,11 +90,20 @@ func withoutKernelLocks() (filter []unix.SockFilter) {
 	return append(filter, allow)
 }
 
-// withoutByteLocks leaves flock(2) and hides open file description locks.
-func withoutByteLocks() []unix.SockFilter {
+// withoutByteLocks leaves flock(2) and answers errno to open file description locks.
+func withoutByteLocks(errno syscall.Errno) []unix.SockFilter {
 	return []unix.SockFilter{
 		load(callNumber), jump(unix.SYS_FCNTL, 0, 5),
 		load(secondArgument), jump(unix.F_OFD_GETLK, 2, 0), jump(unix.F_OFD_SETLK, 1, 0), jump(unix.F_OFD_SETLKW, 0, 1),
+		fail(errno), allow,
+	}
+}
+
+// withoutSigactionOfKill has sigaction(2) refuse SIGKILL and SIGSTOP, even when their dispositions are only asked for.
+func withoutSigactionOfKill() []unix.SockFilter {
+	return []unix.SockFilter{
+		load(callNumber), jump(unix.SYS_RT_SIGACTION, 0, 4),
+		load(firstArgument), jump(uint32(unix.SIGKILL), 1, 0), jump(uint32(unix.SIGSTOP), 0, 1),
 		fail(unix.EINVAL), allow,
 	}
 }

@@ -40,9 +40,14 @@ func missingHere(c compatCase) string {
 	} else if otherKernel == "gVisor" {
 		here = gvisorDifferences
 	}
-	for _, d := range here {
+	return needIn(here, c.name)
+}
+
+// needIn returns what a case needs according to a list; "" if it is not in that.
+func needIn(list []difference, name string) string {
+	for _, d := range list {
 		for pattern := range strings.FieldsSeq(d.cases) {
-			if match, _ := path.Match(pattern, c.name); match {
+			if match, _ := path.Match(pattern, name); match {
 				return d.need
 			}
 		}

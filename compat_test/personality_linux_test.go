@@ -1,0 +1,227 @@
+package compat_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A personality is Linux with some answers of another kernel, and flock as it is built for that. The answers come from
+// a filter for system calls where they depend on the call and its first arguments only. Otherwise build tags compile
+// them into the program: the tag imitate_NAME one file imitate_NAME_linux.go, in which each function is named
+// imitate..., and which no other build has. README.md gives the sources of the answers.
+type personality struct {
+	name string
+	tags string // separated by commas
+	// filter is the name of one of filters, or empty.
+	filter string
+	// files are patterns for the files of cases that can differ, as beyond/permits*; core are those that .ci/run runs.
+	files, core string
+	// mends are the cases that fail if flock does not know the answers.
+	mends string
+	// directory are patterns for the cases of beyond/ in which the directory lock has the permit, or the place in the
+	// queue.
+	directory string
+	// cannot lists the cases that the imitation cannot judge.
+	cannot []difference
+}
+
+var personalities = []personality{
+	{
+		name:   "xnu-signals",
+		filter: "sigaction-of-KILL-refused",
+		files:  "cases/signals cases/process beyond/limit",
+		core:   "beyond/limit",
+		mends:  "limit-is-reached",
+	},
+}
+
+// noOtherKernel lists what no imitation has, because it is about this kernel.
+var noOtherKernel = []string{"linux", "locks", "wchan", "lslocks", "fuser", "strace"}
+
+// notImitated finds scripts in which another program locks: only ours is built with the answers of a tag.
+var notImitated = map[string]string{"reflock": "another program locks", "python3": "another program locks"}
+
+// personalityCases says which cases of the personalities are run: core or all.
+var personalityCases = os.Getenv("FLOCK_TEST_KERNELS")
+
+// TestPersonalities runs the cases that can differ on other kernels where these kernels' answers are put into this one.
+func TestPersonalities(t *testing.T) {
+	if personalityCases == "" {
+		t.Skip("make test-kernels runs it")
+	}
+	needOurs(t)
+	beyond := readBeyond(t)
+	for _, p := range personalities {
+		t.Run(p.name, func(t *testing.T) { p.run(t, beyond) })
+	}
+}
+
+func (p *personality) run(t *testing.T, beyond []beyondCase) {
+	program := p.build(t, filepath.Join(workDir, "flock-"+p.name))
+	plain, own := p.worlds(t, program)
+	table := newTally(p.name)
+	for _, c := range cases {
+		if c.runtime == "" {
+			p.runCase(t, table, c, "cases", func(t *testing.T) { check(t, table, plain, nil, c) })
+		}
+	}
+	for _, c := range beyond {
+		if _, native := c.output["native"]; native {
+			p.runCase(t, table, c.compatCase, "beyond", func(t *testing.T) {
+				got, err := own.run(c.compatCase)
+				if err != nil {
+					t.Fatal(err)
+				}
+				isEqual := checkBeyond(t, c, p.expected(c), got)
+				table.add(func() {
+					if isEqual {
+						table.equal++
+					} else {
+						table.different++
+					}
+				})
+			})
+		}
+	}
+}
+
+// runCase runs a case of a file in a directory if the personality runs it and can judge it.
+func (p *personality) runCase(t *testing.T, table *tally, c compatCase, dir string, run func(t *testing.T)) {
+	files := p.files
+	if personalityCases == "core" {
+		files = p.core
+	}
+	if !matches(files, dir+"/"+c.file) && !matches(p.mends, c.name) {
+		return
+	}
+	t.Run(c.file+"/"+c.name, func(t *testing.T) {
+		t.Parallel()
+		if reason := p.cannotJudge(c); reason != "" {
+			table.add(func() { table.skipped[reason] = append(table.skipped[reason], c.name) })
+			if matches(p.mends, c.name) {
+				t.Errorf("not judged: %s", reason)
+			}
+			t.Skip(reason)
+		}
+		run(t)
+	})
+}
+
+// cannotJudge returns why the personality cannot judge a case, or "".
+func (p *personality) cannotJudge(c compatCase) string {
+	if reason := needIn(p.cannot, c.name); reason != "" {
+		return reason
+	}
+	if need := unmetNeed(c); need != "" {
+		return "needs " + need
+	}
+	for _, need := range c.needs {
+		if slices.Contains(noOtherKernel, need) {
+			return "this kernel: " + need
+		}
+		if reason := notImitated[need]; reason != "" && p.tags != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+// expected returns the output that is expected of a case of beyond/.
+func (p *personality) expected(c beyondCase) string {
+	if half, ok := c.output["half"]; ok && matches(p.directory, c.name) {
+		return half
+	}
+	return c.output["native"]
+}
+
+// worlds returns the worlds for the cases in cases/ and for those in beyond/.
+func (p *personality) worlds(t *testing.T, program string) (plain, own *world) {
+	plain = newModeWorld(t, p.name, program)
+	own = newWorldWithSelf(t, p.name+"-beyond", program)
+	own.env = append(own.env, "LOCKS=native")
+	for _, w := range []*world{plain, own} {
+		if p.filter != "" {
+			w.under = []string{filepath.Join(own.dir, "self"), p.filter}
+		}
+		if p.tags != "" { // the kernel does not see who waits for what the tag makes
+			w.env = append(w.env, "NO_KERNEL_LOCKS=1")
+		}
+	}
+	return plain, own
+}
+
+// build builds ours with the tags, and with the entry point of other systems, for which the Go runtime always starts.
+func (p *personality) build(t *testing.T, path string, more ...string) string {
+	flags := append([]string{"-tags", "flock_linkname," + p.tags, "-ldflags", linkFlags}, more...)
+	if out, err := goBuild(path, flags...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for tag := range strings.SplitSeq(p.tags, ",") {
+		if !slices.ContainsFunc(imitations(t)[tag], func(name string) bool { return isIn(t, path, "."+name) }) {
+			t.Errorf("no function of the tag %q is in the program", tag)
+		}
+	}
+	return path
+}
+
+var functionName = regexp.MustCompile(`(?m)^func (?:\([^)]*\) )?(\w+)\(`)
+
+// imitations returns for each build tag of a personality the names of the functions which it compiles in; and for no
+// tag a function that every build has.
+func imitations(t *testing.T) map[string][]string {
+	byTag := map[string][]string{"": {"flockCall"}}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		tag, isImitation := strings.CutSuffix(filepath.Base(path), "_linux.go")
+		if err != nil || !isImitation || !strings.HasPrefix(tag, "imitate_") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if !strings.HasPrefix(string(text), "//go:build "+tag+"\n") {
+			t.Errorf("%s: the first line is not the build line of its tag", path)
+		}
+		if byTag[tag] != nil {
+			t.Errorf("%s: there is another file of this tag", path)
+		}
+		for _, found := range functionName.FindAllStringSubmatch(string(text), -1) {
+			byTag[tag] = append(byTag[tag], found[1])
+			if name := found[1]; !strings.HasPrefix(name, "imitate") && name != "init" {
+				t.Errorf("%s: the function %s is not named imitate...", path, name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return byTag
+}
+
+// isIn reports whether a program contains a text.
+func isIn(t *testing.T, program, text string) bool {
+	content, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Contains(content, []byte(text))
+}
+
+// TestNoImitationIsShipped reads the program: it has no function of a personality.
+func TestNoImitationIsShipped(t *testing.T) {
+	needOurs(t)
+	if !isIn(t, oursPath, ".flockCall") {
+		t.Fatal("the program does not show the names of its functions")
+	}
+	if isIn(t, oursPath, ".imitate") {
+		t.Error("a function of a personality is in the program")
+	}
+	imitations(t) // says what is wrong with the files
+}
+
+// matches reports whether one of some patterns, separated by blanks, is that of a name.
+func matches(patterns, name string) bool { return needIn([]difference{{"x", patterns}}, name) != "" }
