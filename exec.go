@@ -96,7 +96,7 @@ func execBackend(o *cli.Options, args []string) error {
 	switch path {
 	case "":
 		return o.InvalidBackend("; there is no " + program + " in " + places)
-	case args[0]: // flock has become it already, and would do so for ever
+	case args[0]: // it would execute itself for ever
 		return o.InvalidBackend("; " + program + " is flock itself")
 	}
 	return command.Exec(append([]string{path}, args[1:]...))

@@ -81,7 +81,7 @@ func run(p *output.Printer, args []string) int {
 	if o.HasGuard() {
 		if err := guard.Check(); err != nil {
 			return failure.Report(p,
-				failure.New(output.ExOSErr, "cannot end a command with all that it has started", err))
+				failure.New(output.ExOSErr, "cannot terminate a command and its descendants here", err))
 		}
 	}
 	f, err := openLockFile(o)
@@ -116,7 +116,7 @@ func run(p *output.Printer, args []string) int {
 
 // refuseVariables refuses the variables that choose a lock where the caller has fewer rights than this process: as a
 // user of a set-user-id program that runs flock, the caller could get in beside the lock of others. To ignore them
-// would part such a program from a site that sets them for everybody.
+// would make such a program use a different lock from everyone else at a site that sets them.
 func refuseVariables() error {
 	if !cstart.IsSetUserID() {
 		return nil

@@ -49,8 +49,8 @@ func namedFile(o *cli.Options) *lockfile.File {
 // With --report a line says who has the lock: when flock has waited for long, when the lock is refused, and when a
 // process that the command has left behind keeps it.
 
-// reportWait says who has the lock whenever a report is due, until stop is called. It does so beside the wait: a lock
-// call that is made again is the last one in the kernel's line.
+// reportWait says who has the lock whenever a report is due, until stop is called. It does so beside the wait: a
+// repeated lock call would lose its place in the kernel's queue.
 func (a *attempt) reportWait() (stop func()) {
 	var mu sync.Mutex
 	stopped := false

@@ -97,7 +97,7 @@ flock -n --report 0 f true 2>&1 | sed 's/process [0-9]*/process N/; s/, running.
 
 ### limit-refused
 flock --limit 0 f true; echo $?
-#> flock: invalid limit (more than 0 seconds): '0'
+#> flock: invalid limit (must be more than 0 seconds): '0'
 #> 64
 flock --limit 5 9; echo $?
 #> flock: --limit cannot be combined with a descriptor number alone: they are about a command

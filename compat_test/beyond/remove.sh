@@ -203,7 +203,7 @@ flock --remove p true; ls
 echo text >f; : >g; ln g h; ln -s g l
 for name in f g l; do flock --verbose --remove $name true | grep -v -e took -e executing; done
 #> flock: lock file f is not removed: it is not empty
-#> flock: lock file g is not removed: it has several links
+#> flock: lock file g is not removed: it has more than one link
 #> flock: lock file l is not removed: it is not a regular file
 flock --verbose --remove k flock --verbose --remove -n k true >/dev/null
 #> flock: failed to get lock

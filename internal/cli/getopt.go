@@ -49,7 +49,7 @@ func choose[T any](to *T, choice T) setter {
 	return func(string) error { *to = choice; return nil }
 }
 
-// seconds is for a duration; invalid is the text for what is none.
+// seconds is for a duration; invalid is the message for an invalid value.
 func seconds(to *time.Duration, invalid string) setter {
 	return func(s string) (err error) {
 		*to, err = parseSeconds(s, invalid)
@@ -71,7 +71,7 @@ func runLimit(to *time.Duration) setter {
 	return func(s string) error {
 		err := read(s)
 		if err == nil && *to == 0 {
-			return invalid("invalid limit (more than 0 seconds)", s)
+			return invalid("invalid limit (must be more than 0 seconds)", s)
 		}
 		return err
 	}
@@ -128,7 +128,7 @@ func (p *parser) addCommon() {
 	p.flag(&o.Verbose, "verbose", 0)
 	p.flag(choose(&o.Action, Help), "help", 'h')
 	p.flag(choose(&o.Action, Version), "version", 'V')
-	p.value(number(&o.Permits, 1, math.MaxInt32, "invalid number of permits (1 or more)"), "permits", 0)
+	p.value(number(&o.Permits, 1, math.MaxInt32, "invalid number of permits (must be 1 or more)"), "permits", 0)
 	p.value(seconds(&o.Cooldown, "invalid cooldown"), "cooldown", 0)
 	p.value(number(&o.Queue, 0, math.MaxInt32, "invalid number of waiting processes (0 or more)"), "queue", 0)
 	p.value(seconds(&o.ReportAfter, "invalid time of a report"), "report", 0)

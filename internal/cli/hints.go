@@ -82,7 +82,7 @@ func (o *Options) CommandHint(command string, err error) string {
 	return ""
 }
 
-// builtins are the words of shells that are no program, or not everywhere.
+// builtins are shell builtins and keywords that are no program, or not everywhere.
 var builtins = strings.Fields("alias case cd command eval exec exit export fc fg for function getopts hash if jobs " +
 	"local popd pushd read readonly return set shift shopt source time times trap type typeset ulimit umask unalias " +
 	"unset until wait while { ( ! [[ ((")

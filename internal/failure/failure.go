@@ -1,4 +1,4 @@
-// Package failure has the one kind of error that users see, and tells them about it.
+// Package failure defines the error that users see, and prints it.
 package failure
 
 import (

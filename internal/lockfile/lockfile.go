@@ -47,7 +47,7 @@ type KeepReason string
 const (
 	notRegular KeepReason = "it is not a regular file"
 	notEmpty   KeepReason = "it is not empty"
-	manyLinks  KeepReason = "it has several links"
+	manyLinks  KeepReason = "it has more than one link"
 )
 
 func (k KeepReason) Error() string { return string(k) }

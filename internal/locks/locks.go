@@ -4,8 +4,8 @@
 // descriptor of that open file, in whatever process, is closed. A directory lock (package fallback) belongs to the
 // processes that have its lifeline open or, if it was taken by the number of a descriptor, to the open file as well.
 //
-// One reads chain.go first, then the mechanisms: kernel_unix.go, permit_unix.go and directory.go; then queue.go, and
-// the lock calls under all this, in wait_unix.go and the small files of the systems.
+// Read chain.go first, then the mechanisms: kernel_unix.go, permit_unix.go and directory.go; then queue.go, and the
+// lock calls under all this, in wait_unix.go and the small files of the systems.
 package locks
 
 import (
@@ -28,7 +28,7 @@ const (
 	Unlock
 )
 
-// These errors refuse a lock that another process holds: to a Limit that does not wait, and to one that is over.
+// These errors are returned when another process holds the lock: at once (Try), or after the deadline.
 var (
 	ErrConflict = errors.New("another process holds the lock")
 	ErrTimeout  = errors.New("another process still holds the lock")
@@ -57,7 +57,7 @@ type Refusal struct {
 func (r *Refusal) Error() string { return r.Err.Error() }
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// FileError returns the error of a file that cannot be locked, of which more than the cause is not known.
+// FileError returns the error of a file that cannot be locked, when only the cause is known.
 func FileError(f *lockfile.File, cause error) *failure.Error {
 	failed := failure.New(output.ExDataErr, f.Name, cause)
 	if sys.BadDescriptor(cause) && !f.ByName && !f.IsOpen() { // else it is open, but not for writing

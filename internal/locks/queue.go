@@ -6,7 +6,7 @@ import "example.org/flock/internal/lockfile"
 // as the wish says. The place goes with its process: it is a byte of the file or, where there are no byte locks and
 // with the directory lock, a permit of another directory lock.
 //
-// It has an open file, so it must be unlocked even if no place was taken.
+// It holds a descriptor, so it must be unlocked even if no place was taken.
 func NewQueue(f *lockfile.File, w Wish) (*Chain, error) {
 	places, err := kernelPlaces(f, w)
 	if err != nil {

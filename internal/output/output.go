@@ -41,7 +41,7 @@ func (p *Printer) line(fd int, text string) string {
 	return text + "\n"
 }
 
-// Note is Warn for a remark: if it cannot be written, that has no effect on the exit status.
+// Note is Warn for an informational message: if it cannot be written, that has no effect on the exit status.
 func (p *Printer) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,2 +1,2 @@
-// Package proc asks the system about processes. What a system does not tell is empty: Linux alone tells most of it.
+// Package proc asks the system about processes. Unknown values are zero; only Linux tells most of them.
 package proc

@@ -1,4 +1,4 @@
-// Package sys says what the errors of this system mean and how they read.
+// Package sys interprets the errors of this system.
 package sys
 
 import (

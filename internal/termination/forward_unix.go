@@ -73,8 +73,7 @@ func PutOffAgain(signals <-chan os.Signal) {
 	go wait(deadly, func() {})
 }
 
-// FinishBy has Finish end the process by a signal, if it can die by that in the way of a process that does not catch
-// it.
+// FinishBy makes Finish re-raise the signal, if the process can die by it as one does that does not catch it.
 func FinishBy(sig syscall.Signal) {
 	if CanDieBy(sig) {
 		caught.Store(int64(sig))

@@ -65,7 +65,7 @@ var PutOff = sync.OnceValue(func() context.Context {
 	return ctx
 })
 
-// wait waits for the first signal, calls ended, and lets the process die in time.
+// wait waits for the first signal, calls the function ended, and lets the process die in time.
 func wait(signals <-chan os.Signal, ended func()) {
 	first := (<-signals).(syscall.Signal)
 	caught.Store(int64(first))
