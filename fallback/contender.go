@@ -39,6 +39,7 @@ type attempt struct {
 	lent    string // the ID of the lifeline, for byLentLifeline
 	request Request
 	began   time.Time
+	permit  int // the number of the permit that we get or have got; 0: none
 
 	// What searches have shown, by the names of records: where its open file is, and whether nobody has it any more.
 	found    map[string]*openFile

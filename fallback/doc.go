@@ -46,15 +46,19 @@
 // # The names
 //
 // All that is known is in the names of the state directory, of FIFOs all, which "find -type f" and systemd-tmpfiles(8)
-// pass over. An ID never comes twice: time of arrival, process id, a random number; then the user and its group, and
-// the machine: host, machine-id(5), boot, pid namespace, device of the directory. The numbers of processes and
+// pass over. An ID never comes twice: version, time of arrival, process id, a random number; then the user and its
+// group, and the machine: host, machine-id(5), boot, pid namespace, device of the directory. The numbers of processes and
 // namespaces do come again, so the start of a process, and that of process 1 of a namespace, stand beside them.
 //
 //	free | busy,ID           the token, one name that is renamed: who has it may change who holds the lock
 //	new,ID                   a lifeline that is not open yet, or that was released by a process which has inherited it
 //	wait,ID@MODE             the lifeline of a waiter, which is its bell, too
-//	excl,ID                  the lifeline of a holder; also shared,ID and permit,ID
-//	excl,ID@PLACE            no lifeline: the holder is an open file, see below
+//	excl,ID                  the lifeline of a holder; also shared,ID and permit,ID@NUMBER
+//	excl,ID@PLACE            no lifeline: the holder is an open file, see below; also permit,ID@NUMBER@PLACE
+//
+// An ID begins with the version of the names. Whoever finds a holder or a busy token of another version refuses the
+// lock; the free token has none, so a directory that nobody uses serves all versions. The number of a permit is chosen
+// with the token, the lowest that no holder has after the dead are removed; one that is in doubt has its own.
 //
 // # The moves
 //

@@ -278,7 +278,7 @@ func (a *attempt) clean(s *snapshot, dead []string) error {
 		case r.verdict == over:
 			dead = append(dead, r.name)
 		case r.moved != nil:
-			s.holders[i].name = recordName(r.mode, r.id, r.moved)
+			s.holders[i].name = recordName(r.mode, r.id, r.permit, r.moved)
 			if err := a.Rename(r.name, s.holders[i].name); ignoreAbsent(err) != nil {
 				return err
 			}
@@ -312,13 +312,14 @@ func (a *attempt) deadLifelines(s *snapshot) (dead []string) {
 func (a *attempt) hold(s *snapshot) (progress, error) {
 	var how progress
 	var err error
+	a.permit = a.choosePermit(s)
 	switch a.holding {
 	case byOpenFile:
 		how, err = a.holdByFile(s)
 	case byLentLifeline:
 		how, err = a.holdByLentLifeline(s)
 	default:
-		name := recordName(a.request.Mode, a.self.id, nil)
+		name := a.holderName(a.self.id, nil)
 		if how, err = a.holdAs(a.self.name, name); how == done && err == nil {
 			a.self.name = name
 		}
@@ -327,6 +328,34 @@ func (a *attempt) hold(s *snapshot) (progress, error) {
 		a.ringFirst(a.admitted(s))
 	}
 	return how, err
+}
+
+// holderName is the name of the holder that we become.
+func (a *attempt) holderName(id string, f *openFile) string {
+	return recordName(a.request.Mode, id, a.permit, f)
+}
+
+// choosePermit returns the number of the permit that we get: the one that we have, or else the lowest that no other
+// holder has. Fewer hold permits than there are, or we would be kept out, so one of the numbers is free.
+func (a *attempt) choosePermit(s *snapshot) int {
+	if a.request.Mode != Permit {
+		return 0
+	}
+	taken := map[int]bool{}
+	for _, r := range s.holders {
+		switch {
+		case r.verdict == ours && 0 < r.permit && r.permit <= a.request.Permits:
+			return r.permit
+		case r.verdict == ours, r.verdict == over, !a.isOfOurFile(r):
+		default:
+			taken[r.permit] = true
+		}
+	}
+	number := 1
+	for taken[number] {
+		number++
+	}
+	return number
 }
 
 // admitted returns the waiters that may share the lock with us, now that we hold it: those behind us. Those before us
@@ -367,7 +396,7 @@ func (a *attempt) holdByLentLifeline(s *snapshot) (progress, error) {
 			return again, errLostLifeline
 		}
 	}
-	return a.holdAs(name, recordName(a.request.Mode, a.lent, nil))
+	return a.holdAs(name, a.holderName(a.lent, nil))
 }
 
 // draw returns a random number below n. The test that runs every interleaving replaces it.
@@ -389,7 +418,7 @@ func (a *attempt) holdByFile(s *snapshot) (progress, error) {
 	}
 	had := s.holders[i]
 	f.mark, f.signal, f.locker = had.file.mark, had.file.signal, min(had.file.locker, at.start)
-	return a.holdAs(had.name, recordName(a.request.Mode, had.id, &f))
+	return a.holdAs(had.name, a.holderName(had.id, &f))
 }
 
 // markFile makes the record of our open file, and marks it. The record comes before the mark: a flock that is killed in
@@ -402,7 +431,7 @@ func (a *attempt) markFile(s *snapshot, f openFile) (how progress, err error) {
 	f.signal = signals[draw(len(signals))]
 	for _, mark := range []mark{noAtime, nonBlock} { // the second, if the file belongs to somebody else
 		f.mark = mark
-		name := recordName(a.request.Mode, a.self.id, &f)
+		name := a.holderName(a.self.id, &f)
 		if err := a.Make(name); err != nil {
 			return again, err
 		}

@@ -35,6 +35,7 @@ func TestEveryInterleaving(t *testing.T) {
 		{inTorture, "two permits for three", rules{crashes: 3, permits: 2}, "P u|P u|P u"},
 		{inTorture, "one permit, one shared, one exclusive", rules{crashes: 3, permits: 1}, "P u|S u|X u"},
 		{always, "one permit for two", rules{crashes: 1, permits: 1}, "P u|P u"},
+		{always, "two permits, one twice", rules{permits: 2}, "P P u|P u"},
 		{inTorture, "trying", rules{crashes: 3}, "x u|x u|s u"},
 		{inTorture, "one comes again", rules{crashes: 2}, "X u X u|X u|X u"},
 		{inTorture, "two upgrades", rules{crashes: 2}, "S X u|S X u|X u"},

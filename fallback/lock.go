@@ -19,6 +19,7 @@ type Lock struct {
 	fd    int    // the descriptor whose open file has the lock; -1: none, a lifeline has it
 	file  int    // a descriptor of the locked file; -1: none
 	lent  string // the ID of the lifeline, if that was inherited
+	got   int    // the number of the permit; 0: none
 	state *stateDir
 	self  contender
 }
@@ -66,6 +67,11 @@ func (l *Lock) Permit(ctx context.Context, n int) error {
 	return l.Acquire(ctx, Request{Mode: Permit, Permits: n})
 }
 
+// PermitNumber returns the number of the permit that the last call for a lock has got, 0 if that was for none, or has
+// failed. Of n permits it is from 1 to n, and no other holder has it as long as this one has the permit. It is the
+// lowest that is free, or the one that was held before.
+func (l *Lock) PermitNumber() int { return l.got }
+
 // TryLock is Lock, but returns a *LockedError at once if others hold the lock.
 //
 // That another process is taking or releasing the lock is no reason to fail, so TryLock may take some milliseconds; and
@@ -107,6 +113,7 @@ func (l *Lock) Acquire(ctx context.Context, r Request) error {
 	}
 	how, keepers, err := a.acquire(ctx, tell)
 	l.end(a, how, err)
+	l.got = 0
 	switch {
 	case err != nil:
 		return &stateDirError{"cannot lock", l.dir, err}
@@ -119,6 +126,7 @@ func (l *Lock) Acquire(ctx context.Context, r Request) error {
 		}
 		return locked
 	}
+	l.got = a.permit
 	return nil
 }
 
@@ -172,6 +180,7 @@ func (l *Lock) unlock(release func(*attempt) error) error {
 	if l.state == nil && l.fd < 0 && l.lent == "" {
 		return nil // nothing is held
 	}
+	l.got = 0
 	s, err := l.begin(false)
 	if isAbsent(err) { // somebody has removed the directory
 		if l.fd >= 0 {

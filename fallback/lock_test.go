@@ -190,7 +190,7 @@ func TestAnotherMachineCountsAsAlive(t *testing.T) {
 	dir := lockFile(t)
 	settled(t, dir)
 	other := owner{"1", 7, 0, "x", machine{host: "b", id: "m", boot: "1", device: "2"}}
-	must(os.WriteFile(filepath.Join(dir, recordName(Shared, other.String(), nil)), nil, 0o666))
+	must(os.WriteFile(filepath.Join(dir, recordName(Shared, other.String(), 0, nil)), nil, 0o666))
 	err := newLock(dir).TryLock()
 	var conflict *LockedError
 	if !errors.As(err, &conflict) || !conflict.Holders[0].Unreachable || conflict.Holders[0].PID != 7 {
@@ -258,30 +258,94 @@ func TestRelativeBase(t *testing.T) {
 
 func TestNamesOfRecords(t *testing.T) {
 	const centuries = 1 << 40 // in clock ticks: time namespaces move the start of a process by one at most
+	const maxPID = 1 << 22    // on Linux (PID_MAX_LIMIT, include/linux/threads.h), which has the locks of open files
 	digits, thirteen := strings.Repeat("9", 10), strings.Repeat("x", 13)
 	long := machine{user{digits, digits, digits}, strings.Repeat("h", maxHost), thirteen, thirteen,
 		pidNamespace{digits, strconv.FormatUint(centuries, 36)}, "+ffffffff"}
 	files := []*openFile{nil,
-		{place{math.MaxInt32, centuries, math.MaxInt32}, math.MaxUint64, noAtime, lastSignal, centuries - 1}}
+		{place{maxPID, centuries, math.MaxInt32}, math.MaxUint64, noAtime, lastSignal, centuries - 1}}
 	for _, m := range []machine{{}, {host: escape("my host,\n%\xff")}, long} {
 		for _, f := range files {
-			id := newID(math.MaxInt32, centuries, time.Now(), m)
-			name := recordName(Shared, id, f)
-			s, err := parse([]string{free, name})
-			if err != nil || len(s.holders) != 1 || s.holders[0].id != id ||
-				recordName(Shared, s.holders[0].owner.String(), s.holders[0].file) != name || len(name) > maxName {
-				t.Errorf("%q became %+v, %v", name, s, err)
+			for permit, mode := range map[int]Mode{0: Shared, 1: Permit, math.MaxInt32: Permit} {
+				id := newID(maxPID, centuries, time.Now(), m)
+				name := recordName(mode, id, permit, f)
+				s, err := parse([]string{free, name})
+				if err != nil || len(s.holders) != 1 || s.holders[0].id != id || len(name) > maxName {
+					t.Errorf("%q (%d bytes) became %+v, %v", name, len(name), s, err)
+					continue
+				}
+				r := s.holders[0]
+				if again := recordName(r.mode, r.owner.String(), r.permit, r.file); again != name || r.permit != permit {
+					t.Errorf("%q became %q", name, again)
+				}
 			}
 		}
 	}
-	good := recordName(Shared, newID(1, 0, time.Now(), machine{}), files[1])
+	id := newID(1, 0, time.Now(), machine{})
+	good := recordName(Shared, id, 0, files[1])
 	for _, bad := range []string{"x", good + ".1.1", strings.Replace(good, ".a.", ".ab.", 1),
 		strings.Replace(good, "@", "@-", 1), strings.Replace(good, ",1,", ",-1,", 1),
-		strings.Replace(good, ",..,", ",,", 1)} {
-		if _, err := parse([]string{free, "shared," + strings.TrimPrefix(bad, "shared,")}); err == nil {
+		strings.Replace(good, ",..,", ",,", 1), "permit," + id, "permit," + id + "@0", "permit," + id + "@01"} {
+		if !strings.HasPrefix(bad, permitName) {
+			bad = "shared," + strings.TrimPrefix(bad, "shared,")
+		}
+		if _, err := parse([]string{free, bad}); err == nil {
 			t.Errorf("understood: %s", bad)
 		}
 	}
+}
+
+// TestNamesOfOtherVersions: a holder or a busy token of another version refuses the lock, and the error says which
+// version it has. Its waiters keep nobody out.
+func TestNamesOfOtherVersions(t *testing.T) {
+	const rest = "000629f1b3a4c,7,x.1,0.0.u,h,m,b,4026531836.1,+d"
+	if _, err := parse([]string{free, "wait," + rest + "@excl", "new,v2," + rest}); err != nil {
+		t.Errorf("a waiter: %v", err)
+	}
+	for name, want := range map[string]string{
+		"excl," + rest:               "an earlier build",
+		"busy," + rest:               "an earlier build",
+		"permit," + rest:             "an earlier build",
+		"excl,v2," + rest:            "version 2 of the directory lock: this flock has version 1;",
+		"shared,v2,of another form":  "version 2 of the directory lock: this flock has version 1;",
+		"shared,no name of any kind": `kind"; when`,
+	} {
+		if _, err := parse([]string{free, name}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestPermitNumbers: each permit has the lowest number that is free, and who takes it again keeps it.
+func TestPermitNumbers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	take := func(l *Lock, n, want int) {
+		t.Helper()
+		if err := l.TryPermit(n); err != nil || l.PermitNumber() != want {
+			t.Errorf("permit %d of %d, not %d: %v", l.PermitNumber(), n, want, err)
+		}
+	}
+	var locks []*Lock
+	for i := range 3 {
+		l, err := Open(path)
+		must(err)
+		locks = append(locks, l)
+		take(l, 3, i+1)
+	}
+	must(locks[0].Unlock())
+	if n := locks[0].PermitNumber(); n != 0 {
+		t.Errorf("permit %d after Unlock", n)
+	}
+	take(locks[2], 3, 3) // though 1 is free
+	take(locks[0], 3, 1)
+	must(locks[1].Unlock())
+	must(locks[0].Unlock())
+	take(locks[2], 2, 1) // of two there is no third
+	must(locks[2].TryRLock())
+	if n := locks[2].PermitNumber(); n != 0 {
+		t.Errorf("permit %d of a shared lock", n)
+	}
+	must(locks[2].Unlock())
 }
 
 // TestLockedPath: a lifeline that a command has inherited leads back to the file.
@@ -405,7 +469,7 @@ func TestRemovedMeanwhile(t *testing.T) {
 			must(err)
 			defer state.close()
 			id := newID(pid, 0, time.Now(), state.here)
-			must(state.Make(recordName(Exclusive, id, nil)))
+			must(state.Make(recordName(Exclusive, id, 0, nil)))
 			must(state.Rename(free, busy+","+id))
 			must(os.Mkdir(stagingName(dir), 0o777))
 			must(os.Rename(dir, filepath.Join(stagingName(dir), nonce())))
@@ -494,7 +558,7 @@ func TestHostilePlaces(t *testing.T) {
 			os.WriteFile(d+"/free", nil, 0o666)
 			s := &stateDir{path: d}
 			must(s.open(false))
-			os.WriteFile(d+"/"+recordName(Exclusive, newID(1, 0, time.Now(), s.Machine()), nil), nil, 0o666)
+			os.WriteFile(d+"/"+recordName(Exclusive, newID(1, 0, time.Now(), s.Machine()), 0, nil), nil, 0o666)
 		}, "locked"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -85,7 +85,7 @@ var thisMachine = sync.OnceValue(func() machine {
 })
 
 // maxHost is how much of the name of a host there is in a name, which stays under 255 bytes.
-const maxHost = 48
+const maxHost = 42
 
 // A reach is what this process can learn of an owner.
 type reach uint8

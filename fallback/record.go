@@ -31,8 +31,13 @@ var modeNames = [...]string{Exclusive: "exclusive", Shared: "shared", Permit: "p
 
 func (m Mode) String() string { return modeNames[m] }
 
-// The names in a state directory. All but the first are followed by a comma and an ID, that of a waiter by "@" and the
-// mode that it waits for, and that of a holder which is an open file by "@" and where that is.
+// version is that of the names, and is the first field of each ID. Whoever changes what a name means changes it, and
+// has the name of a holder still begin with one of these words: then all who know another version refuse the lock.
+const version = "v1"
+
+// The names in a state directory. All but the first are followed by a comma and an ID; then, behind an "@" each, that
+// of a waiter by the mode that it waits for, that of a permit by its number, and that of a holder which is an open file
+// by where that is.
 const (
 	free       = "free"
 	busy       = "busy"
@@ -49,11 +54,12 @@ func modeOf(word string) Mode { return Mode(max(0, slices.Index(modeWords[1:], w
 
 // A record is the name of a holder, of a waiter, or of who has the token.
 type record struct {
-	name  string
-	id    string
-	mode  Mode
-	owner owner
-	file  *openFile // whose lock it is; nil: it is a lifeline's, which has this name
+	name   string
+	id     string
+	mode   Mode
+	owner  owner
+	permit int       // its number, from 1; 0: it is none
+	file   *openFile // whose lock it is; nil: it is a lifeline's, which has this name
 
 	verdict verdict   // what a look has found
 	isSeen  bool      // its open file was seen, where the name says or where it has moved
@@ -103,9 +109,13 @@ func parseOpenFile(s string) (*openFile, bool) {
 	return f, isMark && f.String() == s && min(f.pid, f.number, f.signal) >= 0
 }
 
-// recordName is the name of a holder whose open file is f; nil: none.
-func recordName(m Mode, id string, f *openFile) string {
+// recordName is the name of a holder. permit is the number of its permit, and f its open file: 0 and nil if there is
+// none.
+func recordName(m Mode, id string, permit int, f *openFile) string {
 	name := modeWords[m] + "," + id
+	if permit > 0 {
+		name += "@" + strconv.Itoa(permit)
+	}
 	if f != nil {
 		name += "@" + f.String()
 	}
@@ -187,8 +197,7 @@ func parse(names []string) (s snapshot, err error) {
 		case modeOf(word) > 0:
 			r, ok := parseRecord(name)
 			if !ok {
-				return s, stateError("cannot read the name " + strconv.Quote(name) +
-					", perhaps of another version of flock" + removeIt)
+				return s, errUnreadable(name)
 			}
 			if r.mode == Busy {
 				s.tokens = append(s.tokens, name)
@@ -205,18 +214,47 @@ func parse(names []string) (s snapshot, err error) {
 	return s, nil
 }
 
+// errUnreadable says why a name that begins like a holder's cannot be read. The IDs of builds from before the names had
+// a version begin with the time of arrival.
+func errUnreadable(name string) error {
+	_, id, _ := strings.Cut(name, ",")
+	first, _, _ := strings.Cut(id, ",")
+	number, hasVersion := strings.CutPrefix(first, "v")
+	_, err := strconv.ParseUint(first, 16, 64)
+	reason := ""
+	switch {
+	case first == version:
+	case hasVersion:
+		reason = ", which has version " + number + " of the directory lock: this flock has version " + version[1:]
+	case err == nil && len(first) == arrivalDigits:
+		reason = ", which an earlier build of flock has made"
+	}
+	return stateError("cannot read the name " + strconv.Quote(name) + reason + removeIt)
+}
+
 func parseRecord(name string) (r record, ok bool) {
 	word, rest, _ := strings.Cut(name, ",")
 	id, suffix, hasSuffix := strings.Cut(rest, "@")
 	r = record{name: name, id: id, mode: modeOf(word)}
 	r.owner, ok = parseOwner(id)
-	switch {
-	case word == waitName:
+	if word == waitName {
 		r.mode = modeOf(suffix)
-	case ok && hasSuffix:
+		return r, ok
+	}
+	if ok && r.mode == Permit {
+		number := ""
+		number, suffix, hasSuffix = strings.Cut(suffix, "@")
+		r.permit, ok = parsePermit(number)
+	}
+	if ok && hasSuffix {
 		r.file, ok = parseOpenFile(suffix)
 	}
 	return r, ok
+}
+
+func parsePermit(s string) (number int, ok bool) {
+	number, _ = strconv.Atoi(s)
+	return number, number > 0 && strconv.Itoa(number) == s
 }
 
 // An owner is who has made a record; its ID says it.
@@ -237,9 +275,13 @@ var (
 // nonce returns 64 random bits. The test that runs every interleaving replaces it.
 var nonce = func() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
+// arrivalDigits is the width of an arrival.
+const arrivalDigits = 13
+
 // newID returns an ID for this process.
 func newID(pid int, start uint64, now time.Time, m machine) string {
-	return owner{fmt.Sprintf("%013x", max(0, now.UnixMicro())), pid, start, nonce(), m}.String()
+	arrival := fmt.Sprintf("%0*x", arrivalDigits, max(0, now.UnixMicro()))
+	return owner{arrival, pid, start, nonce(), m}.String()
 }
 
 func (o owner) String() string {
@@ -247,18 +289,18 @@ func (o owner) String() string {
 	if o.start != 0 {
 		nonce += "." + strconv.FormatUint(o.start, 36)
 	}
-	return strings.Join([]string{o.arrival, strconv.Itoa(o.pid), nonce, o.machine.String()}, ",")
+	return strings.Join([]string{version, o.arrival, strconv.Itoa(o.pid), nonce, o.machine.String()}, ",")
 }
 
 func parseOwner(id string) (o owner, ok bool) {
 	fields := strings.Split(id, ",")
-	if len(fields) < 3 || fields[0] == "" {
+	if len(fields) < 4 || fields[0] != version || fields[1] == "" {
 		return o, false
 	}
-	pid, err := strconv.ParseUint(fields[1], 10, 31)
-	nonce, started, _ := strings.Cut(fields[2], ".")
+	pid, err := strconv.ParseUint(fields[2], 10, 31)
+	nonce, started, _ := strings.Cut(fields[3], ".")
 	start, _ := strconv.ParseUint(started, 36, 64)
-	m, ok := parseMachine(fields[3:])
-	o = owner{fields[0], int(pid), start, nonce, m}
+	m, ok := parseMachine(fields[4:])
+	o = owner{fields[1], int(pid), start, nonce, m}
 	return o, ok && err == nil && nonce != "" && o.String() == id
 }

@@ -74,6 +74,7 @@ type simFile struct {
 	signal int
 	fifo   *simName // it is no open file, but who has it has the lock of this lifeline
 	lock   Mode     // what the kernel's lock would be, 0: none
+	permit int      // the number of the permit
 }
 
 // An actor is a process that runs: a coroutine that stops before each operation on the world.
@@ -210,7 +211,7 @@ func readable(s string) string {
 	})
 }
 
-var longID = regexp.MustCompile(`,[0-9a-f]{13},\d+,[0-9-]+(\.\w+)?,\w*\.\w*\.\w*,\w*,\w*,\w*,\w*\.\w*,\w*`)
+var longID = regexp.MustCompile(`,v1,[0-9a-f]{13},\d+,[0-9-]+(\.\w+)?,\w*\.\w*\.\w*,\w*,\w*,\w*,\w*\.\w*,\w*`)
 
 // step announces an operation, and waits until it is this actor's turn.
 func (a *actor) step(what string) {
@@ -358,7 +359,7 @@ func (w *world) do(choice byte) {
 	w.check()
 }
 
-// check asserts exclusion.
+// check asserts exclusion, and that each permit has a number of its own.
 func (w *world) check() {
 	var locked [8]*simFile
 	var inside []place
@@ -379,6 +380,12 @@ func (w *world) check() {
 				exclusive++
 			case Permit:
 				permits++
+				if slices.ContainsFunc(locked[:all-1], func(o *simFile) bool { return o.lock == Permit && o.permit == f.permit }) {
+					w.fail(fmt.Sprint("two have permit ", f.permit, ": ", inside))
+				}
+				if f.permit < 1 || f.permit > w.rules.permits {
+					w.fail(fmt.Sprint("there is no permit ", f.permit))
+				}
 			}
 		}
 	}
@@ -398,7 +405,7 @@ func (w *world) key() uint64 {
 	for _, a := range w.actors {
 		for _, n := range slices.Sorted(maps.Keys(a.table)) {
 			f := a.table[n]
-			maphash.WriteComparable(&h, [5]int{n, f.id, int(f.lock), int(f.mark), f.signal})
+			maphash.WriteComparable(&h, [6]int{n, f.id, int(f.lock), int(f.mark), f.signal, f.permit})
 		}
 		for _, n := range slices.Sorted(maps.Keys(w.names)) {
 			inherited, has := a.fifos[w.names[n]]

@@ -537,7 +537,7 @@ func (a *actor) acquire(l *Lock, f *simFile, mode Mode, try bool) bool {
 	a.must(err)
 	isIn := err == nil && how == done
 	if f.lock = 0; isIn {
-		f.lock = mode
+		f.lock, f.permit = mode, attempt.permit
 	}
 	l.end(attempt, how, err)
 	return isIn

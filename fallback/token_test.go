@@ -30,7 +30,7 @@ func (s *busySystem) List() ([]string, error) {
 	return append([]string{}, s.listings[min(s.looks, len(s.listings))-1]...), nil
 }
 
-const ours1, theirs1 = "wait,1,1,me,0.0.u,h,m,1,4026531836.1,d@excl", "1,2,it,0.0.u,h,m,1,4026531836.1,d"
+const ours1, theirs1 = "wait,v1,1,1,me,0.0.u,h,m,1,4026531836.1,d@excl", "v1,1,2,it,0.0.u,h,m,1,4026531836.1,d"
 
 // TestTokenThatIsRarelySeen looks only every two seconds, and misses names that are just renamed.
 func TestTokenThatIsRarelySeen(t *testing.T) {
@@ -78,9 +78,9 @@ func TestTokenWithoutItsOwner(t *testing.T) {
 func TestFileOfAnotherMount(t *testing.T) {
 	const file = "@7.1.9.3.a.2"
 	for is, owner := range map[string]string{
-		"another file":              "1,2,it,0.0.u,h,m,1,4026531836.1,d",
-		"a file by another mount":   "1,2,it,0.0.u,h,m,1,4026531836.1,e",
-		"a file on another machine": "1,2,it,0.0.u,h2,m2,2,4026531836.1,d",
+		"another file":              "v1,1,2,it,0.0.u,h,m,1,4026531836.1,d",
+		"a file by another mount":   "v1,1,2,it,0.0.u,h,m,1,4026531836.1,e",
+		"a file on another machine": "v1,1,2,it,0.0.u,h2,m2,2,4026531836.1,d",
 	} {
 		r, ok := parseRecord(exclName + "," + owner + file)
 		if !ok {
@@ -104,7 +104,7 @@ func TestWhoMayHaveInherited(t *testing.T) {
 	of := func(start uint64, user, group string) process {
 		return process{start: start, users: []string{user}, groups: []string{group}}
 	}
-	theirs, group := "1,2,it,7.7.u,h,m,1,4026531836.1,d", "1,2,it,0.7.u,h,m,1,4026531836.1,d" // who looks is 0, group 0
+	theirs, group := "v1,1,2,it,7.7.u,h,m,1,4026531836.1,d", "v1,1,2,it,0.7.u,h,m,1,4026531836.1,d" // who looks is 0, group 0
 	for name, c := range map[string]struct {
 		owner, file string // the locker was started at 50
 		refuses     process

@@ -71,7 +71,7 @@ unshare -pf --mount-proc bash -c '
 bash -c 'exec 9>f; flock 9; echo $$; sleep 100 >/dev/null & echo $!' >pids
 script=$(head -1 pids)
 record=$(ls .f.flock | grep @)
-mv ".f.flock/$record" ".f.flock/$(echo "$record" | awk -F, -v OFS=, '{$6 = "elsewhere"; $7 = "m"; $8 = "b"; print}')"
+mv ".f.flock/$record" ".f.flock/$(echo "$record" | awk -F, -v OFS=, '{$7 = "elsewhere"; $8 = "m"; $9 = "b"; print}')"
 flock -n --verbose f true 2>&1 | sed "s/process $script /SCRIPT /; s;remove .*/excl,.* if;remove RECORD if;" | grep held
 #> flock: held by SCRIPT on host elsewhere (remove RECORD if that and all that it has started are gone)
 kill $(tail -1 pids)
@@ -346,7 +346,7 @@ flock -n --report 0 f echo in
 ### belief-what-to-do-about-a-token
 # needs: linux
 flock f true
-busy=$(flock f sh -c 'ls .f.flock' | sed -n 's/^excl,/busy,/p' | awk -F, -v OFS=, '{$3 = 77; $6 = "elsewhere"; $7 = "m"; $8 = "b"; print}')
+busy=$(flock f sh -c 'ls .f.flock' | sed -n 's/^excl,/busy,/p' | awk -F, -v OFS=, '{$4 = 77; $7 = "elsewhere"; $8 = "m"; $9 = "b"; print}')
 mv .f.flock/free ".f.flock/$busy"; mkfifo ".f.flock/new${busy#busy}"
 flock -n --verbose f true 2>&1 | sed 's;rename .*/busy,.* to;rename TOKEN to;' | grep held
 #> flock: held by process 77, which is taking or releasing it on host elsewhere (if that is gone, rename TOKEN to free)

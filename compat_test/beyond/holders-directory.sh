@@ -6,7 +6,7 @@
 flock f true
 id=$(flock f sh -c 'ls .f.flock' | sed -n 's/^excl,//p')
 # the last parts of an ID are the machine, its boot, the pid namespace and the device
-other=$(echo "$id" | awk -F, -v OFS=, '{$2 = 77; $5 = "elsewhere"; $6 = "m"; $7 = "b"; print}')
+other=$(echo "$id" | awk -F, -v OFS=, '{$3 = 77; $6 = "elsewhere"; $7 = "m"; $8 = "b"; print}')
 mkfifo ".f.flock/excl,$other"
 flock --holders f | sed "s/  */ /g; s;remove .*/excl,.* if;remove RECORD if;"; echo ${PIPESTATUS[0]}
 #> 77 exclusive - - on host elsewhere: remove RECORD if that and all that it has started are gone
@@ -89,7 +89,7 @@ flock f echo in
 ### holders-strangers-text-in-names
 # needs: byte-names
 flock f true
-mkfifo ".f.flock/$(printf 'excl,5,77,z,0.0.1,a\033[31m\302\233b\342\200\256\377,m,b,7.1,d')"
+mkfifo ".f.flock/$(printf 'excl,v1,5,77,z,0.0.1,a\033[31m\302\233b\342\200\256\377,m,b,7.1,d')"
 flock --holders f | sed 's;remove .*/excl,.* if;remove RECORD if;'
 #> 77 exclusive - - on host a?[31m?b??: remove RECORD if that and all that it has started are gone
 flock -n --verbose f true 2>&1 | grep held | sed 's;remove .*/excl,.* if;remove RECORD if;'
@@ -99,7 +99,7 @@ flock -w 1.3 f true 2>&1 | sed 's;remove .*/excl,.* if;remove RECORD if;'
 rm .f.flock/excl,*
 : >"$(printf '.f.flock/busy,7,5\033[31m\302\233\342\200\256\377,h,m,b,n,,,z')"
 flock f true 2>&1 | grep -o 'cannot read[^;]*'
-#> cannot read the name "busy,7,5\x1b[31m\u009b\u202e\xff,h,m,b,n,,,z", perhaps of another version of flock
+#> cannot read the name "busy,7,5\x1b[31m\u009b\u202e\xff,h,m,b,n,,,z"
 
 ### holders-of-an-earlier-boot
 # needs: mount root proc

@@ -188,11 +188,29 @@ rm -r .f.flock; flock f echo in
 flock f true
 : >.f.flock/shared,x
 flock f echo in; echo $?
-#> flock: f: cannot lock: state directory $DIR/.f.flock: cannot read the name "shared,x", perhaps of another version of flock; when nobody uses the lock, remove the directory
+#> flock: f: cannot lock: state directory $DIR/.f.flock: cannot read the name "shared,x"; when nobody uses the lock, remove the directory
 #> 65
 ls .f.flock
 #> free
 #> shared,x
+
+### hostile-names-of-other-versions
+
+# a build from before the names had a version, and a later one
+flock f true
+rest=$(flock f sh -c 'ls .f.flock' | sed -n 's/^excl,v1,//p')
+[ "$rest" ]
+for name in "excl,$rest" "excl,v2,$rest" "busy,$rest"; do
+	case $name in busy*) mv .f.flock/free ".f.flock/$name" ;; *) mkfifo ".f.flock/$name" ;; esac
+	flock -n f echo in 2>&1 | sed 's/.*cannot read the name //; s/,[0-9a-f]*,[^"]*/,REST/'; echo ${PIPESTATUS[0]}
+	rm -f .f.flock/excl,*
+done
+#> "excl,REST", which an earlier build of flock has made; when nobody uses the lock, remove the directory
+#> 65
+#> "excl,v2,REST", which has version 2 of the directory lock: this flock has version 1; when nobody uses the lock, remove the directory
+#> 65
+#> "busy,REST", which an earlier build of flock has made; when nobody uses the lock, remove the directory
+#> 65
 
 ### hostile-foreign-files
 flock f true
@@ -283,7 +301,7 @@ flock f echo in
 hold f
 for i in 1 2 3 4 5; do
 	flock f true & waiter=$!
-	await "[ \"\$(ls .f.flock | sed -n 's/^wait,[^,]*,\([^,]*\),.*/\1/p')\" = $waiter ]" # which has removed the one before
+	await "[ \"\$(ls .f.flock | sed -n 's/^wait,v1,[^,]*,\([^,]*\),.*/\1/p')\" = $waiter ]" # which has removed the one before
 	{ kill -9 $waiter; wait $waiter; } 2>/dev/null
 done
 ls .f.flock | grep -c ^wait,

@@ -258,7 +258,7 @@ hold f
 flock --queue 1 f true & waiter=$!
 await 'placed $!'
 id=$(ls .f.flock/queue | sed -n 's/^permit,//p')
-other=$(echo "$id" | awk -F, -v OFS=, '{$2 = 77; $5 = "elsewhere"; $6 = "m"; $7 = "b"; print}')
+other=$(echo "$id" | awk -F, -v OFS=, '{$3 = 77; $6 = "elsewhere"; $7 = "m"; $8 = "b"; print}')
 mv ".f.flock/queue/permit,$id" ".f.flock/queue/permit,$other"
 kill -9 $waiter; wait $waiter
 flock --queue 1 --verbose f true 2>&1 | grep queue | sed 's;remove .*/queue/permit,.* if;remove RECORD if;'
