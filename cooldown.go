@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/locks"
@@ -46,21 +47,43 @@ func (a *attempt) cooldownLeft() (end time.Time, left time.Duration, err error) 
 }
 
 // startCooldown sets the end of the cooldown, counted from now.
-func (a *attempt) startCooldown() error {
-	if err := a.file.SetModTime(time.Now().Add(a.Cooldown)); err != nil {
+func (a *attempt) startCooldown() error { return a.setCooldown(time.Now().Add(a.Cooldown)) }
+
+// stopCooldown ends the cooldown.
+func (a *attempt) stopCooldown() error { return a.setCooldown(time.Now()) }
+
+func (a *attempt) setCooldown(end time.Time) error {
+	if err := a.file.SetModTime(end); err != nil {
 		return a.cooldownError(err)
 	}
 	return nil
 }
 
-// forgetCooldown ends the cooldown that began with a command if the command could not be started.
+// finishCooldown sets the end of the cooldown when the command has ended. If that fails, the cooldown which began with
+// the command goes on.
+func (a *attempt) finishCooldown(status int) {
+	var err error
+	switch {
+	case a.Cooldown == 0, a.CooldownFrom == cli.FromStart:
+	case a.CooldownFrom == cli.FromSuccess && status != 0:
+		err = a.stopCooldown()
+	default:
+		err = a.startCooldown()
+	}
+	if err != nil {
+		failure.Report(a.out, err)
+	}
+}
+
+// forgetCooldown ends the cooldown that began with a command which was never started. An error of the wait says that it
+// was.
 func (a *attempt) forgetCooldown(err error) {
-	var start *command.StartError
-	if a.Cooldown == 0 || !errors.As(err, &start) {
+	var wait *command.WaitError
+	if a.Cooldown == 0 || errors.As(err, &wait) {
 		return
 	}
-	if err := a.file.SetModTime(time.Now()); err != nil {
-		failure.Report(a.out, a.cooldownError(err))
+	if err := a.stopCooldown(); err != nil {
+		failure.Report(a.out, err)
 	}
 }
 

@@ -26,6 +26,7 @@ func (a *attempt) execute() int {
 	if a.Close && !a.HasGuard() {
 		a.file.CloseOnExec()
 	} else if err := a.lock.Inherit(); err != nil {
+		a.forgetCooldown(err)
 		a.lock.Leave()
 		return failure.Report(a.out, err)
 	}
@@ -41,10 +42,8 @@ func (a *attempt) execute() int {
 	if err != nil {
 		code = reportCommand(a.out, a.Options, err)
 		a.forgetCooldown(err)
-	} else if a.Cooldown > 0 {
-		if err := a.startCooldown(); err != nil {
-			failure.Report(a.out, err) // the cooldown that began with the command goes on
-		}
+	} else {
+		a.finishCooldown(code)
 	}
 	if a.Reports {
 		a.reportKeepers()

@@ -77,6 +77,14 @@ func (a *attempt) take(limit locks.Limit) error {
 	}
 }
 
+// giveUp undoes what acquire has done, before anything is done under the lock.
+func (a *attempt) giveUp() {
+	if a.Op != locks.Unlock {
+		a.forgetCooldown(nil)
+	}
+	a.lock.Unlock()
+}
+
 // release releases the lock of the descriptor.
 func (a *attempt) release() error {
 	if a.Cooldown > 0 {

@@ -100,7 +100,7 @@ func run(p *output.Printer, args []string) int {
 		a.reportRefusal(err)
 		return o.ConflictExit
 	case err == nil && termination.IsDue():
-		a.lock.Unlock()
+		a.giveUp()
 		return 1 // main then dies by the signal
 	case errors.Is(err, locks.ErrInterrupted):
 		return 1
@@ -155,9 +155,6 @@ func limitOf(o *cli.Options, started time.Time) locks.Limit {
 func openLockFile(o *cli.Options) (*lockfile.File, error) {
 	if o.FD >= 0 {
 		return passedDescriptor(o)
-	}
-	if o.Cooldown > 0 {
-		lockfile.CreateWithoutCooldown(o.File)
 	}
 	f, err := lockfile.Open(o.File, neededAccess(o.Backend, o.Op, o.Permits))
 	switch {

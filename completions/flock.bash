@@ -19,10 +19,11 @@ _flock() {
 		:--fd | fd:--fd) want=$word place=fd ;;
 		:--holders) place=holders ;;
 		:--timeout | :--wait | :--conflict-exit-code | :--start | \
-			:--length | :--backend | :--permits | :--cooldown | :--queue | :--report | :--limit | \
+			:--length | :--backend | :--permits | :--cooldown | :--cooldown-from | :--queue | :--report | :--limit | \
 			fd:--timeout | fd:--wait | fd:--conflict-exit-code | \
 			fd:--start | fd:--length | fd:--backend | \
-			fd:--permits | fd:--cooldown | fd:--queue | fd:--report | fd:--limit | holders:--backend) want=$word ;;
+			fd:--permits | fd:--cooldown | fd:--cooldown-from | fd:--queue | fd:--report | fd:--limit | \
+			holders:--backend) want=$word ;;
 		fd:-c | fd:--command | fdend:-c | fdend:--command | \
 			file:-c | file:--command) place=string ;;
 		:-*w | :-*E | fd:-*w | fd:-*E)
@@ -41,6 +42,7 @@ _flock() {
 		[[ $cur == '=' ]] && cur=''
 		case $want in
 		--backend) COMPREPLY=($(compgen -W "auto native flock fcntl directory $(_flock_programs)" -- "$cur")) ;;
+		--cooldown-from) COMPREPLY=($(compgen -W 'start end success' -- "$cur")) ;;
 		--fd) _flock_descriptors "$cur" ;;
 		esac
 		return
@@ -92,7 +94,7 @@ _flock_options() {
 	COMPREPLY+=($(compgen -W "--shared --exclusive --nonblocking
 		--timeout --wait --conflict-exit-code --permits --cooldown --queue --report --limit --kill-children
 		--holders --verbose --help --version
-		$(_flock_of_files --unlock --close --no-fork --fd --fcntl --start --length --backend --remove)" -- "$cur"))
+		$(_flock_of_files --cooldown-from --unlock --close --no-fork --fd --fcntl --start --length --backend --remove)" -- "$cur"))
 	[[ $1 == fd ]] && COMPREPLY+=($(compgen -W '--command' -- "$cur"))
 	[[ $(_flock_of_files x) ]] || COMPREPLY+=($(compgen -W '--break' -- "$cur"))
 	return 0

@@ -31,7 +31,7 @@ function __fish_flock_place
                 set value 1
             case '--fd=*'
                 set fd 1
-            case --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown --queue --report --limit
+            case --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown --cooldown-from --queue --report --limit
                 set value 1
             case '--*'
             case '-*w' '-*E'
@@ -70,7 +70,7 @@ function __fish_flock_subcommand
                 set -e words[1]
             case '--fd=*'
                 set fd 1
-            case --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown --queue --report --limit
+            case --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown --cooldown-from --queue --report --limit
                 set -e words[1]
             case '--*'
             case '-*w' '-*E'
@@ -132,6 +132,8 @@ for command in flock flock-go flock-etcd flock-postgres
         complete $options -l start -x -d 'Lock from this byte on'
         complete $options -l length -x -d 'Lock that many bytes'
         complete $options -s o -l close -d 'Close the descriptor before running the command'
+        complete $options -l cooldown-from -x -d 'What a cooldown counts from' \
+            -a "start\t'When the lock is taken' end\t'The end of the command (default)' success\t'The same, and none after a failure'"
         complete $options -l backend -x -d 'Choose the way of locking' \
             -a "auto\t'flock(2), else fcntl, else directory' native\t'Auto without directory' flock\t'flock(2)' fcntl\t'Open file description locks' directory\t'A directory beside the file' (__fish_flock_programs)"
         complete $options -l remove -d 'Remove the lock file afterwards'

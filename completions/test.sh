@@ -116,9 +116,11 @@ for shell in bash zsh fish; do
 	fi
 	expect $shell 'flock --' --shared --exclusive --unlock --nonblocking --timeout \
 		--wait --conflict-exit-code --close --no-fork --fd --fcntl --start --length \
-		--backend --permits --cooldown --queue --report --limit --kill-children --remove --holders --verbose --help --version !--break
+		--backend --permits --cooldown --cooldown-from --queue --report --limit --kill-children --remove --holders --verbose --help --version !--break
 	expect $shell 'flock -n --c' --close --conflict-exit-code --cooldown !--shared
 	expect $shell 'flock --backend ' auto native flock fcntl directory probe !go !no-name !zlock
+	expect $shell 'flock --cooldown-from s' start success !end !zlock
+	expect $shell 'flock --cooldown-from start zl' zlock
 	expect $shell 'flock --backend p' probe !auto
 	expect $shell 'flock --backend d' directory !auto
 	expect $shell 'flock --fd ' $descriptors !zlock
@@ -139,7 +141,7 @@ for shell in bash zsh fish; do
 	expect $shell 'flock --fd 9 -c zzc' zzcommand
 	expect $shell 'flock zlock ls zl' zlock
 	expect $shell 'flock-etcd --' --shared --nonblocking --timeout --permits --cooldown --queue --report --holders --break \
-		!--unlock !--no-fork !--fd !--fcntl !--start !--length !--close !--backend !--remove
+		!--cooldown-from !--unlock !--no-fork !--fd !--fcntl !--start !--length !--close !--backend !--remove
 	expect $shell 'flock-etcd -' -s -n !-u !-F !-o
 	expect $shell 'flock-etcd -n nightly zzc' zzcommand
 	expect $shell 'flock-postgres --' --shared --break !--unlock !--remove

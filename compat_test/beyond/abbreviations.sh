@@ -17,10 +17,19 @@ flock --cl f echo close
 #> close
 
 ### abbreviations-that-are-our-own
-flock --coo 600 f echo cooldown
+flock --cooldown-f start --cooldown 600 f echo cooldown
 #> cooldown
-flock -n --cool 600 f echo cooldown; echo $?
+flock -n --cooldown 600 f echo cooldown; echo $? # the whole name of one and the beginning of another
 #> 1
+for o in --coo --cooldow; do flock -n $o 600 f echo cooldown; echo $?; done
+#> flock: unrecognized option '--coo'
+#> Try 'flock --help' for more information.
+#> flock: '--coo' is ambiguous: --cooldown, --cooldown-from
+#> 64
+#> flock: unrecognized option '--cooldow'
+#> Try 'flock --help' for more information.
+#> flock: '--cooldow' is ambiguous: --cooldown, --cooldown-from
+#> 64
 flock --p 1 f echo permits
 #> permits
 flock --perm=0 f echo permits 2>/dev/null; echo $?

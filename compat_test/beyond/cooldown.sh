@@ -55,6 +55,36 @@ flock --limit 60 --cooldown 600 f ./missing 2>&1; echo $?
 flock -n --cooldown 600 f echo in
 #> in
 
+### cooldown-too-few-descriptors
+# needs: rlimits linux
+
+# Whatever keeps the command from being started, the next run may begin.
+for n in 4 5 6 7 8 9; do
+	for guard in '' '--limit 60'; do
+		rm -f f
+		(ulimit -n $n; flock $guard --cooldown 600 f true) 2>errors && continue
+		cat errors >>all
+		flock -n --cooldown 600 f true || { echo "still in its cooldown, with $n $guard:"; cat errors; }
+	done
+done
+grep -q 'fork failed' all && echo one of them locked and could not fork
+#> one of them locked and could not fork
+
+### cooldown-terminated-before-the-command
+# needs: strace linux
+# directory: with a lock of the kernel flock dies at once
+
+# flock, which has waited, gets the signal when it has the lock. If the signal is noticed late, the command runs.
+hold f
+strace -f -qqq -o trace -e signal=none -e trace=utimensat -e inject=utimensat:signal=TERM:delay_exit=300000:when=1 \
+	flock --cooldown 600 f sh -c ': >ran' & traced=$!
+await 'flock --holders f | grep -q waiting'
+release
+wait $traced; echo $?
+#> 143
+[ -e ran ] || [[ $(mtime f) < $EPOCHREALTIME ]] && echo no cooldown without a command
+#> no cooldown without a command
+
 ### cooldown-without-it-nobody-waits
 flock --cooldown 600 f true
 flock -n f echo plain

@@ -34,7 +34,8 @@ type option struct {
 }
 
 func newParser(shell func(text string) []string) *parser {
-	ours := []string{"permits", "cooldown", "queue", "report", "remove", "holders", "backend", "limit", "kill-children"}
+	ours := []string{"permits", "cooldown", "cooldown-from", "queue", "report", "remove", "holders", "backend", "limit",
+		"kill-children"}
 	return &parser{o: Options{FD: -1, ConflictExit: 1}, set: getopt.New(), ours: ours, shell: shell}
 }
 
@@ -74,6 +75,18 @@ func runLimit(to *time.Duration) setter {
 			return invalid("invalid limit (must be more than 0 seconds)", s)
 		}
 		return err
+	}
+}
+
+// cooldownFrom is for the moment from which a cooldown counts.
+func cooldownFrom(to *CooldownFrom) setter {
+	return func(s string) error {
+		from, known := moments[s]
+		if !known {
+			return invalid("invalid value of --cooldown-from (start, end or success)", s)
+		}
+		*to = from
+		return nil
 	}
 }
 
@@ -144,6 +157,7 @@ func (p *parser) addFile() {
 	p.flag(choose(&o.Op, locks.Unlock), "unlock", 'u')
 	p.flag(&o.NoFork, "no-fork", 'F')
 	p.flag(new(bool), "fcntl", 0)
+	p.value(cooldownFrom(&o.CooldownFrom), "cooldown-from", 0)
 	p.value(size(&o.Range.Start, "invalid as start offset"), "start", 0)
 	p.value(size(&o.Range.Length, "invalid as length of lock range"), "length", 0)
 	p.value(setter(func(s string) (err error) { o.FD, err = parseDescriptor(s); return err }), "fd", 0)
@@ -249,11 +263,21 @@ func (p *parser) declareShort(letters string) (takesNext bool) {
 
 // find returns the option with the long name prefix, or else the only one whose long name begins with it, or nil.
 func (p *parser) find(prefix string) *option {
+	found := p.abbreviated(prefix)
+	if len(found) != 1 {
+		return nil
+	}
+	return found[0]
+}
+
+// abbreviated returns the option with the long name prefix, or else those whose long names begin with it: of util-linux
+// if there is one, and otherwise our own.
+func (p *parser) abbreviated(prefix string) []*option {
 	var theirs, own []*option
 	for _, opt := range p.options {
 		switch name := opt.long; {
 		case name == prefix && name != "":
-			return opt
+			return []*option{opt}
 		case !strings.HasPrefix(name, prefix):
 		case slices.Contains(p.ours, name):
 			own = append(own, opt)
@@ -262,23 +286,18 @@ func (p *parser) find(prefix string) *option {
 		}
 	}
 	if len(theirs) == 0 {
-		theirs = own
+		return own
 	}
-	if len(theirs) != 1 {
-		return nil
-	}
-	return theirs[0]
+	return theirs
 }
 
-// candidates is the hint for an abbreviation that is ambiguous among the options of util-linux.
+// candidates is the hint for an abbreviation that is ambiguous.
 func (p *parser) candidates(word string) string {
 	prefix, isLong := strings.CutPrefix(word, "--")
 	prefix, _, _ = strings.Cut(prefix, "=")
 	var names []string
-	for _, opt := range p.options {
-		if name := opt.long; strings.HasPrefix(name, prefix) && !slices.Contains(p.ours, name) {
-			names = append(names, "--"+name)
-		}
+	for _, opt := range p.abbreviated(prefix) {
+		names = append(names, "--"+opt.long)
 	}
 	if !isLong || prefix == "" || len(names) < 2 {
 		return ""

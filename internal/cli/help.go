@@ -42,6 +42,8 @@ Options:
 
      --permits <number>   allow up to that many holders at once
      --cooldown <secs>    keep others with --cooldown out for that long afterwards
+     --cooldown-from <moment>  count it from the start or end (default) of the
+                          command, or from a success only
      --queue <number>     fail if that many wait already
      --report <secs>      say who has the lock, after that long, again later,
                           and on failure

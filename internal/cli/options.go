@@ -39,9 +39,10 @@ type Options struct {
 	Limit        time.Duration // how long the command may run; 0: not given
 	KillChildren bool          // end what the command leaves behind
 
-	Permits  int           // 0: not given
-	Cooldown time.Duration // 0: not given
-	Remove   bool          // remove the lock file afterwards
+	Permits      int           // 0: not given
+	Cooldown     time.Duration // 0: not given
+	CooldownFrom CooldownFrom
+	Remove       bool // remove the lock file afterwards
 
 	Queued      bool          // wait only if fewer than Queue wait already
 	Queue       int           // 1 or more
@@ -64,6 +65,17 @@ func (o *Options) NextReport(pause time.Duration) time.Duration {
 
 // HasGuard reports whether the command has a guard, which ends it.
 func (o *Options) HasGuard() bool { return o.Limit > 0 || o.KillChildren }
+
+// CooldownFrom is what a cooldown is counted from. It always begins when the lock is taken, in case of a crash.
+type CooldownFrom uint8
+
+const (
+	FromEnd     CooldownFrom = iota // of the command
+	FromStart                       // when the lock is taken
+	FromSuccess                     // from the end of the command, and a failure leaves no cooldown
+)
+
+var moments = map[string]CooldownFrom{"end": FromEnd, "start": FromStart, "success": FromSuccess}
 
 // Action is what flock should do.
 type Action uint8
@@ -137,13 +149,20 @@ func Parse(args []string, getenv func(string) (string, bool), shell func(text st
 	if err := parse(words); err != nil {
 		return nil, err
 	}
-	if err := p.checkRemove(); err != nil {
-		return nil, err
-	}
-	if err := p.checkGuard(); err != nil {
+	if err := p.checkAround(); err != nil {
 		return nil, err
 	}
 	return &p.o, p.checkSystem()
+}
+
+// checkAround refuses what cannot be combined with the options that are about the lock and the command around it.
+func (p *parser) checkAround() error {
+	for _, check := range []func() error{p.checkCooldownFrom, p.checkRemove, p.checkGuard} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // isProgram reports whether a backend of this name can only be a program.
@@ -278,6 +297,31 @@ func (p *parser) parseHolders(words []string) error {
 	return nil
 }
 
+// checkCooldownFrom refuses --cooldown-from where nothing would come of it.
+func (p *parser) checkCooldownFrom() error {
+	o := &p.o
+	option, with := "--cooldown-from", ""
+	switch {
+	case !p.isGiven("cooldown-from"):
+		return nil
+	case !p.isGiven("cooldown"):
+		return failure.Usage("--cooldown-from needs --cooldown")
+	case o.Action != Lock:
+		with = p.actionWithoutCommand()
+	case o.Op == locks.Unlock:
+		with = "--unlock: there the cooldown counts from the unlocking"
+	case o.CooldownFrom == FromStart:
+		return nil
+	case o.NoFork:
+		option, with = "--cooldown-from end or success", "--no-fork: nobody would be left to see the end"
+	case len(o.Command) == 0:
+		option, with = "--cooldown-from end or success", "a descriptor number alone: they are about a command"
+	default:
+		return nil
+	}
+	return failure.Usage(option + " cannot be combined with " + with)
+}
+
 // checkRemove refuses what --remove cannot be combined with: it is for a lock on a whole file around a command.
 func (p *parser) checkRemove() error {
 	o := &p.o
@@ -314,10 +358,7 @@ func (p *parser) checkGuard() error {
 	case !o.HasGuard():
 		return nil
 	case o.Action != Lock:
-		with = "--holders, which runs no command"
-		if o.Action == Break {
-			with = "--break, which runs no command"
-		}
+		with = p.actionWithoutCommand()
 	case o.Op == locks.Unlock:
 		with = "--unlock, which runs no command that has the lock"
 	case o.NoFork:
@@ -332,6 +373,14 @@ func (p *parser) checkGuard() error {
 		option = "--kill-children"
 	}
 	return failure.Usage(option + " cannot be combined with " + with)
+}
+
+// actionWithoutCommand names what is done instead of running a command.
+func (p *parser) actionWithoutCommand() string {
+	if p.o.Action == Break {
+		return "--break, which runs no command"
+	}
+	return "--holders, which runs no command"
 }
 
 // checkSystem refuses options that this system does not support.

@@ -122,6 +122,8 @@ func TestHints(t *testing.T) {
 		"--command=x f":         "-c <string>",
 		"f":                     "flock <file> <command>",
 		"--n f true":            "is ambiguous",
+		"--coold 5 f true":      "'--coold' is ambiguous: --cooldown, --cooldown-from",
+		"--co f true":           "",
 	} {
 		_, err := Parse(append([]string{"flock"}, strings.Fields(args)...), environment(""), shell)
 		var usage *failure.Error

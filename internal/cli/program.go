@@ -24,10 +24,7 @@ func ParseFor(backend string, args, own []string, shell func(text string) []stri
 	if err := p.parseName(words); err != nil {
 		return nil, err
 	}
-	if err := p.checkRemove(); err != nil {
-		return nil, err
-	}
-	return &p.o, p.checkGuard()
+	return &p.o, p.checkAround()
 }
 
 // addProgram adds the options that are not flock's, or not in the same way.
@@ -47,7 +44,7 @@ func (p *parser) addProgram(backend string, own []string) {
 	p.flag(refusedBy(backend), "unlock", 'u')
 	p.flag(refusedBy(backend), "no-fork", 'F')
 	p.flag(refusedBy(backend), "fcntl", 0)
-	for _, name := range []string{"start", "length", "fd"} {
+	for _, name := range []string{"start", "length", "fd", "cooldown-from"} {
 		p.value(refusedBy(backend), name, 0)
 	}
 }

@@ -17,6 +17,12 @@ type StartError struct {
 func (e *StartError) Error() string { return "failed to execute " + e.Name + ": " + sys.Text(e.Err) }
 func (e *StartError) Unwrap() error { return e.Err }
 
+// A WaitError is the cause of the error which says that a program was started and cannot be waited for.
+type WaitError struct{ Err error }
+
+func (e *WaitError) Error() string { return "waitpid failed: " + sys.Text(e.Err) }
+func (e *WaitError) Unwrap() error { return e.Err }
+
 // NotExecuted returns the error for a program that cannot be executed. As in util-linux, a lack of descriptors is
 // one of those that make a program unavailable.
 func NotExecuted(name string, err error) error {
@@ -34,5 +40,6 @@ func NotForked(err error) error { return failure.New(output.ExOSErr, "fork faile
 // NotWaitedFor returns the error for a child whose exit status cannot be obtained. Its exit status is that of
 // util-linux.
 func NotWaitedFor(err error) error {
-	return &failure.Error{Status: 1, Text: "waitpid failed: " + sys.Text(err), Cause: err}
+	wait := &WaitError{err}
+	return &failure.Error{Status: 1, Text: wait.Error(), Cause: wait}
 }

@@ -10,7 +10,6 @@ package lockfile
 import (
 	"os"
 	"strconv"
-	"time"
 )
 
 // A File is the lock file.
@@ -68,16 +67,6 @@ func checkRemovable(name string) error {
 		return manyLinks
 	}
 	return err
-}
-
-// CreateWithoutCooldown makes the file called name if it is missing. Its modification time is now by our clock: that of
-// a server may be ahead, and what is in the future is a cooldown. If the file cannot be made, Open says so.
-func CreateWithoutCooldown(name string) {
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-	if err == nil {
-		(&File{Name: name, FD: int(file.Fd())}).SetModTime(time.Now())
-		file.Close()
-	}
 }
 
 // ClosePrivate closes what Private has opened, if it has.
