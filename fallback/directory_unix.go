@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/direct"
+	"example.org/flock/internal/sys"
 )
 
 // A directory is an open directory. All names are resolved beneath it, so that nobody can put a symbolic link into the
@@ -73,7 +74,7 @@ func (d *directory) names() ([]string, error) {
 	}
 	defer unix.Close(fd)
 	askServer(fd)
-	return direct.Names(fd)
+	return direct.NamesAtOnce(fd)
 }
 
 func (d *directory) mkdir(name string) error { return unix.Mkdirat(d.dirfd, name, 0o777) }
@@ -111,11 +112,11 @@ type lifeline int
 // question is refused would wait for ever.
 func (d *directory) makeFIFO(path, name string) error {
 	err := mkfifo(d, path, name)
-	switch err {
-	case nil, unix.EEXIST: // which is the second answer of an NFS server that made it the first time
+	switch {
+	case err == nil, err == unix.EEXIST: // the second answer of an NFS server that made it the first time
 		return unix.Fchmodat(d.dirfd, name, modeFIFO, 0)
-	case unix.EPERM, unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL:
-		return errNoFIFO
+	case sys.Is(err, unix.EPERM, unix.ENOSYS, unix.EINVAL, unix.EOPNOTSUPP, unix.ENOTSUP):
+		return errNoFIFO // on macOS and OpenBSD, the last two are different errors
 	}
 	return err
 }

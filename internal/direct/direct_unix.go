@@ -17,18 +17,3 @@ func Sleep(d time.Duration) {
 	t := unix.NsecToTimeval(int64(d))
 	unix.Select(0, nil, nil, nil, &t)
 }
-
-// Names returns the names in an open directory from its position on, with fewer system calls than os.File.
-func Names(dir int) (names []string, err error) {
-	b := make([]byte, 8192)
-	for {
-		n, err := unix.ReadDirent(dir, b)
-		switch {
-		case err == unix.EINTR:
-		case n <= 0:
-			return names, err
-		default:
-			_, _, names = unix.ParseDirent(b[:n], -1, names)
-		}
-	}
-}
