@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
@@ -94,7 +95,11 @@ func execBackend(o *cli.Options, args []string) error {
 	path := command.Find(program, dir)
 	switch path {
 	case "":
-		return o.InvalidBackend("; there is no " + program + " in " + places)
+		err := o.InvalidBackend("; there is no " + program + " in " + places)
+		if there := command.Backends(dir); len(there) > 0 {
+			err.Hint = "there are programs for: " + strings.Join(there, ", ")
+		}
+		return err
 	case args[0]: // it would execute itself for ever
 		return o.InvalidBackend("; " + program + " is flock itself")
 	}
@@ -123,6 +128,9 @@ func reportCommand(p *output.Printer, o *cli.Options, err error) int {
 	}
 	failed := *err.(*failure.Error)
 	failed.Hint = o.CommandHint(start.Name, start.Err)
+	if failed.Hint == "" && !o.ByShell {
+		failed.Hint = command.Hint(start.Name, start.Err)
+	}
 	if lockfile.KeepsFromRunning(o.File, start.Name, start.Err) {
 		failed.Hint = "it is the lock file, which cannot be executed on this filesystem while it is locked: " +
 			"use a separate lock file"

@@ -100,7 +100,7 @@ flock --limit 0 f true; echo $?
 #> flock: invalid limit (must be more than 0 seconds): '0'
 #> 64
 flock --limit 5 9; echo $?
-#> flock: --limit cannot be combined with a descriptor number alone: they are about a command
+#> flock: --limit cannot be combined with a descriptor number alone: there is no command to end
 #> 64
 flock -F --kill-children f true; echo $?
 #> flock: --kill-children cannot be combined with --no-fork: nobody would be left to end the command

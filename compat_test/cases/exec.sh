@@ -93,6 +93,7 @@ mkdir -p bin/thing
 PATH=$PWD/bin:$PATH flock f thing; echo $?
 
 ### command-not-executable
+# differs: a second line says what to do
 echo 'echo hi' >cmd
 flock f ./cmd; echo $?
 
@@ -163,6 +164,7 @@ PATH= "$lock" f thing; echo $?
 PATH= "$lock" f ls; echo $?
 
 ### path-unset
+# differs: a second line says what to do
 lock=$(command -v flock)
 env -u PATH "$lock" f sh -c 'echo found'; echo $?
 printf '#!/bin/sh\necho here\n' >thing; chmod +x thing
@@ -174,6 +176,7 @@ printf '#!/bin/sh\necho found\n' >bin/sub/thing; chmod +x bin/sub/thing
 PATH=$PWD/bin:$PATH flock f sub/thing; echo $?
 
 ### path-current-directory-not-searched
+# differs: a second line says what to do
 printf '#!/bin/sh\necho here\n' >thing; chmod +x thing
 flock f thing; echo $?
 
@@ -219,6 +222,7 @@ flock -F f ./s; echo $?
 flock f ./s; echo $?
 
 ### script-with-missing-interpreter
+# differs: a second line says what to do
 printf '#!/no/such/interpreter\n' >s; chmod +x s
 flock f ./s; echo $?
 

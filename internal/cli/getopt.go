@@ -187,16 +187,16 @@ func (p *parser) read(given []string) (words []string, err error) {
 	if bad, ok := err.(*getopt.Error); ok {
 		switch bad.ErrorCode {
 		case getopt.Invalid:
+			if usage, ok := bad.Err.(*failure.Error); ok && usage.Hint == "" {
+				usage.Hint = p.valueHint(word())
+			}
 			return nil, bad.Err
 		case getopt.MissingParameter:
 			return nil, tryHelp("option '" + word() + "' requires an argument")
 		}
 	}
 	unknown := tryHelp("unrecognized option '" + word() + "'")
-	unknown.Hint = p.candidates(word())
-	if isUnknown {
-		unknown.Hint = joinedHint
-	}
+	unknown.Hint = p.unknownHint(word(), isUnknown)
 	return nil, unknown
 }
 

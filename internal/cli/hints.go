@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"example.org/flock/internal/failure"
+	"example.org/flock/internal/locks"
 )
 
 // The errors of common mistakes have a second line that says what to do. The first line is that of util-linux.
@@ -30,9 +31,14 @@ func (p *parser) hintShell(option string) string {
 }
 
 // descriptorHint is the hint for a word that stands alone and is not a number, as in "flock FILE".
-func descriptorHint(word string) string {
-	if looksLikeNumber := word == "" || strings.ContainsAny(word[:1], "+-0123456789"+blanks); looksLikeNumber {
+func (o *Options) descriptorHint(word string) string {
+	looksLikeNumber := word == "" || strings.ContainsAny(word[:1], "+-0123456789"+blanks)
+	switch {
+	case looksLikeNumber:
 		return ""
+	case o.Op == locks.Unlock:
+		return "-u unlocks an open file of a script, by its number: flock -u 9; " +
+			"the lock of flock <file> <command> ends with the command"
 	}
 	return "'" + word + "' is not a descriptor number: a lock file needs a command: flock <file> <command>"
 }
@@ -61,8 +67,58 @@ func timeoutHint(word string) string {
 // joinedHint is the hint for -c that is joined with its string or with other options.
 const joinedHint = "-c is a word of its own, and so is the string after it: -c <string>"
 
-// CommandHint is the hint for a command that cannot be executed, because of err.
+// foreignOptions are options of other lockers, and names that people guess, with what flock has instead.
+var foreignOptions = map[string]string{
+	"--no-block": meantTry, "--noblock": meantTry, "--non-block": meantTry, "--non-blocking": meantTry,
+	"--no-wait": meantTry, "--nowait": meantTry, "--try": meantTry,
+	"-t": "did you mean -w <seconds>?",
+	"-k": "flock keeps the lock file without an option; only --remove removes it",
+}
+
+const meantTry = "did you mean -n?"
+
+// unknownHint is the hint for a word with an option that flock does not have.
+func (p *parser) unknownHint(word string, hasC bool) string {
+	if hint := p.dashHint(word); hint != "" {
+		return hint
+	}
+	if hasC {
+		return joinedHint
+	}
+	if hint := foreignOptions[word]; hint != "" {
+		return hint
+	}
+	return p.candidates(word)
+}
+
+// dashHint is the hint for a long option with one dash only, such as -nonblock or -wait.
+func (p *parser) dashHint(word string) string {
+	name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
+	if strings.HasPrefix(word, "--") || len(name) < 2 {
+		return ""
+	}
+	opt := p.find(name)
+	if isWhole := opt != nil && opt.long == name; !isWhole && (opt == nil || len(name) < 3) {
+		return ""
+	}
+	return "did you mean --" + opt.long + "?"
+}
+
+// valueHint is the hint for a word that has, or is before, a wrong value: the value of a short option has no "=".
+func (p *parser) valueHint(word string) string {
+	if hint := p.dashHint(word); hint != "" {
+		return hint
+	}
+	option, value, hasEquals := strings.Cut(word, "=")
+	if strings.HasPrefix(word, "--") || !hasEquals {
+		return ""
+	}
+	return "a short option has no '=': " + option + " " + value
+}
+
+// CommandHint is the hint for the word of a command that cannot be executed, because of err.
 func (o *Options) CommandHint(command string, err error) string {
+	name, _, hasEquals := strings.Cut(command, "=")
 	switch {
 	case o.ByShell: // it is what SHELL says
 		return ""
@@ -74,12 +130,22 @@ func (o *Options) CommandHint(command string, err error) string {
 		return "options go before the file: flock [options] <file> <command>"
 	case !errors.Is(err, fs.ErrNotExist):
 		return ""
+	case strings.HasPrefix(command, "~"):
+		return failure.QuotedTilde
+	case hasEquals && isVariable(name):
+		return "to set a variable for the command: env " + command + " <command>"
 	case strings.ContainsAny(command, blanks):
 		return "the quotes make it the name of one program: did you mean -c '" + command + "'?"
 	case slices.Contains(builtins, command):
 		return "'" + command + "' is built into shells: did you mean -c '" + command + " ...'?"
 	}
 	return ""
+}
+
+// isVariable reports whether a word can be the name of a variable.
+func isVariable(name string) bool {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+	return strings.Trim(name, letters+"0123456789") == "" && strings.IndexAny(name, letters) == 0
 }
 
 // builtins are shell builtins and keywords that are no program, or not everywhere.

@@ -107,7 +107,7 @@ var backends = map[string]Backend{
 
 // InvalidBackend returns the error for a backend that flock does not know. why ends the sentence in brackets; it may be
 // empty.
-func (o *Options) InvalidBackend(why string) error {
+func (o *Options) InvalidBackend(why string) *failure.Error {
 	return failure.Usage("invalid backend in " + o.BackendSource + ": '" + o.BackendName +
 		"' (auto, native, flock, fcntl or directory" + why + ")")
 }
@@ -245,7 +245,7 @@ func (p *parser) parseOperands(words []string) error {
 	case len(words) == 1 && !byOption:
 		var err error
 		if o.FD, err = parseDescriptor(words[0]); err != nil {
-			return withHint(err, descriptorHint(words[0]))
+			return withHint(err, o.descriptorHint(words[0]))
 		}
 		words = nil
 	}
@@ -364,7 +364,7 @@ func (p *parser) checkGuard() error {
 	case o.NoFork:
 		with = "--no-fork: nobody would be left to end the command"
 	case len(o.Command) == 0:
-		with = "a descriptor number alone: they are about a command"
+		with = "a descriptor number alone: there is no command to end"
 	default:
 		return nil
 	}

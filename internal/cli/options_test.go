@@ -124,6 +124,21 @@ func TestHints(t *testing.T) {
 		"--n f true":            "is ambiguous",
 		"--coold 5 f true":      "'--coold' is ambiguous: --cooldown, --cooldown-from",
 		"--co f true":           "",
+		"-u f":                  "flock -u 9",
+		"-nonblock f true":      "did you mean --nonblock",
+		"-exclusive f true":     "did you mean --exclusive?",
+		"-close f true":         "did you mean --close?",
+		"-wait 5 f true":        "did you mean --wait?",
+		"-nb f true":            "did you mean --nb?",
+		"-fd 9 true":            "did you mean --fd?",
+		"--no-block f true":     "did you mean -n?",
+		"--try f true":          "did you mean -n?",
+		"-t 5 f true":           "did you mean -w <seconds>?",
+		"-k f true":             "without an option",
+		"-w=5 f true":           "-w 5",
+		"-nw=5 f true":          "-nw 5",
+		"-E=75 f true":          "-E 75",
+		"-z f true":             "",
 	} {
 		_, err := Parse(append([]string{"flock"}, strings.Fields(args)...), environment(""), shell)
 		var usage *failure.Error
@@ -153,6 +168,10 @@ func TestCommandHint(t *testing.T) {
 		{"cd", syscall.EACCES, ""},
 		{"sync", syscall.ENOENT, ""},
 		{"./cd", syscall.ENOENT, ""},
+		{"A_1=x", syscall.ENOENT, "env A_1=x <command>"},
+		{"1A=x", syscall.ENOENT, ""},
+		{"=x", syscall.ENOENT, ""},
+		{"~/job", syscall.ENOENT, "the shell"},
 		{"", syscall.ENOENT, ""},
 	} {
 		hint := new(Options).CommandHint(c.command, c.err)

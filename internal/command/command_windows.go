@@ -136,3 +136,9 @@ func commandShell() string {
 
 // BaseName returns the name of a program without directory and extension.
 func BaseName(path string) string { return windowsName(path) }
+
+// Hint says nothing here about a program that cannot be executed.
+func Hint(string, error) string { return "" }
+
+// Backends returns nothing: there are no programs of backends for Windows.
+func Backends(string) []string { return nil }

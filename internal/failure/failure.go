@@ -3,6 +3,8 @@ package failure
 
 import (
 	"errors"
+	"io/fs"
+	"strings"
 
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
@@ -38,8 +40,15 @@ func Opening(file string, cause error) *Error {
 	if sys.CannotCreate(cause) {
 		status = output.ExCantCreat
 	}
-	return New(status, "cannot open lock file "+file, cause)
+	failed := New(status, "cannot open lock file "+file, cause)
+	if strings.HasPrefix(file, "~") && errors.Is(cause, fs.ErrNotExist) {
+		failed.Hint = QuotedTilde
+	}
+	return failed
 }
+
+// QuotedTilde is the hint for a path that begins with a tilde, which only a shell replaces.
+const QuotedTilde = "the quotes keep the shell from replacing ~ by the home directory"
 
 // Report tells the user about an error and returns the exit status.
 func Report(p *output.Printer, err error) int {

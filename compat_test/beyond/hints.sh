@@ -1,0 +1,53 @@
+The second line after common mistakes says what to do.
+
+### hint-not-executable
+printf 'echo\n' >x
+flock f ./x; echo $?
+#> flock: failed to execute ./x: Permission denied
+#> flock: it is not executable: chmod +x ./x, or give its interpreter: sh ./x
+#> 69
+chmod +x x
+flock f x; echo $?
+#> flock: failed to execute x: No such file or directory
+#> flock: the current directory is not in PATH: did you mean ./x?
+#> 69
+
+### hint-no-interpreter
+printf '#! /no/such -e\n' >y
+printf '#!/bin/sh\r\n' >z
+chmod +x y z
+flock f ./y; echo $?
+#> flock: failed to execute ./y: No such file or directory
+#> flock: it is there, but its interpreter /no/such is not
+#> 69
+flock f ./z
+#> flock: failed to execute ./z: No such file or directory
+#> flock: its lines end with a carriage return, as on Windows: remove them with tr -d '\r'
+PATH=$PWD:$PATH flock f z; echo $?
+#> flock: failed to execute z: No such file or directory
+#> flock: its lines end with a carriage return, as on Windows: remove them with tr -d '\r'
+#> 69
+
+### hint-quoted-tilde
+flock '~/f' true; echo $?
+#> flock: cannot open lock file ~/f: No such file or directory
+#> flock: the quotes keep the shell from replacing ~ by the home directory
+#> 66
+flock f '~/x'; echo $?
+#> flock: failed to execute ~/x: No such file or directory
+#> flock: the quotes keep the shell from replacing ~ by the home directory
+#> 69
+
+### hint-a-variable
+flock f A=1 true; echo $?
+#> flock: failed to execute A=1: No such file or directory
+#> flock: to set a variable for the command: env A=1 <command>
+#> 69
+
+### hint-which-backends-there-are
+# needs: own-path
+backend_program here one; backend_program here two; backend_program here go
+cp -L "$(command -v flock)" here/flock
+PATH=$PWD/here here/flock --backend won f true 2>&1 | sed 's/(.*//'
+#> flock: invalid backend in --backend: 'won' 
+#> flock: there are programs for: one, two
