@@ -188,7 +188,7 @@ func (a *attempt) removeIfGone(held contender) error {
 	if err := a.Remove(name); err != nil {
 		return err
 	}
-	if strings.HasPrefix(name, exclName) {
+	if tellsEnd && strings.HasPrefix(name, exclName) {
 		return nil // the first waiter watches it
 	}
 	if s, err := a.list(); err == nil {

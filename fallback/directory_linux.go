@@ -10,9 +10,6 @@ import (
 // modeFIFO is the mode of FIFOs. Its sticky bit keeps them from systemd-tmpfiles(8), which removes old files from /tmp.
 const modeFIFO = unix.S_ISVTX | 0o666
 
-// tellsEnd reports whether poll(2) tells a writer that the last reader of a FIFO is gone.
-const tellsEnd = true
-
 func mkfifo(dir *directory, _, name string) error { return unix.Mkfifoat(dir.dirfd, name, 0o666) }
 
 // askServer asks whether a directory has changed, also where it is mounted with nocto and the client does not.

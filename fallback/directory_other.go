@@ -2,20 +2,11 @@
 
 package fallback
 
-import (
-	"runtime"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 func askServer(int) {}
 
 func (*directory) refresh() {}
-
-// tellsEnd reports whether poll(2) tells a writer that the last reader of a FIFO is gone. On macOS it does not,
-// whatever events it is asked for (in the source, fifo_close wakes no knote); and a byte that is in the FIFO for its
-// owner would end a wait for POLLIN at once, again and again.
-const tellsEnd = runtime.GOOS != "darwin"
 
 // mkfifo goes by the path: not all systems have mkfifoat(2).
 func mkfifo(_ *directory, path, name string) error { return unix.Mkfifo(path+"/"+name, 0o666) }

@@ -164,7 +164,8 @@ func (d *directory) Ring(name string) {
 	}
 }
 
-// wait polls: a FIFO that is open for writing reports an error at the moment when its last reader is gone.
+// wait polls: where the system tells it, a FIFO that is open for writing reports an error at the moment when its last
+// reader is gone.
 func (d *directory) wait(own lifeline, closes int, others []string, limit time.Duration) (timedOut bool, err error) {
 	fds := []unix.PollFd{{Fd: int32(own), Events: unix.POLLIN}}
 	if closes != notWatching {

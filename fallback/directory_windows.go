@@ -197,27 +197,10 @@ func (d *directory) Ring(name string) {
 	}
 }
 
-// tellsEnd is true because wait looks by itself.
-const tellsEnd = true
-
-// wait looks at the others from time to time: nothing tells when an event is gone.
-func (d *directory) wait(own lifeline, _ int, others []string, limit time.Duration) (timedOut bool, err error) {
-	const shortest, longest = 16 * time.Millisecond, 100 * time.Millisecond
-	for step, end := shortest, time.Now().Add(limit); ; step = min(2*step, longest) {
-		for _, name := range others {
-			if is := d.Ask(name); is == gone || is == absent {
-				return false, nil
-			}
-		}
-		left := time.Until(end)
-		if left <= 0 {
-			return true, nil
-		}
-		event, err := windows.WaitForSingleObject(windows.Handle(own), uint32(min(step, left)/time.Millisecond)+1)
-		if err != nil || event == windows.WAIT_OBJECT_0 {
-			return false, err
-		}
-	}
+// wait waits for the own event: nothing tells when another one is gone.
+func (d *directory) wait(own lifeline, _ int, _ []string, limit time.Duration) (timedOut bool, err error) {
+	event, err := windows.WaitForSingleObject(windows.Handle(own), uint32(limit/time.Millisecond)+1)
+	return err == nil && event != windows.WAIT_OBJECT_0, err
 }
 
 func watchCloses(int, string) int { return notWatching }

@@ -31,8 +31,7 @@
 // still has a reader: open(2) for writing only, without waiting, fails with ENXIO if it has none. That is exact, for
 // whatever way the owner went, and in all pid namespaces of a kernel that show one boot id (LXC and systemd-nspawn(1)
 // give each container its own). Who inherits the lifeline has the lock, too; and poll(2) tells a waiter when the last
-// one is gone. On Windows it is a named event, which is there as long as somebody has a handle; waiters look every 16
-// to 100 ms.
+// one is gone. On Windows it is a named event, which is there as long as somebody has a handle.
 //
 // # What is believed
 //
@@ -85,8 +84,8 @@
 // Each waiter watches the lifeline of the one before it, which becomes the holder's: a hand-over wakes one process. The
 // first one watches what keeps it out. Who has entered shared rings the next one that wants to share, and who releases
 // shared the first, by a byte in its FIFO. Whatever is missed is found by a look each second, behind the first eight
-// each ten. Between machines nothing else tells. On macOS poll(2) does not tell the end of a lifeline, and waiters look
-// more often.
+// each ten. Between machines nothing else tells. Only Linux and FreeBSD tell the end of a lifeline. Elsewhere who
+// releases rings the first waiter, and each waiter asks about what it watches every 16 to 100 ms.
 //
 // # The lock of an open file
 //

@@ -119,7 +119,10 @@ func (s *thisSystem) stopWatching() {
 
 func (s *thisSystem) Wait(ctx context.Context, own lifeline, others []string, d time.Duration) (bool, error) {
 	defer ringWhenCancelled(ctx, own)()
-	return s.wait(own, s.closes, others, d)
+	if tellsEnd || len(others) == 0 {
+		return s.wait(own, s.closes, others, d)
+	}
+	return s.waitAsking(own, s.closes, others, d)
 }
 
 // ringWhenCancelled rings the own lifeline when ctx is cancelled, until stop is called.

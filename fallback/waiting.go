@@ -14,8 +14,7 @@ const (
 	// distantPause is how often one looks at what nothing tells about.
 	distantPause = time.Second
 	// An open file that is closed may tell nobody: without a watch, the first waiter looks for it after a twentieth of
-	// the time that it has waited, but not less and not more often than this. Where the end of a lifeline is not told
-	// either, all waiters do so.
+	// the time that it has waited, but not less and not more often than this.
 	shortestPause, longestPause = time.Millisecond, 250 * time.Millisecond
 )
 
@@ -31,9 +30,6 @@ func (a *attempt) wait(ctx context.Context, s *snapshot, keepers []record, isWat
 	}
 	if pause == 0 {
 		watched, pause = a.watchKeepers(keepers, isWatched)
-	}
-	if !tellsEnd {
-		pause = min(pause, a.shortPause())
 	}
 	if !a.request.Deadline.IsZero() {
 		pause = min(pause, max(0, a.request.Deadline.Sub(a.Now())))
