@@ -26,8 +26,21 @@ type LockedError struct {
 func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 func (e *LockedError) Unwrap() error        { return e.cause }
 
-// Error names the holders, as in "held by process 123 or one that it has started".
+// Error names the holders, as in "held by process 123 or one that it has started", and says what to do about those that
+// are Unreachable.
 func (e *LockedError) Error() string {
+	return e.list(func(h Holder) string {
+		if h.Unreachable {
+			return h.String() + " (" + h.Advice + ")"
+		}
+		return h.String()
+	})
+}
+
+// Names is Error without advice, for who still waits: mostly the holders are just not done.
+func (e *LockedError) Names() string { return e.list(Holder.String) }
+
+func (e *LockedError) list(describe func(Holder) string) string {
 	s := "held by "
 	for i, h := range e.Holders {
 		switch {
@@ -38,12 +51,12 @@ func (e *LockedError) Error() string {
 		case i > 0:
 			s += ", "
 		}
-		s += h.String()
+		s += describe(h)
 	}
 	return sys.Printable(s)
 }
 
-// String names the holder, and says what to do if that is unknown here and known to be gone.
+// String names the holder.
 func (h Holder) String() string {
 	s := "process " + strconv.Itoa(h.PID)
 	if h.PID == 0 {
@@ -55,21 +68,10 @@ func (h Holder) String() string {
 	if h.Where != "" {
 		s += " " + h.Where
 	}
-	switch {
-	case h.Unreachable:
-		s += " (" + h.Advice() + ")"
-	case !h.Seen && h.PID != 0:
+	if !h.Unreachable && !h.Seen && h.PID != 0 {
 		s += " or one that it has started"
 	}
 	return s
-}
-
-// Advice says what to do where a holder is Unreachable.
-func (h Holder) Advice() string {
-	if h.Mode == Busy {
-		return "if that is gone, rename " + h.Path + " to " + free
-	}
-	return "remove " + h.Path + " if that and all that it has started are gone"
 }
 
 // A Holder holds the lock, or waits for it.
@@ -90,6 +92,9 @@ type Holder struct {
 	// Path is what to remove if the holder is Unreachable and known to be gone; that of a Busy one is to be renamed to
 	// "free".
 	Path string
+	// Advice says what to do if the holder is Unreachable: where, and as whom, a flock can judge it, and what to remove
+	// if that is not possible.
+	Advice string
 	// Where says where it runs, if that is not here, or else what is known of it, if it has no PID: "on host b", "that
 	// has inherited it". It is printable.
 	Where string
@@ -121,7 +126,59 @@ func (a *attempt) describe(dir string, r record) Holder {
 	default: // only who holds the lock leaves its lifeline to others
 		h.Seen = r.verdict == held && (r.mode == Busy || strings.HasPrefix(r.name, waitName))
 	}
+	if h.Unreachable {
+		h.Advice = m.advice(dir, r)
+	}
 	return h
+}
+
+// advice says what to do about a holder that may be gone, which this process cannot know. Who can asks for the lock, as
+// each contender does, and so removes it.
+func (m machine) advice(dir string, r record) string {
+	path := dir + "/" + r.name
+	byHand := "that process and all that it has started are gone, remove " + path
+	if r.mode == Busy {
+		byHand = "that process is gone, rename " + path + " to " + free
+	}
+	if m.isOtherBoot(r.owner.machine) {
+		return "if " + byHand
+	}
+	return callFor(dir) + m.whoJudges(r) + " frees it if nobody has it any more; if it does not, and " + byHand
+}
+
+// callFor returns a command that asks for the lock with the state directory dir.
+func callFor(dir string) string {
+	path, base := lockedPath(dir)
+	switch {
+	case path == "":
+		return "a flock of this lock"
+	case base != "":
+		base = "FLOCK_DIR=" + base + " "
+	}
+	return `"` + base + "flock --backend directory -n " + path + ` true"`
+}
+
+// whoJudges says where, and as whom, a flock can judge a holder that one on machine m, as its user, cannot.
+func (m machine) whoJudges(r record) string {
+	place := ""
+	switch m.reach(r.owner.machine) {
+	case far:
+		place = " there"
+	case mounted:
+		place = " by that mount"
+	}
+	theirs, isHere := r.owner.user, m.reach(r.owner.machine) == here
+	switch {
+	case r.file == nil: // everybody there can ask for a lifeline
+		return place
+	case !r.owner.pids.isInitial():
+		return place + " in its container as user " + theirs.number + ", or as root outside of containers,"
+	case theirs.number == "0", isHere && m.user.is(theirs):
+		return place + " as root"
+	case isHere && theirs.number == m.user.number:
+		return place + " as user " + theirs.number + " in group " + theirs.group + ", or as root,"
+	}
+	return place + " as user " + theirs.number + " or root"
 }
 
 // everybody returns all who hold the lock, and then all who wait for it.

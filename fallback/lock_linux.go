@@ -48,5 +48,6 @@ func OpenInherited(fd int) (*Lock, error) {
 		return nil, nil
 	}
 	dir = filepath.Clean(dir)
-	return &Lock{dir: dir, path: lockedPath(dir), fd: -1, file: -1, lent: idOf(name)}, nil
+	locked, _ := lockedPath(dir)
+	return &Lock{dir: dir, path: locked, fd: -1, file: -1, lent: idOf(name)}, nil
 }

@@ -360,14 +360,14 @@ func TestLockedPath(t *testing.T) {
 		for _, base := range []string{"", d} {
 			dir, err := StateDir(path, base)
 			must(err)
-			if got := lockedPath(dir); (got == path) != isKnown || !isKnown && got != "" {
+			if got, _ := lockedPath(dir); (got == path) != isKnown || !isKnown && got != "" {
 				t.Errorf("%q became %q", path, got)
 			}
 		}
 	}
 	dir, err := StateDir(d, "")
 	must(err)
-	if got := lockedPath(dir); got != d {
+	if got, _ := lockedPath(dir); got != d {
 		t.Errorf("%q became %q", d, got)
 	}
 }

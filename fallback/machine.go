@@ -145,10 +145,16 @@ func (m machine) where(o machine) string {
 		return "of another pid namespace"
 	case reach == mounted:
 		return "on host " + o.host + ", by another mount of the filesystem"
-	case o.host == m.host && o.boot != "":
+	case m.isOtherBoot(o):
 		return "of another boot on host " + o.host
 	}
 	return "on host " + o.host
+}
+
+// isOtherBoot reports whether an owner out of reach ran on a machine of this name: this one, before it was restarted,
+// or another one.
+func (m machine) isOtherBoot(o machine) bool {
+	return m.reach(o) == far && o.host == m.host && o.boot != ""
 }
 
 // String is the part of a name that says where its owner runs.

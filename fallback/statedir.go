@@ -102,11 +102,11 @@ func resolveExisting(path string) (string, error) {
 	}
 }
 
-// lockedPath returns the path of the file whose state directory is dir, or "" if a hash stands for it there.
-func lockedPath(dir string) string {
+// lockedPath returns the path of the file whose state directory is dir, and the base that StateDir has made that from.
+// The path is "" if a hash stands for it in dir.
+func lockedPath(dir string) (path, base string) {
 	around, name := filepath.Split(dir)
 	around, name = filepath.Clean(around), strings.TrimSuffix(name, ".flock")
-	path, base := "", ""
 	switch inside, isBeside := strings.CutPrefix(name, "."); {
 	case name == "": // d/.flock
 		path = around
@@ -117,9 +117,9 @@ func lockedPath(dir string) string {
 	}
 	_, err := os.Lstat(path)
 	if made, e := StateDir(path, base); err != nil || e != nil || made != dir {
-		return ""
+		return "", ""
 	}
-	return path
+	return path, base
 }
 
 // fit appends ".flock". Where that, and the name of the staging directory, would be too long for a file name, the end

@@ -98,6 +98,42 @@ func TestFileOfAnotherMount(t *testing.T) {
 	}
 }
 
+// TestWhoJudges: where, and as whom, a flock can judge a holder that user 7 in group 7 cannot.
+func TestWhoJudges(t *testing.T) {
+	self := simMachine("0")
+	self.user = user{"7", "7", "u"}
+	as := func(u, group string, change func(*machine)) machine {
+		m := self
+		m.user = user{u, group, "u"}
+		if change != nil {
+			change(&m)
+		}
+		return m
+	}
+	onB := func(m *machine) { m.host, m.id, m.boot = "b", "b", "b" }
+	byMount := func(m *machine) { m.device = "e" }
+	inside := func(m *machine) { m.pids.number = "8" }
+	for _, c := range []struct {
+		owner machine
+		file  *openFile
+		want  string
+	}{
+		{as("8", "8", onB), nil, " there"},
+		{as("8", "8", byMount), nil, " by that mount"},
+		{as("8", "8", onB), &openFile{}, " there as user 8 or root"},
+		{as("7", "8", onB), &openFile{}, " there as user 7 or root"},
+		{as("0", "0", onB), &openFile{}, " there as root"},
+		{as("8", "8", nil), &openFile{}, " as user 8 or root"},
+		{as("7", "8", nil), &openFile{}, " as user 7 in group 8, or as root,"},
+		{as("7", "7", nil), &openFile{}, " as root"}, // who protects itself
+		{as("8", "8", inside), &openFile{}, " in its container as user 8, or as root outside of containers,"},
+	} {
+		if got := self.whoJudges(record{owner: owner{machine: c.owner}, file: c.file}); got != c.want {
+			t.Errorf("%v: %q, not %q", c.owner, got, c.want)
+		}
+	}
+}
+
 // TestWhoMayHaveInherited: of the processes that may not be looked into, which can have the open file of a record?
 func TestWhoMayHaveInherited(t *testing.T) {
 	protected := func(p process) process { p.isProtected = true; return p }

@@ -72,8 +72,8 @@ bash -c 'exec 9>f; flock 9; echo $$; sleep 100 >/dev/null & echo $!' >pids
 script=$(head -1 pids)
 record=$(ls .f.flock | grep @)
 mv ".f.flock/$record" ".f.flock/$(echo "$record" | awk -F, -v OFS=, '{$7 = "elsewhere"; $8 = "m"; $9 = "b"; print}')"
-flock -n --verbose f true 2>&1 | sed "s/process $script /SCRIPT /; s;remove .*/excl,.* if;remove RECORD if;" | grep held
-#> flock: held by SCRIPT on host elsewhere (remove RECORD if that and all that it has started are gone)
+flock -n --verbose f true 2>&1 | sed "s/process $script /SCRIPT /; s/ there .* frees/ there frees/; s;excl,[^ )]*;RECORD;" | grep held
+#> flock: held by SCRIPT on host elsewhere ("flock --backend directory -n $DIR/f true" there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD)
 kill $(tail -1 pids)
 
 ### belief-child-of-root
@@ -348,8 +348,8 @@ flock -n --report 0 f echo in
 flock f true
 busy=$(flock f sh -c 'ls .f.flock' | sed -n 's/^excl,/busy,/p' | awk -F, -v OFS=, '{$4 = 77; $7 = "elsewhere"; $8 = "m"; $9 = "b"; print}')
 mv .f.flock/free ".f.flock/$busy"; mkfifo ".f.flock/new${busy#busy}"
-flock -n --verbose f true 2>&1 | sed 's;rename .*/busy,.* to;rename TOKEN to;' | grep held
-#> flock: held by process 77, which is taking or releasing it on host elsewhere (if that is gone, rename TOKEN to free)
+flock -n --verbose f true 2>&1 | sed 's;busy,[^ )]*;TOKEN;' | grep held
+#> flock: held by process 77, which is taking or releasing it on host elsewhere ("flock --backend directory -n $DIR/f true" there frees it if nobody has it any more; if it does not, and that process is gone, rename $DIR/.f.flock/TOKEN to free)
 mv .f.flock/busy,* .f.flock/free
 flock f echo in
 #> in

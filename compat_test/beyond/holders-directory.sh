@@ -8,11 +8,11 @@ id=$(flock f sh -c 'ls .f.flock' | sed -n 's/^excl,//p')
 # the last parts of an ID are the machine, its boot, the pid namespace and the device
 other=$(echo "$id" | awk -F, -v OFS=, '{$3 = 77; $6 = "elsewhere"; $7 = "m"; $8 = "b"; print}')
 mkfifo ".f.flock/excl,$other"
-flock --holders f | sed "s/  */ /g; s;remove .*/excl,.* if;remove RECORD if;"; echo ${PIPESTATUS[0]}
-#> 77 exclusive - - on host elsewhere: remove RECORD if that and all that it has started are gone
+flock --holders f | sed "s/  */ /g; s;excl,[^ )]*;RECORD;"; echo ${PIPESTATUS[0]}
+#> 77 exclusive - - on host elsewhere: "flock --backend directory -n $DIR/f true" there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD
 #> 0
-flock -n --verbose f true 2>&1 | grep 'held by' | sed "s;remove .*/excl,.* if;remove RECORD if;"
-#> flock: held by process 77 on host elsewhere (remove RECORD if that and all that it has started are gone)
+flock -n --verbose f true 2>&1 | grep 'held by' | sed "s;excl,[^ )]*;RECORD;"
+#> flock: held by process 77 on host elsewhere ("flock --backend directory -n $DIR/f true" there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD)
 rm -r .f.flock
 flock -n f echo in
 #> in
@@ -90,16 +90,66 @@ flock f echo in
 # needs: byte-names
 flock f true
 mkfifo ".f.flock/$(printf 'excl,v1,5,77,z,0.0.1,a\033[31m\302\233b\342\200\256\377,m,b,7.1,d')"
-flock --holders f | sed 's;remove .*/excl,.* if;remove RECORD if;'
-#> 77 exclusive - - on host a?[31m?b??: remove RECORD if that and all that it has started are gone
-flock -n --verbose f true 2>&1 | grep held | sed 's;remove .*/excl,.* if;remove RECORD if;'
-#> flock: held by process 77 on host a?[31m?b?? (remove RECORD if that and all that it has started are gone)
-flock -w 1.3 f true 2>&1 | sed 's;remove .*/excl,.* if;remove RECORD if;'
-#> flock: waiting: held by process 77 on host a?[31m?b?? (remove RECORD if that and all that it has started are gone)
+flock --holders f | sed 's;excl,[^ )]*;RECORD;'
+#> 77 exclusive - - on host a?[31m?b??: "flock --backend directory -n $DIR/f true" there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD
+flock -n --verbose f true 2>&1 | grep held | sed 's;excl,[^ )]*;RECORD;'
+#> flock: held by process 77 on host a?[31m?b?? ("flock --backend directory -n $DIR/f true" there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD)
+flock -w 1.3 f true 2>&1 | sed 's;excl,[^ )]*;RECORD;'
+#> flock: waiting: held by process 77 on host a?[31m?b??
 rm .f.flock/excl,*
 : >"$(printf '.f.flock/busy,7,5\033[31m\302\233\342\200\256\377,h,m,b,n,,,z')"
 flock f true 2>&1 | grep -o 'cannot read[^;]*'
 #> cannot read the name "busy,7,5\x1b[31m\u009b\u202e\xff,h,m,b,n,,,z"
+
+### holders-a-script-that-has-ended-on-another-machine
+# needs: mount root linux proc
+
+# A script that ended there without flock -u has left a record that only that machine can judge. Who waits is told who
+# has it, and who is refused what helps; it does.
+echo 11111111-2222-3333-4444-555555555555 >boot
+there() {
+	unshare -mu sh -c 'mount --bind boot /proc/sys/kernel/random/boot_id && echo there >/proc/sys/kernel/hostname &&
+		FLOCK_BACKEND=directory exec "$@"' sh "$@"
+}
+there bash -c '( flock 9 ) 9>f'
+told() { grep -v using | sed 's/process [0-9][0-9]*/SCRIPT/; s/" there .* frees/" there frees/; s;excl,[^ )]*;RECORD;'; }
+flock -w 1.3 f echo in 2>&1 | told; echo ${PIPESTATUS[0]}
+#> flock: waiting: held by SCRIPT on host there
+#> 1
+flock -n --report 0 f echo in 2>&1 | told
+#> flock: f is held by SCRIPT (on host there)
+flock -n --verbose f echo in 2>&1 | told
+#> flock: held by SCRIPT on host there ("flock --backend directory -n $DIR/f true" there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD)
+#> flock: failed to get lock
+flock --holders f | told | sed 's/  */ /g; s/^[0-9]* /SCRIPT /'
+#> SCRIPT exclusive - - on host there: "flock --backend directory -n $DIR/f true" there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD
+there flock -n f true; echo $?
+#> 0
+flock -n f echo in
+#> in
+
+### holders-a-script-of-another-user-that-has-ended
+# needs: linux root setpriv
+
+# what is said to the third user is true for both who can judge it: that user and root
+: >f; chmod 666 f; chmod 777 .
+umask 0
+as() { setpriv --reuid $1 --clear-groups "${@:2}"; }
+setpriv --reuid 54321 --clear-groups bash -c 'exec 9>>f; flock 9; exec sleep 100' & script=$!
+await 'grep -qa ^sleep /proc/$script/cmdline'
+kill $script; wait $script 2>/dev/null
+setpriv --reuid 54321 --clear-groups sleep 100 & later=$!
+await 'grep -qa ^sleep /proc/$later/cmdline'
+told() { grep "$1" | sed "s/process $script/SCRIPT/; s/^- *//; s;excl,[^ )]*;RECORD;"; }
+as 54322 flock -n --verbose f true 2>&1 | told held
+#> flock: held by SCRIPT ("flock --backend directory -n $DIR/f true" as user 54321 or root frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD)
+as 54322 flock --holders f | told exclusive
+#> exclusive - - a process that this user may not see: "flock --backend directory -n $DIR/f true" as user 54321 or root frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD
+as 54321 flock -n f echo in
+#> in
+as 54322 flock -n f echo in
+#> in
+kill $later; wait
 
 ### holders-of-an-earlier-boot
 # needs: mount root proc
@@ -110,8 +160,8 @@ echo 11111111-2222-3333-4444-555555555555 >boot
 anew() { unshare -m "$@" sh -c 'mount --bind boot /proc/sys/kernel/random/boot_id && flock -n --verbose f echo in; echo $?'; }
 flock -F f sh -c ': >has; exec sleep 100' & holder=$!
 await '[ -e has ]'
-anew -pf --mount-proc 2>&1 | sed "/using/d; s/process $holder /HOLDER /; s/host [^ ]*/host NAME/; s;remove [^ ]*;remove RECORD;"
-#> flock: held by HOLDER of another boot on host NAME (remove RECORD if that and all that it has started are gone)
+anew -pf --mount-proc 2>&1 | sed "/using/d; s/process $holder /HOLDER /; s/host [^ ]*/host NAME/; s;remove [^ )]*;remove RECORD;"
+#> flock: held by HOLDER of another boot on host NAME (if that process and all that it has started are gone, remove RECORD)
 #> flock: failed to get lock
 #> 1
 kill $holder; wait

@@ -23,6 +23,7 @@ type Holder struct {
 	Waiting  bool
 	Cooldown bool   // nobody holds the lock because of it
 	Note     string // instead of user and command, where there is no process that can be seen
+	Advice   string // what to do if that is gone; mostly it is just not done
 }
 
 // A List is what is known about a lock.
@@ -99,11 +100,12 @@ func findDirectory(f *lockfile.File, w locks.Wish, isHeld bool) (list []Holder, 
 			h.Note = "a process " + r.Where
 		}
 		switch {
-		case r.Unreachable && r.Where != "":
-			h.Note += ": " + r.Advice()
 		case r.Where != "":
 		case !r.Seen && r.PID != os.Getpid() && proc.Command(r.PID) == "": // it has ended, and the lock has not
 			h.PID, h.Note = 0, "a process that process "+strconv.Itoa(r.PID)+" has started"
+		}
+		if r.Unreachable && h.Note != "" {
+			h.Advice = ": " + r.Advice
 		}
 		list = append(list, h)
 	}
@@ -133,7 +135,7 @@ func (l List) Rows() (rows [][]string, isHeld bool) {
 
 // row returns the columns, and false for a process that has ended.
 func (h Holder) row() (row []string, ok bool) {
-	row = []string{"-", h.Mode, "-", "-", h.Note}
+	row = []string{"-", h.Mode, "-", "-", h.Note + h.Advice}
 	if h.Waiting {
 		row[1] += " (waiting)"
 	}

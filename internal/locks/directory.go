@@ -150,7 +150,7 @@ func (d *directory) open() (*fallback.Lock, error) {
 func (d *directory) warnVain(held *fallback.LockedError) {
 	for _, h := range held.Holders {
 		if h.Unreachable || h.Mode == fallback.Busy {
-			d.wish.Warn("waiting: " + held.Error())
+			d.wish.Warn("waiting: " + held.Names())
 			return
 		}
 	}
