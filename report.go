@@ -99,12 +99,21 @@ func (a *attempt) reportRefusal(err error) {
 	a.out.WarnVerbose(locks.RefusalText(err))
 }
 
-// reportKeepers says who keeps the lock when the command has ended: those of its holders that have our open file.
+// reportKeepers says who keeps the lock when the command has ended: those of its holders that have our open file. As a
+// rule there are none, which the kernel tells at once; to find them takes a look at all processes.
 func (a *attempt) reportKeepers() {
 	if a.Close || !a.file.ByName || a.Op != locks.Exclusive || a.Permits > 0 {
 		return
 	}
-	list, _ := holders.Find(lockfile.Descriptor(a.file.FD), mechanisms(a.Backend))
+	var list holders.List
+	switch a.lock.LetGo() {
+	case locks.Free:
+		return
+	case locks.Taken:
+		list = holders.Keepers(a.file.FD)
+	case locks.Unknown: // and all who have it have our open file
+		list, _ = holders.Find(lockfile.Descriptor(a.file.FD), mechanisms(a.Backend))
+	}
 	if left, more := list.Eldest(); left.PID != 0 {
 		a.out.Note(a.file.Name + " is still held by " + left.Name() + more + "; -o would prevent that")
 	}

@@ -30,6 +30,9 @@ var needChecks = map[string]func() bool{
 	"reflock": func() bool { return referencePath != "" },
 	"mount":   func() bool { return succeeds("unshare", "-m", "sh", "-c", "mount -t tmpfs none /mnt") },
 	"pidns":   func() bool { return succeeds("unshare", "-pf", "--mount-proc", "true") },
+	"subset": func() bool { // Linux 5.8
+		return succeeds("unshare", "-m", "mount", "-t", "proc", "-o", "subset=pid", "proc", "/proc")
+	},
 	"nokcmp":  canForbidKcmp,
 	"sigenv":  func() bool { return succeeds("env", "--ignore-signal=PIPE", "--block-signal=USR1", "true") },
 	"nice":    func() bool { return succeeds("sh", "-c", "[ $(nice) -le 13 ]") }, // 19 is the end, and nice(1) adds 5

@@ -17,7 +17,7 @@ import (
 func main() {
 	rounds := flag.Int("rounds", 500, "runs of each command")
 	svg := flag.String("svg", "", "write a picture of the times of whole runs to this `file`")
-	which := flag.String("parts", "runs,waiting,handover,releases,order,idle,readers,directory,empty,guard,numbers",
+	which := flag.String("parts", "runs,waiting,handover,releases,order,idle,readers,directory,empty,guard,report,numbers",
 		"what to measure, in that order")
 	flag.Parse()
 	if flag.NArg() != 1 {
@@ -60,8 +60,9 @@ func main() {
 		"runs": measureRuns, "waiting": measureWaiting, "handover": measureHandOver,
 		"releases": measureReleases, "order": measureFairness, "idle": measureLoad, "readers": measureReaders,
 		"directory": measureDirectory, "numbers": measureNumbers,
-		"empty": func(all []locker) { measureBesideEmpty(all, *rounds) },
-		"guard": func(all []locker) { measureGuard(all, *rounds) },
+		"empty":  func(all []locker) { measureBesideEmpty(all, *rounds) },
+		"guard":  func(all []locker) { measureGuard(all, *rounds) },
+		"report": func(all []locker) { measureReport(all, *rounds) },
 	}
 	for name := range strings.SplitSeq(*which, ",") {
 		if parts[name] == nil {

@@ -290,3 +290,27 @@ flock -n "/proc/$there/root$PWD/m/f" true; echo $?
 flock --holders "/proc/$there/root$PWD/m/free" 2>/dev/null; echo $?
 #> 69
 : >go; wait
+
+### holders-without-the-list-of-the-kernel
+# needs: root mount subset
+# kernel: it lists its locks
+
+# as in a service of systemd with ProcSubset=pid
+hidden() { unshare -m sh -c 'mount -t proc -o subset=pid proc /proc && exec "$@"' sh "$@"; echo $?; }
+flock -F f sh -c ': >has; until [ -e go ]; do sleep .02; done' & holder=$!
+await '[ -e has ]'
+hidden flock --holders f | sed "s/^$holder /HOLDER /; s/  */ /g" | cut -d' ' -f 1-3
+#> HOLDER exclusive root
+#> 0
+hidden flock --report 0 -n f true 2>&1 | sed "s/process $holder (.*)/process HOLDER/; s/for [0-9]* s/for N s/"
+#> flock: f is held by process HOLDER, running for N s
+#> 1
+: >go; wait
+hidden flock --holders f 2>&1
+#> flock: cannot tell who holds f: cannot read /proc/locks: No such file or directory
+#> 69
+hidden flock --report 1000 f sh -c 'exec sleep 100 & echo $! >pid; until grep -qa ^sleep /proc/$!/cmdline; do :; done' 2>out
+#> 0
+sed "s/process $(cat pid) /process LEFT /" out
+#> flock: f is still held by process LEFT (sleep 100); -o would prevent that
+kill $(cat pid)

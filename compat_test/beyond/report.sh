@@ -154,6 +154,40 @@ flock --report 0 -s h sh -c 'sleep 100 & echo $! >>pid'
 kill $(cat pid)
 flock --report 0 g true
 
+### report-what-is-left-behind-beside-a-waiter
+# needs: linux proc
+flock --report 1000 f sh -c ': >has; until [ -e go ]; do sleep .01; done; sleep 100 & echo $! >pid
+	until grep -qa ^sleep /proc/$!/cmdline; do :; done' 2>out & holder=$!
+await '[ -e has ]'
+flock f echo next & waiter=$!
+await 'waiting f'
+: >go; wait $holder
+sed "s/process $(cat pid) /process LEFT /" out
+#> flock: f is still held by process LEFT (sleep 100); -o would prevent that
+kill $(cat pid); wait $waiter
+#> next
+
+### report-says-nothing-about-the-next-holder
+# kernel: the kernel tells who has taken the lock
+for i in 1 2 3 4 5 6 7 8; do
+	for j in {1..25}; do flock --report 1000 f sh -c 'echo >>ran'; done &
+done
+wait
+wc -l <ran | tr -d ' '
+#> 200
+
+### report-looks-at-no-other-process-after-a-run
+# needs: strace proc
+# kernel: the kernel tells that nobody has the lock
+looks() { strace -f -qqq -e trace=openat -o trace flock --report 1000 "$@" 2>/dev/null; grep -c 'openat(AT_FDCWD, "/proc/[0-9]*/fd' trace; }
+looks f true
+#> 0
+mkdir d; looks d true
+#> 0
+looks f sh -c 'sleep 100 & echo $! >pid' | grep -c '^0'
+#> 0
+kill $(cat pid)
+
 ### report-close-does-nothing-to-a-descriptor
 exec 9>f
 flock --report 0 -o 9; echo $?

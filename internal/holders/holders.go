@@ -66,7 +66,7 @@ func findKernel(f *lockfile.File, w locks.Wish) (list List, err error) {
 	if !w.Flock && !w.Fcntl || !locks.HasKernelLocks {
 		return List{}, nil
 	}
-	if list.All, err = kernelLocks(f.Name, f.FD); err != nil {
+	if list.All, err = kernelHolders(f.Name, f.FD); err != nil {
 		return List{}, unknown(f.Name, err)
 	}
 	list.Partial = !seesAll()

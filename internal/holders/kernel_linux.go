@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -33,7 +32,7 @@ type kernelLock struct {
 	waiting bool
 	kind    string // FLOCK, OFDLCK, POSIX
 	write   bool
-	pid     int    // -1 of an open file description lock
+	pid     int    // who has asked for it; -1 of an open file description lock
 	file    string // device and inode number
 	start   int64
 	end     string // the last byte, or EOF
@@ -58,6 +57,12 @@ func parseKernelLock(line string) (l kernelLock, ok bool) {
 // isLine reports whether who has it, the next one that gets a permit, and who waits for it, stand in line for that.
 func (l kernelLock) isLine() bool { return l.kind == "OFDLCK" && l.write && locks.IsLine(l.start) }
 
+// isWaiters reports whether it is that of a process which waits: for this lock or, in line, for a permit.
+func (l kernelLock) isWaiters() bool { return l.waiting || l.isLine() }
+
+// isOurs reports whether this process has called flock(2) for it.
+func (l kernelLock) isOurs() bool { return l.kind == "FLOCK" && !l.waiting && l.pid == os.Getpid() }
+
 func (l kernelLock) mode() string {
 	switch {
 	case l.isLine(), l.kind == "OFDLCK" && l.write && locks.IsPermit(l.start):
@@ -68,10 +73,206 @@ func (l kernelLock) mode() string {
 	return "shared"
 }
 
-// readLocks returns those of the files' locks that are in /proc/locks. One read(2) is at most a page of it and all of
-// one moment; for the next page the kernel finds its place again by counting, so a lock is missing if another one ends
-// meanwhile, and comes twice if one begins. Of several pages, two readings that agree count.
-func readLocks(files map[string]bool) (locks []kernelLock, err error) {
+// A lockedFile is the file whose locks are looked for.
+type lockedFile struct {
+	unix.Stat_t
+	shownInode string // its inode number in fdinfo, which is another one than that of stat(2) on some filesystems
+	// names are how the kernel's locks name it. All are known when the descriptors of the holders have been read.
+	names map[string]bool
+}
+
+// fileOf returns the file that is open as a descriptor of this process.
+func fileOf(fd int) (*lockedFile, error) {
+	f := &lockedFile{}
+	if err := unix.Fstat(fd, &f.Stat_t); err != nil {
+		return nil, err
+	}
+	shown, _ := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
+	f.shownInode = shownInode(shown)
+	f.names = map[string]bool{nameInLocks(&f.Stat_t, shown): true}
+	return f, nil
+}
+
+// kernelHolders returns who holds a kernel lock on a file, and then who waits for one. The file is the one that is open
+// as descriptor fd, or, with a negative fd, the one called name. An error is that of stat(2) for the file, or says what
+// cannot be read in /proc.
+func kernelHolders(name string, fd int) ([]Holder, error) {
+	if fd < 0 {
+		var err error
+		if fd, err = unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+			return nil, err
+		}
+		defer unix.Close(fd)
+	}
+	f, err := fileOf(fd)
+	if err != nil {
+		return nil, err
+	}
+	var holders, waiters []Holder
+	for range 2 {
+		if holders, waiters, err = f.look(); err != nil {
+			return nil, unread(err)
+		}
+		if !slices.ContainsFunc(holders, func(h Holder) bool { return h.PID == 0 }) {
+			break
+		}
+		// A lock whose process was not seen may have come or gone in between: look once more.
+	}
+	slices.SortFunc(holders, func(a, b Holder) int { return a.PID - b.PID })
+	return append(holders, waiters...), nil
+}
+
+// Keepers returns who still has the lock that this process has taken by flock(2) on the file of a descriptor, and has
+// let go.
+func Keepers(fd int) (list List) {
+	if ours, err := readProcLocks(kernelLock.isOurs); err == nil && len(ours) == 0 {
+		return list
+	}
+	f, err := fileOf(fd)
+	if err != nil {
+		return list
+	}
+	pids, _ := proc.Processes()
+	for l, owners := range f.scanDescriptors(pids).owners {
+		if !l.isOurs() {
+			continue
+		}
+		for _, pid := range owners {
+			list.All = append(list.All, Holder{PID: pid, Mode: l.mode()})
+		}
+	}
+	list.All = replaceGuards(list.All)
+	return list
+}
+
+// look looks for the locks of the file once, in the descriptors of all processes and in the kernel's list.
+func (f *lockedFile) look() (holders, waiters []Holder, err error) {
+	pids, err := proc.Processes()
+	if err != nil {
+		return nil, nil, err
+	}
+	seen := f.scanDescriptors(pids)
+	listed, err := readProcLocks(func(l kernelLock) bool { return f.names[l.file] })
+	// A service of systemd with ProcSubset=pid has no such list. Then who holds the lock may still have been seen.
+	isHidden := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
+	if err != nil && !(isHidden && len(seen.modes()) > 0) {
+		return nil, nil, err
+	}
+	unseen := slices.DeleteFunc(listed, seen.explains)
+	return seen.holders(unseen), seen.waiters(unseen, f), nil
+}
+
+// A scan is what the descriptors of some processes show about a file.
+type scan struct {
+	openers []int                // who has the file open
+	owners  map[kernelLock][]int // who has which lock
+	next    int                  // who is the next one that gets a permit, 0 if nobody is
+}
+
+// scanDescriptors reads all descriptors of some processes.
+func (f *lockedFile) scanDescriptors(pids []int) *scan {
+	seen := &scan{owners: map[kernelLock][]int{}}
+	for _, pid := range pids {
+		locks, isOpen := f.locksOf(pid)
+		if isOpen {
+			seen.openers = append(seen.openers, pid)
+		}
+		for _, l := range locks {
+			f.names[l.file] = true
+			if l.isLine() {
+				seen.next = pid
+			}
+			if !slices.Contains(seen.owners[l], pid) {
+				seen.owners[l] = append(seen.owners[l], pid)
+			}
+		}
+	}
+	return seen
+}
+
+// locksOf returns the locks that process pid has on the file by its descriptors, and whether it has the file open.
+func (f *lockedFile) locksOf(pid int) (locks []kernelLock, isOpen bool) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	descriptors, _ := os.ReadDir(dir + "/fd")
+	for _, d := range descriptors {
+		shown, _ := os.ReadFile(dir + "/fdinfo/" + d.Name())
+		if f.isOpenAs(dir, d.Name(), shown) {
+			locks, isOpen = append(locks, shownLocks(shown)...), true
+		}
+	}
+	return locks, isOpen
+}
+
+// isOpenAs reports whether a descriptor of a process is one of the file. shown is its fdinfo. If that has another inode
+// number, nobody needs stat(2), which waits for ever for a server that is gone.
+func (f *lockedFile) isOpenAs(dir, fd string, shown []byte) bool {
+	number := shownInode(shown)
+	if number != "" && f.shownInode != "" && number != f.shownInode {
+		return false
+	}
+	var stat unix.Stat_t
+	return unix.Stat(dir+"/fd/"+fd, &stat) == nil && direct.SameFile(&stat, &f.Stat_t)
+}
+
+// modes returns who holds the lock, and how. This process does not count where it has the lock from another one.
+func (seen *scan) modes() map[int]string {
+	modes := map[int]string{}
+	for l, pids := range seen.owners {
+		if l.isLine() {
+			continue
+		}
+		for _, pid := range pids {
+			isOthers := pid == os.Getpid() && len(pids) > 1
+			if pid != seen.next && !isOthers { // the next one has the shared lock for a moment
+				modes[pid] = stronger(modes[pid], l.mode())
+			}
+		}
+	}
+	return modes
+}
+
+// explains reports whether nothing is to be said about a line of the kernel's list: a descriptor has shown the lock, or
+// it is that of the next one who gets a permit, who waits for the shared lock or had it a moment ago.
+func (seen *scan) explains(l kernelLock) bool {
+	return seen.owners[l] != nil || seen.next != 0 && l.pid == seen.next
+}
+
+// holders returns who holds the lock: those that were seen, and the others in the kernel's list.
+func (seen *scan) holders(unseen []kernelLock) (list []Holder) {
+	modes := seen.modes()
+	for _, l := range unseen {
+		switch {
+		case l.isWaiters():
+		case l.pid <= 0 || !isHidden(l.pid):
+			list = append(list, Holder{Mode: l.mode(), Note: "a process that this user may not see"})
+		case modes[l.pid] == "":
+			modes[l.pid] = l.mode()
+		}
+	}
+	for pid, mode := range modes {
+		list = append(list, Holder{PID: pid, Mode: mode})
+	}
+	return list
+}
+
+// waiters returns who waits for the lock: the next one that gets a permit, and those in the kernel's list.
+func (seen *scan) waiters(unseen []kernelLock, f *lockedFile) (list []Holder) {
+	if seen.next != 0 {
+		list = append(list, Holder{PID: seen.next, Mode: "permit", Waiting: true})
+	}
+	calls := f.waitingCalls(seen.openers)
+	for _, l := range unseen {
+		if l.isWaiters() {
+			list = append(list, Holder{PID: l.waiter(calls), Mode: l.mode(), Waiting: true})
+		}
+	}
+	return list
+}
+
+// readProcLocks returns those of the locks in /proc/locks that are wanted. One read(2) is at most a page of it and all
+// of one moment; for the next page the kernel finds its place again by counting, so a lock is missing if another one
+// ends meanwhile, and comes twice if one begins. Of several pages, two readings that agree count.
+func readProcLocks(isWanted func(kernelLock) bool) (locks []kernelLock, err error) {
 	for i := range 20 {
 		text, err := readPages("/proc/locks")
 		if err != nil {
@@ -81,7 +282,7 @@ func readLocks(files map[string]bool) (locks []kernelLock, err error) {
 		locks = nil
 		for line := range strings.Lines(string(text)) {
 			l, ok := parseKernelLock(line)
-			if ok && files[l.file] && (l.pid <= 0 || !slices.Contains(locks, l)) {
+			if ok && isWanted(l) && (l.pid <= 0 || !slices.Contains(locks, l)) {
 				locks = append(locks, l)
 			}
 		}
@@ -102,56 +303,6 @@ func readPages(path string) ([]byte, error) {
 	return io.ReadAll(bufio.NewReaderSize(f, os.Getpagesize()))
 }
 
-// kernelLocks returns who holds a kernel lock on a file, and then who waits for one. The file is the one that is open
-// as descriptor fd, or, with a negative fd, the one called name. An error is that of stat(2) for the file, or says what
-// cannot be read in /proc.
-func kernelLocks(name string, fd int) ([]Holder, error) {
-	if fd < 0 {
-		var err error
-		if fd, err = unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
-			return nil, err
-		}
-		defer unix.Close(fd)
-	}
-	var target lockedFile
-	if err := unix.Fstat(fd, &target.Stat_t); err != nil {
-		return nil, err
-	}
-	shown, _ := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
-	target.shownInode = shownInode(shown)
-	files := map[string]bool{nameInLocks(&target.Stat_t, shown): true}
-	var err error
-	var holders, waiters []Holder
-	for range 2 {
-		if holders, waiters, err = lookForLocks(&target, files); err != nil {
-			return nil, unread(err)
-		}
-		if !slices.ContainsFunc(holders, func(h Holder) bool { return h.PID == 0 }) {
-			break
-		}
-		// A lock whose process was not seen may have come or gone in between: look once more.
-	}
-	slices.SortFunc(holders, func(a, b Holder) int { return a.PID - b.PID })
-	return append(holders, waiters...), nil
-}
-
-// A lockedFile is the file whose locks are looked for.
-type lockedFile struct {
-	unix.Stat_t
-	shownInode string // its inode number in fdinfo, which is another one than that of stat(2) on some filesystems
-}
-
-// isOpenAs reports whether a descriptor of a process is one of the file. shown is its fdinfo. If that has another inode
-// number, nobody needs stat(2), which waits for ever for a server that is gone.
-func (f *lockedFile) isOpenAs(dir, fd string, shown []byte) bool {
-	number := shownInode(shown)
-	if number != "" && f.shownInode != "" && number != f.shownInode {
-		return false
-	}
-	var stat unix.Stat_t
-	return unix.Stat(dir+"/fd/"+fd, &stat) == nil && direct.SameFile(&stat, &f.Stat_t)
-}
-
 // shownInode returns the inode number from what fdinfo shows, or "": Linux shows it since 5.14.
 func shownInode(shown []byte) string { return shownField(shown, "ino") }
 
@@ -162,189 +313,16 @@ func shownField(shown []byte, name string) string {
 	return string(number)
 }
 
-// A look is what the descriptors of all processes show about a file.
-type look struct {
-	openers []int                // who has the file open
-	owners  map[kernelLock][]int // who has which lock
-	next    int                  // who is the next one that gets a permit, 0 if nobody is
-}
-
-// lookAtDescriptors looks at the descriptors of all processes. It adds to files how the kernel's locks name the file.
-func lookAtDescriptors(target *lockedFile, files map[string]bool) (*look, error) {
-	seen := &look{owners: map[kernelLock][]int{}}
-	pids, err := proc.Processes()
-	if err != nil {
-		return nil, err
-	}
-	for _, pid := range pids {
-		locks, isOpen := locksOf(pid, target)
-		if isOpen {
-			seen.openers = append(seen.openers, pid)
-		}
-		for _, l := range locks {
-			files[l.file] = true
-			if l.isLine() {
-				seen.next = pid
-			}
-			if !slices.Contains(seen.owners[l], pid) {
-				seen.owners[l] = append(seen.owners[l], pid)
+// shownLocks returns the locks from what fdinfo shows.
+func shownLocks(shown []byte) (locks []kernelLock) {
+	for line := range strings.Lines(string(shown)) {
+		if text, ok := strings.CutPrefix(line, "lock:"); ok {
+			if l, ok := parseKernelLock(text); ok {
+				locks = append(locks, l)
 			}
 		}
 	}
-	return seen, nil
-}
-
-// lookForLocks looks for the locks of a file once, in the descriptors and in the kernel's list.
-func lookForLocks(target *lockedFile, files map[string]bool) (holders, waiters []Holder, err error) {
-	seen, err := lookAtDescriptors(target, files)
-	if err != nil {
-		return nil, nil, err
-	}
-	locks, err := readLocks(files)
-	if err != nil {
-		return nil, nil, err
-	}
-	modes := seen.modes()
-	calls := waitingCalls(seen.openers, target)
-	if seen.next != 0 {
-		waiters = append(waiters, Holder{PID: seen.next, Mode: "permit", Waiting: true})
-	}
-	for _, l := range locks {
-		switch {
-		case seen.owners[l] != nil:
-		case seen.next != 0 && l.pid == seen.next: // it waits for the shared lock, or had it a moment ago
-		case l.waiting:
-			waiters = append(waiters, Holder{PID: l.waiter(calls), Mode: l.mode(), Waiting: true})
-		case l.isLine():
-			waiters = append(waiters, Holder{Mode: l.mode(), Waiting: true})
-		case l.pid > 0 && hidden(l.pid):
-			if modes[l.pid] == "" {
-				modes[l.pid] = l.mode() // this user may not read its fdinfo
-			}
-		default:
-			holders = append(holders, Holder{Mode: l.mode(), Note: "a process that this user may not see"})
-		}
-	}
-	for pid, mode := range modes {
-		holders = append(holders, Holder{PID: pid, Mode: mode})
-	}
-	return holders, waiters, nil
-}
-
-// modes returns who holds the lock, and how. This process does not count where it has the lock from another one.
-func (seen *look) modes() map[int]string {
-	modes := map[int]string{}
-	for l, pids := range seen.owners {
-		if l.isLine() {
-			continue
-		}
-		for _, pid := range pids {
-			isOthers := pid == os.Getpid() && len(pids) > 1
-			if pid != seen.next && !isOthers { // the next one has the shared lock for a moment
-				modes[pid] = stronger(modes[pid], l.mode())
-			}
-		}
-	}
-	return modes
-}
-
-// unread says which file of /proc cannot be read.
-func unread(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return errors.New("cannot read " + path.Path + ": " + sys.Text(path.Err))
-	}
-	return err
-}
-
-// locksOf returns the locks that process pid has on the file by its open descriptors, and whether it has the file open.
-func locksOf(pid int, target *lockedFile) (locks []kernelLock, open bool) {
-	dir := "/proc/" + strconv.Itoa(pid)
-	descriptors, _ := os.ReadDir(dir + "/fd")
-	for _, d := range descriptors {
-		shown, _ := os.ReadFile(dir + "/fdinfo/" + d.Name())
-		if !target.isOpenAs(dir, d.Name(), shown) {
-			continue
-		}
-		open = true
-		for line := range strings.Lines(string(shown)) {
-			if text, ok := strings.CutPrefix(line, "lock:"); ok {
-				if l, ok := parseKernelLock(text); ok {
-					locks = append(locks, l)
-				}
-			}
-		}
-	}
-	return locks, open
-}
-
-// waiter returns the process that waits for the lock, 0 if that is unknown. An open file description lock does not name
-// it: it is one of those whose call asks for just this. The call then counts for no other line.
-func (l kernelLock) waiter(calls map[int]waitingCall) int {
-	if l.pid > 0 {
-		return l.pid
-	}
-	for thread, call := range calls {
-		if call.write == l.write && call.start == l.start && call.end == l.end {
-			delete(calls, thread)
-			return call.process
-		}
-	}
-	return 0
-}
-
-// A waitingCall is a call of fcntl(F_OFD_SETLKW) that has not returned.
-type waitingCall struct {
-	process int
-	write   bool
-	start   int64
-	end     string // as in a kernelLock
-}
-
-// waitingCalls returns, by thread, the calls that wait for a lock on the file. Only who may trace a process can see its
-// calls.
-func waitingCalls(pids []int, target *lockedFile) map[int]waitingCall {
-	calls := map[int]waitingCall{}
-	for _, pid := range pids {
-		dir := "/proc/" + strconv.Itoa(pid)
-		threads, _ := proc.Numbers(dir + "/task")
-		for _, thread := range threads {
-			text, _ := proc.ReadSmall(dir + "/task/" + strconv.Itoa(thread) + "/syscall")
-			var number, fd, command, address uint64
-			fmt.Sscanf(string(text), "%d %v %v %v", &number, &fd, &command, &address)
-			if number != unix.SYS_FCNTL || command != unix.F_OFD_SETLKW {
-				continue
-			}
-			name := strconv.FormatUint(fd, 10)
-			shown, _ := os.ReadFile(dir + "/fdinfo/" + name)
-			if !target.isOpenAs(dir, name, shown) {
-				continue
-			}
-			if call, ok := readCall(pid, address); ok {
-				calls[thread] = call
-			}
-		}
-	}
-	return calls
-}
-
-// readCall reads the struct flock of a call from the memory of its process.
-func readCall(pid int, address uint64) (call waitingCall, ok bool) {
-	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/mem")
-	if err != nil {
-		return call, false
-	}
-	defer f.Close()
-	var lock unix.Flock_t
-	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&lock)), unsafe.Sizeof(lock))
-	if _, err := f.ReadAt(bytes, int64(address)); err != nil || lock.Whence != io.SeekStart {
-		return call, false
-	}
-	call = waitingCall{process: pid, write: lock.Type == unix.F_WRLCK, start: lock.Start, end: "EOF"}
-	if lock.Len > 0 {
-		call.end = strconv.FormatInt(lock.Start+lock.Len-1, 10)
-	}
-	return call, true
+	return locks
 }
 
 // stronger returns which of two modes tells more: a permit is a shared lock and a byte.
@@ -357,8 +335,8 @@ func stronger(a, b string) string {
 	return b
 }
 
-// hidden reports whether a process lives whose descriptors this user may not see.
-func hidden(pid int) bool {
+// isHidden reports whether a process lives whose descriptors this user may not see.
+func isHidden(pid int) bool {
 	_, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/fd")
 	return errors.Is(err, fs.ErrPermission)
 }
@@ -379,6 +357,15 @@ func nameInLocks(stat *unix.Stat_t, shown []byte) string {
 		inode = strconv.FormatUint(stat.Ino, 10)
 	}
 	return fmt.Sprintf("%02x:%02x:%s", major, minor, inode)
+}
+
+// unread says which file of /proc cannot be read.
+func unread(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return errors.New("cannot read " + path.Path + ": " + sys.Text(path.Err))
+	}
+	return err
 }
 
 // seesAll reports whether the processes of the whole system can be seen here: this is the initial pid namespace.

@@ -1,6 +1,7 @@
 package lockfile
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"syscall"
@@ -56,6 +57,44 @@ func (f *File) Private() (*File, error) {
 	}
 	f.private = &File{Name: f.Name, FD: fd}
 	return f.private, nil
+}
+
+// Another returns another open file of the same local file or directory, for reading, which the command does not
+// inherit. Nothing waits for the opening, and nothing notices it, as a writer to a FIFO would.
+func (f *File) Another() (*File, error) {
+	name := f.Name
+	if f.FD >= 0 {
+		name = "/proc/self/fd/" + strconv.Itoa(f.FD)
+	}
+	var stat unix.Stat_t
+	if err := unix.Stat(name, &stat); err != nil {
+		return nil, err
+	}
+	if kind := stat.Mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
+		return nil, errors.ErrUnsupported
+	}
+	// A process may have a lease on it.
+	fd, err := open(name, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	another := &File{Name: f.Name, FD: fd}
+	if another.Network() != Local {
+		another.Close()
+		return nil, errors.ErrUnsupported
+	}
+	return another, nil
+}
+
+// LetGo puts another open file of the same file in the place of this one, under its number. So a lock of the open file
+// is released, unless another process has that, too.
+func (f *File) LetGo() error {
+	another, err := f.Another()
+	if err != nil {
+		return err
+	}
+	defer another.Close()
+	return unix.Dup3(another.FD, f.FD, syscall.O_CLOEXEC)
 }
 
 // SetModTime sets the modification time and leaves the access time alone: utimensat(2) without a name, which x/sys/unix

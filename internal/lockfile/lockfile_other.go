@@ -16,5 +16,9 @@ func (*File) Uncertain() string { return "" }
 // Private is for bytes of the file that stand for something on Linux only.
 func (*File) Private() (*File, error) { return nil, errors.ErrUnsupported }
 
+// Another and LetGo are for questions that only Linux answers.
+func (*File) Another() (*File, error) { return nil, errors.ErrUnsupported }
+func (*File) LetGo() error            { return errors.ErrUnsupported }
+
 // KeepsFromRunning returns false, likewise.
 func KeepsFromRunning(name, program string, err error) bool { return false }

@@ -133,6 +133,24 @@ func (c *Chain) Leave() {
 	}
 }
 
+// A Rest is what is left of a lock when this process has let it go.
+type Rest int
+
+const (
+	Unknown Rest = iota // it has not let go: the kernel cannot be asked
+	Free
+	Taken // somebody has inherited the lock, or the next one has taken it
+)
+
+// LetGo releases the lock if the kernel tells afterwards whether somebody has inherited it. Another open file then has
+// the number of the lock file.
+func (c *Chain) LetGo() Rest {
+	if lock, ok := c.mechanisms[0].(interface{ letGo() Rest }); ok {
+		return lock.letGo()
+	}
+	return Unknown
+}
+
 // Discard is Unlock for a file that was removed.
 func (c *Chain) Discard() error {
 	if lock, ok := c.mechanisms[0].(owned); ok {

@@ -50,6 +50,17 @@ func (m *flock) Unlock() error {
 	return m.explain()
 }
 
+func (m *flock) letGo() Rest {
+	switch {
+	case m.file.LetGo() != nil:
+		return Unknown
+	case flockCall(m.file.FD, Shared, false) != nil:
+		return Taken
+	}
+	flockCall(m.file.FD, Unlock, false)
+	return Free
+}
+
 func (m *flock) explain() error {
 	if isUnsupported(m.answer) {
 		return &Unsupported{lockingError(m.file, m.answer)}
