@@ -315,3 +315,13 @@ flock --holders 9
 touch f
 flock --holders f; echo $?
 #> 1
+
+### holders-with-the-words-of-a-guard
+flock -F f bash -c 'exec -a "lock-guard --socket=3" sleep 100' & odd=$!
+await 'grep -qsa ^lock-guard /proc/$odd/cmdline && flock --holders f >/dev/null'
+flock --holders f | sed "s/^$odd /COMMAND /" | awk '{print $1, $2, $5, $6}'; echo ${PIPESTATUS[0]}
+#> COMMAND exclusive lock-guard --socket=3
+#> 0
+flock --report 0 -n f true 2>&1 | sed "s/process $odd /process COMMAND /; s/for [0-9]* s/for N s/"
+#> flock: f is held by process COMMAND (lock-guard --socket=3 100), running for N s
+kill $odd; wait

@@ -87,13 +87,18 @@ same -o 'ls /proc/$$/fd; echo'
 
 ### limit-holders-are-the-command
 # needs: proc
-flock --limit 60 f sh -c ': >up; until [ -e go ]; do sleep .01; done' & p=$!
-await '[ -e up ]'
-flock --holders f | grep -c lock-guard
+cp "$(type -P flock)" fl
+for program in flock ./fl; do
+	$program --limit 60 f sh -c ': >up; until [ -e go ]; do sleep .01; done' & p=$!
+	await '[ -e up ]'
+	flock --holders f | grep -c lock-guard
+	flock -n --report 0 f true 2>&1 | sed 's/process [0-9]*/process N/; s/, running.*//'
+	: >go; wait $p; rm up go
+done
 #> 0
-flock -n --report 0 f true 2>&1 | sed 's/process [0-9]*/process N/; s/, running.*//'
 #> flock: f is held by process N (sh -c : >up; until [ -e go ]; do sleep .01; done)
-: >go; wait $p
+#> 0
+#> flock: f is held by process N (sh -c : >up; until [ -e go ]; do sleep .01; done)
 
 ### limit-refused
 flock --limit 0 f true; echo $?

@@ -36,18 +36,17 @@ type member struct {
 	isFlock bool
 }
 
+// A group are those who hold the lock.
+type group []member
+
 // Eldest returns the process that has held the lock for longest, the zero Holder if there is none, and how many more
 // there are. Of processes that have it from each other, one counts: the command, not the flock that runs it; otherwise
 // the parent, not its children. This process does not count.
 func (l List) Eldest() (first Holder, more string) {
-	members := l.members()
-	runsCommand := func(m member) bool {
-		return m.isFlock && slices.ContainsFunc(members, func(child member) bool { return child.parent == m.PID })
-	}
+	all := l.group()
 	n := 0
-	for _, m := range members {
-		isParent := func(p member) bool { return p.PID == m.parent && m.parent != 0 && !runsCommand(p) }
-		if runsCommand(m) || slices.ContainsFunc(members, isParent) {
+	for _, m := range all {
+		if all.runsCommand(m) || all.hasParent(m) {
 			continue
 		}
 		if n++; n == 1 || m.age() > first.age() {
@@ -60,8 +59,8 @@ func (l List) Eldest() (first Holder, more string) {
 	return first, more
 }
 
-// members returns who holds the lock, without this process and those that have ended.
-func (l List) members() (members []member) {
+// group returns who holds the lock, without this process and those that have ended.
+func (l List) group() (all group) {
 	for _, h := range l.All {
 		if h.Waiting || h.Cooldown || h.PID == os.Getpid() {
 			continue
@@ -75,15 +74,30 @@ func (l List) members() (members []member) {
 			}
 			m.isFlock = isFlock(h.PID, command)
 		}
-		members = append(members, m)
+		all = append(all, m)
 	}
-	return members
+	return all
+}
+
+// runsCommand reports whether a member is a flock that runs another one.
+func (all group) runsCommand(m member) bool {
+	return m.isFlock && slices.ContainsFunc(all, func(other member) bool { return other.parent == m.PID })
+}
+
+// hasParent reports whether the parent of a member is another one, and does not run it as a command.
+func (all group) hasParent(m member) bool {
+	for _, other := range all {
+		if m.parent != 0 && other.PID == m.parent {
+			return !other.isFlock
+		}
+	}
+	return false
 }
 
 // parent returns the parent of a process, as it is without the guard of a command.
 func parent(pid int) int {
 	parent := proc.Parent(pid)
-	if guard.IsGuard(proc.Command(parent)) {
+	if isHelper(parent) {
 		return proc.Parent(parent)
 	}
 	return parent
@@ -93,7 +107,7 @@ func parent(pid int) int {
 func replaceGuards(list []Holder) (all []Holder) {
 	var guarded []Holder
 	for _, h := range list {
-		if !h.isSeen() || !guard.IsGuard(proc.Command(h.PID)) {
+		if !h.isSeen() || !isHelper(h.PID) {
 			all = append(all, h)
 			continue
 		}
@@ -112,17 +126,32 @@ func replaceGuards(list []Holder) (all []Holder) {
 	return all
 }
 
-// isFlock reports whether a process is a flock: this program, or one that is called so.
+// isHelper reports whether a process is one that a flock has started for itself, a guard: it executes flock's own
+// program. Its words alone could be those of any process.
+func isHelper(pid int) bool { return guard.IsGuard(proc.Command(pid)) && executesFlock(pid) }
+
+// isFlock reports whether a process is a flock: it is called so, as that of BusyBox is, or executes one.
 func isFlock(pid int, command string) bool {
 	program, _, _ := strings.Cut(command, " ")
-	if name := path.Base(program); name == "flock" || name == "flock-go" {
+	return isNameOfFlock(program) || executesFlock(pid)
+}
+
+func isNameOfFlock(program string) bool {
+	name := path.Base(program)
+	return name == "flock" || name == "flock-go"
+}
+
+// executesFlock reports whether a process executes a program that is called flock, perhaps one that was replaced
+// meanwhile, or this program or a copy of it.
+func executesFlock(pid int) bool {
+	exe := "/proc/" + strconv.Itoa(pid) + "/exe"
+	if link, err := os.Readlink(exe); err == nil && isNameOfFlock(strings.TrimSuffix(link, " (deleted)")) {
 		return true
 	}
 	self, err := os.Stat("/proc/self/exe")
 	if err != nil {
 		return false
 	}
-	exe := "/proc/" + strconv.Itoa(pid) + "/exe"
 	its, err := os.Stat(exe)
 	if err != nil || its.Size() != self.Size() {
 		return false
