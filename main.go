@@ -12,6 +12,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"time"
 
 	"example.org/flock/internal/cli"
@@ -38,12 +39,22 @@ func init() {
 }
 
 func main() {
+	putOffCollector()
 	guard.Begin()
 	args := cli.Args()
 	p := &output.Printer{Name: command.BaseName(args[0])}
 	code := p.Status(run(p, args))
 	termination.Finish()
 	os.Exit(code)
+}
+
+// putOffCollector has the garbage collector begin at so many bytes, to which only a wait of hours comes. By default it
+// begins after four megabytes, and after two minutes whatever there is. It starts threads for its work; where the user
+// can have no more of them (ulimit -u), the runtime ends the process with a dump of its stacks.
+func putOffCollector() {
+	const limit = 16 << 20
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(limit)
 }
 
 // run is the whole program, unless package early has done all of it. It returns the exit status, or does not return:

@@ -194,6 +194,28 @@ ls .f.flock
 #> free
 #> shared,x
 
+### hostile-no-threads-for-a-collector
+# needs: linux proc
+# directory: only
+
+# The collector of the Go runtime starts threads, which ulimit -u may refuse: the runtime then dies. A search in 60,000
+# descriptors does without it.
+(
+	ulimit -n 3100
+	for n in {100..3099}; do eval "exec $n</dev/null"; done
+	for n in {1..20}; do sleep 100 & done
+	bash -c 'exec 9>f; flock 9; sleep 100 & echo $! >pid; exit'
+	jobs -p >pids
+)
+GODEBUG=gctrace=1 flock -n f echo in 2>err; echo $?
+#> 1
+kill $(cat pid)
+GODEBUG=gctrace=1 flock -n f echo in 2>>err
+#> in
+grep -c '^gc ' err
+#> 0
+kill $(cat pids)
+
 ### hostile-names-of-other-versions
 
 # a build from before the names had a version, and a later one

@@ -5,6 +5,7 @@ package direct
 import (
 	"io"
 	"runtime"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,14 +22,19 @@ var readsToEnd = runtime.GOOS == "darwin"
 // the entry of one name takes.
 const firstSize, largestEntry = 16 << 10, 2 << 10
 
+// pages are buffers of that size, which are used again: a search lists the descriptors of each process.
+var pages = sync.Pool{New: func() any { return new([firstSize]byte) }}
+
 // NamesAtOnce returns the names in an open directory, if possible by one call: a name that is there all the time may be
 // missed between two. macOS counts entries, see readsToEnd; and the UFS of BSDs, when it makes an entry, moves others
 // of the same block forwards, while a call can begin in the middle of a block.
 //
 // Where a call returns less than there was room for, as on FUSE and NFS, the filesystem must know how to go on.
 func NamesAtOnce(dir int) ([]string, error) {
-	for size := firstSize; ; size *= 4 {
-		names, isFull, err := readNames(dir, make([]byte, size), true)
+	page := pages.Get().(*[firstSize]byte)
+	defer pages.Put(page)
+	for b := page[:]; ; b = make([]byte, 4*len(b)) {
+		names, isFull, err := readNames(dir, b, true)
 		if err != nil || !isFull {
 			return names, err
 		}
@@ -41,7 +47,9 @@ func NamesAtOnce(dir int) ([]string, error) {
 // Names returns the names in an open directory from its position on, with fewer system calls than os.File. It is for
 // /proc, where each process has its place, so that pages fit together.
 func Names(dir int) ([]string, error) {
-	names, _, err := readNames(dir, make([]byte, 8192), false)
+	page := pages.Get().(*[firstSize]byte)
+	defer pages.Put(page)
+	names, _, err := readNames(dir, page[:], false)
 	return names, err
 }
 

@@ -105,7 +105,7 @@ func findDirectory(f *lockfile.File, w locks.Wish, isHeld bool) (list []Holder, 
 			h.PID, h.Note = 0, "a process that process "+strconv.Itoa(r.PID)+" has started"
 		}
 		if r.Unreachable && h.Note != "" {
-			h.Advice = ": " + r.Advice
+			h.Advice = r.Advice
 		}
 		list = append(list, h)
 	}
@@ -135,7 +135,10 @@ func (l List) Rows() (rows [][]string, isHeld bool) {
 
 // row returns the columns, and false for a process that has ended.
 func (h Holder) row() (row []string, ok bool) {
-	row = []string{"-", h.Mode, "-", "-", h.Note + h.Advice}
+	row = []string{"-", h.Mode, "-", "-", h.Note}
+	if h.Advice != "" {
+		row[4] += ": " + h.Advice
+	}
 	if h.Waiting {
 		row[1] += " (waiting)"
 	}
