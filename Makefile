@@ -206,7 +206,7 @@ dist:                         ## tarballs, packages, source and SHA256SUMS, into
 		for package in flock-go flock-etcd flock-postgres; do binary=build/linux_$$arch/$${package%-go}; \
 		packaging/deb.sh $$package $(VERSION) $$arch $$binary dist && \
 		packaging/apk.sh $$package $(VERSION) $$arch $$binary dist || exit 1; done; done
-	cd dist && sha256sum * >../build/SHA256SUMS && mv ../build/SHA256SUMS .
+	umask 022 && mkdir -p build && cd dist && sha256sum * >../build/SHA256SUMS && mv ../build/SHA256SUMS .
 
 clean:                        ## remove what was built
 	rm -rf flock flock-etcd flock-postgres build dist

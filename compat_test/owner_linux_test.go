@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // TestLockOfAnExtraFile locks a file that has one descriptor number in this process and another one in flock: exec.Cmd
@@ -255,11 +253,4 @@ func TestUnlockBesideConcealed(t *testing.T) {
 	d.expect("0\n0", otherID, "sh", "-c", "exec 9>>f; flock -s 9; exec 8>&9 9>&-; flock -u 8; echo $?")
 	d.expect("0\n0", otherID, "sh", "-c", `exec 9>>f; flock -s 9
 		(while kill -0 $$ 2>&-; do sleep .02; done; flock -u 9; echo $?) & exit`)
-}
-
-func hasKcmp() bool {
-	const kcmpFile = 0
-	pid := uintptr(os.Getpid())
-	_, _, err := unix.Syscall6(unix.SYS_KCMP, pid, pid, kcmpFile, 0, 0, 0)
-	return err == 0
 }

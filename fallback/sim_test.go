@@ -72,7 +72,6 @@ type simFile struct {
 	id     int
 	mark   mark // 0: none
 	signal int
-	fifo   *simName // it is no open file, but who has it has the lock of this lifeline
 	lock   Mode     // what the kernel's lock would be, 0: none
 	permit int      // the number of the permit
 }
@@ -91,9 +90,7 @@ type actor struct {
 	failed  bool       // without success
 	waits   *actor     // for this child to end
 	pausing bool
-	isFlock bool
 	fault   byte   // whether the operation that it is about to do fails, as in a choice
-	listed  bool   // its last listing made sense
 	seen    uint64 // what the operations since the last pause have answered
 	phase   int
 	nonces  int

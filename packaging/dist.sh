@@ -26,7 +26,13 @@ add_unix() {
 	mkdir "$1/man" "$1/completions"
 	sed "s/@PROGRAM@/$program/g" "$top/packaging/install/tarball.md" >"$tmp/install.md"
 	[ -e "$source/man/flock-directory.7" ] || sed -i '/man7/d; s,install -d .*,install -d /usr/local/bin /usr/local/share/man/man1,' "$tmp/install.md"
-	"$top/packaging/readme.sh" "$source/README.md" "$tmp/install.md" "man/$program.1" LICENSE CHANGELOG.md >"$1/README.md"
+	documents=
+	[ "$program" != flock ] || documents='doc/recipes.md doc/systems.md doc/network-filesystems.md'
+	"$top/packaging/readme.sh" "$source/README.md" "$tmp/install.md" "man/$program.1" LICENSE CHANGELOG.md $documents >"$1/README.md"
+	for file in $documents; do
+		mkdir -p "$1/doc"
+		"$top/packaging/readme.sh" "$top/$file" /dev/null >"$1/$file"
+	done
 	install -m 644 "$source"/man/*.[17] "$1/man"
 	install -m 644 "$top/completions/flock.bash" "$top/completions/_flock" "$top/completions/flock.fish" "$1/completions"
 }

@@ -6,7 +6,7 @@ set -eu
 file=$1 install=$2
 shift 2
 awk -v kept=" $* " -v install="$install" '
-	/^## / { skip = /^## (Start|Install|Numbers|How it is tested|Read on)$/ }
+	/^## / { skip = /^## (Start|Install|Numbers|How it is tested|Tests|Building|Read on)$/ }
 	/^## (Start|Install)$/ { while ((getline line <install) > 0) text = text line "\n"; text = text "\n" }
 	!skip && !/^!\[/ { text = text $0 "\n" }
 	END {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# source.sh VERSION OUTDIR: pack the source, with a file VERSION, into
+# source.sh VERSION OUTDIR: pack the source, with its version, into
 # OUTDIR/flock-VERSION.tar.gz, and write beside it what makes packages of that: an RPM
 # spec, a PKGBUILD and a Homebrew formula.  As with dist.sh, the same input gives
 # the same bytes.  Needs GNU tar.
@@ -17,12 +17,12 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$top"
 if ! { [ -e .git ] && git ls-files -z >"$tmp/files" 2>/dev/null; }; then
-	find . \( -path ./build -o -path ./dist -o -path ./flock -o -path ./flock-etcd -o -path ./flock-postgres -o -path ./VERSION -o -path ./.git \) -prune \
+	find . \( -path ./build -o -path ./dist -o -path ./flock -o -path ./flock-etcd -o -path ./flock-postgres -o -path ./packaging/source-version -o -path ./.git \) -prune \
 		-o -type f -printf '%P\0' >"$tmp/files"
 fi
 mkdir "$tmp/$name"
 "${TAR:-tar}" -cf - --null --files-from "$tmp/files" | "${TAR:-tar}" -C "$tmp/$name" -xf -
-echo "$version" >"$tmp/$name/VERSION"
+echo "$version" >"$tmp/$name/packaging/source-version"
 "${TAR:-tar}" -C "$tmp" --format=ustar --sort=name --mtime="@$date" --mode=u+rw,go+r,go-w \
 	--owner=0 --group=0 --numeric-owner -cf "$tmp/tar" "$name"
 gzip -9nc "$tmp/tar" >"$outdir/$name.tar.gz"

@@ -13,9 +13,15 @@ source=$top
 mkdir -p "$root/usr/bin" "$share/man/man1" "$share/bash-completion/completions" \
 	"$root$zshdir" "$root$fishdir" "$doc"
 install -m 755 "$binary" "$root/usr/bin/$package"
+# here: edit a document so that it names what the package has: /usr/bin/flock-go, and documents in one directory.
+here() {
+	sed -e 's,/usr/local/bin/flock,/usr/bin/flock-go,g' -e 's,`man flock`,`man flock-go`,g' \
+		-e 's,doc/\(recipes\|systems\|network-filesystems\)\.md,\1.md,g' \
+		-e "/^\.Pa recipes\.md\$/{N;s,.*\nin the source: ,.Pa ${doc#"$root"}/recipes.md.gz :\n,;}"
+}
 # page FILE: print a manual page that calls flock flock-go.
 page() {
-	sed -e 's/^\.Dt FLOCK 1/.Dt FLOCK-GO 1/' -e 's/^\.Nm flock$/.Nm flock-go/' -e 's/^\.Xr flock 1/.Xr flock-go 1/' "$1" |
+	here <"$1" | sed -e 's/^\.Dt FLOCK 1/.Dt FLOCK-GO 1/' -e 's/^\.Nm flock$/.Nm flock-go/' -e 's/^\.Xr flock 1/.Xr flock-go 1/' |
 		sed '/^\.Xr flock-go 1 ,$/{N;s/^\(.*\)\n\(\.Xr flock-etcd 1 ,\)$/\2\n\1/;}' # in the order of the alphabet
 }
 page "$source/man/${package%-go}.1" | if [ "$package" = flock-go ]; then
@@ -32,7 +38,13 @@ if [ "$package" = flock-go ]; then
 	mkdir -p "$share/man/man7"
 	page "$top/man/flock-directory.7" | gzip -9nc >"$share/man/man7/flock-directory.7.gz"
 fi
-"$top/packaging/readme.sh" "$source/README.md" "$top/packaging/install/$package${6:+.$6}.md" | gzip -9nc >"$doc/README.md.gz"
+documents=
+[ "$package" != flock-go ] || documents='doc/recipes.md doc/systems.md doc/network-filesystems.md'
+"$top/packaging/readme.sh" "$source/README.md" "$top/packaging/install/$package${6:+.$6}.md" $documents | here |
+	gzip -9nc >"$doc/README.md.gz"
+for file in $documents; do
+	"$top/packaging/readme.sh" "$top/$file" /dev/null | here | gzip -9nc >"$doc/${file#doc/}.gz"
+done
 gzip -9nc "$top/CHANGELOG.md" >"$doc/CHANGELOG.md.gz"
 GOOS=linux "$top/packaging/licenses.sh" "${package%-go}" ${6-} >"$doc/copyright"
 if [ "$package" != flock-go ]; then

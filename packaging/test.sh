@@ -108,7 +108,8 @@ check_notices() {
 		done <modules
 	done
 	gunzip root/usr/share/doc/$package/*.md.gz debian/usr/share/doc/$package/*.md.gz
-	for page in root/usr/share/doc/$package/*.md debian/usr/share/doc/$package/*.md $tarball/*.md; do
+	for page in root/usr/share/doc/$package/*.md debian/usr/share/doc/$package/*.md $tarball/*.md $tarball/doc/*.md; do
+		[ -e "$page" ] || continue # only flock has more documents
 		grep -o '](\([^)]*\))' "$page" | sed 's/^](//; s/)$//' | while read -r link; do
 			case $link in
 			https:* | '#'*) ;;
@@ -117,6 +118,25 @@ check_notices() {
 		done
 	done >dangling
 	[ ! -s dangling ] || fail "$(cat dangling)"
+}
+# check_paths ROOT: what the documents of flock-go below ROOT name is there, and their lines for cron run.
+check_paths() {
+	for page in "$1"/usr/share/doc/flock-go/README.md "$1"/usr/share/man/man1/flock-go.1.gz; do
+		gzip -cdf "$page" >page
+		sed -n 's/^ *[*/0-9]* \* \* \* \* //p' page >jobs
+		[ -s jobs ] || fail "$page has no line for cron"
+		while read -r job; do
+			mkdir -p jobs.dir
+			printf '#!/bin/sh\necho ran\n' >jobs.dir/mirror
+			chmod +x jobs.dir/mirror
+			job=$(echo "$job" | sed "s,/usr/bin/,$1&,g; s,/var/run/,$dir/jobs.dir/,g; s,/opt/,$dir/jobs.dir/,g")
+			[ "$(env -i PATH=/usr/bin:/bin sh -c "$job" 2>&1)" = ran ] || fail "$page: cron cannot run $job"
+		done <jobs
+		for file in $(grep -o '/usr/share/doc/flock-go/[a-z.-]*[a-z]' page) $(sed -n 's/^\.Pa \(doc.*\)/\1/p' page); do
+			[ -e "$1$file" ] || [ -e "$1${file%.gz}" ] || grep -A 1 "^\.Pa $file\$" page | grep -q '^in the source' ||
+				fail "$page names $file, which is not there"
+		done
+	done
 }
 # For each package manager what becomes the release is earlier than it.
 release=$(cat "$top/VERSION")
@@ -163,6 +183,8 @@ check_packages flock-go sbin/flock-go-divert share/man/man8/flock-go-divert.8.gz
 [ -e root/usr/share/man/man7/flock-directory.7.gz ] || fail 'the Alpine package has no flock-directory.7'
 root/usr/bin/flock-go lock true || fail 'the packed program does not lock'
 check_notices flock "$flock"
+check_paths root
+check_paths debian
 [ -e "$tarball/man/flock-directory.7" ] || fail "$tarball has no flock-directory.7"
 if [ "$backend" ]; then
 	check_packages $name lib/systemd/system/$name@.service
@@ -182,6 +204,9 @@ if command -v rpmbuild >/dev/null; then
 	if rpmbuild -bb --nodeps --define "_sourcedir $dir/one" --define "_topdir $dir/rpm" one/flock-go.spec >said 2>&1; then
 		[ "$(ls rpm/RPMS/*/*.rpm | wc -l)" -eq 3 ] || fail "the spec makes $(ls rpm/RPMS/*)"
 		rpm -qlp rpm/RPMS/*/flock-go-*.rpm | grep -qx /usr/bin/flock-go || fail 'the RPM has no flock-go'
+		for file in rpm/RPMS/*/*.rpm; do
+			rpm -qLp "$file" | grep -q /LICENSE || fail "$file has no licence"
+		done
 	else
 		fail "rpmbuild: $(tail -n 30 said)"
 	fi
@@ -196,6 +221,12 @@ cd "flock-$version"
 [ "$(env -u SOURCE_DATE_EPOCH packaging/version.sh date)" = "$SOURCE_DATE_EPOCH" ] || fail 'date without git'
 packaging/source.sh "$version" ..
 cmp "../flock-$version.tar.gz" "../one/flock-$version.tar.gz" || fail 'the source tarball made from the source tarball is different'
+# A tree without git that source.sh has not packed is no release; and others may read what make dist makes.
+mv packaging/source-version ..
+[ "$(packaging/version.sh)" = "$(cat VERSION)~git" ] || fail "the version of a tree without git: $(packaging/version.sh)"
+mv ../source-version packaging
+(umask 077; make -s dist SYSTEMS=) >../said 2>&1 || fail "make dist: $(cat ../said)"
+[ -e dist/SHA256SUMS ] && [ -z "$(find dist -type f ! -perm 644)" ] || fail "make dist made $(ls -l dist)"
 # A repository that git refuses to read is no release.
 mkdir .git bin
 printf '#!/bin/sh\nexit 128\n' >bin/git

@@ -3,8 +3,9 @@
 # version.sh for apk VERSION: that version as Alpine writes it.
 # version.sh date: the date of this source, in seconds since 1970.
 #
-# The file VERSION has the release that this source is, or is to become. Where git knows that it is not that release,
-# which is tagged, ~gitDATE.COMMIT is added, which sorts before the release.
+# The file VERSION has the release that this source is, or is to become. Git knows whether it is that release, which is
+# tagged; if not, ~gitDATE.COMMIT is added, which sorts before the release. What source.sh has packed says what it is in
+# packaging/source-version. Any other tree without git may be anything: it is VERSION~git.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -29,7 +30,7 @@ date)
 	;;
 esac
 if [ ! -e "$top/.git" ]; then
-	echo "$release"
+	cat "$top/packaging/source-version" 2>/dev/null || echo "$release~git"
 elif ! commit=$(TZ=UTC0 ours log -1 --date=format-local:%Y%m%d --format=%cd.%h); then
 	echo "$release~git" # git is missing, or refuses to answer: the tree is another user's
 elif ! ours diff --quiet HEAD --; then
