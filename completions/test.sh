@@ -51,7 +51,7 @@ ask_bash() {
 ask_fish() {
 	HOME=$dir fish --no-config -c '
 		source $here/flock.fish
-		complete -C $argv[1]' "$1"
+		complete -C $argv[1]' "$1" | sed 's/^--[a-z-]*=//' # which it repeats before each value
 }
 
 # zsh has no command for this.  So run one on a pseudo-terminal, replace compadd by
@@ -123,6 +123,14 @@ for shell in bash zsh fish; do
 	expect $shell 'flock --cooldown-from start zl' zlock
 	expect $shell 'flock --backend p' probe !auto
 	expect $shell 'flock --backend d' directory !auto
+	expect $shell 'flock --backend=d' directory !auto
+	expect $shell 'flock --backend=' native !zlock
+	expect $shell 'flock --fd=' $descriptors !zlock
+	expect $shell 'flock -w5 zl' zlock
+	expect $shell 'flock -nw5 zlock zzc' zzcommand
+	expect $shell 'flock -nE75 zlock zzc' zzcommand
+	expect $shell 'flock --timeout=5 zlock zzc' zzcommand
+	expect $shell 'flock --cooldown=5 zlock zzc' zzcommand
 	expect $shell 'flock --fd ' $descriptors !zlock
 	expect $shell 'flock -w ' !zlock
 	expect $shell 'flock -n zl' zlock

@@ -72,8 +72,8 @@ type simFile struct {
 	id     int
 	mark   mark // 0: none
 	signal int
-	lock   Mode     // what the kernel's lock would be, 0: none
-	permit int      // the number of the permit
+	lock   Mode // what the kernel's lock would be, 0: none
+	permit int  // the number of the permit
 }
 
 // An actor is a process that runs: a coroutine that stops before each operation on the world.
