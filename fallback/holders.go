@@ -95,8 +95,8 @@ type Holder struct {
 	// Advice says what to do if the holder is Unreachable: where, and as whom, a flock can judge it, and what to remove
 	// if that is not possible.
 	Advice string
-	// Where says where it runs, if that is not here, or else what is known of it, if it has no PID: "on host b", "that
-	// has inherited it". It is printable.
+	// Where says where it runs, if that is not here, or else what is known of it: "on host b", "that has inherited it".
+	// It is printable.
 	Where string
 }
 

@@ -125,7 +125,7 @@ func (a *attempt) search(s *snapshot) (isMade bool) {
 	if len(wanted) == 0 {
 		return true
 	}
-	q := query{known: s.seenFiles(), since: a.sinceWhen(wanted)}
+	q := query{known: s.seenFiles(), since: a.sinceWhen(wanted), until: a.request.Deadline}
 	for _, r := range wanted {
 		q.wanted = append(q.wanted, r.file)
 		q.strangers = q.strangers || a.isAnothers(*r)

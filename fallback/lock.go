@@ -259,7 +259,11 @@ func (l *Lock) lockedBy(a *attempt, keepers []record) *LockedError {
 	e := &LockedError{Dir: l.dir}
 	for _, r := range keepers {
 		h := a.describe(l.dir, r)
-		if h.Where == "" && !h.Seen && h.Mode != Busy && a.isIDReused(r) {
+		switch {
+		case h.Where != "" || h.Mode == Busy:
+		case h.Seen && r.isElsewhere():
+			h.Where = "that has the file open with " + r.file.mark.String() + ", as a holder has"
+		case !h.Seen && a.isIDReused(r):
 			h.PID, h.Where = 0, "that has inherited it"
 		}
 		e.Holders = append(e.Holders, h)

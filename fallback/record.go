@@ -76,6 +76,16 @@ type openFile struct {
 	locker uint64 // the start of the process that has locked, which place may say no more; 0: unknown
 }
 
+// isElsewhere reports whether the open file of a record was found in another process than the one that has locked. All
+// that is known of that is the mark, which a program can also have set for purposes of its own.
+func (r record) isElsewhere() bool {
+	f := r.file
+	if r.moved != nil {
+		f = r.moved
+	}
+	return f != nil && f.start != r.file.locker
+}
+
 // A place is a descriptor of a process. The kernel uses process ids again: the start of the process tells them apart.
 type place struct {
 	pid    int
@@ -134,6 +144,13 @@ const (
 	// nonBlock is O_NONBLOCK, which has no effect on files and directories.
 	nonBlock mark = 'n'
 )
+
+func (m mark) String() string {
+	if m == noAtime {
+		return "O_NOATIME"
+	}
+	return "O_NONBLOCK"
+}
 
 // A verdict says what is known of the holder that a record stands for. What is not known counts as held.
 type verdict uint8

@@ -121,6 +121,9 @@ func (h *search) everywhere() (complete bool) {
 		}
 		if catchUpEnds.IsZero() {
 			catchUpEnds = time.Now().Add(longestCatchUp)
+			if !h.until.IsZero() && h.until.Before(catchUpEnds) {
+				catchUpEnds = h.until
+			}
 		}
 	}
 	return true // enough listings in a row prove it

@@ -46,12 +46,13 @@ func TestLastOfAnother(t *testing.T) {
 }
 
 // TestSearchGivesUp: where in each listing somebody has ended before a search comes to them, it ends, and proves
-// nothing.
+// nothing: after a while, or, once it has looked at each process, at the deadline.
 func TestSearchGivesUp(t *testing.T) {
-	longest, id := longestCatchUp, 1<<22 // no process has such an id
+	longest, id, listings := longestCatchUp, 1<<22, 0 // no process has such an id
 	defer func() { processes, longestCatchUp = proc.Processes, longest }()
 	longestCatchUp = time.Second
 	processes = func() ([]int, error) {
+		listings++
 		time.Sleep(20 * time.Millisecond)
 		id++
 		pids, err := proc.Processes()
@@ -66,6 +67,15 @@ func TestSearchGivesUp(t *testing.T) {
 	}
 	if took := time.Since(start); took > 10*time.Second {
 		t.Errorf("it took %s", took)
+	}
+
+	longestCatchUp, listings = time.Hour, 0
+	if s.Search(query{since: math.MaxUint64, until: start}).complete || listings != 1 {
+		t.Errorf("after the deadline it ended after %d listings, or was complete", listings)
+	}
+	until := time.Now().Add(time.Second)
+	if s.Search(query{since: math.MaxUint64, until: until}).complete || time.Now().Before(until) {
+		t.Error("it ended before the deadline, or was complete")
 	}
 }
 

@@ -71,6 +71,8 @@ type query struct {
 	since uint64
 	// Whether to tell which processes refuse the look.
 	strangers bool
+	// When to give up, if by then each process was looked at once; zero: when it lasts too long.
+	until time.Time
 }
 
 // A view is what a search has seen.

@@ -64,6 +64,28 @@ unshare -pf --mount-proc bash -c '
 #> 0
 #> flock: held by a process that has inherited it
 
+### belief-a-backup-is-taken-for-a-holder
+# needs: linux
+
+# who only reads the file with O_NOATIME looks like a process that has inherited the lock
+head -c 200000 /dev/zero >f
+bash -c 'exec 9<f; flock 9; :'
+mkfifo out; exec 8<>out
+dd if=f iflag=noatime of=out 2>/dev/null & backup=$!
+await 'grep -q "flags:.*01[14]00000" /proc/$backup/fdinfo/0'
+for n in 1 2; do flock -n --verbose f true 2>&1 | grep held | sed "s/process $backup /BACKUP /"; done
+#> flock: held by BACKUP that has the file open with O_NOATIME, as a holder has
+#> flock: held by BACKUP that has the file open with O_NOATIME, as a holder has
+kill $backup; wait
+flock -n f echo in
+#> in
+# the process that has locked is a holder, whoever else reads
+bash -c 'exec 9<f; flock 9; exec sleep 100' & holder=$!
+await 'grep -qa ^sleep /proc/$holder/cmdline'
+flock -n --verbose f true 2>&1 | grep held | sed "s/process $holder$/HOLDER/"
+#> flock: held by HOLDER
+kill $holder; wait
+
 ### belief-script-on-another-machine
 # needs: linux
 
