@@ -13,7 +13,7 @@ import (
 // A filter is a program for seccomp. "self WORD COMMAND..." executes the command under the filter of that name.
 var filters = map[string]func() []unix.SockFilter{
 	"without-kernel-locks": withoutKernelLocks,
-	"without-byte-locks":   func() []unix.SockFilter { return withoutByteLocks(unix.EINVAL) },
+	"without-byte-locks":   withoutByteLocks,
 	"without-kcmp":         withoutKcmp,
 	"without-threads":      withoutThreads,
 	"signals-of-xnu":       withSignalsOfXNU,
@@ -21,8 +21,7 @@ var filters = map[string]func() []unix.SockFilter{
 	"fork-says-ENOMEM":     func() []unix.SockFilter { return withoutFork(unix.ENOMEM) },
 	"fork-says-EPERM":      func() []unix.SockFilter { return withoutFork(unix.EPERM) },
 
-	// answers of other kernels, for personalities
-	"byte-locks-say-ENOTSUP":    func() []unix.SockFilter { return withoutByteLocks(unix.ENOTSUP) },
+	// an answer of another kernel, for a personality
 	"sigaction-of-KILL-refused": withoutSigactionOfKill,
 }
 
@@ -90,12 +89,12 @@ func withoutKernelLocks() (filter []unix.SockFilter) {
 	return append(filter, allow)
 }
 
-// withoutByteLocks leaves flock(2) and answers errno to open file description locks.
-func withoutByteLocks(errno syscall.Errno) []unix.SockFilter {
+// withoutByteLocks leaves flock(2) and hides open file description locks.
+func withoutByteLocks() []unix.SockFilter {
 	return []unix.SockFilter{
 		load(callNumber), jump(unix.SYS_FCNTL, 0, 5),
 		load(secondArgument), jump(unix.F_OFD_GETLK, 2, 0), jump(unix.F_OFD_SETLK, 1, 0), jump(unix.F_OFD_SETLKW, 0, 1),
-		fail(errno), allow,
+		fail(unix.EINVAL), allow,
 	}
 }
 

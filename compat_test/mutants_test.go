@@ -20,6 +20,15 @@ type mutant struct {
 	file, before, after string
 }
 
+// personality returns the name of the personality in which the fault is seen, in make test-kernels; "": in none.
+func (m mutant) personality() string {
+	name, isOne := strings.CutPrefix(m.env, "personality=")
+	if !isOne {
+		return ""
+	}
+	return name
+}
+
 var mutantBlock = regexp.MustCompile(`(?m)^### (\S+) (\S+)(?: (\S+))?\n(\S+)\n- (.*)\n\+ (.*)$`)
 
 func readMutants(t *testing.T) (list []mutant) {
@@ -38,6 +47,15 @@ func readMutants(t *testing.T) (list []mutant) {
 
 // build builds ours with the fault and returns the path of the program.
 func (m mutant) build(t *testing.T) string {
+	program := filepath.Join(workDir, "mutant-"+m.name)
+	if out, err := goBuild(program, "-overlay", m.overlay(t)).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// overlay returns the file for go build -overlay that puts the fault into the source.
+func (m mutant) overlay(t *testing.T) string {
 	source, err := filepath.Abs(filepath.Join("..", m.file))
 	if err != nil {
 		t.Fatal(err)
@@ -59,11 +77,13 @@ func (m mutant) build(t *testing.T) string {
 	if err := os.WriteFile(filepath.Join(dir, "overlay"), overlay, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(workDir, "mutant-"+m.name)
-	if out, err := goBuild(program, "-overlay", filepath.Join(dir, "overlay")).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return program
+	return filepath.Join(dir, "overlay")
+}
+
+// shorten lets a script under a fault, which may make it hang, end soon.
+func (w *world) shorten() {
+	w.limit = 8 * time.Second
+	w.env = append(w.env, "AWAIT_TRIES=150")
 }
 
 // TestMutants puts faults into our source, one at a time: the case that belongs to a fault must see it. FLOCK_MUTANTS
@@ -78,7 +98,7 @@ func TestMutants(t *testing.T) {
 	pattern := os.Getenv("FLOCK_MUTANTS")
 	beyond := readBeyond(t)
 	for _, m := range readMutants(t) {
-		if matched, _ := path.Match(pattern, m.name); pattern != "" && !matched {
+		if matched, _ := path.Match(pattern, m.name); pattern != "" && !matched || m.personality() != "" {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
@@ -103,9 +123,8 @@ func TestMutants(t *testing.T) {
 				w := newModeWorld(t, filepath.Base(program)+"-world-"+m.name, program)
 				defer os.RemoveAll(w.dir)
 				w.env = []string{"LOCKS=native", env}
-				if program != oursPath { // a fault may make it hang
-					w.limit = 8 * time.Second
-					w.env = append(w.env, "AWAIT_TRIES=150")
+				if program != oursPath {
+					w.shorten()
 				}
 				r, err := w.run(c)
 				if err != nil {

@@ -22,7 +22,7 @@ type personality struct {
 	filter string
 	// files are patterns for the files of cases that can differ, as beyond/permits*; core are those that .ci/run runs.
 	files, core string
-	// mends are the cases that fail if flock does not know the answers.
+	// mends are the cases that fail if flock does not know the answers. mutants.txt says how.
 	mends string
 	// directory are patterns for the cases of beyond/ in which the directory lock has the permit, or the place in the
 	// queue.
@@ -31,6 +31,13 @@ type personality struct {
 	cannot []difference
 }
 
+// Those in which locks can differ.
+const (
+	lockFiles = "cases/locks cases/fd cases/forms cases/openfile cases/ranges cases/scripts " +
+		"beyond/permits* beyond/queue beyond/limit beyond/remove* beyond/cooldown* beyond/recipes"
+	coreLockFiles = "cases/locks beyond/permits beyond/permits-refused"
+)
+
 var personalities = []personality{
 	{
 		name:   "xnu-signals",
@@ -38,6 +45,39 @@ var personalities = []personality{
 		files:  "cases/signals cases/process beyond/limit",
 		core:   "beyond/limit",
 		mends:  "limit-is-reached",
+		cannot: []difference{{"a filter leaves the set-user-id bit without effect", "limit-process-of-another-user"}},
+	},
+	{
+		name:      "xnu-locks",
+		tags:      "locks_portable,imitate_flock,imitate_xnu",
+		files:     lockFiles,
+		core:      coreLockFiles,
+		mends:     "permits-converted-to-exclusive-and-back permits-of-a-descriptor-with-the-whole-lock",
+		directory: "queue-*",
+	},
+	{
+		name:      "xnu-network",
+		tags:      "locks_portable,imitate_flock,imitate_xnu_network",
+		files:     lockFiles,
+		core:      coreLockFiles,
+		mends:     "permits-exclusive-keeps-them-out",
+		directory: "permits-* queue-*",
+	},
+	{
+		name:      "illumos-locks",
+		tags:      "locks_portable,imitate_flock,imitate_illumos",
+		files:     lockFiles,
+		core:      coreLockFiles,
+		mends:     "permits-exclusive-keeps-them-out",
+		directory: "permits-* queue-*",
+	},
+	{
+		name:      "bsd-locks",
+		tags:      "locks_portable,imitate_flock,imitate_bsd",
+		files:     lockFiles,
+		core:      coreLockFiles,
+		mends:     "permits-refused-leave-the-descriptor-no-lock two-that-upgrade-with-w",
+		directory: "permits-* queue-*",
 	},
 }
 
@@ -89,6 +129,42 @@ func (p *personality) run(t *testing.T, beyond []beyondCase) {
 			})
 		}
 	}
+	for _, m := range readMutants(t) {
+		if m.personality() == p.name {
+			p.runMutant(t, m, beyond)
+		}
+	}
+}
+
+// runMutant puts a fault into our source: the case that belongs to it must see it.
+func (p *personality) runMutant(t *testing.T, m mutant, beyond []beyondCase) {
+	t.Run("without/"+m.name, func(t *testing.T) {
+		t.Parallel()
+		if !matches(p.mends, m.found) {
+			t.Errorf("%s is not among the mends", m.found)
+		}
+		program := p.build(t, filepath.Join(workDir, "mutant-"+m.name), "-overlay", m.overlay(t))
+		defer os.Remove(program)
+		plain, own := p.worlds(t, program)
+		plain.shorten()
+		own.shorten()
+		seen, found := false, false
+		for _, c := range cases {
+			if c.name == m.found {
+				got, err := plain.run(c)
+				seen, found = err == nil && got != expected[c.name], true
+			}
+		}
+		for _, c := range beyond {
+			if c.name == m.found {
+				got, err := own.run(c.compatCase)
+				seen, found = err == nil && jobNotice.ReplaceAllString(got.stdout, "") != p.expected(c), true
+			}
+		}
+		if !found || !seen {
+			t.Errorf("the case %s is there: %v; it sees the fault: %v", m.found, found, seen)
+		}
+	})
 }
 
 // runCase runs a case of a file in a directory if the personality runs it and can judge it.
@@ -142,8 +218,9 @@ func (p *personality) expected(c beyondCase) string {
 
 // worlds returns the worlds for the cases in cases/ and for those in beyond/.
 func (p *personality) worlds(t *testing.T, program string) (plain, own *world) {
-	plain = newModeWorld(t, p.name, program)
-	own = newWorldWithSelf(t, p.name+"-beyond", program)
+	name := filepath.Base(program)
+	plain = newModeWorld(t, "world-"+name, program)
+	own = newWorldWithSelf(t, "beyond-"+name, program)
 	own.env = append(own.env, "LOCKS=native")
 	for _, w := range []*world{plain, own} {
 		if p.filter != "" {
@@ -163,6 +240,9 @@ func (p *personality) build(t *testing.T, path string, more ...string) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for tag := range strings.SplitSeq(p.tags, ",") {
+		if tag != "" && !strings.HasPrefix(tag, "imitate_") {
+			continue
+		}
 		if !slices.ContainsFunc(imitations(t)[tag], func(name string) bool { return isIn(t, path, "."+name) }) {
 			t.Errorf("no function of the tag %q is in the program", tag)
 		}

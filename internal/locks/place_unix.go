@@ -5,7 +5,6 @@ package locks
 import (
 	"errors"
 	"io"
-	"runtime"
 
 	"golang.org/x/sys/unix"
 
@@ -16,7 +15,7 @@ import (
 
 // HasPlaces reports whether a byte of the file can be a place in its queue. On other systems a lock of flock(2) covers
 // the bytes that fcntl(2) locks.
-const HasPlaces = runtime.GOOS == "linux" || runtime.GOOS == "android"
+const HasPlaces = system == "linux" || system == "android"
 
 // A place in a queue is a byte of the file. It is locked by an open file of the waiter's own, so that it goes with its
 // process.

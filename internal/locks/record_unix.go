@@ -18,6 +18,6 @@ func recordCall(r Range) call {
 		if wait {
 			cmd = setLockWait
 		}
-		return unix.FcntlFlock(uintptr(fd), cmd, &lock)
+		return systemLockBytes(fd, cmd, &lock)
 	}
 }

@@ -20,7 +20,7 @@ func flockCall(fd int, op Op, wait bool) error {
 	if !wait {
 		how |= unix.LOCK_NB
 	}
-	return unix.Flock(fd, how)
+	return systemFlock(fd, how)
 }
 
 // acquire makes a lock call, and waits within limit while another process holds the lock.
