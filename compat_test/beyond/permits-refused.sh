@@ -54,6 +54,17 @@ flock --permits 2 --fd 9 echo in; echo $?
 flock -n f echo not locked
 #> not locked
 
+### permits-refused-leave-the-descriptor-no-lock
+exec 9<>f
+hold --permits 1 f
+flock -n --permits 1 9; echo $?
+#> 1
+flock -w .05 --permits 1 9; echo $?
+#> 1
+release
+flock -n f echo in
+#> in
+
 ### permits-of-a-directory
 mkdir d
 flock --permits 2 d echo in; echo $?

@@ -249,6 +249,14 @@ flock -u --permits 1 9
 flock -n f echo free
 #> free
 
+### permits-of-a-descriptor-with-the-whole-lock
+exec 9>>f
+flock 9
+flock -n --permits 2 9; echo $?
+#> 0
+flock -n --permits 2 f echo second
+#> second
+
 ### permits-freed-without-proc
 # needs: root mount proc linux locks
 # kernel: about byte locks of the kernel

@@ -566,3 +566,14 @@ wait $!; echo $?
 hold f
 flock -w 20 -w 0 f echo got; echo $?
 release
+
+### two-that-upgrade-with-w
+upgrade() {
+	exec 9<>f
+	flock -s 9
+	: >shared.$1
+	await '[ -e shared.1 ] && [ -e shared.2 ]'
+	flock -w 20 9; echo $?
+}
+upgrade 1 & upgrade 2 &
+wait

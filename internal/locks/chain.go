@@ -66,7 +66,7 @@ func New(f *lockfile.File, w Wish) *Chain {
 	}
 	c := &Chain{mechanisms: kernelMechanisms(f, w)}
 	if w.Directory {
-		c.mechanisms = append(c.mechanisms, &directory{file: f, wish: w})
+		c.mechanisms = append(c.mechanisms, directoryMechanism(f, w))
 	}
 	return c
 }

@@ -3,7 +3,6 @@
 package locks
 
 import (
-	"runtime"
 	"syscall"
 
 	"example.org/flock/internal/failure"
@@ -14,8 +13,8 @@ import (
 const HasKernelLocks = true
 
 // coversBytes reports whether a lock of flock(2) covers the bytes of an open file description lock, even where it is
-// shared.
-const coversBytes = runtime.GOOS == "darwin" || runtime.GOOS == "illumos" || runtime.GOOS == "solaris"
+// shared; and even, on macOS, if both are locks of the same open file.
+const coversBytes = system == "darwin" || system == "illumos" || system == "solaris"
 
 // kernelMechanisms returns those that are locks of the kernel.
 func kernelMechanisms(f *lockfile.File, w Wish) (all []Mechanism) {
@@ -34,6 +33,16 @@ func kernelMechanisms(f *lockfile.File, w Wish) (all []Mechanism) {
 	return all
 }
 
+// directoryMechanism returns the directory lock. A permit of it is one of halfPermit if there can be plain locks of the
+// kernel.
+func directoryMechanism(f *lockfile.File, w Wish) Mechanism {
+	lock := &directory{file: f, wish: w}
+	if w.Permits > 0 && w.Flock {
+		return &halfPermit{lock}
+	}
+	return lock
+}
+
 // A flock is the lock of flock(2).
 type flock struct {
 	file   *lockfile.File
@@ -41,8 +50,29 @@ type flock struct {
 }
 
 func (m *flock) Lock(op Op, limit Limit) error {
-	m.answer = callReopening(m.file, flockCall, op, limit)
+	if coversBytes && !m.file.ByName {
+		setBytes(m.file.FD, Unlock, allPermits) // it would wait for its own permit
+	}
+	call := flockCall
+	if _, ends := limit.Deadline(); ends && op == Exclusive {
+		call = upgrading()
+	}
+	m.answer = callReopening(m.file, call, op, limit)
 	return m.explain()
+}
+
+// upgrading returns flockCall for a wait that ends. From its second call on the open file has given up a shared lock, as
+// it does in a call that waits. On macOS and the BSDs a call that does not wait keeps it: two that ask again and again
+// would wait for each other.
+func upgrading() call {
+	isFirst := true
+	return func(fd int, op Op, wait bool) error {
+		if !isFirst {
+			flockCall(fd, Unlock, false)
+		}
+		isFirst = false
+		return flockCall(fd, op, wait)
+	}
 }
 
 func (m *flock) Unlock() error {

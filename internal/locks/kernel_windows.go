@@ -8,6 +8,8 @@ const HasKernelLocks = false
 
 func kernelMechanisms(*lockfile.File, Wish) []Mechanism { return nil }
 
+func directoryMechanism(f *lockfile.File, w Wish) Mechanism { return &directory{file: f, wish: w} }
+
 // HasPlaces reports whether a byte of the file can be a place in its queue.
 const HasPlaces = false
 

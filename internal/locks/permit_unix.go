@@ -104,12 +104,13 @@ func hasNoLocks(fd int) bool {
 
 // wait takes a permit within the limit. It asks again and again, the less often the longer it has waited. Between two
 // attempts it holds no lock: an exclusive lock waits for holders, not for waiters.
-//
-// Where the kernel has no byte locks the shared lock, which it may have, is kept.
 func (p *permit) wait(limit Limit, isNext bool) error {
 	longest := 100 * time.Millisecond
 	if isNext { // so nobody else asks
 		longest = 50 * time.Millisecond
+	}
+	if coversBytes && !p.file.ByName {
+		flockCall(p.file.FD, Unlock, false) // it would wait for its own lock
 	}
 	for began := time.Now(); ; {
 		if p.withFlock {
@@ -118,10 +119,13 @@ func (p *permit) wait(limit Limit, isNext bool) error {
 			}
 		}
 		err := p.try()
+		if err == nil {
+			return nil
+		}
+		p.release()
 		if err != ErrConflict {
 			return err
 		}
-		p.release()
 		pause := max(time.Millisecond, min(time.Since(began)/20, longest))
 		if err := limit.Sleep(pause/2 + rand.N(pause)); err != nil {
 			return err
@@ -156,4 +160,27 @@ func (p *permit) release() error {
 		return err
 	}
 	return answer
+}
+
+// A halfPermit is a permit where the kernel has flock(2) and no byte locks: the shared lock, which an exclusive one
+// waits for, and a permit of the directory lock.
+type halfPermit struct{ *directory }
+
+func (p *halfPermit) Lock(op Op, limit Limit) error {
+	if err := acquire(flockCall, p.file.FD, Shared, limit); err != nil && !isUnsupported(err) {
+		return flockError(p.file, err)
+	}
+	if err := p.directory.Lock(op, limit); err != nil {
+		flockCall(p.file.FD, Unlock, false)
+		return err
+	}
+	return nil
+}
+
+func (p *halfPermit) Unlock() error {
+	err := p.directory.Unlock()
+	if answer := flockCall(p.file.FD, Unlock, false); err == nil && !isUnsupported(answer) {
+		err = flockError(p.file, answer)
+	}
+	return err
 }
