@@ -3,8 +3,28 @@ package fallback
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
+
+// TestThisMachine: what the system tells is known.
+func TestThisMachine(t *testing.T) {
+	m := thisMachine()
+	for file, known := range map[string]string{"pid": m.pids.number, "user": m.user.namespace} {
+		if link, err := os.Readlink("/proc/self/ns/" + file); err != nil || known != strings.Trim(link, file+":[]") {
+			t.Errorf("%q is not %q", known, link)
+		}
+	}
+	if m.pids.start1 == "" {
+		t.Error("the start of process 1 is not known")
+	}
+	isForbidden := unix.Ustat(0, new(unix.Ustat_t)) == unix.ENOSYS // under qemu-user
+	if isUnknownDevice("fffff") == isForbidden || isKnownDevice("fffff") {
+		t.Error("a device that was never there is not unknown")
+	}
+}
 
 // TestNamespaceOf: a kernel that was built without a kind of namespaces has no link for it, and one namespace. Where
 // there are no links at all nothing is known.
