@@ -28,12 +28,14 @@ var cronJob = regexp.MustCompile(`^(?:\S+ \* \* \* \*|@reboot) (.+)\n$`)
 // readRecipes returns the recipes of the documents, and those of the manual as each formatter here prints them.
 func readRecipes(t *testing.T) (all []recipe) {
 	t.Helper()
-	for path, heading := range map[string]string{"README.md": "## Recipes\n", "doc/recipes.md": "# More recipes\n"} {
+	for path, part := range map[string][2]string{
+		"README.md": {"## Recipes\n", "\n## "}, "doc/recipes.md": {"# More recipes\n", "\n# "},
+	} {
 		text, err := os.ReadFile("../" + path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, indented(path, string(text), heading, "\n## ", 4)...)
+		all = append(all, indented(path, string(text), part[0], part[1], 4)...)
 	}
 	for _, printer := range []string{"mandoc -T utf8", "groff -mandoc -T utf8 -P -cbou"} {
 		words := strings.Fields(printer)
@@ -74,6 +76,7 @@ var recipeShells = []string{"dash", "bash", "zsh", "busybox sh", "ksh", "mksh"}
 // shellLimits lists what a shell cannot do by its nature: a recipe with these words is not pasted into it.
 var shellLimits = []struct{ shell, words, reason string }{
 	{"ksh", `h=\$\(`, "it waits for what $(...) has started in the background; the recipe says so"},
+	{"busybox", `etimes`, "its ps may be an applet, which does not know etimes"},
 }
 
 // recipeNeeds lists what a recipe with some words needs of the system.
@@ -86,6 +89,7 @@ var recipeNeeds = []struct {
 	{`--queue`, needChecks["own-path"]}, // on Linux /proc
 	{`timeout `, needChecks["timeout"]},
 	{`--start`, needChecks["ofd"]},
+	{`etimes`, func() bool { return succeeds("ps", "-o", "etimes=", "-p", strconv.Itoa(os.Getpid())) }},
 	{`env fish`, func() bool { return succeeds("fish", "-c", "true") }},
 }
 
@@ -147,7 +151,7 @@ func pasteRecipe(t *testing.T, r recipe, shell string) {
 		}
 	}
 	for _, limit := range shellLimits {
-		if limit.shell == shell && regexp.MustCompile(limit.words).MatchString(r.text) {
+		if strings.HasPrefix(shell, limit.shell) && regexp.MustCompile(limit.words).MatchString(r.text) {
 			t.Skipf("%s: %s: not pasted, because %s:\n%s", r.from, shell, limit.reason, r.text)
 		}
 	}
@@ -202,7 +206,7 @@ func asIfStatic(t *testing.T, busybox string) (functions string) {
 
 // standIns are the programs of the recipes that do nothing here.
 var standIns = strings.Fields("mirror mirror-all report update edit-record flac send-alert reload-all server work job " +
-	"script.sh logger make flock-etcd flock-postgres")
+	"script.sh logger make ssh deploy apt-get flock-etcd flock-postgres")
 
 // prepareRecipe makes a script of a recipe, with its paths below dir, and there what it uses: files, and programs that
 // do nothing. The script begins with head, where the first line of the recipe names no other shell.
@@ -211,7 +215,7 @@ func prepareRecipe(dir, head, text string) error {
 		text = m[1] + "\n"
 	}
 	here := dir + "/"
-	text = strings.NewReplacer("/usr/local/bin/", here, "/etc/init.d/", here, "/opt/", here, "/var/run/", here,
+	text = strings.NewReplacer("/usr/local/bin/", here, "/etc/init.d/", here, "/opt/", here, "/var/run/", here, "/var/lib/dpkg/", here,
 		"chgrp team ", "chgrp "+strconv.Itoa(os.Getgid())+" ").Replace(text)
 	if head != "" {
 		text = head + strings.TrimPrefix(text, "#!/bin/sh\n")

@@ -17,7 +17,7 @@ install -m 755 "$binary" "$root/usr/bin/$package"
 here() {
 	sed -e 's,/usr/local/bin/flock,/usr/bin/flock-go,g' -e 's,`man flock`,`man flock-go`,g' \
 		-e 's,doc/\(recipes\|systems\|network-filesystems\)\.md,\1.md,g' \
-		-e "/^\.Pa recipes\.md\$/{N;s,.*\nin the source: ,.Pa ${doc#"$root"}/recipes.md.gz :\n,;}"
+		-e "/^\.Pa recipes\.md\$/{N;s,.*\nin the source\([:.]\) *,.Pa ${doc#"$root"}/recipes.md.gz \\1\n,;s,\n\$,,;}"
 }
 # page FILE: print a manual page that calls flock flock-go.
 page() {

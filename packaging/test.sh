@@ -121,14 +121,14 @@ check_notices() {
 }
 # check_paths ROOT: what the documents of flock-go below ROOT name is there, and their lines for cron run.
 check_paths() {
-	for page in "$1"/usr/share/doc/flock-go/README.md "$1"/usr/share/man/man1/flock-go.1.gz; do
+	for page in "$1"/usr/share/doc/flock-go/README.md "$1"/usr/share/doc/flock-go/recipes.md "$1"/usr/share/man/man1/flock-go.1.gz; do
 		gzip -cdf "$page" >page
 		sed -n 's/^ *[*/0-9]* \* \* \* \* //p' page >jobs
 		[ -s jobs ] || fail "$page has no line for cron"
 		while read -r job; do
 			mkdir -p jobs.dir
-			printf '#!/bin/sh\necho ran\n' >jobs.dir/mirror
-			chmod +x jobs.dir/mirror
+			printf '#!/bin/sh\necho ran\n' | tee jobs.dir/mirror >jobs.dir/report
+			chmod +x jobs.dir/*
 			job=$(echo "$job" | sed "s,/usr/bin/,$1&,g; s,/var/run/,$dir/jobs.dir/,g; s,/opt/,$dir/jobs.dir/,g")
 			[ "$(env -i PATH=/usr/bin:/bin sh -c "$job" 2>&1)" = ran ] || fail "$page: cron cannot run $job"
 		done <jobs

@@ -137,3 +137,57 @@ fish beside
 #> refused
 flock -w 20 l echo given back
 #> given back
+
+### recipe-an-alarm
+# needs: linux proc
+hold f
+for age in 3600 -1; do
+	flock --holders f |
+		awk '$1 != "-" && $3 != "(waiting)" { print $1 }' |
+		while read -r pid; do ps -o etimes=,pid=,args= -p "$pid" || :; done |
+		awk '$1 > '$age' { print "has had the lock for " $0 }' | grep -c 'has had the lock for .* sh -c'
+done
+#> 0
+#> 2
+release
+
+### recipe-two-permits-of-four
+# needs: linux
+(
+	flock 9 && flock --permits 4 8 && flock --permits 4 7 && flock -u 9 || exit
+	: >has; until [ -e go ]; do sleep .01; done
+) 9>gate 8<>cpu 7<>cpu &
+await '[ -e has ]'
+hold --permits 4 cpu
+hold --permits 4 cpu
+flock -n --permits 4 cpu true; echo $?
+#> 1
+flock -n gate echo the gate is open
+#> the gate is open
+release; wait
+flock -w 20 cpu echo free
+#> free
+
+### recipe-a-place-in-line
+hold f
+flock -F f sh -c 'echo $$ >turn.pid; exec sleep 3600' >/dev/null 2>&1 </dev/null &
+await 'waiting f'
+[ -s turn.pid ] || echo not yet
+#> not yet
+release
+await '[ -s turn.pid ]'
+flock -n f true; echo $?
+#> 1
+kill "$(cat turn.pid)"; wait
+flock -w 20 f echo free
+#> free
+
+### recipe-wait-for-apt
+# needs: python3 ofd
+# kernel: apt uses kernel locks
+python_holds 'lockf(f, fcntl.LOCK_EX)'
+flock --fcntl -n f true; echo $?
+#> 1
+release
+flock --fcntl -w 60 f true && echo install
+#> install
