@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"example.org/flock/internal/cli"
@@ -30,6 +31,9 @@ func (a *attempt) execute() int {
 		a.forgetCooldown(err)
 		a.lock.Leave()
 		return failure.Report(a.out, err)
+	}
+	if a.Permits > 0 { // else that of a lock around this one stays
+		cstart.Setenv(locks.PermitVariable, strconv.Itoa(a.lock.PermitNumber()))
 	}
 	if a.NoFork {
 		a.out.Flush()

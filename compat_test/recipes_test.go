@@ -206,7 +206,7 @@ func asIfStatic(t *testing.T, busybox string) (functions string) {
 
 // standIns are the programs of the recipes that do nothing here.
 var standIns = strings.Fields("mirror mirror-all report update edit-record flac send-alert reload-all server work job " +
-	"script.sh logger make ssh deploy apt-get flock-etcd flock-postgres")
+	"script.sh logger make ssh deploy apt-get train flock-etcd flock-postgres")
 
 // prepareRecipe makes a script of a recipe, with its paths below dir, and there what it uses: files, and programs that
 // do nothing. The script begins with head, where the first line of the recipe names no other shell.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,10 +43,13 @@ func aroundCommand(more ...string) func(options, section []string) []string {
 }
 
 // byNumber is a script that locks a descriptor, with the options in $1. The lock belongs to the descriptor or the
-// process of the script, so the script must end if flock fails.
+// process of the script, so the script must end if flock fails. Which permit it has, it learns from a command.
 const byNumber = `options=$1; shift
 exec 9>>f
-flock $options 9 || exit 0
+case $options in
+--permits*) FLOCK_PERMIT=$(flock $options --fd 9 printenv FLOCK_PERMIT) && export FLOCK_PERMIT || exit 0 ;;
+*) flock $options 9 || exit 0 ;;
+esac
 "$@"
 flock -u 9
 `
@@ -95,7 +99,7 @@ func criticalSection(mode, guard string) {
 			}
 		}
 	}
-	// Byte 0 is for the lock itself, the others are for one permit each.
+	// Byte 0 is for the lock itself, the others are for one permit each, by its number.
 	ok := false
 	switch mode {
 	case "exclusive":
@@ -103,15 +107,10 @@ func criticalSection(mode, guard string) {
 	case "shared":
 		ok = set(unix.F_RDLCK, 0, 1)
 	case "permit":
-		ok = set(unix.F_RDLCK, 0, 1)
-		// A byte that was taken can become free while this looks at the next one, so look again, a few times.
-		for i, got := int64(0), !ok; !got; i++ {
-			got = set(unix.F_WRLCK, 1+i%torturePermits, 1)
-			ok = got
-			if i == 5*torturePermits {
-				break
-			}
-		}
+		number, err := strconv.Atoi(os.Getenv("FLOCK_PERMIT"))
+		ok = err == nil && 1 <= number && number <= torturePermits &&
+			set(unix.F_RDLCK, 0, 1) && set(unix.F_WRLCK, int64(number), 1)
+		mode += " " + os.Getenv("FLOCK_PERMIT")
 	}
 	if !ok {
 		reportViolation(guard, mode)

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"example.org/flock/internal/cli"
+	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/guard"
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
 )
 
@@ -80,6 +82,7 @@ func runWith(f *fakeBackend, words ...string) int {
 // TestStatuses has a server that does as it should, and some that do not.
 func TestStatuses(t *testing.T) {
 	const long = time.Hour
+	cstart.Setenv(locks.PermitVariable, "7") // of a lock around this one
 	for _, c := range []struct {
 		what     string
 		f        *fakeBackend
@@ -90,6 +93,9 @@ func TestStatuses(t *testing.T) {
 	}{
 		{"the command's", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", "exit 7"}, 7, 1, Ended},
 		{"token", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", `exit $FLOCK_TOKEN`}, 42, 1, Ended},
+		{"another permit", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", `exit $FLOCK_PERMIT`}, 7, 1, Ended},
+		{"no number of a permit", &fakeBackend{ttl: long},
+			[]string{"--permits", "2", "name", "sh", "-c", `exit ${FLOCK_PERMIT-3}`}, 3, 1, Ended},
 		{"no command", &fakeBackend{ttl: long}, []string{"name", "/nonexistent"}, 69, 1, NotStarted},
 		{"taken", &fakeBackend{refusal: ErrTaken}, []string{"-n", "-E", "9", "name", "true"}, 9, 0, NotStarted},
 		{"refused", &fakeBackend{refusal: &Error{Status: 66, Text: "no"}}, []string{"name", "true"}, 66, 0, NotStarted},

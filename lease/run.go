@@ -16,6 +16,7 @@ import (
 
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
+	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/guard"
 	"example.org/flock/internal/locks"
@@ -60,7 +61,11 @@ func start(p *output.Printer, program Program, args []string) int {
 	if err := checkName(o, args); err != nil {
 		return failure.Report(p, err)
 	}
-	os.Unsetenv(guard.TokenVariable) // of a lock around this one: the command would take it for its own
+	// The command would take those of a lock around this one for its own.
+	cstart.Unsetenv(guard.TokenVariable)
+	if o.Permits > 0 {
+		cstart.Unsetenv(locks.PermitVariable)
+	}
 	r := &run{printer: p, program: program.Backend, options: o, name: sys.Printable(o.File), service: newService()}
 	r.link = &Link{Reach: 5 * time.Second, Note: p.Note, timed: o.Limited, waits: o.Action == cli.Lock && !o.Nonblock}
 	r.link.silent, r.link.back = r.sayWaitGoesOn, r.sayAnswers

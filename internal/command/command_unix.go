@@ -22,7 +22,7 @@ func BaseName(path string) string { return path[strings.LastIndexByte(path, '/')
 // Run runs a command and returns its exit status, or 128 plus the number of the signal that killed it. It calls started
 // when the command has started.
 func Run(argv []string, started func()) (int, error) {
-	pid, err := Start(argv, cstart.Environ(), syscall.SysProcAttr{})
+	pid, err := Start(argv, syscall.SysProcAttr{})
 	if err != nil {
 		return 0, err
 	}
@@ -30,14 +30,14 @@ func Run(argv []string, started func()) (int, error) {
 	return Wait(pid)
 }
 
-// Start starts a command with the environment env and attributes of the system, and returns its process id.
-func Start(argv, env []string, attr syscall.SysProcAttr) (pid int, err error) {
+// Start starts a command with attributes of the system, and returns its process id.
+func Start(argv []string, attr syscall.SysProcAttr) (pid int, err error) {
 	restoreSignals()
 	err = search(argv, func(path string, argv []string) (err error) {
 		if err := unix.Stat(path, new(unix.Stat_t)); err != nil {
 			return err // saves a fork
 		}
-		pid, err = spawn(path, argv, env, attr)
+		pid, err = spawn(path, argv, attr)
 		return err
 	})
 	return pid, err
@@ -50,7 +50,7 @@ func StartSelf(args []string, attr syscall.SysProcAttr) (pid int, err error) {
 	if err != nil {
 		return 0, NotExecuted(args[0], err)
 	}
-	pid, err = spawn(exe, args, cstart.Environ(), attr)
+	pid, err = spawn(exe, args, attr)
 	if errno, ok := err.(syscall.Errno); ok {
 		err = NotExecuted(exe, errno)
 	}
@@ -115,10 +115,10 @@ func Find(name, dir string) (path string) {
 //
 // The error of a fork and that of the child come out of ForkExec alike. Where processes are lacking for a moment only
 // the number tells them apart. Of other errors a second fork does, for a child that has nothing to execute.
-func spawn(path string, argv, env []string, attr syscall.SysProcAttr) (pid int, err error) {
+func spawn(path string, argv []string, attr syscall.SysProcAttr) (pid int, err error) {
 	files, done := standardFiles()
 	defer done()
-	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: files, Sys: &attr})
+	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: cstart.Environ(), Files: files, Sys: &attr})
 	switch {
 	case err == nil:
 		return pid, nil

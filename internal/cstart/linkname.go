@@ -3,6 +3,8 @@
 package cstart
 
 import (
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -36,9 +38,33 @@ var pollServerOnce = struct {
 	mutex struct{ state, sema uint32 }
 }{done: 1}
 
-// Environ returns the environment as the kernel laid it behind the arguments. syscall.Environ drops duplicates, and the
+// changed is the environment that Setenv and Unsetenv have made; nil: they have changed nothing.
+var changed []string
+
+// Environ returns the environment for programs that this process starts.
+func Environ() []string {
+	if changed != nil {
+		return changed
+	}
+	return given()
+}
+
+// Setenv sets a variable in Environ.
+func Setenv(name, value string) {
+	Unsetenv(name)
+	changed = append(changed, name+"="+value)
+}
+
+// Unsetenv removes a variable from Environ: all its entries, because some programs take the first and some the last.
+func Unsetenv(name string) {
+	changed = slices.DeleteFunc(slices.Clone(Environ()), func(entry string) bool {
+		return strings.HasPrefix(entry, name+"=")
+	})
+}
+
+// given returns the environment as the kernel laid it behind the arguments. syscall.Environ drops duplicates, and the
 // runtime sets GOTRACEBACK where the effective user is not the caller.
-var Environ = sync.OnceValue(func() (env []string) {
+var given = sync.OnceValue(func() (env []string) {
 	for at := int(argc + 1); ; at++ {
 		entry := *(**byte)(unsafe.Add(unsafe.Pointer(argv), at*int(unsafe.Sizeof(argv))))
 		if entry == nil {

@@ -3,6 +3,7 @@
 package cstart
 
 import (
+	"os"
 	"os/signal"
 	"syscall"
 )
@@ -14,6 +15,12 @@ const IsLibrary = false
 
 // Environ returns the environment, without duplicates.
 func Environ() []string { return trusted(syscall.Environ()) }
+
+// Setenv sets a variable in Environ.
+func Setenv(name, value string) { os.Setenv(name, value) }
+
+// Unsetenv removes a variable from Environ.
+func Unsetenv(name string) { os.Unsetenv(name) }
 
 // DefaultAction has nothing to do: exec replaces a handler.
 func DefaultAction(syscall.Signal) {}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -175,13 +174,12 @@ func (g *guard) start(token int64) {
 		return
 	}
 	g.started = true
-	env := cstart.Environ()
 	if token != 0 {
-		env = append(slices.Clone(env), TokenVariable+"="+strconv.FormatInt(token, 10))
+		cstart.Setenv(TokenVariable, strconv.FormatInt(token, 10))
 	}
 	attr, terminal := g.place()
 	defer unix.Close(terminal)
-	pid, err := command.Start(g.argv, env, attr)
+	pid, err := command.Start(g.argv, attr)
 	if err != nil {
 		var failed *failure.Error
 		errors.As(err, &failed)

@@ -30,6 +30,16 @@ type owned interface {
 	Discard() error
 }
 
+// A numbered lock is one of several permits.
+type numbered interface {
+	// PermitNumber returns the number of the permit that Lock has taken, from 1 on. While it is held no other holder of
+	// the file has the same number.
+	PermitNumber() int
+}
+
+// PermitVariable is set in the environment of a command that has a permit, to its number.
+const PermitVariable = "FLOCK_PERMIT"
+
 // Unsupported is the answer of a lock call that the system or the filesystem has no such locks: the next mechanism
 // serves. It is made from nothing but the bare answer of a lock call, and only from one that every contender gets,
 // because all contenders must come to the same choice: otherwise two of them would get in, by two mechanisms.
@@ -117,6 +127,9 @@ func (c *Chain) Lifeline() int {
 	}
 	return -1
 }
+
+// PermitNumber returns the number of the permit that Lock has taken, from 1 on.
+func (c *Chain) PermitNumber() int { return c.mechanisms[0].(numbered).PermitNumber() }
 
 // Started is to be called when the command has started.
 func (c *Chain) Started() {

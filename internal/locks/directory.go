@@ -99,6 +99,8 @@ func (d *directory) Lifeline() int {
 	return d.held.Lifeline()
 }
 
+func (d *directory) PermitNumber() int { return d.held.PermitNumber() }
+
 // Started sees that a signal does not end flock before it has released the lock.
 func (d *directory) Started() {
 	if d.held != nil && d.file.ByName {

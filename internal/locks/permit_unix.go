@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -23,6 +24,7 @@ type permit struct {
 	file      *lockfile.File
 	count     int
 	withFlock bool
+	number    int // of the one that Lock has taken
 }
 
 var errPermitOnNetwork = errors.New("on NFS --permits needs --backend directory or --backend fcntl, " +
@@ -44,6 +46,8 @@ func (p *permit) Lock(_ Op, limit Limit) error {
 	}
 	return p.explain(p.wait(limit, isNext))
 }
+
+func (p *permit) PermitNumber() int { return p.number }
 
 // Unlock releases both halves of a permit, whichever of them is there.
 func (p *permit) Unlock() error { return p.explain(p.release()) }
@@ -98,8 +102,13 @@ func (p *permit) hasLine() bool {
 
 // hasNoLocks reports whether it is certain that the open file of a descriptor has no locks.
 func hasNoLocks(fd int) bool {
-	shown, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
+	shown, err := descriptorInfo(fd)
 	return err == nil && !bytes.Contains(shown, []byte("\nlock:"))
+}
+
+// descriptorInfo returns what /proc shows about a descriptor, which includes the locks of its open file.
+func descriptorInfo(fd int) ([]byte, error) {
+	return os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
 }
 
 // wait takes a permit within the limit. It asks again and again, the less often the longer it has waited. Between two
@@ -133,24 +142,52 @@ func (p *permit) wait(limit Limit, isNext bool) error {
 	}
 }
 
-// try locks the byte of a permit and unlocks those of all others. One that the open file had before is free to itself.
+// try takes the permit that the open file has from before, or else the lowest that is free.
 func (p *permit) try() error {
+	if own := p.kept(); own < p.count {
+		return p.take(own) // else its number could go to another holder while the command before still uses it
+	}
 	for i := range p.count {
-		own := permitByte(i)
-		err := setBytes(p.file.FD, Exclusive, own)
-		if err == ErrConflict {
-			continue
+		if err := p.take(i); err != ErrConflict {
+			return err
 		}
-		if err == nil && i > 0 {
-			err = setBytes(p.file.FD, Unlock, Range{Start: allPermits.Start, Length: int64(i)})
-		}
-		if err == nil {
-			after := Range{Start: own.Start + 1, Length: allPermits.Length - int64(i) - 1}
-			err = setBytes(p.file.FD, Unlock, after)
-		}
-		return err
 	}
 	return ErrConflict
+}
+
+// take locks the byte of a permit and unlocks those of all others.
+func (p *permit) take(i int) error {
+	own := permitByte(i)
+	err := setBytes(p.file.FD, Exclusive, own)
+	if err == nil && i > 0 {
+		err = setBytes(p.file.FD, Unlock, Range{Start: allPermits.Start, Length: int64(i)})
+	}
+	if err == nil {
+		after := Range{Start: own.Start + 1, Length: allPermits.Length - int64(i) - 1}
+		err = setBytes(p.file.FD, Unlock, after)
+	}
+	p.number = i + 1
+	return err
+}
+
+// kept returns the permit that the open file of a descriptor has from before, counted from 0; mostBytes: none that is
+// known.
+func (p *permit) kept() int {
+	if p.file.ByName {
+		return mostBytes
+	}
+	shown, _ := descriptorInfo(p.file.FD)
+	for line := range strings.Lines(string(shown)) {
+		// lock: 1: OFDLCK ADVISORY WRITE -1 00:2a:123 4611686018427387904 4611686018427387904
+		fields := strings.Fields(line)
+		if len(fields) != 9 || fields[0] != "lock:" || fields[2] != "OFDLCK" {
+			continue
+		}
+		if start, err := strconv.ParseInt(fields[7], 10, 64); err == nil && fields[4] == "WRITE" && IsPermit(start) {
+			return int(start - firstPermit)
+		}
+	}
+	return mostBytes
 }
 
 // release unlocks both halves. The answer is that of the byte locks, if flock(2) has none.
