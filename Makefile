@@ -34,6 +34,7 @@ all: flock                    ## build the one static binary, ./flock
 sources = $(filter-out %_test.go,$(wildcard $(1)))
 
 flock: $(call sources,*.go fallback/*.go internal/*/*) go.mod go.sum build/version
+	@sh internal/early/known.sh
 	$(GOBUILD) -o $@ .
 
 ETCD_SOURCES = $(call sources,etcd/*.go etcd/help.txt lease/*.go internal/*/*) etcd/go.mod etcd/go.sum

@@ -81,6 +81,9 @@ func run(p *output.Printer, args []string) int {
 		return 0
 	case cli.Version:
 		p.Print(p.Name + " " + cli.ProgramVersion(version) + " (in Go; compatible with flock from util-linux 2.43)\n")
+		if o.Verbose {
+			p.Print(cli.BuildText() + "\n")
+		}
 		return 0
 	case cli.Holders:
 		return showHolders(p, o)

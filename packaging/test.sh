@@ -152,6 +152,10 @@ fi
 # In apk _pre is before, and _git behind.
 [ "$("$top/packaging/version.sh" for apk "$pre")" = "${release}_pre20261125" ] || fail 'the version for apk'
 
+# A release of Go that nobody knows is told.
+[ -z "$(sh "$top/internal/early/known.sh" 1.26 2>&1)" ] || fail 'Go 1.26 is not known'
+sh "$top/internal/early/known.sh" 1.2 2>&1 | grep -q 'tried flock with Go 1.2:' || fail 'no warning of an unknown release of Go'
+
 # The licence of Go is found without GOROOT/LICENSE, and otherwise the message says what to set.
 mkdir -p go-bin goroot/src/cmd/vendor/golang.org/x/sys
 cat >go-bin/go <<END
@@ -201,7 +205,7 @@ fi
 
 # The spec makes its three packages.
 if command -v rpmbuild >/dev/null; then
-	if rpmbuild -bb --nodeps --define "_sourcedir $dir/one" --define "_topdir $dir/rpm" one/flock-go.spec >said 2>&1; then
+	if rpmbuild -bb --nocheck --nodeps --define "_sourcedir $dir/one" --define "_topdir $dir/rpm" one/flock-go.spec >said 2>&1; then
 		[ "$(ls rpm/RPMS/*/*.rpm | wc -l)" -eq 3 ] || fail "the spec makes $(ls rpm/RPMS/*)"
 		rpm -qlp rpm/RPMS/*/flock-go-*.rpm | grep -qx /usr/bin/flock-go || fail 'the RPM has no flock-go'
 		for file in rpm/RPMS/*/*.rpm; do

@@ -51,3 +51,10 @@ cp -L "$(command -v flock)" here/flock
 PATH=$PWD/here here/flock --backend won f true 2>&1 | sed 's/(.*//'
 #> flock: invalid backend in --backend: 'won' 
 #> flock: there are programs for: one, two
+
+### version-says-what-it-was-built-with
+flock --verbose --version | sed 's/flock .* (/flock N (/; s/go1[0-9.]* for [a-z]*\/[a-z0-9]*, with make/GO for SYSTEM, with make/'
+#> flock N (in Go; compatible with flock from util-linux 2.43)
+#> built by GO for SYSTEM, with make
+flock --version --verbose | grep -c .
+#> 1

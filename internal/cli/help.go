@@ -1,6 +1,11 @@
 package cli
 
-import "runtime/debug"
+import (
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+)
 
 // ProgramVersion returns the version that the Makefile set or, if that is empty, the one of the module that go install
 // built.
@@ -9,6 +14,18 @@ func ProgramVersion(set string) string {
 		return info.Main.Version
 	}
 	return set
+}
+
+// BuildText says with what the program was built: some differences from util-linux depend on that.
+func BuildText() string {
+	how := "without make"
+	isTag := func(s debug.BuildSetting) bool {
+		return s.Key == "-tags" && strings.Contains(s.Value, "flock_linkname")
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && slices.ContainsFunc(info.Settings, isTag) {
+		how = "with make"
+	}
+	return "built by " + runtime.Version() + " for " + runtime.GOOS + "/" + runtime.GOARCH + ", " + how
 }
 
 // HelpText returns what --help prints, for the program called name.
