@@ -283,11 +283,12 @@ func (a *attempt) mayHaveInherited(p process, r record) bool {
 	return isTheirs
 }
 
-// sharesProcess reports whether there is another record of the same process, whose open file is there or may be.
+// sharesProcess reports whether there is another record of the same process, whose open file is there or may be. One
+// that is ours does not count: its signal says that it is the one of its record.
 func (s *snapshot) sharesProcess(lost record) bool {
 	return slices.ContainsFunc(s.holders, func(r record) bool {
 		isAnother := r.file != nil && r.name != lost.name
-		isThere := r.verdict == ours || r.verdict == held || r.verdict == doubtful
+		isThere := r.verdict == held || r.verdict == doubtful
 		return isAnother && isThere && r.file.pid == lost.file.pid
 	})
 }

@@ -332,6 +332,15 @@ flock -ns f echo in; echo $?
 flock 9; echo $?
 flock -ns f echo in; echo $?
 
+### one-of-two-numbers-is-closed
+exec 8<>f 9<>f
+flock -sn 8; flock -sn 9
+exec 8<&-
+flock -xn 9; echo $?
+flock -sn f echo in; echo $?
+exec 9<&-
+flock -n f echo in
+
 ### convert-up-refused
 # needs: linux
 exec 8>f 9>f

@@ -82,6 +82,9 @@ each_shell 'exec 9>lock; flock 9; exec 9>&-; exec 9>lock; flock -n lock echo in;
 ### number-closed-but-not-the-copy
 each_shell 'exec 9>lock; flock 9; exec 8>&9 9>&-; flock -n lock echo in; echo $?; exec 8>&-; flock -n lock echo in'
 
+### one-of-two-closed-but-not-in-a-child
+each_shell 'exec 8>lock 9>lock; flock -sn 8; flock -sn 9; ( exec 9>&-; work ) & while [ ! -e has ]; do sleep .01; done; exec 8>&-; flock -xn 9; echo $?; : >go; wait; flock -xn 9; echo $?'
+
 ### background-child-keeps-it
 each_shell 'exec 9>lock; flock 9; ( work ) & exit' busy_until_go
 
