@@ -200,13 +200,29 @@ flock --queue 0 --remove f echo in; ls
 : >f; chmod 644 f
 setpriv --reuid 65534 --clear-groups flock --queue 1 f echo no; echo $?
 #> flock: f: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): Permission denied
-#> 65
+#> 66
 exec 9<f
 setpriv --reuid 65534 --clear-groups flock --queue 1 9; echo $?
 #> flock: 9: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): Permission denied
-#> 65
+#> 66
 flock -n f echo free
 #> free
+
+### queue-on-a-read-only-filesystem
+# needs: root mount linux
+# kernel: no byte can be locked
+: >f
+unshare -m sh -c 'mount --bind . /mnt && mount -o remount,bind,ro /mnt && cd /mnt && flock --queue 1 f echo no; echo $?'
+#> flock: f: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): Read-only file system
+#> 73
+
+### queue-without-proc
+# needs: root mount linux
+# kernel: no byte can be locked
+: >f
+unshare -m sh -c 'mount -t tmpfs none /proc && flock --queue 1 f echo no; echo $?'
+#> flock: f: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): /proc is missing, by which it is opened once more
+#> 65
 
 ### queue-of-a-directory
 # needs: linux

@@ -39,6 +39,8 @@ func openProtected(name string) (fd int, err error) {
 	return path, nil
 }
 
+var errNoProc = errors.New("/proc is missing, by which it is opened once more")
+
 // Private returns another open file of the same file, for reading and writing, which the command does not inherit.
 // Until ClosePrivate it is the same each time. The error for a program is ETXTBSY: while it is open for writing nobody
 // can run it.
@@ -52,7 +54,10 @@ func (f *File) Private() (*File, error) {
 	}
 	// The file may have no name any more.
 	fd, err := open("/proc/self/fd/"+strconv.Itoa(f.FD), syscall.O_RDWR|syscall.O_CLOEXEC)
-	if err != nil {
+	switch {
+	case err == syscall.ENOENT:
+		return nil, errNoProc
+	case err != nil:
 		return nil, err
 	}
 	f.private = &File{Name: f.Name, FD: fd}

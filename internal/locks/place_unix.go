@@ -11,6 +11,7 @@ import (
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
+	"example.org/flock/internal/sys"
 )
 
 // HasPlaces reports whether a byte of the file can be a place in its queue. On other systems a lock of flock(2) covers
@@ -42,7 +43,7 @@ func kernelPlaces(f *lockfile.File, w Wish) ([]Mechanism, error) {
 		return nil, lockingError(f, err) // the descriptor is not open
 	}
 	if _, err := f.Private(); err != nil {
-		return nil, queueError(f.Name, err)
+		return nil, openingError(f.Name, err)
 	}
 	return []Mechanism{&place{f, w.Queue}}, nil
 }
@@ -51,7 +52,7 @@ func kernelPlaces(f *lockfile.File, w Wish) ([]Mechanism, error) {
 func (p *place) Lock(Op, Limit) error {
 	own, err := p.file.Private()
 	if err != nil {
-		return queueError(p.file.Name, err)
+		return openingError(p.file.Name, err)
 	}
 	for i := range p.count {
 		if err := setBytes(own.FD, Exclusive, placeByte(i)); err != ErrConflict {
@@ -83,7 +84,20 @@ func (p *place) Unlock() error {
 }
 
 // queueError returns the error of a file that has no places for those who wait.
-func queueError(file string, err error) error {
+func queueError(file string, err error) *failure.Error {
 	return failure.New(output.ExDataErr, file+": --queue needs flock(2), byte locks, and a writable file that is not "+
 		"a program (or, for all who use it, --backend directory)", err)
+}
+
+// openingError returns the error of a file that a waiter cannot open once more. Its exit status is that of
+// failure.Opening.
+func openingError(file string, err error) error {
+	failed := queueError(file, err)
+	switch {
+	case sys.CannotCreate(err):
+		failed.Status = output.ExCantCreat
+	case sys.LacksPermission(err):
+		failed.Status = output.ExNoInput
+	}
+	return failed
 }
