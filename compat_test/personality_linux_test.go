@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -29,6 +30,10 @@ type personality struct {
 	directory string
 	// cannot lists the cases that the imitation cannot judge.
 	cannot []difference
+	// onlyDirectory: all locks are directory locks.
+	onlyDirectory bool
+	// tests is a pattern for tests of the package fallback, which are run with the same tags; empty: none.
+	tests string
 }
 
 // Those in which locks can differ.
@@ -79,6 +84,15 @@ var personalities = []personality{
 		mends:     "permits-refused-leave-the-descriptor-no-lock two-that-upgrade-with-w",
 		directory: "permits-* queue-*",
 	},
+	{
+		name:          "xnu-directory",
+		tags:          "imitate_listing,imitate_untold,imitate_boot",
+		files:         lockFiles + " beyond/restart beyond/holders-directory",
+		core:          "cases/locks beyond/restart beyond/holders-directory",
+		mends:         "holders-of-many-names restart-frees-a-lock restart-frees-a-place",
+		onlyDirectory: true,
+		tests:         "TestReleaseRings|TestEndIsAskedFor|TestKilledAtEveryStep|TestTorture",
+	},
 }
 
 // noOtherKernel lists what no imitation has, because it is about this kernel.
@@ -112,13 +126,14 @@ func (p *personality) run(t *testing.T, beyond []beyondCase) {
 		}
 	}
 	for _, c := range beyond {
-		if _, native := c.output["native"]; native {
+		if _, hasOutput := p.expected(c); hasOutput {
 			p.runCase(t, table, c.compatCase, "beyond", func(t *testing.T) {
 				got, err := own.run(c.compatCase)
 				if err != nil {
 					t.Fatal(err)
 				}
-				isEqual := checkBeyond(t, c, p.expected(c), got)
+				want, _ := p.expected(c)
+				isEqual := checkBeyond(t, c, want, got)
 				table.add(func() {
 					if isEqual {
 						table.equal++
@@ -128,6 +143,9 @@ func (p *personality) run(t *testing.T, beyond []beyondCase) {
 				})
 			})
 		}
+	}
+	if p.tests != "" {
+		t.Run("tests", p.runTests)
 	}
 	for _, m := range readMutants(t) {
 		if m.personality() == p.name {
@@ -158,13 +176,23 @@ func (p *personality) runMutant(t *testing.T, m mutant, beyond []beyondCase) {
 		for _, c := range beyond {
 			if c.name == m.found {
 				got, err := own.run(c.compatCase)
-				seen, found = err == nil && jobNotice.ReplaceAllString(got.stdout, "") != p.expected(c), true
+				want, _ := p.expected(c)
+				seen, found = err == nil && jobNotice.ReplaceAllString(got.stdout, "") != want, true
 			}
 		}
 		if !found || !seen {
 			t.Errorf("the case %s is there: %v; it sees the fault: %v", m.found, found, seen)
 		}
 	})
+}
+
+// runTests runs tests of the package fallback with the tags of the personality.
+func (p *personality) runTests(t *testing.T) {
+	t.Parallel()
+	test := exec.Command("go", "test", "-count=1", "-short", "-tags", p.tags, "-run", p.tests, "../fallback")
+	if out, err := test.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // runCase runs a case of a file in a directory if the personality runs it and can judge it.
@@ -197,6 +225,9 @@ func (p *personality) cannotJudge(c compatCase) string {
 	if need := unmetNeed(c); need != "" {
 		return "needs " + need
 	}
+	if p.onlyDirectory && c.kernel != "" {
+		return "needs kernel locks: " + c.kernel
+	}
 	for _, need := range c.needs {
 		if slices.Contains(noOtherKernel, need) {
 			return "this kernel: " + need
@@ -208,12 +239,17 @@ func (p *personality) cannotJudge(c compatCase) string {
 	return ""
 }
 
-// expected returns the output that is expected of a case of beyond/.
-func (p *personality) expected(c beyondCase) string {
-	if half, ok := c.output["half"]; ok && matches(p.directory, c.name) {
-		return half
+// expected returns the output that is expected of a case of beyond/, if there is one.
+func (p *personality) expected(c beyondCase) (output string, ok bool) {
+	if p.onlyDirectory {
+		output, ok = c.output["directory"]
+		return output, ok
 	}
-	return c.output["native"]
+	output, ok = c.output["native"]
+	if half, found := c.output["half"]; ok && found && matches(p.directory, c.name) {
+		return half, true
+	}
+	return output, ok
 }
 
 // worlds returns the worlds for the cases in cases/ and for those in beyond/.
@@ -221,7 +257,12 @@ func (p *personality) worlds(t *testing.T, program string) (plain, own *world) {
 	name := filepath.Base(program)
 	plain = newModeWorld(t, "world-"+name, program)
 	own = newWorldWithSelf(t, "beyond-"+name, program)
-	own.env = append(own.env, "LOCKS=native")
+	if p.onlyDirectory {
+		plain.env, plain.drop = append(plain.env, "FLOCK_BACKEND=directory"), directoryLines
+		own.env = append(own.env, "FLOCK_BACKEND=directory", "LOCKS=directory")
+	} else {
+		own.env = append(own.env, "LOCKS=native")
+	}
 	for _, w := range []*world{plain, own} {
 		if p.filter != "" {
 			w.under = []string{filepath.Join(own.dir, "self"), p.filter}

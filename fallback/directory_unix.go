@@ -164,6 +164,9 @@ func (d *directory) Ring(name string) {
 	}
 }
 
+// poll is a variable for imitations of other systems.
+var poll = unix.Poll
+
 // wait polls: where the system tells it, a FIFO that is open for writing reports an error at the moment when its last
 // reader is gone.
 func (d *directory) wait(own lifeline, closes int, others []string, limit time.Duration) (timedOut bool, err error) {
@@ -188,7 +191,7 @@ func (d *directory) wait(own lifeline, closes int, others []string, limit time.D
 			return false, err
 		}
 	}
-	n, err := unix.Poll(fds, int((limit+time.Millisecond-1)/time.Millisecond))
+	n, err := poll(fds, int((limit+time.Millisecond-1)/time.Millisecond))
 	if err == unix.EINTR {
 		return false, nil
 	}

@@ -165,3 +165,15 @@ anew -pf --mount-proc 2>&1 | sed "/using/d; s/process $holder /HOLDER /; s/host 
 #> flock: failed to get lock
 #> 1
 kill $holder; wait
+
+### holders-of-many-names
+flock f true
+id=$(flock f sh -c 'ls .f.flock' | sed -n 's/^excl,//p')
+# the last parts of an ID are the machine, its boot, the pid namespace and the device
+(cd .f.flock && awk -F, -v OFS=, '{ $6 = "elsewhere"; $7 = "m"; $8 = "b"; for ($3 = 1; $3 <= 400; $3++) print "shared," $0 }
+' <<<"$id" | xargs mkfifo)
+flock --holders f | grep -c "on host elsewhere"
+#> 400
+flock -n f echo in; echo $?
+#> 1
+rm -r .f.flock
