@@ -21,8 +21,8 @@ SYSTEMS = \
 	linux/amd64 linux/arm64 linux/arm linux/386 linux/riscv64 linux/ppc64le \
 	linux/s390x linux/loong64 linux/mips64le android/arm64 \
 	darwin/amd64 darwin/arm64 freebsd/amd64 freebsd/arm64 openbsd/amd64 \
-	openbsd/arm64 netbsd/amd64 netbsd/arm64 dragonfly/amd64 solaris/amd64 \
-	illumos/amd64 windows/amd64 windows/arm64
+	openbsd/arm64 netbsd/amd64 netbsd/arm64 dragonfly/amd64 illumos/amd64 \
+	windows/amd64 windows/arm64
 
 # flock-etcd and flock-postgres are modules of their own. They are for Unix.
 ETCDBUILD = cd etcd && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)"

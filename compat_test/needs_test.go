@@ -55,8 +55,8 @@ var needChecks = map[string]func() bool{
 	"rlimits": func() bool { return succeeds("sh", "-c", "ulimit -Sn 100 && ulimit -Hn 512") },
 }
 
-// hasByteLocks reports whether the system has open file description locks.
-var hasByteLocks = !slices.Contains([]string{"dragonfly", "freebsd", "netbsd", "openbsd"}, runtime.GOOS)
+// hasByteLocks reports whether the system has open file description locks, of bytes, too.
+var hasByteLocks = !slices.Contains([]string{"dragonfly", "freebsd", "illumos", "netbsd", "openbsd"}, runtime.GOOS)
 
 var needResults sync.Map
 

@@ -1,4 +1,4 @@
-//go:build (darwin || dragonfly || freebsd || illumos || netbsd || openbsd || solaris) && flock_linkname
+//go:build (darwin || dragonfly || freebsd || illumos || netbsd || openbsd) && flock_linkname
 
 package cstart
 

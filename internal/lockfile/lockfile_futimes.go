@@ -1,4 +1,4 @@
-//go:build darwin || dragonfly || freebsd || illumos || netbsd || openbsd || solaris
+//go:build darwin || dragonfly || freebsd || illumos || netbsd || openbsd
 
 package lockfile
 

@@ -14,7 +14,7 @@ const HasKernelLocks = true
 
 // coversBytes reports whether a lock of flock(2) covers the bytes of an open file description lock, even where it is
 // shared; and even, on macOS, if both are locks of the same open file.
-const coversBytes = system == "darwin" || system == "illumos" || system == "solaris"
+const coversBytes = system == "darwin" || system == "illumos"
 
 // kernelMechanisms returns those that are locks of the kernel.
 func kernelMechanisms(f *lockfile.File, w Wish) (all []Mechanism) {

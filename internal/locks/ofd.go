@@ -1,4 +1,4 @@
-//go:build illumos || linux || solaris
+//go:build illumos || linux
 
 package locks
 

@@ -1,4 +1,4 @@
-//go:build darwin || illumos || linux || solaris
+//go:build darwin || illumos || linux
 
 package locks
 
