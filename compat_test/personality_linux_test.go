@@ -28,6 +28,8 @@ type personality struct {
 	// directory are patterns for the cases of beyond/ in which the directory lock has the permit, or the place in the
 	// queue.
 	directory string
+	// lacks is what needs_test.go says the systems lack.
+	lacks string
 	// cannot lists the cases that the imitation cannot judge.
 	cannot []difference
 	// onlyDirectory: all locks are directory locks.
@@ -59,6 +61,7 @@ var personalities = []personality{
 		core:      coreLockFiles,
 		mends:     "permits-converted-to-exclusive-and-back permits-of-a-descriptor-with-the-whole-lock",
 		directory: "queue-*",
+		cannot:    []difference{queueOfNumber},
 	},
 	{
 		name:      "xnu-network",
@@ -67,6 +70,8 @@ var personalities = []personality{
 		core:      coreLockFiles,
 		mends:     "permits-exclusive-keeps-them-out",
 		directory: "permits-* queue-*",
+		lacks:     "ofd",
+		cannot:    []difference{queueOfNumber},
 	},
 	{
 		name:      "illumos-locks",
@@ -75,6 +80,7 @@ var personalities = []personality{
 		core:      coreLockFiles,
 		mends:     "permits-exclusive-keeps-them-out",
 		directory: "permits-* queue-*",
+		cannot:    []difference{queueOfNumber, {"a range is refused there", rangeCases}},
 	},
 	{
 		name:      "bsd-locks",
@@ -83,6 +89,8 @@ var personalities = []personality{
 		core:      coreLockFiles,
 		mends:     "permits-refused-leave-the-descriptor-no-lock two-that-upgrade-with-w",
 		directory: "permits-* queue-*",
+		lacks:     "ofd",
+		cannot:    []difference{queueOfNumber},
 	},
 	{
 		name:          "xnu-directory",
@@ -94,6 +102,13 @@ var personalities = []personality{
 		tests:         "TestReleaseRings|TestEndIsAskedFor|TestKilledAtEveryStep|TestTorture",
 	},
 }
+
+// queueOfNumber lists cases in which a descriptor has a place in a queue without a byte lock, which is refused there.
+var queueOfNumber = difference{"only Linux has a directory lock of a descriptor", "queue-of-a-removed-file"}
+
+// rangeCases are those in ranges.sh that lock a range.
+const rangeCases = "new-start-* new-suffix-* new-range-* fcntl-start-* fcntl-length-* fcntl-suffixes fcntl-range-* " +
+	"new-length-* new-fcntl-unlock-part"
 
 // noOtherKernel lists what no imitation has, because it is about this kernel.
 var noOtherKernel = []string{"linux", "locks", "wchan", "lslocks", "fuser", "strace"}
@@ -229,8 +244,8 @@ func (p *personality) cannotJudge(c compatCase) string {
 		return "needs kernel locks: " + c.kernel
 	}
 	for _, need := range c.needs {
-		if slices.Contains(noOtherKernel, need) {
-			return "this kernel: " + need
+		if slices.Contains(noOtherKernel, need) || matches(p.lacks, need) {
+			return "needs " + need
 		}
 		if reason := notImitated[need]; reason != "" && p.tags != "" {
 			return reason

@@ -40,6 +40,7 @@ flock --remove f ./missing; echo $?
 ls
 
 ### remove-fcntl
+# needs: ofd
 # kernel: fcntl(2) locks are the kernel's
 flock --remove --fcntl f ls
 #> f
