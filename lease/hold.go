@@ -130,7 +130,7 @@ func (h *hold) whenSilent() time.Duration {
 		return math.MaxInt64
 	}
 	since, ttl := h.held.Life()
-	return since + ttl/5 + max(ttl/5, 2*h.link.slow())
+	return since + ttl/5 + max(ttl/5, 2*h.link.Slowness())
 }
 
 // warn says that the server does not answer, before that costs the command its life.

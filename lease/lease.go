@@ -29,8 +29,8 @@ import (
 // A Backend is a server that keeps locks. It makes its requests by the Link that Program.Open has got.
 type Backend interface {
 	// Acquire waits for a lock, and gives up what it has asked for when it returns an error: ErrTaken if
-	// Request.Refused says so, ErrTimeout if the lock is taken and the context's time is over (see Link.Unreachable),
-	// ErrLost if its place was lost meanwhile. Then it is called again.
+	// Request.Refused says so, that of Link.Unreachable if the context's time is over, ErrLost if its place was lost
+	// meanwhile. Then it is called again.
 	Acquire(ctx context.Context, r Request) (Held, error)
 
 	// List returns the line of a lock or, without a name, those of all locks, one after the other.
@@ -105,7 +105,9 @@ type Request struct {
 	Queue    int           //
 	Cooldown time.Duration // after the command; 0: none
 
-	Taken func() // is called each time that it is seen that somebody else has the lock
+	// One of these is called each time that it is seen why the lock cannot be had yet.
+	Taken   func()           // somebody else has it
+	Unknown func(why string) // nobody can tell for a while who has it: the place of an Unknown is in the line
 }
 
 // A Program is the program of a backend.

@@ -15,6 +15,10 @@ const (
 	Shared    Mode = "shared"
 	Permit    Mode = "permit"
 	Cooldown  Mode = "cooldown" // the place of one that respects the cooldown; it stays until its cooldown is over
+
+	// Unknown is the place of whoever may have the lock, which the server cannot tell for a while. Nobody gets the lock
+	// behind it. But it is no holder: nobody is refused because of it, and no list has it.
+	Unknown Mode = "unknown"
 )
 
 // A Contender has a place in the line of a lock, which it has or waits for.
@@ -26,6 +30,8 @@ type Contender struct {
 	Key     string    // for Break
 	Since   time.Time // when it came or, if it holds the lock, got that
 	Until   time.Time // for Cooldown: when the cooldown ends; zero: it has not begun, since its contender still waits
+	Why     string    // for Unknown: why that is so, for how long
+	Holds   bool      // it has the lock, even if Unknown is before it
 	Host    string
 	PID     int
 	User    string
@@ -67,7 +73,12 @@ func excludes(earlier, later Mode) bool {
 	if earlier == Cooldown || later == Cooldown {
 		return earlier == later
 	}
-	return earlier == Exclusive || later == Exclusive
+	return earlier == Exclusive || earlier == Unknown || later == Exclusive
+}
+
+// Known returns those of a line who are known to be there.
+func (l Line) Known() Line {
+	return slices.DeleteFunc(slices.Clone(l), func(c Contender) bool { return c.Mode == Unknown })
 }
 
 // Waits reports whether a newcomer behind a line would have to wait.
@@ -76,10 +87,15 @@ func (r Request) Waits(l Line) bool {
 		r.Cooldown > 0 && len(l.KeepOut(Contender{Mode: Cooldown})) > 0
 }
 
-// Refused reports whether a newcomer would have to wait and may not: it does not want to, or its queue is full.
+// Refused reports whether a newcomer would have to wait for others and may not: it does not want to, or its queue is
+// full. One that only has to wait until it is known who has the lock takes its place: otherwise nobody might ever get a
+// lock for which nobody waits.
 func (r Request) Refused(l Line) bool {
-	return r.Waits(l) && (r.Nonblock || r.Queued && l.waiting() >= r.Queue)
+	return r.Waits(l.Known()) && (r.Nonblock || r.Queued && l.waiting() >= r.Queue)
 }
+
+// NeverWaits reports whether nobody waits for others with this request.
+func (r Request) NeverWaits() bool { return r.Nonblock || r.Queued && r.Queue == 0 }
 
 // waiting returns how many wait.
 func (l Line) waiting() (n int) {
@@ -91,8 +107,8 @@ func (l Line) waiting() (n int) {
 	return n
 }
 
-// contenders returns each contender of the line of one lock once, notes who waits, and returns cooldowns that have
-// begun.
+// contenders returns each contender of the line of one lock once, but none that is unknown, notes who waits, and
+// returns cooldowns that have begun.
 func (l Line) contenders() (list []Contender) {
 	hasSecond := map[string]bool{} // place, by ID
 	for _, c := range l {
@@ -102,8 +118,10 @@ func (l Line) contenders() (list []Contender) {
 	}
 	for i, c := range l {
 		switch {
+		case c.Mode == Unknown:
+			continue
 		case c.Mode != Cooldown:
-			c.waits = len(l[:i].KeepOut(c)) > 0
+			c.waits = !c.Holds && len(l[:i].KeepOut(c)) > 0
 		case hasSecond[c.ID]:
 			continue
 		case c.Until.IsZero():
@@ -114,10 +132,16 @@ func (l Line) contenders() (list []Contender) {
 	return list
 }
 
-// byLock returns the contenders for all locks, by the names of these.
-func (l Line) byLock() (list []Contender) {
+// byLock returns the contenders for all locks, by the names of these, and why it is not known who else there may be;
+// empty: that is known.
+func (l Line) byLock() (list []Contender, unknown string) {
 	lines := map[string]Line{}
+	var first Line // in the line of each lock
 	for _, c := range l {
+		if c.Mode == Unknown {
+			first, unknown = Line{c}, c.Why
+			continue
+		}
 		lines[c.Lock] = append(lines[c.Lock], c)
 	}
 	names := make([]string, 0, len(lines))
@@ -126,7 +150,7 @@ func (l Line) byLock() (list []Contender) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		list = append(list, lines[name].contenders()...)
+		list = append(list, append(slices.Clone(first), lines[name]...).contenders()...)
 	}
-	return list
+	return list, unknown
 }

@@ -26,6 +26,10 @@ func parseLine(words string) (l Line) {
 			c.Mode = Cooldown
 		case "C":
 			c.Mode, c.Until = Cooldown, time.Unix(1, 0)
+		case "?":
+			c.Mode, c.Why = Unknown, "why"
+		case "h":
+			c.Mode, c.Holds = Exclusive, true
 		default:
 			c.Mode, c.Permits = Permit, int(kind[0]-'0')
 		}
@@ -38,6 +42,7 @@ func parseLine(words string) (l Line) {
 func TestKeepOut(t *testing.T) {
 	for _, c := range []struct{ line, behind, out string }{
 		{"", "x", ""}, {"", "s", ""}, {"", "1", ""}, {"", "c", ""},
+		{"?", "x", "?"}, {"?", "s", "?"}, {"?", "1", "?"}, {"?", "c", ""}, {"? s", "s", "?"},
 		{"x", "x", "x"}, {"x", "s", "x"}, {"x", "1", "x"},
 		{"s", "x", "s"}, {"s", "s", ""}, {"s", "1", ""},
 		{"1", "x", "1"}, {"1", "s", ""}, {"1", "1", "1"}, {"1", "2", ""}, {"2 2", "2", "2 2"}, {"2 2 2", "3", "2 2 2"},
@@ -63,6 +68,8 @@ func TestContenders(t *testing.T) {
 		"C:1 x:1 c:2": "x:1, c:2 waits", // its holder has the lock
 		"C:1 c:2 x:3": "C:1 cools, c:2 waits, x:3",
 		"c:1 x:9 x:1": "x:9, x:1 waits",
+		"? x":         "x waits",
+		"? h x":       "h, x waits", // it has renewed its lock meanwhile
 	} {
 		var all []string
 		for _, c := range parseLine(line).contenders() {
@@ -97,6 +104,9 @@ func TestRefused(t *testing.T) {
 		{"C x", Request{Mode: Exclusive, Nonblock: true}, true},
 		{"C", cools, true}, {"C", Request{Mode: Exclusive, Nonblock: true}, false}, {"x", cools, true},
 		{"", cools, false},
+		{"?", Request{Mode: Exclusive, Nonblock: true}, false}, {"? x", Request{Mode: Exclusive, Nonblock: true}, true},
+		{"?", queue(0), false}, {"? x", queue(0), true}, {"? x", queue(1), true}, {"? h", queue(1), false},
+		{"? C", cools, true},
 	} {
 		if refused := c.r.Refused(parseLine(c.line)); refused != c.refused {
 			t.Errorf("%+v behind %q: refused %v", c.r, c.line, refused)
@@ -108,8 +118,12 @@ func TestRefused(t *testing.T) {
 func TestByLock(t *testing.T) {
 	l := parseLine("x x s")
 	l[0].Lock, l[1].Lock, l[2].Lock = "b", "a", "b"
-	list := l.byLock()
-	if len(list) != 3 || list[0].Lock != "a" || list[0].waits || list[1].waits || !list[2].waits {
+	list, unknown := l.byLock()
+	if unknown != "" || len(list) != 3 || list[0].Lock != "a" || list[0].waits || list[1].waits || !list[2].waits {
 		t.Errorf("%+v", list)
+	}
+	list, unknown = append(l, parseLine("?")...).byLock()
+	if unknown != "why" || len(list) != 3 || !list[0].waits || !list[1].waits {
+		t.Errorf("%+v, unknown: %s", list, unknown)
 	}
 }

@@ -40,6 +40,8 @@ type Link struct {
 	isSilent bool
 	slowness time.Duration // how long the last answer took
 	repeats  int
+	isTaken  bool   // somebody else had the lock at the last look
+	unknown  string // why nobody could tell who has it then; empty: that was known
 }
 
 // An Unanswered is the error of an attempt that another attempt may not meet with. All other errors are answers.
@@ -59,7 +61,7 @@ func Ask[T any](ctx context.Context, l *Link, attempts ...func(context.Context) 
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	} else if !l.held.Load() {
-		defer time.AfterFunc(l.patience(), l.fallSilent).Stop()
+		defer time.AfterFunc(l.untilSilent(), l.fallSilent).Stop()
 	}
 	type result struct {
 		answer T
@@ -183,21 +185,24 @@ const ToConnect = 1250 * time.Millisecond
 // Pace is how long an answer is waited for before attempts of the second kind begin. A server may be frozen, so it is
 // not long; but a connection takes a while, and a slow server is not asked twice each time.
 func (l *Link) Pace() time.Duration {
-	slowness := l.slow()
+	slowness := l.Slowness()
 	if slowness == 0 {
 		return ToConnect
 	}
 	return min(max(250*time.Millisecond, 2*slowness), ToConnect)
 }
 
-func (l *Link) slow() time.Duration {
+// Slowness is how long the last answer took.
+func (l *Link) Slowness() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.slowness
 }
 
-// patience is how long a waiter waits for an answer before the server counts as silent. Slow is not silent.
-func (l *Link) patience() time.Duration { return max(min(l.TTL*4/10, 4*time.Second), 2*l.slow()) }
+// untilSilent is how long a waiter waits for an answer before the server counts as silent. Slow is not silent.
+func (l *Link) untilSilent() time.Duration {
+	return max(min(l.TTL*4/10, 4*time.Second), 2*l.Slowness())
+}
 
 // Why says why there is no answer.
 func (l *Link) Why() string {
@@ -213,12 +218,31 @@ func (l *Link) why() string {
 	return l.failure
 }
 
-// Unreachable returns the error for a context that has ended before the lock was had: ErrTimeout where the server
-// answers, so that it is the lock that could not be had in time.
+// see takes note of what the last look at the lock has shown.
+func (l *Link) see(isTaken bool, unknown string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.isTaken, l.unknown = isTaken, unknown
+}
+
+// seen returns what that was.
+func (l *Link) seen() (isTaken bool, unknown string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.isTaken, l.unknown
+}
+
+// Unreachable returns the error for a context that has ended before the lock was had. It is ErrTimeout only where the
+// server answers, and has said that somebody else has the lock: for a user who expects that, a job that nobody runs
+// would look like one that another machine runs.
 func (l *Link) Unreachable(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if context.Cause(ctx) == ErrTimeout && l.reached && !l.isSilent {
+	isAnswered := context.Cause(ctx) == ErrTimeout && l.reached && !l.isSilent
+	switch {
+	case isAnswered && l.unknown != "":
+		return Unavailable(l.unknown)
+	case isAnswered && l.isTaken:
 		return ErrTimeout
 	}
 	return Unavailable("cannot reach " + l.Server + " in time: " + l.why())

@@ -78,7 +78,7 @@ func TestLimit(t *testing.T) {
 		{"with a limit of its own", &Link{timed: true}, false, false},
 	} {
 		l := c.l
-		l.Reach, l.Server, l.TTL, l.reached = reach, "it", time.Hour, c.reached
+		l.Reach, l.Server, l.TTL, l.reached, l.isTaken = reach, "it", time.Hour, c.reached, true
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*reach, ErrTimeout)
 		began := time.Now()
 		_, err := Ask(ctx, l, silence)
@@ -90,6 +90,26 @@ func TestLimit(t *testing.T) {
 			t.Errorf("%s: %v", c.what, err)
 		} else if !isTimeout && err.Error() != "cannot reach it in time: no answer" {
 			t.Errorf("%s: %v", c.what, err)
+		}
+	}
+}
+
+// A wait that ends is a conflict only where somebody is known to have the lock.
+func TestUnreachable(t *testing.T) {
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, ErrTimeout)
+	defer cancel()
+	for _, c := range []struct {
+		l    *Link
+		want string
+	}{
+		{&Link{reached: true, isTaken: true}, ErrTimeout.Error()},
+		{&Link{reached: true, isTaken: true, isSilent: true}, "cannot reach it in time: no answer"},
+		{&Link{reached: true}, "cannot reach it in time: no answer"}, // it has not said who has the lock
+		{&Link{reached: true, unknown: "nobody knows"}, "nobody knows"},
+	} {
+		c.l.Server = "it"
+		if err := c.l.Unreachable(ctx); err.Error() != c.want {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }
@@ -119,12 +139,12 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-func TestPatience(t *testing.T) {
-	for _, c := range []struct{ ttl, slowness, patience time.Duration }{
+func TestUntilSilent(t *testing.T) {
+	for _, c := range []struct{ ttl, slowness, silent time.Duration }{
 		{10 * time.Second, time.Second, 4 * time.Second}, {5 * time.Second, 0, 2 * time.Second},
 		{time.Minute, 0, 4 * time.Second}, {time.Minute, 5 * time.Second, 10 * time.Second},
 	} {
-		if got := (&Link{TTL: c.ttl, slowness: c.slowness}).patience(); got != c.patience {
+		if got := (&Link{TTL: c.ttl, slowness: c.slowness}).untilSilent(); got != c.silent {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

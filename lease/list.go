@@ -22,17 +22,19 @@ func (c Contender) who() string {
 
 func (c Contender) until() string { return "until " + output.FormatClock(c.Until) }
 
-// contenders returns who has the lock and who waits, or those of all locks.
-func (r *run) contenders(ctx context.Context) ([]Contender, error) {
+// contenders returns who has the lock and who waits, or those of all locks, and why it is not known who else there may
+// be; empty: that is known.
+func (r *run) contenders(ctx context.Context) (list []Contender, unknown string, err error) {
 	line, err := r.backend.List(ctx, r.options.File)
-	return line.byLock(), err
+	list, unknown = line.byLock()
+	return list, unknown, err
 }
 
 // list lists who has the lock and who waits, or those of all locks. It returns the exit status: 0 if somebody has it, 1
-// if nobody does.
+// if nobody does, 75 if that is not known.
 func (r *run) list() int {
 	r.printer.UnwrittenStatus = output.ExOSErr
-	all, err := r.contenders(context.Background())
+	all, unknown, err := r.contenders(context.Background())
 	if err != nil {
 		return failure.Report(r.printer, err)
 	}
@@ -50,19 +52,27 @@ func (r *run) list() int {
 		rows = append(rows, row)
 	}
 	r.printer.PrintTable([]string{"HOST", "PID", "MODE", "USER", "SINCE", "KEY"}, rows)
+	status := 1
+	if unknown != "" {
+		status = failure.Report(r.printer, Unavailable(unknown))
+	}
 	if slices.ContainsFunc(all, Contender.holds) {
 		return 0
 	}
-	return 1
+	return status
 }
 
-// breakLock takes the lock away from all who hold it. It returns the exit status: 0 if somebody did, 1 if nobody does.
+// breakLock takes the lock away from all who hold it. It returns the exit status: 0 if somebody did, 1 if nobody does,
+// 75 if that is not known.
 func (r *run) breakLock() int {
-	all, err := r.contenders(context.Background())
+	all, unknown, err := r.contenders(context.Background())
 	if err != nil {
 		return failure.Report(r.printer, err)
 	}
 	status := 1
+	if unknown != "" {
+		status = failure.Report(r.printer, Unavailable(unknown))
+	}
 	for _, c := range slices.DeleteFunc(all, func(c Contender) bool { return !c.holds() }) {
 		if err := r.backend.Break(context.Background(), c.Key); err != nil {
 			return failure.Report(r.printer, err)
@@ -79,11 +89,17 @@ func (r *run) breakLock() int {
 func (r *run) state() string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	all, _ := r.contenders(ctx)
+	all, unknown, err := r.contenders(ctx)
+	if err != nil {
+		_, unknown = r.link.seen()
+	}
 	holders := slices.DeleteFunc(slices.Clone(all), func(c Contender) bool { return !c.holds() })
 	if len(holders) == 0 {
 		if i := slices.IndexFunc(all, func(c Contender) bool { return c.Mode == Cooldown }); i >= 0 {
 			return "in its cooldown " + all[i].until()
+		}
+		if unknown != "" {
+			return "perhaps held: " + unknown
 		}
 		return "held by another process"
 	}

@@ -109,7 +109,7 @@ type run struct {
 	signals <-chan os.Signal
 	guard   *guard.Guard
 	name    string        // of the lock, for messages
-	taken   chan struct{} // somebody else has the lock
+	taken   chan struct{} // somebody else has the lock, or may have it
 }
 
 // lock takes the lock, runs the command, releases the lock, and returns the exit status.
@@ -243,14 +243,17 @@ func (r *run) request() Request {
 	case o.Permits > 0:
 		mode = Permit
 	}
+	tell := func() {
+		select {
+		case r.taken <- struct{}{}:
+		default: // that is known, and not yet dealt with
+		}
+	}
+	r.link.see(false, "")
 	return Request{Name: o.File, Mode: mode, Permits: o.Permits, Nonblock: o.Nonblock, Queued: o.Queued, Queue: o.Queue,
 		Cooldown: o.Cooldown,
-		Taken: func() {
-			select {
-			case r.taken <- struct{}{}:
-			default: // that is known, and not yet dealt with
-			}
-		}}
+		Taken:    func() { r.link.see(true, ""); tell() },
+		Unknown:  func(why string) { r.link.see(false, why); tell() }}
 }
 
 // refuse says why there is no lock, and returns the exit status.

@@ -5,20 +5,21 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
-	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"example.org/flock/internal/sys"
 	"example.org/flock/lease"
 )
 
 // A session is a connection to the server. One request uses it at a time.
 type session struct {
 	conn    *pgconn.PgConn
-	warning string        // of the server, in the message that was sent last; empty: there was none
+	warning string        // that the message that was sent last may not be replicated; empty: there was none
 	rung    chan struct{} // has an element when a notification has come
 
 	hasAsked, hears bool // for notifications; they come
@@ -27,7 +28,7 @@ type session struct {
 // connect makes a connection.
 func (s *store) connect(ctx context.Context) (*session, error) {
 	c := s.connection.Copy()
-	c.ConnectTimeout = s.patience() / time.Duration(s.hosts())
+	c.ConnectTimeout = s.patience() / time.Duration(len(s.addresses()))
 	w := &session{rung: make(chan struct{}, 1)}
 	dial, isConnected := c.DialFunc, new(atomic.Bool)
 	// For a request that is given up the library connects once more, to have it canceled. That could cancel the wait of
@@ -39,7 +40,7 @@ func (s *store) connect(ctx context.Context) (*session, error) {
 		return dial(ctx, network, address)
 	}
 	c.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
-		if n.SeverityUnlocalized == "WARNING" {
+		if n.SeverityUnlocalized == "WARNING" && mayBeOfReplication(n) {
 			w.warning = n.Message
 		}
 	}
@@ -58,24 +59,29 @@ func (s *store) connect(ctx context.Context) (*session, error) {
 	return w, nil
 }
 
-// run sends statements in one message, and returns the result of each. A statement sees what was committed before it
-// began.
-func (w *session) run(ctx context.Context, sql string) ([]*pgconn.Result, error) {
+// mayBeOfReplication reports whether a warning may be the one that the wait for a standby was canceled. It is known by
+// where it stands in the server's source. There are others, of which some come with each transaction, such as that the
+// transaction ids come to an end in some weeks.
+func mayBeOfReplication(n *pgconn.Notice) bool {
+	isNowhere := n.Routine == "" && n.File == "" // something between has removed that
+	return isNowhere || n.Routine == "SyncRepWaitForLSN" || n.File == "syncrep.c"
+}
+
+// run sends a message, and returns the result of each statement. A statement sees what was committed before it began.
+func (w *session) run(ctx context.Context, m message) ([]*pgconn.Result, error) {
 	w.warning = ""
-	return w.conn.Exec(ctx, sql).ReadAll()
+	return w.conn.Exec(ctx, strings.Join(m, ";\n")).ReadAll()
 }
 
 // commit does the same, commits, and sends what is to follow that. The error is errUnsure if it may be that the
 // transaction was not committed or, with a standby, not replicated: the wait for that was canceled.
-func (w *session) commit(ctx context.Context, sql, after string) ([]*pgconn.Result, error) {
-	results, err := w.run(ctx, sql+"COMMIT;\n"+after)
+func (w *session) commit(ctx context.Context, m, after message) ([]*pgconn.Result, error) {
+	at := m.add(commit)
+	results, err := w.run(ctx, append(m, after...))
 	if err != nil {
 		return nil, err
 	}
-	isCommitted := slices.ContainsFunc(results, func(r *pgconn.Result) bool {
-		return r.CommandTag.String() == "COMMIT"
-	})
-	if !isCommitted || w.warning != "" {
+	if results[at].CommandTag.String() != "COMMIT" || w.warning != "" {
 		return nil, errUnsure
 	}
 	return results, nil
@@ -107,19 +113,20 @@ func jitter(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) 
 // A store is PostgreSQL, as somebody asks it.
 type store struct {
 	config
-	link     *lease.Link
-	ttl      atomic.Int64           // nanoseconds, as the server's row has said last
-	slowness atomic.Int64           // nanoseconds that the last answer took
-	timeline atomic.Pointer[string] // the SQL expression for the server's timeline; nil: not known yet
+	link *lease.Link
+	ttl  atomic.Int64 // nanoseconds, as the server's row has said last
 
 	mu   sync.Mutex
 	idle *session // a connection for the next request; nil: there is none
 }
 
 func newStore(c config, l *lease.Link) *store {
-	l.Server, l.TTL = "PostgreSQL at "+c.address(), 10*time.Second
+	l.Server, l.TTL = "PostgreSQL at "+sys.Printable(strings.Join(c.addresses(), ",")), 10*time.Second
 	if c.reach > 0 {
 		l.Reach = c.reach
+	}
+	if c.remark != "" {
+		l.Note(c.remark)
 	}
 	s := &store{config: c, link: l}
 	s.ttl.Store(int64(l.TTL))
@@ -161,7 +168,7 @@ func (s *store) patience() time.Duration {
 	if !s.link.Reached() {
 		return 3 * time.Second
 	}
-	return max(min(time.Duration(s.ttl.Load())/8, 1250*time.Millisecond), 4*time.Duration(s.slowness.Load()))
+	return max(min(time.Duration(s.ttl.Load())/8, 1250*time.Millisecond), 4*s.link.Slowness())
 }
 
 // ask makes a request until there is an answer or the context ends: attempts by the connection that is left from the
@@ -177,34 +184,28 @@ func attempt[T any](ctx context.Context, s *store, w *session, call func(context
 	answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.patience())
 	defer cancel()
-	began := time.Now()
 	if w == nil {
 		if w, err = s.connect(ctx); err != nil {
 			return answer, s.classify(err)
 		}
 	}
 	answer, err = call(ctx, w)
-	if !w.conn.IsClosed() && w.conn.TxStatus() != 'I' { // an error has left a transaction open
-		w.run(ctx, "ROLLBACK")
+	switch {
+	case isOfReplica(err):
+		w.close() // the address may lead to another server now
+		return answer, s.classify(err)
+	case !w.conn.IsClosed() && w.conn.TxStatus() != 'I': // an error has left a transaction open
+		w.run(ctx, message{"ROLLBACK"})
+	}
+	if isOfLocks(err) && w.waitsForStandby(ctx) {
+		err = errNoStandby
 	}
 	s.keep(w)
-	if err == nil {
-		s.slowness.Store(int64(time.Since(began)))
-	}
 	return answer, s.classify(err)
 }
 
-// query sends statements that change nothing. The first time it finds out whether the timeline of the server may be
-// read.
-func (s *store) query(ctx context.Context, sql func() string) ([]*pgconn.Result, error) {
-	return ask(ctx, s, func(ctx context.Context, w *session) ([]*pgconn.Result, error) {
-		if s.timeline.Load() == nil {
-			expression, err := findTimeline(ctx, w)
-			if err != nil {
-				return nil, err
-			}
-			s.timeline.Store(&expression)
-		}
-		return w.run(ctx, sql())
-	})
+// waitsForStandby reports whether a transaction of this user waits for a standby, so that others wait for that.
+func (w *session) waitsForStandby(ctx context.Context) bool {
+	results, err := w.run(ctx, message{"SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"})
+	return err == nil && row(results[0].Rows[0]).isTrue(0)
 }

@@ -22,6 +22,7 @@ import (
 type config struct {
 	connection *pgconn.Config
 	reach      time.Duration // how long to try to reach the server at the beginning; 0: as lease says
+	remark     string        // for the user; empty: none
 }
 
 const urlVariable = "FLOCK_POSTGRES_URL"
@@ -47,13 +48,20 @@ func readConfig(environ []string) (c config, err error) {
 	if address != "" && !strings.HasPrefix(address, "postgres://") && !strings.HasPrefix(address, "postgresql://") {
 		return c, refuse(urlVariable, "it begins with postgres://, as in postgres://cron@db1.example/fleet")
 	}
+	ignored, err := ignoredPasswordFile()
+	if err != nil {
+		return c, err
+	}
+	if ignored != "" {
+		defer setenv("PGPASSFILE", os.DevNull)()
+	}
 	if c.connection, err = parse(address); err != nil {
 		return c, err
 	}
-	if err := checkExplicit(c.connection, address); err != nil {
-		return c, err
+	if ignored != "" && c.connection.Password == "" {
+		c.remark = "the password file " + sys.Printable(ignored) + " is ignored, because others may use it: chmod 600 it"
 	}
-	if err := checkPasswordFile(); err != nil {
+	if err := checkExplicit(c.connection, address); err != nil {
 		return c, err
 	}
 	name := c.connection.RuntimeParams["application_name"]
@@ -63,7 +71,7 @@ func readConfig(environ []string) (c config, err error) {
 	// A pool of connections refuses others, and each change says itself what it needs.
 	c.connection.RuntimeParams = map[string]string{"application_name": name}
 	c.reach = c.connection.ConnectTimeout
-	if c.hosts() > 1 && c.connection.ValidateConnect == nil {
+	if c.connection.ValidateConnect == nil { // a name may stand for several addresses, too
 		c.connection.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
 	}
 	return c, nil
@@ -75,14 +83,30 @@ func refuse(name, why string) error { return lease.Misused("invalid " + name + "
 // noHost is no name of a host; see RFC 6761.
 const noHost = "host.invalid"
 
+// setenv sets a variable, and returns what undoes that.
+func setenv(name, value string) (undo func()) {
+	before, isSet := os.LookupEnv(name)
+	os.Setenv(name, value)
+	return func() {
+		if os.Unsetenv(name); isSet {
+			os.Setenv(name, before)
+		}
+	}
+}
+
 // parse has the library read the variables. It would take a default for the host, which this tells from a host that is
-// named.
+// named. A service that the user's file lacks is looked for in that of the system, which the library does not know.
 func parse(address string) (*pgconn.Config, error) {
 	if os.Getenv("PGHOST") == "" {
-		os.Setenv("PGHOST", noHost)
-		defer os.Unsetenv("PGHOST")
+		defer setenv("PGHOST", noHost)()
 	}
 	c, err := pgconn.ParseConfig(address)
+	if dir := os.Getenv("PGSYSCONFDIR"); err != nil && dir != "" {
+		defer setenv("PGSERVICEFILE", filepath.Join(dir, "pg_service.conf"))()
+		if c, err := pgconn.ParseConfig(address); err == nil {
+			return c, nil
+		}
+	}
 	if err != nil {
 		_, why, _ := strings.Cut(err.Error(), "`: ") // after the URL
 		if address == "" {
@@ -116,50 +140,41 @@ func checkExplicit(c *pgconn.Config, address string) error {
 	return nil
 }
 
-// checkPasswordFile refuses a password file that others may use. A group may read one of root, as systemd and
-// Kubernetes have it.
-func checkPasswordFile() error {
-	file := os.Getenv("PGPASSFILE")
+// ignoredPasswordFile returns the password file if others may use it: psql(1) ignores it, too. A group may read one of
+// root, as systemd and Kubernetes have it.
+func ignoredPasswordFile() (file string, err error) {
+	file = os.Getenv("PGPASSFILE")
 	if home, err := os.UserHomeDir(); file == "" && err == nil {
 		file = filepath.Join(home, ".pgpass")
 	}
 	info, err := os.Stat(file)
 	switch {
 	case os.Getenv("PGPASSWORD") != "" || errors.Is(err, os.ErrNotExist) && os.Getenv("PGPASSFILE") == "":
-		return nil
+		return "", nil
 	case err != nil:
-		return refuse("PGPASSFILE", err.Error())
+		return "", refuse("PGPASSFILE", err.Error())
 	case !info.Mode().IsRegular():
-		return nil // such as /dev/null
+		return "", nil // such as /dev/null
 	}
 	others := os.FileMode(0o077)
 	if info.Sys().(*syscall.Stat_t).Uid == 0 {
 		others = 0o037
 	}
-	if info.Mode()&others != 0 {
-		return refuse("PGPASSFILE", "others may use the file "+sys.Printable(file)+": chmod 600 it")
+	if info.Mode()&others == 0 {
+		return "", nil
 	}
-	return nil
+	return file, nil
 }
 
-// hosts returns how many there are.
-func (c *config) hosts() int {
-	names := map[string]bool{c.connection.Host: true}
-	for _, f := range c.connection.Fallbacks {
-		names[f.Host] = true
-	}
-	return len(names)
-}
-
-// address returns where the server is, for messages.
-func (c *config) address() string {
+// addresses returns where the server may be.
+func (c *config) addresses() []string {
 	list := []string{at(c.connection.Host, c.connection.Port)}
 	for _, f := range c.connection.Fallbacks {
 		if text := at(f.Host, f.Port); !slices.Contains(list, text) { // one host is there twice, with TLS and without
 			list = append(list, text)
 		}
 	}
-	return sys.Printable(strings.Join(list, ","))
+	return list
 }
 
 func at(host string, port uint16) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -20,6 +19,22 @@ var errUnsure = errors.New("a COMMIT was not confirmed, or a standby has not con
 
 // errReplica is for a server that follows another one.
 var errReplica = errors.New("the server is a replica")
+
+// errNoStandby is for a COMMIT that waits for a synchronous standby.
+var errNoStandby = errors.New("no synchronous standby confirms what is committed")
+
+// isOfLocks reports whether an error is that a lock of a row was not had in time.
+func isOfLocks(err error) bool {
+	var refusal *pgconn.PgError
+	return errors.As(err, &refusal) && refusal.Code == "55P03"
+}
+
+// isOfReplica reports whether an error is that of a server that follows another one.
+func isOfReplica(err error) bool {
+	var refusal *pgconn.PgError
+	isWrite := errors.As(err, &refusal) && slices.Contains([]string{"25006", "55000", "0A000"}, refusal.Code)
+	return isWrite || sys.Is(err, errReplica, pgconn.ErrStandbyConnection)
+}
 
 // classify returns the error of an attempt as package lease wants it: a *lease.Unanswered if another attempt may have
 // another answer, else one that stays the same however often one asks, with what to do about it.
@@ -45,6 +60,8 @@ func (s *store) classify(err error) error {
 			", or of another version: run 'flock-postgres --schema | psql' there, once")
 	case code == "42501":
 		return lease.Denied(text + " (see the rights in flock-postgres --schema)")
+	case code == "28P01" && s.connection.Password == "":
+		return lease.Denied(text + " (no password is set: see PGPASSFILE and PGPASSWORD)")
 	case strings.HasPrefix(code, "28"):
 		return lease.Denied(text)
 	}
@@ -73,10 +90,26 @@ func (s *store) isHopeless(err error) bool {
 	if len(ways) > 1 {
 		ways = ways[1:] // after the heading
 	}
-	return !s.link.Reached() && !slices.ContainsFunc(ways, func(way string) bool { return !hopeless.MatchString(way) })
+	return !s.link.Reached() && !slices.ContainsFunc(ways, func(way string) bool { return hintFor(way) == "" })
 }
 
-var hopeless = regexp.MustCompile(`server refused TLS connection|x509: | tls: `)
+// hints say what to change where the text of the library has a sign of that.
+var hints = [][2]string{
+	{"server refused TLS connection", "it does not speak TLS: see PGSSLMODE"},
+	{"remote error: tls: ", "it refuses the certificate of this client, or its absence: %s: see PGSSLCERT and PGSSLKEY"},
+	{"x509: ", "its certificate is refused: %s: see PGSSLROOTCERT"},
+	{" tls: ", "%s: see PGSSLMODE"},
+}
+
+// hintFor returns the hint for a text; empty: there is none.
+func hintFor(text string) string {
+	for _, h := range hints {
+		if _, why, found := strings.Cut(text, h[0]); found {
+			return strings.Replace(h[1], "%s", why, 1)
+		}
+	}
+	return ""
+}
 
 // describe returns the text of an error as one line, without the words of the library around it.
 func describe(err error) string {
@@ -90,18 +123,23 @@ func describe(err error) string {
 		switch refusal.Code {
 		case "55P03":
 			text = "many change this lock at the same time (" + text + ")"
-		case "55000", "25006":
+		case "55000", "25006", "0A000":
 			text = errReplica.Error() + " (" + text + ")"
 		}
 	case errors.As(err, &dns):
 		text = dns.Error()
 	case errors.As(err, &errno):
 		text = sys.Text(errno)
+	case isOfReplica(err):
+		text = errReplica.Error()
 	case pgconn.Timeout(err), sys.Is(err, context.DeadlineExceeded, context.Canceled):
 		text = "no answer"
 	default:
 		lines := strings.Split(strings.TrimSpace(text), "\n")
 		text = strings.TrimSpace(lines[len(lines)-1])
+		if hint := hintFor(text); hint != "" {
+			text = hint
+		}
 	}
 	return sys.Printable(text)
 }

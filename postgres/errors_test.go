@@ -69,10 +69,28 @@ func TestIsHopeless(t *testing.T) {
 		" " + refusesTLS: true,
 		" " + at + "tls error: tls: failed to verify certificate: x509: certificate signed by unknown authority": true,
 		" " + at + "dial error: connection refused":                                                              false,
+		" " + at + "tls error: tls: failed to verify certificate: x509: certificate is valid for db1, not db2":   true,
 		"\n\t" + refusesTLS + "\n\t" + at + "failed to receive message: unexpected EOF":                          false,
 	} {
 		if got := s.isHopeless(errors.New(failed + text)); got != want {
 			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
+
+// TestHints has what the library says, and what the user is told.
+func TestHints(t *testing.T) {
+	const at = "10.0.0.1:5432 (db1): tls error: "
+	for _, c := range []struct{ text, want string }{
+		{at + "server refused TLS connection", "it does not speak TLS: see PGSSLMODE"},
+		{at + "tls: failed to verify certificate: x509: certificate signed by unknown authority",
+			"its certificate is refused: certificate signed by unknown authority: see PGSSLROOTCERT"},
+		{at + "remote error: tls: unknown certificate authority", "it refuses the certificate of this client, " +
+			"or its absence: unknown certificate authority: see PGSSLCERT and PGSSLKEY"},
+		{"unexpected EOF", "unexpected EOF"},
+	} {
+		if got := describe(errors.New(c.text)); got != c.want {
+			t.Errorf("%s: %s", c.text, got)
 		}
 	}
 }

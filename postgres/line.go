@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"sync/atomic"
@@ -28,24 +29,12 @@ type life struct{ since, ttl time.Duration }
 
 // Acquire implements lease.Backend.
 func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error) {
-	for lost := 1; ; lost++ {
-		c := &contender{store: s, Request: r, key: randomKey()}
-		err := c.enter(ctx)
-		if err == nil {
-			return c, nil
-		}
+	c := &contender{store: s, Request: r, key: randomKey()}
+	if err := c.enter(ctx); err != nil {
 		c.leave()
-		if err != lease.ErrLost {
-			return nil, err
-		}
-		if lost == 3 { // each time the server was silent for longer than a row lives
-			tooSlow := fmt.Sprintf("%s answers too slowly for a TTL of %v", s.link.Server, time.Duration(s.ttl.Load()))
-			if r.Nonblock {
-				return nil, lease.Unavailable(tooSlow)
-			}
-			s.link.Note(tooSlow)
-		}
+		return nil, err
 	}
+	return c, nil
 }
 
 // randomKey returns a key that no other row has, ever.
@@ -58,76 +47,119 @@ func randomKey() string {
 // enter waits for the lock. No write is needed to say no, so it looks first.
 func (c *contender) enter(ctx context.Context) error {
 	v, _, err := c.look(ctx)
-	if err == nil && v.refusal(c.Request) == lease.ErrTaken {
+	switch line := v.before(math.MaxInt64); {
+	case err != nil:
+		return err
+	case c.Refused(line):
 		return lease.ErrTaken
+	case c.Waits(line):
+		c.tell(v)
 	}
-	for err == nil {
-		var s standing
-		if s, err = c.change(ctx); err != nil {
+	for {
+		if isEntitled, err := c.change(ctx); err != nil || isEntitled {
 			return err
 		}
-		if s.entitled {
-			if since, ttl := c.Life(); lease.Now() < since+ttl*3/10 {
-				return nil
-			}
-			return c.Renew(ctx)
+		if err := c.await(ctx); err != nil {
+			return err
 		}
-		err = c.await(ctx)
 	}
-	return err
+}
+
+// tell tells why the contender does not have the lock yet.
+func (c *contender) tell(v view) {
+	if why := v.unknown(); why != "" {
+		c.Unknown(why)
+	} else {
+		c.Taken()
+	}
 }
 
 // look returns what there is of the lock, and whether the server has connections to spare. It needs no lock, and writes
-// nothing.
+// nothing but, if it is time for that, the renewal of the contender's own row, which nobody waits for.
 func (c *contender) look(ctx context.Context) (v view, hasSpare bool, err error) {
-	results, err := c.query(ctx, func() string { return c.read(is(c.Name), ofTheLiving) + spare })
-	if err == nil {
-		v, err = readView(c.key, results[0].Rows)
+	type answer struct {
+		view
+		hasSpare, isRenewed bool
+		since               time.Duration
 	}
+	a, err := ask(ctx, c.store, func(ctx context.Context, w *session) (a answer, err error) {
+		var m message
+		renewed := -1
+		if a.since = lease.Now(); c.isIn && c.renewsAt() <= a.since {
+			m.add(begin)
+			renewed = m.add(renewal(c.key))
+			m.add(commit)
+		}
+		line, connections := m.add(read(is(c.Name))), m.add(spare)
+		results, err := w.run(ctx, m)
+		if err != nil {
+			return a, err
+		}
+		a.isRenewed = renewed >= 0 && len(results[renewed].Rows) > 0
+		a.hasSpare = row(results[connections].Rows[0]).isTrue(0)
+		a.view, err = readView(c.key, results[line].Rows)
+		return a, err
+	})
 	if err != nil {
 		return v, false, err
 	}
-	c.ttl.Store(int64(v.ttl))
-	return v, row(results[1].Rows[0]).isTrue(0), nil
+	c.ttl.Store(int64(a.view.ttl))
+	if a.isRenewed {
+		c.prolong(life{a.since, a.view.ttl})
+	}
+	return a.view, a.hasSpare, nil
+}
+
+// renewsAt returns when the row of one that waits is to be renewed.
+func (c *contender) renewsAt() time.Duration {
+	since, ttl := c.Life()
+	return since + ttl*3/10
 }
 
 // change gives the contender a row if it has none, renews that, takes for it the places in the line to which it is
-// entitled now, and the lock if that is one of them. A newcomer may be refused.
+// entitled now, and reports whether one of them is the lock. A newcomer may be refused.
 //
 // It takes two messages, because the second one depends on what the first one has read.
-func (c *contender) change(ctx context.Context) (standing, error) {
+func (c *contender) change(ctx context.Context) (isEntitled bool, err error) {
 	type answer struct {
 		standing
 		life  life
 		token int64
 	}
 	a, err := ask(ctx, c.store, func(ctx context.Context, w *session) (a answer, err error) {
-		results, err := w.run(ctx, c.begin(c.Name)+renewal(c.key)+judge(c.Name)+c.read(is(c.Name), ""))
+		m := c.begin(c.Name)
+		m.add(renewal(c.key))
+		m.add(judge(c.Name))
+		line := m.add(read(is(c.Name)))
+		results, err := w.run(ctx, m)
 		if err != nil {
 			return a, err
 		}
-		v, err := readView(c.key, results[ofRead].Rows)
-		if err == nil && v.own == nil {
-			err = v.refusal(c.Request)
-			if c.isIn {
-				err = lease.ErrLost
-			}
+		v, err := readView(c.key, results[line].Rows)
+		switch {
+		case err != nil:
+		case v.own == nil && c.isIn:
+			err = lease.ErrLost
+		case v.own == nil && c.Refused(v.before(math.MaxInt64)):
+			err = lease.ErrTaken
 		}
 		if err != nil {
 			// What it has found out about the server counts.
-			if _, unsure := w.commit(ctx, "", ""); unsure != nil {
+			if _, unsure := w.commit(ctx, nil, nil); unsure != nil {
 				err = unsure
 			}
 			return a, err
 		}
 		a.standing, a.life = v.stand(c.Request), life{lease.Now(), v.ttl}
 		c.mayBeIn.Store(true)
-		token := ""
-		if a.entitled && c.Mode == lease.Exclusive {
-			token = nextToken(c.Name)
+		m = message{c.row(a.standing, v.ttl)}
+		if !a.isEntitled || c.Mode != lease.Exclusive {
+			_, err = w.commit(ctx, m, nil)
+			return a, err
 		}
-		if results, err = w.commit(ctx, c.row(a.standing, v.ttl)+token, ""); err == nil && token != "" {
-			a.token = row(results[1].Rows[0]).int(0)
+		token := m.add(nextToken(c.Name))
+		if results, err = w.commit(ctx, m, nil); err == nil {
+			a.token = row(results[token].Rows[0]).int(0)
 		}
 		return a, err
 	})
@@ -135,7 +167,7 @@ func (c *contender) change(ctx context.Context) (standing, error) {
 		c.isIn, c.token = true, a.token
 		c.prolong(a.life)
 	}
-	return a.standing, err
+	return a.isEntitled, err
 }
 
 // row returns the statement that writes the contender's row.
@@ -146,15 +178,15 @@ func (c *contender) row(s standing, ttl time.Duration) string {
 		}
 		return strconv.FormatInt(n, 10)
 	}
-	return fmt.Sprintf(`WITH s AS MATERIALIZED (SELECT clock_timestamp() AS now, epoch FROM flock.server)
+	return fmt.Sprintf(`WITH %s
 INSERT INTO flock.contender AS c (key, name, cooling, seq, mode, permits, cooldown,
 		came, taken, renewed, expires, epoch, host, pid, username)
 	SELECT '%s', %s, %s::bigint, %s::bigint, '%s', %d, make_interval(secs => %f),
 		s.now, CASE WHEN %t THEN s.now END, s.now, s.now + make_interval(secs => %f), s.epoch, '%s', %d, '%s' FROM s
 	ON CONFLICT (key) DO UPDATE SET seq = excluded.seq, taken = coalesce(c.taken, excluded.taken),
-		renewed = excluded.renewed, expires = excluded.expires, epoch = excluded.epoch;
-`, c.key, nameLiteral(c.Name), orNull(s.cooling), orNull(s.seq), c.Mode, c.Permits, c.Cooldown.Seconds(), s.entitled,
-		ttl.Seconds(), plain(hostname()), os.Getpid(), plain(username()))
+		renewed = excluded.renewed, expires = excluded.expires, epoch = excluded.epoch`,
+		theServer, c.key, nameLiteral(c.Name), orNull(s.cooling), orNull(s.seq), c.Mode, c.Permits,
+		c.Cooldown.Seconds(), s.isEntitled, ttl.Seconds(), plain(hostname()), os.Getpid(), plain(username()))
 }
 
 // prolong takes note of a life, unless a later one is known.
@@ -185,14 +217,16 @@ func (c *contender) Lost() <-chan struct{} { return nil }
 func (c *contender) Renew(ctx context.Context) error {
 	l, err := ask(ctx, c.store, func(ctx context.Context, w *session) (l life, err error) {
 		l.since = lease.Now()
-		results, err := w.commit(ctx, c.begin(c.Name)+renewal(c.key), "")
+		m := c.begin(c.Name)
+		renewed := m.add(renewal(c.key))
+		results, err := w.commit(ctx, m, nil)
 		switch {
 		case err != nil:
 			return l, err
-		case len(results[ofFirst].Rows) == 0:
+		case len(results[renewed].Rows) == 0:
 			return l, lease.ErrLost
 		}
-		l.ttl = time.Duration(row(results[ofFirst].Rows[0]).int(0)) * time.Second
+		l.ttl = time.Duration(row(results[renewed].Rows[0]).int(0)) * time.Second
 		return l, nil
 	})
 	if err == nil {
@@ -208,12 +242,12 @@ func (c *contender) Release(ctx context.Context, command lease.Fate) error {
 		ctx, cancel = context.WithTimeout(ctx, time.Second)
 		defer cancel()
 	}
-	cools := ""
+	var cools message
 	if since, _ := c.Life(); c.Cooldown > 0 && command != lease.NotStarted {
 		if command == lease.Ended {
 			since = lease.Now()
 		}
-		cools = coolDown(c.Name, c.Cooldown-(lease.Now()-since))
+		cools.add(coolDown(c.Name, c.Cooldown-(lease.Now()-since)))
 	}
 	before := c.link.Repeats()
 	deleted, err := c.remove(ctx, c.Name, c.key, cools)

@@ -1,54 +1,31 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"math"
 	"os"
 	"os/user"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"example.org/flock/lease"
 )
 
 // List implements lease.Backend.
-func (s *store) List(ctx context.Context, name string) (line lease.Line, err error) {
+func (s *store) List(ctx context.Context, name string) (lease.Line, error) {
 	which := "true"
 	if name != "" {
 		which = is(name)
 	}
-	results, err := s.query(ctx, func() string { return s.read(which, ofTheLiving) })
-	if err != nil {
-		return nil, err
-	}
-	rows := results[0].Rows
-	v, err := readView("", rows)
-	if err != nil {
-		return nil, err
-	}
-	isHeld, cools := false, map[string]bool{}
-	for _, r := range rows {
-		r := row(r)
-		isHeld = isHeld || r.isTrue(ofIsTaken)
-		if name := nameOf(r); r.duration(ofCools) > 0 && !cools[name] {
-			cools[name] = true
-			v.places = append(v.places, place{-1, lease.Contender{Lock: name, Mode: lease.Cooldown,
-				Key: name + "/cooldown", Until: time.Now().Add(r.duration(ofCools))}})
+	v, err := ask(ctx, s, func(ctx context.Context, w *session) (v view, err error) {
+		results, err := w.run(ctx, message{read(which)})
+		if err != nil {
+			return v, err
 		}
-	}
-	if v.quiet > 0 && !isHeld {
-		return nil, lease.Unavailable(unknownHolders(v.quiet))
-	}
-	slices.SortStableFunc(v.places, func(a, b place) int { return cmp.Compare(a.order, b.order) })
-	for _, p := range v.places {
-		if p.Key != "" { // it is not one of those without a row
-			line = append(line, p.Contender)
-		}
-	}
-	return line, nil
+		return readView("", results[0].Rows)
+	})
+	return v.before(math.MaxInt64), err
 }
 
 var keyPattern = regexp.MustCompile(`^(?s)(.*)/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
@@ -59,16 +36,17 @@ func (s *store) Break(ctx context.Context, key string) error {
 	if words == nil {
 		return lease.Refused("not the key of a holder: " + key)
 	}
-	_, err := s.remove(ctx, words[1], words[2], "")
+	_, err := s.remove(ctx, words[1], words[2], nil)
 	return err
 }
 
 // remove removes a row, has the cooldown begin, and wakes those who may be next. It reports whether there was the row.
-func (s *store) remove(ctx context.Context, name, key, coolDown string) (bool, error) {
+func (s *store) remove(ctx context.Context, name, key string, coolDown message) (bool, error) {
 	return ask(ctx, s, func(ctx context.Context, w *session) (bool, error) {
-		deletion := "DELETE FROM flock.contender WHERE key = '" + key + "';\n"
-		results, err := w.commit(ctx, s.begin(name)+deletion+coolDown, wake(name))
-		return err == nil && results[ofFirst].CommandTag.RowsAffected() > 0, err
+		m := s.begin(name)
+		deleted := m.add("DELETE FROM flock.contender WHERE key = '" + key + "'")
+		results, err := w.commit(ctx, append(m, coolDown...), message{wake(name)})
+		return err == nil && results[deleted].CommandTag.RowsAffected() > 0, err
 	})
 }
 

@@ -15,7 +15,6 @@ CREATE TABLE flock.server (
     version  integer NOT NULL,                   -- of these tables
     ttl      integer NOT NULL CHECK (ttl BETWEEN 2 AND 60), -- seconds. Change it only while nobody has a lock or waits.
     started  timestamptz NOT NULL,               -- the server's start, to recognize it
-    timeline text,                               -- and its timeline, where that can be read
     epoch    integer NOT NULL,                   -- how often another server was found
     quiet    timestamptz NOT NULL                -- until then nobody gets a lock, and no row expires
 );
@@ -51,4 +50,4 @@ CREATE INDEX ON flock.contender (name);
 
 -- The first one who asks does not know this server, so nobody gets a lock before the TTL is over: there may have been
 -- other tables before these, and somebody who has a lock by those.
-INSERT INTO flock.server VALUES (true, 1, 10, '-infinity', NULL, 0, 'epoch');
+INSERT INTO flock.server VALUES (true, 1, 10, '-infinity', 0, 'epoch');

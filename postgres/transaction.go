@@ -1,16 +1,11 @@
 package main
 
 import (
-	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Each change is one transaction. Its first statement takes the row of the lock's name, by a write, so the changes of a
@@ -20,11 +15,14 @@ import (
 //
 // All values in the statements are numbers, hexadecimal digits and plain words, so none needs to be quoted.
 
-// timeline is the expression for the timeline of the server. It is unknown where that may not be read.
-const (
-	timeline        = "substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)"
-	unknownTimeline = "NULL"
-)
+// A message is statements that are sent together. Each has one result, in the same place.
+type message []string
+
+// add appends a statement, and returns its place.
+func (m *message) add(statement string) (at int) {
+	*m = append(*m, statement)
+	return len(*m) - 1
+}
 
 // nameLiteral returns a name as a value of type bytea.
 func nameLiteral(name string) string {
@@ -36,89 +34,69 @@ func nameLiteral(name string) string {
 // A client that is stopped in between must not keep the others waiting: see the two timeouts. A warning at COMMIT must
 // reach this program. If the server is another one than that which has given out locks, nobody knows what that has done
 // last: it may be a replica, or a copy of yesterday. Then nobody gets a lock until those who have one by the other
-// server have lost that, and the rows of before, whose times are by another clock, live on until then; see judge.
-func (s *store) begin(name string) string {
+// server have lost that, and the rows of before, whose times are by another clock, live on until then; see isDead.
+func (s *store) begin(name string) message {
 	timeout := time.Duration(s.ttl.Load()) / 20
-	return fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
-SELECT set_config('lock_timeout', '%[1]d', true), set_config('idle_in_transaction_session_timeout', '%[1]d', true),
+	return message{begin, fmt.Sprintf(`SELECT set_config('lock_timeout', '%[1]d', true),
+	set_config('idle_in_transaction_session_timeout', '%[1]d', true),
 	set_config('client_min_messages', 'warning', true),
 	CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN NULL
-	ELSE set_config('synchronous_commit', 'on', true) END;
-INSERT INTO flock.name AS n (name, seq, token) VALUES (%[2]s, 1, 0) ON CONFLICT (name) DO UPDATE SET seq = n.seq + 1;
-UPDATE flock.server SET started = pg_postmaster_start_time(), timeline = %[3]s, epoch = epoch + 1,
-	quiet = clock_timestamp() + make_interval(secs => ttl)
-	WHERE %[4]s;
-`, timeout.Milliseconds(), nameLiteral(name), s.timelineExpression(), s.isAnother())
+	ELSE set_config('synchronous_commit', 'on', true) END`, timeout.Milliseconds()),
+		`INSERT INTO flock.name AS n (name, seq, token) VALUES (` + nameLiteral(name) + `, 1, 0)
+	ON CONFLICT (name) DO UPDATE SET seq = n.seq + 1`,
+		`UPDATE flock.server s SET started = pg_postmaster_start_time(), epoch = epoch + 1,
+	quiet = clock_timestamp() + make_interval(secs => ttl) WHERE NOT ` + isTheServer}
 }
 
-// isAnother is the condition that the server is another one than the server's row says. Whoever cannot read the
-// timeline does not compare it.
-func (s *store) isAnother() string {
-	condition := "started <> pg_postmaster_start_time()"
-	if expression := s.timelineExpression(); expression != unknownTimeline {
-		condition += " OR timeline IS DISTINCT FROM " + expression
-	}
-	return condition
-}
+// What begins and ends a transaction, whatever is the default for that.
+const (
+	begin  = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+	commit = "COMMIT"
+)
 
-func (s *store) timelineExpression() string {
-	if known := s.timeline.Load(); known != nil {
-		return *known
-	}
-	return unknownTimeline
-}
-
-// findTimeline returns the expression for the timeline, as far as that may be read.
-func findTimeline(ctx context.Context, w *session) (expression string, err error) {
-	var refusal *pgconn.PgError
-	_, err = w.run(ctx, "SELECT "+timeline)
-	// No right, no such function, or not supported.
-	if errors.As(err, &refusal) && slices.Contains([]string{"42501", "42883", "0A000"}, refusal.Code) {
-		return unknownTimeline, nil
-	}
-	return timeline, err
-}
-
-// renewal returns the statement by which a row lives for the TTL from now on.
-func renewal(key string) string {
-	return `WITH s AS MATERIALIZED (SELECT clock_timestamp() AS now, ttl, epoch FROM flock.server)
-UPDATE flock.contender c SET renewed = s.now, expires = s.now + make_interval(secs => s.ttl), epoch = s.epoch
-	FROM s WHERE c.key = '` + key + `' RETURNING s.ttl;
-`
-}
+// isTheServer is the condition that this is the server that has given out locks, by the server's row s. Each start of
+// a server is another one, and each promotion was a start.
+const isTheServer = "(s.started = pg_postmaster_start_time())"
 
 // isDead is the condition that a row c has expired by the server's row s: it was not renewed in time or, before the
-// quiet time, by this server.
-const isDead = "s.quiet <= s.now AND (c.epoch <> s.epoch OR c.expires <= s.now)"
+// quiet time, by this server. When nobody has changed anything yet at this server, the quiet time has not begun.
+const isDead = "(" + isTheServer + " AND s.quiet <= s.now AND (c.epoch <> s.epoch OR c.expires <= s.now))"
+
+// theServer is the server's row s, at a moment.
+const theServer = "s AS MATERIALIZED (SELECT clock_timestamp() AS now, * FROM flock.server)"
+
+// renewal returns the statement by which a row lives for the TTL from now on. One that is dead stays so, also if the
+// statement was under way while it died: that is judged after the row is locked. At another server it does nothing.
+func renewal(key string) string {
+	return `WITH c AS MATERIALIZED (SELECT key, epoch, expires FROM flock.contender WHERE key = '` + key + `' FOR UPDATE),
+s AS MATERIALIZED (SELECT clock_timestamp() AS now, s.* FROM flock.server s, c)
+UPDATE flock.contender o SET renewed = s.now, expires = s.now + make_interval(secs => s.ttl), epoch = s.epoch
+	FROM s, c WHERE o.key = c.key AND ` + isTheServer + ` AND NOT ` + isDead + ` RETURNING s.ttl`
+}
 
 // judge returns the statement that removes the rows of a lock that have expired. Those who had the lock leave a
 // cooldown.
 func judge(name string) string {
-	return `WITH s AS MATERIALIZED (SELECT clock_timestamp() AS now, epoch, quiet FROM flock.server),
+	return `WITH ` + theServer + `,
 dead AS (DELETE FROM flock.contender c USING s WHERE c.name = ` + nameLiteral(name) + ` AND ` + isDead + `
 	RETURNING c.renewed + c.cooldown AS cools, c.taken IS NOT NULL AND c.cooldown > '0' AS leaves)
 UPDATE flock.name n SET cools = greatest(n.cools, (SELECT max(dead.cools) FROM dead WHERE leaves))
-	WHERE n.name = ` + nameLiteral(name) + ` AND EXISTS (SELECT FROM dead WHERE leaves);
-`
+	WHERE n.name = ` + nameLiteral(name) + ` AND EXISTS (SELECT FROM dead WHERE leaves)`
 }
 
-// read returns the query for the line of a lock, and what matters for that; see readView. The condition is for its
-// rows.
-func (s *store) read(name, condition string) string {
-	return `WITH s AS MATERIALIZED (SELECT clock_timestamp() AS now, * FROM flock.server)
-SELECT s.version, s.ttl, ` + microseconds("s.quiet - s.now") + `, ` + s.isAnother() + `, pg_is_in_recovery(),
+// read returns the query for the line of a lock, and what matters for that; see readView. Who has expired is not in it.
+func read(name string) string {
+	return `WITH ` + theServer + `
+SELECT s.version, s.ttl, ` + microseconds("s.quiet - s.now") + `, ` + isTheServer + `, pg_is_in_recovery(),
 	encode(n.name, 'hex'), n.seq, ` + microseconds("n.cools - s.now") + `,
-	c.key, c.cooling, c.seq, c.mode, c.permits, c.taken IS NOT NULL,
+	c.key, c.cooling, c.seq, c.mode, c.permits, c.taken IS NOT NULL, c.epoch = s.epoch,
+	` + microseconds("c.expires - s.now") + `,
 	` + microseconds("coalesce(c.taken, c.came) - 'epoch'") + `, c.host, c.pid, c.username
-FROM s LEFT JOIN flock.name n ON ` + name + ` LEFT JOIN flock.contender c ON c.name = n.name` + condition + `;
-`
+FROM s LEFT JOIN flock.name n ON ` + name + ` LEFT JOIN flock.contender c ON c.name = n.name AND NOT ` + isDead
 }
 
 // is is the condition for read that it is about one lock.
 func is(name string) string { return "n.name = " + nameLiteral(name) }
-
-// ofTheLiving is the condition for read outside a change, where whoever has expired is still there.
-const ofTheLiving = " AND NOT (" + isDead + ")"
 
 func microseconds(interval string) string {
 	return "(extract(epoch FROM " + interval + ") * 1000000)::bigint"
@@ -127,16 +105,14 @@ func microseconds(interval string) string {
 // nextToken returns the query for a token. It grows although a restored copy of the tables has an old one.
 func nextToken(name string) string {
 	return `UPDATE flock.name SET token = greatest(token + 1, ` + microseconds("clock_timestamp()") + `)
-	WHERE name = ` + nameLiteral(name) + ` RETURNING token;
-`
+	WHERE name = ` + nameLiteral(name) + ` RETURNING token`
 }
 
 // coolDown returns the statement that has the cooldown of a lock last for so long from now on, if it would be over
 // before.
 func coolDown(name string, long time.Duration) string {
 	return fmt.Sprintf(`UPDATE flock.name SET cools = greatest(cools, clock_timestamp() + make_interval(secs => %f))
-	WHERE name = %s;
-`, long.Seconds(), nameLiteral(name))
+	WHERE name = %s`, long.Seconds(), nameLiteral(name))
 }
 
 // wake returns the statement that wakes those waiters of a lock that may be next: those before the first one that wants
@@ -144,8 +120,7 @@ func coolDown(name string, long time.Duration) string {
 func wake(name string) string {
 	waits := "FROM flock.contender WHERE taken IS NULL AND name = " + nameLiteral(name)
 	return `SELECT pg_notify('flock_' || replace(key::text, '-', ''), '') ` + waits + ` AND
-	(seq IS NULL OR seq <= coalesce((SELECT min(seq) ` + waits + ` AND mode = 'exclusive'), 9223372036854775807));
-`
+	(seq IS NULL OR seq <= coalesce((SELECT min(seq) ` + waits + ` AND mode = 'exclusive'), 9223372036854775807))`
 }
 
 // channel is where the row with the key is woken.
@@ -156,7 +131,7 @@ const (
 	ofVersion = iota
 	ofTTL
 	ofQuiet // microseconds that the quiet time lasts
-	ofIsAnother
+	ofIsTheServer
 	ofIsReplica
 	ofName
 	ofChange // the number of the lock's last change
@@ -167,20 +142,16 @@ const (
 	ofMode
 	ofPermits
 	ofIsTaken
-	ofSince // microseconds since 1970
+	ofIsOfServer // it was renewed by the server that has given out locks
+	ofExpires    // microseconds that it lives
+	ofSince      // microseconds since 1970
 	ofHost
 	ofPID
 	ofUser
 )
 
 // spare is the query whether the server has connections to spare.
-const spare = "SELECT 2 * count(*) < current_setting('max_connections')::integer FROM pg_stat_activity;\n"
-
-// The places of the results of a change in what its first message answers.
-const (
-	ofFirst = 4 // a renewal, or a deletion
-	ofRead  = 6
-)
+const spare = "SELECT 2 * count(*) < current_setting('max_connections')::integer FROM pg_stat_get_backend_idset()"
 
 // A row is one of a result.
 type row [][]byte

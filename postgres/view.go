@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -13,18 +13,18 @@ import (
 // A place is one in a line. The order is that of the changes by which the places were taken.
 type place struct {
 	order int64
+	lives time.Duration // it is there at least for so long, unless somebody removes it
 	lease.Contender
 }
 
 // A view is what was read about a lock.
 type view struct {
-	ttl       time.Duration
-	change    int64         // the number of the last change, or of the one in which this was read
-	quiet     time.Duration // how long nobody gets a lock, because the server is not known
-	isAnother bool          // this server is not that of the server's row: the next change notes that
-	cools     time.Duration // how long the cooldown lasts
-	places    []place       // in order
-	own       *row          // of the contender who has asked; nil: there is none
+	ttl         time.Duration
+	change      int64         // the number of the last change, or of the one in which this was read
+	quiet       time.Duration // how long nobody gets a lock, because the server is not known
+	isTheServer bool          // that has given out locks; if not, the next change notes that
+	places      []place       // in order
+	own         *row          // of the contender who has asked; nil: there is none
 }
 
 // schemaVersion is that of the tables.
@@ -45,43 +45,65 @@ func readView(key string, rows [][][]byte) (v view, err error) {
 		return v, errReplica
 	}
 	v = view{ttl: time.Duration(first.int(ofTTL)) * time.Second, quiet: first.duration(ofQuiet),
-		change: first.int(ofChange), cools: first.duration(ofCools)}
-	if v.isAnother = first.isTrue(ofIsAnother); v.isAnother {
+		change: first.int(ofChange), isTheServer: first.isTrue(ofIsTheServer)}
+	if !v.isTheServer {
 		v.quiet = v.ttl // it begins with the first change
 	}
 	if v.quiet > 0 {
 		// Somebody may have the lock by a server that was before this one. Its place is before all others.
-		v.places = append(v.places, place{-2, lease.Contender{Mode: lease.Exclusive, ID: "unknown"}})
+		v.places = append(v.places, place{-2, v.quiet,
+			lease.Contender{Mode: lease.Unknown, ID: "unknown", Why: v.unknown()}})
 	}
+	cools := map[string]bool{} // by the names of locks
 	for _, r := range rows {
-		if r := row(r); !r.isNull(ofKey) {
-			if r.text(ofKey) == key {
-				v.own = &r
-			}
-			v.places = append(v.places, placesOf(r)...)
+		r, name := row(r), nameOf(r)
+		if long := r.duration(ofCools); long > 0 && !cools[name] {
+			cools[name] = true
+			v.places = append(v.places, place{-1, long, lease.Contender{Lock: name, Mode: lease.Cooldown,
+				Key: name + "/cooldown", Until: time.Now().Add(long)}})
+		}
+		if r.isNull(ofKey) {
+			continue
+		}
+		if r.text(ofKey) == key {
+			v.own = &r
+		}
+		// Who was not heard of by this server is the one who is not known.
+		if v.isTheServer && r.isTrue(ofIsOfServer) {
+			v.places = append(v.places, placesOf(r, v.quiet)...)
 		}
 	}
-	if v.cools > 0 {
-		v.places = append(v.places, place{-1, lease.Contender{Mode: lease.Cooldown, Until: time.Now().Add(v.cools)}})
-	}
-	slices.SortStableFunc(v.places, func(a, b place) int { return int(a.order - b.order) })
+	slices.SortStableFunc(v.places, func(a, b place) int { return cmp.Compare(a.order, b.order) })
 	return v, nil
 }
 
+// unknown says why nobody can tell who has the lock; empty: it is known.
+func (v *view) unknown() string {
+	const why = "whoever had the lock before may have it still"
+	switch {
+	case !v.isTheServer:
+		return fmt.Sprintf("nobody has asked since PostgreSQL was started: %s; the next request waits for %g s",
+			why, v.ttl.Seconds())
+	case v.quiet > 0:
+		return fmt.Sprintf("PostgreSQL was started anew: %s, for %.1f s", why, v.quiet.Seconds())
+	}
+	return ""
+}
+
 // placesOf returns the places of a row: one for the cooldown if it respects that, and one for the lock if it has got
-// there.
-func placesOf(r row) (list []place) {
-	name := nameOf(r)
+// there. Nobody expires in the quiet time.
+func placesOf(r row, quiet time.Duration) (list []place) {
+	name, lives := nameOf(r), max(r.duration(ofExpires), quiet)
 	c := lease.Contender{Lock: name, Mode: lease.Mode(r.text(ofMode)), Permits: int(r.int(ofPermits)),
-		ID: r.text(ofKey), Key: name + "/" + r.text(ofKey), Since: time.UnixMicro(r.int(ofSince)),
+		ID: r.text(ofKey), Key: name + "/" + r.text(ofKey), Since: time.UnixMicro(r.int(ofSince)), Holds: r.isTrue(ofIsTaken),
 		Host: r.text(ofHost), PID: int(r.int(ofPID)), User: r.text(ofUser)}
 	if !r.isNull(ofCooling) {
 		first := c
 		first.Mode = lease.Cooldown
-		list = append(list, place{r.int(ofCooling), first})
+		list = append(list, place{r.int(ofCooling), lives, first})
 	}
 	if !r.isNull(ofSeq) {
-		list = append(list, place{r.int(ofSeq), c})
+		list = append(list, place{r.int(ofSeq), lives, c})
 	}
 	return list
 }
@@ -103,10 +125,12 @@ func (v *view) before(order int64) (line lease.Line) {
 
 // A standing is where a contender stands, or may stand now.
 type standing struct {
-	cooling  int64 // its place in the line of those who respect the cooldown; 0: none
-	seq      int64 // its place in the line for the lock; 0: none yet, because of the cooldown
-	entitled bool
-	waiting  int // how many places there are before it
+	cooling    int64 // its place in the line of those who respect the cooldown; 0: none
+	seq        int64 // its place in the line for the lock; 0: none yet, because of the cooldown
+	isEntitled bool
+	isTaken    bool          // somebody who is known to be there keeps it out
+	waiting    int           // how many places there are before it
+	changes    time.Duration // when the first of these may be gone although nobody has removed it
 }
 
 // stand returns where a contender stands who has a row, or comes now.
@@ -116,33 +140,26 @@ func (v *view) stand(r lease.Request) (s standing) {
 	} else if r.Cooldown > 0 {
 		s.cooling = v.change
 	}
-	if s.cooling > 0 && len(v.before(s.cooling).KeepOut(lease.Contender{Mode: lease.Cooldown})) > 0 {
-		s.waiting = len(v.before(s.cooling))
+	if s.cooling > 0 && v.standAt(&s, s.cooling, lease.Contender{Mode: lease.Cooldown}) {
 		return s
 	}
 	if s.seq == 0 {
 		s.seq = v.change
 	}
-	before := v.before(s.seq)
-	s.waiting = len(before)
-	s.entitled = len(before.KeepOut(lease.Contender{Mode: r.Mode, Permits: r.Permits})) == 0
+	s.isEntitled = !v.standAt(&s, s.seq, lease.Contender{Mode: r.Mode, Permits: r.Permits})
 	return s
 }
 
-// refusal returns why a newcomer is refused; nil: it is not.
-func (v *view) refusal(r lease.Request) error {
-	line := v.before(math.MaxInt64)
-	switch {
-	case !r.Refused(line):
-		return nil
-	case v.quiet > 0 && !r.Refused(line[1:]):
-		return lease.Unavailable(unknownHolders(v.quiet))
+// standAt notes what is before a place in the line, and reports whether that keeps out a contender there.
+func (v *view) standAt(s *standing, order int64, c lease.Contender) bool {
+	s.waiting, s.changes = 0, v.ttl
+	for _, p := range v.places {
+		if p.order < order {
+			s.waiting++
+			s.changes = min(s.changes, p.lives)
+		}
 	}
-	return lease.ErrTaken
-}
-
-// unknownHolders says that nobody gets a lock for so long.
-func unknownHolders(quiet time.Duration) string {
-	return fmt.Sprintf("PostgreSQL was started or replaced a moment ago: "+
-		"who has a lock by the server of before is unknown for %.1f s", quiet.Seconds())
+	out := v.before(order).KeepOut(c)
+	s.isTaken = len(out.Known()) > 0
+	return len(out) > 0
 }

@@ -7,31 +7,30 @@ import (
 	"example.org/flock/lease"
 )
 
-// await waits until there may be a change for the contender, or its row has to be renewed.
+// await waits until there may be a change for the contender. It sleeps until it is woken, its row has to be renewed, or
+// somebody before it may have died.
 func (c *contender) await(ctx context.Context) error {
 	for {
 		v, hasSpare, err := c.look(ctx)
-		since, ttl := c.Life()
 		switch {
 		case err != nil:
 			return err
 		case v.own == nil:
 			return lease.ErrLost
-		case lease.Now() > since+ttl*3/10, v.isAnother:
-			return nil
+		case !v.isTheServer:
+			return nil // the change has the quiet time begin
 		}
 		s := v.stand(c.Request)
-		if s.entitled || s.seq != v.own.int(ofSeq) {
+		switch {
+		case s.isEntitled || s.seq != v.own.int(ofSeq):
 			return nil
+		case s.isTaken && c.NeverWaits():
+			return lease.ErrTaken
 		}
-		c.Taken()
-		pause := time.Second
-		for _, until := range []time.Duration{v.quiet, v.cools} {
-			if until > 0 {
-				pause = min(pause, until)
-			}
-		}
-		if c.pause(ctx, pause, s.waiting < alwaysHeard, hasSpare); ctx.Err() != nil {
+		c.tell(v)
+		mayKeep := hasSpare || s.waiting <= alwaysHeard
+		until := min(lease.Now()+s.changes, c.renewsAt())
+		if c.pause(ctx, until, mayKeep, s.waiting); ctx.Err() != nil {
 			return c.link.Unreachable(ctx)
 		}
 	}
@@ -40,30 +39,33 @@ func (c *contender) await(ctx context.Context) error {
 // alwaysHeard is how many may be before a waiter that keeps its connection in any case, to be woken.
 const alwaysHeard = 3
 
-// pause waits for a notification, or for about so long. Waiters keep no connection if there are many of them and the
-// server has few.
-func (c *contender) pause(ctx context.Context, long time.Duration, isFirst, hasSpare bool) {
+// pause waits for a notification, at most until then. Waiters keep no connection if there are many of them and the
+// server has few. One that nobody wakes looks after a second for each who is before it.
+func (c *contender) pause(ctx context.Context, until time.Duration, mayKeep bool, waiting int) {
 	w := c.take()
-	mayKeep := w != nil && (isFirst || hasSpare)
-	limited, cancel := context.WithTimeout(ctx, jitter(long))
-	defer cancel()
 	switch {
-	case mayKeep && !w.hasAsked:
-		c.listen(ctx, w)
-		c.keep(w)
-		return // something may have happened before that
-	case mayKeep && w.hears:
-		w.wait(limited)
-		c.keep(w)
-		return
-	case mayKeep && isFirst: // nobody wakes it
-		c.keep(w)
-		limited, cancel = context.WithTimeout(ctx, jitter(long/4))
-		defer cancel()
-	case w != nil:
+	case w == nil:
+	case !mayKeep:
 		w.close()
+		w = nil
+	default:
+		defer c.keep(w)
+		if !w.hasAsked {
+			c.listen(ctx, w)
+			return // something may have happened before that
+		}
 	}
-	<-limited.Done()
+	long := until - lease.Now()
+	if w == nil || !w.hears {
+		long = min(long, jitter(time.Duration(waiting)*time.Second))
+	}
+	limited, cancel := context.WithTimeout(ctx, long)
+	defer cancel()
+	if w == nil {
+		<-limited.Done()
+	} else {
+		w.wait(limited)
+	}
 }
 
 // listen asks for the notifications of the contender, and finds out whether they come: by way of a pool of connections
@@ -71,7 +73,7 @@ func (c *contender) pause(ctx context.Context, long time.Duration, isFirst, hasS
 // any case.
 func (c *contender) listen(ctx context.Context, w *session) {
 	w.hasAsked = true
-	if _, err := w.run(ctx, "LISTEN "+channel(c.key)); err != nil {
+	if _, err := w.run(ctx, message{"LISTEN " + channel(c.key)}); err != nil {
 		return
 	}
 	other, err := c.connect(ctx)
@@ -79,12 +81,12 @@ func (c *contender) listen(ctx context.Context, w *session) {
 		return
 	}
 	defer other.close()
-	if _, err := other.run(ctx, "NOTIFY "+channel(c.key)); err == nil {
+	if _, err := other.run(ctx, message{"NOTIFY " + channel(c.key)}); err == nil {
 		limited, cancel := context.WithTimeout(ctx, time.Second)
 		w.hears = w.wait(limited)
 		cancel()
 	}
 	if !w.hears {
-		w.run(ctx, "UNLISTEN "+channel(c.key)) // the connection of the server may be another client's next
+		w.run(ctx, message{"UNLISTEN " + channel(c.key)}) // the connection of the server may be another client's next
 	}
 }

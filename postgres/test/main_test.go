@@ -83,7 +83,7 @@ func start(ttl int, settings ...string) (*server.Server, error) {
 
 // known has the server be the one that is known from before: nobody waits for those who may have got a lock by another
 // one.
-const known = `;UPDATE flock.server SET started = pg_postmaster_start_time(), timeline = '00000001', epoch = 1`
+const known = `;UPDATE flock.server SET started = pg_postmaster_start_time(), epoch = 1`
 
 func makeTables(s *server.Server, ttl int, more string) error {
 	schema, err := os.ReadFile("../schema.sql")

@@ -81,6 +81,8 @@ func TestCanceledCommit(t *testing.T) {
 	if n := sql(t, s, "SELECT count(*) FROM flock.contender")[0]; n != "0" {
 		t.Errorf("%s rows are visible", n)
 	}
+	to(s, "PGCONNECT_TIMEOUT=8").Run(t, flockPostgres, "-n", "name", "true").Check(t, 75, "", "flock-postgres: "+
+		"cannot reach PostgreSQL at "+s.Host+":5432 in time: no synchronous standby confirms what is committed\n")
 	for range 3 {
 		leasetest.Await(t, "a COMMIT that waits", func() bool {
 			return len(sql(t, s, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity "+waitsForReplica)) > 0
@@ -97,6 +99,41 @@ func TestCanceledCommit(t *testing.T) {
 	if p.AwaitEnd(t); p.Status != 0 || p.Out.String() != "in\n" {
 		t.Errorf("%d %s%s", p.Status, &p.Out, &p.Err)
 	}
+}
+
+// TestWarning has the server warn in each transaction, as it does for weeks before its transaction ids come to an end.
+// Nobody loses a lock by that.
+func TestWarning(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 2)
+	sql(t, s, `CREATE FUNCTION flock.warn() RETURNS trigger LANGUAGE plpgsql AS
+		$$BEGIN RAISE WARNING 'database "fleet" must be vacuumed within 10000000 transactions'; RETURN NULL; END$$;
+		CREATE TRIGGER warn AFTER INSERT OR UPDATE OR DELETE ON flock.contender EXECUTE FUNCTION flock.warn()`)
+	to(s).Run(t, flockPostgres, "name", "sleep", "4").Check(t, 0, "", "")
+}
+
+// TestAtRest counts what those who wait send while nothing happens.
+func TestAtRest(t *testing.T) {
+	t.Parallel()
+	s, waiters := ownServer(t, 10), 8
+	way := proxyTo(t, s)
+	h := to(s).Hold(t, flockPostgres, "name")
+	for range waiters {
+		by(way).Start(t, flockPostgres, "name", "true")
+	}
+	awaitLine(t, s, "name", 1+waiters)
+	leasetest.Await(t, "a connection of each that is woken", func() bool {
+		return sql(t, s, "SELECT count(*) FROM pg_stat_activity WHERE usename = 'cron' AND query LIKE '%READ WRITE%' "+
+			"AND state_change < now() - interval '1 s'")[0] != "0"
+	})
+	before := way.Messages()
+	time.Sleep(10 * time.Second)
+	n := way.Messages() - before
+	t.Logf("%d messages of %d waiters in 10 s", n, waiters)
+	if n > waiters*10*60/100 {
+		t.Errorf("%d messages of %d waiters in 10 s", n, waiters)
+	}
+	h.Release(t)
 }
 
 // TestStoppedBetween stops a client between the two messages of a change. It must not keep the others waiting.

@@ -59,7 +59,9 @@ func TestErrors(t *testing.T) {
 			"cannot reach PostgreSQL at " + s.Host + ":1 in time: Connection refused"},
 		{"wrong host", []string{"PGHOST=nowhere.invalid", "PGDATABASE=postgres", "PGCONNECT_TIMEOUT=1"}, 75,
 			"cannot reach PostgreSQL at nowhere.invalid:5432 in time: lookup nowhere.invalid"},
-		{"no password", []string{at, "PGDATABASE=postgres", "PGUSER=cron"}, 66, "PostgreSQL refuses: "},
+		{"no password", []string{at, "PGDATABASE=postgres", "PGUSER=cron"}, 66,
+			`PostgreSQL refuses: password authentication failed for user "cron" ` +
+				"(no password is set: see PGPASSFILE and PGPASSWORD)"},
 		{"wrong password", []string{at, "PGDATABASE=postgres", "PGUSER=cron", "PGPASSWORD=x"}, 66,
 			`PostgreSQL refuses: password authentication failed for user "cron"`},
 		{"wrong database", []string{"FLOCK_POSTGRES_URL=" + address + s.Host + "/nothing"}, 65,
@@ -70,7 +72,7 @@ func TestErrors(t *testing.T) {
 		{"no right", []string{at, "PGDATABASE=postgres", "PGUSER=bob", "PGPASSWORD=geheim"}, 66,
 			"PostgreSQL refuses: permission denied for schema flock (see the rights in flock-postgres --schema)"},
 		{"no TLS", []string{"FLOCK_POSTGRES_URL=" + address + s.Host + "/postgres?sslmode=require"}, 64,
-			"cannot connect to PostgreSQL at " + s.Host + ":5432: "},
+			"cannot connect to PostgreSQL at " + s.Host + ":5432: it does not speak TLS: see PGSSLMODE"},
 		{"right", []string{"FLOCK_POSTGRES_URL=" + address + s.Host + "/postgres"}, 0, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -90,8 +92,12 @@ func TestErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := to(s, "PGPASSFILE="+file)
-		e.Run(t, flockPostgres, "name", "true").Check(t, 64, "",
-			"flock-postgres: invalid PGPASSFILE: others may use the file "+file+": chmod 600 it\n")
+		const ignored = " is ignored, because others may use it: chmod 600 it\n"
+		e.Run(t, flockPostgres, "name", "true").Check(t, 66, "", "flock-postgres: the password file "+file+ignored+
+			"flock-postgres: PostgreSQL refuses: password authentication failed for user \"cron\" "+
+			"(no password is set: see PGPASSFILE and PGPASSWORD)\n")
+		append(e, "FLOCK_POSTGRES_URL="+address+s.Host+"/postgres").
+			Run(t, flockPostgres, "name", "echo", "in").Check(t, 0, "in\n", "")
 		os.Chmod(file, 0o600)
 		e.Run(t, flockPostgres, "name", "sh", "-c", "echo $PGPASSFILE").Check(t, 0, file+"\n", "")
 	})
@@ -103,6 +109,12 @@ func TestErrors(t *testing.T) {
 		}
 		leasetest.Environment{"PATH=/usr/bin:/bin", "PGSERVICE=fleet", "PGSERVICEFILE=" + file}.
 			Run(t, flockPostgres, "name", "echo", "in").Check(t, 0, "in\n", "")
+		system := t.TempDir()
+		if err := os.Rename(file, system+"/pg_service.conf"); err != nil {
+			t.Fatal(err)
+		}
+		leasetest.Environment{"PATH=/usr/bin:/bin", "PGSERVICE=fleet", "PGSYSCONFDIR=" + system}.
+			Run(t, flockPostgres, "name", "sh", "-c", "echo in $PGSERVICEFILE").Check(t, 0, "in\n", "")
 	})
 	t.Run("another version", func(t *testing.T) {
 		sql(t, s, "UPDATE flock.server SET version = 2")

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Bench measures flock-postgres beside psql with an advisory lock, at a server that it starts: a whole run, and the
-// time from one command to the next while many wait. The two alternate.
+// Bench measures flock-postgres beside psql with an advisory lock, at a server that it starts: a whole run, the time
+// from one command to the next while many wait, where the two alternate, and what many send who only wait.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"example.org/flock/lease/leasetest"
@@ -44,7 +45,7 @@ func main() {
 	schema, err := exec.Command(program, "--schema").Output()
 	check(err)
 	_, err = s.SQL(string(schema) +
-		";UPDATE flock.server SET started = pg_postmaster_start_time(), timeline = '00000001'")
+		";UPDATE flock.server SET started = pg_postmaster_start_time()")
 	check(err)
 	for name, value := range map[string]string{
 		"PGHOST": s.Host, "PGPORT": s.Port, "PGDATABASE": "postgres", "PGUSER": "postgres",
@@ -63,6 +64,10 @@ func main() {
 		report(fmt.Sprintf("hand-over, %d waiters", waiters), lockers, func(l locker) []time.Duration {
 			return handOvers(s, l, waiters)
 		})
+	}
+	fmt.Println()
+	for _, waiters := range []int{1, 8, 64, 100} {
+		fmt.Printf("messages in a second, %3d waiters %10.1f\n", waiters, messages(s, lockers[0], waiters))
 	}
 }
 
@@ -101,6 +106,33 @@ func wholeRuns(l locker, n int) (list []time.Duration) {
 	return list
 }
 
+// messages returns how many messages a holder and some waiters send in a second, while nothing happens.
+func messages(s *server.Server, l locker, waiters int) float64 {
+	p, err := server.NewProxy(s)
+	check(err)
+	defer p.Close()
+	var all []*exec.Cmd
+	for range waiters + 1 {
+		cmd := prepare(l.words("sleep 600"))
+		cmd.Env = append(os.Environ(), "PGHOST="+p.Host, "PGPORT="+p.Port)
+		check(leasetest.StartMortal(cmd))
+		all = append(all, cmd)
+	}
+	awaitWaiting(s, waiters)
+	time.Sleep(5 * time.Second) // in which waiters find out that they are woken
+	const long = 20 * time.Second
+	before := p.Messages()
+	time.Sleep(long)
+	n := p.Messages() - before
+	for _, cmd := range slices.Backward(all) {
+		cmd.Process.Signal(syscall.SIGTERM)
+	}
+	for _, cmd := range all {
+		cmd.Wait()
+	}
+	return float64(n) / long.Seconds()
+}
+
 // handOvers has one hold the lock and others wait, and returns the times from one command to the next.
 func handOvers(s *server.Server, l locker, waiters int) (list []time.Duration) {
 	dir, err := os.MkdirTemp("", "bench")
@@ -114,16 +146,7 @@ func handOvers(s *server.Server, l locker, waiters int) (list []time.Duration) {
 	for range waiters {
 		all = append(all, start(l.words(note)))
 	}
-	const waiting = "SELECT (SELECT count(*) FROM flock.contender) + " +
-		"(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory')"
-	for {
-		rows, err := s.SQL(waiting)
-		check(err)
-		if rows[0] == strconv.Itoa(waiters+1) {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	awaitWaiting(s, waiters)
 	time.Sleep(2 * time.Second) // in which waiters get ready to be woken, too
 	check(os.WriteFile(dir+"/go", nil, 0o666))
 	for _, cmd := range all {
@@ -143,9 +166,28 @@ func handOvers(s *server.Server, l locker, waiters int) (list []time.Duration) {
 	return list
 }
 
-func start(words []string) *exec.Cmd {
+// awaitWaiting waits until one holds the lock and so many wait.
+func awaitWaiting(s *server.Server, waiters int) {
+	const waiting = "SELECT (SELECT count(*) FROM flock.contender) + " +
+		"(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory')"
+	for {
+		rows, err := s.SQL(waiting)
+		check(err)
+		if rows[0] == strconv.Itoa(waiters+1) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func prepare(words []string) *exec.Cmd {
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+func start(words []string) *exec.Cmd {
+	cmd := prepare(words)
 	check(leasetest.StartMortal(cmd))
 	return cmd
 }

@@ -17,8 +17,11 @@ type Proxy struct {
 	target string
 	state  state
 	holdAt []byte // a client that sends this is not heard any more after that message
+	backAt []byte // a message with this is held back, and all that comes after it, until Restore
 	conns  map[net.Conn]bool
 	moved  *sync.Cond
+
+	messages int // of clients
 }
 
 type state int
@@ -27,6 +30,7 @@ const (
 	open  state = iota
 	cut         // connections are closed at once
 	black       // connections are accepted, and stay, but nothing is forwarded
+	late        // the same, but what is held back arrives in the end
 )
 
 // NewProxy makes a proxy for a server.
@@ -59,11 +63,25 @@ func (p *Proxy) HoldAt(text string) {
 	p.holdAt = []byte(text)
 }
 
-// Holds reports whether it still waits for the text of HoldAt.
+// HoldBackAt has the next message with this text, and all that comes after it, arrive late: at Restore.
+func (p *Proxy) HoldBackAt(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.backAt = []byte(text)
+}
+
+// Holds reports whether it still waits for the text of HoldAt or HoldBackAt.
 func (p *Proxy) Holds() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.holdAt != nil
+	return p.holdAt != nil || p.backAt != nil
+}
+
+// Messages returns how many messages clients have sent.
+func (p *Proxy) Messages() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.messages
 }
 
 // Cut closes all connections, and new ones at once.
@@ -75,10 +93,11 @@ func (p *Proxy) Cut() {
 // BlackHole has nothing pass any more.
 func (p *Proxy) BlackHole() { p.set(black) }
 
-// Restore undoes Cut and BlackHole. What was held back is lost with its connections.
+// Restore undoes Cut and BlackHole. What was held back is lost with its connections, unless HoldBackAt has done it.
 func (p *Proxy) Restore() {
-	p.set(open)
-	p.closeAll()
+	if isLate := p.set(open) == late; !isLate {
+		p.closeAll()
+	}
 }
 
 // Close ends the proxy.
@@ -87,11 +106,13 @@ func (p *Proxy) Close() {
 	p.Cut()
 }
 
-func (p *Proxy) set(s state) {
+// set returns the state of before.
+func (p *Proxy) set(s state) (before state) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state = s
+	before, p.state = p.state, s
 	p.moved.Broadcast()
+	return before
 }
 
 func (p *Proxy) closeAll() {
@@ -148,7 +169,13 @@ func (p *Proxy) pipe(to, from net.Conn, held chan struct{}, isClient bool) {
 			return
 		}
 		p.mu.Lock()
-		for p.state == black {
+		if isClient {
+			p.messages++
+		}
+		if isClient && p.backAt != nil && bytes.Contains(b[:n], p.backAt) {
+			p.backAt, p.state = nil, late
+		}
+		for p.state == black || p.state == late {
 			p.moved.Wait()
 		}
 		isLast := isClient && p.holdAt != nil && bytes.Contains(b[:n], p.holdAt)
