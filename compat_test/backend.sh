@@ -148,6 +148,27 @@ if "$program" --cooldown 3 -n "$lock-cools" true 2>/dev/null; then
 	expect 0 -w 40 "$lock-killed" true
 	expect 1 -n --cooldown 60 "$lock-killed" true
 
+	# From the start: it can be over before the command. From a success: whoever fails, dies or is stopped leaves none.
+	if "$program" --cooldown 3 --cooldown-from start -n "$lock-from" true 2>/dev/null; then
+		expect 1 -n --cooldown 60 "$lock-from" true
+		expect 0 -w 60 --cooldown 2 --cooldown-from start "$lock-from" sleep 3
+		expect 0 -n --cooldown 60 "$lock-from" true
+		hold --cooldown 60 --cooldown-from start "$lock-started"
+		kill -KILL "$holder"
+		expect 0 -w 40 "$lock-started" true
+		expect 1 -n --cooldown 60 "$lock-started" true
+		expect 3 --cooldown 60 --cooldown-from success "$lock-success" sh -c 'exit 3'
+		expect 124 -n --cooldown 60 --cooldown-from success --limit .3 "$lock-success" sleep 1000
+		hold -n --cooldown 60 --cooldown-from success "$lock-success"
+		expect 1 -n --cooldown 60 "$lock-success" true
+		kill -KILL "$holder"
+		expect 0 -w 40 --cooldown 60 --cooldown-from success "$lock-success" true
+		expect 1 -n --cooldown 60 "$lock-success" true
+		expect 64 --cooldown-from start "$lock" true
+	else
+		echo "$base: --cooldown-from is missing"
+	fi
+
 	# And if the lock of one that lives is broken; but if that is dead, the next one is in at once.
 	if "$program" --break "$lock-none" 2>/dev/null || [ $? = 1 ]; then
 		hold --cooldown 60 "$lock-live"

@@ -92,9 +92,9 @@ _flock() {
 
 _flock_options() {
 	COMPREPLY+=($(compgen -W "--shared --exclusive --nonblocking
-		--timeout --wait --conflict-exit-code --permits --cooldown --queue --report --limit --kill-children
+		--timeout --wait --conflict-exit-code --permits --cooldown --cooldown-from --queue --report --limit --kill-children
 		--holders --verbose --help --version
-		$(_flock_of_files --cooldown-from --unlock --close --no-fork --fd --fcntl --start --length --backend --remove)" -- "$cur"))
+		$(_flock_of_files --unlock --close --no-fork --fd --fcntl --start --length --backend --remove)" -- "$cur"))
 	[[ $1 == fd ]] && COMPREPLY+=($(compgen -W '--command' -- "$cur"))
 	[[ $(_flock_of_files x) ]] || COMPREPLY+=($(compgen -W '--break' -- "$cur"))
 	return 0

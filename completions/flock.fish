@@ -118,6 +118,8 @@ for command in flock flock-go flock-etcd flock-postgres
     complete $options -s E -l conflict-exit-code -x -d 'Exit status after a conflict or timeout'
     complete $options -l permits -x -d 'Allow up to that many holders at once'
     complete $options -l cooldown -x -d 'Keep others with --cooldown out for that many seconds afterwards'
+    complete $options -l cooldown-from -x -d 'What a cooldown counts from' \
+        -a "start\t'When the lock is taken' end\t'The end of the command (default)' success\t'The same, and none after a failure'"
     complete $options -l queue -x -d 'Fail if that many wait already'
     complete $options -l report -x -d 'Say who has the lock after that many seconds, and again later'
     complete $options -l limit -x -d 'End the command after that many seconds'
@@ -132,8 +134,6 @@ for command in flock flock-go flock-etcd flock-postgres
         complete $options -l start -x -d 'Lock from this byte on'
         complete $options -l length -x -d 'Lock that many bytes'
         complete $options -s o -l close -d 'Close the descriptor before running the command'
-        complete $options -l cooldown-from -x -d 'What a cooldown counts from' \
-            -a "start\t'When the lock is taken' end\t'The end of the command (default)' success\t'The same, and none after a failure'"
         complete $options -l backend -x -d 'Choose the way of locking' \
             -a "auto\t'flock(2), else fcntl, else directory' native\t'Auto without directory' flock\t'flock(2)' fcntl\t'Open file description locks' directory\t'A directory beside the file' (__fish_flock_programs)"
         complete $options -l remove -d 'Remove the lock file afterwards'

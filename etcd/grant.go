@@ -49,7 +49,7 @@ func (c *contender) renew(ctx context.Context, p *place) (v view, err error) {
 		defer cancel()
 		sent, term, kept := lease.Now(), uint64(0), make(chan error, 1)
 		go func() {
-			if c.cooldown != 0 {
+			if c.cooldown != 0 && c.From != lease.FromStart {
 				client.KeepAliveOnce(ctx, c.cooldown)
 			}
 			r, err := client.KeepAliveOnce(ctx, c.lease)

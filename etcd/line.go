@@ -66,6 +66,7 @@ type contender struct {
 	sent         atomic.Int64     // when the last request was sent that is known to have had its effect
 	cooldown     clientv3.LeaseID // of the cooldown that follows if this process dies; 0: none
 	seen         atomic.Int64     // a revision of etcd at which its place was there
+	started      time.Duration    // when it got the lock
 	hasWaited    bool             // so its key says since when it waits, not since when it has the lock
 }
 
@@ -123,10 +124,11 @@ func (c *contender) enter(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if c.Cooldown == 0 {
-		return nil
+	c.started = lease.Now()
+	if c.Cooldown == 0 || c.From == lease.FromSuccess {
+		return nil // the first place ends with the other one
 	}
-	var begin clientv3.Op // as long as this process lives it is renewed with the lock
+	var begin clientv3.Op // unless it is from the start it is renewed with the lock, as long as this process lives
 	c.cooldown, begin, err = c.coolDown(ctx, max(c.Cooldown, time.Duration(c.ttl)*time.Second))
 	if err != nil {
 		return err
@@ -270,7 +272,16 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 func (c *contender) coolDown(ctx context.Context, long time.Duration) (
 	id clientv3.LeaseID, put clientv3.Op, err error) {
 	id, _, _, err = c.grant(ctx, int64(math.Ceil(long.Seconds())))
-	return id, clientv3.OpPut(c.first.key, c.describe(time.Now().Add(c.Cooldown).Unix()), clientv3.WithLease(id)), err
+	return id, clientv3.OpPut(c.first.key, c.describe(c.coolsUntil().Unix()), clientv3.WithLease(id)), err
+}
+
+// coolsUntil returns when a cooldown ends that begins now, or has begun with the command.
+func (c *contender) coolsUntil() time.Time {
+	began := lease.Now()
+	if c.From == lease.FromStart {
+		began = c.started
+	}
+	return time.Now().Add(began + c.Cooldown - lease.Now())
 }
 
 // tell writes since when this place has the lock.
@@ -329,8 +340,12 @@ func (c *contender) Release(ctx context.Context, command lease.Fate) error {
 		return nil
 	}
 	ops := []clientv3.Op{clientv3.OpDelete(c.place.key)}
-	if c.Cooldown > 0 {
-		_, begin, err := c.coolDown(ctx, c.Cooldown)
+	switch long := time.Until(c.coolsUntil()); {
+	case c.Cooldown == 0:
+	case command == lease.Failed, long <= 0:
+		ops = append(ops, clientv3.OpDelete(c.first.key))
+	default:
+		_, begin, err := c.coolDown(ctx, long)
 		if err != nil {
 			return errors.New("cannot set the cooldown: " + err.Error())
 		}
@@ -352,8 +367,7 @@ func (c *contender) Release(ctx context.Context, command lease.Fate) error {
 // Break sees that its holder lives; if Break has deleted the key, it is there again.
 func (c *contender) confirmCooldown(ctx context.Context) {
 	if c.cooldown != 0 {
-		until := time.Now().Add(c.Cooldown).Unix()
-		put := clientv3.OpPut(c.first.key, c.describe(until), clientv3.WithLease(c.cooldown))
+		put := clientv3.OpPut(c.first.key, c.describe(c.coolsUntil().Unix()), clientv3.WithLease(c.cooldown))
 		c.commit(ctx, nil, []clientv3.Op{put})
 	}
 }

@@ -179,7 +179,11 @@ func (h *hold) end(m guard.Message) int {
 			}
 		}
 	}()
-	err := h.held.Release(ctx, Ended)
+	fate := Ended
+	if h.options.CooldownFrom == FromSuccess && (m.Cause == guard.AtLimit || m.Number != 0) {
+		fate = Failed
+	}
+	err := h.held.Release(ctx, fate)
 	switch {
 	case errors.Is(err, ErrLost):
 		return h.report(h.droppedKey() + " while the command ran; the command has ended")

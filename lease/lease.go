@@ -20,6 +20,7 @@ import (
 	"errors"
 	"time"
 
+	"example.org/flock/internal/cli"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/guard"
 	"example.org/flock/internal/locks"
@@ -58,7 +59,7 @@ type Held interface {
 	Lost() <-chan struct{}
 
 	// Release gives the lock up. The error is ErrLost if it was lost while the command ran. Nobody waits for that, so
-	// it takes a second at most, unless the command has Ended.
+	// it takes a second at most, unless the command has Ended or Failed.
 	Release(ctx context.Context, command Fate) error
 }
 
@@ -67,8 +68,18 @@ type Fate int
 
 const (
 	NotStarted Fate = iota // there is no cooldown: somebody else may be able to start it
-	Killed                 // because the lock was lost: the cooldown that has begun with the command goes on
-	Ended                  // the cooldown begins now
+	Killed                 // because the lock was lost: the cooldown that has begun with the command goes on, if one has
+	Failed                 // there is no cooldown: it is from a success
+	Ended                  // the cooldown begins now, unless it is from the start
+)
+
+// A CooldownFrom is what a cooldown counts from, and so what is left of one when its holder dies.
+type CooldownFrom = cli.CooldownFrom
+
+const (
+	FromEnd     = cli.FromEnd     // it begins with the command, and each renewal of the lock prolongs it
+	FromStart   = cli.FromStart   // it begins with the command, and nothing prolongs it
+	FromSuccess = cli.FromSuccess // there is none before the command has ended: whoever dies has failed
 )
 
 // Now is the clock of Held.Life.
@@ -103,7 +114,8 @@ type Request struct {
 	Nonblock bool          // do not wait
 	Queued   bool          // wait only if fewer than Queue wait
 	Queue    int           //
-	Cooldown time.Duration // after the command; 0: none
+	Cooldown time.Duration // 0: none
+	From     CooldownFrom
 
 	// One of these is called each time that it is seen why the lock cannot be had yet.
 	Taken   func()           // somebody else has it

@@ -251,9 +251,9 @@ func (r *run) request() Request {
 	}
 	r.link.see(false, "")
 	return Request{Name: o.File, Mode: mode, Permits: o.Permits, Nonblock: o.Nonblock, Queued: o.Queued, Queue: o.Queue,
-		Cooldown: o.Cooldown,
-		Taken:    func() { r.link.see(true, ""); tell() },
-		Unknown:  func(why string) { r.link.see(false, why); tell() }}
+		Cooldown: o.Cooldown, From: o.CooldownFrom,
+		Taken:   func() { r.link.see(true, ""); tell() },
+		Unknown: func(why string) { r.link.see(false, why); tell() }}
 }
 
 // refuse says why there is no lock, and returns the exit status.

@@ -17,10 +17,11 @@ import (
 type contender struct {
 	*store
 	lease.Request
-	key     string      // of its row
-	isIn    bool        // its row was there
-	mayBeIn atomic.Bool // its row may be there
-	token   int64       // 0: none
+	key     string        // of its row
+	isIn    bool          // its row was there
+	mayBeIn atomic.Bool   // its row may be there
+	token   int64         // 0: none
+	started time.Duration // when it got the lock
 	life    atomic.Pointer[life]
 }
 
@@ -166,8 +167,14 @@ func (c *contender) change(ctx context.Context) (isEntitled bool, err error) {
 	if err == nil {
 		c.isIn, c.token = true, a.token
 		c.prolong(a.life)
+		c.started = a.life.since
 	}
 	return a.isEntitled, err
+}
+
+// cooldownFrom has the words in the tables.
+var cooldownFrom = map[lease.CooldownFrom]string{
+	lease.FromStart: "start", lease.FromEnd: "end", lease.FromSuccess: "success",
 }
 
 // row returns the statement that writes the contender's row.
@@ -179,14 +186,14 @@ func (c *contender) row(s standing, ttl time.Duration) string {
 		return strconv.FormatInt(n, 10)
 	}
 	return fmt.Sprintf(`WITH %s
-INSERT INTO flock.contender AS c (key, name, cooling, seq, mode, permits, cooldown,
+INSERT INTO flock.contender AS c (key, name, cooling, seq, mode, permits, cooldown, cools_from,
 		came, taken, renewed, expires, epoch, host, pid, username)
-	SELECT '%s', %s, %s::bigint, %s::bigint, '%s', %d, make_interval(secs => %f),
+	SELECT '%s', %s, %s::bigint, %s::bigint, '%s', %d, make_interval(secs => %f), '%s',
 		s.now, CASE WHEN %t THEN s.now END, s.now, s.now + make_interval(secs => %f), s.epoch, '%s', %d, '%s' FROM s
 	ON CONFLICT (key) DO UPDATE SET seq = excluded.seq, taken = coalesce(c.taken, excluded.taken),
 		renewed = excluded.renewed, expires = excluded.expires, epoch = excluded.epoch`,
 		theServer, c.key, nameLiteral(c.Name), orNull(s.cooling), orNull(s.seq), c.Mode, c.Permits,
-		c.Cooldown.Seconds(), s.isEntitled, ttl.Seconds(), plain(hostname()), os.Getpid(), plain(username()))
+		c.Cooldown.Seconds(), cooldownFrom[c.From], s.isEntitled, ttl.Seconds(), plain(hostname()), os.Getpid(), plain(username()))
 }
 
 // prolong takes note of a life, unless a later one is known.
@@ -237,17 +244,14 @@ func (c *contender) Renew(ctx context.Context) error {
 
 // Release implements lease.Held.
 func (c *contender) Release(ctx context.Context, command lease.Fate) error {
-	if command != lease.Ended {
+	if command == lease.NotStarted || command == lease.Killed {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Second)
 		defer cancel()
 	}
 	var cools message
-	if since, _ := c.Life(); c.Cooldown > 0 && command != lease.NotStarted {
-		if command == lease.Ended {
-			since = lease.Now()
-		}
-		cools.add(coolDown(c.Name, c.Cooldown-(lease.Now()-since)))
+	if long := c.coolsFor(command); long > 0 {
+		cools.add(coolDown(c.Name, long))
 	}
 	before := c.link.Repeats()
 	deleted, err := c.remove(ctx, c.Name, c.key, cools)
@@ -256,6 +260,23 @@ func (c *contender) Release(ctx context.Context, command lease.Fate) error {
 	}
 	c.disconnect()
 	return err
+}
+
+// coolsFor returns how long the cooldown lasts from now on; 0 or less: there is none.
+func (c *contender) coolsFor(command lease.Fate) time.Duration {
+	if c.Cooldown == 0 || command == lease.NotStarted || command == lease.Failed {
+		return 0
+	}
+	began, _ := c.Life()
+	switch {
+	case c.From == lease.FromStart:
+		began = c.started
+	case command == lease.Ended:
+		began = lease.Now()
+	case c.From == lease.FromSuccess:
+		return 0
+	}
+	return began + c.Cooldown - lease.Now()
 }
 
 // leave gives up all that was asked for. Nobody should have to wait for that.

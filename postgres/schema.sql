@@ -36,6 +36,7 @@ CREATE TABLE flock.contender (
     mode     text NOT NULL CHECK (mode IN ('exclusive', 'shared', 'permit')),
     permits  integer NOT NULL,
     cooldown interval NOT NULL,
+    cools_from text NOT NULL CHECK (cools_from IN ('start', 'end', 'success')),
     came     timestamptz NOT NULL,
     taken    timestamptz,                        -- when it got the lock
     renewed  timestamptz NOT NULL,

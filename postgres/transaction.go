@@ -75,11 +75,12 @@ UPDATE flock.contender o SET renewed = s.now, expires = s.now + make_interval(se
 }
 
 // judge returns the statement that removes the rows of a lock that have expired. Those who had the lock leave a
-// cooldown.
+// cooldown, unless that is from a success.
 func judge(name string) string {
 	return `WITH ` + theServer + `,
 dead AS (DELETE FROM flock.contender c USING s WHERE c.name = ` + nameLiteral(name) + ` AND ` + isDead + `
-	RETURNING c.renewed + c.cooldown AS cools, c.taken IS NOT NULL AND c.cooldown > '0' AS leaves)
+	RETURNING CASE c.cools_from WHEN 'start' THEN c.taken ELSE c.renewed END + c.cooldown AS cools,
+		c.taken IS NOT NULL AND c.cooldown > '0' AND c.cools_from <> 'success' AS leaves)
 UPDATE flock.name n SET cools = greatest(n.cools, (SELECT max(dead.cools) FROM dead WHERE leaves))
 	WHERE n.name = ` + nameLiteral(name) + ` AND EXISTS (SELECT FROM dead WHERE leaves)`
 }

@@ -123,7 +123,7 @@ func sql(t *testing.T, s *server.Server, statements string) []string {
 // reach returns the environment of one who reaches a server as an ordinary user, with what is different from it.
 func reach(host, port string, more ...string) leasetest.Environment {
 	return leasetest.NewEnvironment(append([]string{"PGHOST=" + host, "PGPORT=" + port, "PGDATABASE=postgres",
-		"PGUSER=cron"}, more...)...)
+		"PGUSER=cron", "PGCONNECT_TIMEOUT=30"}, more...)...) // this machine may do much else
 }
 
 func to(s *server.Server, more ...string) leasetest.Environment {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"example.org/flock/lease/leasetest"
+	"example.org/flock/postgres/test/server"
 )
 
 // Each rule of the protocol, by the experiment that made it one.
@@ -122,10 +124,7 @@ func TestAtRest(t *testing.T) {
 		by(way).Start(t, flockPostgres, "name", "true")
 	}
 	awaitLine(t, s, "name", 1+waiters)
-	leasetest.Await(t, "a connection of each that is woken", func() bool {
-		return sql(t, s, "SELECT count(*) FROM pg_stat_activity WHERE usename = 'cron' AND query LIKE '%READ WRITE%' "+
-			"AND state_change < now() - interval '1 s'")[0] != "0"
-	})
+	awaitIdle(t, s, 1+waiters)
 	before := way.Messages()
 	time.Sleep(10 * time.Second)
 	n := way.Messages() - before
@@ -276,7 +275,7 @@ func TestFewConnections(t *testing.T) {
 // later on average. Readers come in together.
 func TestWoken(t *testing.T) {
 	t.Parallel()
-	s, name := sharedServer(t), leasetest.LockName(t)
+	s, name := ownServer(t, 10), leasetest.LockName(t)
 	h := to(s).Hold(t, flockPostgres, name)
 	var line []*leasetest.Holding
 	for i := range 6 {
@@ -285,11 +284,7 @@ func TestWoken(t *testing.T) {
 	}
 	r1, r2 := to(s).Queue(t, flockPostgres, "-s", name), to(s).Queue(t, flockPostgres, "-s", name)
 	awaitLine(t, s, name, 9)
-	leasetest.Await(t, "a connection of each", func() bool {
-		return sql(t, s, "SELECT count(*) FROM pg_stat_activity "+
-			"WHERE application_name = 'flock-postgres' AND query LIKE '%"+
-			fmt.Sprintf("%x", name)+"%' AND state_change < now() - interval '300 ms'")[0] == "9"
-	})
+	awaitIdle(t, s, 9)
 	var handOvers []time.Duration
 	for _, next := range line {
 		began := time.Now()
@@ -307,6 +302,15 @@ func TestWoken(t *testing.T) {
 	r2.AwaitOutput(t)
 	r1.ReleaseSilent(t)
 	r2.ReleaseSilent(t)
+}
+
+// awaitIdle waits until each of so many has a connection, by which it sends nothing.
+func awaitIdle(t *testing.T, s *server.Server, n int) {
+	t.Helper()
+	leasetest.Await(t, "a connection of each", func() bool {
+		return sql(t, s, "SELECT count(*) FROM pg_stat_activity WHERE usename = 'cron' AND "+
+			"state_change < now() - interval '300 ms'")[0] == strconv.Itoa(n)
+	})
 }
 
 // TestKilledHolder kills a holder and its guard. Nobody gets in before its row expires, and then somebody does, who

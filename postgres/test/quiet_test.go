@@ -17,9 +17,6 @@ import (
 
 const mayHave = "whoever had the lock before may have it still"
 
-// patient is for a machine that does much else.
-func patient(s *server.Server) leasetest.Environment { return to(s, "PGCONNECT_TIMEOUT=60") }
-
 // wasRestarted has it look as if the server was started anew since it was asked last, which was yesterday.
 func wasRestarted(t *testing.T, s *server.Server) {
 	t.Helper()
@@ -32,7 +29,7 @@ func wasRestarted(t *testing.T, s *server.Server) {
 // leaveDead leaves the row of a holder that died with its server.
 func leaveDead(t *testing.T, s *server.Server, name string) {
 	t.Helper()
-	h := patient(s).Hold(t, flockPostgres, "--cooldown", "3600", name)
+	h := to(s).Hold(t, flockPostgres, "--cooldown", "3600", name)
 	kill(h.Child, syscall.SIGKILL)
 	h.AwaitEnd(t)
 	wasRestarted(t, s)
@@ -41,7 +38,7 @@ func leaveDead(t *testing.T, s *server.Server, name string) {
 // leaveCool leaves a cooldown that has ended.
 func leaveCool(t *testing.T, s *server.Server, name string) {
 	t.Helper()
-	patient(s).Run(t, flockPostgres, "--cooldown", "3600", name, "true").Check(t, 0, "", "")
+	to(s).Run(t, flockPostgres, "--cooldown", "3600", name, "true").Check(t, 0, "", "")
 	wasRestarted(t, s)
 }
 
@@ -76,7 +73,7 @@ func night(t *testing.T, s *server.Server, wait string) bool {
 	t.Helper()
 	var hosts []*leasetest.Child
 	for range 3 {
-		hosts = append(hosts, patient(s).Start(t, flockPostgres, wait, "-E", "0", "--cooldown", "3600", "nightly",
+		hosts = append(hosts, to(s).Start(t, flockPostgres, wait, "-E", "0", "--cooldown", "3600", "nightly",
 			"echo", "in"))
 	}
 	runs, unknown := 0, 0
@@ -106,9 +103,9 @@ func TestUnknown(t *testing.T) {
 	const nobody = "flock-postgres: nobody has asked since PostgreSQL was started: " + mayHave +
 		"; the next request waits for 10 s\n"
 	for range 2 {
-		patient(s).Run(t, flockPostgres, "--holders", "name").Check(t, 75, "", nobody)
-		patient(s).Run(t, flockPostgres, "--holders").Check(t, 75, "", nobody)
-		patient(s).Run(t, flockPostgres, "--break", "name").Check(t, 75, "", nobody)
+		to(s).Run(t, flockPostgres, "--holders", "name").Check(t, 75, "", nobody)
+		to(s).Run(t, flockPostgres, "--holders").Check(t, 75, "", nobody)
+		to(s).Run(t, flockPostgres, "--break", "name").Check(t, 75, "", nobody)
 	}
 	check := func(p *leasetest.Child) {
 		t.Helper()
@@ -120,7 +117,7 @@ func TestUnknown(t *testing.T) {
 	sql(t, s, "UPDATE flock.server SET quiet = now() + interval '1 hour'") // it is in its quiet time
 	for _, words := range []string{"--holders name", "--holders", "-w 2 -E 0 name true", "-w 2 -E 0 --queue 1 name true",
 		"--report 0 -w 2 -E 0 -s name true"} {
-		check(patient(s).Run(t, append([]string{flockPostgres}, strings.Fields(words)...)...))
+		check(to(s).Run(t, append([]string{flockPostgres}, strings.Fields(words)...)...))
 	}
 	if sql(t, s, "SELECT count(*) FROM flock.contender")[0] != "1" {
 		t.Error("somebody has left a row")
@@ -134,11 +131,11 @@ func TestQuietTime(t *testing.T) {
 	s := ownServer(t, 10)
 	wasRestarted(t, s)
 	began := time.Now()
-	first := patient(s).Start(t, flockPostgres, "-n", "name", "echo", "in")
+	first := to(s).Start(t, flockPostgres, "-n", "name", "echo", "in")
 	awaitLine(t, s, "name", 1)
 	sql(t, s, "UPDATE flock.server SET quiet = quiet + interval '1 hour'") // for those who come late
-	patient(s).Run(t, flockPostgres, "-n", "name", "echo", "in").Check(t, 1, "", "")
-	p := patient(s).Run(t, flockPostgres, "--holders", "name")
+	to(s).Run(t, flockPostgres, "-n", "name", "echo", "in").Check(t, 1, "", "")
+	p := to(s).Run(t, flockPostgres, "--holders", "name")
 	if p.Status != 75 || strings.Count(p.Out.String(), "exclusive (waiting)") != 1 {
 		t.Errorf("%d %s%s", p.Status, &p.Out, &p.Err)
 	}
@@ -157,12 +154,12 @@ func TestOldHolderRenews(t *testing.T) {
 	h := by(way).Hold(t, flockPostgres, "name")
 	way.BlackHole()
 	sql(t, s, "UPDATE flock.server SET started = started - interval '1 day'")
-	next := patient(s).Start(t, flockPostgres, "-n", "-E", "9", "name", "true")
+	next := to(s).Start(t, flockPostgres, "-n", "-E", "9", "name", "true")
 	awaitLine(t, s, "name", 2)
 	way.Restore()
 	next.AwaitEnd(t).Check(t, 9, "", "")
-	patient(s).Run(t, flockPostgres, "-n", "-E", "9", "name", "true").Check(t, 9, "", "")
-	if p := patient(s).Run(t, flockPostgres, "--holders", "name"); !strings.Contains(p.Out.String(), "exclusive") {
+	to(s).Run(t, flockPostgres, "-n", "-E", "9", "name", "true").Check(t, 9, "", "")
+	if p := to(s).Run(t, flockPostgres, "--holders", "name"); !strings.Contains(p.Out.String(), "exclusive") {
 		t.Errorf("%d %s%s", p.Status, &p.Out, &p.Err)
 	}
 	h.Release(t) // it may have warned

@@ -17,9 +17,10 @@ func TestTorture(t *testing.T) {
 	s := ownServer(t, int(tortureTTL.Seconds()))
 	var proxies []*server.Proxy
 	var ways []leasetest.Environment
+	direct := proxyTo(t, s)
 	for range 3 {
 		p := proxyTo(t, s)
-		proxies, ways = append(proxies, p), append(ways, by(p))
+		proxies, ways = append(proxies, p), append(ways, by(p, "PGCONNECT_TIMEOUT=5"))
 	}
 	leasetest.RunTorture(t, leasetest.Backend{
 		Name:     "postgres",
@@ -28,12 +29,12 @@ func TestTorture(t *testing.T) {
 		TTL:      tortureTTL,
 		Locks:    []string{"red", "it's", "/var/lock/blue"},
 		Ways:     ways,
-		Direct:   to(s),
-		Refusals: []string{"cannot reach PostgreSQL", "by the server of before is unknown"},
+		Direct:   by(direct),
+		Refusals: []string{"cannot reach PostgreSQL", "whoever had the lock before may have it still"},
 		Connections: func(random *rand.Rand) (leasetest.Connections, string) {
 			return proxies[random.IntN(len(proxies))], "the connections of a third of all"
 		},
-		DisturbServer: func(x *leasetest.Torture) { disturbServer(x, s) },
+		DisturbServer: func(x *leasetest.Torture) { disturbServer(x, s, append(proxies, direct)) },
 		Restore: func() error {
 			for _, p := range proxies {
 				p.Restore()
@@ -43,10 +44,10 @@ func TestTorture(t *testing.T) {
 	})
 }
 
-// disturbServer freezes or crashes the server for a while, or ends its connections. The server belongs to the goroutine
-// of the faults, so it waits.
-func disturbServer(x *leasetest.Torture, s *server.Server) {
-	switch x.Random.IntN(4) {
+// disturbServer freezes or crashes the server for a while, has another one take its place, or ends its connections. The
+// server belongs to the goroutine of the faults, so it waits.
+func disturbServer(x *leasetest.Torture, s *server.Server, proxies []*server.Proxy) {
+	switch x.Random.IntN(5) {
 	case 0:
 		x.Count("fault: freeze the server")
 		s.Freeze()
@@ -59,8 +60,40 @@ func disturbServer(x *leasetest.Torture, s *server.Server) {
 		if err := s.Run(); err != nil {
 			x.Error(err)
 		}
+	case 2:
+		if err := promote(x, s, proxies); err != nil {
+			x.Error(err)
+		}
 	default:
 		x.Count("fault: terminate all connections")
 		terminate(x.T, s, time.Millisecond)
 	}
+}
+
+// promote crashes the server and promotes a replica, which may lag. Those who ask meet it before that, too.
+func promote(x *leasetest.Torture, s *server.Server, proxies []*server.Proxy) error {
+	replica, err := s.Replica()
+	if err != nil {
+		return err
+	}
+	what := "fault: promote a replica"
+	if x.Random.IntN(2) == 0 {
+		what = "fault: promote a replica that lags"
+		if err := replica.Disconnect(); err != nil {
+			return err
+		}
+		x.SleepUpTo(2 * tortureTTL)
+	}
+	x.Count(what)
+	s.Crash()
+	for _, p := range proxies {
+		p.LeadTo(replica)
+	}
+	x.SleepUpTo(tortureTTL)
+	if err := replica.Promote(); err != nil {
+		return err
+	}
+	s.Stop()
+	*s = *replica
+	return nil
 }

@@ -126,7 +126,7 @@ func host() string {
 	defer counter.Unlock()
 	counter.n++
 	pid := os.Getpid()
-	return fmt.Sprintf("127.%d.%d.%d", 64+(pid>>10)%64, pid>>2%256, pid%4*64+counter.n)
+	return fmt.Sprintf("127.%d.%d.%d", 64+(pid>>10)%64, pid>>2%256, pid%4*64+counter.n%64)
 }
 
 // Start starts a server with settings, such as max_connections=20, and makes the tables there.
