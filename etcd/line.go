@@ -254,7 +254,7 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 		changed := c.watch(watching, last.Key, v.revision, deleted)
 		since, ttl := c.Life()
 		c.hasWaited = true
-		c.Taken()
+		c.link.Taken()
 		select {
 		case <-changed:
 			v, err = c.look(ctx, p)

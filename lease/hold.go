@@ -90,6 +90,7 @@ func (h *hold) execute() int {
 			lost, aMoment = nil, time.After(ttl/5)
 			next.Reset(0)
 		case <-time.After(h.limits().End - ttl/50 - Now()): // the guard has had its time
+			h.started = true // for all that is known
 			return h.lose(h.guard.KillAll())
 		}
 	}
@@ -151,7 +152,7 @@ func seconds(d time.Duration) string {
 func (h *hold) endOfGuard() int {
 	survivor := h.guard.KillAll()
 	if !h.started && survivor == 0 {
-		h.held.Release(context.Background(), NotStarted)
+		h.held.Release(context.Background(), Killed) // it may have started the command just before
 		return h.guardKilled("lost")
 	}
 	h.failure = &Error{Text: "its guard was killed"}

@@ -31,7 +31,7 @@ import (
 type Backend interface {
 	// Acquire waits for a lock, and gives up what it has asked for when it returns an error: ErrTaken if
 	// Request.Refused says so, that of Link.Unreachable if the context's time is over, ErrLost if its place was lost
-	// meanwhile. Then it is called again.
+	// meanwhile. Then it is called again. Each time that it has to wait it says why: see Link.Taken and Link.Unknown.
 	Acquire(ctx context.Context, r Request) (Held, error)
 
 	// List returns the line of a lock or, without a name, those of all locks, one after the other.
@@ -116,10 +116,6 @@ type Request struct {
 	Queue    int           //
 	Cooldown time.Duration // 0: none
 	From     CooldownFrom
-
-	// One of these is called each time that it is seen why the lock cannot be had yet.
-	Taken   func()           // somebody else has it
-	Unknown func(why string) // nobody can tell for a while who has it: the place of an Unknown is in the line
 }
 
 // A Program is the program of a backend.

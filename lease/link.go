@@ -33,6 +33,7 @@ type Link struct {
 	held   atomic.Bool
 	silent func(why string) // the server does not answer
 	back   func()           // it answers again
+	looked func()           // a look has shown that the lock cannot be had yet; nil: nobody wants to know
 
 	mu       sync.Mutex
 	failure  string // of an attempt since the last answer; empty: there was none
@@ -218,7 +219,18 @@ func (l *Link) why() string {
 	return l.failure
 }
 
-// see takes note of what the last look at the lock has shown.
+// Taken takes note that the last look has shown that somebody else has the lock.
+func (l *Link) Taken() { l.tell(true, "") }
+
+// Unknown takes note that it has shown that nobody can tell for a while who has it: there is an Unknown in the line.
+func (l *Link) Unknown(why string) { l.tell(false, why) }
+
+func (l *Link) tell(isTaken bool, unknown string) {
+	if l.see(isTaken, unknown); l.looked != nil {
+		l.looked()
+	}
+}
+
 func (l *Link) see(isTaken bool, unknown string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -68,7 +68,7 @@ func start(p *output.Printer, program Program, args []string) int {
 	}
 	r := &run{printer: p, program: program.Backend, options: o, name: sys.Printable(o.File), service: newService()}
 	r.link = &Link{Reach: 5 * time.Second, Note: p.Note, timed: o.Limited, waits: o.Action == cli.Lock && !o.Nonblock}
-	r.link.silent, r.link.back = r.sayWaitGoesOn, r.sayAnswers
+	r.link.silent, r.link.back, r.link.looked = r.sayWaitGoesOn, r.sayAnswers, r.noteWait
 	if r.backend, err = program.Open(r.link); err != nil {
 		return failure.Report(p, err)
 	}
@@ -159,6 +159,7 @@ func (r *run) lock() int {
 // takes another one.
 func (r *run) acquire(ctx context.Context) (Held, error) {
 	for lost := 1; ; lost++ {
+		r.link.see(false, "")
 		held, err := r.backend.Acquire(ctx, r.request())
 		if err == nil {
 			if err = freshen(ctx, held); err == nil {
@@ -232,6 +233,14 @@ func (r *run) sayWaitGoesOn(why string) {
 	r.printer.Note(r.program + " does not answer: " + why + "; the wait for " + r.name + " goes on")
 }
 
+// noteWait has the wait told to those who want to know about it.
+func (r *run) noteWait() {
+	select {
+	case r.taken <- struct{}{}:
+	default: // that is known, and not yet dealt with
+	}
+}
+
 func (r *run) sayAnswers() { r.printer.Note(r.program + " answers again") }
 
 // request returns what the options ask for.
@@ -243,17 +252,8 @@ func (r *run) request() Request {
 	case o.Permits > 0:
 		mode = Permit
 	}
-	tell := func() {
-		select {
-		case r.taken <- struct{}{}:
-		default: // that is known, and not yet dealt with
-		}
-	}
-	r.link.see(false, "")
 	return Request{Name: o.File, Mode: mode, Permits: o.Permits, Nonblock: o.Nonblock, Queued: o.Queued, Queue: o.Queue,
-		Cooldown: o.Cooldown, From: o.CooldownFrom,
-		Taken:   func() { r.link.see(true, ""); tell() },
-		Unknown: func(why string) { r.link.see(false, why); tell() }}
+		Cooldown: o.Cooldown, From: o.CooldownFrom}
 }
 
 // refuse says why there is no lock, and returns the exit status.

@@ -69,9 +69,9 @@ func (c *contender) enter(ctx context.Context) error {
 // tell tells why the contender does not have the lock yet.
 func (c *contender) tell(v view) {
 	if why := v.unknown(); why != "" {
-		c.Unknown(why)
+		c.link.Unknown(why)
 	} else {
-		c.Taken()
+		c.link.Taken()
 	}
 }
 
