@@ -3,6 +3,7 @@
 set -u
 flock=${1:-./flock}
 flock=$(cd "$(dirname "$flock")" && pwd)/$(basename "$flock")
+here=$PWD
 dir=$(mktemp -d) && cd "$dir" || exit 1
 trap 'cd /; rm -rf "$dir"' EXIT
 ln -s "$flock" flock
@@ -85,5 +86,32 @@ until [ "$(grep -c + log 2>/dev/null)" = 2 ]; do sleep 0.01; done
 echo '  flock --holders LOCK says:'
 flock --holders permits 2>&1 | sed -n '/flock --permits/!s/^/    /p'
 touch go
-for pid in $pids; do wait $pid; done
+for pid in $pids; do wait "$pid"; done
 awk '$1 == "+" && ++n > most { most = n } $1 == "-" { n-- } END { print "  most at once: " most; exit most != 2 }' log
+
+echo 'A job that runs too long (flock --limit 1 LOCK sleep 60):'
+flock --limit 1 limit.lock sleep 60 2>&1 | sed 's/^/  /'
+
+echo 'At most once in ten minutes (flock -n --cooldown 600 LOCK job):'
+for i in 1 2 3; do flock -n --cooldown 600 alert.lock echo "  call $i runs"; done
+
+echo 'Ten requests during a reload (flock --queue 1 LOCK reload), and who has the lock (flock -n --report 0 LOCK job):'
+cat >reload.sh <<'END'
+#!/bin/sh
+: >>begun; until [ -e reloaded ]; do sleep .01; done; echo >>reloads
+END
+chmod +x reload.sh
+flock reload.lock ./reload.sh & reloads=$!
+await '[ -e begun ]'
+flock -n --report 0 reload.lock true 2>&1 | sed 's/^/  /'
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	(flock --queue 1 -E 0 reload.lock ./reload.sh; echo >>answers) & reloads="$reloads $!"
+done
+await '[ "$(cat answers 2>/dev/null | wc -l)" -eq 9 ]'
+echo "  nine of ten requests have ended, and one waits"
+: >reloaded
+for pid in $reloads; do wait "$pid"; done
+echo "  reloads, with the first one: $(($(wc -l <reloads)))"
+
+echo
+echo "Next: $flock --help; man $here/man/flock.1; sudo make install"
