@@ -129,7 +129,8 @@ check_paths() {
 		sed -n 's/^ *[*/0-9]* \* \* \* \* //p' page >jobs
 		[ -s jobs ] || fail "$page has no line for cron"
 		while read -r job; do
-			mkdir -p jobs.dir
+			rm -rf jobs.dir # with the cooldowns in it
+			mkdir jobs.dir
 			printf '#!/bin/sh\necho ran\n' | tee jobs.dir/mirror >jobs.dir/report
 			chmod +x jobs.dir/*
 			job=$(echo "$job" | sed "s,/usr/bin/,$1&,g; s,/var/run/,$dir/jobs.dir/,g; s,/opt/,$dir/jobs.dir/,g")
