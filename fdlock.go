@@ -12,7 +12,7 @@ func (a *attempt) acquire(limit locks.Limit) error {
 	if a.Op == locks.Unlock {
 		return a.release()
 	}
-	if !a.Queued && !a.Reports {
+	if !a.Queued && !a.Reports && !a.Verbose {
 		return a.take(limit)
 	}
 	var queue *locks.Chain
@@ -31,7 +31,7 @@ func (a *attempt) acquire(limit locks.Limit) error {
 			return err
 		}
 	}
-	if a.Reports {
+	if a.Reports || a.Verbose {
 		defer a.reportWait()()
 	}
 	return a.take(limit)

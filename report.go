@@ -63,9 +63,21 @@ func (a *attempt) reportWait() (stop func()) {
 		return !stopped
 	}
 	go func() {
-		for pause, waits := a.ReportAfter, true; waits; pause = a.NextReport(pause) {
+		waiting := "waiting for " + targetName(a.Options) + ", "
+		if !a.Reports {
+			sleep(time.Second)
+			if state := a.ancestorState(); state != "" {
+				say(waiting + state)
+			}
+			return
+		}
+		pause := a.ReportAfter
+		if a.ancestorState() != "" {
+			pause = 0
+		}
+		for waits := true; waits; pause = a.NextReport(pause) {
 			sleep(pause)
-			waits = say("waiting for " + targetName(a.Options) + ", " + stateOf(a.Options))
+			waits = say(waiting + a.state())
 		}
 	}()
 	return func() {
@@ -90,11 +102,15 @@ func (a *attempt) reportRefusal(err error) {
 		a.out.WarnVerbose(r.Why)
 	}
 	if a.Reports {
-		line := targetName(a.Options) + " is " + stateOf(a.Options)
+		line := targetName(a.Options) + " is " + a.state()
 		if a.Queued && errors.Is(err, locks.ErrConflict) {
 			line += "; its queue is full"
 		}
 		a.out.Note(line)
+	} else if a.Verbose {
+		if state := a.ancestorState(); state != "" {
+			a.out.Warn(targetName(a.Options) + " is " + state)
+		}
 	}
 	a.out.WarnVerbose(locks.RefusalText(err))
 }
@@ -127,8 +143,20 @@ func targetName(o *cli.Options) string {
 	return o.File
 }
 
-// stateOf says why the lock cannot be had, as far as that is known.
-func stateOf(o *cli.Options) string {
-	list, _ := holders.Find(namedFile(o), mechanisms(o.Backend))
-	return list.State(o.Cooldown > 0)
+// state says why the lock cannot be had, as far as that is known.
+func (a *attempt) state() string {
+	if state := a.ancestorState(); state != "" {
+		return state
+	}
+	list, _ := holders.Find(namedFile(a.Options), mechanisms(a.Backend))
+	return list.State(a.Cooldown > 0)
+}
+
+// ancestorState says which process that has started this one keeps it out; "" if there is none.
+func (a *attempt) ancestorState() string {
+	h := holders.Ancestor(namedFile(a.Options), wish(a.Options, a.out), a.Op)
+	if h.PID == 0 {
+		return ""
+	}
+	return "held by " + h.Name() + ", which waits for this one"
 }

@@ -167,6 +167,62 @@ sed "s/process $(cat pid) /process LEFT /" out
 kill $(cat pid); wait $waiter
 #> next
 
+### report-of-a-lock-that-waits-for-itself
+# needs: linux proc
+echo 'flock --report 100 -n f true; echo $?' >migrate.sh
+echo 'sh migrate.sh; :' >deploy.sh
+says() { "$@" 2>&1 | sed "s/process [0-9]* /process N /"; }
+says flock f sh deploy.sh
+#> flock: f is held by process N (sh deploy.sh), which waits for this one
+#> 1
+says flock -o f sh deploy.sh
+#> flock: f is held by process N (flock -o f sh deploy.sh), which waits for this one
+#> 1
+says flock -F f sh deploy.sh
+#> flock: f is held by process N (sh deploy.sh), which waits for this one
+#> 1
+says flock --limit 1000 f sh deploy.sh
+#> flock: f is held by process N (sh deploy.sh), which waits for this one
+#> 1
+says sh -c 'exec 9>>f; flock -s 9; sh deploy.sh; :'
+#> flock: f is held by process N (sh -c exec 9>>f; flock -s 9; sh deploy.sh; :), which waits for this one
+#> 1
+says flock f flock --verbose -n f true | grep 'f is'
+#> flock: f is held by process N (flock f flock --verbose -n f true), which waits for this one
+
+### report-at-once-that-it-waits-for-itself
+# needs: linux proc
+exec 9>>f; flock 9
+for option in '--report 1000' --verbose; do
+	flock $option f true 9>&- 2>err >out & waiter="$waiter $!"
+	await 'grep -qs "^flock: waiting for f, held by process $$ (.*), which waits for this one$" err'
+done
+exec 9>&-; wait $waiter; echo $?
+#> 0
+
+### report-of-others-than-those-that-wait-for-this-one
+# kernel: ranges
+# needs: linux locks
+says() { "$@" 2>&1 | sed "s/process [0-9]* ([^)]*)/process N/; s/, running for [0-9]* s//"; }
+hold --start 10 --length 10 f
+says flock --start 0 --length 10 f flock --report 0 -n --start 10 --length 5 f true
+#> flock: f is held by process N, and 1 more
+says flock --start 0 --length 10 f flock --report 0 -n --start 9 --length 5 f true
+#> flock: f is held by process N, which waits for this one
+release
+hold --permits 2 f
+says flock --permits 2 f flock --report 0 -n --permits 2 f true
+#> flock: f is held by process N, and 1 more
+says flock --permits 2 f flock --report 0 -n f true
+#> flock: f is held by process N, which waits for this one
+release
+# its own open file keeps it
+hold --fcntl -s f
+exec 9<>f; flock --fcntl -s 9
+says flock --fcntl --report 0 -n 9 | grep -c 'which waits'
+#> 0
+release
+
 ### report-says-nothing-about-the-next-holder
 # kernel: the kernel tells who has taken the lock
 for i in 1 2 3 4 5 6 7 8; do

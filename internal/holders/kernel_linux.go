@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/direct"
+	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
@@ -81,8 +82,16 @@ type lockedFile struct {
 	names map[string]bool
 }
 
-// fileOf returns the file that is open as a descriptor of this process.
-func fileOf(fd int) (*lockedFile, error) {
+// fileOf returns the file that is open as descriptor fd or, with a negative fd, the one called name. The error is that
+// of stat(2).
+func fileOf(name string, fd int) (*lockedFile, error) {
+	if fd < 0 {
+		var err error
+		if fd, err = unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+			return nil, err
+		}
+		defer unix.Close(fd)
+	}
 	f := &lockedFile{}
 	if err := unix.Fstat(fd, &f.Stat_t); err != nil {
 		return nil, err
@@ -93,18 +102,10 @@ func fileOf(fd int) (*lockedFile, error) {
 	return f, nil
 }
 
-// kernelHolders returns who holds a kernel lock on a file, and then who waits for one. The file is the one that is open
-// as descriptor fd, or, with a negative fd, the one called name. An error is that of stat(2) for the file, or says what
-// cannot be read in /proc.
+// kernelHolders returns who holds a kernel lock on a file, and then who waits for one. name and fd are those of fileOf.
+// An error is that of stat(2) for the file, or says what cannot be read in /proc.
 func kernelHolders(name string, fd int) ([]Holder, error) {
-	if fd < 0 {
-		var err error
-		if fd, err = unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
-			return nil, err
-		}
-		defer unix.Close(fd)
-	}
-	f, err := fileOf(fd)
+	f, err := fileOf(name, fd)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func Keepers(fd int) (list List) {
 	if ours, err := readProcLocks(kernelLock.isOurs); err == nil && len(ours) == 0 {
 		return list
 	}
-	f, err := fileOf(fd)
+	f, err := fileOf("", fd)
 	if err != nil {
 		return list
 	}
@@ -143,6 +144,49 @@ func Keepers(fd int) (list List) {
 	}
 	list.All = replaceGuards(list.All)
 	return list
+}
+
+// kernelHoldersAmong returns those of some processes that hold a kernel lock and keep out who asks for one.
+func kernelHoldersAmong(pids []int, f *lockfile.File, w locks.Wish, op locks.Op) (list []Holder) {
+	locked, err := fileOf(f.Name, f.FD)
+	if err != nil {
+		return nil
+	}
+	var own []kernelLock
+	if !f.ByName { // a lock of its own open file keeps nobody out
+		shown, _ := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(f.FD))
+		own = shownLocks(shown)
+	}
+	for l, owners := range locked.scanDescriptors(pids).owners {
+		if slices.Contains(own, l) || !l.keepsOut(w, op) {
+			continue
+		}
+		for _, pid := range owners {
+			list = append(list, Holder{PID: pid, Mode: l.mode()})
+		}
+	}
+	return list
+}
+
+// keepsOut reports whether it keeps out who asks for a lock.
+func (l kernelLock) keepsOut(w locks.Wish, op locks.Op) bool {
+	switch {
+	case asksShared(w, op) && !l.write:
+		return false
+	case w.Flock:
+		return l.kind == "FLOCK"
+	case w.Permits > 0: // any of several bytes will do
+		return false
+	}
+	return l.kind != "FLOCK" && l.overlaps(w.Range)
+}
+
+// overlaps reports whether it is on some byte of a range.
+func (l kernelLock) overlaps(r locks.Range) bool {
+	end, err := strconv.ParseInt(l.end, 10, 64) // else to the end of the file
+	isBefore := err == nil && end < r.Start
+	isAfter := r.Length > 0 && l.start-r.Start >= r.Length
+	return !isBefore && !isAfter
 }
 
 // look looks for the locks of the file once, in the descriptors of all processes and in the kernel's list.

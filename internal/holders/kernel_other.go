@@ -2,14 +2,21 @@
 
 package holders
 
-import "errors"
+import (
+	"errors"
+
+	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/locks"
+)
 
 func kernelHolders(name string, fd int) ([]Holder, error) {
 	return nil, errors.New("this system does not show who holds a kernel lock")
 }
 
-// Keepers is for what only Linux tells.
+// Keepers and kernelHoldersAmong are for what only Linux tells.
 func Keepers(int) List { return List{} }
+
+func kernelHoldersAmong([]int, *lockfile.File, locks.Wish, locks.Op) []Holder { return nil }
 
 // seesAll reports whether the processes of the whole system can be seen here.
 func seesAll() bool { return true }
