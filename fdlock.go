@@ -23,7 +23,7 @@ func (a *attempt) acquire(limit locks.Limit) error {
 		}
 		defer queue.Unlock()
 	}
-	if err := a.take(locks.Try); !locks.IsRefusal(err) || !limit.Waits() {
+	if err := a.take(locks.Try); !locks.IsRefusal(err) || locks.IsDenied(err) || !limit.Waits() {
 		return err
 	}
 	if a.Queued {

@@ -28,6 +28,8 @@ func showHolders(p *output.Printer, o *cli.Options) int {
 	switch {
 	case list.Missing != nil && len(rows) == 0:
 		p.Warn(failure.Opening(f.Name, list.Missing).Text) // nobody holds it, but the name may be mistyped
+	case !isHeld && locks.Denies(f):
+		p.Warn(f.Name + ": " + locks.Denial)
 	case list.Partial && !isHeld:
 		p.Warn("only processes of this pid namespace can be seen: others may hold " + f.Name)
 	}
@@ -95,24 +97,37 @@ func sleep(d time.Duration) {
 	}
 }
 
-// reportRefusal says that the lock is refused: with --verbose why, with --report who has it.
+// reportRefusal says that the lock is refused, and why: see refusalLine.
 func (a *attempt) reportRefusal(err error) {
 	var r *locks.Refusal
-	if errors.As(err, &r) {
+	if errors.As(err, &r) && !r.Denied {
 		a.out.WarnVerbose(r.Why)
 	}
-	if a.Reports {
-		line := targetName(a.Options) + " is " + a.state()
-		if a.Queued && errors.Is(err, locks.ErrConflict) {
-			line += "; its queue is full"
-		}
-		a.out.Note(line)
-	} else if a.Verbose {
-		if state := a.ancestorState(); state != "" {
-			a.out.Warn(targetName(a.Options) + " is " + state)
+	if a.Reports || a.Verbose {
+		if line := a.refusalLine(err); line != "" {
+			a.out.Note(line)
 		}
 	}
 	a.out.WarnVerbose(locks.RefusalText(err))
+}
+
+// refusalLine returns the line about a lock that is refused: that the kernel denies it, with --report who has it, and
+// otherwise only that a process has it which waits for this one; "" if that is not so.
+func (a *attempt) refusalLine(err error) string {
+	name := targetName(a.Options)
+	var r *locks.Refusal
+	switch {
+	case errors.As(err, &r) && r.Denied:
+		return name + ": " + r.Why
+	case a.Reports && a.Queued && errors.Is(err, locks.ErrConflict):
+		return name + " is " + a.state() + "; its queue is full"
+	case a.Reports:
+		return name + " is " + a.state()
+	}
+	if state := a.ancestorState(); state != "" {
+		return name + " is " + state
+	}
+	return ""
 }
 
 // reportKeepers says who keeps the lock when the command has ended: those of its holders that have our open file. As a

@@ -167,6 +167,43 @@ sed "s/process $(cat pid) /process LEFT /" out
 kill $(cat pid); wait $waiter
 #> next
 
+### report-of-a-security-policy
+# needs: strace linux
+# kernel: it is the answer of a lock call
+denied() { strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EACCES flock "$@"; echo $?; }
+: >f
+denied --report 0 -n f true
+#> flock: f: Permission denied: a security policy may forbid locks on it
+#> 1
+denied --verbose -w 1 -E 7 f true
+#> flock: f: Permission denied: a security policy may forbid locks on it
+#> flock: failed to get lock
+#> 7
+denied --report 0 --queue 1 f true
+#> flock: f: Permission denied: a security policy may forbid locks on it
+#> 1
+denied --report 0 -n --permits 2 f true
+#> flock: f: Permission denied: a security policy may forbid locks on it
+#> 1
+denied --holders f
+#> flock: f: Permission denied: a security policy may forbid locks on it
+#> 1
+exec 9<f
+denied --report 0 9
+#> flock: descriptor 9: Permission denied: a security policy may forbid locks on it
+#> 1
+# to ask changes nothing
+flock -s 9
+denied --holders 9 | sed 's/ .*//' | sort -u | grep -v '^[0-9]*$'
+flock --holders 9 >/dev/null; echo $?
+#> 0
+mkfifo p; (exec 8>p; echo written >out) & writer=$!
+denied --holders p
+#> 1
+[ -e out ]; echo $?
+#> 1
+: <p; wait $writer
+
 ### report-of-a-lock-that-waits-for-itself
 # needs: linux proc
 echo 'flock --report 100 -n f true; echo $?' >migrate.sh

@@ -91,6 +91,7 @@ done
 # needs: strace
 # since: 2.43
 # derived: it takes EACCES for a conflict, whether the call waits or not
+# differs: says, too, that a security policy may be why
 # kernel: single system calls of the kernel's locks are made to fail
 for form in '' '-w 5' --verbose '--verbose -w 5' '-s -n'; do
 	strace -f -qqq -o trace -e trace=flock -e inject=flock:error=EACCES flock $form -E 5 f echo in; echo $?

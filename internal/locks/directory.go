@@ -61,7 +61,7 @@ func (d *directory) Lock(op Op, limit Limit) error {
 	case err == ctx.Err():
 		return ErrInterrupted
 	case errors.As(err, &locked):
-		return &Refusal{limit.Refusal(), locked.Error()}
+		return &Refusal{Err: limit.Refusal(), Why: locked.Error()}
 	}
 	return d.explain(err)
 }
@@ -260,7 +260,7 @@ func (p *directoryPlace) Lock(_ Op, limit Limit) error {
 		case !errors.As(err, &locked):
 			return p.explain(err)
 		case locked.Holders[0].Mode != fallback.Busy:
-			return &Refusal{ErrConflict, "the queue: " + locked.Error()}
+			return &Refusal{Err: ErrConflict, Why: "the queue: " + locked.Error()}
 		}
 		// A process was stopped while it looked for a place. Nobody knows whether it gets one.
 		if err := limit.Sleep(0); err != nil {

@@ -158,7 +158,12 @@ func (m *substitute) explain(err error) error {
 
 // callReopening makes a lock call. If that may help, it makes the call again with the file open for writing.
 func callReopening(f *lockfile.File, call call, op Op, limit Limit) error {
-	err := acquire(call, f.FD, op, limit)
+	var answer error // the last one
+	noting := func(fd int, op Op, wait bool) error {
+		answer = call(fd, op, wait)
+		return answer
+	}
+	err := acquire(noting, f.FD, op, limit)
 	if op == Exclusive && f.CanReopen() && needsWriting(err) {
 		if err := f.CheckWritable(); err != nil {
 			return FileError(f, err)
@@ -166,9 +171,23 @@ func callReopening(f *lockfile.File, call call, op Op, limit Limit) error {
 		if err := f.ReopenForWriting(); err != nil {
 			return failure.Opening(f.Name, err)
 		}
-		err = acquire(call, f.FD, op, limit)
+		err = acquire(noting, f.FD, op, limit)
+	}
+	if IsRefusal(err) && answer == syscall.EACCES && f.Network() != lockfile.SMB { // there it is a conflict
+		return &Refusal{Err: err, Why: Denial, Denied: true}
 	}
 	return err
+}
+
+// Denies reports whether the kernel denies locks on a file. The call that asks is the release of a lock that another
+// open file does not have.
+func Denies(f *lockfile.File) bool {
+	another, err := f.Another()
+	if err != nil {
+		return false
+	}
+	defer another.Close()
+	return flockCall(another.FD, Unlock, false) == syscall.EACCES
 }
 
 // lockingError adds to the bare answer of a lock call which file it is about. Other errors say that themselves.

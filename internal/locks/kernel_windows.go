@@ -10,6 +10,9 @@ func kernelMechanisms(*lockfile.File, Wish) []Mechanism { return nil }
 
 func directoryMechanism(f *lockfile.File, w Wish) Mechanism { return &directory{file: f, wish: w} }
 
+// Denies reports whether the kernel denies locks on a file.
+func Denies(*lockfile.File) bool { return false }
+
 // HasPlaces reports whether a byte of the file can be a place in its queue.
 const HasPlaces = false
 

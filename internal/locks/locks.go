@@ -40,6 +40,12 @@ var ErrInterrupted = errors.New("interrupted by a signal")
 // IsRefusal reports whether err says that another process holds the lock. That is an answer rather than a failure.
 func IsRefusal(err error) bool { return errors.Is(err, ErrConflict) || errors.Is(err, ErrTimeout) }
 
+// IsDenied reports whether a refusal is none of another process but of the kernel. To wait is in vain.
+func IsDenied(err error) bool {
+	var r *Refusal
+	return errors.As(err, &r) && r.Denied
+}
+
 // RefusalText says, as util-linux does, that the lock is refused.
 func RefusalText(err error) string {
 	if errors.Is(err, ErrTimeout) {
@@ -50,9 +56,13 @@ func RefusalText(err error) string {
 
 // A Refusal is a refusal of which more is known.
 type Refusal struct {
-	Err error  // ErrConflict or ErrTimeout
-	Why string // as in "held by process 123"
+	Err    error  // ErrConflict or ErrTimeout
+	Why    string // as in "held by process 123"
+	Denied bool   // the kernel has denied the lock, so nothing is known of who has it
 }
+
+// Denial is what EACCES means for a lock call on a local file. It counts as a conflict, as in util-linux.
+const Denial = "Permission denied: a security policy may forbid locks on it"
 
 func (r *Refusal) Error() string { return r.Err.Error() }
 func (r *Refusal) Unwrap() error { return r.Err }

@@ -123,7 +123,7 @@ func (p *permit) wait(limit Limit, isNext bool) error {
 	}
 	for began := time.Now(); ; {
 		if p.withFlock {
-			if err := acquire(flockCall, p.file.FD, Shared, limit); err != nil && !isUnsupported(err) {
+			if err := callReopening(p.file, flockCall, Shared, limit); err != nil && !isUnsupported(err) {
 				return err
 			}
 		}
