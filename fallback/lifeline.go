@@ -7,7 +7,7 @@ import (
 )
 
 // tellsEnd reports whether the system tells a waiter that the last owner of another's lifeline is gone. Windows does
-// not, nor does poll(2) on macOS, NetBSD, DragonFly and illumos, and on OpenBSD it is not known. There, who releases
+// not, nor does poll(2) on macOS, NetBSD, DragonFly and illumos; of OpenBSD it is not known. There, who releases
 // the lock rings the first waiter, and for the sake of those that were killed, waiters ask.
 var tellsEnd = runtime.GOOS == "linux" || runtime.GOOS == "android" || runtime.GOOS == "freebsd"
 
