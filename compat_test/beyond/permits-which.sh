@@ -94,7 +94,6 @@ flock -n --permits 4 gpu.lock printenv FLOCK_PERMIT
 #> 1
 
 ### permits-which-a-descriptor-keeps-it
-# needs: locks
 
 # A second request must not have another number: the job that the script has begun with the first one still uses that.
 exec 9<>f 8<>f

@@ -5,12 +5,14 @@ package locks
 import (
 	"bytes"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
@@ -102,13 +104,8 @@ func (p *permit) hasLine() bool {
 
 // hasNoLocks reports whether it is certain that the open file of a descriptor has no locks.
 func hasNoLocks(fd int) bool {
-	shown, err := descriptorInfo(fd)
+	shown, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
 	return err == nil && !bytes.Contains(shown, []byte("\nlock:"))
-}
-
-// descriptorInfo returns what /proc shows about a descriptor, which includes the locks of its open file.
-func descriptorInfo(fd int) ([]byte, error) {
-	return os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
 }
 
 // wait takes a permit within the limit. It asks again and again, the less often the longer it has waited. Between two
@@ -144,8 +141,17 @@ func (p *permit) wait(limit Limit, isNext bool) error {
 
 // try takes the permit that the open file has from before, or else the lowest that is free.
 func (p *permit) try() error {
-	if own := p.kept(); own < p.count {
-		return p.take(own) // else its number could go to another holder while the command before still uses it
+	if !p.file.ByName {
+		for own := range p.count {
+			if !p.isTaken(own) {
+				continue
+			}
+			// If it can be had all the same, it is that of this open file. With another one its number could go to
+			// another holder while the command before still uses it.
+			if err := p.take(own); err != ErrConflict {
+				return err
+			}
+		}
 	}
 	for i := range p.count {
 		if err := p.take(i); err != ErrConflict {
@@ -153,6 +159,13 @@ func (p *permit) try() error {
 		}
 	}
 	return ErrConflict
+}
+
+// isTaken reports whether an open file has the byte of a permit locked. It asks for a lock of this process, which those
+// of its own open files exclude, too.
+func (p *permit) isTaken(i int) bool {
+	own := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: permitByte(i).Start, Len: 1}
+	return unix.FcntlFlock(uintptr(p.file.FD), unix.F_GETLK, &own) == nil && own.Type != unix.F_UNLCK
 }
 
 // take locks the byte of a permit and unlocks those of all others.
@@ -168,26 +181,6 @@ func (p *permit) take(i int) error {
 	}
 	p.number = i + 1
 	return err
-}
-
-// kept returns the permit that the open file of a descriptor has from before, counted from 0; mostBytes: none that is
-// known.
-func (p *permit) kept() int {
-	if p.file.ByName {
-		return mostBytes
-	}
-	shown, _ := descriptorInfo(p.file.FD)
-	for line := range strings.Lines(string(shown)) {
-		// lock: 1: OFDLCK ADVISORY WRITE -1 00:2a:123 4611686018427387904 4611686018427387904
-		fields := strings.Fields(line)
-		if len(fields) != 9 || fields[0] != "lock:" || fields[2] != "OFDLCK" {
-			continue
-		}
-		if start, err := strconv.ParseInt(fields[7], 10, 64); err == nil && fields[4] == "WRITE" && IsPermit(start) {
-			return int(start - firstPermit)
-		}
-	}
-	return mostBytes
 }
 
 // release unlocks both halves. The answer is that of the byte locks, if flock(2) has none.
