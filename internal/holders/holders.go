@@ -39,7 +39,7 @@ func Find(f *lockfile.File, w locks.Wish) (list List, err error) {
 	cooldownEnd, missing := f.ModTime()
 	switch {
 	case missing == nil:
-		if list, err = findKernel(f, w); err != nil {
+		if list, err = findInKernel(f, w); err != nil {
 			return List{}, err
 		}
 	case !f.ByName:
@@ -48,7 +48,7 @@ func Find(f *lockfile.File, w locks.Wish) (list List, err error) {
 		return List{}, failure.Opening(f.Name, missing)
 	}
 	// A directory lock can outlast its file.
-	more, err := findDirectory(f, w, len(list.All) > 0)
+	more, err := findInDirectory(f, w, len(list.All) > 0)
 	if err != nil && (missing == nil || !errors.Is(err, fs.ErrNotExist)) {
 		return List{}, err
 	}
@@ -61,8 +61,8 @@ func Find(f *lockfile.File, w locks.Wish) (list List, err error) {
 	return list, nil
 }
 
-// findKernel finds who has a kernel lock.
-func findKernel(f *lockfile.File, w locks.Wish) (list List, err error) {
+// findInKernel finds who has a kernel lock.
+func findInKernel(f *lockfile.File, w locks.Wish) (list List, err error) {
 	if !w.Flock && !w.Fcntl || !locks.HasKernelLocks {
 		return List{}, nil
 	}
@@ -73,25 +73,24 @@ func findKernel(f *lockfile.File, w locks.Wish) (list List, err error) {
 	return list, nil
 }
 
-// findDirectory finds who has the directory lock. isHeld says that somebody was found already who holds the file.
-func findDirectory(f *lockfile.File, w locks.Wish, isHeld bool) (list []Holder, err error) {
+// findInDirectory finds who has the directory lock. isHeld says that somebody was found already who holds the file.
+func findInDirectory(f *lockfile.File, w locks.Wish, isHeld bool) (list []Holder, err error) {
 	if !w.Directory {
 		return nil, nil
 	}
-	_, _, err = locks.StateDir(f, w.StateBase)
-	var known *failure.Error
-	switch {
-	case errors.As(err, &known): // FLOCK_DIR is wrong
-		return nil, err
-	case err != nil && !f.ByName && w.Flock:
-		return nil, nil // an open file without a name can have locks of the kernel only
-	case err != nil && isHeld:
-		return nil, nil // by a path that the directory lock refuses
-	case err != nil:
-		return nil, unknown(f.Name, err)
-	}
 	records, err := locks.DirectoryHolders(f, w.StateBase)
-	if err != nil {
+	var none *locks.NoStateDir
+	var known *failure.Error
+	switch hasNone := errors.As(err, &none); {
+	case hasNone && errors.As(err, &known): // FLOCK_DIR is wrong
+		return nil, known
+	case hasNone && !f.ByName && w.Flock:
+		return nil, nil // an open file without a name can have locks of the kernel only
+	case hasNone && isHeld:
+		return nil, nil // by a path that the directory lock refuses
+	case hasNone:
+		return nil, unknown(f.Name, none.Err)
+	case err != nil:
 		return nil, locks.DirectoryError(f, w.StateBase, err)
 	}
 	for _, r := range records {

@@ -162,15 +162,21 @@ func (d *directory) explain(err error) error {
 	return DirectoryError(d.file, d.wish.StateBase, err)
 }
 
+// A NoStateDir is why a file has no state directory, or none that this process finds.
+type NoStateDir struct{ Err error }
+
+func (n *NoStateDir) Error() string { return n.Err.Error() }
+func (n *NoStateDir) Unwrap() error { return n.Err }
+
 // DirectoryHolders returns who has the directory lock on a file, and who waits for it. A number locks the file, and a
-// name the name.
+// name the name. The error is a *NoStateDir, or one for DirectoryError.
 func DirectoryHolders(f *lockfile.File, base string) ([]fallback.Holder, error) {
 	if lent := lentBy(f, Wish{}); lent != nil {
 		return lent.lent.Holders()
 	}
 	dir, path, err := StateDir(f, base)
 	if err != nil {
-		return nil, err
+		return nil, &NoStateDir{err}
 	}
 	lock := fallback.OpenIn(dir, path, f.FD)
 	if !f.ByName {
