@@ -187,6 +187,7 @@ flock -n --cooldown 600 --cooldown-from success f echo in
 #> in
 
 ### cooldown-from-refused
+# needs: linux
 flock --cooldown-from start f echo in; echo $?
 #> flock: --cooldown-from needs --cooldown
 #> 64

@@ -56,7 +56,7 @@ flock -n --cooldown 600 f echo in
 #> in
 
 ### cooldown-too-few-descriptors
-# needs: rlimits linux
+# needs: rlimits linux own-path
 
 # Whatever keeps the command from being started, the next run may begin.
 for n in 4 5 6 7 8 9; do

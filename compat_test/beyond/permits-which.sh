@@ -119,6 +119,7 @@ done | sort -u
 #> 9:1 8:2 7:3 
 
 ### permits-which-of-a-lock-around-it
+# needs: own-path
 
 # A lock without permits leaves the number of the one around it alone.
 flock --permits 2 f sh -c 'flock --permits 2 f flock g printenv FLOCK_PERMIT'
@@ -183,7 +184,7 @@ await '[ "$(flock --permits 2 f printenv FLOCK_PERMIT)" = 1 ]'
 kill -9 $(cat pid)
 
 ### permits-which-every-entry-of-the-name-goes
-# needs: python3
+# needs: python3 own-path
 
 # Some programs take the first entry of a name and some the last.
 cat >twice.py <<'END'

@@ -155,7 +155,7 @@ release
 # needs: linux
 (
 	flock 9 && flock --permits 4 8 && flock --permits 4 7 && flock -u 9 || exit
-	: >has; until [ -e go ]; do sleep .01; done
+	: >has; until [ -e end ]; do sleep .01; done
 ) 9>gate 8<>cpu 7<>cpu &
 await '[ -e has ]'
 hold --permits 4 cpu
@@ -164,7 +164,7 @@ flock -n --permits 4 cpu true; echo $?
 #> 1
 flock -n gate echo the gate is open
 #> the gate is open
-release; wait
+: >end; release; wait
 flock -w 20 cpu echo free
 #> free
 
