@@ -29,6 +29,9 @@ type session struct {
 func (s *store) connect(ctx context.Context) (*session, error) {
 	c := s.connection.Copy()
 	c.ConnectTimeout = s.patience() / time.Duration(len(s.addresses()))
+	if s.hasMetReplica.Load() && c.ValidateConnect == nil { // the name stands for several addresses, perhaps
+		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
+	}
 	w := &session{rung: make(chan struct{}, 1)}
 	dial, isConnected := c.DialFunc, new(atomic.Bool)
 	// For a request that is given up the library connects once more, to have it canceled. That could cancel the wait of
@@ -116,6 +119,8 @@ type store struct {
 	link *lease.Link
 	ttl  atomic.Int64 // nanoseconds, as the server's row has said last
 
+	hasMetReplica atomic.Bool
+
 	mu   sync.Mutex
 	idle *session // a connection for the next request; nil: there is none
 }
@@ -192,6 +197,7 @@ func attempt[T any](ctx context.Context, s *store, w *session, call func(context
 	answer, err = call(ctx, w)
 	switch {
 	case isOfReplica(err):
+		s.hasMetReplica.Store(true)
 		w.close() // the address may lead to another server now
 		return answer, s.classify(err)
 	case !w.conn.IsClosed() && w.conn.TxStatus() != 'I': // an error has left a transaction open

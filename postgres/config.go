@@ -71,7 +71,7 @@ func readConfig(environ []string) (c config, err error) {
 	// A pool of connections refuses others, and each change says itself what it needs.
 	c.connection.RuntimeParams = map[string]string{"application_name": name}
 	c.reach = c.connection.ConnectTimeout
-	if c.connection.ValidateConnect == nil { // a name may stand for several addresses, too
+	if len(c.addresses()) > 1 && c.connection.ValidateConnect == nil {
 		c.connection.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
 	}
 	return c, nil

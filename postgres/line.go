@@ -75,13 +75,14 @@ func (c *contender) tell(v view) {
 	}
 }
 
-// look returns what there is of the lock, and whether the server has connections to spare. It needs no lock, and writes
-// nothing but, if it is time for that, the renewal of the contender's own row, which nobody waits for.
-func (c *contender) look(ctx context.Context) (v view, hasSpare bool, err error) {
+// look returns what there is of the lock, and how many quarters of the server's connections are in use. It needs no
+// lock, and writes nothing but, if it is time for that, the renewal of the contender's own row, which nobody waits for.
+func (c *contender) look(ctx context.Context) (v view, quarters int64, err error) {
 	type answer struct {
 		view
-		hasSpare, isRenewed bool
-		since               time.Duration
+		quarters  int64
+		isRenewed bool
+		since     time.Duration
 	}
 	a, err := ask(ctx, c.store, func(ctx context.Context, w *session) (a answer, err error) {
 		var m message
@@ -91,30 +92,30 @@ func (c *contender) look(ctx context.Context) (v view, hasSpare bool, err error)
 			renewed = m.add(renewal(c.key))
 			m.add(commit)
 		}
-		line, connections := m.add(read(is(c.Name))), m.add(spare)
+		line, connections := m.add(read(is(c.Name))), m.add(use)
 		results, err := w.run(ctx, m)
 		if err != nil {
 			return a, err
 		}
 		a.isRenewed = renewed >= 0 && len(results[renewed].Rows) > 0
-		a.hasSpare = row(results[connections].Rows[0]).isTrue(0)
+		a.quarters = row(results[connections].Rows[0]).int(0)
 		a.view, err = readView(c.key, results[line].Rows)
 		return a, err
 	})
 	if err != nil {
-		return v, false, err
+		return v, 0, err
 	}
 	c.ttl.Store(int64(a.view.ttl))
 	if a.isRenewed {
 		c.prolong(life{a.since, a.view.ttl})
 	}
-	return a.view, a.hasSpare, nil
+	return a.view, a.quarters, nil
 }
 
 // renewsAt returns when the row of one that waits is to be renewed.
 func (c *contender) renewsAt() time.Duration {
 	since, ttl := c.Life()
-	return since + ttl*3/10
+	return since + ttl*4/10
 }
 
 // change gives the contender a row if it has none, renews that, takes for it the places in the line to which it is
@@ -193,7 +194,8 @@ INSERT INTO flock.contender AS c (key, name, cooling, seq, mode, permits, cooldo
 	ON CONFLICT (key) DO UPDATE SET seq = excluded.seq, taken = coalesce(c.taken, excluded.taken),
 		renewed = excluded.renewed, expires = excluded.expires, epoch = excluded.epoch`,
 		theServer, c.key, nameLiteral(c.Name), orNull(s.cooling), orNull(s.seq), c.Mode, c.Permits,
-		c.Cooldown.Seconds(), cooldownFrom[c.From], s.isEntitled, ttl.Seconds(), plain(hostname()), os.Getpid(), plain(username()))
+		c.Cooldown.Seconds(), cooldownFrom[c.From], s.isEntitled, ttl.Seconds(),
+		plain(hostname()), os.Getpid(), plain(username()))
 }
 
 // prolong takes note of a life, unless a later one is known.

@@ -151,8 +151,8 @@ const (
 	ofUser
 )
 
-// spare is the query whether the server has connections to spare.
-const spare = "SELECT 2 * count(*) < current_setting('max_connections')::integer FROM pg_stat_get_backend_idset()"
+// use is the query how many quarters of the server's connections are in use.
+const use = "SELECT 4 * count(datid) / current_setting('max_connections')::integer FROM pg_stat_activity"
 
 // A row is one of a result.
 type row [][]byte

@@ -11,7 +11,7 @@ import (
 // somebody before it may have died.
 func (c *contender) await(ctx context.Context) error {
 	for {
-		v, hasSpare, err := c.look(ctx)
+		v, quarters, err := c.look(ctx)
 		switch {
 		case err != nil:
 			return err
@@ -28,9 +28,8 @@ func (c *contender) await(ctx context.Context) error {
 			return lease.ErrTaken
 		}
 		c.tell(v)
-		mayKeep := hasSpare || s.waiting <= alwaysHeard
 		until := min(lease.Now()+s.changes, c.renewsAt())
-		if c.pause(ctx, until, mayKeep, s.waiting); ctx.Err() != nil {
+		if c.pause(ctx, until, s.waiting, quarters); ctx.Err() != nil {
 			return c.link.Unreachable(ctx)
 		}
 	}
@@ -39,13 +38,15 @@ func (c *contender) await(ctx context.Context) error {
 // alwaysHeard is how many may be before a waiter that keeps its connection in any case, to be woken.
 const alwaysHeard = 3
 
-// pause waits for a notification, at most until then. Waiters keep no connection if there are many of them and the
-// server has few. One that nobody wakes looks after a second for each who is before it.
-func (c *contender) pause(ctx context.Context, until time.Duration, mayKeep bool, waiting int) {
+// pause waits for a notification, at most until then. A waiter behind the first ones makes itself heard while less than
+// half of the server's connections are in use, and then keeps its connection until it is three quarters: connections
+// that come and go cost more than those that stay. One that nobody wakes looks after a second for each who is before
+// it.
+func (c *contender) pause(ctx context.Context, until time.Duration, waiting int, quarters int64) {
 	w := c.take()
 	switch {
 	case w == nil:
-	case !mayKeep:
+	case waiting > alwaysHeard && quarters >= 2 && !(w.hears && quarters < 3):
 		w.close()
 		w = nil
 	default:

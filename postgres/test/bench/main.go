@@ -49,6 +49,7 @@ func main() {
 	check(err)
 	for name, value := range map[string]string{
 		"PGHOST": s.Host, "PGPORT": s.Port, "PGDATABASE": "postgres", "PGUSER": "postgres",
+		"PGCONNECT_TIMEOUT": "60", // of many that start at once
 	} {
 		os.Setenv(name, value)
 	}
