@@ -124,7 +124,7 @@ func TestMakeBuildsAnew(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"Makefile": string(makefile), "go.mod": "", "go.sum": "", "main.go": "", "internal/x/x.go": "",
-		"packaging/version.sh": "#!/bin/sh\ncat v\n", "v": "1",
+		"packaging/version.sh": "#!/bin/sh\ncat v\n", "v": "1", "internal/early/known.sh": "",
 		"build.sh": "cat v >flock; echo >>builds", // in the place of go build
 	} {
 		write(name, text, 3*time.Hour)
