@@ -65,6 +65,12 @@ release
 flock -n f echo in
 #> in
 
+### permits-that-fail-leave-the-descriptor-no-lock
+exec 9<>f
+FLOCK_DIR=/dev/null/none flock -n --permits 1 9 2>/dev/null || flock -n f echo in
+#half> in
+#directory> in
+
 ### permits-of-a-directory
 mkdir d
 flock --permits 2 d echo in; echo $?
