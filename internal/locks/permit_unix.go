@@ -197,7 +197,7 @@ func (p *permit) release() error {
 type halfPermit struct{ *directory }
 
 func (p *halfPermit) Lock(op Op, limit Limit) error {
-	if err := acquire(flockCall, p.file.FD, Shared, limit); err != nil && !isUnsupported(err) {
+	if err := callReopening(p.file, flockCall, Shared, limit); err != nil && !isUnsupported(err) {
 		return flockError(p.file, err)
 	}
 	if err := p.directory.Lock(op, limit); err != nil {
