@@ -126,8 +126,8 @@ check_notices() {
 check_paths() {
 	for page in "$1"/usr/share/doc/flock-go/README.md "$1"/usr/share/doc/flock-go/recipes.md "$1"/usr/share/man/man1/flock-go.1.gz; do
 		gzip -cdf "$page" >page
-		sed -n 's/^ *[*/0-9]* \* \* \* \* //p' page >jobs
-		[ -s jobs ] || fail "$page has no line for cron"
+		sed -n 's/^ *[*/0-9]* \* \* \* \* //p' page >cron.lines
+		[ -s cron.lines ] || fail "$page has no line for cron"
 		while read -r job; do
 			rm -rf jobs.dir # with the cooldowns in it
 			mkdir jobs.dir
@@ -135,7 +135,7 @@ check_paths() {
 			chmod +x jobs.dir/*
 			job=$(echo "$job" | sed "s,/usr/bin/,$1&,g; s,/var/run/,$dir/jobs.dir/,g; s,/opt/,$dir/jobs.dir/,g")
 			[ "$(env -i PATH=/usr/bin:/bin sh -c "$job" 2>&1)" = ran ] || fail "$page: cron cannot run $job"
-		done <jobs
+		done <cron.lines
 		for file in $(grep -o '/usr/share/doc/flock-go/[a-z.-]*[a-z]' page) $(sed -n 's/^\.Pa \(doc.*\)/\1/p' page); do
 			[ -e "$1$file" ] || [ -e "$1${file%.gz}" ] || grep -A 1 "^\.Pa $file\$" page | grep -q '^in the source' ||
 				fail "$page names $file, which is not there"
