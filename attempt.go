@@ -17,27 +17,27 @@ type attempt struct {
 }
 
 func newAttempt(o *cli.Options, out *output.Printer, f *lockfile.File) *attempt {
-	return &attempt{Options: o, out: out, file: f, lock: locks.New(f, wish(o, out))}
+	return &attempt{Options: o, out: out, file: f, lock: locks.New(f, lockConfig(o, out))}
 }
 
-// wish returns what the user wants of the mechanisms.
-func wish(o *cli.Options, out *output.Printer) locks.Wish {
-	w := mechanisms(o.Backend)
-	w.Range, w.Permits = o.Range, o.Permits
+// lockConfig returns what the user wants of the mechanisms.
+func lockConfig(o *cli.Options, out *output.Printer) locks.Config {
+	c := mechanisms(o.Backend)
+	c.Range, c.Permits = o.Range, o.Permits
 	if o.Queued {
-		w.Queue = o.Queue
+		c.Queue = o.Queue
 	}
-	w.Warn, w.WarnVerbose = out.Warn, out.WarnVerbose
-	return w
+	c.Warn, c.WarnVerbose = out.Warn, out.WarnVerbose
+	return c
 }
 
-// mechanisms returns a wish for those of a backend.
-func mechanisms(b cli.Backend) (w locks.Wish) {
-	w.Flock = b == cli.Auto || b == cli.Native || b == cli.ByFlock
-	w.Fcntl = b == cli.Auto || b == cli.Native || b == cli.ByFcntl
-	w.Directory = b == cli.Auto || b == cli.Directory
-	w.StateBase, _ = cstart.Getenv("FLOCK_DIR")
-	return w
+// mechanisms returns a configuration with the mechanisms of a backend.
+func mechanisms(b cli.Backend) (c locks.Config) {
+	c.Flock = b == cli.Auto || b == cli.Native || b == cli.ByFlock
+	c.Fcntl = b == cli.Auto || b == cli.Native || b == cli.ByFcntl
+	c.Directory = b == cli.Auto || b == cli.Directory
+	c.StateBase, _ = cstart.Getenv("FLOCK_DIR")
+	return c
 }
 
 // neededAccess returns what a lock file must be open for.

@@ -15,13 +15,13 @@ import (
 // The end of a cooldown is the modification time of the lock file.
 
 // waitCooldown waits for the end of the cooldown. It looks again and again, because somebody may move the end.
-func (a *attempt) waitCooldown(limit locks.Limit) error {
+func (a *attempt) waitCooldown(timeout locks.Timeout) error {
 	for {
 		end, left, err := a.cooldownLeft()
 		if err != nil || left <= 0 {
 			return err
 		}
-		if err := limit.Sleep(min(left, time.Second)); err != nil {
+		if err := timeout.Sleep(min(left, time.Second)); err != nil {
 			return &locks.Refusal{Err: err, Why: "cooldown until " + output.FormatClock(end)}
 		}
 	}

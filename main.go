@@ -108,7 +108,7 @@ func run(p *output.Printer, args []string) int {
 	}
 	began := time.Now()
 	a := newAttempt(o, p, f)
-	err = a.acquire(limitOf(o, started))
+	err = a.acquire(timeoutOf(o, started))
 	switch {
 	case locks.IsRefusal(err):
 		a.reportRefusal(err)
@@ -154,8 +154,8 @@ func warnOfSurprises(p *output.Printer, o *cli.Options, f *lockfile.File) {
 	}
 }
 
-// limitOf returns how long to wait for the lock; -w counts from the start.
-func limitOf(o *cli.Options, started time.Time) locks.Limit {
+// timeoutOf returns how long to wait for the lock; -w counts from the start.
+func timeoutOf(o *cli.Options, started time.Time) locks.Timeout {
 	switch {
 	case o.Nonblock:
 		return locks.Try

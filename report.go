@@ -169,7 +169,7 @@ func (a *attempt) state() string {
 
 // ancestorState says which process that has started this one keeps it out; "" if there is none.
 func (a *attempt) ancestorState() string {
-	h := holders.Ancestor(namedFile(a.Options), wish(a.Options, a.out), a.Op)
+	h := holders.Ancestor(namedFile(a.Options), lockConfig(a.Options, a.out), a.Op)
 	if h.PID == 0 {
 		return ""
 	}

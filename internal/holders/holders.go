@@ -34,12 +34,12 @@ type List struct {
 }
 
 // Find returns the holders of kernel locks, those of the directory lock, and the cooldown, as far as the mechanisms of
-// the wish have them.
-func Find(f *lockfile.File, w locks.Wish) (list List, err error) {
+// config have them.
+func Find(f *lockfile.File, config locks.Config) (list List, err error) {
 	cooldownEnd, missing := f.ModTime()
 	switch {
 	case missing == nil:
-		if list, err = findInKernel(f, w); err != nil {
+		if list, err = findInKernel(f, config); err != nil {
 			return List{}, err
 		}
 	case !f.ByName:
@@ -48,7 +48,7 @@ func Find(f *lockfile.File, w locks.Wish) (list List, err error) {
 		return List{}, failure.Opening(f.Name, missing)
 	}
 	// A directory lock can outlast its file.
-	more, err := findInDirectory(f, w, len(list.All) > 0)
+	more, err := findInDirectory(f, config, len(list.All) > 0)
 	if err != nil && (missing == nil || !errors.Is(err, fs.ErrNotExist)) {
 		return List{}, err
 	}
@@ -62,8 +62,8 @@ func Find(f *lockfile.File, w locks.Wish) (list List, err error) {
 }
 
 // findInKernel finds who has a kernel lock.
-func findInKernel(f *lockfile.File, w locks.Wish) (list List, err error) {
-	if !w.Flock && !w.Fcntl || !locks.HasKernelLocks {
+func findInKernel(f *lockfile.File, config locks.Config) (list List, err error) {
+	if !config.Flock && !config.Fcntl || !locks.HasKernelLocks {
 		return List{}, nil
 	}
 	if list.All, err = kernelHolders(f.Name, f.FD); err != nil {
@@ -74,24 +74,24 @@ func findInKernel(f *lockfile.File, w locks.Wish) (list List, err error) {
 }
 
 // findInDirectory finds who has the directory lock. isHeld says that somebody was found already who holds the file.
-func findInDirectory(f *lockfile.File, w locks.Wish, isHeld bool) (list []Holder, err error) {
-	if !w.Directory {
+func findInDirectory(f *lockfile.File, config locks.Config, isHeld bool) (list []Holder, err error) {
+	if !config.Directory {
 		return nil, nil
 	}
-	records, err := locks.DirectoryHolders(f, w.StateBase)
+	records, err := locks.DirectoryHolders(f, config.StateBase)
 	var none *locks.NoStateDir
 	var known *failure.Error
 	switch hasNone := errors.As(err, &none); {
 	case hasNone && errors.As(err, &known): // FLOCK_DIR is wrong
 		return nil, known
-	case hasNone && !f.ByName && w.Flock:
+	case hasNone && !f.ByName && config.Flock:
 		return nil, nil // an open file without a name can have locks of the kernel only
 	case hasNone && isHeld:
 		return nil, nil // by a path that the directory lock refuses
 	case hasNone:
 		return nil, unknown(f.Name, none.Err)
 	case err != nil:
-		return nil, locks.DirectoryError(f, w.StateBase, err)
+		return nil, locks.DirectoryError(f, config.StateBase, err)
 	}
 	for _, r := range records {
 		h := Holder{PID: r.PID, Mode: r.Mode.String(), Waiting: r.Waiting}

@@ -147,7 +147,7 @@ func Keepers(fd int) (list List) {
 }
 
 // kernelHoldersAmong returns those of some processes that hold a kernel lock and keep out who asks for one.
-func kernelHoldersAmong(pids []int, f *lockfile.File, w locks.Wish, op locks.Op) (list []Holder) {
+func kernelHoldersAmong(pids []int, f *lockfile.File, config locks.Config, op locks.Op) (list []Holder) {
 	locked, err := fileOf(f.Name, f.FD)
 	if err != nil {
 		return nil
@@ -158,7 +158,7 @@ func kernelHoldersAmong(pids []int, f *lockfile.File, w locks.Wish, op locks.Op)
 		own = shownLocks(shown)
 	}
 	for l, owners := range locked.scanDescriptors(pids).owners {
-		if slices.Contains(own, l) || !l.keepsOut(w, op) {
+		if slices.Contains(own, l) || !l.keepsOut(config, op) {
 			continue
 		}
 		for _, pid := range owners {
@@ -169,16 +169,16 @@ func kernelHoldersAmong(pids []int, f *lockfile.File, w locks.Wish, op locks.Op)
 }
 
 // keepsOut reports whether it keeps out who asks for a lock.
-func (l kernelLock) keepsOut(w locks.Wish, op locks.Op) bool {
+func (l kernelLock) keepsOut(config locks.Config, op locks.Op) bool {
 	switch {
-	case asksShared(w, op) && !l.write:
+	case asksShared(config, op) && !l.write:
 		return false
-	case w.Flock:
+	case config.Flock:
 		return l.kind == "FLOCK"
-	case w.Permits > 0: // any of several bytes will do
+	case config.Permits > 0: // any of several bytes will do
 		return false
 	}
-	return l.kind != "FLOCK" && l.overlaps(w.Range)
+	return l.kind != "FLOCK" && l.overlaps(config.Range)
 }
 
 // overlaps reports whether it is on some byte of a range.

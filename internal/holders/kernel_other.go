@@ -16,7 +16,7 @@ func kernelHolders(name string, fd int) ([]Holder, error) {
 // Keepers and kernelHoldersAmong are for what only Linux tells.
 func Keepers(int) List { return List{} }
 
-func kernelHoldersAmong([]int, *lockfile.File, locks.Wish, locks.Op) []Holder { return nil }
+func kernelHoldersAmong([]int, *lockfile.File, locks.Config, locks.Op) []Holder { return nil }
 
 // seesAll reports whether the processes of the whole system can be seen here.
 func seesAll() bool { return true }

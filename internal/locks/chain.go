@@ -9,8 +9,8 @@ import (
 // A Mechanism is a way to lock a file. Its errors are refusals, for which IsRefusal holds; an *Unsupported; and those
 // of package failure.
 type Mechanism interface {
-	// Lock takes the lock within the limit, or converts the one that the open file has.
-	Lock(op Op, limit Limit) error
+	// Lock takes the lock within the timeout, or converts the one that the open file has.
+	Lock(op Op, timeout Timeout) error
 	// Unlock releases what Lock has taken, or else what the open file has from before.
 	Unlock() error
 }
@@ -54,8 +54,8 @@ type Chain struct {
 	first      error       // what the first one of all has answered, if it is unsupported
 }
 
-// A Wish says which mechanisms may serve, and what a user wants of them.
-type Wish struct {
+// A Config says which mechanisms may serve, and what a user wants of them.
+type Config struct {
 	Flock     bool   // flock(2)
 	Fcntl     bool   // an open file description lock, where there is no flock(2) or that is not wanted
 	Range     Range  // of the open file description lock
@@ -70,26 +70,26 @@ type Wish struct {
 }
 
 // New returns the lock on a file.
-func New(f *lockfile.File, w Wish) *Chain {
-	if lent := lentBy(f, w); lent != nil {
+func New(f *lockfile.File, config Config) *Chain {
+	if lent := lentBy(f, config); lent != nil {
 		return &Chain{mechanisms: []Mechanism{lent}} // flock(2) would lock it, too, and exclude nobody
 	}
-	c := &Chain{mechanisms: kernelMechanisms(f, w)}
-	if w.Directory {
-		c.mechanisms = append(c.mechanisms, directoryMechanism(f, w))
+	c := &Chain{mechanisms: kernelMechanisms(f, config)}
+	if config.Directory {
+		c.mechanisms = append(c.mechanisms, directoryMechanism(f, config))
 	}
 	return c
 }
 
-// Lock takes the lock within the limit, or converts the one that the open file has.
-func (c *Chain) Lock(op Op, limit Limit) error {
-	return c.use(func(m Mechanism) error { return m.Lock(op, limit) })
+// Lock takes the lock within the timeout, or converts the one that the open file has.
+func (c *Chain) Lock(op Op, timeout Timeout) error {
+	return c.use(func(m Mechanism) error { return m.Lock(op, timeout) })
 }
 
 // Unlock releases what Lock has taken, or else what the open file has from before.
 func (c *Chain) Unlock() error { return c.use(Mechanism.Unlock) }
 
-// errNoMechanism is the error of a wish that no mechanism serves. The checks of the options leave none such.
+// errNoMechanism is the error of a configuration that no mechanism serves. The checks of the options leave none such.
 var errNoMechanism = errors.New("no way to lock was chosen")
 
 // use calls a mechanism, and the next one if that is unsupported. If all are, the error is that of the first one.

@@ -17,16 +17,16 @@ import (
 // A directory is the directory lock, which package fallback has. A file that flock opens by name is locked by a
 // lifeline, which the command inherits as it inherits the file; the open file of a descriptor is locked itself.
 type directory struct {
-	file  *lockfile.File
-	wish  Wish
-	lent  *fallback.Lock // if the descriptor is no file but the lifeline of this lock, which was inherited
-	held  *fallback.Lock // nil: this process has taken none
-	named bool           // by --verbose
+	file   *lockfile.File
+	config Config
+	lent   *fallback.Lock // if the descriptor is no file but the lifeline of this lock, which was inherited
+	held   *fallback.Lock // nil: this process has taken none
+	named  bool           // by --verbose
 }
 
 // lentBy returns the mechanism of a descriptor that is a lifeline, because it is the lock file's number in a command
 // that flock runs with the directory lock; nil: it is not one.
-func lentBy(f *lockfile.File, w Wish) *directory {
+func lentBy(f *lockfile.File, config Config) *directory {
 	if f.ByName {
 		return nil
 	}
@@ -34,18 +34,18 @@ func lentBy(f *lockfile.File, w Wish) *directory {
 	if err != nil || lock == nil {
 		return nil
 	}
-	return &directory{file: f, wish: w, lent: lock, named: true}
+	return &directory{file: f, config: config, lent: lock, named: true}
 }
 
-func (d *directory) Lock(op Op, limit Limit) error {
+func (d *directory) Lock(op Op, timeout Timeout) error {
 	lock, err := d.open()
 	if err != nil {
 		return d.explain(err)
 	}
-	r := fallback.Request{Mode: fallback.Exclusive, Permits: d.wish.Permits, Try: !limit.Waits()}
-	r.Deadline, _ = limit.Deadline()
+	r := fallback.Request{Mode: fallback.Exclusive, Permits: d.config.Permits, Try: !timeout.Waits()}
+	r.Deadline, _ = timeout.Deadline()
 	switch {
-	case d.wish.Permits > 0:
+	case d.config.Permits > 0:
 		r.Mode = fallback.Permit
 	case op == Shared:
 		r.Mode = fallback.Shared
@@ -61,7 +61,7 @@ func (d *directory) Lock(op Op, limit Limit) error {
 	case err == ctx.Err():
 		return ErrInterrupted
 	case errors.As(err, &locked):
-		return &Refusal{Err: limit.Refusal(), Why: locked.Error()}
+		return &Refusal{Err: timeout.Refusal(), Why: locked.Error()}
 	}
 	return d.explain(err)
 }
@@ -129,13 +129,13 @@ func (d *directory) open() (*fallback.Lock, error) {
 			return nil, err
 		}
 	}
-	dir, path, err := StateDir(d.file, d.wish.StateBase)
+	dir, path, err := StateDir(d.file, d.config.StateBase)
 	if err != nil {
 		return nil, err
 	}
 	if !d.named {
 		d.named = true
-		d.wish.WarnVerbose("using the directory lock " + sys.Printable(dir))
+		d.config.WarnVerbose("using the directory lock " + sys.Printable(dir))
 	}
 	lock := fallback.OpenIn(dir, path, d.file.FD)
 	if !d.file.ByName {
@@ -152,14 +152,14 @@ func (d *directory) open() (*fallback.Lock, error) {
 func (d *directory) warnVain(held *fallback.LockedError) {
 	for _, h := range held.Holders {
 		if h.Unreachable || h.Mode == fallback.Busy {
-			d.wish.Warn("waiting: " + held.Names())
+			d.config.Warn("waiting: " + held.Names())
 			return
 		}
 	}
 }
 
 func (d *directory) explain(err error) error {
-	return DirectoryError(d.file, d.wish.StateBase, err)
+	return DirectoryError(d.file, d.config.StateBase, err)
 }
 
 // A NoStateDir is why a file has no state directory, or none that this process finds.
@@ -171,7 +171,7 @@ func (n *NoStateDir) Unwrap() error { return n.Err }
 // DirectoryHolders returns who has the directory lock on a file, and who waits for it. A number locks the file, and a
 // name the name. The error is a *NoStateDir, or one for DirectoryError.
 func DirectoryHolders(f *lockfile.File, base string) ([]fallback.Holder, error) {
-	if lent := lentBy(f, Wish{}); lent != nil {
+	if lent := lentBy(f, Config{}); lent != nil {
 		return lent.lent.Holders()
 	}
 	dir, path, err := StateDir(f, base)
@@ -241,14 +241,14 @@ func DirectoryError(f *lockfile.File, base string, err error) error {
 
 // A directoryPlace in a queue is a permit of a directory lock inside that of the file.
 type directoryPlace struct {
-	file *lockfile.File
-	wish Wish
-	held *fallback.Lock // nil: none
+	file   *lockfile.File
+	config Config
+	held   *fallback.Lock // nil: none
 }
 
 // Lock takes a place, and does not wait for one.
-func (p *directoryPlace) Lock(_ Op, limit Limit) error {
-	dir, path, err := StateDir(p.file, p.wish.StateBase)
+func (p *directoryPlace) Lock(_ Op, timeout Timeout) error {
+	dir, path, err := StateDir(p.file, p.config.StateBase)
 	if err != nil {
 		return p.explain(err)
 	}
@@ -257,7 +257,7 @@ func (p *directoryPlace) Lock(_ Op, limit Limit) error {
 		return p.explain(err)
 	}
 	for {
-		err := queue.TryPermit(p.wish.Queue)
+		err := queue.TryPermit(p.config.Queue)
 		var locked *fallback.LockedError
 		switch {
 		case err == nil:
@@ -269,7 +269,7 @@ func (p *directoryPlace) Lock(_ Op, limit Limit) error {
 			return &Refusal{Err: ErrConflict, Why: "the queue: " + locked.Error()}
 		}
 		// A process was stopped while it looked for a place. Nobody knows whether it gets one.
-		if err := limit.Sleep(0); err != nil {
+		if err := timeout.Sleep(0); err != nil {
 			return err
 		}
 	}
@@ -284,5 +284,5 @@ func (p *directoryPlace) Unlock() error {
 }
 
 func (p *directoryPlace) explain(err error) error {
-	return DirectoryError(p.file, p.wish.StateBase, err)
+	return DirectoryError(p.file, p.config.StateBase, err)
 }

@@ -17,27 +17,27 @@ const HasKernelLocks = true
 const coversBytes = system == "darwin" || system == "illumos"
 
 // kernelMechanisms returns those that are locks of the kernel.
-func kernelMechanisms(f *lockfile.File, w Wish) (all []Mechanism) {
+func kernelMechanisms(f *lockfile.File, config Config) (all []Mechanism) {
 	switch {
-	case w.Permits > 0 && (w.Flock || w.Fcntl):
-		return []Mechanism{&permit{file: f, count: w.Permits, withFlock: w.Flock && !coversBytes}}
-	case w.Flock:
+	case config.Permits > 0 && (config.Flock || config.Fcntl):
+		return []Mechanism{&permit{file: f, count: config.Permits, withFlock: config.Flock && !coversBytes}}
+	case config.Flock:
 		first := &flock{file: f}
 		all = append(all, first)
-		if w.Fcntl {
-			all = append(all, &substitute{record: record{f, w.Range}, flock: first, wish: w})
+		if config.Fcntl {
+			all = append(all, &substitute{record: record{f, config.Range}, flock: first, config: config})
 		}
-	case w.Fcntl:
-		all = append(all, &record{f, w.Range})
+	case config.Fcntl:
+		all = append(all, &record{f, config.Range})
 	}
 	return all
 }
 
 // directoryMechanism returns the directory lock. A permit of it is one of halfPermit if there can be plain locks of the
 // kernel.
-func directoryMechanism(f *lockfile.File, w Wish) Mechanism {
-	lock := &directory{file: f, wish: w}
-	if w.Permits > 0 && w.Flock {
+func directoryMechanism(f *lockfile.File, config Config) Mechanism {
+	lock := &directory{file: f, config: config}
+	if config.Permits > 0 && config.Flock {
 		return &halfPermit{lock}
 	}
 	return lock
@@ -49,21 +49,21 @@ type flock struct {
 	answer error // of the last call
 }
 
-func (m *flock) Lock(op Op, limit Limit) error {
+func (m *flock) Lock(op Op, timeout Timeout) error {
 	if coversBytes && !m.file.ByName {
 		setBytes(m.file.FD, Unlock, allPermits) // it would wait for its own permit
 	}
 	call := flockCall
-	if _, ends := limit.Deadline(); ends && op == Exclusive {
+	if _, ends := timeout.Deadline(); ends && op == Exclusive {
 		call = upgrading()
 	}
-	m.answer = callReopening(m.file, call, op, limit)
+	m.answer = callReopening(m.file, call, op, timeout)
 	return m.explain()
 }
 
-// upgrading returns flockCall for a wait that ends. From its second call on the open file has given up a shared lock, as
-// it does in a call that waits. On macOS and the BSDs a call that does not wait keeps it: two that ask again and again
-// would wait for each other.
+// upgrading returns flockCall for a wait that ends. From its second call on the open file has given up a shared lock,
+// as it does in a call that waits. On macOS and the BSDs a call that does not wait keeps it: two that ask again and
+// again would wait for each other.
 func upgrading() call {
 	isFirst := true
 	return func(fd int, op Op, wait bool) error {
@@ -104,8 +104,8 @@ type record struct {
 	Range
 }
 
-func (m *record) Lock(op Op, limit Limit) error {
-	return m.explain(callReopening(m.file, recordCall(m.Range), op, limit))
+func (m *record) Lock(op Op, timeout Timeout) error {
+	return m.explain(callReopening(m.file, recordCall(m.Range), op, timeout))
 }
 
 func (m *record) Unlock() error {
@@ -122,14 +122,14 @@ func (m *record) explain(answer error) error {
 // A substitute is an open file description lock where there is no flock(2).
 type substitute struct {
 	record
-	flock *flock
-	wish  Wish
-	named bool // by --verbose
+	flock  *flock
+	config Config
+	named  bool // by --verbose
 }
 
-func (m *substitute) Lock(op Op, limit Limit) error {
-	err := m.record.Lock(op, limit)
-	if _, unsupported := err.(*Unsupported); !unsupported && m.wish.Queue > 0 {
+func (m *substitute) Lock(op Op, timeout Timeout) error {
+	err := m.record.Lock(op, timeout)
+	if _, unsupported := err.(*Unsupported); !unsupported && m.config.Queue > 0 {
 		// It covers the bytes that stand for places.
 		m.record.Unlock()
 		return queueError(m.file.Name, m.flock.answer)
@@ -151,19 +151,19 @@ func (m *substitute) explain(err error) error {
 	}
 	if !m.named {
 		m.named = true
-		m.wish.WarnVerbose("using fcntl(2) locks")
+		m.config.WarnVerbose("using fcntl(2) locks")
 	}
 	return err
 }
 
 // callReopening makes a lock call. If that may help, it makes the call again with the file open for writing.
-func callReopening(f *lockfile.File, call call, op Op, limit Limit) error {
+func callReopening(f *lockfile.File, call call, op Op, timeout Timeout) error {
 	var answer error // the last one
 	noting := func(fd int, op Op, wait bool) error {
 		answer = call(fd, op, wait)
 		return answer
 	}
-	err := acquire(noting, f.FD, op, limit)
+	err := acquire(noting, f.FD, op, timeout)
 	if op == Exclusive && f.CanReopen() && needsWriting(err) {
 		if err := f.CheckWritable(); err != nil {
 			return FileError(f, err)
@@ -171,7 +171,7 @@ func callReopening(f *lockfile.File, call call, op Op, limit Limit) error {
 		if err := f.ReopenForWriting(); err != nil {
 			return failure.Opening(f.Name, err)
 		}
-		err = acquire(noting, f.FD, op, limit)
+		err = acquire(noting, f.FD, op, timeout)
 	}
 	if IsRefusal(err) && answer == syscall.EACCES && f.Network() != lockfile.SMB { // there it is a conflict
 		return &Refusal{Err: err, Why: Denial, Denied: true}

@@ -6,9 +6,11 @@ import "example.org/flock/internal/lockfile"
 // file.
 const HasKernelLocks = false
 
-func kernelMechanisms(*lockfile.File, Wish) []Mechanism { return nil }
+func kernelMechanisms(*lockfile.File, Config) []Mechanism { return nil }
 
-func directoryMechanism(f *lockfile.File, w Wish) Mechanism { return &directory{file: f, wish: w} }
+func directoryMechanism(f *lockfile.File, config Config) Mechanism {
+	return &directory{file: f, config: config}
+}
 
 // Denies reports whether the kernel denies locks on a file.
 func Denies(*lockfile.File) bool { return false }
@@ -16,4 +18,4 @@ func Denies(*lockfile.File) bool { return false }
 // HasPlaces reports whether a byte of the file can be a place in its queue.
 const HasPlaces = false
 
-func kernelPlaces(*lockfile.File, Wish) ([]Mechanism, error) { return nil, nil }
+func kernelPlaces(*lockfile.File, Config) ([]Mechanism, error) { return nil, nil }

@@ -77,43 +77,43 @@ func FileError(f *lockfile.File, cause error) *failure.Error {
 	return failed
 }
 
-// A Limit says how long to wait for a lock.
-type Limit struct {
+// A Timeout says how long to wait for a lock. The zero Timeout is Forever.
+type Timeout struct {
 	try      bool
 	deadline time.Time
 }
 
 var (
-	Try     = Limit{try: true} // does not wait
-	Forever = Limit{}
+	Try     = Timeout{try: true} // does not wait
+	Forever = Timeout{}
 )
 
 // Until waits until a moment has come.
-func Until(deadline time.Time) Limit { return Limit{deadline: deadline} }
+func Until(deadline time.Time) Timeout { return Timeout{deadline: deadline} }
 
-// Waits reports whether the limit allows to wait at all.
-func (l Limit) Waits() bool { return !l.try }
+// Waits reports whether there is a wait at all.
+func (t Timeout) Waits() bool { return !t.try }
 
 // Deadline returns when the wait ends, and false if it does not end, or does not begin.
-func (l Limit) Deadline() (deadline time.Time, ends bool) { return l.deadline, !l.deadline.IsZero() }
+func (t Timeout) Deadline() (deadline time.Time, ends bool) { return t.deadline, !t.deadline.IsZero() }
 
-// Refusal returns the error that refuses the lock once the limit is reached.
-func (l Limit) Refusal() error {
-	if l.try {
+// Refusal returns the error that refuses the lock when the timeout is over.
+func (t Timeout) Refusal() error {
+	if t.try {
 		return ErrConflict
 	}
 	return ErrTimeout
 }
 
-// Sleep sleeps for d, but not beyond the deadline. It returns the Refusal if the limit is reached.
-func (l Limit) Sleep(d time.Duration) error {
-	if l.try {
-		return l.Refusal()
+// Sleep sleeps for d, but not beyond the deadline. It returns the Refusal if the timeout is over.
+func (t Timeout) Sleep(d time.Duration) error {
+	if t.try {
+		return t.Refusal()
 	}
-	if deadline, ends := l.Deadline(); ends {
+	if deadline, ends := t.Deadline(); ends {
 		left := time.Until(deadline)
 		if left <= 0 {
-			return l.Refusal()
+			return t.Refusal()
 		}
 		d = min(d, left)
 	}

@@ -32,21 +32,21 @@ type permit struct {
 var errPermitOnNetwork = errors.New("on NFS --permits needs --backend directory or --backend fcntl, " +
 	"for all who use the file; on SMB it does not work")
 
-func (p *permit) Lock(_ Op, limit Limit) error {
+func (p *permit) Lock(_ Op, timeout Timeout) error {
 	// There the shared lock of one holder excludes the bytes of all others. Without it a plain lock does not always
 	// exclude them: a client of NFS 4 that has the file to itself compares locks of one kind only, and on SMB single
 	// bytes let too many in.
 	if fs := p.file.Network(); fs == lockfile.SMB || fs == lockfile.NFS && p.withFlock {
 		return failure.New(output.ExDataErr, p.file.Name, errPermitOnNetwork)
 	}
-	isNext, err := p.standInLine(limit)
+	isNext, err := p.standInLine(timeout)
 	if err != nil {
 		return err
 	}
 	if isNext {
 		defer p.file.ClosePrivate()
 	}
-	return p.explain(p.wait(limit, isNext))
+	return p.explain(p.wait(timeout, isNext))
 }
 
 func (p *permit) PermitNumber() int { return p.number }
@@ -70,15 +70,15 @@ func (p *permit) explain(answer error) error {
 // in a shell, too.
 //
 // A process that cannot stand in line waits beside it.
-func (p *permit) standInLine(limit Limit) (isNext bool, err error) {
-	if !limit.Waits() || !p.hasLine() {
+func (p *permit) standInLine(timeout Timeout) (isNext bool, err error) {
+	if !timeout.Waits() || !p.hasLine() {
 		return false, nil
 	}
 	own, err := p.file.Private()
 	if err != nil {
 		return false, nil
 	}
-	err = acquire(recordCall(lineByte), own.FD, Exclusive, limit)
+	err = acquire(recordCall(lineByte), own.FD, Exclusive, timeout)
 	if err == nil {
 		return true, nil
 	}
@@ -108,9 +108,9 @@ func hasNoLocks(fd int) bool {
 	return err == nil && !bytes.Contains(shown, []byte("\nlock:"))
 }
 
-// wait takes a permit within the limit. It asks again and again, the less often the longer it has waited. Between two
+// wait takes a permit within the timeout. It asks again and again, the less often the longer it has waited. Between two
 // attempts it holds no lock: an exclusive lock waits for holders, not for waiters.
-func (p *permit) wait(limit Limit, isNext bool) error {
+func (p *permit) wait(timeout Timeout, isNext bool) error {
 	longest := 100 * time.Millisecond
 	if isNext { // so nobody else asks
 		longest = 50 * time.Millisecond
@@ -120,7 +120,7 @@ func (p *permit) wait(limit Limit, isNext bool) error {
 	}
 	for began := time.Now(); ; {
 		if p.withFlock {
-			if err := callReopening(p.file, flockCall, Shared, limit); err != nil && !isUnsupported(err) {
+			if err := callReopening(p.file, flockCall, Shared, timeout); err != nil && !isUnsupported(err) {
 				return err
 			}
 		}
@@ -133,7 +133,7 @@ func (p *permit) wait(limit Limit, isNext bool) error {
 			return err
 		}
 		pause := max(time.Millisecond, min(time.Since(began)/20, longest))
-		if err := limit.Sleep(pause/2 + rand.N(pause)); err != nil {
+		if err := timeout.Sleep(pause/2 + rand.N(pause)); err != nil {
 			return err
 		}
 	}
@@ -196,11 +196,11 @@ func (p *permit) release() error {
 // waits for, and a permit of the directory lock.
 type halfPermit struct{ *directory }
 
-func (p *halfPermit) Lock(op Op, limit Limit) error {
-	if err := callReopening(p.file, flockCall, Shared, limit); err != nil && !isUnsupported(err) {
+func (p *halfPermit) Lock(op Op, timeout Timeout) error {
+	if err := callReopening(p.file, flockCall, Shared, timeout); err != nil && !isUnsupported(err) {
 		return flockError(p.file, err)
 	}
-	if err := p.directory.Lock(op, limit); err != nil {
+	if err := p.directory.Lock(op, timeout); err != nil {
 		flockCall(p.file.FD, Unlock, false)
 		return err
 	}

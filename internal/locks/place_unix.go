@@ -32,8 +32,8 @@ var (
 )
 
 // kernelPlaces returns the mechanism of places that are locks of the kernel. It opens what they need.
-func kernelPlaces(f *lockfile.File, w Wish) ([]Mechanism, error) {
-	if !HasPlaces || !w.Flock {
+func kernelPlaces(f *lockfile.File, config Config) ([]Mechanism, error) {
+	if !HasPlaces || !config.Flock {
 		return nil, nil
 	}
 	if f.Network() != lockfile.Local {
@@ -45,11 +45,11 @@ func kernelPlaces(f *lockfile.File, w Wish) ([]Mechanism, error) {
 	if _, err := f.Private(); err != nil {
 		return nil, openingError(f.Name, err)
 	}
-	return []Mechanism{&place{f, w.Queue}}, nil
+	return []Mechanism{&place{f, config.Queue}}, nil
 }
 
 // Lock takes a place, and does not wait for one.
-func (p *place) Lock(Op, Limit) error {
+func (p *place) Lock(Op, Timeout) error {
 	own, err := p.file.Private()
 	if err != nil {
 		return openingError(p.file.Name, err)

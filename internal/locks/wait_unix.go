@@ -23,12 +23,12 @@ func flockCall(fd int, op Op, wait bool) error {
 	return systemFlock(fd, how)
 }
 
-// acquire makes a lock call, and waits within limit while another process holds the lock.
-func acquire(call call, fd int, op Op, limit Limit) error {
-	if deadline, ends := limit.Deadline(); ends {
+// acquire makes a lock call, and waits within the timeout while another process holds the lock.
+func acquire(call call, fd int, op Op, timeout Timeout) error {
+	if deadline, ends := timeout.Deadline(); ends {
 		return acquireUntil(call, fd, op, deadline)
 	}
-	return repeat(call, fd, op, limit.Waits())
+	return repeat(call, fd, op, timeout.Waits())
 }
 
 // toConflict returns the error for the answer of a lock call: ErrConflict if another process holds the lock, which some
