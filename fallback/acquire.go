@@ -7,79 +7,92 @@ import (
 	"time"
 )
 
-// acquire takes the lock, or returns who keeps us out when there is no more time. tell is called once, with who keeps
-// us out, if that lasts for a second.
-func (a *attempt) acquire(ctx context.Context, tell func([]record)) (progress, []record, error) {
-	isIdle, isWatched := false, false
+// An outcome says how far an attempt has come. Beside an error it means nothing.
+type outcome struct {
+	how     progress
+	keepers []record // who keeps it out, if that is how
+}
+
+type progress uint8
+
+const (
+	done      progress = iota // it has done what it was to do
+	keptOut                   // somebody keeps it out
+	again                     // something has changed meanwhile: it has to look again
+	cancelled                 // the context was cancelled
+)
+
+// acquire takes the lock, or says who keeps us out when there is no more time. tell is called once, with who keeps us
+// out, if that lasts for a second.
+func (a *attempt) acquire(ctx context.Context, tell func([]record)) (outcome, error) {
+	w := waitState{tell: tell}
 	for {
 		if err := ctx.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-			return cancelled, nil, nil
+			return outcome{how: cancelled}, nil
 		}
-		s, isTokenMissing, err := a.lookAndSearch(isIdle)
+		s, isSearched, err := a.lookAndSearch(w.isForUs)
 		if err != nil {
-			return again, nil, err
+			return outcome{}, err
 		}
-		how, keepers, err := a.tryOnce(&s, isTokenMissing)
-		switch {
-		case err != nil:
-			return again, nil, err
-		case how == done:
-			return done, nil, nil
-		case how == again:
-			continue
+		o, err := a.tryOnce(&s, isSearched)
+		if err != nil || o.how == done {
+			return o, err
 		}
-
-		// Somebody keeps us out. s may be old by now: it only tells what we had.
-		if err := a.giveUp(&s); err != nil {
-			return again, nil, err
-		}
-		if a.isOver() {
-			return keptOut, keepers, nil
-		}
-		if !isWatched && slices.ContainsFunc(keepers, func(r record) bool { return r.file != nil }) {
-			if isWatched = a.WatchFile(); isWatched {
-				continue // what was closed before the watch is not told
+		if o.how == keptOut {
+			if isOver, err := a.standBy(ctx, &w, &s, o.keepers); isOver || err != nil {
+				return o, err
 			}
 		}
-		if err := a.come(); err != nil {
-			return again, nil, err
-		}
-		if tell != nil && a.Now().Sub(a.began) >= time.Second {
-			tell(keepers)
-			tell = nil
-		}
-		var dead []string
-		if isIdle, dead, err = a.wait(ctx, &s, keepers, isWatched); err == nil && len(dead) > 0 {
-			_, _, err = a.tidy(dead) // who keeps us out then, the next look shows
-		}
-		if err != nil {
-			return again, nil, err
-		}
 	}
 }
 
-// lookAndSearch looks, and searches if it is for us to do so. It reports whether a search was due and could not be
+// lookAndSearch looks, and searches if it is for us to do so. isSearched is false if a search was due and could not be
 // made, because no listing has shown the token.
-func (a *attempt) lookAndSearch(isIdle bool) (s snapshot, isTokenMissing bool, err error) {
-	if s, err = a.look(); err == nil && a.shallSearch(&s, isIdle) {
-		isTokenMissing = !a.search(&s)
+func (a *attempt) lookAndSearch(isForUs bool) (s snapshot, isSearched bool, err error) {
+	s, err = a.look()
+	if err == nil && a.shallSearch(&s, isForUs) {
+		return s, a.search(&s), nil
 	}
-	return s, isTokenMissing, err
+	return s, true, err
 }
 
-// tryOnce enters if nobody keeps us out. s has been searched, unless that could not be done because the token was
-// missing, or is left to somebody else.
-func (a *attempt) tryOnce(s *snapshot, isTokenMissing bool) (progress, []record, error) {
+// tryOnce enters if nobody keeps us out.
+func (a *attempt) tryOnce(s *snapshot, isSearched bool) (outcome, error) {
 	keepers := a.keepers(s)
 	switch {
 	case len(keepers) == 0 && !a.lacksSignal(s):
 		return a.enter()
-	case s.hasMoved(): // a search has found an open file, and whoever has the token writes down where
-		return a.tidy(nil)
-	case isTokenMissing: // take waits for it, or finds that it is gone
+	case s.hasMoved(), !isSearched:
+		// Whoever has the token writes down where a search has found an open file. A token that no listing shows is
+		// waited for, or found to be gone.
 		return a.tidy(nil)
 	case len(keepers) == 0:
-		return again, nil, errNoSignal
+		return outcome{}, errNoSignal
 	}
-	return keptOut, keepers, nil
+	return outcome{how: keptOut, keepers: keepers}, nil
+}
+
+// standBy gives up what we have, and waits until it is worth to look again. It reports whether there is no more time.
+// s may be old by now: of ours it tells only what we had.
+func (a *attempt) standBy(ctx context.Context, w *waitState, s *snapshot, keepers []record) (isOver bool, err error) {
+	if err := a.giveUp(s); err != nil || a.isOver() {
+		return true, err
+	}
+	if !w.isWatched && slices.ContainsFunc(keepers, func(r record) bool { return r.file != nil }) {
+		if w.isWatched = a.WatchFile(); w.isWatched {
+			return false, nil // what was closed before the watch is not told
+		}
+	}
+	if err := a.come(); err != nil {
+		return false, err
+	}
+	if w.tell != nil && a.Now().Sub(a.began) >= time.Second {
+		w.tell(keepers)
+		w.tell = nil
+	}
+	dead, err := a.wait(ctx, w, s, keepers)
+	if err == nil && len(dead) > 0 {
+		_, err = a.tidy(dead) // who keeps us out then, the next look shows
+	}
+	return false, err
 }

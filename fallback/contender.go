@@ -41,6 +41,8 @@ type attempt struct {
 	began   time.Time
 	permit  int // the number of the permit that we get or have got; 0: none
 
+	isTokenInDoubt bool // it may be ours although it should not, see renameToken
+
 	// What searches have shown, by the names of records: where its open file is, and whether nobody has it any more.
 	found    map[string]*openFile
 	vanished map[string]bool
@@ -172,15 +174,11 @@ func (a *attempt) release() error {
 // removeIfGone removes the name of a lifeline that we have closed, if nobody else has the lifeline.
 func (a *attempt) removeIfGone(held contender) error {
 	name, is := held.name, a.Ask(held.name)
-	if is == absent { // somebody who has inherited the lifeline has renamed it, to convert or to release the lock
-		s, err := a.list()
-		if err != nil {
+	if is == absent { // who has inherited the lifeline has renamed it, to convert or to release the lock
+		var err error
+		if name, is, err = a.askByID(held.id); err != nil {
 			return err
 		}
-		if name = s.lifelineOf(held.id); name == "" {
-			return nil
-		}
-		is = a.Ask(name)
 	}
 	if is != gone {
 		return nil
@@ -195,6 +193,18 @@ func (a *attempt) removeIfGone(held contender) error {
 		a.ringFirst(s.waiters)
 	}
 	return nil
+}
+
+// askByID asks whether anybody has the lifeline with this ID, and returns its name.
+func (a *attempt) askByID(id string) (name string, is answer, err error) {
+	s, err := a.list()
+	if err != nil {
+		return "", unknown, err
+	}
+	if name = s.lifelineOf(id); name == "" {
+		return "", absent, nil
+	}
+	return name, a.Ask(name), nil
 }
 
 // giveUp gives up what we hold, without the token, as an unlock and an upgrade that has to wait do.
@@ -225,9 +235,12 @@ func (a *attempt) giveUpRecord(r record) error {
 	case byLentLifeline: // it keeps a name, or it could never have the lock again
 		return a.Rename(r.name, newName+","+r.id)
 	}
-	// Before the rename: over NFS that can be carried out and answer ENOENT. If it was not, list forgets the lifeline.
-	a.self.name = waiterName(a.self.id, a.request.Mode)
-	return a.Rename(r.name, a.self.name)
+	waiter := waiterName(a.self.id, a.request.Mode)
+	err := a.move(r.name, waiter)
+	if err == nil {
+		a.self.name = waiter
+	}
+	return err
 }
 
 // ringFirst wakes the first of these waiters that is not this contender.

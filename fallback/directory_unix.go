@@ -151,7 +151,7 @@ func (d *directory) Ask(name string) answer {
 	case err == unix.ENOENT:
 		return absent
 	case err == unix.EINVAL:
-		return strange
+		return noLifeline
 	}
 	return unknown
 }

@@ -205,3 +205,7 @@ func (d *directory) wait(own lifeline, _ int, _ []string, limit time.Duration) (
 
 func watchCloses(int, string) int { return notWatching }
 func closeWatch(int)              {}
+
+func isMountPoint(string) bool    { return false }
+func isKnownDevice(string) bool   { return false }
+func isUnknownDevice(string) bool { return false }

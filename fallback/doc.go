@@ -46,8 +46,8 @@
 //
 // All that is known is in the names of the state directory, of FIFOs all, which "find -type f" and systemd-tmpfiles(8)
 // pass over. An ID never comes twice: version, time of arrival, process id, a random number; then the user and its
-// group, and the machine: host, machine-id(5), boot, pid namespace, device of the directory. The numbers of processes and
-// namespaces do come again, so the start of a process, and that of process 1 of a namespace, stand beside them.
+// group, and the machine: host, machine-id(5), boot, pid namespace, device of the directory. The numbers of processes
+// and namespaces do come again, so the start of a process, and that of process 1 of a namespace, stand beside them.
 //
 //	free | busy,ID           the token, one name that is renamed: who has it may change who holds the lock
 //	new,ID                   a lifeline that is not open yet, or that was released by a process which has inherited it

@@ -48,7 +48,7 @@ func TestFileOfAnothersFUSE(t *testing.T) {
 	if _, _, err := statID(unix.AT_FDCWD, descriptorPath(place{pid: c.Process.Pid, number: 7})); err != unix.EACCES {
 		t.Skipf("root may look at the file: %v", err)
 	}
-	h := newSearch(query{strangers: true})
+	h := newSearch(query{tellRefused: true})
 	if !h.lookOnce(c.Process.Pid) || len(h.refused) > 0 || h.failed {
 		t.Errorf("it counts as a process that may not be looked into: %+v", h.view)
 	}

@@ -116,11 +116,12 @@ func (a *attempt) describe(dir string, r record) Holder {
 		h.PID = r.moved.pid
 	}
 	m := a.Machine()
+	h.Where = sys.Printable(m.where(r.owner.machine))
 	switch {
-	case m.reach(r.owner.machine) != here:
-		h.Where = sys.Printable(m.where(r.owner.machine))
-	case !m.pids.is(r.owner.pids): // the id means another process here
-		h.PID, h.Where = 0, sys.Printable(m.where(r.owner.machine))
+	case h.Where != "":
+		if m.reach(r.owner.machine) == here { // the id means another process here
+			h.PID = 0
+		}
 	case r.file != nil:
 		h.Seen = r.isSeen
 	default: // only who holds the lock leaves its lifeline to others
@@ -199,10 +200,6 @@ func (a *attempt) everybody(dir string) (hs []Holder, err error) {
 	}
 	hs = a.describeAll(dir, holding)
 	slices.SortStableFunc(hs, func(a, b Holder) int { return cmp.Compare(a.PID, b.PID) })
-	// Of several shared locks that a search has found nothing tells which process has which.
-	hs = slices.CompactFunc(hs, func(a, b Holder) bool {
-		return a.Seen && b.Seen && a.PID == b.PID && a.Mode == b.Mode
-	})
 	for _, h := range a.describeAll(dir, a.living(s.waiters)) {
 		h.Waiting = true
 		hs = append(hs, h)
@@ -222,7 +219,8 @@ func (a *attempt) living(waiters []string) (rs []record) {
 }
 
 // describeAll describes the processes that have what these records stand for, or the records themselves, if no process
-// is seen.
+// is seen. A process is described once for each mode: of several shared locks that a search has found nothing tells
+// which process has which.
 func (a *attempt) describeAll(dir string, rs []record) (hs []Holder) {
 	openers, areTold := a.Openers(rs)
 	for _, r := range rs {
@@ -230,7 +228,10 @@ func (a *attempt) describeAll(dir string, rs []record) (hs []Holder) {
 		for _, pid := range openers[r.name] {
 			seen := h
 			seen.PID, seen.Where, seen.Unreachable, seen.Seen = pid, "", false, true
-			hs = append(hs, seen)
+			isAgain := func(o Holder) bool { return o.Seen && o.PID == pid && o.Mode == seen.Mode }
+			if !slices.ContainsFunc(hs, isAgain) {
+				hs = append(hs, seen)
+			}
 		}
 		if len(openers[r.name]) > 0 {
 			continue

@@ -18,11 +18,11 @@ const notWatching = -1
 type answer uint8
 
 const (
-	unknown answer = iota // this process cannot tell; it counts as alive
-	gone                  // nobody has it, for good
-	alive                 // somebody has it
-	absent                // there is no such name, or nothing like it at that place
-	strange               // it is no lifeline; it counts as alive
+	unknown    answer = iota // this process cannot tell; it counts as alive
+	gone                     // nobody has it, for good
+	alive                    // somebody has it
+	absent                   // there is no such name, or nothing like it at that place
+	noLifeline               // it is no lifeline; it counts as alive
 )
 
 // waitAsking is wait where the system does not tell that a lifeline has ended: it asks.

@@ -111,16 +111,16 @@ func (l *Lock) Acquire(ctx context.Context, r Request) error {
 	if l.Waiting != nil {
 		tell = func(keepers []record) { l.Waiting(l.lockedBy(a, keepers)) }
 	}
-	how, keepers, err := a.acquire(ctx, tell)
-	l.end(a, how, err)
+	o, err := a.acquire(ctx, tell)
+	l.end(a, err == nil && o.how == done)
 	l.got = 0
 	switch {
 	case err != nil:
 		return &stateDirError{"cannot lock", l.dir, err}
-	case how == cancelled:
+	case o.how == cancelled:
 		return ctx.Err()
-	case how == keptOut:
-		locked := l.lockedBy(a, keepers)
+	case o.how == keptOut:
+		locked := l.lockedBy(a, o.keepers)
 		if hasDeadline && !deadline.After(s.Now()) {
 			locked.cause = context.DeadlineExceeded
 		}
@@ -131,17 +131,13 @@ func (l *Lock) Acquire(ctx context.Context, r Request) error {
 }
 
 // end ends an attempt to lock. The lifeline stays if it has the lock.
-func (l *Lock) end(a *attempt, how progress, err error) {
-	if err == nil && how == done && a.holding == byLifeline {
+func (l *Lock) end(a *attempt, isHeld bool) {
+	switch {
+	case isHeld && a.holding == byLifeline:
 		return
-	}
-	// What is wrong with the directory (a stateError) was found by looking. Any other error is that of an operation
-	// that has failed, and can be carried out nevertheless.
-	var seen stateError
-	mayTokenBeOurs := err != nil && !errors.As(err, &seen)
-	if mayTokenBeOurs {
-		a.forget() // the lifeline keeps its name: whoever finds the token ours sees that we are dead
-	} else {
+	case a.isTokenInDoubt:
+		a.forget() // the lifeline keeps its name, and says that we are dead
+	default:
 		a.leave()
 	}
 	l.closeState()

@@ -137,11 +137,11 @@ func TestDeafLifeline(t *testing.T) {
 		l := &Lock{dir: dir, path: filepath.Join(filepath.Dir(dir), "f"), fd: -1, state: state}
 		s := &thisSystem{stateDir: state, file: l.path, opened: -1, fd: -1, closes: notWatching}
 		a := newAttempt(listing{s, replace}, l, Request{Mode: Exclusive, Try: true})
-		how, _, err := a.acquire(t.Context(), nil)
+		_, err = a.acquire(t.Context(), nil)
 		if err != errDeaf {
 			t.Errorf("%s: %v", what, err)
 		}
-		l.end(a, how, err)
+		l.end(a, false)
 		settled(t, dir)
 	}
 }

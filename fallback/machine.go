@@ -101,7 +101,14 @@ const (
 )
 
 // reach tells what can be learnt of an owner on machine o. A FIFO lives in one kernel and one superblock: whoever sees
-// the directory by another one, if that is still mounted, has another FIFO under the same name.
+// the directory by another mount has another FIFO under the same name.
+//
+//	its kernel             its mount
+//	this one               this one           here
+//	this one               is known gone      here: nobody has a FIFO there, and that of its name here has no reader
+//	this one               another            mounted
+//	an earlier boot's      any                past
+//	another, or unknown    any                far
 func (m machine) reach(o machine) reach {
 	switch {
 	case m.sharesKernel(o) && (m.device.number() == o.device.number() || m.knowsGone(o)):
@@ -114,8 +121,7 @@ func (m machine) reach(o machine) reach {
 	return far
 }
 
-// knowsGone reports whether the filesystem by which o has seen the state directory is known to be unmounted. Then
-// nobody has a FIFO there any more. The one under its name here has no reader, which is the right answer.
+// knowsGone reports whether the filesystem by which o has seen the state directory is known to be unmounted.
 func (m machine) knowsGone(o machine) bool {
 	return m.boot != "" && m.boot == o.boot && o.device.isGone()
 }
@@ -139,9 +145,11 @@ func (m machine) hasRestartedSince(o machine) bool {
 	return isOther && isSame && m.pids.isInitial() && o.pids.isInitial()
 }
 
-// where says, of an owner on machine o that is out of reach, where it runs.
+// where says where an owner on machine o runs, "" if that is here, and its process id means the same process here.
 func (m machine) where(o machine) string {
 	switch reach := m.reach(o); {
+	case reach == here && m.pids.is(o.pids):
+		return ""
 	case reach == here && m.pids.number == o.pids.number && (m.pids.start1 == "" || o.pids.start1 == ""):
 		return "that may be of another pid namespace"
 	case reach == here:

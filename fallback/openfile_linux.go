@@ -52,7 +52,8 @@ func (s *thisSystem) Inode() uint64 {
 }
 
 // Place returns the eldest ancestor that has our open file under its number, with all between it and this process, or
-// this process itself. One that this user may not look into is taken for the caller, which has it.
+// this process itself. If none is seen to have it, a parent into which this user may not look is taken for the caller,
+// which has it.
 func (s *thisSystem) Place() (place, error) {
 	eldest := place{pid: pid, number: s.fd, start: ownStart()}
 	if err := checkOwnProc(); err != nil {
@@ -62,17 +63,18 @@ func (s *thisSystem) Place() (place, error) {
 	if parent == 0 {
 		return eldest, stateError("the calling process is in another pid namespace")
 	}
-	of, err := readStat(parent) // it can end at any moment: a script that is killed
-	if err == nil && isHiddenCaller(parent, s.fd) {
-		return place{pid: parent, number: s.fd, start: of.start}, nil
-	}
-	for ancestor := parent; err == nil; of, err = readStat(ancestor) {
-		its, has := s.findIn(ancestor)
+	its, err := readStat(parent) // it can end at any moment: a script that is killed
+	parentStart, hasParent := its.start, err == nil
+	for ancestor := parent; err == nil; its, err = readStat(ancestor) {
+		at, has := s.findIn(ancestor)
 		if !has {
 			break
 		}
-		its.start = of.start
-		eldest, ancestor = its, of.parent
+		at.start = its.start
+		eldest, ancestor = at, its.parent
+	}
+	if eldest.pid == pid && hasParent && isHiddenCaller(parent, s.fd) {
+		return place{pid: parent, number: s.fd, start: parentStart}, nil
 	}
 	return eldest, nil
 }
@@ -165,19 +167,19 @@ func (s *thisSystem) At(f *openFile, sharesClock bool) answer {
 	switch {
 	case isThere:
 		return alive
-	case err == nil: // another file is, or one without the mark
+	case err == nil: // the descriptor is another file, or has no mark
 		return absent
-	case isNowhere(err) && !isHidden(f.pid):
+	case isNowhere(err) && !isHidden(f.pid): // there is no such descriptor, or no such process
 		return absent
-	case sys.LacksPermission(err) && isZombie(f.pid): // only root may see that it has no descriptors any more
+	case sys.LacksPermission(err) && isZombie(f.pid): // it has ended; only root may see that it has no descriptors
 		return absent
 	}
 	its, err := readStat(f.pid)
-	if isNowhere(err) && !isHidden(f.pid) {
-		return absent // it has ended since
+	if isNowhere(err) && !isHidden(f.pid) { // the process has ended since
+		return absent
 	}
-	if err == nil && sharesClock && f.start != 0 && its.start != f.start {
-		return absent // it is another process, whose id has come again
+	if err == nil && sharesClock && f.start != 0 && its.start != f.start { // its id is that of another process by now
+		return absent
 	}
 	return unknown
 }

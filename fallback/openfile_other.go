@@ -6,18 +6,9 @@ import "errors"
 
 // Only Linux shows the flags of the open files of other processes.
 
-func (*thisSystem) Inode() uint64                             { return 0 }
-func (*thisSystem) Place() (p place, err error)               { return p, errors.ErrUnsupported }
-func (*thisSystem) Marked(*openFile) bool                     { return false }
-func (*thisSystem) Mark(int, mark) error                      { return errors.ErrUnsupported }
-func (*thisSystem) Unmark()                                   {}
-func (*thisSystem) At(*openFile, bool) answer                 { return unknown }
-func (*thisSystem) Search(query) view                         { return view{} }
-func (*thisSystem) SeesAll() bool                             { return false }
-func (*thisSystem) HidesProcesses() bool                      { return true }
-func (*thisSystem) Openers([]record) (map[string][]int, bool) { return nil, false }
-
-func startOf(int) uint64          { return 0 }
-func isMountPoint(string) bool    { return false }
-func isKnownDevice(string) bool   { return false }
-func isUnknownDevice(string) bool { return false }
+func (*thisSystem) Inode() uint64               { return 0 }
+func (*thisSystem) Place() (p place, err error) { return p, errors.ErrUnsupported }
+func (*thisSystem) Marked(*openFile) bool       { return false }
+func (*thisSystem) Mark(int, mark) error        { return errors.ErrUnsupported }
+func (*thisSystem) Unmark()                     {}
+func (*thisSystem) At(*openFile, bool) answer   { return unknown }

@@ -89,8 +89,8 @@ func isProtected(pid int, is status) bool {
 	return err == nil && len(is.users) > 1 && strconv.Itoa(int(of.Uid)) != is.users[1]
 }
 
-// hidesProcesses reports whether /proc is mounted with hidepid, so that it does not show the processes of other users.
-func hidesProcesses() bool {
+// HidesProcesses reports whether /proc is mounted with hidepid, so that it does not show the processes of other users.
+func (*thisSystem) HidesProcesses() bool {
 	mounts, _ := os.ReadFile("/proc/self/mounts")
 	hides := true // what is not known counts as hidden
 	for line := range strings.Lines(string(mounts)) {

@@ -137,9 +137,9 @@ func killedAtStep(dir string, n int) {
 		m := system(fd)
 		for _, mode := range []Mode{Exclusive, Shared, Permit, Exclusive} {
 			a := newAttempt(m, l, Request{Mode: mode, Permits: 1, Try: true})
-			how, _, err := a.acquire(context.Background(), nil)
+			o, err := a.acquire(context.Background(), nil)
 			must(err)
-			if how != done {
+			if o.how != done {
 				panic("kept out")
 			}
 			if fd >= 0 {
@@ -152,7 +152,7 @@ func killedAtStep(dir string, n int) {
 	l := newLock(dir)
 	l.state = state
 	a := newAttempt(system(-1), l, Request{Mode: Exclusive, Try: true})
-	_, _, err = a.acquire(context.Background(), nil)
+	_, err = a.acquire(context.Background(), nil)
 	must(err)
 	must(a.discard())
 }

@@ -22,17 +22,15 @@ type search struct {
 	device uint64
 	failed bool    // a look has not been made, for want of memory, for instance
 	places []place // what stands there is not wanted: our open file, and others that have a record
-	// Processes that this search knows, because it has looked into them or because they may not be looked into.
-	seen map[int]bool
-	// The last clock tick since boot in which a process may have left the open file to a child: for one that was looked
-	// into, that of the look; for a child of such a process, the tick before its start. One that refuses the look is
-	// itself counted as refused, or passed over, so its children need no more looks than the others': for it, too, it
-	// is the tick of the look.
-	heirsUntil map[int]uint64
+	// Processes that this search has looked into, or that may not be looked into.
+	visited map[int]bool
+	// The clock tick from which on a process is without the open file, and so are the children that it starts then.
+	withoutSince map[int]uint64
+	lastID       int // what lastID has said before the last listing
 }
 
 func newSearch(q query) *search {
-	return &search{query: q, view: view{certain: true}, seen: map[int]bool{}, heirsUntil: map[int]uint64{}}
+	return &search{query: q, view: view{certain: true}, visited: map[int]bool{}, withoutSince: map[int]uint64{}}
 }
 
 func (s *thisSystem) Search(q query) view {
@@ -45,7 +43,7 @@ func (s *thisSystem) Search(q query) view {
 	if s.fd >= 0 {
 		h.places = append(h.places, place{pid: pid, number: s.fd})
 	}
-	for _, f := range q.known {
+	for _, f := range q.accounted {
 		h.places = append(h.places, f.place)
 	}
 	h.complete = h.everywhere() && !h.failed
@@ -62,8 +60,7 @@ var seesAll = sync.OnceValue(func() bool {
 		data[0].Effective&(1<<unix.CAP_SYS_PTRACE) != 0
 })
 
-func (*thisSystem) SeesAll() bool        { return seesAll() }
-func (*thisSystem) HidesProcesses() bool { return hidesProcesses() }
+func (*thisSystem) SeesAll() bool { return seesAll() }
 
 // longestCatchUp is how long a search looks at processes that were started since it began. If there are always some
 // that are not known to be without the open file, it gives up, and the lock counts as held: flock -n has to answer. It
@@ -88,48 +85,71 @@ var processes = proc.Processes
 // listing meets somebody who has it, if anybody has: who ends, or closes it, before the listing has come to them has
 // left it to somebody further up. If the listing has nobody new, nobody has it.
 func (h *search) everywhere() (complete bool) {
-	last := 0
-	var catchUpEnds time.Time // zero during the first round, which has all the time that it takes
-	for inARow := 0; inARow < enoughListings; {
-		if !catchUpEnds.IsZero() && time.Now().After(catchUpEnds) {
-			return false
-		}
-		before := lastID()
-		if before < last { // ids have come round: they mean other processes
-			h.seen, h.heirsUntil = map[int]bool{}, map[int]uint64{}
-		}
-		last = before
-		pids, err := processes()
-		if err != nil {
-			return false
-		}
-		unseen, areWithout := h.unseen(pids)
-		for _, p := range unseen {
-			if h.lookInto(p) {
-				return true
-			}
-		}
-		switch {
-		case lastID() < before: // ids have come round meanwhile, and an heir may have a lower one: it proves nothing
-			inARow = 0
-		case len(unseen) == 0:
+	result := h.lookRound() // it has all the time that it takes
+	catchUpEnds := time.Now().Add(longestCatchUp)
+	if !h.until.IsZero() && h.until.Before(catchUpEnds) {
+		catchUpEnds = h.until
+	}
+	for inARow := 0; ; result = h.lookRound() {
+		switch result {
+		case foundIt, nobodyNew:
 			return true
-		case areWithout:
+		case notListed:
+			return false
+		case onlyWithout:
 			inARow++
-		default:
+		case provesNothing:
 			inARow = 0
 		}
-		if catchUpEnds.IsZero() {
-			catchUpEnds = time.Now().Add(longestCatchUp)
-			if !h.until.IsZero() && h.until.Before(catchUpEnds) {
-				catchUpEnds = h.until
-			}
+		if inARow == enoughListings {
+			return true
+		}
+		if time.Now().After(catchUpEnds) {
+			return false
 		}
 	}
-	return true // enough listings in a row prove it
 }
 
-// A candidate is a process that a search does not know yet.
+// A round is what a look into all who are new in a listing has shown.
+type round uint8
+
+const (
+	provesNothing round = iota
+	notListed           // the listing has failed
+	foundIt             // somebody has the open file
+	nobodyNew
+	onlyWithout // all who were new are children of processes without the open file, as far as they show
+)
+
+// lookRound lists all processes, and looks into those that are new.
+func (h *search) lookRound() round {
+	before := lastID()
+	if before < h.lastID { // ids have come round: they mean other processes
+		h.visited, h.withoutSince = map[int]bool{}, map[int]uint64{}
+	}
+	h.lastID = before
+	pids, err := processes()
+	if err != nil {
+		return notListed
+	}
+	candidates, areWithout := h.candidates(pids)
+	for _, p := range candidates {
+		if h.lookInto(p) {
+			return foundIt
+		}
+	}
+	switch {
+	case lastID() < before: // ids have come round meanwhile, and an heir may have a lower one
+		return provesNothing
+	case len(candidates) == 0:
+		return nobodyNew
+	case areWithout:
+		return onlyWithout
+	}
+	return provesNothing
+}
+
+// A candidate is a process that a search has not visited yet.
 type candidate struct {
 	pid       int
 	stat      stat
@@ -137,16 +157,16 @@ type candidate struct {
 	isWithout bool  // as a child of one that is without the open file
 }
 
-// unseen returns those of a listing that are not seen yet and have descriptors, and whether all of them are known to be
-// without the open file. It does nothing else, so that few of them end before their stat is read: of those nothing is
-// known.
-func (h *search) unseen(pids []int) (list []candidate, areWithout bool) {
+// candidates returns those of a listing that were not visited yet and have descriptors, and whether all of them are
+// without the open file, as their parents were. It does nothing else, so that few of them end before their stat is
+// read: of those nothing is known.
+func (h *search) candidates(pids []int) (list []candidate, areWithout bool) {
 	areWithout = true
 	for _, pid := range pids {
-		if h.seen[pid] {
+		if h.visited[pid] {
 			continue
 		}
-		h.seen[pid] = true
+		h.visited[pid] = true
 		if p := h.candidate(pid); !p.stat.isKernelThread {
 			areWithout = areWithout && p.isWithout
 			list = append(list, p)
@@ -160,9 +180,24 @@ func (h *search) candidate(pid int) candidate {
 	p.stat, p.err = readStat(pid)
 	if p.err == nil && h.parentIsWithout(p.stat) {
 		p.isWithout = true
-		h.heirsUntil[pid] = p.stat.start - 1
+		h.withoutSince[pid] = p.stat.start
 	}
 	return p
+}
+
+// parentIsWithout reports whether a process was started by one that was without the open file by then, if the parent
+// that it shows has started it: see enoughListings. Then one look is enough. So a search keeps up with a machine that
+// starts processes all the time: to look at each of them again and again takes longer than they live.
+func (h *search) parentIsWithout(s stat) bool {
+	since, ok := h.withoutSince[s.parent]
+	return ok && s.parent != 1 && s.start >= since
+}
+
+// noteWithout notes that a process is without the open file from now on, unless that was known already.
+func (h *search) noteWithout(pid int) {
+	if _, ok := h.withoutSince[pid]; !ok {
+		h.withoutSince[pid] = nextTick()
+	}
 }
 
 // enoughLooks is how many empty looks into a process that is never seen asleep prove that it does not have the open
@@ -183,17 +218,9 @@ func (h *search) lookInto(p candidate) bool {
 		couldLook = h.lookOnce(p.pid)
 	}
 	if couldLook && !h.found { // all its descriptors were seen, and none is wanted
-		h.noteHeirsEnd(p.pid)
+		h.noteWithout(p.pid)
 	}
 	return h.found
-}
-
-// noteHeirsEnd notes that whom a process starts from now on does not inherit the open file, unless that is known
-// already.
-func (h *search) noteHeirsEnd(pid int) {
-	if _, ok := h.heirsUntil[pid]; !ok {
-		h.heirsUntil[pid] = ticksSinceBoot()
-	}
 }
 
 // lookUntilProven looks into a process until it finds an open file that is wanted, or it is proven that there is none.
@@ -223,14 +250,14 @@ func (h *search) lookForSleep(pid int) (couldLook, slept bool) {
 	return couldLook, before != nil && slices.Equal(before, restOf(pid))
 }
 
-// ticksSinceBoot returns the time on the clock of stat.start, the end of time if there is no such clock.
-func ticksSinceBoot() uint64 {
+// nextTick returns the first tick to come on the clock of stat.start, the end of time if there is no such clock.
+func nextTick() uint64 {
 	const perSecond = 100 // USER_HZ, on each architecture that Go knows
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
 		return math.MaxUint64
 	}
-	return uint64(now.Nano()) / (1e9 / perSecond)
+	return uint64(now.Nano())/(1e9/perSecond) + 1
 }
 
 // mayMove reports whether a process can have inherited the open file, and hide it from a look by moving it. A flock has
@@ -250,14 +277,6 @@ func (h *search) mayMove(p candidate) bool {
 	}
 	program, _, err := statID(unix.AT_FDCWD, procDir(p.pid)+"/exe")
 	return err != nil || program != ownProgram()
-}
-
-// parentIsWithout reports whether a process was started by one that was without the open file by then, if the parent
-// that it shows has started it: see enoughListings. Then one look is enough. So a search keeps up with a machine that
-// starts processes all the time: to look at each of them again and again takes longer than they live.
-func (h *search) parentIsWithout(s stat) bool {
-	found, ok := h.heirsUntil[s.parent]
-	return ok && s.parent != 1 && s.start > found
 }
 
 var ownProgram = sync.OnceValue(func() fileID {
@@ -316,7 +335,7 @@ func (h *search) lookAt(pid, fd int, numbers []string) (couldLook bool) {
 			h.noteFailure(pid, err)
 			return false
 		}
-		if isWanted && !h.isKnown(at) {
+		if isWanted && !h.isAccountedFor(at) {
 			of, _ := readStat(pid)
 			at.start = of.start
 			h.found, h.at = true, at
@@ -348,19 +367,23 @@ func isElsewhere(fd int, number string, device uint64) bool {
 	return err == nil && unix.Mkdev(s.Dev_major, s.Dev_minor) != device
 }
 
-// noteFailure notes why a process could not be looked into, unless it has ended. One that refuses can have the open
-// file unless it is process 1, from which all others stem. It is asked at once who it is: if it has ended by now, its
-// children are in a later listing.
+// noteFailure notes why a process could not be looked into, unless it has ended.
 func (h *search) noteFailure(other int, err error) {
 	switch {
 	case isNowhere(err):
-		return
 	case !sys.LacksPermission(err):
 		h.failed = true
-		return
+	default:
+		// It is itself counted as refused, or passed over, so its children need no more looks than those of others.
+		h.noteWithout(other)
+		h.noteRefusal(other)
 	}
-	h.noteHeirsEnd(other)
-	if !h.strangers || other == 1 {
+}
+
+// noteRefusal notes that a process refuses the look. It can have the open file unless it is process 1, from which all
+// others stem. It is asked at once who it is: if it has ended by now, its children are in a later listing.
+func (h *search) noteRefusal(other int) {
+	if !h.tellRefused || other == 1 {
 		return
 	}
 	its, err := readStat(other)
@@ -387,8 +410,8 @@ func descriptorsOf(pid int) (fd int, numbers []string, err error) {
 	return fd, numbers, err
 }
 
-// isKnown reports whether a descriptor is one of the known open files.
-func (h *search) isKnown(at place) bool {
+// isAccountedFor reports whether a descriptor is our open file, or one that has a record.
+func (h *search) isAccountedFor(at place) bool {
 	for _, other := range h.places {
 		if at.pid == other.pid && at.number == other.number {
 			return true

@@ -103,7 +103,7 @@ func TestSearchBesideNewProcesses(t *testing.T) {
 			listings := 0
 			processes = func() ([]int, error) {
 				listings++
-				for now := ticksSinceBoot(); ticksSinceBoot() == now; { // in one tick, the start may be before the look
+				for now := nextTick(); nextTick() == now; { // in one tick, the start may be before the look
 					time.Sleep(time.Millisecond)
 				}
 				in.Write(answer)
@@ -164,7 +164,7 @@ func TestChildOfOneWithout(t *testing.T) {
 	if h.lookInto(h.candidate(c.Process.Pid)) {
 		t.Error("the shell has the file")
 	}
-	for ticksSinceBoot() <= h.heirsUntil[c.Process.Pid] {
+	for nextTick() <= h.withoutSince[c.Process.Pid] {
 		time.Sleep(time.Millisecond)
 	}
 	if after := child(); h.mayMove(h.candidate(after)) {
@@ -173,7 +173,7 @@ func TestChildOfOneWithout(t *testing.T) {
 	if !h.mayMove(h.candidate(before)) {
 		t.Error("what was started before the look cannot have it")
 	}
-	delete(h.heirsUntil, c.Process.Pid)
+	delete(h.withoutSince, c.Process.Pid)
 	if after := child(); !h.mayMove(h.candidate(after)) {
 		t.Error("a child of one that was not looked into cannot have it")
 	}

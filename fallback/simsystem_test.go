@@ -276,7 +276,7 @@ func (s *simFlock) Search(q query) (v view) {
 	v = view{certain: true, complete: true}
 	accounted := []*simFile{s.table[s.fd]}
 	places := []place{{s.pid, s.start, s.fd}}
-	for _, f := range q.known {
+	for _, f := range q.accounted {
 		accounted, places = append(accounted, s.world.process(f.pid).table[f.number]), append(places, f.place)
 	}
 	for _, p := range s.world.processes {
@@ -533,13 +533,13 @@ func (a *actor) acquire(l *Lock, f *simFile, mode Mode, try bool) bool {
 		f.lock = 0 // a conversion may lose it
 	}
 	attempt := a.attempt(l, Request{Mode: mode, Permits: a.world.rules.permits, Try: try})
-	how, _, err := attempt.acquire(context.Background(), nil)
+	o, err := attempt.acquire(context.Background(), nil)
 	a.must(err)
-	isIn := err == nil && how == done
+	isIn := err == nil && o.how == done
 	if f.lock = 0; isIn {
 		f.lock, f.permit = mode, attempt.permit
 	}
-	l.end(attempt, how, err)
+	l.end(attempt, isIn)
 	return isIn
 }
 

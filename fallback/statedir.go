@@ -88,11 +88,11 @@ func resolveExisting(path string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		given, err := os.Stat(path)
-		found, err2 := os.Stat(resolved)
-		isRemoved := errors.Is(err, fs.ErrNotExist) || errors.Is(err2, fs.ErrNotExist)
-		switch err = cmp.Or(err, err2); {
-		case err == nil && os.SameFile(given, found):
+		byKernel, kernelErr := os.Stat(path)
+		byText, textErr := os.Stat(resolved)
+		isRemoved := errors.Is(kernelErr, fs.ErrNotExist) || errors.Is(textErr, fs.ErrNotExist)
+		switch err := cmp.Or(kernelErr, textErr); {
+		case err == nil && os.SameFile(byKernel, byText):
 			return resolved, nil
 		case err != nil && !isRemoved:
 			return "", err

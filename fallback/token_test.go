@@ -43,8 +43,8 @@ func TestTokenThatIsRarelySeen(t *testing.T) {
 	} {
 		s := &busySystem{listings: listings, now: time.Unix(1, 0), slow: 2 * time.Second}
 		a := &attempt{system: s, self: &contender{id: idOf(mine), name: mine}}
-		if how, _, err := a.take(token); err != nil || how != done {
-			t.Errorf("%s: %v, %v", name, how, err)
+		if o, err := a.take(token); err != nil || o.how != done {
+			t.Errorf("%s: %v, %v", name, o, err)
 		}
 		if name == "lifeline" { // which --holders does not ask for
 			continue
@@ -64,7 +64,7 @@ func TestTokenWithoutItsOwner(t *testing.T) {
 	} {
 		s := &busySystem{listings: [][]string{listing}, now: time.Unix(1, 0), slow: 50 * time.Millisecond}
 		a := &attempt{system: s, self: &contender{id: idOf(ours1), name: ours1}}
-		if _, _, err := a.take(busy + "," + a.self.id); err == nil {
+		if _, err := a.take(busy + "," + a.self.id); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 		if took := s.now.Sub(time.Unix(1, 0)); took < stuck || took > 2*stuck {
@@ -140,7 +140,8 @@ func TestWhoMayHaveInherited(t *testing.T) {
 	of := func(start uint64, user, group string) process {
 		return process{start: start, users: []string{user}, groups: []string{group}}
 	}
-	theirs, group := "v1,1,2,it,7.7.u,h,m,1,4026531836.1,d", "v1,1,2,it,0.7.u,h,m,1,4026531836.1,d" // who looks is 0, group 0
+	theirs := "v1,1,2,it,7.7.u,h,m,1,4026531836.1,d"
+	group := "v1,1,2,it,0.7.u,h,m,1,4026531836.1,d" // who looks is user 0 in group 0
 	for name, c := range map[string]struct {
 		owner, file string // the locker was started at 50
 		refuses     process
@@ -205,9 +206,9 @@ func (s *replacedSystem) Rename(string, string) error {
 func TestTokenOfAnotherDirectory(t *testing.T) {
 	s := &replacedSystem{busySystem: busySystem{now: time.Unix(1, 0)}}
 	a := &attempt{system: s, self: &contender{id: idOf(ours1), name: ours1}}
-	how, _, err := a.take(busy + "," + a.self.id)
-	if how != again || err != nil || a.self.name != "" {
-		t.Errorf("%v, %v, %q", how, err, a.self.name)
+	o, err := a.take(busy + "," + a.self.id)
+	if o.how != again || err != nil || a.self.name != "" {
+		t.Errorf("%v, %v, %q", o, err, a.self.name)
 	}
 	if !s.reopened || s.taken {
 		t.Errorf("reopened %v, taken %v", s.reopened, s.taken)

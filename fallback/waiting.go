@@ -18,18 +18,27 @@ const (
 	shortestPause, longestPause = time.Millisecond, 250 * time.Millisecond
 )
 
-// wait waits for the lifeline of the waiter before us or, as the first one, for what keeps us out. It reports whether
-// it is for us to search after that, because nothing has happened. If there are dead waiters before us it does not
-// wait, and returns them.
-func (a *attempt) wait(ctx context.Context, s *snapshot, keepers []record, isWatched bool) (
-	idle bool, dead []string, err error) {
+// A waitState is what an attempt that waits knows from one round to the next.
+type waitState struct {
+	tell      func([]record) // once, when it has waited for a second; nil: not
+	isWatched bool           // whether inotify tells when the open file of a holder is closed
+	isForUs   bool           // whether it is for us to search, because nothing has happened for a while
+}
+
+// wait waits for the lifeline of the waiter before us or, as the first one, for what keeps us out. If there are dead
+// waiters before us it does not wait, and returns them.
+func (a *attempt) wait(ctx context.Context, w *waitState, s *snapshot, keepers []record) (dead []string, err error) {
+	w.isForUs = false
 	n, _ := slices.BinarySearch(s.waiters, a.self.name) // where we are, or would be if s is older than our name
 	watched, pause, dead := a.ahead(s.waiters[:n])
 	if len(dead) > 0 { // to be removed first: who holds the lock may do so for weeks
-		return false, dead, nil
+		return dead, nil
 	}
 	if pause == 0 {
-		watched, pause = a.watchKeepers(keepers, isWatched)
+		watched, pause = a.watchKeepers(keepers, w.isWatched)
+	}
+	if !tellsEnd {
+		pause = min(pause, a.shortPause())
 	}
 	if !a.request.Deadline.IsZero() {
 		pause = min(pause, max(0, a.request.Deadline.Sub(a.Now())))
@@ -37,7 +46,8 @@ func (a *attempt) wait(ctx context.Context, s *snapshot, keepers []record, isWat
 	timedOut, err := a.Wait(ctx, a.self.life, watched, pause)
 	// The first eight search each time, and those behind them the less often the further back they are: the hundredth
 	// (n is 99) in 8 of 100 cases. Hundreds of searches at once would hinder the first ones.
-	return timedOut && draw(n+1) < frontWaiters, nil, err
+	w.isForUs = err == nil && timedOut && draw(n+1) < frontWaiters
+	return nil, err
 }
 
 // ahead returns the nearest living waiter before us, as what to watch, and for how long; 0: there is none. And it
@@ -54,7 +64,7 @@ func (a *attempt) ahead(before []string) (watched []string, pause time.Duration,
 		case gone:
 			dead = append(dead, name)
 		case absent: // it has left since the listing
-		case unknown, strange:
+		case unknown, noLifeline:
 			return nil, distantPause, dead
 		}
 	}

@@ -1,0 +1,162 @@
+package fallback
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// hold makes us a holder. It needs the token. It does not if something has changed meanwhile: then we have to look
+// again.
+func (a *attempt) hold(s *snapshot) (isHeld bool, err error) {
+	a.permit = a.choosePermit(s)
+	switch a.holding {
+	case byOpenFile:
+		isHeld, err = a.holdByFile(s)
+	case byLentLifeline:
+		isHeld, err = a.holdByLentLifeline(s)
+	default:
+		name := a.holderName(a.self.id, nil)
+		if isHeld, err = a.holdAs(a.self.name, name); isHeld {
+			a.self.name = name
+		}
+	}
+	if isHeld && a.request.Mode != Exclusive {
+		a.ringFirst(a.admitted(s.waiters, s.has(ours)))
+	}
+	return isHeld, err
+}
+
+// holderName is the name of the holder that we become.
+func (a *attempt) holderName(id string, f *openFile) string {
+	return recordName(a.request.Mode, id, a.permit, f)
+}
+
+// choosePermit returns the number of the permit that we get: the one that we have, or else the lowest that no other
+// holder has. Fewer hold permits than there are, or we would be kept out, so one of the numbers is free.
+func (a *attempt) choosePermit(s *snapshot) int {
+	if a.request.Mode != Permit {
+		return 0
+	}
+	taken := map[int]bool{}
+	for _, r := range s.holders {
+		switch {
+		case r.verdict == ours && 0 < r.permit && r.permit <= a.request.Permits:
+			return r.permit
+		case r.verdict == ours, r.verdict == over, !a.isOfOurFile(r):
+		default:
+			taken[r.permit] = true
+		}
+	}
+	number := 1
+	for taken[number] {
+		number++
+	}
+	return number
+}
+
+// admitted returns those waiters that may share the lock with us, now that we hold it: those behind us. Those before us
+// are woken by the holder whose end has let us in. But if we had the lock, that we share it now is itself what lets all
+// of them in.
+func (a *attempt) admitted(waiters []string, hadLock bool) (admitted []string) {
+	for _, name := range waiters {
+		isBehind := name > waitName+","+a.self.id
+		if (hadLock || isBehind) && !strings.HasSuffix(name, "@"+exclName) {
+			admitted = append(admitted, name)
+		}
+	}
+	return admitted
+}
+
+// holdAs gives a lifeline, or the record of an open file, its name as a holder.
+func (a *attempt) holdAs(old, name string) (isHeld bool, err error) {
+	if old == name {
+		return true, nil
+	}
+	err = a.move(old, name)
+	return err == nil, ignoreAbsent(err) // a cleaner has removed it, or another process that has it has just unlocked it
+}
+
+// holdByLentLifeline makes the lifeline that we have inherited a holder again. While we have the token its name changes
+// once at most, by a release: one listing may miss it, two do not.
+func (a *attempt) holdByLentLifeline(s *snapshot) (isHeld bool, err error) {
+	name := s.lifelineOf(a.lent)
+	if name == "" {
+		later, err := a.list()
+		if err != nil {
+			return false, err
+		}
+		if name = later.lifelineOf(a.lent); name == "" {
+			return false, errLostLifeline
+		}
+	}
+	return a.holdAs(name, a.holderName(a.lent, nil))
+}
+
+// draw returns a random number below n. The test that runs every interleaving replaces it.
+var draw = rand.N[int]
+
+// lastSignal is the highest number that an open file can have to know its record by: of the 64 qemu-user has no more.
+const lastSignal = 62
+
+// holdByFile makes our open file a holder. If it is one already, it keeps its mark and the ID of its record.
+func (a *attempt) holdByFile(s *snapshot) (isHeld bool, err error) {
+	at, err := a.Place()
+	if err != nil {
+		return false, err
+	}
+	f := openFile{place: at, inode: a.Inode(), locker: at.start}
+	i := slices.IndexFunc(s.holders, func(r record) bool { return r.verdict == ours })
+	if i < 0 {
+		return a.markFile(s, f)
+	}
+	had := s.holders[i]
+	f.mark, f.signal = had.file.mark, had.file.signal
+	// A child can convert the lock of its parent. Whoever has inherited the open file was started after the elder one.
+	f.locker = min(had.file.locker, at.start)
+	return a.holdAs(had.name, a.holderName(had.id, &f))
+}
+
+// markFile makes the record of our open file, and marks it. The record comes before the mark: a flock that is killed in
+// between leaves a record without a mark, which is dead, and never a mark that another record could take for its own.
+func (a *attempt) markFile(s *snapshot, f openFile) (isHeld bool, err error) {
+	signals := s.freeSignals()
+	if len(signals) == 0 {
+		return false, nil // somebody has come since our last look; the next one searches, see lacksSignal
+	}
+	f.signal = signals[draw(len(signals))]
+	for _, mark := range []mark{noAtime, nonBlock} { // the second, if the file belongs to somebody else
+		f.mark = mark
+		name := a.holderName(a.self.id, &f)
+		if err := a.Make(name); err != nil {
+			return false, err
+		}
+		if err = a.Mark(f.signal, f.mark); err == nil {
+			return true, nil
+		}
+		a.Remove(name)
+	}
+	return false, err
+}
+
+// lacksSignal reports whether our open file cannot have the lock because as many as can have it do so already, as far
+// as is known: of those that are lost, a search may show that they do not.
+func (a *attempt) lacksSignal(s *snapshot) bool {
+	return a.holding == byOpenFile && !s.has(ours) && len(s.freeSignals()) == 0
+}
+
+// freeSignals returns the numbers that no open file with a record has.
+func (s *snapshot) freeSignals() (signals []int) {
+	var used [lastSignal + 1]bool
+	for _, r := range s.holders {
+		if r.file != nil && r.verdict != over {
+			used[min(r.file.signal, lastSignal)] = true
+		}
+	}
+	for n := 1; n <= lastSignal; n++ {
+		if !used[n] {
+			signals = append(signals, n)
+		}
+	}
+	return signals
+}

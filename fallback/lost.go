@@ -1,0 +1,241 @@
+package fallback
+
+import "slices"
+
+// This file is about open files that are lost: not where their records say. It decides who searches for them, and what
+// a search proves.
+
+// shallSearch reports whether something is lost for which this attempt searches. Who finds waiters before it leaves
+// that to them: a search looks into every process. isForUs says that nothing has happened for a while.
+func (a *attempt) shallSearch(s *snapshot, isForUs bool) bool {
+	switch {
+	case !s.has(lost):
+		return false
+	case a.request.Try: // which does not come again
+		return true
+	case isForUs: // those before us may be stopped
+		return true
+	case len(s.waiters) == 0, s.waiters[0] == a.self.name: // we are the first
+		return true
+	case a.lacksSignal(s): // what keeps us out does not keep out those before us
+		return true
+	}
+	return a.wouldHide(s)
+}
+
+// wouldHide reports whether the record of something lost names the same descriptor of the same process as ours would.
+// Then the search has to be made before ours has its mark. Say that a shell locks in a loop:
+//
+//	{ flock -s 9; } 9<f   its record is shared,A@9, and is lost when the block ends
+//	{ flock -s 9; } 9<f   another open file: once it has its mark, whoever looks at 9 takes it for that of A
+func (a *attempt) wouldHide(s *snapshot) bool {
+	if a.holding != byOpenFile {
+		return false
+	}
+	at, err := a.Place()
+	if err != nil {
+		return false // holdByFile reports it
+	}
+	return slices.ContainsFunc(s.holders, func(r record) bool {
+		return r.verdict == lost && r.file.pid == at.pid && r.file.number == at.number
+	})
+}
+
+// search looks for the open files that are lost, once, and judges them anew. Of the records there are three sets then:
+// those whose open files were seen, which a search passes over; those that it looks for; and those that are lost but
+// count as held, because a search could miss them.
+//
+// If no listing shows the token it does nothing, and what is lost stays so.
+func (a *attempt) search(s *snapshot) (isMade bool) {
+	unmarked, ok := a.whoMayMark()
+	if !ok {
+		return false
+	}
+	s.keepUnsearchable(unmarked)
+	wanted := s.lost()
+	if len(wanted) == 0 {
+		return true
+	}
+	q := query{accounted: s.seenFiles(), since: a.sinceWhen(wanted), until: a.request.Deadline}
+	for _, r := range wanted {
+		q.wanted = append(q.wanted, r.file)
+		q.tellRefused = q.tellRefused || a.isAnothers(*r)
+	}
+	v := a.Search(q)
+	for _, r := range wanted {
+		r.verdict = a.conclude(v, *r)
+		a.vanished[r.name] = r.verdict == over
+	}
+	if len(wanted) == 1 {
+		a.noteMoved(v, wanted[0])
+	}
+	return true
+}
+
+// whoMayMark returns the ID of who may have made the record of an open file and not marked that yet, "" if nobody has.
+// Without ok that is not known: a listing does not show the token, or fails, which the next look reports.
+//
+// A record is made, its file marked, and the token freed by one process. So of the records that our look has shown,
+// only that of who has the token after the look can be without its mark:
+//
+//	we look       busy,A and excl,A@9    A has made its record
+//	we list it    busy,A                 it may not have marked its file yet
+//	              free                   it has
+//	              busy,B                 it has, and whatever B makes is younger than our look
+func (a *attempt) whoMayMark() (id string, ok bool) {
+	later, err := a.list()
+	if err != nil || later.token() == "" {
+		return "", false
+	}
+	id = idOf(later.token()) // "" of a free token, whose lifeline is absent
+	if a.ask(later.lifelineOf(id)) == gone {
+		id = "" // it has died before it could mark
+	}
+	return id, true
+}
+
+// keepUnsearchable has lost records count as held, without a search, where that could miss their open files: the record
+// of unmarked, whose file may not have its mark yet, and those of a process with several records. Say that a shell has
+// locked two open files:
+//
+//	                                at 9        at 10       its records
+//	flock -s 9; flock -s 10         the first   the second  shared,A@9  shared,B@10
+//	exec 9<&-; exec 9<&10 10<&-     the second  nothing     what is at 9 answers for A, and B is lost
+//
+// A search for B would pass over what is at 9, because that was seen, and find nothing.
+func (s *snapshot) keepUnsearchable(unmarked string) {
+	for i := range s.holders {
+		r := &s.holders[i]
+		if r.verdict == lost && (r.id == unmarked || s.sharesProcess(*r)) {
+			r.verdict = held
+		}
+	}
+}
+
+// sharesProcess reports whether there is another record of the same process, whose open file is there or may be. One
+// that is ours does not count: its signal says that it is the one of its record.
+func (s *snapshot) sharesProcess(lost record) bool {
+	return slices.ContainsFunc(s.holders, func(r record) bool {
+		isAnother := r.file != nil && r.name != lost.name
+		isThere := r.verdict == held || r.verdict == doubtful
+		return isAnother && isThere && r.file.pid == lost.file.pid
+	})
+}
+
+// lost returns the records whose open files are to be searched for.
+func (s *snapshot) lost() (rs []*record) {
+	for i := range s.holders {
+		if r := &s.holders[i]; r.verdict == lost {
+			rs = append(rs, r)
+		}
+	}
+	return rs
+}
+
+// seenFiles returns the open files that are where their records say, or where an earlier search has found them.
+func (s *snapshot) seenFiles() (seen []*openFile) {
+	for _, r := range s.holders {
+		switch {
+		case r.moved != nil:
+			seen = append(seen, r.moved)
+		case r.isSeen:
+			seen = append(seen, r.file)
+		}
+	}
+	return seen
+}
+
+// noteMoved notes where a search has found the one open file that it was for. Of another pid namespace the record
+// could not say so.
+func (a *attempt) noteMoved(v view, r *record) {
+	if v.found && v.certain && v.at != r.file.place && a.Machine().pids.is(r.owner.pids) {
+		moved := *r.file
+		moved.place = v.at
+		r.moved, a.found[r.name] = &moved, &moved
+		r.isSeen = true
+	}
+}
+
+// sinceWhen returns the start of the eldest process that has locked one of these, 0 if that is unknown. Whoever has
+// inherited the open file from it was started later.
+func (a *attempt) sinceWhen(wanted []*record) (start uint64) {
+	for i, r := range wanted {
+		if !a.Machine().pids.sharesClock(r.owner.pids) {
+			return 0
+		}
+		if i == 0 || r.file.locker < start {
+			start = r.file.locker
+		}
+	}
+	return start
+}
+
+// conclude judges a record that was searched for. If one open file is found and several are searched for, nothing tells
+// whose it is, and all are held.
+func (a *attempt) conclude(v view, r record) verdict {
+	switch {
+	case v.found:
+		return held
+	case !v.complete || !a.proves(v, r):
+		return doubtful
+	}
+	return over
+}
+
+// proves reports whether a search that has found nothing proves that nobody has the open file of a record:
+//
+//	whose record it is    who searches                              is it proven?
+//	of our user and group anybody                                   yes, whoever refuses
+//	of somebody else      root, who sees all                        if nobody refuses
+//	                      who sees all processes of that user       if nobody refuses who can have inherited it
+//	                      anybody else                              no
+//
+// Every login has processes of its own user that may not be looked into (sshd, (sd-pam)), and there may be some in
+// another group: to count those would hold every lock for ever.
+func (a *attempt) proves(v view, r record) bool {
+	switch {
+	case !a.isAnothers(r):
+		return true
+	case a.SeesAll():
+		return len(v.refused) == 0
+	case a.seesUserOf(r):
+		return !slices.ContainsFunc(v.refused, func(p process) bool { return a.mayHaveInherited(p, r) })
+	}
+	return false
+}
+
+// seesUserOf reports whether /proc shows all processes that can have the open file of another user's record, and which
+// of them are that user's.
+func (a *attempt) seesUserOf(r record) bool {
+	m := a.Machine()
+	return m.pids.is(r.owner.pids) && m.user.namespace == r.owner.user.namespace && !a.HidesProcesses()
+}
+
+// isAnothers reports whether a record is that of another user, of another group of the user, or of another pid
+// namespace.
+func (a *attempt) isAnothers(r record) bool {
+	m := a.Machine()
+	return !m.pids.is(r.owner.pids) || !m.user.is(r.owner.user)
+}
+
+// mayHaveInherited reports whether a process that may not be looked into can have the open file of another's record: it
+// is not older than the process that has locked, and it is of that user, or may be.
+func (a *attempt) mayHaveInherited(p process, r record) bool {
+	m := a.Machine()
+	isComparable := p.start != 0 && r.file.locker != 0 && m.pids.sharesClock(r.owner.pids)
+	if isComparable && p.start < r.file.locker {
+		return false
+	}
+	theirs := r.owner.user
+	isTheirs := slices.Contains(p.users, theirs.number)
+	switch {
+	case p.users == nil: // nothing tells whose it is
+		return true
+	case theirs.number == m.user.number:
+		// Root, too. It refuses for its group, or it protects itself, as some of each login do.
+		return isTheirs && !p.isProtected && slices.Contains(p.groups, theirs.group)
+	case theirs.number == "0": // whose children may have become any user's
+		return true
+	}
+	return isTheirs
+}

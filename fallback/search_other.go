@@ -1,0 +1,7 @@
+//go:build !linux
+
+package fallback
+
+func (*thisSystem) Search(query) view                         { return view{} }
+func (*thisSystem) SeesAll() bool                             { return false }
+func (*thisSystem) Openers([]record) (map[string][]int, bool) { return nil, false }

@@ -1,0 +1,199 @@
+package fallback
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// stuck is how long the token must stay the same to be a conflict or a fault, and stuckLooks how often that must
+	// be seen: on a busy machine a process may look only twice in a second, and both times miss a name that is just
+	// renamed.
+	stuck      = time.Second
+	stuckLooks = 10
+	// Between two attempts to take the token the pause doubles. To look more often costs a busy machine more than it
+	// gains: where 64 readers loop, a first pause of 50 µs took 17 % more processor time, and a longest one of 2 ms
+	// halved the throughput.
+	shortestRetry, longestRetry = 250 * time.Microsecond, 50 * time.Millisecond
+)
+
+// renameToken renames the token. After an error it may have been renamed, or may still be: a server can carry it out
+// later. Then whoever finds the token ours must see that we are dead.
+func (a *attempt) renameToken(old, new string) error {
+	err := a.Rename(old, new)
+	if !isAbsent(err) {
+		a.isTokenInDoubt = err != nil
+	}
+	return err
+}
+
+// take renames the token to the name that it has while it is ours. If somebody else keeps it for long, that one keeps
+// us out. The token is ours after done, and may be after an error.
+func (a *attempt) take(token string) (outcome, error) {
+	var sight sighting
+	for pause := shortestRetry; ; pause = min(2*pause, longestRetry) {
+		isTaken, s, err := a.takeFree(token)
+		if err == nil && !isTaken {
+			isTaken, err = a.steal(&s, token)
+		}
+		switch {
+		case err != nil:
+			return outcome{}, err
+		case isTaken:
+			return outcome{how: done}, nil
+		case a.self.name == "": // a cleaner has removed it, or the directory is another one
+			return outcome{how: again}, nil
+		}
+
+		// Also who tries only once waits until it is certain that somebody keeps the token.
+		isLong, broken, isKept := sight.isLong(&s, a.Now()), s.errToken(), s.token() != ""
+		switch {
+		case isLong && broken != nil:
+			return outcome{}, broken
+		case isLong, isKept && a.isLate():
+			return outcome{how: keptOut, keepers: []record{a.tokenOwner(&s)}}, nil
+		}
+
+		if !isKept || pause == longestRetry { // it may be another directory by now
+			if err := a.reopen(); err != nil {
+				return outcome{}, err
+			}
+			if a.self.name == "" { // it is
+				return outcome{how: again}, nil
+			}
+		}
+		a.Sleep(pause)
+	}
+}
+
+// takeFree takes the token if nobody has it. Otherwise it returns a listing, in which it is not free.
+func (a *attempt) takeFree(token string) (isTaken bool, s snapshot, err error) {
+	for a.self.name != "" {
+		err = a.renameToken(free, token)
+		if err == nil || !isAbsent(err) {
+			return err == nil, s, err
+		}
+		s, err = a.list()
+		switch {
+		case err != nil:
+			return false, s, err
+		case slices.Contains(s.tokens, token): // NFS has carried out the rename
+			return true, s, nil
+		case s.token() != free:
+			return false, s, nil
+		}
+	}
+	return false, s, nil
+}
+
+// tokenOwner returns who has the token that a listing shows.
+func (a *attempt) tokenOwner(s *snapshot) record {
+	owner, _ := parseRecord(s.token())
+	owner.verdict = a.judgeLifeline(s.lifelineOf(owner.id))
+	return owner
+}
+
+// reopen opens what the path leads to now. If our lifeline is not there it forgets that: the token of somebody without
+// a lifeline could never be taken over.
+func (a *attempt) reopen() error {
+	if err := a.Reopen(); err != nil {
+		return err
+	}
+	if a.Ask(a.self.name) == absent {
+		a.forget()
+	}
+	return nil
+}
+
+// A sighting is the token as somebody sees it who looks again and again.
+type sighting struct {
+	what  string
+	since time.Time
+	looks int
+}
+
+// isLong notes what is seen now, and reports whether that has been the same for long. The lifeline of the owner belongs
+// to it: an owner whose lifeline gets another name is at work.
+func (g *sighting) isLong(s *snapshot, now time.Time) bool {
+	what := strings.Join(s.tokens, " ") + " " + s.lifelineOf(idOf(s.token()))
+	if what != g.what || g.looks == 0 {
+		*g = sighting{what: what, since: now}
+	}
+	g.looks++
+	return g.looks >= stuckLooks && now.Sub(g.since) >= stuck
+}
+
+// errToken says what is wrong with the token, if it is seen so for long: it is not there, there are several, or its
+// owner has lost its lifeline, so that nobody can ever take it over.
+func (s *snapshot) errToken() error {
+	token := s.token()
+	switch {
+	case len(s.tokens) == 0:
+		return errNoToken
+	case len(s.tokens) > 1:
+		return stateError("it has more than one token: " + strings.Join(s.tokens, " and ") + removeIt)
+	case token != free && s.lifelineOf(idOf(token)) == "":
+		return stateError("the owner of its token " + token + " is gone" + removeIt)
+	}
+	return nil
+}
+
+// steal takes over the token of somebody who has died with it. Its name goes to exactly one thief.
+func (a *attempt) steal(s *snapshot, token string) (isTaken bool, err error) {
+	lifeline := s.lifelineOf(idOf(s.token()))
+	switch {
+	case lifeline == "", a.ask(lifeline) != gone:
+		return false, nil
+	case a.checkLifeline() != nil: // nobody's death can be believed: the token counts as kept
+		return false, nil
+	}
+	// Who died while it removed the directory has left another one at the path, or none. Its token is not there.
+	if err := a.reopen(); err != nil || a.self.name == "" {
+		return false, err
+	}
+	err = a.renameToken(s.token(), token)
+	return err == nil, ignoreAbsent(err)
+}
+
+// checkLifeline asks about our own lifeline as others do, after a listing: SMB shows only then that it has made a plain
+// file. If ours does not answer, no lifeline does here, and nobody's death can be believed.
+func (a *attempt) checkLifeline() error {
+	if is := a.Ask(a.self.name); is == gone || is == noLifeline {
+		return errDeaf
+	}
+	return nil
+}
+
+// freeToken frees the token. Only if that succeeds does what we have done with it count; otherwise we take it back.
+func (a *attempt) freeToken(token string) (isFreed bool, err error) {
+	err = a.renameToken(token, free)
+	switch {
+	case err == nil:
+		return true, nil
+	case isAbsent(err): // somebody has taken us for dead, and has the token
+		return false, a.withdraw()
+	}
+	a.withdraw() // while the token is ours, in case that can be done: what is returned is why the token was not freed
+	return false, a.putBack(token, err)
+}
+
+// putBack frees the token, in case it is ours, once. It returns why that has failed or, if it has not, what has failed
+// before; nil: nothing.
+func (a *attempt) putBack(token string, failed error) error {
+	err := a.renameToken(token, free)
+	wasOurs, wasNot := err == nil, isAbsent(err)
+	if wasOurs || wasNot {
+		return failed
+	}
+	return err
+}
+
+// withdraw takes back what we have just made.
+func (a *attempt) withdraw() error {
+	s, err := a.list()
+	if err != nil {
+		return err
+	}
+	return a.giveUp(&s)
+}
