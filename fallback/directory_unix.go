@@ -104,7 +104,7 @@ func openat(dir int, name string, flags int) (fd int, err error) {
 	return fd, err
 }
 
-// A lifeline is a FIFO that its owner has open for reading and writing: it has a reader as long as somebody has
+// A lifeline is a FIFO that a process has open for reading and writing: it has a reader as long as somebody has
 // inherited that.
 type lifeline int
 
@@ -156,7 +156,7 @@ func (d *directory) Ask(name string) answer {
 	return unknown
 }
 
-// Ring writes to a lifeline, which is open for reading, too: otherwise a SIGPIPE would come if its owner has just gone.
+// Ring writes to a lifeline, which is open for reading, too: otherwise a SIGPIPE would come if nobody has it any more.
 func (d *directory) Ring(name string) {
 	if fd, err := d.openFIFO(name, unix.O_RDWR); err == nil {
 		fd.ring()

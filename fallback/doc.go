@@ -3,7 +3,7 @@
 //
 // You may use it if all who lock the file use it, if they may write in the directory of the file and in the state
 // directory that the first of them makes there, and if that is on a filesystem that has FIFOs: any local one, and NFS.
-// Then an exclusive holder is alone, there are never more holders of permits than allowed, and a lock whose last owner
+// Then an exclusive holder is alone, there are never more holders of permits than allowed, and a lock whose last holder
 // has died, at whatever moment, is free at once for whoever can see that: in the same kernel, by the same mount and,
 // for the lock of an open file, in the same pid namespace. For the others it stays held. No lock is judged by its age.
 //
@@ -29,9 +29,9 @@
 //
 // A holder keeps a FIFO open, its lifeline, in a directory beside the file. Anybody can ask the kernel whether a FIFO
 // still has a reader: open(2) for writing only, without waiting, fails with ENXIO if it has none. That is exact, for
-// whatever way the owner went, and in all pid namespaces of a kernel that show one boot id (LXC and systemd-nspawn(1)
-// give each container its own). Who inherits the lifeline has the lock, too; and poll(2) tells a waiter when the last
-// one is gone. On Windows it is a named event, which is there as long as somebody has a handle.
+// whatever way the last one has gone, and in all pid namespaces of a kernel that show one boot id (LXC and
+// systemd-nspawn(1) give each container its own). Who inherits the lifeline has the lock, too; and poll(2) tells a
+// waiter when the last one is gone. On Windows it is a named event, which is there as long as somebody has a handle.
 //
 // # What is believed
 //

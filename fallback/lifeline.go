@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// tellsEnd reports whether the system tells a waiter that the last owner of another's lifeline is gone. Windows does
+// tellsEnd reports whether the system tells a waiter that nobody has another's lifeline any more. Windows does
 // not, nor does poll(2) on macOS, NetBSD, DragonFly and illumos; of OpenBSD it is not known. There, who releases
 // the lock rings the first waiter, and for the sake of those that were killed, waiters ask.
 var tellsEnd = runtime.GOOS == "linux" || runtime.GOOS == "android" || runtime.GOOS == "freebsd"

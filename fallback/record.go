@@ -274,7 +274,7 @@ func parsePermit(s string) (number int, ok bool) {
 	return number, number > 0 && strconv.Itoa(number) == s
 }
 
-// An owner is who has made a record; its ID says it.
+// An owner is the process that has made an ID, and with it a lifeline, a record or the name of a token.
 type owner struct {
 	arrival string // when it began to wait, in microseconds since 1970, of a fixed width: names sort by it
 	pid     int    // in its pid namespace
