@@ -165,6 +165,13 @@ if "$program" --cooldown 3 -n "$lock-cools" true 2>/dev/null; then
 		expect 0 -w 40 --cooldown 60 --cooldown-from success "$lock-success" true
 		expect 1 -n --cooldown 60 "$lock-success" true
 		expect 64 --cooldown-from start "$lock" true
+		hold --cooldown 60 --cooldown-from success "$lock-next"
+		"$program" -w 60 --cooldown 60 --cooldown-from success "$lock-next" true &
+		waiter=$!
+		pids="$pids $waiter"
+		let_go 3
+		wait $waiter || fail "one that waits while another one fails ended with $?"
+		expect 1 -n --cooldown 60 "$lock-next" true
 	else
 		echo "$base: --cooldown-from is missing"
 	fi
