@@ -231,22 +231,23 @@ func (l *Link) tell(isTaken bool, unknown string) {
 	}
 }
 
+// see replaces what is known of the lock.
 func (l *Link) see(isTaken bool, unknown string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.isTaken, l.unknown = isTaken, unknown
 }
 
-// seen returns what that was.
-func (l *Link) seen() (isTaken bool, unknown string) {
+// whyUnknown returns why the last look could not tell who has the lock; empty: it could.
+func (l *Link) whyUnknown() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.isTaken, l.unknown
+	return l.unknown
 }
 
 // Unreachable returns the error for a context that has ended before the lock was had. It is ErrTimeout only where the
-// server answers, and has said that somebody else has the lock: for a user who expects that, a job that nobody runs
-// would look like one that another machine runs.
+// server answers, and has said that somebody else has the lock. Otherwise, with -E 0, a job that nobody runs would look
+// like one that another machine runs.
 func (l *Link) Unreachable(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -91,7 +91,7 @@ func (r *run) state() string {
 	defer cancel()
 	all, unknown, err := r.contenders(ctx)
 	if err != nil {
-		_, unknown = r.link.seen()
+		unknown = r.link.whyUnknown()
 	}
 	holders := slices.DeleteFunc(slices.Clone(all), func(c Contender) bool { return !c.holds() })
 	if len(holders) == 0 {
