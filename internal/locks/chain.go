@@ -70,9 +70,13 @@ type Config struct {
 }
 
 // New returns the lock on a file.
+//
+// A command that flock runs with the directory lock has the lifeline of that under the number of the lock file. So the
+// descriptor that such a command gives to flock is no lock file: it is the lock. flock(2) would lock the lifeline, and
+// exclude nobody.
 func New(f *lockfile.File, config Config) *Chain {
-	if lent := lentBy(f, config); lent != nil {
-		return &Chain{mechanisms: []Mechanism{lent}} // flock(2) would lock it, too, and exclude nobody
+	if inherited := inheritedDirectory(f, config); inherited != nil {
+		return &Chain{mechanisms: []Mechanism{inherited}}
 	}
 	c := &Chain{mechanisms: kernelMechanisms(f, config)}
 	if config.Directory {

@@ -17,16 +17,15 @@ import (
 // A directory is the directory lock, which package fallback has. A file that flock opens by name is locked by a
 // lifeline, which the command inherits as it inherits the file; the open file of a descriptor is locked itself.
 type directory struct {
-	file   *lockfile.File
-	config Config
-	lent   *fallback.Lock // if the descriptor is no file but the lifeline of this lock, which was inherited
-	held   *fallback.Lock // nil: this process has taken none
-	named  bool           // by --verbose
+	file      *lockfile.File
+	config    Config
+	inherited *fallback.Lock // the lock whose lifeline the descriptor is; nil: it is a file
+	held      *fallback.Lock // what Lock has taken; nil: nothing
+	isTold    bool           // --verbose has named the state directory
 }
 
-// lentBy returns the mechanism of a descriptor that is a lifeline, because it is the lock file's number in a command
-// that flock runs with the directory lock; nil: it is not one.
-func lentBy(f *lockfile.File, config Config) *directory {
+// inheritedDirectory returns the lock whose lifeline a descriptor is; nil: it is none.
+func inheritedDirectory(f *lockfile.File, config Config) *directory {
 	if f.ByName {
 		return nil
 	}
@@ -34,7 +33,9 @@ func lentBy(f *lockfile.File, config Config) *directory {
 	if err != nil || lock == nil {
 		return nil
 	}
-	return &directory{file: f, config: config, lent: lock, named: true}
+	d := &directory{file: f, config: config, inherited: lock}
+	lock.Waiting = d.warnVain
+	return d
 }
 
 func (d *directory) Lock(op Op, timeout Timeout) error {
@@ -120,28 +121,22 @@ func (d *directory) Discard() error { return d.explain(d.held.Discard()) }
 
 // open returns the directory lock of the file.
 func (d *directory) open() (*fallback.Lock, error) {
-	if d.lent != nil {
-		d.lent.Waiting = d.warnVain
-		return d.lent, nil
+	if d.inherited != nil {
+		return d.inherited, nil
 	}
-	if !d.file.ByName { // before anything is made in the place of a pipe or a device
+	if !d.file.ByName {
+		// A pipe is refused because it is one, rather than because its name is not found.
 		if err := fallback.CheckFile(d.file.FD); err != nil {
 			return nil, err
 		}
 	}
-	dir, path, err := StateDir(d.file, d.config.StateBase)
+	lock, dir, err := openDirectory(d.file, d.config.StateBase)
 	if err != nil {
 		return nil, err
 	}
-	if !d.named {
-		d.named = true
+	if !d.isTold {
+		d.isTold = true
 		d.config.WarnVerbose("using the directory lock " + sys.Printable(dir))
-	}
-	lock := fallback.OpenIn(dir, path, d.file.FD)
-	if !d.file.ByName {
-		if lock, err = fallback.OpenFile(dir, path, d.file.FD); err != nil {
-			return nil, err
-		}
 	}
 	lock.Waiting = d.warnVain
 	return lock, nil
@@ -171,20 +166,28 @@ func (n *NoStateDir) Unwrap() error { return n.Err }
 // DirectoryHolders returns who has the directory lock on a file, and who waits for it. A number locks the file, and a
 // name the name. The error is a *NoStateDir, or one for DirectoryError.
 func DirectoryHolders(f *lockfile.File, base string) ([]fallback.Holder, error) {
-	if lent := lentBy(f, Config{}); lent != nil {
-		return lent.lent.Holders()
+	if d := inheritedDirectory(f, Config{}); d != nil {
+		return d.inherited.Holders()
 	}
-	dir, path, err := StateDir(f, base)
+	lock, _, err := openDirectory(f, base)
 	if err != nil {
-		return nil, &NoStateDir{err}
-	}
-	lock := fallback.OpenIn(dir, path, f.FD)
-	if !f.ByName {
-		if lock, err = fallback.OpenFile(dir, path, f.FD); err != nil {
-			return nil, err
-		}
+		return nil, err
 	}
 	return lock.Holders()
+}
+
+// openDirectory returns the directory lock of a file, and its state directory: the lock on the name of a file that was
+// opened by name, and otherwise that on the open file. A file without a state directory is a *NoStateDir.
+func openDirectory(f *lockfile.File, base string) (lock *fallback.Lock, dir string, err error) {
+	dir, path, err := StateDir(f, base)
+	switch {
+	case err != nil:
+		return nil, "", &NoStateDir{err}
+	case f.ByName:
+		return fallback.OpenIn(dir, path, f.FD), dir, nil
+	}
+	lock, err = fallback.OpenFile(dir, path, f.FD)
+	return lock, dir, err
 }
 
 // StateDir returns the state directory of a file and the path of the file. base is the directory around it, empty: that
@@ -215,74 +218,27 @@ func StateDir(f *lockfile.File, base string) (dir, path string, err error) {
 func DirectoryError(f *lockfile.File, base string, err error) error {
 	var known *failure.Error
 	switch {
-	case err == nil, errors.As(err, &known):
-		return err
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return known
 	case sys.BadDescriptor(err):
 		return FileError(f, err)
 	}
+	hint := "FLOCK_DIR can name another place for the state directory"
+	if base != "" {
+		hint = "the directory that FLOCK_DIR names must exist and be writable"
+	}
 	failed := &failure.Error{Status: output.ExDataErr, Text: f.Name + ": " + sys.Printable(err.Error()), Cause: err}
-	isFull, isForbidden := sys.CannotCreate(err), sys.LacksPermission(err)
 	switch {
 	case sys.LacksResources(err):
 		failed.Status = output.ExOSErr
-	case isFull:
-		failed.Status = output.ExCantCreat
-	case isForbidden:
-		failed.Status = output.ExNoInput
-	}
-	switch denied := isFull || isForbidden; {
-	case denied && base == "":
-		failed.Hint = "FLOCK_DIR can name another place for the state directory"
-	case base != "" && (denied || errors.Is(err, fs.ErrNotExist)):
-		failed.Hint = "the directory that FLOCK_DIR names must exist and be writable"
+	case sys.CannotCreate(err):
+		failed.Status, failed.Hint = output.ExCantCreat, hint
+	case sys.LacksPermission(err):
+		failed.Status, failed.Hint = output.ExNoInput, hint
+	case base != "" && errors.Is(err, fs.ErrNotExist):
+		failed.Hint = hint
 	}
 	return failed
-}
-
-// A directoryPlace in a queue is a permit of a directory lock inside that of the file.
-type directoryPlace struct {
-	file   *lockfile.File
-	config Config
-	held   *fallback.Lock // nil: none
-}
-
-// Lock takes a place, and does not wait for one.
-func (p *directoryPlace) Lock(_ Op, timeout Timeout) error {
-	dir, path, err := StateDir(p.file, p.config.StateBase)
-	if err != nil {
-		return p.explain(err)
-	}
-	queue, err := fallback.OpenQueue(dir, path)
-	if err != nil {
-		return p.explain(err)
-	}
-	for {
-		err := queue.TryPermit(p.config.Queue)
-		var locked *fallback.LockedError
-		switch {
-		case err == nil:
-			p.held = queue
-			return nil
-		case !errors.As(err, &locked):
-			return p.explain(err)
-		case locked.Holders[0].Mode != fallback.Busy:
-			return &Refusal{Err: ErrConflict, Why: "the queue: " + locked.Error()}
-		}
-		// A process was stopped while it looked for a place. Nobody knows whether it gets one.
-		if err := timeout.Sleep(0); err != nil {
-			return err
-		}
-	}
-}
-
-// Unlock gives up the place.
-func (p *directoryPlace) Unlock() error {
-	if p.held == nil {
-		return nil
-	}
-	return p.explain(p.held.Unlock())
-}
-
-func (p *directoryPlace) explain(err error) error {
-	return DirectoryError(p.file, p.config.StateBase, err)
 }

@@ -97,6 +97,12 @@ func (t Timeout) Waits() bool { return !t.try }
 // Deadline returns when the wait ends, and false if it does not end, or does not begin.
 func (t Timeout) Deadline() (deadline time.Time, ends bool) { return t.deadline, !t.deadline.IsZero() }
 
+// IsOver reports whether there is no time left to wait.
+func (t Timeout) IsOver() bool {
+	deadline, ends := t.Deadline()
+	return t.try || ends && time.Until(deadline) <= 0
+}
+
 // Refusal returns the error that refuses the lock when the timeout is over.
 func (t Timeout) Refusal() error {
 	if t.try {
@@ -107,15 +113,11 @@ func (t Timeout) Refusal() error {
 
 // Sleep sleeps for d, but not beyond the deadline. It returns the Refusal if the timeout is over.
 func (t Timeout) Sleep(d time.Duration) error {
-	if t.try {
+	if t.IsOver() {
 		return t.Refusal()
 	}
 	if deadline, ends := t.Deadline(); ends {
-		left := time.Until(deadline)
-		if left <= 0 {
-			return t.Refusal()
-		}
-		d = min(d, left)
+		d = min(d, time.Until(deadline))
 	}
 	direct.Sleep(d)
 	return nil

@@ -19,9 +19,22 @@ import (
 	"example.org/flock/internal/output"
 )
 
-// A permit is one of several: a shared flock(2), which an exclusive one waits for, and one of so many bytes, locked
-// exclusively with an open file description lock. The kernel frees both when their last holder dies, and a child that
-// has the descriptor keeps them.
+// A permit is one of several. It has two halves, which are locks of the same open file: a shared lock of flock(2), which
+// an exclusive one waits for, and the lock of one of so many bytes, an open file description lock. The kernel frees both
+// when their last holder dies, and a child that has the descriptor keeps them.
+//
+// The kernel can wait for one given byte only, and a permit is any of several. So its waiters ask again and again. They
+// stand in line for one byte more, so that only the first of them asks. Who has which lock, and when:
+//
+//	                      shared flock(2)   byte of a permit   byte of the line
+//	holds a permit        yes               yes                no
+//	waits, the next one   while it asks     while it asks      yes
+//	waits in line         no                no                 waits for it
+//	waits beside it       while it asks     while it asks      no
+//
+// Between two attempts a waiter has no half: an exclusive lock waits for holders, not for waiters. Who cannot stand in
+// line waits beside it. Where a lock of flock(2) covers bytes (coversBytes), a permit is its byte only, which keeps out
+// an exclusive lock by itself.
 type permit struct {
 	file      *lockfile.File
 	count     int
@@ -64,14 +77,11 @@ func (p *permit) explain(answer error) error {
 	return lockingError(p.file, answer)
 }
 
-// standInLine waits until this process is the next one that gets a permit, and reports whether it is. The waiters stand
-// in line for a byte, because the kernel can wait for one given byte only, and a permit is any of several. The byte is
-// locked by an open file of the waiter's own, so that it is free when the waiter dies: the lock file itself may be open
-// in a shell, too.
-//
-// A process that cannot stand in line waits beside it.
+// standInLine waits until this process is the next one that gets a permit, and reports whether it is. The byte of the
+// line is locked by an open file of the waiter's own, so that it is free when the waiter dies: the lock file itself may
+// be open in a shell, too.
 func (p *permit) standInLine(timeout Timeout) (isNext bool, err error) {
-	if !timeout.Waits() || !p.hasLine() {
+	if !timeout.Waits() || !p.mayStandInLine() {
 		return false, nil
 	}
 	own, err := p.file.Private()
@@ -79,17 +89,18 @@ func (p *permit) standInLine(timeout Timeout) (isNext bool, err error) {
 		return false, nil
 	}
 	err = acquire(recordCall(lineByte), own.FD, Exclusive, timeout)
-	if err == nil {
+	_, answered := err.(syscall.Errno)
+	switch {
+	case err == nil:
 		return true, nil
-	}
-	if _, answered := err.(syscall.Errno); answered {
-		return false, nil // there are no byte locks here: the call for a permit will say so
+	case answered: // there are no byte locks here: the call for a permit will say so
+		return false, nil
 	}
 	return false, err
 }
 
-// hasLine reports whether waiters stand in line on this file, and this process may.
-func (p *permit) hasLine() bool {
+// mayStandInLine reports whether waiters stand in line on this file, and this process may.
+func (p *permit) mayStandInLine() bool {
 	switch {
 	case !HasPlaces, !p.withFlock, p.file.Network() != lockfile.Local:
 		return false
@@ -97,10 +108,13 @@ func (p *permit) hasLine() bool {
 		// A lock that this open file has may be what those ahead wait for.
 		return false
 	}
-	// Where there is no flock(2), the whole lock is that of all bytes: it would wait for those who only wait. Nothing
-	// is unlocked here.
-	return flockCall(p.file.FD, Unlock, false) == nil
+	// Where there is no flock(2), the whole lock is that of all bytes: it would wait for those who only wait.
+	return canUnlock(p.file.FD)
 }
+
+// canUnlock reports whether there is flock(2) for the open file of a descriptor, which must have no lock: it asks by an
+// unlock call.
+func canUnlock(fd int) bool { return flockCall(fd, Unlock, false) == nil }
 
 // hasNoLocks reports whether it is certain that the open file of a descriptor has no locks.
 func hasNoLocks(fd int) bool {
@@ -108,8 +122,7 @@ func hasNoLocks(fd int) bool {
 	return err == nil && !bytes.Contains(shown, []byte("\nlock:"))
 }
 
-// wait takes a permit within the timeout. It asks again and again, the less often the longer it has waited. Between two
-// attempts it holds no lock: an exclusive lock waits for holders, not for waiters.
+// wait takes a permit within the timeout. It asks the less often the longer it has waited.
 func (p *permit) wait(timeout Timeout, isNext bool) error {
 	longest := 100 * time.Millisecond
 	if isNext { // so nobody else asks
@@ -119,12 +132,10 @@ func (p *permit) wait(timeout Timeout, isNext bool) error {
 		flockCall(p.file.FD, Unlock, false) // it would wait for its own lock
 	}
 	for began := time.Now(); ; {
-		if p.withFlock {
-			if err := callReopening(p.file, flockCall, Shared, timeout); err != nil && !isUnsupported(err) {
-				return err
-			}
+		if err := p.lockShared(timeout); err != nil {
+			return err
 		}
-		err := p.try()
+		err := p.lockAnyByte()
 		if err == nil {
 			return nil
 		}
@@ -139,8 +150,21 @@ func (p *permit) wait(timeout Timeout, isNext bool) error {
 	}
 }
 
-// try takes the permit that the open file has from before, or else the lowest that is free.
-func (p *permit) try() error {
+// lockShared takes the first half within the timeout: an exclusive lock of somebody else keeps it out.
+func (p *permit) lockShared(timeout Timeout) error {
+	if !p.withFlock {
+		return nil
+	}
+	err := callReopening(p.file, flockCall, Shared, timeout)
+	if isUnsupported(err) {
+		return nil // so nobody has an exclusive one
+	}
+	return err
+}
+
+// lockAnyByte takes the second half without a wait: of the permit that the open file has from before, or else of the
+// lowest that is free.
+func (p *permit) lockAnyByte() error {
 	if !p.file.ByName {
 		for own := range p.count {
 			if !p.isTaken(own) {
@@ -148,13 +172,13 @@ func (p *permit) try() error {
 			}
 			// If it can be had all the same, it is that of this open file. With another one its number could go to
 			// another holder while the command before still uses it.
-			if err := p.take(own); err != ErrConflict {
+			if err := p.lockByte(own); err != ErrConflict {
 				return err
 			}
 		}
 	}
 	for i := range p.count {
-		if err := p.take(i); err != ErrConflict {
+		if err := p.lockByte(i); err != ErrConflict {
 			return err
 		}
 	}
@@ -168,8 +192,8 @@ func (p *permit) isTaken(i int) bool {
 	return unix.FcntlFlock(uintptr(p.file.FD), unix.F_GETLK, &own) == nil && own.Type != unix.F_UNLCK
 }
 
-// take locks the byte of a permit and unlocks those of all others.
-func (p *permit) take(i int) error {
+// lockByte locks the byte of a permit and unlocks those of all others.
+func (p *permit) lockByte(i int) error {
 	own := permitByte(i)
 	err := setBytes(p.file.FD, Exclusive, own)
 	if err == nil && i > 0 {

@@ -1,6 +1,11 @@
 package locks
 
-import "example.org/flock/internal/lockfile"
+import (
+	"errors"
+
+	"example.org/flock/fallback"
+	"example.org/flock/internal/lockfile"
+)
 
 // NewQueue returns the queue of those who wait for the lock on a file. To lock it is to take a place: there are as many
 // as the configuration says. The place goes with its process: it is a byte of the file or, where there are no byte
@@ -16,4 +21,53 @@ func NewQueue(f *lockfile.File, config Config) (*Chain, error) {
 		places = append(places, &directoryPlace{file: f, config: config})
 	}
 	return &Chain{mechanisms: places}, nil
+}
+
+// A directoryPlace in a queue is a permit of a directory lock inside that of the file.
+type directoryPlace struct {
+	file   *lockfile.File
+	config Config
+	held   *fallback.Lock // nil: none
+}
+
+// Lock takes a place, and does not wait for one.
+func (p *directoryPlace) Lock(_ Op, timeout Timeout) error {
+	dir, path, err := StateDir(p.file, p.config.StateBase)
+	if err != nil {
+		return p.explain(err)
+	}
+	queue, err := fallback.OpenQueue(dir, path)
+	if err != nil {
+		return p.explain(err)
+	}
+	for {
+		err := queue.TryPermit(p.config.Queue)
+		var locked *fallback.LockedError
+		switch {
+		case err == nil:
+			p.held = queue
+			return nil
+		case !errors.As(err, &locked):
+			return p.explain(err)
+		case locked.Holders[0].Mode != fallback.Busy:
+			return &Refusal{Err: ErrConflict, Why: "the queue: " + locked.Error()}
+		}
+		// A process was stopped while it looked for a place, so nobody knows whether it gets one. TryPermit has waited
+		// a second for it.
+		if timeout.IsOver() {
+			return timeout.Refusal()
+		}
+	}
+}
+
+// Unlock gives up the place.
+func (p *directoryPlace) Unlock() error {
+	if p.held == nil {
+		return nil
+	}
+	return p.explain(p.held.Unlock())
+}
+
+func (p *directoryPlace) explain(err error) error {
+	return DirectoryError(p.file, p.config.StateBase, err)
 }
