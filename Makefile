@@ -107,8 +107,9 @@ race:                         ## run the directory lock's tests with the race de
 		CGO_ENABLED=1 go test -race -short -count=1 -skip TestEveryInterleaving ./fallback; \
 		else echo "race: not run: there is no race detector or no C compiler here: $$out"; fi
 
+# go test prints the table of tests that pass only for the directory in which it is.
 compat: flock                 ## compare with util-linux flock, script by script
-	@sh compat_test/run.sh go test ./compat_test -count=1 -timeout 30m -names \
+	@cd compat_test && sh run.sh go test -count=1 -timeout 30m -names \
 		-run 'TestTranscripts|TestEarly$$|TestNative|TestDirectory|TestAbsent'
 
 record: flock                 ## record the installed util-linux's answers to new and changed cases (RECORD=all: to all)
@@ -158,7 +159,7 @@ test-portable: flock          ## run the cases where there is no /proc, as on ot
 	sh compat_test/run.sh sh compat_test/portable.sh
 
 test-kernels: flock           ## run the cases with the answers of other kernels (CASES=core: in two minutes)
-	FLOCK_TEST_KERNELS=$(or $(CASES),all) sh compat_test/run.sh go test ./compat_test -count=1 -timeout 30m -names \
+	@cd compat_test && FLOCK_TEST_KERNELS=$(or $(CASES),all) sh run.sh go test -count=1 -timeout 30m -names \
 		-run 'TestPersonalities|TestNoImitationIsShipped'
 
 test-qemu:                    ## run a core of the tests on the other Linux architectures, under qemu-user

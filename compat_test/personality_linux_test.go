@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -289,10 +290,16 @@ func (p *personality) worlds(t *testing.T, program string) (plain, own *world) {
 	return plain, own
 }
 
+// building lets one program be built at a time: the compiler needs memory, and uses all cores by itself.
+var building sync.Mutex
+
 // build builds ours with the tags, and with the entry point of other systems, for which the Go runtime always starts.
 func (p *personality) build(t *testing.T, path string, more ...string) string {
 	flags := append([]string{"-tags", "flock_linkname," + p.tags, "-ldflags", linkFlags}, more...)
-	if out, err := goBuild(path, flags...).CombinedOutput(); err != nil {
+	building.Lock()
+	out, err := goBuild(path, flags...).CombinedOutput()
+	building.Unlock()
+	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for tag := range strings.SplitSeq(p.tags, ",") {
