@@ -103,7 +103,7 @@ func run(p *output.Printer, args []string) int {
 		return failure.Report(p, err)
 	}
 	warnOfSurprises(p, o, f)
-	if o.Limited {
+	if o.HasTimeout {
 		cstart.CatchAlarm() // with -n, too: that is what the command sees
 	}
 	began := time.Now()
@@ -159,7 +159,7 @@ func timeoutOf(o *cli.Options, started time.Time) locks.Timeout {
 	switch {
 	case o.Nonblock:
 		return locks.Try
-	case o.Limited:
+	case o.HasTimeout:
 		return locks.Until(started.Add(o.Timeout))
 	}
 	return locks.Forever

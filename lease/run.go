@@ -67,7 +67,7 @@ func start(p *output.Printer, program Program, args []string) int {
 		cstart.Unsetenv(locks.PermitVariable)
 	}
 	r := &run{printer: p, program: program.Backend, options: o, name: sys.Printable(o.File), service: newService()}
-	r.link = &Link{Reach: 5 * time.Second, Note: p.Note, timed: o.Limited, waits: o.Action == cli.Lock && !o.Nonblock}
+	r.link = &Link{Reach: 5 * time.Second, Note: p.Note, timed: o.HasTimeout, waits: o.Action == cli.Lock && !o.Nonblock}
 	r.link.silent, r.link.back, r.link.looked = r.sayWaitGoesOn, r.sayAnswers, r.noteWait
 	if r.backend, err = program.Open(r.link); err != nil {
 		return failure.Report(p, err)
@@ -116,7 +116,7 @@ type run struct {
 func (r *run) lock() int {
 	o, began := r.options, time.Now()
 	ctx, cancel := context.WithCancel(context.Background())
-	if o.Limited {
+	if o.HasTimeout {
 		ctx, cancel = context.WithDeadlineCause(ctx, began.Add(o.Timeout), ErrTimeout)
 	}
 	defer cancel()

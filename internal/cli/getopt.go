@@ -23,14 +23,12 @@ type parser struct {
 	shellOption string // -c or --command, if it is among the options, which is allowed with --fd
 }
 
-// An option is one that the command line may have. Only those that it has are declared to getopt, which notes for each
-// where in the source that is done: for all of them this took a seventh of a run that unlocks a number.
+// An option is one that the command line may have.
 type option struct {
-	value    any // what getopt sets
-	long     string
-	short    rune
-	isFlag   bool // it has no value
-	declared bool
+	value  any // what getopt sets
+	long   string
+	short  rune
+	isFlag bool // it has no value
 }
 
 func newParser(shell func(text string) []string) *parser {
@@ -110,17 +108,6 @@ func (p *parser) value(value getopt.Value, long string, short rune) {
 	p.options = append(p.options, &option{value: value, long: long, short: short})
 }
 
-// declare declares an option to getopt.
-func (p *parser) declare(o *option) {
-	if o.declared {
-		return
-	}
-	o.declared = true
-	if opt := p.set.FlagLong(o.value, o.long, o.short); o.isFlag {
-		opt.SetFlag()
-	}
-}
-
 // isGiven reports whether one of the options is on the command line.
 func (p *parser) isGiven(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(p.given, name) })
@@ -169,35 +156,44 @@ func (p *parser) read(given []string) (words []string, err error) {
 	if len(given) < 2 {
 		return nil, tryHelp("not enough arguments")
 	}
-	// It is not among p.options: it cannot be abbreviated.
-	p.set.FlagLong(setter(func(string) error { return nil }), "command", 'c').SetFlag()
-	word := func() string { return given[len(given)-p.set.NArgs()] } // as the user wrote it
-	isUnknown := false
-	err = p.set.Getopt(p.expand(given), func(opt getopt.Option) bool {
+	words = p.expand(given)
+	p.declare(words)
+	// The word that getopt has come to, as the user wrote it.
+	word := func() string { return given[len(given)-p.set.NArgs()] }
+	isJoined := false // -c, with other options or its string, as in -nc or --command=TEXT
+	err = p.set.Getopt(words, func(opt getopt.Option) bool {
 		p.given = append(p.given, opt.LongName())
 		if opt.LongName() == "command" {
 			p.shellOption = word()
-			isUnknown = p.shellOption != "-c" && p.shellOption != "--command" // but -nc, or --command=TEXT
+			isJoined = !isShellOption(p.shellOption)
 		}
-		return !isUnknown && !p.isAnswered()
+		return !isJoined && !p.isAnswered()
 	})
-	if err == nil && !isUnknown {
-		return p.set.Args(), nil
+	if err != nil || isJoined {
+		return nil, p.asUsage(err, word(), isJoined)
 	}
+	return p.set.Args(), nil
+}
+
+// isShellOption reports whether a word is the option -c, which stands alone.
+func isShellOption(word string) bool { return word == "-c" || word == "--command" }
+
+// asUsage returns the error for the user: err is what getopt says of a word, or nil if that is a joined -c.
+func (p *parser) asUsage(err error, word string, isJoined bool) error {
 	if bad, ok := err.(*getopt.Error); ok {
 		switch bad.ErrorCode {
 		case getopt.Invalid:
 			if usage, ok := bad.Err.(*failure.Error); ok && usage.Hint == "" {
-				usage.Hint = p.valueHint(word())
+				usage.Hint = p.valueHint(word)
 			}
-			return nil, bad.Err
+			return bad.Err
 		case getopt.MissingParameter:
-			return nil, tryHelp("option '" + word() + "' requires an argument")
+			return tryHelp("option '" + word + "' requires an argument")
 		}
 	}
-	unknown := tryHelp("unrecognized option '" + word() + "'")
-	unknown.Hint = p.unknownHint(word(), isUnknown)
-	return nil, unknown
+	unknown := tryHelp("unrecognized option '" + word + "'")
+	unknown.Hint = p.unknownHint(word, isJoined)
+	return unknown
 }
 
 // tryHelp returns a usage error that is followed by the line about --help.
@@ -212,53 +208,75 @@ func (p *parser) isAnswered() bool {
 	return p.o.Action == Help || p.o.Action == Version || p.o.Action == Own || p.o.Backend == Other
 }
 
-// expand returns args with whole names in place of the abbreviated long options, which getopt/v2 does not know. What it
-// would accept and GNU getopt_long does not, gets a name that no option has: a flag with a value (--close=yes), and a
-// short option with two dashes (--E). It declares the options that it finds.
+// declare declares to getopt the options that may be in the words. It notes for each where in the source that is done:
+// to declare all of them took a seventh of a run that unlocks a number.
+func (p *parser) declare(words []string) {
+	for _, opt := range p.options {
+		if !slices.ContainsFunc(words, opt.mayBeIn) {
+			continue
+		}
+		if declared := p.set.FlagLong(opt.value, opt.long, opt.short); opt.isFlag {
+			declared.SetFlag()
+		}
+	}
+	// It is not among p.options: it cannot be abbreviated.
+	p.set.FlagLong(setter(func(string) error { return nil }), "command", 'c').SetFlag()
+}
+
+// mayBeIn reports whether a word has the option, if it is a word of options, unabbreviated.
+func (o *option) mayBeIn(word string) bool {
+	switch {
+	case strings.HasPrefix(word, "--"):
+		name, _, _ := strings.Cut(word[2:], "=")
+		return name == o.long
+	case strings.HasPrefix(word, "-"):
+		return strings.ContainsRune(word, o.short)
+	}
+	return false
+}
+
+// expand returns args with whole names in place of the abbreviated long options, which getopt/v2 does not know.
 func (p *parser) expand(args []string) []string {
 	args = slices.Clone(args)
 	for i := 1; i < len(args) && len(args[i]) > 1 && args[i][0] == '-' && args[i] != "--"; i++ {
-		name, isLong := strings.CutPrefix(args[i], "--")
-		if !isLong {
-			if p.declareShort(args[i][1:]) {
-				i++
-			}
-			continue
+		takesNext := false
+		if strings.HasPrefix(args[i], "--") {
+			args[i], takesNext = p.expandLong(args[i])
+		} else {
+			takesNext = p.takesNext(args[i][1:])
 		}
-		name, value, hasValue := strings.Cut(name, "=")
-		opt := p.find(name)
-		switch {
-		case opt == nil && len(name) == 1, opt != nil && opt.isFlag && hasValue:
-			args[i] = "--" + name + "-"
-		case opt == nil:
-		case hasValue:
-			p.declare(opt)
-			args[i] = "--" + opt.long + "=" + value
-		default:
-			p.declare(opt)
-			args[i] = "--" + opt.long
-			if !opt.isFlag {
-				i++
-			}
+		if takesNext {
+			i++
 		}
 	}
 	return args
 }
 
-// declareShort declares short options that stand together, and reports whether the value of the last one is the next
-// word.
-func (p *parser) declareShort(letters string) (takesNext bool) {
-	for i, letter := range letters {
-		n := slices.IndexFunc(p.options, func(opt *option) bool { return opt.short == letter })
-		if n < 0 {
-			continue
-		}
-		p.declare(p.options[n])
-		if !p.options[n].isFlag {
-			return i == len(letters)-1
-		}
+// expandLong returns the word of a long option with its whole name, and whether its value is the next word. What getopt
+// would accept and GNU getopt_long does not, gets a name that no option has: a flag with a value (--close=yes), and a
+// short option with two dashes (--E).
+func (p *parser) expandLong(word string) (whole string, takesNext bool) {
+	name, value, hasValue := strings.Cut(word[2:], "=")
+	opt := p.find(name)
+	switch {
+	case opt == nil && len(name) == 1, opt != nil && opt.isFlag && hasValue:
+		return "--" + name + "-", false
+	case opt == nil:
+		return word, false
+	case hasValue:
+		return "--" + opt.long + "=" + value, false
 	}
-	return false
+	return "--" + opt.long, !opt.isFlag
+}
+
+// takesNext reports whether the next word is the value of one of some short options that stand together: the first that
+// has a value is the last of them.
+func (p *parser) takesNext(letters string) bool {
+	hasValue := func(letter rune) bool {
+		return slices.ContainsFunc(p.options, func(opt *option) bool { return opt.short == letter && !opt.isFlag })
+	}
+	first := strings.IndexFunc(letters, hasValue)
+	return first >= 0 && first == len(letters)-1
 }
 
 // find returns the option with the long name prefix, or else the only one whose long name begins with it, or nil.

@@ -18,7 +18,7 @@ type Options struct {
 
 	Op           locks.Op
 	Nonblock     bool
-	Limited      bool          // wait no longer than Timeout
+	HasTimeout   bool          // of the wait for the lock
 	Timeout      time.Duration // from the start of the process
 	ConflictExit int           // exit status when another process holds the lock
 
@@ -136,6 +136,7 @@ func Parse(args []string, getenv func(string) (string, bool), shell func(text st
 	if err != nil || p.isAnswered() {
 		return &p.o, err
 	}
+	p.settle()
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -171,10 +172,19 @@ func isProgram(name string) bool {
 	return !known && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
+// settle sets what follows from the options: -w 0 and --queue 0 mean -n, with which nobody waits in a queue.
+func (p *parser) settle() {
+	o := &p.o
+	o.HasTimeout, o.Queued, o.Reports = p.isGiven("timeout", "wait"), p.isGiven("queue"), p.isGiven("report")
+	if o.HasTimeout && o.Timeout == 0 || o.Queued && o.Queue == 0 {
+		o.Nonblock, o.HasTimeout = true, false
+	}
+	o.Queued = o.Queued && !o.Nonblock
+}
+
 // check refuses options that cannot be combined.
 func (p *parser) check() error {
 	o := &p.o
-	o.Limited, o.Queued, o.Reports = p.isGiven("timeout", "wait"), p.isGiven("queue"), p.isGiven("report")
 	switch {
 	case o.NoFork && o.Close:
 		return failure.Usage("the --no-fork and --close options are incompatible")
@@ -185,13 +195,9 @@ func (p *parser) check() error {
 		return failure.Usage("--cooldown cannot be combined with --shared or --permits")
 	case o.Permits > 0 && p.isFcntl():
 		return failure.Usage("--permits cannot be combined with --fcntl, --start or --length")
-	case (o.Queued || o.Reports) && o.Op == locks.Unlock:
+	case p.isGiven("queue", "report") && o.Op == locks.Unlock:
 		return failure.Usage("--queue and --report cannot be combined with --unlock")
 	}
-	if o.Limited && o.Timeout == 0 || o.Queued && o.Queue == 0 {
-		o.Nonblock, o.Limited = true, false
-	}
-	o.Queued = o.Queued && !o.Nonblock
 	return nil
 }
 
@@ -235,49 +241,75 @@ func (p *parser) chooseBackend(getenv func(string) (string, bool)) error {
 	return nil
 }
 
-// parseOperands reads what follows the options: the lock file or a descriptor number, and the command.
+const missingLock = "missing file descriptor, file or directory"
+
+// parseOperands reads what follows the options: a file and a command, or a descriptor number, or, after --fd, a command.
 func (p *parser) parseOperands(words []string) error {
-	o, byOption := &p.o, p.isGiven("fd") || p.shellOption != ""
-	hasFile := len(words) > 1 && !byOption
 	switch {
-	case hasFile:
-		o.File, words = words[0], words[1:]
-	case len(words) == 1 && !byOption:
-		var err error
-		if o.FD, err = parseDescriptor(words[0]); err != nil {
-			return withHint(err, o.descriptorHint(words[0]))
-		}
-		words = nil
+	case p.isGiven("fd"):
+		return p.parseAfterDescriptor(words)
+	case p.shellOption != "" && len(words) != 1:
+		return withHint(needsOneArgument(p.shellOption), p.hintShell(p.shellOption))
+	case p.shellOption != "", len(words) == 0:
+		return failure.Usage(missingLock)
+	case len(words) == 1:
+		return p.parseNumber(words[0])
 	}
-	shellOption := p.shellOption
-	if hasFile && (words[0] == "-c" || words[0] == "--command") {
-		shellOption, words = words[0], words[1:]
+	p.o.File = words[0]
+	if isShellOption(words[1]) {
+		return p.parseShell(words[1], words[2:])
 	}
-	if shellOption != "" {
-		if len(words) != 1 {
-			err := failure.Usage(shellOption + " requires exactly one command argument")
-			if !hasFile && !p.isGiven("fd") {
-				err.Hint = p.hintShell(shellOption)
-			}
+	p.o.Command = words[1:]
+	return nil
+}
+
+// parseNumber reads the number of a descriptor, which stands alone.
+func (p *parser) parseNumber(word string) (err error) {
+	o := &p.o
+	if o.FD, err = parseDescriptor(word); err != nil {
+		return withHint(err, o.descriptorHint(word))
+	}
+	if o.FD < 0 {
+		return failure.Usage(missingLock)
+	}
+	return nil
+}
+
+// parseAfterDescriptor reads the command after --fd, which comes after -c, too.
+func (p *parser) parseAfterDescriptor(words []string) error {
+	p.o.Command = words
+	if p.shellOption != "" {
+		if err := p.parseShell(p.shellOption, words); err != nil {
 			return err
 		}
-		words, o.ByShell = p.shell(words[0]), true
 	}
-	o.Command = words
 	missing := ""
 	switch {
-	case p.isGiven("fd") && len(words) == 0:
+	case len(p.o.Command) == 0:
 		missing = "missing command"
-	case !hasFile && o.FD < 0:
-		missing = "missing file descriptor, file or directory"
+	case p.o.FD < 0:
+		missing = missingLock
 	default:
 		return nil
 	}
 	err := failure.Usage(missing)
-	if p.isGiven("fd") && o.FD < 0 {
+	if p.o.FD < 0 {
 		err.Hint = "a descriptor number is 0 or more"
 	}
 	return err
+}
+
+// parseShell reads the string of -c, which option is as the user wrote it.
+func (p *parser) parseShell(option string, words []string) error {
+	if len(words) != 1 {
+		return needsOneArgument(option)
+	}
+	p.o.Command, p.o.ByShell = p.shell(words[0]), true
+	return nil
+}
+
+func needsOneArgument(shellOption string) error {
+	return failure.Usage(shellOption + " requires exactly one command argument")
 }
 
 // parseHolders reads the operand of --holders: a file or directory, or a descriptor number.

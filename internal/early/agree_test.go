@@ -52,7 +52,7 @@ func TestParseAgrees(t *testing.T) {
 			Op: map[uintptr]locks.Op{
 				syscall.LOCK_SH: locks.Shared, syscall.LOCK_EX: locks.Exclusive, syscall.LOCK_UN: locks.Unlock,
 			}[o.op],
-			Nonblock: o.nonblock, Limited: o.limited, Timeout: time.Duration(o.timeout), ConflictExit: o.conflictExit,
+			Nonblock: o.nonblock, HasTimeout: o.hasTimeout, Timeout: time.Duration(o.timeout), ConflictExit: o.conflictExit,
 			FD: o.fd, Close: o.closeFd, NoFork: o.noFork, BackendSource: "FLOCK_BACKEND",
 		}
 		if o.fcntl {

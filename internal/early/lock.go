@@ -38,13 +38,13 @@ func isFIFO(fd int) bool {
 // restores the signal mask and the disposition of SIGALRM.
 func lock(fd int, o *options, deadline int64) (ok bool) {
 	var limit alarm.Alarm
-	if o.limited {
+	if o.hasTimeout {
 		if time, ok := now(); !ok || limit.Start(max(deadline-time, 1)) != 0 {
 			return false
 		}
 	}
 	errno := acquire(fd, o, deadline)
-	if o.limited {
+	if o.hasTimeout {
 		limit.Stop()
 	}
 	switch errno {
@@ -53,7 +53,7 @@ func lock(fd int, o *options, deadline int64) (ok bool) {
 	case syscall.EAGAIN:
 		exit(o.conflictExit)
 	}
-	if o.limited {
+	if o.hasTimeout {
 		limit.Restore()
 	}
 	return false

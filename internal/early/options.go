@@ -11,7 +11,7 @@ import (
 type options struct {
 	op           uintptr // LOCK_SH, LOCK_EX or LOCK_UN
 	nonblock     bool
-	limited      bool  // wait no longer than timeout
+	hasTimeout   bool
 	timeout      int64 // nanoseconds
 	conflictExit int
 	closeFd      bool
@@ -155,7 +155,7 @@ func (o *options) setFlag(letter rune) bool {
 func (o *options) setValue(letter rune, value string) (ok bool) {
 	switch letter {
 	case 'w':
-		o.limited = true
+		o.hasTimeout = true
 		o.timeout, ok = parseSeconds(value)
 	case 'E':
 		o.conflictExit, ok = parseNumber(value)
@@ -189,8 +189,8 @@ func parseSeconds(s string) (int64, bool) {
 
 // parseOperands reads what follows the options: the lock file or a descriptor number, and the command.
 func (o *options) parseOperands(i, argc int, argv unsafe.Pointer) bool {
-	if o.limited && o.timeout == 0 {
-		o.nonblock, o.limited = true, false
+	if o.hasTimeout && o.timeout == 0 {
+		o.nonblock, o.hasTimeout = true, false
 	}
 	if o.fd < 0 {
 		if i >= argc {

@@ -50,12 +50,12 @@ func TestParse(t *testing.T) {
 		"-o -- f true":             file(3, 4, func(o *options) { o.closeFd = true }),
 		"-F f true":                file(2, 3, func(o *options) { o.noFork = true }),
 		"--no-fork --fcntl f true": file(3, 4, func(o *options) { o.noFork, o.fcntl = true, true }),
-		"-w5 f true":               file(2, 3, func(o *options) { o.limited, o.timeout = true, 5e9 }),
+		"-w5 f true":               file(2, 3, func(o *options) { o.hasTimeout, o.timeout = true, 5e9 }),
 		"-nw 5 f true": file(3, 4, func(o *options) {
-			o.limited, o.timeout, o.nonblock = true, 5e9, true
+			o.hasTimeout, o.timeout, o.nonblock = true, 5e9, true
 		}),
-		"--timeout=.25 f true":      file(2, 3, func(o *options) { o.limited, o.timeout = true, 25e7 }),
-		"--wait 1.000001 f true":    file(3, 4, func(o *options) { o.limited, o.timeout = true, 1000001000 }),
+		"--timeout=.25 f true":      file(2, 3, func(o *options) { o.hasTimeout, o.timeout = true, 25e7 }),
+		"--wait 1.000001 f true":    file(3, 4, func(o *options) { o.hasTimeout, o.timeout = true, 1000001000 }),
 		"-w 3 -w 0.0 f true":        file(5, 6, func(o *options) { o.nonblock = true }),
 		"-E 0 f true":               file(3, 4, func(o *options) { o.conflictExit = 0 }),
 		"-nE255 f true":             file(2, 3, func(o *options) { o.conflictExit, o.nonblock = 255, true }),

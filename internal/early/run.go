@@ -20,7 +20,7 @@ func run(stack unsafe.Pointer) {
 		return
 	}
 	var deadline int64
-	if o.limited {
+	if o.hasTimeout {
 		time, ok := now()
 		if !ok {
 			return
