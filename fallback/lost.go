@@ -171,12 +171,14 @@ func (a *attempt) sinceWhen(wanted []*record) (start uint64) {
 }
 
 // conclude judges a record that was searched for. If one open file is found and several are searched for, nothing tells
-// whose it is, and all are held.
+// whose it is, and all are held. What a search has not come to the end of stays lost: a later one can tell.
 func (a *attempt) conclude(v view, r record) verdict {
 	switch {
 	case v.found:
 		return held
-	case !v.complete || !a.proves(v, r):
+	case !v.complete:
+		return lost
+	case !a.proves(v, r):
 		return doubtful
 	}
 	return over

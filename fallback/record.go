@@ -160,7 +160,7 @@ const (
 	over                    // nobody has it, for good
 	ours                    // it is what this attempt locks for
 	held                    // somebody has it
-	lost                    // an open file that is not where its record says: it counts as held until a search is made
+	lost                    // an open file that is not where its record says: it counts as held until a search proves more
 )
 
 // A snapshot is what one listing of the state directory shows.

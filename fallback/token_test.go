@@ -134,6 +134,26 @@ func TestWhoJudges(t *testing.T) {
 	}
 }
 
+// TestSearchWithoutAnEnd: that a search has not come to its end, because the machine is short of processor time, is no
+// reason to say that only somebody else can judge a holder.
+func TestSearchWithoutAnEnd(t *testing.T) {
+	r, ok := parseRecord(exclName + ",v1,1,7,it,0.0.u,h,m,1,4026531836.1,d@7.1.9.3.a.1")
+	if !ok {
+		t.Fatal("cannot be read")
+	}
+	l := &Lock{dir: t.TempDir()}
+	a := newAttempt(&busySystem{}, l, Request{Mode: Exclusive, Try: true})
+	for _, c := range []struct {
+		v    view
+		want verdict
+	}{{view{}, lost}, {view{complete: true}, over}, {view{complete: true, found: true}, held}} {
+		r.verdict = a.conclude(c.v, r)
+		if is := l.lockedBy(a, []record{r}).Holders[0]; r.verdict != c.want || is.Unreachable || is.Advice != "" {
+			t.Errorf("%+v: %v, %+v", c.v, r.verdict, is)
+		}
+	}
+}
+
 // TestWhoMayHaveInherited: of the processes that may not be looked into, which can have the open file of a record?
 func TestWhoMayHaveInherited(t *testing.T) {
 	protected := func(p process) process { p.isProtected = true; return p }
