@@ -1,14 +1,14 @@
 package cstart
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/failure"
-	"example.org/flock/internal/output"
+	"example.org/flock/internal/sys"
 )
 
 // IsSetUserID reports whether this process has more rights than its caller, as a set-user-id or set-group-id program or
@@ -42,8 +42,8 @@ func OpenStandardFiles() error {
 			mode = unix.O_WRONLY
 		}
 		if _, err := unix.Open(name, mode|unix.O_NOFOLLOW, 0); err != nil {
-			what := "cannot open " + name + " in the place of the closed descriptor " + strconv.Itoa(fd)
-			return failure.New(output.ExOSErr, what, err)
+			return errors.New("cannot open " + name + " in the place of the closed descriptor " + strconv.Itoa(fd) +
+				": " + sys.Text(err))
 		}
 	}
 	return nil

@@ -37,15 +37,15 @@ func isFIFO(fd int) bool {
 // lock takes or releases the lock, and exits if another process holds it. If it fails, it deletes its timer and
 // restores the signal mask and the disposition of SIGALRM.
 func lock(fd int, o *options, deadline int64) (ok bool) {
-	var limit alarm.Alarm
+	var timer alarm.Alarm
 	if o.hasTimeout {
-		if time, ok := now(); !ok || limit.Start(max(deadline-time, 1)) != 0 {
+		if time, ok := now(); !ok || timer.Start(max(deadline-time, 1)) != 0 {
 			return false
 		}
 	}
 	errno := acquire(fd, o, deadline)
 	if o.hasTimeout {
-		limit.Stop()
+		timer.Stop()
 	}
 	switch errno {
 	case 0:
@@ -54,7 +54,7 @@ func lock(fd int, o *options, deadline int64) (ok bool) {
 		exit(o.conflictExit)
 	}
 	if o.hasTimeout {
-		limit.Restore()
+		timer.Restore()
 	}
 	return false
 }

@@ -12,7 +12,7 @@ type options struct {
 	op           uintptr // LOCK_SH, LOCK_EX or LOCK_UN
 	nonblock     bool
 	hasTimeout   bool
-	timeout      int64 // nanoseconds
+	timeout      int64 // nanoseconds; only if hasTimeout
 	conflictExit int
 	closeFd      bool
 	noFork       bool

@@ -18,26 +18,37 @@ import (
 // through that descriptor: the owner of the name cannot put a fifo in between, whose opening would wait, or a link to
 // elsewhere.
 func openProtected(name string) (fd int, err error) {
-	path, err := open(name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC)
+	fd, err = open(name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC)
 	if err != nil {
 		return -1, err
 	}
-	var stat unix.Stat_t
-	if err = unix.Fstat(path, &stat); err == nil && stat.Mode&unix.S_IFMT != unix.S_IFREG {
-		err = syscall.EACCES
-	}
-	if err == nil {
-		if fd, err = open("/proc/self/fd/"+strconv.Itoa(path), syscall.O_RDONLY); err == nil {
-			defer syscall.Close(fd)
-			err = unix.Dup3(fd, path, 0) // the lock file has the lowest free number
-		}
-	}
-	if err != nil {
-		syscall.Close(path)
+	if err := openLookedAt(fd); err != nil {
+		syscall.Close(fd)
 		return -1, err
 	}
-	return path, nil
+	return fd, nil
 }
+
+// openLookedAt opens the regular file of a descriptor of O_PATH, under the number of that: so the lock file has the
+// lowest free one.
+func openLookedAt(fd int) error {
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return err
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFREG {
+		return syscall.EACCES
+	}
+	opened, err := open(pathOf(fd), syscall.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(opened)
+	return unix.Dup3(opened, fd, 0)
+}
+
+// pathOf returns a path by which the file of a descriptor can be opened once more.
+func pathOf(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 var errNoProc = errors.New("/proc is missing, by which it is opened once more")
 
@@ -53,7 +64,7 @@ func (f *File) Private() (*File, error) {
 		return nil, syscall.ETXTBSY
 	}
 	// The file may have no name any more.
-	fd, err := open("/proc/self/fd/"+strconv.Itoa(f.FD), syscall.O_RDWR|syscall.O_CLOEXEC)
+	fd, err := open(pathOf(f.FD), syscall.O_RDWR|syscall.O_CLOEXEC)
 	switch {
 	case err == syscall.ENOENT:
 		return nil, errNoProc
@@ -69,7 +80,7 @@ func (f *File) Private() (*File, error) {
 func (f *File) Another() (*File, error) {
 	name := f.Name
 	if f.FD >= 0 {
-		name = "/proc/self/fd/" + strconv.Itoa(f.FD)
+		name = pathOf(f.FD)
 	}
 	var stat unix.Stat_t
 	if err := unix.Stat(name, &stat); err != nil {
@@ -91,7 +102,7 @@ func (f *File) Another() (*File, error) {
 	return another, nil
 }
 
-// LetGo puts another open file of the same file in the place of this one, under its number. So a lock of the open file
+// LetGo gives the number of this open file to another one of the same file. So a lock of the open file
 // is released, unless another process has that, too.
 func (f *File) LetGo() error {
 	another, err := f.Another()

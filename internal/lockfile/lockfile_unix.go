@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/sys"
 )
 
 // Open opens the lock file or directory. It creates a file that does not exist.
@@ -39,12 +41,7 @@ func (f *File) ReopenByName() error {
 func (f *File) Close() { syscall.Close(f.FD) }
 
 func open(name string, flags int) (int, error) {
-	for {
-		fd, err := syscall.Open(name, flags|syscall.O_NOCTTY, 0o666)
-		if err != syscall.EINTR {
-			return fd, err
-		}
-	}
+	return sys.Retry(func() (int, error) { return syscall.Open(name, flags|syscall.O_NOCTTY, 0o666) })
 }
 
 // CanReopen reports whether the file can be opened again under its name, for more than it is open for.

@@ -73,10 +73,7 @@ func ChildrenOf(pid, thread int) (list []int, err error) {
 	defer unix.Close(fd)
 	var text []byte
 	for b := make([]byte, 4096); ; {
-		n, err := unix.Read(fd, b)
-		if err == unix.EINTR {
-			continue
-		}
+		n, err := sys.Retry(func() (int, error) { return unix.Read(fd, b) })
 		if n <= 0 {
 			for field := range strings.FieldsSeq(string(text)) {
 				child, _ := strconv.Atoi(field)
@@ -143,11 +140,6 @@ func ReadSmall(path string) ([]byte, error) {
 	}
 	defer unix.Close(fd)
 	var b [4096]byte
-	for {
-		n, err := unix.Read(fd, b[:])
-		if err == unix.EINTR {
-			continue
-		}
-		return bytes.Clone(b[:max(n, 0)]), err
-	}
+	n, err := sys.Retry(func() (int, error) { return unix.Read(fd, b[:]) })
+	return bytes.Clone(b[:max(n, 0)]), err
 }
