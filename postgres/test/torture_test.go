@@ -85,6 +85,7 @@ func promote(x *leasetest.Torture, s *server.Server, proxies []*server.Proxy) er
 		x.SleepUpTo(2 * tortureTTL)
 	}
 	x.Count(what)
+	began := time.Now()
 	s.Crash()
 	for _, p := range proxies {
 		p.LeadTo(replica)
@@ -93,6 +94,7 @@ func promote(x *leasetest.Torture, s *server.Server, proxies []*server.Proxy) er
 	if err := replica.Promote(); err != nil {
 		return err
 	}
+	x.Logf("no server for %v", time.Since(began).Round(time.Millisecond)) // on a busy machine that takes long
 	s.Stop()
 	*s = *replica
 	return nil
