@@ -52,9 +52,9 @@ func main() {
 // begins after four megabytes, and after two minutes whatever there is. It starts threads for its work; where the user
 // can have no more of them (ulimit -u), the runtime ends the process with a dump of its stacks.
 func putOffCollector() {
-	const limit = 16 << 20
+	const limit, perProcessor = 16 << 20, 64 << 10 // which is what the runtime itself takes for each
 	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(limit)
+	debug.SetMemoryLimit(limit + perProcessor*int64(runtime.GOMAXPROCS(0)))
 }
 
 // run is the whole program, unless package early has done all of it. It returns the exit status, or does not return:
