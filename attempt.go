@@ -11,13 +11,21 @@ import (
 // An attempt is a run's try to lock: what the user asked for, on which open file.
 type attempt struct {
 	*cli.Options
-	out  *output.Printer
-	file *lockfile.File
-	lock *locks.Chain // the mechanisms; one of them serves
+	out   *output.Printer
+	file  *lockfile.File
+	lock  *locks.Chain // the mechanisms; one of them serves
+	queue *locks.Chain // with --queue, likewise
 }
 
-func newAttempt(o *cli.Options, out *output.Printer, f *lockfile.File) *attempt {
-	return &attempt{Options: o, out: out, file: f, lock: locks.New(f, lockConfig(o, out))}
+func newAttempt(o *cli.Options, out *output.Printer, f *lockfile.File) (*attempt, error) {
+	config := lockConfig(o, out)
+	a := &attempt{Options: o, out: out, file: f, lock: locks.New(f, config)}
+	if !o.Queued {
+		return a, nil
+	}
+	var err error
+	a.queue, err = locks.NewQueue(f, config)
+	return a, err
 }
 
 // lockConfig returns what the user wants of the mechanisms.

@@ -107,7 +107,10 @@ func run(p *output.Printer, args []string) int {
 		cstart.CatchAlarm() // with -n, too: that is what the command sees
 	}
 	began := time.Now()
-	a := newAttempt(o, p, f)
+	a, err := newAttempt(o, p, f)
+	if err != nil {
+		return failure.Report(p, err)
+	}
 	err = a.acquire(timeoutOf(o, started))
 	switch {
 	case locks.IsRefusal(err):

@@ -76,14 +76,17 @@ type Config struct {
 // exclude nobody.
 func New(f *lockfile.File, config Config) *Chain {
 	if inherited := inheritedDirectory(f, config); inherited != nil {
-		return &Chain{mechanisms: []Mechanism{inherited}}
+		return Of(inherited)
 	}
-	c := &Chain{mechanisms: kernelMechanisms(f, config)}
+	mechanisms := kernelMechanisms(f, config)
 	if config.Directory {
-		c.mechanisms = append(c.mechanisms, directoryMechanism(f, config))
+		mechanisms = append(mechanisms, directoryMechanism(f, config))
 	}
-	return c
+	return Of(mechanisms...)
 }
+
+// Of returns the lock by the first of some mechanisms that is supported.
+func Of(mechanisms ...Mechanism) *Chain { return &Chain{mechanisms: mechanisms} }
 
 // Lock takes the lock within the timeout, or converts the one that the open file has.
 func (c *Chain) Lock(op Op, timeout Timeout) error {

@@ -20,7 +20,7 @@ func NewQueue(f *lockfile.File, config Config) (*Chain, error) {
 	if config.Directory {
 		places = append(places, &directoryPlace{file: f, config: config})
 	}
-	return &Chain{mechanisms: places}, nil
+	return Of(places...), nil
 }
 
 // A directoryPlace in a queue is a permit of a directory lock inside that of the file.

@@ -1,0 +1,126 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"example.org/flock/internal/cli"
+	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/locks"
+	"example.org/flock/internal/output"
+)
+
+// A memory is a mechanism in memory. It writes down what is called, and answers each lock call by its next answer; when
+// there are no more, the lock is free.
+type memory struct {
+	file              string
+	calls             *[]string
+	try, wait, unlock string // the names of the calls
+	answers           []answer
+}
+
+// An answer is that of one lock call, before which others do something to the lock file.
+type answer struct {
+	err    error
+	before func(file string)
+}
+
+func (m *memory) Lock(_ locks.Op, timeout locks.Timeout) error {
+	name := m.try
+	if timeout.Waits() {
+		name = m.wait
+	}
+	*m.calls = append(*m.calls, name)
+	if len(m.answers) == 0 {
+		return nil
+	}
+	next := m.answers[0]
+	m.answers = m.answers[1:]
+	if next.before != nil {
+		next.before(m.file)
+	}
+	return next.err
+}
+
+func (m *memory) Unlock() error {
+	*m.calls = append(*m.calls, m.unlock)
+	return nil
+}
+
+// remakes is what others do who have removed the lock file, and made it again.
+func remakes(file string) {
+	os.Remove(file)
+	os.WriteFile(file, nil, 0o666)
+}
+
+// coolsDown is what others do who begin a cooldown.
+func coolsDown(file string) { os.Chtimes(file, time.Time{}, time.Now().Add(time.Hour)) }
+
+func TestAcquire(t *testing.T) {
+	busy := answer{err: locks.ErrConflict}
+	denied := &locks.Refusal{Err: locks.ErrConflict, Denied: true}
+	broken := errors.New("broken")
+	cooldown := cli.Options{Cooldown: time.Hour}
+	remove := cli.Options{Remove: true}
+	queue := cli.Options{Queued: true}
+	for name, c := range map[string]struct {
+		options cli.Options
+		timeout locks.Timeout
+		left    time.Duration // of a cooldown
+		lock    []answer
+		place   []answer
+		calls   string
+		err     error
+	}{
+		"free":           {calls: "wait"},
+		"busy":           {timeout: locks.Try, lock: []answer{busy}, calls: "try", err: locks.ErrConflict},
+		"cooldown over":  {options: cooldown, calls: "wait"},
+		"cooldown ends":  {options: cooldown, left: 50 * time.Millisecond, calls: "wait"},
+		"cooldown lasts": {options: cooldown, left: time.Hour, timeout: locks.Try, err: locks.ErrConflict},
+		"cooldown of another": {options: cooldown, timeout: locks.Try, lock: []answer{{before: coolsDown}},
+			calls: "try unlock", err: locks.ErrConflict},
+		"file remains":            {options: remove, calls: "wait"},
+		"file was removed":        {options: remove, lock: []answer{{before: remakes}}, calls: "wait unlock wait"},
+		"removal breaks the call": {options: remove, lock: []answer{{broken, remakes}}, calls: "wait wait"},
+		"broken":                  {options: remove, lock: []answer{{err: broken}}, calls: "wait", err: broken},
+		"busy, and was removed": {options: remove, timeout: locks.Try, lock: []answer{{locks.ErrConflict, remakes}},
+			calls: "try", err: locks.ErrConflict},
+		"queue, free":       {options: queue, calls: "try leave"},
+		"queue has a place": {options: queue, lock: []answer{busy}, calls: "try place wait leave"},
+		"queue is full": {options: queue, lock: []answer{busy}, place: []answer{busy},
+			calls: "try place leave", err: locks.ErrConflict},
+		"queue, but the kernel denies": {options: queue, lock: []answer{{err: denied}}, calls: "try leave", err: denied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "lock")
+			f, err := lockfile.Open(path, lockfile.Read)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			os.Chtimes(path, time.Time{}, time.Now().Add(c.left))
+			var calls []string
+			a := &attempt{Options: &c.options, out: &output.Printer{}, file: f,
+				lock: locks.Of(&memory{path, &calls, "try", "wait", "unlock", c.lock})}
+			if c.options.Queued {
+				a.queue = locks.Of(&memory{path, &calls, "place", "place", "leave", c.place})
+			}
+			err = a.acquire(c.timeout)
+			if got := strings.Join(calls, " "); got != c.calls || !errors.Is(err, c.err) {
+				t.Errorf("%s: %v, want %s: %v", got, err, c.calls, c.err)
+			}
+			if _, left, _ := a.cooldownLeft(); c.options.Cooldown > 0 && left < time.Minute {
+				t.Errorf("a cooldown of %v is left", left)
+			}
+			if !f.IsNamed() && err == nil {
+				t.Error("the lock is on a file that was removed")
+			}
+		})
+	}
+}
