@@ -61,30 +61,24 @@ func (a *attempt) setCooldown(end time.Time) error {
 
 // finishCooldown sets the end of the cooldown when the command has ended. If that fails, the cooldown which began with
 // the command goes on.
-func (a *attempt) finishCooldown(status int) {
-	var err error
+func (a *attempt) finishCooldown(status int) error {
 	switch {
 	case a.Cooldown == 0, a.CooldownFrom == cli.FromStart:
+		return nil
 	case a.CooldownFrom == cli.FromSuccess && status != 0:
-		err = a.stopCooldown()
-	default:
-		err = a.startCooldown()
+		return a.stopCooldown()
 	}
-	if err != nil {
-		failure.Report(a.out, err)
-	}
+	return a.startCooldown()
 }
 
 // forgetCooldown ends the cooldown that began with a command which was never started. An error of the wait says that it
 // was.
-func (a *attempt) forgetCooldown(err error) {
+func (a *attempt) forgetCooldown(err error) error {
 	var wait *command.WaitError
 	if a.Cooldown == 0 || errors.As(err, &wait) {
-		return
+		return nil
 	}
-	if err := a.stopCooldown(); err != nil {
-		failure.Report(a.out, err)
-	}
+	return a.stopCooldown()
 }
 
 func (a *attempt) cooldownError(err error) error {

@@ -28,8 +28,9 @@ func (a *attempt) execute() int {
 	if a.Close && !a.HasGuard() {
 		a.file.CloseOnExec()
 	} else if err := a.lock.Inherit(); err != nil {
-		a.forgetCooldown(err)
+		failed := a.forgetCooldown(err)
 		a.lock.Leave()
+		a.reportIfFailed(failed)
 		return failure.Report(a.out, err)
 	}
 	if a.Permits > 0 { // else that of a lock around this one stays
@@ -39,25 +40,51 @@ func (a *attempt) execute() int {
 		a.out.Flush()
 		termination.Allow()
 		err := command.Exec(a.Command)
-		a.forgetCooldown(err)
+		failed := a.forgetCooldown(err)
 		a.lock.Leave()
+		a.reportIfFailed(failed)
 		return reportCommand(a.out, a.Options, err)
 	}
 	code, err := a.runCommand()
+	var failed error // to set the cooldown
+	if err != nil {
+		failed = a.forgetCooldown(err)
+	} else {
+		failed = a.finishCooldown(code)
+	}
+	keepers := ""
+	if a.Reports {
+		keepers = a.keepers()
+	}
+	a.leave()
+	// Nobody may read the lines, so they come when the lock is released.
 	if err != nil {
 		code = reportCommand(a.out, a.Options, err)
-		a.forgetCooldown(err)
-	} else {
-		a.finishCooldown(code)
 	}
-	if a.Reports {
-		a.reportKeepers()
+	a.reportIfFailed(failed)
+	if keepers != "" {
+		a.out.Note(keepers)
 	}
+	return code
+}
+
+// leave gives up the lock when the command has ended, unless it is the caller's. What the command has left behind may
+// keep it. From then on a signal ends this process at once.
+func (a *attempt) leave() {
 	a.lock.Leave()
+	if a.file.ByName {
+		a.file.Close()
+	}
 	if a.Remove {
 		a.removeLockFile()
 	}
-	return code
+	termination.Released()
+}
+
+func (a *attempt) reportIfFailed(err error) {
+	if err != nil {
+		failure.Report(a.out, err)
+	}
 }
 
 // runCommand runs the command and returns its exit status. A guard inherits the lock, with --close, too, so that it is
@@ -77,6 +104,7 @@ func (a *attempt) runCommand() (status int, err error) {
 			guarded.Kept = append(guarded.Kept, lifeline)
 		}
 	}
+	a.out.Beside() // for those lines
 	result, err := guarded.Run()
 	if result.Signal != 0 {
 		termination.FinishBy(result.Signal) // so that a shell sees by its status that it should end, too
@@ -147,11 +175,11 @@ func reportCommand(p *output.Printer, o *cli.Options, err error) int {
 // removeLockFile removes the lock file when the command has ended, unless somebody has the lock, such as a child of the
 // command: then it is for the last one to remove the file.
 func (a *attempt) removeLockFile() {
-	a.file.Close()
 	again, err := true, error(nil)
 	for again && err == nil {
 		again, err = a.tryRemove()
 	}
+	termination.Released()
 	name := a.file.Name
 	_, kept := err.(lockfile.KeepReason)
 	switch {

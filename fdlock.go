@@ -85,7 +85,7 @@ func (a *attempt) takeNamed(timeout locks.Timeout) error {
 // giveUp undoes what acquire has done, before anything is done under the lock.
 func (a *attempt) giveUp() {
 	if a.Op != locks.Unlock {
-		a.forgetCooldown(nil)
+		defer a.reportIfFailed(a.forgetCooldown(nil))
 	}
 	a.lock.Unlock()
 }

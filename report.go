@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.org/flock/internal/cli"
@@ -52,17 +52,15 @@ func namedFile(o *cli.Options) *lockfile.File {
 // process that the command has left behind keeps it.
 
 // reportWait says who has the lock whenever a report is due, until stop is called. It does so beside the wait: a
-// repeated lock call would lose its place in the kernel's queue.
+// repeated lock call would lose its place in the kernel's queue. A line that nobody reads keeps only the next one.
 func (a *attempt) reportWait() (stop func()) {
-	var mu sync.Mutex
-	stopped := false
+	var stopped atomic.Bool
 	say := func(line string) (waits bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if !stopped {
-			a.out.Note(line)
+		if stopped.Load() {
+			return false
 		}
-		return !stopped
+		a.out.Note(line)
+		return true
 	}
 	go func() {
 		waiting := "waiting for " + targetName(a.Options) + ", "
@@ -82,11 +80,7 @@ func (a *attempt) reportWait() (stop func()) {
 			waits = say(waiting + a.state())
 		}
 	}()
-	return func() {
-		mu.Lock()
-		defer mu.Unlock()
-		stopped = true
-	}
+	return func() { stopped.Store(true) }
 }
 
 // sleep sleeps for d, whatever signals come.
@@ -130,24 +124,26 @@ func (a *attempt) refusalLine(err error) string {
 	return ""
 }
 
-// reportKeepers says who keeps the lock when the command has ended: those of its holders that have our open file. As a
-// rule there are none, which the kernel tells at once; to find them takes a look at all processes.
-func (a *attempt) reportKeepers() {
+// keepers says who keeps the lock when the command has ended: those of its holders that have our open file. As a rule
+// there are none, which the kernel tells at once; to find them takes a look at all processes.
+func (a *attempt) keepers() (line string) {
 	if a.Close || !a.file.ByName || a.Op != locks.Exclusive || a.Permits > 0 {
-		return
+		return ""
 	}
 	var list holders.List
 	switch a.lock.LetGo() {
 	case locks.Free:
-		return
+		return ""
 	case locks.Taken:
 		list = holders.Keepers(a.file.FD)
 	case locks.Unknown: // and all who have it have our open file
 		list, _ = holders.Find(lockfile.Descriptor(a.file.FD), mechanisms(a.Backend))
 	}
-	if left, more := list.Eldest(); left.PID != 0 {
-		a.out.Note(a.file.Name + " is still held by " + left.Name() + more + "; -o would prevent that")
+	left, more := list.Eldest()
+	if left.PID == 0 {
+		return ""
 	}
+	return a.file.Name + " is still held by " + left.Name() + more + "; -o would prevent that"
 }
 
 // targetName names what is locked.

@@ -251,21 +251,36 @@ var guardScenes = map[string]func(c *terminal){
 	},
 	"a limit": func(c *terminal) {
 		c.enter("flock --limit .2 f sleep 1000")
-		c.expect(`(?m)^flock: sleep has run for 0.2 s and is stopped\n`)
+		c.expect(`(?m)^flock: sleep has exceeded its limit of 0.2 s and is terminated\n`)
 		c.status(124)
 	},
 	"Ctrl-Z, and the limit": func(c *terminal) {
 		c.script(sleeper)
 		c.enter(`flock --limit 3 f sh script`)
-		command := c.awaitSleeper()
+		c.awaitSleeper()
 		c.press("\x1a")
 		c.expect(`Stopped`)
-		c.wait("it is ended", func() bool { return statusLine(command, "State") == "" })
+		c.expect(`flock: sh has exceeded its limit of 3 s and is terminated\n`) // nobody has continued it
+		c.press("\n")
 		c.enter("flock -n f true; echo status $?")
-		c.expect(`(?m)^status 1\n`)
-		c.enter("fg")
-		c.expect(`(?m)^flock: sh has run for 3 s and is stopped\n`)
-		c.status(124)
+		c.expect(`(?m)^status 0\n`)
+	},
+	"Ctrl-Z, the limit, and a terminal that stops who writes": func(c *terminal) {
+		c.script(sleeper)
+		c.enter(`stty tostop; flock --limit 3 f sh script`)
+		c.awaitSleeper()
+		c.press("\x1a")
+		c.expect(`Stopped`)
+		c.enter("until flock -n f true; do sleep .01; done; echo status $?")
+		c.expect(`flock: sh has exceeded its limit of 3 s and is terminated\n`)
+		c.expect(`(?m)^status 0\n`)
+	},
+	"a background job that reads, and the limit": func(c *terminal) {
+		c.script(`@; read line; echo it read $line; exit 3`)
+		c.enter(`flock --limit 2 f sh script &`)
+		c.await("in")
+		c.expect(`flock: sh has exceeded its limit of 2 s and is terminated\n`)
+		c.press("\n")
 		c.enter("flock -n f true; echo status $?")
 		c.expect(`(?m)^status 0\n`)
 	},
@@ -279,7 +294,7 @@ var guardScenes = map[string]func(c *terminal){
 			return statusLine(guard, "Name") == "lock-guard" && len(descendants(guard)) == 1
 		})
 		c.press("\x03")
-		c.expect(`(?m)^flock: process \d+ \(sleep 1000\) does not end and is killed\n`)
+		c.expect(`(?m)^flock: process \d+ \(sleep 1000\) did not exit after SIGTERM and is killed\n`)
 		if took := time.Since(began); took > 9*time.Second {
 			c.t.Errorf("it took %v", took)
 		}

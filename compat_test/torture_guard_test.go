@@ -365,12 +365,12 @@ func tortureGuards(t *testing.T, way, program string, long time.Duration) {
 }
 
 // treeFates are what is said when a run ends in each way that it can.
-var treeFates = []string{"and is stopped", "does not end and is killed", "the guard of"}
+var treeFates = []string{"and is terminated", "did not exit after SIGTERM and is killed", "the guard of"}
 
 // treeLines are what may be printed.
-var treeLines = regexp.MustCompile(`(?m)^\S+: (\S+ has run for \S+ s and is stopped|` +
-	`process \d+( \(.*\))? does not end and is killed|` +
-	`the guard of \S+ was killed, and so is all that \S+ has started|` + busyLine[:len(busyLine)-len(`\n`)] + `)\n`)
+var treeLines = regexp.MustCompile(`(?m)^\S+: (\S+ has exceeded its limit of \S+ s and is terminated|` +
+	`process \d+( \(.*\))? did not exit after SIGTERM and is killed|` +
+	`the guard of \S+ was killed, and so were all its descendants|` + busyLine[:len(busyLine)-len(`\n`)] + `)\n`)
 
 // waitForTree waits until a guard of the run is there and, if inside, its command, but no longer than a second.
 func (r *treeRun) waitForTree(inside bool) {

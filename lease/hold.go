@@ -61,7 +61,7 @@ func (h *hold) execute() int {
 	aMoment, next := time.After(100*time.Millisecond), time.NewTimer(since+ttl/5-Now())
 	for {
 		select {
-		case m, open := <-h.guard.Reports:
+		case m, open := <-h.reports:
 			if !open {
 				return h.endOfGuard()
 			}
@@ -76,7 +76,7 @@ func (h *hold) execute() int {
 			return h.end(m)
 		case sig := <-h.signals:
 			h.passedOn = append(h.passedOn, sig)
-			h.guard.PassOn(sig.(syscall.Signal))
+			h.guard.PassOn(sig.(syscall.Signal), termination.IsOfTerminals(sig))
 		case <-aMoment:
 			lost = h.held.Lost()
 		case <-next.C:

@@ -108,8 +108,9 @@ type run struct {
 	service *service
 	signals <-chan os.Signal
 	guard   *guard.Guard
-	name    string        // of the lock, for messages
-	taken   chan struct{} // somebody else has the lock, or may have it
+	reports <-chan guard.Message // of the guard
+	name    string               // of the lock, for messages
+	taken   chan struct{}        // somebody else has the lock, or may have it
 }
 
 // lock takes the lock, runs the command, releases the lock, and returns the exit status.
@@ -127,7 +128,7 @@ func (r *run) lock() int {
 		return failure.Report(r.printer, err)
 	}
 	defer g.Close()
-	r.guard = g
+	r.guard, r.reports = g, g.Reports()
 	r.service.say("READY=1\nSTATUS=asking for " + r.name) // one that waits is ready, too
 	var held Held
 	got := make(chan struct{})
@@ -209,7 +210,7 @@ func (r *run) wait(got <-chan struct{}, began time.Time) (sig syscall.Signal, is
 			if endsWait(s) {
 				return s.(syscall.Signal), true
 			}
-		case <-r.guard.Reports:
+		case <-r.reports:
 			return 0, true
 		case <-report:
 			r.printer.Warn("waiting for " + r.name + ", " + r.state())

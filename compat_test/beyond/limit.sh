@@ -11,7 +11,7 @@ flock -n f echo free
 
 ### limit-is-reached
 flock --limit .2 f sleep 1000; echo $?
-#> flock: sleep has run for 0.2 s and is stopped
+#> flock: sleep has exceeded its limit of 0.2 s and is terminated
 #> 124
 flock -n f echo free
 #> free
@@ -54,7 +54,7 @@ done
 flock --limit 60 f sh -c 'echo $PPID >up.; mv up. up; sleep 1000; exit' & p=$!
 await '[ -e up ]'
 kill -9 $(cat up); wait $p; echo $?
-#> flock: the guard of sh was killed, and so is all that sh has started
+#> flock: the guard of sh was killed, and so were all its descendants
 #> 137
 flock -n f echo free
 #> free
@@ -138,19 +138,23 @@ flock --kill-children f sh -c 'setsid sleep 1000 & sleep 1000 & exit 3'; echo $?
 flock -n f echo free
 #> free
 flock --kill-children --report 9 f sh -c 'sleep 1000 & p=$!; until [ "$(tr "\0" " " </proc/$p/cmdline)" = "sleep 1000 " ]; do :; done; exit 3' 2>&1 | sed 's/process [0-9]*/process N/'
-#> flock: sh has left process N (sleep 1000) behind, which is ended
+#> flock: sh has left process N (sleep 1000) running; it is terminated
 
 ### limit-while-flock-is-stopped
 # needs: proc
-flock --limit 2 f sh -c 'echo $$ >up.; mv up. up; exec sleep 1000' 2>/dev/null & p=$!
-await '[ -e up ]'
-kill -STOP $p
-await '! kill -0 $(cat up) 2>/dev/null'
-flock -n f true; echo $?
-kill -CONT $p
-wait $p; echo $?
-flock -n f echo free
-#> 1
+: when its guard has ended all, it goes on
+for options in '--limit 1' '-o --limit 1' '--kill-children --limit 1'; do
+	flock $options f sh -c 'echo $$ >up.; mv up. up; exec sleep 1000' 2>/dev/null & p=$!
+	await '[ -e up ]'
+	rm up
+	kill -STOP $p
+	wait $p; echo $?
+	flock -n f echo free
+done
+#> 124
+#> free
+#> 124
+#> free
 #> 124
 #> free
 
@@ -177,8 +181,8 @@ began=$(date +%s)
 setpriv --reuid 65534 --clear-groups flock --limit 2 f ./become --reuid 0 sleep 6 2>&1 | sed 's/process [0-9]*/process N/'
 [ $(($(date +%s) - began)) -ge 5 ] || echo it has not waited
 flock -n f echo free
-#> flock: ./become has run for 2 s and is stopped
-#> flock: process N (sleep 6) may not be ended: waiting for it
+#> flock: ./become has exceeded its limit of 2 s and is terminated
+#> flock: process N (sleep 6) cannot be killed (no permission): waiting for it to exit
 #> free
 
 ### limit-in-cron
@@ -191,10 +195,10 @@ start='rm -f up; flock --limit 60 f sh -c ": >up; exec sleep 1000" & p=$!; until
 both kill "$start"' kill -9 $p; wait $p; echo $?; flock -w 9 f echo free' 2>/dev/null
 both signal "$start"' kill $p; wait $p; echo $?; flock -n f echo free' 2>/dev/null
 #> -- limit
-#> flock: sleep has run for 0.3 s and is stopped
+#> flock: sleep has exceeded its limit of 0.3 s and is terminated
 #> 124
 #> free
-#> flock: sleep has run for 0.3 s and is stopped
+#> flock: sleep has exceeded its limit of 0.3 s and is terminated
 #> 124
 #> free
 #> -- leftovers
@@ -226,4 +230,137 @@ wait $p; echo $?
 flock -n f echo free
 #> cleaned up
 #> 143
+#> free
+
+### limit-a-handler-cleans-up
+# needs: proc
+for i in $(seq 60); do
+	flock --limit 60 f$i sh -c 'trap "sh -c \"sleep .1; echo >>saved\"; exit" TERM; >up$0; while :; do sleep .01; done' $i 2>/dev/null & p=$!
+	await "[ -e up$i ]"
+	{ kill -9 $p; wait $p; } 2>/dev/null # so that all get SIGTERM, as at the limit
+done
+for i in $(seq 60); do flock f$i true; done
+wc -l <saved | tr -d ' '
+#> 60
+
+### limit-newcomers-are-not-asked
+# needs: proc
+flock --limit 60 f sh -c 'trap "sleep 1; echo slept >slept; exit" TERM; >up; while :; do sleep .01; done' 2>/dev/null & p=$!
+await '[ -e up ]'
+{ kill -9 $p; wait $p; } 2>/dev/null
+flock f cat slept
+#> slept
+
+### limit-setsid
+# needs: setsid
+flock --limit 60 f setsid sh -c 'echo in; exit 7'; echo $?
+flock --kill-children f setsid sh -c 'sleep .2; echo in; exit 7'; echo $?
+setsid -w flock --limit 60 f setsid sh -c 'echo in; exit 7'; echo $?
+#> in
+#> 7
+#> in
+#> 7
+#> in
+#> 7
+
+### limit-setsid-python
+# needs: python3 setsid
+setsid -w flock --limit 60 f python3 -c 'import os; os.setsid(); print("in")'; echo $?
+#> in
+#> 0
+
+### limit-setsid-at-its-limit
+# needs: setsid
+setsid -w flock --limit .3 f setsid sleep 1000; echo $?
+flock -n f echo free
+#> flock: setsid has exceeded its limit of 0.3 s and is terminated
+#> 124
+#> free
+
+### limit-kill-0
+# needs: setsid
+setsid -w flock --limit 60 f bash -c 'trap "echo cleaned up; trap - TERM; kill 0" EXIT; exit 3'; echo $?
+setsid -w flock --limit 60 f sh -c 'kill -9 0'; echo $?
+setsid -w flock --kill-children f sh -c 'sleep 1000 & kill -9 0'; echo $?
+flock -n f echo free
+#> cleaned up
+#> 143
+#> 137
+#> 137
+#> free
+
+### limit-a-line-that-nobody-reads
+mkfifo p
+exec 8<>p
+head -c 65536 /dev/zero >p
+for words in '--limit .2' '--verbose --limit .2'; do
+	flock $words f sleep 1000 2>p >p & q=$!
+	flock -w 20 f echo free
+	{ kill $q; wait $q; } 2>/dev/null; echo $?
+done
+#> free
+#> 143
+#> free
+#> 143
+
+### limit-a-line-of-the-wait-that-nobody-reads
+mkfifo p
+exec 8<>p
+head -c 65536 /dev/zero >p
+for words in '' '--limit 60'; do
+	hold f
+	flock --report 0 $words f sh -c ': >started; until [ -e over ]; do sleep .01; done; exit 3' 2>p & q=$!
+	await 'waiting f'
+	release
+	await '[ -e started ]'; echo started
+	: >over
+	wait $q; echo $?
+	rm started over
+done
+#> started
+#> 3
+#> started
+#> 3
+
+### limit-of-a-descriptor-and-a-line-that-nobody-reads
+mkfifo p
+exec 8<>p 9>f
+head -c 65536 /dev/zero >p
+flock --limit .2 --fd 9 sleep 1000 2>p & q=$!
+exec 9>&-
+{ sleep 1; kill $q; wait $q; } 2>/dev/null; echo $?
+flock -w 20 f echo free
+#> 143
+#> free
+
+### limit-closed-standard-error
+flock --permits 2 --limit .2 f sleep 1000 2>&-; echo $?
+wc -c <f | tr -d ' '
+flock --limit .2 g sleep 1000 2>&-; echo $?
+flock --verbose --kill-children g sh -c 'exit 3' 2>&- >&-; echo $?
+wc -c <g | tr -d ' '
+#> 124
+#> 0
+#> 124
+#> 3
+#> 0
+
+### limit-ignored-sigcont
+# needs: sigenv
+(trap '' CONT; flock --limit .2 f sleep 1000; echo $?)
+#> flock: sleep has exceeded its limit of 0.2 s and is terminated
+#> 124
+
+### limit-proc-of-another-namespace
+# needs: pidns
+unshare -pf flock --limit 1 f echo in; echo $?
+#> flock: cannot terminate a command and its descendants here: /proc does not list child processes here: No such file or directory
+#> 71
+
+### limit-proc-is-unmounted
+# needs: pidns mount
+unshare -mpf --mount-proc flock --limit 1 f sh -c 'umount -l /proc; sleep 1000; exit'; echo $?
+flock -n f echo free
+#> flock: sh has exceeded its limit of 1 s and is terminated
+#> 124
 #> free

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/output"
 	"example.org/flock/internal/pathsearch"
 	"example.org/flock/internal/sys"
 )
@@ -22,7 +24,7 @@ func BaseName(path string) string { return path[strings.LastIndexByte(path, '/')
 // Run runs a command and returns its exit status, or 128 plus the number of the signal that killed it. It calls started
 // when the command has started.
 func Run(argv []string, started func()) (int, error) {
-	pid, err := Start(argv, syscall.SysProcAttr{})
+	pid, err := Start(argv, syscall.SysProcAttr{}, 2)
 	if err != nil {
 		return 0, err
 	}
@@ -30,27 +32,29 @@ func Run(argv []string, started func()) (int, error) {
 	return Wait(pid)
 }
 
-// Start starts a command with attributes of the system, and returns its process id.
-func Start(argv []string, attr syscall.SysProcAttr) (pid int, err error) {
+// Start starts a command with attributes of the system and the descriptor stderr as its standard error, -1 for none. It
+// returns its process id.
+func Start(argv []string, attr syscall.SysProcAttr, stderr int) (pid int, err error) {
 	restoreSignals()
 	err = search(argv, func(path string, argv []string) (err error) {
 		if err := unix.Stat(path, new(unix.Stat_t)); err != nil {
 			return err // saves a fork
 		}
-		pid, err = spawn(path, argv, attr)
+		pid, err = spawn(path, argv, attr, stderr)
 		return err
 	})
 	return pid, err
 }
 
-// StartSelf starts this program once more with other words, of which the first is the name, and returns its process id.
-func StartSelf(args []string, attr syscall.SysProcAttr) (pid int, err error) {
+// StartSelf starts this program once more with other words, of which the first is the name, and the descriptor stderr as
+// its standard error. It returns its process id.
+func StartSelf(args []string, attr syscall.SysProcAttr, stderr int) (pid int, err error) {
 	restoreSignals()
 	exe, err := executable()
-	if err != nil {
-		return 0, NotExecuted(args[0], err)
+	if err != nil { // NetBSD and OpenBSD know it only by /proc, or by the name that it was started by
+		return 0, failure.New(output.ExOSErr, "cannot find the file of this program, to start it once more", err)
 	}
-	pid, err = spawn(exe, args, attr)
+	pid, err = spawn(exe, args, attr, stderr)
 	if errno, ok := err.(syscall.Errno); ok {
 		err = NotExecuted(exe, errno)
 	}
@@ -115,8 +119,8 @@ func Find(name, dir string) (path string) {
 //
 // The error of a fork and that of the child come out of ForkExec alike. Where processes are lacking for a moment only
 // the number tells them apart. Of other errors a second fork does, for a child that has nothing to execute.
-func spawn(path string, argv []string, attr syscall.SysProcAttr) (pid int, err error) {
-	files, done := standardFiles()
+func spawn(path string, argv []string, attr syscall.SysProcAttr, stderr int) (pid int, err error) {
+	files, done := standardFiles(stderr)
 	defer done()
 	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: cstart.Environ(), Files: files, Sys: &attr})
 	switch {
@@ -134,13 +138,16 @@ func canFork(files []uintptr) bool {
 	return err == syscall.ENOENT
 }
 
-// standardFiles returns descriptors 0, 1 and 2 for the child. One that is closed, or is marked close-on-exec (the lock
-// file's with --close), is closed in the child. The caller must call done after the fork.
-func standardFiles() (files []uintptr, done func()) {
+// standardFiles returns what the child gets as descriptors 0, 1 and 2; that is 0, 1 and stderr here. One that is closed,
+// or is marked close-on-exec (the lock file's with --close), is closed in the child. The caller must call done after the
+// fork.
+func standardFiles(stderr int) (files []uintptr, done func()) {
 	var placeholders []int
 	for fd := range uintptr(3) {
 		flags, err := unix.FcntlInt(fd, syscall.F_GETFD, 0)
-		if err != nil || flags&syscall.FD_CLOEXEC != 0 {
+		if fd == 2 && stderr != 2 {
+			files = append(files, uintptr(stderr))
+		} else if err != nil || flags&syscall.FD_CLOEXEC != 0 {
 			files = append(files, ^uintptr(0))
 		} else {
 			files = append(files, fd)

@@ -68,5 +68,8 @@ const Name = "lock-guard"
 // option is the second word of a guard. Its value is the number of a socket.
 const option = "--socket="
 
+// leads is the second word of a process that only makes a process group.
+const leads = "--leads"
+
 // IsGuard reports whether a command line is that of a guard.
 func IsGuard(commandLine string) bool { return strings.HasPrefix(commandLine, Name+" "+option) }

@@ -6,19 +6,21 @@ import (
 	"errors"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/command"
+	"example.org/flock/internal/direct"
 	"example.org/flock/internal/sys"
-	"example.org/flock/internal/termination"
 )
 
 // Now reads the clock of the limits.
-func Now() time.Duration {
+func Now() time.Duration { return readClock() }
+
+// readClock is Now. Only tests change it.
+var readClock = func() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(clock, &t); err != nil {
 		panic(err) // every supported system has this clock
@@ -35,21 +37,21 @@ const TokenVariable = "FLOCK_TOKEN"
 
 // A Guard is the process that runs the command, as its parent sees it.
 type Guard struct {
-	Reports <-chan Message // closed when the guard is gone
-
 	pid        int // of the guard
 	socket     *os.File
+	number     int                // of the socket
+	from       splitter           //
+	bytes      []byte             // memory for what comes from the socket
+	line       []byte             // and for orders
 	end        syscall.WaitStatus // of the guard, when it is gone
-	command    int                // see Started; 0: it does not run
+	family     family             // what this process knows of it
 	wake, kill alarm              // for this process, which may be stopped
 }
 
 // Check says why there can be no guard here.
 func Check() error {
-	_, err := children()
-	if err != nil {
-		return errors.New("there is no /proc of this pid namespace that shows the children of a process: " +
-			sys.Text(err))
+	if err := findsChildren(); err != nil {
+		return errors.New("/proc does not list child processes here: " + sys.Text(err))
 	}
 	return nil
 }
@@ -63,58 +65,78 @@ func Start(argv []string, kept ...int) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Guard{}
+	g := &Guard{bytes: make([]byte, 4096)}
 	if g.wake, err = newAlarm(unix.SIGCONT); err == nil {
 		g.kill, err = newAlarm(unix.SIGKILL)
 	}
 	if err != nil {
 		return nil, errors.New("cannot make a timer: " + sys.Text(err))
 	}
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	pair, err := socketpair()
 	if err != nil {
 		return nil, errors.New("cannot make a socket: " + sys.Text(err))
 	}
-	// The guard keeps the number of its end. The command inherits whatever other descriptors this process did.
-	unix.CloseOnExec(pair[0])
-	g.pid, err = command.StartSelf([]string{Name, option + strconv.Itoa(pair[1])}, attributesOfGuard)
-	unix.Close(pair[1])
-	if err != nil {
+	h := header{parent: os.Getpid(), kept: kept, argv: argv}
+	if g.pid, h.stderr, err = startProcess(pair[1]); err != nil {
 		unix.Close(pair[0])
 		return nil, err
 	}
-	sendWords(pair[0], append([]string{join(kept)}, argv...))
-	reports := make(chan Message)
-	g.Reports, g.socket = reports, os.NewFile(uintptr(pair[0]), "guard")
-	go func() {
-		defer close(reports)
-		var from splitter
-		for b := make([]byte, 4096); ; {
-			n, err := g.socket.Read(b)
-			if err != nil {
-				break
-			}
-			for _, m := range from.add(b[:n]) {
-				if m.Kind == Started {
-					g.command = m.Number
-				}
-				reports <- m
-			}
-		}
-		for {
-			if _, err := syscall.Wait4(g.pid, &g.end, 0, nil); err != unix.EINTR {
-				return
-			}
-		}
-	}()
+	sendWords(pair[0], h.words())
+	g.socket, g.number = os.NewFile(uintptr(pair[0]), "guard"), pair[0]
 	return g, nil
 }
 
-func join(numbers []int) string {
-	var words []string
-	for _, n := range numbers {
-		words = append(words, strconv.Itoa(n))
+// startProcess starts the process of a guard, which has the socket under the same number, and closes that here. It
+// inherits the standard error as the descriptor stderr, -1 if there is none; its own is /dev/null, for the Go runtime
+// writes all its stacks there when it cannot make a thread.
+func startProcess(socket int) (pid, stderr int, err error) {
+	defer unix.Close(socket)
+	if stderr, err = unix.FcntlInt(2, unix.F_DUPFD, 3); err != nil {
+		stderr = -1
+	} else {
+		defer unix.Close(stderr)
 	}
-	return strings.Join(words, " ")
+	null := 2
+	if fd, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
+		if null, err = direct.AboveStandard(fd); err != nil {
+			null = 2
+		} else {
+			defer unix.Close(null)
+		}
+	}
+	if _, err := unix.FcntlInt(uintptr(socket), unix.F_SETFD, 0); err != nil {
+		return 0, 0, err
+	}
+	pid, err = command.StartSelf([]string{Name, option + strconv.Itoa(socket)}, attributesOfGuard, null)
+	return pid, stderr, err
+}
+
+// receive waits for reports, and calls take with each. It reports whether more can come; if not, the guard is gone.
+func (g *Guard) receive(take func(Message)) (open bool) {
+	n, err := g.socket.Read(g.bytes)
+	if err != nil {
+		g.end = reap(g.pid)
+		return false
+	}
+	g.from.add(g.bytes[:n])
+	for m, ok := g.from.next(); ok; m, ok = g.from.next() {
+		if m.Kind == Started {
+			g.family.command, g.family.group = m.Number, m.Group
+		}
+		take(m)
+	}
+	return true
+}
+
+// Reports returns a channel of the reports, which is closed when the guard is gone.
+func (g *Guard) Reports() <-chan Message {
+	reports := make(chan Message)
+	go func() {
+		defer close(reports)
+		for g.receive(func(m Message) { reports <- m }) {
+		}
+	}()
+	return reports
 }
 
 // KilledBy returns the signal that the guard died by, when the Reports are closed; 0: none.
@@ -126,35 +148,33 @@ func (g *Guard) Give(m Message) {
 		g.wake.set(m.Limits.Kill)
 		g.kill.set(m.Limits.End)
 	}
-	send(int(g.socket.Fd()), m.encode())
+	g.line = m.appendTo(g.line[:0])
+	send(g.number, g.line)
 	if m.Kind == Abort || m.Kind == Signal {
 		unix.Kill(g.pid, unix.SIGCONT)
 	}
 }
 
-// PassOn has the guard send a signal to the command, which came to this process.
-func (g *Guard) PassOn(s syscall.Signal) {
-	g.Give(Message{Kind: Signal, Number: int(s), Terminal: termination.FromTerminal(s)})
+// PassOn has the guard send a signal to the command, which came to this process; maybe from the terminal, which sends it
+// to the whole process group.
+func (g *Guard) PassOn(s syscall.Signal, fromTerminal bool) {
+	g.Give(Message{Kind: Signal, Number: int(s), Terminal: fromTerminal})
 }
 
 // Close ends the guard of a command that does not run, or has ended, and the watch over this process.
 func (g *Guard) Close() {
 	g.wake.set(0)
 	g.kill.set(0)
-	unix.Shutdown(int(g.socket.Fd()), unix.SHUT_RDWR)
+	unix.Shutdown(g.number, unix.SHUT_RDWR)
 }
 
 // KillAll kills the guard, if it is still there, and what it leaves behind. It returns a process that may not be
 // killed, or is not dead after a second, if there is one. The kernel continues this process if it is stopped meanwhile.
-func (g *Guard) KillAll() (survivor int) {
+func (g *Guard) KillAll() (survivor int) { return g.killAll(Now()+time.Second, nil) }
+
+// killAll kills the guard, if it is still there, and what it leaves behind: see family.killAll.
+func (g *Guard) killAll(limit time.Duration, tell func(pid int)) (survivor int) {
 	g.Close()
 	g.socket.Close() // its descriptor may be the only one that is free to look for children
-	return killAll(g.command, Now()+time.Second, func(int, syscall.WaitStatus) {}, nil)
-}
-
-// endAll kills what a guard that was killed has left behind, and waits for what may not be killed, which it tells once.
-func (g *Guard) endAll(tell func(pid int)) {
-	g.Close()
-	g.socket.Close() // as above
-	killAll(g.command, never, func(int, syscall.WaitStatus) {}, tell)
+	return g.family.killAll(limit, tell)
 }

@@ -5,6 +5,7 @@ package guard
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -25,25 +26,36 @@ func init() {
 	Begin()
 }
 
-// start starts a guard for a shell script, which finds a temporary directory in $0.
-func start(t *testing.T, script string) (g *Guard, dir string) {
+// A testGuard is a guard whose reports come by a channel.
+type testGuard struct {
+	*Guard
+	reports <-chan Message
+}
+
+func startCommand(t *testing.T, argv ...string) *testGuard {
 	t.Helper()
-	dir = t.TempDir()
-	g, err := Start([]string{"sh", "-c", script, dir})
+	g, err := Start(argv)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	return g, dir
+	return &testGuard{g, g.Reports()}
+}
+
+// start starts a guard for a shell script, which finds a temporary directory in $0.
+func start(t *testing.T, script string) (g *testGuard, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	return startCommand(t, "sh", "-c", script, dir), dir
 }
 
 // last returns the last report.
-func last(t *testing.T, g *Guard) (r Message) {
+func last(t *testing.T, g *testGuard) (r Message) {
 	t.Helper()
 	limit := time.After(time.Minute)
 	for {
 		select {
-		case next, ok := <-g.Reports:
+		case next, ok := <-g.reports:
 			if !ok {
 				t.Fatalf("the guard is gone; before that %+v", r)
 			}
@@ -84,10 +96,7 @@ func TestStatus(t *testing.T) {
 
 func TestFailure(t *testing.T) {
 	for _, name := range []string{"/nonexistent", "/" + strings.Repeat("\x01", 20000)} {
-		g, err := Start([]string{name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := startCommand(t, name)
 		g.Give(Message{Kind: Run, Limits: farAway, Token: 0})
 		if r := last(t, g); !strings.HasPrefix(r.Text, "failed to execute /") || r.Number != output.ExUnavailable {
 			t.Errorf("%+v", r)
@@ -179,12 +188,12 @@ func TestStoppedMeanwhile(t *testing.T) {
 }
 
 // reports returns all reports.
-func reports(t *testing.T, g *Guard) (all []Message) {
+func reports(t *testing.T, g *testGuard) (all []Message) {
 	t.Helper()
 	limit := time.After(time.Minute)
 	for {
 		select {
-		case m, ok := <-g.Reports:
+		case m, ok := <-g.reports:
 			if !ok {
 				return all
 			}
@@ -231,7 +240,7 @@ func TestRules(t *testing.T) {
 			g.Give(Message{Kind: Run, Limits: Unlimited, Rules: c.rules})
 			if c.orphan {
 				await(t, dir+"/child")
-				unix.Shutdown(int(g.socket.Fd()), unix.SHUT_WR)
+				unix.Shutdown(g.number, unix.SHUT_WR)
 			}
 			all := reports(t, g)
 			last := all[len(all)-1]
@@ -251,4 +260,82 @@ func TestRules(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestIgnoredContinue runs where SIGCONT is ignored, which continues a stopped process all the same, but wakes nobody.
+func TestIgnoredContinue(t *testing.T) {
+	signal.Ignore(unix.SIGCONT)
+	defer signal.Reset(unix.SIGCONT)
+	g, _ := start(t, stubborn+"exec sleep 1000")
+	g.Give(Message{Kind: Run, Limits: Unlimited, Rules: Rules{Limit: time.Second}})
+	if r := last(t, g); r.Cause != AtLimit {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestMessages encodes messages, drops what is none, and sees that an order needs no memory.
+func TestMessages(t *testing.T) {
+	all := Message{Signal, Limits{1, 2, never}, Rules{4, true, false}, 5, -6, 7, true, false, "x\ny", AtLimit, 8, 9}
+	order := Message{Kind: Signal, Number: 15}
+	b := append(all.appendTo(nil), "flock: a line of somebody\n1 2 3\n"...)
+	b = order.appendTo(b)
+	var s splitter
+	s.add(b[:20])
+	if m, ok := s.next(); ok {
+		t.Errorf("%+v", m)
+	}
+	s.add(b[20:])
+	for _, want := range []Message{all, order} {
+		if m, ok := s.next(); !ok || m != want {
+			t.Errorf("%v %+v, want %+v", ok, m, want)
+		}
+	}
+	line := order.appendTo(nil)
+	if n := testing.AllocsPerRun(100, func() {
+		line = order.appendTo(line[:0])
+		s.add(line)
+		s.next()
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestContinued stops a child that has not become the command: when the parent of the guard is gone it goes on.
+func TestContinued(t *testing.T) {
+	child := exec.Command("sleep", "1000")
+	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer child.Wait()
+	defer child.Process.Kill()
+	pid := child.Process.Pid
+	unix.Kill(pid, unix.SIGSTOP)
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatal(err, status)
+	}
+	parent, err := socketpair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	threads, err := socketpair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &runner{life: newLife(nil), socket: parent[1], watch: watch{threads[0], threads[1]}}
+	r.life.family.group = pid
+	ended := make(chan struct{})
+	go func() {
+		r.awaitStart()
+		close(ended)
+	}()
+	unix.Close(parent[0])
+	for end := time.Now().Add(time.Minute); !status.Continued(); time.Sleep(time.Millisecond) {
+		if _, err := syscall.Wait4(pid, &status, syscall.WCONTINUED|syscall.WNOHANG, nil); err != nil || time.Now().After(end) {
+			t.Fatal(err, status)
+		}
+	}
+	unix.Write(threads[0], []byte{0})
+	<-ended
 }

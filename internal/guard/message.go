@@ -33,7 +33,7 @@ const (
 	Signal                 // pass the signal Number on to the command; if that has ended, kill everything now
 	Abort                  // the lock is lost: kill everything now
 
-	Started    // the command runs: Number is its process id or, negative, that of its process group
+	Started    // the command runs: Number is its process id
 	Overrun    // the command has reached its limit, and is ended with all its descendants
 	Leftover   // the process Number (Text) was left behind by the command, and is ended
 	Killing    // the process Number (Text) does not end by SIGTERM in time, and is killed
@@ -57,6 +57,7 @@ type Message struct {
 	Limits   Limits
 	Rules    Rules
 	Token    int64 // of the lock; 0: none
+	Group    int   // the process group of the command; 0: none of its own
 	Number   int   // a status is 128 plus the number of the signal that killed the command
 	Killed   bool  // there was one
 	Terminal bool  // a signal came from there, which sends it to a whole process group
@@ -67,15 +68,14 @@ type Message struct {
 	Errno    syscall.Errno // why the command cannot be executed; 0: that is not known
 }
 
-// encode returns the message as a line: numbers, and the quoted text.
-func (m Message) encode() []byte {
-	var line []byte
-	for _, n := range []int64{int64(m.Kind), int64(m.Limits.Term), int64(m.Limits.Kill), int64(m.Limits.End),
+// appendTo appends the message to b as a line: numbers, and the quoted text.
+func (m Message) appendTo(b []byte) []byte {
+	for _, n := range [...]int64{int64(m.Kind), int64(m.Limits.Term), int64(m.Limits.Kill), int64(m.Limits.End),
 		int64(m.Rules.Limit), number(m.Rules.Leftovers), number(m.Rules.Supervised), m.Token, int64(m.Number),
-		number(m.Killed), number(m.Terminal), int64(m.Cause), int64(m.Survivor), int64(m.Errno)} {
-		line = append(strconv.AppendInt(line, n, 10), ' ')
+		int64(m.Group), number(m.Killed), number(m.Terminal), int64(m.Cause), int64(m.Survivor), int64(m.Errno)} {
+		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
-	return append(strconv.AppendQuote(line, m.Text), '\n')
+	return append(strconv.AppendQuote(b, m.Text), '\n')
 }
 
 func number(is bool) int64 {
@@ -85,23 +85,35 @@ func number(is bool) int64 {
 	return 0
 }
 
-// decode returns the message of a line that encode has made.
-func decode(line string) (m Message) {
-	next := func() (n int64) {
-		var word string
-		word, line, _ = strings.Cut(line, " ")
-		n, _ = strconv.ParseInt(word, 10, 64)
-		return n
+// decode returns the message of a line that appendTo has made, without the end of the line. ok says that it is one.
+func decode(line []byte) (m Message, ok bool) {
+	var n [15]int64
+	for i := range n {
+		if n[i], line, ok = cutNumber(line); !ok {
+			return Message{}, false
+		}
 	}
-	is := func() bool { return next() != 0 }
-	duration := func() time.Duration { return time.Duration(next()) }
-	m.Kind = Kind(next())
-	m.Limits = Limits{duration(), duration(), duration()}
-	m.Rules = Rules{duration(), is(), is()}
-	m.Token, m.Number, m.Killed, m.Terminal = next(), int(next()), is(), is()
-	m.Cause, m.Survivor, m.Errno = Cause(next()), int(next()), syscall.Errno(next())
-	m.Text, _ = strconv.Unquote(strings.TrimSuffix(line, "\n"))
-	return m
+	text := ""
+	if string(line) != `""` { // most have no text, and need no memory
+		var err error
+		if text, err = strconv.Unquote(string(line)); err != nil {
+			return Message{}, false
+		}
+	}
+	return Message{Kind: Kind(n[0]), Limits: Limits{time.Duration(n[1]), time.Duration(n[2]), time.Duration(n[3])},
+		Rules: Rules{time.Duration(n[4]), n[5] != 0, n[6] != 0}, Token: n[7], Number: int(n[8]), Group: int(n[9]),
+		Killed: n[10] != 0, Terminal: n[11] != 0, Cause: Cause(n[12]), Survivor: int(n[13]),
+		Errno: syscall.Errno(n[14]), Text: text}, true
+}
+
+// cutNumber cuts a number and the blank behind it from a line.
+func cutNumber(line []byte) (n int64, rest []byte, ok bool) {
+	word, rest, ok := bytes.Cut(line, []byte(" "))
+	if !ok || len(word) > 20 { // the longest number has as many
+		return 0, nil, false
+	}
+	n, err := strconv.ParseInt(string(word), 10, 64)
+	return n, rest, err == nil
 }
 
 // send sends bytes, or drops them if the receiver is gone.
@@ -118,18 +130,27 @@ func send(socket int, b []byte) {
 }
 
 // A splitter splits what comes from a socket into messages.
-type splitter struct{ rest []byte } // of a line that has not come to its end
+type splitter struct {
+	text []byte // that was added, since the start of a line
+	at   int    // where the next line begins in it
+}
 
-// add returns the messages that have come to their ends with these bytes.
-func (s *splitter) add(b []byte) (messages []Message) {
-	s.rest = append(s.rest, b...)
-	for {
-		line, rest, isWhole := bytes.Cut(s.rest, []byte("\n"))
-		if !isWhole {
-			return messages
+// add adds what has come.
+func (s *splitter) add(b []byte) {
+	s.text, s.at = append(s.text[:copy(s.text, s.text[s.at:])], b...), 0
+}
+
+// next returns the next message that has come to its end. It drops a line that is no message.
+func (s *splitter) next() (m Message, ok bool) {
+	for !ok {
+		length := bytes.IndexByte(s.text[s.at:], '\n')
+		if length < 0 {
+			return Message{}, false
 		}
-		messages, s.rest = append(messages, decode(string(line))), rest
+		m, ok = decode(s.text[s.at : s.at+length])
+		s.at += length + 1
 	}
+	return m, true
 }
 
 // Words are sent before all messages: their length in four bytes, and each with a byte of 0 at its end.

@@ -3,11 +3,14 @@
 package guard
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/failure"
@@ -16,45 +19,56 @@ import (
 )
 
 // Run runs the command and passes on the signals that come. It returns when the command has ended and all that has to
-// end with it.
+// end with it. What comes then ends this process as package termination says, when the lock is released.
 func (c Command) Run() (Result, error) {
-	signals := termination.Forward()
-	defer termination.PutOffAgain(signals)
+	signals, err := termination.Catch()
+	if err != nil {
+		return Result{}, asFailure(err)
+	}
+	defer signals.PutOff()
 	g, err := Start(c.Argv, c.Kept...)
 	if err != nil {
 		return Result{}, asFailure(err)
 	}
+	settle()
 	c.Rules.Supervised = true
 	g.Give(Message{Kind: Run, Limits: Unlimited, Rules: c.Rules})
-	var passedOn []os.Signal
-	last := Message{}
-	for {
-		select {
-		case m, open := <-g.Reports:
-			if !open {
-				passedOn = append(passedOn, termination.Arrived(signals)...)
-				return c.result(g, last, passedOn)
-			}
-			last = m
-			c.Remark(m)
-		case s := <-signals:
-			passedOn = append(passedOn, s)
-			g.PassOn(s.(syscall.Signal))
+	passedOn := map[syscall.Signal]bool{}
+	passOn := func() {
+		for sig, fromTerminal := signals.Next(); sig != 0; sig, fromTerminal = signals.Next() {
+			passedOn[sig] = true
+			g.PassOn(sig, fromTerminal)
 		}
 	}
+	last := Message{}
+	take := func(m Message) {
+		last = m
+		c.Remark(m)
+	}
+	fds := [2]unix.PollFd{{Fd: int32(g.number), Events: unix.POLLIN}, {Fd: int32(signals.FD), Events: unix.POLLIN}}
+	for open := true; open; {
+		if n, _ := unix.Poll(fds[:], -1); n > 0 && fds[0].Revents != 0 {
+			open = g.receive(take)
+		}
+		passOn()
+	}
+	return c.result(g, last, passedOn)
 }
 
 // result returns how the command has ended, by the last report of a guard that is gone.
-func (c Command) result(g *Guard, last Message, passedOn []os.Signal) (Result, error) {
+func (c Command) result(g *Guard, last Message, passedOn map[syscall.Signal]bool) (Result, error) {
 	g.Close()
 	by := g.KilledBy()
 	switch {
 	case last.Kind == 0 && slices.Contains(termination.Forwarded, os.Signal(by)):
 		// It came before the guard caught signals, and was for this process.
 		return Result{Status: 128 + int(by), Signal: by}, nil
+	case last.Kind == 0 && by == 0: // such as by the Go runtime, which needs some threads
+		return Result{}, asFailure(errors.New("its guard has ended before the command could start: is there a limit of " +
+			"processes or of memory?"))
 	case last.Kind != Ended:
-		c.Tell("the guard of " + c.name() + " was killed, and so is all that " + c.name() + " has started")
-		g.endAll(func(pid int) { c.Remark(Message{Kind: Unkillable, Number: pid, Text: proc.Command(pid)}) })
+		c.Tell("the guard of " + c.name() + " was killed, and so were all its descendants")
+		g.killAll(never, func(pid int) { c.Remark(Message{Kind: Unkillable, Number: pid, Text: proc.Command(pid)}) })
 		return Result{Status: 128 + int(syscall.SIGKILL)}, nil
 	case last.Text != "":
 		return Result{}, failedToStart(c.Argv[0], last)
@@ -62,7 +76,7 @@ func (c Command) result(g *Guard, last Message, passedOn []os.Signal) (Result, e
 		return Result{Status: StatusAtLimit}, nil
 	}
 	r := Result{Status: last.Number}
-	if sig := syscall.Signal(last.Number - 128); last.Killed && slices.Contains(passedOn, os.Signal(sig)) {
+	if sig := syscall.Signal(last.Number - 128); last.Killed && passedOn[sig] {
 		r.Signal = sig
 	}
 	return r, nil
@@ -81,26 +95,26 @@ func asFailure(err error) error {
 	if known, ok := err.(*failure.Error); ok {
 		return known
 	}
-	return &failure.Error{Status: 71, Text: "cannot run the command with a limit: " + err.Error(), Cause: err}
+	return &failure.Error{Status: 71, Text: "cannot supervise the command: " + err.Error(), Cause: err}
 }
 
 func (c Command) name() string { return c.Argv[0] }
 
 // Remark says what a report tells, if it is one for the user.
 func (c Command) Remark(m Message) {
-	who := "process " + strconv.Itoa(max(m.Number, -m.Number))
+	who := "process " + strconv.Itoa(m.Number)
 	if m.Text != "" && m.Text != "-" {
 		who += " (" + strings.TrimSpace(m.Text) + ")"
 	}
 	switch m.Kind {
 	case Overrun:
-		c.Tell(c.name() + " has run for " + strconv.FormatFloat(c.Rules.Limit.Seconds(), 'f', -1, 64) +
-			" s and is stopped")
+		c.Tell(c.name() + " has exceeded its limit of " + strconv.FormatFloat(c.Rules.Limit.Seconds(), 'f', -1, 64) +
+			" s and is terminated")
 	case Leftover:
-		c.TellVerbose(c.name() + " has left " + who + " behind, which is ended")
+		c.TellVerbose(c.name() + " has left " + who + " running; it is terminated")
 	case Killing:
-		c.Tell(who + " does not end and is killed")
+		c.Tell(who + " did not exit after SIGTERM and is killed")
 	case Unkillable:
-		c.Tell(who + " may not be ended: waiting for it")
+		c.Tell(who + " cannot be killed (no permission): waiting for it to exit")
 	}
 }

@@ -3,6 +3,9 @@
 package guard
 
 import (
+	"runtime"
+	"slices"
+	"strconv"
 	"syscall"
 	"time"
 	"unsafe"
@@ -28,11 +31,23 @@ func prepare() error {
 	if err := Check(); err != nil {
 		return err
 	}
-	before, _ := children()
-	for _, pid := range before {
-		earlier[pid] = true
-	}
+	earlier, _ = proc.ChildrenOf(proc.Self, unix.Getpid())
 	return nil
+}
+
+// findsChildren returns an error if /proc is not that of this pid namespace, or does not show the children of a
+// process. In another one a number can be a stranger's.
+func findsChildren() error {
+	var link [20]byte
+	n, err := unix.Readlink("/proc/self", link[:])
+	self := unix.Getpid()
+	if err == nil && string(link[:n]) != strconv.Itoa(self) {
+		err = unix.ENOENT
+	}
+	if err == nil {
+		_, err = proc.ChildrenOf(proc.Self, self)
+	}
+	return err
 }
 
 // setName sets the name for ps and killall.
@@ -60,28 +75,175 @@ func newAlarm(signal unix.Signal) (a alarm, err error) {
 
 // set sets the time on the clock at which the signal is sent, and then again and again; 0: never.
 func (a alarm) set(at time.Duration) {
-	const absolute = 1 // TIMER_ABSTIME
-	if at == never {
-		at = 0
-	}
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(at)),
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(or0(at))),
 		Interval: unix.NsecToTimespec(int64(50 * time.Millisecond))}
 	unix.Syscall6(unix.SYS_TIMER_SETTIME, uintptr(a), absolute, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 }
 
-// A process is one of this moment: its number may be that of another one later on.
-type process struct {
-	pid int
-	// see proc.Stat; empty: a child that /proc hides, whose number stays its own until this process reaps it
-	start string
+const absolute = 1 // TIMER_ABSTIME, TFD_TIMER_ABSTIME
+
+// or0 returns 0 for never, as timers have it.
+func or0(at time.Duration) time.Duration {
+	if at == never {
+		return 0
+	}
+	return at
 }
 
-// send sends a signal to the process, if it is still there. A process that is nobody's child here may be reaped at any
-// time, so its number may be another's: a pidfd is not.
-func (p process) send(s unix.Signal) error {
+// A waker makes a descriptor readable at a time, and continues this process then, should it be stopped. The signal that
+// does so wakes nobody who ignores it.
+type waker struct {
+	fd    int // of a timer
+	alarm alarm
+}
+
+func newWaker() (w waker, err error) {
+	if w.alarm, err = newAlarm(unix.SIGCONT); err == nil {
+		w.fd, err = unix.TimerfdCreate(clock, unix.TFD_CLOEXEC)
+	}
+	return w, err
+}
+
+// set sets the time. It returns how many milliseconds poll(2) may wait; -1: until a descriptor is readable.
+func (w *waker) set(at time.Duration) (timeout int) {
+	w.alarm.set(at)
+	unix.TimerfdSettime(w.fd, absolute, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(or0(at)))}, nil)
+	return -1
+}
+
+// endsAreTold says that the end of the last one of the family is an event.
+const endsAreTold = true
+
+// A watch tells of children that have ended, by a descriptor. A thread of its own waits for them: SIGCHLD would go to
+// any thread, and what a Go program does about a signal may need a new one.
+type watch struct{ fd, thread int } // the two ends of a socket
+
+// run waits for the end of a child, says so, and waits until all who have ended are reaped.
+func (w watch) run() {
+	for b := []byte{0}; ; {
+		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if err == unix.EINTR {
+			continue
+		}
+		unix.Write(w.thread, b)
+		if err != nil { // there is no child, and none can come
+			return
+		}
+		unix.Read(w.thread, b)
+	}
+}
+
+// reap reaps the children that have ended, and reports whether others are left.
+func (w watch) reap(l *life) (left bool) {
+	var b [1]byte
+	isTold := isReadable(w.fd)
+	if isTold {
+		unix.Read(w.fd, b[:])
+	}
+	for {
+		var status syscall.WaitStatus
+		switch pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil); {
+		case err == unix.EINTR:
+		case pid > 0:
+			l.noteEnd(pid, status)
+		default:
+			if isTold {
+				unix.Write(w.fd, b[:])
+			}
+			return err == nil
+		}
+	}
+}
+
+// continueAll continues the children of this process.
+func (f *family) continueAll() {
+	for _, pid := range proc.Children(unix.Getpid()) {
+		unix.Kill(pid, unix.SIGCONT)
+	}
+}
+
+// startLeader starts a process that makes a process group, leads it, and ends: whoever leads a group cannot make a session, and
+// setsid(1) would fork. If terminal is a descriptor of one, that is given to the group. The leader is to be reaped
+// when somebody has joined.
+func startLeader(terminal int) (leader int, err error) {
+	var all, old unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i]--
+	}
+	// No signal comes to the child, which is a copy of one thread, and makes nothing but system calls.
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &all, &old); err != nil {
+		return 0, err
+	}
+	defer unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
+	flags, stack := uintptr(unix.SIGCHLD|unix.CLONE_VFORK), uintptr(0)
+	if runtime.GOARCH == "s390x" {
+		flags, stack = stack, flags
+	}
+	pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, flags, stack, 0, 0, 0, 0)
+	if errno == 0 && pid == 0 {
+		unix.RawSyscall(unix.SYS_SETPGID, 0, 0, 0)
+		if terminal >= 0 {
+			self, _, _ := unix.RawSyscall(unix.SYS_GETPID, 0, 0, 0)
+			group := int32(self)
+			unix.RawSyscall(unix.SYS_IOCTL, uintptr(terminal), unix.TIOCSPGRP, uintptr(unsafe.Pointer(&group)))
+		}
+		for {
+			unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+	}
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(pid), nil
+}
+
+// A finder finds descendants, without new memory.
+type finder struct {
+	reader proc.Reader
+	pids   []int
+}
+
+// find lists all descendants of this process that have not ended, but for those who descend from its earlier children,
+// and those of whom /proc hides the parent, too.
+func (f *family) find() {
+	r, self := &f.finder.reader, unix.Getpid()
+	pids, err := r.ChildrenOf(f.finder.pids[:0], proc.Self, self)
+	if err != nil {
+		f.list = f.findGroup(f.list) // /proc was unmounted, or mounted over
+		return
+	}
+	pids = slices.DeleteFunc(pids, isEarlier)
+	for i, direct := 0, len(pids); i < len(pids); i++ {
+		state, ok := r.State(pids[i])
+		isChild := i < direct
+		if !state.IsDead && (ok || isChild) {
+			f.list = append(f.list, process{pids[i], state.Start, isChild})
+		}
+		if ok {
+			pids = r.Children(pids, pids[i], state.Threads)
+		}
+	}
+	f.finder.pids = pids
+}
+
+// has reports whether a process of the list has not ended yet.
+func (f *family) has(p process) bool {
+	if p.pid < 0 || p.start == 0 {
+		return true
+	}
+	state, ok := f.finder.reader.State(p.pid)
+	return ok && state.Start == p.start && !state.IsDead
+}
+
+// send sends a signal to a process of the list, if it is still there. A process that is nobody's child here may be
+// reaped at any time, so its number may be another's: a pidfd is not.
+func (f *family) send(p process, s unix.Signal) error {
+	if p.isChild {
+		return unix.Kill(p.pid, s)
+	}
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if err == unix.ENOSYS || err == unix.EPERM { // Linux before 5.3, or a filter
-		if !p.isThere() {
+		if !f.has(p) {
 			return unix.ESRCH
 		}
 		return unix.Kill(p.pid, s)
@@ -90,92 +252,36 @@ func (p process) send(s unix.Signal) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if !p.isThere() {
+	if !f.has(p) {
 		return unix.ESRCH
 	}
 	return unix.PidfdSendSignal(fd, s, nil, 0)
 }
 
-func (p process) isThere() bool {
-	if p.start == "" {
-		return true
-	}
-	its, ok := proc.ReadStat(p.pid)
-	return ok && its.Start == p.start
-}
+// remains reports whether somebody is left: descendants without a parent are children.
+func (f *family) remains(hasChildren bool) bool { return hasChildren }
 
-// hasEnded reports whether the process has ended, and may wait for its parent.
-func (p process) hasEnded() bool {
-	if p.start == "" {
-		return false
-	}
-	its, ok := proc.ReadStat(p.pid)
-	return !ok || its.Start != p.start || its.State == 'Z'
-}
+// isOfTheDead is for other systems.
+func isOfTheDead(int) bool { return false }
 
-// members returns all descendants of this process, but for those who descend from its earlier children, and those of
-// whom /proc hides the parent, too.
-func members(int) (list []process) {
-	pids, _ := children()
-	for direct := len(pids); len(pids) > 0; direct-- {
-		pid := pids[0]
-		pids = append(pids[1:], proc.Children(pid)...)
-		if its, ok := proc.ReadStat(pid); ok || direct > 0 {
-			list = append(list, process{pid, its.Start})
-		}
-	}
-	return list
-}
+func signalGroup(group int, s unix.Signal) error { return unix.Kill(-group, s) }
 
-// remain reports whether descendants are left: those without a parent are children.
-func remain(_ int, hasChildren bool) bool { return hasChildren }
-
-// killAll kills the descendants of this process, but for the earlier ones. It returns when the kernel says that there
-// are none. If some may not be killed it tells one, and waits for them; or, without tell, returns it when no others are
-// left, or any one after the limit.
-func killAll(_ int, limit time.Duration, ended func(int, syscall.WaitStatus), tell func(pid int)) (survivor int) {
-	for pause, none := 1, 0; ; pause = min(2*pause, 16) {
-		stubborn, killed := 0, false
-		list := members(0)
-		for _, p := range list {
-			if p.send(unix.SIGKILL) == unix.EPERM {
-				stubborn = p.pid
-			} else {
-				killed = true
-			}
-		}
-		if _, err := children(); err == nil && len(list) == 0 {
-			none++ // beside the earlier ones; but one may have come while the list was made
-		}
-		switch more := reapChildren(ended); {
-		case !more || len(earlier) > 0 && none == 2:
-			return 0
-		case stubborn != 0 && tell != nil:
-			tell(stubborn)
-			tell = func(int) {}
-		case tell != nil:
-		case stubborn != 0 && !killed:
-			return stubborn
-		case Now() > limit && len(list) > 0:
-			return list[0].pid
-		}
-		unix.Poll(nil, pause) // milliseconds; one may have forked before it was killed
+// continueParent continues the parent of this process, if it is the one that has this number. Its number cannot be
+// another's while it is the parent.
+func continueParent(parent int) {
+	fd, err := unix.PidfdOpen(parent, 0)
+	if unix.Getppid() != parent {
+		return
 	}
+	if err != nil { // Linux before 5.3, or a filter
+		unix.Kill(parent, unix.SIGCONT)
+		return
+	}
+	unix.PidfdSendSignal(fd, unix.SIGCONT, nil, 0)
 }
 
 // earlier are the children that this process had before the guard.
-var earlier = map[int]bool{}
+var earlier []int
 
-// children returns the children of this process, but the earlier ones. All are those of its first thread, which makes
-// some and gets the others from the kernel. They are listed even where /proc hides the processes of other users. It
-// needs one descriptor and nothing else.
-func children() (list []int, err error) {
-	pid := unix.Getpid()
-	all, err := proc.ChildrenOf(pid, pid)
-	for _, child := range all {
-		if !earlier[child] {
-			list = append(list, child)
-		}
-	}
-	return list, err
-}
+func isEarlier(pid int) bool { return slices.Contains(earlier, pid) }
+func hasEarlier() bool       { return len(earlier) > 0 }

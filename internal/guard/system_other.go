@@ -3,67 +3,153 @@
 package guard
 
 import (
-	"math"
+	"encoding/binary"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/command"
 )
 
 var attributes, attributesOfGuard syscall.SysProcAttr
 
 func prepare() error { return nil }
 
+func findsChildren() error { return nil }
+
 func setName(string) {}
 
-func children() (list []int, err error) { return nil, nil }
+// mostSleep is how long a timer may run: it stands still while a Mac sleeps, and the clock does not.
+const mostSleep = time.Second
 
 // An alarm sends a signal to this process, unless it is stopped.
-type alarm struct{ *time.Timer }
+type alarm struct{ times chan time.Duration }
 
 func newAlarm(signal unix.Signal) (alarm, error) {
-	return alarm{time.AfterFunc(math.MaxInt64, func() { unix.Kill(unix.Getpid(), signal) })}, nil
+	return newAlarmFor(func() { unix.Kill(unix.Getpid(), signal) })
+}
+
+func newAlarmFor(ring func()) (alarm, error) {
+	a := alarm{make(chan time.Duration)}
+	go func() {
+		at := never
+		for {
+			select {
+			case at = <-a.times:
+			case <-time.After(min(at-Now(), mostSleep)):
+			}
+			if Now() >= at {
+				ring()
+				at = never
+			}
+		}
+	}()
+	return a, nil
 }
 
 // set sets the time on the clock at which the signal is sent; 0: never.
 func (a alarm) set(at time.Duration) {
-	if a.Stop(); at != 0 && at != never {
-		a.Reset(at - Now())
+	switch {
+	case a.times == nil: // there was no guard
+	case at == 0:
+		a.times <- never
+	default:
+		a.times <- at
 	}
 }
 
-// A process is the command with its process group, if it has one of its own, as kill(2) names it.
-type process struct{ pid int }
+// A waker is for a system where nothing continues a process that is stopped.
+type waker struct{ fd int }
 
-func (p process) send(s unix.Signal) error { return unix.Kill(p.pid, s) }
+func newWaker() (w waker, err error) { return waker{-1}, nil }
 
-func (p process) hasEnded() bool { return unix.Kill(p.pid, 0) == unix.ESRCH }
-
-func members(target int) []process {
-	if target == 0 {
-		return nil
-	}
-	return []process{{target}}
+// set sets the time. It returns how many milliseconds poll(2) may wait.
+func (w *waker) set(at time.Duration) (timeout int) {
+	pause := min(at-Now(), mostSleep)
+	return int(max(0, (pause+time.Millisecond-1)/time.Millisecond))
 }
 
-// remain reports whether somebody is left in the process group.
-func remain(target int, _ bool) bool { return target < 0 && unix.Kill(target, 0) == nil }
+// endsAreTold says that the end of the last one of the family is an event: those who are nobody's child here end unseen.
+const endsAreTold = false
 
-// killAll kills the command with its process group, if it has one of its own, and waits for its end if it is a child.
-// It returns, or tells, the command if it may not be killed.
-func killAll(target int, limit time.Duration, ended func(int, syscall.WaitStatus), tell func(pid int)) (survivor int) {
-	if target == 0 {
-		return 0
-	}
-	if unix.Kill(target, unix.SIGKILL) == unix.EPERM {
-		survivor = max(target, -target)
-		if tell == nil {
-			return survivor
+// A watch tells of children that have ended, by a descriptor. A thread of its own waits for them.
+type watch struct{ fd, thread int } // the two ends of a socket
+
+// run waits for the ends of all children, and says what they were.
+func (w watch) run() {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return
+		default:
+			b := binary.NativeEndian.AppendUint32(nil, uint32(pid))
+			unix.Write(w.thread, binary.NativeEndian.AppendUint32(b, uint32(status)))
 		}
-		tell(survivor)
 	}
-	for (reapChildren(ended) || remain(target, false)) && Now() < limit {
-		unix.Poll(nil, 1) // a millisecond
-	}
-	return 0
 }
+
+// reap takes note of the children that have ended.
+func (w watch) reap(l *life) (left bool) {
+	var b [8]byte
+	for isReadable(w.fd) {
+		if n, _ := unix.Read(w.fd, b[:]); n == len(b) {
+			l.noteEnd(int(binary.NativeEndian.Uint32(b[:])), syscall.WaitStatus(binary.NativeEndian.Uint32(b[4:])))
+		}
+	}
+	return l.alive()
+}
+
+// continueAll continues who is in the process group that the command is to have.
+func (f *family) continueAll() {
+	if f.group != 0 {
+		unix.Kill(-f.group, unix.SIGCONT)
+	}
+}
+
+// startLeader starts a process that makes a process group, leads it, and ends: whoever leads a group cannot make a session, and
+// setsid(1) would fork. If terminal is a descriptor of one, that is given to the group. The leader is to be reaped
+// when somebody has joined.
+func startLeader(terminal int) (leader int, err error) {
+	attr := syscall.SysProcAttr{Setpgid: true}
+	if terminal >= 0 {
+		attr.Foreground, attr.Ctty = true, terminal
+	}
+	return command.StartSelf([]string{Name, leads}, attr, -1)
+}
+
+type finder struct{}
+
+// find lists the command and its process group: others cannot be found.
+func (f *family) find() { f.list = f.findGroup(f.list) }
+
+// has reports whether a process of the list is still there.
+func (f *family) has(p process) bool { return unix.Kill(p.pid, 0) != unix.ESRCH }
+
+func (f *family) send(p process, s unix.Signal) error {
+	if p.pid < 0 {
+		return signalGroup(-p.pid, s)
+	}
+	return unix.Kill(p.pid, s)
+}
+
+// remains reports whether somebody is left.
+func (f *family) remains(bool) bool { return len(f.findGroup(nil)) > 0 }
+
+// signalGroup sends a signal to a process group. A test sets it.
+var signalGroup = func(group int, s unix.Signal) error { return unix.Kill(-group, s) }
+
+// continueParent continues the parent of this process, if it is the one that has this number.
+func continueParent(parent int) {
+	if unix.Getppid() == parent {
+		unix.Kill(parent, unix.SIGCONT)
+	}
+}
+
+func hasEarlier() bool { return false }
+
+// settle has nothing to do: whether the runtime may need another thread later is not looked at here.
+func settle() {}

@@ -15,8 +15,20 @@ func isTerminal(fd int) bool {
 	return err == nil
 }
 
+// closed tells which standard descriptors were closed at the start: what was opened since then may have their numbers.
+var closed = func() (is [3]bool) {
+	for fd := range is {
+		_, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		is[fd] = err != nil
+	}
+	return is
+}()
+
 // write writes all of the text. It makes the system call itself, because os.Stdout handles SIGPIPE in its own way.
 func write(fd int, text string) error {
+	if closed[fd] {
+		return syscall.EBADF
+	}
 	for b := []byte(text); len(b) > 0; {
 		n, err := syscall.Write(fd, b)
 		if err != nil && err != syscall.EINTR {

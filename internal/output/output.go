@@ -22,10 +22,11 @@ type Printer struct {
 	// UnwrittenStatus is the exit status if standard output cannot be written; 0 means 1.
 	UnwrittenStatus int
 
-	mu        sync.Mutex // for lines on standard error, which are written beside a wait, too
-	outErr    error      // of the first failed write to standard output
-	errErr    error      // and to standard error
-	unwritten string     // to standard output
+	beside    *besideWriter // see Beside
+	mu        sync.Mutex    // for lines on standard error, which are written beside a wait, too
+	outErr    error         // of the first failed write to standard output
+	errErr    error         // and to standard error
+	unwritten string        // to standard output
 }
 
 // Warn prints a line, after the program's name, to standard error.
@@ -43,6 +44,10 @@ func (p *Printer) line(fd int, text string) string {
 
 // Note is Warn for an informational message: if it cannot be written, that has no effect on the exit status.
 func (p *Printer) Note(text string) {
+	if p.beside != nil {
+		p.beside.write(p.line(2, text))
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	write(2, p.line(2, text))
@@ -114,6 +119,9 @@ func (p *Printer) ForgetFailures() { p.outErr, p.errErr = nil, nil }
 // Status flushes, and returns the exit status to end with: 1 instead of code if something could not be written. As in
 // util-linux, a closed standard output or a pipe without a reader is no failure.
 func (p *Printer) Status(code int) int {
+	if p.beside != nil {
+		p.beside.wait()
+	}
 	if err := p.Flush(); err != nil && !sys.NobodyReads(err) {
 		p.Warn("write error: " + sys.Text(err))
 		return max(p.UnwrittenStatus, 1)

@@ -32,25 +32,11 @@ type Stat struct {
 func ReadStat(pid int) (s Stat, ok bool) {
 	number := strconv.Itoa(pid)
 	text, _ := ReadSmall("/proc/" + number + "/task/" + number + "/stat")
-	// The second field is the command in parentheses, and can contain any byte.
-	i := bytes.LastIndexByte(text, ')')
-	if i < 0 {
+	fields, ok := statFields(text)
+	if !ok {
 		return s, false
 	}
-	n := 3
-	for field := range bytes.FieldsSeq(text[i+1:]) {
-		switch n {
-		case 3:
-			s.State = field[0]
-		case 4:
-			s.Parent, _ = strconv.Atoi(string(field))
-		case 22:
-			s.Start = string(field)
-			return s, true
-		}
-		n++
-	}
-	return s, false
+	return Stat{State: fields[3][0], Parent: int(parse(fields[4])), Start: string(fields[22])}, true
 }
 
 // Children returns the children of a process, as far as they can be seen.
@@ -65,24 +51,7 @@ func Children(pid int) (list []int) {
 
 // ChildrenOf returns the children of a thread of a process. It needs one descriptor.
 func ChildrenOf(pid, thread int) (list []int, err error) {
-	path := "/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(thread) + "/children"
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(fd)
-	var text []byte
-	for b := make([]byte, 4096); ; {
-		n, err := sys.Retry(func() (int, error) { return unix.Read(fd, b) })
-		if n <= 0 {
-			for field := range strings.FieldsSeq(string(text)) {
-				child, _ := strconv.Atoi(field)
-				list = append(list, child)
-			}
-			return list, err
-		}
-		text = append(text, b[:n]...)
-	}
+	return new(Reader).ChildrenOf(nil, pid, thread)
 }
 
 // UserID returns the number of the user whose process it is, or "" if that is unknown.

@@ -17,31 +17,30 @@ var Forwarded = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, sys
 	syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH}
 
 // Forward returns the signals of Forwarded that come from now on; they end nothing any more, neither this process nor
-// what PutOff has returned. One that is ignored, or blocked, stays so.
+// what PutOff has returned. One that is ignored, or blocked, stays so. See Catch, which needs no thread later on.
 func Forward() <-chan os.Signal {
 	signals := make(chan os.Signal, 8)
-	for _, s := range Forwarded {
-		if cstart.Kills(s.(syscall.Signal)) {
-			signal.Notify(signals, s)
-		}
-	}
-	for _, s := range ofTerminals {
-		if cstart.Kills(s) {
-			cstart.NoteSender(s)
-		}
+	for _, s := range forwarded() {
+		signal.Notify(signals, s)
 	}
 	signal.Stop(first)
 	signal.Stop(last)
 	return signals
 }
 
-// ofTerminals are the signals that a terminal sends to a process group.
-var ofTerminals = []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGWINCH}
+// forwarded returns those of Forwarded that would do something to this process.
+func forwarded() (list []syscall.Signal) {
+	for _, s := range Forwarded {
+		if s := s.(syscall.Signal); cstart.Kills(s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
 
-// FromTerminal reports whether a signal that Forward has returned came from the terminal, to all of the process group.
-// Where nothing tells who has sent it, that is presumed.
-func FromTerminal(s syscall.Signal) bool {
-	return slices.Contains(ofTerminals, s) && !cstart.SentByProcess(s)
+// IsOfTerminals reports whether a terminal sends the signal, to a process group.
+func IsOfTerminals(s os.Signal) bool {
+	return s == syscall.SIGINT || s == syscall.SIGQUIT || s == syscall.SIGWINCH
 }
 
 // Arrived returns the signals that have come before it is called and that nobody has received. Where one was for the
@@ -60,20 +59,8 @@ func Arrived(signals <-chan os.Signal) (list []os.Signal) {
 	}
 }
 
-// PutOffAgain puts off the death by the next signal that Forward returns, when there is no command any more.
-func PutOffAgain(signals <-chan os.Signal) {
-	deadly := make(chan os.Signal, 1)
-	go func() {
-		for s := range signals {
-			if s != syscall.SIGWINCH {
-				deadly <- s
-			}
-		}
-	}()
-	go wait(deadly, func() {})
-}
-
-// FinishBy makes Finish re-raise the signal, if the process can die by it as one does that does not catch it.
+// FinishBy has Finish end the process by a signal, if it can die by that in the way of a process that does not catch
+// it.
 func FinishBy(sig syscall.Signal) {
 	if CanDieBy(sig) {
 		caught.Store(int64(sig))

@@ -99,17 +99,13 @@ func Allow() {
 	if handled == nil {
 		return
 	}
-	signal.Reset(handled...)
-	for _, sig := range handled {
-		cstart.DefaultAction(sig.(syscall.Signal))
-	}
+	Released()
 	Finish()
 }
 
 // die ends the process by a signal.
 func die(sig syscall.Signal) {
-	signal.Reset(sig)
-	cstart.DefaultAction(sig)
+	setDefault(sig)
 	syscall.Kill(syscall.Getpid(), sig)
 	select {}
 }

@@ -12,5 +12,6 @@ func PutOff() context.Context  { return context.Background() }
 func IsDue() bool              { return false }
 func Finish()                  {}
 func Allow()                   {}
+func Released()                {}
 
 func FinishBy(syscall.Signal) {}

@@ -1,0 +1,117 @@
+//go:build unix
+
+package guard
+
+import (
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A family is the command with what it has started, as far as that can be found.
+type family struct {
+	command int       // its process id, until it was reaped; 0: it does not run
+	group   int       // its process group, if it has one of its own; it is not the leader
+	list    []process // of the last look
+	earlier []process // of the look before
+	finder  finder    // see find
+}
+
+// look makes the list, and reports whether it is the same as that of the last look.
+func (f *family) look() (isSame bool) {
+	f.list, f.earlier = f.earlier[:0], f.list
+	f.find()
+	return slices.EqualFunc(f.list, f.earlier, process.is)
+}
+
+// pass sends the command a signal, with its process group, if it has one of its own and has not left that.
+func (f *family) pass(s syscall.Signal) {
+	if f.isInGroup() {
+		unix.Kill(-f.group, s)
+	} else {
+		unix.Kill(f.command, s)
+	}
+}
+
+func (f *family) isInGroup() bool {
+	group, err := unix.Getpgid(f.command)
+	return err == nil && group == f.group
+}
+
+// findGroup appends the process group and the command to a list, where the system does not show the descendants. When
+// the group was gone for a moment its number may be another's.
+func (f *family) findGroup(list []process) []process {
+	if f.group != 0 {
+		switch err := signalGroup(f.group, 0); {
+		case err == unix.ESRCH:
+			f.group = 0
+		case err == unix.EPERM && isOfTheDead(f.group):
+		default:
+			list = append(list, process{pid: -f.group, isChild: true})
+		}
+	}
+	if f.command != 0 && unix.Kill(f.command, 0) != unix.ESRCH && !(f.group != 0 && f.isInGroup()) {
+		list = append(list, process{pid: f.command, isChild: true})
+	}
+	return list
+}
+
+// killAll kills all of the family of a guard that is gone, and returns when none is left. If some may not be killed it
+// tells one, and waits for them; or, without tell, returns it when no others are left, or any one after the limit.
+func (f *family) killAll(limit time.Duration, tell func(pid int)) (survivor int) {
+	nobody := 0 // looks that have found nobody
+	for pause := 1; ; pause = min(2*pause, 16) {
+		left := reapAll()
+		if f.look(); len(f.list) == 0 {
+			nobody++ // but one may have come meanwhile
+		}
+		if !f.remains(left) || hasEarlier() && nobody == 2 {
+			return 0
+		}
+		barred, killed := 0, false
+		for _, p := range f.list {
+			if f.send(p, unix.SIGKILL) == unix.EPERM {
+				barred = p.number()
+			} else {
+				killed = true
+			}
+		}
+		switch {
+		case barred != 0 && tell != nil:
+			tell(barred)
+			tell = func(int) {}
+		case tell != nil:
+		case barred != 0 && !killed:
+			return barred
+		case Now() > limit && len(f.list) > 0:
+			return f.list[0].number()
+		}
+		unix.Poll(nil, pause) // milliseconds; one may have forked before it was killed
+	}
+}
+
+// reapAll reaps the children that have ended, and reports whether there are others.
+func reapAll() (left bool) {
+	for {
+		switch pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); {
+		case err == unix.EINTR, pid > 0:
+		default:
+			return err == nil
+		}
+	}
+}
+
+// A process is one of this moment: its number may be that of another one later on.
+type process struct {
+	pid     int    // negative: it stands for a process group
+	start   uint64 // see proc.State; 0: it is unknown
+	isChild bool   // so its number stays its own until this process reaps it
+}
+
+// is reports whether both are the same process.
+func (p process) is(q process) bool { return p.pid == q.pid && p.start == q.start }
+
+// number returns the process id, or that of a process group.
+func (p process) number() int { return max(p.pid, -p.pid) }

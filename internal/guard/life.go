@@ -1,0 +1,297 @@
+//go:build unix
+
+package guard
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/proc"
+)
+
+// A state is one of the life of a guard. These are all the transitions, but for one: from every state after running to
+// over, when the command has ended and nobody is left.
+//
+//	from      to        when
+//	ready     running   the command was started
+//	          over      it is too late for that, or it cannot be started
+//	running   over      the command has ended, and what it has left may stay
+//	          counting  there is a reason why all have to end: see reason
+//	counting  asking    two looks have found the same processes, or 50 ms have passed: they get SIGTERM and SIGCONT
+//	          killing   as from asking
+//	asking    killing   the ten seconds or Limits.Kill are over; somebody wants that (Abort, or a signal after the end of
+//	                    the command); the command has ended, and the lock is lost
+//	killing   waiting   only those are left who may not be killed
+//	          over      the same, and the lock is lost: its server does not wait for them
+//	waiting   killing   somebody else has come
+//	          over      the lock is lost
+type state int
+
+const (
+	ready    state = iota // there was no order to run
+	running               // the command runs
+	counting              // all have to end: who they are is being found out
+	asking                // they were asked to end, by SIGTERM
+	killing               // they and all others get SIGKILL, again and again
+	waiting               // those are left who may not be killed
+	over                  // the last report is sent
+)
+
+// The pauses between two looks at the descendants.
+const (
+	pauseOfCount = 5 * time.Millisecond
+	mostOfCount  = 50 * time.Millisecond // for all looks: make -j never rests
+	pauseOfKill  = 5 * time.Millisecond
+	pauseOfWait  = 100 * time.Millisecond
+	pauseToAsk   = 25 * time.Millisecond // where the system does not tell when the last one has ended
+)
+
+// A life is what a guard knows, and in which state it is.
+type life struct {
+	state    state
+	rules    Rules
+	limits   Limits
+	limitAt  time.Duration // when the limit of the rules is reached
+	orphaned bool          // nobody gives orders any more
+	aborted  bool          // the lock is lost
+	hurries  bool          // who has to end is killed at once
+
+	family family
+	left   bool           // somebody of the family is there
+	status int            // of the command, when it has ended
+	killed bool           // by a signal
+	heard  syscall.Signal // the last signal that came here while it lived
+	diedOf syscall.Signal // the one that it died of and that has not come here yet
+
+	cause   Cause         // why all have to end
+	killAt  time.Duration // when the time to end is over
+	countAt time.Duration // when the time to count is over
+	lookAt  time.Duration // when the next look is due
+	looks   int           // while counting
+	barred  int           // one of those who may not be killed
+
+	endsParentsStop bool // the parent is to go on, should it be stopped
+
+	report func(Message)
+	told   map[Kind][]process // those of whom a line has told
+}
+
+func newLife(report func(Message)) *life {
+	return &life{limits: Unlimited, limitAt: never, killAt: never, report: report, told: map[Kind][]process{}}
+}
+
+// begin begins to run, when the command was started.
+func (l *life) begin() {
+	l.state, l.left = running, true
+	if l.rules.Limit > 0 && l.rules.Limit < never-Now() {
+		l.limitAt = Now() + l.rules.Limit
+	}
+	l.report(Message{Kind: Started, Number: l.family.command, Group: l.family.group})
+}
+
+// alive reports whether the command runs.
+func (l *life) alive() bool { return l.family.command != 0 }
+
+// reason returns why all have to end now, if there is a reason.
+func (l *life) reason() (why Cause, isDue bool) {
+	now := Now()
+	switch {
+	case l.aborted, now >= l.limits.Term, l.orphaned && !l.rules.Supervised:
+		return Lost, true
+	case now >= l.limitAt:
+		return AtLimit, true
+	case l.orphaned:
+		return ByItself, true
+	}
+	return ByItself, !l.alive() && l.rules.Leftovers
+}
+
+// proceed does what is due, until the next event.
+func (l *life) proceed() {
+	for before := over + 1; l.state != before; {
+		before = l.state
+		why, isDue := l.reason()
+		if l.state > running && why == Lost {
+			l.cause = Lost
+		}
+		switch isGone := !l.alive() && !l.left; {
+		case l.state == ready, l.state == over:
+		case isGone, l.state == running && !l.alive() && !l.rules.Leftovers:
+			l.finish(0)
+		case l.state == running && isDue:
+			l.endAll(why)
+		case l.state == counting, l.state == asking:
+			l.ask()
+		case l.state == killing, l.state == waiting:
+			l.kill()
+		}
+	}
+}
+
+// endAll begins to end all, for a reason.
+func (l *life) endAll(why Cause) {
+	now := Now()
+	l.state, l.cause, l.lookAt, l.countAt = counting, why, now, now+mostOfCount
+	if why != Lost {
+		l.killAt = now + grace
+	}
+	if why == AtLimit {
+		l.report(Message{Kind: Overrun})
+	}
+}
+
+// ask counts, and asks those whom it has found to end. Who comes later is not asked: it may be what the command has
+// started to clean up.
+func (l *life) ask() {
+	now := Now()
+	switch isLate := l.cause == Lost && !l.alive(); {
+	case l.hurries, isLate, now >= min(l.killAt, l.limits.Kill):
+		l.state, l.lookAt = killing, now
+	case l.state == counting && now >= l.lookAt:
+		isSame := l.family.look()
+		if l.looks++; l.looks > 1 && isSame || now >= l.countAt {
+			for _, p := range l.family.list {
+				l.askOne(p)
+			}
+			l.state = asking
+		}
+		l.lookAt = now + pauseOfCount
+	case l.state == asking && !endsAreTold:
+		l.lookAt = now + pauseToAsk
+	}
+}
+
+// askOne asks a process to end. A stopped one is continued for that.
+func (l *life) askOne(p process) {
+	name := ""
+	if isLeftover := l.cause == ByItself && !l.alive(); isLeftover {
+		name = l.nameFor(Leftover, p)
+	}
+	if err := l.family.send(p, unix.SIGTERM); err == unix.EPERM {
+		l.tell(Unkillable, p, l.nameFor(Unkillable, p))
+		return
+	}
+	l.family.send(p, unix.SIGCONT)
+	l.tell(Leftover, p, name)
+}
+
+// kill kills all who are there, if that is due, and finds out whether others are left than those who may not be killed.
+func (l *life) kill() {
+	now := Now()
+	switch {
+	case l.state == waiting && l.cause == Lost:
+		l.finish(l.barred)
+		return
+	case now < l.lookAt:
+		return
+	}
+	l.lookAt = now
+	if l.family.look() { // otherwise those who were killed may have started others just before
+		l.lookAt += pauseOfKill
+	}
+	l.state = killing
+	killed := 0
+	for _, p := range l.family.list {
+		name := l.nameFor(Killing, p)
+		if err := l.family.send(p, unix.SIGKILL); err == unix.EPERM {
+			l.barred = p.number()
+			l.tell(Unkillable, p, l.nameFor(Unkillable, p))
+			continue
+		}
+		killed++
+		l.tell(Killing, p, name)
+	}
+	if len(l.family.list) > 0 && killed == 0 {
+		l.state, l.lookAt = waiting, now+pauseOfWait
+	}
+}
+
+// finish sends the last report.
+func (l *life) finish(survivor int) {
+	l.endsParentsStop = l.state != running
+	l.state = over
+	l.report(Message{Kind: Ended, Number: l.status, Killed: l.killed, Cause: l.cause, Survivor: survivor})
+}
+
+// nextTime returns when something is due, whatever happens until then.
+func (l *life) nextTime() time.Duration {
+	at := never
+	switch l.state {
+	case running:
+		at = min(l.limitAt, l.limits.Term)
+	case counting:
+		at = l.lookAt
+	case asking:
+		at = min(l.killAt, l.limits.Kill)
+		if !endsAreTold {
+			at = min(at, l.lookAt)
+		}
+	case killing, waiting:
+		at = l.lookAt
+	}
+	if l.cause != Lost {
+		at = min(at, l.limits.Term)
+	}
+	return at
+}
+
+// passOn sends a signal to the command, unless it came from the terminal and the command is in the process group of the
+// guard's parent: then it has the signal already. When the command has ended the signal is for what is left. But if
+// the command has died of the same one, which has not come here yet, a terminal or a service manager has sent it to all
+// of them: then it is too late.
+func (l *life) passOn(s syscall.Signal, fromTerminal bool) {
+	switch {
+	case l.alive():
+		l.heard = s
+		if l.family.group != 0 || !fromTerminal {
+			l.family.pass(s)
+		}
+	case s == l.diedOf:
+		l.diedOf = 0
+	case l.state > running && s != unix.SIGWINCH:
+		l.hurries = true
+	}
+}
+
+// noteEnd takes note that a child has ended.
+func (l *life) noteEnd(pid int, w syscall.WaitStatus) {
+	if pid != l.family.command {
+		return
+	}
+	l.family.command, l.status, l.killed = 0, w.ExitStatus(), w.Signaled()
+	if !l.killed {
+		return
+	}
+	l.status = 128 + int(w.Signal())
+	if l.state == running && w.Signal() != l.heard {
+		l.diedOf = w.Signal()
+	}
+}
+
+// mostLines is how many lines there are of a kind.
+const mostLines = 5
+
+// nameFor returns the command line of a process for a line of a kind; "" if there is to be none. One that has ended has
+// none.
+func (l *life) nameFor(kind Kind, p process) string {
+	isTold := slices.ContainsFunc(l.told[kind], p.is)
+	if isTold || len(l.told[kind]) == mostLines || l.cause == Lost {
+		return ""
+	}
+	name := proc.Command(p.number())
+	if !l.family.has(p) {
+		return ""
+	}
+	return strings.ToValidUTF8(name[:min(len(name), 80)], "")
+}
+
+func (l *life) tell(kind Kind, p process, name string) {
+	if name != "" {
+		l.told[kind] = append(l.told[kind], p)
+		l.report(Message{Kind: kind, Number: p.number(), Text: name})
+	}
+}

@@ -1,0 +1,115 @@
+//go:build unix && (!linux || guard_portable)
+
+package guard
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// clockVariable names a file: while it exists, the clock is an hour later, as when a Mac has slept for that long. The
+// timers do not know.
+const clockVariable = "FLOCK_TEST_CLOCK"
+
+// groupVariable says that a signal to a process group of the dead alone is EPERM, as on macOS.
+const groupVariable = "FLOCK_TEST_GROUP"
+
+// It is called before the init functions, of which one is the life of a guard.
+var _ = imitate()
+
+func imitate() bool {
+	if file := os.Getenv(clockVariable); file != "" {
+		setClock(file)
+	}
+	if os.Getenv(groupVariable) != "" {
+		isOfTheDead = func(group int) bool { return living(group) == 0 }
+		signalGroup = func(group int, s unix.Signal) error {
+			err := unix.Kill(-group, s)
+			if err == nil && living(group) == 0 {
+				err = unix.EPERM
+			}
+			return err
+		}
+	}
+	return true
+}
+
+func setClock(file string) {
+	real := readClock
+	readClock = func() time.Duration {
+		if _, err := os.Stat(file); err == nil {
+			return real() + time.Hour
+		}
+		return real()
+	}
+}
+
+// living returns how many processes of a group have not ended.
+func living(group int) (n int) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, stat := range stats {
+		text, _ := os.ReadFile(stat)
+		var pid, parent, itsGroup int
+		var name, state string
+		fmt.Sscan(string(text), &pid, &name, &state, &parent, &itsGroup)
+		if itsGroup == group && state != "Z" && state != "X" {
+			n++
+		}
+	}
+	return n
+}
+
+// TestClockGoesOnAlone has the machine sleep beyond the limit of a command. When it wakes up, the command is ended.
+func TestClockGoesOnAlone(t *testing.T) {
+	clock := t.TempDir() + "/slept"
+	t.Setenv(clockVariable, clock)
+	g, _ := start(t, "exec sleep 1000")
+	g.Give(Message{Kind: Run, Limits: farAway, Rules: Rules{Limit: 30 * time.Minute}})
+	if m := <-g.reports; m.Kind != Started { // and its limit is known
+		t.Fatalf("%+v", m)
+	}
+	os.WriteFile(clock, nil, 0o600)
+	if r := last(t, g); r.Cause != AtLimit {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestAlarmAfterSleep is the same for the alarms of the guard's parent.
+func TestAlarmAfterSleep(t *testing.T) {
+	defer func(real func() time.Duration) { readClock = real }(readClock)
+	clock := t.TempDir() + "/slept"
+	setClock(clock)
+	rang := make(chan struct{})
+	a, err := newAlarmFor(func() { close(rang) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.set(Now() + 30*time.Minute)
+	os.WriteFile(clock, nil, 0o600)
+	select {
+	case <-rang:
+	case <-time.After(time.Minute):
+		t.Error("the alarm does not know that it is late")
+	}
+}
+
+// TestGroupOfTheDead has a command leave a child behind whose own child has ended, and that nobody reaps. The signals to
+// the process group are errors then, and nobody is left to wait for.
+func TestGroupOfTheDead(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("needs /proc")
+	}
+	t.Setenv(groupVariable, "1")
+	g, _ := start(t, "sleep 1000 & exit 3")
+	g.Give(Message{Kind: Run, Limits: farAway, Rules: Rules{Leftovers: true}})
+	for _, r := range reports(t, g) {
+		if r.Kind == Unkillable {
+			t.Errorf("%+v", r)
+		}
+	}
+}

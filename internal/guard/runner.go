@@ -1,0 +1,334 @@
+//go:build unix
+
+package guard
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/command"
+	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/direct"
+	"example.org/flock/internal/failure"
+)
+
+// A runner is the process of a guard: it obeys orders, runs the command, and reports.
+type runner struct {
+	life   *life
+	header          // what the parent has told at first
+	socket int      // to the parent
+	orders splitter //
+	watch  watch    // over the children
+	waker  waker
+	line   []byte // memory for a report
+	bytes  []byte // and for orders
+	polled [3]unix.PollFd
+}
+
+// A header is what the parent tells before all orders.
+type header struct {
+	parent int   // its process id
+	stderr int   // the descriptor that the command gets as its standard error; -1: it has none
+	kept   []int // descriptors that the command does not get
+	argv   []string
+}
+
+func (h header) words() []string {
+	words := []string{strconv.Itoa(h.parent), strconv.Itoa(h.stderr), strconv.Itoa(len(h.kept))}
+	for _, fd := range h.kept {
+		words = append(words, strconv.Itoa(fd))
+	}
+	return append(words, h.argv...)
+}
+
+// headerOf returns the header of these words. ok says that they are all there.
+func headerOf(words []string) (h header, ok bool) {
+	next := func() (n int) {
+		if len(words) > 0 {
+			n, _ = strconv.Atoi(words[0])
+			words = words[1:]
+		}
+		return n
+	}
+	h.parent, h.stderr = next(), next()
+	for range next() {
+		h.kept = append(h.kept, next())
+	}
+	h.argv = words
+	return h, len(words) > 0
+}
+
+// Begin is to be called at the start of a program that has guards, by the first thread of the process. If the process
+// is a guard, it does not return.
+func Begin() {
+	if len(os.Args) != 2 || os.Args[0] != Name {
+		return
+	}
+	if os.Args[1] == leads {
+		os.Exit(0)
+	}
+	if !strings.HasPrefix(os.Args[1], option) {
+		return
+	}
+	socket, _ := strconv.Atoi(strings.TrimPrefix(os.Args[1], option))
+	if _, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
+		return // nobody who makes a guard: it is an option that does not exist
+	}
+	unix.CloseOnExec(socket)
+	catchSignals()
+	prepare()
+	setName(Name)
+	r := &runner{socket: socket, bytes: make([]byte, 64<<10)}
+	r.life = newLife(r.report)
+	ok := false
+	if r.header, ok = headerOf(receiveWords(socket)); ok {
+		for _, fd := range append(r.kept, r.stderr) {
+			unix.CloseOnExec(fd)
+		}
+		if slices.Contains(r.kept, 2) {
+			r.stderr = -1
+		}
+		r.run()
+	}
+	os.Exit(0)
+}
+
+// uncaught are signals that nobody can catch, those that come of faults of this program, and one that the Go runtime
+// sends to itself.
+var uncaught = []syscall.Signal{unix.SIGKILL, unix.SIGSTOP, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS,
+	unix.SIGFPE, unix.SIGSEGV, unix.SIGSYS, unix.SIGURG}
+
+// catchSignals keeps signals to the process group, such as those from the terminal, from ending the guard. The command
+// would inherit it if they were ignored, as some may be. On macOS even to ask for the dispositions of SIGKILL and SIGSTOP
+// is an error (sigaction of XNU, bsd/kern/kern_sig.c). SIGCHLD must not be ignored, or nobody would be told how the
+// command has ended.
+func catchSignals() {
+	nobody := make(chan os.Signal, 1)
+	for s := syscall.Signal(1); s < 32; s++ {
+		switch {
+		case slices.Contains(uncaught, s):
+		case s != unix.SIGCHLD && cstart.Ignored(s):
+		case cstart.TellsSignals:
+			cstart.Tell(s, -1)
+		default:
+			signal.Notify(nobody, s)
+		}
+	}
+}
+
+// run obeys orders and does what is due, until the last report is sent.
+func (r *runner) run() {
+	if !r.open() {
+		return
+	}
+	settle()
+	for r.life.state != over {
+		r.wait()
+		// All orders come first: if this process was stopped, there may be later ones with later limits.
+		if r.polled[0].Fd >= 0 && !r.obeyAll() {
+			if r.life.state == ready {
+				return
+			}
+			r.life.orphaned, r.polled[0].Fd = true, -1
+		}
+		r.life.left = r.life.family.remains(r.watch.reap(r.life))
+		r.life.proceed()
+	}
+	if r.life.endsParentsStop {
+		continueParent(r.parent)
+	}
+}
+
+// open makes what the guard waits for.
+func (r *runner) open() (ok bool) {
+	waker, err := newWaker()
+	if err != nil {
+		return false
+	}
+	pair, err := socketpair()
+	if err != nil {
+		return false
+	}
+	r.waker, r.watch = waker, watch{pair[0], pair[1]}
+	for i, fd := range []int{r.socket, r.watch.fd, r.waker.fd} {
+		r.polled[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+	}
+	runs := make(chan struct{})
+	go func() {
+		close(runs)
+		r.awaitStart()
+		r.watch.run()
+	}()
+	<-runs
+	return true
+}
+
+// socketpair returns the ends of a socket, whose numbers are not those of standard descriptors.
+func socketpair() (pair [2]int, err error) {
+	pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	for i := range pair {
+		if err == nil {
+			pair[i], err = direct.AboveStandard(pair[i])
+		}
+	}
+	return pair, err
+}
+
+// wait waits until a descriptor is readable, or something is due.
+func (r *runner) wait() {
+	timeout := r.waker.set(r.life.nextTime())
+	unix.Poll(r.polled[:], timeout)
+}
+
+func isReadable(fd int) bool {
+	p := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, _ := unix.Poll(p[:], 0)
+	return n > 0
+}
+
+// obeyAll obeys the orders that are there, and reports whether more can come.
+func (r *runner) obeyAll() (open bool) {
+	for isReadable(r.socket) {
+		n, err := unix.Read(r.socket, r.bytes)
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 {
+			return false
+		}
+		r.orders.add(r.bytes[:n])
+		for m, ok := r.orders.next(); ok; m, ok = r.orders.next() {
+			r.obey(m)
+		}
+	}
+	return true
+}
+
+func (r *runner) obey(m Message) {
+	l := r.life
+	if m.Limits != (Limits{}) && l.cause != Lost {
+		l.limits = m.Limits
+	}
+	switch m.Kind {
+	case Run:
+		if l.state == ready {
+			l.rules = m.Rules
+			r.start(m.Token)
+		}
+	case Abort:
+		l.aborted, l.hurries = true, true
+	case Signal:
+		l.passOn(syscall.Signal(m.Number), m.Terminal)
+	}
+}
+
+// start starts the command, unless it is too late.
+func (r *runner) start(token int64) {
+	if Now() >= r.life.limits.Term {
+		r.life.cause = Lost
+		r.life.finish(0)
+		return
+	}
+	if token != 0 {
+		cstart.Setenv(TokenVariable, strconv.FormatInt(token, 10))
+	}
+	pid, err := r.startInPlace()
+	if err != nil {
+		r.failToStart(err)
+		return
+	}
+	r.life.family.command = pid
+	unix.Setsid() // keeps the guard out of what is sent to the whole group or session later on
+	r.life.begin()
+	unix.Write(r.watch.fd, []byte{0}) // see awaitStart
+}
+
+// startInPlace chooses the process group of the command, and starts it: its own, so that signals reach all of it. On a
+// terminal the command stays in the group of the guard's parent, with the job control that the shell has for that.
+// Where that leads the session, as in a container, there is no such shell, so the command's group gets the terminal.
+func (r *runner) startInPlace() (pid int, err error) {
+	attr, given := attributes, -1
+	terminal, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	isOnTerminal := err == nil
+	if isOnTerminal {
+		defer unix.Close(terminal)
+		if session, _ := unix.Getsid(0); session == os.Getppid() {
+			given = terminal
+		}
+	}
+	if !isOnTerminal || given >= 0 {
+		leader, err := newGroup(given)
+		if err != nil {
+			return 0, command.NotForked(err)
+		}
+		defer reap(leader)
+		r.life.family.group = leader
+		attr.Setpgid, attr.Pgid = true, leader
+	}
+	return command.Start(r.argv, attr, r.stderr)
+}
+
+// newGroup makes a process group: see startLeader. It does so again if somebody has killed the leader before.
+func newGroup(terminal int) (leader int, err error) {
+	for {
+		leader, err := startLeader(terminal)
+		if err != nil {
+			return 0, err
+		}
+		if group, _ := unix.Getpgid(leader); group == leader {
+			return leader, nil
+		}
+		reap(leader)
+	}
+}
+
+// reap waits for the end of a child.
+func reap(pid int) (end syscall.WaitStatus) {
+	for {
+		if _, err := syscall.Wait4(pid, &end, 0, nil); err != unix.EINTR {
+			return end
+		}
+	}
+}
+
+// awaitStart waits until the command has started. The child that is to become it may be stopped just before: when the
+// parent is gone it is continued, for the guard waits for it.
+func (r *runner) awaitStart() {
+	fds := []unix.PollFd{{Fd: int32(r.watch.thread), Events: unix.POLLIN}, {Fd: int32(r.socket)}}
+	for timeout := -1; ; {
+		unix.Poll(fds, timeout)
+		if fds[0].Revents != 0 {
+			unix.Read(r.watch.thread, make([]byte, 1))
+			return
+		}
+		if timeout > 0 || fds[1].Revents&unix.POLLHUP != 0 {
+			fds[1].Fd, timeout = -1, 50
+			r.life.family.continueAll()
+		}
+	}
+}
+
+// failToStart reports why the command cannot be started.
+func (r *runner) failToStart(err error) {
+	var failed *failure.Error
+	errors.As(err, &failed)
+	var start *command.StartError
+	errno := syscall.Errno(0)
+	if errors.As(err, &start) {
+		errors.As(start.Err, &errno)
+	}
+	r.life.state = over
+	r.report(Message{Kind: Ended, Text: failed.Text[:min(len(failed.Text), 8<<10)], Number: failed.Status, Errno: errno})
+}
+
+func (r *runner) report(m Message) {
+	r.line = m.appendTo(r.line[:0])
+	send(r.socket, r.line)
+}

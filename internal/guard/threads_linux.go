@@ -1,0 +1,45 @@
+//go:build !guard_portable
+
+package guard
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"golang.org/x/sys/unix"
+)
+
+// settle has the runtime make all threads that it may need before the command starts: near a limit of processes, which
+// the command may reach, it would end this process if it could not make one. What needs threads is the garbage
+// collector, which is switched off, so what runs on and on from here must need no memory; and goroutines that wake up.
+// Those wait in system calls of their own, main among them. When one enters such a call the runtime may want a thread
+// that looks for other work. Spare ones wait for that.
+func settle() {
+	debug.SetGCPercent(-1)
+	// With fewer, those who wake up at once would wait for each other, and the runtime looks for help.
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), spareThreads+1))
+	var come, leave [2]int
+	if unix.Pipe2(come[:], unix.O_CLOEXEC) != nil {
+		return
+	}
+	if unix.Pipe2(leave[:], unix.O_CLOEXEC) == nil {
+		for range spareThreads {
+			go func() { // in a thread of its own
+				b := []byte{0}
+				unix.Write(come[1], b)
+				unix.Read(leave[0], b)
+			}()
+		}
+		for n, b := 0, make([]byte, spareThreads); n < spareThreads; {
+			more, _ := unix.Read(come[0], b)
+			n += max(more, 0)
+		}
+		unix.Write(leave[1], make([]byte, spareThreads))
+		unix.Close(leave[1])
+		unix.Close(leave[0])
+	}
+	unix.Close(come[0])
+	unix.Close(come[1])
+}
+
+const spareThreads = 3

@@ -1,0 +1,60 @@
+//go:build unix
+
+package output
+
+import (
+	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/direct"
+)
+
+// A besideWriter writes lines to standard error in a thread of its own, which exists when Beside has returned: a line that
+// nobody reads keeps no other thread from its work.
+type besideWriter struct{ socket int }
+
+// Beside has Note write lines beside what this process does from now on. If that cannot be it writes them as before.
+// Status waits until they are written.
+func (p *Printer) Beside() {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	for i := range pair {
+		if err == nil {
+			pair[i], err = direct.AboveStandard(pair[i])
+		}
+	}
+	if err != nil {
+		return
+	}
+	p.beside = &besideWriter{pair[0]}
+	runs := make(chan struct{})
+	defer func() { <-runs }()
+	go func() {
+		ignoreStop()
+		close(runs)
+		for b := make([]byte, 4096); ; {
+			n, err := unix.Read(pair[1], b)
+			switch {
+			case err == unix.EINTR:
+			case n <= 0:
+				unix.Close(pair[1])
+				return
+			default:
+				write(2, string(b[:n]))
+			}
+		}
+	}()
+}
+
+// write hands a line over. It drops the line when very many wait.
+func (w *besideWriter) write(line string) {
+	unix.Send(w.socket, []byte(line), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+}
+
+// wait waits until all lines are written.
+func (w *besideWriter) wait() {
+	unix.Shutdown(w.socket, unix.SHUT_WR)
+	for b := make([]byte, 1); ; {
+		if _, err := unix.Read(w.socket, b); err != unix.EINTR {
+			return
+		}
+	}
+}

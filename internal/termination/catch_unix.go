@@ -1,0 +1,154 @@
+//go:build unix
+
+package termination
+
+import (
+	"encoding/binary"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/direct"
+)
+
+// Signals are those of Forwarded that have come since Catch. Their descriptor is readable when one has come. Where
+// package cstart can tell signals to it, no goroutine and no new thread has to do with that.
+type Signals struct {
+	FD      int
+	ended   [2]int // a pipe: the command has ended
+	writer  int    // the other end of FD
+	told    [cstart.Told]byte
+	channel chan os.Signal // where package signal tells them
+}
+
+// catching is what Catch has returned.
+var catching *Signals
+
+// Catch catches the signals of Forwarded from now on; they end nothing any more, neither this process nor what PutOff
+// has returned. One that is ignored, or blocked, stays so. It must not be called twice.
+func Catch() (*Signals, error) {
+	s := &Signals{}
+	var err error
+	if s.FD, s.writer, err = pipe(); err == nil {
+		s.ended[0], s.ended[1], err = pipe()
+	}
+	if err != nil {
+		return nil, err
+	}
+	unix.SetNonblock(s.FD, true)
+	unix.SetNonblock(s.writer, true)
+	for _, sig := range forwarded() {
+		cstart.Tell(sig, s.writer)
+	}
+	if !cstart.TellsSignals {
+		s.channel = make(chan os.Signal, 8)
+		look := make(chan os.Signal, 8)
+		for _, sig := range forwarded() {
+			signal.Notify(s.channel, sig)
+			signal.Notify(look, sig)
+		}
+		go func() {
+			for range look {
+				unix.Write(s.writer, []byte{0})
+			}
+		}()
+		signal.Stop(first)
+		signal.Stop(last)
+	}
+	runs := make(chan struct{})
+	go func() {
+		close(runs)
+		s.awaitSecond()
+	}()
+	<-runs
+	catching = s
+	return s, nil
+}
+
+func pipe() (read, write int, err error) {
+	var ends [2]int
+	if err = unix.Pipe(ends[:]); err == nil {
+		if read, err = direct.AboveStandard(ends[0]); err == nil {
+			write, err = direct.AboveStandard(ends[1])
+		}
+	}
+	return read, write, err
+}
+
+// Next returns a signal that has come, and whether it came from the terminal, to all of the process group; 0: there is
+// none. Where nothing tells who has sent a signal, the terminal is presumed to have sent those that it can send.
+func (s *Signals) Next() (sig syscall.Signal, fromTerminal bool) {
+	if s.channel != nil {
+		for n := 1; n > 0; {
+			n, _ = unix.Read(s.FD, s.told[:])
+		}
+		barrier := make(chan os.Signal, 1)
+		signal.Notify(barrier, syscall.SIGWINCH)
+		signal.Stop(barrier) // as in Arrived
+		select {
+		case sig := <-s.channel:
+			return sig.(syscall.Signal), IsOfTerminals(sig)
+		default:
+			return 0, false
+		}
+	}
+	if n, _ := unix.Read(s.FD, s.told[:]); n < len(s.told) {
+		return 0, false
+	}
+	const byKernel = 0x80 // SI_KERNEL
+	sig = syscall.Signal(binary.NativeEndian.Uint32(s.told[:]))
+	code := binary.NativeEndian.Uint32(s.told[8:])
+	return sig, IsOfTerminals(sig) && code == byKernel
+}
+
+// PutOff puts off the death by the next signal, when there is no command any more. Nobody may call Next then.
+func (s *Signals) PutOff() { unix.Write(s.ended[1], []byte{0}) }
+
+// awaitSecond waits until the command has ended. Then the first signal that comes ends the process a second later, and
+// the second one at once, unless Finish or another signal does before. It has a thread before the command runs.
+func (s *Signals) awaitSecond() {
+	for n := 0; n <= 0; {
+		n, _ = unix.Read(s.ended[0], make([]byte, 1))
+	}
+	fds := []unix.PollFd{{Fd: int32(s.FD), Events: unix.POLLIN}}
+	first := syscall.Signal(0)
+	for timeout := -1; ; {
+		n, _ := unix.Poll(fds, timeout)
+		sig, _ := s.Next()
+		isDeadly := sig != 0 && sig != syscall.SIGWINCH
+		switch {
+		case n == 0, isDeadly && first != 0:
+			die(first)
+		case isDeadly:
+			first, timeout = sig, int(patience.Milliseconds())
+			caught.Store(int64(sig))
+		}
+	}
+}
+
+// Released has a signal end the process at once again, when the lock is released.
+func Released() {
+	for _, sig := range handled {
+		setDefault(sig.(syscall.Signal))
+	}
+	if catching == nil {
+		return
+	}
+	for _, sig := range Forwarded {
+		if sig := sig.(syscall.Signal); cstart.Kills(sig) {
+			setDefault(sig)
+		}
+	}
+}
+
+// setDefault sets the disposition of a signal to its default. Package signal may need a new thread for that.
+func setDefault(sig syscall.Signal) {
+	if cstart.IsLibrary {
+		cstart.DefaultAction(sig)
+	} else {
+		signal.Reset(sig)
+	}
+}
