@@ -58,7 +58,7 @@ func (h *hold) execute() int {
 	h.renewals = make(chan error)
 	// A command that runs for a moment is done before this would be of use.
 	var lost <-chan struct{}
-	aMoment, next := time.After(100*time.Millisecond), time.NewTimer(since+ttl/5-Now())
+	aMoment, next := time.After(100*time.Millisecond), since+ttl/5
 	for {
 		select {
 		case m, open := <-h.reports:
@@ -79,22 +79,30 @@ func (h *hold) execute() int {
 			h.guard.PassOn(sig.(syscall.Signal), termination.IsOfTerminals(sig))
 		case <-aMoment:
 			lost = h.held.Lost()
-		case <-next.C:
-			next.Reset(ttl / 5)
-			go h.renew(ctx, ttl*2/5)
+		case <-until(next):
+			if Now() >= next {
+				next = Now() + ttl/5
+				go h.renew(ctx, ttl*2/5)
+			}
 		case err := <-h.renewals:
 			h.takeNote(err)
-		case <-time.After(h.whenSilent() - Now()):
+		case <-until(h.whenSilent()):
 			h.warn()
 		case <-lost:
 			lost, aMoment = nil, time.After(ttl/5)
-			next.Reset(0)
-		case <-time.After(h.limits().End - ttl/50 - Now()): // the guard has had its time
-			h.started = true // for all that is known
-			return h.lose(h.guard.KillAll())
+			next = Now()
+		case <-until(h.limits().End - ttl/50):
+			if Now() >= h.limits().End-ttl/50 { // the guard has had its time
+				h.started = true // for all that is known
+				return h.lose(h.guard.KillAll())
+			}
 		}
 	}
 }
+
+// until returns a channel that is ready at a time, or a second from now: timers stand still while a machine sleeps, and
+// the clock of Now does not.
+func until(at time.Duration) <-chan time.Time { return time.After(min(at-Now(), time.Second)) }
 
 // renew renews the lock. Nobody waits for the answer before the next request, so a server that takes long for each
 // still answers in time.
