@@ -337,7 +337,7 @@ flock -w 20 f echo free
 flock --permits 2 --limit .2 f sleep 1000 2>&-; echo $?
 wc -c <f | tr -d ' '
 flock --limit .2 g sleep 1000 2>&-; echo $?
-flock --verbose --kill-children g sh -c 'exit 3' 2>&- >&-; echo $?
+flock --kill-children g sh -c 'exit 3' 2>&- >&-; echo $?
 wc -c <g | tr -d ' '
 #> 124
 #> 0
