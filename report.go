@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"example.org/flock/internal/cli"
-	"example.org/flock/internal/direct"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/holders"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
+	"example.org/flock/internal/sys"
 )
 
 // showHolders lists who holds the lock and who waits, and returns the exit status: 0 if somebody holds it, 1 if nobody
@@ -87,7 +87,7 @@ func (a *attempt) reportWait() (stop func()) {
 func sleep(d time.Duration) {
 	end := time.Now().Add(d)
 	for left := d; left > 0; left = time.Until(end) {
-		direct.Sleep(min(left, time.Hour))
+		sys.Sleep(min(left, time.Hour))
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/direct"
 	"example.org/flock/internal/sys"
 )
 
@@ -74,7 +73,7 @@ func (d *directory) names() ([]string, error) {
 	}
 	defer unix.Close(fd)
 	askServer(fd)
-	return direct.NamesAtOnce(fd)
+	return sys.NamesAtOnce(fd)
 }
 
 func (d *directory) mkdir(name string) error { return unix.Mkdirat(d.dirfd, name, 0o777) }
@@ -88,20 +87,15 @@ func (d *directory) rmdir(name string) error  { return unix.Unlinkat(d.dirfd, na
 
 // device returns the device number of the filesystem.
 func (d *directory) device() (string, error) {
-	var stat unix.Stat_t
-	for err := error(unix.EINTR); err == unix.EINTR; {
-		if err = unix.Fstat(d.dirfd, &stat); err != nil && err != unix.EINTR {
-			return "", err
-		}
-	}
-	return strconv.FormatUint(uint64(stat.Dev), 16), nil
+	stat, err := sys.Retry(func() (stat unix.Stat_t, err error) {
+		err = unix.Fstat(d.dirfd, &stat)
+		return stat, err
+	})
+	return strconv.FormatUint(uint64(stat.Dev), 16), err
 }
 
 func openat(dir int, name string, flags int) (fd int, err error) {
-	for fd, err = -1, unix.EINTR; err == unix.EINTR; {
-		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, 0)
-	}
-	return fd, err
+	return sys.Retry(func() (int, error) { return unix.Openat(dir, name, flags|unix.O_CLOEXEC, 0) })
 }
 
 // A lifeline is a FIFO that a process has open for reading and writing: it has a reader as long as somebody has

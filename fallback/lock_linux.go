@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/direct"
+	"example.org/flock/internal/sys"
 )
 
 // OpenFile returns the lock on the open file that is our descriptor fd. It lasts until the last descriptor of that open
@@ -44,7 +44,7 @@ func OpenInherited(fd int) (*Lock, error) {
 	word, _, _ := strings.Cut(name, ",")
 	_, isLifeline := parseOwner(idOf(name))
 	isLifeline = isLifeline && (word == newName || word == waitName || modeOf(word) > 0)
-	if !isLifeline || unix.Lstat(path, &named) != nil || !direct.SameFile(&opened, &named) {
+	if !isLifeline || unix.Lstat(path, &named) != nil || !sys.SameFile(&opened, &named) {
 		return nil, nil
 	}
 	dir = filepath.Clean(dir)

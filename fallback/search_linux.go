@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/direct"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 )
@@ -404,7 +403,7 @@ func descriptorsOf(pid int) (fd int, numbers []string, err error) {
 	if err != nil {
 		return -1, nil, err
 	}
-	if numbers, err = direct.Names(fd); err != nil {
+	if numbers, err = sys.Names(fd); err != nil {
 		unix.Close(fd)
 	}
 	return fd, numbers, err

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"example.org/flock/internal/direct"
+	"example.org/flock/internal/sys"
 )
 
 // A system is what the protocol needs: a state directory, the lifelines and open files of processes, and a clock. The
@@ -102,7 +102,7 @@ type thisSystem struct {
 }
 
 func (*thisSystem) Now() time.Time        { return time.Now() }
-func (*thisSystem) Sleep(d time.Duration) { direct.Sleep(d) }
+func (*thisSystem) Sleep(d time.Duration) { sys.Sleep(d) }
 
 // WatchFile begins to watch the locked file.
 func (s *thisSystem) WatchFile() (begun bool) {

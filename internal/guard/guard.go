@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/command"
-	"example.org/flock/internal/direct"
 	"example.org/flock/internal/sys"
 )
 
@@ -98,7 +97,7 @@ func startProcess(socket int) (pid, stderr int, err error) {
 	}
 	null := 2
 	if fd, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
-		if null, err = direct.AboveStandard(fd); err != nil {
+		if null, err = sys.AboveStandard(fd); err != nil {
 			null = 2
 		} else {
 			defer unix.Close(null)

@@ -15,8 +15,8 @@ import (
 
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
-	"example.org/flock/internal/direct"
 	"example.org/flock/internal/failure"
+	"example.org/flock/internal/sys"
 )
 
 // A runner is the process of a guard: it obeys orders, runs the command, and reports.
@@ -175,7 +175,7 @@ func socketpair() (pair [2]int, err error) {
 	pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	for i := range pair {
 		if err == nil {
-			pair[i], err = direct.AboveStandard(pair[i])
+			pair[i], err = sys.AboveStandard(pair[i])
 		}
 	}
 	return pair, err

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/direct"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/proc"
@@ -255,7 +254,7 @@ func (f *lockedFile) isOpenAs(dir, fd string, shown []byte) bool {
 		return false
 	}
 	var stat unix.Stat_t
-	return unix.Stat(dir+"/fd/"+fd, &stat) == nil && direct.SameFile(&stat, &f.Stat_t)
+	return unix.Stat(dir+"/fd/"+fd, &stat) == nil && sys.SameFile(&stat, &f.Stat_t)
 }
 
 // modes returns who holds the lock, and how. This process does not count where it has the lock from another one.

@@ -8,13 +8,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/direct"
+	"example.org/flock/internal/sys"
 )
 
 // IsNamed reports whether the name of the file is still that of the file which is open.
 func (f *File) IsNamed() bool {
 	var opened, named unix.Stat_t
-	return unix.Fstat(f.FD, &opened) == nil && unix.Stat(f.Name, &named) == nil && direct.SameFile(&opened, &named)
+	return unix.Fstat(f.FD, &opened) == nil && unix.Stat(f.Name, &named) == nil && sys.SameFile(&opened, &named)
 }
 
 // OpenToRemove opens a file that Remove would remove, without making one. The command does not inherit the descriptor.

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"time"
 
-	"example.org/flock/internal/direct"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/output"
@@ -119,6 +118,6 @@ func (t Timeout) Sleep(d time.Duration) error {
 	if deadline, ends := t.Deadline(); ends {
 		d = min(d, time.Until(deadline))
 	}
-	direct.Sleep(d)
+	sys.Sleep(d)
 	return nil
 }

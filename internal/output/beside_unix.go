@@ -5,7 +5,7 @@ package output
 import (
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/direct"
+	"example.org/flock/internal/sys"
 )
 
 // A besideWriter writes lines to standard error in a thread of its own, which exists when Beside has returned: a line that
@@ -18,7 +18,7 @@ func (p *Printer) Beside() {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	for i := range pair {
 		if err == nil {
-			pair[i], err = direct.AboveStandard(pair[i])
+			pair[i], err = sys.AboveStandard(pair[i])
 		}
 	}
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/direct"
+	"example.org/flock/internal/sys"
 )
 
 // Numbers returns the names in a directory of /proc that are numbers, in ascending order.
@@ -19,7 +19,7 @@ func Numbers(dir string) (list []int, err error) {
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
 	defer unix.Close(fd)
-	names, err := direct.Names(fd)
+	names, err := sys.Names(fd)
 	for _, name := range names {
 		if n, err := strconv.Atoi(name); err == nil {
 			list = append(list, n)

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/direct"
 	"example.org/flock/internal/sys"
 )
 
@@ -91,7 +90,7 @@ func Path(fd int) (string, error) {
 	for _, path := range []string{link, strings.TrimSuffix(link, " (deleted)")} {
 		err := unix.Stat(path, &named)
 		switch {
-		case err == nil && direct.SameFile(&opened, &named):
+		case err == nil && sys.SameFile(&opened, &named):
 			return path, nil
 		case sys.LacksPermission(err):
 			return "", errors.New("cannot find the name of its file: " + sys.Text(err))

@@ -1,4 +1,3 @@
-// Package sys interprets the errors of this system.
 package sys
 
 import (

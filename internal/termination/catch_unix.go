@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/cstart"
-	"example.org/flock/internal/direct"
+	"example.org/flock/internal/sys"
 )
 
 // Signals are those of Forwarded that have come since Catch. Their descriptor is readable when one has come. Where
@@ -71,8 +71,8 @@ func Catch() (*Signals, error) {
 func pipe() (read, write int, err error) {
 	var ends [2]int
 	if err = unix.Pipe(ends[:]); err == nil {
-		if read, err = direct.AboveStandard(ends[0]); err == nil {
-			write, err = direct.AboveStandard(ends[1])
+		if read, err = sys.AboveStandard(ends[0]); err == nil {
+			write, err = sys.AboveStandard(ends[1])
 		}
 	}
 	return read, write, err

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"example.org/flock/internal/cstart"
-	"example.org/flock/internal/direct"
+	"example.org/flock/internal/sys"
 )
 
 var (
@@ -71,7 +71,7 @@ func wait(signals <-chan os.Signal, ended func()) {
 	caught.Store(int64(first))
 	ended()
 	go func() {
-		direct.Sleep(patience)
+		sys.Sleep(patience)
 		die(first)
 	}()
 	<-signals

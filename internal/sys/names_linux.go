@@ -1,4 +1,4 @@
-package direct
+package sys
 
 import (
 	"encoding/binary"
@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// parse appends the names in the entries of a directory. It is not unix.ParseDirent, which leaves out entries with the
+// parseNames appends the names in the entries of a directory. It is not unix.ParseDirent, which leaves out entries with the
 // inode number 0, as some filesystems in user space give to all of theirs.
-func parse(entries []byte, names []string) []string {
+func parseNames(entries []byte, names []string) []string {
 	// struct linux_dirent64: d_ino, d_off, d_reclen, d_type, d_name
 	const length, name = 16, 19
 	for len(entries) > name {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package direct
+package sys
 
 import (
 	"io"
@@ -57,16 +57,14 @@ func Names(dir int) ([]string, error) {
 // ends at a page after which the buffer could not have held one more entry, and reports that.
 func readNames(dir int, b []byte, atOnce bool) (names []string, isFull bool, err error) {
 	for {
-		n, err := readPage(dir, b)
+		n, err := Retry(func() (int, error) { return readPage(dir, b) })
 		switch {
-		case err == unix.EINTR:
-			continue
 		case n <= 0:
 			return names, false, err
 		case atOnce && len(b)-n < largestEntry:
 			return nil, true, nil
 		}
-		names = parse(b[:n], names)
+		names = parseNames(b[:n], names)
 		if atOnce && readsToEnd {
 			return names, false, nil
 		}

@@ -1,6 +1,6 @@
 //go:build imitate_listing
 
-package direct
+package sys
 
 import (
 	"encoding/binary"

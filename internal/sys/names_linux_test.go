@@ -1,4 +1,4 @@
-package direct
+package sys
 
 import (
 	"encoding/binary"
@@ -108,7 +108,7 @@ func TestNames(t *testing.T) {
 // TestNameWithoutInode: some filesystems in user space give the inode number 0 to all names of a listing.
 func TestNameWithoutInode(t *testing.T) {
 	entries := slices.Concat(entry(7, "."), entry(0, ".."), entry(0, "free"), entry(9, "excl,1"))
-	if got := parse(entries, nil); !slices.Equal(got, []string{"free", "excl,1"}) {
+	if got := parseNames(entries, nil); !slices.Equal(got, []string{"free", "excl,1"}) {
 		t.Errorf("%q", got)
 	}
 }

@@ -1,0 +1,41 @@
+//go:build unix
+
+package sys
+
+import (
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Retry makes a system call until no signal interrupts it.
+func Retry[T any](call func() (T, error)) (T, error) {
+	for {
+		if result, err := call(); err != syscall.EINTR {
+			return result, err
+		}
+	}
+}
+
+// SameFile reports whether both are of one file.
+func SameFile(a, b *unix.Stat_t) bool { return a.Dev == b.Dev && a.Ino == b.Ino }
+
+// Sleep pauses for d. It is not time.Sleep, which opens descriptors at its first call and ends the process if there are
+// none.
+func Sleep(d time.Duration) {
+	t := unix.NsecToTimeval(int64(d))
+	unix.Select(0, nil, nil, nil, &t)
+}
+
+// AboveStandard returns the descriptor under a number that is none of a standard descriptor, closed on exec. Where one of
+// those is closed, what is opened gets its number, and would be written to.
+func AboveStandard(fd int) (int, error) {
+	if fd > 2 {
+		unix.CloseOnExec(fd)
+		return fd, nil
+	}
+	above, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+	unix.Close(fd)
+	return above, err
+}
