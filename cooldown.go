@@ -85,5 +85,5 @@ func (a *attempt) cooldownError(err error) error {
 	if sys.BadDescriptor(err) {
 		return locks.FileError(a.file, err)
 	}
-	return failure.New(output.ExOSErr, "cannot set the cooldown of "+a.file.Name, err)
+	return failure.New(failure.ExOSErr, "cannot set the cooldown of "+a.file.Name, err)
 }

@@ -31,7 +31,7 @@ func (a *attempt) execute() int {
 		failed := a.forgetCooldown(err)
 		a.lock.Leave()
 		a.reportIfFailed(failed)
-		return failure.Report(a.out, err)
+		return a.out.Fail(err)
 	}
 	if a.Permits > 0 { // else that of a lock around this one stays
 		cstart.Setenv(locks.PermitVariable, strconv.Itoa(a.lock.PermitNumber()))
@@ -83,7 +83,7 @@ func (a *attempt) leave() {
 
 func (a *attempt) reportIfFailed(err error) {
 	if err != nil {
-		failure.Report(a.out, err)
+		a.out.Fail(err)
 	}
 }
 
@@ -156,7 +156,7 @@ func earlyFailure(o *cli.Options) error {
 func reportCommand(p *output.Printer, o *cli.Options, err error) int {
 	var start *command.StartError
 	if !errors.As(err, &start) {
-		return failure.Report(p, err)
+		return p.Fail(err)
 	}
 	failed := *err.(*failure.Error)
 	failed.Hint = o.CommandHint(start.Name, start.Err)
@@ -167,7 +167,7 @@ func reportCommand(p *output.Printer, o *cli.Options, err error) int {
 		failed.Hint = "it is the lock file, which cannot be executed on this filesystem while it is locked: " +
 			"use a separate lock file"
 	}
-	status := failure.Report(p, &failed)
+	status := p.Fail(&failed)
 	p.ForgetFailures()
 	return status
 }
@@ -187,7 +187,7 @@ func (a *attempt) removeLockFile() {
 	case kept, locks.IsRefusal(err):
 		a.out.WarnVerbose("lock file " + name + " is not removed: " + err.Error())
 	default:
-		failure.Report(a.out, failure.New(output.ExOSErr, "cannot remove lock file "+name, err))
+		a.out.Fail(failure.New(failure.ExOSErr, "cannot remove lock file "+name, err))
 	}
 }
 

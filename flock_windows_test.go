@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/windows"
 
 	"example.org/flock/internal/command"
-	"example.org/flock/internal/output"
+	"example.org/flock/internal/failure"
 )
 
 // This test program is also flock itself, as a copy of that name, and the commands that flock runs.
@@ -230,11 +230,11 @@ func TestExitStatus(t *testing.T) {
 		r.expect(n, "--no-fork", "lock", "@", "exit", strconv.Itoa(n))
 	}
 	r.expect(5, "lock", "-c", "exit 5")
-	out := r.expect(output.ExUnavailable, "lock", "no such command")
+	out := r.expect(failure.ExUnavailable, "lock", "no such command")
 	if !strings.HasPrefix(out, "flock: failed to execute no such command: ") {
 		r.Errorf("no such command: %s", out)
 	}
-	out = r.expect(output.ExNoInput, "no such directory/lock", "@", "exit", "0")
+	out = r.expect(failure.ExNoInput, "no such directory/lock", "@", "exit", "0")
 	if !strings.HasPrefix(out, "flock: cannot open lock file no such directory/lock: ") {
 		r.Errorf("no such directory: %s", out)
 	}
@@ -251,7 +251,7 @@ func TestRefusals(t *testing.T) {
 		{"--backend", "native", "lock", "@", "exit", "0"}, {"--backend", "flock", "lock", "@", "exit", "0"},
 		{"--backend", "fcntl", "lock", "@", "exit", "0"},
 	} {
-		if out := r.expect(output.ExUsage, args...); !strings.Contains(out, "this system") {
+		if out := r.expect(failure.ExUsage, args...); !strings.Contains(out, "this system") {
 			r.Errorf("%q: %s", args, out)
 		}
 	}
@@ -388,7 +388,7 @@ func TestBackendProgram(t *testing.T) {
 		r.Errorf("the words come out as %s", out)
 	}
 	for _, name := range []string{"nosuch", "here"} { // the current directory does not count
-		out := r.expect(output.ExUsage, "--backend", name, "lock", "@", "exit", "0")
+		out := r.expect(failure.ExUsage, "--backend", name, "lock", "@", "exit", "0")
 		if !strings.Contains(out, "there is no flock-"+name+" in ") {
 			r.Errorf("without a program it says %s", out)
 		}

@@ -62,17 +62,17 @@ func putOffCollector() {
 func run(p *output.Printer, args []string) int {
 	started := time.Now()
 	if err := cstart.OpenStandardFiles(); err != nil {
-		return failure.Report(p, err)
+		return p.Fail(err)
 	}
 	if err := refuseVariables(); err != nil {
-		return failure.Report(p, err)
+		return p.Fail(err)
 	}
 	o, err := cli.Parse(args, cstart.Getenv, command.Shell)
 	if err != nil {
-		return failure.Report(p, err)
+		return p.Fail(err)
 	}
 	if o.Backend == cli.Other {
-		return failure.Report(p, execBackend(o, args))
+		return p.Fail(execBackend(o, args))
 	}
 	p.Verbose = o.Verbose
 	switch o.Action {
@@ -94,13 +94,12 @@ func run(p *output.Printer, args []string) int {
 	}
 	if o.HasGuard() {
 		if err := guard.Check(); err != nil {
-			return failure.Report(p,
-				failure.New(output.ExOSErr, "cannot terminate a command and its descendants here", err))
+			return p.Fail(failure.New(failure.ExOSErr, "cannot terminate a command and its descendants here", err))
 		}
 	}
 	f, err := openLockFile(o)
 	if err != nil {
-		return failure.Report(p, err)
+		return p.Fail(err)
 	}
 	warnOfSurprises(p, o, f)
 	if o.HasTimeout {
@@ -109,7 +108,7 @@ func run(p *output.Printer, args []string) int {
 	began := time.Now()
 	a, err := newAttempt(o, p, f)
 	if err != nil {
-		return failure.Report(p, err)
+		return p.Fail(err)
 	}
 	err = a.acquire(timeoutOf(o, started))
 	switch {
@@ -122,7 +121,7 @@ func run(p *output.Printer, args []string) int {
 	case errors.Is(err, locks.ErrInterrupted):
 		return 1
 	case err != nil:
-		return failure.Report(p, err)
+		return p.Fail(err)
 	}
 	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
 	if len(o.Command) == 0 {

@@ -18,11 +18,11 @@ import (
 // showHolders lists who holds the lock and who waits, and returns the exit status: 0 if somebody holds it, 1 if nobody
 // does. Anything that is not one of these answers has another status.
 func showHolders(p *output.Printer, o *cli.Options) int {
-	p.UnwrittenStatus = output.ExOSErr
+	p.UnwrittenStatus = failure.ExOSErr
 	f := namedFile(o)
 	list, err := holders.Find(f, mechanisms(o.Backend))
 	if err != nil {
-		return failure.Report(p, err)
+		return p.Fail(err)
 	}
 	rows, isHeld := list.Rows()
 	switch {

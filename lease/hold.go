@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/guard"
 	"example.org/flock/internal/output"
 	"example.org/flock/internal/termination"
@@ -217,7 +218,7 @@ func (h *hold) lose(survivor int) int {
 	var known *Error
 	if h.dropped {
 		why = h.droppedKey()
-	} else if errors.As(h.failure, &known) && known.Status != output.ExTempFail {
+	} else if errors.As(h.failure, &known) && known.Status != failure.ExTempFail {
 		why = known.Text
 	}
 	fate, text := Killed, "the command was killed"
@@ -234,5 +235,5 @@ func (h *hold) lose(survivor int) int {
 
 func (h *hold) report(what string) int {
 	h.printer.Warn("lost the lock " + h.name + ": " + what)
-	return output.ExTempFail
+	return failure.ExTempFail
 }

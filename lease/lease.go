@@ -24,7 +24,6 @@ import (
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/guard"
 	"example.org/flock/internal/locks"
-	"example.org/flock/internal/output"
 )
 
 // A Backend is a server that keeps locks. It makes its requests by the Link that Program.Open has got.
@@ -98,13 +97,13 @@ type Error = failure.Error
 func Misused(text string) error { return failure.Usage(text) }
 
 // Refused returns the error of a server that refuses.
-func Refused(text string) error { return &Error{Status: output.ExDataErr, Text: text} }
+func Refused(text string) error { return &Error{Status: failure.ExDataErr, Text: text} }
 
 // Denied returns the error of a server that refuses the user, or what the user may do.
-func Denied(text string) error { return &Error{Status: output.ExNoInput, Text: text} }
+func Denied(text string) error { return &Error{Status: failure.ExNoInput, Text: text} }
 
 // Unavailable returns the error of a server that may do better the next time.
-func Unavailable(text string) error { return &Error{Status: output.ExTempFail, Text: text} }
+func Unavailable(text string) error { return &Error{Status: failure.ExTempFail, Text: text} }
 
 // A Request says what a contender asks for.
 type Request struct {

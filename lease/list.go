@@ -33,10 +33,10 @@ func (r *run) contenders(ctx context.Context) (list []Contender, unknown string,
 // list lists who has the lock and who waits, or those of all locks. It returns the exit status: 0 if somebody has it, 1
 // if nobody does, 75 if that is not known.
 func (r *run) list() int {
-	r.printer.UnwrittenStatus = output.ExOSErr
+	r.printer.UnwrittenStatus = failure.ExOSErr
 	all, unknown, err := r.contenders(context.Background())
 	if err != nil {
-		return failure.Report(r.printer, err)
+		return r.printer.Fail(err)
 	}
 	var rows [][]string
 	for _, c := range all {
@@ -54,7 +54,7 @@ func (r *run) list() int {
 	r.printer.PrintTable([]string{"HOST", "PID", "MODE", "USER", "SINCE", "KEY"}, rows)
 	status := 1
 	if unknown != "" {
-		status = failure.Report(r.printer, Unavailable(unknown))
+		status = r.printer.Fail(Unavailable(unknown))
 	}
 	if slices.ContainsFunc(all, Contender.holds) {
 		return 0
@@ -67,15 +67,15 @@ func (r *run) list() int {
 func (r *run) breakLock() int {
 	all, unknown, err := r.contenders(context.Background())
 	if err != nil {
-		return failure.Report(r.printer, err)
+		return r.printer.Fail(err)
 	}
 	status := 1
 	if unknown != "" {
-		status = failure.Report(r.printer, Unavailable(unknown))
+		status = r.printer.Fail(Unavailable(unknown))
 	}
 	for _, c := range slices.DeleteFunc(all, func(c Contender) bool { return !c.holds() }) {
 		if err := r.backend.Break(context.Background(), c.Key); err != nil {
-			return failure.Report(r.printer, err)
+			return r.printer.Fail(err)
 		}
 		r.printer.Warn("took the lock " + r.name + " away from " + c.who() +
 			"; if its command still runs, it runs beside the next one until it is killed, in a moment or, " +

@@ -43,7 +43,7 @@ func Main(b Program) {
 func start(p *output.Printer, program Program, args []string) int {
 	o, err := cli.ParseFor(program.Backend, args, slices.Sorted(maps.Keys(program.Texts)), command.Shell)
 	if err != nil {
-		return failure.Report(p, err)
+		return p.Fail(err)
 	}
 	p.Verbose = o.Verbose
 	switch o.Action {
@@ -59,7 +59,7 @@ func start(p *output.Printer, program Program, args []string) int {
 		return 0
 	}
 	if err := checkName(o, args); err != nil {
-		return failure.Report(p, err)
+		return p.Fail(err)
 	}
 	// The command would take those of a lock around this one for its own.
 	cstart.Unsetenv(guard.TokenVariable)
@@ -70,7 +70,7 @@ func start(p *output.Printer, program Program, args []string) int {
 	r.link = &Link{Reach: 5 * time.Second, Note: p.Note, timed: o.HasTimeout, waits: o.Action == cli.Lock && !o.Nonblock}
 	r.link.silent, r.link.back, r.link.looked = r.sayWaitGoesOn, r.sayAnswers, r.noteWait
 	if r.backend, err = program.Open(r.link); err != nil {
-		return failure.Report(p, err)
+		return p.Fail(err)
 	}
 	switch o.Action {
 	case cli.Holders:
@@ -125,7 +125,7 @@ func (r *run) lock() int {
 	// Before the first connection, which makes another attempt when it lacks a descriptor: a fork makes none.
 	g, err := guard.Start(o.Command)
 	if err != nil {
-		return failure.Report(r.printer, err)
+		return r.printer.Fail(err)
 	}
 	defer g.Close()
 	r.guard, r.reports = g, g.Reports()
@@ -261,7 +261,7 @@ func (r *run) request() Request {
 func (r *run) refuse(err error) int {
 	o := r.options
 	if err != ErrTaken && err != ErrTimeout {
-		return failure.Report(r.printer, err)
+		return r.printer.Fail(err)
 	}
 	if o.Reports {
 		line := r.name + " is " + r.state()
@@ -284,7 +284,7 @@ func (r *run) guardKilled(what string) int {
 	if sig := r.guard.KilledBy(); slices.Contains(termination.Forwarded, os.Signal(sig)) {
 		return termination.Die(sig)
 	}
-	return failure.Report(r.printer, Unavailable(what+" the lock "+r.name+": its guard was killed"))
+	return r.printer.Fail(Unavailable(what + " the lock " + r.name + ": its guard was killed"))
 }
 
 // endsWait reports whether a program that does not catch the signal dies by it.

@@ -4,7 +4,6 @@ package command
 
 import (
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
 )
 
@@ -27,15 +26,15 @@ func (e *WaitError) Unwrap() error { return e.Err }
 // one of those that make a program unavailable.
 func NotExecuted(name string, err error) error {
 	start := &StartError{name, err}
-	status := output.ExUnavailable
+	status := failure.ExUnavailable
 	if sys.LacksMemory(err) {
-		status = output.ExOSErr
+		status = failure.ExOSErr
 	}
 	return &failure.Error{Status: status, Text: start.Error(), Cause: start}
 }
 
 // NotForked returns the error for a process that cannot be created.
-func NotForked(err error) error { return failure.New(output.ExOSErr, "fork failed", err) }
+func NotForked(err error) error { return failure.New(failure.ExOSErr, "fork failed", err) }
 
 // NotWaitedFor returns the error for a child whose exit status cannot be obtained. Its exit status is that of
 // util-linux.

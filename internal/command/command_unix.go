@@ -13,7 +13,6 @@ import (
 
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/output"
 	"example.org/flock/internal/pathsearch"
 	"example.org/flock/internal/sys"
 )
@@ -52,7 +51,7 @@ func StartSelf(args []string, attr syscall.SysProcAttr, stderr int) (pid int, er
 	restoreSignals()
 	exe, err := executable()
 	if err != nil { // NetBSD and OpenBSD know it only by /proc, or by the name that it was started by
-		return 0, failure.New(output.ExOSErr, "cannot find the file of this program, to start it once more", err)
+		return 0, failure.New(failure.ExOSErr, "cannot find the file of this program, to start it once more", err)
 	}
 	pid, err = spawn(exe, args, attr, stderr)
 	if errno, ok := err.(syscall.Errno); ok {

@@ -1,4 +1,4 @@
-// Package failure defines the error that users see, and prints it.
+// Package failure defines the error that users see, and the exit statuses.
 package failure
 
 import (
@@ -6,13 +6,12 @@ import (
 	"io/fs"
 	"strings"
 
-	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
 )
 
 // An Error says what failed and why, what to do about it, and with which exit status the program ends.
 type Error struct {
-	Status int    // one of those in package output
+	Status int
 	Text   string // the whole line: what failed, on which object, and why
 	Cause  error  // the error behind it; may be nil
 	Hint   string // what to do instead, as a second line; may be empty
@@ -23,22 +22,22 @@ func (e *Error) Error() string { return e.Text }
 func (e *Error) Unwrap() error { return e.Cause }
 
 // New returns the error of an operation on an object, which what names, with the system's text of its cause. A lack of
-// memory, descriptors or locks says nothing about the object: then the exit status is output.ExOSErr instead of status.
+// memory, descriptors or locks says nothing about the object: then the exit status is ExOSErr instead of status.
 func New(status int, what string, cause error) *Error {
 	if sys.LacksResources(cause) {
-		status = output.ExOSErr
+		status = ExOSErr
 	}
 	return &Error{Status: status, Text: what + ": " + sys.Text(cause), Cause: cause}
 }
 
 // Usage returns the error of a command line, or a variable, that is wrong.
-func Usage(text string) *Error { return &Error{Status: output.ExUsage, Text: text} }
+func Usage(text string) *Error { return &Error{Status: ExUsage, Text: text} }
 
 // Opening returns the error of a lock file that cannot be opened.
 func Opening(file string, cause error) *Error {
-	status := output.ExNoInput
+	status := ExNoInput
 	if sys.CannotCreate(cause) {
-		status = output.ExCantCreat
+		status = ExCantCreat
 	}
 	failed := New(status, "cannot open lock file "+file, cause)
 	if strings.HasPrefix(file, "~") && errors.Is(cause, fs.ErrNotExist) {
@@ -49,19 +48,3 @@ func Opening(file string, cause error) *Error {
 
 // QuotedTilde is the hint for a path that begins with a tilde, which only a shell replaces.
 const QuotedTilde = "the quotes keep the shell from replacing ~ by the home directory"
-
-// Report tells the user about an error and returns the exit status.
-func Report(p *output.Printer, err error) int {
-	p.Warn(err.Error())
-	var known *Error
-	if !errors.As(err, &known) {
-		return output.ExOSErr
-	}
-	if known.Try {
-		p.WarnTry()
-	}
-	if known.Hint != "" {
-		p.Warn(known.Hint)
-	}
-	return known.Status
-}

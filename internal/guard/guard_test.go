@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/output"
+	"example.org/flock/internal/failure"
 )
 
 // The guard is this test's program, started once more.
@@ -98,7 +98,7 @@ func TestFailure(t *testing.T) {
 	for _, name := range []string{"/nonexistent", "/" + strings.Repeat("\x01", 20000)} {
 		g := startCommand(t, name)
 		g.Give(Message{Kind: Run, Limits: farAway, Token: 0})
-		if r := last(t, g); !strings.HasPrefix(r.Text, "failed to execute /") || r.Number != output.ExUnavailable {
+		if r := last(t, g); !strings.HasPrefix(r.Text, "failed to execute /") || r.Number != failure.ExUnavailable {
 			t.Errorf("%+v", r)
 		}
 		g.Close()

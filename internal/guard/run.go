@@ -95,7 +95,7 @@ func asFailure(err error) error {
 	if known, ok := err.(*failure.Error); ok {
 		return known
 	}
-	return &failure.Error{Status: 71, Text: "cannot supervise the command: " + err.Error(), Cause: err}
+	return &failure.Error{Status: failure.ExOSErr, Text: "cannot supervise the command: " + err.Error(), Cause: err}
 }
 
 func (c Command) name() string { return c.Argv[0] }

@@ -113,9 +113,9 @@ func findInDirectory(f *lockfile.File, config locks.Config, isHeld bool) (list [
 
 // unknown returns the error of a file whose holders are not known.
 func unknown(file string, err error) error {
-	status := output.ExUnavailable
+	status := failure.ExUnavailable
 	if sys.LacksResources(err) {
-		status = output.ExOSErr
+		status = failure.ExOSErr
 	}
 	text := "cannot tell who holds " + file + ": " + sys.Printable(err.Error())
 	return &failure.Error{Status: status, Text: text, Cause: err}

@@ -8,7 +8,6 @@ import (
 	"example.org/flock/fallback"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
-	"example.org/flock/internal/output"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 	"example.org/flock/internal/termination"
@@ -87,7 +86,7 @@ func (d *directory) Inherit() error {
 	}
 	fd, err := d.held.Inherit(d.file.FD)
 	if err != nil {
-		return failure.New(output.ExOSErr, "cannot give the command the lock on "+d.file.Name, err)
+		return failure.New(failure.ExOSErr, "cannot give the command the lock on "+d.file.Name, err)
 	}
 	d.file.FD = fd
 	return nil
@@ -229,14 +228,14 @@ func DirectoryError(f *lockfile.File, base string, err error) error {
 	if base != "" {
 		hint = "the directory that FLOCK_DIR names must exist and be writable"
 	}
-	failed := &failure.Error{Status: output.ExDataErr, Text: f.Name + ": " + sys.Printable(err.Error()), Cause: err}
+	failed := &failure.Error{Status: failure.ExDataErr, Text: f.Name + ": " + sys.Printable(err.Error()), Cause: err}
 	switch {
 	case sys.LacksResources(err):
-		failed.Status = output.ExOSErr
+		failed.Status = failure.ExOSErr
 	case sys.CannotCreate(err):
-		failed.Status, failed.Hint = output.ExCantCreat, hint
+		failed.Status, failed.Hint = failure.ExCantCreat, hint
 	case sys.LacksPermission(err):
-		failed.Status, failed.Hint = output.ExNoInput, hint
+		failed.Status, failed.Hint = failure.ExNoInput, hint
 	case base != "" && errors.Is(err, fs.ErrNotExist):
 		failed.Hint = hint
 	}

@@ -14,7 +14,6 @@ import (
 
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
-	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
 )
 
@@ -68,7 +67,7 @@ func (r *Refusal) Unwrap() error { return r.Err }
 
 // FileError returns the error of a file that cannot be locked, when only the cause is known.
 func FileError(f *lockfile.File, cause error) *failure.Error {
-	failed := failure.New(output.ExDataErr, f.Name, cause)
+	failed := failure.New(failure.ExDataErr, f.Name, cause)
 	if sys.BadDescriptor(cause) && !f.ByName && !f.IsOpen() { // else it is open, but not for writing
 		failed.Hint = "is descriptor " + f.Name + " open? ksh and mksh pass it on only with " + f.Name + ">&" + f.Name +
 			", as in flock " + f.Name + " " + f.Name + ">&" + f.Name

@@ -16,7 +16,6 @@ import (
 
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
-	"example.org/flock/internal/output"
 )
 
 // A permit is one of several. It has two halves, which are locks of the same open file: a shared lock of flock(2), which
@@ -50,7 +49,7 @@ func (p *permit) Lock(_ Op, timeout Timeout) error {
 	// exclude them: a client of NFS 4 that has the file to itself compares locks of one kind only, and on SMB single
 	// bytes let too many in.
 	if fs := p.file.Network(); fs == lockfile.SMB || fs == lockfile.NFS && p.withFlock {
-		return failure.New(output.ExDataErr, p.file.Name, errPermitOnNetwork)
+		return failure.New(failure.ExDataErr, p.file.Name, errPermitOnNetwork)
 	}
 	isNext, err := p.standInLine(timeout)
 	if err != nil {

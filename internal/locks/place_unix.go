@@ -10,7 +10,6 @@ import (
 
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
-	"example.org/flock/internal/output"
 	"example.org/flock/internal/sys"
 )
 
@@ -37,7 +36,7 @@ func kernelPlaces(f *lockfile.File, config Config) ([]Mechanism, error) {
 		return nil, nil
 	}
 	if f.Network() != lockfile.Local {
-		return nil, failure.New(output.ExDataErr, f.Name, errQueueOnNetwork)
+		return nil, failure.New(failure.ExDataErr, f.Name, errQueueOnNetwork)
 	}
 	if _, err := f.ModTime(); err != nil {
 		return nil, lockingError(f, err) // the descriptor is not open
@@ -85,7 +84,7 @@ func (p *place) Unlock() error {
 
 // queueError returns the error of a file that has no places for those who wait.
 func queueError(file string, err error) *failure.Error {
-	return failure.New(output.ExDataErr, file+": --queue needs flock(2), byte locks, and a writable file that is not "+
+	return failure.New(failure.ExDataErr, file+": --queue needs flock(2), byte locks, and a writable file that is not "+
 		"a program (or, for all who use it, --backend directory)", err)
 }
 
@@ -95,9 +94,9 @@ func openingError(file string, err error) error {
 	failed := queueError(file, err)
 	switch {
 	case sys.CannotCreate(err):
-		failed.Status = output.ExCantCreat
+		failed.Status = failure.ExCantCreat
 	case sys.LacksPermission(err):
-		failed.Status = output.ExNoInput
+		failed.Status = failure.ExNoInput
 	}
 	return failed
 }

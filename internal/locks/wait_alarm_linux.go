@@ -7,7 +7,6 @@ import (
 
 	"example.org/flock/internal/alarm"
 	"example.org/flock/internal/failure"
-	"example.org/flock/internal/output"
 )
 
 // acquireUntil waits until the deadline in one system call, which the signal of a timer ends.
@@ -22,7 +21,7 @@ func acquireUntil(call call, fd int, op Op, deadline time.Time) error {
 	}
 	var alarm alarm.Alarm
 	if errno := alarm.Start(int64(left)); errno != 0 {
-		return failure.New(output.ExOSErr, "cannot set up timer", errno)
+		return failure.New(failure.ExOSErr, "cannot set up timer", errno)
 	}
 	defer alarm.Restore()
 	defer alarm.Stop()

@@ -1,8 +1,16 @@
 // Package output prints to the user in the program's name, for flock and for the programs of backends. Everything that
-// they say goes through it.
+// they say goes through it, by one of four words:
+//
+//	Print  what the user has asked for, to standard output
+//	Fail   an error, to standard error; it gives the exit status
+//	Warn   what the user must know, to standard error; if it cannot be written, the exit status says so
+//	Note   a remark, to standard error; if it cannot be written, it is lost
+//
+// Those that end in Verbose print only with --verbose.
 package output
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"strconv"
@@ -11,6 +19,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/sys"
 )
 
@@ -29,6 +38,22 @@ type Printer struct {
 	unwritten string        // to standard output
 }
 
+// Fail prints an error, with the lines that help, and returns the exit status.
+func (p *Printer) Fail(err error) (status int) {
+	p.Warn(err.Error())
+	var known *failure.Error
+	if !errors.As(err, &known) {
+		return failure.ExOSErr
+	}
+	if known.Try { // as the C library's getopt programs do
+		p.writeError("Try '" + p.Name + " --help' for more information.\n")
+	}
+	if known.Hint != "" {
+		p.Warn(known.Hint)
+	}
+	return known.Status
+}
+
 // Warn prints a line, after the program's name, to standard error.
 func (p *Printer) Warn(text string) { p.writeError(p.line(2, text)) }
 
@@ -42,7 +67,7 @@ func (p *Printer) line(fd int, text string) string {
 	return text + "\n"
 }
 
-// Note is Warn for an informational message: if it cannot be written, that has no effect on the exit status.
+// Note is Warn for a remark.
 func (p *Printer) Note(text string) {
 	if p.beside != nil {
 		p.beside.write(p.line(2, text))
@@ -59,9 +84,6 @@ func (p *Printer) WarnVerbose(text string) {
 		p.Warn(text)
 	}
 }
-
-// WarnTry prints where to find help, as the C library's getopt programs do.
-func (p *Printer) WarnTry() { p.writeError("Try '" + p.Name + " --help' for more information.\n") }
 
 func (p *Printer) writeError(text string) {
 	p.mu.Lock()

@@ -1,4 +1,4 @@
-package output
+package failure
 
 // The exit statuses, named as in sysexits.h.
 const (
