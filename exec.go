@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -43,7 +42,7 @@ func (a *attempt) execute() int {
 		failed := a.forgetCooldown(err)
 		a.lock.Leave()
 		a.reportIfFailed(failed)
-		return reportCommand(a.out, a.Options, err)
+		return failCommand(a.out, a.Options, err)
 	}
 	code, err := a.runCommand()
 	var failed error // to set the cooldown
@@ -59,7 +58,7 @@ func (a *attempt) execute() int {
 	a.leave()
 	// Nobody may read the lines, so they come when the lock is released.
 	if err != nil {
-		code = reportCommand(a.out, a.Options, err)
+		code = failCommand(a.out, a.Options, err)
 	}
 	a.reportIfFailed(failed)
 	if keepers != "" {
@@ -94,9 +93,9 @@ func (a *attempt) runCommand() (status int, err error) {
 		return command.Run(a.Command, a.lock.Started)
 	}
 	guarded := guard.Command{Argv: a.Command, Rules: guard.Rules{Limit: a.Limit, Leftovers: a.KillChildren},
-		Tell: a.out.Note, TellVerbose: func(string) {}}
+		Note: a.out.Note, NoteMore: func(string) {}}
 	if a.Verbose || a.Reports {
-		guarded.TellVerbose = a.out.Note
+		guarded.NoteMore = a.out.Note
 	}
 	if a.Close {
 		guarded.Kept = []int{a.file.FD}
@@ -151,9 +150,9 @@ func earlyFailure(o *cli.Options) error {
 	return nil
 }
 
-// reportCommand reports why the command cannot be started or waited for, and returns the exit status. If it cannot be
+// failCommand prints why the command cannot be started or waited for, and returns the exit status. If it cannot be
 // executed, the child reports it in util-linux, and whether that can be written has no effect on the exit status.
-func reportCommand(p *output.Printer, o *cli.Options, err error) int {
+func failCommand(p *output.Printer, o *cli.Options, err error) int {
 	var start *command.StartError
 	if !errors.As(err, &start) {
 		return p.Fail(err)
@@ -170,45 +169,4 @@ func reportCommand(p *output.Printer, o *cli.Options, err error) int {
 	status := p.Fail(&failed)
 	p.ForgetFailures()
 	return status
-}
-
-// removeLockFile removes the lock file when the command has ended, unless somebody has the lock, such as a child of the
-// command: then it is for the last one to remove the file.
-func (a *attempt) removeLockFile() {
-	again, err := true, error(nil)
-	for again && err == nil {
-		again, err = a.tryRemove()
-	}
-	termination.Released()
-	name := a.file.Name
-	_, kept := err.(lockfile.KeepReason)
-	switch {
-	case err == nil, errors.Is(err, fs.ErrNotExist):
-	case kept, locks.IsRefusal(err):
-		a.out.WarnVerbose("lock file " + name + " is not removed: " + err.Error())
-	default:
-		a.out.Fail(failure.New(failure.ExOSErr, "cannot remove lock file "+name, err))
-	}
-}
-
-// tryRemove removes the lock file while it holds the exclusive lock, for which it does not wait. It reports whether to
-// try again: with a lock that is on the name, a contender may make the file again, find the lock of this removal, and
-// give up. Its file would stay.
-func (a *attempt) tryRemove() (again bool, err error) {
-	f, err := lockfile.OpenToRemove(a.file.Name, neededAccess(a.Backend, locks.Exclusive, 0))
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	w := mechanisms(a.Backend)
-	w.Warn, w.WarnVerbose = a.out.Warn, func(string) {}
-	lock := locks.New(f, w)
-	if err := lock.Lock(locks.Exclusive, locks.Try); err != nil {
-		return false, err
-	}
-	if err := f.Remove(); err != nil {
-		lock.Unlock()
-		return false, err
-	}
-	return lock.IsOnName(), lock.Discard()
 }

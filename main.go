@@ -58,7 +58,7 @@ func putOffCollector() {
 }
 
 // run is the whole program, unless package early has done all of it. It returns the exit status, or does not return:
-// with --no-fork the command replaces this process.
+// another program may replace this process.
 func run(p *output.Printer, args []string) int {
 	started := time.Now()
 	if err := cstart.OpenStandardFiles(); err != nil {
@@ -88,9 +88,14 @@ func run(p *output.Printer, args []string) int {
 	case cli.Holders:
 		return showHolders(p, o)
 	}
+	return lockAndExecute(p, o, started)
+}
 
+// lockAndExecute takes the lock, or releases it, and executes the command if there is one. It returns the exit status,
+// or does not return: with --no-fork the command replaces this process.
+func lockAndExecute(p *output.Printer, o *cli.Options, started time.Time) int {
 	if err := earlyFailure(o); err != nil {
-		return reportCommand(p, o, err)
+		return failCommand(p, o, err)
 	}
 	if o.HasGuard() {
 		if err := guard.Check(); err != nil {

@@ -41,9 +41,9 @@ func (h *hold) limits() guard.Limits {
 func (h *hold) command() guard.Command {
 	o := h.options
 	c := guard.Command{Argv: o.Command, Rules: guard.Rules{Limit: o.Limit, Leftovers: o.KillChildren},
-		Tell: h.printer.Note, TellVerbose: func(string) {}}
+		Note: h.printer.Note, NoteMore: func(string) {}}
 	if o.Verbose || o.Reports {
-		c.TellVerbose = h.printer.Note
+		c.NoteMore = h.printer.Note
 	}
 	return c
 }
@@ -68,7 +68,7 @@ func (h *hold) execute() int {
 			}
 			if m.Kind != guard.Ended {
 				h.started = true
-				h.command().Remark(m)
+				h.command().Relay(m)
 				continue
 			}
 			h.passedOn = append(h.passedOn, termination.Arrived(h.signals)...)

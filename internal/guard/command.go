@@ -48,8 +48,8 @@ type Command struct {
 	Rules Rules
 	Kept  []int // descriptors that the command does not get, but its guard
 
-	Tell        func(line string) // says a line to the user
-	TellVerbose func(line string) // says it to one who wants to know what happens
+	Note     func(line string) // that of output.Printer
+	NoteMore func(line string) // for what only some users want to know
 }
 
 // StatusAtLimit is the exit status when a command was stopped at its limit, as that of timeout(1).

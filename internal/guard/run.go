@@ -43,7 +43,7 @@ func (c Command) Run() (Result, error) {
 	last := Message{}
 	take := func(m Message) {
 		last = m
-		c.Remark(m)
+		c.Relay(m)
 	}
 	fds := [2]unix.PollFd{{Fd: int32(g.number), Events: unix.POLLIN}, {Fd: int32(signals.FD), Events: unix.POLLIN}}
 	for open := true; open; {
@@ -67,8 +67,8 @@ func (c Command) result(g *Guard, last Message, passedOn map[syscall.Signal]bool
 		return Result{}, asFailure(errors.New("its guard has ended before the command could start: is there a limit of " +
 			"processes or of memory?"))
 	case last.Kind != Ended:
-		c.Tell("the guard of " + c.name() + " was killed, and so were all its descendants")
-		g.killAll(never, func(pid int) { c.Remark(Message{Kind: Unkillable, Number: pid, Text: proc.Command(pid)}) })
+		c.Note("the guard of " + c.name() + " was killed, and so were all its descendants")
+		g.killAll(never, func(pid int) { c.Relay(Message{Kind: Unkillable, Number: pid, Text: proc.Command(pid)}) })
 		return Result{Status: 128 + int(syscall.SIGKILL)}, nil
 	case last.Text != "":
 		return Result{}, failedToStart(c.Argv[0], last)
@@ -100,21 +100,21 @@ func asFailure(err error) error {
 
 func (c Command) name() string { return c.Argv[0] }
 
-// Remark says what a report tells, if it is one for the user.
-func (c Command) Remark(m Message) {
+// Relay notes what a report says, if it is one for the user.
+func (c Command) Relay(m Message) {
 	who := "process " + strconv.Itoa(m.Number)
 	if m.Text != "" && m.Text != "-" {
 		who += " (" + strings.TrimSpace(m.Text) + ")"
 	}
 	switch m.Kind {
 	case Overrun:
-		c.Tell(c.name() + " has exceeded its limit of " + strconv.FormatFloat(c.Rules.Limit.Seconds(), 'f', -1, 64) +
+		c.Note(c.name() + " has exceeded its limit of " + strconv.FormatFloat(c.Rules.Limit.Seconds(), 'f', -1, 64) +
 			" s and is terminated")
 	case Leftover:
-		c.TellVerbose(c.name() + " has left " + who + " running; it is terminated")
+		c.NoteMore(c.name() + " has left " + who + " running; it is terminated")
 	case Killing:
-		c.Tell(who + " did not exit after SIGTERM and is killed")
+		c.Note(who + " did not exit after SIGTERM and is killed")
 	case Unkillable:
-		c.Tell(who + " cannot be killed (no permission): waiting for it to exit")
+		c.Note(who + " cannot be killed (no permission): waiting for it to exit")
 	}
 }
