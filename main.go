@@ -42,7 +42,7 @@ func main() {
 	putOffCollector()
 	guard.Begin()
 	args := cli.Args()
-	p := &output.Printer{Name: command.BaseName(args[0])}
+	p := output.New(command.BaseName(args[0]))
 	code := p.Status(run(p, args))
 	termination.Finish()
 	os.Exit(code)

@@ -73,7 +73,7 @@ func (f *fakeBackend) Release(_ context.Context, command Fate) error {
 }
 
 func runWith(f *fakeBackend, words ...string) int {
-	return start(&output.Printer{Name: "flock-fake"}, Program{
+	return start(output.New("flock-fake"), Program{
 		Backend: "fake", Texts: map[string]string{"schema": "CREATE"},
 		Open: func(l *Link) (Backend, error) { f.link = l; return f, nil },
 	}, append([]string{"flock-fake"}, words...))
@@ -140,7 +140,7 @@ func TestReportAgain(t *testing.T) {
 	f := &fakeBackend{}
 	f.link = &Link{}
 	o := &cli.Options{Reports: true, ReportAfter: 10 * time.Millisecond}
-	r := &run{printer: &output.Printer{Name: "flock-fake"}, backend: f, link: f.link, options: o, service: newService(),
+	r := &run{printer: output.New("flock-fake"), backend: f, link: f.link, options: o, service: newService(),
 		guard: &guard.Guard{}, taken: make(chan struct{}, 1), name: "name"}
 	r.taken <- struct{}{}
 	got := make(chan struct{})
@@ -168,7 +168,7 @@ func TestWarning(t *testing.T) {
 		f := &fakeBackend{ttl: 100 * time.Second}
 		f.since.Store(int64(Now() - c.age))
 		h := &hold{held: f, run: &run{
-			printer: &output.Printer{Name: "flock-fake"}, program: "fake", link: &Link{slowness: c.slowness},
+			printer: output.New("flock-fake"), program: "fake", link: &Link{slowness: c.slowness},
 		}}
 		if h.warn(); h.warned != c.warned {
 			t.Errorf("%+v: warned %v", c, h.warned)

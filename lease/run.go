@@ -35,7 +35,7 @@ func init() {
 // Main is the whole program of a backend.
 func Main(b Program) {
 	args := cli.Args()
-	p := &output.Printer{Name: path.Base(args[0])}
+	p := output.New(path.Base(args[0]))
 	os.Exit(p.Status(start(p, b, args)))
 }
 

@@ -38,7 +38,7 @@ func (p *Printer) Beside() {
 				unix.Close(pair[1])
 				return
 			default:
-				write(2, string(b[:n]))
+				p.Err.Write(b[:n])
 			}
 		}
 	}()

@@ -8,10 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isTerminal reports whether fd is a terminal. It asks for the size of the window: TIOCGWINSZ is one call on all
-// systems, unlike tcgetattr(3).
-func isTerminal(fd int) bool {
-	_, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
+// isTerminal asks for the size of the window: TIOCGWINSZ is one call on all systems, unlike tcgetattr(3).
+func (fd descriptor) isTerminal() bool {
+	_, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ)
 	return err == nil
 }
 
@@ -24,17 +23,18 @@ var closed = func() (is [3]bool) {
 	return is
 }()
 
-// write writes all of the text. It makes the system call itself, because os.Stdout handles SIGPIPE in its own way.
-func write(fd int, text string) error {
+// Write makes the system call itself, because os.Stdout handles SIGPIPE in its own way.
+func (fd descriptor) Write(text []byte) (int, error) {
 	if closed[fd] {
-		return syscall.EBADF
+		return 0, syscall.EBADF
 	}
-	for b := []byte(text); len(b) > 0; {
-		n, err := syscall.Write(fd, b)
+	written := 0
+	for written < len(text) {
+		n, err := syscall.Write(int(fd), text[written:])
 		if err != nil && err != syscall.EINTR {
-			return err
+			return written, err
 		}
-		b = b[max(n, 0):]
+		written += max(n, 0)
 	}
-	return nil
+	return written, nil
 }

@@ -6,12 +6,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-func isTerminal(fd int) bool {
+func (fd descriptor) isTerminal() bool {
 	var mode uint32
 	return windows.GetConsoleMode([]windows.Handle{1: windows.Stdout, 2: windows.Stderr}[fd], &mode) == nil
 }
 
-func write(fd int, text string) error {
-	_, err := map[int]*os.File{1: os.Stdout, 2: os.Stderr}[fd].WriteString(text)
-	return err
+func (fd descriptor) Write(text []byte) (int, error) {
+	return map[descriptor]*os.File{1: os.Stdout, 2: os.Stderr}[fd].Write(text)
 }

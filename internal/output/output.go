@@ -25,8 +25,9 @@ import (
 
 // A Printer prints in the name of a program.
 type Printer struct {
-	Name    string // of the program, without its directory
-	Verbose bool
+	Name     string // of the program, without its directory
+	Verbose  bool
+	Out, Err io.Writer
 
 	// UnwrittenStatus is the exit status if standard output cannot be written; 0 means 1.
 	UnwrittenStatus int
@@ -36,6 +37,18 @@ type Printer struct {
 	outErr    error         // of the first failed write to standard output
 	errErr    error         // and to standard error
 	unwritten string        // to standard output
+}
+
+// New returns a printer to standard output and standard error.
+func New(name string) *Printer { return &Printer{Name: name, Out: descriptor(1), Err: descriptor(2)} }
+
+// A descriptor is that of standard output or standard error.
+type descriptor int
+
+// isTerminal reports whether somebody may read at a terminal what goes to w.
+func isTerminal(w io.Writer) bool {
+	fd, ok := w.(descriptor)
+	return ok && fd.isTerminal()
 }
 
 // Fail prints an error, with the lines that help, and returns the exit status.
@@ -55,13 +68,13 @@ func (p *Printer) Fail(err error) (status int) {
 }
 
 // Warn prints a line, after the program's name, to standard error.
-func (p *Printer) Warn(text string) { p.writeError(p.line(2, text)) }
+func (p *Printer) Warn(text string) { p.writeError(p.line(p.Err, text)) }
 
 // line returns a line of the program's own, after its name. Names and options may contain anything, such as what a
 // terminal obeys, so it is made printable for one.
-func (p *Printer) line(fd int, text string) string {
+func (p *Printer) line(to io.Writer, text string) string {
 	text = p.Name + ": " + text
-	if isTerminal(fd) {
+	if isTerminal(to) {
 		text = sys.Printable(text)
 	}
 	return text + "\n"
@@ -70,12 +83,12 @@ func (p *Printer) line(fd int, text string) string {
 // Note is Warn for a remark.
 func (p *Printer) Note(text string) {
 	if p.beside != nil {
-		p.beside.write(p.line(2, text))
+		p.beside.write(p.line(p.Err, text))
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	write(2, p.line(2, text))
+	io.WriteString(p.Err, p.line(p.Err, text))
 }
 
 // WarnVerbose is Warn with --verbose only.
@@ -88,7 +101,7 @@ func (p *Printer) WarnVerbose(text string) {
 func (p *Printer) writeError(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := write(2, text); err != nil {
+	if _, err := io.WriteString(p.Err, text); err != nil {
 		p.errErr = err
 	}
 }
@@ -97,7 +110,7 @@ func (p *Printer) writeError(text string) {
 // is reported at the end, too.
 func (p *Printer) Print(text string) {
 	p.unwritten += text
-	if isTerminal(1) {
+	if isTerminal(p.Out) {
 		p.Flush()
 	}
 }
@@ -105,13 +118,13 @@ func (p *Printer) Print(text string) {
 // PrintVerbose prints a line, after the program's name, with --verbose only.
 func (p *Printer) PrintVerbose(text string) {
 	if p.Verbose {
-		p.Print(p.line(1, text))
+		p.Print(p.line(p.Out, text))
 	}
 }
 
 // PrintTable prints rows in columns, to a terminal under a header.
 func (p *Printer) PrintTable(header []string, rows [][]string) {
-	if isTerminal(1) {
+	if isTerminal(p.Out) {
 		rows = slices.Insert(rows, 0, header)
 	}
 	var b strings.Builder
@@ -127,7 +140,7 @@ func (p *Printer) PrintTable(header []string, rows [][]string) {
 // or an earlier one.
 func (p *Printer) Flush() error {
 	if p.unwritten != "" {
-		if err := write(1, p.unwritten); err != nil && p.outErr == nil {
+		if _, err := io.WriteString(p.Out, p.unwritten); err != nil && p.outErr == nil {
 			p.outErr = err
 		}
 		p.unwritten = ""
