@@ -45,8 +45,8 @@ func Start(argv []string, attr syscall.SysProcAttr, stderr int) (pid int, err er
 	return pid, err
 }
 
-// StartSelf starts this program once more with other words, of which the first is the name, and the descriptor stderr as
-// its standard error. It returns its process id.
+// StartSelf starts this program once more with other words, of which the first is the name, and the descriptor stderr
+// as its standard error. It returns its process id.
 func StartSelf(args []string, attr syscall.SysProcAttr, stderr int) (pid int, err error) {
 	restoreSignals()
 	exe, err := executable()
@@ -116,8 +116,10 @@ func Find(name, dir string) (path string) {
 
 // spawn starts a program in a child. A bare errno means that the child cannot execute the program.
 //
-// The error of a fork and that of the child come out of ForkExec alike. Where processes are lacking for a moment only
-// the number tells them apart. Of other errors a second fork does, for a child that has nothing to execute.
+// The error of a fork and that of the child come out of ForkExec alike. ENOMEM, for example, says that there is no
+// memory for another process, or that the program is too large for it. So a second child is forked, which has nothing
+// to execute: if that can be done, the error was that of the first child. EAGAIN, EMFILE and ENFILE mean the fork: a
+// second one could succeed, because the lack was one of a moment.
 func spawn(path string, argv []string, attr syscall.SysProcAttr, stderr int) (pid int, err error) {
 	files, done := standardFiles(stderr)
 	defer done()
@@ -168,18 +170,14 @@ func standardFiles(stderr int) (files []uintptr, done func()) {
 // Wait waits for a child and returns its exit status, or 128 plus the number of the signal that killed it.
 func Wait(pid int) (int, error) {
 	var status syscall.WaitStatus
-	for {
-		_, err := syscall.Wait4(pid, &status, 0, nil)
-		switch {
-		case err == syscall.EINTR:
-			continue
-		case err != nil:
-			return 0, NotWaitedFor(err)
-		case status.Signaled():
-			return 128 + int(status.Signal()), nil
-		}
-		return status.ExitStatus(), nil
+	_, err := sys.Wait4(pid, &status, 0)
+	switch {
+	case err != nil:
+		return 0, NotWaitedFor(err)
+	case status.Signaled():
+		return 128 + int(status.Signal()), nil
 	}
+	return status.ExitStatus(), nil
 }
 
 // search finds the command as execvp(3) does, and starts it. It looks for a name without a slash in each directory of

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/sys"
 )
 
 // A family is the command with what it has started, as far as that can be found.
@@ -95,9 +97,7 @@ func (f *family) killAll(limit time.Duration, tell func(pid int)) (survivor int)
 // reapAll reaps the children that have ended, and reports whether there are others.
 func reapAll() (left bool) {
 	for {
-		switch pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); {
-		case err == unix.EINTR, pid > 0:
-		default:
+		if pid, err := sys.Wait4(-1, nil, syscall.WNOHANG); pid <= 0 {
 			return err == nil
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/sys"
 )
 
 // Limits are times on the clock of Now.
@@ -119,13 +121,11 @@ func cutNumber(line []byte) (n int64, rest []byte, ok bool) {
 // send sends bytes, or drops them if the receiver is gone.
 func send(socket int, b []byte) {
 	for len(b) > 0 {
-		n, err := unix.SendmsgN(socket, b, nil, nil, unix.MSG_NOSIGNAL)
-		switch {
-		case err == nil:
-			b = b[n:]
-		case err != unix.EINTR:
+		n, err := sys.Retry(func() (int, error) { return unix.SendmsgN(socket, b, nil, nil, unix.MSG_NOSIGNAL) })
+		if err != nil {
 			return
 		}
+		b = b[n:]
 	}
 }
 
@@ -180,11 +180,11 @@ func receiveWords(socket int) (words []string) {
 func receive(socket, length int) (b []byte, ok bool) {
 	b = make([]byte, length)
 	for at := 0; at < length; {
-		n, err := unix.Read(socket, b[at:])
-		if n <= 0 && err != unix.EINTR {
+		n, _ := sys.Read(socket, b[at:])
+		if n <= 0 {
 			return nil, false
 		}
-		at += max(n, 0)
+		at += n
 	}
 	return b, true
 }

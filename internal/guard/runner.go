@@ -196,10 +196,7 @@ func isReadable(fd int) bool {
 // obeyAll obeys the orders that are there, and reports whether more can come.
 func (r *runner) obeyAll() (open bool) {
 	for isReadable(r.socket) {
-		n, err := unix.Read(r.socket, r.bytes)
-		if err == unix.EINTR {
-			continue
-		}
+		n, _ := sys.Read(r.socket, r.bytes)
 		if n <= 0 {
 			return false
 		}
@@ -291,11 +288,8 @@ func newGroup(terminal int) (leader int, err error) {
 
 // reap waits for the end of a child.
 func reap(pid int) (end syscall.WaitStatus) {
-	for {
-		if _, err := syscall.Wait4(pid, &end, 0, nil); err != unix.EINTR {
-			return end
-		}
-	}
+	sys.Wait4(pid, &end, 0)
+	return end
 }
 
 // awaitStart waits until the command has started. The child that is to become it may be stopped just before: when the

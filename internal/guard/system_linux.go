@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/proc"
+	"example.org/flock/internal/sys"
 )
 
 const clock = unix.CLOCK_BOOTTIME
@@ -121,10 +122,9 @@ type watch struct{ fd, thread int } // the two ends of a socket
 // run waits for the end of a child, says so, and waits until all who have ended are reaped.
 func (w watch) run() {
 	for b := []byte{0}; ; {
-		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if err == unix.EINTR {
-			continue
-		}
+		_, err := sys.Retry(func() (int, error) {
+			return 0, unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		})
 		unix.Write(w.thread, b)
 		if err != nil { // there is no child, and none can come
 			return
@@ -142,16 +142,15 @@ func (w watch) reap(l *life) (left bool) {
 	}
 	for {
 		var status syscall.WaitStatus
-		switch pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil); {
-		case err == unix.EINTR:
-		case pid > 0:
+		pid, err := sys.Wait4(-1, &status, syscall.WNOHANG)
+		if pid > 0 {
 			l.noteEnd(pid, status)
-		default:
-			if isTold {
-				unix.Write(w.fd, b[:])
-			}
-			return err == nil
+			continue
 		}
+		if isTold {
+			unix.Write(w.fd, b[:])
+		}
+		return err == nil
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/command"
+	"example.org/flock/internal/sys"
 )
 
 var attributes, attributesOfGuard syscall.SysProcAttr
@@ -80,15 +81,12 @@ type watch struct{ fd, thread int } // the two ends of a socket
 func (w watch) run() {
 	for {
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, 0, nil)
-		switch {
-		case err == unix.EINTR:
-		case err != nil:
+		pid, err := sys.Wait4(-1, &status, 0)
+		if err != nil {
 			return
-		default:
-			b := binary.NativeEndian.AppendUint32(nil, uint32(pid))
-			unix.Write(w.thread, binary.NativeEndian.AppendUint32(b, uint32(status)))
 		}
+		b := binary.NativeEndian.AppendUint32(nil, uint32(pid))
+		unix.Write(w.thread, binary.NativeEndian.AppendUint32(b, uint32(status)))
 	}
 }
 

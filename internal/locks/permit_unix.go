@@ -18,9 +18,9 @@ import (
 	"example.org/flock/internal/lockfile"
 )
 
-// A permit is one of several. It has two halves, which are locks of the same open file: a shared lock of flock(2), which
-// an exclusive one waits for, and the lock of one of so many bytes, an open file description lock. The kernel frees both
-// when their last holder dies, and a child that has the descriptor keeps them.
+// A permit is one of several. It has two halves, which are locks of the same open file: a shared lock of flock(2),
+// which an exclusive one waits for, and the lock of one of so many bytes, an open file description lock. The kernel
+// frees both when their last holder dies, and a child that has the descriptor keeps them.
 //
 // The kernel can wait for one given byte only, and a permit is any of several. So its waiters ask again and again. They
 // stand in line for one byte more, so that only the first of them asks. Who has which lock, and when:

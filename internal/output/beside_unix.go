@@ -31,15 +31,12 @@ func (p *Printer) Beside() {
 		ignoreStop()
 		close(runs)
 		for b := make([]byte, 4096); ; {
-			n, err := unix.Read(pair[1], b)
-			switch {
-			case err == unix.EINTR:
-			case n <= 0:
+			n, _ := sys.Read(pair[1], b)
+			if n <= 0 {
 				unix.Close(pair[1])
 				return
-			default:
-				p.Err.Write(b[:n])
 			}
+			p.Err.Write(b[:n])
 		}
 	}()
 }
@@ -52,9 +49,5 @@ func (w *besideWriter) write(line string) {
 // wait waits until all lines are written.
 func (w *besideWriter) wait() {
 	unix.Shutdown(w.socket, unix.SHUT_WR)
-	for b := make([]byte, 1); ; {
-		if _, err := unix.Read(w.socket, b); err != unix.EINTR {
-			return
-		}
-	}
+	sys.Read(w.socket, make([]byte, 1))
 }

@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/sys"
 )
 
 // isTerminal asks for the size of the window: TIOCGWINSZ is one call on all systems, unlike tcgetattr(3).
@@ -30,11 +32,11 @@ func (fd descriptor) Write(text []byte) (int, error) {
 	}
 	written := 0
 	for written < len(text) {
-		n, err := syscall.Write(int(fd), text[written:])
-		if err != nil && err != syscall.EINTR {
+		n, err := sys.Retry(func() (int, error) { return syscall.Write(int(fd), text[written:]) })
+		if err != nil {
 			return written, err
 		}
-		written += max(n, 0)
+		written += n
 	}
 	return written, nil
 }

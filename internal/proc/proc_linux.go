@@ -108,6 +108,6 @@ func ReadSmall(path string) ([]byte, error) {
 	}
 	defer unix.Close(fd)
 	var b [4096]byte
-	n, err := sys.Retry(func() (int, error) { return unix.Read(fd, b[:]) })
+	n, err := sys.Read(fd, b[:])
 	return bytes.Clone(b[:max(n, 0)]), err
 }

@@ -18,6 +18,16 @@ func Retry[T any](call func() (T, error)) (T, error) {
 	}
 }
 
+// Read is read(2), which no signal interrupts.
+func Read(fd int, b []byte) (int, error) {
+	return Retry(func() (int, error) { return unix.Read(fd, b) })
+}
+
+// Wait4 is wait4(2), which no signal interrupts.
+func Wait4(pid int, status *syscall.WaitStatus, options int) (int, error) {
+	return Retry(func() (int, error) { return syscall.Wait4(pid, status, options, nil) })
+}
+
 // SameFile reports whether both are of one file.
 func SameFile(a, b *unix.Stat_t) bool { return a.Dev == b.Dev && a.Ino == b.Ino }
 
@@ -28,8 +38,8 @@ func Sleep(d time.Duration) {
 	unix.Select(0, nil, nil, nil, &t)
 }
 
-// AboveStandard returns the descriptor under a number that is none of a standard descriptor, closed on exec. Where one of
-// those is closed, what is opened gets its number, and would be written to.
+// AboveStandard returns the descriptor under a number that is none of a standard descriptor, closed on exec. Where one
+// of those is closed, what is opened gets its number, and would be written to.
 func AboveStandard(fd int) (int, error) {
 	if fd > 2 {
 		unix.CloseOnExec(fd)
