@@ -139,9 +139,9 @@ func canFork(files []uintptr) bool {
 	return err == syscall.ENOENT
 }
 
-// standardFiles returns what the child gets as descriptors 0, 1 and 2; that is 0, 1 and stderr here. One that is closed,
-// or is marked close-on-exec (the lock file's with --close), is closed in the child. The caller must call done after the
-// fork.
+// standardFiles returns what the child gets as descriptors 0, 1 and 2; that is 0, 1 and stderr here. One that is
+// closed, or is marked close-on-exec (the lock file's with --close), is closed in the child. The caller must call done
+// after the fork.
 func standardFiles(stderr int) (files []uintptr, done func()) {
 	var placeholders []int
 	for fd := range uintptr(3) {

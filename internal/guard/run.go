@@ -25,7 +25,7 @@ func (c Command) Run() (Result, error) {
 	if err != nil {
 		return Result{}, asFailure(err)
 	}
-	defer signals.PutOff()
+	defer signals.Defer()
 	g, err := Start(c.Argv, c.Kept...)
 	if err != nil {
 		return Result{}, asFailure(err)

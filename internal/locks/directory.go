@@ -104,7 +104,7 @@ func (d *directory) PermitNumber() int { return d.held.PermitNumber() }
 // Started sees that a signal does not end flock before it has released the lock.
 func (d *directory) Started() {
 	if d.held != nil && d.file.ByName {
-		termination.PutOff()
+		termination.Defer()
 	}
 }
 

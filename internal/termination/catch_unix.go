@@ -27,7 +27,7 @@ type Signals struct {
 // catching is what Catch has returned.
 var catching *Signals
 
-// Catch catches the signals of Forwarded from now on; they end nothing any more, neither this process nor what PutOff
+// Catch catches the signals of Forwarded from now on; they end nothing any more, neither this process nor what Defer
 // has returned. One that is ignored, or blocked, stays so. It must not be called twice.
 func Catch() (*Signals, error) {
 	s := &Signals{}
@@ -85,9 +85,7 @@ func (s *Signals) Next() (sig syscall.Signal, fromTerminal bool) {
 		for n := 1; n > 0; {
 			n, _ = unix.Read(s.FD, s.told[:])
 		}
-		barrier := make(chan os.Signal, 1)
-		signal.Notify(barrier, syscall.SIGWINCH)
-		signal.Stop(barrier) // as in Arrived
+		flush()
 		select {
 		case sig := <-s.channel:
 			return sig.(syscall.Signal), IsOfTerminals(sig)
@@ -104,8 +102,8 @@ func (s *Signals) Next() (sig syscall.Signal, fromTerminal bool) {
 	return sig, IsOfTerminals(sig) && code == byKernel
 }
 
-// PutOff puts off the death by the next signal, when there is no command any more. Nobody may call Next then.
-func (s *Signals) PutOff() { unix.Write(s.ended[1], []byte{0}) }
+// Defer defers termination by the next signal, when there is no command any more. Nobody may call Next then.
+func (s *Signals) Defer() { unix.Write(s.ended[1], []byte{0}) }
 
 // awaitSecond waits until the command has ended. Then the first signal that comes ends the process a second later, and
 // the second one at once, unless Finish or another signal does before. It has a thread before the command runs.

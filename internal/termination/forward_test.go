@@ -21,7 +21,7 @@ func init() {
 // handled there when kill(2) returns, but not delivered.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "finish" {
-		PutOff()
+		Defer()
 		syscall.Kill(os.Getpid(), syscall.SIGINT)
 		Finish()
 		os.Exit(3)
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestFinish has a process get a signal, which it puts off, just before it finishes: it dies by it.
+// TestFinish has a process get a signal, by which it defers termination, just before it finishes: it dies by it.
 func TestFinish(t *testing.T) {
 	if signal.Ignored(syscall.SIGINT) { // by who has started the test, as in the background of a script
 		caught := make(chan os.Signal, 1)

@@ -17,7 +17,7 @@ var Forwarded = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, sys
 	syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH}
 
 // Forward returns the signals of Forwarded that come from now on; they end nothing any more, neither this process nor
-// what PutOff has returned. One that is ignored, or blocked, stays so. See Catch, which needs no thread later on.
+// what Defer has returned. One that is ignored, or blocked, stays so. See Catch, which needs no thread later on.
 func Forward() <-chan os.Signal {
 	signals := make(chan os.Signal, 8)
 	for _, s := range forwarded() {
@@ -43,12 +43,17 @@ func IsOfTerminals(s os.Signal) bool {
 	return s == syscall.SIGINT || s == syscall.SIGQUIT || s == syscall.SIGWINCH
 }
 
+// flush has package signal deliver all signals that have come: before that, signal.Stop does not return.
+func flush() {
+	barrier := make(chan os.Signal, 1)
+	signal.Notify(barrier, syscall.SIGWINCH)
+	signal.Stop(barrier)
+}
+
 // Arrived returns the signals that have come before it is called and that nobody has received. Where one was for the
 // command, too, the command may have ended by it, and that is known, before package signal delivers it here.
 func Arrived(signals <-chan os.Signal) (list []os.Signal) {
-	barrier := make(chan os.Signal, 1)
-	signal.Notify(barrier, syscall.SIGWINCH)
-	signal.Stop(barrier) // returns when all are delivered that have come
+	flush()
 	for {
 		select {
 		case s := <-signals:

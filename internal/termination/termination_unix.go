@@ -16,39 +16,39 @@ import (
 )
 
 var (
-	begun   atomic.Bool  // PutOff was called
+	begun   atomic.Bool  // Defer was called
 	caught  atomic.Int64 // the first signal, 0: none has come
 	handled []os.Signal
-	first   = make(chan os.Signal, 1) // what PutOff waits for
+	first   = make(chan os.Signal, 1) // what Defer waits for
 	last    = make(chan os.Signal, 1) // what Finish looks for
 )
 
-// Context returns a context that is cancelled by the first signal. It puts off the death when somebody begins to wait
-// for that: to handle signals costs threads, which a run that does not wait does not need.
+// Context is Defer from the moment on at which somebody waits for the context: to handle signals costs threads, which a
+// run that does not wait does not need.
 func Context() context.Context { return whenAwaited{} }
 
 type whenAwaited struct{}
 
 func (whenAwaited) Deadline() (deadline time.Time, ok bool) { return deadline, false }
-func (whenAwaited) Done() <-chan struct{}                   { return PutOff().Done() }
+func (whenAwaited) Done() <-chan struct{}                   { return Defer().Done() }
 
 func (whenAwaited) Err() error {
 	if !begun.Load() {
 		return nil
 	}
-	return PutOff().Err()
+	return Defer().Err()
 }
 
 func (whenAwaited) Value(key any) any {
 	if !begun.Load() {
 		return nil
 	}
-	return PutOff().Value(key)
+	return Defer().Value(key)
 }
 
-// PutOff returns a context that is cancelled by the first signal, and puts off the death by it. A signal that is
+// Defer returns a context that is cancelled by the first signal, and defers termination by it. A signal that is
 // ignored, or blocked, stays so.
-var PutOff = sync.OnceValue(func() context.Context {
+var Defer = sync.OnceValue(func() context.Context {
 	begun.Store(true)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if cstart.Kills(sig) {
@@ -94,7 +94,7 @@ func Finish() {
 	}
 }
 
-// Allow ends what PutOff has begun. It does not return if a signal has come.
+// Allow ends what Defer has begun. It does not return if a signal has come.
 func Allow() {
 	if handled == nil {
 		return
