@@ -43,11 +43,11 @@ func namespaceOf(dir, kind, initial string) string {
 
 // startOfProcess1 returns when process 1 of this pid namespace was started, "" if that is unknown.
 func startOfProcess1() string {
-	s, err := readStat(1)
+	s, err := proc.ReadStat(1)
 	if err != nil || checkOwnProc() != nil {
 		return ""
 	}
-	return strconv.FormatUint(s.start, 36)
+	return strconv.FormatUint(s.Start, 36)
 }
 
 func firstLine(path string) string {

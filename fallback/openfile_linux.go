@@ -63,15 +63,15 @@ func (s *thisSystem) Place() (place, error) {
 	if parent == 0 {
 		return eldest, stateError("the calling process is in another pid namespace")
 	}
-	its, err := readStat(parent) // it can end at any moment: a script that is killed
-	parentStart, hasParent := its.start, err == nil
-	for ancestor := parent; err == nil; its, err = readStat(ancestor) {
+	its, err := proc.ReadStat(parent) // it can end at any moment: a script that is killed
+	parentStart, hasParent := its.Start, err == nil
+	for ancestor := parent; err == nil; its, err = proc.ReadStat(ancestor) {
 		at, has := s.findIn(ancestor)
 		if !has {
 			break
 		}
-		at.start = its.start
-		eldest, ancestor = at, its.parent
+		at.start = its.Start
+		eldest, ancestor = at, its.Parent
 	}
 	if eldest.pid == pid && hasParent && isHiddenCaller(parent, s.fd) {
 		return place{pid: parent, number: s.fd, start: parentStart}, nil
@@ -174,11 +174,11 @@ func (s *thisSystem) At(f *openFile, sharesClock bool) answer {
 	case sys.LacksPermission(err) && isZombie(f.pid): // it has ended; only root may see that it has no descriptors
 		return absent
 	}
-	its, err := readStat(f.pid)
+	its, err := proc.ReadStat(f.pid)
 	if isNowhere(err) && !isHidden(f.pid) { // the process has ended since
 		return absent
 	}
-	if err == nil && sharesClock && f.start != 0 && its.start != f.start { // its id is that of another process by now
+	if err == nil && sharesClock && f.start != 0 && its.Start != f.start { // its id is that of another process by now
 		return absent
 	}
 	return unknown

@@ -26,42 +26,13 @@ func checkOwnProc() error {
 	return nil
 }
 
-// A stat is what is read from proc_pid_stat(5).
-type stat struct {
-	state          byte   // field 3
-	parent         int    // field 4
-	isKernelThread bool   // PF_KTHREAD in field 9
-	start          uint64 // field 22, in clock ticks since boot
-}
-
-// readStat reads the stat file of the first thread, which says the same as that of the process: qemu-user makes up
-// /proc/PID/stat of its own process with another start time.
-func readStat(pid int) (s stat, err error) {
-	const kernelThread = 0x00200000 // PF_KTHREAD, include/linux/sched.h
-	text, err := proc.ReadSmall(procDir(pid) + "/task/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return s, err
-	}
-	// The second field is the command in parentheses, and can contain any byte.
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	if len(fields) < 20 {
-		return s, unix.EBADMSG
-	}
-	s.state = fields[0][0]
-	s.parent, _ = strconv.Atoi(fields[1])
-	flags, _ := strconv.ParseUint(fields[6], 10, 64)
-	s.isKernelThread = flags&kernelThread != 0
-	s.start, _ = strconv.ParseUint(fields[19], 10, 64)
-	return s, nil
-}
-
 // startOf returns the start of a process that runs, in clock ticks since boot; 0: there is none, or it is unknown.
 func startOf(pid int) uint64 {
-	s, err := readStat(pid)
-	if err != nil || s.state == 'Z' || checkOwnProc() != nil {
+	s, err := proc.ReadStat(pid)
+	if err != nil || s.State == 'Z' || checkOwnProc() != nil {
 		return 0
 	}
-	return s.start
+	return s.Start
 }
 
 // isZombie reports whether a process has ended, with all its threads. It has no descriptors any more, which only root
@@ -69,8 +40,8 @@ func startOf(pid int) uint64 {
 func isZombie(pid int) bool {
 	tasks, _ := proc.Numbers(procDir(pid) + "/task")
 	// After the listing: another thread that calls execve(2) is the first one then, and no zombie.
-	s, _ := readStat(pid)
-	return s.state == 'Z' && len(tasks) == 1
+	s, _ := proc.ReadStat(pid)
+	return s.State == 'Z' && len(tasks) == 1
 }
 
 // isHidden reports whether a process lives that /proc does not show, as with the mount option hidepid.

@@ -151,7 +151,7 @@ func (h *search) lookRound() round {
 // A candidate is a process that a search has not visited yet.
 type candidate struct {
 	pid       int
-	stat      stat
+	stat      proc.Stat
 	err       error // of reading the stat, which is all zero then
 	isWithout bool  // as a child of one that is without the open file
 }
@@ -166,7 +166,7 @@ func (h *search) candidates(pids []int) (list []candidate, areWithout bool) {
 			continue
 		}
 		h.visited[pid] = true
-		if p := h.candidate(pid); !p.stat.isKernelThread {
+		if p := h.candidate(pid); !p.stat.IsKernelThread {
 			areWithout = areWithout && p.isWithout
 			list = append(list, p)
 		}
@@ -176,10 +176,10 @@ func (h *search) candidates(pids []int) (list []candidate, areWithout bool) {
 
 func (h *search) candidate(pid int) candidate {
 	p := candidate{pid: pid}
-	p.stat, p.err = readStat(pid)
+	p.stat, p.err = proc.ReadStat(pid)
 	if p.err == nil && h.parentIsWithout(p.stat) {
 		p.isWithout = true
-		h.withoutSince[pid] = p.stat.start
+		h.withoutSince[pid] = p.stat.Start
 	}
 	return p
 }
@@ -187,9 +187,9 @@ func (h *search) candidate(pid int) candidate {
 // parentIsWithout reports whether a process was started by one that was without the open file by then, if the parent
 // that it shows has started it: see enoughListings. Then one look is enough. So a search keeps up with a machine that
 // starts processes all the time: to look at each of them again and again takes longer than they live.
-func (h *search) parentIsWithout(s stat) bool {
-	since, ok := h.withoutSince[s.parent]
-	return ok && s.parent != 1 && s.start >= since
+func (h *search) parentIsWithout(s proc.Stat) bool {
+	since, ok := h.withoutSince[s.Parent]
+	return ok && s.Parent != 1 && s.Start >= since
 }
 
 // noteWithout notes that a process is without the open file from now on, unless that was known already.
@@ -249,7 +249,7 @@ func (h *search) lookForSleep(pid int) (couldLook, slept bool) {
 	return couldLook, before != nil && slices.Equal(before, restOf(pid))
 }
 
-// nextTick returns the first tick to come on the clock of stat.start, the end of time if there is no such clock.
+// nextTick returns the first tick to come on the clock of proc.Stat, the end of time if there is no such clock.
 func nextTick() uint64 {
 	const perSecond = 100 // USER_HZ, on each architecture that Go knows
 	var now unix.Timespec
@@ -269,7 +269,7 @@ func (h *search) mayMove(p candidate) bool {
 		return true
 	case p.isWithout:
 		return false
-	case p.stat.start < h.since: // who has locked did not start it
+	case p.stat.Start < h.since: // who has locked did not start it
 		return false
 	case isZombie(p.pid): // it has no descriptors
 		return false
@@ -335,8 +335,8 @@ func (h *search) lookAt(pid, fd int, numbers []string) (couldLook bool) {
 			return false
 		}
 		if isWanted && !h.isAccountedFor(at) {
-			of, _ := readStat(pid)
-			at.start = of.start
+			of, _ := proc.ReadStat(pid)
+			at.start = of.Start
 			h.found, h.at = true, at
 			return true
 		}
@@ -385,12 +385,12 @@ func (h *search) noteRefusal(other int) {
 	if !h.tellRefused || other == 1 {
 		return
 	}
-	its, err := readStat(other)
+	its, err := proc.ReadStat(other)
 	of, err2 := readStatus(procDir(other))
 	if isNowhere(err) || isNowhere(err2) || err == nil && isZombie(other) {
 		return
 	}
-	p := process{its.start, of.users, of.groups, isProtected(other, of)}
+	p := process{its.Start, of.users, of.groups, isProtected(other, of)}
 	if err != nil || err2 != nil {
 		p = process{} // not even that is shown
 	}

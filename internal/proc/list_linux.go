@@ -41,11 +41,10 @@ func Processes() (pids []int, err error) {
 // Age returns how long ago a process was started, 0 if that is unknown.
 func Age(pid int) time.Duration {
 	const tick = 10 * time.Millisecond // sysconf(_SC_CLK_TCK) is 100 on every Linux
-	stat, _ := ReadStat(pid)
-	ticks, err := strconv.ParseInt(stat.Start, 10, 64)
+	stat, err := ReadStat(pid)
 	var now unix.Timespec
 	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
 		return 0
 	}
-	return time.Duration(now.Nano()) - time.Duration(ticks)*tick
+	return time.Duration(now.Nano()) - time.Duration(stat.Start)*tick
 }

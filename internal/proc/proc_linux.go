@@ -21,21 +21,28 @@ func Parent(pid int) int {
 
 // Stat is what is read from proc_pid_stat(5).
 type Stat struct {
-	State  byte   // field 3
-	Parent int    // field 4
-	Start  string // field 22, in clock ticks since boot
+	State          byte   // field 3
+	Parent         int    // field 4
+	IsKernelThread bool   // PF_KTHREAD in field 9
+	Start          uint64 // field 22, in clock ticks since boot
 }
 
 // ReadStat reads the stat file of the first thread, which says the same as that of the process: qemu-user makes up
 // /proc/PID/stat of its own process with another start time.
-func ReadStat(pid int) (s Stat, ok bool) {
+func ReadStat(pid int) (s Stat, err error) {
+	const kernelThread = 0x00200000 // PF_KTHREAD, include/linux/sched.h
 	number := strconv.Itoa(pid)
-	text, _ := ReadSmall("/proc/" + number + "/task/" + number + "/stat")
+	text, err := ReadSmall("/proc/" + number + "/task/" + number + "/stat")
+	if err != nil {
+		return s, err
+	}
 	fields, ok := statFields(text)
 	if !ok {
-		return s, false
+		return s, unix.EBADMSG
 	}
-	return Stat{State: fields[3][0], Parent: int(parse(fields[4])), Start: string(fields[22])}, true
+	s.State, s.Parent, s.Start = fields[3][0], int(parse(fields[4])), parse(fields[22])
+	s.IsKernelThread = parse(fields[9])&kernelThread != 0
+	return s, nil
 }
 
 // Children returns the children of a process, as far as they can be seen.
