@@ -11,10 +11,11 @@ import (
 // An attempt is a run's try to lock: what the user asked for, on which open file.
 type attempt struct {
 	*cli.Options
-	out   *output.Printer
-	file  *lockfile.File
-	lock  *locks.Chain // the mechanisms; one of them serves
-	queue *locks.Chain // with --queue, likewise
+	out    *output.Printer
+	file   *lockfile.File
+	lock   *locks.Chain // the mechanisms; one of them serves
+	queue  *locks.Chain // with --queue, likewise
+	ticket locks.Ticket // with --replace, when it has the lock
 }
 
 func newAttempt(o *cli.Options, out *output.Printer, f *lockfile.File) (*attempt, error) {
@@ -31,6 +32,9 @@ func newAttempt(o *cli.Options, out *output.Printer, f *lockfile.File) (*attempt
 // lockConfig returns what the user wants of the mechanisms.
 func lockConfig(o *cli.Options, out *output.Printer) locks.Config {
 	c := mechanisms(o.Backend)
+	if o.Replace { // the others would cover the bytes of tickets, or have none
+		c.Fcntl, c.Directory = false, false
+	}
 	c.Range, c.Permits = o.Range, o.Permits
 	if o.Queued {
 		c.Queue = o.Queue

@@ -57,7 +57,10 @@ func (a *attempt) execute() int {
 	}
 	a.leave()
 	// Nobody may read the lines, so they come when the lock is released.
-	if err != nil {
+	switch {
+	case err == locks.ErrReplaced:
+		code = a.tellReplaced()
+	case err != nil:
 		code = failCommand(a.out, a.Options, err)
 	}
 	a.reportIfFailed(failed)
@@ -92,8 +95,9 @@ func (a *attempt) runCommand() (status int, err error) {
 	if !a.HasGuard() {
 		return command.Run(a.Command, a.lock.Started)
 	}
-	guarded := guard.Command{Argv: a.Command, Rules: guard.Rules{Limit: a.Limit, Leftovers: a.KillChildren},
-		Note: a.out.Note, NoteMore: func(string) {}}
+	guarded := guard.Command{Argv: a.Command,
+		Rules: guard.Rules{Limit: a.Limit, Leftovers: a.KillChildren, Ticket: a.ticket},
+		Note:  a.out.Note, NoteMore: func(string) {}}
 	if a.Verbose || a.Reports {
 		guarded.NoteMore = a.out.Note
 	}

@@ -5,13 +5,21 @@ import (
 	"example.org/flock/internal/locks"
 )
 
-// acquire takes the lock, or releases it, as the user asked for. With --queue it tries, takes a place in the queue, and
-// waits. The place is given up when the lock is held, before the command starts: whoever finds all places taken knows
-// that a command is yet to start.
+// acquire takes the lock, or releases it, as the user asked for.
 func (a *attempt) acquire(timeout locks.Timeout) error {
 	switch {
 	case a.Op == locks.Unlock:
 		return a.release()
+	case a.Replace:
+		return a.acquireAsNewest(timeout)
+	}
+	return a.acquireInTurn(timeout)
+}
+
+// acquireInTurn takes the lock. With --queue it tries, takes a place in the queue, and waits. The place is given up when
+// the lock is held, before the command starts: whoever finds all places taken knows that a command is yet to start.
+func (a *attempt) acquireInTurn(timeout locks.Timeout) error {
+	switch {
 	case a.queue != nil:
 		defer a.queue.Unlock()
 	case !a.Reports && !a.Verbose:

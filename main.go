@@ -123,6 +123,8 @@ func lockAndExecute(p *output.Printer, o *cli.Options, started time.Time) int {
 	case err == nil && termination.IsDue():
 		a.giveUp()
 		return 1 // main then dies by the signal
+	case err == locks.ErrReplaced:
+		return a.tellReplaced()
 	case errors.Is(err, locks.ErrInterrupted):
 		return 1
 	case err != nil:

@@ -17,6 +17,7 @@ var filters = map[string]func() []unix.SockFilter{
 	"without-kcmp":         withoutKcmp,
 	"without-threads":      withoutThreads,
 	"signals-of-xnu":       withSignalsOfXNU,
+	"without-sockets":      withoutSockets,
 	"fork-says-EAGAIN":     func() []unix.SockFilter { return withoutFork(unix.EAGAIN) },
 	"fork-says-ENOMEM":     func() []unix.SockFilter { return withoutFork(unix.ENOMEM) },
 	"fork-says-EPERM":      func() []unix.SockFilter { return withoutFork(unix.EPERM) },
@@ -114,6 +115,11 @@ func withoutKcmp() []unix.SockFilter {
 
 // canForbidKcmp reports whether that works here: it runs a program that every system has.
 func canForbidKcmp() bool { return succeeds("/proc/self/exe", "without-kcmp", "/bin/true") }
+
+// withoutSockets forbids socket(2); pairs of sockets can be made.
+func withoutSockets() []unix.SockFilter {
+	return []unix.SockFilter{load(callNumber), jump(unix.SYS_SOCKET, 0, 1), fail(unix.EAFNOSUPPORT), allow}
+}
 
 // withoutThreads lets clone(2) make no thread, so no Go runtime can start. The C library makes threads with clone3(2),
 // which is allowed.

@@ -124,6 +124,7 @@ var needPatterns = []struct{ words, needs string }{
 	{`\bcatches\b`, "proc"},
 	{`>\(`, "dev-fd"},
 	{`^[^#\n]*(--limit|--kill-children) `, "own-path proc"},
+	{`^[^#\n]*--replace `, "linux"},
 	{`/dev/full`, "full"},
 	{`(^|[^-\w])stat -`, "linux locks"},
 	{`date [^|;)]*(-d|%N)`, "linux"},

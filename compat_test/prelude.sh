@@ -11,6 +11,7 @@
 #   catches PID           true if the flock with this process id catches the signals that would end it, and those only: the
 #                         Go runtime catches all of them while it starts
 #   placed PID            true if the flock with this process id has its place in a queue
+#   ticketed PID          true if the flock with this process id has a ticket of --replace
 #   is_next PID           true if the flock with this process id is the next one that gets a permit
 #   mtime FILE             the time at which FILE was last changed, in seconds with nine decimals
 #   touch_in SECONDS FILE  set the modification time of FILE to SECONDS from now; SECONDS may be negative
@@ -92,6 +93,7 @@ placed() {
 	ls .*.flock/queue 2>/dev/null | grep -q "^permit,v1,[0-9a-f]*,$1," ||
 		grep -qs 'OFDLCK.* 23058430092136939[0-9]* ' /proc/$1/fdinfo/*
 }
+ticketed() { grep -qs 'OFDLCK.* 230584301350[0-9]* ' /proc/$1/fdinfo/*; }
 is_next() { grep -qs 'OFDLCK.* 4611686018427387903 ' /proc/$1/fdinfo/*; }
 backend_program() {
 	mkdir -p "$1"

@@ -87,6 +87,7 @@ var recipeNeeds = []struct {
 	{`tail --pid`, func() bool { return succeeds("tail", "--pid=1000000", "-f", "/dev/null") }},
 	{`--holders`, needChecks["locks"]},
 	{`--queue`, needChecks["own-path"]}, // on Linux /proc
+	{`--replace`, needChecks["linux"]},
 	{`timeout `, needChecks["timeout"]},
 	{`--start`, needChecks["ofd"]},
 	{`etimes`, func() bool { return succeeds("ps", "-o", "etimes=", "-p", strconv.Itoa(os.Getpid())) }},

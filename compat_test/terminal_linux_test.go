@@ -262,7 +262,7 @@ var guardScenes = map[string]func(c *terminal){
 		c.expect(`Stopped`)
 		c.expect(`flock: sh has exceeded its limit of 3 s and is terminated\n`) // nobody has continued it
 		c.press("\n")
-		c.enter("flock -n f true; echo status $?")
+		c.enter("flock -w 20 f true; echo status $?")
 		c.expect(`(?m)^status 0\n`)
 	},
 	"Ctrl-Z, the limit, and a terminal that stops who writes": func(c *terminal) {
@@ -274,6 +274,15 @@ var guardScenes = map[string]func(c *terminal){
 		c.enter("until flock -n f true; do sleep .01; done; echo status $?")
 		c.expect(`flock: sh has exceeded its limit of 3 s and is terminated\n`)
 		c.expect(`(?m)^status 0\n`)
+	},
+	"Ctrl-Z, and a newer run": func(c *terminal) {
+		c.script(sleeper)
+		c.enter("export FLOCK_BACKEND=native; flock --replace f sh script 2>err")
+		c.awaitSleeper()
+		c.press("\x1a")
+		c.expect(`Stopped`)
+		c.enter("flock --replace f true; echo status $?; until grep . err; do sleep .01; done") // nobody has continued it
+		c.expect(`(?m)^status 0\n(?s:.*)flock: f: replaced by a newer run\n`)
 	},
 	"a background job that reads, and the limit": func(c *terminal) {
 		c.script(`@; read line; echo it read $line; exit 3`)

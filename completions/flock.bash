@@ -94,7 +94,7 @@ _flock_options() {
 	COMPREPLY+=($(compgen -W "--shared --exclusive --nonblocking
 		--timeout --wait --conflict-exit-code --permits --cooldown --cooldown-from --queue --report --limit --kill-children
 		--holders --verbose --help --version
-		$(_flock_of_files --unlock --close --no-fork --fd --fcntl --start --length --backend --remove)" -- "$cur"))
+		$(_flock_of_files --unlock --close --no-fork --fd --fcntl --start --length --backend --remove --replace)" -- "$cur"))
 	[[ $1 == fd ]] && COMPREPLY+=($(compgen -W '--command' -- "$cur"))
 	[[ $(_flock_of_files x) ]] || COMPREPLY+=($(compgen -W '--break' -- "$cur"))
 	return 0

@@ -137,6 +137,7 @@ for command in flock flock-go flock-etcd flock-postgres
         complete $options -l backend -x -d 'Choose the way of locking' \
             -a "auto\t'flock(2), else fcntl, else directory' native\t'Auto without directory' flock\t'flock(2)' fcntl\t'Open file description locks' directory\t'A directory beside the file' (__fish_flock_programs)"
         complete $options -l remove -d 'Remove the lock file afterwards'
+        complete $options -l replace -d 'End the run that has the lock'
     else
         complete $options -l break -d 'Take the lock away from whoever has it'
     end

@@ -116,7 +116,7 @@ for shell in bash zsh fish; do
 	fi
 	expect $shell 'flock --' --shared --exclusive --unlock --nonblocking --timeout \
 		--wait --conflict-exit-code --close --no-fork --fd --fcntl --start --length \
-		--backend --permits --cooldown --cooldown-from --queue --report --limit --kill-children --remove --holders --verbose --help --version !--break
+		--backend --permits --cooldown --cooldown-from --queue --report --limit --kill-children --remove --replace --holders --verbose --help --version !--break
 	expect $shell 'flock -n --c' --close --conflict-exit-code --cooldown !--shared
 	expect $shell 'flock --backend ' auto native flock fcntl directory probe !go !no-name !zlock
 	expect $shell 'flock --cooldown-from s' start success !end !zlock
@@ -149,7 +149,7 @@ for shell in bash zsh fish; do
 	expect $shell 'flock --fd 9 -c zzc' zzcommand
 	expect $shell 'flock zlock ls zl' zlock
 	expect $shell 'flock-etcd --' --shared --nonblocking --timeout --permits --cooldown --cooldown-from --queue --report --holders --break \
-		!--unlock !--no-fork !--fd !--fcntl !--start !--length !--close !--backend !--remove
+		!--unlock !--no-fork !--fd !--fcntl !--start !--length !--close !--backend !--remove !--replace
 	expect $shell 'flock-etcd -' -s -n !-u !-F !-o
 	expect $shell 'flock-etcd -n nightly zzc' zzcommand
 	expect $shell 'flock-postgres --' --shared --break !--unlock !--remove

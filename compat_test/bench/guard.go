@@ -15,7 +15,7 @@ import (
 // is the start of the Go runtime, in flock and in its guard.
 func measureGuard(all []locker, rounds int) {
 	l := all[slices.IndexFunc(all, func(l locker) bool { return l.name == thisFlock })]
-	options := []string{"", "--limit 60", "--kill-children"}
+	options := []string{"", "--limit 60", "--kill-children", "--replace"}
 	times := make([][]time.Duration, len(options))
 	file, err := os.OpenFile("lock", os.O_RDWR|os.O_CREATE, 0o666)
 	check(err)

@@ -41,7 +41,7 @@ flock --back=X f true; echo $?
 #> 64
 flock --ho f >/dev/null; echo $?
 #> 1
-flock --rem g true; flock --remov g true; flock --q 1 g true; flock --rep 0 f true; rm g; ls
+flock --rem g true; flock --remov g true; flock --q 1 g true; flock --repo 0 f true; rm g; ls
 #> f
 
 ### abbreviations-that-stay-ambiguous

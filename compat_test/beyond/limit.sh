@@ -352,13 +352,13 @@ wc -c <g | tr -d ' '
 #> 124
 
 ### limit-proc-of-another-namespace
-# needs: pidns
+# needs: pidns proc
 unshare -pf flock --limit 1 f echo in; echo $?
 #> flock: cannot terminate a command and its descendants here: /proc does not list child processes here: No such file or directory
 #> 71
 
 ### limit-proc-is-unmounted
-# needs: pidns mount
+# needs: pidns mount proc
 unshare -mpf --mount-proc flock --limit 1 f sh -c 'umount -l /proc; sleep 1000; exit'; echo $?
 flock -n f echo free
 #> flock: sh has exceeded its limit of 1 s and is terminated

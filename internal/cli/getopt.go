@@ -33,7 +33,7 @@ type option struct {
 
 func newParser(shell func(text string) []string) *parser {
 	ours := []string{"permits", "cooldown", "cooldown-from", "queue", "report", "remove", "holders", "backend", "limit",
-		"kill-children"}
+		"kill-children", "replace"}
 	return &parser{o: Options{FD: -1, ConflictExit: 1}, set: getopt.New(), ours: ours, shell: shell}
 }
 
@@ -144,6 +144,7 @@ func (p *parser) addFile() {
 	o := &p.o
 	p.flag(choose(&o.Op, locks.Unlock), "unlock", 'u')
 	p.flag(&o.NoFork, "no-fork", 'F')
+	p.flag(&o.Replace, "replace", 0)
 	p.flag(new(bool), "fcntl", 0)
 	p.value(size(&o.Range.Start, "invalid as start offset"), "start", 0)
 	p.value(size(&o.Range.Length, "invalid as length of lock range"), "length", 0)

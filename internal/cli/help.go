@@ -62,6 +62,7 @@ Options:
      --cooldown-from <moment>  count it from the start or end (default) of the
                           command, or from a success only
      --queue <number>     fail if that many wait already
+     --replace            end the run with this option that has the lock
      --report <secs>      say who has the lock, after that long, again later,
                           and on failure
      --remove             remove the lock file after the command

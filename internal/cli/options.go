@@ -43,6 +43,7 @@ type Options struct {
 	Cooldown     time.Duration // 0: not given
 	CooldownFrom CooldownFrom
 	Remove       bool // remove the lock file afterwards
+	Replace      bool // end the run with this option that has the lock, and let none wait
 
 	Queued      bool          // wait only if fewer than Queue wait already
 	Queue       int           // 1 or more
@@ -64,7 +65,7 @@ func (o *Options) NextReport(pause time.Duration) time.Duration {
 }
 
 // HasGuard reports whether the command has a guard, which ends it.
-func (o *Options) HasGuard() bool { return o.Limit > 0 || o.KillChildren }
+func (o *Options) HasGuard() bool { return o.Limit > 0 || o.KillChildren || o.Replace }
 
 // CooldownFrom is what a cooldown is counted from. It always begins when the lock is taken, in case of a crash.
 type CooldownFrom uint8
@@ -158,7 +159,7 @@ func Parse(args []string, getenv func(string) (string, bool), shell func(text st
 
 // checkAround refuses what cannot be combined with the options that are about the lock and the command around it.
 func (p *parser) checkAround() error {
-	for _, check := range []func() error{p.checkCooldownFrom, p.checkRemove, p.checkGuard} {
+	for _, check := range []func() error{p.checkCooldownFrom, p.checkRemove, p.checkReplace, p.checkGuard} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -381,7 +382,36 @@ func (p *parser) checkRemove() error {
 	return failure.Usage("--remove cannot be combined with " + with)
 }
 
-// checkGuard refuses what --limit and --kill-children cannot be combined with: they are about a command that flock
+// checkReplace refuses what --replace cannot be combined with, besides what checkGuard refuses.
+func (p *parser) checkReplace() error {
+	o := &p.o
+	with := ""
+	switch {
+	case !o.Replace || o.Action != Lock || o.Op == locks.Unlock || o.NoFork:
+		return nil
+	case p.isGiven("queue"):
+		with = "--queue: of those who wait only the newest stays"
+	case o.Nonblock:
+		with = "--nonblocking or a timeout of 0: a run waits until the one before is gone"
+	case o.Op == locks.Shared, o.Permits > 0:
+		with = "--shared or --permits: it is for one holder"
+	case o.FD >= 0:
+		with = "a descriptor: it needs the file and a command"
+	case o.Cooldown > 0:
+		with = "--cooldown, which would keep the next run out"
+	case o.Remove:
+		with = "--remove: a run that has another file would not be found"
+	case o.Backend == ByFcntl:
+		with = "--fcntl, --start, --length or the backend fcntl: such a lock covers the bytes that stand for runs"
+	case o.Backend == Directory:
+		with = "the backend directory: it needs locks of the kernel"
+	default:
+		return nil
+	}
+	return failure.Usage("--replace cannot be combined with " + with)
+}
+
+// checkGuard refuses what the options cannot be combined with that need a guard: they are about a command that flock
 // starts.
 func (p *parser) checkGuard() error {
 	o := &p.o
@@ -400,8 +430,11 @@ func (p *parser) checkGuard() error {
 	default:
 		return nil
 	}
-	option := "--limit"
-	if o.Limit == 0 {
+	option := "--replace"
+	switch {
+	case o.Limit > 0:
+		option = "--limit"
+	case o.KillChildren:
 		option = "--kill-children"
 	}
 	return failure.Usage(option + " cannot be combined with " + with)
@@ -420,6 +453,9 @@ func (p *parser) checkSystem() error {
 	o := &p.o
 	if o.Queued && !locks.HasPlaces && (o.Backend == Native || o.Backend == ByFlock) {
 		return failure.Usage("on this system --queue needs the backend auto or directory")
+	}
+	if o.Replace && !locks.HasPlaces {
+		return failure.Usage("--replace is for Linux: this system does not tell which run is the newest")
 	}
 	if locks.HasKernelLocks {
 		return nil // if a kind of lock is missing, its lock call reports that

@@ -213,6 +213,7 @@ func TestParseFor(t *testing.T) {
 		{"--start 0 lock true", Options{}, "", "--start cannot be combined with the backend etcd"},
 		{"--backend etcd --length 1 l true", Options{}, "", "--length cannot be combined with the backend etcd"},
 		{"-F lock true", Options{}, "", "--no-fork cannot be combined with the backend etcd"},
+		{"--replace lock true", Options{}, "", "--replace cannot be combined with the backend etcd"},
 		{"--break", Options{}, "", "--holders and --break take one name"},
 		{"-c date", Options{}, "", "missing name of a lock, and command"},
 		{"-n", Options{}, "", "missing name of a lock, and command"},

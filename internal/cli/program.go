@@ -43,6 +43,7 @@ func (p *parser) addProgram(backend string, own []string) {
 	}
 	p.flag(refusedBy(backend), "unlock", 'u')
 	p.flag(refusedBy(backend), "no-fork", 'F')
+	p.flag(refusedBy(backend), "replace", 0)
 	p.flag(refusedBy(backend), "fcntl", 0)
 	for _, name := range []string{"start", "length", "fd"} {
 		p.value(refusedBy(backend), name, 0)

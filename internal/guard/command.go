@@ -1,5 +1,5 @@
-// Package guard runs a command that is ended, with all its descendants, when it has run for too long, when the lock is
-// lost, or when the program that has the lock dies.
+// Package guard runs a command that is ended, with all its descendants, when it has run for too long, when a newer run
+// replaces it, when the lock is lost, or when the program that has the lock dies.
 //
 // The command is the child of a process of its own, the guard, because that program may be stopped, starved or killed:
 //
@@ -32,6 +32,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"example.org/flock/internal/locks"
 )
 
 // Rules say how the command and what it has started end.
@@ -40,6 +42,7 @@ type Rules struct {
 	Leftovers bool          // what the command has left behind is ended, too
 	// If whoever gives orders is gone, all are ended within ten seconds, rather than until Limits.Kill.
 	Supervised bool
+	Ticket     locks.Ticket // all are ended when somebody newer has come
 }
 
 // A Command is one that flock runs, and ends by its rules.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/failure"
+	"example.org/flock/internal/locks"
 )
 
 // The guard is this test's program, started once more.
@@ -275,7 +276,8 @@ func TestIgnoredContinue(t *testing.T) {
 
 // TestMessages encodes messages, drops what is none, and sees that an order needs no memory.
 func TestMessages(t *testing.T) {
-	all := Message{Signal, Limits{1, 2, never}, Rules{4, true, false}, 5, -6, 7, true, false, "x\ny", AtLimit, 8, 9}
+	rules := Rules{4, true, false, locks.Ticket{FD: 10, Number: 11}}
+	all := Message{Signal, Limits{1, 2, never}, rules, 5, -6, 7, true, false, "x\ny", AtLimit, 8, 9}
 	order := Message{Kind: Signal, Number: 15}
 	b := append(all.appendTo(nil), "flock: a line of somebody\n1 2 3\n"...)
 	b = order.appendTo(b)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/proc"
 )
 
@@ -56,6 +57,8 @@ type life struct {
 	rules    Rules
 	limits   Limits
 	limitAt  time.Duration // when the limit of the rules is reached
+	newerAt  time.Duration // when to ask next whether somebody newer has come
+	replaced bool          // that is so
 	orphaned bool          // nobody gives orders any more
 	aborted  bool          // the lock is lost
 	hurries  bool          // who has to end is killed at once
@@ -81,7 +84,8 @@ type life struct {
 }
 
 func newLife(report func(Message)) *life {
-	return &life{limits: Unlimited, limitAt: never, killAt: never, report: report, told: map[Kind][]process{}}
+	return &life{limits: Unlimited, limitAt: never, killAt: never, newerAt: never, report: report,
+		told: map[Kind][]process{}}
 }
 
 // begin begins to run, when the command was started.
@@ -104,10 +108,19 @@ func (l *life) reason() (why Cause, isDue bool) {
 		return Lost, true
 	case now >= l.limitAt:
 		return AtLimit, true
+	case l.replaced:
+		return Replaced, true
 	case l.orphaned:
 		return ByItself, true
 	}
 	return ByItself, !l.alive() && l.rules.Leftovers
+}
+
+// askForNewer asks, if that is due, whether somebody newer has come.
+func (l *life) askForNewer() {
+	if now := Now(); now >= l.newerAt {
+		l.replaced, l.newerAt = !l.rules.Ticket.IsNewest(), now+locks.Unrung
+	}
 }
 
 // proceed does what is due, until the next event.
@@ -222,7 +235,7 @@ func (l *life) nextTime() time.Duration {
 	at := never
 	switch l.state {
 	case running:
-		at = min(l.limitAt, l.limits.Term)
+		at = min(l.limitAt, l.limits.Term, l.newerAt)
 	case counting:
 		at = l.lookAt
 	case asking:

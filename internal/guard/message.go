@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/sys"
 )
 
@@ -51,6 +52,7 @@ const (
 	ByItself Cause = iota
 	AtLimit        // that of its Rules
 	Lost           // Limits.Term has come, or an Abort
+	Replaced       // somebody newer than the Ticket of its Rules has come
 )
 
 // A Message goes to the guard or comes from it.
@@ -74,7 +76,8 @@ type Message struct {
 func (m Message) appendTo(b []byte) []byte {
 	for _, n := range [...]int64{int64(m.Kind), int64(m.Limits.Term), int64(m.Limits.Kill), int64(m.Limits.End),
 		int64(m.Rules.Limit), number(m.Rules.Leftovers), number(m.Rules.Supervised), m.Token, int64(m.Number),
-		int64(m.Group), number(m.Killed), number(m.Terminal), int64(m.Cause), int64(m.Survivor), int64(m.Errno)} {
+		int64(m.Group), number(m.Killed), number(m.Terminal), int64(m.Cause), int64(m.Survivor), int64(m.Errno),
+		int64(m.Rules.Ticket.FD), m.Rules.Ticket.Number} {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
 	return append(strconv.AppendQuote(b, m.Text), '\n')
@@ -89,7 +92,7 @@ func number(is bool) int64 {
 
 // decode returns the message of a line that appendTo has made, without the end of the line. ok says that it is one.
 func decode(line []byte) (m Message, ok bool) {
-	var n [15]int64
+	var n [17]int64
 	for i := range n {
 		if n[i], line, ok = cutNumber(line); !ok {
 			return Message{}, false
@@ -103,7 +106,8 @@ func decode(line []byte) (m Message, ok bool) {
 		}
 	}
 	return Message{Kind: Kind(n[0]), Limits: Limits{time.Duration(n[1]), time.Duration(n[2]), time.Duration(n[3])},
-		Rules: Rules{time.Duration(n[4]), n[5] != 0, n[6] != 0}, Token: n[7], Number: int(n[8]), Group: int(n[9]),
+		Rules: Rules{time.Duration(n[4]), n[5] != 0, n[6] != 0, locks.Ticket{FD: int(n[15]), Number: n[16]}},
+		Token: n[7], Number: int(n[8]), Group: int(n[9]),
 		Killed: n[10] != 0, Terminal: n[11] != 0, Cause: Cause(n[12]), Survivor: int(n[13]),
 		Errno: syscall.Errno(n[14]), Text: text}, true
 }

@@ -14,6 +14,7 @@ import (
 
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/failure"
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/termination"
 )
@@ -72,6 +73,8 @@ func (c Command) result(g *Guard, last Message, passedOn map[syscall.Signal]bool
 		return Result{Status: 128 + int(syscall.SIGKILL)}, nil
 	case last.Text != "":
 		return Result{}, failedToStart(c.Argv[0], last)
+	case last.Cause == Replaced:
+		return Result{}, locks.ErrReplaced
 	case last.Cause == AtLimit:
 		return Result{Status: StatusAtLimit}, nil
 	}

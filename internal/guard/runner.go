@@ -16,6 +16,7 @@ import (
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/failure"
+	"example.org/flock/internal/locks"
 	"example.org/flock/internal/sys"
 )
 
@@ -29,8 +30,11 @@ type runner struct {
 	waker  waker
 	line   []byte // memory for a report
 	bytes  []byte // and for orders
-	polled [3]unix.PollFd
+	polled [4]unix.PollFd
 }
+
+// bell is the place, among the descriptors that are polled, of the bell of a ticket.
+const bell = 3
 
 // A header is what the parent tells before all orders.
 type header struct {
@@ -138,6 +142,7 @@ func (r *runner) run() {
 			}
 			r.life.orphaned, r.polled[0].Fd = true, -1
 		}
+		r.life.askForNewer()
 		r.life.left = r.life.family.remains(r.watch.reap(r.life))
 		r.life.proceed()
 	}
@@ -157,7 +162,7 @@ func (r *runner) open() (ok bool) {
 		return false
 	}
 	r.waker, r.watch = waker, watch{pair[0], pair[1]}
-	for i, fd := range []int{r.socket, r.watch.fd, r.waker.fd} {
+	for i, fd := range []int{r.socket, r.watch.fd, r.waker.fd, -1} {
 		r.polled[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
 	}
 	runs := make(chan struct{})
@@ -185,6 +190,10 @@ func socketpair() (pair [2]int, err error) {
 func (r *runner) wait() {
 	timeout := r.waker.set(r.life.nextTime())
 	unix.Poll(r.polled[:], timeout)
+	if r.polled[bell].Revents != 0 {
+		locks.Hear(int(r.polled[bell].Fd))
+		r.life.newerAt = 0
+	}
 }
 
 func isReadable(fd int) bool {
@@ -217,6 +226,9 @@ func (r *runner) obey(m Message) {
 	case Run:
 		if l.state == ready {
 			l.rules = m.Rules
+			if ticket := l.rules.Ticket; ticket.Number != 0 {
+				r.polled[bell].Fd, l.newerAt = int32(ticket.Bell()), 0
+			}
 			r.start(m.Token)
 		}
 	case Abort:
@@ -228,8 +240,15 @@ func (r *runner) obey(m Message) {
 
 // start starts the command, unless it is too late.
 func (r *runner) start(token int64) {
-	if Now() >= r.life.limits.Term {
-		r.life.cause = Lost
+	why := ByItself
+	switch r.life.askForNewer(); {
+	case Now() >= r.life.limits.Term:
+		why = Lost
+	case r.life.replaced:
+		why = Replaced
+	}
+	if why != ByItself {
+		r.life.cause = why
 		r.life.finish(0)
 		return
 	}

@@ -27,7 +27,8 @@ import (
 // Who waits, and who holds the lock and may not be looked into, is found in /proc/locks only: by the device number of
 // the mount, and by the names of the file in the fdinfo of the holders.
 
-// A kernelLock is a line of /proc/locks, or of fdinfo without the arrow. A place in a queue does not count as one.
+// A kernelLock is a line of /proc/locks, or of fdinfo without the arrow. Places in a queue and tickets of --replace do not
+// count as one.
 type kernelLock struct {
 	waiting bool
 	kind    string // FLOCK, OFDLCK, POSIX
@@ -51,7 +52,8 @@ func parseKernelLock(line string) (l kernelLock, ok bool) {
 	l.pid, _ = strconv.Atoi(fields[4])
 	l.start, _ = strconv.ParseInt(fields[6], 10, 64)
 	l.end = fields[7]
-	return l, l.kind == "FLOCK" || l.kind == "OFDLCK" && !locks.IsPlace(l.start) || l.kind == "POSIX"
+	isMark := l.kind == "OFDLCK" && (locks.IsPlace(l.start) || locks.IsTicket(l.start))
+	return l, !isMark && slices.Contains([]string{"FLOCK", "OFDLCK", "POSIX"}, l.kind)
 }
 
 // isLine reports whether who has it, the next one that gets a permit, and who waits for it, stand in line for that.

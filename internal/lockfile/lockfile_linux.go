@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/sys"
 )
 
 // openProtected opens, for reading, a file that open(2) has refused with EACCES only because of O_CREAT. With
@@ -65,10 +67,13 @@ func (f *File) Private() (*File, error) {
 	}
 	// The file may have no name any more.
 	fd, err := open(pathOf(f.FD), syscall.O_RDWR|syscall.O_CLOEXEC)
-	switch {
-	case err == syscall.ENOENT:
+	if err == syscall.ENOENT {
 		return nil, errNoProc
-	case err != nil:
+	}
+	if err == nil {
+		fd, err = sys.AboveStandard(fd)
+	}
+	if err != nil {
 		return nil, err
 	}
 	f.private = &File{Name: f.Name, FD: fd}

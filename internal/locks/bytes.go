@@ -15,6 +15,9 @@ const (
 	// The places are before the permits, so that looking for a permit does not find them.
 	firstPlace = 1 << 61
 	mostBytes  = math.MaxInt32 // of each
+	// The tickets are between the places and the permits.
+	firstTicket = firstPlace + 1<<32
+	mostTickets = 1 << 60
 )
 
 var (
@@ -34,6 +37,12 @@ func IsPermit(start int64) bool { return start >= firstPermit && start < firstPe
 
 // IsPlace reports whether a write lock that begins at start is a place in a queue.
 func IsPlace(start int64) bool { return start >= firstPlace && start < firstPlace+mostBytes }
+
+// ticketByte returns the byte of a ticket, from 1 on.
+func ticketByte(number int64) Range { return Range{firstTicket + number, 1} }
+
+// IsTicket reports whether a write lock that begins at start is a ticket of --replace.
+func IsTicket(start int64) bool { return start > firstTicket && start <= firstTicket+mostTickets }
 
 // IsLine reports whether a write lock that begins at start is that of the next one who gets a permit.
 func IsLine(start int64) bool { return start == lineByte.Start }

@@ -35,6 +35,9 @@ var (
 // ErrInterrupted says that a signal has ended the wait, by which the process then dies (package termination).
 var ErrInterrupted = errors.New("interrupted by a signal")
 
+// ErrReplaced says that with --replace a newer run has come.
+var ErrReplaced = errors.New("replaced by a newer run")
+
 // IsRefusal reports whether err says that another process holds the lock. That is an answer rather than a failure.
 func IsRefusal(err error) bool { return errors.Is(err, ErrConflict) || errors.Is(err, ErrTimeout) }
 

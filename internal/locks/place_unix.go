@@ -42,7 +42,7 @@ func kernelPlaces(f *lockfile.File, config Config) ([]Mechanism, error) {
 		return nil, lockingError(f, err) // the descriptor is not open
 	}
 	if _, err := f.Private(); err != nil {
-		return nil, openingError(f.Name, err)
+		return nil, openingError(queueError(f.Name, err))
 	}
 	return []Mechanism{&place{f, config.Queue}}, nil
 }
@@ -51,7 +51,7 @@ func kernelPlaces(f *lockfile.File, config Config) ([]Mechanism, error) {
 func (p *place) Lock(Op, Timeout) error {
 	own, err := p.file.Private()
 	if err != nil {
-		return openingError(p.file.Name, err)
+		return openingError(queueError(p.file.Name, err))
 	}
 	for i := range p.count {
 		if err := setBytes(own.FD, Exclusive, placeByte(i)); err != ErrConflict {
@@ -88,14 +88,12 @@ func queueError(file string, err error) *failure.Error {
 		"a program (or, for all who use it, --backend directory)", err)
 }
 
-// openingError returns the error of a file that a waiter cannot open once more. Its exit status is that of
-// failure.Opening.
-func openingError(file string, err error) error {
-	failed := queueError(file, err)
+// openingError returns the error of a file that cannot be opened once more. Its exit status is that of failure.Opening.
+func openingError(failed *failure.Error) error {
 	switch {
-	case sys.CannotCreate(err):
+	case sys.CannotCreate(failed.Cause):
 		failed.Status = failure.ExCantCreat
-	case sys.LacksPermission(err):
+	case sys.LacksPermission(failed.Cause):
 		failed.Status = failure.ExNoInput
 	}
 	return failed

@@ -1,0 +1,177 @@
+package locks
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/sys"
+)
+
+// A Ticket is a byte of the file that a run with --replace has locked until it is over. Who has the highest one is the
+// newest. The byte is locked by an open file of the run's own, so that it goes with its process.
+type Ticket struct {
+	FD     int   // a descriptor of the file, by which the kernel is asked
+	Number int64 // from 1 on; 0: there is none
+}
+
+var errReplaceOnNetwork = errors.New("--replace does not work on NFS and SMB")
+
+// TakeTicket takes the ticket behind the last one, and rings all who came before. bell is its Bell, which is there
+// before the ticket: whoever finds that can ring it.
+func TakeTicket(f *lockfile.File) (t Ticket, bell int, err error) {
+	if f.Network() != lockfile.Local {
+		return t, -1, failure.New(failure.ExDataErr, f.Name, errReplaceOnNetwork)
+	}
+	own, err := f.Private()
+	if err != nil {
+		return t, -1, openingError(replaceError(f.Name, err))
+	}
+	t = Ticket{FD: f.FD, Number: 1}
+	for {
+		if err = t.goBehindAll(); err == nil {
+			bell = t.Bell()
+			err = setBytes(own.FD, Exclusive, ticketByte(t.Number))
+		}
+		switch err {
+		case nil:
+			t.ringOthers()
+			return t, bell, nil
+		case ErrConflict: // another one was faster, and there may be others behind it meanwhile
+			unix.Close(bell)
+		default:
+			return t, -1, replaceError(f.Name, err)
+		}
+	}
+}
+
+// goBehindAll makes the ticket the first one behind which none is taken, nor is that itself.
+func (t *Ticket) goBehindAll() error {
+	for {
+		// One answer is some lock, not the last one.
+		l, isTaken, err := t.find(t.Number, mostTickets)
+		switch {
+		case !isTaken:
+			return err
+		case l.Len != 1 || !IsTicket(l.Start):
+			return errForeign
+		}
+		t.Number = l.Start - firstTicket + 1
+	}
+}
+
+// find returns the lock of another one on some ticket from first to last, if there is one.
+func (t Ticket) find(first, last int64) (l unix.Flock_t, isTaken bool, err error) {
+	l = unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: ticketByte(first).Start, Len: last - first + 1}
+	err = unix.FcntlFlock(uintptr(t.FD), unix.F_OFD_GETLK, &l)
+	return l, err == nil && l.Type != unix.F_UNLCK, err
+}
+
+// IsNewest reports whether nobody has come later.
+func (t Ticket) IsNewest() bool {
+	_, isTaken, _ := t.find(t.Number+1, mostTickets)
+	return !isTaken
+}
+
+// Bell makes a socket, readable when somebody has rung it. A ring says no more than that it is time to ask IsNewest, so
+// one of a stranger does no harm. It returns -1 if there can be none; and from another network namespace nobody can
+// ring it: so its owner asks after Unrung, too.
+func (t Ticket) Bell() (fd int) {
+	fd, err := newSocket()
+	if err != nil {
+		return -1
+	}
+	unix.Bind(fd, t.address(t.Number))
+	return fd
+}
+
+// Watch calls replaced in a thread of its own when somebody newer has come, unless stop is called before. stop returns
+// when that has ended, and closes the bell; it does not return while replaced is called.
+func (t Ticket) Watch(bell int, replaced func()) (stop func(), err error) {
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		return nil, failure.New(failure.ExOSErr, "cannot wait for a newer run", err)
+	}
+	var mu sync.Mutex
+	stopped, ended := false, make(chan struct{})
+	go func() {
+		defer close(ended)
+		fds := []unix.PollFd{{Fd: int32(bell), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
+		for t.IsNewest() && fds[1].Revents == 0 {
+			unix.Poll(fds, int(Unrung/time.Millisecond))
+			Hear(bell)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if !stopped {
+			replaced()
+		}
+	}()
+	return func() {
+		mu.Lock()
+		stopped = true
+		mu.Unlock()
+		unix.Write(wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		<-ended
+		unix.Close(wake)
+		unix.Close(bell)
+	}, nil
+}
+
+// Unrung is how long to wait for a ring before the next look.
+const Unrung = time.Second
+
+// Hear takes a ring off a bell. There may be more of them.
+func Hear(bell int) {
+	var nothing [1]byte
+	unix.Read(bell, nothing[:])
+}
+
+func newSocket() (fd int, err error) {
+	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err == nil {
+		fd, err = sys.AboveStandard(fd)
+	}
+	return fd, err
+}
+
+// address returns the abstract address of the bell of who has the ticket with this number.
+func (t Ticket) address(number int64) unix.Sockaddr {
+	var stat unix.Stat_t
+	unix.Fstat(t.FD, &stat)
+	return &unix.SockaddrUnix{Name: fmt.Sprintf("@flock-%x-%x-%d", stat.Dev, stat.Ino, number)}
+}
+
+// ringOthers rings all who have a lower ticket.
+func (t Ticket) ringOthers() {
+	if fd, err := newSocket(); err == nil {
+		t.ring(fd, 1, t.Number-1)
+		unix.Close(fd)
+	}
+}
+
+// ring rings all who have a ticket from first to last.
+func (t Ticket) ring(socket int, first, last int64) {
+	for first <= last {
+		l, isTaken, _ := t.find(first, last)
+		if !isTaken {
+			return
+		}
+		number := l.Start - firstTicket
+		unix.Sendto(socket, nil, 0, t.address(number))
+		t.ring(socket, first, number-1)
+		first = number + 1
+	}
+}
+
+// replaceError returns the error of a file that has no tickets.
+func replaceError(file string, err error) *failure.Error {
+	return failure.New(failure.ExDataErr,
+		file+": --replace needs flock(2), byte locks, and a writable local file that is not a program", err)
+}

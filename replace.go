@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+
+	"example.org/flock/internal/locks"
+)
+
+// With --replace a run has a ticket as long as it lasts, and the newest ticket wins. A run that waits looks itself
+// whether a newer one has come. For one that has the lock the guard of its command looks, because flock may be stopped.
+
+// acquireAsNewest takes the lock if no newer run has come. If one comes while this one waits, this process ends.
+func (a *attempt) acquireAsNewest(timeout locks.Timeout) error {
+	ticket, bell, err := locks.TakeTicket(a.file)
+	if err != nil {
+		return err
+	}
+	stop, err := ticket.Watch(bell, func() {
+		a.file.Close() // gives up the lock, should it be granted meanwhile: nobody may read the line
+		os.Exit(a.out.Status(a.tellReplaced()))
+	})
+	if err != nil {
+		return err
+	}
+	err = a.acquireInTurn(timeout)
+	stop()
+	if err == nil && !ticket.IsNewest() {
+		a.lock.Unlock()
+		return locks.ErrReplaced
+	}
+	a.ticket = ticket
+	return err
+}
+
+// tellReplaced says that a newer run has come, and returns the exit status.
+func (a *attempt) tellReplaced() (status int) {
+	a.out.Note(a.file.Name + ": " + locks.ErrReplaced.Error())
+	return a.ConflictExit
+}
