@@ -14,6 +14,11 @@ func mkfifo(_ *directory, path, name string) error { return unix.Mkfifo(path+"/"
 // modeFIFO is the mode of FIFOs. Some of these systems let only root set the sticky bit of a file.
 const modeFIFO = 0o666
 
+// chmodFIFO sets the mode of a FIFO. Where somebody has put a link instead, it sets that of the link.
+func (d *directory) chmodFIFO(name string) error {
+	return unix.Fchmodat(d.dirfd, name, modeFIFO, unix.AT_SYMLINK_NOFOLLOW)
+}
+
 // inherit lets the processes that this one starts have the lifeline.
 func (l lifeline) inherit(fd int) (moved lifeline, file int, err error) {
 	_, err = unix.FcntlInt(uintptr(l), unix.F_SETFD, 0)

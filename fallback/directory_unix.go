@@ -13,8 +13,8 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// A directory is an open directory. All names are resolved beneath it, so that nobody can put a symbolic link into the
-// path between two calls; and its own name was no symbolic link when it was opened.
+// A directory is an open directory. All names are resolved in it, so that nobody can put a symbolic link into its path
+// between two calls; and its own name was no symbolic link when it was opened.
 type directory struct{ dirfd int }
 
 const directoryFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW
@@ -108,7 +108,7 @@ func (d *directory) makeFIFO(path, name string) error {
 	err := mkfifo(d, path, name)
 	switch {
 	case err == nil, err == unix.EEXIST: // the second answer of an NFS server that made it the first time
-		return unix.Fchmodat(d.dirfd, name, modeFIFO, 0)
+		return d.chmodFIFO(name)
 	case sys.Is(err, unix.EPERM, unix.ENOSYS, unix.EINVAL, unix.EOPNOTSUPP, unix.ENOTSUP):
 		return errNoFIFO // on macOS and OpenBSD, the last two are different errors
 	}
@@ -118,18 +118,28 @@ func (d *directory) makeFIFO(path, name string) error {
 func (d *directory) OpenLifeline(name string) (lifeline, error) { return d.openFIFO(name, unix.O_RDWR) }
 
 // openFIFO opens a FIFO without O_NOFOLLOW, with which NFS 4 answers ELOOP. The error is unix.EINVAL if it is something
-// else: what a stranger has put there is not opened.
+// else, before it is opened or, if somebody has put that there meanwhile, after it: nothing is written into a stranger's
+// file.
 func (d *directory) openFIFO(name string, access int) (lifeline, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstatat(d.dirfd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return 0, err
 	}
-	if stat.Mode&unix.S_IFMT != unix.S_IFIFO {
+	if !isFIFO(&stat) {
 		return 0, unix.EINVAL
 	}
 	fd, err := openat(d.dirfd, name, access|unix.O_NONBLOCK)
-	return lifeline(fd), err
+	if err != nil {
+		return 0, err
+	}
+	if err := unix.Fstat(fd, &stat); err != nil || !isFIFO(&stat) {
+		unix.Close(fd)
+		return 0, unix.EINVAL
+	}
+	return lifeline(fd), nil
 }
+
+func isFIFO(stat *unix.Stat_t) bool { return stat.Mode&unix.S_IFMT == unix.S_IFIFO }
 
 func (d *directory) CloseLifeline(l lifeline) { unix.Close(int(l)) }
 
