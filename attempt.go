@@ -1,6 +1,8 @@
 package main
 
 import (
+	"sync"
+
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/cstart"
 	"example.org/flock/internal/lockfile"
@@ -48,9 +50,16 @@ func mechanisms(b cli.Backend) (c locks.Config) {
 	c.Flock = b == cli.Auto || b == cli.Native || b == cli.ByFlock
 	c.Fcntl = b == cli.Auto || b == cli.Native || b == cli.ByFcntl
 	c.Directory = b == cli.Auto || b == cli.Directory
-	c.StateBase, _ = cstart.Getenv("FLOCK_DIR")
+	c.StateBase = stateBase()
 	return c
 }
+
+// stateBase returns FLOCK_DIR. It is looked up once: a report beside the wait may ask while the environment of the
+// command is changed.
+var stateBase = sync.OnceValue(func() string {
+	value, _ := cstart.Getenv("FLOCK_DIR")
+	return value
+})
 
 // neededAccess returns what a lock file must be open for.
 func neededAccess(b cli.Backend, op locks.Op, permits int) lockfile.Access {

@@ -28,7 +28,7 @@ func (a *attempt) execute() int {
 		a.file.CloseOnExec()
 	} else if err := a.lock.Inherit(); err != nil {
 		failed := a.forgetCooldown(err)
-		a.lock.Leave()
+		a.leave()
 		a.reportIfFailed(failed)
 		return a.out.Fail(err)
 	}

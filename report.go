@@ -127,7 +127,8 @@ func (a *attempt) refusalLine(err error) string {
 // keepers says who keeps the lock when the command has ended: those of its holders that have our open file. As a rule
 // there are none, which the kernel tells at once; to find them takes a look at all processes.
 func (a *attempt) keepers() (line string) {
-	if a.Close || !a.file.ByName || a.Op != locks.Exclusive || a.Permits > 0 {
+	isWhole := a.Range == locks.Range{} && a.Permits == 0
+	if a.Close || !a.file.ByName || a.Op != locks.Exclusive || !isWhole {
 		return ""
 	}
 	var list holders.List
@@ -136,7 +137,7 @@ func (a *attempt) keepers() (line string) {
 		return ""
 	case locks.Taken:
 		list = holders.Keepers(a.file.FD)
-	case locks.Unknown: // and all who have it have our open file
+	case locks.Unknown: // all who have the whole lock have our open file
 		list, _ = holders.Find(lockfile.Descriptor(a.file.FD), mechanisms(a.Backend))
 	}
 	left, more := list.Eldest()

@@ -481,3 +481,12 @@ exec 9>private/f
 setpriv --reuid 54321 --clear-groups flock -n 9; echo $?
 #> flock: 9: cannot find the name of its file: Permission denied
 #> 65
+
+### belief-process-1-is-not-terminated
+# needs: linux root pidns
+unshare -pf --mount-proc flock f sh -c ': >in; until [ -e go ]; do sleep .01; done; exit 7' & outside=$!
+await '[ -e in ]'
+# It ends when its command does, with the status of that.
+kill -TERM "$(cat /proc/$outside/task/$outside/children)"
+: >go; wait $outside; echo $?
+#> 7

@@ -338,3 +338,12 @@ release; wait $waiter
 sort out | uniq -d
 grep -c 'using the directory lock' out
 #> 1
+
+### report-says-nothing-about-other-bytes
+# needs: linux proc
+# kernel: by a directory lock no range is locked
+flock --start 10 --length 10 f sh -c ': >in; until [ -e go ]; do sleep .01; done' & other=$!
+await '[ -e in ]'
+flock --start 0 --length 10 --report 100 f true; echo $?
+#> 0
+: >go; wait $other

@@ -173,6 +173,7 @@ func (p *parser) read(given []string) (words []string, err error) {
 	if err != nil || isJoined {
 		return nil, p.asUsage(err, word(), isJoined)
 	}
+	p.settle()
 	return p.set.Args(), nil
 }
 

@@ -137,7 +137,6 @@ func Parse(args []string, getenv func(string) (string, bool), shell func(text st
 	if err != nil || p.isAnswered() {
 		return &p.o, err
 	}
-	p.settle()
 	if err := p.check(); err != nil {
 		return nil, err
 	}

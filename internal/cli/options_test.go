@@ -195,6 +195,10 @@ func TestParseFor(t *testing.T) {
 		{"lock true", Options{File: "lock"}, "true", ""},
 		{"--backend etcd lock true", Options{File: "lock"}, "true", ""},
 		{"--backend etcd --backend=etcd -n lock true", Options{Nonblock: true, File: "lock"}, "true", ""},
+		{"-w 5 lock true", Options{HasTimeout: true, File: "lock"}, "true", ""},
+		{"--wait 0 lock true", Options{Nonblock: true, File: "lock"}, "true", ""},
+		{"--queue 1 --report 5 lock true", Options{Queued: true, Reports: true, File: "lock"}, "true", ""},
+		{"--queue 0 lock true", Options{Nonblock: true, File: "lock"}, "true", ""},
 		{"--permits 3 lock -c date", Options{Permits: 3, File: "lock"}, "sh -c date", ""},
 		{"--break lock", Options{Action: Break, File: "lock"}, "", ""},
 		{"--backend etcd 9", Options{FD: 9}, "", ""},
@@ -237,6 +241,7 @@ func TestParseFor(t *testing.T) {
 		}
 		same := o.Backend == Other && o.BackendName == "etcd" && o.Action == c.want.Action && o.File == c.want.File &&
 			o.Nonblock == c.want.Nonblock && o.NoFork == c.want.NoFork && o.Permits == c.want.Permits &&
+			o.HasTimeout == c.want.HasTimeout && o.Queued == c.want.Queued && o.Reports == c.want.Reports &&
 			(o.FD < 0 && c.want.FD == 0 || o.FD == c.want.FD) && slices.Equal(o.Command, strings.Fields(c.command))
 		if !same {
 			t.Errorf("%s: %+v", c.args, o)

@@ -26,9 +26,9 @@ func (c Command) Run() (Result, error) {
 	if err != nil {
 		return Result{}, asFailure(err)
 	}
-	defer signals.Defer()
 	g, err := Start(c.Argv, c.Kept...)
 	if err != nil {
+		signals.Defer()
 		return Result{}, asFailure(err)
 	}
 	settle()
@@ -53,6 +53,7 @@ func (c Command) Run() (Result, error) {
 		}
 		passOn()
 	}
+	signals.Defer() // the end of what the guard has left behind may take for ever
 	return c.result(g, last, passedOn)
 }
 

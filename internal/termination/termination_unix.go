@@ -47,11 +47,11 @@ func (whenAwaited) Value(key any) any {
 }
 
 // Defer returns a context that is cancelled by the first signal, and defers termination by it. A signal that is
-// ignored, or blocked, stays so.
+// ignored, or blocked, stays so, and so does each signal of process 1, which none ends.
 var Defer = sync.OnceValue(func() context.Context {
 	begun.Store(true)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		if cstart.Kills(sig) {
+		if cstart.Kills(sig) && os.Getpid() != 1 {
 			handled = append(handled, sig)
 		}
 	}
@@ -103,8 +103,11 @@ func Allow() {
 	Finish()
 }
 
-// die ends the process by a signal.
+// die ends the process by a signal or, where it cannot die by that, with the status that a shell would see.
 func die(sig syscall.Signal) {
+	if !CanDieBy(sig) {
+		os.Exit(128 + int(sig))
+	}
 	setDefault(sig)
 	syscall.Kill(syscall.Getpid(), sig)
 	select {}
