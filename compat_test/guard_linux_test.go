@@ -69,27 +69,71 @@ func TestGuardMakesNoThread(t *testing.T) {
 // TestGuardAtLimitOfProcesses has a command use up the processes that its user may have, until its limit.
 func TestGuardAtLimitOfProcesses(t *testing.T) {
 	needOurs(t)
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to be a user without other processes")
+	if _, err := exec.LookPath("perl"); err != nil || os.Geteuid() != 0 {
+		t.Skip("needs root, to be a user without other processes, and perl")
 	}
+	runAtLimit(t, oursPath, 64321, "ulimit -u 40", fill)
+}
+
+// fill uses up the processes and stays, until SIGTERM.
+const fill = `exec perl -e '$SIG{TERM} = sub { exit };
+	for (;;) { my $pid = fork; exec "sleep", 1000 if defined $pid && !$pid; select undef, undef, undef, .01 }'`
+
+// TestGuardOfBomb ends a command all of whose descendants ignore SIGTERM, and fork on and on.
+func TestGuardOfBomb(t *testing.T) {
+	needOurs(t)
+	if _, err := exec.LookPath("perl"); err != nil || os.Geteuid() != 0 {
+		t.Skip("needs root, to be a user without other processes, and perl")
+	}
+	runAtLimit(t, withShortGrace(t), 64322, "ulimit -u 60", `exec perl -e '$SIG{TERM} = "IGNORE"; fork while 1'`)
+}
+
+// TestGuardInFullCgroup has a command use up the processes of a control group.
+func TestGuardInFullCgroup(t *testing.T) {
+	needOurs(t)
+	if _, err := exec.LookPath("perl"); err != nil {
+		t.Skip("needs perl")
+	}
+	group, limit := "", ""
+	for _, root := range []string{"/sys/fs/cgroup/pids", "/sys/fs/cgroup"} {
+		group = filepath.Join(root, "flock-test-"+strconv.Itoa(os.Getpid()))
+		limit = filepath.Join(group, "pids.max")
+		if os.Mkdir(group, 0o755) != nil {
+			continue
+		}
+		defer os.Remove(group)
+		if os.WriteFile(limit, []byte("40"), 0) == nil {
+			runAtLimit(t, oursPath, 0, "echo $$ >"+group+"/cgroup.procs", fill)
+			return
+		}
+	}
+	t.Skip("needs a control group with a limit of processes")
+}
+
+// runAtLimit runs a script under a flock --limit as a user whose shell has executed what limits processes. The limit of
+// flock is reached, and the script has ended at its SIGTERM or after that.
+func runAtLimit(t *testing.T, program string, user uint32, limiting, script string) {
+	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{dir, filepath.Dir(dir)} {
 		if err := os.Chmod(name, 0o777); err != nil {
 			t.Fatal(err)
 		}
 	}
-	text, err := os.ReadFile(oursPath) // where every user finds it
+	text, err := os.ReadFile(program) // where every user finds it
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "flock"), text, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "script"), []byte(script), 0o644)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	var stderr bytes.Buffer
-	c := exec.Command("/bin/sh", "-c", `ulimit -u 40; exec ./flock --limit 2 f sh -c '
-		trap "echo cleaned up >cleaned; exit" TERM; while :; do sleep 1000 & done' 2>notes`)
+	c := exec.Command(bashPath, "-c", limiting+" || exit; exec ./flock --limit 2 f sh script 2>notes")
 	c.Dir, c.Stderr = dir, &stderr
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 64321, Gid: 64321}}
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
 	err = c.Run()
 	notes, _ := os.ReadFile(filepath.Join(dir, "notes"))
 	isOwn := strings.Contains(string(notes), "flock: sh has exceeded its limit of 2 s and is terminated\n")

@@ -167,9 +167,7 @@ func (l *life) ask() {
 	case l.state == counting && now >= l.lookAt:
 		isSame := l.family.look()
 		if l.looks++; l.looks > 1 && isSame || now >= l.countAt {
-			for _, p := range l.family.list {
-				l.askOne(p)
-			}
+			l.forEach(Leftover, l.askOne)
 			l.state = asking
 		}
 		l.lookAt = now + pauseOfCount
@@ -208,18 +206,30 @@ func (l *life) kill() {
 	}
 	l.state = killing
 	killed := 0
-	for _, p := range l.family.list {
+	l.forEach(Killing, func(p process) {
 		name := l.nameFor(Killing, p)
 		if err := l.family.send(p, unix.SIGKILL); err == unix.EPERM {
 			l.barred = p.number()
 			l.tell(Unkillable, p, l.nameFor(Unkillable, p))
-			continue
+			return
 		}
 		killed++
 		l.tell(Killing, p, name)
-	}
+	})
 	if len(l.family.list) > 0 && killed == 0 {
 		l.state, l.lookAt = waiting, now+pauseOfWait
+	}
+}
+
+// forEach calls do with each process of the list. Those for whom there may be a line of the kind come last: the name of
+// a process that forks again and again can be read only between two forks, which takes a second among a hundred such.
+func (l *life) forEach(kind Kind, do func(process)) {
+	n := min(len(l.family.list), mostLines-len(l.told[kind]))
+	for _, p := range l.family.list[n:] {
+		do(p)
+	}
+	for _, p := range l.family.list[:n] {
+		do(p)
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 // the command may reach, it would end this process if it could not make one. What needs threads is the garbage
 // collector, which is switched off, so what runs on and on from here must need no memory; and goroutines that wake up.
 // Those wait in system calls of their own, main among them. When one enters such a call the runtime may want a thread
-// that looks for other work. Spare ones wait for that.
+// that looks for other work. Spare ones wait for that: it never has more than those in system calls, one for each of
+// GOMAXPROCS, and its own.
 func settle() {
 	debug.SetGCPercent(-1)
-	// With fewer, those who wake up at once would wait for each other, and the runtime looks for help.
-	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), spareThreads+1))
+	runtime.GOMAXPROCS(spareThreads)
 	var come, leave [2]int
 	if unix.Pipe2(come[:], unix.O_CLOEXEC) != nil {
 		return
@@ -28,13 +28,12 @@ func settle() {
 				b := []byte{0}
 				unix.Write(come[1], b)
 				unix.Read(leave[0], b)
+				unix.Write(come[1], b)
 			}()
 		}
-		for n, b := 0, make([]byte, spareThreads); n < spareThreads; {
-			more, _ := unix.Read(come[0], b)
-			n += max(more, 0)
-		}
+		readEach(come[0])
 		unix.Write(leave[1], make([]byte, spareThreads))
+		readEach(come[0]) // nobody may read from a number that is another descriptor's soon
 		unix.Close(leave[1])
 		unix.Close(leave[0])
 	}
@@ -42,4 +41,14 @@ func settle() {
 	unix.Close(come[1])
 }
 
-const spareThreads = 3
+// spareThreads is not smaller, or those who wake up at once would wait for each other, and the runtime would look for
+// help.
+const spareThreads = 4
+
+// readEach reads a byte of each spare thread.
+func readEach(fd int) {
+	for n, b := 0, make([]byte, spareThreads); n < spareThreads; {
+		more, _ := unix.Read(fd, b[n:])
+		n += max(more, 0)
+	}
+}
