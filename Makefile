@@ -14,6 +14,7 @@ VERSION := $(shell packaging/version.sh)
 # point of the run without the Go runtime: see internal/early.
 ENTRY = $$(case $$(go env GOOS)/$$(go env GOARCH) in \
 	(linux/amd64|linux/arm64) echo -E flock_entry;; esac)
+comma = ,
 GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags flock_linkname \
 	-ldflags "-s -w -checklinkname=0 $(ENTRY) -X main.version=$(VERSION)"
 
@@ -157,6 +158,9 @@ cross: binaries               ## the same, and vet for each of them
 test-portable: flock          ## run the cases where there is no /proc, as on other systems (a minute)
 	go test -c -o build/compat.test ./compat_test
 	sh compat_test/run.sh sh compat_test/portable.sh
+	$(subst flock_linkname,flock_linkname$(comma)guard_portable,$(GOBUILD)) -o build/flock-guard-portable .
+	cd compat_test && FLOCK_UNDER_TEST=../build/flock-guard-portable sh run.sh ../build/compat.test -test.timeout 10m \
+		-test.run '^TestBeyond(Native|Directory)$$/^limit$$/^limit-(setsid|kill-0|signal|in-time|is-reached|closed|a-line)'
 
 test-kernels: flock           ## run the cases with the answers of other kernels (CASES=core: in two minutes)
 	@cd compat_test && FLOCK_TEST_KERNELS=$(or $(CASES),all) sh run.sh go test -count=1 -timeout 30m -names \

@@ -7,25 +7,26 @@
 //	  └─ guard          in a session of its own; orphaned descendants of the command become its children (Linux)
 //	     └─ command     the kernel kills it when the guard dies (Linux)
 //
-// All end in one way. Every descendant gets SIGTERM and SIGCONT once, those that come meanwhile, too; those that are
-// there ten seconds later get SIGKILL, until nobody is left. The guard inherits the descriptors by which the lock is
-// held, and has them until then.
+// All end in one way. Every descendant that is found gets SIGTERM and SIGCONT once. Nobody who comes later does, since
+// that may be what cleans up. All who are there ten seconds later get SIGKILL, until nobody is left. The guard inherits
+// the descriptors by which the lock is held, and has them until then.
 //
 // On Linux the kernel continues the guard when it has something to do, should it be stopped: by timers, and when its
 // parent dies. Elsewhere only the command's process group is ended; the build tag guard_portable tries that on Linux.
 // See Limits.End for how flock-etcd is kept from running on when it has lost its lock.
 //
-// One reads message.go, what the two processes say to each other; then this file, the guard as its parent sees it; then
-// run.go, which is that for flock; process.go is the guard itself.
+// One reads message.go, what the two processes say to each other; then guard.go, the guard as its parent sees it, and
+// run.go, which is that for flock; then life.go, when the guard does what; runner.go, the process that does it; and
+// family.go, whom it finds.
 //
 // Every family of systems defines:
 //
-//	clock, alarm  a clock that goes on while the machine sleeps (Linux), and a signal at a time on it
-//	prepare       see the function of Linux
-//	attributes    of the command and of the guard
-//	members       the descendants, as far as they can be found
-//	remain        whether there are some
-//	killAll       kills them
+//	clock, alarm, waker  a clock that goes on while the machine sleeps (Linux), and what happens at a time on it
+//	prepare, settle      what is done before the command starts: see those of Linux
+//	attributes           of the command and of the guard
+//	watch                tells of children that have ended
+//	find, has, send      the descendants, as far as they can be found, and a signal to one
+//	remains              whether there are some
 package guard
 
 import (

@@ -108,9 +108,9 @@ func (f *family) continueAll() {
 	}
 }
 
-// startLeader starts a process that makes a process group, leads it, and ends: whoever leads a group cannot make a session, and
-// setsid(1) would fork. If terminal is a descriptor of one, that is given to the group. The leader is to be reaped
-// when somebody has joined.
+// startLeader starts a process that makes a process group, leads it, and ends: whoever leads a group cannot make a
+// session, and setsid(1) would fork. If terminal is a descriptor of one, that is given to the group. The leader is to be
+// reaped when somebody has joined.
 func startLeader(terminal int) (leader int, err error) {
 	attr := syscall.SysProcAttr{Setpgid: true}
 	if terminal >= 0 {
