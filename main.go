@@ -52,7 +52,7 @@ func main() {
 // begins after four megabytes, and after two minutes whatever there is. It starts threads for its work; where the user
 // can have no more of them (ulimit -u), the runtime ends the process with a dump of its stacks.
 func putOffCollector() {
-	const limit, perProcessor = 16 << 20, 64 << 10 // which is what the runtime itself takes for each
+	const limit, perProcessor = 32 << 20, 64 << 10 // which is what the runtime itself takes for each
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(limit + perProcessor*int64(runtime.GOMAXPROCS(0)))
 }
