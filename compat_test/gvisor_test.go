@@ -28,7 +28,8 @@ var gvisorDifferences = []difference{
 			"timer-signal-before-the-lock-call kill-children-signal-to-all limit-while-flock-is-stopped"},
 	{"timeout(1) dies of the SIGKILL that it sends to its group", "recipe-a-time-limit"},
 	{"kcmp(2)", "report-names-the-command report-what-is-left-behind report-of-a-lock-that-another-has-by-now " +
-		"recipe-replace-the-holder holders-exclusive holders-modes holders-of-another-user holders-of-a-directory"},
+		"one-of-two-numbers-is-closed " +
+		"holders-exclusive holders-modes holders-of-another-user holders-of-a-directory"},
 	{"O_NOFOLLOW with O_DIRECTORY does not follow a link",
 		"hostile-link hostile-link-to-nothing hostile-staging-is-a-link"},
 	{"processes that other users may not look into", "hostile-holder-that-cannot-be-looked-into"},
@@ -36,6 +37,9 @@ var gvisorDifferences = []difference{
 	{"one boot id in all mounts of /proc",
 		"owner-in-another-pid-namespace belief-holders-of-another-pid-namespace " +
 			"belief-number-of-a-pid-namespace-that-comes-again"},
+	{"an initial pid namespace: processes outside of containers seem to be in one",
+		"holders-a-script-of-another-user-that-has-ended"},
+	{"a host name in /proc/sys that can be written", "holders-a-script-that-has-ended-on-another-machine"},
 	{"loop devices", "belief-ustat-that-is-forbidden belief-filesystem-of-the-state-that-was-unmounted"},
 	{"a choice of the next process id", "belief-process-id-that-comes-again belief-holders-are-only-who-was-seen"},
 	{"signals in /proc/PID/status", "belief-no-fork-catches-nothing belief-signal-to-all-of-a-job " +

@@ -13,21 +13,6 @@ flock f timeout -k 10 .2 sh -c 'sleep 100 & sleep 100'; echo $?
 flock -w 20 f echo free
 #> free
 
-### recipe-replace-the-holder
-# needs: linux proc
-flock f sh -c 'echo old >out; sleep 100 & sleep 100; echo never' & old=$!
-await '[ -s out ] && [ "$(flock --holders f | grep -c "sleep 100$")" = 2 ]'
-flock f true & waiter=$!
-await 'waiting f'
-flock --holders f |
-	awk '$3 != "-" && $3 != "(waiting)" { print $1 }' | xargs kill 2>/dev/null
-flock -w 20 f echo new || echo 'the old one does not end'
-#> new
-wait $old; echo $?
-#> 143
-wait $waiter; echo $?
-#> 0
-
 ### recipe-tries-at-random-moments
 hold f
 for try in 1 2 3; do
