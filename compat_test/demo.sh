@@ -107,8 +107,8 @@ flock -n --report 0 reload.lock true 2>&1 | sed 's/^/  /'
 for i in 1 2 3 4 5 6 7 8 9 10; do
 	(flock --queue 1 -E 0 reload.lock ./reload.sh; echo >>answers) & reloads="$reloads $!"
 done
-await '[ "$(cat answers 2>/dev/null | wc -l)" -eq 9 ]'
-echo "  nine of ten requests have ended, and one waits"
+await '[ "$(cat answers 2>/dev/null | wc -l)" -ge 9 ]' # ten where --queue is refused: on Linux without /proc
+echo "  $(($(wc -l <answers))) of ten requests have ended before the reload"
 : >reloaded
 for pid in $reloads; do wait "$pid"; done
 echo "  reloads, with the first one: $(($(wc -l <reloads)))"
