@@ -115,12 +115,12 @@ flock --cooldown 600 --cooldown-from success f bash -c 'mtime f; sleep .02' >sta
 # A failure lets it in although the cooldown of the start would keep it out.
 flock --cooldown 600 --cooldown-from success f sh -c ': >has; until [ -e go ]; do sleep .01; done; exit 1' & first=$!
 await '[ -e has ]'
-flock -w 100 --cooldown 600 --cooldown-from success f echo again & second=$!
+flock -w 100 --cooldown 600 --cooldown-from success f echo again >out & second=$!
 flock -n --cooldown 600 --cooldown-from success f echo in; echo $?
 #> 1
 : >go; wait $first; echo $?
 #> 1
-wait $second
+wait $second; cat out
 #> again
 
 ### cooldown-from-success-many-at-once
