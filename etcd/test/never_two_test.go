@@ -389,7 +389,7 @@ func TestEarlierChildren(t *testing.T) {
 func TestNoDescriptors(t *testing.T) {
 	t.Parallel()
 	name := leasetest.LockName(t)
-	h := ours(t).Start(t, "sh", "-c", `ulimit -n 10; exec "$@"`, "sh", flockEtcd, name,
+	h := ours(t).Start(t, "sh", "-c", `ulimit -n 12; exec "$@"`, "sh", flockEtcd, name,
 		"sh", "-c", `setsid sh -c 'trap "" TERM; echo $$; exec sleep 83' & wait`)
 	h.AwaitOutput(t)
 	child := strings.TrimSpace(h.Out.String())
@@ -410,8 +410,10 @@ func TestSmallLimits(t *testing.T) {
 	t.Parallel()
 	e, name := ours(t, "FLOCK_ETCD_TTL=2"), leasetest.LockName(t)
 	for limit, want := range map[string]string{
-		"-n 10": `^0 in\n$`,
-		"-n 9":  `^0 in\n$`,
+		"-n 14": `^0 in\n$`,
+		"-n 12": `^0 in\n$`,
+		"-n 10": `^71 flock-etcd: .*: Too many open files\n$`,
+		"-n 9":  `^71 flock-etcd: .*: Too many open files\n$`,
 		"-n 8":  `^71 flock-etcd: .*: Too many open files\n$`,
 		"-n 7":  `^71 flock-etcd: .*: Too many open files\n$`,
 		"-n 6":  `^71 flock-etcd: .*: Too many open files\n$`,
