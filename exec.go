@@ -83,6 +83,7 @@ func (a *attempt) leave() {
 	termination.Released()
 }
 
+// reportIfFailed prints an error that does not change the exit status: that is the command's.
 func (a *attempt) reportIfFailed(err error) {
 	if err != nil {
 		a.out.Fail(err)

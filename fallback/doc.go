@@ -40,7 +40,7 @@
 // lives in one of each, or by a mount that is gone: then nobody has a FIFO there. That is known only if the kernel knew
 // its device number when the record was written. Any other owner counts as alive, and errors name it, unless it is of
 // an earlier boot of this machine: that is known where the host name and the machine-id (on macOS the number of the
-// hardware) are the same, outside of containers. Who is in doubt is refused.
+// hardware) are the same, outside of containers. A contender that cannot tell is refused.
 //
 // # The names
 //

@@ -15,7 +15,7 @@
 // parent dies. Elsewhere only the command's process group is ended; the build tag guard_portable tries that on Linux.
 // See Limits.End for how flock-etcd is kept from running on when it has lost its lock.
 //
-// One reads message.go, what the two processes say to each other; then guard.go, the guard as its parent sees it, and
+// Read message.go first, what the two processes say to each other; then guard.go, the guard as its parent sees it, and
 // run.go, which is that for flock; then life.go, when the guard does what; runner.go, the process that does it; and
 // family.go, whom it finds.
 //

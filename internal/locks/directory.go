@@ -101,7 +101,7 @@ func (d *directory) Lifeline() int {
 
 func (d *directory) PermitNumber() int { return d.held.PermitNumber() }
 
-// Started sees that a signal does not end flock before it has released the lock.
+// Started defers termination, so that flock can release the lock if the command dies of the same signal.
 func (d *directory) Started() {
 	if d.held != nil && d.file.ByName {
 		termination.Defer()
