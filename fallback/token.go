@@ -29,7 +29,15 @@ func (a *attempt) renameToken(old, new string) error {
 }
 
 // take renames the token to the name that it has while it is ours. If somebody else keeps it for long, that one keeps
-// us out. The token is ours after done, and may be after an error.
+// us out. Also who tries only once waits until that is certain. The token is ours after done, and may be after an error.
+//
+//	the listing shows        at first                for long    after the deadline
+//	busy,X                   a pause                 kept out    kept out
+//	busy,X without a life-   a pause                 an error    kept out
+//	line of X
+//	no token, or several     a pause, and the path   an error    as before
+//	free, which is not       a pause, and the path   kept out    kept out
+//	there to be renamed
 func (a *attempt) take(token string) (outcome, error) {
 	var sight sighting
 	for pause := shortestRetry; ; pause = min(2*pause, longestRetry) {
@@ -42,20 +50,20 @@ func (a *attempt) take(token string) (outcome, error) {
 			return outcome{}, err
 		case isTaken:
 			return outcome{how: done}, nil
-		case a.self.name == "": // a cleaner has removed it, or the directory is another one
+		case a.self.name == "": // a cleaner of old files has removed it, or the directory is another one
 			return outcome{how: again}, nil
 		}
 
-		// Also who tries only once waits until it is certain that somebody keeps the token.
-		isLong, broken, isKept := sight.isLong(&s, a.Now()), s.errToken(), s.token() != ""
+		isLong, broken, isOne := sight.isLong(&s, a.Now()), s.errToken(), s.token() != ""
 		switch {
 		case isLong && broken != nil:
 			return outcome{}, broken
-		case isLong, isKept && a.isLate():
+		case isLong, isOne && a.isLate():
 			return outcome{how: keptOut, keepers: []record{a.tokenOwner(&s)}}, nil
 		}
 
-		if !isKept || pause == longestRetry { // it may be another directory by now
+		isBusy := isOne && s.token() != free
+		if !isBusy || pause == longestRetry { // it may be another directory by now
 			if err := a.reopen(); err != nil {
 				return outcome{}, err
 			}
@@ -67,9 +75,10 @@ func (a *attempt) take(token string) (outcome, error) {
 	}
 }
 
-// takeFree takes the token if nobody has it. Otherwise it returns a listing, in which it is not free.
+// takeFree takes the token if nobody has it, and else returns a listing. That can show it free, though it is not: it
+// has changed hands meanwhile, or the client of a network filesystem does not learn who has it.
 func (a *attempt) takeFree(token string) (isTaken bool, s snapshot, err error) {
-	for a.self.name != "" {
+	for range 2 {
 		err = a.renameToken(free, token)
 		if err == nil || !isAbsent(err) {
 			return err == nil, s, err
@@ -80,15 +89,19 @@ func (a *attempt) takeFree(token string) (isTaken bool, s snapshot, err error) {
 			return false, s, err
 		case slices.Contains(s.tokens, token): // NFS has carried out the rename
 			return true, s, nil
-		case s.token() != free:
+		case a.self.name == "", s.token() != free:
 			return false, s, nil
 		}
 	}
 	return false, s, nil
 }
 
-// tokenOwner returns who has the token that a listing shows.
+// tokenOwner returns who has the token that a listing shows. If that is free, but not to be had, it is somebody who
+// cannot be named.
 func (a *attempt) tokenOwner(s *snapshot) record {
+	if s.token() == free {
+		return record{name: free, mode: Busy, owner: owner{machine: a.Machine()}, verdict: held}
+	}
 	owner, _ := parseRecord(s.token())
 	owner.verdict = a.judgeLifeline(s.lifelineOf(owner.id))
 	return owner

@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"errors"
 	"io/fs"
 	"testing"
 	"time"
@@ -254,5 +255,53 @@ func TestDiscardOfAnothers(t *testing.T) {
 	a := &attempt{system: s, self: &contender{id: idOf(ours1), name: exclName + "," + idOf(ours1)}}
 	if err := a.discard(); err != nil || s.movedAway {
 		t.Errorf("%v, moved away: %v", err, s.movedAway)
+	}
+}
+
+// A staleSystem is the directory on a client of a network filesystem that does not learn who has the token: its listing
+// shows the token free, which it has not been for long.
+type staleSystem struct {
+	busySystem
+	refreshed int // after so many times that the directory was opened the token can be had; 0: never
+}
+
+func (s *staleSystem) Reopen() error { s.refreshed--; return nil }
+
+func (s *staleSystem) Rename(string, string) error {
+	if s.looks > 1000 {
+		return errors.New("without a pause or an end")
+	}
+	if s.refreshed == 0 {
+		return nil
+	}
+	return fs.ErrNotExist
+}
+
+// TestTokenThatIsNotFree: who is told that the token is free, and cannot have it, pauses, opens the directory again,
+// looks at the deadline, and says after a second that somebody keeps it.
+func TestTokenThatIsNotFree(t *testing.T) {
+	start := time.Unix(1, 0)
+	for _, c := range []struct {
+		name      string
+		refreshed int
+		deadline  time.Time
+		want      progress
+		min, max  time.Duration
+	}{
+		{"for ever", -1, time.Time{}, keptOut, stuck, 2 * stuck},
+		{"until a deadline", -1, start.Add(stuck / 2), keptOut, stuck / 2, stuck * 3 / 4},
+		{"until the directory is opened again", 2, time.Time{}, done, 1, stuck / 2},
+	} {
+		s := &staleSystem{busySystem{listings: [][]string{{ours1, free}}, now: start, slow: 50 * time.Millisecond}, c.refreshed}
+		l := &Lock{dir: t.TempDir(), self: contender{id: idOf(ours1), name: ours1}}
+		a := newAttempt(s, l, Request{Mode: Exclusive, Deadline: c.deadline})
+		o, err := a.take(busy + "," + a.self.id)
+		if took := s.now.Sub(start); err != nil || o.how != c.want || took < c.min || took > c.max {
+			t.Errorf("%s: %v after %v, %v", c.name, o.how, took, err)
+		}
+		const says = "held by a process, which is taking or releasing it"
+		if o.how == keptOut && l.lockedBy(a, o.keepers).Error() != says {
+			t.Errorf("%s: %v", c.name, l.lockedBy(a, o.keepers))
+		}
 	}
 }
