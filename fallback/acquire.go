@@ -27,7 +27,10 @@ const (
 func (a *attempt) acquire(ctx context.Context, tell func([]record)) (outcome, error) {
 	w := waitState{tell: tell}
 	for {
-		if err := ctx.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		switch {
+		case hasEnded(ctx): // whatever the clock says: it may have been set back
+			a.request.Try = true
+		case ctx.Err() != nil:
 			return outcome{how: cancelled}, nil
 		}
 		s, isSearched, err := a.lookAndSearch(w.isForUs)
@@ -45,6 +48,9 @@ func (a *attempt) acquire(ctx context.Context, tell func([]record)) (outcome, er
 		}
 	}
 }
+
+// hasEnded reports whether the deadline of a context has passed.
+func hasEnded(ctx context.Context) bool { return errors.Is(ctx.Err(), context.DeadlineExceeded) }
 
 // lookAndSearch looks, and searches if it is for us to do so. isSearched is false if a search was due and could not be
 // made, because no listing has shown the token.

@@ -52,10 +52,10 @@ func OpenQueue(dir, path string) (*Lock, error) {
 // Lock waits until it has the lock exclusively. If the deadline of ctx passes first, it returns a *LockedError; if ctx
 // is cancelled, the error of ctx.
 //
-// A lock that this Lock already holds is converted, here and in the other methods. An upgrade that has to wait, or that
-// fails, gives up what there was, as with flock(2); so does a conversion whose ctx is cancelled, unless an open file
-// has the lock. A context whose deadline has passed gets a lock that is free, and that nobody is just taking or
-// releasing.
+// A lock that this Lock already holds is converted, here and in the other methods. A conversion that others keep out
+// gives up what there was, as with flock(2). One that fails otherwise, or whose ctx is cancelled, gives that up, too;
+// only what an open file or an inherited lifeline has may stay. A context whose deadline has passed gets a lock that
+// is free, and that nobody is just taking or releasing.
 func (l *Lock) Lock(ctx context.Context) error { return l.Acquire(ctx, Request{Mode: Exclusive}) }
 
 // RLock waits until it has the lock shared.
@@ -91,6 +91,7 @@ func (l *Lock) try(r Request) error {
 
 // Acquire takes the lock as the request says. The other methods are made from it.
 func (l *Lock) Acquire(ctx context.Context, r Request) error {
+	l.got = 0
 	switch {
 	case r.Mode < Exclusive, r.Mode > Permit:
 		return errors.New("fallback: the mode must be Exclusive, Shared or Permit")
@@ -113,7 +114,6 @@ func (l *Lock) Acquire(ctx context.Context, r Request) error {
 	}
 	o, err := a.acquire(ctx, tell)
 	l.end(a, err == nil && o.how == done)
-	l.got = 0
 	switch {
 	case err != nil:
 		return &stateDirError{"cannot lock", l.dir, err}
@@ -121,7 +121,7 @@ func (l *Lock) Acquire(ctx context.Context, r Request) error {
 		return ctx.Err()
 	case o.how == keptOut:
 		locked := l.lockedBy(a, o.keepers)
-		if hasDeadline && !deadline.After(s.Now()) {
+		if hasEnded(ctx) || hasDeadline && !deadline.After(s.Now()) {
 			locked.cause = context.DeadlineExceeded
 		}
 		return locked
@@ -188,7 +188,7 @@ func (l *Lock) unlock(release func(*attempt) error) error {
 		return err
 	}
 	defer l.closeState()
-	if err := ignoreAbsent(release(newAttempt(s, l, Request{Try: true}))); err != nil {
+	if err := ignoreAbsent(release(newAttempt(s, l, Request{}))); err != nil {
 		return &stateDirError{"cannot unlock", l.dir, err}
 	}
 	return nil
@@ -203,7 +203,7 @@ func (l *Lock) Holders() ([]Holder, error) {
 		return nil, ignoreAbsent(err)
 	}
 	defer reader.closeState()
-	holders, err := newAttempt(s, reader, Request{Try: true}).everybody(l.dir)
+	holders, err := newAttempt(s, reader, Request{}).everybody(l.dir)
 	if err != nil {
 		return nil, &stateDirError{"cannot read", l.dir, err}
 	}

@@ -101,6 +101,33 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
+// An endedContext has ended by its deadline, which is in an hour by a clock that was set back since.
+type endedContext struct{ context.Context }
+
+func (endedContext) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
+func (endedContext) Err() error                  { return context.DeadlineExceeded }
+
+// TestDeadlineAndClock: a deadline whose context has ended is over.
+func TestDeadlineAndClock(t *testing.T) {
+	dir := lockFile(t)
+	holder := newLock(dir)
+	must(holder.TryLock())
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	ended := make(chan error)
+	go func() { ended <- newLock(dir).Lock(endedContext{ctx}) }()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrLocked) {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it still waits")
+		must(holder.Unlock())
+		<-ended
+	}
+}
+
 // TestZero: a Lock that was not made by Open is an error.
 func TestZero(t *testing.T) {
 	var l Lock
@@ -289,6 +316,10 @@ func TestPermitNumbers(t *testing.T) {
 	must(locks[2].TryRLock())
 	if n := locks[2].PermitNumber(); n != 0 {
 		t.Errorf("permit %d of a shared lock", n)
+	}
+	take(locks[2], 2, 1)
+	if err := locks[2].TryPermit(0); err == nil || locks[2].PermitNumber() != 0 {
+		t.Errorf("permit %d after a call that has failed", locks[2].PermitNumber())
 	}
 	must(locks[2].Unlock())
 }
