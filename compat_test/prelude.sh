@@ -90,7 +90,7 @@ asleep() {
 }
 catches() { grep -qs '^SigCgt:.0000000000004..[13]$' /proc/$1/status; } # SIGTERM and, which comes last, SIGHUP
 placed() {
-	ls .*.flock/queue 2>/dev/null | grep -q "^permit,v1,[0-9a-f]*,$1," ||
+	ls .*.flock.queue 2>/dev/null | grep -q "^permit,v1,[0-9a-f]*,$1," ||
 		grep -qs 'OFDLCK.* 23058430092136939[0-9]* ' /proc/$1/fdinfo/*
 }
 ticketed() { grep -qs 'OFDLCK.* 230584301350[0-9]* ' /proc/$1/fdinfo/*; }

@@ -3,7 +3,6 @@ package fallback
 import (
 	"context"
 	"errors"
-	"path/filepath"
 )
 
 // A Lock is one holder's access to the lock on a file. Open makes one. Its methods must not be called concurrently, but
@@ -39,15 +38,8 @@ func Open(path string) (*Lock, error) {
 func OpenIn(dir, path string, file int) *Lock { return &Lock{dir: dir, path: path, fd: -1, file: file} }
 
 // OpenQueue returns a lock whose permits are the places of those who wait for the lock with the state directory dir.
-// Its own state is inside that.
-func OpenQueue(dir, path string) (*Lock, error) {
-	state, err := openState(dir, true)
-	if err != nil {
-		return nil, err
-	}
-	state.close()
-	return OpenIn(filepath.Join(dir, "queue"), path, -1), nil
-}
+// Its own state is beside that, and not inside: who discards the lock does not take the places away.
+func OpenQueue(dir, path string) *Lock { return OpenIn(dir+queueSuffix, path, -1) }
 
 // Lock waits until it has the lock exclusively. If the deadline of ctx passes first, it returns a *LockedError; if ctx
 // is cancelled, the error of ctx.

@@ -3,6 +3,7 @@ package fallback
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -322,4 +323,21 @@ func TestPermitNumbers(t *testing.T) {
 		t.Errorf("permit %d after a call that has failed", locks[2].PermitNumber())
 	}
 	must(locks[2].Unlock())
+}
+
+// TestQueueOfDiscarded: who has a place in the queue keeps it when the lock is discarded.
+func TestQueueOfDiscarded(t *testing.T) {
+	path := filepath.Join(tempDir(t), "f")
+	dir, err := StateDir(path, "")
+	must(err)
+	holder := newLock(dir)
+	must(holder.TryLock())
+	must(OpenQueue(dir, path).TryPermit(1))
+	must(holder.Discard())
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("the directory is there: ", err)
+	}
+	if err := OpenQueue(dir, path).TryPermit(1); !errors.Is(err, ErrLocked) {
+		t.Error("the only place is not taken: ", err)
+	}
 }

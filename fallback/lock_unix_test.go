@@ -30,10 +30,11 @@ func TestNames(t *testing.T) {
 		for _, base := range []string{"", t.TempDir()} {
 			dir, err := StateDir(file, base)
 			must(err)
-			if len(filepath.Base(stagingName(dir))) > maxName {
+			if len(filepath.Base(stagingName(dir+queueSuffix))) > maxName {
 				t.Fatalf("too long: %q", dir)
 			}
 			settled(t, dir)
+			must(OpenQueue(dir, file).TryPermit(1))
 		}
 	}
 }

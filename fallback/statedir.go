@@ -122,11 +122,15 @@ func lockedPath(dir string) (path, base string) {
 	return path, base
 }
 
-// fit appends ".flock". Where that, and the name of the staging directory, would be too long for a file name, the end
-// of the name gives way to a hash of it, without cutting a character in two: some filesystems take only UTF-8.
+// queueSuffix comes behind the name of a state directory, and makes that of the one of the queue.
+const queueSuffix = ".queue"
+
+// fit appends ".flock". Where that, and the name of the staging directory of the queue, would be too long for a file
+// name, the end of the name gives way to a hash of it, without cutting a character in two: some filesystems take only
+// UTF-8.
 func fit(name string) string {
 	const suffix = ".flock"
-	room := maxName - len(stagingName("")) - len(suffix)
+	room := maxName - len(suffix) - len(stagingName(queueSuffix))
 	if len(name) <= room {
 		return name + suffix
 	}

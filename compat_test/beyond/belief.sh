@@ -251,7 +251,7 @@ set -m; flock --queue 1 f true & p=$!; set +m
 await 'placed $p && catches $p'
 { kill $p; wait $p; } 2>/dev/null; echo $?
 #> 143
-ls .f.flock | grep -c ^wait; ls .f.flock/queue
+ls .f.flock | grep -c ^wait; ls .f.flock.queue
 #> 0
 #> free
 release

@@ -173,9 +173,10 @@ flock --queue 1 f true & waiter=$!
 await 'placed $!'
 release; wait; ls -A | grep -v held
 #directory> .f.flock
-#half> .f.flock
+#directory> .f.flock.queue
+#half> .f.flock.queue
 #> f
-ls .f.flock/queue 2>/dev/null
+ls .f.flock.queue 2>/dev/null
 #directory> free
 #half> free
 
@@ -273,13 +274,13 @@ release; wait $waiter; echo $?
 hold f
 flock --queue 1 f true & waiter=$!
 await 'placed $!'
-id=$(ls .f.flock/queue | sed -n 's/^permit,//p')
+id=$(ls .f.flock.queue | sed -n 's/^permit,//p')
 other=$(echo "$id" | awk -F, -v OFS=, '{$3 = 77; $6 = "elsewhere"; $7 = "m"; $8 = "b"; print}')
-mv ".f.flock/queue/permit,$id" ".f.flock/queue/permit,$other"
+mv ".f.flock.queue/permit,$id" ".f.flock.queue/permit,$other"
 kill -9 $waiter; wait $waiter
 flock --queue 1 --verbose f true 2>&1 | grep queue | sed 's;permit,[^ )]*;RECORD;'
-#> flock: the queue: held by process 77 on host elsewhere (a flock of this lock there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/queue/RECORD)
-rm .f.flock/queue/permit,*
+#> flock: the queue: held by process 77 on host elsewhere (a flock of this lock there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock.queue/RECORD)
+rm .f.flock.queue/permit,*
 flock --queue 1 f echo in & waiter=$!
 await 'placed $!'
 release; wait $waiter

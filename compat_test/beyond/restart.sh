@@ -16,7 +16,7 @@ export IMITATE_BOOT=before
 hold_until_go & holder=$!
 await '[ -e has ]'
 flock --queue 1 f true & waiter=$!
-await 'ls .f.flock/queue 2>/dev/null | grep -q ^permit'
+await 'ls .f.flock.queue 2>/dev/null | grep -q ^permit'
 kill -9 $waiter; wait $waiter
 : >go; wait $holder; rm go has
 export IMITATE_BOOT=after

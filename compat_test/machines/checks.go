@@ -390,7 +390,7 @@ func queue(s *scene) {
 			done <- status
 		}()
 		for status := 0; status == 0; { // until it has its place
-			_, status = s.run(c1, "! ls .f.flock/queue | grep permit")
+			_, status = s.run(c1, "! ls .f.flock.queue | grep permit")
 		}
 		s.status(c1, "FLOCK --queue 1 f true", 1)
 		s.status(c2, "FLOCK --queue 1 f true", 1)

@@ -23,7 +23,7 @@ func NewQueue(f *lockfile.File, config Config) (*Chain, error) {
 	return Of(places...), nil
 }
 
-// A directoryPlace in a queue is a permit of a directory lock inside that of the file.
+// A directoryPlace in a queue is a permit of a directory lock beside that of the file.
 type directoryPlace struct {
 	file   *lockfile.File
 	config Config
@@ -36,10 +36,7 @@ func (p *directoryPlace) Lock(_ Op, timeout Timeout) error {
 	if err != nil {
 		return p.explain(err)
 	}
-	queue, err := fallback.OpenQueue(dir, path)
-	if err != nil {
-		return p.explain(err)
-	}
+	queue := fallback.OpenQueue(dir, path)
 	for {
 		err := queue.TryPermit(p.config.Queue)
 		var locked *fallback.LockedError
