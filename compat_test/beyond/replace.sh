@@ -219,8 +219,7 @@ release
 ### replace-tickets-are-no-locks
 flock --replace f sh -c ': >up; until [ -e go ]; do sleep .01; done' & p=$!
 await '[ -e up ]'
-flock --holders f | sed -E 's/^ *[0-9]+ //; s/ .*//'
-#> exclusive
+flock --holders f | sed -E 's/^ *[0-9]+ //; s/ .*//' | sort -u # flock, the shell, and what it has started
 #> exclusive
 flock --permits 2 f sh -c 'echo permit $FLOCK_PERMIT >>out' & q=$!
 flock --queue 1 f sh -c 'echo queued >>out' & r=$!
