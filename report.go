@@ -140,7 +140,7 @@ func (a *attempt) keepers() (line string) {
 	case locks.Unknown: // all who have the whole lock have our open file
 		list, _ = holders.Find(lockfile.Descriptor(a.file.FD), mechanisms(a.Backend))
 	}
-	left, more := list.Eldest()
+	left, more := list.Oldest()
 	if left.PID == 0 {
 		return ""
 	}

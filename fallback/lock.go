@@ -7,8 +7,8 @@ import (
 
 // A Lock is one holder's access to the lock on a file. Open makes one. Its methods must not be called concurrently, but
 // processes, and several Locks of one process, need no other coordination. While it holds the lock it has two
-// descriptors open, or none if an open file has the lock. What it holds when it is forgotten is free when the process
-// ends. All calls of the zero Lock fail.
+// descriptors open, or none if an open file has the lock. The process frees what it holds when it ends, also by a
+// Lock that the caller has dropped. All calls of the zero Lock fail.
 type Lock struct {
 	// Waiting, if it is not nil, is called once in each call that has waited for a second.
 	Waiting func(*LockedError)

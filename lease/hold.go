@@ -148,7 +148,7 @@ func (h *hold) warn() {
 	if now := Now(); now >= h.whenSilent() {
 		h.warned = true
 		since, _ := h.held.Life()
-		h.printer.Note(h.program + " has not answered for " + seconds(now-since) + "; the command is stopped in " +
+		h.printer.Note(h.program + " has not answered for " + seconds(now-since) + "; the command is terminated in " +
 			seconds(h.limits().Term-now) + ": " + h.link.Why())
 	}
 }

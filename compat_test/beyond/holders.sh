@@ -239,7 +239,7 @@ unshare -pf --mount-proc sh -c 'flock --holders f 2>/dev/null; echo $?'
 # needs: mount root full
 
 # the recipe of doc/recipes.md
-recipe() { flock --holders "$1" || [ $? -ne 1 ] || echo nobody; }
+recipe() { flock --holders "$1" || case $? in 1) echo nobody ;; esac; }
 : >f
 recipe f
 #> nobody

@@ -94,12 +94,12 @@ release; wait; cat order
 ### report-several
 # needs: proc
 echo ': >$1; until [ -e go ]; do sleep .01; done' >job.sh
-flock -s -F f sh job.sh a & eldest=$!
+flock -s -F f sh job.sh a & oldest=$!
 await '[ -e a ]'; sleep .05
 flock -s f sh job.sh b & flock -s f sh job.sh c &
 await '[ -e b ] && [ -e c ]'
-flock --report 0 -n f true 2>&1 | sed "s/process $eldest /process ELDEST /; s/for [0-9]* s/for N s/"
-#> flock: f is held by process ELDEST (sh job.sh a), running for N s, and 2 more
+flock --report 0 -n f true 2>&1 | sed "s/process $oldest /process OLDEST /; s/for [0-9]* s/for N s/"
+#> flock: f is held by process OLDEST (sh job.sh a), running for N s, and 2 more
 : >go; wait
 
 ### report-a-long-command-line

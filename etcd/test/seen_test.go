@@ -212,7 +212,7 @@ func TestSilence(t *testing.T) {
 	networks[0].Restore()
 	leasetest.Await(t, "the end of the silence",
 		func() bool { return strings.HasSuffix(h.Err.String(), "\nflock-etcd: etcd answers again\n") })
-	if !strings.Contains(h.Err.String(), " s; the command is stopped in ") {
+	if !strings.Contains(h.Err.String(), " s; the command is terminated in ") {
 		t.Error(&h.Err)
 	}
 	leasetest.Await(t, "a word of the waiter",

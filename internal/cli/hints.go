@@ -148,7 +148,7 @@ func isVariable(name string) bool {
 	return strings.Trim(name, letters+"0123456789") == "" && strings.IndexAny(name, letters) == 0
 }
 
-// builtins are shell builtins and keywords that are no program, or not everywhere.
+// builtins are shell builtins and keywords for which there is no program, or not everywhere.
 var builtins = strings.Fields("alias case cd command eval exec exit export fc fg for function getopts hash if jobs " +
 	"local popd pushd read readonly return set shift shopt source time times trap type typeset ulimit umask unalias " +
 	"unset until wait while { ( ! [[ ((")

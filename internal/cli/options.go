@@ -461,8 +461,8 @@ func (p *parser) checkSystem() error {
 	}
 	switch {
 	case o.HasGuard():
-		return failure.Usage("this system has no --limit and --kill-children: " +
-			"it cannot end a command with all that it has started")
+		return failure.Usage("--limit and --kill-children are not supported on this system: " +
+			"it cannot terminate a command and its descendants")
 	case p.isFcntl():
 		return failure.Usage("--fcntl, --start and --length are for native locks, which this system does not have")
 	case o.Backend != Auto && o.Backend != Directory:

@@ -22,7 +22,7 @@ func Ancestor(f *lockfile.File, config locks.Config, op locks.Op) Holder {
 		list = directoryHoldersAmong(pids, f, config, op)
 	}
 	list = slices.DeleteFunc(replaceGuards(list), func(h Holder) bool { return !slices.Contains(pids, h.PID) })
-	first, _ := List{All: list}.Eldest()
+	first, _ := List{All: list}.Oldest()
 	return first
 }
 

@@ -22,7 +22,7 @@ import (
 
 // Who holds a lock is found in the fdinfo of each descriptor of the locked open file. That names every process which
 // has the lock; /proc/locks names only the one that asked for it, or none. And a descriptor leads to its file by
-// stat(2); the device numbers in /proc/locks are other ones than those of stat(2) on btrfs and overlayfs.
+// stat(2); the device numbers in /proc/locks differ from those of stat(2) on btrfs and overlayfs.
 //
 // Who waits, and who holds the lock and may not be looked into, is found in /proc/locks only: by the device number of
 // the mount, and by the names of the file in the fdinfo of the holders.

@@ -19,7 +19,7 @@ import (
 // State says why the lock cannot be had, as far as that is known. cools says that a cooldown is a reason.
 func (l List) State(cools bool) string {
 	cooldown := slices.IndexFunc(l.All, func(h Holder) bool { return h.Cooldown })
-	holder, more := l.Eldest()
+	holder, more := l.Oldest()
 	if holder.Mode == "" && cooldown >= 0 && cools {
 		return "in its cooldown " + l.All[cooldown].Note
 	}
@@ -39,10 +39,10 @@ type member struct {
 // A group are those who hold the lock.
 type group []member
 
-// Eldest returns the process that has held the lock for longest, the zero Holder if there is none, and how many more
+// Oldest returns the process that has held the lock for longest, the zero Holder if there is none, and how many more
 // there are. Of processes that have it from each other, one counts: the command, not the flock that runs it; otherwise
 // the parent, not its children. This process does not count.
-func (l List) Eldest() (first Holder, more string) {
+func (l List) Oldest() (first Holder, more string) {
 	all := l.group()
 	n := 0
 	for _, m := range all {

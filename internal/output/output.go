@@ -80,7 +80,7 @@ func (p *Printer) line(to io.Writer, text string) string {
 	return text + "\n"
 }
 
-// Note is Warn for a remark.
+// Note is Warn for an informational message.
 func (p *Printer) Note(text string) {
 	if p.beside != nil {
 		p.beside.write(p.line(p.Err, text))
