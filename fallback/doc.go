@@ -11,6 +11,11 @@
 // (Dropbox, rsync), on machines that are copies of one running snapshot or of one disk image with one name, or where
 // nobody can remove by hand what a machine that never comes back has held.
 //
+// The lock of an open file (OpenFile) promises less. Its holder must not hand the open file to another process by a
+// socket while a third one searches for it. It is not seen, and so not alone, if only a process has the open file that
+// its own user may not look into, such as a set-user-id child. And a process that has locked two open files of one
+// file, and closes or moves one of them, counts twice, so it keeps two permits, until it has closed both.
+//
 // Open, Lock and Unlock are all that most programs need:
 //
 //	lock, err := fallback.Open("counter")

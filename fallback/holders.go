@@ -3,6 +3,7 @@ package fallback
 import (
 	"cmp"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,9 +155,18 @@ func callFor(dir string) string {
 	case path == "":
 		return "a flock of this lock"
 	case base != "":
-		base = "FLOCK_DIR=" + base + " "
+		base = "FLOCK_DIR=" + quoted(base) + " "
 	}
-	return `"` + base + "flock --backend directory -n " + path + ` true"`
+	return `"` + base + "flock --backend directory -n " + quoted(path) + ` true"`
+}
+
+// quoted returns an absolute path as a word of a shell.
+func quoted(path string) string {
+	const special = " \t\n!\"#$&'()*;<>?[\\]^`{|}"
+	if !strings.ContainsAny(path, special) || filepath.Separator == '\\' && !strings.Contains(path, " ") {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // whoJudges says where, and as whom, a flock can judge a holder that one on machine m, as its user, cannot.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -292,4 +293,24 @@ func TestDiscard(t *testing.T) {
 		t.Errorf("left: %q", names)
 	}
 	settled(t, dir)
+}
+
+// TestAdviceIsACommand: what it says to call reaches the file, also by a shell.
+func TestAdviceIsACommand(t *testing.T) {
+	for _, name := range []string{"plain", "two words", "it's $HOME", `a\b*`, "tab\tx"} {
+		around := filepath.Join(tempDir(t), name)
+		must(os.Mkdir(around, 0o777))
+		path := filepath.Join(around, name)
+		must(os.WriteFile(path, nil, 0o666))
+		for _, base := range []string{"", around} {
+			dir, err := StateDir(path, base)
+			must(err)
+			call := strings.Trim(callFor(dir), `"`)
+			script := `flock() { printf "%s|" "$FLOCK_DIR" "$@"; }; ` + call
+			out, err := exec.Command("env", "-u", "FLOCK_DIR", "sh", "-c", script).CombinedOutput()
+			if want := base + "|--backend|directory|-n|" + path + "|true|"; err != nil || string(out) != want {
+				t.Errorf("%s prints %q, not %q: %v", call, out, want, err)
+			}
+		}
+	}
 }
