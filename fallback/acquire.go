@@ -33,11 +33,11 @@ func (a *attempt) acquire(ctx context.Context, tell func([]record)) (outcome, er
 		case ctx.Err() != nil:
 			return outcome{how: cancelled}, nil
 		}
-		s, isSearched, err := a.lookAndSearch(w.isForUs)
+		s, owesSearch, err := a.lookAndSearch(w.isForUs)
 		if err != nil {
 			return outcome{}, err
 		}
-		o, err := a.tryOnce(&s, isSearched)
+		o, err := a.tryOnce(&s, owesSearch)
 		if err != nil || o.how == done {
 			return o, err
 		}
@@ -52,23 +52,23 @@ func (a *attempt) acquire(ctx context.Context, tell func([]record)) (outcome, er
 // hasEnded reports whether the deadline of a context has passed.
 func hasEnded(ctx context.Context) bool { return errors.Is(ctx.Err(), context.DeadlineExceeded) }
 
-// lookAndSearch looks, and searches if it is for us to do so. isSearched is false if a search was due and could not be
-// made, because no listing has shown the token.
-func (a *attempt) lookAndSearch(isForUs bool) (s snapshot, isSearched bool, err error) {
+// lookAndSearch looks, and searches if it is for us to do so. It owes a search that could not be made because no
+// listing has shown the token.
+func (a *attempt) lookAndSearch(isForUs bool) (s snapshot, owesSearch bool, err error) {
 	s, err = a.look()
 	if err == nil && a.shallSearch(&s, isForUs) {
-		return s, a.search(&s), nil
+		owesSearch = !a.search(&s)
 	}
-	return s, true, err
+	return s, owesSearch, err
 }
 
 // tryOnce enters if nobody keeps us out.
-func (a *attempt) tryOnce(s *snapshot, isSearched bool) (outcome, error) {
+func (a *attempt) tryOnce(s *snapshot, owesSearch bool) (outcome, error) {
 	keepers := a.keepers(s)
 	switch {
 	case len(keepers) == 0 && !a.lacksSignal(s):
 		return a.enter()
-	case s.hasMoved(), !isSearched:
+	case s.hasMoved(), owesSearch:
 		// Whoever has the token writes down where a search has found an open file. A token that no listing shows is
 		// waited for, or found to be gone.
 		return a.tidy(nil)
@@ -81,8 +81,11 @@ func (a *attempt) tryOnce(s *snapshot, isSearched bool) (outcome, error) {
 // standBy gives up what we have, and waits until it is worth to look again. It reports whether there is no more time.
 // s may be old by now: of ours it tells only what we had.
 func (a *attempt) standBy(ctx context.Context, w *waitState, s *snapshot, keepers []record) (isOver bool, err error) {
-	if err := a.giveUp(s); err != nil || a.isOver() {
-		return true, err
+	if err := a.giveUp(s); err != nil {
+		return false, err
+	}
+	if a.isOver() {
+		return true, nil
 	}
 	if !w.isWatched && slices.ContainsFunc(keepers, func(r record) bool { return r.file != nil }) {
 		if w.isWatched = a.WatchFile(); w.isWatched {

@@ -18,9 +18,9 @@ type contender struct {
 type holding uint8
 
 const (
-	byLifeline     holding = iota // that of the contender itself
-	byOpenFile                    // our descriptor's, by its mark
-	byLentLifeline                // that of another contender, which our descriptor has inherited
+	byLifeline  holding = iota // that of the contender itself
+	byOpenFile                 // our descriptor's, by its mark
+	byInherited                // that of another contender, which our descriptor has inherited
 )
 
 // A Request says how a lock is wanted.
@@ -34,12 +34,12 @@ type Request struct {
 // An attempt is one call that wants something of a lock.
 type attempt struct {
 	system
-	self    *contender // of the Lock
-	holding holding
-	lent    string // the ID of the lifeline, for byLentLifeline
-	request Request
-	began   time.Time
-	permit  int // the number of the permit that we get or have got; 0: none
+	self      *contender // of the Lock
+	holding   holding
+	inherited string // the ID of the lifeline, for byInherited
+	request   Request
+	began     time.Time
+	permit    int // the number of the permit that we get or have got; 0: none
 
 	isTokenInDoubt bool // it may be ours although it should not, see renameToken
 
@@ -85,7 +85,7 @@ func (a *attempt) come() error {
 
 // comeOnce makes a lifeline under a name that nobody takes for a waiter's, opens it, and renames it.
 func (a *attempt) comeOnce() error {
-	id := newID(pid, ownStart(), a.Now(), a.Machine())
+	id := newID(ownPID, ownStart(), a.Now(), a.Machine())
 	name := newName + "," + id
 	if err := a.Make(name); err != nil {
 		return err
@@ -141,8 +141,8 @@ func (a *attempt) isOurs(r record) bool {
 	switch a.holding {
 	case byOpenFile:
 		return r.file != nil && a.Machine().reach(r.owner.machine) == here && a.Marked(r.file)
-	case byLentLifeline:
-		return r.id == a.lent
+	case byInherited:
+		return r.id == a.inherited
 	}
 	return r.id == a.self.id
 }
@@ -152,7 +152,7 @@ func (a *attempt) release() error {
 	if a.holding == byLifeline {
 		held := *a.self
 		a.forget()
-		if held.name == "" { // a cleaner has removed it
+		if held.name == "" { // a cleaner of old files has removed it
 			return nil
 		}
 		return a.removeIfGone(held)
@@ -165,7 +165,7 @@ func (a *attempt) release() error {
 		return err
 	}
 	if a.holding == byOpenFile && !slices.ContainsFunc(s.holders, a.isOurs) {
-		a.Unmark() // a cleaner has removed the record, and the mark may come to fit another one
+		a.Unmark() // a cleaner of old files has removed the record, and the mark may come to fit another one
 		return nil
 	}
 	return a.giveUp(&s)
@@ -232,7 +232,7 @@ func (a *attempt) giveUpRecord(r record) error {
 	case byOpenFile:
 		a.Unmark() // first: a mark without a record could come to fit another one
 		return a.Remove(r.name)
-	case byLentLifeline: // it keeps a name, or it could never have the lock again
+	case byInherited: // it keeps a name, or it could never have the lock again
 		return a.Rename(r.name, newName+","+r.id)
 	}
 	waiter := waiterName(a.self.id, a.request.Mode)

@@ -29,7 +29,7 @@ func (a *attempt) withToken(dead []string, act func(*snapshot) (isDone bool, err
 		if o.how != done {
 			return o, nil
 		}
-		o, err = a.cleanAndAct(token, dead, act)
+		o, err = a.removeDeadAndAct(token, dead, act)
 	}
 	if err != nil { // the token may be ours
 		return outcome{}, a.putBack(token, err)
@@ -40,8 +40,8 @@ func (a *attempt) withToken(dead []string, act func(*snapshot) (isDone bool, err
 	return o, nil
 }
 
-// cleanAndAct is what withToken does with the token, if that is still ours and our lifeline still has its name.
-func (a *attempt) cleanAndAct(token string, dead []string, act func(*snapshot) (bool, error)) (outcome, error) {
+// removeDeadAndAct is what withToken does with the token, if that is still ours and our lifeline still has its name.
+func (a *attempt) removeDeadAndAct(token string, dead []string, act func(*snapshot) (bool, error)) (outcome, error) {
 	s, err := a.look()
 	switch {
 	case err != nil:
@@ -51,7 +51,7 @@ func (a *attempt) cleanAndAct(token string, dead []string, act func(*snapshot) (
 	case len(s.tokens) > 1: // at once: nobody renames the token while it is ours
 		return outcome{}, s.errToken()
 	}
-	if err := a.clean(&s, dead); err != nil {
+	if err := a.removeDead(&s, dead); err != nil {
 		return outcome{}, err
 	}
 	if keepers := a.keepers(&s); len(keepers) > 0 {
@@ -70,10 +70,10 @@ func (a *attempt) cleanAndAct(token string, dead []string, act func(*snapshot) (
 // enoughWaiters is how many living waiters it takes to look no further for dead ones: there may be hundreds.
 const enoughWaiters = 4
 
-// clean removes what the dead have left, and writes down where a search has found an open file. It needs the token.
-// That somebody is dead is final, so the listing in which these were found may be an old one. Dead waiters go from the
+// removeDead removes what the dead have left, and writes down where a search has found an open file. It needs the
+// token. These dead may come from an older listing than the snapshot: who is dead stays so. Dead waiters go from the
 // snapshot, too: one of the others may be rung.
-func (a *attempt) clean(s *snapshot, dead []string) error {
+func (a *attempt) removeDead(s *snapshot, dead []string) error {
 	if err := a.checkLifeline(); err != nil {
 		return err
 	}
@@ -120,12 +120,14 @@ func (a *attempt) discard() error {
 	}
 	token := busy + "," + a.self.id
 	o, err := a.take(token)
-	switch {
-	case err == nil && o.how != done:
-		return a.release()
-	case err == nil && a.moveAwayIfAlone():
-		a.forget()
-		return nil
+	if err == nil {
+		if o.how != done {
+			return a.release()
+		}
+		if a.moveAwayIfAlone() {
+			a.forget()
+			return nil
+		}
 	}
 	// The directory stays. The token in it is ours, or may be after an error, and must not stay so.
 	if err := a.putBack(token, err); err != nil {

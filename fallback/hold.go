@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// hold makes us a holder. It needs the token. It does not if something has changed meanwhile: then we have to look
-// again.
+// hold makes us a holder. It needs the token. We do not become one if something has changed since the look: then we
+// have to look again.
 func (a *attempt) hold(s *snapshot) (isHeld bool, err error) {
 	a.permit = a.choosePermit(s)
 	switch a.holding {
 	case byOpenFile:
 		isHeld, err = a.holdByFile(s)
-	case byLentLifeline:
-		isHeld, err = a.holdByLentLifeline(s)
+	case byInherited:
+		isHeld, err = a.holdByInherited(s)
 	default:
 		name := a.holderName(a.self.id, nil)
 		if isHeld, err = a.holdAs(a.self.name, name); isHeld {
@@ -74,23 +74,23 @@ func (a *attempt) holdAs(old, name string) (isHeld bool, err error) {
 		return true, nil
 	}
 	err = a.move(old, name)
-	return err == nil, ignoreAbsent(err) // a cleaner has removed it, or another process that has it has just unlocked it
+	return err == nil, ignoreAbsent(err) // a cleaner of old files has removed it, or another process has just unlocked it
 }
 
-// holdByLentLifeline makes the lifeline that we have inherited a holder again. While we have the token its name changes
+// holdByInherited makes the lifeline that we have inherited a holder again. While we have the token its name changes
 // once at most, by a release: one listing may miss it, two do not.
-func (a *attempt) holdByLentLifeline(s *snapshot) (isHeld bool, err error) {
-	name := s.lifelineOf(a.lent)
+func (a *attempt) holdByInherited(s *snapshot) (isHeld bool, err error) {
+	name := s.lifelineOf(a.inherited)
 	if name == "" {
 		later, err := a.list()
 		if err != nil {
 			return false, err
 		}
-		if name = later.lifelineOf(a.lent); name == "" {
+		if name = later.lifelineOf(a.inherited); name == "" {
 			return false, errLostLifeline
 		}
 	}
-	return a.holdAs(name, a.holderName(a.lent, nil))
+	return a.holdAs(name, a.holderName(a.inherited, nil))
 }
 
 // draw returns a random number below n. The test that runs every interleaving replaces it.

@@ -13,14 +13,14 @@ type Lock struct {
 	// Waiting, if it is not nil, is called once in each call that has waited for a second.
 	Waiting func(*LockedError)
 
-	dir   string // the state directory
-	path  string // of the locked file
-	fd    int    // the descriptor whose open file has the lock; -1: none, a lifeline has it
-	file  int    // a descriptor of the locked file; -1: none
-	lent  string // the ID of the lifeline, if that was inherited
-	got   int    // the number of the permit; 0: none
-	state *stateDir
-	self  contender
+	dir       string // the state directory
+	path      string // of the locked file
+	fd        int    // the descriptor whose open file has the lock; -1: none, a lifeline has it
+	file      int    // a descriptor of the locked file; -1: none
+	inherited string // the ID of the lifeline, if that was inherited
+	got       int    // the number of the permit; 0: none
+	state     *stateDir
+	self      contender
 }
 
 // Open returns the lock on the file called path for this process, with its state beside the file. The file need not
@@ -165,7 +165,7 @@ func (l *Lock) Unlock() error { return l.unlock((*attempt).release) }
 func (l *Lock) Discard() error { return l.unlock((*attempt).discard) }
 
 func (l *Lock) unlock(release func(*attempt) error) error {
-	if l.state == nil && l.fd < 0 && l.lent == "" {
+	if l.state == nil && l.fd < 0 && l.inherited == "" {
 		return nil // nothing is held
 	}
 	l.got = 0
@@ -227,12 +227,12 @@ func (l *Lock) closeState() {
 // newAttempt returns an attempt with a Lock.
 func newAttempt(s system, l *Lock, r Request) *attempt {
 	a := &attempt{
-		system: s, self: &l.self, lent: l.lent, request: r, began: s.Now(),
+		system: s, self: &l.self, inherited: l.inherited, request: r, began: s.Now(),
 		found: map[string]*openFile{}, vanished: map[string]bool{},
 	}
 	switch {
-	case l.lent != "":
-		a.holding = byLentLifeline
+	case l.inherited != "":
+		a.holding = byInherited
 	case l.fd >= 0:
 		a.holding = byOpenFile
 	}

@@ -36,7 +36,7 @@ func OpenInherited(fd int) (*Lock, error) {
 	if err := unix.Fstat(fd, &opened); err != nil || opened.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return nil, err
 	}
-	path, err := os.Readlink(descriptorPath(place{pid: pid, number: fd}))
+	path, err := os.Readlink(descriptorPath(place{pid: ownPID, number: fd}))
 	if err != nil {
 		return nil, nil // it may be a pipe: without /proc nothing tells
 	}
@@ -49,5 +49,5 @@ func OpenInherited(fd int) (*Lock, error) {
 	}
 	dir = filepath.Clean(dir)
 	locked, _ := lockedPath(dir)
-	return &Lock{dir: dir, path: locked, fd: -1, file: -1, lent: idOf(name)}, nil
+	return &Lock{dir: dir, path: locked, fd: -1, file: -1, inherited: idOf(name)}, nil
 }

@@ -55,7 +55,7 @@ func (s *thisSystem) Inode() uint64 {
 // this process itself. If none is seen to have it, a parent into which this user may not look is taken for the caller,
 // which has it.
 func (s *thisSystem) Place() (place, error) {
-	eldest := place{pid: pid, number: s.fd, start: ownStart()}
+	eldest := place{pid: ownPID, number: s.fd, start: ownStart()}
 	if err := checkOwnProc(); err != nil {
 		return eldest, err
 	}
@@ -73,7 +73,7 @@ func (s *thisSystem) Place() (place, error) {
 		at.start = its.Start
 		eldest, ancestor = at, its.Parent
 	}
-	if eldest.pid == pid && hasParent && isHiddenCaller(parent, s.fd) {
+	if eldest.pid == ownPID && hasParent && isHiddenCaller(parent, s.fd) {
 		return place{pid: parent, number: s.fd, start: parentStart}, nil
 	}
 	return eldest, nil
@@ -109,7 +109,7 @@ func isCaller(parent int) bool {
 
 // isOurs reports whether a descriptor of another process is our open file. Without kcmp(2), one of the same file is.
 func (s *thisSystem) isOurs(p place) bool {
-	if is, known := sameOpenFile(p, place{pid: pid, number: s.fd}); known {
+	if is, known := sameOpenFile(p, place{pid: ownPID, number: s.fd}); known {
 		return is
 	}
 	other, _, err := statID(unix.AT_FDCWD, descriptorPath(p))

@@ -153,6 +153,10 @@ func (m mark) String() string {
 }
 
 // A verdict says what is known of the holder that a record stands for. What is not known counts as held.
+//
+// A lifeline or an open file is gone if nobody has it any more, for good; it is absent if it is not where it was looked
+// for, and may be elsewhere. An open file whose search has shown that it is gone has vanished. The verdict on what is
+// gone is that it is over, and who has had it is dead.
 type verdict uint8
 
 const (
@@ -283,9 +287,9 @@ type owner struct {
 	machine
 }
 
-// pid is the id of this process, and ownStart its start. The test that runs every interleaving replaces the id.
+// ownPID is the id of this process, and ownStart its start. The test that runs every interleaving replaces the id.
 var (
-	pid      = os.Getpid()
+	ownPID   = os.Getpid()
 	ownStart = sync.OnceValue(func() uint64 { return startOf(os.Getpid()) })
 )
 

@@ -40,7 +40,7 @@ func (s *thisSystem) Search(q query) view {
 	h := newSearch(q)
 	h.device = id.device
 	if s.fd >= 0 {
-		h.places = append(h.places, place{pid: pid, number: s.fd})
+		h.places = append(h.places, place{pid: ownPID, number: s.fd})
 	}
 	for _, f := range q.accounted {
 		h.places = append(h.places, f.place)
@@ -449,7 +449,7 @@ func (s *thisSystem) Openers(records []record) (openers map[string][]int, areTol
 	openers = map[string][]int{}
 	pids, _ := proc.Processes()
 	for _, other := range pids {
-		if other == pid {
+		if other == ownPID {
 			continue
 		}
 		fd, numbers, err := descriptorsOf(other)

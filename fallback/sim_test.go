@@ -236,7 +236,7 @@ func (a *actor) changed() {
 
 // run lets the actor do what it is about to do and go on to its next operation.
 func (a *actor) run() {
-	pid = a.pid
+	ownPID = a.pid
 	nonce = func() string {
 		a.nonces++
 		return fmt.Sprintf("%d-%d-%d", a.start, a.phase, a.nonces)
@@ -460,7 +460,7 @@ func (w *world) finish() {
 // explore runs every interleaving, or those, drawn at random, for which there is time. It returns how many states it
 // has seen and the story of the first failure, or "".
 func explore(r rules, scripts ...string) (states int, story string) {
-	defer func(f func() string, g func(int) int, p int) { nonce, draw, pid = f, g, p }(nonce, draw, pid)
+	defer func(f func() string, g func(int) int, p int) { nonce, draw, ownPID = f, g, p }(nonce, draw, ownPID)
 	draw = func(int) int { return 0 }
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	seen := map[uint64]bool{}

@@ -546,13 +546,13 @@ func (a *actor) acquire(l *Lock, f *simFile, mode Mode, try bool) bool {
 // playLent converts or releases the lock of a lifeline that the actor has inherited.
 func (a *actor) playLent(verb string) bool {
 	const fd = 3
-	lent := ""
+	inherited := ""
 	for name, n := range a.world.names {
 		if _, has := a.fifos[n]; has {
-			lent = idOf(name)
+			inherited = idOf(name)
 		}
 	}
-	l := &Lock{dir: "dir", fd: -1, lent: lent}
+	l := &Lock{dir: "dir", fd: -1, inherited: inherited}
 	if verb != "u" {
 		return a.acquire(l, a.table[fd], modeOfVerb(verb), strings.ToLower(verb) == verb)
 	}

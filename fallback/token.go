@@ -29,15 +29,15 @@ func (a *attempt) renameToken(old, new string) error {
 }
 
 // take renames the token to the name that it has while it is ours. If somebody else keeps it for long, that one keeps
-// us out. Also who tries only once waits until that is certain. The token is ours after done, and may be after an error.
+// us out. The token is ours after done, and may be after an error.
 //
-//	the listing shows        at first                for long    after the deadline
-//	busy,X                   a pause                 kept out    kept out
-//	busy,X without a life-   a pause                 an error    kept out
-//	line of X
-//	no token, or several     a pause, and the path   an error    as before
-//	free, which is not       a pause, and the path   kept out    kept out
-//	there to be renamed
+//	what the listing shows      at first                  after the deadline   for long
+//	busy,X                      pause                     kept out             kept out
+//	busy,X, no lifeline of X    pause                     kept out             an error
+//	free, but it is not         pause, open the path      kept out             kept out
+//	none, or several            pause, open the path      the same             an error
+//
+// Also who tries only once waits for long, to be certain.
 func (a *attempt) take(token string) (outcome, error) {
 	var sight sighting
 	for pause := shortestRetry; ; pause = min(2*pause, longestRetry) {
@@ -178,7 +178,7 @@ func (a *attempt) checkLifeline() error {
 	return nil
 }
 
-// freeToken frees the token. Only if that succeeds does what we have done with it count; otherwise we take it back.
+// freeToken frees the token. That makes what we have done with it count: if it fails, we take that back.
 func (a *attempt) freeToken(token string) (isFreed bool, err error) {
 	err = a.renameToken(token, free)
 	switch {
@@ -191,15 +191,13 @@ func (a *attempt) freeToken(token string) (isFreed bool, err error) {
 	return false, a.putBack(token, err)
 }
 
-// putBack frees the token, in case it is ours, once. It returns why that has failed or, if it has not, what has failed
-// before; nil: nothing.
+// putBack tries once to free a token that may be ours. If it is not ours then, it returns what has failed before, which
+// may be nil; and if it may still be, why.
 func (a *attempt) putBack(token string, failed error) error {
-	err := a.renameToken(token, free)
-	wasOurs, wasNot := err == nil, isAbsent(err)
-	if wasOurs || wasNot {
-		return failed
+	if err := ignoreAbsent(a.renameToken(token, free)); err != nil {
+		return err
 	}
-	return err
+	return failed
 }
 
 // withdraw takes back what we have just made.

@@ -236,7 +236,8 @@ func TestTokenOfAnotherDirectory(t *testing.T) {
 	}
 }
 
-// A foreignSystem is a directory in which a cleaner has removed our lifeline, and somebody else has the lock.
+// A foreignSystem is a directory in which a cleaner of old files has removed our lifeline, and somebody else has the
+// lock.
 type foreignSystem struct {
 	busySystem
 	movedAway bool
@@ -292,7 +293,8 @@ func TestTokenThatIsNotFree(t *testing.T) {
 		{"until a deadline", -1, start.Add(stuck / 2), keptOut, stuck / 2, stuck * 3 / 4},
 		{"until the directory is opened again", 2, time.Time{}, done, 1, stuck / 2},
 	} {
-		s := &staleSystem{busySystem{listings: [][]string{{ours1, free}}, now: start, slow: 50 * time.Millisecond}, c.refreshed}
+		s := &staleSystem{refreshed: c.refreshed}
+		s.busySystem = busySystem{listings: [][]string{{ours1, free}}, now: start, slow: 50 * time.Millisecond}
 		l := &Lock{dir: t.TempDir(), self: contender{id: idOf(ours1), name: ours1}}
 		a := newAttempt(s, l, Request{Mode: Exclusive, Deadline: c.deadline})
 		o, err := a.take(busy + "," + a.self.id)
