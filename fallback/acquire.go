@@ -7,21 +7,6 @@ import (
 	"time"
 )
 
-// An outcome says how far an attempt has come. Beside an error it means nothing.
-type outcome struct {
-	how     progress
-	keepers []record // who keeps it out, if that is how
-}
-
-type progress uint8
-
-const (
-	done      progress = iota // it has done what it was to do
-	keptOut                   // somebody keeps it out
-	again                     // something has changed meanwhile: it has to look again
-	cancelled                 // the context was cancelled
-)
-
 // acquire takes the lock, or says who keeps us out when there is no more time. tell is called once, with who keeps us
 // out, if that lasts for a second.
 func (a *attempt) acquire(ctx context.Context, tell func([]record)) (outcome, error) {

@@ -48,6 +48,21 @@ type attempt struct {
 	vanished map[string]bool
 }
 
+// An outcome says how far an attempt has come. Beside an error it means nothing.
+type outcome struct {
+	how     progress
+	keepers []record // who keeps it out, if that is how
+}
+
+type progress uint8
+
+const (
+	done      progress = iota // it has done what it was to do
+	keptOut                   // somebody keeps it out
+	again                     // something has changed meanwhile: it has to look again
+	cancelled                 // the context was cancelled
+)
+
 // isOver reports whether there is no more time for who is kept out.
 func (a *attempt) isOver() bool { return a.request.Try || a.isLate() }
 

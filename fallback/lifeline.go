@@ -1,10 +1,6 @@
 package fallback
 
-import (
-	"runtime"
-	"slices"
-	"time"
-)
+import "runtime"
 
 // tellsEnd reports whether the system tells a waiter that nobody has another's lifeline any more. Windows does
 // not, nor does poll(2) on macOS, NetBSD, DragonFly and illumos; of OpenBSD it is not known. There, who releases
@@ -24,22 +20,3 @@ const (
 	absent                   // there is no such name, or nothing like it at that place
 	noLifeline               // it is no lifeline; it counts as alive
 )
-
-// waitAsking is wait where the system does not tell that a lifeline has ended: it asks.
-func (d *directory) waitAsking(own lifeline, closes int, others []string, limit time.Duration) (
-	timedOut bool, err error) {
-	const shortest, longest = 16 * time.Millisecond, 100 * time.Millisecond
-	hasEnded := func(name string) bool { is := d.Ask(name); return is == gone || is == absent }
-	for step, end := shortest, time.Now().Add(limit); ; step = min(2*step, longest) {
-		if slices.ContainsFunc(others, hasEnded) {
-			return false, nil
-		}
-		left := time.Until(end)
-		if left <= 0 {
-			return true, nil
-		}
-		if timedOut, err = d.wait(own, closes, nil, min(step, left)); err != nil || !timedOut {
-			return false, err
-		}
-	}
-}

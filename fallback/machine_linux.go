@@ -55,3 +55,12 @@ func firstLine(path string) string {
 	line, _, _ := strings.Cut(string(text), "\n")
 	return line
 }
+
+// checkOwnProc reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it
+// anew, /proc shows the processes of the old one, and every look into it would be at another process.
+func checkOwnProc() error {
+	if link, err := os.Readlink("/proc/self"); err != nil || link != strconv.Itoa(os.Getpid()) {
+		return errors.New("without a /proc of this pid namespace processes cannot be told apart")
+	}
+	return nil
+}

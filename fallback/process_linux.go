@@ -2,11 +2,11 @@ package fallback
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -17,15 +17,6 @@ import (
 
 func procDir(pid int) string { return "/proc/" + strconv.Itoa(pid) }
 
-// checkOwnProc reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it
-// anew, /proc shows the processes of the old one, and every look into it would be at another process.
-func checkOwnProc() error {
-	if link, err := os.Readlink("/proc/self"); err != nil || link != strconv.Itoa(os.Getpid()) {
-		return errors.New("without a /proc of this pid namespace processes cannot be told apart")
-	}
-	return nil
-}
-
 // startOf returns the start of a process that runs, in clock ticks since boot; 0: there is none, or it is unknown.
 func startOf(pid int) uint64 {
 	s, err := proc.ReadStat(pid)
@@ -34,6 +25,9 @@ func startOf(pid int) uint64 {
 	}
 	return s.Start
 }
+
+// ownStart is the start of this process.
+var ownStart = sync.OnceValue(func() uint64 { return startOf(os.Getpid()) })
 
 // isZombie reports whether a process has ended, with all its threads. It has no descriptors any more, which only root
 // may see.

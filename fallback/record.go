@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -286,12 +284,6 @@ type owner struct {
 	nonce   string // makes the ID unique in history
 	machine
 }
-
-// ownPID is the id of this process, and ownStart its start. The test that runs every interleaving replaces the id.
-var (
-	ownPID   = os.Getpid()
-	ownStart = sync.OnceValue(func() uint64 { return startOf(os.Getpid()) })
-)
 
 // nonce returns 64 random bits. The test that runs every interleaving replaces it.
 var nonce = func() string { return strconv.FormatUint(rand.Uint64(), 36) }

@@ -3,8 +3,6 @@ package fallback
 import (
 	"context"
 	"time"
-
-	"example.org/flock/internal/sys"
 )
 
 // A system is what the protocol needs: a state directory, the lifelines and open files of processes, and a clock. The
@@ -62,82 +60,4 @@ type system interface {
 	// Openers returns the processes other than this one that have the lifelines and open files of these records, by
 	// name, as far as this process may see them. areTold is false on systems that do not tell.
 	Openers(records []record) (openers map[string][]int, areTold bool)
-}
-
-// A query is what to search for.
-type query struct {
-	wanted    []*openFile // an open file like one of these,
-	accounted []*openFile // but none of these, which were seen, and have records
-	// Processes that were started then or later may hide it from an empty look, because they move their descriptors.
-	since uint64
-	// Whether to tell which processes refuse the look.
-	tellRefused bool
-	// When to give up, if by then each process was looked at once; zero: when it lasts too long.
-	until time.Time
-}
-
-// A view is what a search has seen.
-type view struct {
-	found    bool      // there is an open file that is wanted
-	at       place     // where it is
-	certain  bool      // false: without kcmp(2) it may be one that is accounted for
-	complete bool      // every process was looked at, but for those that refuse or hide, and no look has failed
-	refused  []process // those that may not be looked into, and can have it; only with tellRefused
-}
-
-// A process is what everybody may know of it.
-type process struct {
-	start         uint64   // in clock ticks since boot; 0: unknown
-	users, groups []string // its ids: real, effective, saved, and that for files; none: unknown
-	isProtected   bool     // against looks by its own user, because it has had other rights
-}
-
-// thisSystem is the machine, for an attempt.
-type thisSystem struct {
-	*stateDir
-	file   string // the path of the locked file, "" if it is not known
-	opened int    // a descriptor of the locked file, or -1
-	fd     int    // the same, if its open file is to have the lock, or -1
-	closes int    // tells when an open file is closed, see WatchFile; notWatching: it is not watched
-}
-
-func (*thisSystem) Now() time.Time        { return time.Now() }
-func (*thisSystem) Sleep(d time.Duration) { sys.Sleep(d) }
-
-// WatchFile begins to watch the locked file.
-func (s *thisSystem) WatchFile() (begun bool) {
-	if s.closes != notWatching {
-		return false
-	}
-	s.closes = watchCloses(s.opened, s.file)
-	return s.closes != notWatching
-}
-
-func (s *thisSystem) stopWatching() {
-	if s.closes != notWatching {
-		closeWatch(s.closes)
-		s.closes = notWatching
-	}
-}
-
-func (s *thisSystem) Wait(ctx context.Context, own lifeline, others []string, d time.Duration) (bool, error) {
-	defer ringWhenCancelled(ctx, own)()
-	if tellsEnd || len(others) == 0 {
-		return s.wait(own, s.closes, others, d)
-	}
-	return s.waitAsking(own, s.closes, others, d)
-}
-
-// ringWhenCancelled rings the own lifeline when ctx is cancelled, until stop is called.
-func ringWhenCancelled(ctx context.Context, own lifeline) (stop func()) {
-	rung := make(chan struct{})
-	cancel := context.AfterFunc(ctx, func() {
-		own.ring()
-		close(rung)
-	})
-	return func() {
-		if !cancel() {
-			<-rung // the lifeline may be closed now
-		}
-	}
 }
