@@ -27,8 +27,12 @@ func (a *attempt) acquire(ctx context.Context, tell func([]record)) (outcome, er
 			return o, err
 		}
 		if o.how == keptOut {
-			if isOver, err := a.standBy(ctx, &w, &s, o.keepers); isOver || err != nil {
+			// s may be old by now, but tells what we had.
+			if err := a.giveUp(&s); err != nil || a.isOver() {
 				return o, err
+			}
+			if err := a.standBy(ctx, &w, &s, o.keepers); err != nil {
+				return outcome{}, err
 			}
 		}
 	}
@@ -63,22 +67,15 @@ func (a *attempt) tryOnce(s *snapshot, owesSearch bool) (outcome, error) {
 	return outcome{how: keptOut, keepers: keepers}, nil
 }
 
-// standBy gives up what we have, and waits until it is worth to look again. It reports whether there is no more time.
-// s may be old by now: of ours it tells only what we had.
-func (a *attempt) standBy(ctx context.Context, w *waitState, s *snapshot, keepers []record) (isOver bool, err error) {
-	if err := a.giveUp(s); err != nil {
-		return false, err
-	}
-	if a.isOver() {
-		return true, nil
-	}
+// standBy waits until it is worth to look again.
+func (a *attempt) standBy(ctx context.Context, w *waitState, s *snapshot, keepers []record) error {
 	if !w.isWatched && slices.ContainsFunc(keepers, func(r record) bool { return r.file != nil }) {
 		if w.isWatched = a.WatchFile(); w.isWatched {
-			return false, nil // what was closed before the watch is not told
+			return nil // what was closed before the watch is not told
 		}
 	}
 	if err := a.come(); err != nil {
-		return false, err
+		return err
 	}
 	if w.tell != nil && a.Now().Sub(a.began) >= time.Second {
 		w.tell(keepers)
@@ -88,5 +85,5 @@ func (a *attempt) standBy(ctx context.Context, w *waitState, s *snapshot, keeper
 	if err == nil && len(dead) > 0 {
 		_, err = a.tidy(dead) // who keeps us out then, the next look shows
 	}
-	return false, err
+	return err
 }

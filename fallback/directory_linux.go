@@ -52,19 +52,6 @@ func (d *directory) refresh() {
 	}
 }
 
-// isKnownDevice reports whether ustat(2) finds a filesystem with a device number, and isUnknownDevice whether it finds
-// none. A filter for system calls may forbid to ask, as Docker's does: then it is neither.
-func isKnownDevice(number string) bool   { return ustat(number) == nil }
-func isUnknownDevice(number string) bool { return ustat(number) == unix.EINVAL }
-
-func ustat(device string) error {
-	number, err := strconv.ParseUint(device, 16, 64)
-	if err != nil {
-		return err
-	}
-	return unix.Ustat(int(number), new(unix.Ustat_t))
-}
-
 // isMountPoint reports whether a file is a mount point (since Linux 5.8).
 func isMountPoint(path string) bool {
 	var file, dir unix.Statx_t

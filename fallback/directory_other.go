@@ -28,6 +28,4 @@ func (l lifeline) inherit(fd int) (moved lifeline, file int, err error) {
 func watchCloses(int, string) int { return notWatching }
 func closeWatch(int)              {}
 
-func isMountPoint(string) bool    { return false }
-func isKnownDevice(string) bool   { return false }
-func isUnknownDevice(string) bool { return false }
+func isMountPoint(string) bool { return false }

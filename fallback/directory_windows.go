@@ -206,6 +206,4 @@ func (d *directory) wait(own lifeline, _ int, _ []string, limit time.Duration) (
 func watchCloses(int, string) int { return notWatching }
 func closeWatch(int)              {}
 
-func isMountPoint(string) bool    { return false }
-func isKnownDevice(string) bool   { return false }
-func isUnknownDevice(string) bool { return false }
+func isMountPoint(string) bool { return false }

@@ -11,10 +11,10 @@
 // (Dropbox, rsync), on machines that are copies of one running snapshot or of one disk image with one name, or where
 // nobody can remove by hand what a machine that never comes back has held.
 //
-// The lock of an open file (OpenFile) promises less. Its holder must not hand the open file to another process by a
-// socket while a third one searches for it. It is not seen, and so not alone, if only a process has the open file that
-// its own user may not look into, such as a set-user-id child. And a process that has locked two open files of one
-// file, and closes or moves one of them, counts twice, so it keeps two permits, until it has closed both.
+// The lock of an open file (OpenFile) promises less. A search for the open file can miss it on its way from one process
+// to another through a socket, and passes over processes that their own user may not look into, such as a set-user-id
+// child: if only such a process has it, the lock counts as free. And a process that has locked two open files of one
+// file, and has closed or moved one of them, keeps both locks, so also two permits, until it has closed both.
 //
 // Open, Lock and Unlock are all that most programs need:
 //

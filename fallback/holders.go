@@ -162,7 +162,7 @@ func callFor(dir string) string {
 
 // quoted returns an absolute path as a word of a shell.
 func quoted(path string) string {
-	const special = " \t\n!\"#$&'()*;<>?[\\]^`{|}"
+	const special = " \t\n!\"#$&'()*;<>?[\\]^`{|}~"
 	if !strings.ContainsAny(path, special) || filepath.Separator == '\\' && !strings.Contains(path, " ") {
 		return path
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"example.org/flock/internal/proc"
 )
 
@@ -63,4 +65,17 @@ func checkOwnProc() error {
 		return errors.New("without a /proc of this pid namespace processes cannot be told apart")
 	}
 	return nil
+}
+
+// isKnownDevice reports whether ustat(2) finds a filesystem with a device number, and isUnknownDevice whether it finds
+// none. A filter for system calls may forbid to ask, as Docker's does: then it is neither.
+func isKnownDevice(number string) bool   { return ustat(number) == nil }
+func isUnknownDevice(number string) bool { return ustat(number) == unix.EINVAL }
+
+func ustat(device string) error {
+	number, err := strconv.ParseUint(device, 16, 64)
+	if err != nil {
+		return err
+	}
+	return unix.Ustat(int(number), new(unix.Ustat_t))
 }

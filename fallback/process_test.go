@@ -146,7 +146,7 @@ func killedAtStep(dir string, n int) {
 				a.leave()
 			}
 		}
-		must(newAttempt(m, l, Request{Try: true}).release())
+		must(newAttempt(m, l, Request{}).release())
 		n = m.left
 	}
 	l := newLock(dir)

@@ -153,8 +153,8 @@ func (m mark) String() string {
 // A verdict says what is known of the holder that a record stands for. What is not known counts as held.
 //
 // A lifeline or an open file is gone if nobody has it any more, for good; it is absent if it is not where it was looked
-// for, and may be elsewhere. An open file whose search has shown that it is gone has vanished. The verdict on what is
-// gone is that it is over, and who has had it is dead.
+// for, and may be elsewhere. An open file that a search has shown to be gone has vanished. The verdict on a holder is
+// over if its lifeline or open file is gone, and who has had that is dead.
 type verdict uint8
 
 const (

@@ -443,7 +443,7 @@ func (a *actor) playWord(w simWord) bool {
 		a.wait(a.spawn(func(child *actor) bool { return child.play(w.inner) }))
 		return true
 	case "lX", "lS", "lx", "ls", "lu":
-		a.wait(a.spawn(func(f *actor) bool { return f.playLent(strings.TrimPrefix(w.verb, "l")) }))
+		a.wait(a.spawn(func(f *actor) bool { return f.playInherited(strings.TrimPrefix(w.verb, "l")) }))
 		return true
 	case "far":
 		a.machine.host, a.machine.id, a.machine.boot = "far", "far", "far"
@@ -543,8 +543,8 @@ func (a *actor) acquire(l *Lock, f *simFile, mode Mode, try bool) bool {
 	return isIn
 }
 
-// playLent converts or releases the lock of a lifeline that the actor has inherited.
-func (a *actor) playLent(verb string) bool {
+// playInherited converts or releases the lock of a lifeline that the actor has inherited.
+func (a *actor) playInherited(verb string) bool {
 	const fd = 3
 	inherited := ""
 	for name, n := range a.world.names {

@@ -34,7 +34,8 @@ func (a *attempt) wait(ctx context.Context, w *waitState, s *snapshot, keepers [
 	if len(dead) > 0 { // to be removed first: who holds the lock may do so for weeks
 		return dead, nil
 	}
-	if isFirst := pause == 0; isFirst {
+	isFirst := pause == 0
+	if isFirst {
 		watched, pause = a.watchKeepers(keepers, w.isWatched)
 	}
 	if !tellsEnd {
