@@ -28,7 +28,7 @@ func (c Command) Run() (Result, error) {
 	}
 	g, err := Start(c.Argv, c.Kept...)
 	if err != nil {
-		signals.Defer()
+		signals.CommandEnded()
 		return Result{}, asFailure(err)
 	}
 	settle()
@@ -53,7 +53,7 @@ func (c Command) Run() (Result, error) {
 		}
 		passOn()
 	}
-	signals.Defer() // the end of what the guard has left behind may take for ever
+	signals.CommandEnded() // the end of what the guard has left behind may take for ever
 	return c.result(g, last, passedOn)
 }
 

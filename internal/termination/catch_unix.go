@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +23,7 @@ type Signals struct {
 	writer  int    // the other end of FD
 	told    [cstart.Told]byte
 	channel chan os.Signal // where package signal tells them
+	mu      sync.Mutex     // for take
 }
 
 // catching is what Catch has returned.
@@ -102,8 +104,19 @@ func (s *Signals) Next() (sig syscall.Signal, fromTerminal bool) {
 	return sig, IsOfTerminals(sig) && code == byKernel
 }
 
-// Defer defers termination by the next signal, when there is no command any more. Nobody may call Next then.
-func (s *Signals) Defer() { unix.Write(s.ended[1], []byte{0}) }
+// CommandEnded has the next signal end this process, but not at once. Nobody may call Next then.
+func (s *Signals) CommandEnded() { unix.Write(s.ended[1], []byte{0}) }
+
+// take returns the first signal that has come and would end a process, and notes it; 0: there is none.
+func (s *Signals) take() (sig syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for sig = syscall.SIGWINCH; sig == syscall.SIGWINCH; {
+		sig, _ = s.Next()
+	}
+	caught.CompareAndSwap(0, int64(sig))
+	return sig
+}
 
 // awaitSecond waits until the command has ended. Then the first signal that comes ends the process a second later, and
 // the second one at once, unless Finish or another signal does before. It has a thread before the command runs.
@@ -115,14 +128,12 @@ func (s *Signals) awaitSecond() {
 	first := syscall.Signal(0)
 	for timeout := -1; ; {
 		n, _ := unix.Poll(fds, timeout)
-		sig, _ := s.Next()
-		isDeadly := sig != 0 && sig != syscall.SIGWINCH
+		sig := s.take()
 		switch {
-		case n == 0, isDeadly && first != 0:
+		case n == 0, sig != 0 && first != 0:
 			die(first)
-		case isDeadly:
+		case sig != 0:
 			first, timeout = sig, int(patience.Milliseconds())
-			caught.Store(int64(sig))
 		}
 	}
 }

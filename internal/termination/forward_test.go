@@ -26,6 +26,13 @@ func TestMain(m *testing.M) {
 		Finish()
 		os.Exit(3)
 	}
+	if len(os.Args) == 2 && os.Args[1] == "finish after Catch" {
+		Catch()
+		syscall.Kill(os.Getpid(), syscall.SIGWINCH)
+		syscall.Kill(os.Getpid(), syscall.SIGINT)
+		Finish()
+		os.Exit(3)
+	}
 	signals := Forward()
 	for range 1000 {
 		syscall.Kill(os.Getpid(), syscall.SIGUSR1)
@@ -37,18 +44,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestFinish has a process get a signal, by which it defers termination, just before it finishes: it dies by it.
+// TestFinish has a process get a signal that it defers, or has caught, just before it finishes: it dies by it.
 func TestFinish(t *testing.T) {
 	if signal.Ignored(syscall.SIGINT) { // by who has started the test, as in the background of a script
 		caught := make(chan os.Signal, 1)
 		signal.Notify(caught, syscall.SIGINT)
 		defer signal.Stop(caught)
 	}
-	for range 50 {
-		child := exec.Command(os.Args[0], "finish")
+	for i := range 100 {
+		child := exec.Command(os.Args[0], []string{"finish", "finish after Catch"}[i%2])
 		child.Run()
 		if end := child.ProcessState.Sys().(syscall.WaitStatus); end.Signal() != syscall.SIGINT {
-			t.Fatal(child.ProcessState)
+			t.Fatal(child.Args[1], child.ProcessState)
 		}
 	}
 }

@@ -1,9 +1,17 @@
 // Package termination defers the termination of this process by a signal, until what others depend on is done: a record
 // of the directory lock is removed, a place in its queue is given back.
 //
-// SIGINT, SIGTERM and SIGHUP only end a wait at first. At the second signal, or after a second, the process dies as if
-// nothing had been deferred, whatever it does: a call to a file server that is gone does not end by a signal that is
-// handled.
+//	after                 a signal
+//	the start             ends the process at once
+//	Defer, Context        ends a wait; the process dies a second later, or at the second signal. Only SIGINT, SIGTERM
+//	                      and SIGHUP are deferred.
+//	Catch                 of Forwarded is for the command: Next returns it
+//	Signals.CommandEnded  the process dies a second later, or at the second signal
+//	Released, Allow       ends the process at once; Allow ends it by one that has come before
+//	Finish                the process has ended by the first one that has come, if one has
+//
+// A second, or the second signal, ends the process as if nothing had been deferred, whatever it does: a call to a file
+// server that is gone does not end by a signal that is handled.
 package termination
 
 import "time"

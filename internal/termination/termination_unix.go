@@ -82,8 +82,11 @@ func wait(signals <-chan os.Signal, ended func()) {
 func IsDue() bool { return caught.Load() != 0 }
 
 // Finish ends the process by the signal that has come, if one has, were it at this moment: a command that has ended by
-// the same one is known to have done so before wait knows of it.
+// the same one is known to have done so before wait or awaitSecond knows of it.
 func Finish() {
+	if catching != nil {
+		catching.take()
+	}
 	if handled != nil {
 		for _, sig := range Arrived(last) {
 			caught.CompareAndSwap(0, int64(sig.(syscall.Signal)))
