@@ -8,12 +8,12 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// A besideWriter writes lines to standard error in a thread of its own, which exists when Beside has returned: a line that
-// nobody reads keeps no other thread from its work.
+// A besideWriter writes lines to standard error in a thread of its own, which exists when Beside has returned: a line
+// that nobody reads keeps no other thread from its work.
 type besideWriter struct{ socket int }
 
-// Beside has Note write lines beside what this process does from now on. If that cannot be it writes them as before.
-// Status waits until they are written.
+// Beside has Note write lines beside what this process does from now on, until a word that is no remark is to be written
+// or Status is called: these wait until the lines are written. If that cannot be it writes them as before.
 func (p *Printer) Beside() {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	for i := range pair {
@@ -24,7 +24,7 @@ func (p *Printer) Beside() {
 	if err != nil {
 		return
 	}
-	p.beside = &besideWriter{pair[0]}
+	p.beside.Store(&besideWriter{pair[0]})
 	runs := make(chan struct{})
 	defer func() { <-runs }()
 	go func() {

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"text/tabwriter"
 	"time"
 
@@ -32,11 +33,11 @@ type Printer struct {
 	// UnwrittenStatus is the exit status if standard output cannot be written; 0 means 1.
 	UnwrittenStatus int
 
-	beside    *besideWriter // see Beside
-	mu        sync.Mutex    // for lines on standard error, which are written beside a wait, too
-	outErr    error         // of the first failed write to standard output
-	errErr    error         // and to standard error
-	unwritten string        // to standard output
+	beside    atomic.Pointer[besideWriter] // see Beside
+	mu        sync.Mutex                   // for lines on standard error, which are written beside a wait, too
+	outErr    error                        // of the first failed write to standard output
+	errErr    error                        // and to standard error
+	unwritten string                       // to standard output
 }
 
 // New returns a printer to standard output and standard error.
@@ -82,8 +83,8 @@ func (p *Printer) line(to io.Writer, text string) string {
 
 // Note is Warn for an informational message.
 func (p *Printer) Note(text string) {
-	if p.beside != nil {
-		p.beside.write(p.line(p.Err, text))
+	if beside := p.beside.Load(); beside != nil {
+		beside.write(p.line(p.Err, text))
 		return
 	}
 	p.mu.Lock()
@@ -99,10 +100,18 @@ func (p *Printer) WarnVerbose(text string) {
 }
 
 func (p *Printer) writeError(text string) {
+	p.endBeside()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, err := io.WriteString(p.Err, text); err != nil {
 		p.errErr = err
+	}
+}
+
+// endBeside ends what Beside has begun. It waits until the lines are written.
+func (p *Printer) endBeside() {
+	if beside := p.beside.Swap(nil); beside != nil {
+		beside.wait()
 	}
 }
 
@@ -154,9 +163,7 @@ func (p *Printer) ForgetFailures() { p.outErr, p.errErr = nil, nil }
 // Status flushes, and returns the exit status to end with: 1 instead of code if something could not be written. As in
 // util-linux, a closed standard output or a pipe without a reader is no failure.
 func (p *Printer) Status(code int) int {
-	if p.beside != nil {
-		p.beside.wait()
-	}
+	p.endBeside()
 	if err := p.Flush(); err != nil && !sys.NobodyReads(err) {
 		p.Warn("write error: " + sys.Text(err))
 		return max(p.UnwrittenStatus, 1)

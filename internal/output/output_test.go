@@ -3,6 +3,7 @@ package output
 import (
 	"bytes"
 	"errors"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -54,6 +55,35 @@ func TestWords(t *testing.T) {
 		if c.print(p); p.Status(0) != c.errLost {
 			t.Errorf("%s: if standard error is a full disk the status is not %d", name, c.errLost)
 		}
+	}
+}
+
+// A slow writer takes a while for each text.
+type slow struct {
+	mu  sync.Mutex
+	got string
+}
+
+func (s *slow) Write(text []byte) (int, error) {
+	time.Sleep(50 * time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.got += string(text)
+	return len(text), nil
+}
+
+// TestOrder has all words print beside what the process does: their order stays.
+func TestOrder(t *testing.T) {
+	var err slow
+	p := &Printer{Name: "name", Err: &err}
+	p.Beside()
+	p.Note("1")
+	p.Fail(errors.New("2"))
+	p.Note("3")
+	p.Warn("4")
+	p.Status(0)
+	if err.got != "name: 1\nname: 2\nname: 3\nname: 4\n" {
+		t.Errorf("%q", err.got)
 	}
 }
 
