@@ -48,9 +48,6 @@ func namedFile(o *cli.Options) *lockfile.File {
 	return lockfile.Unopened(o.File)
 }
 
-// With --report a line says who has the lock: when flock has waited for long, when the lock is refused, and when a
-// process that the command has left behind keeps it.
-
 // reportWait says who has the lock whenever a report is due, until stop is called. It does so beside the wait: a
 // repeated lock call would lose its place in the kernel's queue. A line that nobody reads keeps only the next one.
 func (a *attempt) reportWait() (stop func()) {

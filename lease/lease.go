@@ -112,7 +112,7 @@ type Request struct {
 	Permits  int           // how many may hold one at once
 	Nonblock bool          // do not wait
 	Queued   bool          // wait only if fewer than Queue wait
-	Queue    int           //
+	Queue    int           // how many may wait
 	Cooldown time.Duration // 0: none
 	From     CooldownFrom
 }

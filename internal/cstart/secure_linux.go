@@ -12,7 +12,8 @@ import (
 )
 
 // IsSetUserID reports whether this process has more rights than its caller, as a set-user-id or set-group-id program or
-// one with capabilities. The kernel says so in the auxiliary vector, getauxval(3).
+// one with capabilities. It must not trust what the caller passes on; glibc protects C programs in this way
+// (csu/check_fds.c, sysdeps/generic/unsecvars.h). The kernel says so in the auxiliary vector, getauxval(3).
 func IsSetUserID() bool {
 	const atSecure = 23 // AT_SECURE
 	vector, err := unix.Auxv()
@@ -22,9 +23,6 @@ func IsSetUserID() bool {
 	}
 	return secure
 }
-
-// A program with more rights than its caller, such as a set-user-id program, must not trust what the caller passes on.
-// glibc protects C programs in this way (csu/check_fds.c, sysdeps/generic/unsecvars.h).
 
 // OpenStandardFiles opens those of the descriptors 0, 1 and 2 that are closed. Otherwise the lock file could become one
 // of them, and the command would write to it. To use these descriptors fails: 0 is open for writing, the others for

@@ -41,7 +41,8 @@ func TestContinued(t *testing.T) {
 	}()
 	unix.Close(parent[0])
 	for end := time.Now().Add(time.Minute); !status.Continued(); time.Sleep(time.Millisecond) {
-		if _, err := syscall.Wait4(pid, &status, syscall.WCONTINUED|syscall.WNOHANG, nil); err != nil || time.Now().After(end) {
+		_, err := syscall.Wait4(pid, &status, syscall.WCONTINUED|syscall.WNOHANG, nil)
+		if err != nil || time.Now().After(end) {
 			t.Fatal(err, status)
 		}
 	}

@@ -69,7 +69,7 @@ func TestClockGoesOnAlone(t *testing.T) {
 	clock := t.TempDir() + "/slept"
 	t.Setenv(clockVariable, clock)
 	g, _ := start(t, "exec sleep 1000")
-	g.Give(Message{Kind: Run, Limits: farAway, Rules: Rules{Limit: 30 * time.Minute}})
+	g.Give(Message{Kind: Run, Deadlines: farAway, Rules: Rules{Limit: 30 * time.Minute}})
 	if m := <-g.reports; m.Kind != Started { // and its limit is known
 		t.Fatalf("%+v", m)
 	}
@@ -98,15 +98,15 @@ func TestAlarmAfterSleep(t *testing.T) {
 	}
 }
 
-// TestGroupOfTheDead has a command leave a child behind whose own child has ended, and that nobody reaps. The signals to
-// the process group are errors then, and nobody is left to wait for.
+// TestGroupOfTheDead has a command leave a child behind that ends and that nobody reaps. The signals to the process group
+// are errors then, and nobody is left to wait for.
 func TestGroupOfTheDead(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("needs /proc")
 	}
 	t.Setenv(groupVariable, "1")
 	g, _ := start(t, "sleep 1000 & exit 3")
-	g.Give(Message{Kind: Run, Limits: farAway, Rules: Rules{Leftovers: true}})
+	g.Give(Message{Kind: Run, Deadlines: farAway, Rules: Rules{Leftovers: true}})
 	for _, r := range reports(t, g) {
 		if r.Kind == Unkillable {
 			t.Errorf("%+v", r)
