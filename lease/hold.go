@@ -31,10 +31,10 @@ type hold struct {
 	dropped  bool        // the server has dropped the lock
 }
 
-// limits returns until when the command may run.
-func (h *hold) limits() guard.Limits {
+// deadlines returns until when the command may run.
+func (h *hold) deadlines() guard.Deadlines {
 	since, ttl := h.held.Life()
-	return guard.Limits{Term: since + ttl*6/10, Kill: since + ttl*8/10, End: since + ttl*9/10}
+	return guard.Deadlines{Term: since + ttl*6/10, Kill: since + ttl*8/10, End: since + ttl*9/10}
 }
 
 // command is what the guard runs.
@@ -54,7 +54,8 @@ func (h *hold) execute() int {
 	defer cancel()
 	h.printer.Flush() // before the command prints
 	h.service.say("STATUS=has the lock " + h.name + " since " + time.Now().Format(output.Clock))
-	h.guard.Give(guard.Message{Kind: guard.Run, Limits: h.limits(), Rules: h.command().Rules, Token: h.held.Token()})
+	h.guard.Give(guard.Message{Kind: guard.Run, Deadlines: h.deadlines(), Rules: h.command().Rules,
+		Token: h.held.Token()})
 	since, ttl := h.held.Life()
 	h.renewals = make(chan error)
 	// A command that runs for a moment is done before this would be of use.
@@ -92,8 +93,8 @@ func (h *hold) execute() int {
 		case <-lost:
 			lost, aMoment = nil, time.After(ttl/5)
 			next = Now()
-		case <-until(h.limits().End - ttl/50):
-			if Now() >= h.limits().End-ttl/50 { // the guard has had its time
+		case <-until(h.deadlines().End - ttl/50):
+			if Now() >= h.deadlines().End-ttl/50 { // the guard has had its time
 				h.started = true // for all that is known
 				return h.lose(h.guard.KillAll())
 			}
@@ -107,8 +108,8 @@ func until(at time.Duration) <-chan time.Time { return time.After(min(at-Now(), 
 
 // renew renews the lock. Nobody waits for the answer before the next request, so a server that takes long for each
 // still answers in time.
-func (h *hold) renew(ctx context.Context, limit time.Duration) {
-	limited, cancel := context.WithTimeout(ctx, limit)
+func (h *hold) renew(ctx context.Context, timeout time.Duration) {
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := h.held.Renew(limited)
 	select {
@@ -129,7 +130,7 @@ func (h *hold) takeNote(err error) {
 			h.sayAnswers()
 		}
 		h.service.say("WATCHDOG=1")
-		h.guard.Give(guard.Message{Kind: guard.Move, Limits: h.limits()})
+		h.guard.Give(guard.Message{Kind: guard.Move, Deadlines: h.deadlines()})
 	}
 }
 
@@ -149,7 +150,7 @@ func (h *hold) warn() {
 		h.warned = true
 		since, _ := h.held.Life()
 		h.printer.Note(h.program + " has not answered for " + seconds(now-since) + "; the command is terminated in " +
-			seconds(h.limits().Term-now) + ": " + h.link.Why())
+			seconds(h.deadlines().Term-now) + ": " + h.link.Why())
 	}
 }
 

@@ -13,20 +13,11 @@
 //
 // On Linux the kernel continues the guard when it has something to do, should it be stopped: by timers, and when its
 // parent dies. Elsewhere only the command's process group is ended; the build tag guard_portable tries that on Linux.
-// See Limits.End for how flock-etcd is kept from running on when it has lost its lock.
+// See Deadlines.End for how flock-etcd is kept from running on when it has lost its lock.
 //
 // Read message.go first, what the two processes say to each other; then guard.go, the guard as its parent sees it, and
 // run.go, which is that for flock; then life.go, when the guard does what; runner.go, the process that does it; and
 // family.go, whom it finds.
-//
-// Every family of systems defines:
-//
-//	clock, alarm, waker  a clock that goes on while the machine sleeps (Linux), and what happens at a time on it
-//	prepare, settle      what is done before the command starts: see those of Linux
-//	attributes           of the command and of the guard
-//	watch                tells of children that have ended
-//	find, has, send      the descendants, as far as they can be found, and a signal to one
-//	remains              whether there are some
 package guard
 
 import (
@@ -41,7 +32,7 @@ import (
 type Rules struct {
 	Limit     time.Duration // the command may run for so long; 0: for any time
 	Leftovers bool          // what the command has left behind is ended, too
-	// If whoever gives orders is gone, all are ended within ten seconds, rather than until Limits.Kill.
+	// If whoever gives orders is gone, all are ended within ten seconds, rather than until Deadlines.Kill.
 	Supervised bool
 	Ticket     locks.Ticket // all are ended when somebody newer has come
 }

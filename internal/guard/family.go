@@ -14,18 +14,18 @@ import (
 
 // A family is the command with what it has started, as far as that can be found.
 type family struct {
-	command int       // its process id, until it was reaped; 0: it does not run
-	group   int       // its process group, if it has one of its own; it is not the leader
-	list    []process // of the last look
-	earlier []process // of the look before
-	finder  finder    // see find
+	command  int       // its process id, until it was reaped; 0: it does not run
+	group    int       // its process group, if it has one of its own; it is not the leader
+	list     []process // of the last look
+	previous []process // of the look before
+	finder   finder    // see find
 }
 
 // look makes the list, and reports whether it is the same as that of the last look.
 func (f *family) look() (isSame bool) {
-	f.list, f.earlier = f.earlier[:0], f.list
+	f.list, f.previous = f.previous[:0], f.list
 	f.find()
-	return slices.EqualFunc(f.list, f.earlier, process.is)
+	return slices.EqualFunc(f.list, f.previous, process.is)
 }
 
 // pass sends the command a signal, with its process group, if it has one of its own and has not left that.
@@ -61,8 +61,8 @@ func (f *family) findGroup(list []process) []process {
 }
 
 // killAll kills all of the family of a guard that is gone, and returns when none is left. If some may not be killed it
-// tells one, and waits for them; or, without tell, returns it when no others are left, or any one after the limit.
-func (f *family) killAll(limit time.Duration, tell func(pid int)) (survivor int) {
+// tells one, and waits for them; or, without tell, returns it when no others are left, or any one after the deadline.
+func (f *family) killAll(deadline time.Duration, tell func(pid int)) (survivor int) {
 	nobody := 0 // looks that have found nobody
 	for pause := 1; ; pause = min(2*pause, 16) {
 		left := reapAll()
@@ -87,7 +87,7 @@ func (f *family) killAll(limit time.Duration, tell func(pid int)) (survivor int)
 		case tell != nil:
 		case barred != 0 && !killed:
 			return barred
-		case Now() > limit && len(f.list) > 0:
+		case Now() > deadline && len(f.list) > 0:
 			return f.list[0].number()
 		}
 		unix.Poll(nil, pause) // milliseconds; one may have forked before it was killed

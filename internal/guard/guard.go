@@ -15,7 +15,7 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// Now reads the clock of the limits.
+// Now reads the clock of the deadlines.
 func Now() time.Duration { return readClock() }
 
 // readClock is Now. Only tests change it.
@@ -38,9 +38,9 @@ const TokenVariable = "FLOCK_TOKEN"
 type Guard struct {
 	pid        int // of the guard
 	socket     *os.File
-	number     int                // of the socket
-	from       splitter           //
-	bytes      []byte             // memory for what comes from the socket
+	socketFD   int                // its descriptor
+	from       splitter           // of what comes from the socket
+	bytes      []byte             // memory for that
 	line       []byte             // and for orders
 	end        syscall.WaitStatus // of the guard, when it is gone
 	family     family             // what this process knows of it
@@ -81,7 +81,7 @@ func Start(argv []string, kept ...int) (*Guard, error) {
 		return nil, err
 	}
 	sendWords(pair[0], h.words())
-	g.socket, g.number = os.NewFile(uintptr(pair[0]), "guard"), pair[0]
+	g.socket, g.socketFD = os.NewFile(uintptr(pair[0]), "guard"), pair[0]
 	return g, nil
 }
 
@@ -141,21 +141,21 @@ func (g *Guard) Reports() <-chan Message {
 // KilledBy returns the signal that the guard died by, when the Reports are closed; 0: none.
 func (g *Guard) KilledBy() syscall.Signal { return max(g.end.Signal(), 0) } // -1: none
 
-// Give gives an order. New limits are for this process, too.
+// Give gives an order. New deadlines are for this process, too.
 func (g *Guard) Give(m Message) {
-	if m.Limits != (Limits{}) && m.Limits != Unlimited {
-		g.wake.set(m.Limits.Kill)
-		g.kill.set(m.Limits.End)
+	if m.Deadlines != (Deadlines{}) && m.Deadlines != NoDeadlines {
+		g.wake.set(m.Deadlines.Kill)
+		g.kill.set(m.Deadlines.End)
 	}
 	g.line = m.appendTo(g.line[:0])
-	send(g.number, g.line)
+	send(g.socketFD, g.line)
 	if m.Kind == Abort || m.Kind == Signal {
 		unix.Kill(g.pid, unix.SIGCONT)
 	}
 }
 
-// PassOn has the guard send a signal to the command, which came to this process; maybe from the terminal, which sends it
-// to the whole process group.
+// PassOn has the guard send the command a signal that came to this process; maybe from the terminal, which sends it to
+// the whole process group.
 func (g *Guard) PassOn(s syscall.Signal, fromTerminal bool) {
 	g.Give(Message{Kind: Signal, Number: int(s), Terminal: fromTerminal})
 }
@@ -164,7 +164,7 @@ func (g *Guard) PassOn(s syscall.Signal, fromTerminal bool) {
 func (g *Guard) Close() {
 	g.wake.set(0)
 	g.kill.set(0)
-	unix.Shutdown(g.number, unix.SHUT_RDWR)
+	unix.Shutdown(g.socketFD, unix.SHUT_RDWR)
 }
 
 // KillAll kills the guard, if it is still there, and what it leaves behind. It returns a process that may not be
@@ -172,8 +172,8 @@ func (g *Guard) Close() {
 func (g *Guard) KillAll() (survivor int) { return g.killAll(Now()+time.Second, nil) }
 
 // killAll kills the guard, if it is still there, and what it leaves behind: see family.killAll.
-func (g *Guard) killAll(limit time.Duration, tell func(pid int)) (survivor int) {
+func (g *Guard) killAll(deadline time.Duration, tell func(pid int)) (survivor int) {
 	g.Close()
 	g.socket.Close() // its descriptor may be the only one that is free to look for children
-	return g.family.killAll(limit, tell)
+	return g.family.killAll(deadline, tell)
 }

@@ -20,7 +20,7 @@ import (
 
 // The guard is this test's program, started once more.
 
-var farAway = Limits{1 << 61, 1 << 61, 1 << 61}
+var farAway = Deadlines{1 << 61, 1 << 61, 1 << 61}
 
 func init() {
 	grace = 100 * time.Millisecond // also in the guard
@@ -86,7 +86,7 @@ func TestStatus(t *testing.T) {
 		"exit 0": 0, "exit 3": 3, "kill -9 $$": 137, `test "$FLOCK_TOKEN" = 7`: 0,
 	} {
 		g, _ := start(t, script)
-		g.Give(Message{Kind: Run, Limits: farAway, Token: 7})
+		g.Give(Message{Kind: Run, Deadlines: farAway, Token: 7})
 		if r := last(t, g); r.Number != want || r.Cause == Lost || r.Text != "" {
 			t.Errorf("%s: %+v", script, r)
 		}
@@ -98,7 +98,7 @@ func TestStatus(t *testing.T) {
 func TestFailure(t *testing.T) {
 	for _, name := range []string{"/nonexistent", "/" + strings.Repeat("\x01", 20000)} {
 		g := startCommand(t, name)
-		g.Give(Message{Kind: Run, Limits: farAway, Token: 0})
+		g.Give(Message{Kind: Run, Deadlines: farAway, Token: 0})
 		if r := last(t, g); !strings.HasPrefix(r.Text, "failed to execute /") || r.Number != failure.ExUnavailable {
 			t.Errorf("%+v", r)
 		}
@@ -108,7 +108,7 @@ func TestFailure(t *testing.T) {
 
 func TestSignal(t *testing.T) {
 	g, dir := start(t, `trap "exit 4" USR1; >$0/ready; while :; do sleep .01; done`)
-	g.Give(Message{Kind: Run, Limits: farAway, Token: 0})
+	g.Give(Message{Kind: Run, Deadlines: farAway, Token: 0})
 	await(t, dir+"/ready")
 	g.Give(Message{Kind: Signal, Number: int(syscall.SIGUSR1)})
 	if r := last(t, g); r.Number != 4 || r.Cause == Lost {
@@ -118,7 +118,7 @@ func TestSignal(t *testing.T) {
 
 func TestTooLate(t *testing.T) {
 	g, dir := start(t, ">$0/began")
-	g.Give(Message{Kind: Run, Limits: Limits{Now(), Now() + time.Hour, Now() + time.Hour}, Token: 0})
+	g.Give(Message{Kind: Run, Deadlines: Deadlines{Now(), Now() + time.Hour, Now() + time.Hour}, Token: 0})
 	if r := last(t, g); r.Cause != Lost {
 		t.Errorf("%+v", r)
 	}
@@ -130,9 +130,9 @@ func TestTooLate(t *testing.T) {
 // A command that ends at SIGTERM.
 func TestTerm(t *testing.T) {
 	g, dir := start(t, `trap "exit 5" TERM; >$0/ready; while :; do sleep .01; done`)
-	g.Give(Message{Kind: Run, Limits: farAway, Token: 0})
+	g.Give(Message{Kind: Run, Deadlines: farAway, Token: 0})
 	await(t, dir+"/ready")
-	g.Give(Message{Kind: Move, Limits: Limits{Now(), farAway.Kill, farAway.End}})
+	g.Give(Message{Kind: Move, Deadlines: Deadlines{Now(), farAway.Kill, farAway.End}})
 	if r := last(t, g); r.Number != 5 || r.Cause != Lost {
 		t.Errorf("%+v", r)
 	}
@@ -144,12 +144,12 @@ func TestKill(t *testing.T) {
 		g, dir := start(t, `trap "" TERM; `+
 			`sh -c 'echo $$ >$0/new; mv $0/new $0/child; while :; do sleep .01; done' $0 & wait; `+
 			`while :; do sleep .01; done`)
-		g.Give(Message{Kind: Run, Limits: farAway, Token: 0})
+		g.Give(Message{Kind: Run, Deadlines: farAway, Token: 0})
 		await(t, dir+"/child")
 		if abort {
 			g.Give(Message{Kind: Abort})
 		} else {
-			g.Give(Message{Kind: Move, Limits: Limits{Now(), Now() + 50*time.Millisecond, farAway.End}})
+			g.Give(Message{Kind: Move, Deadlines: Deadlines{Now(), Now() + 50*time.Millisecond, farAway.End}})
 		}
 		if r := last(t, g); r.Number != 137 || r.Cause != Lost {
 			t.Errorf("%+v", r)
@@ -168,17 +168,17 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestStoppedMeanwhile moves the limits of a guard that is stopped: when it goes on, only the last ones count.
+// TestStoppedMeanwhile moves the deadlines of a guard that is stopped: when it goes on, only the last ones count.
 func TestStoppedMeanwhile(t *testing.T) {
 	g, dir := start(t, `>$0/ready; while ! [ -e $0/end ]; do sleep .01; done`)
-	g.Give(Message{Kind: Run, Limits: farAway, Token: 0})
+	g.Give(Message{Kind: Run, Deadlines: farAway, Token: 0})
 	await(t, dir+"/ready")
 	unix.Kill(g.pid, unix.SIGSTOP)
 	if _, err := syscall.Wait4(g.pid, nil, syscall.WUNTRACED, nil); err != nil {
 		t.Fatal(err)
 	}
-	g.Give(Message{Kind: Move, Limits: Limits{Now(), farAway.Kill, farAway.End}})
-	g.Give(Message{Kind: Move, Limits: farAway})
+	g.Give(Message{Kind: Move, Deadlines: Deadlines{Now(), farAway.Kill, farAway.End}})
+	g.Give(Message{Kind: Move, Deadlines: farAway})
 	unix.Kill(g.pid, unix.SIGCONT)
 	if err := os.WriteFile(dir+"/end", nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -238,10 +238,10 @@ func TestRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, dir := start(t, stubborn+c.script)
-			g.Give(Message{Kind: Run, Limits: Unlimited, Rules: c.rules})
+			g.Give(Message{Kind: Run, Deadlines: NoDeadlines, Rules: c.rules})
 			if c.orphan {
 				await(t, dir+"/child")
-				unix.Shutdown(g.number, unix.SHUT_WR)
+				unix.Shutdown(g.socketFD, unix.SHUT_WR)
 			}
 			all := reports(t, g)
 			last := all[len(all)-1]
@@ -268,7 +268,7 @@ func TestIgnoredContinue(t *testing.T) {
 	signal.Ignore(unix.SIGCONT)
 	defer signal.Reset(unix.SIGCONT)
 	g, _ := start(t, stubborn+"exec sleep 1000")
-	g.Give(Message{Kind: Run, Limits: Unlimited, Rules: Rules{Limit: time.Second}})
+	g.Give(Message{Kind: Run, Deadlines: NoDeadlines, Rules: Rules{Limit: time.Second}})
 	if r := last(t, g); r.Cause != AtLimit {
 		t.Errorf("%+v", r)
 	}
@@ -277,7 +277,7 @@ func TestIgnoredContinue(t *testing.T) {
 // TestMessages encodes messages, drops what is none, and sees that an order needs no memory.
 func TestMessages(t *testing.T) {
 	rules := Rules{4, true, false, locks.Ticket{FD: 10, Number: 11}}
-	all := Message{Signal, Limits{1, 2, never}, rules, 5, -6, 7, true, false, "x\ny", AtLimit, 8, 9}
+	all := Message{Signal, Deadlines{1, 2, never}, rules, 5, -6, 7, true, false, "x\ny", AtLimit, 8, 9}
 	order := Message{Kind: Signal, Number: 15}
 	b := append(all.appendTo(nil), "flock: a line of somebody\n1 2 3\n"...)
 	b = order.appendTo(b)

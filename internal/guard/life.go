@@ -24,12 +24,11 @@ import (
 //	          counting  there is a reason why all have to end: see reason
 //	counting  asking    two looks have found the same processes, or 50 ms have passed: they get SIGTERM and SIGCONT
 //	          killing   as from asking
-//	asking    killing   the ten seconds or Limits.Kill are over; somebody wants that (Abort, or a signal after the end of
-//	                    the command); the command has ended, and the lock is lost
+//	asking    killing   the ten seconds are over, or Deadlines.Kill is; somebody wants that (Abort, or a signal after the
+//	                    end of the command); the command has ended, and the lock is lost
 //	killing   waiting   only those are left who may not be killed
-//	          over      the same, and the lock is lost: its server does not wait for them
 //	waiting   killing   somebody else has come
-//	          over      the lock is lost
+//	          over      the lock is lost: its server does not wait for them
 type state int
 
 const (
@@ -53,15 +52,15 @@ const (
 
 // A life is what a guard knows, and in which state it is.
 type life struct {
-	state    state
-	rules    Rules
-	limits   Limits
-	limitAt  time.Duration // when the limit of the rules is reached
-	newerAt  time.Duration // when to ask next whether somebody newer has come
-	replaced bool          // that is so
-	orphaned bool          // nobody gives orders any more
-	aborted  bool          // the lock is lost
-	hurries  bool          // who has to end is killed at once
+	state     state
+	rules     Rules
+	deadlines Deadlines
+	limitAt   time.Duration // when the limit of the rules is reached
+	newerAt   time.Duration // when to ask next whether somebody newer has come
+	replaced  bool          // that is so
+	orphaned  bool          // nobody gives orders any more
+	aborted   bool          // the lock is lost
+	hurries   bool          // who has to end is killed at once
 
 	family family
 	left   bool           // somebody of the family is there
@@ -84,7 +83,7 @@ type life struct {
 }
 
 func newLife(report func(Message)) *life {
-	return &life{limits: Unlimited, limitAt: never, killAt: never, newerAt: never, report: report,
+	return &life{deadlines: NoDeadlines, limitAt: never, killAt: never, newerAt: never, report: report,
 		told: map[Kind][]process{}}
 }
 
@@ -104,7 +103,7 @@ func (l *life) alive() bool { return l.family.command != 0 }
 func (l *life) reason() (why Cause, isDue bool) {
 	now := Now()
 	switch {
-	case l.aborted, now >= l.limits.Term, l.orphaned && !l.rules.Supervised:
+	case l.aborted, now >= l.deadlines.Term, l.orphaned && !l.rules.Supervised:
 		return Lost, true
 	case now >= l.limitAt:
 		return AtLimit, true
@@ -162,7 +161,7 @@ func (l *life) endAll(why Cause) {
 func (l *life) ask() {
 	now := Now()
 	switch isLate := l.cause == Lost && !l.alive(); {
-	case l.hurries, isLate, now >= min(l.killAt, l.limits.Kill):
+	case l.hurries, isLate, now >= min(l.killAt, l.deadlines.Kill):
 		l.state, l.lookAt = killing, now
 	case l.state == counting && now >= l.lookAt:
 		isSame := l.family.look()
@@ -245,11 +244,11 @@ func (l *life) nextTime() time.Duration {
 	at := never
 	switch l.state {
 	case running:
-		at = min(l.limitAt, l.limits.Term, l.newerAt)
+		at = min(l.limitAt, l.deadlines.Term, l.newerAt)
 	case counting:
 		at = l.lookAt
 	case asking:
-		at = min(l.killAt, l.limits.Kill)
+		at = min(l.killAt, l.deadlines.Kill)
 		if !endsAreTold {
 			at = min(at, l.lookAt)
 		}
@@ -257,7 +256,7 @@ func (l *life) nextTime() time.Duration {
 		at = l.lookAt
 	}
 	if l.cause != Lost {
-		at = min(at, l.limits.Term)
+		at = min(at, l.deadlines.Term)
 	}
 	return at
 }

@@ -15,15 +15,15 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// Limits are times on the clock of Now.
-type Limits struct {
+// Deadlines say, on the clock of Now, what happens when the lock is not renewed in time, and is lost.
+type Deadlines struct {
 	Term time.Duration // the command and all its descendants get SIGTERM
 	Kill time.Duration // and SIGKILL
 	End  time.Duration // the kernel kills the program whose guard it is, if it is still there
 }
 
-// Unlimited are the limits of a lock that cannot be lost.
-var Unlimited = Limits{never, never, never}
+// NoDeadlines are those of a lock that cannot be lost.
+var NoDeadlines = Deadlines{never, never, never}
 
 const never = time.Duration(1<<63 - 1)
 
@@ -31,8 +31,8 @@ const never = time.Duration(1<<63 - 1)
 type Kind int
 
 const (
-	Run    Kind = iota + 1 // start the command, which may run within Limits and by Rules, with Token
-	Move                   // new Limits
+	Run    Kind = iota + 1 // start the command, which may run within Deadlines and by Rules, with Token
+	Move                   // new Deadlines
 	Signal                 // pass the signal Number on to the command; if that has ended, kill everything now
 	Abort                  // the lock is lost: kill everything now
 
@@ -51,21 +51,21 @@ type Cause int
 const (
 	ByItself Cause = iota
 	AtLimit        // that of its Rules
-	Lost           // Limits.Term has come, or an Abort
+	Lost           // Deadlines.Term has come, or an Abort
 	Replaced       // somebody newer than the Ticket of its Rules has come
 )
 
 // A Message goes to the guard or comes from it.
 type Message struct {
-	Kind     Kind
-	Limits   Limits
-	Rules    Rules
-	Token    int64 // of the lock; 0: none
-	Group    int   // the process group of the command; 0: none of its own
-	Number   int   // a status is 128 plus the number of the signal that killed the command
-	Killed   bool  // there was one
-	Terminal bool  // a signal came from there, which sends it to a whole process group
-	Text     string
+	Kind      Kind
+	Deadlines Deadlines
+	Rules     Rules
+	Token     int64 // of the lock; 0: none
+	Group     int   // the process group of the command; 0: none of its own
+	Number    int   // a status is 128 plus the number of the signal that killed the command
+	Killed    bool  // there was one
+	Terminal  bool  // a signal came from there, which sends it to a whole process group
+	Text      string
 
 	Cause    Cause
 	Survivor int           // a process that may not be killed, such as one of another user; 0: none
@@ -74,16 +74,16 @@ type Message struct {
 
 // appendTo appends the message to b as a line: numbers, and the quoted text.
 func (m Message) appendTo(b []byte) []byte {
-	for _, n := range [...]int64{int64(m.Kind), int64(m.Limits.Term), int64(m.Limits.Kill), int64(m.Limits.End),
-		int64(m.Rules.Limit), number(m.Rules.Leftovers), number(m.Rules.Supervised), m.Token, int64(m.Number),
-		int64(m.Group), number(m.Killed), number(m.Terminal), int64(m.Cause), int64(m.Survivor), int64(m.Errno),
+	for _, n := range [...]int64{int64(m.Kind), int64(m.Deadlines.Term), int64(m.Deadlines.Kill),
+		int64(m.Deadlines.End), int64(m.Rules.Limit), bit(m.Rules.Leftovers), bit(m.Rules.Supervised), m.Token, int64(m.Number),
+		int64(m.Group), bit(m.Killed), bit(m.Terminal), int64(m.Cause), int64(m.Survivor), int64(m.Errno),
 		int64(m.Rules.Ticket.FD), m.Rules.Ticket.Number} {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
 	return append(strconv.AppendQuote(b, m.Text), '\n')
 }
 
-func number(is bool) int64 {
+func bit(is bool) int64 {
 	if is {
 		return 1
 	}
@@ -105,9 +105,10 @@ func decode(line []byte) (m Message, ok bool) {
 			return Message{}, false
 		}
 	}
-	return Message{Kind: Kind(n[0]), Limits: Limits{time.Duration(n[1]), time.Duration(n[2]), time.Duration(n[3])},
-		Rules: Rules{time.Duration(n[4]), n[5] != 0, n[6] != 0, locks.Ticket{FD: int(n[15]), Number: n[16]}},
-		Token: n[7], Number: int(n[8]), Group: int(n[9]),
+	return Message{Kind: Kind(n[0]),
+		Deadlines: Deadlines{time.Duration(n[1]), time.Duration(n[2]), time.Duration(n[3])},
+		Rules:     Rules{time.Duration(n[4]), n[5] != 0, n[6] != 0, locks.Ticket{FD: int(n[15]), Number: n[16]}},
+		Token:     n[7], Number: int(n[8]), Group: int(n[9]),
 		Killed: n[10] != 0, Terminal: n[11] != 0, Cause: Cause(n[12]), Survivor: int(n[13]),
 		Errno: syscall.Errno(n[14]), Text: text}, true
 }

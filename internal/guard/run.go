@@ -33,7 +33,7 @@ func (c Command) Run() (Result, error) {
 	}
 	settle()
 	c.Rules.Supervised = true
-	g.Give(Message{Kind: Run, Limits: Unlimited, Rules: c.Rules})
+	g.Give(Message{Kind: Run, Deadlines: NoDeadlines, Rules: c.Rules})
 	passedOn := map[syscall.Signal]bool{}
 	passOn := func() {
 		for sig, fromTerminal := signals.Next(); sig != 0; sig, fromTerminal = signals.Next() {
@@ -46,7 +46,7 @@ func (c Command) Run() (Result, error) {
 		last = m
 		c.Relay(m)
 	}
-	fds := [2]unix.PollFd{{Fd: int32(g.number), Events: unix.POLLIN}, {Fd: int32(signals.FD), Events: unix.POLLIN}}
+	fds := [2]unix.PollFd{{Fd: int32(g.socketFD), Events: unix.POLLIN}, {Fd: int32(signals.FD), Events: unix.POLLIN}}
 	for open := true; open; {
 		if n, _ := unix.Poll(fds[:], -1); n > 0 && fds[0].Revents != 0 {
 			open = g.receive(take)

@@ -25,7 +25,7 @@ type runner struct {
 	life   *life
 	header          // what the parent has told at first
 	socket int      // to the parent
-	orders splitter //
+	orders splitter // of what comes from it
 	watch  watch    // over the children
 	waker  waker
 	line   []byte // memory for a report
@@ -110,9 +110,9 @@ var uncaught = []syscall.Signal{unix.SIGKILL, unix.SIGSTOP, unix.SIGILL, unix.SI
 	unix.SIGFPE, unix.SIGSEGV, unix.SIGSYS, unix.SIGURG}
 
 // catchSignals keeps signals to the process group, such as those from the terminal, from ending the guard. The command
-// would inherit it if they were ignored, as some may be. On macOS even to ask for the dispositions of SIGKILL and SIGSTOP
-// is an error (sigaction of XNU, bsd/kern/kern_sig.c). SIGCHLD must not be ignored, or nobody would be told how the
-// command has ended.
+// would inherit it if they were ignored, as some may be. On macOS even to ask for the dispositions of SIGKILL and
+// SIGSTOP is an error (sigaction of XNU, bsd/kern/kern_sig.c). SIGCHLD must not be ignored, or nobody would be told how
+// the command has ended.
 func catchSignals() {
 	nobody := make(chan os.Signal, 1)
 	for s := syscall.Signal(1); s < 32; s++ {
@@ -135,7 +135,7 @@ func (r *runner) run() {
 	settle()
 	for r.life.state != over {
 		r.wait()
-		// All orders come first: if this process was stopped, there may be later ones with later limits.
+		// All orders come first: if this process was stopped, there may be later ones with later deadlines.
 		if r.polled[0].Fd >= 0 && !r.obeyAll() {
 			if r.life.state == ready {
 				return
@@ -219,8 +219,8 @@ func (r *runner) obeyAll() (open bool) {
 
 func (r *runner) obey(m Message) {
 	l := r.life
-	if m.Limits != (Limits{}) && l.cause != Lost {
-		l.limits = m.Limits
+	if m.Deadlines != (Deadlines{}) && l.cause != Lost {
+		l.deadlines = m.Deadlines
 	}
 	switch m.Kind {
 	case Run:
@@ -242,7 +242,7 @@ func (r *runner) obey(m Message) {
 func (r *runner) start(token int64) {
 	why := ByItself
 	switch r.life.askForNewer(); {
-	case Now() >= r.life.limits.Term:
+	case Now() >= r.life.deadlines.Term:
 		why = Lost
 	case r.life.replaced:
 		why = Replaced
