@@ -116,8 +116,9 @@ func TestStatuses(t *testing.T) {
 			[]string{"name", "true"}, 75, 1, NotStarted},
 		{"lost while it runs", &fakeBackend{ttl: time.Second, renewals: ErrLost},
 			[]string{"name", "sleep", "60"}, 75, 1, Killed},
+		// It leaves no orphan: process 1 may take its time to reap that, where the guard cannot.
 		{"not renewed", &fakeBackend{ttl: 2 * time.Second, renewals: errors.New("no")},
-			[]string{"name", "sh", "-c", "trap '' TERM; sleep 60"}, 75, 1, Killed},
+			[]string{"name", "sh", "-c", "trap '' TERM; exec sleep 60"}, 75, 1, Killed},
 		{"lost at its end", &fakeBackend{ttl: long, lostAtEnd: true}, []string{"name", "true"}, 75, 1, Ended},
 		{"renewed", &fakeBackend{ttl: time.Second}, []string{"name", "sleep", "1.5"}, 0, 1, Ended},
 		{"unknown option", &fakeBackend{}, []string{"--no-fork", "name", "true"}, 64, 0, NotStarted},
