@@ -157,7 +157,7 @@ func (a *attempt) state() string {
 	if state := a.ancestorState(); state != "" {
 		return state
 	}
-	list, _ := holders.Find(namedFile(a.Options), mechanisms(a.Backend))
+	list := holders.InTheWay(namedFile(a.Options), lockConfig(a.Options, a.out), a.Op)
 	return list.State(a.Cooldown > 0)
 }
 

@@ -242,7 +242,7 @@ exec 9>&-; wait $waiter; echo $?
 says() { "$@" 2>&1 | sed "s/process [0-9]* ([^)]*)/process N/; s/, running for [0-9]* s//"; }
 hold --start 10 --length 10 f
 says flock --start 0 --length 10 f flock --report 0 -n --start 10 --length 5 f true
-#> flock: f is held by process N, and 1 more
+#> flock: f is held by process N
 says flock --start 0 --length 10 f flock --report 0 -n --start 9 --length 5 f true
 #> flock: f is held by process N, which waits for this one
 release
@@ -257,6 +257,14 @@ hold --fcntl -s f
 exec 9<>f; flock --fcntl -s 9
 says flock --fcntl --report 0 -n 9 | grep -c 'which waits'
 #> 0
+release
+
+### report-names-only-who-is-in-the-way
+# needs: linux proc
+hold -s f
+hold --permits 2 f
+flock --permits 1 --report 0 -n f true 2>&1 | sed "s/process [0-9]* ([^)]*)/process N/; s/, running for [0-9]* s//"
+#> flock: f is held by process N
 release
 
 ### report-says-nothing-about-the-next-holder

@@ -13,13 +13,13 @@ import (
 // is none. As a rule such a process waits for this one: the lock is never released. config and op are what this one
 // asks for.
 func Ancestor(f *lockfile.File, config locks.Config, op locks.Op) Holder {
-	pids := ancestors()
+	pids, r := ancestors(), request{config, op}
 	var list []Holder
 	if config.Flock || config.Fcntl {
-		list = kernelHoldersAmong(pids, f, config, op)
+		list = kernelHoldersAmong(pids, f, r)
 	}
 	if len(list) == 0 && config.Directory {
-		list = directoryHoldersAmong(pids, f, config, op)
+		list = directoryHoldersAmong(pids, f, r)
 	}
 	list = slices.DeleteFunc(replaceGuards(list), func(h Holder) bool { return !slices.Contains(pids, h.PID) })
 	first, _ := List{All: list}.Oldest()
@@ -34,23 +34,36 @@ func ancestors() (pids []int) {
 	return pids
 }
 
-// asksShared reports whether others can hold the lock that is asked for as well, if they do not have it exclusively.
-func asksShared(config locks.Config, op locks.Op) bool {
-	return op == locks.Shared || config.Permits > 0
+// A request is what somebody asks for whom others keep out.
+type request struct {
+	config locks.Config
+	op     locks.Op
+}
+
+// sharesWith reports whether a holder of the directory lock keeps out nobody who asks for this.
+func (r request) sharesWith(mode string) bool {
+	switch {
+	case r.config.Permits > 0: // one permit keeps nobody out, but all of them do
+		return mode == "shared"
+	case r.op == locks.Shared:
+		return mode == "shared" || mode == "permit"
+	}
+	return false
 }
 
 // directoryHoldersAmong returns those of some processes that hold a directory lock and keep out who asks for one. Of a
 // descriptor nothing is known: the lock may be that of its own open file.
-func directoryHoldersAmong(pids []int, f *lockfile.File, config locks.Config, op locks.Op) (list []Holder) {
+func directoryHoldersAmong(pids []int, f *lockfile.File, r request) (list []Holder) {
 	if !f.ByName {
 		return nil
 	}
-	records, _ := locks.DirectoryHolders(f, config.StateBase)
-	for _, r := range records {
-		mode := r.Mode.String()
-		excludes := !asksShared(config, op) || mode != "shared" && mode != "permit"
-		if excludes && !r.Waiting && r.Where == "" && slices.Contains(pids, r.PID) {
-			list = append(list, Holder{PID: r.PID, Mode: mode})
+	records, _ := locks.DirectoryHolders(f, r.config.StateBase)
+	for _, h := range records {
+		mode := h.Mode.String()
+		isOneOfSome := r.config.Permits > 0 && mode == "permit"
+		excludes := !isOneOfSome && !r.sharesWith(mode)
+		if excludes && !h.Waiting && h.Where == "" && slices.Contains(pids, h.PID) {
+			list = append(list, Holder{PID: h.PID, Mode: mode})
 		}
 	}
 	return list

@@ -35,11 +35,21 @@ type List struct {
 
 // Find returns the holders of kernel locks, those of the directory lock, and the cooldown, as far as the mechanisms of
 // config have them.
-func Find(f *lockfile.File, config locks.Config) (list List, err error) {
+func Find(f *lockfile.File, config locks.Config) (List, error) { return find(f, config, nil) }
+
+// InTheWay returns those of them that keep out who asks for a lock, as far as that is known. config and op are what that
+// one asks for. Those who wait are none.
+func InTheWay(f *lockfile.File, config locks.Config, op locks.Op) List {
+	list, _ := find(f, config, &request{config, op})
+	return list
+}
+
+// find is Find, or with a request InTheWay.
+func find(f *lockfile.File, config locks.Config, r *request) (list List, err error) {
 	cooldownEnd, missing := f.ModTime()
 	switch {
 	case missing == nil:
-		if list, err = findInKernel(f, config); err != nil {
+		if list, err = findInKernel(f, config, r); err != nil {
 			return List{}, err
 		}
 	case !f.ByName:
@@ -48,7 +58,7 @@ func Find(f *lockfile.File, config locks.Config) (list List, err error) {
 		return List{}, failure.Opening(f.Name, missing)
 	}
 	// A directory lock can outlast its file.
-	more, err := findInDirectory(f, config, len(list.All) > 0)
+	more, err := findInDirectory(f, config, r, len(list.All) > 0)
 	if err != nil && (missing == nil || !errors.Is(err, fs.ErrNotExist)) {
 		return List{}, err
 	}
@@ -62,20 +72,21 @@ func Find(f *lockfile.File, config locks.Config) (list List, err error) {
 }
 
 // findInKernel finds who has a kernel lock.
-func findInKernel(f *lockfile.File, config locks.Config) (list List, err error) {
+func findInKernel(f *lockfile.File, config locks.Config, r *request) (list List, err error) {
 	if !config.Flock && !config.Fcntl || !locks.HasKernelLocks {
 		return List{}, nil
 	}
-	if list.All, err = kernelHolders(f.Name, f.FD); err != nil {
+	if list.All, err = kernelHolders(f, r); err != nil {
 		return List{}, unknown(f.Name, err)
 	}
 	list.Partial = !seesAll()
 	return list, nil
 }
 
-// findInDirectory finds who has the directory lock. isHeld says that somebody was found already who holds the file.
-func findInDirectory(f *lockfile.File, config locks.Config, isHeld bool) (list []Holder, err error) {
-	if !config.Directory {
+// findInDirectory finds who has the directory lock. isHeld says that somebody was found already who holds the file:
+// then the lock that is asked for is one of the kernel.
+func findInDirectory(f *lockfile.File, config locks.Config, asked *request, isHeld bool) (list []Holder, err error) {
+	if !config.Directory || asked != nil && isHeld {
 		return nil, nil
 	}
 	records, err := locks.DirectoryHolders(f, config.StateBase)
@@ -95,6 +106,9 @@ func findInDirectory(f *lockfile.File, config locks.Config, isHeld bool) (list [
 	}
 	for _, r := range records {
 		h := Holder{PID: r.PID, Mode: r.Mode.String(), Waiting: r.Waiting}
+		if asked != nil && (h.Waiting || asked.sharesWith(h.Mode)) {
+			continue
+		}
 		if h.Note = r.Where; r.PID == 0 {
 			h.Note = "a process " + r.Where
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -103,16 +104,16 @@ func fileOf(name string, fd int) (*lockedFile, error) {
 	return f, nil
 }
 
-// kernelHolders returns who holds a kernel lock on a file, and then who waits for one. name and fd are those of fileOf.
-// An error is that of stat(2) for the file, or says what cannot be read in /proc.
-func kernelHolders(name string, fd int) ([]Holder, error) {
-	f, err := fileOf(name, fd)
+// kernelHolders returns who holds a kernel lock on a file, and then who waits for one; with a request, those who hold
+// one that is in its way. An error is that of stat(2) for the file, or says what cannot be read in /proc.
+func kernelHolders(file *lockfile.File, r *request) ([]Holder, error) {
+	f, err := fileOf(file.Name, file.FD)
 	if err != nil {
 		return nil, err
 	}
 	var holders, waiters []Holder
 	for range 2 {
-		if holders, waiters, err = f.look(); err != nil {
+		if holders, waiters, err = f.look(r); err != nil {
 			return nil, unread(err)
 		}
 		if !slices.ContainsFunc(holders, func(h Holder) bool { return h.PID == 0 }) {
@@ -148,7 +149,7 @@ func Keepers(fd int) (list List) {
 }
 
 // kernelHoldersAmong returns those of some processes that hold a kernel lock and keep out who asks for one.
-func kernelHoldersAmong(pids []int, f *lockfile.File, config locks.Config, op locks.Op) (list []Holder) {
+func kernelHoldersAmong(pids []int, f *lockfile.File, r request) (list []Holder) {
 	locked, err := fileOf(f.Name, f.FD)
 	if err != nil {
 		return nil
@@ -159,7 +160,7 @@ func kernelHoldersAmong(pids []int, f *lockfile.File, config locks.Config, op lo
 		own = shownLocks(shown)
 	}
 	for l, owners := range locked.scanDescriptors(pids).owners {
-		if slices.Contains(own, l) || !l.keepsOut(config, op) {
+		if slices.Contains(own, l) || !l.keepsOut(r) {
 			continue
 		}
 		for _, pid := range owners {
@@ -169,17 +170,23 @@ func kernelHoldersAmong(pids []int, f *lockfile.File, config locks.Config, op lo
 	return list
 }
 
-// keepsOut reports whether it keeps out who asks for a lock.
-func (l kernelLock) keepsOut(config locks.Config, op locks.Op) bool {
-	switch {
-	case asksShared(config, op) && !l.write:
+// keepsOut reports whether it keeps out, by itself, who asks for a lock.
+func (l kernelLock) keepsOut(r request) bool {
+	switch asksShared := r.op == locks.Shared || r.config.Permits > 0; {
+	case asksShared && !l.write:
 		return false
-	case config.Flock:
+	case r.config.Flock:
 		return l.kind == "FLOCK"
-	case config.Permits > 0: // any of several bytes will do
+	case r.config.Permits > 0: // any of several bytes will do
 		return false
 	}
-	return l.kind != "FLOCK" && l.overlaps(config.Range)
+	return l.kind != "FLOCK" && l.overlaps(r.config.Range)
+}
+
+// isInTheWay reports whether it keeps out who asks for a lock, by itself or as one of those that have all permits.
+func (l kernelLock) isInTheWay(r request) bool {
+	isOneOfSome := r.config.Permits > 0 && l.kind != "FLOCK" && l.overlaps(locks.PermitBytes(r.config.Permits))
+	return isOneOfSome || l.keepsOut(r)
 }
 
 // overlaps reports whether it is on some byte of a range.
@@ -190,8 +197,9 @@ func (l kernelLock) overlaps(r locks.Range) bool {
 	return !isBefore && !isAfter
 }
 
-// look looks for the locks of the file once, in the descriptors of all processes and in the kernel's list.
-func (f *lockedFile) look() (holders, waiters []Holder, err error) {
+// look looks for the locks of the file once, in the descriptors of all processes and in the kernel's list: see
+// kernelHolders.
+func (f *lockedFile) look(r *request) (holders, waiters []Holder, err error) {
 	pids, err := proc.Processes()
 	if err != nil {
 		return nil, nil, err
@@ -204,6 +212,9 @@ func (f *lockedFile) look() (holders, waiters []Holder, err error) {
 		return nil, nil, err
 	}
 	unseen := slices.DeleteFunc(listed, seen.explains)
+	if r != nil {
+		return seen.holders(seen.keepInTheWay(*r, unseen)), nil, nil
+	}
 	return seen.holders(unseen), seen.waiters(unseen, f), nil
 }
 
@@ -280,6 +291,17 @@ func (seen *scan) modes() map[int]string {
 // it is that of the next one who gets a permit, who waits for the shared lock or had it a moment ago.
 func (seen *scan) explains(l kernelLock) bool {
 	return seen.owners[l] != nil || seen.next != 0 && l.pid == seen.next
+}
+
+// keepInTheWay forgets the locks that are not in the way of a request, and returns those of unseen that are.
+func (seen *scan) keepInTheWay(r request, unseen []kernelLock) (left []kernelLock) {
+	all := slices.AppendSeq(slices.Clone(unseen), maps.Keys(seen.owners))
+	if !slices.ContainsFunc(all, func(l kernelLock) bool { return l.kind == "FLOCK" }) && r.config.Fcntl {
+		r.config.Flock = false // there may be no flock(2) here
+	}
+	isElsewhere := func(l kernelLock) bool { return !l.isInTheWay(r) }
+	maps.DeleteFunc(seen.owners, func(l kernelLock, _ []int) bool { return isElsewhere(l) })
+	return slices.DeleteFunc(unseen, isElsewhere)
 }
 
 // holders returns who holds the lock: those that were seen, and the others in the kernel's list.

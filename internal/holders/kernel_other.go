@@ -6,17 +6,16 @@ import (
 	"errors"
 
 	"example.org/flock/internal/lockfile"
-	"example.org/flock/internal/locks"
 )
 
-func kernelHolders(name string, fd int) ([]Holder, error) {
+func kernelHolders(*lockfile.File, *request) ([]Holder, error) {
 	return nil, errors.New("this system does not show who holds a kernel lock")
 }
 
 // Keepers and kernelHoldersAmong are for what only Linux tells.
 func Keepers(int) List { return List{} }
 
-func kernelHoldersAmong([]int, *lockfile.File, locks.Config, locks.Op) []Holder { return nil }
+func kernelHoldersAmong([]int, *lockfile.File, request) []Holder { return nil }
 
 // seesAll reports whether the processes of the whole system can be seen here.
 func seesAll() bool { return true }

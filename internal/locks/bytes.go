@@ -29,6 +29,9 @@ var (
 // permitByte returns the byte of permit i, from 0 on.
 func permitByte(i int) Range { return Range{firstPermit + int64(i), 1} }
 
+// PermitBytes returns the bytes of so many permits.
+func PermitBytes(count int) Range { return Range{firstPermit, int64(count)} }
+
 // placeByte returns the byte of place i, from 0 on, in the queue of those who wait for the lock.
 func placeByte(i int) Range { return Range{firstPlace + int64(i), 1} }
 
