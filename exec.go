@@ -24,26 +24,6 @@ import (
 // becomes the command.
 func (a *attempt) execute() int {
 	a.out.PrintVerbose("executing " + a.Command[0])
-	if a.Close && !a.HasGuard() {
-		a.file.CloseOnExec()
-	} else if err := a.lock.Inherit(); err != nil {
-		failed := a.forgetCooldown(err)
-		a.leave()
-		a.reportIfFailed(failed)
-		return a.out.Fail(err)
-	}
-	if a.Permits > 0 { // else that of a lock around this one stays
-		cstart.Setenv(locks.PermitVariable, strconv.Itoa(a.lock.PermitNumber()))
-	}
-	if a.NoFork {
-		a.out.Flush()
-		termination.Allow()
-		err := command.Exec(a.Command)
-		failed := a.forgetCooldown(err)
-		a.lock.Leave()
-		a.reportIfFailed(failed)
-		return failCommand(a.out, a.Options, err)
-	}
 	code, err := a.runCommand()
 	var failed error // to set the cooldown
 	if err != nil {
@@ -90,12 +70,30 @@ func (a *attempt) reportIfFailed(err error) {
 	}
 }
 
-// runCommand runs the command and returns its exit status. A guard inherits the lock, with --close, too, so that it is
-// held until all are gone whom the guard has to end.
+// runCommand runs the command, with the lock, and returns its exit status. The guard of a command has the lock with
+// --close, too, so that it is held until all are gone whom the guard has to end.
 func (a *attempt) runCommand() (status int, err error) {
-	if !a.HasGuard() {
-		return command.Run(a.Command, a.lock.Started)
+	if a.Close && !a.HasGuard() {
+		a.file.CloseOnExec()
+	} else if err := a.lock.Inherit(); err != nil {
+		return 0, err
 	}
+	if a.Permits > 0 { // else that of a lock around this one stays
+		cstart.Setenv(locks.PermitVariable, strconv.Itoa(a.lock.PermitNumber()))
+	}
+	switch {
+	case a.NoFork:
+		a.out.Flush()
+		termination.Allow()
+		return 0, command.Exec(a.Command)
+	case a.HasGuard():
+		return a.runGuarded()
+	}
+	return command.Run(a.Command, a.lock.Started)
+}
+
+// runGuarded runs the command by a guard.
+func (a *attempt) runGuarded() (status int, err error) {
 	guarded := guard.Command{Argv: a.Command,
 		Rules: guard.Rules{Limit: a.Limit, Leftovers: a.KillChildren, Ticket: a.ticket},
 		Note:  a.out.Note, NoteMore: func(string) {}}

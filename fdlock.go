@@ -16,14 +16,15 @@ func (a *attempt) acquire(timeout locks.Timeout) error {
 	return a.acquireInTurn(timeout)
 }
 
-// acquireInTurn takes the lock. With --queue it tries, takes a place in the queue, and waits. The place is given up when
-// the lock is held, before the command starts: whoever finds all places taken knows that a command is yet to start.
+// acquireInTurn takes the lock. With --queue it tries, takes a place in the queue, and waits. The place is given up
+// when the lock is held, before the command starts: whoever finds all places taken knows that a command is yet to start.
 func (a *attempt) acquireInTurn(timeout locks.Timeout) error {
-	switch {
-	case a.queue != nil:
-		defer a.queue.Unlock()
-	case !a.Reports && !a.Verbose:
+	saysThatItWaits := a.Reports || a.Verbose
+	if a.queue == nil && !saysThatItWaits {
 		return a.take(timeout) // the lock call waits
+	}
+	if a.queue != nil {
+		defer a.queue.Unlock()
 	}
 	err := a.take(locks.Try)
 	if !locks.IsRefusal(err) || locks.IsDenied(err) || !timeout.Waits() {
@@ -34,7 +35,7 @@ func (a *attempt) acquireInTurn(timeout locks.Timeout) error {
 			return err
 		}
 	}
-	if a.Reports || a.Verbose {
+	if saysThatItWaits {
 		defer a.reportWait()()
 	}
 	return a.take(timeout)
@@ -92,10 +93,12 @@ func (a *attempt) takeNamed(timeout locks.Timeout) error {
 
 // giveUp undoes what acquire has done, before anything is done under the lock.
 func (a *attempt) giveUp() {
-	if a.Op != locks.Unlock {
-		defer a.reportIfFailed(a.forgetCooldown(nil))
+	if a.Op == locks.Unlock {
+		return
 	}
+	failed := a.forgetCooldown(nil)
 	a.lock.Unlock()
+	a.reportIfFailed(failed)
 }
 
 // release releases the lock of the descriptor.
