@@ -4,6 +4,18 @@
 // descriptor of that open file, in whatever process, is closed. A directory lock (package fallback) belongs to the
 // processes that have its lifeline open or, if it was taken by the number of a descriptor, to the open file as well.
 //
+// Four calls give a lock up. A child that the command has left behind keeps what LetGo and Leave give up:
+//
+//	         when                             a lock of the kernel         the directory lock
+//	Unlock   no command has run; --unlock     is released                  is released
+//	LetGo    the command has ended, if that   goes with this open file     stays, which is Unknown
+//	         child is to be reported
+//	Leave    the command has ended            goes when the file is        is released, unless the lock is that of
+//	                                          closed: there is no call     the caller's descriptor
+//	Discard  the lock file was removed        is released                  is released, and its directory removed
+//
+// The answer of a lock call is the bare errno that it returns, nil if it has succeeded: see Unsupported.
+//
 // Read chain.go first, then the mechanisms: kernel_unix.go, permit_unix.go and directory.go; then queue.go, and the
 // lock calls under all this, in wait_unix.go and the small files of the systems.
 package locks
@@ -38,7 +50,7 @@ var ErrInterrupted = errors.New("interrupted by a signal")
 // ErrReplaced says that with --replace a newer run has come.
 var ErrReplaced = errors.New("replaced by a newer run")
 
-// IsRefusal reports whether err says that another process holds the lock. That is an answer rather than a failure.
+// IsRefusal reports whether err says that another process holds the lock, which is no failure.
 func IsRefusal(err error) bool { return errors.Is(err, ErrConflict) || errors.Is(err, ErrTimeout) }
 
 // IsDenied reports whether a refusal is none of another process but of the kernel. To wait is in vain.
