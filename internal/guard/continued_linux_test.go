@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/sys"
 )
 
 // TestContinued stops a child that has not become the command: when the parent of the guard is gone it goes on.
@@ -24,11 +26,11 @@ func TestContinued(t *testing.T) {
 	if _, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
 		t.Fatal(err, status)
 	}
-	parent, err := socketpair()
+	parent, err := sys.Socketpair()
 	if err != nil {
 		t.Fatal(err)
 	}
-	threads, err := socketpair()
+	threads, err := sys.Socketpair()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func Start(argv []string, kept ...int) (*Guard, error) {
 	if err != nil {
 		return nil, errors.New("cannot make a timer: " + sys.Text(err))
 	}
-	pair, err := socketpair()
+	pair, err := sys.Socketpair()
 	if err != nil {
 		return nil, errors.New("cannot make a socket: " + sys.Text(err))
 	}

@@ -157,7 +157,7 @@ func (r *runner) open() (ok bool) {
 	if err != nil {
 		return false
 	}
-	pair, err := socketpair()
+	pair, err := sys.Socketpair()
 	if err != nil {
 		return false
 	}
@@ -173,17 +173,6 @@ func (r *runner) open() (ok bool) {
 	}()
 	<-runs
 	return true
-}
-
-// socketpair returns the ends of a socket, whose numbers are not those of standard descriptors.
-func socketpair() (pair [2]int, err error) {
-	pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-	for i := range pair {
-		if err == nil {
-			pair[i], err = sys.AboveStandard(pair[i])
-		}
-	}
-	return pair, err
 }
 
 // wait waits until a descriptor is readable, or something is due.
@@ -338,7 +327,8 @@ func (r *runner) failToStart(err error) {
 		errors.As(start.Err, &errno)
 	}
 	r.life.state = over
-	r.report(Message{Kind: Ended, Text: failed.Text[:min(len(failed.Text), 8<<10)], Number: failed.Status, Errno: errno})
+	text := failed.Text[:min(len(failed.Text), 8<<10)]
+	r.report(Message{Kind: Ended, Text: text, Number: failed.Status, Errno: errno})
 }
 
 func (r *runner) report(m Message) {

@@ -38,6 +38,17 @@ func Sleep(d time.Duration) {
 	unix.Select(0, nil, nil, nil, &t)
 }
 
+// Socketpair returns the two ends of a socket. See AboveStandard for their numbers.
+func Socketpair() (pair [2]int, err error) {
+	pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	for i := range pair {
+		if err == nil {
+			pair[i], err = AboveStandard(pair[i])
+		}
+	}
+	return pair, err
+}
+
 // AboveStandard returns the descriptor under a number that is none of a standard descriptor, closed on exec. Where one
 // of those is closed, what is opened gets its number, and would be written to.
 func AboveStandard(fd int) (int, error) {
