@@ -17,7 +17,7 @@ func (a *attempt) acquire(timeout locks.Timeout) error {
 }
 
 // acquireInTurn takes the lock. With --queue it tries, takes a place in the queue, and waits. The place is given up
-// when the lock is held, before the command starts: whoever finds all places taken knows that a command is yet to start.
+// when the lock is held, before the command starts: who finds all places taken knows that a command is yet to start.
 func (a *attempt) acquireInTurn(timeout locks.Timeout) error {
 	saysThatItWaits := a.Reports || a.Verbose
 	if a.queue == nil && !saysThatItWaits {

@@ -67,7 +67,7 @@ type Fate int
 
 const (
 	NotStarted Fate = iota // there is no cooldown: somebody else may be able to start it
-	Killed                 // because the lock was lost: the cooldown that has begun with the command goes on, if one has
+	Killed                 // because the lock was lost: a cooldown that has begun with the command goes on
 	Failed                 // there is no cooldown: it is from a success
 	Ended                  // the cooldown begins now, unless it is from the start
 )

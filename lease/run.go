@@ -67,7 +67,8 @@ func start(p *output.Printer, program Program, args []string) int {
 		cstart.Unsetenv(locks.PermitVariable)
 	}
 	r := &run{printer: p, program: program.Backend, options: o, name: sys.Printable(o.File), service: newService()}
-	r.link = &Link{Reach: 5 * time.Second, Note: p.Note, timed: o.HasTimeout, waits: o.Action == cli.Lock && !o.Nonblock}
+	waits := o.Action == cli.Lock && !o.Nonblock
+	r.link = &Link{Reach: 5 * time.Second, Note: p.Note, timed: o.HasTimeout, waits: waits}
 	r.link.silent, r.link.back, r.link.looked = r.sayWaitGoesOn, r.sayAnswers, r.noteWait
 	if r.backend, err = program.Open(r.link); err != nil {
 		return p.Fail(err)

@@ -243,7 +243,7 @@ func (p *parser) chooseBackend(getenv func(string) (string, bool)) error {
 
 const missingLock = "missing file descriptor, file or directory"
 
-// parseOperands reads what follows the options: a file and a command, or a descriptor number, or, after --fd, a command.
+// parseOperands reads what follows the options: a file and a command, or a descriptor number; after --fd a command.
 func (p *parser) parseOperands(words []string) error {
 	switch {
 	case p.isGiven("fd"):

@@ -24,8 +24,8 @@ import (
 //	          counting  there is a reason why all have to end: see reason
 //	counting  asking    two looks have found the same processes, or 50 ms have passed: they get SIGTERM and SIGCONT
 //	          killing   as from asking
-//	asking    killing   the ten seconds are over, or Deadlines.Kill is; somebody wants that (Abort, or a signal after the
-//	                    end of the command); the command has ended, and the lock is lost
+//	asking    killing   the ten seconds are over, or Deadlines.Kill has come; somebody wants that (Abort, or a signal
+//	                    after the end of the command); the command has ended, and the lock is lost
 //	killing   waiting   only those are left who may not be killed
 //	waiting   killing   somebody else has come
 //	          over      the lock is lost: its server does not wait for them

@@ -75,8 +75,8 @@ type Message struct {
 // appendTo appends the message to b as a line: numbers, and the quoted text.
 func (m Message) appendTo(b []byte) []byte {
 	for _, n := range [...]int64{int64(m.Kind), int64(m.Deadlines.Term), int64(m.Deadlines.Kill),
-		int64(m.Deadlines.End), int64(m.Rules.Limit), bit(m.Rules.Leftovers), bit(m.Rules.Supervised), m.Token, int64(m.Number),
-		int64(m.Group), bit(m.Killed), bit(m.Terminal), int64(m.Cause), int64(m.Survivor), int64(m.Errno),
+		int64(m.Deadlines.End), int64(m.Rules.Limit), bit(m.Rules.Leftovers), bit(m.Rules.Supervised), m.Token,
+		int64(m.Number), int64(m.Group), bit(m.Killed), bit(m.Terminal), int64(m.Cause), int64(m.Survivor), int64(m.Errno),
 		int64(m.Rules.Ticket.FD), m.Rules.Ticket.Number} {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}

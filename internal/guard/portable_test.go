@@ -98,8 +98,8 @@ func TestAlarmAfterSleep(t *testing.T) {
 	}
 }
 
-// TestGroupOfTheDead has a command leave a child behind that ends and that nobody reaps. The signals to the process group
-// are errors then, and nobody is left to wait for.
+// TestGroupOfTheDead has a command leave a child behind that ends and that nobody reaps. The signals to the process
+// group are errors then, and nobody is left to wait for.
 func TestGroupOfTheDead(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("needs /proc")

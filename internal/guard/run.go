@@ -66,8 +66,8 @@ func (c Command) result(g *Guard, last Message, passedOn map[syscall.Signal]bool
 		// It came before the guard caught signals, and was for this process.
 		return Result{Status: 128 + int(by), Signal: by}, nil
 	case last.Kind == 0 && by == 0: // such as by the Go runtime, which needs some threads
-		return Result{}, asFailure(errors.New("its guard has ended before the command could start: is there a limit of " +
-			"processes or of memory?"))
+		return Result{}, asFailure(errors.New("its guard has ended before the command could start: " +
+			"is there a limit of processes or of memory?"))
 	case last.Kind != Ended:
 		c.Note("the guard of " + c.name() + " was killed, and so were all its descendants")
 		g.killAll(never, func(pid int) { c.Relay(Message{Kind: Unkillable, Number: pid, Text: proc.Command(pid)}) })

@@ -162,8 +162,8 @@ func (f *family) continueAll() {
 }
 
 // startLeader starts a process that makes a process group, leads it, and ends: whoever leads a group cannot make a
-// session, and setsid(1) would fork. If terminal is a descriptor of one, that is given to the group. The caller reaps the
-// leader when somebody has joined.
+// session, and setsid(1) would fork. If terminal is a descriptor of one, that is given to the group. The caller reaps
+// the leader when somebody has joined.
 func startLeader(terminal int) (leader int, err error) {
 	var all, old unix.Sigset_t
 	for i := range all.Val {

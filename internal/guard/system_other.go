@@ -71,8 +71,8 @@ func (w *waker) set(at time.Duration) (timeout int) {
 	return int(max(0, (pause+time.Millisecond-1)/time.Millisecond))
 }
 
-// endsAreTold says that the end of the last one of the family is an event. Here it is none: those who are nobody's child
-// end unseen.
+// endsAreTold says that the end of the last one of the family is an event. Here it is none: those who are nobody's
+// child end unseen.
 const endsAreTold = false
 
 // A watch tells of children that have ended, by a descriptor. A thread of its own waits for them.
@@ -110,8 +110,8 @@ func (f *family) continueAll() {
 }
 
 // startLeader starts a process that makes a process group, leads it, and ends: whoever leads a group cannot make a
-// session, and setsid(1) would fork. If terminal is a descriptor of one, that is given to the group. The caller reaps the
-// leader when somebody has joined.
+// session, and setsid(1) would fork. If terminal is a descriptor of one, that is given to the group. The caller reaps
+// the leader when somebody has joined.
 func startLeader(terminal int) (leader int, err error) {
 	attr := syscall.SysProcAttr{Setpgid: true}
 	if terminal >= 0 {

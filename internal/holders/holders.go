@@ -37,8 +37,8 @@ type List struct {
 // config have them.
 func Find(f *lockfile.File, config locks.Config) (List, error) { return find(f, config, nil) }
 
-// InTheWay returns those of them that keep out who asks for a lock, as far as that is known. config and op are what that
-// one asks for. Those who wait are none.
+// InTheWay returns those of them that keep out who asks for a lock, as far as that is known. config and op are what
+// that one asks for. It does not return those who wait.
 func InTheWay(f *lockfile.File, config locks.Config, op locks.Op) List {
 	list, _ := find(f, config, &request{config, op})
 	return list

@@ -28,8 +28,8 @@ import (
 // Who waits, and who holds the lock and may not be looked into, is found in /proc/locks only: by the device number of
 // the mount, and by the names of the file in the fdinfo of the holders.
 
-// A kernelLock is a line of /proc/locks, or of fdinfo without the arrow. Places in a queue and tickets of --replace do not
-// count as one.
+// A kernelLock is a line of /proc/locks, or of fdinfo without the arrow. Places in a queue and tickets of --replace do
+// not count as one.
 type kernelLock struct {
 	waiting bool
 	kind    string // FLOCK, OFDLCK, POSIX
