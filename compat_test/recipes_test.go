@@ -229,7 +229,11 @@ func prepareRecipe(dir, head, text string) error {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666))
 	}
 	for _, name := range standIns {
-		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o755))
+		content := "#!/bin/sh\n"
+		if name == "logger" { // ksh ends with the last program of a pipeline: it has read all, and flock has ended
+			content += "exec cat >/dev/null\n"
+		}
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755))
 	}
 	return err
 }

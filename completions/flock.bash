@@ -97,6 +97,7 @@ _flock_options() {
 		$(_flock_of_files --unlock --close --no-fork --fd --fcntl --start --length --backend --remove --replace)" -- "$cur"))
 	[[ $1 == fd ]] && COMPREPLY+=($(compgen -W '--command' -- "$cur"))
 	[[ $(_flock_of_files x) ]] || COMPREPLY+=($(compgen -W '--break' -- "$cur"))
+	[[ ${COMP_WORDS[0]##*/} != flock-postgres ]] || COMPREPLY+=($(compgen -W '--schema' -- "$cur"))
 	return 0
 }
 

@@ -141,6 +141,9 @@ for command in flock flock-go flock-etcd flock-postgres
     else
         complete $options -l break -d 'Take the lock away from whoever has it'
     end
+    if test $command = flock-postgres
+        complete $options -l schema -d 'Print the SQL that makes the tables'
+    end
     complete $options -s h -l help -d 'Show the options'
     complete $options -s V -l version -d 'Show the version'
     complete -c $command -n '__fish_flock_is file fd' -s c -l command -d 'Run a string with the shell'

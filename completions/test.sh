@@ -148,11 +148,11 @@ for shell in bash zsh fish; do
 	expect $shell 'flock --fd=9 -n zzc' zzcommand
 	expect $shell 'flock --fd 9 -c zzc' zzcommand
 	expect $shell 'flock zlock ls zl' zlock
-	expect $shell 'flock-etcd --' --shared --nonblocking --timeout --permits --cooldown --cooldown-from --queue --report --holders --break \
+	expect $shell 'flock-etcd --' --shared --nonblocking --timeout --permits --cooldown --cooldown-from --queue --report --holders --break !--schema \
 		!--unlock !--no-fork !--fd !--fcntl !--start !--length !--close !--backend !--remove !--replace
 	expect $shell 'flock-etcd -' -s -n !-u !-F !-o
 	expect $shell 'flock-etcd -n nightly zzc' zzcommand
-	expect $shell 'flock-postgres --' --shared --break !--unlock !--remove
+	expect $shell 'flock-postgres --' --shared --break --schema !--unlock !--remove
 	[ $failed = 1 ] || echo "$shell: ok"
 done
 

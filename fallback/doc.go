@@ -9,7 +9,7 @@
 //
 // You must not use it beside kernel locks of the same file, on directories that are synchronized rather than shared
 // (Dropbox, rsync), on machines that are copies of one running snapshot or of one disk image with one name, or where
-// nobody can remove by hand what a machine that never comes back has held.
+// nobody can remove by hand what a machine that is gone for good has held.
 //
 // The lock of an open file (OpenFile) promises less. A search for the open file can miss it on its way from one process
 // to another through a socket, and passes over processes that their own user may not look into, such as a set-user-id

@@ -38,7 +38,7 @@ Usage:
  ` + name + ` [options] <file descriptor number>
  ` + name + ` --holders <file>|<directory>|<file descriptor number>
 
-Lock a file around a command, or an open file in a shell script.
+Lock a file around a command, or a file that a script has open.
 
 Options:
  -s, --shared             get a shared lock

@@ -37,7 +37,7 @@ func (o *Options) descriptorHint(word string) string {
 	case looksLikeNumber:
 		return ""
 	case o.Op == locks.Unlock:
-		return "-u unlocks an open file of a script, by its number: flock -u 9; " +
+		return "-u takes the number of a file that the script has open: flock -u 9; " +
 			"the lock of flock <file> <command> ends with the command"
 	}
 	return "'" + word + "' is not a descriptor number: a lock file needs a command: flock <file> <command>"
