@@ -47,7 +47,7 @@ type Command struct {
 	NoteMore func(line string) // for what only some users want to know
 }
 
-// StatusAtLimit is the exit status when a command was stopped at its limit, as that of timeout(1).
+// StatusAtLimit is the exit status when a command was ended at its limit, as that of timeout(1).
 const StatusAtLimit = 124
 
 // A Result is how a command has ended.
