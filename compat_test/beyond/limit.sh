@@ -294,9 +294,11 @@ mkfifo p
 exec 8<>p
 head -c 65536 /dev/zero >p
 for words in '--limit .2' '--verbose --limit .2'; do
-	flock $words f sleep 1000 2>p >p & q=$!
+	flock $words f sh -c ': >started; exec sleep 1000' 2>p >p & q=$!
+	await '[ -e started ]'
 	flock -w 20 f echo free
 	{ kill $q; wait $q; } 2>/dev/null; echo $?
+	rm started
 done
 #> free
 #> 143
