@@ -92,12 +92,11 @@ func killAtEachCall(t *testing.T, script string, fresh bool) {
 		}
 	}
 	// try runs the script, with TRACE set, where the lock is free.
-	try := func(trace string) (status int) {
+	try := func(trace string) (out string, status int) {
 		if fresh {
 			os.RemoveAll(filepath.Join(dir, ".f.flock"))
 		}
-		_, status = run([]string{"sh", "-c", script}, "TRACE="+trace)
-		return status
+		return run([]string{"sh", "-c", script}, "TRACE="+trace)
 	}
 	expectRecovery("at the start")
 	calls := stateCalls
@@ -129,14 +128,14 @@ func killAtEachCall(t *testing.T, script string, fresh bool) {
 		}
 		for n := 1; ; n += 1 + rand.N(step) {
 			// strace counts per kind of call and per thread; the first thread makes all moves
-			status := try(fmt.Sprintf("strace -f -qq -o /dev/null -e trace=%s -e inject=%[1]s:signal=KILL:when=%d",
+			out, status := try(fmt.Sprintf("strace -f -qq -o /dev/null -e trace=%s -e inject=%[1]s:signal=KILL:when=%d",
 				call, n))
 			expectRecovery(fmt.Sprintf("killed at %s number %d", call, n))
 			if status == 0 {
 				break
 			}
 			if kills[call]++; n > 500 {
-				t.Fatal("it never succeeds")
+				t.Fatalf("it never succeeds: %s number %d, status %d, %s", call, n, status, out)
 			}
 		}
 	}

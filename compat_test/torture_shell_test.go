@@ -191,7 +191,8 @@ func tortureInShells(t *testing.T, shells [][]string, kcmp bool) {
 					kills.Add(1)
 				}
 				late := time.AfterFunc(tortureBound, func() {
-					t.Errorf("%v, %s: does not end", shell, name)
+					t.Errorf("%v, %s: process %d does not end; in the state directory %q; here are\n%s", shell, name,
+						c.Process.Pid, namesIn(t, filepath.Join(dir, ".f.flock")), processesOf(-1, dir))
 					unix.Kill(-c.Process.Pid, unix.SIGKILL)
 				})
 				c.Wait()

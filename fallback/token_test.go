@@ -143,7 +143,7 @@ func TestSearchWithoutAnEnd(t *testing.T) {
 		t.Fatal("cannot be read")
 	}
 	l := &Lock{dir: t.TempDir()}
-	a := newAttempt(&busySystem{}, l, Request{Mode: Exclusive, Try: true})
+	a := newAttempt(&busySystem{}, l, Request{})
 	for _, c := range []struct {
 		v    view
 		want verdict
