@@ -293,13 +293,17 @@ flock -n f echo free
 mkfifo p
 exec 8<>p
 head -c 65536 /dev/zero >p
-for words in '--limit .2' '--verbose --limit .2'; do
-	flock $words f sh -c ': >started; exec sleep 1000' 2>p >p & q=$!
+run() { # ERRORS OPTION...
+	errors=$1
+	shift
+	flock "$@" --limit .2 f sh -c ': >started; exec sleep 1000' 2>>$errors >p & q=$!
 	await '[ -e started ]'
 	flock -w 20 f echo free
 	{ kill $q; wait $q; } 2>/dev/null; echo $?
 	rm started
-done
+}
+run p
+run log --verbose # by directory it says so before it locks
 #> free
 #> 143
 #> free
