@@ -7,33 +7,31 @@ import (
 	"time"
 )
 
-// endsAreUntold has a test run as on systems that do not tell the end of a lifeline.
-func endsAreUntold(t *testing.T) {
+// newWaiter returns a holder and, behind it, an attempt with a lifeline, as on systems that do not tell the end of one.
+func newWaiter(t *testing.T) (holder *Lock, waiter *attempt, s *thisSystem) {
+	t.Helper()
 	was := tellsEnd
 	tellsEnd = false
-	t.Cleanup(func() { tellsEnd = was })
-}
-
-// newWaiter returns an attempt with a lifeline in a state directory, behind a holder.
-func newWaiter(t *testing.T, dir string) (*attempt, *thisSystem) {
-	t.Helper()
+	dir := lockFile(t)
+	holder = newLock(dir)
+	must(holder.TryLock())
 	state, err := openState(dir, true)
 	must(err)
 	l := &Lock{dir: dir, path: filepath.Join(filepath.Dir(dir), "f"), fd: -1, file: -1, state: state}
-	s := &thisSystem{stateDir: state, file: l.path, opened: -1, fd: -1, closes: notWatching}
-	a := newAttempt(s, l, Request{Mode: Exclusive})
-	must(a.come())
-	t.Cleanup(func() { a.leave(); state.close() })
-	return a, s
+	s = &thisSystem{stateDir: state, file: l.path, opened: -1, fd: -1, closes: notWatching}
+	waiter = newAttempt(s, l, Request{Mode: Exclusive})
+	must(waiter.come())
+	t.Cleanup(func() {
+		waiter.leave()
+		state.close()
+		tellsEnd = was
+	})
+	return holder, waiter, s
 }
 
 // TestReleaseRings: where the system does not tell the end of a lifeline, who releases the lock tells the first waiter.
 func TestReleaseRings(t *testing.T) {
-	endsAreUntold(t)
-	dir := lockFile(t)
-	holder := newLock(dir)
-	must(holder.TryLock())
-	waiter, s := newWaiter(t, dir)
+	holder, waiter, s := newWaiter(t)
 	must(holder.Unlock())
 	if timedOut, err := s.wait(waiter.self.life, notWatching, nil, time.Minute); timedOut || err != nil {
 		t.Errorf("the waiter is not rung: %v, %v", timedOut, err)
@@ -42,11 +40,7 @@ func TestReleaseRings(t *testing.T) {
 
 // TestEndIsAskedFor: there, a waiter finds that one has gone who rings nobody.
 func TestEndIsAskedFor(t *testing.T) {
-	endsAreUntold(t)
-	dir := lockFile(t)
-	holder := newLock(dir)
-	must(holder.TryLock())
-	waiter, s := newWaiter(t, dir)
+	holder, waiter, s := newWaiter(t)
 	go func() {
 		time.Sleep(50 * time.Millisecond) // most of the time, the wait has begun
 		s.CloseLifeline(holder.self.life)
