@@ -197,7 +197,7 @@ fi
 
 # The token grows, and is not that of a lock around.
 last=0
-for i in 1 2 3; do
+for _ in 1 2 3; do
 	token=$(FLOCK_TOKEN=999999999999 "$program" "$lock" sh -c 'echo "$FLOCK_TOKEN"')
 	[ -z "$token" ] || [ "$token" -gt "$last" ] && [ "$token" != 999999999999 ] || fail "token '$token' after $last"
 	last=${token:-0}
@@ -255,8 +255,8 @@ kill -KILL "$holder"
 "$program" -w 120 "$lock" sh -c '! kill -0 "$0" 2>/dev/null' "$command" || fail 'the next one has the lock while the command lives, or never'
 
 # Never two.
-for i in 1 2 3 4 5 6; do
-	for j in 1 2 3; do
+for _ in 1 2 3 4 5 6; do
+	for _ in 1 2 3; do
 		"$program" -w 120 "$lock" sh -c 'mkdir "$0/two" && echo in >>"$0/count" && sleep .05 && rmdir "$0/two"' "$dir" || echo "$?" >>"$dir/bad"
 	done &
 	pids="$pids $!"

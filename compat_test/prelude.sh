@@ -1,3 +1,5 @@
+# shellcheck shell=bash disable=SC2010,SC2164
+#
 # Functions for the cases:
 #
 #   await 'CONDITION'     wait until the condition is true; after a limit print that and exit with status 99

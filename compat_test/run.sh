@@ -6,7 +6,8 @@
 dir=$(mktemp -d) || exit
 trap 'rm -rf "$dir"' EXIT
 chmod 755 "$dir" && mkdir "$dir/private" && ln -s private "$dir/tmp" || exit
-export TMPDIR="$dir/tmp" PATH="$(cd "$(dirname "$0")" && pwd)/elsewhere/bin:$PATH"
+bin=$(cd "$(dirname "$0")/elsewhere/bin" && pwd) || exit
+export TMPDIR="$dir/tmp" PATH="$bin:$PATH"
 left() { grep -zlsx "FLOCK_TEST_RUN=$$" /proc/[0-9]*/environ; }
 {
 	FLOCK_TEST_RUN=$$ "$@"

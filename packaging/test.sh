@@ -97,8 +97,8 @@ usr" ] || fail "$apk also has: $(ls -A root)"
 # check_notices PROGRAM BINARY: each module that the program says it is made of has its licence, and so has Go, in the tarball
 # and in both packages; and what the documents there refer to is there, too.
 check_notices() {
-	program=$1 package=$1 tarball=$1-$version-linux-amd64
-	[ $program != flock ] || package=flock-go
+	program=$1 package=$1 tarball="$1-$version-linux-amd64"
+	[ $program != flock ] || package="flock-go"
 	rm -rf debian
 	dpkg-deb -x one/${package}_*.deb debian
 	tar -xzf "one/$tarball.tar.gz"

@@ -20,7 +20,7 @@ rootless=
 [ "$(id -u)" = 0 ] || rootless=--rootless
 
 # The output goes through a pipe: in a file, runsc would write over what others have written.
-"$build/runsc" $rootless --network=none --platform=systrap do env FLOCK_TEST_KERNEL=gVisor FLOCK_UNDER_TEST="$PWD/flock" \
+"$build/runsc" $rootless --network=none --platform=systrap 'do' env FLOCK_TEST_KERNEL=gVisor FLOCK_UNDER_TEST="$PWD/flock" \
 	sh -c 'cd compat_test && "$1" -test.timeout "$2" -test.run "^($3)\$" -test.skip "$4"; echo "status $?"' \
 	sh "$build/compat.test" "$limit" "$tests" "$noDevices" 2>&1 | cat >"$build/gvisor.log"
 sed '/^intended difference/d; /: not run without kernel locks: /d; /: skipped: /d' "$build/gvisor.log" | cat -s

@@ -14,7 +14,7 @@ mount --bind /srv/disk/nfs /var/lib/nfs
 modprobe sunrpc
 mount -t rpc_pipefs rpc_pipefs /run/rpc_pipefs
 printf '%s\n' '127.0.0.1 localhost' '10.9.0.1 server' '10.9.0.2 c1' '10.9.0.3 c2' >/etc/hosts
-hostname "$host"
+hostname "${host:?}"
 address=$(sed -n "s/ $host\$//p" /etc/hosts)
 printf '%032x\n' $((0x1234000 + ${address##*.})) >/etc/machine-id # the same after a restart
 ip link set lo up

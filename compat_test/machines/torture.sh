@@ -10,6 +10,7 @@ if [ "$1" = enter ]; then
 	for ((try = 0; ; try++)); do
 		ln "id.$me" inside 2>/dev/null && break
 		other=$(cat inside)
+		# shellcheck disable=SC2010 # a listing asks the server
 		if ls killed | grep -qx "$other"; then
 			rm inside
 		elif [ $try = 100 ]; then
@@ -53,4 +54,4 @@ worker() {
 for i in 1 2 3 4; do worker $i & done
 wait
 while pgrep -f "^[^ ]*bash $0 enter" >/dev/null; do sleep .1; done
-echo $(wc -l <$log) $(wc -l </tmp/kills)
+echo "$(wc -l <$log) $(wc -l </tmp/kills)"

@@ -41,7 +41,7 @@ for arch; do
 	mips64le) skip='/exec/^status-(killed-is-an-exit-otherwise|of-a-killed-command)$' ;; # SIGUSR1 is 16 there
 	esac
 	if "$flock" --version >/dev/null 2>&1; then
-		under= by='the kernel'
+		under='' by='the kernel'
 		[ $arch != 386 ] || skip='/failures/open-call-arguments' # with O_LARGEFILE, as of all 32-bit programs
 	fi
 	echo "== linux/$arch, run by $by"
