@@ -12,10 +12,10 @@ import (
 func (a *attempt) acquire(ctx context.Context, tell func([]record)) (outcome, error) {
 	w := waitState{tell: tell}
 	for {
-		switch {
-		case hasEnded(ctx): // whatever the clock says: it may have been set back
+		switch err := ctx.Err(); {
+		case errors.Is(err, context.DeadlineExceeded): // whatever the clock says: it may have been set back
 			a.request.Try = true
-		case ctx.Err() != nil:
+		case err != nil:
 			return outcome{how: cancelled}, nil
 		}
 		s, owesSearch, err := a.lookAndSearch(w.isForUs)
@@ -37,9 +37,6 @@ func (a *attempt) acquire(ctx context.Context, tell func([]record)) (outcome, er
 		}
 	}
 }
-
-// hasEnded reports whether the deadline of a context has passed.
-func hasEnded(ctx context.Context) bool { return errors.Is(ctx.Err(), context.DeadlineExceeded) }
 
 // lookAndSearch looks, and searches if it is for us to do so. It owes a search that could not be made because no
 // listing has shown the token.

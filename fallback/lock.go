@@ -113,7 +113,7 @@ func (l *Lock) Acquire(ctx context.Context, r Request) error {
 		return ctx.Err()
 	case o.how == keptOut:
 		locked := l.lockedBy(a, o.keepers)
-		if hasEnded(ctx) || hasDeadline && !deadline.After(s.Now()) {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) || hasDeadline && !deadline.After(s.Now()) {
 			locked.cause = context.DeadlineExceeded
 		}
 		return locked

@@ -129,6 +129,34 @@ func TestDeadlineAndClock(t *testing.T) {
 	}
 }
 
+// A passing context's deadline passes when it has been asked once.
+type passing struct {
+	context.Context
+	asked *bool
+}
+
+func (passing) Deadline() (time.Time, bool) { return time.Now().Add(time.Millisecond), true }
+
+func (p passing) Err() error {
+	if !*p.asked {
+		*p.asked = true
+		return nil
+	}
+	return context.DeadlineExceeded
+}
+
+// TestDeadlinePasses: a deadline that passes while a lock is taken is no cancellation.
+func TestDeadlinePasses(t *testing.T) {
+	l := newLock(lockFile(t))
+	if err := l.Lock(passing{context.Background(), new(bool)}); err != nil {
+		t.Error("a free lock:", err)
+	}
+	if err := newLock(l.dir).Lock(passing{context.Background(), new(bool)}); !errors.Is(err, ErrLocked) {
+		t.Error("a lock that is held:", err)
+	}
+	must(l.Unlock())
+}
+
 // TestZero: a Lock that was not made by Open is an error.
 func TestZero(t *testing.T) {
 	var l Lock

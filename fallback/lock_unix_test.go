@@ -298,7 +298,9 @@ func TestDiscard(t *testing.T) {
 // TestAdviceIsACommand: what it says to call reaches the file, also by a shell.
 func TestAdviceIsACommand(t *testing.T) {
 	for _, name := range []string{"plain", "two words", "it's $HOME", `a\b*`, "tab\tx", "a:~"} {
-		around := filepath.Join(tempDir(t), name)
+		top, err := filepath.EvalSymlinks(tempDir(t))
+		must(err)
+		around := filepath.Join(top, name)
 		must(os.Mkdir(around, 0o777))
 		path := filepath.Join(around, name)
 		must(os.WriteFile(path, nil, 0o666))

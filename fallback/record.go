@@ -154,7 +154,7 @@ func (m mark) String() string {
 //
 // A lifeline or an open file is gone if nobody has it any more, for good; it is absent if it is not where it was looked
 // for, and may be elsewhere. An open file that a search has shown to be gone has vanished. The verdict on a holder is
-// over if its lifeline or open file is gone, and who has had that is dead.
+// over if its lifeline or open file is not there any more, and who has had that is dead.
 type verdict uint8
 
 const (

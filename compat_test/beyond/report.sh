@@ -276,6 +276,21 @@ wait
 wc -l <ran | tr -d ' '
 #> 200
 
+### report-the-next-holder-is-not-one-left-behind
+# needs: strace
+# kernel: the kernel tells who has taken the lock
+strace -f -qqq -o /dev/null -e trace=flock -e inject=flock:delay_enter=1000000:when=2 \
+	flock --report 1000 f sh -c ': >first; until [ -e go ]; do sleep .01; done' & p=$!
+await '[ -e first ]'
+flock f sh -c ': >next; until [ -e over ]; do sleep .01; done' &
+await 'waiting f'
+: >go
+await '[ -e next ]'
+wait $p; echo $?
+: >over
+wait
+#> 0
+
 ### report-looks-at-no-other-process-after-a-run
 # needs: strace proc
 # kernel: the kernel tells that nobody has the lock
@@ -284,9 +299,8 @@ looks f true
 #> 0
 mkdir d; looks d true
 #> 0
-looks f sh -c 'sleep 100 & echo $! >pid' | grep -c '^0'
+looks f sh -c 'while kill -0 $PPID; do sleep .01; done &' | grep -c '^0' # it ends when flock has
 #> 0
-kill $(cat pid)
 
 ### report-close-does-nothing-to-a-descriptor
 exec 9>f

@@ -7,9 +7,10 @@
 // Four calls give a lock up. A child that the command has left behind keeps what LetGo and Leave give up:
 //
 //	         when                             a lock of the kernel         the directory lock
-//	Unlock   no command has run; --unlock     is released                  is released
-//	LetGo    the command has ended, if that   goes with this open file     stays, which is Unknown
-//	         child is to be reported
+//	Unlock   no command keeps it; --unlock    is released                  is released
+//	LetGo    the command is over, if that     goes with this open file if  stays, which is Unknown
+//	         child is to be reported          it is of flock(2), else it
+//	                                          stays, which is Unknown
 //	Leave    the command has ended            goes when the file is        is released, unless the lock is that of
 //	                                          closed: there is no call     the caller's descriptor
 //	Discard  the lock file was removed        is released                  is released, and its directory removed

@@ -81,7 +81,7 @@ func (p *Printer) line(to io.Writer, text string) string {
 	return text + "\n"
 }
 
-// Note is Warn for an informational message.
+// Note prints a remark: a line as Warn does, but if it cannot be written that changes no exit status.
 func (p *Printer) Note(text string) {
 	if beside := p.beside.Load(); beside != nil {
 		beside.write(p.line(p.Err, text))
