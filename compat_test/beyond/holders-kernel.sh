@@ -44,7 +44,7 @@ await '[ -s pid2 ]'
 flock --holders f | sed "s/^$(cat pid2) /COMMAND /; s/  */ /g" | grep COMMAND | cut -d' ' -f 1-3
 #> COMMAND shared $USER
 flock --fcntl f true & waiter=$!
-await 'waiting f'
+await 'waiting f && asleep' # one that runs does not show its call
 flock --holders f | sed "s/^$waiter /WAITER /; s/  */ /g" | grep -e waiting | cut -d' ' -f 1-3
 #> WAITER exclusive (waiting)
 kill $(cat pid2); wait
@@ -56,7 +56,7 @@ for i in 1 2 3 4; do
 	flock --fcntl g true 8<>f & others="$others $!"
 done
 flock --fcntl f true & waiter=$!
-await 'waiting f && waiting g 4'
+await 'waiting f && waiting g 4 && asleep 5'
 for i in 1 2 3 4 5; do
 	flock --holders f | sed "s/^$waiter /WAITER /" | grep waiting | awk '{print $1}'
 done | sort | uniq -c | xargs
@@ -73,7 +73,7 @@ hold --fcntl --start 0 --length 10 f
 flock --fcntl -s f true & reader=$!
 flock --start 5 f true & end=$!
 await 'waiting f 2'; : >others
-await 'waiting f 3'
+await 'waiting f 3 && asleep 3'
 for i in 1 2 3 4 5; do
 	flock --holders f | grep waiting | sed "s/^$writer /WRITER /; s/^$reader /READER /; s/^$end /END /" | awk '{print $1, $2}'
 done | sort | uniq -c | sed 's/^ *//'
