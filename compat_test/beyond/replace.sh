@@ -53,7 +53,7 @@ wait $q; echo $?
 # a holder that is being ended is a holder
 flock --holders f | grep -v waiting | grep -c 'sh -c trap'
 #> 2
-flock --holders f | grep 'echo in' | sed -E 's/^ *[0-9]+ //; s/[)] .*/)/'
+flock --holders f | grep 'echo in' | sed -E 's/^ *[0-9]+ +//; s/[)] .*/)/'
 #> exclusive (waiting)
 flock -n --report 0 f true 2>&1 | grep -c 'held by process [0-9]* (sh '
 #> 1
@@ -219,7 +219,7 @@ release
 ### replace-tickets-are-no-locks
 flock --replace f sh -c ': >up; until [ -e go ]; do sleep .01; done' & p=$!
 await '[ -e up ]'
-flock --holders f | sed -E 's/^ *[0-9]+ //; s/ .*//' | sort -u # flock, the shell, and what it has started
+flock --holders f | sed -E 's/^ *[0-9]+ +//; s/ .*//' | sort -u # flock, the shell, and what it has started
 #> exclusive
 flock --permits 2 f sh -c 'echo permit $FLOCK_PERMIT >>out' & q=$!
 flock --queue 1 f sh -c 'echo queued >>out' & r=$!
