@@ -197,6 +197,9 @@ func processesOf(leader int, dir string) string {
 }
 
 func eachOf(leader int, dir string, do func(pid int)) {
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved
+	}
 	entries, _ := os.ReadDir("/proc")
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"os"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -11,7 +12,7 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// TestContinued stops a child that has not become the command: when the parent of the guard is gone it goes on.
+// TestContinued stops a child that has not become the command: it goes on.
 func TestContinued(t *testing.T) {
 	child := exec.Command("sleep", "1000")
 	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -26,22 +27,18 @@ func TestContinued(t *testing.T) {
 	if _, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
 		t.Fatal(err, status)
 	}
-	parent, err := sys.Socketpair()
-	if err != nil {
-		t.Fatal(err)
-	}
 	threads, err := sys.Socketpair()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &runner{life: newLife(nil), socket: parent[1], watch: watch{threads[0], threads[1]}}
+	r := &runner{life: newLife(nil), watch: watch{threads[0], threads[1]}}
 	r.life.family.group = pid
 	ended := make(chan struct{})
 	go func() {
 		r.awaitStart()
 		close(ended)
 	}()
-	unix.Close(parent[0])
+	unix.Write(threads[0], []byte{0})
 	for end := time.Now().Add(time.Minute); !status.Continued(); time.Sleep(time.Millisecond) {
 		_, err := syscall.Wait4(pid, &status, syscall.WCONTINUED|syscall.WNOHANG, nil)
 		if err != nil || time.Now().After(end) {
@@ -50,4 +47,35 @@ func TestContinued(t *testing.T) {
 	}
 	unix.Write(threads[0], []byte{0})
 	<-ended
+}
+
+// TestGoneBesideItsSocket: a guard that was killed is gone also where a child that it has forked keeps its socket open,
+// and what it has reported before counts.
+func TestGoneBesideItsSocket(t *testing.T) {
+	pair, err := sys.Socketpair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[1])
+	child := exec.Command("sleep", "1000")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := child.Process.Pid
+	g := &Guard{pid: pid, socket: os.NewFile(uintptr(pair[0]), "guard"), socketFD: pair[0], ended: tellEnd(pid),
+		bytes: make([]byte, 4096)}
+	defer g.socket.Close()
+	child.Process.Kill()
+	if g.ended < 0 {
+		child.Wait()
+		t.Skip("nothing tells the end of a child here")
+	}
+	r := &runner{socket: pair[1]}
+	r.report(Message{Kind: Overrun})
+	reports := 0
+	for g.receive(func(Message) { reports++ }) {
+	}
+	if reports != 1 || g.KilledBy() != unix.SIGKILL {
+		t.Error(reports, g.KilledBy())
+	}
 }

@@ -39,6 +39,7 @@ type Guard struct {
 	pid        int // of the guard
 	socket     *os.File
 	socketFD   int                // its descriptor
+	ended      int                // a descriptor that is readable when the guard is gone, -1: there is none
 	from       splitter           // of what comes from the socket
 	bytes      []byte             // memory for that
 	line       []byte             // and for orders
@@ -81,7 +82,7 @@ func Start(argv []string, kept ...int) (*Guard, error) {
 		return nil, err
 	}
 	sendWords(pair[0], h.words())
-	g.socket, g.socketFD = os.NewFile(uintptr(pair[0]), "guard"), pair[0]
+	g.socket, g.socketFD, g.ended = os.NewFile(uintptr(pair[0]), "guard"), pair[0], tellEnd(g.pid)
 	return g, nil
 }
 
@@ -110,10 +111,18 @@ func startProcess(socket int) (pid, stderr int, err error) {
 	return pid, stderr, err
 }
 
-// receive waits for reports, and calls take with each. It reports whether more can come; if not, the guard is gone.
+// receive waits for reports, and calls take with each. It reports whether more can come; if not, the guard is gone. The
+// socket may stay open then: by a child of the guard that was to become the command, and is stopped.
 func (g *Guard) receive(take func(Message)) (open bool) {
-	n, err := g.socket.Read(g.bytes)
-	if err != nil {
+	fds := [2]unix.PollFd{{Fd: int32(g.socketFD), Events: unix.POLLIN}, {Fd: int32(g.ended), Events: unix.POLLIN}}
+	for n := 0; n <= 0; {
+		n, _ = unix.Poll(fds[:], -1)
+	}
+	n := 0
+	if fds[1].Revents == 0 || isReadable(g.socketFD) {
+		n, _ = g.socket.Read(g.bytes)
+	}
+	if n == 0 {
 		g.end = reap(g.pid)
 		return false
 	}

@@ -46,9 +46,12 @@ func (c Command) Run() (Result, error) {
 		last = m
 		c.Relay(m)
 	}
-	fds := [2]unix.PollFd{{Fd: int32(g.socketFD), Events: unix.POLLIN}, {Fd: int32(signals.FD), Events: unix.POLLIN}}
+	fds := [3]unix.PollFd{}
+	for i, fd := range []int{g.socketFD, g.ended, signals.FD} {
+		fds[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+	}
 	for open := true; open; {
-		if n, _ := unix.Poll(fds[:], -1); n > 0 && fds[0].Revents != 0 {
+		if n, _ := unix.Poll(fds[:], -1); n > 0 && fds[0].Revents|fds[1].Revents != 0 {
 			open = g.receive(take)
 		}
 		passOn()

@@ -244,6 +244,7 @@ func (r *runner) start(token int64) {
 	if token != 0 {
 		cstart.Setenv(TokenVariable, strconv.FormatInt(token, 10))
 	}
+	unix.Write(r.watch.fd, []byte{0}) // see awaitStart
 	pid, err := r.startInPlace()
 	if err != nil {
 		r.failToStart(err)
@@ -252,7 +253,7 @@ func (r *runner) start(token int64) {
 	r.life.family.command = pid
 	unix.Setsid() // keeps the guard out of what is sent to the whole group or session later on
 	r.life.begin()
-	unix.Write(r.watch.fd, []byte{0}) // see awaitStart
+	unix.Write(r.watch.fd, []byte{0})
 }
 
 // startInPlace chooses the process group of the command, and starts it: its own, so that signals reach all of it. On a
@@ -300,21 +301,18 @@ func reap(pid int) (end syscall.WaitStatus) {
 	return end
 }
 
-// awaitStart waits until the command has started. The child that is to become it may be stopped just before: when the
-// parent is gone it is continued, for the guard waits for it.
+// awaitStart waits until the command has started. The child that is to become it may be stopped just before. It is
+// continued, for the guard waits for it and can do nothing else meanwhile.
 func (r *runner) awaitStart() {
-	fds := []unix.PollFd{{Fd: int32(r.watch.thread), Events: unix.POLLIN}, {Fd: int32(r.socket)}}
-	for timeout := -1; ; {
-		unix.Poll(fds, timeout)
-		if fds[0].Revents != 0 {
-			unix.Read(r.watch.thread, make([]byte, 1))
-			return
-		}
-		if timeout > 0 || fds[1].Revents&unix.POLLHUP != 0 {
-			fds[1].Fd, timeout = -1, 50
+	var b [1]byte
+	unix.Read(r.watch.thread, b[:])
+	fds := []unix.PollFd{{Fd: int32(r.watch.thread), Events: unix.POLLIN}}
+	for n := 0; n <= 0; {
+		if n, _ = unix.Poll(fds, 50); n == 0 {
 			r.life.family.continueAll()
 		}
 	}
+	unix.Read(r.watch.thread, b[:])
 }
 
 // failToStart reports why the command cannot be started.

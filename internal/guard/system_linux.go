@@ -154,11 +154,25 @@ func (w watch) reap(l *life) (left bool) {
 	}
 }
 
-// continueAll continues the children of this process.
+// continueAll continues the children of this process that are stopped.
 func (f *family) continueAll() {
 	for _, pid := range proc.Children(unix.Getpid()) {
-		unix.Kill(pid, unix.SIGCONT)
+		if s, err := proc.ReadStat(pid); err == nil && s.State == 'T' {
+			unix.Kill(pid, unix.SIGCONT)
+		}
 	}
+}
+
+// tellEnd returns a descriptor that is readable when a child has ended; -1: there is none, as before Linux 5.3.
+func tellEnd(child int) (fd int) {
+	fd, err := unix.PidfdOpen(child, 0)
+	if err == nil {
+		fd, err = sys.AboveStandard(fd)
+	}
+	if err != nil {
+		return -1
+	}
+	return fd
 }
 
 // startLeader starts a process that makes a process group, leads it, and ends: whoever leads a group cannot make a

@@ -109,6 +109,9 @@ func (f *family) continueAll() {
 	}
 }
 
+// tellEnd returns no descriptor: none tells the end of a child.
+func tellEnd(int) (fd int) { return -1 }
+
 // startLeader starts a process that makes a process group, leads it, and ends: whoever leads a group cannot make a
 // session, and setsid(1) would fork. If terminal is a descriptor of one, that is given to the group. The caller reaps
 // the leader when somebody has joined.
