@@ -487,6 +487,7 @@ setpriv --reuid 54321 --clear-groups flock -n 9; echo $?
 unshare -pf --mount-proc flock f sh -c ': >in; until [ -e go ]; do sleep .01; done; exit 7' & outside=$!
 await '[ -e in ]'
 # It ends when its command does, with the status of that.
-kill -TERM "$(cat /proc/$outside/task/$outside/children)"
+set -- $(cat /proc/$outside/task/$outside/children) # in gVisor with the children of that
+kill -TERM $1
 : >go; wait $outside; echo $?
 #> 7
