@@ -59,22 +59,23 @@ func (a *attempt) reportWait() (stop func()) {
 		a.out.Note(line)
 		return true
 	}
+	asked := a.asked()
 	go func() {
 		waiting := "waiting for " + targetName(a.Options) + ", "
 		if !a.Reports {
 			sleep(time.Second)
-			if state := a.ancestorState(); state != "" {
+			if state := a.ancestorState(asked); state != "" {
 				say(waiting + state)
 			}
 			return
 		}
 		pause := a.ReportAfter
-		if a.ancestorState() != "" {
+		if a.ancestorState(asked) != "" {
 			pause = 0
 		}
 		for waits := true; waits; pause = a.NextReport(pause) {
 			sleep(pause)
-			waits = say(waiting + a.state())
+			waits = say(waiting + a.state(asked))
 		}
 	}()
 	return func() { stopped.Store(true) }
@@ -105,17 +106,17 @@ func (a *attempt) reportRefusal(err error) {
 // refusalLine returns the line about a lock that is refused: that the kernel denies it, with --report who has it, and
 // otherwise only that a process has it which waits for this one; "" if that is not so.
 func (a *attempt) refusalLine(err error) string {
-	name := targetName(a.Options)
+	name, asked := targetName(a.Options), a.asked()
 	var r *locks.Refusal
 	switch {
 	case errors.As(err, &r) && r.Denied:
 		return name + ": " + r.Why
 	case a.Reports && a.Queued && errors.Is(err, locks.ErrConflict):
-		return name + " is " + a.state() + "; its queue is full"
+		return name + " is " + a.state(asked) + "; its queue is full"
 	case a.Reports:
-		return name + " is " + a.state()
+		return name + " is " + a.state(asked)
 	}
-	if state := a.ancestorState(); state != "" {
+	if state := a.ancestorState(asked); state != "" {
 		return name + " is " + state
 	}
 	return ""
@@ -152,18 +153,21 @@ func targetName(o *cli.Options) string {
 	return o.File
 }
 
+// asked returns what the attempt asks for, by the mechanism that serves, if that is known.
+func (a *attempt) asked() locks.Config { return a.lock.Narrow(lockConfig(a.Options, a.out)) }
+
 // state says why the lock cannot be had, as far as that is known.
-func (a *attempt) state() string {
-	if state := a.ancestorState(); state != "" {
+func (a *attempt) state(asked locks.Config) string {
+	if state := a.ancestorState(asked); state != "" {
 		return state
 	}
-	list := holders.InTheWay(namedFile(a.Options), lockConfig(a.Options, a.out), a.Op)
+	list := holders.InTheWay(namedFile(a.Options), asked, a.Op)
 	return list.State(a.Cooldown > 0)
 }
 
 // ancestorState says which process that has started this one keeps it out; "" if there is none.
-func (a *attempt) ancestorState() string {
-	h := holders.Ancestor(namedFile(a.Options), lockConfig(a.Options, a.out), a.Op)
+func (a *attempt) ancestorState(asked locks.Config) string {
+	h := holders.Ancestor(namedFile(a.Options), asked, a.Op)
 	if h.PID == 0 {
 		return ""
 	}

@@ -267,6 +267,14 @@ flock --permits 1 --report 0 -n f true 2>&1 | sed "s/process [0-9]* ([^)]*)/proc
 #> flock: f is held by process N
 release
 
+### report-in-a-cooldown-beside-a-lock-of-bytes
+# kernel: locks of bytes
+hold --start 5 --length 1 f
+flock --cooldown 600 f true
+flock -n --report 0 --cooldown 600 f true 2>&1 | sed 's/until .*/until T/'
+#> flock: f is in its cooldown until T
+release
+
 ### report-says-nothing-about-the-next-holder
 # kernel: the kernel tells who has taken the lock
 for i in 1 2 3 4 5 6 7 8; do

@@ -302,7 +302,8 @@ func reap(pid int) (end syscall.WaitStatus) {
 }
 
 // awaitStart waits until the command has started. The child that is to become it may be stopped just before. It is
-// continued, for the guard waits for it and can do nothing else meanwhile.
+// continued, for the guard waits for it and can do nothing else meanwhile. One byte says that the start begins, the next
+// that it is over.
 func (r *runner) awaitStart() {
 	var b [1]byte
 	unix.Read(r.watch.thread, b[:])

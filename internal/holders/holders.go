@@ -83,10 +83,9 @@ func findInKernel(f *lockfile.File, config locks.Config, r *request) (list List,
 	return list, nil
 }
 
-// findInDirectory finds who has the directory lock. isHeld says that somebody was found already who holds the file:
-// then the lock that is asked for is one of the kernel.
+// findInDirectory finds who has the directory lock. isHeld says that somebody was found already who holds the file.
 func findInDirectory(f *lockfile.File, config locks.Config, asked *request, isHeld bool) (list []Holder, err error) {
-	if !config.Directory || asked != nil && isHeld {
+	if !config.Directory {
 		return nil, nil
 	}
 	records, err := locks.DirectoryHolders(f, config.StateBase)

@@ -295,10 +295,6 @@ func (seen *scan) explains(l kernelLock) bool {
 
 // keepInTheWay forgets the locks that are not in the way of a request, and returns those of unseen that are.
 func (seen *scan) keepInTheWay(r request, unseen []kernelLock) (left []kernelLock) {
-	all := slices.AppendSeq(slices.Clone(unseen), maps.Keys(seen.owners))
-	if !slices.ContainsFunc(all, func(l kernelLock) bool { return l.kind == "FLOCK" }) && r.config.Fcntl {
-		r.config.Flock = false // there may be no flock(2) here
-	}
 	isElsewhere := func(l kernelLock) bool { return !l.isInTheWay(r) }
 	maps.DeleteFunc(seen.owners, func(l kernelLock, _ []int) bool { return isElsewhere(l) })
 	return slices.DeleteFunc(unseen, isElsewhere)

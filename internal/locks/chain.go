@@ -51,6 +51,7 @@ func (u *Unsupported) Unwrap() error { return u.Err }
 // A Chain locks a file by the first of some mechanisms that is supported, and stays with that.
 type Chain struct {
 	mechanisms []Mechanism // the first one serves
+	serves     bool        // a call has found that so
 	first      error       // what the first one of all has answered, if it is unsupported
 }
 
@@ -108,7 +109,7 @@ func (c *Chain) use(call func(Mechanism) error) error {
 		err := call(m)
 		var unsupported *Unsupported
 		if !errors.As(err, &unsupported) {
-			c.mechanisms = c.mechanisms[i:]
+			c.mechanisms, c.serves = c.mechanisms[i:], true
 			return err
 		}
 		if c.first == nil {
@@ -177,6 +178,20 @@ func (c *Chain) Discard() error {
 		return lock.Discard()
 	}
 	return c.Unlock()
+}
+
+// Narrow takes the mechanisms out of a configuration that do not serve, if a call has found the one that does.
+func (c *Chain) Narrow(config Config) Config {
+	if !c.serves {
+		return config
+	}
+	_, isFlock := c.mechanisms[0].(interface{ letGo() Rest })
+	_, isPermit := c.mechanisms[0].(numbered) // a lock of both kinds
+	isDirectory := c.IsOnName()
+	config.Flock = config.Flock && !isDirectory && (isFlock || isPermit)
+	config.Fcntl = config.Fcntl && !isDirectory && !isFlock
+	config.Directory = isDirectory
+	return config
 }
 
 // IsOnName reports whether the lock is on the name of the file: then a contender that makes the file anew finds it.

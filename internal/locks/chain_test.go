@@ -1,6 +1,11 @@
 package locks
 
-import "testing"
+import (
+	"path/filepath"
+	"testing"
+
+	"example.org/flock/internal/lockfile"
+)
 
 // TestEmptyChain locks by no mechanism at all: that must not look like a lock.
 func TestEmptyChain(t *testing.T) {
@@ -10,5 +15,48 @@ func TestEmptyChain(t *testing.T) {
 	}
 	if c.Unlock() == nil {
 		t.Error("Unlock: no error")
+	}
+}
+
+// TestNarrow: what serves is known when a call has found it.
+func TestNarrow(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	type kinds struct{ flock, fcntl, directory bool }
+	all := kinds{true, true, true}
+	for _, c := range []struct {
+		given   kinds
+		permits int
+		want    kinds
+	}{
+		{all, 0, kinds{flock: true}},
+		{kinds{fcntl: true, directory: true}, 0, kinds{fcntl: true}},
+		{all, 2, kinds{flock: true, fcntl: true}},
+		{kinds{directory: true}, 2, kinds{directory: true}},
+	} {
+		if !HasKernelLocks && !c.want.directory {
+			continue
+		}
+		f, err := lockfile.Open(name, lockfile.ReadWrite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := Config{Flock: c.given.flock, Fcntl: c.given.fcntl, Directory: c.given.directory, Permits: c.permits,
+			Warn: func(string) {}, WarnVerbose: func(string) {}}
+		chain := New(f, config)
+		narrowed := func() kinds {
+			n := chain.Narrow(config)
+			return kinds{n.Flock, n.Fcntl, n.Directory}
+		}
+		if got := narrowed(); got != c.given {
+			t.Errorf("%+v before a call: %+v", c, got)
+		}
+		if err := chain.Lock(Exclusive, Try); err != nil {
+			t.Fatal(err)
+		}
+		if got := narrowed(); got != c.want {
+			t.Errorf("%+v: %+v", c, got)
+		}
+		chain.Unlock()
+		f.Close()
 	}
 }
