@@ -209,11 +209,13 @@ fi
 
 # The spec makes its three packages.
 if command -v rpmbuild >/dev/null; then
-	if rpmbuild -bb --nocheck --nodeps --define "_sourcedir $dir/one" --define "_topdir $dir/rpm" one/flock-go.spec >said 2>&1; then
+	database="_dbpath $dir/rpm/database" # else it makes one in the home
+	if rpmbuild -bb --nocheck --nodeps --define "_sourcedir $dir/one" --define "_topdir $dir/rpm" --define "$database" \
+		one/flock-go.spec >said 2>&1; then
 		[ "$(ls rpm/RPMS/*/*.rpm | wc -l)" -eq 3 ] || fail "the spec makes $(ls rpm/RPMS/*)"
-		rpm -qlp rpm/RPMS/*/flock-go-*.rpm | grep -qx /usr/bin/flock-go || fail 'the RPM has no flock-go'
+		rpm --define "$database" -qlp rpm/RPMS/*/flock-go-*.rpm | grep -qx /usr/bin/flock-go || fail 'the RPM has no flock-go'
 		for file in rpm/RPMS/*/*.rpm; do
-			rpm -qLp "$file" | grep -q /LICENSE || fail "$file has no licence"
+			rpm --define "$database" -qLp "$file" | grep -q /LICENSE || fail "$file has no licence"
 		done
 	else
 		fail "rpmbuild: $(tail -n 30 said)"
