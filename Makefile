@@ -68,7 +68,7 @@ check: flock                  ## what to run after each change (about a minute)
 	go vet ./...
 	sh compat_test/run.sh go test -short -count=1 ./...
 
-test: flock                   ## run all tests (about three minutes)
+test: flock                   ## run all tests (about seven minutes)
 	@sh compat_test/run.sh $(MAKE) --no-print-directory -j2 test-go test-beside
 
 test-go:
