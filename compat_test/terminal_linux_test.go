@@ -290,7 +290,7 @@ var guardScenes = map[string]func(c *terminal){
 		c.await("in")
 		c.expect(`flock: sh has exceeded its limit of 2 s and is terminated\n`)
 		c.press("\n")
-		c.enter("flock -n f true; echo status $?")
+		c.enter("flock -w 20 f true; echo status $?")
 		c.expect(`(?m)^status 0\n`)
 	},
 	"Ctrl-C to what is left": func(c *terminal) {

@@ -582,7 +582,7 @@ upgrade() {
 	flock -s 9
 	: >shared.$1
 	await '[ -e shared.1 ] && [ -e shared.2 ]'
-	flock -w 20 9; echo $?
+	flock -w $((20 * $1)) 9; echo $? # where both keep what they have, the first one gives way
 }
 upgrade 1 & upgrade 2 &
 wait
