@@ -32,6 +32,7 @@ var gvisorDifferences = []difference{
 		"holders-exclusive holders-modes holders-of-another-user holders-of-a-directory"},
 	{"O_NOFOLLOW with O_DIRECTORY does not follow a link",
 		"hostile-link hostile-link-to-nothing hostile-staging-is-a-link"},
+	{"a process 1 that a signal from outside of its pid namespace does not end", "belief-process-1-is-not-terminated"},
 	{"processes that other users may not look into", "hostile-holder-that-cannot-be-looked-into"},
 	{"a tmpfs that counts its room as on Linux, and overlayfs", "hostile-disk-full owner-on-overlayfs"},
 	{"one boot id in all mounts of /proc",

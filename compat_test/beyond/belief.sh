@@ -487,7 +487,6 @@ setpriv --reuid 54321 --clear-groups flock -n 9; echo $?
 unshare -pf --mount-proc flock f sh -c ': >in; until [ -e go ]; do sleep .01; done; exit 7' & outside=$!
 await '[ -e in ]'
 # It ends when its command does, with the status of that.
-set -- $(cat /proc/$outside/task/$outside/children) # in gVisor with the children of that
-kill -TERM $1
+kill -TERM "$(cat /proc/$outside/task/$outside/children)"
 : >go; wait $outside; echo $?
 #> 7

@@ -19,9 +19,10 @@ build=$PWD/build
 rootless=
 [ "$(id -u)" = 0 ] || rootless=--rootless
 
-# The output goes through a pipe: in a file, runsc would write over what others have written.
+# Few cases at a time, because a process costs far more there. The output goes through a pipe: in a file, runsc would write
+# over what others have written.
 "$build/runsc" $rootless --network=none --platform=systrap 'do' env FLOCK_TEST_KERNEL=gVisor FLOCK_UNDER_TEST="$PWD/flock" \
-	sh -c 'cd compat_test && "$1" -test.timeout "$2" -test.run "^($3)\$" -test.skip "$4"; echo "status $?"' \
+	sh -c 'cd compat_test && "$1" -test.parallel 4 -test.timeout "$2" -test.run "^($3)\$" -test.skip "$4"; echo "status $?"' \
 	sh "$build/compat.test" "$limit" "$tests" "$noDevices" 2>&1 | cat >"$build/gvisor.log"
 sed '/^intended difference/d; /: not run without kernel locks: /d; /: skipped: /d' "$build/gvisor.log" | cat -s
 grep -q '^status 0$' "$build/gvisor.log"
