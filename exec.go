@@ -24,11 +24,7 @@ import (
 // becomes the command.
 func (a *attempt) execute() int {
 	a.out.PrintVerbose("executing " + a.Command[0])
-	return a.finish(a.runCommand())
-}
-
-// finish does what is to be done when the command has ended, or could not be started, and returns the exit status.
-func (a *attempt) finish(code int, err error) int {
+	code, err := a.runCommand()
 	var failed error // to set the cooldown
 	if err != nil {
 		failed = a.forgetCooldown(err)
@@ -146,23 +142,15 @@ func execBackend(o *cli.Options, args []string) error {
 
 // earlyFailure returns what the run without the Go runtime could not do after it had locked. If it could not execute
 // the command, this process is the child.
-func earlyFailure(o *cli.Options, left early.Left) error {
+func earlyFailure(o *cli.Options) error {
+	failed := early.Failed()
 	switch {
-	case left.Execute != 0:
-		return command.NotExecuted(o.Command[0], left.Execute)
-	case left.Wait != 0:
-		return command.NotWaitedFor(left.Wait)
+	case failed.Execute != 0:
+		return command.NotExecuted(o.Command[0], failed.Execute)
+	case failed.Wait != 0:
+		return command.NotWaitedFor(failed.Wait)
 	}
 	return nil
-}
-
-// finishEarly finishes a run whose command was started and has ended without the Go runtime.
-func finishEarly(p *output.Printer, o *cli.Options, left early.Left) int {
-	a, err := newAttempt(o, p, &lockfile.File{Name: o.File, FD: left.FD, ByName: true})
-	if err != nil {
-		return p.Fail(err)
-	}
-	return a.finish(left.Status, nil)
 }
 
 // failCommand prints why the command cannot be started or waited for, and returns the exit status. If it cannot be

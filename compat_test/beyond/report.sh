@@ -153,12 +153,6 @@ flock --report 0 -s h sh -c 'sleep 100 & echo $! >>pid'
 kill $(cat pid)
 flock --report 0 g true
 
-### report-what-is-left-behind-without-standard-error
-# needs: linux proc
-flock --report 100 f sh -c 'sleep 100 & echo $! >pid; exit 3' 2>&-; echo $?
-#> 3
-kill $(cat pid); cat f
-
 ### report-what-is-left-behind-beside-a-waiter
 # needs: linux proc
 flock --report 1000 f sh -c ': >has; until [ -e go ]; do sleep .01; done; sleep 100 & echo $! >pid

@@ -21,31 +21,19 @@ func (p *process) execute(fd int, o *options) {
 			p.reportFork(errno)
 		}
 		if pid != 0 {
-			finish(pid, fd, o)
+			failure.Wait = await(pid)
 			return
 		}
 		if o.closeFd {
 			closeFd(fd)
 		}
 	}
-	left.Execute = p.execCommand(o)
+	failure.Execute = p.execCommand(o)
 }
 
-// finish waits for the child and exits with its status. It returns if there is no status, or something to report.
-func finish(pid uintptr, fd int, o *options) {
-	status, errno := await(pid)
-	switch {
-	case errno != 0:
-		left.Wait = errno
-	case o.reports && !isAlone(fd):
-		left.Ended, left.Status, left.FD = true, status, fd
-	default:
-		exit(status)
-	}
-}
-
-// await waits for the child and returns its status, or 128 plus the number of the signal that killed it.
-func await(pid uintptr) (int, syscall.Errno) {
+// await waits for the child and exits with its status, or with 128 plus the number of the signal that killed it. It
+// returns only if there is no status, with the error.
+func await(pid uintptr) syscall.Errno {
 	var status uint32
 	for {
 		_, errno := call(syscall.SYS_WAIT4, pid, address(unsafe.Pointer(&status)), 0, 0)
@@ -53,12 +41,12 @@ func await(pid uintptr) (int, syscall.Errno) {
 			continue
 		}
 		if errno != 0 {
-			return 0, errno
+			return errno
 		}
 		if signal := status & 0x7f; signal != 0 {
-			return 128 + int(signal), 0
+			exit(128 + int(signal))
 		}
-		return int(status >> 8 & 0xff), 0
+		exit(int(status >> 8 & 0xff))
 	}
 }
 

@@ -25,10 +25,6 @@ func (p *process) openLockFile(o *options) (fd int, ok bool) {
 	if errno == syscall.EISDIR {
 		fd, errno = open(at(p.argv, o.file), syscall.O_RDONLY|syscall.O_NOCTTY)
 	}
-	if errno == 0 && o.reports && (fd <= 2 || fd > 9) { // standard error is closed, or isAlone wants one digit
-		closeFd(fd)
-		return 0, false
-	}
 	return fd, errno == 0
 }
 
@@ -38,8 +34,8 @@ func isFIFO(fd int) bool {
 	return errno == 0 && stat.Mode&syscall.S_IFMT == syscall.S_IFIFO
 }
 
-// lock takes or releases the lock, and exits if another process holds it, unless that is to be reported. If it fails,
-// it deletes its timer and restores the signal mask and the disposition of SIGALRM.
+// lock takes or releases the lock, and exits if another process holds it. If it fails, it deletes its timer and
+// restores the signal mask and the disposition of SIGALRM.
 func lock(fd int, o *options, deadline int64) (ok bool) {
 	var timer alarm.Alarm
 	if o.hasTimeout {
@@ -55,9 +51,7 @@ func lock(fd int, o *options, deadline int64) (ok bool) {
 	case 0:
 		return true
 	case syscall.EAGAIN:
-		if !o.reports {
-			exit(o.conflictExit)
-		}
+		exit(o.conflictExit)
 	}
 	if o.hasTimeout {
 		timer.Restore()
@@ -90,7 +84,7 @@ func acquire(fd int, o *options, deadline int64) syscall.Errno {
 func lockCall(fd int, o *options) syscall.Errno {
 	if !o.fcntl {
 		how := o.op
-		if o.nonblock || o.reports {
+		if o.nonblock {
 			how |= syscall.LOCK_NB
 		}
 		_, errno := call(syscall.SYS_FLOCK, uintptr(fd), how, 0, 0)
@@ -109,45 +103,4 @@ func lockCall(fd int, o *options) syscall.Errno {
 	}
 	_, errno := call(syscall.SYS_FCNTL, uintptr(fd), cmd, address(unsafe.Pointer(&all)), 0)
 	return errno
-}
-
-// isAlone gives the lock up and reports whether nobody else had it by the same open file. If it is not sure it returns
-// false; main can then ask in the same way: see letGo of package locks.
-func isAlone(fd int) bool {
-	const own = "/proc/self/fd/"
-	if !hasLocalLock(fd) {
-		return false
-	}
-	n := write(0, own)
-	buffer[n], buffer[n+1] = '0'+byte(fd), 0
-	another, errno := open(unsafe.Pointer(&buffer), syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC)
-	if errno != 0 {
-		return false
-	}
-	_, errno = call(syscall.SYS_DUP3, uintptr(another), uintptr(fd), syscall.O_CLOEXEC, 0)
-	closeFd(another)
-	if errno != 0 {
-		return false
-	}
-	if _, errno = call(syscall.SYS_FLOCK, uintptr(fd), syscall.LOCK_SH|syscall.LOCK_NB, 0, 0); errno != 0 {
-		return false
-	}
-	call(syscall.SYS_FLOCK, uintptr(fd), syscall.LOCK_UN, 0, 0)
-	return true
-}
-
-// hasLocalLock reports whether the file is a regular one or a directory, and its locks this kernel's.
-func hasLocalLock(fd int) bool {
-	var stat syscall.Stat_t
-	var fs syscall.Statfs_t
-	_, errno := call(syscall.SYS_FSTAT, uintptr(fd), address(unsafe.Pointer(&stat)), 0, 0)
-	if kind := stat.Mode & syscall.S_IFMT; errno != 0 || kind != syscall.S_IFREG && kind != syscall.S_IFDIR {
-		return false
-	}
-	_, errno = call(syscall.SYS_FSTATFS, uintptr(fd), address(unsafe.Pointer(&fs)), 0, 0)
-	switch uint32(fs.Type) {
-	case unix.NFS_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC:
-		return false
-	}
-	return errno == 0
 }
