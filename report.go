@@ -136,7 +136,7 @@ func (a *attempt) keepers() (line string) {
 	case locks.Taken:
 		list = holders.Keepers(a.file.FD)
 	case locks.Unknown: // all who have the whole lock have our open file
-		list, _ = holders.Find(lockfile.Descriptor(a.file.FD), mechanisms(a.Backend))
+		list, _ = holders.Find(lockfile.Descriptor(a.file.FD), a.asked())
 	}
 	left, more := list.Oldest()
 	if left.PID == 0 {

@@ -27,8 +27,8 @@ var gvisorDifferences = []difference{
 		"time-over-while-stopped permits-flock-stopped cooldown-kept-until-it-is-set " +
 			"timer-signal-before-the-lock-call kill-children-signal-to-all limit-while-flock-is-stopped"},
 	{"timeout(1) dies of the SIGKILL that it sends to its group", "recipe-a-time-limit"},
-	{"kcmp(2)", "report-names-the-command report-what-is-left-behind report-of-a-lock-that-another-has-by-now " +
-		"one-of-two-numbers-is-closed " +
+	{"kcmp(2)", "report-names-the-command report-what-is-left-behind report-what-is-left-behind-on-a-fifo " +
+		"report-of-a-lock-that-another-has-by-now one-of-two-numbers-is-closed " +
 		"holders-exclusive holders-modes holders-of-another-user holders-of-a-directory"},
 	{"O_NOFOLLOW with O_DIRECTORY does not follow a link",
 		"hostile-link hostile-link-to-nothing hostile-staging-is-a-link"},

@@ -153,6 +153,15 @@ flock --report 0 -s h sh -c 'sleep 100 & echo $! >>pid'
 kill $(cat pid)
 flock --report 0 g true
 
+### report-what-is-left-behind-on-a-fifo
+# needs: linux proc
+# kernel: the directory lock is for files and directories
+mkfifo q; exec 6<>q
+flock --report 100 q sh -c 'sleep 100 & echo $! >pid; until grep -qa ^sleep /proc/$!/cmdline; do :; done' 2>out
+sed "s/process $(cat pid) /process LEFT /" out
+#> flock: q is still held by process LEFT (sleep 100); -o would prevent that
+kill $(cat pid)
+
 ### report-what-is-left-behind-beside-a-waiter
 # needs: linux proc
 flock --report 1000 f sh -c ': >has; until [ -e go ]; do sleep .01; done; sleep 100 & echo $! >pid
