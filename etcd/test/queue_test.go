@@ -36,7 +36,7 @@ func TestQueue(t *testing.T) {
 			awaitLine(t, c, name, 2)
 			e.Run(t, flockEtcd, option, "--queue", "1", "-E", "8", "--verbose", name, "echo", "ran").
 				Check(t, 8, "", "flock-etcd: failed to get lock\n")
-			e.Run(t, flockEtcd, option, "--queue", "2", "-w", "0.5", "-E", "9", name, "echo", "ran").Check(t, 9, "", "")
+			e.Run(t, flockEtcd, option, "--queue", "2", "-w", "5", "-E", "9", name, "echo", "ran").Check(t, 9, "", "")
 			second := e.Queue(t, flockEtcd, option, "--queue", "2", name)
 			awaitLine(t, c, name, 3)
 			h.Release(t)
