@@ -172,7 +172,8 @@ func TestQueueOfMany(t *testing.T) {
 			if c.mode == "-x" && most > c.queue {
 				t.Errorf("%d waited", most)
 			}
-			if late := lateness() - began; tooMany > limit+late {
+			// A change passes a flock-etcd and three members, each of which is woken late.
+			if late := lateness() - began; tooMany > limit+4*late {
 				t.Errorf("too many waited for %v, on a machine that was late by %v", tooMany, late)
 			}
 			if entered == 0 || refused == 0 {
