@@ -17,15 +17,22 @@ import (
 func (e Environment) StartFamily(t *testing.T, section, dir string, words ...string) (
 	holder *Child, dead chan time.Time) {
 	t.Helper()
+	var family []*os.Process // not numbers, which others may have by the time of the cleanup
 	t.Cleanup(func() {
-		for _, pid := range strings.Fields(Read(dir + "/ready")) {
-			if n, err := strconv.Atoi(pid); err == nil {
-				syscall.Kill(n, syscall.SIGKILL)
-			}
+		for _, p := range family {
+			p.Kill()
 		}
 	})
 	holder = e.Start(t, append(words, section, "family", dir)...)
-	Await(t, "the family", func() bool { return strings.Count(Read(dir+"/ready"), "\n") == 3 })
+	Await(t, "the family", func() bool {
+		for _, pid := range strings.Fields(Read(dir + "/ready"))[len(family):] {
+			if n, err := strconv.Atoi(pid); err == nil {
+				p, _ := os.FindProcess(n)
+				family = append(family, p)
+			}
+		}
+		return len(family) == 3
+	})
 	lock, err := os.Open(dir + "/lock") // which all of the family have
 	if err != nil {
 		t.Fatal(err)
