@@ -142,7 +142,7 @@ func TestSearchWithoutAnEnd(t *testing.T) {
 	if !ok {
 		t.Fatal("cannot be read")
 	}
-	l := &Lock{dir: t.TempDir()}
+	l := &Lock{dir: tempDir(t)}
 	a := newAttempt(&busySystem{}, l, Request{})
 	for _, c := range []struct {
 		v    view
@@ -295,7 +295,7 @@ func TestTokenThatIsNotFree(t *testing.T) {
 	} {
 		s := &staleSystem{refreshed: c.refreshed}
 		s.busySystem = busySystem{listings: [][]string{{ours1, free}}, now: start, slow: 50 * time.Millisecond}
-		l := &Lock{dir: t.TempDir(), self: contender{id: idOf(ours1), name: ours1}}
+		l := &Lock{dir: tempDir(t), self: contender{id: idOf(ours1), name: ours1}}
 		a := newAttempt(s, l, Request{Mode: Exclusive, Deadline: c.deadline})
 		o, err := a.take(busy + "," + a.self.id)
 		if took := s.now.Sub(start); err != nil || o.how != c.want || took < c.min || took > c.max {
