@@ -26,10 +26,9 @@ func (e Environment) StartFamily(t *testing.T, section, dir string, words ...str
 	holder = e.Start(t, append(words, section, "family", dir)...)
 	Await(t, "the family", func() bool {
 		for _, pid := range strings.Fields(Read(dir + "/ready"))[len(family):] {
-			if n, err := strconv.Atoi(pid); err == nil {
-				p, _ := os.FindProcess(n)
-				family = append(family, p)
-			}
+			n, _ := strconv.Atoi(pid)
+			p, _ := os.FindProcess(n)
+			family = append(family, p)
 		}
 		return len(family) == 3
 	})
