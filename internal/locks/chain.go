@@ -50,7 +50,7 @@ func (u *Unsupported) Unwrap() error { return u.Err }
 
 // A Chain locks a file by the first of some mechanisms that is supported, and stays with that.
 type Chain struct {
-	mechanisms []Mechanism // the first one serves
+	mechanisms []Mechanism // the first one serves, unless a later call finds it unsupported
 	serves     bool        // a call has found that so
 	first      error       // what the first one of all has answered, if it is unsupported
 }
