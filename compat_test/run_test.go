@@ -66,7 +66,7 @@ var (
 // run runs the script of c in this world and returns what a user sees of it.
 func (w *world) run(c compatCase) (result, error) {
 	r, err := w.runOnce(c)
-	for n := 0; n < 3 && r.exit == "hung" && missesEnds(c); n++ {
+	for n := 0; n < 3 && isDisturbed(c, r); n++ {
 		r, err = w.runOnce(c)
 	}
 	return r, err
