@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -330,72 +331,51 @@ func (seen *scan) waiters(unseen []kernelLock, f *lockedFile) (list []Holder) {
 	return list
 }
 
-// readProcLocks returns those of the locks in /proc/locks that are wanted.
+// readProcLocks returns those of the locks in /proc/locks that are wanted. One read(2) gives at most a page of it, all of
+// one moment; for the next page the kernel finds its place again by counting, so of those around the border a lock is
+// missing if another one has ended meanwhile, and comes twice if one has begun. Of several pages, two readings that agree
+// count. Their borders are elsewhere, for else both could have the same lock twice.
 func readProcLocks(isWanted func(kernelLock) bool) (locks []kernelLock, err error) {
-	f, err := os.Open("/proc/locks")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var text []byte
-	isWhole := false
-	for tries := 0; !isWhole && tries < 100; tries++ {
-		if text, isWhole, err = readPages(f); err != nil {
+	page := os.Getpagesize()
+	for i := range 100 {
+		text, err := readPages("/proc/locks", page-i%4*page/4)
+		if err != nil {
 			return nil, err
 		}
-	}
-	for line := range strings.Lines(string(text)) {
-		if l, ok := parseKernelLock(line); ok && isWanted(l) {
-			locks = append(locks, l)
+		before := locks
+		locks = nil
+		for line := range strings.Lines(string(text)) {
+			l, ok := parseKernelLock(line)
+			if ok && isWanted(l) && (l.pid <= 0 || !slices.Contains(locks, l)) {
+				locks = append(locks, l)
+			}
+		}
+		if len(text) < page || i > 0 && slices.Equal(before, locks) {
+			break
 		}
 	}
 	return locks, nil
 }
 
-// readPages reads the kernel's list of locks, and reports whether nothing is missing. One read(2) gives about a page,
-// all of one moment, and for the next one the kernel counts: a lock would be missing if another one has ended
-// meanwhile, and would come twice if one has begun. So each page begins with the last locks of the one before, which
-// must be where they were.
-func readPages(f *os.File) (text []byte, isWhole bool, err error) {
-	buffer := make([]byte, 1<<16)
-	read := func(offset int) (page []byte) {
-		var n int
-		if err == nil {
-			n, err = sys.Retry(func() (int, error) { return unix.Pread(int(f.Fd()), buffer, int64(offset)) })
-		}
-		return buffer[:max(n, 0)]
+// readPages returns what is in a file of /proc, read a page at a time: os.ReadFile begins with less. The first page ends
+// after some bytes, or with the line that they end in.
+func readPages(path string, first int) (text []byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
 	}
-	isWhole = true
-	for {
-		last := lastLocks(text)
-		added, isRepeated := bytes.CutPrefix(read(len(text)-len(last)), last)
-		if len(added) == 0 || !isRepeated { // the end, a lock whose waiters need a page of their own, or a gap
-			isWhole = isWhole && isRepeated
-			added = read(len(text))
+	defer f.Close()
+	page := make([]byte, os.Getpagesize())
+	for size := first; ; size = len(page) {
+		n, err := f.Read(page[:size])
+		text = append(text, page[:n]...)
+		if err == io.EOF {
+			return text, nil
 		}
-		if len(added) == 0 {
-			return text, isWhole, err
+		if err != nil {
+			return nil, err
 		}
-		text = append(text, added...)
 	}
-}
-
-// lastLocks returns the lines of the last locks in a part of the kernel's list: half a page, or one lock. Each has a
-// number, and then a line for each who waits for it.
-func lastLocks(text []byte) []byte {
-	first := len(text)
-	for end := len(text); end > 0; {
-		start := bytes.LastIndexByte(text[:end-1], '\n') + 1
-		isWaiter := bytes.Contains(text[start:end], []byte(" -> "))
-		if !isWaiter {
-			if len(text)-start > os.Getpagesize()/2 && first < len(text) {
-				break
-			}
-			first = start
-		}
-		end = start
-	}
-	return text[first:]
 }
 
 // shownInode returns the inode number from what fdinfo shows, or "": Linux shows it since 5.14.
