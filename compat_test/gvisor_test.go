@@ -50,11 +50,12 @@ var gvisorDifferences = []difference{
 		"cooldown-touch-extends-it-for-one-who-waits abbreviations-all-as-the-reference"},
 }
 
-// isDisturbed reports whether a script can have ended so without a fault of flock: in gVisor strace(1) sometimes sleeps on
-// although its process is a zombie, or runs on although it has stopped there; and a session in which it has stopped a
-// process while another one ends gets a SIGHUP.
+// isDisturbed reports whether a script can have ended so without a fault of flock: in gVisor strace(1) sometimes sleeps
+// on although its process is a zombie, or runs on although it has stopped there; and a session in which it has stopped
+// a process while another one ends gets a SIGHUP.
 func isDisturbed(c compatCase, r result) bool {
-	return otherKernel == "gVisor" && strings.Contains(c.script, "strace ") && (r.exit == "hung" || r.exit == "by signal 1")
+	isSo := r.exit == "hung" || r.exit == "by signal 1"
+	return otherKernel == "gVisor" && isSo && strings.Contains(c.script, "strace ")
 }
 
 // referenceThere returns a world for the installed util-linux on another kernel, nil on Linux.

@@ -331,10 +331,10 @@ func (seen *scan) waiters(unseen []kernelLock, f *lockedFile) (list []Holder) {
 	return list
 }
 
-// readProcLocks returns those of the locks in /proc/locks that are wanted. One read(2) gives at most a page of it, all of
-// one moment; for the next page the kernel finds its place again by counting, so of those around the border a lock is
-// missing if another one has ended meanwhile, and comes twice if one has begun. Of several pages, two readings that agree
-// count. Their borders are elsewhere, for else both could have the same lock twice.
+// readProcLocks returns those of the locks in /proc/locks that are wanted. One read(2) gives at most a page of it, all
+// of one moment; for the next page the kernel finds its place again by counting, so of those around the border a lock
+// is missing if another one has ended meanwhile, and comes twice if one has begun. Of several pages, two readings that
+// agree count. Their borders are elsewhere, else both could have the same lock twice.
 func readProcLocks(isWanted func(kernelLock) bool) (locks []kernelLock, err error) {
 	page := os.Getpagesize()
 	for i := range 100 {
@@ -357,8 +357,7 @@ func readProcLocks(isWanted func(kernelLock) bool) (locks []kernelLock, err erro
 	return locks, nil
 }
 
-// readPages returns what is in a file of /proc, read a page at a time: os.ReadFile begins with less. The first page ends
-// after some bytes, or with the line that they end in.
+// readPages returns what is in a file of /proc, read a page at a time, and at first as many bytes as first says.
 func readPages(path string, first int) (text []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {
