@@ -357,7 +357,9 @@ func readProcLocks(isWanted func(kernelLock) bool) (locks []kernelLock, err erro
 	return locks, nil
 }
 
-// readPages returns what is in a file of /proc, read a page at a time, and at first as many bytes as first says.
+// readPages returns what is in a list of the kernel, read a page at a time, and at first as many bytes as first says.
+// After a short page the list has ended, unless it goes on with something for which that page had no room: else this is
+// the last lock once more, because one has begun meanwhile.
 func readPages(path string, first int) (text []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -365,14 +367,19 @@ func readPages(path string, first int) (text []byte, err error) {
 	}
 	defer f.Close()
 	page := make([]byte, os.Getpagesize())
+	room := 0
 	for size := first; ; size = len(page) {
 		n, err := f.Read(page[:size])
-		text = append(text, page[:n]...)
-		if err == io.EOF {
+		if err != nil && err != io.EOF {
+			return nil, err
+		}
+		if n <= room {
 			return text, nil
 		}
-		if err != nil {
-			return nil, err
+		text = append(text, page[:n]...)
+		room = 0
+		if n < size {
+			room = len(page) - n
 		}
 	}
 }
