@@ -142,13 +142,12 @@ func execBackend(o *cli.Options, args []string) error {
 
 // earlyFailure returns what the run without the Go runtime could not do after it had locked. If it could not execute
 // the command, this process is the child.
-func earlyFailure(o *cli.Options) error {
-	failed := early.Failed()
+func earlyFailure(o *cli.Options, left early.Left) error {
 	switch {
-	case failed.Execute != 0:
-		return command.NotExecuted(o.Command[0], failed.Execute)
-	case failed.Wait != 0:
-		return command.NotWaitedFor(failed.Wait)
+	case left.Execute != 0:
+		return command.NotExecuted(o.Command[0], left.Execute)
+	case left.Wait != 0:
+		return command.NotWaitedFor(left.Wait)
 	}
 	return nil
 }

@@ -162,6 +162,12 @@ sed "s/process $(cat pid) /process LEFT /" out
 #> flock: q is still held by process LEFT (sleep 100); -o would prevent that
 kill $(cat pid)
 
+### report-what-is-left-behind-without-standard-error
+# needs: linux proc
+flock --report 100 f sh -c 'sleep 100 & echo $! >pid; exit 3' 2>&-; echo $?
+#> 3
+kill $(cat pid); cat f
+
 ### report-what-is-left-behind-beside-a-waiter
 # needs: linux proc
 flock --report 1000 f sh -c ': >has; until [ -e go ]; do sleep .01; done; sleep 100 & echo $! >pid

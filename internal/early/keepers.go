@@ -1,0 +1,48 @@
+//go:build linux && (amd64 || arm64)
+
+package early
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// openAnother opens the file of a descriptor once more, without which nobody can ask afterwards whether its lock was
+// inherited. It fails where the ordinary run must ask in another way, and where a standard file is closed, which the
+// lock file must not replace.
+func openAnother(fd int) (another int, ok bool) {
+	const digits = "0123456789"
+	if fd <= 2 || fd >= len(digits) || !hasLocalLock(fd) {
+		return -1, false
+	}
+	n := write(write(0, "/proc/self/fd/"), digits[fd:fd+1])
+	buffer[n] = 0
+	another, errno := open(unsafe.Pointer(&buffer), syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC)
+	return another, errno == 0
+}
+
+// isInherited lets the lock go and reports whether it is still held: by others who have the open file, or because the
+// next one has taken it.
+func isInherited(fd, another int) bool {
+	closeFd(fd)
+	_, errno := call(syscall.SYS_FLOCK, uintptr(another), syscall.LOCK_SH|syscall.LOCK_NB, 0, 0)
+	return errno != 0
+}
+
+// hasLocalLock reports whether the file is a regular one or a directory, and its locks this kernel's.
+func hasLocalLock(fd int) bool {
+	var stat syscall.Stat_t
+	var fs syscall.Statfs_t
+	_, errno := call(syscall.SYS_FSTAT, uintptr(fd), address(unsafe.Pointer(&stat)), 0, 0)
+	if kind := stat.Mode & syscall.S_IFMT; errno != 0 || kind != syscall.S_IFREG && kind != syscall.S_IFDIR {
+		return false
+	}
+	_, errno = call(syscall.SYS_FSTATFS, uintptr(fd), address(unsafe.Pointer(&fs)), 0, 0)
+	switch uint32(fs.Type) {
+	case unix.NFS_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC:
+		return false
+	}
+	return errno == 0
+}
