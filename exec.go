@@ -141,7 +141,7 @@ func execBackend(o *cli.Options, args []string) error {
 }
 
 // earlyFailure returns what the run without the Go runtime could not do after it had locked. If it could not execute
-// the command, this process is the child.
+// the command, this process is the child, unless there was no fork.
 func earlyFailure(o *cli.Options, left early.Left) error {
 	switch {
 	case left.Execute != 0:

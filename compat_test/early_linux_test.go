@@ -168,6 +168,27 @@ func TestEarlyReport(t *testing.T) {
 	}
 }
 
+// TestEarlyReportEnds kills a flock whose report nobody reads: what reports for it has its descriptors.
+func TestEarlyReportEnds(t *testing.T) {
+	needEarlyRun(t)
+	script := exec.Command("sh", "-c", `
+		mkfifo pipe; exec 8<>pipe; head -c 65536 /dev/zero >&8
+		flock --report 60 f sh -c 'sleep 100 2>&- & echo $! >pid' 2>&8 8>&- & flock=$!
+		until reporter=$(cat /proc/$flock/task/$flock/children) && [ -n "$reporter" ] &&
+			[ "$(ls -d /proc/${reporter% }/task/* | wc -l)" -gt 1 ]; do :; done 2>/dev/null
+		kill -9 $flock; kill $(cat pid)
+		while kill -0 $reporter; do :; done 2>/dev/null
+		echo ended`)
+	script.Dir = t.TempDir()
+	script.Env = append(os.Environ(), "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
+	script.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	timer := time.AfterFunc(20*time.Second, func() { syscall.Kill(-script.Process.Pid, syscall.SIGKILL) })
+	defer timer.Stop()
+	if out, err := script.Output(); string(out) != "ended\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
 // statusOf returns the numbers of proc_pid_status(5).
 func statusOf(t *testing.T, proc string) map[string]int {
 	text, err := os.ReadFile(proc + "/status")

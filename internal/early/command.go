@@ -12,8 +12,8 @@ import (
 )
 
 // execute runs the command and exits with its status; with --no-fork it replaces this process by the command. It
-// returns only if main is to report something: that the command cannot be executed, after a fork in the child; or, in
-// another child, who keeps the lock.
+// returns only if main is to report something: that the command cannot be executed, after a fork in the child, or
+// cannot be waited for; or, in another child, who keeps the lock.
 func (p *process) execute(fd, another int, o *options) {
 	unignoreChildren()
 	if !o.noFork {
@@ -46,6 +46,7 @@ func finish(pid uintptr, fd, another int) {
 		switch {
 		case errno != 0: // what cannot be said changes no status
 		case pid == 0:
+			call(syscall.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0)
 			left.Taker, left.FD = int(self), another
 			return
 		default:

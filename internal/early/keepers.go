@@ -10,8 +10,8 @@ import (
 )
 
 // openAnother opens the file of a descriptor once more, without which nobody can ask afterwards whether its lock was
-// inherited. It fails where the ordinary run must ask in another way, and where a standard file is closed, which the
-// lock file must not replace.
+// inherited. It fails where the ordinary run must ask in another way, where a standard file is closed, which the lock
+// file must not replace, and for a number of two digits.
 func openAnother(fd int) (another int, ok bool) {
 	const digits = "0123456789"
 	if fd <= 2 || fd >= len(digits) || !hasLocalLock(fd) {
@@ -31,12 +31,25 @@ func isInherited(fd, another int) bool {
 	return errno != 0
 }
 
+// isOther reports whether there is something else than a regular file or a directory, of which nobody can ask. To open a
+// serial line only to close it again resets what is at its end.
+func isOther(name unsafe.Pointer) bool {
+	var stat syscall.Stat_t
+	_, errno := call(unix.SYS_NEWFSTATAT, here, address(name), address(unsafe.Pointer(&stat)), 0)
+	return errno == 0 && !isFileOrDirectory(&stat)
+}
+
+func isFileOrDirectory(stat *syscall.Stat_t) bool {
+	kind := stat.Mode & syscall.S_IFMT
+	return kind == syscall.S_IFREG || kind == syscall.S_IFDIR
+}
+
 // hasLocalLock reports whether the file is a regular one or a directory, and its locks this kernel's.
 func hasLocalLock(fd int) bool {
 	var stat syscall.Stat_t
 	var fs syscall.Statfs_t
 	_, errno := call(syscall.SYS_FSTAT, uintptr(fd), address(unsafe.Pointer(&stat)), 0, 0)
-	if kind := stat.Mode & syscall.S_IFMT; errno != 0 || kind != syscall.S_IFREG && kind != syscall.S_IFDIR {
+	if errno != 0 || !isFileOrDirectory(&stat) {
 		return false
 	}
 	_, errno = call(syscall.SYS_FSTATFS, uintptr(fd), address(unsafe.Pointer(&fs)), 0, 0)

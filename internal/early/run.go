@@ -27,6 +27,9 @@ func run(stack unsafe.Pointer) {
 		}
 		deadline = time + o.timeout
 	}
+	if o.asks() && isOther(at(p.argv, o.file)) {
+		return
+	}
 	fd, ok := p.openLockFile(&o)
 	if !ok {
 		return
