@@ -32,15 +32,15 @@ func (p *process) execute(fd, another int, o *options) {
 	left.Execute = p.execCommand(o)
 }
 
-// finish waits for the child and exits with its status. It returns if there is no status, and, in a new child, if
-// somebody may have inherited the lock. another is a second open file to ask by, or negative.
+// finish waits for the child and exits with its status. It returns if there is no status, and, in a new child, if the
+// lock is still held. another is a second open file to ask by, or negative.
 func finish(pid uintptr, fd, another int) {
 	status, errno := await(pid)
 	if errno != 0 {
 		left.Wait = errno
 		return
 	}
-	if another >= 0 && isInherited(fd, another) {
+	if another >= 0 && isKept(fd, another) {
 		self, _ := call(syscall.SYS_GETPID, 0, 0, 0, 0)
 		pid, errno := call(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0)
 		switch {

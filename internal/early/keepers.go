@@ -23,17 +23,17 @@ func openAnother(fd int) (another int, ok bool) {
 	return another, errno == 0
 }
 
-// isInherited lets the lock go and reports whether it is still held: by others who have the open file, or because the
-// next one has taken it.
-func isInherited(fd, another int) bool {
+// isKept lets the lock go and reports whether it is still held: by others who have the open file, or because the next
+// one has taken it.
+func isKept(fd, another int) bool {
 	closeFd(fd)
 	_, errno := call(syscall.SYS_FLOCK, uintptr(another), syscall.LOCK_SH|syscall.LOCK_NB, 0, 0)
 	return errno != 0
 }
 
-// isOther reports whether there is something else than a regular file or a directory, of which nobody can ask. To open a
-// serial line only to close it again resets what is at its end.
-func isOther(name unsafe.Pointer) bool {
+// isSpecial reports whether the name is that of neither a regular file nor a directory. Whose lock it is cannot be asked
+// there, and a serial line that is opened only to be closed again resets what is at its end.
+func isSpecial(name unsafe.Pointer) bool {
 	var stat syscall.Stat_t
 	_, errno := call(unix.SYS_NEWFSTATAT, here, address(name), address(unsafe.Pointer(&stat)), 0)
 	return errno == 0 && !isFileOrDirectory(&stat)

@@ -27,7 +27,7 @@ func run(stack unsafe.Pointer) {
 		}
 		deadline = time + o.timeout
 	}
-	if o.asks() && isOther(at(p.argv, o.file)) {
+	if o.asks() && isSpecial(at(p.argv, o.file)) {
 		return
 	}
 	fd, ok := p.openLockFile(&o)
