@@ -175,9 +175,9 @@ func TestEarlyReportEnds(t *testing.T) {
 		mkfifo pipe; exec 8<>pipe; head -c 65536 /dev/zero >&8
 		flock --report 60 f sh -c 'sleep 100 2>&- & echo $! >pid' 2>&8 8>&- & flock=$!
 		until reporter=$(cat /proc/$flock/task/$flock/children) && [ -n "$reporter" ] &&
-			[ "$(ls -d /proc/${reporter% }/task/* | wc -l)" -gt 1 ]; do :; done 2>/dev/null
+			[ "$(ls -d /proc/${reporter% }/task/* | wc -l)" -gt 1 ]; do sleep .01; done 2>/dev/null
 		kill -9 $flock; kill $(cat pid)
-		while kill -0 $reporter; do :; done 2>/dev/null
+		while kill -0 $reporter; do sleep .01; done 2>/dev/null
 		echo ended`)
 	script.Dir = t.TempDir()
 	script.Env = append(os.Environ(), "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
@@ -213,7 +213,8 @@ func TestEarlyAndOrdinary(t *testing.T) {
 	for _, form := range []string{
 		"f sh -c 'exit 3'", "-s f true", "-n f true", "-w 5 f true", "-F f true", "-u f true", "d true", "9",
 		"-s 9", "-u 9", "-w 5 9", "8", "--fd 9 true", "-n -E 7 --fd 8 true",
-		"--report 60 f sh -c 'exit 3'", "--fcntl f true", "--fcntl -s f true", "--fcntl -n d true", "--fcntl 9", "--fcntl -w 5 -s 8",
+		"--fcntl f true", "--fcntl -s f true", "--fcntl -n d true", "--fcntl 9", "--fcntl -w 5 -s 8",
+		"--report 60 f sh -c 'exit 3'",
 	} {
 		t.Run(form, func(t *testing.T) {
 			t.Parallel()

@@ -11,10 +11,10 @@ import (
 
 // openAnother opens the file of a descriptor once more, without which nobody can ask afterwards whether its lock was
 // inherited. It fails where the ordinary run must ask in another way, where a standard file is closed, which the lock
-// file must not replace, and for a number of two digits.
+// file must not replace, and for a number of two digits. The file is a regular one or a directory: see isSpecial.
 func openAnother(fd int) (another int, ok bool) {
 	const digits = "0123456789"
-	if fd <= 2 || fd >= len(digits) || !hasLocalLock(fd) {
+	if fd <= 2 || fd >= len(digits) || !isLocal(fd) {
 		return -1, false
 	}
 	n := write(write(0, "/proc/self/fd/"), digits[fd:fd+1])
@@ -36,23 +36,14 @@ func isKept(fd, another int) bool {
 func isSpecial(name unsafe.Pointer) bool {
 	var stat syscall.Stat_t
 	_, errno := call(unix.SYS_NEWFSTATAT, here, address(name), address(unsafe.Pointer(&stat)), 0)
-	return errno == 0 && !isFileOrDirectory(&stat)
-}
-
-func isFileOrDirectory(stat *syscall.Stat_t) bool {
 	kind := stat.Mode & syscall.S_IFMT
-	return kind == syscall.S_IFREG || kind == syscall.S_IFDIR
+	return errno == 0 && kind != syscall.S_IFREG && kind != syscall.S_IFDIR
 }
 
-// hasLocalLock reports whether the file is a regular one or a directory, and its locks this kernel's.
-func hasLocalLock(fd int) bool {
-	var stat syscall.Stat_t
+// isLocal reports whether the locks of a file are this kernel's.
+func isLocal(fd int) bool {
 	var fs syscall.Statfs_t
-	_, errno := call(syscall.SYS_FSTAT, uintptr(fd), address(unsafe.Pointer(&stat)), 0, 0)
-	if errno != 0 || !isFileOrDirectory(&stat) {
-		return false
-	}
-	_, errno = call(syscall.SYS_FSTATFS, uintptr(fd), address(unsafe.Pointer(&fs)), 0, 0)
+	_, errno := call(syscall.SYS_FSTATFS, uintptr(fd), address(unsafe.Pointer(&fs)), 0, 0)
 	switch uint32(fs.Type) {
 	case unix.NFS_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC:
 		return false

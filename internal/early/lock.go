@@ -17,6 +17,9 @@ func (p *process) openLockFile(o *options) (fd int, ok bool) {
 	if o.fd >= 0 {
 		return o.fd, !isFIFO(o.fd)
 	}
+	if o.asks() && isSpecial(at(p.argv, o.file)) {
+		return 0, false
+	}
 	mode := syscall.O_RDONLY
 	if o.fcntl && o.op == syscall.LOCK_EX {
 		mode = syscall.O_WRONLY

@@ -27,9 +27,6 @@ func run(stack unsafe.Pointer) {
 		}
 		deadline = time + o.timeout
 	}
-	if o.asks() && isSpecial(at(p.argv, o.file)) {
-		return
-	}
 	fd, ok := p.openLockFile(&o)
 	if !ok {
 		return
