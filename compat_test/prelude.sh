@@ -3,6 +3,7 @@
 # Functions for the cases:
 #
 #   await 'CONDITION'     wait until the condition is true; after a limit print that and exit with status 99
+#   announce FILE         make FILE, and wake those who wait for it by: until [ -e FILE ]; do read _ <../wake || exit; done
 #   hold [OPTION]... FILE  start a holder of the lock in the background, and wait until it has the lock
 #   rehold ...            the same with the reference
 #   python_holds CALL     start a holder in Python, which calls fcntl.CALL for the file f, such as 'flock(f, fcntl.LOCK_EX)'
@@ -27,21 +28,35 @@
 #
 # Where the kernel does not show who waits (no /proc/locks, or a directory lock), waiting is true a short time after asleep: a
 # case must give the same answer if a waiter is late. Where there is no /proc/PID/stat, asleep is always true.
+#
+# To start a process takes longer than anything else here, so these functions use what is built into bash. The harness keeps
+# two FIFOs open beside the directory of the case: nobody writes to "idle", so that reading it with a time limit is a pause,
+# and each line in "wake" makes one that waits look again.
+top=${PWD%/*}
+if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 502)); then # before, read -t used SIGALRM, which some cases ignore
+	pause() { read -rt "$1" _ <"$top/idle" || :; }
+else
+	pause() { sleep "$1"; }
+fi
 await() {
-	local tries=0
+	local tries=0 inode_of= inode
 	until eval "$1"; do
 		if [ $((tries += 1)) -gt "${AWAIT_TRIES:-1500}" ]; then
 			echo "waited in vain for: $1"
 			exit 99
 		fi
-		sleep .01
+		pause .01
 	done
+}
+announce() {
+	: >"$1"
+	printf '\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n' >"$top/wake"
 }
 hold_with() {
 	local program=$1 mark
 	shift
 	mark=held.$((holders_made += 1))
-	"$program" "$@" sh -c 'echo >"$0"; until [ -e go ]; do sleep .01; done' "$mark" &
+	"$program" "$@" sh -c 'echo >"$0"; until [ -e go ]; do read _ <"$1" || exit; done' "$mark" "$top/wake" &
 	holders+=($!)
 	await "[ -e $mark ]"
 	rm "$mark"
@@ -58,45 +73,85 @@ while not os.path.exists('go'): time.sleep(.01)" &
 	await '[ -e held ]'
 }
 release() {
-	echo >go
+	announce go
 	wait "${holders[@]}"
 	rm go
 	holders=()
 }
-waiting() {
-	local inode n
-	if [ -n "$NO_KERNEL_LOCKS" ] || ! [ -r /proc/locks ]; then
-		asleep "$2" && sleep .1
-		return
-	fi
+# inode_number FILE: sets inode. Within one await, it is found once for a file.
+inode_number() {
+	[ "$inode_of" != "$1" ] || return 0
 	inode=$(ls -diL -- "$1")
 	inode=${inode#"${inode%%[0-9]*}"}
 	inode=${inode%% *}
-	n=$(grep -c -e "-> .*:$inode [0-9]* [0-9EOF]*\$" /proc/locks)
-	[ "$n" -ge "${2:-1}" ]
+	inode_of=$1
+}
+waiting() {
+	local line n=0
+	if [ -n "$NO_KERNEL_LOCKS" ] || ! [ -r /proc/locks ]; then
+		asleep "$2" || return
+		pause .1
+		return 0
+	fi
+	inode_number "$1"
+	while read -r line; do
+		case $line in *'-> '*":$inode "*) ((n += 1)) ;; esac
+	done </proc/locks
+	((n >= ${2:-1}))
 }
 # The kernel shows its list in pieces: where others lock meanwhile a line is there twice, or is missing.
 locks_of() {
-	local before now=none
+	local before now=none inode_of= inode line
+	inode_number "$1"
 	until [ "$now" = "$before" ]; do
-		before=$now
-		now=$(grep ":$(stat -c %i "$1") " /proc/locks | cut -d: -f2-)
+		before=$now now=
+		while read -r line; do
+			case $line in *":$inode "*) now+=${line#*:}$'\n' ;; esac
+		done </proc/locks
 	done
-	[ -z "$now" ] || echo "$now"
+	printf %s "$now"
 }
-export -f locks_of
+export -f inode_number locks_of
 asleep() {
-	! [ -r /proc/self/stat ] || cat /proc/[0-9]*/stat 2>/dev/null | awk -v session=$$ -v n="${1:-1}" '
-		$6 == session { parent[$4]; if ($2 ~ /^\((flock|reflock|qemu-)/ && $3 == "S") asleep[$1] }
-		END { for (pid in asleep) n -= !(pid in parent); exit n > 0 }'
+	local path line name pid wanted=${1:-1} n=0 parents=' ' flocks=
+	[ -r /proc/self/stat ] || return 0
+	for path in /proc/[0-9]*/stat; do
+		read -r line <"$path" || continue
+		name=${line#*(}
+		name=${name%)*}
+		pid=${line%% *}
+		set -- ${line##*) } # state, parent, process group, session
+		[ "$4" = $$ ] || continue
+		parents+="$2 "
+		case $1:$name in S:flock* | S:reflock* | S:qemu-*) flocks+=" $pid" ;; esac
+	done 2>/dev/null
+	for pid in $flocks; do
+		[[ $parents == *" $pid "* ]] || ((n += 1))
+	done
+	((n >= wanted))
 }
-catches() { grep -qs '^SigCgt:.0000000000004..[13]$' /proc/$1/status; } # SIGTERM and, which comes last, SIGHUP
+# text_of FILE: sets text
+text_of() { text= && read -rd '' text 2>/dev/null <"$1" || [ -n "$text" ]; }
+catches() { # SIGTERM and, which comes last, SIGHUP
+	local text
+	text_of "/proc/$1/status" && [[ $text == *SigCgt:?0000000000004[0-9a-f][0-9a-f][13]* ]]
+}
+holds_byte() {
+	local text path
+	for path in "/proc/$1/fdinfo/"*; do
+		if text_of "$path" && [[ $text =~ OFDLCK[^$'\n']*\ $2\  ]]; then return 0; fi
+	done
+	return 1
+}
 placed() {
-	ls .*.flock.queue 2>/dev/null | grep -q "^permit,v1,[0-9a-f]*,$1," ||
-		grep -qs 'OFDLCK.* 23058430092136939[0-9]* ' /proc/$1/fdinfo/*
+	local path
+	for path in .*.flock.queue/permit,v1,*,"$1",*; do
+		if [[ $path =~ permit,v1,[0-9a-f]*,$1, && -e $path ]]; then return 0; fi
+	done
+	holds_byte "$1" '23058430092136939[0-9]*'
 }
-ticketed() { grep -qs 'OFDLCK.* 230584301350[0-9]* ' /proc/$1/fdinfo/*; }
-is_next() { grep -qs 'OFDLCK.* 4611686018427387903 ' /proc/$1/fdinfo/*; }
+ticketed() { holds_byte "$1" '230584301350[0-9]*'; }
+is_next() { holds_byte "$1" 4611686018427387903; }
 backend_program() {
 	mkdir -p "$1"
 	printf '#!/bin/sh\nprintf "<%%s>" "$0" "$@"; echo\nexit 7\n' >"$1/flock-$2"
@@ -115,13 +170,13 @@ exclusive() {
 each_shell() {
 	local name
 	cat >work <<-'END'
-		: >has; until [ -e go ]; do sleep .01; done; : >over
+		: >has; until [ -e go ]; do read _ <../../wake || exit; done; : >over
 	END
 	for name in bash dash zsh 'busybox sh'; do
 		echo "-- $name"
 		mkdir "in.${name%% *}"
 		cd "in.${name%% *}"
-		echo "work() { . ../work; }" >script
+		echo "work() { . ../work; }; announce() { : >\$1; echo >../../wake; echo >../../wake; }" >script
 		echo "$1" >>script
 		if [ -n "$3" ]; then
 			$name script & shell=$!
@@ -137,7 +192,7 @@ each_shell() {
 busy_until_go() {
 	await '[ -e has ]'
 	flock -n lock echo in; echo $?
-	: >go
+	announce go
 	await '[ -e over ]'
 	flock -w 20 lock echo over
 }

@@ -84,6 +84,11 @@ func (w *world) runOnce(c compatCase) (result, error) {
 		os.WriteFile(script, []byte(w.prelude+"each="+c.each+"\n"+c.script), 0o644)); err != nil {
 		return result{}, err
 	}
+	wakeUps, err := openFIFOs(filepath.Join(top, "idle"), filepath.Join(top, "wake"))
+	defer wakeUps()
+	if err != nil {
+		return result{}, err
+	}
 
 	argv := append(slices.Clone(w.under), bashPath, script)
 	cmd := exec.Command(argv[0], argv[1:]...)
@@ -138,6 +143,28 @@ func (w *world) runOnce(c compatCase) (result, error) {
 		r.stdout = sortLines(r.stdout)
 	}
 	return r, nil
+}
+
+// openFIFOs makes the FIFOs that prelude.sh speaks of, for everybody, and keeps them open: a shell that opens one never
+// waits for its other end, and what is written stays there until it is read.
+func openFIFOs(paths ...string) (closeAll func(), err error) {
+	var open []*os.File
+	closeAll = func() {
+		for _, f := range open {
+			f.Close()
+		}
+	}
+	for _, path := range paths {
+		if err := errors.Join(unix.Mkfifo(path, 0o666), os.Chmod(path, 0o666)); err != nil {
+			return closeAll, err
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return closeAll, err
+		}
+		open = append(open, f)
+	}
+	return closeAll, nil
 }
 
 // normalise removes what differs from run to run: paths, durations, and signals of the C library.

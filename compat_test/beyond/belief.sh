@@ -20,7 +20,7 @@ setpriv --bounding-set -sys_ptrace flock -n f echo in; echo $?
 #> 1
 flock -n f echo in; echo $?
 #> 1
-: >go
+announce go
 flock -w 20 f echo in
 #> in
 
@@ -33,7 +33,7 @@ as 54322 bash -c 'exec 9>>f; flock 9; (until [ -e go ]; do sleep .02 9>&-; done)
 await '[ -e has ]'
 as 54323 flock -n f echo in; echo $?
 #> 1
-: >go
+announce go
 await '! pgrep -u 54321 >/dev/null'
 # a daemon in that group that has been started since does not count for a record of another one
 as 54323 bash -c 'exec 9>>f; flock 9; :'
@@ -106,7 +106,7 @@ bash -c 'exec 9>>f; flock 9; (until [ -e go ]; do sleep .02 9>&-; done) & : >has
 await '[ -e has ]'
 setpriv --reuid 54321 --clear-groups flock -n f echo in; echo $?
 #> 1
-: >go
+announce go
 flock -w 20 f echo in
 #> in
 
@@ -182,7 +182,7 @@ setpriv --reuid 54341 --clear-groups bash -c 'exec 9>>f; flock 0 <&9; : >has; un
 await '[ -e has ]'
 setpriv --bounding-set -sys_ptrace flock -n f echo in; echo $?
 #> 1
-: >go; wait
+announce go; wait
 setpriv --bounding-set -sys_ptrace flock -w 20 f echo in
 #> in
 
@@ -259,21 +259,21 @@ release
 ### belief-signal-that-the-command-survives
 # needs: proc
 
-flock f bash -c 'trap "" TERM; : >has; until [ -e go ]; do sleep .01; done' & p=$!
+flock f bash -c 'trap "" TERM; : >has; until [ -e go ]; do read _ <../wake || exit; done' & p=$!
 await '[ -e has ] && catches $p'
 { kill $p; wait $p; } 2>/dev/null; echo $?
 #> 143
 flock -n f echo in; echo $?
 #> 1
-: >go
+announce go
 flock -w 20 f echo in
 #> in
 
 ### belief-signal-that-is-ignored
-(trap '' TERM; exec flock f bash -c ': >has; until [ -e go ]; do sleep .01; done') & p=$!
+(trap '' TERM; exec flock f bash -c ': >has; until [ -e go ]; do read _ <../wake || exit; done') & p=$!
 await '[ -e has ]'
 kill $p
-: >go; wait $p; echo $?
+announce go; wait $p; echo $?
 #> 0
 
 ### belief-no-fork-catches-nothing
@@ -289,23 +289,23 @@ ls .f.flock
 
 ### lifeline-under-the-number-of-the-file
 # needs: linux
-flock l bash -c 'exec 4>log; (until [ -e go ]; do sleep .01; done) & exit 0'
+flock l bash -c 'exec 4>log; (until [ -e go ]; do read _ <../wake || exit; done) & exit 0'
 flock -n l echo in; echo $?
 #> 1
-: >go
+announce go
 flock -w 20 l echo in
 #> in
 
 ### lifeline-closed-with-the-file
 # needs: linux
-flock l bash -c 'exec 3>log; (until [ -e go ]; do sleep .01; done) & exit 0'
+flock l bash -c 'exec 3>log; (until [ -e go ]; do read _ <../wake || exit; done) & exit 0'
 flock -n l echo in
 #> in
 rm -f go
-flock l bash -c '(: >up; until [ -e go ]; do sleep .01; done) 3>&- & until [ -e up ]; do sleep .01; done'
+flock l bash -c '(: >up; until [ -e go ]; do read _ <../wake || exit; done) 3>&- & until [ -e up ]; do sleep .01; done'
 flock -n l echo in
 #> in
-: >go
+announce go
 
 ### lifeline-converted-in-the-command
 # needs: linux
@@ -345,7 +345,7 @@ flock --cooldown 100 --report 0 f true; flock -n f --cooldown 1 true 2>/dev/null
 
 ### belief-holders-of-another-pid-namespace
 # needs: linux root pidns
-unshare -pf --mount-proc bash -c 'flock f sh -c ": >has; until [ -e go ]; do sleep .01; done"' & holder=$!
+unshare -pf --mount-proc bash -c 'flock f sh -c ": >has; until [ -e go ]; do read _ <../wake || exit; done"' & holder=$!
 await '[ -e has ]'
 unshare -pf --mount-proc flock --holders f; echo $?
 #> - exclusive - - a process of another pid namespace
@@ -354,7 +354,7 @@ unshare -pf --mount-proc flock -n --verbose f true 2>&1 | grep held
 #> flock: held by a process of another pid namespace
 flock --holders f | grep 'until' | awk '{ print $2 }' | sort -u # the shell, and one that is about to be sleep
 #> exclusive
-: >go; wait $holder
+announce go; wait $holder
 
 ### belief-holder-of-a-file-that-was-replaced
 # needs: linux
@@ -460,7 +460,7 @@ flock -n "/proc/$there/root$PWD/m/f" true 2>&1 | sed 's,/proc[^:]*,PATH,'; echo 
 FLOCK_DIR=/proc/$there/root$PWD/m flock -n f true 2>&1 | grep -c 'leads elsewhere'; echo ${PIPESTATUS[0]}
 #> 1
 #> 65
-: >go; wait
+announce go; wait
 
 ### belief-mount-over-the-working-directory
 # needs: linux root mount
@@ -484,9 +484,9 @@ setpriv --reuid 54321 --clear-groups flock -n 9; echo $?
 
 ### belief-process-1-is-not-terminated
 # needs: linux root pidns
-unshare -pf --mount-proc flock f sh -c ': >in; until [ -e go ]; do sleep .01; done; exit 7' & outside=$!
+unshare -pf --mount-proc flock f sh -c ': >in; until [ -e go ]; do read _ <../wake || exit; done; exit 7' & outside=$!
 await '[ -e in ]'
 # It ends when its command does, with the status of that.
 kill -TERM "$(cat /proc/$outside/task/$outside/children)"
-: >go; wait $outside; echo $?
+announce go; wait $outside; echo $?
 #> 7

@@ -97,12 +97,12 @@ flock -n --cooldown 600 f echo in; echo $?
 ### cooldown-flock-killed
 
 # The command goes on under the lock. Who is dead cannot set the time at the end; that of the start stands.
-flock --cooldown 600 f sh -c ': >has; until [ -e go ]; do sleep .01; done' &
+flock --cooldown 600 f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done' &
 await '[ -e has ]'
 kill -9 $!; wait $!
 flock -n f echo in; echo $?
 #> 1
-: >go
+announce go
 await 'flock -n f true'
 flock -n --cooldown 600 f echo in; echo $?
 #> 1
@@ -163,11 +163,11 @@ flock -n f echo free
 ### cooldown-of-a-file-given-away-meanwhile
 # needs: root setpriv
 : >f; chown 65534 f; touch_in -60 f
-setpriv --reuid 65534 --clear-groups flock --cooldown 600 f sh -c 'echo in; : >has; until [ -e go ]; do sleep .01; done; exit 5' &
+setpriv --reuid 65534 --clear-groups flock --cooldown 600 f sh -c 'echo in; : >has; until [ -e go ]; do read _ <../wake || exit; done; exit 5' &
 await '[ -e has ]'
 chown 0 f; chmod 644 f
 mtime f >start
-: >go
+announce go
 wait $!; echo $?
 #> in
 #> flock: cannot set the cooldown of f: Operation not permitted

@@ -18,12 +18,12 @@ flock -n --cooldown .05 --cooldown-from start f echo in
 #> in
 
 ### cooldown-from-start-while-it-runs
-flock --cooldown .01 --cooldown-from start f sh -c ': >has; until [ -e go ]; do sleep .01; done' & first=$!
+flock --cooldown .01 --cooldown-from start f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done' & first=$!
 await '[ -e has ] && [[ $(mtime f) < $EPOCHREALTIME ]]'
 flock -n -E 75 --cooldown .01 --cooldown-from start f echo in; echo $?
 #> 75
 flock -w 20 --cooldown 600 --cooldown-from start f echo second & second=$!
-: >go; wait $first $second
+announce go; wait $first $second
 #> second
 flock -n --cooldown 600 --cooldown-from start f echo in; echo $?
 #> 1
@@ -113,12 +113,12 @@ flock --cooldown 600 --cooldown-from success f bash -c 'mtime f; sleep .02' >sta
 ### cooldown-from-success-one-who-waits
 
 # A failure lets it in although the cooldown of the start would keep it out.
-flock --cooldown 600 --cooldown-from success f sh -c ': >has; until [ -e go ]; do sleep .01; done; exit 1' & first=$!
+flock --cooldown 600 --cooldown-from success f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done; exit 1' & first=$!
 await '[ -e has ]'
 flock -w 100 --cooldown 600 --cooldown-from success f echo again >out & second=$!
 flock -n --cooldown 600 --cooldown-from success f echo in; echo $?
 #> 1
-: >go; wait $first; echo $?
+announce go; wait $first; echo $?
 #> 1
 wait $second; cat out
 #> again
@@ -159,10 +159,10 @@ flock -n --cooldown 600 --cooldown-from success f echo in; echo $?
 #> 1
 
 ### cooldown-from-success-flock-killed
-flock --cooldown 600 --cooldown-from success f sh -c ': >has; until [ -e go ]; do sleep .01; done; exit 1' &
+flock --cooldown 600 --cooldown-from success f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done; exit 1' &
 await '[ -e has ]'
 kill -9 $!; wait $!
-: >go
+announce go
 await 'flock -n f true'
 flock -n --cooldown 600 --cooldown-from success f echo in; echo $?
 #> 1

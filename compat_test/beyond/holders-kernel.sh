@@ -289,7 +289,7 @@ flock -n "/proc/$there/root$PWD/m/f" true; echo $?
 # nobody is found, but a directory lock could not be looked for
 flock --holders "/proc/$there/root$PWD/m/free" 2>/dev/null; echo $?
 #> 69
-: >go; wait
+announce go; wait
 
 ### holders-without-the-list-of-the-kernel
 # needs: root mount subset
@@ -297,7 +297,7 @@ flock --holders "/proc/$there/root$PWD/m/free" 2>/dev/null; echo $?
 
 # as in a service of systemd with ProcSubset=pid
 hidden() { unshare -m sh -c 'mount -t proc -o subset=pid proc /proc && exec "$@"' sh "$@"; echo $?; }
-flock -F f sh -c ': >has; until [ -e go ]; do sleep .02; done' & holder=$!
+flock -F f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done' & holder=$!
 await '[ -e has ]'
 hidden flock --holders f | sed "s/^$holder /HOLDER /; s/  */ /g" | cut -d' ' -f 1-3
 #> HOLDER exclusive root
@@ -305,7 +305,7 @@ hidden flock --holders f | sed "s/^$holder /HOLDER /; s/  */ /g" | cut -d' ' -f 
 hidden flock --report 0 -n f true 2>&1 | sed "s/process $holder (.*)/process HOLDER/; s/for [0-9]* s/for N s/"
 #> flock: f is held by process HOLDER, running for N s
 #> 1
-: >go; wait
+announce go; wait
 hidden flock --holders f 2>&1
 #> flock: cannot tell who holds f: cannot read /proc/locks: No such file or directory
 #> 69

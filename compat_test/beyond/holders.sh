@@ -185,11 +185,11 @@ script -qec 'flock --holders f; echo $?' /dev/null </dev/null | tr -d '\r' | sed
 # needs: linux
 
 # the age of the process, which is older than its lock
-sh -c 'sleep 1.1; exec 9>f; flock 9; : >has; until [ -e go ]; do sleep .01; done' & holder=$!
+sh -c 'sleep 1.1; exec 9>f; flock 9; : >has; until [ -e go ]; do read _ <../wake || exit; done' & holder=$!
 await '[ -e has ]'
 flock --holders f | awk -v holder=$holder '$1 == holder { print $4 }' | grep -c '^[1-9][0-9]*s$'
 #> 1
-: >go; wait
+announce go; wait
 
 ### holders-command-lines-are-one-line
 flock f sleep 100 '' 2>/dev/null

@@ -17,11 +17,11 @@ flock -n f echo free
 #> free
 
 ### limit-leaves-what-was-left-in-time
-flock --limit 60 f sh -c '(until [ -e go ]; do sleep .01; done) >/dev/null 2>&1 & exit 3'; echo $?
+flock --limit 60 f sh -c '(until [ -e go ]; do read _ <../wake || exit; done) >/dev/null 2>&1 & exit 3'; echo $?
 #> 3
 flock -n f true; echo $?
 #> 1
-: >go
+announce go
 flock -w 20 f echo free
 #> free
 
@@ -89,16 +89,16 @@ same -o 'ls /proc/$$/fd; echo'
 # needs: proc
 cp "$(type -P flock)" fl
 for program in flock ./fl; do
-	$program --limit 60 f sh -c ': >up; until [ -e go ]; do sleep .01; done' & p=$!
+	$program --limit 60 f sh -c ': >up; until [ -e go ]; do read _ <../wake || exit; done' & p=$!
 	await '[ -e up ]'
 	flock --holders f | grep -c lock-guard
 	flock -n --report 0 f true 2>&1 | sed 's/process [0-9]*/process N/; s/, running.*//'
-	: >go; wait $p; rm up go
+	announce go; wait $p; rm up go
 done
 #> 0
-#> flock: f is held by process N (sh -c : >up; until [ -e go ]; do sleep .01; done)
+#> flock: f is held by process N (sh -c : >up; until [ -e go ]; do read _ <../wake || exit; done)
 #> 0
-#> flock: f is held by process N (sh -c : >up; until [ -e go ]; do sleep .01; done)
+#> flock: f is held by process N (sh -c : >up; until [ -e go ]; do read _ <../wake || exit; done)
 
 ### limit-refused
 flock --limit 0 f true; echo $?

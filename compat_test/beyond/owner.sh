@@ -74,10 +74,10 @@ node hold.js
 
 ### owner-moves-it-while-a-function-runs
 # needs: linux
-sh -c 'exec 9>f; flock 9; f() { : >has; until [ -e go ]; do sleep .01; done; }; f 9>&-; flock -n f echo in' & script=$!
+sh -c 'exec 9>f; flock 9; f() { : >has; until [ -e go ]; do read _ <../wake || exit; done; }; f 9>&-; flock -n f echo in' & script=$!
 await '[ -e has ]'
 for try in 1 2 3 4 5; do flock -n f echo in; done
-: >go; wait $script; echo $?
+announce go; wait $script; echo $?
 #> 1
 
 ### owner-closed-it-and-works-on
@@ -188,7 +188,7 @@ unshare -pf --mount-proc sh -c 'exec 9>f; (flock 9; :); flock -n f echo in; echo
 
 ### owner-with-the-same-number-in-another-pid-namespace
 # needs: linux root pidns
-unshare -pf --mount-proc flock --cooldown .01 f sh -c ': >has; until [ -e go ]; do sleep .01; done' & holder=$!
+unshare -pf --mount-proc flock --cooldown .01 f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done' & holder=$!
 await '[ -e has ]'
 until [ $(stat -c %Y f) -lt $(date +%s) ]; do sleep .1; done
 before=$(stat -c %.Y f)
@@ -196,7 +196,7 @@ unshare -pf --mount-proc flock -n --cooldown 30 f echo in; echo $?
 #> 1
 [ "$before" = "$(stat -c %.Y f)" ] && echo as it was
 #> as it was
-: >go; wait $holder
+announce go; wait $holder
 
 ### owner-without-kcmp
 # needs: linux nokcmp
@@ -269,10 +269,10 @@ flock -w 9 f echo free
 
 ### owner-a-permit-that-is-over-does-not-take-the-lock-of-a-reader
 # needs: linux
-bash -c "exec 3>f; flock -s 3; (echo \$BASHPID >pid; exec sleep 100) & until [ -e go ]; do sleep .02; done" & reader=$!
+bash -c "exec 3>f; flock -s 3; (echo \$BASHPID >pid; exec sleep 100) & until [ -e go ]; do read _ <../wake || exit; done" & reader=$!
 await '[ -s pid ]'
 flock --permits 2 -F f true
-: >go; wait $reader
+announce go; wait $reader
 for wait in 0 .3 0; do flock -w $wait f true; echo $?; done
 #> 1
 #> 1
@@ -331,10 +331,10 @@ await_quit() { until [ -e quit ]; do sleep .02 9>&-; done; }; export -f await_qu
 child -s reader 'flock -u 9; : >unlocked; until [ -e go-holder ]; do sleep .02 9>&-; done'
 child '--permits 1' holder :
 : >quit; wait $parents
-: >go-reader; await '[ -e unlocked ]'
+announce go-reader; await '[ -e unlocked ]'
 flock -n --permits 1 f true; echo $?
 #> 1
-: >go-holder
+announce go-holder
 flock -w 20 f echo free
 #> free
 
@@ -348,11 +348,11 @@ await_quit() { until [ -e quit ]; do sleep .02 9>&-; done; }; export -f await_qu
 child -s reader 'flock -n --permits 1 9; echo $? >refused; until [ -e go-holder ]; do sleep .02 9>&-; done'
 child '--permits 1' holder :
 : >quit; wait $parents
-: >go-reader; await '[ -s refused ]'; cat refused
+announce go-reader; await '[ -s refused ]'; cat refused
 #> 1
 flock -n --permits 1 f true; echo $?
 #> 1
-: >go-holder
+announce go-holder
 flock -w 20 f echo free
 #> free
 
@@ -393,14 +393,14 @@ flock -n f echo in
 
 ### owner-in-another-pid-namespace
 # needs: linux root pidns
-unshare -pf --mount-proc bash -c 'exec 9>f; flock 9; : >has; until [ -e go ]; do sleep .01; done' & holder=$!
+unshare -pf --mount-proc bash -c 'exec 9>f; flock 9; : >has; until [ -e go ]; do read _ <../wake || exit; done' & holder=$!
 await '[ -e has ]'
 for how in -n '-w .1'; do unshare -pf --mount-proc flock $how f echo in; echo $?; done
 #> 1
 #> 1
 flock -n f echo in; echo $?
 #> 1
-: >go; wait $holder
+announce go; wait $holder
 flock -w 9 f echo in
 #> in
 

@@ -7,7 +7,7 @@ hold --permits 1 f
 kill -9 ${holders[0]}; wait ${holders[0]}
 flock -n --permits 1 f echo in; echo $?
 #> 1
-echo >go
+announce go
 await 'flock -n --permits 1 f true'
 echo free
 #> free

@@ -72,7 +72,7 @@ await '[ -e has ]'
 flock -u --permits 2 8
 flock -n f echo in; echo $?
 #> 1
-: >go; wait
+announce go; wait
 flock -n f echo in
 #> in
 

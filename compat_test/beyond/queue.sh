@@ -305,4 +305,4 @@ await '[ -e has ]'
 flock --queue 1 --report 0 f echo in 2>&1 | sed 's/held by.*/held/'; echo ${PIPESTATUS[0]}
 #> flock: f: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): another program has locked all of it with fcntl(2)
 #> 65
-: >go; wait $holder
+announce go; wait $holder

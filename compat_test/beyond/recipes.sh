@@ -39,13 +39,13 @@ setpriv --reuid 65534 --regid 65534 --clear-groups flock team.lock echo no; echo
 ### recipe-a-notice-that-a-turn-was-skipped
 # needs: proc
 logger() { sed "s/^/$2: /; s/process [0-9]* /process N /; s/for [0-9]* s/for N s/" >>log; }
-echo ': >has; until [ -e go ]; do sleep .01; done' >job.sh
+echo ': >has; until [ -e go ]; do read _ <../wake || exit; done' >job.sh
 flock -F f sh job.sh & holder=$!
 await '[ -e has ]'
 flock -n --report 0 f sh job.sh 2>&1 | logger -t sync
 cat log
 #> sync: flock: f is held by process N (sh job.sh), running for N s
-: >go; wait $holder
+announce go; wait $holder
 
 ### recipe-requests-become-one-more-run
 
@@ -65,13 +65,13 @@ release; wait
 ### recipe-writers-that-readers-starve
 
 # the turnstile of the manual: a reader that comes after the writer is after it
-flock turn true && flock -s data sh -c ': >reads; until [ -e go ]; do sleep .01; done' &
+flock turn true && flock -s data sh -c ': >reads; until [ -e go ]; do read _ <../wake || exit; done' &
 await '[ -e reads ]'
 flock turn flock data sh -c 'echo writer >>order' &
 await 'waiting data'
 (flock turn true && flock -s data sh -c 'echo reader >>order') &
 await 'waiting turn'
-: >go; wait; cat order
+announce go; wait; cat order
 #> writer
 #> reader
 

@@ -10,10 +10,10 @@ flock --remove f true; ls
 ### remove-state-directory-goes
 flock --remove f true; ls -A
 # a child of the command keeps the lock, and both
-flock --remove f sh -c '(until [ -e go ]; do sleep .01; done) &'; ls -A
+flock --remove f sh -c '(until [ -e go ]; do read _ <../wake || exit; done) &'; ls -A
 #directory> .f.flock
 #> f
-: >go; flock -w 9 --remove f true; rm go; ls -A
+announce go; flock -w 9 --remove f true; rm go; ls -A
 
 ### remove-a-file-that-was-there
 touch f; flock --remove f true; ls
@@ -93,12 +93,12 @@ ls
 
 ### remove-a-child-of-the-command-keeps-it
 # kernel: the directory lock ends with the command
-flock --remove f sh -c 'until [ -e go ]; do sleep .01; done & :'
+flock --remove f sh -c 'until [ -e go ]; do read _ <../wake || exit; done & :'
 ls
 #> f
 flock -n --remove f echo in; echo $?
 #> 1
-: >go
+announce go
 flock --remove f ls
 #> f
 #> go
@@ -234,12 +234,12 @@ ls d
 #> f
 
 ### remove-after-a-kill
-flock --remove f sh -c 'echo $$ >pid; until [ -e go ]; do sleep .01; done; : >gone' & flock=$!
+flock --remove f sh -c 'echo $$ >pid; until [ -e go ]; do read _ <../wake || exit; done; : >gone' & flock=$!
 await '[ -s pid ]'
 kill -9 $flock; wait $flock 2>/dev/null
 flock -n --remove f echo in; echo $?
 #> 1
-: >go; await '[ -e gone ]'
+announce go; await '[ -e gone ]'
 flock --remove f ls f
 #> f
 ls

@@ -23,7 +23,7 @@ cd /; flock --replace "$OLDPWD/f" -c 'echo in'
 #> in
 
 ### replace-of-those-who-wait-the-newest-stays
-flock f sh -c ': >up; until [ -e go ]; do sleep .01; done; echo plain' & p=$!
+flock f sh -c ': >up; until [ -e go ]; do read _ <../wake || exit; done; echo plain' & p=$!
 await '[ -e up ]'
 flock --replace f echo first & q=$!
 await 'ticketed $q && waiting f'
@@ -37,12 +37,12 @@ wait $r; echo $?
 #> flock: f: replaced by a newer run
 #> 7
 await 'ticketed $s && waiting f'
-kill -0 $p && : >go; wait
+kill -0 $p && announce go; wait
 #> plain
 #> third
 
 ### replace-waits-until-all-is-gone
-flock --replace -E 7 f sh -c 'trap "until [ -e go ]; do sleep .01; done; echo end; exit 0" TERM; : >up; while :; do sleep .01; done 2>/dev/null' 2>err & p=$!
+flock --replace -E 7 f sh -c 'trap "until [ -e go ]; do read _ <../wake || exit; done; echo end; exit 0" TERM; : >up; while :; do sleep .01; done 2>/dev/null' 2>err & p=$!
 await '[ -e up ]'
 flock --replace f echo in & q=$!
 await 'waiting f'
@@ -58,7 +58,7 @@ flock --holders f | grep 'echo in' | sed -E 's/^ *[0-9]+ +//; s/[)] .*/)/'
 flock -n --report 0 f true 2>&1 | grep -c 'held by process [0-9]* (sh '
 #> 1
 # the status is the same, however the command ends
-: >go; wait $p $r; wait $p; echo $?; cat err
+announce go; wait $p $r; wait $p; echo $?; cat err
 #> end
 #> in
 #> 7
@@ -74,11 +74,11 @@ wait $p; echo $?
 #> 1
 
 ### replace-waits-for-what-was-left-behind
-flock --replace f sh -c '(until [ -e go ]; do sleep .01; done; echo over) & exit 3'; echo $?
+flock --replace f sh -c '(until [ -e go ]; do read _ <../wake || exit; done; echo over) & exit 3'; echo $?
 #> 3
 flock --replace f echo in & p=$!
 await 'ticketed $p && waiting f'
-: >go; wait
+announce go; wait
 #> over
 #> in
 
@@ -93,11 +93,11 @@ wait $p; echo $?; cat err
 #> flock: f: replaced by a newer run
 
 ### replace-past-its-limit
-flock --replace --limit .1 f sh -c 'trap ": >up; until [ -e go ]; do sleep .01; done; exit 0" TERM; while :; do sleep .01; done 2>/dev/null' & p=$!
+flock --replace --limit .1 f sh -c 'trap ": >up; until [ -e go ]; do read _ <../wake || exit; done; exit 0" TERM; while :; do sleep .01; done 2>/dev/null' & p=$!
 await '[ -e up ]'
 flock --replace f echo in >out & q=$!
 await 'ticketed $q && waiting f'
-: >go; wait $p; echo $?
+announce go; wait $p; echo $?
 #> flock: sh has exceeded its limit of 0.1 s and is terminated
 #> 124
 wait $q; cat out
@@ -217,7 +217,7 @@ release
 #> 65
 
 ### replace-tickets-are-no-locks
-flock --replace f sh -c ': >up; until [ -e go ]; do sleep .01; done' & p=$!
+flock --replace f sh -c ': >up; until [ -e go ]; do read _ <../wake || exit; done' & p=$!
 await '[ -e up ]'
 flock --holders f | sed -E 's/^ *[0-9]+ +//; s/ .*//' | sort -u # flock, the shell, and what it has started
 #> exclusive
@@ -226,6 +226,6 @@ flock --queue 1 f sh -c 'echo queued >>out' & r=$!
 await 'placed $r'
 flock --queue 1 f echo no; echo $?
 #> 1
-: >go; wait; sort out
+announce go; wait; sort out
 #> permit 1
 #> queued

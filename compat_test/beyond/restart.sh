@@ -11,19 +11,19 @@ IMITATE_BOOT=after flock -n f echo in
 #> in
 
 ### restart-frees-a-place
-hold_until_go() { flock f sh -c ': >has; while [ ! -e go ]; do sleep .01; done'; }
+hold_until_go() { flock f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done'; }
 export IMITATE_BOOT=before
 hold_until_go & holder=$!
 await '[ -e has ]'
 flock --queue 1 f true & waiter=$!
 await 'ls .f.flock.queue 2>/dev/null | grep -q ^permit'
 kill -9 $waiter; wait $waiter
-: >go; wait $holder; rm go has
+announce go; wait $holder; rm go has
 export IMITATE_BOOT=after
 hold_until_go & holder=$!
 await '[ -e has ]'
 flock --queue 1 f echo in & waiter=$!
 await 'ls .f.flock | grep -q "^wait,.*,$waiter," || ! kill -0 $waiter 2>/dev/null'
-: >go; wait $holder; wait $waiter; echo $?
+announce go; wait $holder; wait $waiter; echo $?
 #> in
 #> 0

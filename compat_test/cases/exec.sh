@@ -289,12 +289,12 @@ cat err
 
 ### command-in-background-does-not-delay
 # needs: proc
-flock f sh -c 'until [ -e go ]; do sleep .01; done & exit 3'; echo $?
-echo >go
+flock f sh -c 'until [ -e go ]; do read _ <../wake || exit; done & exit 3'; echo $?
+announce go
 
 ### child-of-the-caller-is-not-awaited
-bash -c 'until [ -e go ]; do sleep .01; done & exec flock f sh -c "exit 6"'; echo $?
-echo >go
+bash -c 'until [ -e go ]; do read _ <../wake || exit; done & exec flock f sh -c "exit 6"'; echo $?
+announce go
 
 ### found-with-the-effective-user
 # starts: more privileges than the caller

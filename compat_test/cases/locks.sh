@@ -39,9 +39,9 @@ flock f -c 'flock -n f echo in; echo $?'
 
 ### held-by-a-background-child
 # needs: proc
-flock f sh -c 'until [ -e go ]; do sleep .01; done &'
+flock f sh -c 'until [ -e go ]; do read _ <../wake || exit; done &'
 flock -n f echo in; echo $?
-echo >go
+announce go
 await 'flock -n f true'
 echo free
 
@@ -448,7 +448,7 @@ python_holds 'flock(f, fcntl.LOCK_EX)'
 flock -n f echo in; echo $?
 flock f echo second &
 await 'waiting f'
-echo >go
+announce go
 wait
 
 ### python-flock-shared-holds
@@ -457,7 +457,7 @@ wait
 python_holds 'flock(f, fcntl.LOCK_SH)'
 flock -ns f echo in; echo $?
 flock -n f echo in; echo $?
-echo >go
+announce go
 wait
 
 ### python-flock-refused

@@ -83,7 +83,7 @@ each_shell 'exec 9>lock; flock 9; exec 9>&-; exec 9>lock; flock -n lock echo in;
 each_shell 'exec 9>lock; flock 9; exec 8>&9 9>&-; flock -n lock echo in; echo $?; exec 8>&-; flock -n lock echo in'
 
 ### one-of-two-closed-but-not-in-a-child
-each_shell 'exec 8>lock 9>lock; flock -sn 8; flock -sn 9; ( exec 9>&-; work ) & while [ ! -e has ]; do sleep .01; done; exec 8>&-; flock -xn 9; echo $?; : >go; wait; flock -xn 9; echo $?'
+each_shell 'exec 8>lock 9>lock; flock -sn 8; flock -sn 9; ( exec 9>&-; work ) & while [ ! -e has ]; do sleep .01; done; exec 8>&-; flock -xn 9; echo $?; announce go; wait; flock -xn 9; echo $?'
 
 ### background-child-keeps-it
 each_shell 'exec 9>lock; flock 9; ( work ) & exit' busy_until_go
@@ -94,7 +94,7 @@ each_shell 'flock lock sh -c ". ../work &"; exit' busy_until_go
 ### background-child-of-a-command-with-o
 each_shell 'flock -o lock sh -c ". ../work &"; exit' '
 flock -n lock echo in
-: >go; await "[ -e over ]"'
+announce go; await "[ -e over ]"'
 
 ### background-child-of-a-child
 each_shell 'exec 9>lock; flock 9; ( ( ( ( work ) & ) & ) & ) & exit' busy_until_go

@@ -49,16 +49,16 @@ flock f sh -c 'readlink /proc/self/fd/3 | sed "s,.*/,,"'
 flock f sh -c 'sh -c "readlink /proc/self/fd/3; true" | sed "s,.*/,,"'
 
 ### lock-descriptor-keeps-the-lock
-flock f sh -c 'until [ -e go ]; do sleep .01; done' &
+flock f sh -c 'until [ -e go ]; do read _ <../wake || exit; done' &
 await '! flock -n f true'
 echo held
-echo >go
+announce go
 wait
 
 ### close-releases-with-flock-only
-flock -o f sh -c 'until [ -e go ]; do sleep .01; done & exit 0'
+flock -o f sh -c 'until [ -e go ]; do read _ <../wake || exit; done & exit 0'
 flock -n f echo in; echo $?
-echo >go
+announce go
 
 ### close-holds-while-the-command-runs
 flock -o f sh -c 'flock -n f echo in; echo $?'
@@ -162,10 +162,10 @@ wc -c <f | tr -d ' '
 flock f true <&- >&- 2>&-; echo $?
 
 ### closed-all-holds
-flock f sh -c 'echo >held; until [ -e go ]; do sleep .01; done' <&- >&- 2>&- &
+flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done' <&- >&- 2>&- &
 await '[ -e held ]'
 flock -n f echo in; echo $?
-echo >go
+announce go
 wait $!; echo $?
 
 ### closed-all-but-conflict

@@ -335,12 +335,12 @@ flock -n --start 90 --length 10 f echo before; echo $?
 flock -n --start 100 --length 1 f echo first; echo $?
 flock -n --start 109 --length 1 f echo last; echo $?
 flock -n --start 110 f echo after; echo $?
-echo >go
+announce go
 wait
 
 ### new-fcntl-killed-with-its-command
 # derived: the kernel releases when the holder dies
-flock --fcntl -F f sh -c 'echo >held; until [ -e go ]; do sleep .01; done' &
+flock --fcntl -F f sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done' &
 await '[ -e held ]'
 flock --fcntl -n f echo in; echo $?
 { kill -KILL $!; wait $!; } 2>/dev/null
@@ -349,11 +349,11 @@ echo free
 
 ### new-fcntl-survives-a-killed-flock
 # derived: an open file description lock lives as long as the description
-flock --fcntl f sh -c 'echo >held; until [ -e go ]; do sleep .01; done; echo >done' &
+flock --fcntl f sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done; echo >done' &
 await '[ -e held ]'
 { kill -KILL $!; wait $!; } 2>/dev/null
 flock --fcntl -n f echo in; echo $?
-echo >go
+announce go
 await '[ -e done ]'
 await 'flock --fcntl -n f true'
 echo free

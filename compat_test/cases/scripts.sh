@@ -4,22 +4,22 @@ Scripts as users write them.
 cat >job.sh <<'END'
 #!/bin/sh
 echo started >>log
-until [ -e go ]; do sleep .01; done
+until [ -e go ]; do read _ <../wake || exit; done
 echo finished >>log
 END
 chmod +x job.sh
 flock -n job.lock ./job.sh &
 await '[ -s log ]'
 flock -n job.lock ./job.sh; echo "second: $?"
-echo >go
+announce go
 wait $!; echo "first: $?"
 cat log
 
 ### cron-overlap-c
-flock -n job.lock -c 'echo started; echo >held; until [ -e go ]; do sleep .01; done; echo finished' &
+flock -n job.lock -c 'echo started; echo >held; until [ -e go ]; do read _ <../wake || exit; done; echo finished' &
 await '[ -e held ]'
 flock -n job.lock -c 'echo never'; echo "second: $?"
-echo >go
+announce go
 wait $!; echo "first: $?"
 flock -n job.lock -c 'echo third'
 
@@ -40,13 +40,13 @@ cat >job.sh <<'END'
 #!/bin/sh
 [ "${FLOCKER}" != "$0" ] && exec env FLOCKER="$0" flock -en "$0" "$0" "$@" || :
 echo "running with $*"
-[ -z "$1" ] || until [ -e go ]; do sleep .01; done
+[ -z "$1" ] || until [ -e go ]; do read _ <../wake || exit; done
 END
 chmod +x job.sh
 ./job.sh a b >out &
 await '[ -s out ]'
 ./job.sh c; echo "second: $?"
-echo >go
+announce go
 wait $!; echo "first: $?"
 cat out
 ./job.sh; echo "third: $?"
@@ -55,14 +55,14 @@ cat out
 cat >job.sh <<'END'
 #!/bin/sh
 [ "${FLOCKER}" != "$0" ] && exec env FLOCKER="$0" flock $option "$0" "$0" "$@" || :
-(: >started; until [ -e go ]; do sleep .01; done) &
+(: >started; until [ -e go ]; do read _ <../wake || exit; done) &
 END
 chmod +x job.sh
 for option in -en -eno; do
 	export option
 	./job.sh; await '[ -e started ]'; rm started
 	flock -n job.sh echo free; echo $?
-	: >go; flock job.sh true; rm go
+	announce go; flock job.sh true; rm go
 done
 
 ### self-lock-with-a-descriptor
@@ -71,13 +71,13 @@ cat >job.sh <<'END'
 exec 9<"$0"
 flock -n 9 || { echo "already running"; exit 1; }
 echo started
-until [ -e go ]; do sleep .01; done
+until [ -e go ]; do read _ <../wake || exit; done
 END
 chmod +x job.sh
 ./job.sh >out &
 await '[ -s out ]'
 ./job.sh; echo "second: $?"
-echo >go
+announce go
 wait $!; echo "first: $?"
 ./job.sh; echo "third: $?"
 
@@ -187,29 +187,29 @@ SHELL=$(command -v bash) flock lock -c 'work two'
 ### server-started-with-o
 cat >server.sh <<'END'
 echo up >up
-until [ -e go ]; do sleep .01; done
+until [ -e go ]; do read _ <../wake || exit; done
 END
 flock -o -n lock sh -c 'sh server.sh & until [ -e up ]; do sleep .01; done'; echo $?
 flock -n lock echo "lock is free"; echo $?
-echo >go
+announce go
 
 ### server-started-without-o
 # needs: proc
 cat >server.sh <<'END'
 echo up >up
-until [ -e go ]; do sleep .01; done
+until [ -e go ]; do read _ <../wake || exit; done
 END
 flock -n lock sh -c 'sh server.sh & until [ -e up ]; do sleep .01; done'; echo $?
 flock -n lock echo "lock is free"; echo $?
-echo >go
+announce go
 await 'flock -n lock true'
 echo "free at last"
 
 ### server-closes-the-descriptor-itself
 # needs: proc
-flock -n lock sh -c '{ echo >up; until [ -e go ]; do sleep .01; done; } 3>&- & until [ -e up ]; do sleep .01; done'; echo $?
+flock -n lock sh -c '{ echo >up; until [ -e go ]; do read _ <../wake || exit; done; } 3>&- & until [ -e up ]; do sleep .01; done'; echo $?
 flock -n lock echo "lock is free"; echo $?
-echo >go
+announce go
 
 ### pid-in-the-lock-file
 exec 9>>lock
@@ -263,18 +263,18 @@ END
 printf '1\n2\n3\n' | while read -r n; do flock lock echo "n=$n"; done
 
 ### nohup-background
-nohup flock -n lock sh -c 'echo >held; until [ -e go ]; do sleep .01; done' >/dev/null 2>&1 &
+nohup flock -n lock sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done' >/dev/null 2>&1 &
 await '[ -e held ]'
 flock -n lock true; echo $?
-echo >go
+announce go
 wait $!; echo $?
 
 ### setsid-daemon
 # needs: setsid
-setsid flock -n lock sh -c 'echo >held; until [ -e go ]; do sleep .01; done' &
+setsid flock -n lock sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done' &
 await '[ -e held ]'
 flock -n lock true; echo $?
-echo >go
+announce go
 await 'flock -n lock true'
 echo free
 
@@ -326,10 +326,10 @@ bash -c 'exec 9>lock; flock -n 9; exec sh -c "flock -n lock true; echo \$?"'
 # needs: proc
 exec 9>lock
 flock 9
-sh -c 'until [ -e go ]; do sleep .01; done' &
+sh -c 'until [ -e go ]; do read _ <../wake || exit; done' &
 exec 9>&-
 flock -n lock true; echo $?
-echo >go
+announce go
 wait
 flock -n lock true; echo $?
 
@@ -352,10 +352,10 @@ flock -u 9
 flock -n lock echo free
 
 ### locked-in-a-subshell-that-outlives-the-script
-bash -c 'exec 9>lock; ( flock -n 9; echo >held; until [ -e go ]; do sleep .01; done; flock -u 9; echo >done ) & exit'
+bash -c 'exec 9>lock; ( flock -n 9; echo >held; until [ -e go ]; do read _ <../wake || exit; done; flock -u 9; echo >done ) & exit'
 await '[ -e held ]'
 flock -n lock echo in; echo $?
-echo >go
+announce go
 await '[ -e done ]'
 flock -n lock echo free
 
