@@ -63,16 +63,35 @@ demo-etcd: flock-etcd         ## build, and start three members of etcd to try i
 demo-postgres: flock-postgres ## build, and start a PostgreSQL server to try it with, until Ctrl-C
 	@sh postgres/server.sh
 
-check: flock                  ## what to run after each change (about a minute)
+PACKAGES = $$(go list ./... | grep -v /compat_test)
+
+quick:                        ## gofmt, vet and the tests of the packages (seconds)
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go vet ./...
-	sh compat_test/run.sh go test -short -count=1 ./...
+	go test -short -count=1 $(PACKAGES)
 
-test: flock                   ## run all tests (about seven minutes)
+check: flock                  ## what to run after each change: every case in one mode (a minute)
+	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
+	go vet ./...
+	sh compat_test/run.sh go test -timeout 30m -short -count=1 ./...
+
+TIMEOUT = 30m
+
+test: flock                   ## run the tests: every case in every mode where its answer can differ (five minutes)
 	@sh compat_test/run.sh $(MAKE) --no-print-directory -j2 test-go test-beside
 
 test-go:
-	go test -timeout 30m -count=1 ./...
+	go test -timeout $(TIMEOUT) -count=1 ./...
+
+# An ordinary user runs what depends on who runs it.
+test-user: flock              ## run the tests whose answer depends on the user, as an ordinary user
+	FLOCK_TEST_USER=1 sh compat_test/run.sh go test -timeout $(TIMEOUT) -count=1 ./fallback ./compat_test
+
+# A release asks for it: every case in every mode, the installed util-linux, the longest interleavings, all mutants.
+long: flock                   ## run everything, as root also as an ordinary user (hours; FLOCK_TORTURE=5m for each torture)
+	FLOCK_TEST_LONG=1 sh compat_test/run.sh $(MAKE) --no-print-directory TIMEOUT=3h test-go race
+	FLOCK_TEST_LONG=1 sh compat_test/as-user.sh make TIMEOUT=3h flock test-go
+	$(MAKE) --no-print-directory mutants test-kernels test-portable torture
 
 # What runs beside the tests, which mostly wait. It is nice, so that it does not slow them down.
 test-beside:
@@ -110,14 +129,14 @@ race:                         ## run the directory lock's tests with the race de
 
 # go test prints the table of tests that pass only for the directory in which it is.
 compat: flock                 ## compare with util-linux flock, script by script
-	@cd compat_test && sh run.sh go test -count=1 -timeout 30m -names \
+	@cd compat_test && FLOCK_TEST_LONG=1 sh run.sh go test -count=1 -timeout 30m -names \
 		-run 'TestTranscripts|TestEarly$$|TestNative|TestDirectory|TestAbsent'
 
 record: flock                 ## record the installed util-linux's answers to new and changed cases (RECORD=all: to all)
 	go test ./compat_test -count=1 -timeout 30m -record $(or $(RECORD),new)
 
 mutants:                      ## show that the cases see faults in the source (FLOCK_MUTANTS=name for some)
-	go test ./compat_test -count=1 -v -run 'TestMutants$$'
+	FLOCK_MUTANTS=$${FLOCK_MUTANTS:-*} go test ./compat_test -count=1 -v -run 'TestMutants$$'
 
 torture: flock                ## kill holders at random for long (an hour; with FLOCK_TORTURE=5m five)
 	FLOCK_TORTURE=$${FLOCK_TORTURE:-1m} go test ./compat_test -count=1 -v -timeout 24h \
@@ -220,4 +239,4 @@ clean:                        ## remove what was built
 help:                         ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 18
 
-.PHONY: all always demo demo-etcd demo-postgres check test test-go test-beside test-etcd test-postgres race compat record mutants torture torture-etcd torture-postgres bench bench-etcd bench-postgres binaries cross test-portable test-kernels test-qemu test-gvisor test-wine test-machines install install-etcd install-postgres uninstall dist clean help
+.PHONY: all always demo demo-etcd demo-postgres quick check test test-user long test-go test-beside test-etcd test-postgres race compat record mutants torture torture-etcd torture-postgres bench bench-etcd bench-postgres binaries cross test-portable test-kernels test-qemu test-gvisor test-wine test-machines install install-etcd install-postgres uninstall dist clean help

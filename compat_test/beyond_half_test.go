@@ -13,5 +13,5 @@ func TestBeyondHalf(t *testing.T) {
 	skipInCheck(t)
 	w := newBeyondWorld(t, "beyond-half")
 	w.under = []string{filepath.Join(w.dir, "self"), "without-byte-locks"}
-	runBeyond(t, w, "half")
+	runBeyond(t, w, "half", depth{test: everyCase})
 }

@@ -29,6 +29,8 @@ type compatCase struct {
 	runtime   string   // why this passes only where flock runs without the Go runtime
 	starts    string   // why flock starts the Go runtime for this although it prints nothing
 	unordered string   // why the lines of standard output have no fixed order
+	alike     string   // why the way of locking makes no difference
+	long      string   // why only make long runs this
 }
 
 // readCases reads all files of cases in a directory.
@@ -118,7 +120,7 @@ func (c *compatCase) parse(block string) (words []string, err error) {
 func (c *compatCase) parseDirectives(text string) (words []string, rest string, err error) {
 	fields := map[string]*string{"since": &c.since, "derived": &c.derived, "kernel": &c.kernel,
 		"directory": &c.directory, "differs": &c.differs, "runtime": &c.runtime, "starts": &c.starts,
-		"unordered": &c.unordered}
+		"unordered": &c.unordered, "alike": &c.alike, "long": &c.long}
 	for strings.HasPrefix(text, "# ") {
 		line, after, _ := strings.Cut(text, "\n")
 		key, value, ok := strings.Cut(line[2:], ": ")

@@ -25,7 +25,7 @@ var lookCalls = []string{"getdents64", "openat"}
 
 // TestKilledAtEverySystemCall kills flock, with strace, at the first, second, ... call of each kind, until it succeeds.
 // After each kill the next contender must get the lock and leave nothing behind. Of the calls that only look it takes
-// the first and then about one in eight, at random, so that each run tries other ones.
+// the first and then about one in eight, at random, so that each run tries other ones. make test takes half of the forms.
 //
 // With FLOCK_TORTURE set (make torture) it does so at every system call, which takes many minutes.
 func TestKilledAtEverySystemCall(t *testing.T) {
@@ -33,25 +33,31 @@ func TestKilledAtEverySystemCall(t *testing.T) {
 	skipInCheck(t)
 	needDirectoryLock(t)
 	needStrace(t)
-	for _, form := range []struct{ name, script string }{
-		{"command", `$TRACE flock f true`},
-		{"shared", `$TRACE flock -s f true`},
-		{"permit", `$TRACE flock --permits 2 f true`},
-		{"close", `$TRACE flock -o f true`},
-		{"no-fork", `$TRACE flock -F f true`},
-		{"number", `exec 9>>f; $TRACE flock 9`},
-		{"upgrade", `exec 9>>f; flock -s 9 && $TRACE flock 9`},
-		{"downgrade", `exec 9>>f; flock 9 && $TRACE flock -s 9`},
-		{"unlock", `exec 9>>f; flock 9 && $TRACE flock -u 9`},
+	for _, form := range []struct {
+		name, script string
+		long         bool // only make long and make torture have the time for it
+	}{
+		{"command", `$TRACE flock f true`, false},
+		{"shared", `$TRACE flock -s f true`, true},
+		{"permit", `$TRACE flock --permits 2 f true`, false},
+		{"close", `$TRACE flock -o f true`, true},
+		{"no-fork", `$TRACE flock -F f true`, true},
+		{"number", `exec 9>>f; $TRACE flock 9`, false},
+		{"upgrade", `exec 9>>f; flock -s 9 && $TRACE flock 9`, true},
+		{"downgrade", `exec 9>>f; flock 9 && $TRACE flock -s 9`, true},
+		{"unlock", `exec 9>>f; flock 9 && $TRACE flock -u 9`, false},
 		{"waiting", `flock f sh -c ': >in; sleep .1' & until [ -e in ]; do sleep .01; done; rm in; ` +
-			`$TRACE flock f true; s=$?; wait; exit $s`},
-		{"cooldown", `$TRACE flock --cooldown .001 f true`},
-		{"remove", `$TRACE flock --remove f true`},
+			`$TRACE flock f true; s=$?; wait; exit $s`, false},
+		{"cooldown", `$TRACE flock --cooldown .001 f true`, true},
+		{"remove", `$TRACE flock --remove f true`, true},
 	} {
 		for _, fresh := range []bool{true, false} {
 			name := form.name
 			if fresh {
 				name += ", no state yet"
+			}
+			if (form.long || fresh && form.name != "command") && !isLong {
+				continue
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -107,7 +113,7 @@ func killAtEachCall(t *testing.T, script string, fresh bool) {
 	if strings.Contains(script, "-u 9") {
 		move = "unlinkat"
 	}
-	all := os.Getenv("FLOCK_TORTURE") != ""
+	all := inTorture()
 	if all {
 		try("strace -f -qq -c -U name -o calls")
 		text, err := os.ReadFile(filepath.Join(dir, "calls"))

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"sync"
 	"testing"
-	"time"
 )
 
 // makeModeWorld makes a world for program, and the other programs that the cases may use.
@@ -31,27 +30,22 @@ func newModeWorld(t *testing.T, mode, program string) *world {
 	return w
 }
 
-// A fileSet reports whether the cases in a file of this name are run.
-type fileSet func(file string) bool
-
-func everyFile(string) bool           { return true }
-func onlyOpenFile(file string) bool   { return file == "openfile" }
-func allButOpenFile(file string) bool { return file != "openfile" }
-
-// runEachCase runs f for all cases in some files that this machine can run, several at a time.
-func runEachCase(t *testing.T, table *tally, files fileSet, f func(t *testing.T, c compatCase)) {
+// runEachCase runs f for all cases that belong to a mode in this target and that this machine can run, several at a
+// time.
+func runEachCase(t *testing.T, table *tally, d depth, f func(t *testing.T, c compatCase)) {
 	for _, c := range cases {
-		if !files(c.file) {
+		skip := func(reason string) {
+			table.add(func() { table.skipped[reason] = append(table.skipped[reason], c.name) })
+		}
+		if reason := d.reasonNotToRun(c); reason != "" {
+			skip(reason)
 			continue
 		}
 		t.Run(c.file+"/"+c.name, func(t *testing.T) {
 			t.Parallel()
-			// processes of a case that still runs when go test times out would not be killed
-			if end, ok := t.Deadline(); ok && time.Until(end) < caseLimit+5*time.Second {
-				t.Fatal("not run: the time of go test -timeout is almost over")
-			}
+			startInTime(t)
 			if need := unmetNeed(c); need != "" {
-				table.add(func() { table.skipped["needs "+need] = append(table.skipped["needs "+need], c.name) })
+				skip("needs " + need)
 				t.Skip("needs " + need)
 			}
 			f(t, c)
@@ -75,13 +69,13 @@ func compare(t *testing.T, table *tally, c compatCase, want, got result) {
 
 // TestTranscripts runs the installed util-linux: its answers must be those in the transcripts.
 func TestTranscripts(t *testing.T) {
-	skipInCheck(t)
+	onlyInLong(t)
 	if referencePath == "" {
 		t.Skip("no util-linux flock is installed")
 	}
 	w := newModeWorld(t, "reference", referencePath)
 	table := newTally("reference")
-	runEachCase(t, table, everyFile, func(t *testing.T, c compatCase) {
+	runEachCase(t, table, depth{everyCase, everyCase}, func(t *testing.T, c compatCase) {
 		if !referenceKnows(c) {
 			reason := "util-linux " + referenceRelease + " does not know it"
 			table.add(func() { table.skipped[reason] = append(table.skipped[reason], c.name) })
@@ -95,11 +89,11 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// checkOurs runs the cases in some files under ours in the given world.
-func checkOurs(t *testing.T, w *world, files fileSet, kernelLocks bool) {
+// checkOurs runs cases under ours in the given world.
+func checkOurs(t *testing.T, w *world, d depth, kernelLocks bool) {
 	table := newTally(t.Name()[len("Test"):])
 	there := referenceThere(t)
-	runEachCase(t, table, files, func(t *testing.T, c compatCase) {
+	runEachCase(t, table, d, func(t *testing.T, c compatCase) {
 		if c.runtime != "" {
 			table.add(func() { table.skipped[c.runtime] = append(table.skipped[c.runtime], c.name) })
 			t.Skip("the Go runtime starts: " + c.runtime)
@@ -163,13 +157,31 @@ func needOurs(t *testing.T) {
 	}
 }
 
+// message matches what flock itself prints. It needs the Go runtime for that.
+var message = regexp.MustCompile(`(?m)^[^ \n]*: (.*getting lock took|executing|failed to|.*timeout while|cannot|` +
+	`invalid|unrecognized|option|not enough|missing|write error|flock: )|^flock: |^Usage:|from util-linux`)
+
+// startsRuntime says why flock starts the Go runtime in a case, or "".
+func startsRuntime(c compatCase) string {
+	for _, answer := range []result{expected[c.name], intended[c.name]} {
+		if message.MatchString(answer.stdout) || message.MatchString(answer.stderr) {
+			return "flock prints a message"
+		}
+	}
+	return c.starts
+}
+
 // TestNative runs all cases in the program as it is on every system. With FLOCK_BACKEND set nothing is done before the
-// Go runtime starts: that is what TestEarly tests.
+// Go runtime starts: that is what TestEarly tests. In make check it runs what TestEarly does not.
 func TestNative(t *testing.T) {
 	needOurs(t)
 	w := newModeWorld(t, "native", oursPath)
 	w.env = []string{"FLOCK_BACKEND=auto"}
-	checkOurs(t, w, everyFile, true)
+	d := depth{check: everyCase, test: everyCase}
+	if hasEarlyRun() {
+		d.check = func(c compatCase) bool { return startsRuntime(c) != "" }
+	}
+	checkOurs(t, w, d, true)
 }
 
 func needDirectoryLock(t *testing.T) {
@@ -190,13 +202,14 @@ const busyLine = `waiting: held by process [0-9]+(, which is taking or releasing
 var directoryLines = regexp.MustCompile(
 	`(?m)^[^ \n]+: (using the directory lock|(waiting: )?held by (a )?process) .*\n`)
 
-// TestDirectory runs the same scripts with the directory lock.
+// TestDirectory runs the same scripts with the directory lock: wherever a lock is taken, a file opened or a process
+// started, but not those about the command line and the wording of messages.
 func TestDirectory(t *testing.T) {
 	needDirectoryLock(t)
 	w := newModeWorld(t, "directory", oursPath)
 	w.env = []string{"FLOCK_BACKEND=directory", "NO_KERNEL_LOCKS=1"}
 	w.drop = directoryLines
-	checkOurs(t, w, everyFile, false)
+	checkOurs(t, w, depth{check: inFiles("locks", "fd"), test: differsByLock}, false)
 }
 
 // TestDirectoryWithoutKcmp runs those scripts with the directory lock in which it matters who has the open file, where
@@ -211,11 +224,13 @@ func TestDirectoryWithoutKcmp(t *testing.T) {
 	w.under = []string{selfPath(t), "without-kcmp"}
 	w.env = []string{"FLOCK_BACKEND=directory", "NO_KERNEL_LOCKS=1"}
 	w.drop = directoryLines
-	checkOurs(t, w, onlyOpenFile, false)
+	checkOurs(t, w, depth{test: inFiles("openfile")}, false)
 }
 
-// TestAbsent runs the same scripts where the kernel has no locks, and FLOCK_BACKEND is not set; but not those about who
-// has the open file, which take the longest and find there what they find in TestDirectory.
+// TestAbsent runs the same scripts where the kernel has no locks, and FLOCK_BACKEND is not set. What differs from
+// TestDirectory is how the directory lock comes to be chosen: the run without the Go runtime opens the file, is refused
+// and leaves no trace, and then the ordinary one is refused. So make test runs the scripts about the forms of the
+// command line and about opening; make long runs all.
 func TestAbsent(t *testing.T) {
 	skipInCheck(t)
 	if !canHideLocks {
@@ -226,5 +241,5 @@ func TestAbsent(t *testing.T) {
 	w.under = []string{selfPath(t), "without-kernel-locks"}
 	w.env = []string{"NO_KERNEL_LOCKS=1"}
 	w.drop = directoryLines
-	checkOurs(t, w, allButOpenFile, false)
+	checkOurs(t, w, depth{test: inFiles("early", "fd", "forms", "opening")}, false)
 }

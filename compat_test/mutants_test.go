@@ -87,7 +87,7 @@ func (w *world) shorten() {
 }
 
 // TestMutants puts faults into our source, one at a time: the case that belongs to a fault must see it. FLOCK_MUTANTS
-// is a pattern for path.Match that selects faults by name.
+// is a pattern for path.Match that selects faults by name; without it, make test takes one fault in twelve.
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	skipInCheck(t)
@@ -97,7 +97,10 @@ func TestMutants(t *testing.T) {
 	}
 	pattern := os.Getenv("FLOCK_MUTANTS")
 	beyond := readBeyond(t)
-	for _, m := range readMutants(t) {
+	for i, m := range readMutants(t) {
+		if pattern == "" && !isLong && i%12 != 0 {
+			continue // a taste
+		}
 		if matched, _ := path.Match(pattern, m.name); pattern != "" && !matched || m.personality() != "" {
 			continue
 		}

@@ -96,14 +96,6 @@ func needStrace(t *testing.T) {
 	}
 }
 
-// skipInCheck skips a test in make check, because it takes long or finds little that the other tests do not find.
-func skipInCheck(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("not in make check, which is go test -short")
-	}
-}
-
 // userName is the name of the user who runs the tests, or the number.
 var userName = func() string {
 	uid := strconv.Itoa(os.Geteuid())

@@ -103,11 +103,14 @@ func TestRecipes(t *testing.T) {
 		t.Fatalf("%d recipes found", len(all))
 	}
 	pasted := map[string]bool{}
-	for _, r := range all {
+	for i, r := range all {
 		checkRecipe(t, r)
 		shells := recipeShells
 		if strings.HasPrefix(r.text, "#!") && !strings.HasPrefix(r.text, "#!/bin/sh\n") {
 			shells = []string{""} // its own
+		}
+		if !isLong { // each recipe in two of the shells, each shell with many of the recipes
+			shells = append(slices.Clone(shells), shells...)[i%len(shells):][:min(2, len(shells))]
 		}
 		for _, shell := range shells {
 			if paste := shell + "\n" + r.text; !pasted[paste] { // the formatters of the manual print the same

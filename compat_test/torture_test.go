@@ -135,11 +135,11 @@ func reportViolation(guard, what string) {
 }
 
 // tortureDuration returns how long to run for each backend: what the environment variable FLOCK_TORTURE says, such as
-// 5m, or two seconds. Forms, modes and faults are drawn at random, so each run tries others.
+// 5m, or one second. Forms, modes and faults are drawn at random, so each run tries others.
 func tortureDuration(t *testing.T) time.Duration {
 	s := os.Getenv("FLOCK_TORTURE")
 	if s == "" {
-		return 2 * time.Second
+		return time.Second
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil {

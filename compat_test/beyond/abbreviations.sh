@@ -1,5 +1,7 @@
 The reference's option names win every abbreviation over our own.
 
+# alike: options are read before the way of locking is chosen
+
 ### abbreviations-that-are-the-references
 hold f
 flock -n --co 7 f true; echo $?
@@ -56,6 +58,7 @@ done
 ### abbreviations-all-as-the-reference
 # needs: reflock
 # kernel: the reference has no other locks
+# long: 1,900 processes for what changes with a release of util-linux
 
 # Every prefix of every name that the installed reference lists. What it says in an error is told elsewhere; names that
 # newer releases have can make a prefix ambiguous.

@@ -1,5 +1,7 @@
 The second line after common mistakes says what to do.
 
+# alike: a hint follows an error of any kind of lock
+
 ### hint-not-executable
 printf 'echo\n' >x
 flock f ./x; echo $?

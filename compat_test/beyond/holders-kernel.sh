@@ -69,10 +69,10 @@ release; wait
 # kernel: open file description locks
 hold --fcntl --start 0 --length 10 f
 # the one with the lower process id is the last one in the kernel's list
-(until [ -e others ]; do sleep .01; done; exec flock --fcntl f true) & writer=$!
+(until [ -e others ]; do read _ <../wake || exit; done; exec flock --fcntl f true) & writer=$!
 flock --fcntl -s f true & reader=$!
 flock --start 5 f true & end=$!
-await 'waiting f 2'; : >others
+await 'waiting f 2'; announce others
 await 'waiting f 3 && asleep 3'
 for i in 1 2 3 4 5; do
 	flock --holders f | grep waiting | sed "s/^$writer /WRITER /; s/^$reader /READER /; s/^$end /END /" | awk '{print $1, $2}'

@@ -27,7 +27,7 @@ flock -w 20 f echo free
 
 ### limit-ends-other-sessions
 # needs: setsid proc
-flock --limit 3 f sh -c 'setsid sh -c "trap \"echo ended >ended; exit\" TERM; while :; do sleep .01; done" & sleep 1000' 2>/dev/null; echo $?; cat ended
+flock --limit 3 f sh -c 'setsid sh -c "trap \"echo ended >ended; exit\" TERM; while :; do read _ <../idle; done" & sleep 1000' 2>/dev/null; echo $?; cat ended
 #> 124
 #> ended
 flock -n f echo free
@@ -219,7 +219,7 @@ both signal "$start"' kill $p; wait $p; echo $?; flock -n f echo free' 2>/dev/nu
 
 ### kill-children-signal-to-all
 # needs: proc
-flock --kill-children f sh -c '(trap "sleep .3; echo cleaned up; exit" TERM; : >up; while :; do sleep .01; done) 2>/dev/null &
+flock --kill-children f sh -c '(trap "sleep .3; echo cleaned up; exit" TERM; : >up; while :; do read _ <../idle; done) 2>/dev/null &
 	until [ -e up ]; do sleep .01; done; echo $$ >in_; mv in_ in; exec sleep 1000' & p=$!
 await '[ -e in ]'
 kill -STOP $p
@@ -234,18 +234,18 @@ flock -n f echo free
 
 ### limit-a-handler-cleans-up
 # needs: proc
-for i in $(seq 60); do
-	flock --limit 60 f$i sh -c 'trap "sh -c \"sleep .1; echo >>saved\"; exit" TERM; >up$0; while :; do sleep .01; done' $i 2>/dev/null & p=$!
+for i in $(seq 12); do
+	flock --limit 60 f$i sh -c 'trap "sh -c \"sleep .1; echo >>saved\"; exit" TERM; >up$0; while :; do read _ <../idle; done' $i 2>/dev/null & p=$!
 	await "[ -e up$i ]"
 	{ kill -9 $p; wait $p; } 2>/dev/null # so that all get SIGTERM, as at the limit
 done
-for i in $(seq 60); do flock f$i true; done
+for i in $(seq 12); do flock f$i true; done
 wc -l <saved | tr -d ' '
-#> 60
+#> 12
 
 ### limit-newcomers-are-not-asked
 # needs: proc
-flock --limit 60 f sh -c 'trap "sleep 1; echo slept >slept; exit" TERM; >up; while :; do sleep .01; done' 2>/dev/null & p=$!
+flock --limit 60 f sh -c 'trap "sleep 1; echo slept >slept; exit" TERM; >up; while :; do read _ <../idle; done' 2>/dev/null & p=$!
 await '[ -e up ]'
 { kill -9 $p; wait $p; } 2>/dev/null
 flock f cat slept
@@ -315,11 +315,11 @@ exec 8<>p
 head -c 65536 /dev/zero >p
 for words in '' '--limit 60'; do
 	hold f
-	flock --report 0 $words f sh -c ': >started; until [ -e over ]; do sleep .01; done; exit 3' 2>p & q=$!
+	flock --report 0 $words f sh -c ': >started; until [ -e over ]; do read _ <../wake || exit; done; exit 3' 2>p & q=$!
 	await 'waiting f'
 	release
 	await '[ -e started ]'; echo started
-	: >over
+	announce over
 	wait $q; echo $?
 	rm started over
 done

@@ -140,7 +140,7 @@ release
 # needs: linux
 (
 	flock 9 && flock --permits 4 8 && flock --permits 4 7 && flock -u 9 || exit
-	: >has; until [ -e end ]; do sleep .01; done
+	: >has; until [ -e end ]; do read _ <../wake || exit; done
 ) 9>gate 8<>cpu 7<>cpu &
 await '[ -e has ]'
 hold --permits 4 cpu
@@ -149,7 +149,7 @@ flock -n --permits 4 cpu true; echo $?
 #> 1
 flock -n gate echo the gate is open
 #> the gate is open
-: >end; release; wait
+announce end; release; wait
 flock -w 20 cpu echo free
 #> free
 

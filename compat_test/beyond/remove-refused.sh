@@ -1,5 +1,7 @@
 What --remove cannot be combined with, and why.
 
+# alike: options are read before the way of locking is chosen
+
 ### remove-refused
 exec 9>>f
 for o in '9' '-u 9' '--fd 9 true' '-u f true' '-F f true' '--cooldown 5 f true'; do

@@ -283,15 +283,15 @@ flock --verbose -n -w 5 f echo in; echo $?
 release
 
 ### w-leaves-no-timer-behind
-flock -w .3 f sh -c 'until [ -e late ]; do sleep .01; done; echo finished' &
+flock -w .3 f sh -c 'until [ -e late ]; do read _ <../wake || exit; done; echo finished' &
 sleep .5
-echo >late
+announce late
 wait $!; echo $?
 
 ### w-leaves-no-timer-behind-no-fork
-flock -F -w .3 f sh -c 'until [ -e late ]; do sleep .01; done; echo finished' &
+flock -F -w .3 f sh -c 'until [ -e late ]; do read _ <../wake || exit; done; echo finished' &
 sleep .5
-echo >late
+announce late
 wait $!; echo $?
 
 ### n-on-a-free-file

@@ -1,5 +1,7 @@
 The command line as getopt_long reads it: short and long options, abbreviations, any order.
 
+# alike: options are read before the way of locking is chosen
+
 ### plain
 flock f echo hi
 

@@ -1,6 +1,7 @@
 Messages and numbers as util-linux 2.43 words and reads them; older releases do it differently.
 
 # since: 2.43
+# alike: options are read before the way of locking is chosen
 
 ### only-file
 # differs: a second line says what to do
