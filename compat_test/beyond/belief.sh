@@ -452,7 +452,7 @@ release
 ### belief-path-of-another-mount-namespace
 # needs: linux root mount
 mkdir m; : >m/f
-unshare -m bash -c 'mount -t tmpfs none m && cd m && : >f && : >../has && until [ -e ../go ]; do sleep .02; done' & there=$!
+unshare -m bash -c 'mount -t tmpfs none m && cd m && : >f && : >../has && until [ -e ../go ]; do read _ <../../wake || exit; done' & there=$!
 await '[ -e has ]'
 flock -n "/proc/$there/root$PWD/m/f" true 2>&1 | sed 's,/proc[^:]*,PATH,'; echo ${PIPESTATUS[0]}
 #> flock: PATH: the path leads elsewhere than its text says, into another mount namespace or below a mount: use another path

@@ -279,7 +279,7 @@ grep -c "/proc/$$/fd/8\"" trace
 # needs: root mount
 # kernel: the directory lock refuses this path
 mkdir m
-unshare -m bash -c 'mount -t tmpfs none m && cd m && : >free && exec 9>f && flock 9 && : >../has && until [ -e ../go ]; do sleep .02; done' & there=$!
+unshare -m bash -c 'mount -t tmpfs none m && cd m && : >free && exec 9>f && flock 9 && : >../has && until [ -e ../go ]; do read _ <../../wake || exit; done' & there=$!
 await '[ -e has ]'
 flock --holders "/proc/$there/root$PWD/m/f" | sed 's/^[0-9]* *\([a-z]*\) .*/\1/'; echo ${PIPESTATUS[0]}
 #> exclusive

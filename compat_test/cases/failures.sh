@@ -251,14 +251,14 @@ strace -f -qqq -o trace -e trace=flock,fstatfs -e inject=flock:error=ENOLCK -e i
 # needs: strace
 # kernel: the system calls that fail are those of kernel locks
 hold f
-strace -f -qqq -o trace -e trace=timer_create -e inject=timer_create:error=ENOSYS flock -w .1 f echo in; echo $?
+strace -f -qqq -o trace -e trace=timer_create -e inject=timer_create:error=ENOSYS flock -w 25 f echo in; echo $?
 release
 
 ### timer-EOPNOTSUPP
 # needs: strace
 # kernel: the system calls that fail are those of kernel locks
 hold f
-strace -f -qqq -o trace -e trace=timer_settime -e inject=timer_settime:error=EOPNOTSUPP flock -w .1 f echo in; echo $?
+strace -f -qqq -o trace -e trace=timer_settime -e inject=timer_settime:error=EOPNOTSUPP flock -w 25 f echo in; echo $?
 release
 
 ### reopen-ENOSYS
