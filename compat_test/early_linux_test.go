@@ -194,13 +194,13 @@ func statusOf(t *testing.T, proc string) map[string]int {
 }
 
 // TestEarlyAndOrdinary makes lock calls fail in a flock that begins without the Go runtime, and in one that begins with
-// it because FLOCK_BACKEND is set. Both must end alike.
+// it because FLOCK_BACKEND is set. Both must end alike. make test takes every second error for each form.
 func TestEarlyAndOrdinary(t *testing.T) {
 	t.Parallel()
 	skipInCheck(t)
 	needEarlyRun(t)
 	needStrace(t)
-	for _, form := range []string{
+	for i, form := range []string{
 		"f sh -c 'exit 3'", "-s f true", "-n f true", "-w 5 f true", "-F f true", "-u f true", "d true", "9",
 		"-s 9", "-u 9", "-w 5 9", "8", "--fd 9 true", "-n -E 7 --fd 8 true",
 		"--fcntl f true", "--fcntl -s f true", "--fcntl -n d true", "--fcntl 9", "--fcntl -w 5 -s 8",
@@ -212,17 +212,32 @@ func TestEarlyAndOrdinary(t *testing.T) {
 			if strings.Contains(form, "fcntl") {
 				call = "fcntl"
 			}
-			for _, errno := range strings.Fields("ENOLCK EIO EBADF EINVAL ENOSYS EAGAIN EACCES EINTR") {
+			for j, errno := range strings.Fields("ENOLCK EIO EBADF EINVAL ENOSYS EAGAIN EACCES EINTR") {
+				if (i+j)%2 == 1 && !isLong {
+					continue
+				}
 				if errno == "EINTR" && call == "flock" {
 					errno += ":when=1" // otherwise it would never end
 				} else if errno == "EINTR" {
 					continue // the Go runtime itself makes the first call
 				}
-				script := `mkdir d; exec 9>>f 8<f
+				script := `exec 9>>f 8<f
 					strace -f -qqq -o /dev/null -e trace=` + call + ` -e inject=` + call + `:error=` + errno +
 					` flock ` + form + `
-					echo $?; ls -A | grep -v '^[.]'`
-				early, ordinary := runScript(t, script), runScript(t, script, "FLOCK_BACKEND=auto")
+					echo $?`
+				run := func(env ...string) string {
+					dir := t.TempDir()
+					if err := os.Mkdir(filepath.Join(dir, "d"), 0o777); err != nil {
+						t.Fatal(err)
+					}
+					out := runScriptIn(t, dir, script, env...)
+					left, _ := filepath.Glob(filepath.Join(dir, "[^.]*"))
+					for _, path := range left {
+						out += filepath.Base(path) + "\n"
+					}
+					return out
+				}
+				early, ordinary := run(), run("FLOCK_BACKEND=auto")
 				if early != ordinary {
 					t.Errorf("%s: %sbut with the Go runtime: %s", errno, early, ordinary)
 				}
@@ -233,8 +248,12 @@ func TestEarlyAndOrdinary(t *testing.T) {
 
 // runScript runs a script in an empty directory and returns its output.
 func runScript(t *testing.T, script string, env ...string) string {
+	return runScriptIn(t, t.TempDir(), script, env...)
+}
+
+func runScriptIn(t *testing.T, dir, script string, env ...string) string {
 	c := exec.Command("sh", "-c", script)
-	c.Dir = t.TempDir()
+	c.Dir = dir
 	c.Env = append(append(os.Environ(), "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH")), env...)
 	out, err := c.CombinedOutput()
 	if err != nil && c.ProcessState == nil {

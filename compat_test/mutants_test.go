@@ -29,6 +29,9 @@ func (m mutant) personality() string {
 	return name
 }
 
+// modeAbsent stands instead of a variable: the fault is seen where the kernel has no locks, in TestAbsent.
+const modeAbsent = "mode=absent"
+
 var mutantBlock = regexp.MustCompile(`(?m)^### (\S+) (\S+)(?: (\S+))?\n(\S+)\n- (.*)\n\+ (.*)$`)
 
 func readMutants(t *testing.T) (list []mutant) {
@@ -122,10 +125,16 @@ func TestMutants(t *testing.T) {
 			if need := unmetNeed(c); need != "" {
 				t.Skip("needs " + need)
 			}
+			if c.long != "" {
+				t.Fatalf("%s is only in make long, and make test must see each fault", c.name)
+			}
 			run := func(program, env string) result {
 				w := newModeWorld(t, filepath.Base(program)+"-world-"+m.name, program)
 				defer os.RemoveAll(w.dir)
 				w.env = []string{"LOCKS=native", env}
+				if env == modeAbsent {
+					w.under, w.drop = []string{selfPath(t), "without-kernel-locks"}, directoryLines
+				}
 				if program != oursPath {
 					w.shorten()
 				}
