@@ -3,7 +3,7 @@
 # Functions for the cases:
 #
 #   await 'CONDITION'     wait until the condition is true; after a limit print that and exit with status 99
-#   announce FILE         make FILE, and wake those who wait for it by: until [ -e FILE ]; do read _ <../wake || exit; done
+#   announce FILE         make FILE, and wake those who wait for it by: until [ -e FILE ]; do read _ <../wake.FILE || exit; done
 #   hold [OPTION]... FILE  start a holder of the lock in the background, and wait until it has the lock
 #   rehold ...            the same with the reference
 #   python_holds CALL     start a holder in Python, which calls fcntl.CALL for the file f, such as 'flock(f, fcntl.LOCK_EX)'
@@ -30,8 +30,8 @@
 # case must give the same answer if a waiter is late. Where there is no /proc/PID/stat, asleep is always true.
 #
 # To start a process takes longer than anything else here, so these functions use what is built into bash. The harness keeps
-# two FIFOs open beside the directory of the case: nobody writes to "idle", so that reading it with a time limit is a pause,
-# and each line in "wake" makes one that waits look again.
+# FIFOs open beside the directory of the case: nobody writes to "idle", so that reading it with a time limit is a pause, and
+# each line in "wake.FILE" makes one that waits for FILE look again.
 top=${PWD%/*}
 if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 502)); then # before, read -t used SIGALRM, which some cases ignore
 	pause() { read -rt "$1" _ <"$top/idle" || :; }
@@ -50,13 +50,13 @@ await() {
 }
 announce() {
 	: >"$1"
-	printf '\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n' >"$top/wake"
+	printf '\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n' >"$top/wake.$1"
 }
 hold_with() {
 	local program=$1 mark
 	shift
 	mark=held.$((holders_made += 1))
-	"$program" "$@" sh -c 'echo >"$0"; until [ -e go ]; do read _ <"$1" || exit; done' "$mark" "$top/wake" &
+	"$program" "$@" sh -c 'echo >"$0"; until [ -e go ]; do read _ <"$1" || exit; done' "$mark" "$top/wake.go" &
 	holders+=($!)
 	await "[ -e $mark ]"
 	rm "$mark"
@@ -87,27 +87,29 @@ inode_number() {
 	inode_of=$1
 }
 waiting() {
-	local line n=0
+	local line lines n=0
 	if [ -n "$NO_KERNEL_LOCKS" ] || ! [ -r /proc/locks ]; then
 		asleep "$2" || return
 		pause .1
 		return 0
 	fi
 	inode_number "$1"
-	while read -r line; do
+	mapfile -t lines </proc/locks # a loop of read would seek in it after each line
+	for line in "${lines[@]}"; do
 		case $line in *'-> '*":$inode "*) ((n += 1)) ;; esac
-	done </proc/locks
+	done
 	((n >= ${2:-1}))
 }
 # The kernel shows its list in pieces: where others lock meanwhile a line is there twice, or is missing.
 locks_of() {
-	local before now=none inode_of= inode line
+	local before now=none inode_of= inode line lines
 	inode_number "$1"
 	until [ "$now" = "$before" ]; do
 		before=$now now=
-		while read -r line; do
+		mapfile -t lines </proc/locks
+		for line in "${lines[@]}"; do
 			case $line in *":$inode "*) now+=${line#*:}$'\n' ;; esac
-		done </proc/locks
+		done
 	done
 	printf %s "$now"
 }
@@ -170,13 +172,13 @@ exclusive() {
 each_shell() {
 	local name
 	cat >work <<-'END'
-		: >has; until [ -e go ]; do read _ <../../wake || exit; done; : >over
+		: >has; until [ -e go ]; do read _ <../../wake.go || exit; done; : >over
 	END
 	for name in bash dash zsh 'busybox sh'; do
 		echo "-- $name"
 		mkdir "in.${name%% *}"
 		cd "in.${name%% *}"
-		echo "work() { . ../work; }; announce() { : >\$1; echo >../../wake; echo >../../wake; }" >script
+		echo "work() { . ../work; }; announce() { : >\$1; echo >../../wake.\$1; echo >../../wake.\$1; }" >script
 		echo "$1" >>script
 		if [ -n "$3" ]; then
 			$name script & shell=$!

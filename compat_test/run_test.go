@@ -84,7 +84,13 @@ func (w *world) runOnce(c compatCase) (result, error) {
 		os.WriteFile(script, []byte(w.prelude+"each="+c.each+"\n"+c.script), 0o644)); err != nil {
 		return result{}, err
 	}
-	wakeUps, err := openFIFOs(filepath.Join(top, "idle"), filepath.Join(top, "wake"))
+	fifos := []string{filepath.Join(top, "idle"), filepath.Join(top, "wake.go")}
+	for _, name := range wakeName.FindAllString(c.script, -1) {
+		if path := filepath.Join(top, name); !slices.Contains(fifos, path) {
+			fifos = append(fifos, path)
+		}
+	}
+	wakeUps, err := openFIFOs(fifos...)
 	defer wakeUps()
 	if err != nil {
 		return result{}, err
@@ -144,6 +150,9 @@ func (w *world) runOnce(c compatCase) (result, error) {
 	}
 	return r, nil
 }
+
+// wakeName finds the FIFOs that a script reads.
+var wakeName = regexp.MustCompile(`\bwake\.[-\w]+`)
 
 // openFIFOs makes the FIFOs that prelude.sh speaks of, for everybody, and keeps them open: a shell that opens one never
 // waits for its other end, and what is written stays there until it is read.

@@ -259,7 +259,7 @@ release
 ### belief-signal-that-the-command-survives
 # needs: proc
 
-flock f bash -c 'trap "" TERM; : >has; until [ -e go ]; do read _ <../wake || exit; done' & p=$!
+flock f bash -c 'trap "" TERM; : >has; until [ -e go ]; do read _ <../wake.go || exit; done' & p=$!
 await '[ -e has ] && catches $p'
 { kill $p; wait $p; } 2>/dev/null; echo $?
 #> 143
@@ -270,7 +270,7 @@ flock -w 20 f echo in
 #> in
 
 ### belief-signal-that-is-ignored
-(trap '' TERM; exec flock f bash -c ': >has; until [ -e go ]; do read _ <../wake || exit; done') & p=$!
+(trap '' TERM; exec flock f bash -c ': >has; until [ -e go ]; do read _ <../wake.go || exit; done') & p=$!
 await '[ -e has ]'
 kill $p
 announce go; wait $p; echo $?
@@ -289,7 +289,7 @@ ls .f.flock
 
 ### lifeline-under-the-number-of-the-file
 # needs: linux
-flock l bash -c 'exec 4>log; (until [ -e go ]; do read _ <../wake || exit; done) & exit 0'
+flock l bash -c 'exec 4>log; (until [ -e go ]; do read _ <../wake.go || exit; done) & exit 0'
 flock -n l echo in; echo $?
 #> 1
 announce go
@@ -298,11 +298,11 @@ flock -w 20 l echo in
 
 ### lifeline-closed-with-the-file
 # needs: linux
-flock l bash -c 'exec 3>log; (until [ -e go ]; do read _ <../wake || exit; done) & exit 0'
+flock l bash -c 'exec 3>log; (until [ -e go ]; do read _ <../wake.go || exit; done) & exit 0'
 flock -n l echo in
 #> in
 rm -f go
-flock l bash -c '(: >up; until [ -e go ]; do read _ <../wake || exit; done) 3>&- & until [ -e up ]; do sleep .01; done'
+flock l bash -c '(: >up; until [ -e go ]; do read _ <../wake.go || exit; done) 3>&- & until [ -e up ]; do sleep .01; done'
 flock -n l echo in
 #> in
 announce go
@@ -345,7 +345,7 @@ flock --cooldown 100 --report 0 f true; flock -n f --cooldown 1 true 2>/dev/null
 
 ### belief-holders-of-another-pid-namespace
 # needs: linux root pidns
-unshare -pf --mount-proc bash -c 'flock f sh -c ": >has; until [ -e go ]; do read _ <../wake || exit; done"' & holder=$!
+unshare -pf --mount-proc bash -c 'flock f sh -c ": >has; until [ -e go ]; do read _ <../wake.go || exit; done"' & holder=$!
 await '[ -e has ]'
 unshare -pf --mount-proc flock --holders f; echo $?
 #> - exclusive - - a process of another pid namespace
@@ -452,7 +452,7 @@ release
 ### belief-path-of-another-mount-namespace
 # needs: linux root mount
 mkdir m; : >m/f
-unshare -m bash -c 'mount -t tmpfs none m && cd m && : >f && : >../has && until [ -e ../go ]; do read _ <../../wake || exit; done' & there=$!
+unshare -m bash -c 'mount -t tmpfs none m && cd m && : >f && : >../has && until [ -e ../go ]; do read _ <../../wake.go || exit; done' & there=$!
 await '[ -e has ]'
 flock -n "/proc/$there/root$PWD/m/f" true 2>&1 | sed 's,/proc[^:]*,PATH,'; echo ${PIPESTATUS[0]}
 #> flock: PATH: the path leads elsewhere than its text says, into another mount namespace or below a mount: use another path
@@ -484,7 +484,7 @@ setpriv --reuid 54321 --clear-groups flock -n 9; echo $?
 
 ### belief-process-1-is-not-terminated
 # needs: linux root pidns
-unshare -pf --mount-proc flock f sh -c ': >in; until [ -e go ]; do read _ <../wake || exit; done; exit 7' & outside=$!
+unshare -pf --mount-proc flock f sh -c ': >in; until [ -e go ]; do read _ <../wake.go || exit; done; exit 7' & outside=$!
 await '[ -e in ]'
 # It ends when its command does, with the status of that.
 kill -TERM "$(cat /proc/$outside/task/$outside/children)"

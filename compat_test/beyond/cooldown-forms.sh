@@ -97,7 +97,7 @@ flock -n --cooldown 600 f echo in; echo $?
 ### cooldown-flock-killed
 
 # The command goes on under the lock. Who is dead cannot set the time at the end; that of the start stands.
-flock --cooldown 600 f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done' &
+flock --cooldown 600 f sh -c ': >has; until [ -e go ]; do read _ <../wake.go || exit; done' &
 await '[ -e has ]'
 kill -9 $!; wait $!
 flock -n f echo in; echo $?
@@ -163,7 +163,7 @@ flock -n f echo free
 ### cooldown-of-a-file-given-away-meanwhile
 # needs: root setpriv
 : >f; chown 65534 f; touch_in -60 f
-setpriv --reuid 65534 --clear-groups flock --cooldown 600 f sh -c 'echo in; : >has; until [ -e go ]; do read _ <../wake || exit; done; exit 5' &
+setpriv --reuid 65534 --clear-groups flock --cooldown 600 f sh -c 'echo in; : >has; until [ -e go ]; do read _ <../wake.go || exit; done; exit 5' &
 await '[ -e has ]'
 chown 0 f; chmod 644 f
 mtime f >start

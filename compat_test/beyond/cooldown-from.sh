@@ -18,7 +18,7 @@ flock -n --cooldown .05 --cooldown-from start f echo in
 #> in
 
 ### cooldown-from-start-while-it-runs
-flock --cooldown .01 --cooldown-from start f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done' & first=$!
+flock --cooldown .01 --cooldown-from start f sh -c ': >has; until [ -e go ]; do read _ <../wake.go || exit; done' & first=$!
 await '[ -e has ] && [[ $(mtime f) < $EPOCHREALTIME ]]'
 flock -n -E 75 --cooldown .01 --cooldown-from start f echo in; echo $?
 #> 75
@@ -113,7 +113,7 @@ flock --cooldown 600 --cooldown-from success f bash -c 'mtime f; sleep .02' >sta
 ### cooldown-from-success-one-who-waits
 
 # A failure lets it in although the cooldown of the start would keep it out.
-flock --cooldown 600 --cooldown-from success f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done; exit 1' & first=$!
+flock --cooldown 600 --cooldown-from success f sh -c ': >has; until [ -e go ]; do read _ <../wake.go || exit; done; exit 1' & first=$!
 await '[ -e has ]'
 flock -w 100 --cooldown 600 --cooldown-from success f echo again >out & second=$!
 flock -n --cooldown 600 --cooldown-from success f echo in; echo $?
@@ -159,7 +159,7 @@ flock -n --cooldown 600 --cooldown-from success f echo in; echo $?
 #> 1
 
 ### cooldown-from-success-flock-killed
-flock --cooldown 600 --cooldown-from success f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done; exit 1' &
+flock --cooldown 600 --cooldown-from success f sh -c ': >has; until [ -e go ]; do read _ <../wake.go || exit; done; exit 1' &
 await '[ -e has ]'
 kill -9 $!; wait $!
 announce go

@@ -69,7 +69,7 @@ release; wait
 # kernel: open file description locks
 hold --fcntl --start 0 --length 10 f
 # the one with the lower process id is the last one in the kernel's list
-(until [ -e others ]; do read _ <../wake || exit; done; exec flock --fcntl f true) & writer=$!
+(until [ -e others ]; do read _ <../wake.others || exit; done; exec flock --fcntl f true) & writer=$!
 flock --fcntl -s f true & reader=$!
 flock --start 5 f true & end=$!
 await 'waiting f 2'; announce others
@@ -279,7 +279,7 @@ grep -c "/proc/$$/fd/8\"" trace
 # needs: root mount
 # kernel: the directory lock refuses this path
 mkdir m
-unshare -m bash -c 'mount -t tmpfs none m && cd m && : >free && exec 9>f && flock 9 && : >../has && until [ -e ../go ]; do read _ <../../wake || exit; done' & there=$!
+unshare -m bash -c 'mount -t tmpfs none m && cd m && : >free && exec 9>f && flock 9 && : >../has && until [ -e ../go ]; do read _ <../../wake.go || exit; done' & there=$!
 await '[ -e has ]'
 flock --holders "/proc/$there/root$PWD/m/f" | sed 's/^[0-9]* *\([a-z]*\) .*/\1/'; echo ${PIPESTATUS[0]}
 #> exclusive
@@ -297,7 +297,7 @@ announce go; wait
 
 # as in a service of systemd with ProcSubset=pid
 hidden() { unshare -m sh -c 'mount -t proc -o subset=pid proc /proc && exec "$@"' sh "$@"; echo $?; }
-flock -F f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done' & holder=$!
+flock -F f sh -c ': >has; until [ -e go ]; do read _ <../wake.go || exit; done' & holder=$!
 await '[ -e has ]'
 hidden flock --holders f | sed "s/^$holder /HOLDER /; s/  */ /g" | cut -d' ' -f 1-3
 #> HOLDER exclusive root

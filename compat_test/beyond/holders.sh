@@ -185,7 +185,7 @@ script -qec 'flock --holders f; echo $?' /dev/null </dev/null | tr -d '\r' | sed
 # needs: linux
 
 # the age of the process, which is older than its lock
-sh -c 'sleep 1.1; exec 9>f; flock 9; : >has; until [ -e go ]; do read _ <../wake || exit; done' & holder=$!
+sh -c 'sleep 1.1; exec 9>f; flock 9; : >has; until [ -e go ]; do read _ <../wake.go || exit; done' & holder=$!
 await '[ -e has ]'
 flock --holders f | awk -v holder=$holder '$1 == holder { print $4 }' | grep -c '^[1-9][0-9]*s$'
 #> 1

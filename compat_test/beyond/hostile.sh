@@ -376,7 +376,7 @@ flock -n f echo free
 ### hostile-cleaner-beside-a-command-that-waits-with-its-lifeline
 # directory: only
 # needs: proc
-flock -s f sh -c ': >up; until [ -e down ]; do read _ <../wake || exit; done' &
+flock -s f sh -c ': >up; until [ -e down ]; do read _ <../wake.down || exit; done' &
 await '[ -e up ]'
 flock -s f sh -c 'flock -x 3 2>err; echo $?' & p=$!
 await 'ls .f.flock/wait,*@excl .f.flock/new,* >ls 2>&1'

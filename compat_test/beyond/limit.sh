@@ -17,7 +17,7 @@ flock -n f echo free
 #> free
 
 ### limit-leaves-what-was-left-in-time
-flock --limit 60 f sh -c '(until [ -e go ]; do read _ <../wake || exit; done) >/dev/null 2>&1 & exit 3'; echo $?
+flock --limit 60 f sh -c '(until [ -e go ]; do read _ <../wake.go || exit; done) >/dev/null 2>&1 & exit 3'; echo $?
 #> 3
 flock -n f true; echo $?
 #> 1
@@ -89,16 +89,16 @@ same -o 'ls /proc/$$/fd; echo'
 # needs: proc
 cp "$(type -P flock)" fl
 for program in flock ./fl; do
-	$program --limit 60 f sh -c ': >up; until [ -e go ]; do read _ <../wake || exit; done' & p=$!
+	$program --limit 60 f sh -c ': >up; until [ -e go ]; do read _ <../wake.go || exit; done' & p=$!
 	await '[ -e up ]'
 	flock --holders f | grep -c lock-guard
 	flock -n --report 0 f true 2>&1 | sed 's/process [0-9]*/process N/; s/, running.*//'
 	announce go; wait $p; rm up go
 done
 #> 0
-#> flock: f is held by process N (sh -c : >up; until [ -e go ]; do read _ <../wake || exit; done)
+#> flock: f is held by process N (sh -c : >up; until [ -e go ]; do read _ <../wake.go || exit; done)
 #> 0
-#> flock: f is held by process N (sh -c : >up; until [ -e go ]; do read _ <../wake || exit; done)
+#> flock: f is held by process N (sh -c : >up; until [ -e go ]; do read _ <../wake.go || exit; done)
 
 ### limit-refused
 flock --limit 0 f true; echo $?
@@ -315,7 +315,7 @@ exec 8<>p
 head -c 65536 /dev/zero >p
 for words in '' '--limit 60'; do
 	hold f
-	flock --report 0 $words f sh -c ': >started; until [ -e over ]; do read _ <../wake || exit; done; exit 3' 2>p & q=$!
+	flock --report 0 $words f sh -c ': >started; until [ -e over ]; do read _ <../wake.over || exit; done; exit 3' 2>p & q=$!
 	await 'waiting f'
 	release
 	await '[ -e started ]'; echo started

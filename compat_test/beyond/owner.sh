@@ -74,7 +74,7 @@ node hold.js
 
 ### owner-moves-it-while-a-function-runs
 # needs: linux
-sh -c 'exec 9>f; flock 9; f() { : >has; until [ -e go ]; do read _ <../wake || exit; done; }; f 9>&-; flock -n f echo in' & script=$!
+sh -c 'exec 9>f; flock 9; f() { : >has; until [ -e go ]; do read _ <../wake.go || exit; done; }; f 9>&-; flock -n f echo in' & script=$!
 await '[ -e has ]'
 for try in 1 2 3 4 5; do flock -n f echo in; done
 announce go; wait $script; echo $?
@@ -188,7 +188,7 @@ unshare -pf --mount-proc sh -c 'exec 9>f; (flock 9; :); flock -n f echo in; echo
 
 ### owner-with-the-same-number-in-another-pid-namespace
 # needs: linux root pidns
-unshare -pf --mount-proc flock --cooldown .01 f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done' & holder=$!
+unshare -pf --mount-proc flock --cooldown .01 f sh -c ': >has; until [ -e go ]; do read _ <../wake.go || exit; done' & holder=$!
 await '[ -e has ]'
 until [ $(stat -c %Y f) -lt $(date +%s) ]; do sleep .1; done
 before=$(stat -c %.Y f)
@@ -269,7 +269,7 @@ flock -w 9 f echo free
 
 ### owner-a-permit-that-is-over-does-not-take-the-lock-of-a-reader
 # needs: linux
-bash -c "exec 3>f; flock -s 3; (echo \$BASHPID >pid; exec sleep 100) & until [ -e go ]; do read _ <../wake || exit; done" & reader=$!
+bash -c "exec 3>f; flock -s 3; (echo \$BASHPID >pid; exec sleep 100) & until [ -e go ]; do read _ <../wake.go || exit; done" & reader=$!
 await '[ -s pid ]'
 flock --permits 2 -F f true
 announce go; wait $reader
@@ -393,7 +393,7 @@ flock -n f echo in
 
 ### owner-in-another-pid-namespace
 # needs: linux root pidns
-unshare -pf --mount-proc bash -c 'exec 9>f; flock 9; : >has; until [ -e go ]; do read _ <../wake || exit; done' & holder=$!
+unshare -pf --mount-proc bash -c 'exec 9>f; flock 9; : >has; until [ -e go ]; do read _ <../wake.go || exit; done' & holder=$!
 await '[ -e has ]'
 for how in -n '-w .1'; do unshare -pf --mount-proc flock $how f echo in; echo $?; done
 #> 1

@@ -4,7 +4,7 @@ FLOCK_PERMIT: which of the permits a command has.
 
 # One job for each GPU, and never two on one.
 for i in 1 2 3 4; do
-	flock --permits 4 f sh -c 'echo "GPU $((FLOCK_PERMIT - 1))"; : >in.$FLOCK_PERMIT; until [ -e go ]; do read _ <../wake || exit; done' &
+	flock --permits 4 f sh -c 'echo "GPU $((FLOCK_PERMIT - 1))"; : >in.$FLOCK_PERMIT; until [ -e go ]; do read _ <../wake.go || exit; done' &
 done >out
 await '[ -e in.1 ] && [ -e in.2 ] && [ -e in.3 ] && [ -e in.4 ]'
 flock -n --permits 4 f printenv FLOCK_PERMIT; echo $?
@@ -17,9 +17,9 @@ sort out
 #> GPU 3
 
 ### permits-which-the-lowest-that-is-free
-flock --permits 3 f sh -c ': >in; until [ -e go1 ]; do read _ <../wake || exit; done' & first=$!
+flock --permits 3 f sh -c ': >in; until [ -e go1 ]; do read _ <../wake.go1 || exit; done' & first=$!
 await '[ -e in ]'; rm in
-flock --permits 3 f sh -c 'echo second $FLOCK_PERMIT; : >in; until [ -e go2 ]; do read _ <../wake || exit; done' & second=$!
+flock --permits 3 f sh -c 'echo second $FLOCK_PERMIT; : >in; until [ -e go2 ]; do read _ <../wake.go2 || exit; done' & second=$!
 await '[ -e in ]'
 #> second 2
 flock --permits 3 f sh -c 'echo third $FLOCK_PERMIT'
@@ -30,9 +30,9 @@ flock --permits 3 f sh -c 'echo fourth $FLOCK_PERMIT'
 announce go2; wait $second
 
 ### permits-which-a-waiter-gets-the-number-that-becomes-free
-flock --permits 2 f sh -c ': >in; until [ -e go1 ]; do read _ <../wake || exit; done' & first=$!
+flock --permits 2 f sh -c ': >in; until [ -e go1 ]; do read _ <../wake.go1 || exit; done' & first=$!
 await '[ -e in ]'; rm in
-flock --permits 2 f sh -c 'echo $FLOCK_PERMIT >in; until [ -e go2 ]; do read _ <../wake || exit; done' & second=$!
+flock --permits 2 f sh -c 'echo $FLOCK_PERMIT >in; until [ -e go2 ]; do read _ <../wake.go2 || exit; done' & second=$!
 await '[ -s in ]'
 flock -w 100 --permits 2 f sh -c 'echo waiter $FLOCK_PERMIT' & waiter=$!
 flock -n --permits 2 f true; echo $?
@@ -141,7 +141,7 @@ await '[ "$(flock --permits 2 f printenv FLOCK_PERMIT)" = 1 ]'
 ### permits-which-flock-killed
 
 # The command has its number as long as it runs.
-flock --permits 2 f sh -c ': >in; until [ -e go ]; do read _ <../wake || exit; done; echo $FLOCK_PERMIT >over' &
+flock --permits 2 f sh -c ': >in; until [ -e go ]; do read _ <../wake.go || exit; done; echo $FLOCK_PERMIT >over' &
 await '[ -e in ]'
 kill -9 $!; wait $!
 flock --permits 2 f printenv FLOCK_PERMIT
@@ -155,7 +155,7 @@ await '[ "$(flock --permits 2 f printenv FLOCK_PERMIT)" = 1 ]'
 ### permits-which-killed-and-started-again
 
 # Each job dies at once, and the next one takes its place.
-flock --permits 3 f sh -c ': >in; until [ -e go ]; do read _ <../wake || exit; done' & first=$!
+flock --permits 3 f sh -c ': >in; until [ -e go ]; do read _ <../wake.go || exit; done' & first=$!
 await '[ -e in ]'
 for i in 1 2 3; do
 	flock --permits 3 f sh -c 'echo $FLOCK_PERMIT; exec kill -9 $$' & flock=$!

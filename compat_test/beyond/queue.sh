@@ -80,7 +80,7 @@ release; wait $waiter
 
 # whoever came before the command began may be refused, and whoever comes later waits
 hold f
-flock --queue 1 f sh -c ': >second; until [ -e end ]; do read _ <../wake || exit; done' & second=$!
+flock --queue 1 f sh -c ': >second; until [ -e end ]; do read _ <../wake.end || exit; done' & second=$!
 await 'placed $!'
 flock --queue 1 f echo no; echo $?
 #> 1
@@ -93,7 +93,7 @@ announce end; wait $second $third
 
 ### queue-no-fork-has-room-once-the-command-runs
 hold f
-flock -F --queue 1 f sh -c ': >second; until [ -e end ]; do read _ <../wake || exit; done' & second=$!
+flock -F --queue 1 f sh -c ': >second; until [ -e end ]; do read _ <../wake.end || exit; done' & second=$!
 await 'placed $!'
 release
 await '[ -e second ]'

@@ -39,7 +39,7 @@ setpriv --reuid 65534 --regid 65534 --clear-groups flock team.lock echo no; echo
 ### recipe-a-notice-that-a-turn-was-skipped
 # needs: proc
 logger() { sed "s/^/$2: /; s/process [0-9]* /process N /; s/for [0-9]* s/for N s/" >>log; }
-echo ': >has; until [ -e go ]; do read _ <../wake || exit; done' >job.sh
+echo ': >has; until [ -e go ]; do read _ <../wake.go || exit; done' >job.sh
 flock -F f sh job.sh & holder=$!
 await '[ -e has ]'
 flock -n --report 0 f sh job.sh 2>&1 | logger -t sync
@@ -65,7 +65,7 @@ release; wait
 ### recipe-writers-that-readers-starve
 
 # the turnstile of the manual: a reader that comes after the writer is after it
-flock turn true && flock -s data sh -c ': >reads; until [ -e go ]; do read _ <../wake || exit; done' &
+flock turn true && flock -s data sh -c ': >reads; until [ -e go ]; do read _ <../wake.go || exit; done' &
 await '[ -e reads ]'
 flock turn flock data sh -c 'echo writer >>order' &
 await 'waiting data'
@@ -140,7 +140,7 @@ release
 # needs: linux
 (
 	flock 9 && flock --permits 4 8 && flock --permits 4 7 && flock -u 9 || exit
-	: >has; until [ -e end ]; do read _ <../wake || exit; done
+	: >has; until [ -e end ]; do read _ <../wake.end || exit; done
 ) 9>gate 8<>cpu 7<>cpu &
 await '[ -e has ]'
 hold --permits 4 cpu

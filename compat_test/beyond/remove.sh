@@ -10,7 +10,7 @@ flock --remove f true; ls
 ### remove-state-directory-goes
 flock --remove f true; ls -A
 # a child of the command keeps the lock, and both
-flock --remove f sh -c '(until [ -e go ]; do read _ <../wake || exit; done) &'; ls -A
+flock --remove f sh -c '(until [ -e go ]; do read _ <../wake.go || exit; done) &'; ls -A
 #directory> .f.flock
 #> f
 announce go; flock -w 9 --remove f true; rm go; ls -A
@@ -93,7 +93,7 @@ ls
 
 ### remove-a-child-of-the-command-keeps-it
 # kernel: the directory lock ends with the command
-flock --remove f sh -c 'until [ -e go ]; do read _ <../wake || exit; done & :'
+flock --remove f sh -c 'until [ -e go ]; do read _ <../wake.go || exit; done & :'
 ls
 #> f
 flock -n --remove f echo in; echo $?
@@ -234,7 +234,7 @@ ls d
 #> f
 
 ### remove-after-a-kill
-flock --remove f sh -c 'echo $$ >pid; until [ -e go ]; do read _ <../wake || exit; done; : >gone' & flock=$!
+flock --remove f sh -c 'echo $$ >pid; until [ -e go ]; do read _ <../wake.go || exit; done; : >gone' & flock=$!
 await '[ -s pid ]'
 kill -9 $flock; wait $flock 2>/dev/null
 flock -n --remove f echo in; echo $?

@@ -23,7 +23,7 @@ cd /; flock --replace "$OLDPWD/f" -c 'echo in'
 #> in
 
 ### replace-of-those-who-wait-the-newest-stays
-flock f sh -c ': >up; until [ -e go ]; do read _ <../wake || exit; done; echo plain' & p=$!
+flock f sh -c ': >up; until [ -e go ]; do read _ <../wake.go || exit; done; echo plain' & p=$!
 await '[ -e up ]'
 flock --replace f echo first & q=$!
 await 'ticketed $q && waiting f'
@@ -42,7 +42,7 @@ kill -0 $p && announce go; wait
 #> third
 
 ### replace-waits-until-all-is-gone
-flock --replace -E 7 f sh -c 'trap "until [ -e go ]; do read _ <../wake || exit; done; echo end; exit 0" TERM; : >up; while :; do sleep .01; done 2>/dev/null' 2>err & p=$!
+flock --replace -E 7 f sh -c 'trap "until [ -e go ]; do read _ <../wake.go || exit; done; echo end; exit 0" TERM; : >up; while :; do sleep .01; done 2>/dev/null' 2>err & p=$!
 await '[ -e up ]'
 flock --replace f echo in & q=$!
 await 'waiting f'
@@ -74,7 +74,7 @@ wait $p; echo $?
 #> 1
 
 ### replace-waits-for-what-was-left-behind
-flock --replace f sh -c '(until [ -e go ]; do read _ <../wake || exit; done; echo over) & exit 3'; echo $?
+flock --replace f sh -c '(until [ -e go ]; do read _ <../wake.go || exit; done; echo over) & exit 3'; echo $?
 #> 3
 flock --replace f echo in & p=$!
 await 'ticketed $p && waiting f'
@@ -93,7 +93,7 @@ wait $p; echo $?; cat err
 #> flock: f: replaced by a newer run
 
 ### replace-past-its-limit
-flock --replace --limit .1 f sh -c 'trap ": >up; until [ -e go ]; do read _ <../wake || exit; done; exit 0" TERM; while :; do sleep .01; done 2>/dev/null' & p=$!
+flock --replace --limit .1 f sh -c 'trap ": >up; until [ -e go ]; do read _ <../wake.go || exit; done; exit 0" TERM; while :; do sleep .01; done 2>/dev/null' & p=$!
 await '[ -e up ]'
 flock --replace f echo in >out & q=$!
 await 'ticketed $q && waiting f'
@@ -217,7 +217,7 @@ release
 #> 65
 
 ### replace-tickets-are-no-locks
-flock --replace f sh -c ': >up; until [ -e go ]; do read _ <../wake || exit; done' & p=$!
+flock --replace f sh -c ': >up; until [ -e go ]; do read _ <../wake.go || exit; done' & p=$!
 await '[ -e up ]'
 flock --holders f | sed -E 's/^ *[0-9]+ +//; s/ .*//' | sort -u # flock, the shell, and what it has started
 #> exclusive

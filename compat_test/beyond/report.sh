@@ -2,7 +2,7 @@
 
 ### report-refused
 # needs: proc
-echo ': >has; until [ -e go ]; do read _ <../wake || exit; done' >job.sh
+echo ': >has; until [ -e go ]; do read _ <../wake.go || exit; done' >job.sh
 flock -F f sh job.sh & holder=$!
 await '[ -e has ]'
 says() { flock "$@" 2>&1 | sed "s/process $holder /process HOLDER /; s/for [0-9]* s/for N s/"; echo ${PIPESTATUS[0]}; }
@@ -32,7 +32,7 @@ announce go; wait
 
 ### report-while-waiting
 # needs: proc
-echo ': >has; until [ -e go ]; do read _ <../wake || exit; done' >job.sh
+echo ': >has; until [ -e go ]; do read _ <../wake.go || exit; done' >job.sh
 flock -F f sh job.sh & holder=$!
 await '[ -e has ]'
 flock --report .3 f echo in >out 2>&1 & waiter=$!
@@ -60,13 +60,13 @@ sed -n '/^in$/,$p' out
 ### report-of-a-flock-with-another-name
 # needs: proc
 cp "$(type -P flock)" fl
-./fl f sh -c 'echo $$ >pid; until [ -e go ]; do read _ <../wake || exit; done' & holder=$!
+./fl f sh -c 'echo $$ >pid; until [ -e go ]; do read _ <../wake.go || exit; done' & holder=$!
 await '[ -s pid ]'
 for flock in ./fl flock; do
 	$flock --report 0 -n f true 2>&1 | sed "s/process $(cat pid) /process COMMAND /; s/for [0-9]* s/for N s/; s/^[a-z]*: //"
 done
-#> f is held by process COMMAND (sh -c echo $$ >pid; until [ -e go ]; do read _ <../wake || exit; done), running for N s
-#> f is held by process COMMAND (sh -c echo $$ >pid; until [ -e go ]; do read _ <../wake || exit; done), running for N s
+#> f is held by process COMMAND (sh -c echo $$ >pid; until [ -e go ]; do read _ <../wake.go || exit; done), running for N s
+#> f is held by process COMMAND (sh -c echo $$ >pid; until [ -e go ]; do read _ <../wake.go || exit; done), running for N s
 announce go; wait $holder
 
 ### report-of-a-short-wait
@@ -93,7 +93,7 @@ release; wait; cat order
 
 ### report-several
 # needs: proc
-echo ': >$1; until [ -e go ]; do read _ <../wake || exit; done' >job.sh
+echo ': >$1; until [ -e go ]; do read _ <../wake.go || exit; done' >job.sh
 flock -s -F f sh job.sh a & oldest=$!
 await '[ -e a ]'; sleep .05
 flock -s f sh job.sh b & flock -s f sh job.sh c &
@@ -105,10 +105,10 @@ announce go; wait
 ### report-a-long-command-line
 # needs: proc
 long=$(printf %0200d 0)
-flock -F f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done' "$long" & holder=$!
+flock -F f sh -c ': >has; until [ -e go ]; do read _ <../wake.go || exit; done' "$long" & holder=$!
 await '[ -e has ]'
 flock --report 0 -n f true 2>&1 | sed "s/process $holder /process HOLDER /; s/for [0-9]* s/for N s/"
-#> flock: f is held by process HOLDER (sh -c : >has; until [ -e go ]; do read _ <../wake || exit; done 0000000000000000...), running for N s
+#> flock: f is held by process HOLDER (sh -c : >has; until [ -e go ]; do read _ <../wake.go || exit; done 0000000000000...), running for N s
 announce go; wait
 
 ### report-cooldown
@@ -121,7 +121,7 @@ flock --report 0 -n f echo in
 
 ### report-the-queue-is-full
 # needs: proc
-echo ': >has; until [ -e go ]; do read _ <../wake || exit; done' >job.sh
+echo ': >has; until [ -e go ]; do read _ <../wake.go || exit; done' >job.sh
 flock -F f sh job.sh & holder=$!
 await '[ -e has ]'
 flock --queue 1 f true & waiter=$!
@@ -134,7 +134,7 @@ announce go; wait
 # kernel: /proc/locks has no process for it
 # needs: root setpriv
 : >f; chmod 666 f
-flock --fcntl -F f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done' & holder=$!
+flock --fcntl -F f sh -c ': >has; until [ -e go ]; do read _ <../wake.go || exit; done' & holder=$!
 await '[ -e has ]'
 setpriv --reuid 65534 --clear-groups flock --fcntl --report 0 -n f true; echo $?
 #> flock: f is held by a process that this user may not see
@@ -179,7 +179,7 @@ kill $(cat pid); cat f
 
 ### report-what-is-left-behind-beside-a-waiter
 # needs: linux proc
-flock --report 1000 f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done; sleep 100 & echo $! >pid
+flock --report 1000 f sh -c ': >has; until [ -e go ]; do read _ <../wake.go || exit; done; sleep 100 & echo $! >pid
 	until grep -qa ^sleep /proc/$!/cmdline; do :; done' 2>out & holder=$!
 await '[ -e has ]'
 flock f echo next & waiter=$!
@@ -312,9 +312,9 @@ wc -l <ran | tr -d ' '
 # needs: strace
 # kernel: the kernel tells who has taken the lock
 strace -f -qqq -o /dev/null -e trace=flock -e inject=flock:delay_enter=1000000:when=2 \
-	flock --report 1000 f sh -c ': >first; until [ -e go ]; do read _ <../wake || exit; done' & p=$!
+	flock --report 1000 f sh -c ': >first; until [ -e go ]; do read _ <../wake.go || exit; done' & p=$!
 await '[ -e first ]'
-flock f sh -c ': >next; until [ -e over ]; do read _ <../wake || exit; done' &
+flock f sh -c ': >next; until [ -e over ]; do read _ <../wake.over || exit; done' &
 await 'waiting f'
 announce go
 await '[ -e next ]'
@@ -361,7 +361,7 @@ flock --report 1 -u f true; echo $?
 
 ### report-that-cannot-be-written
 # needs: full
-flock f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done' & holder=$!
+flock f sh -c ': >has; until [ -e go ]; do read _ <../wake.go || exit; done' & holder=$!
 await '[ -e has ]'
 flock --report 0 f sh -c 'exit 5' 2>/dev/full & waiter=$!
 await 'asleep 1'
@@ -370,13 +370,13 @@ announce go; wait $holder; wait $waiter; echo $?
 
 ### report-names-the-command
 # needs: proc
-echo ': >has; until [ -e go ]; do read _ <../wake || exit; done' >job.sh
+echo ': >has; until [ -e go ]; do read _ <../wake.go || exit; done' >job.sh
 flock f flock g sh job.sh & flock=$!
 await '[ -e has ]'
 flock --report 0 -n f true 2>&1 | sed "s/process $flock /process FLOCK /; s/process [0-9]* /process JOB /; s/for [0-9]* s/for N s/"
 #> flock: f is held by process JOB (sh job.sh), running for N s
 announce go; wait
-flock -o f sh -c ': >old; until [ -e over ]; do read _ <../wake || exit; done' & flock=$!
+flock -o f sh -c ': >old; until [ -e over ]; do read _ <../wake.over || exit; done' & flock=$!
 await '[ -e old ]'
 flock --report 0 -n f true 2>&1 | sed "s/process $flock (.*)/process FLOCK/; s/for [0-9]* s/for N s/"
 #> flock: f is held by process FLOCK, running for N s
@@ -395,7 +395,7 @@ grep -c 'using the directory lock' out
 ### report-says-nothing-about-other-bytes
 # needs: linux proc
 # kernel: by a directory lock no range is locked
-flock --start 10 --length 10 f sh -c ': >in; until [ -e go ]; do read _ <../wake || exit; done' & other=$!
+flock --start 10 --length 10 f sh -c ': >in; until [ -e go ]; do read _ <../wake.go || exit; done' & other=$!
 await '[ -e in ]'
 flock --start 0 --length 10 --report 100 f true; echo $?
 #> 0

@@ -11,7 +11,7 @@ IMITATE_BOOT=after flock -n f echo in
 #> in
 
 ### restart-frees-a-place
-hold_until_go() { flock f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done'; }
+hold_until_go() { flock f sh -c ': >has; until [ -e go ]; do read _ <../wake.go || exit; done'; }
 export IMITATE_BOOT=before
 hold_until_go & holder=$!
 await '[ -e has ]'

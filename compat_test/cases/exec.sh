@@ -289,11 +289,11 @@ cat err
 
 ### command-in-background-does-not-delay
 # needs: proc
-flock f sh -c 'until [ -e go ]; do read _ <../wake || exit; done & exit 3'; echo $?
+flock f sh -c 'until [ -e go ]; do read _ <../wake.go || exit; done & exit 3'; echo $?
 announce go
 
 ### child-of-the-caller-is-not-awaited
-bash -c 'until [ -e go ]; do read _ <../wake || exit; done & exec flock f sh -c "exit 6"'; echo $?
+bash -c 'until [ -e go ]; do read _ <../wake.go || exit; done & exec flock f sh -c "exit 6"'; echo $?
 announce go
 
 ### found-with-the-effective-user

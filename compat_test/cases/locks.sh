@@ -39,7 +39,7 @@ flock f -c 'flock -n f echo in; echo $?'
 
 ### held-by-a-background-child
 # needs: proc
-flock f sh -c 'until [ -e go ]; do read _ <../wake || exit; done &'
+flock f sh -c 'until [ -e go ]; do read _ <../wake.go || exit; done &'
 flock -n f echo in; echo $?
 announce go
 await 'flock -n f true'
@@ -283,13 +283,13 @@ flock --verbose -n -w 5 f echo in; echo $?
 release
 
 ### w-leaves-no-timer-behind
-flock -w .3 f sh -c 'until [ -e late ]; do read _ <../wake || exit; done; echo finished' &
+flock -w .3 f sh -c 'until [ -e late ]; do read _ <../wake.late || exit; done; echo finished' &
 sleep .5
 announce late
 wait $!; echo $?
 
 ### w-leaves-no-timer-behind-no-fork
-flock -F -w .3 f sh -c 'until [ -e late ]; do read _ <../wake || exit; done; echo finished' &
+flock -F -w .3 f sh -c 'until [ -e late ]; do read _ <../wake.late || exit; done; echo finished' &
 sleep .5
 announce late
 wait $!; echo $?

@@ -49,14 +49,14 @@ flock f sh -c 'readlink /proc/self/fd/3 | sed "s,.*/,,"'
 flock f sh -c 'sh -c "readlink /proc/self/fd/3; true" | sed "s,.*/,,"'
 
 ### lock-descriptor-keeps-the-lock
-flock f sh -c 'until [ -e go ]; do read _ <../wake || exit; done' &
+flock f sh -c 'until [ -e go ]; do read _ <../wake.go || exit; done' &
 await '! flock -n f true'
 echo held
 announce go
 wait
 
 ### close-releases-with-flock-only
-flock -o f sh -c 'until [ -e go ]; do read _ <../wake || exit; done & exit 0'
+flock -o f sh -c 'until [ -e go ]; do read _ <../wake.go || exit; done & exit 0'
 flock -n f echo in; echo $?
 announce go
 
@@ -162,7 +162,7 @@ wc -c <f | tr -d ' '
 flock f true <&- >&- 2>&-; echo $?
 
 ### closed-all-holds
-flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done' <&- >&- 2>&- &
+flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done' <&- >&- 2>&- &
 await '[ -e held ]'
 flock -n f echo in; echo $?
 announce go

@@ -340,7 +340,7 @@ wait
 
 ### new-fcntl-killed-with-its-command
 # derived: the kernel releases when the holder dies
-flock --fcntl -F f sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done' &
+flock --fcntl -F f sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done' &
 await '[ -e held ]'
 flock --fcntl -n f echo in; echo $?
 { kill -KILL $!; wait $!; } 2>/dev/null
@@ -349,7 +349,7 @@ echo free
 
 ### new-fcntl-survives-a-killed-flock
 # derived: an open file description lock lives as long as the description
-flock --fcntl f sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done; echo >done' &
+flock --fcntl f sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done; echo >done' &
 await '[ -e held ]'
 { kill -KILL $!; wait $!; } 2>/dev/null
 flock --fcntl -n f echo in; echo $?

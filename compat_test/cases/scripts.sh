@@ -4,7 +4,7 @@ Scripts as users write them.
 cat >job.sh <<'END'
 #!/bin/sh
 echo started >>log
-until [ -e go ]; do read _ <../wake || exit; done
+until [ -e go ]; do read _ <../wake.go || exit; done
 echo finished >>log
 END
 chmod +x job.sh
@@ -16,7 +16,7 @@ wait $!; echo "first: $?"
 cat log
 
 ### cron-overlap-c
-flock -n job.lock -c 'echo started; echo >held; until [ -e go ]; do read _ <../wake || exit; done; echo finished' &
+flock -n job.lock -c 'echo started; echo >held; until [ -e go ]; do read _ <../wake.go || exit; done; echo finished' &
 await '[ -e held ]'
 flock -n job.lock -c 'echo never'; echo "second: $?"
 announce go
@@ -40,7 +40,7 @@ cat >job.sh <<'END'
 #!/bin/sh
 [ "${FLOCKER}" != "$0" ] && exec env FLOCKER="$0" flock -en "$0" "$0" "$@" || :
 echo "running with $*"
-[ -z "$1" ] || until [ -e go ]; do read _ <../wake || exit; done
+[ -z "$1" ] || until [ -e go ]; do read _ <../wake.go || exit; done
 END
 chmod +x job.sh
 ./job.sh a b >out &
@@ -55,7 +55,7 @@ cat out
 cat >job.sh <<'END'
 #!/bin/sh
 [ "${FLOCKER}" != "$0" ] && exec env FLOCKER="$0" flock $option "$0" "$0" "$@" || :
-(: >started; until [ -e go ]; do read _ <../wake || exit; done) &
+(: >started; until [ -e go ]; do read _ <../wake.go || exit; done) &
 END
 chmod +x job.sh
 for option in -en -eno; do
@@ -71,7 +71,7 @@ cat >job.sh <<'END'
 exec 9<"$0"
 flock -n 9 || { echo "already running"; exit 1; }
 echo started
-until [ -e go ]; do read _ <../wake || exit; done
+until [ -e go ]; do read _ <../wake.go || exit; done
 END
 chmod +x job.sh
 ./job.sh >out &
@@ -187,7 +187,7 @@ SHELL=$(command -v bash) flock lock -c 'work two'
 ### server-started-with-o
 cat >server.sh <<'END'
 echo up >up
-until [ -e go ]; do read _ <../wake || exit; done
+until [ -e go ]; do read _ <../wake.go || exit; done
 END
 flock -o -n lock sh -c 'sh server.sh & until [ -e up ]; do sleep .01; done'; echo $?
 flock -n lock echo "lock is free"; echo $?
@@ -197,7 +197,7 @@ announce go
 # needs: proc
 cat >server.sh <<'END'
 echo up >up
-until [ -e go ]; do read _ <../wake || exit; done
+until [ -e go ]; do read _ <../wake.go || exit; done
 END
 flock -n lock sh -c 'sh server.sh & until [ -e up ]; do sleep .01; done'; echo $?
 flock -n lock echo "lock is free"; echo $?
@@ -207,7 +207,7 @@ echo "free at last"
 
 ### server-closes-the-descriptor-itself
 # needs: proc
-flock -n lock sh -c '{ echo >up; until [ -e go ]; do read _ <../wake || exit; done; } 3>&- & until [ -e up ]; do sleep .01; done'; echo $?
+flock -n lock sh -c '{ echo >up; until [ -e go ]; do read _ <../wake.go || exit; done; } 3>&- & until [ -e up ]; do sleep .01; done'; echo $?
 flock -n lock echo "lock is free"; echo $?
 announce go
 
@@ -263,7 +263,7 @@ END
 printf '1\n2\n3\n' | while read -r n; do flock lock echo "n=$n"; done
 
 ### nohup-background
-nohup flock -n lock sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done' >/dev/null 2>&1 &
+nohup flock -n lock sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done' >/dev/null 2>&1 &
 await '[ -e held ]'
 flock -n lock true; echo $?
 announce go
@@ -271,7 +271,7 @@ wait $!; echo $?
 
 ### setsid-daemon
 # needs: setsid
-setsid flock -n lock sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done' &
+setsid flock -n lock sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done' &
 await '[ -e held ]'
 flock -n lock true; echo $?
 announce go
@@ -326,7 +326,7 @@ bash -c 'exec 9>lock; flock -n 9; exec sh -c "flock -n lock true; echo \$?"'
 # needs: proc
 exec 9>lock
 flock 9
-sh -c 'until [ -e go ]; do read _ <../wake || exit; done' &
+sh -c 'until [ -e go ]; do read _ <../wake.go || exit; done' &
 exec 9>&-
 flock -n lock true; echo $?
 announce go
@@ -352,7 +352,7 @@ flock -u 9
 flock -n lock echo free
 
 ### locked-in-a-subshell-that-outlives-the-script
-bash -c 'exec 9>lock; ( flock -n 9; echo >held; until [ -e go ]; do read _ <../wake || exit; done; flock -u 9; echo >done ) & exit'
+bash -c 'exec 9>lock; ( flock -n 9; echo >held; until [ -e go ]; do read _ <../wake.go || exit; done; flock -u 9; echo >done ) & exit'
 await '[ -e held ]'
 flock -n lock echo in; echo $?
 announce go

@@ -16,7 +16,7 @@ flock -n f echo free
 # each: HUP INT QUIT USR1 USR2 ALRM TERM PIPE RTMIN SEGV
 # needs: sigenv linux
 ulimit -c 0
-env --default-signal flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done; echo >done' &
+env --default-signal flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done; echo >done' &
 await '[ -e held ]'
 kill -$each $!
 { wait $!; } 2>/dev/null; echo $(($? - $(kill -l $each)))
@@ -58,7 +58,7 @@ END
 release
 
 ### killed-by-KILL-leaves-the-lock
-flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done; echo >done' &
+flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done; echo >done' &
 await '[ -e held ]'
 { kill -KILL $!; wait $!; } 2>/dev/null; echo $?
 flock -n f echo in; echo $?
@@ -70,14 +70,14 @@ echo free
 
 ### killed-by-$each-under-close-frees-the-lock
 # each: KILL TERM
-flock -o f sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done; echo >done' &
+flock -o f sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done; echo >done' &
 await '[ -e held ]'
 { kill -$each $!; wait $!; } 2>/dev/null; echo $(($? - $(kill -l $each)))
 flock -n f echo in; echo $?
 announce go
 
 ### killed-command-frees-the-lock
-flock f sh -c 'echo $$ >pid; until [ -e go ]; do read _ <../wake || exit; done' &
+flock f sh -c 'echo $$ >pid; until [ -e go ]; do read _ <../wake.go || exit; done' &
 await '[ -s pid ]'
 flock -n f echo in; echo $?
 kill -KILL "$(cat pid)"
@@ -86,14 +86,14 @@ await 'flock -n f true'
 echo free
 
 ### killed-command-frees-the-lock-no-fork
-flock -F f sh -c 'echo $$ >pid; until [ -e go ]; do read _ <../wake || exit; done' &
+flock -F f sh -c 'echo $$ >pid; until [ -e go ]; do read _ <../wake.go || exit; done' &
 await '[ -s pid ]'
 { kill -KILL "$(cat pid)"; wait $!; } 2>/dev/null; echo $?
 await 'flock -n f true'
 echo free
 
 ### killed-both-frees-the-lock
-flock f sh -c 'echo $$ >pid; until [ -e go ]; do read _ <../wake || exit; done' &
+flock f sh -c 'echo $$ >pid; until [ -e go ]; do read _ <../wake.go || exit; done' &
 await '[ -s pid ]'
 { kill -KILL $! "$(cat pid)"; wait $!; } 2>/dev/null; echo $?
 await 'flock -n f true'
@@ -120,7 +120,7 @@ release
 wait $!; echo $?
 
 ### ignored-INT-is-ignored-while-running
-(trap '' INT; exec flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done; exit 4') &
+(trap '' INT; exec flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done; exit 4') &
 await '[ -e held ]'
 kill -INT $!
 announce go
@@ -164,7 +164,7 @@ release
 wait $!; echo $?
 
 ### default-ignored-signals-do-nothing-while-running
-flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done; exit 4' &
+flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done; exit 4' &
 await '[ -e held ]'
 for s in CHLD URG WINCH CONT; do kill -$s $!; done
 announce go
@@ -199,7 +199,7 @@ wait $!; echo $?
 ### stopped-by-TSTP-while-running
 # needs: proc
 set -m
-flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done; exit 4' &
+flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done; exit 4' &
 await '[ -e held ]'
 kill -TSTP %1
 await 'grep -q ^State:.T /proc/$!/status'
@@ -236,7 +236,7 @@ release
 
 ### group-INT-ends-both
 set -m
-flock f sh -c 'trap "echo got it >got; exit 7" INT; echo >held; until [ -e go ]; do read _ <../wake || exit; done' &
+flock f sh -c 'trap "echo got it >got; exit 7" INT; echo >held; until [ -e go ]; do read _ <../wake.go || exit; done' &
 await '[ -e held ]'
 kill -INT -- -$!
 { wait $!; } 2>/dev/null; echo $?
@@ -245,7 +245,7 @@ cat got
 
 ### group-TERM-ends-both
 set -m
-flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake || exit; done' &
+flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done' &
 await '[ -e held ]'
 kill -TERM -- -$!
 { wait $!; } 2>/dev/null; echo $?
@@ -282,7 +282,7 @@ done
 release
 
 ### children-get-no-signal-of-flocks
-flock f sh -c 'trap "echo got it" TERM USR1; echo >held; until [ -e go ]; do read _ <../wake || exit; done; echo >done' &
+flock f sh -c 'trap "echo got it" TERM USR1; echo >held; until [ -e go ]; do read _ <../wake.go || exit; done; echo >done' &
 await '[ -e held ]'
 kill -TERM $!
 { wait $!; } 2>/dev/null; echo $?
