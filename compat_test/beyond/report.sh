@@ -162,21 +162,6 @@ sed "s/process $(cat pid) /process LEFT /" out
 #> flock: q is still held by process LEFT (sleep 100); -o would prevent that
 kill $(cat pid)
 
-### report-opens-a-fifo-once
-# needs: strace linux
-# kernel: the directory lock is for files and directories
-mkfifo q; exec 6<>q
-strace -qqq -o trace -e trace=openat flock --report 60 q true; echo $?
-grep -cE '"(q|/proc/self/fd/[0-9]+)"' trace
-#> 0
-#> 1
-
-### report-what-is-left-behind-without-standard-error
-# needs: linux proc
-flock --report 100 f sh -c 'sleep 100 & echo $! >pid; exit 3' 2>&-; echo $?
-#> 3
-kill $(cat pid); cat f
-
 ### report-what-is-left-behind-beside-a-waiter
 # needs: linux proc
 flock --report 1000 f sh -c ': >has; until [ -e go ]; do read _ <../wake || exit; done; sleep 100 & echo $! >pid

@@ -12,9 +12,8 @@ import (
 )
 
 // execute runs the command and exits with its status; with --no-fork it replaces this process by the command. It
-// returns only if main is to report something: that the command cannot be executed, after a fork in the child, or
-// cannot be waited for; or, in another child, who keeps the lock.
-func (p *process) execute(fd, another int, o *options) {
+// returns only after a failure: if the command cannot be executed after a fork, it returns in the child.
+func (p *process) execute(fd int, o *options) {
 	unignoreChildren()
 	if !o.noFork {
 		pid, errno := call(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0)
@@ -22,42 +21,19 @@ func (p *process) execute(fd, another int, o *options) {
 			p.reportFork(errno)
 		}
 		if pid != 0 {
-			finish(pid, fd, another)
+			failure.Wait = await(pid)
 			return
 		}
 		if o.closeFd {
 			closeFd(fd)
 		}
 	}
-	left.Execute = p.execCommand(o)
+	failure.Execute = p.execCommand(o)
 }
 
-// finish waits for the child and exits with its status. It returns if there is no status, and, in a new child, if the
-// lock is still held. another is a second open file to ask by, or negative.
-func finish(pid uintptr, fd, another int) {
-	status, errno := await(pid)
-	if errno != 0 {
-		left.Wait = errno
-		return
-	}
-	if another >= 0 && isKept(fd, another) {
-		self, _ := call(syscall.SYS_GETPID, 0, 0, 0, 0)
-		pid, errno := call(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0)
-		switch {
-		case errno != 0: // what cannot be said changes no status
-		case pid == 0:
-			call(syscall.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0)
-			left.Taker, left.FD = int(self), another
-			return
-		default:
-			await(pid)
-		}
-	}
-	exit(status)
-}
-
-// await waits for the child and returns its status, or 128 plus the number of the signal that killed it.
-func await(pid uintptr) (int, syscall.Errno) {
+// await waits for the child and exits with its status, or with 128 plus the number of the signal that killed it. It
+// returns only if there is no status, with the error.
+func await(pid uintptr) syscall.Errno {
 	var status uint32
 	for {
 		_, errno := call(syscall.SYS_WAIT4, pid, address(unsafe.Pointer(&status)), 0, 0)
@@ -65,12 +41,12 @@ func await(pid uintptr) (int, syscall.Errno) {
 			continue
 		}
 		if errno != 0 {
-			return 0, errno
+			return errno
 		}
 		if signal := status & 0x7f; signal != 0 {
-			return 128 + int(signal), 0
+			exit(128 + int(signal))
 		}
-		return int(status >> 8 & 0xff), 0
+		exit(int(status >> 8 & 0xff))
 	}
 }
 

@@ -31,14 +31,7 @@ func run(stack unsafe.Pointer) {
 	if !ok {
 		return
 	}
-	another := -1
-	if o.asks() {
-		another, ok = openAnother(fd)
-	}
-	if !ok || !lock(fd, &o, deadline) {
-		if another >= 0 {
-			closeFd(another)
-		}
+	if !lock(fd, &o, deadline) {
 		if o.fd < 0 {
 			closeFd(fd)
 		}
@@ -47,7 +40,7 @@ func run(stack unsafe.Pointer) {
 	if o.command == 0 {
 		exit(0)
 	}
-	p.execute(fd, another, &o)
+	p.execute(fd, &o)
 }
 
 // readEnvironment finds PATH and SHELL. It returns false if the Go runtime is needed: because FLOCK_BACKEND is set, or
