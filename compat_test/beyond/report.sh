@@ -141,6 +141,13 @@ setpriv --reuid 65534 --clear-groups flock --fcntl --report 0 -n f true; echo $?
 #> 1
 announce go; wait
 
+### report-of-a-new-file-that-its-owner-may-not-read
+# needs: root setpriv
+# kernel: the state directory of the directory lock must be readable
+chmod 777 .
+setpriv --reuid 65534 --clear-groups sh -c 'umask 0477; exec flock --report 0 new echo in'
+#> in
+
 ### report-what-is-left-behind
 # needs: linux proc
 flock --report 100 f sh -c 'sleep 100 & echo $! >pid; until grep -qa ^sleep /proc/$!/cmdline; do :; done' 2>out; echo $?

@@ -6,8 +6,6 @@ import (
 	"syscall"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"example.org/flock/internal/pathsearch"
 )
 
@@ -63,13 +61,7 @@ func (p *process) execCommand(o *options) syscall.Errno {
 	if !o.shell {
 		return p.execvp(first)
 	}
-	shell := cString(defaultShell)
-	if p.shell >= 0 {
-		value := unsafe.Add(at(p.environment, p.shell), len("SHELL="))
-		if *(*byte)(value) != 0 {
-			shell = value
-		}
-	}
+	shell := p.userShell()
 	before, option := at(p.argv, first-1), at(p.argv, first)
 	set(p.argv, first-1, shell)
 	set(p.argv, first, cString(dashC))
@@ -77,6 +69,17 @@ func (p *process) execCommand(o *options) syscall.Errno {
 	set(p.argv, first-1, before)
 	set(p.argv, first, option)
 	return errno
+}
+
+// userShell returns the program that runs the text of -c.
+func (p *process) userShell() unsafe.Pointer {
+	if p.shell >= 0 {
+		value := unsafe.Add(at(p.environment, p.shell), len("SHELL="))
+		if *(*byte)(value) != 0 {
+			return value
+		}
+	}
+	return cString(defaultShell)
 }
 
 // buffer holds a path or a message.
@@ -118,43 +121,4 @@ func (p *process) exec(file unsafe.Pointer, first int) syscall.Errno {
 func (p *process) execve(file unsafe.Pointer, first int) syscall.Errno {
 	_, errno := call(syscall.SYS_EXECVE, address(file), address(slot(p.argv, first)), address(p.environment), 0)
 	return errno
-}
-
-const (
-	exitUnwritten = 1
-	exitOSErr     = 71 // EX_OSERR
-)
-
-// reportFork prints that the fork failed, with the same text as package command, and exits. The Go runtime is not
-// started for that: its threads could not be created either.
-func (p *process) reportFork(errno syscall.Errno) {
-	name := text(at(p.argv, 0))
-	for slash := index(name, '/'); slash < len(name); slash = index(name, '/') {
-		name = name[slash+1:]
-	}
-	n := write(0, name)
-	n = write(n, ": fork failed")
-	if errno <= unix.EHWPOISON && errno != 41 && errno != 58 { // the others have no text, and Error would allocate
-		n = write(n, ": ")
-		first := n
-		n = write(n, errno.Error())
-		if first < n && 'a' <= buffer[first] && buffer[first] <= 'z' {
-			buffer[first] -= 'a' - 'A'
-		}
-	}
-	n = write(n, "\n")
-	_, errno = call(syscall.SYS_WRITE, 2, address(unsafe.Pointer(&buffer)), uintptr(n), 0)
-	if errno != 0 {
-		exit(exitUnwritten)
-	}
-	exit(exitOSErr)
-}
-
-// write copies s into buffer from n on, as far as there is room, and returns where it ends.
-func write(n int, s string) int {
-	for i := 0; i < len(s) && n < len(buffer); i++ {
-		buffer[n] = s[i]
-		n++
-	}
-	return n
 }

@@ -32,8 +32,9 @@
 // What happens later cannot be undone, and [Failed] tells it to main: that the command cannot be executed, in the child
 // or, with --no-fork, in place of this process; and that the command runs but cannot be waited for.
 //
-// The one message that run writes itself is that the fork failed: if no process can be created, the threads of the Go
-// runtime cannot be either.
+// run writes messages itself where the Go runtime may not start: that the fork failed, since the threads of the runtime
+// could not be created either; and under a limit of memory, what has failed, or that the limit is too low for the
+// runtime. If there is a limit, run tries to map what the runtime needs at least before it returns.
 //
 // # What the code may not do
 //
