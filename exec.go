@@ -78,7 +78,7 @@ func (a *attempt) runCommand() (status int, err error) {
 	} else if err := a.lock.Inherit(); err != nil {
 		return 0, err
 	}
-	if a.Permits > 0 { // else that of a lock around this one stays
+	if a.Permits > 0 && a.Op != locks.Unlock { // else that of a lock around this one stays
 		cstart.Setenv(locks.PermitVariable, strconv.Itoa(a.lock.PermitNumber()))
 	}
 	switch {
