@@ -5,19 +5,19 @@ import (
 	"testing"
 )
 
-// Limits of memory for the Go runtime, in KiB: the least with which it has started here, and one with which it always
-// does, as flock tells the user.
+// Limits of memory for the Go runtime, in KiB: little more than the least with which it has started, enough for each run,
+// as flock tells the user, and a fifth less than the least.
 var memoryLimits = []struct {
 	option               string
 	least, enough, below string
 	line                 string
 }{
-	{"-v", "704000", "781250", "563200", "flock: cannot start: ulimit -v leaves less than the 800 MB that this needs\n71\n"},
-	{"-d", "40450", "48828", "32360", "flock: cannot start: ulimit -d leaves less than the 50 MB that this needs\n71\n"},
+	{"-v", "706000", "781250", "563200", "flock: cannot start: ulimit -v leaves less than the 800 MB that this needs\n71\n"},
+	{"-d", "41000", "48828", "32360", "flock: cannot start: ulimit -d leaves less than the 50 MB that this needs\n71\n"},
 }
 
 // TestEarlyMemoryLimit runs what needs the Go runtime under limits of memory: with a fifth less than the least there is
-// always a line, with enough it works, and between them a run may fail, but if it is refused, then by that line.
+// always a line, and with enough it works. Where some runs work, none is refused.
 func TestEarlyMemoryLimit(t *testing.T) {
 	needEarlyRun(t)
 	forms := []string{"--version", "--verbose f true", "--report 0 f true", "-u --permits 2 f", "/no/f true", "-w x f true"}
@@ -33,7 +33,7 @@ func TestEarlyMemoryLimit(t *testing.T) {
 			if want := strings.Repeat("in\n", 20); enough != want {
 				t.Errorf("with %s: %q; want %q", limit.enough, enough, want)
 			}
-			// Where some runs succeed none is refused: at its end the Go runtime dumps its stacks.
+			// Those that fail end with a dump of the runtime's stacks.
 			least := runScript(t, `ulimit `+limit.option+` `+limit.least+`
 				for i in 1 2 3 4 5 6 7 8 9 10; do flock --version; done 2>&1`)
 			if strings.Contains(least, "leaves less than") {
