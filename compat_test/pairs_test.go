@@ -56,14 +56,14 @@ var statusesOfTheManual = []int{0, 1, 7, 64, 65, 66, 69, 71, 73}
 
 // TestPairsOfOptions runs flock with each two options in each form, natively and by the directory lock. None of these
 // runs crashes, says something of the runtime, or ends with a status that the manual does not have, and FLOCK_PERMIT is
-// only set with a permit. All are 5,610 runs, and 20 seconds of processor time: with FLOCK_TORTURE set (make torture).
-// make test takes each option alone, and each seventh run of two, always the same.
+// only set with a permit. All are 5,610 runs, and 20 seconds of processor time: make long takes them. make test takes
+// each option alone, and each seventh run of two, always the same.
 func TestPairsOfOptions(t *testing.T) {
 	needOurs(t)
 	skipInCheck(t)
 	t.Parallel()
 	every := 7
-	if os.Getenv("FLOCK_TORTURE") != "" {
+	if isLong {
 		every = 1
 	}
 	w, n := startPairs(t), 0
