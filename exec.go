@@ -78,7 +78,7 @@ func (a *attempt) runCommand() (status int, err error) {
 	} else if err := a.lock.Inherit(); err != nil {
 		return 0, err
 	}
-	if a.Permits > 0 { // else that of a lock around this one stays
+	if a.Permits > 0 && a.Op != locks.Unlock { // else that of a lock around this one stays
 		cstart.Setenv(locks.PermitVariable, strconv.Itoa(a.lock.PermitNumber()))
 	}
 	switch {
@@ -141,13 +141,14 @@ func execBackend(o *cli.Options, args []string) error {
 }
 
 // earlyFailure returns what the run without the Go runtime could not do after it had locked. If it could not execute
-// the command, this process is the child, unless there was no fork.
-func earlyFailure(o *cli.Options, left early.Left) error {
+// the command, this process is the child.
+func earlyFailure(o *cli.Options) error {
+	failed := early.Failed()
 	switch {
-	case left.Execute != 0:
-		return command.NotExecuted(o.Command[0], left.Execute)
-	case left.Wait != 0:
-		return command.NotWaitedFor(left.Wait)
+	case failed.Execute != 0:
+		return command.NotExecuted(o.Command[0], failed.Execute)
+	case failed.Wait != 0:
+		return command.NotWaitedFor(failed.Wait)
 	}
 	return nil
 }

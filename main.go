@@ -18,7 +18,6 @@ import (
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/cstart"
-	"example.org/flock/internal/early"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/guard"
 	"example.org/flock/internal/lockfile"
@@ -95,12 +94,8 @@ func run(p *output.Printer, args []string) int {
 // lockAndExecute takes the lock, or releases it, and executes the command if there is one. It returns the exit status,
 // or does not return: with --no-fork the command replaces this process.
 func lockAndExecute(p *output.Printer, o *cli.Options, started time.Time) int {
-	left := early.Remaining()
-	if err := earlyFailure(o, left); err != nil {
+	if err := earlyFailure(o); err != nil {
 		return failCommand(p, o, err)
-	}
-	if left.Taker != 0 {
-		return reportKeepers(p, o, left)
 	}
 	if o.HasGuard() {
 		if err := guard.Check(); err != nil {

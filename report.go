@@ -2,13 +2,11 @@ package main
 
 import (
 	"errors"
-	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"example.org/flock/internal/cli"
-	"example.org/flock/internal/early"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/holders"
 	"example.org/flock/internal/lockfile"
@@ -136,28 +134,15 @@ func (a *attempt) keepers() (line string) {
 	case locks.Free:
 		return ""
 	case locks.Taken:
-		list = holders.Keepers(a.file.FD, os.Getpid())
+		list = holders.Keepers(a.file.FD)
 	case locks.Unknown: // all who have the whole lock have our open file
 		list, _ = holders.Find(lockfile.Descriptor(a.file.FD), a.asked())
 	}
-	return keepersLine(a.file.Name, list)
-}
-
-func keepersLine(name string, list holders.List) string {
 	left, more := list.Oldest()
 	if left.PID == 0 {
 		return ""
 	}
-	return name + " is still held by " + left.Name() + more + "; -o would prevent that"
-}
-
-// reportKeepers is the whole work of a process that package early has started beside itself, when the command had ended
-// and its lock had not.
-func reportKeepers(p *output.Printer, o *cli.Options, left early.Left) int {
-	if line := keepersLine(o.File, holders.Keepers(left.FD, left.Taker)); line != "" {
-		p.Note(line)
-	}
-	return 0
+	return a.file.Name + " is still held by " + left.Name() + more + "; -o would prevent that"
 }
 
 // targetName names what is locked.

@@ -81,7 +81,6 @@ func TestEarlyWaits(t *testing.T) {
 		{"fcntl", `exec flock --fcntl f true`},
 		{"with --fd and -c", `exec 9>>f; exec flock --fd 9 -c true`},
 		{"for the command", `exec flock g sh -c 'until [ -e go ]; do sleep .01; done'`},
-		{"for the command, with --report", `exec flock --report 60 g sh -c 'until [ -e go ]; do sleep .01; done'`},
 	} {
 		t.Run(form.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -123,7 +122,7 @@ func TestEarlyWaits(t *testing.T) {
 			if before["VmHWM"] > 500 { // mostly 340; the kernel may map more pages of the program
 				t.Errorf("%d KiB resident", before["VmHWM"])
 			}
-			if strings.HasPrefix(form.name, "for the command") {
+			if form.name == "for the command" {
 				return // the check below is for the wait for the lock
 			}
 			time.Sleep(200 * time.Millisecond)
@@ -131,51 +130,6 @@ func TestEarlyWaits(t *testing.T) {
 				t.Error("it wakes up while it waits")
 			}
 		})
-	}
-}
-
-// TestEarlyReport checks that a command which leaves somebody behind has its status, also where the Go runtime cannot
-// start to tell of it.
-func TestEarlyReport(t *testing.T) {
-	needEarlyRun(t)
-	for limit, want := range map[string]string{
-		"true": "flock: f is still held by process LEFT (sleep 100); -o would prevent that\n3\n",
-		// A tenth of the address space that the runtime reserves. What it says then is its own.
-		"ulimit -v 80000; exec 2>/dev/null": "3\n",
-	} {
-		script := exec.Command("sh", "-c", limit+`
-			flock --report 60 f sh -c 'sleep 100 & echo $! >pid
-				until grep -qa ^sleep /proc/$!/cmdline; do :; done; exit 3'
-			echo $?; kill $(cat pid)`)
-		script.Dir = t.TempDir()
-		script.Env = append(os.Environ(), "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
-		out, err := script.CombinedOutput()
-		pid, _ := os.ReadFile(filepath.Join(script.Dir, "pid"))
-		got := strings.Replace(string(out), "process "+strings.TrimSpace(string(pid)), "process LEFT", 1)
-		if got != want || err != nil {
-			t.Errorf("after %q: %q, %v; want %q", limit, got, err, want)
-		}
-	}
-}
-
-// TestEarlyReportEnds kills a flock whose report nobody reads: what reports for it has its descriptors.
-func TestEarlyReportEnds(t *testing.T) {
-	needEarlyRun(t)
-	script := exec.Command("sh", "-c", `
-		mkfifo pipe; exec 8<>pipe; head -c 65536 /dev/zero >&8
-		flock --report 60 f sh -c 'sleep 100 2>&- & echo $! >pid' 2>&8 8>&- & flock=$!
-		until reporter=$(cat /proc/$flock/task/$flock/children) && [ -n "$reporter" ] &&
-			[ "$(ls -d /proc/${reporter% }/task/* | wc -l)" -gt 1 ]; do sleep .01; done 2>/dev/null
-		kill -9 $flock; kill $(cat pid)
-		while kill -0 $reporter; do sleep .01; done 2>/dev/null
-		echo ended`)
-	script.Dir = t.TempDir()
-	script.Env = append(os.Environ(), "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
-	script.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	timer := time.AfterFunc(20*time.Second, func() { syscall.Kill(-script.Process.Pid, syscall.SIGKILL) })
-	defer timer.Stop()
-	if out, err := script.Output(); string(out) != "ended\n" {
-		t.Errorf("%q, %v", out, err)
 	}
 }
 
@@ -204,7 +158,6 @@ func TestEarlyAndOrdinary(t *testing.T) {
 		"f sh -c 'exit 3'", "-s f true", "-n f true", "-w 5 f true", "-F f true", "-u f true", "d true", "9",
 		"-s 9", "-u 9", "-w 5 9", "8", "--fd 9 true", "-n -E 7 --fd 8 true",
 		"--fcntl f true", "--fcntl -s f true", "--fcntl -n d true", "--fcntl 9", "--fcntl -w 5 -s 8",
-		"--report 60 f sh -c 'exit 3'",
 	} {
 		t.Run(form, func(t *testing.T) {
 			t.Parallel()

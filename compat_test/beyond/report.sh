@@ -141,6 +141,13 @@ setpriv --reuid 65534 --clear-groups flock --fcntl --report 0 -n f true; echo $?
 #> 1
 announce go; wait
 
+### report-of-a-new-file-that-its-owner-may-not-read
+# needs: root setpriv
+# kernel: the state directory of the directory lock must be readable
+chmod 777 .
+setpriv --reuid 65534 --clear-groups sh -c 'umask 0477; exec flock --report 0 new echo in'
+#> in
+
 ### report-what-is-left-behind
 # needs: linux proc
 flock --report 100 f sh -c 'sleep 100 & echo $! >pid; until grep -qa ^sleep /proc/$!/cmdline; do :; done' 2>out; echo $?
@@ -161,21 +168,6 @@ flock --report 100 q sh -c 'sleep 100 & echo $! >pid; until grep -qa ^sleep /pro
 sed "s/process $(cat pid) /process LEFT /" out
 #> flock: q is still held by process LEFT (sleep 100); -o would prevent that
 kill $(cat pid)
-
-### report-opens-a-fifo-once
-# needs: strace linux
-# kernel: the directory lock is for files and directories
-mkfifo q; exec 6<>q
-strace -qqq -o trace -e trace=openat flock --report 60 q true; echo $?
-grep -cE '"(q|/proc/self/fd/[0-9]+)"' trace
-#> 0
-#> 1
-
-### report-what-is-left-behind-without-standard-error
-# needs: linux proc
-flock --report 100 f sh -c 'sleep 100 & echo $! >pid; exit 3' 2>&-; echo $?
-#> 3
-kill $(cat pid); cat f
 
 ### report-what-is-left-behind-beside-a-waiter
 # needs: linux proc

@@ -6,15 +6,12 @@ import (
 	"syscall"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"example.org/flock/internal/pathsearch"
 )
 
 // execute runs the command and exits with its status; with --no-fork it replaces this process by the command. It
-// returns only if main is to report something: that the command cannot be executed, after a fork in the child, or
-// cannot be waited for; or, in another child, who keeps the lock.
-func (p *process) execute(fd, another int, o *options) {
+// returns only after a failure: if the command cannot be executed after a fork, it returns in the child.
+func (p *process) execute(fd int, o *options) {
 	unignoreChildren()
 	if !o.noFork {
 		pid, errno := call(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0)
@@ -22,42 +19,19 @@ func (p *process) execute(fd, another int, o *options) {
 			p.reportFork(errno)
 		}
 		if pid != 0 {
-			finish(pid, fd, another)
+			failure.Wait = await(pid)
 			return
 		}
 		if o.closeFd {
 			closeFd(fd)
 		}
 	}
-	left.Execute = p.execCommand(o)
+	failure.Execute = p.execCommand(o)
 }
 
-// finish waits for the child and exits with its status. It returns if there is no status, and, in a new child, if the
-// lock is still held. another is a second open file to ask by, or negative.
-func finish(pid uintptr, fd, another int) {
-	status, errno := await(pid)
-	if errno != 0 {
-		left.Wait = errno
-		return
-	}
-	if another >= 0 && isKept(fd, another) {
-		self, _ := call(syscall.SYS_GETPID, 0, 0, 0, 0)
-		pid, errno := call(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0)
-		switch {
-		case errno != 0: // what cannot be said changes no status
-		case pid == 0:
-			call(syscall.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0)
-			left.Taker, left.FD = int(self), another
-			return
-		default:
-			await(pid)
-		}
-	}
-	exit(status)
-}
-
-// await waits for the child and returns its status, or 128 plus the number of the signal that killed it.
-func await(pid uintptr) (int, syscall.Errno) {
+// await waits for the child and exits with its status, or with 128 plus the number of the signal that killed it. It
+// returns only if there is no status, with the error.
+func await(pid uintptr) syscall.Errno {
 	var status uint32
 	for {
 		_, errno := call(syscall.SYS_WAIT4, pid, address(unsafe.Pointer(&status)), 0, 0)
@@ -65,12 +39,12 @@ func await(pid uintptr) (int, syscall.Errno) {
 			continue
 		}
 		if errno != 0 {
-			return 0, errno
+			return errno
 		}
 		if signal := status & 0x7f; signal != 0 {
-			return 128 + int(signal), 0
+			exit(128 + int(signal))
 		}
-		return int(status >> 8 & 0xff), 0
+		exit(int(status >> 8 & 0xff))
 	}
 }
 
@@ -87,13 +61,7 @@ func (p *process) execCommand(o *options) syscall.Errno {
 	if !o.shell {
 		return p.execvp(first)
 	}
-	shell := cString(defaultShell)
-	if p.shell >= 0 {
-		value := unsafe.Add(at(p.environment, p.shell), len("SHELL="))
-		if *(*byte)(value) != 0 {
-			shell = value
-		}
-	}
+	shell := p.userShell()
 	before, option := at(p.argv, first-1), at(p.argv, first)
 	set(p.argv, first-1, shell)
 	set(p.argv, first, cString(dashC))
@@ -101,6 +69,17 @@ func (p *process) execCommand(o *options) syscall.Errno {
 	set(p.argv, first-1, before)
 	set(p.argv, first, option)
 	return errno
+}
+
+// userShell returns the program that runs the text of -c.
+func (p *process) userShell() unsafe.Pointer {
+	if p.shell >= 0 {
+		value := unsafe.Add(at(p.environment, p.shell), len("SHELL="))
+		if *(*byte)(value) != 0 {
+			return value
+		}
+	}
+	return cString(defaultShell)
 }
 
 // buffer holds a path or a message.
@@ -142,43 +121,4 @@ func (p *process) exec(file unsafe.Pointer, first int) syscall.Errno {
 func (p *process) execve(file unsafe.Pointer, first int) syscall.Errno {
 	_, errno := call(syscall.SYS_EXECVE, address(file), address(slot(p.argv, first)), address(p.environment), 0)
 	return errno
-}
-
-const (
-	exitUnwritten = 1
-	exitOSErr     = 71 // EX_OSERR
-)
-
-// reportFork prints that the fork failed, with the same text as package command, and exits. The Go runtime is not
-// started for that: its threads could not be created either.
-func (p *process) reportFork(errno syscall.Errno) {
-	name := text(at(p.argv, 0))
-	for slash := index(name, '/'); slash < len(name); slash = index(name, '/') {
-		name = name[slash+1:]
-	}
-	n := write(0, name)
-	n = write(n, ": fork failed")
-	if errno <= unix.EHWPOISON && errno != 41 && errno != 58 { // the others have no text, and Error would allocate
-		n = write(n, ": ")
-		first := n
-		n = write(n, errno.Error())
-		if first < n && 'a' <= buffer[first] && buffer[first] <= 'z' {
-			buffer[first] -= 'a' - 'A'
-		}
-	}
-	n = write(n, "\n")
-	_, errno = call(syscall.SYS_WRITE, 2, address(unsafe.Pointer(&buffer)), uintptr(n), 0)
-	if errno != 0 {
-		exit(exitUnwritten)
-	}
-	exit(exitOSErr)
-}
-
-// write copies s into buffer from n on, as far as there is room, and returns where it ends.
-func write(n int, s string) int {
-	for i := 0; i < len(s) && n < len(buffer); i++ {
-		buffer[n] = s[i]
-		n++
-	}
-	return n
 }

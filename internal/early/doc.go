@@ -22,20 +22,19 @@
 // # What run does
 //
 // It handles runs that print nothing: the options of util-linux, unabbreviated, except --verbose, --start and --length;
-// --report, which prints nothing if the lock is free and nobody keeps it; a kernel lock; a command. For every other
-// option or number, and if FLOCK_BACKEND is set, it returns before it has changed anything.
+// a kernel lock; a command. For every other option or number, and if FLOCK_BACKEND is set, it returns before it has
+// changed anything.
 //
-// If a system call fails before the command is started, or with --report the lock is held, run closes what it opened,
-// deletes its timer, restores the signal mask and the disposition of SIGALRM, and returns. main then begins from the
-// start and meets the same, for which it knows another way or a message. A file that run has created stays.
+// If a system call fails before the command is started, run closes what it opened, deletes its timer, restores the
+// signal mask and the disposition of SIGALRM, and returns. main then begins from the start and meets the same error,
+// for which it knows another way or a message. A file that run has created stays.
 //
-// What happens later cannot be undone, and [Remaining] tells it to main: that the command cannot be executed, in the
-// child or, with --no-fork, in place of this process; that the command runs but cannot be waited for; and, in another
-// child, that it has ended and may have left its lock to somebody. Only that child starts the runtime then: this process
-// has the exit status of the command, whatever becomes of the report.
+// What happens later cannot be undone, and [Failed] tells it to main: that the command cannot be executed, in the child
+// or, with --no-fork, in place of this process; and that the command runs but cannot be waited for.
 //
-// The one message that run writes itself is that the fork failed: if no process can be created, the threads of the Go
-// runtime cannot be either.
+// run writes messages itself where the Go runtime may not start: that the fork failed, since the threads of the runtime
+// could not be created either; and under a limit of memory, what has failed, or that the limit is too low for the
+// runtime. If there is a limit, run tries to map what the runtime needs at least before it returns.
 //
 // # What the code may not do
 //

@@ -15,10 +15,9 @@ func call(number, a, b, c, d uintptr) (uintptr, syscall.Errno) {
 
 func address(p unsafe.Pointer) uintptr { return uintptr(p) }
 
-const here = ^uintptr(99) // AT_FDCWD, -100
-
 // open opens a file. It tries again if a signal interrupts the call.
 func open(name unsafe.Pointer, flags int) (int, syscall.Errno) {
+	const here = ^uintptr(99) // AT_FDCWD, -100
 	for {
 		fd, errno := call(syscall.SYS_OPENAT, here, address(name), uintptr(flags), 0o666)
 		if errno != syscall.EINTR {

@@ -17,9 +17,6 @@ func (p *process) openLockFile(o *options) (fd int, ok bool) {
 	if o.fd >= 0 {
 		return o.fd, !isFIFO(o.fd)
 	}
-	if o.asks() && isSpecial(at(p.argv, o.file)) {
-		return 0, false
-	}
 	mode := syscall.O_RDONLY
 	if o.fcntl && o.op == syscall.LOCK_EX {
 		mode = syscall.O_WRONLY
@@ -37,8 +34,8 @@ func isFIFO(fd int) bool {
 	return errno == 0 && stat.Mode&syscall.S_IFMT == syscall.S_IFIFO
 }
 
-// lock takes or releases the lock, and exits if another process holds it, unless that is to be reported. If it fails,
-// it deletes its timer and restores the signal mask and the disposition of SIGALRM.
+// lock takes or releases the lock, and exits if another process holds it. If it fails, it deletes its timer and
+// restores the signal mask and the disposition of SIGALRM.
 func lock(fd int, o *options, deadline int64) (ok bool) {
 	var timer alarm.Alarm
 	if o.hasTimeout {
@@ -54,9 +51,7 @@ func lock(fd int, o *options, deadline int64) (ok bool) {
 	case 0:
 		return true
 	case syscall.EAGAIN:
-		if !o.reports {
-			exit(o.conflictExit)
-		}
+		exit(o.conflictExit)
 	}
 	if o.hasTimeout {
 		timer.Restore()
@@ -89,7 +84,7 @@ func acquire(fd int, o *options, deadline int64) syscall.Errno {
 func lockCall(fd int, o *options) syscall.Errno {
 	if !o.fcntl {
 		how := o.op
-		if o.nonblock || o.reports {
+		if o.nonblock {
 			how |= syscall.LOCK_NB
 		}
 		_, errno := call(syscall.SYS_FLOCK, uintptr(fd), how, 0, 0)
@@ -103,7 +98,7 @@ func lockCall(fd int, o *options) syscall.Errno {
 		all.Type = syscall.F_WRLCK
 	}
 	cmd := uintptr(unix.F_OFD_SETLKW)
-	if o.nonblock || o.reports {
+	if o.nonblock {
 		cmd = unix.F_OFD_SETLK
 	}
 	_, errno := call(syscall.SYS_FCNTL, uintptr(fd), cmd, address(unsafe.Pointer(&all)), 0)

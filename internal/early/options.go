@@ -17,7 +17,6 @@ type options struct {
 	closeFd      bool
 	noFork       bool
 	fcntl        bool
-	reports      bool
 
 	fd      int  // descriptor number; -1 with a file
 	file    int  // index of the word that names the file
@@ -57,7 +56,7 @@ func (o *options) parse(argc int, argv unsafe.Pointer) bool {
 			return false
 		}
 	}
-	return !(o.noFork && o.closeFd) && o.parseOperands(i, argc, argv) && (!o.reports || o.canReport())
+	return !(o.noFork && o.closeFd) && o.parseOperands(i, argc, argv)
 }
 
 // isCommand reports whether the word is -c or --command, which ends the options as an operand does.
@@ -98,12 +97,9 @@ func (o *options) parseLong(word string) (letter rune, ok bool) {
 const (
 	letterFcntl = 256 + iota // more than a byte
 	letterFd
-	letterReport
 )
 
-func takesValue(letter rune) bool {
-	return letter == 'w' || letter == 'E' || letter == letterFd || letter == letterReport
-}
+func takesValue(letter rune) bool { return letter == 'w' || letter == 'E' || letter == letterFd }
 
 // longOption returns the letter of a long option, or 0.
 func longOption(name string) (letter rune) {
@@ -128,8 +124,6 @@ func longOption(name string) (letter rune) {
 		return 'E'
 	case equal(name, "fd"):
 		return letterFd
-	case equal(name, "report"):
-		return letterReport
 	}
 	return 0
 }
@@ -168,9 +162,6 @@ func (o *options) setValue(letter rune, value string) (ok bool) {
 		ok = ok && o.conflictExit <= 255
 	case letterFd:
 		o.fd, ok = parseNumber(value)
-	case letterReport:
-		o.reports = true
-		_, ok = parseSeconds(value)
 	}
 	return ok
 }
@@ -225,14 +216,4 @@ func (o *options) parseOperands(i, argc int, argv unsafe.Pointer) bool {
 		return i+2 == argc && !hasPrefix(text(at(argv, i+1)), "-")
 	}
 	return len(word) > 0
-}
-
-// canReport reports whether --report is allowed, has nothing to say beforehand, and can ask without the Go runtime.
-func (o *options) canReport() bool {
-	return o.op != syscall.LOCK_UN && !(o.closeFd && o.command == 0) && !(o.asks() && o.fcntl)
-}
-
-// asks reports whether --report asks, when the command has ended, who keeps the lock.
-func (o *options) asks() bool {
-	return o.reports && o.fd < 0 && o.op == syscall.LOCK_EX && !o.closeFd && !o.noFork
 }

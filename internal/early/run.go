@@ -9,13 +9,27 @@ type process struct {
 	argc              int
 	argv, environment unsafe.Pointer
 	path, shell       int // index of PATH=... and SHELL=... in the environment; -1: none
+	opened            int // the lock file, if this process has opened it; -1: it has not
 }
 
 // run is the whole program for most runs. If it returns, the Go runtime starts. stack points to argc.
 func run(stack unsafe.Pointer) {
-	p := process{argc: *(*int)(stack), argv: unsafe.Add(stack, 8), path: -1, shell: -1}
+	p := process{argc: *(*int)(stack), argv: unsafe.Add(stack, 8), path: -1, shell: -1, opened: -1}
 	p.environment = slot(p.argv, p.argc+1)
 	var o options
+	p.runPlain(&o)
+	switch {
+	case failure.Execute == 0 && failure.Wait == 0:
+		p.requireMemory()
+	case isMemoryLimited() || p.opened == 2:
+		// What happened is told even if the Go runtime cannot start. And that would take the lock file for standard
+		// error, which was closed.
+		p.reportFailure(&o)
+	}
+}
+
+// runPlain does a run that needs no Go runtime. If it returns, it has left no trace, or failure is set.
+func (p *process) runPlain(o *options) {
 	if p.argc < 2 || !o.parse(p.argc, p.argv) || !p.readEnvironment() {
 		return
 	}
@@ -27,27 +41,24 @@ func run(stack unsafe.Pointer) {
 		}
 		deadline = time + o.timeout
 	}
-	fd, ok := p.openLockFile(&o)
+	fd, ok := p.openLockFile(o)
 	if !ok {
 		return
 	}
-	another := -1
-	if o.asks() {
-		another, ok = openAnother(fd)
+	if o.fd < 0 {
+		p.opened = fd
 	}
-	if !ok || !lock(fd, &o, deadline) {
-		if another >= 0 {
-			closeFd(another)
-		}
+	if !lock(fd, o, deadline) {
 		if o.fd < 0 {
 			closeFd(fd)
+			p.opened = -1
 		}
 		return
 	}
 	if o.command == 0 {
 		exit(0)
 	}
-	p.execute(fd, another, &o)
+	p.execute(fd, o)
 }
 
 // readEnvironment finds PATH and SHELL. It returns false if the Go runtime is needed: because FLOCK_BACKEND is set, or

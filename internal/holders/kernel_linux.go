@@ -62,8 +62,8 @@ func (l kernelLock) isLine() bool { return l.kind == "OFDLCK" && l.write && lock
 // isWaiters reports whether it is that of a process which waits: for this lock or, in line, for a permit.
 func (l kernelLock) isWaiters() bool { return l.waiting || l.isLine() }
 
-// isTakenBy reports whether a process has called flock(2) for it.
-func (l kernelLock) isTakenBy(pid int) bool { return l.kind == "FLOCK" && !l.waiting && l.pid == pid }
+// isOurs reports whether this process has called flock(2) for it.
+func (l kernelLock) isOurs() bool { return l.kind == "FLOCK" && !l.waiting && l.pid == os.Getpid() }
 
 func (l kernelLock) mode() string {
 	switch {
@@ -124,11 +124,10 @@ func kernelHolders(file *lockfile.File, r *request) ([]Holder, error) {
 	return append(holders, waiters...), nil
 }
 
-// Keepers returns who still has the lock that a process, this one or its parent, has taken by flock(2) on the file of a
-// descriptor, and has let go.
-func Keepers(fd, taker int) (list List) {
-	isTaken := func(l kernelLock) bool { return l.isTakenBy(taker) }
-	if taken, err := readProcLocks(isTaken); err == nil && len(taken) == 0 {
+// Keepers returns who still has the lock that this process has taken by flock(2) on the file of a descriptor, and has
+// let go.
+func Keepers(fd int) (list List) {
+	if ours, err := readProcLocks(kernelLock.isOurs); err == nil && len(ours) == 0 {
 		return list
 	}
 	f, err := fileOf("", fd)
@@ -137,7 +136,7 @@ func Keepers(fd, taker int) (list List) {
 	}
 	pids, _ := proc.Processes()
 	for l, owners := range f.scanDescriptors(pids).owners {
-		if !isTaken(l) {
+		if !l.isOurs() {
 			continue
 		}
 		for _, pid := range owners {

@@ -13,7 +13,7 @@ func kernelHolders(*lockfile.File, *request) ([]Holder, error) {
 }
 
 // Keepers and kernelHoldersAmong are for what only Linux tells.
-func Keepers(fd, taker int) List { return List{} }
+func Keepers(int) List { return List{} }
 
 func kernelHoldersAmong([]int, *lockfile.File, request) []Holder { return nil }
 

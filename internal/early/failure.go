@@ -1,0 +1,18 @@
+package early
+
+import "syscall"
+
+// A Failure is what the run without the Go runtime could not do, after something that it cannot undo. At most one of
+// its errors is set.
+type Failure struct {
+	// Execute is why the command could not be executed. Without --no-fork this process is the child.
+	Execute syscall.Errno
+	// Wait is why the exit status of the command, which runs, could not be obtained.
+	Wait syscall.Errno
+}
+
+// failure lies in memory that the Go runtime does not clear at its start.
+var failure Failure
+
+// Failed returns what has failed. It is the zero Failure if the run has left no trace, or was not called.
+func Failed() Failure { return failure }
