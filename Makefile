@@ -141,7 +141,7 @@ record: flock                 ## record the installed util-linux's answers to ne
 	go test ./compat_test -count=1 -timeout 30m -record $(or $(RECORD),new)
 
 mutants:                      ## show that the cases see faults in the source (FLOCK_MUTANTS=name for some)
-	FLOCK_MUTANTS=$${FLOCK_MUTANTS:-*} go test ./compat_test -count=1 -v -run 'TestMutants$$'
+	FLOCK_MUTANTS=$${FLOCK_MUTANTS:-*} go test ./compat_test -count=1 -v -run 'Mutants$$'
 
 torture: flock                ## kill holders at random for long (an hour; with FLOCK_TORTURE=5m five)
 	FLOCK_TORTURE=$${FLOCK_TORTURE:-1m} go test ./compat_test -count=1 -v -timeout 24h \
