@@ -96,7 +96,7 @@ test-user: flock              ## run the tests whose answer depends on the user,
 long: flock                   ## run everything, as root also as an ordinary user (hours; FLOCK_TORTURE=5m for each torture)
 	FLOCK_TEST_LONG=1 sh compat_test/run.sh $(MAKE) --no-print-directory TIMEOUT=3h test-go race
 	FLOCK_TEST_LONG=1 sh compat_test/as-user.sh make TIMEOUT=3h flock test-go
-	$(MAKE) --no-print-directory mutants test-kernels test-portable torture
+	$(MAKE) --no-print-directory mutants test-kernels test-portable test-builds torture
 
 # What runs beside the tests, which mostly wait. It is nice, so that it does not slow them down.
 test-beside:
@@ -190,6 +190,14 @@ test-kernels: flock           ## run the cases with the answers of other kernels
 	@cd compat_test && FLOCK_TEST_KERNELS=$(or $(CASES),all) sh run.sh go test -count=1 -timeout 30m -names \
 		-run 'TestPersonalities|TestNoImitationIsShipped'
 
+# Whenever the Go runtime ends a program that is built with -cover, it prints a warning.
+test-builds:                  ## run the core cases in a PIE, without optimization, and with -cover (two minutes)
+	@for flag in -buildmode=pie '-gcflags=all=-N -l' -cover; do \
+		echo "== $$flag"; tests='TestEarly|TestNative'; [ "$$flag" != -cover ] || tests=TestEarly; \
+		$(GOBUILD) "$$flag" -o build/flock-built . && sh internal/early/check.sh build/flock-built "with $$flag" && \
+		(cd compat_test && FLOCK_UNDER_TEST=../build/flock-built sh run.sh go test -count=1 \
+			-run "^($$tests)\$$/^(early|exec|fd|process|signals)\$$") || exit 1; done
+
 test-qemu:                    ## run a core of the tests on the other Linux architectures, under qemu-user
 	sh compat_test/qemu/run.sh
 
@@ -244,4 +252,4 @@ clean:                        ## remove what was built
 help:                         ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 18
 
-.PHONY: all always demo demo-etcd demo-postgres quick check test test-user long test-go test-beside test-etcd test-postgres race compat record mutants torture torture-etcd torture-postgres bench bench-etcd bench-postgres binaries cross test-portable test-kernels test-qemu test-gvisor test-wine test-machines install install-etcd install-postgres uninstall dist clean help
+.PHONY: all always demo demo-etcd demo-postgres quick check test test-user long test-go test-beside test-etcd test-postgres race compat record mutants torture torture-etcd torture-postgres bench bench-etcd bench-postgres binaries cross test-portable test-kernels test-builds test-qemu test-gvisor test-wine test-machines install install-etcd install-postgres uninstall dist clean help
