@@ -1,6 +1,6 @@
 #!/bin/sh
-# check.sh FLOCK RELEASE: runs a program that a release of Go has built through what that can change without a word: see
-# doc/go.md. It takes two seconds. If a check fails, it names that one, and ends with status 1.
+# check.sh FLOCK RELEASE: checks what another release of Go can change in the program silently: see doc/go.md. It takes
+# two seconds. If a check fails, it names that one, and ends with status 1.
 set -u
 if [ -z "${3-}" ]; then
 	limit=''
@@ -11,9 +11,10 @@ if [ -z "${3-}" ]; then
 	exit 1
 fi
 
-# Each check is printed before it is made.
+# From here on the name of each check is printed before the check is made.
 system=$(go env GOOS)/$(go env GOARCH)
-case $system in windows/*) exit 0 ;; esac # it has nothing of all that
+case $system in windows/*) exit 0 ;; esac # the program depends on nothing there
+echo 'a directory for temporary files: mktemp -d'
 program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 dir=$(mktemp -d) || exit
 trap 'rm -rf "$dir"' EXIT
@@ -23,9 +24,9 @@ PATH=$dir/bin:$PATH
 export PATH
 unset FLOCK_BACKEND
 exec </dev/null 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
-under=env # the programs that start flock; a variable for it follows
+under='env' # what starts flock, and can give it a variable
 
-# gives CHECK STATUS COMMAND...: the command has this status, without the Go runtime, where flock can do that, and with it.
+# gives CHECK STATUS COMMAND...: the command has this status. If FLOCK_BACKEND is set, flock starts the Go runtime first.
 gives() {
 	check=$1 want=$2
 	shift 2
@@ -59,7 +60,7 @@ gives status 66 flock none/f true
 gives status 64 flock --none
 gives status 3 flock --limit 60 f sh -c 'trap : USR1; kill -USR1 $PPID; exit 3'
 echo 'exit 6' >script && chmod +x script
-if ./script 2>/dev/null; [ $? -eq 6 ]; then # this filesystem lets it be executed
+if ./script 2>/dev/null; [ $? -eq 6 ]; then # some do not let files in TMPDIR be executed
 	gives status 6 flock f ./script
 fi
 {
@@ -77,7 +78,7 @@ alike argv printf '<%s>' 'a b' '' '*' -c --
 bare() { env -i "PATH=$PATH" EMPTY= A=b=c "$@"; }
 under='bare env'
 alike environment env
-under=env
+under='env'
 (
 	trap '' HUP PIPE USR1
 	alike signals sh -c 'kill -HUP $$; kill -PIPE $$; kill -USR1 $$; echo lives'
@@ -91,14 +92,14 @@ alike descriptors cat
 # The lock file gets the lowest free number, also if a standard descriptor is non-blocking, where dd(1) can make it so.
 echo lowest >f
 gives descriptors 0 flock f sh -c '[ "$(cat)" = lowest ]'
-under=env
+under='env'
 gives descriptors 0 flock f sh -c '[ "$(cat <&3)" = lowest ]'
 mkfifo fifo && exec 8<>fifo
 dd iflag=nonblock count=0 <&8 2>/dev/null
 nonblocking() { "$@" <&8; }
 under='nonblocking env'
 gives descriptors 0 flock f sh -c '[ "$(cat <&3)" = lowest ]'
-under=env
+under='env'
 
 case $system in linux/*) ;; *) exit 0 ;; esac
 gives status 0 flock --fcntl -w 5 f true
@@ -106,13 +107,14 @@ if env --block-signal=URG,SEGV,USR1 true 2>/dev/null; then
 	under='env --block-signal=URG,SEGV,USR1'
 fi
 alike mask grep '^SigBlk' /proc/self/status
-under=env
+under='env'
 
 case $system in */amd64 | */arm64) ;; *) exit 0 ;; esac
 cat >memory <<'END'
 of() { sed -n "s/^$1:[^0-9]*\([0-9]*\).*/\1/p" /proc/$2/status; }
-[ "$(of Threads $$)" -gt 1 ] || echo "$(of Threads $PPID) $(of VmRSS $PPID)" # an emulator shows its own
+if [ "$(of Threads $$)" -gt 1 ]; then echo emulated; else echo "$(of Threads $PPID) $(of VmRSS $PPID)"; fi
 END
 echo 'memory: flock f sh memory'
 early=$(flock f sh memory) runtime=$(FLOCK_BACKEND=auto flock f sh memory)
-[ -z "$early" ] || { [ "${early% *}" = 1 ] && [ $((2 * ${early#* })) -lt "${runtime#* }" ]; }
+# An emulator shows its own threads and memory.
+[ "$early" = emulated ] || { [ "${early% *}" = 1 ] && [ $((2 * ${early#* })) -lt "${runtime#* }" ]; }

@@ -35,7 +35,7 @@
 // has the exit status of the command, whatever becomes of the report.
 //
 // The one message that run writes itself is that the fork failed: if no process can be created, the threads of the Go
-// runtime cannot be either.
+// runtime cannot be either. flock_entry writes that arch_prctl(2) is forbidden, on amd64: without it nothing can run.
 //
 // # What the code may not do
 //
