@@ -11,12 +11,14 @@ FISHDIR = $(DATADIR)/fish/vendor_completions.d
 
 VERSION := $(shell packaging/version.sh)
 # The tag needs -checklinkname=0: internal/cstart explains both. -E names the entry
-# point of the run without the Go runtime: see internal/early.
+# point of the run without the Go runtime: see internal/early. PLAIN=1 uses none of them.
 ENTRY = $$(case $$(go env GOOS)/$$(go env GOARCH) in \
 	(linux/amd64|linux/arm64) echo -E flock_entry;; esac)
 comma = ,
-GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags flock_linkname \
-	-ldflags "-s -w -checklinkname=0 $(ENTRY) -X main.version=$(VERSION)"
+GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false $(if $(PLAIN),,-tags flock_linkname) \
+	-ldflags "-s -w $(if $(PLAIN),,-checklinkname=0 $(ENTRY)) -X main.version=$(VERSION)"
+# It checks a program that a new release of Go has built: see doc/go.md. FORCE=1 takes the program as it is.
+CHECK = $(if $(PLAIN)$(FORCE),:,sh internal/early/known.sh)
 
 SYSTEMS = \
 	linux/amd64 linux/arm64 linux/arm linux/386 linux/riscv64 linux/ppc64le \
@@ -35,8 +37,8 @@ all: flock                    ## build the one static binary, ./flock
 sources = $(filter-out %_test.go,$(wildcard $(1)))
 
 flock: $(call sources,*.go fallback/*.go internal/*/*) go.mod go.sum build/version
-	@sh internal/early/known.sh
 	$(GOBUILD) -o $@ .
+	@$(CHECK) ./$@
 
 ETCD_SOURCES = $(call sources,etcd/*.go etcd/help.txt lease/*.go internal/*/*) etcd/go.mod etcd/go.sum
 
@@ -49,10 +51,13 @@ POSTGRES_SOURCES = $(call sources,postgres/*.go postgres/help.txt postgres/schem
 flock-postgres: $(POSTGRES_SOURCES) build/version  ## the same in PostgreSQL
 	$(POSTGRESBUILD) -o ../$@ .
 
-# The version is in the programs, and a commit changes it: this file changes with it, and not otherwise.
+# The version is in the programs, and a commit changes it: this file changes with it and with PLAIN, and not otherwise.
 build/version: always
 	@mkdir -p build
-	@echo '$(VERSION)' | cmp -s - $@ || echo '$(VERSION)' >$@
+	@echo '$(VERSION) $(PLAIN)' | cmp -s - $@ || echo '$(VERSION) $(PLAIN)' >$@
+
+# A program that does not pass its check is not left as one that is built.
+.DELETE_ON_ERROR:
 
 demo: flock                   ## build, and show the main uses
 	sh compat_test/demo.sh ./flock
@@ -91,7 +96,7 @@ test-user: flock              ## run the tests whose answer depends on the user,
 long: flock                   ## run everything, as root also as an ordinary user (hours; FLOCK_TORTURE=5m for each torture)
 	FLOCK_TEST_LONG=1 sh compat_test/run.sh $(MAKE) --no-print-directory TIMEOUT=3h test-go race
 	FLOCK_TEST_LONG=1 sh compat_test/as-user.sh make TIMEOUT=3h flock test-go
-	$(MAKE) --no-print-directory mutants test-kernels test-portable torture
+	$(MAKE) --no-print-directory mutants test-kernels test-portable test-builds torture
 
 # What runs beside the tests, which mostly wait. It is nice, so that it does not slow them down.
 test-beside:
@@ -136,7 +141,7 @@ record: flock                 ## record the installed util-linux's answers to ne
 	go test ./compat_test -count=1 -timeout 30m -record $(or $(RECORD),new)
 
 mutants:                      ## show that the cases see faults in the source (FLOCK_MUTANTS=name for some)
-	FLOCK_MUTANTS=$${FLOCK_MUTANTS:-*} go test ./compat_test -count=1 -v -run 'TestMutants$$'
+	FLOCK_MUTANTS=$${FLOCK_MUTANTS:-*} go test ./compat_test -count=1 -v -run 'Mutants$$'
 
 torture: flock                ## kill holders at random for long (an hour; with FLOCK_TORTURE=5m five)
 	FLOCK_TORTURE=$${FLOCK_TORTURE:-1m} go test ./compat_test -count=1 -v -timeout 24h \
@@ -162,7 +167,7 @@ binaries:                     ## build for every system, or those in SYSTEMS='OS
 	@for system in $(SYSTEMS); do \
 		export GOOS=$${system%/*} GOARCH=$${system#*/}; \
 		dir=build/$${GOOS}_$$GOARCH exe=; [ $$GOOS != windows ] || exe=.exe; echo $$dir; \
-		$(GOBUILD) -o $$dir/flock$$exe . || exit 1; \
+		$(GOBUILD) -o $$dir/flock$$exe . && $(CHECK) $$dir/flock$$exe || exit 1; \
 		case " $(UNIX_SYSTEMS) " in *" $$system "*) ($(ETCDBUILD) -o ../$$dir/flock-etcd .) && \
 			($(POSTGRESBUILD) -o ../$$dir/flock-postgres .) || exit 1;; esac; \
 	done
@@ -184,6 +189,14 @@ test-portable: flock          ## run the cases where there is no /proc, as on ot
 test-kernels: flock           ## run the cases with the answers of other kernels (CASES=core: in two minutes)
 	@cd compat_test && FLOCK_TEST_KERNELS=$(or $(CASES),all) sh run.sh go test -count=1 -timeout 30m -names \
 		-run 'TestPersonalities|TestNoImitationIsShipped'
+
+# Whenever the Go runtime ends a program that is built with -cover, it prints a warning.
+test-builds:                  ## run the core cases in a PIE, without optimization, and with -cover (two minutes)
+	@for flag in -buildmode=pie '-gcflags=all=-N -l' -cover; do \
+		echo "== $$flag"; tests='TestEarly|TestNative'; [ "$$flag" != -cover ] || tests=TestEarly; \
+		$(GOBUILD) "$$flag" -o build/flock-built . && sh internal/early/check.sh build/flock-built "with $$flag" && \
+		(cd compat_test && FLOCK_UNDER_TEST=../build/flock-built sh run.sh go test -count=1 \
+			-run "^($$tests)\$$/^(early|exec|fd|process|signals)\$$") || exit 1; done
 
 test-qemu:                    ## run a core of the tests on the other Linux architectures, under qemu-user
 	sh compat_test/qemu/run.sh
@@ -239,4 +252,4 @@ clean:                        ## remove what was built
 help:                         ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 18
 
-.PHONY: all always demo demo-etcd demo-postgres quick check test test-user long test-go test-beside test-etcd test-postgres race compat record mutants torture torture-etcd torture-postgres bench bench-etcd bench-postgres binaries cross test-portable test-kernels test-qemu test-gvisor test-wine test-machines install install-etcd install-postgres uninstall dist clean help
+.PHONY: all always demo demo-etcd demo-postgres quick check test test-user long test-go test-beside test-etcd test-postgres race compat record mutants torture torture-etcd torture-postgres bench bench-etcd bench-postgres binaries cross test-portable test-kernels test-builds test-qemu test-gvisor test-wine test-machines install install-etcd install-postgres uninstall dist clean help

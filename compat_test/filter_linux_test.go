@@ -21,6 +21,7 @@ var filters = map[string]func() []unix.SockFilter{
 	"fork-says-EAGAIN":     func() []unix.SockFilter { return withoutFork(unix.EAGAIN) },
 	"fork-says-ENOMEM":     func() []unix.SockFilter { return withoutFork(unix.ENOMEM) },
 	"fork-says-EPERM":      func() []unix.SockFilter { return withoutFork(unix.EPERM) },
+	"without-arch_prctl":   withoutArchPrctl,
 
 	// an answer of another kernel, for a personality
 	"sigaction-of-KILL-refused": withoutSigactionOfKill,
@@ -145,6 +146,12 @@ func withoutFork(errno syscall.Errno) []unix.SockFilter {
 		load(callNumber), jump(unix.SYS_CLONE, 0, 4),
 		load(firstArgument), and(0xff), jump(uint32(unix.SIGCHLD), 0, 1), fail(errno), allow,
 	}
+}
+
+// withoutArchPrctl forbids arch_prctl(2), which exists on amd64 only.
+func withoutArchPrctl() []unix.SockFilter {
+	const archPrctl = 158
+	return []unix.SockFilter{load(callNumber), jump(archPrctl, 0, 1), fail(unix.EPERM), allow}
 }
 
 // execFiltered executes argv under a seccomp filter, in place of this process.

@@ -156,10 +156,6 @@ fi
 # In apk _pre is before, and _git behind.
 [ "$("$top/packaging/version.sh" for apk "$pre")" = "${release}_pre20261125" ] || fail 'the version for apk'
 
-# A release of Go that nobody knows is told.
-[ -z "$(sh "$top/internal/early/known.sh" 1.26 2>&1)" ] || fail 'Go 1.26 is not known'
-sh "$top/internal/early/known.sh" 1.2 2>&1 | grep -q 'tried flock with Go 1.2:' || fail 'no warning of an unknown release of Go'
-
 # The licence of Go is found without GOROOT/LICENSE, and otherwise the message says what to set.
 mkdir -p go-bin goroot/src/cmd/vendor/golang.org/x/sys
 cat >go-bin/go <<END

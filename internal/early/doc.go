@@ -35,6 +35,7 @@
 // run writes messages itself where the Go runtime may not start: that the fork failed, since the threads of the runtime
 // could not be created either; and under a limit of memory, what has failed, or that the limit is too low for the
 // runtime. If there is a limit, run tries to map what the runtime needs at least before it returns.
+// flock_entry writes that arch_prctl(2) is forbidden, on amd64: without it nothing can run.
 //
 // # What the code may not do
 //

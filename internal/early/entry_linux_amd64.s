@@ -21,6 +21,19 @@ TEXT flock_entry(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
 	ADDQ	$64, SP			// argc, argv, environment
 	JMP	_rt0_amd64_linux(SB)
 refused:
-	MOVL	$231, AX		// exit_group: neither the Go runtime nor a C library can start
-	MOVL	$127, DI
+	MOVL	$1, AX			// write
+	MOVL	$2, DI
+	LEAQ	refusal<>(SB), SI
+	MOVL	$48, DX
 	SYSCALL
+	MOVL	$231, AX		// exit_group: neither the Go runtime nor a C library can start
+	MOVL	$127, DI		// the status of a C program, which its dynamic loader ends
+	SYSCALL
+
+DATA	refusal<>+0(SB)/8, $"flock: c"
+DATA	refusal<>+8(SB)/8, $"annot st"
+DATA	refusal<>+16(SB)/8, $"art: arc"
+DATA	refusal<>+24(SB)/8, $"h_prctl("
+DATA	refusal<>+32(SB)/8, $"2) is fo"
+DATA	refusal<>+40(SB)/8, $"rbidden\n"
+GLOBL	refusal<>(SB), RODATA|NOPTR, $48
