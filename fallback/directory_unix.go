@@ -172,7 +172,8 @@ func (d *directory) Ring(name string) {
 var poll = unix.Poll
 
 // wait polls: where the system tells it, a FIFO that is open for writing reports an error at the moment when its last
-// reader is gone.
+// reader is gone. If there is no descriptor left for one of the others, it waits with those before that: the end of the
+// rest is found by the next look.
 func (d *directory) wait(own lifeline, closes int, others []string, limit time.Duration) (timedOut bool, err error) {
 	fds := []unix.PollFd{{Fd: int32(own), Events: unix.POLLIN}}
 	if closes != notWatching {
@@ -186,13 +187,14 @@ func (d *directory) wait(own lifeline, closes int, others []string, limit time.D
 	}()
 	for _, name := range others {
 		fd, err := d.openFIFO(name, unix.O_WRONLY)
+		if err == unix.EMFILE || err == unix.ENFILE {
+			break
+		}
 		switch {
 		case err == nil:
 			fds = append(fds, unix.PollFd{Fd: int32(fd)})
 		case err == unix.ENXIO, isAbsent(err):
 			return false, nil
-		case err == unix.EMFILE, err == unix.ENFILE:
-			return false, err
 		}
 	}
 	n, err := poll(fds, int((limit+time.Millisecond-1)/time.Millisecond))

@@ -11,6 +11,9 @@ const (
 	// frontWaiters look about each second, those behind them every ten: whoever is stopped delays the next ones by
 	// that.
 	frontWaiters = 8
+	// mostWatched is how many lifelines a waiter watches, each of which takes a descriptor. What becomes of the others is
+	// found by the next look.
+	mostWatched = 16
 	// distantPause is how often one looks at what nothing tells about.
 	distantPause = time.Second
 	// An open file that is closed may tell nobody: without a watch, the first waiter looks for it after a twentieth of
@@ -72,7 +75,7 @@ func (a *attempt) ahead(before []string) (watched []string, pause time.Duration,
 	return nil, 0, dead
 }
 
-// watchKeepers returns which of those who keep us out to watch, and for how long.
+// watchKeepers returns which of those who keep us out to watch, others each time if there are many, and for how long.
 func (a *attempt) watchKeepers(keepers []record, isWatched bool) (watched []string, pause time.Duration) {
 	pause = time.Second + rand.N(time.Second/2)
 	for _, r := range keepers {
@@ -88,7 +91,8 @@ func (a *attempt) watchKeepers(keepers []record, isWatched bool) (watched []stri
 			watched = append(watched, r.name)
 		}
 	}
-	return watched, pause
+	rand.Shuffle(len(watched), func(i, j int) { watched[i], watched[j] = watched[j], watched[i] })
+	return watched[:min(len(watched), mostWatched)], pause
 }
 
 // shortPause returns how long to wait for what nothing tells.

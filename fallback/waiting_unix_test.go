@@ -1,0 +1,106 @@
+//go:build unix
+
+package fallback
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() { roles["wait with few descriptors"] = waitWithFewDescriptors }
+
+// waitWithFewDescriptors waits for one of n permits where a process may have twelve descriptors.
+func waitWithFewDescriptors(dir string, n int) {
+	must(unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 12, Max: 12}))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := newLock(dir).Permit(ctx, n); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// manyPermits returns the holders of all of n permits.
+func manyPermits(t *testing.T, dir string, n int) (holders []*Lock) {
+	t.Helper()
+	for range n {
+		l := newLock(dir)
+		if err := l.TryPermit(n); err != nil {
+			t.Fatal(err)
+		}
+		holders = append(holders, l)
+	}
+	return holders
+}
+
+// endAsKilled ends a holder as the kernel does if its process is killed.
+func endAsKilled(l *Lock) {
+	unix.Close(int(l.self.life))
+	l.closeState()
+}
+
+// TestFewDescriptors has more permits held than a waiter has descriptors: it waits, and notices that one holder was
+// killed.
+func TestFewDescriptors(t *testing.T) {
+	const permits = 20
+	dir := lockFile(t)
+	holders := manyPermits(t, dir, permits)
+	waiter := child(t, "wait with few descriptors", dir, permits)
+	ended := make(chan error, 1)
+	go func() { ended <- waiter.Wait() }()
+	for look := newLock(dir); ; time.Sleep(time.Millisecond) {
+		all, err := look.Holders()
+		must(err)
+		if slices.ContainsFunc(all, func(h Holder) bool { return h.Waiting }) {
+			break
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("the waiter does not wait: %v", err)
+		default:
+		}
+	}
+	endAsKilled(holders[0])
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	for _, l := range holders[1:] {
+		must(l.Unlock())
+	}
+	settled(t, dir)
+}
+
+// TestWatchesSome: a waiter watches some of many permits, others each time, and looks at the rest soon.
+func TestWatchesSome(t *testing.T) {
+	const permits = 40
+	dir := lockFile(t)
+	holders := manyPermits(t, dir, permits)
+	state, err := openState(dir, true)
+	must(err)
+	s := &thisSystem{stateDir: state, opened: -1, fd: -1, closes: notWatching}
+	l := &Lock{dir: dir, fd: -1, file: -1, state: state}
+	waiter := newAttempt(s, l, Request{Mode: Permit, Permits: permits})
+	look, err := waiter.look()
+	must(err)
+	watched := map[string]bool{}
+	for round := 0; len(watched) < permits; round++ {
+		names, pause := waiter.watchKeepers(waiter.keepers(&look), false)
+		if len(names) != mostWatched || pause > 1500*time.Millisecond || round > 1000 {
+			t.Fatalf("watches %d holders for %v; in %d rounds it has watched %d", len(names), pause, round, len(watched))
+		}
+		for _, name := range names {
+			watched[name] = true
+		}
+	}
+	state.close()
+	for _, l := range holders {
+		must(l.Unlock())
+	}
+	settled(t, dir)
+}
