@@ -232,7 +232,7 @@ func (a *attempt) living(waiters []string) (rs []record) {
 // is seen. A process is described once for each mode: of several shared locks that a search has found nothing tells
 // which process has which.
 func (a *attempt) describeAll(dir string, rs []record) (hs []Holder) {
-	openers, areTold := a.Openers(rs)
+	openers, told := a.Openers(rs)
 	for _, r := range rs {
 		h := a.describe(dir, r)
 		for _, pid := range openers[r.name] {
@@ -246,8 +246,12 @@ func (a *attempt) describeAll(dir string, rs []record) (hs []Holder) {
 		if len(openers[r.name]) > 0 {
 			continue
 		}
-		if areTold && h.Where == "" && !h.Seen && !a.lives(r) {
-			h.PID, h.Where = 0, "that this user may not see"
+		if told != tellsNothing && h.Where == "" && !h.Seen && !a.lives(r) {
+			h.PID = 0
+			hasGone := r.file == nil && a.judgeLifeline(r.name) == over // in between
+			if told == tellsSome && !hasGone {
+				h.Where = "that this user may not see"
+			}
 		}
 		hs = append(hs, h)
 	}

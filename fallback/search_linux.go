@@ -443,24 +443,29 @@ var lastID = func() int {
 }
 
 // Openers looks into all processes.
-func (s *thisSystem) Openers(records []record) (openers map[string][]int, areTold bool) {
+func (s *thisSystem) Openers(records []record) (openers map[string][]int, told telling) {
 	files := make([]searchedFile, len(records))
 	for i, r := range records {
 		files[i] = s.searchedFileOf(r)
 	}
-	openers = map[string][]int{}
+	openers, told = map[string][]int{}, tellsAll
 	pids, _ := proc.Processes()
+	if !slices.Contains(pids, 1) { // /proc is mounted with hidepid, or cannot be read
+		told = tellsSome
+	}
 	for _, other := range pids {
 		if other == ownPID {
 			continue
 		}
 		fd, numbers, err := descriptorsOf(other)
 		if err != nil {
+			told = told.after(other, err)
 			continue
 		}
 		for _, number := range numbers {
 			id, _, err := statID(fd, number)
 			if err != nil {
+				told = told.after(other, err)
 				continue
 			}
 			at := place{pid: other}
@@ -473,7 +478,16 @@ func (s *thisSystem) Openers(records []record) (openers map[string][]int, areTol
 		}
 		unix.Close(fd)
 	}
-	return openers, true
+	return openers, told
+}
+
+// after returns what is told after the error of a look into a process. Process 1, from which all others stem, has no
+// lock.
+func (t telling) after(other int, err error) telling {
+	if sys.LacksPermission(err) && other != 1 {
+		return tellsSome
+	}
+	return t
 }
 
 // A searchedFile is what Openers looks for: the lifeline of a record, or an open file.

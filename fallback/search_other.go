@@ -2,6 +2,6 @@
 
 package fallback
 
-func (*thisSystem) Search(query) view                         { return view{} }
-func (*thisSystem) SeesAll() bool                             { return false }
-func (*thisSystem) Openers([]record) (map[string][]int, bool) { return nil, false }
+func (*thisSystem) Search(query) view                            { return view{} }
+func (*thisSystem) SeesAll() bool                                { return false }
+func (*thisSystem) Openers([]record) (map[string][]int, telling) { return nil, tellsNothing }

@@ -194,10 +194,10 @@ func (s *simFlock) Now() time.Time      { return time.Unix(1, 0) }
 func (s *simFlock) Sleep(time.Duration) { s.rest() }
 func (s *simFlock) Inode() uint64       { return 1 }
 
-func (s *simFlock) Openers([]record) (map[string][]int, bool) { return nil, false }
-func (s *simFlock) WatchFile() bool                           { return false }
-func (s *simFlock) HidesProcesses() bool                      { return false }
-func (s *simFlock) SeesAll() bool                             { return s.world.rules.seesAll }
+func (s *simFlock) Openers([]record) (map[string][]int, telling) { return nil, tellsNothing }
+func (s *simFlock) WatchFile() bool                              { return false }
+func (s *simFlock) HidesProcesses() bool                         { return false }
+func (s *simFlock) SeesAll() bool                                { return s.world.rules.seesAll }
 
 // process returns the process that has an id now: that of a process that has ended may come again.
 func (w *world) process(pid int) *simProcess {

@@ -5,6 +5,15 @@ import (
 	"time"
 )
 
+// A telling is what a system tells about the processes that have a file.
+type telling uint8
+
+const (
+	tellsNothing telling = iota
+	tellsSome            // there is a process into which this one may not look
+	tellsAll
+)
+
 // A system is what the protocol needs: a state directory, the lifelines and open files of processes, and a clock. The
 // test that runs every interleaving has another one.
 type system interface {
@@ -58,6 +67,6 @@ type system interface {
 	// HidesProcesses reports whether /proc does not even list the processes of other users.
 	HidesProcesses() bool
 	// Openers returns the processes other than this one that have the lifelines and open files of these records, by
-	// name, as far as this process may see them. areTold is false on systems that do not tell.
-	Openers(records []record) (openers map[string][]int, areTold bool)
+	// name, as far as this process may see them.
+	Openers(records []record) (openers map[string][]int, told telling)
 }

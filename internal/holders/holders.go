@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"example.org/flock/fallback"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/locks"
@@ -25,6 +26,9 @@ type Holder struct {
 	Note     string // instead of user and command, where there is no process that can be seen
 	Advice   string // what to do if that is gone; mostly it is just not done
 }
+
+// anotherProcess is the name of one of which no more is known.
+const anotherProcess = "another process"
 
 // A List is what is known about a lock.
 type List struct {
@@ -104,24 +108,30 @@ func findInDirectory(f *lockfile.File, config locks.Config, asked *request, isHe
 		return nil, locks.DirectoryError(f, config.StateBase, err)
 	}
 	for _, r := range records {
-		h := Holder{PID: r.PID, Mode: r.Mode.String(), Waiting: r.Waiting}
+		h := directoryHolder(r)
 		if asked != nil && (h.Waiting || asked.sharesWith(h.Mode)) {
 			continue
-		}
-		if h.Note = r.Where; r.PID == 0 {
-			h.Note = "a process " + r.Where
-		}
-		switch {
-		case r.Where != "":
-		case !r.Seen && r.PID != os.Getpid() && proc.Command(r.PID) == "": // it has ended, and the lock has not
-			h.PID, h.Note = 0, "a process that process "+strconv.Itoa(r.PID)+" has started"
-		}
-		if r.Unreachable && h.Note != "" {
-			h.Advice = r.Advice
 		}
 		list = append(list, h)
 	}
 	return list, nil
+}
+
+// directoryHolder returns a holder of the directory lock.
+func directoryHolder(r fallback.Holder) Holder {
+	h := Holder{PID: r.PID, Mode: r.Mode.String(), Waiting: r.Waiting}
+	switch {
+	case r.PID == 0 && r.Where != "":
+		h.Note = "a process " + r.Where
+	case r.Where != "":
+		h.Note = r.Where
+	case r.PID == 0, !r.Seen && r.PID != os.Getpid() && proc.Command(r.PID) == "": // it has ended in between
+		h.PID, h.Note = 0, anotherProcess
+	}
+	if r.Unreachable && h.Note != "" {
+		h.Advice = r.Advice
+	}
+	return h
 }
 
 // unknown returns the error of a file whose holders are not known.

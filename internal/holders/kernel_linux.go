@@ -81,6 +81,8 @@ type lockedFile struct {
 	shownInode string // its inode number in fdinfo, which is another one than that of stat(2) on some filesystems
 	// names are how the kernel's locks name it. All are known when the descriptors of the holders have been read.
 	names map[string]bool
+	// listed is what the last look has found in the kernel's list.
+	listed []kernelLock
 }
 
 // fileOf returns the file that is open as descriptor fd or, with a negative fd, the one called name. The error is that
@@ -112,13 +114,18 @@ func kernelHolders(file *lockfile.File, r *request) ([]Holder, error) {
 	}
 	var holders, waiters []Holder
 	for range 2 {
-		if holders, waiters, err = f.look(r); err != nil {
+		pids, err := proc.Processes()
+		if err == nil {
+			holders, waiters, err = f.look(pids, r)
+		}
+		if err != nil {
 			return nil, unread(err)
 		}
 		if !slices.ContainsFunc(holders, func(h Holder) bool { return h.PID == 0 }) {
 			break
 		}
-		// A lock whose process was not seen may have come or gone in between: look once more.
+		// A lock whose process was not seen may have come or gone in between: look once more. Who has it in both looks
+		// is one that may not be seen, if there is such a process.
 	}
 	slices.SortFunc(holders, func(a, b Holder) int { return a.PID - b.PID })
 	return append(holders, waiters...), nil
@@ -198,64 +205,79 @@ func (l kernelLock) overlaps(r locks.Range) bool {
 
 // look looks for the locks of the file once, in the descriptors of all processes and in the kernel's list: see
 // kernelHolders.
-func (f *lockedFile) look(r *request) (holders, waiters []Holder, err error) {
-	pids, err := proc.Processes()
-	if err != nil {
-		return nil, nil, err
-	}
+func (f *lockedFile) look(pids []int, r *request) (holders, waiters []Holder, err error) {
 	seen := f.scanDescriptors(pids)
-	listed, err := readProcLocks(func(l kernelLock) bool { return f.names[l.file] })
+	if !slices.Contains(pids, 1) { // /proc is mounted with hidepid
+		seen.isRefused = true
+	}
+	before := f.listed
+	f.listed, err = readProcLocks(func(l kernelLock) bool { return f.names[l.file] })
 	// A service of systemd with ProcSubset=pid has no such list. Then who holds the lock may still have been seen.
 	isHidden := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 	if err != nil && !(isHidden && len(seen.modes()) > 0) {
 		return nil, nil, err
 	}
-	unseen := slices.DeleteFunc(listed, seen.explains)
-	if r != nil {
-		return seen.holders(seen.keepInTheWay(*r, unseen)), nil, nil
+	for _, l := range f.listed {
+		if l.pid > 0 && !l.isWaiters() && !seen.explains(l) {
+			seen.add(f, l.pid) // it has come since
+		}
 	}
-	return seen.holders(unseen), seen.waiters(unseen, f), nil
+	unseen := slices.DeleteFunc(slices.Clone(f.listed), seen.explains)
+	if r != nil {
+		return seen.holders(seen.keepInTheWay(*r, unseen), before), nil, nil
+	}
+	return seen.holders(unseen, before), seen.waiters(unseen, f), nil
 }
 
 // A scan is what the descriptors of some processes show about a file.
 type scan struct {
-	openers []int                // who has the file open
-	owners  map[kernelLock][]int // who has which lock
-	next    int                  // who is the next one that gets a permit, 0 if nobody is
+	openers   []int                // who has the file open
+	owners    map[kernelLock][]int // who has which lock
+	next      int                  // who is the next one that gets a permit, 0 if nobody is
+	isRefused bool                 // there is a process whose descriptors this user may not see
 }
 
 // scanDescriptors reads all descriptors of some processes.
 func (f *lockedFile) scanDescriptors(pids []int) *scan {
 	seen := &scan{owners: map[kernelLock][]int{}}
 	for _, pid := range pids {
-		locks, isOpen := f.locksOf(pid)
-		if isOpen {
-			seen.openers = append(seen.openers, pid)
-		}
-		for _, l := range locks {
-			f.names[l.file] = true
-			if l.isLine() {
-				seen.next = pid
-			}
-			if !slices.Contains(seen.owners[l], pid) {
-				seen.owners[l] = append(seen.owners[l], pid)
-			}
-		}
+		seen.add(f, pid)
 	}
 	return seen
 }
 
-// locksOf returns the locks that process pid has on the file by its descriptors, and whether it has the file open.
-func (f *lockedFile) locksOf(pid int) (locks []kernelLock, isOpen bool) {
+// add reads the descriptors of a process.
+func (seen *scan) add(f *lockedFile, pid int) {
+	locks, isOpen, isRefused := f.locksOf(pid)
+	seen.isRefused = seen.isRefused || isRefused && pid != 1 // from which all others stem: it has no lock
+	if isOpen && !slices.Contains(seen.openers, pid) {
+		seen.openers = append(seen.openers, pid)
+	}
+	for _, l := range locks {
+		f.names[l.file] = true
+		if l.isLine() {
+			seen.next = pid
+		}
+		if !slices.Contains(seen.owners[l], pid) {
+			seen.owners[l] = append(seen.owners[l], pid)
+		}
+	}
+}
+
+// locksOf returns the locks that process pid has on the file by its descriptors, whether it has the file open, and
+// whether this user may not see that.
+func (f *lockedFile) locksOf(pid int) (locks []kernelLock, isOpen, isRefused bool) {
 	dir := "/proc/" + strconv.Itoa(pid)
-	descriptors, _ := os.ReadDir(dir + "/fd")
+	descriptors, err := os.ReadDir(dir + "/fd")
+	isRefused = errors.Is(err, fs.ErrPermission)
 	for _, d := range descriptors {
-		shown, _ := os.ReadFile(dir + "/fdinfo/" + d.Name())
+		shown, err := os.ReadFile(dir + "/fdinfo/" + d.Name())
+		isRefused = isRefused || errors.Is(err, fs.ErrPermission)
 		if f.isOpenAs(dir, d.Name(), shown) {
 			locks, isOpen = append(locks, shownLocks(shown)...), true
 		}
 	}
-	return locks, isOpen
+	return locks, isOpen, isRefused
 }
 
 // isOpenAs reports whether a descriptor of a process is one of the file. shown is its fdinfo. If that has another inode
@@ -299,16 +321,19 @@ func (seen *scan) keepInTheWay(r request, unseen []kernelLock) (left []kernelLoc
 	return slices.DeleteFunc(unseen, isElsewhere)
 }
 
-// holders returns who holds the lock: those that were seen, and the others in the kernel's list.
-func (seen *scan) holders(unseen []kernelLock) (list []Holder) {
+// holders returns who holds the lock: those that were seen, and the others in the kernel's list. before is what the look
+// before has found in that list.
+func (seen *scan) holders(unseen, before []kernelLock) (list []Holder) {
 	modes := seen.modes()
 	for _, l := range unseen {
-		switch {
-		case l.isWaiters():
-		case l.pid <= 0 || !isHidden(l.pid):
-			list = append(list, Holder{Mode: l.mode(), Note: "a process that this user may not see"})
-		case modes[l.pid] == "":
+		switch isNamed := l.pid > 0 && isHidden(l.pid); {
+		case l.isWaiters(), isNamed && modes[l.pid] != "":
+		case isNamed:
 			modes[l.pid] = l.mode()
+		case seen.isRefused && slices.Contains(before, l):
+			list = append(list, Holder{Mode: l.mode(), Note: "a process that this user may not see"})
+		default: // it has come or gone in between
+			list = append(list, Holder{Mode: l.mode(), Note: anotherProcess})
 		}
 	}
 	for pid, mode := range modes {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/fallback"
 )
 
 // TestReadProcLocks reads the kernel's list, which has several pages, while locks come and go: none of those that
@@ -64,4 +66,80 @@ func TestReadProcLocks(t *testing.T) {
 	}
 	close(over)
 	other.Wait()
+}
+
+// TestUnnamedHolders looks for locks in processes that do not have them, as if the one that has them had come since.
+func TestUnnamedHolders(t *testing.T) {
+	open := func() *os.File {
+		f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	byFlock, byFcntl := open(), open()
+	if err := unix.Flock(int(byFlock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.FcntlFlock(byFcntl.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
+		t.Fatal(err)
+	}
+	hidden := Holder{Mode: "exclusive", Note: "a process that this user may not see"}
+	another := Holder{Mode: "exclusive", Note: "another process"}
+	for _, c := range []struct {
+		name          string
+		file          *os.File
+		pids          []int
+		first, second Holder
+	}{
+		{"the kernel names it", byFlock, []int{1}, Holder{Mode: "exclusive", PID: os.Getpid()},
+			Holder{Mode: "exclusive", PID: os.Getpid()}},
+		{"all processes show what they have", byFcntl, []int{1}, another, another},
+		{"one is hidden", byFcntl, nil, another, hidden},
+	} {
+		f, err := fileOf(c.file.Name(), -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []Holder{c.first, c.second} {
+			list, _, err := f.look(c.pids, nil)
+			if err != nil || len(list) != 1 || list[0] != want {
+				t.Errorf("%s: look %d: %+v, %v", c.name, i+1, list, err)
+			}
+		}
+	}
+}
+
+// TestEndedProcessIsNotHidden looks into a process that is not there.
+func TestEndedProcessIsNotHidden(t *testing.T) {
+	dir := t.TempDir()
+	f, err := fileOf(dir, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const noProcess = 1 << 23 // more than the kernel gives out
+	if f.scanDescriptors([]int{os.Getpid(), noProcess}).isRefused {
+		t.Error("a process that has ended counts as hidden")
+	}
+}
+
+// TestDirectoryHolder names holders of the directory lock.
+func TestDirectoryHolder(t *testing.T) {
+	const noProcess = 1 << 23
+	for _, c := range []struct {
+		holder fallback.Holder
+		note   string
+		pid    int
+	}{
+		{fallback.Holder{PID: os.Getpid()}, "", os.Getpid()},
+		{fallback.Holder{PID: noProcess}, "another process", 0},
+		{fallback.Holder{}, "another process", 0},
+		{fallback.Holder{Where: "that this user may not see"}, "a process that this user may not see", 0},
+		{fallback.Holder{PID: 7, Where: "on host b"}, "on host b", 7},
+	} {
+		if h := directoryHolder(c.holder); h.Note != c.note || h.PID != c.pid {
+			t.Errorf("%+v: %+v", c.holder, h)
+		}
+	}
 }

@@ -190,7 +190,7 @@ func (h Holder) Name() string {
 	what := h.Note
 	switch {
 	case h.PID == 0 && what == "":
-		return "another process"
+		return anotherProcess
 	case h.PID == 0:
 		return what
 	case what == "":

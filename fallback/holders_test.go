@@ -1,0 +1,58 @@
+package fallback
+
+import "testing"
+
+// A shy system has no process that shows what it has open. before is called when it is asked for that.
+type shy struct {
+	*thisSystem
+	told   telling
+	before func()
+}
+
+func (s shy) Openers([]record) (map[string][]int, telling) {
+	s.before()
+	return nil, s.told
+}
+
+// TestUnseenHolder lists a holder that no process shows, and whose own process has ended.
+func TestUnseenHolder(t *testing.T) {
+	const noProcess = 1 << 23
+	for _, c := range []struct {
+		name  string
+		told  telling
+		goes  bool // its lifeline is closed in between
+		where string
+		pid   int
+	}{
+		{"all processes show what they have", tellsAll, false, "", 0},
+		{"some do not", tellsSome, false, "that this user may not see", 0},
+		{"some do not, but it has gone", tellsSome, true, "", 0},
+		{"the system tells nothing", tellsNothing, false, "", noProcess},
+	} {
+		dir := lockFile(t)
+		was := ownPID
+		ownPID = noProcess
+		holder := newLock(dir)
+		err := holder.TryLock()
+		ownPID = was
+		must(err)
+		reader := newLock(dir)
+		s, err := reader.begin(false)
+		must(err)
+		system := shy{s, c.told, func() {
+			if c.goes {
+				s.CloseLifeline(holder.self.life)
+			}
+		}}
+		list, err := newAttempt(system, reader, Request{}).everybody(dir)
+		if err != nil || len(list) != 1 || list[0].Where != c.where || list[0].PID != c.pid {
+			t.Errorf("%s: %+v, %v", c.name, list, err)
+		}
+		reader.closeState()
+		if c.goes {
+			holder.closeState()
+		} else {
+			must(holder.Unlock())
+		}
+	}
+}
