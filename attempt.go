@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"sync"
+	"syscall"
 
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/cstart"
@@ -64,10 +66,27 @@ var stateBase = sync.OnceValue(func() string {
 // neededAccess returns what a lock file must be open for.
 func neededAccess(b cli.Backend, op locks.Op, permits int) lockfile.Access {
 	switch {
+	case b == cli.Directory: // it locks no byte
+		return lockfile.Read
 	case permits > 0:
 		return lockfile.ReadWrite
 	case b == cli.ByFcntl && op == locks.Exclusive:
 		return lockfile.Write // F_WRLCK needs a descriptor that is open for writing
 	}
 	return lockfile.Read
+}
+
+// writingHint is the hint for a program that the lock file keeps from being executed, or that keeps the lock file from
+// being opened, because it is open for writing; "" if it is not, or err has another cause.
+func writingHint(o *cli.Options, err error) string {
+	what := "--permits"
+	access := neededAccess(o.Backend, o.Op, o.Permits)
+	if access == lockfile.Write {
+		what = "an exclusive lock of fcntl(2)"
+	}
+	if access == lockfile.Read || !errors.Is(err, syscall.ETXTBSY) {
+		return ""
+	}
+	return what + " needs the lock file open for writing, which no file can be that is executed: " +
+		"use a separate lock file, in a script \"$0.lock\""
 }

@@ -169,6 +169,9 @@ func failCommand(p *output.Printer, o *cli.Options, err error) int {
 		failed.Hint = "it is the lock file, which cannot be executed on this filesystem while it is locked: " +
 			"use a separate lock file"
 	}
+	if hint := writingHint(o, start.Err); hint != "" && o.FD < 0 && lockfile.IsSame(o.File, start.Name) {
+		failed.Hint = hint
+	}
 	status := p.Fail(&failed)
 	p.ForgetFailures()
 	return status

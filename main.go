@@ -13,6 +13,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"example.org/flock/internal/cli"
@@ -182,11 +183,24 @@ func openLockFile(o *cli.Options) (*lockfile.File, error) {
 	f, err := lockfile.Open(o.File, neededAccess(o.Backend, o.Op, o.Permits))
 	switch {
 	case err != nil:
-		return nil, failure.Opening(o.File, err)
+		return nil, openingError(o, err)
 	case o.Remove && f.IsDirectory():
 		return nil, failure.Usage("--remove cannot be combined with a directory: " + o.File)
 	}
 	return f, nil
+}
+
+// openingError returns the error of a lock file that cannot be opened for what the options need.
+func openingError(o *cli.Options, err error) error {
+	failed := failure.Opening(o.File, err)
+	if o.Permits > 0 && errors.Is(err, syscall.EISDIR) {
+		refused := locks.NotForDirectories("--permits", o.File, locks.OrByDirectory, err)
+		failed.Text, failed.Hint = refused.Text, refused.Hint
+	}
+	if hint := writingHint(o, err); hint != "" {
+		failed.Hint = hint
+	}
+	return failed
 }
 
 var errPermitReadOnly = errors.New("--permits needs a descriptor that is open for writing")
@@ -194,14 +208,18 @@ var errPermitReadOnly = errors.New("--permits needs a descriptor that is open fo
 // passedDescriptor returns the descriptor that was passed by number.
 func passedDescriptor(o *cli.Options) (*lockfile.File, error) {
 	f := lockfile.Descriptor(o.FD)
-	if o.Permits > 0 {
+	if o.Permits > 0 && o.Backend != cli.Directory {
 		// The byte of a permit can be locked only by a descriptor that is open for writing.
 		writable, err := f.Writable()
 		switch {
 		case err != nil:
 			return nil, locks.FileError(f, err)
+		case !writable && f.IsDirectory():
+			return nil, locks.NotForDirectories("--permits", f.Name, locks.OrByDirectory, errPermitReadOnly)
 		case !writable:
-			return nil, locks.FileError(f, errPermitReadOnly)
+			failed := locks.FileError(f, errPermitReadOnly)
+			failed.Hint = "open it as " + f.Name + ">>FILE"
+			return nil, failed
 		}
 	}
 	return f, nil

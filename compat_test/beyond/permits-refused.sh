@@ -46,13 +46,25 @@ flock -s -x --permits 2 f echo in
 : >f
 exec 9<f
 flock --permits 2 9; echo $?
-#> flock: 9: --permits needs a descriptor that is open for writing
-#> 65
+#native> flock: 9: --permits needs a descriptor that is open for writing
+#native> flock: open it as 9>>FILE
+#native> 65
+#half> flock: 9: --permits needs a descriptor that is open for writing
+#half> flock: open it as 9>>FILE
+#half> 65
+#directory> 0
 flock --permits 2 --fd 9 echo in; echo $?
-#> flock: 9: --permits needs a descriptor that is open for writing
-#> 65
-flock -n f echo not locked
-#> not locked
+#native> flock: 9: --permits needs a descriptor that is open for writing
+#native> flock: open it as 9>>FILE
+#native> 65
+#half> flock: 9: --permits needs a descriptor that is open for writing
+#half> flock: open it as 9>>FILE
+#half> 65
+#directory> in
+#directory> 0
+[ $LOCKS = directory ] || flock -n f echo not locked
+#native> not locked
+#half> not locked
 
 ### permits-refused-leave-the-descriptor-no-lock
 exec 9<>f
@@ -74,12 +86,25 @@ FLOCK_DIR=/dev/null/none flock -n --permits 1 9 2>/dev/null || flock -n f echo i
 ### permits-of-a-directory
 mkdir d
 flock --permits 2 d echo in; echo $?
-#> flock: cannot open lock file d: Is a directory
-#> 66
+#native> flock: d: --permits cannot be used with a directory
+#native> flock: lock a file in it instead; or, for all who use it, --backend directory
+#native> 66
+#half> flock: d: --permits cannot be used with a directory
+#half> flock: lock a file in it instead; or, for all who use it, --backend directory
+#half> 66
+#directory> in
+#directory> 0
 exec 9<d
-flock --permits 2 9 2>/dev/null; echo $?
-#> 65
+flock --permits 2 9 2>&1; echo $?
+#native> flock: 9: --permits cannot be used with a directory
+#native> flock: lock a file in it instead; or, for all who use it, --backend directory
+#native> 65
+#half> flock: 9: --permits cannot be used with a directory
+#half> flock: lock a file in it instead; or, for all who use it, --backend directory
+#half> 65
+#directory> 0
 ls -A d
+#directory> .flock
 
 ### permits-descriptor-not-open
 flock --permits 2 9; echo $?
@@ -91,8 +116,12 @@ flock --permits 2 9; echo $?
 # needs: root setpriv
 : >f; chmod 644 f
 setpriv --reuid 65534 --clear-groups flock --permits 2 f echo in; echo $?
-#> flock: cannot open lock file f: Permission denied
-#> 66
+#native> flock: cannot open lock file f: Permission denied
+#native> 66
+#half> flock: cannot open lock file f: Permission denied
+#half> 66
+#directory> in
+#directory> 0
 
 ### permits-file-is-made
 umask 022
@@ -114,3 +143,42 @@ flock --permits 1 f sh -c 'flock -n f true; echo $?; ls -A .'
 #directory> .f.flock
 #half> .f.flock
 #> f
+
+### permits-of-the-script-itself
+# needs: linux
+printf '#!/bin/sh\necho in\n' >script; chmod +x script
+flock --permits 2 ./script ./script; echo $?
+#native> flock: failed to execute ./script: Text file busy
+#native> flock: --permits needs the lock file open for writing, which no file can be that is executed: use a separate lock file, in a script "$0.lock"
+#native> 69
+#half> flock: failed to execute ./script: Text file busy
+#half> flock: --permits needs the lock file open for writing, which no file can be that is executed: use a separate lock file, in a script "$0.lock"
+#half> 69
+#directory> in
+#directory> 0
+
+### permits-of-a-program-that-runs
+# needs: linux
+cp "$(type -P sleep)" program; ./program 100 & program=$!
+await 'grep -qa ^./program /proc/$program/cmdline'
+flock --permits 2 program echo in; echo $?
+#native> flock: cannot open lock file program: Text file busy
+#native> flock: --permits needs the lock file open for writing, which no file can be that is executed: use a separate lock file, in a script "$0.lock"
+#native> 66
+#half> flock: cannot open lock file program: Text file busy
+#half> flock: --permits needs the lock file open for writing, which no file can be that is executed: use a separate lock file, in a script "$0.lock"
+#half> 66
+#directory> in
+#directory> 0
+kill $program
+
+### fcntl-of-the-script-itself
+# needs: linux
+# kernel: no directory lock is meant
+printf '#!/bin/sh\necho in\n' >script; chmod +x script
+flock --fcntl ./script ./script; echo $?
+#> flock: failed to execute ./script: Text file busy
+#> flock: an exclusive lock of fcntl(2) needs the lock file open for writing, which no file can be that is executed: use a separate lock file, in a script "$0.lock"
+#> 69
+flock --fcntl -s ./script ./script
+#> in

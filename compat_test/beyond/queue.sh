@@ -200,11 +200,13 @@ flock --queue 0 --remove f echo in; ls
 # kernel: no byte can be locked
 : >f; chmod 644 f
 setpriv --reuid 65534 --clear-groups flock --queue 1 f echo no; echo $?
-#> flock: f: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): Permission denied
+#> flock: f: --queue needs a file that can be written: Permission denied
+#> flock: use another lock file; or, for all who use it, --backend directory
 #> 66
 exec 9<f
 setpriv --reuid 65534 --clear-groups flock --queue 1 9; echo $?
-#> flock: 9: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): Permission denied
+#> flock: 9: --queue needs a file that can be written: Permission denied
+#> flock: use another lock file; or, for all who use it, --backend directory
 #> 66
 flock -n f echo free
 #> free
@@ -214,7 +216,8 @@ flock -n f echo free
 # kernel: no byte can be locked
 : >f
 unshare -m sh -c 'mount --bind . /mnt && mount -o remount,bind,ro /mnt && cd /mnt && flock --queue 1 f echo no; echo $?'
-#> flock: f: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): Read-only file system
+#> flock: f: --queue needs a file that can be written: Read-only file system
+#> flock: use another lock file; or, for all who use it, --backend directory
 #> 73
 
 ### queue-without-proc
@@ -222,7 +225,8 @@ unshare -m sh -c 'mount --bind . /mnt && mount -o remount,bind,ro /mnt && cd /mn
 # kernel: no byte can be locked
 : >f
 unshare -m sh -c 'mount -t tmpfs none /proc && flock --queue 1 f echo no; echo $?'
-#> flock: f: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): /proc is missing, by which it is opened once more
+#> flock: f: --queue: /proc is missing, by which it is opened once more
+#> flock: --queue needs flock(2), byte locks and /proc; or, for all who use it, --backend directory
 #> 65
 
 ### queue-of-a-directory
@@ -230,7 +234,8 @@ unshare -m sh -c 'mount -t tmpfs none /proc && flock --queue 1 f echo no; echo $
 # kernel: no byte can be locked
 mkdir d
 flock --queue 1 d echo no; echo $?
-#> flock: d: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): Is a directory
+#> flock: d: --queue cannot be used with a directory
+#> flock: lock a file in it instead; or, for all who use it, --backend directory
 #> 65
 flock --backend directory --queue 1 d echo in
 #> in
@@ -291,7 +296,8 @@ release; wait $waiter
 # kernel: the places are bytes of the file
 printf '#!/bin/sh\necho in\n' >f; chmod +x f
 flock --queue 1 f ./f; echo $?
-#> flock: f: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): Text file busy
+#> flock: f: --queue cannot be used with an executable file
+#> flock: nobody can execute a file that is open for writing: use a separate lock file, in a script "$0.lock"; or, for all who use it, --backend directory
 #> 65
 
 ### queue-beside-a-lock-of-the-whole-file
@@ -303,6 +309,7 @@ f = open("f", "r+"); fcntl.lockf(f, fcntl.LOCK_EX); open("has", "w")
 while not os.path.exists("go"): time.sleep(.01)' & holder=$!
 await '[ -e has ]'
 flock --queue 1 --report 0 f echo in 2>&1 | sed 's/held by.*/held/'; echo ${PIPESTATUS[0]}
-#> flock: f: --queue needs flock(2), byte locks, and a writable file that is not a program (or, for all who use it, --backend directory): another program has locked all of it with fcntl(2)
+#> flock: f: --queue: another program has locked all of it with fcntl(2)
+#> flock: use a separate lock file; or, for all who use it, --backend directory
 #> 65
 announce go; wait $holder

@@ -190,30 +190,35 @@ ls
 ### replace-not-for-a-program-or-a-directory
 mkdir d; : >f; chmod +x f
 flock --replace d echo no; echo $?
-#> flock: d: --replace needs flock(2), byte locks, and a writable local file that is not a program: Is a directory
+#> flock: d: --replace cannot be used with a directory
+#> flock: lock a file in it instead
 #> 65
 flock --replace f echo no; echo $?
-#> flock: f: --replace needs flock(2), byte locks, and a writable local file that is not a program: Text file busy
+#> flock: f: --replace cannot be used with an executable file
+#> flock: nobody can execute a file that is open for writing: use a separate lock file, in a script "$0.lock"
 #> 65
 
 ### replace-a-file-that-cannot-be-written
 # needs: root setpriv
 : >f; chmod 644 f
 setpriv --reuid 65534 --clear-groups flock --replace f echo no; echo $?
-#> flock: f: --replace needs flock(2), byte locks, and a writable local file that is not a program: Permission denied
+#> flock: f: --replace needs a file that can be written: Permission denied
+#> flock: use another lock file
 #> 66
 
 ### replace-beside-a-lock-of-the-whole-file
 # needs: python3
 python_holds 'lockf(f, fcntl.LOCK_EX)'
 flock --replace f echo no; echo $?
-#> flock: f: --replace needs flock(2), byte locks, and a writable local file that is not a program: another program has locked all of it with fcntl(2)
+#> flock: f: --replace: another program has locked all of it with fcntl(2)
+#> flock: use a separate lock file
 #> 65
 release
 
 ### replace-without-kernel-locks
 "$SELF" without-kernel-locks "$(type -P flock)" --replace f echo no; echo $?
-#> flock: f: --replace needs flock(2), byte locks, and a writable local file that is not a program: Invalid argument
+#> flock: f: --replace: Invalid argument
+#> flock: --replace needs flock(2), byte locks and /proc
 #> 65
 
 ### replace-tickets-are-no-locks

@@ -69,6 +69,13 @@ func checkRemovable(name string) error {
 	return err
 }
 
+// IsSame reports whether two names are those of one file.
+func IsSame(name, other string) bool {
+	one, err1 := os.Stat(name)
+	two, err2 := os.Stat(other)
+	return err1 == nil && err2 == nil && os.SameFile(one, two)
+}
+
 // ClosePrivate closes what Private has opened, if it has.
 func (f *File) ClosePrivate() {
 	if f.private != nil {

@@ -2,7 +2,6 @@ package lockfile
 
 import (
 	"errors"
-	"os"
 	"strconv"
 	"syscall"
 	"time"
@@ -177,10 +176,5 @@ func KeepsFromRunning(name, program string, err error) bool {
 		return false
 	}
 	var fs unix.Statfs_t
-	if networkOf(&fs, unix.Statfs(name, &fs)) == Local {
-		return false
-	}
-	locked, err1 := os.Stat(name)
-	executed, err2 := os.Stat(program)
-	return err1 == nil && err2 == nil && os.SameFile(locked, executed)
+	return networkOf(&fs, unix.Statfs(name, &fs)) != Local && IsSame(name, program)
 }

@@ -7,6 +7,7 @@ import (
 
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
+	"example.org/flock/internal/sys"
 )
 
 // HasKernelLocks reports whether the kernel has locks of whole files. A filesystem can still answer that it has none.
@@ -105,7 +106,27 @@ type record struct {
 }
 
 func (m *record) Lock(op Op, timeout Timeout) error {
-	return m.explain(callReopening(m.file, recordCall(m.Range), op, timeout))
+	err := m.explain(callReopening(m.file, recordCall(m.Range), op, timeout))
+	if failed, ok := err.(*failure.Error); ok && failed.Hint == "" {
+		failed.Hint = m.accessHint(op, failed.Cause)
+	}
+	return err
+}
+
+// accessHint is the hint for a file that is not open for what the lock needs, or cannot be; "" if that is not why it is
+// refused.
+func (m *record) accessHint(op Op, cause error) string {
+	kind, access, redirection := "an exclusive", "writing", ">>FILE"
+	if op == Shared {
+		kind, access, redirection = "a shared", "reading", "<FILE"
+	}
+	switch {
+	case m.file.ByName && sys.Is(cause, syscall.EISDIR):
+		return "an exclusive lock of fcntl(2) needs a file: lock one in the directory, or take a shared lock"
+	case !m.file.ByName && sys.BadDescriptor(cause):
+		return kind + " lock of fcntl(2) needs a descriptor that is open for " + access + ": " + m.file.Name + redirection
+	}
+	return ""
 }
 
 func (m *record) Unlock() error {

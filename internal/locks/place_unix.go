@@ -84,8 +84,7 @@ func (p *place) Unlock() error {
 
 // queueError returns the error of a file that has no places for those who wait.
 func queueError(file string, err error) *failure.Error {
-	return failure.New(failure.ExDataErr, file+": --queue needs flock(2), byte locks, and a writable file that is not "+
-		"a program (or, for all who use it, --backend directory)", err)
+	return optionError("--queue", file, OrByDirectory, err)
 }
 
 // openingError returns the error of a file that cannot be opened once more. Its exit status is that of failure.Opening.

@@ -172,6 +172,5 @@ func (t Ticket) ring(socket int, first, last int64) {
 
 // replaceError returns the error of a file that has no tickets.
 func replaceError(file string, err error) *failure.Error {
-	return failure.New(failure.ExDataErr,
-		file+": --replace needs flock(2), byte locks, and a writable local file that is not a program", err)
+	return optionError("--replace", file, "", err)
 }
