@@ -161,7 +161,10 @@ func failCommand(p *output.Printer, o *cli.Options, err error) int {
 		return p.Fail(err)
 	}
 	failed := *err.(*failure.Error)
-	failed.Hint = o.CommandHint(start.Name, start.Err)
+	failed.Hint = o.FileAsCommand(isProgram)
+	if failed.Hint == "" {
+		failed.Hint = o.CommandHint(start.Name, start.Err)
+	}
 	if failed.Hint == "" && !o.ByShell {
 		failed.Hint = command.Hint(start.Name, start.Err)
 	}
@@ -176,3 +179,6 @@ func failCommand(p *output.Printer, o *cli.Options, err error) int {
 	p.ForgetFailures()
 	return status
 }
+
+// isProgram reports whether a word is the name of a program in PATH.
+func isProgram(word string) bool { return command.Find(word, "") != "" }

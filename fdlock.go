@@ -1,6 +1,7 @@
 package main
 
 import (
+	"example.org/flock/internal/cli"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/locks"
 )
@@ -20,7 +21,8 @@ func (a *attempt) acquire(timeout locks.Timeout) error {
 // when the lock is held, before the command starts: who finds all places taken knows that a command is yet to start.
 func (a *attempt) acquireInTurn(timeout locks.Timeout) error {
 	saysThatItWaits := a.Reports || a.Verbose
-	if a.queue == nil && !saysThatItWaits {
+	isMistaken := timeout.Waits() && a.HasOptionAsCommand() && !isProgram(a.Command[0])
+	if a.queue == nil && !saysThatItWaits && !isMistaken {
 		return a.take(timeout) // the lock call waits
 	}
 	if a.queue != nil {
@@ -34,6 +36,9 @@ func (a *attempt) acquireInTurn(timeout locks.Timeout) error {
 		if err := a.queue.Lock(locks.Exclusive, timeout); err != nil {
 			return err
 		}
+	}
+	if isMistaken { // with -n, for instance, the user does not expect to wait
+		a.out.Note("'" + a.Command[0] + "' is the command here, and waits for the lock: " + cli.OptionsGoBefore)
 	}
 	if saysThatItWaits {
 		defer a.reportWait()()

@@ -60,3 +60,53 @@ flock --verbose --version | sed 's/flock .* (/flock N (/; s/go1[0-9.]* for [a-z]
 #> built by GO for SYSTEM, with make
 flock --version --verbose | grep -c .
 #> 1
+
+### hint-an-option-is-the-command-and-waits
+
+# -n was meant as an option, and nothing else tells that flock waits for the lock
+exec 9>>f; flock 9
+for word in -n --nonblock -w5 --wait=5 --shared; do flock -w .01 f $word true; echo $?; done
+#> flock: '-n' is the command here, and waits for the lock: options go before the file: flock [options] <file> <command>
+#> 1
+#> flock: '--nonblock' is the command here, and waits for the lock: options go before the file: flock [options] <file> <command>
+#> 1
+#> flock: '-w5' is the command here, and waits for the lock: options go before the file: flock [options] <file> <command>
+#> 1
+#> flock: '--wait=5' is the command here, and waits for the lock: options go before the file: flock [options] <file> <command>
+#> 1
+#> flock: '--shared' is the command here, and waits for the lock: options go before the file: flock [options] <file> <command>
+#> 1
+# not one of flock's options; -c, which belongs there; a run that does not wait; a program of that name
+for word in -z -c; do flock -w .01 f $word true; echo $?; done
+#> 1
+#> 1
+flock -n f -n true; echo $?
+#> 1
+mkdir bin; printf '#!/bin/sh\necho "$@"\n' >bin/-n; chmod +x bin/-n
+PATH=$PWD/bin:$PATH flock -w .01 f -n true; echo $?
+#> 1
+flock -u 9
+PATH=$PWD/bin:$PATH flock f -n in
+#> in
+flock f -n true; echo $?
+#> flock: failed to execute -n: No such file or directory
+#> flock: options go before the file: flock [options] <file> <command>
+#> 69
+
+### hint-the-file-beside-fd
+exec 9>>f
+flock --fd 9 f true; echo $?
+#> flock: failed to execute f: No such file or directory
+#> flock: --fd takes the place of the file: flock --fd 9 <command>
+#> 69
+flock --fd 9 f -c true 2>&1 | tail -1
+#> flock: --fd takes the place of the file: flock --fd 9 <command>
+flock --fd 9 f; echo $?
+#> flock: failed to execute f: No such file or directory
+#> 69
+
+### hint-an-empty-name
+flock --holders ''; echo $?
+#> flock: cannot open lock file : No such file or directory
+#> flock: the name is empty: is a variable not set?
+#> 66

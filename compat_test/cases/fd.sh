@@ -26,6 +26,7 @@ flock --fd 77 echo hi
 flock --fd -1 echo hi
 
 ### fdopt-c-two
+# differs: a second line says what to do
 exec 9<>f
 flock --fd 9 -c a b
 
@@ -101,6 +102,7 @@ flock --fd=9 echo hi
 flock -n f echo in; echo $?
 
 ### new-fdopt-first-word-is-the-command
+# differs: a second line says what to do
 # derived: --fd: there is no file name, the first non-option word is the command
 exec 9<>f
 flock --fd 9 f echo hi; echo $?

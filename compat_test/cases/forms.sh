@@ -93,6 +93,7 @@ flock f -ctrue; echo $?
 flock f -nc 'echo hi'; echo $?
 
 ### c-two-arguments
+# differs: a second line says what to do
 flock f -c 'echo a' b; echo $?
 
 ### c-dashdash-then-file

@@ -266,6 +266,7 @@ flock - echo hi
 ls
 
 ### empty-file-name
+# differs: a second line says what to do
 flock '' echo hi; echo $?
 
 ### last-of-s-and-x-is-x
@@ -533,6 +534,7 @@ flock --timeout
 flock f -c
 
 ### c-two
+# differs: a second line says what to do
 flock f -c a b
 
 ### abbrev-verb

@@ -29,10 +29,12 @@ flock --verbose --fcntl -w .1 f echo no; echo $?
 release
 
 ### fcntl-fd-ro-ex
+# differs: a second line says what to do
 # needs: linux
 touch f; exec 9<f; flock --fcntl 9; echo $?
 
 ### fcntl-fd-wo-sh
+# differs: a second line says what to do
 exec 9>f
 flock --fcntl -s 9; echo $?
 
@@ -43,6 +45,7 @@ flock --fcntl -n f echo no; echo $?
 flock --fcntl -u 9; flock --fcntl -n f echo yes
 
 ### fcntl-dir-ex
+# differs: a second line says what to do
 # needs: linux
 mkdir d; flock --fcntl d echo ok
 

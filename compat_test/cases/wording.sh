@@ -32,6 +32,7 @@ flock -w abc f true
 flock -w '' f true
 
 ### w-comma
+# differs: a second line says what to do
 flock -w 1,5 f true
 
 ### w-suffix
@@ -54,6 +55,7 @@ flock -E abc f true
 flock -E 99999999999999999999 f true
 
 ### c-before-file
+# differs: a second line says what to do
 flock -c 'echo hi'
 
 ### c-before-file2
@@ -104,9 +106,11 @@ exec 9>f
 flock '9 '
 
 ### c-after-file-then-option
+# differs: a second line says what to do
 flock f -c -n 'echo hi'
 
 ### c-after-file-then-dashdash
+# differs: a second line says what to do
 flock f -c -- 'echo hi'
 
 ### dashdash-then-c-is-a-file
@@ -358,6 +362,7 @@ flock -- '0x9'
 flock -- '9.0'
 
 ### new-fd-empty
+# differs: a second line says what to do
 # derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
 flock -- ''
 

@@ -32,9 +32,10 @@ func (p *parser) hintShell(option string) string {
 
 // descriptorHint is the hint for a word that stands alone and is not a number, as in "flock FILE".
 func (o *Options) descriptorHint(word string) string {
-	looksLikeNumber := word == "" || strings.ContainsAny(word[:1], "+-0123456789"+blanks)
 	switch {
-	case looksLikeNumber:
+	case word == "":
+		return failure.EmptyName
+	case strings.ContainsAny(word[:1], "+-0123456789"+blanks): // it looks like a number
 		return ""
 	case o.Op == locks.Unlock:
 		return "-u takes the number of a file that the script has open: flock -u 9; " +
@@ -43,9 +44,14 @@ func (o *Options) descriptorHint(word string) string {
 	return "'" + word + "' is not a descriptor number: a lock file needs a command: flock <file> <command>"
 }
 
-// secondsHint is the hint for a duration with a unit, such as 10m: to read that as ten seconds would be worse than to
-// refuse it.
+// secondsHint is the hint for a duration with a decimal comma, or with a unit, such as 10m: to read that as ten seconds
+// would be worse than to refuse it.
 func secondsHint(word string) string {
+	if point := strings.Replace(word, ",", ".", 1); point != word {
+		if number, err := parseFloat(point); err == nil && number >= 0 {
+			return "a time has a decimal point: did you mean " + point + "?"
+		}
+	}
 	units := map[string]float64{"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 	unit := word[max(len(word)-1, 0):]
 	number, err := parseFloat(strings.TrimSuffix(word, unit))
@@ -64,6 +70,23 @@ func timeoutHint(word string) string {
 	return secondsHint(word)
 }
 
+// quotesHint is the hint for -c with several words, of which the user means one.
+func quotesHint(option string, words []string) string {
+	text := strings.Join(words, " ")
+	switch {
+	case text == "":
+		return ""
+	case text[0] == '-':
+		return OptionsGoBefore
+	case strings.Contains(text, "'"):
+		text = "..."
+	}
+	return "put the command into quotes: " + option + " '" + text + "'"
+}
+
+// OptionsGoBefore is the hint for an option behind the file.
+const OptionsGoBefore = "options go before the file: flock [options] <file> <command>"
+
 // joinedHint is the hint for -c that is joined with its string or with other options.
 const joinedHint = "-c is a word of its own, and so is the string after it: -c <string>"
 
@@ -72,6 +95,7 @@ var foreignOptions = map[string]string{
 	"--no-block": meantTry, "--noblock": meantTry, "--non-block": meantTry, "--non-blocking": meantTry,
 	"--no-wait": meantTry, "--nowait": meantTry, "--try": meantTry,
 	"-t": "did you mean -w <seconds>?",
+	"-v": "did you mean --verbose?",
 	"-k": "flock keeps the lock file without an option; only --remove removes it",
 }
 
@@ -88,7 +112,57 @@ func (p *parser) unknownHint(word string, hasC bool) string {
 	if hint := foreignOptions[word]; hint != "" {
 		return hint
 	}
-	return p.candidates(word)
+	if hint := p.flagHint(word); hint != "" {
+		return hint
+	}
+	if hint := p.candidates(word); hint != "" {
+		return hint
+	}
+	return p.similarHint(word)
+}
+
+// flagHint is the hint for a short option without a value that is joined with a number, as in -n9.
+func (p *parser) flagHint(word string) string {
+	flag, number := word[:min(len(word), 2)], word[min(len(word), 2):]
+	isFlag := func(opt *option) bool { return opt.isFlag && "-"+string(opt.short) == flag }
+	if number == "" || strings.Trim(number, "0123456789") != "" || !slices.ContainsFunc(p.options, isFlag) {
+		return ""
+	}
+	return flag + " has no value: did you mean " + flag + " " + number + "?"
+}
+
+// similarHint is the hint for a long option that differs in one letter from one that there is, such as --limits.
+func (p *parser) similarHint(word string) string {
+	name, isLong := strings.CutPrefix(word, "--")
+	name, _, _ = strings.Cut(name, "=")
+	var similar []string
+	for _, opt := range p.options {
+		if isLong && len(opt.long) > 2 && differInOne(name, opt.long) {
+			similar = append(similar, "--"+opt.long)
+		}
+	}
+	if len(similar) != 1 {
+		return ""
+	}
+	return "did you mean " + similar[0] + "?"
+}
+
+// differInOne reports whether one letter is more, less or another in one of two words.
+func differInOne(a, b string) bool {
+	same := 0
+	for same < min(len(a), len(b)) && a[same] == b[same] {
+		same++
+	}
+	a, b = a[same:], b[same:]
+	switch len(a) - len(b) {
+	case 1:
+		return a[1:] == b
+	case -1:
+		return a == b[1:]
+	case 0:
+		return a != "" && a[1:] == b[1:]
+	}
+	return false
 }
 
 // dashHint is the hint for a long option with one dash only, such as -nonblock or -wait.
@@ -127,7 +201,7 @@ func (o *Options) CommandHint(command string, err error) string {
 	case strings.HasPrefix(command, "-c"), strings.HasPrefix(command, "--com"):
 		return joinedHint
 	case strings.HasPrefix(command, "-"): // an option that was written behind the file
-		return "options go before the file: flock [options] <file> <command>"
+		return OptionsGoBefore
 	case !errors.Is(err, fs.ErrNotExist):
 		return ""
 	case strings.HasPrefix(command, "~"):
@@ -140,6 +214,38 @@ func (o *Options) CommandHint(command string, err error) string {
 		return "'" + command + "' is built into shells: did you mean -c '" + command + " ...'?"
 	}
 	return ""
+}
+
+// HasOptionAsCommand reports whether the word of the command is an option, by its name, that was written behind the
+// file. -c is none: it belongs there.
+func (o *Options) HasOptionAsCommand() bool {
+	if o.FD >= 0 || o.ByShell || len(o.Command) == 0 || !strings.HasPrefix(o.Command[0], "-") {
+		return false
+	}
+	p := newParser(nil)
+	p.addCommon()
+	p.addFile()
+	word := o.Command[0]
+	if name, isLong := strings.CutPrefix(word, "--"); isLong {
+		name, _, _ = strings.Cut(name, "=")
+		return p.find(name) != nil
+	}
+	return slices.ContainsFunc(p.options, func(opt *option) bool {
+		is, hasValue := word == "-"+string(opt.short), !opt.isFlag && strings.HasPrefix(word, "-"+string(opt.short))
+		return opt.short != 0 && (is || hasValue)
+	})
+}
+
+// FileAsCommand is the hint for a command that cannot be executed because it is the file, which --fd replaces; "" if
+// that is not so. isProgram reports whether a word is the name of a program.
+func (o *Options) FileAsCommand(isProgram func(word string) bool) string {
+	if o.FD < 0 || o.ByShell || len(o.Command) < 2 || strings.HasPrefix(o.Command[0], "-") {
+		return ""
+	}
+	if next := o.Command[1]; !isShellOption(next) && !isProgram(next) {
+		return ""
+	}
+	return "--fd takes the place of the file: flock --fd " + strconv.Itoa(o.FD) + " <command>"
 }
 
 // isVariable reports whether a word can be the name of a variable.

@@ -250,7 +250,9 @@ func (p *parser) parseOperands(words []string) error {
 		return p.parseAfterDescriptor(words)
 	case p.shellOption != "" && len(words) != 1:
 		return withHint(needsOneArgument(p.shellOption), p.hintShell(p.shellOption))
-	case p.shellOption != "", len(words) == 0:
+	case p.shellOption != "":
+		return withHint(failure.Usage(missingLock), p.hintShell(p.shellOption))
+	case len(words) == 0:
 		return failure.Usage(missingLock)
 	case len(words) == 1:
 		return p.parseNumber(words[0])
@@ -302,7 +304,7 @@ func (p *parser) parseAfterDescriptor(words []string) error {
 // parseShell reads the string of -c, which option is as the user wrote it.
 func (p *parser) parseShell(option string, words []string) error {
 	if len(words) != 1 {
-		return needsOneArgument(option)
+		return withHint(needsOneArgument(option), quotesHint(option, words))
 	}
 	p.o.Command, p.o.ByShell = p.shell(words[0]), true
 	return nil

@@ -139,6 +139,27 @@ func TestHints(t *testing.T) {
 		"-nw=5 f true":          "-nw 5",
 		"-E=75 f true":          "-E 75",
 		"-z f true":             "",
+		"-v f true":             "did you mean --verbose?",
+		"-n9":                   "-n has no value: did you mean -n 9?",
+		"-u9":                   "-u has no value: did you mean -u 9?",
+		"-n9x":                  "",
+		"-z9":                   "",
+		"--limits 5 f true":     "did you mean --limit?",
+		"--limits=5 f true":     "did you mean --limit?",
+		"--clse f true":         "did you mean --close?",
+		"--shires f true":       "",
+		"--fb 9 true":           "",
+		"-n -c date":            "-c goes after the file",
+		"-c date":               "-c goes after the file",
+		"f -c echo hi":          "-c 'echo hi'",
+		"--fd 9 -c echo hi":     "-c 'echo hi'",
+		"f -c echo it's":        "-c '...'",
+		"f -c -n true":          "options go before the file",
+		"f -c":                  "",
+		"-w 1,5 f true":         "did you mean 1.5?",
+		"--report 0,5 f true":   "did you mean 0.5?",
+		"-w 1,5,5 f true":       "",
+		"-w -1,5 f true":        "",
 	} {
 		_, err := Parse(append([]string{"flock"}, strings.Fields(args)...), environment(""), shell)
 		var usage *failure.Error
@@ -284,6 +305,35 @@ func TestParseForKnowsAll(t *testing.T) {
 		}
 		if !slices.ContainsFunc(program.options, same) {
 			t.Errorf("--%s (%c): not an option of a program", opt.long, opt.short)
+		}
+	}
+}
+
+// TestHasOptionAsCommand looks for options behind the file.
+func TestHasOptionAsCommand(t *testing.T) {
+	for args, want := range map[string]bool{
+		"f -n true": true, "f --nb true": true, "f --nonblock true": true, "f -w5 true": true, "f --wait=5 true": true,
+		"f --replace true": true, "-n f -s true": true, "-- f -n true": true,
+		"f true": false, "f -z true": false, "f -nx true": false, "f -c true": false, "f --zone true": false,
+		"f - true": false, "f -- true": false, "--fd 9 -- -n": false, "f true -n": false, "9": false,
+	} {
+		o, err := Parse(append([]string{"flock"}, strings.Fields(args)...), environment(""), shell)
+		if err != nil || o.HasOptionAsCommand() != want {
+			t.Errorf("flock %s: %+v, %v", args, o, err)
+		}
+	}
+}
+
+// TestFileAsCommand has commands that are the file, and others.
+func TestFileAsCommand(t *testing.T) {
+	isProgram := func(word string) bool { return word == "true" }
+	for args, want := range map[string]bool{
+		"--fd 9 f true": true, "--fd 9 f -c date": true,
+		"--fd 9 f": false, "--fd 9 f other": false, "f g true": false, "--fd 9 -- -n true": false, "--fd 9 -c f": false,
+	} {
+		o, err := Parse(append([]string{"flock"}, strings.Fields(args)...), environment(""), shell)
+		if err != nil || (o.FileAsCommand(isProgram) != "") != want {
+			t.Errorf("flock %s: %+v, %v", args, o, err)
 		}
 	}
 }

@@ -59,6 +59,8 @@ func (r refusedBy) Set(_ string, opt getopt.Option) error {
 	return failure.Usage("--" + opt.LongName() + " cannot be combined with the backend " + string(r))
 }
 
+const missingName = "missing name of a lock, and command"
+
 // parseName reads what follows the options: the name of a lock, and the command.
 func (p *parser) parseName(words []string) error {
 	switch {
@@ -69,8 +71,10 @@ func (p *parser) parseName(words []string) error {
 	case p.o.Action != Lock:
 		p.o.File = words[0] // also one of digits: no descriptor has such a lock
 		return nil
-	case len(words) == 0, len(words) == 1 && p.shellOption != "": // with -c it is the text for the shell
-		return failure.Usage("missing name of a lock, and command")
+	case len(words) == 1 && p.shellOption != "": // it is the text for the shell
+		return withHint(failure.Usage(missingName), p.hintShell(p.shellOption))
+	case len(words) == 0:
+		return failure.Usage(missingName)
 	case len(words) == 1:
 		if _, err := parseDescriptor(words[0]); err != nil {
 			return failure.Usage("missing command")

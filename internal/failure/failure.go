@@ -40,11 +40,17 @@ func Opening(file string, cause error) *Error {
 		status = ExCantCreat
 	}
 	failed := New(status, "cannot open lock file "+file, cause)
-	if strings.HasPrefix(file, "~") && errors.Is(cause, fs.ErrNotExist) {
+	switch isMissing := errors.Is(cause, fs.ErrNotExist); {
+	case isMissing && file == "":
+		failed.Hint = EmptyName
+	case isMissing && strings.HasPrefix(file, "~"):
 		failed.Hint = QuotedTilde
 	}
 	return failed
 }
+
+// EmptyName is the hint for a name that is empty.
+const EmptyName = "the name is empty: is a variable not set?"
 
 // QuotedTilde is the hint for a path that begins with a tilde, which only a shell replaces.
 const QuotedTilde = "the quotes keep the shell from replacing ~ by the home directory"

@@ -58,7 +58,7 @@ func find(f *lockfile.File, config locks.Config, r *request) (list List, err err
 		}
 	case !f.ByName:
 		return List{}, locks.FileError(f, missing)
-	case !errors.Is(missing, fs.ErrNotExist):
+	case !errors.Is(missing, fs.ErrNotExist), f.Name == "":
 		return List{}, failure.Opening(f.Name, missing)
 	}
 	// A directory lock can outlast its file.
