@@ -104,6 +104,9 @@ func (w *session) wait(ctx context.Context) bool {
 	return true
 }
 
+// isIdle reports whether the connection is open and not in a transaction.
+func (w *session) isIdle() bool { return !w.conn.IsClosed() && w.conn.TxStatus() == 'I' }
+
 // close ends the connection. A server that is silent is not waited for.
 func (w *session) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
@@ -146,14 +149,11 @@ func (s *store) take() (w *session) {
 	return w
 }
 
-// keep leaves a connection for the next request.
+// keep leaves a connection for the next request, unless a transaction is open there.
 func (s *store) keep(w *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w.conn.IsClosed() {
-		return
-	}
-	if s.idle == nil {
+	if s.idle == nil && w.isIdle() {
 		s.idle = w
 	} else {
 		go w.close()
@@ -200,14 +200,24 @@ func attempt[T any](ctx context.Context, s *store, w *session, call func(context
 		s.hasMetReplica.Store(true)
 		w.close() // the address may lead to another server now
 		return answer, s.classify(err)
-	case !w.conn.IsClosed() && w.conn.TxStatus() != 'I': // an error has left a transaction open
-		w.run(ctx, message{"ROLLBACK"})
+	case !w.conn.IsClosed() && !w.isIdle(): // an error has left a transaction open, or the end of the attempt has
+		w.rollBack(ctx, s.patience())
 	}
-	if isOfLocks(err) && w.waitsForStandby(ctx) {
+	switch {
+	case isOfVersion(err):
+		err = w.describeVersion(ctx, s.connection.Database)
+	case isOfLocks(err) && w.waitsForStandby(ctx):
 		err = errNoStandby
 	}
 	s.keep(w)
 	return answer, s.classify(err)
+}
+
+// rollBack ends a transaction, also where the attempt is over: it has a time of its own.
+func (w *session) rollBack(ctx context.Context, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	w.run(ctx, message{"ROLLBACK"})
 }
 
 // waitsForStandby reports whether a transaction of this user waits for a standby, so that others wait for that.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -27,6 +28,30 @@ var errNoStandby = errors.New("no synchronous standby confirms what is committed
 func isOfLocks(err error) bool {
 	var refusal *pgconn.PgError
 	return errors.As(err, &refusal) && refusal.Code == "55P03"
+}
+
+// isOfVersion reports whether an error is that the tables have another version: see checkVersion.
+func isOfVersion(err error) bool {
+	var refusal *pgconn.PgError
+	return errors.As(err, &refusal) && refusal.Code == "22012" // division by zero
+}
+
+// describeVersion returns the error of tables that have another version.
+func (w *session) describeVersion(ctx context.Context, database string) error {
+	results, err := w.run(ctx, message{"SELECT version FROM flock.server"})
+	if err != nil {
+		return err
+	}
+	version, where := int64(0), "the tables in the database "+sys.Printable(database)
+	if rows := results[0].Rows; len(rows) > 0 {
+		version = row(rows[0]).int(0)
+	}
+	if version > schemaVersion {
+		return lease.Refused(fmt.Sprintf("%s have version %d, newer than this program, which needs %d: "+
+			"install the flock-postgres that belongs to them", where, version, schemaVersion))
+	}
+	return lease.Refused(fmt.Sprintf("%s have version %d, older than this program, which needs %d: when nobody has a "+
+		"lock, make them anew: see flock-postgres(1), Tables of another version", where, version, schemaVersion))
 }
 
 // isOfReplica reports whether an error is that of a server that follows another one.
@@ -54,10 +79,9 @@ func (s *store) classify(err error) error {
 	}
 	text := "PostgreSQL refuses: " + describe(err)
 	switch code := refusal.Code; {
-	case code == "42P01" || code == "3F000" || code == "42703": // no such table, schema, column
+	case code == "42P01" || code == "3F000": // no such table, schema
 		return lease.Refused("the tables of flock-postgres are missing in the database " +
-			sys.Printable(s.connection.Database) +
-			", or of another version: run 'flock-postgres --schema | psql' there, once")
+			sys.Printable(s.connection.Database) + ": run 'flock-postgres --schema | psql' there, once")
 	case code == "42501":
 		return lease.Denied(text + " (see the rights in flock-postgres --schema)")
 	case code == "28P01" && s.connection.Password == "":

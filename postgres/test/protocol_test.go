@@ -153,36 +153,6 @@ func TestStoppedBetween(t *testing.T) {
 	stopped.AwaitEnd(t).Check(t, 0, "in\n", "")
 }
 
-// TestRenewalTakesTurn has a transaction that changes a lock while a renewal comes. The renewal has to wait: it would
-// revive a row that is judged just now.
-func TestRenewalTakesTurn(t *testing.T) {
-	t.Parallel()
-	s, name := ownServer(t, 4), leasetest.LockName(t)
-	h := to(s).Hold(t, flockPostgres, name)
-	conn, err := s.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	run := func(statements string) string {
-		results, err := conn.Exec(t.Context(), statements).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(results[len(results)-1].Rows[0][0])
-	}
-	const renewed = "SELECT renewed FROM flock.contender"
-	run("BEGIN; SELECT seq FROM flock.name FOR UPDATE")
-	before := run(renewed)
-	time.Sleep(1500 * time.Millisecond) // in which it tries to: nothing tells of that
-	if after := run(renewed); after != before {
-		t.Errorf("renewed at %s, after %s", after, before)
-	}
-	run("COMMIT; SELECT 1")
-	leasetest.Await(t, "a renewal", func() bool { return run(renewed) != before })
-	h.Release(t) // it may have warned
-}
-
 // TestOpenTransaction has a transaction open elsewhere while a lock is renewed very often: what the renewals leave
 // behind cannot be removed then, and each look goes through all of it. A holder keeps its lock nevertheless.
 // FLOCK_RENEWALS says how often; with a million, which takes half a minute to make, a look takes a tenth of a second.
