@@ -108,7 +108,7 @@ func passes(code string) bool {
 }
 
 // isHopeless reports whether the server can never be connected with these variables: each way that was tried was
-// refused by this side, or for its lack of TLS. The library has no values for these errors, but a line for each way.
+// refused by this side, such as for its lack of TLS or the way it wants to be told a password. The library has no values for these errors, but a line for each way.
 func (s *store) isHopeless(err error) bool {
 	ways := strings.Split(err.Error(), "\n")
 	if len(ways) > 1 {
@@ -123,6 +123,9 @@ var hints = [][2]string{
 	{"remote error: tls: ", "it refuses the certificate of this client, or its absence: %s: see PGSSLCERT and PGSSLKEY"},
 	{"x509: ", "its certificate is refused: %s: see PGSSLROOTCERT"},
 	{" tls: ", "%s: see PGSSLMODE"},
+	{"require_auth check failed: ", "%s: see PGREQUIREAUTH"},
+	{"channel binding required but ", "channel binding is required, but %s: see PGCHANNELBINDING"},
+	{"sslcertmode check failed: ", "%s: see PGSSLCERTMODE"},
 }
 
 // hintFor returns the hint for a text; empty: there is none.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -147,6 +148,15 @@ func nextToken(name string) string {
 func coolDown(name string, long time.Duration) string {
 	return fmt.Sprintf(`UPDATE flock.name SET cools = greatest(cools, clock_timestamp() + make_interval(secs => %f))
 	WHERE name = %s`, long.Seconds(), nameLiteral(name))
+}
+
+// cureOfCooldown returns the command by which a user ends the cooldown of a lock.
+func cureOfCooldown(name string) string {
+	literal := "'" + name + "'"
+	if !regexp.MustCompile(`^[\w./-]+$`).MatchString(name) {
+		literal = nameLiteral(name)
+	}
+	return `psql -c "UPDATE flock.name SET cools = NULL WHERE name = ` + literal + `"`
 }
 
 // wake returns the statement that wakes those waiters of a lock that may be next: those before the first one that wants

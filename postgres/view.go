@@ -59,7 +59,7 @@ func readView(key string, rows [][][]byte) (v view, err error) {
 		if long := r.duration(ofCools); long > 0 && !cools[name] {
 			cools[name] = true
 			v.places = append(v.places, place{-1, long, lease.Contender{Lock: name, Mode: lease.Cooldown,
-				Key: name + "/cooldown", Until: time.Now().Add(long)}})
+				Key: name + "/cooldown", Until: time.Now().Add(long), Cure: cureOfCooldown(name)}})
 		}
 		if r.isNull(ofKey) {
 			continue

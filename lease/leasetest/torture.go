@@ -34,7 +34,8 @@ const (
 
 // A Backend is what the torture has to know of one.
 type Backend struct {
-	Name     string        // as messages have it, such as etcd; its program is flock-etcd
+	Name     string        // such as etcd; its program is flock-etcd
+	Server   string        // that of its server, as messages have it
 	Program  string        // the path of that
 	Section  string        // the path of the program of package section
 	TTL      time.Duration // how long the server keeps a lock whose holder is silent
@@ -149,7 +150,7 @@ func (x *Torture) SleepUpTo(limit time.Duration) {
 // contend runs one contender after the other.
 func (x *Torture) contend(random *rand.Rand) {
 	remarks := regexp.MustCompile(fmt.Sprintf(`%s: %s (does not answer: .*; the wait for .* goes on|`+
-		`has not answered for .*|answers again)\n`, x.program, x.backend.Name))
+		`has not answered for .*|answers again)\n`, x.program, x.backend.Server))
 	for {
 		select {
 		case <-x.done:

@@ -353,6 +353,20 @@ func TestCooldown(t *testing.T) {
 		to(s).Run(t, flockPostgres, "--break", leasetest.LockName(t))
 		cool(t).Check(t, 0, "", "")
 	})
+	t.Run("nothing to break", func(t *testing.T) { // the command that is told ends the cooldown
+		name := leasetest.LockName(t)
+		cool(t).Check(t, 0, "", "")
+		p := to(s).Run(t, flockPostgres, "--break", name)
+		before, cure, _ := strings.Cut(p.Err.String(), "; this ends it: ")
+		if p.Status != 1 || !strings.HasPrefix(before, "flock-postgres: nobody has the lock "+name+
+			", which is in its cooldown until ") || strings.Count(cure, "\n") != 1 {
+			t.Errorf("%d %s", p.Status, &p.Err)
+		}
+		cool(t).Check(t, 1, "", "")
+		to(s).Run(t, "sh", "-c", cure).Check(t, 0, "UPDATE 1\n", "")
+		cool(t).Check(t, 0, "", "")
+		to(s).Run(t, flockPostgres, "--break", name+"-free").Check(t, 1, "", "")
+	})
 	t.Run("others pass", func(t *testing.T) { // one who waits for the cooldown is in nobody's way
 		cool(t).Check(t, 0, "", "")
 		w := to(s).Queue(t, flockPostgres, "--cooldown", "30", leasetest.LockName(t))

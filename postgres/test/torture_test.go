@@ -24,6 +24,7 @@ func TestTorture(t *testing.T) {
 	}
 	leasetest.RunTorture(t, leasetest.Backend{
 		Name:     "postgres",
+		Server:   "PostgreSQL",
 		Program:  flockPostgres,
 		Section:  section,
 		TTL:      tortureTTL,
