@@ -167,8 +167,8 @@ func (s *store) disconnect() {
 	}
 }
 
-// patience is how long a connection and its answer may take before another connection is made: it may lead to a server
-// that is frozen or cut off, and a holder has the time for several.
+// patience is how long a new connection and its answer may take before another one is made: it may lead to a server that
+// is frozen or cut off, and a holder has the time for several.
 func (s *store) patience() time.Duration {
 	if !s.link.Reached() {
 		return 3 * time.Second
@@ -177,7 +177,8 @@ func (s *store) patience() time.Duration {
 }
 
 // ask makes a request until there is an answer or the context ends: attempts by the connection that is left from the
-// last request and, when that is silent, by new ones, too. The call must have the same effect however often it is made.
+// last request and, when that is silent, by new ones, too. The former is not given up before one of these has answered:
+// a server that is busy may have no other. The call must have the same effect however often it is made.
 func ask[T any](ctx context.Context, s *store, call func(context.Context, *session) (T, error)) (T, error) {
 	byTheSame := func(ctx context.Context) (T, error) { return attempt(ctx, s, s.take(), call) }
 	byNewOnes := func(ctx context.Context) (T, error) { return attempt(ctx, s, nil, call) }
@@ -187,9 +188,10 @@ func ask[T any](ctx context.Context, s *store, call func(context.Context, *sessi
 // attempt makes one attempt, by a connection or, if that is nil, a new one.
 func attempt[T any](ctx context.Context, s *store, w *session, call func(context.Context, *session) (T, error)) (
 	answer T, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.patience())
-	defer cancel()
 	if w == nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.patience())
+		defer cancel()
 		if w, err = s.connect(ctx); err != nil {
 			return answer, s.classify(err)
 		}
