@@ -167,8 +167,8 @@ func (s *store) disconnect() {
 	}
 }
 
-// patience is how long a new connection and its answer may take before another one is made: it may lead to a server that
-// is frozen or cut off, and a holder has the time for several.
+// patience is how long a new connection and its answer may take before another one is made: it may lead to a server
+// that is frozen or cut off, and a holder has the time for several.
 func (s *store) patience() time.Duration {
 	if !s.link.Reached() {
 		return 3 * time.Second

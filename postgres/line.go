@@ -88,7 +88,7 @@ func (c *contender) look(ctx context.Context) (v view, quarters int64, err error
 		var m message
 		renewed := -1
 		if a.since = lease.Now(); c.isIn && c.renewsAt() <= a.since {
-			m = message{begin, checkVersion}
+			m = c.beginLook()
 			renewed = m.add(renewal(c.key))
 			m.add(commit)
 		}

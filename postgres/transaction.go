@@ -56,12 +56,22 @@ func (s *store) beginRenewal() message { return append(s.begin(), meetServer) }
 // A client that is stopped in between must not keep the others waiting: see the two timeouts. A warning at COMMIT must
 // reach this program.
 func (s *store) begin() message {
-	timeout := time.Duration(s.ttl.Load()) / 20
-	return message{begin, fmt.Sprintf(`SELECT set_config('lock_timeout', '%[1]d', true),
-	set_config('idle_in_transaction_session_timeout', '%[1]d', true),
+	return message{begin, "SELECT " + s.limit("lock_timeout") + `,
+	` + s.limit("idle_in_transaction_session_timeout") + `,
 	set_config('client_min_messages', 'warning', true),
 	CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN NULL
-	ELSE set_config('synchronous_commit', 'on', true) END`, timeout.Milliseconds()), checkVersion}
+	ELSE set_config('synchronous_commit', 'on', true) END`, checkVersion}
+}
+
+// beginLook returns those with which a waiter begins that renews its row and looks. A row that somebody keeps does not
+// keep it, or the connections that it has given up, for longer than that.
+func (s *store) beginLook() message {
+	return message{begin, "SELECT " + s.limit("lock_timeout"), checkVersion}
+}
+
+// limit sets a timeout for a transaction.
+func (s *store) limit(name string) string {
+	return fmt.Sprintf("set_config('%s', '%d', true)", name, time.Duration(s.ttl.Load()/20).Milliseconds())
 }
 
 // meetServer notes that the server is another one than that which has given out locks, if it is. Nobody knows what that
