@@ -62,8 +62,8 @@ func (r *run) list() int {
 	return status
 }
 
-// breakLock takes the lock away from all who hold it. A cooldown stays: it says how to end that. It returns the exit status: 0 if somebody did, 1 if nobody does,
-// 75 if that is not known.
+// breakLock takes the lock away from all who hold it. A cooldown stays: it says how to end that. It returns the exit
+// status: 0 if somebody did, 1 if nobody does, 75 if that is not known.
 func (r *run) breakLock() int {
 	all, unknown, err := r.contenders(context.Background())
 	if err != nil {

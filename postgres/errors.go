@@ -108,7 +108,8 @@ func passes(code string) bool {
 }
 
 // isHopeless reports whether the server can never be connected with these variables: each way that was tried was
-// refused by this side, such as for its lack of TLS or the way it wants to be told a password. The library has no values for these errors, but a line for each way.
+// refused by this side, such as for its lack of TLS or the way it wants to be told a password. The library has no
+// values for these errors, but a line for each way.
 func (s *store) isHopeless(err error) bool {
 	ways := strings.Split(err.Error(), "\n")
 	if len(ways) > 1 {

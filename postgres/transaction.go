@@ -14,14 +14,14 @@ import (
 // statement would not do: it sees what there was before it had to wait.) A change is on the disk, and on a synchronous
 // standby, when it is answered, and with it all that it has seen.
 //
-// Whoever has a row is in the line. A row comes, goes, and gets its places in a change only. One that has expired counts
-// until a change has deleted it: each statement reads the clock anew, so by its own clock a change could leave out a row
-// that it has just found alive, while a renewal of that is under way. Only a look leaves out who has expired. It decides
-// nothing but whether it is time for a change or, for a newcomer, that it is refused.
+// Whoever has a row is in the line. A row comes, goes, and gets its places in a change only. One that has expired
+// counts until a change has deleted it: each statement reads the clock anew, so by its own clock a change could leave
+// out a row that it has just found alive, while a renewal of that is under way. Only a look leaves out who has
+// expired. It decides nothing but whether it is time for a change or, for a newcomer, that it is refused.
 //
-// A renewal is no change, and takes no turn: those who come at once cannot keep a holder from it. It and the deletion of
-// the row meet at the lock of that row. The second one waits for the first, and then checks again whether the row has
-// expired: see renewal and judge.
+// A renewal is no change, and takes no turn: those who come at once cannot keep a holder from it. It and the deletion
+// of the row meet at the lock of that row. The second one waits for the first, and then checks again whether the row
+// has expired: see renewal and judge.
 //
 // All values in the statements are numbers, hexadecimal digits and plain words, so none needs to be quoted.
 
@@ -115,8 +115,8 @@ UPDATE flock.contender o SET renewed = s.now, expires = s.now + make_interval(se
 }
 
 // judge returns the statement that removes the rows of a lock that have expired. Those who had the lock leave a
-// cooldown, unless that is from a success. Where a renewal is under way it waits for that, and then judges what that has
-// left.
+// cooldown, unless that is from a success. Where a renewal is under way it waits for that, and then judges what that
+// has left.
 func judge(name string) string {
 	return `WITH ` + theServer + `,
 dead AS (DELETE FROM flock.contender c USING s WHERE c.name = ` + nameLiteral(name) + ` AND ` + isDead + `

@@ -1,8 +1,8 @@
 //go:build linux
 
 // Bench measures flock-postgres beside psql with an advisory lock, at a server that it starts: a whole run, the time
-// from one command to the next while many wait, where the two alternate, what many send who only wait, and how many have
-// an answer in time who come at one instant.
+// from one command to the next while many wait, where the two alternate, what many send who only wait, and how many
+// have an answer in time who come at one instant.
 package main
 
 import (
