@@ -13,7 +13,7 @@ import (
 
 // TestNewcomers has many come at once for a lock that is held, at a server with 100 connections. The holder keeps its
 // lock for longer than the TTL, and who finds no connection goes on trying. More than there are connections come with
-// FLOCK_TORTURE.
+// FLOCK_TORTURE, as by make torture-postgres.
 func TestNewcomers(t *testing.T) {
 	t.Parallel()
 	crowds := []int{64}
