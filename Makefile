@@ -152,7 +152,7 @@ torture-etcd: flock-etcd      ## kill flock-etcd, its command and etcd's members
 	cd etcd/test && FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test -count=1 -v -timeout 60m -run 'TestTorture$$' .
 
 torture-postgres: flock-postgres ## kill flock-postgres, its command and its server at random (FLOCK_TORTURE=5m)
-	cd postgres && FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test -count=1 -v -timeout 60m -run 'TestTorture$$' ./test
+	cd postgres && FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test -count=1 -v -timeout 60m -run 'TestTorture$$|TestNewcomers' ./test
 
 bench: flock                  ## measure beside util-linux flock and other lockers
 	go run ./compat_test/bench -svg compat_test/bench/bench.svg $(BENCHFLAGS) ./flock

@@ -28,6 +28,11 @@ import (
 //	PREFIX/NAME/line/s/LEASE      a shared one
 //	PREFIX/NAME/line/p/LEASE      one for a permit
 //	PREFIX/NAME/cooldown/x/LEASE  one that respects the cooldown, or its cooldown
+//
+// A key counts as long as it is there. Nobody but etcd judges whether a lease has ended: it deletes the keys of one
+// that has, in one step of the log that has all changes, and after that the lease is not kept alive any more. So no
+// contender can leave out a key, by whatever clock, while a request that keeps its lease alive is under way. A place
+// is taken, or found entitled, in a transaction that also reads the keys before it.
 
 // middles are what stands between the base of a lock and the lease in the keys of a mode.
 var middles = map[lease.Mode]string{

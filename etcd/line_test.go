@@ -153,3 +153,15 @@ func TestLine(t *testing.T) {
 		}
 	}
 }
+
+// TestCure has a cooldown that has begun, and the command that ends it.
+func TestCure(t *testing.T) {
+	s := newStore(config{prefix: "/it's"}, &lease.Link{})
+	list := &etcdserverpb.RangeResponse{Kvs: []*mvccpb.KeyValue{
+		{Key: []byte("/it's/a/cooldown/x/1"), Value: []byte(`{"until":1}`)},
+	}}
+	line := s.line(&etcdserverpb.ResponseOp{Response: &etcdserverpb.ResponseOp_ResponseRange{ResponseRange: list}})
+	if want := `etcdctl del '/it'\''s/a/cooldown/x/1'`; len(line) != 1 || line[0].Cure != want {
+		t.Errorf("%+v", line)
+	}
+}

@@ -46,6 +46,7 @@ func (s *store) line(answer *etcdserverpb.ResponseOp) (line lease.Line) {
 			Host: r.Host, PID: r.PID, User: r.User, Since: time.Unix(r.Since, 0)}
 		if r.Until != 0 {
 			c.Until = time.Unix(r.Until, 0)
+			c.Cure = "etcdctl del '" + strings.ReplaceAll(c.Key, "'", `'\''`) + "'"
 		}
 		line = append(line, c)
 	}

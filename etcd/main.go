@@ -27,6 +27,9 @@ func main() {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // what grpc would say to the user
 	lease.Main(lease.Program{
 		Backend: "etcd",
+		Server:  "etcd",
+		Place:   "its key or its lease",
+		Lease:   "its lease",
 		Version: version,
 		Help:    help,
 		Open: func(l *lease.Link) (lease.Backend, error) {

@@ -149,7 +149,7 @@ func (h *hold) warn() {
 	if now := Now(); now >= h.whenSilent() {
 		h.warned = true
 		since, _ := h.held.Life()
-		h.printer.Note(h.program + " has not answered for " + seconds(now-since) + "; the command is terminated in " +
+		h.printer.Note(h.program.Server + " has not answered for " + seconds(now-since) + "; the command is terminated in " +
 			seconds(h.deadlines().Term-now) + ": " + h.link.Why())
 	}
 }
@@ -197,9 +197,9 @@ func (h *hold) end(m guard.Message) int {
 	err := h.held.Release(ctx, fate)
 	switch {
 	case errors.Is(err, ErrLost):
-		return h.report(h.droppedKey() + " while the command ran; the command has ended")
+		return h.report(h.droppedPlace() + " while the command ran; the command has ended")
 	case err != nil:
-		h.printer.Warn("cannot release the lock " + h.name + ", which ends with its lease: " + err.Error())
+		h.printer.Warn("cannot release the lock " + h.name + ", which ends with " + h.program.Lease + ": " + err.Error())
 	}
 	if m.Cause == guard.AtLimit {
 		return guard.StatusAtLimit
@@ -210,15 +210,15 @@ func (h *hold) end(m guard.Message) int {
 	return m.Number
 }
 
-func (h *hold) droppedKey() string { return h.program + " has dropped its key or its lease" }
+func (h *hold) droppedPlace() string { return h.program.Server + " has dropped " + h.program.Place }
 
 // lose releases a lock that was lost, unless a process of the command survives, and reports it. It returns the exit
 // status.
 func (h *hold) lose(survivor int) int {
-	why := "its lease was not kept alive in time"
+	why := h.program.Lease + " was not kept alive in time"
 	var known *Error
 	if h.dropped {
-		why = h.droppedKey()
+		why = h.droppedPlace()
 	} else if errors.As(h.failure, &known) && known.Status != failure.ExTempFail {
 		why = known.Text
 	}

@@ -119,7 +119,10 @@ type Request struct {
 
 // A Program is the program of a backend.
 type Program struct {
-	Backend string // its name
+	Backend string // its name, as --backend has it
+	Server  string // that of its server, for messages
+	Place   string // what the server keeps for a holder, and might drop, for messages: "its key or its lease"
+	Lease   string // that of these which ends if it is not kept alive: "its lease"
 	Version string
 	Help    string // NAME in it stands for the name under which it was started
 

@@ -170,7 +170,7 @@ func TestWarning(t *testing.T) {
 		f := &fakeBackend{ttl: 100 * time.Second}
 		f.since.Store(int64(Now() - c.age))
 		h := &hold{held: f, run: &run{
-			printer: output.New("flock-fake"), program: "fake", link: &Link{slowness: c.slowness},
+			printer: output.New("flock-fake"), program: Program{Server: "fake"}, link: &Link{slowness: c.slowness},
 		}}
 		if h.warn(); h.warned != c.warned {
 			t.Errorf("%+v: warned %v", c, h.warned)

@@ -30,6 +30,7 @@ type Contender struct {
 	Key     string    // for Break
 	Since   time.Time // when it came or, if it holds the lock, got that
 	Until   time.Time // for Cooldown: when the cooldown ends; zero: it has not begun, since its contender still waits
+	Cure    string    // for Cooldown: the command by which a user ends it
 	Why     string    // for Unknown: why that is so, for how long
 	Holds   bool      // it has the lock, even if Unknown is before it
 	Host    string

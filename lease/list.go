@@ -62,8 +62,8 @@ func (r *run) list() int {
 	return status
 }
 
-// breakLock takes the lock away from all who hold it. It returns the exit status: 0 if somebody did, 1 if nobody does,
-// 75 if that is not known.
+// breakLock takes the lock away from all who hold it. A cooldown stays: it says how to end that. It returns the exit
+// status: 0 if somebody did, 1 if nobody does, 75 if that is not known.
 func (r *run) breakLock() int {
 	all, unknown, err := r.contenders(context.Background())
 	if err != nil {
@@ -73,7 +73,13 @@ func (r *run) breakLock() int {
 	if unknown != "" {
 		status = r.printer.Fail(Unavailable(unknown))
 	}
-	for _, c := range slices.DeleteFunc(all, func(c Contender) bool { return !c.holds() }) {
+	holders := slices.DeleteFunc(slices.Clone(all), func(c Contender) bool { return !c.holds() })
+	cools := slices.IndexFunc(all, func(c Contender) bool { return c.Mode == Cooldown })
+	if len(holders) == 0 && unknown == "" && cools >= 0 {
+		r.printer.Warn("nobody has the lock " + r.name + ", which is in its cooldown " + all[cools].until() +
+			"; this ends it: " + sys.Printable(all[cools].Cure))
+	}
+	for _, c := range holders {
 		if err := r.backend.Break(context.Background(), c.Key); err != nil {
 			return r.printer.Fail(err)
 		}

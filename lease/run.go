@@ -66,7 +66,7 @@ func start(p *output.Printer, program Program, args []string) int {
 	if o.Permits > 0 {
 		cstart.Unsetenv(locks.PermitVariable)
 	}
-	r := &run{printer: p, program: program.Backend, options: o, name: sys.Printable(o.File), service: newService()}
+	r := &run{printer: p, program: program, options: o, name: sys.Printable(o.File), service: newService()}
 	waits := o.Action == cli.Lock && !o.Nonblock
 	r.link = &Link{Reach: 5 * time.Second, Note: p.Note, timed: o.HasTimeout, waits: waits}
 	r.link.silent, r.link.back, r.link.looked = r.sayWaitGoesOn, r.sayAnswers, r.noteWait
@@ -102,7 +102,7 @@ func checkName(o *cli.Options, args []string) error {
 // A run takes a lock and runs a command.
 type run struct {
 	printer *output.Printer
-	program string // the backend's name
+	program Program
 	backend Backend
 	link    *Link
 	options *cli.Options
@@ -232,7 +232,7 @@ func (r *run) wait(got <-chan struct{}, began time.Time) (sig syscall.Signal, is
 
 // sayWaitGoesOn says that the server does not answer one who waits.
 func (r *run) sayWaitGoesOn(why string) {
-	r.printer.Note(r.program + " does not answer: " + why + "; the wait for " + r.name + " goes on")
+	r.printer.Note(r.program.Server + " does not answer: " + why + "; the wait for " + r.name + " goes on")
 }
 
 // noteWait has the wait told to those who want to know about it.
@@ -243,7 +243,7 @@ func (r *run) noteWait() {
 	}
 }
 
-func (r *run) sayAnswers() { r.printer.Note(r.program + " answers again") }
+func (r *run) sayAnswers() { r.printer.Note(r.program.Server + " answers again") }
 
 // request returns what the options ask for.
 func (r *run) request() Request {

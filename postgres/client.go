@@ -104,6 +104,9 @@ func (w *session) wait(ctx context.Context) bool {
 	return true
 }
 
+// isIdle reports whether the connection is open and not in a transaction.
+func (w *session) isIdle() bool { return !w.conn.IsClosed() && w.conn.TxStatus() == 'I' }
+
 // close ends the connection. A server that is silent is not waited for.
 func (w *session) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
@@ -146,14 +149,11 @@ func (s *store) take() (w *session) {
 	return w
 }
 
-// keep leaves a connection for the next request.
+// keep leaves a connection for the next request, unless a transaction is open there.
 func (s *store) keep(w *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w.conn.IsClosed() {
-		return
-	}
-	if s.idle == nil {
+	if s.idle == nil && w.isIdle() {
 		s.idle = w
 	} else {
 		go w.close()
@@ -167,7 +167,7 @@ func (s *store) disconnect() {
 	}
 }
 
-// patience is how long a connection and its answer may take before another connection is made: it may lead to a server
+// patience is how long a new connection and its answer may take before another one is made: it may lead to a server
 // that is frozen or cut off, and a holder has the time for several.
 func (s *store) patience() time.Duration {
 	if !s.link.Reached() {
@@ -177,7 +177,8 @@ func (s *store) patience() time.Duration {
 }
 
 // ask makes a request until there is an answer or the context ends: attempts by the connection that is left from the
-// last request and, when that is silent, by new ones, too. The call must have the same effect however often it is made.
+// last request and, when that is silent, by new ones, too. The former is not given up before one of these has answered:
+// a server that is busy may have no other. The call must have the same effect however often it is made.
 func ask[T any](ctx context.Context, s *store, call func(context.Context, *session) (T, error)) (T, error) {
 	byTheSame := func(ctx context.Context) (T, error) { return attempt(ctx, s, s.take(), call) }
 	byNewOnes := func(ctx context.Context) (T, error) { return attempt(ctx, s, nil, call) }
@@ -187,9 +188,10 @@ func ask[T any](ctx context.Context, s *store, call func(context.Context, *sessi
 // attempt makes one attempt, by a connection or, if that is nil, a new one.
 func attempt[T any](ctx context.Context, s *store, w *session, call func(context.Context, *session) (T, error)) (
 	answer T, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.patience())
-	defer cancel()
 	if w == nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.patience())
+		defer cancel()
 		if w, err = s.connect(ctx); err != nil {
 			return answer, s.classify(err)
 		}
@@ -200,14 +202,24 @@ func attempt[T any](ctx context.Context, s *store, w *session, call func(context
 		s.hasMetReplica.Store(true)
 		w.close() // the address may lead to another server now
 		return answer, s.classify(err)
-	case !w.conn.IsClosed() && w.conn.TxStatus() != 'I': // an error has left a transaction open
-		w.run(ctx, message{"ROLLBACK"})
+	case !w.conn.IsClosed() && !w.isIdle(): // an error has left a transaction open, or the end of the attempt has
+		w.rollBack(ctx, s.patience())
 	}
-	if isOfLocks(err) && w.waitsForStandby(ctx) {
+	switch {
+	case isOfVersion(err):
+		err = w.describeVersion(ctx, s.connection.Database)
+	case isOfLocks(err) && w.waitsForStandby(ctx):
 		err = errNoStandby
 	}
 	s.keep(w)
 	return answer, s.classify(err)
+}
+
+// rollBack ends a transaction, also where the attempt is over: it has a time of its own.
+func (w *session) rollBack(ctx context.Context, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	w.run(ctx, message{"ROLLBACK"})
 }
 
 // waitsForStandby reports whether a transaction of this user waits for a standby, so that others wait for that.

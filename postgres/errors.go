@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -27,6 +28,30 @@ var errNoStandby = errors.New("no synchronous standby confirms what is committed
 func isOfLocks(err error) bool {
 	var refusal *pgconn.PgError
 	return errors.As(err, &refusal) && refusal.Code == "55P03"
+}
+
+// isOfVersion reports whether an error is that the tables have another version: see checkVersion.
+func isOfVersion(err error) bool {
+	var refusal *pgconn.PgError
+	return errors.As(err, &refusal) && refusal.Code == "22012" // division by zero
+}
+
+// describeVersion returns the error of tables that have another version.
+func (w *session) describeVersion(ctx context.Context, database string) error {
+	results, err := w.run(ctx, message{"SELECT version FROM flock.server"})
+	if err != nil {
+		return err
+	}
+	version, where := int64(0), "the tables in the database "+sys.Printable(database)
+	if rows := results[0].Rows; len(rows) > 0 {
+		version = row(rows[0]).int(0)
+	}
+	if version > schemaVersion {
+		return lease.Refused(fmt.Sprintf("%s have version %d, newer than this program, which needs %d: "+
+			"install the flock-postgres that belongs to them", where, version, schemaVersion))
+	}
+	return lease.Refused(fmt.Sprintf("%s have version %d, older than this program, which needs %d: when nobody has a "+
+		"lock, make them anew: see flock-postgres(1), Tables of another version", where, version, schemaVersion))
 }
 
 // isOfReplica reports whether an error is that of a server that follows another one.
@@ -54,10 +79,9 @@ func (s *store) classify(err error) error {
 	}
 	text := "PostgreSQL refuses: " + describe(err)
 	switch code := refusal.Code; {
-	case code == "42P01" || code == "3F000" || code == "42703": // no such table, schema, column
+	case code == "42P01" || code == "3F000": // no such table, schema
 		return lease.Refused("the tables of flock-postgres are missing in the database " +
-			sys.Printable(s.connection.Database) +
-			", or of another version: run 'flock-postgres --schema | psql' there, once")
+			sys.Printable(s.connection.Database) + ": run 'flock-postgres --schema | psql' there, once")
 	case code == "42501":
 		return lease.Denied(text + " (see the rights in flock-postgres --schema)")
 	case code == "28P01" && s.connection.Password == "":
@@ -84,7 +108,8 @@ func passes(code string) bool {
 }
 
 // isHopeless reports whether the server can never be connected with these variables: each way that was tried was
-// refused by this side, or for its lack of TLS. The library has no values for these errors, but a line for each way.
+// refused by this side, such as for its lack of TLS or the way it wants to be told a password. The library has no
+// values for these errors, but a line for each way.
 func (s *store) isHopeless(err error) bool {
 	ways := strings.Split(err.Error(), "\n")
 	if len(ways) > 1 {
@@ -99,6 +124,9 @@ var hints = [][2]string{
 	{"remote error: tls: ", "it refuses the certificate of this client, or its absence: %s: see PGSSLCERT and PGSSLKEY"},
 	{"x509: ", "its certificate is refused: %s: see PGSSLROOTCERT"},
 	{" tls: ", "%s: see PGSSLMODE"},
+	{"require_auth check failed: ", "%s: see PGREQUIREAUTH"},
+	{"channel binding required but ", "channel binding is required, but %s: see PGCHANNELBINDING"},
+	{"sslcertmode check failed: ", "%s: see PGSSLCERTMODE"},
 }
 
 // hintFor returns the hint for a text; empty: there is none.

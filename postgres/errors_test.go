@@ -87,6 +87,14 @@ func TestHints(t *testing.T) {
 			"its certificate is refused: certificate signed by unknown authority: see PGSSLROOTCERT"},
 		{at + "remote error: tls: unknown certificate authority", "it refuses the certificate of this client, " +
 			"or its absence: unknown certificate authority: see PGSSLCERT and PGSSLKEY"},
+		{"10.0.0.1:5432 (db1): require_auth check failed: authentication method requirement \"md5\" failed: " +
+			"server did not complete authentication", "authentication method requirement \"md5\" failed: " +
+			"server did not complete authentication: see PGREQUIREAUTH"},
+		{"10.0.0.1:5432 (db1): channel binding check failed: channel binding required but server did not " +
+			"authenticate using channel binding", "channel binding is required, but server did not authenticate " +
+			"using channel binding: see PGCHANNELBINDING"},
+		{"10.0.0.1:5432 (db1): sslcertmode check failed: server did not request an SSL certificate",
+			"server did not request an SSL certificate: see PGSSLCERTMODE"},
 		{"unexpected EOF", "unexpected EOF"},
 	} {
 		if got := describe(errors.New(c.text)); got != c.want {

@@ -88,11 +88,12 @@ func (c *contender) look(ctx context.Context) (v view, quarters int64, err error
 		var m message
 		renewed := -1
 		if a.since = lease.Now(); c.isIn && c.renewsAt() <= a.since {
-			m.add(begin)
+			m = c.beginLook()
 			renewed = m.add(renewal(c.key))
 			m.add(commit)
 		}
-		line, connections := m.add(read(is(c.Name))), m.add(use)
+		m.add(checkVersion)
+		line, connections := m.add(readLiving(is(c.Name))), m.add(use)
 		results, err := w.run(ctx, m)
 		if err != nil {
 			return a, err
@@ -129,7 +130,7 @@ func (c *contender) change(ctx context.Context) (isEntitled bool, err error) {
 		token int64
 	}
 	a, err := ask(ctx, c.store, func(ctx context.Context, w *session) (a answer, err error) {
-		m := c.begin(c.Name)
+		m := c.beginChange(c.Name)
 		m.add(renewal(c.key))
 		m.add(judge(c.Name))
 		line := m.add(read(is(c.Name)))
@@ -226,7 +227,7 @@ func (c *contender) Lost() <-chan struct{} { return nil }
 func (c *contender) Renew(ctx context.Context) error {
 	l, err := ask(ctx, c.store, func(ctx context.Context, w *session) (l life, err error) {
 		l.since = lease.Now()
-		m := c.begin(c.Name)
+		m := c.beginRenewal()
 		renewed := m.add(renewal(c.key))
 		results, err := w.commit(ctx, m, nil)
 		switch {

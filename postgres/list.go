@@ -19,11 +19,11 @@ func (s *store) List(ctx context.Context, name string) (lease.Line, error) {
 		which = is(name)
 	}
 	v, err := ask(ctx, s, func(ctx context.Context, w *session) (v view, err error) {
-		results, err := w.run(ctx, message{read(which)})
+		results, err := w.run(ctx, message{checkVersion, readLiving(which)})
 		if err != nil {
 			return v, err
 		}
-		return readView("", results[0].Rows)
+		return readView("", results[1].Rows)
 	})
 	return v.before(math.MaxInt64), err
 }
@@ -43,7 +43,7 @@ func (s *store) Break(ctx context.Context, key string) error {
 // remove removes a row, has the cooldown begin, and wakes those who may be next. It reports whether there was the row.
 func (s *store) remove(ctx context.Context, name, key string, coolDown message) (bool, error) {
 	return ask(ctx, s, func(ctx context.Context, w *session) (bool, error) {
-		m := s.begin(name)
+		m := s.beginChange(name)
 		deleted := m.add("DELETE FROM flock.contender WHERE key = '" + key + "'")
 		results, err := w.commit(ctx, append(m, coolDown...), message{wake(name)})
 		return err == nil && results[deleted].CommandTag.RowsAffected() > 0, err

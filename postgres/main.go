@@ -26,6 +26,9 @@ var schema string
 func main() {
 	lease.Main(lease.Program{
 		Backend: "postgres",
+		Server:  "PostgreSQL",
+		Place:   "its row",
+		Lease:   "its row",
 		Version: version,
 		Help:    help,
 		Texts:   map[string]string{"schema": schema},

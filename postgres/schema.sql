@@ -1,4 +1,4 @@
--- The tables of flock-postgres, version 1. Run this once in the database, as a user who may make a schema:
+-- The tables of flock-postgres, version 2. Run this once in the database, as a user who may make a schema:
 --
 --     flock-postgres --schema | psql --single-transaction -v ON_ERROR_STOP=1 'service=...'
 --
@@ -51,4 +51,4 @@ CREATE INDEX ON flock.contender (name);
 
 -- The first one who asks does not know this server, so nobody gets a lock before the TTL is over: there may have been
 -- other tables before these, and somebody who has a lock by those.
-INSERT INTO flock.server VALUES (true, 1, 10, '-infinity', 0, 'epoch');
+INSERT INTO flock.server VALUES (true, 2, 10, '-infinity', 0, 'epoch');

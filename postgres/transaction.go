@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,15 @@ import (
 // lock come one after the other, and what a later statement reads is what all changes before have left. (A single
 // statement would not do: it sees what there was before it had to wait.) A change is on the disk, and on a synchronous
 // standby, when it is answered, and with it all that it has seen.
+//
+// Whoever has a row is in the line. A row comes, goes, and gets its places in a change only. One that has expired
+// counts until a change has deleted it: each statement reads the clock anew, so by its own clock a change could leave
+// out a row that it has just found alive, while a renewal of that is under way. Only a look leaves out who has
+// expired. It decides nothing but whether it is time for a change or, for a newcomer, that it is refused.
+//
+// A renewal is no change, and takes no turn: those who come at once cannot keep a holder from it. It and the deletion
+// of the row meet at the lock of that row. The second one waits for the first, and then checks again whether the row
+// has expired: see renewal and judge.
 //
 // All values in the statements are numbers, hexadecimal digits and plain words, so none needs to be quoted.
 
@@ -29,24 +39,54 @@ func nameLiteral(name string) string {
 	return "decode('" + hex.EncodeToString([]byte(name)) + "', 'hex')"
 }
 
-// begin returns the statements with which the change of a lock begins.
+// beginChange returns the statements with which the change of a lock begins.
+func (s *store) beginChange(name string) message {
+	m := s.begin()
+	m.add(`INSERT INTO flock.name AS n (name, seq, token) VALUES (` + nameLiteral(name) + `, 1, 0)
+	ON CONFLICT (name) DO UPDATE SET seq = n.seq + 1`)
+	m.add(meetServer)
+	return m
+}
+
+// beginRenewal returns those with which the renewal of a holder begins.
+func (s *store) beginRenewal() message { return append(s.begin(), meetServer) }
+
+// begin returns the statements with which a transaction begins whose effect must not be lost.
 //
 // A client that is stopped in between must not keep the others waiting: see the two timeouts. A warning at COMMIT must
-// reach this program. If the server is another one than that which has given out locks, nobody knows what that has done
-// last: it may be a replica, or a copy of yesterday. Then nobody gets a lock until those who have one by the other
-// server have lost that, and the rows of before, whose times are by another clock, live on until then; see isDead.
-func (s *store) begin(name string) message {
-	timeout := time.Duration(s.ttl.Load()) / 20
-	return message{begin, fmt.Sprintf(`SELECT set_config('lock_timeout', '%[1]d', true),
-	set_config('idle_in_transaction_session_timeout', '%[1]d', true),
+// reach this program.
+func (s *store) begin() message {
+	return message{begin, "SELECT " + s.limit("lock_timeout") + `,
+	` + s.limit("idle_in_transaction_session_timeout") + `,
 	set_config('client_min_messages', 'warning', true),
 	CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN NULL
-	ELSE set_config('synchronous_commit', 'on', true) END`, timeout.Milliseconds()),
-		`INSERT INTO flock.name AS n (name, seq, token) VALUES (` + nameLiteral(name) + `, 1, 0)
-	ON CONFLICT (name) DO UPDATE SET seq = n.seq + 1`,
-		`UPDATE flock.server s SET started = pg_postmaster_start_time(), epoch = epoch + 1,
-	quiet = clock_timestamp() + make_interval(secs => ttl) WHERE NOT ` + isTheServer}
+	ELSE set_config('synchronous_commit', 'on', true) END`, checkVersion}
 }
+
+// beginLook returns those with which a waiter begins that renews its row and looks. A row that somebody keeps does not
+// keep it, or the connections that it has given up, for longer than that.
+func (s *store) beginLook() message {
+	return message{begin, "SELECT " + s.limit("lock_timeout"), checkVersion}
+}
+
+// limit sets a timeout for a transaction.
+func (s *store) limit(name string) string {
+	return fmt.Sprintf("set_config('%s', '%d', true)", name, time.Duration(s.ttl.Load()/20).Milliseconds())
+}
+
+// meetServer notes that the server is another one than that which has given out locks, if it is. Nobody knows what that
+// has done last: this one may be a replica, or a copy of yesterday. Then nobody gets a lock until those who have one by
+// the other server have lost that, and the rows of before, whose times are by another clock, live on until then; see
+// isDead.
+const meetServer = `UPDATE flock.server s SET started = pg_postmaster_start_time(), epoch = epoch + 1,
+	quiet = clock_timestamp() + make_interval(secs => ttl) WHERE NOT ` + isTheServer
+
+// schemaVersion is that of the tables.
+const schemaVersion = 2
+
+// checkVersion is the statement that fails, and with it all that follows in its message, if the tables have another
+// version. It comes before all others, which name columns that another version may not have.
+var checkVersion = fmt.Sprintf("SELECT 1 / (version = %d)::integer FROM flock.server", schemaVersion)
 
 // What begins and ends a transaction, whatever is the default for that.
 const (
@@ -75,7 +115,8 @@ UPDATE flock.contender o SET renewed = s.now, expires = s.now + make_interval(se
 }
 
 // judge returns the statement that removes the rows of a lock that have expired. Those who had the lock leave a
-// cooldown, unless that is from a success.
+// cooldown, unless that is from a success. Where a renewal is under way it waits for that, and then judges what that
+// has left.
 func judge(name string) string {
 	return `WITH ` + theServer + `,
 dead AS (DELETE FROM flock.contender c USING s WHERE c.name = ` + nameLiteral(name) + ` AND ` + isDead + `
@@ -85,15 +126,18 @@ UPDATE flock.name n SET cools = greatest(n.cools, (SELECT max(dead.cools) FROM d
 	WHERE n.name = ` + nameLiteral(name) + ` AND EXISTS (SELECT FROM dead WHERE leaves)`
 }
 
-// read returns the query for the line of a lock, and what matters for that; see readView. Who has expired is not in it.
+// readLiving returns the query for a look, in which those who have expired do not count.
+func readLiving(name string) string { return read(name) + " AND NOT " + isDead }
+
+// read returns the query for the line of a lock, and what matters for that; see readView.
 func read(name string) string {
 	return `WITH ` + theServer + `
-SELECT s.version, s.ttl, ` + microseconds("s.quiet - s.now") + `, ` + isTheServer + `, pg_is_in_recovery(),
+SELECT s.epoch, s.ttl, ` + microseconds("s.quiet - s.now") + `, ` + isTheServer + `, pg_is_in_recovery(),
 	encode(n.name, 'hex'), n.seq, ` + microseconds("n.cools - s.now") + `,
 	c.key, c.cooling, c.seq, c.mode, c.permits, c.taken IS NOT NULL, c.epoch = s.epoch,
 	` + microseconds("c.expires - s.now") + `,
 	` + microseconds("coalesce(c.taken, c.came) - 'epoch'") + `, c.host, c.pid, c.username
-FROM s LEFT JOIN flock.name n ON ` + name + ` LEFT JOIN flock.contender c ON c.name = n.name AND NOT ` + isDead
+FROM s LEFT JOIN flock.name n ON ` + name + ` LEFT JOIN flock.contender c ON c.name = n.name`
 }
 
 // is is the condition for read that it is about one lock.
@@ -116,6 +160,15 @@ func coolDown(name string, long time.Duration) string {
 	WHERE name = %s`, long.Seconds(), nameLiteral(name))
 }
 
+// cureOfCooldown returns the command by which a user ends the cooldown of a lock.
+func cureOfCooldown(name string) string {
+	literal := "'" + name + "'"
+	if !regexp.MustCompile(`^[\w./-]+$`).MatchString(name) {
+		literal = nameLiteral(name)
+	}
+	return `psql -c "UPDATE flock.name SET cools = NULL WHERE name = ` + literal + `"`
+}
+
 // wake returns the statement that wakes those waiters of a lock that may be next: those before the first one that wants
 // the lock for itself alone, or that one.
 func wake(name string) string {
@@ -129,7 +182,7 @@ func channel(key string) string { return "flock_" + strings.ReplaceAll(key, "-",
 
 // The columns of read: the server's row, the lock, and a contender, for each of which there is a row.
 const (
-	ofVersion = iota
+	ofEpoch = iota // how many servers have given out locks
 	ofTTL
 	ofQuiet // microseconds that the quiet time lasts
 	ofIsTheServer

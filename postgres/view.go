@@ -23,12 +23,10 @@ type view struct {
 	change      int64         // the number of the last change, or of the one in which this was read
 	quiet       time.Duration // how long nobody gets a lock, because the server is not known
 	isTheServer bool          // that has given out locks; if not, the next change notes that
+	epoch       int64         // how many servers have given out locks by these tables
 	places      []place       // in order
 	own         *row          // of the contender who has asked; nil: there is none
 }
-
-// schemaVersion is that of the tables.
-const schemaVersion = 1
 
 // readView reads the answer to read.
 func readView(key string, rows [][][]byte) (v view, err error) {
@@ -37,17 +35,18 @@ func readView(key string, rows [][][]byte) (v view, err error) {
 			"flock-postgres --schema says")
 	}
 	first := row(rows[0])
-	if first.int(ofVersion) != schemaVersion {
-		return v, lease.Refused(fmt.Sprintf("the tables have version %d, and this program needs %d: "+
-			"see flock-postgres --schema", first.int(ofVersion), schemaVersion))
-	}
 	if first.isTrue(ofIsReplica) {
 		return v, errReplica
 	}
 	v = view{ttl: time.Duration(first.int(ofTTL)) * time.Second, quiet: first.duration(ofQuiet),
-		change: first.int(ofChange), isTheServer: first.isTrue(ofIsTheServer)}
-	if !v.isTheServer {
+		change: first.int(ofChange), isTheServer: first.isTrue(ofIsTheServer), epoch: first.int(ofEpoch)}
+	isOfBefore := func(r [][]byte) bool { return !row(r).isNull(ofKey) && !row(r).isTrue(ofIsOfServer) }
+	switch {
+	case !v.isTheServer:
 		v.quiet = v.ttl // it begins with the first change
+	case slices.ContainsFunc(rows, isOfBefore):
+		// The quiet time has not ended before these rows are gone. By the clock it may have, since they were judged.
+		v.quiet = max(v.quiet, time.Microsecond)
 	}
 	if v.quiet > 0 {
 		// Somebody may have the lock by a server that was before this one. Its place is before all others.
@@ -60,7 +59,7 @@ func readView(key string, rows [][][]byte) (v view, err error) {
 		if long := r.duration(ofCools); long > 0 && !cools[name] {
 			cools[name] = true
 			v.places = append(v.places, place{-1, long, lease.Contender{Lock: name, Mode: lease.Cooldown,
-				Key: name + "/cooldown", Until: time.Now().Add(long)}})
+				Key: name + "/cooldown", Until: time.Now().Add(long), Cure: cureOfCooldown(name)}})
 		}
 		if r.isNull(ofKey) {
 			continue
@@ -80,10 +79,16 @@ func readView(key string, rows [][][]byte) (v view, err error) {
 // unknown says why nobody can tell who has the lock; empty: it is known.
 func (v *view) unknown() string {
 	const why = "whoever had the lock before may have it still"
+	isNew, isFirst := v.epoch == 0, v.epoch == 1 // the tables; the server of these
 	switch {
+	case !v.isTheServer && isNew:
+		return fmt.Sprintf("nobody has asked since the tables were made: %s; the next request waits for %g s",
+			why, v.ttl.Seconds())
 	case !v.isTheServer:
 		return fmt.Sprintf("nobody has asked since PostgreSQL was started: %s; the next request waits for %g s",
 			why, v.ttl.Seconds())
+	case v.quiet > 0 && isFirst:
+		return fmt.Sprintf("the tables are new: %s, for %.1f s", why, v.quiet.Seconds())
 	case v.quiet > 0:
 		return fmt.Sprintf("PostgreSQL was started anew: %s, for %.1f s", why, v.quiet.Seconds())
 	}

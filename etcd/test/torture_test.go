@@ -28,6 +28,7 @@ func TestTorture(t *testing.T) {
 	}
 	leasetest.RunTorture(t, leasetest.Backend{
 		Name:     "etcd",
+		Server:   "etcd",
 		Program:  flockEtcd,
 		Section:  section,
 		TTL:      tortureTTL,

@@ -20,6 +20,8 @@ func (x *Torture) disturb() {
 		x.disturbConnections()
 	case n == 14:
 		x.backend.DisturbServer(x)
+	case n == 15 && x.Random.IntN(4) == 0:
+		x.crowd()
 	}
 }
 

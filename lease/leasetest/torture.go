@@ -27,6 +27,7 @@ import (
 
 const (
 	torturers      = 10 // contenders at a time
+	tortureCrowd   = 30 // who come beside them at one instant
 	torturePermits = 2
 	tortureBound   = 90 * time.Second       // by when all must have ended after the last fault
 	torturePace    = 600 * time.Millisecond // at most from one fault to the next
@@ -34,7 +35,8 @@ const (
 
 // A Backend is what the torture has to know of one.
 type Backend struct {
-	Name     string        // as messages have it, such as etcd; its program is flock-etcd
+	Name     string        // such as etcd; its program is flock-etcd
+	Server   string        // that of its server, as messages have it
 	Program  string        // the path of that
 	Section  string        // the path of the program of package section
 	TTL      time.Duration // how long the server keeps a lock whose holder is silent
@@ -69,6 +71,8 @@ type Torture struct {
 	done    chan struct{}     // closed when no more contenders are to start
 	later   sync.WaitGroup    // what a fault does afterwards
 
+	contenders sync.WaitGroup
+
 	mu     sync.Mutex
 	live   map[*Child]bool // true: it or its guard was killed
 	counts map[string]int
@@ -90,9 +94,8 @@ func RunTorture(t *testing.T, b Backend) {
 	for _, name := range b.Locks {
 		x.dirs[name] = t.TempDir()
 	}
-	var contenders sync.WaitGroup
 	for i := range torturers {
-		contenders.Go(func() { x.contend(rand.New(rand.NewPCG(seed, uint64(i+1)))) })
+		x.contenders.Go(func() { x.contend(rand.New(rand.NewPCG(seed, uint64(i+1)))) })
 	}
 	end := time.Now().Add(long)
 	goesOn := func() bool { // on a loaded machine until each mode has had its turn
@@ -108,15 +111,15 @@ func RunTorture(t *testing.T, b Backend) {
 	if err := b.Restore(); err != nil {
 		t.Error(err)
 	}
-	x.awaitEnd(&contenders)
+	x.awaitEnd()
 	x.evaluate()
 }
 
 // awaitEnd waits until the last contenders have ended, and fails the test when they are stuck.
-func (x *Torture) awaitEnd(contenders *sync.WaitGroup) {
+func (x *Torture) awaitEnd() {
 	ended := make(chan struct{})
 	go func() {
-		contenders.Wait()
+		x.contenders.Wait()
 		close(ended)
 	}()
 	select {
@@ -148,8 +151,6 @@ func (x *Torture) SleepUpTo(limit time.Duration) {
 
 // contend runs one contender after the other.
 func (x *Torture) contend(random *rand.Rand) {
-	remarks := regexp.MustCompile(fmt.Sprintf(`%s: %s (does not answer: .*; the wait for .* goes on|`+
-		`has not answered for .*|answers again)\n`, x.program, x.backend.Name))
 	for {
 		select {
 		case <-x.done:
@@ -157,22 +158,39 @@ func (x *Torture) contend(random *rand.Rand) {
 		default:
 		}
 		name := x.backend.Locks[random.IntN(len(x.backend.Locks))]
-		way := x.backend.Ways[random.IntN(len(x.backend.Ways))]
-		p := way.Prepare(x.words(name, random)...)
-		if err := StartMortal(p.Cmd); err != nil {
-			x.Error(err)
-			return
-		}
-		x.mu.Lock()
-		x.live[p] = false
-		x.mu.Unlock()
-		p.Wait()
-		x.mu.Lock()
-		killed := x.live[p]
-		delete(x.live, p)
-		x.mu.Unlock()
-		// What is said while the server is disturbed is not why a contender ends.
-		x.judge(p, name, remarks.ReplaceAllString(p.Err.String(), ""), killed)
+		x.contendOnce(random, name)
+	}
+}
+
+// contendOnce runs one contender for a lock.
+func (x *Torture) contendOnce(random *rand.Rand, name string) {
+	remarks := regexp.MustCompile(fmt.Sprintf(`%s: %s (does not answer: .*; the wait for .* goes on|`+
+		`has not answered for .*|answers again)\n`, x.program, x.backend.Server))
+	way := x.backend.Ways[random.IntN(len(x.backend.Ways))]
+	p := way.Prepare(x.words(name, random)...)
+	if err := StartMortal(p.Cmd); err != nil {
+		x.Error(err)
+		return
+	}
+	x.mu.Lock()
+	x.live[p] = false
+	x.mu.Unlock()
+	p.Wait()
+	x.mu.Lock()
+	killed := x.live[p]
+	delete(x.live, p)
+	x.mu.Unlock()
+	// What is said while the server is disturbed is not why a contender ends.
+	x.judge(p, name, remarks.ReplaceAllString(p.Err.String(), ""), killed)
+}
+
+// crowd has many come for one lock at one instant.
+func (x *Torture) crowd() {
+	x.Count("fault: a crowd")
+	name := x.backend.Locks[x.Random.IntN(len(x.backend.Locks))]
+	for range tortureCrowd {
+		random := rand.New(rand.NewPCG(x.Random.Uint64(), 0))
+		x.contenders.Go(func() { x.contendOnce(random, name) })
 	}
 }
 

@@ -210,7 +210,7 @@ func TestLaggingReplica(t *testing.T) {
 				t.Errorf("the replica did not lag")
 			}
 			x.diesIn(x.ttl)
-			if name == "still there" && !strings.Contains(x.holder.AwaitEnd(t).Err.String(), "has dropped its key") {
+			if name == "still there" && !strings.Contains(x.holder.AwaitEnd(t).Err.String(), "PostgreSQL has dropped its row") {
 				t.Errorf("the holder says %s", &x.holder.Err)
 			}
 			x.nextOne(2*x.ttl + 2*time.Second)

@@ -153,36 +153,6 @@ func TestStoppedBetween(t *testing.T) {
 	stopped.AwaitEnd(t).Check(t, 0, "in\n", "")
 }
 
-// TestRenewalTakesTurn has a transaction that changes a lock while a renewal comes. The renewal has to wait: it would
-// revive a row that is judged just now.
-func TestRenewalTakesTurn(t *testing.T) {
-	t.Parallel()
-	s, name := ownServer(t, 4), leasetest.LockName(t)
-	h := to(s).Hold(t, flockPostgres, name)
-	conn, err := s.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	run := func(statements string) string {
-		results, err := conn.Exec(t.Context(), statements).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(results[len(results)-1].Rows[0][0])
-	}
-	const renewed = "SELECT renewed FROM flock.contender"
-	run("BEGIN; SELECT seq FROM flock.name FOR UPDATE")
-	before := run(renewed)
-	time.Sleep(1500 * time.Millisecond) // in which it tries to: nothing tells of that
-	if after := run(renewed); after != before {
-		t.Errorf("renewed at %s, after %s", after, before)
-	}
-	run("COMMIT; SELECT 1")
-	leasetest.Await(t, "a renewal", func() bool { return run(renewed) != before })
-	h.Release(t) // it may have warned
-}
-
 // TestOpenTransaction has a transaction open elsewhere while a lock is renewed very often: what the renewals leave
 // behind cannot be removed then, and each look goes through all of it. A holder keeps its lock nevertheless.
 // FLOCK_RENEWALS says how often; with a million, which takes half a minute to make, a look takes a tenth of a second.
@@ -382,6 +352,20 @@ func TestCooldown(t *testing.T) {
 		kill(h.Child, syscall.SIGKILL)
 		to(s).Run(t, flockPostgres, "--break", leasetest.LockName(t))
 		cool(t).Check(t, 0, "", "")
+	})
+	t.Run("nothing to break", func(t *testing.T) { // the command that is told ends the cooldown
+		name := leasetest.LockName(t)
+		cool(t).Check(t, 0, "", "")
+		p := to(s).Run(t, flockPostgres, "--break", name)
+		before, cure, _ := strings.Cut(p.Err.String(), "; this ends it: ")
+		if p.Status != 1 || !strings.HasPrefix(before, "flock-postgres: nobody has the lock "+name+
+			", which is in its cooldown until ") || strings.Count(cure, "\n") != 1 {
+			t.Errorf("%d %s", p.Status, &p.Err)
+		}
+		cool(t).Check(t, 1, "", "")
+		to(s).Run(t, "sh", "-c", cure).Check(t, 0, "UPDATE 1\n", "")
+		cool(t).Check(t, 0, "", "")
+		to(s).Run(t, flockPostgres, "--break", name+"-free").Check(t, 1, "", "")
 	})
 	t.Run("others pass", func(t *testing.T) { // one who waits for the cooldown is in nobody's way
 		cool(t).Check(t, 0, "", "")

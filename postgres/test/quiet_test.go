@@ -124,6 +124,29 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// TestNewTablesSaySo has tables that nobody has used, at a server that was not started anew.
+func TestNewTablesSaySo(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 10)
+	sql(t, s, "DROP SCHEMA flock CASCADE")
+	if err := makeTables(s, 10, ""); err != nil {
+		t.Fatal(err)
+	}
+	to(s).Run(t, flockPostgres, "--holders").Check(t, 75, "", "flock-postgres: nobody has asked since the tables were "+
+		"made: "+mayHave+"; the next request waits for 10 s\n")
+	check := func(start string) {
+		t.Helper()
+		p := to(s).Run(t, flockPostgres, "-w", "3", "name", "true")
+		if text := p.Err.String(); p.Status != 75 || !strings.HasPrefix(text, "flock-postgres: "+start+": "+mayHave) {
+			t.Errorf("%d %s", p.Status, text)
+		}
+	}
+	sql(t, s, "UPDATE flock.server SET started = pg_postmaster_start_time(), epoch = 1, quiet = now() + interval '1 hour'")
+	check("the tables are new")
+	sql(t, s, "UPDATE flock.server SET epoch = 2")
+	check("PostgreSQL was started anew")
+}
+
 // TestQuietTime has one come who does not wait. It waits until it is known whether it has the lock, and those behind it
 // are refused.
 func TestQuietTime(t *testing.T) {

@@ -24,6 +24,7 @@ func TestTorture(t *testing.T) {
 	}
 	leasetest.RunTorture(t, leasetest.Backend{
 		Name:     "postgres",
+		Server:   "PostgreSQL",
 		Program:  flockPostgres,
 		Section:  section,
 		TTL:      tortureTTL,
@@ -44,10 +45,10 @@ func TestTorture(t *testing.T) {
 	})
 }
 
-// disturbServer freezes or crashes the server for a while, has another one take its place, or ends its connections. The
-// server belongs to the goroutine of the faults, so it waits.
+// disturbServer freezes or crashes the server for a while, has another one take its place, keeps rows, or ends its
+// connections. The server belongs to the goroutine of the faults, so it waits.
 func disturbServer(x *leasetest.Torture, s *server.Server, proxies []*server.Proxy) {
-	switch x.Random.IntN(5) {
+	switch x.Random.IntN(7) {
 	case 0:
 		x.Count("fault: freeze the server")
 		s.Freeze()
@@ -64,10 +65,29 @@ func disturbServer(x *leasetest.Torture, s *server.Server, proxies []*server.Pro
 		if err := promote(x, s, proxies); err != nil {
 			x.Error(err)
 		}
+	case 3:
+		holdRows(x, s, "flock.name")
+	case 4:
+		holdRows(x, s, "flock.contender")
 	default:
 		x.Count("fault: terminate all connections")
 		terminate(x.T, s, time.Millisecond)
 	}
+}
+
+// holdRows has a transaction keep the rows of a table for a while.
+func holdRows(x *leasetest.Torture, s *server.Server, table string) {
+	x.Count("fault: keep the rows of " + table)
+	conn, err := s.Connect(x.Context())
+	if err != nil {
+		x.Error(err)
+		return
+	}
+	defer conn.Close(x.Context())
+	if _, err := conn.Exec(x.Context(), "BEGIN; SELECT FROM "+table+" FOR UPDATE").ReadAll(); err != nil {
+		x.Error(err)
+	}
+	x.SleepUpTo(2 * tortureTTL)
 }
 
 // promote crashes the server and promotes a replica, which may lag. Those who ask meet it before that, too.

@@ -67,12 +67,18 @@ func TestErrors(t *testing.T) {
 		{"wrong database", []string{"FLOCK_POSTGRES_URL=" + address + s.Host + "/nothing"}, 65,
 			`PostgreSQL refuses: database "nothing" does not exist`},
 		{"no tables", []string{"FLOCK_POSTGRES_URL=" + address + s.Host + "/empty"}, 65,
-			"the tables of flock-postgres are missing in the database empty, or of another version: " +
+			"the tables of flock-postgres are missing in the database empty: " +
 				"run 'flock-postgres --schema | psql' there, once"},
 		{"no right", []string{at, "PGDATABASE=postgres", "PGUSER=bob", "PGPASSWORD=geheim"}, 66,
 			"PostgreSQL refuses: permission denied for schema flock (see the rights in flock-postgres --schema)"},
 		{"no TLS", []string{"FLOCK_POSTGRES_URL=" + address + s.Host + "/postgres?sslmode=require"}, 64,
 			"cannot connect to PostgreSQL at " + s.Host + ":5432: it does not speak TLS: see PGSSLMODE"},
+		{"another way to ask for the password", []string{at, "PGDATABASE=postgres", "PGUSER=cron", "PGPASSWORD=geheim",
+			"PGREQUIREAUTH=md5"}, 64, "cannot connect to PostgreSQL at " + s.Host + `:5432: authentication method ` +
+			`requirement "md5" failed: server requested scram-sha-256 authentication: see PGREQUIREAUTH`},
+		{"no channel binding", []string{at, "PGDATABASE=postgres", "PGUSER=cron", "PGPASSWORD=geheim",
+			"PGCHANNELBINDING=require"}, 64, "cannot connect to PostgreSQL at " + s.Host +
+			":5432: channel binding is required, but server does not support SCRAM-SHA-256-PLUS: see PGCHANNELBINDING"},
 		{"right", []string{"FLOCK_POSTGRES_URL=" + address + s.Host + "/postgres"}, 0, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -116,12 +122,33 @@ func TestErrors(t *testing.T) {
 		leasetest.Environment{"PATH=/usr/bin:/bin", "PGSERVICE=fleet", "PGSYSCONFDIR=" + system}.
 			Run(t, flockPostgres, "name", "sh", "-c", "echo in $PGSERVICEFILE").Check(t, 0, "in\n", "")
 	})
-	t.Run("another version", func(t *testing.T) {
-		sql(t, s, "UPDATE flock.server SET version = 2")
-		to(s, "PGPASSWORD=geheim").Run(t, flockPostgres, "name", "true").
-			Check(t, 65, "", "flock-postgres: the tables have version 2, and this program needs 1: "+
-				"see flock-postgres --schema\n")
-	})
+}
+
+// TestVersion has tables of other versions, which lack a column that this program asks for, with a holder. All that can
+// be asked is refused, and changes nothing.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 10)
+	sql(t, s, `INSERT INTO flock.name VALUES ('name', 1, 0);
+		INSERT INTO flock.contender VALUES (gen_random_uuid(), 'name', NULL, 1, 'exclusive', 0, '0', 'end',
+			now(), now(), now(), now() + interval '1 day', 1, 'h', 1, 'u');
+		ALTER TABLE flock.contender DROP COLUMN cools_from`)
+	for version, text := range map[int]string{
+		1: "the tables in the database postgres have version 1, older than this program, which needs 2: " +
+			"when nobody has a lock, make them anew: see flock-postgres(1), Tables of another version",
+		3: "the tables in the database postgres have version 3, newer than this program, which needs 2: " +
+			"install the flock-postgres that belongs to them",
+	} {
+		sql(t, s, fmt.Sprint("UPDATE flock.server SET version = ", version))
+		for _, words := range []string{"name true", "-n name true", "--holders", "--break name"} {
+			to(s).Run(t, append([]string{flockPostgres}, strings.Fields(words)...)...).
+				Check(t, 65, "", "flock-postgres: "+text+"\n")
+		}
+	}
+	const left = "SELECT (SELECT count(*) FROM flock.contender), (SELECT seq FROM flock.name)"
+	if rows := sql(t, s, left); rows[0] != "1 1" {
+		t.Errorf("rows of contenders, and the number of the last change: %s", rows[0])
+	}
 }
 
 // TestSchema compares what --schema prints with the file.
@@ -153,13 +180,13 @@ func TestSilentServer(t *testing.T) {
 	})
 	way.BlackHole()
 	leasetest.Await(t, "the remark", func() bool {
-		return w.Err.String() == "flock-postgres: postgres does not answer: no answer; the wait for name goes on\n"
+		return w.Err.String() == "flock-postgres: PostgreSQL does not answer: no answer; the wait for name goes on\n"
 	})
 	way.Restore()
 	h.ReleaseSilent(t)
 	w.AwaitEnd(t).Check(t, 0, "in\n",
-		"flock-postgres: postgres does not answer: no answer; the wait for name goes on\n"+
-			"flock-postgres: postgres answers again\n")
+		"flock-postgres: PostgreSQL does not answer: no answer; the wait for name goes on\n"+
+			"flock-postgres: PostgreSQL answers again\n")
 }
 
 // TestBouncer goes by PgBouncer, which gives a connection of the server to another client after each transaction. So a

@@ -1,7 +1,8 @@
 //go:build linux
 
 // Bench measures flock-postgres beside psql with an advisory lock, at a server that it starts: a whole run, the time
-// from one command to the next while many wait, where the two alternate, and what many send who only wait.
+// from one command to the next while many wait, where the two alternate, what many send who only wait, and how many
+// have an answer in time who come at one instant.
 package main
 
 import (
@@ -20,7 +21,10 @@ import (
 	"example.org/flock/postgres/test/server"
 )
 
-var rounds = flag.Int("rounds", 5, "how often to measure each")
+var (
+	rounds = flag.Int("rounds", 5, "how often to measure each")
+	only   = flag.Bool("instant", false, "measure only many that come at one instant")
+)
 
 // A locker is a program that runs a shell command under a lock.
 type locker struct {
@@ -47,6 +51,10 @@ func main() {
 	_, err = s.SQL(string(schema) +
 		";UPDATE flock.server SET started = pg_postmaster_start_time()")
 	check(err)
+	if *only {
+		instants(s, program)
+		return
+	}
 	for name, value := range map[string]string{
 		"PGHOST": s.Host, "PGPORT": s.Port, "PGDATABASE": "postgres", "PGUSER": "postgres",
 		"PGCONNECT_TIMEOUT": "60", // of many that start at once
@@ -69,6 +77,43 @@ func main() {
 	fmt.Println()
 	for _, waiters := range []int{1, 8, 64, 100} {
 		fmt.Printf("messages in a second, %3d waiters %10.1f\n", waiters, messages(s, lockers[0], waiters))
+	}
+	fmt.Println()
+	instants(s, program)
+}
+
+// hosts is how many come at one instant, as those of a fleet do by cron.
+const hosts = 100
+
+// instants prints how many of the hosts that come at one instant have an answer while the TTL lasts: that they have the
+// lock, or that it is taken or cools down.
+func instants(s *server.Server, program string) {
+	for round := range *rounds {
+		name := fmt.Sprint("instant", round)
+		var all []*exec.Cmd
+		for range hosts {
+			cmd := prepare([]string{program, "-n", "-E", "0", "--cooldown", "60", name, "true"})
+			cmd.Stderr = nil // of those who reach no answer
+			cmd.Env = append(os.Environ(), "PGHOST="+s.Host, "PGPORT="+s.Port, "PGDATABASE=postgres", "PGUSER=postgres",
+				"PGCONNECT_TIMEOUT=") // as it is by default
+			all = append(all, cmd)
+		}
+		began, ended := time.Now(), make(chan bool)
+		for _, cmd := range all {
+			check(leasetest.StartMortal(cmd))
+			go func() { ended <- cmd.Wait() == nil && time.Since(began) < 10*time.Second }()
+		}
+		answers := 0
+		for range all {
+			if <-ended {
+				answers++
+			}
+		}
+		last := time.Since(began)
+		rows, err := s.SQL("SELECT count(*) FROM flock.name WHERE token > 0 AND name = '" + name + "'")
+		check(err)
+		fmt.Printf("%d hosts at one instant: %d have an answer within 10 s, the last one after %.1f s; it was run: %s\n",
+			hosts, answers, last.Seconds(), rows[0])
 	}
 }
 
