@@ -14,6 +14,7 @@ import (
 var filters = map[string]func() []unix.SockFilter{
 	"without-kernel-locks": withoutKernelLocks,
 	"without-byte-locks":   withoutByteLocks,
+	"byte-locks-denied":    byteLocksDenied,
 	"without-kcmp":         withoutKcmp,
 	"without-threads":      withoutThreads,
 	"signals-of-xnu":       withSignalsOfXNU,
@@ -97,6 +98,14 @@ func withoutByteLocks() []unix.SockFilter {
 		load(callNumber), jump(unix.SYS_FCNTL, 0, 5),
 		load(secondArgument), jump(unix.F_OFD_GETLK, 2, 0), jump(unix.F_OFD_SETLK, 1, 0), jump(unix.F_OFD_SETLKW, 0, 1),
 		fail(unix.EINVAL), allow,
+	}
+}
+
+// byteLocksDenied has the kernel deny open file description locks, as a security policy does.
+func byteLocksDenied() []unix.SockFilter {
+	return []unix.SockFilter{
+		load(callNumber), jump(unix.SYS_FCNTL, 0, 4),
+		load(secondArgument), jump(unix.F_OFD_SETLK, 1, 0), jump(unix.F_OFD_SETLKW, 0, 1), fail(unix.EACCES), allow,
 	}
 }
 

@@ -309,7 +309,38 @@ f = open("f", "r+"); fcntl.lockf(f, fcntl.LOCK_EX); open("has", "w")
 while not os.path.exists("go"): time.sleep(.01)' & holder=$!
 await '[ -e has ]'
 flock --queue 1 --report 0 f echo in 2>&1 | sed 's/held by.*/held/'; echo ${PIPESTATUS[0]}
-#> flock: f: --queue: another program has locked all of it with fcntl(2)
+#> flock: f: --queue: another program has locked its bytes with fcntl(2)
 #> flock: use a separate lock file; or, for all who use it, --backend directory
 #> 65
 announce go; wait $holder
+
+### queue-a-place-is-left-while-a-request-looks
+# needs: strace linux
+# kernel: the places are bytes of the file
+
+# who has been kept out of the place finds nobody there, and takes it: to be refused is to rely on another run
+hold f
+flock --queue 1 f echo no & first=$!
+await 'placed $first'
+strace -o calls -qqq -e signal=none -e trace=fcntl flock --queue 1 f echo no; echo $?
+#> 1
+stops=fcntl:signal=STOP:when=$(grep -n 'F_OFD_SETLK, .*l_start=2305843009213693952' calls | cut -d: -f1)
+strace -f -o stopped -qqq -e trace=fcntl -e inject=$stops flock --queue 1 f echo in & tracer=$!
+await 'grep -qs "stopped by SIGSTOP" stopped'
+{ kill -9 $first; wait $first; } 2>/dev/null
+kill -CONT $(sed -n 's/ .*stopped by SIGSTOP.*//p' stopped)
+await 'placed $(sed -n "s/ .*stopped by SIGSTOP.*//p" stopped | head -n 1)'
+release; wait $tracer; echo $?
+#> in
+#> 0
+
+### queue-where-byte-locks-are-denied
+# needs: linux
+# kernel: the places are bytes of the file
+hold f
+ulimit -t 5 # seconds of the processor
+"$SELF" byte-locks-denied "$(type -P flock)" --queue 1 f echo no; echo $?
+#> flock: f: --queue: Permission denied: a security policy may forbid locks on it
+#> flock: --queue needs flock(2), byte locks and /proc; or, for all who use it, --backend directory
+#> 65
+release

@@ -210,7 +210,7 @@ setpriv --reuid 65534 --clear-groups flock --replace f echo no; echo $?
 # needs: python3
 python_holds 'lockf(f, fcntl.LOCK_EX)'
 flock --replace f echo no; echo $?
-#> flock: f: --replace: another program has locked all of it with fcntl(2)
+#> flock: f: --replace: another program has locked its bytes with fcntl(2)
 #> flock: use a separate lock file
 #> 65
 release
@@ -218,6 +218,13 @@ release
 ### replace-without-kernel-locks
 "$SELF" without-kernel-locks "$(type -P flock)" --replace f echo no; echo $?
 #> flock: f: --replace: Invalid argument
+#> flock: --replace needs flock(2), byte locks and /proc
+#> 65
+
+### replace-where-byte-locks-are-denied
+ulimit -t 5 # seconds of the processor
+"$SELF" byte-locks-denied "$(type -P flock)" --replace f echo no; echo $?
+#> flock: f: --replace: Permission denied: a security policy may forbid locks on it
 #> flock: --replace needs flock(2), byte locks and /proc
 #> 65
 

@@ -52,7 +52,7 @@ func parseKernelLock(line string) (l kernelLock, ok bool) {
 	l.pid, _ = strconv.Atoi(fields[4])
 	l.start, _ = strconv.ParseInt(fields[6], 10, 64)
 	l.end = fields[7]
-	isMark := l.kind == "OFDLCK" && (locks.IsPlace(l.start) || locks.IsTicket(l.start))
+	isMark := l.kind == "OFDLCK" && l.write && (locks.IsPlace(l.start) || locks.IsTicket(l.start))
 	return l, !isMark && slices.Contains([]string{"FLOCK", "OFDLCK", "POSIX"}, l.kind)
 }
 

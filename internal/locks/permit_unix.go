@@ -5,14 +5,11 @@ package locks
 import (
 	"bytes"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"os"
 	"strconv"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
@@ -187,8 +184,8 @@ func (p *permit) lockAnyByte() error {
 // isTaken reports whether an open file has the byte of a permit locked. It asks for a lock of this process, which those
 // of its own open files exclude, too.
 func (p *permit) isTaken(i int) bool {
-	own := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: permitByte(i).Start, Len: 1}
-	return unix.FcntlFlock(uintptr(p.file.FD), unix.F_GETLK, &own) == nil && own.Type != unix.F_UNLCK
+	_, isTaken, _ := lockInTheWay(p.file.FD, Exclusive, permitByte(i))
+	return isTaken
 }
 
 // lockByte locks the byte of a permit and unlocks those of all others.

@@ -4,7 +4,6 @@ package locks
 
 import (
 	"errors"
-	"io"
 
 	"golang.org/x/sys/unix"
 
@@ -27,7 +26,7 @@ type place struct {
 var (
 	errQueueOnNetwork = errors.New("on NFS --queue needs --backend directory for all who use the file, " +
 		"and on SMB it does not work")
-	errForeign = errors.New("another program has locked all of it with fcntl(2)")
+	errForeign = errors.New("another program has locked its bytes with fcntl(2)")
 )
 
 // kernelPlaces returns the mechanism of places that are locks of the kernel. It opens what they need.
@@ -47,23 +46,35 @@ func kernelPlaces(f *lockfile.File, config Config) ([]Mechanism, error) {
 	return []Mechanism{&place{f, config.Queue}}, nil
 }
 
-// Lock takes a place, and does not wait for one.
-func (p *place) Lock(Op, Timeout) error {
+// Lock takes a place, and does not wait for one. If all are taken, it refuses the lock if somebody waits. That is a
+// write lock on a byte: whoever may only read the file can have read locks, which stand for nobody.
+func (p *place) Lock(_ Op, timeout Timeout) error {
 	own, err := p.file.Private()
 	if err != nil {
 		return openingError(queueError(p.file.Name, err))
 	}
-	for i := range p.count {
-		if err := setBytes(own.FD, Exclusive, placeByte(i)); err != ErrConflict {
+	somebodyWaits := false
+	for next, end := placeByte(0), placeByte(p.count); next.Start < end.Start; {
+		if err := tryByte(own.FD, next); err != ErrConflict {
 			return p.explain(err)
 		}
+		l, isTaken, err := lockInTheWay(own.FD, Exclusive, next)
+		switch {
+		case err != nil:
+			return p.explain(err)
+		case isTaken:
+			isPlace := l.Type == unix.F_WRLCK && l.Start == next.Start && l.Len == next.Length
+			somebodyWaits = somebodyWaits || isPlace
+			next.Start = endOf(l)
+		case timeout.IsOver():
+			return timeout.Refusal()
+		default: // its owner has left in between: the place is free, and whoever does not take it is refused in vain
+		}
 	}
-	all := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: placeByte(0).Start, Len: int64(p.count)}
-	err = unix.FcntlFlock(uintptr(own.FD), unix.F_GETLK, &all)
-	if err == nil && all.Type != unix.F_UNLCK && (all.Start < placeByte(0).Start || all.Len != 1) {
-		return queueError(p.file.Name, errForeign)
+	if somebodyWaits {
+		return ErrConflict
 	}
-	return ErrConflict
+	return queueError(p.file.Name, errForeign)
 }
 
 func (p *place) explain(answer error) error {

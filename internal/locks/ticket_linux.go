@@ -3,7 +3,6 @@ package locks
 import (
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -34,43 +33,65 @@ func TakeTicket(f *lockfile.File) (t Ticket, bell int, err error) {
 		return t, -1, openingError(replaceError(f.Name, err))
 	}
 	t = Ticket{FD: f.FD, Number: 1}
+	if bell, err = t.take(own.FD); err != nil {
+		return t, -1, replaceError(f.Name, err)
+	}
+	t.ringOthers()
+	return t, bell, nil
+}
+
+// take locks the byte behind the last ticket by own, another descriptor of the file.
+//
+// Whoever may only read the file can have read locks on these bytes. They are no tickets, but keep others from taking
+// one there.
+func (t *Ticket) take(own int) (bell int, err error) {
 	for {
-		if err = t.goBehindAll(); err == nil {
-			bell = t.Bell()
-			err = setBytes(own.FD, Exclusive, ticketByte(t.Number))
+		if err := t.goBehindAll(); err != nil {
+			return -1, err
 		}
-		switch err {
-		case nil:
-			t.ringOthers()
-			return t, bell, nil
-		case ErrConflict: // another one was faster, and there may be others behind it meanwhile
-			unix.Close(bell)
-		default:
-			return t, -1, replaceError(f.Name, err)
+		bell := t.Bell()
+		err := tryByte(own, ticketByte(t.Number))
+		if err == nil {
+			return bell, nil
+		}
+		unix.Close(bell)
+		if err != ErrConflict {
+			return -1, err
+		}
+		l, isTaken, err := lockInTheWay(t.FD, Exclusive, ticketByte(t.Number))
+		switch {
+		case err != nil:
+			return -1, err
+		case isTaken && l.Type == unix.F_RDLCK:
+			t.Number = endOf(l) - firstTicket
+		default: // another newcomer was faster, or has left again; there may be others behind it
 		}
 	}
 }
 
-// goBehindAll makes the ticket the first one behind which none is taken, nor is that itself.
+// goBehindAll makes the ticket the first one from its number on behind which nobody has one, nor has that itself.
 func (t *Ticket) goBehindAll() error {
 	for {
-		// One answer is some lock, not the last one.
+		// One answer is some ticket, not the last one.
 		l, isTaken, err := t.find(t.Number, mostTickets)
 		switch {
-		case !isTaken:
+		case err != nil:
 			return err
-		case l.Len != 1 || !IsTicket(l.Start):
+		case !isTaken && t.Number <= mostTickets:
+			return nil
+		case !isTaken, l.Len != 1, !IsTicket(l.Start):
 			return errForeign
 		}
-		t.Number = l.Start - firstTicket + 1
+		t.Number = endOf(l) - firstTicket
 	}
 }
 
-// find returns the lock of another one on some ticket from first to last, if there is one.
+// find returns a ticket of somebody else from first to last, if there is one: a write lock. Read locks are none.
 func (t Ticket) find(first, last int64) (l unix.Flock_t, isTaken bool, err error) {
-	l = unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: ticketByte(first).Start, Len: last - first + 1}
-	err = unix.FcntlFlock(uintptr(t.FD), unix.F_OFD_GETLK, &l)
-	return l, err == nil && l.Type != unix.F_UNLCK, err
+	if first > last { // the kernel takes other lengths than positive ones, too
+		return l, false, nil
+	}
+	return lockInTheWay(t.FD, Shared, Range{ticketByte(first).Start, last - first + 1})
 }
 
 // IsNewest reports whether nobody has come later.
@@ -166,7 +187,7 @@ func (t Ticket) ring(socket int, first, last int64) {
 		number := l.Start - firstTicket
 		unix.Sendto(socket, nil, 0, t.address(number))
 		t.ring(socket, first, number-1)
-		first = number + 1
+		first = endOf(l) - firstTicket
 	}
 }
 

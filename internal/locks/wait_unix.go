@@ -3,6 +3,9 @@
 package locks
 
 import (
+	"errors"
+	"io"
+	"math"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -59,6 +62,41 @@ func repeat(call call, fd int, op Op, wait bool) error {
 
 // setBytes locks or unlocks a range of bytes, and does not wait.
 func setBytes(fd int, op Op, r Range) error { return repeat(recordCall(r), fd, op, false) }
+
+// tryByte locks a byte of a local file, unless another open file keeps it out. Where a conflict is answered by EAGAIN, a
+// security policy answers EACCES, and would do so for ever.
+func tryByte(fd int, r Range) error {
+	var answer error
+	noting := func(fd int, op Op, wait bool) error {
+		answer = recordCall(r)(fd, op, wait)
+		return answer
+	}
+	if err := repeat(noting, fd, Exclusive, false); err != ErrConflict || answer != syscall.EACCES {
+		return err
+	}
+	return errDenied
+}
+
+var errDenied = errors.New(Denial)
+
+// lockInTheWay asks which lock keeps out one on a range of bytes, and returns one of them, if there is any: for Exclusive
+// a read or a write lock, for Shared only a write lock. Those of other open files of this process keep it out, too.
+func lockInTheWay(fd int, op Op, r Range) (l unix.Flock_t, isTaken bool, err error) {
+	l = unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: r.Start, Len: r.Length}
+	if op == Shared {
+		l.Type = unix.F_RDLCK
+	}
+	err = unix.FcntlFlock(uintptr(fd), unix.F_GETLK, &l)
+	return l, err == nil && l.Type != unix.F_UNLCK, err
+}
+
+// endOf returns the first byte behind a lock.
+func endOf(l unix.Flock_t) int64 {
+	if l.Len == 0 { // it is on all bytes up to the last one that there can be
+		return math.MaxInt64
+	}
+	return l.Start + l.Len
+}
 
 // isUnsupported reports whether the answer of a lock call says that the system or the filesystem has no such locks.
 // Every contender gets this answer alike. ENOLCK does not belong here: it can be the trouble of one client of a network
