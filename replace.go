@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/holders"
 	"example.org/flock/internal/locks"
 )
 
@@ -11,6 +13,11 @@ import (
 
 // acquireAsNewest takes the lock if no newer run has come. If one comes while this one waits, this process ends.
 func (a *attempt) acquireAsNewest(timeout locks.Timeout) error {
+	// To take a ticket would end the run that waits for this one, and this one with it. That an ancestor has only the
+	// lock is no reason: it may be a shell that starts this run in the background and then releases the lock.
+	if h := holders.AncestorWithTicket(a.file); h.PID != 0 {
+		return &failure.Error{Status: a.ConflictExit, Text: a.file.Name + " is " + ancestorText(h)}
+	}
 	ticket, bell, err := locks.TakeTicket(a.file)
 	if err != nil {
 		return err

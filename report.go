@@ -171,5 +171,10 @@ func (a *attempt) ancestorState(asked locks.Config) string {
 	if h.PID == 0 {
 		return ""
 	}
+	return ancestorText(h)
+}
+
+// ancestorText says of a process that has started this one that it keeps it out.
+func ancestorText(h holders.Holder) string {
 	return "held by " + h.Name() + ", which waits for this one"
 }

@@ -170,6 +170,28 @@ done
 #> same
 #> same
 
+### replace-inside-its-own-lock
+# needs: locks
+
+# it would end the run that waits for it
+flock --replace f sh -c 'flock --replace -E 7 f echo no 2>line; echo $?; echo in'; echo $?
+#> 7
+#> in
+#> 0
+sed 's/process [0-9]*/process N/' line
+#> flock: f is held by process N (flock --replace f sh -c flock --replace -E 7 f echo no 2>line; echo $?; echo in), which waits for this one
+ln f g; flock --replace f -c '(flock --replace g echo no) 2>/dev/null; echo $?; flock --replace h echo another lock'
+#> 1
+#> another lock
+
+### replace-started-by-who-then-lets-go
+exec 9>f; flock 9
+flock --replace f echo in & p=$!
+await 'ticketed $p && waiting f'
+flock -u 9; wait $p; echo $?
+#> in
+#> 0
+
 ### replace-refused
 for o in -n '-w 0' -s -u -F '--queue 1' '--permits 2' '--cooldown 1' --remove --fcntl '--start 1' '--length 1' '--backend fcntl' '--backend directory'; do
 	flock --replace $o f echo no; echo $?

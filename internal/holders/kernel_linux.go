@@ -27,8 +27,7 @@ import (
 // Who waits, and who holds the lock and may not be looked into, is found in /proc/locks only: by the device number of
 // the mount, and by the names of the file in the fdinfo of the holders.
 
-// A kernelLock is a line of /proc/locks, or of fdinfo without the arrow. Places in a queue and tickets of --replace do
-// not count as one.
+// A kernelLock is a line of /proc/locks, or of fdinfo without the arrow.
 type kernelLock struct {
 	waiting bool
 	kind    string // FLOCK, OFDLCK, POSIX
@@ -52,9 +51,15 @@ func parseKernelLock(line string) (l kernelLock, ok bool) {
 	l.pid, _ = strconv.Atoi(fields[4])
 	l.start, _ = strconv.ParseInt(fields[6], 10, 64)
 	l.end = fields[7]
-	isMark := l.kind == "OFDLCK" && l.write && (locks.IsPlace(l.start) || locks.IsTicket(l.start))
-	return l, !isMark && slices.Contains([]string{"FLOCK", "OFDLCK", "POSIX"}, l.kind)
+	return l, slices.Contains([]string{"FLOCK", "OFDLCK", "POSIX"}, l.kind)
 }
+
+// isMark reports whether it is a place in a queue or a ticket of --replace: who has one does not have the lock for that.
+func (l kernelLock) isMark() bool {
+	return l.isTicket() || l.kind == "OFDLCK" && l.write && locks.IsPlace(l.start)
+}
+
+func (l kernelLock) isTicket() bool { return l.kind == "OFDLCK" && l.write && locks.IsTicket(l.start) }
 
 // isLine reports whether who has it, the next one that gets a permit, and who waits for it, stand in line for that.
 func (l kernelLock) isLine() bool { return l.kind == "OFDLCK" && l.write && locks.IsLine(l.start) }
@@ -176,6 +181,26 @@ func kernelHoldersAmong(pids []int, f *lockfile.File, r request) (list []Holder)
 	return list
 }
 
+// hasTicket reports whether a process has a ticket of the file.
+func (f *lockedFile) hasTicket(pid int) bool {
+	all, _, _ := f.locksOf(pid)
+	return slices.ContainsFunc(all, kernelLock.isTicket)
+}
+
+// AncestorWithTicket returns the process that has a ticket of a file and has started this one, perhaps by others; the
+// zero Holder if there is none that can be seen.
+func AncestorWithTicket(file *lockfile.File) Holder {
+	f, err := fileOf(file.Name, file.FD)
+	if err != nil {
+		return Holder{}
+	}
+	pids := ancestors()
+	if i := slices.IndexFunc(pids, f.hasTicket); i >= 0 {
+		return Holder{PID: pids[i]}
+	}
+	return Holder{}
+}
+
 // keepsOut reports whether it keeps out, by itself, who asks for a lock.
 func (l kernelLock) keepsOut(r request) bool {
 	switch asksShared := r.op == locks.Shared || r.config.Permits > 0; {
@@ -254,6 +279,9 @@ func (seen *scan) add(f *lockedFile, pid int) {
 		seen.openers = append(seen.openers, pid)
 	}
 	for _, l := range locks {
+		if l.isMark() {
+			continue
+		}
 		f.names[l.file] = true
 		if l.isLine() {
 			seen.next = pid
@@ -371,7 +399,7 @@ func readProcLocks(isWanted func(kernelLock) bool) (locks []kernelLock, err erro
 		locks = nil
 		for line := range strings.Lines(string(text)) {
 			l, ok := parseKernelLock(line)
-			if ok && isWanted(l) && (l.pid <= 0 || !slices.Contains(locks, l)) {
+			if ok && !l.isMark() && isWanted(l) && (l.pid <= 0 || !slices.Contains(locks, l)) {
 				locks = append(locks, l)
 			}
 		}

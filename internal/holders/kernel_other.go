@@ -12,8 +12,10 @@ func kernelHolders(*lockfile.File, *request) ([]Holder, error) {
 	return nil, errors.New("this system does not show who holds a kernel lock")
 }
 
-// Keepers and kernelHoldersAmong are for what only Linux tells.
+// Keepers, AncestorWithTicket and kernelHoldersAmong are for what only Linux tells.
 func Keepers(int) List { return List{} }
+
+func AncestorWithTicket(*lockfile.File) Holder { return Holder{} }
 
 func kernelHoldersAmong([]int, *lockfile.File, request) []Holder { return nil }
 
