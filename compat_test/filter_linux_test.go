@@ -17,6 +17,7 @@ var filters = map[string]func() []unix.SockFilter{
 	"byte-locks-denied":    byteLocksDenied,
 	"without-kcmp":         withoutKcmp,
 	"without-threads":      withoutThreads,
+	"without-subreaper":    withoutSubreaper,
 	"signals-of-xnu":       withSignalsOfXNU,
 	"without-sockets":      withoutSockets,
 	"fork-says-EAGAIN":     func() []unix.SockFilter { return withoutFork(unix.EAGAIN) },
@@ -137,6 +138,14 @@ func withoutThreads() []unix.SockFilter {
 	return []unix.SockFilter{
 		load(callNumber), jump(unix.SYS_CLONE, 0, 4),
 		load(firstArgument), and(unix.CLONE_THREAD), jump(0, 1, 0), fail(unix.EAGAIN), allow,
+	}
+}
+
+// withoutSubreaper has prctl(2) make no process the parent of orphaned descendants.
+func withoutSubreaper() []unix.SockFilter {
+	return []unix.SockFilter{
+		load(callNumber), jump(unix.SYS_PRCTL, 0, 3),
+		load(firstArgument), jump(unix.PR_SET_CHILD_SUBREAPER, 0, 1), fail(unix.EPERM), allow,
 	}
 }
 

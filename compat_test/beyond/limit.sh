@@ -363,6 +363,16 @@ unshare -pf flock --limit 1 f echo in; echo $?
 #> flock: cannot terminate a command and its descendants here: /proc does not list child processes here: No such file or directory
 #> 71
 
+### limit-orphans-may-not-come-to-the-guard
+# needs: linux proc
+for o in --kill-children '--limit 60'; do
+	"$SELF" without-subreaper "$(type -P flock)" $o f echo no; echo $?
+done
+#> flock: cannot terminate a command and its descendants here: prctl(2) for PR_SET_CHILD_SUBREAPER is refused: Operation not permitted
+#> 71
+#> flock: cannot terminate a command and its descendants here: prctl(2) for PR_SET_CHILD_SUBREAPER is refused: Operation not permitted
+#> 71
+
 ### limit-proc-is-unmounted
 # needs: pidns mount proc
 unshare -mpf --mount-proc flock --limit 1 f sh -c 'umount -l /proc; sleep 1000; exit'; echo $?

@@ -92,6 +92,21 @@ wait $p; echo $?; cat err
 #> 1
 #> flock: f: replaced by a newer run
 
+### replace-with-standard-descriptors-closed
+
+# the lock file has the number of one of them
+for closed in '2>&-' '<&- 2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
+	for o in '' -o; do
+		eval "flock $o --replace f sh -c ': >up; exec sleep 1000' $closed & p=\$!"
+		await '[ -e up ]'
+		flock --replace f echo in
+		wait $p; echo $?
+		rm up
+	done
+done | sort | uniq -c | sed 's/^ *//'
+#> 8 1
+#> 8 in
+
 ### replace-past-its-limit
 flock --replace --limit .1 f sh -c 'trap ": >up; until [ -e go ]; do read _ <../wake.go || exit; done; exit 0" TERM; while :; do sleep .01; done 2>/dev/null' & p=$!
 await '[ -e up ]'

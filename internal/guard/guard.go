@@ -48,14 +48,6 @@ type Guard struct {
 	wake, kill alarm              // for this process, which may be stopped
 }
 
-// Check says why there can be no guard here.
-func Check() error {
-	if err := findsChildren(); err != nil {
-		return errors.New("/proc does not list child processes here: " + sys.Text(err))
-	}
-	return nil
-}
-
 // Start makes the guard of a command, which does not run yet. The guard inherits what this process would give to the
 // command. Of that the command does not get the descriptors in kept.
 //
@@ -91,10 +83,13 @@ func Start(argv []string, kept ...int) (*Guard, error) {
 // writes all its stacks there when it cannot make a thread.
 func startProcess(socket int) (pid, stderr int, err error) {
 	defer unix.Close(socket)
-	if stderr, err = unix.FcntlInt(2, unix.F_DUPFD, 3); err != nil {
-		stderr = -1
-	} else {
+	switch stderr, err = unix.FcntlInt(2, unix.F_DUPFD, 3); err {
+	case nil:
 		defer unix.Close(stderr)
+	case unix.EBADF:
+		stderr = -1
+	default: // without it the guard would not keep a lock whose descriptor is that
+		return 0, -1, errors.New("cannot duplicate standard error: " + sys.Text(err))
 	}
 	null := 2
 	if fd, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {

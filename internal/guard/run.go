@@ -16,6 +16,7 @@ import (
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/proc"
+	"example.org/flock/internal/sys"
 	"example.org/flock/internal/termination"
 )
 
@@ -26,7 +27,7 @@ func (c Command) Run() (Result, error) {
 	if err != nil {
 		return Result{}, asFailure(err)
 	}
-	g, err := Start(c.Argv, c.Kept...)
+	g, err := c.start()
 	if err != nil {
 		signals.CommandEnded()
 		return Result{}, asFailure(err)
@@ -58,6 +59,22 @@ func (c Command) Run() (Result, error) {
 	}
 	signals.CommandEnded() // the end of what the guard has left behind may take for ever
 	return c.result(g, last, passedOn)
+}
+
+// start starts the guard. That asks for the ticket by a descriptor of its own: the number of this process may be that of
+// its standard error, which is /dev/null there.
+func (c *Command) start() (*Guard, error) {
+	ticket := &c.Rules.Ticket
+	if ticket.Number == 0 {
+		return Start(c.Argv, c.Kept...)
+	}
+	own, err := unix.FcntlInt(uintptr(ticket.FD), unix.F_DUPFD, 3)
+	if err != nil {
+		return nil, errors.New("cannot duplicate the descriptor of the lock file: " + sys.Text(err))
+	}
+	defer unix.Close(own)
+	ticket.FD = own
+	return Start(c.Argv, append(slices.Clip(c.Kept), own)...)
 }
 
 // result returns how the command has ended, by the last report of a guard that is gone.

@@ -87,7 +87,9 @@ func Begin() {
 	}
 	unix.CloseOnExec(socket)
 	catchSignals()
-	prepare()
+	if prepare() != nil {
+		os.Exit(1) // its parent says that it is gone
+	}
 	setName(Name)
 	r := &runner{socket: socket, bytes: make([]byte, 64<<10)}
 	r.life = newLife(r.report)

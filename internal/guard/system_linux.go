@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 	"strconv"
@@ -25,11 +26,42 @@ var attributes = syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 // attributesOfGuard: the kernel continues it when its parent dies, for it may be stopped.
 var attributesOfGuard = syscall.SysProcAttr{Pdeathsig: unix.SIGCONT}
 
+// Check says why there can be no guard here. It changes nothing.
+func Check() error {
+	var isReaper int32
+	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&isReaper)), 0, 0, 0)
+	if err != nil {
+		return reaperError(err)
+	}
+	if err := setReaper(uintptr(isReaper)); err != nil {
+		return err
+	}
+	if err := findsChildren(); err != nil {
+		return errors.New("/proc does not list child processes here: " + sys.Text(err))
+	}
+	return nil
+}
+
+// setReaper sets whether descendants whose parent dies become children of this process, 1 or 0. A filter of system
+// calls may refuse that.
+func setReaper(is uintptr) error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, is, 0, 0, 0); err != nil {
+		return reaperError(err)
+	}
+	return nil
+}
+
+func reaperError(err error) error {
+	return errors.New("prctl(2) for PR_SET_CHILD_SUBREAPER is refused: " + sys.Text(err))
+}
+
 // prepare has descendants whose parent dies become children of this process, and notes the children that it had before.
-// It refuses where they cannot be seen.
+// It refuses where that cannot be, or they cannot be seen.
 func prepare() error {
-	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	if err := Check(); err != nil {
+		return err
+	}
+	if err := setReaper(1); err != nil {
 		return err
 	}
 	earlier, _ = proc.ChildrenOf(proc.Self, unix.Getpid())
