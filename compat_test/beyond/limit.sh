@@ -185,6 +185,39 @@ flock -n f echo free
 #> flock: process N (sleep 6) cannot be killed (no permission): waiting for it to exit
 #> free
 
+### limit-process-that-was-of-another-user
+# needs: root setpriv proc
+# kernel: where a filter hides the locks of the kernel, the set-user-id bit has no effect
+cp "$(type -P setpriv)" become; chmod 4755 become
+mkfifo hold
+setpriv --reuid 65534 --clear-groups flock --kill-children f sh -c './become --reuid 0 sh -c ": >up; read line <hold; exec setpriv --reuid 65534 sh -c \": >down; exec sleep 1000\"" & until [ -e up ]; do sleep .01; done; exit 3' 2>lines & p=$!
+await 'grep -qs "cannot be killed" lines'
+echo >hold
+await '[ -e down ]'
+kill $p; wait $p; echo $?
+sed 's/process [0-9]* (.*) can/process N can/' lines
+#> 3
+#> flock: process N cannot be killed (no permission): waiting for it to exit
+#> flock: process N can be killed now, and is
+
+### limit-where-a-filter-denies-signals-by-pidfd
+# needs: linux proc
+for filter in pidfd-says-EPERM pidfd-says-ENOSYS; do
+	"$SELF" $filter "$(type -P flock)" --limit .2 f sh -c 'sleep 1000; exit'; echo $?
+	# flock is continued, if it is stopped
+	"$SELF" $filter "$(type -P flock)" --kill-children f sh -c ': >up; until [ -e go ]; do sleep .01; done; sleep 1000 & exit 3' & p=$!
+	await '[ -e up ]'
+	kill -STOP $p
+	: >go; wait $p; echo $?
+	rm up go
+done
+#> flock: sh has exceeded its limit of 0.2 s and is terminated
+#> 124
+#> 3
+#> flock: sh has exceeded its limit of 0.2 s and is terminated
+#> 124
+#> 3
+
 ### limit-in-cron
 # needs: setsid proc
 in_cron() { env -i HOME=/ LOGNAME=ann SHELL=/bin/sh PATH="$PATH" setsid -w sh -c "$1"; }

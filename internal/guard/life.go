@@ -206,14 +206,18 @@ func (l *life) kill() {
 	l.state = killing
 	killed := 0
 	l.forEach(Killing, func(p process) {
-		name := l.nameFor(Killing, p)
+		kind := Killing
+		if l.hasTold(Unkillable, p) { // so it was not asked to end
+			kind = Killable
+		}
+		name := l.nameFor(kind, p)
 		if err := l.family.send(p, unix.SIGKILL); err == unix.EPERM {
 			l.barred = p.number()
 			l.tell(Unkillable, p, l.nameFor(Unkillable, p))
 			return
 		}
 		killed++
-		l.tell(Killing, p, name)
+		l.tell(kind, p, name)
 	})
 	if len(l.family.list) > 0 && killed == 0 {
 		l.state, l.lookAt = waiting, now+pauseOfWait
@@ -300,8 +304,7 @@ const mostLines = 5
 // nameFor returns the command line of a process for a line of a kind; "" if there is to be none. One that has ended has
 // none.
 func (l *life) nameFor(kind Kind, p process) string {
-	isTold := slices.ContainsFunc(l.told[kind], p.is)
-	if isTold || len(l.told[kind]) == mostLines || l.cause == Lost {
+	if l.hasTold(kind, p) || len(l.told[kind]) == mostLines || l.cause == Lost {
 		return ""
 	}
 	name := proc.Command(p.number())
@@ -310,6 +313,9 @@ func (l *life) nameFor(kind Kind, p process) string {
 	}
 	return strings.ToValidUTF8(name[:min(len(name), 80)], "")
 }
+
+// hasTold reports whether there was a line of the kind about a process.
+func (l *life) hasTold(kind Kind, p process) bool { return slices.ContainsFunc(l.told[kind], p.is) }
 
 func (l *life) tell(kind Kind, p process, name string) {
 	if name != "" {

@@ -41,6 +41,7 @@ const (
 	Leftover   // the process Number (Text) was left behind by the command, and is ended
 	Killing    // the process Number (Text) does not end by SIGTERM in time, and is killed
 	Unkillable // the process Number (Text) may not be ended; the guard waits for it
+	Killable   // that has changed, and it is killed
 	Ended      // the command has ended with the status Number and, unless the Cause is ByItself, all its descendants;
 	// or it could not be started: Text. It is the last report.
 )

@@ -140,5 +140,7 @@ func (c Command) Relay(m Message) {
 		c.Note(who + " did not exit after SIGTERM and is killed")
 	case Unkillable:
 		c.Note(who + " cannot be killed (no permission): waiting for it to exit")
+	case Killable:
+		c.Note(who + " can be killed now, and is")
 	}
 }

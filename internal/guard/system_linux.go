@@ -287,20 +287,37 @@ func (f *family) send(p process, s unix.Signal) error {
 		return unix.Kill(p.pid, s)
 	}
 	fd, err := unix.PidfdOpen(p.pid, 0)
-	if err == unix.ENOSYS || err == unix.EPERM { // Linux before 5.3, or a filter
-		if !f.has(p) {
-			return unix.ESRCH
-		}
-		return unix.Kill(p.pid, s)
+	if err == nil {
+		defer unix.Close(fd)
 	}
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
 	if !f.has(p) {
 		return unix.ESRCH
 	}
-	return unix.PidfdSendSignal(fd, s, nil, 0)
+	return sendTo(p.pid, fd, err, s)
+}
+
+// sendTo sends a signal by the pidfd of a process, or by its number where there are no pidfds, Linux before 5.3, or a
+// filter denies one of their calls. opened is the answer of pidfd_open(2).
+func sendTo(pid, fd int, opened error, s unix.Signal) error {
+	err := opened
+	if err == nil {
+		err = unix.PidfdSendSignal(fd, s, nil, 0)
+	}
+	if err == unix.ENOSYS || err == unix.EPERM && (opened != nil || !maySignalByPidfd()) {
+		return unix.Kill(pid, s)
+	}
+	return err
+}
+
+// maySignalByPidfd tells a filter, which answers EPERM to all, from a process that may not be sent signals: this process
+// may send one to itself.
+func maySignalByPidfd() bool {
+	fd, err := unix.PidfdOpen(unix.Getpid(), 0)
+	if err != nil {
+		return true // there is no descriptor for it
+	}
+	defer unix.Close(fd)
+	return unix.PidfdSendSignal(fd, 0, nil, 0) == nil
 }
 
 // remains reports whether somebody is left: descendants without a parent are children.
@@ -315,14 +332,9 @@ func signalGroup(group int, s unix.Signal) error { return unix.Kill(-group, s) }
 // another's while it is the parent.
 func continueParent(parent int) {
 	fd, err := unix.PidfdOpen(parent, 0)
-	if unix.Getppid() != parent {
-		return
+	if unix.Getppid() == parent {
+		sendTo(parent, fd, err, unix.SIGCONT)
 	}
-	if err != nil { // Linux before 5.3, or a filter
-		unix.Kill(parent, unix.SIGCONT)
-		return
-	}
-	unix.PidfdSendSignal(fd, unix.SIGCONT, nil, 0)
 }
 
 // earlier are the children that this process had before the guard.
