@@ -143,3 +143,21 @@ func TestDirectoryHolder(t *testing.T) {
 		}
 	}
 }
+
+// TestMarks: only a write lock of an open file is a place or a ticket. A read lock there can keep others out, so it is
+// shown.
+func TestMarks(t *testing.T) {
+	for line, want := range map[string]bool{
+		"1: OFDLCK ADVISORY  WRITE -1 08:01:12 2305843009213693952 2305843009213693952": true,
+		"1: OFDLCK ADVISORY  WRITE -1 08:01:12 2305843013508661249 2305843013508661249": true,
+		"1: OFDLCK ADVISORY  READ -1 08:01:12 2305843009213693952 2305843009213693952":  false,
+		"1: OFDLCK ADVISORY  READ -1 08:01:12 2305843013508661249 EOF":                  false,
+		"1: OFDLCK ADVISORY  WRITE -1 08:01:12 4611686018427387904 4611686018427387904": false,
+		"1: POSIX  ADVISORY  WRITE 7 08:01:12 2305843013508661249 2305843013508661249":  false,
+		"1: FLOCK  ADVISORY  WRITE 7 08:01:12 0 EOF":                                    false,
+	} {
+		if l, ok := parseKernelLock(line); !ok || l.isMark() != want {
+			t.Errorf("%s: %v, a mark: %v", line, ok, l.isMark())
+		}
+	}
+}
