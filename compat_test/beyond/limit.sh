@@ -189,8 +189,8 @@ flock -n f echo free
 # needs: root setpriv proc
 # kernel: where a filter hides the locks of the kernel, the set-user-id bit has no effect
 cp "$(type -P setpriv)" become; chmod 4755 become
-mkfifo hold
-setpriv --reuid 65534 --clear-groups flock --kill-children f sh -c './become --reuid 0 sh -c ": >up; read line <hold; exec setpriv --reuid 65534 sh -c \": >down; exec sleep 1000\"" & until [ -e up ]; do sleep .01; done; exit 3' 2>lines & p=$!
+mkfifo ready hold
+setpriv --reuid 65534 --clear-groups flock --kill-children f sh -c './become --reuid 0 sh -c "echo >ready; read line <hold; exec setpriv --reuid 65534 sh -c \": >down; exec sleep 1000\"" & read line <ready; exit 3' 2>lines & p=$!
 await 'grep -qs "cannot be killed" lines'
 echo >hold
 await '[ -e down ]'
@@ -205,10 +205,10 @@ sed 's/process [0-9]* (.*) can/process N can/' lines
 for filter in pidfd-says-EPERM pidfd-says-ENOSYS; do
 	"$SELF" $filter "$(type -P flock)" --limit .2 f sh -c 'sleep 1000; exit'; echo $?
 	# flock is continued, if it is stopped
-	"$SELF" $filter "$(type -P flock)" --kill-children f sh -c ': >up; until [ -e go ]; do sleep .01; done; sleep 1000 & exit 3' & p=$!
+	"$SELF" $filter "$(type -P flock)" --kill-children f sh -c ': >up; until [ -e go ]; do read _ <../wake.go || exit; done; sleep 1000 & exit 3' & p=$!
 	await '[ -e up ]'
 	kill -STOP $p
-	: >go; wait $p; echo $?
+	announce go; wait $p; echo $?
 	rm up go
 done
 #> flock: sh has exceeded its limit of 0.2 s and is terminated
