@@ -202,6 +202,7 @@ sed 's/process [0-9]* (.*) can/process N can/' lines
 
 ### limit-where-a-filter-denies-signals-by-pidfd
 # needs: linux proc
+# alike: it is about the guard
 for filter in pidfd-says-EPERM pidfd-says-ENOSYS; do
 	"$SELF" $filter "$(type -P flock)" --limit .2 f sh -c 'sleep 1000; exit'; echo $?
 	# flock is continued, if it is stopped
@@ -398,6 +399,7 @@ unshare -pf flock --limit 1 f echo in; echo $?
 
 ### limit-orphans-may-not-come-to-the-guard
 # needs: linux proc
+# alike: it is about the guard
 for o in --kill-children '--limit 60'; do
 	"$SELF" without-subreaper "$(type -P flock)" $o f echo no; echo $?
 done
