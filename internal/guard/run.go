@@ -61,8 +61,8 @@ func (c Command) Run() (Result, error) {
 	return c.result(g, last, passedOn)
 }
 
-// start starts the guard. That asks for the ticket by a descriptor of its own: the number of this process may be that of
-// its standard error, which is /dev/null there.
+// start starts the guard. That asks for newer tickets by a descriptor of its own: the number that the lock file has in
+// this process may be that of standard error, which is /dev/null in the guard.
 func (c *Command) start() (*Guard, error) {
 	ticket := &c.Rules.Ticket
 	if ticket.Number == 0 {

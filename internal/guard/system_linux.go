@@ -309,8 +309,8 @@ func sendTo(pid, fd int, opened error, s unix.Signal) error {
 	return err
 }
 
-// maySignalByPidfd tells a filter, which answers EPERM to all, from a process that may not be sent signals: this process
-// may send one to itself.
+// maySignalByPidfd tells a filter, which answers EPERM to all, from a process that may not be sent signals: this
+// process may send one to itself.
 func maySignalByPidfd() bool {
 	fd, err := unix.PidfdOpen(unix.Getpid(), 0)
 	if err != nil {

@@ -54,7 +54,7 @@ func parseKernelLock(line string) (l kernelLock, ok bool) {
 	return l, slices.Contains([]string{"FLOCK", "OFDLCK", "POSIX"}, l.kind)
 }
 
-// isMark reports whether it is a place in a queue or a ticket of --replace: who has one does not have the lock for that.
+// isMark reports whether it is a place in a queue or a ticket of --replace: whoever has one need not have the lock.
 func (l kernelLock) isMark() bool {
 	return l.isTicket() || l.kind == "OFDLCK" && l.write && locks.IsPlace(l.start)
 }

@@ -63,8 +63,8 @@ func repeat(call call, fd int, op Op, wait bool) error {
 // setBytes locks or unlocks a range of bytes, and does not wait.
 func setBytes(fd int, op Op, r Range) error { return repeat(recordCall(r), fd, op, false) }
 
-// tryByte locks a byte of a local file, unless another open file keeps it out. Where a conflict is answered by EAGAIN, a
-// security policy answers EACCES, and would do so for ever.
+// tryByte locks a byte of a local file, unless another open file keeps it out. Where a conflict is answered by EAGAIN,
+// a security policy answers EACCES, and would do so for ever.
 func tryByte(fd int, r Range) error {
 	var answer error
 	noting := func(fd int, op Op, wait bool) error {
@@ -79,8 +79,9 @@ func tryByte(fd int, r Range) error {
 
 var errDenied = errors.New(Denial)
 
-// lockInTheWay asks which lock keeps out one on a range of bytes, and returns one of them, if there is any: for Exclusive
-// a read or a write lock, for Shared only a write lock. Those of other open files of this process keep it out, too.
+// lockInTheWay asks which lock keeps out one on a range of bytes, and returns one of them, if there is any: for
+// Exclusive a read or a write lock, for Shared only a write lock. Those of other open files of this process keep it
+// out, too.
 func lockInTheWay(fd int, op Op, r Range) (l unix.Flock_t, isTaken bool, err error) {
 	l = unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: r.Start, Len: r.Length}
 	if op == Shared {
