@@ -20,7 +20,7 @@ func (c Contender) who() string {
 	return sys.Printable("process " + strconv.Itoa(c.PID) + " of " + c.User + " on " + c.Host)
 }
 
-// end says how a run has ended that does not have its lock any more. While it is unknown who has locks, one whose end is
+// end says how a run has ended that is not known to have its lock. While it is unknown who has locks, one whose end is
 // not written may have its own still.
 func (l *LastRun) end(isUnknown bool) string {
 	switch {
