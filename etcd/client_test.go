@@ -194,7 +194,7 @@ func TestLoginElsewhere(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	get := func(s *store) error {
-		_, err := s.List(t.Context(), "name")
+		_, _, err := s.List(t.Context(), "name")
 		return err
 	}
 	if err := get(userOf(t, startMember(t, &fakeMember{check: 200 * time.Millisecond, old: true}, false))); err != nil {
@@ -223,12 +223,12 @@ func TestSilentLater(t *testing.T) {
 			m := startMember(t, &fakeMember{answers: true}, false)
 			env["ETCDCTL_ENDPOINTS"], env["ETCDCTL_DIAL_TIMEOUT"] = m.address, "1s"
 			s := storeFor(t, env)
-			if _, err := s.List(t.Context(), "name"); err != nil {
+			if _, _, err := s.List(t.Context(), "name"); err != nil {
 				t.Fatal(err)
 			}
 			m.silent.Store(true)
 			ended := make(chan error, 2)
-			go func() { _, err := s.List(t.Context(), "name"); ended <- err }()
+			go func() { _, _, err := s.List(t.Context(), "name"); ended <- err }()
 			go func() { ended <- s.Break(t.Context(), "key") }()
 			for range 2 {
 				select {

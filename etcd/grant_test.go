@@ -92,7 +92,7 @@ func TestCooldownIsNotLost(t *testing.T) {
 	t.Parallel()
 	m := &leaseMember{silentTxn: true}
 	c := holderAt(t, m)
-	if c.Release(untilAsked(t, &m.txns), lease.Ended) == nil {
+	if c.Release(untilAsked(t, &m.txns), lease.End{Fate: lease.Ended}) == nil {
 		t.Error("the cooldown was prolonged")
 	}
 	if n := m.revokes.Load(); n != 0 {
@@ -105,7 +105,7 @@ func TestReleaseOfBoth(t *testing.T) {
 	t.Parallel()
 	m := &leaseMember{silentRevoke: true}
 	c := holderAt(t, m)
-	c.Release(t.Context(), lease.NotStarted)
+	c.Release(t.Context(), lease.End{})
 	if n := m.revokes.Load(); n < 2 {
 		t.Errorf("%d requests to revoke two leases", n)
 	}

@@ -28,6 +28,7 @@ import (
 //	PREFIX/NAME/line/s/LEASE      a shared one
 //	PREFIX/NAME/line/p/LEASE      one for a permit
 //	PREFIX/NAME/cooldown/x/LEASE  one that respects the cooldown, or its cooldown
+//	PREFIX/NAME/last              the run that has got it last, without a lease
 //
 // A key counts as long as it is there. Nobody but etcd judges whether a lease has ended: it deletes the keys of one
 // that has, in one step of the log that has all changes, and after that the lease is not kept alive any more. So no
@@ -72,7 +73,9 @@ type contender struct {
 	cooldown     clientv3.LeaseID // of the cooldown that follows if this process dies; 0: none
 	seen         atomic.Int64     // a revision of etcd at which its place was there
 	started      time.Duration    // when it got the lock
-	hasWaited    bool             // so its key says since when it waits, not since when it has the lock
+	revision     int64            // of etcd, at which that was seen
+	run          lastRun          // what is written of that
+	isWritten    bool
 }
 
 // A record is the value of a key.
@@ -87,14 +90,23 @@ type record struct {
 
 // describe returns the value for this process, whose cooldown ends then.
 func (c *contender) describe(until int64) string {
-	r := record{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Permits: c.Permits,
-		Until: until}
+	r := c.run.record
+	if r.Since == 0 { // it does not have the lock
+		r = c.newRecord()
+	}
+	r.Until = until
+	text, _ := json.Marshal(r)
+	return string(text)
+}
+
+// newRecord returns a record of this process, which comes or gets the lock now.
+func (c *contender) newRecord() record {
+	r := record{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Permits: c.Permits}
 	r.Host, _ = os.Hostname()
 	if u, err := user.Current(); err == nil {
 		r.User = u.Username
 	}
-	text, _ := json.Marshal(r)
-	return string(text)
+	return r
 }
 
 func (s *store) base(name string) string { return s.prefix + "/" + url.PathEscape(name) + "/" }
@@ -129,7 +141,8 @@ func (c *contender) enter(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	c.started = lease.Now()
+	c.started, c.revision = lease.Now(), c.seen.Load()
+	c.run = lastRun{record: c.newRecord(), Key: c.place.key, Token: c.Token()}
 	if c.Cooldown == 0 || c.From == lease.FromSuccess {
 		return nil // the first place ends with the other one
 	}
@@ -138,7 +151,7 @@ func (c *contender) enter(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	c.hasWaited = false
+	c.isWritten = true
 	return c.tell(ctx, begin)
 }
 
@@ -258,7 +271,6 @@ func (c *contender) await(ctx context.Context, p *place, v view) (err error) {
 		}
 		changed := c.watch(watching, last.Key, v.revision, deleted)
 		since, ttl := c.Life()
-		c.hasWaited = true
 		c.link.Taken()
 		select {
 		case <-changed:
@@ -289,14 +301,14 @@ func (c *contender) coolsUntil() time.Time {
 	return time.Now().Add(began + c.Cooldown - lease.Now())
 }
 
-// tell writes since when this place has the lock.
+// tell writes since when this place has the lock, and the run.
 func (c *contender) tell(ctx context.Context, with ...clientv3.Op) error {
 	conditions := []clientv3.Cmp{c.place.exists()}
 	if c.Cooldown > 0 {
 		conditions = append(conditions, c.first.exists())
 	}
 	put := clientv3.OpPut(c.place.key, c.describe(0), clientv3.WithLease(c.lease))
-	r, err := c.commit(ctx, conditions, append(with, put))
+	r, err := c.commitWith(ctx, c.beginRun(), conditions, append(with, put))
 	if err == nil && !r.Succeeded {
 		return lease.ErrLost
 	}
@@ -319,8 +331,8 @@ func (c *contender) Renew(ctx context.Context) error {
 
 // Lost implements lease.Held: it watches the key. It also writes since when it has the lock.
 func (c *contender) Lost() <-chan struct{} {
-	if c.hasWaited {
-		c.hasWaited = false
+	if !c.isWritten {
+		c.isWritten = true
 		go c.tell(context.Background())
 	}
 	return c.watch(context.Background(), c.place.key, c.seen.Load(), 1)
@@ -330,10 +342,16 @@ func (c *contender) Lost() <-chan struct{} {
 //
 // To delete the key is faster than to revoke the lease. A lease without keys ends by itself a little later; but not if
 // that is long, or if there may be a request under way that makes the key again.
-func (c *contender) Release(ctx context.Context, command lease.Fate) error {
-	switch command {
+func (c *contender) Release(ctx context.Context, end lease.End) error {
+	isOurs := []clientv3.Cmp{c.place.exists()}
+	switch end.Fate {
 	case lease.NotStarted:
-		c.leave()
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		half, cancel := context.WithTimeout(ctx, time.Second/2)
+		defer cancel()
+		c.commit(half, isOurs, []clientv3.Op{c.endRun(end)})
+		c.revoke(ctx, c.lease, c.cooldown)
 		return nil
 	case lease.Killed:
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -347,7 +365,7 @@ func (c *contender) Release(ctx context.Context, command lease.Fate) error {
 	ops := []clientv3.Op{clientv3.OpDelete(c.place.key)}
 	switch long := time.Until(c.coolsUntil()); {
 	case c.Cooldown == 0:
-	case command == lease.Failed, long <= 0:
+	case end.Fate == lease.Failed, long <= 0:
 		ops = append(ops, clientv3.OpDelete(c.first.key))
 	default:
 		_, begin, err := c.coolDown(ctx, long)
@@ -357,7 +375,7 @@ func (c *contender) Release(ctx context.Context, command lease.Fate) error {
 		ops = append(ops, begin)
 	}
 	before := c.link.Repeats()
-	r, err := c.commit(ctx, []clientv3.Cmp{c.place.exists()}, ops)
+	r, err := c.commitWith(ctx, c.endRun(end), isOurs, ops)
 	if err == nil && !r.Succeeded && c.link.Repeats() == before { // else an earlier attempt may have done it
 		c.confirmCooldown(ctx)
 		return lease.ErrLost

@@ -16,16 +16,16 @@ import (
 )
 
 // List implements lease.Backend.
-func (s *store) List(ctx context.Context, name string) (lease.Line, error) {
+func (s *store) List(ctx context.Context, name string) (lease.Line, *lease.LastRun, error) {
 	prefix := s.prefix + "/"
 	if name != "" {
 		prefix = s.base(name)
 	}
 	r, err := s.commit(ctx, nil, []clientv3.Op{clientv3.OpGet(prefix, clientv3.WithPrefix())})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s.line(r.Responses[0]), nil
+	return s.line(r.Responses[0]), s.last(name, r.Responses[0].GetResponseRange().GetKvs()), nil
 }
 
 // line returns the places that keys stand for, in the order in which they were made.
@@ -42,8 +42,8 @@ func (s *store) line(answer *etcdserverpb.ResponseOp) (line lease.Line) {
 		}
 		var r record
 		json.Unmarshal(kv.Value, &r) // there is none where only the keys were asked for
-		c := lease.Contender{Lock: words[0], Mode: mode, Permits: r.Permits, ID: words[3], Key: string(kv.Key),
-			Host: r.Host, PID: r.PID, User: r.User, Since: time.Unix(r.Since, 0)}
+		c := r.contender()
+		c.Lock, c.Mode, c.ID, c.Key = words[0], mode, words[3], string(kv.Key)
 		if r.Until != 0 {
 			c.Until = time.Unix(r.Until, 0)
 			c.Cure = "etcdctl del '" + strings.ReplaceAll(c.Key, "'", `'\''`) + "'"
@@ -51,6 +51,11 @@ func (s *store) line(answer *etcdserverpb.ResponseOp) (line lease.Line) {
 		line = append(line, c)
 	}
 	return line
+}
+
+// contender returns what a record says of one.
+func (r record) contender() lease.Contender {
+	return lease.Contender{Permits: r.Permits, Host: r.Host, PID: r.PID, User: r.User, Since: time.Unix(r.Since, 0)}
 }
 
 // modeOf returns the mode of a place by the words of its key; empty: it is no place. One in the line for the lock that

@@ -296,21 +296,15 @@ func TestNamesOfRecords(t *testing.T) {
 	}
 }
 
-// TestNamesOfOtherVersions: a holder or a busy token of another version refuses the lock, and the error says which
-// version it has. Its waiters keep nobody out.
+// TestNamesOfOtherVersions: a holder or a busy token of another version refuses the lock, and the error has its name and
+// the version that this program reads. Its waiters keep nobody out.
 func TestNamesOfOtherVersions(t *testing.T) {
 	const rest = "000629f1b3a4c,7,x.1,0.0.u,h,m,b,4026531836.1,+d"
-	if _, err := parse([]string{free, "wait," + rest + "@excl", "new,v2," + rest}); err != nil {
+	if _, err := parse([]string{free, "wait,v2," + rest + "@excl", "new,v2," + rest}); err != nil {
 		t.Errorf("a waiter: %v", err)
 	}
-	for name, want := range map[string]string{
-		"excl," + rest:               "an earlier build",
-		"busy," + rest:               "an earlier build",
-		"permit," + rest:             "an earlier build",
-		"excl,v2," + rest:            "version 2 of the directory lock: this flock has version 1;",
-		"shared,v2,of another form":  "version 2 of the directory lock: this flock has version 1;",
-		"shared,no name of any kind": `kind"; when`,
-	} {
+	for _, name := range []string{"excl,v2," + rest, "busy,v2," + rest, "permit,v2," + rest, "shared,v2,of another form"} {
+		want := `cannot read the name "` + name + `" as one of version v1; when`
 		if _, err := parse([]string{free, name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}

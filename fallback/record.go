@@ -216,7 +216,8 @@ func parse(names []string) (s snapshot, err error) {
 		case modeOf(word) > 0:
 			r, ok := parseRecord(name)
 			if !ok {
-				return s, errUnreadable(name)
+				return s, stateError("cannot read the name " + strconv.Quote(name) + " as one of version " + version +
+					removeIt)
 			}
 			if r.mode == Busy {
 				s.tokens = append(s.tokens, name)
@@ -231,24 +232,6 @@ func parse(names []string) (s snapshot, err error) {
 	s.lifelines = slices.Concat(s.lifelines, s.waiters, s.newborn)
 	slices.SortFunc(s.holders, func(a, b record) int { return cmp.Compare(a.id, b.id) })
 	return s, nil
-}
-
-// errUnreadable says why a name that begins like a holder's cannot be read. The IDs of builds from before the names had
-// a version begin with the time of arrival.
-func errUnreadable(name string) error {
-	_, id, _ := strings.Cut(name, ",")
-	first, _, _ := strings.Cut(id, ",")
-	number, hasVersion := strings.CutPrefix(first, "v")
-	_, err := strconv.ParseUint(first, 16, 64)
-	reason := ""
-	switch {
-	case first == version:
-	case hasVersion:
-		reason = ", which has version " + number + " of the directory lock: this flock has version " + version[1:]
-	case err == nil && len(first) == arrivalDigits:
-		reason = ", which an earlier build of flock has made"
-	}
-	return stateError("cannot read the name " + strconv.Quote(name) + reason + removeIt)
 }
 
 func parseRecord(name string) (r record, ok bool) {
@@ -288,12 +271,9 @@ type owner struct {
 // nonce returns 64 random bits. The test that runs every interleaving replaces it.
 var nonce = func() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
-// arrivalDigits is the width of an arrival.
-const arrivalDigits = 13
-
 // newID returns an ID for this process.
 func newID(pid int, start uint64, now time.Time, m machine) string {
-	arrival := fmt.Sprintf("%0*x", arrivalDigits, max(0, now.UnixMicro()))
+	arrival := fmt.Sprintf("%013x", max(0, now.UnixMicro()))
 	return owner{arrival, pid, start, nonce(), m}.String()
 }
 

@@ -162,7 +162,7 @@ func seconds(d time.Duration) string {
 func (h *hold) endOfGuard() int {
 	survivor := h.guard.KillAll()
 	if !h.started && survivor == 0 {
-		h.held.Release(context.Background(), Killed) // it may have started the command just before
+		h.held.Release(context.Background(), End{Fate: Killed}) // it may have started the command just before
 		return h.guardKilled("lost")
 	}
 	h.failure = &Error{Text: "its guard was killed"}
@@ -173,7 +173,7 @@ func (h *hold) endOfGuard() int {
 func (h *hold) end(m guard.Message) int {
 	switch {
 	case m.Text != "":
-		h.held.Release(context.Background(), NotStarted)
+		h.held.Release(context.Background(), End{Fate: NotStarted, Status: m.Number})
 		h.printer.Warn(m.Text)
 		return m.Number
 	case m.Cause == guard.Lost:
@@ -190,24 +190,27 @@ func (h *hold) end(m guard.Message) int {
 			}
 		}
 	}()
-	fate := Ended
-	if h.options.CooldownFrom == FromSuccess && (m.Cause == guard.AtLimit || m.Number != 0) {
-		fate = Failed
+	end := End{Fate: Ended, Status: m.Number}
+	switch {
+	case m.Cause == guard.AtLimit:
+		end.Status = guard.StatusAtLimit
+	case m.Killed:
+		end.Signal = syscall.Signal(m.Number - 128)
 	}
-	err := h.held.Release(ctx, fate)
+	if h.options.CooldownFrom == FromSuccess && end.Status != 0 {
+		end.Fate = Failed
+	}
+	err := h.held.Release(ctx, end)
 	switch {
 	case errors.Is(err, ErrLost):
 		return h.report(h.droppedPlace() + " while the command ran; the command has ended")
 	case err != nil:
 		h.printer.Warn("cannot release the lock " + h.name + ", which ends with " + h.program.Lease + ": " + err.Error())
 	}
-	if m.Cause == guard.AtLimit {
-		return guard.StatusAtLimit
+	if end.Signal != 0 && slices.Contains(h.passedOn, os.Signal(end.Signal)) {
+		return termination.Die(end.Signal) // so that systemd, which has stopped this service by it, sees no failure
 	}
-	if sig := syscall.Signal(m.Number - 128); m.Killed && slices.Contains(h.passedOn, os.Signal(sig)) {
-		return termination.Die(sig) // so that systemd, which has stopped this service by it, sees no failure
-	}
-	return m.Number
+	return end.Status
 }
 
 func (h *hold) droppedPlace() string { return h.program.Server + " has dropped " + h.program.Place }
@@ -229,7 +232,7 @@ func (h *hold) lose(survivor int) int {
 	if survivor != 0 {
 		text = "process " + strconv.Itoa(survivor) + " of the command cannot be killed and goes on"
 	} else {
-		h.held.Release(context.Background(), fate)
+		h.held.Release(context.Background(), End{Fate: fate})
 	}
 	return h.report(why + "; " + text)
 }

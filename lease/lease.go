@@ -18,6 +18,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"syscall"
 	"time"
 
 	"example.org/flock/internal/cli"
@@ -33,8 +34,9 @@ type Backend interface {
 	// meanwhile. Then it is called again. Each time that it has to wait it says why: see Link.Taken and Link.Unknown.
 	Acquire(ctx context.Context, r Request) (Held, error)
 
-	// List returns the line of a lock or, without a name, those of all locks, one after the other.
-	List(ctx context.Context, name string) (Line, error)
+	// List returns the line of a lock, and the run that has got it last; nil: there was none. Both are of one moment.
+	// Without a name it returns the lines of all locks, one after the other, and no run.
+	List(ctx context.Context, name string) (Line, *LastRun, error)
 
 	// Break takes a lock away from a holder, by its Key. If that is dead its cooldown ends, too.
 	Break(ctx context.Context, key string) error
@@ -57,9 +59,37 @@ type Held interface {
 	// called when the command has run for a moment, and again if the lock was not lost.
 	Lost() <-chan struct{}
 
-	// Release gives the lock up. The error is ErrLost if it was lost while the command ran. Nobody waits for that, so
-	// it takes a second at most, unless the command has Ended or Failed.
-	Release(ctx context.Context, command Fate) error
+	// Release gives the lock up, and writes the end of the run, unless that is Killed, or the lock was lost while the
+	// command ran: then the error is ErrLost. Nobody waits for that, so it takes a second at most, unless the command
+	// has Ended or Failed.
+	Release(ctx context.Context, end End) error
+}
+
+// An End is how a run has ended.
+type End struct {
+	Fate
+	Status int            // of the command; if that was not started, of this program, or 0: it was not tried
+	Signal syscall.Signal // that has killed the command; 0: none
+}
+
+// Written returns the status, or the signal instead of it, as they are written down; nil: there is none.
+func (e End) Written() (status, signal *int) {
+	number := int(e.Signal)
+	switch {
+	case number != 0:
+		return nil, &number
+	case e.Fate == NotStarted && e.Status == 0:
+		return nil, nil
+	}
+	return &e.Status, nil
+}
+
+// A LastRun is the run that has got a lock last, as it was written down.
+type LastRun struct {
+	Contender           // the ID is that of its place in the line, while it has that; the Key is what it is written in
+	Ended     time.Time // zero: that is not written
+	Status    *int      // see End.Written
+	Signal    *int
 }
 
 // A Fate is what became of a command, and so of the cooldown.

@@ -5,6 +5,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,7 +26,9 @@ type fakeBackend struct {
 	isLate    bool // half of the TTL is over when it is had
 	since     atomic.Int64
 	released  atomic.Int32
-	fate      atomic.Int32 // of the command
+	end       End
+	line      Line // nil: of one holder
+	last      *LastRun
 	link      *Link
 	isMute    bool // after its first answer
 	lists     atomic.Int32
@@ -39,15 +42,20 @@ func (f *fakeBackend) Acquire(context.Context, Request) (Held, error) {
 	return f, f.refusal
 }
 
-func (f *fakeBackend) List(ctx context.Context, _ string) (Line, error) {
-	f.link.TakeNote(nil)
+func (f *fakeBackend) List(ctx context.Context, _ string) (Line, *LastRun, error) {
+	if f.link != nil {
+		f.link.TakeNote(nil)
+	}
 	f.lists.Add(1)
 	if f.isMute {
 		f.link.Reach = 50 * time.Millisecond
 		_, err := Ask(ctx, f.link, silence)
-		return nil, err
+		return nil, nil, err
 	}
-	return Line{{Mode: Exclusive, Host: "web1", PID: 7, User: "ann", Since: time.Now(), Key: "k"}}, nil
+	if f.line != nil {
+		return f.line, f.last, nil
+	}
+	return Line{{Mode: Exclusive, Host: "web1", PID: 7, User: "ann", Since: time.Now(), Key: "k", ID: "1"}}, f.last, nil
 }
 
 func (f *fakeBackend) Break(context.Context, string) error { return nil }
@@ -63,9 +71,9 @@ func (f *fakeBackend) Renew(context.Context) error {
 	return f.renewals
 }
 
-func (f *fakeBackend) Release(_ context.Context, command Fate) error {
+func (f *fakeBackend) Release(_ context.Context, end End) error {
 	f.released.Add(1)
-	f.fate.Store(int32(command))
+	f.end = end
 	if f.lostAtEnd {
 		return ErrLost
 	}
@@ -130,9 +138,87 @@ func TestStatuses(t *testing.T) {
 		{"--holders, silence", &fakeBackend{isMute: true}, []string{"--holders", "name"}, 75, 0, NotStarted},
 	} {
 		status := runWith(c.f, c.words...)
-		if status != c.status || c.f.released.Load() != c.released || Fate(c.f.fate.Load()) != c.fate {
+		if status != c.status || c.f.released.Load() != c.released || c.f.end.Fate != c.fate {
 			t.Errorf("%s: status %d, expected %d; released %d times, fate %d",
-				c.what, status, c.status, c.f.released.Load(), c.f.fate.Load())
+				c.what, status, c.status, c.f.released.Load(), c.f.end.Fate)
+		}
+	}
+}
+
+// TestEnds: what a backend writes down of how a run has ended.
+func TestEnds(t *testing.T) {
+	for _, c := range []struct {
+		what           string
+		f              *fakeBackend
+		words          []string
+		status, signal int // -1: none
+	}{
+		{"done", &fakeBackend{}, []string{"name", "true"}, 0, -1},
+		{"failed", &fakeBackend{}, []string{"name", "sh", "-c", "exit 7"}, 7, -1},
+		{"a shell's status", &fakeBackend{}, []string{"name", "sh", "-c", "exit 137"}, 137, -1},
+		{"killed", &fakeBackend{}, []string{"name", "sh", "-c", "kill -9 $$"}, -1, 9},
+		{"at its limit", &fakeBackend{}, []string{"--limit", ".1", "name", "sleep", "60"}, 124, -1},
+		{"no command", &fakeBackend{}, []string{"name", "/nonexistent"}, 69, -1},
+		{"never tried", &fakeBackend{isLate: true, renewals: Unavailable("no")}, []string{"name", "true"}, -1, -1},
+	} {
+		c.f.ttl = time.Hour
+		runWith(c.f, c.words...)
+		status, signal := c.f.end.Written()
+		if c.f.released.Load() != 1 || orNone(status) != c.status || orNone(signal) != c.signal {
+			t.Errorf("%s: status %d, signal %d, released %d times", c.what, orNone(status), orNone(signal),
+				c.f.released.Load())
+		}
+	}
+}
+
+func orNone(n *int) int {
+	if n == nil {
+		return -1
+	}
+	return *n
+}
+
+// TestLastRun: --holders lists the last run after the contenders, which change by it neither in number nor in status,
+// unless it has the lock. A line of its own cannot be forged by what its record says.
+func TestLastRun(t *testing.T) {
+	began := time.Date(2026, 11, 28, 2, 0, 0, 0, time.UTC)
+	number := func(n int) *int { return &n }
+	ended := began.Add(time.Minute)
+	for _, c := range []struct {
+		last      LastRun
+		isHeld    bool
+		isUnknown bool
+		want      string
+		status    int
+	}{
+		{LastRun{Ended: ended, Status: number(3)}, false, false, "until 2026-11-28 02:01:00 +0000, status 3", 1},
+		{LastRun{Ended: ended, Signal: number(9)}, false, false, "until 2026-11-28 02:01:00 +0000, signal 9", 1},
+		{LastRun{Ended: ended}, false, false, "until 2026-11-28 02:01:00 +0000, not started", 1},
+		{LastRun{}, false, false, "+0000, lost", 1},
+		{LastRun{}, false, true, "+0000, end unknown", 75},
+		{LastRun{Ended: ended, Status: number(0)}, true, false, "until 2026-11-28 02:01:00 +0000, status 0", 0},
+		{LastRun{Contender: Contender{ID: "held"}}, true, false, "", 0},
+		{LastRun{Contender: Contender{ID: "cools"}}, false, false, "+0000, lost", 1},
+	} {
+		c.last.Host, c.last.PID, c.last.User, c.last.Since, c.last.Key = "web\n1", 7, "ann", began, "name/last"
+		f := &fakeBackend{last: &c.last, line: Line{{Mode: Cooldown, ID: "cools", Until: began}}}
+		if c.isHeld {
+			f.line = append(f.line, Contender{Mode: Exclusive, ID: "held", Holds: true})
+		}
+		if c.isUnknown {
+			f.line = append(f.line, Contender{Mode: Unknown, Why: "no"})
+		}
+		var out, nothing strings.Builder
+		p := output.New("flock-fake")
+		p.Out, p.Err = &out, &nothing
+		r := &run{printer: p, backend: f, options: &cli.Options{File: "name"}}
+		status := p.Status(r.list())
+		rows := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		got := strings.Join(strings.Fields(rows[len(rows)-1]), " ")
+		isListed := strings.HasPrefix(got, "web?1 7 last ann 2026-11-28 02:00:00 +0000")
+		if status != c.status || isListed != (c.want != "") || !strings.Contains(got, c.want) ||
+			isListed && !strings.HasSuffix(got, " name/last") {
+			t.Errorf("%+v: status %d, %q", c, status, out.String())
 		}
 	}
 }

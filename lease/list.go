@@ -20,24 +20,44 @@ func (c Contender) who() string {
 	return sys.Printable("process " + strconv.Itoa(c.PID) + " of " + c.User + " on " + c.Host)
 }
 
+// end says how a run has ended that is not known to have its lock. While it is unknown who has locks, one whose end is
+// not written may have its own still.
+func (l *LastRun) end(isUnknown bool) string {
+	switch {
+	case l.Ended.IsZero() && isUnknown:
+		return ", end unknown"
+	case l.Ended.IsZero():
+		return ", lost"
+	}
+	until := " until " + l.Ended.Format(output.Clock)
+	switch {
+	case l.Signal != nil:
+		return until + ", signal " + strconv.Itoa(*l.Signal)
+	case l.Status != nil:
+		return until + ", status " + strconv.Itoa(*l.Status)
+	}
+	return until + ", not started"
+}
+
 func (c Contender) until() string { return "until " + output.FormatClock(c.Until) }
 
 // contenders returns who has the lock and who waits, or those of all locks, and why it is not known who else there may
 // be; empty: that is known.
 func (r *run) contenders(ctx context.Context) (list []Contender, unknown string, err error) {
-	line, err := r.backend.List(ctx, r.options.File)
+	line, _, err := r.backend.List(ctx, r.options.File)
 	list, unknown = line.byLock()
 	return list, unknown, err
 }
 
-// list lists who has the lock and who waits, or those of all locks. It returns the exit status: 0 if somebody has it, 1
-// if nobody does, 75 if that is not known.
+// list lists who has the lock and who waits, and the last run, or the contenders for all locks. It returns the exit
+// status: 0 if somebody has it, 1 if nobody does, 75 if that is not known.
 func (r *run) list() int {
 	r.printer.UnwrittenStatus = failure.ExOSErr
-	all, unknown, err := r.contenders(context.Background())
+	line, last, err := r.backend.List(context.Background(), r.options.File)
 	if err != nil {
 		return r.printer.Fail(err)
 	}
+	all, unknown := line.byLock()
 	var rows [][]string
 	for _, c := range all {
 		mode := string(c.Mode)
@@ -50,6 +70,11 @@ func (r *run) list() int {
 			row = []string{"-", "-", mode, "-", c.until(), row[5]}
 		}
 		rows = append(rows, row)
+	}
+	// The row of a run that has the lock says all that is known of it.
+	if last != nil && !slices.ContainsFunc(all, func(c Contender) bool { return c.holds() && c.ID == last.ID }) {
+		rows = append(rows, []string{sys.Printable(last.Host), strconv.Itoa(last.PID), "last", sys.Printable(last.User),
+			last.Since.Format(output.Clock) + last.end(unknown != ""), sys.Printable(last.Key)})
 	}
 	r.printer.PrintTable([]string{"HOST", "PID", "MODE", "USER", "SINCE", "KEY"}, rows)
 	status := 1

@@ -140,7 +140,7 @@ func (r *run) lock() int {
 	if sig, isEnded := r.wait(got, began); isEnded { // by a signal, or because the guard is gone
 		cancel()
 		if <-got; err == nil {
-			held.Release(context.Background(), NotStarted)
+			held.Release(context.Background(), End{})
 		}
 		g.Close()
 		if sig == 0 {
@@ -167,7 +167,7 @@ func (r *run) acquire(ctx context.Context) (Held, error) {
 			if err = freshen(ctx, held); err == nil {
 				return held, nil
 			}
-			held.Release(context.Background(), NotStarted)
+			held.Release(context.Background(), End{})
 		}
 		if !errors.Is(err, ErrLost) {
 			return nil, err

@@ -156,11 +156,11 @@ func (c *contender) change(ctx context.Context) (isEntitled bool, err error) {
 		a.standing, a.life = v.stand(c.Request), life{lease.Now(), v.ttl}
 		c.mayBeIn.Store(true)
 		m = message{c.row(a.standing, v.ttl)}
-		if !a.isEntitled || c.Mode != lease.Exclusive {
+		if !a.isEntitled {
 			_, err = w.commit(ctx, m, nil)
 			return a, err
 		}
-		token := m.add(nextToken(c.Name))
+		token := m.add(takeLock(c.key))
 		if results, err = w.commit(ctx, m, nil); err == nil {
 			a.token = row(results[token].Rows[0]).int(0)
 		}
@@ -246,18 +246,21 @@ func (c *contender) Renew(ctx context.Context) error {
 }
 
 // Release implements lease.Held.
-func (c *contender) Release(ctx context.Context, command lease.Fate) error {
-	if command == lease.NotStarted || command == lease.Killed {
+func (c *contender) Release(ctx context.Context, end lease.End) error {
+	if end.Fate == lease.NotStarted || end.Fate == lease.Killed {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Second)
 		defer cancel()
 	}
-	var cools message
-	if long := c.coolsFor(command); long > 0 {
+	var ended, cools message
+	if end.Fate != lease.Killed {
+		ended.add(endRun(c.key, end))
+	}
+	if long := c.coolsFor(end.Fate); long > 0 {
 		cools.add(coolDown(c.Name, long))
 	}
 	before := c.link.Repeats()
-	deleted, err := c.remove(ctx, c.Name, c.key, cools)
+	deleted, err := c.remove(ctx, c.Name, c.key, ended, cools)
 	if err == nil && !deleted && c.link.Repeats() == before { // else an earlier attempt may have done it
 		err = lease.ErrLost
 	}
@@ -285,6 +288,6 @@ func (c *contender) coolsFor(command lease.Fate) time.Duration {
 // leave gives up all that was asked for. Nobody should have to wait for that.
 func (c *contender) leave() {
 	if c.mayBeIn.Load() {
-		c.Release(context.Background(), lease.NotStarted)
+		c.Release(context.Background(), lease.End{})
 	}
 }

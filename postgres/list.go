@@ -13,19 +13,28 @@ import (
 )
 
 // List implements lease.Backend.
-func (s *store) List(ctx context.Context, name string) (lease.Line, error) {
+func (s *store) List(ctx context.Context, name string) (lease.Line, *lease.LastRun, error) {
+	type answer struct {
+		view
+		last *lease.LastRun
+	}
 	which := "true"
 	if name != "" {
 		which = is(name)
 	}
-	v, err := ask(ctx, s, func(ctx context.Context, w *session) (v view, err error) {
-		results, err := w.run(ctx, message{checkVersion, readLiving(which)})
+	a, err := ask(ctx, s, func(ctx context.Context, w *session) (a answer, err error) {
+		m := message{beginList, checkVersion}
+		line, last := m.add(readLiving(which)), m.add(readLast(name))
+		m.add(commit)
+		results, err := w.run(ctx, m)
 		if err != nil {
-			return v, err
+			return a, err
 		}
-		return readView("", results[1].Rows)
+		a.last = lastRun(name, results[last].Rows)
+		a.view, err = readView("", results[line].Rows)
+		return a, err
 	})
-	return v.before(math.MaxInt64), err
+	return a.before(math.MaxInt64), a.last, err
 }
 
 var keyPattern = regexp.MustCompile(`^(?s)(.*)/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
@@ -36,14 +45,15 @@ func (s *store) Break(ctx context.Context, key string) error {
 	if words == nil {
 		return lease.Refused("not the key of a holder: " + key)
 	}
-	_, err := s.remove(ctx, words[1], words[2], nil)
+	_, err := s.remove(ctx, words[1], words[2], nil, nil)
 	return err
 }
 
-// remove removes a row, has the cooldown begin, and wakes those who may be next. It reports whether there was the row.
-func (s *store) remove(ctx context.Context, name, key string, coolDown message) (bool, error) {
+// remove writes the end of the run, removes its row, has the cooldown begin, and wakes those who may be next. It
+// reports whether there was the row.
+func (s *store) remove(ctx context.Context, name, key string, end, coolDown message) (bool, error) {
 	return ask(ctx, s, func(ctx context.Context, w *session) (bool, error) {
-		m := s.beginChange(name)
+		m := append(s.beginChange(name), end...)
 		deleted := m.add("DELETE FROM flock.contender WHERE key = '" + key + "'")
 		results, err := w.commit(ctx, append(m, coolDown...), message{wake(name)})
 		return err == nil && results[deleted].CommandTag.RowsAffected() > 0, err

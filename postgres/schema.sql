@@ -24,7 +24,17 @@ CREATE TABLE flock.name (
     name     bytea PRIMARY KEY,
     seq      bigint NOT NULL,                    -- grows with each change of the lock
     token    bigint NOT NULL,                    -- of the last exclusive holder
-    cools    timestamptz                         -- until when its cooldown lasts
+    cools    timestamptz,                        -- until when its cooldown lasts
+    -- The run that has got it last:
+    last_key      uuid,                          -- of its row in flock.contender
+    last_host     text,
+    last_pid      integer,
+    last_username text,
+    last_token    bigint,                        -- NULL: it was not an exclusive one
+    last_taken    timestamptz,
+    last_ended    timestamptz,                   -- NULL: it has the lock still, or has lost it
+    last_status   integer,                       -- of the command, or of flock-postgres if that was not started
+    last_signal   integer                        -- that has killed the command, instead of the status
 ) WITH (fillfactor = 50);
 
 -- Who holds a lock or waits for it. Renewals change no indexed column.

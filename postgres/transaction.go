@@ -147,12 +147,6 @@ func microseconds(interval string) string {
 	return "(extract(epoch FROM " + interval + ") * 1000000)::bigint"
 }
 
-// nextToken returns the query for a token. It grows although a restored copy of the tables has an old one.
-func nextToken(name string) string {
-	return `UPDATE flock.name SET token = greatest(token + 1, ` + microseconds("clock_timestamp()") + `)
-	WHERE name = ` + nameLiteral(name) + ` RETURNING token`
-}
-
 // coolDown returns the statement that has the cooldown of a lock last for so long from now on, if it would be over
 // before.
 func coolDown(name string, long time.Duration) string {

@@ -99,7 +99,7 @@ flock -w 1.3 f true 2>&1 | sed 's;excl,[^ )]*;RECORD;'
 rm .f.flock/excl,*
 : >"$(printf '.f.flock/busy,7,5\033[31m\302\233\342\200\256\377,h,m,b,n,,,z')"
 flock f true 2>&1 | grep -o 'cannot read[^;]*'
-#> cannot read the name "busy,7,5\x1b[31m\u009b\u202e\xff,h,m,b,n,,,z"
+#> cannot read the name "busy,7,5\x1b[31m\u009b\u202e\xff,h,m,b,n,,,z" as one of version v1
 
 ### holders-a-script-that-has-ended-on-another-machine
 # needs: mount root linux proc

@@ -211,7 +211,7 @@ func TestCooldown(t *testing.T) {
 			t.Errorf("%d %q", p.Status, &p.Err)
 		}
 		p = e.Run(t, flockEtcd, "--holders", name)
-		if p.Status != 1 || !strings.HasPrefix(p.Out.String(), "- - cooldown - until 20") {
+		if p.Status != 1 || !regexp.MustCompile(`^- +- +cooldown +- +until 20`).MatchString(p.Out.String()) {
 			t.Errorf("%d %q", p.Status, &p.Out)
 		}
 		e.Run(t, flockEtcd, "-w", "2", "--cooldown", "600", name, "true").Check(t, 1, "", "")
@@ -310,7 +310,12 @@ func TestHolders(t *testing.T) {
 	a.Release(t)
 	leasetest.Await(t, "the permit", func() bool { return b.Out.String() != "" })
 	b.Release(t)
-	e.Run(t, flockEtcd, "--holders", name).Check(t, 1, "", "")
+	p = e.Run(t, flockEtcd, "--holders", name)
+	last := fmt.Sprintf(`^%s %d last %s%suntil%s/flock/%s/last\n$`, regexp.QuoteMeta(host), b.Process.Pid,
+		regexp.QuoteMeta(u.Username), at, strings.TrimSuffix(at, " ")+", status 3 ", name)
+	if p.Status != 1 || !regexp.MustCompile(last).MatchString(p.Out.String()) {
+		t.Errorf("status %d: %s", p.Status, &p.Out)
+	}
 }
 
 // TestHoldersOfAll lists all locks below a prefix, in the order of their names.

@@ -103,7 +103,11 @@ func TestUnknown(t *testing.T) {
 	const nobody = "flock-postgres: nobody has asked since PostgreSQL was started: " + mayHave +
 		"; the next request waits for 10 s\n"
 	for range 2 {
-		to(s).Run(t, flockPostgres, "--holders", "name").Check(t, 75, "", nobody)
+		p := to(s).Run(t, flockPostgres, "--holders", "name")
+		p.Check(t, 75, p.Out.String(), nobody)
+		if rows := p.Out.String(); !strings.Contains(rows, ", end unknown name/last\n") || strings.Count(rows, "\n") != 1 {
+			t.Errorf("not only the last run: %s", rows)
+		}
 		to(s).Run(t, flockPostgres, "--holders").Check(t, 75, "", nobody)
 		to(s).Run(t, flockPostgres, "--break", "name").Check(t, 75, "", nobody)
 	}
