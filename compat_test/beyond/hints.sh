@@ -106,6 +106,7 @@ flock --fd 9 f; echo $?
 #> 69
 
 ### hint-an-empty-name
+# needs: linux
 flock --holders ''; echo $?
 #> flock: cannot open lock file : No such file or directory
 #> flock: the name is empty: is a variable not set?
