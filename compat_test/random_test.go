@@ -35,7 +35,7 @@ have_ended() {
 	for pid; do ! grep -qs '^State:.[^ZX]' /proc/$pid/task/*/status || return; done
 }
 END
-declare -f await >>lib
+declare -p top >>lib; declare -f await pause >>lib
 . ./lib
 `)
 	s.block(0)
@@ -107,7 +107,11 @@ func (s *randomScript) step(depth int) {
 	}
 	switch kind {
 	case 0, 1:
-		s.line("exec %d%sf", s.number(), s.oneOf(">", "<", ">>", "<>"))
+		ways := []string{">", ">>", "<>", "<"}
+		if s.permits { // a permit of the kernel needs a descriptor that is open for writing, one by directory does not
+			ways = ways[:3]
+		}
+		s.line("exec %d%sf", s.number(), s.oneOf(ways...))
 	case 2:
 		s.line("exec %d>&-", s.number())
 	case 3:
