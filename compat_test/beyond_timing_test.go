@@ -23,7 +23,7 @@ func runEachBackend(t *testing.T, f func(t *testing.T, dir string, env []string)
 			if way == "directory" {
 				needDirectoryLock(t)
 			}
-			env := append(os.Environ(), "FLOCK_BACKEND="+way, "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
+			env := withOurs("FLOCK_BACKEND=" + way)
 			f(t, t.TempDir(), env)
 		})
 	}

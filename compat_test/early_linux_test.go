@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -98,24 +97,23 @@ func TestEarlyWaits(t *testing.T) {
 			}
 			waiter := exec.Command("sh", "-c", form.script)
 			waiter.Dir = dir
-			waiter.Env = append(os.Environ(), "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
+			waiter.Env = withOurs()
 			waiter.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			if err := waiter.Start(); err != nil {
 				t.Fatal(err)
 			}
 			defer waiter.Wait()
 			defer syscall.Kill(-waiter.Process.Pid, syscall.SIGKILL)
-			proc := "/proc/" + strconv.Itoa(waiter.Process.Pid)
+			pid := waiter.Process.Pid
 			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-				text, _ := os.ReadFile(proc + "/stat")
-				if strings.Contains(string(text), "(flock) S ") {
+				if statusLine(pid, "Name") == "flock" && isInState(pid, "S") {
 					break
 				}
 				if time.Now().After(deadline) {
-					t.Fatalf("it does not wait: %s", text)
+					t.Fatalf("it does not wait: %s", statusLine(pid, "State"))
 				}
 			}
-			before := statusOf(t, proc)
+			before := statusNumbers(t, pid)
 			if before["Threads"] != 1 {
 				t.Errorf("%d threads", before["Threads"])
 			}
@@ -126,25 +124,11 @@ func TestEarlyWaits(t *testing.T) {
 				return // the check below is for the wait for the lock
 			}
 			time.Sleep(200 * time.Millisecond)
-			if after := statusOf(t, proc); after["voluntary_ctxt_switches"] != before["voluntary_ctxt_switches"] {
+			if after := statusNumbers(t, pid); after["voluntary_ctxt_switches"] != before["voluntary_ctxt_switches"] {
 				t.Error("it wakes up while it waits")
 			}
 		})
 	}
-}
-
-// statusOf returns the numbers of proc_pid_status(5).
-func statusOf(t *testing.T, proc string) map[string]int {
-	text, err := os.ReadFile(proc + "/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	numbers := map[string]int{}
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(line, ":")
-		numbers[name], _ = strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
-	}
-	return numbers
 }
 
 // TestEarlyAndOrdinary makes lock calls fail in a flock that begins without the Go runtime, and in one that begins with
@@ -207,7 +191,7 @@ func runScript(t *testing.T, script string, env ...string) string {
 func runScriptIn(t *testing.T, dir, script string, env ...string) string {
 	c := exec.Command("sh", "-c", script)
 	c.Dir = dir
-	c.Env = append(append(os.Environ(), "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH")), env...)
+	c.Env = withOurs(env...)
 	out, err := c.CombinedOutput()
 	if err != nil && c.ProcessState == nil {
 		t.Fatal(err)

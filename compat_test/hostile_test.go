@@ -73,8 +73,7 @@ func killAtEachCall(t *testing.T, script string, fresh bool) {
 		c := exec.Command(words[0], words[1:]...)
 		var out bytes.Buffer
 		c.Dir, c.Stdout, c.Stderr = dir, &out, &out
-		c.Env = slices.Concat(os.Environ(), env, []string{"FLOCK_BACKEND=directory",
-			"PATH=" + filepath.Dir(oursPath) + ":" + os.Getenv("PATH")})
+		c.Env = withOurs(append(env, "FLOCK_BACKEND=directory")...)
 		c.WaitDelay = time.Minute
 		c.Run()
 		return out.String(), c.ProcessState.ExitCode()

@@ -160,7 +160,7 @@ func (c *terminal) awaitSleeper() (pid int) {
 
 func (c *terminal) awaitStopped(pid int) {
 	c.t.Helper()
-	c.wait("it is stopped", func() bool { return strings.HasPrefix(statusLine(pid, "State"), "T") })
+	c.wait("it is stopped", func() bool { return isInState(pid, "T") })
 }
 
 // terminalScenes are what a user does on a terminal. They are the same with the options.
@@ -309,19 +309,6 @@ var guardScenes = map[string]func(c *terminal){
 		}
 		c.status(3)
 	},
-}
-
-// statusLine returns a line of /proc/PID/status, "" if there is no such process.
-func statusLine(pid int, name string) string {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	_, line, _ := strings.Cut(string(text), name+":\t")
-	line, _, _ = strings.Cut(line, "\n")
-	return line
-}
-
-func parentOf(pid int) (parent int) {
-	parent, _ = strconv.Atoi(statusLine(pid, "PPid"))
-	return parent
 }
 
 // TestTerminal plays the scenes without and with the options that give flock a guard.

@@ -107,14 +107,7 @@ func treeCommand(name, may string) {
 	if pid := j.owner(commandByte); pid != 0 {
 		reportViolation(name, fmt.Sprintf("process %d is a holder, too", pid))
 	}
-	note(name + ".done")
-}
-
-func note(name string) {
-	if f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666); err == nil {
-		fmt.Fprintln(f, "done")
-		f.Close()
-	}
+	noteIn(name+".done", "done")
 }
 
 func ignoreTermAtTimes() {

@@ -270,18 +270,3 @@ func kill(pid, parent int, s unix.Signal) {
 		unix.Close(p.fd)
 	}
 }
-
-// children returns the children of a process, of all its threads.
-func children(pid int) (pids []int) {
-	threads := fmt.Sprintf("/proc/%d/task", pid)
-	entries, _ := os.ReadDir(threads)
-	for _, entry := range entries {
-		text, _ := os.ReadFile(filepath.Join(threads, entry.Name(), "children"))
-		for _, word := range strings.Fields(string(text)) {
-			var child int
-			fmt.Sscan(word, &child)
-			pids = append(pids, child)
-		}
-	}
-	return pids
-}

@@ -147,8 +147,7 @@ func (r *queueRound) waiting() (cs []*contender) {
 // isAsleep reports whether a flock of the contender waits for the lock.
 func (c *contender) isAsleep() bool {
 	for _, pid := range append(children(c.pid), c.pid) {
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if strings.Contains(string(text), "(flock) S ") {
+		if statusLine(pid, "Name") == "flock" && isInState(pid, "S") {
 			return true
 		}
 	}

@@ -231,10 +231,3 @@ func awaitGroup(t *testing.T, group int) {
 		}
 	}
 }
-
-func descendants(pid int) (all []int) {
-	for _, child := range children(pid) {
-		all = append(append(all, child), descendants(child)...)
-	}
-	return all
-}

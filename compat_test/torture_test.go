@@ -233,7 +233,7 @@ func goOn(end time.Time, enough func() bool) bool {
 }
 
 func torture(t *testing.T, way string, long time.Duration) {
-	env := append(os.Environ(), "FLOCK_BACKEND="+way, "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
+	env := withOurs("FLOCK_BACKEND=" + way)
 	ground := newTortureGround(t, t.TempDir(), env)
 	defer ground.reaper.stop()
 	end := time.Now().Add(long)

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -185,9 +184,4 @@ func detach(pid int, signal unix.Signal) error {
 		return errno
 	}
 	return nil
-}
-
-func isInState(pid int, state string) bool {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	return strings.Contains(string(text), "\nState:\t"+state)
 }

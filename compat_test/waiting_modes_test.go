@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -110,8 +109,7 @@ func TestConcealedZombieIsDead(t *testing.T) {
 	q.await("a holder", func() bool { return len(q.names("excl,")) > 0 })
 	in.Close()
 	q.await("its end", func() bool {
-		text, _ := os.ReadFile("/proc/" + strconv.Itoa(c.Process.Pid) + "/stat")
-		return bytes.Contains(text, []byte(") Z "))
+		return isInState(c.Process.Pid, "Z")
 	})
 	w := q.command("unshare", "-m", "sh", "-c", script)
 	q.start(w)
@@ -127,8 +125,7 @@ func waitUntilAsleep(q *waitQueue, cs []*exec.Cmd) {
 	q.await("sleep", func() bool {
 		asleep++
 		for _, c := range cs {
-			text, _ := os.ReadFile("/proc/" + strconv.Itoa(c.Process.Pid) + "/stat")
-			if !strings.Contains(string(text), ") S ") {
+			if !isInState(c.Process.Pid, "S") {
 				asleep = 0
 			}
 		}

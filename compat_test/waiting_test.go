@@ -51,7 +51,7 @@ func newWaitQueue(t *testing.T, dir string, holder ...string) *waitQueue {
 func (q *waitQueue) command(words ...string) *exec.Cmd {
 	c := exec.Command(words[0], words[1:]...)
 	c.Dir = q.dir
-	c.Env = append(os.Environ(), "FLOCK_BACKEND=directory", "PATH="+filepath.Dir(oursPath)+":"+os.Getenv("PATH"))
+	c.Env = withOurs("FLOCK_BACKEND=directory")
 	c.Stdout = new(bytes.Buffer)
 	c.Stderr = c.Stdout
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -144,18 +144,6 @@ func atOnce(t *testing.T, what string, try func() time.Duration) time.Duration {
 			t.Fatal("it is late each time")
 		}
 	}
-}
-
-// countSleeps returns how often the first threads of a process and of its descendants have gone to sleep: each time
-// they wake, they look at the lock. The Go runtime wakes a thread of its own then, too.
-func countSleeps(pid int) (sum int) {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	_, value, _ := strings.Cut(string(text), "\nvoluntary_ctxt_switches:\t")
-	fmt.Sscan(value, &sum)
-	for _, child := range children(pid) {
-		sum += countSleeps(child)
-	}
-	return sum
 }
 
 func TestWaitingCostsNothing(t *testing.T) {
