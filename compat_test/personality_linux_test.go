@@ -79,7 +79,7 @@ var personalities = []personality{
 		tags:      "locks_portable,imitate_flock,imitate_illumos",
 		files:     lockFiles,
 		core:      coreLockFiles,
-		mends:     "permits-exclusive-keeps-them-out",
+		mends:     "permits-exclusive-keeps-them-out two-that-upgrade-with-w",
 		directory: "permits-* queue-*",
 		cannot:    []difference{queueOfNumber, {"a range is refused there", rangeCases}},
 	},
