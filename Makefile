@@ -231,7 +231,7 @@ uninstall:                    ## remove what install, install-etcd and install-p
 	rm -f $(DESTDIR)$(MAN7DIR)/flock-directory.7
 
 dist:                         ## tarballs, packages, source and SHA256SUMS, into dist (a quarter of an hour; SYSTEMS as for binaries)
-	@missing=; for program in go zip dpkg-deb sha256sum; do \
+	@missing=; for program in go zip dpkg-deb md5sum sha1sum sha256sum; do \
 		command -v $$program >/dev/null || missing="$$missing $$program"; done; \
 		$${TAR:-tar} --version 2>/dev/null | grep -q GNU || missing="$$missing GNU-tar(TAR=gtar)"; \
 		[ -z "$$missing" ] || { echo "make dist needs, and cannot find:$$missing" >&2; exit 1; }
