@@ -1,4 +1,4 @@
-//go:build imitate_illumos
+//go:build ignore
 
 package locks
 
