@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // A personality is Linux with some answers of another kernel, and flock as it is built for that, from the files of that
@@ -66,7 +67,6 @@ var personalities = []personality{
 		core:     "beyond/limit",
 		mends:    "limit-is-reached",
 		cannot:   []difference{{"a filter leaves the set-user-id bit without effect", "limit-process-of-another-user"}},
-		tests:    guardTests,
 	},
 	{
 		name:      "xnu-locks",
@@ -109,6 +109,7 @@ var personalities = []personality{
 		directory: "permits-* queue-*",
 		lacks:     "ofd",
 		cannot:    []difference{queueOfNumber},
+		tests:     guardTests,
 	},
 	{
 		name:          "xnu-directory",
@@ -192,6 +193,13 @@ func (p *personality) run(t *testing.T, beyond []beyondCase) {
 func (p *personality) runMutant(t *testing.T, m mutant, beyond []beyondCase) {
 	t.Run("without/"+m.name, func(t *testing.T) {
 		t.Parallel()
+		if strings.HasPrefix(m.found, "Test") {
+			if out, err := p.goTest(t, &m, "^"+m.found+"$").CombinedOutput(); err == nil ||
+				!strings.Contains(string(out), m.found) {
+				t.Errorf("the test %s does not see the fault: %v\n%s", m.found, err, out)
+			}
+			return
+		}
 		if !matches(p.mends, m.found) {
 			t.Errorf("%s is not among the mends", m.found)
 		}
@@ -223,10 +231,21 @@ func (p *personality) runMutant(t *testing.T, m mutant, beyond []beyondCase) {
 // runTests runs tests of a package with the files of the personality.
 func (p *personality) runTests(t *testing.T) {
 	t.Parallel()
-	test := exec.Command("go", "test", "-count=1", "-short", "-overlay", p.overlay(t, nil), "-run", p.tests[1], p.tests[0])
-	if out, err := test.CombinedOutput(); err != nil {
+	if out, err := p.goTest(t, nil, p.tests[1]).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// goTest returns the command that runs tests of its package. A test that waits in vain ends soon.
+func (p *personality) goTest(t *testing.T, m *mutant, pattern string) *exec.Cmd {
+	t.Helper()
+	limit := time.Minute
+	if m != nil {
+		limit = 20 * time.Second
+	}
+	timeout := time.Duration(float64(limit) * loadNow()).Round(time.Second)
+	return exec.Command("go", "test", "-count=1", "-short", "-timeout", timeout.String(),
+		"-overlay", p.overlay(t, m), "-run", pattern, p.tests[0])
 }
 
 // runCase runs a case of a file in a directory if the personality runs it and can judge it.
@@ -305,6 +324,7 @@ func (p *personality) worlds(t *testing.T, program string) (plain, own *world) {
 		if p.filter != "" {
 			w.under = []string{filepath.Join(own.dir, "self"), p.filter}
 		}
+		w.limit, w.grows = 20*time.Second, true
 		w.env = append(w.env, "NO_KERNEL_LOCKS=1") // the kernel does not see who waits for what an imitation makes
 	}
 	return plain, own
