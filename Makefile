@@ -187,7 +187,7 @@ test-portable: flock          ## run the cases where there is no /proc, as on ot
 
 test-kernels: flock           ## run the cases with the answers of other kernels (CASES=core: in two minutes)
 	@cd compat_test && FLOCK_TEST_KERNELS=$(or $(CASES),all) sh run.sh go test -count=1 -timeout 30m -names \
-		-run 'TestPersonalities|TestNoImitationIsShipped'
+		-run 'TestPersonalities|TestImitationsAreVetted'
 
 # Whenever the Go runtime ends a program that is built with -cover, it prints a warning.
 test-builds:                  ## run the core cases in a PIE, without optimization, and with -cover (two minutes)

@@ -105,7 +105,7 @@ var personalities = []personality{
 		imitates:  "locks/flock locks/bsd fallback/machine_bsd",
 		files:     lockFiles,
 		core:      coreLockFiles,
-		mends:     "permits-refused-leave-the-descriptor-no-lock two-that-upgrade-with-w",
+		mends:     "permits-that-fail-leave-the-descriptor-no-lock two-that-upgrade-with-w",
 		directory: "permits-* queue-*",
 		lacks:     "ofd",
 		cannot:    []difference{queueOfNumber},
@@ -148,6 +148,26 @@ func TestPersonalities(t *testing.T) {
 	beyond := readBeyond(t)
 	for _, p := range personalities {
 		t.Run(p.name, func(t *testing.T) { p.run(t, beyond) })
+	}
+}
+
+// TestImitationsAreVetted runs go vet over the programs of the personalities.
+func TestImitationsAreVetted(t *testing.T) {
+	if personalityCases == "" {
+		t.Skip("make test-kernels runs it")
+	}
+	seen := map[string]bool{}
+	for _, p := range personalities {
+		if seen[p.imitates] {
+			continue
+		}
+		seen[p.imitates] = true
+		vet := exec.Command("go", "vet", "-tags", "flock_linkname", "-overlay", p.overlay(t, nil), ".", "./fallback",
+			"./internal/...")
+		vet.Dir = ".."
+		if out, err := vet.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", p.name, err, out)
+		}
 	}
 }
 
@@ -282,7 +302,7 @@ func (p *personality) cannotJudge(c compatCase, isBeyond bool) string {
 		return "needs kernel locks: " + c.kernel
 	}
 	usesDirectory := p.onlyDirectory || isBeyond && matches(p.directory, c.name)
-	if usesDirectory && (c.file == "openfile" || numberForms.MatchString(c.script)) {
+	if usesDirectory && !matches(p.mends, c.name) && (c.file == "openfile" || numberForms.MatchString(c.script)) {
 		return "on these systems a descriptor has no directory lock"
 	}
 	for _, need := range c.needs {
