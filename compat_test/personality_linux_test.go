@@ -74,7 +74,7 @@ var personalities = []personality{
 		imitates:  xnuLocks + xnuRest,
 		files:     lockFiles,
 		core:      coreLockFiles,
-		mends:     "permits-converted-to-exclusive-and-back permits-of-a-descriptor-with-the-whole-lock",
+		mends:     "permits-converted-to-exclusive-and-back permits-of-a-descriptor-with-the-whole-lock cooldown-huge",
 		directory: "queue-*",
 		cannot:    []difference{queueOfNumber},
 	},

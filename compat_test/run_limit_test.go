@@ -31,8 +31,8 @@ func (w *world) awaitLimit(ended <-chan struct{}) (isOver bool) {
 	}
 }
 
-// loadNow returns how many times as long as on an idle machine a program takes here and now: the time that true(1) takes,
-// over what it uses of a processor.
+// loadNow returns how many times as long as on an idle machine a program takes here and now: the time that true(1)
+// takes, over what it uses of a processor.
 func loadNow() float64 {
 	var took, used time.Duration
 	for range 5 {
@@ -60,8 +60,8 @@ func killHome(dir string) {
 	}
 }
 
-// TestLimitEndsAll has a script go on for longer than its limit, with a process that has left its session and directory.
-// TestMain fails if that is left.
+// TestLimitEndsAll has a script go on for longer than its limit, with a process that has left its session and
+// directory. TestMain fails if that is left.
 func TestLimitEndsAll(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("needs setsid")
