@@ -14,7 +14,6 @@ VERSION := $(shell packaging/version.sh)
 # point of the run without the Go runtime: see internal/early. PLAIN=1 uses none of them.
 ENTRY = $$(case $$(go env GOOS)/$$(go env GOARCH) in \
 	(linux/amd64|linux/arm64) echo -E flock_entry;; esac)
-comma = ,
 GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false $(if $(PLAIN),,-tags flock_linkname) \
 	-ldflags "-s -w $(if $(PLAIN),,-checklinkname=0 $(ENTRY)) -X main.version=$(VERSION)"
 # It checks a program that a new release of Go has built: see doc/go.md. FORCE=1 takes the program as it is.
@@ -114,7 +113,7 @@ test-beside:
 # The servers and etcdctl are built from their modules. Nothing but loopback is used.
 test-etcd: flock flock-etcd         ## run the tests of flock-etcd over etcd servers (two minutes)
 	@test -z "$$(gofmt -l etcd)" || { gofmt -d etcd; exit 1; }
-	go test -count=1 ./lease/... ./internal/guard && go test -count=1 -tags guard_portable ./internal/guard
+	go test -count=1 ./lease/... ./internal/guard
 	cd etcd && go mod tidy -diff && go vet ./... && go test -count=1 ./...
 	cd etcd/test && go mod tidy -diff && go vet ./... && go test -timeout 10m -count=1 -parallel 6 ./...
 	sh completions/test.sh ./flock ./flock-etcd
@@ -179,16 +178,16 @@ cross: binaries               ## the same, and vet for each of them
 		case " $(UNIX_SYSTEMS) " in *" $$system "*) (cd etcd && go vet ./...) && (cd postgres && go vet ./...) || exit 1;; esac; \
 	done
 
+# Then the guard of other systems, with its tests.
 test-portable: flock          ## run the cases where there is no /proc, as on other systems (a minute)
 	go test -c -o build/compat.test ./compat_test
 	sh compat_test/run.sh sh compat_test/portable.sh
-	$(subst flock_linkname,flock_linkname$(comma)guard_portable,$(GOBUILD)) -o build/flock-guard-portable .
-	cd compat_test && FLOCK_UNDER_TEST=../build/flock-guard-portable sh run.sh ../build/compat.test -test.timeout 10m \
-		-test.run '^TestBeyond(Native|Directory)$$/^limit$$/^limit-(setsid|kill-0|signal|in-time|is-reached|closed|a-line)'
+	cd compat_test && FLOCK_TEST_KERNELS=core sh run.sh ../build/compat.test -test.timeout 10m \
+		-test.run '^TestPersonalities$$/^(bsd-locks|xnu-signals)$$/^(tests|limit)$$'
 
 test-kernels: flock           ## run the cases with the answers of other kernels (CASES=core: in two minutes)
 	@cd compat_test && FLOCK_TEST_KERNELS=$(or $(CASES),all) sh run.sh go test -count=1 -timeout 30m -names \
-		-run 'TestPersonalities|TestNoImitationIsShipped'
+		-run 'TestPersonalities|TestImitationsAreVetted'
 
 # Whenever the Go runtime ends a program that is built with -cover, it prints a warning.
 test-builds:                  ## run the core cases in a PIE, without optimization, and with -cover (two minutes)
@@ -231,7 +230,7 @@ uninstall:                    ## remove what install, install-etcd and install-p
 	rm -f $(DESTDIR)$(MAN7DIR)/flock-directory.7
 
 dist:                         ## tarballs, packages, source and SHA256SUMS, into dist (a quarter of an hour; SYSTEMS as for binaries)
-	@missing=; for program in go zip dpkg-deb sha256sum; do \
+	@missing=; for program in go zip dpkg-deb md5sum sha1sum sha256sum; do \
 		command -v $$program >/dev/null || missing="$$missing $$program"; done; \
 		$${TAR:-tar} --version 2>/dev/null | grep -q GNU || missing="$$missing GNU-tar(TAR=gtar)"; \
 		[ -z "$$missing" ] || { echo "make dist needs, and cannot find:$$missing" >&2; exit 1; }

@@ -112,7 +112,8 @@ func checkOurs(t *testing.T, w *world, d depth, kernelLocks bool) {
 }
 
 // numberForms finds scripts that lock a descriptor: they open one, or their standard input and output are locked.
-var numberForms = regexp.MustCompile(`(?m)(^|[\s({;"'])([3-9]|10|\{fd\})(<|>)[^&]|--fd\b|\bflock (-\S+ )*[012]\b`)
+var numberForms = regexp.MustCompile(`(?m)(^|[\s({;"'])([3-9]|10|\{fd\})(<|>)[^&]|--fd\b|` +
+	`\bflock ((-\S+|[\d.]+) )*([0-9]|10)( *($|[;&|)])| +[<>])`)
 
 // numbersInDirectory reports whether the open file of a descriptor can have a directory lock on this system.
 var numbersInDirectory = sync.OnceValue(func() bool {

@@ -67,12 +67,9 @@ func (m mutant) overlay(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(text), m.before); n != 1 {
-		t.Fatalf("%s has it %d times: %s", m.file, n, m.before)
-	}
 	dir := t.TempDir()
 	faulty := filepath.Join(dir, "faulty.go")
-	err = os.WriteFile(faulty, []byte(strings.Replace(string(text), m.before, m.after, 1)), 0o666)
+	err = os.WriteFile(faulty, []byte(m.apply(t, string(text))), 0o666)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +78,15 @@ func (m mutant) overlay(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, "overlay")
+}
+
+// apply returns the text of the file with the fault.
+func (m mutant) apply(t *testing.T, text string) string {
+	t.Helper()
+	if n := strings.Count(text, m.before); n != 1 {
+		t.Fatalf("%s has it %d times: %s", m.file, n, m.before)
+	}
+	return strings.Replace(text, m.before, m.after, 1)
 }
 
 // shorten lets a script under a fault, which may make it hang, end soon.

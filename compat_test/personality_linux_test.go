@@ -2,7 +2,6 @@ package compat_test
 
 import (
 	"bytes"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,15 +10,18 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
-// A personality is Linux with some answers of another kernel, and flock as it is built for that. The answers come from
-// a filter for system calls where they depend on the call and its first arguments only. Otherwise build tags compile
-// them into the program: the tag imitate_NAME one file imitate_NAME_linux.go, in which each function is named
-// imitate..., and which no other build has. README.md gives the sources of the answers.
+// A personality is Linux with some answers of another kernel, and flock as it is built for that, from the files of that
+// system: see overlay_linux_test.go. The answers come from a filter for system calls where they depend on the call and
+// its first arguments only, and otherwise from imitations, which are laid into the program. README.md gives their
+// sources.
 type personality struct {
-	name string
-	tags string // separated by commas
+	name   string
+	system string // as Go calls it
+	// imitates are names of files in imitations/, without their suffixes.
+	imitates string
 	// filter is the name of one of filters, or empty.
 	filter string
 	// files are patterns for the files of cases that can differ, as beyond/permits*; core are those that .ci/run runs.
@@ -35,8 +37,8 @@ type personality struct {
 	cannot []difference
 	// onlyDirectory: all locks are directory locks.
 	onlyDirectory bool
-	// tests is a pattern for tests of the package fallback, which are run with the same tags; empty: none.
-	tests string
+	// tests are a package and a pattern for its tests, which are run with the same files; empty: none.
+	tests [2]string
 }
 
 // Those in which locks can differ.
@@ -46,27 +48,40 @@ const (
 	coreLockFiles = "cases/locks beyond/permits beyond/permits-refused"
 )
 
+// The imitations of macOS.
+const (
+	xnuLocks = "locks/flock locks/xnu "
+	xnuRest  = "sys/listing fallback/untold fallback/machine_xnu guard/dead"
+)
+
+// guardTests are those of the guard, with what only other systems have: a clock that goes on while timers stand still.
+var guardTests = [2]string{"../internal/guard", "."}
+
 var personalities = []personality{
 	{
-		name:   "xnu-signals",
-		filter: "sigaction-of-KILL-refused",
-		files:  "cases/signals cases/process beyond/limit",
-		core:   "beyond/limit",
-		mends:  "limit-is-reached",
-		cannot: []difference{{"a filter leaves the set-user-id bit without effect", "limit-process-of-another-user"}},
+		name:     "xnu-signals",
+		system:   "darwin",
+		imitates: xnuLocks + xnuRest,
+		filter:   "sigaction-of-KILL-refused",
+		files:    "cases/signals cases/process beyond/limit",
+		core:     "beyond/limit",
+		mends:    "limit-is-reached",
+		cannot:   []difference{{"a filter leaves the set-user-id bit without effect", "limit-process-of-another-user"}},
 	},
 	{
 		name:      "xnu-locks",
-		tags:      "locks_portable,imitate_flock,imitate_xnu",
+		system:    "darwin",
+		imitates:  xnuLocks + xnuRest,
 		files:     lockFiles,
 		core:      coreLockFiles,
-		mends:     "permits-converted-to-exclusive-and-back permits-of-a-descriptor-with-the-whole-lock",
+		mends:     "permits-converted-to-exclusive-and-back permits-of-a-descriptor-with-the-whole-lock cooldown-huge",
 		directory: "queue-*",
 		cannot:    []difference{queueOfNumber},
 	},
 	{
 		name:      "xnu-network",
-		tags:      "locks_portable,imitate_flock,imitate_xnu_network",
+		system:    "darwin",
+		imitates:  "locks/flock locks/xnu_network " + xnuRest,
 		files:     lockFiles,
 		core:      coreLockFiles,
 		mends:     "permits-exclusive-keeps-them-out",
@@ -76,31 +91,35 @@ var personalities = []personality{
 	},
 	{
 		name:      "illumos-locks",
-		tags:      "locks_portable,imitate_flock,imitate_illumos",
+		system:    "illumos",
+		imitates:  "locks/flock locks/illumos fallback/untold fallback/chmod",
 		files:     lockFiles,
 		core:      coreLockFiles,
-		mends:     "permits-exclusive-keeps-them-out",
+		mends:     "permits-exclusive-keeps-them-out two-that-upgrade-with-w",
 		directory: "permits-* queue-*",
 		cannot:    []difference{queueOfNumber, {"a range is refused there", rangeCases}},
 	},
 	{
 		name:      "bsd-locks",
-		tags:      "locks_portable,imitate_flock,imitate_bsd",
+		system:    "freebsd",
+		imitates:  "locks/flock locks/bsd fallback/machine_bsd",
 		files:     lockFiles,
 		core:      coreLockFiles,
-		mends:     "permits-refused-leave-the-descriptor-no-lock two-that-upgrade-with-w",
+		mends:     "permits-that-fail-leave-the-descriptor-no-lock two-that-upgrade-with-w",
 		directory: "permits-* queue-*",
 		lacks:     "ofd",
 		cannot:    []difference{queueOfNumber},
+		tests:     guardTests,
 	},
 	{
 		name:          "xnu-directory",
-		tags:          "imitate_listing,imitate_untold,imitate_boot",
+		system:        "darwin",
+		imitates:      xnuLocks + xnuRest,
 		files:         lockFiles + " beyond/restart beyond/holders-directory",
 		core:          "cases/locks beyond/restart beyond/holders-directory",
 		mends:         "holders-of-many-names restart-frees-a-lock restart-frees-a-place",
 		onlyDirectory: true,
-		tests:         "TestReleaseRings|TestEndIsAskedFor|TestKilledAtEveryStep|TestTorture",
+		tests:         [2]string{"../fallback", "TestReleaseRings|TestEndIsAskedFor|TestKilledAtEveryStep|TestTorture"},
 	},
 }
 
@@ -112,7 +131,7 @@ const rangeCases = "new-start-* new-suffix-* new-range-* fcntl-start-* fcntl-len
 	"new-length-* new-fcntl-unlock-part"
 
 // noOtherKernel lists what no imitation has, because it is about this kernel.
-var noOtherKernel = []string{"linux", "locks", "wchan", "lslocks", "fuser", "strace"}
+var noOtherKernel = []string{"linux", "locks", "proc", "wchan", "lslocks", "fuser", "strace"}
 
 // notImitated finds scripts in which another program locks: only ours is built with the answers of a tag.
 var notImitated = map[string]string{"reflock": "another program locks", "python3": "another program locks"}
@@ -132,8 +151,28 @@ func TestPersonalities(t *testing.T) {
 	}
 }
 
+// TestImitationsAreVetted runs go vet over the programs of the personalities.
+func TestImitationsAreVetted(t *testing.T) {
+	if personalityCases == "" {
+		t.Skip("make test-kernels runs it")
+	}
+	seen := map[string]bool{}
+	for _, p := range personalities {
+		if seen[p.imitates] {
+			continue
+		}
+		seen[p.imitates] = true
+		vet := exec.Command("go", "vet", "-tags", "flock_linkname", "-overlay", p.overlay(t, nil), ".", "./fallback",
+			"./internal/...")
+		vet.Dir = ".."
+		if out, err := vet.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", p.name, err, out)
+		}
+	}
+}
+
 func (p *personality) run(t *testing.T, beyond []beyondCase) {
-	program := p.build(t, filepath.Join(workDir, "flock-"+p.name))
+	program := p.build(t, filepath.Join(workDir, "flock-"+p.name), nil)
 	plain, own := p.worlds(t, program)
 	table := newTally(p.name)
 	for _, c := range cases {
@@ -160,7 +199,7 @@ func (p *personality) run(t *testing.T, beyond []beyondCase) {
 			})
 		}
 	}
-	if p.tests != "" {
+	if p.tests[0] != "" {
 		t.Run("tests", p.runTests)
 	}
 	for _, m := range readMutants(t) {
@@ -174,10 +213,17 @@ func (p *personality) run(t *testing.T, beyond []beyondCase) {
 func (p *personality) runMutant(t *testing.T, m mutant, beyond []beyondCase) {
 	t.Run("without/"+m.name, func(t *testing.T) {
 		t.Parallel()
+		if strings.HasPrefix(m.found, "Test") {
+			if out, err := p.goTest(t, &m, "^"+m.found+"$").CombinedOutput(); err == nil ||
+				!strings.Contains(string(out), m.found) {
+				t.Errorf("the test %s does not see the fault: %v\n%s", m.found, err, out)
+			}
+			return
+		}
 		if !matches(p.mends, m.found) {
 			t.Errorf("%s is not among the mends", m.found)
 		}
-		program := p.build(t, filepath.Join(workDir, "mutant-"+m.name), "-overlay", m.overlay(t))
+		program := p.build(t, filepath.Join(workDir, "mutant-"+m.name), &m)
 		defer os.Remove(program)
 		plain, own := p.worlds(t, program)
 		plain.shorten()
@@ -202,13 +248,24 @@ func (p *personality) runMutant(t *testing.T, m mutant, beyond []beyondCase) {
 	})
 }
 
-// runTests runs tests of the package fallback with the tags of the personality.
+// runTests runs tests of a package with the files of the personality.
 func (p *personality) runTests(t *testing.T) {
 	t.Parallel()
-	test := exec.Command("go", "test", "-count=1", "-short", "-tags", p.tags, "-run", p.tests, "../fallback")
-	if out, err := test.CombinedOutput(); err != nil {
+	if out, err := p.goTest(t, nil, p.tests[1]).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// goTest returns the command that runs tests of its package. A test that waits in vain ends soon.
+func (p *personality) goTest(t *testing.T, m *mutant, pattern string) *exec.Cmd {
+	t.Helper()
+	limit := time.Minute
+	if m != nil {
+		limit = 20 * time.Second
+	}
+	timeout := time.Duration(float64(limit) * loadNow()).Round(time.Second)
+	return exec.Command("go", "test", "-count=1", "-short", "-timeout", timeout.String(),
+		"-overlay", p.overlay(t, m), "-run", pattern, p.tests[0])
 }
 
 // runCase runs a case of a file in a directory if the personality runs it and can judge it.
@@ -222,7 +279,7 @@ func (p *personality) runCase(t *testing.T, table *tally, c compatCase, dir stri
 	}
 	t.Run(c.file+"/"+c.name, func(t *testing.T) {
 		t.Parallel()
-		if reason := p.cannotJudge(c); reason != "" {
+		if reason := p.cannotJudge(c, dir == "beyond"); reason != "" {
 			table.add(func() { table.skipped[reason] = append(table.skipped[reason], c.name) })
 			if matches(p.mends, c.name) {
 				t.Errorf("not judged: %s", reason)
@@ -234,7 +291,7 @@ func (p *personality) runCase(t *testing.T, table *tally, c compatCase, dir stri
 }
 
 // cannotJudge returns why the personality cannot judge a case, or "".
-func (p *personality) cannotJudge(c compatCase) string {
+func (p *personality) cannotJudge(c compatCase, isBeyond bool) string {
 	if reason := needIn(p.cannot, c.name); reason != "" {
 		return reason
 	}
@@ -244,11 +301,15 @@ func (p *personality) cannotJudge(c compatCase) string {
 	if p.onlyDirectory && c.kernel != "" {
 		return "needs kernel locks: " + c.kernel
 	}
+	usesDirectory := p.onlyDirectory || isBeyond && matches(p.directory, c.name)
+	if usesDirectory && !matches(p.mends, c.name) && (c.file == "openfile" || numberForms.MatchString(c.script)) {
+		return "on these systems a descriptor has no directory lock"
+	}
 	for _, need := range c.needs {
 		if slices.Contains(noOtherKernel, need) || matches(p.lacks, need) {
 			return "needs " + need
 		}
-		if reason := notImitated[need]; reason != "" && p.tags != "" {
+		if reason := notImitated[need]; reason != "" {
 			return reason
 		}
 	}
@@ -283,9 +344,8 @@ func (p *personality) worlds(t *testing.T, program string) (plain, own *world) {
 		if p.filter != "" {
 			w.under = []string{filepath.Join(own.dir, "self"), p.filter}
 		}
-		if p.tags != "" { // the kernel does not see who waits for what the tag makes
-			w.env = append(w.env, "NO_KERNEL_LOCKS=1")
-		}
+		w.limit, w.grows = 20*time.Second, true
+		w.env = append(w.env, "NO_KERNEL_LOCKS=1") // the kernel does not see who waits for what an imitation makes
 	}
 	return plain, own
 }
@@ -293,21 +353,20 @@ func (p *personality) worlds(t *testing.T, program string) (plain, own *world) {
 // building lets one program be built at a time: the compiler needs memory, and uses all cores by itself.
 var building sync.Mutex
 
-// build builds ours with the tags, and with the entry point of other systems, for which the Go runtime always starts.
-func (p *personality) build(t *testing.T, path string, more ...string) string {
-	flags := append([]string{"-tags", "flock_linkname," + p.tags, "-ldflags", linkFlags}, more...)
+// build builds ours for the personality and, unless m is nil, with a fault; with the entry point of other systems, for
+// which the Go runtime always starts.
+func (p *personality) build(t *testing.T, path string, m *mutant) string {
+	t.Helper()
+	overlay := p.overlay(t, m)
 	building.Lock()
-	out, err := goBuild(path, flags...).CombinedOutput()
+	out, err := goBuild(path, "-ldflags", linkFlags, "-overlay", overlay).CombinedOutput()
 	building.Unlock()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for tag := range strings.SplitSeq(p.tags, ",") {
-		if tag != "" && !strings.HasPrefix(tag, "imitate_") {
-			continue
-		}
-		if !slices.ContainsFunc(imitations(t)[tag], func(name string) bool { return isIn(t, path, "."+name) }) {
-			t.Errorf("no function of the tag %q is in the program", tag)
+	for _, name := range strings.Fields(p.imitates) {
+		if !slices.ContainsFunc(imitations(t)[name], func(name string) bool { return isIn(t, path, "."+name) }) {
+			t.Errorf("no function of the imitation %s is in the program", name)
 		}
 	}
 	return path
@@ -315,34 +374,32 @@ func (p *personality) build(t *testing.T, path string, more ...string) string {
 
 var functionName = regexp.MustCompile(`(?m)^func (?:\([^)]*\) )?(\w+)\(`)
 
-// imitations returns for each build tag of a personality the names of the functions which it compiles in; and for no
-// tag a function that every build has.
+// imitations returns for each imitation the names of its functions that are named so.
 func imitations(t *testing.T) map[string][]string {
-	byTag := map[string][]string{"": {"flockCall"}}
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		tag, isImitation := strings.CutSuffix(filepath.Base(path), "_linux.go")
-		if err != nil || !isImitation || !strings.HasPrefix(tag, "imitate_") {
-			return err
-		}
+	t.Helper()
+	all := map[string][]string{}
+	paths, err := filepath.Glob(filepath.Join(imitationsDir, "*", "*.go"))
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no imitations: ", err)
+	}
+	for _, path := range paths {
 		text, err := os.ReadFile(path)
-		if !strings.HasPrefix(string(text), "//go:build "+tag+"\n") {
-			t.Errorf("%s: the first line is not the build line of its tag", path)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if byTag[tag] != nil {
-			t.Errorf("%s: there is another file of this tag", path)
+		name := strings.TrimSuffix(strings.TrimPrefix(path, imitationsDir+"/"), ".go")
+		if !strings.HasPrefix(string(text), "//go:build ignore\n") {
+			t.Errorf("%s: the first line does not keep it from other builds", path)
 		}
 		for _, found := range functionName.FindAllStringSubmatch(string(text), -1) {
-			byTag[tag] = append(byTag[tag], found[1])
-			if name := found[1]; !strings.HasPrefix(name, "imitate") && name != "init" {
-				t.Errorf("%s: the function %s is not named imitate...", path, name)
+			if strings.HasPrefix(found[1], "imitate") {
+				all[name] = append(all[name], found[1])
+			} else if found[1] != "init" && found[1] != "askMachine" {
+				t.Errorf("%s: the function %s is not named imitate...", path, found[1])
 			}
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	return byTag
+	return all
 }
 
 // isIn reports whether a program contains a text.

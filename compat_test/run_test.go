@@ -24,6 +24,7 @@ type world struct {
 	env     []string // in addition to the fixed variables
 	under   []string // command that runs the script's bash, for example under a system call filter
 	limit   time.Duration
+	grows   bool           // the limit, with the load: it is for an idle machine
 	drop    *regexp.Regexp // lines that flock prints in this world only, and that are not compared
 	prelude string
 }
@@ -119,19 +120,24 @@ func (w *world) runOnce(c compatCase) (result, error) {
 	if err := cmd.Start(); err != nil {
 		return result{}, err
 	}
-	left := make(chan string, 1)
-	late := time.AfterFunc(w.limit, func() {
-		left <- processesOf(cmd.Process.Pid, dir)
-		killSession(cmd.Process.Pid, dir)
-	})
+	ended, left := make(chan struct{}), make(chan string, 1)
+	go func() {
+		if w.awaitLimit(ended) {
+			left <- processesOf(cmd.Process.Pid, dir)
+			killSession(cmd.Process.Pid, dir)
+			killHome(dir)
+		}
+		close(left)
+	}()
 	cmd.Wait()
-	hung := !late.Stop()
+	close(ended)
+	processes, hung := <-left
 	killSession(cmd.Process.Pid, dir)
 
 	r := result{exit: strconv.Itoa(cmd.ProcessState.ExitCode())}
 	if hung {
 		r.exit = "hung"
-		fmt.Fprintf(outs[0], "\nhung, with these processes:\n%s", <-left)
+		fmt.Fprintf(outs[0], "\nhung, with these processes:\n%s", processes)
 	} else if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
 		r.exit = fmt.Sprintf("by signal %d", status.Signal())
 	}

@@ -23,13 +23,8 @@ func (d *directory) chmodFIFO(name string) error {
 		return unix.EINVAL
 	}
 	err = unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), modeFIFO)
-	if err != unix.ENOENT {
-		return err
-	}
-	l, err := d.OpenLifeline(name) // there is no /proc
-	if err == nil {
-		err = unix.Fchmod(int(l), modeFIFO)
-		d.CloseLifeline(l)
+	if err == unix.ENOENT { // there is no /proc
+		return d.chmodLifeline(name)
 	}
 	return err
 }

@@ -2,7 +2,11 @@
 
 package fallback
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/sys"
+)
 
 func askServer(int) {}
 
@@ -14,9 +18,17 @@ func mkfifo(_ *directory, path, name string) error { return unix.Mkfifo(path+"/"
 // modeFIFO is the mode of FIFOs. Some of these systems let only root set the sticky bit of a file.
 const modeFIFO = 0o666
 
-// chmodFIFO sets the mode of a FIFO. Where somebody has put a link instead, it sets that of the link.
+// fchmodat is a variable for imitations of other systems.
+var fchmodat = unix.Fchmodat
+
+// chmodFIFO sets the mode of a FIFO. Where somebody has put a link instead, it sets that of the link. illumos cannot do
+// that, and refuses it for every file.
 func (d *directory) chmodFIFO(name string) error {
-	return unix.Fchmodat(d.dirfd, name, modeFIFO, unix.AT_SYMLINK_NOFOLLOW)
+	err := fchmodat(d.dirfd, name, modeFIFO, unix.AT_SYMLINK_NOFOLLOW)
+	if sys.Is(err, unix.EOPNOTSUPP, unix.ENOTSUP) { // on macOS and OpenBSD they are different errors
+		return d.chmodLifeline(name)
+	}
+	return err
 }
 
 // inherit lets the processes that this one starts have the lifeline.

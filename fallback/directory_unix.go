@@ -115,6 +115,16 @@ func (d *directory) makeFIFO(path, name string) error {
 	return err
 }
 
+// chmodLifeline sets the mode of a FIFO, which it opens.
+func (d *directory) chmodLifeline(name string) error {
+	l, err := d.OpenLifeline(name)
+	if err == nil {
+		err = unix.Fchmod(int(l), modeFIFO)
+		d.CloseLifeline(l)
+	}
+	return err
+}
+
 func (d *directory) OpenLifeline(name string) (lifeline, error) { return d.openFIFO(name, unix.O_RDWR) }
 
 // openFIFO opens a FIFO without O_NOFOLLOW, with which NFS 4 answers ELOOP. The error is unix.EINVAL if it is something

@@ -74,12 +74,9 @@ func (d device) number() string { return strings.TrimPrefix(string(d), "+") }
 // now.
 func (d device) isGone() bool { return d != device(d.number()) && isUnknownDevice(d.number()) }
 
-// askSystem is a variable for imitations of other systems.
-var askSystem = askMachine
-
 // thisMachine is this machine, but for the device.
 var thisMachine = sync.OnceValue(func() machine {
-	m := askSystem()
+	m := askMachine()
 	host, _ := os.Hostname()
 	host = escape(host)
 	m.host = host[:min(len(host), maxHost)]

@@ -20,6 +20,8 @@ esac
 version=$1
 SOURCE_DATE_EPOCH=$("$here/version.sh" date)
 export SOURCE_DATE_EPOCH
+date=$("$here/date.sh" mail "$SOURCE_DATE_EPOCH")
+time=$("$here/date.sh" touch "$SOURCE_DATE_EPOCH")
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -38,13 +40,13 @@ sed "s/@PACKAGE@/$package/" "$here/debian/lintian-overrides" >"$share/lintian/ov
 {
 	echo "$package ($version) unstable; urgency=medium"
 	printf '\n  * The changes are in CHANGELOG.md.gz, beside this file.\n\n'
-	echo " -- the flock authors <flock@example.org>  $(LC_ALL=C date -Ru -d "@$SOURCE_DATE_EPOCH")"
+	echo " -- the flock authors <flock@example.org>  $date"
 } | gzip -9nc >"$share/doc/$package/changelog.gz"
 # Counted from the bytes of the files: disk usage differs between filesystems.
 size=$(find "$tmp/root/usr" -type f -exec cat {} + | wc -c)
 sed -e "s/@VERSION@/$version/" -e "s/@ARCH@/$arch/" -e "s/@SIZE@/$(((size + 1023) / 1024))/" \
 	"$here/debian/$package.control.in" >"$tmp/root/DEBIAN/control"
 (cd "$tmp/root" && find usr -type f | LC_ALL=C sort | xargs md5sum) >"$tmp/root/DEBIAN/md5sums"
-find "$tmp/root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+TZ=UTC0 find "$tmp/root" -exec touch -t "$time" {} +
 mkdir -p "$outdir"
 dpkg-deb --root-owner-group -Zxz --build "$tmp/root" "$outdir/${package}_${version}_$arch.deb"

@@ -2,7 +2,7 @@
 # dist.sh PROGRAM VERSION BINDIR OUTDIR [OS/ARCH...]: pack BINDIR/OS_ARCH/PROGRAM of flock, flock-etcd or flock-postgres
 # with man pages, completions, README, CHANGELOG and LICENSE into OUTDIR/PROGRAM-VERSION-OS-ARCH.tar.gz, and
 # BINDIR/windows_ARCH/flock.exe with a README of its own into a .zip.  The same input and
-# SOURCE_DATE_EPOCH (default: the date of the source) give the same bytes.  Needs GNU tar (TAR=gtar elsewhere), GNU touch, and zip.
+# SOURCE_DATE_EPOCH (default: the date of the source) give the same bytes.  Needs GNU tar (TAR=gtar elsewhere), and zip.
 set -eu
 umask 022
 [ $# -ge 4 ] || { echo "usage: dist.sh PROGRAM VERSION BINDIR OUTDIR [OS/ARCH...]" >&2; exit 64; }
@@ -14,7 +14,8 @@ mkdir -p "$3"
 outdir=$(cd "$3" && pwd)
 shift 3
 SOURCE_DATE_EPOCH=$("$top/packaging/version.sh" date)
-export LC_ALL=C TZ=UTC
+time=$("$top/packaging/date.sh" touch "$SOURCE_DATE_EPOCH")
+export LC_ALL=C TZ=UTC0
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -25,7 +26,10 @@ source=$top
 add_unix() {
 	mkdir "$1/man" "$1/completions"
 	sed "s/@PROGRAM@/$program/g" "$top/packaging/install/tarball.md" >"$tmp/install.md"
-	[ -e "$source/man/flock-directory.7" ] || sed -i '/man7/d; s,install -d .*,install -d /usr/local/bin /usr/local/share/man/man1,' "$tmp/install.md"
+	if [ ! -e "$source/man/flock-directory.7" ]; then
+		sed -e '/man7/d' -e 's,install -d .*,install -d /usr/local/bin /usr/local/share/man/man1,' "$tmp/install.md" >"$tmp/without.md"
+		mv "$tmp/without.md" "$tmp/install.md"
+	fi
 	documents=
 	[ "$program" != flock ] || documents='doc/recipes.md doc/systems.md doc/network-filesystems.md'
 	"$top/packaging/readme.sh" "$source/README.md" "$tmp/install.md" "man/$program.1" LICENSE CHANGELOG.md $documents >"$1/README.md"
@@ -50,7 +54,7 @@ for target; do
 		install -m 755 "$bindir/${os}_$arch/$program" "$tmp/$name"
 		add_unix "$tmp/$name"
 	fi
-	find "$tmp/$name" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
+	find "$tmp/$name" -exec touch -t "$time" {} +
 	if [ "$os" = windows ]; then
 		file=$name.zip
 		rm -f "$outdir/$file"

@@ -12,13 +12,14 @@ name=flock-$version
 mkdir -p "$2"
 outdir=$(cd "$2" && pwd)
 date=$("$top/packaging/version.sh" date)
+day=$("$top/packaging/date.sh" rpm "$date")
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$top"
 if ! { [ -e .git ] && git ls-files -z >"$tmp/files" 2>/dev/null; }; then
 	find . \( -path ./build -o -path ./dist -o -path ./flock -o -path ./flock-etcd -o -path ./flock-postgres -o -path ./packaging/source-version -o -path ./.git \) -prune \
-		-o -type f -printf '%P\0' >"$tmp/files"
+		-o -type f -print | sed 's,^\./,,' | tr '\n' '\0' >"$tmp/files"
 fi
 mkdir "$tmp/$name"
 "${TAR:-tar}" -cf - --null --files-from "$tmp/files" | "${TAR:-tar}" -C "$tmp/$name" -xf -
@@ -30,5 +31,5 @@ gzip -9nc "$tmp/tar" >"$outdir/$name.tar.gz"
 sum=$(sha256sum "$outdir/$name.tar.gz")
 for template in flock-go.spec PKGBUILD flock-go.rb; do
 	sed -e "s/@VERSION@/$version/" -e "s/@SHA256@/${sum%% *}/" \
-		-e "s/@DATE@/$(LC_ALL=C date -u -d "@$date" '+%a %b %d %Y')/" "packaging/$template.in" >"$outdir/$template"
+		-e "s/@DATE@/$day/" "packaging/$template.in" >"$outdir/$template"
 done

@@ -16,13 +16,16 @@ install -m 755 "$binary" "$root/usr/bin/$package"
 # here: edit a document so that it names what the package has: /usr/bin/flock-go, and documents in one directory.
 here() {
 	sed -e 's,/usr/local/bin/flock,/usr/bin/flock-go,g' -e 's,`man flock`,`man flock-go`,g' \
-		-e 's,doc/\(recipes\|systems\|network-filesystems\)\.md,\1.md,g' \
-		-e "/^\.Pa recipes\.md\$/{N;s,.*\nin the source\([:.]\) *,.Pa ${doc#"$root"}/recipes.md.gz \\1\n,;s,\n\$,,;}"
+		-e 's,doc/recipes\.md,recipes.md,g' -e 's,doc/systems\.md,systems.md,g' \
+		-e 's,doc/network-filesystems\.md,network-filesystems.md,g' \
+		-e "/^\.Pa recipes\.md\$/{N;s,.*\nin the source\([:.]\) *,.Pa ${doc#"$root"}/recipes.md.gz \\1\\
+,;s,\n\$,,;}"
 }
 # page FILE: print a manual page that calls flock flock-go.
 page() {
 	here <"$1" | sed -e 's/^\.Dt FLOCK 1/.Dt FLOCK-GO 1/' -e 's/^\.Nm flock$/.Nm flock-go/' -e 's/^\.Xr flock 1/.Xr flock-go 1/' |
-		sed '/^\.Xr flock-go 1 ,$/{N;s/^\(.*\)\n\(\.Xr flock-etcd 1 ,\)$/\2\n\1/;}' # in the order of the alphabet
+		sed '/^\.Xr flock-go 1 ,$/{N;s/^\(.*\)\n\(\.Xr flock-etcd 1 ,\)$/\2\
+\1/;}' # in the order of the alphabet
 }
 page "$source/man/${package%-go}.1" | if [ "$package" = flock-go ]; then
 	sed '/^\.Sh DESCRIPTION/a\

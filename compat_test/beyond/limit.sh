@@ -368,7 +368,7 @@ exec 8<>p 9>f
 head -c 65536 /dev/zero >p
 flock --limit .2 --fd 9 sleep 1000 2>p & q=$!
 exec 9>&-
-{ sleep 1; kill $q; wait $q; } 2>/dev/null; echo $?
+{ sleep 1; while kill $q; do sleep .1; done; wait $q; } 2>/dev/null; echo $?
 flock -w 20 f echo free
 #> 143
 #> free

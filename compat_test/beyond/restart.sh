@@ -1,5 +1,5 @@
-What a restart of the machine leaves. A build with the tag imitate_boot takes the boot from IMITATE_BOOT; elsewhere the
-holder is only dead.
+What a restart of the machine leaves. An imitation of macOS takes the boot from IMITATE_BOOT; elsewhere the holder is only
+dead.
 
 # directory: only
 

@@ -1,4 +1,4 @@
-//go:build unix && !netbsd && (!linux || guard_portable)
+//go:build unix && !linux && !netbsd
 
 package guard
 

@@ -12,7 +12,7 @@
 // the descriptors by which the lock is held, and has them until then.
 //
 // On Linux the kernel continues the guard when it has something to do, should it be stopped: by timers, and when its
-// parent dies. Elsewhere only the command's process group is ended; the build tag guard_portable tries that on Linux.
+// parent dies. Elsewhere only the command's process group is ended; compat_test tries that on Linux, too.
 // See Deadlines.End for how flock-etcd is kept from running on when it has lost its lock.
 //
 // Read message.go first, what the two processes say to each other; then guard.go, the guard as its parent sees it, and

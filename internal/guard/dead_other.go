@@ -1,4 +1,4 @@
-//go:build unix && !darwin && (!linux || guard_portable)
+//go:build unix && !linux && !darwin
 
 package guard
 

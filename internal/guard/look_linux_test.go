@@ -1,5 +1,3 @@
-//go:build !guard_portable
-
 package guard
 
 import (

@@ -1,11 +1,13 @@
-//go:build unix && (!linux || guard_portable)
+//go:build unix && !linux
 
 package guard
 
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,16 +29,19 @@ func imitate() bool {
 		setClock(file)
 	}
 	if os.Getenv(groupVariable) != "" {
-		isOfTheDead = func(group int) bool { return living(group) == 0 }
-		signalGroup = func(group int, s unix.Signal) error {
-			err := unix.Kill(-group, s)
-			if err == nil && living(group) == 0 {
-				err = unix.EPERM
-			}
-			return err
-		}
+		refuseTheDead()
 	}
 	return true
+}
+
+func refuseTheDead() {
+	isOfTheDead = func(group int) bool { return living(group) == 0 }
+	signalGroup = func(group int, s unix.Signal) error {
+		if unix.Kill(-group, 0) == nil && living(group) == 0 {
+			return unix.EPERM
+		}
+		return unix.Kill(-group, s)
+	}
 }
 
 func setClock(file string) {
@@ -111,5 +116,31 @@ func TestGroupOfTheDead(t *testing.T) {
 		if r.Kind == Unkillable {
 			t.Errorf("%+v", r)
 		}
+	}
+}
+
+// TestGroupThatHasJustEnded: the last one of a process group ends between a look and the signal, which is no error.
+func TestGroupThatHasJustEnded(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("needs /proc")
+	}
+	defer func(isDead func(int) bool, signal func(int, unix.Signal) error) {
+		isOfTheDead, signalGroup = isDead, signal
+	}(isOfTheDead, signalGroup)
+	refuseTheDead()
+	child := exec.Command("true")
+	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer child.Wait()
+	for end := time.Now().Add(time.Minute); living(child.Process.Pid) > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it does not end")
+		}
+	}
+	var f family
+	if err := f.send(process{pid: -child.Process.Pid}, unix.SIGKILL); err != unix.ESRCH {
+		t.Errorf("the signal to its group: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-//go:build unix && (!linux || guard_portable)
+//go:build unix && !linux
 
 package guard
 
@@ -132,11 +132,16 @@ func (f *family) find() { f.list = f.findGroup(f.list) }
 // has reports whether a process of the list is still there.
 func (f *family) has(p process) bool { return unix.Kill(p.pid, 0) != unix.ESRCH }
 
+// send sends a signal to a process of the list, or to the process group, whose last one may have ended since.
 func (f *family) send(p process, s unix.Signal) error {
-	if p.pid < 0 {
-		return signalGroup(-p.pid, s)
+	if p.pid > 0 {
+		return unix.Kill(p.pid, s)
 	}
-	return unix.Kill(p.pid, s)
+	err := signalGroup(-p.pid, s)
+	if err == unix.EPERM && isOfTheDead(-p.pid) {
+		return unix.ESRCH
+	}
+	return err
 }
 
 // remains reports whether somebody is left.

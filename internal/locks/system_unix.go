@@ -1,4 +1,4 @@
-//go:build unix && !locks_portable
+//go:build unix
 
 package locks
 
@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system is the one whose locks these are. The build tag locks_portable takes this file and the timer of Linux away,
-// and a tag imitate_*, which gives another system's answers on Linux, brings what stands here: see
-// compat_test/README.md.
+// system is the one whose locks these are. An imitation of another system, on Linux, is laid in the place of this file:
+// see compat_test/README.md.
 const system = runtime.GOOS
 
 func systemFlock(fd, how int) error { return unix.Flock(fd, how) }

@@ -1,4 +1,4 @@
-//go:build (amd64 || arm64) && !locks_portable
+//go:build amd64 || arm64
 
 package locks
 

@@ -1,4 +1,4 @@
-//go:build unix && (locks_portable || !(linux && (amd64 || arm64)))
+//go:build unix && !(linux && (amd64 || arm64))
 
 package locks
 

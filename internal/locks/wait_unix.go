@@ -17,10 +17,10 @@ type call func(fd int, op Op, wait bool) error
 
 var flockOps = [...]int{Exclusive: unix.LOCK_EX, Shared: unix.LOCK_SH, Unlock: unix.LOCK_UN}
 
-// flockCall makes one call of flock(2).
+// flockCall makes one call of flock(2). An unlock never waits, and illumos refuses LOCK_NB with it (EINVAL).
 func flockCall(fd int, op Op, wait bool) error {
 	how := flockOps[op]
-	if !wait {
+	if !wait && op != Unlock {
 		how |= unix.LOCK_NB
 	}
 	return systemFlock(fd, how)

@@ -1,4 +1,4 @@
-//go:build imitate_illumos
+//go:build ignore
 
 package locks
 
@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This is how the kernel of illumos locks on a local filesystem. A lock of flock(2) is an open file description lock.
-// These are of whole files only: for a range of bytes the answer is EINVAL.
+// This is how illumos locks on a local filesystem. A lock of flock(2) is an open file description lock. These are of
+// whole files only: for a range of bytes the answer is EINVAL. The C library, in which flock(2) is a function, refuses
+// an unlock that is not to wait.
 const system = "illumos"
 
 var (
@@ -19,6 +20,13 @@ var (
 )
 
 func imitateIllumosFlock(fd, how int) error {
+	if how == unix.LOCK_UN|unix.LOCK_NB {
+		return syscall.EINVAL
+	}
+	return imitateIllumosLock(fd, how)
+}
+
+func imitateIllumosLock(fd, how int) error {
 	return imitateFlock(fd, how, func(int) bool { return false })
 }
 
@@ -42,5 +50,5 @@ func imitateIllumosBytes(fd, cmd int, lock *unix.Flock_t) error {
 	if cmd != unix.F_OFD_SETLKW {
 		how |= unix.LOCK_NB
 	}
-	return imitateIllumosFlock(fd, how)
+	return imitateIllumosLock(fd, how)
 }

@@ -1,4 +1,4 @@
-//go:build imitate_xnu_network
+//go:build ignore
 
 package locks
 

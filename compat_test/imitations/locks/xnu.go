@@ -1,4 +1,4 @@
-//go:build imitate_xnu
+//go:build ignore
 
 package locks
 

@@ -1,4 +1,4 @@
-//go:build imitate_listing
+//go:build ignore
 
 package sys
 

@@ -1,4 +1,4 @@
-//go:build imitate_untold
+//go:build ignore
 
 package fallback
 

@@ -1,4 +1,4 @@
-//go:build imitate_flock
+//go:build ignore
 
 package locks
 
