@@ -13,8 +13,8 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// A Ticket is a byte of the file that a run with --replace has locked until it is over. Who has the highest one is the
-// newest. The byte is locked by an open file of the run's own, so that it goes with its process.
+// A Ticket is a byte of the file that a run with --replace keeps locked until it is over. The run with the highest one
+// is the newest. An open file of the run's own locks the byte, so that it goes when the process dies.
 type Ticket struct {
 	FD     int   // a descriptor of the file, by which the kernel is asked
 	Number int64 // from 1 on; 0: there is none
