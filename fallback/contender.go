@@ -23,7 +23,7 @@ const (
 	byInherited                // that of another contender, which our descriptor has inherited
 )
 
-// A Request says how a lock is wanted.
+// A Request says which lock to take, and how long to wait.
 type Request struct {
 	Mode     Mode
 	Permits  int       // for Mode Permit: how many holders of a permit there may be at once, this one included

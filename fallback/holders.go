@@ -27,7 +27,7 @@ type LockedError struct {
 func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 func (e *LockedError) Unwrap() error        { return e.cause }
 
-// Error names the holders, as in "held by process 123 or one that it has started", and says what to do about those that
+// Error names the holders, as in "held by process 123 or one that it has started", and adds the Advice about those that
 // are Unreachable.
 func (e *LockedError) Error() string {
 	return e.list(func(h Holder) string {
@@ -38,7 +38,7 @@ func (e *LockedError) Error() string {
 	})
 }
 
-// Names is Error without advice, for who still waits: mostly the holders are just not done.
+// Names is Error without advice, for a process that still waits: mostly the holders are just not done.
 func (e *LockedError) Names() string { return e.list(Holder.String) }
 
 func (e *LockedError) list(describe func(Holder) string) string {
@@ -80,8 +80,8 @@ type Holder struct {
 	// PID is the process id. It is 0 where the process cannot be seen, or is in another pid namespace of this machine.
 	// On another machine, or by another mount of the filesystem, it is the id there.
 	PID int
-	// Seen says that the process was seen to have the lock, or to wait for it. Otherwise it is the one that has taken
-	// the lock, which may have ended, and have left the lock to a process that it has started.
+	// Seen says that the process was seen to have the lock, or to wait for it. Otherwise it is the one that took the
+	// lock; it may have ended, and left the lock to a process that it started.
 	Seen bool
 	// Host is the name of its machine, for people to read.
 	Host string
@@ -90,14 +90,14 @@ type Holder struct {
 	Waiting bool
 	// Unreachable says that this process cannot tell whether the holder lives.
 	Unreachable bool
-	// Path is what to remove if the holder is Unreachable and known to be gone; that of a Busy one is to be renamed to
-	// "free".
+	// Path is the name to remove if the holder is Unreachable and you know that it is gone. Rename that of a Busy one
+	// to "free" instead.
 	Path string
 	// Advice says what to do if the holder is Unreachable: where, and as whom, a flock can judge it, and what to remove
 	// if that is not possible.
 	Advice string
-	// Where says where it runs, if that is not here, or else what is known of it: "on host b", "that has inherited it".
-	// It is printable.
+	// Where says where it runs, if not here, or else what is known of it: "on host b", "that has inherited it". It is
+	// printable.
 	Where string
 }
 

@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// A Lock is one holder's access to the lock on a file. Open makes one. Its methods must not be called concurrently, but
-// processes, and several Locks of one process, need no other coordination. While it holds the lock it has two
-// descriptors open, or none if an open file has the lock. The process frees what it holds when it ends, also by a
-// Lock that the caller has dropped. All calls of the zero Lock fail.
+// A Lock is one holder's access to the lock on a file. Open makes one. Do not call its methods concurrently; processes,
+// and several Locks of one process, need no other coordination. While it holds the lock it has two descriptors open, or
+// none if an open file has the lock. When the process ends, it releases everything that it holds, also by a Lock that
+// the caller has dropped. All calls of the zero Lock fail.
 type Lock struct {
 	// Waiting, if it is not nil, is called once in each call that has waited for a second.
 	Waiting func(*LockedError)
@@ -33,41 +33,41 @@ func Open(path string) (*Lock, error) {
 	return OpenIn(dir, path, -1), nil
 }
 
-// OpenIn is Open with the state directory dir, see StateDir. file is a descriptor of the locked file, by which it is
-// known while somebody removes its name, or -1.
+// OpenIn is Open with the state directory dir, see StateDir. file is a descriptor of the locked file, which identifies
+// it while its name is being removed, or -1.
 func OpenIn(dir, path string, file int) *Lock { return &Lock{dir: dir, path: path, fd: -1, file: file} }
 
-// OpenQueue returns a lock whose permits are the places of those who wait for the lock with the state directory dir.
-// Its own state is beside that, and not inside: who discards the lock does not take the places away.
+// OpenQueue returns a lock whose permits are the places of the waiters for the lock with the state directory dir. Its
+// own state is beside that, and not inside: Discard of the lock does not remove the places.
 func OpenQueue(dir, path string) *Lock { return OpenIn(dir+queueSuffix, path, -1) }
 
 // Lock waits until it has the lock exclusively. If the deadline of ctx passes first, it returns a *LockedError; if ctx
 // is cancelled, the error of ctx.
 //
-// A lock that this Lock already holds is converted, here and in the other methods. A conversion that others keep out
-// gives up what there was, as with flock(2). One that fails otherwise, or whose ctx is cancelled, gives that up, too;
-// only what an open file or an inherited lifeline has may stay. A context whose deadline has passed gets a lock that
-// is free, and that nobody is just taking or releasing.
+// If this Lock already holds the lock, this method and the others convert it. If others keep a conversion out, it gives
+// up the lock that it had, as with flock(2). So does one that fails otherwise, or whose ctx is cancelled; only the lock
+// of an open file or of an inherited lifeline may stay. If the deadline of ctx has passed already, Lock still takes a
+// lock that is free, and that nobody is just taking or releasing.
 func (l *Lock) Lock(ctx context.Context) error { return l.Acquire(ctx, Request{Mode: Exclusive}) }
 
 // RLock waits until it has the lock shared.
 func (l *Lock) RLock(ctx context.Context) error { return l.Acquire(ctx, Request{Mode: Shared}) }
 
-// Permit waits until it has one of n permits. All who use the lock should give the same n. Whoever locks exclusively
-// waits for the holders of all permits.
+// Permit waits until it has one of n permits. All users of the lock should give the same n. An exclusive lock waits for
+// the holders of all permits.
 func (l *Lock) Permit(ctx context.Context, n int) error {
 	return l.Acquire(ctx, Request{Mode: Permit, Permits: n})
 }
 
-// PermitNumber returns the number of the permit that the last call for a lock has got, 0 if that was for none, or has
-// failed. Of n permits it is from 1 to n, and no other holder has it as long as this one has the permit. It is the
-// lowest that is free, or the one that was held before.
+// PermitNumber returns the number of the permit that the last call for a lock got, 0 if it asked for none, or failed.
+// The number is from 1 to n, and no other holder has it as long as this one has the permit. It is the lowest free one,
+// or the one that was held before.
 func (l *Lock) PermitNumber() int { return l.got }
 
 // TryLock is Lock, but returns a *LockedError at once if others hold the lock.
 //
-// That another process is taking or releasing the lock is no reason to fail, so TryLock may take some milliseconds; and
-// a second, if that process is stopped.
+// If another process is just taking or releasing the lock, TryLock waits for that: some milliseconds, or a second if
+// that process is stopped.
 func (l *Lock) TryLock() error { return l.try(Request{Mode: Exclusive}) }
 
 // TryRLock is RLock, but returns a *LockedError at once if another holds the lock exclusively.
@@ -81,7 +81,7 @@ func (l *Lock) try(r Request) error {
 	return l.Acquire(context.Background(), r)
 }
 
-// Acquire takes the lock as the request says. The other methods are made from it.
+// Acquire takes the lock as the request says. The other methods call it.
 func (l *Lock) Acquire(ctx context.Context, r Request) error {
 	l.got = 0
 	switch {
@@ -135,12 +135,11 @@ func (l *Lock) end(a *attempt, isHeld bool) {
 	l.closeState()
 }
 
-// Inherit lets the processes that this one starts from now on have the lock, too, and the program that it becomes: then
+// Inherit makes the processes that this one starts from now on inherit the lock, and the program that it becomes. Then
 // the lock lasts until the last of them has ended, or has closed the descriptor. The lock of an open file always does.
 //
-// They inherit the descriptor fd, that of the locked file, too. On Unix the lifeline takes its number and the file
-// another one, which is returned: then what they do to that number, they do to the lock. Below 3 everything stays where
-// it is.
+// They also inherit fd, the descriptor of the locked file. On Unix the lifeline takes its number, and the file another
+// one, which Inherit returns: what they do to the number fd, they do to the lock. If fd is below 3, neither moves.
 func (l *Lock) Inherit(fd int) (moved int, err error) {
 	if l.self.name == "" {
 		return fd, nil
@@ -157,11 +156,11 @@ func (l *Lock) Lifeline() int {
 	return int(l.self.life)
 }
 
-// Unlock releases what this Lock holds, in whatever mode. If processes that have inherited the lock live, it is theirs.
-// It is no error to hold nothing.
+// Unlock releases what this Lock holds, in whatever mode. Processes that have inherited the lock keep it. To hold
+// nothing is no error.
 func (l *Lock) Unlock() error { return l.unlock((*attempt).release) }
 
-// Discard is Unlock, and removes the state directory if nobody else uses the lock. Nobody may have inherited it.
+// Discard is Unlock, and removes the state directory if nobody else uses the lock. No process may have inherited it.
 func (l *Lock) Discard() error { return l.unlock((*attempt).discard) }
 
 func (l *Lock) unlock(release func(*attempt) error) error {
@@ -186,8 +185,8 @@ func (l *Lock) unlock(release func(*attempt) error) error {
 	return nil
 }
 
-// Holders returns the holders of the lock, those on other machines included, and then those who wait for it. On Linux
-// all processes that have the lock are holders. A state directory that does not exist has none.
+// Holders returns the holders of the lock, including those on other machines, and then the waiters. On Linux all
+// processes that have the lock are holders. A state directory that does not exist has none.
 func (l *Lock) Holders() ([]Holder, error) {
 	reader := &Lock{dir: l.dir, path: l.path, fd: -1, file: l.file} // the lock of our descriptor has a holder as well
 	s, err := reader.begin(false)

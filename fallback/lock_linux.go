@@ -11,8 +11,8 @@ import (
 )
 
 // OpenFile returns the lock on the open file that is our descriptor fd. It lasts until the last descriptor of that open
-// file is closed, in whatever process; whoever has the open file converts and unlocks it. dir and path are as for
-// OpenIn. Only Linux has this lock.
+// file is closed, in whatever process; any process that has the open file can convert and unlock it. dir and path are
+// as for OpenIn. Only Linux has this lock.
 func OpenFile(dir, path string, fd int) (*Lock, error) {
 	if err := CheckFile(fd); err != nil {
 		return nil, err
@@ -29,8 +29,8 @@ func CheckFile(fd int) error {
 	return err
 }
 
-// OpenInherited returns the lock that our descriptor fd has, if that is a lifeline which this process has inherited
-// (see Inherit), and nil if it is something else. Whoever has the lifeline converts and unlocks the lock.
+// OpenInherited returns the lock that our descriptor fd has, if fd is a lifeline that this process inherited (see
+// Inherit), and nil if it is something else. Any process that has the lifeline can convert and unlock the lock.
 func OpenInherited(fd int) (*Lock, error) {
 	var opened, named unix.Stat_t
 	if err := unix.Fstat(fd, &opened); err != nil || opened.Mode&unix.S_IFMT != unix.S_IFIFO {

@@ -16,13 +16,13 @@ import (
 // maxName is the longest file name that filesystems agree on.
 const maxName = 255
 
-// StateDir returns where the state of the lock on path is kept: for a file dir/name in dir/.name.flock, for a directory
-// d in d/.flock; with base in a directory below base whose name follows from that of the file. In all three, symbolic
-// links in path are resolved first. A file that is not there is looked for as if it were; base must be there, and be
-// absolute: a relative one would mean a different place in each working directory.
+// StateDir returns the directory with the state of the lock on path: dir/.name.flock for a file dir/name, d/.flock for
+// a directory d; or, with base, a directory below base that is named after the path of the file. In all three it
+// resolves symbolic links in path first. The file need not exist. base must exist, and be absolute: a relative one
+// would mean a different place in each working directory.
 //
-// A file with several hard links has a lock per link. A file that is a mount point has another path elsewhere, and is
-// an error; so is a path that the kernel follows to something else than its text says, see resolveExisting.
+// Each hard link of a file has its own lock. A file that is a mount point has another path elsewhere, and is an error;
+// so is a path that leads elsewhere than its text says, see resolveExisting.
 func StateDir(path, base string) (string, error) {
 	path, err := resolve(path)
 	if err != nil {

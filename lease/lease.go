@@ -1,18 +1,18 @@
 //go:build unix
 
-// Package lease is the program flock-NAME for a lock that a server keeps, but for the server: command line, messages,
-// exit statuses, who gets the lock, how long to wait for an answer, signals, and the command, which does not outlive
-// its lock. doc/backends.md says what a backend has to do itself.
+// Package lease is everything of a program flock-NAME but its server: command line, messages, exit statuses, who gets
+// the lock, how long to wait for an answer, signals, and the command, which does not outlive its lock. doc/backends.md
+// says what a backend must do itself.
 //
-// The server keeps a lock for a limited time, the TTL, after each time that it has heard from its holder. So the
-// command may run only until
+// The server keeps a lock for a limited time, the TTL, after each time that it hears from the holder. So the command
+// may run only for a part of the TTL, counted from when the last request was sent that the server has answered:
 //
-//	6/10 of the TTL after the last request that the server has answered was sent: it gets SIGTERM
+//	6/10: it gets SIGTERM
 //	8/10: it and all its descendants get SIGKILL
 //	9/10: the kernel kills this program, if it is still there
 //
-// Package guard sees to that. What lies between the last one and the end of the TTL is for clocks that run at different
-// speeds, and for the time that it takes to die.
+// Package guard enforces this. The last tenth of the TTL is for clocks that run at different speeds, and for the time
+// that it takes to die.
 package lease
 
 import (
@@ -27,18 +27,18 @@ import (
 	"example.org/flock/internal/locks"
 )
 
-// A Backend is a server that keeps locks. It makes its requests by the Link that Program.Open has got.
+// A Backend is a server that keeps locks. It makes its requests by the Link that Program.Open got.
 type Backend interface {
-	// Acquire waits for a lock, and gives up what it has asked for when it returns an error: ErrTaken if
-	// Request.Refused says so, that of Link.Unreachable if the context's time is over, ErrLost if its place was lost
-	// meanwhile. Then it is called again. Each time that it has to wait it says why: see Link.Taken and Link.Unknown.
+	// Acquire waits for a lock. If it returns an error, it has given up its request. The error is ErrTaken if
+	// Request.Refused says so, that of Link.Unreachable if the context's time is over, or ErrLost if its place was lost
+	// meanwhile; then it is called again. Each time that it must wait it says why: see Link.Taken and Link.Unknown.
 	Acquire(ctx context.Context, r Request) (Held, error)
 
-	// List returns the line of a lock, and the run that has got it last; nil: there was none. Both are of one moment.
+	// List returns the line of a lock, and the last run that got it; nil: there was none. Both are of one moment.
 	// Without a name it returns the lines of all locks, one after the other, and no run.
 	List(ctx context.Context, name string) (Line, *LastRun, error)
 
-	// Break takes a lock away from a holder, by its Key. If that is dead its cooldown ends, too.
+	// Break takes a lock away from the holder with this Key. If the holder is dead, its cooldown ends, too.
 	Break(ctx context.Context, key string) error
 }
 
@@ -47,32 +47,32 @@ type Held interface {
 	// Token returns a number that grows from one exclusive holder to the next; 0: there is none.
 	Token() int64
 
-	// Life returns how long the server keeps the lock, and since when: from before the last request was sent that it
-	// has answered. It is on the clock of Now.
+	// Life returns how long the server keeps the lock, and since when, on the clock of Now: from just before the last
+	// request was sent that the server has answered.
 	Life() (since, ttl time.Duration)
 
-	// Renew has the server keep the lock, and the cooldown that has begun with it, for the TTL from now on. It may be
+	// Renew makes the server keep the lock, and the cooldown that began with it, for the TTL from now on. It may be
 	// called while another call is under way. The error is ErrLost if somebody else may have the lock already.
 	Renew(ctx context.Context) error
 
-	// Lost tells when the lock may be lost, if the server says so by itself; then Renew says whether it is. It is
+	// Lost tells when the lock may be lost, if the server reports that by itself; then Renew says whether it is. It is
 	// called when the command has run for a moment, and again if the lock was not lost.
 	Lost() <-chan struct{}
 
-	// Release gives the lock up, and writes the end of the run, unless that is Killed, or the lock was lost while the
-	// command ran: then the error is ErrLost. Nobody waits for that, so it takes a second at most, unless the command
-	// has Ended or Failed.
+	// Release releases the lock, and writes the end of the run, unless that is Killed, or the lock was lost while the
+	// command ran: then the error is ErrLost. Unless the command has Ended or Failed it takes a second at most, because
+	// nobody waits for it.
 	Release(ctx context.Context, end End) error
 }
 
-// An End is how a run has ended.
+// An End says how a run has ended.
 type End struct {
 	Fate
 	Status int            // of the command; if that was not started, of this program, or 0: it was not tried
-	Signal syscall.Signal // that has killed the command; 0: none
+	Signal syscall.Signal // that killed the command; 0: none
 }
 
-// Written returns the status, or the signal instead of it, as they are written down; nil: there is none.
+// Written returns the status or, instead of it, the signal, as a backend writes them down; nil: there is none.
 func (e End) Written() (status, signal *int) {
 	number := int(e.Signal)
 	switch {
@@ -84,34 +84,34 @@ func (e End) Written() (status, signal *int) {
 	return &e.Status, nil
 }
 
-// A LastRun is the run that has got a lock last, as it was written down.
+// A LastRun is the last run that got a lock, as it was written down.
 type LastRun struct {
-	Contender           // the ID is that of its place in the line, while it has that; the Key is what it is written in
-	Ended     time.Time // zero: that is not written
+	Contender           // the ID is that of its place in the line, while it has one; the Key is where it is written
+	Ended     time.Time // zero: not written
 	Status    *int      // see End.Written
 	Signal    *int
 }
 
-// A Fate is what became of a command, and so of the cooldown.
+// A Fate says what became of a command, and so of the cooldown.
 type Fate int
 
 const (
 	NotStarted Fate = iota // there is no cooldown: somebody else may be able to start it
-	Killed                 // because the lock was lost: a cooldown that has begun with the command goes on
+	Killed                 // because the lock was lost: a cooldown that began with the command goes on
 	Failed                 // there is no cooldown: it is from a success
 	Ended                  // the cooldown begins now, unless it is from the start
 )
 
-// A CooldownFrom is what a cooldown counts from, and so what is left of one when its holder dies.
+// A CooldownFrom says what a cooldown counts from, and so what is left of one when its holder dies.
 type CooldownFrom = cli.CooldownFrom
 
 const (
 	FromEnd     = cli.FromEnd     // it begins with the command, and each renewal of the lock prolongs it
 	FromStart   = cli.FromStart   // it begins with the command, and nothing prolongs it
-	FromSuccess = cli.FromSuccess // there is none before the command has ended: whoever dies has failed
+	FromSuccess = cli.FromSuccess // there is none before the command has ended: a holder that dies has failed
 )
 
-// Now is the clock of Held.Life.
+// Now reads the clock of Held.Life.
 func Now() time.Duration { return guard.Now() }
 
 var (
@@ -120,19 +120,19 @@ var (
 	ErrLost    = errors.New("the lock is lost")
 )
 
-// An Error is why there is no lock, with the exit status, one of sysexits.h.
+// An Error says why there is no lock, and has the exit status, one of sysexits.h.
 type Error = failure.Error
 
-// Misused returns the error of a variable that is wrong, or with which no server can ever be connected.
+// Misused returns the error for a variable that is invalid, or with which no connection can ever succeed.
 func Misused(text string) error { return failure.Usage(text) }
 
-// Refused returns the error of a server that refuses.
+// Refused returns the error for a server that refuses.
 func Refused(text string) error { return &Error{Status: failure.ExDataErr, Text: text} }
 
-// Denied returns the error of a server that refuses the user, or what the user may do.
+// Denied returns the error for a server that denies access to the user, or an operation.
 func Denied(text string) error { return &Error{Status: failure.ExNoInput, Text: text} }
 
-// Unavailable returns the error of a server that may do better the next time.
+// Unavailable returns the error for a server that may answer the next time.
 func Unavailable(text string) error { return &Error{Status: failure.ExTempFail, Text: text} }
 
 // A Request says what a contender asks for.
@@ -150,13 +150,13 @@ type Request struct {
 // A Program is the program of a backend.
 type Program struct {
 	Backend string // its name, as --backend has it
-	Server  string // that of its server, for messages
-	Place   string // what the server keeps for a holder, and might drop, for messages: "its key or its lease"
-	Lease   string // that of these which ends if it is not kept alive: "its lease"
+	Server  string // the name of its server, for messages
+	Place   string // what the server keeps for a holder, and might lose, for messages: "its key or its lease"
+	Lease   string // the part of Place that expires if it is not kept alive: "its lease"
 	Version string
 	Help    string // NAME in it stands for the name under which it was started
 
-	// Texts are what options of its own print, by their long names, such as what a server has to be told at first.
+	// Texts are what its own options print, by their long names, such as how to set up a server.
 	Texts map[string]string
 
 	Open func(l *Link) (Backend, error)

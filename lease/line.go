@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// A Mode is how a contender wants a lock, or what its place in the line is for.
+// A Mode says how a contender wants a lock, or what its place in the line is for.
 type Mode string
 
 const (
 	Exclusive Mode = "exclusive"
 	Shared    Mode = "shared"
 	Permit    Mode = "permit"
-	Cooldown  Mode = "cooldown" // the place of one that respects the cooldown; it stays until its cooldown is over
+	Cooldown  Mode = "cooldown" // the place for the cooldown of a contender; it stays until the cooldown is over
 
-	// Unknown is the place of whoever may have the lock, which the server cannot tell for a while. Nobody gets the lock
+	// Unknown is a place for a time in which the server cannot tell whether somebody has the lock. Nobody gets the lock
 	// behind it. But it is no holder: nobody is refused because of it, and no list has it.
 	Unknown Mode = "unknown"
 )
@@ -26,9 +26,9 @@ type Contender struct {
 	Lock    string // the name of the lock
 	Mode    Mode
 	Permits int       // for Permit: how many may hold one at once
-	ID      string    // the same for both places of one that respects the cooldown
+	ID      string    // the same for both places of a contender with a cooldown
 	Key     string    // for Break
-	Since   time.Time // when it came or, if it holds the lock, got that
+	Since   time.Time // when it came or, if it holds the lock, got it
 	Until   time.Time // for Cooldown: when the cooldown ends; zero: it has not begun, since its contender still waits
 	Cure    string    // for Cooldown: the command by which a user ends it
 	Why     string    // for Unknown: why that is so, for how long
@@ -43,8 +43,8 @@ type Contender struct {
 // A Line is the places of the contenders for a lock, in the order in which they were taken.
 type Line []Contender
 
-// KeepOut returns those of a line who keep out a contender behind them. It is entitled when there are none. A permit is
-// kept out until fewer of them than its own Permits are left; the others are kept out until all of them are gone.
+// KeepOut returns the places of a line that keep out a contender behind them. If there are none, the lock is its. They
+// keep out a permit until fewer of them than its own Permits are left, and other modes until all of them are gone.
 //
 // Nobody overtakes:
 //
@@ -52,8 +52,8 @@ type Line []Contender
 //	a shared one when no exclusive one is before it,
 //	one of N permits when no exclusive one, and fewer than N for permits, are before it.
 //
-// Who respects the cooldown first takes a place of the mode Cooldown. When no other such place is before that, it takes
-// a second one, at the end of the line, for the lock. Its first place stays as long as its cooldown lasts.
+// A contender with a cooldown first takes a place of the mode Cooldown. When no other such place is before that, it
+// takes a second one, at the end of the line, for the lock. Its first place stays as long as its cooldown lasts.
 func (l Line) KeepOut(c Contender) (out Line) {
 	permits := Line{}
 	for _, before := range l {
@@ -77,7 +77,7 @@ func excludes(earlier, later Mode) bool {
 	return earlier == Exclusive || earlier == Unknown || later == Exclusive
 }
 
-// Known returns those of a line who are known to be there.
+// Known returns a line without its Unknown places.
 func (l Line) Known() Line {
 	return slices.DeleteFunc(slices.Clone(l), func(c Contender) bool { return c.Mode == Unknown })
 }
@@ -89,13 +89,13 @@ func (r Request) Waits(l Line) bool {
 }
 
 // Refused reports whether a newcomer would have to wait for others and may not: it does not want to, or its queue is
-// full. One that only has to wait until it is known who has the lock takes its place: otherwise nobody might ever get a
-// lock for which nobody waits.
+// full. A newcomer that must wait only because of an Unknown place takes its place in line: otherwise nobody might ever
+// get a lock that has no waiters.
 func (r Request) Refused(l Line) bool {
 	return r.Waits(l.Known()) && (r.Nonblock || r.Queued && l.waiting() >= r.Queue)
 }
 
-// NeverWaits reports whether nobody waits for others with this request.
+// NeverWaits reports whether this request never waits for others.
 func (r Request) NeverWaits() bool { return r.Nonblock || r.Queued && r.Queue == 0 }
 
 // waiting returns how many wait.

@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// A Link is the way to a server. A backend makes its requests with Ask, which gives them their limits and takes note of
-// how they end; so all backends are patient alike:
+// A Link is the way to a server. A backend makes its requests with Ask, which sets their timeouts and notes how they
+// end; so all backends are equally patient:
 //
-//   - until the server has answered once, a request may take as long as Reach; then one that waits for a lock asks on
+//   - until the server has answered once, a request may take as long as Reach; then one that waits for a lock goes on
 //     for as long as it takes, and one that does not wait, lists or breaks gives up when a single answer takes as long
 //     as Reach;
-//   - a limit of the user's own (-w) replaces that;
-//   - a server that has not answered a waiter for a few seconds is silent, and the user is told so, once, and when it
-//     answers again. Of a holder package lease knows that by Held.Life.
+//   - the user's own timeout (-w) replaces that;
+//   - a server that has not answered a waiter for a few seconds is silent: Ask tells the user once, and again when it
+//     answers. For a holder package lease knows that by Held.Life.
 type Link struct {
 	// Open sets these.
 	Server string        // for messages, such as "etcd at etcd1:2379"
-	TTL    time.Duration // that locks are asked for with
+	TTL    time.Duration // for which the backend asks for locks
 	Reach  time.Duration // five seconds, unless Open says otherwise
 
-	// Note says a remark to the user, such as a warning.
+	// Note prints a line for the user, such as a warning.
 	Note func(text string)
 
 	waits  bool // beyond the first answer
@@ -45,16 +45,16 @@ type Link struct {
 	unknown  string // why nobody could tell who has it then; empty: that was known
 }
 
-// An Unanswered is the error of an attempt that another attempt may not meet with. All other errors are answers.
+// An Unanswered is the error of an attempt that got no answer, so another may succeed. All other errors are answers.
 type Unanswered struct{ Why string }
 
 func (e *Unanswered) Error() string { return e.Why }
 
-// Ask makes a request until the server has answered or its limit is reached. It makes attempts, with pauses; if there
-// are two kinds, the second ones begin beside the first when those are silent. All must have the same effect however
-// often it is made.
+// Ask makes a request until the server answers or the timeout is over. It makes attempts, with pauses. If there are two
+// kinds of attempts, those of the second kind begin beside the first when those get no answer. All must have the same
+// effect, however often they are made.
 //
-// The error of a context that ends is that of Unreachable.
+// If the context ends, the error is that of Unreachable.
 func Ask[T any](ctx context.Context, l *Link, attempts ...func(context.Context) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -108,18 +108,18 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// A Backoff makes the pauses between attempts. They grow up to a second, and differ from process to process.
+// A Backoff computes the pauses between attempts. They grow up to a second, and differ between processes.
 type Backoff struct{ last time.Duration }
 
-// Next returns the pause after an attempt that took so long.
+// Next returns the pause after an attempt that took this long.
 func (b *Backoff) Next(took time.Duration) time.Duration {
 	b.last = min(max(2*b.last, 50*time.Millisecond), time.Second)
 	pause := min(max(b.last, took), time.Second)
 	return pause/2 + rand.N(pause)
 }
 
-// TakeNote takes note of how an attempt has ended, and reports whether the server has answered. It is for attempts that
-// are not made by Ask.
+// TakeNote notes how an attempt has ended, and reports whether the server has answered. It is for attempts that Ask
+// does not make.
 func (l *Link) TakeNote(err error) (isAnswer bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,8 +157,8 @@ func (l *Link) countRepeat() {
 	l.repeats++
 }
 
-// Repeats returns how many attempts were not the first of their request. So if it has not grown during a request, no
-// earlier attempt had the effect of that.
+// Repeats returns how many attempts were not the first of their request. If it has not grown during a request, no
+// earlier attempt can have had its effect.
 func (l *Link) Repeats() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,7 +172,7 @@ func (l *Link) Reached() bool {
 	return l.reached
 }
 
-// Limit returns how long a request may take now; 0: as long as its context.
+// Limit returns the timeout of a request now; 0: that of its context.
 func (l *Link) Limit() time.Duration {
 	if l.timed || l.held.Load() || l.waits && l.Reached() {
 		return 0
@@ -183,8 +183,8 @@ func (l *Link) Limit() time.Duration {
 // ToConnect is how long a connection may take before a server counts as silent.
 const ToConnect = 1250 * time.Millisecond
 
-// Pace is how long an answer is waited for before attempts of the second kind begin. A server may be frozen, so it is
-// not long; but a connection takes a while, and a slow server is not asked twice each time.
+// Pace is how long Ask waits for an answer before it begins attempts of the second kind. A server may be frozen, so it
+// is short; but a connection takes a while, and a slow server should not be asked twice each time.
 func (l *Link) Pace() time.Duration {
 	slowness := l.Slowness()
 	if slowness == 0 {
@@ -219,10 +219,10 @@ func (l *Link) why() string {
 	return l.failure
 }
 
-// Taken takes note that the last look has shown that somebody else has the lock.
+// Taken notes that the last look has shown that somebody else has the lock.
 func (l *Link) Taken() { l.tell(true, "") }
 
-// Unknown takes note that it has shown that nobody can tell for a while who has it: there is an Unknown in the line.
+// Unknown notes that the last look could not tell who has the lock: there is an Unknown place in the line.
 func (l *Link) Unknown(why string) { l.tell(false, why) }
 
 func (l *Link) tell(isTaken bool, unknown string) {
@@ -245,7 +245,7 @@ func (l *Link) whyUnknown() string {
 	return l.unknown
 }
 
-// Unreachable returns the error for a context that has ended before the lock was had. It is ErrTimeout only where the
+// Unreachable returns the error for a context that ended before the lock was acquired. It is ErrTimeout only if the
 // server answers, and has said that somebody else has the lock. Otherwise, with -E 0, a job that nobody runs would look
 // like one that another machine runs.
 func (l *Link) Unreachable(ctx context.Context) error {

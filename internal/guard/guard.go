@@ -30,7 +30,7 @@ var readClock = func() time.Duration {
 // grace is the time between SIGTERM and SIGKILL. Only tests change it.
 var grace = 10 * time.Second
 
-// TokenVariable is set in the environment of an exclusive holder's command, to a number that grows from holder to
+// TokenVariable is a variable in the environment of an exclusive holder's command: a number that grows from holder to
 // holder.
 const TokenVariable = "FLOCK_TOKEN"
 
@@ -48,10 +48,10 @@ type Guard struct {
 	wake, kill alarm              // for this process, which may be stopped
 }
 
-// Start makes the guard of a command, which does not run yet. The guard inherits what this process would give to the
-// command. Of that the command does not get the descriptors in kept.
+// Start starts the guard of a command, but not yet the command. The guard inherits what the command would inherit from
+// this process. The command then gets all of that except the descriptors in kept.
 //
-// It must be called by the first thread of the process: the guard is told when its parent ends, which is a thread.
+// The first thread of the process must call it: the kernel tells the guard when its parent ends, and that is a thread.
 func Start(argv []string, kept ...int) (*Guard, error) {
 	err := prepare()
 	if err != nil {
@@ -131,7 +131,7 @@ func (g *Guard) receive(take func(Message)) (open bool) {
 	return true
 }
 
-// Reports returns a channel of the reports, which is closed when the guard is gone.
+// Reports returns a channel of the reports. It is closed when the guard is gone.
 func (g *Guard) Reports() <-chan Message {
 	reports := make(chan Message)
 	go func() {
@@ -142,10 +142,10 @@ func (g *Guard) Reports() <-chan Message {
 	return reports
 }
 
-// KilledBy returns the signal that the guard died by, when the Reports are closed; 0: none.
+// KilledBy returns the signal that killed the guard, when the Reports are closed; 0: none.
 func (g *Guard) KilledBy() syscall.Signal { return max(g.end.Signal(), 0) } // -1: none
 
-// Give gives an order. New deadlines are for this process, too.
+// Give gives the guard an order. New deadlines hold for this process, too.
 func (g *Guard) Give(m Message) {
 	if m.Deadlines != (Deadlines{}) && m.Deadlines != NoDeadlines {
 		g.wake.set(m.Deadlines.Kill)
@@ -158,21 +158,21 @@ func (g *Guard) Give(m Message) {
 	}
 }
 
-// PassOn has the guard send the command a signal that came to this process; maybe from the terminal, which sends it to
-// the whole process group.
+// PassOn has the guard send the command a signal that came to this process; fromTerminal says that the terminal sent it
+// to the whole process group.
 func (g *Guard) PassOn(s syscall.Signal, fromTerminal bool) {
 	g.Give(Message{Kind: Signal, Number: int(s), Terminal: fromTerminal})
 }
 
-// Close ends the guard of a command that does not run, or has ended, and the watch over this process.
+// Close ends the guard of a command that has ended, or was never started, and the watch over this process.
 func (g *Guard) Close() {
 	g.wake.set(0)
 	g.kill.set(0)
 	unix.Shutdown(g.socketFD, unix.SHUT_RDWR)
 }
 
-// KillAll kills the guard, if it is still there, and what it leaves behind. It returns a process that may not be
-// killed, or is not dead after a second, if there is one. The kernel continues this process if it is stopped meanwhile.
+// KillAll kills the guard, if it is still there, and its descendants. If this process may not kill one of them, or one
+// is not dead after a second, KillAll returns that. If this process is stopped meanwhile, the kernel continues it.
 func (g *Guard) KillAll() (survivor int) { return g.killAll(Now()+time.Second, nil) }
 
 // killAll kills the guard, if it is still there, and what it leaves behind: see family.killAll.

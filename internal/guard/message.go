@@ -22,7 +22,7 @@ type Deadlines struct {
 	End  time.Duration // the kernel kills the program whose guard it is, if it is still there
 }
 
-// NoDeadlines are those of a lock that cannot be lost.
+// NoDeadlines are the deadlines of a lock that cannot be lost.
 var NoDeadlines = Deadlines{never, never, never}
 
 const never = time.Duration(1<<63 - 1)
@@ -33,27 +33,27 @@ type Kind int
 const (
 	Run    Kind = iota + 1 // start the command, which may run within Deadlines and by Rules, with Token
 	Move                   // new Deadlines
-	Signal                 // pass the signal Number on to the command; if that has ended, kill everything now
+	Signal                 // forward the signal Number to the command; if that has ended, kill everything now
 	Abort                  // the lock is lost: kill everything now
 
 	Started    // the command runs: Number is its process id
-	Overrun    // the command has reached its limit, and is ended with all its descendants
-	Leftover   // the process Number (Text) was left behind by the command, and is ended
-	Killing    // the process Number (Text) does not end by SIGTERM in time, and is killed
-	Unkillable // the process Number (Text) may not be ended; the guard waits for it
-	Killable   // that has changed, and it is killed
+	Overrun    // the command has reached its limit; the guard terminates it with all its descendants
+	Leftover   // the command left the process Number (Text) behind; the guard terminates it
+	Killing    // the process Number (Text) did not exit in time after SIGTERM; the guard kills it
+	Unkillable // the guard may not signal the process Number (Text), and waits for it to exit
+	Killable   // now it may, and kills it
 	Ended      // the command has ended with the status Number and, unless the Cause is ByItself, all its descendants;
 	// or it could not be started: Text. It is the last report.
 )
 
-// A Cause is why a command has ended.
+// A Cause says why a command has ended.
 type Cause int
 
 const (
 	ByItself Cause = iota
 	AtLimit        // that of its Rules
 	Lost           // Deadlines.Term has come, or an Abort
-	Replaced       // somebody newer than the Ticket of its Rules has come
+	Replaced       // a run newer than the Ticket of its Rules has come
 )
 
 // A Message goes to the guard or comes from it.

@@ -20,8 +20,8 @@ import (
 	"example.org/flock/internal/termination"
 )
 
-// Run runs the command and passes on the signals that come. It returns when the command has ended and all that has to
-// end with it. What comes then ends this process as package termination says, when the lock is released.
+// Run runs the command and forwards signals to it. It returns when the command has ended, and every process that must
+// end with it. A signal that comes after that ends this process when the lock is released: see package termination.
 func (c Command) Run() (Result, error) {
 	signals, err := termination.Catch()
 	if err != nil {
@@ -124,7 +124,7 @@ func asFailure(err error) error {
 
 func (c Command) name() string { return c.Argv[0] }
 
-// Relay notes what a report says, if it is one for the user.
+// Relay prints a report, if it is one for the user.
 func (c Command) Relay(m Message) {
 	who := "process " + strconv.Itoa(m.Number)
 	if m.Text != "" && m.Text != "-" {

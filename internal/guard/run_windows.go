@@ -7,7 +7,7 @@ import "example.org/flock/internal/failure"
 // Begin does nothing.
 func Begin() {}
 
-// Check says that there can be no guard here.
+// Check returns an error: there is no guard on Windows.
 func Check() error {
 	return failure.Usage("this system cannot end a command with its descendants")
 }

@@ -69,8 +69,8 @@ func headerOf(words []string) (h header, ok bool) {
 	return h, len(words) > 0
 }
 
-// Begin is to be called at the start of a program that has guards, by the first thread of the process. If the process
-// is a guard, it does not return.
+// Begin must be called at the start of a program that has guards, by the first thread of the process. In a guard it
+// does not return.
 func Begin() {
 	if len(os.Args) != 2 || os.Args[0] != Name {
 		return
@@ -304,8 +304,8 @@ func reap(pid int) (end syscall.WaitStatus) {
 }
 
 // awaitStart waits until the command has started. The child that is to become it may be stopped just before. It is
-// continued, for the guard waits for it and can do nothing else meanwhile. One byte says that the start begins, the next
-// that it is over.
+// continued, for the guard waits for it and can do nothing else meanwhile. One byte says that the start begins, the
+// next that it is over.
 func (r *runner) awaitStart() {
 	var b [1]byte
 	unix.Read(r.watch.thread, b[:])

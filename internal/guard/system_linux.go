@@ -24,7 +24,7 @@ var attributes = syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 // attributesOfGuard: the kernel continues it when its parent dies, for it may be stopped.
 var attributesOfGuard = syscall.SysProcAttr{Pdeathsig: unix.SIGCONT}
 
-// Check says why there can be no guard here. It changes nothing.
+// Check returns why no guard can run here, nil if one can. It changes nothing.
 func Check() error {
 	var isReaper int32
 	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&isReaper)), 0, 0, 0)

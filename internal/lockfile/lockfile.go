@@ -1,8 +1,8 @@
 // Package lockfile opens the file that is locked.
 //
-// The descriptor is a plain one: opened without O_CLOEXEC and O_NONBLOCK and without an os.File, it has the lowest free
-// number and the command inherits it, as from a C program. A descriptor that was passed by number belongs to the
-// caller, so nothing about its open file changes.
+// It opens the file without O_CLOEXEC and O_NONBLOCK and without an os.File: the descriptor has the lowest free number,
+// and the command inherits it, as from a C program. A descriptor that was passed by number belongs to the caller, so
+// the package changes nothing about its open file.
 //
 // Where a system cannot lock descriptors, the lock file is only a name, and its descriptor is -1.
 package lockfile
@@ -31,7 +31,7 @@ const (
 	ReadWrite = Access(os.O_RDWR)
 )
 
-// Network is a kind of network filesystem whose locks differ from those of a local one, by its name.
+// Network names a kind of network filesystem whose locks differ from those of a local one.
 type Network string
 
 const (
@@ -40,7 +40,7 @@ const (
 	SMB   Network = "SMB"
 )
 
-// KeepReason is why a lock file is not removed: it may be more than a lock file.
+// KeepReason says why a lock file is not removed: it may be more than a lock file.
 type KeepReason string
 
 const (
@@ -69,14 +69,14 @@ func checkRemovable(name string) error {
 	return err
 }
 
-// IsSame reports whether two names are those of one file.
+// IsSame reports whether two names refer to one file.
 func IsSame(name, other string) bool {
 	one, err1 := os.Stat(name)
 	two, err2 := os.Stat(other)
 	return err1 == nil && err2 == nil && os.SameFile(one, two)
 }
 
-// ClosePrivate closes what Private has opened, if it has.
+// ClosePrivate closes the file that Private has opened, if any.
 func (f *File) ClosePrivate() {
 	if f.private != nil {
 		f.private.Close()
@@ -87,5 +87,5 @@ func (f *File) ClosePrivate() {
 // Descriptor returns the file that is open as descriptor n.
 func Descriptor(n int) *File { return &File{Name: strconv.Itoa(n), FD: n} }
 
-// Unopened returns the file called name without opening it: for ModTime, and where no descriptor can be locked.
+// Unopened returns the file called name without opening it: for ModTime, and for systems that cannot lock descriptors.
 func Unopened(name string) *File { return &File{Name: name, FD: -1, ByName: true} }

@@ -54,8 +54,8 @@ func pathOf(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 var errNoProc = errors.New("/proc is missing, by which it is opened once more")
 
 // Private returns another open file of the same file, for reading and writing, which the command does not inherit.
-// Until ClosePrivate it is the same each time. The error for a program is ETXTBSY: while it is open for writing nobody
-// can run it.
+// Until ClosePrivate it returns the same one. For a program the error is ETXTBSY: nobody could run it while it is open
+// for writing.
 func (f *File) Private() (*File, error) {
 	if f.private != nil {
 		return f.private, nil
@@ -80,7 +80,7 @@ func (f *File) Private() (*File, error) {
 }
 
 // Another returns another open file of the same local file or directory, for reading, which the command does not
-// inherit. Nothing waits for the opening, and nothing notices it, as a writer to a FIFO would.
+// inherit. Opening it neither waits nor is noticed by others, such as a writer to a FIFO.
 func (f *File) Another() (*File, error) {
 	name := f.Name
 	if f.FD >= 0 {
@@ -106,8 +106,8 @@ func (f *File) Another() (*File, error) {
 	return another, nil
 }
 
-// LetGo gives the number of this open file to another one of the same file. So a lock of the open file
-// is released, unless another process has that, too.
+// LetGo replaces this open file, under its number, with another one of the same file. This releases a lock of the open
+// file, unless another process has that open file, too.
 func (f *File) LetGo() error {
 	another, err := f.Another()
 	if err != nil {
@@ -146,7 +146,7 @@ func networkOf(fs *unix.Statfs_t, err error) Network {
 	return Local
 }
 
-// Network returns what is known of the filesystem.
+// Network returns the kind of the filesystem.
 func (f *File) Network() Network {
 	var fs unix.Statfs_t
 	return networkOf(&fs, unix.Fstatfs(f.FD, &fs))
@@ -160,7 +160,7 @@ var uncertainFilesystems = map[uint32]string{
 	unix.V9FS_MAGIC:       "9p",
 }
 
-// Uncertain returns the name of the filesystem if its locks may be known on this machine only, and otherwise "".
+// Uncertain returns the name of the filesystem if only this machine may see its locks, and otherwise "".
 func (f *File) Uncertain() string {
 	var fs unix.Statfs_t
 	if unix.Fstatfs(f.FD, &fs) != nil {
@@ -170,7 +170,7 @@ func (f *File) Uncertain() string {
 }
 
 // KeepsFromRunning reports whether err says that a program cannot be executed because it is the lock file called name:
-// NFS 4 needs that open for writing, and on SMB nobody else can read it.
+// NFS 4 requires that file to be open for writing, and on SMB nobody else can read it.
 func KeepsFromRunning(name, program string, err error) bool {
 	if err != syscall.ETXTBSY && (err != syscall.EACCES || unix.Access(program, unix.X_OK) != nil) {
 		return false

@@ -7,13 +7,13 @@ import "errors"
 // openProtected is for a refusal that only Linux has.
 func openProtected(string) (fd int, err error) { return -1, errors.ErrUnsupported }
 
-// Network returns Local: what network filesystems do with locks is known of Linux only.
+// Network returns Local: we know only of Linux what network filesystems do with locks.
 func (*File) Network() Network { return Local }
 
 // Uncertain returns "": only Linux tells.
 func (*File) Uncertain() string { return "" }
 
-// Private is for bytes of the file that stand for something on Linux only.
+// Private is for the byte locks that only Linux uses as places and tickets.
 func (*File) Private() (*File, error) { return nil, errors.ErrUnsupported }
 
 // Another and LetGo are for questions that only Linux answers.

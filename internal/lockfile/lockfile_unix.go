@@ -29,7 +29,7 @@ func Open(name string, access Access) (*File, error) {
 	return f, err
 }
 
-// ReopenByName closes the file and opens what its name is now.
+// ReopenByName closes the file and opens the file that its name refers to now.
 func (f *File) ReopenByName() error {
 	f.Close()
 	again, err := Open(f.Name, f.access)
@@ -44,11 +44,11 @@ func open(name string, flags int) (int, error) {
 	return sys.Retry(func() (int, error) { return syscall.Open(name, flags|syscall.O_NOCTTY, 0o666) })
 }
 
-// CanReopen reports whether the file can be opened again under its name, for more than it is open for.
+// CanReopen reports whether the file can be reopened by its name for more access than it has.
 func (f *File) CanReopen() bool { return f.ByName && f.access != ReadWrite }
 
-// CheckWritable says why ReopenForWriting would be refused: of a directory, open(2) says EISDIR even where it cannot be
-// written.
+// CheckWritable returns the error that ReopenForWriting would get. For a directory open(2) says EISDIR even if the user
+// may not write to it.
 func (f *File) CheckWritable() error {
 	err := unix.Access(f.Name, unix.R_OK|unix.W_OK)
 	if err != nil {
@@ -94,7 +94,7 @@ func (f *File) Writable() (bool, error) {
 	return flags&syscall.O_ACCMODE != syscall.O_RDONLY, err
 }
 
-// CloseOnExec keeps the descriptor from the command.
+// CloseOnExec keeps the command from inheriting the descriptor.
 func (f *File) CloseOnExec() { syscall.CloseOnExec(f.FD) }
 
 // ModTime returns the modification time.

@@ -22,10 +22,10 @@ func Open(name string, _ Access) (*File, error) {
 	return Unopened(name), file.Close()
 }
 
-// IsOpen returns true: no descriptor is passed.
+// IsOpen returns true: Windows passes no descriptors.
 func (*File) IsOpen() bool { return true }
 
-// Writable returns true: no descriptor is passed.
+// Writable returns true: Windows passes no descriptors.
 func (*File) Writable() (bool, error) { return true, nil }
 
 // CloseOnExec has nothing to do: nothing is open.
@@ -52,12 +52,12 @@ func (f *File) IsDirectory() bool {
 	return err == nil && info.IsDir()
 }
 
-// OpenToRemove returns a file that Remove would remove.
+// OpenToRemove returns the file if Remove would remove it.
 func OpenToRemove(name string, _ Access) (*File, error) {
 	return Unopened(name), checkRemovable(name)
 }
 
-// Remove removes the file, whose name this process must have locked exclusively. The error is KeepReason if the file
+// Remove removes the file. This process must have locked its name exclusively. The error is a KeepReason if the file
 // must stay.
 func (f *File) Remove() error {
 	if err := checkRemovable(f.Name); err != nil {

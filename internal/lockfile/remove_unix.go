@@ -11,13 +11,14 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// IsNamed reports whether the name of the file is still that of the file which is open.
+// IsNamed reports whether the name of the file still refers to the open file.
 func (f *File) IsNamed() bool {
 	var opened, named unix.Stat_t
 	return unix.Fstat(f.FD, &opened) == nil && unix.Stat(f.Name, &named) == nil && sys.SameFile(&opened, &named)
 }
 
-// OpenToRemove opens a file that Remove would remove, without making one. The command does not inherit the descriptor.
+// OpenToRemove opens a file that Remove would remove, but does not create one. The command does not inherit the
+// descriptor.
 func OpenToRemove(name string, access Access) (*File, error) {
 	if err := checkRemovable(name); err != nil {
 		return nil, err
@@ -30,8 +31,8 @@ func OpenToRemove(name string, access Access) (*File, error) {
 	return &File{Name: name, FD: fd, ByName: true, access: access}, nil
 }
 
-// Remove removes the file, which this process must have locked exclusively. The error is KeepReason if the file must
-// stay, and fs.ErrNotExist if it has no name any more.
+// Remove removes the file, which this process must have locked exclusively. The error is a KeepReason if the file must
+// stay, and fs.ErrNotExist if it no longer has a name.
 func (f *File) Remove() error {
 	if err := checkRemovable(f.Name); err != nil {
 		return err

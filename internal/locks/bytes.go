@@ -5,7 +5,7 @@ import "math"
 // Some bytes of a lock file, far beyond the end of any file, stand for something. They are locked with open file
 // description locks. All who use the file must agree on them, so they never change.
 
-// A Range is a range of bytes of a file. Length 0 is to the end of the file, however far it grows.
+// A Range is a range of bytes of a file. Length 0 means to the end of the file, however far it grows.
 type Range struct{ Start, Length int64 }
 
 const (
@@ -29,7 +29,7 @@ var (
 // permitByte returns the byte of permit i, from 0 on.
 func permitByte(i int) Range { return Range{firstPermit + int64(i), 1} }
 
-// PermitBytes returns the bytes of so many permits.
+// PermitBytes returns the bytes of count permits.
 func PermitBytes(count int) Range { return Range{firstPermit, int64(count)} }
 
 // placeByte returns the byte of place i, from 0 on, in the queue of those who wait for the lock.
@@ -47,5 +47,5 @@ func ticketByte(number int64) Range { return Range{firstTicket + number, 1} }
 // IsTicket reports whether a write lock that begins at start is a ticket of --replace.
 func IsTicket(start int64) bool { return start > firstTicket && start <= firstTicket+mostTickets }
 
-// IsLine reports whether a write lock that begins at start is that of the next one who gets a permit.
+// IsLine reports whether a write lock that begins at start is that of the waiter who gets the next permit.
 func IsLine(start int64) bool { return start == lineByte.Start }

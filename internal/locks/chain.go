@@ -11,7 +11,7 @@ import (
 type Mechanism interface {
 	// Lock takes the lock within the timeout, or converts the one that the open file has.
 	Lock(op Op, timeout Timeout) error
-	// Unlock releases what Lock has taken, or else what the open file has from before.
+	// Unlock releases the lock that Lock has taken, or else the one that the open file already had.
 	Unlock() error
 }
 
@@ -40,22 +40,22 @@ type numbered interface {
 // PermitVariable is set in the environment of a command that has a permit, to its number.
 const PermitVariable = "FLOCK_PERMIT"
 
-// Unsupported is the answer of a lock call that the system or the filesystem has no such locks: the next mechanism
-// serves. It is made from nothing but the bare answer of a lock call, and only from one that every contender gets,
-// because all contenders must come to the same choice: otherwise two of them would get in, by two mechanisms.
+// Unsupported says that the system or the filesystem has no such locks: the Chain then tries the next mechanism. Only
+// the bare answer of a lock call makes one, and only an answer that every contender gets: all contenders must choose
+// the same mechanism, otherwise two of them would get in, by two mechanisms.
 type Unsupported struct{ Err error }
 
 func (u *Unsupported) Error() string { return u.Err.Error() }
 func (u *Unsupported) Unwrap() error { return u.Err }
 
-// A Chain locks a file by the first of some mechanisms that is supported, and stays with that.
+// A Chain locks a file by the first of its mechanisms that is supported, and then keeps to that one.
 type Chain struct {
 	mechanisms []Mechanism // the first one serves, unless a later call finds it unsupported
 	serves     bool        // a call has found that so
 	first      error       // what the first one of all has answered, if it is unsupported
 }
 
-// A Config says which mechanisms may serve, and what a user wants of them.
+// A Config says which mechanisms a Chain may use, and with which options.
 type Config struct {
 	Flock     bool   // flock(2)
 	Fcntl     bool   // an open file description lock, where there is no flock(2) or that is not wanted
@@ -72,9 +72,9 @@ type Config struct {
 
 // New returns the lock on a file.
 //
-// A command that flock runs with the directory lock has the lifeline of that under the number of the lock file. So the
-// descriptor that such a command gives to flock is no lock file: it is the lock. flock(2) would lock the lifeline, and
-// exclude nobody.
+// A command that flock runs with the directory lock has the lifeline at the number of the lock file. So if such a
+// command passes that number to flock, the descriptor is not the lock file: it is the lock. flock(2) would lock the
+// lifeline, and exclude nobody.
 func New(f *lockfile.File, config Config) *Chain {
 	if inherited := inheritedDirectory(f, config); inherited != nil {
 		return Of(inherited)
@@ -86,7 +86,7 @@ func New(f *lockfile.File, config Config) *Chain {
 	return Of(mechanisms...)
 }
 
-// Of returns the lock by the first of some mechanisms that is supported.
+// Of returns a Chain of these mechanisms.
 func Of(mechanisms ...Mechanism) *Chain { return &Chain{mechanisms: mechanisms} }
 
 // Lock takes the lock within the timeout, or converts the one that the open file has.
@@ -94,7 +94,7 @@ func (c *Chain) Lock(op Op, timeout Timeout) error {
 	return c.use(func(m Mechanism) error { return m.Lock(op, timeout) })
 }
 
-// Unlock releases what Lock has taken, or else what the open file has from before.
+// Unlock releases the lock that Lock has taken, or else the one that the open file already had.
 func (c *Chain) Unlock() error { return c.use(Mechanism.Unlock) }
 
 // errNoMechanism is the error of a configuration that no mechanism serves. The checks of the options leave none such.
@@ -119,7 +119,7 @@ func (c *Chain) use(call func(Mechanism) error) error {
 	return c.first
 }
 
-// Inherit lets the command, which is about to start, have the lock, too.
+// Inherit lets the command, which is about to start, inherit the lock.
 func (c *Chain) Inherit() error {
 	if lock, ok := c.mechanisms[0].(owned); ok {
 		return lock.Inherit()
@@ -127,8 +127,7 @@ func (c *Chain) Inherit() error {
 	return nil
 }
 
-// Lifeline returns the descriptor by which the command has the lock, where that is not the one of the lock file; -1:
-// there is none.
+// Lifeline returns the descriptor by which the command has the lock, if that is not the lock file's; otherwise -1.
 func (c *Chain) Lifeline() int {
 	if lock, ok := c.mechanisms[0].(owned); ok {
 		return lock.Lifeline()
@@ -139,22 +138,22 @@ func (c *Chain) Lifeline() int {
 // PermitNumber returns the number of the permit that Lock has taken, from 1 on.
 func (c *Chain) PermitNumber() int { return c.mechanisms[0].(numbered).PermitNumber() }
 
-// Started is to be called when the command has started.
+// Started must be called when the command has started.
 func (c *Chain) Started() {
 	if lock, ok := c.mechanisms[0].(owned); ok {
 		lock.Started()
 	}
 }
 
-// Leave gives up the lock when the command has ended, unless somebody else has it by the same open file or by
-// inheritance.
+// Leave releases the lock when the command has ended, unless another process has it by the same open file or has
+// inherited it.
 func (c *Chain) Leave() {
 	if lock, ok := c.mechanisms[0].(owned); ok {
 		lock.Leave()
 	}
 }
 
-// A Rest is what is left of a lock when this process has let it go.
+// A Rest says who has a lock after LetGo.
 type Rest int
 
 const (
@@ -163,8 +162,8 @@ const (
 	Taken // somebody has inherited the lock, or the next one has taken it
 )
 
-// LetGo releases the lock if the kernel tells afterwards whether somebody has inherited it. Another open file then has
-// the number of the lock file.
+// LetGo releases the lock if the kernel can tell afterwards whether another process has inherited it. Then another open
+// file has the number of the lock file.
 func (c *Chain) LetGo() Rest {
 	if lock, ok := c.mechanisms[0].(interface{ letGo() Rest }); ok {
 		return lock.letGo()
@@ -180,7 +179,7 @@ func (c *Chain) Discard() error {
 	return c.Unlock()
 }
 
-// Narrow takes the mechanisms out of a configuration that do not serve, if a call has found the one that does.
+// Narrow removes from a configuration the mechanisms that do not serve, once a call has found the one that does.
 func (c *Chain) Narrow(config Config) Config {
 	if !c.serves {
 		return config
@@ -194,7 +193,7 @@ func (c *Chain) Narrow(config Config) Config {
 	return config
 }
 
-// IsOnName reports whether the lock is on the name of the file: then a contender that makes the file anew finds it.
+// IsOnName reports whether the lock is on the name of the file: then a contender that recreates the file finds it.
 func (c *Chain) IsOnName() bool {
 	_, ok := c.mechanisms[0].(owned)
 	return ok

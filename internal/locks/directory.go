@@ -101,15 +101,15 @@ func (d *directory) Lifeline() int {
 
 func (d *directory) PermitNumber() int { return d.held.PermitNumber() }
 
-// Started defers termination, so that flock can release the lock if the command dies of the same signal.
+// Started defers termination by a signal, so that flock can release the lock if the command dies of the same one.
 func (d *directory) Started() {
 	if d.held != nil && d.file.ByName {
 		termination.Defer()
 	}
 }
 
-// Leave releases the lock of a file that was opened by name. The lock of a descriptor stays with the caller. If the
-// release fails, the next contender does it.
+// Leave releases the lock of a file that flock opened by name. The lock of a descriptor stays with the caller. If the
+// release fails, the next contender makes up for it.
 func (d *directory) Leave() {
 	if d.held != nil && d.file.ByName {
 		d.held.Unlock()
@@ -156,13 +156,13 @@ func (d *directory) explain(err error) error {
 	return DirectoryError(d.file, d.config.StateBase, err)
 }
 
-// A NoStateDir is why a file has no state directory, or none that this process finds.
+// A NoStateDir says why a file has no state directory, or none that this process can find.
 type NoStateDir struct{ Err error }
 
 func (n *NoStateDir) Error() string { return n.Err.Error() }
 func (n *NoStateDir) Unwrap() error { return n.Err }
 
-// DirectoryHolders returns who has the directory lock on a file, and who waits for it. A number locks the file, and a
+// DirectoryHolders returns the holders of the directory lock on a file, and the waiters. A number locks the file, and a
 // name the name. The error is a *NoStateDir, or one for DirectoryError.
 func DirectoryHolders(f *lockfile.File, base string) ([]fallback.Holder, error) {
 	if d := inheritedDirectory(f, Config{}); d != nil {
@@ -189,8 +189,8 @@ func openDirectory(f *lockfile.File, base string) (lock *fallback.Lock, dir stri
 	return lock, dir, err
 }
 
-// StateDir returns the state directory of a file and the path of the file. base is the directory around it, empty: that
-// of the file.
+// StateDir returns the state directory of a file, and the path of the file. The state directory is below base or, if
+// base is empty, beside the file.
 func StateDir(f *lockfile.File, base string) (dir, path string, err error) {
 	if base != "" && !filepath.IsAbs(base) {
 		return "", "", failure.Usage("FLOCK_DIR must be an absolute path: a relative path would mean " +

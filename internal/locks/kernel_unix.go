@@ -10,7 +10,7 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// HasKernelLocks reports whether the kernel has locks of whole files. A filesystem can still answer that it has none.
+// HasKernelLocks says that the kernel has locks of whole files. A filesystem can still answer that it has none.
 const HasKernelLocks = true
 
 // coversBytes reports whether a lock of flock(2) covers the bytes of an open file description lock, even where it is
@@ -200,8 +200,8 @@ func callReopening(f *lockfile.File, call call, op Op, timeout Timeout) error {
 	return err
 }
 
-// Denies reports whether the kernel denies locks on a file. The call that asks is the release of a lock that another
-// open file does not have.
+// Denies reports whether the kernel denies locks on a file. To ask, it releases a lock that another open file of it
+// does not have.
 func Denies(f *lockfile.File) bool {
 	another, err := f.Another()
 	if err != nil {

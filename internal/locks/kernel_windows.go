@@ -2,8 +2,7 @@ package locks
 
 import "example.org/flock/internal/lockfile"
 
-// HasKernelLocks reports whether the kernel has locks of whole files. Those of Windows keep others from reading the
-// file.
+// HasKernelLocks says that flock uses no kernel locks here: those of Windows keep others from reading the file.
 const HasKernelLocks = false
 
 func kernelMechanisms(*lockfile.File, Config) []Mechanism { return nil }

@@ -1,21 +1,22 @@
-// Package locks takes the lock on a file, by the first mechanism that the system and the filesystem have.
+// Package locks takes the lock on a file, by the first mechanism that the system and the filesystem support.
 //
 // A lock of flock(2) or an open file description lock of fcntl(2) belongs to the open file: it lasts until the last
 // descriptor of that open file, in whatever process, is closed. A directory lock (package fallback) belongs to the
 // processes that have its lifeline open or, if it was taken by the number of a descriptor, to the open file as well.
 //
-// Four calls give a lock up. A child that the command has left behind keeps what LetGo and Leave give up:
+// Four calls release a lock. If the command left a child behind that inherited the lock, the child keeps it after LetGo
+// and Leave:
 //
-//	         when                             a lock of the kernel         the directory lock
+//	         when                             a kernel lock                the directory lock
 //	Unlock   no command keeps it; --unlock    is released                  is released
-//	LetGo    the command is over, if that     goes with this open file if  stays, which is Unknown
-//	         child is to be reported          it is of flock(2), else it
+//	LetGo    the command has ended, and       goes with this open file if  stays, which is Unknown
+//	         such a child is to be reported   it is of flock(2), else it
 //	                                          stays, which is Unknown
-//	Leave    the command has ended            goes when the file is        is released, unless the lock is that of
+//	Leave    the command has ended            goes when the file is        is released, unless it is the lock of
 //	                                          closed: there is no call     the caller's descriptor
 //	Discard  the lock file was removed        is released                  is released, and its directory removed
 //
-// The answer of a lock call is the bare errno that it returns, nil if it has succeeded: see Unsupported.
+// A lock call answers with the bare errno that it returns, nil if it succeeded: see Unsupported.
 //
 // Read chain.go first, then the mechanisms: kernel_unix.go, permit_unix.go and directory.go; then queue.go, and the
 // lock calls under all this, in wait_unix.go and the small files of the systems.
@@ -30,7 +31,7 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// Op is what is to be done with a lock.
+// Op is an operation on a lock.
 type Op uint8
 
 const (
@@ -45,22 +46,22 @@ var (
 	ErrTimeout  = errors.New("another process still holds the lock")
 )
 
-// ErrInterrupted says that a signal has ended the wait, by which the process then dies (package termination).
+// ErrInterrupted says that a signal has ended the wait; the process then dies of that signal (package termination).
 var ErrInterrupted = errors.New("interrupted by a signal")
 
-// ErrReplaced says that with --replace a newer run has come.
+// ErrReplaced says that a newer run with --replace has come.
 var ErrReplaced = errors.New("replaced by a newer run")
 
-// IsRefusal reports whether err says that another process holds the lock, which is no failure.
+// IsRefusal reports whether err says that another process holds the lock, which is a conflict and no failure.
 func IsRefusal(err error) bool { return errors.Is(err, ErrConflict) || errors.Is(err, ErrTimeout) }
 
-// IsDenied reports whether a refusal is none of another process but of the kernel. To wait is in vain.
+// IsDenied reports whether the kernel, not another process, refuses the lock, so that waiting is in vain.
 func IsDenied(err error) bool {
 	var r *Refusal
 	return errors.As(err, &r) && r.Denied
 }
 
-// RefusalText says, as util-linux does, that the lock is refused.
+// RefusalText returns util-linux's message for a refused lock.
 func RefusalText(err error) string {
 	if errors.Is(err, ErrTimeout) {
 		return "timeout while waiting to get lock"
@@ -68,14 +69,14 @@ func RefusalText(err error) string {
 	return "failed to get lock"
 }
 
-// A Refusal is a refusal of which more is known.
+// A Refusal is a refusal with its reason.
 type Refusal struct {
 	Err    error  // ErrConflict or ErrTimeout
 	Why    string // as in "held by process 123"
-	Denied bool   // the kernel has denied the lock, so nothing is known of who has it
+	Denied bool   // the kernel has denied the lock, so the holder is unknown
 }
 
-// Denial is what EACCES means for a lock call on a local file. It counts as a conflict, as in util-linux.
+// Denial is the text for EACCES from a lock call on a local file. It counts as a conflict, as in util-linux.
 const Denial = "Permission denied: a security policy may forbid locks on it"
 
 func (r *Refusal) Error() string { return r.Err.Error() }
@@ -102,13 +103,13 @@ var (
 	Forever = Timeout{}
 )
 
-// Until waits until a moment has come.
+// Until returns the timeout that ends at deadline.
 func Until(deadline time.Time) Timeout { return Timeout{deadline: deadline} }
 
-// Waits reports whether there is a wait at all.
+// Waits reports whether the caller may wait at all.
 func (t Timeout) Waits() bool { return !t.try }
 
-// Deadline returns when the wait ends, and false if it does not end, or does not begin.
+// Deadline returns when the wait ends; ends is false if it never ends, or never begins.
 func (t Timeout) Deadline() (deadline time.Time, ends bool) { return t.deadline, !t.deadline.IsZero() }
 
 // IsOver reports whether there is no time left to wait.
@@ -117,7 +118,7 @@ func (t Timeout) IsOver() bool {
 	return t.try || ends && time.Until(deadline) <= 0
 }
 
-// Refusal returns the error that refuses the lock when the timeout is over.
+// Refusal returns the error for a lock that is still held when the timeout is over.
 func (t Timeout) Refusal() error {
 	if t.try {
 		return ErrConflict

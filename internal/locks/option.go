@@ -2,8 +2,8 @@ package locks
 
 import "example.org/flock/internal/failure"
 
-// NotForDirectories returns the error of an option that a directory cannot be locked with, because of cause. instead is
-// what can be used all the same, the end of the hint; it may be empty.
+// NotForDirectories returns the error for an option that cannot lock a directory, because of cause. instead is the end
+// of the hint, which says what to use instead; it may be empty.
 func NotForDirectories(option, name, instead string, cause error) *failure.Error {
 	return refuseOption(option, name, "a directory", "lock a file in it instead"+instead, cause)
 }
@@ -15,5 +15,5 @@ func refuseOption(option, name, what, hint string, cause error) *failure.Error {
 	return failed
 }
 
-// OrByDirectory ends the hint about an option that the directory lock has for any file.
+// OrByDirectory ends the hint about an option that the directory lock supports for any file.
 const OrByDirectory = "; or, for all who use it, --backend directory"

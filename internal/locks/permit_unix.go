@@ -60,7 +60,7 @@ func (p *permit) Lock(_ Op, timeout Timeout) error {
 
 func (p *permit) PermitNumber() int { return p.number }
 
-// Unlock releases both halves of a permit, whichever of them is there.
+// Unlock releases both halves of a permit, or the one that is there.
 func (p *permit) Unlock() error { return p.explain(p.release()) }
 
 func (p *permit) explain(answer error) error {

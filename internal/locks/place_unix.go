@@ -46,8 +46,8 @@ func kernelPlaces(f *lockfile.File, config Config) ([]Mechanism, error) {
 	return []Mechanism{&place{f, config.Queue}}, nil
 }
 
-// Lock takes a place, and does not wait for one. If all are taken, it refuses the lock if somebody waits. That is a
-// write lock on a byte: whoever may only read the file can have read locks, which stand for nobody.
+// Lock takes a place, and does not wait for one. If all are taken, it refuses the lock if somebody waits. A waiter is a
+// write lock on a byte: a process that may only read the file can have read locks, which stand for nobody.
 func (p *place) Lock(_ Op, timeout Timeout) error {
 	own, err := p.file.Private()
 	if err != nil {

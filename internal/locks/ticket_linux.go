@@ -13,8 +13,8 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// A Ticket is a byte of the file that a run with --replace has locked until it is over. Who has the highest one is the
-// newest. The byte is locked by an open file of the run's own, so that it goes with its process.
+// A Ticket is a byte of the file that a run with --replace keeps locked until it is over. The run with the highest one
+// is the newest. An open file of the run's own locks the byte, so that it goes when the process dies.
 type Ticket struct {
 	FD     int   // a descriptor of the file, by which the kernel is asked
 	Number int64 // from 1 on; 0: there is none
@@ -22,8 +22,8 @@ type Ticket struct {
 
 var errReplaceOnNetwork = errors.New("--replace does not work on NFS and SMB")
 
-// TakeTicket takes the ticket behind the last one, and rings all who came before. bell is its Bell, which is there
-// before the ticket: whoever finds that can ring it.
+// TakeTicket takes the ticket behind the last one, and rings all earlier runs. bell is its Bell, which exists before
+// the ticket: a run that finds the ticket can ring it.
 func TakeTicket(f *lockfile.File) (t Ticket, bell int, err error) {
 	if f.Network() != lockfile.Local {
 		return t, -1, failure.New(failure.ExDataErr, f.Name, errReplaceOnNetwork)
@@ -94,15 +94,15 @@ func (t Ticket) find(first, last int64) (l unix.Flock_t, isTaken bool, err error
 	return lockInTheWay(t.FD, Shared, Range{ticketByte(first).Start, last - first + 1})
 }
 
-// IsNewest reports whether nobody has come later.
+// IsNewest reports whether no later run has come.
 func (t Ticket) IsNewest() bool {
 	_, isTaken, _ := t.find(t.Number+1, mostTickets)
 	return !isTaken
 }
 
-// Bell makes a socket, readable when somebody has rung it. A ring says no more than that it is time to ask IsNewest, so
-// one of a stranger does no harm. It returns -1 if there can be none; and from another network namespace nobody can
-// ring it: so its owner asks after Unrung, too.
+// Bell makes a socket, which is readable when a run has rung it. A ring only means that it is time to ask IsNewest, so
+// a stranger's does no harm. Bell returns -1 if it cannot make one. A run in another network namespace cannot ring it:
+// so the owner asks after Unrung, too.
 func (t Ticket) Bell() (fd int) {
 	fd, err := newSocket()
 	if err != nil {
@@ -148,7 +148,7 @@ func (t Ticket) Watch(bell int, replaced func()) (stop func(), err error) {
 // Unrung is how long to wait for a ring before the next look.
 const Unrung = time.Second
 
-// Hear takes a ring off a bell. There may be more of them.
+// Hear takes one ring off a bell. There may be more.
 func Hear(bell int) {
 	var nothing [1]byte
 	unix.Read(bell, nothing[:])
