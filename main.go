@@ -81,7 +81,7 @@ func run(p *output.Printer, args []string) int {
 		p.Print(cli.HelpText(p.Name))
 		return 0
 	case cli.Version:
-		p.Print(p.Name + " " + cli.ProgramVersion(version) + " (in Go; compatible with flock from util-linux 2.43)\n")
+		p.Print(cli.VersionText(p.Name, version))
 		if o.Verbose {
 			p.Print(cli.BuildText() + "\n")
 		}

@@ -136,7 +136,7 @@ func runAtLimit(t *testing.T, program string, user uint32, limiting, script stri
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
 	err = c.Run()
 	notes, _ := os.ReadFile(filepath.Join(dir, "notes"))
-	isOwn := strings.Contains(string(notes), "flock: sh has exceeded its limit of 2 s and is terminated\n")
+	isOwn := strings.Contains(string(notes), "flock: sh exceeded its limit of 2 s; terminating it\n")
 	if c.ProcessState.ExitCode() != 124 || !isOwn || strings.Contains(string(notes), "goroutine") {
 		t.Errorf("%v\n%s%s", err, &stderr, notes)
 	}

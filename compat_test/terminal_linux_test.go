@@ -251,7 +251,7 @@ var guardScenes = map[string]func(c *terminal){
 	},
 	"a limit": func(c *terminal) {
 		c.enter("flock --limit .2 f sleep 1000")
-		c.expect(`(?m)^flock: sleep has exceeded its limit of 0.2 s and is terminated\n`)
+		c.expect(`(?m)^flock: sleep exceeded its limit of 0.2 s; terminating it\n`)
 		c.status(124)
 	},
 	"Ctrl-Z, and the limit": func(c *terminal) {
@@ -260,7 +260,7 @@ var guardScenes = map[string]func(c *terminal){
 		c.awaitSleeper()
 		c.press("\x1a")
 		c.expect(`Stopped`)
-		c.expect(`flock: sh has exceeded its limit of 3 s and is terminated\n`) // nobody has continued it
+		c.expect(`flock: sh exceeded its limit of 3 s; terminating it\n`) // nobody has continued it
 		c.press("\n")
 		c.enter("flock -w 20 f true; echo status $?")
 		c.expect(`(?m)^status 0\n`)
@@ -272,7 +272,7 @@ var guardScenes = map[string]func(c *terminal){
 		c.press("\x1a")
 		c.expect(`Stopped`)
 		c.enter("until flock -n f true; do sleep .01; done; echo status $?")
-		c.expect(`flock: sh has exceeded its limit of 3 s and is terminated\n`)
+		c.expect(`flock: sh exceeded its limit of 3 s; terminating it\n`)
 		c.expect(`(?m)^status 0\n`)
 	},
 	"Ctrl-Z, and a newer run": func(c *terminal) {
@@ -288,7 +288,7 @@ var guardScenes = map[string]func(c *terminal){
 		c.script(`@; read line; echo it read $line; exit 3`)
 		c.enter(`flock --limit 2 f sh script &`)
 		c.await("in")
-		c.expect(`flock: sh has exceeded its limit of 2 s and is terminated\n`)
+		c.expect(`flock: sh exceeded its limit of 2 s; terminating it\n`)
 		c.press("\n")
 		c.enter("flock -w 20 f true; echo status $?")
 		c.expect(`(?m)^status 0\n`)

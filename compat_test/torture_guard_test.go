@@ -358,10 +358,10 @@ func tortureGuards(t *testing.T, way, program string, long time.Duration) {
 }
 
 // treeFates are what is said when a run ends in each way that it can.
-var treeFates = []string{"and is terminated", "did not exit after SIGTERM and is killed", "the guard of"}
+var treeFates = []string{"terminating it", "did not exit after SIGTERM and is killed", "the guard of"}
 
 // treeLines are what may be printed.
-var treeLines = regexp.MustCompile(`(?m)^\S+: (\S+ has exceeded its limit of \S+ s and is terminated|` +
+var treeLines = regexp.MustCompile(`(?m)^\S+: (\S+ exceeded its limit of \S+ s; terminating it|` +
 	`process \d+( \(.*\))? did not exit after SIGTERM and is killed|` +
 	`the guard of \S+ was killed, and so were all its descendants|` + busyLine[:len(busyLine)-len(`\n`)] + `)\n`)
 

@@ -170,7 +170,7 @@ flock -n --cooldown 600 --cooldown-from success f echo in; echo $?
 ### cooldown-from-success-limit
 # needs: proc
 flock --limit .05 --cooldown 600 --cooldown-from success f sleep 100; echo $?
-#> flock: sleep has exceeded its limit of 0.05 s and is terminated
+#> flock: sleep exceeded its limit of 0.05 s; terminating it
 #> 124
 flock -n --limit 100 --cooldown 600 --cooldown-from success f echo in
 #> in

@@ -11,7 +11,7 @@ flock -n f echo free
 
 ### limit-is-reached
 flock --limit .2 f sleep 1000; echo $?
-#> flock: sleep has exceeded its limit of 0.2 s and is terminated
+#> flock: sleep exceeded its limit of 0.2 s; terminating it
 #> 124
 flock -n f echo free
 #> free
@@ -181,7 +181,7 @@ began=$(date +%s)
 setpriv --reuid 65534 --clear-groups flock --limit 2 f ./become --reuid 0 sleep 6 2>&1 | sed 's/process [0-9]*/process N/'
 [ $(($(date +%s) - began)) -ge 5 ] || echo it has not waited
 flock -n f echo free
-#> flock: ./become has exceeded its limit of 2 s and is terminated
+#> flock: ./become exceeded its limit of 2 s; terminating it
 #> flock: process N (sleep 6) cannot be killed (no permission): waiting for it to exit
 #> free
 
@@ -212,10 +212,10 @@ for filter in pidfd-says-EPERM pidfd-says-ENOSYS; do
 	announce go; wait $p; echo $?
 	rm up go
 done
-#> flock: sh has exceeded its limit of 0.2 s and is terminated
+#> flock: sh exceeded its limit of 0.2 s; terminating it
 #> 124
 #> 3
-#> flock: sh has exceeded its limit of 0.2 s and is terminated
+#> flock: sh exceeded its limit of 0.2 s; terminating it
 #> 124
 #> 3
 
@@ -229,10 +229,10 @@ start='rm -f up; flock --limit 60 f sh -c ": >up; exec sleep 1000" & p=$!; until
 both kill "$start"' kill -9 $p; wait $p; echo $?; flock -w 9 f echo free' 2>/dev/null
 both signal "$start"' kill $p; wait $p; echo $?; flock -n f echo free' 2>/dev/null
 #> -- limit
-#> flock: sleep has exceeded its limit of 0.3 s and is terminated
+#> flock: sleep exceeded its limit of 0.3 s; terminating it
 #> 124
 #> free
-#> flock: sleep has exceeded its limit of 0.3 s and is terminated
+#> flock: sleep exceeded its limit of 0.3 s; terminating it
 #> 124
 #> free
 #> -- leftovers
@@ -307,7 +307,7 @@ setsid -w flock --limit 60 f python3 -c 'import os; os.setsid(); print("in")'; e
 # needs: setsid
 setsid -w flock --limit .3 f setsid sleep 1000; echo $?
 flock -n f echo free
-#> flock: setsid has exceeded its limit of 0.3 s and is terminated
+#> flock: setsid exceeded its limit of 0.3 s; terminating it
 #> 124
 #> free
 
@@ -388,7 +388,7 @@ wc -c <g | tr -d ' '
 ### limit-ignored-sigcont
 # needs: sigenv
 (trap '' CONT; flock --limit .2 f sleep 1000; echo $?)
-#> flock: sleep has exceeded its limit of 0.2 s and is terminated
+#> flock: sleep exceeded its limit of 0.2 s; terminating it
 #> 124
 
 ### limit-proc-of-another-namespace
@@ -412,6 +412,6 @@ done
 # needs: pidns mount proc
 unshare -mpf --mount-proc flock --limit 1 f sh -c 'umount -l /proc; sleep 1000; exit'; echo $?
 flock -n f echo free
-#> flock: sh has exceeded its limit of 1 s and is terminated
+#> flock: sh exceeded its limit of 1 s; terminating it
 #> 124
 #> free

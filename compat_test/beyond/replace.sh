@@ -113,7 +113,7 @@ await '[ -e up ]'
 flock --replace f echo in >out & q=$!
 await 'ticketed $q && waiting f'
 announce go; wait $p; echo $?
-#> flock: sh has exceeded its limit of 0.1 s and is terminated
+#> flock: sh exceeded its limit of 0.1 s; terminating it
 #> 124
 wait $q; cat out
 #> in

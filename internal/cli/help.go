@@ -7,8 +7,19 @@ import (
 	"strings"
 )
 
-// ProgramVersion returns the version that the Makefile set or, if that is empty, the one of the module that go install
-// built.
+// VersionText returns what --version prints, for the program called name. set is the version that the Makefile set, or
+// empty. A build without make says so, because signals that its caller ignores are not ignored in its commands.
+func VersionText(name, set string) string {
+	how := "in Go"
+	if !builtWithMake() {
+		how += ", built without make"
+	}
+	return name + " " + ProgramVersion(set) + " (" + how +
+		"; compatible with util-linux 2.42 and its main branch of August 2026)\n"
+}
+
+// ProgramVersion returns set, the version that the Makefile set, or, if that is empty, the version of the module that
+// go install built.
 func ProgramVersion(set string) string {
 	if info, ok := debug.ReadBuildInfo(); ok && set == "" {
 		return info.Main.Version
@@ -16,16 +27,22 @@ func ProgramVersion(set string) string {
 	return set
 }
 
-// BuildText says with what the program was built: some differences from util-linux depend on that.
+// BuildText says which release of Go built the program, for which system, and whether make did: some differences from
+// util-linux depend on that.
 func BuildText() string {
 	how := "without make"
-	isTag := func(s debug.BuildSetting) bool {
-		return s.Key == "-tags" && strings.Contains(s.Value, "flock_linkname")
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && slices.ContainsFunc(info.Settings, isTag) {
+	if builtWithMake() {
 		how = "with make"
 	}
 	return "built by " + runtime.Version() + " for " + runtime.GOOS + "/" + runtime.GOARCH + ", " + how
+}
+
+// builtWithMake reports whether the program was built with the tag that the Makefile sets.
+func builtWithMake() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool {
+		return s.Key == "-tags" && strings.Contains(s.Value, "flock_linkname")
+	})
 }
 
 // HelpText returns what --help prints, for the program called name.
@@ -58,16 +75,17 @@ Options:
      --verbose            increase verbosity
 
      --permits <number>   allow up to that many holders at once
-     --cooldown <secs>    keep others with --cooldown out for that long afterwards
-     --cooldown-from <moment>  count it from the start or end (default) of the
-                          command, or from a success only
-     --queue <number>     fail if that many wait already
-     --replace            end the run with this option that has the lock
-     --report <secs>      say who has the lock, after that long, again later,
-                          and on failure
+     --cooldown <secs>    after the command, block other callers that use
+                          --cooldown for that long
+     --cooldown-from <moment>  count it from the start, the end (default) or
+                          the success of the command
+     --queue <number>     fail if that many processes are waiting already
+     --replace            end the run that holds the lock, if it used --replace
+     --report <secs>      name the holder after waiting that long, then
+                          repeatedly, and on failure
      --remove             remove the lock file after the command
-     --limit <secs>       end the command, and all that it has started, after
-                          that long or when flock dies (status 124)
+     --limit <secs>       end the command and everything it started after
+                          that long (status 124), or if flock dies
      --kill-children      end what the command leaves behind
      --holders            list who holds the lock, or waits for it
      --backend <name>     auto, native, flock, fcntl or directory,

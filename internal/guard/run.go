@@ -132,8 +132,8 @@ func (c Command) Relay(m Message) {
 	}
 	switch m.Kind {
 	case Overrun:
-		c.Note(c.name() + " has exceeded its limit of " + strconv.FormatFloat(c.Rules.Limit.Seconds(), 'f', -1, 64) +
-			" s and is terminated")
+		c.Note(c.name() + " exceeded its limit of " + strconv.FormatFloat(c.Rules.Limit.Seconds(), 'f', -1, 64) +
+			" s; terminating it")
 	case Leftover:
 		c.NoteMore(c.name() + " has left " + who + " running; it is terminated")
 	case Killing:
