@@ -62,6 +62,39 @@ release; wait
 #> request 4
 #> request 5
 
+### recipe-debounce
+# needs: linux own-path
+# kernel: the tickets are bytes of the file
+
+# its sleep ends when the case says so
+printf '#!/bin/sh\n: >asleep; until [ -e end ]; do read _ <../wake.end || exit; done\n' >sleep
+printf '#!/bin/sh\necho run >>log; : >up; until [ -e go ]; do read _ <../wake.go || exit; done\n' >job
+chmod +x sleep job
+PATH=$PWD:$PATH
+event() {
+	flock --replace -E 99 quiet.lock sleep 2 &&
+		flock --queue 1 -E 0 job.lock ./job
+}
+event 2>err & first=$!
+await '[ -e asleep ]'; rm asleep
+event & second=$!
+wait $first; echo $?; cat err
+#> 99
+#> flock: quiet.lock: replaced by a newer run
+await '[ -e asleep ]'; [ ! -e log ] || echo too early
+announce end; await '[ -e up ]'
+# a job that runs is not cut off, and events meanwhile lead to one more run
+event & third=$!
+await 'waiting job.lock'
+event; echo $?
+#> 0
+cat log
+#> run
+announce go; wait $second $third; echo $?; cat log
+#> 0
+#> run
+#> run
+
 ### recipe-writers-that-readers-starve
 
 # the turnstile of the manual: a reader that comes after the writer is after it
