@@ -84,8 +84,8 @@ Options:
      --report <secs>      name the holder after waiting that long, then
                           repeatedly, and on failure
      --remove             remove the lock file after the command
-     --limit <secs>       end the command and everything it started after
-                          that long (status 124), or if flock dies
+     --limit <secs>       after that long (status 124), or if flock dies, end
+                          the command and everything it started
      --kill-children      end what the command leaves behind
      --holders            list who holds the lock, or waits for it
      --backend <name>     auto, native, flock, fcntl or directory,
