@@ -3,7 +3,6 @@ package locks
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -112,37 +111,28 @@ func (t Ticket) Bell() (fd int) {
 	return fd
 }
 
-// Watch calls replaced in a thread of its own when somebody newer has come, unless stop is called before. stop returns
-// when that has ended, and closes the bell; it does not return while replaced is called.
-func (t Ticket) Watch(bell int, replaced func()) (stop func(), err error) {
+// Watch looks in a thread of its own whether somebody newer comes. isReplaced then gets true; or false after stop, when
+// that thread does nothing any more and the bell is closed.
+func (t Ticket) Watch(bell int) (isReplaced <-chan bool, stop func(), err error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
-		return nil, failure.New(failure.ExOSErr, "cannot wait for a newer run", err)
+		return nil, nil, failure.New(failure.ExOSErr, "cannot wait for a newer run", err)
 	}
-	var mu sync.Mutex
-	stopped, ended := false, make(chan struct{})
+	answer := make(chan bool)
 	go func() {
-		defer close(ended)
 		fds := []unix.PollFd{{Fd: int32(bell), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
-		for t.IsNewest() && fds[1].Revents == 0 {
+		isStopped := func() bool { return fds[1].Revents != 0 }
+		for t.IsNewest() && !isStopped() {
 			unix.Poll(fds, int(Unrung/time.Millisecond))
 			Hear(bell)
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		if !stopped {
-			replaced()
+		if isStopped() { // else stop may still write to it
+			unix.Close(wake)
+			unix.Close(bell)
 		}
+		answer <- !isStopped()
 	}()
-	return func() {
-		mu.Lock()
-		stopped = true
-		mu.Unlock()
-		unix.Write(wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
-		<-ended
-		unix.Close(wake)
-		unix.Close(bell)
-	}, nil
+	return answer, func() { unix.Write(wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }, nil
 }
 
 // Unrung is how long to wait for a ring before the next look.

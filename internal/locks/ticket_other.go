@@ -15,11 +15,11 @@ type Ticket struct {
 	Number int64
 }
 
-func TakeTicket(*lockfile.File) (Ticket, int, error) { return Ticket{}, -1, errors.ErrUnsupported }
-func (Ticket) Watch(int, func()) (func(), error)     { return nil, errors.ErrUnsupported }
-func (Ticket) IsNewest() bool                        { return true }
-func (Ticket) Bell() int                             { return -1 }
-func Hear(int)                                       {}
+func TakeTicket(*lockfile.File) (Ticket, int, error)  { return Ticket{}, -1, errors.ErrUnsupported }
+func (Ticket) Watch(int) (<-chan bool, func(), error) { return nil, nil, errors.ErrUnsupported }
+func (Ticket) IsNewest() bool                         { return true }
+func (Ticket) Bell() int                              { return -1 }
+func Hear(int)                                        {}
 
 // Unrung is for Linux, too.
 const Unrung = time.Second

@@ -22,8 +22,8 @@ type Signals struct {
 	ended   [2]int // a pipe: the command has ended
 	writer  int    // the other end of FD
 	told    [cstart.Told]byte
-	channel chan os.Signal // where package signal tells them
-	mu      sync.Mutex     // for take
+	channel <-chan os.Signal // where package signal tells them
+	mu      sync.Mutex       // for take
 }
 
 // catching is what Catch has returned.
@@ -46,10 +46,9 @@ func Catch() (*Signals, error) {
 		cstart.Tell(sig, s.writer)
 	}
 	if !cstart.TellsSignals {
-		s.channel = make(chan os.Signal, 8)
+		s.channel = Forward()
 		look := make(chan os.Signal, 8)
 		for _, sig := range forwarded() {
-			signal.Notify(s.channel, sig)
 			signal.Notify(look, sig)
 		}
 		go func() {
@@ -57,8 +56,6 @@ func Catch() (*Signals, error) {
 				unix.Write(s.writer, []byte{0})
 			}
 		}()
-		signal.Stop(first)
-		signal.Stop(last)
 	}
 	runs := make(chan struct{})
 	go func() {
