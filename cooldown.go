@@ -59,6 +59,16 @@ func (a *attempt) setCooldown(end time.Time) error {
 	return nil
 }
 
+// endCooldown sets the end of the cooldown when the command has ended with this status or, because of err, was never
+// started or cannot be waited for.
+func (a *attempt) endCooldown(status int, err error) error {
+	if err == nil {
+		return a.finishCooldown(status)
+	}
+	var wait *command.WaitError
+	return a.forgetCooldown(errors.As(err, &wait))
+}
+
 // finishCooldown sets the end of the cooldown when the command has ended. If that fails, the cooldown which began with
 // the command goes on.
 func (a *attempt) finishCooldown(status int) error {
@@ -71,11 +81,9 @@ func (a *attempt) finishCooldown(status int) error {
 	return a.startCooldown()
 }
 
-// forgetCooldown ends the cooldown that began with a command which was never started. An error of the wait says that it
-// was.
-func (a *attempt) forgetCooldown(err error) error {
-	var wait *command.WaitError
-	if a.Cooldown == 0 || errors.As(err, &wait) {
+// forgetCooldown ends the cooldown that began with the lock, unless the command has run.
+func (a *attempt) forgetCooldown(hasRun bool) error {
+	if a.Cooldown == 0 || hasRun {
 		return nil
 	}
 	return a.stopCooldown()

@@ -26,25 +26,27 @@ import (
 func (a *attempt) execute() int {
 	a.out.PrintVerbose("executing " + a.Command[0])
 	code, err := a.runCommand()
-	var failed error // to set the cooldown
-	if err != nil {
-		failed = a.forgetCooldown(err)
-	} else {
-		failed = a.finishCooldown(code)
-	}
+
+	// 1. The cooldown counts from now. That is set before the next holder can look at it.
+	cooldownErr := a.endCooldown(code, err)
+
+	// 2. Who keeps the lock is found out by giving it up, as far as possible: the lock file is still open.
 	keepers := ""
 	if a.Reports {
 		keepers = a.keepers()
 	}
+
+	// 3. The lock is given up.
 	a.leave()
-	// Nobody may read the lines, so they come when the lock is released.
+
+	// 4. The lines come last: somebody may not read them, and then this process waits.
 	switch {
 	case err == locks.ErrReplaced:
 		code = a.tellReplaced()
 	case err != nil:
 		code = failCommand(a.out, a.Options, err)
 	}
-	a.reportIfFailed(failed)
+	a.reportIfFailed(cooldownErr)
 	if keepers != "" {
 		a.out.Note(keepers)
 	}
@@ -182,8 +184,8 @@ func execBackend(o *cli.Options, args []string) error {
 	return command.Exec(append([]string{path}, args[1:]...))
 }
 
-// earlyFailure returns what the run without the Go runtime could not do after it had locked. If it could not execute
-// the command, this process is the child.
+// earlyFailure returns what package early could not do after it had locked: execute the command, and then this process
+// is the child, or with --no-fork the only one; or wait for the command, which runs.
 func earlyFailure(o *cli.Options) error {
 	failed := early.Failed()
 	switch {

@@ -10,7 +10,7 @@ import (
 func (a *attempt) acquire(timeout locks.Timeout) error {
 	switch {
 	case a.Op == locks.Unlock:
-		return a.release()
+		return a.unlock()
 	case a.Replace:
 		return a.acquireAsNewest(timeout)
 	}
@@ -96,18 +96,18 @@ func (a *attempt) takeNamed(timeout locks.Timeout) error {
 	}
 }
 
-// giveUp undoes what acquire has done, before anything is done under the lock.
-func (a *attempt) giveUp() {
+// undo undoes what acquire has done, before anything is done under the lock.
+func (a *attempt) undo() {
 	if a.Op == locks.Unlock {
 		return
 	}
-	failed := a.forgetCooldown(nil)
+	failed := a.forgetCooldown(false)
 	a.lock.Unlock()
 	a.reportIfFailed(failed)
 }
 
-// release releases the lock of the descriptor.
-func (a *attempt) release() error {
+// unlock releases the lock of the descriptor, for --unlock.
+func (a *attempt) unlock() error {
 	if a.Cooldown > 0 {
 		if err := a.startCooldown(); err != nil {
 			return err

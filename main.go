@@ -31,12 +31,13 @@ import (
 var version string
 
 func init() {
-	// The main thread must start the command: some of what the command inherits belongs to a thread, such as the signal
-	// that it gets when its parent dies. All init functions run on that thread.
+	// The first thread must start the command: some of what the command inherits belongs to a thread, such as the signal
+	// that it gets when its parent dies.
 	if cstart.IsLibrary {
-		main() // which the runtime does not call
+		main() // which the runtime does not call; it does not return. All init functions run in the first thread.
+	} else {
+		runtime.LockOSThread() // has the runtime call main in the thread of this function
 	}
-	runtime.LockOSThread()
 }
 
 func main() {
@@ -89,19 +90,17 @@ func run(p *output.Printer, args []string) int {
 	case cli.Holders:
 		return showHolders(p, o)
 	}
+	if err := earlyFailure(o); err != nil {
+		return failCommand(p, o, err) // the lock is taken, and the command was started or could not be
+	}
 	return lockAndExecute(p, o, started)
 }
 
 // lockAndExecute takes the lock, or releases it, and executes the command if there is one. It returns the exit status,
 // or does not return: with --no-fork the command replaces this process.
 func lockAndExecute(p *output.Printer, o *cli.Options, started time.Time) int {
-	if err := earlyFailure(o); err != nil {
-		return failCommand(p, o, err)
-	}
-	if o.HasGuard() {
-		if err := guard.Check(); err != nil {
-			return p.Fail(failure.New(failure.ExOSErr, "cannot terminate a command and its descendants here", err))
-		}
+	if err := checkGuard(o); err != nil {
+		return p.Fail(err)
 	}
 	f, err := openLockFile(o)
 	if err != nil {
@@ -122,7 +121,7 @@ func lockAndExecute(p *output.Printer, o *cli.Options, started time.Time) int {
 		a.reportRefusal(err)
 		return o.ConflictExit
 	case err == nil && termination.IsDue():
-		a.giveUp()
+		a.undo()
 		return 1 // main then dies by the signal
 	case err == locks.ErrReplaced:
 		return a.tellReplaced()
@@ -136,6 +135,17 @@ func lockAndExecute(p *output.Printer, o *cli.Options, started time.Time) int {
 		return 0
 	}
 	return a.execute()
+}
+
+// checkGuard says why there can be no guard here, if the options need one.
+func checkGuard(o *cli.Options) error {
+	if !o.HasGuard() {
+		return nil
+	}
+	if err := guard.Check(); err != nil {
+		return failure.New(failure.ExOSErr, "cannot terminate a command and its descendants here", err)
+	}
+	return nil
 }
 
 // refuseVariables refuses the variables that choose a lock where the caller has fewer rights than this process: as a

@@ -10,12 +10,14 @@ import (
 )
 
 // CatchAlarm keeps a SIGALRM from ending the wait. The command gets the default action, as with util-linux. The
-// handler is the runtime's own, which does nothing while os/signal.Notify is not used.
+// handler is the runtime's own, which does nothing while os/signal.Notify is not used. The runtime is told that it
+// handles the signal, as if it had set the handler itself: otherwise the handler would end the process.
 func CatchAlarm() {
-	handled := (*uint32)(unsafe.Add(unsafe.Pointer(&handlingSig), 4*int(syscall.SIGALRM)))
-	*handled = 1
-	handler := sighandler
-	setsig(uint32(syscall.SIGALRM), **(**uintptr)(unsafe.Pointer(&handler)))
+	const perElement = unsafe.Sizeof(handlingSig[0])
+	*(*uint32)(unsafe.Add(unsafe.Pointer(&handlingSig), perElement*uintptr(syscall.SIGALRM))) = 1
+	function := sighandler // a pointer to a pointer to the code
+	code := **(**uintptr)(unsafe.Pointer(&function))
+	setsig(uint32(syscall.SIGALRM), code)
 }
 
 // RestoreMask blocks the signals that were blocked when flock was started. The runtime unblocks SIGSEGV, SIGURG and

@@ -10,23 +10,24 @@ import (
 )
 
 // execute runs the command and exits with its status; with --no-fork it replaces this process by the command. It
-// returns only after a failure: if the command cannot be executed after a fork, it returns in the child.
-func (p *process) execute(fd int, o *options) {
+// returns only after a failure, which says which process returns: the parent, or the one that was to be the command.
+func (p *process) execute(fd int, o *options) Failure {
 	unignoreChildren()
-	if !o.noFork {
-		pid, errno := call(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0)
-		if errno != 0 {
-			p.reportFork(errno)
-		}
-		if pid != 0 {
-			failure.Wait = await(pid)
-			return
-		}
-		if o.closeFd {
-			closeFd(fd)
-		}
+	if o.noFork {
+		return Failure{Execute: p.execCommand(o)}
 	}
-	failure.Execute = p.execCommand(o)
+	pid, errno := call(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0)
+	switch {
+	case errno != 0:
+		p.reportFork(errno) // and exits
+	case pid != 0: // this is the parent
+		return Failure{Wait: await(pid)}
+	}
+	// This is the child.
+	if o.closeFd {
+		closeFd(fd)
+	}
+	return Failure{Execute: p.execCommand(o)}
 }
 
 // await waits for the child and exits with its status, or with 128 plus the number of the signal that killed it. It

@@ -5,9 +5,9 @@ import "syscall"
 // A Failure is what the run without the Go runtime could not do, after something that it cannot undo. At most one of
 // its errors is set.
 type Failure struct {
-	// Execute is why the command could not be executed. Without --no-fork this process is the child.
+	// Execute is why the command could not be executed. This process is the child or, with --no-fork, the only one.
 	Execute syscall.Errno
-	// Wait is why the exit status of the command, which runs, could not be obtained.
+	// Wait is why the exit status of the command, which runs, could not be obtained. This process is its parent.
 	Wait syscall.Errno
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // openLockFile opens the lock file as package lockfile does, or returns the descriptor that the command line names.
-// A descriptor of a FIFO may be a lifeline of the directory lock: that is for the ordinary run.
+// A descriptor of a FIFO may be a lifeline of the directory lock: that is for package main.
 func (p *process) openLockFile(o *options) (fd int, ok bool) {
 	if o.fd >= 0 {
 		return o.fd, !isFIFO(o.fd)

@@ -58,7 +58,7 @@ func (p *process) runPlain(o *options) {
 	if o.command == 0 {
 		exit(0)
 	}
-	p.execute(fd, o)
+	failure = p.execute(fd, o)
 }
 
 // readEnvironment finds PATH and SHELL. It returns false if the Go runtime is needed: because FLOCK_BACKEND is set, or
