@@ -63,7 +63,7 @@ func (a *attempt) leave() {
 	if a.Remove {
 		a.removeLockFile()
 	}
-	termination.Released()
+	termination.Undefer()
 }
 
 // reportIfFailed prints an error that does not change the exit status: that is the command's.
@@ -124,7 +124,7 @@ func (a *attempt) removeLockFile() {
 	for again && err == nil {
 		again, err = a.tryRemove()
 	}
-	termination.Released()
+	termination.Undefer()
 	name := a.file.Name
 	_, kept := err.(lockfile.KeepReason)
 	switch {

@@ -53,6 +53,8 @@ func (m *memory) Unlock() error {
 	return nil
 }
 
+func (m *memory) Kind() locks.Kind { return locks.ByFlock }
+
 // remakes is what others do who have removed the lock file, and made it again.
 func remakes(file string) {
 	os.Remove(file)

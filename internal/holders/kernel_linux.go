@@ -62,7 +62,7 @@ func (l kernelLock) isMark() bool {
 func (l kernelLock) isTicket() bool { return l.kind == "OFDLCK" && l.write && locks.IsTicket(l.start) }
 
 // isLine reports whether who has it, the next one that gets a permit, and who waits for it, stand in line for that.
-func (l kernelLock) isLine() bool { return l.kind == "OFDLCK" && l.write && locks.IsLine(l.start) }
+func (l kernelLock) isLine() bool { return l.kind == "OFDLCK" && l.write && locks.IsTurn(l.start) }
 
 // isWaiters reports whether it is that of a process which waits: for this lock or, in line, for a permit.
 func (l kernelLock) isWaiters() bool { return l.waiting || l.isLine() }

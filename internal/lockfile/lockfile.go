@@ -19,7 +19,7 @@ type File struct {
 	ByName bool   // opened under Name by this process, rather than passed by number
 	access Access // what it was opened for, if ByName
 
-	private *File // what Private has returned; nil: nothing
+	forBytes *File // what OpenForBytes has returned; nil: nothing
 }
 
 // Access is the access mode of open(2) that a lock needs.
@@ -76,11 +76,11 @@ func IsSame(name, other string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(one, two)
 }
 
-// ClosePrivate closes the file that Private has opened, if any.
-func (f *File) ClosePrivate() {
-	if f.private != nil {
-		f.private.Close()
-		f.private = nil
+// CloseForBytes closes the file that OpenForBytes has opened, if any.
+func (f *File) CloseForBytes() {
+	if f.forBytes != nil {
+		f.forBytes.Close()
+		f.forBytes = nil
 	}
 }
 

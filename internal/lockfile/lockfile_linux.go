@@ -53,12 +53,12 @@ func pathOf(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 var errNoProc = errors.New("/proc is missing, by which it is opened once more")
 
-// Private returns another open file of the same file, for reading and writing, which the command does not inherit.
-// Until ClosePrivate it returns the same one. For a program the error is ETXTBSY: nobody could run it while it is open
-// for writing.
-func (f *File) Private() (*File, error) {
-	if f.private != nil {
-		return f.private, nil
+// OpenForBytes returns another open file of the same file, for reading and writing, to lock bytes by that go with this
+// process: the command does not inherit it. Until CloseForBytes it returns the same one. For a program the error
+// is ETXTBSY: nobody could run it while it is open for writing.
+func (f *File) OpenForBytes() (*File, error) {
+	if f.forBytes != nil {
+		return f.forBytes, nil
 	}
 	var stat unix.Stat_t
 	if unix.Fstat(f.FD, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFREG && stat.Mode&0o111 != 0 {
@@ -75,13 +75,13 @@ func (f *File) Private() (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.private = &File{Name: f.Name, FD: fd}
-	return f.private, nil
+	f.forBytes = &File{Name: f.Name, FD: fd}
+	return f.forBytes, nil
 }
 
-// Another returns another open file of the same local file or directory, for reading, which the command does not
-// inherit. Opening it neither waits nor is noticed by others, such as a writer to a FIFO.
-func (f *File) Another() (*File, error) {
+// OpenToAsk returns another open file of the same local file or directory, for reading, to ask the kernel by about locks:
+// the command does not inherit it. Opening it neither waits nor is noticed by others, such as a writer to a FIFO.
+func (f *File) OpenToAsk() (*File, error) {
 	name := f.Name
 	if f.FD >= 0 {
 		name = pathOf(f.FD)
@@ -106,10 +106,10 @@ func (f *File) Another() (*File, error) {
 	return another, nil
 }
 
-// LetGo replaces this open file, under its number, with another one of the same file. This releases a lock of the open
-// file, unless another process has that open file, too.
-func (f *File) LetGo() error {
-	another, err := f.Another()
+// SwapOpenFile replaces this open file, under its number, with another one of the same file. This releases a lock of the
+// open file, unless another process has that open file, too.
+func (f *File) SwapOpenFile() error {
+	another, err := f.OpenToAsk()
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,12 @@ func (*File) Network() Network { return Local }
 // Uncertain returns "": only Linux tells.
 func (*File) Uncertain() string { return "" }
 
-// Private is for the byte locks that only Linux uses as places and tickets.
-func (*File) Private() (*File, error) { return nil, errors.ErrUnsupported }
+// OpenForBytes is for the byte locks that only Linux uses as places and tickets.
+func (*File) OpenForBytes() (*File, error) { return nil, errors.ErrUnsupported }
 
-// Another and LetGo are for questions that only Linux answers.
-func (*File) Another() (*File, error) { return nil, errors.ErrUnsupported }
-func (*File) LetGo() error            { return errors.ErrUnsupported }
+// OpenToAsk and SwapOpenFile are for questions that only Linux answers.
+func (*File) OpenToAsk() (*File, error) { return nil, errors.ErrUnsupported }
+func (*File) SwapOpenFile() error       { return errors.ErrUnsupported }
 
 // KeepsFromRunning returns false, likewise.
 func KeepsFromRunning(name, program string, err error) bool { return false }

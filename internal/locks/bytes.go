@@ -22,8 +22,8 @@ const (
 
 var (
 	allPermits = Range{firstPermit, mostBytes}
-	// The waiters for a permit stand in line for this byte: who has it is the next one.
-	lineByte = Range{firstPermit - 1, 1}
+	// The waiters for a permit wait for their turn by this byte: who has it is the next one.
+	turnByte = Range{firstPermit - 1, 1}
 )
 
 // permitByte returns the byte of permit i, from 0 on.
@@ -47,5 +47,5 @@ func ticketByte(number int64) Range { return Range{firstTicket + number, 1} }
 // IsTicket reports whether a write lock that begins at start is a ticket of --replace.
 func IsTicket(start int64) bool { return start > firstTicket && start <= firstTicket+mostTickets }
 
-// IsLine reports whether a write lock that begins at start is that of the waiter who gets the next permit.
-func IsLine(start int64) bool { return start == lineByte.Start }
+// IsTurn reports whether a write lock that begins at start is that of the waiter who gets the next permit.
+func IsTurn(start int64) bool { return start == turnByte.Start }

@@ -13,7 +13,18 @@ type Mechanism interface {
 	Lock(op Op, timeout Timeout) error
 	// Unlock releases the lock that Lock has taken, or else the one that the open file already had.
 	Unlock() error
+	// Kind returns of what kind the lock is.
+	Kind() Kind
 }
+
+// A Kind is a kind of lock, or several.
+type Kind uint8
+
+const (
+	ByFlock     Kind = 1 << iota // flock(2)
+	ByFcntl                      // an open file description lock
+	ByDirectory                  // the directory lock, which is on the name of a file that was opened by name
+)
 
 // An owned lock belongs to processes rather than to the open file. So the command must be given it when it starts, and
 // when the command has ended somebody must see whether it is still held.
@@ -184,17 +195,12 @@ func (c *Chain) Narrow(config Config) Config {
 	if !c.serves {
 		return config
 	}
-	_, isFlock := c.mechanisms[0].(interface{ letGo() Rest })
-	_, isPermit := c.mechanisms[0].(numbered) // a lock of both kinds
-	isDirectory := c.IsOnName()
-	config.Flock = config.Flock && !isDirectory && (isFlock || isPermit)
-	config.Fcntl = config.Fcntl && !isDirectory && !isFlock
-	config.Directory = isDirectory
+	kind := c.mechanisms[0].Kind()
+	config.Flock = config.Flock && kind&ByFlock != 0
+	config.Fcntl = config.Fcntl && kind&ByFcntl != 0
+	config.Directory = kind&ByDirectory != 0
 	return config
 }
 
 // IsOnName reports whether the lock is on the name of the file: then a contender that recreates the file finds it.
-func (c *Chain) IsOnName() bool {
-	_, ok := c.mechanisms[0].(owned)
-	return ok
-}
+func (c *Chain) IsOnName() bool { return c.mechanisms[0].Kind()&ByDirectory != 0 }

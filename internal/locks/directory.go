@@ -80,6 +80,8 @@ func (d *directory) Unlock() error {
 	return d.explain(err)
 }
 
+func (d *directory) Kind() Kind { return ByDirectory }
+
 func (d *directory) Inherit() error {
 	if d.held == nil {
 		return nil // it was never locked

@@ -77,13 +77,15 @@ func upgrading() call {
 }
 
 func (m *flock) Unlock() error {
-	m.answer = acquire(flockCall, m.file.FD, Unlock, Forever)
+	_, m.answer = callWithin(Forever, flockCall, m.file.FD, Unlock)
 	return m.explain()
 }
 
+func (m *flock) Kind() Kind { return ByFlock }
+
 func (m *flock) letGo() Rest {
 	switch {
-	case m.file.LetGo() != nil:
+	case m.file.SwapOpenFile() != nil:
 		return Unknown
 	case flockCall(m.file.FD, Shared, false) != nil:
 		return Taken
@@ -130,8 +132,11 @@ func (m *record) accessHint(op Op, cause error) string {
 }
 
 func (m *record) Unlock() error {
-	return m.explain(acquire(recordCall(m.Range), m.file.FD, Unlock, Forever))
+	_, err := callWithin(Forever, recordCall(m.Range), m.file.FD, Unlock)
+	return m.explain(err)
 }
+
+func (m *record) Kind() Kind { return ByFcntl }
 
 func (m *record) explain(answer error) error {
 	if isRecordUnsupported(answer) {
@@ -179,12 +184,7 @@ func (m *substitute) explain(err error) error {
 
 // callReopening makes a lock call. If that may help, it makes the call again with the file open for writing.
 func callReopening(f *lockfile.File, call call, op Op, timeout Timeout) error {
-	var answer error // the last one
-	noting := func(fd int, op Op, wait bool) error {
-		answer = call(fd, op, wait)
-		return answer
-	}
-	err := acquire(noting, f.FD, op, timeout)
+	answer, err := callWithin(timeout, call, f.FD, op)
 	if op == Exclusive && f.CanReopen() && needsWriting(err) {
 		if err := f.CheckWritable(); err != nil {
 			return FileError(f, err)
@@ -192,7 +192,7 @@ func callReopening(f *lockfile.File, call call, op Op, timeout Timeout) error {
 		if err := f.ReopenForWriting(); err != nil {
 			return failure.Opening(f.Name, err)
 		}
-		err = acquire(noting, f.FD, op, timeout)
+		answer, err = callWithin(timeout, call, f.FD, op)
 	}
 	if IsRefusal(err) && answer == syscall.EACCES && f.Network() != lockfile.SMB { // there it is a conflict
 		return &Refusal{Err: err, Why: Denial, Denied: true}
@@ -203,7 +203,7 @@ func callReopening(f *lockfile.File, call call, op Op, timeout Timeout) error {
 // Denies reports whether the kernel denies locks on a file. To ask, it releases a lock that another open file of it
 // does not have.
 func Denies(f *lockfile.File) bool {
-	another, err := f.Another()
+	another, err := f.OpenToAsk()
 	if err != nil {
 		return false
 	}

@@ -19,17 +19,17 @@ import (
 // which an exclusive one waits for, and the lock of one of so many bytes, an open file description lock. The kernel
 // frees both when their last holder dies, and a child that has the descriptor keeps them.
 //
-// The kernel can wait for one given byte only, and a permit is any of several. So its waiters ask again and again. They
-// stand in line for one byte more, so that only the first of them asks. Who has which lock, and when:
+// The kernel can wait for one given byte only, and a permit is any of several. So its waiters ask again and again. The
+// turn is one byte more, so that only the one whose turn it is asks. Who has which lock, and when:
 //
-//	                      shared flock(2)   byte of a permit   byte of the line
-//	holds a permit        yes               yes                no
-//	waits, the next one   while it asks     while it asks      yes
-//	waits in line         no                no                 waits for it
-//	waits beside it       while it asks     while it asks      no
+//	                            shared flock(2)   byte of a permit   byte of the turn
+//	holds a permit              yes               yes                no
+//	waits, and it is its turn   while it asks     while it asks      yes
+//	waits for its turn          no                no                 waits for it
+//	waits without a turn        while it asks     while it asks      no
 //
-// Between two attempts a waiter has no half: an exclusive lock waits for holders, not for waiters. Who cannot stand in
-// line waits beside it. Where a lock of flock(2) covers bytes (coversBytes), a permit is its byte only, which keeps out
+// Between two attempts a waiter has no half: an exclusive lock waits for holders, not for waiters. Who cannot wait for
+// its turn waits without one. Where a lock of flock(2) covers bytes (coversBytes), a permit is its byte only, which keeps out
 // an exclusive lock by itself.
 type permit struct {
 	file      *lockfile.File
@@ -48,20 +48,22 @@ func (p *permit) Lock(_ Op, timeout Timeout) error {
 	if fs := p.file.Network(); fs == lockfile.SMB || fs == lockfile.NFS && p.withFlock {
 		return failure.New(failure.ExDataErr, p.file.Name, errPermitOnNetwork)
 	}
-	isNext, err := p.standInLine(timeout)
+	isTurn, err := p.awaitTurn(timeout)
 	if err != nil {
 		return err
 	}
-	if isNext {
-		defer p.file.ClosePrivate()
+	if isTurn {
+		defer p.file.CloseForBytes()
 	}
-	return p.explain(p.wait(timeout, isNext))
+	return p.explain(p.wait(timeout, isTurn))
 }
 
 func (p *permit) PermitNumber() int { return p.number }
 
+func (p *permit) Kind() Kind { return ByFlock | ByFcntl }
+
 // Unlock releases both halves of a permit, or the one that is there.
-func (p *permit) Unlock() error { return p.explain(p.release()) }
+func (p *permit) Unlock() error { return p.explain(p.unlockHalves()) }
 
 func (p *permit) explain(answer error) error {
 	if isRecordUnsupported(answer) {
@@ -73,18 +75,18 @@ func (p *permit) explain(answer error) error {
 	return lockingError(p.file, answer)
 }
 
-// standInLine waits until this process is the next one that gets a permit, and reports whether it is. The byte of the
-// line is locked by an open file of the waiter's own, so that it is free when the waiter dies: the lock file itself may
+// awaitTurn waits until this process is the next one that gets a permit, and reports whether it is. The byte of the
+// turn is locked by an open file of the waiter's own, so that it is free when the waiter dies: the lock file itself may
 // be open in a shell, too.
-func (p *permit) standInLine(timeout Timeout) (isNext bool, err error) {
-	if !timeout.Waits() || !p.mayStandInLine() {
+func (p *permit) awaitTurn(timeout Timeout) (isTurn bool, err error) {
+	if !timeout.Waits() || !p.mayAwaitTurn() {
 		return false, nil
 	}
-	own, err := p.file.Private()
+	own, err := p.file.OpenForBytes()
 	if err != nil {
 		return false, nil
 	}
-	err = acquire(recordCall(lineByte), own.FD, Exclusive, timeout)
+	_, err = callWithin(timeout, recordCall(turnByte), own.FD, Exclusive)
 	_, answered := err.(syscall.Errno)
 	switch {
 	case err == nil:
@@ -95,8 +97,8 @@ func (p *permit) standInLine(timeout Timeout) (isNext bool, err error) {
 	return false, err
 }
 
-// mayStandInLine reports whether waiters stand in line on this file, and this process may.
-func (p *permit) mayStandInLine() bool {
+// mayAwaitTurn reports whether waiters for this file take turns, and this process may.
+func (p *permit) mayAwaitTurn() bool {
 	switch {
 	case !HasPlaces, !p.withFlock, p.file.Network() != lockfile.Local:
 		return false
@@ -119,9 +121,9 @@ func hasNoLocks(fd int) bool {
 }
 
 // wait takes a permit within the timeout. It asks the less often the longer it has waited.
-func (p *permit) wait(timeout Timeout, isNext bool) error {
+func (p *permit) wait(timeout Timeout, isTurn bool) error {
 	longest := 100 * time.Millisecond
-	if isNext { // so nobody else asks
+	if isTurn { // so nobody else asks
 		longest = 50 * time.Millisecond
 	}
 	if coversBytes && !p.file.ByName {
@@ -135,7 +137,7 @@ func (p *permit) wait(timeout Timeout, isNext bool) error {
 		if err == nil {
 			return nil
 		}
-		p.release()
+		p.unlockHalves()
 		if err != ErrConflict {
 			return err
 		}
@@ -162,18 +164,21 @@ func (p *permit) lockShared(timeout Timeout) error {
 // lowest that is free.
 func (p *permit) lockAnyByte() error {
 	if !p.file.ByName {
-		for own := range p.count {
-			if !p.isTaken(own) {
-				continue
-			}
-			// If it can be had all the same, it is that of this open file. With another one its number could go to
-			// another holder while the command before still uses it.
-			if err := p.lockByte(own); err != ErrConflict {
-				return err
-			}
+		// One that is locked and can be had all the same is that of this open file. With another one its number could go
+		// to another holder while the command before still uses it.
+		if err := p.lockFirst(p.isLockedMaybeByUs); err != ErrConflict {
+			return err
 		}
 	}
+	return p.lockFirst(func(int) bool { return true })
+}
+
+// lockFirst locks the lowest byte that can be had, among those that count.
+func (p *permit) lockFirst(counts func(i int) bool) error {
 	for i := range p.count {
+		if !counts(i) {
+			continue
+		}
 		if err := p.lockByte(i); err != ErrConflict {
 			return err
 		}
@@ -181,11 +186,11 @@ func (p *permit) lockAnyByte() error {
 	return ErrConflict
 }
 
-// isTaken reports whether an open file has the byte of a permit locked. It asks for a lock of this process, which those
-// of its own open files exclude, too.
-func (p *permit) isTaken(i int) bool {
-	_, isTaken, _ := lockInTheWay(p.file.FD, Exclusive, permitByte(i))
-	return isTaken
+// isLockedMaybeByUs reports whether an open file has the byte of a permit locked, which may be this one. It asks for a
+// lock of this process, which those of its own open files exclude, too.
+func (p *permit) isLockedMaybeByUs(i int) bool {
+	_, isLocked, _ := lockInTheWay(p.file.FD, Exclusive, permitByte(i))
+	return isLocked
 }
 
 // lockByte locks the byte of a permit and unlocks those of all others.
@@ -203,8 +208,8 @@ func (p *permit) lockByte(i int) error {
 	return err
 }
 
-// release unlocks both halves. The answer is that of the byte locks, if flock(2) has none.
-func (p *permit) release() error {
+// unlockHalves unlocks both halves. The answer is that of the byte locks, if flock(2) has none.
+func (p *permit) unlockHalves() error {
 	answer := setBytes(p.file.FD, Unlock, allPermits)
 	if err := flockCall(p.file.FD, Unlock, false); err != nil && !isUnsupported(err) {
 		return err

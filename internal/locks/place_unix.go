@@ -40,7 +40,7 @@ func kernelPlaces(f *lockfile.File, config Config) ([]Mechanism, error) {
 	if _, err := f.ModTime(); err != nil {
 		return nil, lockingError(f, err) // the descriptor is not open
 	}
-	if _, err := f.Private(); err != nil {
+	if _, err := f.OpenForBytes(); err != nil {
 		return nil, openingError(queueError(f.Name, err))
 	}
 	return []Mechanism{&place{f, config.Queue}}, nil
@@ -49,7 +49,7 @@ func kernelPlaces(f *lockfile.File, config Config) ([]Mechanism, error) {
 // Lock takes a place, and does not wait for one. If all are taken, it refuses the lock if somebody waits. A waiter is a
 // write lock on a byte: a process that may only read the file can have read locks, which stand for nobody.
 func (p *place) Lock(_ Op, timeout Timeout) error {
-	own, err := p.file.Private()
+	own, err := p.file.OpenForBytes()
 	if err != nil {
 		return openingError(queueError(p.file.Name, err))
 	}
@@ -89,9 +89,11 @@ func (p *place) explain(answer error) error {
 
 // Unlock gives up the place.
 func (p *place) Unlock() error {
-	p.file.ClosePrivate()
+	p.file.CloseForBytes()
 	return nil
 }
+
+func (p *place) Kind() Kind { return ByFcntl }
 
 // queueError returns the error of a file that has no places for those who wait.
 func queueError(file string, err error) *failure.Error {

@@ -65,6 +65,8 @@ func (p *directoryPlace) Unlock() error {
 	return p.explain(p.held.Unlock())
 }
 
+func (p *directoryPlace) Kind() Kind { return ByDirectory }
+
 func (p *directoryPlace) explain(err error) error {
 	return DirectoryError(p.file, p.config.StateBase, err)
 }

@@ -36,7 +36,7 @@ func (s sharedFile) open(access lockfile.Access) *lockfile.File {
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.Cleanup(func() { f.ClosePrivate(); f.Close() })
+	s.Cleanup(func() { f.CloseForBytes(); f.Close() })
 	return f
 }
 
@@ -140,7 +140,7 @@ func TestReaders(t *testing.T) {
 		"all places":             {Range{placeByte(0).Start, mostBytes}, getsIn, fails, getsIn},
 		"a permit":               {permitByte(0), getsIn, getsIn, getsIn},
 		"all permits":            {allPermits, getsIn, getsIn, refused},
-		"the line for a permit":  {lineByte, getsIn, getsIn, refused},
+		"the turn for a permit":  {turnByte, getsIn, getsIn, refused},
 		"the whole file":         {Range{}, fails, fails, refused},
 		"all but the first byte": {Range{1, 0}, fails, fails, refused},
 	} {

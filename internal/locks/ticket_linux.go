@@ -27,7 +27,7 @@ func TakeTicket(f *lockfile.File) (t Ticket, bell int, err error) {
 	if f.Network() != lockfile.Local {
 		return t, -1, failure.New(failure.ExDataErr, f.Name, errReplaceOnNetwork)
 	}
-	own, err := f.Private()
+	own, err := f.OpenForBytes()
 	if err != nil {
 		return t, -1, openingError(replaceError(f.Name, err))
 	}

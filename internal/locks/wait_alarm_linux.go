@@ -9,29 +9,29 @@ import (
 	"example.org/flock/internal/failure"
 )
 
-// acquireUntil waits until the deadline in one system call, which the signal of a timer ends.
-func acquireUntil(call call, fd int, op Op, deadline time.Time) error {
+// callUntil is callWithin for a wait that ends: it waits in one system call, which the signal of a timer ends.
+func callUntil(deadline time.Time, call call, fd int, op Op) (answer, err error) {
 	left := time.Until(deadline)
 	if left <= 0 {
-		err := repeat(call, fd, op, false)
+		answer, err = callWithin(Try, call, fd, op)
 		if err == ErrConflict {
 			err = ErrTimeout
 		}
-		return err
+		return answer, err
 	}
 	var alarm alarm.Alarm
 	if errno := alarm.Start(int64(left)); errno != 0 {
-		return failure.New(failure.ExOSErr, "cannot set up timer", errno)
+		return nil, failure.New(failure.ExOSErr, "cannot set up timer", errno)
 	}
 	defer alarm.Restore()
 	defer alarm.Stop()
 	for {
-		err := call(fd, op, true)
-		if !isInterrupted(err) {
-			return toConflict(err)
+		answer = call(fd, op, true)
+		if !isInterrupted(answer) {
+			return answer, toConflict(answer)
 		}
 		if !time.Now().Before(deadline) {
-			return ErrTimeout
+			return answer, ErrTimeout
 		}
 	}
 }

@@ -4,14 +4,16 @@ package locks
 
 import "time"
 
-// acquireUntil asks again at short intervals. Only package alarm can make the system call end in time.
-func acquireUntil(call call, fd int, op Op, deadline time.Time) error {
+// callUntil is callWithin for a wait that ends. It makes the call again at short intervals: only package alarm can make
+// the system call end in time.
+func callUntil(deadline time.Time, call call, fd int, op Op) (answer, err error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
-		if err := repeat(call, fd, op, false); err != ErrConflict {
-			return err
+		answer, err := callWithin(Try, call, fd, op)
+		if err != ErrConflict {
+			return answer, err
 		}
 		if err := Until(deadline).Sleep(pause); err != nil {
-			return err
+			return answer, err
 		}
 	}
 }

@@ -26,12 +26,17 @@ func flockCall(fd int, op Op, wait bool) error {
 	return systemFlock(fd, how)
 }
 
-// acquire makes a lock call, and waits within the timeout while another process holds the lock.
-func acquire(call call, fd int, op Op, timeout Timeout) error {
+// callWithin makes a lock call, again if a signal interrupts it, and waits within the timeout while another process
+// holds the lock. answer is that of the last call, and err what it means.
+func callWithin(timeout Timeout, call call, fd int, op Op) (answer, err error) {
 	if deadline, ends := timeout.Deadline(); ends {
-		return acquireUntil(call, fd, op, deadline)
+		return callUntil(deadline, call, fd, op)
 	}
-	return repeat(call, fd, op, timeout.Waits())
+	for {
+		if answer := call(fd, op, timeout.Waits()); !isInterrupted(answer) {
+			return answer, toConflict(answer)
+		}
+	}
 }
 
 // toConflict returns the error for the answer of a lock call: ErrConflict if another process holds the lock, which some
@@ -51,30 +56,20 @@ const (
 
 func isInterrupted(err error) bool { return err == syscall.EINTR || err == errRestart }
 
-// repeat makes a lock call until no signal interrupts it.
-func repeat(call call, fd int, op Op, wait bool) error {
-	for {
-		if err := call(fd, op, wait); !isInterrupted(err) {
-			return toConflict(err)
-		}
-	}
-}
-
 // setBytes locks or unlocks a range of bytes, and does not wait.
-func setBytes(fd int, op Op, r Range) error { return repeat(recordCall(r), fd, op, false) }
+func setBytes(fd int, op Op, r Range) error {
+	_, err := callWithin(Try, recordCall(r), fd, op)
+	return err
+}
 
 // tryByte locks a byte of a local file, unless another open file keeps it out. Where a conflict is answered by EAGAIN,
 // a security policy answers EACCES, and would do so for ever.
 func tryByte(fd int, r Range) error {
-	var answer error
-	noting := func(fd int, op Op, wait bool) error {
-		answer = recordCall(r)(fd, op, wait)
-		return answer
+	answer, err := callWithin(Try, recordCall(r), fd, Exclusive)
+	if err == ErrConflict && answer == syscall.EACCES {
+		return errDenied
 	}
-	if err := repeat(noting, fd, Exclusive, false); err != ErrConflict || answer != syscall.EACCES {
-		return err
-	}
-	return errDenied
+	return err
 }
 
 var errDenied = errors.New(Denial)

@@ -3,8 +3,6 @@
 package termination
 
 import (
-	"encoding/binary"
-	"os"
 	"os/signal"
 	"sync"
 	"syscall"
@@ -15,15 +13,13 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// Signals are those of Forwarded that have come since Catch. Their descriptor is readable when one has come. Where
-// package cstart can tell signals to it, no goroutine and no new thread has to do with that.
+// Signals are those of Forwarded that have come since Catch. Their descriptor is readable when one has come. How they
+// come there, next_*.go says.
 type Signals struct {
-	FD      int
-	ended   [2]int // a pipe: the command has ended
-	writer  int    // the other end of FD
-	told    [cstart.Told]byte
-	channel <-chan os.Signal // where package signal tells them
-	mu      sync.Mutex       // for take
+	FD     int
+	source            // what Next reads them from
+	ended  [2]int     // a pipe: the command has ended
+	mu     sync.Mutex // for take
 }
 
 // catching is what Catch has returned.
@@ -33,30 +29,17 @@ var catching *Signals
 // has returned. One that is ignored, or blocked, stays so. It must not be called twice.
 func Catch() (*Signals, error) {
 	s := &Signals{}
+	var writer int
 	var err error
-	if s.FD, s.writer, err = pipe(); err == nil {
+	if s.FD, writer, err = pipe(); err == nil {
 		s.ended[0], s.ended[1], err = pipe()
 	}
 	if err != nil {
 		return nil, err
 	}
 	unix.SetNonblock(s.FD, true)
-	unix.SetNonblock(s.writer, true)
-	for _, sig := range forwarded() {
-		cstart.Tell(sig, s.writer)
-	}
-	if !cstart.TellsSignals {
-		s.channel = Forward()
-		look := make(chan os.Signal, 8)
-		for _, sig := range forwarded() {
-			signal.Notify(look, sig)
-		}
-		go func() {
-			for range look {
-				unix.Write(s.writer, []byte{0})
-			}
-		}()
-	}
+	unix.SetNonblock(writer, true)
+	s.catch(writer)
 	runs := make(chan struct{})
 	go func() {
 		close(runs)
@@ -75,30 +58,6 @@ func pipe() (read, write int, err error) {
 		}
 	}
 	return read, write, err
-}
-
-// Next returns a signal that has come, and whether it came from the terminal, to all of the process group; 0: there is
-// none. Where nothing tells who has sent a signal, the terminal is presumed to have sent those that it can send.
-func (s *Signals) Next() (sig syscall.Signal, fromTerminal bool) {
-	if s.channel != nil {
-		for n := 1; n > 0; {
-			n, _ = unix.Read(s.FD, s.told[:])
-		}
-		flush()
-		select {
-		case sig := <-s.channel:
-			return sig.(syscall.Signal), IsOfTerminals(sig)
-		default:
-			return 0, false
-		}
-	}
-	if n, _ := unix.Read(s.FD, s.told[:]); n < len(s.told) {
-		return 0, false
-	}
-	const byKernel = 0x80 // SI_KERNEL
-	sig = syscall.Signal(binary.NativeEndian.Uint32(s.told[:]))
-	code := binary.NativeEndian.Uint32(s.told[8:])
-	return sig, IsOfTerminals(sig) && code == byKernel
 }
 
 // CommandEnded has the next signal end this process, but not at once. Nobody may call Next then.
@@ -135,8 +94,8 @@ func (s *Signals) awaitSecond() {
 	}
 }
 
-// Released has a signal end the process at once again, when the lock is released.
-func Released() {
+// Undefer has a signal end the process at once again, when the lock is released.
+func Undefer() {
 	for _, sig := range handled {
 		setDefault(sig.(syscall.Signal))
 	}

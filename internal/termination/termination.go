@@ -7,7 +7,7 @@
 //	                      and SIGHUP are deferred.
 //	Catch                 of Forwarded is for the command: Next returns it
 //	Signals.CommandEnded  the process dies a second later, or at the second signal
-//	Released, Allow       ends the process at once; Allow ends it by one that has come before
+//	Undefer, Allow        ends the process at once; Allow ends it by one that has come before
 //	Finish                the process has ended by the first one that has come, if one has
 //
 // A second, or the second signal, ends the process as if nothing had been deferred, whatever it does: a call to a file

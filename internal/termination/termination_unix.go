@@ -102,7 +102,7 @@ func Allow() {
 	if handled == nil {
 		return
 	}
-	Released()
+	Undefer()
 	Finish()
 }
 

@@ -12,6 +12,6 @@ func Defer() context.Context   { return context.Background() }
 func IsDue() bool              { return false }
 func Finish()                  {}
 func Allow()                   {}
-func Released()                {}
+func Undefer()                 {}
 
 func FinishBy(syscall.Signal) {}
