@@ -116,7 +116,7 @@ func (a *attempt) acquireAsNewest(timeout locks.Timeout) error {
 	go func() { // the lock call waits in the first thread, which the timer of -w interrupts
 		if <-isReplaced {
 			a.file.Close() // gives up the lock, should it be granted meanwhile: nobody may read the line
-			os.Exit(a.out.Status(a.tellReplaced()))
+			os.Exit(a.out.Status(a.reportReplaced()))
 		}
 		close(stopped)
 	}()
@@ -131,8 +131,8 @@ func (a *attempt) acquireAsNewest(timeout locks.Timeout) error {
 	return err
 }
 
-// tellReplaced says that a newer run has come, and returns the exit status.
-func (a *attempt) tellReplaced() (status int) {
+// reportReplaced says that a newer run has come, and returns the exit status.
+func (a *attempt) reportReplaced() (status int) {
 	a.out.Note(a.file.Name + ": " + locks.ErrReplaced.Error())
 	return a.ConflictExit
 }

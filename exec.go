@@ -42,7 +42,7 @@ func (a *attempt) execute() int {
 	// 4. The lines come last: somebody may not read them, and then this process waits.
 	switch {
 	case err == locks.ErrReplaced:
-		code = a.tellReplaced()
+		code = a.reportReplaced()
 	case err != nil:
 		code = failCommand(a.out, a.Options, err)
 	}
@@ -104,9 +104,9 @@ func (a *attempt) runGuarded() (status int, err error) {
 		guarded.NoteMore = a.out.Note
 	}
 	if a.Close {
-		guarded.Kept = []int{a.file.FD}
+		guarded.ForGuard = []int{a.file.FD}
 		if lifeline := a.lock.Lifeline(); lifeline >= 0 {
-			guarded.Kept = append(guarded.Kept, lifeline)
+			guarded.ForGuard = append(guarded.ForGuard, lifeline)
 		}
 	}
 	a.out.Beside() // for those lines

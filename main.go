@@ -124,7 +124,7 @@ func lockAndExecute(p *output.Printer, o *cli.Options, started time.Time) int {
 		a.undo()
 		return 1 // main then dies by the signal
 	case err == locks.ErrReplaced:
-		return a.tellReplaced()
+		return a.reportReplaced()
 	case errors.Is(err, locks.ErrInterrupted):
 		return 1
 	case err != nil:

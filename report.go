@@ -59,23 +59,23 @@ func (a *attempt) reportWait() (stop func()) {
 		a.out.Note(line)
 		return true
 	}
-	asked := a.asked()
+	wanted := a.wanted()
 	go func() {
 		waiting := "waiting for " + targetName(a.Options) + ", "
 		if !a.Reports {
 			sleep(time.Second)
-			if state := a.ancestorState(asked); state != "" {
+			if state := a.ancestorState(wanted); state != "" {
 				say(waiting + state)
 			}
 			return
 		}
 		pause := a.ReportAfter
-		if a.ancestorState(asked) != "" {
+		if a.ancestorState(wanted) != "" {
 			pause = 0
 		}
 		for waits := true; waits; pause = a.NextReport(pause) {
 			sleep(pause)
-			waits = say(waiting + a.state(asked))
+			waits = say(waiting + a.state(wanted))
 		}
 	}()
 	return func() { stopped.Store(true) }
@@ -106,17 +106,17 @@ func (a *attempt) reportRefusal(err error) {
 // refusalLine returns the line about a lock that is refused: that the kernel denies it, with --report who has it, and
 // otherwise only that a process has it which waits for this one; "" if that is not so.
 func (a *attempt) refusalLine(err error) string {
-	name, asked := targetName(a.Options), a.asked()
+	name, wanted := targetName(a.Options), a.wanted()
 	var r *locks.Refusal
 	switch {
 	case errors.As(err, &r) && r.Denied:
 		return name + ": " + r.Why
 	case a.Reports && a.Queued && errors.Is(err, locks.ErrConflict):
-		return name + " is " + a.state(asked) + "; its queue is full"
+		return name + " is " + a.state(wanted) + "; its queue is full"
 	case a.Reports:
-		return name + " is " + a.state(asked)
+		return name + " is " + a.state(wanted)
 	}
-	if state := a.ancestorState(asked); state != "" {
+	if state := a.ancestorState(wanted); state != "" {
 		return name + " is " + state
 	}
 	return ""
@@ -136,13 +136,13 @@ func (a *attempt) keepers() (line string) {
 	case locks.Taken:
 		list = holders.Keepers(a.file.FD)
 	case locks.Unknown: // all who have the whole lock have our open file
-		list, _ = holders.Find(lockfile.Descriptor(a.file.FD), a.asked())
+		list, _ = holders.Find(lockfile.Descriptor(a.file.FD), a.wanted())
 	}
-	left, more := list.Oldest()
-	if left.PID == 0 {
+	keeper, more := list.Oldest()
+	if keeper.PID == 0 {
 		return ""
 	}
-	return a.file.Name + " is still held by " + left.Name() + more + "; -o would prevent that"
+	return a.file.Name + " is still held by " + keeper.Name() + more + "; -o would prevent that"
 }
 
 // targetName names what is locked.
@@ -153,21 +153,21 @@ func targetName(o *cli.Options) string {
 	return o.File
 }
 
-// asked returns what the attempt asks for, by the mechanism that serves, if that is known.
-func (a *attempt) asked() locks.Config { return a.lock.Narrow(lockConfig(a.Options, a.out)) }
+// wanted returns what the attempt is to lock, by the mechanism that serves, if that is known.
+func (a *attempt) wanted() locks.Config { return a.lock.Narrow(lockConfig(a.Options, a.out)) }
 
 // state says why the lock cannot be had, as far as that is known.
-func (a *attempt) state(asked locks.Config) string {
-	if state := a.ancestorState(asked); state != "" {
+func (a *attempt) state(wanted locks.Config) string {
+	if state := a.ancestorState(wanted); state != "" {
 		return state
 	}
-	list := holders.InTheWay(namedFile(a.Options), asked, a.Op)
+	list := holders.InTheWay(namedFile(a.Options), wanted, a.Op)
 	return list.State(a.Cooldown > 0)
 }
 
 // ancestorState says which process that has started this one keeps it out; "" if there is none.
-func (a *attempt) ancestorState(asked locks.Config) string {
-	h := holders.Ancestor(namedFile(a.Options), asked, a.Op)
+func (a *attempt) ancestorState(wanted locks.Config) string {
+	h := holders.Ancestor(namedFile(a.Options), wanted, a.Op)
 	if h.PID == 0 {
 		return ""
 	}

@@ -157,19 +157,20 @@ func (p *parser) read(given []string) (words []string, err error) {
 	if len(given) < 2 {
 		return nil, tryHelp("not enough arguments")
 	}
-	words = p.expand(given)
+	words = p.expand(given) // each word by one word
 	p.declare(words)
-	// The word that getopt has come to, as the user wrote it.
+	// The word that getopt has come to, as the user wrote it: NArgs words are left, of those given as of those expanded.
 	word := func() string { return given[len(given)-p.set.NArgs()] }
 	isJoined := false // -c, with other options or its string, as in -nc or --command=TEXT
-	err = p.set.Getopt(words, func(opt getopt.Option) bool {
+	goesOn := func(opt getopt.Option) bool { // after each option, to the next one
 		p.given = append(p.given, opt.LongName())
 		if opt.LongName() == "command" {
 			p.shellOption = word()
 			isJoined = !isShellOption(p.shellOption)
 		}
 		return !isJoined && !p.isAnswered()
-	})
+	}
+	err = p.set.Getopt(words, goesOn)
 	if err != nil || isJoined {
 		return nil, p.asUsage(err, word(), isJoined)
 	}
@@ -255,16 +256,18 @@ func (p *parser) expand(args []string) []string {
 }
 
 // expandLong returns the word of a long option with its whole name, and whether its value is the next word. What getopt
-// would accept and GNU getopt_long does not, gets a name that no option has: a flag with a value (--close=yes), and a
-// short option with two dashes (--E).
+// would accept and GNU getopt_long does not, gets a name that no option has.
 func (p *parser) expandLong(word string) (whole string, takesNext bool) {
 	name, value, hasValue := strings.Cut(word[2:], "=")
+	unknown := "--" + name + "-"
 	opt := p.find(name)
 	switch {
-	case opt == nil && len(name) == 1, opt != nil && opt.isFlag && hasValue:
-		return "--" + name + "-", false
-	case opt == nil:
+	case opt == nil && len(name) == 1: // --E: a short option with two dashes
+		return unknown, false
+	case opt == nil: // getopt does not know it either
 		return word, false
+	case opt.isFlag && hasValue: // --close=yes
+		return unknown, false
 	case hasValue:
 		return "--" + opt.long + "=" + value, false
 	}

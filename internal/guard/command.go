@@ -39,9 +39,9 @@ type Rules struct {
 
 // A Command is one that flock runs, and terminates by its rules.
 type Command struct {
-	Argv  []string
-	Rules Rules
-	Kept  []int // descriptors that the guard gets, but not the command
+	Argv     []string
+	Rules    Rules
+	ForGuard []int // descriptors that the guard gets, but not the command
 
 	Note     func(line string) // that of output.Printer
 	NoteMore func(line string) // for what only some users want to know

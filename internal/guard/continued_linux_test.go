@@ -62,7 +62,7 @@ func TestGoneBesideItsSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := child.Process.Pid
-	g := &Guard{pid: pid, socket: os.NewFile(uintptr(pair[0]), "guard"), socketFD: pair[0], ended: tellEnd(pid),
+	g := &Guard{pid: pid, socket: os.NewFile(uintptr(pair[0]), "guard"), socketFD: pair[0], ended: endOf(pid),
 		bytes: make([]byte, 4096)}
 	defer g.socket.Close()
 	child.Process.Kill()

@@ -49,10 +49,10 @@ type Guard struct {
 }
 
 // Start starts the guard of a command, but not yet the command. The guard inherits what the command would inherit from
-// this process. The command then gets all of that except the descriptors in kept.
+// this process. The command then gets all of that except the descriptors in forGuard.
 //
 // The first thread of the process must call it: the kernel tells the guard when its parent ends, and that is a thread.
-func Start(argv []string, kept ...int) (*Guard, error) {
+func Start(argv []string, forGuard ...int) (*Guard, error) {
 	err := prepare()
 	if err != nil {
 		return nil, err
@@ -68,13 +68,13 @@ func Start(argv []string, kept ...int) (*Guard, error) {
 	if err != nil {
 		return nil, errors.New("cannot make a socket: " + sys.Text(err))
 	}
-	h := header{parent: os.Getpid(), kept: kept, argv: argv}
+	h := header{parent: os.Getpid(), forGuard: forGuard, argv: argv}
 	if g.pid, h.stderr, err = startProcess(pair[1]); err != nil {
 		unix.Close(pair[0])
 		return nil, err
 	}
 	sendWords(pair[0], h.words())
-	g.socket, g.socketFD, g.ended = os.NewFile(uintptr(pair[0]), "guard"), pair[0], tellEnd(g.pid)
+	g.socket, g.socketFD, g.ended = os.NewFile(uintptr(pair[0]), "guard"), pair[0], endOf(g.pid)
 	return g, nil
 }
 
@@ -173,11 +173,14 @@ func (g *Guard) Close() {
 
 // KillAll kills the guard, if it is still there, and its descendants. If this process may not kill one of them, or one
 // is not dead after a second, KillAll returns that. If this process is stopped meanwhile, the kernel continues it.
-func (g *Guard) KillAll() (survivor int) { return g.killAll(Now()+time.Second, nil) }
+func (g *Guard) KillAll() (survivor int) {
+	g.closeAll()
+	return g.family.killUntil(Now() + time.Second)
+}
 
-// killAll kills the guard, if it is still there, and what it leaves behind: see family.killAll.
-func (g *Guard) killAll(deadline time.Duration, tell func(pid int)) (survivor int) {
+// closeAll is Close, and gives back the descriptor of the socket: it may be the only one that is free to look for
+// children.
+func (g *Guard) closeAll() {
 	g.Close()
-	g.socket.Close() // its descriptor may be the only one that is free to look for children
-	return g.family.killAll(deadline, tell)
+	g.socket.Close()
 }

@@ -17,28 +17,28 @@ import (
 // A state is one of the life of a guard. These are all the transitions, but for one: from every state after running to
 // over, when the command has ended and nobody is left.
 //
-//	from      to        when
-//	ready     running   the command was started
-//	          over      it is too late for that, or it cannot be started
-//	running   over      the command has ended, and what it has left may stay
-//	          counting  there is a reason why all have to end: see reason
-//	counting  asking    two looks have found the same processes, or 50 ms have passed: they get SIGTERM and SIGCONT
-//	          killing   as from asking
-//	asking    killing   the ten seconds are over, or Deadlines.Kill has come; somebody wants that (Abort, or a signal
-//	                    after the end of the command); the command has ended, and the lock is lost
-//	killing   waiting   only those are left who may not be killed
-//	waiting   killing   somebody else has come
-//	          over      the lock is lost: its server does not wait for them
+//	from         to           when
+//	ready        running      the command was started
+//	             over         it is too late for that, or it cannot be started
+//	running      over         the command has ended, and what it has left may stay
+//	             counting     there is a reason why all have to end: see reason
+//	counting     terminating  two looks have found the same processes, or 50 ms have passed: they get SIGTERM and SIGCONT
+//	             killing      as from terminating
+//	terminating  killing      the ten seconds are over, or Deadlines.Kill has come; somebody wants that (Abort, or a
+//	                          signal after the end of the command); the command has ended, and the lock is lost
+//	killing      waiting      only those are left who may not be killed
+//	waiting      killing      somebody else has come
+//	             over         the lock is lost: its server does not wait for them
 type state int
 
 const (
-	ready    state = iota // there was no order to run
-	running               // the command runs
-	counting              // all have to end: who they are is being found out
-	asking                // they were asked to end, by SIGTERM
-	killing               // they and all others get SIGKILL, again and again
-	waiting               // those are left who may not be killed
-	over                  // the last report is sent
+	ready       state = iota // there was no order to run
+	running                  // the command runs
+	counting                 // all have to end: who they are is being found out
+	terminating              // they have got SIGTERM
+	killing                  // they and all others get SIGKILL, again and again
+	waiting                  // those are left who may not be killed
+	over                     // the last report is sent
 )
 
 // The pauses between two looks at the descendants.
@@ -47,7 +47,7 @@ const (
 	mostOfCount  = 50 * time.Millisecond // for all looks: make -j never rests
 	pauseOfKill  = 5 * time.Millisecond
 	pauseOfWait  = 100 * time.Millisecond
-	pauseToAsk   = 25 * time.Millisecond // where the system does not tell when the last one has ended
+	pauseOfEnds  = 25 * time.Millisecond // where the system does not tell when the last one has ended
 )
 
 // A life is what a guard knows, and in which state it is.
@@ -56,18 +56,18 @@ type life struct {
 	rules     Rules
 	deadlines Deadlines
 	limitAt   time.Duration // when the limit of the rules is reached
-	newerAt   time.Duration // when to ask next whether somebody newer has come
+	newerAt   time.Duration // when to look next whether somebody newer has come
 	replaced  bool          // that is so
 	orphaned  bool          // nobody gives orders any more
 	aborted   bool          // the lock is lost
 	hurries   bool          // who has to end is killed at once
 
-	family family
-	left   bool           // somebody of the family is there
-	status int            // of the command, when it has ended
-	killed bool           // by a signal
-	heard  syscall.Signal // the last signal that came here while it lived
-	diedOf syscall.Signal // the one that it died of and that has not come here yet
+	family  family
+	remains bool           // somebody of the family is there
+	status  int            // of the command, when it has ended
+	killed  bool           // by a signal
+	heard   syscall.Signal // the last signal that came here while it lived
+	diedOf  syscall.Signal // the one that it died of and that has not come here yet
 
 	cause   Cause         // why all have to end
 	killAt  time.Duration // when the time to end is over
@@ -78,18 +78,18 @@ type life struct {
 
 	endsParentsStop bool // the parent is to go on, should it be stopped
 
-	report func(Message)
-	told   map[Kind][]process // those of whom a line has told
+	report   func(Message)
+	reported map[Kind][]process // those about whom there was a line
 }
 
 func newLife(report func(Message)) *life {
 	return &life{deadlines: NoDeadlines, limitAt: never, killAt: never, newerAt: never, report: report,
-		told: map[Kind][]process{}}
+		reported: map[Kind][]process{}}
 }
 
 // begin begins to run, when the command was started.
 func (l *life) begin() {
-	l.state, l.left = running, true
+	l.state, l.remains = running, true
 	if l.rules.Limit > 0 && l.rules.Limit < never-Now() {
 		l.limitAt = Now() + l.rules.Limit
 	}
@@ -115,8 +115,8 @@ func (l *life) reason() (why Cause, isDue bool) {
 	return ByItself, !l.alive() && l.rules.Leftovers
 }
 
-// askForNewer asks, if that is due, whether somebody newer has come.
-func (l *life) askForNewer() {
+// lookForNewer looks, if that is due, whether somebody newer has come.
+func (l *life) lookForNewer() {
 	if now := Now(); now >= l.newerAt {
 		l.replaced, l.newerAt = !l.rules.Ticket.IsNewest(), now+locks.Unrung
 	}
@@ -130,17 +130,32 @@ func (l *life) proceed() {
 		if l.state > running && why == Lost {
 			l.cause = Lost
 		}
-		switch isGone := !l.alive() && !l.left; {
-		case l.state == ready, l.state == over:
-		case isGone, l.state == running && !l.alive() && !l.rules.Leftovers:
+		if l.state > ready && l.state < over && !l.alive() && !l.remains {
 			l.finish(0)
-		case l.state == running && isDue:
-			l.endAll(why)
-		case l.state == counting, l.state == asking:
-			l.ask()
-		case l.state == killing, l.state == waiting:
-			l.kill()
+			return
 		}
+		switch l.state {
+		case running:
+			l.endRun(why, isDue)
+		case counting:
+			l.count()
+		case terminating:
+			l.awaitEnds()
+		case killing:
+			l.kill()
+		case waiting:
+			l.awaitSurvivors()
+		}
+	}
+}
+
+// endRun ends the state running: the command has ended, and what it has left may stay; or all have to end.
+func (l *life) endRun(why Cause, isDue bool) {
+	switch {
+	case !l.alive() && !l.rules.Leftovers:
+		l.finish(0)
+	case isDue:
+		l.endAll(why)
 	}
 }
 
@@ -156,47 +171,58 @@ func (l *life) endAll(why Cause) {
 	}
 }
 
-// ask counts, and asks those whom it has found to end. Who comes later is not asked: it may be what the command has
-// started to clean up.
-func (l *life) ask() {
+// count finds out who they are, and sends SIGTERM to those whom it has found. Who comes later gets none: it may be what
+// the command has started to clean up.
+func (l *life) count() {
 	now := Now()
-	switch isLate := l.cause == Lost && !l.alive(); {
-	case l.hurries, isLate, now >= min(l.killAt, l.deadlines.Kill):
+	switch {
+	case l.isTimeToKill(now):
 		l.state, l.lookAt = killing, now
-	case l.state == counting && now >= l.lookAt:
+	case now >= l.lookAt:
 		isSame := l.family.look()
 		if l.looks++; l.looks > 1 && isSame || now >= l.countAt {
-			l.forEach(Leftover, l.askOne)
-			l.state = asking
+			l.forEach(Leftover, l.terminate)
+			l.state = terminating
 		}
 		l.lookAt = now + pauseOfCount
-	case l.state == asking && !endsAreTold:
-		l.lookAt = now + pauseToAsk
 	}
 }
 
-// askOne asks a process to end. A stopped one is continued for that.
-func (l *life) askOne(p process) {
+// awaitEnds waits for those who have got SIGTERM.
+func (l *life) awaitEnds() {
+	now := Now()
+	switch {
+	case l.isTimeToKill(now):
+		l.state, l.lookAt = killing, now
+	case !endsAreTold:
+		l.lookAt = now + pauseOfEnds
+	}
+}
+
+// isTimeToKill reports whether those who were to end by SIGTERM have had their time.
+func (l *life) isTimeToKill(now time.Duration) bool {
+	isLost := l.cause == Lost && !l.alive()
+	return l.hurries || isLost || now >= min(l.killAt, l.deadlines.Kill)
+}
+
+// terminate sends a process SIGTERM. A stopped one is continued for that.
+func (l *life) terminate(p process) {
 	name := ""
 	if isLeftover := l.cause == ByItself && !l.alive(); isLeftover {
 		name = l.nameFor(Leftover, p)
 	}
 	if err := l.family.send(p, unix.SIGTERM); err == unix.EPERM {
-		l.tell(Unkillable, p, l.nameFor(Unkillable, p))
+		l.reportOne(Unkillable, p, l.nameFor(Unkillable, p))
 		return
 	}
 	l.family.send(p, unix.SIGCONT)
-	l.tell(Leftover, p, name)
+	l.reportOne(Leftover, p, name)
 }
 
 // kill kills all who are there, if that is due, and finds out whether others are left than those who may not be killed.
 func (l *life) kill() {
 	now := Now()
-	switch {
-	case l.state == waiting && l.cause == Lost:
-		l.finish(l.barred)
-		return
-	case now < l.lookAt:
+	if now < l.lookAt {
 		return
 	}
 	l.lookAt = now
@@ -207,27 +233,37 @@ func (l *life) kill() {
 	killed := 0
 	l.forEach(Killing, func(p process) {
 		kind := Killing
-		if l.hasTold(Unkillable, p) { // so it was not asked to end
+		if l.hasReported(Unkillable, p) { // so it was not sent SIGTERM
 			kind = Killable
 		}
 		name := l.nameFor(kind, p)
 		if err := l.family.send(p, unix.SIGKILL); err == unix.EPERM {
 			l.barred = p.number()
-			l.tell(Unkillable, p, l.nameFor(Unkillable, p))
+			l.reportOne(Unkillable, p, l.nameFor(Unkillable, p))
 			return
 		}
 		killed++
-		l.tell(kind, p, name)
+		l.reportOne(kind, p, name)
 	})
 	if len(l.family.list) > 0 && killed == 0 {
 		l.state, l.lookAt = waiting, now+pauseOfWait
 	}
 }
 
+// awaitSurvivors waits for those who may not be killed, and kills who comes. The server of a lock that is lost does not
+// wait for them.
+func (l *life) awaitSurvivors() {
+	if l.cause == Lost {
+		l.finish(l.barred)
+	} else {
+		l.kill()
+	}
+}
+
 // forEach calls do with each process of the list. Those for whom there may be a line of the kind come last: the name of
 // a process that forks again and again can be read only between two forks, which takes a second among a hundred such.
 func (l *life) forEach(kind Kind, do func(process)) {
-	n := min(len(l.family.list), mostLines-len(l.told[kind]))
+	n := min(len(l.family.list), mostLines-len(l.reported[kind]))
 	for _, p := range l.family.list[n:] {
 		do(p)
 	}
@@ -251,7 +287,7 @@ func (l *life) nextTime() time.Duration {
 		at = min(l.limitAt, l.deadlines.Term, l.newerAt)
 	case counting:
 		at = l.lookAt
-	case asking:
+	case terminating:
 		at = min(l.killAt, l.deadlines.Kill)
 		if !endsAreTold {
 			at = min(at, l.lookAt)
@@ -304,7 +340,7 @@ const mostLines = 5
 // nameFor returns the command line of a process for a line of a kind; "" if there is to be none. One that has ended has
 // none.
 func (l *life) nameFor(kind Kind, p process) string {
-	if l.hasTold(kind, p) || len(l.told[kind]) == mostLines || l.cause == Lost {
+	if l.hasReported(kind, p) || len(l.reported[kind]) == mostLines || l.cause == Lost {
 		return ""
 	}
 	name := proc.Command(p.number())
@@ -314,12 +350,14 @@ func (l *life) nameFor(kind Kind, p process) string {
 	return strings.ToValidUTF8(name[:min(len(name), 80)], "")
 }
 
-// hasTold reports whether there was a line of the kind about a process.
-func (l *life) hasTold(kind Kind, p process) bool { return slices.ContainsFunc(l.told[kind], p.is) }
+// hasReported reports whether there was a line of the kind about a process.
+func (l *life) hasReported(kind Kind, p process) bool {
+	return slices.ContainsFunc(l.reported[kind], p.is)
+}
 
-func (l *life) tell(kind Kind, p process, name string) {
+func (l *life) reportOne(kind Kind, p process, name string) {
 	if name != "" {
-		l.told[kind] = append(l.told[kind], p)
+		l.reported[kind] = append(l.reported[kind], p)
 		l.report(Message{Kind: kind, Number: p.number(), Text: name})
 	}
 }

@@ -66,7 +66,7 @@ func (c Command) Run() (Result, error) {
 func (c *Command) start() (*Guard, error) {
 	ticket := &c.Rules.Ticket
 	if ticket.Number == 0 {
-		return Start(c.Argv, c.Kept...)
+		return Start(c.Argv, c.ForGuard...)
 	}
 	own, err := unix.FcntlInt(uintptr(ticket.FD), unix.F_DUPFD, 3)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *Command) start() (*Guard, error) {
 	}
 	defer unix.Close(own)
 	ticket.FD = own
-	return Start(c.Argv, append(slices.Clip(c.Kept), own)...)
+	return Start(c.Argv, append(slices.Clip(c.ForGuard), own)...)
 }
 
 // result returns how the command has ended, by the last report of a guard that is gone.
@@ -90,7 +90,8 @@ func (c Command) result(g *Guard, last Message, passedOn map[syscall.Signal]bool
 			"is there a limit of processes or of memory?"))
 	case last.Kind != Ended:
 		c.Note("the guard of " + c.name() + " was killed, and so were all its descendants")
-		g.killAll(never, func(pid int) { c.Relay(Message{Kind: Unkillable, Number: pid, Text: proc.Command(pid)}) })
+		g.closeAll()
+		g.family.killAll(func(pid int) { c.Relay(Message{Kind: Unkillable, Number: pid, Text: proc.Command(pid)}) })
 		return Result{Status: 128 + int(syscall.SIGKILL)}, nil
 	case last.Text != "":
 		return Result{}, failedToStart(c.Argv[0], last)

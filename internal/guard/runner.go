@@ -33,20 +33,20 @@ type runner struct {
 	polled [4]unix.PollFd
 }
 
-// bell is the place, among the descriptors that are polled, of the bell of a ticket.
+// bell is the index, among the descriptors that are polled, of the bell of a ticket.
 const bell = 3
 
 // A header is what the parent tells before all orders.
 type header struct {
-	parent int   // its process id
-	stderr int   // the descriptor that the command gets as its standard error; -1: it has none
-	kept   []int // descriptors that the command does not get
-	argv   []string
+	parent   int   // its process id
+	stderr   int   // the descriptor that the command gets as its standard error; -1: it has none
+	forGuard []int // descriptors that the command does not get
+	argv     []string
 }
 
 func (h header) words() []string {
-	words := []string{strconv.Itoa(h.parent), strconv.Itoa(h.stderr), strconv.Itoa(len(h.kept))}
-	for _, fd := range h.kept {
+	words := []string{strconv.Itoa(h.parent), strconv.Itoa(h.stderr), strconv.Itoa(len(h.forGuard))}
+	for _, fd := range h.forGuard {
 		words = append(words, strconv.Itoa(fd))
 	}
 	return append(words, h.argv...)
@@ -63,7 +63,7 @@ func headerOf(words []string) (h header, ok bool) {
 	}
 	h.parent, h.stderr = next(), next()
 	for range next() {
-		h.kept = append(h.kept, next())
+		h.forGuard = append(h.forGuard, next())
 	}
 	h.argv = words
 	return h, len(words) > 0
@@ -95,10 +95,10 @@ func Begin() {
 	r.life = newLife(r.report)
 	ok := false
 	if r.header, ok = headerOf(receiveWords(socket)); ok {
-		for _, fd := range append(r.kept, r.stderr) {
+		for _, fd := range append(r.forGuard, r.stderr) {
 			unix.CloseOnExec(fd)
 		}
-		if slices.Contains(r.kept, 2) {
+		if slices.Contains(r.forGuard, 2) {
 			r.stderr = -1
 		}
 		r.run()
@@ -144,8 +144,8 @@ func (r *runner) run() {
 			}
 			r.life.orphaned, r.polled[0].Fd = true, -1
 		}
-		r.life.askForNewer()
-		r.life.left = r.life.family.remains(r.watch.reap(r.life))
+		r.life.lookForNewer()
+		r.life.remains = r.life.family.remains(r.watch.reap(r.life))
 		r.life.proceed()
 	}
 	if r.life.endsParentsStop {
@@ -232,7 +232,7 @@ func (r *runner) obey(m Message) {
 // start starts the command, unless it is too late.
 func (r *runner) start(token int64) {
 	why := ByItself
-	switch r.life.askForNewer(); {
+	switch r.life.lookForNewer(); {
 	case Now() >= r.life.deadlines.Term:
 		why = Lost
 	case r.life.replaced:
@@ -246,7 +246,7 @@ func (r *runner) start(token int64) {
 	if token != 0 {
 		cstart.Setenv(TokenVariable, strconv.FormatInt(token, 10))
 	}
-	unix.Write(r.watch.fd, []byte{0}) // see awaitStart
+	r.watch.order(startBegins)
 	pid, err := r.startInPlace()
 	if err != nil {
 		r.failToStart(err)
@@ -255,7 +255,7 @@ func (r *runner) start(token int64) {
 	r.life.family.command = pid
 	unix.Setsid() // keeps the guard out of what is sent to the whole group or session later on
 	r.life.begin()
-	unix.Write(r.watch.fd, []byte{0})
+	r.watch.order(startIsOver)
 }
 
 // startInPlace chooses the process group of the command, and starts it: its own, so that signals reach all of it. On a
@@ -303,19 +303,34 @@ func reap(pid int) (end syscall.WaitStatus) {
 	return end
 }
 
+// What the guard and the thread of its watch say to each other. Each comes in its turn, so that who reads need not look
+// what it is.
+const (
+	startBegins    = iota + 1 // to the thread: the command is about to be started
+	startIsOver               // to the thread
+	childHasEnded             // to the guard
+	endedAreReaped            // to the thread: it is to wait for the next one
+)
+
+func (w watch) order(what byte) { unix.Write(w.fd, []byte{what}) }
+
+// obey waits for an order to the thread.
+func (w watch) obey() {
+	var what [1]byte
+	unix.Read(w.thread, what[:])
+}
+
 // awaitStart waits until the command has started. The child that is to become it may be stopped just before. It is
-// continued, for the guard waits for it and can do nothing else meanwhile. One byte says that the start begins, the
-// next that it is over.
+// continued, for the guard waits for it and can do nothing else meanwhile.
 func (r *runner) awaitStart() {
-	var b [1]byte
-	unix.Read(r.watch.thread, b[:])
+	r.watch.obey() // startBegins
 	fds := []unix.PollFd{{Fd: int32(r.watch.thread), Events: unix.POLLIN}}
 	for n := 0; n <= 0; {
 		if n, _ = unix.Poll(fds, 50); n == 0 {
 			r.life.family.continueAll()
 		}
 	}
-	unix.Read(r.watch.thread, b[:])
+	r.watch.obey() // startIsOver
 }
 
 // failToStart reports why the command cannot be started.

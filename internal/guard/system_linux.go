@@ -151,24 +151,24 @@ type watch struct{ fd, thread int } // the two ends of a socket
 
 // run waits for the end of a child, says so, and waits until all who have ended are reaped.
 func (w watch) run() {
-	for b := []byte{0}; ; {
+	for {
 		_, err := sys.Retry(func() (int, error) {
 			return 0, unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		})
-		unix.Write(w.thread, b)
+		unix.Write(w.thread, []byte{childHasEnded})
 		if err != nil { // there is no child, and none can come
 			return
 		}
-		unix.Read(w.thread, b)
+		w.obey() // endedAreReaped
 	}
 }
 
-// reap reaps the children that have ended, and reports whether others are left.
-func (w watch) reap(l *life) (left bool) {
-	var b [1]byte
-	isTold := isReadable(w.fd)
-	if isTold {
-		unix.Read(w.fd, b[:])
+// reap reaps the children that have ended, and reports whether there are others.
+func (w watch) reap(l *life) (hasChildren bool) {
+	threadWaits := isReadable(w.fd)
+	if threadWaits {
+		var what [1]byte // childHasEnded
+		unix.Read(w.fd, what[:])
 	}
 	for {
 		var status syscall.WaitStatus
@@ -177,8 +177,8 @@ func (w watch) reap(l *life) (left bool) {
 			l.noteEnd(pid, status)
 			continue
 		}
-		if isTold {
-			unix.Write(w.fd, b[:])
+		if threadWaits {
+			w.order(endedAreReaped)
 		}
 		return err == nil
 	}
@@ -193,8 +193,8 @@ func (f *family) continueAll() {
 	}
 }
 
-// tellEnd returns a descriptor that is readable when a child has ended; -1: there is none, as before Linux 5.3.
-func tellEnd(child int) (fd int) {
+// endOf returns a descriptor that is readable when a child has ended; -1: there is none, as before Linux 5.3.
+func endOf(child int) (fd int) {
 	fd, err := unix.PidfdOpen(child, 0)
 	if err == nil {
 		fd, err = sys.AboveStandard(fd)

@@ -93,7 +93,7 @@ func (w watch) run() {
 }
 
 // reap takes note of the children that have ended.
-func (w watch) reap(l *life) (left bool) {
+func (w watch) reap(l *life) (hasChildren bool) {
 	var b [8]byte
 	for isReadable(w.fd) {
 		if n, _ := unix.Read(w.fd, b[:]); n == len(b) {
@@ -110,8 +110,8 @@ func (f *family) continueAll() {
 	}
 }
 
-// tellEnd returns no descriptor: none tells the end of a child.
-func tellEnd(int) (fd int) { return -1 }
+// endOf returns no descriptor: none tells the end of a child.
+func endOf(int) (fd int) { return -1 }
 
 // startLeader starts a process that makes a process group, leads it, and ends: whoever leads a group cannot make a
 // session, and setsid(1) would fork. If terminal is a descriptor of one, that is given to the group. The caller reaps
