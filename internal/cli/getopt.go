@@ -161,7 +161,7 @@ func (p *parser) read(given []string) (words []string, err error) {
 	p.declare(words)
 	// The word that getopt has come to, as the user wrote it: NArgs words are left, of those given as of those expanded.
 	word := func() string { return given[len(given)-p.set.NArgs()] }
-	isJoined := false // -c, with other options or its string, as in -nc or --command=TEXT
+	isJoined := false                        // -c, with other options or its string, as in -nc or --command=TEXT
 	goesOn := func(opt getopt.Option) bool { // after each option, to the next one
 		p.given = append(p.given, opt.LongName())
 		if opt.LongName() == "command" {
