@@ -60,67 +60,47 @@ func (f *family) findGroup(list []process) []process {
 	return list
 }
 
-// killAll kills all of the family of a guard that is gone, and returns when none is left. If some may not be killed it
-// calls barred with one of them, and waits for them.
+// killAll kills all of the family of a guard that is gone, and returns when none is left. If some may not be killed, it
+// calls barred with one of them when no others are left, and waits for them.
 func (f *family) killAll(barred func(pid int)) {
-	for r := (&rounds{family: f}); ; r.pause() {
-		isOver, pid, _ := r.kill()
-		switch {
-		case isOver:
-			return
-		case pid != 0 && barred != nil:
-			barred(pid)
-			barred = nil
-		}
+	survivor := f.killUntil(never)
+	if survivor != 0 {
+		barred(survivor)
+	}
+	for survivor != 0 {
+		unix.Poll(nil, 16)
+		survivor = f.killUntil(never)
 	}
 }
 
 // killUntil kills all of the family of a guard that is gone. It returns one who may not be killed when no others are
 // left, or any one after the deadline; 0: none is left.
 func (f *family) killUntil(deadline time.Duration) (survivor int) {
-	for r := (&rounds{family: f}); ; r.pause() {
-		isOver, barred, killed := r.kill()
-		switch {
-		case isOver:
+	nobody := 0 // looks that have found nobody
+	for pause := 1; ; pause = min(2*pause, 16) {
+		hasChildren := reapAll()
+		if f.look(); len(f.list) == 0 {
+			nobody++ // but one may have come meanwhile
+		}
+		if !f.remains(hasChildren) || hasEarlier() && nobody == 2 {
 			return 0
+		}
+		barred, killed := 0, false
+		for _, p := range f.list {
+			if f.send(p, unix.SIGKILL) == unix.EPERM {
+				barred = p.number()
+			} else {
+				killed = true
+			}
+		}
+		switch {
 		case barred != 0 && !killed:
 			return barred
 		case Now() > deadline && len(f.list) > 0:
 			return f.list[0].number()
 		}
+		unix.Poll(nil, pause) // milliseconds; one may have forked before it was killed
 	}
-}
-
-// rounds kill a family again and again: one may have forked before it was killed.
-type rounds struct {
-	*family
-	nobody int // rounds that have found nobody
-	length int // of the last pause, in milliseconds
-}
-
-// kill kills all who are there. isOver says that none is left. barred is one who may not be killed, 0 if there is none,
-// and killed says that there was another one.
-func (r *rounds) kill() (isOver bool, barred int, killed bool) {
-	hasChildren := reapAll()
-	if r.look(); len(r.list) == 0 {
-		r.nobody++ // but one may have come meanwhile
-	}
-	if !r.remains(hasChildren) || hasEarlier() && r.nobody == 2 {
-		return true, 0, false
-	}
-	for _, p := range r.list {
-		if r.send(p, unix.SIGKILL) == unix.EPERM {
-			barred = p.number()
-		} else {
-			killed = true
-		}
-	}
-	return false, barred, killed
-}
-
-func (r *rounds) pause() {
-	r.length = min(max(1, 2*r.length), 16)
-	unix.Poll(nil, r.length)
 }
 
 // reapAll reaps the children that have ended, and reports whether there are others.
