@@ -3,6 +3,6 @@
 // environment.
 //
 // It sets variables of the runtime, for which the linker needs -checklinkname=0 and the build the tag flock_linkname. A
-// build without them leaves the runtime as it is (unchanged.go), and README.md beside the compatibility tests lists what
-// then differs.
+// build without them leaves the runtime as it is (unchanged.go), and README.md beside the compatibility tests lists
+// what then differs.
 package cstart

@@ -34,8 +34,8 @@ func isFIFO(fd int) bool {
 	return errno == 0 && stat.Mode&syscall.S_IFMT == syscall.S_IFIFO
 }
 
-// lock takes or releases the lock, and exits if another process holds it, unless package main is to wait for that. If it
-// fails, it deletes its timer and restores the signal mask and the disposition of SIGALRM.
+// lock takes or releases the lock, and exits if another process holds it, unless package main is to wait for that. If
+// it fails, it deletes its timer and restores the signal mask and the disposition of SIGALRM.
 func lock(fd int, o *options, deadline int64) (ok bool) {
 	var timer alarm.Alarm
 	if o.hasTimeout {

@@ -53,7 +53,7 @@ func pathOf(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 var errNoProc = errors.New("/proc is missing, by which it is opened once more")
 
-// OpenForBytes returns another open file of the same file, for reading and writing, to lock bytes by that go with this
+// OpenForBytes returns another open file of the same file, for reading and writing, whose byte locks go with this
 // process: the command does not inherit it. Until CloseForBytes it returns the same one. For a program the error
 // is ETXTBSY: nobody could run it while it is open for writing.
 func (f *File) OpenForBytes() (*File, error) {
@@ -79,8 +79,8 @@ func (f *File) OpenForBytes() (*File, error) {
 	return f.forBytes, nil
 }
 
-// OpenToAsk returns another open file of the same local file or directory, for reading, to ask the kernel by about locks:
-// the command does not inherit it. Opening it neither waits nor is noticed by others, such as a writer to a FIFO.
+// OpenToAsk returns another open file of the same local file or directory, for reading, to ask the kernel about locks.
+// The command does not inherit it. Opening it neither waits nor is noticed by others, such as a writer to a FIFO.
 func (f *File) OpenToAsk() (*File, error) {
 	name := f.Name
 	if f.FD >= 0 {
@@ -106,8 +106,8 @@ func (f *File) OpenToAsk() (*File, error) {
 	return another, nil
 }
 
-// SwapOpenFile replaces this open file, under its number, with another one of the same file. This releases a lock of the
-// open file, unless another process has that open file, too.
+// SwapOpenFile replaces this open file, under its number, with another one of the same file. This releases a lock of
+// the open file, unless another process has that open file, too.
 func (f *File) SwapOpenFile() error {
 	another, err := f.OpenToAsk()
 	if err != nil {

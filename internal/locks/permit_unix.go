@@ -29,8 +29,8 @@ import (
 //	waits without a turn        while it asks     while it asks      no
 //
 // Between two attempts a waiter has no half: an exclusive lock waits for holders, not for waiters. Who cannot wait for
-// its turn waits without one. Where a lock of flock(2) covers bytes (coversBytes), a permit is its byte only, which keeps out
-// an exclusive lock by itself.
+// its turn waits without one. Where a lock of flock(2) covers bytes (coversBytes), a permit is its byte only, which
+// keeps out an exclusive lock by itself.
 type permit struct {
 	file      *lockfile.File
 	count     int
