@@ -35,7 +35,7 @@ all: flock                    ## build the one static binary, ./flock
 
 sources = $(filter-out %_test.go,$(wildcard $(1)))
 
-flock: $(call sources,*.go fallback/*.go internal/*/*) go.mod go.sum build/version
+flock: $(call sources,*.go fallback/*.go fallback/*/*.go internal/*/*) go.mod go.sum build/version
 	$(GOBUILD) -o $@ .
 	@$(CHECK) ./$@
 

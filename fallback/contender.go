@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"example.org/flock/fallback/openfile"
 )
 
 // A contender is what stands for a Lock in the state directory, while it waits and while it holds: a lifeline under a
@@ -44,7 +46,7 @@ type attempt struct {
 	isTokenInDoubt bool // it may be ours although it should not, see renameToken
 
 	// What searches have shown, by the names of records: where its open file is, and whether nobody has it any more.
-	found    map[string]*openFile
+	found    map[string]*openfile.File
 	vanished map[string]bool
 }
 

@@ -73,23 +73,3 @@ func (l lifeline) inherit(fd int) (moved lifeline, file int, err error) {
 	}
 	return lifeline(fd), int(l), unix.Dup3(spare, int(l), 0)
 }
-
-// watchCloses returns a descriptor of inotify(7) that tells of the last close of each open file of a file, whoever does
-// it. The file is that of a descriptor or, if that is negative, the one at a path. Where it cannot be had it is
-// notWatching.
-func watchCloses(file int, path string) int {
-	if file >= 0 {
-		path = "/proc/self/fd/" + strconv.Itoa(file)
-	}
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-	if err != nil {
-		return notWatching
-	}
-	if _, err := unix.InotifyAddWatch(fd, path, unix.IN_CLOSE); err != nil {
-		unix.Close(fd)
-		return notWatching
-	}
-	return fd
-}
-
-func closeWatch(fd int) { unix.Close(fd) }

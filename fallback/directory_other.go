@@ -37,7 +37,4 @@ func (l lifeline) inherit(fd int) (moved lifeline, file int, err error) {
 	return l, fd, err
 }
 
-func watchCloses(int, string) int { return notWatching }
-func closeWatch(int)              {}
-
 func isMountPoint(string) bool { return false }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"example.org/flock/fallback/openfile"
 	"example.org/flock/internal/sys"
 )
 
@@ -186,7 +187,7 @@ var poll = unix.Poll
 // rest is found by the next look.
 func (d *directory) wait(own lifeline, closes int, others []string, limit time.Duration) (timedOut bool, err error) {
 	fds := []unix.PollFd{{Fd: int32(own), Events: unix.POLLIN}}
-	if closes != notWatching {
+	if closes != openfile.NotWatching {
 		fds = append(fds, unix.PollFd{Fd: int32(closes), Events: unix.POLLIN})
 	}
 	bells := len(fds)

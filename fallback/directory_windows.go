@@ -203,7 +203,4 @@ func (d *directory) wait(own lifeline, _ int, _ []string, limit time.Duration) (
 	return err == nil && event != windows.WAIT_OBJECT_0, err
 }
 
-func watchCloses(int, string) int { return notWatching }
-func closeWatch(int)              {}
-
 func isMountPoint(string) bool { return false }

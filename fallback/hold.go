@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"example.org/flock/fallback/openfile"
 )
 
 // hold makes us a holder. It needs the token. We do not become one if something has changed since the look: then we
@@ -28,7 +30,7 @@ func (a *attempt) hold(s *snapshot) (isHeld bool, err error) {
 }
 
 // holderName is the name of the holder that we become.
-func (a *attempt) holderName(id string, f *openFile) string {
+func (a *attempt) holderName(id string, f *openfile.File) string {
 	return recordName(a.request.Mode, id, a.permit, f)
 }
 
@@ -105,33 +107,32 @@ func (a *attempt) holdByFile(s *snapshot) (isHeld bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	f := openFile{place: at, inode: a.Inode(), locker: at.start}
+	f := openfile.File{Place: at, Inode: a.Inode(), Locker: at.Start}
 	i := slices.IndexFunc(s.holders, func(r record) bool { return r.verdict == ours })
 	if i < 0 {
 		return a.markFile(s, f)
 	}
 	had := s.holders[i]
-	f.mark, f.signal = had.file.mark, had.file.signal
+	f.Mark, f.Signal = had.file.Mark, had.file.Signal
 	// A child can convert the lock of its parent. Whoever has inherited the open file was started after the elder one.
-	f.locker = min(had.file.locker, at.start)
+	f.Locker = min(had.file.Locker, at.Start)
 	return a.holdAs(had.name, a.holderName(had.id, &f))
 }
 
 // markFile makes the record of our open file, and marks it. The record comes before the mark: a flock that is killed in
 // between leaves a record without a mark, which is dead, and never a mark that another record could take for its own.
-func (a *attempt) markFile(s *snapshot, f openFile) (isHeld bool, err error) {
+func (a *attempt) markFile(s *snapshot, f openfile.File) (isHeld bool, err error) {
 	signals := s.freeSignals()
 	if len(signals) == 0 {
 		return false, nil // somebody has come since our last look; the next one searches, see lacksSignal
 	}
-	f.signal = signals[draw(len(signals))]
-	for _, mark := range []mark{noAtime, nonBlock} { // the second, if the file belongs to somebody else
-		f.mark = mark
+	f.Signal = signals[draw(len(signals))]
+	for _, f.Mark = range openfile.Marks {
 		name := a.holderName(a.self.id, &f)
 		if err := a.Make(name); err != nil {
 			return false, err
 		}
-		if err = a.Mark(f.signal, f.mark); err == nil {
+		if err = a.Mark(f.Signal, f.Mark); err == nil {
 			return true, nil
 		}
 		a.Remove(name)
@@ -150,7 +151,7 @@ func (s *snapshot) freeSignals() (signals []int) {
 	var used [lastSignal + 1]bool
 	for _, r := range s.holders {
 		if r.file != nil && r.verdict != over {
-			used[min(r.file.signal, lastSignal)] = true
+			used[min(r.file.Signal, lastSignal)] = true
 		}
 	}
 	for n := 1; n <= lastSignal; n++ {

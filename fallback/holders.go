@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"example.org/flock/fallback/openfile"
+	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 )
 
@@ -111,10 +113,10 @@ func (a *attempt) describe(dir string, r record) Holder {
 		Unreachable: r.verdict == doubtful,
 	}
 	if r.file != nil {
-		h.PID = r.file.pid
+		h.PID = r.file.PID
 	}
 	if r.moved != nil {
-		h.PID = r.moved.pid
+		h.PID = r.moved.PID
 	}
 	m := a.Machine()
 	h.Where = sys.Printable(m.where(r.owner.machine))
@@ -246,10 +248,10 @@ func (a *attempt) describeAll(dir string, rs []record) (hs []Holder) {
 		if len(openers[r.name]) > 0 {
 			continue
 		}
-		if told != tellsNothing && h.Where == "" && !h.Seen && !a.lives(r) {
+		if told != openfile.TellsNothing && h.Where == "" && !h.Seen && !a.lives(r) {
 			h.PID = 0
 			hasGone := r.file == nil && a.judgeLifeline(r.name) == over // in between
-			if told == tellsSome && !hasGone {
+			if told == openfile.TellsSome && !hasGone {
 				h.Where = "that this user may not see"
 			}
 		}
@@ -278,9 +280,9 @@ func (a *attempt) startsOf(r record) (recorded, current uint64) {
 		return 0, 0
 	}
 	if r.file != nil {
-		return r.file.start, startOf(r.file.pid)
+		return r.file.Start, proc.Start(r.file.PID)
 	}
-	return r.owner.start, startOf(r.owner.pid)
+	return r.owner.start, proc.Start(r.owner.pid)
 }
 
 // lookSettled looks until nobody is taking or releasing the lock. If that lasts for long, who does it is a holder.

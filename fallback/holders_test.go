@@ -1,15 +1,19 @@
 package fallback
 
-import "testing"
+import (
+	"testing"
+
+	"example.org/flock/fallback/openfile"
+)
 
 // A shy system has no process that shows what it has open. before is called when it is asked for that.
 type shy struct {
 	*thisSystem
-	told   telling
+	told   openfile.Telling
 	before func()
 }
 
-func (s shy) Openers([]record) (map[string][]int, telling) {
+func (s shy) Openers([]record) (map[string][]int, openfile.Telling) {
 	s.before()
 	return nil, s.told
 }
@@ -19,15 +23,15 @@ func TestUnseenHolder(t *testing.T) {
 	const noProcess = 1 << 23
 	for _, c := range []struct {
 		name  string
-		told  telling
+		told  openfile.Telling
 		goes  bool // its lifeline is closed in between
 		where string
 		pid   int
 	}{
-		{"all processes show what they have", tellsAll, false, "", 0},
-		{"some do not", tellsSome, false, "that this user may not see", 0},
-		{"some do not, but it has gone", tellsSome, true, "", 0},
-		{"the system tells nothing", tellsNothing, false, "", noProcess},
+		{"all processes show what they have", openfile.TellsAll, false, "", 0},
+		{"some do not", openfile.TellsSome, false, "that this user may not see", 0},
+		{"some do not, but it has gone", openfile.TellsSome, true, "", 0},
+		{"the system tells nothing", openfile.TellsNothing, false, "", noProcess},
 	} {
 		dir := lockFile(t)
 		was := ownPID

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.org/flock/fallback/openfile"
 )
 
 // when says when a scenario runs.
@@ -274,7 +276,7 @@ func (m *markFirst) Make(name string) error {
 	return nil
 }
 
-func (m *markFirst) Mark(signal int, is mark) error {
+func (m *markFirst) Mark(signal int, is openfile.Mark) error {
 	m.simFlock.Mark(signal, is)
 	return m.simFlock.Make(m.name)
 }
@@ -303,9 +305,9 @@ func (optimist) Ask(string) answer { return alive }
 // An unimpressed one does not mind that it may not look into processes.
 type unimpressed struct{ *simFlock }
 
-func (m unimpressed) Search(q query) view {
+func (m unimpressed) Search(q openfile.Query) openfile.View {
 	v := m.simFlock.Search(q)
-	v.refused = nil
+	v.Refused = nil
 	return v
 }
 
@@ -319,9 +321,11 @@ func (m forgetful) Machine() machine {
 }
 
 // Processes of another namespace are not there.
-func (m forgetful) Search(query) view { return view{certain: true, complete: true} }
+func (m forgetful) Search(openfile.Query) openfile.View {
+	return openfile.View{Certain: true, Complete: true}
+}
 
 // A timeless one does not look at when a process was started.
 type timeless struct{ *simFlock }
 
-func (m timeless) At(f *openFile, _ bool) answer { return m.simFlock.At(f, false) }
+func (m timeless) At(f *openfile.File, _ bool) openfile.Answer { return m.simFlock.At(f, false) }

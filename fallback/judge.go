@@ -1,6 +1,10 @@
 package fallback
 
-import "slices"
+import (
+	"slices"
+
+	"example.org/flock/fallback/openfile"
+)
 
 // look lists the state directory, and judges each holder.
 func (a *attempt) look() (snapshot, error) {
@@ -51,7 +55,7 @@ func (a *attempt) ask(name string) answer {
 }
 
 // judgeFile judges a holder that is an open file, and not ours. moved is where it is, if the record does not say it.
-func (a *attempt) judgeFile(r record) (is verdict, moved *openFile) {
+func (a *attempt) judgeFile(r record) (is verdict, moved *openfile.File) {
 	if is, moved = a.recall(r); is != doubtful {
 		return is, moved
 	}
@@ -70,9 +74,9 @@ func (a *attempt) judgeFile(r record) (is verdict, moved *openFile) {
 		return doubtful, nil
 	}
 	switch a.At(r.file, m.pids.sharesClock(r.owner.pids)) {
-	case alive:
+	case openfile.There:
 		return held, nil
-	case absent:
+	case openfile.NotThere:
 		return lost, nil
 	}
 	return doubtful, nil
@@ -80,11 +84,11 @@ func (a *attempt) judgeFile(r record) (is verdict, moved *openFile) {
 
 // recall judges a record by what earlier searches of this attempt have shown: doubtful if they have shown nothing, or
 // if what they found is not there any more.
-func (a *attempt) recall(r record) (is verdict, moved *openFile) {
+func (a *attempt) recall(r record) (is verdict, moved *openfile.File) {
 	if a.vanished[r.name] {
 		return over, nil
 	}
-	if at := a.found[r.name]; at != nil && a.At(at, true) == alive { // its start was read here, with our clock
+	if at := a.found[r.name]; at != nil && a.At(at, true) == openfile.There { // its start was read here, with our clock
 		return held, at
 	}
 	return doubtful, nil
@@ -125,5 +129,5 @@ func (a *attempt) isOfOurFile(r record) bool {
 		return true
 	}
 	inode := a.Inode()
-	return inode == 0 || inode == r.file.inode
+	return inode == 0 || inode == r.file.Inode
 }

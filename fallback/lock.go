@@ -3,6 +3,8 @@ package fallback
 import (
 	"context"
 	"errors"
+
+	"example.org/flock/fallback/openfile"
 )
 
 // A Lock is one holder's access to the lock on a file. Open makes one. Do not call its methods concurrently; processes,
@@ -171,7 +173,7 @@ func (l *Lock) unlock(release func(*attempt) error) error {
 	s, err := l.begin(false)
 	if isAbsent(err) { // somebody has removed the directory
 		if l.fd >= 0 {
-			(&thisSystem{fd: l.fd}).Unmark()
+			(&openfile.Table{FD: l.fd}).Unmark()
 		}
 		return nil
 	}
@@ -213,7 +215,7 @@ func (l *Lock) begin(make bool) (*thisSystem, error) {
 		}
 		l.state = state
 	}
-	return &thisSystem{stateDir: l.state, file: l.path, opened: l.file, fd: l.fd, closes: notWatching}, nil
+	return newSystem(l.state, openfile.Table{Path: l.path, Opened: l.file, FD: l.fd}), nil
 }
 
 func (l *Lock) closeState() {
@@ -227,7 +229,7 @@ func (l *Lock) closeState() {
 func newAttempt(s system, l *Lock, r Request) *attempt {
 	a := &attempt{
 		system: s, self: &l.self, inherited: l.inherited, request: r, began: s.Now(),
-		found: map[string]*openFile{}, vanished: map[string]bool{},
+		found: map[string]*openfile.File{}, vanished: map[string]bool{},
 	}
 	switch {
 	case l.inherited != "":
@@ -249,7 +251,7 @@ func (l *Lock) lockedBy(a *attempt, keepers []record) *LockedError {
 		switch {
 		case h.Where != "" || h.Mode == Busy:
 		case h.Seen && r.isElsewhere():
-			h.Where = "that has the file open with " + r.file.mark.String() + ", as a holder has"
+			h.Where = "that has the file open with " + r.file.Mark.String() + ", as a holder has"
 		case !h.Seen && a.isIDReused(r):
 			h.PID, h.Where = 0, "that has inherited it"
 		}

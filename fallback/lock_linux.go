@@ -3,10 +3,12 @@ package fallback
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"example.org/flock/fallback/openfile"
 	"example.org/flock/internal/sys"
 )
 
@@ -22,11 +24,7 @@ func OpenFile(dir, path string, fd int) (*Lock, error) {
 
 // CheckFile reports an error if the open file that is our descriptor fd can have no directory lock.
 func CheckFile(fd int) error {
-	_, mode, err := statID(fd, "")
-	if kind := mode & unix.S_IFMT; err == nil && kind != unix.S_IFREG && kind != unix.S_IFDIR {
-		return stateError("only the open files of regular files and directories can have a directory lock")
-	}
-	return err
+	return openfile.Check(fd)
 }
 
 // OpenInherited returns the lock that our descriptor fd has, if fd is a lifeline that this process inherited (see
@@ -36,7 +34,7 @@ func OpenInherited(fd int) (*Lock, error) {
 	if err := unix.Fstat(fd, &opened); err != nil || opened.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return nil, err
 	}
-	path, err := os.Readlink(descriptorPath(place{pid: ownPID, number: fd}))
+	path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 	if err != nil {
 		return nil, nil // it may be a pipe: without /proc nothing tells
 	}
@@ -50,4 +48,24 @@ func OpenInherited(fd int) (*Lock, error) {
 	dir = filepath.Clean(dir)
 	locked, _ := lockedPath(dir)
 	return &Lock{dir: dir, path: locked, fd: -1, file: -1, inherited: idOf(name)}, nil
+}
+
+// Openers looks into all processes.
+func (s *thisSystem) Openers(records []record) (openers map[string][]int, told openfile.Telling) {
+	sought := make([]openfile.Sought, len(records))
+	for i, r := range records {
+		switch {
+		case s.here.reach(r.owner.machine) != here: // nobody here can have it
+		case r.file == nil:
+			sought[i] = openfile.SoughtFIFO(s.dirfd, r.name)
+		default:
+			sought[i] = s.Sought(r.file, r.isSeen)
+		}
+	}
+	openers = map[string][]int{}
+	found, told := openfile.Openers(sought)
+	for i, r := range records {
+		openers[r.name] = found[i]
+	}
+	return openers, told
 }

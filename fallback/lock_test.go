@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"example.org/flock/fallback/openfile"
 )
 
 func TestConversions(t *testing.T) {
@@ -263,8 +265,9 @@ func TestNamesOfRecords(t *testing.T) {
 	digits, thirteen := strings.Repeat("9", 10), strings.Repeat("x", 13)
 	long := machine{user{digits, digits, digits}, strings.Repeat("h", maxHost), thirteen, thirteen,
 		pidNamespace{digits, strconv.FormatUint(centuries, 36)}, "+ffffffff"}
-	files := []*openFile{nil,
-		{place{maxPID, centuries, math.MaxInt32}, math.MaxUint64, noAtime, lastSignal, centuries - 1}}
+	files := []*openfile.File{nil,
+		{Place: openfile.Place{PID: maxPID, Start: centuries, Number: math.MaxInt32}, Inode: math.MaxUint64,
+			Mark: openfile.NoAtime, Signal: lastSignal, Locker: centuries - 1}}
 	for _, m := range []machine{{}, {host: escape("my host,\n%\xff")}, long} {
 		for _, f := range files {
 			for permit, mode := range map[int]Mode{0: Shared, 1: Permit, math.MaxInt32: Permit} {

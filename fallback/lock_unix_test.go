@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/fallback/openfile"
 )
 
 func TestNames(t *testing.T) {
@@ -137,7 +139,7 @@ func TestDeafLifeline(t *testing.T) {
 		state, err := openState(dir, true)
 		must(err)
 		l := &Lock{dir: dir, path: filepath.Join(filepath.Dir(dir), "f"), fd: -1, state: state}
-		s := &thisSystem{stateDir: state, file: l.path, opened: -1, fd: -1, closes: notWatching}
+		s := newSystem(state, openfile.Table{Path: l.path, Opened: -1, FD: -1})
 		a := newAttempt(listing{s, replace}, l, Request{Mode: Exclusive, Try: true})
 		_, err = a.acquire(t.Context(), nil)
 		if err != errDeaf {

@@ -1,6 +1,10 @@
 package fallback
 
-import "slices"
+import (
+	"slices"
+
+	"example.org/flock/fallback/openfile"
+)
 
 // This file is about open files that are lost: not where their records say. It decides who searches for them, and what
 // a search proves.
@@ -37,7 +41,7 @@ func (a *attempt) wouldHide(s *snapshot) bool {
 		return false // holdByFile reports it
 	}
 	return slices.ContainsFunc(s.holders, func(r record) bool {
-		return r.verdict == lost && r.file.pid == at.pid && r.file.number == at.number
+		return r.verdict == lost && r.file.PID == at.PID && r.file.Number == at.Number
 	})
 }
 
@@ -56,10 +60,10 @@ func (a *attempt) search(s *snapshot) (isMade bool) {
 	if len(wanted) == 0 {
 		return true
 	}
-	q := query{accounted: s.seenFiles(), since: a.sinceWhen(wanted), until: a.request.Deadline}
+	q := openfile.Query{Accounted: s.seenFiles(), Since: a.sinceWhen(wanted), Until: a.request.Deadline}
 	for _, r := range wanted {
-		q.wanted = append(q.wanted, r.file)
-		q.tellRefused = q.tellRefused || a.isAnothers(*r)
+		q.Wanted = append(q.Wanted, r.file)
+		q.TellRefused = q.TellRefused || a.isAnothers(*r)
 	}
 	v := a.Search(q)
 	for _, r := range wanted {
@@ -118,7 +122,7 @@ func (s *snapshot) sharesProcess(lost record) bool {
 	return slices.ContainsFunc(s.holders, func(r record) bool {
 		isAnother := r.file != nil && r.name != lost.name
 		isThere := r.verdict == held || r.verdict == doubtful
-		return isAnother && isThere && r.file.pid == lost.file.pid
+		return isAnother && isThere && r.file.PID == lost.file.PID
 	})
 }
 
@@ -133,7 +137,7 @@ func (s *snapshot) lost() (rs []*record) {
 }
 
 // seenFiles returns the open files that are where their records say, or where an earlier search has found them.
-func (s *snapshot) seenFiles() (seen []*openFile) {
+func (s *snapshot) seenFiles() (seen []*openfile.File) {
 	for _, r := range s.holders {
 		switch {
 		case r.moved != nil:
@@ -147,10 +151,10 @@ func (s *snapshot) seenFiles() (seen []*openFile) {
 
 // noteMoved notes where a search has found the one open file that it was for. Of another pid namespace the record
 // could not say so.
-func (a *attempt) noteMoved(v view, r *record) {
-	if v.found && v.certain && v.at != r.file.place && a.Machine().pids.is(r.owner.pids) {
+func (a *attempt) noteMoved(v openfile.View, r *record) {
+	if v.Found && v.Certain && v.At != r.file.Place && a.Machine().pids.is(r.owner.pids) {
 		moved := *r.file
-		moved.place = v.at
+		moved.Place = v.At
 		r.moved, a.found[r.name] = &moved, &moved
 		r.isSeen = true
 	}
@@ -163,8 +167,8 @@ func (a *attempt) sinceWhen(wanted []*record) (start uint64) {
 		if !a.Machine().pids.sharesClock(r.owner.pids) {
 			return 0
 		}
-		if i == 0 || r.file.locker < start {
-			start = r.file.locker
+		if i == 0 || r.file.Locker < start {
+			start = r.file.Locker
 		}
 	}
 	return start
@@ -172,11 +176,11 @@ func (a *attempt) sinceWhen(wanted []*record) (start uint64) {
 
 // conclude judges a record that was searched for. If one open file is found and several are searched for, nothing tells
 // whose it is, and all are held. What a search has not come to the end of stays lost: a later one can tell.
-func (a *attempt) conclude(v view, r record) verdict {
+func (a *attempt) conclude(v openfile.View, r record) verdict {
 	switch {
-	case v.found:
+	case v.Found:
 		return held
-	case !v.complete:
+	case !v.Complete:
 		return lost
 	case !a.proves(v, r):
 		return doubtful
@@ -194,14 +198,14 @@ func (a *attempt) conclude(v view, r record) verdict {
 //
 // Every login has processes of its own user that may not be looked into (sshd, (sd-pam)), and there may be some in
 // another group: to count those would hold every lock for ever.
-func (a *attempt) proves(v view, r record) bool {
+func (a *attempt) proves(v openfile.View, r record) bool {
 	switch {
 	case !a.isAnothers(r):
 		return true
 	case a.SeesAll():
-		return len(v.refused) == 0
+		return len(v.Refused) == 0
 	case a.seesUserOf(r):
-		return !slices.ContainsFunc(v.refused, func(p process) bool { return a.mayHaveInherited(p, r) })
+		return !slices.ContainsFunc(v.Refused, func(p openfile.Process) bool { return a.mayHaveInherited(p, r) })
 	}
 	return false
 }
@@ -222,20 +226,20 @@ func (a *attempt) isAnothers(r record) bool {
 
 // mayHaveInherited reports whether a process that may not be looked into can have the open file of another's record: it
 // is not older than the process that has locked, and it is of that user, or may be.
-func (a *attempt) mayHaveInherited(p process, r record) bool {
+func (a *attempt) mayHaveInherited(p openfile.Process, r record) bool {
 	m := a.Machine()
-	isComparable := p.start != 0 && r.file.locker != 0 && m.pids.sharesClock(r.owner.pids)
-	if isComparable && p.start < r.file.locker {
+	isComparable := p.Start != 0 && r.file.Locker != 0 && m.pids.sharesClock(r.owner.pids)
+	if isComparable && p.Start < r.file.Locker {
 		return false
 	}
 	theirs := r.owner.user
-	isTheirs := slices.Contains(p.users, theirs.number)
+	isTheirs := slices.Contains(p.Users, theirs.number)
 	switch {
-	case p.users == nil: // nothing tells whose it is
+	case p.Users == nil: // nothing tells whose it is
 		return true
 	case theirs.number == m.user.number:
 		// Root, too. It refuses for its group, or it protects itself, as some of each login do.
-		return isTheirs && !p.isProtected && slices.Contains(p.groups, theirs.group)
+		return isTheirs && !p.IsProtected && slices.Contains(p.Groups, theirs.group)
 	case theirs.number == "0": // whose children may have become any user's
 		return true
 	}

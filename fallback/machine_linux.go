@@ -46,7 +46,7 @@ func namespaceOf(dir, kind, initial string) string {
 // startOfProcess1 returns when process 1 of this pid namespace was started, "" if that is unknown.
 func startOfProcess1() string {
 	s, err := proc.ReadStat(1)
-	if err != nil || checkOwnProc() != nil {
+	if err != nil || proc.CheckOwn() != nil {
 		return ""
 	}
 	return strconv.FormatUint(s.Start, 36)
@@ -56,15 +56,6 @@ func firstLine(path string) string {
 	text, _ := proc.ReadSmall(path)
 	line, _, _ := strings.Cut(string(text), "\n")
 	return line
-}
-
-// checkOwnProc reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it
-// anew, /proc shows the processes of the old one, and every look into it would be at another process.
-func checkOwnProc() error {
-	if link, err := os.Readlink("/proc/self"); err != nil || link != strconv.Itoa(os.Getpid()) {
-		return errors.New("without a /proc of this pid namespace processes cannot be told apart")
-	}
-	return nil
 }
 
 // isKnownDevice reports whether ustat(2) finds a filesystem with a device number, and isUnknownDevice whether it finds

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"example.org/flock/fallback/openfile"
 )
 
 // The test binary is also the contender processes: roles run in a child that has FALLBACK_ROLE.
@@ -108,14 +110,17 @@ func (m *mortal) tick() {
 	}
 }
 
-func (m *mortal) List() ([]string, error)        { m.tick(); return m.thisSystem.List() }
-func (m *mortal) Rename(a, b string) error       { m.tick(); return m.thisSystem.Rename(a, b) }
-func (m *mortal) Make(name string) error         { m.tick(); return m.thisSystem.Make(name) }
-func (m *mortal) Remove(name string) error       { m.tick(); return m.thisSystem.Remove(name) }
-func (m *mortal) CloseLifeline(l lifeline)       { m.tick(); m.thisSystem.CloseLifeline(l) }
-func (m *mortal) Mark(signal int, is mark) error { m.tick(); return m.thisSystem.Mark(signal, is) }
-func (m *mortal) Unmark()                        { m.tick(); m.thisSystem.Unmark() }
-func (m *mortal) MoveAway() error                { m.tick(); return m.thisSystem.MoveAway() }
+func (m *mortal) List() ([]string, error)  { m.tick(); return m.thisSystem.List() }
+func (m *mortal) Rename(a, b string) error { m.tick(); return m.thisSystem.Rename(a, b) }
+func (m *mortal) Make(name string) error   { m.tick(); return m.thisSystem.Make(name) }
+func (m *mortal) Remove(name string) error { m.tick(); return m.thisSystem.Remove(name) }
+func (m *mortal) CloseLifeline(l lifeline) { m.tick(); m.thisSystem.CloseLifeline(l) }
+func (m *mortal) Mark(signal int, is openfile.Mark) error {
+	m.tick()
+	return m.thisSystem.Mark(signal, is)
+}
+func (m *mortal) Unmark()         { m.tick(); m.thisSystem.Unmark() }
+func (m *mortal) MoveAway() error { m.tick(); return m.thisSystem.MoveAway() }
 func (m *mortal) OpenLifeline(name string) (lifeline, error) {
 	m.tick()
 	return m.thisSystem.OpenLifeline(name)
@@ -130,7 +135,7 @@ func killedAtStep(dir string, n int) {
 	state, err := openState(dir, true)
 	must(err)
 	system := func(fd int) *mortal {
-		return &mortal{&thisSystem{stateDir: state, file: file, opened: fd, fd: fd, closes: notWatching}, n}
+		return &mortal{newSystem(state, openfile.Table{Path: file, Opened: fd, FD: fd}), n}
 	}
 	for _, fd := range kindsOfLock(f) {
 		l := &Lock{dir: dir, path: file, fd: fd, file: fd, state: state}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"example.org/flock/fallback/openfile"
 )
 
 // Mode is a way of holding a lock.
@@ -56,22 +58,12 @@ type record struct {
 	id     string
 	mode   Mode
 	owner  owner
-	permit int       // its number, from 1; 0: it is none
-	file   *openFile // whose lock it is; nil: it is a lifeline's, which has this name
+	permit int            // its number, from 1; 0: it is none
+	file   *openfile.File // whose lock it is; nil: it is a lifeline's, which has this name
 
-	verdict verdict   // what a look has found
-	isSeen  bool      // its open file was seen, where the name says or where it has moved
-	moved   *openFile // where a search has found the open file; nil: where the name says
-}
-
-// An openFile is an open file that has a lock.
-type openFile struct {
-	place
-	inode  uint64 // of the locked file
-	mark   mark
-	signal int // by which it knows its record
-
-	locker uint64 // the start of the process that has locked, which place may say no more; 0: unknown
+	verdict verdict        // what a look has found
+	isSeen  bool           // its open file was seen, where the name says or where it has moved
+	moved   *openfile.File // where a search has found the open file; nil: where the name says
 }
 
 // isElsewhere reports whether the open file of a record was found in another process than the one that has locked. All
@@ -81,45 +73,12 @@ func (r record) isElsewhere() bool {
 	if r.moved != nil {
 		f = r.moved
 	}
-	return f != nil && f.start != r.file.locker
-}
-
-// A place is a descriptor of a process. The kernel uses process ids again: the start of the process tells them apart.
-type place struct {
-	pid    int
-	start  uint64 // in clock ticks since boot; 0: unknown
-	number int
-}
-
-func (f openFile) String() string {
-	base36 := func(n uint64) string { return strconv.FormatUint(n, 36) }
-	s := fmt.Sprintf("%d.%s.%d.%d.%c.%s", f.pid, base36(f.start), f.number, f.signal, f.mark, base36(f.inode))
-	if f.locker != f.start {
-		s += "." + base36(f.locker)
-	}
-	return s
-}
-
-func parseOpenFile(s string) (*openFile, bool) {
-	parts := strings.Split(s, ".")
-	if len(parts) != 6 && len(parts) != 7 {
-		return nil, false
-	}
-	base36 := func(s string) uint64 { n, _ := strconv.ParseUint(s, 36, 64); return n }
-	f := new(openFile)
-	fmt.Sscanf(parts[0]+" "+parts[2]+" "+parts[3]+" "+parts[4], "%d %d %d %c", &f.pid, &f.number, &f.signal, &f.mark)
-	f.start, f.inode = base36(parts[1]), base36(parts[5])
-	f.locker = f.start
-	if len(parts) == 7 {
-		f.locker = base36(parts[6])
-	}
-	isMark := f.mark == noAtime || f.mark == nonBlock
-	return f, isMark && f.String() == s && min(f.pid, f.number, f.signal) >= 0
+	return f != nil && f.Start != r.file.Locker
 }
 
 // recordName is the name of a holder. permit is the number of its permit, and f its open file: 0 and nil if there is
 // none.
-func recordName(m Mode, id string, permit int, f *openFile) string {
+func recordName(m Mode, id string, permit int, f *openfile.File) string {
 	name := modeWords[m] + "," + id
 	if permit > 0 {
 		name += "@" + strconv.Itoa(permit)
@@ -132,23 +91,6 @@ func recordName(m Mode, id string, permit int, f *openFile) string {
 
 // waiterName is the name of a waiter.
 func waiterName(id string, wants Mode) string { return waitName + "," + id + "@" + modeWords[wants] }
-
-// A mark is a status flag that marks an open file.
-type mark byte
-
-const (
-	// noAtime is O_NOATIME. Only the owner of the file and the superuser may set it, and no program clears it.
-	noAtime mark = 'a'
-	// nonBlock is O_NONBLOCK, which has no effect on files and directories.
-	nonBlock mark = 'n'
-)
-
-func (m mark) String() string {
-	if m == noAtime {
-		return "O_NOATIME"
-	}
-	return "O_NONBLOCK"
-}
 
 // A verdict says what is known of the holder that a record stands for. What is not known counts as held.
 //
@@ -249,7 +191,7 @@ func parseRecord(name string) (r record, ok bool) {
 		r.permit, ok = parsePermit(number)
 	}
 	if ok && hasSuffix {
-		r.file, ok = parseOpenFile(suffix)
+		r.file, ok = openfile.Parse(suffix)
 	}
 	return r, ok
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"example.org/flock/fallback/openfile"
 )
 
 // The runner: shells and flocks run the shipped protocol over a directory, processes, lifelines and open files in
@@ -70,7 +72,7 @@ type simProcess struct {
 // A simFile is an open file of the file that is locked.
 type simFile struct {
 	id     int
-	mark   mark // 0: none
+	mark   openfile.Mark // 0: none
 	signal int
 	lock   Mode // what the kernel's lock would be, 0: none
 	permit int  // the number of the permit
@@ -359,14 +361,14 @@ func (w *world) do(choice byte) {
 // check asserts exclusion, and that each permit has a number of its own.
 func (w *world) check() {
 	var locked [8]*simFile
-	var inside []place
+	var inside []openfile.Place
 	permits, exclusive, all := 0, 0, 0
 	for _, p := range w.processes {
 		for number, f := range p.table {
 			if f.lock == 0 {
 				continue
 			}
-			inside = append(inside, place{p.pid, p.start, number})
+			inside = append(inside, openfile.Place{PID: p.pid, Start: p.start, Number: number})
 			if slices.Contains(locked[:all], f) {
 				continue
 			}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"example.org/flock/fallback/openfile"
 )
 
 // A simFlock is what a flock process knows of the world.
@@ -194,10 +196,12 @@ func (s *simFlock) Now() time.Time      { return time.Unix(1, 0) }
 func (s *simFlock) Sleep(time.Duration) { s.rest() }
 func (s *simFlock) Inode() uint64       { return 1 }
 
-func (s *simFlock) Openers([]record) (map[string][]int, telling) { return nil, tellsNothing }
-func (s *simFlock) WatchFile() bool                              { return false }
-func (s *simFlock) HidesProcesses() bool                         { return false }
-func (s *simFlock) SeesAll() bool                                { return s.world.rules.seesAll }
+func (s *simFlock) Openers([]record) (map[string][]int, openfile.Telling) {
+	return nil, openfile.TellsNothing
+}
+func (s *simFlock) WatchFile() bool      { return false }
+func (s *simFlock) HidesProcesses() bool { return false }
+func (s *simFlock) SeesAll() bool        { return s.world.rules.seesAll }
 
 // process returns the process that has an id now: that of a process that has ended may come again.
 func (w *world) process(pid int) *simProcess {
@@ -209,10 +213,10 @@ func (w *world) process(pid int) *simProcess {
 	return &simProcess{}
 }
 
-func (s *simFlock) Place() (place, error) {
-	p := place{s.pid, s.start, s.fd}
+func (s *simFlock) Place() (openfile.Place, error) {
+	p := openfile.Place{PID: s.pid, Start: s.start, Number: s.fd}
 	for parent := s.world.process(s.parent); parent.alive && parent.table[s.fd] == s.table[s.fd]; {
-		p.pid, p.start = parent.pid, parent.start
+		p.PID, p.Start = parent.pid, parent.start
 		parent = s.world.process(parent.parent)
 	}
 	return p, nil
@@ -223,15 +227,15 @@ func (s *simFlock) refuses(p *simProcess) bool {
 	return p.machine.user != s.machine.user && !s.world.rules.seesAll
 }
 
-func (s *simFlock) Marked(f *openFile) bool {
+func (s *simFlock) Marked(f *openfile.File) bool {
 	s.step("reads its mark")
 	ours := s.table[s.fd]
-	is := ours.mark == f.mark && ours.signal == f.signal
+	is := ours.mark == f.Mark && ours.signal == f.Signal
 	s.saw(yesno(is))
 	return is
 }
 
-func (s *simFlock) Mark(signal int, m mark) error {
+func (s *simFlock) Mark(signal int, m openfile.Mark) error {
 	s.step(fmt.Sprint("sets its signal to ", signal))
 	s.table[s.fd].signal = signal
 	s.step("sets its mark")
@@ -250,43 +254,43 @@ func (s *simFlock) Unmark() {
 	s.saw("done")
 }
 
-func (s *simFlock) At(f *openFile, sharesClock bool) answer {
-	s.step(fmt.Sprint("looks at ", f.number, " of ", f.pid))
+func (s *simFlock) At(f *openfile.File, sharesClock bool) openfile.Answer {
+	s.step(fmt.Sprint("looks at ", f.Number, " of ", f.PID))
 	is := s.at(f, sharesClock)
 	s.saw(fmt.Sprint(is))
 	return is
 }
 
-func (s *simFlock) at(f *openFile, sharesClock bool) answer {
-	p := s.world.process(f.pid)
-	other := p.table[f.number]
+func (s *simFlock) at(f *openfile.File, sharesClock bool) openfile.Answer {
+	p := s.world.process(f.PID)
+	other := p.table[f.Number]
 	switch {
 	case p.alive && s.refuses(p):
-		if !sharesClock || f.start == 0 || p.start == f.start {
-			return unknown
+		if !sharesClock || f.Start == 0 || p.start == f.Start {
+			return openfile.Unknown
 		}
-	case other != nil && other.mark == f.mark:
-		return alive
+	case other != nil && other.mark == f.Mark:
+		return openfile.There
 	}
-	return absent
+	return openfile.NotThere
 }
 
-func (s *simFlock) Search(q query) (v view) {
+func (s *simFlock) Search(q openfile.Query) (v openfile.View) {
 	s.step("searches")
-	v = view{certain: true, complete: true}
+	v = openfile.View{Certain: true, Complete: true}
 	accounted := []*simFile{s.table[s.fd]}
-	places := []place{{s.pid, s.start, s.fd}}
-	for _, f := range q.accounted {
-		accounted, places = append(accounted, s.world.process(f.pid).table[f.number]), append(places, f.place)
+	places := []openfile.Place{{PID: s.pid, Start: s.start, Number: s.fd}}
+	for _, f := range q.Accounted {
+		accounted, places = append(accounted, s.world.process(f.PID).table[f.Number]), append(places, f.Place)
 	}
 	for _, p := range s.world.processes {
 		switch {
 		case !p.alive:
 		case p.machine.pids != s.machine.pids && !s.world.rules.seesAll:
 		case s.refuses(p):
-			v.refused = append(v.refused, process{start: p.start, users: []string{p.machine.user.number}})
-		case !v.found:
-			s.searchIn(p, q.wanted, places, accounted, &v)
+			v.Refused = append(v.Refused, openfile.Process{Start: p.start, Users: []string{p.machine.user.number}})
+		case !v.Found:
+			s.searchIn(p, q.Wanted, places, accounted, &v)
 		}
 	}
 	s.saw(fmt.Sprint(v))
@@ -294,14 +298,15 @@ func (s *simFlock) Search(q query) (v view) {
 }
 
 // searchIn looks into a process for an open file that is wanted.
-func (s *simFlock) searchIn(p *simProcess, wanted []*openFile, places []place, accounted []*simFile, v *view) {
+func (s *simFlock) searchIn(p *simProcess, wanted []*openfile.File, places []openfile.Place, accounted []*simFile,
+	v *openfile.View) {
 	for _, number := range slices.Sorted(maps.Keys(p.table)) {
-		f, at := p.table[number], place{p.pid, p.start, number}
-		is := slices.ContainsFunc(wanted, func(w *openFile) bool { return w.mark == f.mark })
+		f, at := p.table[number], openfile.Place{PID: p.pid, Start: p.start, Number: number}
+		is := slices.ContainsFunc(wanted, func(w *openfile.File) bool { return w.Mark == f.mark })
 		if !is || slices.Contains(places, at) || !s.world.rules.noKcmp && slices.Contains(accounted, f) {
 			continue
 		}
-		v.found, v.at, v.certain = true, at, !s.world.rules.noKcmp
+		v.Found, v.At, v.Certain = true, at, !s.world.rules.noKcmp
 		return
 	}
 }

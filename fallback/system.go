@@ -3,15 +3,8 @@ package fallback
 import (
 	"context"
 	"time"
-)
 
-// A telling is what a system tells about the processes that have a file.
-type telling uint8
-
-const (
-	tellsNothing telling = iota
-	tellsSome            // there is a process into which this one may not look
-	tellsAll
+	"example.org/flock/fallback/openfile"
 )
 
 // A system is what the protocol needs: a state directory, the lifelines and open files of processes, and a clock. The
@@ -49,24 +42,24 @@ type system interface {
 	Wait(ctx context.Context, own lifeline, others []string, d time.Duration) (timedOut bool, err error)
 
 	// Place returns where others look first for our open file.
-	Place() (place, error)
+	Place() (openfile.Place, error)
 	// Inode returns the inode number of the locked file, 0 if there is none.
 	Inode() uint64
 	// Marked reports whether our open file has the mark and the signal of f, and is of its inode.
-	Marked(f *openFile) bool
+	Marked(f *openfile.File) bool
 	// Mark gives our open file the signal and the mark, and Unmark takes both away, if it has them.
-	Mark(signal int, m mark) error
+	Mark(signal int, m openfile.Mark) error
 	Unmark()
 	// At asks whether a marked open file of the inode is at the place of f. With sharesClock another start than that of
 	// f means that its process has ended.
-	At(f *openFile, sharesClock bool) answer
+	At(f *openfile.File, sharesClock bool) openfile.Answer
 	// Search looks into all processes for an open file that is wanted.
-	Search(query) view
+	Search(openfile.Query) openfile.View
 	// SeesAll reports whether a search sees the processes of all users and of all pid namespaces.
 	SeesAll() bool
 	// HidesProcesses reports whether /proc does not even list the processes of other users.
 	HidesProcesses() bool
 	// Openers returns the processes other than this one that have the lifelines and open files of these records, by
 	// name, as far as this process may see them.
-	Openers(records []record) (openers map[string][]int, told telling)
+	Openers(records []record) (openers map[string][]int, told openfile.Telling)
 }

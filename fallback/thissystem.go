@@ -4,21 +4,30 @@ import (
 	"context"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
+	"example.org/flock/fallback/openfile"
+	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 )
 
 // ownPID is the id of this process. The test that runs every interleaving replaces it.
 var ownPID = os.Getpid()
 
+// ownStart is the start of this process.
+var ownStart = sync.OnceValue(func() uint64 { return proc.Start(os.Getpid()) })
+
 // thisSystem is the machine, for an attempt.
 type thisSystem struct {
 	*stateDir
-	file   string // the path of the locked file, "" if it is not known
-	opened int    // a descriptor of the locked file, or -1
-	fd     int    // the same, if its open file is to have the lock, or -1
-	closes int    // tells when an open file is closed, see WatchFile; notWatching: it is not watched
+	openfile.Table
+	closes int // tells when an open file is closed, see WatchFile; openfile.NotWatching: it is not watched
+}
+
+// newSystem returns the machine for an attempt with the file of a table.
+func newSystem(s *stateDir, t openfile.Table) *thisSystem {
+	return &thisSystem{stateDir: s, Table: t, closes: openfile.NotWatching}
 }
 
 func (*thisSystem) Now() time.Time        { return time.Now() }
@@ -26,18 +35,24 @@ func (*thisSystem) Sleep(d time.Duration) { sys.Sleep(d) }
 
 // WatchFile begins to watch the locked file.
 func (s *thisSystem) WatchFile() (begun bool) {
-	if s.closes != notWatching {
+	if s.closes != openfile.NotWatching {
 		return false
 	}
-	s.closes = watchCloses(s.opened, s.file)
-	return s.closes != notWatching
+	s.closes = s.WatchCloses()
+	return s.closes != openfile.NotWatching
 }
 
 func (s *thisSystem) stopWatching() {
-	if s.closes != notWatching {
-		closeWatch(s.closes)
-		s.closes = notWatching
+	if s.closes != openfile.NotWatching {
+		openfile.CloseWatch(s.closes)
+		s.closes = openfile.NotWatching
 	}
+}
+
+// SeesAll reports whether this process may look into all processes: it may trace them, in the initial user namespace,
+// and /proc shows all pid namespaces.
+func (s *thisSystem) SeesAll() bool {
+	return s.here.pids.isInitial() && s.here.user.namespace == initialUsers && openfile.MayTraceAll()
 }
 
 func (s *thisSystem) Wait(ctx context.Context, own lifeline, others []string, d time.Duration) (bool, error) {

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"testing"
 	"time"
+
+	"example.org/flock/fallback/openfile"
 )
 
 // A busySystem is a directory in which others rename the token and their lifelines: each listing is the next one of a
@@ -17,14 +19,14 @@ type busySystem struct {
 	looks    int
 }
 
-func (s *busySystem) Now() time.Time           { return s.now }
-func (s *busySystem) Sleep(time.Duration)      { s.now = s.now.Add(s.slow) }
-func (s *busySystem) Machine() machine         { return simMachine("1") }
-func (s *busySystem) Ask(string) answer        { return alive }
-func (s *busySystem) Reopen() error            { return nil }
-func (s *busySystem) Inode() uint64            { return 1 }
-func (s *busySystem) Search(query) view        { return view{} }
-func (s *busySystem) Rename(_, _ string) error { return fs.ErrNotExist }
+func (s *busySystem) Now() time.Time                      { return s.now }
+func (s *busySystem) Sleep(time.Duration)                 { s.now = s.now.Add(s.slow) }
+func (s *busySystem) Machine() machine                    { return simMachine("1") }
+func (s *busySystem) Ask(string) answer                   { return alive }
+func (s *busySystem) Reopen() error                       { return nil }
+func (s *busySystem) Inode() uint64                       { return 1 }
+func (s *busySystem) Search(openfile.Query) openfile.View { return openfile.View{} }
+func (s *busySystem) Rename(_, _ string) error            { return fs.ErrNotExist }
 
 func (s *busySystem) List() ([]string, error) {
 	s.looks++
@@ -116,18 +118,18 @@ func TestWhoJudges(t *testing.T) {
 	inside := func(m *machine) { m.pids.number = "8" }
 	for _, c := range []struct {
 		owner machine
-		file  *openFile
+		file  *openfile.File
 		want  string
 	}{
 		{as("8", "8", onB), nil, " there"},
 		{as("8", "8", byMount), nil, " by that mount"},
-		{as("8", "8", onB), &openFile{}, " there as user 8 or root"},
-		{as("7", "8", onB), &openFile{}, " there as user 7 or root"},
-		{as("0", "0", onB), &openFile{}, " there as root"},
-		{as("8", "8", nil), &openFile{}, " as user 8 or root"},
-		{as("7", "8", nil), &openFile{}, " as user 7 in group 8, or as root,"},
-		{as("7", "7", nil), &openFile{}, " as root"}, // who protects itself
-		{as("8", "8", inside), &openFile{}, " in its container as user 8, or as root outside of containers,"},
+		{as("8", "8", onB), &openfile.File{}, " there as user 8 or root"},
+		{as("7", "8", onB), &openfile.File{}, " there as user 7 or root"},
+		{as("0", "0", onB), &openfile.File{}, " there as root"},
+		{as("8", "8", nil), &openfile.File{}, " as user 8 or root"},
+		{as("7", "8", nil), &openfile.File{}, " as user 7 in group 8, or as root,"},
+		{as("7", "7", nil), &openfile.File{}, " as root"}, // who protects itself
+		{as("8", "8", inside), &openfile.File{}, " in its container as user 8, or as root outside of containers,"},
 	} {
 		if got := self.whoJudges(record{owner: owner{machine: c.owner}, file: c.file}); got != c.want {
 			t.Errorf("%v: %q, not %q", c.owner, got, c.want)
@@ -145,9 +147,9 @@ func TestSearchWithoutAnEnd(t *testing.T) {
 	l := &Lock{dir: tempDir(t)}
 	a := newAttempt(&busySystem{}, l, Request{})
 	for _, c := range []struct {
-		v    view
+		v    openfile.View
 		want verdict
-	}{{view{}, lost}, {view{complete: true}, over}, {view{complete: true, found: true}, held}} {
+	}{{openfile.View{}, lost}, {openfile.View{Complete: true}, over}, {openfile.View{Complete: true, Found: true}, held}} {
 		r.verdict = a.conclude(c.v, r)
 		if is := l.lockedBy(a, []record{r}).Holders[0]; r.verdict != c.want || is.Unreachable || is.Advice != "" {
 			t.Errorf("%+v: %v, %+v", c.v, r.verdict, is)
@@ -157,21 +159,21 @@ func TestSearchWithoutAnEnd(t *testing.T) {
 
 // TestWhoMayHaveInherited: of the processes that may not be looked into, which can have the open file of a record?
 func TestWhoMayHaveInherited(t *testing.T) {
-	protected := func(p process) process { p.isProtected = true; return p }
-	of := func(start uint64, user, group string) process {
-		return process{start: start, users: []string{user}, groups: []string{group}}
+	protected := func(p openfile.Process) openfile.Process { p.IsProtected = true; return p }
+	of := func(start uint64, user, group string) openfile.Process {
+		return openfile.Process{Start: start, Users: []string{user}, Groups: []string{group}}
 	}
 	theirs := "v1,1,2,it,7.7.u,h,m,1,4026531836.1,d"
 	group := "v1,1,2,it,0.7.u,h,m,1,4026531836.1,d" // who looks is user 0 in group 0
 	for name, c := range map[string]struct {
 		owner, file string // the locker was started at 50
-		refuses     process
+		refuses     openfile.Process
 		want        bool
 	}{
 		"another user's, later":                  {theirs, "@7.1e.9.3.a.1", of(60, "7", "7"), true},
 		"another user's, earlier":                {theirs, "@7.1e.9.3.a.1", of(40, "7", "7"), false},
 		"a third user's":                         {theirs, "@7.1e.9.3.a.1", of(60, "8", "7"), false},
-		"one that nothing is known of":           {theirs, "@7.1e.9.3.a.1", process{}, true},
+		"one that nothing is known of":           {theirs, "@7.1e.9.3.a.1", openfile.Process{}, true},
 		"younger than the locker, file moved on": {theirs, "@9.2e.9.3.a.1.1e", of(60, "7", "7"), true},
 		"another group's":                        {group, "@7.1e.9.3.a.1", of(60, "0", "7"), true},
 		"of another group, earlier":              {group, "@7.1e.9.3.a.1", of(40, "0", "7"), false},

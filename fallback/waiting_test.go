@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"example.org/flock/fallback/openfile"
 )
 
 // newWaiter returns a holder and, behind it, an attempt with a lifeline, as on systems that do not tell the end of one.
@@ -18,7 +20,7 @@ func newWaiter(t *testing.T) (holder *Lock, waiter *attempt, s *thisSystem) {
 	state, err := openState(dir, true)
 	must(err)
 	l := &Lock{dir: dir, path: filepath.Join(filepath.Dir(dir), "f"), fd: -1, file: -1, state: state}
-	s = &thisSystem{stateDir: state, file: l.path, opened: -1, fd: -1, closes: notWatching}
+	s = newSystem(state, openfile.Table{Path: l.path, Opened: -1, FD: -1})
 	waiter = newAttempt(s, l, Request{Mode: Exclusive})
 	must(waiter.come())
 	t.Cleanup(func() {
@@ -33,7 +35,7 @@ func newWaiter(t *testing.T) (holder *Lock, waiter *attempt, s *thisSystem) {
 func TestReleaseRings(t *testing.T) {
 	holder, waiter, s := newWaiter(t)
 	must(holder.Unlock())
-	if timedOut, err := s.wait(waiter.self.life, notWatching, nil, time.Minute); timedOut || err != nil {
+	if timedOut, err := s.wait(waiter.self.life, openfile.NotWatching, nil, time.Minute); timedOut || err != nil {
 		t.Errorf("the waiter is not rung: %v, %v", timedOut, err)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/fallback/openfile"
 )
 
 func init() { roles["wait with few descriptors"] = waitWithFewDescriptors }
@@ -83,7 +85,7 @@ func TestWatchesSome(t *testing.T) {
 	holders := manyPermits(t, dir, permits)
 	state, err := openState(dir, true)
 	must(err)
-	s := &thisSystem{stateDir: state, opened: -1, fd: -1, closes: notWatching}
+	s := newSystem(state, openfile.Table{Opened: -1, FD: -1})
 	l := &Lock{dir: dir, fd: -1, file: -1, state: state}
 	waiter := newAttempt(s, l, Request{Mode: Permit, Permits: permits})
 	look, err := waiter.look()

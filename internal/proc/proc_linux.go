@@ -45,6 +45,24 @@ func ReadStat(pid int) (s Stat, err error) {
 	return s, nil
 }
 
+// Start returns the start of a process that runs, in clock ticks since boot; 0: there is none, or it is unknown.
+func Start(pid int) uint64 {
+	s, err := ReadStat(pid)
+	if err != nil || s.State == 'Z' || CheckOwn() != nil {
+		return 0
+	}
+	return s.Start
+}
+
+// CheckOwn reports an error without a /proc of our own pid namespace. In a new namespace, until somebody mounts it
+// anew, /proc shows the processes of the old one, and every look into it would be at another process.
+func CheckOwn() error {
+	if link, err := os.Readlink("/proc/self"); err != nil || link != strconv.Itoa(os.Getpid()) {
+		return errors.New("without a /proc of this pid namespace processes cannot be told apart")
+	}
+	return nil
+}
+
 // Children returns the children of a process, as far as they can be seen.
 func Children(pid int) (list []int) {
 	threads, _ := Numbers("/proc/" + strconv.Itoa(pid) + "/task")

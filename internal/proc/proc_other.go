@@ -11,6 +11,8 @@ import (
 
 func Parent(int) int { return 0 }
 
+func Start(int) uint64 { return 0 }
+
 func Children(int) []int { return nil }
 
 func UserID(int) string  { return "" }

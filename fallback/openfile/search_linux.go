@@ -1,7 +1,8 @@
-package fallback
+package openfile
 
 import (
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,11 +17,11 @@ import (
 
 // A search looks for marked open files of a file in all processes.
 type search struct {
-	query
-	view
+	Query
+	View
 	device uint64
 	failed bool    // a look has not been made, for want of memory, for instance
-	places []place // what stands there is not wanted: our open file, and others that have a record
+	places []Place // what stands there is not wanted: our open file, and others that have a record
 	// Processes that this search has looked into, or that may not be looked into.
 	visited map[int]bool
 	// The clock tick from which on a process is without the open file, and so are the children that it starts then.
@@ -28,38 +29,34 @@ type search struct {
 	lastID       int // what lastID has said before the last listing
 }
 
-func newSearch(q query) *search {
-	return &search{query: q, view: view{certain: true}, visited: map[int]bool{}, withoutSince: map[int]uint64{}}
+func newSearch(q Query) *search {
+	return &search{Query: q, View: View{Certain: true}, visited: map[int]bool{}, withoutSince: map[int]uint64{}}
 }
 
-func (s *thisSystem) Search(q query) view {
-	id, err := s.identity()
+func (t *Table) Search(q Query) View {
+	id, err := t.identity()
 	if err != nil {
-		return view{}
+		return View{}
 	}
 	h := newSearch(q)
 	h.device = id.device
-	if s.fd >= 0 {
-		h.places = append(h.places, place{pid: ownPID, number: s.fd})
+	if t.FD >= 0 {
+		h.places = append(h.places, Place{PID: os.Getpid(), Number: t.FD})
 	}
-	for _, f := range q.accounted {
-		h.places = append(h.places, f.place)
+	for _, f := range q.Accounted {
+		h.places = append(h.places, f.Place)
 	}
-	h.complete = h.everywhere() && !h.failed
-	return h.view
+	h.Complete = h.everywhere() && !h.failed
+	return h.View
 }
 
-// seesAll reports whether this process may look into all processes: it has CAP_SYS_PTRACE in the initial user
-// namespace, and /proc shows all pid namespaces.
-var seesAll = sync.OnceValue(func() bool {
+// MayTraceAll reports whether this process has CAP_SYS_PTRACE. In the initial namespaces it may look into all processes
+// then.
+var MayTraceAll = sync.OnceValue(func() bool {
 	var header = unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
-	m := thisMachine()
-	return m.pids.isInitial() && m.user.namespace == initialUsers && unix.Capget(&header, &data[0]) == nil &&
-		data[0].Effective&(1<<unix.CAP_SYS_PTRACE) != 0
+	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_PTRACE) != 0
 })
-
-func (*thisSystem) SeesAll() bool { return seesAll() }
 
 // longestCatchUp is how long a search looks at processes that were started since it began. If there are always some
 // that are not known to be without the open file, it gives up, and the lock counts as held: flock -n has to answer. It
@@ -88,8 +85,8 @@ var processes = proc.Processes
 func (h *search) everywhere() (complete bool) {
 	result := h.lookRound() // it has all the time that it takes
 	catchUpEnds := time.Now().Add(longestCatchUp)
-	if !h.until.IsZero() && h.until.Before(catchUpEnds) {
-		catchUpEnds = h.until
+	if !h.Until.IsZero() && h.Until.Before(catchUpEnds) {
+		catchUpEnds = h.Until
 	}
 	for inARow := 0; ; result = h.lookRound() {
 		switch result {
@@ -218,10 +215,10 @@ func (h *search) lookInto(p candidate) bool {
 	} else {
 		couldLook = h.lookOnce(p.pid)
 	}
-	if couldLook && !h.found { // all its descriptors were seen, and none is wanted
+	if couldLook && !h.Found { // all its descriptors were seen, and none is wanted
 		h.noteWithout(p.pid)
 	}
-	return h.found
+	return h.Found
 }
 
 // lookUntilProven looks into a process until it finds an open file that is wanted, or it is proven that there is none.
@@ -237,7 +234,7 @@ func (h *search) lookUntilProven(pid int) (couldLook bool) {
 		} else {
 			couldLook = h.lookOnce(pid)
 		}
-		if h.found || !couldLook || slept {
+		if h.Found || !couldLook || slept {
 			break
 		}
 	}
@@ -271,7 +268,7 @@ func (h *search) mayMove(p candidate) bool {
 		return true
 	case p.isWithout:
 		return false
-	case p.stat.Start < h.since: // who has locked did not start it
+	case p.stat.Start < h.Since: // who has locked did not start it
 		return false
 	case isZombie(p.pid): // it has no descriptors
 		return false
@@ -328,8 +325,8 @@ func (h *search) lookByOtherThreads(pid int) (couldLook bool) {
 // lookAt is lookOnce for these descriptors, whose directory is open as fd.
 func (h *search) lookAt(pid, fd int, numbers []string) (couldLook bool) {
 	for _, number := range numbers {
-		at := place{pid: pid}
-		at.number, _ = strconv.Atoi(number)
+		at := Place{PID: pid}
+		at.Number, _ = strconv.Atoi(number)
 		isWanted, err := h.isWanted(fd, at)
 		if err != nil && !isNowhere(err) {
 			// Root may list the descriptors of all processes, and without CAP_SYS_PTRACE see none of them.
@@ -338,8 +335,8 @@ func (h *search) lookAt(pid, fd int, numbers []string) (couldLook bool) {
 		}
 		if isWanted && !h.isAccountedFor(at) {
 			of, _ := proc.ReadStat(pid)
-			at.start = of.Start
-			h.found, h.at = true, at
+			at.Start = of.Start
+			h.Found, h.At = true, at
 			return true
 		}
 	}
@@ -348,8 +345,8 @@ func (h *search) lookAt(pid, fd int, numbers []string) (couldLook bool) {
 
 // isWanted reports whether a descriptor is an open file like one of those that are wanted. The directory of its
 // process's descriptors is open as fd.
-func (h *search) isWanted(fd int, at place) (bool, error) {
-	number := strconv.Itoa(at.number)
+func (h *search) isWanted(fd int, at Place) (bool, error) {
+	number := strconv.Itoa(at.Number)
 	id, _, err := statID(fd, number)
 	if sys.LacksPermission(err) && isElsewhere(fd, number, h.device) {
 		return false, nil
@@ -357,7 +354,7 @@ func (h *search) isWanted(fd int, at place) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return isMarked(at, id, h.device, h.wanted...)
+	return isMarked(at, id, h.device, h.Wanted...)
 }
 
 // isElsewhere reports whether a descriptor that may not be looked at is of another device. A filesystem of another user
@@ -384,7 +381,7 @@ func (h *search) noteFailure(other int, err error) {
 // noteRefusal notes that a process refuses the look. It can have the open file unless it is process 1, from which all
 // others stem. It is asked at once who it is: if it has ended by now, its children are in a later listing.
 func (h *search) noteRefusal(other int) {
-	if !h.tellRefused || other == 1 {
+	if !h.TellRefused || other == 1 {
 		return
 	}
 	its, err := proc.ReadStat(other)
@@ -392,11 +389,11 @@ func (h *search) noteRefusal(other int) {
 	if isNowhere(err) || isNowhere(err2) || err == nil && isZombie(other) {
 		return
 	}
-	p := process{its.Start, of.users, of.groups, isProtected(other, of)}
+	p := Process{its.Start, of.users, of.groups, isProtected(other, of)}
 	if err != nil || err2 != nil {
-		p = process{} // not even that is shown
+		p = Process{} // not even that is shown
 	}
-	h.refused = append(h.refused, p)
+	h.Refused = append(h.Refused, p)
 }
 
 // descriptorsOf opens the directory of the descriptors of a process, and lists it.
@@ -412,16 +409,16 @@ func descriptorsOf(pid int) (fd int, numbers []string, err error) {
 }
 
 // isAccountedFor reports whether a descriptor is our open file, or one that has a record.
-func (h *search) isAccountedFor(at place) bool {
+func (h *search) isAccountedFor(at Place) bool {
 	for _, other := range h.places {
-		if at.pid == other.pid && at.number == other.number {
+		if at.PID == other.PID && at.Number == other.Number {
 			return true
 		}
 		same, certain := sameOpenFile(at, other)
 		if same {
 			return true
 		}
-		h.certain = h.certain && certain
+		h.Certain = h.Certain && certain
 	}
 	return false
 }
@@ -442,19 +439,15 @@ var lastID = func() int {
 	return last
 }
 
-// Openers looks into all processes.
-func (s *thisSystem) Openers(records []record) (openers map[string][]int, told telling) {
-	files := make([]searchedFile, len(records))
-	for i, r := range records {
-		files[i] = s.searchedFileOf(r)
-	}
-	openers, told = map[string][]int{}, tellsAll
+// Openers returns, for each of these, the processes other than this one that have it. It looks into all processes.
+func Openers(files []Sought) (openers [][]int, told Telling) {
+	openers, told = make([][]int, len(files)), TellsAll
 	pids, _ := proc.Processes()
 	if !slices.Contains(pids, 1) { // /proc is mounted with hidepid, or cannot be read
-		told = tellsSome
+		told = TellsSome
 	}
 	for _, other := range pids {
-		if other == ownPID {
+		if other == os.Getpid() {
 			continue
 		}
 		fd, numbers, err := descriptorsOf(other)
@@ -468,11 +461,11 @@ func (s *thisSystem) Openers(records []record) (openers map[string][]int, told t
 				told = told.after(other, err)
 				continue
 			}
-			at := place{pid: other}
-			at.number, _ = strconv.Atoi(number)
-			for i, r := range records {
-				if id == files[i].fileID && has(at, i, files) && !slices.Contains(openers[r.name], other) {
-					openers[r.name] = append(openers[r.name], other)
+			at := Place{PID: other}
+			at.Number, _ = strconv.Atoi(number)
+			for i, f := range files {
+				if id == f.fileID && has(at, i, files) && !slices.Contains(openers[i], other) {
+					openers[i] = append(openers[i], other)
 				}
 			}
 		}
@@ -483,40 +476,39 @@ func (s *thisSystem) Openers(records []record) (openers map[string][]int, told t
 
 // after returns what is told after the error of a look into a process. Process 1, from which all others stem, has no
 // lock.
-func (t telling) after(other int, err error) telling {
+func (t Telling) after(other int, err error) Telling {
 	if sys.LacksPermission(err) && other != 1 {
-		return tellsSome
+		return TellsSome
 	}
 	return t
 }
 
-// A searchedFile is what Openers looks for: the lifeline of a record, or an open file.
-type searchedFile struct {
+// A Sought is what Openers looks for: a lifeline, or an open file. No file is like the zero value.
+type Sought struct {
 	fileID
-	file *openFile // nil: a lifeline
-	at   *place    // where the open file is; nil: it may be anywhere
+	file *File  // nil: a lifeline
+	at   *Place // where the open file is; nil: it may be anywhere
 }
 
-// searchedFileOf returns the lifeline or the open file of a record; the zero value, which no file is like, for what
-// nobody here can have.
-func (s *thisSystem) searchedFileOf(r record) (f searchedFile) {
-	switch {
-	case s.here.reach(r.owner.machine) != here:
-	case r.file == nil:
-		f.fileID, _, _ = statID(s.dirfd, r.name)
-	default:
-		own, _ := s.identity()
-		f = searchedFile{fileID: fileID{own.device, r.file.inode}, file: r.file}
-		if r.isSeen {
-			f.at = &r.file.place
-		}
+// SoughtFIFO returns the lifeline with a name in an open directory.
+func SoughtFIFO(dir int, name string) (s Sought) {
+	s.fileID, _, _ = statID(dir, name)
+	return s
+}
+
+// Sought returns an open file of the locked file. isSeen says that it was seen where it says.
+func (t *Table) Sought(f *File, isSeen bool) Sought {
+	own, _ := t.identity()
+	s := Sought{fileID: fileID{own.device, f.Inode}, file: f}
+	if isSeen {
+		s.at = &f.Place
 	}
-	return f
+	return s
 }
 
 // has reports whether a descriptor of the right file is that of files[i]. Of an open file that may be anywhere it is
 // one that is no other's.
-func has(at place, i int, files []searchedFile) bool {
+func has(at Place, i int, files []Sought) bool {
 	flags, err := flagsOf(at)
 	wanted := files[i]
 	switch {
@@ -524,16 +516,16 @@ func has(at place, i int, files []searchedFile) bool {
 		return false
 	case wanted.file == nil:
 		return flags&unix.O_ACCMODE == unix.O_RDWR // a waiter that watches a lifeline has it open for writing only
-	case flags&wanted.file.mark.flag() == 0:
+	case flags&wanted.file.Mark.flag() == 0:
 		return false
 	case wanted.at != nil:
 		return isAt(at, *wanted.at)
 	}
-	return !slices.ContainsFunc(files, func(f searchedFile) bool { return f.at != nil && isAt(at, *f.at) })
+	return !slices.ContainsFunc(files, func(f Sought) bool { return f.at != nil && isAt(at, *f.at) })
 }
 
 // isAt reports whether two descriptors are the same open file. Without kcmp(2) it must be the same descriptor.
-func isAt(p, q place) bool {
+func isAt(p, q Place) bool {
 	same, _ := sameOpenFile(p, q)
-	return same || p.pid == q.pid && p.number == q.number
+	return same || p.PID == q.PID && p.Number == q.Number
 }

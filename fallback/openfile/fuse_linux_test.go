@@ -1,4 +1,4 @@
-package fallback
+package openfile
 
 import (
 	"encoding/binary"
@@ -45,12 +45,12 @@ func TestFileOfAnothersFUSE(t *testing.T) {
 	if _, err := out.Read(make([]byte, len("open\n"))); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := statID(unix.AT_FDCWD, descriptorPath(place{pid: c.Process.Pid, number: 7})); err != unix.EACCES {
+	if _, _, err := statID(unix.AT_FDCWD, descriptorPath(Place{PID: c.Process.Pid, Number: 7})); err != unix.EACCES {
 		t.Skipf("root may look at the file: %v", err)
 	}
-	h := newSearch(query{tellRefused: true})
-	if !h.lookOnce(c.Process.Pid) || len(h.refused) > 0 || h.failed {
-		t.Errorf("it counts as a process that may not be looked into: %+v", h.view)
+	h := newSearch(Query{TellRefused: true})
+	if !h.lookOnce(c.Process.Pid) || len(h.Refused) > 0 || h.failed {
+		t.Errorf("it counts as a process that may not be looked into: %+v", h.View)
 	}
 }
 

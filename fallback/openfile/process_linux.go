@@ -1,4 +1,4 @@
-package fallback
+package openfile
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -16,18 +15,6 @@ import (
 // What /proc tells of processes.
 
 func procDir(pid int) string { return "/proc/" + strconv.Itoa(pid) }
-
-// startOf returns the start of a process that runs, in clock ticks since boot; 0: there is none, or it is unknown.
-func startOf(pid int) uint64 {
-	s, err := proc.ReadStat(pid)
-	if err != nil || s.State == 'Z' || checkOwnProc() != nil {
-		return 0
-	}
-	return s.Start
-}
-
-// ownStart is the start of this process.
-var ownStart = sync.OnceValue(func() uint64 { return startOf(os.Getpid()) })
 
 // isZombie reports whether a process has ended, with all its threads. It has no descriptors any more, which only root
 // may see.
@@ -55,7 +42,7 @@ func isProtected(pid int, is status) bool {
 }
 
 // HidesProcesses reports whether /proc is mounted with hidepid, so that it does not show the processes of other users.
-func (*thisSystem) HidesProcesses() bool {
+func (*Table) HidesProcesses() bool {
 	mounts, _ := os.ReadFile("/proc/self/mounts")
 	hides := true // what is not known counts as hidden
 	for line := range strings.Lines(string(mounts)) {

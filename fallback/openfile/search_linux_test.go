@@ -1,4 +1,4 @@
-package fallback
+package openfile
 
 import (
 	"fmt"
@@ -61,9 +61,9 @@ func TestSearchGivesUp(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "f")
 	must(os.WriteFile(file, nil, 0o666))
-	s := &thisSystem{file: file, opened: -1, fd: -1}
+	s := &Table{Path: file, Opened: -1, FD: -1}
 	start := time.Now()
-	if s.Search(query{since: math.MaxUint64}).complete { // one look into each of those that there are
+	if s.Search(Query{Since: math.MaxUint64}).Complete { // one look into each of those that there are
 		t.Error("a search ended although there was always a new process")
 	}
 	if took := time.Since(start); took > 10*time.Second {
@@ -71,11 +71,11 @@ func TestSearchGivesUp(t *testing.T) {
 	}
 
 	longestCatchUp, listings = time.Hour, 0
-	if s.Search(query{since: math.MaxUint64, until: start}).complete || listings != 1 {
+	if s.Search(Query{Since: math.MaxUint64, Until: start}).Complete || listings != 1 {
 		t.Errorf("after the deadline it ended after %d listings, or was complete", listings)
 	}
 	until := time.Now().Add(time.Second)
-	if s.Search(query{since: math.MaxUint64, until: until}).complete || time.Now().Before(until) {
+	if s.Search(Query{Since: math.MaxUint64, Until: until}).Complete || time.Now().Before(until) {
 		t.Error("it ended before the deadline, or was complete")
 	}
 }
@@ -120,24 +120,35 @@ func TestSearchBesideNewProcesses(t *testing.T) {
 				pids, err := proc.Processes()
 				return slices.DeleteFunc(pids, isOthers), err
 			}
-			s := &thisSystem{file: file, opened: -1, fd: -1}
-			if !s.Search(query{since: math.MaxUint64}).complete {
+			s := &Table{Path: file, Opened: -1, FD: -1}
+			if !s.Search(Query{Since: math.MaxUint64}).Complete {
 				t.Error("a search gave up beside", listings, "processes")
 			}
 		})
 	}
 }
 
-func init() {
-	roles["start"] = start
-	roles["start protected"] = func(dir string, n int) {
+// TestMain has the test binary be the starter, too.
+func TestMain(m *testing.M) {
+	switch os.Getenv("FALLBACK_ROLE") {
+	case "start protected":
 		must(unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
-		start(dir, n)
+		start()
+	case "start":
+		start()
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
 	}
 }
 
 // start starts a process for each byte that it reads, and tells when it has done so. They end when it does.
-func start(string, int) {
+func start() {
 	fmt.Print(".")
 	for b := make([]byte, 1); ; {
 		if n, _ := os.Stdin.Read(b); n == 0 {
@@ -169,7 +180,7 @@ func TestChildOfOneWithout(t *testing.T) {
 		must(err)
 		return pid
 	}
-	h := newSearch(query{})
+	h := newSearch(Query{})
 	before := child()
 	if h.lookInto(h.candidate(c.Process.Pid)) {
 		t.Error("the shell has the file")

@@ -1,0 +1,92 @@
+// Package openfile is the lock of an open file, as far as that is about one process or all of them: where the open file
+// is, its mark, and the search for it. Only Linux has it. Package fallback says what the mark is for.
+package openfile
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A File is an open file that has a lock.
+type File struct {
+	Place
+	Inode  uint64 // of the locked file
+	Mark   Mark
+	Signal int // by which it knows its record
+
+	Locker uint64 // the start of the process that has locked, which Place may say no more; 0: unknown
+}
+
+// A Place is a descriptor of a process. The kernel uses process ids again: the start of the process tells them apart.
+type Place struct {
+	PID    int
+	Start  uint64 // in clock ticks since boot; 0: unknown
+	Number int
+}
+
+// A Table is how this process sees the locked file.
+type Table struct {
+	Path   string // of the locked file, "" if it is not known
+	Opened int    // a descriptor of the locked file, or -1
+	FD     int    // the same, if its open file is to have the lock, or -1
+}
+
+// NotWatching stands for a descriptor that would tell when an open file of the locked file is closed.
+const NotWatching = -1
+
+// An Answer says whether an open file is where it was.
+type Answer uint8
+
+const (
+	Unknown  Answer = iota // this process cannot tell
+	There                  // somebody has it there
+	NotThere               // there is nothing like it at that place
+)
+
+func (f File) String() string {
+	base36 := func(n uint64) string { return strconv.FormatUint(n, 36) }
+	s := fmt.Sprintf("%d.%s.%d.%d.%c.%s", f.PID, base36(f.Start), f.Number, f.Signal, f.Mark, base36(f.Inode))
+	if f.Locker != f.Start {
+		s += "." + base36(f.Locker)
+	}
+	return s
+}
+
+// Parse is the reverse of String.
+func Parse(s string) (*File, bool) {
+	parts := strings.Split(s, ".")
+	if len(parts) != 6 && len(parts) != 7 {
+		return nil, false
+	}
+	base36 := func(s string) uint64 { n, _ := strconv.ParseUint(s, 36, 64); return n }
+	f := new(File)
+	fmt.Sscanf(parts[0]+" "+parts[2]+" "+parts[3]+" "+parts[4], "%d %d %d %c", &f.PID, &f.Number, &f.Signal, &f.Mark)
+	f.Start, f.Inode = base36(parts[1]), base36(parts[5])
+	f.Locker = f.Start
+	if len(parts) == 7 {
+		f.Locker = base36(parts[6])
+	}
+	isMark := f.Mark == NoAtime || f.Mark == NonBlock
+	return f, isMark && f.String() == s && min(f.PID, f.Number, f.Signal) >= 0
+}
+
+// A Mark is a status flag that marks an open file.
+type Mark byte
+
+const (
+	// NoAtime is O_NOATIME. Only the owner of the file and the superuser may set it, and no program clears it.
+	NoAtime Mark = 'a'
+	// NonBlock is O_NONBLOCK, which has no effect on files and directories.
+	NonBlock Mark = 'n'
+)
+
+// Marks are all of them, in the order in which to try them: the second is for a file that belongs to somebody else.
+var Marks = []Mark{NoAtime, NonBlock}
+
+func (m Mark) String() string {
+	if m == NoAtime {
+		return "O_NOATIME"
+	}
+	return "O_NONBLOCK"
+}

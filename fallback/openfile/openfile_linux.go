@@ -1,0 +1,249 @@
+package openfile
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/proc"
+	"example.org/flock/internal/sys"
+)
+
+func (m Mark) flag() int {
+	if m == NoAtime {
+		return unix.O_NOATIME
+	}
+	return unix.O_NONBLOCK
+}
+
+// A fileID is what stat(2) says of a file.
+type fileID struct{ device, inode uint64 }
+
+// statID returns the identity and the mode of the file at a path below an open directory, or of an open file itself. It
+// does not ask the server of a network filesystem, which may be gone.
+func statID(dir int, path string) (id fileID, mode uint16, err error) {
+	var s unix.Statx_t
+	err = unix.Statx(dir, path, unix.AT_STATX_DONT_SYNC|unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_TYPE, &s)
+	return fileID{unix.Mkdev(s.Dev_major, s.Dev_minor), s.Ino}, s.Mode, err
+}
+
+func descriptorPath(p Place) string { return procDir(p.PID) + "/fd/" + strconv.Itoa(p.Number) }
+
+// identity returns the identity of the locked file: by a descriptor, if there is one, because its name may be gone.
+func (t *Table) identity() (fileID, error) {
+	if t.Opened >= 0 {
+		id, _, err := statID(t.Opened, "")
+		return id, err
+	}
+	if t.Path == "" {
+		return fileID{}, unix.ENOENT
+	}
+	id, _, err := statID(unix.AT_FDCWD, t.Path)
+	return id, err
+}
+
+func (t *Table) Inode() uint64 {
+	id, _ := t.identity()
+	return id.inode
+}
+
+// Place returns the eldest ancestor that has our open file under its number, with all between it and this process, or
+// this process itself. If none is seen to have it, a parent into which this user may not look is taken for the caller,
+// which has it.
+func (t *Table) Place() (Place, error) {
+	eldest := Place{PID: os.Getpid(), Number: t.FD, Start: proc.Start(os.Getpid())}
+	if err := proc.CheckOwn(); err != nil {
+		return eldest, err
+	}
+	parent := os.Getppid()
+	if parent == 0 {
+		return eldest, errors.New("the calling process is in another pid namespace")
+	}
+	its, err := proc.ReadStat(parent) // it can end at any moment: a script that is killed
+	parentStart, hasParent := its.Start, err == nil
+	for ancestor := parent; err == nil; its, err = proc.ReadStat(ancestor) {
+		at, has := t.findIn(ancestor)
+		if !has {
+			break
+		}
+		at.Start = its.Start
+		eldest, ancestor = at, its.Parent
+	}
+	if eldest.PID == os.Getpid() && hasParent && isHiddenCaller(parent, t.FD) {
+		return Place{PID: parent, Number: t.FD, Start: parentStart}, nil
+	}
+	return eldest, nil
+}
+
+// findIn returns where a process has our open file: under its number, or under another one, as with "flock 0 <&9".
+func (t *Table) findIn(other int) (at Place, has bool) {
+	if at = (Place{PID: other, Number: t.FD}); t.isOurs(at) {
+		return at, true
+	}
+	numbers, _ := proc.Numbers(procDir(other) + "/fd")
+	for _, number := range numbers {
+		if at = (Place{PID: other, Number: number}); t.isOurs(at) {
+			return at, true
+		}
+	}
+	return at, false
+}
+
+// isHiddenCaller reports whether a parent may not be looked into, and seems to be the one that called us.
+func isHiddenCaller(parent, number int) bool {
+	_, err := os.Stat(descriptorPath(Place{PID: parent, Number: number}))
+	return errors.Is(err, os.ErrPermission) && isCaller(parent)
+}
+
+// isCaller reports whether a parent into which we may not look seems to be the one that called us, rather than one that
+// has adopted us because the caller has ended: it is of our session, and not process 1.
+func isCaller(parent int) bool {
+	its, err := unix.Getsid(parent)
+	our, _ := unix.Getsid(0)
+	return parent != 1 && err == nil && its == our
+}
+
+// isOurs reports whether a descriptor of another process is our open file. Without kcmp(2), one of the same file is.
+func (t *Table) isOurs(p Place) bool {
+	if is, known := sameOpenFile(p, Place{PID: os.Getpid(), Number: t.FD}); known {
+		return is
+	}
+	other, _, err := statID(unix.AT_FDCWD, descriptorPath(p))
+	id, err2 := t.identity()
+	return err == nil && err2 == nil && other == id
+}
+
+// sameOpenFile compares two descriptors by kcmp(2), which some kernels and container runtimes lack.
+func sameOpenFile(p, q Place) (same, known bool) {
+	const kcmpFile = 0
+	r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(p.PID), uintptr(q.PID), kcmpFile, uintptr(p.Number),
+		uintptr(q.Number), 0)
+	return r == 0 && errno == 0, errno == 0 || errno == unix.EBADF || errno == unix.ESRCH
+}
+
+func (t *Table) Marked(f *File) bool {
+	flags, err := unix.FcntlInt(uintptr(t.FD), unix.F_GETFL, 0)
+	if err != nil || flags&f.Mark.flag() == 0 {
+		return false
+	}
+	signal, err := unix.FcntlInt(uintptr(t.FD), unix.F_GETSIG, 0)
+	return err == nil && signal == f.Signal && t.Inode() == f.Inode
+}
+
+func (t *Table) Mark(signal int, m Mark) error {
+	if _, err := unix.FcntlInt(uintptr(t.FD), unix.F_SETSIG, signal); err != nil {
+		return err
+	}
+	flags, err := unix.FcntlInt(uintptr(t.FD), unix.F_GETFL, 0)
+	if err != nil {
+		return err
+	}
+	_, err = unix.FcntlInt(uintptr(t.FD), unix.F_SETFL, flags|m.flag())
+	return err
+}
+
+// Unmark leaves an open file alone that has no signal: Mark sets that first, and it goes last.
+func (t *Table) Unmark() {
+	signal, err := unix.FcntlInt(uintptr(t.FD), unix.F_GETSIG, 0)
+	if err != nil || signal == 0 {
+		return
+	}
+	if flags, err := unix.FcntlInt(uintptr(t.FD), unix.F_GETFL, 0); err == nil {
+		unix.FcntlInt(uintptr(t.FD), unix.F_SETFL, flags&^(NoAtime.flag()|NonBlock.flag()))
+	}
+	unix.FcntlInt(uintptr(t.FD), unix.F_SETSIG, 0)
+}
+
+func (t *Table) At(f *File, sharesClock bool) Answer {
+	own, err := t.identity()
+	if err != nil {
+		return Unknown
+	}
+	isThere, err := isWhereRecorded(f, own.device)
+	switch {
+	case isThere:
+		return There
+	case err == nil: // the descriptor is another file, or has no mark
+		return NotThere
+	case isNowhere(err) && !isHidden(f.PID): // there is no such descriptor, or no such process
+		return NotThere
+	case sys.LacksPermission(err) && isZombie(f.PID): // it has ended; only root may see that it has no descriptors
+		return NotThere
+	}
+	its, err := proc.ReadStat(f.PID)
+	if isNowhere(err) && !isHidden(f.PID) { // the process has ended since
+		return NotThere
+	}
+	if err == nil && sharesClock && f.Start != 0 && its.Start != f.Start { // its id is that of another process by now
+		return NotThere
+	}
+	return Unknown
+}
+
+// isWhereRecorded reports whether the descriptor that a record names is an open file with its mark, on this device.
+func isWhereRecorded(f *File, device uint64) (bool, error) {
+	id, _, err := statID(unix.AT_FDCWD, descriptorPath(f.Place))
+	if err != nil {
+		return false, err
+	}
+	return isMarked(f.Place, id, device, f)
+}
+
+// isNowhere reports whether an error says that there is no such process or descriptor. No other error tells that.
+func isNowhere(err error) bool { return sys.Is(err, unix.ENOENT, unix.ESRCH) }
+
+// isMarked reports whether a descriptor, of the file id, is an open file like one of these, on this device.
+func isMarked(p Place, id fileID, device uint64, like ...*File) (bool, error) {
+	isLike := func(f *File) bool { return f.Inode == id.inode }
+	if id.device != device || !slices.ContainsFunc(like, isLike) {
+		return false, nil
+	}
+	flags, err := flagsOf(p)
+	isLikeAndMarked := func(f *File) bool { return isLike(f) && flags&f.Mark.flag() != 0 }
+	return err == nil && slices.ContainsFunc(like, isLikeAndMarked), err
+}
+
+// flagsOf returns the status flags and the access mode of a descriptor, from proc_pid_fdinfo(5).
+func flagsOf(p Place) (int, error) {
+	text, err := proc.ReadSmall("/proc/" + strconv.Itoa(p.PID) + "/fdinfo/" + strconv.Itoa(p.Number))
+	if err != nil {
+		return 0, err
+	}
+	_, line, _ := bytes.Cut(text, []byte("flags:\t"))
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	flags, err := strconv.ParseInt(string(line), 8, 64)
+	return int(flags), err
+}
+
+// WatchCloses returns a descriptor of inotify(7) that tells of the last close of each open file of the locked file,
+// whoever does it; NotWatching: there is none.
+func (t *Table) WatchCloses() int {
+	path := t.Path
+	if t.Opened >= 0 {
+		path = "/proc/self/fd/" + strconv.Itoa(t.Opened)
+	}
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return NotWatching
+	}
+	if _, err := unix.InotifyAddWatch(fd, path, unix.IN_CLOSE); err != nil {
+		unix.Close(fd)
+		return NotWatching
+	}
+	return fd
+}
+
+func CloseWatch(fd int) { unix.Close(fd) }
+
+// Check reports an error if the open file that is our descriptor fd can have no directory lock.
+func Check(fd int) error {
+	_, mode, err := statID(fd, "")
+	if kind := mode & unix.S_IFMT; err == nil && kind != unix.S_IFREG && kind != unix.S_IFDIR {
+		return errors.New("only the open files of regular files and directories can have a directory lock")
+	}
+	return err
+}

@@ -1,0 +1,40 @@
+package openfile
+
+import "time"
+
+// A Query is what to search for.
+type Query struct {
+	Wanted    []*File // an open file like one of these,
+	Accounted []*File // but none of these, which were seen, and have records
+	// Processes that were started then or later may hide it from an empty look, because they move their descriptors.
+	Since uint64
+	// Whether to tell which processes refuse the look.
+	TellRefused bool
+	// When to give up, if by then each process was looked at once; zero: when it lasts too long.
+	Until time.Time
+}
+
+// A View is what a search has seen.
+type View struct {
+	Found    bool      // there is an open file that is wanted
+	At       Place     // where it is
+	Certain  bool      // false: without kcmp(2) it may be one that is accounted for
+	Complete bool      // every process was looked at, but for those that refuse or hide, and no look has failed
+	Refused  []Process // those that may not be looked into, and can have it; only with TellRefused
+}
+
+// A Process is what everybody may know of it.
+type Process struct {
+	Start         uint64   // in clock ticks since boot; 0: unknown
+	Users, Groups []string // its ids: real, effective, saved, and that for files; none: unknown
+	IsProtected   bool     // against looks by its own user, because it has had other rights
+}
+
+// A Telling is what a system tells about the processes that have a file.
+type Telling uint8
+
+const (
+	TellsNothing Telling = iota
+	TellsSome            // there is a process into which this one may not look
+	TellsAll
+)
