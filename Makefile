@@ -89,7 +89,7 @@ test-go:
 
 # An ordinary user runs what depends on who runs it.
 test-user: flock              ## run the tests whose answer depends on the user, as an ordinary user
-	FLOCK_TEST_USER=1 sh compat_test/run.sh go test -timeout $(TIMEOUT) -count=1 ./fallback ./compat_test
+	FLOCK_TEST_USER=1 sh compat_test/run.sh go test -timeout $(TIMEOUT) -count=1 ./fallback/... ./compat_test
 
 # A release asks for it: every case in every mode, the installed util-linux, the longest interleavings, all mutants.
 long: flock                   ## run everything, as root also as an ordinary user (hours; FLOCK_TORTURE=5m for each torture)
@@ -127,8 +127,8 @@ test-postgres: flock flock-postgres ## run the tests of flock-postgres over Post
 	sh packaging/test.sh ./flock ./flock-postgres
 
 race:                         ## run the directory lock's tests with the race detector
-	@if out=$$(CGO_ENABLED=1 go test -race -run '^$$' ./fallback 2>&1); then \
-		CGO_ENABLED=1 go test -race -short -count=1 -skip TestEveryInterleaving ./fallback; \
+	@if out=$$(CGO_ENABLED=1 go test -race -run '^$$' ./fallback/... 2>&1); then \
+		CGO_ENABLED=1 go test -race -short -count=1 -skip TestEveryInterleaving ./fallback/...; \
 		else echo "race: not run: there is no race detector or no C compiler here: $$out"; fi
 
 # go test prints the table of tests that pass only for the directory in which it is.

@@ -35,9 +35,9 @@ for arch; do
 	[ $arch != arm64 ] || entry='-E flock_entry'
 	GOARCH=$arch CGO_ENABLED=0 go build -trimpath -tags flock_linkname -ldflags "-s -w -checklinkname=0 $entry" -o "$flock" .
 	under="$PWD/build/qemu $arch $qemu" by="$("$qemu" --version | head -n 1)"
-	cases=$short skip='^$' unit=./fallback
+	cases=$short skip='^$' unit=./fallback/...
 	case $arch in
-	386 | arm64) cases=$core unit='. ./fallback' ;;
+	386 | arm64) cases=$core unit='. ./fallback/...' ;;
 	mips64le) skip='/exec/^status-(killed-is-an-exit-otherwise|of-a-killed-command)$' ;; # SIGUSR1 is 16 there
 	esac
 	if "$flock" --version >/dev/null 2>&1; then
