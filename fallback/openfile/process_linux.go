@@ -19,10 +19,8 @@ func procDir(pid int) string { return "/proc/" + strconv.Itoa(pid) }
 // isZombie reports whether a process has ended, with all its threads. It has no descriptors any more, which only root
 // may see.
 func isZombie(pid int) bool {
-	tasks, _ := proc.Numbers(procDir(pid) + "/task")
-	// After the listing: another thread that calls execve(2) is the first one then, and no zombie.
-	s, _ := proc.ReadStat(pid)
-	return s.State == 'Z' && len(tasks) == 1
+	s, err := proc.ReadStat(pid)
+	return err == nil && s.IsDead()
 }
 
 // isHidden reports whether a process lives that /proc does not show, as with the mount option hidepid.

@@ -14,9 +14,9 @@ func TestLookNeedsNoMemory(t *testing.T) {
 	defer child.Wait()
 	defer child.Process.Kill()
 	var f family
-	state, ok := f.finder.reader.State(child.Process.Pid)
-	if !ok {
-		t.Fatal("no such process")
+	state, err := f.finder.reader.Stat(child.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
 	}
 	p := process{pid: child.Process.Pid, start: state.Start}
 	if n := testing.AllocsPerRun(100, func() {

@@ -257,13 +257,13 @@ func (f *family) find() {
 	}
 	pids = slices.DeleteFunc(pids, isEarlier)
 	for i, direct := 0, len(pids); i < len(pids); i++ {
-		state, ok := r.State(pids[i])
+		stat, err := r.Stat(pids[i])
 		isChild := i < direct
-		if !state.IsDead && (ok || isChild) {
-			f.list = append(f.list, process{pids[i], state.Start, isChild})
+		if !stat.IsDead() && (err == nil || isChild) {
+			f.list = append(f.list, process{pids[i], stat.Start, isChild})
 		}
-		if ok {
-			pids = r.Children(pids, pids[i], state.Threads)
+		if err == nil {
+			pids = r.Children(pids, pids[i], stat.Threads)
 		}
 	}
 	f.finder.pids = pids
@@ -274,8 +274,8 @@ func (f *family) has(p process) bool {
 	if p.pid < 0 || p.start == 0 {
 		return true
 	}
-	state, ok := f.finder.reader.State(p.pid)
-	return ok && state.Start == p.start && !state.IsDead
+	stat, err := f.finder.reader.Stat(p.pid)
+	return err == nil && stat.Start == p.start && !stat.IsDead()
 }
 
 // send sends a signal to a process of the list, if it is still there. A process that is nobody's child here may be

@@ -147,20 +147,12 @@ func Keepers(fd int) (list List) {
 		return list
 	}
 	pids, _ := proc.Processes()
-	for l, owners := range f.scanDescriptors(pids).owners {
-		if !l.isOurs() {
-			continue
-		}
-		for _, pid := range owners {
-			list.All = append(list.All, Holder{PID: pid, Mode: l.mode()})
-		}
-	}
-	list.All = replaceGuards(list.All)
+	list.All = replaceGuards(f.scanDescriptors(pids).only(kernelLock.isOurs).holders(nil, nil))
 	return list
 }
 
 // kernelHoldersAmong returns those of some processes that hold a kernel lock and keep out who asks for one.
-func kernelHoldersAmong(pids []int, f *lockfile.File, r request) (list []Holder) {
+func kernelHoldersAmong(pids []int, f *lockfile.File, r request) []Holder {
 	locked, err := fileOf(f.Name, f.FD)
 	if err != nil {
 		return nil
@@ -170,15 +162,8 @@ func kernelHoldersAmong(pids []int, f *lockfile.File, r request) (list []Holder)
 		shown, _ := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(f.FD))
 		own = shownLocks(shown)
 	}
-	for l, owners := range locked.scanDescriptors(pids).owners {
-		if slices.Contains(own, l) || !l.keepsOut(r) {
-			continue
-		}
-		for _, pid := range owners {
-			list = append(list, Holder{PID: pid, Mode: l.mode()})
-		}
-	}
-	return list
+	keepsOut := func(l kernelLock) bool { return !slices.Contains(own, l) && l.keepsOut(r) }
+	return locked.scanDescriptors(pids).only(keepsOut).holders(nil, nil)
 }
 
 // hasTicket reports whether a process has a ticket of the file.
@@ -248,10 +233,12 @@ func (f *lockedFile) look(pids []int, r *request) (holders, waiters []Holder, er
 		}
 	}
 	unseen := slices.DeleteFunc(slices.Clone(f.listed), seen.explains)
-	if r != nil {
-		return seen.holders(seen.keepInTheWay(*r, unseen), before), nil, nil
+	if r == nil {
+		return seen.holders(unseen, before), seen.waiters(unseen, f), nil
 	}
-	return seen.holders(unseen, before), seen.waiters(unseen, f), nil
+	isInTheWay := func(l kernelLock) bool { return l.isInTheWay(*r) }
+	unseen = slices.DeleteFunc(unseen, func(l kernelLock) bool { return !isInTheWay(l) })
+	return seen.only(isInTheWay).holders(unseen, before), nil, nil
 }
 
 // A scan is what the descriptors of some processes show about a file.
@@ -342,11 +329,10 @@ func (seen *scan) explains(l kernelLock) bool {
 	return seen.owners[l] != nil || seen.next != 0 && l.pid == seen.next
 }
 
-// keepInTheWay forgets the locks that are not in the way of a request, and returns those of unseen that are.
-func (seen *scan) keepInTheWay(r request, unseen []kernelLock) (left []kernelLock) {
-	isElsewhere := func(l kernelLock) bool { return !l.isInTheWay(r) }
-	maps.DeleteFunc(seen.owners, func(l kernelLock, _ []int) bool { return isElsewhere(l) })
-	return slices.DeleteFunc(unseen, isElsewhere)
+// only forgets the locks that are not wanted.
+func (seen *scan) only(isWanted func(kernelLock) bool) *scan {
+	maps.DeleteFunc(seen.owners, func(l kernelLock, _ []int) bool { return !isWanted(l) })
+	return seen
 }
 
 // holders returns who holds the lock: those that were seen, and the others in the kernel's list. before is what the look

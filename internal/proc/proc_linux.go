@@ -19,31 +19,8 @@ func Parent(pid int) int {
 	return s.Parent
 }
 
-// Stat is what is read from proc_pid_stat(5).
-type Stat struct {
-	State          byte   // field 3
-	Parent         int    // field 4
-	IsKernelThread bool   // PF_KTHREAD in field 9
-	Start          uint64 // field 22, in clock ticks since boot
-}
-
-// ReadStat reads the stat file of the first thread, which says the same as that of the process: qemu-user makes up
-// /proc/PID/stat of its own process with another start time.
-func ReadStat(pid int) (s Stat, err error) {
-	const kernelThread = 0x00200000 // PF_KTHREAD, include/linux/sched.h
-	number := strconv.Itoa(pid)
-	text, err := ReadSmall("/proc/" + number + "/task/" + number + "/stat")
-	if err != nil {
-		return s, err
-	}
-	fields, ok := statFields(text)
-	if !ok {
-		return s, unix.EBADMSG
-	}
-	s.State, s.Parent, s.Start = fields[3][0], int(parse(fields[4])), parse(fields[22])
-	s.IsKernelThread = parse(fields[9])&kernelThread != 0
-	return s, nil
-}
+// ReadStat is Reader.Stat.
+func ReadStat(pid int) (Stat, error) { return new(Reader).Stat(pid) }
 
 // Start returns the start of a process that runs, in clock ticks since boot; 0: there is none, or it is unknown.
 func Start(pid int) uint64 {

@@ -63,25 +63,39 @@ func (r *Reader) read(pid, thread int, name string) (text []byte, err error) {
 	}
 }
 
-// A State is what a Reader tells of a process.
-type State struct {
-	Start   uint64 // in clock ticks since boot
-	Threads int
-	IsDead  bool // it waits for its parent
+// Stat is what is read from proc_pid_stat(5).
+type Stat struct {
+	State          byte   // field 3
+	Parent         int    // field 4
+	IsKernelThread bool   // PF_KTHREAD in field 9
+	Threads        int    // field 20
+	Start          uint64 // field 22, in clock ticks since boot
 }
 
-// State reads the state of a process.
-func (r *Reader) State(pid int) (s State, ok bool) {
-	text, _ := r.read(pid, pid, "stat")
+// IsDead reports whether the process has ended, with all its threads, and waits for its parent. If only the first thread
+// has ended, its state is the same, but there are other threads. If one of those calls execve(2) it becomes the first
+// one: who asks at that moment is told of the former one, which is dead and of no process: of 0 threads.
+func (s Stat) IsDead() bool { return s.Threads == 1 && (s.State == 'Z' || s.State == 'X') }
+
+// Stat reads the stat file of the first thread, which says the same as that of the process: qemu-user makes up
+// /proc/PID/stat of its own process with another start time.
+func (r *Reader) Stat(pid int) (s Stat, err error) {
+	const kernelThread = 0x00200000 // PF_KTHREAD, include/linux/sched.h
+	text, err := r.read(pid, pid, "stat")
+	if err != nil {
+		return s, err
+	}
 	fields, ok := statFields(text)
 	if !ok {
-		return s, false
+		return s, unix.EBADMSG
 	}
-	s.Threads = int(parse(fields[20]))
-	s.Start = parse(fields[22])
-	// Where the first thread has ended, and others have not, its state is that of a dead process, too.
-	s.IsDead = s.Threads <= 1 && (fields[3][0] == 'Z' || fields[3][0] == 'X')
-	return s, true
+	return Stat{
+		State:          fields[3][0],
+		Parent:         int(parse(fields[4])),
+		IsKernelThread: parse(fields[9])&kernelThread != 0,
+		Threads:        int(parse(fields[20])),
+		Start:          parse(fields[22]),
+	}, nil
 }
 
 // statFields returns the fields of proc_pid_stat(5) up to the 22nd by their numbers, but for the first two.

@@ -16,21 +16,36 @@ func TestReader(t *testing.T) {
 	defer child.Wait()
 	defer child.Process.Kill()
 	var r Reader
-	state, ok := r.State(os.Getpid())
-	if !ok || state.Threads < 2 || state.Start == 0 || state.IsDead {
+	state, err := r.Stat(os.Getpid())
+	if err != nil || state.Threads < 2 || state.Start == 0 || state.IsDead() {
 		t.Errorf("%+v", state)
 	}
 	list := r.Children(nil, os.Getpid(), state.Threads)
 	if want := Children(os.Getpid()); !slices.Contains(list, child.Process.Pid) || !slices.Equal(list, want) {
 		t.Errorf("%v, want %v", list, want)
 	}
-	if _, ok := r.State(-1); ok {
+	if _, err := r.Stat(-1); err == nil {
 		t.Error("a process that cannot be")
 	}
 	if n := testing.AllocsPerRun(100, func() {
-		state, _ := r.State(os.Getpid())
+		state, _ := r.Stat(os.Getpid())
 		list = r.Children(list[:0], os.Getpid(), state.Threads)
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestIsDead judges what the kernel says of a first thread that has ended.
+func TestIsDead(t *testing.T) {
+	for s, want := range map[Stat]bool{
+		{State: 'Z', Threads: 1}: true,
+		{State: 'X', Threads: 1}: true,
+		{State: 'Z', Threads: 2}: false, // others have not
+		{State: 'X', Threads: 0}: false, // another one has called execve(2), and is the first one now
+		{State: 'S', Threads: 1}: false,
+	} {
+		if s.IsDead() != want {
+			t.Errorf("%+v", s)
+		}
 	}
 }
