@@ -13,12 +13,10 @@ func (a *attempt) enter() (outcome, error) { return a.withToken(nil, a.hold) }
 
 // tidy removes dead contenders, these among them, and writes down where searches have found open files. It says who
 // keeps us out then, if that is known.
-func (a *attempt) tidy(dead []string) (outcome, error) {
-	return a.withToken(dead, func(*snapshot) (isDone bool, err error) { return false, nil })
-}
+func (a *attempt) tidy(dead []string) (outcome, error) { return a.withToken(dead, nil) }
 
 // withToken takes the token, removes dead contenders, these among them, calls act if nobody keeps us out, and frees the
-// token.
+// token. With a nil act all is to be done again if nobody keeps us out.
 func (a *attempt) withToken(dead []string, act func(*snapshot) (isDone bool, err error)) (outcome, error) {
 	if err := a.come(); err != nil {
 		return outcome{}, err
@@ -54,11 +52,14 @@ func (a *attempt) removeDeadAndAct(token string, dead []string, act func(*snapsh
 	if err := a.removeDead(&s, dead); err != nil {
 		return outcome{}, err
 	}
-	if keepers := a.keepers(&s); len(keepers) > 0 {
-		if a.shallSearch(&s, false) { // one has gone since we have searched
-			return outcome{how: again}, nil // the next look searches, without the token
-		}
+	keepers := a.keepers(&s)
+	switch isKeptOut := len(keepers) > 0; {
+	case isKeptOut && a.shallSearch(&s, false): // an open file was lost since we have searched
+		return outcome{how: again}, nil // the next look searches, without the token
+	case isKeptOut:
 		return outcome{how: keptOut, keepers: keepers}, nil
+	case act == nil:
+		return outcome{how: again}, nil
 	}
 	isDone, err := act(&s)
 	if !isDone {

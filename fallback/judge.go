@@ -56,7 +56,7 @@ func (a *attempt) ask(name string) answer {
 
 // judgeFile judges a holder that is an open file, and not ours. moved is where it is, if the record does not say it.
 func (a *attempt) judgeFile(r record) (is verdict, moved *openfile.File) {
-	if is, moved = a.recall(r); is != doubtful {
+	if is, moved, ok := a.recall(r); ok {
 		return is, moved
 	}
 	m := a.Machine()
@@ -82,16 +82,16 @@ func (a *attempt) judgeFile(r record) (is verdict, moved *openfile.File) {
 	return doubtful, nil
 }
 
-// recall judges a record by what earlier searches of this attempt have shown: doubtful if they have shown nothing, or
-// if what they found is not there any more.
-func (a *attempt) recall(r record) (is verdict, moved *openfile.File) {
+// recall judges a record by what earlier searches of this attempt have shown. It is not ok if they have shown nothing,
+// or if what they found is not there any more.
+func (a *attempt) recall(r record) (is verdict, moved *openfile.File, ok bool) {
 	if a.vanished[r.name] {
-		return over, nil
+		return over, nil, true
 	}
 	if at := a.found[r.name]; at != nil && a.At(at, true) == openfile.There { // its start was read here, with our clock
-		return held, at
+		return held, at, true
 	}
-	return doubtful, nil
+	return doubtful, nil, false
 }
 
 func (s *snapshot) has(v verdict) bool {

@@ -46,8 +46,8 @@ func (a *attempt) wouldHide(s *snapshot) bool {
 }
 
 // search looks for the open files that are lost, once, and judges them anew. Of the records there are three sets then:
-// those whose open files were seen, which a search passes over; those that it looks for; and those that are lost but
-// count as held, because a search could miss them.
+// those whose open files were seen, which a search passes over; those that it looks for; and those that are
+// unsearchable.
 //
 // If no listing shows the token it does nothing, and what is lost stays so.
 func (a *attempt) search(s *snapshot) (isMade bool) {
@@ -55,7 +55,7 @@ func (a *attempt) search(s *snapshot) (isMade bool) {
 	if !ok {
 		return false
 	}
-	s.keepUnsearchable(unmarked)
+	s.markUnsearchable(unmarked)
 	wanted := s.lost()
 	if len(wanted) == 0 {
 		return true
@@ -98,20 +98,19 @@ func (a *attempt) whoMayMark() (id string, ok bool) {
 	return id, true
 }
 
-// keepUnsearchable has lost records count as held, without a search, where that could miss their open files: the record
-// of unmarked, whose file may not have its mark yet, and those of a process with several records. Say that a shell has
-// locked two open files:
+// markUnsearchable judges those lost records whose open files a search could miss: the record of unmarked, whose file
+// may not have its mark yet, and those of a process with several records. Say that a shell has locked two open files:
 //
 //	                                at 9        at 10       its records
 //	flock -s 9; flock -s 10         the first   the second  shared,A@9  shared,B@10
 //	exec 9<&-; exec 9<&10 10<&-     the second  nothing     what is at 9 answers for A, and B is lost
 //
 // A search for B would pass over what is at 9, because that was seen, and find nothing.
-func (s *snapshot) keepUnsearchable(unmarked string) {
+func (s *snapshot) markUnsearchable(unmarked string) {
 	for i := range s.holders {
 		r := &s.holders[i]
 		if r.verdict == lost && (r.id == unmarked || s.sharesProcess(*r)) {
-			r.verdict = held
+			r.verdict = unsearchable
 		}
 	}
 }
@@ -121,7 +120,7 @@ func (s *snapshot) keepUnsearchable(unmarked string) {
 func (s *snapshot) sharesProcess(lost record) bool {
 	return slices.ContainsFunc(s.holders, func(r record) bool {
 		isAnother := r.file != nil && r.name != lost.name
-		isThere := r.verdict == held || r.verdict == doubtful
+		isThere := r.verdict == held || r.verdict == unsearchable || r.verdict == doubtful
 		return isAnother && isThere && r.file.PID == lost.file.PID
 	})
 }

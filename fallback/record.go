@@ -105,6 +105,7 @@ const (
 	ours                    // it is what this attempt locks for
 	held                    // somebody has it
 	lost                    // an open file that is not where its record says: it counts as held until a search proves more
+	unsearchable            // it is lost, and a search would prove nothing: it counts as held
 )
 
 // A snapshot is what one listing of the state directory shows.
@@ -176,24 +177,31 @@ func parse(names []string) (s snapshot, err error) {
 	return s, nil
 }
 
+// parseRecord reads a name that begins with a word, a comma and an ID. Behind the ID is the mode of a waiter, or of a
+// holder the number of its permit and its open file, if it has these.
 func parseRecord(name string) (r record, ok bool) {
 	word, rest, _ := strings.Cut(name, ",")
-	id, suffix, hasSuffix := strings.Cut(rest, "@")
-	r = record{name: name, id: id, mode: modeOf(word)}
-	r.owner, ok = parseOwner(id)
+	fields := strings.Split(rest, "@")
+	r = record{name: name, id: fields[0], mode: modeOf(word)}
+	r.owner, ok = parseOwner(r.id)
+	fields = fields[1:]
 	if word == waitName {
-		r.mode = modeOf(suffix)
+		if len(fields) == 1 {
+			r.mode = modeOf(fields[0])
+		}
 		return r, ok
 	}
 	if ok && r.mode == Permit {
-		number := ""
-		number, suffix, hasSuffix = strings.Cut(suffix, "@")
-		r.permit, ok = parsePermit(number)
+		if len(fields) == 0 {
+			return r, false
+		}
+		r.permit, ok = parsePermit(fields[0])
+		fields = fields[1:]
 	}
-	if ok && hasSuffix {
-		r.file, ok = openfile.Parse(suffix)
+	if ok && len(fields) > 0 {
+		r.file, ok = openfile.Parse(fields[0])
 	}
-	return r, ok
+	return r, ok && len(fields) <= 1
 }
 
 func parsePermit(s string) (number int, ok bool) {

@@ -31,20 +31,17 @@ func (a *attempt) renameToken(old, new string) error {
 // take renames the token to the name that it has while it is ours. If somebody else keeps it for long, that one keeps
 // us out. The token is ours after done, and may be after an error.
 //
-//	what the listing shows      at first                  after the deadline   for long
-//	busy,X                      pause                     kept out             kept out
-//	busy,X, no lifeline of X    pause                     kept out             an error
-//	free, but it is not         pause, open the path      kept out             kept out
-//	none, or several            pause, open the path      the same             an error
+//	what the listing shows      the token is   at first               after the deadline   for long
+//	busy,X                      kept           pause                  kept out             kept out
+//	busy,X, no lifeline of X    orphaned       pause                  kept out             an error
+//	free, but it is not         withheld       pause, open the path   kept out             kept out
+//	none, or several            unclear        pause, open the path   the same             an error
 //
 // Also who tries only once waits for long, to be certain.
 func (a *attempt) take(token string) (outcome, error) {
 	var sight sighting
 	for pause := shortestRetry; ; pause = min(2*pause, longestRetry) {
-		isTaken, s, err := a.takeFree(token)
-		if err == nil && !isTaken {
-			isTaken, err = a.steal(&s, token)
-		}
+		isTaken, s, err := a.takeFreeOrSteal(token)
 		switch {
 		case err != nil:
 			return outcome{}, err
@@ -54,16 +51,28 @@ func (a *attempt) take(token string) (outcome, error) {
 			return outcome{how: again}, nil
 		}
 
-		isLong, broken, isOne := sight.isLong(&s, a.Now()), s.errToken(), s.token() != ""
-		switch {
-		case isLong && broken != nil:
-			return outcome{}, broken
-		case isLong, isOne && a.isLate():
+		isLong, isLate := sight.isLong(&s, a.Now()), a.isLate()
+		var isKeptOut, opensPath bool
+		switch s.tokenState() {
+		case kept:
+			isKeptOut = isLong || isLate
+		case orphaned:
+			if isLong {
+				return outcome{}, s.errToken()
+			}
+			isKeptOut = isLate
+		case withheld:
+			isKeptOut, opensPath = isLong || isLate, true
+		case unclear:
+			if isLong {
+				return outcome{}, s.errToken()
+			}
+			opensPath = true
+		}
+		if isKeptOut {
 			return outcome{how: keptOut, keepers: []record{a.tokenOwner(&s)}}, nil
 		}
-
-		isBusy := isOne && s.token() != free
-		if !isBusy || pause == longestRetry { // it may be another directory by now
+		if opensPath || pause == longestRetry { // it may be another directory by now
 			if err := a.reopen(); err != nil {
 				return outcome{}, err
 			}
@@ -75,10 +84,41 @@ func (a *attempt) take(token string) (outcome, error) {
 	}
 }
 
+// A tokenState is what a listing shows of a token that was not to be had: see take.
+type tokenState uint8
+
+const (
+	kept     tokenState = iota // somebody has it
+	orphaned                   // its owner has lost its lifeline, so that nobody can ever take it over
+	withheld                   // the listing shows it free, see takeFree
+	unclear                    // it is just renamed, or the directory is another one, or broken
+)
+
+func (s *snapshot) tokenState() tokenState {
+	switch token := s.token(); {
+	case token == "":
+		return unclear
+	case token == free:
+		return withheld
+	case s.lifelineOf(idOf(token)) == "":
+		return orphaned
+	}
+	return kept
+}
+
+// takeFreeOrSteal takes the token if nobody has it, or who has it is dead, and else returns a listing.
+func (a *attempt) takeFreeOrSteal(token string) (isTaken bool, s snapshot, err error) {
+	isTaken, s, err = a.takeFree(token)
+	if err == nil && !isTaken {
+		isTaken, err = a.steal(&s, token)
+	}
+	return isTaken, s, err
+}
+
 // takeFree takes the token if nobody has it, and else returns a listing. That can show it free, though it is not: it
-// has changed hands meanwhile, or the client of a network filesystem does not learn who has it.
+// changes hands all the time, or the client of a network filesystem does not learn who has it.
 func (a *attempt) takeFree(token string) (isTaken bool, s snapshot, err error) {
-	for range 2 {
+	for range 2 { // the second try is for a token that was freed between the first one and the listing
 		err = a.renameToken(free, token)
 		if err == nil || !isAbsent(err) {
 			return err == nil, s, err

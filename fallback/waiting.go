@@ -33,11 +33,10 @@ type waitState struct {
 func (a *attempt) wait(ctx context.Context, w *waitState, s *snapshot, keepers []record) (dead []string, err error) {
 	w.isForUs = false
 	n, _ := slices.BinarySearch(s.waiters, a.self.name) // where we are, or would be if s is older than our name
-	watched, pause, dead := a.ahead(s.waiters[:n])
+	watched, pause, isFirst, dead := a.ahead(s.waiters[:n])
 	if len(dead) > 0 { // to be removed first: who holds the lock may do so for weeks
 		return dead, nil
 	}
-	isFirst := pause == 0
 	if isFirst {
 		watched, pause = a.watchKeepers(keepers, w.isWatched)
 	}
@@ -54,9 +53,9 @@ func (a *attempt) wait(ctx context.Context, w *waitState, s *snapshot, keepers [
 	return nil, err
 }
 
-// ahead returns the nearest living waiter before us, as what to watch, and for how long; 0: there is none. And it
-// returns the dead ones between.
-func (a *attempt) ahead(before []string) (watched []string, pause time.Duration, dead []string) {
+// ahead returns the nearest living waiter before us, as what to watch, and for how long, or that there is none: we are
+// the first. And it returns the dead ones between.
+func (a *attempt) ahead(before []string) (watched []string, pause time.Duration, isFirst bool, dead []string) {
 	for i, name := range slices.Backward(before) {
 		switch a.ask(name) {
 		case alive:
@@ -64,15 +63,15 @@ func (a *attempt) ahead(before []string) (watched []string, pause time.Duration,
 			if i+1 >= frontWaiters { // we come after that one
 				pause *= 10
 			}
-			return []string{name}, pause + rand.N(pause/2), dead
+			return []string{name}, pause + rand.N(pause/2), false, dead
 		case gone:
 			dead = append(dead, name)
 		case absent: // it has left since the listing
 		case unknown, noLifeline:
-			return nil, distantPause, dead
+			return nil, distantPause, false, dead
 		}
 	}
-	return nil, 0, dead
+	return nil, 0, true, dead
 }
 
 // watchKeepers returns which of those who keep us out to watch, others each time if there are many, and for how long.
@@ -84,7 +83,7 @@ func (a *attempt) watchKeepers(keepers []record, isWatched bool) (watched []stri
 			pause = longestRetry
 		case a.Machine().reach(r.owner.machine) != here:
 			pause = min(pause, distantPause)
-		case r.file != nil && isWatched && r.verdict == held: // inotify tells
+		case r.file != nil && isWatched && (r.verdict == held || r.verdict == unsearchable): // inotify tells
 		case r.file != nil:
 			pause = min(pause, a.shortPause())
 		case a.request.Mode == Permit || watched == nil: // for a permit any of them, else all of them have to go

@@ -63,20 +63,22 @@ func (t *Table) Place() (Place, error) {
 	if parent == 0 {
 		return eldest, errors.New("the calling process is in another pid namespace")
 	}
-	its, err := proc.ReadStat(parent) // it can end at any moment: a script that is killed
-	parentStart, hasParent := its.Start, err == nil
-	for ancestor := parent; err == nil; its, err = proc.ReadStat(ancestor) {
-		at, has := t.findIn(ancestor)
-		if !has {
-			break
+	for ancestor := parent; ; {
+		its, err := proc.ReadStat(ancestor)
+		if err != nil { // it can end at any moment: a script that is killed
+			return eldest, nil
 		}
-		at.Start = its.Start
-		eldest, ancestor = at, its.Parent
+		at, has := t.findIn(ancestor)
+		switch {
+		case has:
+			at.Start = its.Start
+			eldest, ancestor = at, its.Parent
+		case ancestor == parent && isHiddenCaller(parent, t.FD):
+			return Place{PID: parent, Number: t.FD, Start: its.Start}, nil
+		default:
+			return eldest, nil
+		}
 	}
-	if eldest.PID == os.Getpid() && hasParent && isHiddenCaller(parent, t.FD) {
-		return Place{PID: parent, Number: t.FD, Start: parentStart}, nil
-	}
-	return eldest, nil
 }
 
 // findIn returns where a process has our open file: under its number, or under another one, as with "flock 0 <&9".
@@ -158,6 +160,16 @@ func (t *Table) Unmark() {
 	unix.FcntlInt(uintptr(t.FD), unix.F_SETSIG, 0)
 }
 
+// At asks whether an open file is where it was. It looks at the descriptor and, if that does not tell, at the process:
+//
+//	the descriptor                      the process                             the answer
+//	is of the file and has the mark                                             There
+//	is another file, or has no mark                                             NotThere
+//	is not there                        is shown, or there is none              NotThere
+//	may not be looked at                has ended, and has no descriptors       NotThere
+//	any of the two, or another error    has ended since                         NotThere
+//	                                    was started at another time than f's    NotThere: its id was used again
+//	                                    all else                                Unknown
 func (t *Table) At(f *File, sharesClock bool) Answer {
 	own, err := t.identity()
 	if err != nil {
@@ -167,18 +179,18 @@ func (t *Table) At(f *File, sharesClock bool) Answer {
 	switch {
 	case isThere:
 		return There
-	case err == nil: // the descriptor is another file, or has no mark
+	case err == nil:
 		return NotThere
-	case isNowhere(err) && !isHidden(f.PID): // there is no such descriptor, or no such process
+	case isNowhere(err) && !isHidden(f.PID):
 		return NotThere
-	case sys.LacksPermission(err) && isZombie(f.PID): // it has ended; only root may see that it has no descriptors
+	case sys.LacksPermission(err) && isZombie(f.PID):
 		return NotThere
 	}
 	its, err := proc.ReadStat(f.PID)
-	if isNowhere(err) && !isHidden(f.PID) { // the process has ended since
+	switch isComparable := sharesClock && f.Start != 0; {
+	case isNowhere(err) && !isHidden(f.PID):
 		return NotThere
-	}
-	if err == nil && sharesClock && f.Start != 0 && its.Start != f.Start { // its id is that of another process by now
+	case err == nil && isComparable && its.Start != f.Start:
 		return NotThere
 	}
 	return Unknown

@@ -24,13 +24,15 @@ type search struct {
 	places []Place // what stands there is not wanted: our open file, and others that have a record
 	// Processes that this search has looked into, or that may not be looked into.
 	visited map[int]bool
-	// The clock tick from which on a process is without the open file, and so are the children that it starts then.
-	withoutSince map[int]uint64
+	// A process is cleared when a look has shown all its descriptors, and none of them is wanted: who is started by it
+	// then does not have the open file either, and is cleared, too. One that refuses the look is not looked for behind,
+	// and counts as cleared. This is the clock tick from which on it is.
+	clearedSince map[int]uint64
 	lastID       int // what lastID has said before the last listing
 }
 
 func newSearch(q Query) *search {
-	return &search{Query: q, View: View{Certain: true}, visited: map[int]bool{}, withoutSince: map[int]uint64{}}
+	return &search{Query: q, View: View{Certain: true}, visited: map[int]bool{}, clearedSince: map[int]uint64{}}
 }
 
 func (t *Table) Search(q Query) View {
@@ -63,8 +65,8 @@ var MayTraceAll = sync.OnceValue(func() bool {
 // is long because a refusal is wrong then. A test replaces it.
 var longestCatchUp = 10 * time.Second
 
-// enoughListings is how many listings in a row prove something that have nobody new but children of processes that are
-// without the open file. One would do if all of them were. But an orphan shows as its parent the one that has adopted
+// enoughListings is how many listings in a row prove something that have nobody new but children of cleared processes.
+// One would do if all of them were. But an orphan shows as its parent the one that has adopted
 // it: mostly process 1, which does not count, but any ancestor can adopt (PR_SET_CHILD_SUBREAPER). Such an orphan is
 // looked into once, and would have to hand the open file on before that, and its heirs to do so each time. Beside heirs
 // that live for a millisecond, at a load of 30, one of nine listings was of that kind. Beside up to twelve shells that
@@ -94,7 +96,7 @@ func (h *search) everywhere() (complete bool) {
 			return true
 		case notListed:
 			return false
-		case onlyWithout:
+		case onlyHeirsOfCleared:
 			inARow++
 		case provesNothing:
 			inARow = 0
@@ -116,85 +118,83 @@ const (
 	notListed           // the listing has failed
 	foundIt             // somebody has the open file
 	nobodyNew
-	onlyWithout // all who were new are children of processes without the open file, as far as they show
+	onlyHeirsOfCleared // all who were new are children of cleared processes, as far as they show
 )
 
 // lookRound lists all processes, and looks into those that are new.
 func (h *search) lookRound() round {
 	before := lastID()
 	if before < h.lastID { // ids have come round: they mean other processes
-		h.visited, h.withoutSince = map[int]bool{}, map[int]uint64{}
+		h.visited, h.clearedSince = map[int]bool{}, map[int]uint64{}
 	}
 	h.lastID = before
 	pids, err := processes()
 	if err != nil {
 		return notListed
 	}
-	candidates, areWithout := h.candidates(pids)
+	candidates := h.candidates(pids)
 	for _, p := range candidates {
 		if h.lookInto(p) {
 			return foundIt
 		}
 	}
+	isStranger := func(p candidate) bool { return !p.isHeirOfCleared }
 	switch {
 	case lastID() < before: // ids have come round meanwhile, and an heir may have a lower one
 		return provesNothing
 	case len(candidates) == 0:
 		return nobodyNew
-	case areWithout:
-		return onlyWithout
+	case slices.ContainsFunc(candidates, isStranger):
+		return provesNothing
 	}
-	return provesNothing
+	return onlyHeirsOfCleared
 }
 
 // A candidate is a process that a search has not visited yet.
 type candidate struct {
-	pid       int
-	stat      proc.Stat
-	err       error // of reading the stat, which is all zero then
-	isWithout bool  // as a child of one that is without the open file
+	pid             int
+	stat            proc.Stat
+	err             error // of reading the stat, which is all zero then
+	isHeirOfCleared bool
 }
 
-// candidates returns those of a listing that were not visited yet and have descriptors, and whether all of them are
-// without the open file, as their parents were. It does nothing else, so that few of them end before their stat is
-// read: of those nothing is known.
-func (h *search) candidates(pids []int) (list []candidate, areWithout bool) {
-	areWithout = true
+// candidates returns those of a listing that were not visited yet and have descriptors. It does nothing else, so that
+// few of them end before their stat is read: of those nothing is known.
+func (h *search) candidates(pids []int) (list []candidate) {
 	for _, pid := range pids {
 		if h.visited[pid] {
 			continue
 		}
 		h.visited[pid] = true
 		if p := h.candidate(pid); !p.stat.IsKernelThread {
-			areWithout = areWithout && p.isWithout
 			list = append(list, p)
 		}
 	}
-	return list, areWithout
+	return list
 }
 
 func (h *search) candidate(pid int) candidate {
 	p := candidate{pid: pid}
 	p.stat, p.err = proc.ReadStat(pid)
-	if p.err == nil && h.parentIsWithout(p.stat) {
-		p.isWithout = true
-		h.withoutSince[pid] = p.stat.Start
+	if p.err == nil && h.isHeirOfCleared(p.stat) {
+		p.isHeirOfCleared = true
+		h.clearedSince[pid] = p.stat.Start
 	}
 	return p
 }
 
-// parentIsWithout reports whether a process was started by one that was without the open file by then, if the parent
-// that it shows has started it: see enoughListings. Then one look is enough. So a search keeps up with a machine that
-// starts processes all the time: to look at each of them again and again takes longer than they live.
-func (h *search) parentIsWithout(s proc.Stat) bool {
-	since, ok := h.withoutSince[s.Parent]
-	return ok && s.Parent != 1 && s.Start >= since
+// isHeirOfCleared reports whether a process was started by one that was cleared by then, if the parent that it shows
+// has started it: see enoughListings. Then one look is enough. So a search keeps up with a machine that starts
+// processes all the time: to look at each of them again and again takes longer than they live.
+func (h *search) isHeirOfCleared(s proc.Stat) bool {
+	since, isCleared := h.clearedSince[s.Parent]
+	return isCleared && s.Parent != 1 && s.Start >= since
 }
 
-// noteWithout notes that a process is without the open file from now on, unless that was known already.
-func (h *search) noteWithout(pid int) {
-	if _, ok := h.withoutSince[pid]; !ok {
-		h.withoutSince[pid] = nextTick()
+// clear notes that a process is cleared from now on, unless it was already.
+func (h *search) clear(pid int) {
+	if _, isCleared := h.clearedSince[pid]; !isCleared {
+		h.clearedSince[pid] = nextTick()
 	}
 }
 
@@ -215,8 +215,8 @@ func (h *search) lookInto(p candidate) bool {
 	} else {
 		couldLook = h.lookOnce(p.pid)
 	}
-	if couldLook && !h.Found { // all its descriptors were seen, and none is wanted
-		h.noteWithout(p.pid)
+	if couldLook && !h.Found {
+		h.clear(p.pid)
 	}
 	return h.Found
 }
@@ -266,7 +266,7 @@ func (h *search) mayMove(p candidate) bool {
 		return false
 	case p.err != nil: // it may be any process
 		return true
-	case p.isWithout:
+	case p.isHeirOfCleared:
 		return false
 	case p.stat.Start < h.Since: // who has locked did not start it
 		return false
@@ -373,7 +373,7 @@ func (h *search) noteFailure(other int, err error) {
 		h.failed = true
 	default:
 		// It is itself counted as refused, or passed over, so its children need no more looks than those of others.
-		h.noteWithout(other)
+		h.clear(other)
 		h.noteRefusal(other)
 	}
 }

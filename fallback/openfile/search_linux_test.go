@@ -81,7 +81,7 @@ func TestSearchGivesUp(t *testing.T) {
 }
 
 // TestSearchBesideNewProcesses: a search ends although there is a new process in each listing, if those were started by
-// some that it had found without the open file, or that may not be looked into.
+// some that it had cleared, or that may not be looked into.
 func TestSearchBesideNewProcesses(t *testing.T) {
 	for _, role := range []string{"start", "start protected"} {
 		t.Run(role, func(t *testing.T) {
@@ -162,9 +162,9 @@ func start() {
 	}
 }
 
-// TestChildOfOneWithout has a shell start two processes that never sleep, one before a search has looked into it and
+// TestHeirOfCleared has a shell start two processes that never sleep, one before a search has looked into it and
 // one afterwards. The first may move what it has inherited, so one look does not do. The second has inherited nothing.
-func TestChildOfOneWithout(t *testing.T) {
+func TestHeirOfCleared(t *testing.T) {
 	c := exec.Command("sh", "-c", "while read line; do (while :; do :; done) & echo $!; done")
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := c.StdinPipe()
@@ -185,16 +185,16 @@ func TestChildOfOneWithout(t *testing.T) {
 	if h.lookInto(h.candidate(c.Process.Pid)) {
 		t.Error("the shell has the file")
 	}
-	for nextTick() <= h.withoutSince[c.Process.Pid] {
+	for nextTick() <= h.clearedSince[c.Process.Pid] {
 		time.Sleep(time.Millisecond)
 	}
 	if after := child(); h.mayMove(h.candidate(after)) {
-		t.Error("a child of one without the file may have it")
+		t.Error("an heir of a cleared process may have it")
 	}
 	if !h.mayMove(h.candidate(before)) {
 		t.Error("what was started before the look cannot have it")
 	}
-	delete(h.withoutSince, c.Process.Pid)
+	delete(h.clearedSince, c.Process.Pid)
 	if after := child(); !h.mayMove(h.candidate(after)) {
 		t.Error("a child of one that was not looked into cannot have it")
 	}

@@ -61,18 +61,19 @@ func (l kernelLock) isMark() bool {
 
 func (l kernelLock) isTicket() bool { return l.kind == "OFDLCK" && l.write && locks.IsTicket(l.start) }
 
-// isLine reports whether who has it, the next one that gets a permit, and who waits for it, stand in line for that.
-func (l kernelLock) isLine() bool { return l.kind == "OFDLCK" && l.write && locks.IsTurn(l.start) }
+// isTurn reports whether it is the turn for a permit: who has it is the next one that gets one, and who waits for it
+// comes after that.
+func (l kernelLock) isTurn() bool { return l.kind == "OFDLCK" && l.write && locks.IsTurn(l.start) }
 
-// isWaiters reports whether it is that of a process which waits: for this lock or, in line, for a permit.
-func (l kernelLock) isWaiters() bool { return l.waiting || l.isLine() }
+// isWaiters reports whether it is that of a process which waits: for this lock or, as it has the turn, for a permit.
+func (l kernelLock) isWaiters() bool { return l.waiting || l.isTurn() }
 
 // isOurs reports whether this process has called flock(2) for it.
 func (l kernelLock) isOurs() bool { return l.kind == "FLOCK" && !l.waiting && l.pid == os.Getpid() }
 
 func (l kernelLock) mode() string {
 	switch {
-	case l.isLine(), l.kind == "OFDLCK" && l.write && locks.IsPermit(l.start):
+	case l.isTurn(), l.kind == "OFDLCK" && l.write && locks.IsPermit(l.start):
 		return "permit"
 	case l.write:
 		return "exclusive"
@@ -232,20 +233,20 @@ func (f *lockedFile) look(pids []int, r *request) (holders, waiters []Holder, er
 			seen.add(f, l.pid) // it has come since
 		}
 	}
-	unseen := slices.DeleteFunc(slices.Clone(f.listed), seen.explains)
+	unexplained := slices.DeleteFunc(slices.Clone(f.listed), seen.explains)
 	if r == nil {
-		return seen.holders(unseen, before), seen.waiters(unseen, f), nil
+		return seen.holders(unexplained, before), seen.waiters(unexplained, f), nil
 	}
 	isInTheWay := func(l kernelLock) bool { return l.isInTheWay(*r) }
-	unseen = slices.DeleteFunc(unseen, func(l kernelLock) bool { return !isInTheWay(l) })
-	return seen.only(isInTheWay).holders(unseen, before), nil, nil
+	unexplained = slices.DeleteFunc(unexplained, func(l kernelLock) bool { return !isInTheWay(l) })
+	return seen.only(isInTheWay).holders(unexplained, before), nil, nil
 }
 
 // A scan is what the descriptors of some processes show about a file.
 type scan struct {
 	openers   []int                // who has the file open
 	owners    map[kernelLock][]int // who has which lock
-	next      int                  // who is the next one that gets a permit, 0 if nobody is
+	next      int                  // who has the turn for a permit, 0 if nobody has
 	isRefused bool                 // there is a process whose descriptors this user may not see
 }
 
@@ -270,7 +271,7 @@ func (seen *scan) add(f *lockedFile, pid int) {
 			continue
 		}
 		f.names[l.file] = true
-		if l.isLine() {
+		if l.isTurn() {
 			seen.next = pid
 		}
 		if !slices.Contains(seen.owners[l], pid) {
@@ -310,7 +311,7 @@ func (f *lockedFile) isOpenAs(dir, fd string, shown []byte) bool {
 func (seen *scan) modes() map[int]string {
 	modes := map[int]string{}
 	for l, pids := range seen.owners {
-		if l.isLine() {
+		if l.isTurn() {
 			continue
 		}
 		for _, pid := range pids {
@@ -323,10 +324,12 @@ func (seen *scan) modes() map[int]string {
 	return modes
 }
 
-// explains reports whether nothing is to be said about a line of the kernel's list: a descriptor has shown the lock, or
-// it is that of the next one who gets a permit, who waits for the shared lock or had it a moment ago.
+// explains reports whether nothing more is to be said about a lock in the kernel's list.
 func (seen *scan) explains(l kernelLock) bool {
-	return seen.owners[l] != nil || seen.next != 0 && l.pid == seen.next
+	isShown := seen.owners[l] != nil // by a descriptor
+	// Whose turn it is waits for the shared lock, or had it a moment ago: see waiters.
+	isOfTurn := seen.next != 0 && l.pid == seen.next
+	return isShown || isOfTurn
 }
 
 // only forgets the locks that are not wanted.
@@ -335,18 +338,27 @@ func (seen *scan) only(isWanted func(kernelLock) bool) *scan {
 	return seen
 }
 
-// holders returns who holds the lock: those that were seen, and the others in the kernel's list. before is what the look
-// before has found in that list.
-func (seen *scan) holders(unseen, before []kernelLock) (list []Holder) {
+// holders returns who holds the lock: those that were seen to, and who has the locks of the kernel's list that are not
+// explained. before is what the look before has found in that list. Of such a lock:
+//
+//	the list names                            and                                     it is held by
+//	a process that may not be looked into                                             that one, which is listed once
+//	nobody, or one that does not show it now  some may not be looked into, and the    one that this user may not see
+//	                                          look before has found it, too
+//	nobody, or one that does not show it now  all may be looked into, or it was not   another process, which has come
+//	                                          there before                            or gone in between
+func (seen *scan) holders(unexplained, before []kernelLock) (list []Holder) {
 	modes := seen.modes()
-	for _, l := range unseen {
-		switch isNamed := l.pid > 0 && isHidden(l.pid); {
-		case l.isWaiters(), isNamed && modes[l.pid] != "":
-		case isNamed:
+	for _, l := range unexplained {
+		isOfHidden := l.pid > 0 && isHidden(l.pid)
+		switch {
+		case l.isWaiters():
+		case isOfHidden && modes[l.pid] == "":
 			modes[l.pid] = l.mode()
+		case isOfHidden:
 		case seen.isRefused && slices.Contains(before, l):
 			list = append(list, Holder{Mode: l.mode(), Note: "a process that this user may not see"})
-		default: // it has come or gone in between
+		default:
 			list = append(list, Holder{Mode: l.mode(), Note: anotherProcess})
 		}
 	}
@@ -356,13 +368,14 @@ func (seen *scan) holders(unseen, before []kernelLock) (list []Holder) {
 	return list
 }
 
-// waiters returns who waits for the lock: the next one that gets a permit, and those in the kernel's list.
-func (seen *scan) waiters(unseen []kernelLock, f *lockedFile) (list []Holder) {
+// waiters returns who waits for the lock: the one whose turn it is to get a permit, and those in the kernel's list.
+// Where that does not name a waiter, one of those that wait by such a call is taken, each once.
+func (seen *scan) waiters(unexplained []kernelLock, f *lockedFile) (list []Holder) {
 	if seen.next != 0 {
 		list = append(list, Holder{PID: seen.next, Mode: "permit", Waiting: true})
 	}
 	calls := f.waitingCalls(seen.openers)
-	for _, l := range unseen {
+	for _, l := range unexplained {
 		if l.isWaiters() {
 			list = append(list, Holder{PID: l.waiter(calls), Mode: l.mode(), Waiting: true})
 		}
@@ -397,8 +410,13 @@ func readProcLocks(isWanted func(kernelLock) bool) (locks []kernelLock, err erro
 }
 
 // readPages returns what is in a list of the kernel, read a page at a time, and at first as many bytes as first says.
-// After a short page the list has ended, unless it goes on with something for which that page had no room: else this is
-// the last lock once more, because one has begun meanwhile.
+// The kernel puts into a page what has room there as a whole. So after a short page the list has ended, unless it goes
+// on with something for which that page had no room. Say that there are 70 locks, of 60 bytes each:
+//
+//	read 4096 bytes    4080   68 locks: 16 bytes of the page are left, the next lock has no room there
+//	read 4096 bytes     120   2 locks, which is more than 16 bytes: they are new; 3976 bytes are left
+//	read 4096 bytes       0   the list has ended
+//	              or     60   not more than 3976: the last lock once more, because one has begun before it
 func readPages(path string, first int) (text []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -416,7 +434,7 @@ func readPages(path string, first int) (text []byte, err error) {
 			return text, nil
 		}
 		text = append(text, page[:n]...)
-		room = 0
+		room = 0 // as much was read as was asked for, perhaps a part of a lock
 		if n < size {
 			room = len(page) - n
 		}

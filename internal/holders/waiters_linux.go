@@ -23,10 +23,10 @@ type waitingCall struct {
 	end     string // as in a kernelLock
 }
 
-// waiter returns the process that waits for the lock, 0 if that is unknown. Its call then counts for no other line.
+// waiter returns the process that waits for the lock, 0 if that is unknown. Its call then counts for no other lock.
 func (l kernelLock) waiter(calls map[int]waitingCall) int {
 	switch {
-	case !l.waiting: // it has the byte of the line, by a descriptor that may not be seen
+	case !l.waiting: // it has the turn, by a descriptor that may not be seen
 		return 0
 	case l.pid > 0:
 		return l.pid

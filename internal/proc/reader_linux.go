@@ -72,9 +72,9 @@ type Stat struct {
 	Start          uint64 // field 22, in clock ticks since boot
 }
 
-// IsDead reports whether the process has ended, with all its threads, and waits for its parent. If only the first thread
-// has ended, its state is the same, but there are other threads. If one of those calls execve(2) it becomes the first
-// one: who asks at that moment is told of the former one, which is dead and of no process: of 0 threads.
+// IsDead reports whether the process has ended, with all its threads, and waits for its parent. If only the first
+// thread has ended, its state is the same, but there are other threads. If one of those calls execve(2) it becomes the
+// first one: who asks at that moment is told of the former one, which is dead and of no process: of 0 threads.
 func (s Stat) IsDead() bool { return s.Threads == 1 && (s.State == 'Z' || s.State == 'X') }
 
 // Stat reads the stat file of the first thread, which says the same as that of the process: qemu-user makes up
