@@ -11,9 +11,9 @@ import (
 // A contender is what stands for a Lock in the state directory, while it waits and while it holds: a lifeline under a
 // name.
 type contender struct {
-	id   string
-	name string // "": there is none
-	life lifeline
+	id       string
+	name     string // "": there is none
+	lifeline lifeline
 }
 
 // A holding is what has the lock when it is held.
@@ -46,8 +46,8 @@ type attempt struct {
 	isTokenInDoubt bool // it may be ours although it should not, see renameToken
 
 	// What searches have shown, by the names of records: where its open file is, and whether nobody has it any more.
-	found    map[string]*openfile.File
-	vanished map[string]bool
+	found      map[string]*openfile.File
+	provenOver map[string]bool
 }
 
 // An outcome says how far an attempt has come. Beside an error it means nothing.
@@ -80,7 +80,7 @@ func (a *attempt) list() (snapshot, error) {
 	if err != nil {
 		return snapshot{}, err
 	}
-	if name := a.self.name; name != "" && !slices.Contains(names, name) && a.Ask(name) == absent {
+	if name := a.self.name; name != "" && !slices.Contains(names, name) && a.Ask(name) == noName {
 		a.forget()
 	}
 	return parse(names)
@@ -116,7 +116,7 @@ func (a *attempt) comeOnce() error {
 		a.CloseLifeline(life)
 		return err
 	}
-	*a.self = contender{id: id, name: waiter, life: life}
+	*a.self = contender{id: id, name: waiter, lifeline: life}
 	return nil
 }
 
@@ -140,7 +140,7 @@ func (a *attempt) move(old, new string) error {
 // remove.
 func (a *attempt) forget() {
 	if *a.self != (contender{}) {
-		a.CloseLifeline(a.self.life)
+		a.CloseLifeline(a.self.lifeline)
 		*a.self = contender{}
 	}
 }
@@ -157,7 +157,7 @@ func (a *attempt) leave() {
 func (a *attempt) isOurs(r record) bool {
 	switch a.holding {
 	case byOpenFile:
-		return r.file != nil && a.Machine().reach(r.owner.machine) == here && a.Marked(r.file)
+		return r.file != nil && a.Machine().relation(r.owner.machine) == askable && a.Marked(r.file)
 	case byInherited:
 		return r.id == a.inherited
 	}
@@ -167,12 +167,12 @@ func (a *attempt) isOurs(r record) bool {
 // release gives up what the Lock holds. If others have inherited the lifeline, the lock is theirs.
 func (a *attempt) release() error {
 	if a.holding == byLifeline {
-		held := *a.self
+		closed := *a.self
 		a.forget()
-		if held.name == "" { // a cleaner of old files has removed it
+		if closed.name == "" { // a cleaner of old files has removed it
 			return nil
 		}
-		return a.removeIfGone(held)
+		return a.removeIfUnread(closed)
 	}
 	s, err := a.list()
 	if err == nil && !slices.ContainsFunc(s.holders, a.isOurs) {
@@ -188,16 +188,16 @@ func (a *attempt) release() error {
 	return a.giveUp(&s)
 }
 
-// removeIfGone removes the name of a lifeline that we have closed, if nobody else has the lifeline.
-func (a *attempt) removeIfGone(held contender) error {
-	name, is := held.name, a.Ask(held.name)
-	if is == absent { // who has inherited the lifeline has renamed it, to convert or to release the lock
+// removeIfUnread removes the name of a lifeline that we have closed, if nobody else has the lifeline.
+func (a *attempt) removeIfUnread(closed contender) error {
+	name, is := closed.name, a.Ask(closed.name)
+	if is == noName { // who has inherited the lifeline has renamed it, to convert or to release the lock
 		var err error
-		if name, is, err = a.askByID(held.id); err != nil {
+		if name, is, err = a.askByID(closed.id); err != nil {
 			return err
 		}
 	}
-	if is != gone {
+	if is != noReader {
 		return nil
 	}
 	if err := a.Remove(name); err != nil {
@@ -219,7 +219,7 @@ func (a *attempt) askByID(id string) (name string, is answer, err error) {
 		return "", unknown, err
 	}
 	if name = s.lifelineOf(id); name == "" {
-		return "", absent, nil
+		return "", noName, nil
 	}
 	return name, a.Ask(name), nil
 }

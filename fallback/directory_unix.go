@@ -160,11 +160,11 @@ func (d *directory) Ask(name string) answer {
 	switch {
 	case err == nil:
 		unix.Close(int(fd))
-		return alive
+		return hasReader
 	case err == unix.ENXIO:
-		return gone
+		return noReader
 	case err == unix.ENOENT:
-		return absent
+		return noName
 	case err == unix.EINVAL:
 		return noLifeline
 	}

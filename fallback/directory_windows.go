@@ -175,7 +175,7 @@ func (l lifeline) ring() { windows.SetEvent(windows.Handle(l)) }
 func (d *directory) Ask(name string) answer {
 	switch _, err := d.root.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):
-		return absent
+		return noName
 	case err != nil:
 		return unknown
 	}
@@ -183,9 +183,9 @@ func (d *directory) Ask(name string) answer {
 	switch err {
 	case nil:
 		windows.CloseHandle(h)
-		return alive
+		return hasReader
 	case windows.ERROR_FILE_NOT_FOUND:
-		return gone
+		return noReader
 	}
 	return unknown // another user's
 }

@@ -59,7 +59,7 @@
 //	new,ID                   a lifeline that is not open yet, or that a process which inherited it has released
 //	wait,ID@MODE             the lifeline of a waiter, which is its bell, too
 //	excl,ID                  the lifeline of a holder; also shared,ID and permit,ID@NUMBER
-//	excl,ID@PLACE            no lifeline: the holder is an open file, see below; also permit,ID@NUMBER@PLACE
+//	excl,ID@LOCATION         no lifeline: the holder is an open file, see below; also permit,ID@NUMBER@LOCATION
 //
 // An ID begins with the version of the names. A contender that finds a holder or a busy token of another version
 // refuses the lock; the free token has no version, so a directory that nobody uses serves all. The owner of the token

@@ -102,10 +102,10 @@ func (a *attempt) removeDead(s *snapshot, dead []string) error {
 // deadLifelines returns the names of dead ones that hold nothing.
 func (a *attempt) deadLifelines(s *snapshot) (dead []string) {
 	living := 0
-	for _, name := range slices.Concat(s.newborn, s.waiters) {
+	for _, name := range slices.Concat(s.unused, s.waiters) {
 		switch {
 		case name == a.self.name, living == enoughWaiters:
-		case a.ask(name) == gone:
+		case a.ask(name) == noReader:
 			dead = append(dead, name)
 		case strings.HasPrefix(name, waitName):
 			living++

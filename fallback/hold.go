@@ -89,7 +89,7 @@ func (a *attempt) holdByInherited(s *snapshot) (isHeld bool, err error) {
 			return false, err
 		}
 		if name = later.lifelineOf(a.inherited); name == "" {
-			return false, errLostLifeline
+			return false, errNoLifelineName
 		}
 	}
 	return a.holdAs(name, a.holderName(a.inherited, nil))
@@ -103,11 +103,11 @@ const lastSignal = 62
 
 // holdByFile makes our open file a holder. If it is one already, it keeps its mark and the ID of its record.
 func (a *attempt) holdByFile(s *snapshot) (isHeld bool, err error) {
-	at, err := a.Place()
+	at, err := a.Locate()
 	if err != nil {
 		return false, err
 	}
-	f := openfile.File{Place: at, Inode: a.Inode(), Locker: at.Start}
+	f := openfile.File{Location: at, Inode: a.Inode(), LockerStart: at.Start}
 	i := slices.IndexFunc(s.holders, func(r record) bool { return r.verdict == ours })
 	if i < 0 {
 		return a.markFile(s, f)
@@ -115,7 +115,7 @@ func (a *attempt) holdByFile(s *snapshot) (isHeld bool, err error) {
 	had := s.holders[i]
 	f.Mark, f.Signal = had.file.Mark, had.file.Signal
 	// A child can convert the lock of its parent. Whoever has inherited the open file was started after the elder one.
-	f.Locker = min(had.file.Locker, at.Start)
+	f.LockerStart = min(had.file.LockerStart, at.Start)
 	return a.holdAs(had.name, a.holderName(had.id, &f))
 }
 

@@ -122,7 +122,7 @@ func (a *attempt) describe(dir string, r record) Holder {
 	h.Where = sys.Printable(m.where(r.owner.machine))
 	switch {
 	case h.Where != "":
-		if m.reach(r.owner.machine) == here { // the id means another process here
+		if m.relation(r.owner.machine) == askable { // the id means another process here
 			h.PID = 0
 		}
 	case r.file != nil:
@@ -173,25 +173,25 @@ func quoted(path string) string {
 
 // whoJudges says where, and as whom, a flock can judge a holder that one on machine m, as its user, cannot.
 func (m machine) whoJudges(r record) string {
-	place := ""
-	switch m.reach(r.owner.machine) {
-	case far:
-		place = " there"
-	case mounted:
-		place = " by that mount"
+	where := ""
+	switch m.relation(r.owner.machine) {
+	case otherMachine:
+		where = " there"
+	case otherMount:
+		where = " by that mount"
 	}
-	theirs, isHere := r.owner.user, m.reach(r.owner.machine) == here
+	theirs, isHere := r.owner.user, m.relation(r.owner.machine) == askable
 	switch {
 	case r.file == nil: // everybody there can ask for a lifeline
-		return place
-	case !r.owner.pids.isInitial():
-		return place + " in its container as user " + theirs.number + ", or as root outside of containers,"
+		return where
+	case !r.owner.pidNS.isInitial():
+		return where + " in its container as user " + theirs.number + ", or as root outside of containers,"
 	case theirs.number == "0", isHere && m.user.is(theirs):
-		return place + " as root"
+		return where + " as root"
 	case isHere && theirs.number == m.user.number:
-		return place + " as user " + theirs.number + " in group " + theirs.group + ", or as root,"
+		return where + " as user " + theirs.number + " in group " + theirs.group + ", or as root,"
 	}
-	return place + " as user " + theirs.number + " or root"
+	return where + " as user " + theirs.number + " or root"
 }
 
 // everybody returns all who hold the lock, and then all who wait for it.
@@ -276,7 +276,7 @@ func (a *attempt) isIDReused(r record) bool {
 // file then; and when the process was that has this id now. 0 is unknown: in another time namespace they cannot be
 // compared.
 func (a *attempt) startsOf(r record) (recorded, current uint64) {
-	if !a.Machine().pids.sharesClock(r.owner.pids) {
+	if !a.Machine().pidNS.sharesClock(r.owner.pidNS) {
 		return 0, 0
 	}
 	if r.file != nil {

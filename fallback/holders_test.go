@@ -45,7 +45,7 @@ func TestUnseenHolder(t *testing.T) {
 		must(err)
 		system := shy{s, c.told, func() {
 			if c.goes {
-				s.CloseLifeline(holder.self.life)
+				s.CloseLifeline(holder.self.lifeline)
 			}
 		}}
 		list, err := newAttempt(system, reader, Request{}).everybody(dir)

@@ -259,7 +259,7 @@ func (m credulous) Ask(name string) answer {
 			return m.simFlock.Ask(other)
 		}
 	}
-	return absent
+	return noName
 }
 
 // A markFirst makes the record of an open file only when that is marked.
@@ -300,7 +300,7 @@ func (m *recordFirst) Remove(name string) error {
 
 type optimist struct{ *simFlock }
 
-func (optimist) Ask(string) answer { return alive }
+func (optimist) Ask(string) answer { return hasReader }
 
 // An unimpressed one does not mind that it may not look into processes.
 type unimpressed struct{ *simFlock }
@@ -316,7 +316,7 @@ type forgetful struct{ *simFlock }
 
 func (m forgetful) Machine() machine {
 	is := m.simFlock.Machine()
-	is.pids.start1 = "1"
+	is.pidNS.start1 = "1"
 	return is
 }
 

@@ -27,11 +27,11 @@ func (a *attempt) look() (snapshot, error) {
 // judgeLifeline judges a holder that has a lifeline.
 func (a *attempt) judgeLifeline(name string) verdict {
 	switch a.ask(name) {
-	case alive:
+	case hasReader:
 		return held
-	case gone:
+	case noReader:
 		return over
-	case absent:
+	case noName:
 		// It was renamed or removed since the listing. Who has the token sees that only of one that was released; and
 		// without the token nobody enters by what this look has shown.
 		return over
@@ -43,13 +43,13 @@ func (a *attempt) judgeLifeline(name string) verdict {
 func (a *attempt) ask(name string) answer {
 	o, ok := parseOwner(idOf(name))
 	if !ok { // it is no lifeline of a flock
-		return absent
+		return noName
 	}
-	switch a.Machine().reach(o.machine) {
-	case here:
+	switch a.Machine().relation(o.machine) {
+	case askable:
 		return a.Ask(name)
-	case past:
-		return gone
+	case pastBoot:
+		return noReader
 	}
 	return unknown
 }
@@ -60,20 +60,20 @@ func (a *attempt) judgeFile(r record) (is verdict, moved *openfile.File) {
 		return is, moved
 	}
 	m := a.Machine()
-	switch m.reach(r.owner.machine) {
-	case past:
+	switch m.relation(r.owner.machine) {
+	case pastBoot:
 		return over, nil
-	case mounted, far:
+	case otherMount, otherMachine:
 		return doubtful, nil
 	}
-	if !m.pids.is(r.owner.pids) {
+	if !m.pidNS.is(r.owner.pidNS) {
 		// Its process id means another process here, if any.
 		if a.SeesAll() {
 			return lost, nil
 		}
 		return doubtful, nil
 	}
-	switch a.At(r.file, m.pids.sharesClock(r.owner.pids)) {
+	switch a.At(r.file, m.pidNS.sharesClock(r.owner.pidNS)) {
 	case openfile.There:
 		return held, nil
 	case openfile.NotThere:
@@ -85,7 +85,7 @@ func (a *attempt) judgeFile(r record) (is verdict, moved *openfile.File) {
 // recall judges a record by what earlier searches of this attempt have shown. It is not ok if they have shown nothing,
 // or if what they found is not there any more.
 func (a *attempt) recall(r record) (is verdict, moved *openfile.File, ok bool) {
-	if a.vanished[r.name] {
+	if a.provenOver[r.name] {
 		return over, nil, true
 	}
 	if at := a.found[r.name]; at != nil && a.At(at, true) == openfile.There { // its start was read here, with our clock
@@ -125,7 +125,7 @@ func (a *attempt) keepers(s *snapshot) []record {
 // file can be of a file that was removed and made anew, and then it concerns nobody who has the new one. By another
 // mount the same file can have another inode number.
 func (a *attempt) isOfOurFile(r record) bool {
-	if r.file == nil || a.Machine().reach(r.owner.machine) != here {
+	if r.file == nil || a.Machine().relation(r.owner.machine) != askable {
 		return true
 	}
 	inode := a.Inode()

@@ -7,13 +7,13 @@ import "runtime"
 // the lock rings the first waiter, and for the sake of those that were killed, waiters ask.
 var tellsEnd = runtime.GOOS == "linux" || runtime.GOOS == "android" || runtime.GOOS == "freebsd"
 
-// An answer says whether somebody has a lifeline.
+// An answer says whether somebody has a lifeline: a FIFO has a reader then and, on Windows, an event a handle.
 type answer uint8
 
 const (
-	unknown    answer = iota // this process cannot tell; it counts as alive
-	gone                     // nobody has it, for good
-	alive                    // somebody has it
-	absent                   // there is no such name
-	noLifeline               // it is no lifeline; it counts as alive
+	unknown    answer = iota // this process cannot tell: it counts as if somebody has it
+	noReader                 // nobody has it, for good
+	hasReader                // somebody has it
+	noName                   // there is no such name
+	noLifeline               // it is no lifeline: the same
 )

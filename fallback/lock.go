@@ -146,7 +146,7 @@ func (l *Lock) Inherit(fd int) (moved int, err error) {
 	if l.self.name == "" {
 		return fd, nil
 	}
-	l.self.life, moved, err = l.self.life.inherit(fd)
+	l.self.lifeline, moved, err = l.self.lifeline.inherit(fd)
 	return moved, err
 }
 
@@ -155,7 +155,7 @@ func (l *Lock) Lifeline() int {
 	if l.self.name == "" {
 		return -1
 	}
-	return int(l.self.life)
+	return int(l.self.lifeline)
 }
 
 // Unlock releases what this Lock holds, in whatever mode. Processes that have inherited the lock keep it. To hold
@@ -229,7 +229,7 @@ func (l *Lock) closeState() {
 func newAttempt(s system, l *Lock, r Request) *attempt {
 	a := &attempt{
 		system: s, self: &l.self, inherited: l.inherited, request: r, began: s.Now(),
-		found: map[string]*openfile.File{}, vanished: map[string]bool{},
+		found: map[string]*openfile.File{}, provenOver: map[string]bool{},
 	}
 	switch {
 	case l.inherited != "":

@@ -55,7 +55,7 @@ func (s *thisSystem) Openers(records []record) (openers map[string][]int, told o
 	sought := make([]openfile.Sought, len(records))
 	for i, r := range records {
 		switch {
-		case s.here.reach(r.owner.machine) != here: // nobody here can have it
+		case s.viewer.relation(r.owner.machine) != askable: // nobody here can have it
 		case r.file == nil:
 			sought[i] = openfile.SoughtFIFO(s.dirfd, r.name)
 		default:

@@ -170,41 +170,41 @@ func TestZero(t *testing.T) {
 	}
 }
 
-// TestReach: who is dead, and who can be asked, is known only where it is certain.
-func TestReach(t *testing.T) {
+// TestRelation: who is dead, and who can be asked, is known only where it is certain.
+func TestRelation(t *testing.T) {
 	now := machine{user{"0", "0", initialUsers}, "h", "m", "2", pidNamespace{initialPIDs, "1"}, "+0"}
-	unmounted := here
+	unmounted := askable
 	if !isUnknownDevice("fffff") { // the system cannot tell
-		unmounted = mounted
+		unmounted = otherMount
 	}
 	for name, c := range map[string]struct {
 		change func(here, other *machine)
-		want   reach
+		want   relation
 	}{
-		"the same":                      {func(here, o *machine) {}, here},
-		"another pid namespace":         {func(here, o *machine) { o.pids.number = "1" }, here},
-		"ustat was forbidden":           {func(here, o *machine) { o.device = "0" }, here},
-		"ustat is forbidden":            {func(here, o *machine) { here.device = "0" }, here},
-		"another mount":                 {func(here, o *machine) { here.device, o.device = "1", "2" }, mounted},
+		"the same":                      {func(here, o *machine) {}, askable},
+		"another pid namespace":         {func(here, o *machine) { o.pidNS.number = "1" }, askable},
+		"ustat was forbidden":           {func(here, o *machine) { o.device = "0" }, askable},
+		"ustat is forbidden":            {func(here, o *machine) { here.device = "0" }, askable},
+		"another mount":                 {func(here, o *machine) { here.device, o.device = "1", "2" }, otherMount},
 		"a filesystem that is gone":     {func(here, o *machine) { o.device = "+fffff" }, unmounted},
-		"a device that ustat never had": {func(here, o *machine) { o.device = "fffff" }, mounted},
-		"no boot id, in a chroot":       {func(here, o *machine) { here.boot, here.id = "", "" }, here},
-		"no boot id, unmounted":         {func(here, o *machine) { here.boot, o.device = "", "+fffff" }, mounted},
-		"no boot id, another host":      {func(here, o *machine) { here.boot, here.host = "", "i" }, far},
-		"an earlier boot":               {func(here, o *machine) { o.boot = "1" }, past},
-		"another boot, another host":    {func(here, o *machine) { o.boot, o.host = "1", "i" }, far},
-		"another boot, host unknown":    {func(here, o *machine) { o.boot, here.host, o.host = "1", "", "" }, far},
-		"another boot, another machine": {func(here, o *machine) { o.boot, o.id = "1", "n" }, far},
-		"another boot, machine unknown": {func(here, o *machine) { o.boot, here.id, o.id = "1", "", "" }, far},
-		"it ran in a container":         {func(here, o *machine) { o.boot, o.pids.number = "1", "4026532198" }, far},
-		"who looks is in a container":   {func(here, o *machine) { o.boot, here.pids.number = "1", "4026532198" }, far},
+		"a device that ustat never had": {func(here, o *machine) { o.device = "fffff" }, otherMount},
+		"no boot id, in a chroot":       {func(here, o *machine) { here.boot, here.id = "", "" }, askable},
+		"no boot id, unmounted":         {func(here, o *machine) { here.boot, o.device = "", "+fffff" }, otherMount},
+		"no boot id, another host":      {func(here, o *machine) { here.boot, here.host = "", "i" }, otherMachine},
+		"an earlier boot":               {func(here, o *machine) { o.boot = "1" }, pastBoot},
+		"another boot, another host":    {func(here, o *machine) { o.boot, o.host = "1", "i" }, otherMachine},
+		"another boot, host unknown":    {func(here, o *machine) { o.boot, here.host, o.host = "1", "", "" }, otherMachine},
+		"another boot, another machine": {func(here, o *machine) { o.boot, o.id = "1", "n" }, otherMachine},
+		"another boot, machine unknown": {func(here, o *machine) { o.boot, here.id, o.id = "1", "", "" }, otherMachine},
+		"it ran in a container":         {func(here, o *machine) { o.boot, o.pidNS.number = "1", "4026532198" }, otherMachine},
+		"who looks is in a container":   {func(here, o *machine) { o.boot, here.pidNS.number = "1", "4026532198" }, otherMachine},
 		"namespaces unknown": {func(here, o *machine) {
-			o.boot, here.pids, o.pids = "1", pidNamespace{}, pidNamespace{}
-		}, far},
+			o.boot, here.pidNS, o.pidNS = "1", pidNamespace{}, pidNamespace{}
+		}, otherMachine},
 	} {
 		mine, other := now, now
 		c.change(&mine, &other)
-		if got := mine.reach(other); got != c.want {
+		if got := mine.relation(other); got != c.want {
 			t.Errorf("%s: %v, not %v", name, got, c.want)
 		}
 	}
@@ -266,8 +266,8 @@ func TestNamesOfRecords(t *testing.T) {
 	long := machine{user{digits, digits, digits}, strings.Repeat("h", maxHost), thirteen, thirteen,
 		pidNamespace{digits, strconv.FormatUint(centuries, 36)}, "+ffffffff"}
 	files := []*openfile.File{nil,
-		{Place: openfile.Place{PID: maxPID, Start: centuries, Number: math.MaxInt32}, Inode: math.MaxUint64,
-			Mark: openfile.NoAtime, Signal: lastSignal, Locker: centuries - 1}}
+		{Location: openfile.Location{PID: maxPID, Start: centuries, Number: math.MaxInt32}, Inode: math.MaxUint64,
+			Mark: openfile.NoAtime, Signal: lastSignal, LockerStart: centuries - 1}}
 	for _, m := range []machine{{}, {host: escape("my host,\n%\xff")}, long} {
 		for _, f := range files {
 			for permit, mode := range map[int]Mode{0: Shared, 1: Permit, math.MaxInt32: Permit} {

@@ -163,7 +163,7 @@ func TestRemovedMeanwhile(t *testing.T) {
 			state, err := openState(dir, false)
 			must(err)
 			defer state.close()
-			id := newID(ownPID, 0, time.Now(), state.here)
+			id := newID(ownPID, 0, time.Now(), state.viewer)
 			must(state.Make(recordName(Exclusive, id, 0, nil)))
 			must(state.Rename(free, busy+","+id))
 			must(os.Mkdir(stagingName(dir), 0o777))

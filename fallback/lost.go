@@ -36,7 +36,7 @@ func (a *attempt) wouldHide(s *snapshot) bool {
 	if a.holding != byOpenFile {
 		return false
 	}
-	at, err := a.Place()
+	at, err := a.Locate()
 	if err != nil {
 		return false // holdByFile reports it
 	}
@@ -68,7 +68,7 @@ func (a *attempt) search(s *snapshot) (isMade bool) {
 	v := a.Search(q)
 	for _, r := range wanted {
 		r.verdict = a.conclude(v, *r)
-		a.vanished[r.name] = r.verdict == over
+		a.provenOver[r.name] = r.verdict == over
 	}
 	if len(wanted) == 1 {
 		a.noteMoved(v, wanted[0])
@@ -91,8 +91,8 @@ func (a *attempt) whoMayMark() (id string, ok bool) {
 	if err != nil || later.token() == "" {
 		return "", false
 	}
-	id = idOf(later.token()) // "" of a free token, whose lifeline is absent
-	if a.ask(later.lifelineOf(id)) == gone {
+	id = idOf(later.token()) // "" of a free token, whose lifeline has no name
+	if a.ask(later.lifelineOf(id)) == noReader {
 		id = "" // it has died before it could mark
 	}
 	return id, true
@@ -151,9 +151,9 @@ func (s *snapshot) seenFiles() (seen []*openfile.File) {
 // noteMoved notes where a search has found the one open file that it was for. Of another pid namespace the record
 // could not say so.
 func (a *attempt) noteMoved(v openfile.View, r *record) {
-	if v.Found && v.Certain && v.At != r.file.Place && a.Machine().pids.is(r.owner.pids) {
+	if v.Found && v.Certain && v.At != r.file.Location && a.Machine().pidNS.is(r.owner.pidNS) {
 		moved := *r.file
-		moved.Place = v.At
+		moved.Location = v.At
 		r.moved, a.found[r.name] = &moved, &moved
 		r.isSeen = true
 	}
@@ -163,11 +163,11 @@ func (a *attempt) noteMoved(v openfile.View, r *record) {
 // inherited the open file from it was started later.
 func (a *attempt) sinceWhen(wanted []*record) (start uint64) {
 	for i, r := range wanted {
-		if !a.Machine().pids.sharesClock(r.owner.pids) {
+		if !a.Machine().pidNS.sharesClock(r.owner.pidNS) {
 			return 0
 		}
-		if i == 0 || r.file.Locker < start {
-			start = r.file.Locker
+		if i == 0 || r.file.LockerStart < start {
+			start = r.file.LockerStart
 		}
 	}
 	return start
@@ -213,22 +213,22 @@ func (a *attempt) proves(v openfile.View, r record) bool {
 // of them are that user's.
 func (a *attempt) seesUserOf(r record) bool {
 	m := a.Machine()
-	return m.pids.is(r.owner.pids) && m.user.namespace == r.owner.user.namespace && !a.HidesProcesses()
+	return m.pidNS.is(r.owner.pidNS) && m.user.namespace == r.owner.user.namespace && !a.HidesProcesses()
 }
 
 // isAnothers reports whether a record is that of another user, of another group of the user, or of another pid
 // namespace.
 func (a *attempt) isAnothers(r record) bool {
 	m := a.Machine()
-	return !m.pids.is(r.owner.pids) || !m.user.is(r.owner.user)
+	return !m.pidNS.is(r.owner.pidNS) || !m.user.is(r.owner.user)
 }
 
 // mayHaveInherited reports whether a process that may not be looked into can have the open file of another's record: it
 // is not older than the process that has locked, and it is of that user, or may be.
 func (a *attempt) mayHaveInherited(p openfile.Process, r record) bool {
 	m := a.Machine()
-	isComparable := p.Start != 0 && r.file.Locker != 0 && m.pids.sharesClock(r.owner.pids)
-	if isComparable && p.Start < r.file.Locker {
+	isComparable := p.Start != 0 && r.file.LockerStart != 0 && m.pidNS.sharesClock(r.owner.pidNS)
+	if isComparable && p.Start < r.file.LockerStart {
 		return false
 	}
 	theirs := r.owner.user

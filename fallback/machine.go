@@ -16,7 +16,7 @@ type machine struct {
 	host   string // for people to read, escaped
 	id     string // outlives a reboot
 	boot   string // one run of the kernel
-	pids   pidNamespace
+	pidNS  pidNamespace
 	device device
 }
 
@@ -87,35 +87,35 @@ var thisMachine = sync.OnceValue(func() machine {
 // maxHost is how much of the name of a host there is in a name, which stays under 255 bytes.
 const maxHost = 42
 
-// A reach is what this process can learn of an owner.
-type reach uint8
+// A relation is that of this process to an owner: what it can learn of that.
+type relation uint8
 
 const (
-	here    reach = iota // whether it lives can be asked
-	past                 // it is of an earlier boot, and dead
-	mounted              // it sees the state directory by another mount
-	far                  // it may be on another machine
+	askable      relation = iota // whether it lives can be asked
+	pastBoot                     // it is of an earlier boot, and dead
+	otherMount                   // it sees the state directory by another mount
+	otherMachine                 // it may be on another machine
 )
 
-// reach tells what can be learnt of an owner on machine o. A FIFO lives in one kernel and one superblock: whoever sees
+// relation tells what can be learnt of an owner on machine o. A FIFO lives in one kernel and one superblock: whoever sees
 // the directory by another mount has another FIFO under the same name.
 //
 //	its kernel             its mount
-//	this one               this one           here
-//	this one               is known gone      here: nobody has a FIFO there, and that of its name here has no reader
-//	this one               another            mounted
-//	an earlier boot's      any                past
-//	another, or unknown    any                far
-func (m machine) reach(o machine) reach {
+//	this one               this one           askable
+//	this one               is known gone      askable: nobody has a FIFO there, and that of its name here has no reader
+//	this one               another            otherMount
+//	an earlier boot's      any                pastBoot
+//	another, or unknown    any                otherMachine
+func (m machine) relation(o machine) relation {
 	switch {
 	case m.sharesKernel(o) && (m.device.number() == o.device.number() || m.knowsGone(o)):
-		return here
+		return askable
 	case m.sharesKernel(o):
-		return mounted
+		return otherMount
 	case m.hasRestartedSince(o):
-		return past
+		return pastBoot
 	}
-	return far
+	return otherMachine
 }
 
 // knowsGone reports whether the filesystem by which o has seen the state directory is known to be unmounted.
@@ -139,19 +139,19 @@ func (m machine) sharesKernel(o machine) bool {
 func (m machine) hasRestartedSince(o machine) bool {
 	isOther := m.boot != "" && o.boot != "" && m.boot != o.boot
 	isSame := m.host != "" && m.host == o.host && m.id != "" && m.id == o.id
-	return isOther && isSame && m.pids.isInitial() && o.pids.isInitial()
+	return isOther && isSame && m.pidNS.isInitial() && o.pidNS.isInitial()
 }
 
 // where says where an owner on machine o runs, "" if that is here, and its process id means the same process here.
 func (m machine) where(o machine) string {
-	switch reach := m.reach(o); {
-	case reach == here && m.pids.is(o.pids):
+	switch is := m.relation(o); {
+	case is == askable && m.pidNS.is(o.pidNS):
 		return ""
-	case reach == here && m.pids.number == o.pids.number && (m.pids.start1 == "" || o.pids.start1 == ""):
+	case is == askable && m.pidNS.number == o.pidNS.number && (m.pidNS.start1 == "" || o.pidNS.start1 == ""):
 		return "that may be of another pid namespace"
-	case reach == here:
+	case is == askable:
 		return "of another pid namespace"
-	case reach == mounted:
+	case is == otherMount:
 		return "on host " + o.host + ", by another mount of the filesystem"
 	case m.isOtherBoot(o):
 		return "of another boot on host " + o.host
@@ -159,16 +159,16 @@ func (m machine) where(o machine) string {
 	return "on host " + o.host
 }
 
-// isOtherBoot reports whether an owner out of reach ran on a machine of this name: this one, before it was restarted,
+// isOtherBoot reports whether an owner that cannot be asked ran on a machine of this name: this one, before it was restarted,
 // or another one.
 func (m machine) isOtherBoot(o machine) bool {
-	return m.reach(o) == far && o.host == m.host && o.boot != ""
+	return m.relation(o) == otherMachine && o.host == m.host && o.boot != ""
 }
 
 // String is the part of a name that says where its owner runs.
 func (m machine) String() string {
 	return strings.Join([]string{m.user.number + "." + m.user.group + "." + m.user.namespace, m.host, m.id, m.boot,
-		m.pids.number + "." + m.pids.start1, string(m.device)}, ",")
+		m.pidNS.number + "." + m.pidNS.start1, string(m.device)}, ",")
 }
 
 // machineFields is how many fields, with commas between them, String has.

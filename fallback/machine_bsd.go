@@ -8,7 +8,7 @@ import "golang.org/x/sys/unix"
 // machine from another stands in a variable of sysctl(8), which depends on the system and may be missing: whole
 // clusters are called "localhost".
 func askMachine() machine {
-	m := machine{pids: onlyNamespace}
+	m := machine{pidNS: onlyNamespace}
 	// On FreeBSD, OpenBSD and NetBSD, in this order.
 	for _, variable := range []string{"kern.hostuuid", "hw.uuid", "machdep.dmi.system-uuid"} {
 		if id, err := unix.Sysctl(variable); err == nil && id != "" {

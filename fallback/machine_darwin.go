@@ -11,7 +11,7 @@ import (
 // askMachine asks the system for a machine, but for the host and the device.
 func askMachine() machine {
 	boot, _ := unix.Sysctl("kern.bootsessionuuid") // made at boot
-	return machine{boot: boot, id: hostUUID(), pids: onlyNamespace}
+	return machine{boot: boot, id: hostUUID(), pidNS: onlyNamespace}
 }
 
 // hostUUID returns the answer of gethostuuid(2), which names the hardware, "" if there is none: then a place or a lock

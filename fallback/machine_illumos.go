@@ -1,4 +1,4 @@
 package fallback
 
 // askMachine knows nothing: Go can ask this system neither for a boot nor for a machine.
-func askMachine() machine { return machine{pids: onlyNamespace} }
+func askMachine() machine { return machine{pidNS: onlyNamespace} }

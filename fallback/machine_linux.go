@@ -16,9 +16,9 @@ import (
 func askMachine() machine {
 	const ns = "/proc/self/ns"
 	m := machine{
-		user: user{strconv.Itoa(os.Geteuid()), strconv.Itoa(os.Getegid()), namespaceOf(ns, "user", initialUsers)},
-		boot: strings.ReplaceAll(firstLine("/proc/sys/kernel/random/boot_id"), "-", ""),
-		pids: pidNamespace{namespaceOf(ns, "pid", initialPIDs), startOfProcess1()},
+		user:  user{strconv.Itoa(os.Geteuid()), strconv.Itoa(os.Getegid()), namespaceOf(ns, "user", initialUsers)},
+		boot:  strings.ReplaceAll(firstLine("/proc/sys/kernel/random/boot_id"), "-", ""),
+		pidNS: pidNamespace{namespaceOf(ns, "pid", initialPIDs), startOfProcess1()},
 	}
 	for _, file := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} { // machine-id(5)
 		if id := firstLine(file); len(id) == 32 {

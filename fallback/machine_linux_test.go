@@ -12,12 +12,12 @@ import (
 // TestThisMachine: what the system tells is known.
 func TestThisMachine(t *testing.T) {
 	m := thisMachine()
-	for file, known := range map[string]string{"pid": m.pids.number, "user": m.user.namespace} {
+	for file, known := range map[string]string{"pid": m.pidNS.number, "user": m.user.namespace} {
 		if link, err := os.Readlink("/proc/self/ns/" + file); err != nil || known != strings.Trim(link, file+":[]") {
 			t.Errorf("%q is not %q", known, link)
 		}
 	}
-	if m.pids.start1 == "" {
+	if m.pidNS.start1 == "" {
 		t.Error("the start of process 1 is not known")
 	}
 	isForbidden := unix.Ustat(0, new(unix.Ustat_t)) == unix.ENOSYS // under qemu-user

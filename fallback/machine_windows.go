@@ -4,7 +4,7 @@ import "golang.org/x/sys/windows/registry"
 
 // askMachine asks the system for a machine, but for the host. It knows no boot: lifelines do not outlive one.
 func askMachine() machine {
-	m := machine{pids: onlyNamespace}
+	m := machine{pidNS: onlyNamespace}
 	k, err := registry.OpenKey(registry.LOCAL_MACHINE, `SOFTWARE\Microsoft\Cryptography`,
 		registry.QUERY_VALUE|registry.WOW64_64KEY)
 	if err != nil {

@@ -125,13 +125,13 @@ func notAdmitted(t *testing.T, words []string) {
 		err := l.TryLock()
 		if err == nil {
 			l.Unlock()
-			alive := "it lives on"
+			hasReader := "it lives on"
 			select {
 			case <-over:
-				alive = "it has ended: " + c.ProcessState.String()
+				hasReader = "it has ended: " + c.ProcessState.String()
 			case <-time.After(time.Second):
 			}
-			t.Fatalf("in after %d tries, %d times it had moved; %s", n, moved, alive)
+			t.Fatalf("in after %d tries, %d times it had moved; %s", n, moved, hasReader)
 		}
 		if !errors.Is(err, ErrLocked) {
 			t.Fatal(err)

@@ -73,7 +73,7 @@ func (r record) isElsewhere() bool {
 	if r.moved != nil {
 		f = r.moved
 	}
-	return f != nil && f.Start != r.file.Locker
+	return f != nil && f.Start != r.file.LockerStart
 }
 
 // recordName is the name of a holder. permit is the number of its permit, and f its open file: 0 and nil if there is
@@ -92,20 +92,17 @@ func recordName(m Mode, id string, permit int, f *openfile.File) string {
 // waiterName is the name of a waiter.
 func waiterName(id string, wants Mode) string { return waitName + "," + id + "@" + modeWords[wants] }
 
-// A verdict says what is known of the holder that a record stands for. What is not known counts as held.
-//
-// A lifeline or an open file is gone if nobody has it any more, for good; it is absent if it is not where it was looked
-// for, and may be elsewhere. An open file that a search has shown to be gone has vanished. The verdict on a holder is
-// over if its lifeline or open file is not there any more, and who has had that is dead.
+// A verdict says what is known of the holder that a record stands for. What is not known counts as held. It is over if
+// nobody has its lifeline or open file any more, and whoever has had that is dead.
 type verdict uint8
 
 const (
-	doubtful verdict = iota // this process cannot tell: held
-	over                    // nobody has it, for good
-	ours                    // it is what this attempt locks for
-	held                    // somebody has it
-	lost                    // an open file that is not where its record says: it counts as held until a search proves more
-	unsearchable            // it is lost, and a search would prove nothing: it counts as held
+	doubtful     verdict = iota // this process cannot tell: held
+	over                        // nobody has it, for good
+	ours                        // it is what this attempt locks for
+	held                        // somebody has it
+	lost                        // an open file that is not where its record says: it counts as held until a search proves more
+	unsearchable                // it is lost, and a search would prove nothing: it counts as held
 )
 
 // A snapshot is what one listing of the state directory shows.
@@ -113,8 +110,8 @@ type snapshot struct {
 	tokens    []string // one; while it is renamed none or several may be seen
 	holders   []record // in order of arrival
 	waiters   []string // in order of arrival
-	newborn   []string // lifelines that are not open yet, or that have been released
-	lifelines []string // all of them: of holders, of waiters, and newborn
+	unused    []string // lifelines that are not open yet, or that have been released
+	lifelines []string // all of them: of holders, of waiters, and unused ones
 }
 
 // lifelineOf returns the name of the lifeline with this ID, "" if there is none.
@@ -153,7 +150,7 @@ func parse(names []string) (s snapshot, err error) {
 			s.tokens = append(s.tokens, name)
 		case !hasID:
 		case word == newName:
-			s.newborn = append(s.newborn, name)
+			s.unused = append(s.unused, name)
 		case word == waitName:
 			s.waiters = append(s.waiters, name)
 		case modeOf(word) > 0:
@@ -172,7 +169,7 @@ func parse(names []string) (s snapshot, err error) {
 			}
 		}
 	}
-	s.lifelines = slices.Concat(s.lifelines, s.waiters, s.newborn)
+	s.lifelines = slices.Concat(s.lifelines, s.waiters, s.unused)
 	slices.SortFunc(s.holders, func(a, b record) int { return cmp.Compare(a.id, b.id) })
 	return s, nil
 }

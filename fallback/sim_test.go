@@ -175,7 +175,7 @@ func (w *world) newPID() int {
 }
 
 func simMachine(boot string) machine {
-	return machine{user: user{"0", "0", "u"}, host: "h", id: "m", boot: boot, pids: pidNamespace{initialPIDs, "1"},
+	return machine{user: user{"0", "0", "u"}, host: "h", id: "m", boot: boot, pidNS: pidNamespace{initialPIDs, "1"},
 		device: "d"}
 }
 
@@ -361,14 +361,14 @@ func (w *world) do(choice byte) {
 // check asserts exclusion, and that each permit has a number of its own.
 func (w *world) check() {
 	var locked [8]*simFile
-	var inside []openfile.Place
+	var inside []openfile.Location
 	permits, exclusive, all := 0, 0, 0
 	for _, p := range w.processes {
 		for number, f := range p.table {
 			if f.lock == 0 {
 				continue
 			}
-			inside = append(inside, openfile.Place{PID: p.pid, Start: p.start, Number: number})
+			inside = append(inside, openfile.Location{PID: p.pid, Start: p.start, Number: number})
 			if slices.Contains(locked[:all], f) {
 				continue
 			}

@@ -159,13 +159,13 @@ func (s *simFlock) Ask(name string) (is answer) {
 	}
 	switch {
 	case n == nil:
-		is = absent
+		is = noName
 	case !n.fifo:
 		is = unknown
 	case s.world.hasReader(n, s.machine):
-		is = alive
+		is = hasReader
 	default:
-		is = gone
+		is = noReader
 	}
 	s.saw(fmt.Sprint(is))
 	return is
@@ -213,8 +213,8 @@ func (w *world) process(pid int) *simProcess {
 	return &simProcess{}
 }
 
-func (s *simFlock) Place() (openfile.Place, error) {
-	p := openfile.Place{PID: s.pid, Start: s.start, Number: s.fd}
+func (s *simFlock) Locate() (openfile.Location, error) {
+	p := openfile.Location{PID: s.pid, Start: s.start, Number: s.fd}
 	for parent := s.world.process(s.parent); parent.alive && parent.table[s.fd] == s.table[s.fd]; {
 		p.PID, p.Start = parent.pid, parent.start
 		parent = s.world.process(parent.parent)
@@ -279,18 +279,18 @@ func (s *simFlock) Search(q openfile.Query) (v openfile.View) {
 	s.step("searches")
 	v = openfile.View{Certain: true, Complete: true}
 	accounted := []*simFile{s.table[s.fd]}
-	places := []openfile.Place{{PID: s.pid, Start: s.start, Number: s.fd}}
+	locations := []openfile.Location{{PID: s.pid, Start: s.start, Number: s.fd}}
 	for _, f := range q.Accounted {
-		accounted, places = append(accounted, s.world.process(f.PID).table[f.Number]), append(places, f.Place)
+		accounted, locations = append(accounted, s.world.process(f.PID).table[f.Number]), append(locations, f.Location)
 	}
 	for _, p := range s.world.processes {
 		switch {
 		case !p.alive:
-		case p.machine.pids != s.machine.pids && !s.world.rules.seesAll:
+		case p.machine.pidNS != s.machine.pidNS && !s.world.rules.seesAll:
 		case s.refuses(p):
 			v.Refused = append(v.Refused, openfile.Process{Start: p.start, Users: []string{p.machine.user.number}})
 		case !v.Found:
-			s.searchIn(p, q.Wanted, places, accounted, &v)
+			s.searchIn(p, q.Wanted, locations, accounted, &v)
 		}
 	}
 	s.saw(fmt.Sprint(v))
@@ -298,12 +298,12 @@ func (s *simFlock) Search(q openfile.Query) (v openfile.View) {
 }
 
 // searchIn looks into a process for an open file that is wanted.
-func (s *simFlock) searchIn(p *simProcess, wanted []*openfile.File, places []openfile.Place, accounted []*simFile,
+func (s *simFlock) searchIn(p *simProcess, wanted []*openfile.File, locations []openfile.Location, accounted []*simFile,
 	v *openfile.View) {
 	for _, number := range slices.Sorted(maps.Keys(p.table)) {
-		f, at := p.table[number], openfile.Place{PID: p.pid, Start: p.start, Number: number}
+		f, at := p.table[number], openfile.Location{PID: p.pid, Start: p.start, Number: number}
 		is := slices.ContainsFunc(wanted, func(w *openfile.File) bool { return w.Mark == f.mark })
-		if !is || slices.Contains(places, at) || !s.world.rules.noKcmp && slices.Contains(accounted, f) {
+		if !is || slices.Contains(locations, at) || !s.world.rules.noKcmp && slices.Contains(accounted, f) {
 			continue
 		}
 		v.Found, v.At, v.Certain = true, at, !s.world.rules.noKcmp
@@ -442,7 +442,7 @@ func (a *actor) playWord(w simWord) bool {
 		a.machine.user.number = strconv.Itoa(w.number)
 		return true
 	case "ns":
-		a.machine.pids = pidNamespace{strconv.Itoa(w.number), w.rest}
+		a.machine.pidNS = pidNamespace{strconv.Itoa(w.number), w.rest}
 		return true
 	case "sub":
 		a.wait(a.spawn(func(child *actor) bool { return child.play(w.inner) }))
@@ -605,7 +605,7 @@ func (a *actor) runCommand(mode Mode, forks bool, command []simWord) bool {
 	if !a.acquire(l, a.table[fd], mode, false) {
 		return false
 	}
-	a.fifos[a.opened[l.self.life]] = true
+	a.fifos[a.opened[l.self.lifeline]] = true
 	if !forks {
 		return a.play(command)
 	}

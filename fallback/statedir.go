@@ -148,7 +148,7 @@ func fit(name string) string {
 type stateDir struct {
 	path string
 	*directory
-	here machine // which sees the directory
+	viewer machine // which sees the directory
 }
 
 // openState opens the state directory at path. Without make, one that is not there is fs.ErrNotExist.
@@ -189,15 +189,15 @@ func (s *stateDir) use(dir *directory) error {
 	if s.directory != nil {
 		s.close()
 	}
-	s.directory, s.here = dir, thisMachine()
-	s.here.device = newDevice(number)
+	s.directory, s.viewer = dir, thisMachine()
+	s.viewer.device = newDevice(number)
 	return nil
 }
 
 // Reopen opens what the path leads to now, and makes it if it is not there.
 func (s *stateDir) Reopen() error { return s.open(true) }
 
-func (s *stateDir) Machine() machine { return s.here }
+func (s *stateDir) Machine() machine { return s.viewer }
 
 // List returns the names in the directory, none if it was removed.
 func (s *stateDir) List() ([]string, error) {

@@ -52,7 +52,7 @@ func (s *thisSystem) stopWatching() {
 // SeesAll reports whether this process may look into all processes: it may trace them, in the initial user namespace,
 // and /proc shows all pid namespaces.
 func (s *thisSystem) SeesAll() bool {
-	return s.here.pids.isInitial() && s.here.user.namespace == initialUsers && openfile.MayTraceAll()
+	return s.viewer.pidNS.isInitial() && s.viewer.user.namespace == initialUsers && openfile.MayTraceAll()
 }
 
 func (s *thisSystem) Wait(ctx context.Context, own lifeline, others []string, d time.Duration) (bool, error) {
@@ -66,7 +66,7 @@ func (s *thisSystem) Wait(ctx context.Context, own lifeline, others []string, d 
 // waitAsking is wait where the system does not tell that a lifeline has ended: it asks.
 func (s *thisSystem) waitAsking(own lifeline, others []string, limit time.Duration) (timedOut bool, err error) {
 	const shortest, longest = 16 * time.Millisecond, 100 * time.Millisecond
-	hasEnded := func(name string) bool { is := s.Ask(name); return is == gone || is == absent }
+	hasEnded := func(name string) bool { is := s.Ask(name); return is == noReader || is == noName }
 	for step, end := shortest, time.Now().Add(limit); ; step = min(2*step, longest) {
 		if slices.ContainsFunc(others, hasEnded) {
 			return false, nil

@@ -153,7 +153,7 @@ func (a *attempt) reopen() error {
 	if err := a.Reopen(); err != nil {
 		return err
 	}
-	if a.Ask(a.self.name) == absent {
+	if a.Ask(a.self.name) == noName {
 		a.forget()
 	}
 	return nil
@@ -196,7 +196,7 @@ func (s *snapshot) errToken() error {
 func (a *attempt) steal(s *snapshot, token string) (isTaken bool, err error) {
 	lifeline := s.lifelineOf(idOf(s.token()))
 	switch {
-	case lifeline == "", a.ask(lifeline) != gone:
+	case lifeline == "", a.ask(lifeline) != noReader:
 		return false, nil
 	case a.checkLifeline() != nil: // nobody's death can be believed: the token counts as kept
 		return false, nil
@@ -212,7 +212,7 @@ func (a *attempt) steal(s *snapshot, token string) (isTaken bool, err error) {
 // checkLifeline asks about our own lifeline as others do, after a listing: SMB shows only then that it has made a plain
 // file. If ours does not answer, no lifeline does here, and nobody's death can be believed.
 func (a *attempt) checkLifeline() error {
-	if is := a.Ask(a.self.name); is == gone || is == noLifeline {
+	if is := a.Ask(a.self.name); is == noReader || is == noLifeline {
 		return errDeaf
 	}
 	return nil

@@ -22,7 +22,7 @@ type busySystem struct {
 func (s *busySystem) Now() time.Time                      { return s.now }
 func (s *busySystem) Sleep(time.Duration)                 { s.now = s.now.Add(s.slow) }
 func (s *busySystem) Machine() machine                    { return simMachine("1") }
-func (s *busySystem) Ask(string) answer                   { return alive }
+func (s *busySystem) Ask(string) answer                   { return hasReader }
 func (s *busySystem) Reopen() error                       { return nil }
 func (s *busySystem) Inode() uint64                       { return 1 }
 func (s *busySystem) Search(openfile.Query) openfile.View { return openfile.View{} }
@@ -115,7 +115,7 @@ func TestWhoJudges(t *testing.T) {
 	}
 	onB := func(m *machine) { m.host, m.id, m.boot = "b", "b", "b" }
 	byMount := func(m *machine) { m.device = "e" }
-	inside := func(m *machine) { m.pids.number = "8" }
+	inside := func(m *machine) { m.pidNS.number = "8" }
 	for _, c := range []struct {
 		owner machine
 		file  *openfile.File
@@ -204,9 +204,9 @@ func (s *replacedSystem) Reopen() error          { s.reopened = true; return nil
 
 func (s *replacedSystem) Ask(string) answer {
 	if s.reopened {
-		return absent
+		return noName
 	}
-	return alive
+	return hasReader
 }
 
 func (s *replacedSystem) List() ([]string, error) {
@@ -245,7 +245,7 @@ type foreignSystem struct {
 	movedAway bool
 }
 
-func (s *foreignSystem) Ask(string) answer           { return absent }
+func (s *foreignSystem) Ask(string) answer           { return noName }
 func (s *foreignSystem) CloseLifeline(lifeline)      {}
 func (s *foreignSystem) Rename(string, string) error { return nil }
 func (s *foreignSystem) MoveAway() error             { s.movedAway = true; return nil }

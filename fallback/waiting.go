@@ -46,7 +46,7 @@ func (a *attempt) wait(ctx context.Context, w *waitState, s *snapshot, keepers [
 	if !a.request.Deadline.IsZero() {
 		pause = min(pause, max(0, a.request.Deadline.Sub(a.Now())))
 	}
-	timedOut, err := a.Wait(ctx, a.self.life, watched, pause)
+	timedOut, err := a.Wait(ctx, a.self.lifeline, watched, pause)
 	// The first eight search each time, and those behind them the less often the further back they are: the hundredth
 	// (n is 99) in 8 of 100 cases. Hundreds of searches at once would hinder the first ones.
 	w.isForUs = err == nil && timedOut && draw(n+1) < frontWaiters
@@ -58,15 +58,15 @@ func (a *attempt) wait(ctx context.Context, w *waitState, s *snapshot, keepers [
 func (a *attempt) ahead(before []string) (watched []string, pause time.Duration, isFirst bool, dead []string) {
 	for i, name := range slices.Backward(before) {
 		switch a.ask(name) {
-		case alive:
+		case hasReader:
 			pause = time.Second
 			if i+1 >= frontWaiters { // we come after that one
 				pause *= 10
 			}
 			return []string{name}, pause + rand.N(pause/2), false, dead
-		case gone:
+		case noReader:
 			dead = append(dead, name)
-		case absent: // it has left since the listing
+		case noName: // it has left since the listing
 		case unknown, noLifeline:
 			return nil, distantPause, false, dead
 		}
@@ -81,7 +81,7 @@ func (a *attempt) watchKeepers(keepers []record, isWatched bool) (watched []stri
 		switch {
 		case r.mode == Busy:
 			pause = longestRetry
-		case a.Machine().reach(r.owner.machine) != here:
+		case a.Machine().relation(r.owner.machine) != askable:
 			pause = min(pause, distantPause)
 		case r.file != nil && isWatched && (r.verdict == held || r.verdict == unsearchable): // inotify tells
 		case r.file != nil:

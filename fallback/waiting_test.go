@@ -35,7 +35,7 @@ func newWaiter(t *testing.T) (holder *Lock, waiter *attempt, s *thisSystem) {
 func TestReleaseRings(t *testing.T) {
 	holder, waiter, s := newWaiter(t)
 	must(holder.Unlock())
-	if timedOut, err := s.wait(waiter.self.life, openfile.NotWatching, nil, time.Minute); timedOut || err != nil {
+	if timedOut, err := s.wait(waiter.self.lifeline, openfile.NotWatching, nil, time.Minute); timedOut || err != nil {
 		t.Errorf("the waiter is not rung: %v, %v", timedOut, err)
 	}
 }
@@ -45,10 +45,10 @@ func TestEndIsAskedFor(t *testing.T) {
 	holder, waiter, s := newWaiter(t)
 	go func() {
 		time.Sleep(50 * time.Millisecond) // most of the time, the wait has begun
-		s.CloseLifeline(holder.self.life)
+		s.CloseLifeline(holder.self.lifeline)
 	}()
 	others := []string{holder.self.name}
-	timedOut, err := s.Wait(context.Background(), waiter.self.life, others, time.Minute)
+	timedOut, err := s.Wait(context.Background(), waiter.self.lifeline, others, time.Minute)
 	if timedOut || err != nil {
 		t.Errorf("the end of the holder is not found: %v, %v", timedOut, err)
 	}

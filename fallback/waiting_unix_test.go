@@ -43,7 +43,7 @@ func manyPermits(t *testing.T, dir string, n int) (holders []*Lock) {
 
 // endAsKilled ends a holder as the kernel does if its process is killed.
 func endAsKilled(l *Lock) {
-	unix.Close(int(l.self.life))
+	unix.Close(int(l.self.lifeline))
 	l.closeState()
 }
 

@@ -1,5 +1,5 @@
-// Package openfile is the lock of an open file, as far as that is about one process or all of them: where the open file
-// is, its mark, and the search for it. Only Linux has it. Package fallback says what the mark is for.
+// Package openfile finds open files by their marks: where one is, and in which processes. It knows nothing of the
+// protocol; package fallback says what the marks are for. Only Linux shows the open files of other processes.
 package openfile
 
 import (
@@ -10,22 +10,22 @@ import (
 
 // A File is an open file that has a lock.
 type File struct {
-	Place
+	Location
 	Inode  uint64 // of the locked file
 	Mark   Mark
 	Signal int // by which it knows its record
 
-	Locker uint64 // the start of the process that has locked, which Place may say no more; 0: unknown
+	LockerStart uint64 // the start of the process that has locked, which Location may say no more; 0: unknown
 }
 
-// A Place is a descriptor of a process. The kernel uses process ids again: the start of the process tells them apart.
-type Place struct {
+// A Location is a descriptor of a process. The kernel uses process ids again: the start of the process tells them apart.
+type Location struct {
 	PID    int
 	Start  uint64 // in clock ticks since boot; 0: unknown
 	Number int
 }
 
-// A Table is how this process sees the locked file.
+// A Table has the locked file as this process sees it. What it does is told by the interface system of package fallback.
 type Table struct {
 	Path   string // of the locked file, "" if it is not known
 	Opened int    // a descriptor of the locked file, or -1
@@ -41,14 +41,14 @@ type Answer uint8
 const (
 	Unknown  Answer = iota // this process cannot tell
 	There                  // somebody has it there
-	NotThere               // there is nothing like it at that place
+	NotThere               // there is nothing like it at that location
 )
 
 func (f File) String() string {
 	base36 := func(n uint64) string { return strconv.FormatUint(n, 36) }
 	s := fmt.Sprintf("%d.%s.%d.%d.%c.%s", f.PID, base36(f.Start), f.Number, f.Signal, f.Mark, base36(f.Inode))
-	if f.Locker != f.Start {
-		s += "." + base36(f.Locker)
+	if f.LockerStart != f.Start {
+		s += "." + base36(f.LockerStart)
 	}
 	return s
 }
@@ -63,9 +63,9 @@ func Parse(s string) (*File, bool) {
 	f := new(File)
 	fmt.Sscanf(parts[0]+" "+parts[2]+" "+parts[3]+" "+parts[4], "%d %d %d %c", &f.PID, &f.Number, &f.Signal, &f.Mark)
 	f.Start, f.Inode = base36(parts[1]), base36(parts[5])
-	f.Locker = f.Start
+	f.LockerStart = f.Start
 	if len(parts) == 7 {
-		f.Locker = base36(parts[6])
+		f.LockerStart = base36(parts[6])
 	}
 	isMark := f.Mark == NoAtime || f.Mark == NonBlock
 	return f, isMark && f.String() == s && min(f.PID, f.Number, f.Signal) >= 0

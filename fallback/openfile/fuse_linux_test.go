@@ -45,7 +45,7 @@ func TestFileOfAnothersFUSE(t *testing.T) {
 	if _, err := out.Read(make([]byte, len("open\n"))); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := statID(unix.AT_FDCWD, descriptorPath(Place{PID: c.Process.Pid, Number: 7})); err != unix.EACCES {
+	if _, _, err := statID(unix.AT_FDCWD, descriptorPath(Location{PID: c.Process.Pid, Number: 7})); err != unix.EACCES {
 		t.Skipf("root may look at the file: %v", err)
 	}
 	h := newSearch(Query{TellRefused: true})

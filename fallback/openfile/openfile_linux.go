@@ -31,7 +31,7 @@ func statID(dir int, path string) (id fileID, mode uint16, err error) {
 	return fileID{unix.Mkdev(s.Dev_major, s.Dev_minor), s.Ino}, s.Mode, err
 }
 
-func descriptorPath(p Place) string { return procDir(p.PID) + "/fd/" + strconv.Itoa(p.Number) }
+func descriptorPath(p Location) string { return procDir(p.PID) + "/fd/" + strconv.Itoa(p.Number) }
 
 // identity returns the identity of the locked file: by a descriptor, if there is one, because its name may be gone.
 func (t *Table) identity() (fileID, error) {
@@ -51,11 +51,11 @@ func (t *Table) Inode() uint64 {
 	return id.inode
 }
 
-// Place returns the eldest ancestor that has our open file under its number, with all between it and this process, or
+// Locate returns the eldest ancestor that has our open file under its number, with all between it and this process, or
 // this process itself. If none is seen to have it, a parent into which this user may not look is taken for the caller,
 // which has it.
-func (t *Table) Place() (Place, error) {
-	eldest := Place{PID: os.Getpid(), Number: t.FD, Start: proc.Start(os.Getpid())}
+func (t *Table) Locate() (Location, error) {
+	eldest := Location{PID: os.Getpid(), Number: t.FD, Start: proc.Start(os.Getpid())}
 	if err := proc.CheckOwn(); err != nil {
 		return eldest, err
 	}
@@ -74,7 +74,7 @@ func (t *Table) Place() (Place, error) {
 			at.Start = its.Start
 			eldest, ancestor = at, its.Parent
 		case ancestor == parent && isHiddenCaller(parent, t.FD):
-			return Place{PID: parent, Number: t.FD, Start: its.Start}, nil
+			return Location{PID: parent, Number: t.FD, Start: its.Start}, nil
 		default:
 			return eldest, nil
 		}
@@ -82,13 +82,13 @@ func (t *Table) Place() (Place, error) {
 }
 
 // findIn returns where a process has our open file: under its number, or under another one, as with "flock 0 <&9".
-func (t *Table) findIn(other int) (at Place, has bool) {
-	if at = (Place{PID: other, Number: t.FD}); t.isOurs(at) {
+func (t *Table) findIn(other int) (at Location, has bool) {
+	if at = (Location{PID: other, Number: t.FD}); t.isOurs(at) {
 		return at, true
 	}
 	numbers, _ := proc.Numbers(procDir(other) + "/fd")
 	for _, number := range numbers {
-		if at = (Place{PID: other, Number: number}); t.isOurs(at) {
+		if at = (Location{PID: other, Number: number}); t.isOurs(at) {
 			return at, true
 		}
 	}
@@ -97,7 +97,7 @@ func (t *Table) findIn(other int) (at Place, has bool) {
 
 // isHiddenCaller reports whether a parent may not be looked into, and seems to be the one that called us.
 func isHiddenCaller(parent, number int) bool {
-	_, err := os.Stat(descriptorPath(Place{PID: parent, Number: number}))
+	_, err := os.Stat(descriptorPath(Location{PID: parent, Number: number}))
 	return errors.Is(err, os.ErrPermission) && isCaller(parent)
 }
 
@@ -110,8 +110,8 @@ func isCaller(parent int) bool {
 }
 
 // isOurs reports whether a descriptor of another process is our open file. Without kcmp(2), one of the same file is.
-func (t *Table) isOurs(p Place) bool {
-	if is, known := sameOpenFile(p, Place{PID: os.Getpid(), Number: t.FD}); known {
+func (t *Table) isOurs(p Location) bool {
+	if is, known := sameOpenFile(p, Location{PID: os.Getpid(), Number: t.FD}); known {
 		return is
 	}
 	other, _, err := statID(unix.AT_FDCWD, descriptorPath(p))
@@ -120,7 +120,7 @@ func (t *Table) isOurs(p Place) bool {
 }
 
 // sameOpenFile compares two descriptors by kcmp(2), which some kernels and container runtimes lack.
-func sameOpenFile(p, q Place) (same, known bool) {
+func sameOpenFile(p, q Location) (same, known bool) {
 	const kcmpFile = 0
 	r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(p.PID), uintptr(q.PID), kcmpFile, uintptr(p.Number),
 		uintptr(q.Number), 0)
@@ -198,18 +198,18 @@ func (t *Table) At(f *File, sharesClock bool) Answer {
 
 // isWhereRecorded reports whether the descriptor that a record names is an open file with its mark, on this device.
 func isWhereRecorded(f *File, device uint64) (bool, error) {
-	id, _, err := statID(unix.AT_FDCWD, descriptorPath(f.Place))
+	id, _, err := statID(unix.AT_FDCWD, descriptorPath(f.Location))
 	if err != nil {
 		return false, err
 	}
-	return isMarked(f.Place, id, device, f)
+	return isMarked(f.Location, id, device, f)
 }
 
 // isNowhere reports whether an error says that there is no such process or descriptor. No other error tells that.
 func isNowhere(err error) bool { return sys.Is(err, unix.ENOENT, unix.ESRCH) }
 
 // isMarked reports whether a descriptor, of the file id, is an open file like one of these, on this device.
-func isMarked(p Place, id fileID, device uint64, like ...*File) (bool, error) {
+func isMarked(p Location, id fileID, device uint64, like ...*File) (bool, error) {
 	isLike := func(f *File) bool { return f.Inode == id.inode }
 	if id.device != device || !slices.ContainsFunc(like, isLike) {
 		return false, nil
@@ -220,7 +220,7 @@ func isMarked(p Place, id fileID, device uint64, like ...*File) (bool, error) {
 }
 
 // flagsOf returns the status flags and the access mode of a descriptor, from proc_pid_fdinfo(5).
-func flagsOf(p Place) (int, error) {
+func flagsOf(p Location) (int, error) {
 	text, err := proc.ReadSmall("/proc/" + strconv.Itoa(p.PID) + "/fdinfo/" + strconv.Itoa(p.Number))
 	if err != nil {
 		return 0, err

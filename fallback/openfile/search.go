@@ -17,7 +17,7 @@ type Query struct {
 // A View is what a search has seen.
 type View struct {
 	Found    bool      // there is an open file that is wanted
-	At       Place     // where it is
+	At       Location  // where it is
 	Certain  bool      // false: without kcmp(2) it may be one that is accounted for
 	Complete bool      // every process was looked at, but for those that refuse or hide, and no look has failed
 	Refused  []Process // those that may not be looked into, and can have it; only with TellRefused

@@ -19,9 +19,9 @@ import (
 type search struct {
 	Query
 	View
-	device uint64
-	failed bool    // a look has not been made, for want of memory, for instance
-	places []Place // what stands there is not wanted: our open file, and others that have a record
+	device    uint64
+	failed    bool       // a look has not been made, for want of memory, for instance
+	locations []Location // what stands there is not wanted: our open file, and others that have a record
 	// Processes that this search has looked into, or that may not be looked into.
 	visited map[int]bool
 	// A process is cleared when a look has shown all its descriptors, and none of them is wanted: who is started by it
@@ -43,10 +43,10 @@ func (t *Table) Search(q Query) View {
 	h := newSearch(q)
 	h.device = id.device
 	if t.FD >= 0 {
-		h.places = append(h.places, Place{PID: os.Getpid(), Number: t.FD})
+		h.locations = append(h.locations, Location{PID: os.Getpid(), Number: t.FD})
 	}
 	for _, f := range q.Accounted {
-		h.places = append(h.places, f.Place)
+		h.locations = append(h.locations, f.Location)
 	}
 	h.Complete = h.everywhere() && !h.failed
 	return h.View
@@ -325,7 +325,7 @@ func (h *search) lookByOtherThreads(pid int) (couldLook bool) {
 // lookAt is lookOnce for these descriptors, whose directory is open as fd.
 func (h *search) lookAt(pid, fd int, numbers []string) (couldLook bool) {
 	for _, number := range numbers {
-		at := Place{PID: pid}
+		at := Location{PID: pid}
 		at.Number, _ = strconv.Atoi(number)
 		isWanted, err := h.isWanted(fd, at)
 		if err != nil && !isNowhere(err) {
@@ -345,7 +345,7 @@ func (h *search) lookAt(pid, fd int, numbers []string) (couldLook bool) {
 
 // isWanted reports whether a descriptor is an open file like one of those that are wanted. The directory of its
 // process's descriptors is open as fd.
-func (h *search) isWanted(fd int, at Place) (bool, error) {
+func (h *search) isWanted(fd int, at Location) (bool, error) {
 	number := strconv.Itoa(at.Number)
 	id, _, err := statID(fd, number)
 	if sys.LacksPermission(err) && isElsewhere(fd, number, h.device) {
@@ -409,8 +409,8 @@ func descriptorsOf(pid int) (fd int, numbers []string, err error) {
 }
 
 // isAccountedFor reports whether a descriptor is our open file, or one that has a record.
-func (h *search) isAccountedFor(at Place) bool {
-	for _, other := range h.places {
+func (h *search) isAccountedFor(at Location) bool {
+	for _, other := range h.locations {
 		if at.PID == other.PID && at.Number == other.Number {
 			return true
 		}
@@ -461,7 +461,7 @@ func Openers(files []Sought) (openers [][]int, told Telling) {
 				told = told.after(other, err)
 				continue
 			}
-			at := Place{PID: other}
+			at := Location{PID: other}
 			at.Number, _ = strconv.Atoi(number)
 			for i, f := range files {
 				if id == f.fileID && has(at, i, files) && !slices.Contains(openers[i], other) {
@@ -486,8 +486,8 @@ func (t Telling) after(other int, err error) Telling {
 // A Sought is what Openers looks for: a lifeline, or an open file. No file is like the zero value.
 type Sought struct {
 	fileID
-	file *File  // nil: a lifeline
-	at   *Place // where the open file is; nil: it may be anywhere
+	file *File     // nil: a lifeline
+	at   *Location // where the open file is; nil: it may be anywhere
 }
 
 // SoughtFIFO returns the lifeline with a name in an open directory.
@@ -501,14 +501,14 @@ func (t *Table) Sought(f *File, isSeen bool) Sought {
 	own, _ := t.identity()
 	s := Sought{fileID: fileID{own.device, f.Inode}, file: f}
 	if isSeen {
-		s.at = &f.Place
+		s.at = &f.Location
 	}
 	return s
 }
 
 // has reports whether a descriptor of the right file is that of files[i]. Of an open file that may be anywhere it is
 // one that is no other's.
-func has(at Place, i int, files []Sought) bool {
+func has(at Location, i int, files []Sought) bool {
 	flags, err := flagsOf(at)
 	wanted := files[i]
 	switch {
@@ -525,7 +525,7 @@ func has(at Place, i int, files []Sought) bool {
 }
 
 // isAt reports whether two descriptors are the same open file. Without kcmp(2) it must be the same descriptor.
-func isAt(p, q Place) bool {
+func isAt(p, q Location) bool {
 	same, _ := sameOpenFile(p, q)
 	return same || p.PID == q.PID && p.Number == q.Number
 }
