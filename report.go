@@ -175,6 +175,6 @@ func (a *attempt) ancestorState(wanted locks.Config) string {
 }
 
 // ancestorText says of a process that has started this one that it keeps it out.
-func ancestorText(h holders.Holder) string {
+func ancestorText(h holders.Entry) string {
 	return "held by " + h.Name() + ", which waits for this one"
 }

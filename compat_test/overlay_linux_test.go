@@ -42,7 +42,7 @@ func sourceFiles(t *testing.T, system string) (files []string) {
 	t.Helper()
 	c := build.Default
 	c.GOOS, c.GOARCH, c.CgoEnabled, c.BuildTags = system, runtime.GOARCH, false, []string{"flock_linkname"}
-	for _, pattern := range []string{"../*", "../fallback/*", "../internal/*/*"} {
+	for _, pattern := range []string{"../*", "../fallback/*", "../fallback/*/*", "../internal/*/*"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -162,7 +162,7 @@ func TestImitationsAreVetted(t *testing.T) {
 			continue
 		}
 		seen[p.imitates] = true
-		vet := exec.Command("go", "vet", "-tags", "flock_linkname", "-overlay", p.overlay(t, nil), ".", "./fallback",
+		vet := exec.Command("go", "vet", "-tags", "flock_linkname", "-overlay", p.overlay(t, nil), ".", "./fallback/...",
 			"./internal/...")
 		vet.Dir = ".."
 		if out, err := vet.CombinedOutput(); err != nil {

@@ -20,8 +20,8 @@ var ErrLocked = errors.New("locked by another holder")
 // A LockedError says who holds the lock. errors.Is finds ErrLocked in it and, if the deadline of a context has passed,
 // context.DeadlineExceeded.
 type LockedError struct {
-	Dir     string   // the state directory
-	Holders []Holder // at least one
+	Dir     string      // the state directory
+	Holders []Contender // at least one
 
 	cause error // nil, or context.DeadlineExceeded
 }
@@ -32,7 +32,7 @@ func (e *LockedError) Unwrap() error        { return e.cause }
 // Error names the holders, as in "held by process 123 or one that it has started", and adds the Advice about those that
 // are Unreachable.
 func (e *LockedError) Error() string {
-	return e.list(func(h Holder) string {
+	return e.list(func(h Contender) string {
 		if h.Unreachable {
 			return h.String() + " (" + h.Advice + ")"
 		}
@@ -41,9 +41,9 @@ func (e *LockedError) Error() string {
 }
 
 // Names is Error without advice, for a process that still waits: mostly the holders are just not done.
-func (e *LockedError) Names() string { return e.list(Holder.String) }
+func (e *LockedError) Names() string { return e.list(Contender.String) }
 
-func (e *LockedError) list(describe func(Holder) string) string {
+func (e *LockedError) list(describe func(Contender) string) string {
 	s := "held by "
 	for i, h := range e.Holders {
 		switch {
@@ -60,7 +60,7 @@ func (e *LockedError) list(describe func(Holder) string) string {
 }
 
 // String names the holder.
-func (h Holder) String() string {
+func (h Contender) String() string {
 	s := "process " + strconv.Itoa(h.PID)
 	if h.PID == 0 {
 		s = "a process"
@@ -77,8 +77,8 @@ func (h Holder) String() string {
 	return s
 }
 
-// A Holder holds the lock, or waits for it.
-type Holder struct {
+// A Contender holds the lock, or waits for it.
+type Contender struct {
 	// PID is the process id. It is 0 where the process cannot be seen, or is in another pid namespace of this machine.
 	// On another machine, or by another mount of the filesystem, it is the id there.
 	PID int
@@ -104,8 +104,8 @@ type Holder struct {
 }
 
 // describe returns what is known of a record in the state directory dir without a look at other processes.
-func (a *attempt) describe(dir string, r record) Holder {
-	h := Holder{
+func (a *attempt) describe(dir string, r record) Contender {
+	h := Contender{
 		PID:         r.owner.pid,
 		Host:        r.owner.host,
 		Mode:        r.mode,
@@ -195,7 +195,7 @@ func (m machine) whoJudges(r record) string {
 }
 
 // everybody returns all who hold the lock, and then all who wait for it.
-func (a *attempt) everybody(dir string) (hs []Holder, err error) {
+func (a *attempt) everybody(dir string) (hs []Contender, err error) {
 	s, err := a.lookSettled()
 	if err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func (a *attempt) everybody(dir string) (hs []Holder, err error) {
 		holding = append(holding, r)
 	}
 	hs = a.describeAll(dir, holding)
-	slices.SortStableFunc(hs, func(a, b Holder) int { return cmp.Compare(a.PID, b.PID) })
+	slices.SortStableFunc(hs, func(a, b Contender) int { return cmp.Compare(a.PID, b.PID) })
 	for _, h := range a.describeAll(dir, a.living(s.waiters)) {
 		h.Waiting = true
 		hs = append(hs, h)
@@ -233,14 +233,14 @@ func (a *attempt) living(waiters []string) (rs []record) {
 // describeAll describes the processes that have what these records stand for, or the records themselves, if no process
 // is seen. A process is described once for each mode: of several shared locks that a search has found nothing tells
 // which process has which.
-func (a *attempt) describeAll(dir string, rs []record) (hs []Holder) {
+func (a *attempt) describeAll(dir string, rs []record) (hs []Contender) {
 	openers, told := a.Openers(rs)
 	for _, r := range rs {
 		h := a.describe(dir, r)
 		for _, pid := range openers[r.name] {
 			seen := h
 			seen.PID, seen.Where, seen.Unreachable, seen.Seen = pid, "", false, true
-			isAgain := func(o Holder) bool { return o.Seen && o.PID == pid && o.Mode == seen.Mode }
+			isAgain := func(o Contender) bool { return o.Seen && o.PID == pid && o.Mode == seen.Mode }
 			if !slices.ContainsFunc(hs, isAgain) {
 				hs = append(hs, seen)
 			}

@@ -187,9 +187,9 @@ func (l *Lock) unlock(release func(*attempt) error) error {
 	return nil
 }
 
-// Holders returns the holders of the lock, including those on other machines, and then the waiters. On Linux all
+// Contenders returns the holders of the lock, including those on other machines, and then the waiters. On Linux all
 // processes that have the lock are holders. A state directory that does not exist has none.
-func (l *Lock) Holders() ([]Holder, error) {
+func (l *Lock) Contenders() ([]Contender, error) {
 	reader := &Lock{dir: l.dir, path: l.path, fd: -1, file: l.file} // the lock of our descriptor has a holder as well
 	s, err := reader.begin(false)
 	if err != nil {

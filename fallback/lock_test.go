@@ -60,9 +60,9 @@ func TestCancel(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- waiter.Lock(ctx) }()
 	for l := newLock(dir); ; time.Sleep(time.Millisecond) {
-		holders, err := l.Holders()
+		holders, err := l.Contenders()
 		must(err)
-		if slices.ContainsFunc(holders, func(h Holder) bool { return h.Waiting }) {
+		if slices.ContainsFunc(holders, func(h Contender) bool { return h.Waiting }) {
 			break
 		}
 	}
@@ -98,7 +98,7 @@ func TestDeadline(t *testing.T) {
 	if !errors.Is(err, ErrLocked) || errors.Is(err, context.DeadlineExceeded) {
 		t.Error("refused at once, an hour before the deadline: ", err)
 	}
-	holders, err := newLock(dir).Holders()
+	holders, err := newLock(dir).Contenders()
 	if err != nil || len(holders) != 1 || holders[0].PID != os.Getpid() {
 		t.Fatal(holders, err)
 	}
@@ -165,7 +165,7 @@ func TestZero(t *testing.T) {
 	if l.TryLock() == nil || l.Lock(context.Background()) == nil || l.Unlock() == nil {
 		t.Error("no error")
 	}
-	if _, err := l.Holders(); err == nil {
+	if _, err := l.Contenders(); err == nil {
 		t.Error("no error")
 	}
 }
@@ -178,7 +178,7 @@ func TestRelation(t *testing.T) {
 		unmounted = otherMount
 	}
 	for name, c := range map[string]struct {
-		change func(here, other *machine)
+		change func(here, o *machine)
 		want   relation
 	}{
 		"the same":                      {func(here, o *machine) {}, askable},
@@ -196,8 +196,10 @@ func TestRelation(t *testing.T) {
 		"another boot, host unknown":    {func(here, o *machine) { o.boot, here.host, o.host = "1", "", "" }, otherMachine},
 		"another boot, another machine": {func(here, o *machine) { o.boot, o.id = "1", "n" }, otherMachine},
 		"another boot, machine unknown": {func(here, o *machine) { o.boot, here.id, o.id = "1", "", "" }, otherMachine},
-		"it ran in a container":         {func(here, o *machine) { o.boot, o.pidNS.number = "1", "4026532198" }, otherMachine},
-		"who looks is in a container":   {func(here, o *machine) { o.boot, here.pidNS.number = "1", "4026532198" }, otherMachine},
+		"it ran in a container": {func(here, o *machine) { o.boot, o.pidNS.number = "1", "4026532198" },
+			otherMachine},
+		"who looks is in a container": {func(here, o *machine) { o.boot, here.pidNS.number = "1", "4026532198" },
+			otherMachine},
 		"namespaces unknown": {func(here, o *machine) {
 			o.boot, here.pidNS, o.pidNS = "1", pidNamespace{}, pidNamespace{}
 		}, otherMachine},
@@ -249,7 +251,7 @@ func TestAnotherMachineCountsAsAlive(t *testing.T) {
 func TestErrorsAreOneLine(t *testing.T) {
 	evil := "\x1b[31m\n\u009b\u202e\x9b"
 	for _, err := range []error{
-		&LockedError{Holders: []Holder{{PID: 1, Where: evil, Path: evil, Unreachable: true}}},
+		&LockedError{Holders: []Contender{{PID: 1, Where: evil, Path: evil, Unreachable: true}}},
 		&stateDirError{"cannot lock", evil, stateError(evil)},
 		stateError(evil),
 	} {

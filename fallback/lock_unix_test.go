@@ -105,7 +105,7 @@ func TestMissingFile(t *testing.T) {
 	if err := l.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	if hs, err := l.Holders(); err != nil || hs != nil {
+	if hs, err := l.Contenders(); err != nil || hs != nil {
 		t.Fatal(hs, err)
 	}
 }

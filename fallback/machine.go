@@ -97,8 +97,8 @@ const (
 	otherMachine                 // it may be on another machine
 )
 
-// relation tells what can be learnt of an owner on machine o. A FIFO lives in one kernel and one superblock: whoever sees
-// the directory by another mount has another FIFO under the same name.
+// relation tells what can be learnt of an owner on machine o. A FIFO lives in one kernel and one superblock: whoever
+// sees the directory by another mount has another FIFO under the same name.
 //
 //	its kernel             its mount
 //	this one               this one           askable
@@ -159,8 +159,8 @@ func (m machine) where(o machine) string {
 	return "on host " + o.host
 }
 
-// isOtherBoot reports whether an owner that cannot be asked ran on a machine of this name: this one, before it was restarted,
-// or another one.
+// isOtherBoot reports whether an owner that cannot be asked ran on a machine of this name: this one, before it was
+// restarted, or another one.
 func (m machine) isOtherBoot(o machine) bool {
 	return m.relation(o) == otherMachine && o.host == m.host && o.boot != ""
 }

@@ -22,7 +22,7 @@ const (
 	Shared
 	// Permit is Shared for a limited number of holders at once.
 	Permit
-	// Busy is the mode of a Holder that has been taking or releasing the lock for a second, because it was stopped, for
+	// Busy is the mode of a Contender that has been taking or releasing the lock for a second, because it was stopped, for
 	// instance: until it continues or dies nobody else can.
 	Busy
 )
@@ -101,8 +101,8 @@ const (
 	over                        // nobody has it, for good
 	ours                        // it is what this attempt locks for
 	held                        // somebody has it
-	lost                        // an open file that is not where its record says: it counts as held until a search proves more
-	unsearchable                // it is lost, and a search would prove nothing: it counts as held
+	lost                        // an open file that is not where its record says: held, until a search proves more
+	unsearchable                // it is lost, and a search would prove nothing: held
 )
 
 // A snapshot is what one listing of the state directory shows.

@@ -57,9 +57,9 @@ func TestFewDescriptors(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- waiter.Wait() }()
 	for look := newLock(dir); ; time.Sleep(time.Millisecond) {
-		all, err := look.Holders()
+		all, err := look.Contenders()
 		must(err)
-		if slices.ContainsFunc(all, func(h Holder) bool { return h.Waiting }) {
+		if slices.ContainsFunc(all, func(h Contender) bool { return h.Waiting }) {
 			break
 		}
 		select {

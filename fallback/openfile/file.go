@@ -18,14 +18,16 @@ type File struct {
 	LockerStart uint64 // the start of the process that has locked, which Location may say no more; 0: unknown
 }
 
-// A Location is a descriptor of a process. The kernel uses process ids again: the start of the process tells them apart.
+// A Location is a descriptor of a process. The kernel uses process ids again: the start of the process tells them
+// apart.
 type Location struct {
 	PID    int
 	Start  uint64 // in clock ticks since boot; 0: unknown
 	Number int
 }
 
-// A Table has the locked file as this process sees it. What it does is told by the interface system of package fallback.
+// A Table has the locked file as this process sees it. What it does is told by the interface system of package
+// fallback.
 type Table struct {
 	Path   string // of the locked file, "" if it is not known
 	Opened int    // a descriptor of the locked file, or -1

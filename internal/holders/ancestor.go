@@ -9,19 +9,19 @@ import (
 	"example.org/flock/internal/proc"
 )
 
-// Ancestor returns the process that keeps this one out and has started it, perhaps by others; the zero Holder if there
+// Ancestor returns the process that keeps this one out and has started it, perhaps by others; the zero Entry if there
 // is none. As a rule such a process waits for this one: the lock is never released. config and op are what this one
 // asks for.
-func Ancestor(f *lockfile.File, config locks.Config, op locks.Op) Holder {
+func Ancestor(f *lockfile.File, config locks.Config, op locks.Op) Entry {
 	pids, r := ancestors(), request{config, op}
-	var list []Holder
+	var list []Entry
 	if config.Flock || config.Fcntl {
 		list = kernelHoldersAmong(pids, f, r)
 	}
 	if len(list) == 0 && config.Directory {
 		list = directoryHoldersAmong(pids, f, r)
 	}
-	list = slices.DeleteFunc(replaceGuards(list), func(h Holder) bool { return !slices.Contains(pids, h.PID) })
+	list = slices.DeleteFunc(replaceGuards(list), func(h Entry) bool { return !slices.Contains(pids, h.PID) })
 	first, _ := List{All: list}.Oldest()
 	return first
 }
@@ -53,7 +53,7 @@ func (r request) sharesWith(mode string) bool {
 
 // directoryHoldersAmong returns those of some processes that hold a directory lock and keep out who asks for one. Of a
 // descriptor nothing is known: the lock may be that of its own open file.
-func directoryHoldersAmong(pids []int, f *lockfile.File, r request) (list []Holder) {
+func directoryHoldersAmong(pids []int, f *lockfile.File, r request) (list []Entry) {
 	if !f.ByName {
 		return nil
 	}
@@ -63,7 +63,7 @@ func directoryHoldersAmong(pids []int, f *lockfile.File, r request) (list []Hold
 		isOneOfSome := r.config.Permits > 0 && mode == "permit"
 		excludes := !isOneOfSome && !r.sharesWith(mode)
 		if excludes && !h.Waiting && h.Where == "" && slices.Contains(pids, h.PID) {
-			list = append(list, Holder{PID: h.PID, Mode: mode})
+			list = append(list, Entry{PID: h.PID, Mode: mode})
 		}
 	}
 	return list

@@ -17,8 +17,8 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// A Holder is a process that holds the lock or waits for it, or a cooldown.
-type Holder struct {
+// An Entry is a process that holds the lock or waits for it, or a cooldown.
+type Entry struct {
 	PID      int    // 0: unknown
 	Mode     string // exclusive, shared, permit, ...
 	Waiting  bool
@@ -32,7 +32,7 @@ const anotherProcess = "another process"
 
 // A List is what is known about a lock.
 type List struct {
-	All     []Holder
+	All     []Entry
 	Missing error // there is no such file
 	Partial bool  // there may be holders in other pid namespaces
 }
@@ -69,7 +69,7 @@ func find(f *lockfile.File, config locks.Config, r *request) (list List, err err
 	list.All = replaceGuards(append(list.All, more...))
 	if missing == nil && time.Until(cooldownEnd) > 0 {
 		until := "until " + output.FormatClock(cooldownEnd)
-		list.All = append(list.All, Holder{Mode: "cooldown", Note: until, Cooldown: true})
+		list.All = append(list.All, Entry{Mode: "cooldown", Note: until, Cooldown: true})
 	}
 	list.Missing = missing
 	return list, nil
@@ -88,7 +88,7 @@ func findInKernel(f *lockfile.File, config locks.Config, r *request) (list List,
 }
 
 // findInDirectory finds who has the directory lock. isHeld says that somebody was found already who holds the file.
-func findInDirectory(f *lockfile.File, config locks.Config, asked *request, isHeld bool) (list []Holder, err error) {
+func findInDirectory(f *lockfile.File, config locks.Config, asked *request, isHeld bool) (list []Entry, err error) {
 	if !config.Directory {
 		return nil, nil
 	}
@@ -118,8 +118,8 @@ func findInDirectory(f *lockfile.File, config locks.Config, asked *request, isHe
 }
 
 // directoryHolder returns a holder of the directory lock.
-func directoryHolder(r fallback.Holder) Holder {
-	h := Holder{PID: r.PID, Mode: r.Mode.String(), Waiting: r.Waiting}
+func directoryHolder(r fallback.Contender) Entry {
+	h := Entry{PID: r.PID, Mode: r.Mode.String(), Waiting: r.Waiting}
 	switch {
 	case r.PID == 0 && r.Where != "":
 		h.Note = "a process " + r.Where
@@ -156,7 +156,7 @@ func (l List) Rows() (rows [][]string, isHeld bool) {
 }
 
 // row returns the columns, and false for a process that has ended.
-func (h Holder) row() (row []string, ok bool) {
+func (h Entry) row() (row []string, ok bool) {
 	row = []string{"-", h.Mode, "-", "-", h.Note}
 	if h.Advice != "" {
 		row[4] += ": " + h.Advice
@@ -180,4 +180,4 @@ func (h Holder) row() (row []string, ok bool) {
 }
 
 // isSeen reports whether it is a process of which this machine can tell more.
-func (h Holder) isSeen() bool { return h.PID != 0 && h.Note == "" }
+func (h Entry) isSeen() bool { return h.PID != 0 && h.Note == "" }

@@ -113,12 +113,12 @@ func fileOf(name string, fd int) (*lockedFile, error) {
 
 // kernelHolders returns who holds a kernel lock on a file, and then who waits for one; with a request, those who hold
 // one that is in its way. An error is that of stat(2) for the file, or says what cannot be read in /proc.
-func kernelHolders(file *lockfile.File, r *request) ([]Holder, error) {
+func kernelHolders(file *lockfile.File, r *request) ([]Entry, error) {
 	f, err := fileOf(file.Name, file.FD)
 	if err != nil {
 		return nil, err
 	}
-	var holders, waiters []Holder
+	var holders, waiters []Entry
 	for range 2 {
 		pids, err := proc.Processes()
 		if err == nil {
@@ -127,13 +127,13 @@ func kernelHolders(file *lockfile.File, r *request) ([]Holder, error) {
 		if err != nil {
 			return nil, unread(err)
 		}
-		if !slices.ContainsFunc(holders, func(h Holder) bool { return h.PID == 0 }) {
+		if !slices.ContainsFunc(holders, func(h Entry) bool { return h.PID == 0 }) {
 			break
 		}
 		// A lock whose process was not seen may have come or gone in between: look once more. Who has it in both looks
 		// is one that may not be seen, if there is such a process.
 	}
-	slices.SortFunc(holders, func(a, b Holder) int { return a.PID - b.PID })
+	slices.SortFunc(holders, func(a, b Entry) int { return a.PID - b.PID })
 	return append(holders, waiters...), nil
 }
 
@@ -153,7 +153,7 @@ func Keepers(fd int) (list List) {
 }
 
 // kernelHoldersAmong returns those of some processes that hold a kernel lock and keep out who asks for one.
-func kernelHoldersAmong(pids []int, f *lockfile.File, r request) []Holder {
+func kernelHoldersAmong(pids []int, f *lockfile.File, r request) []Entry {
 	locked, err := fileOf(f.Name, f.FD)
 	if err != nil {
 		return nil
@@ -175,16 +175,16 @@ func (f *lockedFile) hasTicket(pid int) bool {
 
 // AncestorWithTicket returns the process that has a ticket of a file and has started this one, perhaps by others; the
 // zero Holder if there is none that can be seen.
-func AncestorWithTicket(file *lockfile.File) Holder {
+func AncestorWithTicket(file *lockfile.File) Entry {
 	f, err := fileOf(file.Name, file.FD)
 	if err != nil {
-		return Holder{}
+		return Entry{}
 	}
 	pids := ancestors()
 	if i := slices.IndexFunc(pids, f.hasTicket); i >= 0 {
-		return Holder{PID: pids[i]}
+		return Entry{PID: pids[i]}
 	}
-	return Holder{}
+	return Entry{}
 }
 
 // keepsOut reports whether it keeps out, by itself, who asks for a lock.
@@ -216,7 +216,7 @@ func (l kernelLock) overlaps(r locks.Range) bool {
 
 // look looks for the locks of the file once, in the descriptors of all processes and in the kernel's list: see
 // kernelHolders.
-func (f *lockedFile) look(pids []int, r *request) (holders, waiters []Holder, err error) {
+func (f *lockedFile) look(pids []int, r *request) (holders, waiters []Entry, err error) {
 	seen := f.scanDescriptors(pids)
 	if !slices.Contains(pids, 1) { // /proc is mounted with hidepid
 		seen.isRefused = true
@@ -347,7 +347,7 @@ func (seen *scan) only(isWanted func(kernelLock) bool) *scan {
 //	                                          look before has found it, too
 //	nobody, or one that does not show it now  all may be looked into, or it was not   another process, which has come
 //	                                          there before                            or gone in between
-func (seen *scan) holders(unexplained, before []kernelLock) (list []Holder) {
+func (seen *scan) holders(unexplained, before []kernelLock) (list []Entry) {
 	modes := seen.modes()
 	for _, l := range unexplained {
 		isOfHidden := l.pid > 0 && isHidden(l.pid)
@@ -357,27 +357,27 @@ func (seen *scan) holders(unexplained, before []kernelLock) (list []Holder) {
 			modes[l.pid] = l.mode()
 		case isOfHidden:
 		case seen.isRefused && slices.Contains(before, l):
-			list = append(list, Holder{Mode: l.mode(), Note: "a process that this user may not see"})
+			list = append(list, Entry{Mode: l.mode(), Note: "a process that this user may not see"})
 		default:
-			list = append(list, Holder{Mode: l.mode(), Note: anotherProcess})
+			list = append(list, Entry{Mode: l.mode(), Note: anotherProcess})
 		}
 	}
 	for pid, mode := range modes {
-		list = append(list, Holder{PID: pid, Mode: mode})
+		list = append(list, Entry{PID: pid, Mode: mode})
 	}
 	return list
 }
 
 // waiters returns who waits for the lock: the one whose turn it is to get a permit, and those in the kernel's list.
 // Where that does not name a waiter, one of those that wait by such a call is taken, each once.
-func (seen *scan) waiters(unexplained []kernelLock, f *lockedFile) (list []Holder) {
+func (seen *scan) waiters(unexplained []kernelLock, f *lockedFile) (list []Entry) {
 	if seen.next != 0 {
-		list = append(list, Holder{PID: seen.next, Mode: "permit", Waiting: true})
+		list = append(list, Entry{PID: seen.next, Mode: "permit", Waiting: true})
 	}
 	calls := f.waitingCalls(seen.openers)
 	for _, l := range unexplained {
 		if l.isWaiters() {
-			list = append(list, Holder{PID: l.waiter(calls), Mode: l.mode(), Waiting: true})
+			list = append(list, Entry{PID: l.waiter(calls), Mode: l.mode(), Waiting: true})
 		}
 	}
 	return list

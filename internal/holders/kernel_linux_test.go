@@ -85,16 +85,16 @@ func TestUnnamedHolders(t *testing.T) {
 	if err := unix.FcntlFlock(byFcntl.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
 		t.Fatal(err)
 	}
-	hidden := Holder{Mode: "exclusive", Note: "a process that this user may not see"}
-	another := Holder{Mode: "exclusive", Note: "another process"}
+	hidden := Entry{Mode: "exclusive", Note: "a process that this user may not see"}
+	another := Entry{Mode: "exclusive", Note: "another process"}
 	for _, c := range []struct {
 		name          string
 		file          *os.File
 		pids          []int
-		first, second Holder
+		first, second Entry
 	}{
-		{"the kernel names it", byFlock, []int{1}, Holder{Mode: "exclusive", PID: os.Getpid()},
-			Holder{Mode: "exclusive", PID: os.Getpid()}},
+		{"the kernel names it", byFlock, []int{1}, Entry{Mode: "exclusive", PID: os.Getpid()},
+			Entry{Mode: "exclusive", PID: os.Getpid()}},
 		{"all processes show what they have", byFcntl, []int{1}, another, another},
 		{"one is hidden", byFcntl, nil, another, hidden},
 	} {
@@ -102,7 +102,7 @@ func TestUnnamedHolders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, want := range []Holder{c.first, c.second} {
+		for i, want := range []Entry{c.first, c.second} {
 			list, _, err := f.look(c.pids, nil)
 			if err != nil || len(list) != 1 || list[0] != want {
 				t.Errorf("%s: look %d: %+v, %v", c.name, i+1, list, err)
@@ -128,15 +128,15 @@ func TestEndedProcessIsNotHidden(t *testing.T) {
 func TestDirectoryHolder(t *testing.T) {
 	const noProcess = 1 << 23
 	for _, c := range []struct {
-		holder fallback.Holder
+		holder fallback.Contender
 		note   string
 		pid    int
 	}{
-		{fallback.Holder{PID: os.Getpid()}, "", os.Getpid()},
-		{fallback.Holder{PID: noProcess}, "another process", 0},
-		{fallback.Holder{}, "another process", 0},
-		{fallback.Holder{Where: "that this user may not see"}, "a process that this user may not see", 0},
-		{fallback.Holder{PID: 7, Where: "on host b"}, "on host b", 7},
+		{fallback.Contender{PID: os.Getpid()}, "", os.Getpid()},
+		{fallback.Contender{PID: noProcess}, "another process", 0},
+		{fallback.Contender{}, "another process", 0},
+		{fallback.Contender{Where: "that this user may not see"}, "a process that this user may not see", 0},
+		{fallback.Contender{PID: 7, Where: "on host b"}, "on host b", 7},
 	} {
 		if h := directoryHolder(c.holder); h.Note != c.note || h.PID != c.pid {
 			t.Errorf("%+v: %+v", c.holder, h)

@@ -18,7 +18,7 @@ import (
 
 // State says why the lock cannot be had, as far as that is known. cools says that a cooldown is a reason.
 func (l List) State(cools bool) string {
-	cooldown := slices.IndexFunc(l.All, func(h Holder) bool { return h.Cooldown })
+	cooldown := slices.IndexFunc(l.All, func(h Entry) bool { return h.Cooldown })
 	holder, more := l.Oldest()
 	if holder.Mode == "" && cooldown >= 0 && cools {
 		return "in its cooldown " + l.All[cooldown].Note
@@ -31,7 +31,7 @@ func (l List) State(cools bool) string {
 
 // A member is a process among those that hold the lock.
 type member struct {
-	Holder
+	Entry
 	parent  int
 	isFlock bool
 }
@@ -39,10 +39,10 @@ type member struct {
 // A group are those who hold the lock.
 type group []member
 
-// Oldest returns the process that has held the lock for longest, the zero Holder if there is none, and how many more
+// Oldest returns the process that has held the lock for longest, the zero Entry if there is none, and how many more
 // there are. Of processes that have it from each other, one counts: the command, not the flock that runs it; otherwise
 // the parent, not its children. This process does not count.
-func (l List) Oldest() (first Holder, more string) {
+func (l List) Oldest() (first Entry, more string) {
 	all := l.group()
 	n := 0
 	for _, m := range all {
@@ -50,7 +50,7 @@ func (l List) Oldest() (first Holder, more string) {
 			continue
 		}
 		if n++; n == 1 || m.age() > first.age() {
-			first = m.Holder
+			first = m.Entry
 		}
 	}
 	if n > 1 {
@@ -65,7 +65,7 @@ func (l List) group() (all group) {
 		if h.Waiting || h.Cooldown || h.PID == os.Getpid() {
 			continue
 		}
-		m := member{Holder: h}
+		m := member{Entry: h}
 		if h.isSeen() {
 			m.parent = parent(h.PID)
 			command := proc.Command(h.PID) // after the parent, which is then that of a process which lives
@@ -104,8 +104,8 @@ func parent(pid int) int {
 }
 
 // replaceGuards puts what they guard in the place of guards, which have the lock for as long as that lives.
-func replaceGuards(list []Holder) (all []Holder) {
-	var guarded []Holder
+func replaceGuards(list []Entry) (all []Entry) {
+	var guarded []Entry
 	for _, h := range list {
 		if !h.isSeen() || !isHelper(h.PID) {
 			all = append(all, h)
@@ -118,7 +118,7 @@ func replaceGuards(list []Holder) (all []Holder) {
 		}
 	}
 	for _, h := range guarded {
-		isListed := func(other Holder) bool { return other.PID == h.PID && other.Waiting == h.Waiting }
+		isListed := func(other Entry) bool { return other.PID == h.PID && other.Waiting == h.Waiting }
 		if !slices.ContainsFunc(all, isListed) {
 			all = append(all, h)
 		}
@@ -168,7 +168,7 @@ func executesFlock(pid int) bool {
 }
 
 // age returns how long ago the process was started, 0 if that is unknown.
-func (h Holder) age() time.Duration {
+func (h Entry) age() time.Duration {
 	if h.isSeen() {
 		return proc.Age(h.PID)
 	}
@@ -176,7 +176,7 @@ func (h Holder) age() time.Duration {
 }
 
 // ageColumn returns the age as one word, "-" if it is unknown.
-func (h Holder) ageColumn() string {
+func (h Entry) ageColumn() string {
 	age := h.age()
 	if age <= 0 {
 		return "-"
@@ -185,7 +185,7 @@ func (h Holder) ageColumn() string {
 }
 
 // Name names the process for a message.
-func (h Holder) Name() string {
+func (h Entry) Name() string {
 	const longest = 80 // bytes of a command line
 	what := h.Note
 	switch {

@@ -166,15 +166,15 @@ func (n *NoStateDir) Unwrap() error { return n.Err }
 
 // DirectoryHolders returns the holders of the directory lock on a file, and the waiters. A number locks the file, and a
 // name the name. The error is a *NoStateDir, or one for DirectoryError.
-func DirectoryHolders(f *lockfile.File, base string) ([]fallback.Holder, error) {
+func DirectoryHolders(f *lockfile.File, base string) ([]fallback.Contender, error) {
 	if d := inheritedDirectory(f, Config{}); d != nil {
-		return d.inherited.Holders()
+		return d.inherited.Contenders()
 	}
 	lock, _, err := openDirectory(f, base)
 	if err != nil {
 		return nil, err
 	}
-	return lock.Holders()
+	return lock.Contenders()
 }
 
 // openDirectory returns the directory lock of a file, and its state directory: the lock on the name of a file that was

@@ -12,5 +12,5 @@ func imitateMachine() machine {
 	if !isSet {
 		boot = "this one"
 	}
-	return machine{boot: boot, id: "hardware", pids: onlyNamespace}
+	return machine{boot: boot, id: "hardware", pidNS: onlyNamespace}
 }
