@@ -26,8 +26,7 @@ type Location struct {
 	Number int
 }
 
-// A Table has the locked file as this process sees it. What it does is told by the interface system of package
-// fallback.
+// A Table has the locked file as this process sees it.
 type Table struct {
 	Path   string // of the locked file, "" if it is not known
 	Opened int    // a descriptor of the locked file, or -1

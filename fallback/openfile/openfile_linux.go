@@ -46,6 +46,7 @@ func (t *Table) identity() (fileID, error) {
 	return id, err
 }
 
+// Inode returns the inode number of the locked file, 0 if it is unknown.
 func (t *Table) Inode() uint64 {
 	id, _ := t.identity()
 	return id.inode
@@ -127,6 +128,7 @@ func sameOpenFile(p, q Location) (same, known bool) {
 	return r == 0 && errno == 0, errno == 0 || errno == unix.EBADF || errno == unix.ESRCH
 }
 
+// Marked reports whether our open file has the mark and the signal of f, and is of its inode.
 func (t *Table) Marked(f *File) bool {
 	flags, err := unix.FcntlInt(uintptr(t.FD), unix.F_GETFL, 0)
 	if err != nil || flags&f.Mark.flag() == 0 {
@@ -136,6 +138,7 @@ func (t *Table) Marked(f *File) bool {
 	return err == nil && signal == f.Signal && t.Inode() == f.Inode
 }
 
+// Mark gives our open file a signal and a mark.
 func (t *Table) Mark(signal int, m Mark) error {
 	if _, err := unix.FcntlInt(uintptr(t.FD), unix.F_SETSIG, signal); err != nil {
 		return err
@@ -148,7 +151,7 @@ func (t *Table) Mark(signal int, m Mark) error {
 	return err
 }
 
-// Unmark leaves an open file alone that has no signal: Mark sets that first, and it goes last.
+// Unmark takes both away. It leaves an open file alone that has no signal: Mark sets that first, and it goes last.
 func (t *Table) Unmark() {
 	signal, err := unix.FcntlInt(uintptr(t.FD), unix.F_GETSIG, 0)
 	if err != nil || signal == 0 {
@@ -249,6 +252,7 @@ func (t *Table) WatchCloses() int {
 	return fd
 }
 
+// CloseWatch closes what WatchCloses has returned.
 func CloseWatch(fd int) { unix.Close(fd) }
 
 // Check reports an error if the open file that is our descriptor fd can have no directory lock.

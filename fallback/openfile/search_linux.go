@@ -35,6 +35,7 @@ func newSearch(q Query) *search {
 	return &search{Query: q, View: View{Certain: true}, visited: map[int]bool{}, clearedSince: map[int]uint64{}}
 }
 
+// Search looks into all processes for an open file that is wanted.
 func (t *Table) Search(q Query) View {
 	id, err := t.identity()
 	if err != nil {
