@@ -32,7 +32,7 @@ def program(name, script=""):
 for job in ("mirror convert report flac server reload-all sleep backup update-storage robocopy backup.exe "
             "report.exe convert.exe send-alert.exe copy del").split():
     program(job)
-for job in "mirror convert script.sh".split():
+for job in "mirror convert job script.sh".split():
     os.symlink("../bin/report", f"{here}/work/{job}")
 for name, content in (("counter", "0\n"), ("a.wav", "")):
     with open(f"{here}/work/{name}", "w", encoding="utf-8") as file:
