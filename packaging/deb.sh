@@ -34,6 +34,8 @@ if [ "$package" = flock-go ]; then
 	gzip -9nc "$here/debian/flock-go-divert.8" >"$share/man/man8/flock-go-divert.8.gz"
 	install -m 755 "$here/debian/flock-go-divert" "$tmp/root/usr/sbin/flock-go-divert"
 	install -m 755 "$here/debian/prerm" "$tmp/root/DEBIAN/prerm"
+	# What flock-go-divert calls _flock: zsh reads from a file's first line for which commands it is.
+	printf '#compdef flock\n_flock-go "$@"\n' >"$share/zsh/vendor-completions/flock-go.zsh"
 fi
 mkdir -p "$share/lintian/overrides"
 sed "s/@PACKAGE@/$package/" "$here/debian/lintian-overrides" >"$share/lintian/overrides/$package"

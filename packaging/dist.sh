@@ -27,7 +27,7 @@ add_unix() {
 	mkdir "$1/man" "$1/completions"
 	sed "s/@PROGRAM@/$program/g" "$top/packaging/install/tarball.md" >"$tmp/install.md"
 	if [ ! -e "$source/man/flock-directory.7" ]; then
-		sed -e '/man7/d' -e 's,install -d .*,install -d /usr/local/bin /usr/local/share/man/man1,' "$tmp/install.md" >"$tmp/without.md"
+		sed -e '/install -d/s, /usr/local/share/man/man7$,,' -e '/man7/d' "$tmp/install.md" >"$tmp/without.md"
 		mv "$tmp/without.md" "$tmp/install.md"
 	fi
 	documents=
@@ -35,7 +35,7 @@ add_unix() {
 	"$top/packaging/readme.sh" "$source/README.md" "$tmp/install.md" "man/$program.1" LICENSE CHANGELOG.md $documents >"$1/README.md"
 	for file in $documents; do
 		mkdir -p "$1/doc"
-		"$top/packaging/readme.sh" "$top/$file" /dev/null >"$1/$file"
+		"$top/packaging/readme.sh" "$top/$file" /dev/null ../README.md recipes.md systems.md network-filesystems.md >"$1/$file"
 	done
 	install -m 644 "$source"/man/*.[17] "$1/man"
 	install -m 644 "$top/completions/flock.bash" "$top/completions/_flock" "$top/completions/flock.fish" "$1/completions"

@@ -42,11 +42,18 @@ if [ "$package" = flock-go ]; then
 	page "$top/man/flock-directory.7" | gzip -9nc >"$share/man/man7/flock-directory.7.gz"
 fi
 documents=
-[ "$package" != flock-go ] || documents='doc/recipes.md doc/systems.md doc/network-filesystems.md'
-"$top/packaging/readme.sh" "$source/README.md" "$top/packaging/install/$package${6:+.$6}.md" $documents | here |
+[ "$package" != flock-go ] || documents='recipes.md systems.md network-filesystems.md'
+# The text about the installation names its own paths.
+here <"$source/README.md" | "$top/packaging/readme.sh" - "$top/packaging/install/$package${6:+.$6}.md" $documents |
 	gzip -9nc >"$doc/README.md.gz"
 for file in $documents; do
-	"$top/packaging/readme.sh" "$top/$file" /dev/null | here | gzip -9nc >"$doc/${file#doc/}.gz"
+	case $file in
+	recipes.md) note='This package calls the program `flock-go`; the examples call it `flock`.' ;;
+	systems.md) note='What `make` runs is in the source.' ;;
+	*) note= ;;
+	esac
+	here <"$top/doc/$file" | "$top/packaging/readme.sh" - /dev/null $documents |
+		awk -v note="$note" '{ print } NR == 1 && note { print "\n" note }' | gzip -9nc >"$doc/$file.gz"
 done
 gzip -9nc "$top/CHANGELOG.md" >"$doc/CHANGELOG.md.gz"
 GOOS=linux "$top/packaging/licenses.sh" "${package%-go}" ${6-} >"$doc/copyright"
@@ -54,9 +61,9 @@ if [ "$package" != flock-go ]; then
 	mkdir -p "$root/usr/lib/systemd/system"
 	install -m 644 "$top/packaging/systemd/$package@.service" "$root/usr/lib/systemd/system/$package@.service"
 fi
-# The file may have a second name: flock-go-divert.
+# Each completion is also for a link to it called flock: see flock-go-divert.
 sed 's/^\(complete -F _flock\) .*/\1 "${BASH_SOURCE##*\/}"/' "$top/completions/flock.bash" \
 	>"$share/bash-completion/completions/$package"
 sed "s/^#compdef .*/#compdef $package/" "$top/completions/_flock" >"$root$zshdir/_$package"
-sed "s/^for command in flock .*/for command in $package/" "$top/completions/flock.fish" \
+sed 's/^for command in flock .*/for command in (basename (status filename) .fish)/' "$top/completions/flock.fish" \
 	>"$root$fishdir/$package.fish"

@@ -101,6 +101,31 @@ usr" ] || fail "$apk also has: $(ls -A root)"
 	! command -v mandoc >/dev/null || mandoc -T lint -W warning page >said || fail "$package.1: $(cat said)"
 	gzip -dc "root/usr/share/doc/$package/README.md.gz" | grep -q "$package" || fail "the README of $package does not name it"
 }
+# check_links DOCUMENT...: what they refer to is there, or they say that it is in the source.
+check_links() {
+	for page; do
+		[ -e "$page" ] || continue # only flock has more documents than its README
+		grep -oE '\]\([^()]*(\([^()]*\))?\)' "$page" | sed 's/^](//; s/)$//' | while read -r link; do
+			case $link in
+			https:* | '#'*) ;;
+			*) [ -e "${page%/*}/$link" ] || echo "$page: there is no $link" ;;
+			esac
+		done
+		# A file that the text names is there, or in the source. [WORDS](FILE) was checked above.
+		sed -E 's/\]\([^()]*(\([^()]*\))?\)//g' "$page" | tr '\n' ' ' | grep -oE \
+			'[^ `*|,;:()]*([A-Za-z]\.(go|md|yaml)|(compat_test|packaging)/[a-z/]*)[^ ]* [^ ]* [^ ]* [^ ]*' | while read -r file in the source more; do
+			file=$(echo "$file" | sed 's/[][`.,:;()]*$//; s/.*[][`(]//')
+			[ -e "${page%/*}/$file" ] || [ -e "${page%/*}/doc/$file" ] || case "$in $the $source" in
+			'in the source'*) ;;
+			*) echo "$page names $file, which is not there" ;;
+			esac
+		done
+		case ${page##*/} in
+		README.md) ! grep -o 'make [a-z]*-[a-z]*' "$page" || echo "$page names what only the source has" ;;
+		esac
+	done >dangling
+	[ ! -s dangling ] || fail "$(cat dangling)"
+}
 # check_notices PROGRAM BINARY: each module that the program says it is made of has its licence, and so has Go, in the tarball
 # and in both packages; and what the documents there refer to is there, too.
 check_notices() {
@@ -118,16 +143,16 @@ check_notices() {
 		done <modules
 	done
 	gunzip root/usr/share/doc/$package/*.md.gz debian/usr/share/doc/$package/*.md.gz
-	for page in root/usr/share/doc/$package/*.md debian/usr/share/doc/$package/*.md $tarball/*.md $tarball/doc/*.md; do
-		[ -e "$page" ] || continue # only flock has more documents
-		grep -o '](\([^)]*\))' "$page" | sed 's/^](//; s/)$//' | while read -r link; do
-			case $link in
-			https:* | '#'*) ;;
-			*) [ -e "${page%/*}/$link" ] || echo "$page: there is no $link" ;;
-			esac
-		done
-	done >dangling
-	[ ! -s dangling ] || fail "$(cat dangling)"
+	check_links root/usr/share/doc/$package/*.md debian/usr/share/doc/$package/*.md $tarball/*.md $tarball/doc/*.md
+	! gzip -cd root/usr/share/man/man*/*.gz debian/usr/share/man/man*/*.gz | grep '^\.Ql make ' || fail 'a manual page names a target of make'
+}
+# check_commands README ROOT: all commands in it run. The packages for rpm and Arch have what that for Alpine has.
+check_commands() {
+	if command -v python3 >/dev/null; then
+		python3 "$top/packaging/commands_check.py" "$1" "$2" "$flock" || fail "the commands of $1"
+	else
+		echo "packaging: python3 is missing: the commands of $1 are not run"
+	fi
 }
 # check_paths ROOT: what the documents of flock-go below ROOT name is there, and their lines for cron run.
 check_paths() {
@@ -148,6 +173,43 @@ check_paths() {
 				fail "$page names $file, which is not there"
 		done
 	done
+}
+# check_divert: after "on" flock is flock-go, with its page and its completions, and "off" gives back what was there.
+check_divert() {
+	command -v dpkg-divert >/dev/null || return 0
+	mkdir -p divert/db
+	: >divert/db/status
+	cp -R debian/usr divert
+	usr=$dir/divert/usr
+	printf '#!/bin/sh\nexec %s --admindir %s "$@"\n' "$(command -v dpkg-divert)" "$dir/divert/db" >divert/dpkg-divert
+	printf '#!/bin/sh\necho 0\n' >divert/id
+	chmod +x divert/dpkg-divert divert/id
+	sed "s,/usr/,$usr/,g" debian/usr/sbin/flock-go-divert >divert/run
+	echo old >$usr/bin/flock
+	echo old >$usr/share/fish/vendor_completions.d/flock.fish
+	divert() { PATH=$dir/divert:$PATH sh divert/run "$1" 2>&1; }
+	! divert status >said || fail "flock-go-divert status before on: $(cat said)"
+	divert on >said && divert on >>said && [ ! -s said ] || fail "flock-go-divert on: $(cat said)"
+	divert status | grep -q '^on: ' || fail 'flock-go-divert status after on'
+	for file in bin/flock share/zsh/vendor-completions/_flock share/fish/vendor_completions.d/flock.fish \
+		share/bash-completion/completions/flock share/man/man1/flock.1.gz; do
+		[ -e "$usr/$file" ] && [ -L "$usr/$file" ] || fail "flock-go-divert on: $file is no link to what is there"
+	done
+	"$usr/bin/flock" --version | grep -q '^flock' || fail "the diverted flock is $("$usr/bin/flock" --version)"
+	if command -v fish >/dev/null; then
+		(HOME=$dir/divert PATH=$usr/bin:$PATH
+		fish --no-config -c "set fish_complete_path $usr/share/fish/vendor_completions.d; complete -C 'flock --per'") 2>&1 | grep -q permits ||
+			fail 'fish does not complete the diverted flock'
+	fi
+	if command -v zsh >/dev/null; then
+		HOME=$dir/divert zsh -f -c "fpath=($usr/share/zsh/vendor-completions \$fpath); autoload -U compinit; compinit -u -D
+			[[ \$_comps[flock] == _flock && \$_comps[flock-go] == _flock-go ]]" || fail 'zsh does not complete the diverted flock'
+	fi
+	divert off >said && divert off >>said && [ ! -s said ] || fail "flock-go-divert off: $(cat said)"
+	! divert status >said || fail "flock-go-divert status after off: $(cat said)"
+	[ "$(cat $usr/bin/flock $usr/share/fish/vendor_completions.d/flock.fish)" = "old
+old" ] || fail 'flock-go-divert off does not give back what was there'
+	[ ! -e $usr/share/zsh/vendor-completions/_flock ] || fail 'flock-go-divert off leaves _flock'
 }
 # For each package manager what becomes the release is earlier than it.
 release=$(cat "$top/VERSION")
@@ -187,6 +249,8 @@ mkdir -p build/windows_amd64
 echo MZ >build/windows_amd64/flock.exe
 "$top/packaging/dist.sh" flock "$version" build zip windows/amd64
 unzip -qqd zip zip/*.zip
+mkdir zip/root
+check_commands zip/flock-*/README.md zip/root
 [ "$(cd zip/flock-* && echo *)" = 'CHANGELOG.md LICENSE README.md flock.exe' ] || fail "the zip has $(ls zip/flock-*)"
 ! grep -qE 'cron|/var/lock|chmod|9>' zip/flock-*/README.md || fail "recipes of Unix in the README for Windows"
 
@@ -196,6 +260,18 @@ root/usr/bin/flock-go lock true || fail 'the packed program does not lock'
 check_notices flock "$flock"
 check_paths root
 check_paths debian
+for root in root debian; do check_commands $root/usr/share/doc/flock-go/README.md $root; done
+check_commands "$tarball/README.md" "$tarball"
+# The formula makes a README in the source.
+grep -o '"packaging/readme.sh".*)' one/flock-go.rb | sed 's/[",)]//g' >formula.words
+mkdir -p formula/usr/local/bin
+(cd "$top" && $(cat "$dir/formula.words")) >formula/README.md || fail 'the README of the formula'
+cp "$top/CHANGELOG.md" "$top/LICENSE" formula
+cp -R "$top/man" formula
+cp "$flock" formula/usr/local/bin/flock
+check_links formula/README.md
+check_commands formula/README.md formula
+check_divert
 [ -e "$tarball/man/flock-directory.7" ] || fail "$tarball has no flock-directory.7"
 if [ "$backend" ]; then
 	check_packages $name lib/systemd/system/$name@.service
@@ -208,6 +284,8 @@ if [ "$backend" ]; then
 		echo 'packaging: systemd-analyze is missing: the unit is not checked'
 	fi
 	check_notices $name "$backend"
+	for root in root debian; do check_commands $root/usr/share/doc/$name/README.md $root; done
+	check_commands "$tarball/README.md" "$tarball"
 fi
 
 # The spec makes its three packages.
