@@ -129,7 +129,7 @@ for command in flock flock-go flock-etcd flock-postgres
     if not contains $command flock-etcd flock-postgres # which open no file
         complete $options -s u -l unlock -d 'Release the lock of a descriptor'
         complete $options -s F -l no-fork -d 'Become the command instead of running it'
-        complete $options -l fd -x -a '(__fish_flock_descriptors)' -d 'Lock an open descriptor while a command runs'
+        complete $options -l fd -x -a '(__fish_flock_descriptors)' -d 'Lock an open descriptor, run a command'
         complete $options -l fcntl -d 'Use open file description locks'
         complete $options -l start -x -d 'Lock from this byte on'
         complete $options -l length -x -d 'Lock that many bytes'

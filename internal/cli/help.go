@@ -71,7 +71,7 @@ Options:
      --fcntl              use fcntl(F_OFD_SETLK) rather than flock()
      --start <offset>     first byte to lock (implies --fcntl)
      --length <number>    number of bytes to lock, 0 to the end (implies --fcntl)
-     --fd <number>        lock an open file descriptor around a command
+     --fd <number>        lock an open file descriptor, then run a command
      --verbose            increase verbosity
 
      --permits <number>   allow up to that many holders at once
