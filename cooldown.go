@@ -41,7 +41,7 @@ func (a *attempt) renewCooldown() (isOver bool, err error) {
 func (a *attempt) cooldownLeft() (end time.Time, left time.Duration, err error) {
 	end, err = a.file.ModTime()
 	if err != nil {
-		return end, 0, a.cooldownError(err)
+		return end, 0, a.cooldownError("read", err)
 	}
 	return end, time.Until(end), nil
 }
@@ -54,7 +54,7 @@ func (a *attempt) stopCooldown() error { return a.setCooldown(time.Now()) }
 
 func (a *attempt) setCooldown(end time.Time) error {
 	if err := a.file.SetModTime(end); err != nil {
-		return a.cooldownError(err)
+		return a.cooldownError("set", err)
 	}
 	return nil
 }
@@ -89,9 +89,9 @@ func (a *attempt) forgetCooldown(hasRun bool) error {
 	return a.stopCooldown()
 }
 
-func (a *attempt) cooldownError(err error) error {
+func (a *attempt) cooldownError(what string, err error) error {
 	if sys.BadDescriptor(err) {
 		return locks.FileError(a.file, err)
 	}
-	return failure.New(failure.ExOSErr, "cannot set the cooldown of "+a.file.Name, err)
+	return failure.New(failure.ExOSErr, "cannot "+what+" the cooldown of "+a.file.Name, err)
 }

@@ -15,5 +15,5 @@ const (
 	noReader                 // nobody has it, for good
 	hasReader                // somebody has it
 	noName                   // there is no such name
-	noLifeline               // it is no lifeline: the same
+	noLifeline               // it is no lifeline: this process cannot tell, either
 )

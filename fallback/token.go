@@ -195,11 +195,11 @@ func (s *snapshot) errToken() error {
 // steal takes over the token of somebody who has died with it. Its name goes to exactly one thief.
 func (a *attempt) steal(s *snapshot, token string) (isTaken bool, err error) {
 	lifeline := s.lifelineOf(idOf(s.token()))
-	switch {
-	case lifeline == "", a.ask(lifeline) != noReader:
+	if lifeline == "" || a.ask(lifeline) != noReader {
 		return false, nil
-	case a.checkLifeline() != nil: // nobody's death can be believed: the token counts as kept
-		return false, nil
+	}
+	if err := a.checkLifeline(); err != nil { // nobody's death can be believed, and nobody would ever get the token
+		return false, err
 	}
 	// Who died while it removed the directory has left another one at the path, or none. Its token is not there.
 	if err := a.reopen(); err != nil || a.self.name == "" {

@@ -76,6 +76,21 @@ func TestTokenWithoutItsOwner(t *testing.T) {
 	}
 }
 
+// A deafSystem is a filesystem on which no lifeline answers.
+type deafSystem struct{ *busySystem }
+
+func (s deafSystem) Ask(string) answer { return noReader }
+
+// TestTokenOfADeadOwnerWhereNoLifelineAnswers: that owner may live, so nobody takes the token, and nobody waits for it.
+func TestTokenOfADeadOwnerWhereNoLifelineAnswers(t *testing.T) {
+	listing := []string{ours1, waitName + "," + theirs1 + "@" + exclName, busy + "," + theirs1}
+	s := deafSystem{&busySystem{listings: [][]string{listing}, now: time.Unix(1, 0), slow: 50 * time.Millisecond}}
+	a := &attempt{system: s, self: &contender{id: idOf(ours1), name: ours1}}
+	if o, err := a.take(busy + "," + a.self.id); err != errDeaf {
+		t.Errorf("%v, %v", o, err)
+	}
+}
+
 // TestFileOfAnotherMount has the record of an open file with another inode number than the locked file's, 1. In this
 // kernel and by this mount it is another file; by another mount that is not known.
 func TestFileOfAnotherMount(t *testing.T) {

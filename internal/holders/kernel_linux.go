@@ -174,7 +174,7 @@ func (f *lockedFile) hasTicket(pid int) bool {
 }
 
 // AncestorWithTicket returns the process that has a ticket of a file and has started this one, perhaps by others; the
-// zero Holder if there is none that can be seen.
+// zero Entry if there is none that can be seen.
 func AncestorWithTicket(file *lockfile.File) Entry {
 	f, err := fileOf(file.Name, file.FD)
 	if err != nil {
