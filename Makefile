@@ -185,7 +185,7 @@ test-portable: flock          ## run the cases where there is no /proc, as on ot
 	cd compat_test && FLOCK_TEST_KERNELS=core sh run.sh ../build/compat.test -test.timeout 10m \
 		-test.run '^TestPersonalities$$/^(bsd-locks|xnu-signals)$$/^(tests|limit)$$'
 
-test-kernels: flock           ## run the cases with the answers of other kernels (CASES=core: in two minutes)
+test-kernels: flock           ## run the cases with the answers of other kernels (two minutes; CASES=core: a little less)
 	@cd compat_test && FLOCK_TEST_KERNELS=$(or $(CASES),all) sh run.sh go test -count=1 -timeout 30m -names \
 		-run 'TestPersonalities|TestImitationsAreVetted'
 
