@@ -80,8 +80,8 @@ func dependsOnUser(c compatCase) bool {
 	return userWords.MatchString(c.script) || slices.Contains(c.needs, "root")
 }
 
-// An end of the time that go test -timeout gives. The processes of a case that runs then would not be killed, so no case
-// begins shortly before; that is one failure, however many cases it is about.
+// timeIsOver says once that go test -timeout is almost over. The processes of a case that ran then would not be killed,
+// so no case begins shortly before; that is one failure, however many cases it is about.
 var timeIsOver sync.Once
 
 func startInTime(t *testing.T) {
