@@ -117,15 +117,15 @@ for command in flock flock-go flock-etcd flock-postgres
     complete $options -l wait -x -d 'Wait at most that many seconds'
     complete $options -s E -l conflict-exit-code -x -d 'Exit status after a conflict or timeout'
     complete $options -l permits -x -d 'Allow up to that many holders at once'
-    complete $options -l cooldown -x -d 'Keep others with --cooldown out for that many seconds afterwards'
-    complete $options -l cooldown-from -x -d 'What a cooldown counts from' \
-        -a "start\t'When the lock is taken' end\t'The end of the command (default)' success\t'The same, and none after a failure'"
-    complete $options -l queue -x -d 'Fail if that many wait already'
-    complete $options -l report -x -d 'Say who has the lock after that many seconds, and again later'
-    complete $options -l limit -x -d 'End the command after that many seconds'
+    complete $options -l cooldown -x -d 'Block others that use --cooldown for that many seconds afterwards'
+    complete $options -l cooldown-from -x -d 'Count the cooldown from this' \
+        -a "start\t'When the lock is taken' end\t'The end of the command (default)' success\t'The same, but no cooldown after a failure'"
+    complete $options -l queue -x -d 'Fail if that many are waiting already'
+    complete $options -l report -x -d 'Name the holder after waiting that many seconds, and again later'
+    complete $options -l limit -x -d 'End the command and everything it started after that many seconds'
     complete $options -l kill-children -d 'End what the command leaves behind'
-    complete $options -l holders -d 'List who holds the lock and who waits'
-    complete $options -l verbose -d 'Print what is done'
+    complete $options -l holders -d 'List who holds the lock or waits for it'
+    complete $options -l verbose -d 'Print what flock does'
     if not contains $command flock-etcd flock-postgres # which open no file
         complete $options -s u -l unlock -d 'Release the lock of a descriptor'
         complete $options -s F -l no-fork -d 'Become the command instead of running it'
@@ -134,12 +134,12 @@ for command in flock flock-go flock-etcd flock-postgres
         complete $options -l start -x -d 'Lock from this byte on'
         complete $options -l length -x -d 'Lock that many bytes'
         complete $options -s o -l close -d 'Close the descriptor before running the command'
-        complete $options -l backend -x -d 'Choose the way of locking' \
+        complete $options -l backend -x -d 'Choose the kind of lock' \
             -a "auto\t'flock(2), else fcntl, else directory' native\t'Auto without directory' flock\t'flock(2)' fcntl\t'Open file description locks' directory\t'A directory beside the file' (__fish_flock_programs)"
         complete $options -l remove -d 'Remove the lock file afterwards'
-        complete $options -l replace -d 'End the run that has the lock'
+        complete $options -l replace -d 'End the run that holds the lock'
     else
-        complete $options -l break -d 'Take the lock away from whoever has it'
+        complete $options -l break -d 'Take the lock away from its holder'
     end
     if test $command = flock-postgres
         complete $options -l schema -d 'Print the SQL that makes the tables'
