@@ -77,8 +77,8 @@ Options:
      --permits <number>   allow up to that many holders at once
      --cooldown <secs>    after the command, block other callers that use
                           --cooldown for that long
-     --cooldown-from <moment>  count the cooldown from the start, the end (default)
-                          or the success of the command
+     --cooldown-from <moment>  count the cooldown from the start, the end
+                          (default) or the success of the command
      --queue <number>     fail if that many processes are waiting already
      --replace            end the run that holds the lock, if it used --replace
      --report <secs>      name the holder after waiting that long, then
