@@ -17,7 +17,7 @@ name_of() {
 	*'Apache License Version 2.0'*) echo Apache-2.0 ;;
 	*'Redistribution and use'*'Neither the name'*) echo BSD-3-Clause ;;
 	*'Permission is hereby granted, free of charge'*) echo MIT ;;
-	*) echo "licenses.sh: it is not known what licence $1 is" >&2; exit 1 ;;
+	*) echo "licenses.sh: unknown licence: $1" >&2; exit 1 ;;
 	esac
 }
 
