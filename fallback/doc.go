@@ -42,9 +42,9 @@
 //
 // What a contender has not seen for itself counts as held, and it tells others only what it knows. It asks a lifeline
 // only about an owner in the same kernel that sees the directory by the same mount, because a FIFO lives in one of
-// each, or by a mount that is gone: then nobody has a FIFO there. It can know that only if the kernel knew the device
-// number when the record was written. Any other owner counts as alive, and errors name it, unless it is of an earlier
-// boot of this machine: a contender knows that if the host name and the machine-id (on macOS the number of the
+// each, or by a mount that is gone: then nobody has a FIFO there. It knows that one is gone only if the kernel knew the
+// device number when the record was written. Any other owner counts as alive, and errors name it, unless it is of an
+// earlier boot of this machine: a contender knows that if the host name and the machine-id (on macOS the number of the
 // hardware) are the same, outside of containers. A contender that cannot tell is refused.
 //
 // # The names
@@ -52,8 +52,8 @@
 // The names in the state directory are the whole state. They are names of FIFOs, which "find -type f" and
 // systemd-tmpfiles(8) pass over. An ID is never reused: version, time of arrival, process id, a random number; then the
 // user and its group, and the machine: host, machine-id(5), boot, pid namespace, device of the directory. The system
-// does reuse the numbers of processes and namespaces, so the start of a process, and that of process 1 of a namespace,
-// stand beside them.
+// does reuse the numbers of processes and namespaces, so an ID also has the start time of the process, and that of
+// process 1 of its namespace.
 //
 //	free | busy,ID           the token, one name that is renamed: its owner may change who holds the lock
 //	new,ID                   a lifeline that is not open yet, or that a process which inherited it has released
@@ -63,8 +63,8 @@
 //
 // An ID begins with the version of the names. A contender that finds a holder or a busy token of another version
 // refuses the lock; the free token has no version, so a directory that nobody uses serves all. The owner of the token
-// removes the dead, and then chooses as the number of a permit the lowest that no holder has; a holder in doubt has its
-// own.
+// removes the dead, and then chooses as the number of a permit the lowest that no holder has; a holder in doubt keeps
+// its own.
 //
 // # The moves
 //
@@ -91,9 +91,9 @@
 // Each waiter watches the lifeline of the one before it, which becomes the holder's: a hand-over wakes one process. The
 // first one watches what keeps it out. A shared holder rings the next waiter that wants to share when it enters, and
 // the first waiter when it releases, by a byte in the waiter's FIFO. Waiters find whatever they missed by a look each
-// second, behind the first eight every ten. Between machines nothing else tells. Only Linux and FreeBSD tell the end of
-// a lifeline. Elsewhere a process that releases rings the first waiter, and each waiter asks about what it watches
-// every 16 to 100 ms.
+// second, behind the first eight every ten. Between machines only that look helps. Only Linux and FreeBSD report the
+// end of a lifeline. Elsewhere a process that releases rings the first waiter, and each waiter asks about what it
+// watches every 16 to 100 ms.
 //
 // # The lock of an open file
 //
@@ -101,7 +101,7 @@
 // lock (OpenFile, on Linux). A status flag that means nothing to files marks it; the kernel keeps the flag as long as a
 // process has the file, and shows it in /proc/PID/fdinfo. A signal number, by fcntl(F_SETSIG), says which record is
 // that of the open file. The record says in which process, under which number, the file was. The record is made before
-// the mark, and goes after it.
+// the mark, and removed after it.
 //
 // If the file is not there, a contender searches all processes. A search that finds nothing proves that the lock is
 // free, if it has seen all processes that could have the file: for a record of another user, or of another group of the

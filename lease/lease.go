@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package lease is everything of a program flock-NAME but its server: command line, messages, exit statuses, who gets
+// Package lease is a program flock-NAME without its server: command line, messages, exit statuses, who gets
 // the lock, how long to wait for an answer, signals, and the command, which does not outlive its lock. doc/backends.md
 // says what a backend must do itself.
 //
@@ -59,9 +59,9 @@ type Held interface {
 	// called when the command has run for a moment, and again if the lock was not lost.
 	Lost() <-chan struct{}
 
-	// Release releases the lock, and writes the end of the run, unless that is Killed, or the lock was lost while the
-	// command ran: then the error is ErrLost. Unless the command has Ended or Failed it takes a second at most, because
-	// nobody waits for it.
+	// Release releases the lock and, unless the run was Killed, writes how it ended. If the lock was lost while the
+	// command ran, it writes nothing and returns ErrLost. Unless the command has Ended or Failed it takes a second at
+	// most, because nobody waits for it.
 	Release(ctx context.Context, end End) error
 }
 
@@ -98,7 +98,7 @@ type Fate int
 const (
 	NotStarted Fate = iota // there is no cooldown: somebody else may be able to start it
 	Killed                 // because the lock was lost: a cooldown that began with the command goes on
-	Failed                 // there is no cooldown: it is from a success
+	Failed                 // there is no cooldown: it counts from a success
 	Ended                  // the cooldown begins now, unless it is from the start
 )
 
@@ -115,6 +115,7 @@ const (
 func Now() time.Duration { return guard.Now() }
 
 var (
+	// The errors of Acquire, Renew and Release.
 	ErrTaken   = locks.ErrConflict
 	ErrTimeout = locks.ErrTimeout
 	ErrLost    = errors.New("the lock is lost")

@@ -52,9 +52,9 @@ func (t *Table) Inode() uint64 {
 	return id.inode
 }
 
-// Locate returns the eldest ancestor that has our open file under its number, with all between it and this process, or
-// this process itself. If none is seen to have it, a parent into which this user may not look is taken for the caller,
-// which has it.
+// Locate returns where the eldest ancestor has our open file, if all processes between it and this one have it, too. If
+// no ancestor has it, it returns where this process does; but a parent into which this user may not look is taken for
+// the caller, which has it.
 func (t *Table) Locate() (Location, error) {
 	eldest := Location{PID: os.Getpid(), Number: t.FD, Start: proc.Start(os.Getpid())}
 	if err := proc.CheckOwn(); err != nil {

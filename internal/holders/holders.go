@@ -24,7 +24,7 @@ type Entry struct {
 	Waiting  bool
 	Cooldown bool   // nobody holds the lock because of it
 	Note     string // instead of user and command, where there is no process that can be seen
-	Advice   string // what to do if that is gone; mostly it is just not done
+	Advice   string // what to do if that is gone; usually it just still runs
 }
 
 // anotherProcess is the name of one of which no more is known.
@@ -41,7 +41,7 @@ type List struct {
 // config have them.
 func Find(f *lockfile.File, config locks.Config) (List, error) { return find(f, config, nil) }
 
-// InTheWay returns those of them that keep out who asks for a lock, as far as that is known. config and op are what
+// InTheWay returns those of Find that keep out who asks for a lock, as far as that is known. config and op are what
 // that one asks for. It does not return those who wait.
 func InTheWay(f *lockfile.File, config locks.Config, op locks.Op) List {
 	list, _ := find(f, config, &request{config, op})

@@ -40,8 +40,8 @@ type member struct {
 type group []member
 
 // Oldest returns the process that has held the lock for longest, the zero Entry if there is none, and how many more
-// there are. Of processes that have it from each other, one counts: the command, not the flock that runs it; otherwise
-// the parent, not its children. This process does not count.
+// there are. Of processes that inherited it from each other, one counts: the command, not the flock that runs it;
+// otherwise the parent, not its children. This process does not count.
 func (l List) Oldest() (first Entry, more string) {
 	all := l.group()
 	n := 0

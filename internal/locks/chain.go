@@ -71,14 +71,14 @@ type Config struct {
 	Flock     bool   // flock(2)
 	Fcntl     bool   // an open file description lock, where there is no flock(2) or that is not wanted
 	Range     Range  // of the open file description lock
-	Directory bool   // the directory lock, where there is none of the kernel or that is not wanted
+	Directory bool   // the directory lock, where there is no kernel lock or that is not wanted
 	StateBase string // where the directory lock keeps its state, as FLOCK_DIR has it; empty: beside the file
 
 	Permits int // instead of the whole lock one of so many permits; 0: the whole lock
 	Queue   int // how many may wait for the lock; 0: any number
 
 	Warn        func(text string) // says a line to the user
-	WarnVerbose func(text string) // says it to one who wants to know what happens
+	WarnVerbose func(text string) // says a line if there is --verbose
 }
 
 // New returns the lock on a file.

@@ -200,8 +200,8 @@ func callReopening(f *lockfile.File, call call, op Op, timeout Timeout) error {
 	return err
 }
 
-// Denies reports whether the kernel denies locks on a file. To ask, it releases a lock that another open file of it
-// does not have.
+// Denies reports whether the kernel denies locks on a file. It asks by an unlock call on another open file of it, which
+// has no lock.
 func Denies(f *lockfile.File) bool {
 	another, err := f.OpenToAsk()
 	if err != nil {
