@@ -41,7 +41,7 @@ const (
 	Leftover   // the command left the process Number (Text) behind; the guard terminates it
 	Killing    // the process Number (Text) did not exit in time after SIGTERM; the guard kills it
 	Unkillable // the guard may not signal the process Number (Text), and waits for it to exit
-	Killable   // the guard may signal it now, and kills it
+	Killable   // now it may, and kills it
 	Ended      // the command has ended with the status Number and, unless the Cause is ByItself, all its descendants;
 	// or it could not be started: Text. It is the last report.
 )
