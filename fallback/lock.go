@@ -140,7 +140,7 @@ func (l *Lock) end(a *attempt, isHeld bool) {
 // Inherit makes the processes that this one starts from now on inherit the lock, and the program that it becomes. Then
 // the lock lasts until the last of them has ended, or has closed the descriptor. The lock of an open file always does.
 //
-// They also inherit fd, the descriptor of the locked file. On Unix the lifeline takes its number, and the file another
+// They also inherit fd, the descriptor of the locked file. On Linux the lifeline takes its number, and the file another
 // one, which Inherit returns: what they do to the number fd, they do to the lock. If fd is below 3, neither moves.
 func (l *Lock) Inherit(fd int) (moved int, err error) {
 	if l.self.name == "" {

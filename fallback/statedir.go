@@ -22,7 +22,7 @@ const maxName = 255
 // would mean a different place in each working directory.
 //
 // Each hard link of a file has its own lock. A file that is a mount point has another path elsewhere, and is an error;
-// so is a path that leads elsewhere than its text says, see resolveExisting.
+// so is a path that leads elsewhere than its text says, such as a link of /proc into another mount namespace.
 func StateDir(path, base string) (string, error) {
 	path, err := resolve(path)
 	if err != nil {

@@ -13,9 +13,9 @@ type File struct {
 	Location
 	Inode  uint64 // of the locked file
 	Mark   Mark
-	Signal int // which tells its record from others
+	Signal int // by which it knows its record
 
-	LockerStart uint64 // the start of the process that has locked; Location may be another process by now; 0: unknown
+	LockerStart uint64 // the start of the process that has locked, which Location may say no more; 0: unknown
 }
 
 // A Location is a descriptor of a process. The kernel uses process ids again: the start of the process tells them

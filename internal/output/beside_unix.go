@@ -12,8 +12,8 @@ import (
 // that nobody reads keeps no other thread from its work.
 type besideWriter struct{ socket int }
 
-// Beside has Note write lines beside what this process does from now on, until Warn or Fail is to write a line or
-// Status is called: these wait until the lines are written. If that cannot be it writes them as before.
+// Beside makes Note write in the background from now on, so that a slow reader does not delay this process. Warn, Fail
+// and Status end that: they first wait until all lines are written. If it is not possible, Note writes as before.
 func (p *Printer) Beside() {
 	pair, err := sys.Socketpair()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // A Reader reads files of /proc again and again. When its buffers are large enough it needs no more memory.
 type Reader struct{ path, text, list []byte }
 
-// Self stands for this process. It is nobody, rather than somebody else, where /proc is that of another pid namespace.
+// Self stands for this process. Where /proc is that of another pid namespace, it finds no process, and not a wrong one.
 const Self = 0
 
 // open opens /proc/PID/task or, with a thread, a file of that.
@@ -74,7 +74,7 @@ type Stat struct {
 
 // IsDead reports whether the process has ended, with all its threads, and waits for its parent. If only the first
 // thread has ended, its state is the same, but there are other threads. If one of those calls execve(2) it becomes the
-// first one: who asks at that moment is told of the former one, which is dead and of no process: of 0 threads.
+// first one. A stat that is read at that moment shows the former one: dead, and with 0 threads.
 func (s Stat) IsDead() bool { return s.Threads == 1 && (s.State == 'Z' || s.State == 'X') }
 
 // Stat reads the stat file of the first thread, which says the same as that of the process: qemu-user makes up
