@@ -101,6 +101,8 @@ flock --fd 9 f true; echo $?
 #> 69
 flock --fd 9 f -c true 2>&1 | tail -1
 #> flock: --fd takes the place of the file: flock --fd 9 <command>
+flock --fd 9 f "$(command -v sh)" 2>&1 | tail -1
+#> flock: --fd takes the place of the file: flock --fd 9 <command>
 flock --fd 9 f; echo $?
 #> flock: failed to execute f: No such file or directory
 #> 69

@@ -3,6 +3,7 @@
 package command
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -88,25 +89,23 @@ func restoreSignals() {
 	cstart.RestoreMask()
 }
 
-// Find returns the path of the program called name in dir, or else in PATH; "" if there is none. A file that may not be
-// executed is found only if there is no other, as by execvp(3).
+// Find returns the path of the program called name in dir, or else in PATH; "" if there is none. A name with a slash is
+// a path itself. A file that may not be executed is found only if there is no other, as by execvp(3).
 func Find(name, dir string) (path string) {
-	try := func(file string) error {
+	look := func(file string) error { // answers as execve(2) would, and sets path
 		info, err := os.Stat(file)
-		if err != nil || !info.Mode().IsRegular() {
+		switch {
+		case err != nil, !info.Mode().IsRegular():
 			return syscall.ENOENT
-		}
-		err = unix.Access(file, unix.X_OK)
-		if err == nil || path == "" {
+		case unix.Access(file, unix.X_OK) == nil:
 			path = file
+			return nil
 		}
-		if err != nil {
-			err = syscall.EACCES
-		}
-		return err
+		path = cmp.Or(path, file)
+		return syscall.EACCES
 	}
-	if dir == "" || try(filepath.Join(dir, name)) != nil {
-		searchPath(name, try)
+	if dir == "" || look(filepath.Join(dir, name)) != nil {
+		searchPath(name, look)
 	}
 	if path != "" && !strings.Contains(path, "/") {
 		path = "./" + path // else it would be searched for in PATH again
@@ -140,21 +139,23 @@ func canFork(files []uintptr) bool {
 }
 
 // standardFiles returns what the child gets as descriptors 0, 1 and 2; that is 0, 1 and stderr here. One that is
-// closed, or is marked close-on-exec (the lock file's with --close), is closed in the child. The caller must call done
-// after the fork.
+// closed, or is marked close-on-exec (the lock file's with --close), is closed in the child. In the place of one that
+// is closed here it opens a placeholder until done: ForkExec could get the number for its own pipe.
 func standardFiles(stderr int) (files []uintptr, done func()) {
+	const closed = ^uintptr(0)
 	var placeholders []int
 	for fd := range uintptr(3) {
 		flags, err := unix.FcntlInt(fd, syscall.F_GETFD, 0)
-		if fd == 2 && stderr != 2 {
+		isOpen := err == nil
+		switch {
+		case fd == 2 && stderr != 2:
 			files = append(files, uintptr(stderr))
-		} else if err != nil || flags&syscall.FD_CLOEXEC != 0 {
-			files = append(files, ^uintptr(0))
-		} else {
+		case !isOpen, flags&syscall.FD_CLOEXEC != 0:
+			files = append(files, closed)
+		default:
 			files = append(files, fd)
 		}
-		if err != nil {
-			// Without this, ForkExec could get the number for its own pipe.
+		if !isOpen {
 			if null, err := syscall.Open("/dev/null", syscall.O_RDONLY|syscall.O_CLOEXEC, 0); err == nil {
 				placeholders = append(placeholders, null)
 			}
@@ -192,19 +193,19 @@ func search(argv []string, start func(path string, argv []string) error) error {
 		}
 		return err
 	}
-	var result error
-	if strings.Contains(name, "/") {
-		result = try(name)
-	} else {
-		result = searchPath(name, try)
-	}
-	if errno, ok := result.(syscall.Errno); ok {
+	err := searchPath(name, try)
+	if errno, ok := err.(syscall.Errno); ok {
 		return NotExecuted(name, errno)
 	}
-	return result
+	return err
 }
 
+// searchPath calls try with the paths that a name may stand for, until one succeeds or no other is to be tried. It
+// returns the error that execvp(3) would return.
 func searchPath(name string, try func(path string) error) error {
+	if strings.Contains(name, "/") {
+		return try(name)
+	}
 	dirs, set := cstart.Getenv("PATH")
 	if !set {
 		dirs = pathsearch.Default
