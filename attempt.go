@@ -52,8 +52,8 @@ func lockConfig(o *cli.Options, out *output.Printer) locks.Config {
 
 // mechanisms returns a configuration with the mechanisms of a backend.
 func mechanisms(b cli.Backend) (c locks.Config) {
-	c.Flock = b == cli.Auto || b == cli.Native || b == cli.ByFlock
-	c.Fcntl = b == cli.Auto || b == cli.Native || b == cli.ByFcntl
+	c.Flock = b == cli.Auto || b == cli.Native || b == cli.Flock
+	c.Fcntl = b == cli.Auto || b == cli.Native || b == cli.Fcntl
 	c.Directory = b == cli.Auto || b == cli.Directory
 	c.StateBase = stateBase()
 	return c
@@ -73,7 +73,7 @@ func neededAccess(b cli.Backend, op locks.Op, permits int) lockfile.Access {
 		return lockfile.Read
 	case permits > 0:
 		return lockfile.ReadWrite
-	case b == cli.ByFcntl && op == locks.Exclusive:
+	case b == cli.Fcntl && op == locks.Exclusive:
 		return lockfile.Write // F_WRLCK needs a descriptor that is open for writing
 	}
 	return lockfile.Read
@@ -123,12 +123,15 @@ func (a *attempt) acquireAsNewest(timeout locks.Timeout) error {
 	err = a.acquireInTurn(timeout)
 	stop()
 	<-stopped
-	if err == nil && !ticket.IsNewest() {
+	switch {
+	case err != nil:
+		return err
+	case !ticket.IsNewest():
 		a.lock.Unlock()
 		return locks.ErrReplaced
 	}
 	a.ticket = ticket
-	return err
+	return nil
 }
 
 // reportReplaced says that a newer run has come, and returns the exit status.

@@ -31,17 +31,14 @@ func (a *attempt) execute() int {
 	cooldownErr := a.endCooldown(code, err)
 
 	// 2. Who keeps the lock is found out by giving it up, as far as possible: the lock file is still open.
-	keepers := ""
-	if a.Reports {
-		keepers = a.keepers()
-	}
+	keepers := a.keepersLine()
 
 	// 3. The lock is given up.
 	a.leave()
 
 	// 4. The lines come last: somebody may not read them, and then this process waits.
 	switch {
-	case err == locks.ErrReplaced:
+	case errors.Is(err, locks.ErrReplaced):
 		code = a.reportReplaced()
 	case err != nil:
 		code = failCommand(a.out, a.Options, err)
@@ -60,10 +57,12 @@ func (a *attempt) leave() {
 	if a.file.ByName {
 		a.file.Close()
 	}
+	var removal error
 	if a.Remove {
-		a.removeLockFile()
+		removal = a.removeLockFile()
 	}
 	termination.Undefer()
+	a.reportIfKept(removal)
 }
 
 // reportIfFailed prints an error that does not change the exit status: that is the command's.
@@ -119,12 +118,15 @@ func (a *attempt) runGuarded() (status int, err error) {
 
 // removeLockFile removes the lock file when the command has ended, unless somebody has the lock, such as a child of the
 // command: then it is for the last one to remove the file.
-func (a *attempt) removeLockFile() {
-	again, err := true, error(nil)
-	for again && err == nil {
-		again, err = a.tryRemove()
+func (a *attempt) removeLockFile() (err error) {
+	for mayBeBack := true; mayBeBack && err == nil; {
+		mayBeBack, err = a.removeOnce()
 	}
-	termination.Undefer()
+	return err
+}
+
+// reportIfKept says why the lock file was not removed, if it is still there.
+func (a *attempt) reportIfKept(err error) {
 	name := a.file.Name
 	_, kept := err.(lockfile.KeepReason)
 	switch {
@@ -136,10 +138,10 @@ func (a *attempt) removeLockFile() {
 	}
 }
 
-// tryRemove removes the lock file while it holds the exclusive lock, for which it does not wait. It reports whether to
-// try again: with a lock that is on the name, a contender may make the file again, find the lock of this removal, and
-// give up. Its file would stay.
-func (a *attempt) tryRemove() (again bool, err error) {
+// removeOnce removes the lock file while it holds the exclusive lock, for which it does not wait. It reports whether
+// the file may be there again: where the lock is on the name, a contender can make the file before the lock is
+// released, be refused, and leave its file behind.
+func (a *attempt) removeOnce() (mayBeBack bool, err error) {
 	f, err := lockfile.OpenToRemove(a.file.Name, neededAccess(a.Backend, locks.Exclusive, 0))
 	if err != nil {
 		return false, err
@@ -165,23 +167,23 @@ func execBackend(o *cli.Options, args []string) error {
 	if cstart.IsSetUserID() {
 		return o.InvalidBackend("; a set-user-id or set-group-id flock runs no " + program)
 	}
-	dir, places := "", "PATH"
+	dir, places := "", "PATH" // where it is looked for: beside this program, too, if that knows where it is
 	if self, err := os.Executable(); err == nil {
 		dir = filepath.Dir(self)
 		places = sys.Printable(dir) + " or in PATH"
 	}
 	path := command.Find(program, dir)
-	switch path {
-	case "":
-		err := o.InvalidBackend("; there is no " + program + " in " + places)
-		if there := command.Backends(dir); len(there) > 0 {
-			err.Hint = "there are programs for: " + strings.Join(there, ", ")
-		}
-		return err
-	case args[0]: // it would execute itself for ever
+	if path == args[0] { // this process was started by the path: it would execute itself for ever
 		return o.InvalidBackend("; " + program + " is flock itself")
 	}
-	return command.Exec(append([]string{path}, args[1:]...))
+	if path != "" {
+		return command.Exec(append([]string{path}, args[1:]...))
+	}
+	missing := o.InvalidBackend("; there is no " + program + " in " + places)
+	if there := command.Backends(dir); len(there) > 0 {
+		missing.Hint = "there are programs for: " + strings.Join(there, ", ")
+	}
+	return missing
 }
 
 // earlyFailure returns what package early could not do after it had locked: execute the command, and then this process
@@ -205,24 +207,29 @@ func failCommand(p *output.Printer, o *cli.Options, err error) int {
 		return p.Fail(err)
 	}
 	failed := *err.(*failure.Error)
-	failed.Hint = o.FileAsCommand(isProgram)
-	if failed.Hint == "" {
-		failed.Hint = o.CommandHint(start.Name, start.Err)
-	}
-	if failed.Hint == "" && !o.ByShell {
-		failed.Hint = command.Hint(start.Name, start.Err)
-	}
-	if lockfile.KeepsFromRunning(o.File, start.Name, start.Err) {
-		failed.Hint = "it is the lock file, which cannot be executed on this filesystem while it is locked: " +
-			"use a separate lock file"
-	}
-	if hint := writingHint(o, start.Err); hint != "" && o.FD < 0 && lockfile.IsSame(o.File, start.Name) {
-		failed.Hint = hint
-	}
+	failed.Hint = commandHint(o, start)
 	status := p.Fail(&failed)
 	p.ForgetFailures()
 	return status
 }
 
-// isProgram reports whether a word is the name of a program in PATH.
+// commandHint is the hint for a command that cannot be executed; "" if there is none.
+func commandHint(o *cli.Options, start *command.StartError) string {
+	if hint := writingHint(o, start.Err); hint != "" && o.FD < 0 && lockfile.IsSame(o.File, start.Name) {
+		return hint
+	}
+	if lockfile.KeepsFromRunning(o.File, start.Name, start.Err) {
+		return "it is the lock file, which cannot be executed on this filesystem while it is locked: " +
+			"use a separate lock file"
+	}
+	if hint := o.FileAsCommand(isProgram); hint != "" {
+		return hint
+	}
+	if hint := o.CommandHint(start.Name, start.Err); hint != "" || o.ByShell {
+		return hint
+	}
+	return command.Hint(start.Name, start.Err)
+}
+
+// isProgram reports whether a word is the path of a program, or its name in PATH.
 func isProgram(word string) bool { return command.Find(word, "") != "" }

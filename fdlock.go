@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/locks"
@@ -21,15 +23,15 @@ func (a *attempt) acquire(timeout locks.Timeout) error {
 // when the lock is held, before the command starts: who finds all places taken knows that a command is yet to start.
 func (a *attempt) acquireInTurn(timeout locks.Timeout) error {
 	saysThatItWaits := a.Reports || a.Verbose
-	isMistaken := timeout.Waits() && a.HasOptionAsCommand() && !isProgram(a.Command[0])
-	if a.queue == nil && !saysThatItWaits && !isMistaken {
-		return a.take(timeout) // the lock call waits
-	}
+	isOption := timeout.Waits() && a.HasOptionAsCommand() && !isProgram(a.Command[0])
 	if a.queue != nil {
 		defer a.queue.Unlock()
+	} else if !saysThatItWaits && !isOption {
+		return a.take(timeout) // the lock call waits
 	}
 	err := a.take(locks.Try)
-	if !locks.IsRefusal(err) || locks.IsDenied(err) || !timeout.Waits() {
+	hasToWait := locks.IsRefusal(err) && !locks.IsDenied(err)
+	if !hasToWait || !timeout.Waits() {
 		return err
 	}
 	if a.queue != nil {
@@ -37,11 +39,12 @@ func (a *attempt) acquireInTurn(timeout locks.Timeout) error {
 			return err
 		}
 	}
-	if isMistaken { // with -n, for instance, the user does not expect to wait
+	if isOption { // with -n, for instance, the user does not expect to wait
 		a.out.Note("'" + a.Command[0] + "' is the command here, and waits for the lock: " + cli.OptionsGoBefore)
 	}
 	if saysThatItWaits {
-		defer a.reportWait()()
+		stop := a.reportWait()
+		defer stop()
 	}
 	return a.take(timeout)
 }
@@ -78,17 +81,19 @@ func (a *attempt) takeAfterCooldown(timeout locks.Timeout) error {
 	}
 }
 
-// takeNamed takes the lock on the file that has the name. If it is not the one that is open, whose holder has removed
-// it, the next contender would make a new file and lock that.
+// takeNamed takes the lock on the file that has the name. A holder may have removed the one that is open: its lock
+// would keep nobody out, because the next contender makes a new file and locks that.
 func (a *attempt) takeNamed(timeout locks.Timeout) error {
 	for {
 		err := a.lock.Lock(a.Op, timeout)
-		if locks.IsRefusal(err) || err == locks.ErrInterrupted || a.file.IsNamed() {
+		switch {
+		case locks.IsRefusal(err), errors.Is(err, locks.ErrInterrupted):
 			return err
-		}
-		// An error may come of the removal: the directory lock cannot follow a link whose file is gone.
-		if err == nil {
+		case a.file.IsNamed():
+			return err
+		case err == nil:
 			a.lock.Unlock()
+		default: // it may come of the removal: the directory lock cannot follow a link whose file is gone
 		}
 		if err := a.file.ReopenByName(); err != nil {
 			return failure.Opening(a.file.Name, err)

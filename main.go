@@ -50,13 +50,13 @@ func main() {
 	os.Exit(code)
 }
 
-// putOffCollector has the garbage collector begin at so many bytes, to which only a wait of hours comes. By default it
-// begins after four megabytes, and after two minutes whatever there is. It starts threads for its work; where the user
-// can have no more of them (ulimit -u), the runtime ends the process with a dump of its stacks.
+// putOffCollector keeps the garbage collector from running before the process has 32 MB, which takes a wait of hours.
+// By default it runs at four megabytes, and every two minutes. It starts threads for its work; where the user can have
+// no more of them (ulimit -u), the runtime ends the process with a dump of its stacks.
 func putOffCollector() {
-	const limit, perProcessor = 32 << 20, 64 << 10 // which is what the runtime itself takes for each
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(limit + perProcessor*int64(runtime.GOMAXPROCS(0)))
+	debug.SetGCPercent(-1)                      // from here on it runs at the memory limit only
+	const limit, ofRuntime = 32 << 20, 64 << 10 // the runtime takes that for each processor
+	debug.SetMemoryLimit(limit + ofRuntime*int64(runtime.GOMAXPROCS(0)))
 }
 
 // run is the whole program, unless package early has done all of it. It returns the exit status, or does not return:
@@ -123,7 +123,7 @@ func lockAndExecute(p *output.Printer, o *cli.Options, started time.Time) int {
 	case err == nil && termination.IsDue():
 		a.undo()
 		return 1 // main then dies by the signal
-	case err == locks.ErrReplaced:
+	case errors.Is(err, locks.ErrReplaced):
 		return a.reportReplaced()
 	case errors.Is(err, locks.ErrInterrupted):
 		return 1

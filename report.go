@@ -49,36 +49,43 @@ func namedFile(o *cli.Options) *lockfile.File {
 }
 
 // reportWait says who has the lock whenever a report is due, until stop is called. It does so beside the wait: a
-// repeated lock call would lose its place in the kernel's queue. A line that nobody reads keeps only the next one.
+// repeated lock call would lose its place in the kernel's queue. A line that nobody reads keeps only the next one, and
+// stop does not wait for it: it would keep the command from starting.
 func (a *attempt) reportWait() (stop func()) {
 	var stopped atomic.Bool
-	say := func(line string) (waits bool) {
+	say := func(state string) (goesOn bool) {
 		if stopped.Load() {
 			return false
 		}
-		a.out.Note(line)
+		a.out.Note("waiting for " + targetName(a.Options) + ", " + state)
 		return true
 	}
-	wanted := a.wanted()
-	go func() {
-		waiting := "waiting for " + targetName(a.Options) + ", "
-		if !a.Reports {
-			sleep(time.Second)
-			if state := a.ancestorState(wanted); state != "" {
-				say(waiting + state)
-			}
-			return
-		}
-		pause := a.ReportAfter
-		if a.ancestorState(wanted) != "" {
-			pause = 0
-		}
-		for waits := true; waits; pause = a.NextReport(pause) {
-			sleep(pause)
-			waits = say(waiting + a.state(wanted))
-		}
-	}()
+	report := a.reportAncestor
+	if a.Reports {
+		report = a.reportRepeatedly
+	}
+	go report(a.wanted(), say)
 	return func() { stopped.Store(true) }
+}
+
+// reportAncestor says after a second, for --verbose, that the wait is for a process which waits for this one.
+func (a *attempt) reportAncestor(wanted locks.Config, say func(state string) (goesOn bool)) {
+	sleep(time.Second)
+	if state := a.ancestorState(wanted); state != "" {
+		say(state)
+	}
+}
+
+// reportRepeatedly says who has the lock, for --report: at once if that is a process which waits for this one.
+func (a *attempt) reportRepeatedly(wanted locks.Config, say func(state string) (goesOn bool)) {
+	pause := a.ReportAfter
+	if a.ancestorState(wanted) != "" {
+		pause = 0
+	}
+	for goesOn := true; goesOn; pause = a.NextReport(pause) {
+		sleep(pause)
+		goesOn = say(a.state(wanted))
+	}
 }
 
 // sleep sleeps for d, whatever signals come.
@@ -122,20 +129,21 @@ func (a *attempt) refusalLine(err error) string {
 	return ""
 }
 
-// keepers says who keeps the lock when the command has ended: those of its holders that have our open file. As a rule
-// there are none, which the kernel tells at once; to find them takes a look at all processes.
-func (a *attempt) keepers() (line string) {
-	isWhole := a.Range == locks.Range{} && a.Permits == 0
-	if a.Close || !a.file.ByName || a.Op != locks.Exclusive || !isWhole {
+// keepersLine says who keeps the lock when the command has ended, "" if nobody does: processes that the command has
+// left behind with our open file. As a rule there are none, which the kernel tells at once; to find them takes a look
+// at all processes.
+func (a *attempt) keepersLine() string {
+	isWhole := a.Op == locks.Exclusive && a.Range == locks.Range{} && a.Permits == 0
+	if !a.Reports || a.Close || !a.file.ByName || !isWhole {
 		return ""
 	}
 	var list holders.List
 	switch a.lock.LetGo() {
 	case locks.Free:
 		return ""
-	case locks.Taken:
+	case locks.Taken: // by them, or by the next holder, who is not one of them
 		list = holders.Keepers(a.file.FD)
-	case locks.Unknown: // all who have the whole lock have our open file
+	case locks.Unknown: // we still have the lock, so all who have it have our open file
 		list, _ = holders.Find(lockfile.Descriptor(a.file.FD), a.wanted())
 	}
 	keeper, more := list.Oldest()

@@ -153,28 +153,26 @@ func (p *parser) addFile() {
 }
 
 // read reads the leading options as GNU getopt_long reads them, and returns the words after them.
-func (p *parser) read(given []string) (words []string, err error) {
-	if len(given) < 2 {
+func (p *parser) read(args []string) (operands []string, err error) {
+	if len(args) < 2 {
 		return nil, tryHelp("not enough arguments")
 	}
-	words = p.expand(given) // each word by one word
-	p.declare(words)
-	// The word that getopt has come to, as the user wrote it: NArgs words are left, of those given as of those expanded.
-	word := func() string { return given[len(given)-p.set.NArgs()] }
-	isJoined := false                        // -c, with other options or its string, as in -nc or --command=TEXT
-	goesOn := func(opt getopt.Option) bool { // after each option, to the next one
+	expanded := p.expand(args) // as many words: the one that getopt has come to is at the same place in both
+	p.declare(expanded)
+	current := func() string { return args[len(args)-p.set.NArgs()] }
+	isJoined := false // -c is in a word with other options or its text, as in -nc or --command=TEXT
+	err = p.set.Getopt(expanded, func(opt getopt.Option) (goesOn bool) {
 		p.given = append(p.given, opt.LongName())
 		if opt.LongName() == "command" {
-			p.shellOption = word()
+			p.shellOption = current()
 			isJoined = !isShellOption(p.shellOption)
 		}
 		return !isJoined && !p.isAnswered()
-	}
-	err = p.set.Getopt(words, goesOn)
+	})
 	if err != nil || isJoined {
-		return nil, p.asUsage(err, word(), isJoined)
+		return nil, p.asUsage(err, current(), isJoined)
 	}
-	p.settle()
+	p.derive()
 	return p.set.Args(), nil
 }
 
@@ -255,19 +253,17 @@ func (p *parser) expand(args []string) []string {
 	return args
 }
 
-// expandLong returns the word of a long option with its whole name, and whether its value is the next word. What getopt
-// would accept and GNU getopt_long does not, gets a name that no option has.
+// expandLong returns the word of a long option with its whole name, and whether its value is the next word.
 func (p *parser) expandLong(word string) (whole string, takesNext bool) {
 	name, value, hasValue := strings.Cut(word[2:], "=")
-	unknown := "--" + name + "-"
 	opt := p.find(name)
+	isLetter := opt == nil && len(name) == 1                // --E, a short option with two dashes
+	isFlagWithValue := opt != nil && opt.isFlag && hasValue // --close=yes
 	switch {
-	case opt == nil && len(name) == 1: // --E: a short option with two dashes
-		return unknown, false
+	case isLetter, isFlagWithValue: // getopt accepts these and GNU getopt_long does not: no option has the new name
+		return "--" + name + "-", false
 	case opt == nil: // getopt does not know it either
 		return word, false
-	case opt.isFlag && hasValue: // --close=yes
-		return unknown, false
 	case hasValue:
 		return "--" + opt.long + "=" + value, false
 	}

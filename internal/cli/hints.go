@@ -47,19 +47,19 @@ func (o *Options) descriptorHint(word string) string {
 // secondsHint is the hint for a duration with a decimal comma, or with a unit, such as 10m: to read that as ten seconds
 // would be worse than to refuse it.
 func secondsHint(word string) string {
-	if point := strings.Replace(word, ",", ".", 1); point != word {
-		if number, err := parseFloat(point); err == nil && number >= 0 {
-			return "a time has a decimal point: did you mean " + point + "?"
-		}
+	point := strings.Replace(word, ",", ".", 1)
+	if number, err := parseFloat(point); point != word && err == nil && number >= 0 {
+		return "a time has a decimal point: did you mean " + point + "?"
 	}
 	units := map[string]float64{"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 	unit := word[max(len(word)-1, 0):]
 	number, err := parseFloat(strings.TrimSuffix(word, unit))
-	if isFinite := err == nil && number >= 0 && !math.IsInf(number*units[unit], 0); units[unit] == 0 || !isFinite {
+	seconds := number * units[unit]
+	if isNumber := err == nil && number >= 0 && !math.IsInf(seconds, 0); units[unit] == 0 || !isNumber {
 		return ""
 	}
 	return "a time is a number of seconds, without a unit: did you mean " +
-		strconv.FormatFloat(number*units[unit], 'f', -1, 64) + "?"
+		strconv.FormatFloat(seconds, 'f', -1, 64) + "?"
 }
 
 // timeoutHint is the hint for the value of -w. A negative one is how other programs say that they wait for ever.
@@ -231,8 +231,8 @@ func (o *Options) HasOptionAsCommand() bool {
 		return p.find(name) != nil
 	}
 	return slices.ContainsFunc(p.options, func(opt *option) bool {
-		is, hasValue := word == "-"+string(opt.short), !opt.isFlag && strings.HasPrefix(word, "-"+string(opt.short))
-		return opt.short != 0 && (is || hasValue)
+		value, isLetter := strings.CutPrefix(word, "-"+string(opt.short))
+		return opt.short != 0 && isLetter && (value == "" || !opt.isFlag) // -n, or -w5
 	})
 }
 

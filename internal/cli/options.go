@@ -31,7 +31,7 @@ type Options struct {
 	NoFork  bool
 	Verbose bool
 	Backend Backend
-	Range   locks.Range // for ByFcntl
+	Range   locks.Range // for Fcntl
 
 	BackendName   string // as it was given; empty if it was not
 	BackendSource string // --backend or FLOCK_BACKEND
@@ -94,16 +94,16 @@ const (
 type Backend uint8
 
 const (
-	Auto      Backend = iota // ByFlock, else ByFcntl, else Directory
-	Native                   // ByFlock, else ByFcntl
-	ByFlock                  // flock(2)
-	ByFcntl                  // open file description locks of fcntl(2)
+	Auto      Backend = iota // Flock, else Fcntl, else Directory
+	Native                   // Flock, else Fcntl
+	Flock                    // flock(2)
+	Fcntl                    // open file description locks of fcntl(2)
 	Directory                // package fallback
 	Other                    // a program of its own, flock-BackendName
 )
 
 var backends = map[string]Backend{
-	"": Auto, "auto": Auto, "native": Native, "flock": ByFlock, "fcntl": ByFcntl, "directory": Directory,
+	"": Auto, "auto": Auto, "native": Native, "flock": Flock, "fcntl": Fcntl, "directory": Directory,
 }
 
 // InvalidBackend returns the error for a backend that flock does not know. why ends the sentence in brackets; it may be
@@ -166,14 +166,14 @@ func (p *parser) checkAround() error {
 	return nil
 }
 
-// isProgram reports whether a backend of this name can only be a program.
-func isProgram(name string) bool {
+// isForProgram reports whether a backend of this name can only be a program.
+func isForProgram(name string) bool {
 	_, known := backends[name]
 	return !known && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-// settle sets what follows from the options: -w 0 and --queue 0 mean -n, with which nobody waits in a queue.
-func (p *parser) settle() {
+// derive sets what follows from the options: -w 0 and --queue 0 mean -n, with which nobody waits in a queue.
+func (p *parser) derive() {
 	o := &p.o
 	o.HasTimeout, o.Queued, o.Reports = p.isGiven("timeout", "wait"), p.isGiven("queue"), p.isGiven("report")
 	if o.HasTimeout && o.Timeout == 0 || o.Queued && o.Queue == 0 {
@@ -207,7 +207,7 @@ func (p *parser) isFcntl() bool { return p.isGiven("fcntl", "start", "length") }
 // setBackend takes the value of --backend.
 func (p *parser) setBackend(name string) error {
 	p.o.BackendName, p.o.BackendSource = name, "--backend"
-	if isProgram(name) {
+	if isForProgram(name) {
 		p.o.Backend = Other
 	}
 	return nil
@@ -222,19 +222,19 @@ func (p *parser) chooseBackend(getenv func(string) (string, bool)) error {
 	}
 	known := false
 	if o.Backend, known = backends[o.BackendName]; !known {
-		if !isProgram(o.BackendName) {
+		if !isForProgram(o.BackendName) {
 			return o.InvalidBackend("")
 		}
 		o.Backend = Other
 	}
 	if p.isFcntl() {
 		switch o.Backend {
-		case ByFlock, Directory, Other:
+		case Flock, Directory, Other:
 			return failure.Usage("--fcntl, --start and --length cannot be combined with the backend " + o.BackendName)
 		}
-		o.Backend = ByFcntl
+		o.Backend = Fcntl
 	}
-	if p.isGiven("queue") && o.Backend == ByFcntl {
+	if p.isGiven("queue") && o.Backend == Fcntl {
 		return failure.Usage("--queue cannot be combined with --fcntl, --start, --length or the backend fcntl: " +
 			"such a lock covers the bytes that stand for waiters")
 	}
@@ -334,25 +334,27 @@ func (p *parser) parseHolders(words []string) error {
 // checkCooldownFrom refuses --cooldown-from where nothing would come of it.
 func (p *parser) checkCooldownFrom() error {
 	o := &p.o
-	option, with := "--cooldown-from", ""
+	const option, ofEnd = "--cooldown-from", "--cooldown-from end or success"
 	switch {
 	case !p.isGiven("cooldown-from"):
 		return nil
 	case !p.isGiven("cooldown"):
 		return failure.Usage("--cooldown-from needs --cooldown")
 	case o.Action != Lock:
-		with = p.actionWithoutCommand()
+		return cannotCombine(option, p.actionWithoutCommand())
 	case o.Op == locks.Unlock:
-		with = "--unlock: there the cooldown counts from the unlocking"
+		return cannotCombine(option, "--unlock: there the cooldown counts from the unlocking")
 	case o.CooldownFrom == FromStart:
 		return nil
 	case o.NoFork:
-		option, with = "--cooldown-from end or success", "--no-fork: nobody would be left to see the end"
+		return cannotCombine(ofEnd, "--no-fork: nobody would be left to see the end")
 	case len(o.Command) == 0:
-		option, with = "--cooldown-from end or success", "a descriptor number alone: they are about a command"
-	default:
-		return nil
+		return cannotCombine(ofEnd, "a descriptor number alone: they are about a command")
 	}
+	return nil
+}
+
+func cannotCombine(option, with string) error {
 	return failure.Usage(option + " cannot be combined with " + with)
 }
 
@@ -380,7 +382,7 @@ func (p *parser) checkRemove() error {
 	default:
 		return nil
 	}
-	return failure.Usage("--remove cannot be combined with " + with)
+	return cannotCombine("--remove", with)
 }
 
 // checkReplace refuses what --replace cannot be combined with, besides what checkGuard refuses.
@@ -402,14 +404,14 @@ func (p *parser) checkReplace() error {
 		with = "--cooldown, which would keep the next run out"
 	case o.Remove:
 		with = "--remove: a run that has another file would not be found"
-	case o.Backend == ByFcntl:
+	case o.Backend == Fcntl:
 		with = "--fcntl, --start, --length or the backend fcntl: such a lock covers the bytes that stand for runs"
 	case o.Backend == Directory:
 		with = "the backend directory: it needs locks of the kernel"
 	default:
 		return nil
 	}
-	return failure.Usage("--replace cannot be combined with " + with)
+	return cannotCombine("--replace", with)
 }
 
 // checkGuard refuses what the options cannot be combined with that need a guard: they are about a command that flock
@@ -438,7 +440,7 @@ func (p *parser) checkGuard() error {
 	case o.KillChildren:
 		option = "--kill-children"
 	}
-	return failure.Usage(option + " cannot be combined with " + with)
+	return cannotCombine(option, with)
 }
 
 // actionWithoutCommand names what is done instead of running a command.
@@ -452,7 +454,7 @@ func (p *parser) actionWithoutCommand() string {
 // checkSystem refuses options that this system does not support.
 func (p *parser) checkSystem() error {
 	o := &p.o
-	if o.Queued && !locks.HasPlaces && (o.Backend == Native || o.Backend == ByFlock) {
+	if o.Queued && !locks.HasPlaces && (o.Backend == Native || o.Backend == Flock) {
 		return failure.Usage("on this system --queue needs the backend auto or directory")
 	}
 	if o.Replace && !locks.HasPlaces {

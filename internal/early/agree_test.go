@@ -56,7 +56,7 @@ func TestParseAgrees(t *testing.T) {
 			FD: o.fd, Close: o.closeFd, NoFork: o.noFork, BackendSource: "FLOCK_BACKEND",
 		}
 		if o.fcntl {
-			want.Backend = cli.ByFcntl
+			want.Backend = cli.Fcntl
 		}
 		if o.fd < 0 {
 			want.File = words[o.file]

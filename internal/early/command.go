@@ -14,7 +14,7 @@ import (
 func (p *process) execute(fd int, o *options) Failure {
 	unignoreChildren()
 	if o.noFork {
-		return Failure{Execute: p.execCommand(o)}
+		return Failure{Execute: p.become(o)}
 	}
 	pid, errno := call(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0)
 	switch {
@@ -27,7 +27,7 @@ func (p *process) execute(fd int, o *options) Failure {
 	if o.closeFd {
 		closeFd(fd)
 	}
-	return Failure{Execute: p.execCommand(o)}
+	return Failure{Execute: p.become(o)}
 }
 
 // await waits for the child and exits with its status, or with 128 plus the number of the signal that killed it. It
@@ -54,21 +54,22 @@ const (
 	dashC        = "-c\x00"
 )
 
-// execCommand replaces this process by the command. It returns only after an error. The arguments of the command are
-// the end of argv. For -c, the shell and "-c" overwrite the two words before the text; they are restored after an
-// error.
-func (p *process) execCommand(o *options) syscall.Errno {
-	first := o.command
+// become replaces this process by the command, and returns only after an error. The words of the command are the end of
+// argv. For -c, the words of the shell are put in the place of the last three until an error:
+//
+//	flock  FILE       --command  TEXT
+//	flock  /bin/bash  -c         TEXT
+func (p *process) become(o *options) syscall.Errno {
 	if !o.shell {
-		return p.execvp(first)
+		return p.execvp(o.command)
 	}
-	shell := p.userShell()
-	before, option := at(p.argv, first-1), at(p.argv, first)
-	set(p.argv, first-1, shell)
-	set(p.argv, first, cString(dashC))
-	errno := p.execvp(first - 1)
-	set(p.argv, first-1, before)
-	set(p.argv, first, option)
+	option := o.command
+	before, written := at(p.argv, option-1), at(p.argv, option)
+	set(p.argv, option-1, p.userShell())
+	set(p.argv, option, cString(dashC))
+	errno := p.execvp(option - 1)
+	set(p.argv, option-1, before)
+	set(p.argv, option, written)
 	return errno
 }
 
@@ -90,7 +91,7 @@ var buffer [pathsearch.Size]byte
 func (p *process) execvp(first int) syscall.Errno {
 	name := text(at(p.argv, first))
 	if index(name, '/') < len(name) {
-		return p.exec(at(p.argv, first), first)
+		return p.execFile(at(p.argv, first), first)
 	}
 	path := pathsearch.Default
 	if p.path >= 0 {
@@ -98,14 +99,17 @@ func (p *process) execvp(first int) syscall.Errno {
 	}
 	search := pathsearch.Begin(name, path)
 	for search.Next(&buffer) > 0 {
-		search.Failed(p.exec(unsafe.Pointer(&buffer), first))
+		search.Failed(p.execFile(unsafe.Pointer(&buffer), first))
 	}
 	return search.Result()
 }
 
-// exec executes the file with the words from first on. If the kernel does not know its format, /bin/sh runs it as a
-// script.
-func (p *process) exec(file unsafe.Pointer, first int) syscall.Errno {
+// execFile executes the file with the words from first on. If the kernel does not know its format, /bin/sh runs it as a
+// script. For that, two words are others until an error:
+//
+//	FILE     NAME      ARGUMENT...
+//	/bin/sh  DIR/NAME  ARGUMENT...
+func (p *process) execFile(file unsafe.Pointer, first int) syscall.Errno {
 	errno := p.execve(file, first)
 	if errno != syscall.ENOEXEC {
 		return errno

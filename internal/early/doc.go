@@ -22,8 +22,8 @@
 // # What run does
 //
 // It handles runs that print nothing: the options of util-linux, unabbreviated, except --verbose, --start and --length;
-// a kernel lock; a command, a number, or -u. For every other option or number, and if FLOCK_BACKEND is set, it returns before it has
-// changed anything.
+// a kernel lock; a command, a number, or -u. For every other option or number, and if FLOCK_BACKEND is set, it returns
+// before it has changed anything.
 //
 // If a system call fails before the command is started, run closes what it opened, deletes its timer, restores the
 // signal mask and the disposition of SIGALRM, and returns. main then begins from the start and meets the same error,
@@ -40,10 +40,10 @@
 // # What the code may not do
 //
 // There is no heap, no garbage collector, no scheduler, and no package is initialized. So the code here and in packages
-// alarm and pathsearch does not allocate, append, use a map, build strings or compare them with ==, convert to an interface,
-// defer, panic, start goroutines, store a pointer where the compiler adds a write barrier, or read a variable that an
-// initializer sets. It calls the kernel with syscall.RawSyscall6 only. If a bounds check fails, it crashes. Of packages
-// that need the runtime it uses constants only, and the text of a known syscall.Errno.
+// alarm and pathsearch does not allocate, append, use a map, build strings or compare them with ==, convert to an
+// interface, defer, panic, start goroutines, store a pointer where the compiler adds a write barrier, or read a
+// variable that an initializer sets. It calls the kernel with syscall.RawSyscall6 only. If a bounds check fails, it
+// crashes. Of packages that need the runtime it uses constants only, and the text of a known syscall.Errno.
 //
 // TestObject reads the compiled packages, and fails if they refer to anything else in the runtime.
 package early

@@ -34,8 +34,8 @@ func isFIFO(fd int) bool {
 	return errno == 0 && stat.Mode&syscall.S_IFMT == syscall.S_IFIFO
 }
 
-// lock takes or releases the lock, and exits if another process holds it, unless package main is to wait for that. If
-// it fails, it deletes its timer and restores the signal mask and the disposition of SIGALRM.
+// lock takes or releases the lock, and exits if another process holds it, unless package main waits for that. If it
+// fails, it deletes its timer and restores the signal mask and the disposition of SIGALRM.
 func lock(fd int, o *options, deadline int64) (ok bool) {
 	var timer alarm.Alarm
 	if o.hasTimeout {
@@ -47,13 +47,11 @@ func lock(fd int, o *options, deadline int64) (ok bool) {
 	if o.hasTimeout {
 		timer.Stop()
 	}
-	switch errno {
-	case 0:
+	if errno == 0 {
 		return true
-	case syscall.EAGAIN:
-		if !o.tries() {
-			exit(o.conflictExit)
-		}
+	}
+	if errno == syscall.EAGAIN && !o.mainWaits() {
+		exit(o.conflictExit)
 	}
 	if o.hasTimeout {
 		timer.Restore()
@@ -86,7 +84,7 @@ func acquire(fd int, o *options, deadline int64) syscall.Errno {
 func lockCall(fd int, o *options) syscall.Errno {
 	if !o.fcntl {
 		how := o.op
-		if o.nonblock || o.tries() {
+		if o.nonblock || o.mainWaits() {
 			how |= syscall.LOCK_NB
 		}
 		_, errno := call(syscall.SYS_FLOCK, uintptr(fd), how, 0, 0)
@@ -100,7 +98,7 @@ func lockCall(fd int, o *options) syscall.Errno {
 		all.Type = syscall.F_WRLCK
 	}
 	cmd := uintptr(unix.F_OFD_SETLKW)
-	if o.nonblock || o.tries() {
+	if o.nonblock || o.mainWaits() {
 		cmd = unix.F_OFD_SETLK
 	}
 	_, errno := call(syscall.SYS_FCNTL, uintptr(fd), cmd, address(unsafe.Pointer(&all)), 0)

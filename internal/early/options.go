@@ -22,7 +22,7 @@ type options struct {
 	file    int  // index of the word that names the file
 	command int  // index of the first word of the command, or of -c; 0: none
 	shell   bool // the word at command is -c
-	dashed  bool // the word at command begins with a dash: if it has to wait, package main may say that it is no option
+	dashed  bool // the word at command begins with a dash: see mainWaits
 }
 
 // parse reads the command line. It returns false unless it is certain that package cli reads it the same way.
@@ -220,6 +220,6 @@ func (o *options) parseOperands(i, argc int, argv unsafe.Pointer) bool {
 	return len(word) > 0
 }
 
-// tries reports whether the lock call does not wait although the run would: who waits is to be told about. Where the Go
-// runtime may not be able to start, nobody is told.
-func (o *options) tries() bool { return o.dashed && !o.nonblock && !isMemoryLimited() }
+// mainWaits reports whether a wait is left to package main, which may tell the user that the word is an option in the
+// place of the command. Where the Go runtime may not be able to start, nobody is told.
+func (o *options) mainWaits() bool { return o.dashed && !o.nonblock && !isMemoryLimited() }

@@ -18,8 +18,9 @@ func run(stack unsafe.Pointer) {
 	p.environment = slot(p.argv, p.argc+1)
 	var o options
 	p.runPlain(&o)
+	hasFailed := failure.Execute != 0 || failure.Wait != 0
 	switch {
-	case failure.Execute == 0 && failure.Wait == 0:
+	case !hasFailed: // it has left no trace
 		p.requireMemory()
 	case isMemoryLimited() || p.opened == 2:
 		// What happened is told even if the Go runtime cannot start. And that would take the lock file for standard
@@ -49,7 +50,7 @@ func (p *process) runPlain(o *options) {
 		p.opened = fd
 	}
 	if !lock(fd, o, deadline) {
-		if o.fd < 0 {
+		if p.opened >= 0 {
 			closeFd(fd)
 			p.opened = -1
 		}
