@@ -46,7 +46,7 @@ func Environ() []string {
 	if changed != nil {
 		return changed
 	}
-	return given()
+	return original()
 }
 
 // Setenv sets a variable in Environ.
@@ -62,9 +62,9 @@ func Unsetenv(name string) {
 	})
 }
 
-// given returns the environment as the kernel laid it behind the arguments. syscall.Environ drops duplicates, and the
-// runtime sets GOTRACEBACK where the effective user is not the caller.
-var given = sync.OnceValue(func() (env []string) {
+// original returns the environment as the kernel laid it behind the arguments. syscall.Environ drops duplicates, and
+// the runtime sets GOTRACEBACK where the effective user is not the caller.
+var original = sync.OnceValue(func() (env []string) {
 	for at := int(argc + 1); ; at++ {
 		entry := *(**byte)(unsafe.Add(unsafe.Pointer(argv), at*int(unsafe.Sizeof(argv))))
 		if entry == nil {

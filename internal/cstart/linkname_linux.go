@@ -9,15 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CatchAlarm keeps a SIGALRM from ending the wait. The command gets the default action, as with util-linux. The
-// handler is the runtime's own, which does nothing while os/signal.Notify is not used. The runtime is told that it
-// handles the signal, as if it had set the handler itself: otherwise the handler would end the process.
+// CatchAlarm keeps a SIGALRM from ending the wait. The command gets the default action, as with util-linux.
 func CatchAlarm() {
-	const perElement = unsafe.Sizeof(handlingSig[0])
-	*(*uint32)(unsafe.Add(unsafe.Pointer(&handlingSig), perElement*uintptr(syscall.SIGALRM))) = 1
+	// The runtime's own handler does nothing if the runtime believes that it has set it, and os/signal.Notify is not
+	// used. Otherwise it would end the process.
+	(*[1 + syscall.SIGALRM]uint32)(unsafe.Pointer(&handlingSig))[syscall.SIGALRM] = 1
 	function := sighandler // a pointer to a pointer to the code
-	code := **(**uintptr)(unsafe.Pointer(&function))
-	setsig(uint32(syscall.SIGALRM), code)
+	setsig(uint32(syscall.SIGALRM), **(**uintptr)(unsafe.Pointer(&function)))
 }
 
 // RestoreMask blocks the signals that were blocked when flock was started. The runtime unblocks SIGSEGV, SIGURG and

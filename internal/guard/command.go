@@ -7,9 +7,10 @@
 //	  └─ guard          in a session of its own; orphaned descendants of the command become its children (Linux)
 //	     └─ command     the kernel kills it when the guard dies (Linux)
 //
-// The guard terminates processes in one way only. It sends SIGTERM and SIGCONT once to every descendant that it finds.
-// Descendants that start later get neither, since they may be cleaning up. Ten seconds later the guard sends SIGKILL to
-// all that are left, until none is. It inherits the descriptors that hold the lock, and keeps them until then.
+// To terminate processes the guard sends SIGTERM and SIGCONT once to every descendant that it finds. Descendants that
+// start later get neither, since they may be cleaning up. Ten seconds later, or at once if somebody wants that, the
+// guard sends SIGKILL to all that are left, until none is. It inherits the descriptors that hold the lock, and keeps
+// them until then.
 //
 // If the guard is stopped, on Linux the kernel continues it when it has something to do: by timers, and when its parent
 // dies. Elsewhere the guard terminates only the command's process group; compat_test tries that on Linux, too. See
@@ -32,9 +33,8 @@ import (
 type Rules struct {
 	Limit     time.Duration // how long the command may run; 0: for ever
 	Leftovers bool          // terminate what the command leaves behind, too
-	// If the program that gives the orders is gone, terminate all within ten seconds, not only by Deadlines.Kill.
-	Supervised bool
-	Ticket     locks.Ticket // terminate all when a newer run has come
+	KeepsLock bool          // the lock is not lost when the program that gives the orders is gone: the guard has it, too
+	Ticket    locks.Ticket  // terminate all when a newer run has come
 }
 
 // A Command is one that flock runs, and terminates by its rules.

@@ -42,19 +42,20 @@ func (f *family) isInGroup() bool {
 	return err == nil && group == f.group
 }
 
-// findGroup appends the process group and the command to a list, where the system does not show the descendants. When
-// the group was gone for a moment its number may be another's.
+// findGroup appends the process group to a list, and the command if it is not in that, where the system does not show
+// the descendants.
 func (f *family) findGroup(list []process) []process {
 	if f.group != 0 {
 		switch err := signalGroup(f.group, 0); {
-		case err == unix.ESRCH:
+		case err == unix.ESRCH: // nobody is left in it, so the number may be another's from now on
 			f.group = 0
-		case err == unix.EPERM && isOfTheDead(f.group):
+		case err == unix.EPERM && isOfTheDead(f.group): // nobody who has not ended
 		default:
 			list = append(list, process{pid: -f.group, isChild: true})
 		}
 	}
-	if f.command != 0 && unix.Kill(f.command, 0) != unix.ESRCH && !(f.group != 0 && f.isInGroup()) {
+	isInGroup := f.group != 0 && f.isInGroup()
+	if f.command != 0 && !isInGroup && unix.Kill(f.command, 0) != unix.ESRCH {
 		list = append(list, process{pid: f.command, isChild: true})
 	}
 	return list
@@ -76,13 +77,14 @@ func (f *family) killAll(barred func(pid int)) {
 // killUntil kills all of the family of a guard that is gone. It returns one who may not be killed when no others are
 // left, or any one after the deadline; 0: none is left.
 func (f *family) killUntil(deadline time.Duration) (survivor int) {
-	nobody := 0 // looks that have found nobody
+	emptyLooks := 0 // one is not enough: somebody may have come meanwhile
 	for pause := 1; ; pause = min(2*pause, 16) {
 		hasChildren := reapAll()
 		if f.look(); len(f.list) == 0 {
-			nobody++ // but one may have come meanwhile
+			emptyLooks++
 		}
-		if !f.remains(hasChildren) || hasEarlier() && nobody == 2 {
+		isAlone := hasEarlier() && emptyLooks == 2 // with children that remain, whether there are others or not
+		if !f.remains(hasChildren) || isAlone {
 			return 0
 		}
 		barred, killed := 0, false

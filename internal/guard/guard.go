@@ -45,7 +45,7 @@ type Guard struct {
 	line       []byte             // and for orders
 	end        syscall.WaitStatus // of the guard, when it is gone
 	family     family             // what this process knows of it
-	wake, kill alarm              // for this process, which may be stopped
+	wake, kill timer              // for this process, which may be stopped
 }
 
 // Start starts the guard of a command, but not yet the command. The guard inherits what the command would inherit from
@@ -58,8 +58,8 @@ func Start(argv []string, forGuard ...int) (*Guard, error) {
 		return nil, err
 	}
 	g := &Guard{bytes: make([]byte, 4096)}
-	if g.wake, err = newAlarm(unix.SIGCONT); err == nil {
-		g.kill, err = newAlarm(unix.SIGKILL)
+	if g.wake, err = newTimer(unix.SIGCONT); err == nil {
+		g.kill, err = newTimer(unix.SIGKILL)
 	}
 	if err != nil {
 		return nil, errors.New("cannot make a timer: " + sys.Text(err))
@@ -79,8 +79,8 @@ func Start(argv []string, forGuard ...int) (*Guard, error) {
 }
 
 // startProcess starts the process of a guard, which has the socket under the same number, and closes that here. It
-// inherits the standard error as the descriptor stderr, -1 if there is none; its own is /dev/null, for the Go runtime
-// writes all its stacks there when it cannot make a thread.
+// inherits the standard error as the descriptor stderr, -1 if there is none; its own is /dev/null, if there is that,
+// for the Go runtime writes all its stacks there when it cannot make a thread.
 func startProcess(socket int) (pid, stderr int, err error) {
 	defer unix.Close(socket)
 	switch stderr, err = unix.FcntlInt(2, unix.F_DUPFD, 3); err {
@@ -91,18 +91,15 @@ func startProcess(socket int) (pid, stderr int, err error) {
 	default: // without it the guard would not keep a lock whose descriptor is that
 		return 0, -1, errors.New("cannot duplicate standard error: " + sys.Text(err))
 	}
-	null := 2
-	if fd, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
-		if null, err = sys.AboveStandard(fd); err != nil {
-			null = 2
-		} else {
-			defer unix.Close(null)
-		}
+	own := 2
+	if null, err := sys.AboveStandard(unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)); err == nil {
+		defer unix.Close(null)
+		own = null
 	}
-	if _, err := unix.FcntlInt(uintptr(socket), unix.F_SETFD, 0); err != nil {
-		return 0, 0, err
+	if _, err := unix.FcntlInt(uintptr(socket), unix.F_SETFD, 0); err != nil { // not close-on-exec
+		return 0, -1, err
 	}
-	pid, err = command.StartSelf([]string{Name, option + strconv.Itoa(socket)}, attributesOfGuard, null)
+	pid, err = command.StartSelf([]string{Name, option + strconv.Itoa(socket)}, attributesOfGuard, own)
 	return pid, stderr, err
 }
 

@@ -232,9 +232,9 @@ func TestRules(t *testing.T) {
 		stays  bool
 	}{
 		"limit":         {"exec sleep 1000", Rules{Limit: time.Second}, false, 143, AtLimit, false},
-		"in time":       {"exit 3", Rules{Limit: time.Hour}, false, 3, ByItself, true},
-		"kill children": {"exit 3", Rules{Leftovers: true}, false, 3, ByItself, false},
-		"no orders":     {"exec sleep 1000", Rules{Limit: time.Hour, Supervised: true}, true, 143, ByItself, false},
+		"in time":       {"exit 3", Rules{Limit: time.Hour}, false, 3, NoCause, true},
+		"kill children": {"exit 3", Rules{Leftovers: true}, false, 3, LeftSome, false},
+		"no orders":     {"exec sleep 1000", Rules{Limit: time.Hour, KeepsLock: true}, true, 143, Orphaned, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, dir := start(t, stubborn+c.script)

@@ -21,7 +21,7 @@ import (
 //	ready        running      the command was started
 //	             over         it is too late for that, or it cannot be started
 //	running      over         the command has ended, and what it has left may stay
-//	             counting     there is a reason why all have to end: see reason
+//	             counting     there is a cause why all have to end: see dueCause
 //	counting     terminating  two looks have found the same processes, or 50 ms have passed: they get SIGTERM and SIGCONT
 //	             killing      as from terminating
 //	terminating  killing      the ten seconds are over, or Deadlines.Kill has come; somebody wants that (Abort, or a
@@ -99,20 +99,22 @@ func (l *life) begin() {
 // alive reports whether the command runs.
 func (l *life) alive() bool { return l.family.command != 0 }
 
-// reason returns why all have to end now, if there is a reason.
-func (l *life) reason() (why Cause, isDue bool) {
+// dueCause returns why all have to end now; NoCause: they need not.
+func (l *life) dueCause() Cause {
 	now := Now()
 	switch {
-	case l.aborted, now >= l.deadlines.Term, l.orphaned && !l.rules.Supervised:
-		return Lost, true
+	case l.aborted, now >= l.deadlines.Term, l.orphaned && !l.rules.KeepsLock:
+		return Lost
 	case now >= l.limitAt:
-		return AtLimit, true
+		return AtLimit
 	case l.replaced:
-		return Replaced, true
+		return Replaced
 	case l.orphaned:
-		return ByItself, true
+		return Orphaned
+	case !l.alive() && l.rules.Leftovers:
+		return LeftSome
 	}
-	return ByItself, !l.alive() && l.rules.Leftovers
+	return NoCause
 }
 
 // lookForNewer looks, if that is due, whether somebody newer has come.
@@ -122,44 +124,50 @@ func (l *life) lookForNewer() {
 	}
 }
 
-// proceed does what is due, until the next event.
+// proceed does what is due, until the next event: as long as that leads to another state.
 func (l *life) proceed() {
 	for before := over + 1; l.state != before; {
 		before = l.state
-		why, isDue := l.reason()
-		if l.state > running && why == Lost {
-			l.cause = Lost
-		}
-		if l.state > ready && l.state < over && !l.alive() && !l.remains {
-			l.finish(0)
-			return
-		}
-		switch l.state {
-		case running:
-			l.endRun(why, isDue)
-		case counting:
-			l.count()
-		case terminating:
-			l.awaitEnds()
-		case killing:
-			l.kill()
-		case waiting:
-			l.awaitSurvivors()
-		}
+		l.step()
 	}
 }
 
-// endRun ends the state running: the command has ended, and what it has left may stay; or all have to end.
-func (l *life) endRun(why Cause, isDue bool) {
+// step does what is due in this state.
+func (l *life) step() {
+	due := l.dueCause()
+	if l.state > running && due == Lost {
+		l.cause = Lost // whatever it was until now
+	}
+	isBetween := l.state != ready && l.state != over
+	if isBetween && !l.alive() && !l.remains {
+		l.finish(0)
+		return
+	}
+	switch l.state {
+	case running:
+		l.endRun(due)
+	case counting:
+		l.count()
+	case terminating:
+		l.awaitEnds()
+	case killing:
+		l.kill()
+	case waiting:
+		l.awaitSurvivors()
+	}
+}
+
+// endRun ends the state running, if the command has ended and what it has left may stay, or if all have to end.
+func (l *life) endRun(due Cause) {
 	switch {
 	case !l.alive() && !l.rules.Leftovers:
 		l.finish(0)
-	case isDue:
-		l.endAll(why)
+	case due != NoCause:
+		l.endAll(due)
 	}
 }
 
-// endAll begins to end all, for a reason.
+// endAll begins to end all.
 func (l *life) endAll(why Cause) {
 	now := Now()
 	l.state, l.cause, l.lookAt, l.countAt = counting, why, now, now+mostOfCount
@@ -208,7 +216,7 @@ func (l *life) isTimeToKill(now time.Duration) bool {
 // terminate sends a process SIGTERM. A stopped one is continued for that.
 func (l *life) terminate(p process) {
 	name := ""
-	if isLeftover := l.cause == ByItself && !l.alive(); isLeftover {
+	if l.cause == LeftSome {
 		name = l.nameFor(Leftover, p)
 	}
 	if err := l.family.send(p, unix.SIGTERM); err == unix.EPERM {
@@ -284,16 +292,14 @@ func (l *life) nextTime() time.Duration {
 	at := never
 	switch l.state {
 	case running:
-		at = min(l.limitAt, l.deadlines.Term, l.newerAt)
-	case counting:
+		at = min(l.limitAt, l.newerAt)
+	case counting, killing, waiting:
 		at = l.lookAt
 	case terminating:
 		at = min(l.killAt, l.deadlines.Kill)
 		if !endsAreTold {
 			at = min(at, l.lookAt)
 		}
-	case killing, waiting:
-		at = l.lookAt
 	}
 	if l.cause != Lost {
 		at = min(at, l.deadlines.Term)
@@ -301,35 +307,32 @@ func (l *life) nextTime() time.Duration {
 	return at
 }
 
-// passOn sends a signal to the command, unless it came from the terminal and the command is in the process group of the
-// guard's parent: then it has the signal already. When the command has ended the signal is for what is left. But if
-// the command has died of the same one, which has not come here yet, a terminal or a service manager has sent it to all
-// of them: then it is too late.
+// passOn sends a signal to the command. When that has ended, the signal has what is left killed.
 func (l *life) passOn(s syscall.Signal, fromTerminal bool) {
 	switch {
 	case l.alive():
 		l.heard = s
+		// In the process group of the guard's parent, the command has it from the terminal already.
 		if l.family.group != 0 || !fromTerminal {
 			l.family.pass(s)
 		}
-	case s == l.diedOf:
+	case s == l.diedOf: // the one by which a terminal or a service manager has ended the command, with all others
 		l.diedOf = 0
 	case l.state > running && s != unix.SIGWINCH:
 		l.hurries = true
 	}
 }
 
-// noteEnd takes note that a child has ended.
+// noteEnd takes note that a child has ended, if it is the command.
 func (l *life) noteEnd(pid int, w syscall.WaitStatus) {
 	if pid != l.family.command {
 		return
 	}
 	l.family.command, l.status, l.killed = 0, w.ExitStatus(), w.Signaled()
-	if !l.killed {
-		return
+	if l.killed {
+		l.status = 128 + int(w.Signal())
 	}
-	l.status = 128 + int(w.Signal())
-	if l.state == running && w.Signal() != l.heard {
+	if l.killed && l.state == running && w.Signal() != l.heard { // then it may have been sent to the guard's parent, too
 		l.diedOf = w.Signal()
 	}
 }

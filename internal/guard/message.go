@@ -42,18 +42,20 @@ const (
 	Killing    // the process Number (Text) did not exit in time after SIGTERM; the guard kills it
 	Unkillable // the guard may not signal the process Number (Text), and waits for it to exit
 	Killable   // now it may, and kills it
-	Ended      // the command has ended with the status Number and, unless the Cause is ByItself, all its descendants;
+	Ended      // the command has ended with the status Number and, unless the Cause is NoCause, all its descendants;
 	// or it could not be started: Text. It is the last report.
 )
 
-// A Cause says why a command has ended.
+// A Cause says why the guard terminates the command and its descendants.
 type Cause int
 
 const (
-	ByItself Cause = iota
-	AtLimit        // that of its Rules
-	Lost           // Deadlines.Term has come, or an Abort
-	Replaced       // a run newer than the Ticket of its Rules has come
+	NoCause  Cause = iota // it does not: the command has ended by itself, and what it has left may stay
+	LeftSome              // the command has ended by itself and left some, against its Rules
+	AtLimit               // that of its Rules
+	Replaced              // a run newer than the Ticket of its Rules has come
+	Orphaned              // the program that gives the orders is gone
+	Lost                  // Deadlines.Term has come, or an Abort; or it is gone, and the lock with it
 )
 
 // A Message goes to the guard or comes from it.
@@ -76,7 +78,7 @@ type Message struct {
 // appendTo appends the message to b as a line: numbers, and the quoted text.
 func (m Message) appendTo(b []byte) []byte {
 	for _, n := range [...]int64{int64(m.Kind), int64(m.Deadlines.Term), int64(m.Deadlines.Kill),
-		int64(m.Deadlines.End), int64(m.Rules.Limit), bit(m.Rules.Leftovers), bit(m.Rules.Supervised), m.Token,
+		int64(m.Deadlines.End), int64(m.Rules.Limit), bit(m.Rules.Leftovers), bit(m.Rules.KeepsLock), m.Token,
 		int64(m.Number), int64(m.Group), bit(m.Killed), bit(m.Terminal), int64(m.Cause), int64(m.Survivor), int64(m.Errno),
 		int64(m.Rules.Ticket.FD), m.Rules.Ticket.Number} {
 		b = append(strconv.AppendInt(b, n, 10), ' ')

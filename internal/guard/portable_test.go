@@ -84,22 +84,22 @@ func TestClockGoesOnAlone(t *testing.T) {
 	}
 }
 
-// TestAlarmAfterSleep is the same for the alarms of the guard's parent.
-func TestAlarmAfterSleep(t *testing.T) {
+// TestTimerAfterSleep is the same for the timers of the guard's parent.
+func TestTimerAfterSleep(t *testing.T) {
 	defer func(real func() time.Duration) { readClock = real }(readClock)
 	clock := t.TempDir() + "/slept"
 	setClock(clock)
 	rang := make(chan struct{})
-	a, err := newAlarmFor(func() { close(rang) })
+	timer, err := newTimerFor(func() { close(rang) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.set(Now() + 30*time.Minute)
+	timer.set(Now() + 30*time.Minute)
 	os.WriteFile(clock, nil, 0o600)
 	select {
 	case <-rang:
 	case <-time.After(time.Minute):
-		t.Error("the alarm does not know that it is late")
+		t.Error("the timer does not know that it is late")
 	}
 }
 

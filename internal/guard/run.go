@@ -27,43 +27,22 @@ func (c Command) Run() (Result, error) {
 	if err != nil {
 		return Result{}, asFailure(err)
 	}
-	g, err := c.start()
+	g, err := c.startGuard()
 	if err != nil {
 		signals.CommandEnded()
 		return Result{}, asFailure(err)
 	}
-	settle()
-	c.Rules.Supervised = true
+	makeThreads()
+	c.Rules.KeepsLock = true
 	g.Give(Message{Kind: Run, Deadlines: NoDeadlines, Rules: c.Rules})
-	passedOn := map[syscall.Signal]bool{}
-	passOn := func() {
-		for sig, fromTerminal := signals.Next(); sig != 0; sig, fromTerminal = signals.Next() {
-			passedOn[sig] = true
-			g.PassOn(sig, fromTerminal)
-		}
-	}
-	last := Message{}
-	take := func(m Message) {
-		last = m
-		c.Relay(m)
-	}
-	fds := [3]unix.PollFd{}
-	for i, fd := range []int{g.socketFD, g.ended, signals.FD} {
-		fds[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
-	}
-	for open := true; open; {
-		if n, _ := unix.Poll(fds[:], -1); n > 0 && fds[0].Revents|fds[1].Revents != 0 {
-			open = g.receive(take)
-		}
-		passOn()
-	}
+	last, passedOn := c.mediate(g, signals)
 	signals.CommandEnded() // the end of what the guard has left behind may take for ever
 	return c.result(g, last, passedOn)
 }
 
-// start starts the guard. That asks for newer tickets by a descriptor of its own: the number that the lock file has in
-// this process may be that of standard error, which is /dev/null in the guard.
-func (c *Command) start() (*Guard, error) {
+// startGuard starts the guard. That asks for newer tickets by a descriptor of its own, which c then has: the number
+// that the lock file has in this process may be that of standard error, which is /dev/null in the guard.
+func (c *Command) startGuard() (*Guard, error) {
 	ticket := &c.Rules.Ticket
 	if ticket.Number == 0 {
 		return Start(c.Argv, c.ForGuard...)
@@ -77,18 +56,41 @@ func (c *Command) start() (*Guard, error) {
 	return Start(c.Argv, append(slices.Clip(c.ForGuard), own)...)
 }
 
+// mediate prints the guard's reports and passes signals on to it until it is gone. It returns the last report, and
+// which signals have come.
+func (c Command) mediate(g *Guard, signals *termination.Signals) (last Message, passedOn map[syscall.Signal]bool) {
+	passedOn = map[syscall.Signal]bool{}
+	fds := [3]unix.PollFd{}
+	for i, fd := range []int{g.socketFD, g.ended, signals.FD} {
+		fds[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+	}
+	for open := true; open; {
+		if n, _ := unix.Poll(fds[:], -1); n > 0 && fds[0].Revents|fds[1].Revents != 0 {
+			open = g.receive(func(m Message) {
+				last = m
+				c.Relay(m)
+			})
+		}
+		for sig, fromTerminal := signals.Next(); sig != 0; sig, fromTerminal = signals.Next() {
+			passedOn[sig] = true
+			g.PassOn(sig, fromTerminal)
+		}
+	}
+	return last, passedOn
+}
+
 // result returns how the command has ended, by the last report of a guard that is gone.
 func (c Command) result(g *Guard, last Message, passedOn map[syscall.Signal]bool) (Result, error) {
 	g.Close()
-	by := g.KilledBy()
+	by, hasStarted := g.KilledBy(), last.Kind != 0
 	switch {
-	case last.Kind == 0 && slices.Contains(termination.Forwarded, os.Signal(by)):
+	case !hasStarted && slices.Contains(termination.Forwarded, os.Signal(by)):
 		// It came before the guard caught signals, and was for this process.
 		return Result{Status: 128 + int(by), Signal: by}, nil
-	case last.Kind == 0 && by == 0: // such as by the Go runtime, which needs some threads
+	case !hasStarted && by == 0: // such as by the Go runtime, which needs some threads
 		return Result{}, asFailure(errors.New("its guard has ended before the command could start: " +
 			"is there a limit of processes or of memory?"))
-	case last.Kind != Ended:
+	case last.Kind != Ended: // it was killed
 		c.Note("the guard of " + c.name() + " was killed, and so were all its descendants")
 		g.closeAll()
 		g.family.killAll(func(pid int) { c.Relay(Message{Kind: Unkillable, Number: pid, Text: proc.Command(pid)}) })

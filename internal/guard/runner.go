@@ -78,32 +78,36 @@ func Begin() {
 	if os.Args[1] == leads {
 		os.Exit(0)
 	}
-	if !strings.HasPrefix(os.Args[1], option) {
-		return
+	number, isGuard := strings.CutPrefix(os.Args[1], option)
+	socket, _ := strconv.Atoi(number)
+	if _, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_TYPE); !isGuard || err != nil {
+		return // nobody who makes a guard has started this: it is an option that does not exist
 	}
-	socket, _ := strconv.Atoi(strings.TrimPrefix(os.Args[1], option))
-	if _, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
-		return // nobody who makes a guard: it is an option that does not exist
-	}
+	beGuard(socket)
+	os.Exit(0)
+}
+
+// beGuard does what a guard has to do, in a process that Start has started.
+func beGuard(socket int) {
 	unix.CloseOnExec(socket)
 	catchSignals()
 	if prepare() != nil {
 		os.Exit(1) // its parent says that it is gone
 	}
 	setName(Name)
-	r := &runner{socket: socket, bytes: make([]byte, 64<<10)}
-	r.life = newLife(r.report)
-	ok := false
-	if r.header, ok = headerOf(receiveWords(socket)); ok {
-		for _, fd := range append(r.forGuard, r.stderr) {
-			unix.CloseOnExec(fd)
-		}
-		if slices.Contains(r.forGuard, 2) {
-			r.stderr = -1
-		}
-		r.run()
+	header, ok := headerOf(receiveWords(socket))
+	if !ok {
+		return // its parent is gone
 	}
-	os.Exit(0)
+	for _, fd := range append(header.forGuard, header.stderr) {
+		unix.CloseOnExec(fd)
+	}
+	if slices.Contains(header.forGuard, 2) {
+		header.stderr = -1
+	}
+	r := &runner{header: header, socket: socket, bytes: make([]byte, 64<<10)}
+	r.life = newLife(r.report)
+	r.run()
 }
 
 // uncaught are signals that nobody can catch, those that come of faults of this program, and one that the Go runtime
@@ -134,7 +138,7 @@ func (r *runner) run() {
 	if !r.open() {
 		return
 	}
-	settle()
+	makeThreads()
 	for r.life.state != over {
 		r.wait()
 		// All orders come first: if this process was stopped, there may be later ones with later deadlines.
@@ -231,15 +235,13 @@ func (r *runner) obey(m Message) {
 
 // start starts the command, unless it is too late.
 func (r *runner) start(token int64) {
-	why := ByItself
 	switch r.life.lookForNewer(); {
 	case Now() >= r.life.deadlines.Term:
-		why = Lost
+		r.life.cause = Lost
 	case r.life.replaced:
-		why = Replaced
+		r.life.cause = Replaced
 	}
-	if why != ByItself {
-		r.life.cause = why
+	if r.life.cause != NoCause {
 		r.life.finish(0)
 		return
 	}
@@ -247,7 +249,7 @@ func (r *runner) start(token int64) {
 		cstart.Setenv(TokenVariable, strconv.FormatInt(token, 10))
 	}
 	r.watch.order(startBegins)
-	pid, err := r.startInPlace()
+	pid, err := r.startInGroup()
 	if err != nil {
 		r.failToStart(err)
 		return
@@ -258,32 +260,32 @@ func (r *runner) start(token int64) {
 	r.watch.order(startIsOver)
 }
 
-// startInPlace chooses the process group of the command, and starts it: its own, so that signals reach all of it. On a
-// terminal the command stays in the group of the guard's parent, with the job control that the shell has for that.
-// Where that leads the session, as in a container, there is no such shell, so the command's group gets the terminal.
-func (r *runner) startInPlace() (pid int, err error) {
-	attr, given := attributes, -1
+// startInGroup starts the command in a process group of its own, so that signals reach all of it. On a terminal it
+// stays in the group of the guard's parent, with the job control that the shell has for that. Where the parent leads
+// the session, as in a container, there is no such shell: there the command's own group gets the terminal.
+func (r *runner) startInGroup() (pid int, err error) {
 	terminal, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-	isOnTerminal := err == nil
-	if isOnTerminal {
+	if err != nil {
+		terminal = -1
+	} else {
 		defer unix.Close(terminal)
-		if session, _ := unix.Getsid(0); session == os.Getppid() {
-			given = terminal
-		}
 	}
-	if !isOnTerminal || given >= 0 {
-		leader, err := newGroup(given)
-		if err != nil {
-			return 0, command.NotForked(err)
-		}
-		defer reap(leader)
-		r.life.family.group = leader
-		attr.Setpgid, attr.Pgid = true, leader
+	if session, _ := unix.Getsid(0); terminal >= 0 && session != os.Getppid() {
+		return command.Start(r.argv, attributes, r.stderr)
 	}
+	leader, err := newGroup(terminal)
+	if err != nil {
+		return 0, command.NotForked(err)
+	}
+	defer reap(leader)
+	r.life.family.group = leader
+	attr := attributes
+	attr.Setpgid, attr.Pgid = true, leader
 	return command.Start(r.argv, attr, r.stderr)
 }
 
-// newGroup makes a process group: see startLeader. It does so again if somebody has killed the leader before.
+// newGroup makes a process group, and gives it the terminal, unless that is -1: see startLeader. It does so again if
+// somebody has killed the leader before.
 func newGroup(terminal int) (leader int, err error) {
 	for {
 		leader, err := startLeader(terminal)

@@ -86,10 +86,10 @@ func setName(name string) {
 	unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&append([]byte(name), 0)[0])), 0, 0, 0)
 }
 
-// An alarm is a timer of the kernel that sends a signal to this process, stopped or not: timer_create(2).
-type alarm int32
+// A timer of the kernel sends a signal to this process, stopped or not: timer_create(2).
+type timer int32
 
-func newAlarm(signal unix.Signal) (a alarm, err error) {
+func newTimer(signal unix.Signal) (t timer, err error) {
 	event := struct { // struct sigevent
 		value  uintptr
 		signal int32
@@ -97,18 +97,18 @@ func newAlarm(signal unix.Signal) (a alarm, err error) {
 		_      [64]byte
 	}{signal: int32(signal)}
 	_, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, clock,
-		uintptr(unsafe.Pointer(&event)), uintptr(unsafe.Pointer(&a)))
+		uintptr(unsafe.Pointer(&event)), uintptr(unsafe.Pointer(&t)))
 	if errno != 0 {
-		return a, errno
+		return t, errno
 	}
-	return a, nil
+	return t, nil
 }
 
 // set sets the time on the clock at which the signal is sent, and then again and again; 0: never.
-func (a alarm) set(at time.Duration) {
+func (t timer) set(at time.Duration) {
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(or0(at))),
 		Interval: unix.NsecToTimespec(int64(50 * time.Millisecond))}
-	unix.Syscall6(unix.SYS_TIMER_SETTIME, uintptr(a), absolute, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
+	unix.Syscall6(unix.SYS_TIMER_SETTIME, uintptr(t), absolute, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 }
 
 const absolute = 1 // TIMER_ABSTIME, TFD_TIMER_ABSTIME
@@ -124,12 +124,12 @@ func or0(at time.Duration) time.Duration {
 // A waker makes a descriptor readable at a time, and continues this process then, should it be stopped. The signal that
 // does so wakes nobody who ignores it.
 type waker struct {
-	fd    int // of a timer
-	alarm alarm
+	fd    int   // of timerfd_create(2)
+	timer timer // to continue this process
 }
 
 func newWaker() (w waker, err error) {
-	if w.alarm, err = newAlarm(unix.SIGCONT); err == nil {
+	if w.timer, err = newTimer(unix.SIGCONT); err == nil {
 		w.fd, err = unix.TimerfdCreate(clock, unix.TFD_CLOEXEC)
 	}
 	return w, err
@@ -137,7 +137,7 @@ func newWaker() (w waker, err error) {
 
 // set sets the time. It returns how many milliseconds poll(2) may wait; -1: until a descriptor is readable.
 func (w *waker) set(at time.Duration) (timeout int) {
-	w.alarm.set(at)
+	w.timer.set(at)
 	unix.TimerfdSettime(w.fd, absolute, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(or0(at)))}, nil)
 	return -1
 }
@@ -195,13 +195,7 @@ func (f *family) continueAll() {
 
 // endOf returns a descriptor that is readable when a child has ended; -1: there is none, as before Linux 5.3.
 func endOf(child int) (fd int) {
-	fd, err := unix.PidfdOpen(child, 0)
-	if err == nil {
-		fd, err = sys.AboveStandard(fd)
-	}
-	if err != nil {
-		return -1
-	}
+	fd, _ = sys.AboveStandard(unix.PidfdOpen(child, 0))
 	return fd
 }
 

@@ -25,39 +25,39 @@ func setName(string) {}
 // mostSleep is how long a timer may run: it stands still while a Mac sleeps, and the clock does not.
 const mostSleep = time.Second
 
-// An alarm sends a signal to this process, unless it is stopped.
-type alarm struct{ times chan time.Duration }
+// A timer sends a signal to this process, unless it is stopped.
+type timer struct{ times chan time.Duration }
 
-func newAlarm(signal unix.Signal) (alarm, error) {
-	return newAlarmFor(func() { unix.Kill(unix.Getpid(), signal) })
+func newTimer(signal unix.Signal) (timer, error) {
+	return newTimerFor(func() { unix.Kill(unix.Getpid(), signal) })
 }
 
-func newAlarmFor(ring func()) (alarm, error) {
-	a := alarm{make(chan time.Duration)}
+func newTimerFor(expire func()) (timer, error) {
+	t := timer{make(chan time.Duration)}
 	go func() {
 		at := never
 		for {
 			select {
-			case at = <-a.times:
+			case at = <-t.times:
 			case <-time.After(min(at-Now(), mostSleep)):
 			}
 			if Now() >= at {
-				ring()
+				expire()
 				at = never
 			}
 		}
 	}()
-	return a, nil
+	return t, nil
 }
 
 // set sets the time on the clock at which the signal is sent; 0: never.
-func (a alarm) set(at time.Duration) {
+func (t timer) set(at time.Duration) {
 	switch {
-	case a.times == nil: // there was no guard
+	case t.times == nil: // there was no guard
 	case at == 0:
-		a.times <- never
+		t.times <- never
 	default:
-		a.times <- at
+		t.times <- at
 	}
 }
 
@@ -159,5 +159,5 @@ func continueParent(parent int) {
 
 func hasEarlier() bool { return false }
 
-// settle has nothing to do: whether the runtime may need another thread later is not looked at here.
-func settle() {}
+// makeThreads has nothing to do: whether the runtime may need another thread later is not looked at here.
+func makeThreads() {}

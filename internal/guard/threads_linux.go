@@ -7,13 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settle has the runtime make all threads that it may need before the command starts: near a limit of processes, which
-// the command may reach, it would end this process if it could not make one. What needs threads is the garbage
-// collector, which is switched off, so what runs on and on from here must need no memory; and goroutines that wake up.
-// Those wait in system calls of their own, main among them. When one enters such a call the runtime may want a thread
-// that looks for other work. Spare ones wait for that: it never has more than those in system calls, one for each of
-// GOMAXPROCS, and its own.
-func settle() {
+// makeThreads has the runtime make all threads that it may need before the command starts: near a limit of processes,
+// which the command may reach, it would end this process if it could not make one.
+//
+// The garbage collector needs threads. It is put off until there is no memory but that of the limit, so what runs on
+// and on from here must need no memory. And goroutines that wake up need them. They wait in system calls of their own,
+// main among them. When one enters such a call the runtime may want a thread that looks for other work. Spare ones wait
+// for that: it never has more than those in system calls, one for each of GOMAXPROCS, and its own.
+func makeThreads() {
 	debug.SetGCPercent(-1)
 	runtime.GOMAXPROCS(spareThreads)
 	var come, leave [2]int

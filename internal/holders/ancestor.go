@@ -57,8 +57,8 @@ func directoryHoldersAmong(pids []int, f *lockfile.File, r request) (list []Entr
 	if !f.ByName {
 		return nil
 	}
-	records, _ := locks.DirectoryHolders(f, r.config.StateBase)
-	for _, h := range records {
+	contenders, _ := locks.DirectoryHolders(f, r.config.StateBase)
+	for _, h := range contenders {
 		mode := h.Mode.String()
 		isOneOfSome := r.config.Permits > 0 && mode == "permit"
 		excludes := !isOneOfSome && !r.sharesWith(mode)

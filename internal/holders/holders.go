@@ -92,7 +92,7 @@ func findInDirectory(f *lockfile.File, config locks.Config, asked *request, isHe
 	if !config.Directory {
 		return nil, nil
 	}
-	records, err := locks.DirectoryHolders(f, config.StateBase)
+	contenders, err := locks.DirectoryHolders(f, config.StateBase)
 	var none *locks.NoStateDir
 	var known *failure.Error
 	switch hasNone := errors.As(err, &none); {
@@ -107,8 +107,8 @@ func findInDirectory(f *lockfile.File, config locks.Config, asked *request, isHe
 	case err != nil:
 		return nil, locks.DirectoryError(f, config.StateBase, err)
 	}
-	for _, r := range records {
-		h := directoryHolder(r)
+	for _, c := range contenders {
+		h := directoryHolder(c)
 		if asked != nil && (h.Waiting || asked.sharesWith(h.Mode)) {
 			continue
 		}
@@ -118,18 +118,18 @@ func findInDirectory(f *lockfile.File, config locks.Config, asked *request, isHe
 }
 
 // directoryHolder returns a holder of the directory lock.
-func directoryHolder(r fallback.Contender) Entry {
-	h := Entry{PID: r.PID, Mode: r.Mode.String(), Waiting: r.Waiting}
+func directoryHolder(c fallback.Contender) Entry {
+	h := Entry{PID: c.PID, Mode: c.Mode.String(), Waiting: c.Waiting}
 	switch {
-	case r.PID == 0 && r.Where != "":
-		h.Note = "a process " + r.Where
-	case r.Where != "":
-		h.Note = r.Where
-	case r.PID == 0, !r.Seen && r.PID != os.Getpid() && proc.Command(r.PID) == "": // it has ended in between
+	case c.PID == 0 && c.Where != "":
+		h.Note = "a process " + c.Where
+	case c.Where != "":
+		h.Note = c.Where
+	case c.PID == 0, !c.Seen && c.PID != os.Getpid() && proc.Command(c.PID) == "": // it has ended in between
 		h.PID, h.Note = 0, anotherProcess
 	}
-	if r.Unreachable && h.Note != "" {
-		h.Advice = r.Advice
+	if c.Unreachable && h.Note != "" {
+		h.Advice = c.Advice
 	}
 	return h
 }

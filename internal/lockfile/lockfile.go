@@ -87,5 +87,6 @@ func (f *File) CloseForBytes() {
 // Descriptor returns the file that is open as descriptor n.
 func Descriptor(n int) *File { return &File{Name: strconv.Itoa(n), FD: n} }
 
-// Unopened returns the file called name without opening it: for ModTime, and for systems that cannot lock descriptors.
+// Unopened returns the file called name without opening it: for a question about its locks, and for systems that cannot
+// lock descriptors.
 func Unopened(name string) *File { return &File{Name: name, FD: -1, ByName: true} }

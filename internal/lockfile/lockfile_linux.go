@@ -65,14 +65,11 @@ func (f *File) OpenForBytes() (*File, error) {
 		return nil, syscall.ETXTBSY
 	}
 	// The file may have no name any more.
-	fd, err := open(pathOf(f.FD), syscall.O_RDWR|syscall.O_CLOEXEC)
-	if err == syscall.ENOENT {
+	fd, err := sys.AboveStandard(open(pathOf(f.FD), syscall.O_RDWR|syscall.O_CLOEXEC))
+	switch {
+	case err == syscall.ENOENT:
 		return nil, errNoProc
-	}
-	if err == nil {
-		fd, err = sys.AboveStandard(fd)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	f.forBytes = &File{Name: f.Name, FD: fd}

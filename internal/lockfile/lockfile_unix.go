@@ -72,14 +72,9 @@ func (f *File) ReopenForWriting() error {
 	if err != nil {
 		return err
 	}
-	number := f.FD
-	syscall.Close(number)
-	f.FD, f.access = fd, ReadWrite
-	if again, err := unix.FcntlInt(uintptr(fd), syscall.F_DUPFD, number); err == nil {
-		syscall.Close(fd)
-		f.FD = again
-	}
-	return nil
+	defer syscall.Close(fd)
+	f.access = ReadWrite
+	return unix.Dup2(fd, f.FD)
 }
 
 // IsOpen reports whether the descriptor is open.

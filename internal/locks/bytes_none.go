@@ -4,7 +4,7 @@ package locks
 
 import "syscall"
 
-// recordCall answers that there are no open file description locks here.
-func recordCall(Range) call {
+// bytesCall answers that there are no open file description locks here.
+func bytesCall(Range) call {
 	return func(int, Op, bool) error { return syscall.ENOSYS }
 }

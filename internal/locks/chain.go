@@ -190,7 +190,7 @@ func (c *Chain) Discard() error {
 	return c.Unlock()
 }
 
-// Narrow removes from a configuration the mechanisms that do not serve, once a call has found the one that does.
+// Narrow returns a configuration without the mechanisms that do not serve, once a call has found the one that does.
 func (c *Chain) Narrow(config Config) Config {
 	if !c.serves {
 		return config
@@ -198,7 +198,7 @@ func (c *Chain) Narrow(config Config) Config {
 	kind := c.mechanisms[0].Kind()
 	config.Flock = config.Flock && kind&ByFlock != 0
 	config.Fcntl = config.Fcntl && kind&ByFcntl != 0
-	config.Directory = kind&ByDirectory != 0
+	config.Directory = kind&ByDirectory != 0 // even if it was not configured: New finds an inherited one
 	return config
 }
 

@@ -26,10 +26,10 @@ func kernelMechanisms(f *lockfile.File, config Config) (all []Mechanism) {
 		first := &flock{file: f}
 		all = append(all, first)
 		if config.Fcntl {
-			all = append(all, &substitute{record: record{f, config.Range}, flock: first, config: config})
+			all = append(all, &substitute{byteLock: byteLock{f, config.Range}, flock: first, config: config})
 		}
 	case config.Fcntl:
-		all = append(all, &record{f, config.Range})
+		all = append(all, &byteLock{f, config.Range})
 	}
 	return all
 }
@@ -56,16 +56,16 @@ func (m *flock) Lock(op Op, timeout Timeout) error {
 	}
 	call := flockCall
 	if _, ends := timeout.Deadline(); ends && op == Exclusive {
-		call = upgrading()
+		call = flockWithoutShared()
 	}
 	m.answer = callReopening(m.file, call, op, timeout)
 	return m.explain()
 }
 
-// upgrading returns flockCall for a wait that ends. From its second call on the open file has given up a shared lock,
-// as it does in a call that waits. On macOS and the BSDs a call that does not wait keeps it: two that ask again and
-// again would wait for each other.
-func upgrading() call {
+// flockWithoutShared returns flockCall for one wait that ends, in which it may be called again and again. It gives up
+// a shared lock of the open file before the second call. In a call that waits the kernel does so. On macOS and the BSDs
+// it does not in a call that does not wait: two processes that have a shared lock would wait for each other.
+func flockWithoutShared() call {
 	isFirst := true
 	return func(fd int, op Op, wait bool) error {
 		if !isFirst {
@@ -101,14 +101,14 @@ func (m *flock) explain() error {
 	return flockError(m.file, m.answer)
 }
 
-// A record is an open file description lock of fcntl(2) on a range of bytes.
-type record struct {
+// A byteLock is an open file description lock of fcntl(2) on a range of bytes.
+type byteLock struct {
 	file *lockfile.File
 	Range
 }
 
-func (m *record) Lock(op Op, timeout Timeout) error {
-	err := m.explain(callReopening(m.file, recordCall(m.Range), op, timeout))
+func (m *byteLock) Lock(op Op, timeout Timeout) error {
+	err := m.explain(callReopening(m.file, bytesCall(m.Range), op, timeout))
 	if failed, ok := err.(*failure.Error); ok && failed.Hint == "" {
 		failed.Hint = m.accessHint(op, failed.Cause)
 	}
@@ -117,7 +117,7 @@ func (m *record) Lock(op Op, timeout Timeout) error {
 
 // accessHint is the hint for a file that is not open for what the lock needs, or cannot be; "" if that is not why it is
 // refused.
-func (m *record) accessHint(op Op, cause error) string {
+func (m *byteLock) accessHint(op Op, cause error) string {
 	kind, access, redirection := "an exclusive", "writing", ">>FILE"
 	if op == Shared {
 		kind, access, redirection = "a shared", "reading", "<FILE"
@@ -131,15 +131,15 @@ func (m *record) accessHint(op Op, cause error) string {
 	return ""
 }
 
-func (m *record) Unlock() error {
-	_, err := callWithin(Forever, recordCall(m.Range), m.file.FD, Unlock)
+func (m *byteLock) Unlock() error {
+	_, err := callWithin(Forever, bytesCall(m.Range), m.file.FD, Unlock)
 	return m.explain(err)
 }
 
-func (m *record) Kind() Kind { return ByFcntl }
+func (m *byteLock) Kind() Kind { return ByFcntl }
 
-func (m *record) explain(answer error) error {
-	if isRecordUnsupported(answer) {
+func (m *byteLock) explain(answer error) error {
+	if isUnsupportedForBytes(answer) {
 		return &Unsupported{lockingError(m.file, answer)}
 	}
 	return lockingError(m.file, answer)
@@ -147,27 +147,26 @@ func (m *record) explain(answer error) error {
 
 // A substitute is an open file description lock where there is no flock(2).
 type substitute struct {
-	record
+	byteLock
 	flock  *flock
 	config Config
-	named  bool // by --verbose
+	isTold bool // --verbose has named it
 }
 
 func (m *substitute) Lock(op Op, timeout Timeout) error {
-	err := m.record.Lock(op, timeout)
-	if _, unsupported := err.(*Unsupported); !unsupported && m.config.Queue > 0 {
-		// It covers the bytes that stand for places.
-		m.record.Unlock()
-		return queueError(m.file.Name, m.flock.answer)
+	err := m.byteLock.Lock(op, timeout)
+	if _, isUnsupported := err.(*Unsupported); isUnsupported || m.config.Queue == 0 {
+		return m.explain(err)
 	}
-	return m.explain(err)
+	m.byteLock.Unlock() // it covers the bytes that stand for places
+	return queueError(m.file.Name, m.flock.answer)
 }
 
-func (m *substitute) Unlock() error { return m.explain(m.record.Unlock()) }
+func (m *substitute) Unlock() error { return m.explain(m.byteLock.Unlock()) }
 
 // explain returns the error that explains err, and tells the user once that this mechanism serves.
 func (m *substitute) explain(err error) error {
-	if _, unsupported := err.(*Unsupported); unsupported {
+	if _, isUnsupported := err.(*Unsupported); isUnsupported {
 		return err
 	}
 	if err != nil && m.file.IsDirectory() {
@@ -175,8 +174,8 @@ func (m *substitute) explain(err error) error {
 		// whoever asks for a shared lock gets it by this one.
 		return flockError(m.file, m.flock.answer)
 	}
-	if !m.named {
-		m.named = true
+	if !m.isTold {
+		m.isTold = true
 		m.config.WarnVerbose("using fcntl(2) locks")
 	}
 	return err

@@ -18,7 +18,8 @@
 //
 // A lock call answers with the bare errno that it returns, nil if it succeeded: see Unsupported.
 //
-// Read chain.go first, then the mechanisms: kernel_unix.go, permit_unix.go and directory.go; then queue.go, and the
+// Read chain.go first, then the mechanisms: kernel_unix.go, permit_unix.go and directory.go; then queue.go and
+// place_unix.go, for --queue; ticket_linux.go, for --replace; bytes.go, which byte of a file stands for what; and the
 // lock calls under all this, in wait_unix.go and the small files of the systems.
 package locks
 

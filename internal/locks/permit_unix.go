@@ -66,7 +66,7 @@ func (p *permit) Kind() Kind { return ByFlock | ByFcntl }
 func (p *permit) Unlock() error { return p.explain(p.unlockHalves()) }
 
 func (p *permit) explain(answer error) error {
-	if isRecordUnsupported(answer) {
+	if isUnsupportedForBytes(answer) {
 		return &Unsupported{lockingError(p.file, answer)}
 	}
 	if p.withFlock {
@@ -86,7 +86,7 @@ func (p *permit) awaitTurn(timeout Timeout) (isTurn bool, err error) {
 	if err != nil {
 		return false, nil
 	}
-	_, err = callWithin(timeout, recordCall(turnByte), own.FD, Exclusive)
+	_, err = callWithin(timeout, bytesCall(turnByte), own.FD, Exclusive)
 	_, answered := err.(syscall.Errno)
 	switch {
 	case err == nil:
@@ -100,19 +100,15 @@ func (p *permit) awaitTurn(timeout Timeout) (isTurn bool, err error) {
 // mayAwaitTurn reports whether waiters for this file take turns, and this process may.
 func (p *permit) mayAwaitTurn() bool {
 	switch {
-	case !HasPlaces, !p.withFlock, p.file.Network() != lockfile.Local:
+	case !HasPlaces, !p.withFlock, p.file.Network() != lockfile.Local: // they do not
 		return false
-	case !p.file.ByName && !hasNoLocks(p.file.FD):
-		// A lock that this open file has may be what those ahead wait for.
+	case !p.file.ByName && !hasNoLocks(p.file.FD): // a lock that this open file has may be what those ahead wait for
 		return false
 	}
-	// Where there is no flock(2), the whole lock is that of all bytes: it would wait for those who only wait.
-	return canUnlock(p.file.FD)
+	// Where there is no flock(2), the whole lock is that of all bytes, and would wait for those who only wait. To ask,
+	// this unlocks: there is no lock.
+	return flockCall(p.file.FD, Unlock, false) == nil
 }
-
-// canUnlock reports whether there is flock(2) for the open file of a descriptor, which must have no lock: it asks by an
-// unlock call.
-func canUnlock(fd int) bool { return flockCall(fd, Unlock, false) == nil }
 
 // hasNoLocks reports whether it is certain that the open file of a descriptor has no locks.
 func hasNoLocks(fd int) bool {
@@ -161,22 +157,21 @@ func (p *permit) lockShared(timeout Timeout) error {
 }
 
 // lockAnyByte takes the second half without a wait: of the permit that the open file has from before, or else of the
-// lowest that is free.
+// lowest that is free. With another one the number could go to another holder while the command before still uses it.
 func (p *permit) lockAnyByte() error {
 	if !p.file.ByName {
-		// One that is locked and can be had all the same is that of this open file. With another one its number could go
-		// to another holder while the command before still uses it.
-		if err := p.lockFirst(p.isLockedMaybeByUs); err != ErrConflict {
+		// The lock of a byte that is locked already succeeds only if this open file has it.
+		if err := p.lockFirst(p.isLocked); err != ErrConflict {
 			return err
 		}
 	}
 	return p.lockFirst(func(int) bool { return true })
 }
 
-// lockFirst locks the lowest byte that can be had, among those that count.
-func (p *permit) lockFirst(counts func(i int) bool) error {
+// lockFirst locks the lowest byte that can be had, among those that are candidates.
+func (p *permit) lockFirst(isCandidate func(i int) bool) error {
 	for i := range p.count {
-		if !counts(i) {
+		if !isCandidate(i) {
 			continue
 		}
 		if err := p.lockByte(i); err != ErrConflict {
@@ -186,9 +181,8 @@ func (p *permit) lockFirst(counts func(i int) bool) error {
 	return ErrConflict
 }
 
-// isLockedMaybeByUs reports whether an open file has the byte of a permit locked, which may be this one. It asks for a
-// lock of this process, which those of its own open files exclude, too.
-func (p *permit) isLockedMaybeByUs(i int) bool {
+// isLocked reports whether some open file, perhaps this one, has the byte of a permit locked.
+func (p *permit) isLocked(i int) bool {
 	_, isLocked, _ := lockInTheWay(p.file.FD, Exclusive, permitByte(i))
 	return isLocked
 }

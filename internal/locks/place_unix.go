@@ -41,7 +41,7 @@ func kernelPlaces(f *lockfile.File, config Config) ([]Mechanism, error) {
 		return nil, lockingError(f, err) // the descriptor is not open
 	}
 	if _, err := f.OpenForBytes(); err != nil {
-		return nil, openingError(queueError(f.Name, err))
+		return nil, withOpeningStatus(queueError(f.Name, err))
 	}
 	return []Mechanism{&place{f, config.Queue}}, nil
 }
@@ -51,7 +51,7 @@ func kernelPlaces(f *lockfile.File, config Config) ([]Mechanism, error) {
 func (p *place) Lock(_ Op, timeout Timeout) error {
 	own, err := p.file.OpenForBytes()
 	if err != nil {
-		return openingError(queueError(p.file.Name, err))
+		return withOpeningStatus(queueError(p.file.Name, err))
 	}
 	somebodyWaits := false
 	for next, end := placeByte(0), placeByte(p.count); next.Start < end.Start; {
@@ -79,7 +79,7 @@ func (p *place) Lock(_ Op, timeout Timeout) error {
 
 func (p *place) explain(answer error) error {
 	switch {
-	case isRecordUnsupported(answer):
+	case isUnsupportedForBytes(answer):
 		return &Unsupported{queueError(p.file.Name, answer)}
 	case answer != nil:
 		return queueError(p.file.Name, answer)
@@ -100,8 +100,8 @@ func queueError(file string, err error) *failure.Error {
 	return optionError("--queue", file, OrByDirectory, err)
 }
 
-// openingError returns the error of a file that cannot be opened once more. Its exit status is that of failure.Opening.
-func openingError(failed *failure.Error) error {
+// withOpeningStatus gives the error of a file that cannot be opened once more the exit status of failure.Opening.
+func withOpeningStatus(failed *failure.Error) error {
 	switch {
 	case sys.CannotCreate(failed.Cause):
 		failed.Status = failure.ExCantCreat

@@ -29,7 +29,7 @@ func TakeTicket(f *lockfile.File) (t Ticket, bell int, err error) {
 	}
 	own, err := f.OpenForBytes()
 	if err != nil {
-		return t, -1, openingError(replaceError(f.Name, err))
+		return t, -1, withOpeningStatus(replaceError(f.Name, err))
 	}
 	t = Ticket{FD: f.FD, Number: 1}
 	if bell, err = t.take(own.FD); err != nil {
@@ -39,10 +39,7 @@ func TakeTicket(f *lockfile.File) (t Ticket, bell int, err error) {
 	return t, bell, nil
 }
 
-// take locks the byte behind the last ticket by own, another descriptor of the file.
-//
-// Whoever may only read the file can have read locks on these bytes. They are no tickets, but keep others from taking
-// one there.
+// take locks the byte behind the last ticket by own, another descriptor of the file, and returns the bell.
 func (t *Ticket) take(own int) (bell int, err error) {
 	for {
 		if err := t.goBehindAll(); err != nil {
@@ -57,13 +54,14 @@ func (t *Ticket) take(own int) (bell int, err error) {
 		if err != ErrConflict {
 			return -1, err
 		}
+		// Another newcomer was faster: then goBehindAll finds it. Or it is a read lock, which whoever may only read the
+		// file can have. That is no ticket, but keeps others from taking one there.
 		l, isTaken, err := lockInTheWay(t.FD, Exclusive, ticketByte(t.Number))
-		switch {
-		case err != nil:
+		if err != nil {
 			return -1, err
-		case isTaken && l.Type == unix.F_RDLCK:
+		}
+		if isTaken && l.Type == unix.F_RDLCK {
 			t.Number = endOf(l) - firstTicket
-		default: // another newcomer was faster, or has left again; there may be others behind it
 		}
 	}
 }
@@ -72,7 +70,7 @@ func (t *Ticket) take(own int) (bell int, err error) {
 func (t *Ticket) goBehindAll() error {
 	for {
 		// One answer is some ticket, not the last one.
-		l, isTaken, err := t.find(t.Number, mostTickets)
+		l, isTaken, err := t.findLocked(t.Number, mostTickets)
 		switch {
 		case err != nil:
 			return err
@@ -85,8 +83,9 @@ func (t *Ticket) goBehindAll() error {
 	}
 }
 
-// find returns a ticket of somebody else from first to last, if there is one: a write lock. Read locks are none.
-func (t Ticket) find(first, last int64) (l unix.Flock_t, isTaken bool, err error) {
+// findLocked returns a lock on the bytes of the tickets from first to last, if somebody else has one: a write lock, as
+// tickets are.
+func (t Ticket) findLocked(first, last int64) (l unix.Flock_t, isTaken bool, err error) {
 	if first > last { // the kernel takes other lengths than positive ones, too
 		return l, false, nil
 	}
@@ -95,13 +94,13 @@ func (t Ticket) find(first, last int64) (l unix.Flock_t, isTaken bool, err error
 
 // IsNewest reports whether no later run has come.
 func (t Ticket) IsNewest() bool {
-	_, isTaken, _ := t.find(t.Number+1, mostTickets)
+	_, isTaken, _ := t.findLocked(t.Number+1, mostTickets)
 	return !isTaken
 }
 
-// Bell makes a socket, which is readable when a run has rung it. A ring only means that it is time to ask IsNewest, so
-// a stranger's does no harm. Bell returns -1 if it cannot make one. A run in another network namespace cannot ring it:
-// so the owner asks after Unrung, too.
+// Bell makes a socket, which is readable when a run has rung it; -1: it cannot. A ring only means that it is time to
+// ask IsNewest, so a stranger's does no harm. And the owner asks after Unrung, too: nobody can ring it where a stranger
+// has taken its address, or from another network namespace.
 func (t Ticket) Bell() (fd int) {
 	fd, err := newSocket()
 	if err != nil {
@@ -111,8 +110,8 @@ func (t Ticket) Bell() (fd int) {
 	return fd
 }
 
-// Watch looks in a thread of its own whether somebody newer comes. isReplaced then gets true; or false after stop, when
-// that thread does nothing any more and the bell is closed.
+// Watch looks in a thread of its own whether a newer run comes. Then isReplaced gets true. After stop it gets false,
+// when that thread does nothing any more and the bell is closed, unless a newer run came before.
 func (t Ticket) Watch(bell int) (isReplaced <-chan bool, stop func(), err error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
@@ -121,16 +120,17 @@ func (t Ticket) Watch(bell int) (isReplaced <-chan bool, stop func(), err error)
 	answer := make(chan bool)
 	go func() {
 		fds := []unix.PollFd{{Fd: int32(bell), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
-		isStopped := func() bool { return fds[1].Revents != 0 }
-		for t.IsNewest() && !isStopped() {
+		isStopped := false
+		for !isStopped && t.IsNewest() {
 			unix.Poll(fds, int(Unrung/time.Millisecond))
 			Hear(bell)
+			isStopped = fds[1].Revents != 0
 		}
-		if isStopped() { // else stop may still write to it
+		if isStopped { // else stop may still write to it
 			unix.Close(wake)
 			unix.Close(bell)
 		}
-		answer <- !isStopped()
+		answer <- !isStopped
 	}()
 	return answer, func() { unix.Write(wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }, nil
 }
@@ -145,11 +145,7 @@ func Hear(bell int) {
 }
 
 func newSocket() (fd int, err error) {
-	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err == nil {
-		fd, err = sys.AboveStandard(fd)
-	}
-	return fd, err
+	return sys.AboveStandard(unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0))
 }
 
 // address returns the abstract address of the bell of who has the ticket with this number.
@@ -170,7 +166,7 @@ func (t Ticket) ringOthers() {
 // ring rings all who have a ticket from first to last.
 func (t Ticket) ring(socket int, first, last int64) {
 	for first <= last {
-		l, isTaken, _ := t.find(first, last)
+		l, isTaken, _ := t.findLocked(first, last)
 		if !isTaken {
 			return
 		}

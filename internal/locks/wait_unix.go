@@ -58,14 +58,14 @@ func isInterrupted(err error) bool { return err == syscall.EINTR || err == errRe
 
 // setBytes locks or unlocks a range of bytes, and does not wait.
 func setBytes(fd int, op Op, r Range) error {
-	_, err := callWithin(Try, recordCall(r), fd, op)
+	_, err := callWithin(Try, bytesCall(r), fd, op)
 	return err
 }
 
 // tryByte locks a byte of a local file, unless another open file keeps it out. Where a conflict is answered by EAGAIN,
 // a security policy answers EACCES, and would do so for ever.
 func tryByte(fd int, r Range) error {
-	answer, err := callWithin(Try, recordCall(r), fd, Exclusive)
+	answer, err := callWithin(Try, bytesCall(r), fd, Exclusive)
 	if err == ErrConflict && answer == syscall.EACCES {
 		return errDenied
 	}
@@ -101,9 +101,9 @@ func isUnsupported(err error) bool {
 	return err == syscall.ENOSYS || err == syscall.EOPNOTSUPP || err == syscall.ENOTSUP || err == errNotSupp
 }
 
-// isRecordUnsupported is isUnsupported for an open file description lock. A kernel that is too old for it, Linux before
-// 3.15, answers EINVAL.
-func isRecordUnsupported(err error) bool { return err == syscall.EINVAL || isUnsupported(err) }
+// isUnsupportedForBytes is isUnsupported for an open file description lock. A kernel that is too old for it, Linux
+// before 3.15, answers EINVAL.
+func isUnsupportedForBytes(err error) bool { return err == syscall.EINVAL || isUnsupported(err) }
 
 // needsWriting reports whether the answer of an exclusive lock call can mean that the descriptor must be open for
 // writing. Linux makes flock(2) on NFSv4 from a byte lock, and answers EBADF or EIO.

@@ -42,16 +42,17 @@ func Sleep(d time.Duration) {
 func Socketpair() (pair [2]int, err error) {
 	pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	for i := range pair {
-		if err == nil {
-			pair[i], err = AboveStandard(pair[i])
-		}
+		pair[i], err = AboveStandard(pair[i], err)
 	}
 	return pair, err
 }
 
-// AboveStandard returns the descriptor under a number that is none of a standard descriptor, closed on exec. Where one
-// of those is closed, what is opened gets its number, and would be written to.
-func AboveStandard(fd int) (int, error) {
+// AboveStandard returns what was opened, unless that has failed, under a number that is none of a standard descriptor,
+// closed on exec. Where one of those is closed, what is opened gets its number, and would be written to.
+func AboveStandard(fd int, err error) (int, error) {
+	if err != nil {
+		return -1, err
+	}
 	if fd > 2 {
 		unix.CloseOnExec(fd)
 		return fd, nil

@@ -43,7 +43,7 @@ func Catch() (*Signals, error) {
 	runs := make(chan struct{})
 	go func() {
 		close(runs)
-		s.awaitSecond()
+		s.dieInTime()
 	}()
 	<-runs
 	catching = s
@@ -52,11 +52,9 @@ func Catch() (*Signals, error) {
 
 func pipe() (read, write int, err error) {
 	var ends [2]int
-	if err = unix.Pipe(ends[:]); err == nil {
-		if read, err = sys.AboveStandard(ends[0]); err == nil {
-			write, err = sys.AboveStandard(ends[1])
-		}
-	}
+	err = unix.Pipe(ends[:])
+	read, err = sys.AboveStandard(ends[0], err)
+	write, err = sys.AboveStandard(ends[1], err)
 	return read, write, err
 }
 
@@ -74,24 +72,23 @@ func (s *Signals) take() (sig syscall.Signal) {
 	return sig
 }
 
-// awaitSecond waits until the command has ended. Then the first signal that comes ends the process a second later, and
-// the second one at once, unless Finish or another signal does before. It has a thread before the command runs.
-func (s *Signals) awaitSecond() {
+// dieInTime waits until the command has ended. Then the first signal that comes ends the process a second later, and
+// the second one at once, unless Finish does so before. It has a thread before the command runs.
+func (s *Signals) dieInTime() {
 	for n := 0; n <= 0; {
 		n, _ = unix.Read(s.ended[0], make([]byte, 1))
 	}
 	fds := []unix.PollFd{{Fd: int32(s.FD), Events: unix.POLLIN}}
 	first := syscall.Signal(0)
-	for timeout := -1; ; {
-		n, _ := unix.Poll(fds, timeout)
-		sig := s.take()
-		switch {
-		case n == 0, sig != 0 && first != 0:
-			die(first)
-		case sig != 0:
-			first, timeout = sig, int(patience.Milliseconds())
-		}
+	for first == 0 {
+		unix.Poll(fds, -1)
+		first = s.take()
 	}
+	for isTime := false; !isTime; {
+		n, _ := unix.Poll(fds, int(patience.Milliseconds()))
+		isTime = n == 0 || s.take() != 0
+	}
+	die(first)
 }
 
 // Undefer has a signal end the process at once again, when the lock is released.

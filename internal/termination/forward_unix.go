@@ -80,9 +80,14 @@ func Die(sig syscall.Signal) (status int) {
 	return 128 + int(sig)
 }
 
-// CanDieBy reports whether this process can die by a signal of Forwarded: process 1 cannot; and where the Go runtime
-// has its own handlers, it prints its stacks for SIGQUIT, and ignores SIGUSR1 and the like.
+// CanDieBy reports whether this process can die by a signal of Forwarded.
 func CanDieBy(sig syscall.Signal) bool {
-	isDefault := cstart.IsLibrary || slices.Contains(Forwarded[:3], os.Signal(sig))
-	return os.Getpid() != 1 && isDefault && sig != syscall.SIGWINCH
+	switch {
+	case os.Getpid() == 1, sig == syscall.SIGWINCH:
+		return false
+	case cstart.IsLibrary:
+		return true
+	}
+	// The handlers of the Go runtime print its stacks for SIGQUIT, and ignore SIGUSR1 and the like.
+	return slices.Contains(deferrable, sig)
 }

@@ -1,11 +1,12 @@
-// Package termination defers the termination of this process by a signal, until what others depend on is done: a record
-// of the directory lock is removed, a place in its queue is given back.
+// Package termination decides what a signal does that would end this process. It ends it at once; or only when that is
+// done on which others depend, such as the removal of a record of the directory lock (Defer); or it is for the command
+// of a guard, to which this process passes it on (Catch, Forward).
 //
 //	after                 a signal
 //	the start             ends the process at once
 //	Defer, Context        ends a wait; the process dies a second later, or at the second signal. Only SIGINT, SIGTERM
 //	                      and SIGHUP are deferred.
-//	Catch                 of Forwarded is for the command: Next returns it
+//	Catch                 of Forwarded is for the command: Next returns it; likewise Forward, with a channel
 //	Signals.CommandEnded  the process dies a second later, or at the second signal
 //	Undefer, Allow        ends the process at once; Allow ends it by one that has come before
 //	Finish                the process has ended by the first one that has come, if one has

@@ -23,34 +23,33 @@ var (
 	last    = make(chan os.Signal, 1) // what Finish looks for
 )
 
-// Context is Defer from the moment on at which somebody waits for the context: to handle signals costs threads, which a
-// run that does not wait does not need.
-func Context() context.Context { return whenAwaited{} }
+// Context returns a context that calls Defer when somebody begins to wait for it: to handle signals costs threads,
+// which a run that does not wait does not need.
+func Context() context.Context { return lazyContext{} }
 
-type whenAwaited struct{}
+type lazyContext struct{}
 
-func (whenAwaited) Deadline() (deadline time.Time, ok bool) { return deadline, false }
-func (whenAwaited) Done() <-chan struct{}                   { return Defer().Done() }
+func (lazyContext) Deadline() (deadline time.Time, ok bool) { return deadline, false }
+func (lazyContext) Done() <-chan struct{}                   { return Defer().Done() }
+func (lazyContext) Err() error                              { return soFar().Err() }
+func (lazyContext) Value(key any) any                       { return soFar().Value(key) }
 
-func (whenAwaited) Err() error {
-	if !begun.Load() {
-		return nil
+// soFar returns the context of Defer, if that was called, and otherwise one that is never cancelled.
+func soFar() context.Context {
+	if begun.Load() {
+		return Defer()
 	}
-	return Defer().Err()
+	return context.Background()
 }
 
-func (whenAwaited) Value(key any) any {
-	if !begun.Load() {
-		return nil
-	}
-	return Defer().Value(key)
-}
+// deferrable are the signals that Defer defers. They end a process in which package signal is used, too.
+var deferrable = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 
 // Defer returns a context that is cancelled by the first signal, and defers termination by it. A signal that is
 // ignored, or blocked, stays so, and so does each signal of process 1, which none ends.
 var Defer = sync.OnceValue(func() context.Context {
 	begun.Store(true)
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, sig := range deferrable {
 		if cstart.Kills(sig) && os.Getpid() != 1 {
 			handled = append(handled, sig)
 		}
@@ -65,11 +64,11 @@ var Defer = sync.OnceValue(func() context.Context {
 	return ctx
 })
 
-// wait waits for the first signal, calls the function ended, and lets the process die in time.
-func wait(signals <-chan os.Signal, ended func()) {
+// wait waits for the first signal, calls cancel, and ends the process a second later, or at the second signal.
+func wait(signals <-chan os.Signal, cancel func()) {
 	first := (<-signals).(syscall.Signal)
 	caught.Store(int64(first))
-	ended()
+	cancel()
 	go func() {
 		sys.Sleep(patience)
 		die(first)
@@ -81,8 +80,8 @@ func wait(signals <-chan os.Signal, ended func()) {
 // IsDue reports whether a signal has come.
 func IsDue() bool { return caught.Load() != 0 }
 
-// Finish ends the process by the signal that has come, if one has, were it at this moment: a command that has ended by
-// the same one is known to have done so before wait or awaitSecond knows of it.
+// Finish ends the process by the first signal that has come, if one has. It looks itself: a signal may just have come
+// to this process and to the command, whose end is known before wait or dieInTime has received it.
 func Finish() {
 	if catching != nil {
 		catching.take()
