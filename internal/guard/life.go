@@ -138,8 +138,8 @@ func (l *life) step() {
 	if l.state > running && due == Lost {
 		l.cause = Lost // whatever it was until now
 	}
-	isBetween := l.state != ready && l.state != over
-	if isBetween && !l.alive() && !l.remains {
+	hasBegun := l.state != ready && l.state != over
+	if hasBegun && !l.alive() && !l.remains {
 		l.finish(0)
 		return
 	}

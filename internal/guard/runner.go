@@ -235,7 +235,8 @@ func (r *runner) obey(m Message) {
 
 // start starts the command, unless it is too late.
 func (r *runner) start(token int64) {
-	switch r.life.lookForNewer(); {
+	r.life.lookForNewer()
+	switch {
 	case Now() >= r.life.deadlines.Term:
 		r.life.cause = Lost
 	case r.life.replaced:

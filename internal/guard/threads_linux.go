@@ -10,10 +10,11 @@ import (
 // makeThreads has the runtime make all threads that it may need before the command starts: near a limit of processes,
 // which the command may reach, it would end this process if it could not make one.
 //
-// The garbage collector needs threads. It is put off until there is no memory but that of the limit, so what runs on
-// and on from here must need no memory. And goroutines that wake up need them. They wait in system calls of their own,
-// main among them. When one enters such a call the runtime may want a thread that looks for other work. Spare ones wait
-// for that: it never has more than those in system calls, one for each of GOMAXPROCS, and its own.
+// The garbage collector needs threads. It is put off, in flock until the process has reached the memory limit that main
+// sets. So what runs on and on from here must need no memory. Goroutines that wake up need threads, too. They wait in
+// system calls of their own, main among them. When one enters such a call the runtime may want a thread that looks for
+// other work. Spare ones wait for that: it never has more than those in system calls, one for each of GOMAXPROCS, and
+// its own.
 func makeThreads() {
 	debug.SetGCPercent(-1)
 	runtime.GOMAXPROCS(spareThreads)

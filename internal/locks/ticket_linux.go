@@ -66,7 +66,7 @@ func (t *Ticket) take(own int) (bell int, err error) {
 	}
 }
 
-// goBehindAll makes the ticket the first one from its number on behind which nobody has one, nor has that itself.
+// goBehindAll raises the number of the ticket until nobody else has that ticket or a higher one.
 func (t *Ticket) goBehindAll() error {
 	for {
 		// One answer is some ticket, not the last one.
