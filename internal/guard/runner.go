@@ -79,8 +79,11 @@ func Begin() {
 		os.Exit(0)
 	}
 	number, isGuard := strings.CutPrefix(os.Args[1], option)
+	if !isGuard {
+		return
+	}
 	socket, _ := strconv.Atoi(number)
-	if _, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_TYPE); !isGuard || err != nil {
+	if _, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
 		return // nobody who makes a guard has started this: it is an option that does not exist
 	}
 	beGuard(socket)
