@@ -10,7 +10,7 @@ import (
 )
 
 // A machine is where an owner runs, for which user, and by which mount of the filesystem it sees the state directory.
-// What is not known is "". It matches nothing, except that sharesKernel can do without a boot.
+// What is not known is "". It matches nothing, except in sharesKernel.
 type machine struct {
 	user   user
 	host   string // for people to read, escaped
@@ -124,12 +124,12 @@ func (m machine) knowsGone(o machine) bool {
 }
 
 // sharesKernel reports whether both are in one kernel. Where a system has no boot id, or a chroot no /proc to tell it,
-// the name of the machine must do.
+// the name of the machine and its identity must do. Some systems have neither id: there the name alone does.
 func (m machine) sharesKernel(o machine) bool {
 	if m.boot != "" && o.boot != "" {
 		return m.boot == o.boot
 	}
-	return m.host == o.host && m.host != "" && (m.id == o.id || m.id == "" || o.id == "")
+	return m.host == o.host && m.host != "" && m.id == o.id
 }
 
 // hasRestartedSince reports whether o is an earlier boot of this machine, all of whose processes are dead. That is

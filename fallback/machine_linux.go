@@ -26,6 +26,9 @@ func askMachine() machine {
 			break
 		}
 	}
+	if m.boot == "" && m.id == "" { // in a chroot: no other process can be known to be on this machine
+		m.boot = nonce()
+	}
 	return m
 }
 

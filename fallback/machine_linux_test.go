@@ -2,6 +2,7 @@ package fallback
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,6 +24,31 @@ func TestThisMachine(t *testing.T) {
 	isForbidden := unix.Ustat(0, new(unix.Ustat_t)) == unix.ENOSYS // under qemu-user
 	if isUnknownDevice("fffff") == isForbidden || isKnownDevice("fffff") {
 		t.Error("a device that was never there is not unknown")
+	}
+}
+
+func init() {
+	roles["tell the machine in a chroot"] = func(dir string, _ int) {
+		must(unix.Chroot(dir))
+		os.Stdout.WriteString(thisMachine().String())
+	}
+}
+
+// TestMachineInAChroot: where nothing but its name tells a machine, another process can be on another one of that name.
+func TestMachineInAChroot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may do this")
+	}
+	var machines [2]machine
+	for i := range machines {
+		c := exec.Command("/proc/self/exe")
+		c.Env = append(os.Environ(), "FALLBACK_ROLE=tell the machine in a chroot", "FALLBACK_PLACE="+t.TempDir())
+		text, err := c.Output()
+		must(err)
+		machines[i], _ = parseMachine(strings.Split(string(text), ","))
+	}
+	if m := machines[0]; m.host == "" || m.relation(m) != askable || m.relation(machines[1]) != otherMachine {
+		t.Errorf("%q: to itself %v, to the other %v", m, m.relation(m), m.relation(machines[1]))
 	}
 }
 
