@@ -107,7 +107,7 @@ func (a *attempt) holdByFile(s *snapshot) (isHeld bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	f := openfile.File{Location: at, Inode: a.Inode(), LockerStart: at.Start}
+	f := openfile.File{Location: at, FileID: a.ID(), LockerStart: at.Start}
 	i := slices.IndexFunc(s.holders, func(r record) bool { return r.verdict == ours })
 	if i < 0 {
 		return a.markFile(s, f)

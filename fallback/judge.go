@@ -128,6 +128,6 @@ func (a *attempt) isOfOurFile(r record) bool {
 	if r.file == nil || a.Machine().relation(r.owner.machine) != askable {
 		return true
 	}
-	inode := a.Inode()
+	inode := a.ID().Inode
 	return inode == 0 || inode == r.file.Inode
 }

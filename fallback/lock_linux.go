@@ -59,7 +59,7 @@ func (s *thisSystem) Openers(records []record) (openers map[string][]int, told o
 		case r.file == nil:
 			sought[i] = openfile.SoughtFIFO(s.dirfd, r.name)
 		default:
-			sought[i] = s.Sought(r.file, r.isSeen)
+			sought[i] = openfile.SoughtFile(r.file, r.isSeen)
 		}
 	}
 	openers = map[string][]int{}

@@ -271,7 +271,7 @@ func TestNamesOfRecords(t *testing.T) {
 	long := machine{user{digits, digits, digits}, strings.Repeat("h", maxHost), thirteen, thirteen,
 		pidNamespace{digits, strconv.FormatUint(centuries, 36)}, "+ffffffff"}
 	files := []*openfile.File{nil,
-		{Location: openfile.Location{PID: maxPID, Start: centuries, Number: math.MaxInt32}, Inode: math.MaxUint64,
+		{Location: openfile.Location{PID: maxPID, Start: centuries, Number: math.MaxInt32}, FileID: openfile.FileID{Device: math.MaxUint32, Inode: math.MaxUint64},
 			Mark: openfile.NoAtime, Signal: lastSignal, LockerStart: centuries - 1}}
 	for _, m := range []machine{{}, {host: escape("my host,\n%\xff")}, long} {
 		for _, f := range files {

@@ -85,7 +85,7 @@ var thisMachine = sync.OnceValue(func() machine {
 })
 
 // maxHost is how much of the name of a host there is in a name, which stays under 255 bytes.
-const maxHost = 42
+const maxHost = 34
 
 // A relation is that of this process to an owner: what it can learn of that.
 type relation uint8

@@ -159,6 +159,41 @@ func exists(path string) bool {
 	return err == nil
 }
 
+// TestFileByTwoMounts: an open file counts also where the path leads to another device, as on a filesystem that was
+// unmounted while the file was in use, and mounted again. /proc and /sys have one inode number, and stand for that.
+func TestFileByTwoMounts(t *testing.T) {
+	dir := filepath.Join(tempDir(t), "state") // as with FLOCK_DIR
+	open := func(path string) (int, *Lock, unix.Stat_t) {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		must(err)
+		var of unix.Stat_t
+		must(unix.Fstat(fd, &of))
+		l, err := OpenFile(dir, path, fd)
+		must(err)
+		return fd, l, of
+	}
+	fd, holder, its := open("/proc")
+	other, l, of := open("/sys")
+	defer unix.Close(other)
+	if its.Ino != of.Ino || its.Dev == of.Dev {
+		unix.Close(fd)
+		t.Skip("these are not two devices with one inode number")
+	}
+	must(holder.TryLock())
+	if err := l.TryLock(); !errors.Is(err, ErrLocked) {
+		t.Error("it is not where the record says: ", err)
+	}
+	moved, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	must(err)
+	unix.Close(fd)
+	if err := l.TryLock(); !errors.Is(err, ErrLocked) {
+		t.Error("a search has not found it: ", err)
+	}
+	unix.Close(moved)
+	must(l.TryLock())
+	must(l.Unlock())
+}
+
 // TestComputesForHours: a shell that has closed its descriptor and never sleeps does not keep the lock.
 func TestComputesForHours(t *testing.T) {
 	dir := lockFile(t)

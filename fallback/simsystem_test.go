@@ -194,7 +194,7 @@ func (a *actor) rest() {
 
 func (s *simFlock) Now() time.Time      { return time.Unix(1, 0) }
 func (s *simFlock) Sleep(time.Duration) { s.rest() }
-func (s *simFlock) Inode() uint64       { return 1 }
+func (s *simFlock) ID() openfile.FileID { return openfile.FileID{Device: 1, Inode: 1} }
 
 func (s *simFlock) Openers([]record) (map[string][]int, openfile.Telling) {
 	return nil, openfile.TellsNothing

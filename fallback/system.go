@@ -43,14 +43,14 @@ type system interface {
 
 	// Locate returns where others look first for our open file.
 	Locate() (openfile.Location, error)
-	// Inode returns the inode number of the locked file, 0 if there is none.
-	Inode() uint64
-	// Marked reports whether our open file has the mark and the signal of f, and is of its inode.
+	// ID returns the identity of the locked file, zero if that is unknown.
+	ID() openfile.FileID
+	// Marked reports whether our open file has the mark and the signal of f, and is of its file.
 	Marked(f *openfile.File) bool
 	// Mark gives our open file the signal and the mark, and Unmark takes both away, if it has them.
 	Mark(signal int, m openfile.Mark) error
 	Unmark()
-	// At asks whether a marked open file of the inode is at the location of f. With sharesClock another start than that of
+	// At asks whether a marked open file of its file is at the location of f. With sharesClock another start than that of
 	// f means that its process has ended.
 	At(f *openfile.File, sharesClock bool) openfile.Answer
 	// Search looks into all processes for an open file that is wanted.

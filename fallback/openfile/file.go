@@ -11,12 +11,18 @@ import (
 // A File is an open file that has a lock.
 type File struct {
 	Location
-	Inode  uint64 // of the locked file
+	FileID // of the locked file
 	Mark   Mark
 	Signal int // by which it knows its record
 
-	LockerStart uint64 // the start of the process that has locked, which Location may say no more; 0: unknown
+	// The start of the process in which the open file was when it was locked; 0: unknown. Location may be another one
+	// by now. Whoever has inherited the open file was started later.
+	LockerStart uint64
 }
+
+// A FileID is what stat(2) says of a file. An open file can be of the locked file although the path of that leads to
+// another device by now: when a filesystem is mounted a second time, both its device numbers are in use.
+type FileID struct{ Device, Inode uint64 }
 
 // A Location is a descriptor of a process. The kernel uses process ids again: the start of the process tells them
 // apart.
@@ -47,7 +53,8 @@ const (
 
 func (f File) String() string {
 	base36 := func(n uint64) string { return strconv.FormatUint(n, 36) }
-	s := fmt.Sprintf("%d.%s.%d.%d.%c.%s", f.PID, base36(f.Start), f.Number, f.Signal, f.Mark, base36(f.Inode))
+	s := fmt.Sprintf("%d.%s.%d.%d.%c.%s.%s", f.PID, base36(f.Start), f.Number, f.Signal, f.Mark, base36(f.Inode),
+		base36(f.Device))
 	if f.LockerStart != f.Start {
 		s += "." + base36(f.LockerStart)
 	}
@@ -57,16 +64,16 @@ func (f File) String() string {
 // Parse is the reverse of String.
 func Parse(s string) (*File, bool) {
 	parts := strings.Split(s, ".")
-	if len(parts) != 6 && len(parts) != 7 {
+	if len(parts) != 7 && len(parts) != 8 {
 		return nil, false
 	}
 	base36 := func(s string) uint64 { n, _ := strconv.ParseUint(s, 36, 64); return n }
 	f := new(File)
 	fmt.Sscanf(parts[0]+" "+parts[2]+" "+parts[3]+" "+parts[4], "%d %d %d %c", &f.PID, &f.Number, &f.Signal, &f.Mark)
-	f.Start, f.Inode = base36(parts[1]), base36(parts[5])
+	f.Start, f.Inode, f.Device = base36(parts[1]), base36(parts[5]), base36(parts[6])
 	f.LockerStart = f.Start
-	if len(parts) == 7 {
-		f.LockerStart = base36(parts[6])
+	if len(parts) == 8 {
+		f.LockerStart = base36(parts[7])
 	}
 	isMark := f.Mark == NoAtime || f.Mark == NonBlock
 	return f, isMark && f.String() == s && min(f.PID, f.Number, f.Signal) >= 0

@@ -20,36 +20,26 @@ func (m Mark) flag() int {
 	return unix.O_NONBLOCK
 }
 
-// A fileID is what stat(2) says of a file.
-type fileID struct{ device, inode uint64 }
-
 // statID returns the identity and the mode of the file at a path below an open directory, or of an open file itself. It
 // does not ask the server of a network filesystem, which may be gone.
-func statID(dir int, path string) (id fileID, mode uint16, err error) {
+func statID(dir int, path string) (id FileID, mode uint16, err error) {
 	var s unix.Statx_t
 	err = unix.Statx(dir, path, unix.AT_STATX_DONT_SYNC|unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_TYPE, &s)
-	return fileID{unix.Mkdev(s.Dev_major, s.Dev_minor), s.Ino}, s.Mode, err
+	return FileID{unix.Mkdev(s.Dev_major, s.Dev_minor), s.Ino}, s.Mode, err
 }
 
 func descriptorPath(p Location) string { return procDir(p.PID) + "/fd/" + strconv.Itoa(p.Number) }
 
-// identity returns the identity of the locked file: by a descriptor, if there is one, because its name may be gone.
-func (t *Table) identity() (fileID, error) {
-	if t.Opened >= 0 {
-		id, _, err := statID(t.Opened, "")
-		return id, err
+// ID returns the identity of the locked file, zero if it is unknown: by a descriptor, if there is one, because its name
+// may be gone.
+func (t *Table) ID() (id FileID) {
+	switch {
+	case t.Opened >= 0:
+		id, _, _ = statID(t.Opened, "")
+	case t.Path != "":
+		id, _, _ = statID(unix.AT_FDCWD, t.Path)
 	}
-	if t.Path == "" {
-		return fileID{}, unix.ENOENT
-	}
-	id, _, err := statID(unix.AT_FDCWD, t.Path)
-	return id, err
-}
-
-// Inode returns the inode number of the locked file, 0 if it is unknown.
-func (t *Table) Inode() uint64 {
-	id, _ := t.identity()
-	return id.inode
+	return id
 }
 
 // Locate returns where the eldest ancestor has our open file, if all processes between it and this one have it, too. If
@@ -70,15 +60,14 @@ func (t *Table) Locate() (Location, error) {
 			return eldest, nil
 		}
 		at, has := t.findIn(ancestor)
-		switch {
-		case has:
-			at.Start = its.Start
-			eldest, ancestor = at, its.Parent
-		case ancestor == parent && isHiddenCaller(parent, t.FD):
+		if !has && ancestor == parent && isHiddenCaller(parent, t.FD) {
 			return Location{PID: parent, Number: t.FD, Start: its.Start}, nil
-		default:
+		}
+		if !has {
 			return eldest, nil
 		}
+		at.Start = its.Start
+		eldest, ancestor = at, its.Parent
 	}
 }
 
@@ -116,8 +105,7 @@ func (t *Table) isOurs(p Location) bool {
 		return is
 	}
 	other, _, err := statID(unix.AT_FDCWD, descriptorPath(p))
-	id, err2 := t.identity()
-	return err == nil && err2 == nil && other == id
+	return err == nil && other == t.ID()
 }
 
 // sameOpenFile compares two descriptors by kcmp(2), which some kernels and container runtimes lack.
@@ -128,14 +116,14 @@ func sameOpenFile(p, q Location) (same, known bool) {
 	return r == 0 && errno == 0, errno == 0 || errno == unix.EBADF || errno == unix.ESRCH
 }
 
-// Marked reports whether our open file has the mark and the signal of f, and is of its inode.
+// Marked reports whether our open file has the mark and the signal of f, and is of its file.
 func (t *Table) Marked(f *File) bool {
 	flags, err := unix.FcntlInt(uintptr(t.FD), unix.F_GETFL, 0)
 	if err != nil || flags&f.Mark.flag() == 0 {
 		return false
 	}
 	signal, err := unix.FcntlInt(uintptr(t.FD), unix.F_GETSIG, 0)
-	return err == nil && signal == f.Signal && t.Inode() == f.Inode
+	return err == nil && signal == f.Signal && t.ID() == f.FileID
 }
 
 // Mark gives our open file a signal and a mark.
@@ -174,11 +162,7 @@ func (t *Table) Unmark() {
 //	                                    was started at another time than f's    NotThere: its id was used again
 //	                                    all else                                Unknown
 func (t *Table) At(f *File, sharesClock bool) Answer {
-	own, err := t.identity()
-	if err != nil {
-		return Unknown
-	}
-	isThere, err := isWhereRecorded(f, own.device)
+	isThere, err := isWhereRecorded(f)
 	switch {
 	case isThere:
 		return There
@@ -199,22 +183,22 @@ func (t *Table) At(f *File, sharesClock bool) Answer {
 	return Unknown
 }
 
-// isWhereRecorded reports whether the descriptor that a record names is an open file with its mark, on this device.
-func isWhereRecorded(f *File, device uint64) (bool, error) {
+// isWhereRecorded reports whether the descriptor that a record names is an open file with its mark.
+func isWhereRecorded(f *File) (bool, error) {
 	id, _, err := statID(unix.AT_FDCWD, descriptorPath(f.Location))
 	if err != nil {
 		return false, err
 	}
-	return isMarked(f.Location, id, device, f)
+	return isMarked(f.Location, id, f)
 }
 
 // isNowhere reports whether an error says that there is no such process or descriptor. No other error tells that.
 func isNowhere(err error) bool { return sys.Is(err, unix.ENOENT, unix.ESRCH) }
 
-// isMarked reports whether a descriptor, of the file id, is an open file like one of these, on this device.
-func isMarked(p Location, id fileID, device uint64, like ...*File) (bool, error) {
-	isLike := func(f *File) bool { return f.Inode == id.inode }
-	if id.device != device || !slices.ContainsFunc(like, isLike) {
+// isMarked reports whether a descriptor, of the file id, is an open file like one of these.
+func isMarked(p Location, id FileID, like ...*File) (bool, error) {
+	isLike := func(f *File) bool { return f.FileID == id }
+	if !slices.ContainsFunc(like, isLike) {
 		return false, nil
 	}
 	flags, err := flagsOf(p)

@@ -6,7 +6,7 @@ import "errors"
 
 // Only Linux shows the flags of the open files of other processes.
 
-func (*Table) Inode() uint64                   { return 0 }
+func (*Table) ID() (id FileID)                 { return id }
 func (*Table) Locate() (p Location, err error) { return p, errors.ErrUnsupported }
 func (*Table) Marked(*File) bool               { return false }
 func (*Table) Mark(int, Mark) error            { return errors.ErrUnsupported }

@@ -19,7 +19,6 @@ import (
 type search struct {
 	Query
 	View
-	device    uint64
 	failed    bool       // a look has not been made, for want of memory, for instance
 	locations []Location // what stands there is not wanted: our open file, and others that have a record
 	// Processes that this search has looked into, or that may not be looked into.
@@ -37,12 +36,7 @@ func newSearch(q Query) *search {
 
 // Search looks into all processes for an open file that is wanted.
 func (t *Table) Search(q Query) View {
-	id, err := t.identity()
-	if err != nil {
-		return View{}
-	}
 	h := newSearch(q)
-	h.device = id.device
 	if t.FD >= 0 {
 		h.locations = append(h.locations, Location{PID: os.Getpid(), Number: t.FD})
 	}
@@ -97,13 +91,12 @@ func (h *search) everywhere() (complete bool) {
 			return true
 		case notListed:
 			return false
-		case onlyHeirsOfCleared:
-			inARow++
 		case provesNothing:
 			inARow = 0
-		}
-		if inARow == enoughListings {
-			return true
+		case onlyHeirsOfCleared:
+			if inARow++; inARow == enoughListings {
+				return true
+			}
 		}
 		if time.Now().After(catchUpEnds) {
 			return false
@@ -167,14 +160,14 @@ func (h *search) candidates(pids []int) (list []candidate) {
 			continue
 		}
 		h.visited[pid] = true
-		if p := h.candidate(pid); !p.stat.IsKernelThread {
+		if p := h.newCandidate(pid); !p.stat.IsKernelThread {
 			list = append(list, p)
 		}
 	}
 	return list
 }
 
-func (h *search) candidate(pid int) candidate {
+func (h *search) newCandidate(pid int) candidate {
 	p := candidate{pid: pid}
 	p.stat, p.err = proc.ReadStat(pid)
 	if p.err == nil && h.isHeirOfCleared(p.stat) {
@@ -278,7 +271,7 @@ func (h *search) mayMove(p candidate) bool {
 	return err != nil || program != ownProgram()
 }
 
-var ownProgram = sync.OnceValue(func() fileID {
+var ownProgram = sync.OnceValue(func() FileID {
 	id, _, _ := statID(unix.AT_FDCWD, "/proc/self/exe")
 	return id
 })
@@ -349,33 +342,33 @@ func (h *search) lookAt(pid, fd int, numbers []string) (couldLook bool) {
 func (h *search) isWanted(fd int, at Location) (bool, error) {
 	number := strconv.Itoa(at.Number)
 	id, _, err := statID(fd, number)
-	if sys.LacksPermission(err) && isElsewhere(fd, number, h.device) {
+	if sys.LacksPermission(err) && h.isElsewhere(fd, number) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return isMarked(at, id, h.device, h.Wanted...)
+	return isMarked(at, id, h.Wanted...)
 }
 
-// isElsewhere reports whether a descriptor that may not be looked at is of another device. A filesystem of another user
-// (FUSE) tells nobody else more than that, not even root.
-func isElsewhere(fd int, number string, device uint64) bool {
+// isElsewhere reports whether a descriptor that may not be looked at is of another device than what is wanted. A
+// filesystem of another user (FUSE) tells nobody else more than that, not even root.
+func (h *search) isElsewhere(fd int, number string) bool {
 	var s unix.Statx_t
 	err := unix.Statx(fd, number, unix.AT_STATX_DONT_SYNC, 0, &s)
-	return err == nil && unix.Mkdev(s.Dev_major, s.Dev_minor) != device
+	device := unix.Mkdev(s.Dev_major, s.Dev_minor)
+	return err == nil && !slices.ContainsFunc(h.Wanted, func(f *File) bool { return f.Device == device })
 }
 
 // noteFailure notes why a process could not be looked into, unless it has ended.
 func (h *search) noteFailure(other int, err error) {
 	switch {
 	case isNowhere(err):
-	case !sys.LacksPermission(err):
-		h.failed = true
-	default:
-		// It is itself counted as refused, or passed over, so its children need no more looks than those of others.
+	case sys.LacksPermission(err): // it is passed over or counted as refused, and its children with it
 		h.clear(other)
 		h.noteRefusal(other)
+	default:
+		h.failed = true
 	}
 }
 
@@ -465,7 +458,7 @@ func Openers(files []Sought) (openers [][]int, told Telling) {
 			at := Location{PID: other}
 			at.Number, _ = strconv.Atoi(number)
 			for i, f := range files {
-				if id == f.fileID && has(at, i, files) && !slices.Contains(openers[i], other) {
+				if id == f.FileID && has(at, i, files) && !slices.Contains(openers[i], other) {
 					openers[i] = append(openers[i], other)
 				}
 			}
@@ -486,21 +479,20 @@ func (t Telling) after(other int, err error) Telling {
 
 // A Sought is what Openers looks for: a lifeline, or an open file. No file is like the zero value.
 type Sought struct {
-	fileID
+	FileID
 	file *File     // nil: a lifeline
 	at   *Location // where the open file is; nil: it may be anywhere
 }
 
 // SoughtFIFO returns the lifeline with a name in an open directory.
 func SoughtFIFO(dir int, name string) (s Sought) {
-	s.fileID, _, _ = statID(dir, name)
+	s.FileID, _, _ = statID(dir, name)
 	return s
 }
 
-// Sought returns an open file of the locked file. isSeen says that it was seen where it says.
-func (t *Table) Sought(f *File, isSeen bool) Sought {
-	own, _ := t.identity()
-	s := Sought{fileID: fileID{own.device, f.Inode}, file: f}
+// SoughtFile returns an open file. isSeen says that it was seen where it says.
+func SoughtFile(f *File, isSeen bool) Sought {
+	s := Sought{FileID: f.FileID, file: f}
 	if isSeen {
 		s.at = &f.Location
 	}

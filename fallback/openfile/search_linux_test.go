@@ -182,20 +182,20 @@ func TestHeirOfCleared(t *testing.T) {
 	}
 	h := newSearch(Query{})
 	before := child()
-	if h.lookInto(h.candidate(c.Process.Pid)) {
+	if h.lookInto(h.newCandidate(c.Process.Pid)) {
 		t.Error("the shell has the file")
 	}
 	for nextTick() <= h.clearedSince[c.Process.Pid] {
 		time.Sleep(time.Millisecond)
 	}
-	if after := child(); h.mayMove(h.candidate(after)) {
+	if after := child(); h.mayMove(h.newCandidate(after)) {
 		t.Error("an heir of a cleared process may have it")
 	}
-	if !h.mayMove(h.candidate(before)) {
+	if !h.mayMove(h.newCandidate(before)) {
 		t.Error("what was started before the look cannot have it")
 	}
 	delete(h.clearedSince, c.Process.Pid)
-	if after := child(); !h.mayMove(h.candidate(after)) {
+	if after := child(); !h.mayMove(h.newCandidate(after)) {
 		t.Error("a child of one that was not looked into cannot have it")
 	}
 }
