@@ -2,6 +2,10 @@ package openfile
 
 import "time"
 
+// KeepsDescriptors says that a process of this program has what it inherits under one number while it runs, so that one
+// look into it is enough. flock sets it, so that searches which run at once do not look at each other again and again.
+var KeepsDescriptors bool
+
 // A Query is what to search for.
 type Query struct {
 	Wanted    []*File // an open file like one of these,

@@ -252,8 +252,7 @@ func nextTick() uint64 {
 	return uint64(now.Nano())/(1e9/perSecond) + 1
 }
 
-// mayMove reports whether a process can have inherited the open file, and hide it from a look by moving it. A flock has
-// what it gets under one number while it runs, so the processes of this program do not count.
+// mayMove reports whether a process can have inherited the open file, and hide it from a look by moving it.
 func (h *search) mayMove(p candidate) bool {
 	switch {
 	case isNowhere(p.err): // it has ended
@@ -268,7 +267,7 @@ func (h *search) mayMove(p candidate) bool {
 		return false
 	}
 	program, _, err := statID(unix.AT_FDCWD, procDir(p.pid)+"/exe")
-	return err != nil || program != ownProgram()
+	return !KeepsDescriptors || err != nil || program != ownProgram()
 }
 
 var ownProgram = sync.OnceValue(func() FileID {

@@ -99,6 +99,9 @@ func TestSearchBesideNewProcesses(t *testing.T) {
 			answer := make([]byte, 1)
 			_, err = out.Read(answer)
 			must(err)
+			if h := newSearch(Query{}); !h.mayMove(h.newCandidate(starter.Process.Pid)) {
+				t.Error("a process of the same program can have moved it")
+			}
 
 			longest := longestCatchUp
 			defer func() { processes, longestCatchUp = proc.Processes, longest }()

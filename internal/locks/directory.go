@@ -6,12 +6,15 @@ import (
 	"path/filepath"
 
 	"example.org/flock/fallback"
+	"example.org/flock/fallback/openfile"
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/proc"
 	"example.org/flock/internal/sys"
 	"example.org/flock/internal/termination"
 )
+
+func init() { openfile.KeepsDescriptors = true }
 
 // A directory is the directory lock, which package fallback has. A file that flock opens by name is locked by a
 // lifeline, which the command inherits as it inherits the file; the open file of a descriptor is locked itself.
