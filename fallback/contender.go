@@ -1,6 +1,8 @@
 package fallback
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -8,9 +10,8 @@ import (
 	"example.org/flock/fallback/openfile"
 )
 
-// A contender is what stands for a Lock in the state directory, while it waits and while it holds: a lifeline under a
-// name.
-type contender struct {
+// A namedLifeline stands for a Lock in the state directory, while it waits and while it holds.
+type namedLifeline struct {
 	id       string
 	name     string // "": there is none
 	lifeline lifeline
@@ -20,9 +21,9 @@ type contender struct {
 type holding uint8
 
 const (
-	byLifeline  holding = iota // that of the contender itself
+	byLifeline  holding = iota // that of the Lock itself
 	byOpenFile                 // our descriptor's, by its mark
-	byInherited                // that of another contender, which our descriptor has inherited
+	byInherited                // another one, which our descriptor has inherited
 )
 
 // A Request says which lock to take, and how long to wait.
@@ -36,7 +37,8 @@ type Request struct {
 // An attempt is one call that wants something of a lock.
 type attempt struct {
 	system
-	self      *contender // of the Lock
+	ctx       context.Context // of the call; its deadline is that of the request, too
+	self      *namedLifeline  // of the Lock
 	holding   holding
 	inherited string // the ID of the lifeline, for byInherited
 	request   Request
@@ -73,6 +75,12 @@ func (a *attempt) isLate() bool {
 	return !a.request.Deadline.IsZero() && !a.Now().Before(a.request.Deadline)
 }
 
+// isCancelled reports whether the caller wants to wait no longer, for another reason than a deadline.
+func (a *attempt) isCancelled() bool {
+	err := a.ctx.Err()
+	return err != nil && !errors.Is(err, context.DeadlineExceeded)
+}
+
 // list lists the state directory. If the name of our lifeline is gone, because a cleaner of old files has removed it or
 // the whole directory, it forgets the lifeline.
 func (a *attempt) list() (snapshot, error) {
@@ -86,22 +94,20 @@ func (a *attempt) list() (snapshot, error) {
 	return parse(names)
 }
 
-// come makes the lifeline of this contender, which is its bell as well.
-func (a *attempt) come() error {
-	for a.self.name == "" {
-		err := a.comeOnce()
-		if isAbsent(err) { // it was taken for dead before it was open, or the directory is gone
-			err = a.Reopen()
-		}
-		if err != nil {
-			return err
-		}
+// come makes the lifeline of this contender, which is its bell as well, unless it has one. If it has not come although
+// there is no error, the attempt has to look again.
+func (a *attempt) come() (hasCome bool, err error) {
+	if a.self.name == "" {
+		err = a.makeLifeline()
 	}
-	return nil
+	if isAbsent(err) { // it was taken for dead before it was open, or the directory is gone
+		return false, a.Reopen()
+	}
+	return err == nil, err
 }
 
-// comeOnce makes a lifeline under a name that nobody takes for a waiter's, opens it, and renames it.
-func (a *attempt) comeOnce() error {
+// makeLifeline makes a lifeline under a name that nobody takes for a waiter's, opens it, and renames it.
+func (a *attempt) makeLifeline() error {
 	id := newID(ownPID, ownStart(), a.Now(), a.Machine())
 	name := newName + "," + id
 	if err := a.Make(name); err != nil {
@@ -116,7 +122,7 @@ func (a *attempt) comeOnce() error {
 		a.CloseLifeline(life)
 		return err
 	}
-	*a.self = contender{id: id, name: waiter, lifeline: life}
+	*a.self = namedLifeline{id: id, name: waiter, lifeline: life}
 	return nil
 }
 
@@ -139,9 +145,9 @@ func (a *attempt) move(old, new string) error {
 // forget closes the lifeline of this contender. A name that it still has is then that of a dead one, for others to
 // remove.
 func (a *attempt) forget() {
-	if *a.self != (contender{}) {
+	if *a.self != (namedLifeline{}) {
 		a.CloseLifeline(a.self.lifeline)
-		*a.self = contender{}
+		*a.self = namedLifeline{}
 	}
 }
 
@@ -189,16 +195,10 @@ func (a *attempt) release() error {
 }
 
 // removeIfUnread removes the name of a lifeline that we have closed, if nobody else has the lifeline.
-func (a *attempt) removeIfUnread(closed contender) error {
-	name, is := closed.name, a.Ask(closed.name)
-	if is == noName { // who has inherited the lifeline has renamed it, to convert or to release the lock
-		var err error
-		if name, is, err = a.askByID(closed.id); err != nil {
-			return err
-		}
-	}
-	if is != noReader {
-		return nil
+func (a *attempt) removeIfUnread(closed namedLifeline) error {
+	name, is, err := a.findAndAsk(closed)
+	if err != nil || is != noReader {
+		return err
 	}
 	if err := a.Remove(name); err != nil {
 		return err
@@ -212,14 +212,14 @@ func (a *attempt) removeIfUnread(closed contender) error {
 	return nil
 }
 
-// askByID asks whether anybody has the lifeline with this ID, and returns its name.
-func (a *attempt) askByID(id string) (name string, is answer, err error) {
-	s, err := a.list()
-	if err != nil {
-		return "", unknown, err
+// findAndAsk asks whether anybody has a lifeline, and returns the name that it has now.
+func (a *attempt) findAndAsk(l namedLifeline) (name string, is answer, err error) {
+	if is = a.Ask(l.name); is != noName {
+		return l.name, is, nil
 	}
-	if name = s.lifelineOf(id); name == "" {
-		return "", noName, nil
+	s, err := a.list() // who has inherited the lifeline has renamed it, to convert or to release the lock
+	if name = s.lifelineOf(l.id); err != nil || name == "" {
+		return "", noName, err
 	}
 	return name, a.Ask(name), nil
 }

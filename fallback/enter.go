@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -9,28 +10,27 @@ import (
 // does what needs the token.
 
 // enter takes the lock, unless somebody keeps us out.
-func (a *attempt) enter() (outcome, error) { return a.withToken(nil, a.hold) }
+func (a *attempt) enter() (outcome, error) { return a.withToken(nil, true) }
 
 // tidy removes dead contenders, these among them, and writes down where searches have found open files. It says who
-// keeps us out then, if that is known.
-func (a *attempt) tidy(dead []string) (outcome, error) { return a.withToken(dead, nil) }
+// keeps us out then, and else that the attempt has to look again.
+func (a *attempt) tidy(dead []string) (outcome, error) { return a.withToken(dead, false) }
 
-// withToken takes the token, removes dead contenders, these among them, calls act if nobody keeps us out, and frees the
-// token. With a nil act all is to be done again if nobody keeps us out.
-func (a *attempt) withToken(dead []string, act func(*snapshot) (isDone bool, err error)) (outcome, error) {
-	if err := a.come(); err != nil {
-		return outcome{}, err
+// withToken takes the token, does what needs it, and frees it.
+func (a *attempt) withToken(dead []string, shallHold bool) (outcome, error) {
+	if hasCome, err := a.come(); !hasCome {
+		return outcome{how: again}, err
 	}
 	token := busy + "," + a.self.id
 	o, err := a.take(token)
+	if err == nil && o.how != done {
+		return o, nil
+	}
 	if err == nil {
-		if o.how != done {
-			return o, nil
-		}
-		o, err = a.removeDeadAndAct(token, dead, act)
+		o, err = a.removeDeadAndHold(token, dead, shallHold)
 	}
 	if err != nil { // the token may be ours
-		return outcome{}, a.putBack(token, err)
+		return outcome{}, cmp.Or(a.putBack(token), err)
 	}
 	if isFreed, err := a.freeToken(token); !isFreed {
 		return outcome{how: again}, err
@@ -38,8 +38,9 @@ func (a *attempt) withToken(dead []string, act func(*snapshot) (isDone bool, err
 	return o, nil
 }
 
-// removeDeadAndAct is what withToken does with the token, if that is still ours and our lifeline still has its name.
-func (a *attempt) removeDeadAndAct(token string, dead []string, act func(*snapshot) (bool, error)) (outcome, error) {
+// removeDeadAndHold removes dead contenders, these among them, and makes us a holder if it shall and nobody keeps us
+// out. It does nothing if the token is not ours any more, or our lifeline has lost its name.
+func (a *attempt) removeDeadAndHold(token string, dead []string, shallHold bool) (outcome, error) {
 	s, err := a.look()
 	switch {
 	case err != nil:
@@ -53,19 +54,18 @@ func (a *attempt) removeDeadAndAct(token string, dead []string, act func(*snapsh
 		return outcome{}, err
 	}
 	keepers := a.keepers(&s)
-	switch isKeptOut := len(keepers) > 0; {
-	case isKeptOut && a.shallSearch(&s, false): // an open file was lost since we have searched
-		return outcome{how: again}, nil // the next look searches, without the token
-	case isKeptOut:
+	switch {
+	case len(keepers) > 0 && !a.shallSearch(&s, false):
 		return outcome{how: keptOut, keepers: keepers}, nil
-	case act == nil:
+	case len(keepers) > 0: // an open file was lost since we have searched
+		return outcome{how: again}, nil // the next look searches, without the token
+	case !shallHold:
 		return outcome{how: again}, nil
 	}
-	isDone, err := act(&s)
-	if !isDone {
+	if isHeld, err := a.hold(&s); !isHeld {
 		return outcome{how: again}, err
 	}
-	return outcome{how: done}, err
+	return outcome{how: done}, nil
 }
 
 // enoughWaiters is how many living waiters it takes to look no further for dead ones: there may be hundreds.
@@ -131,7 +131,7 @@ func (a *attempt) discard() error {
 		}
 	}
 	// The directory stays. The token in it is ours, or may be after an error, and must not stay so.
-	if err := a.putBack(token, err); err != nil {
+	if err := cmp.Or(a.putBack(token), err); err != nil {
 		a.forget() // the name of our lifeline says that it is dead
 		return err
 	}

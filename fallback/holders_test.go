@@ -48,7 +48,7 @@ func TestUnseenHolder(t *testing.T) {
 				s.CloseLifeline(holder.self.lifeline)
 			}
 		}}
-		list, err := newAttempt(system, reader, Request{}).everybody(dir)
+		list, err := newAttempt(t.Context(), system, reader, Request{}).everybody(dir)
 		if err != nil || len(list) != 1 || list[0].Where != c.where || list[0].PID != c.pid {
 			t.Errorf("%s: %+v, %v", c.name, list, err)
 		}

@@ -22,7 +22,7 @@ type Lock struct {
 	inherited string // the ID of the lifeline, if that was inherited
 	got       int    // the number of the permit; 0: none
 	state     *stateDir
-	self      contender
+	self      namedLifeline
 }
 
 // Open returns the lock on the file called path for this process, with its state beside the file. The file need not
@@ -101,12 +101,12 @@ func (l *Lock) Acquire(ctx context.Context, r Request) error {
 		return err
 	}
 	defer s.stopWatching()
-	a := newAttempt(s, l, r)
+	a := newAttempt(ctx, s, l, r)
 	var tell func([]record)
 	if l.Waiting != nil {
 		tell = func(keepers []record) { l.Waiting(l.lockedBy(a, keepers)) }
 	}
-	o, err := a.acquire(ctx, tell)
+	o, err := a.acquire(tell)
 	l.end(a, err == nil && o.how == done)
 	switch {
 	case err != nil:
@@ -124,13 +124,13 @@ func (l *Lock) Acquire(ctx context.Context, r Request) error {
 	return nil
 }
 
-// end ends an attempt to lock. The lifeline stays if it has the lock.
+// end ends an attempt to lock. If our lifeline has the lock, it and the state directory stay open.
 func (l *Lock) end(a *attempt, isHeld bool) {
 	switch {
 	case isHeld && a.holding == byLifeline:
 		return
 	case a.isTokenInDoubt:
-		a.forget() // the lifeline keeps its name, and says that we are dead
+		a.forget() // the lifeline keeps its name, and tells whoever finds the token ours that we are dead
 	default:
 		a.leave()
 	}
@@ -181,7 +181,7 @@ func (l *Lock) unlock(release func(*attempt) error) error {
 		return err
 	}
 	defer l.closeState()
-	if err := ignoreAbsent(release(newAttempt(s, l, Request{}))); err != nil {
+	if err := ignoreAbsent(release(newAttempt(context.Background(), s, l, Request{}))); err != nil {
 		return &stateDirError{"cannot unlock", l.dir, err}
 	}
 	return nil
@@ -196,7 +196,7 @@ func (l *Lock) Contenders() ([]Contender, error) {
 		return nil, ignoreAbsent(err)
 	}
 	defer reader.closeState()
-	holders, err := newAttempt(s, reader, Request{}).everybody(l.dir)
+	holders, err := newAttempt(context.Background(), s, reader, Request{}).everybody(l.dir)
 	if err != nil {
 		return nil, &stateDirError{"cannot read", l.dir, err}
 	}
@@ -226,9 +226,9 @@ func (l *Lock) closeState() {
 }
 
 // newAttempt returns an attempt with a Lock.
-func newAttempt(s system, l *Lock, r Request) *attempt {
+func newAttempt(ctx context.Context, s system, l *Lock, r Request) *attempt {
 	a := &attempt{
-		system: s, self: &l.self, inherited: l.inherited, request: r, began: s.Now(),
+		system: s, ctx: ctx, self: &l.self, inherited: l.inherited, request: r, began: s.Now(),
 		found: map[string]*openfile.File{}, provenOver: map[string]bool{},
 	}
 	switch {

@@ -140,8 +140,8 @@ func TestDeafLifeline(t *testing.T) {
 		must(err)
 		l := &Lock{dir: dir, path: filepath.Join(filepath.Dir(dir), "f"), fd: -1, state: state}
 		s := newSystem(state, openfile.Table{Path: l.path, Opened: -1, FD: -1})
-		a := newAttempt(listing{s, replace}, l, Request{Mode: Exclusive, Try: true})
-		_, err = a.acquire(t.Context(), nil)
+		a := newAttempt(t.Context(), listing{s, replace}, l, Request{Mode: Exclusive, Try: true})
+		_, err = a.acquire(nil)
 		if err != errDeaf {
 			t.Errorf("%s: %v", what, err)
 		}

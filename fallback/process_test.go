@@ -141,8 +141,8 @@ func killedAtStep(dir string, n int) {
 		l := &Lock{dir: dir, path: file, fd: fd, file: fd, state: state}
 		m := system(fd)
 		for _, mode := range []Mode{Exclusive, Shared, Permit, Exclusive} {
-			a := newAttempt(m, l, Request{Mode: mode, Permits: 1, Try: true})
-			o, err := a.acquire(context.Background(), nil)
+			a := newAttempt(context.Background(), m, l, Request{Mode: mode, Permits: 1, Try: true})
+			o, err := a.acquire(nil)
 			must(err)
 			if o.how != done {
 				panic("kept out")
@@ -151,13 +151,13 @@ func killedAtStep(dir string, n int) {
 				a.leave()
 			}
 		}
-		must(newAttempt(m, l, Request{}).release())
+		must(newAttempt(context.Background(), m, l, Request{}).release())
 		n = m.left
 	}
 	l := newLock(dir)
 	l.state = state
-	a := newAttempt(system(-1), l, Request{Mode: Exclusive, Try: true})
-	_, err = a.acquire(context.Background(), nil)
+	a := newAttempt(context.Background(), system(-1), l, Request{Mode: Exclusive, Try: true})
+	_, err = a.acquire(nil)
 	must(err)
 	must(a.discard())
 }

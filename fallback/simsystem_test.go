@@ -515,7 +515,7 @@ func (a *actor) attempt(l *Lock, r Request) *attempt {
 	if a.world.rules.wrap != nil {
 		s = a.world.rules.wrap(s.(*simFlock))
 	}
-	return newAttempt(s, l, r)
+	return newAttempt(context.Background(), s, l, r)
 }
 
 // must asserts that there is no error, unless operations may fail.
@@ -538,7 +538,7 @@ func (a *actor) acquire(l *Lock, f *simFile, mode Mode, try bool) bool {
 		f.lock = 0 // a conversion may lose it
 	}
 	attempt := a.attempt(l, Request{Mode: mode, Permits: a.world.rules.permits, Try: try})
-	o, err := attempt.acquire(context.Background(), nil)
+	o, err := attempt.acquire(nil)
 	a.must(err)
 	isIn := err == nil && o.how == done
 	if f.lock = 0; isIn {

@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ const (
 // later. Then whoever finds the token ours must see that we are dead.
 func (a *attempt) renameToken(old, new string) error {
 	err := a.Rename(old, new)
-	if !isAbsent(err) {
+	if !isAbsent(err) { // of a name that is not there nothing new is known
 		a.isTokenInDoubt = err != nil
 	}
 	return err
@@ -37,7 +38,8 @@ func (a *attempt) renameToken(old, new string) error {
 //	free, but it is not         withheld       pause, open the path   kept out             kept out
 //	none, or several            unclear        pause, open the path   the same             an error
 //
-// Also who tries only once waits for long, to be certain.
+// Also who tries only once waits for long, to be certain. Who loses each race, because the token changes hands all the
+// time, waits until it is cancelled.
 func (a *attempt) take(token string) (outcome, error) {
 	var sight sighting
 	for pause := shortestRetry; ; pause = min(2*pause, longestRetry) {
@@ -51,28 +53,16 @@ func (a *attempt) take(token string) (outcome, error) {
 			return outcome{how: again}, nil
 		}
 
-		isLong, isLate := sight.isLong(&s, a.Now()), a.isLate()
-		var isKeptOut, opensPath bool
-		switch s.tokenState() {
-		case kept:
-			isKeptOut = isLong || isLate
-		case orphaned:
-			if isLong {
-				return outcome{}, s.errToken()
-			}
-			isKeptOut = isLate
-		case withheld:
-			isKeptOut, opensPath = isLong || isLate, true
-		case unclear:
-			if isLong {
-				return outcome{}, s.errToken()
-			}
-			opensPath = true
-		}
-		if isKeptOut {
+		state, isLong := s.tokenState(), sight.isLong(&s, a.Now())
+		switch {
+		case isLong && (state == orphaned || state == unclear):
+			return outcome{}, s.errToken()
+		case isLong, a.isLate() && state != unclear:
 			return outcome{how: keptOut, keepers: []record{a.tokenOwner(&s)}}, nil
+		case a.isCancelled():
+			return outcome{how: again}, nil // acquire ends then
 		}
-		if opensPath || pause == longestRetry { // it may be another directory by now
+		if state == withheld || state == unclear || pause == longestRetry { // it may be another directory by now
 			if err := a.reopen(); err != nil {
 				return outcome{}, err
 			}
@@ -228,17 +218,11 @@ func (a *attempt) freeToken(token string) (isFreed bool, err error) {
 		return false, a.withdraw()
 	}
 	a.withdraw() // while the token is ours, in case that can be done: what is returned is why the token was not freed
-	return false, a.putBack(token, err)
+	return false, cmp.Or(a.putBack(token), err)
 }
 
-// putBack tries once to free a token that may be ours. If it is not ours then, it returns what has failed before, which
-// may be nil; and if it may still be, why.
-func (a *attempt) putBack(token string, failed error) error {
-	if err := ignoreAbsent(a.renameToken(token, free)); err != nil {
-		return err
-	}
-	return failed
-}
+// putBack tries once to free a token that may be ours. After an error it may still be.
+func (a *attempt) putBack(token string) error { return ignoreAbsent(a.renameToken(token, free)) }
 
 // withdraw takes back what we have just made.
 func (a *attempt) withdraw() error {

@@ -1,8 +1,10 @@
 package fallback
 
 import (
+	"context"
 	"errors"
 	"io/fs"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +37,12 @@ func (s *busySystem) List() ([]string, error) {
 
 const ours1, theirs1 = "wait,v1,1,1,me,0.0.u,h,m,1,4026531836.1,d@excl", "v1,1,2,it,0.0.u,h,m,1,4026531836.1,d"
 
+// attemptWith returns an attempt whose lifeline has a name.
+func attemptWith(s system, name string) *attempt {
+	l := &Lock{fd: -1, self: namedLifeline{id: idOf(name), name: name}}
+	return newAttempt(context.Background(), s, l, Request{Mode: Exclusive})
+}
+
 // TestTokenThatIsRarelySeen looks only every two seconds, and misses names that are just renamed.
 func TestTokenThatIsRarelySeen(t *testing.T) {
 	mine, token := ours1, busy+","+idOf(ours1)
@@ -45,7 +53,7 @@ func TestTokenThatIsRarelySeen(t *testing.T) {
 		"tokens":   {{mine, free, has}, {mine, free, has}, {mine, token}},
 	} {
 		s := &busySystem{listings: listings, now: time.Unix(1, 0), slow: 2 * time.Second}
-		a := &attempt{system: s, self: &contender{id: idOf(mine), name: mine}}
+		a := attemptWith(s, mine)
 		if o, err := a.take(token); err != nil || o.how != done {
 			t.Errorf("%s: %v, %v", name, o, err)
 		}
@@ -66,7 +74,7 @@ func TestTokenWithoutItsOwner(t *testing.T) {
 		"none": {ours1}, "two": {ours1, free, busy + "," + theirs1}, "ownerless": {ours1, busy + "," + theirs1},
 	} {
 		s := &busySystem{listings: [][]string{listing}, now: time.Unix(1, 0), slow: 50 * time.Millisecond}
-		a := &attempt{system: s, self: &contender{id: idOf(ours1), name: ours1}}
+		a := attemptWith(s, ours1)
 		if _, err := a.take(busy + "," + a.self.id); err == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -85,7 +93,7 @@ func (s deafSystem) Ask(string) answer { return noReader }
 func TestTokenOfADeadOwnerWhereNoLifelineAnswers(t *testing.T) {
 	listing := []string{ours1, waitName + "," + theirs1 + "@" + exclName, busy + "," + theirs1}
 	s := deafSystem{&busySystem{listings: [][]string{listing}, now: time.Unix(1, 0), slow: 50 * time.Millisecond}}
-	a := &attempt{system: s, self: &contender{id: idOf(ours1), name: ours1}}
+	a := attemptWith(s, ours1)
 	if o, err := a.take(busy + "," + a.self.id); err != errDeaf {
 		t.Errorf("%v, %v", o, err)
 	}
@@ -104,7 +112,7 @@ func TestFileOfAnotherMount(t *testing.T) {
 		if !ok {
 			t.Fatal("cannot be read: ", owner)
 		}
-		a := &attempt{system: &busySystem{}, self: new(contender), request: Request{Mode: Exclusive}}
+		a := &attempt{system: &busySystem{}, self: new(namedLifeline), request: Request{Mode: Exclusive}}
 		r.verdict = doubtful
 		keepers := a.keepers(&snapshot{holders: []record{r}})
 		if isKeptOut := len(keepers) > 0; isKeptOut != (is != "another file") {
@@ -160,7 +168,7 @@ func TestSearchWithoutAnEnd(t *testing.T) {
 		t.Fatal("cannot be read")
 	}
 	l := &Lock{dir: tempDir(t)}
-	a := newAttempt(&busySystem{}, l, Request{})
+	a := newAttempt(t.Context(), &busySystem{}, l, Request{})
 	for _, c := range []struct {
 		v    openfile.View
 		want verdict
@@ -200,7 +208,7 @@ func TestWhoMayHaveInherited(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s: cannot be read", name)
 		}
-		a := &attempt{system: &busySystem{}, self: new(contender)}
+		a := &attempt{system: &busySystem{}, self: new(namedLifeline)}
 		if got := a.mayHaveInherited(c.refuses, r); got != c.want || !a.isAnothers(r) {
 			t.Errorf("%s: %v", name, got)
 		}
@@ -243,7 +251,7 @@ func (s *replacedSystem) Rename(string, string) error {
 // have locked it for good.
 func TestTokenOfAnotherDirectory(t *testing.T) {
 	s := &replacedSystem{busySystem: busySystem{now: time.Unix(1, 0)}}
-	a := &attempt{system: s, self: &contender{id: idOf(ours1), name: ours1}}
+	a := attemptWith(s, ours1)
 	o, err := a.take(busy + "," + a.self.id)
 	if o.how != again || err != nil || a.self.name != "" {
 		t.Errorf("%v, %v, %q", o, err, a.self.name)
@@ -270,7 +278,7 @@ func TestDiscardOfAnothers(t *testing.T) {
 	s := &foreignSystem{
 		busySystem: busySystem{now: time.Unix(1, 0), listings: [][]string{{exclName + "," + theirs1, free}}},
 	}
-	a := &attempt{system: s, self: &contender{id: idOf(ours1), name: exclName + "," + idOf(ours1)}}
+	a := attemptWith(s, exclName+","+idOf(ours1))
 	if err := a.discard(); err != nil || s.movedAway {
 		t.Errorf("%v, moved away: %v", err, s.movedAway)
 	}
@@ -312,8 +320,8 @@ func TestTokenThatIsNotFree(t *testing.T) {
 	} {
 		s := &staleSystem{refreshed: c.refreshed}
 		s.busySystem = busySystem{listings: [][]string{{ours1, free}}, now: start, slow: 50 * time.Millisecond}
-		l := &Lock{dir: tempDir(t), self: contender{id: idOf(ours1), name: ours1}}
-		a := newAttempt(s, l, Request{Mode: Exclusive, Deadline: c.deadline})
+		l := &Lock{dir: tempDir(t), self: namedLifeline{id: idOf(ours1), name: ours1}}
+		a := newAttempt(t.Context(), s, l, Request{Mode: Exclusive, Deadline: c.deadline})
 		o, err := a.take(busy + "," + a.self.id)
 		if took := s.now.Sub(start); err != nil || o.how != c.want || took < c.min || took > c.max {
 			t.Errorf("%s: %v after %v, %v", c.name, o.how, took, err)
@@ -321,6 +329,49 @@ func TestTokenThatIsNotFree(t *testing.T) {
 		const says = "held by a process, which is taking or releasing it"
 		if o.how == keptOut && l.lockedBy(a, o.keepers).Error() != says {
 			t.Errorf("%s: %v", c.name, l.lockedBy(a, o.keepers))
+		}
+	}
+}
+
+// A contestedSystem is a directory in which others are always faster: a second and a third contender hand the token to
+// each other, and a lifeline that is made is taken for dead before it is open. The caller cancels after a while.
+type contestedSystem struct {
+	busySystem
+	cancel func()
+}
+
+// look counts a look, or an attempt to make a lifeline.
+func (s *contestedSystem) look() error {
+	s.looks++
+	switch {
+	case s.looks == 20:
+		s.cancel()
+	case s.looks > 1000:
+		return errors.New("without an end")
+	}
+	return nil
+}
+
+func (s *contestedSystem) List() ([]string, error) {
+	it := theirs1
+	if s.looks%2 == 0 {
+		it = strings.Replace(it, ",1,2,", ",1,3,", 1)
+	}
+	return []string{ours1, waitName + "," + it + "@" + exclName, busy + "," + it}, s.look()
+}
+
+func (s *contestedSystem) Make(string) error                     { return s.look() }
+func (s *contestedSystem) OpenLifeline(string) (lifeline, error) { return 0, fs.ErrNotExist }
+
+// TestCancelLoserOfRaces: who cannot come, or loses each race for the token, heeds that the caller cancels.
+func TestCancelLoserOfRaces(t *testing.T) {
+	for _, name := range []string{"", ours1} {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &contestedSystem{busySystem{now: time.Unix(1, 0), slow: time.Millisecond}, cancel}
+		a := attemptWith(s, name)
+		a.ctx = ctx
+		if o, err := a.acquire(nil); err != nil || o.how != cancelled {
+			t.Errorf("%q: %v, %v after %d looks", name, o, err, s.looks)
 		}
 	}
 }

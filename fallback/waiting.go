@@ -1,7 +1,6 @@
 package fallback
 
 import (
-	"context"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -30,10 +29,10 @@ type waitState struct {
 
 // wait waits for the lifeline of the waiter before us or, as the first one, for what keeps us out. If there are dead
 // waiters before us it does not wait, and returns them.
-func (a *attempt) wait(ctx context.Context, w *waitState, s *snapshot, keepers []record) (dead []string, err error) {
+func (a *attempt) wait(w *waitState, s *snapshot, keepers []record) (dead []string, err error) {
 	w.isForUs = false
-	n, _ := slices.BinarySearch(s.waiters, a.self.name) // where we are, or would be if s is older than our name
-	watched, pause, isFirst, dead := a.ahead(s.waiters[:n])
+	place, _ := slices.BinarySearch(s.waiters, a.self.name) // where we are, or would be if s is older than our name
+	watched, pause, isFirst, dead := a.ahead(s.waiters[:place])
 	if len(dead) > 0 { // to be removed first: who holds the lock may do so for weeks
 		return dead, nil
 	}
@@ -46,10 +45,10 @@ func (a *attempt) wait(ctx context.Context, w *waitState, s *snapshot, keepers [
 	if !a.request.Deadline.IsZero() {
 		pause = min(pause, max(0, a.request.Deadline.Sub(a.Now())))
 	}
-	timedOut, err := a.Wait(ctx, a.self.lifeline, watched, pause)
+	timedOut, err := a.Wait(a.ctx, a.self.lifeline, watched, pause)
 	// The first eight search each time, and those behind them the less often the further back they are: the hundredth
-	// (n is 99) in 8 of 100 cases. Hundreds of searches at once would hinder the first ones.
-	w.isForUs = err == nil && timedOut && draw(n+1) < frontWaiters
+	// in 8 of 100 cases. Hundreds of searches at once would hinder the first ones.
+	w.isForUs = err == nil && timedOut && draw(place+1) < frontWaiters
 	return nil, err
 }
 

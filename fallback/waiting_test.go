@@ -21,8 +21,9 @@ func newWaiter(t *testing.T) (holder *Lock, waiter *attempt, s *thisSystem) {
 	must(err)
 	l := &Lock{dir: dir, path: filepath.Join(filepath.Dir(dir), "f"), fd: -1, file: -1, state: state}
 	s = newSystem(state, openfile.Table{Path: l.path, Opened: -1, FD: -1})
-	waiter = newAttempt(s, l, Request{Mode: Exclusive})
-	must(waiter.come())
+	waiter = newAttempt(t.Context(), s, l, Request{Mode: Exclusive})
+	_, err = waiter.come()
+	must(err)
 	t.Cleanup(func() {
 		waiter.leave()
 		state.close()

@@ -87,7 +87,7 @@ func TestWatchesSome(t *testing.T) {
 	must(err)
 	s := newSystem(state, openfile.Table{Opened: -1, FD: -1})
 	l := &Lock{dir: dir, fd: -1, file: -1, state: state}
-	waiter := newAttempt(s, l, Request{Mode: Permit, Permits: permits})
+	waiter := newAttempt(t.Context(), s, l, Request{Mode: Permit, Permits: permits})
 	look, err := waiter.look()
 	must(err)
 	watched := map[string]bool{}
