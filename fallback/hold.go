@@ -1,6 +1,7 @@
 package fallback
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -57,9 +58,9 @@ func (a *attempt) choosePermit(s *snapshot) int {
 	return number
 }
 
-// admitted returns those waiters that may share the lock with us, now that we hold it: those behind us. Those before us
-// are woken by the holder whose end has let us in. But if we had the lock, that we share it now is itself what lets all
-// of them in.
+// admitted returns those waiters of which the first has to be rung because it may share the lock with us now: those
+// behind us. Those before us are woken by the holder whose end has let us in. If we have converted the lock, no other
+// holder has ended, and it is all of them.
 func (a *attempt) admitted(waiters []string, hadLock bool) (admitted []string) {
 	for _, name := range waiters {
 		isBehind := name > waitName+","+a.self.id
@@ -79,17 +80,15 @@ func (a *attempt) holdAs(old, name string) (isHeld bool, err error) {
 	return err == nil, ignoreAbsent(err) // a cleaner of old files has removed it, or another process has just unlocked it
 }
 
-// holdByInherited makes the lifeline that we have inherited a holder again. While we have the token its name changes
-// once at most, by a release: one listing may miss it, two do not.
+// holdByInherited makes the lifeline that we have inherited a holder again.
 func (a *attempt) holdByInherited(s *snapshot) (isHeld bool, err error) {
 	name := s.lifelineOf(a.inherited)
 	if name == "" {
+		// The listing may have missed a name that was just renamed. While we have the token that happens only once, by
+		// a release: a second listing shows the name.
 		later, err := a.list()
-		if err != nil {
-			return false, err
-		}
-		if name = later.lifelineOf(a.inherited); name == "" {
-			return false, errNoLifelineName
+		if name = later.lifelineOf(a.inherited); err != nil || name == "" {
+			return false, cmp.Or[error](err, errNoLifelineName)
 		}
 	}
 	return a.holdAs(name, a.holderName(a.inherited, nil))

@@ -200,7 +200,7 @@ func (a *attempt) everybody(dir string) (hs []Contender, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var holding []record
+	var holders []record
 	for _, r := range s.holders {
 		if r.verdict == over || !a.isOfOurFile(r) {
 			continue // it keeps nobody out
@@ -208,9 +208,9 @@ func (a *attempt) everybody(dir string) (hs []Contender, err error) {
 		if r.moved != nil {
 			r.file = r.moved // where its processes are looked for
 		}
-		holding = append(holding, r)
+		holders = append(holders, r)
 	}
-	hs = a.describeAll(dir, holding)
+	hs = a.describeAll(dir, holders)
 	slices.SortStableFunc(hs, func(a, b Contender) int { return cmp.Compare(a.PID, b.PID) })
 	for _, h := range a.describeAll(dir, a.living(s.waiters)) {
 		h.Waiting = true
@@ -236,28 +236,33 @@ func (a *attempt) living(waiters []string) (rs []record) {
 func (a *attempt) describeAll(dir string, rs []record) (hs []Contender) {
 	openers, told := a.Openers(rs)
 	for _, r := range rs {
-		h := a.describe(dir, r)
-		for _, pid := range openers[r.name] {
-			seen := h
-			seen.PID, seen.Where, seen.Unreachable, seen.Seen = pid, "", false, true
-			isAgain := func(o Contender) bool { return o.Seen && o.PID == pid && o.Mode == seen.Mode }
-			if !slices.ContainsFunc(hs, isAgain) {
-				hs = append(hs, seen)
-			}
-		}
-		if len(openers[r.name]) > 0 {
+		h, pids := a.describe(dir, r), openers[r.name]
+		if len(pids) == 0 {
+			hs = append(hs, a.describeUnseen(h, r, told))
 			continue
 		}
-		if told != openfile.TellsNothing && h.Where == "" && !h.Seen && !a.lives(r) {
-			h.PID = 0
-			hasGone := r.file == nil && a.judgeLifeline(r.name) == over // in between
-			if told == openfile.TellsSome && !hasGone {
-				h.Where = "that this user may not see"
+		h.Where, h.Unreachable, h.Seen = "", false, true
+		for _, h.PID = range pids {
+			isAgain := func(o Contender) bool { return o.Seen && o.PID == h.PID && o.Mode == h.Mode }
+			if !slices.ContainsFunc(hs, isAgain) {
+				hs = append(hs, h)
 			}
 		}
-		hs = append(hs, h)
 	}
 	return hs
+}
+
+// describeUnseen completes h, which describes a record that no process was seen to have.
+func (a *attempt) describeUnseen(h Contender, r record, told openfile.Telling) Contender {
+	if told == openfile.TellsNothing || h.Where != "" || h.Seen || a.lives(r) {
+		return h
+	}
+	h.PID = 0 // it has left the lock to another process, or has released it
+	hasGone := r.file == nil && a.judgeLifeline(r.name) == over
+	if told == openfile.TellsSome && !hasGone {
+		h.Where = "that this user may not see"
+	}
+	return h
 }
 
 // lives reports whether the process that a record names still runs.

@@ -32,8 +32,8 @@ func (a *attempt) judgeLifeline(name string) verdict {
 	case noReader:
 		return over
 	case noName:
-		// It was renamed or removed since the listing. Who has the token sees that only of one that was released; and
-		// without the token nobody enters by what this look has shown.
+		// It was renamed or removed since the listing. If we have the token, it was released: to convert it needs the
+		// token. If we do not have it, we shall look again with it before we hold the lock.
 		return over
 	}
 	return doubtful

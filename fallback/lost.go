@@ -51,16 +51,16 @@ func (a *attempt) wouldHide(s *snapshot) bool {
 //
 // If no listing shows the token it does nothing, and what is lost stays so.
 func (a *attempt) search(s *snapshot) (isMade bool) {
-	unmarked, ok := a.whoMayMark()
+	unmarked, ok := a.mayBeUnmarked()
 	if !ok {
 		return false
 	}
-	s.markUnsearchable(unmarked)
-	wanted := s.lost()
+	s.judgeUnsearchable(unmarked)
+	wanted := s.lostRecords()
 	if len(wanted) == 0 {
 		return true
 	}
-	q := openfile.Query{Accounted: s.seenFiles(), Since: a.sinceWhen(wanted), Until: a.request.Deadline}
+	q := openfile.Query{Accounted: s.seenFiles(), Since: a.earliestStart(wanted), Until: a.request.Deadline}
 	for _, r := range wanted {
 		q.Wanted = append(q.Wanted, r.file)
 		q.TellRefused = q.TellRefused || a.isAnothers(*r)
@@ -76,8 +76,8 @@ func (a *attempt) search(s *snapshot) (isMade bool) {
 	return true
 }
 
-// whoMayMark returns the ID of who may have made the record of an open file and not marked that yet, "" if nobody has.
-// Without ok that is not known: a listing does not show the token, or fails, which the next look reports.
+// mayBeUnmarked returns the ID of the one record whose open file may not have its mark yet, "" if there is none. Without
+// ok that is not known: a listing does not show the token, or fails, which the next look reports.
 //
 // A record is made, its file marked, and the token freed by one process. So of the records that our look has shown,
 // only that of who has the token after the look can be without its mark:
@@ -86,7 +86,7 @@ func (a *attempt) search(s *snapshot) (isMade bool) {
 //	we list it    busy,A                 it may not have marked its file yet
 //	              free                   it has
 //	              busy,B                 it has, and whatever B makes is younger than our look
-func (a *attempt) whoMayMark() (id string, ok bool) {
+func (a *attempt) mayBeUnmarked() (id string, ok bool) {
 	later, err := a.list()
 	if err != nil || later.token() == "" {
 		return "", false
@@ -98,15 +98,15 @@ func (a *attempt) whoMayMark() (id string, ok bool) {
 	return id, true
 }
 
-// markUnsearchable judges those lost records whose open files a search could miss: the record of unmarked, whose file
-// may not have its mark yet, and those of a process with several records. Say that a shell has locked two open files:
+// judgeUnsearchable judges those lost records whose open files a search could miss: the one with the ID unmarked, whose
+// file may not have its mark yet, and those of a process with several records. Say that a shell has locked two open files:
 //
 //	                                at 9        at 10       its records
 //	flock -s 9; flock -s 10         the first   the second  shared,A@9  shared,B@10
 //	exec 9<&-; exec 9<&10 10<&-     the second  nothing     what is at 9 answers for A, and B is lost
 //
 // A search for B would pass over what is at 9, because that was seen, and find nothing.
-func (s *snapshot) markUnsearchable(unmarked string) {
+func (s *snapshot) judgeUnsearchable(unmarked string) {
 	for i := range s.holders {
 		r := &s.holders[i]
 		if r.verdict == lost && (r.id == unmarked || s.sharesProcess(*r)) {
@@ -117,16 +117,16 @@ func (s *snapshot) markUnsearchable(unmarked string) {
 
 // sharesProcess reports whether there is another record of the same process, whose open file is there or may be. One
 // that is ours does not count: its signal says that it is the one of its record.
-func (s *snapshot) sharesProcess(lost record) bool {
-	return slices.ContainsFunc(s.holders, func(r record) bool {
-		isAnother := r.file != nil && r.name != lost.name
-		isThere := r.verdict == held || r.verdict == unsearchable || r.verdict == doubtful
-		return isAnother && isThere && r.file.PID == lost.file.PID
+func (s *snapshot) sharesProcess(r record) bool {
+	return slices.ContainsFunc(s.holders, func(o record) bool {
+		isAnother := o.file != nil && o.name != r.name
+		isThere := o.verdict == held || o.verdict == unsearchable || o.verdict == doubtful
+		return isAnother && isThere && o.file.PID == r.file.PID
 	})
 }
 
-// lost returns the records whose open files are to be searched for.
-func (s *snapshot) lost() (rs []*record) {
+// lostRecords returns the records whose open files are to be searched for.
+func (s *snapshot) lostRecords() (rs []*record) {
 	for i := range s.holders {
 		if r := &s.holders[i]; r.verdict == lost {
 			rs = append(rs, r)
@@ -159,9 +159,8 @@ func (a *attempt) noteMoved(v openfile.View, r *record) {
 	}
 }
 
-// sinceWhen returns the start of the eldest process that has locked one of these, 0 if that is unknown. Whoever has
-// inherited the open file from it was started later.
-func (a *attempt) sinceWhen(wanted []*record) (start uint64) {
+// earliestStart returns the earliest LockerStart of these, 0 if it is unknown.
+func (a *attempt) earliestStart(wanted []*record) (start uint64) {
 	for i, r := range wanted {
 		if !a.Machine().pidNS.sharesClock(r.owner.pidNS) {
 			return 0
@@ -226,20 +225,19 @@ func (a *attempt) isAnothers(r record) bool {
 // mayHaveInherited reports whether a process that may not be looked into can have the open file of another's record: it
 // is not older than the process that has locked, and it is of that user, or may be.
 func (a *attempt) mayHaveInherited(p openfile.Process, r record) bool {
-	m := a.Machine()
+	m, theirs := a.Machine(), r.owner.user
 	isComparable := p.Start != 0 && r.file.LockerStart != 0 && m.pidNS.sharesClock(r.owner.pidNS)
-	if isComparable && p.Start < r.file.LockerStart {
-		return false
-	}
-	theirs := r.owner.user
 	isTheirs := slices.Contains(p.Users, theirs.number)
 	switch {
+	case isComparable && p.Start < r.file.LockerStart:
+		return false
 	case p.Users == nil: // nothing tells whose it is
 		return true
 	case theirs.number == m.user.number:
-		// Root, too. It refuses for its group, or it protects itself, as some of each login do.
+		// The record is of another group of our user. What refuses us is of that group, or protects itself, as some
+		// processes of each login do. The same if we are root.
 		return isTheirs && !p.IsProtected && slices.Contains(p.Groups, theirs.group)
-	case theirs.number == "0": // whose children may have become any user's
+	case theirs.number == "0": // root's children may have become any user's
 		return true
 	}
 	return isTheirs

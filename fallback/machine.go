@@ -107,10 +107,11 @@ const (
 //	an earlier boot's      any                pastBoot
 //	another, or unknown    any                otherMachine
 func (m machine) relation(o machine) relation {
-	switch {
-	case m.sharesKernel(o) && (m.device.number() == o.device.number() || m.knowsGone(o)):
+	sharesMount := m.device.number() == o.device.number()
+	switch isHere := m.sharesKernel(o); {
+	case isHere && (sharesMount || m.knowsGone(o)):
 		return askable
-	case m.sharesKernel(o):
+	case isHere:
 		return otherMount
 	case m.hasRestartedSince(o):
 		return pastBoot

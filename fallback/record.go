@@ -22,8 +22,8 @@ const (
 	Shared
 	// Permit is Shared for a limited number of holders at once.
 	Permit
-	// Busy is the mode of a Contender that has been taking or releasing the lock for a second, because it was stopped, for
-	// instance: until it continues or dies nobody else can.
+	// Busy is the mode of a Contender that is taking or releasing the lock, and has not done so for a second or until the
+	// deadline. It may have been stopped: until it continues or dies, nobody else can take the lock.
 	Busy
 )
 
@@ -52,7 +52,7 @@ var modeWords = [...]string{Exclusive: exclName, Shared: sharedName, Permit: per
 
 func modeOf(word string) Mode { return Mode(max(0, slices.Index(modeWords[1:], word)+1)) }
 
-// A record is the name of a holder, of a waiter, or of who has the token.
+// A record is the name of a holder, of a waiter, or of who has the token, and what a look has found about it.
 type record struct {
 	name   string
 	id     string

@@ -164,7 +164,7 @@ func openState(path string, make bool) (*stateDir, error) {
 const maxMakes = 100
 
 func (s *stateDir) open(make bool) error {
-	var makeFailed error // in the round before
+	var makeFailed error // in the round before; it matters only if nobody else has made it since
 	for n := 0; ; n++ {
 		dir, err := openDirectory(s.path)
 		switch {
