@@ -32,12 +32,22 @@ type waitState struct {
 func (a *attempt) wait(w *waitState, s *snapshot, keepers []record) (dead []string, err error) {
 	w.isForUs = false
 	place, _ := slices.BinarySearch(s.waiters, a.self.name) // where we are, or would be if s is older than our name
-	watched, pause, isFirst, dead := a.ahead(s.waiters[:place])
-	if len(dead) > 0 { // to be removed first: who holds the lock may do so for weeks
+	ahead, is, dead := a.ahead(s.waiters[:place])
+	var watched []string
+	var pause time.Duration
+	switch {
+	case len(dead) > 0: // to be removed first: who holds the lock may do so for weeks
 		return dead, nil
-	}
-	if isFirst {
+	case ahead < 0: // we are the first
 		watched, pause = a.watchKeepers(keepers, w.isWatched)
+	case is == hasReader:
+		watched, pause = s.waiters[ahead:ahead+1], time.Second
+		if ahead+1 >= frontWaiters { // we come after that one
+			pause *= 10
+		}
+		pause += rand.N(pause / 2)
+	default:
+		pause = distantPause
 	}
 	if !tellsEnd {
 		pause = min(pause, a.shortPause())
@@ -52,25 +62,19 @@ func (a *attempt) wait(w *waitState, s *snapshot, keepers []record) (dead []stri
 	return nil, err
 }
 
-// ahead returns the nearest living waiter before us, as what to watch, and for how long, or that there is none: we are
-// the first. And it returns the dead ones between.
-func (a *attempt) ahead(before []string) (watched []string, pause time.Duration, isFirst bool, dead []string) {
+// ahead returns the index of the nearest waiter before us that lives or may live, -1 if there is none, and whether it
+// lives. And it returns the dead ones between.
+func (a *attempt) ahead(before []string) (i int, is answer, dead []string) {
 	for i, name := range slices.Backward(before) {
-		switch a.ask(name) {
-		case hasReader:
-			pause = time.Second
-			if i+1 >= frontWaiters { // we come after that one
-				pause *= 10
-			}
-			return []string{name}, pause + rand.N(pause/2), false, dead
+		switch is := a.ask(name); is {
 		case noReader:
 			dead = append(dead, name)
 		case noName: // it has left since the listing
-		case unknown, noLifeline:
-			return nil, distantPause, false, dead
+		default:
+			return i, is, dead
 		}
 	}
-	return nil, 0, true, dead
+	return -1, noName, dead
 }
 
 // watchKeepers returns which of those who keep us out to watch, others each time if there are many, and for how long.
