@@ -60,7 +60,8 @@ func (a *attempt) search(s *snapshot) (isMade bool) {
 	if len(wanted) == 0 {
 		return true
 	}
-	q := openfile.Query{Accounted: s.seenFiles(), Since: a.earliestStart(wanted), Until: a.request.Deadline}
+	giveUp := func() bool { return a.isLate() || a.isCancelled() }
+	q := openfile.Query{Accounted: s.seenFiles(), Since: a.earliestStart(wanted), GiveUp: giveUp}
 	for _, r := range wanted {
 		q.Wanted = append(q.Wanted, r.file)
 		q.TellRefused = q.TellRefused || a.isAnothers(*r)

@@ -180,6 +180,44 @@ func TestSearchWithoutAnEnd(t *testing.T) {
 	}
 }
 
+// An endlessSystem has always a new process: a search that does not give up ends after a thousand of them.
+type endlessSystem struct{ busySystem }
+
+func (s *endlessSystem) Search(q openfile.Query) openfile.View {
+	for range 1000 {
+		if q.GiveUp() {
+			return openfile.View{}
+		}
+		s.Sleep(0)
+	}
+	return openfile.View{Complete: true}
+}
+
+// TestSearchIsGivenUp: a search heeds the deadline, and that the caller cancels.
+func TestSearchIsGivenUp(t *testing.T) {
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	start := time.Unix(1, 0)
+	for what, c := range map[string]struct {
+		ctx      context.Context
+		deadline time.Time
+		want     verdict
+	}{
+		"neither":    {t.Context(), time.Time{}, over},
+		"cancelled":  {gone, time.Time{}, lost},
+		"a deadline": {t.Context(), start.Add(time.Second), lost},
+	} {
+		r, _ := parseRecord(exclName + ",v1,1,7,it,0.0.u,h,m,1,4026531836.1,d@7.1.9.3.a.1.1")
+		r.verdict = lost
+		s := &endlessSystem{busySystem{listings: [][]string{{free}}, now: start, slow: 10 * time.Millisecond}}
+		found := snapshot{holders: []record{r}}
+		newAttempt(c.ctx, s, &Lock{fd: -1}, Request{Deadline: c.deadline}).search(&found)
+		if is := found.holders[0].verdict; is != c.want {
+			t.Errorf("%s: %v", what, is)
+		}
+	}
+}
+
 // TestWhoMayHaveInherited: of the processes that may not be looked into, which can have the open file of a record?
 func TestWhoMayHaveInherited(t *testing.T) {
 	protected := func(p openfile.Process) openfile.Process { p.IsProtected = true; return p }

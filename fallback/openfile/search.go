@@ -1,7 +1,5 @@
 package openfile
 
-import "time"
-
 // KeepsDescriptors says that a process of this program has what it inherits under one number while it runs, so that one
 // look into it is enough. flock sets it, so that searches which run at once do not look at each other again and again.
 var KeepsDescriptors bool
@@ -14,8 +12,8 @@ type Query struct {
 	Since uint64
 	// Whether to tell which processes refuse the look.
 	TellRefused bool
-	// When to give up, if by then each process was looked at once; zero: when it lasts too long.
-	Until time.Time
+	// Whether to give up, which is asked when each process was looked at once, and again; nil: when it lasts too long.
+	GiveUp func() bool
 }
 
 // A View is what a search has seen.

@@ -82,9 +82,6 @@ var processes = proc.Processes
 func (h *search) everywhere() (complete bool) {
 	result := h.lookRound() // it has all the time that it takes
 	catchUpEnds := time.Now().Add(longestCatchUp)
-	if !h.Until.IsZero() && h.Until.Before(catchUpEnds) {
-		catchUpEnds = h.Until
-	}
 	for inARow := 0; ; result = h.lookRound() {
 		switch result {
 		case foundIt, nobodyNew:
@@ -98,7 +95,7 @@ func (h *search) everywhere() (complete bool) {
 				return true
 			}
 		}
-		if time.Now().After(catchUpEnds) {
+		if time.Now().After(catchUpEnds) || h.GiveUp != nil && h.GiveUp() {
 			return false
 		}
 	}
