@@ -100,8 +100,8 @@
 // flock(1) cannot leave a lifeline in the shell that calls it with a descriptor. There the open file itself has the
 // lock (OpenFile, on Linux). A status flag that means nothing to files marks it; the kernel keeps the flag as long as a
 // process has the file, and shows it in /proc/PID/fdinfo. A signal number, by fcntl(F_SETSIG), says which record is
-// that of the open file. The record says in which process, under which number, the file was. The record is made before
-// the mark, and removed after it.
+// that of the open file. The record says in which process, under which number, the file was, and its device and inode.
+// The record is made before the mark, and removed after it.
 //
 // If the file is not there, a contender searches all processes. A search that finds nothing proves that the lock is
 // free, if it has seen all processes that could have the file: for a record of another user, or of another group of the

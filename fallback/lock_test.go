@@ -191,7 +191,7 @@ func TestRelation(t *testing.T) {
 		"no boot id":                    {func(here, o *machine) { here.boot = "" }, askable},
 		"no boot id, in a chroot":       {func(here, o *machine) { here.boot, here.id = "", "" }, otherMachine},
 		"no boot id, it in a chroot":    {func(here, o *machine) { here.boot, o.id = "", "" }, otherMachine},
-		"neither id, as on illumos":     {func(here, o *machine) { *here, *o = machine{host: "h"}, machine{host: "h"} }, askable},
+		"neither id, as on illumos":     {func(here, o *machine) { *here = machine{host: "h"}; *o = *here }, askable},
 		"no boot id, unmounted":         {func(here, o *machine) { here.boot, o.device = "", "+fffff" }, otherMount},
 		"no boot id, another host":      {func(here, o *machine) { here.boot, here.host = "", "i" }, otherMachine},
 		"an earlier boot":               {func(here, o *machine) { o.boot = "1" }, pastBoot},
@@ -271,8 +271,9 @@ func TestNamesOfRecords(t *testing.T) {
 	long := machine{user{digits, digits, digits}, strings.Repeat("h", maxHost), thirteen, thirteen,
 		pidNamespace{digits, strconv.FormatUint(centuries, 36)}, "+ffffffff"}
 	files := []*openfile.File{nil,
-		{Location: openfile.Location{PID: maxPID, Start: centuries, Number: math.MaxInt32}, FileID: openfile.FileID{Device: math.MaxUint32, Inode: math.MaxUint64},
-			Mark: openfile.NoAtime, Signal: lastSignal, LockerStart: centuries - 1}}
+		{Location: openfile.Location{PID: maxPID, Start: centuries, Number: math.MaxInt32},
+			FileID: openfile.FileID{Device: math.MaxUint32, Inode: math.MaxUint64},
+			Mark:   openfile.NoAtime, Signal: lastSignal, LockerStart: centuries - 1}}
 	for _, m := range []machine{{}, {host: escape("my host,\n%\xff")}, long} {
 		for _, f := range files {
 			for permit, mode := range map[int]Mode{0: Shared, 1: Permit, math.MaxInt32: Permit} {

@@ -77,8 +77,8 @@ func (a *attempt) search(s *snapshot) (isMade bool) {
 	return true
 }
 
-// mayBeUnmarked returns the ID of the one record whose open file may not have its mark yet, "" if there is none. Without
-// ok that is not known: a listing does not show the token, or fails, which the next look reports.
+// mayBeUnmarked returns the ID of the one record whose open file may not have its mark yet, "" if there is none. If it
+// is not ok, that is not known: a listing does not show the token, or fails, which the next look reports.
 //
 // A record is made, its file marked, and the token freed by one process. So of the records that our look has shown,
 // only that of who has the token after the look can be without its mark:
@@ -100,7 +100,7 @@ func (a *attempt) mayBeUnmarked() (id string, ok bool) {
 }
 
 // judgeUnsearchable judges those lost records whose open files a search could miss: the one with the ID unmarked, whose
-// file may not have its mark yet, and those of a process with several records. Say that a shell has locked two open files:
+// file may not have its mark yet, and those of a process with several records. Say that a shell has locked two files:
 //
 //	                                at 9        at 10       its records
 //	flock -s 9; flock -s 10         the first   the second  shared,A@9  shared,B@10
