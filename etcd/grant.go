@@ -19,6 +19,14 @@ import (
 // answered. So etcd can only think that the lease ends later.
 func (c *contender) Life() (since, ttl time.Duration) { return time.Duration(c.sent.Load()), c.granted }
 
+// grantPlaces has etcd make the lease of both places.
+func (c *contender) grantPlaces(ctx context.Context) (err error) {
+	var sent time.Duration
+	c.lease, sent, c.granted, err = c.grant(ctx, c.ttl)
+	c.sent.Store(int64(sent))
+	return err
+}
+
 // grant has etcd make a lease, and returns how long that lives after a time before the request was sent. The ID counts
 // in any case, because a request may have its effect without an answer. It is chosen here, so that a request that is
 // made twice makes one lease.

@@ -62,7 +62,7 @@ func silence(ctx context.Context, isSilent bool) error {
 // holderAt returns a holder of a lock at a member, with a lease and a cooldown.
 func holderAt(t *testing.T, m *leaseMember) *contender {
 	s := storeAt(t, "60", m.register)
-	c := &contender{store: s, Request: lease.Request{Name: "name", Mode: lease.Exclusive, Cooldown: time.Hour},
+	c := &contender{store: s, Claim: lease.Claim{Name: "name", Mode: lease.Exclusive, Cooldown: time.Hour},
 		base: "/flock/name/", first: place{key: "first", revision: 1}, place: place{key: "key", revision: 1}}
 	var err error
 	if c.lease, _, c.granted, err = s.grant(t.Context(), 3600); err == nil {

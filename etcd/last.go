@@ -26,7 +26,7 @@ import (
 
 // A lastRun is the value of that key.
 type lastRun struct {
-	record
+	value
 	Key    string `json:"key"`             // of its place
 	Token  int64  `json:"token,omitempty"` // of an exclusive holder
 	Ended  int64  `json:"ended,omitempty"` // Unix time
@@ -45,17 +45,17 @@ func lastKey(base string) string { return base + "last" }
 func (c *contender) beginRun() clientv3.Op { return clientv3.OpPut(lastKey(c.base), c.run.String()) }
 
 // endRun writes the run with its end, unless another one has got the lock since, which only shared locks and permits
-// admit: this one is the last if nothing was written since it has got the lock, or if it was this one that was written.
+// admit. This one is the last if nothing was written since it had the lock, or else if what is written is its own run.
+// (A transaction has no "or": so the second condition is that of another one within.)
 func (c *contender) endRun(end lease.End) clientv3.Op {
-	key, r := lastKey(c.base), c.run
-	isOurs := clientv3.Compare(clientv3.Value(key), "=", r.String())
-	noneSince := clientv3.Compare(clientv3.ModRevision(key), "<", c.revision+1)
-	r.Ended = time.Now().Unix()
-	r.Status, r.Signal = end.Written()
-	put := []clientv3.Op{clientv3.OpPut(key, r.String())}
-	return clientv3.OpTxn([]clientv3.Cmp{noneSince}, put, []clientv3.Op{
-		clientv3.OpTxn([]clientv3.Cmp{isOurs}, put, nil),
-	})
+	key, ended := lastKey(c.base), c.run
+	ended.Ended = time.Now().Unix()
+	ended.Status, ended.Signal = end.Written()
+	put := []clientv3.Op{clientv3.OpPut(key, ended.String())}
+	noneSince := clientv3.Compare(clientv3.ModRevision(key), "<", c.heldAt+1)
+	isOwn := clientv3.Compare(clientv3.Value(key), "=", c.run.String())
+	orIfOwn := clientv3.OpTxn([]clientv3.Cmp{isOwn}, put, nil)
+	return clientv3.OpTxn([]clientv3.Cmp{noneSince}, put, []clientv3.Op{orIfOwn})
 }
 
 // commitWith makes a transaction that also writes the run. If etcd refuses that, it makes the transaction without: who

@@ -19,7 +19,7 @@ import (
 	"example.org/flock/lease"
 )
 
-// Contenders stand in line, as lease.Line says, by the revisions at which their keys were made. A cooldown is a key
+// Contenders are in line, as lease.Line says, by the revisions at which their keys were made. A cooldown is a key
 // that stays by a lease of its own.
 //
 // The keys of the lock NAME, whose slashes are escaped, so that no lock lies within another:
@@ -64,7 +64,7 @@ func (s *store) commit(ctx context.Context, conditions []clientv3.Cmp, then []cl
 // A contender asks for a lock, or has it.
 type contender struct {
 	*store
-	lease.Request
+	lease.Claim
 	base         string           // of the keys of the lock
 	first, place place            // that for the cooldown, which may be none, and that for the lock
 	lease        clientv3.LeaseID // of both places; 0: not yet
@@ -73,13 +73,13 @@ type contender struct {
 	cooldown     clientv3.LeaseID // of the cooldown that follows if this process dies; 0: none
 	seen         atomic.Int64     // a revision of etcd at which its place was there
 	started      time.Duration    // when it got the lock
-	revision     int64            // of etcd, at which that was seen
-	run          lastRun          // what is written of that
-	isWritten    bool
+	heldAt       int64            // a revision of etcd at which it had the lock
+	run          lastRun          // the run of its command, when it has the lock
+	isWritten    bool             // the run was written, or is about to be
 }
 
-// A record is the value of a key.
-type record struct {
+// A value is that of the key of a place.
+type value struct {
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
 	User    string `json:"user"`
@@ -88,37 +88,37 @@ type record struct {
 	Until   int64  `json:"until,omitempty"`   // Unix time at which its cooldown ends, if it has begun
 }
 
-// describe returns the value for this process, whose cooldown ends then.
+// describe returns the value for this process, whose cooldown ends then; 0: it has not begun.
 func (c *contender) describe(until int64) string {
-	r := c.run.record
-	if r.Since == 0 { // it does not have the lock
-		r = c.newRecord()
+	v := c.run.value
+	if v.Since == 0 { // it does not have the lock
+		v = c.newValue()
 	}
-	r.Until = until
-	text, _ := json.Marshal(r)
+	v.Until = until
+	text, _ := json.Marshal(v)
 	return string(text)
 }
 
-// newRecord returns a record of this process, which comes or gets the lock now.
-func (c *contender) newRecord() record {
-	r := record{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Permits: c.Permits}
-	r.Host, _ = os.Hostname()
+// newValue returns the value for this process, which comes or gets the lock now.
+func (c *contender) newValue() value {
+	v := value{PID: os.Getpid(), User: strconv.Itoa(os.Getuid()), Since: time.Now().Unix(), Permits: c.Permits}
+	v.Host, _ = os.Hostname()
 	if u, err := user.Current(); err == nil {
-		r.User = u.Username
+		v.User = u.Username
 	}
-	return r
+	return v
 }
 
 func (s *store) base(name string) string { return s.prefix + "/" + url.PathEscape(name) + "/" }
 
 // Acquire implements lease.Backend.
-func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error) {
+func (s *store) Acquire(ctx context.Context, claim lease.Claim) (lease.Held, error) {
 	if s.warns {
 		time.AfterFunc(time.Second, func() { s.warnedOfOld.Do(s.warnOfOld) }) // most are done by then
 	}
-	base := s.base(r.Name)
-	c := &contender{store: s, Request: r, base: base, first: place{mode: lease.Cooldown, line: base + "cooldown/"},
-		place: place{mode: r.Mode, line: base + "line/"}}
+	base := s.base(claim.Name)
+	c := &contender{store: s, Claim: claim, base: base, first: place{mode: lease.Cooldown, line: base + "cooldown/"},
+		place: place{mode: claim.Mode, line: base + "line/"}}
 	if err := c.enter(ctx); err != nil {
 		c.leave()
 		return nil, err
@@ -133,7 +133,7 @@ func (c *contender) enter(ctx context.Context) (err error) {
 		places = places[1:]
 	}
 	for _, p := range places {
-		v, err := c.stand(ctx, p)
+		v, err := c.takePlace(ctx, p)
 		if err == nil {
 			err = c.await(ctx, p, v)
 		}
@@ -141,8 +141,8 @@ func (c *contender) enter(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	c.started, c.revision = lease.Now(), c.seen.Load()
-	c.run = lastRun{record: c.newRecord(), Key: c.place.key, Token: c.Token()}
+	c.started, c.heldAt = lease.Now(), c.seen.Load()
+	c.run = lastRun{value: c.newValue(), Key: c.place.key, Token: c.Token()}
 	if c.Cooldown == 0 || c.From == lease.FromSuccess {
 		return nil // the first place ends with the other one
 	}
@@ -152,7 +152,7 @@ func (c *contender) enter(ctx context.Context) (err error) {
 		return err
 	}
 	c.isWritten = true
-	return c.tell(ctx, begin)
+	return c.writeRun(ctx, begin)
 }
 
 // A view is what a contender sees before its place.
@@ -175,66 +175,71 @@ func (c *contender) view(p *place, h *etcdserverpb.ResponseHeader, answer *etcds
 	return view{h.RaftTerm, h.Revision, c.line(answer).KeepOut(lease.Contender{Mode: p.mode, Permits: c.Permits})}
 }
 
-// stand makes a place at the end of a line, and returns what is before it. Who may be refused does so only if nobody
-// has come since it has looked who would change the answer.
-func (c *contender) stand(ctx context.Context, p *place) (v view, err error) {
+// takePlace makes a place at the end of a line, and returns what is before it. A newcomer that may be refused looks
+// first, and again until it has its place or is refused: see admit.
+func (c *contender) takePlace(ctx context.Context, p *place) (v view, err error) {
 	mayBeRefused := c.lease == 0 && (c.Nonblock || c.Queued)
-	for {
+	for isIn := false; !isIn; {
 		var conditions []clientv3.Cmp
 		if mayBeRefused {
-			if conditions, err = c.choose(ctx); err != nil {
-				return v, err
-			}
+			conditions, err = c.admit(ctx)
 		}
-		if c.lease == 0 {
-			var sent time.Duration
-			c.lease, sent, c.granted, err = c.grant(ctx, c.ttl)
-			if c.sent.Store(int64(sent)); err != nil {
-				return v, err
-			}
+		if err == nil && c.lease == 0 {
+			err = c.grantPlaces(ctx)
 		}
-		p.key = c.base + middles[p.mode] + strconv.FormatInt(int64(c.lease), 16)
-		isMissing := clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0)
-		put := clientv3.OpPut(p.key, c.describe(0), clientv3.WithLease(c.lease))
-		r, err := c.commit(ctx, append(conditions, isMissing), []clientv3.Op{p.get(), put},
-			clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
+		if err == nil {
+			v, isIn, err = c.putPlace(ctx, p, conditions)
+		}
 		if err != nil {
 			return v, err
 		}
-		if r.Succeeded {
-			p.revision, v = r.Header.Revision, c.view(p, r.Header, r.Responses[0])
-		} else if keys := r.Responses[0].GetResponseRange().Kvs; len(keys) > 0 {
-			p.revision = keys[0].CreateRevision // an earlier attempt had its effect, but no answer
-			if v, err = c.look(ctx, p); err != nil {
-				return v, err
-			}
-		} else {
-			continue // another one was faster
-		}
-		if c.seen.Store(p.revision); len(v.out) > 0 && c.Nonblock {
-			return v, lease.ErrTaken
-		}
-		return v, nil
 	}
+	if c.seen.Store(p.revision); len(v.out) > 0 && c.Nonblock {
+		return v, lease.ErrTaken
+	}
+	return v, nil
 }
 
-// choose looks whether a newcomer is refused: no write is needed to say no. The condition is that nobody has come since
-// who would exclude it or, if it is to wait, anybody. So however many come at once who do not exclude each other, each
-// needs the same few requests.
-func (c *contender) choose(ctx context.Context) ([]clientv3.Cmp, error) {
+// admit looks whether a newcomer is refused: no write is needed to say no. It returns the conditions on which the place
+// may be made: nobody has come since the look who would change the answer. If it is to wait, or wants an exclusive lock,
+// that is anybody. Otherwise it is only who wants an exclusive lock: however many come at once who do not exclude each
+// other, each needs the same few requests.
+func (c *contender) admit(ctx context.Context) ([]clientv3.Cmp, error) {
 	r, err := c.commit(ctx, nil, []clientv3.Op{clientv3.OpGet(c.base, clientv3.WithPrefix())})
 	if err != nil {
 		return nil, err
 	}
-	line, matters := c.line(r.Responses[0]), c.base
+	line, others := c.line(r.Responses[0]), c.base
 	if c.Refused(line) {
 		return nil, lease.ErrTaken
 	}
 	if !c.Waits(line) && c.Mode != lease.Exclusive {
-		matters = c.base + middles[lease.Exclusive]
+		others = c.base + middles[lease.Exclusive]
 	}
-	noneSince := clientv3.Compare(clientv3.CreateRevision(matters).WithPrefix(), "<", r.Header.Revision+1)
+	noneSince := clientv3.Compare(clientv3.CreateRevision(others).WithPrefix(), "<", r.Header.Revision+1)
 	return []clientv3.Cmp{noneSince}, nil
+}
+
+// putPlace makes the key of a place, and returns what is before it. If the conditions do not hold there is no place.
+func (c *contender) putPlace(ctx context.Context, p *place, conditions []clientv3.Cmp) (v view, isIn bool, err error) {
+	p.key = c.base + middles[p.mode] + strconv.FormatInt(int64(c.lease), 16)
+	isMissing := clientv3.Compare(clientv3.CreateRevision(p.key), "=", 0)
+	put := clientv3.OpPut(p.key, c.describe(0), clientv3.WithLease(c.lease))
+	r, err := c.commit(ctx, append(conditions, isMissing), []clientv3.Op{p.get(), put},
+		clientv3.OpGet(p.key, clientv3.WithKeysOnly()))
+	switch {
+	case err != nil:
+		return v, false, err
+	case r.Succeeded:
+		p.revision = r.Header.Revision
+		return c.view(p, r.Header, r.Responses[0]), true, nil
+	}
+	keys := r.Responses[0].GetResponseRange().Kvs
+	if isIn = len(keys) > 0; isIn { // by an earlier attempt, which had its effect, but no answer
+		p.revision = keys[0].CreateRevision
+		v, err = c.look(ctx, p)
+	}
+	return v, isIn, err
 }
 
 // look returns what is before a place, as a majority of the servers knows it. The error is lease.ErrLost if its key is
@@ -301,8 +306,8 @@ func (c *contender) coolsUntil() time.Time {
 	return time.Now().Add(began + c.Cooldown - lease.Now())
 }
 
-// tell writes since when this place has the lock, and the run.
-func (c *contender) tell(ctx context.Context, with ...clientv3.Op) error {
+// writeRun writes since when this place has the lock, and the run of its command.
+func (c *contender) writeRun(ctx context.Context, with ...clientv3.Op) error {
 	conditions := []clientv3.Cmp{c.place.exists()}
 	if c.Cooldown > 0 {
 		conditions = append(conditions, c.first.exists())
@@ -333,7 +338,7 @@ func (c *contender) Renew(ctx context.Context) error {
 func (c *contender) Lost() <-chan struct{} {
 	if !c.isWritten {
 		c.isWritten = true
-		go c.tell(context.Background())
+		go c.writeRun(context.Background())
 	}
 	return c.watch(context.Background(), c.place.key, c.seen.Load(), 1)
 }
@@ -344,24 +349,23 @@ func (c *contender) Lost() <-chan struct{} {
 // that is long, or if there may be a request under way that makes the key again.
 func (c *contender) Release(ctx context.Context, end lease.End) error {
 	isOurs := []clientv3.Cmp{c.place.exists()}
+	aSecond, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
 	switch end.Fate {
-	case lease.NotStarted:
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		half, cancel := context.WithTimeout(ctx, time.Second/2)
+	case lease.NotStarted: // if writing that takes too long, half a second is left for the leases
+		half, cancel := context.WithTimeout(aSecond, time.Second/2)
 		defer cancel()
 		c.commit(half, isOurs, []clientv3.Op{c.endRun(end)})
-		c.revoke(ctx, c.lease, c.cooldown)
+		c.revoke(aSecond, c.lease, c.cooldown)
 		return nil
 	case lease.Killed:
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
 		var both sync.WaitGroup
-		both.Go(func() { c.confirmCooldown(ctx) })
-		both.Go(func() { c.revoke(ctx, c.lease) })
+		both.Go(func() { c.confirmCooldown(aSecond) })
+		both.Go(func() { c.revoke(aSecond, c.lease) })
 		both.Wait()
 		return nil
 	}
+	// The command has ended or failed: the key goes, and the cooldown begins or goes with it.
 	ops := []clientv3.Op{clientv3.OpDelete(c.place.key)}
 	switch long := time.Until(c.coolsUntil()); {
 	case c.Cooldown == 0:
@@ -376,14 +380,16 @@ func (c *contender) Release(ctx context.Context, end lease.End) error {
 	}
 	before := c.link.Repeats()
 	r, err := c.commitWith(ctx, c.endRun(end), isOurs, ops)
-	if err == nil && !r.Succeeded && c.link.Repeats() == before { // else an earlier attempt may have done it
+	switch {
+	case err != nil:
+		return err
+	case !r.Succeeded && c.link.Repeats() == before: // else an earlier attempt may have deleted the key
 		c.confirmCooldown(ctx)
 		return lease.ErrLost
-	}
-	if err == nil && (c.granted > time.Minute || c.link.Repeats() > 0) {
+	case c.granted > time.Minute || c.link.Repeats() > 0:
 		c.revoke(ctx, c.lease)
 	}
-	return err
+	return nil
 }
 
 // confirmCooldown writes the key of the cooldown that has begun with the command once more, unless that is over. So

@@ -40,12 +40,12 @@ func (s *store) line(answer *etcdserverpb.ResponseOp) (line lease.Line) {
 		if mode == "" {
 			continue // it is not ours
 		}
-		var r record
-		json.Unmarshal(kv.Value, &r) // there is none where only the keys were asked for
-		c := r.contender()
+		var v value
+		json.Unmarshal(kv.Value, &v) // there is none where only the keys were asked for
+		c := v.contender()
 		c.Lock, c.Mode, c.ID, c.Key = words[0], mode, words[3], string(kv.Key)
-		if r.Until != 0 {
-			c.Until = time.Unix(r.Until, 0)
+		if v.Until != 0 {
+			c.Until = time.Unix(v.Until, 0)
 			c.Cure = "etcdctl del '" + strings.ReplaceAll(c.Key, "'", `'\''`) + "'"
 		}
 		line = append(line, c)
@@ -53,9 +53,9 @@ func (s *store) line(answer *etcdserverpb.ResponseOp) (line lease.Line) {
 	return line
 }
 
-// contender returns what a record says of one.
-func (r record) contender() lease.Contender {
-	return lease.Contender{Permits: r.Permits, Host: r.Host, PID: r.PID, User: r.User, Since: time.Unix(r.Since, 0)}
+// contender returns what a value says of one.
+func (v value) contender() lease.Contender {
+	return lease.Contender{Permits: v.Permits, Host: v.Host, PID: v.PID, User: v.User, Since: time.Unix(v.Since, 0)}
 }
 
 // modeOf returns the mode of a place by the words of its key; empty: it is no place. One in the line for the lock that

@@ -20,7 +20,7 @@ import (
 
 // A hold is the time in which the lock is held and the command runs.
 type hold struct {
-	*run
+	*task
 	held Held
 
 	renewals chan error  // what Renew has returned

@@ -29,10 +29,10 @@ import (
 
 // A Backend is a server that keeps locks. It makes its requests by the Link that Program.Open got.
 type Backend interface {
-	// Acquire waits for a lock. If it returns an error, it has given up its request. The error is ErrTaken if
-	// Request.Refused says so, that of Link.Unreachable if the context's time is over, or ErrLost if its place was lost
+	// Acquire waits for a lock. If it returns an error, it has given up its claim. The error is ErrTaken if
+	// Claim.Refused says so, that of Link.Unreachable if the context's time is over, or ErrLost if its place was lost
 	// meanwhile; then it is called again. Each time that it must wait it says why: see Link.Taken and Link.Unknown.
-	Acquire(ctx context.Context, r Request) (Held, error)
+	Acquire(ctx context.Context, c Claim) (Held, error)
 
 	// List returns the line of a lock, and the last run that got it; nil: there was none. Both are of one moment.
 	// Without a name it returns the lines of all locks, one after the other, and no run.
@@ -136,8 +136,8 @@ func Denied(text string) error { return &Error{Status: failure.ExNoInput, Text: 
 // Unavailable returns the error for a server that may answer the next time.
 func Unavailable(text string) error { return &Error{Status: failure.ExTempFail, Text: text} }
 
-// A Request says what a contender asks for.
-type Request struct {
+// A Claim says what a contender asks for.
+type Claim struct {
 	Name     string
 	Mode     Mode
 	Permits  int           // how many may hold one at once

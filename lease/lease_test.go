@@ -34,7 +34,7 @@ type fakeBackend struct {
 	lists     atomic.Int32
 }
 
-func (f *fakeBackend) Acquire(context.Context, Request) (Held, error) {
+func (f *fakeBackend) Acquire(context.Context, Claim) (Held, error) {
 	f.since.Store(int64(Now()))
 	if f.isLate {
 		f.since.Store(int64(Now() - f.ttl/2))
@@ -211,7 +211,7 @@ func TestLastRun(t *testing.T) {
 		var out, nothing strings.Builder
 		p := output.New("flock-fake")
 		p.Out, p.Err = &out, &nothing
-		r := &run{printer: p, backend: f, options: &cli.Options{File: "name"}}
+		r := &task{printer: p, backend: f, options: &cli.Options{File: "name"}}
 		status := p.Status(r.list())
 		rows := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 		got := strings.Join(strings.Fields(rows[len(rows)-1]), " ")
@@ -228,7 +228,7 @@ func TestReportAgain(t *testing.T) {
 	f := &fakeBackend{}
 	f.link = &Link{}
 	o := &cli.Options{Reports: true, ReportAfter: 10 * time.Millisecond}
-	r := &run{printer: output.New("flock-fake"), backend: f, link: f.link, options: o, service: newService(),
+	r := &task{printer: output.New("flock-fake"), backend: f, link: f.link, options: o, service: newService(),
 		guard: &guard.Guard{}, taken: make(chan struct{}, 1), name: "name"}
 	r.taken <- struct{}{}
 	got := make(chan struct{})
@@ -255,9 +255,10 @@ func TestWarning(t *testing.T) {
 	} {
 		f := &fakeBackend{ttl: 100 * time.Second}
 		f.since.Store(int64(Now() - c.age))
-		h := &hold{held: f, run: &run{
-			printer: output.New("flock-fake"), program: Program{Server: "fake"}, link: &Link{slowness: c.slowness},
+		h := &hold{held: f, task: &task{
+			printer: output.New("flock-fake"), program: Program{Server: "fake"}, link: &Link{},
 		}}
+		h.link.slowness.Store(int64(c.slowness))
 		if h.warn(); h.warned != c.warned {
 			t.Errorf("%+v: warned %v", c, h.warned)
 		}

@@ -83,20 +83,20 @@ func (l Line) Known() Line {
 }
 
 // Waits reports whether a newcomer behind a line would have to wait.
-func (r Request) Waits(l Line) bool {
-	return len(l.KeepOut(Contender{Mode: r.Mode, Permits: r.Permits})) > 0 ||
-		r.Cooldown > 0 && len(l.KeepOut(Contender{Mode: Cooldown})) > 0
+func (c Claim) Waits(l Line) bool {
+	return len(l.KeepOut(Contender{Mode: c.Mode, Permits: c.Permits})) > 0 ||
+		c.Cooldown > 0 && len(l.KeepOut(Contender{Mode: Cooldown})) > 0
 }
 
 // Refused reports whether a newcomer would have to wait for others and may not: it does not want to, or its queue is
 // full. A newcomer that must wait only because of an Unknown place takes its place in line: otherwise nobody might ever
 // get a lock that has no waiters.
-func (r Request) Refused(l Line) bool {
-	return r.Waits(l.Known()) && (r.Nonblock || r.Queued && l.waiting() >= r.Queue)
+func (c Claim) Refused(l Line) bool {
+	return c.Waits(l.Known()) && (c.Nonblock || c.Queued && l.waiting() >= c.Queue)
 }
 
-// NeverWaits reports whether this request never waits for others.
-func (r Request) NeverWaits() bool { return r.Nonblock || r.Queued && r.Queue == 0 }
+// NeverWaits reports whether this one never waits for others.
+func (c Claim) NeverWaits() bool { return c.Nonblock || c.Queued && c.Queue == 0 }
 
 // waiting returns how many wait.
 func (l Line) waiting() (n int) {
@@ -108,25 +108,22 @@ func (l Line) waiting() (n int) {
 	return n
 }
 
-// contenders returns each contender of the line of one lock once, but none that is unknown, notes who waits, and
-// returns cooldowns that have begun.
+// contenders returns who has the lock and who waits, each once, of the line of one lock, and a cooldown that has begun.
 func (l Line) contenders() (list []Contender) {
-	hasSecond := map[string]bool{} // place, by ID
+	hasOther := map[string]bool{} // place than that for the cooldown, by ID
 	for _, c := range l {
 		if c.Mode != Cooldown {
-			hasSecond[c.ID] = true
+			hasOther[c.ID] = true
 		}
 	}
 	for i, c := range l {
-		switch {
-		case c.Mode == Unknown:
-			continue
-		case c.Mode != Cooldown:
-			c.waits = !c.Holds && len(l[:i].KeepOut(c)) > 0
-		case hasSecond[c.ID]:
-			continue
-		case c.Until.IsZero():
+		switch isForCooldown := c.Mode == Cooldown; {
+		case c.Mode == Unknown, isForCooldown && hasOther[c.ID]:
+			continue // it is nobody, or listed by its other place
+		case isForCooldown && c.Until.IsZero(): // it waits for the end of a cooldown
 			c.Mode, c.waits = Exclusive, true
+		case !isForCooldown:
+			c.waits = !c.Holds && len(l[:i].KeepOut(c)) > 0
 		}
 		list = append(list, c)
 	}

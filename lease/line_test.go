@@ -89,22 +89,22 @@ func TestContenders(t *testing.T) {
 
 // TestRefused has newcomers that do not want to wait behind a line, or not behind so many.
 func TestRefused(t *testing.T) {
-	queue := func(n int) Request { return Request{Mode: Exclusive, Queued: true, Queue: n} }
-	cools := Request{Mode: Exclusive, Nonblock: true, Cooldown: time.Hour}
+	queue := func(n int) Claim { return Claim{Mode: Exclusive, Queued: true, Queue: n} }
+	cools := Claim{Mode: Exclusive, Nonblock: true, Cooldown: time.Hour}
 	for _, c := range []struct {
 		line    string
-		r       Request
+		r       Claim
 		refused bool
 	}{
-		{"", Request{Mode: Exclusive, Nonblock: true}, false},
-		{"x", Request{Mode: Exclusive, Nonblock: true}, true},
-		{"x", Request{Mode: Exclusive}, false},
+		{"", Claim{Mode: Exclusive, Nonblock: true}, false},
+		{"x", Claim{Mode: Exclusive, Nonblock: true}, true},
+		{"x", Claim{Mode: Exclusive}, false},
 		{"x", queue(1), false}, {"x x", queue(1), true}, {"x x", queue(2), false}, {"s s s", queue(1), false},
 		{"C:1 c:2", queue(1), false}, // without --cooldown it need not wait
-		{"C x", Request{Mode: Exclusive, Nonblock: true}, true},
-		{"C", cools, true}, {"C", Request{Mode: Exclusive, Nonblock: true}, false}, {"x", cools, true},
+		{"C x", Claim{Mode: Exclusive, Nonblock: true}, true},
+		{"C", cools, true}, {"C", Claim{Mode: Exclusive, Nonblock: true}, false}, {"x", cools, true},
 		{"", cools, false},
-		{"?", Request{Mode: Exclusive, Nonblock: true}, false}, {"? x", Request{Mode: Exclusive, Nonblock: true}, true},
+		{"?", Claim{Mode: Exclusive, Nonblock: true}, false}, {"? x", Claim{Mode: Exclusive, Nonblock: true}, true},
 		{"?", queue(0), false}, {"? x", queue(0), true}, {"? x", queue(1), true}, {"? h", queue(1), false},
 		{"? C", cools, true},
 	} {

@@ -35,12 +35,13 @@ type Link struct {
 	back   func()           // it answers again
 	looked func()           // a look has shown that the lock cannot be had yet; nil: nobody wants to know
 
+	slowness atomic.Int64 // how long the last answer took, in nanoseconds
+	repeats  atomic.Int64
+
 	mu       sync.Mutex
 	failure  string // of an attempt since the last answer; empty: there was none
 	reached  bool   // the server has answered
 	isSilent bool
-	slowness time.Duration // how long the last answer took
-	repeats  int
 	isTaken  bool   // somebody else had the lock at the last look
 	unknown  string // why nobody could tell who has it then; empty: that was known
 }
@@ -55,12 +56,12 @@ func (e *Unanswered) Error() string { return e.Why }
 // effect, however often they are made.
 //
 // If the context ends, the error is that of Unreachable.
-func Ask[T any](ctx context.Context, l *Link, attempts ...func(context.Context) (T, error)) (answer T, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+func Ask[T any](ctx context.Context, l *Link, attempts ...func(context.Context) (T, error)) (T, error) {
+	request, end := context.WithCancel(ctx) // all attempts end with it
+	defer end()
 	if limit := l.Limit(); limit > 0 {
-		ctx, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
+		request, end = context.WithTimeout(request, limit)
+		defer end()
 	} else if !l.held.Load() {
 		defer time.AfterFunc(l.untilSilent(), l.fallSilent).Stop()
 	}
@@ -69,32 +70,33 @@ func Ask[T any](ctx context.Context, l *Link, attempts ...func(context.Context) 
 		err    error
 	}
 	results := make(chan result, len(attempts))
-	for i, attempt := range attempts {
-		go func() {
-			var pauses Backoff
-			for wait := time.Duration(i) * l.Pace(); sleep(ctx, wait); {
-				if wait > 0 {
-					l.countRepeat()
-				}
-				began := time.Now()
-				answer, err := attempt(ctx)
-				if err != nil && ctx.Err() != nil {
-					return // it was interrupted
-				}
-				if l.TakeNote(err) {
-					l.setSlowness(time.Since(began))
-					results <- result{answer, err}
-					return
-				}
-				wait = pauses.Next(time.Since(began)) // the server may be busy with others who ask at the same time
+	repeat := func(attempt func(context.Context) (T, error), pause time.Duration) {
+		var pauses Backoff
+		for sleep(request, pause) {
+			if pause > 0 {
+				l.repeats.Add(1)
 			}
-		}()
+			began := time.Now()
+			answer, err := attempt(request)
+			switch isInterrupted := err != nil && request.Err() != nil; {
+			case isInterrupted:
+				return
+			case l.TakeNote(err):
+				l.slowness.Store(int64(time.Since(began)))
+				results <- result{answer, err}
+				return
+			}
+			pause = pauses.Next(time.Since(began)) // the server may be busy with others who ask at the same time
+		}
+	}
+	for i, attempt := range attempts {
+		go repeat(attempt, time.Duration(i)*l.Pace())
 	}
 	select {
 	case r := <-results:
 		return r.answer, r.err
-	case <-ctx.Done():
-		return answer, l.Unreachable(ctx)
+	case <-request.Done():
+		return result{}.answer, l.Unreachable(request)
 	}
 }
 
@@ -145,25 +147,9 @@ func (l *Link) fallSilent() {
 	}
 }
 
-func (l *Link) setSlowness(d time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.slowness = d
-}
-
-func (l *Link) countRepeat() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.repeats++
-}
-
 // Repeats returns how many attempts were not the first of their request. If it has not grown during a request, no
 // earlier attempt can have had its effect.
-func (l *Link) Repeats() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.repeats
-}
+func (l *Link) Repeats() int { return int(l.repeats.Load()) }
 
 // Reached reports whether the server has answered.
 func (l *Link) Reached() bool {
@@ -194,11 +180,7 @@ func (l *Link) Pace() time.Duration {
 }
 
 // Slowness is how long the last answer took.
-func (l *Link) Slowness() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.slowness
-}
+func (l *Link) Slowness() time.Duration { return time.Duration(l.slowness.Load()) }
 
 // untilSilent is how long a waiter waits for an answer before the server counts as silent. Slow is not silent.
 func (l *Link) untilSilent() time.Duration {
@@ -220,12 +202,12 @@ func (l *Link) why() string {
 }
 
 // Taken notes that the last look has shown that somebody else has the lock.
-func (l *Link) Taken() { l.tell(true, "") }
+func (l *Link) Taken() { l.noteLook(true, "") }
 
 // Unknown notes that the last look could not tell who has the lock: there is an Unknown place in the line.
-func (l *Link) Unknown(why string) { l.tell(false, why) }
+func (l *Link) Unknown(why string) { l.noteLook(false, why) }
 
-func (l *Link) tell(isTaken bool, unknown string) {
+func (l *Link) noteLook(isTaken bool, unknown string) {
 	if l.see(isTaken, unknown); l.looked != nil {
 		l.looked()
 	}

@@ -147,7 +147,9 @@ func TestUntilSilent(t *testing.T) {
 		{10 * time.Second, time.Second, 4 * time.Second}, {5 * time.Second, 0, 2 * time.Second},
 		{time.Minute, 0, 4 * time.Second}, {time.Minute, 5 * time.Second, 10 * time.Second},
 	} {
-		if got := (&Link{TTL: c.ttl, slowness: c.slowness}).untilSilent(); got != c.silent {
+		l := &Link{TTL: c.ttl}
+		l.slowness.Store(int64(c.slowness))
+		if got := l.untilSilent(); got != c.silent {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

@@ -43,19 +43,19 @@ func (c Contender) until() string { return "until " + output.FormatClock(c.Until
 
 // contenders returns who has the lock and who waits, or those of all locks, and why it is not known who else there may
 // be; empty: that is known.
-func (r *run) contenders(ctx context.Context) (list []Contender, unknown string, err error) {
-	line, _, err := r.backend.List(ctx, r.options.File)
+func (t *task) contenders(ctx context.Context) (list []Contender, unknown string, err error) {
+	line, _, err := t.backend.List(ctx, t.options.File)
 	list, unknown = line.byLock()
 	return list, unknown, err
 }
 
 // list lists who has the lock and who waits, and the last run, or the contenders for all locks. It returns the exit
 // status: 0 if somebody has it, 1 if nobody does, 75 if that is not known.
-func (r *run) list() int {
-	r.printer.UnwrittenStatus = failure.ExOSErr
-	line, last, err := r.backend.List(context.Background(), r.options.File)
+func (t *task) list() int {
+	t.printer.UnwrittenStatus = failure.ExOSErr
+	line, last, err := t.backend.List(context.Background(), t.options.File)
 	if err != nil {
-		return r.printer.Fail(err)
+		return t.printer.Fail(err)
 	}
 	all, unknown := line.byLock()
 	var rows [][]string
@@ -76,10 +76,10 @@ func (r *run) list() int {
 		rows = append(rows, []string{sys.Printable(last.Host), strconv.Itoa(last.PID), "last", sys.Printable(last.User),
 			last.Since.Format(output.Clock) + last.end(unknown != ""), sys.Printable(last.Key)})
 	}
-	r.printer.PrintTable([]string{"HOST", "PID", "MODE", "USER", "SINCE", "KEY"}, rows)
+	t.printer.PrintTable([]string{"HOST", "PID", "MODE", "USER", "SINCE", "KEY"}, rows)
 	status := 1
 	if unknown != "" {
-		status = r.printer.Fail(Unavailable(unknown))
+		status = t.printer.Fail(Unavailable(unknown))
 	}
 	if slices.ContainsFunc(all, Contender.holds) {
 		return 0
@@ -89,26 +89,26 @@ func (r *run) list() int {
 
 // breakLock takes the lock away from all who hold it. A cooldown stays: it says how to end that. It returns the exit
 // status: 0 if somebody did, 1 if nobody does, 75 if that is not known.
-func (r *run) breakLock() int {
-	all, unknown, err := r.contenders(context.Background())
+func (t *task) breakLock() int {
+	all, unknown, err := t.contenders(context.Background())
 	if err != nil {
-		return r.printer.Fail(err)
+		return t.printer.Fail(err)
 	}
 	status := 1
 	if unknown != "" {
-		status = r.printer.Fail(Unavailable(unknown))
+		status = t.printer.Fail(Unavailable(unknown))
 	}
 	holders := slices.DeleteFunc(slices.Clone(all), func(c Contender) bool { return !c.holds() })
 	cools := slices.IndexFunc(all, func(c Contender) bool { return c.Mode == Cooldown })
 	if len(holders) == 0 && unknown == "" && cools >= 0 {
-		r.printer.Warn("nobody has the lock " + r.name + ", which is in its cooldown " + all[cools].until() +
+		t.printer.Warn("nobody has the lock " + t.name + ", which is in its cooldown " + all[cools].until() +
 			"; this ends it: " + sys.Printable(all[cools].Cure))
 	}
 	for _, c := range holders {
-		if err := r.backend.Break(context.Background(), c.Key); err != nil {
-			return r.printer.Fail(err)
+		if err := t.backend.Break(context.Background(), c.Key); err != nil {
+			return t.printer.Fail(err)
 		}
-		r.printer.Warn("took the lock " + r.name + " away from " + c.who() +
+		t.printer.Warn("took the lock " + t.name + " away from " + c.who() +
 			"; if its command still runs, it runs beside the next one until it is killed, in a moment or, " +
 			"if its machine is cut off, when its time is over")
 		status = 0
@@ -117,12 +117,12 @@ func (r *run) breakLock() int {
 }
 
 // state says why the lock cannot be had, as far as that is known in a second.
-func (r *run) state() string {
+func (t *task) state() string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	all, unknown, err := r.contenders(ctx)
+	all, unknown, err := t.contenders(ctx)
 	if err != nil {
-		unknown = r.link.whyUnknown()
+		unknown = t.link.whyUnknown()
 	}
 	holders := slices.DeleteFunc(slices.Clone(all), func(c Contender) bool { return !c.holds() })
 	if len(holders) == 0 {

@@ -66,20 +66,20 @@ func start(p *output.Printer, program Program, args []string) int {
 	if o.Permits > 0 {
 		cstart.Unsetenv(locks.PermitVariable)
 	}
-	r := &run{printer: p, program: program, options: o, name: sys.Printable(o.File), service: newService()}
+	t := &task{printer: p, program: program, options: o, name: sys.Printable(o.File), service: newService()}
 	waits := o.Action == cli.Lock && !o.Nonblock
-	r.link = &Link{Reach: 5 * time.Second, Note: p.Note, timed: o.HasTimeout, waits: waits}
-	r.link.silent, r.link.back, r.link.looked = r.sayWaitGoesOn, r.sayAnswers, r.noteWait
-	if r.backend, err = program.Open(r.link); err != nil {
+	t.link = &Link{Reach: 5 * time.Second, Note: p.Note, timed: o.HasTimeout, waits: waits}
+	t.link.silent, t.link.back, t.link.looked = t.sayWaitGoesOn, t.sayAnswers, t.noteWait
+	if t.backend, err = program.Open(t.link); err != nil {
 		return p.Fail(err)
 	}
 	switch o.Action {
 	case cli.Holders:
-		return r.list()
+		return t.list()
 	case cli.Break:
-		return r.breakLock()
+		return t.breakLock()
 	}
-	return r.lock()
+	return t.lock()
 }
 
 // checkName refuses what is no name of a lock.
@@ -99,8 +99,8 @@ func checkName(o *cli.Options, args []string) error {
 	return nil
 }
 
-// A run takes a lock and runs a command.
-type run struct {
+// A task is what the user wants: to run a command under a lock, to list who has one, or to break it.
+type task struct {
 	printer *output.Printer
 	program Program
 	backend Backend
@@ -115,54 +115,54 @@ type run struct {
 }
 
 // lock takes the lock, runs the command, releases the lock, and returns the exit status.
-func (r *run) lock() int {
-	o, began := r.options, time.Now()
+func (t *task) lock() int {
+	o, began := t.options, time.Now()
 	ctx, cancel := context.WithCancel(context.Background())
 	if o.HasTimeout {
 		ctx, cancel = context.WithDeadlineCause(ctx, began.Add(o.Timeout), ErrTimeout)
 	}
 	defer cancel()
-	r.signals, r.taken = termination.Forward(), make(chan struct{}, 1)
+	t.signals, t.taken = termination.Forward(), make(chan struct{}, 1)
 	// Before the first connection, which makes another attempt when it lacks a descriptor: a fork makes none.
 	g, err := guard.Start(o.Command)
 	if err != nil {
-		return r.printer.Fail(err)
+		return t.printer.Fail(err)
 	}
 	defer g.Close()
-	r.guard, r.reports = g, g.Reports()
-	r.service.say("READY=1\nSTATUS=asking for " + r.name) // one that waits is ready, too
+	t.guard, t.reports = g, g.Reports()
+	t.service.say("READY=1\nSTATUS=asking for " + t.name) // one that waits is ready, too
 	var held Held
-	got := make(chan struct{})
+	acquired := make(chan struct{}) // closed when held or err is known
 	go func() {
-		held, err = r.acquire(ctx)
-		close(got)
+		held, err = t.acquire(ctx)
+		close(acquired)
 	}()
-	if sig, isEnded := r.wait(got, began); isEnded { // by a signal, or because the guard is gone
+	end := t.wait(acquired, began)
+	if end != nil {
 		cancel()
-		if <-got; err == nil {
+	}
+	switch <-acquired; {
+	case end != nil:
+		if err == nil {
 			held.Release(context.Background(), End{})
 		}
 		g.Close()
-		if sig == 0 {
-			return r.guardKilled("cannot wait any longer for")
-		}
-		return termination.Die(sig)
+		return end()
+	case err != nil:
+		return t.refuse(err)
 	}
-	if err != nil {
-		return r.refuse(err)
-	}
-	r.link.held.Store(true)
-	r.printer.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
-	r.printer.PrintVerbose("executing " + o.Command[0])
-	return (&hold{run: r, held: held}).execute()
+	t.link.held.Store(true)
+	t.printer.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
+	t.printer.PrintVerbose("executing " + o.Command[0])
+	return (&hold{task: t, held: held}).execute()
 }
 
 // acquire takes the lock. If the place is lost while it waits, since the server was silent for as long as the TTL, it
 // takes another one.
-func (r *run) acquire(ctx context.Context) (Held, error) {
+func (t *task) acquire(ctx context.Context) (Held, error) {
 	for lost := 1; ; lost++ {
-		r.link.see(false, "")
-		held, err := r.backend.Acquire(ctx, r.request())
+		t.link.see(false, "")
+		held, err := t.backend.Acquire(ctx, t.claim())
 		if err == nil {
 			if err = freshen(ctx, held); err == nil {
 				return held, nil
@@ -173,12 +173,12 @@ func (r *run) acquire(ctx context.Context) (Held, error) {
 			return nil, err
 		}
 		if lost == 3 {
-			tooSlow := r.link.Server + " answers too slowly for a TTL of " + seconds(r.link.TTL) +
+			tooSlow := t.link.Server + " answers too slowly for a TTL of " + seconds(t.link.TTL) +
 				": choose a longer one"
-			if r.options.Nonblock {
+			if t.options.Nonblock {
 				return nil, Unavailable(tooSlow)
 			}
-			r.printer.Note(tooSlow)
+			t.printer.Note(tooSlow)
 		}
 	}
 }
@@ -198,94 +198,94 @@ func freshen(ctx context.Context, held Held) error {
 	return ErrLost
 }
 
-// wait waits until there is a lock or an error, and tells the user and systemd what for. It reports whether something
-// else has ended the wait: a signal, or the end of the guard.
-func (r *run) wait(got <-chan struct{}, began time.Time) (sig syscall.Signal, isEnded bool) {
+// wait waits until there is a lock or an error, and tells the user and systemd what for. If a signal or the end of the
+// guard has ended the wait before, it returns what ends this program.
+func (t *task) wait(acquired <-chan struct{}, began time.Time) (end func() (status int)) {
 	var report <-chan time.Time
-	reports, pause := r.options.Reports, r.options.ReportAfter
+	reports, pause := t.options.Reports, t.options.ReportAfter
 	for {
 		select {
-		case <-got:
-			return 0, false
-		case s := <-r.signals:
-			if endsWait(s) {
-				return s.(syscall.Signal), true
+		case <-acquired:
+			return nil
+		case sig := <-t.signals:
+			if endsWait(sig) {
+				return func() int { return termination.Die(sig.(syscall.Signal)) }
 			}
-		case <-r.reports:
-			return 0, true
+		case <-t.reports:
+			return func() int { return t.guardKilled("cannot wait any longer for") }
 		case <-report:
-			r.printer.Warn("waiting for " + r.name + ", " + r.state())
-			pause = r.options.NextReport(pause)
+			t.printer.Warn("waiting for " + t.name + ", " + t.state())
+			pause = t.options.NextReport(pause)
 			report = time.After(pause)
-		case <-r.taken:
-			if r.service.listens() {
-				r.service.say("STATUS=waiting for " + r.name + ", " + r.state())
+		case <-t.taken:
+			if t.service.listens() {
+				t.service.say("STATUS=waiting for " + t.name + ", " + t.state())
 			}
 			if reports {
 				reports, report = false, time.After(time.Until(began.Add(pause)))
 			}
-		case <-r.service.ticks:
-			r.service.say("WATCHDOG=1")
+		case <-t.service.ticks:
+			t.service.say("WATCHDOG=1")
 		}
 	}
 }
 
 // sayWaitGoesOn says that the server does not answer one who waits.
-func (r *run) sayWaitGoesOn(why string) {
-	r.printer.Note(r.program.Server + " does not answer: " + why + "; the wait for " + r.name + " goes on")
+func (t *task) sayWaitGoesOn(why string) {
+	t.printer.Note(t.program.Server + " does not answer: " + why + "; the wait for " + t.name + " goes on")
 }
 
 // noteWait has the wait told to those who want to know about it.
-func (r *run) noteWait() {
+func (t *task) noteWait() {
 	select {
-	case r.taken <- struct{}{}:
+	case t.taken <- struct{}{}:
 	default: // that is known, and not yet dealt with
 	}
 }
 
-func (r *run) sayAnswers() { r.printer.Note(r.program.Server + " answers again") }
+func (t *task) sayAnswers() { t.printer.Note(t.program.Server + " answers again") }
 
-// request returns what the options ask for.
-func (r *run) request() Request {
-	o, mode := r.options, Exclusive
+// claim returns what the options ask for.
+func (t *task) claim() Claim {
+	o, mode := t.options, Exclusive
 	switch {
 	case o.Op == locks.Shared:
 		mode = Shared
 	case o.Permits > 0:
 		mode = Permit
 	}
-	return Request{Name: o.File, Mode: mode, Permits: o.Permits, Nonblock: o.Nonblock, Queued: o.Queued, Queue: o.Queue,
+	return Claim{Name: o.File, Mode: mode, Permits: o.Permits, Nonblock: o.Nonblock, Queued: o.Queued, Queue: o.Queue,
 		Cooldown: o.Cooldown, From: o.CooldownFrom}
 }
 
 // refuse says why there is no lock, and returns the exit status.
-func (r *run) refuse(err error) int {
-	o := r.options
+func (t *task) refuse(err error) int {
+	o := t.options
 	if err != ErrTaken && err != ErrTimeout {
-		return r.printer.Fail(err)
+		return t.printer.Fail(err)
 	}
 	if o.Reports {
-		line := r.name + " is " + r.state()
+		line := t.name + " is " + t.state()
 		if err == ErrTaken && o.Queued {
 			line += "; its queue is full"
 		}
-		r.printer.Warn(line)
+		t.printer.Warn(line)
 	} else if o.Verbose && o.Cooldown > 0 {
-		if _, until, cools := strings.Cut(r.state(), "in its cooldown "); cools {
-			r.printer.Warn("cooldown " + until)
+		if _, until, cools := strings.Cut(t.state(), "in its cooldown "); cools {
+			t.printer.Warn("cooldown " + until)
 		}
 	}
-	r.printer.WarnVerbose(locks.RefusalText(err))
+	t.printer.WarnVerbose(locks.RefusalText(err))
 	return o.ConflictExit
 }
 
 // guardKilled reports that the guard was killed before the command ran, and returns the exit status. A signal that came
 // before the guard caught signals was for this program.
-func (r *run) guardKilled(what string) int {
-	if sig := r.guard.KilledBy(); slices.Contains(termination.Forwarded, os.Signal(sig)) {
+func (t *task) guardKilled(what string) int {
+	if sig := t.guard.KilledBy(); slices.Contains(termination.Forwarded, os.Signal(sig)) {
 		return termination.Die(sig)
 	}
-	return r.printer.Fail(Unavailable(what + " the lock " + r.name + ": its guard was killed"))
+	return t.printer.Fail(Unavailable(what + " the lock " + t.name + ": its guard was killed"))
 }
 
 // endsWait reports whether a program that does not catch the signal dies by it.

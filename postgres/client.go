@@ -70,8 +70,8 @@ func mayBeOfReplication(n *pgconn.Notice) bool {
 	return isNowhere || n.Routine == "SyncRepWaitForLSN" || n.File == "syncrep.c"
 }
 
-// run sends a message, and returns the result of each statement. A statement sees what was committed before it began.
-func (w *session) run(ctx context.Context, m message) ([]*pgconn.Result, error) {
+// send sends a message, and returns the result of each statement. A statement sees what was committed before it began.
+func (w *session) send(ctx context.Context, m message) ([]*pgconn.Result, error) {
 	w.warning = ""
 	return w.conn.Exec(ctx, strings.Join(m, ";\n")).ReadAll()
 }
@@ -80,7 +80,7 @@ func (w *session) run(ctx context.Context, m message) ([]*pgconn.Result, error) 
 // transaction was not committed or, with a standby, not replicated: the wait for that was canceled.
 func (w *session) commit(ctx context.Context, m, after message) ([]*pgconn.Result, error) {
 	at := m.add(commit)
-	results, err := w.run(ctx, append(m, after...))
+	results, err := w.send(ctx, append(m, after...))
 	if err != nil {
 		return nil, err
 	}
@@ -219,11 +219,11 @@ func attempt[T any](ctx context.Context, s *store, w *session, call func(context
 func (w *session) rollBack(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	w.run(ctx, message{"ROLLBACK"})
+	w.send(ctx, message{"ROLLBACK"})
 }
 
 // waitsForStandby reports whether a transaction of this user waits for a standby, so that others wait for that.
 func (w *session) waitsForStandby(ctx context.Context) bool {
-	results, err := w.run(ctx, message{"SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"})
+	results, err := w.send(ctx, message{"SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"})
 	return err == nil && row(results[0].Rows[0]).isTrue(0)
 }

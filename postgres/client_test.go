@@ -91,7 +91,7 @@ func TestKeep(t *testing.T) {
 					if m == nil {
 						w.close()
 					} else {
-						_, err = w.run(ctx, m)
+						_, err = w.send(ctx, m)
 					}
 				}
 				if c.over {

@@ -38,7 +38,7 @@ func isOfVersion(err error) bool {
 
 // describeVersion returns the error of tables that have another version.
 func (w *session) describeVersion(ctx context.Context, database string) error {
-	results, err := w.run(ctx, message{"SELECT version FROM flock.server"})
+	results, err := w.send(ctx, message{"SELECT version FROM flock.server"})
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (w *session) describeVersion(ctx context.Context, database string) error {
 			"install the flock-postgres that belongs to them", where, version, schemaVersion))
 	}
 	return lease.Refused(fmt.Sprintf("%s have version %d, older than this program, which needs %d: when nobody has a "+
-		"lock, make them anew: see flock-postgres(1), Tables of another version", where, version, schemaVersion))
+		"lock, create them again: see flock-postgres(1), Tables of another version", where, version, schemaVersion))
 }
 
 // isOfReplica reports whether an error is that of a server that follows another one.

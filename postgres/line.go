@@ -16,7 +16,7 @@ import (
 // A contender asks for a lock, or has it. It stands for a row, which has its places in the line: see lease.Line.
 type contender struct {
 	*store
-	lease.Request
+	lease.Claim
 	key     string        // of its row
 	isIn    bool          // its row was there
 	mayBeIn atomic.Bool   // its row may be there
@@ -29,8 +29,8 @@ type contender struct {
 type life struct{ since, ttl time.Duration }
 
 // Acquire implements lease.Backend.
-func (s *store) Acquire(ctx context.Context, r lease.Request) (lease.Held, error) {
-	c := &contender{store: s, Request: r, key: randomKey()}
+func (s *store) Acquire(ctx context.Context, claim lease.Claim) (lease.Held, error) {
+	c := &contender{store: s, Claim: claim, key: randomKey()}
 	if err := c.enter(ctx); err != nil {
 		c.leave()
 		return nil, err
@@ -47,14 +47,14 @@ func randomKey() string {
 
 // enter waits for the lock. No write is needed to say no, so it looks first.
 func (c *contender) enter(ctx context.Context) error {
-	v, _, err := c.look(ctx)
+	v, err := c.look(ctx)
 	switch line := v.before(math.MaxInt64); {
 	case err != nil:
 		return err
 	case c.Refused(line):
 		return lease.ErrTaken
 	case c.Waits(line):
-		c.tell(v)
+		c.noteWhy(v)
 	}
 	for {
 		if isEntitled, err := c.change(ctx); err != nil || isEntitled {
@@ -66,8 +66,8 @@ func (c *contender) enter(ctx context.Context) error {
 	}
 }
 
-// tell tells why the contender does not have the lock yet.
-func (c *contender) tell(v view) {
+// noteWhy notes why the contender does not have the lock yet.
+func (c *contender) noteWhy(v view) {
 	if why := v.unknown(); why != "" {
 		c.link.Unknown(why)
 	} else {
@@ -75,42 +75,42 @@ func (c *contender) tell(v view) {
 	}
 }
 
-// look returns what there is of the lock, and how many quarters of the server's connections are in use. It needs no
-// lock, and writes nothing but, if it is time for that, the renewal of the contender's own row, which nobody waits for.
-func (c *contender) look(ctx context.Context) (v view, quarters int64, err error) {
+// look returns what there is of the lock. It needs no lock of a row, and writes nothing but, if it is time for that, the
+// renewal of the contender's own row, which nobody waits for.
+func (c *contender) look(ctx context.Context) (view, error) {
 	type answer struct {
 		view
-		quarters  int64
 		isRenewed bool
-		since     time.Duration
+		since     time.Duration // before it was sent
 	}
 	a, err := ask(ctx, c.store, func(ctx context.Context, w *session) (a answer, err error) {
+		a.since = lease.Now()
+		renews := c.isIn && c.renewsAt() <= a.since
 		var m message
-		renewed := -1
-		if a.since = lease.Now(); c.isIn && c.renewsAt() <= a.since {
+		var renewed int
+		if renews {
 			m = c.beginLook()
 			renewed = m.add(renewal(c.key))
 			m.add(commit)
 		}
 		m.add(checkVersion)
 		line, connections := m.add(readLiving(is(c.Name))), m.add(use)
-		results, err := w.run(ctx, m)
+		results, err := w.send(ctx, m)
 		if err != nil {
 			return a, err
 		}
-		a.isRenewed = renewed >= 0 && len(results[renewed].Rows) > 0
-		a.quarters = row(results[connections].Rows[0]).int(0)
+		a.isRenewed = renews && len(results[renewed].Rows) > 0
 		a.view, err = readView(c.key, results[line].Rows)
+		a.quarters = row(results[connections].Rows[0]).int(0)
 		return a, err
 	})
-	if err != nil {
-		return v, 0, err
+	if err == nil {
+		c.ttl.Store(int64(a.view.ttl))
 	}
-	c.ttl.Store(int64(a.view.ttl))
-	if a.isRenewed {
+	if err == nil && a.isRenewed {
 		c.prolong(life{a.since, a.view.ttl})
 	}
-	return a.view, a.quarters, nil
+	return a.view, err
 }
 
 // renewsAt returns when the row of one that waits is to be renewed.
@@ -130,39 +130,19 @@ func (c *contender) change(ctx context.Context) (isEntitled bool, err error) {
 		token int64
 	}
 	a, err := ask(ctx, c.store, func(ctx context.Context, w *session) (a answer, err error) {
-		m := c.beginChange(c.Name)
-		m.add(renewal(c.key))
-		m.add(judge(c.Name))
-		line := m.add(read(is(c.Name)))
-		results, err := w.run(ctx, m)
+		v, err := c.judgeLine(ctx, w)
 		if err != nil {
 			return a, err
 		}
-		v, err := readView(c.key, results[line].Rows)
-		switch {
-		case err != nil:
-		case v.own == nil && c.isIn:
-			err = lease.ErrLost
-		case v.own == nil && c.Refused(v.before(math.MaxInt64)):
-			err = lease.ErrTaken
-		}
-		if err != nil {
-			// What it has found out about the server counts.
-			if _, unsure := w.commit(ctx, nil, nil); unsure != nil {
-				err = unsure
-			}
-			return a, err
-		}
-		a.standing, a.life = v.stand(c.Request), life{lease.Now(), v.ttl}
+		a.standing, a.life = v.standingFor(c.Claim), life{lease.Now(), v.ttl}
 		c.mayBeIn.Store(true)
-		m = message{c.row(a.standing, v.ttl)}
-		if !a.isEntitled {
-			_, err = w.commit(ctx, m, nil)
-			return a, err
+		m := message{c.row(a.standing, v.ttl)}
+		if a.isEntitled {
+			m.add(takeLock(c.key))
 		}
-		token := m.add(takeLock(c.key))
-		if results, err = w.commit(ctx, m, nil); err == nil {
-			a.token = row(results[token].Rows[0]).int(0)
+		results, err := w.commit(ctx, m, nil)
+		if err == nil && a.isEntitled {
+			a.token = row(results[1].Rows[0]).int(0)
 		}
 		return a, err
 	})
@@ -172,6 +152,34 @@ func (c *contender) change(ctx context.Context) (isEntitled bool, err error) {
 		c.started = a.life.since
 	}
 	return a.isEntitled, err
+}
+
+// judgeLine is the first message of a change. If there is an error, that was the change: lease.ErrLost if the contender's
+// row is gone, or lease.ErrTaken if it is a newcomer that is refused.
+func (c *contender) judgeLine(ctx context.Context, w *session) (v view, err error) {
+	m := c.beginChange(c.Name)
+	m.add(renewal(c.key))
+	m.add(judge(c.Name))
+	line := m.add(read(is(c.Name)))
+	results, err := w.send(ctx, m)
+	if err != nil {
+		return v, err
+	}
+	v, err = readView(c.key, results[line].Rows)
+	switch isMissing := v.own == nil; {
+	case err != nil:
+	case isMissing && c.isIn:
+		err = lease.ErrLost
+	case isMissing && c.Refused(v.before(math.MaxInt64)):
+		err = lease.ErrTaken
+	default:
+		return v, nil
+	}
+	// What it has found out about the server counts.
+	if _, unsure := w.commit(ctx, nil, nil); unsure != nil {
+		err = unsure
+	}
+	return v, err
 }
 
 // cooldownFrom has the words in the tables.

@@ -26,7 +26,7 @@ func (s *store) List(ctx context.Context, name string) (lease.Line, *lease.LastR
 		m := message{beginList, checkVersion}
 		line, last := m.add(readLiving(which)), m.add(readLast(name))
 		m.add(commit)
-		results, err := w.run(ctx, m)
+		results, err := w.send(ctx, m)
 		if err != nil {
 			return a, err
 		}

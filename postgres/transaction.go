@@ -105,8 +105,8 @@ const isDead = "(" + isTheServer + " AND s.quiet <= s.now AND (c.epoch <> s.epoc
 // theServer is the server's row s, at a moment.
 const theServer = "s AS MATERIALIZED (SELECT clock_timestamp() AS now, * FROM flock.server)"
 
-// renewal returns the statement by which a row lives for the TTL from now on. One that is dead stays so, also if the
-// statement was under way while it died: that is judged after the row is locked. At another server it does nothing.
+// renewal returns the statement by which a row lives for the TTL from now on, unless it is dead: c locks it, which may
+// take a while, and s, which comes from c, reads the clock after that. At another server it does nothing.
 func renewal(key string) string {
 	return `WITH c AS MATERIALIZED (SELECT key, epoch, expires FROM flock.contender WHERE key = '` + key + `' FOR UPDATE),
 s AS MATERIALIZED (SELECT clock_timestamp() AS now, s.* FROM flock.server s, c)

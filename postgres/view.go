@@ -26,12 +26,14 @@ type view struct {
 	epoch       int64         // how many servers have given out locks by these tables
 	places      []place       // in order
 	own         *row          // of the contender who has asked; nil: there is none
+	quarters    int64         // of the server's connections that are in use; only a look asks for that
 }
 
-// readView reads the answer to read.
+// readView reads the answer to read: the first columns of all rows say the same, about the server, and the others are
+// one lock each, with one of its contenders, if it has any. Key is that of the row of the contender who has asked.
 func readView(key string, rows [][][]byte) (v view, err error) {
 	if len(rows) == 0 {
-		return v, lease.Refused("the table flock.server is empty: drop the schema flock, and make it anew as " +
+		return v, lease.Refused("the table flock.server is empty: drop the schema flock, and create it again as " +
 			"flock-postgres --schema says")
 	}
 	first := row(rows[0])
@@ -138,25 +140,25 @@ type standing struct {
 	changes    time.Duration // when the first of these may be gone although nobody has removed it
 }
 
-// stand returns where a contender stands who has a row, or comes now.
-func (v *view) stand(r lease.Request) (s standing) {
+// standingFor returns where a contender stands who has a row, or comes now.
+func (v *view) standingFor(c lease.Claim) (s standing) {
 	if v.own != nil {
 		s.cooling, s.seq = v.own.int(ofCooling), v.own.int(ofSeq)
-	} else if r.Cooldown > 0 {
+	} else if c.Cooldown > 0 {
 		s.cooling = v.change
 	}
-	if s.cooling > 0 && v.standAt(&s, s.cooling, lease.Contender{Mode: lease.Cooldown}) {
+	if s.cooling > 0 && v.isKeptOut(lease.Contender{Mode: lease.Cooldown}, s.cooling, &s) {
 		return s
 	}
 	if s.seq == 0 {
 		s.seq = v.change
 	}
-	s.isEntitled = !v.standAt(&s, s.seq, lease.Contender{Mode: r.Mode, Permits: r.Permits})
+	s.isEntitled = !v.isKeptOut(lease.Contender{Mode: c.Mode, Permits: c.Permits}, s.seq, &s)
 	return s
 }
 
-// standAt notes what is before a place in the line, and reports whether that keeps out a contender there.
-func (v *view) standAt(s *standing, order int64, c lease.Contender) bool {
+// isKeptOut reports whether what is before a place in the line keeps out a contender there, and notes what that is.
+func (v *view) isKeptOut(c lease.Contender, order int64, s *standing) bool {
 	s.waiting, s.changes = 0, v.ttl
 	for _, p := range v.places {
 		if p.order < order {

@@ -11,7 +11,7 @@ import (
 // somebody before it may have died.
 func (c *contender) await(ctx context.Context) error {
 	for {
-		v, quarters, err := c.look(ctx)
+		v, err := c.look(ctx)
 		switch {
 		case err != nil:
 			return err
@@ -20,16 +20,16 @@ func (c *contender) await(ctx context.Context) error {
 		case !v.isTheServer:
 			return nil // the change has the quiet time begin
 		}
-		s := v.stand(c.Request)
+		s := v.standingFor(c.Claim)
 		switch {
 		case s.isEntitled || s.seq != v.own.int(ofSeq):
 			return nil
 		case s.isTaken && c.NeverWaits():
 			return lease.ErrTaken
 		}
-		c.tell(v)
+		c.noteWhy(v)
 		until := min(lease.Now()+s.changes, c.renewsAt())
-		if c.pause(ctx, until, s.waiting, quarters); ctx.Err() != nil {
+		if c.pause(ctx, until, s.waiting, v.quarters); ctx.Err() != nil {
 			return c.link.Unreachable(ctx)
 		}
 	}
@@ -38,23 +38,24 @@ func (c *contender) await(ctx context.Context) error {
 // alwaysHeard is how many may be before a waiter that keeps its connection in any case, to be woken.
 const alwaysHeard = 3
 
-// pause waits for a notification, at most until then. A waiter behind the first ones makes itself heard while less than
-// half of the server's connections are in use, and then keeps its connection until it is three quarters: connections
-// that come and go cost more than those that stay. One that nobody wakes looks after a second for each who is before
-// it.
+// pause waits for a notification, at most until then. The first waiters ask for notifications, and the others while less
+// than half of the server's connections are in use. Who has asked keeps its connection until three quarters are:
+// connections that come and go cost more than those that stay. One that nobody wakes looks after a second for each who
+// is before it.
 func (c *contender) pause(ctx context.Context, until time.Duration, waiting int, quarters int64) {
 	w := c.take()
+	mayAsk := waiting <= alwaysHeard || quarters < 2
 	switch {
 	case w == nil:
-	case waiting > alwaysHeard && quarters >= 2 && !(w.hears && quarters < 3):
-		w.close()
-		w = nil
-	default:
+	case mayAsk, w.hears && quarters < 3:
 		defer c.keep(w)
 		if !w.hasAsked {
 			c.listen(ctx, w)
 			return // something may have happened before that
 		}
+	default:
+		w.close()
+		w = nil
 	}
 	long := until - lease.Now()
 	if w == nil || !w.hears {
@@ -74,7 +75,7 @@ func (c *contender) pause(ctx context.Context, until time.Duration, waiting int,
 // any case.
 func (c *contender) listen(ctx context.Context, w *session) {
 	w.hasAsked = true
-	if _, err := w.run(ctx, message{"LISTEN " + channel(c.key)}); err != nil {
+	if _, err := w.send(ctx, message{"LISTEN " + channel(c.key)}); err != nil {
 		return
 	}
 	other, err := c.connect(ctx)
@@ -82,12 +83,12 @@ func (c *contender) listen(ctx context.Context, w *session) {
 		return
 	}
 	defer other.close()
-	if _, err := other.run(ctx, message{"NOTIFY " + channel(c.key)}); err == nil {
+	if _, err := other.send(ctx, message{"NOTIFY " + channel(c.key)}); err == nil {
 		limited, cancel := context.WithTimeout(ctx, time.Second)
 		w.hears = w.wait(limited)
 		cancel()
 	}
 	if !w.hears {
-		w.run(ctx, message{"UNLISTEN " + channel(c.key)}) // the connection of the server may be another client's next
+		w.send(ctx, message{"UNLISTEN " + channel(c.key)}) // the connection of the server may be another client's next
 	}
 }

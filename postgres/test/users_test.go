@@ -135,7 +135,7 @@ func TestVersion(t *testing.T) {
 		ALTER TABLE flock.contender DROP COLUMN cools_from`)
 	for version, text := range map[int]string{
 		1: "the tables in the database postgres have version 1, older than this program, which needs 2: " +
-			"when nobody has a lock, make them anew: see flock-postgres(1), Tables of another version",
+			"when nobody has a lock, create them again: see flock-postgres(1), Tables of another version",
 		3: "the tables in the database postgres have version 3, newer than this program, which needs 2: " +
 			"install the flock-postgres that belongs to them",
 	} {
