@@ -201,9 +201,9 @@ func (c *contender) takePlace(ctx context.Context, p *place) (v view, err error)
 }
 
 // admit looks whether a newcomer is refused: no write is needed to say no. It returns the conditions on which the place
-// may be made: nobody has come since the look who would change the answer. If it is to wait, or wants an exclusive lock,
-// that is anybody. Otherwise it is only who wants an exclusive lock: however many come at once who do not exclude each
-// other, each needs the same few requests.
+// may be made: nobody has come since the look who would change the answer. If it is to wait, or respects the cooldown,
+// or wants an exclusive lock, that is anybody. Otherwise it is only who wants an exclusive lock: however many come at
+// once who do not exclude each other, each needs the same few requests.
 func (c *contender) admit(ctx context.Context) ([]clientv3.Cmp, error) {
 	r, err := c.commit(ctx, nil, []clientv3.Op{clientv3.OpGet(c.base, clientv3.WithPrefix())})
 	if err != nil {
@@ -213,7 +213,7 @@ func (c *contender) admit(ctx context.Context) ([]clientv3.Cmp, error) {
 	if c.Refused(line) {
 		return nil, lease.ErrTaken
 	}
-	if !c.Waits(line) && c.Mode != lease.Exclusive {
+	if !c.Waits(line) && c.Cooldown == 0 && c.Mode != lease.Exclusive {
 		others = c.base + middles[lease.Exclusive]
 	}
 	noneSince := clientv3.Compare(clientv3.CreateRevision(others).WithPrefix(), "<", r.Header.Revision+1)

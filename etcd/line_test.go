@@ -136,6 +136,35 @@ func TestOthersWereFaster(t *testing.T) {
 	}
 }
 
+// TestNewcomersAtOnce has a newcomer find nobody, and then another one take its place first. If that may keep it out, the
+// newcomer looks again: its queue may be full now.
+func TestNewcomersAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		mode     lease.Mode
+		cooldown time.Duration
+		other    string
+		isAgain  bool
+	}{
+		{lease.Exclusive, 0, "line/s/9", true}, {lease.Exclusive, time.Hour, "cooldown/x/9", true},
+		{lease.Shared, 0, "line/s/9", false}, {lease.Shared, 0, "line/x/9", true},
+		{lease.Shared, time.Hour, "cooldown/x/9", true}, {lease.Shared, time.Hour, "line/x/9", true},
+		{lease.Permit, 0, "line/p/9", false}, {lease.Permit, time.Hour, "cooldown/x/9", true},
+	} {
+		s := storeAt(t, "60", func(s *grpc.Server) { etcdserverpb.RegisterKVServer(s, &takenMember{free: true}) })
+		n := &contender{store: s, base: s.base("name"), Claim: lease.Claim{Mode: c.mode, Queued: true, Queue: 1,
+			Cooldown: c.cooldown}}
+		conditions, err := n.admit(t.Context())
+		if err != nil || len(conditions) != 1 {
+			t.Fatal(conditions, err)
+		}
+		key := n.base + c.other
+		if keys := conditions[0].GetCompare(); (string(keys.Key) <= key && key < string(keys.RangeEnd)) != c.isAgain {
+			t.Errorf("%s with a cooldown of %v, and then %s: it looks again: %v", c.mode, c.cooldown, c.other, !c.isAgain)
+		}
+	}
+}
+
 // TestLine has keys, and the places that they stand for.
 func TestLine(t *testing.T) {
 	s := newStore(config{prefix: "/flock"}, &lease.Link{})
