@@ -163,7 +163,7 @@ func (h *hold) endOfGuard() int {
 	survivor := h.guard.KillAll()
 	if !h.started && survivor == 0 {
 		h.held.Release(context.Background(), End{Fate: Killed}) // it may have started the command just before
-		return h.guardKilled("lost")
+		return h.guardGone("lost")
 	}
 	h.failure = &Error{Text: "its guard was killed"}
 	return h.lose(survivor)

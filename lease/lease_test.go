@@ -12,6 +12,7 @@ import (
 
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/failure"
 	"example.org/flock/internal/guard"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
@@ -220,6 +221,14 @@ func TestLastRun(t *testing.T) {
 			isListed && !strings.HasSuffix(got, " name/last") {
 			t.Errorf("%+v: status %d, %q", c, status, out.String())
 		}
+	}
+}
+
+// A guard that nobody has killed has ended because the system lacks something.
+func TestGuardEnded(t *testing.T) {
+	r := &task{printer: output.New("flock-fake"), guard: &guard.Guard{}, name: "name"}
+	if status := r.guardGone("cannot wait any longer for"); status != failure.ExOSErr {
+		t.Errorf("status %d", status)
 	}
 }
 

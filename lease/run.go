@@ -212,7 +212,7 @@ func (t *task) wait(acquired <-chan struct{}, began time.Time) (end func() (stat
 				return func() int { return termination.Die(sig.(syscall.Signal)) }
 			}
 		case <-t.reports:
-			return func() int { return t.guardKilled("cannot wait any longer for") }
+			return func() int { return t.guardGone("cannot wait any longer for") }
 		case <-report:
 			t.printer.Warn("waiting for " + t.name + ", " + t.state())
 			pause = t.options.NextReport(pause)
@@ -279,10 +279,13 @@ func (t *task) refuse(err error) int {
 	return o.ConflictExit
 }
 
-// guardKilled reports that the guard was killed before the command ran, and returns the exit status. A signal that came
+// guardGone reports that the guard has ended before the command ran, and returns the exit status. A signal that came
 // before the guard caught signals was for this program.
-func (t *task) guardKilled(what string) int {
-	if sig := t.guard.KilledBy(); slices.Contains(termination.Forwarded, os.Signal(sig)) {
+func (t *task) guardGone(what string) int {
+	switch sig := t.guard.KilledBy(); {
+	case sig == 0:
+		return t.printer.Fail(guard.ErrEnded)
+	case slices.Contains(termination.Forwarded, os.Signal(sig)):
 		return termination.Die(sig)
 	}
 	return t.printer.Fail(Unavailable(what + " the lock " + t.name + ": its guard was killed"))

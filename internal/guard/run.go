@@ -79,6 +79,11 @@ func (c Command) mediate(g *Guard, signals *termination.Signals) (last Message, 
 	return last, passedOn
 }
 
+// ErrEnded is for a guard that nobody has killed, and that is gone before the command has started: it may have been ended
+// by the Go runtime, which needs some threads.
+var ErrEnded = asFailure(errors.New("its guard has ended before the command could start: " +
+	"is there a limit of processes or of memory?"))
+
 // result returns how the command has ended, by the last report of a guard that is gone.
 func (c Command) result(g *Guard, last Message, passedOn map[syscall.Signal]bool) (Result, error) {
 	g.Close()
@@ -87,9 +92,8 @@ func (c Command) result(g *Guard, last Message, passedOn map[syscall.Signal]bool
 	case !hasStarted && slices.Contains(termination.Forwarded, os.Signal(by)):
 		// It came before the guard caught signals, and was for this process.
 		return Result{Status: 128 + int(by), Signal: by}, nil
-	case !hasStarted && by == 0: // such as by the Go runtime, which needs some threads
-		return Result{}, asFailure(errors.New("its guard has ended before the command could start: " +
-			"is there a limit of processes or of memory?"))
+	case !hasStarted && by == 0:
+		return Result{}, ErrEnded
 	case last.Kind != Ended: // it was killed
 		c.Note("the guard of " + c.name() + " was killed, and so were all its descendants")
 		g.closeAll()
