@@ -137,18 +137,15 @@ func (t *task) lock() int {
 		held, err = t.acquire(ctx)
 		close(acquired)
 	}()
-	end := t.wait(acquired, began)
-	if end != nil {
+	if end := t.wait(acquired, began); end != nil {
 		cancel()
-	}
-	switch <-acquired; {
-	case end != nil:
-		if err == nil {
+		if <-acquired; err == nil {
 			held.Release(context.Background(), End{})
 		}
 		g.Close()
 		return end()
-	case err != nil:
+	}
+	if err != nil {
 		return t.refuse(err)
 	}
 	t.link.held.Store(true)
