@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -189,20 +188,14 @@ var cooldownFrom = map[lease.CooldownFrom]string{
 
 // row returns the statement that writes the contender's row.
 func (c *contender) row(s standing, ttl time.Duration) string {
-	orNull := func(n int64) string {
-		if n == 0 {
-			return "NULL"
-		}
-		return strconv.FormatInt(n, 10)
-	}
 	return fmt.Sprintf(`WITH %s
 INSERT INTO flock.contender AS c (key, name, cooling, seq, mode, permits, cooldown, cools_from,
 		came, taken, renewed, expires, epoch, host, pid, username)
-	SELECT '%s', %s, %s::bigint, %s::bigint, '%s', %d, make_interval(secs => %f), '%s',
+	SELECT '%s', %s, nullif(%d, 0)::bigint, nullif(%d, 0)::bigint, '%s', %d, make_interval(secs => %f), '%s',
 		s.now, CASE WHEN %t THEN s.now END, s.now, s.now + make_interval(secs => %f), s.epoch, '%s', %d, '%s' FROM s
 	ON CONFLICT (key) DO UPDATE SET seq = excluded.seq, taken = coalesce(c.taken, excluded.taken),
 		renewed = excluded.renewed, expires = excluded.expires, epoch = excluded.epoch`,
-		theServer, c.key, nameLiteral(c.Name), orNull(s.cooling), orNull(s.seq), c.Mode, c.Permits,
+		theServer, c.key, nameLiteral(c.Name), s.cooling, s.seq, c.Mode, c.Permits,
 		c.Cooldown.Seconds(), cooldownFrom[c.From], s.isEntitled, ttl.Seconds(),
 		plain(hostname()), os.Getpid(), plain(username()))
 }
