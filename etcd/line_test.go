@@ -136,8 +136,8 @@ func TestOthersWereFaster(t *testing.T) {
 	}
 }
 
-// TestNewcomersAtOnce has a newcomer find nobody, and then another one take its place first. If that may keep it out, the
-// newcomer looks again: its queue may be full now.
+// TestNewcomersAtOnce has a newcomer find nobody, and then another one take its place first. If that may keep it out,
+// the newcomer looks again: its queue may be full now.
 func TestNewcomersAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -74,8 +74,8 @@ func (c *contender) noteWhy(v view) {
 	}
 }
 
-// look returns what there is of the lock. It needs no lock of a row, and writes nothing but, if it is time for that, the
-// renewal of the contender's own row, which nobody waits for.
+// look returns what there is of the lock. It needs no lock of a row, and writes nothing but, if it is time for that,
+// the renewal of the contender's own row, which nobody waits for.
 func (c *contender) look(ctx context.Context) (view, error) {
 	type answer struct {
 		view
@@ -153,8 +153,8 @@ func (c *contender) change(ctx context.Context) (isEntitled bool, err error) {
 	return a.isEntitled, err
 }
 
-// judgeLine is the first message of a change. If there is an error, that was the change: lease.ErrLost if the contender's
-// row is gone, or lease.ErrTaken if it is a newcomer that is refused.
+// judgeLine is the first message of a change. If there is an error, that was the change: lease.ErrLost if the
+// contender's row is gone, or lease.ErrTaken if it is a newcomer that is refused.
 func (c *contender) judgeLine(ctx context.Context, w *session) (v view, err error) {
 	m := c.beginChange(c.Name)
 	m.add(renewal(c.key))

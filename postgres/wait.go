@@ -38,8 +38,8 @@ func (c *contender) await(ctx context.Context) error {
 // alwaysHeard is how many may be before a waiter that keeps its connection in any case, to be woken.
 const alwaysHeard = 3
 
-// pause waits for a notification, at most until then. The first waiters ask for notifications, and the others while less
-// than half of the server's connections are in use. Who has asked keeps its connection until three quarters are:
+// pause waits for a notification, at most until then. The first waiters ask for notifications, and the others while
+// less than half of the server's connections are in use. Who has asked keeps its connection until three quarters are:
 // connections that come and go cost more than those that stay. One that nobody wakes looks after a second for each who
 // is before it.
 func (c *contender) pause(ctx context.Context, until time.Duration, waiting int, quarters int64) {

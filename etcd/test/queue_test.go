@@ -89,9 +89,9 @@ func TestQueuePlaceOfTheDead(t *testing.T) {
 	h.Release(t)
 }
 
-// TestQueueOfMany has many come at random while some of them are killed, and watches who waits. Nobody gets in who comes
-// when the queue is full; of those who ask for a permit at the moment before that, more may wait. A refused one can rely
-// on it that a command begins after its request.
+// TestQueueOfMany has many come at random while some of them are killed, and watches who waits. Nobody gets in who
+// comes when the queue is full; of those who ask for a permit at the moment before that, more may wait. A refused one
+// can rely on it that a command begins after its request.
 func TestQueueOfMany(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -79,8 +79,8 @@ func (c Command) mediate(g *Guard, signals *termination.Signals) (last Message, 
 	return last, passedOn
 }
 
-// ErrEnded is for a guard that nobody has killed, and that is gone before the command has started: it may have been ended
-// by the Go runtime, which needs some threads.
+// ErrEnded is for a guard that nobody has killed, and that is gone before the command has started: it may have been
+// ended by the Go runtime, which needs some threads.
 var ErrEnded = asFailure(errors.New("its guard has ended before the command could start: " +
 	"is there a limit of processes or of memory?"))
 
