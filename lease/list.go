@@ -101,16 +101,16 @@ func (r *run) breakLock() int {
 	holders := slices.DeleteFunc(slices.Clone(all), func(c Contender) bool { return !c.holds() })
 	cools := slices.IndexFunc(all, func(c Contender) bool { return c.Mode == Cooldown })
 	if len(holders) == 0 && unknown == "" && cools >= 0 {
-		r.printer.Warn("nobody has the lock " + r.name + ", which is in its cooldown " + all[cools].until() +
-			"; this ends it: " + sys.Printable(all[cools].Cure))
+		r.printer.Warn("nobody has the lock " + r.name + ", which is in its cooldown " + all[cools].until())
+		r.printer.Warn("this ends the cooldown: " + sys.Printable(all[cools].Cure))
 	}
 	for _, c := range holders {
 		if err := r.backend.Break(context.Background(), c.Key); err != nil {
 			return r.printer.Fail(err)
 		}
-		r.printer.Warn("took the lock " + r.name + " away from " + c.who() +
-			"; if its command still runs, it runs beside the next one until it is killed, in a moment or, " +
-			"if its machine is cut off, when its time is over")
+		r.printer.Warn("took the lock " + r.name + " away from " + c.who())
+		r.printer.Warn("if its command still runs, it is killed in a moment or, if its machine is cut off, " +
+			"at its deadline; until then it can run beside the next one")
 		status = 0
 	}
 	return status

@@ -68,7 +68,7 @@ func start(p *output.Printer, program Program, args []string) int {
 	}
 	r := &run{printer: p, program: program, options: o, name: sys.Printable(o.File), service: newService()}
 	waits := o.Action == cli.Lock && !o.Nonblock
-	r.link = &Link{Reach: 5 * time.Second, Note: p.Note, timed: o.HasTimeout, waits: waits}
+	r.link = &Link{Reach: 5 * time.Second, Note: r.note, timed: o.HasTimeout, waits: waits}
 	r.link.silent, r.link.back, r.link.looked = r.sayWaitGoesOn, r.sayAnswers, r.noteWait
 	if r.backend, err = program.Open(r.link); err != nil {
 		return p.Fail(err)
@@ -86,15 +86,15 @@ func start(p *output.Printer, program Program, args []string) int {
 func checkName(o *cli.Options, args []string) error {
 	switch name := o.File; {
 	case o.FD >= 0:
-		return failure.Usage("a descriptor number cannot be combined with the backend " + o.BackendName +
-			": the lock has no file; give a name and a command")
+		return Misused("a descriptor number cannot be combined with the backend " + o.BackendName +
+			"\ngive a name and a command")
 	case o.Action == cli.Holders && name == "" && args[len(args)-1] != "":
 		return nil // all locks
 	case name == "" || name == "." || name == "..":
 		return failure.Usage("invalid name of a lock: '" + sys.Printable(name) + "'")
 	case strings.Contains(name, "/") && !strings.HasPrefix(name, "/"):
-		return failure.Usage("a relative path means another lock on each machine: '" + sys.Printable(name) +
-			"' (give a name without a slash, or an absolute path)")
+		return Misused("a relative path means another lock in each directory: '" + sys.Printable(name) +
+			"'\ngive a name without a slash, or an absolute path")
 	}
 	return nil
 }
@@ -174,11 +174,11 @@ func (r *run) acquire(ctx context.Context) (Held, error) {
 		}
 		if lost == 3 {
 			tooSlow := r.link.Server + " answers too slowly for a TTL of " + seconds(r.link.TTL) +
-				": choose a longer one"
+				"\nchoose a longer TTL"
 			if r.options.Nonblock {
 				return nil, Unavailable(tooSlow)
 			}
-			r.printer.Note(tooSlow)
+			r.link.Note(tooSlow)
 		}
 	}
 }
@@ -233,6 +233,13 @@ func (r *run) wait(got <-chan struct{}, began time.Time) (sig syscall.Signal, is
 // sayWaitGoesOn says that the server does not answer one who waits.
 func (r *run) sayWaitGoesOn(why string) {
 	r.printer.Note(r.program.Server + " does not answer: " + why + "; the wait for " + r.name + " goes on")
+}
+
+// note prints each line of a text.
+func (r *run) note(text string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		r.printer.Note(line)
+	}
 }
 
 // noteWait has the wait told to those who want to know about it.
