@@ -138,8 +138,8 @@ func (e *environment) user(c *config) {
 	}
 	switch {
 	case (c.user == "") != (c.password == ""):
-		e.refuse("ETCDCTL_USER", "user and password go together\n"+
-			"set ETCDCTL_USER, and ETCDCTL_PASSWORD or FLOCK_ETCD_PASSWORD_FILE")
+		e.refuse("ETCDCTL_USER or ETCDCTL_PASSWORD", "one is set without the other\n"+
+			"set both, or ETCDCTL_USER and FLOCK_ETCD_PASSWORD_FILE")
 	case c.user != "" && c.jwt != "":
 		e.refuse("ETCDCTL_AUTH_JWT_TOKEN", "it cannot be combined with ETCDCTL_USER")
 	}

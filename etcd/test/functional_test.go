@@ -92,8 +92,8 @@ func TestRefusals(t *testing.T) {
 		{"FLOCK_ETCD_TTL=x name true", "invalid FLOCK_ETCD_TTL: seconds, from 2 to 86400"},
 		{"ETCDCTL_DIAL_TIMEOUT=5 name true", "invalid ETCDCTL_DIAL_TIMEOUT: a number with its unit, such as 2s"},
 		{"ETCDCTL_ENDPOINTS=, name true", noAddress},
-		{"ETCDCTL_USER=root name true", "invalid ETCDCTL_USER: user and password go together\n" +
-			"flock-etcd: set ETCDCTL_USER, and ETCDCTL_PASSWORD or FLOCK_ETCD_PASSWORD_FILE"},
+		{"ETCDCTL_USER=root name true", "invalid ETCDCTL_USER or ETCDCTL_PASSWORD: one is set without the other\n" +
+			"flock-etcd: set both, or ETCDCTL_USER and FLOCK_ETCD_PASSWORD_FILE"},
 		{"ETCDCTL_CERT=/nonexistent name true", "invalid ETCDCTL_CACERT, ETCDCTL_CERT or ETCDCTL_KEY: " +
 			"KeyFile and CertFile must both be present[key: , cert: /nonexistent]"},
 		{"ETCDCTL_CACERT=/nonexistent name true",
