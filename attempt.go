@@ -90,7 +90,7 @@ func writingHint(o *cli.Options, err error) string {
 	if access == lockfile.Read || !errors.Is(err, syscall.ETXTBSY) {
 		return ""
 	}
-	return what + " needs the lock file open for writing, which no file can be that is executed: " +
+	return what + " must open the lock file for writing, which fails while it is executed: " +
 		"use a separate lock file, in a script \"$0.lock\""
 }
 

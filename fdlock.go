@@ -40,7 +40,8 @@ func (a *attempt) acquireInTurn(timeout locks.Timeout) error {
 		}
 	}
 	if isOption { // with -n, for instance, the user does not expect to wait
-		a.out.Note("'" + a.Command[0] + "' is the command here, and waits for the lock: " + cli.OptionsGoBefore)
+		a.out.Note("'" + a.Command[0] + "' is taken for the command, which waits for the lock")
+		a.out.Note(cli.OptionsGoBefore)
 	}
 	if saysThatItWaits {
 		stop := a.reportWait()

@@ -170,7 +170,8 @@ func warnOfSurprises(p *output.Printer, o *cli.Options, f *lockfile.File) {
 		p.WarnVerbose("the lock file is on " + f.Uncertain() + ", whose locks may be local to this machine")
 	}
 	if o.Reports && o.Close && len(o.Command) == 0 {
-		p.Note("-o does not close a descriptor of the caller: start what must not keep the lock with " + f.Name + ">&-")
+		p.Note("-o does not close a descriptor of the caller")
+		p.Note("start what must not keep the lock with " + f.Name + ">&-")
 	}
 }
 

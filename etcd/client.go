@@ -279,7 +279,7 @@ func (s *store) warnOfOld() {
 		return r.GetVersion(), err
 	})
 	if err == nil && isOld(version) {
-		s.link.Note("etcd " + sys.Printable(version) + " can end the lock of a holder that is alive: " +
+		s.link.Note("etcd " + sys.Printable(version) + " can end the lock of a holder that is alive\n" +
 			"use 3.5.13 (or 3.4.31) or later")
 	}
 }

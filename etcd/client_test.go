@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -190,7 +191,7 @@ func TestLoginElsewhere(t *testing.T) {
 	}
 }
 
-// A token that was too old is no refusal. A refusal does not lack the words that say what to do.
+// A token that was too old is no refusal. A refusal does not lack the hint that says what to do.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	get := func(s *store) error {
@@ -206,7 +207,8 @@ func TestRefused(t *testing.T) {
 	} {
 		s := userOf(t, startMember(t, &fakeMember{}, false))
 		hint(s)
-		if err := get(s); err == nil || !strings.Contains(err.Error(), variable) {
+		var refused *lease.Error
+		if err := get(s); !errors.As(err, &refused) || !strings.Contains(refused.Hint, variable) {
 			t.Errorf("%v, without %s", err, variable)
 		}
 	}

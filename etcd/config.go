@@ -79,7 +79,7 @@ func readConfig(environ []string) (c config, err error) {
 	for name, value := range e.variables {
 		isOurs := strings.HasPrefix(name, "FLOCK_ETCD_") || strings.HasPrefix(name, "ETCDCTL_")
 		if isOurs && value != "" && !slices.Contains(known, name) {
-			e.refuse(sys.Printable(name), "this variable is not supported: see flock-etcd(1), ENVIRONMENT")
+			e.refuse(sys.Printable(name), "this variable is not supported\nsee flock-etcd(1), ENVIRONMENT")
 		}
 	}
 	c.endpoints = e.endpoints()
@@ -102,8 +102,8 @@ func (e *environment) endpoints() (list []string) {
 		}
 	}
 	if len(list) == 0 || slices.ContainsFunc(list, func(text string) bool { return !address.MatchString(text) }) {
-		e.refuse("ETCDCTL_ENDPOINTS", "an address is a host, a colon and the number of a port, perhaps after http:// "+
-			"or https://, and there are commas between addresses: etcd1:2379,etcd2:2379")
+		e.refuse("ETCDCTL_ENDPOINTS", "not a list of HOST:PORT, each perhaps after http:// or https://\n"+
+			"put commas between the addresses: etcd1:2379,etcd2:2379")
 	}
 	return list
 }
@@ -138,8 +138,8 @@ func (e *environment) user(c *config) {
 	}
 	switch {
 	case (c.user == "") != (c.password == ""):
-		e.refuse("ETCDCTL_USER", "it goes together with a password: ETCDCTL_PASSWORD, FLOCK_ETCD_PASSWORD_FILE, "+
-			"or after a colon")
+		e.refuse("ETCDCTL_USER or ETCDCTL_PASSWORD", "one is set without the other\n"+
+			"set both, or ETCDCTL_USER and FLOCK_ETCD_PASSWORD_FILE")
 	case c.user != "" && c.jwt != "":
 		e.refuse("ETCDCTL_AUTH_JWT_TOKEN", "it cannot be combined with ETCDCTL_USER")
 	}
@@ -190,7 +190,7 @@ func readPassword(name string) (string, error) {
 		return "", errors.New("it belongs to another user")
 	}
 	if info.Mode()&others != 0 {
-		return "", errors.New("others may use the file: chmod 600 it")
+		return "", errors.New("other users can access the file\nchmod 600 it")
 	}
 	text, err := os.ReadFile(name)
 	return strings.TrimRight(string(text), "\r\n"), err

@@ -26,7 +26,7 @@ func (s *store) classify(err error) error {
 	case s.mayTryAgain(err):
 		why := describe(err)
 		if s.link.Reached() {
-			why, _, _ = strings.Cut(why, ": if it ") // nothing has to be changed
+			why, _, _ = strings.Cut(why, "\n") // nothing has to be changed
 		}
 		return &lease.Unanswered{Why: why}
 	case sys.Is(err, lease.ErrLost, rpctypes.ErrLeaseNotFound):
@@ -36,9 +36,9 @@ func (s *store) classify(err error) error {
 	}
 	text := "etcd refuses: " + describe(err)
 	if s.jwt != "" && lacksUser(err) {
-		text += " (ETCDCTL_AUTH_JWT_TOKEN is not valid, or not any more: it ends at each change of users and roles)"
+		text += "\nETCDCTL_AUTH_JWT_TOKEN is not valid any more: get a new one after each change of users or roles"
 	} else if s.user == "" && errors.Is(err, rpctypes.ErrUserEmpty) {
-		text += " (set ETCDCTL_USER and its password)"
+		text += "\nset ETCDCTL_USER and its password"
 	}
 	isRefused := sys.Is(err, rpctypes.ErrAuthFailed, rpctypes.ErrUserNotFound)
 	if lacksUser(err) || isRefused || codeOf(err) == codes.PermissionDenied {
@@ -61,31 +61,30 @@ func lacksUser(err error) bool {
 // come from a server that is about to stop, too.
 var (
 	refusals = [][2]string{
-		{"failed to verify certificate: ", "its certificate is refused: %s: see ETCDCTL_CACERT"},
-		{"remote error: tls: ", "it refuses the certificate of this client, or its absence: %s: " +
+		{"failed to verify certificate: ", "its certificate is refused: %s\nsee ETCDCTL_CACERT"},
+		{"remote error: tls: ", "it refuses the certificate of this client, or its absence: %s\n" +
 			"see ETCDCTL_CERT and ETCDCTL_KEY"},
-		{"looked like an HTTP/1.1 header", "this is not etcd's port for clients (usually 2379)"},
+		{"looked like an HTTP/1.1 header", "this is not etcd's port for clients\nthat is usually 2379"},
 	}
 	hints = append(refusals, [][2]string{
-		{"authentication handshake failed: ", "%s: if it does not speak TLS, write its address with http://"},
+		{"authentication handshake failed: ", "%s\nif it does not speak TLS, write its address with http://"},
 		{"error reading server preface: EOF",
-			"it closes the connection: if it speaks TLS, write its address with https://"},
-		{"connection reset by peer", "it closes the connection: if it speaks TLS, write its address with https://"},
+			"it closes the connection\nif it speaks TLS, write its address with https://"},
+		{"connection reset by peer", "it closes the connection\nif it speaks TLS, write its address with https://"},
 		{"broken pipe",
-			"it closes the connection: if it wants a certificate of this client, see ETCDCTL_CERT and ETCDCTL_KEY"},
+			"it closes the connection\nif it wants a certificate of this client, see ETCDCTL_CERT and ETCDCTL_KEY"},
 		{"error reading server preface: ", "it is connected, but does not answer"},
 		{"connection is closing", "it is connected, but does not answer"}, // see authenticateAt
 		{"Error while dialing: dial ", "%s"},
 	}...)
 )
 
-// describe returns the text of an error as one line, without grpc's words around it.
+// describe returns the text of an error as one line, without grpc's words around it, and perhaps a hint as a second.
 func describe(err error) string {
 	text := rpctypes.ErrorDesc(err)
 	for _, h := range hints {
 		if _, why, found := strings.Cut(text, h[0]); found {
-			text = strings.Replace(h[1], "%s", strings.TrimSuffix(why, `"`), 1)
-			break
+			return strings.Replace(h[1], "%s", sys.Printable(strings.TrimSuffix(why, `"`)), 1)
 		}
 	}
 	return sys.Printable(text)

@@ -39,7 +39,7 @@ func main() {
 			}
 			c.hidePassword()
 			if at := c.exposedAddress(); at != "" {
-				l.Note("the password of " + c.user + " goes to " + at + " without encryption: see ETCDCTL_CACERT")
+				l.Note("the password of " + c.user + " goes to " + at + " without encryption\nsee ETCDCTL_CACERT")
 			}
 			return newStore(c, l), nil
 		},

@@ -18,6 +18,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"strings"
 	"syscall"
 	"time"
 
@@ -124,17 +125,23 @@ var (
 // An Error says why there is no lock, and has the exit status, one of sysexits.h.
 type Error = failure.Error
 
-// Misused returns the error for a variable that is invalid, or with which no connection can ever succeed.
-func Misused(text string) error { return failure.Usage(text) }
+// Misused returns the error for a variable that is invalid, or with which no connection can ever succeed. For all of
+// these, a second line of the text is the hint.
+func Misused(text string) error { return newError(failure.ExUsage, text) }
 
 // Refused returns the error for a server that refuses.
-func Refused(text string) error { return &Error{Status: failure.ExDataErr, Text: text} }
+func Refused(text string) error { return newError(failure.ExDataErr, text) }
 
 // Denied returns the error for a server that denies access to the user, or an operation.
-func Denied(text string) error { return &Error{Status: failure.ExNoInput, Text: text} }
+func Denied(text string) error { return newError(failure.ExNoInput, text) }
 
 // Unavailable returns the error for a server that may answer the next time.
-func Unavailable(text string) error { return &Error{Status: failure.ExTempFail, Text: text} }
+func Unavailable(text string) error { return newError(failure.ExTempFail, text) }
+
+func newError(status int, text string) error {
+	text, hint, _ := strings.Cut(text, "\n")
+	return &Error{Status: status, Text: text, Hint: hint}
+}
 
 // A Claim says what a contender asks for.
 type Claim struct {

@@ -5,6 +5,7 @@ package lease
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,7 +26,7 @@ type Link struct {
 	TTL    time.Duration // for which the backend asks for locks
 	Reach  time.Duration // five seconds, unless Open says otherwise
 
-	// Note prints a line for the user, such as a warning.
+	// Note prints lines for the user, such as a warning.
 	Note func(text string)
 
 	waits  bool // beyond the first answer
@@ -40,13 +41,15 @@ type Link struct {
 
 	mu       sync.Mutex
 	failure  string // of an attempt since the last answer; empty: there was none
+	hint     string // what to do about that
 	reached  bool   // the server has answered
 	isSilent bool
 	isTaken  bool   // somebody else had the lock at the last look
 	unknown  string // why nobody could tell who has it then; empty: that was known
 }
 
-// An Unanswered is the error of an attempt that got no answer, so another may succeed. All other errors are answers.
+// An Unanswered is the error of an attempt that got no answer, so another may succeed. All other errors are answers. A
+// second line of Why is a hint.
 type Unanswered struct{ Why string }
 
 func (e *Unanswered) Error() string { return e.Why }
@@ -126,10 +129,10 @@ func (l *Link) TakeNote(err error) (isAnswer bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if no, ok := err.(*Unanswered); ok {
-		l.failure = no.Why
+		l.failure, l.hint, _ = strings.Cut(no.Why, "\n")
 		return false
 	}
-	l.failure, l.reached = "", true
+	l.failure, l.hint, l.reached = "", "", true
 	if l.isSilent {
 		l.isSilent = false
 		l.back()
@@ -240,5 +243,5 @@ func (l *Link) Unreachable(ctx context.Context) error {
 	case isAnswered && l.isTaken:
 		return ErrTimeout
 	}
-	return Unavailable("cannot reach " + l.Server + " in time: " + l.why())
+	return Unavailable("cannot reach " + l.Server + " in time: " + l.why() + "\n" + l.hint)
 }

@@ -101,16 +101,16 @@ func (t *task) breakLock() int {
 	holders := slices.DeleteFunc(slices.Clone(all), func(c Contender) bool { return !c.holds() })
 	cools := slices.IndexFunc(all, func(c Contender) bool { return c.Mode == Cooldown })
 	if len(holders) == 0 && unknown == "" && cools >= 0 {
-		t.printer.Warn("nobody has the lock " + t.name + ", which is in its cooldown " + all[cools].until() +
-			"; this ends it: " + sys.Printable(all[cools].Cure))
+		t.printer.Warn("nobody has the lock " + t.name + ", which is in its cooldown " + all[cools].until())
+		t.printer.Warn("this ends the cooldown: " + sys.Printable(all[cools].Cure))
 	}
 	for _, c := range holders {
 		if err := t.backend.Break(context.Background(), c.Key); err != nil {
 			return t.printer.Fail(err)
 		}
-		t.printer.Warn("took the lock " + t.name + " away from " + c.who() +
-			"; if its command still runs, it runs beside the next one until it is killed, in a moment or, " +
-			"if its machine is cut off, when its time is over")
+		t.printer.Warn("took the lock " + t.name + " away from " + c.who())
+		t.printer.Warn("if its command still runs, it is killed in a moment or, if its machine is cut off, " +
+			"at its deadline; until then it can run beside the next one")
 		status = 0
 	}
 	return status

@@ -68,7 +68,7 @@ func start(p *output.Printer, program Program, args []string) int {
 	}
 	t := &task{printer: p, program: program, options: o, name: sys.Printable(o.File), service: newService()}
 	waits := o.Action == cli.Lock && !o.Nonblock
-	t.link = &Link{Reach: 5 * time.Second, Note: p.Note, timed: o.HasTimeout, waits: waits}
+	t.link = &Link{Reach: 5 * time.Second, Note: t.note, timed: o.HasTimeout, waits: waits}
 	t.link.silent, t.link.back, t.link.looked = t.sayWaitGoesOn, t.sayAnswers, t.noteWait
 	if t.backend, err = program.Open(t.link); err != nil {
 		return p.Fail(err)
@@ -86,15 +86,15 @@ func start(p *output.Printer, program Program, args []string) int {
 func checkName(o *cli.Options, args []string) error {
 	switch name := o.File; {
 	case o.FD >= 0:
-		return failure.Usage("a descriptor number cannot be combined with the backend " + o.BackendName +
-			": the lock has no file; give a name and a command")
+		return Misused("a descriptor number cannot be combined with the backend " + o.BackendName +
+			"\ngive a name and a command")
 	case o.Action == cli.Holders && name == "" && args[len(args)-1] != "":
 		return nil // all locks
 	case name == "" || name == "." || name == "..":
 		return failure.Usage("invalid name of a lock: '" + sys.Printable(name) + "'")
 	case strings.Contains(name, "/") && !strings.HasPrefix(name, "/"):
-		return failure.Usage("a relative path means another lock on each machine: '" + sys.Printable(name) +
-			"' (give a name without a slash, or an absolute path)")
+		return Misused("a relative path means another lock in each directory: '" + sys.Printable(name) +
+			"'\ngive a name without a slash, or an absolute path")
 	}
 	return nil
 }
@@ -171,11 +171,11 @@ func (t *task) acquire(ctx context.Context) (Held, error) {
 		}
 		if lost == 3 {
 			tooSlow := t.link.Server + " answers too slowly for a TTL of " + seconds(t.link.TTL) +
-				": choose a longer one"
+				"\nchoose a longer TTL"
 			if t.options.Nonblock {
 				return nil, Unavailable(tooSlow)
 			}
-			t.printer.Note(tooSlow)
+			t.link.Note(tooSlow)
 		}
 	}
 }
@@ -230,6 +230,13 @@ func (t *task) wait(acquired <-chan struct{}, began time.Time) (end func() (stat
 // sayWaitGoesOn says that the server does not answer one who waits.
 func (t *task) sayWaitGoesOn(why string) {
 	t.printer.Note(t.program.Server + " does not answer: " + why + "; the wait for " + t.name + " goes on")
+}
+
+// note prints each line of a text.
+func (t *task) note(text string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		t.printer.Note(line)
+	}
 }
 
 // noteWait has the wait told to those who want to know about it.

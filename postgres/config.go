@@ -41,12 +41,12 @@ func readConfig(environ []string) (c config, err error) {
 		name, value, _ := strings.Cut(variable, "=")
 		isUnknown := strings.HasPrefix(name, "FLOCK_POSTGRES_") && name != urlVariable
 		if value != "" && (isUnknown || slices.Contains(unsupported, name)) {
-			return c, refuse(sys.Printable(name), "this variable is not supported: see flock-postgres(1), ENVIRONMENT")
+			return c, refuse(sys.Printable(name), "this variable is not supported\nsee flock-postgres(1), ENVIRONMENT")
 		}
 	}
 	address := os.Getenv(urlVariable)
 	if address != "" && !strings.HasPrefix(address, "postgres://") && !strings.HasPrefix(address, "postgresql://") {
-		return c, refuse(urlVariable, "it begins with postgres://, as in postgres://cron@db1.example/fleet")
+		return c, refuse(urlVariable, "it must begin with postgres://, as in postgres://cron@db1.example/fleet")
 	}
 	ignored, err := ignoredPasswordFile()
 	if err != nil {
@@ -59,7 +59,7 @@ func readConfig(environ []string) (c config, err error) {
 		return c, err
 	}
 	if ignored != "" && c.connection.Password == "" {
-		c.remark = "the password file " + sys.Printable(ignored) + " is ignored, because others may use it: chmod 600 it"
+		c.remark = "the password file " + sys.Printable(ignored) + " is ignored: other users can access it\nchmod 600 it"
 	}
 	if err := checkExplicit(c.connection, address); err != nil {
 		return c, err
@@ -112,8 +112,7 @@ func parse(address string) (*pgconn.Config, error) {
 		if address == "" {
 			return nil, refuse("PG* variables or service", sys.Printable(why))
 		}
-		return nil, refuse(urlVariable, "see the form of a connection URI in the manual of PostgreSQL, and "+
-			"flock-postgres(1), ENVIRONMENT")
+		return nil, refuse(urlVariable, "not a connection URI\nsee the manual of PostgreSQL, and flock-postgres(1), ENVIRONMENT")
 	}
 	return c, nil
 }
@@ -130,12 +129,12 @@ func checkExplicit(c *pgconn.Config, address string) error {
 		isNamed := slices.Contains(strings.Split(os.Getenv("PGHOST"), ","), host) || strings.Contains(named, host)
 		isDefault := slices.Contains(defaultHosts, host) && !isNamed && os.Getenv("PGSERVICE") == ""
 		if host == noHost || isDefault {
-			return lease.Misused("the host of PostgreSQL is not named: set PGHOST and PGDATABASE, PGSERVICE, or " +
+			return lease.Misused("the host of PostgreSQL is not named\nset PGHOST and PGDATABASE, PGSERVICE, or " +
 				urlVariable)
 		}
 	}
 	if c.Database == "" {
-		return lease.Misused("the database is not named: set PGDATABASE, PGSERVICE, or " + urlVariable)
+		return lease.Misused("the database is not named\nset PGDATABASE, PGSERVICE, or " + urlVariable)
 	}
 	return nil
 }

@@ -81,11 +81,11 @@ func (s *store) classify(err error) error {
 	switch code := refusal.Code; {
 	case code == "42P01" || code == "3F000": // no such table, schema
 		return lease.Refused("the tables of flock-postgres are missing in the database " +
-			sys.Printable(s.connection.Database) + ": run 'flock-postgres --schema | psql' there, once")
+			sys.Printable(s.connection.Database) + "\ncreate them once: flock-postgres --schema | psql ...")
 	case code == "42501":
-		return lease.Denied(text + " (see the rights in flock-postgres --schema)")
+		return lease.Denied(text + "\ngrant the rights that flock-postgres --schema shows")
 	case code == "28P01" && s.connection.Password == "":
-		return lease.Denied(text + " (no password is set: see PGPASSFILE and PGPASSWORD)")
+		return lease.Denied(text + "\nno password is set: see PGPASSFILE and PGPASSWORD")
 	case strings.HasPrefix(code, "28"):
 		return lease.Denied(text)
 	}
@@ -120,26 +120,27 @@ func (s *store) isHopeless(err error) bool {
 
 // hints say what to change where the text of the library has a sign of that.
 var hints = [][2]string{
-	{"server refused TLS connection", "it does not speak TLS: see PGSSLMODE"},
-	{"remote error: tls: ", "it refuses the certificate of this client, or its absence: %s: see PGSSLCERT and PGSSLKEY"},
-	{"x509: ", "its certificate is refused: %s: see PGSSLROOTCERT"},
-	{" tls: ", "%s: see PGSSLMODE"},
-	{"require_auth check failed: ", "%s: see PGREQUIREAUTH"},
-	{"channel binding required but ", "channel binding is required, but %s: see PGCHANNELBINDING"},
-	{"sslcertmode check failed: ", "%s: see PGSSLCERTMODE"},
+	{"server refused TLS connection", "it does not speak TLS\nsee PGSSLMODE"},
+	{"remote error: tls: ", "it refuses the certificate of this client, or its absence: %s\nsee PGSSLCERT and PGSSLKEY"},
+	{"x509: ", "its certificate is refused: %s\nsee PGSSLROOTCERT"},
+	{" tls: ", "%s\nsee PGSSLMODE"},
+	{"require_auth check failed: ", "%s\nsee PGREQUIREAUTH"},
+	{"channel binding required but ", "channel binding is required, but %s\nsee PGCHANNELBINDING"},
+	{"sslcertmode check failed: ", "%s\nsee PGSSLCERTMODE"},
 }
 
 // hintFor returns the hint for a text; empty: there is none.
 func hintFor(text string) string {
 	for _, h := range hints {
 		if _, why, found := strings.Cut(text, h[0]); found {
-			return strings.Replace(h[1], "%s", why, 1)
+			return strings.Replace(h[1], "%s", sys.Printable(why), 1)
 		}
 	}
 	return ""
 }
 
-// describe returns the text of an error as one line, without the words of the library around it.
+// describe returns the text of an error as one line, without the words of the library around it, and perhaps a hint as
+// a second.
 func describe(err error) string {
 	var refusal *pgconn.PgError
 	var dns *net.DNSError
@@ -166,7 +167,7 @@ func describe(err error) string {
 		lines := strings.Split(strings.TrimSpace(text), "\n")
 		text = strings.TrimSpace(lines[len(lines)-1])
 		if hint := hintFor(text); hint != "" {
-			text = hint
+			return hint
 		}
 	}
 	return sys.Printable(text)

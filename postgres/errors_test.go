@@ -82,19 +82,19 @@ func TestIsHopeless(t *testing.T) {
 func TestHints(t *testing.T) {
 	const at = "10.0.0.1:5432 (db1): tls error: "
 	for _, c := range []struct{ text, want string }{
-		{at + "server refused TLS connection", "it does not speak TLS: see PGSSLMODE"},
+		{at + "server refused TLS connection", "it does not speak TLS\nsee PGSSLMODE"},
 		{at + "tls: failed to verify certificate: x509: certificate signed by unknown authority",
-			"its certificate is refused: certificate signed by unknown authority: see PGSSLROOTCERT"},
+			"its certificate is refused: certificate signed by unknown authority\nsee PGSSLROOTCERT"},
 		{at + "remote error: tls: unknown certificate authority", "it refuses the certificate of this client, " +
-			"or its absence: unknown certificate authority: see PGSSLCERT and PGSSLKEY"},
+			"or its absence: unknown certificate authority\nsee PGSSLCERT and PGSSLKEY"},
 		{"10.0.0.1:5432 (db1): require_auth check failed: authentication method requirement \"md5\" failed: " +
 			"server did not complete authentication", "authentication method requirement \"md5\" failed: " +
-			"server did not complete authentication: see PGREQUIREAUTH"},
+			"server did not complete authentication\nsee PGREQUIREAUTH"},
 		{"10.0.0.1:5432 (db1): channel binding check failed: channel binding required but server did not " +
 			"authenticate using channel binding", "channel binding is required, but server did not authenticate " +
-			"using channel binding: see PGCHANNELBINDING"},
+			"using channel binding\nsee PGCHANNELBINDING"},
 		{"10.0.0.1:5432 (db1): sslcertmode check failed: server did not request an SSL certificate",
-			"server did not request an SSL certificate: see PGSSLCERTMODE"},
+			"server did not request an SSL certificate\nsee PGSSLCERTMODE"},
 		{"unexpected EOF", "unexpected EOF"},
 	} {
 		if got := describe(errors.New(c.text)); got != c.want {

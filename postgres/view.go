@@ -80,19 +80,17 @@ func readView(key string, rows [][][]byte) (v view, err error) {
 
 // unknown says why nobody can tell who has the lock; empty: it is known.
 func (v *view) unknown() string {
-	const why = "whoever had the lock before may have it still"
+	const why = "earlier locks may still be held"
 	isNew, isFirst := v.epoch == 0, v.epoch == 1 // the tables; the server of these
 	switch {
 	case !v.isTheServer && isNew:
-		return fmt.Sprintf("nobody has asked since the tables were made: %s; the next request waits for %g s",
-			why, v.ttl.Seconds())
+		return fmt.Sprintf("the tables are new: %s; the next request waits for %g s", why, v.ttl.Seconds())
 	case !v.isTheServer:
-		return fmt.Sprintf("nobody has asked since PostgreSQL was started: %s; the next request waits for %g s",
-			why, v.ttl.Seconds())
+		return fmt.Sprintf("PostgreSQL was restarted: %s; the next request waits for %g s", why, v.ttl.Seconds())
 	case v.quiet > 0 && isFirst:
 		return fmt.Sprintf("the tables are new: %s, for %.1f s", why, v.quiet.Seconds())
 	case v.quiet > 0:
-		return fmt.Sprintf("PostgreSQL was started anew: %s, for %.1f s", why, v.quiet.Seconds())
+		return fmt.Sprintf("PostgreSQL was restarted: %s, for %.1f s", why, v.quiet.Seconds())
 	}
 	return ""
 }

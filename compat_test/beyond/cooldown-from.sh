@@ -62,7 +62,7 @@ flock -n --cooldown 600 --cooldown-from=start f -c 'echo in'; echo $?
 #> 1
 exec 8>>g
 flock --cooldown 600 --cooldown-from success 8; echo $?
-#> flock: --cooldown-from end or success cannot be combined with a descriptor number alone: they are about a command
+#> flock: --cooldown-from end or success cannot be combined with a descriptor number alone: they need a command
 #> 64
 flock --cooldown 600 --cooldown-from success --fd 8 false; echo $?
 #> 1

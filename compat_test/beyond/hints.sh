@@ -66,15 +66,20 @@ flock --version --verbose | grep -c .
 # -n was meant as an option, and nothing else tells that flock waits for the lock
 exec 9>>f; flock 9
 for word in -n --nonblock -w5 --wait=5 --shared; do flock -w .01 f $word true; echo $?; done
-#> flock: '-n' is the command here, and waits for the lock: options go before the file: flock [options] <file> <command>
+#> flock: '-n' is taken for the command, which waits for the lock
+#> flock: options go before the file: flock [options] <file> <command>
 #> 1
-#> flock: '--nonblock' is the command here, and waits for the lock: options go before the file: flock [options] <file> <command>
+#> flock: '--nonblock' is taken for the command, which waits for the lock
+#> flock: options go before the file: flock [options] <file> <command>
 #> 1
-#> flock: '-w5' is the command here, and waits for the lock: options go before the file: flock [options] <file> <command>
+#> flock: '-w5' is taken for the command, which waits for the lock
+#> flock: options go before the file: flock [options] <file> <command>
 #> 1
-#> flock: '--wait=5' is the command here, and waits for the lock: options go before the file: flock [options] <file> <command>
+#> flock: '--wait=5' is taken for the command, which waits for the lock
+#> flock: options go before the file: flock [options] <file> <command>
 #> 1
-#> flock: '--shared' is the command here, and waits for the lock: options go before the file: flock [options] <file> <command>
+#> flock: '--shared' is taken for the command, which waits for the lock
+#> flock: options go before the file: flock [options] <file> <command>
 #> 1
 # not one of flock's options; -c, which belongs there; a run that does not wait; a program of that name
 for word in -z -c; do flock -w .01 f $word true; echo $?; done

@@ -129,7 +129,7 @@ flock --permits 1 f sh -c 'flock -n f true; echo $?; ls -A .'
 printf '#!/bin/sh\necho in\n' >script; chmod +x script
 flock --permits 2 ./script ./script; echo $?
 #> flock: failed to execute ./script: Text file busy
-#> flock: --permits needs the lock file open for writing, which no file can be that is executed: use a separate lock file, in a script "$0.lock"
+#> flock: --permits must open the lock file for writing, which fails while it is executed: use a separate lock file, in a script "$0.lock"
 #> 69
 
 ### permits-of-a-program-that-runs
@@ -140,7 +140,7 @@ cp "$BASH" program; mkfifo end
 await '[ -e has ]'
 flock --permits 2 program echo in; echo $?
 #> flock: cannot open lock file program: Text file busy
-#> flock: --permits needs the lock file open for writing, which no file can be that is executed: use a separate lock file, in a script "$0.lock"
+#> flock: --permits must open the lock file for writing, which fails while it is executed: use a separate lock file, in a script "$0.lock"
 #> 66
 : >end; wait
 
@@ -150,7 +150,7 @@ flock --permits 2 program echo in; echo $?
 printf '#!/bin/sh\necho in\n' >script; chmod +x script
 flock --fcntl ./script ./script; echo $?
 #> flock: failed to execute ./script: Text file busy
-#> flock: an exclusive lock of fcntl(2) needs the lock file open for writing, which no file can be that is executed: use a separate lock file, in a script "$0.lock"
+#> flock: an exclusive lock of fcntl(2) must open the lock file for writing, which fails while it is executed: use a separate lock file, in a script "$0.lock"
 #> 69
 flock --fcntl -s ./script ./script
 #> in

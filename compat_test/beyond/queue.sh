@@ -225,7 +225,7 @@ unshare -m sh -c 'mount --bind . /mnt && mount -o remount,bind,ro /mnt && cd /mn
 # kernel: no byte can be locked
 : >f
 unshare -m sh -c 'mount -t tmpfs none /proc && flock --queue 1 f echo no; echo $?'
-#> flock: f: --queue: /proc is missing, by which it is opened once more
+#> flock: f: --queue: /proc is missing, which is needed to open it again
 #> flock: --queue needs flock(2), byte locks and /proc; or, for all who use it, --backend directory
 #> 65
 

@@ -329,7 +329,8 @@ looks f sh -c 'while kill -0 $PPID; do sleep .01; done &' | grep -c '^0' # it en
 ### report-close-does-nothing-to-a-descriptor
 exec 9>f
 flock --report 0 -o 9; echo $?
-#> flock: -o does not close a descriptor of the caller: start what must not keep the lock with 9>&-
+#> flock: -o does not close a descriptor of the caller
+#> flock: start what must not keep the lock with 9>&-
 #> 0
 flock --report 0 -o --fd 9 true
 flock -o 9

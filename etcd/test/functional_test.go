@@ -63,8 +63,9 @@ func TestStatuses(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	const with = " cannot be combined with the backend etcd"
-	const noAddress = "invalid ETCDCTL_ENDPOINTS: an address is a host, a colon and the number of a port, " +
-		"perhaps after http:// or https://, and there are commas between addresses: etcd1:2379,etcd2:2379"
+	const noAddress = "invalid ETCDCTL_ENDPOINTS: not a list of HOST:PORT, each perhaps after http:// or https://\n" +
+		"flock-etcd: put commas between the addresses: etcd1:2379,etcd2:2379"
+	const nameHint = "\nflock-etcd: give a name without a slash, or an absolute path"
 	for _, c := range []struct {
 		words string
 		err   string
@@ -72,16 +73,14 @@ func TestRefusals(t *testing.T) {
 		{"", "not enough arguments\nTry 'flock-etcd --help' for more information."},
 		{"-u name true", "--unlock" + with},
 		{"-F name true", "--no-fork" + with},
-		{"9", "a descriptor number" + with + ": the lock has no file; give a name and a command"},
+		{"9", "a descriptor number" + with + "\nflock-etcd: give a name and a command"},
 		{"-u name", "--unlock" + with},
 		{"ETCDCTL_ENDPOINTS=etcd1 name true", noAddress},
 		{"ETCDCTL_ENDPOINTS=etcd1:2379;etcd2:2379 name true", noAddress},
 		{"ETCDCTL_DISCOVERY_SRV=example.org name true",
-			"invalid ETCDCTL_DISCOVERY_SRV: this variable is not supported: see flock-etcd(1), ENVIRONMENT"},
-		{"./a true", "a relative path means another lock on each machine: './a' " +
-			"(give a name without a slash, or an absolute path)"},
-		{"a/b true", "a relative path means another lock on each machine: 'a/b' " +
-			"(give a name without a slash, or an absolute path)"},
+			"invalid ETCDCTL_DISCOVERY_SRV: this variable is not supported\nflock-etcd: see flock-etcd(1), ENVIRONMENT"},
+		{"./a true", "a relative path means another lock in each directory: './a'" + nameHint},
+		{"a/b true", "a relative path means another lock in each directory: 'a/b'" + nameHint},
 		{". true", "invalid name of a lock: '.'"},
 		{".. true", "invalid name of a lock: '..'"},
 		{"-w x name true", "invalid timeout: 'x'"},
@@ -93,8 +92,8 @@ func TestRefusals(t *testing.T) {
 		{"FLOCK_ETCD_TTL=x name true", "invalid FLOCK_ETCD_TTL: seconds, from 2 to 86400"},
 		{"ETCDCTL_DIAL_TIMEOUT=5 name true", "invalid ETCDCTL_DIAL_TIMEOUT: a number with its unit, such as 2s"},
 		{"ETCDCTL_ENDPOINTS=, name true", noAddress},
-		{"ETCDCTL_USER=root name true", "invalid ETCDCTL_USER: it goes together with a password: " +
-			"ETCDCTL_PASSWORD, FLOCK_ETCD_PASSWORD_FILE, or after a colon"},
+		{"ETCDCTL_USER=root name true", "invalid ETCDCTL_USER or ETCDCTL_PASSWORD: one is set without the other\n" +
+			"flock-etcd: set both, or ETCDCTL_USER and FLOCK_ETCD_PASSWORD_FILE"},
 		{"ETCDCTL_CERT=/nonexistent name true", "invalid ETCDCTL_CACERT, ETCDCTL_CERT or ETCDCTL_KEY: " +
 			"KeyFile and CertFile must both be present[key: , cert: /nonexistent]"},
 		{"ETCDCTL_CACERT=/nonexistent name true",
@@ -357,7 +356,7 @@ func TestBreak(t *testing.T) {
 	awaitLine(t, sharedCluster(t), name, 2)
 	p := e.Run(t, flockEtcd, "--break", name)
 	says := fmt.Sprintf("flock-etcd: took the lock %s away from process %d of ", name, h.Process.Pid)
-	if p.Status != 0 || !strings.HasPrefix(p.Err.String(), says) || strings.Count(p.Err.String(), "\n") != 1 {
+	if p.Status != 0 || !strings.HasPrefix(p.Err.String(), says) || strings.Count(p.Err.String(), "\n") != 2 {
 		t.Errorf("%d %s", p.Status, &p.Err)
 	}
 	h.AwaitEnd(t)
@@ -714,7 +713,7 @@ func TestPeerPort(t *testing.T) {
 	peer := fmt.Sprint(host, ":", n+1)
 	reach(peer, "ETCDCTL_DIAL_TIMEOUT=2s").Run(t, flockEtcd, "name", "echo", "ran").
 		Check(t, 64, "", "flock-etcd: cannot connect to etcd at "+peer+
-			": this is not etcd's port for clients (usually 2379)\n")
+			": this is not etcd's port for clients\nflock-etcd: that is usually 2379\n")
 }
 
 // TestSecure has a cluster with certificates and one with users.
@@ -767,7 +766,7 @@ func TestSecure(t *testing.T) {
 					p.Status, p.EndedAt.Sub(began).Round(time.Millisecond), strings.TrimSpace(p.Err.String()))
 				certain := x.what == "foreign client certificate" || strings.Contains(x.what, "CA")
 				if p.Status != 64 && (certain || p.Status != 75) || p.Out.String() != "" ||
-					strings.Count(p.Err.String(), "\n") != 1 || !strings.Contains(p.Err.String(), x.says) {
+					strings.Count(p.Err.String(), "\n") != 2 || !strings.Contains(p.Err.String(), x.says) {
 					t.Errorf("status %d, %q, %q", p.Status, &p.Out, &p.Err)
 				}
 				if d := p.EndedAt.Sub(began); d > allowance {
@@ -846,13 +845,13 @@ func TestSecure(t *testing.T) {
 				p := x.e.Run(t, append(append([]string{flockEtcd}, options...), "name", "echo", "ran")...)
 				t.Logf("%s %v: %d after %v: %s", x.what, options,
 					p.Status, p.EndedAt.Sub(began).Round(time.Millisecond), strings.TrimSpace(p.Err.String()))
-				if p.Status != 66 || p.Out.String() != "" || strings.Count(p.Err.String(), "\n") != 1 ||
+				if p.Status != 66 || p.Out.String() != "" || strings.Count(p.Err.String(), "\n") > 2 ||
 					strings.Contains(p.Err.String(), secret) {
 					t.Errorf("%s: %d %q %q", x.what, p.Status, &p.Out, &p.Err)
 				}
 				if x.what == "no user" {
-					p.Check(t, 66, "", "flock-etcd: etcd refuses: etcdserver: user name is empty "+
-						"(set ETCDCTL_USER and its password)\n")
+					p.Check(t, 66, "", "flock-etcd: etcd refuses: etcdserver: user name is empty\n"+
+						"flock-etcd: set ETCDCTL_USER and its password\n")
 				}
 			}
 		}

@@ -208,7 +208,8 @@ func TestTooSlow(t *testing.T) {
 	n := networkTo(t, sharedCluster(t))
 	n.Delay(600 * time.Millisecond)
 	e, name := reach(n.Endpoints(), "FLOCK_ETCD_TTL=2"), leasetest.LockName(t)
-	says := "flock-etcd: etcd at " + n.Endpoints() + " answers too slowly for a TTL of 2 s: choose a longer one\n"
+	says := "flock-etcd: etcd at " + n.Endpoints() + " answers too slowly for a TTL of 2 s\n" +
+		"flock-etcd: choose a longer TTL\n"
 	e.Run(t, flockEtcd, "-n", name, "echo", "in").Check(t, 75, "", says)
 	p := e.Start(t, flockEtcd, name, "echo", "in")
 	leasetest.Await(t, "a line", func() bool { return p.Err.String() == says })

@@ -83,12 +83,13 @@ func TestForeignToken(t *testing.T) {
 	if p := root.Run(t, etcdctl, "user", "add", "bob:x"); p.Status != 0 {
 		t.Fatalf("etcdctl: %s", &p.Err)
 	}
-	const refuses = "etcd refuses: etcdserver: revision of auth store is old " +
-		"(ETCDCTL_AUTH_JWT_TOKEN is not valid, or not any more: it ends at each change of users and roles)"
+	const refuses = "etcd refuses: etcdserver: revision of auth store is old"
+	const says = "flock-etcd: " + refuses + "\nflock-etcd: " +
+		"ETCDCTL_AUTH_JWT_TOKEN is not valid any more: get a new one after each change of users or roles\n"
 	for _, words := range []string{"-n name true", "name true", "-w 30 name true", "--holders name"} {
-		e.Run(t, append([]string{flockEtcd}, strings.Fields(words)...)...).Check(t, 66, "", "flock-etcd: "+refuses+"\n")
+		e.Run(t, append([]string{flockEtcd}, strings.Fields(words)...)...).Check(t, 66, "", says)
 	}
-	w.AwaitEnd(t).Check(t, 66, "", "flock-etcd: "+refuses+"\n")
+	w.AwaitEnd(t).Check(t, 66, "", says)
 	// It may be warned before that.
 	if p := h.AwaitEnd(t); p.Status != 75 ||
 		!strings.HasSuffix(p.Err.String(), "flock-etcd: lost the lock name: "+refuses+"; the command was killed\n") {

@@ -349,7 +349,7 @@ func (p *parser) checkCooldownFrom() error {
 	case o.NoFork:
 		return cannotCombine(ofEnd, "--no-fork: nobody would be left to see the end")
 	case len(o.Command) == 0:
-		return cannotCombine(ofEnd, "a descriptor number alone: they are about a command")
+		return cannotCombine(ofEnd, "a descriptor number alone: they need a command")
 	}
 	return nil
 }
@@ -393,7 +393,7 @@ func (p *parser) checkReplace() error {
 	case !o.Replace || o.Action != Lock || o.Op == locks.Unlock || o.NoFork:
 		return nil
 	case p.isGiven("queue"):
-		with = "--queue: of those who wait only the newest stays"
+		with = "--queue: only the newest waiter stays"
 	case o.Nonblock:
 		with = "--nonblocking or a timeout of 0: a run waits until the one before is gone"
 	case o.Op == locks.Shared, o.Permits > 0:
@@ -472,8 +472,9 @@ func (p *parser) checkSystem() error {
 	case o.Backend != Auto && o.Backend != Directory:
 		return failure.Usage("this system has no native locks: the backend can only be auto or directory")
 	case o.FD >= 0:
-		return failure.Usage("a descriptor number cannot be locked: this system does not show " +
-			"when its process closes it; give a file and a command")
+		err := failure.Usage("a descriptor number cannot be locked: this system does not show when its process closes it")
+		err.Hint = "give a file and a command"
+		return err
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func openLookedAt(fd int) error {
 // pathOf returns a path by which the file of a descriptor can be opened once more.
 func pathOf(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-var errNoProc = errors.New("/proc is missing, by which it is opened once more")
+var errNoProc = errors.New("/proc is missing, which is needed to open it again")
 
 // OpenForBytes returns another open file of the same file, for reading and writing, whose byte locks go with this
 // process: the command does not inherit it. Until CloseForBytes it returns the same one. For a program the error

@@ -98,7 +98,7 @@ func Path(fd int) (string, error) {
 			return "", errors.New("cannot find the name of its file: " + sys.Text(err))
 		}
 	}
-	return "", errors.New("its file has no name any more, or not here")
+	return "", errors.New("its file was deleted, or has no name here")
 }
 
 // ReadSmall reads at most 4096 bytes of a file. It is for files of /proc that are shorter, and makes fewer system calls

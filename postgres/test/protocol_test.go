@@ -357,7 +357,7 @@ func TestCooldown(t *testing.T) {
 		name := leasetest.LockName(t)
 		cool(t).Check(t, 0, "", "")
 		p := to(s).Run(t, flockPostgres, "--break", name)
-		before, cure, _ := strings.Cut(p.Err.String(), "; this ends it: ")
+		before, cure, _ := strings.Cut(p.Err.String(), "\nflock-postgres: this ends the cooldown: ")
 		if p.Status != 1 || !strings.HasPrefix(before, "flock-postgres: nobody has the lock "+name+
 			", which is in its cooldown until ") || strings.Count(cure, "\n") != 1 {
 			t.Errorf("%d %s", p.Status, &p.Err)

@@ -15,7 +15,7 @@ import (
 // After a start of PostgreSQL nobody knows who has a lock until the TTL is over. What is told then, and that a job
 // which asks once a night runs in that night.
 
-const mayHave = "whoever had the lock before may have it still"
+const mayHave = "earlier locks may still be held"
 
 // wasRestarted has it look as if the server was started anew since it was asked last, which was yesterday.
 func wasRestarted(t *testing.T, s *server.Server) {
@@ -100,7 +100,7 @@ func TestUnknown(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 10)
 	leaveDead(t, s, "name")
-	const nobody = "flock-postgres: nobody has asked since PostgreSQL was started: " + mayHave +
+	const nobody = "flock-postgres: PostgreSQL was restarted: " + mayHave +
 		"; the next request waits for 10 s\n"
 	for range 2 {
 		p := to(s).Run(t, flockPostgres, "--holders", "name")
@@ -136,8 +136,8 @@ func TestNewTablesSaySo(t *testing.T) {
 	if err := makeTables(s, 10, ""); err != nil {
 		t.Fatal(err)
 	}
-	to(s).Run(t, flockPostgres, "--holders").Check(t, 75, "", "flock-postgres: nobody has asked since the tables were "+
-		"made: "+mayHave+"; the next request waits for 10 s\n")
+	to(s).Run(t, flockPostgres, "--holders").Check(t, 75, "", "flock-postgres: the tables are new: "+
+		mayHave+"; the next request waits for 10 s\n")
 	check := func(start string) {
 		t.Helper()
 		p := to(s).Run(t, flockPostgres, "-w", "3", "name", "true")
@@ -148,7 +148,7 @@ func TestNewTablesSaySo(t *testing.T) {
 	sql(t, s, "UPDATE flock.server SET started = pg_postmaster_start_time(), epoch = 1, quiet = now() + interval '1 hour'")
 	check("the tables are new")
 	sql(t, s, "UPDATE flock.server SET epoch = 2")
-	check("PostgreSQL was started anew")
+	check("PostgreSQL was restarted")
 }
 
 // TestQuietTime has one come who does not wait. It waits until it is known whether it has the lock, and those behind it

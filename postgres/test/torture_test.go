@@ -31,7 +31,7 @@ func TestTorture(t *testing.T) {
 		Locks:    []string{"red", "it's", "/var/lock/blue"},
 		Ways:     ways,
 		Direct:   by(direct),
-		Refusals: []string{"cannot reach PostgreSQL", "whoever had the lock before may have it still"},
+		Refusals: []string{"cannot reach PostgreSQL", "earlier locks may still be held"},
 		Connections: func(random *rand.Rand) (leasetest.Connections, string) {
 			return proxies[random.IntN(len(proxies))], "the connections of a third of all"
 		},
