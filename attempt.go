@@ -122,7 +122,7 @@ func (a *attempt) acquireAsNewest(timeout locks.Timeout) error {
 	}()
 	err = a.acquireInTurn(timeout)
 	stop()
-	<-stopped
+	<-stopped // never, if this run is replaced
 	switch {
 	case err != nil:
 		return err

@@ -23,7 +23,7 @@ func (a *attempt) acquire(timeout locks.Timeout) error {
 // when the lock is held, before the command starts: who finds all places taken knows that a command is yet to start.
 func (a *attempt) acquireInTurn(timeout locks.Timeout) error {
 	saysThatItWaits := a.Reports || a.Verbose
-	isOption := timeout.Waits() && a.HasOptionAsCommand() && !isProgram(a.Command[0])
+	isOption := timeout.Waits() && a.HasOptionAsCommand() && !isProgram(a.Command[0]) // behind the file
 	if a.queue != nil {
 		defer a.queue.Unlock()
 	} else if !saysThatItWaits && !isOption {

@@ -99,7 +99,7 @@ func sleep(d time.Duration) {
 // reportRefusal says that the lock is refused, and why: see refusalLine.
 func (a *attempt) reportRefusal(err error) {
 	var r *locks.Refusal
-	if errors.As(err, &r) && !r.Denied {
+	if errors.As(err, &r) && !r.Denied { // else refusalLine says why
 		a.out.WarnVerbose(r.Why)
 	}
 	if a.Reports || a.Verbose {
@@ -119,6 +119,7 @@ func (a *attempt) refusalLine(err error) string {
 	case errors.As(err, &r) && r.Denied:
 		return name + ": " + r.Why
 	case a.Reports && a.Queued && errors.Is(err, locks.ErrConflict):
+		// It did not only try: with -n it is not Queued.
 		return name + " is " + a.state(wanted) + "; its queue is full"
 	case a.Reports:
 		return name + " is " + a.state(wanted)

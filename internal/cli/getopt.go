@@ -159,6 +159,7 @@ func (p *parser) read(args []string) (operands []string, err error) {
 	}
 	expanded := p.expand(args) // as many words: the one that getopt has come to is at the same place in both
 	p.declare(expanded)
+	// In flock --verb -w 5 f true, at -w, four of six words are left, with -w itself: args[6-4] is -w.
 	current := func() string { return args[len(args)-p.set.NArgs()] }
 	isJoined := false // -c is in a word with other options or its text, as in -nc or --command=TEXT
 	err = p.set.Getopt(expanded, func(opt getopt.Option) (goesOn bool) {
@@ -209,8 +210,8 @@ func (p *parser) isAnswered() bool {
 	return p.o.Action == Help || p.o.Action == Version || p.o.Action == Own || p.o.Backend == Other
 }
 
-// declare declares to getopt the options that may be in the words. It notes for each where in the source that is done:
-// to declare all of them took a seventh of a run that unlocks a number.
+// declare declares to getopt the options that may be in the words. To declare all of them took a seventh of a run that
+// unlocks a number: getopt looks up for each which line of the source declares it.
 func (p *parser) declare(words []string) {
 	for _, opt := range p.options {
 		if !slices.ContainsFunc(words, opt.mayBeIn) {
@@ -260,7 +261,7 @@ func (p *parser) expandLong(word string) (whole string, takesNext bool) {
 	isLetter := opt == nil && len(name) == 1                // --E, a short option with two dashes
 	isFlagWithValue := opt != nil && opt.isFlag && hasValue // --close=yes
 	switch {
-	case isLetter, isFlagWithValue: // getopt accepts these and GNU getopt_long does not: no option has the new name
+	case isLetter, isFlagWithValue: // getopt accepts these and GNU getopt_long does not: no option ends in -
 		return "--" + name + "-", false
 	case opt == nil: // getopt does not know it either
 		return word, false
@@ -292,20 +293,20 @@ func (p *parser) find(prefix string) *option {
 // abbreviated returns the option with the long name prefix, or else those whose long names begin with it: of util-linux
 // if there is one, and otherwise our own.
 func (p *parser) abbreviated(prefix string) []*option {
-	var theirs, own []*option
+	var theirs, ours []*option
 	for _, opt := range p.options {
 		switch name := opt.long; {
 		case name == prefix && name != "":
 			return []*option{opt}
 		case !strings.HasPrefix(name, prefix):
 		case slices.Contains(p.ours, name):
-			own = append(own, opt)
+			ours = append(ours, opt)
 		default:
 			theirs = append(theirs, opt)
 		}
 	}
 	if len(theirs) == 0 {
-		return own
+		return ours
 	}
 	return theirs
 }

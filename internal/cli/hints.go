@@ -172,7 +172,7 @@ func (p *parser) dashHint(word string) string {
 		return ""
 	}
 	opt := p.find(name)
-	if isWhole := opt != nil && opt.long == name; !isWhole && (opt == nil || len(name) < 3) {
+	if opt == nil || opt.long != name && len(name) == 2 { // two letters may be two options
 		return ""
 	}
 	return "did you mean --" + opt.long + "?"

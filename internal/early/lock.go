@@ -82,9 +82,10 @@ func acquire(fd int, o *options, deadline int64) syscall.Errno {
 
 // lockCall makes one flock(2) call, or one fcntl(2) call for the whole file.
 func lockCall(fd int, o *options) syscall.Errno {
+	onlyTries := o.nonblock || o.mainWaits()
 	if !o.fcntl {
 		how := o.op
-		if o.nonblock || o.mainWaits() {
+		if onlyTries {
 			how |= syscall.LOCK_NB
 		}
 		_, errno := call(syscall.SYS_FLOCK, uintptr(fd), how, 0, 0)
@@ -98,7 +99,7 @@ func lockCall(fd int, o *options) syscall.Errno {
 		all.Type = syscall.F_WRLCK
 	}
 	cmd := uintptr(unix.F_OFD_SETLKW)
-	if o.nonblock || o.mainWaits() {
+	if onlyTries {
 		cmd = unix.F_OFD_SETLK
 	}
 	_, errno := call(syscall.SYS_FCNTL, uintptr(fd), cmd, address(unsafe.Pointer(&all)), 0)

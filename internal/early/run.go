@@ -23,7 +23,7 @@ func run(stack unsafe.Pointer) {
 	case !hasFailed: // it has left no trace
 		p.requireMemory()
 	case isMemoryLimited() || p.opened == 2:
-		// What happened is told even if the Go runtime cannot start. And that would take the lock file for standard
+		// What happened is told even if the Go runtime cannot start. And main would take the lock file for standard
 		// error, which was closed.
 		p.reportFailure(&o)
 	}
@@ -86,12 +86,12 @@ func (p *process) readEnvironment() bool {
 	}
 	// The auxiliary vector: pairs of a type and a value.
 	const atNull, atSecure = 0, 23
-	for at := slot(p.environment, i+1); ; at = unsafe.Add(at, 16) {
-		switch *(*uintptr)(at) {
+	for pair := slot(p.environment, i+1); ; pair = unsafe.Add(pair, 16) {
+		switch *(*uintptr)(pair) {
 		case atNull:
 			return true
 		case atSecure:
-			if *(*uintptr)(unsafe.Add(at, 8)) != 0 {
+			if *(*uintptr)(unsafe.Add(pair, 8)) != 0 {
 				return false
 			}
 		}

@@ -62,11 +62,11 @@ func TestGoneBesideItsSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := child.Process.Pid
-	g := &Guard{pid: pid, socket: os.NewFile(uintptr(pair[0]), "guard"), socketFD: pair[0], ended: endOf(pid),
+	g := &Guard{pid: pid, socket: os.NewFile(uintptr(pair[0]), "guard"), socketFD: pair[0], endFD: endOf(pid),
 		bytes: make([]byte, 4096)}
 	defer g.socket.Close()
 	child.Process.Kill()
-	if g.ended < 0 {
+	if g.endFD < 0 {
 		child.Wait()
 		t.Skip("nothing tells the end of a child here")
 	}

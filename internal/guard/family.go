@@ -83,8 +83,9 @@ func (f *family) killUntil(deadline time.Duration) (survivor int) {
 		if f.look(); len(f.list) == 0 {
 			emptyLooks++
 		}
-		isAlone := hasEarlier() && emptyLooks == 2 // with children that remain, whether there are others or not
-		if !f.remains(hasChildren) || isAlone {
+		// Children from before the guard are not of the family, but are children for as long as they like.
+		foundNobody := hasEarlier() && emptyLooks == 2
+		if !f.remains(hasChildren) || foundNobody {
 			return 0
 		}
 		barred, killed := 0, false

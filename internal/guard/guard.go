@@ -39,13 +39,13 @@ type Guard struct {
 	pid        int // of the guard
 	socket     *os.File
 	socketFD   int                // its descriptor
-	ended      int                // a descriptor that is readable when the guard is gone, -1: there is none
+	endFD      int                // a descriptor that is readable when the guard is gone, -1: there is none
 	from       splitter           // of what comes from the socket
 	bytes      []byte             // memory for that
 	line       []byte             // and for orders
 	end        syscall.WaitStatus // of the guard, when it is gone
 	family     family             // what this process knows of it
-	wake, kill timer              // for this process, which may be stopped
+	wake, kill timer              // for this process: to continue it, should it be stopped, and to kill it
 }
 
 // Start starts the guard of a command, but not yet the command. The guard inherits what the command would inherit from
@@ -74,7 +74,7 @@ func Start(argv []string, forGuard ...int) (*Guard, error) {
 		return nil, err
 	}
 	sendWords(pair[0], h.words())
-	g.socket, g.socketFD, g.ended = os.NewFile(uintptr(pair[0]), "guard"), pair[0], endOf(g.pid)
+	g.socket, g.socketFD, g.endFD = os.NewFile(uintptr(pair[0]), "guard"), pair[0], endOf(g.pid)
 	return g, nil
 }
 
@@ -106,7 +106,7 @@ func startProcess(socket int) (pid, stderr int, err error) {
 // receive waits for reports, and calls take with each. It reports whether more can come; if not, the guard is gone. The
 // socket may stay open then: by a child of the guard that was to become the command, and is stopped.
 func (g *Guard) receive(take func(Message)) (open bool) {
-	fds := [2]unix.PollFd{{Fd: int32(g.socketFD), Events: unix.POLLIN}, {Fd: int32(g.ended), Events: unix.POLLIN}}
+	fds := [2]unix.PollFd{{Fd: int32(g.socketFD), Events: unix.POLLIN}, {Fd: int32(g.endFD), Events: unix.POLLIN}}
 	for n := 0; n <= 0; {
 		n, _ = unix.Poll(fds[:], -1)
 	}
@@ -145,8 +145,8 @@ func (g *Guard) KilledBy() syscall.Signal { return max(g.end.Signal(), 0) } // -
 // Give gives the guard an order. New deadlines hold for this process, too.
 func (g *Guard) Give(m Message) {
 	if m.Deadlines != (Deadlines{}) && m.Deadlines != NoDeadlines {
-		g.wake.set(m.Deadlines.Kill)
-		g.kill.set(m.Deadlines.End)
+		g.wake.set(m.Deadlines.Kill) // it is continued when the command is killed
+		g.kill.set(m.Deadlines.End)  // and killed, if it is still there then
 	}
 	g.line = m.appendTo(g.line[:0])
 	send(g.socketFD, g.line)

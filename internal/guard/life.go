@@ -63,11 +63,13 @@ type life struct {
 	hurries   bool          // who has to end is killed at once
 
 	family  family
-	remains bool           // somebody of the family is there
-	status  int            // of the command, when it has ended
-	killed  bool           // by a signal
-	heard   syscall.Signal // the last signal that came here while it lived
-	diedOf  syscall.Signal // the one that it died of and that has not come here yet
+	remains bool // somebody of the family is there
+	status  int  // of the command, when it has ended
+	killed  bool // by a signal
+	// systemd sends SIGTERM to all. If the command dies by it before flock has passed on its own, diedOf is SIGTERM:
+	// flock's is then no wish for hurry. If flock's has come first, heard is SIGTERM, and the next one is such a wish.
+	heard  syscall.Signal // the last signal that came here while it lived
+	diedOf syscall.Signal // the one that it died of and that has not come here yet
 
 	cause   Cause         // why all have to end
 	killAt  time.Duration // when the time to end is over
@@ -202,7 +204,7 @@ func (l *life) awaitEnds() {
 	switch {
 	case l.isTimeToKill(now):
 		l.state, l.lookAt = killing, now
-	case !endsAreTold:
+	case !lastEndIsEvent:
 		l.lookAt = now + pauseOfEnds
 	}
 }
@@ -227,7 +229,8 @@ func (l *life) terminate(p process) {
 	l.reportOne(Leftover, p, name)
 }
 
-// kill kills all who are there, if that is due, and finds out whether others are left than those who may not be killed.
+// kill kills all who are there, if that is due, and finds out whether others are left than those who may not be killed:
+// in the states killing and waiting.
 func (l *life) kill() {
 	now := Now()
 	if now < l.lookAt {
@@ -272,7 +275,7 @@ func (l *life) awaitSurvivors() {
 // a process that forks again and again can be read only between two forks, which takes a second among a hundred such.
 func (l *life) forEach(kind Kind, do func(process)) {
 	n := min(len(l.family.list), mostLines-len(l.reported[kind]))
-	for _, p := range l.family.list[n:] {
+	for _, p := range l.family.list[n:] { // without a line
 		do(p)
 	}
 	for _, p := range l.family.list[:n] {
@@ -282,7 +285,7 @@ func (l *life) forEach(kind Kind, do func(process)) {
 
 // finish sends the last report.
 func (l *life) finish(survivor int) {
-	l.endsParentsStop = l.state != running
+	l.endsParentsStop = l.state != running // of a command that ends by itself it is as without a guard
 	l.state = over
 	l.report(Message{Kind: Ended, Number: l.status, Killed: l.killed, Cause: l.cause, Survivor: survivor})
 }
@@ -297,7 +300,7 @@ func (l *life) nextTime() time.Duration {
 		at = l.lookAt
 	case terminating:
 		at = min(l.killAt, l.deadlines.Kill)
-		if !endsAreTold {
+		if !lastEndIsEvent {
 			at = min(at, l.lookAt)
 		}
 	}

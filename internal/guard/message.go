@@ -33,7 +33,7 @@ type Kind int
 const (
 	Run    Kind = iota + 1 // start the command, which may run within Deadlines and by Rules, with Token
 	Move                   // new Deadlines
-	Signal                 // forward the signal Number to the command; if that has ended, kill everything now
+	Signal                 // forward the signal Number to the command; if that has ended, see passOn
 	Abort                  // the lock is lost: kill everything now
 
 	Started    // the command runs: Number is its process id

@@ -40,8 +40,8 @@ func (c Command) Run() (Result, error) {
 	return c.result(g, last, passedOn)
 }
 
-// startGuard starts the guard. That asks for newer tickets by a descriptor of its own, which c then has: the number
-// that the lock file has in this process may be that of standard error, which is /dev/null in the guard.
+// startGuard starts the guard. That asks for newer tickets by a descriptor of its own, whose number c then has for it;
+// here it is closed again. The number of the lock file may be that of standard error, which is /dev/null in the guard.
 func (c *Command) startGuard() (*Guard, error) {
 	ticket := &c.Rules.Ticket
 	if ticket.Number == 0 {
@@ -61,7 +61,7 @@ func (c *Command) startGuard() (*Guard, error) {
 func (c Command) mediate(g *Guard, signals *termination.Signals) (last Message, passedOn map[syscall.Signal]bool) {
 	passedOn = map[syscall.Signal]bool{}
 	fds := [3]unix.PollFd{}
-	for i, fd := range []int{g.socketFD, g.ended, signals.FD} {
+	for i, fd := range []int{g.socketFD, g.endFD, signals.FD} {
 		fds[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
 	}
 	for open := true; open; {
@@ -87,12 +87,12 @@ var ErrEnded = asFailure(errors.New("its guard has ended before the command coul
 // result returns how the command has ended, by the last report of a guard that is gone.
 func (c Command) result(g *Guard, last Message, passedOn map[syscall.Signal]bool) (Result, error) {
 	g.Close()
-	by, hasStarted := g.KilledBy(), last.Kind != 0
+	by, hasReported := g.KilledBy(), last.Kind != 0
 	switch {
-	case !hasStarted && slices.Contains(termination.Forwarded, os.Signal(by)):
+	case !hasReported && slices.Contains(termination.Forwarded, os.Signal(by)):
 		// It came before the guard caught signals, and was for this process.
 		return Result{Status: 128 + int(by), Signal: by}, nil
-	case !hasStarted && by == 0:
+	case !hasReported && by == 0:
 		return Result{}, ErrEnded
 	case last.Kind != Ended: // it was killed
 		c.Note("the guard of " + c.name() + " was killed, and so were all its descendants")

@@ -33,8 +33,8 @@ type runner struct {
 	polled [4]unix.PollFd
 }
 
-// bell is the index, among the descriptors that are polled, of the bell of a ticket.
-const bell = 3
+// bellAt is the index, among the descriptors that are polled, of the bell of a ticket.
+const bellAt = 3
 
 // A header is what the parent tells before all orders.
 type header struct {
@@ -188,8 +188,8 @@ func (r *runner) open() (ok bool) {
 func (r *runner) wait() {
 	timeout := r.waker.set(r.life.nextTime())
 	unix.Poll(r.polled[:], timeout)
-	if r.polled[bell].Revents != 0 {
-		locks.Hear(int(r.polled[bell].Fd))
+	if r.polled[bellAt].Revents != 0 {
+		locks.Hear(int(r.polled[bellAt].Fd))
 		r.life.newerAt = 0
 	}
 }
@@ -225,7 +225,7 @@ func (r *runner) obey(m Message) {
 		if l.state == ready {
 			l.rules = m.Rules
 			if ticket := l.rules.Ticket; ticket.Number != 0 {
-				r.polled[bell].Fd, l.newerAt = int32(ticket.Bell()), 0
+				r.polled[bellAt].Fd, l.newerAt = int32(ticket.MakeBell()), 0
 			}
 			r.start(m.Token)
 		}
@@ -252,7 +252,7 @@ func (r *runner) start(token int64) {
 	if token != 0 {
 		cstart.Setenv(TokenVariable, strconv.FormatInt(token, 10))
 	}
-	r.watch.order(startBegins)
+	r.watch.sendByte(startBegins)
 	pid, err := r.startInGroup()
 	if err != nil {
 		r.failToStart(err)
@@ -261,7 +261,7 @@ func (r *runner) start(token int64) {
 	r.life.family.command = pid
 	unix.Setsid() // keeps the guard out of what is sent to the whole group or session later on
 	r.life.begin()
-	r.watch.order(startIsOver)
+	r.watch.sendByte(startIsOver)
 }
 
 // startInGroup starts the command in a process group of its own, so that signals reach all of it. On a terminal it
@@ -309,8 +309,8 @@ func reap(pid int) (end syscall.WaitStatus) {
 	return end
 }
 
-// What the guard and the thread of its watch say to each other. Each comes in its turn, so that who reads need not look
-// what it is.
+// The bytes that the guard and the thread of its watch write to each other, in this order; the last two, on Linux only,
+// again and again. So who reads one need not look which it is.
 const (
 	startBegins    = iota + 1 // to the thread: the command is about to be started
 	startIsOver               // to the thread
@@ -318,10 +318,10 @@ const (
 	endedAreReaped            // to the thread: it is to wait for the next one
 )
 
-func (w watch) order(what byte) { unix.Write(w.fd, []byte{what}) }
+func (w watch) sendByte(what byte) { unix.Write(w.fd, []byte{what}) }
 
-// obey waits for an order to the thread.
-func (w watch) obey() {
+// awaitByte waits, in the thread, for a byte from the guard.
+func (w watch) awaitByte() {
 	var what [1]byte
 	unix.Read(w.thread, what[:])
 }
@@ -329,14 +329,14 @@ func (w watch) obey() {
 // awaitStart waits until the command has started. The child that is to become it may be stopped just before. It is
 // continued, for the guard waits for it and can do nothing else meanwhile.
 func (r *runner) awaitStart() {
-	r.watch.obey() // startBegins
+	r.watch.awaitByte() // startBegins
 	fds := []unix.PollFd{{Fd: int32(r.watch.thread), Events: unix.POLLIN}}
 	for n := 0; n <= 0; {
 		if n, _ = unix.Poll(fds, 50); n == 0 {
 			r.life.family.continueAll()
 		}
 	}
-	r.watch.obey() // startIsOver
+	r.watch.awaitByte() // startIsOver
 }
 
 // failToStart reports why the command cannot be started.

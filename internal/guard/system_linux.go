@@ -142,8 +142,8 @@ func (w *waker) set(at time.Duration) (timeout int) {
 	return -1
 }
 
-// endsAreTold says that the end of the last one of the family is an event.
-const endsAreTold = true
+// lastEndIsEvent says that the end of the last one of the family is an event.
+const lastEndIsEvent = true
 
 // A watch tells of children that have ended, by a descriptor. A thread of its own waits for them: SIGCHLD would go to
 // any thread, and what a Go program does about a signal may need a new one.
@@ -159,7 +159,7 @@ func (w watch) run() {
 		if err != nil { // there is no child, and none can come
 			return
 		}
-		w.obey() // endedAreReaped
+		w.awaitByte() // endedAreReaped
 	}
 }
 
@@ -178,7 +178,7 @@ func (w watch) reap(l *life) (hasChildren bool) {
 			continue
 		}
 		if threadWaits {
-			w.order(endedAreReaped)
+			w.sendByte(endedAreReaped)
 		}
 		return err == nil
 	}

@@ -72,9 +72,9 @@ func (w *waker) set(at time.Duration) (timeout int) {
 	return int(max(0, (pause+time.Millisecond-1)/time.Millisecond))
 }
 
-// endsAreTold says that the end of the last one of the family is an event. Here it is none: those who are nobody's
+// lastEndIsEvent says that the end of the last one of the family is an event. Here it is none: those who are nobody's
 // child end unseen.
-const endsAreTold = false
+const lastEndIsEvent = false
 
 // A watch tells of children that have ended, by a descriptor. A thread of its own waits for them.
 type watch struct{ fd, thread int } // the two ends of a socket

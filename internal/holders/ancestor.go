@@ -40,15 +40,16 @@ type request struct {
 	op     locks.Op
 }
 
-// sharesWith reports whether a holder of the directory lock keeps out nobody who asks for this.
-func (r request) sharesWith(mode string) bool {
-	switch {
-	case r.config.Permits > 0: // one permit keeps nobody out, but all of them do
-		return mode == "shared"
-	case r.op == locks.Shared:
-		return mode == "shared" || mode == "permit"
-	}
-	return false
+// keepsOut reports whether a holder of the directory lock keeps out, by itself, who asks for a lock.
+func (h Entry) keepsOut(r request) bool {
+	asksShared := r.op == locks.Shared || r.config.Permits > 0
+	return !asksShared || h.Mode != "shared" && h.Mode != "permit"
+}
+
+// isInTheWay reports whether it keeps out who asks for a lock, by itself or as one of those that have all permits.
+func (h Entry) isInTheWay(r request) bool {
+	isOneOfSome := r.config.Permits > 0 && h.Mode == "permit"
+	return isOneOfSome || h.keepsOut(r)
 }
 
 // directoryHoldersAmong returns those of some processes that hold a directory lock and keep out who asks for one. Of a
@@ -58,12 +59,10 @@ func directoryHoldersAmong(pids []int, f *lockfile.File, r request) (list []Entr
 		return nil
 	}
 	contenders, _ := locks.DirectoryHolders(f, r.config.StateBase)
-	for _, h := range contenders {
-		mode := h.Mode.String()
-		isOneOfSome := r.config.Permits > 0 && mode == "permit"
-		excludes := !isOneOfSome && !r.sharesWith(mode)
-		if excludes && !h.Waiting && h.Where == "" && slices.Contains(pids, h.PID) {
-			list = append(list, Entry{PID: h.PID, Mode: mode})
+	for _, c := range contenders {
+		h := Entry{PID: c.PID, Mode: c.Mode.String()}
+		if h.keepsOut(r) && !c.Waiting && c.Where == "" && slices.Contains(pids, h.PID) {
+			list = append(list, h)
 		}
 	}
 	return list

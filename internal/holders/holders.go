@@ -109,7 +109,7 @@ func findInDirectory(f *lockfile.File, config locks.Config, asked *request, isHe
 	}
 	for _, c := range contenders {
 		h := directoryHolder(c)
-		if asked != nil && (h.Waiting || asked.sharesWith(h.Mode)) {
+		if asked != nil && (h.Waiting || !h.isInTheWay(*asked)) {
 			continue
 		}
 		list = append(list, h)

@@ -27,7 +27,8 @@ import (
 // Who waits, and who holds the lock and may not be looked into, is found in /proc/locks only: by the device number of
 // the mount, and by the names of the file in the fdinfo of the holders.
 
-// A kernelLock is a line of /proc/locks, or of fdinfo without the arrow.
+// A kernelLock is a line of /proc/locks, or of fdinfo without the arrow. A lock is == in both:
+// so one of /proc/locks can be looked up in scan.owners, which come from fdinfo.
 type kernelLock struct {
 	waiting bool
 	kind    string // FLOCK, OFDLCK, POSIX
@@ -65,8 +66,8 @@ func (l kernelLock) isTicket() bool { return l.kind == "OFDLCK" && l.write && lo
 // comes after that.
 func (l kernelLock) isTurn() bool { return l.kind == "OFDLCK" && l.write && locks.IsTurn(l.start) }
 
-// isWaiters reports whether it is that of a process which waits: for this lock or, as it has the turn, for a permit.
-func (l kernelLock) isWaiters() bool { return l.waiting || l.isTurn() }
+// isOfWaiter reports whether it is that of a process which waits: for this lock or, as it has the turn, for a permit.
+func (l kernelLock) isOfWaiter() bool { return l.waiting || l.isTurn() }
 
 // isOurs reports whether this process has called flock(2) for it.
 func (l kernelLock) isOurs() bool { return l.kind == "FLOCK" && !l.waiting && l.pid == os.Getpid() }
@@ -229,17 +230,17 @@ func (f *lockedFile) look(pids []int, r *request) (holders, waiters []Entry, err
 		return nil, nil, err
 	}
 	for _, l := range f.listed {
-		if l.pid > 0 && !l.isWaiters() && !seen.explains(l) {
+		if l.pid > 0 && !l.isOfWaiter() && !seen.accountsFor(l) {
 			seen.add(f, l.pid) // it has come since
 		}
 	}
-	unexplained := slices.DeleteFunc(slices.Clone(f.listed), seen.explains)
+	others := slices.DeleteFunc(slices.Clone(f.listed), seen.accountsFor)
 	if r == nil {
-		return seen.holders(unexplained, before), seen.waiters(unexplained, f), nil
+		return seen.holders(others, before), seen.waiters(others, f), nil
 	}
 	isInTheWay := func(l kernelLock) bool { return l.isInTheWay(*r) }
-	unexplained = slices.DeleteFunc(unexplained, func(l kernelLock) bool { return !isInTheWay(l) })
-	return seen.only(isInTheWay).holders(unexplained, before), nil, nil
+	others = slices.DeleteFunc(others, func(l kernelLock) bool { return !isInTheWay(l) })
+	return seen.only(isInTheWay).holders(others, before), nil, nil
 }
 
 // A scan is what the descriptors of some processes show about a file.
@@ -324,8 +325,8 @@ func (seen *scan) modes() map[int]string {
 	return modes
 }
 
-// explains reports whether nothing more is to be said about a lock in the kernel's list.
-func (seen *scan) explains(l kernelLock) bool {
+// accountsFor reports whether nothing more is to be said about a lock in the kernel's list.
+func (seen *scan) accountsFor(l kernelLock) bool {
 	isShown := seen.owners[l] != nil // by a descriptor
 	// Whose turn it is waits for the shared lock, or had it a moment ago: see waiters.
 	isOfTurn := seen.next != 0 && l.pid == seen.next
@@ -338,8 +339,8 @@ func (seen *scan) only(isWanted func(kernelLock) bool) *scan {
 	return seen
 }
 
-// holders returns who holds the lock: those that were seen to, and who has the locks of the kernel's list that are not
-// explained. before is what the look before has found in that list. Of such a lock:
+// holders returns who holds the lock: those that were seen to, and who has the other locks of the kernel's list, for
+// which those do not account. before is what the look before has found in that list. Of such a lock:
 //
 //	the list names                            and                                     it is held by
 //	a process that may not be looked into                                             that one, which is listed once
@@ -347,12 +348,12 @@ func (seen *scan) only(isWanted func(kernelLock) bool) *scan {
 //	                                          look before has found it, too
 //	nobody, or one that does not show it now  all may be looked into, or it was not   another process, which has come
 //	                                          there before                            or gone in between
-func (seen *scan) holders(unexplained, before []kernelLock) (list []Entry) {
+func (seen *scan) holders(others, before []kernelLock) (list []Entry) {
 	modes := seen.modes()
-	for _, l := range unexplained {
+	for _, l := range others {
 		isOfHidden := l.pid > 0 && isHidden(l.pid)
 		switch {
-		case l.isWaiters():
+		case l.isOfWaiter():
 		case isOfHidden && modes[l.pid] == "":
 			modes[l.pid] = l.mode()
 		case isOfHidden:
@@ -370,13 +371,13 @@ func (seen *scan) holders(unexplained, before []kernelLock) (list []Entry) {
 
 // waiters returns who waits for the lock: the one whose turn it is to get a permit, and those in the kernel's list.
 // Where that does not name a waiter, one of those that wait by such a call is taken, each once.
-func (seen *scan) waiters(unexplained []kernelLock, f *lockedFile) (list []Entry) {
+func (seen *scan) waiters(others []kernelLock, f *lockedFile) (list []Entry) {
 	if seen.next != 0 {
 		list = append(list, Entry{PID: seen.next, Mode: "permit", Waiting: true})
 	}
 	calls := f.waitingCalls(seen.openers)
-	for _, l := range unexplained {
-		if l.isWaiters() {
+	for _, l := range others {
+		if l.isOfWaiter() {
 			list = append(list, Entry{PID: l.waiter(calls), Mode: l.mode(), Waiting: true})
 		}
 	}
@@ -390,7 +391,7 @@ func (seen *scan) waiters(unexplained []kernelLock, f *lockedFile) (list []Entry
 func readProcLocks(isWanted func(kernelLock) bool) (locks []kernelLock, err error) {
 	page := os.Getpagesize()
 	for i := range 100 {
-		text, err := readPages("/proc/locks", page-i%4*page/4)
+		text, err := readPages("/proc/locks", page-(i%4)*page/4)
 		if err != nil {
 			return nil, err
 		}

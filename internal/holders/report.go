@@ -46,7 +46,7 @@ func (l List) Oldest() (first Entry, more string) {
 	all := l.group()
 	n := 0
 	for _, m := range all {
-		if all.runsCommand(m) || all.hasParent(m) {
+		if all.runsCommand(m) || all.hasParentThatCounts(m) {
 			continue
 		}
 		if n++; n == 1 || m.age() > first.age() {
@@ -84,11 +84,11 @@ func (all group) runsCommand(m member) bool {
 	return m.isFlock && slices.ContainsFunc(all, func(other member) bool { return other.parent == m.PID })
 }
 
-// hasParent reports whether the parent of a member is another one, and does not run it as a command.
-func (all group) hasParent(m member) bool {
+// hasParentThatCounts reports whether the parent of a member is another one, and does not run it as a command.
+func (all group) hasParentThatCounts(m member) bool {
 	for _, other := range all {
 		if m.parent != 0 && other.PID == m.parent {
-			return !other.isFlock
+			return !other.isFlock // see runsCommand
 		}
 	}
 	return false

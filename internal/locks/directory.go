@@ -61,10 +61,10 @@ func (d *directory) Lock(op Op, timeout Timeout) error {
 	case err == nil:
 		d.held = lock
 		return nil
-	case err == ctx.Err():
+	case err == ctx.Err(): // which is nil without a signal, and err is not
 		return ErrInterrupted
 	case errors.As(err, &locked):
-		return &Refusal{Err: timeout.Refusal(), Why: locked.Error()}
+		return &Refusal{Err: timeout.Conflict(), Why: locked.Error()}
 	}
 	return d.explain(err)
 }
@@ -214,7 +214,7 @@ func StateDir(f *lockfile.File, base string) (dir, path string, err error) {
 		dir, err = fallback.StateDir(path, base)
 	case !f.ByName:
 		err = unnamed
-	}
+	} // else err is that of the name
 	return dir, path, err
 }
 

@@ -62,9 +62,9 @@ func (m *flock) Lock(op Op, timeout Timeout) error {
 	return m.explain()
 }
 
-// flockWithoutShared returns flockCall for one wait that ends, in which it may be called again and again. It gives up
-// a shared lock of the open file before the second call. In a call that waits the kernel does so. On macOS and the BSDs
-// it does not in a call that does not wait: two processes that have a shared lock would wait for each other.
+// flockWithoutShared returns flockCall for one wait that ends, in which it may be called again and again. Before the
+// second call it gives up a shared lock of the open file, as the kernel does in a call that waits. In one that does not
+// wait macOS and the BSDs keep it: two processes that both have a shared lock would wait for each other.
 func flockWithoutShared() call {
 	isFirst := true
 	return func(fd int, op Op, wait bool) error {
@@ -156,29 +156,35 @@ type substitute struct {
 func (m *substitute) Lock(op Op, timeout Timeout) error {
 	err := m.byteLock.Lock(op, timeout)
 	if _, isUnsupported := err.(*Unsupported); isUnsupported || m.config.Queue == 0 {
-		return m.explain(err)
+		return m.conclude(err)
 	}
 	m.byteLock.Unlock() // it covers the bytes that stand for places
 	return queueError(m.file.Name, m.flock.answer)
 }
 
-func (m *substitute) Unlock() error { return m.explain(m.byteLock.Unlock()) }
+func (m *substitute) Unlock() error { return m.conclude(m.byteLock.Unlock()) }
 
-// explain returns the error that explains err, and tells the user once that this mechanism serves.
-func (m *substitute) explain(err error) error {
-	if _, isUnsupported := err.(*Unsupported); isUnsupported {
+// conclude returns the error for one of the byteLock, and tells the user if that serves.
+func (m *substitute) conclude(err error) error {
+	_, isUnsupported := err.(*Unsupported)
+	switch {
+	case isUnsupported:
 		return err
-	}
-	if err != nil && m.file.IsDirectory() {
+	case err != nil && m.file.IsDirectory():
 		// It cannot be opened for writing, which an exclusive lock needs. The next mechanism does not serve instead:
 		// whoever asks for a shared lock gets it by this one.
 		return flockError(m.file, m.flock.answer)
 	}
+	m.tellOnce()
+	return err
+}
+
+// tellOnce tells the user, with --verbose, that this mechanism serves.
+func (m *substitute) tellOnce() {
 	if !m.isTold {
 		m.isTold = true
 		m.config.WarnVerbose("using fcntl(2) locks")
 	}
-	return err
 }
 
 // callReopening makes a lock call. If that may help, it makes the call again with the file open for writing.

@@ -119,18 +119,18 @@ func (t Timeout) IsOver() bool {
 	return t.try || ends && time.Until(deadline) <= 0
 }
 
-// Refusal returns the error for a lock that is still held when the timeout is over.
-func (t Timeout) Refusal() error {
+// Conflict returns the error for a lock that is still held when the timeout is over: ErrConflict or ErrTimeout.
+func (t Timeout) Conflict() error {
 	if t.try {
 		return ErrConflict
 	}
 	return ErrTimeout
 }
 
-// Sleep sleeps for d, but not beyond the deadline. It returns the Refusal if the timeout is over.
+// Sleep sleeps for d, but not beyond the deadline. It returns that of Conflict if the timeout is over.
 func (t Timeout) Sleep(d time.Duration) error {
 	if t.IsOver() {
-		return t.Refusal()
+		return t.Conflict()
 	}
 	if deadline, ends := t.Deadline(); ends {
 		d = min(d, time.Until(deadline))

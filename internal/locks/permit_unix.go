@@ -105,8 +105,8 @@ func (p *permit) mayAwaitTurn() bool {
 	case !p.file.ByName && !hasNoLocks(p.file.FD): // a lock that this open file has may be what those ahead wait for
 		return false
 	}
-	// Where there is no flock(2), the whole lock is that of all bytes, and would wait for those who only wait. To ask,
-	// this unlocks: there is no lock.
+	// Where there is no flock(2), the whole lock is that of all bytes, and would wait for those who only wait. An unlock
+	// call tells whether there is one, and changes nothing: this open file has no lock.
 	return flockCall(p.file.FD, Unlock, false) == nil
 }
 
@@ -181,7 +181,7 @@ func (p *permit) lockFirst(isCandidate func(i int) bool) error {
 	return ErrConflict
 }
 
-// isLocked reports whether some open file, perhaps this one, has the byte of a permit locked.
+// isLocked reports whether some open file, perhaps this one, has the byte of a permit locked: see lockInTheWay.
 func (p *permit) isLocked(i int) bool {
 	_, isLocked, _ := lockInTheWay(p.file.FD, Exclusive, permitByte(i))
 	return isLocked

@@ -12,8 +12,8 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// HasPlaces reports whether a byte of the file can be a place in its queue. On other systems a lock of flock(2) covers
-// the bytes that fcntl(2) locks.
+// HasPlaces reports whether a byte of the file can be a place in its queue. On macOS and illumos a lock of flock(2)
+// covers the bytes (coversBytes), and the BSDs have no open file description locks.
 const HasPlaces = system == "linux" || system == "android"
 
 // A place in a queue is a byte of the file. It is locked by an open file of the waiter's own, so that it goes with its
@@ -67,7 +67,7 @@ func (p *place) Lock(_ Op, timeout Timeout) error {
 			somebodyWaits = somebodyWaits || isPlace
 			next.Start = endOf(l)
 		case timeout.IsOver():
-			return timeout.Refusal()
+			return timeout.Conflict()
 		default: // its owner has left in between: the place is free, and whoever does not take it is refused in vain
 		}
 	}

@@ -52,7 +52,7 @@ func (p *directoryPlace) Lock(_ Op, timeout Timeout) error {
 		// A process was stopped while it looked for a place, so nobody knows whether it gets one. TryPermit has waited
 		// a second for it.
 		if timeout.IsOver() {
-			return timeout.Refusal()
+			return timeout.Conflict()
 		}
 	}
 }

@@ -21,8 +21,8 @@ type Ticket struct {
 
 var errReplaceOnNetwork = errors.New("--replace does not work on NFS and SMB")
 
-// TakeTicket takes the ticket behind the last one, and rings all earlier runs. bell is its Bell, which exists before
-// the ticket: a run that finds the ticket can ring it.
+// TakeTicket takes the ticket behind the last one, and rings all earlier runs. bell is that of MakeBell, made before
+// the ticket is taken: a run that finds the ticket can ring it.
 func TakeTicket(f *lockfile.File) (t Ticket, bell int, err error) {
 	if f.Network() != lockfile.Local {
 		return t, -1, failure.New(failure.ExDataErr, f.Name, errReplaceOnNetwork)
@@ -45,7 +45,7 @@ func (t *Ticket) take(own int) (bell int, err error) {
 		if err := t.goBehindAll(); err != nil {
 			return -1, err
 		}
-		bell := t.Bell()
+		bell := t.MakeBell()
 		err := tryByte(own, ticketByte(t.Number))
 		if err == nil {
 			return bell, nil
@@ -74,9 +74,11 @@ func (t *Ticket) goBehindAll() error {
 		switch {
 		case err != nil:
 			return err
-		case !isTaken && t.Number <= mostTickets:
+		case t.Number > mostTickets: // the last ticket there can be is taken
+			return errForeign
+		case !isTaken:
 			return nil
-		case !isTaken, l.Len != 1, !IsTicket(l.Start):
+		case l.Len != 1, !IsTicket(l.Start):
 			return errForeign
 		}
 		t.Number = endOf(l) - firstTicket
@@ -98,10 +100,10 @@ func (t Ticket) IsNewest() bool {
 	return !isTaken
 }
 
-// Bell makes a socket, which is readable when a run has rung it; -1: it cannot. A ring only means that it is time to
-// ask IsNewest, so a stranger's does no harm. And the owner asks after Unrung, too: nobody can ring it where a stranger
-// has taken its address, or from another network namespace.
-func (t Ticket) Bell() (fd int) {
+// MakeBell makes a socket, which is readable when a run has rung it; -1: it cannot. A ring only means that it is time
+// to ask IsNewest, so a stranger's does no harm. And the owner asks after Unrung, too: nobody can ring it where a
+// stranger has taken its address, or from another network namespace.
+func (t Ticket) MakeBell() (fd int) {
 	fd, err := newSocket()
 	if err != nil {
 		return -1
@@ -110,8 +112,9 @@ func (t Ticket) Bell() (fd int) {
 	return fd
 }
 
-// Watch looks in a thread of its own whether a newer run comes. Then isReplaced gets true. After stop it gets false,
-// when that thread does nothing any more and the bell is closed, unless a newer run came before.
+// Watch looks in a thread of its own whether a newer run comes, until stop is called. isReplaced gets one value: true
+// when one comes, or false after stop. With false all is closed, the bell too; with true nothing is, for stop may still
+// be called: the process is to end.
 func (t Ticket) Watch(bell int) (isReplaced <-chan bool, stop func(), err error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
@@ -126,7 +129,7 @@ func (t Ticket) Watch(bell int) (isReplaced <-chan bool, stop func(), err error)
 			Hear(bell)
 			isStopped = fds[1].Revents != 0
 		}
-		if isStopped { // else stop may still write to it
+		if isStopped {
 			unix.Close(wake)
 			unix.Close(bell)
 		}

@@ -18,7 +18,7 @@ type Ticket struct {
 func TakeTicket(*lockfile.File) (Ticket, int, error)  { return Ticket{}, -1, errors.ErrUnsupported }
 func (Ticket) Watch(int) (<-chan bool, func(), error) { return nil, nil, errors.ErrUnsupported }
 func (Ticket) IsNewest() bool                         { return true }
-func (Ticket) Bell() int                              { return -1 }
+func (Ticket) MakeBell() int                          { return -1 }
 func Hear(int)                                        {}
 
 // Unrung is for Linux, too.

@@ -75,8 +75,8 @@ func tryByte(fd int, r Range) error {
 var errDenied = errors.New(Denial)
 
 // lockInTheWay asks which lock keeps out one on a range of bytes, and returns one of them, if there is any: for
-// Exclusive a read or a write lock, for Shared only a write lock. Those of other open files of this process keep it
-// out, too.
+// Exclusive a read or a write lock, for Shared only a write lock. F_GETLK asks for a lock of this process, not of the
+// open file: so an open file description lock keeps it out even if the same open file has it.
 func lockInTheWay(fd int, op Op, r Range) (l unix.Flock_t, isTaken bool, err error) {
 	l = unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: r.Start, Len: r.Length}
 	if op == Shared {

@@ -1,5 +1,5 @@
 // Package output prints to the user in the program's name, for flock and for the programs of backends. Everything that
-// they say goes through it, by one of four words:
+// they say goes through it, except what package early says, by one of four words:
 //
 //	Print  what the user has asked for, to standard output
 //	Fail   an error, to standard error; it gives the exit status

@@ -45,7 +45,7 @@ func IsStale(err error) bool { return Is(err, syscall.ESTALE) }
 // LacksPermission reports whether a permission is missing.
 func LacksPermission(err error) bool { return Is(err, syscall.EACCES, syscall.EPERM) }
 
-// BadDescriptor reports whether the descriptor is not open.
+// BadDescriptor reports whether the descriptor is not open, or not open for what the call does.
 func BadDescriptor(err error) bool { return Is(err, syscall.EBADF) }
 
 // NobodyReads reports whether an output is closed, or a pipe without a reader.

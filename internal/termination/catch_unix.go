@@ -65,10 +65,11 @@ func (s *Signals) CommandEnded() { unix.Write(s.ended[1], []byte{0}) }
 func (s *Signals) take() (sig syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for sig = syscall.SIGWINCH; sig == syscall.SIGWINCH; {
+	sig, _ = s.Next()
+	for sig == syscall.SIGWINCH { // it ends no process
 		sig, _ = s.Next()
 	}
-	caught.CompareAndSwap(0, int64(sig))
+	due.CompareAndSwap(0, int64(sig)) // 0 for 0 changes nothing
 	return sig
 }
 

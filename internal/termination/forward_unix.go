@@ -17,19 +17,20 @@ var Forwarded = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, sys
 	syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH}
 
 // Forward returns the signals of Forwarded that come from now on; they end nothing any more, neither this process nor
-// what Defer has returned. One that is ignored, or blocked, stays so. See Catch, which needs no thread later on.
+// what Defer has returned. One that is ignored, or blocked, stays so. It needs threads later on;
+// Catch does not, where next_linux.go is.
 func Forward() <-chan os.Signal {
 	signals := make(chan os.Signal, 8)
-	for _, s := range forwarded() {
+	for _, s := range inEffect() {
 		signal.Notify(signals, s)
 	}
-	signal.Stop(first)
-	signal.Stop(last)
+	signal.Stop(forWait)
+	signal.Stop(forFinish)
 	return signals
 }
 
-// forwarded returns those of Forwarded that would do something to this process.
-func forwarded() (list []syscall.Signal) {
+// inEffect returns those of Forwarded that would do something to this process.
+func inEffect() (list []syscall.Signal) {
 	for _, s := range Forwarded {
 		if s := s.(syscall.Signal); cstart.Kills(s) {
 			list = append(list, s)
@@ -68,7 +69,7 @@ func Arrived(signals <-chan os.Signal) (list []os.Signal) {
 // it.
 func FinishBy(sig syscall.Signal) {
 	if CanDieBy(sig) {
-		caught.Store(int64(sig))
+		due.Store(int64(sig))
 	}
 }
 

@@ -17,7 +17,7 @@ type source struct{ told [cstart.Told]byte }
 
 // catch has the signals written to a descriptor.
 func (s *Signals) catch(writer int) {
-	for _, sig := range forwarded() {
+	for _, sig := range inEffect() {
 		cstart.Tell(sig, writer)
 	}
 }

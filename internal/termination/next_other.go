@@ -17,7 +17,7 @@ type source struct{ channel <-chan os.Signal }
 func (s *Signals) catch(writer int) {
 	s.channel = Forward()
 	look := make(chan os.Signal, 8)
-	for _, sig := range forwarded() {
+	for _, sig := range inEffect() {
 		signal.Notify(look, sig)
 	}
 	go func() {

@@ -11,8 +11,8 @@
 //	Undefer, Allow        ends the process at once; Allow ends it by one that has come before
 //	Finish                the process has ended by the first one that has come, if one has
 //
-// A second, or the second signal, ends the process as if nothing had been deferred, whatever it does: a call to a file
-// server that is gone does not end by a signal that is handled.
+// After that second, or at the second signal, the process ends as if nothing had been deferred, whatever it does: a
+// call to a file server that is gone does not end by a signal that is handled.
 package termination
 
 import "time"

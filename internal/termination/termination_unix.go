@@ -17,10 +17,12 @@ import (
 
 var (
 	begun   atomic.Bool  // Defer was called
-	caught  atomic.Int64 // the first signal, 0: none has come
+	due     atomic.Int64 // the signal by which Finish ends this process: mostly the first that has come; 0: none
 	handled []os.Signal
-	first   = make(chan os.Signal, 1) // what Defer waits for
-	last    = make(chan os.Signal, 1) // what Finish looks for
+
+	// Each signal comes to both.
+	forWait   = make(chan os.Signal, 1)
+	forFinish = make(chan os.Signal, 1)
 )
 
 // Context returns a context that calls Defer when somebody begins to wait for it: to handle signals costs threads,
@@ -58,16 +60,16 @@ var Defer = sync.OnceValue(func() context.Context {
 		return context.Background()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	signal.Notify(first, handled...)
-	signal.Notify(last, handled...)
-	go wait(first, cancel)
+	signal.Notify(forWait, handled...)
+	signal.Notify(forFinish, handled...)
+	go wait(forWait, cancel)
 	return ctx
 })
 
 // wait waits for the first signal, calls cancel, and ends the process a second later, or at the second signal.
 func wait(signals <-chan os.Signal, cancel func()) {
 	first := (<-signals).(syscall.Signal)
-	caught.Store(int64(first))
+	due.Store(int64(first))
 	cancel()
 	go func() {
 		sys.Sleep(patience)
@@ -78,7 +80,7 @@ func wait(signals <-chan os.Signal, cancel func()) {
 }
 
 // IsDue reports whether a signal has come.
-func IsDue() bool { return caught.Load() != 0 }
+func IsDue() bool { return due.Load() != 0 }
 
 // Finish ends the process by the first signal that has come, if one has. It looks itself: a signal may just have come
 // to this process and to the command, whose end is known before wait or dieInTime has received it.
@@ -87,12 +89,12 @@ func Finish() {
 		catching.take()
 	}
 	if handled != nil {
-		for _, sig := range Arrived(last) {
-			caught.CompareAndSwap(0, int64(sig.(syscall.Signal)))
+		for _, sig := range Arrived(forFinish) {
+			due.CompareAndSwap(0, int64(sig.(syscall.Signal)))
 		}
 	}
 	if IsDue() {
-		die(syscall.Signal(caught.Load()))
+		die(syscall.Signal(due.Load()))
 	}
 }
 
