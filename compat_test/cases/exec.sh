@@ -1,27 +1,15 @@
 How the command is found and started, and what its end means for the exit status.
 
-### status-0
+### status-in-every-form
 flock f true; echo $?
-
-### status-1
 flock f false; echo $?
+flock f -c 'exit 19'; echo $?
+for option in -F -o '-n -E 5'; do flock $option f sh -c 'exit 19'; echo $?; done
 
 ### status-every
 for s in 0 1 2 42 63 64 65 66 69 71 73 99 125 126 127 128 129 137 200 254 255; do
 	flock f sh -c "exit $s"; [ $? = $s ] || echo "$s became $?"
 done
-
-### status-c
-flock f -c 'exit 19'; echo $?
-
-### status-no-fork
-flock -F f sh -c 'exit 19'; echo $?
-
-### status-close
-flock -o f sh -c 'exit 19'; echo $?
-
-### status-not-E
-flock -n -E 5 f sh -c 'exit 19'; echo $?
 
 ### status-of-a-killed-command
 for s in HUP INT KILL USR1 SEGV USR2 PIPE ALRM TERM; do
@@ -55,33 +43,20 @@ kill -CONT "$(cat pid)"
 wait $!; echo $?
 
 ### not-found
-flock f no-such-command; echo $?
+for command in no-such-command ./no-such-command no/such/command; do flock f $command; echo $?; done
+flock -F f no-such-command; echo $?
+flock f ''; echo $?
 
 ### not-found-c-is-the-shells-business
 flock f -c no-such-command 2>/dev/null; echo $?
-
-### not-found-with-slash
-flock f ./no-such-command; echo $?
-
-### not-found-in-missing-directory
-flock f no/such/command; echo $?
-
-### not-found-no-fork
-flock -F f no-such-command; echo $?
 
 ### not-found-verbose
 flock --verbose f no-such-command; echo $?
 
 ### not-found-releases
 flock f no-such-command 2>/dev/null
-flock -n f echo in; echo $?
-
-### not-found-still-makes-the-file
-flock f no-such-command 2>/dev/null
 ls
-
-### empty-command-name
-flock f ''; echo $?
+flock -n f echo in; echo $?
 
 ### command-is-a-directory
 mkdir d
@@ -102,33 +77,15 @@ mkdir bin
 echo 'echo hi' >bin/thing
 PATH=$PWD/bin:$PATH flock f thing; echo $?
 
-### path-goes-on-past-not-executable
-mkdir a b
-echo 'echo a' >a/thing
+### path-goes-on
+mkdir -p not-executable directory/thing b
+echo 'echo a' >not-executable/thing
+touch file
+ln -s loop loop
 printf '#!/bin/sh\necho b\n' >b/thing; chmod +x b/thing
-PATH=$PWD/a:$PWD/b:$PATH flock f thing; echo $?
-
-### path-goes-on-past-directory
-mkdir -p a/thing b
-printf '#!/bin/sh\necho b\n' >b/thing; chmod +x b/thing
-PATH=$PWD/a:$PWD/b:$PATH flock f thing; echo $?
-
-### path-goes-on-past-a-file
-touch a
-mkdir b
-printf '#!/bin/sh\necho b\n' >b/thing; chmod +x b/thing
-PATH=$PWD/a:$PWD/b:$PATH flock f thing; echo $?
-
-### path-goes-on-past-a-loop
-ln -s a a
-mkdir b
-printf '#!/bin/sh\necho b\n' >b/thing; chmod +x b/thing
-PATH=$PWD/a:$PWD/b:$PATH flock f thing; echo $?
-
-### path-goes-on-past-a-name-too-long
-mkdir b
-printf '#!/bin/sh\necho b\n' >b/thing; chmod +x b/thing
-PATH=/$(printf '%0300d' 0):$PWD/b:$PATH flock f thing; echo $?
+for part in $PWD/not-executable $PWD/directory $PWD/file $PWD/loop /$(printf '%0300d' 0); do
+	PATH=$part:$PWD/b:$PATH flock f thing; echo $?
+done
 
 ### path-first-wins
 mkdir a b
@@ -141,21 +98,9 @@ mkdir a
 printf '#!/bin/sh\necho a\n' >a/thing; chmod +x a/thing
 PATH=a:$PATH flock f thing
 
-### path-empty-component-first
+### path-empty-component
 printf '#!/bin/sh\necho here\n' >thing; chmod +x thing
-PATH=:$PATH flock f thing; echo $?
-
-### path-empty-component-last
-printf '#!/bin/sh\necho here\n' >thing; chmod +x thing
-PATH=$PATH: flock f thing; echo $?
-
-### path-empty-component-between
-printf '#!/bin/sh\necho here\n' >thing; chmod +x thing
-PATH=/nowhere::$PATH flock f thing; echo $?
-
-### path-dot
-printf '#!/bin/sh\necho here\n' >thing; chmod +x thing
-PATH=.:$PATH flock f thing; echo $?
+for path in ":$PATH" "$PATH:" "/nowhere::$PATH" ".:$PATH"; do PATH=$path flock f thing; echo $?; done
 
 ### path-empty
 printf '#!/bin/sh\necho here\n' >thing; chmod +x thing
@@ -328,3 +273,17 @@ PATH=/etc/passwd:a:no "$lock" f thing; echo $?
 ### path-of-files-and-a-part-too-long
 lock=$(command -v flock)
 PATH=/etc/passwd:/$(printf %05000d 0) "$lock" f thing; echo $?
+
+### exec-errors
+# needs: strace
+cp "$(command -v sleep)" cmd
+for error in ENOMEM EPERM EIO; do
+	strace -f -qqq -o trace -e trace=execve -e inject=execve:error=$error -P ./cmd flock f ./cmd 0; echo $?
+done
+
+### exec-errors-no-fork
+# needs: strace
+cp "$(command -v sleep)" cmd
+for error in EAGAIN EMFILE ENFILE ENOMEM EPERM; do
+	strace -f -qqq -o trace -e trace=execve -e inject=execve:error=$error -P ./cmd flock -F f ./cmd 0; echo $?
+done

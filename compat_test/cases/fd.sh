@@ -73,21 +73,9 @@ flock --fd -1
 # differs: 2.43 stores it in 32 bits without a check of the range
 flock --fd -4294967295 true
 
-### new-fdopt-abc
+### new-fdopt-bad-numbers
 # derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
-flock --fd abc true
-
-### new-fdopt-empty
-# derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
-flock --fd '' true
-
-### new-fdopt-huge
-# derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
-flock --fd 99999999999 true
-
-### new-fdopt-trailing
-# derived: base 10 as strtol reads it, no text after it, range errors have a message of their own
-flock --fd '9 ' true
+for n in abc '' 99999999999 '9 '; do flock --fd "$n" true; echo $?; done
 
 ### new-fdopt-blank
 # starts: numbers with blanks and signs, and exponents
@@ -122,11 +110,7 @@ flock --fd 9 -c; echo $?
 # derived: --fd: there is no file name, the first non-option word is the command
 exec 9<>f
 flock --fd 9 sh -c "exit 41"; echo $?
-
-### new-fdopt-killed
-# derived: --fd: there is no file name, the first non-option word is the command
-exec 9<>f
-flock --fd 9 sh -c "kill -TERM \$\$"; echo $?
+flock --fd 9 sh -c 'kill -TERM $$'; echo $?
 
 ### new-fdopt-n-E
 # derived: --fd: there is no file name, the first non-option word is the command

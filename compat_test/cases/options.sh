@@ -5,10 +5,8 @@ The command line as getopt_long reads it: short and long options, abbreviations,
 ### plain
 flock f echo hi
 
-### cluster-xn
+### clusters
 flock -xn f echo hi
-
-### cluster-sn
 flock -sn f echo hi
 
 ### cluster-conflict
@@ -28,30 +26,13 @@ hold -s f
 flock -nsE 4 f echo in; echo $?
 release
 
-### w-attached
+### w-attached-and-separate
 flock -w5 f echo hi
-
-### w-separate
 flock -w 5 f echo hi
 
-### E-attached
+### E-numbers
 hold f
-flock -n -E33 f echo no; echo $?
-release
-
-### E-separate
-hold f
-flock -n -E 33 f echo no; echo $?
-release
-
-### E-0
-hold f
-flock -n -E 0 f echo no; echo $?
-release
-
-### E-255
-hold f
-flock -n -E 255 f echo no; echo $?
+for e in -E33 '-E 33' '-E 0' '-E 255' '-E 010' '-E 3 -E 4'; do flock -n $e f echo no; echo $?; done
 release
 
 ### E-blank-and-sign
@@ -61,68 +42,22 @@ flock -n -E ' 7' f echo no; echo $?
 flock -n -E +8 f echo no; echo $?
 release
 
-### E-leading-zero-is-decimal
-hold f
-flock -n -E 010 f echo no; echo $?
-release
-
-### E-last-wins
-hold f
-flock -n -E 3 -E 4 f echo no; echo $?
-release
-
 ### E-without-conflict
 flock -E 9 f true; echo $?
 flock -n -E 9 f false; echo $?
 
-### long-shared
+### long-modes
 hold -s f
 flock -n --shared f echo in; echo $?
-release
-
-### long-exclusive
-hold -s f
 flock -n --exclusive f echo in; echo $?
 release
 
-### long-nonblock
+### long-waits
 hold f
-flock --nonblock f echo in; echo $?
-release
-
-### long-nb
-hold f
-flock --nb f echo in; echo $?
-release
-
-### long-timeout-eq
-hold f
-flock --timeout=.05 f echo in; echo $?
-release
-
-### long-timeout-separate
-hold f
-flock --timeout .05 f echo in; echo $?
-release
-
-### long-wait-eq
-hold f
-flock --wait=.05 f echo in; echo $?
-release
-
-### long-wait-separate
-hold f
-flock --wait .05 f echo in; echo $?
-release
-
-### long-conflict-eq
-hold f
-flock -n --conflict-exit-code=17 f echo in; echo $?
-release
-
-### long-conflict-separate
-hold f
-flock -n --conflict-exit-code 17 f echo in; echo $?
+for words in --nonblock --nb --timeout=.05 '--timeout .05' --wait=.05 '--wait .05' \
+	'-n --conflict-exit-code=17' '-n --conflict-exit-code 17'; do
+	flock $words f echo in; echo $?
+done
 release
 
 ### long-close
@@ -145,88 +80,71 @@ flock --verbose f true >out 2>err
 grep -c -e getting -e executing out
 grep -c -e getting -e executing err
 
-### abbrev-$each
+### abbreviations-of-shared
 # starts: abbreviated options
-# each: sh sha shar share
 hold -s f
-flock -n --$each f echo in; echo $?
+for word in sh sha shar share; do flock -n --$word f echo in; echo $?; done
 release
 
-### abbrev-$each
+### abbreviations-of-exclusive
 # starts: abbreviated options
-# each: e ex exc exclu exclusiv
 hold -s f
-flock -ns --$each f echo in; echo $?
+for word in e ex exc exclu exclusiv; do flock -ns --$word f echo in; echo $?; done
 release
 
-### abbrev-$each
+### abbreviations-of-unlock
 # starts: abbreviated options
-# each: u un unl unloc
 exec 9>f
-flock 9
-flock --$each 9; echo $?
-flock -n f echo free; echo $?
+for word in u un unl unloc; do
+	flock 9
+	flock --$word 9; echo $?
+	flock -n f echo free; echo $?
+done
 
-### abbrev-$each
+### abbreviations-of-nonblock
 # starts: abbreviated options
-# each: non nonb nonbl nonbloc
 hold f
-flock --$each f echo in; echo $?
+for word in non nonb nonbl nonbloc; do flock --$word f echo in; echo $?; done
 release
 
-### abbrev-$each
+### abbreviations-of-timeout-and-wait
 # starts: abbreviated options
-# each: t ti time timeou w wa wai
 hold f
-flock --$each .05 f echo in; echo $?
+for word in t ti time timeou w wa wai; do flock --$word .05 f echo in; echo $?; done
+for word in t timeo w wai; do flock --$word=.05 f echo in; echo $?; done
 release
 
-### abbrev-$each-eq.05
+### abbreviations-of-conflict-exit-code
 # starts: abbreviated options
-# each: t timeo w wai
 hold f
-flock --$each=.05 f echo in; echo $?
+for word in con conf conflict conflict- conflict-exit conflict-exit-cod; do flock -n --$word 44 f echo in; echo $?; done
 release
 
-### abbrev-$each
+### abbreviations-of-close
 # starts: abbreviated options
-# each: con conf conflict conflict- conflict-exit conflict-exit-cod
-hold f
-flock -n --$each 44 f echo in; echo $?
-release
+for word in cl clo clos; do flock --$word f sh -c 'flock -n f echo in; echo $?'; done
 
-### abbrev-$each
+### abbreviations-of-no-fork
 # starts: abbreviated options
-# each: cl clo clos
-flock --$each f sh -c 'flock -n f echo in; echo $?'
+for word in no- no-f no-for; do
+	flock --$word f sh -c 'echo $PPID' >ppid
+	[ "$(cat ppid)" = $$ ]; echo $?
+done
 
-### abbrev-$each
-# starts: abbreviated options
-# each: no- no-f no-for
-flock --$each f sh -c 'echo $PPID' >ppid
-[ "$(cat ppid)" = $$ ]; echo $?
-
-### abbrev-verb-live
+### abbreviations-of-verbose
 flock --verb f true
-
-### abbrev-verbos
 flock --verbos f true
 
-### abbrev-$each
+### abbreviations-of-help
 # starts: abbreviated options
-# each: h he hel
-flock --$each >out; echo $?
-grep -c -- --conflict-exit-code out
+for word in h he hel; do
+	flock --$word >out; echo $?
+	grep -c -- --conflict-exit-code out
+done
 
-### abbrev-vers
+### abbreviations-of-version
 # starts: abbreviated options
-flock --vers >out; echo $?
-grep -c util-linux out
-
-### abbrev-versio
-# starts: abbreviated options
-flock --versio >out; echo $?
-grep -c util-linux out
+for word in vers versio; do flock --$word >out; echo $?; grep -c util-linux out; done
 
 ### nonblock-differs-from-nonblocking
 # starts: abbreviated options
@@ -269,24 +187,9 @@ ls
 # differs: a second line says what to do
 flock '' echo hi; echo $?
 
-### last-of-s-and-x-is-x
+### last-of-s-x-and-e
 hold -s f
-flock -n -s -x f echo in; echo $?
-release
-
-### last-of-x-and-s-is-s
-hold -s f
-flock -n -x -s f echo in; echo $?
-release
-
-### last-of-s-and-e-is-e
-hold -s f
-flock -nse f echo in; echo $?
-release
-
-### e-is-exclusive
-hold -s f
-flock -n -e f echo in; echo $?
+for words in '-s -x' '-x -s' -se -e; do flock -n $words f echo in; echo $?; done
 release
 
 ### last-of-x-and-u-is-u
@@ -309,29 +212,15 @@ flock -ns f echo shared; echo $?
 ### u-with-a-file-runs-unlocked
 hold f
 flock -u f echo in; echo $?
-release
-
-### u-does-not-wait-under-n
-hold f
 flock -un f echo in; echo $?
 release
 
 ### repeated-flags
 flock -n -n -x -x f echo hi
 
-### w-last-wins
+### last-of-w-and-n
 hold f
-flock -w 100 -w .05 f echo in; echo $?
-release
-
-### n-after-w
-hold f
-flock -w 100 -n f echo in; echo $?
-release
-
-### n-before-w
-hold f
-flock -n -w .05 f echo in; echo $?
+for words in '-w 100 -w .05' '-w 100 -n' '-n -w .05'; do flock $words f echo in; echo $?; done
 release
 
 ### help-where-it-stands
@@ -341,33 +230,15 @@ grep -o Usage out
 
 ### help-after-an-error
 # starts: --help, --version and --verbose write to standard output
-flock --bogus -h >out 2>err; echo $?
-wc -c <out | tr -d ' '
+for words in --bogus '-w abc'; do flock $words -h >out 2>err; echo $?; wc -c <out | tr -d ' '; done
 
-### help-after-bad-value
+### help-before-an-error
 # starts: --help, --version and --verbose write to standard output
-flock -w abc -h >out 2>err; echo $?
-wc -c <out | tr -d ' '
-
-### help-before-bad-value
-# starts: --help, --version and --verbose write to standard output
-flock -h -w abc >out; echo $?
-[ -s out ]; echo $?
-
-### help-in-a-cluster
-# starts: --help, --version and --verbose write to standard output
-flock -nh >out; echo $?
-[ -s out ]; echo $?
-
-### help-then-rubbish-in-a-cluster
-# starts: --help, --version and --verbose write to standard output
-flock -hz >out; echo $?
-[ -s out ]; echo $?
+for words in '-h -w abc' -nh -hz; do flock $words >out; echo $?; [ -s out ]; echo $?; done
 
 ### version-where-it-stands
 # starts: --help, --version and --verbose write to standard output
-flock -V --bogus >out; echo $?
-grep -c util-linux out
+for words in '-V --bogus' -xV; do flock $words >out; echo $?; grep -c util-linux out; done
 
 ### version-after-an-error
 # starts: --help, --version and --verbose write to standard output
@@ -377,11 +248,6 @@ flock --bogus -V 2>err; echo $?
 # starts: --help, --version and --verbose write to standard output
 flock -V -h >out; echo $?
 wc -l <out | tr -d ' '
-
-### version-in-a-cluster
-# starts: --help, --version and --verbose write to standard output
-flock -xV >out; echo $?
-grep -c util-linux out
 
 ### version-line
 # starts: --help, --version and --verbose write to standard output
@@ -446,15 +312,7 @@ flock -n f echo in; echo $?
 
 ### descriptor-not-open
 # differs: a second line says what to do
-flock 77; echo $?
-
-### descriptor-not-open-u
-# differs: a second line says what to do
-flock -u 77; echo $?
-
-### descriptor-not-open-n
-# differs: a second line says what to do
-flock -n -E 5 77; echo $?
+for words in '' -u '-n -E 5'; do flock $words 77; echo $?; done
 
 ### descriptor-and-command-is-a-file
 exec 9>g
@@ -518,20 +376,14 @@ POSIXLY_CORRECT=1 flock -n f echo -n hi; echo $?
 flock a=b echo hi
 ls
 
-### noargs
-flock
+### missing-words
+flock; echo $?
+flock --timeout; echo $?
+flock f -c; echo $?
 
 ### unknown-long
-flock --bogus f true
-
-### unknown-long-eq
-flock --bogus=3 f true
-
-### missing-timeout
-flock --timeout
-
-### c-noarg
-flock f -c
+flock --bogus f true; echo $?
+flock --bogus=3 f true; echo $?
 
 ### c-two
 # differs: a second line says what to do
@@ -540,6 +392,3 @@ flock f -c a b
 ### abbrev-verb
 # unordered: 2.43 can print the two lines in either order
 flock --verb f true
-
-### F-o
-flock -F -o f true

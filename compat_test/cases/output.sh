@@ -22,59 +22,30 @@ script -qec 'flock --verbose f echo hi' /dev/null </dev/null | tr -d '\r'
 # needs: script
 script -qec 'flock -F --verbose f echo hi' /dev/null </dev/null | tr -d '\r'
 
-### verbose-c
-flock --verbose f -c true
-
-### verbose-c-with-another-shell
+### verbose-forms
+for words in 'f true one two' '-n f true' '-w 5 f true' '-o f true' '-s f true' '--verbose f true' 'f -c true' \
+	'f false' '/missing/f true'; do
+	flock --verbose $words; echo $?
+done
 SHELL=$(command -v bash) flock --verbose f -c true
-
-### verbose-names-the-command-only
-flock --verbose f true one two
-
-### verbose-with-n
-flock --verbose -n f true
-
-### verbose-with-w
-flock --verbose -w 5 f true
+mkdir d; flock --verbose d true
 
 ### verbose-no-fork
 # differs: the lines are written at once; with --no-fork into a file or pipe the reference loses them
 flock --verbose -F f true
 
-### verbose-close
-flock --verbose -o f true
-
-### verbose-shared
-flock --verbose -s f true
-
-### verbose-directory
-mkdir d; flock --verbose d true
-
 ### verbose-descriptor
-exec 9>f; flock --verbose 9; echo $?
+exec 9>f
+flock --verbose 9; echo $?
+flock --verbose -u 9; echo $?
 
-### verbose-unlock
-exec 9>f; flock 9; flock --verbose -u 9; echo $?
-
-### verbose-conflict-E
+### verbose-conflict
 hold f
-flock --verbose -n -E 4 f true; echo $?
-release
-
-### verbose-timeout-E
-hold f
-flock --verbose -w .05 -E 4 f true; echo $?
-release
-
-### verbose-descriptor-conflict
-hold f
+for words in -n '-w .05' '-n -E 4' '-w .05 -E 4'; do flock --verbose $words f echo no; echo $?; done
 exec 9>f
 flock --verbose -n 9; echo $?
 flock --verbose -w .05 9; echo $?
 release
-
-### verbose-twice
-flock --verbose --verbose f true
 
 ### verbose-order-on-one-stream
 flock --verbose f sh -c 'echo out; echo err >&2' 2>&1
@@ -109,15 +80,12 @@ flock --version >/dev/full; echo $?
 ### full-verbose
 # needs: full
 flock --verbose f true >/dev/full; echo $?
-
-### full-verbose-status-of-the-command
-# needs: full
 flock --verbose f sh -c 'exit 5' >/dev/full; echo $?
-
-### full-verbose-still-runs-the-command
-# needs: full
 flock --verbose f touch ran >/dev/full; echo $?
 ls
+exec 9>f
+flock --verbose 9 >/dev/full; echo $?
+flock -n f echo in; echo $?
 
 ### full-verbose-no-fork
 # starts: --help, --version and --verbose write to standard output
@@ -125,18 +93,9 @@ ls
 flock -F --verbose f touch ran >/dev/full; echo $?
 ls
 
-### full-verbose-descriptor
-# needs: full
-exec 9>f
-flock --verbose 9 >/dev/full; echo $?
-flock -n f echo in; echo $?
-
 ### full-nothing-to-write
 # needs: full
 flock f true >/dev/full; echo $?
-
-### full-command-fails-to-write
-# needs: full
 flock f sh -c 'echo hi 2>/dev/null; exit 9' >/dev/full; echo $?
 
 ### full-stderr
@@ -152,13 +111,9 @@ hold f
 flock --verbose -n f true 2>/dev/full; echo $?
 release
 
-### closed-stdout-help
+### closed-stdout-help-and-version
 # starts: --help, --version and --verbose write to standard output
-flock --help >&-; echo $?
-
-### closed-stdout-version
-# starts: --help, --version and --verbose write to standard output
-flock --version >&-; echo $?
+for word in --help --version; do flock $word >&-; echo $?; done
 
 ### pipe-without-reader-help
 # needs: dev-fd
@@ -225,13 +180,3 @@ ls ran
 ### verbose-ok
 # unordered: 2.43 can print the two lines in either order
 flock --verbose f true
-
-### verbose-n
-hold f
-flock --verbose -n f echo no; echo $?
-release
-
-### verbose-w
-hold f
-flock --verbose -w .1 f echo no; echo $?
-release

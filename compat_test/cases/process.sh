@@ -196,17 +196,11 @@ done
 # needs: proc
 (trap '' RTMIN RTMIN+1 RTMIN+15 RTMAX; flock f grep SigIgn /proc/self/status)
 
-### signals-ignored-no-fork
+### signals-ignored-in-other-forms
 # needs: proc
-(trap '' TERM PIPE USR1 INT RTMAX; flock -F f grep SigIgn /proc/self/status)
-
-### signals-ignored-c
-# needs: proc
-(trap '' TERM PIPE USR1 INT; flock f -c 'grep SigIgn /proc/self/status')
-
-### signals-ignored-close
-# needs: proc
-(trap '' TERM PIPE USR1 INT; flock -o f grep SigIgn /proc/self/status)
+trap '' TERM PIPE USR1 INT RTMAX
+for words in '-F f' '-o f'; do flock $words grep SigIgn /proc/self/status; done
+flock f -c 'grep SigIgn /proc/self/status'
 
 ### signals-ignored-after-waiting
 # needs: proc
@@ -294,23 +288,13 @@ flock ../f pwd
 mkdir d; ln -s d l; cd l
 flock f sh -c 'pwd; pwd -P'
 
-### limits-open-files-soft
+### limits-open-files
 # needs: rlimits
-ulimit -Sn 100; flock f sh -c 'ulimit -Sn'
-
-### limits-open-files-both
-# needs: rlimits
-ulimit -Sn 100; ulimit -Hn 512
+ulimit -Sn 100
+flock f sh -c 'ulimit -Sn'
+ulimit -Hn 512
 flock f sh -c 'ulimit -Sn; ulimit -Hn'
-
-### limits-open-files-no-fork
-# needs: rlimits
-ulimit -Sn 100; ulimit -Hn 512
 flock -F f sh -c 'ulimit -Sn; ulimit -Hn'
-
-### limits-open-files-c
-# needs: rlimits
-ulimit -Sn 64; ulimit -Hn 600
 flock f -c 'ulimit -Sn; ulimit -Hn'
 
 ### limits-all
@@ -336,8 +320,6 @@ flock f env | grep -v ^_= | sort | diff before - && echo same
 
 ### environment-nothing-added
 env -i A=1 "$(command -v flock)" f /usr/bin/env
-
-### environment-empty
 env -i "$(command -v flock)" f /usr/bin/env; echo $?
 
 ### verbose-adds-nothing-to-the-environment

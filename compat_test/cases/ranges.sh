@@ -105,10 +105,11 @@ flock --fcntl -n f echo no; echo $?
 touch go
 wait
 
-### size-point-without-digits
+### size-of-a-range
 # starts: --start and --length
 # needs: proc locks
-flock --length 1.K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
+for s in 1.K 1.5K 1.05K 0Z 7E; do flock --length $s f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'; done
+flock --start 017 f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### size-quarter
 # starts: --start and --length
@@ -116,33 +117,8 @@ flock --length 1.K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 # differs: a fraction is ordinary arithmetic
 flock --length 0.25K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
-### size-one-and-a-half
-# starts: --start and --length
-# needs: proc locks
-flock --length 1.5K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
-
-### size-one-and-a-twentieth
-# starts: --start and --length
-# needs: proc locks
-flock --length 1.05K f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
-
-### size-zero-Z
-# starts: --start and --length
-# needs: proc locks
-flock --length 0Z f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
-
 ### size-one-Z
 flock --length 1Z f true
-
-### size-7E
-# starts: --start and --length
-# needs: proc locks
-flock --length 7E f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
-
-### size-octal
-# starts: --start and --length
-# needs: proc locks
-flock --start 017 f sh -c 'grep lock /proc/self/fdinfo/3 | cut -d" " -f8-'
 
 ### new-fcntl-open-flags-fd-number
 # derived: the file is opened as without --fcntl, but write-only
@@ -262,59 +238,21 @@ echo first
 release
 wait
 
-### new-suffix-means-1024
+### new-suffix-and-prefix
 # starts: --start and --length
-# derived: powers of 1024
-hold --start 1K --length 1 f
-flock -n --start 1024 --length 1 f echo in; echo $?
-flock -n --start 1000 --length 1 f echo in; echo $?
-release
-
-### new-suffix-KB-means-1000
-# starts: --start and --length
-# derived: KB is 1000
-hold --start 1KB --length 1 f
-flock -n --start 1000 --length 1 f echo in; echo $?
-flock -n --start 1024 --length 1 f echo in; echo $?
-release
-
-### new-suffix-KiB-means-1024
-# starts: --start and --length
-# derived: KiB is 1024
-hold --start 1KiB --length 1 f
-flock -n --start 1024 --length 1 f echo in; echo $?
-release
-
-### new-suffix-M
-# starts: --start and --length
-# derived: powers of 1024
-hold --start 1M --length 1 f
-flock -n --start 1048576 --length 1 f echo in; echo $?
-release
-
-### new-suffix-fraction
-# starts: --start and --length
-# derived: fractions with a suffix
-hold --start 1.5K --length 1 f
-flock -n --start 1536 --length 1 f echo in; echo $?
-flock -n --start 1535 --length 1 f echo in; echo $?
-release
-
-### new-start-hexadecimal
-# starts: --start and --length
-# derived: hexadecimal by prefix
-hold --start 0x10 --length 1 f
-flock -n --start 16 --length 1 f echo in; echo $?
-flock -n --start 10 --length 1 f echo in; echo $?
-release
-
-### new-start-octal
-# starts: --start and --length
-# derived: octal by prefix
-hold --start 010 --length 1 f
-flock -n --start 8 --length 1 f echo in; echo $?
-flock -n --start 10 --length 1 f echo in; echo $?
-release
+# derived: K and KiB are 1024, KB is 1000; fractions with a suffix; hexadecimal and octal by prefix
+held_at() { # HELD TRIED...
+	hold --start $1 --length 1 f
+	for start in "${@:2}"; do flock -n --start $start --length 1 f echo in; echo $?; done
+	release
+}
+held_at 1K 1024 1000
+held_at 1KB 1000 1024
+held_at 1KiB 1024
+held_at 1M 1048576
+held_at 1.5K 1536 1535
+held_at 0x10 16 10
+held_at 010 8 10
 
 ### new-fcntl-python-lockf-waits-for-ours
 # derived: F_OFD_SETLK and F_SETLK exclude each other
