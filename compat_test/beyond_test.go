@@ -3,10 +3,7 @@
 package compat_test
 
 import (
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -150,11 +147,7 @@ func newWorldWithSelf(t *testing.T, name, program string) *world {
 	t.Helper()
 	w := newModeWorld(t, name, program)
 	self := filepath.Join(w.dir, "self")
-	text, err := os.ReadFile(selfPath(t)) // a copy: other users may not reach the original
-	if err == nil {
-		err = os.WriteFile(self, text, 0o755)
-	}
-	if err != nil {
+	if err := copyProgram(selfPath(t), self); err != nil { // other users may not reach the original
 		t.Fatal(err)
 	}
 	w.env = []string{"SELF=" + self}
@@ -185,56 +178,4 @@ func TestBeyondAbsent(t *testing.T) {
 	w.under = []string{filepath.Join(w.dir, "self"), "without-kernel-locks"}
 	w.env = append(w.env, "NO_KERNEL_LOCKS=1")
 	runBeyond(t, w, "directory", depth{test: inFiles("permits", "queue", "remove", "holders-directory")})
-}
-
-// TestVerboseLines compares what ours and util-linux print with --verbose, for every way to end. Ours has a hint after
-// the error of a descriptor that is not open.
-func TestVerboseLines(t *testing.T) {
-	needOurs(t)
-	if referencePath == "" {
-		t.Skip("no util-linux flock is installed")
-	}
-	dir := t.TempDir()
-	say := func(program string, args ...string) string {
-		c := exec.Command(program, args...)
-		c.Args[0] = "flock"
-		c.Dir = dir
-		c.Env = append(os.Environ(), "LC_ALL=C")
-		var out, errs strings.Builder
-		c.Stdout, c.Stderr = &out, &errs
-		var exit *exec.ExitError
-		if err := c.Run(); err != nil && !errors.As(err, &exit) {
-			t.Fatal(err)
-		}
-		text := fmt.Sprintf("%s--\n%s--\nexit %d\n", &out, &errs, c.ProcessState.ExitCode())
-		text = strings.Replace(text,
-			"flock: is descriptor 9 open? ksh and mksh pass it on only with 9>&9, as in flock 9 9>&9\n", "", 1)
-		text = regexp.MustCompile(`process \d+ `).ReplaceAllString(text, "process N ") // ours names who waits for it
-		return duration.ReplaceAllString(text, "took N seconds")
-	}
-	for _, args := range [][]string{
-		{"--verbose", "f", "true"},
-		{"--verbose", "f", "false"},
-		{"--verbose", "f", "-c", "exit 3"},
-		{"--verbose", "-s", "f", "true"},
-		{"--verbose", "f", "./missing"},
-		{"--verbose", "/missing/f", "true"},
-		{"--verbose", "9"},
-		{"--verbose", "-u", "9"},
-		{"--verbose", "f", referencePath, "--verbose", "-n", "f", "true"},
-		{"--verbose", "f", referencePath, "--verbose", "-w", ".01", "f", "true"},
-		{"--verbose", "f", oursPath, "--verbose", "-n", "f", "true"},
-		{"--verbose", "f", oursPath, "--verbose", "-w", ".01", "f", "true"},
-	} {
-		if want, got := say(referencePath, args...), say(oursPath, args...); got != want {
-			t.Errorf("flock %q\nthe reference:\n%s\nours:\n%s", args, want, got)
-		}
-	}
-	// our own options do not change the lines
-	want := say(oursPath, "--verbose", "f", "true")
-	for _, own := range []string{"--permits=2", "--cooldown=.001", "--backend=flock", "--backend=native"} {
-		if got := say(oursPath, own, "--verbose", "f", "true"); got != want {
-			t.Errorf("with %s\n%s\nwithout\n%s", own, got, want)
-		}
-	}
 }

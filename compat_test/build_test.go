@@ -3,6 +3,7 @@
 package compat_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -45,11 +46,7 @@ func findPrograms(base string) error {
 func buildOurs(base string) (path, missing string) {
 	path = filepath.Join(base, "flock")
 	if given := os.Getenv("FLOCK_UNDER_TEST"); given != "" {
-		text, err := os.ReadFile(given)
-		if err == nil {
-			err = os.WriteFile(path, text, 0o755)
-		}
-		if err != nil {
+		if err := copyProgram(given, path); err != nil {
 			return "", err.Error()
 		}
 		return path, ""
@@ -58,6 +55,12 @@ func buildOurs(base string) (path, missing string) {
 		return "", fmt.Sprintf("%v\n%s", err, out)
 	}
 	return path, ""
+}
+
+// copyProgram copies a program to where other users find it.
+func copyProgram(from, to string) error {
+	text, err := os.ReadFile(from)
+	return errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, 0o755))
 }
 
 // linkFlags are those of the Makefile for systems where the Go runtime always starts.
@@ -107,23 +110,14 @@ func TestMakeBuildsAnew(t *testing.T) {
 	write := func(name, text string, age time.Duration) {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		writeTree(t, dir, map[string]string{name: text})
 		changed := time.Now().Add(-age)
 		if err := os.Chtimes(path, changed, changed); err != nil {
 			t.Fatal(err)
 		}
 	}
-	makefile, err := os.ReadFile("../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, text := range map[string]string{
-		"Makefile": string(makefile), "go.mod": "", "go.sum": "", "main.go": "", "internal/x/x.go": "",
+		"Makefile": read(t, "../Makefile"), "go.mod": "", "go.sum": "", "main.go": "", "internal/x/x.go": "",
 		"packaging/version.sh": "#!/bin/sh\ncat v\n", "v": "1", "internal/early/known.sh": "",
 		"build.sh": "cat v >flock; echo >>builds", // in the place of go build
 	} {
@@ -165,4 +159,24 @@ func TestMakeBuildsAnew(t *testing.T) {
 			os.Chtimes(filepath.Join(dir, name), changed, changed)
 		}
 	}
+}
+
+// writeTree writes files that may be executed, by their names in a directory.
+func writeTree(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte(text), 0o777)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

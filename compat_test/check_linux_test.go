@@ -56,20 +56,12 @@ func TestMakeChecks(t *testing.T) {
 		t.Skip("needs make")
 	}
 	dir := t.TempDir()
-	for name, text := range map[string]string{
+	writeTree(t, dir, map[string]string{
 		"go.mod": "module flock\n", "go.sum": "", "main.go": "", "doc/go.md": "| Go 0.0 | |\n",
 		"packaging/version.sh": "#!/bin/sh\necho 1\n", "program": "#!/bin/sh\nexit 3\n",
 		"Makefile": read(t, "../Makefile"), "internal/early/known.sh": read(t, "../internal/early/known.sh"),
 		"internal/early/check.sh": read(t, "../internal/early/check.sh"),
-	} {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	isThere := func() bool {
 		_, err := os.Stat(filepath.Join(dir, "flock"))
 		return err == nil
@@ -97,19 +89,9 @@ func TestMakeChecks(t *testing.T) {
 	}
 	os.Remove(filepath.Join(dir, "flock"))
 	release := strings.SplitN(runtime.Version(), ".", 3)
-	if err := os.WriteFile(filepath.Join(dir, "doc/go.md"),
-		[]byte("| "+strings.Replace(release[0], "go", "Go ", 1)+"."+release[1]+" | |\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	writeTree(t, dir, map[string]string{
+		"doc/go.md": "| " + strings.Replace(release[0], "go", "Go ", 1) + "." + release[1] + " | |\n"})
 	if out, err := runMake(); err != nil || !isThere() {
 		t.Errorf("with a release that it knows: %v\n%s", err, out)
 	}
-}
-
-func read(t *testing.T, file string) string {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

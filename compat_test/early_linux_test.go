@@ -40,13 +40,9 @@ func TestEarly(t *testing.T) {
 		}
 		t.Skip("this flock has no run without the Go runtime")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := newModeWorld(t, "early", oursPath)
 	if emulated == "" {
-		w.under = []string{self, "without-threads"}
+		w.under = []string{selfPath(t), "without-threads"}
 	}
 	table, there := newTally("Early"), referenceThere(t)
 	runEachCase(t, table, depth{everyCase, everyCase}, func(t *testing.T, c compatCase) {

@@ -43,11 +43,9 @@ func imitateElsewhere() (top string, err error) {
 		os.Setenv("PATH", bin+":"+os.Getenv("PATH")))
 }
 
-// copyElsewhere copies a program of elsewhere/ into a directory, where other users find it, too.
+// copyElsewhere copies a program of elsewhere/ into a directory.
 func copyElsewhere(program, to string) error {
-	text, err := os.ReadFile(filepath.Join("elsewhere", program))
-	return errors.Join(err, os.MkdirAll(to, 0o755),
-		os.WriteFile(filepath.Join(to, filepath.Base(program)), text, 0o755))
+	return copyProgram(filepath.Join("elsewhere", program), filepath.Join(to, filepath.Base(program)))
 }
 
 // systemPath is the end of the PATH of the scripts.

@@ -20,7 +20,6 @@ var filters = map[string]func() []unix.SockFilter{
 	"without-subreaper":    withoutSubreaper,
 	"pidfd-says-EPERM":     func() []unix.SockFilter { return withoutSignalsByPidfd(unix.EPERM) },
 	"pidfd-says-ENOSYS":    func() []unix.SockFilter { return withoutSignalsByPidfd(unix.ENOSYS) },
-	"signals-of-xnu":       withSignalsOfXNU,
 	"without-sockets":      withoutSockets,
 	"fork-says-EAGAIN":     func() []unix.SockFilter { return withoutFork(unix.EAGAIN) },
 	"fork-says-ENOMEM":     func() []unix.SockFilter { return withoutFork(unix.ENOMEM) },
@@ -112,7 +111,8 @@ func byteLocksDenied() []unix.SockFilter {
 	}
 }
 
-// withoutSigactionOfKill has sigaction(2) refuse SIGKILL and SIGSTOP, even when their dispositions are only asked for.
+// withoutSigactionOfKill has sigaction(2) refuse SIGKILL and SIGSTOP, even when their dispositions are only asked for,
+// as on macOS (bsd/kern/kern_sig.c).
 func withoutSigactionOfKill() []unix.SockFilter {
 	return []unix.SockFilter{
 		load(callNumber), jump(unix.SYS_RT_SIGACTION, 0, 4),
@@ -154,14 +154,6 @@ func withoutSubreaper() []unix.SockFilter {
 // withoutSignalsByPidfd lets pidfds be opened, and has no signal sent by them.
 func withoutSignalsByPidfd(errno syscall.Errno) []unix.SockFilter {
 	return []unix.SockFilter{load(callNumber), jump(unix.SYS_PIDFD_SEND_SIGNAL, 0, 1), fail(errno), allow}
-}
-
-// withSignalsOfXNU has sigaction(2) refuse SIGKILL and SIGSTOP, even if it is only asked, as on macOS (bsd/kern/kern_sig.c).
-func withSignalsOfXNU() []unix.SockFilter {
-	return []unix.SockFilter{
-		load(callNumber), jump(unix.SYS_RT_SIGACTION, 0, 4),
-		load(firstArgument), jump(uint32(unix.SIGKILL), 1, 0), jump(uint32(unix.SIGSTOP), 0, 1), fail(unix.EINVAL), allow,
-	}
 }
 
 // withoutFork allows new threads but no child: clone(2) fails if the low byte of its first argument names a signal for

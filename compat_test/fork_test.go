@@ -14,10 +14,6 @@ import (
 // --no-fork it needs no child and succeeds.
 func TestForkRefused(t *testing.T) {
 	needOurs(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, program := range []string{oursPath, referencePath} {
 		if program == "" {
 			continue
@@ -33,7 +29,7 @@ func TestForkRefused(t *testing.T) {
 						"-n": "flock: fork failed: " + text + "\n71",
 						"-F": "in\n0",
 					} {
-						c := exec.Command(self, filter, program, option, "f", "echo", "in")
+						c := exec.Command(selfPath(t), filter, program, option, "f", "echo", "in")
 						c.Dir = t.TempDir()
 						c.Env = append(os.Environ(), "LC_ALL=C", "FLOCK_BACKEND="+backend)
 						out, _ := c.CombinedOutput()

@@ -2,6 +2,7 @@ package compat_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,11 +18,7 @@ import (
 // TestGuardUnderXNU runs a command with a limit where nobody may ask for the dispositions of SIGKILL and SIGSTOP.
 func TestGuardUnderXNU(t *testing.T) {
 	needOurs(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(self, "signals-of-xnu", oursPath, "--limit", "60", "f", "echo", "in")
+	c := exec.Command(selfPath(t), "sigaction-of-KILL-refused", oursPath, "--limit", "60", "f", "echo", "in")
 	c.Dir = t.TempDir()
 	if out, err := c.CombinedOutput(); err != nil || string(out) != "in\n" {
 		t.Errorf("%v\n%s", err, out)
@@ -121,21 +118,15 @@ func runAtLimit(t *testing.T, program string, user uint32, limiting, script stri
 			t.Fatal(err)
 		}
 	}
-	text, err := os.ReadFile(program) // where every user finds it
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "flock"), text, 0o755)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "script"), []byte(script), 0o644)
-	}
-	if err != nil {
+	if err := errors.Join(copyProgram(program, filepath.Join(dir, "flock")),
+		os.WriteFile(filepath.Join(dir, "script"), []byte(script), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	var stderr bytes.Buffer
 	c := exec.Command(bashPath, "-c", limiting+" || exit; exec ./flock --limit 2 f sh script 2>notes")
 	c.Dir, c.Stderr = dir, &stderr
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
-	err = c.Run()
+	err := c.Run()
 	notes, _ := os.ReadFile(filepath.Join(dir, "notes"))
 	isOwn := strings.Contains(string(notes), "flock: sh exceeded its limit of 2 s; terminating it\n")
 	if c.ProcessState.ExitCode() != 124 || !isOwn || strings.Contains(string(notes), "goroutine") {

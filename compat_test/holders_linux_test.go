@@ -41,9 +41,7 @@ func TestHolders32Bit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if output := jobNotice.ReplaceAllString(got.stdout, ""); output != c.output["native"] {
-				t.Errorf("different (beyond/%s.sh), exit %s\n%s", c.file, got.exit, diffLines(c.output["native"], output))
-			}
+			checkBeyond(t, c, c.output["native"], got)
 		})
 	}
 }

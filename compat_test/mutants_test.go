@@ -35,14 +35,11 @@ const modeAbsent = "mode=absent"
 var mutantBlock = regexp.MustCompile(`(?m)^### (\S+) (\S+)(?: (\S+))?\n(\S+)\n- (.*)\n\+ (.*)$`)
 
 func readMutants(t *testing.T) (list []mutant) {
-	text, err := os.ReadFile("mutants.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range mutantBlock.FindAllStringSubmatch(string(text), -1) {
+	text := read(t, "mutants.txt")
+	for _, m := range mutantBlock.FindAllStringSubmatch(text, -1) {
 		list = append(list, mutant{name: m[1], found: m[2], env: m[3], file: m[4], before: m[5], after: m[6]})
 	}
-	if n := strings.Count(string(text), "\n### "); len(list) != n {
+	if n := strings.Count(text, "\n### "); len(list) != n {
 		t.Fatalf("%d of the %d blocks in mutants.txt can be read", len(list), n)
 	}
 	return list
@@ -63,20 +60,9 @@ func (m mutant) overlay(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(source)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	faulty := filepath.Join(dir, "faulty.go")
-	err = os.WriteFile(faulty, []byte(m.apply(t, string(text))), 0o666)
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay, _ := json.Marshal(map[string]any{"Replace": map[string]string{source: faulty}})
-	if err := os.WriteFile(filepath.Join(dir, "overlay"), overlay, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	overlay, _ := json.Marshal(map[string]any{"Replace": map[string]string{source: filepath.Join(dir, "faulty.go")}})
+	writeTree(t, dir, map[string]string{"faulty.go": m.apply(t, read(t, source)), "overlay": string(overlay)})
 	return filepath.Join(dir, "overlay")
 }
 
@@ -98,11 +84,7 @@ func (w *world) shorten() {
 // TestMutantsMatch finds faults that the source has outgrown, without building them.
 func TestMutantsMatch(t *testing.T) {
 	for _, m := range readMutants(t) {
-		text, err := os.ReadFile(filepath.Join("..", m.file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Run(m.name, func(t *testing.T) { m.apply(t, string(text)) })
+		t.Run(m.name, func(t *testing.T) { m.apply(t, read(t, filepath.Join("..", m.file))) })
 	}
 }
 

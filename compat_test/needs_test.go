@@ -165,11 +165,7 @@ func TestEveryAnswerHasACase(t *testing.T) {
 		t.Fatal("no transcripts: ", err)
 	}
 	for _, path := range files {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, block := range splitBlocks(string(text)) {
+		for _, block := range splitBlocks(read(t, path)) {
 			name, _, _ := strings.Cut(block, " ")
 			if !slices.ContainsFunc(cases, func(c compatCase) bool {
 				return c.answer == name &&

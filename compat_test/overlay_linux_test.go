@@ -6,7 +6,6 @@ import (
 	"go/build"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -90,18 +89,13 @@ func (p *personality) overlay(t *testing.T, m *mutant) string {
 	}
 	// lay has the text of a file in the place of another one, under a name that says no system.
 	lay := func(source, place string) {
-		text, err := os.ReadFile(filepath.Join(top, source))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := read(t, filepath.Join(top, source))
 		if m != nil && m.file == source {
-			text = []byte(m.apply(t, string(text)))
+			text = m.apply(t, text)
 		}
-		copied := filepath.Join(dir, strings.ReplaceAll(source, "/", "-"))
-		if err := os.WriteFile(copied, buildLine.ReplaceAll(text, nil), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		replace[filepath.Join(top, place)] = copied
+		copied := strings.ReplaceAll(source, "/", "-")
+		writeTree(t, dir, map[string]string{copied: buildLine.ReplaceAllString(text, "")})
+		replace[filepath.Join(top, place)] = filepath.Join(dir, copied)
 	}
 	for _, file := range laidFiles(t, p.system) {
 		place := file
@@ -131,11 +125,8 @@ func (p *personality) overlay(t *testing.T, m *mutant) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, "overlay")
-	if err := os.WriteFile(path, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	writeTree(t, dir, map[string]string{"overlay": string(text)})
+	return filepath.Join(dir, "overlay")
 }
 
 // isForLinux reports whether a file without a build line would be built for Linux: NAME_SYSTEM.go is not.
@@ -171,11 +162,7 @@ func TestOnlyCompiled(t *testing.T) {
 			delete(never, file)
 		}
 	}
-	text, err := os.ReadFile("../doc/systems.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(text), "\n## What is only compiled\n")
+	_, section, _ := strings.Cut(read(t, "../doc/systems.md"), "\n## What is only compiled\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var told []string
 	for _, row := range regexp.MustCompile(`(?m)^\| .+ \|$`).FindAllString(section, -1) {

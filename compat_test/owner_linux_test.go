@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestLockOfAnExtraFile locks a file that has one descriptor number in this process and another one in flock: exec.Cmd
@@ -146,60 +145,12 @@ func TestUnlockUnseen(t *testing.T) {
 	}
 }
 
-// TestReadersTogether asserts that all who wait for a shared lock have it at once when it is free for them.
-func TestReadersTogether(t *testing.T) {
-	needDirectoryLock(t)
-	for name, release := range map[string]string{
-		"unlock": "flock -u 9", "downgrade": "flock -s 9", "close": "exec 9>&-",
-	} {
-		t.Run(name, func(t *testing.T) {
-			took := atOnce(t, "all readers were in", func() time.Duration {
-				q := newWaitQueue(t, t.TempDir(), "sh", "-c",
-					"exec 9>f; flock 9; read line; "+release+"; while [ -e held ]; do sleep .05; done")
-				held := filepath.Join(q.dir, "held")
-				if err := os.WriteFile(held, nil, 0o666); err != nil {
-					t.Fatal(err)
-				}
-				var readers []*exec.Cmd
-				in, hold, err := os.Pipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer in.Close()
-				for range 12 {
-					c := q.command(oursPath, "-s", "f", "sh", "-c", "echo >>in; read line; :")
-					c.Stdin = in
-					q.start(c)
-					readers = append(readers, c)
-				}
-				q.await("all waiters", func() bool { return len(q.names("wait,")) == len(readers) })
-				began := time.Now()
-				q.in.Close()
-				q.await("all readers", func() bool {
-					text, _ := os.ReadFile(filepath.Join(q.dir, "in"))
-					return len(text) == len(readers)
-				})
-				took := time.Since(began)
-				hold.Close()
-				os.Remove(held)
-				q.finish(append(readers, q.holder)...)
-				return took
-			})
-			t.Logf("after %v", took)
-		})
-	}
-}
-
 // TestForeignFile has a user lock a file of somebody else, whose open file gets another mark, with and without kcmp(2).
 func TestForeignFile(t *testing.T) {
 	needDirectoryLock(t)
 	d := makeStickyDir(t)
-	self, err := os.Executable()
-	d.must(err)
-	program := filepath.Join(d.path, "compat.test") // a user may not look into the directory of self
-	text, err := os.ReadFile(self)
-	d.must(err)
-	d.must(os.WriteFile(program, text, 0o755))
+	program := filepath.Join(d.path, "compat.test") // a user may not look into the directory of this program
+	d.must(copyProgram(selfPath(t), program))
 	d.must(os.WriteFile(filepath.Join(d.path, "f"), nil, 0o644))
 	t.Setenv("FLOCK_BACKEND", "directory")
 	t.Setenv("PATH", filepath.Dir(oursPath)+":"+os.Getenv("PATH"))

@@ -1,7 +1,6 @@
 package compat_test
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -383,15 +382,12 @@ func imitations(t *testing.T) map[string][]string {
 		t.Fatal("no imitations: ", err)
 	}
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := read(t, path)
 		name := strings.TrimSuffix(strings.TrimPrefix(path, imitationsDir+"/"), ".go")
-		if !strings.HasPrefix(string(text), "//go:build ignore\n") {
+		if !strings.HasPrefix(text, "//go:build ignore\n") {
 			t.Errorf("%s: the first line does not keep it from other builds", path)
 		}
-		for _, found := range functionName.FindAllStringSubmatch(string(text), -1) {
+		for _, found := range functionName.FindAllStringSubmatch(text, -1) {
 			if strings.HasPrefix(found[1], "imitate") {
 				all[name] = append(all[name], found[1])
 			} else if found[1] != "init" && found[1] != "askMachine" {
@@ -404,11 +400,7 @@ func imitations(t *testing.T) map[string][]string {
 
 // isIn reports whether a program contains a text.
 func isIn(t *testing.T, program, text string) bool {
-	content, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bytes.Contains(content, []byte(text))
+	return strings.Contains(read(t, program), text)
 }
 
 // TestNoImitationIsShipped reads the program: it has no function of a personality.

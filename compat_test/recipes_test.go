@@ -31,11 +31,7 @@ func readRecipes(t *testing.T) (all []recipe) {
 	for path, part := range map[string][2]string{
 		"README.md": {"## Recipes\n", "\n## "}, "doc/recipes.md": {"# More recipes\n", "\n# "},
 	} {
-		text, err := os.ReadFile("../" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, indented(path, string(text), part[0], part[1], 4)...)
+		all = append(all, indented(path, read(t, "../"+path), part[0], part[1], 4)...)
 	}
 	for _, printer := range []string{"mandoc -T utf8", "groff -mandoc -T utf8 -P -cbou"} {
 		words := strings.Fields(printer)
@@ -247,11 +243,7 @@ func TestRecipesOnEverySystem(t *testing.T) {
 	gnu := regexp.MustCompile(`touch -d|Nm touch Fl d|stat -c|Nm stat Fl c|date -d|--exclude`)
 	for _, path := range strings.Fields("README.md doc/recipes.md man/flock.1 man/flock-directory.7 " +
 		"etcd/README.md etcd/man/flock-etcd.1 postgres/README.md postgres/man/flock-postgres.1") {
-		text, err := os.ReadFile("../" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(read(t, "../"+path)) {
 			if words := gnu.FindString(line); words != "" {
 				t.Errorf("%s: not on every system: %s: %s", path, words, line)
 			}

@@ -22,14 +22,9 @@ func init() {
 // runtime, and those that this Go program may make before it executes argv. systemd.exec(5) has all of them in
 // @system-service. No Go runtime can start: clone(2) makes no thread.
 func allowFewCalls(argv []string) {
-	allow := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
-	refuse := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}
 	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number, see struct seccomp_data
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_CLONE, Jf: 4},
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 16}, // the low half of the first argument
-		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.CLONE_THREAD, Jf: 1},
-		refuse, allow,
+		load(callNumber), jump(unix.SYS_CLONE, 0, 5),
+		load(firstArgument), and(unix.CLONE_THREAD), jump(0, 1, 0), fail(unix.EPERM), allow,
 	}
 	const archPrctl = 158 // on amd64
 	for _, call := range []uint32{archPrctl, unix.SYS_EXECVE, unix.SYS_EXIT_GROUP, unix.SYS_OPENAT, unix.SYS_CLOSE,
@@ -38,18 +33,14 @@ func allowFewCalls(argv []string) {
 		unix.SYS_FUTEX, unix.SYS_WRITE, unix.SYS_RT_SIGPROCMASK, unix.SYS_SIGALTSTACK, unix.SYS_NANOSLEEP,
 		unix.SYS_TGKILL, unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MADVISE,
 		unix.SYS_SCHED_YIELD} {
-		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: call, Jf: 1}, allow)
+		filter = append(filter, jump(call, 0, 1), allow)
 	}
-	execFiltered(append(filter, refuse), argv)
+	execFiltered(append(filter, fail(unix.EPERM)), argv)
 }
 
 // TestInService runs the main forms where a service may make few system calls and no threads.
 func TestInService(t *testing.T) {
 	needEarlyRun(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	command := oursPath + " -u 0" // the smallest there is
 	for _, form := range []struct {
 		words  string
@@ -74,7 +65,7 @@ func TestInService(t *testing.T) {
 			if err := unix.Flock(int(held.Fd()), unix.LOCK_EX); err != nil {
 				t.Fatal(err)
 			}
-			c := exec.Command(self, append([]string{"few-calls", oursPath}, strings.Fields(form.words)...)...)
+			c := exec.Command(selfPath(t), append([]string{"few-calls", oursPath}, strings.Fields(form.words)...)...)
 			c.Dir = dir
 			stdin, err := os.Open(own)
 			if err != nil {

@@ -57,10 +57,10 @@ func openJudge(name string) treeJudge {
 	return treeJudge{name, fd}
 }
 
-// ask calls the kernel for a lock, or to tell who is in its way, and returns that process.
-func (j treeJudge) ask(command int, kind int16, at int64) (owner int) {
+// ask calls the kernel for a lock, or to tell who is in its way, and returns that process; -1: it is not told.
+func (j treeJudge) ask(command int, kind int16, at, length int64) (owner int) {
 	for {
-		l := unix.Flock_t{Type: kind, Start: at, Len: 1}
+		l := unix.Flock_t{Type: kind, Start: at, Len: length}
 		switch err := unix.FcntlFlock(uintptr(j.fd), command, &l); {
 		case err == unix.EINTR:
 		case err != nil:
@@ -74,12 +74,12 @@ func (j treeJudge) ask(command int, kind int16, at int64) (owner int) {
 }
 
 func (j treeJudge) lock(kind int16, at int64) { // F_SETLKW would wait for whoever must not be there
-	if j.ask(unix.F_SETLK, kind, at) != 0 {
+	if j.ask(unix.F_SETLK, kind, at, 1) != 0 {
 		reportViolation(j.name, fmt.Sprint("the lock of byte ", at))
 	}
 }
 
-func (j treeJudge) owner(at int64) (pid int) { return j.ask(unix.F_GETLK, unix.F_WRLCK, at) }
+func (j treeJudge) owner(at int64) (pid int) { return j.ask(unix.F_GETLK, unix.F_WRLCK, at, 1) }
 
 // What a tree may do, letters of a word.
 const (
@@ -281,20 +281,12 @@ func withShortGrace(t *testing.T) (program string) {
 func TestTortureOfGuards(t *testing.T) {
 	skipInCheck(t)
 	needOurs(t)
-	long := tortureDuration(t)
-	program := withShortGrace(t)
-	for _, way := range []string{"native", "directory"} {
-		t.Run(way, func(t *testing.T) {
-			if way == "directory" {
-				needDirectoryLock(t)
-			}
-			tortureGuards(t, way, program, long)
-		})
-	}
+	long, program := tortureDuration(t), withShortGrace(t)
+	runEachBackend(t, func(t *testing.T, dir string, env []string) { tortureGuards(t, dir, env, program, long) })
 }
 
-func tortureGuards(t *testing.T, way, program string, long time.Duration) {
-	ground := newTortureGround(t, t.TempDir(), append(os.Environ(), "FLOCK_BACKEND="+way))
+func tortureGuards(t *testing.T, dir string, env []string, program string, long time.Duration) {
+	ground := newTortureGround(t, dir, env)
 	defer ground.reaper.stop()
 	end := time.Now().Add(long)
 	var runs, disturbed atomic.Int64
@@ -354,16 +346,20 @@ func tortureGuards(t *testing.T, way, program string, long time.Duration) {
 	if !isEnough() {
 		t.Errorf("something of what is to be tested has never happened")
 	}
-	expectNothingLeft(t, ground.reaper, ground.dir, way)
+	ground.expectNothingLeft(t)
 }
 
 // treeFates are what is said when a run ends in each way that it can.
 var treeFates = []string{"terminating it", "did not exit after SIGTERM and is killed", "the guard of"}
 
 // treeLines are what may be printed.
-var treeLines = regexp.MustCompile(`(?m)^\S+: (\S+ exceeded its limit of \S+ s; terminating it|` +
-	`process \d+( \(.*\))? did not exit after SIGTERM and is killed|` +
-	`the guard of \S+ was killed, and so were all its descendants|` + busyLine[:len(busyLine)-len(`\n`)] + `)\n`)
+var treeLines = guardLines(`\S+ exceeded its limit of \S+ s; terminating it`)
+
+// guardLines returns what a flock with a guard may print, and one more line.
+func guardLines(more string) *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^\S+: (` + more + `|process \d+( \(.*\))? did not exit after SIGTERM and is killed|` +
+		`the guard of \S+ was killed, and so were all its descendants|` + strings.TrimSuffix(busyLine, `\n`) + `)\n`)
+}
 
 // waitForTree waits until a guard of the run is there and, if inside, its command, but no longer than a second.
 func (r *treeRun) waitForTree(inside bool) {

@@ -201,17 +201,12 @@ func (p *process) killChildren() {
 
 // waitStopped waits until p is stopped, and can start no more children, or is dead.
 func (p *process) waitStopped() {
-	for {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
-		_, state, _ := strings.Cut(string(text), "\nState:\t")
-		if err != nil || strings.ContainsAny(state[:min(1, len(state))], "TZX") && p.threadsStopped() {
-			return
-		}
+	for !p.isStopped() {
 		time.Sleep(100 * time.Microsecond)
 	}
 }
 
-func (p *process) threadsStopped() bool {
+func (p *process) isStopped() bool {
 	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.pid))
 	for _, path := range paths {
 		text, _ := os.ReadFile(path)

@@ -54,13 +54,6 @@ func replaceCommand(name, what, end string) {
 	noteIn(name+".done", what)
 }
 
-func noteIn(name, what string) {
-	if f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666); err == nil {
-		fmt.Fprintln(f, what)
-		f.Close()
-	}
-}
-
 // replaceOptions are those besides --replace.
 var replaceOptions = []string{"", "", "-o", "--kill-children", "-o --kill-children", "--limit 1000", "-w 1000",
 	"--report 1000"}
@@ -340,6 +333,4 @@ func TestTortureOfReplace(t *testing.T) {
 }
 
 // replaceLines are what may be printed.
-var replaceLines = regexp.MustCompile(`(?m)^\S+: (\S+: replaced by a newer run|` +
-	`process \d+( \(.*\))? did not exit after SIGTERM and is killed|` +
-	`the guard of \S+ was killed, and so were all its descendants|` + busyLine[:len(busyLine)-len(`\n`)] + `)\n`)
+var replaceLines = guardLines(`\S+: replaced by a newer run`)

@@ -33,12 +33,8 @@ func judge(how int) {
 		}
 		// A process that is ending shows no descriptors any more but may have the lock for a moment.
 		if who := lockedIn("g"); who != "" {
-			f, err := os.OpenFile("violations", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
-			if err == nil {
-				fmt.Fprintf(f, "%s (process %d) got the lock, and this has the kernel's:\n%s", os.Getenv("SCRIPT"),
-					os.Getppid(), who)
-				f.Close()
-			}
+			noteIn("violations", fmt.Sprintf("%s (process %d) got the lock, and this has the kernel's:\n%s",
+				os.Getenv("SCRIPT"), os.Getppid(), who))
 			return
 		}
 	}
@@ -85,11 +81,7 @@ func init() {
 			longest = 100 * time.Millisecond
 		}
 		time.Sleep(rand.N(longest))
-		f, err := os.OpenFile("done", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
-		if err == nil {
-			fmt.Fprintln(f, os.Getpid())
-			f.Close()
-		}
+		noteIn("done", fmt.Sprint(os.Getpid()))
 	}
 	os.Exit(0)
 }
@@ -146,12 +138,7 @@ func TestTortureInShells(t *testing.T) {
 }
 
 func tortureInShells(t *testing.T, shells [][]string, kcmp bool) {
-	dir := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := t.TempDir()
+	dir, bin, self := t.TempDir(), t.TempDir(), selfPath(t)
 	text := []byte("#!/bin/sh\nexec " + self + " judge \"$@\"\n")
 	if err := os.WriteFile(filepath.Join(bin, "judge"), text, 0o777); err != nil {
 		t.Fatal(err)

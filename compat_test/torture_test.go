@@ -86,19 +86,8 @@ func init() {
 // criticalSection runs under the lock. It takes a second lock, the guard: a POSIX lock on another file. When a process
 // dies, the kernel releases its POSIX locks before it closes its descriptors, so the guard ends before the lock does.
 func criticalSection(mode, guard string) {
-	fd, err := unix.Open(guard, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o666)
-	if err != nil {
-		reportViolation(guard, err.Error())
-		return
-	}
-	set := func(kind int16, start, length int64) bool {
-		for {
-			err := unix.FcntlFlock(uintptr(fd), unix.F_SETLK, &unix.Flock_t{Type: kind, Start: start, Len: length})
-			if err != unix.EINTR {
-				return err == nil
-			}
-		}
-	}
+	j := openJudge(guard)
+	set := func(kind int16, start, length int64) bool { return j.ask(unix.F_SETLK, kind, start, length) == 0 }
 	// Byte 0 is for the lock itself, the others are for one permit each, by its number.
 	ok := false
 	switch mode {
@@ -120,18 +109,21 @@ func criticalSection(mode, guard string) {
 		longest = 150 * time.Millisecond
 	}
 	time.Sleep(rand.N(longest))
-	if f, err := os.OpenFile(guard+".done", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666); err == nil {
-		fmt.Fprintln(f, mode)
-		f.Close()
-	}
-	unix.Close(fd)
+	noteIn(guard+".done", mode)
+	unix.Close(j.fd)
 }
 
 func reportViolation(guard, what string) {
-	f, _ := os.OpenFile(guard+".violations", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 	locks, _ := os.ReadFile("/proc/locks")
-	fmt.Fprintf(f, "process %d, %s: not alone\n%s", os.Getpid(), what, locks)
-	f.Close()
+	noteIn(guard+".violations", fmt.Sprintf("process %d, %s: not alone\n%s", os.Getpid(), what, locks))
+}
+
+// noteIn adds a line to a file.
+func noteIn(name, what string) {
+	if f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666); err == nil {
+		fmt.Fprintln(f, what)
+		f.Close()
+	}
 }
 
 // tortureDuration returns how long to run for each backend: what the environment variable FLOCK_TORTURE says, such as
@@ -151,16 +143,8 @@ func tortureDuration(t *testing.T) time.Duration {
 // TestTorture runs for tortureDuration with each backend.
 func TestTorture(t *testing.T) {
 	skipInCheck(t)
-	needOurs(t)
 	long := tortureDuration(t)
-	for _, way := range []string{"native", "directory"} {
-		t.Run(way, func(t *testing.T) {
-			if way == "directory" {
-				needDirectoryLock(t)
-			}
-			torture(t, way, long)
-		})
-	}
+	runEachBackend(t, func(t *testing.T, dir string, env []string) { torture(t, dir, env, long) })
 }
 
 // A tortureGround is where critical sections run, and what they note.
@@ -173,11 +157,7 @@ type tortureGround struct {
 // for.
 func newTortureGround(t *testing.T, dir string, env []string) *tortureGround {
 	t.Helper()
-	g := &tortureGround{dir: dir, guard: filepath.Join(t.TempDir(), "guard")}
-	var err error
-	if g.self, err = os.Executable(); err != nil {
-		t.Fatal(err)
-	}
+	g := &tortureGround{dir: dir, guard: filepath.Join(t.TempDir(), "guard"), self: selfPath(t)}
 	stderr, err := os.Create(g.guard + ".stderr")
 	if err != nil {
 		t.Fatal(err)
@@ -232,9 +212,8 @@ func goOn(end time.Time, enough func() bool) bool {
 	return now.Before(end) || now.Before(end.Add(tortureBound)) && !enough()
 }
 
-func torture(t *testing.T, way string, long time.Duration) {
-	env := withOurs("FLOCK_BACKEND=" + way)
-	ground := newTortureGround(t, t.TempDir(), env)
+func torture(t *testing.T, dir string, env []string, long time.Duration) {
+	ground := newTortureGround(t, dir, env)
 	defer ground.reaper.stop()
 	end := time.Now().Add(long)
 
@@ -283,13 +262,13 @@ func torture(t *testing.T, way string, long time.Duration) {
 	if modes := ground.unfinished(); len(modes) > 0 {
 		t.Errorf("no section was ever finished: %q", modes)
 	}
-	expectNothingLeft(t, ground.reaper, ground.dir, way)
+	ground.expectNothingLeft(t)
 }
 
 // expectNothingLeft asserts that the lock is free, and that nothing is left but the state directory.
-func expectNothingLeft(t *testing.T, reaper *reaper, dir, way string) {
+func (g *tortureGround) expectNothingLeft(t *testing.T) {
 	run := func(words ...string) syscall.WaitStatus {
-		p, err := reaper.start(append([]string{oursPath}, words...))
+		p, err := g.reaper.start(append([]string{oursPath}, words...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,13 +287,13 @@ func expectNothingLeft(t *testing.T, reaper *reaper, dir, way string) {
 		t.Errorf("the free lock cannot be taken: status %#x", int(status))
 	}
 	want := []string{"f"}
-	if way == "directory" {
+	if strings.HasSuffix(t.Name(), "/directory") {
 		want = []string{".f.flock", "f"}
-		if names := namesIn(t, filepath.Join(dir, ".f.flock")); !slices.Equal(names, []string{"free"}) {
+		if names := namesIn(t, filepath.Join(g.dir, ".f.flock")); !slices.Equal(names, []string{"free"}) {
 			t.Errorf("in the state directory: %q", names)
 		}
 	}
-	if names := namesIn(t, dir); !slices.Equal(names, want) {
+	if names := namesIn(t, g.dir); !slices.Equal(names, want) {
 		t.Errorf("beside the lock file: %q", names)
 	}
 }

@@ -96,9 +96,8 @@ func TestConcealedZombieIsDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	// nor is, perhaps, the way to the program
-	install := exec.Command("install", "-m", "755", oursPath, filepath.Join(dir, "flock"))
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Fatalf("%v %s", err, out)
+	if err := copyProgram(oursPath, filepath.Join(dir, "flock")); err != nil {
+		t.Fatal(err)
 	}
 	c := q.command("sh", "-c", "umask 0; : >f; exec flock -F f cat")
 	in, err := c.StdinPipe()

@@ -118,3 +118,15 @@ flock --holders ''; echo $?
 #> flock: cannot open lock file : No such file or directory
 #> flock: the name is empty: is a variable not set?
 #> 66
+
+### verbose-with-options-that-only-we-have
+# kernel: the directory lock has a line more
+for option in --permits=2 --cooldown=.001 --backend=flock --backend=native; do flock $option --verbose f true; done
+#> flock: getting lock took N seconds
+#> flock: executing true
+#> flock: getting lock took N seconds
+#> flock: executing true
+#> flock: getting lock took N seconds
+#> flock: executing true
+#> flock: getting lock took N seconds
+#> flock: executing true
