@@ -116,14 +116,14 @@ test-etcd: flock flock-etcd         ## run the tests of flock-etcd over etcd ser
 	go test -count=1 ./lease/... ./internal/guard
 	cd etcd && go mod tidy -diff && go vet ./... && go test -count=1 ./...
 	cd etcd/test && go mod tidy -diff && go vet ./... && go test -timeout 10m -count=1 -parallel 6 ./...
-	sh completions/test.sh ./flock ./flock-etcd
+	sh completions/test.sh ./flock-etcd
 	sh packaging/test.sh ./flock ./flock-etcd
 
 # The servers are those of Debian's package postgresql, or what is in PATH. Each has a directory of its own.
 test-postgres: flock flock-postgres ## run the tests of flock-postgres over PostgreSQL servers (two minutes)
 	@test -z "$$(gofmt -l postgres)" || { gofmt -d postgres; exit 1; }
 	cd postgres && go mod tidy -diff && go vet ./... && go test -timeout 10m -count=1 -parallel 8 ./...
-	sh completions/test.sh ./flock ./flock-postgres
+	sh completions/test.sh ./flock-postgres
 	sh packaging/test.sh ./flock ./flock-postgres
 
 race:                         ## run the directory lock's tests with the race detector

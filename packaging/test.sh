@@ -1,14 +1,16 @@
 #!/bin/sh
-# test.sh FLOCK [FLOCK-NAME]: make the packages of this system, with that of one backend, and check them.
+# test.sh FLOCK [FLOCK-NAME]: make the packages of this system and check them: those of flock, or those of a backend.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 absolute() { echo "$(cd "$(dirname "$1")" && pwd)/${1##*/}"; }
 flock=$(absolute "$1")
 backend=${2:+$(absolute "$2")} # such as .../flock-etcd
-name=${backend##*/}
-packages="flock-go${backend:+ $name}"
-for program in dpkg-deb zip unzip sha256sum; do
-	command -v $program >/dev/null || { echo "packaging: not checked: no $program"; exit 0; }
+package=${backend##*/}
+package=${package:-flock-go}
+program=${package%-go}
+binary=${backend:-$flock}
+for needed in dpkg-deb zip unzip sha256sum; do
+	command -v $needed >/dev/null || { echo "packaging: not checked: no $needed"; exit 0; }
 done
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -25,21 +27,16 @@ export SOURCE_DATE_EPOCH
 make_all() {
 	mkdir -p build/linux_amd64 "$1"
 	"$top/packaging/source.sh" "$version" "$1"
-	for package in $packages; do
-		program=${package%-go}
-		binary=$flock
-		[ $program = flock ] || binary=$backend
-		cp "$binary" build/linux_amd64/$program
-		"$top/packaging/dist.sh" $program "$version" build "$1" linux/amd64
-		"$top/packaging/dist.sh" $program "$version" build "$1" # for no system: as where only Windows is asked for
-		"$top/packaging/deb.sh" $package "$version" amd64 "$binary" "$1" >/dev/null
-		"$top/packaging/apk.sh" $package "$version" amd64 "$binary" "$1"
-	done
+	cp "$binary" build/linux_amd64/$program
+	"$top/packaging/dist.sh" $program "$version" build "$1" linux/amd64
+	"$top/packaging/dist.sh" $program "$version" build "$1" # for no system: as where only Windows is asked for
+	"$top/packaging/deb.sh" $package "$version" amd64 "$binary" "$1" >/dev/null
+	"$top/packaging/apk.sh" $package "$version" amd64 "$binary" "$1"
 }
 # The scripts do not need what only GNU's programs have: so they run on a Mac, and make the same there.
 mkdir elsewhere
-for program in date find sed touch; do
-	ln -s "$top/compat_test/elsewhere/posix/refuse" elsewhere/$program
+for refused in date find sed touch; do
+	ln -s "$top/compat_test/elsewhere/posix/refuse" elsewhere/$refused
 done
 elsewhere=$dir/elsewhere:$PATH
 ! PATH=$elsewhere date -d @0 2>/dev/null || fail 'date -d is not refused'
@@ -49,8 +46,7 @@ if [ -z "$backend" ]; then # the scripts are the same for the backends
 	(PATH=$elsewhere; make_all two) || fail 'what only the programs of GNU have'
 	(cd two && sha256sum --quiet -c ../sums) || fail 'the same source gives different bytes'
 fi
-set -- $packages
-[ "$(wc -l <sums)" -eq $((4 + 3 * $#)) ] || fail "files: $(ls one)"
+[ "$(wc -l <sums)" -eq 7 ] || fail "files: $(ls one)"
 
 case $version in
 "$(cat "$top/VERSION")" | "$(cat "$top/VERSION")~git"*) ;;
@@ -59,10 +55,8 @@ esac
 for page in "$top"/man/*.[17] "$top"/*/man/*.1 "$top"/packaging/debian/*.8; do
 	grep -qx ".Os flock $(cat "$top/VERSION")" "$page" || fail "$page has another version: $(grep '^.Os' "$page")"
 done
-# check_packages PACKAGE FILE...: the .deb has these files, and the Alpine package a program that runs.
+# check_packages FILE...: the .deb has these files, and the Alpine package a program that runs.
 check_packages() {
-	package=$1
-	shift
 	deb=$(echo one/${package}_*.deb)
 	[ "$(dpkg-deb -f "$deb" Version)" = "$version" ] || fail "version of $deb"
 	dpkg-deb -c "$deb" >list
@@ -128,15 +122,14 @@ check_links() {
 	done >dangling
 	[ ! -s dangling ] || fail "$(cat dangling)"
 }
-# check_notices PROGRAM BINARY: each module that the program says it is made of has its licence, and so has Go, in the tarball
-# and in both packages; and what the documents there refer to is there, too.
+tarball=$program-$version-linux-amd64
+# check_notices: each module that the program says it is made of has its licence, and so has Go, in the tarball and in both
+# packages; and what the documents there refer to is there, too.
 check_notices() {
-	program=$1 package=$1 tarball="$1-$version-linux-amd64"
-	[ $program != flock ] || package="flock-go"
 	rm -rf debian
 	dpkg-deb -x one/${package}_*.deb debian
 	tar -xzf "one/$tarball.tar.gz"
-	go version -m "$2" | awk '$1 == "dep" && $3 !~ /^v0\.0\.0$/ { print $2 }' | grep -v ^example.org/flock >modules
+	go version -m "$binary" | awk '$1 == "dep" && $3 !~ /^v0\.0\.0$/ { print $2 }' | grep -v ^example.org/flock >modules
 	grep -q golang.org/x/sys modules || fail "modules of $program: $(cat modules)"
 	echo 'the Go standard library,' >>modules
 	for license in root/usr/share/doc/$package/copyright debian/usr/share/doc/$package/copyright $tarball/LICENSE; do
@@ -214,6 +207,23 @@ check_divert() {
 old" ] || fail 'flock-go-divert off does not give back what was there'
 	[ ! -e $usr/share/zsh/vendor-completions/_flock ] || fail 'flock-go-divert off leaves _flock'
 }
+if [ "$backend" ]; then
+	check_packages lib/systemd/system/$package@.service
+	dpkg-deb -x one/${package}_*.deb root
+	if command -v systemd-analyze >/dev/null; then
+		# It looks for the program, too.
+		sed "s,=/usr/bin/,=$dir/root/usr/bin/," root/usr/lib/systemd/system/$package@.service >$package@probe.service
+		systemd-analyze verify --man=no ./$package@probe.service >said 2>&1 && [ ! -s said ] || fail "systemd-analyze: $(cat said)"
+	else
+		echo 'packaging: systemd-analyze is missing: the unit is not checked'
+	fi
+	check_notices
+	for root in root debian; do check_commands $root/usr/share/doc/$package/README.md $root; done
+	check_commands "$tarball/README.md" "$tarball"
+	[ $failed = 1 ] || echo "packaging: ok"
+	exit $failed
+fi
+
 # For each package manager what becomes the release is earlier than it.
 release=$(cat "$top/VERSION")
 pre=$release~git20261125.abc1234
@@ -253,20 +263,18 @@ echo MZ >build/windows_amd64/flock.exe
 "$top/packaging/dist.sh" flock "$version" build zip windows/amd64
 unzip -qqd zip zip/*.zip
 mkdir zip/root
-[ -n "$backend" ] || check_commands zip/flock-*/README.md zip/root
+check_commands zip/flock-*/README.md zip/root
 [ "$(cd zip/flock-* && echo *)" = 'CHANGELOG.md LICENSE README.md flock.exe' ] || fail "the zip has $(ls zip/flock-*)"
 ! grep -qE 'cron|/var/lock|chmod|9>' zip/flock-*/README.md || fail "recipes of Unix in the README for Windows"
 
-check_packages flock-go sbin/flock-go-divert share/man/man8/flock-go-divert.8.gz share/man/man7/flock-directory.7.gz
+check_packages sbin/flock-go-divert share/man/man8/flock-go-divert.8.gz share/man/man7/flock-directory.7.gz
 [ -e root/usr/share/man/man7/flock-directory.7.gz ] || fail 'the Alpine package has no flock-directory.7'
 root/usr/bin/flock-go lock true || fail 'the packed program does not lock'
-check_notices flock "$flock"
+check_notices
 check_paths root
 check_paths debian
-if [ -z "$backend" ]; then
-	for root in root debian; do check_commands $root/usr/share/doc/flock-go/README.md $root; done
-	check_commands "$tarball/README.md" "$tarball"
-fi
+for root in root debian; do check_commands $root/usr/share/doc/flock-go/README.md $root; done
+check_commands "$tarball/README.md" "$tarball"
 # The formula makes a README in the source.
 grep -o '"packaging/readme.sh".*)' one/flock-go.rb | sed 's/[",)]//g' >formula.words
 mkdir -p formula/usr/local/bin
@@ -275,23 +283,9 @@ cp "$top/CHANGELOG.md" "$top/LICENSE" formula
 cp -R "$top/man" formula
 cp "$flock" formula/usr/local/bin/flock
 check_links formula/README.md
-[ -n "$backend" ] || check_commands formula/README.md formula
+check_commands formula/README.md formula
 check_divert
 [ -e "$tarball/man/flock-directory.7" ] || fail "$tarball has no flock-directory.7"
-if [ "$backend" ]; then
-	check_packages $name lib/systemd/system/$name@.service
-	dpkg-deb -x one/${name}_*.deb root
-	if command -v systemd-analyze >/dev/null; then
-		# It looks for the program, too.
-		sed "s,=/usr/bin/,=$dir/root/usr/bin/," root/usr/lib/systemd/system/$name@.service >$name@probe.service
-		systemd-analyze verify --man=no ./$name@probe.service >said 2>&1 && [ ! -s said ] || fail "systemd-analyze: $(cat said)"
-	else
-		echo 'packaging: systemd-analyze is missing: the unit is not checked'
-	fi
-	check_notices $name "$backend"
-	for root in root debian; do check_commands $root/usr/share/doc/$name/README.md $root; done
-	check_commands "$tarball/README.md" "$tarball"
-fi
 
 # The spec makes its three packages.
 if command -v rpmbuild >/dev/null; then
