@@ -113,7 +113,6 @@ test-beside:
 # The servers and etcdctl are built from their modules. Nothing but loopback is used.
 test-etcd: flock flock-etcd         ## run the tests of flock-etcd over etcd servers (two minutes)
 	@test -z "$$(gofmt -l etcd)" || { gofmt -d etcd; exit 1; }
-	go test -count=1 ./lease/... ./internal/guard
 	cd etcd && go mod tidy -diff && go vet ./... && go test -count=1 ./...
 	cd etcd/test && go mod tidy -diff && go vet ./... && go test -timeout 10m -count=1 -parallel 6 ./...
 	sh completions/test.sh ./flock-etcd
@@ -178,12 +177,9 @@ cross: binaries               ## the same, and vet for each of them
 		case " $(UNIX_SYSTEMS) " in *" $$system "*) (cd etcd && go vet ./...) && (cd postgres && go vet ./...) || exit 1;; esac; \
 	done
 
-# Then the guard of other systems, with its tests.
 test-portable: flock          ## run the cases where there is no /proc, as on other systems (a minute)
 	go test -c -o build/compat.test ./compat_test
 	sh compat_test/run.sh sh compat_test/portable.sh
-	cd compat_test && FLOCK_TEST_KERNELS=core sh run.sh ../build/compat.test -test.timeout 10m \
-		-test.run '^TestPersonalities$$/^(bsd-locks|xnu-signals)$$/^(tests|limit)$$'
 
 test-kernels: flock           ## run the cases with the answers of other kernels (two minutes; CASES=core: a little less)
 	@cd compat_test && FLOCK_TEST_KERNELS=$(or $(CASES),all) sh run.sh go test -count=1 -timeout 30m -names \
