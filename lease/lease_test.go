@@ -101,6 +101,9 @@ func TestStatuses(t *testing.T) {
 		fate     Fate
 	}{
 		{"the command's", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", "exit 7"}, 7, 1, Ended},
+		{"by a shell", &fakeBackend{ttl: long}, []string{"name", "-c", "exit 126"}, 126, 1, Ended},
+		{"killed", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", "kill -9 $$"}, 137, 1, Ended},
+		{"ignored options", &fakeBackend{ttl: long}, []string{"-o", "--remove", "--close", "name", "true"}, 0, 1, Ended},
 		{"token", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", `exit $FLOCK_TOKEN`}, 42, 1, Ended},
 		{"another permit", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", `exit $FLOCK_PERMIT`}, 7, 1, Ended},
 		{"no number of a permit", &fakeBackend{ttl: long},

@@ -5,6 +5,7 @@ package leasetest
 import (
 	"bytes"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -142,4 +143,16 @@ func (c *Child) Check(t *testing.T, status int, out, err string) {
 		t.Errorf("%q\nstatus %d, expected %d\nstdout %q, expected %q\nstderr %q, expected %q",
 			c.Args, c.Status, status, c.Out.String(), out, c.Err.String(), err)
 	}
+}
+
+// CheckContract checks the program of a backend against what flock(1) says about those.
+func (e Environment) CheckContract(t *testing.T, program string) {
+	t.Helper()
+	c := e.Start(t, "sh", "../../compat_test/backend.sh", program)
+	select {
+	case <-c.Ended:
+	case <-time.After(4 * time.Minute): // it waits for leases to end, and for cooldowns
+		t.Fatalf("no end: %s%s", &c.Out, &c.Err)
+	}
+	c.Check(t, 0, filepath.Base(program)+": ok\n", c.Err.String())
 }

@@ -25,15 +25,7 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 2, "default_transaction_isolation=repeatable read")
-	p := to(s).Start(t, "sh", "../../compat_test/backend.sh", flockPostgres)
-	select {
-	case <-p.Ended:
-	case <-time.After(2 * time.Minute):
-		t.Fatalf("no end: %s%s", &p.Out, &p.Err)
-	}
-	if p.Status != 0 || p.Out.String() != "flock-postgres: ok\n" {
-		t.Errorf("status %d: %s%s", p.Status, &p.Out, &p.Err)
-	}
+	to(s).CheckContract(t, flockPostgres)
 	if rest := sql(t, s, "SELECT count(*) FROM flock.contender")[0]; rest != "0" {
 		t.Errorf("%s rows are left", rest)
 	}
@@ -308,25 +300,6 @@ func TestCooldown(t *testing.T) {
 		words := append([]string{flockPostgres, "-n", "--cooldown", "30"}, more...)
 		return to(s).Run(t, append(words, leasetest.LockName(t), "true")...)
 	}
-	t.Run("ended", func(t *testing.T) {
-		cool(t).Check(t, 0, "", "")
-		cool(t).Check(t, 1, "", "")
-		// which does not respect it
-		to(s).Run(t, flockPostgres, "-n", leasetest.LockName(t), "true").Check(t, 0, "", "")
-	})
-	t.Run("not started", func(t *testing.T) {
-		p := to(s).Run(t, flockPostgres, "-n", "--cooldown", "30", leasetest.LockName(t), "/no/such/command")
-		if p.Status != 69 {
-			t.Errorf("%d %s", p.Status, &p.Err)
-		}
-		cool(t).Check(t, 0, "", "")
-	})
-	t.Run("killed", func(t *testing.T) {
-		h := to(s).Hold(t, flockPostgres, "--cooldown", "30", leasetest.LockName(t))
-		kill(h.Child, syscall.SIGKILL)
-		to(s).Run(t, flockPostgres, leasetest.LockName(t), "true").Check(t, 0, "", "") // when its row has expired
-		cool(t).Check(t, 1, "", "")
-	})
 	t.Run("waiter killed", func(t *testing.T) {
 		h := to(s).Hold(t, flockPostgres, leasetest.LockName(t))
 		w := to(s).Queue(t, flockPostgres, "--cooldown", "30", leasetest.LockName(t))
@@ -336,22 +309,6 @@ func TestCooldown(t *testing.T) {
 		h.ReleaseSilent(t)
 		to(s).Run(t, flockPostgres, leasetest.LockName(t), "true").Check(t, 0, "", "")
 		to(s).Run(t, flockPostgres, "-w", "20", "--cooldown", "30", leasetest.LockName(t), "true").Check(t, 0, "", "")
-	})
-	t.Run("broken", func(t *testing.T) {
-		h := to(s).Hold(t, flockPostgres, "--cooldown", "30", leasetest.LockName(t))
-		if p := to(s).Run(t, flockPostgres, "--break", leasetest.LockName(t)); p.Status != 0 {
-			t.Errorf("%d %s", p.Status, &p.Err)
-		}
-		if h.AwaitEnd(t); h.Status != 75 {
-			t.Errorf("%d %s", h.Status, &h.Err)
-		}
-		cool(t).Check(t, 1, "", "")
-	})
-	t.Run("dead and broken", func(t *testing.T) {
-		h := to(s).Hold(t, flockPostgres, "--cooldown", "30", leasetest.LockName(t))
-		kill(h.Child, syscall.SIGKILL)
-		to(s).Run(t, flockPostgres, "--break", leasetest.LockName(t))
-		cool(t).Check(t, 0, "", "")
 	})
 	t.Run("nothing to break", func(t *testing.T) { // the command that is told ends the cooldown
 		name := leasetest.LockName(t)
@@ -379,19 +336,6 @@ func TestCooldown(t *testing.T) {
 		kill(w.Child, syscall.SIGTERM)
 		w.AwaitEnd(t)
 	})
-}
-
-// TestQueue refuses who finds the queue full.
-func TestQueue(t *testing.T) {
-	t.Parallel()
-	s, name := sharedServer(t), leasetest.LockName(t)
-	h := to(s).Hold(t, flockPostgres, "--queue", "1", name)
-	w := to(s).Queue(t, flockPostgres, "--queue", "1", name)
-	awaitLine(t, s, name, 2)
-	to(s).Run(t, flockPostgres, "--queue", "1", "-E", "7", name, "true").Check(t, 7, "", "")
-	h.ReleaseSilent(t)
-	w.AwaitOutput(t)
-	w.ReleaseSilent(t)
 }
 
 // TestNames has names of all bytes, which are all told apart.

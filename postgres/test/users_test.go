@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -263,30 +262,5 @@ logfile = %s/bouncer.log
 	if up := strings.Count(all, "statement: UNLISTEN flock_"); given == 0 || up != given {
 		t.Errorf("%d asked for notifications, and %d have noticed that they do not come", given, up)
 	}
-	p := e.Start(t, "sh", "../../compat_test/backend.sh", flockPostgres)
-	select {
-	case <-p.Ended:
-	case <-time.After(2 * time.Minute):
-		t.Fatalf("no end: %s%s", &p.Out, &p.Err)
-	}
-	if p.Status != 0 {
-		t.Errorf("status %d: %s%s", p.Status, &p.Out, &p.Err)
-	}
-}
-
-// TestTermination ends a holder and a waiter as systemd does.
-func TestTermination(t *testing.T) {
-	t.Parallel()
-	s, name := sharedServer(t), leasetest.LockName(t)
-	h, w := to(s).Hold(t, flockPostgres, name), to(s).Queue(t, flockPostgres, name)
-	awaitLine(t, s, name, 2)
-	kill(w.Child, syscall.SIGTERM)
-	w.AwaitEnd(t)
-	kill(h.Child, syscall.SIGTERM)
-	h.AwaitEnd(t)
-	if h.Status != 143 || w.Status != 143 {
-		t.Errorf("%d %s, %d %s", h.Status, &h.Err, w.Status, &w.Err)
-	}
-	awaitLine(t, s, name, 0)
-	to(s).Run(t, flockPostgres, "-n", name, "true").Check(t, 0, "", "")
+	e.CheckContract(t, flockPostgres)
 }
