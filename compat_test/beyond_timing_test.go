@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -156,59 +155,5 @@ done`
 		if shortest < cooldown {
 			t.Errorf("a command began %v after the end of another, with a cooldown of %v", shortest, cooldown)
 		}
-	})
-}
-
-// TestCooldownWaitersHoldNoLock asserts that processes that wait for a cooldown do not keep the lock from others.
-func TestCooldownWaitersHoldNoLock(t *testing.T) {
-	skipInCheck(t)
-	runEachBackend(t, func(t *testing.T, dir string, env []string) {
-		const start = `flock --cooldown 600 f true
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
-	flock --cooldown 600 f true & waiters="$waiters $!"
-done
-trap 'kill $waiters; wait' EXIT
-for i in $(seq 50); do flock -n f true || { echo "taken, try $i"; exit 1; }; done`
-		waitForScript(t, startScript(t, dir, env, start))
-	})
-}
-
-// TestPermitsAfterKills counts the permits after many holders and waiters have been killed at random.
-func TestPermitsAfterKills(t *testing.T) {
-	skipInCheck(t)
-	const permits = 3
-	runEachBackend(t, func(t *testing.T, dir string, env []string) {
-		var wg sync.WaitGroup
-		for i := range 6 {
-			wg.Go(func() {
-				for n := range 12 {
-					c := exec.Command(oursPath, fmt.Sprint("--permits=", permits), "f", "sleep", ".02")
-					if i%2 == 0 {
-						c.Args = slices.Insert(c.Args, 1, "--no-fork")
-					}
-					c.Dir, c.Env = dir, env
-					if err := c.Start(); err != nil {
-						t.Error(err)
-						return
-					}
-					time.Sleep(time.Duration((i*31+n*17)%60) * time.Millisecond)
-					c.Process.Kill()
-					c.Wait()
-				}
-			})
-		}
-		wg.Wait()
-		// an exclusive lock first: it waits for the commands whose flock was killed
-		waitForScript(t, startScript(t, dir, env, `flock -w 30 f true`))
-		const all = `for i in 1 2 3; do
-	flock -w 30 --permits 3 f sh -c ": >in.$i; until [ -e go ]; do sleep .01; done" &
-done
-trap ': >go; wait' EXIT
-until [ -e in.1 ] && [ -e in.2 ] && [ -e in.3 ]; do
-	[ $((tries += 1)) -lt 1500 ] || { echo "a permit is lost"; flock --holders f; exit 1; }
-	sleep .01
-done
-flock -n --permits 3 f echo "one too many" || [ $? = 1 ]`
-		waitForScript(t, startScript(t, dir, env, all))
 	})
 }

@@ -180,7 +180,7 @@ wait $!; echo $?
 # whoever does not ask for the cooldown finds the lock free at any moment
 flock --cooldown 600 f true
 for i in 1 2 3 4 5 6 7 8; do flock --cooldown 600 f true & done
-for i in $(seq 150); do flock -n f true || echo "taken at $i"; done
+for i in {1..50}; do flock -n f true || echo "taken at $i"; done
 kill $(jobs -p)
 
 ### cooldown-kept-until-it-is-set
