@@ -106,12 +106,15 @@ ask_zsh() {
 expect() {
 	shell=$1 line=$2
 	shift 2
-	answer=$("ask_$shell" "$line" | sed 's/	.*//')
+	answer="
+$("ask_$shell" "$line" | sed 's/	.*//')
+"
 	for want; do
-		case $want in
-		!*) printf '%s\n' "$answer" | grep -qxF -e "${want#!}" && is=offered || continue ;;
-		*) printf '%s\n' "$answer" | grep -qxF -e "$want" && continue || is=missing ;;
-		esac
+		is=missing
+		case $answer in *"
+${want#!}
+"*) is=offered ;; esac
+		case $is$want in offered!* | missing[!!]*) ;; *) continue ;; esac
 		echo "$shell: '$line': '${want#!}' is $is" >&2
 		failed=1
 	done
@@ -177,13 +180,15 @@ if [ "$binary" ]; then
 		*.fish) sed -n 's/.* -l \([a-z-]*\) .*/--\1/p' "$here/../$file" ;;
 		*) cat "$here/../$file" ;;
 		esac | long_options >"$dir/here"
-		for option in $(cat "$dir/help"); do
-			grep -qx -e "$option" "$dir/here" || { echo "$file: $option is missing" >&2; failed=1; }
+		for option in $(comm -23 "$dir/help" "$dir/here"); do
+			echo "$file: $option is missing" >&2
+			failed=1
 		done
 		[ "$file" = man/flock.1 ] || continue
-		for option in $(cat "$dir/here"); do
+		for option in $(comm -13 "$dir/help" "$dir/here"); do
 			case " $known " in *" $option "*) continue ;; esac
-			grep -qx -e "$option" "$dir/help" || { echo "--help: $option is missing" >&2; failed=1; }
+			echo "--help: $option is missing" >&2
+			failed=1
 		done
 	done
 fi
