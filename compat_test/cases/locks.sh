@@ -178,13 +178,9 @@ echo first
 release
 wait $!; echo $?
 
-### w-time-over
-hold f
-flock -w .05 f echo in; echo $?
-release
-
 ### w-time-over-E
 hold f
+flock -w .05 f echo in; echo $?
 flock -w .05 -E 66 f echo in; echo $?
 release
 
@@ -195,16 +191,7 @@ python3 -c "import subprocess, time
 for t in '.2', '0.35':
     start = time.monotonic()
     status = subprocess.call(['flock', '-w', t, 'f', 'true'])
-    print(status, time.monotonic() - start >= float(t))"
-release
-
-### w-is-not-late-by-seconds
-# needs: python3
-hold f
-python3 -c "import subprocess, time
-start = time.monotonic()
-status = subprocess.call(['flock', '-w', '.1', 'f', 'true'])
-print(status, time.monotonic() - start < 5)"
+    print(status, float(t) <= time.monotonic() - start < 5)"
 release
 
 ### w-0-is-nonblock
@@ -213,11 +200,6 @@ flock -w 0 f echo in; echo $?
 flock -w 0 -E 9 f echo in; echo $?
 release
 flock -w 0 f echo in; echo $?
-
-### w-0-verbose-says-what-n-says
-hold f
-flock --verbose -w 0 f echo in; echo $?
-release
 
 ### w-zeroes
 hold f
@@ -276,11 +258,6 @@ exec 9>f
 flock 9
 flock -w 1 -u 9; echo $?
 flock -n f echo free
-
-### w-with-n-conflict-verbose
-hold f
-flock --verbose -n -w 5 f echo in; echo $?
-release
 
 ### w-leaves-no-timer-behind
 flock -w .3 f sh -c 'until [ -e late ]; do read _ <../wake.late || exit; done; echo finished' &
@@ -493,15 +470,10 @@ python3 -c "import fcntl
 fcntl.flock(9, fcntl.LOCK_UN)"
 flock -n f echo free; echo $?
 
-### proc-locks-exclusive
+### proc-locks-modes
 # needs: locks
 # kernel: /proc/locks
-flock f bash -c 'locks_of f | tr -s " " | cut -d" " -f2-4,7-'
-
-### proc-locks-shared
-# needs: locks
-# kernel: /proc/locks
-flock -s f bash -c 'locks_of f | tr -s " " | cut -d" " -f2-4,7-'
+for mode in -x -s; do flock $mode f bash -c 'locks_of f | tr -s " " | cut -d" " -f2-4,7-'; done
 
 ### proc-locks-owner-is-flock
 # needs: locks

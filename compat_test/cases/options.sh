@@ -385,10 +385,6 @@ flock f -c; echo $?
 flock --bogus f true; echo $?
 flock --bogus=3 f true; echo $?
 
-### c-two
-# differs: a second line says what to do
-flock f -c a b
-
 ### abbrev-verb
 # unordered: 2.43 can print the two lines in either order
 flock --verb f true

@@ -41,7 +41,7 @@ flock --verbose -u 9; echo $?
 
 ### verbose-conflict
 hold f
-for words in -n '-w .05' '-n -E 4' '-w .05 -E 4'; do flock --verbose $words f echo no; echo $?; done
+for words in -n '-w 0' '-n -w 5' '-w .05' '-n -E 4' '-w .05 -E 4'; do flock --verbose $words f echo no; echo $?; done
 exec 9>f
 flock --verbose -n 9; echo $?
 flock --verbose -w .05 9; echo $?
