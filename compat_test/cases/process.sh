@@ -3,28 +3,17 @@ What the command inherits from the caller of flock: descriptors, signals, limits
 ### descriptors-of-the-command
 # kernel: with the directory lock the command has one descriptor more, its lifeline
 # needs: proc
-flock f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
+descriptors() { flock $1 f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '; echo; }
+descriptors
+descriptors -F
+exec 5</dev/null 7</dev/null
+descriptors
+exec 200</dev/null
+descriptors
 
 ### descriptors-of-the-command-close
 # needs: proc
 flock -o f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
-
-### descriptors-of-the-command-no-fork
-# kernel: with the directory lock the command has one descriptor more, its lifeline
-# needs: proc
-flock -F f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
-
-### descriptors-of-the-caller-arrive
-# kernel: with the directory lock the command has one descriptor more, its lifeline
-# needs: proc
-exec 5</dev/null 7</dev/null
-flock f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
-
-### descriptors-high
-# kernel: with the directory lock the command has one descriptor more, its lifeline
-# needs: proc
-exec 200</dev/null
-flock f sh -c 'exec ls /proc/self/fd' | tr '\n' ' '
 
 ### descriptors-of-flock-itself
 # needs: proc
@@ -33,19 +22,10 @@ hold f
 ls /proc/${holders[0]}/fd | tr '\n' ' '
 release
 
-### descriptor-flags-in-the-command
-# kernel: with the directory lock the number of the lock file has the lifeline in the command
-# needs: proc
-flock f sh -c 'grep flags /proc/self/fdinfo/3'
-
 ### lock-descriptor-in-the-command
 # kernel: with the directory lock the number of the lock file has the lifeline in the command
 # needs: proc
-flock f sh -c 'readlink /proc/self/fd/3 | sed "s,.*/,,"'
-
-### lock-descriptor-in-a-grandchild
-# kernel: with the directory lock the number of the lock file has the lifeline in the command
-# needs: proc
+flock f sh -c 'grep flags /proc/self/fdinfo/3; readlink /proc/self/fd/3 | sed "s,.*/,,"'
 flock f sh -c 'sh -c "readlink /proc/self/fd/3; true" | sed "s,.*/,,"'
 
 ### lock-descriptor-keeps-the-lock
@@ -63,17 +43,11 @@ announce go
 ### close-holds-while-the-command-runs
 flock -o f sh -c 'flock -n f echo in; echo $?'
 
-### close-c
+### close-in-other-forms
 # needs: proc
 flock -o f -c 'test -e /proc/self/fd/3; echo $?'
-
-### close-directory
-# needs: proc
 mkdir d
 flock -o d sh -c 'test -e /proc/self/fd/3; echo $?; flock -n d true; echo $?'
-
-### close-leaves-others-open
-# needs: proc
 exec 4</dev/null
 flock -o f sh -c 'test -e /proc/self/fd/4; echo $?; test -e /proc/self/fd/3; echo $?'
 
@@ -127,15 +101,15 @@ before = fcntl.fcntl(f, fcntl.F_GETFL)
 print(subprocess.call(['flock', str(f)], close_fds=False))
 print(fcntl.fcntl(f, fcntl.F_GETFL) == before)"
 
-### closed-stdin
+### closed-standard-descriptors
 flock f echo hi <&-; echo $?
+flock f true >&-; echo $?
+flock f true 2>&-; echo $?
+flock f true <&- >&- 2>&-; echo $?
 
 ### closed-stdin-of-the-command
 # needs: proc
 flock f readlink /proc/self/fd/0 <&- | sed 's,.*/,,'
-
-### closed-stdout
-flock f true >&-; echo $?
 
 ### closed-stdout-and-a-writing-command
 flock f sh -c 'echo out; echo err >&2' >&- 2>err; echo $?
@@ -150,16 +124,10 @@ flock --verbose f true >&-; echo $?
 flock --verbose f echo hi >&- 2>/dev/null
 wc -c <f | tr -d ' '
 
-### closed-stderr
-flock f true 2>&-; echo $?
-
 ### closed-stderr-does-not-write-into-the-lock-file
 # starts: the message is not in the output, or not all of it
 flock f nothing-here 2>&-; echo $?
 wc -c <f | tr -d ' '
-
-### closed-all
-flock f true <&- >&- 2>&-; echo $?
 
 ### closed-all-holds
 flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done' <&- >&- 2>&- &
