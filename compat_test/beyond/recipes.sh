@@ -163,7 +163,7 @@ for age in 3600 -1; do
 	flock --holders f |
 		awk '$1 != "-" && $3 != "(waiting)" { print $1 }' |
 		while read -r pid; do ps -o etimes=,pid=,args= -p "$pid" || :; done |
-		awk '$1 > '$age' { print "has had the lock for " $0 }' | grep -c 'has had the lock for .* sh -c'
+		awk '$1 > '$age' { print "seconds, process, command: " $0 }' | grep -c 'command: .* sh -c'
 done
 #> 0
 #> 2
@@ -199,6 +199,11 @@ flock -n f true; echo $?
 kill "$(cat turn.pid)"; wait
 flock -w 20 f echo free
 #> free
+# a lock that cannot be opened ends the loop
+rm turn.pid
+nohup flock -F no/f sh -c 'echo $$ >turn.pid; exec sleep 3600' >turn.log 2>&1 </dev/null & wait
+(until [ -s turn.pid ]; do [ ! -s turn.log ] || exit 1; sleep 1; done); echo $?
+#> 1
 
 ### recipe-wait-for-apt
 # needs: python3 ofd
