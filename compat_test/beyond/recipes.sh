@@ -199,11 +199,6 @@ flock -n f true; echo $?
 kill "$(cat turn.pid)"; wait
 flock -w 20 f echo free
 #> free
-# a lock that cannot be opened ends the loop
-rm turn.pid
-nohup flock -F no/f sh -c 'echo $$ >turn.pid; exec sleep 3600' >turn.log 2>&1 </dev/null & wait
-(until [ -s turn.pid ]; do [ ! -s turn.log ] || exit 1; sleep 1; done); echo $?
-#> 1
 
 ### recipe-wait-for-apt
 # needs: python3 ofd
