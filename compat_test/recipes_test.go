@@ -237,6 +237,27 @@ func prepareRecipe(dir, head, text string) error {
 	return err
 }
 
+// TestRecipeLoopEnds pastes the recipes with a loop that waits for flock, with a lock that cannot be opened.
+func TestRecipeLoopEnds(t *testing.T) {
+	needOurs(t)
+	for _, r := range readRecipes(t) {
+		if !strings.Contains(r.text, "until [") {
+			continue
+		}
+		dir := t.TempDir()
+		if err := prepareRecipe(dir, "#!/bin/sh\n", strings.ReplaceAll(r.text, "job.lock", "none/job.lock")); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		run := exec.CommandContext(ctx, filepath.Join(dir, "recipe"))
+		run.Dir, run.Env = dir, []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
+		if err := run.Run(); ctx.Err() != nil || run.ProcessState.ExitCode() != 1 {
+			t.Errorf("%s: %v, where it should exit with 1:\n%s", r.from, err, r.text)
+		}
+	}
+}
+
 // TestRecipesOnEverySystem finds in README and manuals what only some systems have, and what takes every status for a
 // conflict.
 func TestRecipesOnEverySystem(t *testing.T) {

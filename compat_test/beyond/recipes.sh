@@ -163,7 +163,7 @@ for age in 3600 -1; do
 	flock --holders f |
 		awk '$1 != "-" && $3 != "(waiting)" { print $1 }' |
 		while read -r pid; do ps -o etimes=,pid=,args= -p "$pid" || :; done |
-		awk '$1 > '$age' { print "has had the lock for " $0 }' | grep -c 'has had the lock for .* sh -c'
+		awk '$1 > '$age' { print "seconds, process, command: " $0 }' | grep -c 'command: .* sh -c'
 done
 #> 0
 #> 2

@@ -53,7 +53,7 @@ Usage:
  ` + name + ` [options] <file>|<directory> -c <command>
  ` + name + ` [options] --fd <number> <command> [<argument>...]
  ` + name + ` [options] <file descriptor number>
- ` + name + ` --holders <file>|<directory>|<file descriptor number>
+ ` + name + ` [--backend <name>] --holders <file>|<directory>|<file descriptor number>
 
 Lock a file around a command, or a file that a script has open.
 
@@ -75,8 +75,8 @@ Options:
      --verbose            increase verbosity
 
      --permits <number>   allow up to that many holders at once
-     --cooldown <secs>    after the command, block other callers that use
-                          --cooldown for that long
+     --cooldown <secs>    after the command, the lock counts as taken for
+                          that long, for callers with --cooldown
      --cooldown-from <moment>  count the cooldown from the start, the end
                           (default) or the success of the command
      --queue <number>     fail if that many processes are waiting already
@@ -85,7 +85,7 @@ Options:
                           repeatedly, and after a conflict
      --remove             remove the lock file after the command
      --limit <secs>       after that long (status 124), or if flock dies, end
-                          the command and everything it started
+                          the command and (on Linux) everything it started
      --kill-children      end what the command leaves behind
      --holders            list who holds the lock, or waits for it
      --backend <name>     auto, native, flock, fcntl or directory,
