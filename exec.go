@@ -173,7 +173,7 @@ func execBackend(o *cli.Options, args []string) error {
 		places = sys.Printable(dir) + " or in PATH"
 	}
 	path := command.Find(program, dir)
-	if path == args[0] { // this process was started by the path: it would execute itself for ever
+	if path != "" && path == args[0] { // this process was started by the path: it would execute itself for ever
 		return o.InvalidBackend("; " + program + " is flock itself")
 	}
 	if path != "" {
@@ -222,10 +222,10 @@ func commandHint(o *cli.Options, start *command.StartError) string {
 		return "it is the lock file, which cannot be executed on this filesystem while it is locked: " +
 			"use a separate lock file"
 	}
-	if hint := o.FileAsCommand(isProgram); hint != "" {
+	if hint := o.CommandHint(start.Name, start.Err); hint != "" || o.ByShell {
 		return hint
 	}
-	if hint := o.CommandHint(start.Name, start.Err); hint != "" || o.ByShell {
+	if hint := o.FileAsCommand(isProgram); hint != "" {
 		return hint
 	}
 	return command.Hint(start.Name, start.Err)

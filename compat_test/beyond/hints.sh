@@ -108,6 +108,8 @@ flock --fd 9 f -c true 2>&1 | tail -1
 #> flock: --fd takes the place of the file: flock --fd 9 <command>
 flock --fd 9 f "$(command -v sh)" 2>&1 | tail -1
 #> flock: --fd takes the place of the file: flock --fd 9 <command>
+flock --fd 9 source "$(command -v sh)" 2>&1 | tail -1
+#> flock: 'source' is built into shells: did you mean -c 'source ...'?
 flock --fd 9 f; echo $?
 #> flock: failed to execute f: No such file or directory
 #> 69

@@ -237,7 +237,7 @@ func (o *Options) HasOptionAsCommand() bool {
 }
 
 // FileAsCommand is the hint for a command that cannot be executed because it is the file, which --fd replaces; "" if
-// that is not so. isProgram reports whether a word is the name of a program.
+// that is not so. isProgram reports whether a word is the name or path of a program.
 func (o *Options) FileAsCommand(isProgram func(word string) bool) string {
 	if o.FD < 0 || o.ByShell || len(o.Command) < 2 || strings.HasPrefix(o.Command[0], "-") {
 		return ""

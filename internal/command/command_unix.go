@@ -90,7 +90,8 @@ func restoreSignals() {
 }
 
 // Find returns the path of the program called name in dir, or else in PATH; "" if there is none. A name with a slash is
-// a path itself. A file that may not be executed is found only if there is no other, as by execvp(3).
+// a path itself, and a program if it may be executed. In PATH, what may not be executed is found only if there is no
+// other, as by execvp(3).
 func Find(name, dir string) (path string) {
 	look := func(file string) error { // answers as execve(2) would, and sets path
 		info, err := os.Stat(file)
@@ -104,7 +105,12 @@ func Find(name, dir string) (path string) {
 		path = cmp.Or(path, file)
 		return syscall.EACCES
 	}
-	if dir == "" || look(filepath.Join(dir, name)) != nil {
+	switch {
+	case strings.Contains(name, "/"):
+		if look(name) != nil {
+			return ""
+		}
+	case dir == "" || look(filepath.Join(dir, name)) != nil:
 		searchPath(name, look)
 	}
 	if path != "" && !strings.Contains(path, "/") {

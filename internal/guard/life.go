@@ -310,7 +310,8 @@ func (l *life) nextTime() time.Duration {
 	return at
 }
 
-// passOn sends a signal to the command. When that has ended, the signal has what is left killed.
+// passOn sends a signal to the command. After the end of that, signals have what is left killed at once, except for
+// SIGWINCH and the one that the command has died of.
 func (l *life) passOn(s syscall.Signal, fromTerminal bool) {
 	switch {
 	case l.alive():

@@ -73,8 +73,10 @@ func (f *File) ReopenForWriting() error {
 		return err
 	}
 	defer syscall.Close(fd)
-	f.access = ReadWrite
-	return unix.Dup2(fd, f.FD)
+	if err = unix.Dup2(fd, f.FD); err == nil {
+		f.access = ReadWrite
+	}
+	return err
 }
 
 // IsOpen reports whether the descriptor is open.
