@@ -48,9 +48,13 @@ func (s *store) grant(ctx context.Context, seconds int64) (id clientv3.LeaseID, 
 //
 // The answer to a keep-alive alone does not prove that the lease lives. A server that is no leader any more may answer
 // as well while it cannot write to its disk, and the new leader lets the lease end (etcd issue 15247). So the key is
-// read from a majority of the servers, and the answer counts only if that was in the same term: a leader of a later
-// term came into office after the first of both was sent, and then gave the lease all of its time. Reading also finds a
+// read from a majority of the servers, and the answer counts only if that was in the same term. Reading also finds a
 // key that somebody has deleted.
+//
+//	who leads meanwhile                        does the lease have all of its time from when the first was sent?
+//	one leader                                 yes, it has prolonged it
+//	a later one, since the first was sent      yes, it gave it that when it came into office
+//	a later one, from before that on           not known: the read shows its term, which is not the same
 func (c *contender) renew(ctx context.Context, p *place) (v view, err error) {
 	return ask(ctx, c.store, func(ctx context.Context, client *clientv3.Client) (view, error) {
 		ctx, cancel := context.WithCancel(ctx)

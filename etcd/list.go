@@ -74,8 +74,9 @@ func modeOf(line, letter string) lease.Mode {
 	return lease.Exclusive
 }
 
-// Break implements lease.Backend. A holder that lives writes its cooldown once more when it sees that its lock is lost.
-// It has two seconds for that; one that needs longer finds its cooldown deleted, and makes it again.
+// Break implements lease.Backend. A holder that lives writes its cooldown once more when it sees that its lock is lost
+// (confirmCooldown): by its new ModRevision, Break knows that, and leaves the cooldown. The holder has two seconds for
+// that; one that needs longer finds its cooldown deleted, and makes it again.
 func (s *store) Break(ctx context.Context, key string) error {
 	at := strings.LastIndex(key, "/") + 1
 	base, id := strings.TrimSuffix(key[:at], middles[lease.Exclusive]), key[at:]

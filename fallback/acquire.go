@@ -27,7 +27,7 @@ func (a *attempt) acquire(tell func([]record)) (outcome, error) {
 		case o.how == again:
 			continue
 		}
-		// We are kept out. s may be old by now, but tells what we had.
+		// A conversion that is kept out loses the lock. s may be old by now, but tells the name that this lock has.
 		if err := a.giveUp(&s); err != nil || a.isOver() {
 			return o, err
 		}

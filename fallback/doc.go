@@ -11,10 +11,12 @@
 // (Dropbox, rsync), on machines that are copies of one running snapshot or of one disk image with one name, or where
 // nobody can remove by hand the locks of a machine that is gone for good.
 //
-// The lock of an open file (OpenFile) promises less. A search can miss an open file on its way from one process to
-// another through a socket, and passes over processes that their own user may not look into, such as a set-user-id
-// child: if only such a process has the file, the lock counts as free. And a process that has locked two open files of
-// one file, and has closed or moved one of them, keeps both locks, so also two permits, until it has closed both.
+// The lock of an open file (OpenFile) promises less. It counts as free if the only process that has the file passes it
+// through a socket during a search; may not be looked into by its own user, such as a set-user-id child; is older than
+// the one that locked, and another user's or moves the file meanwhile; or has it only mapped. It also does if a program
+// clears the flag, or the inode number changes: flock-directory(7) has the whole list. And a process that has locked
+// two open files of one file, and has closed or moved one of them, keeps both locks, so also two permits, until it has
+// closed both.
 //
 // Open, Lock and Unlock are all that most programs need:
 //
@@ -40,7 +42,8 @@
 //
 // # What is believed
 //
-// What a contender has not seen for itself counts as held, and it tells others only what it knows. It asks a lifeline
+// What a contender has not seen for itself counts as held, except what a search for an open file can miss, see above.
+// It tells others only what it knows. It asks a lifeline
 // only about an owner in the same kernel that sees the directory by the same mount, because a FIFO lives in one of
 // each, or by a mount that is gone: then nobody has a FIFO there. It knows that one is gone only if the kernel knew the
 // device number when the record was written. Any other owner counts as alive, and errors name it, unless it is of an
@@ -78,8 +81,9 @@
 //	discard    with the token, if nobody else is there: rename the directory away, and remove it. A thief of the token
 //	           opens the path anew first, so nobody enters by a directory that was moved
 //
-// Only the owner of the token adds a holder or removes a dead one. A name with an ID is unique in history, so renaming
-// it is a compare-and-swap, and the token of a dead owner goes to exactly one thief. A dead owner stays dead. So a
+// Only the owner of the token adds a holder or removes a dead one. An ID is unique in history, and the dead stay dead.
+// A living owner may have the same name again (excl, shared, excl), but the name of a dead one never comes to mean
+// something that lives. So renaming it is a compare-and-swap: the token of a dead owner goes to exactly one thief. A
 // process that dies anywhere leaves names without readers, which the next contender removes. An operation that fails is
 // like a death: the contender puts the token back if it can, and closes the lifeline, but keeps its name.
 //
@@ -107,7 +111,8 @@
 // free, if it has seen all processes that could have the file: for a record of another user, or of another group of the
 // same user, no process of that user or group that was started later refused the look; for one of another pid
 // namespace, the searcher is root. For a record of its own user and group, it passes over processes that refuse: every
-// login has some. A look into a process that may have inherited the file proves something if the process has slept
-// through it; otherwise the search repeats it. If it finds the file, it renames the record to say where. inotify(7)
+// login has some. A look into a process that was started after the one in the record proves something if the process
+// has slept through it; otherwise the search repeats it. An older process can have the file, too, if one between the
+// two has ended; the search looks into it once. If it finds the file, it renames the record to say where. inotify(7)
 // tells waiters when the file is closed.
 package fallback

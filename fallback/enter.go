@@ -16,7 +16,7 @@ func (a *attempt) enter() (outcome, error) { return a.withToken(nil, true) }
 // keeps us out then, and else that the attempt has to look again.
 func (a *attempt) tidy(dead []string) (outcome, error) { return a.withToken(dead, false) }
 
-// withToken takes the token, does what needs it, and frees it.
+// withToken takes the token, removes dead contenders, makes us a holder if shallHold, and frees the token.
 func (a *attempt) withToken(dead []string, shallHold bool) (outcome, error) {
 	if hasCome, err := a.come(); !hasCome {
 		return outcome{how: again}, err
@@ -55,7 +55,7 @@ func (a *attempt) removeDeadAndHold(token string, dead []string, shallHold bool)
 	}
 	keepers := a.keepers(&s)
 	switch {
-	case len(keepers) > 0 && !a.shallSearch(&s, false):
+	case len(keepers) > 0 && !a.shallSearch(&s, false): // nothing that we search for is lost
 		return outcome{how: keptOut, keepers: keepers}, nil
 	case len(keepers) > 0: // an open file was lost since we have searched
 		return outcome{how: again}, nil // the next look searches, without the token

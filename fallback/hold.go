@@ -59,8 +59,8 @@ func (a *attempt) choosePermit(s *snapshot) int {
 }
 
 // admitted returns those waiters of which the first has to be rung because it may share the lock with us now: those
-// behind us. Those before us are woken by the holder whose end has let us in. If we have converted the lock, no other
-// holder has ended, and it is all of them.
+// behind us. Those before us are woken by the holder whose end has let us in: where A, B and C wait to share, and B is
+// the first to enter, it rings C. If we have converted the lock, no other holder has ended, and it is all of them.
 func (a *attempt) admitted(waiters []string, hadLock bool) (admitted []string) {
 	for _, name := range waiters {
 		isBehind := name > waitName+","+a.self.id
@@ -113,7 +113,7 @@ func (a *attempt) holdByFile(s *snapshot) (isHeld bool, err error) {
 	}
 	had := s.holders[i]
 	f.Mark, f.Signal = had.file.Mark, had.file.Signal
-	// A child can convert the lock of its parent. Whoever has inherited the open file was started after the elder one.
+	// A child can convert the lock of its parent. Whoever has inherited the file from either is younger than the elder.
 	f.LockerStart = min(had.file.LockerStart, at.Start)
 	return a.holdAs(had.name, a.holderName(had.id, &f))
 }

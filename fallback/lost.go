@@ -45,9 +45,8 @@ func (a *attempt) wouldHide(s *snapshot) bool {
 	})
 }
 
-// search looks for the open files that are lost, once, and judges them anew. Of the records there are three sets then:
-// those whose open files were seen, which a search passes over; those that it looks for; and those that are
-// unsearchable.
+// search looks for the open files that are lost, once, and judges them anew. Three sets of records matter then: those
+// whose open files were seen, which a search passes over; those that it looks for; and those that are unsearchable.
 //
 // If no listing shows the token it does nothing, and what is lost stays so.
 func (a *attempt) search(s *snapshot) (isMade bool) {
@@ -60,8 +59,8 @@ func (a *attempt) search(s *snapshot) (isMade bool) {
 	if len(wanted) == 0 {
 		return true
 	}
-	giveUp := func() bool { return a.isLate() || a.isCancelled() }
-	q := openfile.Query{Accounted: s.seenFiles(), Since: a.earliestStart(wanted), GiveUp: giveUp}
+	shallStop := func() bool { return a.isLate() || a.isCancelled() }
+	q := openfile.Query{Accounted: s.seenFiles(), Since: a.earliestStart(wanted), ShallStop: shallStop}
 	for _, r := range wanted {
 		q.Wanted = append(q.Wanted, r.file)
 		q.TellRefused = q.TellRefused || a.isAnothers(*r)
@@ -223,8 +222,9 @@ func (a *attempt) isAnothers(r record) bool {
 	return !m.pidNS.is(r.owner.pidNS) || !m.user.is(r.owner.user)
 }
 
-// mayHaveInherited reports whether a process that may not be looked into can have the open file of another's record: it
-// is not older than the process that has locked, and it is of that user, or may be.
+// mayHaveInherited reports whether it cannot be excluded that a process that may not be looked into has the open file
+// of another's record: it is not older than the process that has locked, which is taken for the oldest that has the
+// file (see File.LockerStart), and it is of that user, or may be.
 func (a *attempt) mayHaveInherited(p openfile.Process, r record) bool {
 	m, theirs := a.Machine(), r.owner.user
 	isComparable := p.Start != 0 && r.file.LockerStart != 0 && m.pidNS.sharesClock(r.owner.pidNS)

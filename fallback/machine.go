@@ -3,6 +3,7 @@ package fallback
 import (
 	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -10,7 +11,7 @@ import (
 )
 
 // A machine is where an owner runs, for which user, and by which mount of the filesystem it sees the state directory.
-// What is not known is "". It matches nothing, except in sharesKernel.
+// What is not known is "". It matches nothing, except in sharesKernel; but "" is also the device on Windows.
 type machine struct {
 	user   user
 	host   string // for people to read, escaped
@@ -68,11 +69,13 @@ func newDevice(number string) device {
 	return device(number)
 }
 
+func (d device) wasKnown() bool { return strings.HasPrefix(string(d), "+") }
+
 func (d device) number() string { return strings.TrimPrefix(string(d), "+") }
 
 // isGone reports whether the filesystem of a record was unmounted: the kernel knew its number, and does not know it
 // now.
-func (d device) isGone() bool { return d != device(d.number()) && isUnknownDevice(d.number()) }
+func (d device) isGone() bool { return d.wasKnown() && isUnknownDevice(d.number()) }
 
 // thisMachine is this machine, but for the device.
 var thisMachine = sync.OnceValue(func() machine {
@@ -192,6 +195,9 @@ func parseUser(s string) (u user, ok bool) {
 	}
 	return user{parts[0], parts[1], parts[2]}, true
 }
+
+// nonce returns 64 random bits. The test that runs every interleaving replaces it.
+var nonce = func() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
 // digest is at most 13 letters and digits that differ for different s, and "" for "".
 func digest(s string) string {

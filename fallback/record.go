@@ -3,7 +3,6 @@ package fallback
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,13 +91,12 @@ func recordName(m Mode, id string, permit int, f *openfile.File) string {
 // waiterName is the name of a waiter.
 func waiterName(id string, wants Mode) string { return waitName + "," + id + "@" + modeWords[wants] }
 
-// A verdict says what is known of the holder that a record stands for. What is not known counts as held. It is over if
-// nobody has its lifeline or open file any more, and whoever has had that is dead.
+// A verdict says what is known of the holder that a record stands for. What is not known counts as held.
 type verdict uint8
 
 const (
 	doubtful     verdict = iota // this process cannot tell: held
-	over                        // nobody has it, for good
+	over                        // nobody has it, for good; or its name has changed meanwhile, see judgeLifeline
 	ours                        // it is what this attempt locks for
 	held                        // somebody has it
 	lost                        // an open file that is not where its record says: held, until a search proves more
@@ -214,9 +212,6 @@ type owner struct {
 	nonce   string // makes the ID unique in history
 	machine
 }
-
-// nonce returns 64 random bits. The test that runs every interleaving replaces it.
-var nonce = func() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
 // newID returns an ID for this process.
 func newID(pid int, start uint64, now time.Time, m machine) string {

@@ -103,7 +103,7 @@ func resolveExisting(path string) (string, error) {
 }
 
 // lockedPath returns the path of the file whose state directory is dir, and the base that StateDir has made that from.
-// The path is "" if a hash stands for it in dir.
+// The path is "" if the file is not there, or dir does not tell it, as if a hash stands for it.
 func lockedPath(dir string) (path, base string) {
 	around, name := filepath.Split(dir)
 	around, name = filepath.Clean(around), strings.TrimSuffix(name, ".flock")
@@ -242,7 +242,8 @@ func (s *stateDir) MoveAway() error {
 
 // stage calls move with the directory around path, the staging directory, which it makes, and a new name in that. Then
 // it removes all that is in the staging directory, also what others have left there who were killed. It takes each part
-// away by a rename first: a maker that still works on it fails, and begins again.
+// away by a rename first: a maker that still works on it fails, and begins again. Otherwise it could rename to path
+// what is just losing its token.
 func stage(path string, move func(parent, staging *directory, name string) error) error {
 	// The directory around it may be reached by a link.
 	parent, err := openDirectory(filepath.Dir(path) + string(filepath.Separator) + ".")

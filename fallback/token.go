@@ -35,7 +35,7 @@ func (a *attempt) renameToken(old, new string) error {
 //	what the listing shows      the token is   at first               after the deadline   for long
 //	busy,X                      kept           pause                  kept out             kept out
 //	busy,X, no lifeline of X    orphaned       pause                  kept out             an error
-//	free, but it is not         withheld       pause, open the path   kept out             kept out
+//	free, but not to be had     withheld       pause, open the path   kept out             kept out
 //	none, or several            unclear        pause, open the path   the same             an error
 //
 // Also who tries only once waits for long, to be certain. Who loses each race, because the token changes hands all the
@@ -80,7 +80,7 @@ type tokenState uint8
 const (
 	kept     tokenState = iota // somebody has it
 	orphaned                   // its owner has lost its lifeline, so that nobody can ever take it over
-	withheld                   // the listing shows it free, see takeFree
+	withheld                   // the listing shows it free: it changes hands all the time, or NFS hides who has it
 	unclear                    // it is just renamed, or the directory is another one, or broken
 )
 
@@ -207,6 +207,15 @@ func (a *attempt) checkLifeline() error {
 	}
 	return nil
 }
+
+// What each of these does when something has failed or is over:
+//
+//	                   the token    our name                            our lifeline   our mark
+//	putBack            is freed     stays                               stays          stays
+//	giveUp, withdraw   stays        a waiter's; of an open file: none   stays          is taken away
+//	forget             stays        stays, for others to remove         is closed      stays
+//	leave              stays        is removed                          is closed      stays
+//	release            stays        is removed if nobody else has it    is closed      is taken away
 
 // freeToken frees the token. That makes what we have done with it count: if it fails, we take that back.
 func (a *attempt) freeToken(token string) (isFreed bool, err error) {

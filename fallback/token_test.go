@@ -185,7 +185,7 @@ type endlessSystem struct{ busySystem }
 
 func (s *endlessSystem) Search(q openfile.Query) openfile.View {
 	for range 1000 {
-		if q.GiveUp() {
+		if q.ShallStop() {
 			return openfile.View{}
 		}
 		s.Sleep(0)

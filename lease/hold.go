@@ -134,8 +134,9 @@ func (h *hold) takeNote(err error) {
 	}
 }
 
-// whenSilent returns when the server counts as silent: after 4/10 of the TTL, two of them since the last request was
-// sent. Slow is not silent. When that was said it is said again for another renewal only.
+// whenSilent returns when the server counts as silent. The next renewal is sent a fifth of the TTL after the last one
+// that was answered; it has another fifth for its answer, or twice what the last answer took, if that is longer: slow
+// is not silent. When that was said it is said again for another renewal only.
 func (h *hold) whenSilent() time.Duration {
 	if h.warned {
 		return math.MaxInt64

@@ -61,8 +61,8 @@ type Held interface {
 	Lost() <-chan struct{}
 
 	// Release releases the lock and, unless the run was Killed, writes how it ended. If the lock was lost while the
-	// command ran, it writes nothing and returns ErrLost. Unless the command has Ended or Failed it takes a second at
-	// most, because nobody waits for it.
+	// command ran, it does not write that, and returns ErrLost; a cooldown may still begin or go on. Unless the command
+	// has Ended or Failed it takes a second at most, because nobody waits for it.
 	Release(ctx context.Context, end End) error
 }
 

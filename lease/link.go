@@ -76,7 +76,7 @@ func Ask[T any](ctx context.Context, l *Link, attempts ...func(context.Context) 
 	repeat := func(attempt func(context.Context) (T, error), pause time.Duration) {
 		var pauses Backoff
 		for sleep(request, pause) {
-			if pause > 0 {
+			if pause > 0 { // it is not the first attempt of the first kind
 				l.repeats.Add(1)
 			}
 			began := time.Now()
@@ -93,7 +93,7 @@ func Ask[T any](ctx context.Context, l *Link, attempts ...func(context.Context) 
 		}
 	}
 	for i, attempt := range attempts {
-		go repeat(attempt, time.Duration(i)*l.Pace())
+		go repeat(attempt, time.Duration(i)*l.Pace()) // the first kind at once, the second after a Pace
 	}
 	select {
 	case r := <-results:

@@ -23,6 +23,12 @@ import (
 // of the row meet at the lock of that row. The second one waits for the first, and then checks again whether the row
 // has expired: see renewal and judge.
 //
+//	the renewal of a row that expires at 10    a change
+//	9.9: locks the row, reads the clock
+//	                                           10.1: finds it expired, waits for its lock
+//	writes that it expires at 19.9, COMMIT
+//	                                           checks the row anew: 19.9, so it stays
+//
 // All values in the statements are numbers, hexadecimal digits and plain words, so none needs to be quoted.
 
 // A message is statements that are sent together. Each has one result, in the same place.
@@ -127,17 +133,18 @@ UPDATE flock.name n SET cools = greatest(n.cools, (SELECT max(dead.cools) FROM d
 }
 
 // readLiving returns the query for a look, in which those who have expired do not count.
-func readLiving(name string) string { return read(name) + " AND NOT " + isDead }
+func readLiving(which string) string { return read(which) + " AND NOT " + isDead }
 
-// read returns the query for the line of a lock, and what matters for that; see readView.
-func read(name string) string {
+// read returns the query for the line of a lock, or of those that a condition names, and what matters for that; see
+// readView.
+func read(which string) string {
 	return `WITH ` + theServer + `
 SELECT s.epoch, s.ttl, ` + microseconds("s.quiet - s.now") + `, ` + isTheServer + `, pg_is_in_recovery(),
 	encode(n.name, 'hex'), n.seq, ` + microseconds("n.cools - s.now") + `,
 	c.key, c.cooling, c.seq, c.mode, c.permits, c.taken IS NOT NULL, c.epoch = s.epoch,
 	` + microseconds("c.expires - s.now") + `,
 	` + microseconds("coalesce(c.taken, c.came) - 'epoch'") + `, c.host, c.pid, c.username
-FROM s LEFT JOIN flock.name n ON ` + name + ` LEFT JOIN flock.contender c ON c.name = n.name`
+FROM s LEFT JOIN flock.name n ON ` + which + ` LEFT JOIN flock.contender c ON c.name = n.name`
 }
 
 // is is the condition for read that it is about one lock.

@@ -10,7 +10,8 @@ import (
 	"example.org/flock/lease"
 )
 
-// A place is one in a line. The order is that of the changes by which the places were taken.
+// A place is one in a line. The order is that of the changes by which the places were taken, from 1 on; -2 is who may
+// have the lock by a server before, and -1 is a cooldown.
 type place struct {
 	order int64
 	lives time.Duration // it is there at least for so long, unless somebody removes it
@@ -47,7 +48,8 @@ func readView(key string, rows [][][]byte) (v view, err error) {
 	case !v.isTheServer:
 		v.quiet = v.ttl // it begins with the first change
 	case slices.ContainsFunc(rows, isOfBefore):
-		// The quiet time has not ended before these rows are gone. By the clock it may have, since they were judged.
+		// The quiet time has not ended before these rows are gone. By the clock it may have, since they were judged:
+		// then it lasts for the shortest time that is not zero.
 		v.quiet = max(v.quiet, time.Microsecond)
 	}
 	if v.quiet > 0 {

@@ -16,7 +16,8 @@ type File struct {
 	Signal int // by which it knows its record
 
 	// The start of the process in which the open file was when it was locked; 0: unknown. Location may be another one
-	// by now. Whoever has inherited the open file was started later.
+	// by now. Whoever has inherited the open file from it was started later. An older process can have it, too, if one
+	// between the two has ended: exec 9>f; ( (sleep 1; flock 9) & ); sleep 99
 	LockerStart uint64
 }
 

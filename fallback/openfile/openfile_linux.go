@@ -45,6 +45,9 @@ func (t *Table) ID() (id FileID) {
 // Locate returns where the eldest ancestor has our open file, if all processes between it and this one have it, too. If
 // no ancestor has it, it returns where this process does; but a parent into which this user may not look is taken for
 // the caller, which has it.
+//
+//	sh 100 has 9 -> sh 110 has 9 -> flock 120         sh 100
+//	sh 100 has 9 -> setsid 110 has ended, flock 120   flock 120, because its parent is process 1 by now
 func (t *Table) Locate() (Location, error) {
 	eldest := Location{PID: os.Getpid(), Number: t.FD, Start: proc.Start(os.Getpid())}
 	if err := proc.CheckOwn(); err != nil {

@@ -8,12 +8,13 @@ var KeepsDescriptors bool
 type Query struct {
 	Wanted    []*File // an open file like one of these,
 	Accounted []*File // but none of these, which were seen, and have records
-	// Processes that were started then or later may hide it from an empty look, because they move their descriptors.
+	// Processes that were started then or later may hide it from an empty look, because they move their descriptors. An
+	// older one can have it, too, see File.LockerStart, but one look into it counts.
 	Since uint64
 	// Whether to tell which processes refuse the look.
 	TellRefused bool
-	// Whether to give up, which is asked when each process was looked at once, and again; nil: when it lasts too long.
-	GiveUp func() bool
+	// Whether to stop, which is asked when each process was looked at once, and again; nil: when it lasts too long.
+	ShallStop func() bool
 }
 
 // A View is what a search has seen.

@@ -78,7 +78,13 @@ var processes = proc.Processes
 // All who are there when it begins are looked into in the first round. After that, whoever has the open file inherits
 // it during the search. A listing goes upwards, and an heir has a higher id than who has left him the file. So the
 // listing meets somebody who has it, if anybody has: who ends, or closes it, before the listing has come to them has
-// left it to somebody further up. If the listing has nobody new, nobody has it.
+// left it to somebody further up. If the listing has nobody new, nobody has it. Say that 100 has it at first:
+//
+//	listing  shows    new     the look into these
+//	1        90, 100  both    90 is cleared; 100 has just ended, and left it to 150
+//	2        90, 150  150     has just ended, and left it to 180
+//	3        90, 180  180     has it: the search ends
+//	or 3     90, 190  190     its parent 90 was cleared before 190 was started: see enoughListings
 func (h *search) everywhere() (complete bool) {
 	result := h.lookRound() // it has all the time that it takes
 	catchUpEnds := time.Now().Add(longestCatchUp)
@@ -95,7 +101,7 @@ func (h *search) everywhere() (complete bool) {
 				return true
 			}
 		}
-		if time.Now().After(catchUpEnds) || h.GiveUp != nil && h.GiveUp() {
+		if time.Now().After(catchUpEnds) || h.ShallStop != nil && h.ShallStop() {
 			return false
 		}
 	}

@@ -73,8 +73,8 @@ func TestSearchGivesUp(t *testing.T) {
 	longestCatchUp = time.Hour
 	for _, enough := range []int{0, 3} {
 		listings = 0
-		giveUp := func() bool { return listings >= enough }
-		if s.Search(Query{Since: math.MaxUint64, GiveUp: giveUp}).Complete || listings != max(1, enough) {
+		shallStop := func() bool { return listings >= enough }
+		if s.Search(Query{Since: math.MaxUint64, ShallStop: shallStop}).Complete || listings != max(1, enough) {
 			t.Errorf("told to give up after %d listings it ended after %d, or was complete", enough, listings)
 		}
 	}
