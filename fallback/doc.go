@@ -43,12 +43,12 @@
 // # What is believed
 //
 // What a contender has not seen for itself counts as held, except what a search for an open file can miss, see above.
-// It tells others only what it knows. It asks a lifeline
-// only about an owner in the same kernel that sees the directory by the same mount, because a FIFO lives in one of
-// each, or by a mount that is gone: then nobody has a FIFO there. It knows that one is gone only if the kernel knew the
-// device number when the record was written. Any other owner counts as alive, and errors name it, unless it is of an
-// earlier boot of this machine: a contender knows that if the host name and the machine-id (on macOS the number of the
-// hardware) are the same, outside of containers. A contender that cannot tell is refused.
+// It tells others only what it knows. It asks a lifeline only about an owner in the same kernel that sees the directory
+// by the same mount, because a FIFO lives in one of each, or by a mount that is gone: then nobody has a FIFO there. It
+// knows that one is gone only if the kernel knew the device number when the record was written. Any other owner counts
+// as alive, and errors name it, unless it is of an earlier boot of this machine: a contender knows that if the host
+// name and the machine-id (on macOS the number of the hardware) are the same, outside of containers. A contender that
+// cannot tell is refused.
 //
 // # The names
 //
