@@ -81,7 +81,7 @@ check: flock                  ## what to run after each change: every case in on
 
 TIMEOUT = 30m
 
-test: flock                   ## run the tests: every case in every mode where its answer can differ (five minutes)
+test: flock                   ## run the tests: every case in every mode where its answer can differ (three minutes)
 	@sh compat_test/run.sh $(MAKE) --no-print-directory -j2 test-go test-beside
 
 test-go:

@@ -17,25 +17,28 @@ func init() {
 	runtime.LockOSThread() // the first thread, which gets the signals of the process: see TestMain
 }
 
-// TestMain tests Arrived in the first thread, as flock uses it: a signal that the process sends to itself has been
-// handled there when kill(2) returns, but not delivered.
+// raise sends this process a signal, which the first thread has handled when it returns, but package signal has not
+// delivered.
+var raise = func(sig syscall.Signal) { syscall.Kill(os.Getpid(), sig) }
+
+// TestMain tests Arrived in the first thread, as flock uses it.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "finish" {
 		Defer()
-		syscall.Kill(os.Getpid(), syscall.SIGINT)
+		raise(syscall.SIGINT)
 		Finish()
 		os.Exit(3)
 	}
 	if len(os.Args) == 2 && os.Args[1] == "finish after Catch" {
 		Catch()
-		syscall.Kill(os.Getpid(), syscall.SIGWINCH)
-		syscall.Kill(os.Getpid(), syscall.SIGINT)
+		raise(syscall.SIGWINCH)
+		raise(syscall.SIGINT)
 		Finish()
 		os.Exit(3)
 	}
 	signals := Forward()
 	for range 1000 {
-		syscall.Kill(os.Getpid(), syscall.SIGUSR1)
+		raise(syscall.SIGUSR1)
 		if list := Arrived(signals); !slices.Contains(list, os.Signal(syscall.SIGUSR1)) {
 			fmt.Printf("Arrived: %v\n", list)
 			os.Exit(1)
