@@ -102,7 +102,7 @@ func TestTokenOfADeadOwnerWhereNoLifelineAnswers(t *testing.T) {
 // TestFileOfAnotherMount has the record of an open file with another inode number than the locked file's, 1. In this
 // kernel and by this mount it is another file; by another mount that is not known.
 func TestFileOfAnotherMount(t *testing.T) {
-	const file = "@7.1.9.3.a.2.1"
+	const file = "@7.1.9.3.a.2-1"
 	for is, owner := range map[string]string{
 		"another file":              "v1,1,2,it,0.0.u,h,m,1,4026531836.1,d",
 		"a file by another mount":   "v1,1,2,it,0.0.u,h,m,1,4026531836.1,e",
@@ -119,8 +119,14 @@ func TestFileOfAnotherMount(t *testing.T) {
 			t.Errorf("%s: kept out: %v", is, isKeptOut)
 		}
 	}
-	if _, ok := parseRecord(exclName + "," + theirs1 + "@7.1.9.3.x.2.1"); ok {
-		t.Error("a record with an unknown mark can be read")
+	for is, file := range map[string]string{
+		"an unknown mark": "@7.1.9.3.x.2-1",
+		"no device":       "@7.1.9.3.a.2",
+		"a start of the locker instead of a device": "@7.1.9.3.a.2.1",
+	} {
+		if _, ok := parseRecord(exclName + "," + theirs1 + file); ok {
+			t.Error("it can be read, with ", is)
+		}
 	}
 }
 
@@ -163,7 +169,7 @@ func TestWhoJudges(t *testing.T) {
 // TestSearchWithoutAnEnd: that a search has not come to its end, because the machine is short of processor time, is no
 // reason to say that only somebody else can judge a holder.
 func TestSearchWithoutAnEnd(t *testing.T) {
-	r, ok := parseRecord(exclName + ",v1,1,7,it,0.0.u,h,m,1,4026531836.1,d@7.1.9.3.a.1.1")
+	r, ok := parseRecord(exclName + ",v1,1,7,it,0.0.u,h,m,1,4026531836.1,d@7.1.9.3.a.1-1")
 	if !ok {
 		t.Fatal("cannot be read")
 	}
@@ -207,7 +213,7 @@ func TestSearchIsGivenUp(t *testing.T) {
 		"cancelled":  {gone, time.Time{}, lost},
 		"a deadline": {t.Context(), start.Add(time.Second), lost},
 	} {
-		r, _ := parseRecord(exclName + ",v1,1,7,it,0.0.u,h,m,1,4026531836.1,d@7.1.9.3.a.1.1")
+		r, _ := parseRecord(exclName + ",v1,1,7,it,0.0.u,h,m,1,4026531836.1,d@7.1.9.3.a.1-1")
 		r.verdict = lost
 		s := &endlessSystem{busySystem{listings: [][]string{{free}}, now: start, slow: 10 * time.Millisecond}}
 		found := snapshot{holders: []record{r}}
@@ -231,16 +237,16 @@ func TestWhoMayHaveInherited(t *testing.T) {
 		refuses     openfile.Process
 		want        bool
 	}{
-		"another user's, later":                  {theirs, "@7.1e.9.3.a.1.1", of(60, "7", "7"), true},
-		"another user's, earlier":                {theirs, "@7.1e.9.3.a.1.1", of(40, "7", "7"), false},
-		"a third user's":                         {theirs, "@7.1e.9.3.a.1.1", of(60, "8", "7"), false},
-		"one that nothing is known of":           {theirs, "@7.1e.9.3.a.1.1", openfile.Process{}, true},
-		"younger than the locker, file moved on": {theirs, "@9.2e.9.3.a.1.1.1e", of(60, "7", "7"), true},
-		"another group's":                        {group, "@7.1e.9.3.a.1.1", of(60, "0", "7"), true},
-		"of another group, earlier":              {group, "@7.1e.9.3.a.1.1", of(40, "0", "7"), false},
-		"of a third group":                       {group, "@7.1e.9.3.a.1.1", of(60, "0", "8"), false},
-		"a login's":                              {group, "@7.1e.9.3.a.1.1", protected(of(60, "0", "7")), false},
-		"another user's in that group":           {group, "@7.1e.9.3.a.1.1", of(60, "7", "7"), false},
+		"another user's, later":                  {theirs, "@7.1e.9.3.a.1-1", of(60, "7", "7"), true},
+		"another user's, earlier":                {theirs, "@7.1e.9.3.a.1-1", of(40, "7", "7"), false},
+		"a third user's":                         {theirs, "@7.1e.9.3.a.1-1", of(60, "8", "7"), false},
+		"one that nothing is known of":           {theirs, "@7.1e.9.3.a.1-1", openfile.Process{}, true},
+		"younger than the locker, file moved on": {theirs, "@9.2e.9.3.a.1-1.1e", of(60, "7", "7"), true},
+		"another group's":                        {group, "@7.1e.9.3.a.1-1", of(60, "0", "7"), true},
+		"of another group, earlier":              {group, "@7.1e.9.3.a.1-1", of(40, "0", "7"), false},
+		"of a third group":                       {group, "@7.1e.9.3.a.1-1", of(60, "0", "8"), false},
+		"a login's":                              {group, "@7.1e.9.3.a.1-1", protected(of(60, "0", "7")), false},
+		"another user's in that group":           {group, "@7.1e.9.3.a.1-1", of(60, "7", "7"), false},
 	} {
 		r, ok := parseRecord(exclName + "," + c.owner + c.file)
 		if !ok {

@@ -54,7 +54,7 @@ const (
 
 func (f File) String() string {
 	base36 := func(n uint64) string { return strconv.FormatUint(n, 36) }
-	s := fmt.Sprintf("%d.%s.%d.%d.%c.%s.%s", f.PID, base36(f.Start), f.Number, f.Signal, f.Mark, base36(f.Inode),
+	s := fmt.Sprintf("%d.%s.%d.%d.%c.%s-%s", f.PID, base36(f.Start), f.Number, f.Signal, f.Mark, base36(f.Inode),
 		base36(f.Device))
 	if f.LockerStart != f.Start {
 		s += "." + base36(f.LockerStart)
@@ -65,16 +65,17 @@ func (f File) String() string {
 // Parse is the reverse of String.
 func Parse(s string) (*File, bool) {
 	parts := strings.Split(s, ".")
-	if len(parts) != 7 && len(parts) != 8 {
+	if len(parts) != 6 && len(parts) != 7 {
 		return nil, false
 	}
+	inode, device, _ := strings.Cut(parts[5], "-")
 	base36 := func(s string) uint64 { n, _ := strconv.ParseUint(s, 36, 64); return n }
 	f := new(File)
 	fmt.Sscanf(parts[0]+" "+parts[2]+" "+parts[3]+" "+parts[4], "%d %d %d %c", &f.PID, &f.Number, &f.Signal, &f.Mark)
-	f.Start, f.Inode, f.Device = base36(parts[1]), base36(parts[5]), base36(parts[6])
+	f.Start, f.Inode, f.Device = base36(parts[1]), base36(inode), base36(device)
 	f.LockerStart = f.Start
-	if len(parts) == 8 {
-		f.LockerStart = base36(parts[7])
+	if len(parts) == 7 {
+		f.LockerStart = base36(parts[6])
 	}
 	isMark := f.Mark == NoAtime || f.Mark == NonBlock
 	return f, isMark && f.String() == s && min(f.PID, f.Number, f.Signal) >= 0
