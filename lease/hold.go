@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -25,7 +24,7 @@ type hold struct {
 	held Held
 
 	renewals chan error  // what Renew has returned
-	failure  error       // of the last one; nil: it has renewed the lock
+	refusal  *Error      // of the last one; nil: the server has not refused that
 	started  bool        // the command has run
 	passedOn []os.Signal // to the command
 	warned   bool        // the user knows that the server is silent
@@ -90,7 +89,9 @@ func (h *hold) execute() int {
 		case err := <-h.renewals:
 			h.takeNote(err)
 		case <-until(h.whenSilent()):
-			h.warn()
+			if Now() >= h.whenSilent() {
+				h.warn(h.link.Why())
+			}
 		case <-lost:
 			lost, aMoment = nil, time.After(ttl/5)
 			next = Now()
@@ -121,7 +122,8 @@ func (h *hold) renew(ctx context.Context, timeout time.Duration) {
 
 // takeNote takes note of what Renew has returned.
 func (h *hold) takeNote(err error) {
-	switch h.failure = err; {
+	var no *Error
+	switch h.refusal = nil; {
 	case errors.Is(err, ErrLost):
 		h.dropped = true
 		h.guard.Give(guard.Message{Kind: guard.Abort})
@@ -132,44 +134,30 @@ func (h *hold) takeNote(err error) {
 		}
 		h.service.say("WATCHDOG=1")
 		h.guard.Give(guard.Message{Kind: guard.Move, Deadlines: h.deadlines()})
+	case errors.As(err, &no) && no.Status != failure.ExTempFail:
+		if h.refusal = no; !h.warned {
+			h.warn(no.Text + "\n" + no.Hint)
+		}
 	}
 }
 
 // whenSilent returns when the server counts as silent. The next renewal is sent a fifth of the TTL after the last one
 // that was answered; it has another fifth for its answer, or twice what the last answer took, if that is longer: slow
-// is not silent. A refusal is said at once. When either was said it is said again for another renewal only.
+// is not silent. When that was said it is said again for another renewal only.
 func (h *hold) whenSilent() time.Duration {
 	if h.warned {
 		return math.MaxInt64
 	}
 	since, ttl := h.held.Life()
-	if h.refusal() != nil {
-		return since
-	}
 	return since + ttl/5 + max(ttl/5, 2*h.link.Slowness())
 }
 
-// refusal returns what the server has answered instead of renewing the lock; nil: it has renewed it, or not answered.
-func (h *hold) refusal() *Error {
-	var known *Error
-	if errors.As(h.failure, &known) && known.Status != failure.ExTempFail {
-		return known
-	}
-	return nil
-}
-
-// warn says why the lock is not renewed, before that costs the command its life.
-func (h *hold) warn() {
-	if now := Now(); now >= h.whenSilent() {
-		h.warned = true
-		since, _ := h.held.Life()
-		why := h.link.Why()
-		if no := h.refusal(); no != nil {
-			why = strings.TrimSpace(no.Text + "\n" + no.Hint)
-		}
-		h.note(h.program.Server + " has not renewed the lock " + h.name + " for " + seconds(now-since) +
-			"; the command is terminated in " + seconds(h.deadlines().Term-now) + ": " + why)
-	}
+// warn says that the lock is not renewed and why, before that costs the command its life.
+func (h *hold) warn(why string) {
+	h.warned = true
+	since, _ := h.held.Life()
+	h.note(h.program.Server + " has not renewed the lock " + h.name + " for " + seconds(Now()-since) +
+		"; the command is terminated in " + seconds(h.deadlines().Term-Now()) + ": " + why)
 }
 
 func seconds(d time.Duration) string {
@@ -183,7 +171,7 @@ func (h *hold) endOfGuard() int {
 		h.held.Release(context.Background(), End{Fate: Killed}) // it may have started the command just before
 		return h.guardGone("lost")
 	}
-	h.failure = &Error{Text: "its guard was killed"}
+	h.refusal = &Error{Text: "its guard was killed"}
 	return h.lose(survivor)
 }
 
@@ -239,8 +227,8 @@ func (h *hold) lose(survivor int) int {
 	why := h.program.Lease + " was not kept alive in time"
 	if h.dropped {
 		why = h.droppedPlace()
-	} else if no := h.refusal(); no != nil {
-		why = no.Text
+	} else if h.refusal != nil {
+		why = h.refusal.Text
 	}
 	fate, text := Killed, "the command was killed"
 	if !h.started {

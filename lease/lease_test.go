@@ -257,22 +257,35 @@ func TestReportAgain(t *testing.T) {
 }
 
 // A holder is warned of a silence that its lock has seen, not of one that is over.
-func TestWarning(t *testing.T) {
+func TestWhenSilent(t *testing.T) {
 	for _, c := range []struct {
 		age, slowness time.Duration
-		warned        bool
+		silent        bool
 	}{
 		{0, 0, false}, {39 * time.Second, 0, false}, {40 * time.Second, 0, true},
 		{50 * time.Second, 20 * time.Second, false}, {60 * time.Second, 20 * time.Second, true},
 	} {
 		f := &fakeBackend{ttl: 100 * time.Second}
 		f.since.Store(int64(Now() - c.age))
-		h := &hold{held: f, task: &task{
-			printer: output.New("flock-fake"), program: Program{Server: "fake"}, link: &Link{},
-		}}
+		h := &hold{held: f, task: &task{link: &Link{}}}
 		h.link.slowness.Store(int64(c.slowness))
-		if h.warn(); h.warned != c.warned {
-			t.Errorf("%+v: warned %v", c, h.warned)
+		if silent := Now() >= h.whenSilent(); silent != c.silent {
+			t.Errorf("%+v: silent %v", c, silent)
+		}
+	}
+}
+
+// A holder is warned at once of a refusal, and not of a renewal without an answer, which makes no refusal of one before.
+func TestRefusedRenewal(t *testing.T) {
+	no := Denied("no\nask for it")
+	h := &hold{held: &fakeBackend{ttl: time.Hour}, task: &task{printer: output.New("flock-fake"), link: &Link{}}}
+	for _, c := range []struct {
+		renewal           error
+		warned, isRefused bool
+	}{{Unavailable("no answer"), false, false}, {no, true, true}, {no, true, true}, {Unavailable("no answer"), true, false}} {
+		h.takeNote(c.renewal)
+		if h.warned != c.warned || (h.refusal != nil) != c.isRefused {
+			t.Errorf("%v: warned %v, refused by %v", c.renewal, h.warned, h.refusal)
 		}
 	}
 }

@@ -234,7 +234,7 @@ func (t *task) sayWaitGoesOn(why string) {
 
 // note prints each line of a text.
 func (t *task) note(text string) {
-	for line := range strings.SplitSeq(text, "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		t.printer.Note(line)
 	}
 }

@@ -206,9 +206,9 @@ func attempt[T any](ctx context.Context, s *store, w *session, call func(context
 		w.rollBack(ctx, s.patience())
 	}
 	switch {
-	case isOfVersion(err):
+	case hasCode(err, "22012"): // division by zero: see checkVersion
 		err = w.describeVersion(ctx, s.connection.Database)
-	case isOfLocks(err) && w.waitsForStandby(ctx):
+	case hasCode(err, "55P03") && w.waitsForStandby(ctx): // the lock of a row or table was not had in time
 		err = errNoStandby
 	}
 	s.keep(w)

@@ -15,29 +15,16 @@ import (
 	"example.org/flock/lease"
 )
 
-// errUnsure is for a COMMIT that may not have had its effect.
-var errUnsure = errors.New("a COMMIT was not confirmed, or a standby has not confirmed it")
+var (
+	errUnsure    = errors.New("a COMMIT was not confirmed, or a standby has not confirmed it")
+	errReplica   = errors.New("the server is a replica")
+	errNoStandby = errors.New("no synchronous standby confirms what is committed") // a COMMIT waits for that
+)
 
-// errReplica is for a server that follows another one.
-var errReplica = errors.New("the server is a replica")
-
-// findSession has the command by which a user finds one that keeps a row or a table.
-const findSession = `this lists such sessions: psql -c "SELECT pid, mode FROM pg_locks WHERE relation IN ` +
-	`('flock.server'::regclass, 'flock.name'::regclass, 'flock.contender'::regclass)"`
-
-// errNoStandby is for a COMMIT that waits for a synchronous standby.
-var errNoStandby = errors.New("no synchronous standby confirms what is committed")
-
-// isOfLocks reports whether an error is that a lock of a row was not had in time.
-func isOfLocks(err error) bool {
+// hasCode reports whether an error is of the server, with one of these for its SQLSTATE.
+func hasCode(err error, codes ...string) bool {
 	var refusal *pgconn.PgError
-	return errors.As(err, &refusal) && refusal.Code == "55P03"
-}
-
-// isOfVersion reports whether an error is that the tables have another version: see checkVersion.
-func isOfVersion(err error) bool {
-	var refusal *pgconn.PgError
-	return errors.As(err, &refusal) && refusal.Code == "22012" // division by zero
+	return errors.As(err, &refusal) && slices.Contains(codes, refusal.Code)
 }
 
 // describeVersion returns the error of tables that have another version.
@@ -60,9 +47,7 @@ func (w *session) describeVersion(ctx context.Context, database string) error {
 
 // isOfReplica reports whether an error is that of a server that follows another one.
 func isOfReplica(err error) bool {
-	var refusal *pgconn.PgError
-	isWrite := errors.As(err, &refusal) && slices.Contains([]string{"25006", "55000", "0A000"}, refusal.Code)
-	return isWrite || sys.Is(err, errReplica, pgconn.ErrStandbyConnection)
+	return hasCode(err, "25006", "55000", "0A000") || sys.Is(err, errReplica, pgconn.ErrStandbyConnection)
 }
 
 // classify returns the error of an attempt as package lease wants it: a *lease.Unanswered if another attempt may have
@@ -100,15 +85,8 @@ func (s *store) classify(err error) error {
 // with the connection, a conflict of transactions, a lack of resources, a lock that was not had in time, a client that
 // was too slow, a server that starts, stops or recovers, or is a replica.
 func passes(code string) bool {
-	switch code {
-	case "55P03", "25P03", "25P04", "25006", "0A000", "55000":
-		return true
-	}
-	switch code[:min(2, len(code))] {
-	case "08", "40", "53", "57", "58":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"55P03", "25P03", "25P04", "25006", "0A000", "55000"}, code) ||
+		slices.Contains([]string{"08", "40", "53", "57", "58"}, code[:min(2, len(code))])
 }
 
 // isHopeless reports whether the server can never be connected with these variables: each way that was tried was
@@ -159,7 +137,9 @@ func describe(err error) string {
 		text = refusal.Message
 		switch refusal.Code {
 		case "55P03":
-			return "another session keeps a row or table that this lock needs (" + sys.Printable(text) + ")\n" + findSession
+			return "another session keeps a row or table that this lock needs (" + sys.Printable(text) + ")\n" +
+				`this lists such sessions: psql -c "SELECT pid, mode FROM pg_locks WHERE relation IN ` +
+				`('flock.server'::regclass, 'flock.name'::regclass, 'flock.contender'::regclass)"`
 		case "55000", "25006", "0A000":
 			text = errReplica.Error() + " (" + text + ")"
 		}
@@ -172,8 +152,6 @@ func describe(err error) string {
 	case pgconn.Timeout(err), sys.Is(err, context.DeadlineExceeded, context.Canceled):
 		text = "no answer"
 	default:
-		lines := strings.Split(strings.TrimSpace(text), "\n")
-		text = strings.TrimSpace(lines[len(lines)-1])
 		if hint := hintFor(text); hint != "" {
 			return hint
 		}
@@ -185,17 +163,17 @@ func describe(err error) string {
 // be dead, and its replica refuse. The library begins each with its address, and may try one with TLS, then without.
 func describeWays(ways []error) string {
 	var reasons, each []string
-	for _, way := range ways {
+	for i, way := range ways {
 		address, _, _ := strings.Cut(way.Error(), ": ")
-		if last := len(each) - 1; last >= 0 && strings.HasPrefix(each[last], address+": ") {
-			reasons, each = reasons[:last], each[:last]
+		if i+1 < len(ways) && strings.HasPrefix(ways[i+1].Error(), address+": ") {
+			continue
 		}
 		why := describe(way)
 		text, _, _ := strings.Cut(why, "\n")
 		reasons, each = append(reasons, why), append(each, address+": "+strings.TrimPrefix(text, address+": "))
 	}
-	if reasons = slices.Compact(reasons); len(reasons) > 1 {
-		return strings.Join(each, "; ")
+	if len(slices.Compact(reasons)) == 1 {
+		return reasons[0]
 	}
-	return reasons[0]
+	return strings.Join(each, "; ")
 }
