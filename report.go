@@ -20,7 +20,7 @@ import (
 func showHolders(p *output.Printer, o *cli.Options) int {
 	p.UnwrittenStatus = failure.ExOSErr
 	f := namedFile(o)
-	list, err := holders.Find(f, mechanisms(o.Backend))
+	list, err := holders.Find(f, o.Config)
 	if err != nil {
 		return p.Fail(err)
 	}
@@ -110,6 +110,12 @@ func (a *attempt) reportRefusal(err error) {
 	a.out.WarnVerbose(locks.RefusalText(err))
 }
 
+// reportReplaced says that a newer run has come, and returns the exit status.
+func (a *attempt) reportReplaced() (status int) {
+	a.out.Note(a.file.Name + ": " + locks.ErrReplaced.Error())
+	return a.ConflictExit
+}
+
 // refusalLine returns the line about a lock that is refused: that the kernel denies it, with --report who has it, and
 // otherwise only that a process has it which waits for this one; "" if that is not so.
 func (a *attempt) refusalLine(err error) string {
@@ -163,7 +169,7 @@ func targetName(o *cli.Options) string {
 }
 
 // wanted returns what the attempt is to lock, by the mechanism that serves, if that is known.
-func (a *attempt) wanted() locks.Config { return a.lock.Narrow(lockConfig(a.Options, a.out)) }
+func (a *attempt) wanted() locks.Config { return a.lock.Narrow(a.Config) }
 
 // state says why the lock cannot be had, as far as that is known.
 func (a *attempt) state(wanted locks.Config) string {

@@ -18,13 +18,13 @@ func ParseFor(backend string, args, own []string, shell func(text string) []stri
 		return &p.o, err
 	}
 	p.o.Backend, p.o.BackendName = Other, backend
-	if err := p.check(); err != nil {
+	if err := p.checkOptions(); err != nil {
 		return nil, err
 	}
 	if err := p.parseName(words); err != nil {
 		return nil, err
 	}
-	return &p.o, p.checkAround()
+	return &p.o, p.checkAction()
 }
 
 // addProgram adds the options that are not flock's, or not in the same way.
