@@ -25,8 +25,12 @@ func (a *attempt) execute() int {
 	// 1. The cooldown counts from now. That is set before the next holder can look at it.
 	cooldownErr := a.endCooldown(code, err)
 
-	// 2. Who keeps the lock is found out by giving it up, as far as possible: the lock file is still open.
-	keepers := a.keepersLine()
+	// 2. The lock is given up, as far as that is possible while the lock file is open: that shows whether somebody
+	// whom the command has left behind keeps it.
+	keepers := ""
+	if a.reportsKeepers() {
+		keepers = a.keepersLine(a.lock.LetGo())
+	}
 
 	// 3. The lock is given up.
 	a.leave()

@@ -125,7 +125,7 @@ func lockAndExecute(p *output.Printer, o *cli.Options, started time.Time) int {
 	if o.HasTimeout {
 		cstart.CatchAlarm() // with -n, too: that is what the command sees
 	}
-	began := time.Now()
+	asked := time.Now()
 	a, err := newAttempt(o, p, f)
 	if err != nil {
 		return p.Fail(err)
@@ -145,7 +145,7 @@ func lockAndExecute(p *output.Printer, o *cli.Options, started time.Time) int {
 	case err != nil:
 		return p.Fail(err)
 	}
-	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
+	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(asked)) + " seconds")
 	if len(o.Command) == 0 {
 		return 0
 	}

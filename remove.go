@@ -14,13 +14,14 @@ import (
 func (a *attempt) takeNamed(timeout locks.Timeout) error {
 	for {
 		err := a.lock.Lock(a.Op, timeout)
+		isNamed := a.file.IsNamed()
 		switch {
-		case locks.IsRefusal(err), errors.Is(err, locks.ErrInterrupted):
-			return err
-		case a.file.IsNamed():
-			return err
+		case err == nil && isNamed:
+			return nil
 		case err == nil:
 			a.lock.Unlock()
+		case isNamed, locks.IsRefusal(err), errors.Is(err, locks.ErrInterrupted):
+			return err
 		default: // it may come of the removal: the directory lock cannot follow a link whose file is gone
 		}
 		if err := a.file.ReopenByName(); err != nil {

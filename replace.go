@@ -22,13 +22,13 @@ func (a *attempt) acquireAsNewest(timeout locks.Timeout) error {
 	if err != nil {
 		return err
 	}
-	isReplaced, stop, err := ticket.Watch(bell)
+	replaced, stop, err := ticket.Watch(bell)
 	if err != nil {
 		return err
 	}
 	stopped := make(chan struct{})
 	go func() { // the lock call waits in the first thread, which the timer of -w interrupts
-		if <-isReplaced {
+		if <-replaced {
 			a.file.Close() // gives up the lock, should it be granted meanwhile: nobody may read the line
 			os.Exit(a.out.Status(a.reportReplaced()))
 		}

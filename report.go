@@ -136,16 +136,18 @@ func (a *attempt) refusalLine(err error) string {
 	return ""
 }
 
+// reportsKeepers reports whether to say who keeps the lock when the command has ended.
+func (a *attempt) reportsKeepers() bool {
+	isWhole := a.Op == locks.Exclusive && a.Range == locks.Range{} && a.Permits == 0
+	return a.Reports && !a.Close && a.file.ByName && isWhole
+}
+
 // keepersLine says who keeps the lock when the command has ended, "" if nobody does: processes that the command has
 // left behind with our open file. As a rule there are none, which the kernel tells at once; to find them takes a look
 // at all processes.
-func (a *attempt) keepersLine() string {
-	isWhole := a.Op == locks.Exclusive && a.Range == locks.Range{} && a.Permits == 0
-	if !a.Reports || a.Close || !a.file.ByName || !isWhole {
-		return ""
-	}
+func (a *attempt) keepersLine(rest locks.Rest) string {
 	var list holders.List
-	switch a.lock.LetGo() {
+	switch rest {
 	case locks.Free:
 		return ""
 	case locks.Taken: // by them, or by the next holder, who is not one of them
