@@ -129,9 +129,7 @@ func named(args []string) []string {
 // For --backend NAME with the name of a program, Backend is Other and nothing after it is read: that is for the
 // program, which may have options of its own.
 func Parse(args []string, getenv func(string) (string, bool), shell func(text string) []string) (*Options, error) {
-	p := newParser(shell)
-	p.addCommon()
-	p.addFile()
+	p := flockParser(shell)
 	words, err := p.read(args)
 	if err != nil || p.isAnswered() {
 		return &p.o, err

@@ -295,11 +295,7 @@ func TestParseForActions(t *testing.T) {
 
 // TestParseForKnowsAll looks for options of flock that the program of a backend neither has nor refuses.
 func TestParseForKnowsAll(t *testing.T) {
-	flock, program := newParser(shell), newParser(shell)
-	flock.addCommon()
-	flock.addFile()
-	program.addCommon()
-	program.addProgram("etcd", nil)
+	flock, program := flockParser(shell), programParser("etcd", nil, shell)
 	for _, opt := range flock.options {
 		same := func(other *option) bool {
 			return other.long == opt.long && other.short == opt.short && other.isFlag == opt.isFlag
