@@ -49,6 +49,7 @@ flock f A=1 true; echo $?
 ### hint-which-backends-there-are
 # needs: own-path
 backend_program here one; backend_program here two; backend_program here go
+backend_program here native; mkdir here/flock-dir9
 cp -L "$(command -v flock)" here/flock
 PATH=$PWD/here here/flock --backend won f true 2>&1 | sed 's/(.*//'
 #> flock: invalid backend in --backend: 'won' 

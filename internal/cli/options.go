@@ -156,8 +156,8 @@ func Parse(args []string, getenv func(string) (string, bool), shell func(text st
 	return &p.o, p.checkSystem()
 }
 
-// isForProgram reports whether a backend of this name can only be a program.
-func isForProgram(name string) bool {
+// IsForProgram reports whether a backend of this name can only be a program.
+func IsForProgram(name string) bool {
 	_, known := backends[name]
 	return !known && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
@@ -189,7 +189,7 @@ func (p *parser) isFcntl() bool { return p.isGiven("fcntl", "start", "length") }
 // setBackend takes the value of --backend.
 func (p *parser) setBackend(name string) error {
 	p.o.BackendName, p.o.BackendSource = name, "--backend"
-	if isForProgram(name) {
+	if IsForProgram(name) {
 		p.o.Backend = Other
 	}
 	return nil
@@ -204,7 +204,7 @@ func (p *parser) chooseBackend(getenv func(string) (string, bool)) error {
 	}
 	known := false
 	if o.Backend, known = backends[o.BackendName]; !known {
-		if !isForProgram(o.BackendName) {
+		if !IsForProgram(o.BackendName) {
 			return o.InvalidBackend("")
 		}
 		o.Backend = Other
