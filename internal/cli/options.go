@@ -66,13 +66,14 @@ func (o *Options) NextReport(pause time.Duration) time.Duration {
 // HasGuard reports whether the command has a guard, which ends it.
 func (o *Options) HasGuard() bool { return o.Limit > 0 || o.KillChildren || o.Replace }
 
-// CooldownFrom is what a cooldown is counted from. It always begins when the lock is taken, in case of a crash.
+// CooldownFrom is what a cooldown is counted from. That from the end also begins when the lock is taken, in case of a
+// crash.
 type CooldownFrom uint8
 
 const (
 	FromEnd     CooldownFrom = iota // of the command
 	FromStart                       // when the lock is taken
-	FromSuccess                     // from the end of the command, and a failure leaves no cooldown
+	FromSuccess                     // from the end of the command, if that has succeeded
 )
 
 var moments = map[string]CooldownFrom{"end": FromEnd, "start": FromStart, "success": FromSuccess}
