@@ -31,7 +31,7 @@ func execBackend(o *cli.Options, args []string) error {
 		return command.Exec(append([]string{path}, args[1:]...))
 	}
 	missing := o.InvalidBackend("; there is no " + program + " in " + places)
-	if there := command.Backends(dir); len(there) > 0 {
+	if there := command.Backends(dir, cli.IsForProgram); len(there) > 0 {
 		missing.Hint = "there are programs for: " + strings.Join(there, ", ")
 	}
 	return missing

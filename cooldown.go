@@ -48,13 +48,18 @@ func (a *attempt) waitCooldown(timeout locks.Timeout) error {
 	}
 }
 
-// renewCooldown begins a cooldown if the one before it is over, and reports whether it is.
+// renewCooldown begins a cooldown if the one before it is over, and reports whether it is. It sets the end even if there
+// is to be none before a success: who may not set it would run the command each time.
 func (a *attempt) renewCooldown() (isOver bool, err error) {
 	_, left, err := a.cooldownLeft()
-	if err != nil || left > 0 {
+	switch {
+	case err != nil || left > 0:
 		return false, err
+	case a.CooldownFrom == cli.FromSuccess:
+		err = a.stopCooldown()
+	default:
+		err = a.startCooldown()
 	}
-	err = a.startCooldown()
 	return err == nil, err
 }
 
@@ -77,10 +82,8 @@ func (a *attempt) endCooldown(status int, err error) error {
 		return nil
 	case !hasRun:
 		return a.stopCooldown()
-	case err != nil, a.CooldownFrom == cli.FromStart:
+	case err != nil, a.CooldownFrom == cli.FromStart, a.CooldownFrom == cli.FromSuccess && status != 0:
 		return nil
-	case a.CooldownFrom == cli.FromSuccess && status != 0:
-		return a.stopCooldown()
 	}
 	return a.startCooldown()
 }

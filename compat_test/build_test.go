@@ -30,7 +30,7 @@ func findPrograms(base string) error {
 	}
 	for _, path := range []string{"/usr/bin/flock", "/bin/flock"} {
 		out, err := exec.Command(path, "--version").Output()
-		// our own version line also contains "util-linux", but has other words around it
+		// our own version line begins with the same words, and has more
 		words := strings.Fields(string(out))
 		if err == nil && len(words) == 4 && words[2] == "util-linux" {
 			referencePath, referenceRelease = path, words[3]

@@ -66,13 +66,14 @@ func (o *Options) NextReport(pause time.Duration) time.Duration {
 // HasGuard reports whether the command has a guard, which ends it.
 func (o *Options) HasGuard() bool { return o.Limit > 0 || o.KillChildren || o.Replace }
 
-// CooldownFrom is what a cooldown is counted from. It always begins when the lock is taken, in case of a crash.
+// CooldownFrom is what a cooldown is counted from. That from the end also begins when the lock is taken, in case of a
+// crash.
 type CooldownFrom uint8
 
 const (
 	FromEnd     CooldownFrom = iota // of the command
 	FromStart                       // when the lock is taken
-	FromSuccess                     // from the end of the command, and a failure leaves no cooldown
+	FromSuccess                     // from the end of the command, if that has succeeded
 )
 
 var moments = map[string]CooldownFrom{"end": FromEnd, "start": FromStart, "success": FromSuccess}
@@ -154,8 +155,8 @@ func Parse(args []string, getenv func(string) (string, bool), shell func(text st
 	return &p.o, p.checkSystem()
 }
 
-// isForProgram reports whether a backend of this name can only be a program.
-func isForProgram(name string) bool {
+// IsForProgram reports whether a backend of this name can only be a program.
+func IsForProgram(name string) bool {
 	_, known := backends[name]
 	return !known && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
@@ -187,7 +188,7 @@ func (p *parser) isFcntl() bool { return p.isGiven("fcntl", "start", "length") }
 // setBackend takes the value of --backend.
 func (p *parser) setBackend(name string) error {
 	p.o.BackendName, p.o.BackendSource = name, "--backend"
-	if isForProgram(name) {
+	if IsForProgram(name) {
 		p.o.Backend = Other
 	}
 	return nil
@@ -202,7 +203,7 @@ func (p *parser) chooseBackend(getenv func(string) (string, bool)) error {
 	}
 	known := false
 	if o.Backend, known = backends[o.BackendName]; !known {
-		if !isForProgram(o.BackendName) {
+		if !IsForProgram(o.BackendName) {
 			return o.InvalidBackend("")
 		}
 		o.Backend = Other

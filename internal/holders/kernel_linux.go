@@ -456,9 +456,10 @@ func shownLocks(shown []byte) (locks []kernelLock) {
 	return locks
 }
 
-// stronger returns which of two modes tells more: a permit is a shared lock and a byte.
+// stronger returns which of two modes tells more: a permit is a shared lock and a byte, and whoever makes an exclusive
+// lock of it keeps the byte.
 func stronger(a, b string) string {
-	for _, mode := range []string{"permit", "exclusive"} {
+	for _, mode := range []string{"exclusive", "permit"} {
 		if a == mode || b == mode {
 			return mode
 		}
