@@ -95,8 +95,7 @@ func (h *hold) execute() int {
 			next = Now()
 		case <-until(h.deadlines().End - ttl/50):
 			if Now() >= h.deadlines().End-ttl/50 { // the guard has had its time
-				h.started = true // for all that is known
-				return h.lose(h.guard.KillAll())
+				return h.lose(Killed, h.guard.KillAll())
 			}
 		}
 	}
@@ -167,7 +166,7 @@ func (h *hold) endOfGuard() int {
 		return h.guardGone("lost")
 	}
 	h.failure = &Error{Text: "its guard was killed"}
-	return h.lose(survivor)
+	return h.lose(Killed, survivor)
 }
 
 // end releases the lock when the guard has done its work, and returns the exit status.
@@ -177,8 +176,10 @@ func (h *hold) end(m guard.Message) int {
 		h.held.Release(context.Background(), End{Fate: NotStarted, Status: m.Number})
 		h.printer.Warn(m.Text)
 		return m.Number
+	case m.Cause == guard.Lost && !h.started:
+		return h.lose(NotStarted, 0)
 	case m.Cause == guard.Lost:
-		return h.lose(m.Survivor)
+		return h.lose(Killed, m.Survivor)
 	}
 	_, ttl := h.held.Life()
 	ctx, cancel := context.WithTimeout(context.Background(), min(ttl, 10*time.Second))
@@ -217,8 +218,8 @@ func (h *hold) end(m guard.Message) int {
 func (h *hold) droppedPlace() string { return h.program.Server + " has dropped " + h.program.Place }
 
 // lose releases a lock that was lost, unless a process of the command survives, and reports it. It returns the exit
-// status.
-func (h *hold) lose(survivor int) int {
+// status. A command that has not started as far as its guard has said, and may have all the same, counts as Killed.
+func (h *hold) lose(fate Fate, survivor int) int {
 	why := h.program.Lease + " was not kept alive in time"
 	var known *Error
 	if h.dropped {
@@ -226,13 +227,16 @@ func (h *hold) lose(survivor int) int {
 	} else if errors.As(h.failure, &known) && known.Status != failure.ExTempFail {
 		why = known.Text
 	}
-	fate, text := Killed, "the command was killed"
-	if !h.started {
-		fate, text = NotStarted, "the command was not started"
-	}
-	if survivor != 0 {
+	text := "the command was killed"
+	switch {
+	case survivor != 0:
 		text = "process " + strconv.Itoa(survivor) + " of the command cannot be killed and goes on"
-	} else {
+	case fate == NotStarted:
+		text = "the command was not started"
+	case !h.started:
+		text = "if the command was started, it was killed"
+	}
+	if survivor == 0 {
 		h.held.Release(context.Background(), End{Fate: fate})
 	}
 	return h.report(why + "; " + text)

@@ -276,3 +276,23 @@ func TestWarning(t *testing.T) {
 		}
 	}
 }
+
+// TestSilentGuard has a guard that is silent until its time is over: nothing tells whether the command was started.
+func TestSilentGuard(t *testing.T) {
+	f := &fakeBackend{ttl: time.Hour, renewals: Unavailable("no")}
+	f.since.Store(int64(Now() - f.ttl*89/100)) // at 90/100 this process would be killed
+	g, err := guard.Start([]string{"true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	p := output.New("flock-fake")
+	p.Err = &text
+	h := &hold{held: f, task: &task{printer: p, program: Program{Lease: "its lease"}, link: &Link{}, guard: g,
+		options: &cli.Options{Command: []string{"true"}}, service: newService(), name: "name"}}
+	status := p.Status(h.execute())
+	want := "its lease was not kept alive in time; if the command was started, it was killed\n"
+	if status != failure.ExTempFail || f.end.Fate != Killed || !strings.HasSuffix(text.String(), want) {
+		t.Errorf("status %d, fate %d, %q", status, f.end.Fate, text.String())
+	}
+}
