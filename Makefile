@@ -67,21 +67,22 @@ demo-etcd: flock-etcd         ## build, and start three members of etcd to try i
 demo-postgres: flock-postgres ## build, and start a PostgreSQL server to try it with, until Ctrl-C
 	@sh fleet/postgres/server.sh
 
+# How long the tests of one package may take, on a busy machine, too.
+TIMEOUT = 30m
+
 PACKAGES = $$(go list ./... | grep -v /compat_test)
 
 quick:                        ## gofmt, vet and the tests of the packages (seconds)
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go vet ./...
-	go test -short -count=1 $(PACKAGES)
+	go test -short -timeout $(TIMEOUT) -count=1 $(PACKAGES)
 
 check: flock                  ## what to run after each change: every case in one mode (a minute)
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go vet ./...
-	sh compat_test/run.sh go test -timeout 30m -short -count=1 ./...
+	sh compat_test/run.sh go test -timeout $(TIMEOUT) -short -count=1 ./...
 
-TIMEOUT = 30m
-
-test: flock                   ## run the tests: every case in every mode where its answer can differ (three minutes)
+test: flock                   ## run the tests: every case in every mode where its answer can differ, and under the installed flock (three minutes)
 	@sh compat_test/run.sh $(MAKE) --no-print-directory -j2 test-go test-beside
 
 test-go:
@@ -92,11 +93,15 @@ test-user: flock              ## run the tests whose answer depends on the user,
 	FLOCK_TEST_USER=1 sh compat_test/run.sh go test -timeout $(TIMEOUT) -count=1 \
 		-skip 'TestEveryInterleaving|TestStaleLock' ./fallback/... ./compat_test
 
-# A release asks for it: every case in every mode, the installed util-linux, the longest interleavings, all mutants.
+# The packages with goroutines.
+GOROUTINES = ./fallback/... ./internal/guard ./internal/termination ./internal/output ./internal/locks \
+	./internal/holders ./lease/...
+
+# A release asks for it: every case in every mode, the longest interleavings, all mutants.
 long: flock                   ## run everything, as root also as an ordinary user (hours; FLOCK_TORTURE=5m for each torture)
-	FLOCK_TEST_LONG=1 sh compat_test/run.sh $(MAKE) --no-print-directory TIMEOUT=3h test-go race
+	FLOCK_TEST_LONG=1 sh compat_test/run.sh $(MAKE) --no-print-directory TIMEOUT=3h test-go race RACED='$(GOROUTINES)'
 	FLOCK_TEST_LONG=1 sh compat_test/as-user.sh make TIMEOUT=3h flock test-go
-	$(MAKE) --no-print-directory mutants test-kernels test-portable test-builds torture
+	$(MAKE) --no-print-directory TIMEOUT=3h mutants test-kernels test-portable test-builds torture
 
 # What runs beside the tests, which mostly wait. It is nice, so that it does not slow them down.
 test-beside:
@@ -114,33 +119,36 @@ test-beside:
 # The servers and etcdctl are built from their modules. Nothing but loopback is used.
 test-etcd: flock flock-etcd         ## run the tests of flock-etcd over etcd servers (two minutes)
 	@test -z "$$(gofmt -l fleet/etcd)" || { gofmt -d fleet/etcd; exit 1; }
-	cd fleet/etcd && go mod tidy -diff && go vet ./... && go test -count=1 ./...
-	cd fleet/etcd/test && go mod tidy -diff && go vet ./... && go test -timeout 10m -count=1 -parallel 6 ./...
+	cd fleet/etcd && go mod tidy -diff && go vet ./... && go test -timeout $(TIMEOUT) -count=1 ./...
+	cd fleet/etcd/test && go mod tidy -diff && go vet ./... && go test -timeout $(TIMEOUT) -count=1 -parallel 6 ./...
 	sh completions/test.sh ./flock-etcd
 	sh packaging/test.sh ./flock ./flock-etcd
 
 # The servers are those of Debian's package postgresql, or what is in PATH. Each has a directory of its own.
 test-postgres: flock flock-postgres ## run the tests of flock-postgres over PostgreSQL servers (two minutes)
 	@test -z "$$(gofmt -l fleet/postgres)" || { gofmt -d fleet/postgres; exit 1; }
-	cd fleet/postgres && go mod tidy -diff && go vet ./... && go test -timeout 10m -count=1 -parallel 8 ./...
+	cd fleet/postgres && go mod tidy -diff && go vet ./... && go test -timeout $(TIMEOUT) -count=1 -parallel 8 ./...
 	sh completions/test.sh ./flock-postgres
 	sh packaging/test.sh ./flock ./flock-postgres
 
+# make long names all packages with goroutines.
+RACED = ./fallback/...
+
 race:                         ## run the directory lock's tests with the race detector
-	@if out=$$(CGO_ENABLED=1 go test -race -run '^$$' ./fallback/... 2>&1); then \
-		CGO_ENABLED=1 go test -race -short -count=1 -skip TestEveryInterleaving ./fallback/...; \
+	@if out=$$(CGO_ENABLED=1 go test -race -run '^$$' $(RACED) 2>&1); then \
+		CGO_ENABLED=1 go test -race -short -timeout $(TIMEOUT) -count=1 -skip TestEveryInterleaving $(RACED); \
 		else echo "race: not run: there is no race detector or no C compiler here: $$out"; fi
 
 # go test prints the table of tests that pass only for the directory in which it is.
 compat: flock                 ## compare with util-linux flock, script by script
-	@cd compat_test && FLOCK_TEST_LONG=1 sh run.sh go test -count=1 -timeout 30m -names \
+	@cd compat_test && FLOCK_TEST_LONG=1 sh run.sh go test -count=1 -timeout $(TIMEOUT) -names \
 		-run 'TestTranscripts|TestEarly$$|TestNative|TestDirectory|TestAbsent'
 
 record: flock                 ## record the installed util-linux's answers to new and changed cases (RECORD=all: to all)
-	go test ./compat_test -count=1 -timeout 30m -record $(or $(RECORD),new)
+	go test ./compat_test -count=1 -timeout $(TIMEOUT) -record $(or $(RECORD),new)
 
 mutants:                      ## show that the cases see faults in the source (FLOCK_MUTANTS=name for some)
-	FLOCK_MUTANTS=$${FLOCK_MUTANTS:-*} go test ./compat_test -count=1 -v -run 'Mutants$$'
+	FLOCK_MUTANTS=$${FLOCK_MUTANTS:-*} go test ./compat_test -timeout $(TIMEOUT) -count=1 -v -run 'Mutants$$'
 
 torture: flock                ## kill holders at random for long (an hour; with FLOCK_TORTURE=5m five)
 	FLOCK_TORTURE=$${FLOCK_TORTURE:-1m} go test ./compat_test -count=1 -v -timeout 24h \
@@ -183,7 +191,7 @@ test-portable: flock          ## run the cases where there is no /proc, as on ot
 	sh compat_test/run.sh sh compat_test/portable.sh
 
 test-kernels: flock           ## run the cases with the answers of other kernels (two minutes; CASES=core: a little less)
-	@cd compat_test && FLOCK_TEST_KERNELS=$(or $(CASES),all) sh run.sh go test -count=1 -timeout 30m -names \
+	@cd compat_test && FLOCK_TEST_KERNELS=$(or $(CASES),all) sh run.sh go test -count=1 -timeout $(TIMEOUT) -names \
 		-run 'TestPersonalities|TestImitationsAreVetted'
 
 # Whenever the Go runtime ends a program that is built with -cover, it prints a warning.
@@ -191,7 +199,7 @@ test-builds:                  ## run the core cases in a PIE, without optimizati
 	@for flag in -buildmode=pie '-gcflags=all=-N -l' -cover; do \
 		echo "== $$flag"; tests='TestEarly|TestNative'; [ "$$flag" != -cover ] || tests=TestEarly; \
 		$(GOBUILD) "$$flag" -o build/flock-built . && sh internal/early/check.sh build/flock-built "with $$flag" && \
-		(cd compat_test && FLOCK_UNDER_TEST=../build/flock-built sh run.sh go test -count=1 \
+		(cd compat_test && FLOCK_UNDER_TEST=../build/flock-built sh run.sh go test -timeout $(TIMEOUT) -count=1 \
 			-run "^($$tests)\$$/^(early|exec|fd|process|signals)\$$") || exit 1; done
 
 test-qemu:                    ## run a core of the tests on the other Linux architectures, under qemu-user
