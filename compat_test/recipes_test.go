@@ -22,8 +22,8 @@ type recipe struct {
 	text string
 }
 
-// cronJob is a whole line of a crontab, when and the command, or the command of a unit of systemd.
-var cronJob = regexp.MustCompile(`^(?:(?:\S+ \* \* \* \*|@reboot) |ExecStart=)(.+)\n$`)
+// cronJob is a line of a crontab, when and the command, or the command of a unit of systemd.
+var cronJob = regexp.MustCompile(`(?m)^(?:(?:\S+ \* \* \* \*|@reboot) |ExecStart=)(.+)$`)
 
 // readRecipes returns the recipes of the documents, and those of the manual as each formatter here prints them.
 func readRecipes(t *testing.T) (all []recipe) {
@@ -213,9 +213,7 @@ var standIns = strings.Fields("mirror mirror-all report update edit-record flac 
 // prepareRecipe makes a script of a recipe, with its paths below dir, and there what it uses: files, and programs that
 // do nothing. The script begins with head, where the first line of the recipe names no other shell.
 func prepareRecipe(dir, head, text string) error {
-	if m := cronJob.FindStringSubmatch(text); m != nil {
-		text = m[1] + "\n"
-	}
+	text = cronJob.ReplaceAllString(text, "$1")
 	here := dir + "/"
 	text = strings.NewReplacer("/usr/local/bin/", here, "/etc/init.d/", here, "/opt/", here, "/var/run/", here, "/var/lib/dpkg/", here,
 		"chgrp team ", "chgrp "+strconv.Itoa(os.Getgid())+" ").Replace(text)
