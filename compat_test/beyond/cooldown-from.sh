@@ -111,6 +111,7 @@ flock --cooldown 600 --cooldown-from success f bash -c 'mtime f; sleep .02' >sta
 #> moved on
 
 ### cooldown-from-success-one-who-waits
+# needs: proc
 
 # There is no cooldown before a success, so it waits for the lock.
 flock --cooldown 600 --cooldown-from success f sh -c ': >has; until [ -e go ]; do read _ <../wake.go || exit; done; exit 1' & first=$!
