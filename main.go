@@ -168,6 +168,9 @@ func warnOfSurprises(p *output.Printer, o *cli.Options, f *lockfile.File) {
 	if p.Verbose && o.Backend != cli.Directory && f.Uncertain() != "" {
 		p.WarnVerbose("the lock file is on " + f.Uncertain() + ", whose locks may be local to this machine")
 	}
+	if o.Cooldown > 0 && o.FD >= 0 && f.IsOverwritten() { // emptying a file sets its modification time
+		p.Note("'" + f.Name + ">FILE' ends the cooldown: open it as " + f.Name + ">>FILE")
+	}
 	if o.Reports && o.Close && len(o.Command) == 0 {
 		p.Note("-o does not close a descriptor of the caller")
 		p.Note("start what must not keep the lock with " + f.Name + ">&-")

@@ -91,6 +91,13 @@ func (f *File) Writable() (bool, error) {
 	return flags&syscall.O_ACCMODE != syscall.O_RDONLY, err
 }
 
+// IsOverwritten reports whether the descriptor is open for writing only, and not for appending: as by N>FILE of a shell,
+// which empties the file.
+func (f *File) IsOverwritten() bool {
+	flags, err := unix.FcntlInt(uintptr(f.FD), syscall.F_GETFL, 0)
+	return err == nil && flags&(syscall.O_ACCMODE|syscall.O_APPEND) == syscall.O_WRONLY
+}
+
 // CloseOnExec keeps the command from inheriting the descriptor.
 func (f *File) CloseOnExec() { syscall.CloseOnExec(f.FD) }
 
