@@ -1,7 +1,6 @@
 package main
 
 import (
-	"example.org/flock/internal/cli"
 	"example.org/flock/internal/locks"
 )
 
@@ -9,10 +8,9 @@ import (
 // when the lock is held, before the command starts: who finds all places taken knows that a command is yet to start.
 func (a *attempt) acquireInTurn(timeout locks.Timeout) error {
 	saysThatItWaits := a.Reports || a.Verbose
-	isOption := timeout.Waits() && a.HasOptionAsCommand() && !isProgram(a.Command[0]) // behind the file
 	if a.queue != nil {
 		defer a.queue.Unlock()
-	} else if !saysThatItWaits && !isOption {
+	} else if !saysThatItWaits {
 		return a.take(timeout) // the lock call waits
 	}
 	err := a.take(locks.Try)
@@ -24,10 +22,6 @@ func (a *attempt) acquireInTurn(timeout locks.Timeout) error {
 		if err := a.queue.Lock(locks.Exclusive, timeout); err != nil {
 			return err
 		}
-	}
-	if isOption { // with -n, for instance, the user does not expect to wait
-		a.out.Note("'" + a.Command[0] + "' is taken for the command, which waits for the lock")
-		a.out.Note(cli.OptionsGoBefore)
 	}
 	if saysThatItWaits {
 		stop := a.reportWait()

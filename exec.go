@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"strconv"
+	"strings"
 
 	"example.org/flock/internal/cli"
 	"example.org/flock/internal/command"
@@ -119,6 +120,16 @@ func earlyFailure(o *cli.Options) error {
 		return command.NotWaitedFor(failed.Wait)
 	}
 	return nil
+}
+
+// misplacedOption returns the error of a command that begins with a dash and is not found: it is an option behind the
+// file. Whoever gives -n there does not expect to wait for the lock first.
+func misplacedOption(o *cli.Options) error {
+	waits := !o.Nonblock && o.Op != locks.Unlock
+	if !waits || len(o.Command) == 0 || !strings.HasPrefix(o.Command[0], "-") {
+		return nil
+	}
+	return command.Missing(o.Command)
 }
 
 // failCommand prints why the command cannot be started or waited for, and returns the exit status. If it cannot be

@@ -122,6 +122,9 @@ func lockAndExecute(p *output.Printer, o *cli.Options, started time.Time) int {
 		return p.Fail(err)
 	}
 	warnOfSurprises(p, o, f)
+	if err := misplacedOption(o); err != nil {
+		return failCommand(p, o, err)
+	}
 	if o.HasTimeout {
 		cstart.CatchAlarm() // with -n, too: that is what the command sees
 	}

@@ -62,42 +62,54 @@ flock --verbose --version | sed '1s/ [^ ]*$/ N/; s/go1[0-9.]* for [a-z]*\/[a-z0-
 flock --version --verbose | grep -c .
 #> 1
 
-### hint-an-option-is-the-command-and-waits
+### hint-an-option-behind-the-file
 
-# -n was meant as an option, and nothing else tells that flock waits for the lock
+# -n was meant as an option, so flock does not wait.
 exec 9>>f; flock 9
-for word in -n --nonblock -w5 --wait=5 --shared; do flock -w .01 f $word true; echo $?; done
-#> flock: '-n' is taken for the command, which waits for the lock
+for word in -n --nonblock --wait=5 -z; do flock -w .01 f $word true; echo $?; done
+#> flock: failed to execute -n: No such file or directory
 #> flock: options go before the file: flock [options] <file> <command>
-#> 1
-#> flock: '--nonblock' is taken for the command, which waits for the lock
+#> 69
+#> flock: failed to execute --nonblock: No such file or directory
 #> flock: options go before the file: flock [options] <file> <command>
-#> 1
-#> flock: '-w5' is taken for the command, which waits for the lock
+#> 69
+#> flock: failed to execute --wait=5: No such file or directory
 #> flock: options go before the file: flock [options] <file> <command>
-#> 1
-#> flock: '--wait=5' is taken for the command, which waits for the lock
+#> 69
+#> flock: failed to execute -z: No such file or directory
 #> flock: options go before the file: flock [options] <file> <command>
-#> 1
-#> flock: '--shared' is taken for the command, which waits for the lock
-#> flock: options go before the file: flock [options] <file> <command>
-#> 1
-# not one of flock's options; -c, which belongs there; a run that does not wait; a program of that name
-for word in -z -c; do flock -w .01 f $word true; echo $?; done
-#> 1
-#> 1
+#> 69
+flock -w .01 f --comm true; echo $?
+#> flock: failed to execute --comm: No such file or directory
+#> flock: -c is a word of its own, and so is the string after it: -c <string>
+#> 69
+# What does not wait, or can be executed or not for another reason, does as without the dash.
 flock -n f -n true; echo $?
 #> 1
-mkdir bin; printf '#!/bin/sh\necho "$@"\n' >bin/-n; chmod +x bin/-n
+flock -w .01 f -c true; echo $?
+#> 1
+: >-x; mkdir bin; printf '#!/bin/sh\necho "$@"\n' >bin/-n; chmod +x bin/-n
 PATH=$PWD/bin:$PATH flock -w .01 f -n true; echo $?
+#> 1
+PATH=:$PATH flock -w .01 f -x; echo $?
 #> 1
 flock -u 9
 PATH=$PWD/bin:$PATH flock f -n in
 #> in
+PATH=:$PATH flock f -x; echo $?
+#> flock: failed to execute -x: Permission denied
+#> flock: options go before the file: flock [options] <file> <command>
+#> 69
 flock f -n true; echo $?
 #> flock: failed to execute -n: No such file or directory
 #> flock: options go before the file: flock [options] <file> <command>
 #> 69
+# The file is opened first.
+flock nowhere/f -n true; echo $?
+#> flock: cannot open lock file nowhere/f: No such file or directory
+#> 66
+flock new -n true 2>/dev/null; [ -e new ] && echo made
+#> made
 
 ### hint-the-file-beside-fd
 exec 9>>f

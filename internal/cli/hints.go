@@ -77,15 +77,15 @@ func quotesHint(option string, words []string) string {
 	case text == "":
 		return ""
 	case text[0] == '-':
-		return OptionsGoBefore
+		return optionsGoBefore
 	case strings.Contains(text, "'"):
 		text = "..."
 	}
 	return "put the command into quotes: " + option + " '" + text + "'"
 }
 
-// OptionsGoBefore is the hint for an option behind the file.
-const OptionsGoBefore = "options go before the file: flock [options] <file> <command>"
+// optionsGoBefore is the hint for an option behind the file.
+const optionsGoBefore = "options go before the file: flock [options] <file> <command>"
 
 // joinedHint is the hint for -c that is joined with its string or with other options.
 const joinedHint = "-c is a word of its own, and so is the string after it: -c <string>"
@@ -201,7 +201,7 @@ func (o *Options) CommandHint(command string, err error) string {
 	case strings.HasPrefix(command, "-c"), strings.HasPrefix(command, "--com"):
 		return joinedHint
 	case strings.HasPrefix(command, "-"): // an option that was written behind the file
-		return OptionsGoBefore
+		return optionsGoBefore
 	case !errors.Is(err, fs.ErrNotExist):
 		return ""
 	case strings.HasPrefix(command, "~"):
@@ -214,24 +214,6 @@ func (o *Options) CommandHint(command string, err error) string {
 		return "'" + command + "' is built into shells: did you mean -c '" + command + " ...'?"
 	}
 	return ""
-}
-
-// HasOptionAsCommand reports whether the word of the command is an option, by its name, that was written behind the
-// file. -c is none: it belongs there.
-func (o *Options) HasOptionAsCommand() bool {
-	if o.FD >= 0 || o.ByShell || len(o.Command) == 0 || !strings.HasPrefix(o.Command[0], "-") {
-		return false
-	}
-	p := flockParser(nil)
-	word := o.Command[0]
-	if name, isLong := strings.CutPrefix(word, "--"); isLong {
-		name, _, _ = strings.Cut(name, "=")
-		return p.find(name) != nil
-	}
-	return slices.ContainsFunc(p.options, func(opt *option) bool {
-		value, isLetter := strings.CutPrefix(word, "-"+string(opt.short))
-		return opt.short != 0 && isLetter && (value == "" || !opt.isFlag) // -n, or -w5
-	})
 }
 
 // FileAsCommand is the hint for a command that cannot be executed because it is the file, which --fd replaces; "" if

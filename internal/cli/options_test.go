@@ -306,21 +306,6 @@ func TestParseForKnowsAll(t *testing.T) {
 	}
 }
 
-// TestHasOptionAsCommand looks for options behind the file.
-func TestHasOptionAsCommand(t *testing.T) {
-	for args, want := range map[string]bool{
-		"f -n true": true, "f --nb true": true, "f --nonblock true": true, "f -w5 true": true, "f --wait=5 true": true,
-		"f --replace true": true, "-n f -s true": true, "-- f -n true": true,
-		"f true": false, "f -z true": false, "f -nx true": false, "f -c true": false, "f --zone true": false,
-		"f - true": false, "f -- true": false, "--fd 9 -- -n": false, "f true -n": false, "9": false,
-	} {
-		o, err := Parse(append([]string{"flock"}, strings.Fields(args)...), environment(""), shell)
-		if err != nil || o.HasOptionAsCommand() != want {
-			t.Errorf("flock %s: %+v, %v", args, o, err)
-		}
-	}
-}
-
 // TestFileAsCommand has commands that are the file, and others.
 func TestFileAsCommand(t *testing.T) {
 	isProgram := func(word string) bool { return word == "true" }
