@@ -159,7 +159,7 @@ func callFor(dir string) string {
 	case base != "":
 		base = "FLOCK_DIR=" + quoted(base) + " "
 	}
-	return `"` + base + "flock --backend directory -n " + quoted(path) + ` true"`
+	return `"` + base + "flock --backend directory -n " + quoted(path) + ` true" (flock-go where it is not diverted)`
 }
 
 // quoted returns an absolute path as a word of a shell.

@@ -55,6 +55,29 @@ PATH=$PWD/here here/flock --backend won f true 2>&1 | sed 's/(.*//'
 #> flock: invalid backend in --backend: 'won' 
 #> flock: there are programs for: one, two
 
+### hint-in-the-name-of-the-program
+# needs: own-path
+
+# The packages call it flock-go, beside the flock of util-linux.
+cp -L "$(command -v flock)" flock-go
+./flock-go f
+#> flock-go: invalid file descriptor: 'f'
+#> flock-go: 'f' is not a descriptor number: a lock file needs a command: flock-go <file> <command>
+./flock-go -w -1 f true
+#> flock-go: invalid timeout: '-1'
+#> flock-go: without -w flock-go waits for ever
+./flock-go f -n true
+#> flock-go: failed to execute -n: No such file or directory
+#> flock-go: options go before the file: flock-go [options] <file> <command>
+./flock-go 9
+#> flock-go: 9: Bad file descriptor
+#> flock-go: is descriptor 9 open? ksh and mksh pass it on only with 9>&9, as in flock-go 9 9>&9
+./flock-go --help | tail -1
+#> For more details see flock-go(1).
+ln -s flock-go "$(printf 'a\tb')"
+"./$(printf 'a\tb')" --help | tail -1
+#> For more details see a?b(1).
+
 ### version-says-what-it-was-built-with
 flock --verbose --version | sed '1s/ [^ ]*$/ N/; s/go1[0-9.]* for [a-z]*\/[a-z0-9]*, with make/GO for SYSTEM, with make/'
 #> flock from util-linux 2.42 (compatible with it, in Go): flock-go N

@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"example.org/flock/internal/sys"
 )
 
 // VersionText returns what --version prints, for the program called name. set is the version that the Makefile set, or
@@ -47,6 +49,7 @@ func builtWithMake() bool {
 
 // HelpText returns what --help prints, for the program called name.
 func HelpText(name string) string {
+	name = sys.Printable(name)
 	return `
 Usage:
  ` + name + ` [options] <file>|<directory> <command> [<argument>...]
@@ -94,6 +97,6 @@ Options:
  -h, --help               display this help
  -V, --version            display version
 
-For more details see flock(1).
+For more details see ` + name + `(1).
 `
 }

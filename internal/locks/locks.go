@@ -90,7 +90,7 @@ func FileError(f *lockfile.File, cause error) *failure.Error {
 		failed.Hint = "is descriptor " + f.Name + " open?"
 		if f.FD >= 3 && f.FD <= 9 { // they have a redirection for no other
 			failed.Hint += " ksh and mksh pass it on only with " + f.Name + ">&" + f.Name +
-				", as in flock " + f.Name + " " + f.Name + ">&" + f.Name
+				", as in " + failure.Program + " " + f.Name + " " + f.Name + ">&" + f.Name
 		}
 	}
 	return failed
