@@ -130,6 +130,7 @@ var personalities = []personality{
 		imitates:      "locks/flock locks/bsd fallback/freebsd",
 		files:         lockFiles + " beyond/restart beyond/holders-directory",
 		core:          "beyond/restart",
+		mends:         "killed-on-a-machine-without-a-name",
 		onlyDirectory: true,
 		tests:         directoryTests,
 	},
