@@ -149,7 +149,7 @@ func (a *attempt) removeOnce() (mayBeBack bool, err error) {
 	defer f.Close()
 	config := mechanisms(a.Backend)
 	config.Warn, config.WarnVerbose = a.out.Warn, func(string) {}
-	lock := locks.New(f, config)
+	lock := a.lock.ToRemove(f, config)
 	if err := lock.Lock(locks.Exclusive, locks.Try); err != nil {
 		return false, err
 	}
