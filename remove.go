@@ -50,7 +50,7 @@ func (a *attempt) removeOnce() (mayBeBack bool, err error) {
 		return false, err
 	}
 	defer f.Close()
-	lock := locks.New(f, config)
+	lock := a.lock.ToRemove(f, config)
 	if err := lock.Lock(locks.Exclusive, locks.Try); err != nil {
 		return false, err
 	}

@@ -144,7 +144,7 @@ func (m machine) advice(dir string, r record) string {
 	if r.mode == Busy {
 		byHand = "that process is gone, rename " + path + " to " + free
 	}
-	if m.isOtherBoot(r.owner.machine) {
+	if m.isOtherBoot(r.owner.machine) || r.owner.isAnonymous() { // no flock can judge it
 		return "if " + byHand
 	}
 	return callFor(dir) + m.whoJudges(r) + " frees it if nobody has it any more; if it does not, and " + byHand

@@ -203,6 +203,17 @@ func (c *Chain) Discard() error {
 	return c.Unlock()
 }
 
+// ToRemove returns the lock under which f may be removed, another open file of the same lock file, which c has locked
+// with whatever permits. config has none.
+func (c *Chain) ToRemove(f *lockfile.File, config Config) *Chain {
+	if lock, ok := c.mechanisms[0].(interface {
+		toRemove(*lockfile.File, Config) Mechanism
+	}); ok {
+		return Of(lock.toRemove(f, config))
+	}
+	return New(f, config)
+}
+
 // Narrow returns a configuration without the mechanisms that do not serve, once a call has found the one that does.
 func (c *Chain) Narrow(config Config) Config {
 	if !c.serves {

@@ -226,7 +226,11 @@ func (p *permit) unlockHalves() error {
 type halfPermit struct{ *directory }
 
 func (p *halfPermit) Lock(op Op, timeout Timeout) error {
-	if err := callReopening(p.file, flockCall, Shared, timeout); err != nil && !isUnsupported(err) {
+	ofKernel := op
+	if p.config.Permits > 0 {
+		ofKernel = Shared
+	}
+	if err := callReopening(p.file, flockCall, ofKernel, timeout); err != nil && !isUnsupported(err) {
 		return flockError(p.file, err)
 	}
 	if err := p.directory.Lock(op, timeout); err != nil {
@@ -242,4 +246,10 @@ func (p *halfPermit) Unlock() error {
 		err = flockError(p.file, answer)
 	}
 	return err
+}
+
+// toRemove returns both locks without permits: the state directory goes, too. With that of the directory alone the file
+// would be taken from under a plain lock, and the next one would get in beside it.
+func (p *halfPermit) toRemove(f *lockfile.File, config Config) Mechanism {
+	return &halfPermit{&directory{file: f, config: config}}
 }
