@@ -139,6 +139,8 @@ func TestMain(m *testing.M) {
 		start()
 	case "start":
 		start()
+	case "threads":
+		echoInThread()
 	default:
 		os.Exit(m.Run())
 	}
