@@ -139,6 +139,8 @@ func TestMain(m *testing.M) {
 		start()
 	case "start":
 		start()
+	case "first thread ends":
+		endFirstThread()
 	case "threads":
 		echoInThread()
 	default:
