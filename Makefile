@@ -150,7 +150,7 @@ record: flock                 ## record the installed util-linux's answers to ne
 # FLOCK_MUTANTS=every changes places of the source at random: PLACES='directories and files', of each SAMPLE=number with SEED=number.
 mutants:                      ## show that the cases see faults in the source (FLOCK_MUTANTS=name for some)
 	FLOCK_MUTANTS=$${FLOCK_MUTANTS:-*} FLOCK_PLACES='$(PLACES)' FLOCK_SAMPLE=$(SAMPLE) FLOCK_SEED=$(SEED) \
-		go test ./compat_test -count=1 -v -timeout 24h -run '(Mutants|EveryMutant)$$'
+		nice go test ./compat_test -count=1 -v -timeout 24h -run '(Mutants|EveryMutant)$$'
 
 torture: flock                ## kill holders at random for long (an hour; with FLOCK_TORTURE=5m five)
 	FLOCK_TORTURE=$${FLOCK_TORTURE:-1m} go test ./compat_test -count=1 -v -timeout 24h \

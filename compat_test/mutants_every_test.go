@@ -203,7 +203,7 @@ func (p place) judge(t *testing.T, text []byte) string {
 	return how
 }
 
-// runTests runs tests, nicely, and says whether they notice a fault. Nothing that they have started is left.
+// runTests runs tests, and says whether they notice a fault. Nothing that they have started is left.
 func runTests(dir string, env []string, argv ...string) (out, how string) {
 	temp, err := os.MkdirTemp(workDir, "m")
 	if err != nil {
@@ -213,7 +213,7 @@ func runTests(dir string, env []string, argv ...string) (out, how string) {
 	os.Chmod(temp, 0o755) // some cases run as other users
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, "nice", argv...)
+	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	c.Dir, c.Env, c.WaitDelay = dir, append(append(os.Environ(), "TMPDIR="+temp), env...), time.Second
 	text, err := c.CombinedOutput()
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")

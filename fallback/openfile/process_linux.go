@@ -31,10 +31,10 @@ func isHidden(pid int) bool {
 }
 
 // isProtected reports whether a process may not be looked into by its own user, because it has had other rights: then
-// its files in /proc are root's, proc(5).
+// its files in /proc are root's, but for the directories that everybody may read (fs/proc/base.c, task_dump_owner).
 func isProtected(pid int, is status) bool {
 	var of unix.Stat_t
-	err := unix.Stat(procDir(pid), &of)
+	err := unix.Stat(procDir(pid)+"/fd", &of)
 	return err == nil && len(is.users) > 1 && strconv.Itoa(int(of.Uid)) != is.users[1]
 }
 

@@ -72,7 +72,7 @@ func write(n int, s string) int {
 
 // writeErrno writes the text of an error behind a colon.
 func writeErrno(n int, errno syscall.Errno) int {
-	if errno > unix.EHWPOISON || errno == 41 || errno == 58 { // these have no text, and Error would allocate
+	if errno >= unix.EHWPOISON || errno == 41 || errno == 58 { // these have no text, and Error would allocate
 		return n
 	}
 	n = write(n, ": ")
