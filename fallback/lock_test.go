@@ -51,6 +51,17 @@ func TestConversions(t *testing.T) {
 	settled(t, dir)
 }
 
+// awaitWaiter returns when somebody waits for the lock.
+func awaitWaiter(dir string) {
+	for l := newLock(dir); ; time.Sleep(time.Millisecond) {
+		holders, err := l.Contenders()
+		must(err)
+		if slices.ContainsFunc(holders, func(h Contender) bool { return h.Waiting }) {
+			return
+		}
+	}
+}
+
 // TestCancel cancels a Lock that waits.
 func TestCancel(t *testing.T) {
 	dir := lockFile(t)
@@ -59,13 +70,7 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- waiter.Lock(ctx) }()
-	for l := newLock(dir); ; time.Sleep(time.Millisecond) {
-		holders, err := l.Contenders()
-		must(err)
-		if slices.ContainsFunc(holders, func(h Contender) bool { return h.Waiting }) {
-			break
-		}
-	}
+	awaitWaiter(dir)
 	cancel()
 	if err := <-ended; err != context.Canceled {
 		t.Error(err)

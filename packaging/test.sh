@@ -52,7 +52,7 @@ case $version in
 "$(cat "$top/VERSION")" | "$(cat "$top/VERSION")~git"*) ;;
 *) fail "version $version" ;;
 esac
-for page in "$top"/man/*.[17] "$top"/*/man/*.1 "$top"/packaging/debian/*.8; do
+for page in "$top"/man/*.[17] "$top"/fleet/*/man/*.1 "$top"/packaging/debian/*.8; do
 	grep -qx ".Os flock $(cat "$top/VERSION")" "$page" || fail "$page has another version: $(grep '^.Os' "$page")"
 done
 # check_packages FILE...: the .deb has these files, and the Alpine package a program that runs.

@@ -155,6 +155,9 @@ mtime f
 setpriv --reuid 65534 --clear-groups flock --cooldown 600 f echo in; echo $?
 #> flock: cannot set the cooldown of f: Operation not permitted
 #> 71
+setpriv --reuid 65534 --clear-groups flock --cooldown 600 --cooldown-from success f echo in; echo $?
+#> flock: cannot set the cooldown of f: Operation not permitted
+#> 71
 mtime f
 #> 981158400.000000000
 flock -n f echo free

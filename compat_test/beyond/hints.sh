@@ -49,14 +49,15 @@ flock f A=1 true; echo $?
 ### hint-which-backends-there-are
 # needs: own-path
 backend_program here one; backend_program here two; backend_program here go
+backend_program here native; mkdir here/flock-dir9
 cp -L "$(command -v flock)" here/flock
 PATH=$PWD/here here/flock --backend won f true 2>&1 | sed 's/(.*//'
 #> flock: invalid backend in --backend: 'won' 
 #> flock: there are programs for: one, two
 
 ### version-says-what-it-was-built-with
-flock --verbose --version | sed 's/flock .* (/flock N (/; s/go1[0-9.]* for [a-z]*\/[a-z0-9]*, with make/GO for SYSTEM, with make/'
-#> flock N (in Go; compatible with util-linux 2.42 and its main branch of August 2026)
+flock --verbose --version | sed '1s/ [^ ]*$/ N/; s/go1[0-9.]* for [a-z]*\/[a-z0-9]*, with make/GO for SYSTEM, with make/'
+#> flock from util-linux 2.42 (compatible with it, in Go): flock-go N
 #> built by GO for SYSTEM, with make
 flock --version --verbose | grep -c .
 #> 1

@@ -14,7 +14,7 @@ import (
 
 // The errors of common mistakes have a second line that says what to do. The first line is that of util-linux.
 
-// withHint adds a hint to the error of a command line, if there is one.
+// withHint sets the hint of the error of a command line, if there is an error; "" takes its hint away.
 func withHint(err error, hint string) error {
 	if usage, ok := err.(*failure.Error); ok {
 		usage.Hint = hint
@@ -222,9 +222,7 @@ func (o *Options) HasOptionAsCommand() bool {
 	if o.FD >= 0 || o.ByShell || len(o.Command) == 0 || !strings.HasPrefix(o.Command[0], "-") {
 		return false
 	}
-	p := newParser(nil)
-	p.addCommon()
-	p.addFile()
+	p := flockParser(nil)
 	word := o.Command[0]
 	if name, isLong := strings.CutPrefix(word, "--"); isLong {
 		name, _, _ = strings.Cut(name, "=")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.org/flock/internal/failure"
+	"example.org/flock/internal/locks"
 )
 
 func shell(text string) []string { return []string{"sh", "-c", text} }
@@ -220,7 +221,7 @@ func TestParseFor(t *testing.T) {
 		{"--wait 0 lock true", Options{Nonblock: true, File: "lock"}, "true", ""},
 		{"--queue 1 --report 5 lock true", Options{Queued: true, Reports: true, File: "lock"}, "true", ""},
 		{"--queue 0 lock true", Options{Nonblock: true, File: "lock"}, "true", ""},
-		{"--permits 3 lock -c date", Options{Permits: 3, File: "lock"}, "sh -c date", ""},
+		{"--permits 3 lock -c date", Options{Config: locks.Config{Permits: 3}, File: "lock"}, "sh -c date", ""},
 		{"--break lock", Options{Action: Break, File: "lock"}, "", ""},
 		{"--backend etcd 9", Options{FD: 9}, "", ""},
 		{"--holders lock", Options{Action: Holders, File: "lock"}, "", ""},
@@ -294,11 +295,7 @@ func TestParseForActions(t *testing.T) {
 
 // TestParseForKnowsAll looks for options of flock that the program of a backend neither has nor refuses.
 func TestParseForKnowsAll(t *testing.T) {
-	flock, program := newParser(shell), newParser(shell)
-	flock.addCommon()
-	flock.addFile()
-	program.addCommon()
-	program.addProgram("etcd", nil)
+	flock, program := flockParser(shell), programParser("etcd", nil, shell)
 	for _, opt := range flock.options {
 		same := func(other *option) bool {
 			return other.long == opt.long && other.short == opt.short && other.isFlag == opt.isFlag

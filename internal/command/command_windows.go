@@ -141,4 +141,4 @@ func BaseName(path string) string { return windowsName(path) }
 func Hint(string, error) string { return "" }
 
 // Backends returns nothing: there are no programs of backends for Windows.
-func Backends(string) []string { return nil }
+func Backends(string, func(string) bool) []string { return nil }

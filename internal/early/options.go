@@ -81,7 +81,8 @@ func (o *options) parseShort(letters string) (letter rune, ok bool) {
 	return 0, len(letters) > 0
 }
 
-// parseLong reads an unabbreviated long option. It returns its letter if its value is the next word, or 0.
+// parseLong reads a long option that is spelled out, or --nonblock. It returns its letter if its value is the next
+// word, or 0.
 func (o *options) parseLong(word string) (letter rune, ok bool) {
 	end := index(word, '=')
 	letter = longOption(word[:end])

@@ -21,8 +21,8 @@ func Open(name string, access Access) (*File, error) {
 		// Linux refuses O_CREAT for a directory, whatever the access mode.
 		f.access = Read
 		f.FD, err = open(name, syscall.O_RDONLY)
-	case err == syscall.EACCES && access == Read:
-		if fd, failed := openProtected(name); failed == nil {
+	case err == syscall.EACCES:
+		if fd, failed := openProtected(name, access); failed == nil {
 			f.FD, err = fd, nil
 		}
 	}

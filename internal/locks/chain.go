@@ -81,6 +81,19 @@ type Config struct {
 	WarnVerbose func(text string) // says a line if there is --verbose
 }
 
+// Access returns what the lock file must be open for.
+func (c Config) Access(op Op) lockfile.Access {
+	switch {
+	case !c.Flock && !c.Fcntl: // the directory lock locks no byte
+		return lockfile.Read
+	case c.Permits > 0:
+		return lockfile.ReadWrite
+	case !c.Flock && op == Exclusive:
+		return lockfile.Write // F_WRLCK needs a descriptor that is open for writing
+	}
+	return lockfile.Read
+}
+
 // New returns the lock on a file.
 //
 // A command that flock runs with the directory lock has the lifeline at the number of the lock file. So if such a
