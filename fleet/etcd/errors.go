@@ -35,14 +35,18 @@ func (s *store) classify(err error) error {
 		return lease.Misused("cannot connect to " + s.link.Server + ": " + describe(err))
 	}
 	text := "etcd refuses: " + describe(err)
-	if s.jwt != "" && lacksUser(err) {
-		text += "\nETCDCTL_AUTH_JWT_TOKEN is not valid any more: get a new one after each change of users or roles"
-	} else if s.user == "" && errors.Is(err, rpctypes.ErrUserEmpty) {
-		text += "\nset ETCDCTL_USER and its password"
-	}
-	isRefused := sys.Is(err, rpctypes.ErrAuthFailed, rpctypes.ErrUserNotFound)
-	if lacksUser(err) || isRefused || codeOf(err) == codes.PermissionDenied {
-		return lease.Denied(text) // the user, or what the user may do
+	switch {
+	case s.jwt != "" && lacksUser(err):
+		return lease.Denied(text +
+			"\nETCDCTL_AUTH_JWT_TOKEN is not valid any more: get a new one after each change of users or roles")
+	case s.user == "" && errors.Is(err, rpctypes.ErrUserEmpty):
+		return lease.Denied(text + "\nset ETCDCTL_USER and its password")
+	case codeOf(err) == codes.PermissionDenied:
+		return lease.Denied(text + "\nsee flock-etcd(1), Rights in etcd")
+	case lacksUser(err), sys.Is(err, rpctypes.ErrAuthFailed, rpctypes.ErrUserNotFound):
+		return lease.Denied(text)
+	case errors.Is(err, rpctypes.ErrNoSpace):
+		return lease.Refused(text + "\nsee etcdctl alarm list")
 	}
 	return lease.Refused(text)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -126,7 +127,7 @@ func (h *hold) takeNote(err error) {
 	case err == nil:
 		if h.warned {
 			h.warned = false
-			h.sayAnswers()
+			h.note(h.program.Server + " has renewed the lock " + h.name)
 		}
 		h.service.say("WATCHDOG=1")
 		h.guard.Give(guard.Message{Kind: guard.Move, Deadlines: h.deadlines()})
@@ -135,22 +136,38 @@ func (h *hold) takeNote(err error) {
 
 // whenSilent returns when the server counts as silent. The next renewal is sent a fifth of the TTL after the last one
 // that was answered; it has another fifth for its answer, or twice what the last answer took, if that is longer: slow
-// is not silent. When that was said it is said again for another renewal only.
+// is not silent. A refusal is said at once. When either was said it is said again for another renewal only.
 func (h *hold) whenSilent() time.Duration {
 	if h.warned {
 		return math.MaxInt64
 	}
 	since, ttl := h.held.Life()
+	if h.refusal() != nil {
+		return since
+	}
 	return since + ttl/5 + max(ttl/5, 2*h.link.Slowness())
 }
 
-// warn says that the server does not answer, before that costs the command its life.
+// refusal returns what the server has answered instead of renewing the lock; nil: it has renewed it, or not answered.
+func (h *hold) refusal() *Error {
+	var known *Error
+	if errors.As(h.failure, &known) && known.Status != failure.ExTempFail {
+		return known
+	}
+	return nil
+}
+
+// warn says why the lock is not renewed, before that costs the command its life.
 func (h *hold) warn() {
 	if now := Now(); now >= h.whenSilent() {
 		h.warned = true
 		since, _ := h.held.Life()
-		h.printer.Note(h.program.Server + " has not answered for " + seconds(now-since) + "; the command is terminated in " +
-			seconds(h.deadlines().Term-now) + ": " + h.link.Why())
+		why := h.link.Why()
+		if no := h.refusal(); no != nil {
+			why = strings.TrimSpace(no.Text + "\n" + no.Hint)
+		}
+		h.note(h.program.Server + " has not renewed the lock " + h.name + " for " + seconds(now-since) +
+			"; the command is terminated in " + seconds(h.deadlines().Term-now) + ": " + why)
 	}
 }
 
@@ -221,11 +238,10 @@ func (h *hold) droppedPlace() string { return h.program.Server + " has dropped "
 // status. A command that has not started as far as its guard has said, and may have all the same, counts as Killed.
 func (h *hold) lose(fate Fate, survivor int) int {
 	why := h.program.Lease + " was not kept alive in time"
-	var known *Error
 	if h.dropped {
 		why = h.droppedPlace()
-	} else if errors.As(h.failure, &known) && known.Status != failure.ExTempFail {
-		why = known.Text
+	} else if no := h.refusal(); no != nil {
+		why = no.Text
 	}
 	text := "the command was killed"
 	switch {

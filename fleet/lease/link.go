@@ -5,7 +5,6 @@ package lease
 import (
 	"context"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,16 +39,15 @@ type Link struct {
 	repeats  atomic.Int64
 
 	mu       sync.Mutex
-	failure  string // of an attempt since the last answer; empty: there was none
-	hint     string // what to do about that
+	failure  string // of an attempt since the last answer, and a hint as a second line; empty: there was none
 	reached  bool   // the server has answered
 	isSilent bool
 	isTaken  bool   // somebody else had the lock at the last look
 	unknown  string // why nobody could tell who has it then; empty: that was known
 }
 
-// An Unanswered is the error of an attempt that got no answer, so another may succeed. All other errors are answers. A
-// second line of Why is a hint.
+// An Unanswered is the error of an attempt that got no answer, or one that may be another the next time. All other errors
+// are answers. A second line of Why is a hint.
 type Unanswered struct{ Why string }
 
 func (e *Unanswered) Error() string { return e.Why }
@@ -129,10 +127,10 @@ func (l *Link) TakeNote(err error) (isAnswer bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if no, ok := err.(*Unanswered); ok {
-		l.failure, l.hint, _ = strings.Cut(no.Why, "\n")
+		l.failure = no.Why
 		return false
 	}
-	l.failure, l.hint, l.reached = "", "", true
+	l.failure, l.reached = "", true
 	if l.isSilent {
 		l.isSilent = false
 		l.back()
@@ -190,7 +188,7 @@ func (l *Link) untilSilent() time.Duration {
 	return max(min(l.TTL*4/10, 4*time.Second), 2*l.Slowness())
 }
 
-// Why says why there is no answer.
+// Why says why there is no answer, with a hint as a second line if there is one.
 func (l *Link) Why() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -243,5 +241,5 @@ func (l *Link) Unreachable(ctx context.Context) error {
 	case isAnswered && l.isTaken:
 		return ErrTimeout
 	}
-	return Unavailable("cannot reach " + l.Server + " in time: " + l.why() + "\n" + l.hint)
+	return Unavailable("cannot reach " + l.Server + " in time: " + l.why())
 }

@@ -227,9 +227,9 @@ func (t *task) wait(acquired <-chan struct{}, began time.Time) (end func() (stat
 	}
 }
 
-// sayWaitGoesOn says that the server does not answer one who waits.
+// sayWaitGoesOn says that the server has no answer, or none that counts, for one who waits.
 func (t *task) sayWaitGoesOn(why string) {
-	t.printer.Note(t.program.Server + " does not answer: " + why + "; the wait for " + t.name + " goes on")
+	t.note("requests to " + t.program.Server + " fail; the wait for " + t.name + " goes on: " + why)
 }
 
 // note prints each line of a text.

@@ -21,6 +21,10 @@ var errUnsure = errors.New("a COMMIT was not confirmed, or a standby has not con
 // errReplica is for a server that follows another one.
 var errReplica = errors.New("the server is a replica")
 
+// findSession has the command by which a user finds one that keeps a row or a table.
+const findSession = `this lists such sessions: psql -c "SELECT pid, mode FROM pg_locks WHERE relation IN ` +
+	`('flock.server'::regclass, 'flock.name'::regclass, 'flock.contender'::regclass)"`
+
 // errNoStandby is for a COMMIT that waits for a synchronous standby.
 var errNoStandby = errors.New("no synchronous standby confirms what is committed")
 
@@ -77,7 +81,7 @@ func (s *store) classify(err error) error {
 	case passes(refusal.Code):
 		return &lease.Unanswered{Why: describe(err)}
 	}
-	text := "PostgreSQL refuses: " + describe(err)
+	text := "PostgreSQL refuses: " + describe(refusal)
 	switch code := refusal.Code; {
 	case code == "42P01" || code == "3F000": // no such table, schema
 		return lease.Refused("the tables of flock-postgres are missing in the database " +
@@ -142,6 +146,10 @@ func hintFor(text string) string {
 // describe returns the text of an error as one line, without the words of the library around it, and perhaps a hint as
 // a second.
 func describe(err error) string {
+	var ways interface{ Unwrap() []error }
+	if errors.As(err, &ways) {
+		return describeWays(ways.Unwrap())
+	}
 	var refusal *pgconn.PgError
 	var dns *net.DNSError
 	var errno syscall.Errno
@@ -151,7 +159,7 @@ func describe(err error) string {
 		text = refusal.Message
 		switch refusal.Code {
 		case "55P03":
-			text = "many change this lock at the same time (" + text + ")"
+			return "another session keeps a row or table that this lock needs (" + sys.Printable(text) + ")\n" + findSession
 		case "55000", "25006", "0A000":
 			text = errReplica.Error() + " (" + text + ")"
 		}
@@ -171,4 +179,23 @@ func describe(err error) string {
 		}
 	}
 	return sys.Printable(text)
+}
+
+// describeWays describes why several ways to connect have failed, without hints if for different reasons: a primary may
+// be dead, and its replica refuse. The library begins each with its address, and may try one with TLS, then without.
+func describeWays(ways []error) string {
+	var reasons, each []string
+	for _, way := range ways {
+		address, _, _ := strings.Cut(way.Error(), ": ")
+		if last := len(each) - 1; last >= 0 && strings.HasPrefix(each[last], address+": ") {
+			reasons, each = reasons[:last], each[:last]
+		}
+		why := describe(way)
+		text, _, _ := strings.Cut(why, "\n")
+		reasons, each = append(reasons, why), append(each, address+": "+strings.TrimPrefix(text, address+": "))
+	}
+	if reasons = slices.Compact(reasons); len(reasons) > 1 {
+		return strings.Join(each, "; ")
+	}
+	return reasons[0]
 }

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -99,6 +102,24 @@ func TestHints(t *testing.T) {
 	} {
 		if got := describe(errors.New(c.text)); got != c.want {
 			t.Errorf("%s: %s", c.text, got)
+		}
+	}
+}
+
+// TestDescribeWays has what several ways to connect have failed by. What they have in common is said once.
+func TestDescribeWays(t *testing.T) {
+	at := func(host string, err error) error { return fmt.Errorf("%s:5432 (%[1]s): dial error: %w", host, err) }
+	noTLS := errors.New("tls error: server refused TLS connection")
+	lookup := &net.DNSError{Err: "no such host", Name: "db0"}
+	for want, ways := range map[string][]error{
+		"Connection refused": {at("::1", syscall.ECONNREFUSED), at("127.0.0.1", syscall.ECONNREFUSED)},
+		"db1:5432 (db1): Connection refused; db2:5432 (db2): the server is a replica": {at("db1", noTLS),
+			at("db1", syscall.ECONNREFUSED), at("db2", noTLS), at("db2", pgconn.ErrStandbyConnection)},
+		"lookup db0: no such host; db2:5432 (db2): no answer": {lookup, lookup, at("db2", context.DeadlineExceeded)},
+		"it does not speak TLS\nsee PGSSLMODE":                {at("db1", noTLS), at("db2", noTLS)},
+	} {
+		if got := describe(errors.Join(ways...)); got != want {
+			t.Errorf("%s: %s", want, got)
 		}
 	}
 }

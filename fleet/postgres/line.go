@@ -85,14 +85,14 @@ func (c *contender) look(ctx context.Context) (view, error) {
 	a, err := ask(ctx, c.store, func(ctx context.Context, w *session) (a answer, err error) {
 		a.since = lease.Now()
 		renews := c.isIn && c.renewsAt() <= a.since
-		var m message
+		m := c.beginLook()
 		var renewed int
 		if renews {
-			m = c.beginLook()
+			m = append(message{begin}, m...)
 			renewed = m.add(renewal(c.key))
 			m.add(commit)
+			m = append(m, c.beginLook()...)
 		}
-		m.add(checkVersion)
 		line, connections := m.add(readLiving(is(c.Name))), m.add(use)
 		results, err := w.send(ctx, m)
 		if err != nil {

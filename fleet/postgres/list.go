@@ -23,7 +23,7 @@ func (s *store) List(ctx context.Context, name string) (lease.Line, *lease.LastR
 		which = is(name)
 	}
 	a, err := ask(ctx, s, func(ctx context.Context, w *session) (a answer, err error) {
-		m := message{beginList, checkVersion}
+		m := append(message{beginList}, s.beginLook()...)
 		line, last := m.add(readLiving(which)), m.add(readLast(name))
 		m.add(commit)
 		results, err := w.send(ctx, m)

@@ -69,10 +69,10 @@ func (s *store) begin() message {
 	ELSE set_config('synchronous_commit', 'on', true) END`, checkVersion}
 }
 
-// beginLook returns those with which a waiter begins that renews its row and looks. A row that somebody keeps does not
+// beginLook returns those with which a look begins, or a renewal before it. A row or table that somebody keeps does not
 // keep it, or the connections that it has given up, for longer than that.
 func (s *store) beginLook() message {
-	return message{begin, "SELECT " + s.limit("lock_timeout"), checkVersion}
+	return message{"SELECT " + s.limit("lock_timeout"), checkVersion}
 }
 
 // limit sets a timeout for a transaction.

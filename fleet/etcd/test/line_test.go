@@ -143,7 +143,8 @@ func TestNoSpace(t *testing.T) {
 			}
 			alarm(etcdserverpb.AlarmRequest_ACTIVATE)
 			e.Run(t, flockEtcd, option, "other", "echo", "ran").
-				Check(t, 65, "", "flock-etcd: etcd refuses: etcdserver: mvcc: database space exceeded\n")
+				Check(t, 65, "", "flock-etcd: etcd refuses: etcdserver: mvcc: database space exceeded\n"+
+					"flock-etcd: see etcdctl alarm list\n")
 			h.Release(t)
 			w.AwaitOutput(t)
 			alarm(etcdserverpb.AlarmRequest_DEACTIVATE)

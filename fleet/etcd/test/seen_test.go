@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"example.org/flock/fleet/etcd/test/cluster"
 	"example.org/flock/fleet/lease/leasetest"
 )
@@ -208,15 +210,21 @@ func TestSilence(t *testing.T) {
 	networks[1].Cut()
 	networks[0].BlackHole()
 	leasetest.Await(t, "a warning",
-		func() bool { return strings.Contains(h.Err.String(), "flock-etcd: etcd has not answered for ") })
+		func() bool {
+			return strings.Contains(h.Err.String(), "flock-etcd: etcd has not renewed the lock "+name+" for ")
+		})
 	networks[0].Restore()
 	leasetest.Await(t, "the end of the silence",
-		func() bool { return strings.HasSuffix(h.Err.String(), "\nflock-etcd: etcd answers again\n") })
+		func() bool {
+			return strings.HasSuffix(h.Err.String(), "\nflock-etcd: etcd has renewed the lock "+name+"\n")
+		})
 	if !strings.Contains(h.Err.String(), " s; the command is terminated in ") {
 		t.Error(&h.Err)
 	}
 	leasetest.Await(t, "a word of the waiter",
-		func() bool { return strings.HasPrefix(w.Err.String(), "flock-etcd: etcd does not answer: ") })
+		func() bool {
+			return strings.HasPrefix(w.Err.String(), "flock-etcd: requests to etcd fail; the wait for "+name+" goes on: ")
+		})
 	networks[1].Restore()
 	leasetest.Await(t, "the last word of the waiter", func() bool {
 		return strings.Count(w.Err.String(), "\n") == 2 &&
@@ -225,6 +233,50 @@ func TestSilence(t *testing.T) {
 	h.Release(t)
 	w.AwaitOutput(t)
 	w.Release(t)
+}
+
+// TestRefusedHolder has etcd answer a holder that it refuses to renew its lock. The holder says what etcd says before
+// that costs the command its life, and that the lock was renewed.
+func TestRefusedHolder(t *testing.T) {
+	t.Parallel()
+	c := ownCluster(t, cluster.Options{Members: 1, Flags: []string{"--bcrypt-cost", "4"}})
+	e, ctx := append(secure(t, c), "FLOCK_ETCD_TTL=20"), t.Context()
+	root, err := clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), Username: "root", Password: "geheim"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	change := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	setPassword := func(password string) func() {
+		return func() { change(root.UserChangePassword(ctx, "cron", password)) }
+	}
+	for _, x := range []struct {
+		refuse, relent func()
+		says           string
+	}{
+		{func() { change(root.UserRevokeRole(ctx, "cron", "root")) },
+			func() { change(root.UserGrantRole(ctx, "cron", "root")) },
+			"etcd refuses: etcdserver: permission denied\nflock-etcd: see flock-etcd(1), Rights in etcd\n"},
+		{setPassword("other"), setPassword("geheim"),
+			"etcd refuses: etcdserver: authentication failed, invalid user ID or password\n"},
+	} {
+		h := e.Hold(t, flockEtcd, "name")
+		x.refuse()
+		leasetest.Await(t, x.says, func() bool { return strings.HasSuffix(h.Err.String(), " s: "+x.says) })
+		x.relent()
+		leasetest.Await(t, "the renewal", func() bool {
+			return strings.HasSuffix(h.Err.String(), "flock-etcd: etcd has renewed the lock name\n")
+		})
+		h.Release(t)
+		if text := h.Err.String(); !strings.HasPrefix(text, "flock-etcd: etcd has not renewed the lock name for ") {
+			t.Error(text)
+		}
+	}
 }
 
 // TestSilenceToLongLease has etcd silent to a waiter that could do without an answer for a long time.
@@ -237,7 +289,9 @@ func TestSilenceToLongLease(t *testing.T) {
 	leasetest.Await(t, "its report", func() bool { return strings.Contains(w.Err.String(), ": waiting for ") })
 	n.BlackHole()
 	leasetest.Await(t, "a word of the waiter",
-		func() bool { return strings.Contains(w.Err.String(), "\nflock-etcd: etcd does not answer: ") })
+		func() bool {
+			return strings.Contains(w.Err.String(), "\nflock-etcd: requests to etcd fail; the wait for "+name+" goes on: ")
+		})
 	n.Restore()
 	h.Release(t)
 	w.AwaitOutput(t)

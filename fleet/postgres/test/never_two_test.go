@@ -263,7 +263,7 @@ func TestSwitchover(t *testing.T) {
 	way.LeadTo(replica)
 	primary.Crash()
 	leasetest.Await(t, "the remark", func() bool {
-		return strings.Contains(w.Err.String(), "does not answer: the server is a replica; the wait for name goes on")
+		return strings.Contains(w.Err.String(), "fail; the wait for name goes on: the server is a replica\n")
 	})
 	if err := replica.Promote(); err != nil {
 		t.Fatal(err)

@@ -183,12 +183,12 @@ func TestSilentServer(t *testing.T) {
 	})
 	way.BlackHole()
 	leasetest.Await(t, "the remark", func() bool {
-		return w.Err.String() == "flock-postgres: PostgreSQL does not answer: no answer; the wait for name goes on\n"
+		return w.Err.String() == "flock-postgres: requests to PostgreSQL fail; the wait for name goes on: no answer\n"
 	})
 	way.Restore()
 	h.ReleaseSilent(t)
 	w.AwaitEnd(t).Check(t, 0, "in\n",
-		"flock-postgres: PostgreSQL does not answer: no answer; the wait for name goes on\n"+
+		"flock-postgres: requests to PostgreSQL fail; the wait for name goes on: no answer\n"+
 			"flock-postgres: PostgreSQL answers again\n")
 }
 
