@@ -177,9 +177,9 @@ func (p *permit) lockAnyByte() error {
 	return ErrConflict
 }
 
-// lockAgain locks the lowest byte from first to before end that this open file has locked already. The kernel shows
-// some lock there, not the lowest: those on both sides of it are asked for, too. A lock that is shown is this open
-// file's, or perhaps not (see lockInTheWay): only if it is, one of its bytes can be locked.
+// lockAgain locks the byte from first to before end that this open file has locked already, or the lowest of several.
+// The kernel shows some lock there, perhaps another one's (see lockInTheWay), whose bytes cannot be locked: then those
+// on both sides of it are asked for.
 func (p *permit) lockAgain(first, end int64) error {
 	if first >= end {
 		return ErrConflict
@@ -189,10 +189,10 @@ func (p *permit) lockAgain(first, end int64) error {
 		return ErrConflict
 	}
 	start := max(l.Start, first)
-	if err := p.lockAgain(first, start); err != ErrConflict {
+	if err := p.lockByte(start); err != ErrConflict { // at once: if its owner unlocked it, this would take it instead
 		return err
 	}
-	if err := p.lockByte(start); err != ErrConflict {
+	if err := p.lockAgain(first, start); err != ErrConflict {
 		return err
 	}
 	return p.lockAgain(endOf(l), end)
