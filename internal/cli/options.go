@@ -161,6 +161,15 @@ func IsForProgram(name string) bool {
 	return !known && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
+// backendOf returns the backend of a name, and whether there can be one.
+func backendOf(name string) (b Backend, isValid bool) {
+	if IsForProgram(name) {
+		return Other, true
+	}
+	b, isValid = backends[name]
+	return b, isValid
+}
+
 // derive sets what follows from the options: -w 0 and --queue 0 mean -n, with which nobody waits in a queue.
 func (p *parser) derive() {
 	o := &p.o
@@ -188,9 +197,7 @@ func (p *parser) isFcntl() bool { return p.isGiven("fcntl", "start", "length") }
 // setBackend takes the value of --backend.
 func (p *parser) setBackend(name string) error {
 	p.o.BackendName, p.o.BackendSource = name, "--backend"
-	if IsForProgram(name) {
-		p.o.Backend = Other
-	}
+	p.o.Backend, _ = backendOf(name) // chooseBackend refuses an invalid one
 	return nil
 }
 
@@ -201,12 +208,9 @@ func (p *parser) chooseBackend(getenv func(string) (string, bool)) error {
 		o.BackendName, _ = getenv("FLOCK_BACKEND")
 		o.BackendSource = "FLOCK_BACKEND"
 	}
-	known := false
-	if o.Backend, known = backends[o.BackendName]; !known {
-		if !IsForProgram(o.BackendName) {
-			return o.InvalidBackend("")
-		}
-		o.Backend = Other
+	var isValid bool
+	if o.Backend, isValid = backendOf(o.BackendName); !isValid {
+		return o.InvalidBackend("")
 	}
 	if p.isFcntl() {
 		switch o.Backend {
