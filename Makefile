@@ -27,8 +27,8 @@ SYSTEMS = \
 	windows/amd64 windows/arm64
 
 # flock-etcd and flock-postgres are modules of their own. They are for Unix.
-ETCDBUILD = cd etcd && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)"
-POSTGRESBUILD = cd postgres && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)"
+ETCDBUILD = cd fleet/etcd && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)"
+POSTGRESBUILD = cd fleet/postgres && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)"
 UNIX_SYSTEMS = $(filter-out windows/%,$(SYSTEMS))
 
 all: flock                    ## build the one static binary, ./flock
@@ -39,16 +39,16 @@ flock: $(call sources,*.go fallback/*.go fallback/*/*.go internal/*/*) go.mod go
 	$(GOBUILD) -o $@ .
 	@$(CHECK) ./$@
 
-ETCD_SOURCES = $(call sources,etcd/*.go etcd/help.txt lease/*.go internal/*/*) etcd/go.mod etcd/go.sum
+ETCD_SOURCES = $(call sources,fleet/etcd/*.go fleet/etcd/help.txt fleet/lease/*.go internal/*/*) fleet/etcd/go.mod fleet/etcd/go.sum
 
 flock-etcd: $(ETCD_SOURCES) build/version  ## build the lock for many machines
-	$(ETCDBUILD) -o ../$@ .
+	$(ETCDBUILD) -o ../../$@ .
 
-POSTGRES_SOURCES = $(call sources,postgres/*.go postgres/help.txt postgres/schema.sql lease/*.go internal/*/*) \
-	postgres/go.mod postgres/go.sum
+POSTGRES_SOURCES = $(call sources,fleet/postgres/*.go fleet/postgres/help.txt fleet/postgres/schema.sql fleet/lease/*.go internal/*/*) \
+	fleet/postgres/go.mod fleet/postgres/go.sum
 
 flock-postgres: $(POSTGRES_SOURCES) build/version  ## the same in PostgreSQL
-	$(POSTGRESBUILD) -o ../$@ .
+	$(POSTGRESBUILD) -o ../../$@ .
 
 # The version is in the programs, and a commit changes it: this file changes with it and with PLAIN, and not otherwise.
 build/version: always
@@ -62,26 +62,27 @@ demo: flock                   ## build, and show the main uses
 	sh compat_test/demo.sh ./flock
 
 demo-etcd: flock-etcd         ## build, and start three members of etcd to try it with, until Ctrl-C
-	@sh etcd/members.sh
+	@sh fleet/etcd/members.sh
 
 demo-postgres: flock-postgres ## build, and start a PostgreSQL server to try it with, until Ctrl-C
-	@sh postgres/server.sh
+	@sh fleet/postgres/server.sh
+
+# How long the tests of one package may take, on a busy machine, too.
+TIMEOUT = 30m
 
 PACKAGES = $$(go list ./... | grep -v /compat_test)
 
 quick:                        ## gofmt, vet and the tests of the packages (seconds)
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go vet ./...
-	go test -short -count=1 $(PACKAGES)
+	go test -short -timeout $(TIMEOUT) -count=1 $(PACKAGES)
 
 check: flock                  ## what to run after each change: every case in one mode (a minute)
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go vet ./...
-	sh compat_test/run.sh go test -timeout 30m -short -count=1 ./...
+	sh compat_test/run.sh go test -timeout $(TIMEOUT) -short -count=1 ./...
 
-TIMEOUT = 30m
-
-test: flock                   ## run the tests: every case in every mode where its answer can differ (three minutes)
+test: flock                   ## run the tests: every case in every mode where its answer can differ, and under the installed flock (three minutes)
 	@sh compat_test/run.sh $(MAKE) --no-print-directory -j2 test-go test-beside
 
 test-go:
@@ -92,11 +93,15 @@ test-user: flock              ## run the tests whose answer depends on the user,
 	FLOCK_TEST_USER=1 sh compat_test/run.sh go test -timeout $(TIMEOUT) -count=1 \
 		-skip 'TestEveryInterleaving|TestStaleLock' ./fallback/... ./compat_test
 
-# A release asks for it: every case in every mode, the installed util-linux, the longest interleavings, all mutants.
+# The packages with goroutines.
+GOROUTINES = ./fallback/... ./internal/guard ./internal/termination ./internal/output ./internal/locks \
+	./internal/holders ./lease/...
+
+# A release asks for it: every case in every mode, the longest interleavings, all mutants.
 long: flock                   ## run everything, as root also as an ordinary user (hours; FLOCK_TORTURE=5m for each torture)
-	FLOCK_TEST_LONG=1 sh compat_test/run.sh $(MAKE) --no-print-directory TIMEOUT=3h test-go race
+	FLOCK_TEST_LONG=1 sh compat_test/run.sh $(MAKE) --no-print-directory TIMEOUT=3h test-go race RACED='$(GOROUTINES)'
 	FLOCK_TEST_LONG=1 sh compat_test/as-user.sh make TIMEOUT=3h flock test-go
-	$(MAKE) --no-print-directory mutants test-kernels test-portable test-builds torture
+	$(MAKE) --no-print-directory TIMEOUT=3h mutants test-kernels test-portable test-builds torture
 
 # What runs beside the tests, which mostly wait. It is nice, so that it does not slow them down.
 test-beside:
@@ -107,40 +112,45 @@ test-beside:
 	nice $(MAKE) --no-print-directory race
 	PATH="$$PWD/compat_test/elsewhere/old:$$PATH" nice sh completions/test.sh ./flock
 	nice sh packaging/test.sh ./flock
-	@if command -v mandoc >/dev/null; then for page in man/*.[17] etcd/man/*.1 postgres/man/*.1 packaging/debian/*.8; do \
+	@if command -v mandoc >/dev/null; then for page in man/*.[17] fleet/etcd/man/*.1 fleet/postgres/man/*.1 packaging/debian/*.8; do \
 		mandoc -T lint -W warning $$page || exit 1; done; \
 		else echo 'mandoc is missing: manual pages not checked'; fi
 
 # The servers and etcdctl are built from their modules. Nothing but loopback is used.
 test-etcd: flock flock-etcd         ## run the tests of flock-etcd over etcd servers (two minutes)
-	@test -z "$$(gofmt -l etcd)" || { gofmt -d etcd; exit 1; }
-	cd etcd && go mod tidy -diff && go vet ./... && go test -count=1 ./...
-	cd etcd/test && go mod tidy -diff && go vet ./... && go test -timeout 10m -count=1 -parallel 6 ./...
+	@test -z "$$(gofmt -l fleet/etcd)" || { gofmt -d fleet/etcd; exit 1; }
+	cd fleet/etcd && go mod tidy -diff && go vet ./... && go test -timeout $(TIMEOUT) -count=1 ./...
+	cd fleet/etcd/test && go mod tidy -diff && go vet ./... && go test -timeout $(TIMEOUT) -count=1 -parallel 6 ./...
 	sh completions/test.sh ./flock-etcd
 	sh packaging/test.sh ./flock ./flock-etcd
 
 # The servers are those of Debian's package postgresql, or what is in PATH. Each has a directory of its own.
 test-postgres: flock flock-postgres ## run the tests of flock-postgres over PostgreSQL servers (two minutes)
-	@test -z "$$(gofmt -l postgres)" || { gofmt -d postgres; exit 1; }
-	cd postgres && go mod tidy -diff && go vet ./... && go test -timeout 10m -count=1 -parallel 8 ./...
+	@test -z "$$(gofmt -l fleet/postgres)" || { gofmt -d fleet/postgres; exit 1; }
+	cd fleet/postgres && go mod tidy -diff && go vet ./... && go test -timeout $(TIMEOUT) -count=1 -parallel 8 ./...
 	sh completions/test.sh ./flock-postgres
 	sh packaging/test.sh ./flock ./flock-postgres
 
+# make long names all packages with goroutines.
+RACED = ./fallback/...
+
 race:                         ## run the directory lock's tests with the race detector
-	@if out=$$(CGO_ENABLED=1 go test -race -run '^$$' ./fallback/... 2>&1); then \
-		CGO_ENABLED=1 go test -race -short -count=1 -skip TestEveryInterleaving ./fallback/...; \
+	@if out=$$(CGO_ENABLED=1 go test -race -run '^$$' $(RACED) 2>&1); then \
+		CGO_ENABLED=1 go test -race -short -timeout $(TIMEOUT) -count=1 -skip TestEveryInterleaving $(RACED); \
 		else echo "race: not run: there is no race detector or no C compiler here: $$out"; fi
 
 # go test prints the table of tests that pass only for the directory in which it is.
 compat: flock                 ## compare with util-linux flock, script by script
-	@cd compat_test && FLOCK_TEST_LONG=1 sh run.sh go test -count=1 -timeout 30m -names \
+	@cd compat_test && FLOCK_TEST_LONG=1 sh run.sh go test -count=1 -timeout $(TIMEOUT) -names \
 		-run 'TestTranscripts|TestEarly$$|TestNative|TestDirectory|TestAbsent'
 
 record: flock                 ## record the installed util-linux's answers to new and changed cases (RECORD=all: to all)
-	go test ./compat_test -count=1 -timeout 30m -record $(or $(RECORD),new)
+	go test ./compat_test -count=1 -timeout $(TIMEOUT) -record $(or $(RECORD),new)
 
+# FLOCK_MUTANTS=every changes places of the source at random: PLACES='directories and files', of each SAMPLE=number with SEED=number.
 mutants:                      ## show that the cases see faults in the source (FLOCK_MUTANTS=name for some)
-	FLOCK_MUTANTS=$${FLOCK_MUTANTS:-*} go test ./compat_test -count=1 -v -run 'Mutants$$'
+	FLOCK_MUTANTS=$${FLOCK_MUTANTS:-*} FLOCK_PLACES='$(PLACES)' FLOCK_SAMPLE=$(SAMPLE) FLOCK_SEED=$(SEED) \
+		nice go test ./compat_test -count=1 -v -timeout 24h -run '(Mutants|EveryMutant)$$'
 
 torture: flock                ## kill holders at random for long (an hour; with FLOCK_TORTURE=5m five)
 	FLOCK_TORTURE=$${FLOCK_TORTURE:-1m} go test ./compat_test -count=1 -v -timeout 24h \
@@ -148,34 +158,34 @@ torture: flock                ## kill holders at random for long (an hour; with 
 	FLOCK_TORTURE=$${FLOCK_TORTURE:-1m} go test ./fallback -count=1 -v -timeout 24h
 
 torture-etcd: flock-etcd      ## kill flock-etcd, its command and etcd's members at random (FLOCK_TORTURE=5m)
-	cd etcd/test && FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test -count=1 -v -timeout 60m -run 'TestTorture$$' .
+	cd fleet/etcd/test && FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test -count=1 -v -timeout 60m -run 'TestTorture$$' .
 
 torture-postgres: flock-postgres ## kill flock-postgres, its command and its server at random (FLOCK_TORTURE=5m)
-	cd postgres && FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test -count=1 -v -timeout 60m -run 'TestTorture$$|TestNewcomers' ./test
+	cd fleet/postgres && FLOCK_TORTURE=$${FLOCK_TORTURE:-5m} go test -count=1 -v -timeout 60m -run 'TestTorture$$|TestNewcomers' ./test
 
 bench: flock                  ## measure beside util-linux flock and other lockers
 	go run ./compat_test/bench -svg compat_test/bench/bench.svg $(BENCHFLAGS) ./flock
 
 bench-etcd: flock-etcd        ## measure beside etcdctl lock
-	cd etcd/test && go run ./bench $(BENCHFLAGS) ../../flock-etcd
+	cd fleet/etcd/test && go run ./bench $(BENCHFLAGS) ../../../flock-etcd
 
 bench-postgres: flock-postgres ## measure beside psql with an advisory lock
-	cd postgres && go run ./test/bench $(BENCHFLAGS) ../flock-postgres
+	cd fleet/postgres && go run ./test/bench $(BENCHFLAGS) ../../flock-postgres
 
 binaries:                     ## build for every system, or those in SYSTEMS='OS/ARCH ...', into build/OS_ARCH
 	@for system in $(SYSTEMS); do \
 		export GOOS=$${system%/*} GOARCH=$${system#*/}; \
 		dir=build/$${GOOS}_$$GOARCH exe=; [ $$GOOS != windows ] || exe=.exe; echo $$dir; \
 		$(GOBUILD) -o $$dir/flock$$exe . && $(CHECK) $$dir/flock$$exe || exit 1; \
-		case " $(UNIX_SYSTEMS) " in *" $$system "*) ($(ETCDBUILD) -o ../$$dir/flock-etcd .) && \
-			($(POSTGRESBUILD) -o ../$$dir/flock-postgres .) || exit 1;; esac; \
+		case " $(UNIX_SYSTEMS) " in *" $$system "*) ($(ETCDBUILD) -o ../../$$dir/flock-etcd .) && \
+			($(POSTGRESBUILD) -o ../../$$dir/flock-postgres .) || exit 1;; esac; \
 	done
 
 cross: binaries               ## the same, and vet for each of them
 	@for system in $(SYSTEMS); do \
 		export GOOS=$${system%/*} GOARCH=$${system#*/}; echo go vet for $$system; \
 		go vet ./... && go vet -tags flock_linkname ./... || exit 1; \
-		case " $(UNIX_SYSTEMS) " in *" $$system "*) (cd etcd && go vet ./...) && (cd postgres && go vet ./...) || exit 1;; esac; \
+		case " $(UNIX_SYSTEMS) " in *" $$system "*) (cd fleet/etcd && go vet ./...) && (cd fleet/postgres && go vet ./...) || exit 1;; esac; \
 	done
 
 test-portable: flock          ## run the cases where there is no /proc, as on other systems (a minute)
@@ -183,7 +193,7 @@ test-portable: flock          ## run the cases where there is no /proc, as on ot
 	sh compat_test/run.sh sh compat_test/portable.sh
 
 test-kernels: flock           ## run the cases with the answers of other kernels (two minutes; CASES=core: a little less)
-	@cd compat_test && FLOCK_TEST_KERNELS=$(or $(CASES),all) sh run.sh go test -count=1 -timeout 30m -names \
+	@cd compat_test && FLOCK_TEST_KERNELS=$(or $(CASES),all) sh run.sh go test -count=1 -timeout $(TIMEOUT) -names \
 		-run 'TestPersonalities|TestImitationsAreVetted'
 
 # Whenever the Go runtime ends a program that is built with -cover, it prints a warning.
@@ -191,7 +201,7 @@ test-builds:                  ## run the core cases in a PIE, without optimizati
 	@for flag in -buildmode=pie '-gcflags=all=-N -l' -cover; do \
 		echo "== $$flag"; tests='TestEarly|TestNative'; [ "$$flag" != -cover ] || tests=TestEarly; \
 		$(GOBUILD) "$$flag" -o build/flock-built . && sh internal/early/check.sh build/flock-built "with $$flag" && \
-		(cd compat_test && FLOCK_UNDER_TEST=../build/flock-built sh run.sh go test -count=1 \
+		(cd compat_test && FLOCK_UNDER_TEST=../build/flock-built sh run.sh go test -timeout $(TIMEOUT) -count=1 \
 			-run "^($$tests)\$$/^(early|exec|fd|process|signals)\$$") || exit 1; done
 
 test-qemu:                    ## run a core of the tests on the other Linux architectures, under qemu-user
@@ -215,7 +225,7 @@ install install-etcd install-postgres:
 	@test -x $(PROGRAM) || { echo "$(PROGRAM) is not built yet: run 'make $(PROGRAM)' first, as an ordinary user" >&2; exit 1; }
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MAN1DIR) $(DESTDIR)$(MAN7DIR) $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
 	install -m 755 $(PROGRAM) $(DESTDIR)$(BINDIR)/$(PROGRAM)
-	install -m 644 $(wildcard man/$(PROGRAM).1 */man/$(PROGRAM).1) $(DESTDIR)$(MAN1DIR)/$(PROGRAM).1
+	install -m 644 $(wildcard man/$(PROGRAM).1 fleet/*/man/$(PROGRAM).1) $(DESTDIR)$(MAN1DIR)/$(PROGRAM).1
 	$(if $(filter flock,$(PROGRAM)),install -m 644 man/flock-directory.7 $(DESTDIR)$(MAN7DIR)/flock-directory.7)
 	install -m 644 completions/flock.bash $(DESTDIR)$(BASHDIR)/$(PROGRAM)
 	install -m 644 completions/_flock $(DESTDIR)$(ZSHDIR)/_$(PROGRAM)

@@ -14,6 +14,27 @@ import (
 
 // The end of a cooldown is the modification time of the lock file.
 
+// takeAfterCooldown takes the lock when the cooldown of its last holder is over, and begins the next one. It waits for
+// that without the lock, so that nobody holds it only to look at the time.
+func (a *attempt) takeAfterCooldown(timeout locks.Timeout) error {
+	for {
+		if err := a.waitCooldown(timeout); err != nil {
+			return err
+		}
+		if err := a.lock.Lock(a.Op, timeout); err != nil {
+			return err
+		}
+		isOver, err := a.renewCooldown()
+		if isOver {
+			return nil
+		}
+		a.lock.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // waitCooldown waits for the end of the cooldown. It looks again and again, because somebody may move the end.
 func (a *attempt) waitCooldown(timeout locks.Timeout) error {
 	for {
@@ -27,13 +48,18 @@ func (a *attempt) waitCooldown(timeout locks.Timeout) error {
 	}
 }
 
-// renewCooldown begins a cooldown if the one before it is over, and reports whether it is.
+// renewCooldown begins a cooldown if the one before it is over, and reports whether it is. It sets the end even if there
+// is to be none before a success: who may not set it would run the command each time.
 func (a *attempt) renewCooldown() (isOver bool, err error) {
 	_, left, err := a.cooldownLeft()
-	if err != nil || left > 0 {
+	switch {
+	case err != nil || left > 0:
 		return false, err
+	case a.CooldownFrom == cli.FromSuccess:
+		err = a.stopCooldown()
+	default:
+		err = a.startCooldown()
 	}
-	err = a.startCooldown()
 	return err == nil, err
 }
 
@@ -44,6 +70,22 @@ func (a *attempt) cooldownLeft() (end time.Time, left time.Duration, err error) 
 		return end, 0, a.cooldownError("read", err)
 	}
 	return end, time.Until(end), nil
+}
+
+// endCooldown sets the end of the cooldown when the command has ended with this status or, because of err, was never
+// started or cannot be waited for. If that fails, or is not to be, the cooldown which began with the lock goes on.
+func (a *attempt) endCooldown(status int, err error) error {
+	var wait *command.WaitError
+	hasRun := err == nil || errors.As(err, &wait)
+	switch {
+	case a.Cooldown == 0:
+		return nil
+	case !hasRun:
+		return a.stopCooldown()
+	case err != nil, a.CooldownFrom == cli.FromStart, a.CooldownFrom == cli.FromSuccess && status != 0:
+		return nil
+	}
+	return a.startCooldown()
 }
 
 // startCooldown sets the end of the cooldown, counted from now.
@@ -57,36 +99,6 @@ func (a *attempt) setCooldown(end time.Time) error {
 		return a.cooldownError("set", err)
 	}
 	return nil
-}
-
-// endCooldown sets the end of the cooldown when the command has ended with this status or, because of err, was never
-// started or cannot be waited for.
-func (a *attempt) endCooldown(status int, err error) error {
-	if err == nil {
-		return a.finishCooldown(status)
-	}
-	var wait *command.WaitError
-	return a.forgetCooldown(errors.As(err, &wait))
-}
-
-// finishCooldown sets the end of the cooldown when the command has ended. If that fails, the cooldown which began with
-// the command goes on.
-func (a *attempt) finishCooldown(status int) error {
-	switch {
-	case a.Cooldown == 0, a.CooldownFrom == cli.FromStart:
-		return nil
-	case a.CooldownFrom == cli.FromSuccess && status != 0:
-		return a.stopCooldown()
-	}
-	return a.startCooldown()
-}
-
-// forgetCooldown ends the cooldown that began with the lock, unless the command has run.
-func (a *attempt) forgetCooldown(hasRun bool) error {
-	if a.Cooldown == 0 || hasRun {
-		return nil
-	}
-	return a.stopCooldown()
 }
 
 func (a *attempt) cooldownError(what string, err error) error {

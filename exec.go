@@ -2,9 +2,6 @@ package main
 
 import (
 	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -17,7 +14,6 @@ import (
 	"example.org/flock/internal/lockfile"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/output"
-	"example.org/flock/internal/sys"
 	"example.org/flock/internal/termination"
 )
 
@@ -30,8 +26,12 @@ func (a *attempt) execute() int {
 	// 1. The cooldown counts from now. That is set before the next holder can look at it.
 	cooldownErr := a.endCooldown(code, err)
 
-	// 2. Who keeps the lock is found out by giving it up, as far as possible: the lock file is still open.
-	keepers := a.keepersLine()
+	// 2. The lock is given up, as far as that is possible while the lock file is open: that shows whether somebody
+	// whom the command has left behind keeps it.
+	keepers := ""
+	if a.reportsKeepers() {
+		keepers = a.keepersLine(a.lock.LetGo())
+	}
 
 	// 3. The lock is given up.
 	a.leave()
@@ -63,13 +63,6 @@ func (a *attempt) leave() {
 	}
 	termination.Undefer()
 	a.reportIfKept(removal)
-}
-
-// reportIfFailed prints an error that does not change the exit status: that is the command's.
-func (a *attempt) reportIfFailed(err error) {
-	if err != nil {
-		a.out.Fail(err)
-	}
 }
 
 // runCommand runs the command, with the lock, and returns its exit status. The guard of a command has the lock with
@@ -116,76 +109,6 @@ func (a *attempt) runGuarded() (status int, err error) {
 	return result.Status, err
 }
 
-// removeLockFile removes the lock file when the command has ended, unless somebody has the lock, such as a child of the
-// command: then it is for the last one to remove the file.
-func (a *attempt) removeLockFile() (err error) {
-	for mayBeBack := true; mayBeBack && err == nil; {
-		mayBeBack, err = a.removeOnce()
-	}
-	return err
-}
-
-// reportIfKept says why the lock file was not removed, if it is still there.
-func (a *attempt) reportIfKept(err error) {
-	name := a.file.Name
-	_, kept := err.(lockfile.KeepReason)
-	switch {
-	case err == nil, errors.Is(err, fs.ErrNotExist):
-	case kept, locks.IsRefusal(err):
-		a.out.WarnVerbose("lock file " + name + " is not removed: " + err.Error())
-	default:
-		a.out.Fail(failure.New(failure.ExOSErr, "cannot remove lock file "+name, err))
-	}
-}
-
-// removeOnce removes the lock file while it holds the exclusive lock, for which it does not wait. It reports whether
-// the file may be there again: where the lock is on the name, a contender can make the file before the lock is
-// released, be refused, and leave its file behind.
-func (a *attempt) removeOnce() (mayBeBack bool, err error) {
-	f, err := lockfile.OpenToRemove(a.file.Name, neededAccess(a.Backend, locks.Exclusive, 0))
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	config := mechanisms(a.Backend)
-	config.Warn, config.WarnVerbose = a.out.Warn, func(string) {}
-	lock := locks.New(f, config)
-	if err := lock.Lock(locks.Exclusive, locks.Try); err != nil {
-		return false, err
-	}
-	if err := f.Remove(); err != nil {
-		lock.Unlock()
-		return false, err
-	}
-	return lock.IsOnName(), lock.Discard()
-}
-
-// execBackend replaces this process by the program of a backend that flock does not know, with the same words. It
-// returns only an error.
-func execBackend(o *cli.Options, args []string) error {
-	program := "flock-" + o.BackendName
-	if cstart.IsSetUserID() {
-		return o.InvalidBackend("; a set-user-id or set-group-id flock runs no " + program)
-	}
-	dir, places := "", "PATH" // where it is looked for: beside this program, too, if that knows where it is
-	if self, err := os.Executable(); err == nil {
-		dir = filepath.Dir(self)
-		places = sys.Printable(dir) + " or in PATH"
-	}
-	path := command.Find(program, dir)
-	if path != "" && path == args[0] { // this process was started by the path: it would execute itself for ever
-		return o.InvalidBackend("; " + program + " is flock itself")
-	}
-	if path != "" {
-		return command.Exec(append([]string{path}, args[1:]...))
-	}
-	missing := o.InvalidBackend("; there is no " + program + " in " + places)
-	if there := command.Backends(dir); len(there) > 0 {
-		missing.Hint = "there are programs for: " + strings.Join(there, ", ")
-	}
-	return missing
-}
-
 // earlyFailure returns what package early could not do after it had locked: execute the command, and then this process
 // is the child, or with --no-fork the only one; or wait for the command, which runs.
 func earlyFailure(o *cli.Options) error {
@@ -197,6 +120,16 @@ func earlyFailure(o *cli.Options) error {
 		return command.NotWaitedFor(failed.Wait)
 	}
 	return nil
+}
+
+// misplacedOption returns the error of a command that begins with a dash and is not found: it is an option behind the
+// file. Whoever gives -n there does not expect to wait for the lock first.
+func misplacedOption(o *cli.Options) error {
+	waits := !o.Nonblock && o.Op != locks.Unlock
+	if !waits || len(o.Command) == 0 || !strings.HasPrefix(o.Command[0], "-") {
+		return nil
+	}
+	return command.Missing(o.Command)
 }
 
 // failCommand prints why the command cannot be started or waited for, and returns the exit status. If it cannot be

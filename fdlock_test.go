@@ -126,3 +126,54 @@ func TestAcquire(t *testing.T) {
 		})
 	}
 }
+
+// TestUndo: who ends before the command could start leaves neither the lock nor a cooldown. An --unlock took nothing.
+func TestUndo(t *testing.T) {
+	for _, c := range []struct {
+		op    locks.Op
+		left  time.Duration // of the cooldown that began with the lock
+		calls string
+	}{{locks.Exclusive, 0, "unlock"}, {locks.Unlock, time.Hour, ""}} {
+		path := filepath.Join(t.TempDir(), "lock")
+		f, err := lockfile.Open(path, lockfile.Read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		coolsDown(path)
+		var calls []string
+		a := &attempt{Options: &cli.Options{Op: c.op, Cooldown: time.Hour}, out: &output.Printer{}, file: f,
+			lock: locks.Of(&memory{path, &calls, "try", "wait", "unlock", nil})}
+		a.undo()
+		_, left, err := a.cooldownLeft()
+		if left = left.Round(time.Hour); left != c.left || err != nil || strings.Join(calls, " ") != c.calls {
+			t.Errorf("%v: %q, a cooldown of %v is left, %v", c.op, calls, left, err)
+		}
+	}
+}
+
+// TestRemoveOnce: each look at whether the file can be removed gives its descriptor back.
+func TestRemoveOnce(t *testing.T) {
+	dir := t.TempDir()
+	a := &attempt{Options: &cli.Options{}, out: &output.Printer{}, file: &lockfile.File{Name: filepath.Join(dir, "lock")}}
+	next := func() (fd int) { // the lowest number that is free
+		f, err := os.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		return int(f.Fd())
+	}
+	free := next()
+	for _, isThere := range []bool{true, false} {
+		if isThere {
+			os.WriteFile(a.file.Name, nil, 0o666)
+		}
+		if mayBeBack, err := a.removeOnce(); mayBeBack || (err == nil) != isThere {
+			t.Errorf("%v, %v", mayBeBack, err)
+		}
+		if fd := next(); fd != free {
+			t.Errorf("descriptor %d is still open", free)
+		}
+	}
+}

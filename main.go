@@ -13,7 +13,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"syscall"
 	"time"
 
 	"example.org/flock/internal/cli"
@@ -96,6 +95,22 @@ func run(p *output.Printer, args []string) int {
 	return lockAndExecute(p, o, started)
 }
 
+// refuseVariables refuses the variables that choose a lock where the caller has fewer rights than this process: as a
+// user of a set-user-id program that runs flock, the caller could get in beside the lock of others. To ignore them
+// would make such a program use a different lock from everyone else at a site that sets them.
+func refuseVariables() error {
+	if !cstart.IsSetUserID() {
+		return nil
+	}
+	for _, name := range []string{"FLOCK_BACKEND", "FLOCK_DIR"} {
+		if value, _ := cstart.Getenv(name); value != "" {
+			return failure.Usage(name +
+				" cannot be set for a set-user-id or set-group-id program: its user could get past the lock")
+		}
+	}
+	return nil
+}
+
 // lockAndExecute takes the lock, or releases it, and executes the command if there is one. It returns the exit status,
 // or does not return: with --no-fork the command replaces this process.
 func lockAndExecute(p *output.Printer, o *cli.Options, started time.Time) int {
@@ -107,10 +122,13 @@ func lockAndExecute(p *output.Printer, o *cli.Options, started time.Time) int {
 		return p.Fail(err)
 	}
 	warnOfSurprises(p, o, f)
+	if err := misplacedOption(o); err != nil {
+		return failCommand(p, o, err)
+	}
 	if o.HasTimeout {
 		cstart.CatchAlarm() // with -n, too: that is what the command sees
 	}
-	began := time.Now()
+	asked := time.Now()
 	a, err := newAttempt(o, p, f)
 	if err != nil {
 		return p.Fail(err)
@@ -130,7 +148,7 @@ func lockAndExecute(p *output.Printer, o *cli.Options, started time.Time) int {
 	case err != nil:
 		return p.Fail(err)
 	}
-	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(began)) + " seconds")
+	p.PrintVerbose("getting lock took " + output.FormatSeconds(time.Since(asked)) + " seconds")
 	if len(o.Command) == 0 {
 		return 0
 	}
@@ -148,26 +166,13 @@ func checkGuard(o *cli.Options) error {
 	return nil
 }
 
-// refuseVariables refuses the variables that choose a lock where the caller has fewer rights than this process: as a
-// user of a set-user-id program that runs flock, the caller could get in beside the lock of others. To ignore them
-// would make such a program use a different lock from everyone else at a site that sets them.
-func refuseVariables() error {
-	if !cstart.IsSetUserID() {
-		return nil
-	}
-	for _, name := range []string{"FLOCK_BACKEND", "FLOCK_DIR"} {
-		if value, _ := cstart.Getenv(name); value != "" {
-			return failure.Usage(name +
-				" cannot be set for a set-user-id or set-group-id program: its user could get past the lock")
-		}
-	}
-	return nil
-}
-
 // warnOfSurprises says what will not be as the user may expect.
 func warnOfSurprises(p *output.Printer, o *cli.Options, f *lockfile.File) {
 	if p.Verbose && o.Backend != cli.Directory && f.Uncertain() != "" {
 		p.WarnVerbose("the lock file is on " + f.Uncertain() + ", whose locks may be local to this machine")
+	}
+	if o.Cooldown > 0 && o.FD >= 0 && f.IsOverwritten() { // emptying a file sets its modification time
+		p.Note("'" + f.Name + ">FILE' ends the cooldown: open it as " + f.Name + ">>FILE")
 	}
 	if o.Reports && o.Close && len(o.Command) == 0 {
 		p.Note("-o does not close a descriptor of the caller")
@@ -186,52 +191,13 @@ func timeoutOf(o *cli.Options, started time.Time) locks.Timeout {
 	return locks.Forever
 }
 
-// openLockFile opens the lock file, or takes the descriptor that was passed.
-func openLockFile(o *cli.Options) (*lockfile.File, error) {
-	if o.FD >= 0 {
-		return passedDescriptor(o)
-	}
-	f, err := lockfile.Open(o.File, neededAccess(o.Backend, o.Op, o.Permits))
+// acquire takes the lock, or releases it, as the user asked for.
+func (a *attempt) acquire(timeout locks.Timeout) error {
 	switch {
-	case err != nil:
-		return nil, openingError(o, err)
-	case o.Remove && f.IsDirectory():
-		return nil, failure.Usage("--remove cannot be combined with a directory: " + o.File)
+	case a.Op == locks.Unlock:
+		return a.unlock()
+	case a.Replace:
+		return a.acquireAsNewest(timeout)
 	}
-	return f, nil
-}
-
-// openingError returns the error of a lock file that cannot be opened for what the options need.
-func openingError(o *cli.Options, err error) error {
-	failed := failure.Opening(o.File, err)
-	if o.Permits > 0 && errors.Is(err, syscall.EISDIR) {
-		refused := locks.NotForDirectories("--permits", o.File, locks.OrByDirectory, err)
-		failed.Text, failed.Hint = refused.Text, refused.Hint
-	}
-	if hint := writingHint(o, err); hint != "" {
-		failed.Hint = hint
-	}
-	return failed
-}
-
-var errPermitReadOnly = errors.New("--permits needs a descriptor that is open for writing")
-
-// passedDescriptor returns the descriptor that was passed by number.
-func passedDescriptor(o *cli.Options) (*lockfile.File, error) {
-	f := lockfile.Descriptor(o.FD)
-	if o.Permits > 0 && o.Backend != cli.Directory {
-		// The byte of a permit can be locked only by a descriptor that is open for writing.
-		writable, err := f.Writable()
-		switch {
-		case err != nil:
-			return nil, locks.FileError(f, err)
-		case !writable && f.IsDirectory():
-			return nil, locks.NotForDirectories("--permits", f.Name, locks.OrByDirectory, errPermitReadOnly)
-		case !writable:
-			failed := locks.FileError(f, errPermitReadOnly)
-			failed.Hint = "open it as " + f.Name + ">>FILE"
-			return nil, failed
-		}
-	}
-	return f, nil
+	return a.acquireInTurn(timeout)
 }

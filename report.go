@@ -20,7 +20,7 @@ import (
 func showHolders(p *output.Printer, o *cli.Options) int {
 	p.UnwrittenStatus = failure.ExOSErr
 	f := namedFile(o)
-	list, err := holders.Find(f, mechanisms(o.Backend))
+	list, err := holders.Find(f, o.Config)
 	if err != nil {
 		return p.Fail(err)
 	}
@@ -110,6 +110,12 @@ func (a *attempt) reportRefusal(err error) {
 	a.out.WarnVerbose(locks.RefusalText(err))
 }
 
+// reportReplaced says that a newer run has come, and returns the exit status.
+func (a *attempt) reportReplaced() (status int) {
+	a.out.Note(a.file.Name + ": " + locks.ErrReplaced.Error())
+	return a.ConflictExit
+}
+
 // refusalLine returns the line about a lock that is refused: that the kernel denies it, with --report who has it, and
 // otherwise only that a process has it which waits for this one; "" if that is not so.
 func (a *attempt) refusalLine(err error) string {
@@ -130,16 +136,18 @@ func (a *attempt) refusalLine(err error) string {
 	return ""
 }
 
+// reportsKeepers reports whether to say who keeps the lock when the command has ended.
+func (a *attempt) reportsKeepers() bool {
+	isWhole := a.Op == locks.Exclusive && a.Range == locks.Range{} && a.Permits == 0
+	return a.Reports && !a.Close && a.file.ByName && isWhole
+}
+
 // keepersLine says who keeps the lock when the command has ended, "" if nobody does: processes that the command has
 // left behind with our open file. As a rule there are none, which the kernel tells at once; to find them takes a look
 // at all processes.
-func (a *attempt) keepersLine() string {
-	isWhole := a.Op == locks.Exclusive && a.Range == locks.Range{} && a.Permits == 0
-	if !a.Reports || a.Close || !a.file.ByName || !isWhole {
-		return ""
-	}
+func (a *attempt) keepersLine(rest locks.Rest) string {
 	var list holders.List
-	switch a.lock.LetGo() {
+	switch rest {
 	case locks.Free:
 		return ""
 	case locks.Taken: // by them, or by the next holder, who is not one of them
@@ -163,7 +171,7 @@ func targetName(o *cli.Options) string {
 }
 
 // wanted returns what the attempt is to lock, by the mechanism that serves, if that is known.
-func (a *attempt) wanted() locks.Config { return a.lock.Narrow(lockConfig(a.Options, a.out)) }
+func (a *attempt) wanted() locks.Config { return a.lock.Narrow(a.Config) }
 
 // state says why the lock cannot be had, as far as that is known.
 func (a *attempt) state(wanted locks.Config) string {

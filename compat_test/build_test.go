@@ -3,6 +3,7 @@
 package compat_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -30,7 +31,7 @@ func findPrograms(base string) error {
 	}
 	for _, path := range []string{"/usr/bin/flock", "/bin/flock"} {
 		out, err := exec.Command(path, "--version").Output()
-		// our own version line also contains "util-linux", but has other words around it
+		// our own version line begins with the same words, and has more
 		words := strings.Fields(string(out))
 		if err == nil && len(words) == 4 && words[2] == "util-linux" {
 			referencePath, referenceRelease = path, words[3]
@@ -80,9 +81,26 @@ func goBuild(path string, more ...string) *exec.Cmd {
 	return build
 }
 
-// referenceKnows reports whether the installed release of util-linux gives the expected answer to c.
-func referenceKnows(c compatCase) bool {
-	return c.since == "" || compareReleases(referenceRelease, c.since) >= 0
+// oldestRelease is the first release of util-linux that gives the recorded answers, but for those of later ones.
+const oldestRelease = "2.38"
+
+// releaseKnows reports whether a release of util-linux gives the expected answer to c.
+func releaseKnows(release string, c compatCase) bool {
+	return compareReleases(release, cmp.Or(c.since, oldestRelease)) >= 0
+}
+
+func TestReleaseKnows(t *testing.T) {
+	for _, c := range []struct {
+		release, since string
+		want           bool
+	}{
+		{"2.37.4", "", false}, {"2.38", "", true}, {"2.38-rc1", "", true}, {"2.38.1", "", true}, {"2.100", "", true},
+		{"2.42.1", "2.43", false}, {"2.43", "2.43", true}, {"2.9", "2.43", false}, {"3", "2.43", true},
+	} {
+		if got := releaseKnows(c.release, compatCase{since: c.since}); got != c.want {
+			t.Errorf("%s knows a case since %q: %v", c.release, c.since, got)
+		}
+	}
 }
 
 func compareReleases(a, b string) int {

@@ -4,8 +4,10 @@ package compat_test
 
 import (
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,14 +28,6 @@ func skipInCheck(t *testing.T) {
 	t.Helper()
 	if inCheck() || asUser {
 		t.Skip("not in make check, which is go test -short, nor in make test-user")
-	}
-}
-
-// onlyInLong skips a test in all targets but make long.
-func onlyInLong(t *testing.T) {
-	t.Helper()
-	if !isLong {
-		t.Skip("only in make long, which sets FLOCK_TEST_LONG")
 	}
 }
 
@@ -92,4 +86,30 @@ func startInTime(t *testing.T) {
 	}
 	timeIsOver.Do(func() { t.Error("the time of go test -timeout is almost over: no more cases are run") })
 	t.Skip("not run: the time of go test -timeout is almost over")
+}
+
+// TestRunSays has run.sh run scripts in the place of the tests. What they leave to be said is the last line, and is not
+// said twice.
+func TestRunSays(t *testing.T) {
+	for script, want := range map[string]string{
+		`echo ok; echo compared >"$FLOCK_TEST_SAID"`:      "ok\ncompared\n",
+		`echo compared | tee "$FLOCK_TEST_SAID"; echo ok`: "compared\nok\n",
+		`echo ok`: "ok\n",
+	} {
+		if out, err := exec.Command("sh", "run.sh", "sh", "-c", script).CombinedOutput(); string(out) != want || err != nil {
+			t.Errorf("%s: %q, %v", script, out, err)
+		}
+	}
+}
+
+// TestTargetsHaveTimeouts finds tests in the Makefile with the limit of go test, ten minutes: it is too short on a busy
+// machine.
+func TestTargetsHaveTimeouts(t *testing.T) {
+	text := strings.ReplaceAll(read(t, "../Makefile"), "\\\n", "")
+	for _, run := range regexp.MustCompile(`go test [^;&|\n]*`).FindAllString(text, -1) {
+		if !strings.Contains(run, "-timeout") && !strings.Contains(run, "-c ") && !strings.Contains(run, "'^$$'") &&
+			!strings.HasPrefix(run, "go test prints") {
+			t.Errorf("no -timeout: %s", run)
+		}
+	}
 }

@@ -3,6 +3,7 @@
 package compat_test
 
 import (
+	"fmt"
 	"os/exec"
 	"regexp"
 	"sync"
@@ -67,19 +68,27 @@ func compare(t *testing.T, table *tally, c compatCase, want, got result) {
 	table.add(func() { table.equal++ })
 }
 
-// TestTranscripts runs the installed util-linux: its answers must be those in the transcripts.
+// TestTranscripts runs the installed util-linux: its answers must be those in the transcripts. It runs beside the other
+// parallel tests, most of which wait.
 func TestTranscripts(t *testing.T) {
-	onlyInLong(t)
+	skipInCheck(t)
 	if referencePath == "" {
+		compared = "compared with the recorded answers only: no util-linux flock is installed"
 		t.Skip("no util-linux flock is installed")
 	}
+	t.Parallel()
 	w := newModeWorld(t, "reference", referencePath)
 	table := newTally("reference")
+	later := "needs a later release than util-linux " + referenceRelease
+	t.Cleanup(func() {
+		compared = fmt.Sprintf("compared with util-linux %s (%s): %d cases; %d need a later release, %d what this machine lacks",
+			referenceRelease, referencePath, table.equal+table.different, len(table.skipped[later]),
+			count(table.skipped)-len(table.skipped[later]))
+	})
 	runEachCase(t, table, depth{everyCase, everyCase}, func(t *testing.T, c compatCase) {
-		if !referenceKnows(c) {
-			reason := "util-linux " + referenceRelease + " does not know it"
-			table.add(func() { table.skipped[reason] = append(table.skipped[reason], c.name) })
-			t.Skip(reason)
+		if !releaseKnows(referenceRelease, c) {
+			table.add(func() { table.skipped[later] = append(table.skipped[later], c.name) })
+			t.Skip(later)
 		}
 		got, err := w.run(c)
 		if err != nil {
@@ -129,7 +138,7 @@ func check(t *testing.T, table *tally, w, there *world, c compatCase) {
 		t.Fatal(err)
 	}
 	want := expected[c.name]
-	if got != want && there != nil && referenceKnows(c) {
+	if got != want && there != nil && releaseKnows(referenceRelease, c) {
 		if want, err = there.run(c); err != nil {
 			t.Fatal(err)
 		}

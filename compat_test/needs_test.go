@@ -29,6 +29,7 @@ var needChecks = map[string]func() bool{
 	"python3": func() bool { return pythonPath != "" },
 	"reflock": func() bool { return referencePath != "" },
 	"mount":   func() bool { return succeeds("unshare", "-m", "sh", "-c", "mount -t tmpfs none /mnt") },
+	"uts":     func() bool { return succeeds("unshare", "--uts", "sh", "-c", "echo >/proc/sys/kernel/hostname") },
 	"pidns":   func() bool { return succeeds("unshare", "-pf", "--mount-proc", "true") },
 	"subset": func() bool { // Linux 5.8
 		return succeeds("unshare", "-m", "mount", "-t", "proc", "-o", "subset=pid", "proc", "/proc")
@@ -108,7 +109,7 @@ var userName = func() string {
 // needPatterns lists words in a script that show that it needs something, and the needs that cover it. One of them is
 // enough.
 var needPatterns = []struct{ words, needs string }{
-	{`/proc/|/proc\b`, "proc locks linux"},
+	{`/proc/|/proc\b`, "proc locks linux uts"},
 	{`^#\w*> .*\broot\b`, "root"}, // $USER is the user who runs the tests
 	{`--holders`, "proc locks lslocks fuser linux"},
 	{`/proc/locks|grep lock|OFDLCK`, "locks"},
@@ -126,7 +127,7 @@ var needPatterns = []struct{ words, needs string }{
 	{`(^|[^-\w])timeout (-|[0-9.])`, "timeout"},
 	{`\bstrace\b`, "strace"},
 	{`\bsetpriv\b`, "setpriv"},
-	{`\bunshare\b|(^|[^-\w])mount `, "mount pidns"},
+	{`\bunshare\b|(^|[^-\w])mount `, "mount pidns uts"},
 	{`\btaskset\b`, "taskset"},
 	{`\blslocks\b`, "lslocks"},
 	{`(^|[^-\w])fuser `, "fuser"},

@@ -36,7 +36,7 @@ type personality struct {
 	cannot []difference
 	// onlyDirectory: all locks are directory locks.
 	onlyDirectory bool
-	// tests are a package and a pattern for its tests, which are run with the same files; empty: none.
+	// tests are packages and a pattern for their tests, which are run with the same files; empty: none.
 	tests [2]string
 }
 
@@ -55,6 +55,10 @@ const (
 
 // guardTests are those of the guard, with what only other systems have: a clock that goes on while timers stand still.
 var guardTests = [2]string{"../internal/guard", "."}
+
+// directoryTests are those of the directory lock.
+var directoryTests = [2]string{"../fallback",
+	"TestReleaseRings|TestEndIsAskedFor|TestHandOver|TestKilledAtEveryStep|TestTorture"}
 
 var personalities = []personality{
 	{
@@ -99,12 +103,13 @@ var personalities = []personality{
 		cannot:    []difference{queueOfNumber, {"a range is refused there", rangeCases}},
 	},
 	{
-		name:      "bsd-locks",
-		system:    "freebsd",
-		imitates:  "locks/flock locks/bsd fallback/machine_bsd",
-		files:     lockFiles,
-		core:      coreLockFiles,
-		mends:     "permits-that-fail-leave-the-descriptor-no-lock two-that-upgrade-with-w",
+		name:     "bsd-locks",
+		system:   "freebsd",
+		imitates: "locks/flock locks/bsd fallback/freebsd",
+		files:    lockFiles,
+		core:     coreLockFiles,
+		mends: "permits-that-fail-leave-the-descriptor-no-lock two-that-upgrade-with-w permits-removed-with-their-state " +
+			"permits-a-plain-lock-keeps-the-file permits-removed-beside-plain-locks-and-never-two",
 		directory: "permits-* queue-*",
 		lacks:     "ofd",
 		cannot:    []difference{queueOfNumber},
@@ -118,7 +123,17 @@ var personalities = []personality{
 		core:          "cases/locks beyond/restart beyond/holders-directory",
 		mends:         "holders-of-many-names restart-frees-a-lock restart-frees-a-place",
 		onlyDirectory: true,
-		tests:         [2]string{"../fallback", "TestReleaseRings|TestEndIsAskedFor|TestKilledAtEveryStep|TestTorture"},
+		tests:         directoryTests,
+	},
+	{
+		name:          "bsd-directory",
+		system:        "freebsd",
+		imitates:      "locks/flock locks/bsd fallback/freebsd",
+		files:         lockFiles + " beyond/restart beyond/holders-directory",
+		core:          "beyond/restart",
+		mends:         "killed-on-a-machine-without-a-name",
+		onlyDirectory: true,
+		tests:         directoryTests,
 	},
 }
 
@@ -263,8 +278,8 @@ func (p *personality) goTest(t *testing.T, m *mutant, pattern string) *exec.Cmd 
 		limit = 20 * time.Second
 	}
 	timeout := time.Duration(float64(limit) * loadNow()).Round(time.Second)
-	return exec.Command("go", "test", "-count=1", "-short", "-timeout", timeout.String(),
-		"-overlay", p.overlay(t, m), "-run", pattern, p.tests[0])
+	return exec.Command("go", append([]string{"test", "-count=1", "-short", "-timeout", timeout.String(),
+		"-overlay", p.overlay(t, m), "-run", pattern}, strings.Fields(p.tests[0])...)...)
 }
 
 // runCase runs a case of a file in a directory if the personality runs it and can judge it.

@@ -123,15 +123,20 @@ func TestProtectedRegular(t *testing.T) {
 		d.expect(in, user, oursPath, "f666", "echo", "in")
 		d.expect(in, user, oursPath, "f644", "echo", "in")
 		d.expect(in, user, oursPath, "-s", "--fcntl", "f644", "echo", "in")
-		d.expect(denied("fifo"), user, oursPath, "fifo", "echo", "in")
-		d.expect(denied("link"), user, oursPath, "link", "echo", "in")
-		// a lock that needs the file open for writing
-		d.expect(denied("f666"), user, oursPath, "--permits", "2", "f666", "echo", "in")
-		d.expect(denied("f666"), user, oursPath, "--fcntl", "f666", "echo", "in")
+		// The second and the third need the file open for writing.
+		for _, option := range []string{"-x", "--permits=2", "--fcntl"} {
+			d.expect(in, user, oursPath, option, "f666", "echo", "in")
+			d.expect(denied("fifo"), user, oursPath, option, "fifo", "echo", "in")
+			d.expect(denied("link"), user, oursPath, option, "link", "echo", "in")
+		}
 	}
 	d.expect(in, 0, oursPath, "f600", "echo", "in") // who may read everything
 	d.expect(denied("f600"), otherID, oursPath, "f600", "echo", "in")
 	d.expect(in, strangerID, oursPath, "f600", "echo", "in")
+	for _, option := range []string{"--permits=2", "--fcntl"} {
+		d.expect(in, 0, oursPath, option, "f600", "echo", "in")
+		d.expect(denied("f644"), otherID, oursPath, option, "f644", "echo", "in")
+	}
 
 	// It is the same lock as the owner's, and its descriptor is as any other.
 	for _, users := range [][2]int{{strangerID, 0}, {0, strangerID}, {otherID, 0}} {

@@ -22,8 +22,8 @@ type recipe struct {
 	text string
 }
 
-// cronJob is a whole line of a crontab: when, and the command.
-var cronJob = regexp.MustCompile(`^(?:\S+ \* \* \* \*|@reboot) (.+)\n$`)
+// cronJob is a line of a crontab, when and the command, or the command of a unit of systemd.
+var cronJob = regexp.MustCompile(`(?m)^(?:(?:\S+ \* \* \* \*|@reboot) |ExecStart=)(.+)$`)
 
 // readRecipes returns the recipes of the documents, and those of the manual as each formatter here prints them.
 func readRecipes(t *testing.T) (all []recipe) {
@@ -44,8 +44,10 @@ func readRecipes(t *testing.T) (all []recipe) {
 			t.Fatal(printer, ": ", err)
 		}
 		overstrike := regexp.MustCompile(".\b")
-		all = append(all, indented("man/flock.1, "+words[0], overstrike.ReplaceAllString(string(out), ""),
-			"\nEXAMPLES\n", "\nQUESTIONS BY SYMPTOM\n", 11)...)
+		for start, end := range map[string]string{"DESCRIPTION": "OPTIONS", "EXAMPLES": "QUESTIONS BY SYMPTOM"} {
+			all = append(all, indented("man/flock.1, "+words[0], overstrike.ReplaceAllString(string(out), ""),
+				"\n"+start+"\n", "\n"+end+"\n", 11)...)
+		}
 	}
 	return all
 }
@@ -129,7 +131,7 @@ func checkRecipe(t *testing.T, r recipe) {
 		wrong := ""
 		switch m := cronJob.FindStringSubmatch(line); {
 		case m != nil && !strings.HasPrefix(m[1], "/"):
-			wrong = "cron searches /usr/bin and /bin only, give the path of flock"
+			wrong = "cron and systemd need the path of flock"
 		case strings.Contains(line, "/tmp/"):
 			wrong = "anybody can make that file"
 		case takesAllForConflict.MatchString(line):
@@ -211,9 +213,7 @@ var standIns = strings.Fields("mirror mirror-all report update edit-record flac 
 // prepareRecipe makes a script of a recipe, with its paths below dir, and there what it uses: files, and programs that
 // do nothing. The script begins with head, where the first line of the recipe names no other shell.
 func prepareRecipe(dir, head, text string) error {
-	if m := cronJob.FindStringSubmatch(text); m != nil {
-		text = m[1] + "\n"
-	}
+	text = cronJob.ReplaceAllString(text, "$1")
 	here := dir + "/"
 	text = strings.NewReplacer("/usr/local/bin/", here, "/etc/init.d/", here, "/opt/", here, "/var/run/", here, "/var/lib/dpkg/", here,
 		"chgrp team ", "chgrp "+strconv.Itoa(os.Getgid())+" ").Replace(text)
@@ -263,7 +263,7 @@ func TestRecipeLoopEnds(t *testing.T) {
 func TestRecipesOnEverySystem(t *testing.T) {
 	gnu := regexp.MustCompile(`touch -d|Nm touch Fl d|stat -c|Nm stat Fl c|date -d|--exclude`)
 	for _, path := range strings.Fields("README.md doc/recipes.md man/flock.1 man/flock-directory.7 " +
-		"etcd/README.md etcd/man/flock-etcd.1 postgres/README.md postgres/man/flock-postgres.1") {
+		"fleet/etcd/README.md fleet/etcd/man/flock-etcd.1 fleet/postgres/README.md fleet/postgres/man/flock-postgres.1") {
 		for line := range strings.Lines(read(t, "../"+path)) {
 			if words := gnu.FindString(line); words != "" {
 				t.Errorf("%s: not on every system: %s: %s", path, words, line)

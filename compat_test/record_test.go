@@ -63,7 +63,7 @@ func recordTranscripts(which string) error {
 		slots <- true
 		group.Go(func() {
 			defer func() { <-slots }()
-			if record && referencePath != "" && referenceKnows(c) {
+			if record && referencePath != "" && releaseKnows(referenceRelease, c) {
 				answer(reference, c, expected, "")
 			} else if !has {
 				answer(ours, c, expected, unread)

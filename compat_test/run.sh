@@ -1,13 +1,14 @@
 #!/bin/sh
 # run.sh COMMAND...: runs a command that tests, and fails as it does. At the end it says again, in at most 30 lines, what has
-# failed. It also fails if the command leaves a process, which /proc shows by its environment, and kills that.
+# failed, and what the cases were compared with. It also fails if the command leaves a process, which /proc shows by its
+# environment, and kills that.
 #
 # The directory for temporary files is a symbolic link, as on macOS, and wc pads its numbers.
 dir=$(mktemp -d) || exit
 trap 'rm -rf "$dir"' EXIT
 chmod 755 "$dir" && mkdir "$dir/private" && ln -s private "$dir/tmp" || exit
 bin=$(cd "$(dirname "$0")/elsewhere/bin" && pwd) || exit
-export TMPDIR="$dir/tmp" PATH="$bin:$PATH"
+export TMPDIR="$dir/tmp" PATH="$bin:$PATH" FLOCK_TEST_SAID="$dir/said"
 left() { grep -zlsx "FLOCK_TEST_RUN=$$" /proc/[0-9]*/environ; }
 {
 	FLOCK_TEST_RUN=$$ "$@"
@@ -27,6 +28,7 @@ left() { grep -zlsx "FLOCK_TEST_RUN=$$" /proc/[0-9]*/environ; }
 	done
 } 2>&1 | tee "$dir/log"
 status=$(cat "$dir/status")
+[ ! -e "$dir/said" ] || grep -qxFf "$dir/said" "$dir/log" || cat "$dir/said" # go test has hidden it
 [ "$status" -ne 0 ] || exit 0
 
 # What failed is: a test of Go, with what it printed; lines before an error of make; a panic or an error of the compiler.

@@ -10,7 +10,7 @@ long_options() { grep -oE -e '--[a-z][a-z-]+' | sort -u; }
 case ${binary##*/} in
 flock-*)
 	failed=0 name=${binary##*/}
-	page=${name#flock-}/man/$name.1
+	page=fleet/${name#flock-}/man/$name.1
 	for option in $("$binary" --help | long_options); do
 		grep -q -e "Fl -${option#--}\( \|$\)" "$here/../$page" || { echo "$page: $option is missing" >&2; failed=1; }
 	done

@@ -1,269 +1,190 @@
 package fallback
 
 import (
-	"context"
 	"errors"
-	"slices"
+	"path/filepath"
+	"strconv"
 	"strings"
-	"time"
 
-	"example.org/flock/fallback/openfile"
+	"example.org/flock/internal/sys"
 )
 
-// A namedLifeline stands for a Lock in the state directory, while it waits and while it holds.
-type namedLifeline struct {
-	id       string
-	name     string // "": there is none
-	lifeline lifeline
+// ErrLocked is what errors.Is finds in the error of a lock that others hold. That error is a *LockedError.
+var ErrLocked = errors.New("locked by another holder")
+
+// A LockedError says who holds the lock. errors.Is finds ErrLocked in it and, if the deadline of a context has passed,
+// context.DeadlineExceeded.
+type LockedError struct {
+	Dir     string      // the state directory
+	Holders []Contender // at least one
+
+	cause error // nil, or context.DeadlineExceeded
 }
 
-// A holding is what has the lock when it is held.
-type holding uint8
+func (e *LockedError) Is(target error) bool { return target == ErrLocked }
+func (e *LockedError) Unwrap() error        { return e.cause }
 
-const (
-	byLifeline  holding = iota // that of the Lock itself
-	byOpenFile                 // our descriptor's, by its mark
-	byInherited                // another one, which our descriptor has inherited
-)
-
-// A Request says which lock to take, and how long to wait.
-type Request struct {
-	Mode     Mode
-	Permits  int       // for Mode Permit: how many holders of a permit there may be at once, this one included
-	Try      bool      // do not wait
-	Deadline time.Time // when to give up; zero: never. That of the context counts, too
+// Error names the holders, as in "held by process 123 or one that it has started", and adds the Advice about those that
+// are Unreachable.
+func (e *LockedError) Error() string {
+	return e.list(func(h Contender) string {
+		if h.Unreachable {
+			return h.String() + " (" + h.Advice + ")"
+		}
+		return h.String()
+	})
 }
 
-// An attempt is one call that wants something of a lock.
-type attempt struct {
-	system
-	ctx       context.Context // of the call; its deadline is that of the request, too
-	self      *namedLifeline  // of the Lock
-	holding   holding
-	inherited string // the ID of the lifeline, for byInherited
-	request   Request
-	began     time.Time
-	permit    int // the number of the permit that we get or have got; 0: none
+// Names is Error without advice, for a process that still waits: mostly the holders are just not done.
+func (e *LockedError) Names() string { return e.list(Contender.String) }
 
-	isTokenInDoubt bool // it may be ours although it should not, see renameToken
-
-	// What searches have shown, by the names of records: where its open file is, and whether nobody has it any more.
-	found      map[string]*openfile.File
-	provenOver map[string]bool
-}
-
-// An outcome says how far an attempt has come. Beside an error it means nothing.
-type outcome struct {
-	how     progress
-	keepers []record // who keeps it out, if that is how
-}
-
-type progress uint8
-
-const (
-	done      progress = iota // it has done what it was to do
-	keptOut                   // somebody keeps it out
-	again                     // something has changed meanwhile: it has to look again
-	cancelled                 // the context was cancelled
-)
-
-// isOver reports whether there is no more time for who is kept out.
-func (a *attempt) isOver() bool { return a.request.Try || a.isLate() }
-
-// isLate reports whether the deadline has passed.
-func (a *attempt) isLate() bool {
-	return !a.request.Deadline.IsZero() && !a.Now().Before(a.request.Deadline)
-}
-
-// isCancelled reports whether the caller wants to wait no longer, for another reason than a deadline.
-func (a *attempt) isCancelled() bool {
-	err := a.ctx.Err()
-	return err != nil && !errors.Is(err, context.DeadlineExceeded)
-}
-
-// list lists the state directory. If the name of our lifeline is gone, because a cleaner of old files has removed it or
-// the whole directory, it forgets the lifeline.
-func (a *attempt) list() (snapshot, error) {
-	names, err := a.List()
-	if err != nil {
-		return snapshot{}, err
+func (e *LockedError) list(describe func(Contender) string) string {
+	s := "held by "
+	for i, h := range e.Holders {
+		switch {
+		case i == 4 && len(e.Holders) > 5:
+			return s + " and " + strconv.Itoa(len(e.Holders)-i) + " others"
+		case i > 0 && i == len(e.Holders)-1:
+			s += " and "
+		case i > 0:
+			s += ", "
+		}
+		s += describe(h)
 	}
-	if name := a.self.name; name != "" && !slices.Contains(names, name) && a.Ask(name) == noName {
-		a.forget()
-	}
-	return parse(names)
+	return sys.Printable(s)
 }
 
-// come makes the lifeline of this contender, which is its bell as well, unless it has one. If it has not come although
-// there is no error, the attempt has to look again.
-func (a *attempt) come() (hasCome bool, err error) {
-	if a.self.name == "" {
-		err = a.makeLifeline()
+// String names the holder.
+func (h Contender) String() string {
+	s := "process " + strconv.Itoa(h.PID)
+	if h.PID == 0 {
+		s = "a process"
 	}
-	if isAbsent(err) { // it was taken for dead before it was open, or the directory is gone
-		return false, a.Reopen()
+	if h.Mode == Busy {
+		s += ", which is taking or releasing it"
 	}
-	return err == nil, err
+	if h.Where != "" {
+		s += " " + h.Where
+	}
+	if !h.Unreachable && !h.Seen && h.PID != 0 {
+		s += " or one that it has started"
+	}
+	return s
 }
 
-// makeLifeline makes a lifeline under a name that nobody takes for a waiter's, opens it, and renames it.
-func (a *attempt) makeLifeline() error {
-	id := newID(ownPID, ownStart(), a.Now(), a.Machine())
-	name := newName + "," + id
-	if err := a.Make(name); err != nil {
-		return err
-	}
-	life, err := a.OpenLifeline(name)
-	if err != nil {
-		return err
-	}
-	waiter := waiterName(id, a.request.Mode)
-	if err := a.move(name, waiter); err != nil {
-		a.CloseLifeline(life)
-		return err
-	}
-	*a.self = namedLifeline{id: id, name: waiter, lifeline: life}
-	return nil
+// A Contender holds the lock, or waits for it.
+type Contender struct {
+	// PID is the process id. It is 0 where the process cannot be seen, or is in another pid namespace of this machine.
+	// On another machine, or by another mount of the filesystem, it is the id there.
+	PID int
+	// Seen says that the process was seen to have the lock, or to wait for it. Otherwise it is the one that took the
+	// lock; it may have ended, and left the lock to a process that it started.
+	Seen bool
+	// Host is the name of its machine, for people to read.
+	Host string
+	Mode Mode
+	// Waiting says that it does not hold the lock yet.
+	Waiting bool
+	// Unreachable says that this process cannot tell whether the holder lives.
+	Unreachable bool
+	// Path is the name to remove if the holder is Unreachable and you know that it is gone. Rename that of a Busy one
+	// to "free" instead.
+	Path string
+	// Advice says what to do if the holder is Unreachable: where, and as whom, a flock can judge it, and what to remove
+	// if that is not possible.
+	Advice string
+	// Where says where it runs, if not here, or else what is known of it: "on host b", "that has inherited it". It is
+	// printable.
+	Where string
 }
 
-// move renames. Over NFS a rename can be carried out and answer ENOENT.
-func (a *attempt) move(old, new string) error {
-	err := a.Rename(old, new)
-	if !isAbsent(err) {
-		return err
+// describe returns what is known of a record in the state directory dir without a look at other processes.
+func (a *attempt) describe(dir string, r record) Contender {
+	h := Contender{
+		PID:         r.owner.pid,
+		Host:        r.owner.host,
+		Mode:        r.mode,
+		Path:        dir + "/" + r.name,
+		Unreachable: r.verdict == doubtful,
 	}
-	names, failed := a.List()
+	if r.file != nil {
+		h.PID = r.file.PID
+	}
+	if r.moved != nil {
+		h.PID = r.moved.PID
+	}
+	m := a.Machine()
+	h.Where = sys.Printable(m.where(r.owner.machine))
 	switch {
-	case failed != nil:
-		return failed
-	case slices.Contains(names, new):
-		return nil
-	}
-	return err
-}
-
-// forget closes the lifeline of this contender. A name that it still has is then that of a dead one, for others to
-// remove.
-func (a *attempt) forget() {
-	if *a.self != (namedLifeline{}) {
-		a.CloseLifeline(a.self.lifeline)
-		*a.self = namedLifeline{}
-	}
-}
-
-// leave removes what stands for this contender.
-func (a *attempt) leave() {
-	if a.self.name != "" {
-		a.Remove(a.self.name)
-	}
-	a.forget()
-}
-
-// isOurs reports whether a record is that of our lifeline or open file: then we hold the lock already.
-func (a *attempt) isOurs(r record) bool {
-	switch a.holding {
-	case byOpenFile:
-		return r.file != nil && a.Machine().relation(r.owner.machine) == askable && a.Marked(r.file)
-	case byInherited:
-		return r.id == a.inherited
-	}
-	return r.id == a.self.id
-}
-
-// release gives up what the Lock holds. If others have inherited the lifeline, the lock is theirs.
-func (a *attempt) release() error {
-	if a.holding == byLifeline {
-		closed := *a.self
-		a.forget()
-		if closed.name == "" { // a cleaner of old files has removed it
-			return nil
+	case h.Where != "":
+		if m.relation(r.owner.machine) == askable { // the id means another process here
+			h.PID = 0
 		}
-		return a.removeIfUnread(closed)
+	case r.file != nil:
+		h.Seen = r.isSeen
+	default: // only who holds the lock leaves its lifeline to others
+		h.Seen = r.verdict == held && (r.mode == Busy || strings.HasPrefix(r.name, waitName))
 	}
-	s, err := a.list()
-	if err == nil && !slices.ContainsFunc(s.holders, a.isOurs) {
-		s, err = a.list() // the first may have missed a name that was renamed meanwhile
+	if h.Unreachable {
+		h.Advice = m.advice(dir, r)
 	}
-	if err != nil {
-		return err
-	}
-	if a.holding == byOpenFile && !slices.ContainsFunc(s.holders, a.isOurs) {
-		a.Unmark() // a cleaner of old files has removed the record, and the mark may come to fit another one
-		return nil
-	}
-	return a.giveUp(&s)
+	return h
 }
 
-// removeIfUnread removes the name of a lifeline that we have closed, if nobody else has the lifeline.
-func (a *attempt) removeIfUnread(closed namedLifeline) error {
-	name, is, err := a.findAndAsk(closed)
-	if err != nil || is != noReader {
-		return err
+// advice says what to do about a holder that may be gone, which this process cannot know. Who can asks for the lock, as
+// each contender does, and so removes it.
+func (m machine) advice(dir string, r record) string {
+	path := dir + "/" + r.name
+	byHand := "that process and all that it has started are gone, remove " + path
+	if r.mode == Busy {
+		byHand = "that process is gone, rename " + path + " to " + free
 	}
-	if err := a.Remove(name); err != nil {
-		return err
+	if m.isOtherBoot(r.owner.machine) || r.owner.isAnonymous() { // no flock can judge it
+		return "if " + byHand
 	}
-	if tellsEnd && strings.HasPrefix(name, exclName) {
-		return nil // the first waiter watches it
-	}
-	if s, err := a.list(); err == nil {
-		a.ringFirst(s.waiters)
-	}
-	return nil
+	return callFor(dir) + m.whoJudges(r) + " frees it if nobody has it any more; if it does not, and " + byHand
 }
 
-// findAndAsk asks whether anybody has a lifeline, and returns the name that it has now.
-func (a *attempt) findAndAsk(l namedLifeline) (name string, is answer, err error) {
-	if is = a.Ask(l.name); is != noName {
-		return l.name, is, nil
+// callFor returns a command that asks for the lock with the state directory dir.
+func callFor(dir string) string {
+	path, base := lockedPath(dir)
+	switch {
+	case path == "":
+		return "a flock of this lock"
+	case base != "":
+		base = "FLOCK_DIR=" + quoted(base) + " "
 	}
-	s, err := a.list() // who has inherited the lifeline has renamed it, to convert or to release the lock
-	if name = s.lifelineOf(l.id); err != nil || name == "" {
-		return "", noName, err
-	}
-	return name, a.Ask(name), nil
+	return `"` + base + "flock --backend directory -n " + quoted(path) + ` true" (flock-go where it is not diverted)`
 }
 
-// giveUp gives up what we hold, without the token, as an unlock and an upgrade that has to wait do.
-func (a *attempt) giveUp(s *snapshot) error {
-	had := false
-	for _, r := range s.holders {
-		if !a.isOurs(r) {
-			continue
-		}
-		had = true
-		if err := a.giveUpRecord(r); ignoreAbsent(err) != nil {
-			return err
-		}
+// quoted returns an absolute path as a word of a shell.
+func quoted(path string) string {
+	const special = " \t\n!\"#$&'()*;<>?[\\]^`{|}~"
+	if !strings.ContainsAny(path, special) || filepath.Separator == '\\' && !strings.Contains(path, " ") {
+		return path
 	}
-	if had {
-		a.ringFirst(s.waiters)
-	}
-	return nil
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// giveUpRecord takes what has the lock out of the holders. It makes no name where there is none, so that it works on a
-// full filesystem.
-func (a *attempt) giveUpRecord(r record) error {
-	switch a.holding {
-	case byOpenFile:
-		a.Unmark() // first: a mark without a record could come to fit another one
-		return a.Remove(r.name)
-	case byInherited: // it keeps a name, or it could never have the lock again
-		return a.Rename(r.name, newName+","+r.id)
+// whoJudges says where, and as whom, a flock can judge a holder that one on machine m, as its user, cannot.
+func (m machine) whoJudges(r record) string {
+	where := ""
+	switch m.relation(r.owner.machine) {
+	case otherMachine:
+		where = " there"
+	case otherMount:
+		where = " by that mount"
 	}
-	waiter := waiterName(a.self.id, a.request.Mode)
-	err := a.move(r.name, waiter)
-	if err == nil {
-		a.self.name = waiter
+	theirs, isHere := r.owner.user, m.relation(r.owner.machine) == askable
+	switch {
+	case r.file == nil: // everybody there can ask for a lifeline
+		return where
+	case !r.owner.pidNS.isInitial():
+		return where + " in its container as user " + theirs.number + ", or as root outside of containers,"
+	case theirs.number == "0", isHere && m.user.is(theirs):
+		return where + " as root"
+	case isHere && theirs.number == m.user.number:
+		return where + " as user " + theirs.number + " in group " + theirs.group + ", or as root,"
 	}
-	return err
-}
-
-// ringFirst wakes the first of these waiters that is not this contender.
-func (a *attempt) ringFirst(waiters []string) {
-	i := slices.IndexFunc(waiters, func(name string) bool { return idOf(name) != a.self.id })
-	if i >= 0 {
-		a.Ring(waiters[i])
-	}
+	return where + " as user " + theirs.number + " or root"
 }

@@ -7,6 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// tellsEnd reports whether the system tells a waiter that nobody has another's lifeline any more: poll(2) wakes who has
+// a FIFO open for writing when its last reader goes.
+var tellsEnd = true
+
 // modeFIFO is the mode of FIFOs. Its sticky bit keeps them from systemd-tmpfiles(8), which removes old files from /tmp.
 const modeFIFO = unix.S_ISVTX | 0o666
 

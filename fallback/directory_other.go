@@ -8,6 +8,12 @@ import (
 	"example.org/flock/internal/sys"
 )
 
+// tellsEnd reports whether the system tells a waiter that nobody has another's lifeline any more. On these systems
+// poll(2) does not wake a writer that asks for no event. FreeBSD, which answers who asks after the last reader has gone,
+// wakes nobody before about 2021. So who releases the lock rings the first waiter, and for the sake of those that were
+// killed, waiters ask.
+var tellsEnd = false
+
 func askServer(int) {}
 
 func (*directory) refresh() {}

@@ -12,6 +12,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// tellsEnd is false: a wait ends when an event is set, not when the last handle of another one is closed.
+var tellsEnd = false
+
 // A directory is an open directory, as on Unix.
 type directory struct{ root *os.Root }
 

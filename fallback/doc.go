@@ -95,9 +95,9 @@
 // Each waiter watches the lifeline of the one before it, which becomes the holder's: a hand-over wakes one process. The
 // first one watches what keeps it out. A shared holder rings the next waiter that wants to share when it enters, and
 // the first waiter when it releases, by a byte in the waiter's FIFO. Waiters find whatever they missed by a look each
-// second, behind the first eight every ten. Between machines only that look helps. Only Linux and FreeBSD report the
-// end of a lifeline. Elsewhere a process that releases rings the first waiter, and each waiter asks about what it
-// watches every 16 to 100 ms.
+// second, behind the first eight every ten. Between machines only that look helps. Only Linux reports the end of a
+// lifeline to whoever sleeps. Elsewhere a process that releases rings the first waiter, and each waiter asks about what
+// it watches every 16 to 100 ms.
 //
 // # The lock of an open file
 //

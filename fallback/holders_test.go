@@ -1,9 +1,11 @@
 package fallback
 
 import (
+	"os"
 	"testing"
 
 	"example.org/flock/fallback/openfile"
+	"example.org/flock/internal/proc"
 )
 
 // A shy system has no process that shows what it has open. before is called when it is asked for that.
@@ -57,6 +59,44 @@ func TestUnseenHolder(t *testing.T) {
 			holder.closeState()
 		} else {
 			must(holder.Unlock())
+		}
+	}
+}
+
+// TestStartsUnknown: where it is not known when a process was started, nothing tells that it lives, nor that its id is
+// another one's.
+func TestStartsUnknown(t *testing.T) {
+	own, nobody := os.Getpid(), 1<<22
+	start := proc.Start(own)
+	if start == 0 {
+		t.Skip("nothing tells when a process was started")
+	}
+	for _, c := range []struct {
+		pid      int
+		start    uint64
+		on       machine
+		lives    bool
+		isReused bool
+	}{
+		{own, start, simMachine("1"), true, false},
+		{own, start + 1, simMachine("1"), false, true},
+		{own, 0, simMachine("1"), false, false},
+		{nobody, start, simMachine("1"), false, false},
+		{nobody, 0, simMachine("1"), false, false},
+		{own, start, noClock, false, false},
+	} {
+		lifeline, _ := parseRecord(exclName + "," + owner{"1", c.pid, c.start, "it", c.on}.String())
+		of := openfile.File{Location: openfile.Location{PID: c.pid, Start: c.start}, Mark: openfile.NoAtime}
+		file, _ := parseRecord(exclName + "," + owner{"1", nobody, 7, "it", c.on}.String() + "@" + of.String())
+		for _, r := range []record{lifeline, file} {
+			a := new(toldSystem).attempt(-1, Request{})
+			if a.lives(r) != c.lives || a.isIDReused(r) != c.isReused {
+				t.Errorf("%s: it lives: %v, its id is another's: %v", r.name, a.lives(r), a.isIDReused(r))
+			}
+			l := &Lock{dir: tempDir(t)}
+			if h := l.lockedBy(a, []record{r}).Holders[0]; (h.PID == 0) != c.isReused {
+				t.Errorf("%s: %+v", r.name, h)
+			}
 		}
 	}
 }

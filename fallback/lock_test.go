@@ -51,6 +51,17 @@ func TestConversions(t *testing.T) {
 	settled(t, dir)
 }
 
+// awaitWaiter returns when somebody waits for the lock.
+func awaitWaiter(dir string) {
+	for l := newLock(dir); ; time.Sleep(time.Millisecond) {
+		holders, err := l.Contenders()
+		must(err)
+		if slices.ContainsFunc(holders, func(h Contender) bool { return h.Waiting }) {
+			return
+		}
+	}
+}
+
 // TestCancel cancels a Lock that waits.
 func TestCancel(t *testing.T) {
 	dir := lockFile(t)
@@ -59,13 +70,7 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- waiter.Lock(ctx) }()
-	for l := newLock(dir); ; time.Sleep(time.Millisecond) {
-		holders, err := l.Contenders()
-		must(err)
-		if slices.ContainsFunc(holders, func(h Contender) bool { return h.Waiting }) {
-			break
-		}
-	}
+	awaitWaiter(dir)
 	cancel()
 	if err := <-ended; err != context.Canceled {
 		t.Error(err)
@@ -192,6 +197,12 @@ func TestRelation(t *testing.T) {
 		"no boot id, in a chroot":       {func(here, o *machine) { here.boot, here.id = "", "" }, otherMachine},
 		"no boot id, it in a chroot":    {func(here, o *machine) { here.boot, o.id = "", "" }, otherMachine},
 		"neither id, as on illumos":     {func(here, o *machine) { *here = machine{host: "h"}; *o = *here }, askable},
+		"no boot id, no name":           {func(here, o *machine) { *here = machine{id: "m"}; *o = *here }, askable},
+		"no boot id, it has no name":    {func(here, o *machine) { here.boot, o.host = "", "" }, otherMachine},
+		"no boot id, one has a name":    {func(here, o *machine) { here.boot, here.host = "", "" }, otherMachine},
+		"no name, another machine": {func(here, o *machine) { *here, *o = machine{id: "m"}, machine{id: "n"} },
+			otherMachine},
+		"no name, no id":                {func(here, o *machine) { *here = machine{}; *o = *here }, otherMachine},
 		"no boot id, unmounted":         {func(here, o *machine) { here.boot, o.device = "", "+fffff" }, otherMount},
 		"no boot id, another host":      {func(here, o *machine) { here.boot, here.host = "", "i" }, otherMachine},
 		"an earlier boot":               {func(here, o *machine) { o.boot = "1" }, pastBoot},
@@ -248,6 +259,36 @@ func TestAnotherMachineCountsAsAlive(t *testing.T) {
 	}
 	must(newLock(dir).TryRLock())
 	must(os.Remove(conflict.Holders[0].Path))
+}
+
+// TestIdentity: what a system tells of every machine alike is no identity.
+func TestIdentity(t *testing.T) {
+	const uuid = "4c4c4544-0000-2010-8020-80c04f202020"
+	for told, want := range map[string]string{
+		uuid:                                   uuid,
+		"":                                     "",
+		"00000000-0000-0000-0000-000000000000": "",
+		"00000000000000000000000000000000":     "",
+		"ffffffff-ffff-ffff-ffff-ffffffffffff": "",
+	} {
+		if got := identity(told); got != want {
+			t.Errorf("%q: %q", told, got)
+		}
+	}
+}
+
+// TestAnonymousMachine: where no process can know that it is on the machine of a record, the error says why, and what
+// to remove.
+func TestAnonymousMachine(t *testing.T) {
+	dir := lockFile(t)
+	settled(t, dir)
+	name := recordName(Exclusive, owner{"1", 7, 0, "x", machine{}}.String(), 0, nil)
+	must(os.WriteFile(filepath.Join(dir, name), nil, 0o666))
+	want := "held by process 7 on a machine that has neither a host name nor an id (if that process and all that it " +
+		"has started are gone, remove " + filepath.Join(dir, name) + ")"
+	if err := newLock(dir).TryLock(); err == nil || err.Error() != want {
+		t.Errorf("%v", err)
+	}
 }
 
 // TestErrorsAreOneLine: what others have written reaches no terminal as it is.

@@ -309,7 +309,7 @@ func TestAdviceIsACommand(t *testing.T) {
 		for _, base := range []string{"", around} {
 			dir, err := StateDir(path, base)
 			must(err)
-			call := strings.Trim(callFor(dir), `"`)
+			call, _, _ := strings.Cut(callFor(dir)[1:], `"`)
 			script := `flock() { printf "%s|" "$FLOCK_DIR" "$@"; }; ` + call
 			out, err := exec.Command("env", "-u", "FLOCK_DIR", "sh", "-c", script).CombinedOutput()
 			if want := base + "|--backend|directory|-n|" + path + "|true|"; err != nil || string(out) != want {

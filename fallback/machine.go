@@ -83,9 +83,18 @@ var thisMachine = sync.OnceValue(func() machine {
 	host, _ := os.Hostname()
 	host = escape(host)
 	m.host = host[:min(len(host), maxHost)]
-	m.id, m.boot = digest(m.id), digest(m.boot)
+	m.id, m.boot = digest(identity(m.id)), digest(m.boot)
 	return m
 })
+
+// identity returns what a system tells as the id of a machine, "" if that tells nothing: zeros in a jail of FreeBSD
+// (DEFAULT_HOSTUUID in sys/jail.h) and in QEMU, or the one digit that firmware without an id has in all places.
+func identity(told string) string {
+	if told == "" || strings.Trim(told, told[:1]+"-") == "" {
+		return ""
+	}
+	return told
+}
 
 // maxHost is how much of the name of a host there is in a name, which stays under 255 bytes.
 const maxHost = 34
@@ -128,12 +137,13 @@ func (m machine) knowsGone(o machine) bool {
 }
 
 // sharesKernel reports whether both are in one kernel. Where a system has no boot id, or a chroot no /proc to tell it,
-// the name of the machine and its identity must do. Some systems have neither id: there the name alone does.
+// the name of the machine and its identity must do. Some systems have no identity, and then the name alone does; a
+// machine may have no name, and then its identity does. One with a name is never the same as one without.
 func (m machine) sharesKernel(o machine) bool {
 	if m.boot != "" && o.boot != "" {
 		return m.boot == o.boot
 	}
-	return m.host == o.host && m.host != "" && m.id == o.id
+	return m.host == o.host && m.id == o.id && (m.host != "" || m.id != "")
 }
 
 // hasRestartedSince reports whether o is an earlier boot of this machine, all of whose processes are dead. That is
@@ -156,12 +166,26 @@ func (m machine) where(o machine) string {
 	case is == askable:
 		return "of another pid namespace"
 	case is == otherMount:
-		return "on host " + o.host + ", by another mount of the filesystem"
+		return o.onHost() + ", by another mount of the filesystem"
 	case m.isOtherBoot(o):
-		return "of another boot on host " + o.host
+		return "of another boot " + o.onHost()
 	}
-	return "on host " + o.host
+	return o.onHost()
 }
+
+// onHost names the host for people.
+func (m machine) onHost() string {
+	switch {
+	case m.host != "":
+		return "on host " + m.host
+	case m.isAnonymous():
+		return "on a machine that has neither a host name nor an id"
+	}
+	return "on a machine without a host name"
+}
+
+// isAnonymous reports whether nothing tells the machine from others, so that no process knows that it is on it.
+func (m machine) isAnonymous() bool { return m.host == "" && m.id == "" && m.boot == "" }
 
 // isOtherBoot reports whether an owner that cannot be asked ran on a machine of this name: this one, before it was
 // restarted, or another one.

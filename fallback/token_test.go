@@ -232,6 +232,7 @@ func TestWhoMayHaveInherited(t *testing.T) {
 	}
 	theirs := "v1,1,2,it,7.7.u,h,m,1,4026531836.1,d"
 	group := "v1,1,2,it,0.7.u,h,m,1,4026531836.1,d" // who looks is user 0 in group 0
+	otherClock := "v1,1,2,it,7.7.u,h,m,1,4026531836.,d"
 	for name, c := range map[string]struct {
 		owner, file string // the locker was started at 50
 		refuses     openfile.Process
@@ -247,6 +248,10 @@ func TestWhoMayHaveInherited(t *testing.T) {
 		"of a third group":                       {group, "@7.1e.9.3.a.1-1", of(60, "0", "8"), false},
 		"a login's":                              {group, "@7.1e.9.3.a.1-1", protected(of(60, "0", "7")), false},
 		"another user's in that group":           {group, "@7.1e.9.3.a.1-1", of(60, "7", "7"), false},
+		"as old as the locker":                   {theirs, "@7.1e.9.3.a.1-1", of(50, "7", "7"), true},
+		"of an unknown age":                      {theirs, "@7.1e.9.3.a.1-1", of(0, "7", "7"), true},
+		"beside a locker of an unknown age":      {theirs, "@7.1e.9.3.a.1-1.0", of(60, "7", "7"), true},
+		"earlier, by another clock":              {otherClock, "@7.1e.9.3.a.1-1", of(40, "7", "7"), true},
 	} {
 		r, ok := parseRecord(exclName + "," + c.owner + c.file)
 		if !ok {

@@ -106,3 +106,26 @@ func TestWatchesSome(t *testing.T) {
 	}
 	settled(t, dir)
 }
+
+// TestHandOver: who releases an exclusive lock wakes the waiter, by whatever means the system has. A waiter that is not
+// woken sleeps for a second or more.
+func TestHandOver(t *testing.T) {
+	shortest := time.Hour
+	for range 3 {
+		dir := lockFile(t)
+		holder, waiter := newLock(dir), newLock(dir)
+		must(holder.TryLock())
+		entered := make(chan error, 1)
+		go func() { entered <- waiter.Lock(t.Context()) }()
+		awaitWaiter(dir)
+		time.Sleep(50 * time.Millisecond) // most of the time, it sleeps by then
+		began := time.Now()
+		must(holder.Unlock())
+		must(<-entered)
+		shortest = min(shortest, time.Since(began))
+		must(waiter.Unlock())
+	}
+	if shortest > 500*time.Millisecond {
+		t.Errorf("the fastest of three took %v", shortest)
+	}
+}

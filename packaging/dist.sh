@@ -20,7 +20,7 @@ export LC_ALL=C TZ=UTC0
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 source=$top
-[ "$program" = flock ] || source=$top/${program#flock-}
+[ "$program" = flock ] || source=$top/fleet/${program#flock-}
 
 # add_unix DIR: the README, the manual pages and the completions.
 add_unix() {

@@ -8,7 +8,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 program=$1
 case $program in
 flock) cd "$top" ;;
-*) cd "$top/${program#flock-}" ;;
+*) cd "$top/fleet/${program#flock-}" ;;
 esac
 
 # Print what licence the file $1 is.

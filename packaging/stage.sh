@@ -8,7 +8,7 @@ package=$1 root=$2 binary=$3 share=$2/usr/share zshdir=$4 fishdir=$5
 top=$(cd "$(dirname "$0")/.." && pwd)
 doc=$share/doc/$package
 source=$top
-[ "$package" = flock-go ] || source=$top/${package#flock-}
+[ "$package" = flock-go ] || source=$top/fleet/${package#flock-}
 
 mkdir -p "$root/usr/bin" "$share/man/man1" "$share/bash-completion/completions" \
 	"$root$zshdir" "$root$fishdir" "$doc"

@@ -52,7 +52,7 @@ case $version in
 "$(cat "$top/VERSION")" | "$(cat "$top/VERSION")~git"*) ;;
 *) fail "version $version" ;;
 esac
-for page in "$top"/man/*.[17] "$top"/*/man/*.1 "$top"/packaging/debian/*.8; do
+for page in "$top"/man/*.[17] "$top"/fleet/*/man/*.1 "$top"/packaging/debian/*.8; do
 	grep -qx ".Os flock $(cat "$top/VERSION")" "$page" || fail "$page has another version: $(grep '^.Os' "$page")"
 done
 # check_packages FILE...: the .deb has these files, and the Alpine package a program that runs.
@@ -162,7 +162,7 @@ check_paths() {
 			printf '#!/bin/sh\necho ran\n' | tee jobs.dir/mirror >jobs.dir/report
 			chmod +x jobs.dir/*
 			job=$(echo "$job" | sed "s,/usr/bin/,$1&,g; s,/var/run/,$dir/jobs.dir/,g; s,/opt/,$dir/jobs.dir/,g")
-			[ "$(env -i PATH=/usr/bin:/bin sh -c "$job" 2>&1)" = ran ] || fail "$page: cron cannot run $job"
+			[ "$(env -i HOME="$dir/jobs.dir" PATH=/usr/bin:/bin sh -c "$job" 2>&1)" = ran ] || fail "$page: cron cannot run $job"
 		done <cron.lines
 		for file in $(grep -o '/usr/share/doc/flock-go/[a-z.-]*[a-z]' page) $(sed -n 's/^\.Pa \(doc.*\)/\1/p' page); do
 			[ -e "$1$file" ] || [ -e "$1${file%.gz}" ] || grep -A 1 "^\.Pa $file\$" page | grep -q '^in the source' ||

@@ -5,7 +5,6 @@ package main
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -82,8 +81,8 @@ func (l locker) works() bool {
 
 func isUtilLinux(path string) bool {
 	out, err := exec.Command(path, "--version").Output()
-	real, _ := filepath.EvalSymlinks(path)
-	return err == nil && filepath.Base(real) != "busybox" && strings.Contains(string(out), "from util-linux 2")
+	words := strings.Fields(string(out)) // ours says more
+	return err == nil && len(words) == 4 && words[2] == "util-linux"
 }
 
 // environ returns an environment without a locale. With one, util-linux reads more files.

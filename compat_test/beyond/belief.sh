@@ -95,7 +95,7 @@ script=$(head -1 pids)
 record=$(ls .f.flock | grep @)
 mv ".f.flock/$record" ".f.flock/$(echo "$record" | awk -F, -v OFS=, '{$7 = "elsewhere"; $8 = "m"; $9 = "b"; print}')"
 flock -n --verbose f true 2>&1 | sed "s/process $script /SCRIPT /; s/ there .* frees/ there frees/; s;excl,[^ )]*;RECORD;" | grep held
-#> flock: held by SCRIPT on host elsewhere ("flock --backend directory -n $DIR/f true" there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD)
+#> flock: held by SCRIPT on host elsewhere ("flock --backend directory -n $DIR/f true" (flock-go where it is not diverted) there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD)
 kill $(tail -1 pids)
 
 ### belief-child-of-root
@@ -371,7 +371,7 @@ flock f true
 busy=$(flock f sh -c 'ls .f.flock' | sed -n 's/^excl,/busy,/p' | awk -F, -v OFS=, '{$4 = 77; $7 = "elsewhere"; $8 = "m"; $9 = "b"; print}')
 mv .f.flock/free ".f.flock/$busy"; mkfifo ".f.flock/new${busy#busy}"
 flock -n --verbose f true 2>&1 | sed 's;busy,[^ )]*;TOKEN;' | grep held
-#> flock: held by process 77, which is taking or releasing it on host elsewhere ("flock --backend directory -n $DIR/f true" there frees it if nobody has it any more; if it does not, and that process is gone, rename $DIR/.f.flock/TOKEN to free)
+#> flock: held by process 77, which is taking or releasing it on host elsewhere ("flock --backend directory -n $DIR/f true" (flock-go where it is not diverted) there frees it if nobody has it any more; if it does not, and that process is gone, rename $DIR/.f.flock/TOKEN to free)
 mv .f.flock/busy,* .f.flock/free
 flock f echo in
 #> in

@@ -53,6 +53,52 @@ flock -n --cooldown 600 9; echo $?
 flock -n 9; echo $?
 #> 0
 
+### cooldown-number-of-a-file-that-is-emptied
+job() {
+	flock -n --cooldown 600 9 || return
+	echo in
+}
+for i in 1 2; do job 9>f; done 2>&1
+#> flock: '9>FILE' ends the cooldown: open it as 9>>FILE
+#> in
+#> flock: '9>FILE' ends the cooldown: open it as 9>>FILE
+#> in
+for open in '9>>f' '9<>f' '9<f'; do
+	touch_in -1 f
+	for i in 1 2; do eval "job $open"; done
+done 2>&1
+#> in
+#> in
+#> in
+
+# In the other forms, too. It is no error: who opens it once has a cooldown.
+exec 9>f
+flock --fd 9 --cooldown 600 echo in
+#> flock: '9>FILE' ends the cooldown: open it as 9>>FILE
+#> in
+flock -u --cooldown 600 9
+#> flock: '9>FILE' ends the cooldown: open it as 9>>FILE
+flock -n --cooldown 600 9; echo $?
+#> flock: '9>FILE' ends the cooldown: open it as 9>>FILE
+#> 1
+flock -n 9; flock -n --cooldown 0 9
+
+### cooldown-number-of-a-file-that-each-shell-empties
+# needs: dash zsh busybox
+each_shell '( flock -n --cooldown 600 9 && echo in ) 9>f 2>&1'
+#> -- bash
+#> flock: '9>FILE' ends the cooldown: open it as 9>>FILE
+#> in
+#> -- dash
+#> flock: '9>FILE' ends the cooldown: open it as 9>>FILE
+#> in
+#> -- zsh
+#> flock: '9>FILE' ends the cooldown: open it as 9>>FILE
+#> in
+#> -- busybox sh
+#> flock: '9>FILE' ends the cooldown: open it as 9>>FILE
+#> in
+
 ### cooldown-number-of-a-file-open-for-reading
 : >f; touch_in -60 f
 exec 9<f
@@ -153,6 +199,9 @@ mtime f
 # needs: root setpriv
 : >f; chmod 666 f; touch -t 200102030000 f
 setpriv --reuid 65534 --clear-groups flock --cooldown 600 f echo in; echo $?
+#> flock: cannot set the cooldown of f: Operation not permitted
+#> 71
+setpriv --reuid 65534 --clear-groups flock --cooldown 600 --cooldown-from success f echo in; echo $?
 #> flock: cannot set the cooldown of f: Operation not permitted
 #> 71
 mtime f

@@ -111,11 +111,15 @@ flock --cooldown 600 --cooldown-from success f bash -c 'mtime f; sleep .02' >sta
 #> moved on
 
 ### cooldown-from-success-one-who-waits
+# needs: proc
 
-# A failure lets it in although the cooldown of the start would keep it out.
+# There is no cooldown before a success, so it waits for the lock.
 flock --cooldown 600 --cooldown-from success f sh -c ': >has; until [ -e go ]; do read _ <../wake.go || exit; done; exit 1' & first=$!
 await '[ -e has ]'
 flock -w 100 --cooldown 600 --cooldown-from success f echo again >out & second=$!
+await 'waiting f'
+flock --holders f | grep -c "^- *cooldown"
+#> 0
 flock -n --cooldown 600 --cooldown-from success f echo in; echo $?
 #> 1
 announce go; wait $first; echo $?
@@ -150,13 +154,21 @@ flock -n --cooldown 600 --cooldown-from success f echo in
 
 ### cooldown-from-success-both-killed
 
-# Nothing tells how the command would have ended.
+# It has not succeeded, so the next one runs.
 flock --cooldown 600 --cooldown-from success f sh -c 'echo $$ >pid; exec sleep 100' &
 await '[ -s pid ]'
 kill -9 $! $(cat pid); wait $!
 await 'flock -n f true'
-flock -n --cooldown 600 --cooldown-from success f echo in; echo $?
-#> 1
+flock -n --cooldown 600 --cooldown-from success f echo in
+#> in
+
+### cooldown-from-success-both-terminated
+# needs: timeout
+timeout .5 flock --cooldown 600 --cooldown-from success f sleep 100; echo $?
+#> 124
+await 'flock -n f true'
+flock -n --cooldown 600 --cooldown-from success f echo in
+#> in
 
 ### cooldown-from-success-flock-killed
 flock --cooldown 600 --cooldown-from success f sh -c ': >has; until [ -e go ]; do read _ <../wake.go || exit; done; exit 1' &
@@ -164,8 +176,8 @@ await '[ -e has ]'
 kill -9 $!; wait $!
 announce go
 await 'flock -n f true'
-flock -n --cooldown 600 --cooldown-from success f echo in; echo $?
-#> 1
+flock -n --cooldown 600 --cooldown-from success f echo in
+#> in
 
 ### cooldown-from-success-limit
 # needs: proc

@@ -49,54 +49,90 @@ flock f A=1 true; echo $?
 ### hint-which-backends-there-are
 # needs: own-path
 backend_program here one; backend_program here two; backend_program here go
+backend_program here native; mkdir here/flock-dir9
 cp -L "$(command -v flock)" here/flock
 PATH=$PWD/here here/flock --backend won f true 2>&1 | sed 's/(.*//'
 #> flock: invalid backend in --backend: 'won' 
 #> flock: there are programs for: one, two
 
+### hint-in-the-name-of-the-program
+# needs: own-path
+
+# The packages call it flock-go, beside the flock of util-linux.
+cp -L "$(command -v flock)" flock-go
+./flock-go f
+#> flock-go: invalid file descriptor: 'f'
+#> flock-go: 'f' is not a descriptor number: a lock file needs a command: flock-go <file> <command>
+./flock-go -w -1 f true
+#> flock-go: invalid timeout: '-1'
+#> flock-go: without -w flock-go waits for ever
+./flock-go f -n true
+#> flock-go: failed to execute -n: No such file or directory
+#> flock-go: options go before the file: flock-go [options] <file> <command>
+./flock-go 9
+#> flock-go: 9: Bad file descriptor
+#> flock-go: is descriptor 9 open? ksh and mksh pass it on only with 9>&9, as in flock-go 9 9>&9
+./flock-go --help | tail -1
+#> For more details see flock-go(1).
+ln -s flock-go "$(printf 'a\tb')"
+"./$(printf 'a\tb')" --help | tail -1
+#> For more details see a?b(1).
+
 ### version-says-what-it-was-built-with
-flock --verbose --version | sed 's/flock .* (/flock N (/; s/go1[0-9.]* for [a-z]*\/[a-z0-9]*, with make/GO for SYSTEM, with make/'
-#> flock N (in Go; compatible with util-linux 2.42 and its main branch of August 2026)
+flock --verbose --version | sed '1s/ [^ ]*$/ N/; s/go1[0-9.]* for [a-z]*\/[a-z0-9]*, with make/GO for SYSTEM, with make/'
+#> flock from util-linux 2.42 (compatible with it, in Go): flock-go N
 #> built by GO for SYSTEM, with make
 flock --version --verbose | grep -c .
 #> 1
 
-### hint-an-option-is-the-command-and-waits
+### hint-an-option-behind-the-file
 
-# -n was meant as an option, and nothing else tells that flock waits for the lock
+# -n was meant as an option, so flock does not wait.
 exec 9>>f; flock 9
-for word in -n --nonblock -w5 --wait=5 --shared; do flock -w .01 f $word true; echo $?; done
-#> flock: '-n' is taken for the command, which waits for the lock
+for word in -n --nonblock --wait=5 -z; do flock -w .01 f $word true; echo $?; done
+#> flock: failed to execute -n: No such file or directory
 #> flock: options go before the file: flock [options] <file> <command>
-#> 1
-#> flock: '--nonblock' is taken for the command, which waits for the lock
+#> 69
+#> flock: failed to execute --nonblock: No such file or directory
 #> flock: options go before the file: flock [options] <file> <command>
-#> 1
-#> flock: '-w5' is taken for the command, which waits for the lock
+#> 69
+#> flock: failed to execute --wait=5: No such file or directory
 #> flock: options go before the file: flock [options] <file> <command>
-#> 1
-#> flock: '--wait=5' is taken for the command, which waits for the lock
+#> 69
+#> flock: failed to execute -z: No such file or directory
 #> flock: options go before the file: flock [options] <file> <command>
-#> 1
-#> flock: '--shared' is taken for the command, which waits for the lock
-#> flock: options go before the file: flock [options] <file> <command>
-#> 1
-# not one of flock's options; -c, which belongs there; a run that does not wait; a program of that name
-for word in -z -c; do flock -w .01 f $word true; echo $?; done
-#> 1
-#> 1
+#> 69
+flock -w .01 f --comm true; echo $?
+#> flock: failed to execute --comm: No such file or directory
+#> flock: -c is a word of its own, and so is the string after it: -c <string>
+#> 69
+# What does not wait, or can be executed or not for another reason, does as without the dash.
 flock -n f -n true; echo $?
 #> 1
-mkdir bin; printf '#!/bin/sh\necho "$@"\n' >bin/-n; chmod +x bin/-n
+flock -w .01 f -c true; echo $?
+#> 1
+: >-x; mkdir bin; printf '#!/bin/sh\necho "$@"\n' >bin/-n; chmod +x bin/-n
 PATH=$PWD/bin:$PATH flock -w .01 f -n true; echo $?
+#> 1
+PATH=:$PATH flock -w .01 f -x; echo $?
 #> 1
 flock -u 9
 PATH=$PWD/bin:$PATH flock f -n in
 #> in
+PATH=:$PATH flock f -x; echo $?
+#> flock: failed to execute -x: Permission denied
+#> flock: options go before the file: flock [options] <file> <command>
+#> 69
 flock f -n true; echo $?
 #> flock: failed to execute -n: No such file or directory
 #> flock: options go before the file: flock [options] <file> <command>
 #> 69
+# The file is opened first.
+flock nowhere/f -n true; echo $?
+#> flock: cannot open lock file nowhere/f: No such file or directory
+#> 66
+flock new -n true 2>/dev/null; [ -e new ] && echo made
+#> made
 
 ### hint-the-file-beside-fd
 exec 9>>f

@@ -9,10 +9,10 @@ id=$(flock f sh -c 'ls .f.flock' | sed -n 's/^excl,//p')
 other=$(echo "$id" | awk -F, -v OFS=, '{$3 = 77; $6 = "elsewhere"; $7 = "m"; $8 = "b"; print}')
 mkfifo ".f.flock/excl,$other"
 flock --holders f | sed "s/  */ /g; s;excl,[^ )]*;RECORD;"; echo ${PIPESTATUS[0]}
-#> 77 exclusive - - on host elsewhere: "flock --backend directory -n $DIR/f true" there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD
+#> 77 exclusive - - on host elsewhere: "flock --backend directory -n $DIR/f true" (flock-go where it is not diverted) there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD
 #> 0
 flock -n --verbose f true 2>&1 | grep 'held by' | sed "s;excl,[^ )]*;RECORD;"
-#> flock: held by process 77 on host elsewhere ("flock --backend directory -n $DIR/f true" there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD)
+#> flock: held by process 77 on host elsewhere ("flock --backend directory -n $DIR/f true" (flock-go where it is not diverted) there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD)
 rm -r .f.flock
 flock -n f echo in
 #> in
@@ -91,9 +91,9 @@ flock f echo in
 flock f true
 mkfifo ".f.flock/$(printf 'excl,v1,5,77,z,0.0.1,a\033[31m\302\233b\342\200\256\377,m,b,7.1,d')"
 flock --holders f | sed 's;excl,[^ )]*;RECORD;'
-#> 77 exclusive - - on host a?[31m?b??: "flock --backend directory -n $DIR/f true" there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD
+#> 77 exclusive - - on host a?[31m?b??: "flock --backend directory -n $DIR/f true" (flock-go where it is not diverted) there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD
 flock -n --verbose f true 2>&1 | grep held | sed 's;excl,[^ )]*;RECORD;'
-#> flock: held by process 77 on host a?[31m?b?? ("flock --backend directory -n $DIR/f true" there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD)
+#> flock: held by process 77 on host a?[31m?b?? ("flock --backend directory -n $DIR/f true" (flock-go where it is not diverted) there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD)
 flock -w 1.3 f true 2>&1 | sed 's;excl,[^ )]*;RECORD;'
 #> flock: waiting: held by process 77 on host a?[31m?b??
 rm .f.flock/excl,*
@@ -112,17 +112,17 @@ there() {
 		FLOCK_BACKEND=directory exec "$@"' sh "$@"
 }
 there bash -c '( flock 9 ) 9>f'
-told() { grep -v using | sed 's/process [0-9][0-9]*/SCRIPT/; s/" there .* frees/" there frees/; s;excl,[^ )]*;RECORD;'; }
+told() { grep -v using | sed 's/process [0-9][0-9]*/SCRIPT/; s/) there .* frees/) there frees/; s;excl,[^ )]*;RECORD;'; }
 flock -w 1.3 f echo in 2>&1 | told; echo ${PIPESTATUS[0]}
 #> flock: waiting: held by SCRIPT on host there
 #> 1
 flock -n --report 0 f echo in 2>&1 | told
 #> flock: f is held by SCRIPT (on host there)
 flock -n --verbose f echo in 2>&1 | told
-#> flock: held by SCRIPT on host there ("flock --backend directory -n $DIR/f true" there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD)
+#> flock: held by SCRIPT on host there ("flock --backend directory -n $DIR/f true" (flock-go where it is not diverted) there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD)
 #> flock: failed to get lock
 flock --holders f | told | sed 's/  */ /g; s/^[0-9]* /SCRIPT /'
-#> SCRIPT exclusive - - on host there: "flock --backend directory -n $DIR/f true" there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD
+#> SCRIPT exclusive - - on host there: "flock --backend directory -n $DIR/f true" (flock-go where it is not diverted) there frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD
 there flock -n f true; echo $?
 #> 0
 flock -n f echo in
@@ -142,9 +142,9 @@ setpriv --reuid 54321 --clear-groups sleep 100 & later=$!
 await 'grep -qa ^sleep /proc/$later/cmdline'
 told() { grep "$1" | sed "s/process $script/SCRIPT/; s/^- *//; s;excl,[^ )]*;RECORD;"; }
 as 54322 flock -n --verbose f true 2>&1 | told held
-#> flock: held by SCRIPT ("flock --backend directory -n $DIR/f true" as user 54321 or root frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD)
+#> flock: held by SCRIPT ("flock --backend directory -n $DIR/f true" (flock-go where it is not diverted) as user 54321 or root frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD)
 as 54322 flock --holders f | told exclusive
-#> exclusive - - a process that this user may not see: "flock --backend directory -n $DIR/f true" as user 54321 or root frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD
+#> exclusive - - a process that this user may not see: "flock --backend directory -n $DIR/f true" (flock-go where it is not diverted) as user 54321 or root frees it if nobody has it any more; if it does not, and that process and all that it has started are gone, remove $DIR/.f.flock/RECORD
 as 54321 flock -n f echo in
 #> in
 as 54322 flock -n f echo in

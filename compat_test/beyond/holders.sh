@@ -146,6 +146,14 @@ flock -u 9
 flock --holders 9; echo $?
 #> 1
 
+### holders-of-a-permit-that-is-converted
+exec 9>>f
+mode() { flock --holders 9 | sed "s/^$$ /SCRIPT /; s/  */ /g" | grep ^SCRIPT | cut -d' ' -f 2; }
+for options in '--permits 2' '' '--permits 2'; do flock $options 9; mode; done
+#> permit
+#> exclusive
+#> permit
+
 ### holders-number-that-is-no-descriptor-but-a-file
 
 # with a number alone the descriptor is meant, as in the other forms

@@ -118,6 +118,31 @@ for n in {1..5}; do
 done | sort -u
 #> 9:1 8:2 7:3 
 
+### permits-which-of-more-than-can-be-asked-for-one-by-one
+# needs: timeout
+exec 9<>f 8<>f 7<>f
+for fd in 9 8 7 8 9 7; do timeout 20 flock -n --permits 2147483647 --fd $fd printenv FLOCK_PERMIT; done
+#> 1
+#> 2
+#> 3
+#> 2
+#> 1
+#> 3
+exec 8>&-
+timeout 20 flock -n --permits 2147483647 --fd 7 printenv FLOCK_PERMIT
+#> 3
+
+### permits-which-none-beside-a-lock-on-all
+# needs: timeout
+# kernel: uses --fcntl
+hold --fcntl f
+timeout 20 flock -n --permits 2147483647 f true; echo $?
+#> 1
+exec 9<>f
+timeout 20 flock -n --permits 2147483647 9; echo $?
+#> 1
+release
+
 ### permits-which-of-a-lock-around-it
 # needs: own-path
 

@@ -83,6 +83,32 @@ ls
 #> f
 release; ls
 
+### permits-removed-with-their-state
+flock --remove --permits 2 p true; ls -A
+hold --remove --permits 2 p
+flock --remove --permits 2 p ls
+#> p
+ls
+#> p
+release; ls -A
+
+### permits-a-plain-lock-keeps-the-file
+hold -s p
+flock --remove --permits 2 p true; ls
+#> p
+flock -n p echo in; echo $?
+#> 1
+release
+
+### permits-removed-beside-plain-locks-and-never-two
+cat >worker <<'END_'
+for i in 1 2 3 4 5 6 7 8 9 10; do flock "$@" p sh -c 'mkdir in || echo two; sleep .01; rmdir in' || echo failed; done
+END_
+sh worker --remove & sh worker --remove --permits 1 & sh worker --remove & sh worker --remove --permits 1 &
+# where permits have a state directory, the last run leaves it if it is one without
+wait; ls
+#> worker
+
 ### remove-a-plain-holder-keeps-it
 hold -s f
 flock --remove -s f true; ls

@@ -22,6 +22,17 @@ flock --replace --verbose f sh -c 'exit 3' >out; echo $?
 cd /; flock --replace "$OLDPWD/f" -c 'echo in'
 #> in
 
+### replace-with-an-option-behind-the-file
+
+# The run could only fail, so it ends no other one.
+flock --replace f sh -c ': >up; until [ -e go ]; do read _ <../wake.go || exit; done; echo to the end' & p=$!
+await '[ -e up ]'
+flock --replace f -x echo in 2>&1 | head -1
+#> flock: failed to execute -x: No such file or directory
+announce go; wait $p; echo $?
+#> to the end
+#> 0
+
 ### replace-of-those-who-wait-the-newest-stays
 flock f sh -c ': >up; until [ -e go ]; do read _ <../wake.go || exit; done; echo plain' & p=$!
 await '[ -e up ]'

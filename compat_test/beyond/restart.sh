@@ -10,6 +10,22 @@ kill -9 $holder; wait $holder
 IMITATE_BOOT=after flock -n f echo in
 #> in
 
+### killed-on-a-machine-without-a-name
+# needs: uts
+nameless() { unshare --uts sh -c 'echo >/proc/sys/kernel/hostname; exec "$@"' - "$@"; }
+nameless hostname
+#> 
+nameless flock -F f sh -c 'echo $$ >has; exec sleep 100' & holder=$!
+await '[ -s has ]'
+kill -9 "$(cat has)"; wait $holder
+nameless flock -n f echo in
+#> in
+nameless flock -F f sh -c 'echo $$ >has2; exec sleep 100' & holder=$!
+await '[ -s has2 ]'
+nameless flock -n f echo in; echo $?
+#> 1
+kill -9 "$(cat has2)"; wait $holder
+
 ### restart-frees-a-place
 hold_until_go() { flock f sh -c ': >has; until [ -e go ]; do read _ <../wake.go || exit; done'; }
 export IMITATE_BOOT=before

@@ -1,7 +1,6 @@
 package openfile
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"slices"
@@ -211,13 +210,11 @@ func isMarked(p Location, id FileID, like ...*File) (bool, error) {
 
 // flagsOf returns the status flags and the access mode of a descriptor, from proc_pid_fdinfo(5).
 func flagsOf(p Location) (int, error) {
-	text, err := proc.ReadSmall("/proc/" + strconv.Itoa(p.PID) + "/fdinfo/" + strconv.Itoa(p.Number))
+	text, err := proc.ReadSmall(procDir(p.PID) + "/fdinfo/" + strconv.Itoa(p.Number))
 	if err != nil {
 		return 0, err
 	}
-	_, line, _ := bytes.Cut(text, []byte("flags:\t"))
-	line, _, _ = bytes.Cut(line, []byte("\n"))
-	flags, err := strconv.ParseInt(string(line), 8, 64)
+	flags, err := strconv.ParseInt(proc.Field(text, "flags"), 8, 64)
 	return int(flags), err
 }
 

@@ -1,7 +1,6 @@
 package openfile
 
 import (
-	"bytes"
 	"os"
 	"slices"
 	"strconv"
@@ -32,10 +31,10 @@ func isHidden(pid int) bool {
 }
 
 // isProtected reports whether a process may not be looked into by its own user, because it has had other rights: then
-// its files in /proc are root's, proc(5).
+// its files in /proc are root's, but for the directories that everybody may read (fs/proc/base.c, task_dump_owner).
 func isProtected(pid int, is status) bool {
 	var of unix.Stat_t
-	err := unix.Stat(procDir(pid), &of)
+	err := unix.Stat(procDir(pid)+"/fd", &of)
 	return err == nil && len(is.users) > 1 && strconv.Itoa(int(of.Uid)) != is.users[1]
 }
 
@@ -71,23 +70,16 @@ func readStatus(dir string) (s status, err error) {
 		return s, err
 	}
 	s = status{
-		state:    string(statusField(text, "State")),
-		users:    strings.Fields(string(statusField(text, "Uid"))),
-		groups:   strings.Fields(string(statusField(text, "Gid"))),
-		threads:  string(statusField(text, "Threads")),
-		switches: string(statusField(text, "voluntary_ctxt_switches")),
+		state:    proc.Field(text, "State"),
+		users:    strings.Fields(proc.Field(text, "Uid")),
+		groups:   strings.Fields(proc.Field(text, "Gid")),
+		threads:  proc.Field(text, "Threads"),
+		switches: proc.Field(text, "voluntary_ctxt_switches"),
 	}
 	if s.switches != "" {
-		s.switches += " " + string(statusField(text, "nonvoluntary_ctxt_switches"))
+		s.switches += " " + proc.Field(text, "nonvoluntary_ctxt_switches")
 	}
 	return s, nil
-}
-
-// statusField returns the value of a line of a status file that is not the first one.
-func statusField(text []byte, key string) []byte {
-	_, value, _ := bytes.Cut(text, []byte("\n"+key+":\t"))
-	value, _, _ = bytes.Cut(value, []byte("\n"))
-	return value
 }
 
 // A rest is the sleep of a process: of each thread how often it has run. Two that are equal are one sleep, in which the

@@ -139,6 +139,10 @@ func TestMain(m *testing.M) {
 		start()
 	case "start":
 		start()
+	case "first thread ends":
+		endFirstThread()
+	case "threads":
+		echoInThread()
 	default:
 		os.Exit(m.Run())
 	}

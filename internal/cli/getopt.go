@@ -17,8 +17,8 @@ type parser struct {
 	o           Options
 	set         *getopt.Set
 	options     []*option
+	theirs      int      // how many of them util-linux has, too: the first ones; set by addOurs
 	given       []string // the long names of those on the command line
-	ours        []string // those that util-linux does not have: if an abbreviation is ambiguous, the others win
 	shell       func(text string) []string
 	shellOption string // -c or --command, if it is among the options, which is allowed with --fd
 }
@@ -32,9 +32,17 @@ type option struct {
 }
 
 func newParser(shell func(text string) []string) *parser {
-	ours := []string{"permits", "cooldown", "cooldown-from", "queue", "report", "remove", "holders", "backend", "limit",
-		"kill-children", "replace"}
-	return &parser{o: Options{FD: -1, ConflictExit: 1}, set: getopt.New(), ours: ours, shell: shell}
+	return &parser{o: Options{FD: -1, ConflictExit: 1}, set: getopt.New(), shell: shell}
+}
+
+// flockParser returns a parser with the options of flock.
+func flockParser(shell func(text string) []string) *parser {
+	p := newParser(shell)
+	p.addCommon()
+	p.addFile()
+	p.addOurs()
+	p.addOursOfFlock()
+	return p
 }
 
 // A setter is the getopt.Value of an option: it sets what the option stands for.
@@ -113,7 +121,7 @@ func (p *parser) isGiven(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(p.given, name) })
 }
 
-// addCommon adds the options of flock and of the programs of backends.
+// addCommon adds the options of util-linux that the programs of backends have, too.
 func (p *parser) addCommon() {
 	o := &p.o
 	p.flag(choose(&o.Op, locks.Shared), "shared", 's')
@@ -128,6 +136,24 @@ func (p *parser) addCommon() {
 	p.flag(&o.Verbose, "verbose", 0)
 	p.flag(choose(&o.Action, Help), "help", 'h')
 	p.flag(choose(&o.Action, Version), "version", 'V')
+}
+
+// addFile adds the options of util-linux that are about files: only flock itself has them.
+func (p *parser) addFile() {
+	o := &p.o
+	p.flag(choose(&o.Op, locks.Unlock), "unlock", 'u')
+	p.flag(&o.NoFork, "no-fork", 'F')
+	p.flag(new(bool), "fcntl", 0)
+	p.value(size(&o.Range.Start, "invalid as start offset"), "start", 0)
+	p.value(size(&o.Range.Length, "invalid as length of lock range"), "length", 0)
+	p.value(setter(func(s string) (err error) { o.FD, err = parseDescriptor(s); return err }), "fd", 0)
+}
+
+// addOurs adds options that util-linux does not have. They come behind all that it has: if an abbreviation means one of
+// those, it wins.
+func (p *parser) addOurs() {
+	p.theirs = len(p.options)
+	o := &p.o
 	p.value(number(&o.Permits, 1, math.MaxInt32, "invalid number of permits (must be 1 or more)"), "permits", 0)
 	p.value(seconds(&o.Cooldown, "invalid cooldown"), "cooldown", 0)
 	p.value(cooldownFrom(&o.CooldownFrom), "cooldown-from", 0)
@@ -139,16 +165,9 @@ func (p *parser) addCommon() {
 	p.flag(choose(&o.Action, Holders), "holders", 0)
 }
 
-// addFile adds the options that only flock itself has, which locks files.
-func (p *parser) addFile() {
-	o := &p.o
-	p.flag(choose(&o.Op, locks.Unlock), "unlock", 'u')
-	p.flag(&o.NoFork, "no-fork", 'F')
-	p.flag(&o.Replace, "replace", 0)
-	p.flag(new(bool), "fcntl", 0)
-	p.value(size(&o.Range.Start, "invalid as start offset"), "start", 0)
-	p.value(size(&o.Range.Length, "invalid as length of lock range"), "length", 0)
-	p.value(setter(func(s string) (err error) { o.FD, err = parseDescriptor(s); return err }), "fd", 0)
+// addOursOfFlock adds those of ours that only flock itself has.
+func (p *parser) addOursOfFlock() {
+	p.flag(&p.o.Replace, "replace", 0)
 	p.value(setter(p.setBackend), "backend", 0)
 }
 
@@ -294,12 +313,12 @@ func (p *parser) find(prefix string) *option {
 // if there is one, and otherwise our own.
 func (p *parser) abbreviated(prefix string) []*option {
 	var theirs, ours []*option
-	for _, opt := range p.options {
+	for i, opt := range p.options {
 		switch name := opt.long; {
 		case name == prefix && name != "":
 			return []*option{opt}
 		case !strings.HasPrefix(name, prefix):
-		case slices.Contains(p.ours, name):
+		case i >= p.theirs:
 			ours = append(ours, opt)
 		default:
 			theirs = append(theirs, opt)

@@ -5,17 +5,19 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"example.org/flock/internal/sys"
 )
 
 // VersionText returns what --version prints, for the program called name. set is the version that the Makefile set, or
-// empty. A build without make says so, because signals that its caller ignores are not ignored in its commands.
+// empty. Scripts take the first number for the release of util-linux, and the last word for the version. A build without
+// make says so, because signals that its caller ignores are not ignored in its commands.
 func VersionText(name, set string) string {
 	how := "in Go"
 	if !builtWithMake() {
 		how += ", built without make"
 	}
-	return name + " " + ProgramVersion(set) + " (" + how +
-		"; compatible with util-linux 2.42 and its main branch of August 2026)\n"
+	return name + " from util-linux 2.42 (compatible with it, " + how + "): flock-go " + ProgramVersion(set) + "\n"
 }
 
 // ProgramVersion returns set, the version that the Makefile set, or, if that is empty, the version of the module that
@@ -47,6 +49,7 @@ func builtWithMake() bool {
 
 // HelpText returns what --help prints, for the program called name.
 func HelpText(name string) string {
+	name = sys.Printable(name)
 	return `
 Usage:
  ` + name + ` [options] <file>|<directory> <command> [<argument>...]
@@ -94,6 +97,6 @@ Options:
  -h, --help               display this help
  -V, --version            display version
 
-For more details see flock(1).
+For more details see ` + name + `(1).
 `
 }

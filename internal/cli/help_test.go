@@ -8,7 +8,7 @@ func TestVersionWithoutMake(t *testing.T) {
 	if builtWithMake() {
 		t.Skip("the test was built with the tag of the Makefile")
 	}
-	want := "flock-x 1.2 (in Go, built without make; compatible with util-linux 2.42 and its main branch of August 2026)\n"
+	want := "flock-x from util-linux 2.42 (compatible with it, in Go, built without make): flock-go 1.2\n"
 	if got := VersionText("flock-x", "1.2"); got != want {
 		t.Errorf("%q, not %q", got, want)
 	}

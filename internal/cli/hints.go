@@ -14,7 +14,7 @@ import (
 
 // The errors of common mistakes have a second line that says what to do. The first line is that of util-linux.
 
-// withHint adds a hint to the error of a command line, if there is one.
+// withHint sets the hint of the error of a command line, if there is an error; "" takes its hint away.
 func withHint(err error, hint string) error {
 	if usage, ok := err.(*failure.Error); ok {
 		usage.Hint = hint
@@ -24,10 +24,10 @@ func withHint(err error, hint string) error {
 
 // hintShell is for -c before the file, or before the name of a lock.
 func (p *parser) hintShell(option string) string {
-	if backend := p.o.BackendName; p.o.Backend == Other {
-		return option + " goes after the name: flock-" + backend + " <name> " + option + " <command>"
+	if p.o.Backend == Other {
+		return option + " goes after the name: " + failure.Program + " <name> " + option + " <command>"
 	}
-	return option + " goes after the file: flock <file> " + option + " <command>"
+	return option + " goes after the file: " + failure.Program + " <file> " + option + " <command>"
 }
 
 // descriptorHint is the hint for a word that stands alone and is not a number, as in "flock FILE".
@@ -38,10 +38,11 @@ func (o *Options) descriptorHint(word string) string {
 	case strings.ContainsAny(word[:1], "+-0123456789"+blanks): // it looks like a number
 		return ""
 	case o.Op == locks.Unlock:
-		return "-u takes the number of a file that the script has open: flock -u 9; " +
-			"the lock of flock <file> <command> ends with the command"
+		return "-u takes the number of a file that the script has open: " + failure.Program + " -u 9; " +
+			"the lock of " + failure.Program + " <file> <command> ends with the command"
 	}
-	return "'" + word + "' is not a descriptor number: a lock file needs a command: flock <file> <command>"
+	return "'" + word + "' is not a descriptor number: a lock file needs a command: " + failure.Program +
+		" <file> <command>"
 }
 
 // secondsHint is the hint for a duration with a decimal comma, or with a unit, such as 10m: to read that as ten seconds
@@ -65,7 +66,7 @@ func secondsHint(word string) string {
 // timeoutHint is the hint for the value of -w. A negative one is how other programs say that they wait for ever.
 func timeoutHint(word string) string {
 	if number, err := parseFloat(word); err == nil && number < 0 {
-		return "without -w flock waits for ever"
+		return "without -w " + failure.Program + " waits for ever"
 	}
 	return secondsHint(word)
 }
@@ -77,15 +78,15 @@ func quotesHint(option string, words []string) string {
 	case text == "":
 		return ""
 	case text[0] == '-':
-		return OptionsGoBefore
+		return optionsGoBefore
 	case strings.Contains(text, "'"):
 		text = "..."
 	}
 	return "put the command into quotes: " + option + " '" + text + "'"
 }
 
-// OptionsGoBefore is the hint for an option behind the file.
-const OptionsGoBefore = "options go before the file: flock [options] <file> <command>"
+// optionsGoBefore is the hint for an option behind the file.
+const optionsGoBefore = "options go before the file: " + failure.Program + " [options] <file> <command>"
 
 // joinedHint is the hint for -c that is joined with its string or with other options.
 const joinedHint = "-c is a word of its own, and so is the string after it: -c <string>"
@@ -96,7 +97,7 @@ var foreignOptions = map[string]string{
 	"--no-wait": meantTry, "--nowait": meantTry, "--try": meantTry,
 	"-t": "did you mean -w <seconds>?",
 	"-v": "did you mean --verbose?",
-	"-k": "flock keeps the lock file without an option; only --remove removes it",
+	"-k": failure.Program + " keeps the lock file without an option; only --remove removes it",
 }
 
 const meantTry = "did you mean -n?"
@@ -197,11 +198,11 @@ func (o *Options) CommandHint(command string, err error) string {
 	case o.ByShell: // it is what SHELL says
 		return ""
 	case command == "--":
-		return "-- goes before the file: flock [options] -- <file> <command>"
+		return "-- goes before the file: " + failure.Program + " [options] -- <file> <command>"
 	case strings.HasPrefix(command, "-c"), strings.HasPrefix(command, "--com"):
 		return joinedHint
 	case strings.HasPrefix(command, "-"): // an option that was written behind the file
-		return OptionsGoBefore
+		return optionsGoBefore
 	case !errors.Is(err, fs.ErrNotExist):
 		return ""
 	case strings.HasPrefix(command, "~"):
@@ -216,26 +217,6 @@ func (o *Options) CommandHint(command string, err error) string {
 	return ""
 }
 
-// HasOptionAsCommand reports whether the word of the command is an option, by its name, that was written behind the
-// file. -c is none: it belongs there.
-func (o *Options) HasOptionAsCommand() bool {
-	if o.FD >= 0 || o.ByShell || len(o.Command) == 0 || !strings.HasPrefix(o.Command[0], "-") {
-		return false
-	}
-	p := newParser(nil)
-	p.addCommon()
-	p.addFile()
-	word := o.Command[0]
-	if name, isLong := strings.CutPrefix(word, "--"); isLong {
-		name, _, _ = strings.Cut(name, "=")
-		return p.find(name) != nil
-	}
-	return slices.ContainsFunc(p.options, func(opt *option) bool {
-		value, isLetter := strings.CutPrefix(word, "-"+string(opt.short))
-		return opt.short != 0 && isLetter && (value == "" || !opt.isFlag) // -n, or -w5
-	})
-}
-
 // FileAsCommand is the hint for a command that cannot be executed because it is the file, which --fd replaces; "" if
 // that is not so. isProgram reports whether a word is the name or path of a program.
 func (o *Options) FileAsCommand(isProgram func(word string) bool) string {
@@ -245,7 +226,7 @@ func (o *Options) FileAsCommand(isProgram func(word string) bool) string {
 	if next := o.Command[1]; !isShellOption(next) && !isProgram(next) {
 		return ""
 	}
-	return "--fd takes the place of the file: flock --fd " + strconv.Itoa(o.FD) + " <command>"
+	return "--fd takes the place of the file: " + failure.Program + " --fd " + strconv.Itoa(o.FD) + " <command>"
 }
 
 // isVariable reports whether a word can be the name of a variable.

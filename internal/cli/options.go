@@ -16,6 +16,8 @@ type Options struct {
 	Action Action
 	Own    string // the long name of the option of Action Own
 
+	locks.Config // what the mechanisms need to know; without those that a Backend Other has none of
+
 	Op           locks.Op
 	Nonblock     bool
 	HasTimeout   bool          // of the wait for the lock
@@ -31,7 +33,6 @@ type Options struct {
 	NoFork  bool
 	Verbose bool
 	Backend Backend
-	Range   locks.Range // for Fcntl
 
 	BackendName   string // as it was given; empty if it was not
 	BackendSource string // --backend or FLOCK_BACKEND
@@ -39,14 +40,12 @@ type Options struct {
 	Limit        time.Duration // how long the command may run; 0: not given
 	KillChildren bool          // end what the command leaves behind
 
-	Permits      int           // 0: not given
 	Cooldown     time.Duration // 0: not given
 	CooldownFrom CooldownFrom
 	Remove       bool // remove the lock file afterwards
 	Replace      bool // end the run with this option that has the lock, and let none wait
 
-	Queued      bool          // wait only if fewer than Queue wait already
-	Queue       int           // 1 or more
+	Queued      bool          // wait only if fewer than Config.Queue wait already
 	Reports     bool          // say who has the lock
 	ReportAfter time.Duration // of waiting, for the first time; see NextReport
 }
@@ -67,13 +66,14 @@ func (o *Options) NextReport(pause time.Duration) time.Duration {
 // HasGuard reports whether the command has a guard, which ends it.
 func (o *Options) HasGuard() bool { return o.Limit > 0 || o.KillChildren || o.Replace }
 
-// CooldownFrom is what a cooldown is counted from. It always begins when the lock is taken, in case of a crash.
+// CooldownFrom is what a cooldown is counted from. That from the end also begins when the lock is taken, in case of a
+// crash.
 type CooldownFrom uint8
 
 const (
 	FromEnd     CooldownFrom = iota // of the command
 	FromStart                       // when the lock is taken
-	FromSuccess                     // from the end of the command, and a failure leaves no cooldown
+	FromSuccess                     // from the end of the command, if that has succeeded
 )
 
 var moments = map[string]CooldownFrom{"end": FromEnd, "start": FromStart, "success": FromSuccess}
@@ -124,25 +124,24 @@ func named(args []string) []string {
 	return args
 }
 
-// Parse reads args; the first of them is the program. getenv looks up FLOCK_BACKEND. shell returns the command for the
-// text of -c.
+// Parse reads args; the first of them is the program. getenv looks up FLOCK_BACKEND and FLOCK_DIR. shell returns the
+// command for the text of -c.
 //
 // For --backend NAME with the name of a program, Backend is Other and nothing after it is read: that is for the
 // program, which may have options of its own.
 func Parse(args []string, getenv func(string) (string, bool), shell func(text string) []string) (*Options, error) {
-	p := newParser(shell)
-	p.addCommon()
-	p.addFile()
+	p := flockParser(shell)
 	words, err := p.read(args)
 	if err != nil || p.isAnswered() {
 		return &p.o, err
 	}
-	if err := p.check(); err != nil {
+	if err := p.checkOptions(); err != nil {
 		return nil, err
 	}
 	if err := p.chooseBackend(getenv); err != nil || p.o.Backend == Other {
 		return &p.o, err
 	}
+	p.setMechanisms(getenv)
 	parse := p.parseOperands
 	if p.o.Action == Holders {
 		parse = p.parseHolders
@@ -150,26 +149,25 @@ func Parse(args []string, getenv func(string) (string, bool), shell func(text st
 	if err := parse(words); err != nil {
 		return nil, err
 	}
-	if err := p.checkAround(); err != nil {
+	if err := p.checkAction(); err != nil {
 		return nil, err
 	}
 	return &p.o, p.checkSystem()
 }
 
-// checkAround refuses what cannot be combined with the options that are about the lock and the command around it.
-func (p *parser) checkAround() error {
-	for _, check := range []func() error{p.checkCooldownFrom, p.checkRemove, p.checkReplace, p.checkGuard} {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// isForProgram reports whether a backend of this name can only be a program.
-func isForProgram(name string) bool {
+// IsForProgram reports whether a backend of this name can only be a program.
+func IsForProgram(name string) bool {
 	_, known := backends[name]
 	return !known && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
+}
+
+// backendOf returns the backend of a name, and whether there can be one.
+func backendOf(name string) (b Backend, isValid bool) {
+	if IsForProgram(name) {
+		return Other, true
+	}
+	b, isValid = backends[name]
+	return b, isValid
 }
 
 // derive sets what follows from the options: -w 0 and --queue 0 mean -n, with which nobody waits in a queue.
@@ -179,26 +177,18 @@ func (p *parser) derive() {
 	if o.HasTimeout && o.Timeout == 0 || o.Queued && o.Queue == 0 {
 		o.Nonblock, o.HasTimeout = true, false
 	}
-	o.Queued = o.Queued && !o.Nonblock
+	if o.Queued = o.Queued && !o.Nonblock; !o.Queued {
+		o.Queue = 0
+	}
 }
 
-// check refuses options that cannot be combined.
-func (p *parser) check() error {
-	o := &p.o
-	switch {
-	case o.NoFork && o.Close:
-		return failure.Usage("the --no-fork and --close options are incompatible")
-	case o.Permits > 0 && o.Op == locks.Shared:
-		return failure.Usage("--permits cannot be combined with --shared")
-	case o.Cooldown > 0 && (o.Permits > 0 || o.Op == locks.Shared):
-		// Two holders could read the time at once, and then both set it.
-		return failure.Usage("--cooldown cannot be combined with --shared or --permits")
-	case o.Permits > 0 && p.isFcntl():
-		return failure.Usage("--permits cannot be combined with --fcntl, --start or --length")
-	case p.isGiven("queue", "report") && o.Op == locks.Unlock:
-		return failure.Usage("--queue and --report cannot be combined with --unlock")
-	}
-	return nil
+// setMechanisms sets which mechanisms may serve.
+func (p *parser) setMechanisms(getenv func(string) (string, bool)) {
+	o, b := &p.o, p.o.Backend
+	o.Flock = b == Auto || b == Native || b == Flock
+	o.Fcntl = (b == Auto || b == Native || b == Fcntl) && !o.Replace // it would cover the bytes of tickets
+	o.Directory = (b == Auto || b == Directory) && !o.Replace        // it has no tickets
+	o.StateBase, _ = getenv("FLOCK_DIR")
 }
 
 // isFcntl reports whether an option asks for locks of fcntl(2).
@@ -207,9 +197,7 @@ func (p *parser) isFcntl() bool { return p.isGiven("fcntl", "start", "length") }
 // setBackend takes the value of --backend.
 func (p *parser) setBackend(name string) error {
 	p.o.BackendName, p.o.BackendSource = name, "--backend"
-	if isForProgram(name) {
-		p.o.Backend = Other
-	}
+	p.o.Backend, _ = backendOf(name) // chooseBackend refuses an invalid one
 	return nil
 }
 
@@ -220,12 +208,9 @@ func (p *parser) chooseBackend(getenv func(string) (string, bool)) error {
 		o.BackendName, _ = getenv("FLOCK_BACKEND")
 		o.BackendSource = "FLOCK_BACKEND"
 	}
-	known := false
-	if o.Backend, known = backends[o.BackendName]; !known {
-		if !isForProgram(o.BackendName) {
-			return o.InvalidBackend("")
-		}
-		o.Backend = Other
+	var isValid bool
+	if o.Backend, isValid = backendOf(o.BackendName); !isValid {
+		return o.InvalidBackend("")
 	}
 	if p.isFcntl() {
 		switch o.Backend {
@@ -329,126 +314,6 @@ func (p *parser) parseHolders(words []string) error {
 		p.o.File = words[0]
 	}
 	return nil
-}
-
-// checkCooldownFrom refuses --cooldown-from where nothing would come of it.
-func (p *parser) checkCooldownFrom() error {
-	o := &p.o
-	const option, ofEnd = "--cooldown-from", "--cooldown-from end or success"
-	switch {
-	case !p.isGiven("cooldown-from"):
-		return nil
-	case !p.isGiven("cooldown"):
-		return failure.Usage("--cooldown-from needs --cooldown")
-	case o.Action != Lock:
-		return cannotCombine(option, p.actionWithoutCommand())
-	case o.Op == locks.Unlock:
-		return cannotCombine(option, "--unlock: there the cooldown counts from the unlocking")
-	case o.CooldownFrom == FromStart:
-		return nil
-	case o.NoFork:
-		return cannotCombine(ofEnd, "--no-fork: nobody would be left to see the end")
-	case len(o.Command) == 0:
-		return cannotCombine(ofEnd, "a descriptor number alone: they need a command")
-	}
-	return nil
-}
-
-func cannotCombine(option, with string) error {
-	return failure.Usage(option + " cannot be combined with " + with)
-}
-
-// checkRemove refuses what --remove cannot be combined with: it is for a lock on a whole file around a command.
-func (p *parser) checkRemove() error {
-	o := &p.o
-	with := ""
-	switch {
-	case !o.Remove:
-		return nil
-	case o.Action == Holders:
-		with = "--holders, which locks nothing"
-	case o.FD >= 0:
-		with = "a descriptor: it needs the file and a command"
-	case o.Op == locks.Unlock:
-		with = "--unlock: a lock is needed to remove the file"
-	case o.NoFork:
-		with = "--no-fork: nobody would be left to remove the file"
-	case o.Queued:
-		with = "--queue, whose places are in the file"
-	case o.Cooldown > 0:
-		with = "--cooldown, whose end is kept in the file"
-	case p.isGiven("start", "length"):
-		with = "--start or --length: others may use the rest of the file"
-	default:
-		return nil
-	}
-	return cannotCombine("--remove", with)
-}
-
-// checkReplace refuses what --replace cannot be combined with, besides what checkGuard refuses.
-func (p *parser) checkReplace() error {
-	o := &p.o
-	with := ""
-	switch {
-	case !o.Replace || o.Action != Lock || o.Op == locks.Unlock || o.NoFork:
-		return nil
-	case p.isGiven("queue"):
-		with = "--queue: only the newest waiter stays"
-	case o.Nonblock:
-		with = "--nonblocking or a timeout of 0: a run waits until the one before is gone"
-	case o.Op == locks.Shared, o.Permits > 0:
-		with = "--shared or --permits: it is for one holder"
-	case o.FD >= 0:
-		with = "a descriptor: it needs the file and a command"
-	case o.Cooldown > 0:
-		with = "--cooldown, which would keep the next run out"
-	case o.Remove:
-		with = "--remove: a run that has another file would not be found"
-	case o.Backend == Fcntl:
-		with = "--fcntl, --start, --length or the backend fcntl: such a lock covers the bytes that stand for runs"
-	case o.Backend == Directory:
-		with = "the backend directory: it needs locks of the kernel"
-	default:
-		return nil
-	}
-	return cannotCombine("--replace", with)
-}
-
-// checkGuard refuses what the options cannot be combined with that need a guard: they are about a command that flock
-// starts.
-func (p *parser) checkGuard() error {
-	o := &p.o
-	with := ""
-	switch {
-	case !o.HasGuard():
-		return nil
-	case o.Action != Lock:
-		with = p.actionWithoutCommand()
-	case o.Op == locks.Unlock:
-		with = "--unlock, which runs no command that has the lock"
-	case o.NoFork:
-		with = "--no-fork: nobody would be left to end the command"
-	case len(o.Command) == 0:
-		with = "a descriptor number alone: there is no command to end"
-	default:
-		return nil
-	}
-	option := "--replace"
-	switch {
-	case o.Limit > 0:
-		option = "--limit"
-	case o.KillChildren:
-		option = "--kill-children"
-	}
-	return cannotCombine(option, with)
-}
-
-// actionWithoutCommand names what is done instead of running a command.
-func (p *parser) actionWithoutCommand() string {
-	if p.o.Action == Break {
-		return "--break, which runs no command"
-	}
-	return "--holders, which runs no command"
 }
 
 // checkSystem refuses options that this system does not support.

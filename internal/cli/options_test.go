@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.org/flock/internal/failure"
+	"example.org/flock/internal/locks"
 )
 
 func shell(text string) []string { return []string{"sh", "-c", text} }
@@ -114,17 +115,17 @@ func TestHints(t *testing.T) {
 		"-w nan f true":         "",
 		"-w infs f true":        "",
 		"-w 1e308d f true":      "",
-		"-w -1 f true":          "without -w flock waits for ever",
-		"--timeout=-0.5 f true": "without -w flock waits for ever",
+		"-w -1 f true":          "without -w",
+		"--timeout=-0.5 f true": "without -w",
 		"--cooldown -1 f true":  "",
 		"-cx f":                 "-c <string>",
 		"-nc x f":               "-c <string>",
 		"--command=x f":         "-c <string>",
-		"f":                     "flock <file> <command>",
+		"f":                     failure.Program + " <file> <command>",
 		"--n f true":            "is ambiguous",
 		"--coold 5 f true":      "'--coold' is ambiguous: --cooldown, --cooldown-from",
 		"--co f true":           "",
-		"-u f":                  "flock -u 9",
+		"-u f":                  failure.Program + " -u 9",
 		"-nonblock f true":      "did you mean --nonblock",
 		"-exclusive f true":     "did you mean --exclusive?",
 		"-close f true":         "did you mean --close?",
@@ -178,9 +179,9 @@ func TestCommandHint(t *testing.T) {
 		err     error
 		want    string
 	}{
-		{"--", syscall.ENOENT, "flock [options] -- <file> <command>"},
-		{"-n", syscall.ENOENT, "flock [options] <file> <command>"},
-		{"--shared", syscall.ENOENT, "flock [options] <file> <command>"},
+		{"--", syscall.ENOENT, failure.Program + " [options] -- <file> <command>"},
+		{"-n", syscall.ENOENT, failure.Program + " [options] <file> <command>"},
+		{"--shared", syscall.ENOENT, failure.Program + " [options] <file> <command>"},
 		{"-cx", syscall.ENOENT, "-c <string>"},
 		{"--command=x", syscall.ENOENT, "-c <string>"},
 		{"echo hi", syscall.ENOENT, "did you mean -c 'echo hi'?"},
@@ -220,7 +221,7 @@ func TestParseFor(t *testing.T) {
 		{"--wait 0 lock true", Options{Nonblock: true, File: "lock"}, "true", ""},
 		{"--queue 1 --report 5 lock true", Options{Queued: true, Reports: true, File: "lock"}, "true", ""},
 		{"--queue 0 lock true", Options{Nonblock: true, File: "lock"}, "true", ""},
-		{"--permits 3 lock -c date", Options{Permits: 3, File: "lock"}, "sh -c date", ""},
+		{"--permits 3 lock -c date", Options{Config: locks.Config{Permits: 3}, File: "lock"}, "sh -c date", ""},
 		{"--break lock", Options{Action: Break, File: "lock"}, "", ""},
 		{"--backend etcd 9", Options{FD: 9}, "", ""},
 		{"--holders lock", Options{Action: Holders, File: "lock"}, "", ""},
@@ -294,32 +295,13 @@ func TestParseForActions(t *testing.T) {
 
 // TestParseForKnowsAll looks for options of flock that the program of a backend neither has nor refuses.
 func TestParseForKnowsAll(t *testing.T) {
-	flock, program := newParser(shell), newParser(shell)
-	flock.addCommon()
-	flock.addFile()
-	program.addCommon()
-	program.addProgram("etcd", nil)
+	flock, program := flockParser(shell), programParser("etcd", nil, shell)
 	for _, opt := range flock.options {
 		same := func(other *option) bool {
 			return other.long == opt.long && other.short == opt.short && other.isFlag == opt.isFlag
 		}
 		if !slices.ContainsFunc(program.options, same) {
 			t.Errorf("--%s (%c): not an option of a program", opt.long, opt.short)
-		}
-	}
-}
-
-// TestHasOptionAsCommand looks for options behind the file.
-func TestHasOptionAsCommand(t *testing.T) {
-	for args, want := range map[string]bool{
-		"f -n true": true, "f --nb true": true, "f --nonblock true": true, "f -w5 true": true, "f --wait=5 true": true,
-		"f --replace true": true, "-n f -s true": true, "-- f -n true": true,
-		"f true": false, "f -z true": false, "f -nx true": false, "f -c true": false, "f --zone true": false,
-		"f - true": false, "f -- true": false, "--fd 9 -- -n": false, "f true -n": false, "9": false,
-	} {
-		o, err := Parse(append([]string{"flock"}, strings.Fields(args)...), environment(""), shell)
-		if err != nil || o.HasOptionAsCommand() != want {
-			t.Errorf("flock %s: %+v, %v", args, o, err)
 		}
 	}
 }

@@ -10,25 +10,43 @@ import (
 // program has --break and, by their long names, options of its own besides, each of which is an Action. It refuses the
 // options that are about files.
 func ParseFor(backend string, args, own []string, shell func(text string) []string) (*Options, error) {
-	p := newParser(shell)
-	p.addCommon()
-	p.addProgram(backend, own)
+	p := programParser(backend, own, shell)
 	words, err := p.read(args)
 	if err != nil || p.isAnswered() {
 		return &p.o, err
 	}
 	p.o.Backend, p.o.BackendName = Other, backend
-	if err := p.check(); err != nil {
+	if err := p.checkOptions(); err != nil {
 		return nil, err
 	}
 	if err := p.parseName(words); err != nil {
 		return nil, err
 	}
-	return &p.o, p.checkAround()
+	return &p.o, p.checkAction()
 }
 
-// addProgram adds the options that are not flock's, or not in the same way.
-func (p *parser) addProgram(backend string, own []string) {
+// programParser returns a parser with the options of the program of a backend.
+func programParser(backend string, own []string, shell func(text string) []string) *parser {
+	p := newParser(shell)
+	p.addCommon()
+	p.addRefused(backend)
+	p.addOurs()
+	p.addOursOfProgram(backend, own)
+	return p
+}
+
+// addRefused adds the options of addFile, which the program does not have.
+func (p *parser) addRefused(backend string) {
+	others := len(p.options)
+	p.addFile()
+	for _, opt := range p.options[others:] {
+		opt.value = refusedBy(backend)
+	}
+}
+
+// addOursOfProgram adds the options that flock does not have, or not in the same way.
+func (p *parser) addOursOfProgram(backend string, own []string) {
+	p.flag(refusedBy(backend), "replace", 0)
 	p.value(setter(func(name string) error {
 		if name == backend {
 			return nil
@@ -36,17 +54,9 @@ func (p *parser) addProgram(backend string, own []string) {
 		return failure.Usage("invalid backend in --backend: '" + name +
 			"' (this program is the backend " + backend + ")")
 	}), "backend", 0)
-	p.ours = append(append(p.ours, "break"), own...)
 	p.flag(choose(&p.o.Action, Break), "break", 0)
 	for _, name := range own {
 		p.flag(setter(func(string) error { p.o.Action, p.o.Own = Own, name; return nil }), name, 0)
-	}
-	p.flag(refusedBy(backend), "unlock", 'u')
-	p.flag(refusedBy(backend), "no-fork", 'F')
-	p.flag(refusedBy(backend), "replace", 0)
-	p.flag(refusedBy(backend), "fcntl", 0)
-	for _, name := range []string{"start", "length", "fd"} {
-		p.value(refusedBy(backend), name, 0)
 	}
 }
 

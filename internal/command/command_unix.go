@@ -4,6 +4,7 @@ package command
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -68,6 +69,16 @@ func Exec(argv []string) error {
 	return search(argv, func(path string, argv []string) error {
 		return syscall.Exec(path, argv, env)
 	})
+}
+
+// Missing returns the error of Start and Exec for a command of which there is no file; nil: there is one, or another
+// error.
+func Missing(argv []string) error {
+	err := search(argv, func(path string, _ []string) error { return unix.Stat(path, new(unix.Stat_t)) })
+	if errors.Is(err, syscall.ENOENT) {
+		return err
+	}
+	return nil
 }
 
 // executable returns the path of this program. On Linux that is one by which the program can be started even when its

@@ -42,6 +42,14 @@ func Exec(argv []string) error {
 	return err
 }
 
+// Missing returns the error of Run for a command of which there is no file.
+func Missing(argv []string) error {
+	if _, err := find(argv[0]); err != nil {
+		return NotExecuted(argv[0], err)
+	}
+	return nil
+}
+
 func start(argv []string) (process windows.Handle, err error) {
 	path, line, err := programAndLine(argv)
 	if err != nil {
@@ -141,4 +149,4 @@ func BaseName(path string) string { return windowsName(path) }
 func Hint(string, error) string { return "" }
 
 // Backends returns nothing: there are no programs of backends for Windows.
-func Backends(string) []string { return nil }
+func Backends(string, func(string) bool) []string { return nil }

@@ -60,15 +60,15 @@ func interpreterHint(path string) string {
 	return ""
 }
 
-// Backends returns the names of the backends that are programs, in dir and in PATH.
-func Backends(dir string) (names []string) {
+// Backends returns the names of the backends that are programs, in dir and in PATH. isName says whether one can be.
+func Backends(dir string, isName func(name string) bool) (names []string) {
 	path, _ := cstart.Getenv("PATH")
-	for _, dir := range append([]string{dir}, filepath.SplitList(path)...) {
-		files, _ := os.ReadDir(dir)
+	for _, place := range append([]string{dir}, filepath.SplitList(path)...) {
+		files, _ := os.ReadDir(place)
 		for _, file := range files {
 			name, isBackend := strings.CutPrefix(file.Name(), "flock-")
-			isBackend = isBackend && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
-			if isBackend && name != "go" && !slices.Contains(names, name) { // flock-go is flock itself
+			isBackend = isBackend && name != "go" && isName(name) // flock-go is flock itself
+			if isBackend && !slices.Contains(names, name) && Find(file.Name(), dir) != "" {
 				names = append(names, name)
 			}
 		}

@@ -66,6 +66,7 @@ func isRead(t *testing.T, words []string) bool {
 		Nonblock: o.nonblock, HasTimeout: o.hasTimeout, Timeout: time.Duration(o.timeout), ConflictExit: o.conflictExit,
 		FD: o.fd, Close: o.closeFd, NoFork: o.noFork, BackendSource: "FLOCK_BACKEND",
 	}
+	want.Config.Fcntl, want.Config.Flock, want.Directory = true, !o.fcntl, !o.fcntl
 	if o.fcntl {
 		want.Backend = cli.Fcntl
 	}

@@ -21,7 +21,7 @@
 //
 // # What run does
 //
-// It handles runs that print nothing: the options of util-linux, unabbreviated, except --verbose, --start and --length;
+// It handles runs that print nothing: the options of util-linux, spelled out (or --nonblock), except --verbose, --start and --length;
 // a kernel lock; a command, a number, or -u. For every other option or number, and if FLOCK_BACKEND is set, it returns
 // before it has changed anything.
 //

@@ -34,8 +34,8 @@ func isFIFO(fd int) bool {
 	return errno == 0 && stat.Mode&syscall.S_IFMT == syscall.S_IFIFO
 }
 
-// lock takes or releases the lock, and exits if another process holds it, unless package main waits for that. If it
-// fails, it deletes its timer and restores the signal mask and the disposition of SIGALRM.
+// lock takes or releases the lock, and exits if another process holds it. If it fails, it deletes its timer and restores
+// the signal mask and the disposition of SIGALRM.
 func lock(fd int, o *options, deadline int64) (ok bool) {
 	var timer alarm.Alarm
 	if o.hasTimeout {
@@ -50,7 +50,7 @@ func lock(fd int, o *options, deadline int64) (ok bool) {
 	if errno == 0 {
 		return true
 	}
-	if errno == syscall.EAGAIN && !o.mainWaits() {
+	if errno == syscall.EAGAIN {
 		exit(o.conflictExit)
 	}
 	if o.hasTimeout {
@@ -82,10 +82,9 @@ func acquire(fd int, o *options, deadline int64) syscall.Errno {
 
 // lockCall makes one flock(2) call, or one fcntl(2) call for the whole file.
 func lockCall(fd int, o *options) syscall.Errno {
-	onlyTries := o.nonblock || o.mainWaits()
 	if !o.fcntl {
 		how := o.op
-		if onlyTries {
+		if o.nonblock {
 			how |= syscall.LOCK_NB
 		}
 		_, errno := call(syscall.SYS_FLOCK, uintptr(fd), how, 0, 0)
@@ -99,7 +98,7 @@ func lockCall(fd int, o *options) syscall.Errno {
 		all.Type = syscall.F_WRLCK
 	}
 	cmd := uintptr(unix.F_OFD_SETLKW)
-	if onlyTries {
+	if o.nonblock {
 		cmd = unix.F_OFD_SETLK
 	}
 	_, errno := call(syscall.SYS_FCNTL, uintptr(fd), cmd, address(unsafe.Pointer(&all)), 0)

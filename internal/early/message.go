@@ -7,14 +7,16 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	status "example.org/flock/internal/failure"
 )
 
 // The exit statuses of messages.
 const (
-	exitUnwritten   = 1  // the message cannot be written
-	exitNoStatus    = 1  // as in util-linux
-	exitUnavailable = 69 // EX_UNAVAILABLE
-	exitOSErr       = 71 // EX_OSERR
+	exitUnwritten   = 1 // the message cannot be written
+	exitNoStatus    = 1 // as in util-linux
+	exitUnavailable = status.ExUnavailable
+	exitOSErr       = status.ExOSErr
 )
 
 // reportFork prints that the fork failed, with the same text as package command, and exits. The Go runtime is not
@@ -70,7 +72,7 @@ func write(n int, s string) int {
 
 // writeErrno writes the text of an error behind a colon.
 func writeErrno(n int, errno syscall.Errno) int {
-	if errno > unix.EHWPOISON || errno == 41 || errno == 58 { // these have no text, and Error would allocate
+	if errno >= unix.EHWPOISON || errno == 41 || errno == 58 { // these have no text, and Error would allocate
 		return n
 	}
 	n = write(n, ": ")

@@ -22,7 +22,6 @@ type options struct {
 	file    int  // index of the word that names the file
 	command int  // index of the first word of the command, or of -c; 0: none
 	shell   bool // the word at command is -c
-	dashed  bool // the word at command begins with a dash: see mainWaits
 }
 
 // parse reads the command line. It returns false unless it is certain that package cli reads it the same way.
@@ -81,7 +80,8 @@ func (o *options) parseShort(letters string) (letter rune, ok bool) {
 	return 0, len(letters) > 0
 }
 
-// parseLong reads an unabbreviated long option. It returns its letter if its value is the next word, or 0.
+// parseLong reads a long option that is spelled out, or --nonblock. It returns its letter if its value is the next
+// word, or 0.
 func (o *options) parseLong(word string) (letter rune, ok bool) {
 	end := index(word, '=')
 	letter = longOption(word[:end])
@@ -216,10 +216,6 @@ func (o *options) parseOperands(i, argc int, argv unsafe.Pointer) bool {
 	if o.shell = isCommand(word); o.shell {
 		return i+2 == argc && !hasPrefix(text(at(argv, i+1)), "-")
 	}
-	o.dashed = o.fd < 0 && hasPrefix(word, "-")
-	return len(word) > 0
+	// A command that begins with a dash is an option behind the file: package main does not wait to say so.
+	return len(word) > 0 && (!hasPrefix(word, "-") || isMemoryLimited())
 }
-
-// mainWaits reports whether a wait is left to package main, which may tell the user that the word is an option in the
-// place of the command. Where the Go runtime may not be able to start, nobody is told.
-func (o *options) mainWaits() bool { return o.dashed && !o.nonblock && !isMemoryLimited() }

@@ -14,9 +14,13 @@ type Error struct {
 	Status int
 	Text   string // the whole line: what failed, on which object, and why
 	Cause  error  // the error behind it; may be nil
-	Hint   string // what to do instead, as a second line; may be empty
+	Hint   string // what to do instead, as a second line; may be empty, and contain Program
 	Try    bool   // add the line that refers to --help
 }
+
+// Program stands for the name of the program in a Hint: it may be flock-go where flock is that of util-linux. No word
+// of a command line contains it.
+const Program = "\x00"
 
 func (e *Error) Error() string { return e.Text }
 func (e *Error) Unwrap() error { return e.Cause }

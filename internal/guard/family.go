@@ -118,7 +118,7 @@ func reapAll() (hasOthers bool) {
 // A process is one of this moment: its number may be that of another one later on.
 type process struct {
 	pid     int    // negative: it stands for a process group
-	start   uint64 // see proc.State; 0: it is unknown
+	start   uint64 // see proc.Stat; 0: it is unknown
 	isChild bool   // so its number stays its own until this process reaps it
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -44,6 +45,7 @@ type Guard struct {
 	bytes      []byte             // memory for that
 	line       []byte             // and for orders
 	end        syscall.WaitStatus // of the guard, when it is gone
+	hasStarted atomic.Bool        // it has said that the command runs
 	family     family             // what this process knows of it
 	wake, kill timer              // for this process: to continue it, should it be stopped, and to kill it
 }
@@ -121,6 +123,7 @@ func (g *Guard) receive(take func(Message)) (open bool) {
 	g.from.add(g.bytes[:n])
 	for m, ok := g.from.next(); ok; m, ok = g.from.next() {
 		if m.Kind == Started {
+			g.hasStarted.Store(true)
 			g.family.command, g.family.group = m.Number, m.Group
 		}
 		take(m)
@@ -142,7 +145,8 @@ func (g *Guard) Reports() <-chan Message {
 // KilledBy returns the signal that killed the guard, when the Reports are closed; 0: none.
 func (g *Guard) KilledBy() syscall.Signal { return max(g.end.Signal(), 0) } // -1: none
 
-// Give gives the guard an order. New deadlines hold for this process, too.
+// Give gives the guard an order, and continues it, should it be stopped. But while the command runs, new deadlines can
+// wait until the old ones have come. They hold for this process, too.
 func (g *Guard) Give(m Message) {
 	if m.Deadlines != (Deadlines{}) && m.Deadlines != NoDeadlines {
 		g.wake.set(m.Deadlines.Kill) // it is continued when the command is killed
@@ -150,7 +154,7 @@ func (g *Guard) Give(m Message) {
 	}
 	g.line = m.appendTo(g.line[:0])
 	send(g.socketFD, g.line)
-	if m.Kind == Abort || m.Kind == Signal {
+	if m.Kind != Move || !g.hasStarted.Load() {
 		unix.Kill(g.pid, unix.SIGCONT)
 	}
 }

@@ -301,3 +301,44 @@ func TestMessages(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestLate has a guard that is stopped when the orders come. All of them are there when it reads the first one.
+func TestLate(t *testing.T) {
+	past := Deadlines{1, farAway.Kill, farAway.End}
+	run, move := Message{Kind: Run, Deadlines: past}, Message{Kind: Move, Deadlines: farAway}
+	for name, c := range map[string]struct {
+		orders []Message
+		status int
+		cause  Cause
+		begins bool
+	}{
+		"renewed":     {[]Message{run, move}, 3, NoCause, true},
+		"not renewed": {[]Message{run}, 0, Lost, false},
+		"aborted":     {[]Message{run, move, {Kind: Abort}}, 0, Lost, false},
+		"terminated":  {[]Message{run, move, {Kind: Signal, Number: int(unix.SIGTERM)}, move}, 143, NoCause, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			script := ">$0/began; exit 3"
+			if c.status == 143 {
+				script = "exec sleep 1000"
+			}
+			g, dir := start(t, script)
+			unix.Kill(g.pid, unix.SIGSTOP)
+			if _, err := syscall.Wait4(g.pid, nil, syscall.WUNTRACED, nil); err != nil {
+				t.Fatal(err)
+			}
+			n := len(c.orders) - 1
+			for _, m := range c.orders[:n] {
+				send(g.socketFD, m.appendTo(nil))
+			}
+			g.Give(c.orders[n]) // which continues the guard
+			all := reports(t, g)
+			if r := all[len(all)-1]; r.Number != c.status || r.Cause != c.cause || (len(all) > 1) != c.begins {
+				t.Errorf("%+v", all)
+			}
+			if _, err := os.Stat(dir + "/began"); err == nil && !c.begins {
+				t.Error("the command was started")
+			}
+		})
+	}
+}

@@ -310,6 +310,16 @@ func (l *life) nextTime() time.Duration {
 	return at
 }
 
+// foresee takes from an order what counts before those that came earlier.
+func (l *life) foresee(m Message) {
+	if m.Deadlines != (Deadlines{}) && l.cause != Lost {
+		l.deadlines = m.Deadlines
+	}
+	if m.Kind == Abort {
+		l.aborted, l.hurries = true, true
+	}
+}
+
 // passOn sends a signal to the command. After the end of that, signals have what is left killed at once, except for
 // SIGWINCH and the one that the command has died of.
 func (l *life) passOn(s syscall.Signal, fromTerminal bool) {

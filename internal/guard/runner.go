@@ -144,7 +144,6 @@ func (r *runner) run() {
 	makeThreads()
 	for r.life.state != over {
 		r.wait()
-		// All orders come first: if this process was stopped, there may be later ones with later deadlines.
 		if r.polled[0].Fd >= 0 && !r.obeyAll() {
 			if r.life.state == ready {
 				return
@@ -200,26 +199,28 @@ func isReadable(fd int) bool {
 	return n > 0
 }
 
-// obeyAll obeys the orders that are there, and reports whether more can come.
+// obeyAll obeys the orders that are there, in their order, and reports whether more can come. If this process was
+// stopped or starved there are many. Then the newest deadlines, and an Abort, count from the first one on: the lock was
+// kept meanwhile, or it is lost already.
 func (r *runner) obeyAll() (open bool) {
-	for isReadable(r.socket) {
+	r.orders.add(nil) // drops what was obeyed
+	for open = true; open && isReadable(r.socket); {
 		n, _ := sys.Read(r.socket, r.bytes)
-		if n <= 0 {
-			return false
-		}
-		r.orders.add(r.bytes[:n])
-		for m, ok := r.orders.next(); ok; m, ok = r.orders.next() {
-			r.obey(m)
-		}
+		open = n > 0
+		r.orders.add(r.bytes[:max(n, 0)])
 	}
-	return true
+	for m, ok := r.orders.next(); ok; m, ok = r.orders.next() {
+		r.life.foresee(m)
+	}
+	r.orders.at = 0
+	for m, ok := r.orders.next(); ok; m, ok = r.orders.next() {
+		r.obey(m)
+	}
+	return open
 }
 
 func (r *runner) obey(m Message) {
 	l := r.life
-	if m.Deadlines != (Deadlines{}) && l.cause != Lost {
-		l.deadlines = m.Deadlines
-	}
 	switch m.Kind {
 	case Run:
 		if l.state == ready {
@@ -229,8 +230,6 @@ func (r *runner) obey(m Message) {
 			}
 			r.start(m.Token)
 		}
-	case Abort:
-		l.aborted, l.hurries = true, true
 	case Signal:
 		l.passOn(syscall.Signal(m.Number), m.Terminal)
 	}
@@ -240,7 +239,7 @@ func (r *runner) obey(m Message) {
 func (r *runner) start(token int64) {
 	r.life.lookForNewer()
 	switch {
-	case Now() >= r.life.deadlines.Term:
+	case r.life.aborted, Now() >= r.life.deadlines.Term:
 		r.life.cause = Lost
 	case r.life.replaced:
 		r.life.cause = Replaced

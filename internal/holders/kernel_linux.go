@@ -1,7 +1,6 @@
 package holders
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -443,14 +442,7 @@ func readPages(path string, first int) (text []byte, err error) {
 }
 
 // shownInode returns the inode number from what fdinfo shows, or "": Linux shows it since 5.14.
-func shownInode(shown []byte) string { return shownField(shown, "ino") }
-
-// shownField returns a number from what fdinfo shows, or "".
-func shownField(shown []byte, name string) string {
-	_, rest, _ := bytes.Cut(shown, []byte("\n"+name+":\t"))
-	number, _, _ := bytes.Cut(rest, []byte("\n"))
-	return string(number)
-}
+func shownInode(shown []byte) string { return proc.Field(shown, "ino") }
 
 // shownLocks returns the locks from what fdinfo shows.
 func shownLocks(shown []byte) (locks []kernelLock) {
@@ -464,9 +456,10 @@ func shownLocks(shown []byte) (locks []kernelLock) {
 	return locks
 }
 
-// stronger returns which of two modes tells more: a permit is a shared lock and a byte.
+// stronger returns which of two modes tells more: a permit is a shared lock and a byte, and whoever makes an exclusive
+// lock of it keeps the byte.
 func stronger(a, b string) string {
-	for _, mode := range []string{"permit", "exclusive"} {
+	for _, mode := range []string{"exclusive", "permit"} {
 		if a == mode || b == mode {
 			return mode
 		}
@@ -487,11 +480,11 @@ func nameInLocks(stat *unix.Stat_t, shown []byte) string {
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(mounts)) {
 		fields := strings.Fields(line) // proc_pid_mountinfo(5)
-		if len(fields) > 2 && fields[0] == shownField(shown, "mnt_id") {
+		if len(fields) > 2 && fields[0] == proc.Field(shown, "mnt_id") {
 			fmt.Sscanf(fields[2], "%d:%d", &major, &minor)
 		}
 	}
-	inode := shownField(shown, "ino")
+	inode := proc.Field(shown, "ino")
 	if inode == "" {
 		inode = strconv.FormatUint(stat.Ino, 10)
 	}

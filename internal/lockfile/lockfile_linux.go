@@ -12,18 +12,18 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// openProtected opens, for reading, a file that open(2) has refused with EACCES only because of O_CREAT. With
-// fs.protected_regular, Linux does so for an existing file of another owner in a sticky directory, even for root.
+// openProtected opens a file that open(2) has refused with EACCES only because of O_CREAT. With fs.protected_regular,
+// Linux does so for an existing file of another owner in a sticky directory, even for root.
 //
 // The file is looked at first, by a descriptor that neither opens it nor follows a symbolic link, and then opened
 // through that descriptor: the owner of the name cannot put a fifo in between, whose opening would wait, or a link to
 // elsewhere.
-func openProtected(name string) (fd int, err error) {
+func openProtected(name string, access Access) (fd int, err error) {
 	fd, err = open(name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC)
 	if err != nil {
 		return -1, err
 	}
-	if err := openLookedAt(fd); err != nil {
+	if err := openLookedAt(fd, access); err != nil {
 		syscall.Close(fd)
 		return -1, err
 	}
@@ -32,7 +32,7 @@ func openProtected(name string) (fd int, err error) {
 
 // openLookedAt opens the regular file of a descriptor of O_PATH, under the number of that: so the lock file has the
 // lowest free one.
-func openLookedAt(fd int) error {
+func openLookedAt(fd int, access Access) error {
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
 		return err
@@ -40,7 +40,7 @@ func openLookedAt(fd int) error {
 	if stat.Mode&unix.S_IFMT != unix.S_IFREG {
 		return syscall.EACCES
 	}
-	opened, err := open(pathOf(fd), syscall.O_RDONLY)
+	opened, err := open(pathOf(fd), int(access))
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ package lockfile
 import "errors"
 
 // openProtected is for a refusal that only Linux has.
-func openProtected(string) (fd int, err error) { return -1, errors.ErrUnsupported }
+func openProtected(string, Access) (fd int, err error) { return -1, errors.ErrUnsupported }
 
 // Network returns Local: we know only of Linux what network filesystems do with locks.
 func (*File) Network() Network { return Local }

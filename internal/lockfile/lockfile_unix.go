@@ -21,8 +21,8 @@ func Open(name string, access Access) (*File, error) {
 		// Linux refuses O_CREAT for a directory, whatever the access mode.
 		f.access = Read
 		f.FD, err = open(name, syscall.O_RDONLY)
-	case err == syscall.EACCES && access == Read:
-		if fd, failed := openProtected(name); failed == nil {
+	case err == syscall.EACCES:
+		if fd, failed := openProtected(name, access); failed == nil {
 			f.FD, err = fd, nil
 		}
 	}
@@ -89,6 +89,13 @@ func (f *File) IsOpen() bool {
 func (f *File) Writable() (bool, error) {
 	flags, err := unix.FcntlInt(uintptr(f.FD), syscall.F_GETFL, 0)
 	return flags&syscall.O_ACCMODE != syscall.O_RDONLY, err
+}
+
+// IsOverwritten reports whether the descriptor is open for writing only, and not for appending: as by N>FILE of a shell,
+// which empties the file.
+func (f *File) IsOverwritten() bool {
+	flags, err := unix.FcntlInt(uintptr(f.FD), syscall.F_GETFL, 0)
+	return err == nil && flags&(syscall.O_ACCMODE|syscall.O_APPEND) == syscall.O_WRONLY
 }
 
 // CloseOnExec keeps the command from inheriting the descriptor.

@@ -25,8 +25,9 @@ func Open(name string, _ Access) (*File, error) {
 // IsOpen returns true: Windows passes no descriptors.
 func (*File) IsOpen() bool { return true }
 
-// Writable returns true: Windows passes no descriptors.
+// Writable and IsOverwritten have nothing to tell: Windows passes no descriptors.
 func (*File) Writable() (bool, error) { return true, nil }
+func (*File) IsOverwritten() bool     { return false }
 
 // CloseOnExec has nothing to do: nothing is open.
 func (*File) CloseOnExec() {}

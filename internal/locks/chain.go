@@ -81,6 +81,19 @@ type Config struct {
 	WarnVerbose func(text string) // says a line if there is --verbose
 }
 
+// Access returns what the lock file must be open for.
+func (c Config) Access(op Op) lockfile.Access {
+	switch {
+	case !c.Flock && !c.Fcntl: // the directory lock locks no byte
+		return lockfile.Read
+	case c.Permits > 0:
+		return lockfile.ReadWrite
+	case !c.Flock && op == Exclusive:
+		return lockfile.Write // F_WRLCK needs a descriptor that is open for writing
+	}
+	return lockfile.Read
+}
+
 // New returns the lock on a file.
 //
 // A command that flock runs with the directory lock has the lifeline at the number of the lock file. So if such a
@@ -188,6 +201,17 @@ func (c *Chain) Discard() error {
 		return lock.Discard()
 	}
 	return c.Unlock()
+}
+
+// ToRemove returns the lock under which f may be removed, another open file of the same lock file, which c has locked
+// with whatever permits. config has none.
+func (c *Chain) ToRemove(f *lockfile.File, config Config) *Chain {
+	if lock, ok := c.mechanisms[0].(interface {
+		toRemove(*lockfile.File, Config) Mechanism
+	}); ok {
+		return Of(lock.toRemove(f, config))
+	}
+	return New(f, config)
 }
 
 // Narrow returns a configuration without the mechanisms that do not serve, once a call has found the one that does.

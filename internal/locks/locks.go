@@ -87,8 +87,11 @@ func (r *Refusal) Unwrap() error { return r.Err }
 func FileError(f *lockfile.File, cause error) *failure.Error {
 	failed := failure.New(failure.ExDataErr, f.Name, cause)
 	if sys.BadDescriptor(cause) && !f.ByName && !f.IsOpen() { // else it is open, but not for writing
-		failed.Hint = "is descriptor " + f.Name + " open? ksh and mksh pass it on only with " + f.Name + ">&" + f.Name +
-			", as in flock " + f.Name + " " + f.Name + ">&" + f.Name
+		failed.Hint = "is descriptor " + f.Name + " open?"
+		if f.FD >= 3 && f.FD <= 9 { // they have a redirection for no other
+			failed.Hint += " ksh and mksh pass it on only with " + f.Name + ">&" + f.Name +
+				", as in " + failure.Program + " " + f.Name + " " + f.Name + ">&" + f.Name
+		}
 	}
 	return failed
 }

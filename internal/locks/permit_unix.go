@@ -159,46 +159,56 @@ func (p *permit) lockShared(timeout Timeout) error {
 // lockAnyByte takes the second half without a wait: of the permit that the open file has from before, or else of the
 // lowest that is free. With another one the number could go to another holder while the command before still uses it.
 func (p *permit) lockAnyByte() error {
+	first, end := permitByte(0).Start, permitByte(p.count).Start
 	if !p.file.ByName {
-		// The lock of a byte that is locked already succeeds only if this open file has it.
-		if err := p.lockFirst(p.isLocked); err != ErrConflict {
+		if err := p.lockAgain(first, end); err != ErrConflict {
 			return err
 		}
 	}
-	return p.lockFirst(func(int) bool { return true })
-}
-
-// lockFirst locks the lowest byte that can be had, among those that are candidates.
-func (p *permit) lockFirst(isCandidate func(i int) bool) error {
-	for i := range p.count {
-		if !isCandidate(i) {
-			continue
-		}
-		if err := p.lockByte(i); err != ErrConflict {
+	for next := first; next < end; {
+		if err := p.lockByte(next); err != ErrConflict {
 			return err
+		}
+		l, isLocked, _ := lockInTheWay(p.file.FD, Exclusive, Range{next, 1})
+		if next++; isLocked {
+			next = endOf(l) // a lock of --fcntl can be on all of them
 		}
 	}
 	return ErrConflict
 }
 
-// isLocked reports whether some open file, perhaps this one, has the byte of a permit locked: see lockInTheWay.
-func (p *permit) isLocked(i int) bool {
-	_, isLocked, _ := lockInTheWay(p.file.FD, Exclusive, permitByte(i))
-	return isLocked
+// lockAgain locks the byte from first to before end that this open file has locked already, or the lowest of several.
+// The kernel shows some lock there, perhaps another one's (see lockInTheWay), whose bytes cannot be locked: then those
+// on both sides of it are asked for.
+func (p *permit) lockAgain(first, end int64) error {
+	if first >= end {
+		return ErrConflict
+	}
+	l, isLocked, _ := lockInTheWay(p.file.FD, Exclusive, Range{first, end - first})
+	if !isLocked {
+		return ErrConflict
+	}
+	start := max(l.Start, first)
+	if err := p.lockByte(start); err != ErrConflict { // at once: if its owner unlocked it, this would take it instead
+		return err
+	}
+	if err := p.lockAgain(first, start); err != ErrConflict {
+		return err
+	}
+	return p.lockAgain(endOf(l), end)
 }
 
 // lockByte locks the byte of a permit and unlocks those of all others.
-func (p *permit) lockByte(i int) error {
-	own := permitByte(i)
-	err := setBytes(p.file.FD, Exclusive, own)
+func (p *permit) lockByte(own int64) error {
+	i := own - firstPermit
+	err := setBytes(p.file.FD, Exclusive, Range{own, 1})
 	if err == nil && i > 0 {
-		err = setBytes(p.file.FD, Unlock, Range{Start: allPermits.Start, Length: int64(i)})
+		err = setBytes(p.file.FD, Unlock, Range{firstPermit, i})
 	}
 	if err == nil {
-		after := Range{Start: own.Start + 1, Length: allPermits.Length - int64(i) - 1}
-		err = setBytes(p.file.FD, Unlock, after)
+		err = setBytes(p.file.FD, Unlock, Range{own + 1, mostBytes - i - 1})
 	}
-	p.number = i + 1
+	p.number = int(i) + 1
 	return err
 }
 
@@ -216,7 +226,11 @@ func (p *permit) unlockHalves() error {
 type halfPermit struct{ *directory }
 
 func (p *halfPermit) Lock(op Op, timeout Timeout) error {
-	if err := callReopening(p.file, flockCall, Shared, timeout); err != nil && !isUnsupported(err) {
+	ofKernel := op
+	if p.config.Permits > 0 {
+		ofKernel = Shared
+	}
+	if err := callReopening(p.file, flockCall, ofKernel, timeout); err != nil && !isUnsupported(err) {
 		return flockError(p.file, err)
 	}
 	if err := p.directory.Lock(op, timeout); err != nil {
@@ -232,4 +246,10 @@ func (p *halfPermit) Unlock() error {
 		err = flockError(p.file, answer)
 	}
 	return err
+}
+
+// toRemove returns both locks without permits: the state directory goes, too. With that of the directory alone the file
+// would be taken from under a plain lock, and the next one would get in beside it.
+func (p *halfPermit) toRemove(f *lockfile.File, config Config) Mechanism {
+	return &halfPermit{&directory{file: f, config: config}}
 }

@@ -63,7 +63,7 @@ func (p *Printer) Fail(err error) (status int) {
 		p.writeError("Try '" + p.Name + " --help' for more information.\n")
 	}
 	if known.Hint != "" {
-		p.Warn(known.Hint)
+		p.Warn(strings.ReplaceAll(known.Hint, failure.Program, p.Name))
 	}
 	return known.Status
 }

@@ -113,3 +113,11 @@ func ReadSmall(path string) ([]byte, error) {
 	n, err := sys.Read(fd, b[:])
 	return bytes.Clone(b[:max(n, 0)]), err
 }
+
+// Field returns what stands behind a name in a file of /proc with a name, a colon and a tab in each line; "" if nothing
+// does. It does not find the name in the first line.
+func Field(text []byte, name string) string {
+	_, value, _ := bytes.Cut(text, []byte("\n"+name+":\t"))
+	value, _, _ = bytes.Cut(value, []byte("\n"))
+	return string(value)
+}

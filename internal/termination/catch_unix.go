@@ -100,10 +100,8 @@ func Undefer() {
 	if catching == nil {
 		return
 	}
-	for _, sig := range Forwarded {
-		if sig := sig.(syscall.Signal); cstart.Kills(sig) {
-			setDefault(sig)
-		}
+	for _, sig := range inEffect() {
+		setDefault(sig)
 	}
 }
 

@@ -1,0 +1,430 @@
+package openfile
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/proc"
+)
+
+// markedFile makes a file whose open file is marked, and returns it with what is to be searched for.
+func markedFile(t *testing.T) (*os.File, *File) {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	must(err)
+	t.Cleanup(func() { file.Close() })
+	table := &Table{Opened: int(file.Fd()), FD: int(file.Fd())}
+	must(table.Mark(34, NonBlock))
+	return file, &File{FileID: table.ID(), Mark: NonBlock, Location: here(int(file.Fd()))}
+}
+
+// TestLook looks into a process that has a marked open file, and others.
+func TestLook(t *testing.T) {
+	file, marked := markedFile(t)
+	other, err := os.Open(file.Name())
+	must(err)
+	defer other.Close()
+	another, _ := markedFile(t)
+	pid := startCat(t, nil, another, other, file)
+	there := Location{PID: pid, Start: proc.Start(pid), Number: 5}
+	_, kcmp := sameOpenFile(there, there)
+	for _, c := range []struct {
+		what      string
+		accounted []Location
+		want      View
+		needsKcmp bool
+	}{
+		{"it has it", nil, View{Found: true, At: there, Certain: true}, false},
+		{"with another beside", []Location{here(int(another.Fd()))}, View{Found: true, At: there, Certain: true}, true},
+		{"it is accounted for there", []Location{there}, View{Certain: true}, false},
+		{"it is ours", []Location{here(int(another.Fd())), here(int(file.Fd()))}, View{Certain: true}, true},
+		{"the number of another process", []Location{{PID: os.Getpid(), Number: 5}}, View{Found: true, At: there, Certain: true}, true},
+		{"another number", []Location{{PID: pid, Number: 4}}, View{Found: true, At: there, Certain: true}, true},
+	} {
+		if c.needsKcmp && !kcmp {
+			continue
+		}
+		for how, look := range map[string]func(*search) bool{
+			"once":                              func(h *search) bool { return h.lookOnce(pid) },
+			"until proven":                      func(h *search) bool { return h.lookUntilProven(pid) },
+			"when another thread was the first": func(h *search) bool { return h.lookByOtherThreads(pid) },
+			"as a candidate": func(h *search) bool {
+				found := h.lookInto(h.newCandidate(pid))
+				_, isCleared := h.clearedSince[pid]
+				return found == c.want.Found && isCleared == !found
+			},
+		} {
+			h := newSearch(Query{Wanted: []*File{marked}})
+			h.locations = c.accounted
+			if !look(h) || h.Found != c.want.Found || h.At != c.want.At || h.Certain != c.want.Certain || h.failed {
+				t.Errorf("%s, %s: %+v", c.what, how, h.View)
+			}
+		}
+	}
+	h := newSearch(Query{Wanted: []*File{marked}})
+	if h.lookOnce(1<<22) || h.lookByOtherThreads(1<<22) || h.lookInto(h.newCandidate(1<<22)) || h.failed || len(h.clearedSince) > 0 {
+		t.Errorf("there is no such process: %+v", h)
+	}
+}
+
+// TestSearch searches all processes; what this one has, and what is accounted for, does not count.
+func TestSearch(t *testing.T) {
+	file, marked := markedFile(t)
+	table := &Table{Opened: -1, FD: int(file.Fd())}
+	if v := table.Search(Query{Wanted: []*File{marked}, Since: math.MaxUint64}); v.Found || !v.Complete {
+		t.Errorf("ours counts: %+v", v)
+	}
+	table.FD = -1
+	if v := table.Search(Query{Wanted: []*File{marked}, Since: math.MaxUint64}); v.At != marked.Location || !v.Complete {
+		t.Errorf("not found: %+v", v)
+	}
+	accounted := []*File{{Location: marked.Location}}
+	if v := table.Search(Query{Wanted: []*File{marked}, Accounted: accounted, Since: math.MaxUint64}); v.Found {
+		t.Errorf("what is accounted for counts: %+v", v)
+	}
+	defer func() { processes = proc.Processes }()
+	processes = func() ([]int, error) { return nil, unix.ENOMEM }
+	if v := table.Search(Query{Wanted: []*File{marked}}); v.Complete {
+		t.Error("nothing was listed, and it is complete")
+	}
+}
+
+// TestFirstThreadEnded: the descriptors of a process whose first thread has ended are those of the others.
+func TestFirstThreadEnded(t *testing.T) {
+	file, marked := markedFile(t)
+	c := exec.Command("/proc/self/exe")
+	c.Env = append(os.Environ(), "FALLBACK_ROLE=first thread ends")
+	c.ExtraFiles = []*os.File{file}
+	in, err := c.StdinPipe()
+	must(err)
+	must(c.Start())
+	defer c.Wait()
+	defer in.Close()
+	pid := c.Process.Pid
+	for {
+		if s, err := proc.ReadStat(pid); err == nil && s.State == 'Z' {
+			break
+		}
+		runtime.Gosched()
+	}
+	h := newSearch(Query{Wanted: []*File{marked}})
+	if !h.lookOnce(pid) || h.At.PID == 0 || h.At.Number != 3 || h.failed || isZombie(pid) {
+		t.Errorf("%+v", h.View)
+	}
+	h = newSearch(Query{})
+	if !h.lookOnce(pid) || h.failed {
+		t.Errorf("it cannot be looked into: %+v", h.View)
+	}
+}
+
+// endFirstThread is a process that goes on without its first thread until its input ends.
+func endFirstThread() {
+	go func() {
+		os.Stdin.Read(make([]byte, 1))
+		os.Exit(0)
+	}()
+	unix.Syscall(unix.SYS_EXIT, 0, 0, 0)
+}
+
+func init() {
+	if os.Getenv("FALLBACK_ROLE") == "first thread ends" {
+		runtime.LockOSThread()
+	}
+}
+
+// TestMayMove: which processes can hide an open file from one look.
+func TestMayMove(t *testing.T) {
+	defer func() { KeepsDescriptors = false }()
+	const since = 100
+	running := startCat(t, nil)
+	same := exec.Command("/proc/self/exe")
+	same.Env = append(os.Environ(), "FALLBACK_ROLE=start")
+	in, err := same.StdinPipe()
+	must(err)
+	out, err := same.StdoutPipe()
+	must(err)
+	must(same.Start())
+	defer same.Wait()
+	defer in.Close()
+	out.Read(make([]byte, 1))
+	ended := exec.Command("true")
+	must(ended.Start())
+	defer ended.Wait()
+	for !isZombie(ended.Process.Pid) {
+		runtime.Gosched()
+	}
+	at := func(start uint64) proc.Stat { return proc.Stat{Start: start} }
+	for what, c := range map[string]struct {
+		of    candidate
+		keeps bool
+		want  bool
+	}{
+		"it has ended":                   {candidate{pid: running, err: unix.ESRCH}, false, false},
+		"nothing is known":               {candidate{pid: running, err: unix.EACCES}, false, true},
+		"an heir of one that is cleared": {candidate{pid: running, stat: at(since), isHeirOfCleared: true}, false, false},
+		"an older one":                   {candidate{pid: running, stat: at(since - 1)}, false, false},
+		"one of the same age":            {candidate{pid: running, stat: at(since)}, false, true},
+		"a zombie":                       {candidate{pid: ended.Process.Pid, stat: at(since)}, false, false},
+		"another program":                {candidate{pid: running, stat: at(since)}, true, true},
+		"this program, which moves them": {candidate{pid: same.Process.Pid, stat: at(since)}, false, true},
+		"this program":                   {candidate{pid: same.Process.Pid, stat: at(since)}, true, false},
+		"no program":                     {candidate{pid: 1 << 22, stat: at(since)}, true, true},
+	} {
+		KeepsDescriptors = c.keeps
+		if got := newSearch(Query{Since: since}).mayMove(c.of); got != c.want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
+
+// TestWhoIsAnHeir: process 1 adopts orphans, so that it is the parent proves nothing.
+func TestWhoIsAnHeir(t *testing.T) {
+	h := newSearch(Query{})
+	h.clearedSince = map[int]uint64{1: 50, 7: 50}
+	for _, c := range []struct {
+		stat proc.Stat
+		want bool
+	}{
+		{proc.Stat{Parent: 7, Start: 51}, true},
+		{proc.Stat{Parent: 7, Start: 50}, true},
+		{proc.Stat{Parent: 7, Start: 49}, false},
+		{proc.Stat{Parent: 8, Start: 51}, false},
+		{proc.Stat{Parent: 1, Start: 51}, false},
+	} {
+		if got := h.isHeirOfCleared(c.stat); got != c.want {
+			t.Errorf("%+v: %v", c.stat, got)
+		}
+	}
+	h.clear(7)
+	if h.clearedSince[7] != 50 {
+		t.Error("it is cleared since it was first")
+	}
+	h.clearedSince = map[int]uint64{os.Getppid(): 0}
+	p := h.newCandidate(os.Getpid())
+	if os.Getppid() != 1 && (!p.isHeirOfCleared || h.clearedSince[os.Getpid()] != p.stat.Start || p.stat.Start == 0) {
+		t.Errorf("an heir is not cleared: %+v", p)
+	}
+	if p := h.newCandidate(1 << 22); p.isHeirOfCleared || p.err == nil {
+		t.Errorf("there is no such process: %+v", p)
+	}
+	var now unix.Timespec
+	must(unix.ClockGettime(unix.CLOCK_BOOTTIME, &now))
+	if tick := uint64(now.Nano()) / 1e7; nextTick() <= tick {
+		t.Error("the next tick is over")
+	}
+}
+
+// TestCandidates: each process once, and no thread of the kernel.
+func TestCandidates(t *testing.T) {
+	h := newSearch(Query{})
+	list := []int{os.Getppid(), os.Getpid()}
+	if s, err := proc.ReadStat(2); err == nil && s.IsKernelThread {
+		list = append([]int{2}, list...)
+	}
+	got := h.candidates(list)
+	if len(got) != 2 || got[0].pid != os.Getppid() || got[1].pid != os.Getpid() || len(h.candidates(list)) > 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestIDsComeRound: ids that come round between two listings mean other processes. If they do so during a round, an
+// heir may have a lower id than the listing had come to.
+func TestIDsComeRound(t *testing.T) {
+	was := lastID
+	defer func() { processes, lastID = proc.Processes, was }()
+	pid := startCat(t, nil)
+	list := []int{pid}
+	processes = func() ([]int, error) { return list, nil }
+	var ids []int
+	lastID = func() (id int) {
+		id, ids = ids[0], ids[1:]
+		return id
+	}
+	h := newSearch(Query{})
+	for i, c := range []struct {
+		before, after int
+		list          []int
+		want          round
+	}{
+		{100, 100, []int{pid}, provesNothing},
+		{100, 110, []int{pid}, nobodyNew},
+		{110, 110, []int{pid}, nobodyNew},
+		{50, 50, []int{pid}, provesNothing}, // another process, as far as this tells
+		{50, 60, []int{pid}, nobodyNew},
+		{60, 40, []int{pid}, provesNothing},
+		{0, 0, nil, nobodyNew}, // nothing tells
+		{0, 0, nil, nobodyNew},
+	} {
+		list, ids = c.list, []int{c.before, c.after}
+		if got := h.lookRound(); got != c.want {
+			t.Errorf("%d: %v", i, got)
+		}
+		if _, isCleared := h.clearedSince[pid]; isCleared != (c.list != nil) {
+			t.Errorf("%d: cleared: %v", i, isCleared)
+		}
+	}
+}
+
+// TestProvesInARow: only so many listings in a row prove something that have nobody new but heirs of cleared ones.
+func TestProvesInARow(t *testing.T) {
+	defer func() { processes = proc.Processes }()
+	heir, stranger := startCat(t, nil), 1
+	h := newSearch(Query{})
+	h.clearedSince[os.Getpid()] = 0
+	listings := 0
+	processes = func() ([]int, error) {
+		listings++
+		delete(h.visited, heir)
+		delete(h.visited, stranger)
+		if listings == enoughListings { // one too early
+			return []int{stranger, heir}, nil
+		}
+		return []int{heir}, nil
+	}
+	if !h.everywhere() || listings != 2*enoughListings {
+		t.Error("it ended after so many listings: ", listings)
+	}
+}
+
+// TestRefusals: of who refuses the look all that shows is noted, but of process 1, and of what has ended, nothing.
+func TestRefusals(t *testing.T) {
+	if !isChild() {
+		ended := exec.Command("true")
+		must(ended.Start())
+		defer ended.Wait()
+		for !isZombie(ended.Process.Pid) {
+			runtime.Gosched()
+		}
+		asChild(t, asNobody(t), []string{fmt.Sprint("ENDED=", ended.Process.Pid)})
+		return
+	}
+	var ended int
+	fmt.Sscan(os.Getenv("ENDED"), &ended)
+	roots := []string{"0", "0", "0", "0"}
+	want := Process{Start: proc.Start(os.Getppid()), Users: roots, Groups: roots}
+	for _, c := range []struct {
+		pid     int
+		isAsked bool
+		want    int
+	}{{os.Getppid(), true, 1}, {os.Getppid(), false, 0}, {1, true, 0}, {1 << 22, true, 0}, {ended, true, 0}} {
+		h := newSearch(Query{TellRefused: c.isAsked})
+		could := h.lookInto(h.newCandidate(c.pid))
+		if could || len(h.Refused) != c.want || h.failed {
+			t.Errorf("%+v: %+v", c, h.View)
+		}
+		for _, p := range h.Refused {
+			if p.Start != want.Start || !slices.Equal(p.Users, roots) || !slices.Equal(p.Groups, roots) || p.IsProtected {
+				t.Errorf("%+v", p)
+			}
+		}
+		if _, isCleared := h.clearedSince[c.pid]; isCleared != (c.pid != 1<<22) {
+			t.Errorf("%+v: counts as cleared: %v", c, isCleared)
+		}
+	}
+	h := newSearch(Query{TellRefused: true})
+	if h.lookByOtherThreads(os.Getppid()) || len(h.Refused) == 0 {
+		t.Error("by its threads it does not refuse")
+	}
+	h.noteFailure(7, unix.ENOMEM)
+	if !h.failed {
+		t.Error("a look that was not made is no failure")
+	}
+}
+
+// TestListedButUnseen: with fewer rights than another process of its user one can list descriptors and see none.
+func TestListedButUnseen(t *testing.T) {
+	if !isChild() {
+		asNobody(t)
+		asChild(t, nil, nil)
+		return
+	}
+	runtime.LockOSThread()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	must(unix.Capset(&header, &data[0]))
+	_, marked := markedFile(t)
+	h := newSearch(Query{Wanted: []*File{marked}, TellRefused: true})
+	if h.lookOnce(os.Getppid()) || len(h.Refused) != 1 || h.failed {
+		t.Errorf("%+v", h.View)
+	}
+	if _, told := Openers([]Sought{SoughtFile(marked, true)}); told != TellsSome {
+		t.Error(told)
+	}
+}
+
+// TestOpeners: who has a lifeline, or an open file, by what is known of it.
+func TestOpeners(t *testing.T) {
+	dir := t.TempDir()
+	must(unix.Mkfifo(filepath.Join(dir, "fifo"), 0o666))
+	fifo, err := os.OpenFile(filepath.Join(dir, "fifo"), os.O_RDWR, 0)
+	must(err)
+	defer fifo.Close()
+	watcher, err := os.OpenFile(filepath.Join(dir, "fifo"), os.O_WRONLY, 0)
+	must(err)
+	defer watcher.Close()
+	file, marked := markedFile(t)
+	second, err := os.Open(file.Name())
+	must(err)
+	defer second.Close()
+	must((&Table{FD: int(second.Fd())}).Mark(35, NonBlock))
+	unmarked, err := os.Open(file.Name())
+	must(err)
+	defer unmarked.Close()
+
+	holds, watches := startCat(t, nil, fifo, fifo), startCat(t, nil, watcher)
+	hasFile, hasSecond, hasNone := startCat(t, nil, file), startCat(t, nil, second), startCat(t, nil, unmarked)
+	dirFD, err := unix.Open(dir, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	must(err)
+	defer unix.Close(dirFD)
+	if _, known := sameOpenFile(here(0), here(0)); !known {
+		t.Skip("no kcmp(2)")
+	}
+	openers, _ := Openers([]Sought{
+		SoughtFIFO(dirFD, "fifo"), SoughtFIFO(dirFD, "none"), SoughtFile(marked, true), SoughtFile(marked, false),
+	})
+	want := [][]int{{holds}, nil, {hasFile}, {hasSecond}}
+	if !slices.EqualFunc(openers, want, func(a, b []int) bool { return slices.Equal(a, b) }) {
+		t.Error(openers, want, watches, hasNone)
+	}
+	if pids, err := proc.Processes(); err == nil && slices.Contains(pids, 1) && os.Getuid() == 0 && MayTraceAll() {
+		if _, told := Openers(nil); told != TellsAll {
+			t.Error("not all is told: ", told)
+		}
+	}
+	for _, c := range []struct {
+		pid  int
+		err  error
+		want Telling
+	}{{7, unix.EACCES, TellsSome}, {1, unix.EACCES, TellsAll}, {7, unix.ENOENT, TellsAll}} {
+		if got := TellsAll.after(c.pid, c.err); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	elsewhere := Location{PID: holds, Number: 9}
+	if !isAt(elsewhere, elsewhere) || isAt(elsewhere, Location{PID: holds, Number: 8}) || isAt(elsewhere, Location{PID: watches, Number: 9}) {
+		t.Error("what is not open is only at itself")
+	}
+}
+
+// TestOpenersHidden: with hidepid nothing tells how many processes there are.
+func TestOpenersHidden(t *testing.T) {
+	if isChild() {
+		if _, told := Openers(nil); told != TellsSome {
+			t.Error(told)
+		}
+		return
+	}
+	asNobody(t)
+	if out, err := exec.Command("unshare", "-m", "mount", "-t", "proc", "proc", "/proc").CombinedOutput(); err != nil {
+		t.Skipf("/proc cannot be mounted: %s", out)
+	}
+	asChild(t, nil, nil, "unshare", "-m", "sh", "-c", `mount -t tmpfs none /proc && exec "$0" "$@"`)
+}

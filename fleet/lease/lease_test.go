@@ -1,0 +1,311 @@
+//go:build unix
+
+package lease
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.org/flock/internal/cli"
+	"example.org/flock/internal/cstart"
+	"example.org/flock/internal/failure"
+	"example.org/flock/internal/guard"
+	"example.org/flock/internal/locks"
+	"example.org/flock/internal/output"
+)
+
+// A fakeBackend is a server of one lock, as far as a test needs it. It is also what is held.
+type fakeBackend struct {
+	refusal   error         // of Acquire
+	ttl       time.Duration // of the lock
+	renewals  error         // what Renew says
+	lostAtEnd bool
+	isLate    bool // half of the TTL is over when it is had
+	since     atomic.Int64
+	released  atomic.Int32
+	end       End
+	line      Line // nil: of one holder
+	last      *LastRun
+	link      *Link
+	isMute    bool // after its first answer
+	lists     atomic.Int32
+}
+
+func (f *fakeBackend) Acquire(context.Context, Claim) (Held, error) {
+	f.since.Store(int64(Now()))
+	if f.isLate {
+		f.since.Store(int64(Now() - f.ttl/2))
+	}
+	return f, f.refusal
+}
+
+func (f *fakeBackend) List(ctx context.Context, _ string) (Line, *LastRun, error) {
+	if f.link != nil {
+		f.link.TakeNote(nil)
+	}
+	f.lists.Add(1)
+	if f.isMute {
+		f.link.Reach = 50 * time.Millisecond
+		_, err := Ask(ctx, f.link, silence)
+		return nil, nil, err
+	}
+	if f.line != nil {
+		return f.line, f.last, nil
+	}
+	return Line{{Mode: Exclusive, Host: "web1", PID: 7, User: "ann", Since: time.Now(), Key: "k", ID: "1"}}, f.last, nil
+}
+
+func (f *fakeBackend) Break(context.Context, string) error { return nil }
+func (f *fakeBackend) Token() int64                        { return 42 }
+func (f *fakeBackend) Lost() <-chan struct{}               { return nil }
+
+func (f *fakeBackend) Life() (since, ttl time.Duration) { return time.Duration(f.since.Load()), f.ttl }
+
+func (f *fakeBackend) Renew(context.Context) error {
+	if f.renewals == nil {
+		f.since.Store(int64(Now()))
+	}
+	return f.renewals
+}
+
+func (f *fakeBackend) Release(_ context.Context, end End) error {
+	f.released.Add(1)
+	f.end = end
+	if f.lostAtEnd {
+		return ErrLost
+	}
+	return nil
+}
+
+func runWith(f *fakeBackend, words ...string) int {
+	return start(output.New("flock-fake"), Program{
+		Backend: "fake", Texts: map[string]string{"schema": "CREATE"},
+		Open: func(l *Link) (Backend, error) { f.link = l; return f, nil },
+	}, append([]string{"flock-fake"}, words...))
+}
+
+// TestStatuses has a server that does as it should, and some that do not.
+func TestStatuses(t *testing.T) {
+	const long = time.Hour
+	cstart.Setenv(locks.PermitVariable, "7") // of a lock around this one
+	for _, c := range []struct {
+		what     string
+		f        *fakeBackend
+		words    []string
+		status   int
+		released int32
+		fate     Fate
+	}{
+		{"the command's", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", "exit 7"}, 7, 1, Ended},
+		{"by a shell", &fakeBackend{ttl: long}, []string{"name", "-c", "exit 126"}, 126, 1, Ended},
+		{"killed", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", "kill -9 $$"}, 137, 1, Ended},
+		{"ignored options", &fakeBackend{ttl: long}, []string{"-o", "--remove", "--close", "name", "true"}, 0, 1, Ended},
+		{"token", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", `exit $FLOCK_TOKEN`}, 42, 1, Ended},
+		{"another permit", &fakeBackend{ttl: long}, []string{"name", "sh", "-c", `exit $FLOCK_PERMIT`}, 7, 1, Ended},
+		{"no number of a permit", &fakeBackend{ttl: long},
+			[]string{"--permits", "2", "name", "sh", "-c", `exit ${FLOCK_PERMIT-3}`}, 3, 1, Ended},
+		{"no command", &fakeBackend{ttl: long}, []string{"name", "/nonexistent"}, 69, 1, NotStarted},
+		{"failed, from success", &fakeBackend{ttl: long},
+			[]string{"--cooldown", "9", "--cooldown-from", "success", "name", "sh", "-c", "exit 7"}, 7, 1, Failed},
+		{"at its limit, from success", &fakeBackend{ttl: long},
+			[]string{"--cooldown", "9", "--cooldown-from", "success", "--limit", ".1", "name",
+				"sh", "-c", "trap 'exit 0' TERM; while :; do sleep .1; done"}, 124, 1, Failed},
+		{"done, from success", &fakeBackend{ttl: long},
+			[]string{"--cooldown", "9", "--cooldown-from", "success", "name", "true"}, 0, 1, Ended},
+		{"failed, from the start", &fakeBackend{ttl: long},
+			[]string{"--cooldown", "9", "--cooldown-from", "start", "name", "false"}, 1, 1, Ended},
+		{"taken", &fakeBackend{refusal: ErrTaken}, []string{"-n", "-E", "9", "name", "true"}, 9, 0, NotStarted},
+		{"refused", &fakeBackend{refusal: &Error{Status: 66, Text: "no"}}, []string{"name", "true"}, 66, 0, NotStarted},
+		{"unknown error", &fakeBackend{refusal: errors.New("no")}, []string{"name", "true"}, 71, 0, NotStarted},
+		{"place lost each time", &fakeBackend{refusal: ErrLost}, []string{"-n", "name", "true"}, 75, 0, NotStarted},
+		{"late", &fakeBackend{ttl: long, isLate: true}, []string{"-n", "name", "true"}, 0, 1, Ended},
+		{"late and lost", &fakeBackend{ttl: long, isLate: true, renewals: ErrLost},
+			[]string{"-n", "name", "true"}, 75, 3, NotStarted},
+		{"late, and not renewed", &fakeBackend{ttl: long, isLate: true, renewals: Unavailable("no")},
+			[]string{"name", "true"}, 75, 1, NotStarted},
+		{"lost while it runs", &fakeBackend{ttl: time.Second, renewals: ErrLost},
+			[]string{"name", "sleep", "60"}, 75, 1, Killed},
+		// It leaves no orphan: process 1 may take its time to reap that, where the guard cannot.
+		{"not renewed", &fakeBackend{ttl: 2 * time.Second, renewals: errors.New("no")},
+			[]string{"name", "sh", "-c", "trap '' TERM; exec sleep 60"}, 75, 1, Killed},
+		{"lost at its end", &fakeBackend{ttl: long, lostAtEnd: true}, []string{"name", "true"}, 75, 1, Ended},
+		{"renewed", &fakeBackend{ttl: time.Second}, []string{"name", "sleep", "1.5"}, 0, 1, Ended},
+		{"unknown option", &fakeBackend{}, []string{"--no-fork", "name", "true"}, 64, 0, NotStarted},
+		{"relative name", &fakeBackend{}, []string{"a/b", "true"}, 64, 0, NotStarted},
+		{"--break", &fakeBackend{}, []string{"--break", "name"}, 0, 0, NotStarted},
+		{"an option of its own", &fakeBackend{}, []string{"--schema"}, 0, 0, NotStarted},
+		{"--break, silence", &fakeBackend{isMute: true}, []string{"--break", "name"}, 75, 0, NotStarted},
+		{"--holders, silence", &fakeBackend{isMute: true}, []string{"--holders", "name"}, 75, 0, NotStarted},
+	} {
+		status := runWith(c.f, c.words...)
+		if status != c.status || c.f.released.Load() != c.released || c.f.end.Fate != c.fate {
+			t.Errorf("%s: status %d, expected %d; released %d times, fate %d",
+				c.what, status, c.status, c.f.released.Load(), c.f.end.Fate)
+		}
+	}
+}
+
+// TestEnds: what a backend writes down of how a run has ended.
+func TestEnds(t *testing.T) {
+	for _, c := range []struct {
+		what           string
+		f              *fakeBackend
+		words          []string
+		status, signal int // -1: none
+	}{
+		{"done", &fakeBackend{}, []string{"name", "true"}, 0, -1},
+		{"failed", &fakeBackend{}, []string{"name", "sh", "-c", "exit 7"}, 7, -1},
+		{"a shell's status", &fakeBackend{}, []string{"name", "sh", "-c", "exit 137"}, 137, -1},
+		{"killed", &fakeBackend{}, []string{"name", "sh", "-c", "kill -9 $$"}, -1, 9},
+		{"at its limit", &fakeBackend{}, []string{"--limit", ".1", "name", "sleep", "60"}, 124, -1},
+		{"no command", &fakeBackend{}, []string{"name", "/nonexistent"}, 69, -1},
+		{"never tried", &fakeBackend{isLate: true, renewals: Unavailable("no")}, []string{"name", "true"}, -1, -1},
+	} {
+		c.f.ttl = time.Hour
+		runWith(c.f, c.words...)
+		status, signal := c.f.end.Written()
+		if c.f.released.Load() != 1 || orNone(status) != c.status || orNone(signal) != c.signal {
+			t.Errorf("%s: status %d, signal %d, released %d times", c.what, orNone(status), orNone(signal),
+				c.f.released.Load())
+		}
+	}
+}
+
+func orNone(n *int) int {
+	if n == nil {
+		return -1
+	}
+	return *n
+}
+
+// TestLastRun: --holders lists the last run after the contenders, which change by it neither in number nor in status,
+// unless it has the lock. A line of its own cannot be forged by what its record says.
+func TestLastRun(t *testing.T) {
+	began := time.Date(2026, 11, 28, 2, 0, 0, 0, time.UTC)
+	number := func(n int) *int { return &n }
+	ended := began.Add(time.Minute)
+	for _, c := range []struct {
+		last      LastRun
+		isHeld    bool
+		isUnknown bool
+		want      string
+		status    int
+	}{
+		{LastRun{Ended: ended, Status: number(3)}, false, false, "until 2026-11-28 02:01:00 +0000, status 3", 1},
+		{LastRun{Ended: ended, Signal: number(9)}, false, false, "until 2026-11-28 02:01:00 +0000, signal 9", 1},
+		{LastRun{Ended: ended}, false, false, "until 2026-11-28 02:01:00 +0000, not started", 1},
+		{LastRun{}, false, false, "+0000, lost", 1},
+		{LastRun{}, false, true, "+0000, end unknown", 75},
+		{LastRun{Ended: ended, Status: number(0)}, true, false, "until 2026-11-28 02:01:00 +0000, status 0", 0},
+		{LastRun{Contender: Contender{ID: "held"}}, true, false, "", 0},
+		{LastRun{Contender: Contender{ID: "cools"}}, false, false, "+0000, lost", 1},
+	} {
+		c.last.Host, c.last.PID, c.last.User, c.last.Since, c.last.Key = "web\n1", 7, "ann", began, "name/last"
+		f := &fakeBackend{last: &c.last, line: Line{{Mode: Cooldown, ID: "cools", Until: began}}}
+		if c.isHeld {
+			f.line = append(f.line, Contender{Mode: Exclusive, ID: "held", Holds: true})
+		}
+		if c.isUnknown {
+			f.line = append(f.line, Contender{Mode: Unknown, Why: "no"})
+		}
+		var out, nothing strings.Builder
+		p := output.New("flock-fake")
+		p.Out, p.Err = &out, &nothing
+		r := &task{printer: p, backend: f, options: &cli.Options{File: "name"}}
+		status := p.Status(r.list())
+		rows := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		got := strings.Join(strings.Fields(rows[len(rows)-1]), " ")
+		isListed := strings.HasPrefix(got, "web?1 7 last ann 2026-11-28 02:00:00 +0000")
+		if status != c.status || isListed != (c.want != "") || !strings.Contains(got, c.want) ||
+			isListed && !strings.HasSuffix(got, " name/last") {
+			t.Errorf("%+v: status %d, %q", c, status, out.String())
+		}
+	}
+}
+
+// A guard that nobody has killed has ended because the system lacks something.
+func TestGuardEnded(t *testing.T) {
+	r := &task{printer: output.New("flock-fake"), guard: &guard.Guard{}, name: "name"}
+	if status := r.guardGone("cannot wait any longer for"); status != failure.ExOSErr {
+		t.Errorf("status %d", status)
+	}
+}
+
+// TestReportAgain waits for a lock until the report has been made three times.
+func TestReportAgain(t *testing.T) {
+	f := &fakeBackend{}
+	f.link = &Link{}
+	o := &cli.Options{Reports: true, ReportAfter: 10 * time.Millisecond}
+	r := &task{printer: output.New("flock-fake"), backend: f, link: f.link, options: o, service: newService(),
+		guard: &guard.Guard{}, taken: make(chan struct{}, 1), name: "name"}
+	r.taken <- struct{}{}
+	got := make(chan struct{})
+	go func() {
+		for end := time.Now().Add(30 * time.Second); f.lists.Load() < 3 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		close(got)
+	}()
+	r.wait(got, time.Now())
+	if n := f.lists.Load(); n < 3 {
+		t.Errorf("%d reports", n)
+	}
+}
+
+// A holder is warned of a silence that its lock has seen, not of one that is over.
+func TestWhenSilent(t *testing.T) {
+	for _, c := range []struct {
+		age, slowness time.Duration
+		silent        bool
+	}{
+		{0, 0, false}, {39 * time.Second, 0, false}, {40 * time.Second, 0, true},
+		{50 * time.Second, 20 * time.Second, false}, {60 * time.Second, 20 * time.Second, true},
+	} {
+		f := &fakeBackend{ttl: 100 * time.Second}
+		f.since.Store(int64(Now() - c.age))
+		h := &hold{held: f, task: &task{link: &Link{}}}
+		h.link.slowness.Store(int64(c.slowness))
+		if silent := Now() >= h.whenSilent(); silent != c.silent {
+			t.Errorf("%+v: silent %v", c, silent)
+		}
+	}
+}
+
+// A holder is warned at once of a refusal, and not of a renewal without an answer, which makes no refusal of one before.
+func TestRefusedRenewal(t *testing.T) {
+	no := Denied("no\nask for it")
+	h := &hold{held: &fakeBackend{ttl: time.Hour}, task: &task{printer: output.New("flock-fake"), link: &Link{}}}
+	for _, c := range []struct {
+		renewal           error
+		warned, isRefused bool
+	}{{Unavailable("no answer"), false, false}, {no, true, true}, {no, true, true}, {Unavailable("no answer"), true, false}} {
+		h.takeNote(c.renewal)
+		if h.warned != c.warned || (h.refusal != nil) != c.isRefused {
+			t.Errorf("%v: warned %v, refused by %v", c.renewal, h.warned, h.refusal)
+		}
+	}
+}
+
+// TestSilentGuard has a guard that is silent until its time is over: nothing tells whether the command was started.
+func TestSilentGuard(t *testing.T) {
+	f := &fakeBackend{ttl: time.Hour, renewals: Unavailable("no")}
+	f.since.Store(int64(Now() - f.ttl*89/100)) // at 90/100 this process would be killed
+	g, err := guard.Start([]string{"true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	p := output.New("flock-fake")
+	p.Err = &text
+	h := &hold{held: f, task: &task{printer: p, program: Program{Lease: "its lease"}, link: &Link{}, guard: g,
+		options: &cli.Options{Command: []string{"true"}}, service: newService(), name: "name"}}
+	status := p.Status(h.execute())
+	want := "its lease was not kept alive in time; if the command was started, it was killed\n"
+	if status != failure.ExTempFail || f.end.Fate != Killed || !strings.HasSuffix(text.String(), want) {
+		t.Errorf("status %d, fate %d, %q", status, f.end.Fate, text.String())
+	}
+}
