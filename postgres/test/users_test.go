@@ -181,15 +181,14 @@ func TestSilentServer(t *testing.T) {
 		return sql(t, s, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'flock-postgres' "+
 			"AND state_change < now() - interval '300 ms'")[0] == "2"
 	})
+	// On a busy machine it may have said all that before, too.
+	const silent = "flock-postgres: PostgreSQL does not answer: no answer; the wait for name goes on\n"
+	const answers = "flock-postgres: PostgreSQL answers again\n"
 	way.BlackHole()
-	leasetest.Await(t, "the remark", func() bool {
-		return w.Err.String() == "flock-postgres: PostgreSQL does not answer: no answer; the wait for name goes on\n"
-	})
+	leasetest.Await(t, "the remark", func() bool { return strings.HasSuffix(w.Err.String(), silent) })
 	way.Restore()
-	h.ReleaseSilent(t)
-	w.AwaitEnd(t).Check(t, 0, "in\n",
-		"flock-postgres: PostgreSQL does not answer: no answer; the wait for name goes on\n"+
-			"flock-postgres: PostgreSQL answers again\n")
+	h.Release(t)
+	w.AwaitEnd(t).Check(t, 0, "in\n", strings.Repeat(silent+answers, strings.Count(w.Err.String(), silent)))
 }
 
 // TestBouncer goes by PgBouncer, which gives a connection of the server to another client after each transaction. So a
