@@ -16,8 +16,8 @@ const (
 	Permit    Mode = "permit"
 	Cooldown  Mode = "cooldown" // the place for the cooldown of a contender; it stays until the cooldown is over
 
-	// Unknown is a place for a time in which the server cannot tell whether somebody has the lock. Nobody gets the lock
-	// behind it. But it is no holder: nobody is refused because of it, and no list has it.
+	// Unknown is a place for a time in which the server cannot tell who is in line. Nobody gets the lock behind it, nor
+	// passes a cooldown. But it is no holder: nobody is refused because of it, and no list has it.
 	Unknown Mode = "unknown"
 )
 
@@ -52,8 +52,8 @@ type Line []Contender
 //	a shared one when no exclusive one is before it,
 //	one of N permits when no exclusive one, and fewer than N for permits, are before it.
 //
-// A contender with a cooldown first takes a place of the mode Cooldown. When no other such place is before that, it
-// takes a second one, at the end of the line, for the lock. Its first place stays as long as its cooldown lasts.
+// A contender with a cooldown first takes a place of the mode Cooldown. When nothing before keeps that out, it takes a
+// second one, at the end of the line, for the lock. Its first place stays as long as its cooldown lasts.
 func (l Line) KeepOut(c Contender) (out Line) {
 	permits := Line{}
 	for _, before := range l {
@@ -72,7 +72,7 @@ func (l Line) KeepOut(c Contender) (out Line) {
 // excludes reports whether a place keeps out a later one, whoever else is there.
 func excludes(earlier, later Mode) bool {
 	if earlier == Cooldown || later == Cooldown {
-		return earlier == later
+		return earlier == later || earlier == Unknown
 	}
 	return earlier == Exclusive || earlier == Unknown || later == Exclusive
 }

@@ -101,8 +101,10 @@ const (
 )
 
 // isTheServer is the condition that this is the server that has given out locks, by the server's row s. Each start of
-// a server is another one, and each promotion was a start.
-const isTheServer = "(s.started = pg_postmaster_start_time())"
+// a server is another one, and each promotion was a start. So is one whose clock was set back to before it met us, as
+// some machines do soon after they have booted: its quiet time would last until the clock is there again.
+const isTheServer = `(s.started = pg_postmaster_start_time() AND
+	s.quiet <= clock_timestamp() + make_interval(secs => s.ttl))`
 
 // isDead is the condition that a row c has expired by the server's row s: it was not renewed in time or, before the
 // quiet time, by this server. When nobody has changed anything yet at this server, the quiet time has not begun.

@@ -147,13 +147,16 @@ func (v *view) standingFor(c lease.Claim) (s standing) {
 	} else if c.Cooldown > 0 {
 		s.cooling = v.change
 	}
-	if s.cooling > 0 && v.isKeptOut(lease.Contender{Mode: lease.Cooldown}, s.cooling, &s) {
+	isFirst := s.cooling == 0 || !v.isKeptOut(lease.Contender{Mode: lease.Cooldown}, s.cooling, &s)
+	if s.isTaken {
+		s.seq = 0 // nobody has to wait for one who waits for a cooldown
 		return s
 	}
-	if s.seq == 0 {
-		s.seq = v.change
+	seq := cmp.Or(s.seq, v.change)
+	s.isEntitled = !v.isKeptOut(lease.Contender{Mode: c.Mode, Permits: c.Permits}, seq, &s)
+	if isFirst { // in the line of those who respect the cooldown, if it is one of them
+		s.seq = seq
 	}
-	s.isEntitled = !v.isKeptOut(lease.Contender{Mode: c.Mode, Permits: c.Permits}, s.seq, &s)
 	return s
 }
 

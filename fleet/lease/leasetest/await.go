@@ -22,6 +22,34 @@ func Await(t *testing.T, what string, condition func() bool) {
 	}
 }
 
+// AwaitCount waits until a number is n, for as long as it changes: the more load there is, the longer that may take. A
+// number below zero is not known now.
+func AwaitCount(t *testing.T, what string, n int, count func() int) {
+	t.Helper()
+	for now := -1; now != n; {
+		before := now
+		Await(t, fmt.Sprintf("%d %s, of which there are %d", n, what, now), func() bool {
+			if c := count(); c >= 0 {
+				now = c
+			}
+			return now != before
+		})
+	}
+}
+
+// AwaitEnds waits for the ends of all, for as long as one after the other ends.
+func AwaitEnds(t *testing.T, all []*Child) {
+	t.Helper()
+	AwaitCount(t, "ends of processes", len(all), func() (n int) {
+		for _, c := range all {
+			if c.HasEnded() {
+				n++
+			}
+		}
+		return n
+	})
+}
+
 // Read returns the text of a file, or none if there is no such file.
 func Read(path string) string {
 	text, _ := os.ReadFile(path)

@@ -135,9 +135,13 @@ func by(p *server.Proxy, more ...string) leasetest.Environment { return reach(p.
 // awaitLine waits until so many contend for a lock.
 func awaitLine(t *testing.T, s *server.Server, name string, n int) {
 	t.Helper()
-	leasetest.Await(t, fmt.Sprintf("%d contenders for %s", n, name), func() bool {
+	leasetest.AwaitCount(t, "contenders for "+name, n, func() int {
 		rows, err := s.SQL("SELECT count(*) FROM flock.contender WHERE name = '" + name + "'")
-		return err == nil && rows[0] == strconv.Itoa(n) // an error: all connections may be taken
+		if err != nil { // all connections may be taken
+			return -1
+		}
+		count, _ := strconv.Atoi(rows[0])
+		return count
 	})
 }
 

@@ -43,8 +43,13 @@ func newScene(t *testing.T, s *server.Server, seconds int) *scene {
 		t.Fatalf("the command has ended before anything happened: %s", &x.holder.AwaitEnd(t).Err)
 	default:
 	}
-	x.fault = time.Now()
 	return x
+}
+
+// strike has something happen. What follows counts from its end, before which the holder may still reach the server.
+func (x *scene) strike(fault func()) {
+	fault()
+	x.fault = time.Now()
 }
 
 // diesIn waits until all are dead, and checks that this is in time.
@@ -108,8 +113,7 @@ func TestNeverTwo(t *testing.T) {
 				kill(x.waiter, syscall.SIGSTOP)
 				defer kill(x.waiter, syscall.SIGKILL)
 			}
-			fault(x)
-			x.fault = time.Now()
+			x.strike(func() { fault(x) })
 			x.diesIn(x.ttl)
 			if name != "row deleted" {
 				x.nextOne(x.ttl + 2*time.Second)
@@ -129,7 +133,7 @@ func terminate(t *testing.T, s *server.Server, long time.Duration) {
 func TestServerFrozen(t *testing.T) {
 	t.Parallel()
 	x := newScene(t, ownServer(t, 3), 3)
-	x.server.Freeze()
+	x.strike(x.server.Freeze)
 	x.diesIn(x.ttl)
 	time.Sleep(time.Until(x.fault.Add(x.ttl)))
 	x.server.Thaw()
@@ -144,7 +148,7 @@ func TestServerCrashed(t *testing.T) {
 	x := newScene(t, s, 8)
 	token := lastToken(t, s, x.name)
 	x.way.Cut()
-	s.Crash()
+	x.strike(s.Crash)
 	if err := s.Run(); err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +159,7 @@ func TestServerCrashed(t *testing.T) {
 		t.Fatalf("the lock is lost: %s", &x.holder.Err)
 	default:
 	}
-	kill(x.holder, syscall.SIGKILL)
-	x.fault = time.Now()
+	x.strike(func() { kill(x.holder, syscall.SIGKILL) })
 	x.diesIn(x.ttl)
 	x.nextOne(x.ttl + 2*time.Second)
 	if after := lastToken(t, s, x.name); after <= token {
@@ -169,7 +172,7 @@ func TestCrashedWithHolder(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 3)
 	x := newScene(t, s, 3)
-	s.Crash()
+	x.strike(s.Crash)
 	kill(x.holder, syscall.SIGKILL)
 	syscall.Kill(x.guard, syscall.SIGCONT)
 	if err := s.Run(); err != nil {
@@ -197,7 +200,7 @@ func TestLaggingReplica(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := newScene(t, primary, ttl)
-			primary.Crash()
+			x.strike(primary.Crash)
 			if name == "gone" {
 				x.way.Cut()
 			}
@@ -333,7 +336,7 @@ func TestNewTables(t *testing.T) {
 	x := newScene(t, s, 4)
 	sql(t, s, "UPDATE flock.name SET token = token + 1000") // as if many had had it
 	token := lastToken(t, s, x.name)
-	sql(t, s, "DROP SCHEMA flock CASCADE")
+	x.strike(func() { sql(t, s, "DROP SCHEMA flock CASCADE") })
 	if err := makeTables(s, 4, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -3,10 +3,10 @@
 package test
 
 import (
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"example.org/flock/fleet/lease/leasetest"
 	"example.org/flock/fleet/postgres/test/server"
@@ -98,10 +98,10 @@ func night(t *testing.T, s *server.Server, wait string) bool {
 // and again; a wait that ends before the quiet time is no conflict.
 func TestUnknown(t *testing.T) {
 	t.Parallel()
-	s := ownServer(t, 10)
+	s := ownServer(t, 60)
 	leaveDead(t, s, "name")
 	const nobody = "flock-postgres: PostgreSQL was restarted: " + mayHave +
-		"; the next request waits for 10 s\n"
+		"; the next request waits for 60 s\n"
 	for range 2 {
 		p := to(s).Run(t, flockPostgres, "--holders", "name")
 		p.Check(t, 75, p.Out.String(), nobody)
@@ -118,7 +118,7 @@ func TestUnknown(t *testing.T) {
 		}
 	}
 	check(to(s).Run(t, flockPostgres, "-w", "0.5", "-E", "0", "name", "true"))
-	sql(t, s, "UPDATE flock.server SET quiet = now() + interval '1 hour'") // it is in its quiet time
+	sql(t, s, "UPDATE flock.server SET quiet = now() + interval '1 minute'") // it is in its quiet time
 	for _, words := range []string{"--holders name", "--holders", "-w 2 -E 0 name true", "-w 2 -E 0 --queue 1 name true",
 		"--report 0 -w 2 -E 0 -s name true"} {
 		check(to(s).Run(t, append([]string{flockPostgres}, strings.Fields(words)...)...))
@@ -133,11 +133,11 @@ func TestNewTablesSaySo(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 10)
 	sql(t, s, "DROP SCHEMA flock CASCADE")
-	if err := makeTables(s, 10, ""); err != nil {
+	if err := makeTables(s, 60, ""); err != nil {
 		t.Fatal(err)
 	}
 	to(s).Run(t, flockPostgres, "--holders").Check(t, 75, "", "flock-postgres: the tables are new: "+
-		mayHave+"; the next request waits for 10 s\n")
+		mayHave+"; the next request waits for 60 s\n")
 	check := func(start string) {
 		t.Helper()
 		p := to(s).Run(t, flockPostgres, "-w", "3", "name", "true")
@@ -145,7 +145,7 @@ func TestNewTablesSaySo(t *testing.T) {
 			t.Errorf("%d %s", p.Status, text)
 		}
 	}
-	sql(t, s, "UPDATE flock.server SET started = pg_postmaster_start_time(), epoch = 1, quiet = now() + interval '1 hour'")
+	sql(t, s, "UPDATE flock.server SET started = pg_postmaster_start_time(), epoch = 1, quiet = now() + interval '1 minute'")
 	check("the tables are new")
 	sql(t, s, "UPDATE flock.server SET epoch = 2")
 	check("PostgreSQL was restarted")
@@ -155,39 +155,122 @@ func TestNewTablesSaySo(t *testing.T) {
 // are refused.
 func TestQuietTime(t *testing.T) {
 	t.Parallel()
-	s := ownServer(t, 10)
+	s := ownServer(t, 60)
 	wasRestarted(t, s)
-	began := time.Now()
 	first := to(s).Start(t, flockPostgres, "-n", "name", "echo", "in")
 	awaitLine(t, s, "name", 1)
-	sql(t, s, "UPDATE flock.server SET quiet = quiet + interval '1 hour'") // for those who come late
 	to(s).Run(t, flockPostgres, "-n", "name", "echo", "in").Check(t, 1, "", "")
 	p := to(s).Run(t, flockPostgres, "--holders", "name")
 	if p.Status != 75 || strings.Count(p.Out.String(), "exclusive (waiting)") != 1 {
 		t.Errorf("%d %s%s", p.Status, &p.Out, &p.Err)
 	}
-	sql(t, s, "UPDATE flock.server SET quiet = quiet - interval '1 hour'")
-	first.AwaitEnd(t).Check(t, 0, "in\n", "")
-	if d := time.Since(began); d < 10*time.Second {
-		t.Errorf("after %v", d)
+	if sql(t, s, "SELECT quiet > came + interval '55 s' FROM flock.server, flock.contender")[0] != "t" || first.HasEnded() {
+		t.Errorf("it does not wait for a TTL: %s", &first.Out)
 	}
+	endQuietTime(t, s)
+	first.AwaitEnd(t).Check(t, 0, "in\n", "")
+}
+
+// endQuietTime has it be over, and wakes those who wait for that.
+func endQuietTime(t *testing.T, s *server.Server) {
+	t.Helper()
+	sql(t, s, "UPDATE flock.server SET quiet = now()")
+	wake(t, s, "true")
+}
+
+// wake has waiters, of whom a condition is true, look.
+func wake(t *testing.T, s *server.Server, which string) {
+	t.Helper()
+	sql(t, s, "SELECT pg_notify('flock_' || replace(key::text, '-', ''), '') FROM flock.contender WHERE "+which)
+}
+
+// TestClockSetBack has the server's clock set back by an hour in the quiet time that has begun with the first request.
+// One that waits, and one that comes then, wait for a TTL nevertheless.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 5)
+	wasRestarted(t, s)
+	w := to(s).Start(t, flockPostgres, "name", "echo", "in")
+	awaitLine(t, s, "name", 1)
+	sql(t, s, "UPDATE flock.server SET quiet = quiet + interval '1 hour'")
+	sql(t, s, "UPDATE flock.contender SET expires = expires + interval '1 hour'")
+	w.AwaitEnd(t).Check(t, 0, "in\n", "")
+	sql(t, s, "UPDATE flock.server SET quiet = now() + interval '1 hour'")
+	to(s).Run(t, flockPostgres, "-n", "name", "echo", "in").Check(t, 0, "in\n", "")
 }
 
 // TestOldHolderRenews has the holder of before live, and renew its lock after another one has come that does not wait.
+// That is refused as soon as it is known, also if it respects a cooldown.
 func TestOldHolderRenews(t *testing.T) {
+	t.Parallel()
+	for _, option := range []string{"-n", "-n --cooldown 60"} {
+		t.Run(option, func(t *testing.T) {
+			t.Parallel()
+			s := ownServer(t, 60)
+			way := proxyTo(t, s)
+			h := by(way).Hold(t, flockPostgres, "name")
+			way.BlackHole()
+			sql(t, s, "UPDATE flock.server SET started = started - interval '1 day'")
+			words := append([]string{flockPostgres, "-E", "9"}, strings.Fields(option)...)
+			next := to(s).Start(t, append(words, "name", "true")...)
+			awaitLine(t, s, "name", 2)
+			way.Restore()
+			leasetest.Await(t, "the renewal", func() bool {
+				return sql(t, s, "SELECT count(*) FROM flock.contender c, flock.server s WHERE c.epoch = s.epoch")[0] == "2"
+			})
+			wake(t, s, "taken IS NULL")
+			next.AwaitEnd(t).Check(t, 9, "", "")
+			if sql(t, s, "SELECT quiet > now() FROM flock.server")[0] != "t" {
+				t.Errorf("it was refused after the quiet time")
+			}
+			to(s).Run(t, flockPostgres, "-n", "-E", "9", "name", "true").Check(t, 9, "", "")
+			if p := to(s).Run(t, flockPostgres, "--holders", "name"); !strings.Contains(p.Out.String(), "exclusive") {
+				t.Errorf("%d %s%s", p.Status, &p.Out, &p.Err)
+			}
+			h.Release(t) // it may have warned
+		})
+	}
+}
+
+// TestOrderAfterRestart has waiters with a cooldown meet the server in another order than that in which they came, while
+// the holder has not met it yet. They get in nevertheless, and who waits is no holder for anybody.
+func TestOrderAfterRestart(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 60)
 	way := proxyTo(t, s)
-	h := by(way).Hold(t, flockPostgres, "name")
-	way.BlackHole()
-	sql(t, s, "UPDATE flock.server SET started = started - interval '1 day'")
-	next := to(s).Start(t, flockPostgres, "-n", "-E", "9", "name", "true")
-	awaitLine(t, s, "name", 2)
-	way.Restore()
-	next.AwaitEnd(t).Check(t, 9, "", "")
-	to(s).Run(t, flockPostgres, "-n", "-E", "9", "name", "true").Check(t, 9, "", "")
-	if p := to(s).Run(t, flockPostgres, "--holders", "name"); !strings.Contains(p.Out.String(), "exclusive") {
-		t.Errorf("%d %s%s", p.Status, &p.Out, &p.Err)
+	cool := []string{flockPostgres, "--cooldown", "60", "--cooldown-from", "success", "name"}
+	h := by(way).Hold(t, cool...)
+	var line []*leasetest.Holding
+	for i := range 3 {
+		line = append(line, to(s).Queue(t, cool...))
+		awaitLine(t, s, "name", 2+i)
 	}
-	h.Release(t) // it may have warned
+	awaitIdle(t, s, 4)
+	way.BlackHole()
+	wasRestarted(t, s)
+	const met = "SELECT count(*) FROM flock.contender c, flock.server s WHERE c.epoch = s.epoch AND pid = %d"
+	awaitMet := func(p *leasetest.Holding) {
+		t.Helper()
+		leasetest.Await(t, "a row of the new epoch", func() bool {
+			return sql(t, s, fmt.Sprintf(met, p.Process.Pid))[0] == "1"
+		})
+	}
+	for _, i := range []int{2, 1, 0} {
+		wake(t, s, fmt.Sprintf("pid = %d", line[i].Process.Pid))
+		awaitMet(line[i])
+	}
+	way.Restore()
+	awaitMet(h)
+	endQuietTime(t, s)
+	for _, next := range line {
+		h.Release(t) // with a failure; it may have warned
+		h = next
+		h.AwaitOutput(t)
+		p := to(s).Run(t, flockPostgres, "--holders", "name")
+		rows := p.Out.String()
+		if n := strings.Count(rows, "\n") - strings.Count(rows, "(waiting)"); n != 1 || p.Status != 0 {
+			t.Errorf("%d holders: %s", n, rows)
+		}
+	}
+	h.Release(t)
 }

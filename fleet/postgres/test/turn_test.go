@@ -146,7 +146,7 @@ func TestRenewedBetween(t *testing.T) {
 		s := ownServer(t, 60)
 		h := to(s).Hold(t, flockPostgres, "name")
 		kill(h.Child, syscall.SIGSTOP) // so that it renews its lock just before the end of the quiet time
-		sql(t, s, "UPDATE flock.server SET epoch = epoch + 1, quiet = clock_timestamp() + interval '1 hour'")
+		sql(t, s, "UPDATE flock.server SET epoch = epoch + 1, quiet = clock_timestamp() + interval '1 minute'")
 		g, renewal := closeGate(t, s), connect(t, s)
 		n := to(s, gated).Queue(t, flockPostgres, "name")
 		g.await()

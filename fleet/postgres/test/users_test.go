@@ -181,15 +181,14 @@ func TestSilentServer(t *testing.T) {
 		return sql(t, s, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'flock-postgres' "+
 			"AND state_change < now() - interval '300 ms'")[0] == "2"
 	})
+	// On a busy machine it may have said all that before, too.
+	const silent = "flock-postgres: requests to PostgreSQL fail; the wait for name goes on: no answer\n"
+	const answers = "flock-postgres: PostgreSQL answers again\n"
 	way.BlackHole()
-	leasetest.Await(t, "the remark", func() bool {
-		return w.Err.String() == "flock-postgres: requests to PostgreSQL fail; the wait for name goes on: no answer\n"
-	})
+	leasetest.Await(t, "the remark", func() bool { return strings.HasSuffix(w.Err.String(), silent) })
 	way.Restore()
 	h.ReleaseSilent(t)
-	w.AwaitEnd(t).Check(t, 0, "in\n",
-		"flock-postgres: requests to PostgreSQL fail; the wait for name goes on: no answer\n"+
-			"flock-postgres: PostgreSQL answers again\n")
+	w.AwaitEnd(t).Check(t, 0, "in\n", strings.Repeat(silent+answers, strings.Count(w.Err.String(), silent)))
 }
 
 // TestBouncer goes by PgBouncer, which gives a connection of the server to another client after each transaction. So a

@@ -172,7 +172,7 @@ func (s *Server) Run() error {
 		return err
 	}
 	words := []string{"-D", s.dir + "/data", "-k", s.dir, "-c", "listen_addresses=" + s.Host, "-c", "port=" + s.Port,
-		"-c", "fsync=off", "-c", "shared_buffers=16MB"}
+		"-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "dynamic_shared_memory_type=mmap"} // in its directory
 	for _, setting := range s.settings {
 		words = append(words, "-c", setting)
 	}
@@ -300,7 +300,7 @@ func (s *Server) Thaw() {
 	}
 }
 
-// Crash kills all processes of the server, and waits for their end.
+// Crash kills all processes of the server, and waits for their end. The next Run, or Stop, removes what they leave.
 func (s *Server) Crash() {
 	if s.process == nil {
 		return
@@ -318,10 +318,42 @@ func (s *Server) Crash() {
 	}
 }
 
-// Stop kills the server and removes its data.
+// ShutDown has the server end as pg_ctl stop does: it ends all connections.
+func (s *Server) ShutDown() { s.terminate(syscall.SIGINT) }
+
+// terminate has the server end by a signal for which it removes its shared memory, and waits for that.
+func (s *Server) terminate(sig syscall.Signal) {
+	if s.process == nil {
+		return
+	}
+	s.Thaw()
+	s.process.Signal(sig)
+	select {
+	case <-s.ended:
+		s.process = nil
+	case <-time.After(time.Minute):
+		s.Crash()
+	}
+}
+
+// Stop ends the server, and removes its data and what a crash has left of it.
 func (s *Server) Stop() {
-	s.Crash()
+	s.terminate(syscall.SIGQUIT)
+	if id, err := s.Segment(); err == nil {
+		syscall.Syscall(syscall.SYS_SHMCTL, uintptr(id), 0, 0) // 0: IPC_RMID
+	}
 	os.RemoveAll(s.dir)
+}
+
+// Segment returns the number of the server's System V segment: a file says it while the server runs, or has crashed.
+func (s *Server) Segment() (id int, err error) {
+	text, err := os.ReadFile(s.dir + "/data/postmaster.pid")
+	lines := strings.Split(string(text), "\n")
+	if err != nil || len(lines) < 7 {
+		return 0, errors.Join(err, errors.New("there is no segment"))
+	}
+	_, err = fmt.Sscan(lines[6], new(int), &id)
+	return id, err
 }
 
 // RemoveTemplate removes what Start has left for the next server.
