@@ -13,7 +13,7 @@ import (
 func CatchAlarm() {
 	// The runtime's own handler does nothing if the runtime believes that it has set it, and os/signal.Notify is not
 	// used. Otherwise it would end the process.
-	(*[1 + syscall.SIGALRM]uint32)(unsafe.Pointer(&handlingSig))[syscall.SIGALRM] = 1
+	setHandled(syscall.SIGALRM)
 	function := sighandler // a pointer to a pointer to the code
 	setsig(uint32(syscall.SIGALRM), **(**uintptr)(unsafe.Pointer(&function)))
 }
@@ -31,6 +31,9 @@ func isBlocked(sig syscall.Signal) bool {
 	bit := uint(sig - 1)
 	return initSigmask[bit/32]>>(bit%32)&1 != 0
 }
+
+// setHandled has the runtime believe that it has set a handler for a signal.
+func setHandled(sig syscall.Signal) { (*[32]uint32)(unsafe.Pointer(&handlingSig))[sig] = 1 }
 
 // handlingSig has one element for each signal. The runtime's definition is longer, so the linker takes that one.
 //

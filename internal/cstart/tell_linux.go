@@ -11,10 +11,12 @@ const TellsSignals = true
 var tellTo int32
 
 // Tell has a signal do nothing but be told to a descriptor from now on: the handler writes the first Told bytes of the
-// siginfo_t. So no goroutine has to wake up for that, and no thread of the runtime.
+// siginfo_t. So no goroutine has to wake up for that, and no thread of the runtime. In a child that is about to execute
+// a program the runtime replaces the handler by the default action: there the signal is for the program.
 func Tell(sig syscall.Signal, fd int) {
 	tellTo = int32(fd)
 	setsig(uint32(sig), tellAddress())
+	setHandled(sig)
 }
 
 // Told is how much is written of a siginfo_t: the number of the signal, an error, and si_code, of four bytes each.

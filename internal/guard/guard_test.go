@@ -342,3 +342,15 @@ func TestLate(t *testing.T) {
 		})
 	}
 }
+
+// TestEarlySignal sends signals before the command is to start.
+func TestEarlySignal(t *testing.T) {
+	g := startCommand(t, "sleep", "1000")
+	g.PassOn(unix.SIGWINCH, true)
+	g.PassOn(unix.SIGTERM, false)
+	g.Give(Message{Kind: Run, Deadlines: farAway})
+	g.Give(Message{Kind: Move, Deadlines: Deadlines{Now() + time.Second, farAway.Kill, farAway.End}})
+	if r := last(t, g); r.Number != 128+int(unix.SIGTERM) || r.Cause != NoCause {
+		t.Errorf("%+v", r)
+	}
+}

@@ -68,8 +68,9 @@ type life struct {
 	killed  bool // by a signal
 	// systemd sends SIGTERM to all. If the command dies by it before flock has passed on its own, diedOf is SIGTERM:
 	// flock's is then no wish for hurry. If flock's has come first, heard is SIGTERM, and the next one is such a wish.
-	heard  syscall.Signal // the last signal that came here while it lived
-	diedOf syscall.Signal // the one that it died of and that has not come here yet
+	heard  syscall.Signal   // the last signal that came here while it lived
+	diedOf syscall.Signal   // the one that it died of and that has not come here yet
+	early  []syscall.Signal // came here before the order to run
 
 	cause   Cause         // why all have to end
 	killAt  time.Duration // when the time to end is over
@@ -89,13 +90,22 @@ func newLife(report func(Message)) *life {
 		reported: map[Kind][]process{}}
 }
 
-// begin begins to run, when the command was started.
-func (l *life) begin() {
+// begin begins to run, when the command was started, and passes on what has come before that: the early signals, and
+// what the terminal has sent to the process group while the guard was in it, and mostly there was no command yet.
+func (l *life) begin(fromTerminal []syscall.Signal) {
 	l.state, l.remains = running, true
 	if l.rules.Limit > 0 && l.rules.Limit < never-Now() {
 		l.limitAt = Now() + l.rules.Limit
 	}
 	l.report(Message{Kind: Started, Number: l.family.command, Group: l.family.group})
+	for _, s := range fromTerminal {
+		if l.family.group == 0 && !slices.Contains(l.early, s) {
+			l.early = append(l.early, s)
+		}
+	}
+	for _, s := range l.early {
+		l.family.pass(s)
+	}
 }
 
 // alive reports whether the command runs.
@@ -324,6 +334,11 @@ func (l *life) foresee(m Message) {
 // SIGWINCH and the one that the command has died of.
 func (l *life) passOn(s syscall.Signal, fromTerminal bool) {
 	switch {
+	case l.state == ready:
+		if !slices.Contains(l.early, s) {
+			l.early = append(l.early, s)
+		}
+		l.heard = s
 	case l.alive():
 		l.heard = s
 		// In the process group of the guard's parent, the command has it from the terminal already.

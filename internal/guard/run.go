@@ -34,8 +34,10 @@ func (c Command) Run() (Result, error) {
 	}
 	makeThreads()
 	c.Rules.KeepsLock = true
+	passedOn := map[syscall.Signal]bool{}
+	g.passOnAll(signals, passedOn) // before the order to run, so that the command gets those from the terminal, too
 	g.Give(Message{Kind: Run, Deadlines: NoDeadlines, Rules: c.Rules})
-	last, passedOn := c.mediate(g, signals)
+	last := c.mediate(g, signals, passedOn)
 	signals.CommandEnded() // the end of what the guard has left behind may take for ever
 	return c.result(g, last, passedOn)
 }
@@ -56,10 +58,8 @@ func (c *Command) startGuard() (*Guard, error) {
 	return Start(c.Argv, append(slices.Clip(c.ForGuard), own)...)
 }
 
-// mediate prints the guard's reports and passes signals on to it until it is gone. It returns the last report, and
-// which signals have come.
-func (c Command) mediate(g *Guard, signals *termination.Signals) (last Message, passedOn map[syscall.Signal]bool) {
-	passedOn = map[syscall.Signal]bool{}
+// mediate prints the guard's reports and passes signals on to it until it is gone. It returns the last report.
+func (c Command) mediate(g *Guard, signals *termination.Signals, passedOn map[syscall.Signal]bool) (last Message) {
 	fds := [3]unix.PollFd{}
 	for i, fd := range []int{g.socketFD, g.endFD, signals.FD} {
 		fds[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
@@ -71,12 +71,17 @@ func (c Command) mediate(g *Guard, signals *termination.Signals) (last Message, 
 				c.Relay(m)
 			})
 		}
-		for sig, fromTerminal := signals.Next(); sig != 0; sig, fromTerminal = signals.Next() {
-			passedOn[sig] = true
-			g.PassOn(sig, fromTerminal)
-		}
+		g.passOnAll(signals, passedOn)
 	}
-	return last, passedOn
+	return last
+}
+
+// passOnAll passes on the signals that have come, and notes them.
+func (g *Guard) passOnAll(signals *termination.Signals, passedOn map[syscall.Signal]bool) {
+	for sig, fromTerminal := signals.Next(); sig != 0; sig, fromTerminal = signals.Next() {
+		passedOn[sig] = true
+		g.PassOn(sig, fromTerminal)
+	}
 }
 
 // ErrEnded is for a guard that nobody has killed, and that is gone before the command has started: it may have been

@@ -5,7 +5,6 @@ package guard
 import (
 	"errors"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,19 +17,21 @@ import (
 	"example.org/flock/internal/failure"
 	"example.org/flock/internal/locks"
 	"example.org/flock/internal/sys"
+	"example.org/flock/internal/termination"
 )
 
 // A runner is the process of a guard: it obeys orders, runs the command, and reports.
 type runner struct {
-	life   *life
-	header          // what the parent has told at first
-	socket int      // to the parent
-	orders splitter // of what comes from it
-	watch  watch    // over the children
-	waker  waker
-	line   []byte // memory for a report
-	bytes  []byte // and for orders
-	polled [4]unix.PollFd
+	life    *life
+	header  // what the parent has told at first
+	signals *termination.Signals
+	socket  int      // to the parent
+	orders  splitter // of what comes from it
+	watch   watch    // over the children
+	waker   waker
+	line    []byte // memory for a report
+	bytes   []byte // and for orders
+	polled  [4]unix.PollFd
 }
 
 // bellAt is the index, among the descriptors that are polled, of the bell of a ticket.
@@ -93,8 +94,8 @@ func Begin() {
 // beGuard does what a guard has to do, in a process that Start has started.
 func beGuard(socket int) {
 	unix.CloseOnExec(socket)
-	catchSignals()
-	if prepare() != nil {
+	signals, err := catchSignals()
+	if err != nil || prepare() != nil {
 		os.Exit(1) // its parent says that it is gone
 	}
 	setName(Name)
@@ -108,7 +109,7 @@ func beGuard(socket int) {
 	if slices.Contains(header.forGuard, 2) {
 		header.stderr = -1
 	}
-	r := &runner{header: header, socket: socket, bytes: make([]byte, 64<<10)}
+	r := &runner{header: header, signals: signals, socket: socket, bytes: make([]byte, 64<<10)}
 	r.life = newLife(r.report)
 	r.run()
 }
@@ -122,18 +123,14 @@ var uncaught = []syscall.Signal{unix.SIGKILL, unix.SIGSTOP, unix.SIGILL, unix.SI
 // would inherit it if they were ignored, as some may be. On macOS even to ask for the dispositions of SIGKILL and
 // SIGSTOP is an error (sigaction of XNU, bsd/kern/kern_sig.c). SIGCHLD must not be ignored, or nobody would be told how
 // the command has ended.
-func catchSignals() {
-	nobody := make(chan os.Signal, 1)
+func catchSignals() (*termination.Signals, error) {
+	var list []syscall.Signal
 	for s := syscall.Signal(1); s < 32; s++ {
-		switch {
-		case slices.Contains(uncaught, s):
-		case s != unix.SIGCHLD && cstart.Ignored(s):
-		case cstart.TellsSignals:
-			cstart.Tell(s, -1)
-		default:
-			signal.Notify(nobody, s)
+		if !slices.Contains(uncaught, s) && (s == unix.SIGCHLD || !cstart.Ignored(s)) {
+			list = append(list, s)
 		}
 	}
+	return termination.Listen(list)
 }
 
 // run obeys orders and does what is due, until the last report is sent.
@@ -259,8 +256,18 @@ func (r *runner) start(token int64) {
 	}
 	r.life.family.command = pid
 	unix.Setsid() // keeps the guard out of what is sent to the whole group or session later on
-	r.life.begin()
+	r.life.begin(r.fromTerminal())
 	r.watch.sendByte(startIsOver)
+}
+
+// fromTerminal returns what the terminal has sent to the process group until this process has left it.
+func (r *runner) fromTerminal() (list []syscall.Signal) {
+	for sig, is := r.signals.Next(); sig != 0; sig, is = r.signals.Next() {
+		if is {
+			list = append(list, sig)
+		}
+	}
+	return list
 }
 
 // startInGroup starts the command in a process group of its own, so that signals reach all of it. On a terminal it

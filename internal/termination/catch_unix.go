@@ -13,8 +13,8 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// Signals are those of Forwarded that have come since Catch. Their descriptor is readable when one has come. How they
-// come there, next_*.go says.
+// Signals are those of a list that have come since Catch, or Listen. Their descriptor is readable when one has come. How
+// they come there, next_*.go says.
 type Signals struct {
 	FD     int
 	source            // what Next reads them from
@@ -28,18 +28,13 @@ var catching *Signals
 // Catch catches the signals of Forwarded from now on; they end nothing any more, neither this process nor what Defer
 // has returned. One that is ignored, or blocked, stays so. It must not be called twice.
 func Catch() (*Signals, error) {
-	s := &Signals{}
-	var writer int
-	var err error
-	if s.FD, writer, err = pipe(); err == nil {
+	s, err := Listen(inEffect())
+	if err == nil {
 		s.ended[0], s.ended[1], err = pipe()
 	}
 	if err != nil {
 		return nil, err
 	}
-	unix.SetNonblock(s.FD, true)
-	unix.SetNonblock(writer, true)
-	s.catch(writer)
 	runs := make(chan struct{})
 	go func() {
 		close(runs)
@@ -47,6 +42,19 @@ func Catch() (*Signals, error) {
 	}()
 	<-runs
 	catching = s
+	return s, nil
+}
+
+// Listen catches the signals of a list, of which none ends this process any more. It is for one list in a process.
+func Listen(list []syscall.Signal) (*Signals, error) {
+	read, write, err := pipe()
+	if err != nil {
+		return nil, err
+	}
+	unix.SetNonblock(read, true)
+	unix.SetNonblock(write, true)
+	s := &Signals{FD: read}
+	s.catch(list, write)
 	return s, nil
 }
 

@@ -19,9 +19,11 @@ var Forwarded = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, sys
 // Forward returns the signals of Forwarded that come from now on; they end nothing any more, neither this process nor
 // what Defer has returned. One that is ignored, or blocked, stays so. It needs threads later on;
 // Catch does not, where next_linux.go is.
-func Forward() <-chan os.Signal {
-	signals := make(chan os.Signal, 8)
-	for _, s := range inEffect() {
+func Forward() <-chan os.Signal { return forward(inEffect()) }
+
+func forward(list []syscall.Signal) <-chan os.Signal {
+	signals := make(chan os.Signal, 32)
+	for _, s := range list {
 		signal.Notify(signals, s)
 	}
 	signal.Stop(forWait)

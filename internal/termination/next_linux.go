@@ -16,8 +16,8 @@ import (
 type source struct{ told [cstart.Told]byte }
 
 // catch has the signals written to a descriptor.
-func (s *Signals) catch(writer int) {
-	for _, sig := range inEffect() {
+func (s *Signals) catch(list []syscall.Signal, writer int) {
+	for _, sig := range list {
 		cstart.Tell(sig, writer)
 	}
 }

@@ -14,10 +14,10 @@ import (
 type source struct{ channel <-chan os.Signal }
 
 // catch has a byte written to a descriptor for each signal.
-func (s *Signals) catch(writer int) {
-	s.channel = Forward()
+func (s *Signals) catch(list []syscall.Signal, writer int) {
+	s.channel = forward(list)
 	look := make(chan os.Signal, 8)
-	for _, sig := range inEffect() {
+	for _, sig := range list {
 		signal.Notify(look, sig)
 	}
 	go func() {
