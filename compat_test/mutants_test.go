@@ -56,13 +56,18 @@ func (m mutant) build(t *testing.T) string {
 
 // overlay returns the file for go build -overlay that puts the fault into the source.
 func (m mutant) overlay(t *testing.T) string {
-	source, err := filepath.Abs(filepath.Join("..", m.file))
+	return overlayOf(t, m.file, m.apply(t, read(t, filepath.Join("..", m.file))))
+}
+
+// overlayOf returns the file for go build -overlay with which a file of the source has another text.
+func overlayOf(t *testing.T, file, text string) string {
+	source, err := filepath.Abs(filepath.Join("..", file))
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	overlay, _ := json.Marshal(map[string]any{"Replace": map[string]string{source: filepath.Join(dir, "faulty.go")}})
-	writeTree(t, dir, map[string]string{"faulty.go": m.apply(t, read(t, source)), "overlay": string(overlay)})
+	writeTree(t, dir, map[string]string{"faulty.go": text, "overlay": string(overlay)})
 	return filepath.Join(dir, "overlay")
 }
 

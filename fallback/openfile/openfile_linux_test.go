@@ -5,9 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -357,12 +359,80 @@ func TestLocateOutside(t *testing.T) {
 	}
 }
 
+// TestProcess1IsNoCaller: it adopts, also in a pid namespace where it is of our session.
+func TestProcess1IsNoCaller(t *testing.T) {
+	if isChild() {
+		if its, err := unix.Getsid(1); os.Getppid() != 1 || err != nil || isCaller(1) {
+			t.Errorf("the parent is %d, of session %d, %v", os.Getppid(), its, err)
+		}
+		return
+	}
+	asNobody(t)
+	asChild(t, nil, nil, "unshare", "-pf", "sh", "-c", `"$0" "$@"; exit $?`)
+}
+
+// forbidKcmp forbids kcmp(2) in the thread of a test, which must end with it.
+func forbidKcmp(t *testing.T) {
+	t.Helper()
+	runtime.LockOSThread()
+	const (
+		loadNumber = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS // the number is the first field of struct seccomp_data
+		isEqual    = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+		refuse     = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	)
+	filter := []unix.SockFilter{{Code: loadNumber}, {Code: isEqual, Jf: 1, K: unix.SYS_KCMP},
+		{Code: unix.BPF_RET, K: refuse}, {Code: unix.BPF_RET, K: unix.SECCOMP_RET_ALLOW}}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	if err == nil {
+		err = unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
+	}
+	if err != nil {
+		t.Skip("no system call can be forbidden: ", err)
+	}
+}
+
+// TestWithoutKcmp: then an open file of the same file counts as ours, and a search is not certain of what it finds.
+func TestWithoutKcmp(t *testing.T) {
+	file, marked := markedFile(t)
+	fd := int(file.Fd())
+	other, err := os.Open(file.Name())
+	must(err)
+	defer other.Close()
+	another, _ := openNew(t)
+	t.Run("", func(t *testing.T) {
+		forbidKcmp(t)
+		if _, known := sameOpenFile(here(fd), here(fd)); known {
+			t.Fatal("kcmp(2) is not forbidden")
+		}
+		for number, want := range map[int]bool{fd: true, int(other.Fd()): true, another: false, closed: false} {
+			if got := (&Table{FD: fd, Opened: fd}).isOurs(here(number)); got != want {
+				t.Errorf("%d is ours: %v", number, got)
+			}
+		}
+		h := newSearch(Query{Wanted: []*File{marked}})
+		h.locations = []Location{here(another)}
+		if !h.lookOnce(os.Getpid()) || !h.Found || h.Certain || h.At.Number != fd {
+			t.Errorf("%+v", h.View)
+		}
+		if !isAt(here(fd), here(fd)) || isAt(here(fd), here(int(other.Fd()))) || isAt(here(fd), Location{PID: 1, Number: fd}) {
+			t.Error("only the same descriptor is the same open file")
+		}
+	})
+}
+
+func hasKcmp() bool {
+	const kcmpFile = 0
+	_, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(os.Getpid()), uintptr(os.Getpid()), kcmpFile, 0, 0, 0)
+	return errno == 0
+}
+
 // TestSameOpenFile: the kernel also knows that there is no such process or descriptor.
 func TestSameOpenFile(t *testing.T) {
-	fd, _ := openNew(t)
-	if _, known := sameOpenFile(here(fd), here(fd)); !known {
+	if !hasKcmp() {
 		t.Skip("no kcmp(2)")
 	}
+	fd, _ := openNew(t)
 	other, _ := openNew(t)
 	for _, c := range []struct {
 		at   Location
