@@ -143,10 +143,11 @@ func notAdmitted(t *testing.T, words []string) {
 	t.Logf("%d tries, %d times it had moved", tries, moved)
 }
 
-// awaitFree waits until the lock is free: the shell's child may end later than the shell.
+// awaitFree waits until the lock is free: the shell's child may end later than the shell, and while process 1 adopts
+// others without a pause, no search can tell.
 func awaitFree(t *testing.T, dir string) {
 	l := newLock(dir)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	if err := l.Lock(ctx); err != nil {
 		t.Error(err)

@@ -56,8 +56,8 @@ var MayTraceAll = sync.OnceValue(func() bool {
 })
 
 // longestCatchUp is how long a search looks at processes that were started since it began. If there are always some
-// that are not known to be without the open file, it gives up, and the lock counts as held: flock -n has to answer. It
-// is long because a refusal is wrong then. A test replaces it.
+// that are not known to be without the open file, such as those that process 1 has adopted, it gives up, and the lock
+// counts as held: flock -n has to answer. It is long because a refusal is wrong then. A test replaces it.
 var longestCatchUp = 10 * time.Second
 
 // enoughListings is how many listings in a row prove something that have nobody new but children of cleared processes.
@@ -95,13 +95,15 @@ func (h *search) everywhere() (complete bool) {
 		case notListed:
 			return false
 		case provesNothing:
-			inARow = 0
-		case onlyHeirsOfCleared:
+			if inARow = 0; time.Now().After(catchUpEnds) {
+				return false
+			}
+		case onlyHeirsOfCleared: // these are let come to an end, however slow the machine is
 			if inARow++; inARow == enoughListings {
 				return true
 			}
 		}
-		if time.Now().After(catchUpEnds) || h.ShallStop != nil && h.ShallStop() {
+		if h.ShallStop != nil && h.ShallStop() {
 			return false
 		}
 	}

@@ -120,9 +120,14 @@ func compile(t *testing.T, arch, dir, prefix string, packages []string) map[stri
 	}
 	list.Dir = dir
 	list.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0", "GOFLAGS=")
+	var stderr strings.Builder
+	list.Stderr = &stderr
 	out, err := list.Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip("needs go")
+	}
 	if err != nil {
-		t.Fatalf("%v\n%s", list, err.(*exec.ExitError).Stderr)
+		t.Fatalf("%v: %v\n%s", list, err, &stderr)
 	}
 	objects := map[string]string{}
 	for line := range strings.Lines(string(out)) {
