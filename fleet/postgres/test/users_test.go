@@ -187,7 +187,7 @@ func TestSilentServer(t *testing.T) {
 	way.BlackHole()
 	leasetest.Await(t, "the remark", func() bool { return strings.HasSuffix(w.Err.String(), silent) })
 	way.Restore()
-	h.ReleaseSilent(t)
+	h.Release(t)
 	w.AwaitEnd(t).Check(t, 0, "in\n", strings.Repeat(silent+answers, strings.Count(w.Err.String(), silent)))
 }
 
