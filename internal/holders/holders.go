@@ -39,21 +39,47 @@ type List struct {
 
 // Find returns the holders of kernel locks, those of the directory lock, and the cooldown, as far as the mechanisms of
 // config have them.
-func Find(f *lockfile.File, config locks.Config) (List, error) { return find(f, config, nil) }
+func Find(f *lockfile.File, config locks.Config) (List, error) {
+	return find(f, query{Config: config, all: true})
+}
 
 // InTheWay returns those of Find that keep out who asks for a lock, as far as that is known. config and op are what
 // that one asks for. It does not return those who wait.
 func InTheWay(f *lockfile.File, config locks.Config, op locks.Op) List {
-	list, _ := find(f, config, &request{config, op})
+	list, _ := find(f, query{Config: config, op: op})
 	return list
 }
 
-// find is Find, or with a request InTheWay.
-func find(f *lockfile.File, config locks.Config, r *request) (list List, err error) {
+// A query says whose locks are looked for: all, or those that keep out who asks for one. Its config and op are what
+// that one asks for.
+type query struct {
+	locks.Config
+	op       locks.Op
+	all      bool // and who waits
+	byItself bool // without those that do so only together, as they have all permits
+}
+
+func (q query) asksShared() bool { return q.op == locks.Shared || q.Permits > 0 }
+
+// wants reports whether one who has or awaits the directory lock is looked for.
+func (q query) wants(h Entry) bool {
+	switch {
+	case q.all:
+		return true
+	case h.Waiting:
+		return false
+	case q.Permits > 0 && h.Mode == "permit":
+		return !q.byItself
+	}
+	return !q.asksShared() || h.Mode != "shared" && h.Mode != "permit"
+}
+
+// find returns the holders that are looked for, and the cooldown.
+func find(f *lockfile.File, q query) (list List, err error) {
 	cooldownEnd, missing := f.ModTime()
 	switch {
 	case missing == nil:
-		if list, err = findInKernel(f, config, r); err != nil {
+		if list, err = findInKernel(f, q); err != nil {
 			return List{}, err
 		}
 	case !f.ByName:
@@ -62,7 +88,7 @@ func find(f *lockfile.File, config locks.Config, r *request) (list List, err err
 		return List{}, failure.Opening(f.Name, missing)
 	}
 	// A directory lock can outlast its file.
-	more, err := findInDirectory(f, config, r, len(list.All) > 0)
+	more, err := findInDirectory(f, q, len(list.All) > 0)
 	if err != nil && (missing == nil || !errors.Is(err, fs.ErrNotExist)) {
 		return List{}, err
 	}
@@ -76,11 +102,11 @@ func find(f *lockfile.File, config locks.Config, r *request) (list List, err err
 }
 
 // findInKernel finds who has a kernel lock.
-func findInKernel(f *lockfile.File, config locks.Config, r *request) (list List, err error) {
-	if !config.Flock && !config.Fcntl || !locks.HasKernelLocks {
+func findInKernel(f *lockfile.File, q query) (list List, err error) {
+	if !q.Flock && !q.Fcntl || !locks.HasKernelLocks {
 		return List{}, nil
 	}
-	if list.All, err = kernelHolders(f, r); err != nil {
+	if list.All, err = kernelHolders(f, q); err != nil {
 		return List{}, unknown(f.Name, err)
 	}
 	list.Partial = !seesAll()
@@ -88,31 +114,29 @@ func findInKernel(f *lockfile.File, config locks.Config, r *request) (list List,
 }
 
 // findInDirectory finds who has the directory lock. isHeld says that somebody was found already who holds the file.
-func findInDirectory(f *lockfile.File, config locks.Config, asked *request, isHeld bool) (list []Entry, err error) {
-	if !config.Directory {
+func findInDirectory(f *lockfile.File, q query, isHeld bool) (list []Entry, err error) {
+	if !q.Directory {
 		return nil, nil
 	}
-	contenders, err := locks.DirectoryHolders(f, config.StateBase)
+	contenders, err := locks.DirectoryHolders(f, q.StateBase)
 	var none *locks.NoStateDir
 	var known *failure.Error
 	switch hasNone := errors.As(err, &none); {
 	case hasNone && errors.As(err, &known): // FLOCK_DIR is wrong
 		return nil, known
-	case hasNone && !f.ByName && config.Flock:
+	case hasNone && !f.ByName && q.Flock:
 		return nil, nil // an open file without a name can have locks of the kernel only
 	case hasNone && isHeld:
 		return nil, nil // by a path that the directory lock refuses
 	case hasNone:
 		return nil, unknown(f.Name, none.Err)
 	case err != nil:
-		return nil, locks.DirectoryError(f, config.StateBase, err)
+		return nil, locks.DirectoryError(f, q.StateBase, err)
 	}
 	for _, c := range contenders {
-		h := directoryHolder(c)
-		if asked != nil && (h.Waiting || !h.isInTheWay(*asked)) {
-			continue
+		if h := directoryHolder(c); q.wants(h) {
+			list = append(list, h)
 		}
-		list = append(list, h)
 	}
 	return list, nil
 }

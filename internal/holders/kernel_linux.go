@@ -87,8 +87,8 @@ type lockedFile struct {
 	shownInode string // its inode number in fdinfo, which is another one than that of stat(2) on some filesystems
 	// names are how the kernel's locks name it. All are known when the descriptors of the holders have been read.
 	names map[string]bool
-	// listed is what the last look has found in the kernel's list.
-	listed []kernelLock
+	// listed is what the last look has found in the kernel's list, listedBefore what the one before has.
+	listed, listedBefore []kernelLock
 }
 
 // fileOf returns the file that is open as descriptor fd or, with a negative fd, the one called name. The error is that
@@ -111,9 +111,9 @@ func fileOf(name string, fd int) (*lockedFile, error) {
 	return f, nil
 }
 
-// kernelHolders returns who holds a kernel lock on a file, and then who waits for one; with a request, those who hold
-// one that is in its way. An error is that of stat(2) for the file, or says what cannot be read in /proc.
-func kernelHolders(file *lockfile.File, r *request) ([]Entry, error) {
+// kernelHolders returns who holds a kernel lock on a file, and then who waits for one, as far as they are looked for.
+// An error is that of stat(2) for the file, or says what cannot be read in /proc.
+func kernelHolders(file *lockfile.File, q query) ([]Entry, error) {
 	f, err := fileOf(file.Name, file.FD)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func kernelHolders(file *lockfile.File, r *request) ([]Entry, error) {
 	for range 2 {
 		pids, err := proc.Processes()
 		if err == nil {
-			holders, waiters, err = f.look(pids, r)
+			holders, waiters, err = f.look(pids, q)
 		}
 		if err != nil {
 			return nil, unread(err)
@@ -148,12 +148,12 @@ func Keepers(fd int) (list List) {
 		return list
 	}
 	pids, _ := proc.Processes()
-	list.All = replaceGuards(f.scanDescriptors(pids).only(kernelLock.isOurs).holders(nil, nil))
+	list.All = replaceGuards(f.scanDescriptors(pids).keepOnly(kernelLock.isOurs).holders(nil))
 	return list
 }
 
 // kernelHoldersAmong returns those of some processes that hold a kernel lock and keep out who asks for one.
-func kernelHoldersAmong(pids []int, f *lockfile.File, r request) []Entry {
+func kernelHoldersAmong(pids []int, f *lockfile.File, q query) []Entry {
 	locked, err := fileOf(f.Name, f.FD)
 	if err != nil {
 		return nil
@@ -163,8 +163,8 @@ func kernelHoldersAmong(pids []int, f *lockfile.File, r request) []Entry {
 		shown, _ := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(f.FD))
 		own = shownLocks(shown)
 	}
-	keepsOut := func(l kernelLock) bool { return !slices.Contains(own, l) && l.keepsOut(r) }
-	return locked.scanDescriptors(pids).only(keepsOut).holders(nil, nil)
+	isWanted := func(l kernelLock) bool { return !slices.Contains(own, l) && q.wantsLock(l) }
+	return locked.scanDescriptors(pids).keepOnly(isWanted).holders(nil)
 }
 
 // hasTicket reports whether a process has a ticket of the file.
@@ -187,23 +187,20 @@ func AncestorWithTicket(file *lockfile.File) Entry {
 	return Entry{}
 }
 
-// keepsOut reports whether it keeps out, by itself, who asks for a lock.
-func (l kernelLock) keepsOut(r request) bool {
-	switch asksShared := r.op == locks.Shared || r.config.Permits > 0; {
-	case asksShared && !l.write:
+// wantsLock reports whether those who have a lock are looked for.
+func (q query) wantsLock(l kernelLock) bool {
+	isFlock := l.kind == "FLOCK"
+	switch {
+	case q.all:
+		return true
+	case q.Permits > 0 && !isFlock: // any of several bytes will do
+		return !q.byItself && l.overlaps(locks.PermitBytes(q.Permits))
+	case q.asksShared() && !l.write:
 		return false
-	case r.config.Flock:
-		return l.kind == "FLOCK"
-	case r.config.Permits > 0: // any of several bytes will do
-		return false
+	case q.Flock:
+		return isFlock
 	}
-	return l.kind != "FLOCK" && l.overlaps(r.config.Range)
-}
-
-// isInTheWay reports whether it keeps out who asks for a lock, by itself or as one of those that have all permits.
-func (l kernelLock) isInTheWay(r request) bool {
-	isOneOfSome := r.config.Permits > 0 && l.kind != "FLOCK" && l.overlaps(locks.PermitBytes(r.config.Permits))
-	return isOneOfSome || l.keepsOut(r)
+	return !isFlock && l.overlaps(q.Range)
 }
 
 // overlaps reports whether it is on some byte of a range.
@@ -216,12 +213,12 @@ func (l kernelLock) overlaps(r locks.Range) bool {
 
 // look looks for the locks of the file once, in the descriptors of all processes and in the kernel's list: see
 // kernelHolders.
-func (f *lockedFile) look(pids []int, r *request) (holders, waiters []Entry, err error) {
+func (f *lockedFile) look(pids []int, q query) (holders, waiters []Entry, err error) {
 	seen := f.scanDescriptors(pids)
 	if !slices.Contains(pids, 1) { // /proc is mounted with hidepid
 		seen.isRefused = true
 	}
-	before := f.listed
+	f.listedBefore = f.listed
 	f.listed, err = readProcLocks(func(l kernelLock) bool { return f.names[l.file] })
 	// A service of systemd with ProcSubset=pid has no such list. Then who holds the lock may still have been seen.
 	isHidden := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
@@ -230,38 +227,40 @@ func (f *lockedFile) look(pids []int, r *request) (holders, waiters []Entry, err
 	}
 	for _, l := range f.listed {
 		if l.pid > 0 && !l.isOfWaiter() && !seen.accountsFor(l) {
-			seen.add(f, l.pid) // it has come since
+			seen.add(l.pid) // it has come since
 		}
 	}
-	others := slices.DeleteFunc(slices.Clone(f.listed), seen.accountsFor)
-	if r == nil {
-		return seen.holders(others, before), seen.waiters(others, f), nil
+	unshown := slices.DeleteFunc(slices.Clone(f.listed), func(l kernelLock) bool {
+		return seen.accountsFor(l) || !q.wantsLock(l)
+	})
+	holders = seen.keepOnly(q.wantsLock).holders(unshown)
+	if q.all {
+		waiters = seen.waiters(unshown)
 	}
-	isInTheWay := func(l kernelLock) bool { return l.isInTheWay(*r) }
-	others = slices.DeleteFunc(others, func(l kernelLock) bool { return !isInTheWay(l) })
-	return seen.only(isInTheWay).holders(others, before), nil, nil
+	return holders, waiters, nil
 }
 
 // A scan is what the descriptors of some processes show about a file.
 type scan struct {
-	openers   []int                // who has the file open
-	owners    map[kernelLock][]int // who has which lock
-	next      int                  // who has the turn for a permit, 0 if nobody has
-	isRefused bool                 // there is a process whose descriptors this user may not see
+	file       *lockedFile
+	openers    []int                // who has the file open
+	owners     map[kernelLock][]int // who has which lock
+	turnHolder int                  // who has the turn for a permit, 0 if nobody has
+	isRefused  bool                 // there is a process whose descriptors this user may not see
 }
 
 // scanDescriptors reads all descriptors of some processes.
 func (f *lockedFile) scanDescriptors(pids []int) *scan {
-	seen := &scan{owners: map[kernelLock][]int{}}
+	seen := &scan{file: f, owners: map[kernelLock][]int{}}
 	for _, pid := range pids {
-		seen.add(f, pid)
+		seen.add(pid)
 	}
 	return seen
 }
 
 // add reads the descriptors of a process.
-func (seen *scan) add(f *lockedFile, pid int) {
-	locks, isOpen, isRefused := f.locksOf(pid)
+func (seen *scan) add(pid int) {
+	locks, isOpen, isRefused := seen.file.locksOf(pid)
 	seen.isRefused = seen.isRefused || isRefused && pid != 1 // from which all others stem: it has no lock
 	if isOpen && !slices.Contains(seen.openers, pid) {
 		seen.openers = append(seen.openers, pid)
@@ -270,9 +269,9 @@ func (seen *scan) add(f *lockedFile, pid int) {
 		if l.isMark() {
 			continue
 		}
-		f.names[l.file] = true
+		seen.file.names[l.file] = true
 		if l.isTurn() {
-			seen.next = pid
+			seen.turnHolder = pid
 		}
 		if !slices.Contains(seen.owners[l], pid) {
 			seen.owners[l] = append(seen.owners[l], pid)
@@ -316,7 +315,7 @@ func (seen *scan) modes() map[int]string {
 		}
 		for _, pid := range pids {
 			isOthers := pid == os.Getpid() && len(pids) > 1
-			if pid != seen.next && !isOthers { // the next one has the shared lock for a moment
+			if pid != seen.turnHolder && !isOthers { // the next one has the shared lock for a moment
 				modes[pid] = stronger(modes[pid], l.mode())
 			}
 		}
@@ -328,18 +327,18 @@ func (seen *scan) modes() map[int]string {
 func (seen *scan) accountsFor(l kernelLock) bool {
 	isShown := seen.owners[l] != nil // by a descriptor
 	// Whose turn it is waits for the shared lock, or had it a moment ago: see waiters.
-	isOfTurn := seen.next != 0 && l.pid == seen.next
+	isOfTurn := seen.turnHolder != 0 && l.pid == seen.turnHolder
 	return isShown || isOfTurn
 }
 
-// only forgets the locks that are not wanted.
-func (seen *scan) only(isWanted func(kernelLock) bool) *scan {
+// keepOnly forgets the locks that are not wanted.
+func (seen *scan) keepOnly(isWanted func(kernelLock) bool) *scan {
 	maps.DeleteFunc(seen.owners, func(l kernelLock, _ []int) bool { return !isWanted(l) })
 	return seen
 }
 
-// holders returns who holds the lock: those that were seen to, and who has the other locks of the kernel's list, for
-// which those do not account. before is what the look before has found in that list. Of such a lock:
+// holders returns who holds the lock: those that were seen to, and who has those locks of the kernel's list that no
+// descriptor has shown. Of such a lock:
 //
 //	the list names                            and                                     it is held by
 //	a process that may not be looked into                                             that one, which is listed once
@@ -347,16 +346,16 @@ func (seen *scan) only(isWanted func(kernelLock) bool) *scan {
 //	                                          look before has found it, too
 //	nobody, or one that does not show it now  all may be looked into, or it was not   another process, which has come
 //	                                          there before                            or gone in between
-func (seen *scan) holders(others, before []kernelLock) (list []Entry) {
+func (seen *scan) holders(unshown []kernelLock) (list []Entry) {
 	modes := seen.modes()
-	for _, l := range others {
+	for _, l := range unshown {
 		isOfHidden := l.pid > 0 && isHidden(l.pid)
 		switch {
 		case l.isOfWaiter():
 		case isOfHidden && modes[l.pid] == "":
 			modes[l.pid] = l.mode()
 		case isOfHidden:
-		case seen.isRefused && slices.Contains(before, l):
+		case seen.isRefused && slices.Contains(seen.file.listedBefore, l):
 			list = append(list, Entry{Mode: l.mode(), Note: "a process that this user may not see"})
 		default:
 			list = append(list, Entry{Mode: l.mode(), Note: anotherProcess})
@@ -370,12 +369,12 @@ func (seen *scan) holders(others, before []kernelLock) (list []Entry) {
 
 // waiters returns who waits for the lock: the one whose turn it is to get a permit, and those in the kernel's list.
 // Where that does not name a waiter, one of those that wait by such a call is taken, each once.
-func (seen *scan) waiters(others []kernelLock, f *lockedFile) (list []Entry) {
-	if seen.next != 0 {
-		list = append(list, Entry{PID: seen.next, Mode: "permit", Waiting: true})
+func (seen *scan) waiters(unshown []kernelLock) (list []Entry) {
+	if seen.turnHolder != 0 {
+		list = append(list, Entry{PID: seen.turnHolder, Mode: "permit", Waiting: true})
 	}
-	calls := f.waitingCalls(seen.openers)
-	for _, l := range others {
+	calls := seen.file.waitingCalls(seen.openers)
+	for _, l := range unshown {
 		if l.isOfWaiter() {
 			list = append(list, Entry{PID: l.waiter(calls), Mode: l.mode(), Waiting: true})
 		}
@@ -484,7 +483,7 @@ func nameInLocks(stat *unix.Stat_t, shown []byte) string {
 			fmt.Sscanf(fields[2], "%d:%d", &major, &minor)
 		}
 	}
-	inode := proc.Field(shown, "ino")
+	inode := shownInode(shown)
 	if inode == "" {
 		inode = strconv.FormatUint(stat.Ino, 10)
 	}

@@ -103,7 +103,7 @@ func TestUnnamedHolders(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, want := range []Entry{c.first, c.second} {
-			list, _, err := f.look(c.pids, nil)
+			list, _, err := f.look(c.pids, query{all: true})
 			if err != nil || len(list) != 1 || list[0] != want {
 				t.Errorf("%s: look %d: %+v, %v", c.name, i+1, list, err)
 			}

@@ -8,7 +8,7 @@ import (
 	"example.org/flock/internal/lockfile"
 )
 
-func kernelHolders(*lockfile.File, *request) ([]Entry, error) {
+func kernelHolders(*lockfile.File, query) ([]Entry, error) {
 	return nil, errors.New("this system does not show who holds a kernel lock")
 }
 
@@ -17,7 +17,7 @@ func Keepers(int) List { return List{} }
 
 func AncestorWithTicket(*lockfile.File) Entry { return Entry{} }
 
-func kernelHoldersAmong([]int, *lockfile.File, request) []Entry { return nil }
+func kernelHoldersAmong([]int, *lockfile.File, query) []Entry { return nil }
 
 // seesAll reports whether the processes of the whole system can be seen here.
 func seesAll() bool { return true }

@@ -41,14 +41,7 @@ func CheckOwn() error {
 }
 
 // Children returns the children of a process, as far as they can be seen.
-func Children(pid int) (list []int) {
-	threads, _ := Numbers("/proc/" + strconv.Itoa(pid) + "/task")
-	for _, thread := range threads {
-		more, _ := ChildrenOf(pid, thread)
-		list = append(list, more...)
-	}
-	return list
-}
+func Children(pid int) []int { return new(Reader).Children(nil, pid, 0) }
 
 // ChildrenOf returns the children of a thread of a process. It needs one descriptor.
 func ChildrenOf(pid, thread int) (list []int, err error) {

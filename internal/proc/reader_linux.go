@@ -135,7 +135,8 @@ func (r *Reader) ChildrenOf(list []int, pid, thread int) ([]int, error) {
 	return list, err
 }
 
-// Children appends the children of a process to a list, as far as they can be seen. threads is how many there are.
+// Children appends the children of a process to a list, as far as they can be seen. threads is how many
+// threads it has, 0 if that is unknown.
 func (r *Reader) Children(list []int, pid, threads int) []int {
 	if threads == 1 { // and it is the first one
 		list, err := r.ChildrenOf(list, pid, pid)
