@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// The torture: many contend for a few locks in all modes, while the program of a backend, guards, commands and the
+// The torture: many contend for a few locks in all modes, and with a cooldown, while the program of a backend, guards, commands and the
 // server are killed, stopped and continued, and connections are cut. The command asks the kernel whether it is alone
 // (package section).
 //
@@ -194,17 +194,21 @@ func (x *Torture) crowd() {
 	}
 }
 
-// words returns the command line of a contender: in any mode, with any limit.
+// words returns the command line of a contender: in any mode, with any limit. The modes are those of package section.
 func (x *Torture) words(name string, random *rand.Rand) []string {
 	words := []string{x.backend.Program}
 	mode := "exclusive"
-	switch random.IntN(4) {
+	switch random.IntN(5) {
 	case 0:
 		mode = "shared"
 		words = append(words, "-s")
 	case 1:
 		mode = "permit"
 		words = append(words, "--permits", strconv.Itoa(torturePermits))
+	case 2:
+		mode = "cooldown"
+		from := []string{"start", "end", "success"}
+		words = append(words, "--cooldown", "0.5", "--cooldown-from", from[random.IntN(len(from))])
 	}
 	switch random.IntN(6) {
 	case 0:
@@ -244,7 +248,7 @@ func (x *Torture) missing() (modes []string) {
 	for _, dir := range x.dirs {
 		events += Read(dir + "/events")
 	}
-	for _, mode := range []string{"exclusive", "shared", "permit"} {
+	for _, mode := range []string{"exclusive", "shared", "permit", "cooldown"} {
 		if !strings.Contains(events, " enter "+mode) {
 			modes = append(modes, mode)
 		}

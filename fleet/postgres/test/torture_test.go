@@ -45,33 +45,40 @@ func TestTorture(t *testing.T) {
 	})
 }
 
-// disturbServer freezes or crashes the server for a while, has another one take its place, keeps rows, or ends its
+// disturbServer freezes the server for a while, starts it anew, has another one take its place, keeps rows, or ends its
 // connections. The server belongs to the goroutine of the faults, so it waits.
 func disturbServer(x *leasetest.Torture, s *server.Server, proxies []*server.Proxy) {
-	switch x.Random.IntN(7) {
+	switch x.Random.IntN(8) {
 	case 0:
 		x.Count("fault: freeze the server")
 		s.Freeze()
 		x.SleepUpTo(2 * tortureTTL)
 		s.Thaw()
 	case 1:
-		x.Count("fault: crash the server")
-		s.Crash()
-		x.SleepUpTo(tortureTTL)
-		if err := s.Run(); err != nil {
-			x.Error(err)
-		}
+		restart(x, s, "crash the server", s.Crash)
 	case 2:
+		restart(x, s, "shut the server down", s.ShutDown)
+	case 3:
 		if err := promote(x, s, proxies); err != nil {
 			x.Error(err)
 		}
-	case 3:
-		holdRows(x, s, "flock.name")
 	case 4:
+		holdRows(x, s, "flock.name")
+	case 5:
 		holdRows(x, s, "flock.contender")
 	default:
 		x.Count("fault: terminate all connections")
 		terminate(x.T, s, time.Millisecond)
+	}
+}
+
+// restart ends the server in a way, and starts it anew.
+func restart(x *leasetest.Torture, s *server.Server, way string, end func()) {
+	x.Count("fault: " + way)
+	end()
+	x.SleepUpTo(tortureTTL)
+	if err := s.Run(); err != nil {
+		x.Error(err)
 	}
 }
 

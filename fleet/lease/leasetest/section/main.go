@@ -113,6 +113,9 @@ func startChildren(dir string) *os.File {
 	return w
 }
 
+// isExclusive reports whether a mode is that of one who has the lock alone, with a cooldown or without.
+func isExclusive(mode string) bool { return mode == "exclusive" || mode == "cooldown" }
+
 // torture is one critical section. The permits of a lock are counted by files.
 func torture(dir, mode, permits string) {
 	enter(dir, mode, permits)
@@ -137,7 +140,7 @@ func torture(dir, mode, permits string) {
 		long = 300 * time.Millisecond
 	}
 	time.Sleep(rand.N(long))
-	if now := lastToken(dir); mode == "exclusive" && strconv.FormatInt(now, 10) != os.Getenv("FLOCK_TOKEN") {
+	if now := lastToken(dir); isExclusive(mode) && strconv.FormatInt(now, 10) != os.Getenv("FLOCK_TOKEN") {
 		note(dir, "violations", fmt.Sprintf("token %s was overtaken by %d\n", os.Getenv("FLOCK_TOKEN"), now))
 	}
 	note(dir, "events", fmt.Sprintf("%d leave %s %d\n", time.Now().UnixNano(), mode, os.Getpid()))
@@ -157,7 +160,7 @@ var extra *os.File // the lock of a permit
 func enter(dir, mode, permits string) {
 	ok := false
 	switch mode {
-	case "exclusive":
+	case "exclusive", "cooldown":
 		held, ok = lock(dir+"/lock", syscall.LOCK_EX)
 	case "shared":
 		held, ok = lock(dir+"/lock", syscall.LOCK_SH)
@@ -176,7 +179,7 @@ func enter(dir, mode, permits string) {
 			time.Now().Format(time.StampMicro), os.Getpid(), mode, holders(dir)))
 	}
 	switch token := os.Getenv("FLOCK_TOKEN"); {
-	case mode == "exclusive":
+	case isExclusive(mode):
 		now, err := strconv.ParseInt(token, 10, 64)
 		if last := lastToken(dir); err != nil || now <= last {
 			note(dir, "violations", fmt.Sprintf("token '%s' after %d\n", token, last))
