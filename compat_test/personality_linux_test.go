@@ -68,7 +68,7 @@ var personalities = []personality{
 		filter:   "sigaction-of-KILL-refused",
 		files:    "cases/signals cases/process beyond/limit",
 		core:     "beyond/limit",
-		mends:    "limit-is-reached",
+		mends:    "limit-is-reached ALRM-of-another-does-not-end-the-wait-of-w",
 		cannot:   []difference{{"a filter leaves the set-user-id bit without effect", "limit-process-of-another-user"}},
 	},
 	{

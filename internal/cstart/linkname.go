@@ -86,6 +86,26 @@ func DefaultAction(sig syscall.Signal) { setsig(uint32(sig), 0) }
 //go:linkname setsig runtime.setsig
 func setsig(sig uint32, handler uintptr)
 
+// CatchAlarm keeps a SIGALRM from ending the wait. The command gets the default action, as with util-linux.
+func CatchAlarm() {
+	// The runtime's own handler does nothing if the runtime believes that it has set it, and os/signal.Notify is not
+	// used. Otherwise it would end the process.
+	setHandled(syscall.SIGALRM)
+	function := sighandler // a pointer to a pointer to the code
+	setsig(uint32(syscall.SIGALRM), **(**uintptr)(unsafe.Pointer(&function)))
+}
+
+//go:linkname sighandler runtime.sighandler
+func sighandler(sig uint32, info, context, gp unsafe.Pointer)
+
+// setHandled has the runtime believe that it has set a handler for a signal.
+func setHandled(sig syscall.Signal) { (*[32]uint32)(unsafe.Pointer(&handlingSig))[sig] = 1 }
+
+// handlingSig has one element for each signal. The runtime's definition is longer, so the linker takes that one.
+//
+//go:linkname handlingSig runtime.handlingSig
+var handlingSig [1]uint32
+
 // Ignored reports whether a signal is ignored. (signal.Ignored does not know what was so from the start.)
 func Ignored(sig syscall.Signal) bool { return getsig(uint32(sig)) == 1 } // SIG_IGN
 
@@ -94,3 +114,18 @@ func Kills(sig syscall.Signal) bool { return !Ignored(sig) && !isBlocked(sig) }
 
 //go:linkname getsig runtime.getsig
 func getsig(sig uint32) uintptr
+
+// RestoreMask blocks the signals that were blocked when flock was started. The runtime unblocks SIGSEGV, SIGURG and
+// some others.
+func RestoreMask() { sigprocmask(setMask, unsafe.Pointer(&initSigmask), nil) }
+
+//go:linkname sigprocmask runtime.sigprocmask
+func sigprocmask(how int32, new, old unsafe.Pointer)
+
+// isBlocked reports whether one of the first 32 signals was blocked when flock was started.
+func isBlocked(sig syscall.Signal) bool { return initSigmask[0]>>(sig-1)&1 != 0 }
+
+// initSigmask is longer in the runtime, on most systems: see handlingSig.
+//
+//go:linkname initSigmask runtime.initSigmask
+var initSigmask [1]uint32

@@ -48,6 +48,7 @@ func IsOfTerminals(s os.Signal) bool {
 
 // flush has package signal deliver all signals that have come: before that, signal.Stop does not return.
 func flush() {
+	awaitPending()
 	barrier := make(chan os.Signal, 1)
 	signal.Notify(barrier, syscall.SIGWINCH)
 	signal.Stop(barrier)

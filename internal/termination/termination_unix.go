@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -85,6 +86,7 @@ func IsDue() bool { return due.Load() != 0 }
 // Finish ends the process by the first signal that has come, if one has. It looks itself: a signal may just have come
 // to this process and to the command, whose end is known before wait or dieInTime has received it.
 func Finish() {
+	awaitPending()
 	if catching != nil {
 		catching.take()
 	}
@@ -95,6 +97,24 @@ func Finish() {
 	}
 	if IsDue() {
 		die(syscall.Signal(due.Load()))
+	}
+}
+
+// pending returns which of the first 32 signals have come to the process and were not handled yet; nil: nothing tells.
+var pending func() uint32
+
+// awaitPending gives the threads of this process the time to handle a signal that has come, a tenth of a second at
+// most. The kernel gives it to any thread, and that may run later than the one that learns how the command has ended.
+func awaitPending() {
+	for i := 0; i < 100 && pending != nil; i++ {
+		set := pending()
+		if !slices.ContainsFunc(Forwarded, func(s os.Signal) bool {
+			sig := s.(syscall.Signal)
+			return set>>(sig-1)&1 != 0 && cstart.Kills(sig)
+		}) {
+			return
+		}
+		sys.Sleep(time.Millisecond)
 	}
 }
 
