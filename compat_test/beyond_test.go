@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.org/flock/internal/locks"
 )
 
 // beyond/*.sh tests what util-linux does not have. The scripts are like those in cases/, but each contains the output
@@ -70,7 +72,7 @@ func (c *beyondCase) readOutput() {
 // place in a queue no locks of bytes.
 func hasHalf(name string) bool {
 	if strings.HasPrefix(name, "permits-") {
-		return !hasByteLocks
+		return !locks.HasRanges
 	}
 	return runtime.GOOS != "linux"
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"example.org/flock/internal/locks"
 )
 
 // needChecks tells how to check a need. A need that is not listed here is the name of a program that must be on PATH.
@@ -39,7 +41,7 @@ var needChecks = map[string]func() bool{
 	"nice":    func() bool { return succeeds("sh", "-c", "[ $(nice) -le 13 ]") }, // 19 is the end, and nice(1) adds 5
 	"timeout": func() bool { return succeeds(inSystemPath("timeout"), "10", "true") },
 	"script":  func() bool { return succeeds("script", "-qec", "true", "/dev/null") }, // that of util-linux
-	"ofd":     func() bool { return hasByteLocks },
+	"ofd":     func() bool { return locks.HasRanges },
 	"strace": func() bool {
 		return exists("/proc/self/fdinfo") && succeeds("strace", "-f", "-o", "/dev/null", "true")
 	},
@@ -55,9 +57,6 @@ var needChecks = map[string]func() bool{
 
 	"rlimits": func() bool { return succeeds("sh", "-c", "ulimit -Sn 100 && ulimit -Hn 512") },
 }
-
-// hasByteLocks reports whether the system has open file description locks, of bytes, too.
-var hasByteLocks = !slices.Contains([]string{"dragonfly", "freebsd", "illumos", "netbsd", "openbsd"}, runtime.GOOS)
 
 var needResults sync.Map
 

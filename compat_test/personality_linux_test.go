@@ -53,9 +53,6 @@ const (
 	xnuRest  = "sys/listing fallback/untold fallback/machine_xnu guard/dead"
 )
 
-// guardTests are those of the guard, with what only other systems have: a clock that goes on while timers stand still.
-var guardTests = [2]string{"../internal/guard", "."}
-
 // directoryTests are those of the directory lock.
 var directoryTests = [2]string{"../fallback",
 	"TestReleaseRings|TestEndIsAskedFor|TestHandOver|TestKilledAtEveryStep|TestTorture"}
@@ -101,6 +98,7 @@ var personalities = []personality{
 		mends:     "permits-exclusive-keeps-them-out two-that-upgrade-with-w",
 		directory: "permits-* queue-*",
 		cannot:    []difference{queueOfNumber, {"a range is refused there", rangeCases}},
+		tests:     [2]string{"../internal/cli", "."},
 	},
 	{
 		name:     "bsd-locks",
@@ -113,7 +111,13 @@ var personalities = []personality{
 		directory: "permits-* queue-*",
 		lacks:     "ofd",
 		cannot:    []difference{queueOfNumber},
-		tests:     guardTests,
+		tests:     [2]string{"../internal/guard ../internal/cli", "."},
+	},
+	{
+		name:     "freebsd-network",
+		system:   "freebsd",
+		imitates: "locks/flock locks/freebsd_network fallback/freebsd",
+		tests:    [2]string{"../internal/locks", "TestDescriptorLacksAccess"}, // most cases lock what is only read
 	},
 	{
 		name:          "xnu-directory",

@@ -326,7 +326,7 @@ func (p *parser) checkSystem() error {
 		return failure.Usage("--replace is for Linux: this system does not tell which run is the newest")
 	}
 	if locks.HasKernelLocks {
-		return nil // if a kind of lock is missing, its lock call reports that
+		return p.checkKinds()
 	}
 	switch {
 	case o.HasGuard():
@@ -339,6 +339,24 @@ func (p *parser) checkSystem() error {
 	case o.FD >= 0:
 		err := failure.Usage("a descriptor number cannot be locked: this system does not show when its process closes it")
 		err.Hint = "give a file and a command"
+		return err
+	}
+	return nil
+}
+
+// checkKinds refuses kinds of kernel locks that this system does not have. If a filesystem has none, the lock call
+// reports that.
+func (p *parser) checkKinds() error {
+	o := &p.o
+	isNative := o.Backend == Native || o.Backend == Flock || o.Backend == Fcntl
+	switch {
+	case o.Permits > 0 && isNative && !locks.HasRanges:
+		return failure.Usage("on this system --permits needs the backend auto or directory")
+	case p.isGiven("start", "length") && !locks.HasRanges:
+		return failure.Usage("--start and --length are not supported on this system: its locks are of whole files")
+	case o.Backend == Fcntl && !locks.HasByteLocks:
+		err := failure.Usage("this system has no open file description locks, which --fcntl and the backend fcntl need")
+		err.Hint = "use the backend auto or, for all who use the file, --backend directory"
 		return err
 	}
 	return nil

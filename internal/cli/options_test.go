@@ -319,3 +319,34 @@ func TestFileAsCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestKindsOfLocks: a kind that the system does not have is an error of the command line, as with --queue.
+func TestKindsOfLocks(t *testing.T) {
+	if !locks.HasKernelLocks {
+		t.Skip("it has none")
+	}
+	const permits = "on this system --permits needs the backend auto or directory"
+	for args, c := range map[string]struct {
+		isThere bool
+		want    string
+	}{
+		"--permits 2 f true":                     {true, ""},
+		"--backend directory --permits 2 f true": {true, ""},
+		"--backend native --permits 2 f true":    {locks.HasRanges, permits},
+		"--backend flock --permits 2 9":          {locks.HasRanges, permits},
+		"--backend fcntl --permits 2 f true":     {locks.HasRanges, permits},
+		"--start 1 f true": {locks.HasRanges,
+			"--start and --length are not supported on this system: its locks are of whole files"},
+		"--fcntl f true": {locks.HasByteLocks,
+			"this system has no open file description locks, which --fcntl and the backend fcntl need"},
+		"--backend native f true": {true, ""},
+	} {
+		_, err := Parse(append([]string{"flock"}, strings.Fields(args)...), environment(""), shell)
+		var failed *failure.Error
+		switch {
+		case c.isThere && err == nil:
+		case c.isThere, !errors.As(err, &failed), failed.Text != c.want, failed.Status != failure.ExUsage:
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}

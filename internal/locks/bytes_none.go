@@ -4,7 +4,13 @@ package locks
 
 import "syscall"
 
-// bytesCall answers that there are no open file description locks here.
+// There are no open file description locks here.
+const (
+	HasByteLocks = false
+	HasRanges    = false
+)
+
+// bytesCall answers that.
 func bytesCall(Range) call {
 	return func(int, Op, bool) error { return syscall.ENOSYS }
 }

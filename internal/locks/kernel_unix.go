@@ -224,9 +224,10 @@ func lockingError(f *lockfile.File, err error) error {
 	return err
 }
 
-// flockError is lockingError for flock(2), which Linux makes from a byte lock on NFS.
+// flockError is lockingError for flock(2), which on NFS is a lock of bytes, on Linux and with NFSv4 of FreeBSD.
 func flockError(f *lockfile.File, err error) error {
-	if !needsWriting(err) || f.ByName || f.Network() != lockfile.NFS {
+	isOnNFS := f.Network() == lockfile.NFS || system == "freebsd" && f.IsOpen() // see flockCall
+	if !needsWriting(err) || f.ByName || !isOnNFS {
 		return lockingError(f, err)
 	}
 	failed := FileError(f, err)

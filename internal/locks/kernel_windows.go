@@ -2,8 +2,8 @@ package locks
 
 import "example.org/flock/internal/lockfile"
 
-// HasKernelLocks says that flock uses no kernel locks here: those of Windows keep others from reading the file.
-const HasKernelLocks = false
+// Flock uses no kernel locks here: those of Windows keep others from reading the file.
+const HasKernelLocks, HasByteLocks, HasRanges = false, false, false
 
 func kernelMechanisms(*lockfile.File, Config) []Mechanism { return nil }
 

@@ -17,13 +17,26 @@ type call func(fd int, op Op, wait bool) error
 
 var flockOps = [...]int{Exclusive: unix.LOCK_EX, Shared: unix.LOCK_SH, Unlock: unix.LOCK_UN}
 
-// flockCall makes one call of flock(2). An unlock never waits, and illumos refuses LOCK_NB with it (EINVAL).
+// flockCall makes one call of flock(2). An unlock never waits, and illumos refuses LOCK_NB with it (EINVAL). For a
+// descriptor that is not open for what the lock needs on NFSv4, FreeBSD answers EACCES (nfs_advlock in
+// sys/fs/nfsclient/nfs_clvnops.c) where Linux answers EBADF: as a conflict, one would wait for it in vain.
 func flockCall(fd int, op Op, wait bool) error {
 	how := flockOps[op]
 	if !wait && op != Unlock {
 		how |= unix.LOCK_NB
 	}
-	return systemFlock(fd, how)
+	err := systemFlock(fd, how)
+	if system == "freebsd" && err == syscall.EACCES && lacksAccess(fd, op) {
+		return syscall.EBADF
+	}
+	return err
+}
+
+// lacksAccess reports whether a descriptor is not open for writing, or for a shared lock for reading.
+func lacksAccess(fd int, op Op) bool {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	access := flags & unix.O_ACCMODE
+	return err == nil && (op == Exclusive && access == unix.O_RDONLY || op == Shared && access == unix.O_WRONLY)
 }
 
 // callWithin makes a lock call, again if a signal interrupts it, and waits within the timeout while another process
