@@ -108,12 +108,7 @@ func TestFirstThreadEnded(t *testing.T) {
 	defer c.Wait()
 	defer in.Close()
 	pid := c.Process.Pid
-	for {
-		if s, err := proc.ReadStat(pid); err == nil && s.State == 'Z' {
-			break
-		}
-		runtime.Gosched()
-	}
+	await(t, func() bool { return stateOf(pid) == 'Z' })
 	h := newSearch(Query{Wanted: []*File{marked}})
 	if !h.lookOnce(pid) || h.At.PID == 0 || h.At.Number != 3 || h.failed || isZombie(pid) {
 		t.Errorf("%+v", h.View)
@@ -154,12 +149,7 @@ func TestMayMove(t *testing.T) {
 	defer same.Wait()
 	defer in.Close()
 	out.Read(make([]byte, 1))
-	ended := exec.Command("true")
-	must(ended.Start())
-	defer ended.Wait()
-	for !isZombie(ended.Process.Pid) {
-		runtime.Gosched()
-	}
+	ended := startEnded(t)
 	at := func(start uint64) proc.Stat { return proc.Stat{Start: start} }
 	for what, c := range map[string]struct {
 		of    candidate
@@ -171,7 +161,7 @@ func TestMayMove(t *testing.T) {
 		"an heir of one that is cleared": {candidate{pid: running, stat: at(since), isHeirOfCleared: true}, false, false},
 		"an older one":                   {candidate{pid: running, stat: at(since - 1)}, false, false},
 		"one of the same age":            {candidate{pid: running, stat: at(since)}, false, true},
-		"a zombie":                       {candidate{pid: ended.Process.Pid, stat: at(since)}, false, false},
+		"a zombie":                       {candidate{pid: ended, stat: at(since)}, false, false},
 		"another program":                {candidate{pid: running, stat: at(since)}, true, true},
 		"this program, which moves them": {candidate{pid: same.Process.Pid, stat: at(since)}, false, true},
 		"this program":                   {candidate{pid: same.Process.Pid, stat: at(since)}, true, false},
@@ -296,13 +286,8 @@ func TestProvesInARow(t *testing.T) {
 // TestRefusals: of who refuses the look all that shows is noted, but of process 1, and of what has ended, nothing.
 func TestRefusals(t *testing.T) {
 	if !isChild() {
-		ended := exec.Command("true")
-		must(ended.Start())
-		defer ended.Wait()
-		for !isZombie(ended.Process.Pid) {
-			runtime.Gosched()
-		}
-		asChild(t, asNobody(t), []string{fmt.Sprint("ENDED=", ended.Process.Pid)})
+		ended := startEnded(t)
+		asChild(t, asNobody(t), []string{fmt.Sprint("ENDED=", ended)})
 		return
 	}
 	var ended int
@@ -416,7 +401,7 @@ func TestOpeners(t *testing.T) {
 // TestOpenersHidden: with hidepid nothing tells how many processes there are.
 func TestOpenersHidden(t *testing.T) {
 	if isChild() {
-		if _, told := Openers(nil); told != TellsSome {
+		if _, told := Openers(nil); told != TellsSome || !isHidden(os.Getpid()) {
 			t.Error(told)
 		}
 		return
