@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -89,10 +90,29 @@ func TestSearch(t *testing.T) {
 	if v := table.Search(Query{Wanted: []*File{marked}, Accounted: accounted, Since: math.MaxUint64}); v.Found {
 		t.Errorf("what is accounted for counts: %+v", v)
 	}
+	input := duplicate(t, 0)
+	must(unix.Dup3(int(file.Fd()), 0, 0))
+	defer unix.Dup3(input, 0, 0)
+	if v := new(Table).Search(Query{Wanted: []*File{marked}, Since: math.MaxUint64}); v.Found {
+		t.Errorf("ours counts, which is descriptor 0: %+v", v)
+	}
 	defer func() { processes = proc.Processes }()
 	processes = func() ([]int, error) { return nil, unix.ENOMEM }
 	if v := table.Search(Query{Wanted: []*File{marked}}); v.Complete {
 		t.Error("nothing was listed, and it is complete")
+	}
+}
+
+// TestMayTraceAll: the capability is the one that /proc shows.
+func TestMayTraceAll(t *testing.T) {
+	text, err := os.ReadFile("/proc/self/status")
+	must(err)
+	effective, _ := strconv.ParseUint(string(statusField(text, "CapEff")), 16, 64)
+	if want := effective&(1<<unix.CAP_SYS_PTRACE) != 0; MayTraceAll() != want {
+		t.Errorf("%x, and it may trace: %v", effective, MayTraceAll())
+	}
+	if !isChild() {
+		asChild(t, asNobody(t), nil)
 	}
 }
 
