@@ -59,6 +59,23 @@ kill -9 $(cat up); wait $p; echo $?
 flock -n f echo free
 #> free
 
+### limit-of-a-killed-guard-beside-other-children
+# needs: linux proc
+: flock has a child from before, which stays
+(
+	sleep 1000 &
+	echo $! >other
+	exec flock --limit 60 f sh -c 'sleep 1000 & echo $! >child; echo $PPID >up.; mv up. up; wait'
+) & p=$!
+await '[ -e up ]'
+kill -9 $(cat up); wait $p; echo $?
+#> flock: the guard of sh was killed, and so were all its descendants
+#> 137
+kill -0 $(cat child) 2>/dev/null || echo ended
+#> ended
+kill $(cat other) && echo stays
+#> stays
+
 ### limit-signal-is-passed-on
 flock --limit 60 f sh -c ': >up; exec sleep 1000' & p=$!
 await '[ -e up ]'

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -89,10 +90,29 @@ func TestSearch(t *testing.T) {
 	if v := table.Search(Query{Wanted: []*File{marked}, Accounted: accounted, Since: math.MaxUint64}); v.Found {
 		t.Errorf("what is accounted for counts: %+v", v)
 	}
+	input := duplicate(t, 0)
+	must(unix.Dup3(int(file.Fd()), 0, 0))
+	defer unix.Dup3(input, 0, 0)
+	if v := new(Table).Search(Query{Wanted: []*File{marked}, Since: math.MaxUint64}); v.Found {
+		t.Errorf("ours counts, which is descriptor 0: %+v", v)
+	}
 	defer func() { processes = proc.Processes }()
 	processes = func() ([]int, error) { return nil, unix.ENOMEM }
 	if v := table.Search(Query{Wanted: []*File{marked}}); v.Complete {
 		t.Error("nothing was listed, and it is complete")
+	}
+}
+
+// TestMayTraceAll: the capability is the one that /proc shows.
+func TestMayTraceAll(t *testing.T) {
+	text, err := os.ReadFile("/proc/self/status")
+	must(err)
+	effective, _ := strconv.ParseUint(string(statusField(text, "CapEff")), 16, 64)
+	if want := effective&(1<<unix.CAP_SYS_PTRACE) != 0; MayTraceAll() != want {
+		t.Errorf("%x, and it may trace: %v", effective, MayTraceAll())
+	}
+	if !isChild() {
+		asChild(t, asNobody(t), nil)
 	}
 }
 
@@ -108,12 +128,7 @@ func TestFirstThreadEnded(t *testing.T) {
 	defer c.Wait()
 	defer in.Close()
 	pid := c.Process.Pid
-	for {
-		if s, err := proc.ReadStat(pid); err == nil && s.State == 'Z' {
-			break
-		}
-		runtime.Gosched()
-	}
+	await(t, func() bool { return stateOf(pid) == 'Z' })
 	h := newSearch(Query{Wanted: []*File{marked}})
 	if !h.lookOnce(pid) || h.At.PID == 0 || h.At.Number != 3 || h.failed || isZombie(pid) {
 		t.Errorf("%+v", h.View)
@@ -154,12 +169,7 @@ func TestMayMove(t *testing.T) {
 	defer same.Wait()
 	defer in.Close()
 	out.Read(make([]byte, 1))
-	ended := exec.Command("true")
-	must(ended.Start())
-	defer ended.Wait()
-	for !isZombie(ended.Process.Pid) {
-		runtime.Gosched()
-	}
+	ended := startEnded(t)
 	at := func(start uint64) proc.Stat { return proc.Stat{Start: start} }
 	for what, c := range map[string]struct {
 		of    candidate
@@ -171,7 +181,7 @@ func TestMayMove(t *testing.T) {
 		"an heir of one that is cleared": {candidate{pid: running, stat: at(since), isHeirOfCleared: true}, false, false},
 		"an older one":                   {candidate{pid: running, stat: at(since - 1)}, false, false},
 		"one of the same age":            {candidate{pid: running, stat: at(since)}, false, true},
-		"a zombie":                       {candidate{pid: ended.Process.Pid, stat: at(since)}, false, false},
+		"a zombie":                       {candidate{pid: ended, stat: at(since)}, false, false},
 		"another program":                {candidate{pid: running, stat: at(since)}, true, true},
 		"this program, which moves them": {candidate{pid: same.Process.Pid, stat: at(since)}, false, true},
 		"this program":                   {candidate{pid: same.Process.Pid, stat: at(since)}, true, false},
@@ -296,13 +306,8 @@ func TestProvesInARow(t *testing.T) {
 // TestRefusals: of who refuses the look all that shows is noted, but of process 1, and of what has ended, nothing.
 func TestRefusals(t *testing.T) {
 	if !isChild() {
-		ended := exec.Command("true")
-		must(ended.Start())
-		defer ended.Wait()
-		for !isZombie(ended.Process.Pid) {
-			runtime.Gosched()
-		}
-		asChild(t, asNobody(t), []string{fmt.Sprint("ENDED=", ended.Process.Pid)})
+		ended := startEnded(t)
+		asChild(t, asNobody(t), []string{fmt.Sprint("ENDED=", ended)})
 		return
 	}
 	var ended int
@@ -416,7 +421,7 @@ func TestOpeners(t *testing.T) {
 // TestOpenersHidden: with hidepid nothing tells how many processes there are.
 func TestOpenersHidden(t *testing.T) {
 	if isChild() {
-		if _, told := Openers(nil); told != TellsSome {
+		if _, told := Openers(nil); told != TellsSome || !isHidden(os.Getpid()) {
 			t.Error(told)
 		}
 		return

@@ -187,11 +187,7 @@ func TestAt(t *testing.T) {
 	fd, table := openNew(t)
 	unmarked, _ := openNew(t)
 	must(table.Mark(34, NoAtime))
-	ended := exec.Command("true")
-	must(ended.Start())
-	defer ended.Wait()
-	for !isZombie(ended.Process.Pid) {
-	}
+	ended := startEnded(t)
 	gone := exec.Command("true")
 	must(gone.Run())
 	for what, c := range map[string]struct {
@@ -203,7 +199,7 @@ func TestAt(t *testing.T) {
 		"another file":         {here(fd), FileID{1, 1}, NotThere},
 		"another mark":         {here(unmarked), (&Table{Opened: unmarked}).ID(), NotThere},
 		"not open":             {here(closed), table.ID(), NotThere},
-		"a process that ended": {Location{PID: ended.Process.Pid, Number: fd}, table.ID(), NotThere},
+		"a process that ended": {Location{PID: ended, Number: fd}, table.ID(), NotThere},
 		"no process":           {Location{PID: gone.Process.Pid, Number: fd}, table.ID(), NotThere},
 	} {
 		if got := table.At(&File{Location: c.at, FileID: c.id, Mark: NoAtime}, true); got != c.want {
@@ -222,12 +218,8 @@ func TestAt(t *testing.T) {
 // TestAtUnseen asks about a process that may not be looked into: only when it was started can tell something.
 func TestAtUnseen(t *testing.T) {
 	if !isChild() {
-		ended := exec.Command("true")
-		must(ended.Start())
-		defer ended.Wait()
-		for !isZombie(ended.Process.Pid) {
-		}
-		asChild(t, asNobody(t), []string{fmt.Sprint("ENDED=", ended.Process.Pid)})
+		ended := startEnded(t)
+		asChild(t, asNobody(t), []string{fmt.Sprint("ENDED=", ended)})
 		return
 	}
 	parent := os.Getppid()
@@ -255,8 +247,11 @@ func TestAtUnseen(t *testing.T) {
 // TestHidden has a /proc with hidepid: what it does not show may be there.
 func TestHidden(t *testing.T) {
 	if os.Getenv("HIDEPID") == "" {
-		if (&Table{}).HidesProcesses() {
+		if mounts, err := os.ReadFile("/proc/self/mounts"); err != nil || strings.Contains(string(mounts), "hidepid=") {
 			t.Skip("/proc hides processes")
+		}
+		if (&Table{}).HidesProcesses() {
+			t.Error("/proc hides processes")
 		}
 		asNobody(t)
 		if out, err := exec.Command("unshare", "-m", "mount", "-t", "proc", "proc", "/proc").CombinedOutput(); err != nil {
@@ -458,6 +453,11 @@ func TestWatchCloses(t *testing.T) {
 		return n > 0
 	}
 	fd, table := openNew(t)
+	if watch := (&Table{Path: "/none"}).WatchCloses(); watch == NotWatching {
+		t.Error("descriptor 0 is not watched")
+	} else {
+		CloseWatch(watch)
+	}
 	for _, table := range []*Table{{Path: table.Path, Opened: -1}, {Path: "/none", Opened: fd}} {
 		other, err := unix.Open(descriptorPath(here(fd)), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		must(err)

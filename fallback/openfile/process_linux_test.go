@@ -5,10 +5,14 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/proc"
 )
 
 // startCat starts a process that sleeps until its input is closed, with files as its descriptors from 3 on.
@@ -24,14 +28,38 @@ func startCat(t *testing.T, attributes *syscall.SysProcAttr, files ...*os.File) 
 	t.Cleanup(func() { in.Close(); c.Wait() })
 	in.Write([]byte{'.'})
 	out.Read(make([]byte, 1)) // it runs
-	awaitSleep(c.Process.Pid)
+	awaitSleep(t, c.Process.Pid)
 	return c.Process.Pid
 }
 
-func awaitSleep(pid int) {
-	for restOf(pid) == nil {
-		runtime.Gosched()
+// await waits until something is so, for a minute at most.
+func await(t *testing.T, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatal("in vain")
+		}
 	}
+}
+
+func stateOf(pid int) byte {
+	s, _ := proc.ReadStat(pid)
+	return s.State
+}
+
+func awaitSleep(t *testing.T, pid int) {
+	t.Helper()
+	await(t, func() bool { return stateOf(pid) == 'S' })
+}
+
+// startEnded starts a process that has ended, and that nobody has waited for.
+func startEnded(t *testing.T) (pid int) {
+	t.Helper()
+	c := exec.Command("true")
+	must(c.Start())
+	t.Cleanup(func() { c.Wait() })
+	await(t, func() bool { return stateOf(c.Process.Pid) == 'Z' })
+	return c.Process.Pid
 }
 
 // TestRest: a process rests while all its threads sleep, and each time that it runs there is another rest.
@@ -47,7 +75,7 @@ func TestRest(t *testing.T) {
 	answer := func() {
 		in.Write([]byte{'.'})
 		out.Read(make([]byte, 1))
-		awaitSleep(c.Process.Pid)
+		awaitSleep(t, c.Process.Pid)
 	}
 	answer()
 	first := restOf(c.Process.Pid)
@@ -67,9 +95,11 @@ func TestRest(t *testing.T) {
 
 	run, several := startThreads(t)
 	rest := restOf(several)
-	for !slices.Equal(rest, restOf(several)) || len(rest) < 2 { // the Go runtime's own thread runs for a while
+	await(t, func() bool { // the Go runtime's own thread runs for a while
+		was := rest
 		rest = restOf(several)
-	}
+		return len(rest) > 1 && slices.Equal(was, rest)
+	})
 	run()
 	if slices.Equal(rest, restOf(several)) {
 		t.Error("one of its threads has run: ", rest)
@@ -90,7 +120,7 @@ func startThreads(t *testing.T) (run func(), pid int) {
 	run = func() {
 		in.Write([]byte{'.'})
 		out.Read(make([]byte, 1))
-		awaitSleep(c.Process.Pid)
+		awaitSleep(t, c.Process.Pid)
 	}
 	run()
 	return run, c.Process.Pid
@@ -132,7 +162,7 @@ func TestSleeps(t *testing.T) {
 // TestStatus: what is told of this process, and who is protected against looks by its own user.
 func TestStatus(t *testing.T) {
 	s, err := readStatus("/proc/self")
-	if err != nil || len(s.users) != 4 || len(s.groups) != 4 || s.threads == "" {
+	if err != nil || len(s.users) != 4 || len(s.groups) != 4 || s.threads == "" || len(strings.Fields(s.switches)) != 2 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if _, err := readStatus("/proc/0"); !isNowhere(err) {
@@ -150,17 +180,14 @@ func TestStatus(t *testing.T) {
 	if isProtected(os.Getpid(), s) != (os.Getuid() != 0) {
 		t.Error("root's are always root's, others' are not")
 	}
+	if root := []string{"1", "0"}; isProtected(os.Getpid(), status{users: root}) || isProtected(os.Getpid(), status{users: root[:1]}) {
+		t.Error("not only the effective user counts")
+	}
 }
 
 // TestZombie: what has ended with all its threads has no descriptors.
 func TestZombie(t *testing.T) {
-	ended := exec.Command("true")
-	must(ended.Start())
-	for !isZombie(ended.Process.Pid) {
-		runtime.Gosched()
-	}
-	must(ended.Wait())
-	if isZombie(ended.Process.Pid) || isZombie(os.Getpid()) {
-		t.Error("there is none")
+	if !isZombie(startEnded(t)) || isZombie(os.Getpid()) || isZombie(1<<22) {
+		t.Error("it has descriptors, or has not")
 	}
 }

@@ -102,6 +102,14 @@ func TestFailure(t *testing.T) {
 		if r := last(t, g); !strings.HasPrefix(r.Text, "failed to execute /") || r.Number != failure.ExUnavailable {
 			t.Errorf("%+v", r)
 		}
+		select { // flock waits for that
+		case r, ok := <-g.reports:
+			if ok {
+				t.Errorf("a report after the last: %+v", r)
+			}
+		case <-time.After(time.Minute):
+			t.Error("the guard stays")
+		}
 		g.Close()
 	}
 }
