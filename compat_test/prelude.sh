@@ -16,6 +16,7 @@
 #   placed PID            true if the flock with this process id has its place in a queue
 #   ticketed PID          true if the flock with this process id has a ticket of --replace
 #   is_next PID           true if the flock with this process id is the next one that gets a permit
+#   ls [-OPTION] [DIRECTORY]  as ls(1), for ordinary users
 #   mtime FILE             the time at which FILE was last changed, in seconds with nine decimals
 #   touch_in SECONDS FILE  set the modification time of FILE to SECONDS from now; SECONDS may be negative
 #   exclusive NAME CMD... run CMD, and print a line if another process runs "exclusive NAME" at the same time
@@ -77,6 +78,17 @@ release() {
 	wait "${holders[@]}"
 	rm go
 	holders=()
+}
+# Without the names that begin with a dot, which root sees on BSDs.
+ls() {
+	case $#:$1 in
+	0:)
+		set -- *
+		if [ -e "$1" ] || [ -L "$1" ]; then printf '%s\n' "$@"; fi
+		;;
+	1:[!-/]*) if [ -d "$1" ]; then (cd -- "$1" && ls); else command ls "$1"; fi ;;
+	*) command ls "$@" ;;
+	esac
 }
 # inode_number FILE: sets inode. Within one await, it is found once for a file.
 inode_number() {

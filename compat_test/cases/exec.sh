@@ -111,9 +111,9 @@ PATH= "$lock" f ls; echo $?
 ### path-unset
 # differs: a second line says what to do
 lock=$(command -v flock)
-env -u PATH "$lock" f sh -c 'echo found'; echo $?
+(unset PATH; "$lock" f sh -c 'echo found'); echo $?
 printf '#!/bin/sh\necho here\n' >thing; chmod +x thing
-env -u PATH "$lock" f thing; echo $?
+(unset PATH; "$lock" f thing); echo $?
 
 ### path-not-for-a-name-with-slash
 mkdir -p bin/sub
@@ -184,7 +184,7 @@ flock f ./s >/dev/null 2>&1; echo $(($? - status))
 
 ### script-truncated-elf
 # needs: linux
-head -c 100 "$(command -v ls)" >s; chmod +x s
+head -c 100 "$(type -P ls)" >s; chmod +x s
 sh ./s 2>/dev/null; status=$?
 flock f ./s 2>/dev/null; echo $(($? - status))
 

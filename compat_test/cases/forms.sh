@@ -36,7 +36,7 @@ SHELL=$PWD/mysh flock f -c 'echo hi'
 
 ### c-shell-unset
 printf '%s\n' '#!/bin/sh' 'echo wrong' >mysh
-env -u SHELL flock f -c 'echo hi $0'
+(unset SHELL; flock f -c 'echo hi $0')
 
 ### c-shell-empty
 SHELL= flock f -c 'echo hi'; echo $?

@@ -158,7 +158,7 @@ worker() {
 }
 worker 1 & worker 2 & worker 3 & worker 4 &
 wait
-sort -V done.* | uniq -c | awk '{ print $1, $2, $3 }'
+sort -k 2n done.* | uniq -c | awk '{ print $1, $2, $3 }'
 
 ### readers-and-a-writer
 echo old >data
@@ -304,7 +304,7 @@ chmod +x wrapper
 ./wrapper sh -c 'exit 12'; echo $?
 
 ### ssh-like-stdin-kept
-printf 'one\ntwo\n' | { flock lock head -c 4 >/dev/null; cat; }
+printf 'one\ntwo\n' | { flock lock dd bs=4 count=1 >/dev/null 2>&1; cat; }
 
 ### time-limited-command
 # needs: timeout
