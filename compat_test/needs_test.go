@@ -21,8 +21,11 @@ var needChecks = map[string]func() bool{
 	"linux": func() bool { // without it: make test-portable
 		return runtime.GOOS == "linux" && exists("/proc/self/fdinfo")
 	},
-	"root":    func() bool { return os.Geteuid() == 0 },
-	"proc":    func() bool { return exists("/proc/self/fdinfo") },
+	"root": func() bool { return os.Geteuid() == 0 },
+	"proc": func() bool { return exists("/proc/self/fdinfo") },
+	"states": func() bool { // what stopped of prelude.sh asks
+		return exists("/proc/self/status") || succeeds("ps", "-o", "stat=", "-p", strconv.Itoa(os.Getpid()))
+	},
 	"locks":   func() bool { return exists("/proc/locks") }, // and fdinfo shows locks
 	"wchan":   func() bool { return exists("/proc/self/wchan") },
 	"full":    func() bool { return exists("/dev/full") },
@@ -124,6 +127,7 @@ var needPatterns = []struct{ words, needs string }{
 	{`/proc/locks|grep lock|OFDLCK`, "locks"},
 	{`/wchan`, "wchan"},
 	{`\bcatches\b`, "proc"},
+	{`\bstopped \$`, "states"},
 	{`>\(`, "dev-fd"},
 	{`^[^#\n]*(--limit|--kill-children) `, "own-path proc"},
 	{`^[^#\n]*--replace `, "linux"},

@@ -11,6 +11,7 @@
 #   waiting FILE [N]      true if N (1) or more processes wait for a lock on FILE
 #   asleep [N]            true if N (1) or more flocks have started no command and sleep, as one that waits for a permit does
 #   locks_of FILE         the lines of FILE in /proc/locks
+#   stopped PID           true if a signal has stopped the process
 #   catches PID           true if the flock with this process id catches the signals that would end it, and those only: the
 #                         Go runtime catches all of them while it starts
 #   placed PID            true if the flock with this process id has its place in a queue
@@ -146,6 +147,14 @@ asleep() {
 }
 # text_of FILE: sets text
 text_of() { text= && read -rd '' text 2>/dev/null <"$1" || [ -n "$text" ]; }
+stopped() {
+	local text
+	if [ -r /proc/self/status ]; then
+		text_of "/proc/$1/status" && [[ $text == *State:?T* ]]
+	else
+		[[ $(ps -o stat= -p "$1") == T* ]]
+	fi
+}
 catches() { # SIGTERM and, which comes last, SIGHUP
 	local text
 	text_of "/proc/$1/status" && [[ $text == *SigCgt:?0000000000004[0-9a-f][0-9a-f][13]* ]]

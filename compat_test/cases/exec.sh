@@ -35,9 +35,9 @@ print(subprocess.call(['flock', 'f', 'sh', '-c', 'kill -USR1 \$\$']) - signal.SI
 (ulimit -c 0; flock f sh -c 'kill -ABRT $$'; echo $?)
 
 ### status-of-a-stopped-command-is-awaited
-# needs: proc
+# needs: states
 flock f sh -c 'echo $$ >pid; kill -STOP $$; exit 5' &
-await '[ -s pid ] && grep -q ^State:.T /proc/$(cat pid)/status'
+await '[ -s pid ] && stopped $(cat pid)'
 flock -n f true; echo $?
 kill -CONT "$(cat pid)"
 wait $!; echo $?
@@ -233,7 +233,6 @@ flock f sh -c 'echo out; echo err >&2' 2>err
 cat err
 
 ### command-in-background-does-not-delay
-# needs: proc
 flock f sh -c 'until [ -e go ]; do read _ <../wake.go || exit; done & exit 3'; echo $?
 announce go
 

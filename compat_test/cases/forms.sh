@@ -152,7 +152,6 @@ flock -u 9
 flock -n f echo free
 
 ### descriptor-closed-releases
-# needs: proc
 exec 9>f
 flock 9
 exec 9>&-

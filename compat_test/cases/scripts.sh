@@ -194,7 +194,6 @@ flock -n lock echo "lock is free"; echo $?
 announce go
 
 ### server-started-without-o
-# needs: proc
 cat >server.sh <<'END'
 echo up >up
 until [ -e go ]; do read _ <../wake.go || exit; done
@@ -323,7 +322,6 @@ bash -c 'exec flock lock sh -c "exit 21"'; echo $?
 bash -c 'exec 9>lock; flock -n 9; exec sh -c "flock -n lock true; echo \$?"'
 
 ### background-job-holds-descriptor
-# needs: proc
 exec 9>lock
 flock 9
 sh -c 'until [ -e go ]; do read _ <../wake.go || exit; done' &
