@@ -3,6 +3,7 @@
 package compat_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"example.org/flock/internal/locks"
 )
@@ -155,6 +158,24 @@ func newWorldWithSelf(t *testing.T, name, program string) *world {
 	w.env = []string{"SELF=" + self}
 	w.drop = regexp.MustCompile("(?m)^flock: " + busyLine)
 	return w
+}
+
+// "$SELF" fill FIFO writes to a FIFO until it is full. How much it takes differs from system to system.
+func init() {
+	if len(os.Args) != 3 || os.Args[1] != "fill" {
+		return
+	}
+	fd, err := unix.Open(os.Args[2], unix.O_WRONLY|unix.O_NONBLOCK, 0)
+	for _, size := range []int{512, 1} {
+		for n := 0; err == nil || err == unix.EINTR || n == 0 && err == unix.EAGAIN; n++ {
+			_, err = unix.Write(fd, make([]byte, size))
+		}
+	}
+	if err != unix.EAGAIN {
+		fmt.Fprintln(os.Stderr, "fill:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 func TestBeyondNative(t *testing.T) {

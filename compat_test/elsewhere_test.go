@@ -109,6 +109,8 @@ func TestElsewhere(t *testing.T) {
 		{"echo | wc -l | grep -c '^  '", nil, "1\n"},
 		{"timeout 9 echo there 2>&1", nil, "timeout: command not found\n"},
 		{"timeout 9 echo there 2>&1", []string{"timeout"}, "there\n"},
+		{`mkdir x d; printf '#!/bin/sh\nexec /bin/ls -A "$@"\n' >x/ls; chmod +x x/ls; : >d/.a; : >d/b; PATH=$PWD/x:$PATH
+			ls d; cd d; ls; rm b; ls`, nil, "b\nb\n"}, // as root on a BSD
 		{"bash -c '[[ $EPOCHREALTIME ]] && echo new'", nil, "new\n"},
 	} {
 		if need := unmetNeed(compatCase{needs: c.needs}); need != "" {

@@ -23,8 +23,11 @@ var needChecks = map[string]func() bool{
 	"linux": func() bool { // without it: make test-portable
 		return runtime.GOOS == "linux" && exists("/proc/self/fdinfo")
 	},
-	"root":    func() bool { return os.Geteuid() == 0 },
-	"proc":    func() bool { return exists("/proc/self/fdinfo") },
+	"root": func() bool { return os.Geteuid() == 0 },
+	"proc": func() bool { return exists("/proc/self/fdinfo") },
+	"states": func() bool { // what stopped of prelude.sh asks
+		return exists("/proc/self/status") || succeeds("ps", "-o", "stat=", "-p", strconv.Itoa(os.Getpid()))
+	},
 	"locks":   func() bool { return exists("/proc/locks") }, // and fdinfo shows locks
 	"wchan":   func() bool { return exists("/proc/self/wchan") },
 	"full":    func() bool { return exists("/dev/full") },
@@ -55,6 +58,12 @@ var needChecks = map[string]func() bool{
 
 	"find-printf": func() bool { return succeeds("find", ".", "-prune", "-printf", "") },
 
+	"realtime": func() bool { return succeeds(bashPath, "-c", "kill -l RTMIN") }, // the names of these signals
+	"sh-c-n": func() bool { // what comes after -c can be an option, as dash and bash have it
+		out, err := exec.Command("sh", "-c", "-n", "echo hi").Output()
+		return err == nil && len(out) == 0
+	},
+
 	"rlimits": func() bool { return succeeds("sh", "-c", "ulimit -Sn 100 && ulimit -Hn 512") },
 }
 
@@ -65,7 +74,11 @@ func unmetNeed(c compatCase) string {
 	if need := missingHere(c); need != "" {
 		return need
 	}
-	for _, need := range c.needs {
+	needs := c.needs
+	if strings.HasPrefix(c.each, "RTM") {
+		needs = append(slices.Clip(needs), "realtime")
+	}
+	for _, need := range needs {
 		met, _ := needResults.LoadOrStore(need, sync.OnceValue(func() bool {
 			if check, ok := needChecks[need]; ok {
 				return check()
@@ -114,6 +127,7 @@ var needPatterns = []struct{ words, needs string }{
 	{`/proc/locks|grep lock|OFDLCK`, "locks"},
 	{`/wchan`, "wchan"},
 	{`\bcatches\b`, "proc"},
+	{`\bstopped \$`, "states"},
 	{`>\(`, "dev-fd"},
 	{`^[^#\n]*(--limit|--kill-children) `, "own-path proc"},
 	{`^[^#\n]*--replace `, "linux"},
@@ -133,6 +147,8 @@ var needPatterns = []struct{ words, needs string }{
 	{`(^|[^-\w])script -`, "script"},
 	{`\bpython3\b|\bpython_holds\b`, "python3"},
 	{`\breflock\b|\brehold\b`, "reflock"},
+	{`\bRTM(IN|AX)\b`, "realtime linux proc"},
+	{`^[^#\n]*-c -n '`, "sh-c-n"},
 	{`\benv --(ignore|default|block)-signal`, "sigenv"},
 }
 

@@ -11,11 +11,13 @@
 #   waiting FILE [N]      true if N (1) or more processes wait for a lock on FILE
 #   asleep [N]            true if N (1) or more flocks have started no command and sleep, as one that waits for a permit does
 #   locks_of FILE         the lines of FILE in /proc/locks
+#   stopped PID           true if a signal has stopped the process
 #   catches PID           true if the flock with this process id catches the signals that would end it, and those only: the
 #                         Go runtime catches all of them while it starts
 #   placed PID            true if the flock with this process id has its place in a queue
 #   ticketed PID          true if the flock with this process id has a ticket of --replace
 #   is_next PID           true if the flock with this process id is the next one that gets a permit
+#   ls [-OPTION] [DIRECTORY]  as ls(1), for ordinary users
 #   mtime FILE             the time at which FILE was last changed, in seconds with nine decimals
 #   touch_in SECONDS FILE  set the modification time of FILE to SECONDS from now; SECONDS may be negative
 #   exclusive NAME CMD... run CMD, and print a line if another process runs "exclusive NAME" at the same time
@@ -78,6 +80,17 @@ release() {
 	rm go
 	holders=()
 }
+# Without the names that begin with a dot, which root sees on BSDs.
+ls() {
+	case $#:$1 in
+	0:)
+		set -- *
+		if [ -e "$1" ] || [ -L "$1" ]; then printf '%s\n' "$@"; fi
+		;;
+	1:[!-/]*) if [ -d "$1" ]; then (cd -- "$1" && ls); else command ls "$1"; fi ;;
+	*) command ls "$@" ;;
+	esac
+}
 # inode_number FILE: sets inode. Within one await, it is found once for a file.
 inode_number() {
 	[ "$inode_of" != "$1" ] || return 0
@@ -134,6 +147,14 @@ asleep() {
 }
 # text_of FILE: sets text
 text_of() { text= && read -rd '' text 2>/dev/null <"$1" || [ -n "$text" ]; }
+stopped() {
+	local text
+	if [ -r /proc/self/status ]; then
+		text_of "/proc/$1/status" && [[ $text == *State:?T* ]]
+	else
+		[[ $(ps -o stat= -p "$1") == T* ]]
+	fi
+}
 catches() { # SIGTERM and, which comes last, SIGHUP
 	local text
 	text_of "/proc/$1/status" && [[ $text == *SigCgt:?0000000000004[0-9a-f][0-9a-f][13]* ]]

@@ -182,7 +182,8 @@ func openFIFOs(paths ...string) (closeAll func(), err error) {
 	return closeAll, nil
 }
 
-// normalise removes what differs from run to run: paths, durations, and signals of the C library.
+// normalise removes what differs from run to run, and from system to system: paths, durations, the text of an error, and
+// signals of the C library.
 func normalise(text string, w *world, top string) string {
 	text = strings.ReplaceAll(text, filepath.Join(top, "script"), "script")
 	text = strings.ReplaceAll(text, filepath.Join(top, "dir"), "$DIR")
@@ -195,7 +196,16 @@ func normalise(text string, w *world, top string) string {
 		mask, _ := strconv.ParseUint(digits, 16, 64)
 		return fmt.Sprintf("%s\t%016x", name, mask&^libcSignals)
 	})
+	text = strings.ReplaceAll(text, outOfRange(syscall.ERANGE), outOfRangeOnLinux)
 	return duration.ReplaceAllString(text, "took N seconds")
+}
+
+const outOfRangeOnLinux = "Numerical result out of range"
+
+// outOfRange returns what this system says of ERANGE, as flock prints it.
+func outOfRange(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // The C library uses signals 32 and 33 itself, and a program that it starts with

@@ -343,7 +343,7 @@ flock -n f echo free
 ### limit-a-line-that-nobody-reads
 mkfifo p
 exec 8<>p
-head -c 65536 /dev/zero >p
+"$SELF" fill p
 run() { # ERRORS OPTION...
 	errors=$1
 	shift
@@ -363,7 +363,7 @@ run log --verbose # by directory it says so before it locks
 ### limit-a-line-of-the-wait-that-nobody-reads
 mkfifo p
 exec 8<>p
-head -c 65536 /dev/zero >p
+"$SELF" fill p
 for words in '' '--limit 60'; do
 	hold f
 	flock --report 0 $words f sh -c ': >started; until [ -e over ]; do read _ <../wake.over || exit; done; exit 3' 2>p & q=$!
@@ -382,7 +382,7 @@ done
 ### limit-of-a-descriptor-and-a-line-that-nobody-reads
 mkfifo p
 exec 8<>p 9>f
-head -c 65536 /dev/zero >p
+"$SELF" fill p
 flock --limit .2 --fd 9 sleep 1000 2>p & q=$!
 exec 9>&-
 { sleep 1; while kill $q; do sleep .1; done; wait $q; } 2>/dev/null; echo $?

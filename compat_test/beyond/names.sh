@@ -31,7 +31,7 @@ flock $n flock -n $n echo the same; echo $?
 #> 1
 flock -n $n echo free
 #> free
-ls -A | awk '{print length($0) <= 255}' | uniq
+ls -A | awk '{print (length($0) <= 255)}' | uniq
 #> 1
 
 ### names-255-bytes-that-differ-in-the-middle

@@ -275,3 +275,10 @@ grep -c OFDLCK /proc/self/fdinfo/8
 #> 0
 grep -c OFDLCK /proc/self/fdinfo/9
 #> 1
+
+### permits-verbose
+flock --permits=2 --verbose f true
+#directory> flock: using the directory lock $DIR/.f.flock
+#half> flock: using the directory lock $DIR/.f.flock
+#> flock: getting lock took N seconds
+#> flock: executing true

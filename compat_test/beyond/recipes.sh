@@ -3,9 +3,10 @@ Recipes of the manual that need what the reference does not have, or that end pr
 ### recipe-a-time-limit
 # needs: timeout
 
-# the children that ignore the signal are killed, too, and the lock is free
-flock f timeout -k .3 .2 sh -c 'trap "" TERM; sleep 100 & sleep 100'; echo $?
-#> 137
+# the children that ignore the signal are killed, too, and the lock is free; 137 is the status of GNU, 124 of BSDs
+flock f timeout -k .3 .2 sh -c 'trap "" TERM; sleep 100 & sleep 100'; status=$?
+case $status in 124 | 137) echo over ;; *) echo $status ;; esac
+#> over
 flock -w 20 f echo free
 #> free
 flock f timeout -k 10 .2 sh -c 'sleep 100 & sleep 100'; echo $?

@@ -35,9 +35,9 @@ print(subprocess.call(['flock', 'f', 'sh', '-c', 'kill -USR1 \$\$']) - signal.SI
 (ulimit -c 0; flock f sh -c 'kill -ABRT $$'; echo $?)
 
 ### status-of-a-stopped-command-is-awaited
-# needs: proc
+# needs: states
 flock f sh -c 'echo $$ >pid; kill -STOP $$; exit 5' &
-await '[ -s pid ] && grep -q ^State:.T /proc/$(cat pid)/status'
+await '[ -s pid ] && stopped $(cat pid)'
 flock -n f true; echo $?
 kill -CONT "$(cat pid)"
 wait $!; echo $?
@@ -111,9 +111,9 @@ PATH= "$lock" f ls; echo $?
 ### path-unset
 # differs: a second line says what to do
 lock=$(command -v flock)
-env -u PATH "$lock" f sh -c 'echo found'; echo $?
+(unset PATH; "$lock" f sh -c 'echo found'); echo $?
 printf '#!/bin/sh\necho here\n' >thing; chmod +x thing
-env -u PATH "$lock" f thing; echo $?
+(unset PATH; "$lock" f thing); echo $?
 
 ### path-not-for-a-name-with-slash
 mkdir -p bin/sub
@@ -184,7 +184,7 @@ flock f ./s >/dev/null 2>&1; echo $(($? - status))
 
 ### script-truncated-elf
 # needs: linux
-head -c 100 "$(command -v ls)" >s; chmod +x s
+head -c 100 "$(type -P ls)" >s; chmod +x s
 sh ./s 2>/dev/null; status=$?
 flock f ./s 2>/dev/null; echo $(($? - status))
 
@@ -233,7 +233,6 @@ flock f sh -c 'echo out; echo err >&2' 2>err
 cat err
 
 ### command-in-background-does-not-delay
-# needs: proc
 flock f sh -c 'until [ -e go ]; do read _ <../wake.go || exit; done & exit 3'; echo $?
 announce go
 

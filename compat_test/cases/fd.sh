@@ -54,6 +54,7 @@ exec 9<>f
 flock --verbose --fd 9 true
 
 ### fdopt-c-then-option
+# needs: sh-c-n
 # starts: words that begin with a dash
 flock --fd 9 -c -n 'echo hi' 9>f
 

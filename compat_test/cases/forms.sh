@@ -36,7 +36,7 @@ SHELL=$PWD/mysh flock f -c 'echo hi'
 
 ### c-shell-unset
 printf '%s\n' '#!/bin/sh' 'echo wrong' >mysh
-env -u SHELL flock f -c 'echo hi $0'
+(unset SHELL; flock f -c 'echo hi $0')
 
 ### c-shell-empty
 SHELL= flock f -c 'echo hi'; echo $?
@@ -152,7 +152,6 @@ flock -u 9
 flock -n f echo free
 
 ### descriptor-closed-releases
-# needs: proc
 exec 9>f
 flock 9
 exec 9>&-

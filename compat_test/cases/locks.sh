@@ -38,7 +38,6 @@ flock f sh -c 'flock -n f echo in; echo $?'
 flock f -c 'flock -n f echo in; echo $?'
 
 ### held-by-a-background-child
-# needs: proc
 flock f sh -c 'until [ -e go ]; do read _ <../wake.go || exit; done &'
 flock -n f echo in; echo $?
 announce go

@@ -276,7 +276,6 @@ flock -n f echo in; echo $?
 release
 
 ### same-file-opened-anew-each-time
-# needs: proc
 exec 9>f
 flock f sh -c 'flock -n 9; echo $?'
 flock 9

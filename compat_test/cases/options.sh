@@ -171,7 +171,7 @@ release
 flock f -- echo hi; echo $?
 
 ### stops-at-first-non-option
-flock f echo -n -E 5 --bogus
+flock f printf '<%s>' -n -E 5 --bogus
 
 ### options-after-file-belong-to-the-command
 # differs: a second line says what to do

@@ -158,7 +158,7 @@ worker() {
 }
 worker 1 & worker 2 & worker 3 & worker 4 &
 wait
-sort -V done.* | uniq -c | awk '{ print $1, $2, $3 }'
+sort -k 2n done.* | uniq -c | awk '{ print $1, $2, $3 }'
 
 ### readers-and-a-writer
 echo old >data
@@ -194,7 +194,6 @@ flock -n lock echo "lock is free"; echo $?
 announce go
 
 ### server-started-without-o
-# needs: proc
 cat >server.sh <<'END'
 echo up >up
 until [ -e go ]; do read _ <../wake.go || exit; done
@@ -304,7 +303,7 @@ chmod +x wrapper
 ./wrapper sh -c 'exit 12'; echo $?
 
 ### ssh-like-stdin-kept
-printf 'one\ntwo\n' | { flock lock head -c 4 >/dev/null; cat; }
+printf 'one\ntwo\n' | { flock lock dd bs=4 count=1 >/dev/null 2>&1; cat; }
 
 ### time-limited-command
 # needs: timeout
@@ -323,7 +322,6 @@ bash -c 'exec flock lock sh -c "exit 21"'; echo $?
 bash -c 'exec 9>lock; flock -n 9; exec sh -c "flock -n lock true; echo \$?"'
 
 ### background-job-holds-descriptor
-# needs: proc
 exec 9>lock
 flock 9
 sh -c 'until [ -e go ]; do read _ <../wake.go || exit; done' &

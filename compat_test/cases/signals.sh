@@ -171,12 +171,12 @@ announce go
 wait $!; echo $?
 
 ### stopped-and-continued-while-waiting
-# needs: proc
+# needs: states
 hold f
 flock f echo second &
 await 'waiting f'
 kill -STOP $!
-await 'grep -q ^State:.T /proc/$!/status'
+await 'stopped $!'
 kill -CONT $!
 echo first
 release
@@ -184,25 +184,25 @@ wait $!; echo $?
 
 ### stopped-by-$each-while-waiting
 # each: TSTP TTIN TTOU
-# needs: proc
+# needs: states
 hold f
 set -m
 flock f echo second &
 await 'waiting f'
 kill -$each $!
-await 'grep -q ^State:.T /proc/$!/status'
+await 'stopped $!'
 echo stopped
 kill -CONT $!
 release
 wait $!; echo $?
 
 ### stopped-by-TSTP-while-running
-# needs: proc
+# needs: states
 set -m
 flock f sh -c 'echo >held; until [ -e go ]; do read _ <../wake.go || exit; done; exit 4' &
 await '[ -e held ]'
 kill -TSTP %1
-await 'grep -q ^State:.T /proc/$!/status'
+await 'stopped $!'
 echo stopped
 flock -n f echo in; echo $?
 announce go
@@ -210,12 +210,12 @@ kill -CONT %1
 wait $!; echo $?
 
 ### stopped-while-waiting-with-w
-# needs: proc
+# needs: states
 hold f
 flock -w 20 f echo second &
 await asleep
 kill -STOP $!
-await 'grep -q ^State:.T /proc/$!/status'
+await 'stopped $!'
 kill -CONT $!
 await asleep
 echo first
@@ -223,12 +223,12 @@ release
 wait $!; echo $?
 
 ### time-over-while-stopped
-# needs: proc
+# needs: states
 hold f
 flock -w .5 f echo in &
 await 'waiting f || ! kill -0 $! 2>/dev/null'
 kill -STOP $! 2>/dev/null
-await 'grep -qs ^State:.T /proc/$!/status || ! kill -0 $! 2>/dev/null'
+await 'stopped $! || ! kill -0 $! 2>/dev/null'
 sleep .7
 kill -CONT $! 2>/dev/null
 wait $!; echo $?

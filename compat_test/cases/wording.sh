@@ -4,6 +4,7 @@ Messages and numbers as util-linux 2.43 words and reads them; older releases do 
 # alike: options are read before the way of locking is chosen
 
 ### common-mistakes
+# needs: sh-c-n
 # differs: a second line says what to do
 flock f; echo $?
 flock abc; echo $?

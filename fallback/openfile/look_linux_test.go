@@ -107,7 +107,7 @@ func TestSearch(t *testing.T) {
 func TestMayTraceAll(t *testing.T) {
 	text, err := os.ReadFile("/proc/self/status")
 	must(err)
-	effective, _ := strconv.ParseUint(string(statusField(text, "CapEff")), 16, 64)
+	effective, _ := strconv.ParseUint(proc.Field(text, "CapEff"), 16, 64)
 	if want := effective&(1<<unix.CAP_SYS_PTRACE) != 0; MayTraceAll() != want {
 		t.Errorf("%x, and it may trace: %v", effective, MayTraceAll())
 	}
