@@ -101,8 +101,8 @@ const (
 )
 
 // isTheServer is the condition that this is the server that has given out locks, by the server's row s. Each start of
-// a server is another one, and each promotion was a start. So is one whose clock was set back to before it met us, as
-// some machines do soon after they have booted: its quiet time would last until the clock is there again.
+// a server is another one, and each promotion was a start. So is one whose clock was set back in the quiet time, such as
+// soon after it has booted: else that would last until the clock is there again, and times of before are of no use.
 const isTheServer = `(s.started = pg_postmaster_start_time() AND
 	s.quiet <= clock_timestamp() + make_interval(secs => s.ttl))`
 

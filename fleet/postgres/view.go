@@ -82,19 +82,17 @@ func readView(key string, rows [][][]byte) (v view, err error) {
 
 // unknown says why nobody can tell who has the lock; empty: it is known.
 func (v *view) unknown() string {
-	const why = "earlier locks may still be held"
-	isNew, isFirst := v.epoch == 0, v.epoch == 1 // the tables; the server of these
-	switch {
-	case !v.isTheServer && isNew:
-		return fmt.Sprintf("the tables are new: %s; the next request waits for %g s", why, v.ttl.Seconds())
-	case !v.isTheServer:
-		return fmt.Sprintf("PostgreSQL was restarted: %s; the next request waits for %g s", why, v.ttl.Seconds())
-	case v.quiet > 0 && isFirst:
-		return fmt.Sprintf("the tables are new: %s, for %.1f s", why, v.quiet.Seconds())
-	case v.quiet > 0:
-		return fmt.Sprintf("PostgreSQL was restarted: %s, for %.1f s", why, v.quiet.Seconds())
+	what, long := "PostgreSQL was restarted", fmt.Sprintf(", for %.1f s", v.quiet.Seconds())
+	if isNew, isFirst := v.epoch == 0, v.epoch == 1; isNew || isFirst && v.isTheServer { // the tables; their server
+		what = "the tables are new"
 	}
-	return ""
+	switch {
+	case !v.isTheServer:
+		long = fmt.Sprintf("; the next request waits for %g s", v.ttl.Seconds())
+	case v.quiet <= 0:
+		return ""
+	}
+	return what + ": earlier locks may still be held" + long
 }
 
 // placesOf returns the places of a row: one for the cooldown if it respects that, and one for the lock if it has got

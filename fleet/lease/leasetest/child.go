@@ -106,12 +106,19 @@ func (c *Child) Launch(t *testing.T) {
 // AwaitEnd waits for the end, and fails the test when there is none.
 func (c *Child) AwaitEnd(t *testing.T) *Child {
 	t.Helper()
-	select {
-	case <-c.Ended:
-	case <-time.After(40*time.Second + Allowance):
-		t.Fatalf("%v does not end; stdout: %s; stderr: %s", c.Args, &c.Out, &c.Err)
+	for range (40*time.Second + Allowance) / pause {
+		select {
+		case <-c.Ended:
+			return c
+		case <-time.After(pause):
+		}
 	}
-	return c
+	var commands []int // of the guards
+	for _, guard := range Children(c.Process.Pid) {
+		commands = append(commands, Children(guard)...)
+	}
+	t.Fatalf("%v does not end; commands: %v; stdout: %s; stderr: %s", c.Args, commands, &c.Out, &c.Err)
+	return nil
 }
 
 // AwaitOutput waits until the child has written something: then the command of a contender runs. It fails the test when

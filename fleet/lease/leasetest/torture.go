@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// The torture: many contend for a few locks in all modes, and with a cooldown, while the program of a backend, guards, commands and the
-// server are killed, stopped and continued, and connections are cut. The command asks the kernel whether it is alone
-// (package section).
+// The torture: many contend for a few locks in all modes, and with a cooldown, while the program of a backend, guards,
+// commands and the server are killed, stopped and continued, and connections are cut. The command asks the kernel
+// whether it is alone (package section).
 //
 // A few faults are left out, because nothing can be promised for them: that a program and its guard are both killed
 // while the command has descendants, and that the command alone is killed, whose descendants are then not under the

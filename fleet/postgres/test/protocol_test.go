@@ -236,7 +236,8 @@ func TestFewConnections(t *testing.T) {
 
 // TestWoken has those who wait be told when the lock is free. One that has found out that it is not told would come in
 // half a second later on average; one that has not would look when its row has to be renewed, after 24 s. On a busy
-// machine everything takes longer, so the hand-overs are compared with runs that need not wait. Readers come in together.
+// machine everything takes longer, so the hand-overs are compared with runs that need not wait. Readers come in
+// together.
 func TestWoken(t *testing.T) {
 	t.Parallel()
 	s, name := ownServer(t, 60), leasetest.LockName(t)

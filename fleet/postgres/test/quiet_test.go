@@ -145,7 +145,8 @@ func TestNewTablesSaySo(t *testing.T) {
 			t.Errorf("%d %s", p.Status, text)
 		}
 	}
-	sql(t, s, "UPDATE flock.server SET started = pg_postmaster_start_time(), epoch = 1, quiet = now() + interval '1 minute'")
+	sql(t, s, `UPDATE flock.server SET started = pg_postmaster_start_time(), epoch = 1,
+		quiet = now() + interval '1 minute'`)
 	check("the tables are new")
 	sql(t, s, "UPDATE flock.server SET epoch = 2")
 	check("PostgreSQL was restarted")
@@ -164,7 +165,8 @@ func TestQuietTime(t *testing.T) {
 	if p.Status != 75 || strings.Count(p.Out.String(), "exclusive (waiting)") != 1 {
 		t.Errorf("%d %s%s", p.Status, &p.Out, &p.Err)
 	}
-	if sql(t, s, "SELECT quiet > came + interval '55 s' FROM flock.server, flock.contender")[0] != "t" || first.HasEnded() {
+	isLong := sql(t, s, "SELECT quiet > came + interval '55 s' FROM flock.server, flock.contender")[0] == "t"
+	if !isLong || first.HasEnded() {
 		t.Errorf("it does not wait for a TTL: %s", &first.Out)
 	}
 	endQuietTime(t, s)
@@ -232,8 +234,8 @@ func TestOldHolderRenews(t *testing.T) {
 	}
 }
 
-// TestOrderAfterRestart has waiters with a cooldown meet the server in another order than that in which they came, while
-// the holder has not met it yet. They get in nevertheless, and who waits is no holder for anybody.
+// TestOrderAfterRestart has waiters with a cooldown meet the server in another order than that in which they came,
+// while the holder has not met it yet. They get in nevertheless, and who waits is no holder for anybody.
 func TestOrderAfterRestart(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 60)
