@@ -3,6 +3,7 @@ package openfile
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -192,6 +193,40 @@ func TestMayMove(t *testing.T) {
 			t.Errorf("%s: %v", what, got)
 		}
 	}
+}
+
+// TestLookAtOneThatMoves has this process move its descriptor without a pause: one look misses it now and then.
+func TestLookAtOneThatMoves(t *testing.T) {
+	file, marked := markedFile(t)
+	numbers := [2]int{500, 501} // nobody else opens a file there
+	must(unix.Dup3(int(file.Fd()), numbers[0], unix.O_CLOEXEC))
+	must(file.Close())
+	stop, stopped := make(chan bool), make(chan bool)
+	go func() {
+		defer close(stopped)
+		for from, to := numbers[0], numbers[1]; ; from, to = to, from {
+			select {
+			case <-stop:
+				unix.Close(from)
+				return
+			default:
+				unix.Dup3(from, to, unix.O_CLOEXEC)
+				unix.Close(from)
+				for range rand.N(1000) { // a shell does more between two moves, too
+					unix.Getppid()
+				}
+			}
+		}
+	}()
+	p := candidate{pid: os.Getpid(), stat: proc.Stat{Start: 1}}
+	for n := range 300 {
+		if h := newSearch(Query{Wanted: []*File{marked}, Since: 1}); !h.lookInto(p) {
+			t.Errorf("not found in look %d", n)
+			break
+		}
+	}
+	close(stop)
+	<-stopped
 }
 
 // TestWhoIsAnHeir: process 1 adopts orphans, so that it is the parent proves nothing.
