@@ -3,6 +3,7 @@ package openfile
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,6 +117,59 @@ func TestMayTraceAll(t *testing.T) {
 	}
 }
 
+// freeNumber returns the number that the next descriptor gets.
+func freeNumber() int {
+	fd, err := unix.Open("/", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	must(err)
+	unix.Close(fd)
+	return fd
+}
+
+// TestLooksCloseAll: what looks and searches open they close.
+func TestLooksCloseAll(t *testing.T) {
+	_, marked := markedFile(t)
+	free := freeNumber()
+	for what, look := range map[string]func(){
+		"a look":           func() { newSearch(Query{}).lookOnce(os.Getpid()) },
+		"by other threads": func() { newSearch(Query{}).lookByOtherThreads(os.Getpid()) },
+		"openers":          func() { Openers([]Sought{SoughtFile(marked, true)}) },
+	} {
+		look()
+		if n := freeNumber(); n != free {
+			t.Errorf("%s: %d is still open", what, free)
+			free = n
+		}
+	}
+}
+
+// TestLooksThatFail: a look that cannot be made, because there is no free descriptor, is a failure.
+func TestLooksThatFail(t *testing.T) {
+	var was unix.Rlimit
+	must(unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &was)
+	for what, look := range map[string]func(*search) bool{
+		"once":             func(h *search) bool { return h.lookOnce(os.Getpid()) },
+		"by other threads": func(h *search) bool { return h.lookByOtherThreads(os.Getpid()) },
+	} {
+		h := newSearch(Query{TellRefused: true})
+		must(unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: was.Max}))
+		could := look(h)
+		must(unix.Setrlimit(unix.RLIMIT_NOFILE, &was))
+		if could || !h.failed || len(h.Refused) > 0 || len(h.clearedSince) > 0 {
+			t.Errorf("%s: %v, %+v", what, could, h)
+		}
+	}
+}
+
+// TestEndedIsNotCleared: a process that has ended shows no descriptors, and may have left them to others.
+func TestEndedIsNotCleared(t *testing.T) {
+	pid := startEnded(t)
+	h := newSearch(Query{})
+	if h.lookOnce(pid) || h.lookInto(h.newCandidate(pid)) || len(h.clearedSince) > 0 || h.failed {
+		t.Errorf("%+v", h)
+	}
+}
+
 // TestFirstThreadEnded: the descriptors of a process whose first thread has ended are those of the others.
 func TestFirstThreadEnded(t *testing.T) {
 	file, marked := markedFile(t)
@@ -192,6 +246,40 @@ func TestMayMove(t *testing.T) {
 			t.Errorf("%s: %v", what, got)
 		}
 	}
+}
+
+// TestLookAtOneThatMoves has this process move its descriptor without a pause: one look misses it now and then.
+func TestLookAtOneThatMoves(t *testing.T) {
+	file, marked := markedFile(t)
+	numbers := [2]int{500, 501} // nobody else opens a file there
+	must(unix.Dup3(int(file.Fd()), numbers[0], unix.O_CLOEXEC))
+	must(file.Close())
+	stop, stopped := make(chan bool), make(chan bool)
+	go func() {
+		defer close(stopped)
+		for from, to := numbers[0], numbers[1]; ; from, to = to, from {
+			select {
+			case <-stop:
+				unix.Close(from)
+				return
+			default:
+				unix.Dup3(from, to, unix.O_CLOEXEC)
+				unix.Close(from)
+				for range rand.N(1000) { // a shell does more between two moves, too
+					unix.Getppid()
+				}
+			}
+		}
+	}()
+	p := candidate{pid: os.Getpid(), stat: proc.Stat{Start: 1}}
+	for n := range 300 {
+		if h := newSearch(Query{Wanted: []*File{marked}, Since: 1}); !h.lookInto(p) {
+			t.Errorf("not found in look %d", n)
+			break
+		}
+	}
+	close(stop)
+	<-stopped
 }
 
 // TestWhoIsAnHeir: process 1 adopts orphans, so that it is the parent proves nothing.
