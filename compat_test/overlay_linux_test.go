@@ -31,6 +31,7 @@ var onlyCompiled = []string{
 	"internal/guard/clock_netbsd.go",
 	"internal/guard/dead_darwin.go",
 	"internal/locks/ofd_darwin.go",
+	"internal/termination/pending_bsd.go",
 }
 
 // staysOfLinux are the files of Linux in their place, where no imitation is.
