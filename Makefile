@@ -95,7 +95,7 @@ test-user: flock              ## run the tests whose answer depends on the user,
 
 # The packages with goroutines.
 GOROUTINES = ./fallback/... ./internal/guard ./internal/termination ./internal/output ./internal/locks \
-	./internal/holders ./lease/...
+	./internal/holders ./fleet/lease/...
 
 # A release asks for it: every case in every mode, the longest interleavings, all mutants.
 long: flock                   ## run everything, as root also as an ordinary user (hours; FLOCK_TORTURE=5m for each torture)

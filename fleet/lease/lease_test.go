@@ -127,7 +127,7 @@ func TestStatuses(t *testing.T) {
 			[]string{"-n", "name", "true"}, 75, 3, NotStarted},
 		{"late, and not renewed", &fakeBackend{ttl: long, isLate: true, renewals: Unavailable("no")},
 			[]string{"name", "true"}, 75, 1, NotStarted},
-		{"lost while it runs", &fakeBackend{ttl: time.Second, renewals: ErrLost},
+		{"lost while it runs", &fakeBackend{ttl: 5 * time.Second, renewals: ErrLost},
 			[]string{"name", "sleep", "60"}, 75, 1, Killed},
 		// It leaves no orphan: process 1 may take its time to reap that, where the guard cannot.
 		{"not renewed", &fakeBackend{ttl: 2 * time.Second, renewals: errors.New("no")},
