@@ -226,7 +226,7 @@ func (a *attempt) isAnothers(r record) bool {
 // file (see File.LockerStart), and it is of that user, or may be.
 func (a *attempt) mayHaveInherited(p openfile.Process, r record) bool {
 	m, theirs := a.Machine(), r.owner.user
-	isComparable := p.Start != 0 && r.file.LockerStart != 0 && m.pidNS.sharesClock(r.owner.pidNS)
+	isComparable := p.Start != 0 && m.pidNS.sharesClock(r.owner.pidNS)
 	isTheirs := slices.Contains(p.Users, theirs.number)
 	switch {
 	case isComparable && p.Start < r.file.LockerStart:
