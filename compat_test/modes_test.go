@@ -81,8 +81,8 @@ func TestTranscripts(t *testing.T) {
 	table := newTally("reference")
 	later := "needs a later release than util-linux " + referenceRelease
 	t.Cleanup(func() {
-		compared = fmt.Sprintf("compared with util-linux %s (%s): %d cases; %d need a later release, %d what this machine lacks",
-			referenceRelease, referencePath, table.equal+table.different, len(table.skipped[later]),
+		compared = fmt.Sprintf("compared with util-linux %s (%s): %d cases; %d need a later release, "+
+			"%d what this machine lacks", referenceRelease, referencePath, table.equal+table.different, len(table.skipped[later]),
 			count(table.skipped)-len(table.skipped[later]))
 	})
 	runEachCase(t, table, depth{everyCase, everyCase}, func(t *testing.T, c compatCase) {

@@ -29,6 +29,7 @@ var cannotBeLaid = append([]string{
 	"internal/cstart/linkname_darwin.go",
 	"internal/guard/dead_darwin.go",
 	"internal/locks/ofd_darwin.go",
+	"internal/termination/pending_bsd.go",
 }, ranThere...)
 
 // ranThere are those that were run on FreeBSD 12.2 and NetBSD 7.0.

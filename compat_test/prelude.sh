@@ -28,7 +28,8 @@
 #   backend_program DIRECTORY NAME  make the program flock-NAME, which prints its words and exits with 7
 #   without_kcmp CMD...   run CMD where kcmp(2) is forbidden
 #
-# Where the kernel does not show who waits (no /proc/locks, or a directory lock), waiting is true a short time after asleep: a
+# Where the kernel does not show who waits (no /proc/locks, a directory lock, or a pid namespace, which hides the locks that
+# processes have made that have ended, and who waits for them), waiting is true a short time after asleep: a
 # case must give the same answer if a waiter is late. Where there is no /proc/PID/stat, asleep is always true.
 #
 # To start a process takes longer than anything else here, so these functions use what is built into bash. The harness keeps
@@ -101,7 +102,7 @@ inode_number() {
 }
 waiting() {
 	local line lines n=0
-	if [ -n "$NO_KERNEL_LOCKS" ] || ! [ -r /proc/locks ]; then
+	if [ -n "$NO_KERNEL_LOCKS$LOCKS_ARE_HIDDEN" ] || ! [ -r /proc/locks ]; then
 		asleep "$2" || return
 		pause .1
 		return 0

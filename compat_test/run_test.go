@@ -104,6 +104,9 @@ func (w *world) runOnce(c compatCase) (result, error) {
 		"PATH=" + w.path(c),
 		"HOME=" + dir, "LC_ALL=C", "SHELL=/bin/sh", "TZ=UTC",
 	}, w.env...)
+	if !inInitialPidNamespace() {
+		cmd.Env = append(cmd.Env, "LOCKS_ARE_HIDDEN=1")
+	}
 	// Files, not pipes: the harness must not wait for processes that a script leaves running. The script gets a
 	// session, because with job control it makes process groups of its own.
 	outs := [2]*os.File{}

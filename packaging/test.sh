@@ -308,7 +308,7 @@ fi
 tar -xzf "one/flock-$version.tar.gz"
 cd "flock-$version"
 [ "$(packaging/version.sh)" = "$version" ] || fail "version without git: $(packaging/version.sh)"
-[ "$(env -u SOURCE_DATE_EPOCH packaging/version.sh date)" = "$SOURCE_DATE_EPOCH" ] || fail 'date without git'
+[ "$(unset SOURCE_DATE_EPOCH; packaging/version.sh date)" = "$SOURCE_DATE_EPOCH" ] || fail 'date without git'
 PATH=$elsewhere packaging/source.sh "$version" ..
 cmp "../flock-$version.tar.gz" "../one/flock-$version.tar.gz" || fail 'the source tarball made from the source tarball is different'
 # A tree without git that source.sh has not packed is no release; and others may read what make dist makes.
