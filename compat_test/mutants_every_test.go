@@ -3,7 +3,6 @@
 package compat_test
 
 import (
-	"context"
 	"fmt"
 	"go/ast"
 	"go/build"
@@ -137,7 +136,6 @@ func TestEveryMutant(t *testing.T) {
 
 // judgePlaces changes each of these and prints what is missed, and a table.
 func judgePlaces(t *testing.T, places []place) {
-	needOurs(t)
 	counts := map[string]map[string]int{}
 	for i, p := range places {
 		if counts[p.file] == nil {
@@ -169,7 +167,6 @@ func (p place) judge(t *testing.T, text string) string {
 		return how
 	}
 	program := filepath.Join(workDir, "mutant")
-	defer os.Remove(program)
 	goBuild(program, "-overlay", overlay).Run() // it can be compiled
 	return runTests(".", program, selfPath(t), "-test.failfast", "-test.timeout=4m", "-test.run", mode)
 }
@@ -180,9 +177,7 @@ func runTests(dir, program string, argv ...string) (how string) {
 	temp := filepath.Join(workDir, "judged") // no variable of this process has it
 	defer os.RemoveAll(temp)
 	os.Mkdir(temp, 0o755)
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
-	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	c := exec.Command(argv[0], argv[1:]...)
 	c.Dir, c.Env, c.WaitDelay = dir, append(os.Environ(), "TMPDIR="+temp, "FLOCK_UNDER_TEST="+program), time.Second
 	out, err := c.CombinedOutput()
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -197,7 +192,7 @@ func runTests(dir, program string, argv ...string) (how string) {
 		return "survived"
 	case strings.Contains(string(out), "[build failed]"):
 		return "does not compile"
-	case ctx.Err() != nil || strings.Contains(string(out), "panic: test timed out"):
+	case strings.Contains(string(out), "panic: test timed out"):
 		return "hung"
 	}
 	return "killed"

@@ -207,7 +207,7 @@ func TestKeepers(t *testing.T) {
 	}{
 		{Exclusive, []record{x}, 1}, {Exclusive, []record{sh, sh}, 2}, {Exclusive, []record{p}, 1},
 		{Shared, []record{x}, 1}, {Shared, []record{sh}, 0}, {Shared, []record{p, p}, 0},
-		{Permit, []record{x}, 1}, {Permit, []record{sh}, 0}, {Permit, []record{p}, 0}, {Permit, []record{p, p}, 2},
+		{Permit, []record{x}, 1}, {Permit, []record{sh, sh, p}, 0}, {Permit, []record{p}, 0}, {Permit, []record{p, p}, 2},
 		{Permit, []record{p, p, p}, 3}, {Permit, []record{p, p, x}, 1},
 		{Exclusive, []record{doubt}, 1}, {Exclusive, []record{isLost}, 1}, {Exclusive, []record{ended}, 0},
 		{Exclusive, []record{own}, 0}, {Exclusive, []record{another}, 0}, {Exclusive, nil, 0},

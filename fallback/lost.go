@@ -159,15 +159,14 @@ func (a *attempt) noteMoved(v openfile.View, r *record) {
 	}
 }
 
-// earliestStart returns the earliest LockerStart of these, 0 if it is unknown.
+// earliestStart returns the earliest LockerStart of these, of which there is one, 0 if it is unknown.
 func (a *attempt) earliestStart(wanted []*record) (start uint64) {
-	for i, r := range wanted {
+	start = wanted[0].file.LockerStart
+	for _, r := range wanted {
 		if !a.Machine().pidNS.sharesClock(r.owner.pidNS) {
 			return 0
 		}
-		if i == 0 || r.file.LockerStart < start {
-			start = r.file.LockerStart
-		}
+		start = min(start, r.file.LockerStart)
 	}
 	return start
 }
@@ -227,7 +226,7 @@ func (a *attempt) isAnothers(r record) bool {
 // file (see File.LockerStart), and it is of that user, or may be.
 func (a *attempt) mayHaveInherited(p openfile.Process, r record) bool {
 	m, theirs := a.Machine(), r.owner.user
-	isComparable := p.Start != 0 && r.file.LockerStart != 0 && m.pidNS.sharesClock(r.owner.pidNS)
+	isComparable := p.Start != 0 && m.pidNS.sharesClock(r.owner.pidNS)
 	isTheirs := slices.Contains(p.Users, theirs.number)
 	switch {
 	case isComparable && p.Start < r.file.LockerStart:

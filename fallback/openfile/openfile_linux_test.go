@@ -259,7 +259,7 @@ func TestHidden(t *testing.T) {
 		}
 		for _, option := range []string{"hidepid=2", "hidepid=0", "gid=0"} {
 			asChild(t, nil, []string{"HIDEPID=" + option, "FALLBACK_ROLE="},
-				"unshare", "-m", "sh", "-c", `mount -t proc -o $HIDEPID proc /proc && "$0" "$@"`)
+				"unshare", "-m", "sh", "-c", `mount -t proc -o $HIDEPID proc /proc && mount -t tmpfs none /mnt && "$0" "$@"`)
 		}
 		return
 	}
