@@ -155,7 +155,8 @@ func TestUndo(t *testing.T) {
 // TestRemoveOnce: each look at whether the file can be removed gives its descriptor back.
 func TestRemoveOnce(t *testing.T) {
 	dir := t.TempDir()
-	a := &attempt{Options: &cli.Options{}, out: &output.Printer{}, file: &lockfile.File{Name: filepath.Join(dir, "lock")}}
+	a := &attempt{Options: &cli.Options{Config: locks.Config{Flock: true}}, out: &output.Printer{},
+		file: &lockfile.File{Name: filepath.Join(dir, "lock")}, lock: locks.Of(&memory{})}
 	next := func() (fd int) { // the lowest number that is free
 		f, err := os.Open(dir)
 		if err != nil {

@@ -58,7 +58,8 @@ func (a *attempt) removeOnce() (mayBeBack bool, err error) {
 		lock.Unlock()
 		return false, err
 	}
-	return lock.IsOnName(), lock.Discard()
+	mayBeBack = lock.IsOnName()
+	return mayBeBack, lock.Discard()
 }
 
 // reportIfKept says why the lock file was not removed, if it is still there.

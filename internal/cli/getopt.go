@@ -42,6 +42,7 @@ func flockParser(shell func(text string) []string) *parser {
 	p.addFile()
 	p.addOurs()
 	p.addOursOfFlock()
+	p.value(setter(p.setBackend), "backend", 0)
 	return p
 }
 
@@ -166,10 +167,7 @@ func (p *parser) addOurs() {
 }
 
 // addOursOfFlock adds those of ours that only flock itself has.
-func (p *parser) addOursOfFlock() {
-	p.flag(&p.o.Replace, "replace", 0)
-	p.value(setter(p.setBackend), "backend", 0)
-}
+func (p *parser) addOursOfFlock() { p.flag(&p.o.Replace, "replace", 0) }
 
 // read reads the leading options as GNU getopt_long reads them, and returns the words after them.
 func (p *parser) read(args []string) (operands []string, err error) {

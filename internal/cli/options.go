@@ -16,7 +16,7 @@ type Options struct {
 	Action Action
 	Own    string // the long name of the option of Action Own
 
-	locks.Config // what the mechanisms need to know; without those that a Backend Other has none of
+	locks.Config // what the mechanisms need to know; for a Backend Other only Permits and Queue are set
 
 	Op           locks.Op
 	Nonblock     bool
@@ -177,7 +177,8 @@ func (p *parser) derive() {
 	if o.HasTimeout && o.Timeout == 0 || o.Queued && o.Queue == 0 {
 		o.Nonblock, o.HasTimeout = true, false
 	}
-	if o.Queued = o.Queued && !o.Nonblock; !o.Queued {
+	o.Queued = o.Queued && !o.Nonblock
+	if !o.Queued {
 		o.Queue = 0
 	}
 }

@@ -29,16 +29,17 @@ func ParseFor(backend string, args, own []string, shell func(text string) []stri
 func programParser(backend string, own []string, shell func(text string) []string) *parser {
 	p := newParser(shell)
 	p.addCommon()
-	p.addRefused(backend)
+	p.refuse(backend, p.addFile)
 	p.addOurs()
+	p.refuse(backend, p.addOursOfFlock)
 	p.addOursOfProgram(backend, own)
 	return p
 }
 
-// addRefused adds the options of addFile, which the program does not have.
-func (p *parser) addRefused(backend string) {
+// refuse adds options of flock that the program does not have.
+func (p *parser) refuse(backend string, add func()) {
 	others := len(p.options)
-	p.addFile()
+	add()
 	for _, opt := range p.options[others:] {
 		opt.value = refusedBy(backend)
 	}
@@ -46,7 +47,6 @@ func (p *parser) addRefused(backend string) {
 
 // addOursOfProgram adds the options that flock does not have, or not in the same way.
 func (p *parser) addOursOfProgram(backend string, own []string) {
-	p.flag(refusedBy(backend), "replace", 0)
 	p.value(setter(func(name string) error {
 		if name == backend {
 			return nil

@@ -14,7 +14,7 @@ import (
 
 // A File is the lock file.
 type File struct {
-	Name   string // as the user gave it, for messages; the number of a descriptor
+	Name   string // as the user gave it; the number of a descriptor
 	FD     int    // -1 if it is not open: see Unopened; or where the system cannot lock descriptors
 	ByName bool   // opened under Name by this process, rather than passed by number
 	access Access // what it was opened for, if ByName

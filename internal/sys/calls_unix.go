@@ -31,7 +31,7 @@ func Wait4(pid int, status *syscall.WaitStatus, options int) (int, error) {
 // SameFile reports whether both are of one file.
 func SameFile(a, b *unix.Stat_t) bool { return a.Dev == b.Dev && a.Ino == b.Ino }
 
-// Sleep pauses for d. It is not time.Sleep, which opens descriptors at its first call and ends the process if there are
+// Sleep pauses for d, or until a signal is handled. It is not time.Sleep, which opens descriptors at its first call and ends the process if there are
 // none.
 func Sleep(d time.Duration) {
 	t := unix.NsecToTimeval(int64(d))
