@@ -34,6 +34,13 @@ type attempt struct {
 	provenOver map[string]bool
 }
 
+// A namedLifeline stands for a Lock in the state directory, while it waits and while it holds.
+type namedLifeline struct {
+	id       string
+	name     string // "": there is none
+	lifeline lifeline
+}
+
 // A holding is what has the lock when it is held.
 type holding uint8
 

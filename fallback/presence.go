@@ -5,13 +5,6 @@ import (
 	"strings"
 )
 
-// A namedLifeline stands for a Lock in the state directory, while it waits and while it holds.
-type namedLifeline struct {
-	id       string
-	name     string // "": there is none
-	lifeline lifeline
-}
-
 // list lists the state directory. If the name of our lifeline is gone, because a cleaner of old files has removed it or
 // the whole directory, it forgets the lifeline.
 func (a *attempt) list() (snapshot, error) {
