@@ -117,6 +117,21 @@ func TestMayTraceAll(t *testing.T) {
 	}
 }
 
+// TestOnlyDescriptor: a process may have no other descriptor than that of the file.
+func TestOnlyDescriptor(t *testing.T) {
+	file, marked := markedFile(t)
+	c := exec.Command("sh", "-c", "exec <&- >&- 2>&-; exec sleep 1000")
+	c.ExtraFiles = []*os.File{file}
+	must(c.Start())
+	defer c.Wait()
+	defer c.Process.Kill()
+	await(t, func() bool { list, _ := proc.Numbers(procDir(c.Process.Pid) + "/fd"); return len(list) == 1 })
+	h := newSearch(Query{Wanted: []*File{marked}})
+	if !h.lookByOtherThreads(c.Process.Pid) || !h.Found {
+		t.Errorf("%+v", h.View)
+	}
+}
+
 // freeNumber returns the number that the next descriptor gets.
 func freeNumber() int {
 	fd, err := unix.Open("/", unix.O_RDONLY|unix.O_CLOEXEC, 0)
