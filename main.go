@@ -141,8 +141,6 @@ func lockAndExecute(p *output.Printer, o *cli.Options, started time.Time) int {
 	case err == nil && termination.IsDue():
 		a.undo()
 		return 1 // main then dies by the signal
-	case errors.Is(err, locks.ErrReplaced):
-		return a.reportReplaced()
 	case errors.Is(err, locks.ErrInterrupted):
 		return 1
 	case err != nil:
