@@ -155,7 +155,17 @@ func TestUndo(t *testing.T) {
 // TestRemoveOnce: each look at whether the file can be removed gives its descriptor back.
 func TestRemoveOnce(t *testing.T) {
 	dir := t.TempDir()
-	a := &attempt{Options: &cli.Options{}, out: &output.Printer{}, file: &lockfile.File{Name: filepath.Join(dir, "lock")}}
+	f, err := lockfile.Open(filepath.Join(dir, "lock"), lockfile.Read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	config := locks.Config{Flock: true}
+	a := &attempt{Options: &cli.Options{Config: config}, out: &output.Printer{}, file: f, lock: locks.New(f, config)}
+	if err := a.acquire(locks.Try); err != nil {
+		t.Fatal(err)
+	}
+	a.lock.Unlock()
 	next := func() (fd int) { // the lowest number that is free
 		f, err := os.Open(dir)
 		if err != nil {

@@ -77,7 +77,7 @@ func flockWithoutShared() call {
 }
 
 func (m *flock) Unlock() error {
-	_, m.answer = callWithin(Forever, flockCall, m.file.FD, Unlock)
+	m.answer = callWithin(Forever, flockCall, m.file.FD, Unlock)
 	return m.explain()
 }
 
@@ -132,8 +132,7 @@ func (m *byteLock) accessHint(op Op, cause error) string {
 }
 
 func (m *byteLock) Unlock() error {
-	_, err := callWithin(Forever, bytesCall(m.Range), m.file.FD, Unlock)
-	return m.explain(err)
+	return m.explain(callWithin(Forever, bytesCall(m.Range), m.file.FD, Unlock))
 }
 
 func (m *byteLock) Kind() Kind { return ByFcntl }
@@ -189,20 +188,20 @@ func (m *substitute) tellOnce() {
 
 // callReopening makes a lock call. If that may help, it makes the call again with the file open for writing.
 func callReopening(f *lockfile.File, call call, op Op, timeout Timeout) error {
-	answer, err := callWithin(timeout, call, f.FD, op)
-	if op == Exclusive && f.CanReopen() && needsWriting(err) {
+	answer := answerWithin(timeout, call, f.FD, op)
+	if op == Exclusive && f.CanReopen() && needsWriting(answer) {
 		if err := f.CheckWritable(); err != nil {
 			return FileError(f, err)
 		}
 		if err := f.ReopenForWriting(); err != nil {
 			return failure.Opening(f.Name, err)
 		}
-		answer, err = callWithin(timeout, call, f.FD, op)
+		answer = answerWithin(timeout, call, f.FD, op)
 	}
-	if IsRefusal(err) && answer == syscall.EACCES && f.Network() != lockfile.SMB { // there it is a conflict
-		return &Refusal{Err: err, Why: Denial, Denied: true}
+	if answer == syscall.EACCES && f.Network() != lockfile.SMB { // there it is a conflict
+		return &Refusal{Err: timeout.Conflict(), Why: Denial, Denied: true}
 	}
-	return err
+	return toConflict(answer, timeout)
 }
 
 // Denies reports whether the kernel denies locks on a file. It asks by an unlock call on another open file of it, which

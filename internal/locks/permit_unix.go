@@ -86,7 +86,7 @@ func (p *permit) awaitTurn(timeout Timeout) (isTurn bool, err error) {
 	if err != nil {
 		return false, nil
 	}
-	_, err = callWithin(timeout, bytesCall(turnByte), own.FD, Exclusive)
+	err = callWithin(timeout, bytesCall(turnByte), own.FD, Exclusive)
 	_, answered := err.(syscall.Errno)
 	switch {
 	case err == nil:
