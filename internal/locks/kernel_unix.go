@@ -26,10 +26,10 @@ func kernelMechanisms(f *lockfile.File, config Config) (all []Mechanism) {
 		first := &flock{file: f}
 		all = append(all, first)
 		if config.Fcntl {
-			all = append(all, &substitute{byteLock: byteLock{f, config.Range}, flock: first, config: config})
+			all = append(all, &substitute{byteLock: byteLock{file: f, Range: config.Range}, flock: first, config: config})
 		}
 	case config.Fcntl:
-		all = append(all, &byteLock{f, config.Range})
+		all = append(all, &byteLock{file: f, Range: config.Range})
 	}
 	return all
 }
@@ -46,6 +46,7 @@ func directoryMechanism(f *lockfile.File, config Config) Mechanism {
 
 // A flock is the lock of flock(2).
 type flock struct {
+	defaults
 	file   *lockfile.File
 	answer error // of the last call
 }
@@ -83,7 +84,7 @@ func (m *flock) Unlock() error {
 
 func (m *flock) Kind() Kind { return ByFlock }
 
-func (m *flock) letGo() Rest {
+func (m *flock) LetGo() Rest {
 	switch {
 	case m.file.SwapOpenFile() != nil:
 		return Unknown
@@ -103,6 +104,7 @@ func (m *flock) explain() error {
 
 // A byteLock is an open file description lock of fcntl(2) on a range of bytes.
 type byteLock struct {
+	defaults
 	file *lockfile.File
 	Range
 }

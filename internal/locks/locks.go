@@ -14,7 +14,7 @@
 //	                                          stays, which is Unknown
 //	Leave    the command has ended            goes when the file is        is released, unless it is the lock of
 //	                                          closed: there is no call     the caller's descriptor
-//	Discard  the lock file was removed        is released                  is released, and its directory removed
+//	Discard  the lock file was removed        likewise                     is released, and its directory removed
 //
 // A lock call answers with the bare errno that it returns, nil if it succeeded: see Unsupported.
 //
