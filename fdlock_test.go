@@ -19,6 +19,7 @@ import (
 // A memory is a mechanism in memory. It writes down what is called, and answers each lock call by its next answer; when
 // there are no more, the lock is free.
 type memory struct {
+	locks.Mechanism   // nil
 	file              string
 	calls             *[]string
 	try, wait, unlock string // the names of the calls
@@ -109,9 +110,9 @@ func TestAcquire(t *testing.T) {
 			os.Chtimes(path, time.Time{}, time.Now().Add(c.left))
 			var calls []string
 			a := &attempt{Options: &c.options, out: &output.Printer{}, file: f,
-				lock: locks.Of(&memory{path, &calls, "try", "wait", "unlock", c.lock})}
+				lock: locks.Of(&memory{nil, path, &calls, "try", "wait", "unlock", c.lock})}
 			if c.options.Queued {
-				a.queue = locks.Of(&memory{path, &calls, "place", "place", "leave", c.place})
+				a.queue = locks.Of(&memory{nil, path, &calls, "place", "place", "leave", c.place})
 			}
 			err = a.acquire(c.timeout)
 			if got := strings.Join(calls, " "); got != c.calls || !errors.Is(err, c.err) {
@@ -143,7 +144,7 @@ func TestUndo(t *testing.T) {
 		coolsDown(path)
 		var calls []string
 		a := &attempt{Options: &cli.Options{Op: c.op, Cooldown: time.Hour}, out: &output.Printer{}, file: f,
-			lock: locks.Of(&memory{path, &calls, "try", "wait", "unlock", nil})}
+			lock: locks.Of(&memory{nil, path, &calls, "try", "wait", "unlock", nil})}
 		a.undo()
 		_, left, err := a.cooldownLeft()
 		if left = left.Round(time.Hour); left != c.left || err != nil || strings.Join(calls, " ") != c.calls {
@@ -155,8 +156,17 @@ func TestUndo(t *testing.T) {
 // TestRemoveOnce: each look at whether the file can be removed gives its descriptor back.
 func TestRemoveOnce(t *testing.T) {
 	dir := t.TempDir()
-	a := &attempt{Options: &cli.Options{Config: locks.Config{Flock: true}}, out: &output.Printer{},
-		file: &lockfile.File{Name: filepath.Join(dir, "lock")}, lock: locks.Of(&memory{})}
+	f, err := lockfile.Open(filepath.Join(dir, "lock"), lockfile.Read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	config := locks.Config{Flock: true}
+	a := &attempt{Options: &cli.Options{Config: config}, out: &output.Printer{}, file: f, lock: locks.New(f, config)}
+	if err := a.acquire(locks.Try); err != nil {
+		t.Fatal(err)
+	}
+	a.lock.Unlock()
 	next := func() (fd int) { // the lowest number that is free
 		f, err := os.Open(dir)
 		if err != nil {

@@ -6,8 +6,8 @@ import (
 	"example.org/flock/internal/lockfile"
 )
 
-// A Mechanism is a way to lock a file. Its errors are refusals, for which IsRefusal holds; an *Unsupported; and those
-// of package failure.
+// A Mechanism is a way to lock a file. Its errors are refusals, for which IsRefusal holds; ErrInterrupted; an
+// *Unsupported; and those of package failure.
 type Mechanism interface {
 	// Lock takes the lock within the timeout, or converts the one that the open file has.
 	Lock(op Op, timeout Timeout) error
@@ -15,6 +15,29 @@ type Mechanism interface {
 	Unlock() error
 	// Kind returns of what kind the lock is.
 	Kind() Kind
+	// PermitNumber returns the number of the permit that Lock has taken, from 1 on. While it is held no other holder of
+	// the file has the same number.
+	PermitNumber() int
+
+	// Inherit lets the command, which is about to start, inherit the lock.
+	Inherit() error
+	// Lifeline returns the descriptor by which the command has the lock, if that is not the lock file's; otherwise -1.
+	Lifeline() int
+	// Started must be called when the command has started.
+	Started()
+	// LetGo releases the lock if the kernel can tell afterwards whether another process has inherited it. Then another
+	// open file has the number of the lock file.
+	LetGo() Rest
+	// Leave releases the lock when the command has ended, unless another process has it by the same open file or has
+	// inherited it.
+	Leave()
+
+	// ToRemove returns the lock under which f may be removed, another open file of the lock file that this mechanism
+	// has locked with whatever permits. config has none.
+	ToRemove(f *lockfile.File, config Config) *Chain
+	// Discard releases the lock of a file that was removed and is closed next. It removes what the mechanism keeps in
+	// the filesystem, too.
+	Discard() error
 }
 
 // A Kind is a kind of lock, or several.
@@ -26,27 +49,27 @@ const (
 	ByDirectory                  // the directory lock, which is on the name of a file that was opened by name
 )
 
-// An owned lock belongs to processes rather than to the open file. So the command must be given it when it starts, and
-// when the command has ended somebody must see whether it is still held.
-type owned interface {
-	// Inherit lets the command have the lock, too.
-	Inherit() error
-	// Lifeline returns the descriptor that the command inherits besides the lock file; -1: there is none.
-	Lifeline() int
-	// Started is called when the command has started.
-	Started()
-	// Leave gives up the lock when the command has ended. A child of the command that has inherited it keeps it.
-	Leave()
-	// Discard is Unlock for a file that was removed: it removes what the mechanism keeps in the filesystem, too.
-	Discard() error
-}
+// A Rest says who has a lock after LetGo.
+type Rest int
 
-// A numbered lock is one of several permits.
-type numbered interface {
-	// PermitNumber returns the number of the permit that Lock has taken, from 1 on. While it is held no other holder of
-	// the file has the same number.
-	PermitNumber() int
-}
+const (
+	Unknown Rest = iota // it has not let go: the kernel cannot be asked
+	Free
+	Taken // somebody has inherited the lock, or the next one has taken it
+)
+
+// defaults are what most mechanisms do: the lock is inherited, and released, with the open file.
+type defaults struct{}
+
+func (defaults) PermitNumber() int { return 0 }
+func (defaults) Inherit() error    { return nil }
+func (defaults) Lifeline() int     { return -1 }
+func (defaults) Started()          {}
+func (defaults) LetGo() Rest       { return Unknown }
+func (defaults) Leave()            {}
+func (defaults) Discard() error    { return nil }
+
+func (defaults) ToRemove(f *lockfile.File, config Config) *Chain { return New(f, config) }
 
 // PermitVariable is set in the environment of a command that has a permit, to its number.
 const PermitVariable = "FLOCK_PERMIT"
@@ -61,8 +84,8 @@ func (u *Unsupported) Unwrap() error { return u.Err }
 
 // A Chain locks a file by the first of its mechanisms that is supported, and then keeps to that one.
 type Chain struct {
-	mechanisms []Mechanism // the first one serves, unless a later call finds it unsupported
-	serves     bool        // a call has found that so
+	Mechanism              // the one that serves; nil until a call has found it
+	mechanisms []Mechanism // all that a call tries: the one that serves, and those after it
 	first      error       // what the first one of all has answered, if it is unsupported
 }
 
@@ -133,7 +156,7 @@ func (c *Chain) use(call func(Mechanism) error) error {
 		err := call(m)
 		var unsupported *Unsupported
 		if !errors.As(err, &unsupported) {
-			c.mechanisms, c.serves = c.mechanisms[i:], true
+			c.Mechanism, c.mechanisms = m, c.mechanisms[i:]
 			return err
 		}
 		if c.first == nil {
@@ -143,83 +166,12 @@ func (c *Chain) use(call func(Mechanism) error) error {
 	return c.first
 }
 
-// Inherit lets the command, which is about to start, inherit the lock.
-func (c *Chain) Inherit() error {
-	if lock, ok := c.mechanisms[0].(owned); ok {
-		return lock.Inherit()
-	}
-	return nil
-}
-
-// Lifeline returns the descriptor by which the command has the lock, if that is not the lock file's; otherwise -1.
-func (c *Chain) Lifeline() int {
-	if lock, ok := c.mechanisms[0].(owned); ok {
-		return lock.Lifeline()
-	}
-	return -1
-}
-
-// PermitNumber returns the number of the permit that Lock has taken, from 1 on.
-func (c *Chain) PermitNumber() int { return c.mechanisms[0].(numbered).PermitNumber() }
-
-// Started must be called when the command has started.
-func (c *Chain) Started() {
-	if lock, ok := c.mechanisms[0].(owned); ok {
-		lock.Started()
-	}
-}
-
-// Leave releases the lock when the command has ended, unless another process has it by the same open file or has
-// inherited it.
-func (c *Chain) Leave() {
-	if lock, ok := c.mechanisms[0].(owned); ok {
-		lock.Leave()
-	}
-}
-
-// A Rest says who has a lock after LetGo.
-type Rest int
-
-const (
-	Unknown Rest = iota // it has not let go: the kernel cannot be asked
-	Free
-	Taken // somebody has inherited the lock, or the next one has taken it
-)
-
-// LetGo releases the lock if the kernel can tell afterwards whether another process has inherited it. Then another open
-// file has the number of the lock file.
-func (c *Chain) LetGo() Rest {
-	if lock, ok := c.mechanisms[0].(interface{ letGo() Rest }); ok {
-		return lock.letGo()
-	}
-	return Unknown
-}
-
-// Discard is Unlock for a file that was removed.
-func (c *Chain) Discard() error {
-	if lock, ok := c.mechanisms[0].(owned); ok {
-		return lock.Discard()
-	}
-	return c.Unlock()
-}
-
-// ToRemove returns the lock under which f may be removed, another open file of the same lock file, which c has locked
-// with whatever permits. config has none.
-func (c *Chain) ToRemove(f *lockfile.File, config Config) *Chain {
-	if lock, ok := c.mechanisms[0].(interface {
-		toRemove(*lockfile.File, Config) Mechanism
-	}); ok {
-		return Of(lock.toRemove(f, config))
-	}
-	return New(f, config)
-}
-
 // Narrow returns a configuration without the mechanisms that do not serve, once a call has found the one that does.
 func (c *Chain) Narrow(config Config) Config {
-	if !c.serves {
+	if c.Mechanism == nil {
 		return config
 	}
-	kind := c.mechanisms[0].Kind()
+	kind := c.Kind()
 	config.Flock = config.Flock && kind&ByFlock != 0
 	config.Fcntl = config.Fcntl && kind&ByFcntl != 0
 	config.Directory = kind&ByDirectory != 0 // even if it was not configured: New finds an inherited one
@@ -227,4 +179,4 @@ func (c *Chain) Narrow(config Config) Config {
 }
 
 // IsOnName reports whether the lock is on the name of the file: then a contender that recreates the file finds it.
-func (c *Chain) IsOnName() bool { return c.mechanisms[0].Kind()&ByDirectory != 0 }
+func (c *Chain) IsOnName() bool { return c.Kind()&ByDirectory != 0 }

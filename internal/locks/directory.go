@@ -19,6 +19,7 @@ func init() { openfile.KeepsDescriptors = true }
 // A directory is the directory lock, which package fallback has. A file that flock opens by name is locked by a
 // lifeline, which the command inherits as it inherits the file; the open file of a descriptor is locked itself.
 type directory struct {
+	defaults
 	file      *lockfile.File
 	config    Config
 	inherited *fallback.Lock // the lock whose lifeline the descriptor is; nil: it is a file

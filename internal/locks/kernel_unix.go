@@ -26,10 +26,10 @@ func kernelMechanisms(f *lockfile.File, config Config) (all []Mechanism) {
 		first := &flock{file: f}
 		all = append(all, first)
 		if config.Fcntl {
-			all = append(all, &substitute{byteLock: byteLock{f, config.Range}, flock: first, config: config})
+			all = append(all, &substitute{byteLock: byteLock{file: f, Range: config.Range}, flock: first, config: config})
 		}
 	case config.Fcntl:
-		all = append(all, &byteLock{f, config.Range})
+		all = append(all, &byteLock{file: f, Range: config.Range})
 	}
 	return all
 }
@@ -46,6 +46,7 @@ func directoryMechanism(f *lockfile.File, config Config) Mechanism {
 
 // A flock is the lock of flock(2).
 type flock struct {
+	defaults
 	file   *lockfile.File
 	answer error // of the last call
 }
@@ -77,13 +78,13 @@ func flockWithoutShared() call {
 }
 
 func (m *flock) Unlock() error {
-	_, m.answer = callWithin(Forever, flockCall, m.file.FD, Unlock)
+	m.answer = callWithin(Forever, flockCall, m.file.FD, Unlock)
 	return m.explain()
 }
 
 func (m *flock) Kind() Kind { return ByFlock }
 
-func (m *flock) letGo() Rest {
+func (m *flock) LetGo() Rest {
 	switch {
 	case m.file.SwapOpenFile() != nil:
 		return Unknown
@@ -103,6 +104,7 @@ func (m *flock) explain() error {
 
 // A byteLock is an open file description lock of fcntl(2) on a range of bytes.
 type byteLock struct {
+	defaults
 	file *lockfile.File
 	Range
 }
@@ -132,8 +134,7 @@ func (m *byteLock) accessHint(op Op, cause error) string {
 }
 
 func (m *byteLock) Unlock() error {
-	_, err := callWithin(Forever, bytesCall(m.Range), m.file.FD, Unlock)
-	return m.explain(err)
+	return m.explain(callWithin(Forever, bytesCall(m.Range), m.file.FD, Unlock))
 }
 
 func (m *byteLock) Kind() Kind { return ByFcntl }
@@ -189,20 +190,20 @@ func (m *substitute) tellOnce() {
 
 // callReopening makes a lock call. If that may help, it makes the call again with the file open for writing.
 func callReopening(f *lockfile.File, call call, op Op, timeout Timeout) error {
-	answer, err := callWithin(timeout, call, f.FD, op)
-	if op == Exclusive && f.CanReopen() && needsWriting(err) {
+	answer := answerWithin(timeout, call, f.FD, op)
+	if op == Exclusive && f.CanReopen() && needsWriting(answer) {
 		if err := f.CheckWritable(); err != nil {
 			return FileError(f, err)
 		}
 		if err := f.ReopenForWriting(); err != nil {
 			return failure.Opening(f.Name, err)
 		}
-		answer, err = callWithin(timeout, call, f.FD, op)
+		answer = answerWithin(timeout, call, f.FD, op)
 	}
-	if IsRefusal(err) && answer == syscall.EACCES && f.Network() != lockfile.SMB { // there it is a conflict
-		return &Refusal{Err: err, Why: Denial, Denied: true}
+	if answer == syscall.EACCES && f.Network() != lockfile.SMB { // there it is a conflict
+		return &Refusal{Err: timeout.Conflict(), Why: Denial, Denied: true}
 	}
-	return err
+	return toConflict(answer, timeout)
 }
 
 // Denies reports whether the kernel denies locks on a file. It asks by an unlock call on another open file of it, which

@@ -14,7 +14,7 @@
 //	                                          stays, which is Unknown
 //	Leave    the command has ended            goes when the file is        is released, unless it is the lock of
 //	                                          closed: there is no call     the caller's descriptor
-//	Discard  the lock file was removed        is released                  is released, and its directory removed
+//	Discard  the lock file was removed        likewise                     is released, and its directory removed
 //
 // A lock call answers with the bare errno that it returns, nil if it succeeded: see Unsupported.
 //
@@ -122,12 +122,12 @@ func (t Timeout) IsOver() bool {
 	return t.try || ends && time.Until(deadline) <= 0
 }
 
-// Conflict returns the error for a lock that is still held when the timeout is over: ErrConflict or ErrTimeout.
+// Conflict returns the error for a lock that another process holds: ErrTimeout after the deadline, or ErrConflict.
 func (t Timeout) Conflict() error {
-	if t.try {
-		return ErrConflict
+	if t.Waits() && t.IsOver() {
+		return ErrTimeout
 	}
-	return ErrTimeout
+	return ErrConflict
 }
 
 // Sleep sleeps for d, but not beyond the deadline. It returns that of Conflict if the timeout is over.

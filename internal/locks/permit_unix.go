@@ -32,6 +32,7 @@ import (
 // its turn waits without one. Where a lock of flock(2) covers bytes (coversBytes), a permit is its byte only, which
 // keeps out an exclusive lock by itself.
 type permit struct {
+	defaults
 	file      *lockfile.File
 	count     int
 	withFlock bool
@@ -86,7 +87,7 @@ func (p *permit) awaitTurn(timeout Timeout) (isTurn bool, err error) {
 	if err != nil {
 		return false, nil
 	}
-	_, err = callWithin(timeout, bytesCall(turnByte), own.FD, Exclusive)
+	err = callWithin(timeout, bytesCall(turnByte), own.FD, Exclusive)
 	_, answered := err.(syscall.Errno)
 	switch {
 	case err == nil:
@@ -248,8 +249,8 @@ func (p *halfPermit) Unlock() error {
 	return err
 }
 
-// toRemove returns both locks without permits: the state directory goes, too. With that of the directory alone the file
+// ToRemove returns both locks without permits: the state directory goes, too. With that of the directory alone the file
 // would be taken from under a plain lock, and the next one would get in beside it.
-func (p *halfPermit) toRemove(f *lockfile.File, config Config) Mechanism {
-	return &halfPermit{&directory{file: f, config: config}}
+func (p *halfPermit) ToRemove(f *lockfile.File, config Config) *Chain {
+	return Of(&halfPermit{&directory{file: f, config: config}})
 }

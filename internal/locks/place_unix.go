@@ -19,6 +19,7 @@ const HasPlaces = system == "linux" || system == "android"
 // A place in a queue is a byte of the file. It is locked by an open file of the waiter's own, so that it goes with its
 // process.
 type place struct {
+	defaults
 	file  *lockfile.File
 	count int
 }
@@ -43,7 +44,7 @@ func kernelPlaces(f *lockfile.File, config Config) ([]Mechanism, error) {
 	if _, err := f.OpenForBytes(); err != nil {
 		return nil, withOpeningStatus(queueError(f.Name, err))
 	}
-	return []Mechanism{&place{f, config.Queue}}, nil
+	return []Mechanism{&place{file: f, count: config.Queue}}, nil
 }
 
 // Lock takes a place, and does not wait for one. If all are taken, it refuses the lock if somebody waits. A waiter is a

@@ -3,35 +3,32 @@
 package locks
 
 import (
+	"syscall"
 	"time"
 
 	"example.org/flock/internal/alarm"
 	"example.org/flock/internal/failure"
 )
 
-// callUntil is callWithin for a wait that ends: it waits in one system call, which the signal of a timer ends.
-func callUntil(deadline time.Time, call call, fd int, op Op) (answer, err error) {
+// answerUntil is answerWithin for a wait that ends: it waits in one system call, which the signal of a timer ends.
+func answerUntil(deadline time.Time, call call, fd int, op Op) (answer error) {
 	left := time.Until(deadline)
 	if left <= 0 {
-		answer, err = callWithin(Try, call, fd, op)
-		if err == ErrConflict {
-			err = ErrTimeout
-		}
-		return answer, err
+		return answerWithin(Try, call, fd, op)
 	}
 	var alarm alarm.Alarm
 	if errno := alarm.Start(int64(left)); errno != 0 {
-		return nil, failure.New(failure.ExOSErr, "cannot set up timer", errno)
+		return failure.New(failure.ExOSErr, "cannot set up timer", errno)
 	}
 	defer alarm.Restore()
 	defer alarm.Stop()
 	for {
 		answer = call(fd, op, true)
 		if !isInterrupted(answer) {
-			return answer, toConflict(answer)
+			return answer
 		}
 		if !time.Now().Before(deadline) {
-			return answer, ErrTimeout
+			return syscall.EAGAIN
 		}
 	}
 }

@@ -39,26 +39,34 @@ func lacksAccess(fd int, op Op) bool {
 	return err == nil && (op == Exclusive && access == unix.O_RDONLY || op == Shared && access == unix.O_WRONLY)
 }
 
-// callWithin makes a lock call, again if a signal interrupts it, and waits within the timeout while another process
-// holds the lock. answer is that of the last call, and err what it means.
-func callWithin(timeout Timeout, call call, fd int, op Op) (answer, err error) {
+// callWithin makes a lock call, and waits within the timeout while another process holds the lock.
+func callWithin(timeout Timeout, call call, fd int, op Op) error {
+	return toConflict(answerWithin(timeout, call, fd, op), timeout)
+}
+
+// answerWithin is callWithin that returns the bare answer of the last call. It makes the call again if a signal
+// interrupts it.
+func answerWithin(timeout Timeout, call call, fd int, op Op) (answer error) {
 	if deadline, ends := timeout.Deadline(); ends {
-		return callUntil(deadline, call, fd, op)
+		return answerUntil(deadline, call, fd, op)
 	}
 	for {
 		if answer := call(fd, op, timeout.Waits()); !isInterrupted(answer) {
-			return answer, toConflict(answer)
+			return answer
 		}
 	}
 }
 
-// toConflict returns the error for the answer of a lock call: ErrConflict if another process holds the lock, which some
-// filesystems answer even to a call that waits.
-func toConflict(err error) error {
-	if err == syscall.EAGAIN || err == syscall.EACCES {
-		return ErrConflict
+// isConflict reports whether the answer of a lock call says that another process holds the lock. Some filesystems
+// answer that even to a call that waits.
+func isConflict(answer error) bool { return answer == syscall.EAGAIN || answer == syscall.EACCES }
+
+// toConflict returns the error for the answer of a lock call.
+func toConflict(answer error, timeout Timeout) error {
+	if isConflict(answer) {
+		return timeout.Conflict()
 	}
-	return err
+	return answer
 }
 
 // These errors of the kernel are not meant for programs, but some filesystems let them through (include/linux/errno.h).
@@ -71,18 +79,17 @@ func isInterrupted(err error) bool { return err == syscall.EINTR || err == errRe
 
 // setBytes locks or unlocks a range of bytes, and does not wait.
 func setBytes(fd int, op Op, r Range) error {
-	_, err := callWithin(Try, bytesCall(r), fd, op)
-	return err
+	return callWithin(Try, bytesCall(r), fd, op)
 }
 
 // tryByte locks a byte of a local file, unless another open file keeps it out. Where a conflict is answered by EAGAIN,
 // a security policy answers EACCES, and would do so for ever.
 func tryByte(fd int, r Range) error {
-	answer, err := callWithin(Try, bytesCall(r), fd, Exclusive)
-	if err == ErrConflict && answer == syscall.EACCES {
+	answer := answerWithin(Try, bytesCall(r), fd, Exclusive)
+	if answer == syscall.EACCES {
 		return errDenied
 	}
-	return err
+	return toConflict(answer, Try)
 }
 
 var errDenied = errors.New(Denial)
