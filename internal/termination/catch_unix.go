@@ -102,13 +102,11 @@ func (s *Signals) dieInTime() {
 
 // Undefer has a signal end the process at once again, when the lock is released.
 func Undefer() {
-	for _, sig := range handled {
-		setDefault(sig.(syscall.Signal))
+	list := handled
+	if catching != nil {
+		list = inEffect()
 	}
-	if catching == nil {
-		return
-	}
-	for _, sig := range inEffect() {
+	for _, sig := range list {
 		setDefault(sig)
 	}
 }

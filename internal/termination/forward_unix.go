@@ -13,15 +13,13 @@ import (
 
 // Forwarded are the signals that are meant for the command, where this process passes them on. Before the command runs
 // they do to this process what they do to one that does not catch them.
-var Forwarded = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+var Forwarded = []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 	syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH}
 
-// Forward returns the signals of Forwarded that come from now on; they end nothing any more, neither this process nor
-// what Defer has returned. One that is ignored, or blocked, stays so. It needs threads later on;
-// Catch does not, where next_linux.go is.
-func Forward() <-chan os.Signal { return forward(inEffect()) }
+// Notify is Catch with a channel, which needs threads later on; Catch does not, where next_linux.go is.
+func Notify() <-chan os.Signal { return notify(inEffect()) }
 
-func forward(list []syscall.Signal) <-chan os.Signal {
+func notify(list []syscall.Signal) <-chan os.Signal {
 	signals := make(chan os.Signal, 32)
 	for _, s := range list {
 		signal.Notify(signals, s)
@@ -32,13 +30,8 @@ func forward(list []syscall.Signal) <-chan os.Signal {
 }
 
 // inEffect returns those of Forwarded that would do something to this process.
-func inEffect() (list []syscall.Signal) {
-	for _, s := range Forwarded {
-		if s := s.(syscall.Signal); cstart.Kills(s) {
-			list = append(list, s)
-		}
-	}
-	return list
+func inEffect() []syscall.Signal {
+	return slices.DeleteFunc(slices.Clone(Forwarded), func(s syscall.Signal) bool { return !cstart.Kills(s) })
 }
 
 // IsOfTerminals reports whether a terminal sends the signal, to a process group.
@@ -68,24 +61,8 @@ func Arrived(signals <-chan os.Signal) (list []os.Signal) {
 	}
 }
 
-// FinishBy has Finish end the process by a signal, if it can die by that in the way of a process that does not catch
-// it.
-func FinishBy(sig syscall.Signal) {
-	if CanDieBy(sig) {
-		due.Store(int64(sig))
-	}
-}
-
-// Die dies by the signal, as a process does that did not catch it, or returns the status that a shell would see.
-func Die(sig syscall.Signal) (status int) {
-	if CanDieBy(sig) {
-		die(sig)
-	}
-	return 128 + int(sig)
-}
-
-// CanDieBy reports whether this process can die by a signal of Forwarded.
-func CanDieBy(sig syscall.Signal) bool {
+// canDieBy reports whether this process can die by a signal of Forwarded, as one does that does not catch it.
+func canDieBy(sig syscall.Signal) bool {
 	switch {
 	case os.Getpid() == 1, sig == syscall.SIGWINCH:
 		return false

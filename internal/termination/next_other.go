@@ -15,7 +15,7 @@ type source struct{ channel <-chan os.Signal }
 
 // catch has a byte written to a descriptor for each signal.
 func (s *Signals) catch(list []syscall.Signal, writer int) {
-	s.channel = forward(list)
+	s.channel = notify(list)
 	look := make(chan os.Signal, 8)
 	for _, sig := range list {
 		signal.Notify(look, sig)
