@@ -84,8 +84,7 @@ func (f *family) killUntil(deadline time.Duration) (survivor int) {
 			emptyLooks++
 		}
 		// Children from before the guard are not of the family, but are children for as long as they like.
-		foundNobody := hasEarlier() && emptyLooks == 2
-		if !f.remains(hasChildren) || foundNobody {
+		if !f.remains(hasChildren) || hasEarlier() && emptyLooks == 2 {
 			return 0
 		}
 		barred, killed := 0, false

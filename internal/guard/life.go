@@ -14,8 +14,8 @@ import (
 	"example.org/flock/internal/proc"
 )
 
-// A state is one of the life of a guard. These are all the transitions, but for one: from every state after running to
-// over, when the command has ended and nobody is left.
+// A state is one of the life of a guard. These are all the transitions, but for one: to over, from running and every
+// state after it, when the command has ended and nobody is left.
 //
 //	from         to           when
 //	ready        running      the command was started
@@ -66,11 +66,11 @@ type life struct {
 	remains bool // somebody of the family is there
 	status  int  // of the command, when it has ended
 	killed  bool // by a signal
-	// systemd sends SIGTERM to all. If the command dies by it before flock has passed on its own, diedOf is SIGTERM:
-	// flock's is then no wish for hurry. If flock's has come first, heard is SIGTERM, and the next one is such a wish.
-	heard  syscall.Signal   // the last signal that came here while it lived
-	diedOf syscall.Signal   // the one that it died of and that has not come here yet
-	early  []syscall.Signal // came here before the order to run
+	// A terminal, or systemd, sends a signal to all. If the command dies of it before it has come here, it is expected
+	// here, and then no wish for hurry. If it has come before, it is the last one, and if it comes again, such a wish.
+	last     syscall.Signal   // that came here while the command lived
+	expected syscall.Signal   // 0: none
+	early    []syscall.Signal // came here before the order to run
 
 	cause   Cause         // why all have to end
 	killAt  time.Duration // when the time to end is over
@@ -86,7 +86,7 @@ type life struct {
 }
 
 func newLife(report func(Message)) *life {
-	return &life{deadlines: NoDeadlines, limitAt: never, killAt: never, newerAt: never, report: report,
+	return &life{deadlines: noDeadlines, limitAt: never, killAt: never, newerAt: never, report: report,
 		reported: map[Kind][]process{}}
 }
 
@@ -138,9 +138,10 @@ func (l *life) lookForNewer() {
 
 // proceed does what is due, until the next event: as long as that leads to another state.
 func (l *life) proceed() {
-	for before := over + 1; l.state != before; {
-		before = l.state
+	for goesOn := true; goesOn; {
+		before := l.state
 		l.step()
+		goesOn = l.state != before
 	}
 }
 
@@ -246,9 +247,8 @@ func (l *life) kill() {
 	if now < l.lookAt {
 		return
 	}
-	l.lookAt = now
-	if l.family.look() { // otherwise those who were killed may have started others just before
-		l.lookAt += pauseOfKill
+	if l.family.look() { // otherwise it is due again at once: who was killed may have started others just before
+		l.lookAt = now + pauseOfKill
 	}
 	l.state = killing
 	killed := 0
@@ -338,15 +338,15 @@ func (l *life) passOn(s syscall.Signal, fromTerminal bool) {
 		if !slices.Contains(l.early, s) {
 			l.early = append(l.early, s)
 		}
-		l.heard = s
+		l.last = s
 	case l.alive():
-		l.heard = s
+		l.last = s
 		// In the process group of the guard's parent, the command has it from the terminal already.
 		if l.family.group != 0 || !fromTerminal {
 			l.family.pass(s)
 		}
-	case s == l.diedOf: // the one by which a terminal or a service manager has ended the command, with all others
-		l.diedOf = 0
+	case s == l.expected:
+		l.expected = 0
 	case l.state > running && s != unix.SIGWINCH:
 		l.hurries = true
 	}
@@ -361,8 +361,8 @@ func (l *life) noteEnd(pid int, w syscall.WaitStatus) {
 	if l.killed {
 		l.status = 128 + int(w.Signal())
 	}
-	if l.killed && l.state == running && w.Signal() != l.heard { // then it may have been sent to the guard's parent, too
-		l.diedOf = w.Signal()
+	if l.killed && l.state == running && w.Signal() != l.last {
+		l.expected = w.Signal()
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/sys"
 )
 
 // makeThreads has the runtime make all threads that it may need before the command starts: near a limit of processes,
@@ -18,27 +20,23 @@ import (
 func makeThreads() {
 	debug.SetGCPercent(-1)
 	runtime.GOMAXPROCS(spareThreads)
-	var come, leave [2]int
-	if unix.Pipe2(come[:], unix.O_CLOEXEC) != nil {
+	pair, err := sys.Socketpair()
+	if err != nil {
 		return
 	}
-	if unix.Pipe2(leave[:], unix.O_CLOEXEC) == nil {
-		for range spareThreads {
-			go func() { // in a thread of its own
-				b := []byte{0}
-				unix.Write(come[1], b)
-				unix.Read(leave[0], b)
-				unix.Write(come[1], b)
-			}()
-		}
-		readEach(come[0])
-		unix.Write(leave[1], make([]byte, spareThreads))
-		readEach(come[0]) // nobody may read from a number that is another descriptor's soon
-		unix.Close(leave[1])
-		unix.Close(leave[0])
+	for range spareThreads {
+		go func() { // in a thread of its own
+			b := []byte{0}
+			unix.Write(pair[1], b)
+			unix.Read(pair[1], b)
+			unix.Write(pair[1], b)
+		}()
 	}
-	unix.Close(come[0])
-	unix.Close(come[1])
+	readEach(pair[0])
+	unix.Write(pair[0], make([]byte, spareThreads))
+	readEach(pair[0]) // nobody may read from a number that is another descriptor's soon
+	unix.Close(pair[0])
+	unix.Close(pair[1])
 }
 
 // spareThreads is not smaller, or those who wake up at once would wait for each other, and the runtime would look for
