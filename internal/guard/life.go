@@ -147,7 +147,7 @@ func (l *life) proceed() {
 
 // step does what is due in this state.
 func (l *life) step() {
-	due := l.dueCause()
+	now, due := Now(), l.dueCause()
 	if l.state > running && due == Lost {
 		l.cause = Lost // whatever it was until now
 	}
@@ -156,33 +156,36 @@ func (l *life) step() {
 		l.finish(0)
 		return
 	}
+	haveTime := l.state == counting || l.state == terminating
+	if haveTime && l.isTimeToKill(now) {
+		l.state, l.lookAt = killing, now
+	}
 	switch l.state {
 	case running:
-		l.endRun(due)
+		l.endRun(now, due)
 	case counting:
-		l.count()
+		l.count(now)
 	case terminating:
-		l.awaitEnds()
+		l.lookAt = now + pauseOfEnds
 	case killing:
-		l.kill()
+		l.kill(now)
 	case waiting:
-		l.awaitSurvivors()
+		l.awaitSurvivors(now)
 	}
 }
 
 // endRun ends the state running, if the command has ended and what it has left may stay, or if all have to end.
-func (l *life) endRun(due Cause) {
+func (l *life) endRun(now time.Duration, due Cause) {
 	switch {
 	case !l.alive() && !l.rules.Leftovers:
 		l.finish(0)
 	case due != NoCause:
-		l.endAll(due)
+		l.endAll(now, due)
 	}
 }
 
 // endAll begins to end all.
-func (l *life) endAll(why Cause) {
-	now := Now()
+func (l *life) endAll(now time.Duration, why Cause) {
 	l.state, l.cause, l.lookAt, l.countAt = counting, why, now, now+mostOfCount
 	if why != Lost {
 		l.killAt = now + grace
@@ -194,30 +197,16 @@ func (l *life) endAll(why Cause) {
 
 // count finds out who they are, and sends SIGTERM to those whom it has found. Who comes later gets none: it may be what
 // the command has started to clean up.
-func (l *life) count() {
-	now := Now()
-	switch {
-	case l.isTimeToKill(now):
-		l.state, l.lookAt = killing, now
-	case now >= l.lookAt:
-		isSame := l.family.look()
-		if l.looks++; l.looks > 1 && isSame || now >= l.countAt {
-			l.forEach(Leftover, l.terminate)
-			l.state = terminating
-		}
-		l.lookAt = now + pauseOfCount
+func (l *life) count(now time.Duration) {
+	if now < l.lookAt {
+		return
 	}
-}
-
-// awaitEnds waits for those who have got SIGTERM.
-func (l *life) awaitEnds() {
-	now := Now()
-	switch {
-	case l.isTimeToKill(now):
-		l.state, l.lookAt = killing, now
-	case !lastEndIsEvent:
-		l.lookAt = now + pauseOfEnds
+	isSame := l.family.look()
+	if l.looks++; l.looks > 1 && isSame || now >= l.countAt {
+		l.forEach(Leftover, l.terminate)
+		l.state = terminating
 	}
+	l.lookAt = now + pauseOfCount
 }
 
 // isTimeToKill reports whether those who were to end by SIGTERM have had their time.
@@ -242,8 +231,7 @@ func (l *life) terminate(p process) {
 
 // kill kills all who are there, if that is due, and finds out whether others are left than those who may not be killed:
 // in the states killing and waiting.
-func (l *life) kill() {
-	now := Now()
+func (l *life) kill(now time.Duration) {
 	if now < l.lookAt {
 		return
 	}
@@ -273,11 +261,11 @@ func (l *life) kill() {
 
 // awaitSurvivors waits for those who may not be killed, and kills who comes. The server of a lock that is lost does not
 // wait for them.
-func (l *life) awaitSurvivors() {
+func (l *life) awaitSurvivors(now time.Duration) {
 	if l.cause == Lost {
 		l.finish(l.barred)
 	} else {
-		l.kill()
+		l.kill(now)
 	}
 }
 

@@ -118,11 +118,8 @@ func (r *runner) run() {
 // open makes what the guard waits for.
 func (r *runner) open() (ok bool) {
 	waker, err := newWaker()
-	if err != nil {
-		return false
-	}
-	pair, err := sys.Socketpair()
-	if err != nil {
+	pair, errOfPair := sys.Socketpair()
+	if err != nil || errOfPair != nil {
 		return false
 	}
 	r.waker, r.watch = waker, watch{pair[0], pair[1]}

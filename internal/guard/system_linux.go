@@ -235,7 +235,7 @@ func (f *family) find() {
 		f.list = f.findGroup(f.list) // /proc was unmounted, or mounted over
 		return
 	}
-	pids = slices.DeleteFunc(pids, isEarlier)
+	pids = slices.DeleteFunc(pids, func(pid int) bool { return slices.Contains(earlier, pid) })
 	for i, direct := 0, len(pids); i < len(pids); i++ {
 		stat, err := r.Stat(pids[i])
 		isChild := i < direct
@@ -302,19 +302,8 @@ func maySignalByPidfd() bool {
 // remains reports whether somebody is left: descendants without a parent are children.
 func (f *family) remains(hasChildren bool) bool { return hasChildren }
 
-// isOfTheDead is for other systems.
-func isOfTheDead(int) bool { return false }
-
-func signalGroup(group int, s unix.Signal) error { return unix.Kill(-group, s) }
-
 // continueParent continues the parent of this process, if it is the one that has this number. Its number cannot be
 // another's while it is the parent.
 func continueParent(parent int) {
 	sendTo(parent, unix.SIGCONT, func() bool { return unix.Getppid() == parent })
 }
-
-// earlier are the children that this process had before the guard.
-var earlier []int
-
-func isEarlier(pid int) bool { return slices.Contains(earlier, pid) }
-func hasEarlier() bool       { return len(earlier) > 0 }

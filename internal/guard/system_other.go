@@ -140,17 +140,12 @@ func (f *family) send(p process, s unix.Signal) error {
 // remains reports whether somebody is left.
 func (f *family) remains(bool) bool { return len(f.findGroup(nil)) > 0 }
 
-// signalGroup sends a signal to a process group. A test sets it.
-var signalGroup = func(group int, s unix.Signal) error { return unix.Kill(-group, s) }
-
 // continueParent continues the parent of this process, if it is the one that has this number.
 func continueParent(parent int) {
 	if unix.Getppid() == parent {
 		unix.Kill(parent, unix.SIGCONT)
 	}
 }
-
-func hasEarlier() bool { return false }
 
 // makeThreads has nothing to do: whether the runtime may need another thread later is not looked at here.
 func makeThreads() {}
