@@ -156,8 +156,7 @@ func (l *life) step() {
 		l.finish(0)
 		return
 	}
-	haveTime := l.state == counting || l.state == terminating
-	if haveTime && l.isTimeToKill(now) {
+	if l.isTimeToKill(now) {
 		l.state, l.lookAt = killing, now
 	}
 	switch l.state {
@@ -209,10 +208,11 @@ func (l *life) count(now time.Duration) {
 	l.lookAt = now + pauseOfCount
 }
 
-// isTimeToKill reports whether those who were to end by SIGTERM have had their time.
+// isTimeToKill reports whether there are some who are to end by SIGTERM, and they have had their time.
 func (l *life) isTimeToKill(now time.Duration) bool {
+	areToEnd := l.state == counting || l.state == terminating
 	isLost := l.cause == Lost && !l.alive()
-	return l.hurries || isLost || now >= min(l.killAt, l.deadlines.Kill)
+	return areToEnd && (l.hurries || isLost || now >= min(l.killAt, l.deadlines.Kill))
 }
 
 // terminate sends a process SIGTERM. A stopped one is continued for that.

@@ -23,9 +23,9 @@ import (
 // A runner is the process of a guard: it obeys orders, runs the command, and reports.
 type runner struct {
 	life    *life
-	parent  int // see Parent, and so on
-	stderr  int
-	argv    []string
+	parent  int      // its process id
+	stderr  int      // the descriptor that the command gets as that; -1: it has none
+	argv    []string // of the command
 	signals *termination.Signals
 	socket  int      // to the parent
 	orders  splitter // of what comes from it
@@ -286,12 +286,12 @@ func reap(pid int) (end syscall.WaitStatus) {
 // A watch tells of children that have ended, by a descriptor. A thread of its own waits for them: SIGCHLD would go to
 // any thread, and what a Go program does about a signal may need a new one.
 //
-// Guard and thread write each other bytes. What one means follows from who waits for it: none is looked at.
+// It waits for bytes of the guard, too. They all look the same: what one means follows from what it waits for.
 type watch struct{ fd, thread int } // the two ends of a socket
 
 func (w watch) tellThread() { unix.Write(w.fd, []byte{0}) }
 
-// await waits, in the thread, for the guard.
+// await waits, in the thread, for a byte of the guard.
 func (w watch) await() { unix.Read(w.thread, make([]byte, 1)) }
 
 // awaitStart waits until the command has started. The child that is to become it may be stopped just before. It is

@@ -127,3 +127,15 @@ func die(sig syscall.Signal) {
 	syscall.Kill(syscall.Getpid(), sig)
 	select {}
 }
+
+// canDieBy reports whether this process can die by a signal of Forwarded, as one does that does not catch it.
+func canDieBy(sig syscall.Signal) bool {
+	switch {
+	case os.Getpid() == 1, sig == syscall.SIGWINCH:
+		return false
+	case cstart.IsLibrary:
+		return true
+	}
+	// The handlers of the Go runtime print its stacks for SIGQUIT, and ignore SIGUSR1 and the like.
+	return slices.Contains(deferrable, sig)
+}
