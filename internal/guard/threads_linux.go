@@ -15,16 +15,15 @@ import (
 // The garbage collector needs threads. It is put off, in flock until the process has reached the memory limit that main
 // sets. So what runs on and on from here must need no memory. Goroutines that wake up need threads, too. They wait in
 // system calls of their own, main among them. When one enters such a call the runtime may want a thread that looks for
-// other work. Spare ones wait for that: it never has more than those in system calls, one for each of GOMAXPROCS, and
-// its own.
+// other work. Spare ones wait for that: beside its own, and those in system calls, it never has more than processors.
 func makeThreads() {
 	debug.SetGCPercent(-1)
-	runtime.GOMAXPROCS(spareThreads)
+	runtime.GOMAXPROCS(processors)
 	pair, err := sys.Socketpair()
 	if err != nil {
 		return
 	}
-	for range spareThreads {
+	for range processors {
 		go func() { // in a thread of its own
 			b := []byte{0}
 			unix.Write(pair[1], b)
@@ -33,19 +32,19 @@ func makeThreads() {
 		}()
 	}
 	readEach(pair[0])
-	unix.Write(pair[0], make([]byte, spareThreads))
+	unix.Write(pair[0], make([]byte, processors))
 	readEach(pair[0]) // nobody may read from a number that is another descriptor's soon
 	unix.Close(pair[0])
 	unix.Close(pair[1])
 }
 
-// spareThreads is not smaller, or those who wake up at once would wait for each other, and the runtime would look for
-// help.
-const spareThreads = 4
+// processors is GOMAXPROCS. It is not smaller, or those who wake up at once would wait for each other, and the runtime
+// would look for help.
+const processors = 4
 
 // readEach reads a byte of each spare thread.
 func readEach(fd int) {
-	for n, b := 0, make([]byte, spareThreads); n < spareThreads; {
+	for n, b := 0, make([]byte, processors); n < processors; {
 		more, _ := unix.Read(fd, b[n:])
 		n += max(more, 0)
 	}
