@@ -30,12 +30,11 @@ func IsOfTerminals(s os.Signal) bool {
 	return s == syscall.SIGINT || s == syscall.SIGQUIT || s == syscall.SIGWINCH
 }
 
-// Signals are those of a list that have come since Catch, or Listen. Their descriptor is readable when one has come. How
-// they come there, next_*.go says.
+// Signals are those of a list that have come since Catch, or Listen: see next_*.go.
 type Signals struct {
-	FD     int
+	FD     int        // of Catch: it is readable when one has come
 	source            // what Next reads them from
-	ended  [2]int     // a pipe: the command has ended
+	ended  [2]int     // a socket: the command has ended
 	mu     sync.Mutex // for take
 }
 
@@ -45,9 +44,13 @@ var catching *Signals
 // Catch catches the signals of Forwarded from now on; they end nothing any more, neither this process nor what Defer
 // has returned. One that is ignored, or blocked, stays so. It must not be called twice.
 func Catch() (*Signals, error) {
-	s, err := Listen(inEffect())
+	list := inEffect()
+	s, err := Listen(list)
 	if err == nil {
-		s.ended[0], s.ended[1], err = pipe()
+		err = s.openFD(list)
+	}
+	if err == nil {
+		s.ended, err = sys.Socketpair()
 	}
 	if err != nil {
 		return nil, err
@@ -62,24 +65,14 @@ func Catch() (*Signals, error) {
 	return s, nil
 }
 
-// Listen catches the signals of a list, of which none ends this process any more. It is for one list in a process.
-func Listen(list []syscall.Signal) (*Signals, error) {
-	read, write, err := pipe()
-	if err != nil {
-		return nil, err
-	}
-	unix.SetNonblock(read, true)
-	unix.SetNonblock(write, true)
-	s := &Signals{FD: read}
-	s.catch(list, write)
-	return s, nil
-}
-
+// pipe returns the ends of a pipe, of which none blocks.
 func pipe() (read, write int, err error) {
 	var ends [2]int
 	err = unix.Pipe(ends[:])
 	read, err = sys.AboveStandard(ends[0], err)
 	write, err = sys.AboveStandard(ends[1], err)
+	unix.SetNonblock(read, true)
+	unix.SetNonblock(write, true)
 	return read, write, err
 }
 
