@@ -79,7 +79,8 @@ func (a *attempt) runCommand() (status int, err error) {
 	switch {
 	case a.NoFork:
 		a.out.Flush()
-		termination.Allow()
+		termination.Undefer()
+		termination.Finish() // does not return if a signal has come
 		return 0, command.Exec(a.Command)
 	case a.HasGuard():
 		return a.runGuarded()
@@ -91,10 +92,7 @@ func (a *attempt) runCommand() (status int, err error) {
 func (a *attempt) runGuarded() (status int, err error) {
 	guarded := guard.Command{Argv: a.Command,
 		Rules: guard.Rules{Limit: a.Limit, Leftovers: a.KillChildren, Ticket: a.ticket},
-		Note:  a.out.Note, NoteMore: func(string) {}}
-	if a.Verbose || a.Reports {
-		guarded.NoteMore = a.out.Note
-	}
+		Note:  a.out.Note, NotesMore: a.Verbose || a.Reports}
 	if a.Close {
 		guarded.ForGuard = []int{a.file.FD}
 		if lifeline := a.lock.Lifeline(); lifeline >= 0 {
@@ -102,11 +100,7 @@ func (a *attempt) runGuarded() (status int, err error) {
 		}
 	}
 	a.out.Beside() // for those lines
-	result, err := guarded.Run()
-	if result.Signal != 0 {
-		termination.FinishBy(result.Signal) // so that a shell sees by its status that it should end, too
-	}
-	return result.Status, err
+	return guarded.Run()
 }
 
 // earlyFailure returns what package early could not do after it had locked: execute the command, and then this process

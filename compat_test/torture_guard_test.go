@@ -273,7 +273,7 @@ func withShortGrace(t *testing.T) (program string) {
 	if os.Getenv("FLOCK_UNDER_TEST") != "" {
 		t.Skip("another flock is tested")
 	}
-	return mutant{name: "grace", file: "internal/guard/guard.go",
+	return mutant{name: "grace", file: "internal/guard/clock.go",
 		before: "var grace = 10 * time.Second", after: "var grace = 100 * time.Millisecond"}.build(t)
 }
 

@@ -40,12 +40,8 @@ func (h *hold) deadlines() guard.Deadlines {
 // command is what the guard runs.
 func (h *hold) command() guard.Command {
 	o := h.options
-	c := guard.Command{Argv: o.Command, Rules: guard.Rules{Limit: o.Limit, Leftovers: o.KillChildren},
-		Note: h.printer.Note, NoteMore: func(string) {}}
-	if o.Verbose || o.Reports {
-		c.NoteMore = h.printer.Note
-	}
-	return c
+	return guard.Command{Argv: o.Command, Rules: guard.Rules{Limit: o.Limit, Leftovers: o.KillChildren},
+		Note: h.printer.Note, NotesMore: o.Verbose || o.Reports}
 }
 
 // execute runs the command, releases the lock, and returns the exit status.
@@ -215,7 +211,7 @@ func (h *hold) end(m guard.Message) int {
 		h.printer.Warn("cannot release the lock " + h.name + ", which ends with " + h.program.Lease + ": " + err.Error())
 	}
 	if end.Signal != 0 && slices.Contains(h.passedOn, os.Signal(end.Signal)) {
-		return termination.Die(end.Signal) // so that systemd, which has stopped this service by it, sees no failure
+		return termination.EndBy(end.Signal) // so that systemd, which has stopped this service by it, sees no failure
 	}
 	return end.Status
 }

@@ -36,7 +36,9 @@ func init() {
 func Main(b Program) {
 	args := cli.Args()
 	p := output.New(path.Base(args[0]))
-	os.Exit(p.Status(start(p, b, args)))
+	status := p.Status(start(p, b, args))
+	termination.Finish()
+	os.Exit(status)
 }
 
 // start reads the command line and the variables, and does what they say. It returns the exit status.
@@ -122,7 +124,7 @@ func (t *task) lock() int {
 		ctx, cancel = context.WithDeadlineCause(ctx, began.Add(o.Timeout), ErrTimeout)
 	}
 	defer cancel()
-	t.signals, t.taken = termination.Forward(), make(chan struct{}, 1)
+	t.signals, t.taken = termination.Notify(), make(chan struct{}, 1)
 	// Before the first connection, which makes another attempt when it lacks a descriptor: a fork makes none.
 	g, err := guard.Start(o.Command)
 	if err != nil {
@@ -206,7 +208,7 @@ func (t *task) wait(acquired <-chan struct{}, began time.Time) (end func() (stat
 			return nil
 		case sig := <-t.signals:
 			if endsWait(sig) {
-				return func() int { return termination.Die(sig.(syscall.Signal)) }
+				return func() int { return termination.EndBy(sig.(syscall.Signal)) }
 			}
 		case <-t.reports:
 			return func() int { return t.guardGone("cannot wait any longer for") }
@@ -289,8 +291,8 @@ func (t *task) guardGone(what string) int {
 	switch sig := t.guard.KilledBy(); {
 	case sig == 0:
 		return t.printer.Fail(guard.ErrEnded)
-	case slices.Contains(termination.Forwarded, os.Signal(sig)):
-		return termination.Die(sig)
+	case slices.Contains(termination.Forwarded, sig):
+		return termination.EndBy(sig)
 	}
 	return t.printer.Fail(Unavailable(what + " the lock " + t.name + ": its guard was killed"))
 }

@@ -23,7 +23,6 @@ package guard
 
 import (
 	"strings"
-	"syscall"
 	"time"
 
 	"example.org/flock/internal/locks"
@@ -43,18 +42,12 @@ type Command struct {
 	Rules    Rules
 	ForGuard []int // descriptors that the guard gets, but not the command
 
-	Note     func(line string) // that of output.Printer
-	NoteMore func(line string) // for what only some users want to know
+	Note      func(line string) // that of output.Printer
+	NotesMore bool              // and for what only some users want to know
 }
 
 // StatusAtLimit is the exit status after a command reached its limit, as with timeout(1).
 const StatusAtLimit = 124
-
-// A Result says how a command has ended.
-type Result struct {
-	Status int
-	Signal syscall.Signal // by which it died, if this process was sent that, too; 0: none
-}
 
 // Name is the name of a guard, its first word. It contains nothing that a search for flock or for the command, to kill
 // them, could match.

@@ -12,6 +12,16 @@ import (
 	"example.org/flock/internal/sys"
 )
 
+// earlier are the children that this process had before the guard: known on Linux.
+var earlier []int
+
+// isOfTheDead reports whether a process group has only processes that have ended and wait for their parents, if a signal
+// to it is an error then. Only macOS and tests change it.
+var isOfTheDead = func(group int) bool { return false }
+
+// signalGroup sends a signal to a process group. Only tests change it.
+var signalGroup = func(group int, s unix.Signal) error { return unix.Kill(-group, s) }
+
 // A family is the command with what it has started, as far as that can be found.
 type family struct {
 	command  int       // its process id, until it was reaped; 0: it does not run
@@ -84,8 +94,7 @@ func (f *family) killUntil(deadline time.Duration) (survivor int) {
 			emptyLooks++
 		}
 		// Children from before the guard are not of the family, but are children for as long as they like.
-		foundNobody := hasEarlier() && emptyLooks == 2
-		if !f.remains(hasChildren) || foundNobody {
+		if !f.remains(hasChildren) || len(earlier) > 0 && emptyLooks == 2 {
 			return 0
 		}
 		barred, killed := 0, false

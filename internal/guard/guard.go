@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -15,21 +16,6 @@ import (
 	"example.org/flock/internal/command"
 	"example.org/flock/internal/sys"
 )
-
-// Now reads the clock of the deadlines.
-func Now() time.Duration { return readClock() }
-
-// readClock is Now. Only tests change it.
-var readClock = func() time.Duration {
-	var t unix.Timespec
-	if err := unix.ClockGettime(clock, &t); err != nil {
-		panic(err) // every supported system has this clock
-	}
-	return time.Duration(t.Nano())
-}
-
-// grace is the time between SIGTERM and SIGKILL. Only tests change it.
-var grace = 10 * time.Second
 
 // TokenVariable is a variable in the environment of an exclusive holder's command: a number that grows from holder to
 // holder.
@@ -70,12 +56,17 @@ func Start(argv []string, forGuard ...int) (*Guard, error) {
 	if err != nil {
 		return nil, errors.New("cannot make a socket: " + sys.Text(err))
 	}
-	h := header{parent: os.Getpid(), forGuard: forGuard, argv: argv}
-	if g.pid, h.stderr, err = startProcess(pair[1]); err != nil {
+	var stderr int
+	if g.pid, stderr, err = startProcess(pair[1]); err != nil {
 		unix.Close(pair[0])
 		return nil, err
 	}
-	sendWords(pair[0], h.words())
+	b := Message{Kind: Parent, Number: os.Getpid()}.appendTo(nil)
+	b = Message{Kind: Stderr, Number: stderr}.appendTo(b)
+	for _, fd := range forGuard {
+		b = Message{Kind: ForGuard, Number: fd}.appendTo(b)
+	}
+	send(pair[0], Message{Kind: Words, Text: strings.Join(argv, "\x00")}.appendTo(b))
 	g.socket, g.socketFD, g.endFD = os.NewFile(uintptr(pair[0]), "guard"), pair[0], endOf(g.pid)
 	return g, nil
 }
@@ -146,17 +137,22 @@ func (g *Guard) Reports() <-chan Message {
 func (g *Guard) KilledBy() syscall.Signal { return max(g.end.Signal(), 0) } // -1: none
 
 // Give gives the guard an order, and continues it, should it be stopped. But while the command runs, new deadlines can
-// wait until the old ones have come. They hold for this process, too.
+// wait until the old ones have come.
 func (g *Guard) Give(m Message) {
-	if m.Deadlines != (Deadlines{}) && m.Deadlines != NoDeadlines {
-		g.wake.set(m.Deadlines.Kill) // it is continued when the command is killed
-		g.kill.set(m.Deadlines.End)  // and killed, if it is still there then
+	if m.Deadlines != (Deadlines{}) {
+		g.setTimers(m.Deadlines)
 	}
 	g.line = m.appendTo(g.line[:0])
 	send(g.socketFD, g.line)
-	if m.Kind != Move || !g.hasStarted.Load() {
+	if canWait := m.Kind == Move && g.hasStarted.Load(); !canWait {
 		unix.Kill(g.pid, unix.SIGCONT)
 	}
+}
+
+// setTimers has this process continued when the command is killed, and killed if it is still there at the end.
+func (g *Guard) setTimers(d Deadlines) {
+	g.wake.set(d.Kill)
+	g.kill.set(d.End)
 }
 
 // PassOn has the guard send the command a signal that came to this process; fromTerminal says that the terminal sent it
@@ -167,8 +163,7 @@ func (g *Guard) PassOn(s syscall.Signal, fromTerminal bool) {
 
 // Close ends the guard of a command that has ended, or was never started, and the watch over this process.
 func (g *Guard) Close() {
-	g.wake.set(0)
-	g.kill.set(0)
+	g.setTimers(noDeadlines)
 	unix.Shutdown(g.socketFD, unix.SHUT_RDWR)
 }
 

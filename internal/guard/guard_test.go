@@ -246,7 +246,7 @@ func TestRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, dir := start(t, stubborn+c.script)
-			g.Give(Message{Kind: Run, Deadlines: NoDeadlines, Rules: c.rules})
+			g.Give(Message{Kind: Run, Rules: c.rules})
 			if c.orphan {
 				await(t, dir+"/child")
 				unix.Shutdown(g.socketFD, unix.SHUT_WR)
@@ -276,7 +276,7 @@ func TestIgnoredContinue(t *testing.T) {
 	signal.Ignore(unix.SIGCONT)
 	defer signal.Reset(unix.SIGCONT)
 	g, _ := start(t, stubborn+"exec sleep 1000")
-	g.Give(Message{Kind: Run, Deadlines: NoDeadlines, Rules: Rules{Limit: time.Second}})
+	g.Give(Message{Kind: Run, Rules: Rules{Limit: time.Second}})
 	if r := last(t, g); r.Cause != AtLimit {
 		t.Errorf("%+v", r)
 	}

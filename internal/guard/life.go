@@ -14,8 +14,8 @@ import (
 	"example.org/flock/internal/proc"
 )
 
-// A state is one of the life of a guard. These are all the transitions, but for one: from every state after running to
-// over, when the command has ended and nobody is left.
+// A state is one of the life of a guard. These are all the transitions, but for one: to over, from running and every
+// state after it, when the command has ended and nobody is left.
 //
 //	from         to           when
 //	ready        running      the command was started
@@ -66,11 +66,11 @@ type life struct {
 	remains bool // somebody of the family is there
 	status  int  // of the command, when it has ended
 	killed  bool // by a signal
-	// systemd sends SIGTERM to all. If the command dies by it before flock has passed on its own, diedOf is SIGTERM:
-	// flock's is then no wish for hurry. If flock's has come first, heard is SIGTERM, and the next one is such a wish.
-	heard  syscall.Signal   // the last signal that came here while it lived
-	diedOf syscall.Signal   // the one that it died of and that has not come here yet
-	early  []syscall.Signal // came here before the order to run
+	// A terminal, or systemd, sends a signal to all. If the command dies of it before it has come here, it is expected
+	// here, and then no wish for hurry. If it has come before, it is the last one, and if it comes again, such a wish.
+	last     syscall.Signal   // that came here while the command lived
+	expected syscall.Signal   // 0: none
+	early    []syscall.Signal // came here before the order to run
 
 	cause   Cause         // why all have to end
 	killAt  time.Duration // when the time to end is over
@@ -86,7 +86,7 @@ type life struct {
 }
 
 func newLife(report func(Message)) *life {
-	return &life{deadlines: NoDeadlines, limitAt: never, killAt: never, newerAt: never, report: report,
+	return &life{deadlines: noDeadlines, limitAt: never, killAt: never, newerAt: never, report: report,
 		reported: map[Kind][]process{}}
 }
 
@@ -138,15 +138,16 @@ func (l *life) lookForNewer() {
 
 // proceed does what is due, until the next event: as long as that leads to another state.
 func (l *life) proceed() {
-	for before := over + 1; l.state != before; {
-		before = l.state
+	for goesOn := true; goesOn; {
+		before := l.state
 		l.step()
+		goesOn = l.state != before
 	}
 }
 
 // step does what is due in this state.
 func (l *life) step() {
-	due := l.dueCause()
+	now, due := Now(), l.dueCause()
 	if l.state > running && due == Lost {
 		l.cause = Lost // whatever it was until now
 	}
@@ -155,33 +156,35 @@ func (l *life) step() {
 		l.finish(0)
 		return
 	}
+	if l.isTimeToKill(now) {
+		l.state, l.lookAt = killing, now
+	}
 	switch l.state {
 	case running:
-		l.endRun(due)
+		l.endRun(now, due)
 	case counting:
-		l.count()
+		l.count(now)
 	case terminating:
-		l.awaitEnds()
+		l.lookAt = now + pauseOfEnds
 	case killing:
-		l.kill()
+		l.kill(now)
 	case waiting:
-		l.awaitSurvivors()
+		l.awaitSurvivors(now)
 	}
 }
 
 // endRun ends the state running, if the command has ended and what it has left may stay, or if all have to end.
-func (l *life) endRun(due Cause) {
+func (l *life) endRun(now time.Duration, due Cause) {
 	switch {
 	case !l.alive() && !l.rules.Leftovers:
 		l.finish(0)
 	case due != NoCause:
-		l.endAll(due)
+		l.endAll(now, due)
 	}
 }
 
 // endAll begins to end all.
-func (l *life) endAll(why Cause) {
-	now := Now()
+func (l *life) endAll(now time.Duration, why Cause) {
 	l.state, l.cause, l.lookAt, l.countAt = counting, why, now, now+mostOfCount
 	if why != Lost {
 		l.killAt = now + grace
@@ -193,36 +196,23 @@ func (l *life) endAll(why Cause) {
 
 // count finds out who they are, and sends SIGTERM to those whom it has found. Who comes later gets none: it may be what
 // the command has started to clean up.
-func (l *life) count() {
-	now := Now()
-	switch {
-	case l.isTimeToKill(now):
-		l.state, l.lookAt = killing, now
-	case now >= l.lookAt:
-		isSame := l.family.look()
-		if l.looks++; l.looks > 1 && isSame || now >= l.countAt {
-			l.forEach(Leftover, l.terminate)
-			l.state = terminating
-		}
-		l.lookAt = now + pauseOfCount
+func (l *life) count(now time.Duration) {
+	if now < l.lookAt {
+		return
 	}
+	isSame := l.family.look()
+	if l.looks++; l.looks > 1 && isSame || now >= l.countAt {
+		l.forEach(Leftover, l.terminate)
+		l.state = terminating
+	}
+	l.lookAt = now + pauseOfCount
 }
 
-// awaitEnds waits for those who have got SIGTERM.
-func (l *life) awaitEnds() {
-	now := Now()
-	switch {
-	case l.isTimeToKill(now):
-		l.state, l.lookAt = killing, now
-	case !lastEndIsEvent:
-		l.lookAt = now + pauseOfEnds
-	}
-}
-
-// isTimeToKill reports whether those who were to end by SIGTERM have had their time.
+// isTimeToKill reports whether there are some who are to end by SIGTERM, and they have had their time.
 func (l *life) isTimeToKill(now time.Duration) bool {
+	areToEnd := l.state == counting || l.state == terminating
 	isLost := l.cause == Lost && !l.alive()
-	return l.hurries || isLost || now >= min(l.killAt, l.deadlines.Kill)
+	return areToEnd && (l.hurries || isLost || now >= min(l.killAt, l.deadlines.Kill))
 }
 
 // terminate sends a process SIGTERM. A stopped one is continued for that.
@@ -241,14 +231,12 @@ func (l *life) terminate(p process) {
 
 // kill kills all who are there, if that is due, and finds out whether others are left than those who may not be killed:
 // in the states killing and waiting.
-func (l *life) kill() {
-	now := Now()
+func (l *life) kill(now time.Duration) {
 	if now < l.lookAt {
 		return
 	}
-	l.lookAt = now
-	if l.family.look() { // otherwise those who were killed may have started others just before
-		l.lookAt += pauseOfKill
+	if l.family.look() { // otherwise it is due again at once: who was killed may have started others just before
+		l.lookAt = now + pauseOfKill
 	}
 	l.state = killing
 	killed := 0
@@ -273,11 +261,11 @@ func (l *life) kill() {
 
 // awaitSurvivors waits for those who may not be killed, and kills who comes. The server of a lock that is lost does not
 // wait for them.
-func (l *life) awaitSurvivors() {
+func (l *life) awaitSurvivors(now time.Duration) {
 	if l.cause == Lost {
 		l.finish(l.barred)
 	} else {
-		l.kill()
+		l.kill(now)
 	}
 }
 
@@ -338,15 +326,15 @@ func (l *life) passOn(s syscall.Signal, fromTerminal bool) {
 		if !slices.Contains(l.early, s) {
 			l.early = append(l.early, s)
 		}
-		l.heard = s
+		l.last = s
 	case l.alive():
-		l.heard = s
+		l.last = s
 		// In the process group of the guard's parent, the command has it from the terminal already.
 		if l.family.group != 0 || !fromTerminal {
 			l.family.pass(s)
 		}
-	case s == l.diedOf: // the one by which a terminal or a service manager has ended the command, with all others
-		l.diedOf = 0
+	case s == l.expected:
+		l.expected = 0
 	case l.state > running && s != unix.SIGWINCH:
 		l.hurries = true
 	}
@@ -361,8 +349,8 @@ func (l *life) noteEnd(pid int, w syscall.WaitStatus) {
 	if l.killed {
 		l.status = 128 + int(w.Signal())
 	}
-	if l.killed && l.state == running && w.Signal() != l.heard { // then it may have been sent to the guard's parent, too
-		l.diedOf = w.Signal()
+	if l.killed && l.state == running && w.Signal() != l.last {
+		l.expected = w.Signal()
 	}
 }
 

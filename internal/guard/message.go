@@ -5,13 +5,11 @@ package guard
 import (
 	"bytes"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"example.org/flock/internal/locks"
 	"example.org/flock/internal/sys"
 )
 
@@ -22,19 +20,22 @@ type Deadlines struct {
 	End  time.Duration // the kernel kills the program whose guard it is, if it is still there
 }
 
-// NoDeadlines are the deadlines of a lock that cannot be lost.
-var NoDeadlines = Deadlines{never, never, never}
+// noDeadlines are the deadlines of a lock that cannot be lost.
+var noDeadlines = Deadlines{never, never, never}
 
-const never = time.Duration(1<<63 - 1)
-
-// A Kind is that of a message: the first are orders to the guard, the others its reports.
+// A Kind is that of a message: the first are what Start tells the guard, then come orders to it, then its reports.
 type Kind int
 
 const (
-	Run    Kind = iota + 1 // start the command, which may run within Deadlines and by Rules, with Token
-	Move                   // new Deadlines
-	Signal                 // forward the signal Number to the command; if that has ended, see passOn
-	Abort                  // the lock is lost: kill everything now
+	Parent   Kind = iota + 1 // the parent of the guard has the process id Number
+	Stderr                   // the command gets the descriptor Number as its standard error; -1: it has none
+	ForGuard                 // the command does not get the descriptor Number
+	Words                    // the command is Text, its words with a byte of 0 between them
+
+	Run    // start the command, which may run within Deadlines and by Rules, with Token
+	Move   // new Deadlines
+	Signal // forward the signal Number to the command; if that has ended, see passOn
+	Abort  // the lock is lost: kill everything now
 
 	Started    // the command runs: Number is its process id
 	Overrun    // the command has reached its limit; the guard terminates it with all its descendants
@@ -75,55 +76,50 @@ type Message struct {
 	Errno    syscall.Errno // why the command cannot be executed; 0: that is not known
 }
 
-// appendTo appends the message to b as a line: numbers, and the quoted text.
-func (m Message) appendTo(b []byte) []byte {
-	for _, n := range [...]int64{int64(m.Kind), int64(m.Deadlines.Term), int64(m.Deadlines.Kill),
-		int64(m.Deadlines.End), int64(m.Rules.Limit), bit(m.Rules.Leftovers), bit(m.Rules.KeepsLock), m.Token,
-		int64(m.Number), int64(m.Group), bit(m.Killed), bit(m.Terminal), int64(m.Cause), int64(m.Survivor), int64(m.Errno),
-		int64(m.Rules.Ticket.FD), m.Rules.Ticket.Number} {
-		b = append(strconv.AppendInt(b, n, 10), ' ')
+// visit calls change with each number of the message, always in the same order, and puts its answer there.
+func (m *Message) visit(change func(int64) int64) {
+	d, r := &m.Deadlines, &m.Rules
+	for _, at := range [...]*time.Duration{&d.Term, &d.Kill, &d.End, &r.Limit} {
+		*at = time.Duration(change(int64(*at)))
 	}
-	return append(strconv.AppendQuote(b, m.Text), '\n')
+	for _, n := range [...]*int{(*int)(&m.Kind), (*int)(&m.Cause), &m.Group, &m.Number, &m.Survivor, &r.Ticket.FD} {
+		*n = int(change(int64(*n)))
+	}
+	for _, is := range [...]*bool{&r.Leftovers, &r.KeepsLock, &m.Killed, &m.Terminal} {
+		n := int64(0)
+		if *is {
+			n = 1
+		}
+		*is = change(n) != 0
+	}
+	m.Token, r.Ticket.Number = change(m.Token), change(r.Ticket.Number)
+	m.Errno = syscall.Errno(change(int64(m.Errno)))
 }
 
-func bit(is bool) int64 {
-	if is {
-		return 1
-	}
-	return 0
+// appendTo appends the message to b as a line: numbers, and the quoted text.
+func (m Message) appendTo(b []byte) []byte {
+	m.visit(func(n int64) int64 {
+		b = append(strconv.AppendInt(b, n, 10), ' ')
+		return n
+	})
+	return append(strconv.AppendQuote(b, m.Text), '\n')
 }
 
 // decode returns the message of a line that appendTo has made, without the end of the line. ok says that it is one.
 func decode(line []byte) (m Message, ok bool) {
-	var n [17]int64
-	for i := range n {
-		if n[i], line, ok = cutNumber(line); !ok {
-			return Message{}, false
-		}
+	ok = true
+	m.visit(func(int64) int64 {
+		word, rest, _ := bytes.Cut(line, []byte(" "))
+		n, err := strconv.ParseInt(string(word), 10, 64)
+		line, ok = rest, ok && err == nil
+		return n
+	})
+	if string(line) == `""` { // most have no text, and need no memory
+		return m, ok
 	}
-	text := ""
-	if string(line) != `""` { // most have no text, and need no memory
-		var err error
-		if text, err = strconv.Unquote(string(line)); err != nil {
-			return Message{}, false
-		}
-	}
-	return Message{Kind: Kind(n[0]),
-		Deadlines: Deadlines{time.Duration(n[1]), time.Duration(n[2]), time.Duration(n[3])},
-		Rules:     Rules{time.Duration(n[4]), n[5] != 0, n[6] != 0, locks.Ticket{FD: int(n[15]), Number: n[16]}},
-		Token:     n[7], Number: int(n[8]), Group: int(n[9]),
-		Killed: n[10] != 0, Terminal: n[11] != 0, Cause: Cause(n[12]), Survivor: int(n[13]),
-		Errno: syscall.Errno(n[14]), Text: text}, true
-}
-
-// cutNumber cuts a number and the blank behind it from a line.
-func cutNumber(line []byte) (n int64, rest []byte, ok bool) {
-	word, rest, ok := bytes.Cut(line, []byte(" "))
-	if !ok || len(word) > 20 { // the longest number has as many
-		return 0, nil, false
-	}
-	n, err := strconv.ParseInt(string(word), 10, 64)
-	return n, rest, err == nil
+	text, err := strconv.Unquote(string(line))
+	m.Text = text
+	return m, ok && err == nil
 }
 
 // send sends bytes, or drops them if the receiver is gone.
@@ -159,40 +155,4 @@ func (s *splitter) next() (m Message, ok bool) {
 		s.at += length + 1
 	}
 	return m, true
-}
-
-// Words are sent before all messages: their length in four bytes, and each with a byte of 0 at its end.
-
-func sendWords(socket int, words []string) {
-	var b []byte
-	for _, word := range words {
-		b = append(append(b, word...), 0)
-	}
-	n := len(b)
-	send(socket, append([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, b...))
-}
-
-// receiveWords returns no words if the sender is gone before it has sent them all.
-func receiveWords(socket int) (words []string) {
-	head, ok := receive(socket, 4)
-	if !ok {
-		return nil
-	}
-	b, ok := receive(socket, int(head[0])<<24|int(head[1])<<16|int(head[2])<<8|int(head[3]))
-	if !ok || len(b) == 0 {
-		return nil
-	}
-	return strings.Split(string(b[:len(b)-1]), "\x00")
-}
-
-func receive(socket, length int) (b []byte, ok bool) {
-	b = make([]byte, length)
-	for at := 0; at < length; {
-		n, _ := sys.Read(socket, b[at:])
-		if n <= 0 {
-			return nil, false
-		}
-		at += n
-	}
-	return b, true
 }

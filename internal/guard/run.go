@@ -4,7 +4,6 @@ package guard
 
 import (
 	"errors"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,26 +19,31 @@ import (
 	"example.org/flock/internal/termination"
 )
 
-// Run runs the command and forwards signals to it. It returns when the command has ended, and every process that must
-// end with it. A signal that comes after that ends this process when the lock is released: see package termination.
-func (c Command) Run() (Result, error) {
+// Run runs the command and forwards signals to it. It returns the exit status when the command has ended, and every
+// process that must end with it. If the command has died of a signal that this process was sent, too, or if one comes
+// after its end, that ends this process when the lock is released: see package termination.
+func (c Command) Run() (status int, err error) {
 	signals, err := termination.Catch()
 	if err != nil {
-		return Result{}, asFailure(err)
+		return 0, asFailure(err)
 	}
 	g, err := c.startGuard()
 	if err != nil {
 		signals.CommandEnded()
-		return Result{}, asFailure(err)
+		return 0, asFailure(err)
 	}
 	makeThreads()
 	c.Rules.KeepsLock = true
 	passedOn := map[syscall.Signal]bool{}
 	g.passOnAll(signals, passedOn) // before the order to run, so that the command gets those from the terminal, too
-	g.Give(Message{Kind: Run, Deadlines: NoDeadlines, Rules: c.Rules})
+	g.Give(Message{Kind: Run, Rules: c.Rules})
 	last := c.mediate(g, signals, passedOn)
 	signals.CommandEnded() // the end of what the guard has left behind may take for ever
-	return c.result(g, last, passedOn)
+	g.Close()
+	if last.Kind != Ended {
+		return c.killed(g, last)
+	}
+	return c.status(last, passedOn)
 }
 
 // startGuard starts the guard. That asks for newer tickets by a descriptor of its own, whose number c then has for it;
@@ -89,33 +93,36 @@ func (g *Guard) passOnAll(signals *termination.Signals, passedOn map[syscall.Sig
 var ErrEnded = asFailure(errors.New("its guard has ended before the command could start: " +
 	"is there a limit of processes or of memory?"))
 
-// result returns how the command has ended, by the last report of a guard that is gone.
-func (c Command) result(g *Guard, last Message, passedOn map[syscall.Signal]bool) (Result, error) {
-	g.Close()
-	by, hasReported := g.KilledBy(), last.Kind != 0
+// killed returns the status of a command whose guard is gone without the last report, after one or none, and kills what
+// is left of it.
+func (c Command) killed(g *Guard, report Message) (status int, err error) {
+	switch by := g.KilledBy(); {
+	case report.Kind != 0: // it has caught signals, and was killed all the same
+	case by == 0:
+		return 0, ErrEnded
+	case slices.Contains(termination.Forwarded, by): // before it caught them, and for this process
+		return termination.EndBy(by), nil
+	}
+	c.Note("the guard of " + c.Argv[0] + " was killed, and so were all its descendants")
+	g.closeAll()
+	g.family.killAll(func(pid int) { c.Relay(Message{Kind: Unkillable, Number: pid, Text: proc.Command(pid)}) })
+	return 128 + int(syscall.SIGKILL), nil
+}
+
+// status returns that of a command by the last report.
+func (c Command) status(last Message, passedOn map[syscall.Signal]bool) (status int, err error) {
+	sig := syscall.Signal(last.Number - 128)
 	switch {
-	case !hasReported && slices.Contains(termination.Forwarded, os.Signal(by)):
-		// It came before the guard caught signals, and was for this process.
-		return Result{Status: 128 + int(by), Signal: by}, nil
-	case !hasReported && by == 0:
-		return Result{}, ErrEnded
-	case last.Kind != Ended: // it was killed
-		c.Note("the guard of " + c.name() + " was killed, and so were all its descendants")
-		g.closeAll()
-		g.family.killAll(func(pid int) { c.Relay(Message{Kind: Unkillable, Number: pid, Text: proc.Command(pid)}) })
-		return Result{Status: 128 + int(syscall.SIGKILL)}, nil
 	case last.Text != "":
-		return Result{}, failedToStart(c.Argv[0], last)
+		return 0, failedToStart(c.Argv[0], last)
 	case last.Cause == Replaced:
-		return Result{}, locks.ErrReplaced
+		return 0, locks.ErrReplaced
 	case last.Cause == AtLimit:
-		return Result{Status: StatusAtLimit}, nil
+		return StatusAtLimit, nil
+	case last.Killed && passedOn[sig]:
+		return termination.EndBy(sig), nil // so that a shell sees by its status that it should end, too
 	}
-	r := Result{Status: last.Number}
-	if sig := syscall.Signal(last.Number - 128); last.Killed && passedOn[sig] {
-		r.Signal = sig
-	}
-	return r, nil
+	return last.Number, nil
 }
 
 // failedToStart returns the error of a command that the guard could not start.
@@ -134,25 +141,23 @@ func asFailure(err error) error {
 	return &failure.Error{Status: failure.ExOSErr, Text: "cannot supervise the command: " + err.Error(), Cause: err}
 }
 
-func (c Command) name() string { return c.Argv[0] }
-
 // Relay prints a report, if it is one for the user.
 func (c Command) Relay(m Message) {
 	who := "process " + strconv.Itoa(m.Number)
 	if m.Text != "" && m.Text != "-" {
 		who += " (" + strings.TrimSpace(m.Text) + ")"
 	}
-	switch m.Kind {
-	case Overrun:
-		c.Note(c.name() + " exceeded its limit of " + strconv.FormatFloat(c.Rules.Limit.Seconds(), 'f', -1, 64) +
+	switch name := c.Argv[0]; {
+	case m.Kind == Overrun:
+		c.Note(name + " exceeded its limit of " + strconv.FormatFloat(c.Rules.Limit.Seconds(), 'f', -1, 64) +
 			" s; terminating it")
-	case Leftover:
-		c.NoteMore(c.name() + " has left " + who + " running; it is terminated")
-	case Killing:
+	case m.Kind == Leftover && c.NotesMore:
+		c.Note(name + " has left " + who + " running; it is terminated")
+	case m.Kind == Killing:
 		c.Note(who + " did not exit after SIGTERM and is killed")
-	case Unkillable:
+	case m.Kind == Unkillable:
 		c.Note(who + " cannot be killed (no permission): waiting for it to exit")
-	case Killable:
+	case m.Kind == Killable:
 		c.Note(who + " can be killed now, and is")
 	}
 }

@@ -13,4 +13,4 @@ func Check() error {
 }
 
 // Run fails.
-func (c Command) Run() (Result, error) { return Result{}, Check() }
+func (c Command) Run() (status int, err error) { return 0, Check() }

@@ -23,7 +23,9 @@ import (
 // A runner is the process of a guard: it obeys orders, runs the command, and reports.
 type runner struct {
 	life    *life
-	header  // what the parent has told at first
+	parent  int      // its process id
+	stderr  int      // the descriptor that the command gets as that; -1: it has none
+	argv    []string // of the command
 	signals *termination.Signals
 	socket  int      // to the parent
 	orders  splitter // of what comes from it
@@ -36,39 +38,6 @@ type runner struct {
 
 // bellAt is the index, among the descriptors that are polled, of the bell of a ticket.
 const bellAt = 3
-
-// A header is what the parent tells before all orders.
-type header struct {
-	parent   int   // its process id
-	stderr   int   // the descriptor that the command gets as its standard error; -1: it has none
-	forGuard []int // descriptors that the command does not get
-	argv     []string
-}
-
-func (h header) words() []string {
-	words := []string{strconv.Itoa(h.parent), strconv.Itoa(h.stderr), strconv.Itoa(len(h.forGuard))}
-	for _, fd := range h.forGuard {
-		words = append(words, strconv.Itoa(fd))
-	}
-	return append(words, h.argv...)
-}
-
-// headerOf returns the header of these words. ok says that they are all there.
-func headerOf(words []string) (h header, ok bool) {
-	next := func() (n int) {
-		if len(words) > 0 {
-			n, _ = strconv.Atoi(words[0])
-			words = words[1:]
-		}
-		return n
-	}
-	h.parent, h.stderr = next(), next()
-	for range next() {
-		h.forGuard = append(h.forGuard, next())
-	}
-	h.argv = words
-	return h, len(words) > 0
-}
 
 // Begin must be called at the start of a program that has guards, by the first thread of the process. In a guard it
 // does not return.
@@ -99,17 +68,7 @@ func beGuard(socket int) {
 		os.Exit(1) // its parent says that it is gone
 	}
 	setName(Name)
-	header, ok := headerOf(receiveWords(socket))
-	if !ok {
-		return // its parent is gone
-	}
-	for _, fd := range append(header.forGuard, header.stderr) {
-		unix.CloseOnExec(fd)
-	}
-	if slices.Contains(header.forGuard, 2) {
-		header.stderr = -1
-	}
-	r := &runner{header: header, signals: signals, socket: socket, bytes: make([]byte, 64<<10)}
+	r := &runner{signals: signals, socket: socket, bytes: make([]byte, 64<<10)}
 	r.life = newLife(r.report)
 	r.run()
 }
@@ -159,11 +118,8 @@ func (r *runner) run() {
 // open makes what the guard waits for.
 func (r *runner) open() (ok bool) {
 	waker, err := newWaker()
-	if err != nil {
-		return false
-	}
-	pair, err := sys.Socketpair()
-	if err != nil {
+	pair, errOfPair := sys.Socketpair()
+	if err != nil || errOfPair != nil {
 		return false
 	}
 	r.waker, r.watch = waker, watch{pair[0], pair[1]}
@@ -219,6 +175,18 @@ func (r *runner) obeyAll() (open bool) {
 func (r *runner) obey(m Message) {
 	l := r.life
 	switch m.Kind {
+	case Parent:
+		r.parent = m.Number
+	case Stderr:
+		r.stderr = m.Number
+		unix.CloseOnExec(r.stderr)
+	case ForGuard:
+		unix.CloseOnExec(m.Number)
+		if m.Number == 2 {
+			r.stderr = -1
+		}
+	case Words:
+		r.argv = strings.Split(m.Text, "\x00")
 	case Run:
 		if l.state == ready {
 			l.rules = m.Rules
@@ -248,7 +216,7 @@ func (r *runner) start(token int64) {
 	if token != 0 {
 		cstart.Setenv(TokenVariable, strconv.FormatInt(token, 10))
 	}
-	r.watch.sendByte(startBegins)
+	r.watch.tellThread() // the start begins
 	pid, err := r.startInGroup()
 	if err != nil {
 		r.failToStart(err)
@@ -257,7 +225,7 @@ func (r *runner) start(token int64) {
 	r.life.family.command = pid
 	unix.Setsid() // keeps the guard out of what is sent to the whole group or session later on
 	r.life.begin(r.fromTerminal())
-	r.watch.sendByte(startIsOver)
+	r.watch.tellThread() // the start is over
 }
 
 // fromTerminal returns what the terminal has sent to the process group until this process has left it.
@@ -315,34 +283,28 @@ func reap(pid int) (end syscall.WaitStatus) {
 	return end
 }
 
-// The bytes that the guard and the thread of its watch write to each other, in this order; the last two, on Linux only,
-// again and again. So who reads one need not look which it is.
-const (
-	startBegins    = iota + 1 // to the thread: the command is about to be started
-	startIsOver               // to the thread
-	childHasEnded             // to the guard
-	endedAreReaped            // to the thread: it is to wait for the next one
-)
+// A watch tells of children that have ended, by a descriptor. A thread of its own waits for them: SIGCHLD would go to
+// any thread, and what a Go program does about a signal may need a new one.
+//
+// It waits for bytes of the guard, too. They all look the same: what one means follows from what it waits for.
+type watch struct{ fd, thread int } // the two ends of a socket
 
-func (w watch) sendByte(what byte) { unix.Write(w.fd, []byte{what}) }
+func (w watch) tellThread() { unix.Write(w.fd, []byte{0}) }
 
-// awaitByte waits, in the thread, for a byte from the guard.
-func (w watch) awaitByte() {
-	var what [1]byte
-	unix.Read(w.thread, what[:])
-}
+// await waits, in the thread, for a byte of the guard.
+func (w watch) await() { unix.Read(w.thread, make([]byte, 1)) }
 
 // awaitStart waits until the command has started. The child that is to become it may be stopped just before. It is
 // continued, for the guard waits for it and can do nothing else meanwhile.
 func (r *runner) awaitStart() {
-	r.watch.awaitByte() // startBegins
+	r.watch.await() // the start begins
 	fds := []unix.PollFd{{Fd: int32(r.watch.thread), Events: unix.POLLIN}}
 	for n := 0; n <= 0; {
 		if n, _ = unix.Poll(fds, 50); n == 0 {
 			r.life.family.continueAll()
 		}
 	}
-	r.watch.awaitByte() // startIsOver
+	r.watch.await() // the start is over
 }
 
 // failToStart reports why the command cannot be started.

@@ -28,11 +28,11 @@ var attributesOfGuard = syscall.SysProcAttr{Pdeathsig: unix.SIGCONT}
 func Check() error {
 	var isReaper int32
 	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&isReaper)), 0, 0, 0)
-	if err != nil {
-		return reaperError(err)
+	if err == nil {
+		err = setReaper(uintptr(isReaper))
 	}
-	if err := setReaper(uintptr(isReaper)); err != nil {
-		return err
+	if err != nil {
+		return errors.New("prctl(2) for PR_SET_CHILD_SUBREAPER is refused: " + sys.Text(err))
 	}
 	if err := findsChildren(); err != nil {
 		return errors.New("/proc does not list child processes here: " + sys.Text(err))
@@ -42,16 +42,7 @@ func Check() error {
 
 // setReaper sets whether descendants whose parent dies become children of this process, 1 or 0. A filter of system
 // calls may refuse that.
-func setReaper(is uintptr) error {
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, is, 0, 0, 0); err != nil {
-		return reaperError(err)
-	}
-	return nil
-}
-
-func reaperError(err error) error {
-	return errors.New("prctl(2) for PR_SET_CHILD_SUBREAPER is refused: " + sys.Text(err))
-}
+func setReaper(is uintptr) error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, is, 0, 0, 0) }
 
 // prepare has descendants whose parent dies become children of this process, and notes the children that it had before.
 // It refuses where that cannot be, or they cannot be seen.
@@ -104,7 +95,7 @@ func newTimer(signal unix.Signal) (t timer, err error) {
 	return t, nil
 }
 
-// set sets the time on the clock at which the signal is sent, and then again and again; 0: never.
+// set sets the time on the clock at which the signal is sent, and then again and again.
 func (t timer) set(at time.Duration) {
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(or0(at))),
 		Interval: unix.NsecToTimespec(int64(50 * time.Millisecond))}
@@ -145,21 +136,17 @@ func (w *waker) set(at time.Duration) (timeout int) {
 // lastEndIsEvent says that the end of the last one of the family is an event.
 const lastEndIsEvent = true
 
-// A watch tells of children that have ended, by a descriptor. A thread of its own waits for them: SIGCHLD would go to
-// any thread, and what a Go program does about a signal may need a new one.
-type watch struct{ fd, thread int } // the two ends of a socket
-
 // run waits for the end of a child, says so, and waits until all who have ended are reaped.
 func (w watch) run() {
 	for {
 		_, err := sys.Retry(func() (int, error) {
 			return 0, unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		})
-		unix.Write(w.thread, []byte{childHasEnded})
+		unix.Write(w.thread, []byte{0})
 		if err != nil { // there is no child, and none can come
 			return
 		}
-		w.awaitByte() // endedAreReaped
+		w.await() // all who have ended are reaped
 	}
 }
 
@@ -167,8 +154,7 @@ func (w watch) run() {
 func (w watch) reap(l *life) (hasChildren bool) {
 	threadWaits := isReadable(w.fd)
 	if threadWaits {
-		var what [1]byte // childHasEnded
-		unix.Read(w.fd, what[:])
+		unix.Read(w.fd, make([]byte, 1))
 	}
 	for {
 		var status syscall.WaitStatus
@@ -178,7 +164,7 @@ func (w watch) reap(l *life) (hasChildren bool) {
 			continue
 		}
 		if threadWaits {
-			w.sendByte(endedAreReaped)
+			w.tellThread()
 		}
 		return err == nil
 	}
@@ -249,7 +235,7 @@ func (f *family) find() {
 		f.list = f.findGroup(f.list) // /proc was unmounted, or mounted over
 		return
 	}
-	pids = slices.DeleteFunc(pids, isEarlier)
+	pids = slices.DeleteFunc(pids, func(pid int) bool { return slices.Contains(earlier, pid) })
 	for i, direct := 0, len(pids); i < len(pids); i++ {
 		stat, err := r.Stat(pids[i])
 		isChild := i < direct
@@ -278,24 +264,25 @@ func (f *family) send(p process, s unix.Signal) error {
 	if p.isChild {
 		return unix.Kill(p.pid, s)
 	}
-	fd, err := unix.PidfdOpen(p.pid, 0)
-	if err == nil {
-		defer unix.Close(fd)
-	}
-	if !f.has(p) {
-		return unix.ESRCH
-	}
-	return sendTo(p.pid, fd, err, s)
+	return sendTo(p.pid, s, func() bool { return f.has(p) })
 }
 
-// sendTo sends a signal by the pidfd of a process, or by its number where there are no pidfds, Linux before 5.3, or a
-// filter denies one of their calls. opened is the answer of pidfd_open(2).
-func sendTo(pid, fd int, opened error, s unix.Signal) error {
-	err := opened
-	if err == nil {
+// sendTo sends a signal by the pidfd of a process, if the number is still its own then, or by its number where there are
+// no pidfds, Linux before 5.3, or a filter denies one of their calls.
+func sendTo(pid int, s unix.Signal, isItsOwn func() bool) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	isOpen := err == nil
+	if isOpen {
+		defer unix.Close(fd)
+	}
+	if !isItsOwn() {
+		return unix.ESRCH
+	}
+	if isOpen {
 		err = unix.PidfdSendSignal(fd, s, nil, 0)
 	}
-	if err == unix.ENOSYS || err == unix.EPERM && (opened != nil || !maySignalByPidfd()) {
+	isFiltered := err == unix.EPERM && !(isOpen && maySignalByPidfd())
+	if err == unix.ENOSYS || isFiltered {
 		return unix.Kill(pid, s)
 	}
 	return err
@@ -315,22 +302,8 @@ func maySignalByPidfd() bool {
 // remains reports whether somebody is left: descendants without a parent are children.
 func (f *family) remains(hasChildren bool) bool { return hasChildren }
 
-// isOfTheDead is for other systems.
-func isOfTheDead(int) bool { return false }
-
-func signalGroup(group int, s unix.Signal) error { return unix.Kill(-group, s) }
-
 // continueParent continues the parent of this process, if it is the one that has this number. Its number cannot be
 // another's while it is the parent.
 func continueParent(parent int) {
-	fd, err := unix.PidfdOpen(parent, 0)
-	if unix.Getppid() == parent {
-		sendTo(parent, fd, err, unix.SIGCONT)
-	}
+	sendTo(parent, unix.SIGCONT, func() bool { return unix.Getppid() == parent })
 }
-
-// earlier are the children that this process had before the guard.
-var earlier []int
-
-func isEarlier(pid int) bool { return slices.Contains(earlier, pid) }
-func hasEarlier() bool       { return len(earlier) > 0 }

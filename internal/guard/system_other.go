@@ -50,13 +50,9 @@ func newTimerFor(expire func()) (timer, error) {
 	return t, nil
 }
 
-// set sets the time on the clock at which the signal is sent; 0: never.
+// set sets the time on the clock at which the signal is sent.
 func (t timer) set(at time.Duration) {
-	switch {
-	case t.times == nil: // there was no guard
-	case at == 0:
-		t.times <- never
-	default:
+	if t.times != nil { // otherwise there was no guard
 		t.times <- at
 	}
 }
@@ -75,9 +71,6 @@ func (w *waker) set(at time.Duration) (timeout int) {
 // lastEndIsEvent says that the end of the last one of the family is an event. Here it is none: those who are nobody's
 // child end unseen.
 const lastEndIsEvent = false
-
-// A watch tells of children that have ended, by a descriptor. A thread of its own waits for them.
-type watch struct{ fd, thread int } // the two ends of a socket
 
 // run waits for the ends of all children, and says what they were.
 func (w watch) run() {
@@ -147,17 +140,12 @@ func (f *family) send(p process, s unix.Signal) error {
 // remains reports whether somebody is left.
 func (f *family) remains(bool) bool { return len(f.findGroup(nil)) > 0 }
 
-// signalGroup sends a signal to a process group. A test sets it.
-var signalGroup = func(group int, s unix.Signal) error { return unix.Kill(-group, s) }
-
 // continueParent continues the parent of this process, if it is the one that has this number.
 func continueParent(parent int) {
 	if unix.Getppid() == parent {
 		unix.Kill(parent, unix.SIGCONT)
 	}
 }
-
-func hasEarlier() bool { return false }
 
 // makeThreads has nothing to do: whether the runtime may need another thread later is not looked at here.
 func makeThreads() {}

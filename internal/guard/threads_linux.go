@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 
 	"golang.org/x/sys/unix"
+
+	"example.org/flock/internal/sys"
 )
 
 // makeThreads has the runtime make all threads that it may need before the command starts: near a limit of processes,
@@ -13,41 +15,36 @@ import (
 // The garbage collector needs threads. It is put off, in flock until the process has reached the memory limit that main
 // sets. So what runs on and on from here must need no memory. Goroutines that wake up need threads, too. They wait in
 // system calls of their own, main among them. When one enters such a call the runtime may want a thread that looks for
-// other work. Spare ones wait for that: it never has more than those in system calls, one for each of GOMAXPROCS, and
-// its own.
+// other work. Spare ones wait for that: beside its own, and those in system calls, it never has more than processors.
 func makeThreads() {
 	debug.SetGCPercent(-1)
-	runtime.GOMAXPROCS(spareThreads)
-	var come, leave [2]int
-	if unix.Pipe2(come[:], unix.O_CLOEXEC) != nil {
+	runtime.GOMAXPROCS(processors)
+	pair, err := sys.Socketpair()
+	if err != nil {
 		return
 	}
-	if unix.Pipe2(leave[:], unix.O_CLOEXEC) == nil {
-		for range spareThreads {
-			go func() { // in a thread of its own
-				b := []byte{0}
-				unix.Write(come[1], b)
-				unix.Read(leave[0], b)
-				unix.Write(come[1], b)
-			}()
-		}
-		readEach(come[0])
-		unix.Write(leave[1], make([]byte, spareThreads))
-		readEach(come[0]) // nobody may read from a number that is another descriptor's soon
-		unix.Close(leave[1])
-		unix.Close(leave[0])
+	for range processors {
+		go func() { // in a thread of its own
+			b := []byte{0}
+			unix.Write(pair[1], b)
+			unix.Read(pair[1], b)
+			unix.Write(pair[1], b)
+		}()
 	}
-	unix.Close(come[0])
-	unix.Close(come[1])
+	readEach(pair[0])
+	unix.Write(pair[0], make([]byte, processors))
+	readEach(pair[0]) // nobody may read from a number that is another descriptor's soon
+	unix.Close(pair[0])
+	unix.Close(pair[1])
 }
 
-// spareThreads is not smaller, or those who wake up at once would wait for each other, and the runtime would look for
-// help.
-const spareThreads = 4
+// processors is GOMAXPROCS. It is not smaller, or those who wake up at once would wait for each other, and the runtime
+// would look for help.
+const processors = 4
 
 // readEach reads a byte of each spare thread.
 func readEach(fd int) {
-	for n, b := 0, make([]byte, spareThreads); n < spareThreads; {
+	for n, b := 0, make([]byte, processors); n < processors; {
 		more, _ := unix.Read(fd, b[n:])
 		n += max(more, 0)
 	}

@@ -3,7 +3,9 @@
 package termination
 
 import (
+	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -13,12 +15,26 @@ import (
 	"example.org/flock/internal/sys"
 )
 
-// Signals are those of a list that have come since Catch, or Listen. Their descriptor is readable when one has come. How
-// they come there, next_*.go says.
+// Forwarded are the signals that are meant for the command, where this process passes them on. Before the command runs
+// they do to this process what they do to one that does not catch them.
+var Forwarded = []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+	syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH}
+
+// inEffect returns those of Forwarded that would do something to this process.
+func inEffect() []syscall.Signal {
+	return slices.DeleteFunc(slices.Clone(Forwarded), func(s syscall.Signal) bool { return !cstart.Kills(s) })
+}
+
+// IsOfTerminals reports whether a terminal sends the signal, to a process group.
+func IsOfTerminals(s os.Signal) bool {
+	return s == syscall.SIGINT || s == syscall.SIGQUIT || s == syscall.SIGWINCH
+}
+
+// Signals are those of a list that have come since Catch, or Listen: see next_*.go.
 type Signals struct {
-	FD     int
+	FD     int        // of Catch: it is readable when one has come
 	source            // what Next reads them from
-	ended  [2]int     // a pipe: the command has ended
+	ended  [2]int     // a socket: the command has ended
 	mu     sync.Mutex // for take
 }
 
@@ -28,9 +44,13 @@ var catching *Signals
 // Catch catches the signals of Forwarded from now on; they end nothing any more, neither this process nor what Defer
 // has returned. One that is ignored, or blocked, stays so. It must not be called twice.
 func Catch() (*Signals, error) {
-	s, err := Listen(inEffect())
+	list := inEffect()
+	s, err := Listen(list)
 	if err == nil {
-		s.ended[0], s.ended[1], err = pipe()
+		err = s.openFD(list)
+	}
+	if err == nil {
+		s.ended, err = sys.Socketpair()
 	}
 	if err != nil {
 		return nil, err
@@ -45,24 +65,14 @@ func Catch() (*Signals, error) {
 	return s, nil
 }
 
-// Listen catches the signals of a list, of which none ends this process any more. It is for one list in a process.
-func Listen(list []syscall.Signal) (*Signals, error) {
-	read, write, err := pipe()
-	if err != nil {
-		return nil, err
-	}
-	unix.SetNonblock(read, true)
-	unix.SetNonblock(write, true)
-	s := &Signals{FD: read}
-	s.catch(list, write)
-	return s, nil
-}
-
+// pipe returns the ends of a pipe, of which none blocks.
 func pipe() (read, write int, err error) {
 	var ends [2]int
 	err = unix.Pipe(ends[:])
 	read, err = sys.AboveStandard(ends[0], err)
 	write, err = sys.AboveStandard(ends[1], err)
+	unix.SetNonblock(read, true)
+	unix.SetNonblock(write, true)
 	return read, write, err
 }
 
@@ -100,15 +110,48 @@ func (s *Signals) dieInTime() {
 	die(first)
 }
 
+// Notify is Catch with a channel, which needs threads later on; Catch does not, where next_linux.go is.
+func Notify() <-chan os.Signal { return notify(inEffect()) }
+
+func notify(list []syscall.Signal) <-chan os.Signal {
+	signals := make(chan os.Signal, 32)
+	for _, s := range list {
+		signal.Notify(signals, s)
+	}
+	signal.Stop(forWait)
+	signal.Stop(forFinish)
+	return signals
+}
+
+// flush has package signal deliver all signals that have come: before that, signal.Stop does not return.
+func flush() {
+	awaitPending()
+	barrier := make(chan os.Signal, 1)
+	signal.Notify(barrier, syscall.SIGWINCH)
+	signal.Stop(barrier)
+}
+
+// Arrived returns the signals that have come before it is called and that nobody has received. Where one was for the
+// command, too, the command may have ended by it, and that is known, before package signal delivers it here.
+func Arrived(signals <-chan os.Signal) (list []os.Signal) {
+	flush()
+	for {
+		select {
+		case s := <-signals:
+			list = append(list, s)
+		default:
+			return list
+		}
+	}
+}
+
 // Undefer has a signal end the process at once again, when the lock is released.
 func Undefer() {
-	for _, sig := range handled {
-		setDefault(sig.(syscall.Signal))
+	list := handled
+	if catching != nil {
+		list = inEffect()
 	}
-	if catching == nil {
-		return
-	}
-	for _, sig := range inEffect() {
+	for _, sig := range list {
 		setDefault(sig)
 	}
 }

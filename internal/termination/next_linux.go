@@ -15,12 +15,19 @@ import (
 // goroutine and no new thread has to do with that.
 type source struct{ told [cstart.Told]byte }
 
-// catch has the signals written to a descriptor.
-func (s *Signals) catch(list []syscall.Signal, writer int) {
-	for _, sig := range list {
-		cstart.Tell(sig, writer)
+// Listen catches the signals of a list, of which none ends this process any more. It is for one list in a process.
+func Listen(list []syscall.Signal) (*Signals, error) {
+	read, write, err := pipe()
+	if err != nil {
+		return nil, err
 	}
+	for _, sig := range list {
+		cstart.Tell(sig, write)
+	}
+	return &Signals{FD: read}, nil
 }
+
+func (s *Signals) openFD([]syscall.Signal) error { return nil } // it is there
 
 // Next returns a signal that has come, and whether it came from the terminal, to all of the process group; 0: there is
 // none.

@@ -10,12 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A source of signals is a channel of package signal. A byte in their descriptor says that there may be one.
+// A source of signals is a channel of package signal. A byte in the descriptor of Catch says that there may be one.
 type source struct{ channel <-chan os.Signal }
 
-// catch has a byte written to a descriptor for each signal.
-func (s *Signals) catch(list []syscall.Signal, writer int) {
-	s.channel = forward(list)
+// Listen catches the signals of a list, of which none ends this process any more. A guard, which uses it, has no
+// descriptors to spare.
+func Listen(list []syscall.Signal) (*Signals, error) {
+	return &Signals{FD: -1, source: source{notify(list)}}, nil
+}
+
+// openFD has a byte written to a descriptor for each signal.
+func (s *Signals) openFD(list []syscall.Signal) error {
+	read, writer, err := pipe()
+	if err != nil {
+		return err
+	}
+	s.FD = read
 	look := make(chan os.Signal, 8)
 	for _, sig := range list {
 		signal.Notify(look, sig)
@@ -25,6 +35,7 @@ func (s *Signals) catch(list []syscall.Signal, writer int) {
 			unix.Write(writer, []byte{0})
 		}
 	}()
+	return nil
 }
 
 // Next returns a signal that has come, and whether it came from the terminal, to all of the process group; 0: there is

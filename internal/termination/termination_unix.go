@@ -17,9 +17,8 @@ import (
 )
 
 var (
-	begun   atomic.Bool  // Defer was called
 	due     atomic.Int64 // the signal by which Finish ends this process: mostly the first that has come; 0: none
-	handled []os.Signal
+	handled []syscall.Signal
 
 	// Each signal comes to both.
 	forWait   = make(chan os.Signal, 1)
@@ -28,21 +27,17 @@ var (
 
 // Context returns a context that calls Defer when somebody begins to wait for it: to handle signals costs threads,
 // which a run that does not wait does not need.
-func Context() context.Context { return lazyContext{} }
+func Context() context.Context { return lazyContext{context.Background()} }
 
-type lazyContext struct{}
+type lazyContext struct{ context.Context }
 
-func (lazyContext) Deadline() (deadline time.Time, ok bool) { return deadline, false }
-func (lazyContext) Done() <-chan struct{}                   { return Defer().Done() }
-func (lazyContext) Err() error                              { return soFar().Err() }
-func (lazyContext) Value(key any) any                       { return soFar().Value(key) }
+func (lazyContext) Done() <-chan struct{} { return Defer().Done() }
 
-// soFar returns the context of Defer, if that was called, and otherwise one that is never cancelled.
-func soFar() context.Context {
-	if begun.Load() {
-		return Defer()
+func (lazyContext) Err() error {
+	if IsDue() {
+		return context.Canceled
 	}
-	return context.Background()
+	return nil
 }
 
 // deferrable are the signals that Defer defers. They end a process in which package signal is used, too.
@@ -51,18 +46,17 @@ var deferrable = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHU
 // Defer returns a context that is cancelled by the first signal, and defers termination by it. A signal that is
 // ignored, or blocked, stays so, and so does each signal of process 1, which none ends.
 var Defer = sync.OnceValue(func() context.Context {
-	begun.Store(true)
 	for _, sig := range deferrable {
 		if cstart.Kills(sig) && os.Getpid() != 1 {
 			handled = append(handled, sig)
+			signal.Notify(forWait, sig)
+			signal.Notify(forFinish, sig)
 		}
 	}
 	if handled == nil {
 		return context.Background()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	signal.Notify(forWait, handled...)
-	signal.Notify(forFinish, handled...)
 	go wait(forWait, cancel)
 	return ctx
 })
@@ -108,31 +102,40 @@ var pending func() uint32
 func awaitPending() {
 	for i := 0; i < 100 && pending != nil; i++ {
 		set := pending()
-		if !slices.ContainsFunc(Forwarded, func(s os.Signal) bool {
-			sig := s.(syscall.Signal)
-			return set>>(sig-1)&1 != 0 && cstart.Kills(sig)
-		}) {
+		isPending := func(sig syscall.Signal) bool { return set>>(sig-1)&1 != 0 }
+		if !slices.ContainsFunc(inEffect(), isPending) {
 			return
 		}
 		sys.Sleep(time.Millisecond)
 	}
 }
 
-// Allow ends what Defer has begun. It does not return if a signal has come.
-func Allow() {
-	if handled == nil {
-		return
+// EndBy has Finish end this process by a signal, if it can die by that, and returns the status that a shell sees then.
+func EndBy(sig syscall.Signal) (status int) {
+	if canDieBy(sig) {
+		due.Store(int64(sig))
 	}
-	Undefer()
-	Finish()
+	return 128 + int(sig)
 }
 
 // die ends the process by a signal or, where it cannot die by that, with the status that a shell would see.
 func die(sig syscall.Signal) {
-	if !CanDieBy(sig) {
+	if !canDieBy(sig) {
 		os.Exit(128 + int(sig))
 	}
 	setDefault(sig)
 	syscall.Kill(syscall.Getpid(), sig)
 	select {}
+}
+
+// canDieBy reports whether this process can die by a signal of Forwarded, as one does that does not catch it.
+func canDieBy(sig syscall.Signal) bool {
+	switch {
+	case os.Getpid() == 1, sig == syscall.SIGWINCH:
+		return false
+	case cstart.IsLibrary:
+		return true
+	}
+	// The handlers of the Go runtime print its stacks for SIGQUIT, and ignore SIGUSR1 and the like.
+	return slices.Contains(deferrable, sig)
 }

@@ -1,9 +1,6 @@
 package termination
 
-import (
-	"context"
-	"syscall"
-)
+import "context"
 
 // Windows has no such signals.
 
@@ -11,7 +8,4 @@ func Context() context.Context { return context.Background() }
 func Defer() context.Context   { return context.Background() }
 func IsDue() bool              { return false }
 func Finish()                  {}
-func Allow()                   {}
 func Undefer()                 {}
-
-func FinishBy(syscall.Signal) {}

@@ -13,9 +13,7 @@ import (
 
 // This is kill(2) of macOS: a signal to a process group of those who have ended, and wait for their parents, is EPERM.
 // sysctl(3) tells that they have.
-func init() { signalGroup = imitateKill }
-
-var isOfTheDead = imitateDead
+func init() { signalGroup, isOfTheDead = imitateKill, imitateDead }
 
 func imitateKill(group int, s unix.Signal) error {
 	if unix.Kill(-group, 0) == nil && imitateDead(group) {

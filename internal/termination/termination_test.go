@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 		Finish()
 		os.Exit(3)
 	}
-	signals := Forward()
+	signals := Notify()
 	for range 1000 {
 		raise(syscall.SIGUSR1)
 		if list := Arrived(signals); !slices.Contains(list, os.Signal(syscall.SIGUSR1)) {
