@@ -131,8 +131,8 @@ func (h *hold) takeNote(err error) {
 			h.warned = false
 			h.note(h.program.Server + " has renewed the lock " + h.name)
 		}
-		h.service.say("WATCHDOG=1")
 		h.guard.Give(guard.Message{Kind: guard.Move, Deadlines: h.deadlines()})
+		h.service.tick()
 	case errors.As(err, &no) && no.Status != failure.ExTempFail:
 		if h.refusal = no; !h.warned {
 			h.warn(no.Text + "\n" + no.Hint)
@@ -209,7 +209,7 @@ func (h *hold) end(m guard.Message) int {
 	}
 	err := h.held.Release(ctx, end)
 	switch {
-	case errors.Is(err, ErrLost):
+	case h.dropped || errors.Is(err, ErrLost):
 		return h.report(h.droppedPlace() + " while the command ran; the command has ended")
 	case err != nil:
 		h.printer.Warn("cannot release the lock " + h.name + ", which ends with " + h.program.Lease + ": " + err.Error())

@@ -130,6 +130,7 @@ func (t *task) lock() int {
 	}
 	defer g.Close()
 	t.guard, t.reports = g, g.Reports()
+	t.printer.Beside() // a line that nobody reads keeps nobody from asking the server, until Warn or Fail waits for that
 	t.service.say("READY=1\nSTATUS=asking for " + t.name) // one that waits is ready, too
 	var held Held
 	acquired := make(chan struct{}) // closed when held or err is known
@@ -211,7 +212,7 @@ func (t *task) wait(acquired <-chan struct{}, began time.Time) (end func() (stat
 		case <-t.reports:
 			return func() int { return t.guardGone("cannot wait any longer for") }
 		case <-report:
-			t.printer.Warn("waiting for " + t.name + ", " + t.state())
+			t.printer.Note("waiting for " + t.name + ", " + t.state())
 			pause = t.options.NextReport(pause)
 			report = time.After(pause)
 		case <-t.taken:
@@ -222,7 +223,7 @@ func (t *task) wait(acquired <-chan struct{}, began time.Time) (end func() (stat
 				reports, report = false, time.After(time.Until(began.Add(pause)))
 			}
 		case <-t.service.ticks:
-			t.service.say("WATCHDOG=1")
+			t.service.tick()
 		}
 	}
 }
