@@ -203,7 +203,7 @@ func attempt[T any](ctx context.Context, s *store, w *session, call func(context
 		w.close() // the address may lead to another server now
 		return answer, s.classify(err)
 	case !w.conn.IsClosed() && !w.isIdle(): // an error has left a transaction open, or the end of the attempt has
-		w.rollBack(ctx, s.patience())
+		w.sendInTime(ctx, "ROLLBACK", s.patience())
 	}
 	switch {
 	case hasCode(err, "22012"): // division by zero: see checkVersion
@@ -215,11 +215,11 @@ func attempt[T any](ctx context.Context, s *store, w *session, call func(context
 	return answer, s.classify(err)
 }
 
-// rollBack ends a transaction, also where the attempt is over: it has a time of its own.
-func (w *session) rollBack(ctx context.Context, limit time.Duration) {
+// sendInTime sends a statement also where the attempt is over: it has a time of its own.
+func (w *session) sendInTime(ctx context.Context, statement string, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	w.send(ctx, message{"ROLLBACK"})
+	w.send(ctx, message{statement})
 }
 
 // waitsForStandby reports whether a transaction of this user waits for a standby, so that others wait for that.
