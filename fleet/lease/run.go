@@ -130,7 +130,7 @@ func (t *task) lock() int {
 	}
 	defer g.Close()
 	t.guard, t.reports = g, g.Reports()
-	t.printer.Beside() // a line that nobody reads keeps nobody from asking the server, until Warn or Fail waits for that
+	t.printer.Beside()                                    // a line that nobody reads keeps nobody from asking the server, until Warn or Fail waits for that
 	t.service.say("READY=1\nSTATUS=asking for " + t.name) // one that waits is ready, too
 	var held Held
 	acquired := make(chan struct{}) // closed when held or err is known

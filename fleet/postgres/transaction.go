@@ -114,12 +114,12 @@ const isDead = "(" + isTheServer + " AND s.quiet <= s.now AND (c.epoch <> s.epoc
 const theServer = "s AS MATERIALIZED (SELECT clock_timestamp() AS now, * FROM flock.server)"
 
 // renewal returns the statement by which a row lives for the TTL from now on, unless it is dead: c locks it, which may
-// take a while, and s, which comes from c, reads the clock after that. At another server it does nothing.
+// take a while, and s, which comes from c, reads the clock after that.
 func renewal(key string) string {
 	return `WITH c AS MATERIALIZED (SELECT key, epoch, expires FROM flock.contender WHERE key = '` + key + `' FOR UPDATE),
 s AS MATERIALIZED (SELECT clock_timestamp() AS now, s.* FROM flock.server s, c)
 UPDATE flock.contender o SET renewed = s.now, expires = s.now + make_interval(secs => s.ttl), epoch = s.epoch
-	FROM s, c WHERE o.key = c.key AND ` + isTheServer + ` AND NOT ` + isDead + ` RETURNING s.ttl`
+	FROM s, c WHERE o.key = c.key AND NOT ` + isDead + ` RETURNING s.ttl`
 }
 
 // judge returns the statement that removes the rows of a lock that have expired. Those who had the lock leave a

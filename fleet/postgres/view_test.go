@@ -77,7 +77,7 @@ func (x *simulation) meetServer() {
 
 func (x *simulation) renewal(c *simulated) (isRenewed bool) {
 	for _, r := range x.rows {
-		if r.key == c.key && x.isTheServer() && !x.isRowDead(r) {
+		if r.key == c.key && !x.isRowDead(r) {
 			r.expires, r.epoch = x.clock()+simulatedTTL, x.epoch
 			c.life, isRenewed = x.now+simulatedTTL, true
 		}
