@@ -291,14 +291,14 @@ func TestWhenSilent(t *testing.T) {
 	}
 }
 
-// A holder is warned at once of a refusal, and not of a renewal without an answer, which makes no refusal of one before.
+// A holder is warned at once of a refusal, and not of a renewal without an answer, which takes the reason from no loss.
 func TestRefusedRenewal(t *testing.T) {
-	no := Denied("no\nask for it")
+	no, silent := Denied("no\nask for it"), Unavailable("no answer")
 	h := &hold{held: &fakeBackend{ttl: time.Hour}, task: &task{printer: output.New("flock-fake"), link: &Link{}}}
 	for _, c := range []struct {
 		renewal           error
 		warned, isRefused bool
-	}{{Unavailable("no answer"), false, false}, {no, true, true}, {no, true, true}, {Unavailable("no answer"), true, false}} {
+	}{{silent, false, false}, {no, true, true}, {no, true, true}, {silent, true, true}} {
 		h.takeNote(c.renewal)
 		if h.warned != c.warned || (h.refusal != nil) != c.isRefused {
 			t.Errorf("%v: warned %v, refused by %v", c.renewal, h.warned, h.refusal)

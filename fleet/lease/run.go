@@ -129,8 +129,8 @@ func (t *task) lock() int {
 		return t.printer.Fail(err)
 	}
 	defer g.Close()
+	t.printer.Beside() // a line that nobody reads does not keep this process from renewing its place or lock
 	t.guard, t.reports = g, g.Reports()
-	t.printer.Beside()                                    // a line that nobody reads keeps nobody from asking the server, until Warn or Fail waits for that
 	t.service.say("READY=1\nSTATUS=asking for " + t.name) // one that waits is ready, too
 	var held Held
 	acquired := make(chan struct{}) // closed when held or err is known
@@ -223,7 +223,7 @@ func (t *task) wait(acquired <-chan struct{}, began time.Time) (end func() (stat
 				reports, report = false, time.After(time.Until(began.Add(pause)))
 			}
 		case <-t.service.ticks:
-			t.service.tick()
+			t.service.say("WATCHDOG=1")
 		}
 	}
 }

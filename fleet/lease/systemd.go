@@ -33,13 +33,6 @@ func newService() *service {
 
 func (s *service) listens() bool { return s.conn != nil }
 
-// tick tells systemd, if it wants to know, that all goes on.
-func (s *service) tick() {
-	if s.ticks != nil {
-		s.say("WATCHDOG=1")
-	}
-}
-
 // say tells systemd assignments, one in each line. While it is frozen it takes no more, and the lock must be renewed.
 func (s *service) say(assignments string) {
 	if s.listens() {

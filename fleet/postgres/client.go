@@ -26,13 +26,13 @@ type session struct {
 }
 
 // connect makes a connection.
-func (s *store) connect(ctx context.Context) (*session, error) {
+func (s *store) connect(ctx context.Context) (w *session, err error) {
 	c := s.connection.Copy()
 	c.ConnectTimeout = s.patience() / time.Duration(len(s.addresses()))
 	if s.hasMetReplica.Load() && c.ValidateConnect == nil { // the name stands for several addresses, perhaps
 		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
 	}
-	w := &session{rung: make(chan struct{}, 1)}
+	w = &session{rung: make(chan struct{}, 1)}
 	dial, isConnected := c.DialFunc, new(atomic.Bool)
 	// For a request that is given up the library connects once more, to have it canceled. That could cancel the wait of
 	// a COMMIT for the standby, and others would see what is not replicated.
@@ -53,13 +53,9 @@ func (s *store) connect(ctx context.Context) (*session, error) {
 		default:
 		}
 	}
-	var err error
 	w.conn, err = pgconn.ConnectConfig(ctx, c)
 	isConnected.Store(true)
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
+	return w, err
 }
 
 // mayBeOfReplication reports whether a warning may be the one that the wait for a standby was canceled. It is known by

@@ -193,8 +193,8 @@ INSERT INTO flock.contender AS c (key, name, cooling, seq, mode, permits, cooldo
 		came, taken, renewed, expires, epoch, host, pid, username)
 	SELECT '%s', %s, nullif(%d, 0)::bigint, nullif(%d, 0)::bigint, '%s', %d, make_interval(secs => %f), '%s',
 		s.now, CASE WHEN %t THEN s.now END, s.now, s.now + make_interval(secs => %f), s.epoch, '%s', %d, '%s' FROM s
-	ON CONFLICT (key) DO UPDATE SET seq = excluded.seq, taken = CASE WHEN excluded.taken IS NOT NULL THEN coalesce(c.taken, excluded.taken) END,
-		renewed = excluded.renewed, expires = excluded.expires, epoch = excluded.epoch`,
+	ON CONFLICT (key) DO UPDATE SET seq = excluded.seq, renewed = excluded.renewed, expires = excluded.expires,
+		epoch = excluded.epoch, taken = CASE WHEN excluded.taken IS NOT NULL THEN coalesce(c.taken, excluded.taken) END`,
 		theServer, c.key, nameLiteral(c.Name), s.cooling, s.seq, c.Mode, c.Permits,
 		c.Cooldown.Seconds(), cooldownFrom[c.From], s.isEntitled, ttl.Seconds(),
 		plain(hostname()), os.Getpid(), plain(username()))

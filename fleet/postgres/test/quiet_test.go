@@ -100,7 +100,7 @@ func TestUnknown(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 60)
 	leaveDead(t, s, "name")
-	const nobody = "flock-postgres: PostgreSQL was restarted: " + mayHave +
+	const nobody = "flock-postgres: PostgreSQL was restarted or its clock set back: " + mayHave +
 		"; the next request waits for 60 s\n"
 	for range 2 {
 		p := to(s).Run(t, flockPostgres, "--holders", "name")
@@ -149,7 +149,7 @@ func TestNewTablesSaySo(t *testing.T) {
 		quiet = now() + interval '1 minute'`)
 	check("the tables are new")
 	sql(t, s, "UPDATE flock.server SET epoch = 2")
-	check("PostgreSQL was restarted")
+	check("PostgreSQL was restarted or its clock set back")
 }
 
 // TestQuietTime has one come who does not wait. It waits until it is known whether it has the lock, and those behind it
