@@ -345,8 +345,8 @@ func (c *contender) Lost() <-chan struct{} {
 
 // Release implements lease.Held.
 //
-// To delete the key is faster than to revoke the lease. A lease without keys ends by itself a little later; but not if
-// that is long, or if there may be a request under way that makes the key again.
+// To delete the key is faster than to revoke the lease. A lease without keys ends by itself; that of the places is
+// revoked all the same if that takes long, or if there may be a request under way that makes the key again.
 func (c *contender) Release(ctx context.Context, end lease.End) error {
 	isOurs := []clientv3.Cmp{c.place.exists()}
 	aSecond, cancel := context.WithTimeout(ctx, time.Second)

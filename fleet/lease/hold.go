@@ -24,7 +24,7 @@ type hold struct {
 	held Held
 
 	renewals chan error  // what Renew has returned
-	refusal  *Error      // of the last one; nil: the server has not refused that
+	refusal  *Error      // of one since the last success; nil: there was none
 	started  bool        // the command has run
 	passedOn []os.Signal // to the command
 	warned   bool        // the user knows that the server is silent
@@ -54,8 +54,7 @@ func (h *hold) execute() int {
 		Token: h.held.Token()})
 	since, ttl := h.held.Life()
 	h.renewals = make(chan error)
-	// A command that runs for a moment is done before this would be of use.
-	var lost <-chan struct{}
+	var lost <-chan struct{} // from a moment on: many a command is done before this would be of use
 	aMoment, next := time.After(100*time.Millisecond), since+ttl/5
 	for {
 		select {
@@ -89,8 +88,7 @@ func (h *hold) execute() int {
 				h.warn(h.link.Why())
 			}
 		case <-lost:
-			lost, aMoment = nil, time.After(ttl/5)
-			next = Now()
+			lost, aMoment, next = nil, time.After(ttl/5), Now()
 		case <-until(h.deadlines().End - ttl/50):
 			if Now() >= h.deadlines().End-ttl/50 { // the guard has had its time
 				return h.lose(Killed, h.guard.KillAll())
@@ -118,17 +116,19 @@ func (h *hold) renew(ctx context.Context, timeout time.Duration) {
 // takeNote takes note of what Renew has returned.
 func (h *hold) takeNote(err error) {
 	var no *Error
-	switch h.refusal = nil; {
+	switch {
 	case errors.Is(err, ErrLost):
 		h.dropped = true
 		h.guard.Give(guard.Message{Kind: guard.Abort})
 	case err == nil:
-		if h.warned {
+		if h.refusal = nil; h.warned {
 			h.warned = false
 			h.note(h.program.Server + " has renewed the lock " + h.name)
 		}
-		h.service.say("WATCHDOG=1")
 		h.guard.Give(guard.Message{Kind: guard.Move, Deadlines: h.deadlines()})
+		if h.service.ticks != nil {
+			h.service.say("WATCHDOG=1")
+		}
 	case errors.As(err, &no) && no.Status != failure.ExTempFail:
 		if h.refusal = no; !h.warned {
 			h.warn(no.Text + "\n" + no.Hint)
@@ -138,7 +138,7 @@ func (h *hold) takeNote(err error) {
 
 // whenSilent returns when the server counts as silent. The next renewal is sent a fifth of the TTL after the last one
 // that was answered; it has another fifth for its answer, or twice what the last answer took, if that is longer: slow
-// is not silent. When that was said it is said again for another renewal only.
+// is not silent.
 func (h *hold) whenSilent() time.Duration {
 	if h.warned {
 		return math.MaxInt64
@@ -205,7 +205,7 @@ func (h *hold) end(m guard.Message) int {
 	}
 	err := h.held.Release(ctx, end)
 	switch {
-	case errors.Is(err, ErrLost):
+	case h.dropped || errors.Is(err, ErrLost):
 		return h.report(h.droppedPlace() + " while the command ran; the command has ended")
 	case err != nil:
 		h.printer.Warn("cannot release the lock " + h.name + ", which ends with " + h.program.Lease + ": " + err.Error())

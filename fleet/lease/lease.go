@@ -36,7 +36,7 @@ type Backend interface {
 	Acquire(ctx context.Context, c Claim) (Held, error)
 
 	// List returns the line of a lock, and the last run that got it; nil: there was none. Both are of one moment.
-	// Without a name it returns the lines of all locks, one after the other, and no run.
+	// Without a name it returns the lines of all locks, which may be interleaved, and no run.
 	List(ctx context.Context, name string) (Line, *LastRun, error)
 
 	// Break takes a lock away from the holder with this Key. If the holder is dead, its cooldown ends, too.

@@ -5,7 +5,11 @@ package lease
 import (
 	"context"
 	"errors"
+	"net"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,8 +25,11 @@ import (
 // A fakeBackend is a server of one lock, as far as a test needs it. It is also what is held.
 type fakeBackend struct {
 	refusal   error         // of Acquire
+	waits     func()        // before Acquire returns
 	ttl       time.Duration // of the lock
 	renewals  error         // what Renew says
+	refusals  int32         // how often it says that; 0: always
+	renewed   atomic.Int32
 	lostAtEnd bool
 	isLate    bool // half of the TTL is over when it is had
 	since     atomic.Int64
@@ -39,6 +46,10 @@ func (f *fakeBackend) Acquire(context.Context, Claim) (Held, error) {
 	f.since.Store(int64(Now()))
 	if f.isLate {
 		f.since.Store(int64(Now() - f.ttl/2))
+	}
+	if f.waits != nil {
+		f.waits()
+		f.since.Store(int64(Now()))
 	}
 	return f, f.refusal
 }
@@ -66,10 +77,11 @@ func (f *fakeBackend) Lost() <-chan struct{}               { return nil }
 func (f *fakeBackend) Life() (since, ttl time.Duration) { return time.Duration(f.since.Load()), f.ttl }
 
 func (f *fakeBackend) Renew(context.Context) error {
-	if f.renewals == nil {
-		f.since.Store(int64(Now()))
+	if n := f.renewed.Add(1); f.renewals != nil && (f.refusals == 0 || n <= f.refusals) {
+		return f.renewals
 	}
-	return f.renewals
+	f.since.Store(int64(Now()))
+	return nil
 }
 
 func (f *fakeBackend) Release(_ context.Context, end End) error {
@@ -82,7 +94,11 @@ func (f *fakeBackend) Release(_ context.Context, end End) error {
 }
 
 func runWith(f *fakeBackend, words ...string) int {
-	return start(output.New("flock-fake"), Program{
+	return runBy(output.New("flock-fake"), f, words...)
+}
+
+func runBy(p *output.Printer, f *fakeBackend, words ...string) int {
+	return start(p, Program{
 		Backend: "fake", Texts: map[string]string{"schema": "CREATE"},
 		Open: func(l *Link) (Backend, error) { f.link = l; return f, nil },
 	}, append([]string{"flock-fake"}, words...))
@@ -275,14 +291,14 @@ func TestWhenSilent(t *testing.T) {
 	}
 }
 
-// A holder is warned at once of a refusal, and not of a renewal without an answer, which makes no refusal of one before.
+// A holder is warned at once of a refusal, and not of a renewal without an answer, which takes the reason from no loss.
 func TestRefusedRenewal(t *testing.T) {
-	no := Denied("no\nask for it")
+	no, silent := Denied("no\nask for it"), Unavailable("no answer")
 	h := &hold{held: &fakeBackend{ttl: time.Hour}, task: &task{printer: output.New("flock-fake"), link: &Link{}}}
 	for _, c := range []struct {
 		renewal           error
 		warned, isRefused bool
-	}{{Unavailable("no answer"), false, false}, {no, true, true}, {no, true, true}, {Unavailable("no answer"), true, false}} {
+	}{{silent, false, false}, {no, true, true}, {no, true, true}, {silent, true, true}} {
 		h.takeNote(c.renewal)
 		if h.warned != c.warned || (h.refusal != nil) != c.isRefused {
 			t.Errorf("%v: warned %v, refused by %v", c.renewal, h.warned, h.refusal)
@@ -307,5 +323,164 @@ func TestSilentGuard(t *testing.T) {
 	want := "its lease was not kept alive in time; if the command was started, it was killed\n"
 	if status != failure.ExTempFail || f.end.Fate != Killed || !strings.HasSuffix(text.String(), want) {
 		t.Errorf("status %d, fate %d, %q", status, f.end.Fate, text.String())
+	}
+}
+
+// An unread writer takes nothing before somebody reads it.
+type unread struct {
+	mu     sync.Mutex
+	text   string
+	begins func() // the first time that something is written
+	reader <-chan struct{}
+}
+
+func (u *unread) Write(text []byte) (int, error) {
+	u.begins()
+	<-u.reader
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.text += string(text)
+	return len(text), nil
+}
+
+// TestUnread has lines of this program that nobody reads before the lock is released, as in a pipe that is full. They
+// delay neither what it asks the server, while it waits and while the command runs, nor the command.
+func TestUnread(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		f     *fakeBackend
+		waits func(f *fakeBackend, written <-chan struct{})
+		words []string
+		says  string
+	}{
+		{"a refused renewal", &fakeBackend{renewals: Denied("no"), refusals: 1}, nil,
+			[]string{"name", "sh", "-c", `until [ -e "$WRITTEN" ]; do sleep .02; done`}, "not renewed"},
+		{"a report", &fakeBackend{}, func(f *fakeBackend, written <-chan struct{}) {
+			f.link.Taken()
+			<-written
+		}, []string{"--report", "0", "name", "true"}, "waiting for name, held by"},
+		{"a silent server", &fakeBackend{}, func(f *fakeBackend, written <-chan struct{}) {
+			f.link.TTL = 50 * time.Millisecond
+			f.link.TakeNote(nil)
+			Ask(context.Background(), f.link, func(context.Context) (int, error) {
+				<-written
+				return 0, nil
+			})
+		}, []string{"name", "true"}, "answers again"},
+	} {
+		path := filepath.Join(t.TempDir(), "written")
+		cstart.Setenv("WRITTEN", path)
+		c.f.ttl = 5 * time.Second
+		written, reader := make(chan struct{}), make(chan struct{})
+		isLate := make(chan struct{}) // but before the kernel kills this process at 9/10
+		begins := sync.OnceFunc(func() {
+			close(written)
+			os.WriteFile(path, nil, 0o666)
+			go func() {
+				defer close(reader)
+				for end := time.Now().Add(c.f.ttl / 2); c.f.released.Load() == 0; time.Sleep(time.Millisecond) {
+					if time.Now().After(end) {
+						close(isLate)
+						return
+					}
+				}
+			}()
+		})
+		if c.waits != nil {
+			c.f.waits = func() { c.waits(c.f, written) }
+		}
+		u := &unread{begins: begins, reader: reader}
+		p := output.New("flock-fake")
+		p.Err = u
+		status := p.Status(runBy(p, c.f, c.words...))
+		select {
+		case <-isLate:
+			t.Errorf("%s: it waits for a reader", c.what)
+		default:
+		}
+		if status != 0 || !strings.Contains(u.text, c.says) {
+			t.Errorf("%s: status %d, %q", c.what, status, u.text)
+		}
+	}
+}
+
+// TestFrozenSystemd has a systemd that takes no messages while a lock is held: it is renewed all the same.
+func TestFrozenSystemd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	full, err := net.Dial("unixgram", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	for err == nil {
+		full.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+		_, err = full.Write([]byte("X=1"))
+	}
+	t.Setenv("NOTIFY_SOCKET", path)
+	t.Setenv("WATCHDOG_USEC", "9000000")
+	status := make(chan int, 1)
+	go func() { status <- runWith(&fakeBackend{ttl: 2 * time.Second}, "name", "sleep", "3") }()
+	select {
+	case got := <-status:
+		if got != 0 {
+			t.Errorf("status %d", got)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it waits for systemd")
+	}
+}
+
+// TestUnaskedWatchdog: systemd is told that a lock was renewed only if it wants to know.
+func TestUnaskedWatchdog(t *testing.T) {
+	for _, usec := range []string{"", "60000000"} {
+		path := filepath.Join(t.TempDir(), "notify")
+		socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer socket.Close()
+		t.Setenv("NOTIFY_SOCKET", path)
+		t.Setenv("WATCHDOG_USEC", usec)
+		f := &fakeBackend{ttl: time.Hour}
+		f.since.Store(int64(Now()))
+		g, err := guard.Start([]string{"true"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &hold{held: f, task: &task{link: &Link{}, guard: g, service: newService()}}
+		h.takeNote(nil)
+		h.service.say("LAST=1")
+		g.Close()
+		b := make([]byte, 100)
+		n, _ := socket.Read(b)
+		if isTold := string(b[:n]) == "WATCHDOG=1"; isTold != (usec != "") {
+			t.Errorf("WATCHDOG_USEC=%s: %q", usec, b[:n])
+		}
+	}
+}
+
+// TestDroppedAtEnd has the server drop the lock, and then the command end by itself before the guard kills it: it did
+// not have the lock, although the server, asked more than once, does not say so any more.
+func TestDroppedAtEnd(t *testing.T) {
+	g, err := guard.Start([]string{"true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	p := output.New("flock-fake")
+	p.Err = &text
+	h := &hold{held: &fakeBackend{ttl: time.Hour}, started: true, task: &task{printer: p, link: &Link{}, guard: g,
+		program: Program{Server: "it", Place: "its key"}, options: &cli.Options{}, name: "name"}}
+	h.takeNote(ErrLost)
+	status := h.end(guard.Message{Kind: guard.Ended})
+	g.KillAll()
+	const want = "lost the lock name: it has dropped its key while the command ran; the command has ended\n"
+	if status != failure.ExTempFail || !strings.HasSuffix(text.String(), want) {
+		t.Errorf("status %d, %q", status, text.String())
 	}
 }

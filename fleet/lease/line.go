@@ -110,15 +110,15 @@ func (l Line) waiting() (n int) {
 
 // contenders returns who has the lock and who waits, each once, of the line of one lock, and a cooldown that has begun.
 func (l Line) contenders() (list []Contender) {
-	hasOther := map[string]bool{} // place than that for the cooldown, by ID
+	hasPlaceForLock := map[string]bool{} // by ID
 	for _, c := range l {
 		if c.Mode != Cooldown {
-			hasOther[c.ID] = true
+			hasPlaceForLock[c.ID] = true
 		}
 	}
 	for i, c := range l {
 		switch isForCooldown := c.Mode == Cooldown; {
-		case c.Mode == Unknown, isForCooldown && hasOther[c.ID]:
+		case c.Mode == Unknown, isForCooldown && hasPlaceForLock[c.ID]:
 			continue // it is nobody, or listed by its other place
 		case isForCooldown && c.Until.IsZero(): // it waits for the end of a cooldown
 			c.Mode, c.waits = Exclusive, true

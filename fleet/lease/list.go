@@ -67,7 +67,7 @@ func (t *task) list() int {
 		row := []string{sys.Printable(c.Host), strconv.Itoa(c.PID), mode, sys.Printable(c.User),
 			c.Since.Format(output.Clock), sys.Printable(c.Key)}
 		if c.Mode == Cooldown {
-			row = []string{"-", "-", mode, "-", c.until(), row[5]}
+			row = []string{"-", "-", mode, "-", c.until(), sys.Printable(c.Key)}
 		}
 		rows = append(rows, row)
 	}

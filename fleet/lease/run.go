@@ -131,6 +131,7 @@ func (t *task) lock() int {
 		return t.printer.Fail(err)
 	}
 	defer g.Close()
+	t.printer.Beside() // a line that nobody reads does not keep this process from renewing its place or lock
 	t.guard, t.reports = g, g.Reports()
 	t.service.say("READY=1\nSTATUS=asking for " + t.name) // one that waits is ready, too
 	var held Held
@@ -213,7 +214,7 @@ func (t *task) wait(acquired <-chan struct{}, began time.Time) (end func() (stat
 		case <-t.reports:
 			return func() int { return t.guardGone("cannot wait any longer for") }
 		case <-report:
-			t.printer.Warn("waiting for " + t.name + ", " + t.state())
+			t.printer.Note("waiting for " + t.name + ", " + t.state())
 			pause = t.options.NextReport(pause)
 			report = time.After(pause)
 		case <-t.taken:

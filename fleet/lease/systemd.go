@@ -33,9 +33,10 @@ func newService() *service {
 
 func (s *service) listens() bool { return s.conn != nil }
 
-// say tells systemd assignments, one in each line.
+// say tells systemd assignments, one in each line. While it is frozen it takes no more, and the lock must be renewed.
 func (s *service) say(assignments string) {
 	if s.listens() {
+		s.conn.SetWriteDeadline(time.Now().Add(time.Second / 10))
 		s.conn.Write([]byte(assignments))
 	}
 }

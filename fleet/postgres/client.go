@@ -26,13 +26,13 @@ type session struct {
 }
 
 // connect makes a connection.
-func (s *store) connect(ctx context.Context) (*session, error) {
+func (s *store) connect(ctx context.Context) (w *session, err error) {
 	c := s.connection.Copy()
 	c.ConnectTimeout = s.patience() / time.Duration(len(s.addresses()))
 	if s.hasMetReplica.Load() && c.ValidateConnect == nil { // the name stands for several addresses, perhaps
 		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
 	}
-	w := &session{rung: make(chan struct{}, 1)}
+	w = &session{rung: make(chan struct{}, 1)}
 	dial, isConnected := c.DialFunc, new(atomic.Bool)
 	// For a request that is given up the library connects once more, to have it canceled. That could cancel the wait of
 	// a COMMIT for the standby, and others would see what is not replicated.
@@ -53,13 +53,9 @@ func (s *store) connect(ctx context.Context) (*session, error) {
 		default:
 		}
 	}
-	var err error
 	w.conn, err = pgconn.ConnectConfig(ctx, c)
 	isConnected.Store(true)
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
+	return w, err
 }
 
 // mayBeOfReplication reports whether a warning may be the one that the wait for a standby was canceled. It is known by
@@ -203,7 +199,7 @@ func attempt[T any](ctx context.Context, s *store, w *session, call func(context
 		w.close() // the address may lead to another server now
 		return answer, s.classify(err)
 	case !w.conn.IsClosed() && !w.isIdle(): // an error has left a transaction open, or the end of the attempt has
-		w.rollBack(ctx, s.patience())
+		w.sendInTime(ctx, "ROLLBACK", s.patience())
 	}
 	switch {
 	case hasCode(err, "22012"): // division by zero: see checkVersion
@@ -215,11 +211,11 @@ func attempt[T any](ctx context.Context, s *store, w *session, call func(context
 	return answer, s.classify(err)
 }
 
-// rollBack ends a transaction, also where the attempt is over: it has a time of its own.
-func (w *session) rollBack(ctx context.Context, limit time.Duration) {
+// sendInTime sends a statement also where the attempt is over: it has a time of its own.
+func (w *session) sendInTime(ctx context.Context, statement string, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	w.send(ctx, message{"ROLLBACK"})
+	w.send(ctx, message{statement})
 }
 
 // waitsForStandby reports whether a transaction of this user waits for a standby, so that others wait for that.

@@ -5,6 +5,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -13,8 +14,8 @@ import (
 )
 
 // serve answers a client as PostgreSQL does, as far as it needs that: BEGIN begins a transaction, FAIL fails, ROLLBACK
-// ends it. After SILENCE nothing is answered.
-func serve(conn net.Conn) {
+// ends it. After a statement that begins with a word nothing is answered.
+func serve(conn net.Conn, silentAfter string) {
 	defer conn.Close()
 	b := pgproto3.NewBackend(conn, conn)
 	if _, err := b.ReceiveStartupMessage(); err != nil {
@@ -30,9 +31,8 @@ func serve(conn net.Conn) {
 			return
 		}
 		for _, statement := range strings.Split(query.String, ";\n") {
+			isSilent = isSilent || strings.HasPrefix(statement, silentAfter)
 			switch statement {
-			case "SILENCE":
-				isSilent = true
 			case "BEGIN":
 				status = 'T'
 			case "ROLLBACK":
@@ -51,6 +51,53 @@ func serve(conn net.Conn) {
 		if !isSilent {
 			b.Send(&pgproto3.ReadyForQuery{TxStatus: status})
 		}
+	}
+}
+
+// serveStore returns a store whose connections are served.
+func serveStore(t *testing.T, silentAfter string) *store {
+	t.Helper()
+	address, err := pgconn.ParseConfig("postgres://cron@127.0.0.1/fleet?sslmode=disable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address.DialFunc = func(context.Context, string, string) (net.Conn, error) {
+		client, server := net.Pipe()
+		go serve(server, silentAfter)
+		return client, nil
+	}
+	return newStore(config{connection: address}, &lease.Link{})
+}
+
+// TestListenInTime has a waiter ask for notifications while its connection, or the one beside it, becomes silent. It
+// comes back from that, since it has to renew its row.
+func TestListenInTime(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"LISTEN", "NOTIFY", "UNLISTEN", "never"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			s := serveStore(t, at)
+			s.link.TakeNote(nil)
+			w, err := s.connect(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.keep(w)
+			c := &contender{store: s, key: randomKey()}
+			paused := make(chan struct{})
+			go func() {
+				c.pause(t.Context(), lease.Now()+time.Minute, 1, 0)
+				close(paused)
+			}()
+			select {
+			case <-paused:
+			case <-time.After(20 * time.Second):
+				t.Fatal("it waits in vain")
+			}
+			if isKept := s.take() != nil; isKept != (at == "NOTIFY" || at == "never") {
+				t.Errorf("the connection is kept: %v", isKept)
+			}
+		})
 	}
 }
 
@@ -75,16 +122,7 @@ func TestKeep(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
-			address, err := pgconn.ParseConfig("postgres://cron@127.0.0.1/fleet?sslmode=disable")
-			if err != nil {
-				t.Fatal(err)
-			}
-			address.DialFunc = func(context.Context, string, string) (net.Conn, error) {
-				client, server := net.Pipe()
-				go serve(server)
-				return client, nil
-			}
-			s := newStore(config{connection: address}, &lease.Link{})
+			s := serveStore(t, "SILENCE")
 			ctx, cancel := context.WithCancel(t.Context())
 			attempt(ctx, s, nil, func(ctx context.Context, w *session) (none struct{}, err error) {
 				for _, m := range c.m {

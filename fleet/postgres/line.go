@@ -17,7 +17,7 @@ type contender struct {
 	*store
 	lease.Claim
 	key     string        // of its row
-	isIn    bool          // its row was there
+	isIn    atomic.Bool   // its row was there
 	mayBeIn atomic.Bool   // its row may be there
 	token   int64         // 0: none
 	started time.Duration // when it got the lock
@@ -84,7 +84,7 @@ func (c *contender) look(ctx context.Context) (view, error) {
 	}
 	a, err := ask(ctx, c.store, func(ctx context.Context, w *session) (a answer, err error) {
 		a.since = lease.Now()
-		renews := c.isIn && c.renewsAt() <= a.since
+		renews := c.isIn.Load() && c.renewsAt() <= a.since
 		m := c.beginLook()
 		var renewed int
 		if renews {
@@ -146,9 +146,9 @@ func (c *contender) change(ctx context.Context) (isEntitled bool, err error) {
 		return a, err
 	})
 	if err == nil {
-		c.isIn, c.token = true, a.token
+		c.isIn.Store(true)
+		c.token, c.started = a.token, a.life.since
 		c.prolong(a.life)
-		c.started = a.life.since
 	}
 	return a.isEntitled, err
 }
@@ -167,7 +167,7 @@ func (c *contender) judgeLine(ctx context.Context, w *session) (v view, err erro
 	v, err = readView(c.key, results[line].Rows)
 	switch isMissing := v.own == nil; {
 	case err != nil:
-	case isMissing && c.isIn:
+	case isMissing && c.isIn.Load():
 		err = lease.ErrLost
 	case isMissing && c.Refused(v.before(math.MaxInt64)):
 		err = lease.ErrTaken
@@ -193,8 +193,8 @@ INSERT INTO flock.contender AS c (key, name, cooling, seq, mode, permits, cooldo
 		came, taken, renewed, expires, epoch, host, pid, username)
 	SELECT '%s', %s, nullif(%d, 0)::bigint, nullif(%d, 0)::bigint, '%s', %d, make_interval(secs => %f), '%s',
 		s.now, CASE WHEN %t THEN s.now END, s.now, s.now + make_interval(secs => %f), s.epoch, '%s', %d, '%s' FROM s
-	ON CONFLICT (key) DO UPDATE SET seq = excluded.seq, taken = coalesce(c.taken, excluded.taken),
-		renewed = excluded.renewed, expires = excluded.expires, epoch = excluded.epoch`,
+	ON CONFLICT (key) DO UPDATE SET seq = excluded.seq, renewed = excluded.renewed, expires = excluded.expires,
+		epoch = excluded.epoch, taken = CASE WHEN excluded.taken IS NOT NULL THEN coalesce(c.taken, excluded.taken) END`,
 		theServer, c.key, nameLiteral(c.Name), s.cooling, s.seq, c.Mode, c.Permits,
 		c.Cooldown.Seconds(), cooldownFrom[c.From], s.isEntitled, ttl.Seconds(),
 		plain(hostname()), os.Getpid(), plain(username()))

@@ -15,7 +15,7 @@ CREATE TABLE flock.server (
     version  integer NOT NULL,                   -- of these tables
     ttl      integer NOT NULL CHECK (ttl BETWEEN 2 AND 60), -- seconds. Change it only while nobody holds a lock or waits.
     started  timestamptz NOT NULL,               -- the server's start, which identifies it
-    epoch    integer NOT NULL,                   -- the number of other servers found so far
+    epoch    integer NOT NULL,                   -- how often another server, or clock, was found
     quiet    timestamptz NOT NULL                -- until then nobody gets a lock and no row expires
 );
 

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Each change is one transaction. Its first statement takes the row of the lock's name, by a write, so the changes of a
-// lock come one after the other, and what a later statement reads is what all changes before have left. (A single
-// statement would not do: it sees what there was before it had to wait.) A change is on the disk, and on a synchronous
-// standby, when it is answered, and with it all that it has seen.
+// Each change is one transaction. Before it reads anything of the lock it takes the row of its name, by a write, so the
+// changes of a lock come one after the other, and what a later statement reads is what all changes before have left. (A
+// single statement would not do: it sees what there was before it had to wait.) A change is on the disk, and on a
+// synchronous standby, when it is answered, and with it all that it has seen.
 //
 // Whoever has a row is in the line. A row comes, goes, and gets its places in a change only. One that has expired
 // counts until a change has deleted it: each statement reads the clock anew, so by its own clock a change could leave
 // out a row that it has just found alive, while a renewal of that is under way. Only a look leaves out who has
-// expired. It decides nothing but whether it is time for a change or, for a newcomer, that it is refused.
+// expired. It lets nobody in: it decides that it is time for a change, or that its own contender is refused or lost.
 //
 // A renewal is no change, and takes no turn: those who come at once cannot keep a holder from it. It and the deletion
 // of the row meet at the lock of that row. The second one waits for the first, and then checks again whether the row
@@ -70,7 +70,7 @@ func (s *store) begin() message {
 }
 
 // beginLook returns those with which a look begins, or a renewal before it. A row or table that somebody keeps does not
-// keep it, or the connections that it has given up, for longer than that.
+// keep it for longer than that.
 func (s *store) beginLook() message {
 	return message{"SELECT " + s.limit("lock_timeout"), checkVersion}
 }
@@ -101,8 +101,8 @@ const (
 )
 
 // isTheServer is the condition that this is the server that has given out locks, by the server's row s. Each start of
-// a server is another one, and each promotion was a start. So is one whose clock was set back in the quiet time, such as
-// soon after it has booted: else that would last until the clock is there again, and times of before are of no use.
+// a server is another one, and each promotion was a start. So is one by whose clock the quiet time would now last for
+// longer than the TTL, since it was set back, such as soon after it has booted: times of before are of no use.
 const isTheServer = `(s.started = pg_postmaster_start_time() AND
 	s.quiet <= clock_timestamp() + make_interval(secs => s.ttl))`
 
@@ -114,12 +114,12 @@ const isDead = "(" + isTheServer + " AND s.quiet <= s.now AND (c.epoch <> s.epoc
 const theServer = "s AS MATERIALIZED (SELECT clock_timestamp() AS now, * FROM flock.server)"
 
 // renewal returns the statement by which a row lives for the TTL from now on, unless it is dead: c locks it, which may
-// take a while, and s, which comes from c, reads the clock after that. At another server it does nothing.
+// take a while, and s, which comes from c, reads the clock after that.
 func renewal(key string) string {
 	return `WITH c AS MATERIALIZED (SELECT key, epoch, expires FROM flock.contender WHERE key = '` + key + `' FOR UPDATE),
 s AS MATERIALIZED (SELECT clock_timestamp() AS now, s.* FROM flock.server s, c)
 UPDATE flock.contender o SET renewed = s.now, expires = s.now + make_interval(secs => s.ttl), epoch = s.epoch
-	FROM s, c WHERE o.key = c.key AND ` + isTheServer + ` AND NOT ` + isDead + ` RETURNING s.ttl`
+	FROM s, c WHERE o.key = c.key AND NOT ` + isDead + ` RETURNING s.ttl`
 }
 
 // judge returns the statement that removes the rows of a lock that have expired. Those who had the lock leave a
@@ -185,7 +185,7 @@ func channel(key string) string { return "flock_" + strings.ReplaceAll(key, "-",
 
 // The columns of read: the server's row, the lock, and a contender, for each of which there is a row.
 const (
-	ofEpoch = iota // how many servers have given out locks
+	ofEpoch = iota // see view
 	ofTTL
 	ofQuiet // microseconds that the quiet time lasts
 	ofIsTheServer

@@ -24,7 +24,7 @@ type view struct {
 	change      int64         // the number of the last change, or of the one in which this was read
 	quiet       time.Duration // how long nobody gets a lock, because the server is not known
 	isTheServer bool          // that has given out locks; if not, the next change notes that
-	epoch       int64         // how many servers have given out locks by these tables
+	epoch       int64         // how many servers have given out locks, or clocks of one: see isTheServer
 	places      []place       // in order
 	own         *row          // of the contender who has asked; nil: there is none
 	quarters    int64         // of the server's connections that are in use; only a look asks for that
@@ -82,8 +82,8 @@ func readView(key string, rows [][][]byte) (v view, err error) {
 
 // unknown says why nobody can tell who has the lock; empty: it is known.
 func (v *view) unknown() string {
-	what, long := "PostgreSQL was restarted", fmt.Sprintf(", for %.1f s", v.quiet.Seconds())
-	if isNew, isFirst := v.epoch == 0, v.epoch == 1; isNew || isFirst && v.isTheServer { // the tables; their server
+	what, long := "PostgreSQL was restarted or its clock set back", fmt.Sprintf(", for %.1f s", v.quiet.Seconds())
+	if areTablesNew := v.epoch == 0 || v.epoch == 1 && v.isTheServer; areTablesNew {
 		what = "the tables are new"
 	}
 	switch {
@@ -145,21 +145,21 @@ func (v *view) standingFor(c lease.Claim) (s standing) {
 	} else if c.Cooldown > 0 {
 		s.cooling = v.change
 	}
-	isFirst := s.cooling == 0 || !v.isKeptOut(lease.Contender{Mode: lease.Cooldown}, s.cooling, &s)
+	isFirst := s.cooling == 0 || !s.noteBefore(v, lease.Contender{Mode: lease.Cooldown}, s.cooling)
 	if s.isTaken {
 		s.seq = 0 // nobody has to wait for one who waits for a cooldown
 		return s
 	}
 	seq := cmp.Or(s.seq, v.change)
-	s.isEntitled = !v.isKeptOut(lease.Contender{Mode: c.Mode, Permits: c.Permits}, seq, &s)
+	s.isEntitled = !s.noteBefore(v, lease.Contender{Mode: c.Mode, Permits: c.Permits}, seq)
 	if isFirst { // in the line of those who respect the cooldown, if it is one of them
 		s.seq = seq
 	}
 	return s
 }
 
-// isKeptOut reports whether what is before a place in the line keeps out a contender there, and notes what that is.
-func (v *view) isKeptOut(c lease.Contender, order int64, s *standing) bool {
+// noteBefore notes what is before a place in the line, and reports whether that keeps out a contender there.
+func (s *standing) noteBefore(v *view, c lease.Contender, order int64) (isKeptOut bool) {
 	s.waiting, s.changes = 0, v.ttl
 	for _, p := range v.places {
 		if p.order < order {

@@ -77,7 +77,7 @@ func (x *simulation) meetServer() {
 
 func (x *simulation) renewal(c *simulated) (isRenewed bool) {
 	for _, r := range x.rows {
-		if r.key == c.key && x.isTheServer() && !x.isRowDead(r) {
+		if r.key == c.key && !x.isRowDead(r) {
 			r.expires, r.epoch = x.clock()+simulatedTTL, x.epoch
 			c.life, isRenewed = x.now+simulatedTTL, true
 		}
@@ -135,6 +135,12 @@ func (x *simulation) read(key string, isLook bool) view {
 	return v
 }
 
+func (x *simulation) setBack() {
+	back := time.Duration(x.IntN(20)) * time.Second
+	x.log("the server's clock is set back by %v", back)
+	x.ahead -= back
+}
+
 // act has a contender do what it does next.
 func (x *simulation) act(c *simulated) error {
 	switch {
@@ -146,6 +152,9 @@ func (x *simulation) act(c *simulated) error {
 		return x.end(c, false)
 	}
 	x.meetServer()
+	if x.IntN(20) == 0 {
+		x.setBack()
+	}
 	if !x.renewal(c) {
 		return fmt.Errorf("%s has lost its lock in its life", c.key)
 	}
@@ -253,9 +262,7 @@ func (x *simulation) disturb() error {
 		x.log("the server is started anew")
 		x.isSame = false
 	case n == 1:
-		back := time.Duration(x.IntN(20)) * time.Second
-		x.log("the server's clock is set back by %v", back)
-		x.ahead -= back
+		x.setBack()
 	case n == 2 && x.IntN(3) == 0:
 		x.log("%s dies", c.key)
 		c.isDead = true

@@ -75,20 +75,22 @@ func (c *contender) pause(ctx context.Context, until time.Duration, waiting int,
 // any case.
 func (c *contender) listen(ctx context.Context, w *session) {
 	w.hasAsked = true
-	if _, err := w.send(ctx, message{"LISTEN " + channel(c.key)}); err != nil {
+	limited, cancel := context.WithTimeout(ctx, 2*c.patience()) // the next look, by ask, knows what to do about silence
+	defer cancel()
+	if _, err := w.send(limited, message{"LISTEN " + channel(c.key)}); err != nil {
 		return
 	}
-	other, err := c.connect(ctx)
+	other, err := c.connect(limited)
 	if err != nil {
 		return
 	}
 	defer other.close()
-	if _, err := other.send(ctx, message{"NOTIFY " + channel(c.key)}); err == nil {
-		limited, cancel := context.WithTimeout(ctx, time.Second)
-		w.hears = w.wait(limited)
+	if _, err := other.send(limited, message{"NOTIFY " + channel(c.key)}); err == nil {
+		aSecond, cancel := context.WithTimeout(limited, time.Second)
+		w.hears = w.wait(aSecond)
 		cancel()
 	}
-	if !w.hears {
-		w.send(ctx, message{"UNLISTEN " + channel(c.key)}) // the connection of the server may be another client's next
+	if !w.hears { // the connection of the server may be another client's next
+		w.sendInTime(ctx, "UNLISTEN "+channel(c.key), c.patience())
 	}
 }

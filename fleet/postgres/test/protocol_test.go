@@ -145,6 +145,28 @@ func TestStoppedBetween(t *testing.T) {
 	stopped.AwaitEnd(t).Check(t, 0, "in\n", "")
 }
 
+// TestTakenInVain has a contender get its lock by an attempt that is not answered, and a cooldown begin before the next
+// one. So it waits, and is no holder.
+func TestTakenInVain(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 60)
+	way := proxyTo(t, s)
+	sql(t, s, `CREATE FUNCTION flock.cool() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			UPDATE flock.name SET cools = clock_timestamp() + interval '1 hour'; RETURN NULL;
+		END $$;
+		CREATE TRIGGER cool AFTER INSERT ON flock.contender EXECUTE FUNCTION flock.cool()`)
+	way.HoldAt("INSERT INTO flock.contender")
+	w := by(way).Queue(t, flockPostgres, "--cooldown", "1", "name")
+	leasetest.Await(t, "the second attempt", func() bool {
+		return sql(t, s, "SELECT count(*) FROM flock.contender WHERE seq IS NULL")[0] == "1"
+	})
+	checkOut(t, s, w)
+	sql(t, s, "DROP TRIGGER cool ON flock.contender; UPDATE flock.name SET cools = NULL")
+	wake(t, s, "true")
+	w.AwaitOutput(t)
+	w.Release(t)
+}
+
 // TestOpenTransaction has a transaction open elsewhere while a lock is renewed very often: what the renewals leave
 // behind cannot be removed then, and each look goes through all of it. A holder keeps its lock nevertheless.
 // FLOCK_RENEWALS says how often; with a million, which takes half a minute to make, a look takes a tenth of a second.

@@ -100,7 +100,7 @@ func TestUnknown(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, 60)
 	leaveDead(t, s, "name")
-	const nobody = "flock-postgres: PostgreSQL was restarted: " + mayHave +
+	const nobody = "flock-postgres: PostgreSQL was restarted or its clock set back: " + mayHave +
 		"; the next request waits for 60 s\n"
 	for range 2 {
 		p := to(s).Run(t, flockPostgres, "--holders", "name")
@@ -149,7 +149,7 @@ func TestNewTablesSaySo(t *testing.T) {
 		quiet = now() + interval '1 minute'`)
 	check("the tables are new")
 	sql(t, s, "UPDATE flock.server SET epoch = 2")
-	check("PostgreSQL was restarted")
+	check("PostgreSQL was restarted or its clock set back")
 }
 
 // TestQuietTime has one come who does not wait. It waits until it is known whether it has the lock, and those behind it
@@ -275,4 +275,22 @@ func TestOrderAfterRestart(t *testing.T) {
 		}
 	}
 	h.Release(t)
+}
+
+// TestClockSetBackInRenewal has the server's clock set back in each renewal, just after that has met the server. The
+// row of the holder is there, and not dead: the lock is not lost.
+func TestClockSetBackInRenewal(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, 5)
+	h := to(s).Hold(t, flockPostgres, "name")
+	sql(t, s, `CREATE FUNCTION flock.set_back() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			NEW.quiet = NEW.quiet + interval '1 hour'; RETURN NEW;
+		END $$;
+		CREATE TRIGGER set_back BEFORE UPDATE ON flock.server FOR EACH ROW EXECUTE FUNCTION flock.set_back();
+		UPDATE flock.server SET started = '-infinity'`)
+	leasetest.Await(t, "two renewals", func() bool {
+		return h.HasEnded() || sql(t, s, "SELECT epoch >= 3 FROM flock.server")[0] == "t"
+	})
+	sql(t, s, "DROP TRIGGER set_back ON flock.server")
+	h.ReleaseSilent(t)
 }
