@@ -120,6 +120,11 @@ func TestMayTraceAll(t *testing.T) {
 // TestOnlyDescriptor: a process may have no other descriptor than that of the file.
 func TestOnlyDescriptor(t *testing.T) {
 	file, marked := markedFile(t)
+	inherited, err := proc.Numbers("/proc/self/fd") // by this process, and then by its child
+	must(err)
+	for _, fd := range inherited {
+		unix.CloseOnExec(fd)
+	}
 	c := exec.Command("sh", "-c", "exec <&- >&- 2>&-; exec sleep 1000")
 	c.ExtraFiles = []*os.File{file}
 	must(c.Start())

@@ -249,12 +249,11 @@ func (h *search) lookForSleep(pid int) (couldLook, slept bool) {
 
 // nextTick returns the first tick to come on the clock of proc.Stat, the end of time if there is no such clock.
 func nextTick() uint64 {
-	const perSecond = 100 // USER_HZ, on each architecture that Go knows
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
 		return math.MaxUint64
 	}
-	return uint64(now.Nano())/(1e9/perSecond) + 1
+	return uint64(now.Nano())/uint64(proc.Tick) + 1
 }
 
 // mayMove reports whether a process can have inherited the open file, and hide it from a look by moving it.

@@ -38,13 +38,15 @@ func Processes() (pids []int, err error) {
 	return pids, err
 }
 
+// Tick is that of the clock of Stat: sysconf(_SC_CLK_TCK) is 100 on every Linux.
+const Tick = 10 * time.Millisecond
+
 // Age returns how long ago a process was started, 0 if that is unknown.
 func Age(pid int) time.Duration {
-	const tick = 10 * time.Millisecond // sysconf(_SC_CLK_TCK) is 100 on every Linux
 	stat, err := ReadStat(pid)
 	var now unix.Timespec
 	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
 		return 0
 	}
-	return time.Duration(now.Nano()) - time.Duration(stat.Start)*tick
+	return time.Duration(now.Nano()) - time.Duration(stat.Start)*Tick
 }
