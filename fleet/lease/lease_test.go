@@ -398,8 +398,11 @@ func TestUnread(t *testing.T) {
 			t.Errorf("%s: it waits for a reader", c.what)
 		default:
 		}
-		if status != 0 || !strings.Contains(u.text, c.says) {
-			t.Errorf("%s: status %d, %q", c.what, status, u.text)
+		u.mu.Lock() // Status has waited for it, of which the race detector does not know
+		text := u.text
+		u.mu.Unlock()
+		if status != 0 || !strings.Contains(text, c.says) {
+			t.Errorf("%s: status %d, %q", c.what, status, text)
 		}
 	}
 }
