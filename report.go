@@ -70,7 +70,7 @@ func (a *attempt) reportWait() (stop func()) {
 
 // reportAncestor says after a second, for --verbose, that the wait is for a process which waits for this one.
 func (a *attempt) reportAncestor(wanted locks.Config, say func(state string) (goesOn bool)) {
-	sleep(time.Second)
+	sys.Sleep(time.Second)
 	if state := a.ancestorState(wanted); state != "" {
 		say(state)
 	}
@@ -83,16 +83,8 @@ func (a *attempt) reportRepeatedly(wanted locks.Config, say func(state string) (
 		pause = 0
 	}
 	for goesOn := true; goesOn; pause = a.NextReport(pause) {
-		sleep(pause)
+		sys.Sleep(pause)
 		goesOn = say(a.state(wanted))
-	}
-}
-
-// sleep sleeps for d, whatever signals come.
-func sleep(d time.Duration) {
-	end := time.Now().Add(d)
-	for left := d; left > 0; left = time.Until(end) {
-		sys.Sleep(min(left, time.Hour))
 	}
 }
 

@@ -62,7 +62,10 @@ sed -n '/^in$/,$p' out
 cp "$(type -P flock)" fl
 ./fl f sh -c 'echo $$ >pid; until [ -e go ]; do read _ <../wake.go || exit; done' & holder=$!
 await '[ -s pid ]'
-./fl --report 0 -n f true 2>&1 | sed "s/process $(cat pid) /process COMMAND /; s/for [0-9]* s/for N s/; s/^[a-z]*: //"
+for flock in ./fl flock; do
+	$flock --report 0 -n f true 2>&1 | sed "s/process $(cat pid) /process COMMAND /; s/for [0-9]* s/for N s/; s/^[a-z]*: //"
+done
+#> f is held by process COMMAND (sh -c echo $$ >pid; until [ -e go ]; do read _ <../wake.go || exit; done), running for N s
 #> f is held by process COMMAND (sh -c echo $$ >pid; until [ -e go ]; do read _ <../wake.go || exit; done), running for N s
 announce go; wait $holder
 

@@ -48,11 +48,20 @@ func (p *parser) checkAction() error {
 	if p.isGiven("cooldown-from") && !p.isGiven("cooldown") {
 		return failure.Usage("--cooldown-from needs --cooldown")
 	}
+	asks, needsGuard := "--holders", "--replace" // the options of that name, or of the same kind
+	if o.Action == Break {
+		asks = "--break"
+	}
+	if o.Limit > 0 {
+		needsGuard = "--limit"
+	} else if o.KillChildren {
+		needsGuard = "--kill-children"
+	}
 	fromEnd := p.isGiven("cooldown-from") && o.CooldownFrom != FromStart
 	replaces := o.Replace && !onlyAsks && !unlocks && !o.NoFork // else see the options that end the command
 	return cmp.Or(
 		refuse(p.isGiven("cooldown-from"), "--cooldown-from",
-			clash{onlyAsks, p.asks() + ", which runs no command"},
+			clash{onlyAsks, asks + ", which runs no command"},
 			clash{unlocks, "--unlock: there the cooldown counts from the unlocking"}),
 		refuse(fromEnd, "--cooldown-from end or success",
 			clash{o.NoFork, "--no-fork: nobody would be left to see the end"},
@@ -75,29 +84,10 @@ func (p *parser) checkAction() error {
 			clash{o.Backend == Fcntl, "--fcntl, --start, --length or the backend fcntl: such a lock covers the bytes " +
 				"that stand for runs"},
 			clash{o.Backend == Directory, "the backend directory: it needs locks of the kernel"}),
-		refuse(o.HasGuard(), p.guardOption(), // they are about a command that flock starts
-			clash{onlyAsks, p.asks() + ", which runs no command"},
+		refuse(o.HasGuard(), needsGuard, // they are about a command that flock starts
+			clash{onlyAsks, asks + ", which runs no command"},
 			clash{unlocks, "--unlock, which runs no command that has the lock"},
 			clash{o.NoFork, "--no-fork: nobody would be left to end the command"},
 			clash{hasNoCommand, "a descriptor number alone: there is no command to end"}),
 	)
-}
-
-// asks names the option that only asks about a lock, or breaks it.
-func (p *parser) asks() string {
-	if p.o.Action == Break {
-		return "--break"
-	}
-	return "--holders"
-}
-
-// guardOption names the first option that needs a guard.
-func (p *parser) guardOption() string {
-	switch {
-	case p.o.Limit > 0:
-		return "--limit"
-	case p.o.KillChildren:
-		return "--kill-children"
-	}
-	return "--replace"
 }

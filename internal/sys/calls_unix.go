@@ -31,11 +31,13 @@ func Wait4(pid int, status *syscall.WaitStatus, options int) (int, error) {
 // SameFile reports whether both are of one file.
 func SameFile(a, b *unix.Stat_t) bool { return a.Dev == b.Dev && a.Ino == b.Ino }
 
-// Sleep pauses for d, or until a signal is handled. It is not time.Sleep, which opens descriptors at its first call and ends the process if there are
-// none.
+// Sleep pauses for d, whatever signals come. It is not time.Sleep, which opens descriptors at its first call and ends
+// the process if there are none.
 func Sleep(d time.Duration) {
-	t := unix.NsecToTimeval(int64(d))
-	unix.Select(0, nil, nil, nil, &t)
+	for end := time.Now().Add(d); d > 0; d = time.Until(end) {
+		t := unix.NsecToTimeval(int64(min(d, time.Hour)))
+		unix.Select(0, nil, nil, nil, &t)
+	}
 }
 
 // Socketpair returns the two ends of a socket. See AboveStandard for their numbers.
