@@ -227,8 +227,8 @@ func lockingError(f *lockfile.File, err error) error {
 
 // flockError is lockingError for flock(2), which on NFS is a lock of bytes, on Linux and with NFSv4 of FreeBSD.
 func flockError(f *lockfile.File, err error) error {
-	isOnNFS := f.Network() == lockfile.NFS || system == "freebsd" && f.IsOpen() // see flockCall
-	if !needsWriting(err) || f.ByName || !isOnNFS {
+	isOnNFS := func() bool { return f.Network() == lockfile.NFS || system == "freebsd" && f.IsOpen() } // see flockCall
+	if !needsWriting(err) || f.ByName || !isOnNFS() {
 		return lockingError(f, err)
 	}
 	failed := FileError(f, err)
