@@ -165,7 +165,8 @@ func (x *Torture) contend(random *rand.Rand) {
 // contendOnce runs one contender for a lock.
 func (x *Torture) contendOnce(random *rand.Rand, name string) {
 	remarks := regexp.MustCompile(fmt.Sprintf(`%s: (requests to %[2]s fail; the wait for .* goes on: .*|`+
-		`%[2]s has (not )?renewed the lock .*|%[2]s answers again|this lists such sessions: .*)\n`, x.program, x.backend.Server))
+		`%[2]s has (not )?renewed the lock .*|%[2]s answers again|(if|see|this lists) .*)\n`, // with a hint
+		x.program, x.backend.Server))
 	way := x.backend.Ways[random.IntN(len(x.backend.Ways))]
 	p := way.Prepare(x.words(name, random)...)
 	if err := StartMortal(p.Cmd); err != nil {
