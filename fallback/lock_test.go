@@ -285,7 +285,7 @@ func TestAnonymousMachine(t *testing.T) {
 	name := recordName(Exclusive, owner{"1", 7, 0, "x", machine{}}.String(), 0, nil)
 	must(os.WriteFile(filepath.Join(dir, name), nil, 0o666))
 	want := "held by process 7 on a machine that has neither a host name nor an id (if that process and all that it " +
-		"has started are gone, remove " + filepath.Join(dir, name) + ")"
+		"has started are gone, remove " + dir + "/" + name + ")"
 	if err := newLock(dir).TryLock(); err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}
