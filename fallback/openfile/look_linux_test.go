@@ -181,8 +181,15 @@ func TestLooksThatFail(t *testing.T) {
 	}
 }
 
+func skipUnlessRoot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may list the descriptors of a process whose first thread has ended")
+	}
+}
+
 // TestEndedIsNotCleared: a process that has ended shows no descriptors, and may have left them to others.
 func TestEndedIsNotCleared(t *testing.T) {
+	skipUnlessRoot(t)
 	pid := startEnded(t)
 	h := newSearch(Query{})
 	if h.lookOnce(pid) || h.lookInto(h.newCandidate(pid)) || len(h.clearedSince) > 0 || h.failed {
@@ -192,6 +199,7 @@ func TestEndedIsNotCleared(t *testing.T) {
 
 // TestFirstThreadEnded: the descriptors of a process whose first thread has ended are those of the others.
 func TestFirstThreadEnded(t *testing.T) {
+	skipUnlessRoot(t)
 	file, marked := markedFile(t)
 	c := exec.Command("/proc/self/exe")
 	c.Env = append(os.Environ(), "FALLBACK_ROLE=first thread ends")
