@@ -181,6 +181,9 @@ func TestStoppedMeanwhile(t *testing.T) {
 	g, dir := start(t, `>$0/ready; while ! [ -e $0/end ]; do sleep .01; done`)
 	g.Give(Message{Kind: Run, Deadlines: farAway, Token: 0})
 	await(t, dir+"/ready")
+	for !g.hasStarted.Load() { // before that it is continued at once
+		time.Sleep(time.Millisecond)
+	}
 	unix.Kill(g.pid, unix.SIGSTOP)
 	if _, err := syscall.Wait4(g.pid, nil, syscall.WUNTRACED, nil); err != nil {
 		t.Fatal(err)
