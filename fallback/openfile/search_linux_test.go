@@ -130,8 +130,14 @@ func TestSearchBesideNewProcesses(t *testing.T) {
 				return slices.DeleteFunc(pids, isOthers), err
 			}
 			s := &Table{Path: file, Opened: -1, FD: -1}
-			if !s.Search(Query{Since: math.MaxUint64}).Complete {
-				t.Error("a search gave up beside", listings, "processes")
+			complete := false
+			for range 3 { // a process of others that ends at the wrong moment may make one search give up
+				if listings = 0; !complete {
+					complete = s.Search(Query{Since: math.MaxUint64}).Complete
+				}
+			}
+			if !complete {
+				t.Error("each search gave up beside new processes")
 			}
 		})
 	}
