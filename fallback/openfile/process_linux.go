@@ -22,6 +22,12 @@ func isZombie(pid int) bool {
 	return err == nil && s.IsDead()
 }
 
+// hasLostFirstThread reports whether a process goes on without its first thread.
+func hasLostFirstThread(pid int) bool {
+	s, err := proc.ReadStat(pid)
+	return err == nil && s.State == 'Z' && !s.IsDead()
+}
+
 // isHidden reports whether a process lives that /proc does not show, as with the mount option hidepid.
 func isHidden(pid int) bool {
 	if _, err := os.Stat(procDir(pid)); err == nil {

@@ -283,20 +283,20 @@ var ownProgram = sync.OnceValue(func() FileID {
 // process has descriptors that can be looked at.
 func (h *search) lookOnce(pid int) (couldLook bool) {
 	fd, numbers, err := descriptorsOf(pid)
-	if err != nil {
-		h.noteFailure(pid, err)
-		return false
-	}
 	defer unix.Close(fd)
-	if len(numbers) == 0 { // its first thread has ended, or there are none
+	switch {
+	case err == nil && len(numbers) > 0:
+		return h.lookAt(pid, fd, numbers)
+	case err == nil, sys.LacksPermission(err) && hasLostFirstThread(pid):
 		return h.lookByOtherThreads(pid)
 	}
-	return h.lookAt(pid, fd, numbers)
+	h.noteFailure(pid, err)
+	return false
 }
 
-// lookByOtherThreads is lookOnce for a process that shows no descriptors by its first thread, as one that has ended
-// shows none. It comes to the first thread again at last: if another one has called execve(2), it is the first one by
-// now.
+// lookByOtherThreads is lookOnce for a process that shows no descriptors by its first thread: one that has ended shows
+// none, and that only to root. It comes to the first thread again at last: if another one has called execve(2), it is
+// the first one by now.
 func (h *search) lookByOtherThreads(pid int) (couldLook bool) {
 	threads, err := proc.Numbers(procDir(pid) + "/task")
 	if err != nil {
