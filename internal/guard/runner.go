@@ -31,9 +31,9 @@ type runner struct {
 	orders  splitter // of what comes from it
 	watch   watch    // over the children
 	waker   waker
-	line    []byte // memory for a report
-	bytes   []byte // and for orders
-	polled  [4]unix.PollFd
+	line    []byte        // memory for a report
+	bytes   []byte        // and for orders
+	polled  []unix.PollFd // for the parent, children, the time, and newer contenders
 }
 
 // bellAt is the index, among the descriptors that are polled, of the bell of a ticket.
@@ -123,8 +123,8 @@ func (r *runner) open() (ok bool) {
 		return false
 	}
 	r.waker, r.watch = waker, watch{pair[0], pair[1]}
-	for i, fd := range []int{r.socket, r.watch.fd, r.waker.fd, -1} {
-		r.polled[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+	for _, fd := range []int{r.socket, r.watch.fd, r.waker.fd, -1} {
+		r.polled = append(r.polled, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 	}
 	runs := make(chan struct{})
 	go func() {
@@ -139,7 +139,7 @@ func (r *runner) open() (ok bool) {
 // wait waits until a descriptor is readable, or something is due.
 func (r *runner) wait() {
 	timeout := r.waker.set(r.life.nextTime())
-	unix.Poll(r.polled[:], timeout)
+	unix.Poll(r.polled, timeout)
 	if r.polled[bellAt].Revents != 0 {
 		locks.Hear(int(r.polled[bellAt].Fd))
 		r.life.newerAt = 0
