@@ -131,11 +131,11 @@ test-postgres: flock flock-postgres ## run the tests of flock-postgres over Post
 	sh completions/test.sh ./flock-postgres
 	sh packaging/test.sh ./flock ./flock-postgres
 
-# make long names all packages with goroutines.
+# A package of the standard library tells whether there is a race detector. make long names all packages with goroutines.
 RACED = ./fallback/...
 
 race:                         ## run the directory lock's tests with the race detector
-	@if out=$$(CGO_ENABLED=1 go test -race -run '^$$' $(RACED) 2>&1); then \
+	@if out=$$(CGO_ENABLED=1 go test -race -run '^$$' errors 2>&1); then \
 		CGO_ENABLED=1 go test -race -short -timeout $(TIMEOUT) -count=1 -skip TestEveryInterleaving $(RACED); \
 		else echo "race: not run: there is no race detector or no C compiler here: $$out"; fi
 
@@ -147,7 +147,7 @@ compat: flock                 ## compare with util-linux flock, script by script
 record: flock                 ## record the installed util-linux's answers to new and changed cases (RECORD=all: to all)
 	go test ./compat_test -count=1 -timeout $(TIMEOUT) -record $(or $(RECORD),new)
 
-# FLOCK_MUTANTS=every changes places of the source at random: PLACES='directories and files', of each SAMPLE=number with SEED=number.
+# FLOCK_MUTANTS=every changes places of the source: PLACES='directories and files', at random SAMPLE=number of them with SEED=number.
 mutants:                      ## show that the cases see faults in the source (FLOCK_MUTANTS=name for some)
 	FLOCK_MUTANTS=$${FLOCK_MUTANTS:-*} FLOCK_PLACES='$(PLACES)' FLOCK_SAMPLE=$(SAMPLE) FLOCK_SEED=$(SEED) \
 		nice go test ./compat_test -count=1 -v -timeout 24h -run '(Mutants|EveryMutant)$$'
