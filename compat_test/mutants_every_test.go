@@ -159,7 +159,7 @@ func judgePlaces(t *testing.T, places []place) {
 // judge says what becomes of the source if the file of p has this text.
 func (p place) judge(t *testing.T, text string) string {
 	overlay := overlayOf(t, p.file, text)
-	room, mode := filepath.Dir(p.file), "TestBeyondNative$"
+	room, mode := filepath.Dir(p.file), "Test(Early|(Beyond)?Native)$"
 	if strings.HasPrefix(room, "fallback") {
 		mode = "Test(Beyond)?Directory(WithoutKcmp)?$"
 	}
