@@ -80,6 +80,11 @@ var timeIsOver sync.Once
 
 func startInTime(t *testing.T) {
 	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() && os.Getenv("FLOCK_TEST_JUDGES") != "" {
+			os.Exit(1) // one failure is enough
+		}
+	})
 	end, ok := t.Deadline()
 	if !ok || time.Until(end) >= caseLimit+5*time.Second {
 		return

@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -160,16 +159,19 @@ func judgePlaces(t *testing.T, places []place) {
 func (p place) judge(t *testing.T, text string) string {
 	overlay := overlayOf(t, p.file, text)
 	room, mode := filepath.Dir(p.file), "Test(Early|(Beyond)?Native)$"
-	if strings.HasPrefix(room, "fallback") {
+	switch {
+	case strings.HasPrefix(room, "fallback"):
 		mode = "Test(Beyond)?Directory(WithoutKcmp)?$"
+	case room == "internal/guard", room == "internal/holders": // only options of ours reach these
+		mode = "TestBeyondNative$"
 	}
-	if how := runTests("..", "", "go", "test", "-vet=off", "-short", "-failfast", "-count=1", "-timeout=2m",
+	if how := runTests("..", "", "go", "test", "-vet=off", "-short", "-failfast", "-count=1", "-timeout=40s",
 		"-overlay", overlay, "./"+room); how != "survived" {
 		return how
 	}
 	program := filepath.Join(workDir, "mutant")
 	goBuild(program, "-overlay", overlay).Run() // it can be compiled
-	return runTests(".", program, selfPath(t), "-test.failfast", "-test.timeout=4m", "-test.run", mode)
+	return runTests(".", program, selfPath(t), "-test.timeout=15m", "-test.run", mode)
 }
 
 // runTests runs tests, those of compat_test for a program, and says whether they notice a fault. Nothing that they have
@@ -179,15 +181,10 @@ func runTests(dir, program string, argv ...string) (how string) {
 	defer os.RemoveAll(temp)
 	os.Mkdir(temp, 0o755)
 	c := exec.Command(argv[0], argv[1:]...)
-	c.Dir, c.Env, c.WaitDelay = dir, append(os.Environ(), "TMPDIR="+temp, "FLOCK_UNDER_TEST="+program), time.Second
+	c.Dir, c.WaitDelay = dir, time.Second
+	c.Env = append(os.Environ(), "TMPDIR="+temp, "FLOCK_UNDER_TEST="+program, "FLOCK_TEST_JUDGES=1")
 	out, err := c.CombinedOutput()
-	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, path := range paths {
-		if of, _ := os.ReadFile(path); strings.Contains(string(of), temp) {
-			pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
-			syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
+	killByEnvironment(func(text string) bool { return strings.Contains(text, temp) })
 	switch {
 	case err == nil:
 		return "survived"

@@ -50,11 +50,14 @@ func loadNow() float64 {
 // killHome kills the processes whose home is a directory: all that a script there has started and that has not changed
 // its environment.
 func killHome(dir string) {
+	killByEnvironment(func(text string) bool { return slices.Contains(strings.Split(text, "\x00"), "HOME="+dir) })
+}
+
+func killByEnvironment(isOurs func(text string) bool) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range paths {
 		text, _ := os.ReadFile(path)
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil &&
-			slices.Contains(strings.Split(string(text), "\x00"), "HOME="+dir) {
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && isOurs(string(text)) {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
