@@ -246,19 +246,16 @@ func TestMayMove(t *testing.T) {
 	defer same.Wait()
 	defer in.Close()
 	out.Read(make([]byte, 1))
-	ended := startEnded(t)
 	at := func(start uint64) proc.Stat { return proc.Stat{Start: start} }
 	for what, c := range map[string]struct {
 		of    candidate
 		keeps bool
 		want  bool
 	}{
-		"it has ended":                   {candidate{pid: running, err: unix.ESRCH}, false, false},
 		"nothing is known":               {candidate{pid: running, err: unix.EACCES}, false, true},
 		"an heir of one that is cleared": {candidate{pid: running, stat: at(since), isHeirOfCleared: true}, false, false},
 		"an older one":                   {candidate{pid: running, stat: at(since - 1)}, false, false},
 		"one of the same age":            {candidate{pid: running, stat: at(since)}, false, true},
-		"a zombie":                       {candidate{pid: ended, stat: at(since)}, false, false},
 		"another program":                {candidate{pid: running, stat: at(since)}, true, true},
 		"this program, which moves them": {candidate{pid: same.Process.Pid, stat: at(since)}, false, true},
 		"this program":                   {candidate{pid: same.Process.Pid, stat: at(since)}, true, false},

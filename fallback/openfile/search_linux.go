@@ -259,15 +259,11 @@ func nextTick() uint64 {
 // mayMove reports whether a process can have inherited the open file, and hide it from a look by moving it.
 func (h *search) mayMove(p candidate) bool {
 	switch {
-	case isNowhere(p.err): // it has ended
-		return false
 	case p.err != nil: // it may be any process
 		return true
 	case p.isHeirOfCleared:
 		return false
 	case p.stat.Start < h.Since: // who has locked did not start it
-		return false
-	case isZombie(p.pid): // it has no descriptors
 		return false
 	}
 	program, _, err := statID(unix.AT_FDCWD, procDir(p.pid)+"/exe")
