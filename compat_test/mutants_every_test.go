@@ -160,7 +160,7 @@ func (p place) judge(t *testing.T, text string) string {
 	overlay := overlayOf(t, p.file, text)
 	room, mode := filepath.Dir(p.file), "Test(Early|(Beyond)?Native)$"
 	switch {
-	case strings.HasPrefix(room, "fallback"):
+	case strings.HasPrefix(room, "fallback"), strings.Contains(p.file, "directory"):
 		mode = "Test(Beyond)?Directory(WithoutKcmp)?$"
 	case room == "internal/guard", room == "internal/holders": // only options of ours reach these
 		mode = "TestBeyondNative$"
