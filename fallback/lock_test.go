@@ -291,6 +291,17 @@ func TestAnonymousMachine(t *testing.T) {
 	}
 }
 
+// TestUnescape reads what escape has written, and names that it has not.
+func TestUnescape(t *testing.T) {
+	for s, want := range map[string]string{
+		escape("/a b%\xff"): "/a b%\xff", "": "", "a%": "a%", "a%4": "a%4", "a%41": "aA", "%4g%zz%41": "%4g%zzA",
+	} {
+		if got := unescape(s); got != want {
+			t.Errorf("%q: %q, not %q", s, got, want)
+		}
+	}
+}
+
 // TestErrorsAreOneLine: what others have written reaches no terminal as it is.
 func TestErrorsAreOneLine(t *testing.T) {
 	evil := "\x1b[31m\n\u009b\u202e\x9b"
