@@ -148,6 +148,18 @@ func counter(signal string) string {
 echo $n times; exit 3`
 }
 
+// awaitCounter waits until the counter runs and its guard, if it has one, has left the session: until then the command
+// may get a signal of the terminal once more from the guard.
+func (c *terminal) awaitCounter() (pid int) {
+	c.t.Helper()
+	pid = c.await("in")
+	c.wait("its guard has left the session", func() bool {
+		session, _ := unix.Getsid(parentOf(pid))
+		return statusLine(parentOf(pid), "Name") != "lock-guard" || session == parentOf(pid)
+	})
+	return pid
+}
+
 // sleeper is a command that sleeps, which awaitSleeper waits for.
 const sleeper = "@; exec sleep 1000"
 
@@ -182,7 +194,7 @@ var terminalScenes = map[string]func(c *terminal){
 	"a command that handles Ctrl-C": func(c *terminal) {
 		c.script(counter("INT"))
 		c.enter(`flock $options f sh script`)
-		c.await("in")
+		c.awaitCounter()
 		c.press("\x03")
 		c.await("caught")
 		c.write("go", "")
@@ -223,7 +235,7 @@ var terminalScenes = map[string]func(c *terminal){
 	"a resized terminal": func(c *terminal) {
 		c.script(counter("WINCH"))
 		c.enter(`flock $options f sh script`)
-		c.await("in")
+		c.awaitCounter()
 		unix.IoctlSetWinsize(int(c.keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 90})
 		c.await("caught")
 		c.write("go", "")
@@ -241,7 +253,7 @@ var guardScenes = map[string]func(c *terminal){
 		}
 		c.script(counter("INT"))
 		c.enter(`flock --limit 60 f sh script`)
-		command := c.await("in")
+		command := c.awaitCounter()
 		unix.Kill(parentOf(parentOf(command)), unix.SIGINT)
 		c.await("caught")
 		c.press("\x03")
