@@ -103,15 +103,15 @@ long: flock                   ## run everything, as root also as an ordinary use
 	FLOCK_TEST_LONG=1 sh compat_test/as-user.sh make TIMEOUT=3h flock test-go
 	$(MAKE) --no-print-directory TIMEOUT=3h mutants test-kernels test-portable test-builds torture
 
-# What runs beside the tests, which mostly wait. It is nice, so that it does not slow them down, but comes to its end beside a load.
+# What runs beside the tests, which mostly wait.
 test-beside:
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go mod tidy -diff
-	nice -n 5 go vet ./...
-	nice -n 5 go vet -tags flock_linkname ./...
-	nice -n 5 $(MAKE) --no-print-directory race
-	PATH="$$PWD/compat_test/elsewhere/old:$$PATH" nice -n 5 sh completions/test.sh ./flock
-	nice -n 5 sh packaging/test.sh ./flock
+	go vet ./...
+	go vet -tags flock_linkname ./...
+	$(MAKE) --no-print-directory race
+	PATH="$$PWD/compat_test/elsewhere/old:$$PATH" sh completions/test.sh ./flock
+	sh packaging/test.sh ./flock
 	@if command -v mandoc >/dev/null; then for page in man/*.[17] fleet/etcd/man/*.1 fleet/postgres/man/*.1 packaging/debian/*.8; do \
 		mandoc -T lint -W warning $$page || exit 1; done; \
 		else echo 'mandoc is missing: manual pages not checked'; fi
