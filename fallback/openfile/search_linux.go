@@ -261,9 +261,7 @@ func (h *search) mayMove(p candidate) bool {
 	switch {
 	case p.err != nil: // it may be any process
 		return true
-	case p.isHeirOfCleared:
-		return false
-	case p.stat.Start < h.Since: // who has locked did not start it
+	case p.isHeirOfCleared, p.stat.Start < h.Since: // it has not inherited it from who has locked
 		return false
 	}
 	program, _, err := statID(unix.AT_FDCWD, procDir(p.pid)+"/exe")
@@ -389,7 +387,7 @@ func (h *search) noteRefusal(other int) {
 	h.Refused = append(h.Refused, p)
 }
 
-// descriptorsOf opens the directory of the descriptors of a process, and lists it.
+// descriptorsOf opens the directory of the descriptors of a process, and lists it. After an error fd is -1.
 func descriptorsOf(pid int) (fd int, numbers []string, err error) {
 	fd, err = unix.Open(procDir(pid)+"/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -397,6 +395,7 @@ func descriptorsOf(pid int) (fd int, numbers []string, err error) {
 	}
 	if numbers, err = sys.Names(fd); err != nil {
 		unix.Close(fd)
+		fd = -1
 	}
 	return fd, numbers, err
 }
