@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"golang.org/x/sys/unix"
 
 	"example.org/flock/fleet/lease/leasetest"
 )
@@ -340,7 +341,7 @@ func (s *Server) terminate(sig syscall.Signal) {
 func (s *Server) Stop() {
 	s.terminate(syscall.SIGQUIT)
 	if id, err := s.Segment(); err == nil {
-		syscall.Syscall(syscall.SYS_SHMCTL, uintptr(id), 0, 0) // 0: IPC_RMID
+		unix.SysvShmCtl(id, unix.IPC_RMID, nil)
 	}
 	os.RemoveAll(s.dir)
 }
