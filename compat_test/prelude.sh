@@ -100,34 +100,40 @@ inode_number() {
 	inode=${inode%% *}
 	inode_of=$1
 }
+# read_locks FILE [N]: sets locks to its lines in the kernel's list, without their numbers and each once. The list comes in
+# pieces, here of N characters and then of a page. Where two meet, and at the end, a line is there twice if somebody has locked
+# meanwhile; where two meet, it is missing if somebody has unlocked.
+read_locks() {
+	local IFS=$'\n' line first rest # a loop of read would seek in it after each line
+	inode_number "$1"
+	{ read -rN "${2:-1}" first; read -rd '' rest || :; } </proc/locks
+	locks=$'\n'
+	for line in $first$rest; do
+		line=${line#*:}$'\n'
+		case $line in *":$inode "*) [[ $locks == *$'\n'"$line"* ]] || locks+=$line ;; esac
+	done
+	locks=${locks#?}
+}
 waiting() {
-	local line lines n=0
+	local locks
 	if [ -n "$NO_KERNEL_LOCKS$LOCKS_ARE_HIDDEN" ] || ! [ -r /proc/locks ]; then
 		asleep "$2" || return
 		pause .1
 		return 0
 	fi
-	inode_number "$1"
-	mapfile -t lines </proc/locks # a loop of read would seek in it after each line
-	for line in "${lines[@]}"; do
-		case $line in *'-> '*":$inode "*) ((n += 1)) ;; esac
-	done
-	((n >= ${2:-1}))
+	read_locks "$1"
+	locks=${locks//[!>]/}
+	((${#locks} >= ${2:-1}))
 }
-# The kernel shows its list in pieces: where others lock meanwhile a line is there twice, or is missing.
 locks_of() {
-	local before now=none inode_of= inode line lines
-	inode_number "$1"
-	until [ "$now" = "$before" ]; do
-		before=$now now=
-		mapfile -t lines </proc/locks
-		for line in "${lines[@]}"; do
-			case $line in *":$inode "*) now+=${line#*:}$'\n' ;; esac
-		done
+	local before= locks=none inode_of= inode n=1
+	until [ "$locks" = "$before" ]; do
+		before=$locks
+		read_locks "$1" $((n = 1001 - n))
 	done
-	printf %s "$now"
+	printf %s "$locks"
 }
-export -f inode_number locks_of
+export -f inode_number read_locks locks_of
 asleep() {
 	local path line name pid wanted=${1:-1} n=0 parents=' ' flocks=
 	[ -r /proc/self/stat ] || return 0
