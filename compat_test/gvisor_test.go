@@ -21,7 +21,10 @@ var gvisorDifferences = []difference{
 	{"EISDIR, not EACCES, from open(2) with O_CREAT of a directory that may not be written",
 		"new-fcntl-directory-not-mine"},
 	{"set-user-id programs", "backend-program-not-for-set-user-id " +
-		"variables-of-the-user-of-a-set-user-id-program limit-process-of-another-user"},
+		"variables-of-the-user-of-a-set-user-id-program limit-process-of-another-user " +
+		"limit-process-that-was-of-another-user"},
+	{"ETXTBSY for a program that runs",
+		"permits-of-the-script-itself permits-of-a-program-that-runs fcntl-of-the-script-itself"},
 	{"no SIGHUP for a session in which a process is stopped while another ends",
 		"time-over-while-stopped permits-flock-stopped cooldown-kept-until-it-is-set " +
 			"timer-signal-before-the-lock-call kill-children-signal-to-all limit-while-flock-is-stopped"},
