@@ -142,10 +142,11 @@ func (c *terminal) script(text string) {
 	c.write("script", strings.Replace(text, "@", "echo $$ >in_; mv in_ in", 1))
 }
 
-// counter is a script that counts a signal, and ends by a file.
+// counter is a script that counts a signal, until a line comes by a FIFO. A signal ends wait at once: two that come while
+// a command runs count as one.
 func counter(signal string) string {
-	return `n=0; trap 'n=$((n + 1)); >caught' ` + signal + `; @; until [ -e go ]; do sleep .01; done; sleep .1
-echo $n times; exit 3`
+	return `mkfifo lines; n=0; trap 'n=$((n + 1)); >caught' ` + signal + `; read line <lines & @; until wait; do :; done
+sleep .1; echo $n times; exit 3`
 }
 
 // awaitCounter waits until the counter runs and its guard, if it has one, has left the session: until then the command
@@ -197,7 +198,7 @@ var terminalScenes = map[string]func(c *terminal){
 		c.awaitCounter()
 		c.press("\x03")
 		c.await("caught")
-		c.write("go", "")
+		c.write("lines", "\n")
 		c.expect(`1 times\n`)
 	},
 	"Ctrl-\\": func(c *terminal) {
@@ -238,7 +239,7 @@ var terminalScenes = map[string]func(c *terminal){
 		c.awaitCounter()
 		unix.IoctlSetWinsize(int(c.keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 90})
 		c.await("caught")
-		c.write("go", "")
+		c.write("lines", "\n")
 		c.expect(`1 times\n`)
 		c.status(3)
 	},
@@ -258,7 +259,7 @@ var guardScenes = map[string]func(c *terminal){
 		c.await("caught")
 		c.press("\x03")
 		c.await("caught")
-		c.write("go", "")
+		c.write("lines", "\n")
 		c.expect(`2 times\n`)
 	},
 	"a limit": func(c *terminal) {
