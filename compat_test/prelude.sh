@@ -125,6 +125,7 @@ waiting() {
 	locks=${locks//[!>]/}
 	((${#locks} >= ${2:-1}))
 }
+# From one reading a line can be missing; readings in pieces of different sizes that agree are right.
 locks_of() {
 	local before= locks=none inode_of= inode n=1
 	until [ "$locks" = "$before" ]; do

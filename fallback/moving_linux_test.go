@@ -104,7 +104,7 @@ func notAdmitted(t *testing.T, words []string) {
 	defer func() {
 		must(os.WriteFile(filepath.Join(around, "stop"), nil, 0o666))
 		<-over
-		awaitFree(t, dir)
+		awaitFree(t, newLock(dir))
 	}()
 	isReady := func() bool {
 		return exists(filepath.Join(around, "locked")) &&
@@ -145,8 +145,7 @@ func notAdmitted(t *testing.T, words []string) {
 
 // awaitFree waits until the lock is free: the shell's child may end later than the shell, and while process 1 adopts
 // others without a pause, no search can tell.
-func awaitFree(t *testing.T, dir string) {
-	l := newLock(dir)
+func awaitFree(t *testing.T, l *Lock) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	if err := l.Lock(ctx); err != nil {
@@ -191,8 +190,7 @@ func TestFileByTwoMounts(t *testing.T) {
 		t.Error("a search has not found it: ", err)
 	}
 	unix.Close(moved)
-	must(l.Lock(t.Context())) // who lists /proc meanwhile opens it as an ordinary user's holder does
-	must(l.Unlock())
+	awaitFree(t, l) // who lists /proc meanwhile opens it as an ordinary user's holder does
 }
 
 // TestComputesForHours: a shell that has closed its descriptor and never sleeps does not keep the lock.
