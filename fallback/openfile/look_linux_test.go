@@ -193,8 +193,12 @@ func TestEndedIsNotCleared(t *testing.T) {
 	}
 }
 
-// TestFirstThreadEnded: the descriptors of a process whose first thread has ended are those of the others.
+// TestFirstThreadEnded: the descriptors of a process whose first thread has ended are those of the others. Root sees
+// that the first thread has none; others may not look into it.
 func TestFirstThreadEnded(t *testing.T) {
+	if !isChild() {
+		t.Run("as nobody", func(t *testing.T) { asChild(t, asNobody(t), nil) })
+	}
 	file, marked := markedFile(t)
 	c := exec.Command("/proc/self/exe")
 	c.Env = append(os.Environ(), "FALLBACK_ROLE=first thread ends")
