@@ -117,13 +117,17 @@ func lockAndExecute(p *output.Printer, o *cli.Options, started time.Time) int {
 	if err := checkGuard(o); err != nil {
 		return p.Fail(err)
 	}
+	misplaced := misplacedOption(o)
+	if misplaced != nil && o.Remove { // a file that was opened now would stay
+		return failCommand(p, o, misplaced)
+	}
 	f, err := openLockFile(o)
 	if err != nil {
 		return p.Fail(err)
 	}
 	warnOfSurprises(p, o, f)
-	if err := misplacedOption(o); err != nil {
-		return failCommand(p, o, err)
+	if misplaced != nil {
+		return failCommand(p, o, misplaced)
 	}
 	if o.HasTimeout {
 		cstart.CatchAlarm() // with -n, too: that is what the command sees

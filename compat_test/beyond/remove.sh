@@ -15,15 +15,22 @@ flock --remove f sh -c '(until [ -e go ]; do read _ <../wake.go || exit; done) &
 #> f
 announce go; flock -w 9 --remove f true; rm go; ls -A
 
+### remove-an-option-behind-the-file
+flock --remove f -n true; echo $?
+#> flock: failed to execute -n: No such file or directory
+#> flock: options go before the file: flock [options] <file> <command>
+#> 69
+ls
+
 ### remove-a-file-that-was-there
 touch f; flock --remove f true; ls
 
 ### remove-forms
 for o in -s -x -o '--permits 2' -n '-w 5' '-s -o'; do
-	flock --remove $o f ls
+	flock --remove $o f sh -c 'echo *'
 done | uniq -c | sed 's/^ *//'
 #> 7 f
-flock --remove f -c 'ls; exit 3'; echo $?
+flock --remove f -c 'echo *; exit 3'; echo $?
 #> f
 #> 3
 cd ..; flock --remove dir/g true; ls dir
@@ -63,7 +70,7 @@ release
 
 ### remove-the-last-reader-does-it
 hold --remove -s f
-flock --remove -s f ls
+flock --remove -s f sh -c 'echo *'
 #> f
 ls
 #> f
@@ -77,7 +84,7 @@ release; ls
 
 ### permits-the-last-removes-the-file
 hold --remove --permits 3 f
-flock -n --remove --permits 3 f ls
+flock -n --remove --permits 3 f sh -c 'echo *'
 #> f
 ls
 #> f
@@ -86,7 +93,7 @@ release; ls
 ### permits-removed-with-their-state
 flock --remove --permits 2 p true; ls -A
 hold --remove --permits 2 p
-flock --remove --permits 2 p ls
+flock --remove --permits 2 p sh -c 'echo *'
 #> p
 ls
 #> p
