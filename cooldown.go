@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"example.org/flock/internal/cli"
@@ -94,11 +95,35 @@ func (a *attempt) startCooldown() error { return a.setCooldown(time.Now().Add(a.
 // stopCooldown ends the cooldown.
 func (a *attempt) stopCooldown() error { return a.setCooldown(time.Now()) }
 
+// last32 is the last second that a filesystem with times of 32 bits has. Some keep a later one modulo 2^32, that is as
+// one in the past, and do not say so; others keep the last one that they have, as Linux does.
+var last32 = time.Unix(math.MaxInt32, 0)
+
+var errNotKept = errors.New("its filesystem does not keep that time")
+
 func (a *attempt) setCooldown(end time.Time) error {
-	if err := a.file.SetModTime(end); err != nil {
+	err := a.setAndReadBack(end)
+	if err == errNotKept && end.After(last32) {
+		err = a.setAndReadBack(last32)
+	}
+	if err != nil {
 		return a.cooldownError("set", err)
 	}
 	return nil
+}
+
+// setAndReadBack sets the end of the cooldown. The error is errNotKept if the file has an earlier one then, before the
+// end of 32 bits.
+func (a *attempt) setAndReadBack(end time.Time) error {
+	if err := a.file.SetModTime(end); err != nil {
+		return err
+	}
+	const coarsest = 2 * time.Second // of FAT
+	kept, err := a.file.ModTime()
+	if err == nil && kept.Before(last32) && end.Sub(kept) >= coarsest {
+		return errNotKept
+	}
+	return err
 }
 
 func (a *attempt) cooldownError(what string, err error) error {

@@ -234,6 +234,27 @@ flock --cooldown; echo $?
 #> 64
 ls
 
+### cooldown-after-the-end-of-32-bits
+# needs: strace linux
+
+# A filesystem with times of 32 bits keeps another time, and says nothing. Here it keeps none: the first call, or each,
+# has no effect.
+lost() { strace -qqq -e signal=none -o /dev/null -e trace=utimensat -e inject=utimensat:retval=0$1 "${@:2}"; }
+lost :when=1 flock --cooldown inf --cooldown-from start f echo in; echo $?
+#> in
+#> 0
+mtime f
+#> 2147483647.000000000
+flock -n --cooldown 1 f echo again; echo $?
+#> 1
+rm f
+lost '' flock --cooldown inf f echo no; echo $?
+#> flock: cannot set the cooldown of f: its filesystem does not keep that time
+#> 71
+lost '' flock --cooldown 600 f echo no; echo $?
+#> flock: cannot set the cooldown of f: its filesystem does not keep that time
+#> 71
+
 ### cooldown-huge
 for n in 1e30 inf; do
 	rm -f f
