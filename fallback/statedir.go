@@ -61,6 +61,9 @@ func resolve(path string) (string, error) {
 	// It may be there by now: other contenders remove the file and make it again.
 	info, e := os.Lstat(path)
 	isLinkToNothing := e == nil && info.Mode()&fs.ModeSymlink != 0
+	if _, e := os.Stat(path); isLinkToNothing && e == nil {
+		return "", errUnnamed // a link of /proc to a pipe, or to a removed file, which only the kernel can follow
+	}
 	if isLinkToNothing || e != nil && !errors.Is(e, fs.ErrNotExist) {
 		return "", err
 	}

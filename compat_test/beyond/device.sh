@@ -24,3 +24,36 @@ export FLOCK_DIR=$PWD
 flock 9 9</dev/null; echo $?
 #> flock: 9: only the open files of regular files and directories can have a directory lock
 #> 65
+
+### device-a-pipe-by-a-name
+# needs: linux
+
+# the name leads to what no other path leads to
+echo | flock /dev/stdin true; echo $?
+#> flock: /dev/stdin: its file was deleted, or has no name here
+#> 65
+echo | flock --holders /dev/stdin; echo $?
+#> flock: cannot tell who holds /dev/stdin: its file was deleted, or has no name here
+#> 69
+exec 9>f; rm f
+flock /dev/fd/9 true; echo $?
+#> flock: /dev/fd/9: its file was deleted, or has no name here
+#> 65
+flock 9; echo $?
+#> flock: 9: its file was deleted, or has no name here
+#> 65
+
+### device-a-file-below-proc
+# needs: linux
+
+# there the kernel does not say that it makes no directory
+flock /proc/version true; echo $?
+#> flock: /proc/version: cannot open: state directory /proc/.version.flock: No such file or directory
+#> flock: FLOCK_DIR can name another place for the state directory
+#> 65
+flock 9 9</proc/version; echo $?
+#> flock: 9: cannot open: state directory /proc/.version.flock: No such file or directory
+#> flock: FLOCK_DIR can name another place for the state directory
+#> 65
+FLOCK_DIR=$PWD flock /proc/version echo in
+#> in

@@ -242,7 +242,7 @@ func DirectoryError(f *lockfile.File, base string, err error) error {
 		failed.Status, failed.Hint = failure.ExCantCreat, hint
 	case sys.LacksPermission(err):
 		failed.Status, failed.Hint = failure.ExNoInput, hint
-	case base != "" && errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist): // below /proc that is the answer to mkdir(2)
 		failed.Hint = hint
 	}
 	return failed
