@@ -4,6 +4,7 @@ package locks
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -48,5 +49,26 @@ func TestDescriptorLacksAccess(t *testing.T) {
 	}
 	if err := New(lockfile.Descriptor(number), Config{Flock: true}).Lock(Shared, Try); err != nil {
 		t.Errorf("a shared lock: %v", err)
+	}
+}
+
+// TestQueueOfADescriptor: where a place in the queue is a directory lock, which no descriptor can have, that is said at
+// once, rather than when somebody has the lock.
+func TestQueueOfADescriptor(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	config := Config{Flock: true, Fcntl: true, Directory: true, Queue: 2}
+	queue, err := NewQueue(lockfile.Descriptor(int(file.Fd())), config)
+	var failed *failure.Error
+	switch {
+	case HasPlaces && err != nil:
+		t.Error(err)
+	case HasPlaces:
+		queue.Unlock()
+	case !errors.As(err, &failed) || failed.Status != failure.ExDataErr || !strings.Contains(failed.Text, "descriptor"):
+		t.Errorf("%v", err)
 	}
 }

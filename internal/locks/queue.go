@@ -17,6 +17,11 @@ func NewQueue(f *lockfile.File, config Config) (*Chain, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(places) == 0 { // What keeps the directory lock from having places is said before the lock is taken.
+		if _, _, err := StateDir(f, config.StateBase); err != nil {
+			return nil, DirectoryError(f, config.StateBase, err)
+		}
+	}
 	if config.Directory {
 		places = append(places, &directoryPlace{file: f, config: config})
 	}
