@@ -30,7 +30,8 @@
 #
 # Where the kernel does not show who waits (no /proc/locks, a directory lock, or a pid namespace, which hides the locks that
 # processes have made that have ended, and who waits for them), waiting is true a short time after asleep: a
-# case must give the same answer if a waiter is late. Where there is no /proc/PID/stat, asleep is always true.
+# case must give the same answer if a waiter is late. Where there is no /proc/PID/stat, asleep asks ps(1); if that fails,
+# too, it is always true.
 #
 # To start a process takes longer than anything else here, so these functions use what is built into bash. The harness keeps
 # FIFOs open beside the directory of the case: nobody writes to "idle", so that reading it with a time limit is a pause, and
@@ -95,7 +96,7 @@ ls() {
 # inode_number FILE: sets inode. Within one await, it is found once for a file.
 inode_number() {
 	[ "$inode_of" != "$1" ] || return 0
-	inode=$(ls -diL -- "$1")
+	inode=$(command -p ls -diL -- "$1")
 	inode=${inode#"${inode%%[0-9]*}"}
 	inode=${inode%% *}
 	inode_of=$1
@@ -136,8 +137,7 @@ locks_of() {
 }
 export -f inode_number read_locks locks_of
 asleep() {
-	local path line name pid wanted=${1:-1} n=0 parents=' ' flocks=
-	[ -r /proc/self/stat ] || return 0
+	local path line name pid parent group state wanted=${1:-1} n=0 parents=' ' flocks=
 	for path in /proc/[0-9]*/stat; do
 		read -r line <"$path" || continue
 		name=${line#*(}
@@ -148,6 +148,14 @@ asleep() {
 		parents+="$2 "
 		case $1:$name in S:flock* | S:reflock* | S:qemu-*) flocks+=" $pid" ;; esac
 	done 2>/dev/null
+	if ! [ -r /proc/self/stat ]; then
+		line=$(ps -axo pid=,ppid=,pgid=,stat=,ucomm= 2>/dev/null) || return 0
+		while read -r pid parent group state name; do
+			[ "$group" = $$ ] || continue
+			parents+="$parent "
+			case $state:$name in [SI]*:flock*) flocks+=" $pid" ;; esac
+		done <<<"$line"
+	fi
 	for pid in $flocks; do
 		[[ $parents == *" $pid "* ]] || ((n += 1))
 	done

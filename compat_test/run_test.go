@@ -47,6 +47,7 @@ func newWorld(base, name, program string, links map[string]string) (*world, erro
 		return nil, err
 	}
 	if err := errors.Join(os.Symlink(program, filepath.Join(bin, "flock")), copyElsewhere("bin/wc", bin),
+		copyElsewhere("bin/ls", bin),
 		copyElsewhere("missing/timeout", filepath.Join(w.dir, "missing"))); err != nil {
 		return nil, err
 	}

@@ -133,7 +133,7 @@ timeout 20 flock -n --permits 2147483647 --fd 7 printenv FLOCK_PERMIT
 #> 3
 
 ### permits-which-none-beside-a-lock-on-all
-# needs: timeout
+# needs: timeout ofd
 # kernel: uses --fcntl
 hold --fcntl f
 timeout 20 flock -n --permits 2147483647 f true; echo $?

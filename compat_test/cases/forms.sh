@@ -27,7 +27,8 @@ flock f -c 'printf "%s\n" b a "c d" | sort | tr a-z A-Z'
 
 ### c-command-begins-with-dash
 # starts: words that begin with a dash
-flock f -c '-n' 2>/dev/null; echo $?
+sh -c '-n' 2>/dev/null; shell=$?
+flock f -c '-n' 2>/dev/null; [ $? = $shell ] && echo as by the shell
 
 ### c-shell-from-environment
 printf '%s\n' '#!/bin/sh' 'echo my shell: "$@"' >mysh
