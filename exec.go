@@ -152,11 +152,5 @@ func commandHint(o *cli.Options, start *command.StartError) string {
 	if hint := o.CommandHint(start.Name, start.Err); hint != "" || o.ByShell {
 		return hint
 	}
-	if hint := o.FileAsCommand(isProgram); hint != "" {
-		return hint
-	}
 	return command.Hint(start.Name, start.Err)
 }
-
-// isProgram reports whether a word is the path of a program, or its name in PATH.
-func isProgram(word string) bool { return command.Find(word, "") != "" }

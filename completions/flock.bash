@@ -2,6 +2,9 @@
 
 _flock() {
 	local cur=${COMP_WORDS[COMP_CWORD]} i word place='' want='' IFS=$' \t\n'
+	# The long options whose value may be the next word.
+	local values=' --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown'
+	values+=' --cooldown-from --queue --report --limit '
 	COMPREPLY=()
 
 	# Read the words before the cursor: is there a file, is there a command,
@@ -18,16 +21,10 @@ _flock() {
 		:-- | fd:--) place=${place}end ;;
 		:--fd | fd:--fd) want=$word place=fd ;;
 		:--holders) place=holders ;;
-		:--timeout | :--wait | :--conflict-exit-code | :--start | \
-			:--length | :--backend | :--permits | :--cooldown | :--cooldown-from | :--queue | :--report | :--limit | \
-			fd:--timeout | fd:--wait | fd:--conflict-exit-code | \
-			fd:--start | fd:--length | fd:--backend | \
-			fd:--permits | fd:--cooldown | fd:--cooldown-from | fd:--queue | fd:--report | fd:--limit | \
-			holders:--backend) want=$word ;;
 		fd:-c | fd:--command | fdend:-c | fdend:--command | \
 			file:-c | file:--command) place=string ;;
-		:-*w | :-*E | fd:-*w | fd:-*E)
-			[[ $word == --* ]] || want=${word:0:1}${word: -1} ;;
+		:--* | fd:--* | holders:--*) [[ $values == *" $word "* ]] && want=$word ;;
+		:-*[wE] | fd:-*[wE]) want=${word:0:1}${word: -1} ;;
 		:-* | fd:-* | holders:-*) ;;
 		: | end: | :* | end:*) place=file ;;
 		fd:* | fdend:* | file:*)

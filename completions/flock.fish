@@ -1,5 +1,17 @@
 # fish completion for flock(1).
 
+# Whether the value of an option is the next word.
+function __fish_flock_needs_value -a word
+    switch $word
+        case --fd --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown --cooldown-from --queue --report --limit
+        case '--*'
+            return 1
+        case '-*w' '-*E'
+        case '*'
+            return 1
+    end
+end
+
 # Print what the words before the cursor contain: "none" if there is no lock file
 # yet, "file" if there is one, "fd" after --fd, "command" if a command has begun,
 # "over" if nothing can follow because --holders has its file.
@@ -26,20 +38,13 @@ function __fish_flock_place
                 test $fd = 1; and set place command
             case --holders
                 set holders 1
-            case --fd
+            case --fd '--fd=*'
                 set fd 1
-                set value 1
-            case '--fd=*'
-                set fd 1
-            case --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown --cooldown-from --queue --report --limit
-                set value 1
-            case '--*'
-            case '-*w' '-*E'
-                set value 1
             case '-?*'
             case '*'
                 set place (test $fd = 1; and echo command; or echo file)
         end
+        test $place = none; and __fish_flock_needs_value $word; and set value 1
         if test $place = dashes
             # The options have ended, the lock file is still missing.
             set place none
@@ -65,21 +70,14 @@ function __fish_flock_subcommand
     while set -q words[1]
         set -l word $words[1]
         switch $word
-            case --fd
+            case --fd '--fd=*'
                 set fd 1
-                set -e words[1]
-            case '--fd=*'
-                set fd 1
-            case --timeout --wait --conflict-exit-code --start --length --backend --permits --cooldown --cooldown-from --queue --report --limit
-                set -e words[1]
-            case '--*'
-            case '-*w' '-*E'
-                set -e words[1]
             case '-?*'
                 test "$word" = -c; and break
             case '*'
                 break
         end
+        __fish_flock_needs_value $word; and set -e words[1]
         set -e words[1]
         test "$word" = --; and break
     end

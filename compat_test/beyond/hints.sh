@@ -134,22 +134,6 @@ flock nowhere/f -n true; echo $?
 flock new -n true 2>/dev/null; [ -e new ] && echo made
 #> made
 
-### hint-the-file-beside-fd
-exec 9>>f
-flock --fd 9 f true; echo $?
-#> flock: failed to execute f: No such file or directory
-#> flock: --fd takes the place of the file: flock --fd 9 <command>
-#> 69
-flock --fd 9 f -c true 2>&1 | tail -1
-#> flock: --fd takes the place of the file: flock --fd 9 <command>
-flock --fd 9 f "$(command -v sh)" 2>&1 | tail -1
-#> flock: --fd takes the place of the file: flock --fd 9 <command>
-flock --fd 9 source "$(command -v sh)" 2>&1 | tail -1
-#> flock: 'source' is built into shells: did you mean -c 'source ...'?
-flock --fd 9 f; echo $?
-#> flock: failed to execute f: No such file or directory
-#> 69
-
 ### hint-an-empty-name
 # needs: linux
 flock --holders ''; echo $?

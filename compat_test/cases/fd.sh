@@ -91,7 +91,6 @@ flock --fd=9 echo hi
 flock -n f echo in; echo $?
 
 ### new-fdopt-first-word-is-the-command
-# differs: a second line says what to do
 # derived: --fd: there is no file name, the first non-option word is the command
 exec 9<>f
 flock --fd 9 f echo hi; echo $?

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"math"
@@ -23,11 +24,13 @@ func withHint(err error, hint string) error {
 }
 
 // hintShell is for -c before the file, or before the name of a lock.
-func (p *parser) hintShell(option string) string {
-	if p.o.Backend == Other {
-		return option + " goes after the name: " + failure.Program + " <name> " + option + " <command>"
+func (p *parser) hintShell() string {
+	target := "file"
+	if p.program != "" {
+		target = "name"
 	}
-	return option + " goes after the file: " + failure.Program + " <file> " + option + " <command>"
+	return p.shellOption + " goes after the " + target + ": " + failure.Program + " <" + target + "> " + p.shellOption +
+		" <command>"
 }
 
 // descriptorHint is the hint for a word that stands alone and is not a number, as in "flock FILE".
@@ -63,14 +66,6 @@ func secondsHint(word string) string {
 		strconv.FormatFloat(seconds, 'f', -1, 64) + "?"
 }
 
-// timeoutHint is the hint for the value of -w. A negative one is how other programs say that they wait for ever.
-func timeoutHint(word string) string {
-	if number, err := parseFloat(word); err == nil && number < 0 {
-		return "without -w " + failure.Program + " waits for ever"
-	}
-	return secondsHint(word)
-}
-
 // quotesHint is the hint for -c with several words, of which the user means one.
 func quotesHint(option string, words []string) string {
 	text := strings.Join(words, " ")
@@ -102,68 +97,23 @@ var foreignOptions = map[string]string{
 
 const meantTry = "did you mean -n?"
 
-// unknownHint is the hint for a word with an option that flock does not have.
-func (p *parser) unknownHint(word string, hasC bool) string {
-	if hint := p.dashHint(word); hint != "" {
-		return hint
-	}
-	if hasC {
-		return joinedHint
-	}
-	if hint := foreignOptions[word]; hint != "" {
-		return hint
-	}
-	if hint := p.flagHint(word); hint != "" {
-		return hint
-	}
-	if hint := p.candidates(word); hint != "" {
-		return hint
-	}
-	return p.similarHint(word)
+// unknownHint is the hint for a word with an option that flock does not have; joined is that for a joined -c.
+func (p *parser) unknownHint(word, joined string) string {
+	return cmp.Or(p.dashHint(word), joined, foreignOptions[word], p.candidates(word))
 }
 
-// flagHint is the hint for a short option without a value that is joined with a number, as in -n9.
-func (p *parser) flagHint(word string) string {
-	flag, number := word[:min(len(word), 2)], word[min(len(word), 2):]
-	isFlag := func(opt *option) bool { return opt.isFlag && "-"+string(opt.short) == flag }
-	if number == "" || strings.Trim(number, "0123456789") != "" || !slices.ContainsFunc(p.options, isFlag) {
+// candidates is the hint for an abbreviation that is ambiguous.
+func (p *parser) candidates(word string) string {
+	prefix := longName(word)
+	found := p.abbreviated(prefix)
+	if prefix == "" || len(found) < 2 {
 		return ""
 	}
-	return flag + " has no value: did you mean " + flag + " " + number + "?"
-}
-
-// similarHint is the hint for a long option that differs in one letter from one that there is, such as --limits.
-func (p *parser) similarHint(word string) string {
-	name, isLong := strings.CutPrefix(word, "--")
-	name, _, _ = strings.Cut(name, "=")
-	var similar []string
-	for _, opt := range p.options {
-		if isLong && len(opt.long) > 2 && differInOne(name, opt.long) {
-			similar = append(similar, "--"+opt.long)
-		}
+	var names []string
+	for _, opt := range found {
+		names = append(names, "--"+opt.long)
 	}
-	if len(similar) != 1 {
-		return ""
-	}
-	return "did you mean " + similar[0] + "?"
-}
-
-// differInOne reports whether one letter is more, less or another in one of two words.
-func differInOne(a, b string) bool {
-	same := 0
-	for same < min(len(a), len(b)) && a[same] == b[same] {
-		same++
-	}
-	a, b = a[same:], b[same:]
-	switch len(a) - len(b) {
-	case 1:
-		return a[1:] == b
-	case -1:
-		return a == b[1:]
-	case 0:
-		return a != "" && a[1:] == b[1:]
-	}
-	return false
+	return "'--" + prefix + "' is ambiguous: " + strings.Join(names, ", ")
 }
 
 // dashHint is the hint for a long option with one dash only, such as -nonblock or -wait.
@@ -215,18 +165,6 @@ func (o *Options) CommandHint(command string, err error) string {
 		return "'" + command + "' is built into shells: did you mean -c '" + command + " ...'?"
 	}
 	return ""
-}
-
-// FileAsCommand is the hint for a command that cannot be executed because it is the file, which --fd replaces; "" if
-// that is not so. isProgram reports whether a word is the name or path of a program.
-func (o *Options) FileAsCommand(isProgram func(word string) bool) string {
-	if o.FD < 0 || o.ByShell || len(o.Command) < 2 || strings.HasPrefix(o.Command[0], "-") {
-		return ""
-	}
-	if next := o.Command[1]; !isShellOption(next) && !isProgram(next) {
-		return ""
-	}
-	return "--fd takes the place of the file: " + failure.Program + " --fd " + strconv.Itoa(o.FD) + " <command>"
 }
 
 // isVariable reports whether a word can be the name of a variable.

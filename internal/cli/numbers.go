@@ -39,7 +39,7 @@ func parseSeconds(s, what string) (time.Duration, error) {
 	seconds, err := parseFloat(strings.TrimLeft(s, blanks))
 	switch {
 	case err != nil && !errors.Is(err, strconv.ErrRange), !(seconds >= 0):
-		return 0, invalid(what, s)
+		return 0, withHint(invalid(what, s), secondsHint(s))
 	case seconds >= math.MaxInt64/1e9:
 		return math.MaxInt64, nil
 	}

@@ -85,7 +85,7 @@ const (
 	Lock    Action = iota // or unlock, and run the command if there is one
 	Holders               // list who holds the lock
 	Break                 // take it away from them; of a backend's program only
-	Own                   // of a backend's program, which knows the option: Options.Own
+	Own                   // of a backend's program, which knows the option: Options.Own; it and what follows read no more
 	Help
 	Version
 )
@@ -130,29 +130,28 @@ func named(args []string) []string {
 // For --backend NAME with the name of a program, Backend is Other and nothing after it is read: that is for the
 // program, which may have options of its own.
 func Parse(args []string, getenv func(string) (string, bool), shell func(text string) []string) (*Options, error) {
-	p := flockParser(shell)
-	words, err := p.read(args)
-	if err != nil || p.isAnswered() {
-		return &p.o, err
+	p := newParser("", nil, args, shell)
+	return p.parse(p.checkOptions, func() error { return p.chooseBackend(getenv) }, p.parseOperands, p.checkAction,
+		p.checkSystem)
+}
+
+// ParseFor reads args for the program of a backend, which is to refuse descriptor numbers. Backend is Other. The
+// program has --break and, by their long names, options of its own besides, each of which is an Action. It refuses the
+// options that are about files.
+func ParseFor(backend string, args, own []string, shell func(text string) []string) (*Options, error) {
+	p := newParser(backend, own, args, shell)
+	o, err := p.parse(p.checkOptions, p.parseOperands, p.checkAction)
+	o.Backend, o.BackendName = Other, backend
+	return o, err
+}
+
+// parse reads the options, and takes the steps until one fails, or until nothing else counts.
+func (p *parser) parse(steps ...func() error) (*Options, error) {
+	err := p.read()
+	for i := 0; i < len(steps) && err == nil && !p.isAnswered(); i++ {
+		err = steps[i]()
 	}
-	if err := p.checkOptions(); err != nil {
-		return nil, err
-	}
-	if err := p.chooseBackend(getenv); err != nil || p.o.Backend == Other {
-		return &p.o, err
-	}
-	p.setMechanisms(getenv)
-	parse := p.parseOperands
-	if p.o.Action == Holders {
-		parse = p.parseHolders
-	}
-	if err := parse(words); err != nil {
-		return nil, err
-	}
-	if err := p.checkAction(); err != nil {
-		return nil, err
-	}
-	return &p.o, p.checkSystem()
+	return &p.o, err
 }
 
 // IsForProgram reports whether a backend of this name can only be a program.
@@ -183,22 +182,18 @@ func (p *parser) derive() {
 	}
 }
 
-// setMechanisms sets which mechanisms may serve.
-func (p *parser) setMechanisms(getenv func(string) (string, bool)) {
-	o, b := &p.o, p.o.Backend
-	o.Flock = b == Auto || b == Native || b == Flock
-	o.Fcntl = (b == Auto || b == Native || b == Fcntl) && !o.Replace // it would cover the bytes of tickets
-	o.Directory = (b == Auto || b == Directory) && !o.Replace        // it has no tickets
-	o.StateBase, _ = getenv("FLOCK_DIR")
-}
-
 // isFcntl reports whether an option asks for locks of fcntl(2).
 func (p *parser) isFcntl() bool { return p.isGiven("fcntl", "start", "length") }
 
 // setBackend takes the value of --backend.
 func (p *parser) setBackend(name string) error {
-	p.o.BackendName, p.o.BackendSource = name, "--backend"
-	p.o.Backend, _ = backendOf(name) // chooseBackend refuses an invalid one
+	if p.program == "" {
+		p.o.BackendName, p.o.BackendSource = name, "--backend"
+		p.o.Backend, _ = backendOf(name) // chooseBackend refuses an invalid one
+	} else if name != p.program {
+		return failure.Usage("invalid backend in --backend: '" + name +
+			"' (this program is the backend " + p.program + ")")
+	}
 	return nil
 }
 
@@ -224,40 +219,54 @@ func (p *parser) chooseBackend(getenv func(string) (string, bool)) error {
 		return failure.Usage("--queue cannot be combined with --fcntl, --start, --length or the backend fcntl: " +
 			"such a lock covers the bytes that stand for waiters")
 	}
+	b := o.Backend
+	o.Flock = b == Auto || b == Native || b == Flock
+	o.Fcntl = (b == Auto || b == Native || b == Fcntl) && !o.Replace // it would cover the bytes of tickets
+	o.Directory = (b == Auto || b == Directory) && !o.Replace        // it has no tickets
+	o.StateBase, _ = getenv("FLOCK_DIR")
 	return nil
+}
+
+// parseOperands reads what follows the options: a file and a command, or a descriptor number; after --fd a command.
+func (p *parser) parseOperands() error {
+	o, words := &p.o, p.set.Args()
+	hasC, missing := p.shellOption != "", missingLock
+	if p.program != "" {
+		missing = "missing name of a lock, and command"
+	}
+	switch {
+	case o.Action != Lock:
+		return p.parseTarget(words)
+	case p.isGiven("fd"):
+		return p.parseAfterDescriptor(words)
+	case len(words) == 0 && !(hasC && p.program == ""):
+		return failure.Usage(missing)
+	case hasC && len(words) != 1:
+		return withHint(needsOneArgument(p.shellOption), p.hintShell())
+	case hasC:
+		return withHint(failure.Usage(missing), p.hintShell())
+	case len(words) == 1:
+		return p.parseNumber(words[0])
+	}
+	o.File = words[0]
+	if isShellOption(words[1]) {
+		return p.parseCommand(words[1], words[2:])
+	}
+	return p.parseCommand("", words[1:])
 }
 
 const missingLock = "missing file descriptor, file or directory"
 
-// parseOperands reads what follows the options: a file and a command, or a descriptor number; after --fd a command.
-func (p *parser) parseOperands(words []string) error {
-	switch {
-	case p.isGiven("fd"):
-		return p.parseAfterDescriptor(words)
-	case p.shellOption != "" && len(words) != 1:
-		return withHint(needsOneArgument(p.shellOption), p.hintShell(p.shellOption))
-	case p.shellOption != "":
-		return withHint(failure.Usage(missingLock), p.hintShell(p.shellOption))
-	case len(words) == 0:
-		return failure.Usage(missingLock)
-	case len(words) == 1:
-		return p.parseNumber(words[0])
-	}
-	p.o.File = words[0]
-	if isShellOption(words[1]) {
-		return p.parseShell(words[1], words[2:])
-	}
-	p.o.Command = words[1:]
-	return nil
-}
-
 // parseNumber reads the number of a descriptor, which stands alone.
 func (p *parser) parseNumber(word string) (err error) {
 	o := &p.o
-	if o.FD, err = parseDescriptor(word); err != nil {
+	o.FD, err = parseDescriptor(word)
+	switch {
+	case err != nil && p.program != "":
+		return failure.Usage("missing command")
+	case err != nil:
 		return withHint(err, o.descriptorHint(word))
-	}
-	if o.FD < 0 {
+	case o.FD < 0:
 		return failure.Usage(missingLock)
 	}
 	return nil
@@ -265,34 +274,32 @@ func (p *parser) parseNumber(word string) (err error) {
 
 // parseAfterDescriptor reads the command after --fd, which comes after -c, too.
 func (p *parser) parseAfterDescriptor(words []string) error {
-	p.o.Command = words
-	if p.shellOption != "" {
-		if err := p.parseShell(p.shellOption, words); err != nil {
-			return err
-		}
-	}
-	missing := ""
+	err := p.parseCommand(p.shellOption, words)
+	isNegative := p.o.FD < 0
 	switch {
-	case len(p.o.Command) == 0:
-		missing = "missing command"
-	case p.o.FD < 0:
-		missing = missingLock
-	default:
-		return nil
+	case err != nil:
+		return err
+	case len(words) == 0:
+		err = failure.Usage("missing command")
+	case isNegative:
+		err = failure.Usage(missingLock)
 	}
-	err := failure.Usage(missing)
-	if p.o.FD < 0 {
-		err.Hint = "a descriptor number is 0 or more"
+	if isNegative {
+		err = withHint(err, "a descriptor number is 0 or more")
 	}
 	return err
 }
 
-// parseShell reads the string of -c, which option is as the user wrote it.
-func (p *parser) parseShell(option string, words []string) error {
-	if len(words) != 1 {
+// parseCommand reads the command, or the string of -c, which option is as the user wrote it.
+func (p *parser) parseCommand(option string, words []string) error {
+	p.o.Command, p.o.ByShell = words, option != ""
+	switch {
+	case option == "":
+		return nil
+	case len(words) != 1:
 		return withHint(needsOneArgument(option), quotesHint(option, words))
 	}
-	p.o.Command, p.o.ByShell = p.shell(words[0]), true
+	p.o.Command = p.shell(words[0])
 	return nil
 }
 
@@ -300,19 +307,23 @@ func needsOneArgument(shellOption string) error {
 	return failure.Usage(shellOption + " requires exactly one command argument")
 }
 
-// parseHolders reads the operand of --holders: a file or directory, or a descriptor number.
-func (p *parser) parseHolders(words []string) error {
-	if p.isGiven("fd") && len(words) == 0 && p.shellOption == "" {
+// parseTarget reads the operand of --holders and --break: a file or directory, a descriptor number or the name of a lock.
+// Holders of all locks are those without a name.
+func (p *parser) parseTarget(words []string) error {
+	o, isFlock := &p.o, p.program == ""
+	needsNone := p.isGiven("fd") || !isFlock && o.Action == Holders && len(words) == 0
+	switch {
+	case p.shellOption == "" && needsNone && len(words) == 0:
 		return nil
+	case p.shellOption != "" || needsNone || len(words) != 1:
+		if isFlock {
+			return failure.Usage("--holders takes one file, directory or descriptor number")
+		}
+		return failure.Usage("--holders and --break take one name")
 	}
-	if p.isGiven("fd") || len(words) != 1 || p.shellOption != "" {
-		return failure.Usage("--holders takes one file, directory or descriptor number")
-	}
-	fd, err := parseDescriptor(words[0])
-	if err == nil && fd >= 0 {
-		p.o.FD = fd
-	} else {
-		p.o.File = words[0]
+	o.File = words[0] // also one of digits, for a program: no descriptor has such a lock
+	if fd, err := parseDescriptor(words[0]); isFlock && err == nil && fd >= 0 {
+		o.File, o.FD = "", fd
 	}
 	return nil
 }

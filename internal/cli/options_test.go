@@ -141,15 +141,8 @@ func TestHints(t *testing.T) {
 		"-E=75 f true":          "-E 75",
 		"-z f true":             "",
 		"-v f true":             "did you mean --verbose?",
-		"-n9":                   "-n has no value: did you mean -n 9?",
-		"-u9":                   "-u has no value: did you mean -u 9?",
-		"-n9x":                  "",
-		"-z9":                   "",
-		"--limits 5 f true":     "did you mean --limit?",
-		"--limits=5 f true":     "did you mean --limit?",
-		"--clse f true":         "did you mean --close?",
-		"--shires f true":       "",
-		"--fb 9 true":           "",
+		"-n9":                   "",
+		"--limits 5 f true":     "",
 		"-n -c date":            "-c goes after the file",
 		"-c date":               "-c goes after the file",
 		"f -c echo hi":          "-c 'echo hi'",
@@ -295,27 +288,13 @@ func TestParseForActions(t *testing.T) {
 
 // TestParseForKnowsAll looks for options of flock that the program of a backend neither has nor refuses.
 func TestParseForKnowsAll(t *testing.T) {
-	flock, program := flockParser(shell), programParser("etcd", nil, shell)
+	flock, program := newParser("", nil, nil, shell), newParser("etcd", nil, nil, shell)
 	for _, opt := range flock.options {
 		same := func(other *option) bool {
-			return other.long == opt.long && other.short == opt.short && other.isFlag == opt.isFlag
+			return other.long == opt.long && other.short == opt.short && other.kind == opt.kind
 		}
 		if !slices.ContainsFunc(program.options, same) {
 			t.Errorf("--%s (%c): not an option of a program", opt.long, opt.short)
-		}
-	}
-}
-
-// TestFileAsCommand has commands that are the file, and others.
-func TestFileAsCommand(t *testing.T) {
-	isProgram := func(word string) bool { return word == "true" }
-	for args, want := range map[string]bool{
-		"--fd 9 f true": true, "--fd 9 f -c date": true,
-		"--fd 9 f": false, "--fd 9 f other": false, "f g true": false, "--fd 9 -- -n true": false, "--fd 9 -c f": false,
-	} {
-		o, err := Parse(append([]string{"flock"}, strings.Fields(args)...), environment(""), shell)
-		if err != nil || (o.FileAsCommand(isProgram) != "") != want {
-			t.Errorf("flock %s: %+v, %v", args, o, err)
 		}
 	}
 }
