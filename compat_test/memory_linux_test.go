@@ -29,6 +29,12 @@ func TestEarlyMemoryLimit(t *testing.T) {
 			if want := strings.Repeat("in\n", 20); enough != want {
 				t.Errorf("with %s: %q; want %q", limit.enough, enough, want)
 			}
+			// An option behind the file is told without waiting for the lock, as where there is no limit.
+			misplaced := runScript(t, `ulimit `+limit.option+` `+limit.enough+`0
+				exec 9>g; flock 9; flock g -n true 2>&1; echo $?`)
+			if !strings.HasPrefix(misplaced, "flock: failed to execute -n") || !strings.HasSuffix(misplaced, "\n69\n") {
+				t.Errorf("with %s0: %q", limit.enough, misplaced)
+			}
 			// Those that fail end with a dump of the runtime's stacks.
 			least := runScript(t, `ulimit `+limit.option+` `+limit.least+`
 				for i in 1 2 3 4 5 6 7 8 9 10; do flock --version; done 2>&1`)

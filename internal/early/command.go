@@ -19,7 +19,8 @@ func (p *process) execute(fd int, o *options) Failure {
 	pid, errno := call(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0)
 	switch {
 	case errno != 0:
-		p.reportFork(errno) // and exits
+		// The same text as of package command. The threads of the Go runtime could not be created either.
+		p.fail(writeErrno(write(p.begin(), "fork failed"), errno), exitOSErr)
 	case pid != 0: // this is the parent
 		return Failure{Wait: await(pid)}
 	}

@@ -9,25 +9,27 @@ import (
 
 // What the Go runtime takes at its start in every case, in bytes, beside what the program has: a little less than what
 // was measured, which is 700,620 and 40,174 KiB with Go 1.26 on amd64. With just that it mostly ends the process with a
-// dump of its stacks all the same, but what can work is not refused.
+// dump of its stacks all the same, but what can work is not refused. And what is enough in every case.
 const (
-	leastAddressSpace = 700_000 << 10
-	leastData         = 40_000 << 10
+	leastAddressSpace  = 700_000 << 10
+	leastData          = 40_000 << 10
+	enoughAddressSpace = 800_000_000
+	enoughData         = 50_000_000
 )
 
-// requireMemory exits with a message if a limit of memory leaves less than the Go runtime takes at its start. The
-// message tells the user what is enough in every case.
-func (p *process) requireMemory() {
-	if isLimited(syscall.RLIMIT_AS) && !canMap(leastAddressSpace, syscall.PROT_NONE) {
-		p.reportLimit("ulimit -v leaves less than the 800 MB that this needs")
+// lack says which limit of memory leaves less than so many bytes; "" if none does. It tells the user what is enough.
+func lack(addressSpace, data uintptr) (limit string) {
+	if isLimited(syscall.RLIMIT_AS) && !canMap(addressSpace, syscall.PROT_NONE) {
+		return "ulimit -v leaves less than the 800 MB that this needs"
 	}
-	if isLimited(syscall.RLIMIT_DATA) && !canMap(leastData, syscall.PROT_READ|syscall.PROT_WRITE) {
-		p.reportLimit("ulimit -d leaves less than the 50 MB that this needs")
+	if isLimited(syscall.RLIMIT_DATA) && !canMap(data, syscall.PROT_READ|syscall.PROT_WRITE) {
+		return "ulimit -d leaves less than the 50 MB that this needs"
 	}
+	return ""
 }
 
-// isMemoryLimited reports whether there is a limit of memory that may keep the Go runtime from starting.
-func isMemoryLimited() bool { return isLimited(syscall.RLIMIT_AS) || isLimited(syscall.RLIMIT_DATA) }
+// mayLackMemory reports whether a limit of memory may keep the Go runtime from starting.
+func mayLackMemory() bool { return len(lack(enoughAddressSpace, enoughData)) > 0 }
 
 func isLimited(resource uintptr) bool {
 	const infinity = ^uint64(0)
@@ -44,11 +46,4 @@ func canMap(size, protection uintptr) bool {
 		call(syscall.SYS_MUNMAP, at, size, 0, 0)
 	}
 	return errno != syscall.ENOMEM
-}
-
-func (p *process) reportLimit(why string) {
-	if !p.print(write(write(p.begin(), "cannot start: "), why)) {
-		exit(exitUnwritten)
-	}
-	exit(exitOSErr)
 }

@@ -19,13 +19,12 @@ const (
 	exitOSErr       = status.ExOSErr
 )
 
-// reportFork prints that the fork failed, with the same text as package command, and exits. The Go runtime is not
-// started for that: its threads could not be created either.
-func (p *process) reportFork(errno syscall.Errno) {
-	if !p.print(writeErrno(write(p.begin(), "fork failed"), errno)) {
-		exit(exitUnwritten)
+// fail prints buffer up to n as a line, and exits with status.
+func (p *process) fail(n, status int) {
+	if !p.print(n) {
+		status = exitUnwritten
 	}
-	exit(exitOSErr)
+	exit(status)
 }
 
 // reportFailure prints the failure, with the same text as package command, and exits with the same status. There is no

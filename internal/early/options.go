@@ -49,7 +49,7 @@ func (o *options) parse(argc int, argv unsafe.Pointer) bool {
 			letter, ok = o.parseShort(word[1:])
 		}
 		if ok && letter != 0 {
-			ok = i < argc && o.setValue(letter, text(at(argv, i)))
+			ok = i < argc && o.set(letter, text(at(argv, i)))
 			i++
 		}
 		if !ok {
@@ -68,13 +68,13 @@ func (o *options) parseShort(letters string) (letter rune, ok bool) {
 		letter = rune(letters[i])
 		switch {
 		case !takesValue(letter):
-			if !o.setFlag(letter) {
+			if !o.set(letter, "") {
 				return 0, false
 			}
 		case i+1 == len(letters):
 			return letter, true
 		default:
-			return 0, o.setValue(letter, letters[i+1:])
+			return 0, o.set(letter, letters[i+1:])
 		}
 	}
 	return 0, len(letters) > 0
@@ -87,11 +87,11 @@ func (o *options) parseLong(word string) (letter rune, ok bool) {
 	letter = longOption(word[:end])
 	switch {
 	case !takesValue(letter):
-		return 0, end == len(word) && o.setFlag(letter)
+		return 0, end == len(word) && o.set(letter, "")
 	case end == len(word):
 		return letter, true
 	}
-	return 0, o.setValue(letter, word[end+1:])
+	return 0, o.set(letter, word[end+1:])
 }
 
 // These stand for options that have no letter.
@@ -102,7 +102,7 @@ const (
 
 func takesValue(letter rune) bool { return letter == 'w' || letter == 'E' || letter == letterFd }
 
-// longOption returns the letter of a long option, or 0.
+// longOption returns the letter of a long option, or 0. It is no table: a variable with texts has an initializer.
 func longOption(name string) (letter rune) {
 	switch {
 	case equal(name, "shared"):
@@ -129,8 +129,9 @@ func longOption(name string) (letter rune) {
 	return 0
 }
 
-// setFlag sets an option without a value. It returns false if there is none with this letter.
-func (o *options) setFlag(letter rune) bool {
+// set sets an option. It returns false if there is none with this letter, or if it does not know what the value means.
+func (o *options) set(letter rune, value string) (ok bool) {
+	ok = true
 	switch letter {
 	case 's':
 		o.op = syscall.LOCK_SH
@@ -146,15 +147,6 @@ func (o *options) setFlag(letter rune) bool {
 		o.noFork = true
 	case letterFcntl:
 		o.fcntl = true
-	default:
-		return false
-	}
-	return true
-}
-
-// setValue sets an option with a value.
-func (o *options) setValue(letter rune, value string) (ok bool) {
-	switch letter {
 	case 'w':
 		o.hasTimeout = true
 		o.timeout, ok = parseSeconds(value)
@@ -163,6 +155,8 @@ func (o *options) setValue(letter rune, value string) (ok bool) {
 		ok = ok && o.conflictExit <= 255
 	case letterFd:
 		o.fd, ok = parseNumber(value)
+	default:
+		ok = false
 	}
 	return ok
 }
@@ -217,5 +211,5 @@ func (o *options) parseOperands(i, argc int, argv unsafe.Pointer) bool {
 		return i+2 == argc && !hasPrefix(text(at(argv, i+1)), "-")
 	}
 	// A command that begins with a dash is an option behind the file: package main does not wait to say so.
-	return len(word) > 0 && (!hasPrefix(word, "-") || isMemoryLimited())
+	return len(word) > 0 && (!hasPrefix(word, "-") || mayLackMemory())
 }

@@ -21,8 +21,10 @@ func run(stack unsafe.Pointer) {
 	hasFailed := failure.Execute != 0 || failure.Wait != 0
 	switch {
 	case !hasFailed: // it has left no trace
-		p.requireMemory()
-	case isMemoryLimited() || p.opened == 2:
+		if limit := lack(leastAddressSpace, leastData); len(limit) > 0 {
+			p.fail(write(write(p.begin(), "cannot start: "), limit), exitOSErr)
+		}
+	case mayLackMemory() || p.opened == 2:
 		// What happened is told even if the Go runtime cannot start. And main would take the lock file for standard
 		// error, which was closed.
 		p.reportFailure(&o)
