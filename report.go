@@ -21,20 +21,21 @@ func showHolders(p *output.Printer, o *cli.Options) int {
 	p.UnwrittenStatus = failure.ExOSErr
 	f := namedFile(o)
 	list, err := holders.Find(f, o.Config)
-	if err != nil {
-		return p.Fail(err)
-	}
 	rows, isHeld := list.Rows()
 	switch {
+	case err != nil:
 	case list.Missing != nil && len(rows) == 0:
 		p.Warn(failure.Opening(f.Name, list.Missing).Text) // nobody holds it, but the name may be mistyped
-	case !isHeld && locks.Denies(f):
-		p.Warn(f.Name + ": " + locks.Denial)
 	case list.Partial && !isHeld:
 		p.Warn("only processes of this pid namespace can be seen: others may hold " + f.Name)
 	}
-	p.PrintTable([]string{"PID", "MODE", "USER", "AGE", "COMMAND"}, rows)
-	if !isHeld {
+	if err == nil || len(rows) > 0 {
+		p.PrintTable([]string{"PID", "MODE", "USER", "AGE", "COMMAND"}, rows)
+	}
+	switch {
+	case err != nil:
+		return p.Fail(err)
+	case !isHeld:
 		return 1
 	}
 	return 0
@@ -135,16 +136,12 @@ func (a *attempt) reportsKeepers() bool {
 }
 
 // keepersLine says who keeps the lock when the command has ended, "" if nobody does: processes that the command has
-// left behind with our open file. As a rule there are none, which the kernel tells at once; to find them takes a look
-// at all processes.
-func (a *attempt) keepersLine(rest locks.Rest) string {
+// left behind with our open file. As a rule there are none, which the kernel tells at once if this process has let go.
+func (a *attempt) keepersLine(hasLetGo bool) string {
 	var list holders.List
-	switch rest {
-	case locks.Free:
-		return ""
-	case locks.Taken: // by them, or by the next holder, who is not one of them
+	if hasLetGo {
 		list = holders.Keepers(a.file.FD)
-	case locks.Unknown: // we still have the lock, so all who have it have our open file
+	} else { // we still have the lock, so all who have it have our open file
 		list, _ = holders.Find(lockfile.Descriptor(a.file.FD), a.wanted())
 	}
 	keeper, more := list.Oldest()

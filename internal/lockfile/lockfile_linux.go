@@ -76,42 +76,28 @@ func (f *File) OpenForBytes() (*File, error) {
 	return f.forBytes, nil
 }
 
-// OpenToAsk returns another open file of the same local file or directory, for reading, to ask the kernel about locks.
-// The command does not inherit it. Opening it neither waits nor is noticed by others, such as a writer to a FIFO.
-func (f *File) OpenToAsk() (*File, error) {
-	name := f.Name
-	if f.FD >= 0 {
-		name = pathOf(f.FD)
-	}
+// SwapOpenFile replaces this open file of a local file or directory, under its number, with another one, for reading.
+// This releases a lock of the open file, unless another process has that open file, too. The command does not inherit
+// it. Opening it neither waits nor is noticed by others, such as a writer to a FIFO.
+func (f *File) SwapOpenFile() error {
 	var stat unix.Stat_t
-	if err := unix.Stat(name, &stat); err != nil {
-		return nil, err
+	if err := unix.Fstat(f.FD, &stat); err != nil {
+		return err
 	}
 	if kind := stat.Mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
-		return nil, errors.ErrUnsupported
+		return errors.ErrUnsupported
 	}
-	// A process may have a lease on it.
-	fd, err := open(name, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC)
-	if err != nil {
-		return nil, err
-	}
-	another := &File{Name: f.Name, FD: fd}
-	if another.Network() != Local {
-		another.Close()
-		return nil, errors.ErrUnsupported
-	}
-	return another, nil
-}
-
-// SwapOpenFile replaces this open file, under its number, with another one of the same file. This releases a lock of
-// the open file, unless another process has that open file, too.
-func (f *File) SwapOpenFile() error {
-	another, err := f.OpenToAsk()
+	// A process may have a lease on it: O_NONBLOCK.
+	fd, err := open(pathOf(f.FD), syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC)
 	if err != nil {
 		return err
 	}
+	another := &File{Name: f.Name, FD: fd}
 	defer another.Close()
-	return unix.Dup3(another.FD, f.FD, syscall.O_CLOEXEC)
+	if another.Network() != Local {
+		return errors.ErrUnsupported
+	}
+	return unix.Dup3(fd, f.FD, syscall.O_CLOEXEC)
 }
 
 // SetModTime sets the modification time and leaves the access time alone: utimensat(2) without a name, which x/sys/unix

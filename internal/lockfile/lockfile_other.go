@@ -16,9 +16,8 @@ func (*File) Uncertain() string { return "" }
 // OpenForBytes is for the byte locks that only Linux uses as places and tickets.
 func (*File) OpenForBytes() (*File, error) { return nil, errors.ErrUnsupported }
 
-// OpenToAsk and SwapOpenFile are for questions that only Linux answers.
-func (*File) OpenToAsk() (*File, error) { return nil, errors.ErrUnsupported }
-func (*File) SwapOpenFile() error       { return errors.ErrUnsupported }
+// SwapOpenFile is for a question that only Linux answers.
+func (*File) SwapOpenFile() error { return errors.ErrUnsupported }
 
 // KeepsFromRunning returns false, likewise.
 func KeepsFromRunning(name, program string, err error) bool { return false }

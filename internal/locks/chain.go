@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"cmp"
 	"errors"
 
 	"example.org/flock/internal/lockfile"
@@ -15,29 +16,6 @@ type Mechanism interface {
 	Unlock() error
 	// Kind returns of what kind the lock is.
 	Kind() Kind
-	// PermitNumber returns the number of the permit that Lock has taken, from 1 on. While it is held no other holder of
-	// the file has the same number.
-	PermitNumber() int
-
-	// Inherit lets the command, which is about to start, inherit the lock.
-	Inherit() error
-	// Lifeline returns the descriptor by which the command has the lock, if that is not the lock file's; otherwise -1.
-	Lifeline() int
-	// Started must be called when the command has started.
-	Started()
-	// LetGo releases the lock if the kernel can tell afterwards whether another process has inherited it. Then another
-	// open file has the number of the lock file.
-	LetGo() Rest
-	// Leave releases the lock when the command has ended, unless another process has it by the same open file or has
-	// inherited it.
-	Leave()
-
-	// ToRemove returns the lock under which f may be removed, another open file of the lock file that this mechanism
-	// has locked with whatever permits. config has none.
-	ToRemove(f *lockfile.File, config Config) *Chain
-	// Discard releases the lock of a file that was removed and is closed next. It removes what the mechanism keeps in
-	// the filesystem, too.
-	Discard() error
 }
 
 // A Kind is a kind of lock, or several.
@@ -47,29 +25,8 @@ const (
 	ByFlock     Kind = 1 << iota // flock(2)
 	ByFcntl                      // an open file description lock
 	ByDirectory                  // the directory lock, which is on the name of a file that was opened by name
+	byHalf                       // it, and the shared lock of flock(2): see halfPermit
 )
-
-// A Rest says who has a lock after LetGo.
-type Rest int
-
-const (
-	Unknown Rest = iota // it has not let go: the kernel cannot be asked
-	Free
-	Taken // somebody has inherited the lock, or the next one has taken it
-)
-
-// defaults are what most mechanisms do: the lock is inherited, and released, with the open file.
-type defaults struct{}
-
-func (defaults) PermitNumber() int { return 0 }
-func (defaults) Inherit() error    { return nil }
-func (defaults) Lifeline() int     { return -1 }
-func (defaults) Started()          {}
-func (defaults) LetGo() Rest       { return Unknown }
-func (defaults) Leave()            {}
-func (defaults) Discard() error    { return nil }
-
-func (defaults) ToRemove(f *lockfile.File, config Config) *Chain { return New(f, config) }
 
 // PermitVariable is set in the environment of a command that has a permit, to its number.
 const PermitVariable = "FLOCK_PERMIT"
@@ -84,8 +41,9 @@ func (u *Unsupported) Unwrap() error { return u.Err }
 
 // A Chain locks a file by the first of its mechanisms that is supported, and then keeps to that one.
 type Chain struct {
-	Mechanism              // the one that serves; nil until a call has found it
+	*hold                  // a directory lock's, which does nothing for a command if another mechanism serves
 	mechanisms []Mechanism // all that a call tries: the one that serves, and those after it
+	kind       Kind        // of the one that serves; 0 until a call has found it
 	first      error       // what the first one of all has answered, if it is unsupported
 }
 
@@ -124,17 +82,31 @@ func (c Config) Access(op Op) lockfile.Access {
 // lifeline, and exclude nobody.
 func New(f *lockfile.File, config Config) *Chain {
 	if inherited := inheritedDirectory(f, config); inherited != nil {
-		return Of(inherited)
+		return &Chain{hold: inherited.hold, mechanisms: []Mechanism{inherited}}
 	}
-	mechanisms := kernelMechanisms(f, config)
+	c := &Chain{hold: &hold{file: f, config: config}, mechanisms: kernelMechanisms(f, config)}
 	if config.Directory {
-		mechanisms = append(mechanisms, directoryMechanism(f, config))
+		c.mechanisms = append(c.mechanisms, directoryMechanism(c.hold, config.Permits > 0 && config.Flock))
 	}
-	return Of(mechanisms...)
+	return c
 }
 
-// Of returns a Chain of these mechanisms.
-func Of(mechanisms ...Mechanism) *Chain { return &Chain{mechanisms: mechanisms} }
+// Of returns a Chain of these mechanisms, which have nothing to do for a command.
+func Of(mechanisms ...Mechanism) *Chain {
+	return &Chain{hold: &hold{}, mechanisms: mechanisms}
+}
+
+// ToRemove returns the lock under which f may be removed, another open file of the lock file that this chain has locked
+// with whatever permits. config has none.
+func (c *Chain) ToRemove(f *lockfile.File, config Config) *Chain {
+	removal := New(f, config)
+	if c.kind&byHalf != 0 {
+		// Both locks: the state directory goes, too. With that of the directory alone the file would be taken from under
+		// a plain lock, and the next one would get in beside it.
+		removal.mechanisms = []Mechanism{directoryMechanism(removal.hold, true)}
+	}
+	return removal
+}
 
 // Lock takes the lock within the timeout, or converts the one that the open file has.
 func (c *Chain) Lock(op Op, timeout Timeout) error {
@@ -144,39 +116,45 @@ func (c *Chain) Lock(op Op, timeout Timeout) error {
 // Unlock releases the lock that Lock has taken, or else the one that the open file already had.
 func (c *Chain) Unlock() error { return c.use(Mechanism.Unlock) }
 
+// LetGo releases a lock of flock(2): another open file gets the number of the lock file. It reports whether it has. Then
+// the kernel can tell whether another process has inherited the lock.
+func (c *Chain) LetGo() bool { return c.kind == ByFlock && c.file.SwapOpenFile() == nil }
+
+// PermitNumber returns the number of the permit that Lock has taken, from 1 on. While it is held no other holder of the
+// file has the same number.
+func (c *Chain) PermitNumber() int {
+	return c.mechanisms[0].(interface{ PermitNumber() int }).PermitNumber()
+}
+
 // errNoMechanism is the error of a configuration that no mechanism serves. The checks of the options leave none such.
 var errNoMechanism = errors.New("no way to lock was chosen")
 
 // use calls a mechanism, and the next one if that is unsupported. If all are, the error is that of the first one.
 func (c *Chain) use(call func(Mechanism) error) error {
-	if len(c.mechanisms) == 0 {
-		return errNoMechanism
-	}
 	for i, m := range c.mechanisms {
 		err := call(m)
 		var unsupported *Unsupported
 		if !errors.As(err, &unsupported) {
-			c.Mechanism, c.mechanisms = m, c.mechanisms[i:]
+			c.kind, c.mechanisms = m.Kind(), c.mechanisms[i:]
 			return err
 		}
 		if c.first == nil {
 			c.first = unsupported.Err
 		}
 	}
-	return c.first
+	return cmp.Or(c.first, errNoMechanism)
 }
 
 // Narrow returns a configuration without the mechanisms that do not serve, once a call has found the one that does.
 func (c *Chain) Narrow(config Config) Config {
-	if c.Mechanism == nil {
+	if c.kind == 0 {
 		return config
 	}
-	kind := c.Kind()
-	config.Flock = config.Flock && kind&ByFlock != 0
-	config.Fcntl = config.Fcntl && kind&ByFcntl != 0
-	config.Directory = kind&ByDirectory != 0 // even if it was not configured: New finds an inherited one
+	config.Flock = config.Flock && c.kind&ByFlock != 0
+	config.Fcntl = config.Fcntl && c.kind&ByFcntl != 0
+	config.Directory = c.kind&ByDirectory != 0 // even if it was not configured: New finds an inherited one
 	return config
 }
 
 // IsOnName reports whether the lock is on the name of the file: then a contender that recreates the file finds it.
-func (c *Chain) IsOnName() bool { return c.Kind()&ByDirectory != 0 }
+func (c *Chain) IsOnName() bool { return c.kind&ByDirectory != 0 }

@@ -19,12 +19,16 @@ func init() { openfile.KeepsDescriptors = true }
 // A directory is the directory lock, which package fallback has. A file that flock opens by name is locked by a
 // lifeline, which the command inherits as it inherits the file; the open file of a descriptor is locked itself.
 type directory struct {
-	defaults
-	file      *lockfile.File
-	config    Config
+	*hold
 	inherited *fallback.Lock // the lock whose lifeline the descriptor is; nil: it is a file
-	held      *fallback.Lock // what Lock has taken; nil: nothing
 	isTold    bool           // --verbose has named the state directory
+}
+
+// A hold is what is done for a command with a directory lock, which is not there as long as nothing has taken it.
+type hold struct {
+	file   *lockfile.File
+	config Config
+	held   *fallback.Lock // what Lock has taken; nil: nothing
 }
 
 // inheritedDirectory returns the lock whose lifeline a descriptor is; nil: it is none.
@@ -36,7 +40,7 @@ func inheritedDirectory(f *lockfile.File, config Config) *directory {
 	if err != nil || lock == nil {
 		return nil
 	}
-	d := &directory{file: f, config: config, inherited: lock}
+	d := &directory{hold: &hold{file: f, config: config}, inherited: lock}
 	lock.Waiting = d.warnVain
 	return d
 }
@@ -86,7 +90,10 @@ func (d *directory) Unlock() error {
 
 func (d *directory) Kind() Kind { return ByDirectory }
 
-func (d *directory) Inherit() error {
+func (d *directory) PermitNumber() int { return d.held.PermitNumber() }
+
+// Inherit lets the command, which is about to start, inherit the lock.
+func (d *hold) Inherit() error {
 	if d.held == nil {
 		return nil // it was never locked
 	}
@@ -98,31 +105,38 @@ func (d *directory) Inherit() error {
 	return nil
 }
 
-func (d *directory) Lifeline() int {
+// Lifeline returns the descriptor by which the command has the lock, if that is not the lock file's; otherwise -1.
+func (d *hold) Lifeline() int {
 	if d.held == nil {
 		return -1
 	}
 	return d.held.Lifeline()
 }
 
-func (d *directory) PermitNumber() int { return d.held.PermitNumber() }
-
-// Started defers termination by a signal, so that flock can release the lock if the command dies of the same one.
-func (d *directory) Started() {
+// Started must be called when the command has started. It defers termination by a signal, so that flock can release the
+// lock if the command dies of the same one.
+func (d *hold) Started() {
 	if d.held != nil && d.file.ByName {
 		termination.Defer()
 	}
 }
 
-// Leave releases the lock of a file that flock opened by name. The lock of a descriptor stays with the caller. If the
-// release fails, the next contender makes up for it.
-func (d *directory) Leave() {
+// Leave releases the lock of a file that flock opened by name, when the command has ended, unless another process has
+// inherited it. The lock of a descriptor stays with the caller. If the release fails, the next contender makes up for
+// it.
+func (d *hold) Leave() {
 	if d.held != nil && d.file.ByName {
 		d.held.Unlock()
 	}
 }
 
-func (d *directory) Discard() error { return d.explain(d.held.Discard()) }
+// Discard releases the lock of a file that was removed and is closed next, and removes the state directory.
+func (d *hold) Discard() error {
+	if d.held == nil {
+		return nil
+	}
+	return d.explain(d.held.Discard())
+}
 
 // open returns the directory lock of the file.
 func (d *directory) open() (*fallback.Lock, error) {
@@ -158,7 +172,7 @@ func (d *directory) warnVain(held *fallback.LockedError) {
 	}
 }
 
-func (d *directory) explain(err error) error {
+func (d *hold) explain(err error) error {
 	return DirectoryError(d.file, d.config.StateBase, err)
 }
 

@@ -19,34 +19,32 @@ const coversBytes = system == "darwin" || system == "illumos"
 
 // kernelMechanisms returns those that are locks of the kernel.
 func kernelMechanisms(f *lockfile.File, config Config) (all []Mechanism) {
-	switch {
-	case config.Permits > 0 && (config.Flock || config.Fcntl):
+	if config.Permits > 0 && (config.Flock || config.Fcntl) {
 		return []Mechanism{&permit{file: f, count: config.Permits, withFlock: config.Flock && !coversBytes}}
-	case config.Flock:
-		first := &flock{file: f}
-		all = append(all, first)
-		if config.Fcntl {
-			all = append(all, &substitute{byteLock: byteLock{file: f, Range: config.Range}, flock: first, config: config})
-		}
-	case config.Fcntl:
-		all = append(all, &byteLock{file: f, Range: config.Range})
+	}
+	bytes := &byteLock{file: f, config: config}
+	if config.Flock {
+		bytes.instead = &flock{file: f}
+		all = append(all, bytes.instead)
+	}
+	if config.Fcntl {
+		all = append(all, bytes)
 	}
 	return all
 }
 
-// directoryMechanism returns the directory lock. A permit of it is one of halfPermit if there can be plain locks of the
-// kernel.
-func directoryMechanism(f *lockfile.File, config Config) Mechanism {
-	lock := &directory{file: f, config: config}
-	if config.Permits > 0 && config.Flock {
-		return &halfPermit{lock}
+// directoryMechanism returns the directory lock, or with isHalf that of halfPermit: for permits, if there can be plain
+// locks of the kernel.
+func directoryMechanism(h *hold, isHalf bool) Mechanism {
+	d := &directory{hold: h}
+	if isHalf {
+		return halfPermit{d}
 	}
-	return lock
+	return d
 }
 
 // A flock is the lock of flock(2).
 type flock struct {
-	defaults
 	file   *lockfile.File
 	answer error // of the last call
 }
@@ -84,17 +82,6 @@ func (m *flock) Unlock() error {
 
 func (m *flock) Kind() Kind { return ByFlock }
 
-func (m *flock) LetGo() Rest {
-	switch {
-	case m.file.SwapOpenFile() != nil:
-		return Unknown
-	case flockCall(m.file.FD, Shared, false) != nil:
-		return Taken
-	}
-	flockCall(m.file.FD, Unlock, false)
-	return Free
-}
-
 func (m *flock) explain() error {
 	if isUnsupported(m.answer) {
 		return &Unsupported{lockingError(m.file, m.answer)}
@@ -104,13 +91,14 @@ func (m *flock) explain() error {
 
 // A byteLock is an open file description lock of fcntl(2) on a range of bytes.
 type byteLock struct {
-	defaults
-	file *lockfile.File
-	Range
+	file    *lockfile.File
+	config  Config
+	instead *flock // it serves only where there is no flock(2), whose answer this has; nil: the user wants it
+	isTold  bool   // --verbose has named it, which serves instead
 }
 
 func (m *byteLock) Lock(op Op, timeout Timeout) error {
-	err := m.explain(callReopening(m.file, bytesCall(m.Range), op, timeout))
+	err := m.explain(callReopening(m.file, bytesCall(m.config.Range), op, timeout))
 	if failed, ok := err.(*failure.Error); ok && failed.Hint == "" {
 		failed.Hint = m.accessHint(op, failed.Cause)
 	}
@@ -134,58 +122,29 @@ func (m *byteLock) accessHint(op Op, cause error) string {
 }
 
 func (m *byteLock) Unlock() error {
-	return m.explain(callWithin(Forever, bytesCall(m.Range), m.file.FD, Unlock))
+	return m.explain(callWithin(Forever, bytesCall(m.config.Range), m.file.FD, Unlock))
 }
 
 func (m *byteLock) Kind() Kind { return ByFcntl }
 
 func (m *byteLock) explain(answer error) error {
-	if isUnsupportedForBytes(answer) {
-		return &Unsupported{lockingError(m.file, answer)}
-	}
-	return lockingError(m.file, answer)
-}
-
-// A substitute is an open file description lock where there is no flock(2).
-type substitute struct {
-	byteLock
-	flock  *flock
-	config Config
-	isTold bool // --verbose has named it
-}
-
-func (m *substitute) Lock(op Op, timeout Timeout) error {
-	err := m.byteLock.Lock(op, timeout)
-	if _, isUnsupported := err.(*Unsupported); isUnsupported || m.config.Queue == 0 {
-		return m.conclude(err)
-	}
-	m.byteLock.Unlock() // it covers the bytes that stand for places
-	return queueError(m.file.Name, m.flock.answer)
-}
-
-func (m *substitute) Unlock() error { return m.conclude(m.byteLock.Unlock()) }
-
-// conclude returns the error for one of the byteLock, and tells the user if that serves.
-func (m *substitute) conclude(err error) error {
-	_, isUnsupported := err.(*Unsupported)
+	err := lockingError(m.file, answer)
 	switch {
-	case isUnsupported:
-		return err
+	case isUnsupportedForBytes(answer):
+		return &Unsupported{err}
+	case m.instead == nil:
+	case m.config.Queue > 0:
+		setBytes(m.file.FD, Unlock, m.config.Range) // it covers the bytes that stand for places
+		return queueError(m.file.Name, m.instead.answer)
 	case err != nil && m.file.IsDirectory():
 		// It cannot be opened for writing, which an exclusive lock needs. The next mechanism does not serve instead:
 		// whoever asks for a shared lock gets it by this one.
-		return flockError(m.file, m.flock.answer)
-	}
-	m.tellOnce()
-	return err
-}
-
-// tellOnce tells the user, with --verbose, that this mechanism serves.
-func (m *substitute) tellOnce() {
-	if !m.isTold {
+		return flockError(m.file, m.instead.answer)
+	case !m.isTold:
 		m.isTold = true
 		m.config.WarnVerbose("using fcntl(2) locks")
 	}
+	return err
 }
 
 // callReopening makes a lock call. If that may help, it makes the call again with the file open for writing.
@@ -204,17 +163,6 @@ func callReopening(f *lockfile.File, call call, op Op, timeout Timeout) error {
 		return &Refusal{Err: timeout.Conflict(), Why: Denial, Denied: true}
 	}
 	return toConflict(answer, timeout)
-}
-
-// Denies reports whether the kernel denies locks on a file. It asks by an unlock call on another open file of it, which
-// has no lock.
-func Denies(f *lockfile.File) bool {
-	another, err := f.OpenToAsk()
-	if err != nil {
-		return false
-	}
-	defer another.Close()
-	return flockCall(another.FD, Unlock, false) == syscall.EACCES
 }
 
 // lockingError adds to the bare answer of a lock call which file it is about. Other errors say that themselves.

@@ -7,12 +7,7 @@ const HasKernelLocks, HasByteLocks, HasRanges = false, false, false
 
 func kernelMechanisms(*lockfile.File, Config) []Mechanism { return nil }
 
-func directoryMechanism(f *lockfile.File, config Config) Mechanism {
-	return &directory{file: f, config: config}
-}
-
-// Denies reports whether the kernel denies locks on a file.
-func Denies(*lockfile.File) bool { return false }
+func directoryMechanism(h *hold, _ bool) Mechanism { return &directory{hold: h} }
 
 // HasPlaces reports whether a byte of the file can be a place in its queue.
 const HasPlaces = false

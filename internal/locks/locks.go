@@ -9,9 +9,8 @@
 //
 //	         when                             a kernel lock                the directory lock
 //	Unlock   no command keeps it; --unlock    is released                  is released
-//	LetGo    the command has ended, and       goes with this open file if  stays, which is Unknown
-//	         such a child is to be reported   it is of flock(2), else it
-//	                                          stays, which is Unknown
+//	LetGo    the command has ended, and       goes with this open file if  stays
+//	         such a child is to be reported   it is of flock(2)
 //	Leave    the command has ended            goes when the file is        is released, unless it is the lock of
 //	                                          closed: there is no call     the caller's descriptor
 //	Discard  the lock file was removed        likewise                     is released, and its directory removed

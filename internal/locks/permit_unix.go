@@ -32,7 +32,6 @@ import (
 // its turn waits without one. Where a lock of flock(2) covers bytes (coversBytes), a permit is its byte only, which
 // keeps out an exclusive lock by itself.
 type permit struct {
-	defaults
 	file      *lockfile.File
 	count     int
 	withFlock bool
@@ -226,7 +225,7 @@ func (p *permit) unlockHalves() error {
 // waits for, and a permit of the directory lock.
 type halfPermit struct{ *directory }
 
-func (p *halfPermit) Lock(op Op, timeout Timeout) error {
+func (p halfPermit) Lock(op Op, timeout Timeout) error {
 	ofKernel := op
 	if p.config.Permits > 0 {
 		ofKernel = Shared
@@ -241,7 +240,7 @@ func (p *halfPermit) Lock(op Op, timeout Timeout) error {
 	return nil
 }
 
-func (p *halfPermit) Unlock() error {
+func (p halfPermit) Unlock() error {
 	err := p.directory.Unlock()
 	if answer := flockCall(p.file.FD, Unlock, false); err == nil && !isUnsupported(answer) {
 		err = flockError(p.file, answer)
@@ -249,8 +248,4 @@ func (p *halfPermit) Unlock() error {
 	return err
 }
 
-// ToRemove returns both locks without permits: the state directory goes, too. With that of the directory alone the file
-// would be taken from under a plain lock, and the next one would get in beside it.
-func (p *halfPermit) ToRemove(f *lockfile.File, config Config) *Chain {
-	return Of(&halfPermit{&directory{file: f, config: config}})
-}
+func (halfPermit) Kind() Kind { return ByDirectory | byHalf }

@@ -19,7 +19,6 @@ const HasPlaces = system == "linux" || system == "android"
 // A place in a queue is a byte of the file. It is locked by an open file of the waiter's own, so that it goes with its
 // process.
 type place struct {
-	defaults
 	file  *lockfile.File
 	count int
 }

@@ -30,7 +30,6 @@ func NewQueue(f *lockfile.File, config Config) (*Chain, error) {
 
 // A directoryPlace in a queue is a permit of a directory lock beside that of the file.
 type directoryPlace struct {
-	defaults
 	file   *lockfile.File
 	config Config
 	held   *fallback.Lock // nil: none
