@@ -74,31 +74,34 @@ func (q query) wants(h Entry) bool {
 	return !q.asksShared() || h.Mode != "shared" && h.Mode != "permit"
 }
 
-// find returns the holders that are looked for, and the cooldown.
+// find returns the holders that are looked for, and the cooldown, which is known even if they are not.
 func find(f *lockfile.File, q query) (list List, err error) {
 	cooldownEnd, missing := f.ModTime()
 	switch {
 	case missing == nil:
-		if list, err = findInKernel(f, q); err != nil {
-			return List{}, err
-		}
+		list, err = findInKernel(f, q)
 	case !f.ByName:
 		return List{}, locks.FileError(f, missing)
 	case !errors.Is(missing, fs.ErrNotExist), f.Name == "":
 		return List{}, failure.Opening(f.Name, missing)
 	}
-	// A directory lock can outlast its file.
-	more, err := findInDirectory(f, q, len(list.All) > 0)
-	if err != nil && (missing == nil || !errors.Is(err, fs.ErrNotExist)) {
-		return List{}, err
+	if err == nil { // a directory lock can outlast its file
+		var more []Entry
+		more, err = findInDirectory(f, q, len(list.All) > 0)
+		if missing != nil && errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		list.All = replaceGuards(append(list.All, more...))
 	}
-	list.All = replaceGuards(append(list.All, more...))
+	if err != nil {
+		list = List{}
+	}
 	if missing == nil && time.Until(cooldownEnd) > 0 {
 		until := "until " + output.FormatClock(cooldownEnd)
 		list.All = append(list.All, Entry{Mode: "cooldown", Note: until, Cooldown: true})
 	}
 	list.Missing = missing
-	return list, nil
+	return list, err
 }
 
 // findInKernel finds who has a kernel lock.

@@ -105,7 +105,7 @@ func fileOf(name string, fd int) (*lockedFile, error) {
 	if err := unix.Fstat(fd, &f.Stat_t); err != nil {
 		return nil, err
 	}
-	shown, _ := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
+	shown, _ := proc.ReadSmall("/proc/self/fdinfo/" + strconv.Itoa(fd))
 	f.shownInode = shownInode(shown)
 	f.names = map[string]bool{nameInLocks(&f.Stat_t, shown): true}
 	return f, nil
@@ -160,7 +160,7 @@ func kernelHoldersAmong(pids []int, f *lockfile.File, q query) []Entry {
 	}
 	var own []kernelLock
 	if !f.ByName { // a lock of its own open file keeps nobody out
-		shown, _ := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(f.FD))
+		shown, _ := proc.ReadSmall("/proc/self/fdinfo/" + strconv.Itoa(f.FD))
 		own = shownLocks(shown)
 	}
 	isWanted := func(l kernelLock) bool { return !slices.Contains(own, l) && q.wantsLock(l) }
@@ -283,12 +283,13 @@ func (seen *scan) add(pid int) {
 // whether this user may not see that.
 func (f *lockedFile) locksOf(pid int) (locks []kernelLock, isOpen, isRefused bool) {
 	dir := "/proc/" + strconv.Itoa(pid)
-	descriptors, err := os.ReadDir(dir + "/fd")
+	descriptors, err := proc.Numbers(dir + "/fd")
 	isRefused = errors.Is(err, fs.ErrPermission)
-	for _, d := range descriptors {
-		shown, err := os.ReadFile(dir + "/fdinfo/" + d.Name())
+	for _, fd := range descriptors {
+		name := strconv.Itoa(fd)
+		shown, err := proc.ReadSmall(dir + "/fdinfo/" + name)
 		isRefused = isRefused || errors.Is(err, fs.ErrPermission)
-		if f.isOpenAs(dir, d.Name(), shown) {
+		if f.isOpenAs(dir, name, shown) {
 			locks, isOpen = append(locks, shownLocks(shown)...), true
 		}
 	}
@@ -468,7 +469,7 @@ func stronger(a, b string) string {
 
 // isHidden reports whether a process lives whose descriptors this user may not see.
 func isHidden(pid int) bool {
-	_, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/fd")
+	_, err := proc.Numbers("/proc/" + strconv.Itoa(pid) + "/fd")
 	return errors.Is(err, fs.ErrPermission)
 }
 

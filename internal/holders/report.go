@@ -1,7 +1,6 @@
 package holders
 
 import (
-	"bytes"
 	"os"
 	"os/user"
 	"path"
@@ -142,7 +141,7 @@ func isNameOfFlock(program string) bool {
 }
 
 // executesFlock reports whether a process executes a program that is called flock, perhaps one that was replaced
-// meanwhile, or this program or a copy of it.
+// meanwhile, or this program.
 func executesFlock(pid int) bool {
 	exe := "/proc/" + strconv.Itoa(pid) + "/exe"
 	if link, err := os.Readlink(exe); err == nil && isNameOfFlock(strings.TrimSuffix(link, " (deleted)")) {
@@ -153,18 +152,7 @@ func executesFlock(pid int) bool {
 		return false
 	}
 	its, err := os.Stat(exe)
-	if err != nil || its.Size() != self.Size() {
-		return false
-	}
-	if os.SameFile(self, its) {
-		return true
-	}
-	ours, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		return false
-	}
-	copied, err := os.ReadFile(exe)
-	return err == nil && bytes.Equal(ours, copied)
+	return err == nil && os.SameFile(self, its)
 }
 
 // age returns how long ago the process was started, 0 if that is unknown.

@@ -55,7 +55,7 @@ func (f *lockedFile) waitingCalls(pids []int) map[int]waitingCall {
 				continue
 			}
 			name := strconv.FormatUint(fd, 10)
-			shown, _ := os.ReadFile(dir + "/fdinfo/" + name)
+			shown, _ := proc.ReadSmall(dir + "/fdinfo/" + name)
 			if !f.isOpenAs(dir, name, shown) {
 				continue
 			}

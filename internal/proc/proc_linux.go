@@ -94,17 +94,20 @@ func Path(fd int) (string, error) {
 	return "", errors.New("its file was deleted, or has no name here")
 }
 
-// ReadSmall reads at most 4096 bytes of a file. It is for files of /proc that are shorter, and makes fewer system calls
-// than os.ReadFile.
-func ReadSmall(path string) ([]byte, error) {
+// ReadSmall reads a file of /proc that the kernel writes at once, as stat and fdinfo: a read that does not fill the
+// buffer has come to the end. It makes fewer system calls than os.ReadFile.
+func ReadSmall(path string) (text []byte, err error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
 	var b [4096]byte
-	n, err := sys.Read(fd, b[:])
-	return bytes.Clone(b[:max(n, 0)]), err
+	for n := len(b); n == len(b) && err == nil; {
+		n, err = sys.Read(fd, b[:])
+		text = append(text, b[:max(n, 0)]...)
+	}
+	return text, err
 }
 
 // Field returns what stands behind a name in a file of /proc with a name, a colon and a tab in each line; "" if nothing
