@@ -67,6 +67,7 @@ await '[ -s pid ]'
 announce go; wait $holder
 
 ### report-of-a-cooldown-alone
+
 # Where the system does not show who holds a lock, the cooldown is known all the same.
 flock --cooldown 600 y true
 flock -n --report 0 --cooldown 600 y true 2>&1 | sed 's/until .*/until T/'
